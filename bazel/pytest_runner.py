@@ -1,0 +1,33 @@
+"""Entry point of pytest_test: runs pytest under Bazel's sharding, filter and XML protocols."""
+
+import os
+import sys
+
+import pytest
+
+
+class _Shard:
+    """Keeps every n-th test when Bazel splits the target into shards."""
+
+    def pytest_collection_modifyitems(self, items):
+        if os.environ.get("TEST_SHARD_STATUS_FILE"):
+            open(os.environ["TEST_SHARD_STATUS_FILE"], "w").close()
+        count = int(os.environ.get("TEST_TOTAL_SHARDS", 1))
+        items[:] = items[int(os.environ.get("TEST_SHARD_INDEX", 0)) :: count]
+
+
+def main():
+    arguments = ["-ra", "-p", "no:cacheprovider", "--rootdir=.", "--import-mode=importlib", "-o", "addopts="]
+    if os.environ.get("XML_OUTPUT_FILE"):
+        arguments.append("--junitxml=" + os.environ["XML_OUTPUT_FILE"])
+    if os.environ.get("TESTBRIDGE_TEST_ONLY"):
+        arguments += ["-k", os.environ["TESTBRIDGE_TEST_ONLY"]]
+    status = pytest.main(arguments + sys.argv[1:], plugins=[_Shard()])
+    # 5: nothing collected, which is fine for one of several shards.
+    if status == 5 and int(os.environ.get("TEST_TOTAL_SHARDS", 1)) > 1:
+        return 0
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,30 @@
+"""All external repositories, in one list. None is downloaded."""
+
+load("//bazel/toolchain:repository.bzl", "cc_toolchain_repository")
+load("//third_party/abseil:repository.bzl", "abseil_repository")
+load("//third_party/cuda:repository.bzl", "cuda_repository")
+load("//third_party/eigen:repository.bzl", "eigen_repository")
+load("//third_party/glog:repository.bzl", "glog_repository")
+load("//third_party/google_benchmark:repository.bzl", "google_benchmark_repository")
+load("//third_party/googletest:repository.bzl", "googletest_repository")
+load("//third_party/onednn:repository.bzl", "onednn_repository")
+load("//third_party/openmp:repository.bzl", "openmp_repository")
+load("//third_party/protobuf:repository.bzl", "protobuf_repository")
+load("//third_party/pybind11:repository.bzl", "pybind11_repository")
+load("//third_party/python:repository.bzl", "python_repository")
+
+def third_party_repositories():
+    """Declares the C++ toolchain, Python and the third-party libraries."""
+    cc_toolchain_repository(name = "deb_cc")
+    abseil_repository(name = "com_google_absl")
+    cuda_repository(name = "local_cuda")
+    eigen_repository(name = "eigen")
+    glog_repository(name = "glog")
+    google_benchmark_repository(name = "google_benchmark")
+    googletest_repository(name = "googletest")
+    onednn_repository(name = "onednn")
+    openmp_repository(name = "openmp")
+    protobuf_repository(name = "com_google_protobuf")
+    pybind11_repository(name = "pybind11")
+    python_repository(name = "local_python")
+    native.register_toolchains("@local_python//:toolchain")

@@ -91,7 +91,8 @@ def _isa_library_impl(ctx):
             "-DPROA_ISA=" + isa,
             '-DPROA_ISA_NAME="%s"' % isa,
         ],
-        compilation_contexts = [deps.compilation_context],
+        # Not the merged context: layering_check wants to see the direct ones.
+        compilation_contexts = [d[CcInfo].compilation_context for d in ctx.attr.deps],
     )
 
     # Sanitizers register each object in a constructor of their own.

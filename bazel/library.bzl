@@ -11,6 +11,7 @@ WARNINGS = [
     "-Wno-unused-parameter",
     "-Wno-missing-field-initializers",
     "-Werror",
+    "-Wno-unknown-warning-option",  # For clang, of the names below.
     # False alarms of gcc 12 in inlined standard library and vector code.
     "-Wno-error=array-bounds",
     "-Wno-error=maybe-uninitialized",

@@ -10,7 +10,7 @@ def pytest_test(name, srcs, deps = [], args = [], data = [], size = "small", **k
       args: further arguments of pytest.
       data: run-time files.
       size: "small" unless given.
-      **kwargs: as in py_test: shard_count, tags, env, ...
+      **kwargs: as in py_test: shard_count, tags, ...
     """
     native.py_test(
         name = name,
@@ -19,7 +19,17 @@ def pytest_test(name, srcs, deps = [], args = [], data = [], size = "small", **k
         main = "//bazel:pytest_runner.py",
         args = ["$(rootpath %s)" % s for s in srcs if not s.endswith("conftest.py")] + args,
         data = data,
+        # Python itself is not instrumented: the runner preloads the sanitizer.
+        env = select({
+            "//bazel:asan": {"PROA_PRELOAD": "libasan.so.8"},
+            "//conditions:default": {},
+        }),
         python_version = "PY3",
+        # ThreadSanitizer cannot tell what the interpreter's lock protects.
+        target_compatible_with = select({
+            "//bazel:tsan": ["@platforms//:incompatible"],
+            "//conditions:default": [],
+        }),
         deps = deps + ["@local_python//:pytest"],
         **kwargs
     )

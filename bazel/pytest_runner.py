@@ -16,7 +16,18 @@ class _Shard:
         items[:] = items[int(os.environ.get("TEST_SHARD_INDEX", 0)) :: count]
 
 
+def _preload():
+    """Starts this program again under the library named by PROA_PRELOAD, once."""
+    library = os.environ.pop("PROA_PRELOAD", "")
+    if library:
+        os.environ["LD_PRELOAD"] = library
+        # The interpreter keeps much of its memory until the process ends.
+        os.environ["ASAN_OPTIONS"] = "detect_leaks=0"
+        os.execv(sys.executable, [sys.executable] + sys.argv)
+
+
 def main():
+    _preload()
     arguments = ["-ra", "-p", "no:cacheprovider", "--rootdir=.", "--import-mode=importlib", "-o", "addopts="]
     if os.environ.get("XML_OUTPUT_FILE"):
         arguments.append("--junitxml=" + os.environ["XML_OUTPUT_FILE"])

@@ -1,0 +1,116 @@
+// DeviceRuntime: what the core asks of a device (memory, copies, streams, events),
+// and the table of runtimes, one for each device kind.
+//
+// Nothing in the core assumes that device memory can be read by the host or that
+// work is finished when a call returns:
+//   DeviceRuntime& rt = RuntimeOf(place);
+//   rt.CopyToDevice(place.index, dst, src, bytes, rt.current_stream(place.index));
+//   rt.SynchronizeStream(place.index, rt.current_stream(place.index));
+// The CPU is built in; CUDA registers itself when linked; others come as plugins
+// (tensor/device_plugin.h). Tensors are copied with tensor/copy.h.
+#ifndef PROA_TENSOR_DEVICE_H_
+#define PROA_TENSOR_DEVICE_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "tensor/allocator.h"
+#include "tensor/place.h"
+
+namespace proa::inline v0 {
+
+// Opaque; null is the device's default stream.
+struct StreamTag;
+using StreamHandle = StreamTag*;
+struct EventTag;
+using EventHandle = EventTag*;
+
+// All functions are thread-safe and throw Error on failure, except where noexcept.
+// `device` is in [0, device_count()).
+class DeviceRuntime {
+ public:
+  static constexpr int kMaxDevices = 64;
+
+  virtual ~DeviceRuntime() = default;
+
+  virtual int device_count() = 0;
+  // For people, e.g. "NVIDIA H200".
+  virtual std::string DeviceDescription(int device) = 0;
+  // True if work is finished when a call returns (the CPU).
+  virtual bool synchronous() const { return false; }
+
+  // Memory. Caching: a freed block may be handed out at once, for work that is
+  // enqueued later on the current stream. That is safe because all work of the core
+  // goes to the current stream, and because a change of it is ordered (see below).
+  virtual Allocator& allocator(int device) = 0;
+
+  // Copies are enqueued; host memory must stay valid, and a source unchanged, until
+  // the stream has passed them. Different devices: `CopyPeer`.
+  virtual void CopyToDevice(int device, void* dst, const void* src_host,
+                            int64_t bytes, StreamHandle stream) = 0;
+  virtual void CopyToHost(int device, void* dst_host, const void* src,
+                          int64_t bytes, StreamHandle stream) = 0;
+  virtual void CopyOnDevice(int device, void* dst, const void* src, int64_t bytes,
+                            StreamHandle stream) = 0;
+  // Between devices of this runtime, ordered after and before work on both current
+  // streams. The default goes through host memory and blocks.
+  virtual void CopyPeer(int dst_device, void* dst, int src_device, const void* src,
+                        int64_t bytes);
+  // Sets each byte.
+  virtual void Fill(int device, void* dst, uint8_t value, int64_t bytes,
+                    StreamHandle stream) = 0;
+  // Calls `function(data)` on a thread of the runtime when the stream gets there. It
+  // must not call the runtime, nor throw.
+  virtual void LaunchHostFunction(int device, StreamHandle stream,
+                                  void (*function)(void*), void* data) = 0;
+
+  virtual StreamHandle CreateStream(int device) = 0;
+  // Waits for its work.
+  virtual void DestroyStream(int device, StreamHandle stream) noexcept = 0;
+  virtual void SynchronizeStream(int device, StreamHandle stream) = 0;
+  virtual void SynchronizeDevice(int device) = 0;
+
+  virtual EventHandle CreateEvent(int device) = 0;
+  virtual void DestroyEvent(int device, EventHandle event) noexcept = 0;
+  virtual void RecordEvent(int device, EventHandle event, StreamHandle stream) = 0;
+  // Later work on `stream` waits for the event; the host does not.
+  virtual void StreamWaitEvent(int device, StreamHandle stream,
+                               EventHandle event) = 0;
+  virtual void SynchronizeEvent(int device, EventHandle event) = 0;
+  virtual bool EventDone(int device, EventHandle event) = 0;
+  // Milliseconds between two recorded events that are done.
+  virtual double ElapsedMs(int device, EventHandle start, EventHandle end) = 0;
+
+  // The stream that the core uses on `device`, for all threads. Setting another one
+  // makes it wait for the work of the one before.
+  StreamHandle current_stream(int device) const {
+    return current_[device].load(std::memory_order_acquire);
+  }
+  void SetCurrentStream(int device, StreamHandle stream);
+
+ private:
+  std::array<std::atomic<StreamHandle>, kMaxDevices> current_ = {};
+};
+
+// Puts a runtime into the table, under a new or known kind name. Throws Error
+// kAlreadyExists if the kind has one. It is never destroyed.
+DeviceKind RegisterDeviceRuntime(std::string_view kind_name,
+                                 std::unique_ptr<DeviceRuntime> runtime);
+
+// Null if none is registered.
+DeviceRuntime* FindDeviceRuntime(DeviceKind kind);
+
+// Throws Error if the kind has no runtime or the index is not below its
+// device_count().
+DeviceRuntime& RuntimeOf(Place place);
+
+// Waits for all work on the device of `place`; nothing to do on the CPU.
+void Synchronize(Place place);
+
+}  // namespace proa::inline v0
+
+#endif  // PROA_TENSOR_DEVICE_H_

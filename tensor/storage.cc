@@ -1,0 +1,89 @@
+#include "tensor/storage.h"
+
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "tensor/allocator.h"
+#include "tensor/block_pool.h"
+#include "tensor/device.h"
+#include "tensor/error.h"
+
+namespace proa::inline v0 {
+namespace {
+
+// The elements of a small storage lie this far behind its beginning.
+constexpr size_t kHeader = 64;
+static_assert(sizeof(Storage) <= kHeader);
+
+// Two sizes: a handful of numbers is the most frequent tensor of all, and deserves
+// to share few cache lines.
+constexpr int64_t kTiny = 64;
+constexpr int64_t kSmall = 256;
+using TinyPool = BlockPool<kHeader + kTiny, 64, 512, Storage>;
+using SmallPool = BlockPool<kHeader + kSmall, 64, 256, Storage>;
+
+void* TakePooled(int64_t bytes) {
+  return bytes <= kTiny ? TinyPool::Take() : SmallPool::Take();
+}
+
+}  // namespace
+
+IntrusivePtr<Storage> Storage::Allocate(int64_t bytes, Place place) {
+  if (place.is_cpu() && bytes >= 0 && bytes <= kSmall) [[likely]] {
+    char* block = static_cast<char*>(TakePooled(bytes));
+    Storage* s = new (block) Storage;
+    s->data_ = block + kHeader;
+    s->bytes_ = bytes;
+    return IntrusivePtr<Storage>::Adopt(s);
+  }
+  PROA_REQUIRE(bytes >= 0, "storage: size ", bytes, " is negative");
+  Allocator& allocator = place.is_cpu()
+                             ? CpuAllocator()
+                             : RuntimeOf(place).allocator(place.index);
+  // Before the object is made: it may throw.
+  void* data = bytes > 0 ? allocator.Allocate(bytes) : nullptr;
+  Storage* s = new (TinyPool::Take()) Storage;
+  s->data_ = data;
+  s->bytes_ = bytes;
+  s->place_ = place;
+  s->kind_ = Kind::kAllocator;
+  return IntrusivePtr<Storage>::Adopt(s);
+}
+
+IntrusivePtr<Storage> Storage::Wrap(void* data, int64_t bytes, Place place,
+                                    std::function<void()> release,
+                                    bool read_only) {
+  PROA_REQUIRE(bytes >= 0, "storage: size ", bytes, " is negative");
+  auto held = std::make_unique<std::function<void()>>(std::move(release));
+  Storage* s = new (TinyPool::Take()) Storage;
+  s->data_ = data;
+  s->bytes_ = bytes;
+  s->place_ = place;
+  s->kind_ = Kind::kWrapped;
+  s->read_only_ = read_only;
+  s->release_ = held.release();
+  return IntrusivePtr<Storage>::Adopt(s);
+}
+
+void Storage::Destroy(Storage* storage) {
+  if (storage->kind_ == Kind::kPooled) [[likely]] {
+    const int64_t bytes = storage->bytes_;
+    storage->~Storage();
+    return bytes <= kTiny ? TinyPool::Give(storage) : SmallPool::Give(storage);
+  }
+  if (storage->kind_ == Kind::kWrapped) {
+    std::unique_ptr<std::function<void()>> release(storage->release_);
+    if (*release) (*release)();
+  } else if (storage->data_ != nullptr) {
+    const Place place = storage->place_;
+    Allocator& allocator =
+        place.is_cpu() ? CpuAllocator()
+                       : FindDeviceRuntime(place.kind)->allocator(place.index);
+    allocator.Free(storage->data_, storage->bytes_);
+  }
+  storage->~Storage();
+  TinyPool::Give(storage);
+}
+
+}  // namespace proa::inline v0

@@ -63,8 +63,8 @@ def _impl(rctx):
 
     # Clang is optional: only --config=clang and ./dev lint use it.
     clang_dir = ""
-    if rctx.path("/usr/bin/clang").exists:
-        clang_dir = _run(rctx, ["/usr/bin/clang", "-print-resource-dir"]) + "/include"
+    if rctx.path("/usr/bin/clang-14").exists:
+        clang_dir = _run(rctx, ["/usr/bin/clang-14", "-print-resource-dir"]) + "/include"
     rctx.file("module.modulemap", _module_map(rctx, cxx + ([clang_dir] if clang_dir else [])))
     rctx.template("BUILD.bazel", rctx.attr._template, {
         "%{gcc_isystem}": repr([x for d in cxx + [gcc_dir] + libc for x in ["-isystem", d]]),

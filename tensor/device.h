@@ -60,6 +60,15 @@ class DeviceRuntime {
   // streams. The default goes through host memory and blocks.
   virtual void CopyPeer(int dst_device, void* dst, int src_device, const void* src,
                         int64_t bytes);
+  // Copies `sizes` (`rank` of them) elements of `item_size` bytes between strided
+  // places; strides in bytes. False if the runtime cannot: the core then goes
+  // through the host.
+  virtual bool CopyStrided(int device, void* dst, const int64_t* dst_strides,
+                           const void* src, const int64_t* src_strides,
+                           const int64_t* sizes, int rank, int64_t item_size,
+                           StreamHandle stream) {
+    return false;
+  }
   // Sets each byte.
   virtual void Fill(int device, void* dst, uint8_t value, int64_t bytes,
                     StreamHandle stream) = 0;

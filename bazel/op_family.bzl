@@ -1,0 +1,158 @@
+"""op_family: the targets of one folder of ops, made from its schema files.
+
+    op_family(
+        name = "elementwise",
+        schemas = glob(["*.yaml"]),
+        elementwise = ["binary"],            # stems with `kernel: elementwise` ops
+        formulas = ["binary.h"],             # their formula structs
+        kernels = ["cast_cpu.cc"],           # kernel functions, baseline code
+        simd_kernels = ["where_cpu.cc"],     # compiled once per instruction set
+        composites = ["compare.cc"],         # C++ composites
+        infer = True,                        # has elementwise_infer.h and .cc
+        kernel_deps = [...],
+    )
+
+makes, in package //ops/<name>:
+
+    :schemas     the yaml files
+    :ops_h       <name>_ops.h: the front doors, header only
+    :kernels_h   <name>_kernels.h: declarations of the kernel functions
+    :infer       shape rules of the family
+    :<name>      front doors, definitions, kernels: what a program links
+    <name>_grad.cc, <name>_bindings.cc: compiled by //autograd and //python
+
+Only headers of other families are seen here, so that families may use each other;
+//ops links them all.
+"""
+
+load("//bazel:isa.bzl", "isa_libraries")
+load("//bazel:library.bzl", "proa_library")
+load("//ops:families.bzl", "FAMILIES")
+
+def op_family(
+        name,
+        schemas,
+        elementwise = [],
+        formulas = [],
+        kernels = [],
+        simd_kernels = [],
+        composites = [],
+        infer = False,
+        kernel_deps = [],
+        simd_deps = [],
+        infer_deps = []):
+    """See the file comment.
+
+    Args:
+      name: the family, which is the name of the folder.
+      schemas: yaml files.
+      elementwise: stems whose ops have elementwise kernels.
+      formulas: headers of formula structs.
+      kernels: sources of kernel functions.
+      simd_kernels: sources compiled once per instruction set.
+      composites: sources of composite ops.
+      infer: whether the family has shape rules of its own.
+      kernel_deps: what `kernels` and `composites` need besides the op headers.
+      simd_deps: what `simd_kernels` and `formulas` need.
+      infer_deps: what the shape rules need besides //ops:infer.
+    """
+    native.filegroup(
+        name = "schemas",
+        srcs = schemas,
+        visibility = ["//visibility:public"],
+    )
+    loops = [stem + "_elementwise.cc" for stem in elementwise]
+    native.genrule(
+        name = "generate",
+        srcs = ["//ops:schemas"],
+        outs = [
+            name + "_ops.h",
+            name + "_ops.cc",
+            name + "_definitions.cc",
+            name + "_kernels.h",
+            name + "_register.cc",
+            name + "_grad.cc",
+            name + "_bindings.cc",
+        ] + loops,
+        cmd = "$(execpath //ops/schema:generate) --family %s %s --out $(RULEDIR) $(SRCS)" % (
+            name,
+            "--has_infer" if infer else "",
+        ),
+        message = "Generating ops of",
+        tools = ["//ops/schema:generate"],
+        visibility = [
+            "//autograd:__pkg__",
+            "//python:__subpackages__",
+        ],
+    )
+    proa_library(
+        name = "ops_h",
+        hdrs = [name + "_ops.h"],
+        visibility = ["//visibility:public"],
+        deps = [
+            "//ops:definition",
+            "//ops:int_array",
+            "//ops:kernel",
+            "//tensor:scalar",
+            "//tensor",
+        ],
+    )
+    proa_library(
+        name = "kernels_h",
+        hdrs = [name + "_kernels.h"],
+        visibility = ["//ops:__subpackages__"],
+        deps = [
+            "//ops:int_array",
+            "//ops:kernel",
+            "//tensor:scalar",
+            "//tensor",
+        ],
+    )
+    rules = []
+    if infer:
+        proa_library(
+            name = "infer",
+            srcs = [name + "_infer.cc"],
+            hdrs = [name + "_infer.h"],
+            visibility = ["//ops:__subpackages__"],
+            deps = ["//ops:infer", "//ops:int_array", "//tensor", "//tensor:scalar", "//tensor:error", "//tensor:shape", "//tensor:dtype"] + infer_deps,
+        )
+        rules = [":infer"]
+    doors = ["//ops/%s:ops_h" % f for f in FAMILIES]
+    variants = []
+    if elementwise or simd_kernels:
+        isa_libraries(
+            name = "simd",
+            srcs = loops + simd_kernels,
+            hdrs = formulas,
+            deps = [
+                ":kernels_h",
+                "//ops:kernel",
+                "//ops/primitives/cpu:loops",
+                "//tensor:scalar",
+                "//tensor",
+            ] + simd_deps,
+        )
+        variants = [":simd"]
+    proa_library(
+        name = name,
+        srcs = [
+            name + "_definitions.cc",
+            name + "_ops.cc",
+            name + "_register.cc",
+        ] + kernels + composites,
+        alwayslink = True,
+        visibility = ["//visibility:public"],
+        deps = [
+            ":kernels_h",
+            "//ops:boxing",
+            "//ops:definition",
+            "//ops:front_door",
+            "//ops:infer",
+            "//ops:interpreter",
+            "//ops:kernel",
+            "//ops:value",
+            "//tensor",
+            "//tensor:interpreters",
+        ] + doors + rules + variants + kernel_deps,
+    )

@@ -1,0 +1,12 @@
+"""The op families: each a folder below ops/ with an op_family in its BUILD file."""
+
+FAMILIES = [
+    "creation",
+    "elementwise",
+    "indexing",
+    "linalg",
+    "manipulation",
+    "nn",
+    "optimizer",
+    "reduction",
+]

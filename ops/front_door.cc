@@ -1,0 +1,177 @@
+#include "ops/front_door.h"
+
+#include <cstring>
+
+#include "ops/creation/creation_ops.h"
+#include "ops/elementwise/elementwise_ops.h"
+#include "ops/infer.h"
+#include "ops/interpreter.h"
+#include "ops/manipulation/manipulation_ops.h"
+#include "tensor/copy.h"
+#include "tensor/device.h"
+#include "tensor/promotion.h"
+
+namespace proa::inline v0::ops {
+
+void FailNone(const char* op, const char* param) {
+  ThrowTypeError(absl::StrCat(op, ": ", param, " is None; expected Tensor"));
+}
+
+void FailPlaces(const char* op, Place a, Place b) {
+  FailArgument(op, ": tensors lie in different places, ", ToString(a), " and ",
+               ToString(b), "; move them with Tensor.to() first");
+}
+
+void RequireDefined(const char* op, const char* param,
+                    std::span<const Tensor> ts) {
+  for (size_t i = 0; i < ts.size(); ++i) {
+    if (!ts[i].defined()) {
+      ThrowTypeError(absl::StrCat(op, ": ", param, "[", i,
+                                  "] is None; expected Tensor"));
+    }
+  }
+}
+
+Tensor PrepareSlow(const Tensor& t, DType dtype, Place place, bool contiguous) {
+  Tensor r = t;
+  if (r.place() != place) r = CopyTo(r, place, /*blocking=*/true);
+  if (r.layout() != Layout::kStrided || (contiguous && !r.is_contiguous())) {
+    r = Contiguous(r);
+  }
+  if (r.dtype() != dtype) r = ops::cast(r, dtype);
+  return r;
+}
+
+std::span<const Tensor> PrepareInputs(std::span<const Tensor> ts, bool cast,
+                                      DType dtype, Place place, bool contiguous,
+                                      std::vector<Tensor>* buffer) {
+  for (size_t i = 0; i < ts.size(); ++i) {
+    Tensor changed;
+    const Tensor& t = PrepareInput(ts[i], cast ? dtype : ts[i].dtype(), place,
+                                   contiguous, &changed);
+    if (&t == &ts[i]) continue;
+    if (buffer->empty()) buffer->assign(ts.begin(), ts.end());
+    (*buffer)[i] = t;
+  }
+  return buffer->empty() ? ts : std::span<const Tensor>(*buffer);
+}
+
+void CheckInplaceTarget(const char* op, const Tensor& x, const Shape& shape,
+                        DType dtype) {
+  PROA_REQUIRE(x.shape() == shape, op, ": the result has shape ",
+               ToString(shape), ", which does not fit in place; x is ",
+               Describe(x));
+  PROA_REQUIRE(x.dtype() == dtype, op, ": the result is ",
+               absl::string_view(Name(dtype).data(), Name(dtype).size()),
+               ", which does not fit in place; x is ", Describe(x));
+  PROA_REQUIRE(x.storage() == nullptr || !x.storage()->read_only(), op,
+               ": the memory of x is read-only; x is ", Describe(x));
+}
+
+Tensor ResolveOverlap(const Tensor& x, const Tensor& y) {
+  if (!y.defined() || y.storage() != x.storage()) return y;
+  if (y.raw_data() == x.raw_data() && y.shape() == x.shape() &&
+      y.strides() == x.strides()) {
+    return y;
+  }
+  Tensor copy = Tensor::Empty(y.shape(), y.dtype(), y.place());
+  CopyInto(y, copy);
+  return copy;
+}
+
+void MarkWritten(const char* op, const Tensor& x) {
+  if (!x.storage()) return;
+  x.storage()->BumpVersion();
+  x.storage()->set_last_writer(op);
+}
+
+void WriteInto(const Tensor& x, const Tensor& value) { CopyInto(value, x); }
+
+Tensor AssignInto(const char* op, const Tensor& x, const Tensor& result) {
+  const bool shares = x.storage() != nullptr && x.storage() == result.storage();
+  if (x.is_symbolic() || result.is_symbolic() || shares || GradEnabled()) {
+    Rebind(x, result);
+  } else {
+    CheckInplaceTarget(op, x, result.shape(), result.dtype());
+    WriteInto(x, result);
+  }
+  MarkWritten(op, x);
+  return x;
+}
+
+void CheckMayChange(const char* op, Interpreters flags_of_changed) {
+  if ((flags_of_changed & kDifferentiate) != 0 && GradEnabled()) {
+    Fail(absl::StatusCode::kFailedPrecondition, op,
+         ": changes tensors that require grad in place; call it under no_grad");
+  }
+}
+
+bool RunsOnHost(Place place) {
+  return !place.is_cpu() && place.kind >= DeviceKind::kFirstCustom;
+}
+
+namespace {
+
+Value MoveTo(const Value& v, Place place) {
+  if (const auto* t = std::get_if<Tensor>(&v)) {
+    return t->defined() ? Value(CopyTo(*t, place, true)) : v;
+  }
+  if (const auto* ts = std::get_if<std::vector<Tensor>>(&v)) {
+    std::vector<Tensor> moved;
+    for (const Tensor& t : *ts) moved.push_back(CopyTo(t, place, true));
+    return Value(std::move(moved));
+  }
+  if (std::holds_alternative<Place>(v)) return Value(place);
+  return v;
+}
+
+}  // namespace
+
+void CallOnHost(const OpDefinition& op, Place place, std::span<const Value> args,
+                std::span<Value> results) {
+  std::vector<Value> host;
+  host.reserve(args.size());
+  for (const Value& v : args) host.push_back(MoveTo(v, Place{}));
+  op.call(host, results);
+  for (Value& v : results) v = MoveTo(v, place);
+}
+
+IntArray ShapeOf(const Tensor& t) {
+  if (t.shape().known()) return IntArray(t.shape());
+  return IntArray(ops::shape(t));
+}
+
+int64_t SizeOf(const Tensor& t, int64_t axis) {
+  const int64_t size = t.size(NormalizeAxis("size", axis, t.rank()));
+  PROA_REQUIRE(size != kUnknownDim, "size: dim ", axis, " of ", Describe(t),
+               " is not known before the program runs");
+  return size;
+}
+
+std::vector<int64_t> SizesOf(std::span<const Tensor> ts, int64_t axis) {
+  std::vector<int64_t> sizes;
+  sizes.reserve(ts.size());
+  for (const Tensor& t : ts) sizes.push_back(SizeOf(t, axis));
+  return sizes;
+}
+
+namespace {
+
+// A number as a 0-d CPU tensor; no op call, since it is no part of a program.
+Tensor FillScalar(const Scalar& value, DType dtype) {
+  Tensor t = Tensor::Empty({}, dtype);
+  VisitDType(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    *t.data<T>() = value.to<T>();
+  });
+  return t;
+}
+
+}  // namespace
+
+Tensor ScalarLike(const Tensor& like, const Scalar& value) {
+  return FillScalar(value, PromoteScalar(like.dtype(), value.kind(),
+                                         infer::DefaultDType()));
+}
+
+}  // namespace proa::inline v0::ops

@@ -1,0 +1,121 @@
+// What generated front doors are made of: argument checks, preparation of kernel
+// inputs, and the in-place rules. Included by generated sources only.
+#ifndef PROA_OPS_FRONT_DOOR_H_
+#define PROA_OPS_FRONT_DOOR_H_
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ops/definition.h"
+#include "ops/int_array.h"
+#include "ops/kernel.h"
+#include "ops/value.h"
+#include "tensor/error.h"
+#include "tensor/scalar.h"
+#include "tensor/tensor.h"
+
+namespace proa::inline v0::ops {
+
+[[noreturn]] void FailNone(const char* op, const char* param);
+[[noreturn]] void FailPlaces(const char* op, Place a, Place b);
+
+inline void RequireDefined(const char* op, const char* param, const Tensor& t) {
+  if (!t.defined()) [[unlikely]]
+    FailNone(op, param);
+}
+void RequireDefined(const char* op, const char* param,
+                    std::span<const Tensor> ts);
+
+inline Interpreters FlagsOf(const Tensor& t) { return t.flags(); }
+inline Interpreters FlagsOf(const IntArray& a) { return a.flags(); }
+inline Interpreters FlagsOf(std::span<const Tensor> ts) {
+  Interpreters flags = 0;
+  for (const Tensor& t : ts) flags |= t.flags();
+  return flags;
+}
+
+// The place all tensors lie in; throws Error if they differ. A 0-d CPU tensor goes
+// with any place (a scalar from Python) and is moved by PrepareInput.
+inline void MergePlace(const char* op, const Tensor& t, Place* place,
+                       bool* found) {
+  if (!t.defined() || (*found && t.place() == *place)) return;
+  if (!*found) {
+    *place = t.place();
+    *found = true;
+    return;
+  }
+  if (t.rank() == 0 && t.place().is_cpu()) return;
+  if (place->is_cpu()) {  // an earlier scalar may have set cpu
+    *place = t.place();
+    return;
+  }
+  FailPlaces(op, *place, t.place());
+}
+
+// Slow parts of PrepareInput.
+Tensor PrepareSlow(const Tensor& t, DType dtype, Place place, bool contiguous);
+
+// `t` as the kernel wants it: cast to `dtype`, on `place`, contiguous if asked.
+// Returns `t` itself when there is nothing to do, else *buffer.
+inline const Tensor& PrepareInput(const Tensor& t, DType dtype, Place place,
+                                  bool contiguous, Tensor* buffer) {
+  if (t.dtype() == dtype && t.place() == place &&
+      (t.is_contiguous() || (!contiguous && t.layout() == Layout::kStrided)))
+      [[likely]] {
+    return t;
+  }
+  *buffer = PrepareSlow(t, dtype, place, contiguous);
+  return *buffer;
+}
+// Lists: returns the span itself, or a prepared copy in *buffer. `cast` says
+// whether dtypes are changed to `dtype` at all.
+std::span<const Tensor> PrepareInputs(std::span<const Tensor> ts, bool cast,
+                                      DType dtype, Place place, bool contiguous,
+                                      std::vector<Tensor>* buffer);
+
+// In-place calls --------------------------------------------------------------
+
+// Throws unless the result (shape, dtype) fits `x` and its storage may be written.
+void CheckInplaceTarget(const char* op, const Tensor& x, const Shape& shape,
+                        DType dtype);
+// `y` itself, or a copy when it overlaps `x` without being the same elements.
+Tensor ResolveOverlap(const Tensor& x, const Tensor& y);
+// After the kernel wrote: version and writer.
+void MarkWritten(const char* op, const Tensor& x);
+// Copies `value` into the elements of `x`.
+void WriteInto(const Tensor& x, const Tensor& value);
+
+// In-place form of a composite: writes `result` into `x` (or rebinds a symbolic
+// or view result) and returns `x`.
+Tensor AssignInto(const char* op, const Tensor& x, const Tensor& result);
+// For ops that change parameters themselves (`mutates`): throws when one of them
+// requires grad while grad is on.
+void CheckMayChange(const char* op, Interpreters flags_of_changed);
+
+// Boxed calls -----------------------------------------------------------------
+
+template <typename T>
+Value BoxOptional(const std::optional<T>& v) {
+  return v.has_value() ? Value(*v) : Value();
+}
+// True for a device whose missing kernels run on the CPU, with copies both ways.
+bool RunsOnHost(Place place);
+void CallOnHost(const OpDefinition& op, Place place, std::span<const Value> args,
+                std::span<Value> results);
+
+// Formula support -------------------------------------------------------------
+
+// Sizes of `t`; of a symbolic tensor with unknown dims, the symbolic result of
+// op `shape`.
+IntArray ShapeOf(const Tensor& t);
+inline IntArray ShapeOf(const IntArray& shape) { return shape; }
+int64_t SizeOf(const Tensor& t, int64_t axis);
+std::vector<int64_t> SizesOf(std::span<const Tensor> ts, int64_t axis);
+// A 0-d tensor of the dtype and place of `like` (or what its kind promotes to).
+Tensor ScalarLike(const Tensor& like, const Scalar& value);
+
+}  // namespace proa::inline v0::ops
+
+#endif  // PROA_OPS_FRONT_DOOR_H_

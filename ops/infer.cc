@@ -1,0 +1,126 @@
+#include "ops/infer.h"
+
+#include <atomic>
+
+#include "tensor/error.h"
+#include "tensor/promotion.h"
+
+namespace proa::inline v0::ops::infer {
+namespace {
+
+std::atomic<DType> default_dtype{DType::kFloat32};
+std::atomic<Place> default_place{Place{}};
+
+Shape Reduced(const Shape& shape, uint64_t axes, bool keepdim) {
+  Shape out;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if ((axes >> i & 1) == 0) {
+      out.push_back(shape[i]);
+    } else if (keepdim) {
+      out.push_back(1);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Shape broadcast(const char* op, const Tensor& x, const Tensor& y) {
+  if (x.shape() == y.shape()) return x.shape();
+  return BroadcastShapes(op, x.shape(), y.shape());
+}
+
+Shape broadcast(const char* op, const Tensor& x, const Tensor& y,
+                const Tensor& z) {
+  return BroadcastShapes(op, broadcast(op, x, y), z.shape());
+}
+
+Shape reduce(const char* op, const Tensor& x, std::span<const int64_t> axis,
+             bool keepdim) {
+  uint64_t axes = axis.empty() ? ~uint64_t{0} : 0;
+  for (const int64_t a : axis) {
+    const uint64_t bit = uint64_t{1} << NormalizeAxis(op, a, x.rank());
+    PROA_REQUIRE((axes & bit) == 0, op, ": axis ", a,
+                 " is given twice; x is ", Describe(x));
+    axes |= bit;
+  }
+  return Reduced(x.shape(), axes, keepdim);
+}
+
+Shape reduce(const char* op, const Tensor& x, std::optional<int64_t> axis,
+             bool keepdim) {
+  if (!axis.has_value()) return Reduced(x.shape(), ~uint64_t{0}, keepdim);
+  return Reduced(x.shape(), uint64_t{1} << NormalizeAxis(op, *axis, x.rank()),
+                 keepdim);
+}
+
+Shape sizes(const char* op, const IntArray& shape) {
+  Shape out(shape.values());
+  PROA_REQUIRE(out.rank() <= kMaxRank, op, ": ", out.rank(),
+               " dims; at most ", kMaxRank, " are possible");
+  for (const int64_t d : out) {
+    PROA_REQUIRE(d >= 0 || (shape.is_symbolic() && d == kUnknownDim), op,
+                 ": shape ", ToString(out), " has a negative size");
+  }
+  out.numel();  // throws when the product overflows
+  return out;
+}
+
+Shape along(const char* op, const Tensor& x, int64_t axis) {
+  NormalizeAxis(op, axis, x.rank());
+  return x.shape();
+}
+
+DType promote(const char*, const Tensor& x) { return x.dtype(); }
+
+DType promote_slow(DType x, DType y) { return Promote(x, y); }
+
+DType promote(const char*, const Tensor& x, const Tensor& y, const Tensor& z) {
+  return Promote(Promote(x.dtype(), y.dtype()), z.dtype());
+}
+
+DType promote(const char* op, std::span<const Tensor> xs) {
+  PROA_REQUIRE(!xs.empty(), op, ": the list of tensors is empty");
+  DType t = xs[0].dtype();
+  for (const Tensor& x : xs.subspan(1)) t = Promote(t, x.dtype());
+  return t;
+}
+
+DType promote_float(const char*, const Tensor& x) {
+  return IsDifferentiable(x.dtype()) ? x.dtype() : DefaultDType();
+}
+
+DType promote_float(const char* op, const Tensor& x, const Tensor& y) {
+  const DType t = promote(op, x, y);
+  return IsDifferentiable(t) ? t : DefaultDType();
+}
+
+DType promote_sum(const char*, const Tensor& x, std::optional<DType> dtype) {
+  if (dtype.has_value()) return *dtype;
+  return IsDifferentiable(x.dtype()) ? x.dtype() : DType::kInt64;
+}
+
+DType real(const char*, const Tensor& x) { return RealType(x.dtype()); }
+
+DType given(const char*, const Tensor& x, std::optional<DType> dtype) {
+  return dtype.value_or(x.dtype());
+}
+
+DType DefaultDType() { return default_dtype.load(std::memory_order_relaxed); }
+
+void SetDefaultDType(DType t) {
+  if (!IsFloat(t)) {
+    ThrowTypeError(absl::StrCat(
+        "set_default_dtype: ", absl::string_view(Name(t).data(), Name(t).size()),
+        " is not a floating-point dtype"));
+  }
+  default_dtype.store(t, std::memory_order_relaxed);
+}
+
+Place DefaultPlace() { return default_place.load(std::memory_order_relaxed); }
+
+void SetDefaultPlace(Place place) {
+  default_place.store(place, std::memory_order_relaxed);
+}
+
+}  // namespace proa::inline v0::ops::infer

@@ -1,0 +1,61 @@
+// Kernels: free functions `void Multiply(const KernelContext&, const Tensor& x,
+// const Tensor& y, Tensor* out)` that fill preallocated outputs, and the table in
+// which an op finds its own: by backend, then dtype. No hashing, strings or locks.
+//
+// A kernel may rely on: defined arguments of the promoted dtype, shapes that passed
+// inference, contiguous inputs unless the schema says `accepts: strided`, outputs
+// allocated as inferred (except views and data-dependent outputs, which the kernel
+// makes). It must cope with empty and 0-d tensors.
+#ifndef PROA_OPS_KERNEL_H_
+#define PROA_OPS_KERNEL_H_
+
+#include <array>
+#include <cstdint>
+
+#include "tensor/dtype.h"
+#include "tensor/place.h"
+
+namespace proa::inline v0 {
+
+class Generator;
+
+struct KernelContext {
+  Place place;
+};
+
+// Instruction sets a CPU kernel is compiled for; a machine runs the highest that
+// it has (and that PROA_MAX_ISA=sse2|avx2|avx512 allows).
+enum class Isa : int8_t { kBaseline = 0, kAvx2 = 1, kAvx512 = 2 };
+Isa MachineIsa();
+
+using AnyKernel = void (*)();
+
+class KernelTable {
+ public:
+  AnyKernel Find(DeviceKind kind, DType dtype) const {
+    return kernels_[static_cast<int>(kind)][static_cast<int>(dtype)];
+  }
+  // Sets the kernel for each dtype of the bit set. Of several instruction sets the
+  // highest that this machine runs wins, in any order of registration.
+  void Register(DeviceKind kind, uint32_t dtypes, Isa isa, AnyKernel kernel);
+
+ private:
+  AnyKernel kernels_[kMaxDeviceKinds][kNumDTypes] = {};
+  int8_t isa_[kMaxDeviceKinds][kNumDTypes] = {};
+};
+
+// Registers `find(dtype)` for each dtype of the set, unless this machine lacks `isa`
+// (then `find`, compiled for that instruction set, is not even called).
+void RegisterEach(KernelTable& table, DeviceKind kind, uint32_t dtypes, Isa isa,
+                  AnyKernel (*find)(DType));
+
+constexpr uint32_t DTypeBit(DType t) { return 1u << static_cast<int>(t); }
+
+// "multiply: no kernel for bool on cpu; it accepts float32, float64": throws
+// TypeError (dtype not declared) or Error kUnimplemented (no such backend).
+[[noreturn]] void FailNoKernel(const char* op, uint32_t declared_dtypes,
+                               DType dtype, Place place);
+
+}  // namespace proa::inline v0
+
+#endif  // PROA_OPS_KERNEL_H_

@@ -1,0 +1,1 @@
+"""The schema language: parser, typed model and generators (docs/schema.md)."""

@@ -22,9 +22,8 @@ ALLOWED = {
     "tensor": ["profiler:events"],
 }
 
-# Folders outside the rooms: anything may use the macros' tools, and the product's
-# labels, examples and benchmarks may use any room.
-_FREE_USERS = ["", "benchmarks", "docs", "examples"]
+# Anything may use the macros' tools. Folders that are no rooms (examples,
+# benchmarks, whatever stands beside a vendored room) may use any room.
 _FREE_TOOLS = ["bazel", "third_party"]
 
 # Every room has these, and :dist and version.h need them.
@@ -41,13 +40,9 @@ def room_of(package):
 
 def violation(user, used, target):
     """A sentence if package `user` may not depend on //used:target, else None."""
-    if user.split("/")[0] in _FREE_USERS or used.split("/")[0] in _FREE_TOOLS:
-        return None
-    if target in _FREE_TARGETS:
-        return None
     user_room, used_room = room_of(user), room_of(used)
-    if user_room == None:
-        return "%s is in no room; add it to ALLOWED in bazel/layers.bzl" % user
+    if user_room == None or used.split("/")[0] in _FREE_TOOLS or target in _FREE_TARGETS:
+        return None
     if used_room == None:
         return "%s is in no room, so %s may not use it" % (used, user)
 

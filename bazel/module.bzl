@@ -16,6 +16,8 @@ Each package of a room lists itself once with
     room_files(packages = ["//ops/elementwise"])       # in one with
 """
 
+load("@local_python//:info.bzl", "PYTHON")
+
 def room_files(packages = []):
     """Declares :files, all files of this package and of those below it.
 
@@ -45,7 +47,7 @@ def _archive_impl(ctx):
         executable = ctx.executable._tool,
         arguments = [paths.path, out.path],
     )
-    return [DefaultInfo(files = depset([out]))]
+    return [DefaultInfo(files = depset([out]), runfiles = ctx.runfiles(files = [out]))]
 
 module_archive = rule(
     implementation = _archive_impl,
@@ -63,3 +65,48 @@ module_archive = rule(
         "_workspace": attr.label(default = "//:workspace_files"),
     },
 )
+
+def module_archive_test(name, archive, consumer, rooms, deps, prints, tags = [], **kwargs):
+    """Unpacks an archive into an empty folder, and builds and runs a consumer there.
+
+    The build is a Bazel of its own with nothing else of Proa in reach; only the
+    disk cache is shared.
+
+    Args:
+      name: the label, by custom dist_test.
+      archive: label of the module_archive.
+      consumer: a C++ program, which becomes //consumer:main of the new workspace.
+      rooms: the folders of rooms that the archive has, no more and no less.
+      deps: labels that the consumer depends on.
+      prints: what it has to write to standard output.
+      tags: as in py_test.
+      **kwargs: as in py_test.
+    """
+    native.py_test(
+        name = name,
+        size = "large",
+        srcs = ["//bazel:build_archive.py"],
+        main = "//bazel:build_archive.py",
+        args = [
+            "--archive=$(rootpath %s)" % archive,
+            "--consumer=$(rootpath %s)" % consumer,
+            "--rooms=" + ",".join(rooms),
+            "--deps=" + ",".join(deps),
+            "--prints='%s'" % prints,
+            "--venv=" + PYTHON[:-len("/bin/python")],
+        ],
+        data = [
+            archive,
+            consumer,
+        ],
+        # A Bazel inside of the sandbox would have no sandbox for its own actions.
+        tags = tags + ["local"],
+        # It builds without them in any case.
+        target_compatible_with = select({
+            "//bazel:asan": ["@platforms//:incompatible"],
+            "//bazel:tsan": ["@platforms//:incompatible"],
+            "//bazel:ubsan": ["@platforms//:incompatible"],
+            "//conditions:default": [],
+        }),
+        **kwargs
+    )

@@ -54,7 +54,7 @@ def _raw_impl(ctx):
         executable = ctx.executable._tool,
         arguments = [args],
     )
-    return [DefaultInfo(files = depset([out]))]
+    return [DefaultInfo(files = depset([out]), runfiles = ctx.runfiles(files = [out]))]
 
 _raw_wheel = rule(
     implementation = _raw_impl,
@@ -88,7 +88,7 @@ def _repaired_impl(ctx):
         executable = ctx.executable._tool,
         arguments = [raw.path, out.path, ctx.attr.platform],
     )
-    return [DefaultInfo(files = depset([out]))]
+    return [DefaultInfo(files = depset([out]), runfiles = ctx.runfiles(files = [out]))]
 
 _repaired_wheel = rule(
     implementation = _repaired_impl,

@@ -25,6 +25,7 @@ def layers():
         ("ops/elementwise", "bazel", "tool"),
         ("examples/digits", "inference", "predictor"),
         ("", "python", "proa"),
+        ("app", "tensor", "dtype"),
     ],
 )
 def test_allowed(layers, user, used, target):
@@ -44,7 +45,6 @@ def test_allowed(layers, user, used, target):
         ("inference", "autograd", "engine"),
         ("ops", "python", "proa"),
         ("ops", "examples/digits", "model"),
-        ("newroom", "tensor", "dtype"),
     ],
 )
 def test_refused(layers, user, used, target):

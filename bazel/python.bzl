@@ -71,10 +71,6 @@ def shared_object(name, srcs = [], deps = [], copts = [], linkopts = [], exports
             "-Wl,--version-script=$(location :%s)" % script,
             # A call of an exported function inside the library is direct.
             "-Wl,-Bsymbolic-functions",
-            # DT_RPATH, not RUNPATH: it also serves the dependencies of the
-            # libraries bundled in the wheel.
-            "-Wl,-rpath,$$ORIGIN/libs",
-            "-Wl,--disable-new-dtags",
             "-Wl,--as-needed",
         ],
         # Which does not know the linker option of this feature.

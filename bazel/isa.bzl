@@ -166,7 +166,7 @@ def isa_libraries(
         deps = [],
         copts = [],
         isas = ["sse2", "avx2", "avx512"],
-        visibility = ["//visibility:private"],
+        visibility = None,
         **kwargs):
     """One library per instruction set, and `name` for all of them.
 

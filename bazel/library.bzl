@@ -20,13 +20,13 @@ WARNINGS = [
     "-Wno-error=stringop-overread",
 ]
 
-def proa_library(name, copts = [], visibility = ["//visibility:private"], **kwargs):
+def proa_library(name, copts = [], visibility = None, **kwargs):
     """A cc_library; see the file comment.
 
     Args:
       name: the label; by custom the stem of the header.
       copts: further compiler flags.
-      visibility: private unless given.
+      visibility: unless given, the default of the package, which is private.
       **kwargs: as in cc_library: srcs, hdrs, deps, alwayslink, ...
     """
     native.cc_library(

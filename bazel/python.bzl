@@ -88,7 +88,7 @@ def python_extension(
         data = [],
         imports = [],
         exports = PROA_SYMBOLS,
-        visibility = ["//visibility:private"],
+        visibility = None,
         **kwargs):
     """An extension module; see the file comment.
 

@@ -107,7 +107,9 @@ def problems(graph, read):
                 if include in visible:
                     continue
                 if include in owners:
-                    found.add(f"{source} includes {include}; list {' or '.join(sorted(owners[include])[:3])} in deps of {label}")
+                    found.add(
+                        f"{source} includes {include}; list {' or '.join(sorted(owners[include])[:3])} in deps of {label}"
+                    )
                 repository = next((r for p, r in _EXTERNAL.items() if include.startswith(p)), None)
                 if repository and not any(d.startswith(repository) for d in deps):
                     # The macros' protobuf code has its runtime from the rule.

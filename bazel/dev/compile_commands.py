@@ -16,7 +16,9 @@ def _bazel(*arguments):
 def main(labels):
     info = dict(line.split(": ", 1) for line in _bazel("info").decode().splitlines())
     query = "mnemonic('CppCompile', set(%s))" % " ".join(labels)
-    actions = json.loads(_bazel("aquery", "--config=clang", "--output=jsonproto", "--include_artifacts=false", query))
+    # Without layering_check: its module maps exist only where a build has been.
+    flags = ["--config=clang", "--features=-layering_check", "--features=-module_maps"]
+    actions = json.loads(_bazel("aquery", *flags, "--output=jsonproto", "--include_artifacts=false", query))
     entries = {}
     for action in actions.get("actions", []):
         command = action["arguments"]

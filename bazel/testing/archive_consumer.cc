@@ -1,4 +1,5 @@
-// Built by archive_test in a workspace that holds nothing but bazel/ and third_party/.
+// Built by archive_test in a workspace that holds nothing but bazel/ and
+// third_party/.
 #include <iostream>
 
 #include "bazel/testing/scale.h"

@@ -7,6 +7,7 @@
 PYBIND11_MODULE(_scale, m) {
   m.def("scale", &proa::isa::sse2::Scale);
   m.def("describe", [] {
-    return absl::StrFormat("%s, %s", proa::isa::sse2::Name(), proa::isa::avx2::Name());
+    return absl::StrFormat("%s, %s", proa::isa::sse2::Name(),
+                           proa::isa::avx2::Name());
   });
 }

@@ -21,7 +21,8 @@ namespace {
 TEST(ThirdParty, Abseil) {
   absl::flat_hash_map<std::string, int> map = {{"a", 1}};
   EXPECT_EQ(map["a"], 1);
-  EXPECT_EQ(absl::InvalidArgumentError(absl::StrFormat("%d!", 7)).message(), "7!");
+  EXPECT_EQ(absl::InvalidArgumentError(absl::StrFormat("%d!", 7)).message(),
+            "7!");
 }
 
 TEST(ThirdParty, Eigen) {
@@ -57,7 +58,8 @@ TEST(ThirdParty, OpenMp) {
 
 TEST(ThirdParty, OneDnn) {
   dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  dnnl::memory::desc desc({2}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::a);
+  dnnl::memory::desc desc({2}, dnnl::memory::data_type::f32,
+                          dnnl::memory::format_tag::a);
   dnnl::memory memory(desc, engine);
   EXPECT_EQ(memory.get_desc().get_size(), 8u);
 }

@@ -1,0 +1,124 @@
+#include "jit/evaluate.h"
+
+#include "absl/strings/str_cat.h"
+#include "jit/control_flow.h"
+#include "jit/text.h"
+#include "tensor/error.h"
+
+namespace proa::inline v0::jit {
+namespace {
+
+Value ToValue(const Argument& a, const Environment& env) {
+  if (const auto* ref = std::get_if<ValueRef>(&a)) {
+    return ref->id == kNoValue ? Value() : Value(env[ref->id]);
+  }
+  if (const auto* refs = std::get_if<std::vector<ValueRef>>(&a)) {
+    std::vector<Tensor> list;
+    list.reserve(refs->size());
+    for (ValueRef r : *refs) list.push_back(env[r.id]);
+    return Value(std::move(list));
+  }
+  return std::get<Value>(a);
+}
+
+void Store(const Operation& o, size_t output, Value result, Environment& env) {
+  const std::vector<ValueId>& ids = o.results[output];
+  if (auto* t = std::get_if<Tensor>(&result)) {
+    env[ids[0]] = std::move(*t);
+    return;
+  }
+  auto& list = std::get<std::vector<Tensor>>(result);
+  PROA_REQUIRE(list.size() == ids.size(), o.op->name, ": gave ", list.size(),
+               " tensors; ", ids.size(), " were recorded");
+  for (size_t i = 0; i < ids.size(); ++i) env[ids[i]] = std::move(list[i]);
+}
+
+void Call(const Operation& o, Environment& env) {
+  absl::InlinedVector<Value, 8> args;
+  for (const Argument& a : o.args) args.push_back(ToValue(a, env));
+  absl::InlinedVector<Value, 2> results(o.results.size());
+  o.op->call(std::span<const Value>(args.data(), args.size()),
+             std::span<Value>(results.data(), results.size()));
+  for (size_t i = 0; i < results.size(); ++i) {
+    Store(o, i, std::move(results[i]), env);
+  }
+}
+
+std::vector<Tensor> Values(const std::vector<Argument>& args,
+                           const Environment& env) {
+  std::vector<Tensor> out;
+  for (const Argument& a : args) out.push_back(env[std::get<ValueRef>(a).id]);
+  return out;
+}
+
+void ControlFlow(const Program& program, const Operation& o, Environment& env) {
+  std::vector<Tensor> results;
+  if (o.kind == OperationKind::kCond) {
+    results = Cond(
+        env[std::get<ValueRef>(o.args[0]).id],
+        [&] { return EvaluateRegion(program, *o.regions[0], {}, env); },
+        [&] { return EvaluateRegion(program, *o.regions[1], {}, env); });
+  } else {
+    results = WhileLoop(
+        [&](const TensorList& vars) {
+          return EvaluateRegion(program, *o.regions[0], vars, env)[0];
+        },
+        [&](const TensorList& vars) {
+          return EvaluateRegion(program, *o.regions[1], vars, env);
+        },
+        Values(o.args, env));
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
+    env[o.results[0][i]] = std::move(results[i]);
+  }
+}
+
+}  // namespace
+
+Environment MakeEnvironment(const Program& program) {
+  Environment env(program.values().size());
+  for (size_t i = 0; i < env.size(); ++i) {
+    const ValueInfo& v = program.values()[i];
+    if (v.kind == ValueKind::kCaptured) env[i] = v.captured;
+  }
+  return env;
+}
+
+void Evaluate(const Program& program, const Block& block, Environment& env,
+              const std::vector<bool>* skip, const ReleasePlan* release) {
+  for (size_t i = 0; i < block.operations.size(); ++i) {
+    if (skip != nullptr && (*skip)[i]) continue;
+    const Operation& o = block.operations[i];
+    try {
+      if (o.kind == OperationKind::kCall) {
+        Call(o, env);
+      } else {
+        ControlFlow(program, o, env);
+      }
+    } catch (const TypeError& e) {
+      ThrowTypeError(absl::StrCat(e.what(), "\n  in the program: ",
+                                  OperationText(program, o)));
+    } catch (const Error& e) {
+      ThrowError(e.code(), absl::StrCat(e.what(), "\n  in the program: ",
+                                        OperationText(program, o)));
+    }
+    if (release != nullptr) {
+      for (ValueId id : (*release)[i]) env[id] = Tensor();
+    }
+  }
+}
+
+std::vector<Tensor> EvaluateRegion(const Program& program, const Block& region,
+                                   std::vector<Tensor> arguments,
+                                   Environment& env) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    env[region.arguments[i]] = std::move(arguments[i]);
+  }
+  Evaluate(program, region, env);
+  std::vector<Tensor> out;
+  out.reserve(region.returns.size());
+  for (ValueId id : region.returns) out.push_back(env[id]);
+  return out;
+}
+
+}  // namespace proa::inline v0::jit

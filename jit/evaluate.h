@@ -1,0 +1,37 @@
+// Evaluation of a block: each operation is the op's own front door on the values at
+// hand. One evaluator serves the executor (concrete tensors, interpreters forbidden),
+// the replay of a loaded program in eager mode (gradients flow) and the replay of a
+// region while another program is recorded (symbolic tensors).
+#ifndef PROA_JIT_EVALUATE_H_
+#define PROA_JIT_EVALUATE_H_
+
+#include <vector>
+
+#include "jit/program.h"
+#include "tensor/tensor.h"
+
+namespace proa::inline v0::jit {
+
+// The tensor of each value, by ValueId; undefined while not made or released.
+using Environment = std::vector<Tensor>;
+
+// Values to release after each operation of a block, by index of the operation.
+using ReleasePlan = std::vector<std::vector<ValueId>>;
+
+// An environment with the captured tensors in place.
+Environment MakeEnvironment(const Program& program);
+
+// Runs the operations of `block`. `skip` (by index) and `release` may be null; they
+// apply to this block only. Errors of ops gain the operation's text.
+void Evaluate(const Program& program, const Block& block, Environment& env,
+              const std::vector<bool>* skip = nullptr,
+              const ReleasePlan* release = nullptr);
+
+// The returns of a region after evaluating it with these arguments.
+std::vector<Tensor> EvaluateRegion(const Program& program, const Block& region,
+                                   std::vector<Tensor> arguments,
+                                   Environment& env);
+
+}  // namespace proa::inline v0::jit
+
+#endif  // PROA_JIT_EVALUATE_H_

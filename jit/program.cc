@@ -1,0 +1,55 @@
+#include "jit/program.h"
+
+namespace proa::inline v0::jit {
+
+ValueId Program::AddValue(ValueInfo info) {
+  values_.push_back(std::move(info));
+  return static_cast<ValueId>(values_.size()) - 1;
+}
+
+ValueId Program::Capture(const Tensor& tensor, std::string name) {
+  // The handle in `values_` keeps the TensorImpl alive, so that its address names it.
+  if (auto it = captures_.find(tensor.impl()); it != captures_.end()) {
+    return it->second;
+  }
+  ValueInfo info;
+  info.kind = ValueKind::kCaptured;
+  info.meta = {tensor.shape(), tensor.dtype(), tensor.place()};
+  info.name = std::move(name);
+  info.captured = tensor;
+  const ValueId id = AddValue(std::move(info));
+  captures_.emplace(tensor.impl(), id);
+  return id;
+}
+
+namespace {
+
+std::vector<ValueId> OfKind(const std::vector<ValueInfo>& values,
+                            ValueKind kind) {
+  std::vector<ValueId> ids;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i].kind == kind) ids.push_back(static_cast<ValueId>(i));
+  }
+  return ids;
+}
+
+}  // namespace
+
+std::vector<ValueId> Program::inputs() const {
+  return OfKind(values_, ValueKind::kInput);
+}
+
+std::vector<ValueId> Program::captured() const {
+  return OfKind(values_, ValueKind::kCaptured);
+}
+
+ValueId Program::Find(const std::string& name) const {
+  for (size_t i = 0; i < values_.size(); ++i) {
+    const bool outer = values_[i].kind == ValueKind::kInput ||
+                       values_[i].kind == ValueKind::kCaptured;
+    if (outer && values_[i].name == name) return static_cast<ValueId>(i);
+  }
+  return kNoValue;
+}
+
+}  // namespace proa::inline v0::jit

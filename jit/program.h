@@ -1,0 +1,110 @@
+// Program: what was recorded of op calls, in static single assignment form.
+//
+//   program {
+//     %0 = input "x" : [?, 64] float32
+//     %1 = captured "linear_0.w_0" : [64, 10] float32
+//     %2 = matmul(%0, %1, false, false) : [?, 10] float32
+//     return %2
+//   }
+//
+// A value is made once: by an input, a captured tensor, an operation, or as the
+// argument of a region. An operation calls an op of the registry with recorded
+// attributes, or is one of the two control-flow forms, which hold regions:
+//   cond(%p) {then} {else}    both regions give values of the same number and dtype
+//   while(%a, ...) {condition} {body}
+// A region sees the values made before it in the blocks around it.
+// Captured tensors are held by handle: a program that changes them (optimizer
+// updates, running statistics) changes the tensors the user holds.
+// Building is not thread-safe; a finished program may be run from many threads.
+#ifndef PROA_JIT_PROGRAM_H_
+#define PROA_JIT_PROGRAM_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "ops/definition.h"
+#include "ops/value.h"
+#include "tensor/tensor.h"
+
+namespace proa::inline v0::jit {
+
+using ValueId = int32_t;  // index into Program::values()
+inline constexpr ValueId kNoValue = -1;
+
+enum class ValueKind : uint8_t { kInput, kCaptured, kResult, kRegionArgument };
+
+struct ValueInfo {
+  ValueKind kind = ValueKind::kResult;
+  TensorMeta meta;
+  std::string name;  // of inputs and captured tensors; may be empty
+  Tensor captured;   // kCaptured only
+};
+
+struct ValueRef {
+  ValueId id = kNoValue;  // kNoValue: None
+  friend bool operator==(const ValueRef&, const ValueRef&) = default;
+};
+
+// One argument of an operation: a value, a list of values, or an attribute (an
+// alternative of Value that holds no tensor; an IntArray of plain integers is a
+// std::vector<int64_t>).
+using Argument = std::variant<ValueRef, std::vector<ValueRef>, Value>;
+
+struct Block;
+
+enum class OperationKind : uint8_t { kCall, kCond, kWhile };
+
+struct Operation {
+  OperationKind kind = OperationKind::kCall;
+  const OpDefinition* op = nullptr;  // kCall
+  std::vector<Argument> args;
+  // Per output of the op the values made; a Tensor[] output makes several.
+  std::vector<std::vector<ValueId>> results;
+  std::vector<std::unique_ptr<Block>> regions;  // kCond: 2, kWhile: 2
+};
+
+struct Block {
+  std::vector<ValueId> arguments;  // of a region
+  std::vector<Operation> operations;
+  std::vector<ValueId> returns;  // of a region
+};
+
+class Program {
+ public:
+  Program() = default;
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  const std::vector<ValueInfo>& values() const { return values_; }
+  ValueInfo& value(ValueId id) { return values_[id]; }
+  const ValueInfo& value(ValueId id) const { return values_[id]; }
+  Block& block() { return block_; }
+  const Block& block() const { return block_; }
+
+  ValueId AddValue(ValueInfo info);
+  ValueId AddValue(ValueKind kind, TensorMeta meta, std::string name = "") {
+    return AddValue(ValueInfo{kind, std::move(meta), std::move(name), {}});
+  }
+  // The value of a captured tensor, made on first use of this TensorImpl.
+  ValueId Capture(const Tensor& tensor, std::string name = "");
+
+  // In order of creation.
+  std::vector<ValueId> inputs() const;
+  std::vector<ValueId> captured() const;
+  // The first input (or captured tensor) of that name; kNoValue if there is none.
+  ValueId Find(const std::string& name) const;
+
+ private:
+  std::vector<ValueInfo> values_;
+  Block block_;
+  absl::flat_hash_map<const TensorImpl*, ValueId> captures_;
+};
+
+}  // namespace proa::inline v0::jit
+
+#endif  // PROA_JIT_PROGRAM_H_

@@ -1,0 +1,61 @@
+// The recording interpreter: appends op calls on symbolic tensors to a program.
+//
+//   auto program = std::make_shared<Program>();
+//   Tensor x = AddInput(program, "x", {kUnknownDim, 64}, DType::kFloat32);
+//   Tensor y = ops::relu(ops::matmul(x, weight));       // appended; y is symbolic
+//
+// Concrete tensors met on the way (parameters) become captured values. Under
+// autograd the symbolic tensors carry grad nodes, so that autograd::Backward or Grad
+// appends the backward program: there is no second autodiff.
+#ifndef PROA_JIT_RECORDER_H_
+#define PROA_JIT_RECORDER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "jit/program.h"
+#include "tensor/tensor.h"
+
+namespace proa::inline v0::jit {
+
+// What makes a tensor symbolic: its value in a program (TensorImpl::symbol).
+class Symbol final : public TensorExtension {
+ public:
+  Symbol(std::shared_ptr<Program> program, ValueId id)
+      : program_(std::move(program)), id_(id) {}
+  const std::shared_ptr<Program>& program() const { return program_; }
+  ValueId id() const { return id_; }
+
+ private:
+  std::shared_ptr<Program> program_;
+  ValueId id_;
+};
+
+// The value of a symbolic tensor. Throws Error if `t` is not symbolic.
+const Symbol& SymbolOf(const Tensor& t);
+// A new symbolic tensor for a value.
+Tensor MakeSymbolic(const std::shared_ptr<Program>& program, ValueId id);
+
+// A new input of the program.
+Tensor AddInput(const std::shared_ptr<Program>& program, const std::string& name,
+                const Shape& shape, DType dtype);
+
+// While it lives, ops that create (no tensor argument) are recorded too: "static
+// mode". Nests; of this thread.
+class StaticModeScope {
+ public:
+  explicit StaticModeScope(std::shared_ptr<Program> program);
+  ~StaticModeScope();
+  StaticModeScope(const StaticModeScope&) = delete;
+  StaticModeScope& operator=(const StaticModeScope&) = delete;
+
+ private:
+  std::shared_ptr<Program> previous_;
+  Interpreters previous_forced_;
+};
+
+}  // namespace proa::inline v0::jit
+
+#endif  // PROA_JIT_RECORDER_H_

@@ -1,0 +1,53 @@
+#include "jit/recording_block.h"
+
+#include "jit/recorder.h"
+#include "tensor/error.h"
+
+namespace proa::inline v0::jit {
+namespace {
+
+thread_local RegionScope* innermost = nullptr;
+
+}  // namespace
+
+RegionScope::RegionScope(const std::shared_ptr<Program>& program)
+    : program_(program),
+      block_(std::make_unique<Block>()),
+      first_(static_cast<ValueId>(program->values().size())),
+      parent_(std::exchange(innermost, this)) {}
+
+RegionScope::~RegionScope() { innermost = parent_; }
+
+std::unique_ptr<Block> RegionScope::Finish(const std::vector<Tensor>& returns) {
+  for (const Tensor& t : returns) {
+    block_->returns.push_back(RefTo(program_, t).id);
+  }
+  return std::move(block_);
+}
+
+Block& CurrentBlock(Program& program) {
+  for (RegionScope* r = innermost; r != nullptr; r = r->parent()) {
+    if (r->program() == &program) return r->block();
+  }
+  return program.block();
+}
+
+ValueRef RefTo(const std::shared_ptr<Program>& program, const Tensor& t) {
+  if (!t.defined()) return {};
+  ValueId id;
+  if (t.is_symbolic()) {
+    PROA_REQUIRE(SymbolOf(t).program() == program,
+                 "a value of another program is used: ", Describe(t));
+    id = SymbolOf(t).id();
+  } else {
+    id = program->Capture(t);
+  }
+  for (RegionScope* r = innermost; r != nullptr; r = r->parent_) {
+    const bool outside =
+        id < r->first_ || program->value(id).kind == ValueKind::kCaptured;
+    if (r->program_ == program && outside) r->outer_.push_back(t);
+  }
+  return {id};
+}
+
+}  // namespace proa::inline v0::jit

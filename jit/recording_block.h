@@ -1,0 +1,48 @@
+// Where recorded operations go: the program's own block, or the innermost region that
+// this thread is recording. Shared by the recorder and control flow.
+#ifndef PROA_JIT_RECORDING_BLOCK_H_
+#define PROA_JIT_RECORDING_BLOCK_H_
+
+#include <memory>
+#include <vector>
+
+#include "jit/program.h"
+#include "tensor/tensor.h"
+
+namespace proa::inline v0::jit {
+
+// A region being recorded. It also notes the tensors from outside that it reads: the
+// inputs of the control-flow operation in the eyes of autograd.
+class RegionScope {
+ public:
+  explicit RegionScope(const std::shared_ptr<Program>& program);
+  ~RegionScope();
+  RegionScope(const RegionScope&) = delete;
+  RegionScope& operator=(const RegionScope&) = delete;
+
+  // Ends the region with these returns and hands it over.
+  std::unique_ptr<Block> Finish(const std::vector<Tensor>& returns);
+  Block& block() { return *block_; }
+  const Program* program() const { return program_.get(); }
+  RegionScope* parent() const { return parent_; }
+  // Tensors from outside that the region reads, in order of use, with repetitions.
+  const std::vector<Tensor>& outer_tensors() const { return outer_; }
+
+ private:
+  friend ValueRef RefTo(const std::shared_ptr<Program>&, const Tensor&);
+  std::shared_ptr<Program> program_;
+  std::unique_ptr<Block> block_;
+  ValueId first_;  // values from here on are made inside
+  std::vector<Tensor> outer_;
+  RegionScope* parent_;
+};
+
+Block& CurrentBlock(Program& program);
+
+// A reference to `t` in `program`: its value, kNoValue if undefined, a captured value
+// if it is concrete. Throws Error for a value of another program.
+ValueRef RefTo(const std::shared_ptr<Program>& program, const Tensor& t);
+
+}  // namespace proa::inline v0::jit
+
+#endif  // PROA_JIT_RECORDING_BLOCK_H_

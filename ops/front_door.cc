@@ -87,9 +87,24 @@ void MarkWritten(const char* op, const Tensor& x) {
 
 void WriteInto(const Tensor& x, const Tensor& value) { CopyInto(value, x); }
 
+void RecordWrite(const char* op, const Tensor& x, const Tensor& value) {
+  PROA_REQUIRE(x.dtype() == value.dtype(), op, ": the result is ",
+               Describe(value), ", which does not fit in place; x is ",
+               Describe(x));
+  if (x.is_symbolic()) {
+    Rebind(x, value);
+  } else {
+    ops::store_(x, value);
+  }
+}
+
 Tensor AssignInto(const char* op, const Tensor& x, const Tensor& result) {
   const bool shares = x.storage() != nullptr && x.storage() == result.storage();
-  if (x.is_symbolic() || result.is_symbolic() || shares || GradEnabled()) {
+  if (x.is_symbolic() || result.is_symbolic()) {
+    RecordWrite(op, x, result);
+    return x;
+  }
+  if (shares || GradEnabled()) {
     Rebind(x, result);
   } else {
     CheckInplaceTarget(op, x, result.shape(), result.dtype());

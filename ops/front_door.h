@@ -87,6 +87,9 @@ void MarkWritten(const char* op, const Tensor& x);
 // Copies `value` into the elements of `x`.
 void WriteInto(const Tensor& x, const Tensor& value);
 
+// In-place while a program is recorded: a symbolic `x` is rebound to `value`; into a
+// tensor of the world outside (a running mean) the program stores the value.
+void RecordWrite(const char* op, const Tensor& x, const Tensor& value);
 // In-place form of a composite: writes `result` into `x` (or rebinds a symbolic
 // or view result) and returns `x`.
 Tensor AssignInto(const char* op, const Tensor& x, const Tensor& result);

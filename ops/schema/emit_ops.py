@@ -345,7 +345,7 @@ def _inplace_door(op: model.Op) -> str:
   a = ', ' + cpp.args(op)
   lines = [f'Tensor {op.name}_({cpp.params(op)}) {{', _checks(op),
            f'  const Interpreters active = ActiveInterpreters({_flags(op)});', '  if (active != 0) [[unlikely]] {',
-           '    if ((active & kRecord) != 0) {', f'      Rebind({x}, {op.name}({cpp.args(op)}));',
+           '    if ((active & kRecord) != 0) {', f'      RecordWrite("{op.name}_", {x}, {op.name}({cpp.args(op)}));',
            f'      return {x};', '    }',
            f'    if ((active & kProfile) != 0) return Interpreted{s if len(op.outputs) == 1 else s}'
            f'(kProfile, op::{s}::inplace_definition{a});',

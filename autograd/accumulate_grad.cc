@@ -1,0 +1,60 @@
+#include "autograd/accumulate_grad.h"
+
+#include <utility>
+
+#include "autograd/grad_ops.h"
+#include "autograd/grad_state.h"
+#include "tensor/error.h"
+
+namespace proa::inline v0::autograd {
+namespace {
+
+bool ShapesAgree(const Shape& a, const Shape& b) {
+  if (a.rank() != b.rank()) return false;
+  for (int i = 0; i < a.rank(); ++i) {
+    if (a[i] != b[i] && a[i] != kUnknownDim && b[i] != kUnknownDim)
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void AccumulateGrad::Accumulate(Tensor grad, bool create_graph) {
+  // This and `grad` are dropped after the lock is: this very leaf may go with
+  // them.
+  Tensor displaced;
+  std::lock_guard lock(mu_);
+  if (leaf_ == nullptr) return;
+  if (!ShapesAgree(grad.shape(), leaf_->shape)) [[unlikely]] {
+    Fail(absl::StatusCode::kInternal, "backward: a gradient of shape ",
+         ToString(grad.shape()), " arrived at a leaf of shape ",
+         ToString(leaf_->shape),
+         "; the backward formula of an op that uses the leaf is wrong");
+  }
+  Tensor& sum = state_->grad;
+  if (!sum.defined()) {
+    sum = Unshared(grad);
+  } else {
+    displaced = AccumulateInto(sum, std::move(grad), create_graph);
+  }
+}
+
+void AccumulateGrad::Backward(std::span<const Tensor> grads,
+                              std::span<Tensor>) {
+  Accumulate(grads[0], GradEnabled());
+}
+
+void AccumulateGrad::ForgetLeaf(const GradState* state) {
+  std::lock_guard lock(mu_);
+  if (state_ != state) return;
+  leaf_ = nullptr;
+  state_ = nullptr;
+}
+
+bool AccumulateGrad::LeafHasStorage(const Storage* storage) {
+  std::lock_guard lock(mu_);
+  return leaf_ != nullptr && leaf_->storage.get() == storage;
+}
+
+}  // namespace proa::inline v0::autograd

@@ -1,0 +1,74 @@
+#include "autograd/grad_ops.h"
+
+#include <utility>
+
+#include "tensor/error.h"
+
+namespace proa::inline v0::autograd {
+namespace {
+
+GradOps installed;
+
+// Can `b` be added into the elements of `a`, of which the caller is the only
+// owner?
+bool CanAddInto(const Tensor& a, const Tensor& b) {
+  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
+         b.layout() == Layout::kStrided && !b.is_symbolic();
+}
+
+}  // namespace
+
+void InstallGradOps(const GradOps& ops) { installed = ops; }
+
+const GradOps& InstalledGradOps() {
+  if (installed.add == nullptr) [[unlikely]] {
+    Fail(absl::StatusCode::kFailedPrecondition,
+         "backward: no operations on gradients are installed; link "
+         "//autograd:ops or call autograd::InstallGradOps");
+  }
+  return installed;
+}
+
+bool IsSolelyOwned(const Tensor& t) {
+  const TensorImpl* impl = t.impl();
+  // Not contiguous may mean that elements overlap (an expanded scalar).
+  return impl->use_count() == 1 && impl->storage && impl->contiguous &&
+         impl->storage->use_count() == 1 && !impl->storage->read_only() &&
+         impl->layout == Layout::kStrided;
+}
+
+Tensor AccumulateInto(Tensor& sum, Tensor&& grad, bool create_graph) {
+  if (!sum.defined()) {
+    sum = std::move(grad);
+    return {};
+  }
+  const GradOps& ops = InstalledGradOps();
+  if (!create_graph) {
+    if (IsSolelyOwned(sum) && CanAddInto(sum, grad)) {
+      ops.add_inplace(sum, grad);
+      return {};
+    }
+    if (IsSolelyOwned(grad) && CanAddInto(grad, sum)) {
+      ops.add_inplace(grad, sum);
+      return std::exchange(sum, std::move(grad));
+    }
+  }
+  return std::exchange(sum, ops.add(sum, grad));
+}
+
+Tensor Unshared(Tensor& grad) {
+  // The values of a program are never changed in place, so that sharing is
+  // safe.
+  if (grad.is_symbolic()) return std::move(grad);
+  TensorImpl* impl = grad.impl();
+  // A small piece must not keep a large block alive.
+  if (IsSolelyOwned(grad) && impl->storage->bytes() <= 2 * grad.bytes() + 64) {
+    impl->is_view = false;
+    return std::move(grad);
+  }
+  const GradOps& ops = InstalledGradOps();
+  if (ops.copy != nullptr) return ops.copy(grad);
+  return ops.add(ops.zeros_like(grad), grad);
+}
+
+}  // namespace proa::inline v0::autograd

@@ -1,0 +1,43 @@
+// The few operations on gradients that the engine needs, and the one rule about
+// who may write into a gradient. Installed by autograd:ops, or by a host that
+// brings its own; this room knows no op.
+#ifndef PROA_AUTOGRAD_GRAD_OPS_H_
+#define PROA_AUTOGRAD_GRAD_OPS_H_
+
+#include "tensor/tensor.h"
+
+namespace proa::inline v0::autograd {
+
+// Each must work for what the host differentiates: with grad enabled it records
+// its own history, for symbolic tensors it records the op in the program.
+struct GradOps {
+  Tensor (*add)(const Tensor& a, const Tensor& b) = nullptr;
+  // In place, when the engine alone owns `a` and no higher order is asked for.
+  void (*add_inplace)(Tensor& a, const Tensor& b) = nullptr;
+  Tensor (*ones_like)(const Tensor& t) = nullptr;
+  Tensor (*zeros_like)(const Tensor& t) = nullptr;
+  // A contiguous copy with memory of its own. If null, zeros plus `t`.
+  Tensor (*copy)(const Tensor& t) = nullptr;
+};
+
+// Call once, before the first backward. Not synchronized.
+void InstallGradOps(const GradOps& ops);
+// Throws Error kFailedPrecondition if nothing is installed.
+const GradOps& InstalledGradOps();
+
+// True if nobody but `t` sees its elements, and an op may overwrite them: one
+// handle, one description, memory that is neither shared nor read-only.
+bool IsSolelyOwned(const Tensor& t);
+
+// sum += grad, where an undefined sum is zero. In place if allowed and safe.
+// Returns what `sum` held if it was replaced, and may leave `grad` as it was: a
+// caller with a lock drops both after it.
+Tensor AccumulateInto(Tensor& sum, Tensor&& grad, bool create_graph);
+
+// `grad` itself (then moved from) or a copy, such that no other gradient shares
+// its elements.
+Tensor Unshared(Tensor& grad);
+
+}  // namespace proa::inline v0::autograd
+
+#endif  // PROA_AUTOGRAD_GRAD_OPS_H_

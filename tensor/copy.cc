@@ -11,7 +11,7 @@ namespace {
 
 void CheckPlain(const Tensor& x) {
   PROA_REQUIRE(x.defined(), "copy: tensor is None");
-  PROA_REQUIRE(!x.is_symbolic() && x.storage(), "copy: x is symbolic and has no "
+  PROA_REQUIRE(static_cast<bool>(x.storage()), "copy: x is symbolic and has no "
                "elements; x is ", Describe(x));
   PROA_REQUIRE(x.layout() == Layout::kStrided,
                "copy: x has a blocked layout; make it plain first; x is ",

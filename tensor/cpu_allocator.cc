@@ -121,6 +121,8 @@ int64_t CachingCpuAllocator::ReleaseLocked() {
   return released;
 }
 
+#if PROA_POOLS_KEEP_BLOCKS
+
 void* CachingCpuAllocator::GrowAndAllocate(BlockHeap& heap, int64_t bytes) {
   const size_t least =
       RoundUp(static_cast<size_t>(bytes) + BlockHeap::kAlignment +
@@ -140,8 +142,6 @@ void* CachingCpuAllocator::GrowAndAllocate(BlockHeap& heap, int64_t bytes) {
   }
   return nullptr;
 }
-
-#if PROA_POOLS_KEEP_BLOCKS
 
 void* CachingCpuAllocator::Allocate(int64_t bytes) {
   std::unique_lock lock(mutex_);

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <utility>
 
 #include "tensor/intrusive_ptr.h"
 #include "tensor/place.h"
@@ -25,6 +26,12 @@ class Storage final : public RefCounted {
   static IntrusivePtr<Storage> Wrap(void* data, int64_t bytes, Place place,
                                     std::function<void()> release,
                                     bool read_only = false);
+
+  // Replaces the `release` of a wrapped storage: for callers that may only give the
+  // memory back once all that can fail is done.
+  void set_release(std::function<void()> release) {
+    *release_ = std::move(release);
+  }
 
   void* data() const { return data_; }
   int64_t bytes() const { return bytes_; }

@@ -194,11 +194,14 @@ void StridedCopy(void* dst, const Strides& dst_strides, const void* src,
 }
 
 ElementSpan SpanOf(const Shape& shape, const Strides& strides) {
+  for (int64_t d : shape) {
+    if (d == 0) return {0, 0};
+  }
   ElementSpan span{0, 1};
   for (int i = 0; i < shape.rank(); ++i) {
-    if (shape[i] == 0) return {0, 0};
-    const int64_t reach = (shape[i] - 1) * strides[i];
-    (reach < 0 ? span.low : span.high) += reach;
+    const int64_t reach = CheckedMul(shape[i] - 1, strides[i]);
+    int64_t& end = reach < 0 ? span.low : span.high;
+    end = CheckedAdd(end, reach);
   }
   return span;
 }

@@ -17,7 +17,8 @@ void StridedCopy(void* dst, const Strides& dst_strides, const void* src,
                  int64_t item_size);
 
 // The lowest and one past the highest element that a strided block touches,
-// relative to its first element. [0, 0) if it has no elements.
+// relative to its first element. [0, 0) if it has no elements. Throws Error if they
+// overflow.
 struct ElementSpan {
   int64_t low = 0;
   int64_t high = 0;

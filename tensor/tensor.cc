@@ -19,17 +19,24 @@ void CheckInside(const char* what, const Shape& shape, const Strides& strides,
                  int64_t first, int64_t item_size, int64_t bytes) {
   PROA_REQUIRE(strides.size() == shape.dims().size(), what, ": ", strides.size(),
                " strides for ", shape.rank(), " dims; shape is ", ToString(shape));
-  // 128 bits: products and sums of int64 that may be anything.
+  for (int64_t d : shape) {
+    if (d == 0) return;  // no elements
+  }
+  // In 128 bits: the strides may be anything. Each dim only widens the span, so the
+  // first one that leaves the storage decides, before sums overflow too.
   __int128 low = first, high = first;
-  for (int i = 0; i < shape.rank(); ++i) {
-    if (shape[i] == 0) return;  // no elements
+  const int64_t limit = bytes / item_size;
+  bool inside = low >= 0 && high < limit;
+  for (int i = 0; inside && i < shape.rank(); ++i) {
     const __int128 reach = static_cast<__int128>(shape[i] - 1) * strides[i];
     (reach < 0 ? low : high) += reach;
+    inside = low >= 0 && high < limit;
   }
-  if (low < 0 || (high + 1) * item_size > bytes) {
+  if (!inside) {
     FailArgument(what, ": view leaves its storage of ", bytes, " bytes; shape is ",
-                 ToString(shape), ", strides are ", ToString(std::span<const int64_t>(strides)),
-                 ", offset is ", first, ", item size is ", item_size);
+                 ToString(shape), ", strides are ",
+                 ToString(std::span<const int64_t>(strides)), ", offset is ", first,
+                 ", item size is ", item_size);
   }
 }
 

@@ -1,0 +1,122 @@
+#include "tensor/block_heap.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <new>
+#include <random>
+#include <vector>
+
+namespace proa::inline v0 {
+namespace {
+
+constexpr size_t kRegion = 1 << 20;
+
+class BlockHeapTest : public ::testing::Test {
+ protected:
+  void AddRegion() {
+    regions_.push_back(static_cast<char*>(
+        ::operator new(kRegion, std::align_val_t{BlockHeap::kAlignment})));
+    heap_.AddRegion(regions_.back(), kRegion);
+  }
+  void TearDown() override {
+    for (char* r : regions_) {
+      ::operator delete(r, std::align_val_t{BlockHeap::kAlignment});
+    }
+  }
+
+  BlockHeap heap_;
+  std::vector<char*> regions_;
+};
+
+TEST_F(BlockHeapTest, EmptyHasNothing) {
+  EXPECT_EQ(heap_.Allocate(1), nullptr);
+  EXPECT_EQ(heap_.largest_free(), 0u);
+  void* base;
+  size_t bytes;
+  EXPECT_FALSE(heap_.TakeFreeRegion(&base, &bytes));
+}
+
+TEST_F(BlockHeapTest, TakesAWholeRegion) {
+  AddRegion();
+  const size_t most = kRegion - BlockHeap::kRegionOverhead;
+  EXPECT_EQ(heap_.largest_free(), most);
+  EXPECT_EQ(heap_.Allocate(most + 1), nullptr);
+  void* p = heap_.Allocate(most);
+  ASSERT_NE(p, nullptr);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(p) % BlockHeap::kAlignment, 0u);
+  EXPECT_EQ(heap_.free_bytes(), 0u);
+  heap_.Free(p);
+  EXPECT_EQ(heap_.largest_free(), most);
+  EXPECT_EQ(heap_.free_region_bytes(), kRegion);
+}
+
+TEST_F(BlockHeapTest, NeighboursComeTogetherInAnyOrder) {
+  AddRegion();
+  int order[4] = {0, 1, 2, 3};
+  do {
+    void* p[4];
+    for (void*& q : p) q = heap_.Allocate(1000);
+    for (int i : order) heap_.Free(p[i]);
+    EXPECT_EQ(heap_.free_region_bytes(), kRegion);
+  } while (std::next_permutation(order, order + 4));
+}
+
+TEST_F(BlockHeapTest, RegionsLeaveOnlyWhenUnused) {
+  AddRegion();
+  AddRegion();
+  void* p = heap_.Allocate(1000);
+  void* base;
+  size_t bytes;
+  ASSERT_TRUE(heap_.TakeFreeRegion(&base, &bytes));
+  EXPECT_EQ(bytes, kRegion);
+  EXPECT_TRUE(base == regions_[0] || base == regions_[1]);
+  EXPECT_FALSE(heap_.TakeFreeRegion(&base, &bytes));
+  heap_.Free(p);
+  EXPECT_TRUE(heap_.TakeFreeRegion(&base, &bytes));
+  EXPECT_EQ(heap_.free_bytes(), 0u);
+}
+
+TEST_F(BlockHeapTest, RandomUse) {
+  AddRegion();
+  AddRegion();
+  std::mt19937 random(1);
+  std::map<char*, std::pair<size_t, char>> live;
+  for (int step = 0; step < 50000; ++step) {
+    if (live.empty() || random() % 100 < 55) {
+      const size_t bytes = random() % (random() % 8 == 0 ? 100000 : 3000) + 1;
+      char* p = static_cast<char*>(heap_.Allocate(bytes));
+      if (p == nullptr) continue;
+      ASSERT_GE(BlockHeap::UsableSize(p), bytes);
+      auto next = live.lower_bound(p);
+      ASSERT_TRUE(next == live.end() || p + bytes <= next->first);
+      const char mark = static_cast<char>(random());
+      std::memset(p, mark, bytes);
+      live[p] = {bytes, mark};
+    } else {
+      auto it = std::next(live.begin(), random() % live.size());
+      const auto [bytes, mark] = it->second;
+      for (size_t i = 0; i < bytes; i += 61) ASSERT_EQ(it->first[i], mark);
+      heap_.Free(it->first);
+      live.erase(it);
+    }
+  }
+  for (auto& [p, rest] : live) heap_.Free(p);
+  EXPECT_EQ(heap_.free_region_bytes(), 2 * kRegion);
+}
+
+TEST_F(BlockHeapTest, DoubleFreeIsNoticed) {
+  AddRegion();
+  void* p = heap_.Allocate(1000);
+  void* q = heap_.Allocate(1000);
+  heap_.Free(p);
+  EXPECT_DEATH(heap_.Free(p), "freed twice");
+  heap_.Free(q);
+  EXPECT_DEATH(heap_.Free(q), "freed twice");
+}
+
+}  // namespace
+}  // namespace proa::inline v0

@@ -132,7 +132,8 @@ def main():
         stderr=subprocess.PIPE,
     )
     if xml.returncode not in (0, 3):
-        sys.exit("failed to read the build graph:\n" + xml.stderr.decode())
+        print("failed: reading the build graph:\n" + xml.stderr.decode())
+        return 1
     # Expat knows XML 1.0 only; the text has nothing of 1.1.
     wrong = problems(Graph(xml.stdout.decode().replace('version="1.1"', 'version="1.0"', 1)), _read)
     for sentence in wrong:

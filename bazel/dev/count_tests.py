@@ -1,7 +1,7 @@
 """Prints `N passed, N failed` over all test cases of one `bazel test`.
 
 Arguments: the build event file (JSON), Bazel's exit status, and files with lines
-`passed WHAT` or `failed: WHAT` of checks that ran outside of Bazel. Exits with 1 if
+`passed: WHAT` or `failed: WHAT` of checks that ran outside of Bazel. Exits with 1 if
 anything failed.
 """
 
@@ -78,7 +78,7 @@ def main(events, status, *checks):
     for path in checks:
         with open(path, encoding="utf-8") as file:
             words = [line.split(" ")[0] for line in file]
-        passed += words.count("passed")
+        passed += words.count("passed:")
         failed += words.count("failed:")
     # 4: nothing to test; 3: tests failed, counted above.
     if int(status) not in (0, 3, 4) and failed == 0:

@@ -57,7 +57,7 @@ def test_a_test_that_does_not_build_is_a_failure():
 def test_line_and_exit_status(tmp_path):
     events = tmp_path / "events.json"
     checks = tmp_path / "checks"
-    checks.write_text("failed: a.cc includes b.h\npassed more\nfailed: it\n")
+    checks.write_text("failed: a.cc includes b.h\npassed: more\nfailed: it\n")
     events.write_text(json.dumps(_configured("//x:t")) + "\n")
     command = [sys.executable, count_tests.__file__, str(events), "1", str(checks)]
     result = subprocess.run(command, capture_output=True, text=True)

@@ -15,6 +15,7 @@
 makes, in package //ops/<name>:
 
     :schemas     the yaml files
+    :references  <stem>_samples.py
     :ops_h       <name>_ops.h: the front doors, header only
     :kernels_h   <name>_kernels.h: declarations of the kernel functions
     :infer       shape rules of the family
@@ -59,6 +60,11 @@ def op_family(
     native.filegroup(
         name = "schemas",
         srcs = schemas,
+        visibility = ["//visibility:public"],
+    )
+    native.filegroup(
+        name = "references",
+        srcs = native.glob(["*_samples.py"], allow_empty = True),
         visibility = ["//visibility:public"],
     )
     loops = [stem + "_elementwise.cc" for stem in elementwise]

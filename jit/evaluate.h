@@ -15,7 +15,8 @@ namespace proa::inline v0::jit {
 // The tensor of each value, by ValueId; undefined while not made or released.
 using Environment = std::vector<Tensor>;
 
-// Values to release after each operation of a block, by index of the operation.
+// Values to release after each operation of a block, by index of the operation
+// (Liveness::last_use).
 using ReleasePlan = std::vector<std::vector<ValueId>>;
 
 // An environment with the captured tensors in place.

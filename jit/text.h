@@ -21,6 +21,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "jit/program.h"
 #include "tensor/tensor.h"
@@ -34,8 +35,10 @@ std::string OperationText(const Program& program, const Operation& operation);
 
 // `captured` are the tensors of the captured values in order of appearance; a program
 // printed without them cannot be run. Errors name the line. The result is verified.
+// Values are numbered anew; `numbers`, if given, maps those of the text to them.
 absl::StatusOr<std::shared_ptr<Program>> ParseText(
-    std::string_view text, std::span<const Tensor> captured);
+    std::string_view text, std::span<const Tensor> captured,
+    absl::flat_hash_map<int64_t, ValueId>* numbers = nullptr);
 
 }  // namespace proa::inline v0::jit
 

@@ -32,6 +32,7 @@ class TextParser {
     return program_;
   }
 
+  const absl::flat_hash_map<int64_t, ValueId>& numbers() const { return ids_; }
   int line() const {
     int n = 1;
     for (size_t i = 0; i < at_ && i < text_.size(); ++i) n += text_[i] == '\n';
@@ -360,7 +361,8 @@ class TextParser {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<Program>> ParseText(
-    std::string_view text, std::span<const Tensor> captured) {
+    std::string_view text, std::span<const Tensor> captured,
+    absl::flat_hash_map<int64_t, ValueId>* numbers) {
   TextParser parser(text, captured);
   std::shared_ptr<Program> program;
   try {
@@ -373,6 +375,7 @@ absl::StatusOr<std::shared_ptr<Program>> ParseText(
         absl::StrCat("program text, line ", parser.line(), ": ", e.what()));
   }
   if (absl::Status s = Verify(*program); !s.ok()) return s;
+  if (numbers != nullptr) *numbers = parser.numbers();
   return program;
 }
 

@@ -117,7 +117,7 @@ def _front_door(op: model.Op, index: dict[str, model.Op]) -> tuple[str, set[str]
     lines.append('}')
     if op.inplace:
       lines += [f'Tensor {op.name}_({cpp.params(op)}) {{',
-                f'  const Tensor result = {op.name}({cpp.args(op)});',
+                f'  const Tensor result = ops::{op.name}({cpp.args(op)});',
                 '  return AssignInto(' + f'"{op.name}_", {op.inplace}, result);', '}']
   return '\n'.join(l for l in lines if l) + '\n', used
 
@@ -334,7 +334,7 @@ def _door(op: model.Op) -> str:
   else:
     lines.append(f'      if (op::{s}::differentiate != nullptr) return op::{s}::differentiate({cpp.args(op)});')
   lines += ['      const InterpreterScope scope = InterpreterScope::Forbid(kDifferentiate);',
-            f'      return {op.name}({cpp.args(op)});', '    }',
+            f'      return ops::{op.name}({cpp.args(op)});', '    }',
             f'    return Interpreted{s}(active, op::{s}::definition{a});', '  }',
             f'  return Execute{s}({cpp.args(op)});', '}']
   return '\n'.join(l for l in lines if l)
@@ -345,7 +345,7 @@ def _inplace_door(op: model.Op) -> str:
   a = ', ' + cpp.args(op)
   lines = [f'Tensor {op.name}_({cpp.params(op)}) {{', _checks(op),
            f'  const Interpreters active = ActiveInterpreters({_flags(op)});', '  if (active != 0) [[unlikely]] {',
-           '    if ((active & kRecord) != 0) {', f'      RecordWrite("{op.name}_", {x}, {op.name}({cpp.args(op)}));',
+           '    if ((active & kRecord) != 0) {', f'      RecordWrite("{op.name}_", {x}, ops::{op.name}({cpp.args(op)}));',
            f'      return {x};', '    }',
            f'    if ((active & kProfile) != 0) return Interpreted{s if len(op.outputs) == 1 else s}'
            f'(kProfile, op::{s}::inplace_definition{a});',

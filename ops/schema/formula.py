@@ -219,24 +219,31 @@ class Compiler:
       if k in given:
         self._fail(f'{name}: parameter {k!r} is given twice')
       given[k] = v
-    # A number beside a tensor becomes a 0-d tensor of the tensor's dtype.
-    tensor = next((given[p.name].code for p in callee.params
-                   if p.is_tensor and p.name in given and given[p.name].type == 'Tensor'), None)
+    # A number beside a tensor becomes a 0-d tensor of the tensor's dtype; the tensor is
+    # named first if it is more than a name, so that it is computed once.
+    like = next((given[p.name] for p in callee.params
+                 if p.is_tensor and p.name in given and given[p.name].type == 'Tensor'), None)
+    bound = like is not None and not like.code.isidentifier() and any(
+        p.is_tensor and p.name in given and given[p.name].type in ('int', 'float', 'Scalar') for p in callee.params)
+    tensor = 'like' if bound else like and like.code
     codes = []
     for p in callee.params:
       if p.name not in given:
         if p.default is None and not p.optional:
           self._fail(f'{name} needs parameter {p.name!r}')
         codes.append(cpp_default(p))
+      elif bound and given[p.name] is like:
+        codes.append('like')
       else:
         codes.append(self._convert(name, p, given[p.name], tensor))
     if not callee.outputs:
       self._fail(f'{name} has no output')
     out = 'Tensor[]' if callee.outputs[0].is_list else 'Tensor'
-    if len(callee.outputs) > 1:
-      # A formula uses the first output; ops with several name the one in `first(...)`.
-      return Expr(f'std::get<0>(ops::{name}({", ".join(codes)}))', out)
-    return Expr(f'ops::{name}({", ".join(codes)})', out)
+    call = f'ops::{name}({", ".join(codes)})'
+    if bound:
+      call = f'[&](const Tensor& like) {{ return {call}; }}({like.code})'
+    # Of several outputs a formula uses the first.
+    return Expr(f'std::get<0>({call})' if len(callee.outputs) > 1 else call, out)
 
   def _convert(self, callee: str, p: model.Param, e: Expr, tensor: str | None) -> str:
     want, have = p.type.name, e.type

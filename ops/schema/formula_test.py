@@ -42,6 +42,7 @@ def _compile(text):
 @pytest.mark.parametrize('text, code', [
     ('g * x', 'ops::multiply(g, x)'),
     ('g * 2', 'ops::multiply(g, ScalarLike(g, int64_t{2}))'),
+    ('(g * x) * 2', '[&](const Tensor& like) { return ops::multiply(like, ScalarLike(like, int64_t{2})); }(ops::multiply(g, x))'),
     ('g * slope', 'ops::multiply(g, ScalarLike(g, slope))'),
     ('reshape(g, shape(x))', 'ops::reshape(g, ShapeOf(x))'),
     ('reshape(g, [1, -1])', 'ops::reshape(g, IntArray(std::vector<int64_t>{int64_t{1}, (-int64_t{1})}))'),

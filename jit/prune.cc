@@ -1,0 +1,101 @@
+#include "jit/prune.h"
+
+#include <algorithm>
+
+#include "jit/liveness.h"
+#include "tensor/error.h"
+
+namespace proa::inline v0::jit {
+namespace {
+
+class Pruner {
+ public:
+  explicit Pruner(const Module& module)
+      : from_(*module.program),
+        module_(module),
+        liveness_(Analyze(from_, module.outputs, /*keep_changes=*/false)),
+        ids_(from_.values().size(), kNoValue) {}
+
+  Module Run() {
+    for (ValueId id : module_.inputs) Copy(id);
+    for (size_t i = 0; i < ids_.size(); ++i) {
+      const auto id = static_cast<ValueId>(i);
+      const ValueInfo& v = from_.value(id);
+      if (!liveness_.live[i]) continue;
+      if (v.kind == ValueKind::kCaptured) {
+        ids_[i] = to_->Capture(v.captured, v.name);
+      } else if (v.kind == ValueKind::kInput) {
+        PROA_REQUIRE(ids_[i] != kNoValue, "an output depends on input '",
+                     v.name, "', which is not among the inputs given");
+      }
+    }
+    const auto& operations = from_.block().operations;
+    for (size_t i = 0; i < operations.size(); ++i) {
+      if (liveness_.skip[i]) continue;
+      to_->block().operations.push_back(CopyOperation(operations[i]));
+    }
+    Module out = module_;
+    out.program = to_;
+    for (ValueId& id : out.inputs) id = ids_[id];
+    for (ValueId& id : out.outputs) id = ids_[id];
+    return out;
+  }
+
+ private:
+  void Copy(ValueId id) {
+    if (ids_[id] == kNoValue) ids_[id] = to_->AddValue(from_.value(id));
+  }
+
+  Argument CopyArgument(const Argument& a) const {
+    if (const auto* ref = std::get_if<ValueRef>(&a)) {
+      return ref->id == kNoValue ? *ref : ValueRef{ids_[ref->id]};
+    }
+    if (const auto* refs = std::get_if<std::vector<ValueRef>>(&a)) {
+      std::vector<ValueRef> out;
+      for (ValueRef r : *refs) out.push_back({ids_[r.id]});
+      return out;
+    }
+    return a;
+  }
+
+  Operation CopyOperation(const Operation& o) {
+    Operation out;
+    out.kind = o.kind;
+    out.op = o.op;
+    for (const Argument& a : o.args) out.args.push_back(CopyArgument(a));
+    for (const auto& region : o.regions) out.regions.push_back(CopyBlock(*region));
+    for (const auto& ids : o.results) {
+      out.results.emplace_back();
+      for (ValueId id : ids) {
+        Copy(id);
+        out.results.back().push_back(ids_[id]);
+      }
+    }
+    return out;
+  }
+
+  std::unique_ptr<Block> CopyBlock(const Block& block) {
+    auto out = std::make_unique<Block>();
+    for (ValueId id : block.arguments) {
+      Copy(id);
+      out->arguments.push_back(ids_[id]);
+    }
+    for (const Operation& o : block.operations) {
+      out->operations.push_back(CopyOperation(o));
+    }
+    for (ValueId id : block.returns) out->returns.push_back(ids_[id]);
+    return out;
+  }
+
+  const Program& from_;
+  const Module& module_;
+  const Liveness liveness_;
+  std::vector<ValueId> ids_;  // old to new
+  std::shared_ptr<Program> to_ = std::make_shared<Program>();
+};
+
+}  // namespace
+
+Module Prune(const Module& module) { return Pruner(module).Run(); }
+
+}  // namespace proa::inline v0::jit

@@ -1,0 +1,1 @@
+"""The conformance suite: every op of the registry against its samples and reference."""

@@ -1,0 +1,134 @@
+"""Gradients against central differences in float64, of first and second order.
+
+The loss is sum(out * v) over the floating outputs with random v. For complex inputs the
+gradient is dL/d(re) + i dL/d(im), the conjugate convention.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ops.conformance import suite
+
+_STEP = 1e-6
+_MOST_ELEMENTS = 12   # that are perturbed for each input
+
+
+def check(case: suite.Case, order: int = 2) -> None:
+  """Checks d(loss)/d(input) for every input with a formula, then the gradient of that."""
+  inputs = _inputs(case)
+  if not inputs:
+    return
+  rng = np.random.default_rng(7)
+  v = [_like(rng, t) if _differentiable(t) else None for t in case.call()]
+  if not any(w is not None for w in v):
+    return
+  loss = lambda tensors: _loss(case, tensors, v)
+  grads = _compare(case, inputs, loss, 'gradient')
+  if order < 2 or grads is None:
+    return
+  weights = [_like(rng, g) for g in grads]
+
+  def second(tensors):
+    first = _grad(case.proa, loss(tensors), tensors, create_graph=True)
+    terms = [_dot(case.proa, g, w) for g, w in zip(first, weights) if g is not None]
+    return sum(terms[1:], terms[0]) if terms else None
+
+  _compare(case, inputs, second, 'second gradient')
+
+
+def _differentiable(t) -> bool:
+  return t.dtype.name in ('float64', 'complex128')
+
+
+def _inputs(case: suite.Case):
+  """(parameter, index in a list or None, tensor) of each differentiable input."""
+  out = []
+  for p in case.op.differentiable_params:
+    v = case.values.get(p.name)
+    if isinstance(v, list):
+      out += [(p.name, i, t) for i, t in enumerate(v) if _differentiable(t)]
+    elif v is not None and _differentiable(v):
+      out.append((p.name, None, v))
+  return out
+
+
+def _like(rng, t):
+  x = rng.uniform(-1, 1, t.shape)
+  return x + 1j * rng.uniform(-1, 1, t.shape) if t.dtype.name.startswith('complex') else x
+
+
+def _dot(proa, t, w):
+  """The real number sum(re(conj(w) * t))."""
+  ops = proa._C.ops
+  w = proa.to_tensor(np.conj(np.asarray(w)))
+  product = ops.multiply(t, w)
+  if product.dtype.name.startswith('complex'):
+    product = ops.real(product)
+  return ops.sum(product)
+
+
+def _call(case, inputs_by_place):
+  values = {k: list(v) if isinstance(v, list) else v for k, v in case.values.items()}
+  for (name, i), t in inputs_by_place.items():
+    if i is None:
+      values[name] = t
+    else:
+      values[name][i] = t
+  return suite.flatten(getattr(case.proa._C.ops, case.op.name)(**values))
+
+
+def _loss(case, tensors, v):
+  places = {(n, i): t for (n, i, _), t in zip(_inputs(case), tensors)}
+  terms = [_dot(case.proa, t, w) for t, w in zip(_call(case, places), v) if w is not None]
+  return sum(terms[1:], terms[0])
+
+
+def _leaf(proa, x):
+  t = proa.to_tensor(x)
+  t.stop_gradient = False
+  return t
+
+
+def _grad(proa, loss, tensors, create_graph):
+  if loss is None or loss.stop_gradient:
+    return [None] * len(tensors)
+  return proa._C.grad([loss], list(tensors), None, None, create_graph, True, None)
+
+
+def _compare(case, inputs, loss, what):
+  """Analytic against numeric; returns the analytic gradients, None if there are none."""
+  proa = case.proa
+  arrays = [suite.to_numpy(t).copy() for _, _, t in inputs]
+  leaves = [_leaf(proa, x) for x in arrays]
+  value = loss(leaves)
+  if value is None:
+    return None
+  grads = _grad(proa, value, leaves, create_graph=False)
+
+  def at(k, x):
+    changed = [_leaf(proa, x if j == k else a) for j, a in enumerate(arrays)]
+    result = loss(changed)
+    return 0.0 if result is None else float(result)
+
+  rng = np.random.default_rng(11)
+  for k, (name, i, _) in enumerate(inputs):
+    g = np.zeros_like(arrays[k]) if grads[k] is None else suite.to_numpy(grads[k])
+    assert g.shape == arrays[k].shape, f'{case.where}: {what} of {name} has shape {g.shape}, not {arrays[k].shape}'
+    n = arrays[k].size
+    for flat in rng.permutation(n)[:_MOST_ELEMENTS]:
+      numeric = _difference(lambda x: at(k, x), arrays[k], flat, 1.0)
+      if arrays[k].dtype.kind == 'c':
+        numeric = numeric + 1j * _difference(lambda x: at(k, x), arrays[k], flat, 1j)
+      got = g.reshape(-1)[flat]
+      scale = max(1.0, abs(numeric))
+      assert abs(got - numeric) <= 2e-6 * scale * (20 if what.startswith('second') else 1), (
+          f'{case.where}: {what} of {name}{"" if i is None else f"[{i}]"} at {flat}: {got}, by differences {numeric}')
+  return [g for g in grads if g is not None] if all(g is not None for g in grads) else None
+
+
+def _difference(f, x, flat, direction):
+  plus, minus = x.copy(), x.copy()
+  plus.reshape(-1)[flat] += _STEP * direction
+  minus.reshape(-1)[flat] -= _STEP * direction
+  return (f(plus) - f(minus)) / (2 * _STEP)

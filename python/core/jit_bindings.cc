@@ -1,0 +1,302 @@
+// Programs for Python: recording, running, saving, loading, control flow.
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "jit/control_flow.h"
+#include "jit/evaluate.h"
+#include "jit/executor.h"
+#include "jit/program.h"
+#include "jit/program_file.h"
+#include "jit/prune.h"
+#include "jit/recorder.h"
+#include "jit/text.h"
+#include "python/core/casters.h"
+#include "python/core/gil.h"
+#include "python/core/module.h"
+#include "tensor/error.h"
+#include "tensor/interpreters.h"
+
+namespace proa::inline v0::python {
+namespace {
+
+namespace py = pybind11;
+using jit::Module;
+using jit::Program;
+using jit::ValueId;
+using ProgramPtr = std::shared_ptr<Program>;
+using Tensors = std::vector<Tensor>;
+
+ValueId IdIn(const ProgramPtr& program, const Tensor& t) {
+  if (t.is_symbolic()) {
+    PROA_REQUIRE(jit::SymbolOf(t).program() == program,
+                 "a value of another program: ", Describe(t));
+    return jit::SymbolOf(t).id();
+  }
+  return program->Capture(t);
+}
+
+std::vector<ValueId> IdsIn(const ProgramPtr& program, const Tensors& ts) {
+  std::vector<ValueId> ids;
+  for (const Tensor& t : ts) {
+    if (!t.defined()) ThrowTypeError("an output is None; expected Tensor");
+    ids.push_back(IdIn(program, t));
+  }
+  return ids;
+}
+
+ValueId InputNamed(const Program& program, const std::string& name) {
+  const ValueId id = program.Find(name);
+  PROA_REQUIRE(id != jit::kNoValue &&
+                   program.value(id).kind == jit::ValueKind::kInput,
+               "the program has no input '", name, "'");
+  return id;
+}
+
+// `with program.recording():` static mode of this thread.
+class Recording {
+ public:
+  explicit Recording(ProgramPtr program) : program_(std::move(program)) {}
+  void Enter() { scope_ = std::make_unique<jit::StaticModeScope>(program_); }
+  void Exit() { scope_.reset(); }
+
+ private:
+  ProgramPtr program_;
+  std::unique_ptr<jit::StaticModeScope> scope_;
+};
+
+// Runs what the fetches need and (unless `prune`) every change of captured tensors.
+Tensors RunProgram(const ProgramPtr& program,
+                   const std::map<std::string, Tensor>& feeds,
+                   const Tensors& fetches, bool prune) {
+  std::vector<std::pair<ValueId, Tensor>> fed;
+  for (const auto& [name, t] : feeds) {
+    fed.emplace_back(InputNamed(*program, name), t);
+  }
+  const jit::Executor executor(program, IdsIn(program, fetches), prune);
+  const GilRelease release;
+  return executor.Run(fed);
+}
+
+// A module loaded from a file (or made by parsing a program's text).
+struct LoadedModule {
+  Module module;
+  std::shared_ptr<jit::Executor> executor;
+
+  explicit LoadedModule(Module m)
+      : module(std::move(m)),
+        executor(std::make_shared<jit::Executor>(module.program,
+                                                 module.outputs, true)) {}
+
+  std::vector<std::pair<ValueId, Tensor>> Feeds(const Tensors& inputs) const {
+    PROA_REQUIRE(inputs.size() == module.inputs.size(), "the model takes ",
+                 module.inputs.size(), " inputs, ", inputs.size(), " given");
+    std::vector<std::pair<ValueId, Tensor>> fed;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      fed.emplace_back(module.inputs[i], inputs[i]);
+    }
+    return fed;
+  }
+
+  Tensors Run(const Tensors& inputs) const {
+    const auto fed = Feeds(inputs);
+    const GilRelease release;
+    return executor->Run(fed);
+  }
+
+  // Through the front doors, under the interpreters that are active: gradients
+  // flow, and a program that is being recorded takes the operations in.
+  Tensors Call(const Tensors& inputs) const {
+    jit::Environment env = jit::MakeEnvironment(*module.program);
+    for (const auto& [id, t] : Feeds(inputs)) env[id] = t;
+    jit::Evaluate(*module.program, module.program->block(), env);
+    Tensors out;
+    for (ValueId id : module.outputs) out.push_back(env[id]);
+    return out;
+  }
+
+  std::vector<std::string> InputNames() const {
+    std::vector<std::string> names;
+    for (ValueId id : module.inputs) names.push_back(module.program->value(id).name);
+    return names;
+  }
+
+  py::list InputSpecs() const {
+    py::list specs;
+    for (ValueId id : module.inputs) {
+      const TensorMeta& m = module.program->value(id).meta;
+      specs.append(py::make_tuple(
+          std::vector<int64_t>(m.shape.begin(), m.shape.end()), m.dtype));
+    }
+    return specs;
+  }
+
+  std::vector<std::pair<std::string, Tensor>> Captured() const {
+    std::vector<std::pair<std::string, Tensor>> out;
+    for (ValueId id : module.program->captured()) {
+      out.emplace_back(module.program->value(id).name,
+                       module.program->value(id).captured);
+    }
+    return out;
+  }
+};
+
+Module MakeModule(const ProgramPtr& program,
+                  const std::vector<std::string>& inputs,
+                  const Tensors& outputs,
+                  const std::vector<std::string>& output_names) {
+  Module m;
+  m.program = program;
+  for (const std::string& name : inputs) {
+    m.inputs.push_back(InputNamed(*program, name));
+  }
+  m.outputs = IdsIn(program, outputs);
+  m.output_names = output_names;
+  for (size_t i = m.output_names.size(); i < outputs.size(); ++i) {
+    m.output_names.push_back(absl::StrCat("output_", i));
+  }
+  return m;
+}
+
+// The part of the program that `outputs` depend on, through its text and back.
+LoadedModule Reparse(const ProgramPtr& program,
+                     const std::vector<std::string>& inputs,
+                     const Tensors& outputs) {
+  Module m = jit::Prune(MakeModule(program, inputs, outputs, {}));
+  Tensors captured;
+  for (ValueId id : m.program->captured()) {
+    captured.push_back(m.program->value(id).captured);
+  }
+  absl::flat_hash_map<int64_t, ValueId> numbers;
+  absl::StatusOr<ProgramPtr> parsed =
+      jit::ParseText(jit::ToText(*m.program), captured, &numbers);
+  ThrowIfError(parsed.status());
+  m.program = *std::move(parsed);
+  for (ValueId& id : m.inputs) id = numbers.at(id);
+  for (ValueId& id : m.outputs) id = numbers.at(id);
+  return LoadedModule(std::move(m));
+}
+
+// Python callables as branches: they take and give tensors.
+Tensors CallPython(const py::function& f, const Tensors& args) {
+  py::list list;
+  for (const Tensor& t : args) list.append(t);
+  const py::object result = f(*py::tuple(list));
+  if (result.is_none()) return {};
+  if (IsTensor(result.ptr())) return {Unwrap(result.ptr())};
+  return result.cast<Tensors>();
+}
+
+Tensors CondOf(const Tensor& predicate, const py::function& then,
+               const py::function& otherwise) {
+  return jit::Cond(
+      predicate, [&] { return CallPython(then, {}); },
+      [&] { return CallPython(otherwise, {}); });
+}
+
+Tensors LoopOf(const py::function& condition, const py::function& body,
+               const Tensors& vars) {
+  return jit::WhileLoop(
+      [&](const Tensors& v) {
+        const Tensors result = CallPython(condition, v);
+        PROA_REQUIRE(result.size() == 1,
+                     "while_loop: the condition gives one Tensor, not ",
+                     result.size());
+        return result[0];
+      },
+      [&](const Tensors& v) { return CallPython(body, v); }, vars);
+}
+
+void BindProgram(py::module_& m) {
+  py::class_<Recording>(m, "Recording")
+      .def("__enter__", [](Recording& r) { r.Enter(); })
+      .def("__exit__", [](Recording& r, const py::args&) { r.Exit(); });
+
+  py::class_<Program, ProgramPtr>(m, "Program")
+      .def(py::init<>())
+      .def("add_input",
+           [](const ProgramPtr& p, const std::string& name,
+              const std::vector<int64_t>& shape, DType dtype) {
+             return jit::AddInput(p, name, Shape{std::span<const int64_t>(shape)},
+                                  dtype);
+           },
+           py::arg("name"), py::arg("shape"), py::arg("dtype"))
+      .def("capture",
+           [](const ProgramPtr& p, const Tensor& t, const std::string& name) {
+             const ValueId id = p->Capture(t, name);
+             if (p->value(id).name.empty()) p->value(id).name = name;
+           },
+           py::arg("tensor"), py::arg("name"))
+      .def("recording", [](const ProgramPtr& p) { return Recording(p); })
+      .def("run", &RunProgram, py::arg("feeds"), py::arg("fetches"),
+           py::arg("prune") = false)
+      .def("reparse", &Reparse, py::arg("inputs"), py::arg("outputs"))
+      .def_property_readonly(
+          "num_operations",
+          [](const Program& p) { return p.block().operations.size(); })
+      .def_property_readonly("input_names",
+                             [](const Program& p) {
+                               std::vector<std::string> names;
+                               for (ValueId id : p.inputs()) {
+                                 names.push_back(p.value(id).name);
+                               }
+                               return names;
+                             })
+      .def("__str__", [](const Program& p) { return jit::ToText(p); });
+}
+
+void BindModule(py::module_& m) {
+  py::class_<LoadedModule>(m, "LoadedModule")
+      .def("run", &LoadedModule::Run, py::arg("inputs"))
+      .def("call", &LoadedModule::Call, py::arg("inputs"))
+      .def_property_readonly("input_names", &LoadedModule::InputNames)
+      .def_property_readonly("input_specs", &LoadedModule::InputSpecs)
+      .def_property_readonly(
+          "output_names",
+          [](const LoadedModule& l) { return l.module.output_names; })
+      .def_property_readonly("captured", &LoadedModule::Captured)
+      .def_property_readonly(
+          "program", [](const LoadedModule& l) { return l.module.program; })
+      .def("save", [](const LoadedModule& l, const std::string& prefix) {
+        ThrowIfError(jit::SaveModule(l.module, prefix));
+      });
+
+  m.def("save_program",
+        [](const std::string& prefix, const ProgramPtr& program,
+           const std::vector<std::string>& inputs, const Tensors& outputs,
+           const std::vector<std::string>& output_names) {
+          ThrowIfError(jit::SaveModule(
+              jit::Prune(MakeModule(program, inputs, outputs, output_names)),
+              prefix));
+        },
+        py::arg("prefix"), py::arg("program"), py::arg("inputs"),
+        py::arg("outputs"), py::arg("output_names") = std::vector<std::string>());
+  m.def("load_program", [](const std::string& prefix) {
+    absl::StatusOr<Module> module = jit::LoadModule(prefix);
+    ThrowIfError(module.status());
+    return LoadedModule(*std::move(module));
+  });
+}
+
+void BindJit(py::module_& m) {
+  BindProgram(m);
+  BindModule(m);
+  m.def("cond", &CondOf, py::arg("predicate"), py::arg("then"),
+        py::arg("otherwise"));
+  m.def("while_loop", &LoopOf, py::arg("condition"), py::arg("body"),
+        py::arg("vars"));
+  m.def("is_symbolic", [](const Tensor& t) { return t.defined() && t.is_symbolic(); });
+  m.def("program_of", [](const Tensor& t) { return jit::SymbolOf(t).program(); });
+  m.def("is_recording",
+        [] { return (thread_interpreters.forced & kRecord) != 0; });
+}
+
+const ModulePart part(&BindJit);
+
+}  // namespace
+
+}  // namespace proa::inline v0::python

@@ -6,19 +6,36 @@ Tests, benchmarks and everything else marked testonly may look anywhere.
 """
 
 # Room to what it may use besides itself and third_party: rooms, or single
-# targets of a room. The picture is in README.md.
+# targets of a room. A target listed as a key is a room of its own: those that may
+# use the room around it may not, for that reason, use the target. The picture is
+# in README.md.
 ALLOWED = {
     "amp": ["ops", "profiler", "tensor"],
     "autograd": ["profiler", "tensor"],
     # The generated nodes: the only part of autograd that knows an op.
+    "autograd:ops": ["autograd", "autograd/ops", "ops", "profiler", "tensor"],
     "autograd/ops": ["autograd", "ops", "profiler", "tensor"],
     "bazel": [],
     "distributed": ["autograd", "ops", "profiler", "tensor"],
     "inference": ["jit", "ops", "profiler", "tensor"],
     "jit": ["ops", "profiler", "tensor"],
+    # The gradients of cond and while, as autograd:ops is to ops; inference has none.
+    "jit:control_flow_grad": ["autograd", "jit", "ops", "profiler", "tensor"],
     "ops": ["profiler:events", "tensor"],
     "profiler": [],
-    "python": ["amp", "autograd", "distributed", "inference", "jit", "ops", "profiler", "tensor"],
+    "python": [
+        "amp",
+        "autograd",
+        "autograd/ops",
+        "autograd:ops",
+        "distributed",
+        "inference",
+        "jit",
+        "jit:control_flow_grad",
+        "ops",
+        "profiler",
+        "tensor",
+    ],
     "tensor": ["profiler:events"],
 }
 
@@ -29,8 +46,11 @@ _FREE_TOOLS = ["bazel", "third_party"]
 # Every room has these, and :dist and version.h need them.
 _FREE_TARGETS = ["files", "version", "version.h"]
 
-def room_of(package):
-    """The entry of ALLOWED that a package belongs to; the longest wins."""
+def room_of(package, target):
+    """The entry of ALLOWED that //package:target belongs to; the longest wins."""
+    label = package + ":" + target
+    if label in ALLOWED:
+        return label
     best = None
     for room in ALLOWED:
         if package == room or package.startswith(room + "/"):
@@ -38,23 +58,18 @@ def room_of(package):
                 best = room
     return best
 
-def violation(user, used, target):
-    """A sentence if package `user` may not depend on //used:target, else None."""
-    user_room, used_room = room_of(user), room_of(used)
-    if user_room == None or used.split("/")[0] in _FREE_TOOLS or target in _FREE_TARGETS:
+def violation(user_package, user_target, used_package, used_target):
+    """A sentence if the first label may not depend on the second, else None."""
+    user = room_of(user_package, user_target)
+    if user == None or used_package.split("/")[0] in _FREE_TOOLS or used_target in _FREE_TARGETS:
         return None
-    if used_room == None:
-        return "%s is in no room, so %s may not use it" % (used, user)
-
-    # A nested room (autograd/ops) may use the one around it only if listed.
-    allowed = ALLOWED[user_room]
-    if user_room == used_room or used_room in allowed or "%s:%s" % (used, target) in allowed:
+    used = room_of(used_package, used_target)
+    if used == None:
+        return "%s is in no room, so %s may not use it" % (used_package, user)
+    allowed = ALLOWED[user]
+    if user == used or used in allowed or "%s:%s" % (used_package, used_target) in allowed:
         return None
-    return "%s may use %s only, not %s" % (
-        user_room,
-        ", ".join(allowed) or "no other room",
-        used_room,
-    )
+    return "%s may use %s only, not %s" % (user, ", ".join(allowed) or "no other room", used)
 
 _EDGES = ["deps", "srcs", "hdrs", "data", "implementation_deps", "textual_hdrs", "actual"]
 
@@ -66,7 +81,7 @@ def _layers_impl(target, ctx):
         for dep in used if type(used) == "list" else [used]:
             if type(dep) != "Target" or dep.label.workspace_name:
                 continue
-            wrong = violation(ctx.label.package, dep.label.package, dep.label.name)
+            wrong = violation(ctx.label.package, ctx.label.name, dep.label.package, dep.label.name)
             if wrong:
                 fail("layering: %s depends on %s, but %s" % (ctx.label, dep.label, wrong))
     return []

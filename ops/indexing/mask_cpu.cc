@@ -1,0 +1,124 @@
+// Kernels that choose elements by a condition. Results are counted first, chunk by
+// chunk, so that chunks can be written side by side.
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "ops/indexing/indexing_kernels.h"
+#include "ops/primitives/cpu/strided_copy.h"
+#include "tensor/error.h"
+#include "tensor/parallel.h"
+
+namespace proa::inline v0::ops::cpu {
+namespace {
+
+constexpr int64_t kChunk = 16384;
+
+// Number of true flags before each chunk, and in the end of all.
+std::vector<int64_t> CountBefore(const bool* flags, int64_t n) {
+  std::vector<int64_t> before(n / kChunk + 2, 0);
+  parallel_chunks(n, kChunk, [&](int64_t chunk, int64_t b, int64_t e) {
+    before[chunk + 1] = std::count(flags + b, flags + e, true);
+  });
+  for (size_t i = 1; i < before.size(); ++i) before[i] += before[i - 1];
+  return before;
+}
+
+Tensor Broadcast(const Tensor& t, const Shape& shape) {
+  if (t.shape() == shape && t.is_contiguous()) return t;
+  const Tensor out = Tensor::Empty(shape, t.dtype(), t.place());
+  CopyElements(t, out);
+  return out;
+}
+
+template <typename F>
+void VisitSize(int64_t item_size, F f) {
+  struct Item16 {
+    uint64_t half[2];
+  };
+  switch (item_size) {
+    case 1: return f(uint8_t());
+    case 2: return f(uint16_t());
+    case 4: return f(uint32_t());
+    case 8: return f(uint64_t());
+    default: return f(Item16());
+  }
+}
+
+}  // namespace
+
+void Nonzero(const KernelContext&, const Tensor& x, Tensor* out) {
+  const int64_t n = x.numel();
+  const int rank = x.rank();
+  const Tensor flags_tensor = Tensor::Empty(x.shape(), DType::kBool);
+  bool* flags = flags_tensor.data<bool>();
+  VisitDType(x.dtype(), [&]<typename T>(TypeTag<T>) {
+    const T* v = x.data<T>();
+    parallel_for(0, n, kChunk, [&](int64_t b, int64_t e) {
+      for (int64_t i = b; i < e; ++i) {
+        if constexpr (IsComplex(kDTypeOf<T>)) {
+          flags[i] = v[i].real() != 0 || v[i].imag() != 0;
+        } else {
+          flags[i] = static_cast<bool>(v[i] != T(0));
+        }
+      }
+    });
+  });
+  const std::vector<int64_t> before = CountBefore(flags, n);
+  *out = Tensor::Empty({before.back(), rank}, DType::kInt64, x.place());
+  if (out->numel() == 0) return;
+  int64_t* to = out->data<int64_t>();
+  parallel_chunks(n, kChunk, [&](int64_t chunk, int64_t b, int64_t e) {
+    int64_t* row = to + before[chunk] * rank;
+    for (int64_t i = b; i < e; ++i) {
+      if (!flags[i]) continue;
+      int64_t rest = i;
+      for (int d = rank - 1; d >= 0; --d) {
+        row[d] = rest % x.size(d);
+        rest /= x.size(d);
+      }
+      row += rank;
+    }
+  });
+}
+
+void MaskedSelect(const KernelContext&, const Tensor& x, const Tensor& mask,
+                  Tensor* out) {
+  const Shape shape = BroadcastShapes("masked_select", x.shape(), mask.shape());
+  const Tensor all = Broadcast(x, shape), chosen = Broadcast(mask, shape);
+  const bool* flags = chosen.data<bool>();
+  const std::vector<int64_t> before = CountBefore(flags, shape.numel());
+  *out = Tensor::Empty({before.back()}, x.dtype(), x.place());
+  VisitSize(ItemSize(x.dtype()), [&]<typename T>(T) {
+    const T* from = all.data<T>();
+    T* to = out->data<T>();
+    parallel_chunks(shape.numel(), kChunk, [&](int64_t chunk, int64_t b, int64_t e) {
+      int64_t k = before[chunk];
+      for (int64_t i = b; i < e; ++i) {
+        if (flags[i]) to[k++] = from[i];
+      }
+    });
+  });
+}
+
+void MaskedSelectGrad(const KernelContext&, const Tensor& dy, const Tensor& mask,
+                      const IntArray&, Tensor* out) {
+  const Tensor chosen = Broadcast(mask, out->shape());
+  const bool* flags = chosen.data<bool>();
+  const std::vector<int64_t> before = CountBefore(flags, out->numel());
+  PROA_REQUIRE(dy.numel() == before.back(), "masked_select_grad: dy has ", dy.numel(),
+               " elements, but the mask chooses ", before.back());
+  Zero(*out);
+  VisitSize(ItemSize(dy.dtype()), [&]<typename T>(T) {
+    const T* from = dy.data<T>();
+    T* to = out->data<T>();
+    parallel_chunks(out->numel(), kChunk, [&](int64_t chunk, int64_t b, int64_t e) {
+      int64_t k = before[chunk];
+      for (int64_t i = b; i < e; ++i) {
+        if (flags[i]) to[i] = from[k++];
+      }
+    });
+  });
+}
+
+}  // namespace proa::inline v0::ops::cpu

@@ -1,0 +1,159 @@
+// Kernels that find the different elements (or slices) of a tensor.
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "ops/indexing/indexing_kernels.h"
+#include "ops/primitives/cpu/gather.h"
+#include "ops/primitives/cpu/sort.h"
+#include "ops/primitives/cpu/strided_copy.h"
+
+namespace proa::inline v0::ops::cpu {
+namespace {
+
+// The things that are compared: n items of `size` elements, item i contiguous at
+// i * size. Slices along an axis are first brought into this form.
+struct Items {
+  Tensor data;
+  int64_t n = 0, size = 1;
+  int axis = -1;  // -1: the tensor flattened
+};
+
+Items ItemsOf(const Tensor& x, std::optional<int64_t> axis) {
+  if (!axis.has_value() || x.rank() == 0) return {x, x.numel(), 1, -1};
+  Items items;
+  items.axis = NormalizeAxis("unique", *axis, x.rank());
+  Shape shape{x.size(items.axis)};
+  Strides strides{x.strides()[items.axis]};
+  for (int i = 0; i < x.rank(); ++i) {
+    if (i == items.axis) continue;
+    shape.push_back(x.size(i));
+    strides.push_back(x.strides()[i]);
+    items.size *= x.size(i);
+  }
+  items.n = shape[0];
+  items.data = Tensor::Empty(shape, x.dtype(), x.place());
+  CopyElements(x.AsStrided(shape, strides, 0), items.data);
+  return items;
+}
+
+// The chosen items in the form that x had.
+Tensor Choose(const Tensor& x, const Items& items, const std::vector<int64_t>& chosen) {
+  const int64_t count = static_cast<int64_t>(chosen.size());
+  const int64_t row_bytes = items.size * ItemSize(x.dtype());
+  Shape shape{count};
+  if (items.axis < 0) {
+    const Tensor out = Tensor::Empty(shape, x.dtype(), x.place());
+    GatherRows(1, items.n, row_bytes, chosen, items.data.raw_data(), out.raw_data());
+    return out;
+  }
+  for (int i = 1; i < items.data.rank(); ++i) shape.push_back(items.data.size(i));
+  const Tensor rows = Tensor::Empty(shape, x.dtype(), x.place());
+  GatherRows(1, items.n, row_bytes, chosen, items.data.raw_data(), rows.raw_data());
+  Shape out_shape = x.shape();
+  out_shape[items.axis] = count;
+  Strides strides = rows.strides();
+  const int64_t first = strides[0];
+  strides.erase(strides.begin());
+  strides.insert(strides.begin() + items.axis, first);
+  const Tensor out = Tensor::Empty(out_shape, x.dtype(), x.place());
+  CopyElements(rows.AsStrided(out_shape, strides, 0), out);
+  return out;
+}
+
+// -1, 0, 1: order of two items; NaNs are equal to each other and above numbers.
+template <typename T>
+int Compare(const T* a, const T* b, int64_t size) {
+  for (int64_t i = 0; i < size; ++i) {
+    const auto ka = SortKey(a[i]), kb = SortKey(b[i]);
+    if (ka != kb) return ka < kb ? -1 : 1;
+  }
+  return 0;
+}
+
+Tensor FromVector(const std::vector<int64_t>& v) {
+  const Tensor t = Tensor::Empty({static_cast<int64_t>(v.size())}, DType::kInt64);
+  std::copy(v.begin(), v.end(), t.data<int64_t>());
+  return t;
+}
+
+// Groups neighbours in `order` that are equal: the first of each group, for each item
+// its group, and the sizes.
+struct Groups {
+  std::vector<int64_t> first, inverse, counts;
+};
+
+template <typename T>
+Groups GroupEqual(const Items& items, const std::vector<int64_t>& order) {
+  const T* data = items.data.data<T>();
+  Groups groups;
+  groups.inverse.resize(items.n);
+  for (int64_t k = 0; k < items.n; ++k) {
+    const int64_t i = order[k];
+    if (k == 0 || Compare(data + order[k - 1] * items.size, data + i * items.size,
+                          items.size) != 0) {
+      groups.first.push_back(i);
+      groups.counts.push_back(0);
+    }
+    ++groups.counts.back();
+    groups.inverse[i] = static_cast<int64_t>(groups.first.size()) - 1;
+  }
+  return groups;
+}
+
+template <typename T>
+std::vector<int64_t> StableOrder(const Items& items) {
+  std::vector<int64_t> order(items.n);
+  const T* data = items.data.data<T>();
+  if (items.size == 1) {
+    const Lines lines(Shape{items.n}, 0);
+    SortLines(data, lines, false, [&](int64_t, const auto& sorted) {
+      for (int64_t k = 0; k < items.n; ++k) order[k] = sorted[k].index;
+    });
+    return order;
+  }
+  std::iota(order.begin(), order.end(), int64_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return Compare(data + a * items.size, data + b * items.size, items.size) < 0;
+  });
+  return order;
+}
+
+template <typename F>
+Groups Grouped(const Tensor& x, const Items& items, F order_of) {
+  Groups groups;
+  VisitDType(x.dtype(), [&]<typename T>(TypeTag<T> tag) {
+    if constexpr (kSortable<T>) groups = GroupEqual<T>(items, order_of(tag));
+  });
+  return groups;
+}
+
+}  // namespace
+
+void Unique(const KernelContext&, const Tensor& x, std::optional<int64_t> axis,
+            Tensor* out, Tensor* index, Tensor* inverse, Tensor* counts) {
+  const Items items = ItemsOf(x, axis);
+  const Groups groups = Grouped(x, items, [&]<typename T>(TypeTag<T>) {
+    return StableOrder<T>(items);
+  });
+  *out = Choose(x, items, groups.first);
+  *index = FromVector(groups.first);
+  *inverse = FromVector(groups.inverse);
+  *counts = FromVector(groups.counts);
+}
+
+void UniqueConsecutive(const KernelContext&, const Tensor& x,
+                       std::optional<int64_t> axis, Tensor* out, Tensor* inverse,
+                       Tensor* counts) {
+  const Items items = ItemsOf(x, axis);
+  std::vector<int64_t> order(items.n);
+  std::iota(order.begin(), order.end(), int64_t{0});
+  const Groups groups = Grouped(x, items, [&](auto) { return order; });
+  *out = Choose(x, items, groups.first);
+  *inverse = FromVector(groups.inverse);
+  *counts = FromVector(groups.counts);
+}
+
+}  // namespace proa::inline v0::ops::cpu

@@ -1,0 +1,156 @@
+// Sorting lines of a tensor: stable order of (value, index) pairs, NaN above every
+// number, the choice of the k first ones.
+//
+// A line is the n elements along one axis, `stride` elements apart. Values are turned
+// into unsigned keys of the same order, so that one radix sort and one comparison
+// serve all types, floats with NaN included.
+#ifndef PROA_OPS_PRIMITIVES_CPU_SORT_H_
+#define PROA_OPS_PRIMITIVES_CPU_SORT_H_
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "tensor/dtype.h"
+#include "tensor/parallel.h"
+#include "tensor/shape.h"
+
+namespace proa::inline v0::ops::cpu {
+
+// Types that sort as themselves or through float.
+template <typename T>
+inline constexpr bool kSortable =
+    std::is_arithmetic_v<T> || std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>;
+
+// An unsigned number of the same order as `v`: a < b exactly if key(a) < key(b). All
+// NaNs have the largest key, -0 and 0 the same.
+template <typename T>
+auto SortKey(T v) {
+  if constexpr (sizeof(T) == 1) {
+    return static_cast<uint8_t>(static_cast<int>(v) - std::numeric_limits<T>::min());
+  } else if constexpr (std::is_integral_v<T>) {
+    using U = std::make_unsigned_t<T>;
+    return static_cast<U>(static_cast<U>(v) ^ (U{1} << (8 * sizeof(T) - 1)));
+  } else if constexpr (sizeof(T) == 2) {
+    const uint16_t bits = v.bits();
+    const uint16_t infinity = std::numeric_limits<T>::infinity().bits();
+    if ((bits & 0x7fff) > infinity) return uint16_t{0xffff};
+    if ((bits & 0x7fff) == 0) return uint16_t{0x8000};
+    return static_cast<uint16_t>(bits & 0x8000 ? ~bits : bits | 0x8000);
+  } else {
+    using U = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+    constexpr U kSign = U{1} << (8 * sizeof(T) - 1);
+    if (v != v) return ~U{0};
+    if (v == 0) return kSign;
+    const U bits = std::bit_cast<U>(v);
+    return static_cast<U>(bits & kSign ? ~bits : bits | kSign);
+  }
+}
+
+template <typename T>
+using KeyOf = decltype(SortKey(T()));
+
+template <typename Key>
+struct KeyIndex {
+  Key key;
+  int64_t index;
+};
+
+// Sorts stably by key: by comparison if few, else by radix, one byte at a time,
+// bytes that all keys share left out. `scratch` is used as the other buffer.
+template <typename Key>
+void SortByKey(std::vector<KeyIndex<Key>>* items, std::vector<KeyIndex<Key>>* scratch) {
+  const int64_t n = static_cast<int64_t>(items->size());
+  const auto less = [](const KeyIndex<Key>& a, const KeyIndex<Key>& b) {
+    return a.key < b.key || (a.key == b.key && a.index < b.index);
+  };
+  if (n < 256) return std::sort(items->begin(), items->end(), less);
+  scratch->resize(n);
+  for (size_t byte = 0; byte < sizeof(Key); ++byte) {
+    const int shift = static_cast<int>(8 * byte);
+    int64_t starts[257] = {};
+    for (const auto& item : *items) ++starts[((item.key >> shift) & 0xff) + 1];
+    bool shared = false;
+    for (int b = 0; b < 256; ++b) shared |= starts[b + 1] == n;
+    if (shared) continue;
+    for (int b = 0; b < 256; ++b) starts[b + 1] += starts[b];
+    for (const auto& item : *items) (*scratch)[starts[(item.key >> shift) & 0xff]++] = item;
+    items->swap(*scratch);
+  }
+}
+
+// The lines of a contiguous tensor along an axis.
+struct Lines {
+  int64_t count = 1;   // number of lines
+  int64_t n = 1;       // elements of one
+  int64_t stride = 1;  // between them, in elements
+
+  Lines(const Shape& shape, int axis) {
+    for (int i = 0; i < shape.rank(); ++i) {
+      if (i == axis) n = shape[i];
+      else count *= shape[i];
+      if (i > axis) stride *= shape[i];
+    }
+  }
+  // Offset of the first element of line `i` of a tensor like this one, but with `m`
+  // elements along the axis.
+  int64_t Start(int64_t i, int64_t m) const {
+    return i / stride * stride * m + i % stride;
+  }
+};
+
+// Sorts each line (falling if `descending`; equal elements keep their order either
+// way) and calls f(line, items) with the pairs of key and index in order.
+template <typename T, typename F>
+void SortLines(const T* x, const Lines& lines, bool descending, F f) {
+  using Key = KeyOf<T>;
+  if (lines.n == 0) return;
+  const int64_t grain = std::max<int64_t>(1, 2048 / lines.n);
+  parallel_for(0, lines.count, grain, [&](int64_t begin, int64_t end) {
+    std::vector<KeyIndex<Key>> items(lines.n), scratch;
+    for (int64_t line = begin; line < end; ++line) {
+      const T* from = x + lines.Start(line, lines.n);
+      for (int64_t i = 0; i < lines.n; ++i) {
+        const Key key = SortKey(from[i * lines.stride]);
+        items[i] = {descending ? static_cast<Key>(~key) : key, i};
+      }
+      SortByKey(&items, &scratch);
+      f(line, items);
+    }
+  });
+}
+
+// The k first pairs of each line in that order, without sorting the rest.
+template <typename T, typename F>
+void SelectLines(const T* x, const Lines& lines, int64_t k, bool descending, F f) {
+  using Key = KeyOf<T>;
+  if (lines.n == 0 || k == 0) return;
+  const auto less = [](const KeyIndex<Key>& a, const KeyIndex<Key>& b) {
+    return a.key < b.key || (a.key == b.key && a.index < b.index);
+  };
+  const int64_t grain = std::max<int64_t>(1, 8192 / lines.n);
+  parallel_for(0, lines.count, grain, [&](int64_t begin, int64_t end) {
+    std::vector<KeyIndex<Key>> items;
+    for (int64_t line = begin; line < end; ++line) {
+      const T* from = x + lines.Start(line, lines.n);
+      items.resize(lines.n);
+      for (int64_t i = 0; i < lines.n; ++i) {
+        const Key key = SortKey(from[i * lines.stride]);
+        items[i] = {descending ? static_cast<Key>(~key) : key, i};
+      }
+      if (k < lines.n) {
+        std::nth_element(items.begin(), items.begin() + (k - 1), items.end(), less);
+        items.resize(k);
+      }
+      std::sort(items.begin(), items.end(), less);
+      f(line, items);
+    }
+  });
+}
+
+}  // namespace proa::inline v0::ops::cpu
+
+#endif  // PROA_OPS_PRIMITIVES_CPU_SORT_H_

@@ -1,0 +1,159 @@
+// Scalar formulas of binary.yaml: arithmetic of two elements.
+#ifndef PROA_OPS_ELEMENTWISE_BINARY_H_
+#define PROA_OPS_ELEMENTWISE_BINARY_H_
+
+#include <cmath>
+#include <type_traits>
+
+#include "ops/primitives/arithmetic.h"
+#include "ops/primitives/host_device.h"
+
+namespace proa::inline v0::ops::formula {
+
+struct Add {
+  template <class T>
+  PROA_HD static T Apply(T a, T b) {
+    return WrapAdd(a, b);
+  }
+};
+
+struct Subtract {
+  template <class T>
+  PROA_HD static T Apply(T a, T b) {
+    return WrapSubtract(a, b);
+  }
+};
+
+struct Multiply {
+  template <class T>
+  PROA_HD static T Apply(T a, T b) {
+    return WrapMultiply(a, b);
+  }
+};
+
+struct Divide {
+  template <class T>
+  PROA_HD static T Apply(T a, T b) {
+    if constexpr (kIsComplex<T>) {
+      return DivideComplex(a, b);
+    } else {
+      return a / b;
+    }
+  }
+};
+
+struct FloorDivide {
+  static constexpr float kCost = 16;
+  template <class T>
+  PROA_HD static T Apply(T a, T b) {
+    if constexpr (kIsInteger<T>) {
+      return FloorDivideInteger(a, b);
+    } else {
+      return FloorDivideFloat(a, b);
+    }
+  }
+};
+
+struct Remainder {
+  static constexpr float kCost = 16;
+  template <class T>
+  PROA_HD static T Apply(T a, T b) {
+    if constexpr (kIsInteger<T>) {
+      return RemainderInteger(a, b);
+    } else {
+      return RemainderFloat(a, b);
+    }
+  }
+};
+
+struct Pow {
+  static constexpr float kCost = 32;
+  template <class T>
+  PROA_HD static T Apply(T a, T b) {
+    if constexpr (kIsInteger<T>) {
+      return PowerInteger(a, b);
+    } else if constexpr (kIsComplex<T>) {
+      // The standard library takes log(0).
+      if (b == T(0)) return T(1);
+      if (a == T(0) && b.imag() == 0 && b.real() > 0) return T(0);
+      return std::pow(a, b);
+    } else {
+      return std::pow(a, b);
+    }
+  }
+  // An exponent that is the same for all elements is the usual case, and for the
+  // small powers of everyday use a multiplication does.
+  template <class T>
+  static void Block(const T* a, const T* b, T* out, int64_t n) {
+    if constexpr (std::is_floating_point_v<T>) {
+      bool same = true;
+      for (int64_t i = 0; i < n; ++i) same &= b[i] == b[0];
+      if (same && n > 0 && Everyday(a, b[0], out, n)) return;
+    }
+    for (int64_t i = 0; i < n; ++i) out[i] = Apply(a[i], b[i]);
+  }
+
+ private:
+  // x^2, x^3 and x^-1 in the arithmetic of T; false for other exponents.
+  template <class T>
+  static bool Everyday(const T* a, T exponent, T* out, int64_t n) {
+    if (exponent == 2) {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) out[i] = a[i] * a[i];
+    } else if (exponent == 3) {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) out[i] = a[i] * a[i] * a[i];
+    } else if (exponent == -1) {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) out[i] = 1 / a[i];
+    } else if (exponent == 1) {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) out[i] = a[i];
+    } else {
+      return false;
+    }
+    return true;
+  }
+};
+
+// NaN wins.
+struct Maximum {
+  template <class T>
+  PROA_HD static T Apply(T a, T b) {
+    return a != a || a > b ? a : b;
+  }
+};
+
+struct Minimum {
+  template <class T>
+  PROA_HD static T Apply(T a, T b) {
+    return a != a || a < b ? a : b;
+  }
+};
+
+// NaN loses.
+struct Fmax {
+  template <class T>
+  PROA_HD static T Apply(T a, T b) {
+    return a >= b || b != b ? a : b;
+  }
+};
+
+struct Fmin {
+  template <class T>
+  PROA_HD static T Apply(T a, T b) {
+    return a <= b || b != b ? a : b;
+  }
+};
+
+struct Atan2 {
+  static constexpr float kCost = 32;
+  template <class T>
+  PROA_HD static T Apply(T a, T b) {
+    return std::atan2(a, b);
+  }
+};
+
+}  // namespace proa::inline v0::ops::formula
+
+#endif  // PROA_OPS_ELEMENTWISE_BINARY_H_

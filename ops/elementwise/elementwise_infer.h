@@ -1,0 +1,15 @@
+// Shape and dtype rules of the elementwise family; see ops/infer.h.
+#ifndef PROA_OPS_ELEMENTWISE_ELEMENTWISE_INFER_H_
+#define PROA_OPS_ELEMENTWISE_ELEMENTWISE_INFER_H_
+
+#include "tensor/dtype.h"
+#include "tensor/tensor.h"
+
+namespace proa::inline v0::ops::infer {
+
+// The complex type whose parts have the common type of the arguments.
+DType complex_of(const char* op, const Tensor& real, const Tensor& imag);
+
+}  // namespace proa::inline v0::ops::infer
+
+#endif  // PROA_OPS_ELEMENTWISE_ELEMENTWISE_INFER_H_

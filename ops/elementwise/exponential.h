@@ -1,0 +1,78 @@
+// Scalar formulas of exponential.yaml: exponentials, logarithms and the functions
+// made of them. float has vector versions (vector_math.h), double and complex are
+// served by the standard library.
+#ifndef PROA_OPS_ELEMENTWISE_EXPONENTIAL_H_
+#define PROA_OPS_ELEMENTWISE_EXPONENTIAL_H_
+
+#include <cmath>
+#include <complex>
+#include <type_traits>
+
+#include "ops/primitives/arithmetic.h"
+#include "ops/primitives/host_device.h"
+#include "ops/primitives/vector_math.h"
+
+namespace proa::inline v0::ops::formula {
+
+// A function of one argument: vmath::Name for float, std::name for the rest.
+#define PROA_MATH_FORMULA(Name, name, cost)                \
+  struct Name {                                            \
+    static constexpr float kCost = cost;                   \
+    template <class T>                                     \
+    PROA_HD static T Apply(T x) {                          \
+      if constexpr (std::is_same_v<T, float>) {            \
+        return vmath::Name(x);                             \
+      } else {                                             \
+        return std::name(x);                               \
+      }                                                    \
+    }                                                      \
+  }
+
+PROA_MATH_FORMULA(Exp, exp, 4);
+PROA_MATH_FORMULA(Expm1, expm1, 4);
+PROA_MATH_FORMULA(Log, log, 4);
+PROA_MATH_FORMULA(Log2, log2, 4);
+PROA_MATH_FORMULA(Log10, log10, 4);
+PROA_MATH_FORMULA(Log1p, log1p, 4);
+PROA_MATH_FORMULA(Tanh, tanh, 6);
+PROA_MATH_FORMULA(Erf, erf, 6);
+
+#undef PROA_MATH_FORMULA
+
+// 1 / (1 + e^-x).
+struct Sigmoid {
+  static constexpr float kCost = 6;
+  template <class T>
+  PROA_HD static T Apply(T x) {
+    if constexpr (std::is_same_v<T, float>) {
+      return vmath::Sigmoid(x);
+    } else {
+      const T e = std::exp(-std::abs(x));
+      return (x >= 0 ? T(1) : e) / (1 + e);
+    }
+  }
+};
+
+// grad * (1 - out^2), from the result of tanh.
+struct TanhBackward {
+  template <class T>
+  PROA_HD static T Apply(T grad, T out) {
+    if constexpr (kIsComplex<T>) {
+      return WrapMultiply(grad, std::conj(T(1) - WrapMultiply(out, out)));
+    } else {
+      return grad * (1 - out * out);
+    }
+  }
+};
+
+// grad * out * (1 - out), from the result of sigmoid.
+struct SigmoidBackward {
+  template <class T>
+  PROA_HD static T Apply(T grad, T out) {
+    return grad * (out * (1 - out));
+  }
+};
+
+}  // namespace proa::inline v0::ops::formula
+
+#endif  // PROA_OPS_ELEMENTWISE_EXPONENTIAL_H_

@@ -1,0 +1,74 @@
+// Scalar formulas of logical.yaml: truth values and bits.
+#ifndef PROA_OPS_ELEMENTWISE_LOGICAL_H_
+#define PROA_OPS_ELEMENTWISE_LOGICAL_H_
+
+#include <type_traits>
+
+#include "ops/primitives/cast_value.h"
+#include "ops/primitives/host_device.h"
+
+namespace proa::inline v0::ops::formula {
+
+struct LogicalAnd {
+  template <class T>
+  PROA_HD static bool Apply(T a, T b) {
+    return CastValue<bool>(a) & CastValue<bool>(b);
+  }
+};
+
+struct LogicalOr {
+  template <class T>
+  PROA_HD static bool Apply(T a, T b) {
+    return CastValue<bool>(a) | CastValue<bool>(b);
+  }
+};
+
+struct LogicalXor {
+  template <class T>
+  PROA_HD static bool Apply(T a, T b) {
+    return CastValue<bool>(a) != CastValue<bool>(b);
+  }
+};
+
+struct LogicalNot {
+  template <class T>
+  PROA_HD static bool Apply(T a) {
+    return !CastValue<bool>(a);
+  }
+};
+
+struct BitwiseAnd {
+  template <class T>
+  PROA_HD static T Apply(T a, T b) {
+    return static_cast<T>(a & b);
+  }
+};
+
+struct BitwiseOr {
+  template <class T>
+  PROA_HD static T Apply(T a, T b) {
+    return static_cast<T>(a | b);
+  }
+};
+
+struct BitwiseXor {
+  template <class T>
+  PROA_HD static T Apply(T a, T b) {
+    return static_cast<T>(a ^ b);
+  }
+};
+
+struct BitwiseNot {
+  template <class T>
+  PROA_HD static T Apply(T a) {
+    if constexpr (std::is_same_v<T, bool>) {
+      return !a;
+    } else {
+      return static_cast<T>(~a);
+    }
+  }
+};
+
+}  // namespace proa::inline v0::ops::formula
+
+#endif  // PROA_OPS_ELEMENTWISE_LOGICAL_H_

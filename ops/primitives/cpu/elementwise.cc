@@ -1,0 +1,219 @@
+#include "ops/primitives/cpu/elementwise.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "ops/primitives/cpu/blocks.h"
+#include "tensor/error.h"
+#include "tensor/parallel.h"
+
+namespace proa::inline v0::ops::PROA_ISA {
+namespace {
+
+using cpu::IterationCursor;
+using cpu::IterationPlan;
+using cpu::kMaxOperands;
+
+// Rows of at least this many elements are walked one by one, so that operands can be
+// used where they lie; blocks of shorter rows run over their ends.
+constexpr int64_t kLongRow = 128;
+
+// What is fixed for a call: the plan and what must be done to each operand.
+struct Job {
+  const ElementwiseLoop* loop;
+  const void* formula;
+  IterationPlan plan;
+  int64_t size[kMaxOperands];       // of an element in memory
+  int64_t compute_size[kMaxOperands];
+  ConvertFn convert[kMaxOperands];  // null if memory and compute type are equal
+  bool in_place[kMaxOperands];      // an element follows the other in memory
+  bool rows;                        // blocks end where rows end
+  bool stream;                      // write the output past the caches
+  bool whole;                       // nothing is copied: a block may be a whole row
+};
+
+// Buffers of one thread. Uneven distances keep operands off the same cache sets.
+struct Buffers {
+  alignas(64) char block[kMaxOperands][kBlockBytes + 192];
+  alignas(64) char raw[kBlockBytes];
+  const char* filled[kMaxOperands] = {};  // element that block[op] repeats
+};
+
+// Input `op` of `n` elements from the cursor on, in the compute type.
+char* LoadInput(const Job& job, const IterationCursor& at, int op, int64_t n,
+                Buffers* b) {
+  const int64_t stride = job.plan.strides[op][0];
+  char* block = b->block[op];
+  char* source = at.data[op];
+  const bool repeated = job.rows && stride == 0;
+  if (repeated) {
+    if (b->filled[op] == source) return block;
+    b->filled[op] = source;
+    n = std::min(kBlock, job.plan.dims[0]);
+  }
+  if (!job.in_place[op]) {
+    char* gathered = job.convert[op] != nullptr ? b->raw : block;
+    if (job.rows) {
+      GatherRun(source, stride, job.size[op], n, gathered);
+    } else {
+      GatherBlock(job.plan, at, op, job.size[op], n, gathered);
+    }
+    source = gathered;
+  }
+  if (job.convert[op] == nullptr) return source;
+  job.convert[op](source, block, n);
+  return block;
+}
+
+// Brings `n` computed elements from `block` to where the cursor stands.
+void StoreOutput(const Job& job, const IterationCursor& at, int64_t n,
+                 const char* block, Buffers* b) {
+  char* target = at.data[0];
+  if (job.convert[0] != nullptr) {
+    char* to = job.in_place[0] && !job.stream ? target : b->raw;
+    job.convert[0](block, to, n);
+    if (to == target) return;
+    block = to;
+  }
+  if (job.stream) {
+    StreamCopy(target, block, n * job.size[0]);
+  } else if (job.rows) {
+    ScatterRun(block, job.size[0], n, target, job.plan.strides[0][0]);
+  } else {
+    ScatterBlock(job.plan, at, 0, job.size[0], n, block);
+  }
+}
+
+void RunRange(const Job& job, int64_t begin, int64_t end) {
+  const IterationPlan& plan = job.plan;
+  const bool store =
+      job.convert[0] != nullptr || !job.in_place[0] || job.stream;
+  Buffers buffers;
+  IterationCursor at;
+  at.Seek(plan, begin);
+  for (int64_t position = begin; position < end;) {
+    int64_t n = end - position;
+    if (!job.whole) n = std::min(n, kBlock);
+    if (job.rows) n = std::min(n, plan.dims[0] - at.index[0]);
+    char* data[kMaxOperands];
+    data[0] = store ? buffers.block[0] : at.data[0];
+    for (int op = 1; op < plan.num_operands; ++op) {
+      data[op] = LoadInput(job, at, op, n, &buffers);
+    }
+    job.loop->loop(job.formula, data, n);
+    if (store) StoreOutput(job, at, n, data[0], &buffers);
+    position += n;
+    if (job.rows) {
+      at.Advance(plan, n);
+    } else if (position < end) {
+      at.Seek(plan, position);
+    }
+  }
+  if (job.stream) StreamFence();
+}
+
+int64_t LastLevelCacheBytes() {
+  const int64_t bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return bytes > 0 ? bytes : int64_t{32} << 20;
+}
+
+// Non-temporal stores pay when the operands do not fit the cache together: they
+// save reading the output's lines before they are overwritten.
+bool PaysToStream(const Job& job) {
+  const IterationPlan& plan = job.plan;
+  const int64_t out_bytes = plan.numel * job.size[0];
+  if (out_bytes < (int64_t{4} << 20) || !job.in_place[0]) return false;
+  int64_t bytes = 0;
+  for (int op = 0; op < plan.num_operands; ++op) {
+    if (op > 0 && plan.data[op] == plan.data[0]) return false;  // already read
+    int64_t operand = job.size[op];
+    for (int d = 0; d < plan.rank; ++d) {
+      if (plan.strides[op][d] != 0) operand *= plan.dims[d];
+    }
+    bytes += operand;
+  }
+  return bytes > LastLevelCacheBytes();
+}
+
+void Prepare(const ElementwiseLoop& loop, const void* formula,
+             const Tensor* const* operands, Job* job) {
+  job->loop = &loop;
+  job->formula = formula;
+  IterationPlan& plan = job->plan;
+  cpu::PlanIteration({operands, static_cast<size_t>(loop.num_operands)},
+                     &plan);
+  job->rows = plan.rank == 1 || plan.dims[0] >= kLongRow;
+  job->whole = true;
+  for (int op = 0; op < loop.num_operands; ++op) {
+    const DType memory = operands[op]->dtype(), compute = loop.compute[op];
+    job->size[op] = ItemSize(memory);
+    job->compute_size[op] = ItemSize(compute);
+    job->convert[op] = op == 0 ? FindConvert(compute, memory)
+                               : FindConvert(memory, compute);
+    job->in_place[op] =
+        job->rows
+            ? plan.strides[op][0] == job->size[op] || plan.dims[0] == 1
+            : plan.IsLinear(op, job->size[op]);
+    if (job->convert[op] != nullptr || !job->in_place[op]) job->whole = false;
+  }
+  job->stream = PaysToStream(*job);
+  if (job->stream) job->whole = false;
+}
+
+// A copy of `t` in fresh memory, for inputs that the output is about to overwrite.
+Tensor CopyOf(const Tensor& t) {
+  Tensor copy = Tensor::Empty(t.shape(), t.dtype());
+  const Tensor* operands[] = {&copy, &t};
+  IterationPlan plan;
+  cpu::PlanIteration(operands, &plan);
+  const int64_t size = ItemSize(t.dtype());
+  IterationCursor at;
+  at.Seek(plan, 0);
+  for (int64_t i = 0; i < plan.numel; i += plan.dims[0]) {
+    GatherRun(at.data[1], plan.strides[1][0], size, plan.dims[0],
+              at.data[0]);
+    at.Advance(plan, plan.dims[0]);
+  }
+  return copy;
+}
+
+void RequireWritable(const IterationPlan& plan) {
+  for (int d = 0; d < plan.rank; ++d) {
+    PROA_REQUIRE(plan.strides[0][d] != 0 || plan.dims[d] == 1,
+                 "elementwise: several elements of the output share memory (a "
+                 "broadcast view); make a copy of it first");
+  }
+}
+
+}  // namespace
+
+void RunBlocks(const ElementwiseLoop& loop, const void* formula, Tensor* out,
+               const Tensor* const* ins) {
+  if (out->numel() == 0) return;
+  const Tensor* operands[kMaxOperands] = {out};
+  Tensor copies[kMaxOperands];
+  for (int op = 1; op < loop.num_operands; ++op) {
+    operands[op] = ins[op - 1];
+    if (cpu::OverlapsPartly(*out, *operands[op])) {
+      copies[op] = CopyOf(*operands[op]);
+      operands[op] = &copies[op];
+    }
+  }
+  Job job;
+  Prepare(loop, formula, operands, &job);
+  RequireWritable(job.plan);
+  const int64_t numel = job.plan.numel;
+  const int64_t grain =
+      std::max<int64_t>(kBlock, static_cast<int64_t>(kSerialCost / loop.cost));
+  if (numel <= grain) {
+    RunRange(job, 0, numel);
+    return;
+  }
+  parallel_for(0, numel, grain, [&job](int64_t begin, int64_t end) {
+    RunRange(job, begin, end);
+  });
+}
+
+}  // namespace proa::inline v0::ops::PROA_ISA

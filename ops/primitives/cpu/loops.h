@@ -1,0 +1,181 @@
+// RunElementwise: an elementwise kernel from a formula. The formula is a struct that
+// says what happens to one element, the same on host and device:
+//
+//   struct Multiply {
+//     template <class T> PROA_HD static T Apply(T a, T b) { return a * b; }
+//   };
+//   RunElementwise<float>(Multiply{}, out, x, y);
+//
+// T is the element type of the inputs, `decltype(Apply(...))` that of the output.
+// float16 and bfloat16 are computed in float and rounded once. A formula may also have
+//   members                      attributes of the op, in the order of its schema
+//   Bind<T>()                    returns the formula to run for type T, with attributes
+//                                converted once instead of for each element
+//   InputTypes<T>                std::tuple of input types, where not all are T
+//   kCost                        of an element, where an addition is 1 (the default)
+//   Block(const T*..., R*, n)    computes n contiguous elements itself
+// For use in sources that are compiled once per instruction set.
+#ifndef PROA_OPS_PRIMITIVES_CPU_LOOPS_H_
+#define PROA_OPS_PRIMITIVES_CPU_LOOPS_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "ops/primitives/cast_value.h"
+#include "ops/primitives/cpu/elementwise.h"
+#include "tensor/tensor.h"
+
+namespace proa::inline v0::ops::PROA_ISA {
+namespace loops_internal {
+
+template <class T>
+using Compute = std::conditional_t<kIsHalf<T>, float, T>;
+
+// Formula with its attributes bound to compute type C.
+template <class C, class Formula>
+auto BindTo(const Formula& f) {
+  if constexpr (requires { f.template Bind<C>(); }) {
+    return f.template Bind<C>();
+  } else {
+    return f;
+  }
+}
+
+template <class C, class Formula, class... Ins>
+struct InputTypesOf {
+  template <class>
+  using Same = C;
+  using type = std::tuple<Same<Ins>...>;
+};
+template <class C, class Formula, class... Ins>
+  requires requires { typename Formula::template InputTypes<C>; }
+struct InputTypesOf<C, Formula, Ins...> {
+  using type = typename Formula::template InputTypes<C>;
+};
+
+template <class Formula>
+constexpr float CostOf() {
+  if constexpr (requires { Formula::kCost; }) {
+    return Formula::kCost;
+  } else {
+    return 1;
+  }
+}
+
+// The loop over contiguous arrays; `Formula` is bound.
+template <class Formula, class Inputs>
+struct Loop;
+
+template <class Formula, class... In>
+struct Loop<Formula, std::tuple<In...>> {
+  using Out = decltype(std::declval<const Formula&>().Apply(
+      std::declval<In>()...));
+  static constexpr int kOperands = 1 + sizeof...(In);
+
+  static void Run(const void* formula, char* const* data, int64_t n) {
+    // A copy, so that stores to the output cannot change it.
+    const Formula f = *static_cast<const Formula*>(formula);
+    Out* out = reinterpret_cast<Out*>(data[0]);
+    [&]<size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
+      RunOn(f, out, n, reinterpret_cast<const In*>(data[i + 1])...);
+    }(std::index_sequence_for<In...>{});
+  }
+
+ private:
+  __attribute__((always_inline)) static void RunOn(const Formula& f, Out* out,
+                                                   int64_t n,
+                                                   const In*... in) {
+    if constexpr (requires { f.Block(in..., out, n); }) {
+      f.Block(in..., out, n);
+    } else {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) out[i] = f.Apply(in[i]...);
+    }
+  }
+};
+
+// True if `t` needs no copy to be read as n contiguous elements while `out` is
+// written: it is the output itself or apart from it.
+inline bool ReadsInPlace(const Tensor& t, const Tensor& out, int64_t n) {
+  if (t.numel() != n || !t.is_contiguous()) return false;
+  const char* a = t.data<char>();
+  const char* b = out.data<char>();
+  return a == b || a + t.bytes() <= b || b + out.bytes() <= a;
+}
+
+inline constexpr int64_t kSmall = 64;
+
+// A one-element input as n equal elements.
+template <class In>
+struct Repeated {
+  Repeated() {}  // leaves them as they are
+  alignas(64) In values[kSmall];
+};
+
+// Input of a small call: in place, or repeated into *buffer; null if neither.
+template <class In>
+inline char* SmallInput(const Tensor& t, const Tensor& out, int64_t n,
+                        Repeated<In>* buffer) {
+  if (ReadsInPlace(t, out, n)) return t.data<char>();
+  if (t.numel() != 1) return nullptr;
+  std::fill_n(buffer->values, n, *t.data<In>());
+  return reinterpret_cast<char*>(buffer->values);
+}
+
+// Calls the loop at once when the call is small and needs no planning.
+template <class L, class Formula, class... In, class... Ins>
+inline bool RunSmall(std::tuple<In...>*, const Formula& f, Tensor* out,
+                     const Ins&... ins) {
+  const int64_t n = out->numel();
+  if (!out->is_contiguous()) return false;
+  if ((ReadsInPlace(ins, *out, n) && ...)) {
+    if (n > kSerialCost / CostOf<Formula>()) return false;
+    char* data[] = {out->template data<char>(), ins.template data<char>()...};
+    L::Run(&f, data, n);
+    return true;
+  }
+  if (n > kSmall) return false;
+  std::tuple<Repeated<In>...> buffers;
+  return [&]<size_t... i>(std::index_sequence<i...>) {
+    char* data[] = {out->template data<char>(),
+                    SmallInput<In>(ins, *out, n, &std::get<i>(buffers))...};
+    for (char* p : data) {
+      if (p == nullptr) return false;
+    }
+    L::Run(&f, data, n);
+    return true;
+  }(std::index_sequence_for<In...>{});
+}
+
+}  // namespace loops_internal
+
+template <class T, class Formula, class... Ins>
+void RunElementwise(const Formula& formula, Tensor* out, const Ins&... ins) {
+  using C = loops_internal::Compute<T>;
+  const auto f = loops_internal::BindTo<C>(formula);
+  using Bound = std::remove_const_t<decltype(f)>;
+  using Inputs =
+      typename loops_internal::InputTypesOf<C, Formula, Ins...>::type;
+  using L = loops_internal::Loop<Bound, Inputs>;
+  if constexpr (!kIsHalf<T>) {
+    if (loops_internal::RunSmall<L>(static_cast<Inputs*>(nullptr), f, out,
+                                    ins...)) {
+      return;
+    }
+  }
+  static constexpr ElementwiseLoop kLoop =
+      []<class... In>(std::tuple<In...>*) {
+        return ElementwiseLoop{&L::Run, L::kOperands,
+                               {kDTypeOf<typename L::Out>, kDTypeOf<In>...},
+                               loops_internal::CostOf<Bound>()};
+      }(static_cast<Inputs*>(nullptr));
+  const Tensor* inputs[] = {&ins...};
+  RunBlocks(kLoop, &f, out, inputs);
+}
+
+}  // namespace proa::inline v0::ops::PROA_ISA
+
+#endif  // PROA_OPS_PRIMITIVES_CPU_LOOPS_H_

@@ -1,0 +1,12 @@
+// PROA_HD: in front of a function that host loops and device kernels share. On the
+// host it forces inlining, without which gcc does not vectorize the loop around it.
+#ifndef PROA_OPS_PRIMITIVES_HOST_DEVICE_H_
+#define PROA_OPS_PRIMITIVES_HOST_DEVICE_H_
+
+#ifdef __CUDACC__
+#define PROA_HD __host__ __device__ __forceinline__
+#else
+#define PROA_HD inline __attribute__((always_inline))
+#endif
+
+#endif  // PROA_OPS_PRIMITIVES_HOST_DEVICE_H_

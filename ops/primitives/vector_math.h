@@ -1,0 +1,228 @@
+// Elementary functions of float without branches, table look-ups or calls, so that
+// loops over them vectorize on every instruction set (and give the same bits on
+// each). double is served by <cmath>.
+//
+// They are right for every argument: NaN stays NaN, infinities, zeros with their
+// sign, subnormal arguments and results. The error bounds given with each function
+// are measured over all floats by vector_math_test.cc, in units in the last place
+// (ULP) against double arithmetic. Polynomials are own near-minimax fits (Lawson's
+// algorithm at Chebyshev nodes, 40 digits), coefficients rounded to float.
+//
+// They rely on IEEE arithmetic and rounding to nearest: never compile with -ffast-math.
+#ifndef PROA_OPS_PRIMITIVES_VECTOR_MATH_H_
+#define PROA_OPS_PRIMITIVES_VECTOR_MATH_H_
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "ops/primitives/host_device.h"
+
+namespace proa::inline v0::ops::vmath {
+
+inline constexpr float kInf = std::numeric_limits<float>::infinity();
+inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+inline constexpr float kLn2High = 0x1.62ep-1f;  // few bits: products are exact
+inline constexpr float kLn2Low = 0x1.0bfbe8p-15f;
+
+PROA_HD uint32_t Bits(float x) { return std::bit_cast<uint32_t>(x); }
+PROA_HD float FromBits(uint32_t b) { return std::bit_cast<float>(b); }
+PROA_HD float CopySign(float magnitude, float sign) {
+  return FromBits((Bits(magnitude) & 0x7fffffffu) | (Bits(sign) & 0x80000000u));
+}
+PROA_HD float Abs(float x) { return FromBits(Bits(x) & 0x7fffffffu); }
+
+// Nearest integer of |x| < 2^22, as float and as int: adding 1.5 * 2^23 leaves no
+// room for a fraction.
+PROA_HD float RoundSmall(float x, int32_t* n) {
+  constexpr float kMagic = 0x1.8p23f;
+  const float shifted = x + kMagic;
+  *n = static_cast<int32_t>(Bits(shifted) - Bits(kMagic));
+  return shifted - kMagic;
+}
+
+// 2^n for -126 <= n <= 127.
+PROA_HD float PowerOfTwo(int32_t n) {
+  return FromBits(static_cast<uint32_t>(n + 127) << 23);
+}
+// x * 2^n for |n| <= 252, rounded once even where the result is subnormal.
+PROA_HD float Scale(float x, int32_t n) {
+  const int32_t half = n >> 1;
+  return x * PowerOfTwo(half) * PowerOfTwo(n - half);
+}
+
+// Exponentials ----------------------------------------------------------------
+
+// x = n ln 2 + r with |r| <= ln 2 / 2; |n| < 2^11.
+PROA_HD float ReduceExp(float x, int32_t* n) {
+  const float k = RoundSmall(x * 0x1.715476p0f, n);
+  return (x - k * kLn2High) - k * kLn2Low;
+}
+// (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2.
+PROA_HD float ExpTail(float r) {
+  float p = 0x1.6a1d72p-10f;
+  p = p * r + 0x1.123faap-7f;
+  p = p * r + 0x1.555914p-5f;
+  p = p * r + 0x1.55548ap-3f;
+  return p * r + 0x1.fffffcp-2f;
+}
+
+// e^x. At most 1.1 ULP.
+PROA_HD float Exp(float x) {
+  // Beyond these the result is infinite or zero whatever x is. NaN passes.
+  x = x > 89.0f ? 89.0f : x;
+  x = x < -104.0f ? -104.0f : x;
+  int32_t n;
+  const float r = ReduceExp(x, &n);
+  return Scale(1.0f + (r + r * r * ExpTail(r)), n);
+}
+
+// e^x - 1. At most 2 ULP.
+PROA_HD float Expm1(float x) {
+  const float argument = x;
+  x = x > 89.0f ? 89.0f : x;
+  x = x < -18.0f ? -18.0f : x;
+  int32_t n;
+  const float r = ReduceExp(x, &n);
+  const float e = r + r * r * ExpTail(r);  // e^r - 1
+  // 2^n e + (2^n - 1), at half scale so that 2^128 does not overflow early.
+  const float half = PowerOfTwo(n - 1);
+  const float y = (half * e + (half - 0.5f)) * 2.0f;
+  return argument == 0.0f ? argument : y;  // keeps the sign of zero
+}
+
+// Logarithms ------------------------------------------------------------------
+
+// log(1 + f) - f for sqrt(1/2) <= 1 + f <= sqrt(2).
+PROA_HD float Log1pTail(float f) {
+  float p = 0x1.142f4ep-4f;
+  p = p * f - 0x1.de0cf0p-4f;
+  p = p * f + 0x1.e6e95ep-4f;
+  p = p * f - 0x1.fc2a24p-4f;
+  p = p * f + 0x1.233882p-3f;
+  p = p * f - 0x1.555c16p-3f;
+  p = p * f + 0x1.99a4a4p-3f;
+  p = p * f - 0x1.000006p-2f;
+  p = p * f + 0x1.555548p-2f;
+  const float f2 = f * f;
+  return f2 * f * p - 0.5f * f2;
+}
+
+// x = 2^e (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); x positive and finite.
+PROA_HD float SplitLog(float x, float* e) {
+  const bool tiny = x < 0x1p-126f;
+  x = tiny ? x * 0x1p23f : x;
+  // Moves the border of the exponents to sqrt(1/2).
+  const uint32_t b = Bits(x) - 0x3f3504f3u;
+  const int32_t n = static_cast<int32_t>(b) >> 23;
+  *e = static_cast<float>(n) - (tiny ? 23.0f : 0.0f);
+  return FromBits((b & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
+}
+
+// What log is where the formula does not hold: zero, negative, infinite, NaN.
+PROA_HD float LogSpecial(float x, float y) {
+  y = x == kInf ? kInf : y;
+  y = x == 0.0f ? -kInf : y;
+  return x < 0.0f || x != x ? kNan : y;
+}
+
+// log(x). At most 1 ULP.
+PROA_HD float Log(float x) {
+  float e;
+  const float f = SplitLog(x, &e);
+  const float y = e * kLn2High + (f + (Log1pTail(f) + e * kLn2Low));
+  return LogSpecial(x, y);
+}
+
+// log(x) to base 2 and 10. At most 2 ULP.
+PROA_HD float Log2(float x) {
+  float e;
+  const float f = SplitLog(x, &e);
+  return LogSpecial(x, e + (f + Log1pTail(f)) * 0x1.715476p0f);
+}
+PROA_HD float Log10(float x) {
+  float e;
+  const float f = SplitLog(x, &e);
+  // log10(2), again of few bits and a rest.
+  const float y = (f + Log1pTail(f)) * 0x1.bcb7b2p-2f + e * 0x1.04d428p-12f;
+  return LogSpecial(x, e * 0x1.34p-2f + y);
+}
+
+// log(1 + x). At most 1.5 ULP.
+PROA_HD float Log1p(float x) {
+  // Near 0 the argument is the f of the formula; elsewhere 1 + x is rounded, and
+  // what was lost comes back as a first-order term.
+  const bool near = x > -0.29f && x < 0.41f;
+  const float u = 1.0f + x;
+  const float lost = x < 1.0f ? x - (u - 1.0f) : 1.0f - (u - x);
+  float e;
+  const float split = SplitLog(u, &e);
+  const float f = near ? x : split;
+  e = near ? 0.0f : e;
+  const float rest = near || x > 0x1p24f ? 0.0f : lost / u;
+  const float y =
+      e * kLn2High + (f + (Log1pTail(f) + (e * kLn2Low + rest)));
+  return x == 0.0f ? x : LogSpecial(u, y);
+}
+
+// 1 / (1 + e^-x). At most 2.5 ULP.
+PROA_HD float Sigmoid(float x) {
+  // e^-|x| cannot overflow, and keeps what is left of a small result.
+  const float e = Exp(-Abs(x));
+  const float y = (x >= 0.0f ? 1.0f : e) / (1.0f + e);
+  return x != x ? x : y;
+}
+
+// Hyperbolic ------------------------------------------------------------------
+
+// tanh(x). At most 2 ULP.
+PROA_HD float Tanh(float x) {
+  const float a = Abs(x);
+  const float s = a * a;
+  float p = -0x1.75e8a0p-8f;
+  p = p * s + 0x1.522818p-6f;
+  p = p * s - 0x1.b83c90p-5f;
+  p = p * s + 0x1.110728p-3f;
+  p = p * s - 0x1.555532p-2f;
+  const float small = a + a * s * p;
+  // Beyond 9.02 the result rounds to 1.
+  const float b = a > 10.0f ? 10.0f : a;
+  const float large = 1.0f - 2.0f / (Exp(b + b) + 1.0f);
+  const float y = a < 0.625f ? small : large;
+  return x != x ? x : CopySign(y, x);
+}
+
+// Error function ----------------------------------------------------------------
+
+// erf(x). At most 1.5 ULP.
+PROA_HD float Erf(float x) {
+  const float a = Abs(x);
+  const float s = a * a;
+  float p = 0x1.574f94p-14f;
+  p = p * s - 0x1.a88dccp-11f;
+  p = p * s + 0x1.54966cp-8f;
+  p = p * s - 0x1.b80962p-6f;
+  p = p * s + 0x1.ce2dcap-4f;
+  p = p * s - 0x1.812742p-2f;
+  p = p * s + 0x1.06eba8p-3f;
+  const float small = a + a * p;
+  // 1 - e^-q(x); from 4 on it rounds to 1.
+  const float b = a > 4.0f ? 4.0f : a;
+  float q = 0x1.888a2ap-21f;
+  q = q * b + 0x1.7e863ap-17f;
+  q = q * b - 0x1.8dd05ep-12f;
+  q = q * b + 0x1.05e024p-8f;
+  q = q * b - 0x1.95f764p-6f;
+  q = q * b + 0x1.b9ce8ap-4f;
+  q = q * b + 0x1.446f06p-1f;
+  q = q * b + 0x1.211f46p+0f;
+  q = q * b - 0x1.3c82cap-13f;
+  const float large = 1.0f - Exp(-q);
+  const float y = a < 0.92f ? small : large;
+  return x != x ? x : CopySign(y, x);
+}
+
+}  // namespace proa::inline v0::ops::vmath
+
+#endif  // PROA_OPS_PRIMITIVES_VECTOR_MATH_H_

@@ -1,0 +1,51 @@
+#include "ops/reduction/reduction_infer.h"
+
+#include <string>
+
+#include "ops/infer.h"
+#include "tensor/error.h"
+
+namespace proa::inline v0::ops::infer {
+namespace {
+
+bool HasZero(const Shape& shape) {
+  for (const int64_t d : shape) {
+    if (d == 0) return true;
+  }
+  return false;
+}
+
+void RequireElements(const char* op, const Tensor& x, const Shape& out) {
+  PROA_REQUIRE(!HasZero(x.shape()) || HasZero(out), op,
+               ": the reduced dims have no elements; x is ", Describe(x));
+}
+
+}  // namespace
+
+Shape reduce_nonempty(const char* op, const Tensor& x,
+                      std::span<const int64_t> axis, bool keepdim) {
+  // Dropped, not kept as 1: a kept dim would hide whether results are asked for.
+  RequireElements(op, x, reduce(op, x, axis, false));
+  return reduce(op, x, axis, keepdim);
+}
+
+Shape reduce_one(const char* op, const Tensor& x, std::optional<int64_t> axis,
+                 bool keepdim) {
+  RequireElements(op, x, reduce(op, x, axis, false));
+  return reduce(op, x, axis, keepdim);
+}
+
+Shape scan(const char* op, const Tensor& x, std::optional<int64_t> axis) {
+  if (axis.has_value()) return along(op, x, *axis);
+  return Shape{x.shape().numel()};
+}
+
+DType index_type(const char* op, DType dtype) {
+  if (dtype != DType::kInt32 && dtype != DType::kInt64) {
+    ThrowTypeError(std::string(op) + ": indices are int32 or int64, not " +
+                   std::string(Name(dtype)));
+  }
+  return dtype;
+}
+
+}  // namespace proa::inline v0::ops::infer

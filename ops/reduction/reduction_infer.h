@@ -1,0 +1,33 @@
+// Shape and dtype rules of the reduction family; see ops/infer.h.
+#ifndef PROA_OPS_REDUCTION_REDUCTION_INFER_H_
+#define PROA_OPS_REDUCTION_REDUCTION_INFER_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "tensor/dtype.h"
+#include "tensor/shape.h"
+#include "tensor/tensor.h"
+
+namespace proa::inline v0::ops::infer {
+
+// As `reduce`, for operations that have no result for nothing: throws Error if
+// results are asked for and a reduced dim has no elements.
+Shape reduce_nonempty(const char* op, const Tensor& x,
+                      std::span<const int64_t> axis, bool keepdim);
+
+// Shape of the index of an extremum: one dim dropped (or kept as 1), or all of them
+// where axis is none.
+Shape reduce_one(const char* op, const Tensor& x, std::optional<int64_t> axis,
+                 bool keepdim);
+
+// Shape of a running sum: that of x, or 1-D of all elements where axis is none.
+Shape scan(const char* op, const Tensor& x, std::optional<int64_t> axis);
+
+// int32 or int64: the types of indices.
+DType index_type(const char* op, DType dtype);
+
+}  // namespace proa::inline v0::ops::infer
+
+#endif  // PROA_OPS_REDUCTION_REDUCTION_INFER_H_

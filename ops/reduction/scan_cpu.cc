@@ -1,0 +1,84 @@
+// Kernels of scan.yaml: x is brought to the accumulator type, contiguous, and scanned
+// there.
+#include "ops/primitives/cpu/accumulator.h"
+#include "ops/primitives/cpu/blocks.h"
+#include "ops/primitives/cpu/elementwise.h"
+#include "ops/primitives/cpu/scan.h"
+#include "ops/reduction/reduction_kernels.h"
+#include "tensor/shape.h"
+
+namespace proa::inline v0::ops::PROA_ISA {
+namespace {
+
+void ConvertLoop(const void* convert, char* const* data, int64_t n) {
+  (*static_cast<const ConvertFn*>(convert))(data[1], data[0], n);
+}
+
+void CopyLoop(const void* item_size, char* const* data, int64_t n) {
+  GatherRun(data[1], *static_cast<const int64_t*>(item_size),
+            *static_cast<const int64_t*>(item_size), n, data[0]);
+}
+
+// Copies x to `to`, which is contiguous and may have another shape and dtype.
+void Load(const Tensor& x, const Tensor& to) {
+  Tensor shaped = to.AsStrided(x.shape(), ContiguousStrides(x.shape()), 0);
+  const Tensor* inputs[] = {&x};
+  const ConvertFn convert = FindConvert(x.dtype(), to.dtype());
+  const int64_t item_size = ItemSize(x.dtype());
+  const bool copy = convert == nullptr;
+  const ElementwiseLoop loop = {copy ? &CopyLoop : &ConvertLoop,
+                                2,
+                                {to.dtype(), x.dtype()},
+                                1};
+  RunBlocks(loop, copy ? static_cast<const void*>(&item_size) : &convert,
+            &shaped, inputs);
+}
+
+template <class Op>
+void ScanIn(const Tensor& acc, int64_t outer, int64_t n, int64_t inner) {
+  switch (acc.dtype()) {
+    case DType::kInt64:
+      return ScanInPlace<Op>(acc.data<int64_t>(), outer, n, inner);
+    case DType::kFloat32:
+      return ScanInPlace<Op>(acc.data<float>(), outer, n, inner);
+    case DType::kFloat64:
+      return ScanInPlace<Op>(acc.data<double>(), outer, n, inner);
+    case DType::kComplex64:
+      return ScanInPlace<Op>(acc.data<complex64>(), outer, n, inner);
+    default:
+      return ScanInPlace<Op>(acc.data<complex128>(), outer, n, inner);
+  }
+}
+
+template <class Op>
+void Scan(const Tensor& x, std::optional<int64_t> axis, Tensor* out) {
+  if (x.numel() == 0) return;
+  const DType accumulator = AccumulatorOf(out->dtype());
+  const bool direct = accumulator == out->dtype();
+  const Tensor acc =
+      direct ? *out : Tensor::Empty(out->shape(), accumulator);
+  Load(x, acc);
+  int64_t outer = 1, n = x.numel(), inner = 1;
+  if (axis.has_value() && x.rank() > 0) {
+    const int a = static_cast<int>(*axis < 0 ? *axis + x.rank() : *axis);
+    n = x.size(a);
+    for (int d = 0; d < a; ++d) outer *= x.size(d);
+    for (int d = a + 1; d < x.rank(); ++d) inner *= x.size(d);
+  }
+  ScanIn<Op>(acc, outer, n, inner);
+  if (!direct) Load(acc, *out);
+}
+
+}  // namespace
+
+void Cumsum(const KernelContext&, const Tensor& x, std::optional<int64_t> axis,
+            std::optional<DType>, Tensor* out) {
+  Scan<SumOf>(x, axis, out);
+}
+
+void Cumprod(const KernelContext&, const Tensor& x, std::optional<int64_t> dim,
+             std::optional<DType>, Tensor* out) {
+  Scan<ProductOf>(x, dim, out);
+}
+
+}  // namespace proa::inline v0::ops::PROA_ISA

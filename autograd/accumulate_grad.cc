@@ -26,10 +26,11 @@ void AccumulateGrad::Accumulate(Tensor grad, bool create_graph) {
   Tensor displaced;
   std::lock_guard lock(mu_);
   if (leaf_ == nullptr) return;
-  if (!ShapesAgree(grad.shape(), leaf_->shape)) [[unlikely]] {
-    Fail(absl::StatusCode::kInternal, "backward: a gradient of shape ",
-         ToString(grad.shape()), " arrived at a leaf of shape ",
-         ToString(leaf_->shape),
+  if (!ShapesAgree(grad.shape(), leaf_->shape) || grad.dtype() != leaf_->dtype)
+      [[unlikely]] {
+    Fail(absl::StatusCode::kInternal, "backward: a gradient that is ",
+         Describe(grad), " arrived at a leaf that is ", ToString(leaf_->shape),
+         " ", Name(leaf_->dtype),
          "; the backward formula of an op that uses the leaf is wrong");
   }
   Tensor& sum = state_->grad;

@@ -2,6 +2,7 @@
 // node, with an op that does almost nothing.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "autograd/engine.h"
@@ -122,8 +123,8 @@ void BackwardOfChain(benchmark::State& state, Record record,
   for (auto _ : state) {
     Backward({&out, 1}, {}, {.retain_graph = true});
   }
-  state.counters["ns_per_node"] =
-      benchmark::Counter(static_cast<double>(nodes) * 1e-9,
+  state.counters["per_node"] =
+      benchmark::Counter(static_cast<double>(nodes),
                          benchmark::Counter::kIsIterationInvariantRate |
                              benchmark::Counter::kInvert);
 }
@@ -144,6 +145,29 @@ void BM_BackwardChainOfSaving(benchmark::State& state) {
   BackwardOfChain(state, RecordSaving, false);
 }
 BENCHMARK(BM_BackwardChainOfSaving)->Arg(1000);
+
+// Within another pass (recomputation does that), where nodes cannot hold the
+// counts.
+void BM_BackwardWithinBackward(benchmark::State& state) {
+  class OuterNode final : public Node {
+   public:
+    explicit OuterNode(benchmark::State& state) : state_(state) {}
+    void Backward(std::span<const Tensor>, std::span<Tensor>) override {
+      InterpreterScope allow = InterpreterScope::Allow(kDifferentiate);
+      BackwardOfChain(state_, RecordPassOn, false);
+    }
+    const char* name() const override { return "outer"; }
+
+   private:
+    benchmark::State& state_;
+  };
+  Tensor out = FourFloats(false);
+  auto node = MakeNode<OuterNode>(state);
+  node->AddEdge(GradEdge(FourFloats(true)));
+  SetHistory(out, std::move(node), 0);
+  Backward({&out, 1}, {}, {});
+}
+BENCHMARK(BM_BackwardWithinBackward)->Arg(1000);
 
 // Gradient of one leaf: only the way to it runs.
 void BM_GradOfChain(benchmark::State& state) {

@@ -15,10 +15,14 @@
 #define PROA_AUTOGRAD_ENGINE_RUN_H_
 
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
-#include "absl/container/node_hash_map.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "autograd/engine.h"
 #include "autograd/node.h"
 #include "tensor/tensor.h"
@@ -93,8 +97,9 @@ class EngineRun {
   };
 
   Scratch& At(Node* node) {
-    return owns_scratch_ ? node->scratch_ : map_[node];
+    return owns_scratch_ ? node->scratch_ : InMap(node);
   }
+  Scratch& InMap(Node* node);  // made by its first use
   Scratch& Discover(Node* node);
   // False for edges that this pass does not follow.
   bool Follows(const Edge& edge);
@@ -124,12 +129,16 @@ class EngineRun {
   const bool owns_scratch_;
   uint64_t id_ = 1;
   bool done_ = false;
-  std::vector<Root> roots_;
+  absl::InlinedVector<Root, 1> roots_;
   std::vector<CaptureTo> captures_;
   std::vector<Edge> blocked_;
   std::vector<Node*> nodes_;  // all that were discovered
   ReadyNodes ready_;
-  absl::node_hash_map<Node*, Scratch> map_;
+  struct Map {
+    absl::flat_hash_map<Node*, Scratch*> of;
+    std::deque<Scratch> all;
+  };
+  std::unique_ptr<Map> map_;  // without the right to the nodes' scratch
 };
 
 }  // namespace proa::inline v0::autograd

@@ -299,7 +299,8 @@ TEST_F(EngineTest, WrongShapeFromAFormula) {
   Tensor out = WithFormula(x, [](auto, auto out) { out[0] = Make({1}); });
   EXPECT_THAT(
       ErrorOf([&] { Run(out); }),
-      HasSubstr("a gradient of shape [1] arrived at a leaf of shape [2]"));
+      HasSubstr("a gradient that is [1] float64 arrived at a leaf that is [2] "
+                "float64"));
 }
 
 TEST_F(EngineTest, WrongNumberOfOutputs) {

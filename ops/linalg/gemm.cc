@@ -1,0 +1,192 @@
+#include "ops/linalg/gemm.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "ops/linalg/gemm_loops.h"
+#include "ops/linalg/gemm_onednn.h"
+#include "tensor/error.h"
+#include "tensor/parallel.h"
+#include "tensor/storage.h"
+
+namespace proa::inline v0::ops {
+namespace {
+
+// Multiply-adds below which own loops beat the 1.5 us that a oneDNN call costs.
+constexpr int64_t kTinyWork = 16 * 16 * 24;
+// Rows of a panel: fixed, so that the bits do not depend on the thread count.
+constexpr int64_t kPanelRows = 64;
+// Multiply-adds worth a thread of their own.
+constexpr int64_t kWorkPerThread = 1 << 16;
+
+int64_t BatchSize(const GemmProblem& p) {
+  int64_t size = 1;
+  for (int64_t d : p.batch) size *= d;
+  return size;
+}
+
+const char* At(const void* data, int64_t elements, DType dtype) {
+  return static_cast<const char*>(data) + elements * ItemSize(dtype);
+}
+
+// Offset of batch entry number `index` of an operand.
+int64_t BatchOffset(const DimVector& batch, const DimVector& strides,
+                    int64_t index) {
+  int64_t offset = 0;
+  for (int d = static_cast<int>(batch.size()) - 1; d >= 0; --d) {
+    offset += index % batch[d] * strides[d];
+    index /= batch[d];
+  }
+  return offset;
+}
+
+void RunPanel(const GemmProblem& p, GemmPanelFunction panel, int64_t entry,
+              int64_t first_row, int64_t rows) {
+  const int64_t a_offset =
+      BatchOffset(p.batch, p.a.batch_strides, entry) + first_row * p.a.row_stride;
+  const int64_t b_offset = BatchOffset(p.batch, p.b.batch_strides, entry);
+  panel({rows, p.n, p.k, At(p.a.data, a_offset, p.dtype), p.a.row_stride,
+         p.a.column_stride, At(p.b.data, b_offset, p.dtype), p.b.row_stride,
+         p.b.column_stride, p.bias,
+         const_cast<char*>(
+             At(p.c, (entry * p.m + first_row) * p.n, p.dtype))});
+}
+
+void RunPanels(const GemmProblem& p, GemmPanelFunction panel) {
+  const int64_t panels = (p.m + kPanelRows - 1) / kPanelRows;
+  const int64_t work = std::min(p.m, kPanelRows) * p.n * std::max<int64_t>(p.k, 1);
+  const int64_t grain = std::max<int64_t>(1, kWorkPerThread / std::max<int64_t>(work, 1));
+  parallel_for(0, BatchSize(p) * panels, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t row = i % panels * kPanelRows;
+      RunPanel(p, panel, i / panels, row, std::min(kPanelRows, p.m - row));
+    }
+  });
+}
+
+template <typename T>
+std::vector<float> Widen(const DimVector& batch, const GemmOperand& x,
+                         int64_t rows, int64_t columns) {
+  int64_t size = 1;
+  for (int64_t d : batch) size *= d;
+  std::vector<float> out(size * rows * columns);
+  for (int64_t e = 0; e < size; ++e) {
+    const T* source =
+        static_cast<const T*>(x.data) + BatchOffset(batch, x.batch_strides, e);
+    float* to = out.data() + e * rows * columns;
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j)
+        to[i * columns + j] = static_cast<float>(
+            source[i * x.row_stride + j * x.column_stride]);
+  }
+  return out;
+}
+
+GemmOperand Dense(const float* data, const DimVector& batch, int64_t rows,
+                  int64_t columns) {
+  GemmOperand x{data, columns, 1, DimVector(batch.size())};
+  int64_t stride = rows * columns;
+  for (int d = static_cast<int>(batch.size()) - 1; d >= 0; --d) {
+    x.batch_strides[d] = stride;
+    stride *= batch[d];
+  }
+  return x;
+}
+
+// The 16-bit floats where no kernel has them: computed in float32.
+template <typename T>
+void GemmInFloat(const GemmProblem& p) {
+  const std::vector<float> a = Widen<T>(p.batch, p.a, p.m, p.k);
+  const std::vector<float> b = Widen<T>(p.batch, p.b, p.k, p.n);
+  std::vector<float> bias(p.bias != nullptr ? p.n : 0);
+  for (size_t j = 0; j < bias.size(); ++j)
+    bias[j] = static_cast<float>(static_cast<const T*>(p.bias)[j]);
+  std::vector<float> c(BatchSize(p) * p.m * p.n);
+  GemmProblem wide{DType::kFloat32, p.m, p.n, p.k, p.batch,
+                   Dense(a.data(), p.batch, p.m, p.k),
+                   Dense(b.data(), p.batch, p.k, p.n),
+                   p.bias != nullptr ? bias.data() : nullptr, c.data()};
+  Gemm(wide);
+  std::transform(c.begin(), c.end(), static_cast<T*>(p.c),
+                 [](float v) { return T(v); });
+}
+
+// Without a product to compute: zeros or the bias.
+void FillWithoutProduct(const GemmProblem& p) {
+  const int64_t rows = BatchSize(p) * p.m;
+  const int64_t row_bytes = p.n * ItemSize(p.dtype);
+  for (int64_t i = 0; i < rows; ++i) {
+    char* row = static_cast<char*>(p.c) + i * row_bytes;
+    if (p.bias != nullptr) {
+      std::memcpy(row, p.bias, row_bytes);
+    } else {
+      std::memset(row, 0, row_bytes);
+    }
+  }
+}
+
+bool IsTiny(const GemmProblem& p) {
+  // Divisions instead of products: these never overflow.
+  const int64_t limit = kTinyWork / BatchSize(p);
+  return p.m <= limit && p.n <= limit / p.m && p.k <= limit / (p.m * p.n);
+}
+
+}  // namespace
+
+void SimplifyGemm(GemmProblem& p) {
+  DimVector dims, a, b;  // innermost first
+  for (int d = static_cast<int>(p.batch.size()) - 1; d >= 0; --d) {
+    const int64_t size = p.batch[d];
+    const int64_t as = p.a.batch_strides[d], bs = p.b.batch_strides[d];
+    if (size == 1) continue;
+    if (!dims.empty() && as == a.back() * dims.back() &&
+        bs == b.back() * dims.back()) {
+      dims.back() *= size;
+    } else {
+      dims.push_back(size);
+      a.push_back(as);
+      b.push_back(bs);
+    }
+  }
+  // Rows of one entry go on in the next: one taller product.
+  if (!dims.empty() && b.front() == 0 &&
+      (p.m == 1 || a.front() == p.m * p.a.row_stride)) {
+    if (p.m == 1) p.a.row_stride = a.front();
+    p.m *= dims.front();
+    dims.erase(dims.begin());
+    a.erase(a.begin());
+    b.erase(b.begin());
+  }
+  std::reverse(dims.begin(), dims.end());
+  std::reverse(a.begin(), a.end());
+  std::reverse(b.begin(), b.end());
+  p.batch = std::move(dims);
+  p.a.batch_strides = std::move(a);
+  p.b.batch_strides = std::move(b);
+}
+
+void Gemm(GemmProblem& p) {
+  for (int64_t d : p.batch)
+    if (d == 0) return;
+  if (p.m == 0 || p.n == 0) return;
+  SimplifyGemm(p);
+  if (p.k == 0) return FillWithoutProduct(p);
+  switch (p.dtype) {
+    case DType::kFloat32:
+      if (IsTiny(p)) break;
+      GemmOneDnn(p);
+      return;
+    case DType::kBFloat16:
+      if (!GemmOneDnn(p)) GemmInFloat<bfloat16>(p);
+      return;
+    case DType::kFloat16:
+      return GemmInFloat<float16>(p);
+    default:
+      break;
+  }
+  RunPanels(p, FindGemmPanel(p.dtype));
+}
+
+}  // namespace proa::inline v0::ops

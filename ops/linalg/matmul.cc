@@ -1,0 +1,90 @@
+// Gradients of the matrix product, as formulas over ops.
+#include "ops/linalg/linalg_ops.h"
+#include "ops/elementwise/elementwise_ops.h"
+#include "ops/manipulation/manipulation_ops.h"
+#include "ops/reduction/reduction_ops.h"
+
+namespace proa::inline v0::ops {
+namespace {
+
+Tensor Conjugate(const Tensor& t) {
+  return IsComplex(t.dtype()) ? conj(t) : t;
+}
+
+Tensor AddDim(const Tensor& t, int64_t axis) {
+  const int64_t axes[] = {axis};
+  return unsqueeze(t, axes);
+}
+
+Tensor Flatten2D(const Tensor& t) {
+  const int64_t columns = t.size(t.rank() - 1);
+  int64_t rows = 1;
+  for (int d = 0; d + 1 < t.rank(); ++d) {
+    if (t.size(d) == kUnknownDim || rows == kUnknownDim) {
+      rows = kUnknownDim;
+    } else {
+      rows *= t.size(d);
+    }
+  }
+  return reshape(t, IntArray{rows, columns});
+}
+
+}  // namespace
+
+// With X [..., M, K], Y [..., K, N] and G [..., M, N]: dX = G Y^H, summed over the
+// batch dims that X was broadcast along. A 1-D operand is a row or a column.
+Tensor MatMulGradX(const Tensor& grad_out, const Tensor& y,
+                   const IntArray& x_shape, bool transpose_x,
+                   bool transpose_y) {
+  const int xr = x_shape.size();
+  Tensor g = grad_out, right = Conjugate(y);
+  if (y.rank() == 1) {
+    if (xr == 1) return multiply(g, right);
+    g = AddDim(g, -1);
+    right = AddDim(right, 1);
+    transpose_y = false;
+  }
+  if (xr == 1) {
+    g = AddDim(g, -2);
+    transpose_x = false;
+  }
+  const Tensor out = transpose_x ? matmul(right, g, transpose_y, true)
+                                 : matmul(g, right, false, !transpose_y);
+  return sum_to(out, x_shape);
+}
+
+// dY = X^H G.
+Tensor MatMulGradY(const Tensor& grad_out, const Tensor& x,
+                   const IntArray& y_shape, bool transpose_x,
+                   bool transpose_y) {
+  const int yr = y_shape.size();
+  Tensor g = grad_out, left = Conjugate(x);
+  if (x.rank() == 1) {
+    if (yr == 1) return multiply(g, left);
+    g = AddDim(g, -2);
+    left = AddDim(left, 0);
+    transpose_x = false;
+  }
+  if (yr == 1) {
+    g = AddDim(g, -1);
+    transpose_y = false;
+  }
+  if (left.rank() > 2 && yr <= 2 && !transpose_x) {
+    // One product over all rows instead of a batch of them and a sum.
+    left = Flatten2D(left);
+    g = Flatten2D(g);
+  }
+  const Tensor out = transpose_y ? matmul(g, left, true, transpose_x)
+                                 : matmul(left, g, !transpose_x, false);
+  if (yr == 1) {
+    const int64_t last[] = {-1};
+    return sum_to(squeeze(out, last), y_shape);
+  }
+  return sum_to(out, y_shape);
+}
+
+Tensor LinearGradWeight(const Tensor& grad_out, const Tensor& x) {
+  return matmul(Flatten2D(Conjugate(x)), Flatten2D(grad_out), true, false);
+}
+
+}  // namespace proa::inline v0::ops

@@ -1,0 +1,113 @@
+// Gradients of batch normalization as formulas over ops, for all outputs and orders.
+//
+// With m = mean, r = inv_std, xh = (x - m) r, w = weight and A(.) the mean over a
+// channel of n elements, batch_norm_input_grad is
+//   dx = w r (g - A(g) - xh A(g xh)) + (shift + slope xh) / n.
+#include "ops/creation/creation_ops.h"
+#include "ops/elementwise/elementwise_ops.h"
+#include "ops/manipulation/manipulation_ops.h"
+#include "ops/nn/nn_ops.h"
+#include "ops/reduction/reduction_ops.h"
+
+namespace proa::inline v0::ops {
+namespace {
+
+int ChannelDim(const Tensor& x, std::string_view data_format) {
+  const bool last = data_format.size() > 1 && data_format.back() == 'C';
+  return last ? x.rank() - 1 : 1;
+}
+
+DimVector OtherDims(const Tensor& x, std::string_view data_format) {
+  DimVector axes;
+  for (int d = 0; d < x.rank(); ++d)
+    if (d != ChannelDim(x, data_format)) axes.push_back(d);
+  return axes;
+}
+
+// [C] to a shape that broadcasts over x.
+Tensor OverChannels(const Tensor& v, const Tensor& x,
+                    std::string_view data_format) {
+  DimVector sizes(x.rank(), 1);
+  sizes[ChannelDim(x, data_format)] = -1;
+  return reshape(v, IntArray(std::span<const int64_t>(sizes.data(), sizes.size())));
+}
+
+// dL/dxh for L = sum(G dx): -(w r G A(g xh) + g A(w r G xh)) + G slope / n.
+Tensor GradOfNormalized(const Tensor& grad, const Tensor& grad_out,
+                        const Tensor& x, const Tensor& weight,
+                        const Tensor& mean, const Tensor& inv_std,
+                        const Tensor& slope, std::string_view data_format) {
+  const Tensor xh = normalize_channels(x, mean, inv_std, data_format);
+  const Tensor factor =
+      weight.defined() ? multiply(inv_std, weight) : inv_std;
+  const auto over = [&](const Tensor& v) { return OverChannels(v, x, data_format); };
+  const Tensor of_g = channel_mean(multiply(grad_out, xh), data_format);
+  const Tensor of_grad = channel_mean(multiply(grad, xh), data_format);
+  Tensor out = neg(add(multiply(grad, over(multiply(factor, of_g))),
+                       multiply(grad_out, over(multiply(factor, of_grad)))));
+  if (slope.defined()) {
+    const Tensor count = channel_sum(full_like(x, Scalar(1.0)), data_format);
+    out = add(out, multiply(grad, over(divide(slope, count))));
+  }
+  return out;
+}
+
+}  // namespace
+
+Tensor ChannelMean(const Tensor& x, std::string_view data_format) {
+  const DimVector axes = OtherDims(x, data_format);
+  return mean(x, std::span<const int64_t>(axes.data(), axes.size()));
+}
+
+Tensor NormalizeChannels(const Tensor& x, const Tensor& mean,
+                         const Tensor& inv_std, std::string_view data_format) {
+  return multiply(subtract(x, OverChannels(mean, x, data_format)),
+                  OverChannels(inv_std, x, data_format));
+}
+
+// mean depends on x by 1 / n, the variance by 2 (x - m) / n, and
+// inv_std = (variance + epsilon)^(-1/2) by -1/2 r^3 times that.
+Tensor BatchNormGradX(const Tensor& grad_out, const Tensor& grad_running_mean,
+                      const Tensor& grad_running_var, const Tensor& grad_mean,
+                      const Tensor& grad_inv_std, const Tensor& x,
+                      const Tensor& weight, const Tensor& mean,
+                      const Tensor& inv_std, double momentum,
+                      std::string_view data_format) {
+  const double fresh = 1.0 - momentum;
+  const Tensor shift =
+      add(grad_mean, scale(grad_running_mean, Scalar(fresh)));
+  const Tensor slope =
+      subtract(divide(scale(grad_running_var, Scalar(2.0 * fresh)), inv_std),
+               multiply(square(inv_std), grad_inv_std));
+  return batch_norm_input_grad(grad_out, x, weight, mean, inv_std, shift, slope,
+                               data_format);
+}
+
+Tensor BatchNormGradGradX(const Tensor& grad, const Tensor& grad_out,
+                          const Tensor& x, const Tensor& weight,
+                          const Tensor& mean, const Tensor& inv_std,
+                          const Tensor& slope, std::string_view data_format) {
+  return multiply(GradOfNormalized(grad, grad_out, x, weight, mean, inv_std, slope,
+                                   data_format),
+                  OverChannels(inv_std, x, data_format));
+}
+
+// Through xh, and through the factor w r.
+Tensor BatchNormGradGradInvStd(const Tensor& grad, const Tensor& grad_out,
+                               const Tensor& x, const Tensor& weight,
+                               const Tensor& mean, const Tensor& inv_std,
+                               const Tensor& slope,
+                               std::string_view data_format) {
+  const Tensor by_xh =
+      channel_sum(multiply(GradOfNormalized(grad, grad_out, x, weight, mean,
+                                            inv_std, slope, data_format),
+                           subtract(x, OverChannels(mean, x, data_format))),
+                  data_format);
+  const Tensor dx = batch_norm_input_grad(grad_out, x, weight, mean, inv_std,
+                                          Tensor(), Tensor(), data_format);
+  const Tensor by_factor =
+      divide(channel_sum(multiply(grad, dx), data_format), inv_std);
+  return add(by_xh, by_factor);
+}
+
+}  // namespace proa::inline v0::ops

@@ -1,0 +1,161 @@
+// Kernels of conv2d, its gradients and its transpose: oneDNN for float32 and
+// bfloat16, loops for float64; float16 is computed in float32.
+#include <cstring>
+
+#include "ops/nn/conv_geometry.h"
+#include "ops/nn/conv_loops.h"
+#include "ops/nn/conv_onednn.h"
+#include "ops/nn/float_copy.h"
+#include "ops/nn/nn_kernels.h"
+#include "tensor/tensor.h"
+
+namespace proa::inline v0::ops::cpu {
+namespace {
+
+// Which of the three tensors of a convolution is computed from the others.
+enum class Wanted { kOutput, kInput, kWeight };
+
+bool RunOneDnn(const ConvGeometry& g, Wanted wanted, const ConvData& data) {
+  switch (wanted) {
+    case Wanted::kOutput:
+      return ConvOneDnn(g, data);
+    case Wanted::kInput:
+      return ConvInputGradOneDnn(g, data);
+    case Wanted::kWeight:
+      return ConvWeightGradOneDnn(g, data);
+  }
+  return false;
+}
+
+template <typename T>
+void RunLoops(const ConvGeometry& g, Wanted wanted, const Tensor& x,
+              const Tensor& weight, const Tensor& bias, const Tensor& y) {
+  T* const px = x.data<T>();
+  T* const pw = weight.data<T>();
+  T* const py = y.data<T>();
+  switch (wanted) {
+    case Wanted::kOutput:
+      return ConvLoops<T>(g, px, pw, bias.defined() ? bias.data<T>() : nullptr,
+                          py);
+    case Wanted::kInput:
+      return ConvInputGradLoops<T>(g, px, pw, py);
+    case Wanted::kWeight:
+      return ConvWeightGradLoops<T>(g, px, pw, py);
+  }
+}
+
+const Tensor& Result(Wanted wanted, const Tensor& x, const Tensor& weight,
+                     const Tensor& y) {
+  return wanted == Wanted::kOutput ? y : wanted == Wanted::kInput ? x : weight;
+}
+
+// Computes one of x, weight and y. All have one floating dtype but `bias`.
+void Convolve(const ConvGeometry& g, Wanted wanted, const Tensor& x,
+              const Tensor& weight, const Tensor& bias_in, const Tensor& y) {
+  const Tensor& result = Result(wanted, x, weight, y);
+  if (result.numel() == 0) return;
+  const DType dtype = result.dtype();
+  if (g.empty()) {
+    // Nothing to sum over (an empty batch, say): zeros, or the bias.
+    if (wanted == Wanted::kOutput && bias_in.defined()) {
+      const Tensor bias = FloatCopy(bias_in, dtype);
+      const int64_t item = ItemSize(dtype);
+      const int64_t inner = g.channels_last ? 1 : g.out[0] * g.out[1];
+      for (int64_t i = 0; i < result.numel(); ++i)
+        std::memcpy(result.data<char>() + i * item,
+                    bias.data<char>() + i / inner % g.out_channels * item, item);
+    } else {
+      std::memset(result.raw_data(), 0, result.bytes());
+    }
+    return;
+  }
+  if (dtype == DType::kFloat32 || dtype == DType::kBFloat16) {
+    const Tensor bias = FloatCopy(bias_in, dtype);
+    const ConvData data{dtype, x.raw_data(), weight.raw_data(),
+                        bias.defined() ? bias.raw_data() : nullptr,
+                        y.raw_data()};
+    if (RunOneDnn(g, wanted, data)) return;
+  }
+  if (dtype == DType::kFloat64)
+    return RunLoops<double>(g, wanted, x, weight, FloatCopy(bias_in, dtype), y);
+  if (dtype == DType::kFloat32)
+    return RunLoops<float>(g, wanted, x, weight, FloatCopy(bias_in, dtype), y);
+  const auto widen = [&](const Tensor& t) {
+    return t.is_same(result) ? Tensor::Empty(t.shape(), DType::kFloat32)
+                             : FloatCopy(t, DType::kFloat32);
+  };
+  const Tensor wide_x = widen(x), wide_weight = widen(weight), wide_y = widen(y);
+  Convolve(g, wanted, wide_x, wide_weight, bias_in, wide_y);
+  FloatCopyInto(Result(wanted, wide_x, wide_weight, wide_y), result);
+}
+
+// x [batch, channels, inner] (or [batch * inner, channels]) += bias[channels]
+template <typename T>
+void AddBias(const Tensor& x, const Tensor& bias, int64_t inner) {
+  T* data = x.data<T>();
+  const T* b = bias.data<T>();
+  const int64_t channels = bias.numel();
+  for (int64_t i = 0; i < x.numel(); i += inner) {
+    const T shift = b[i / inner % channels];
+    for (int64_t j = 0; j < inner; ++j) data[i + j] = T(data[i + j] + shift);
+  }
+}
+
+}  // namespace
+
+void Conv2d(const KernelContext& ctx, const Tensor& x, const Tensor& weight,
+            const Tensor& bias, std::span<const int64_t> stride,
+            std::span<const int64_t> padding, std::span<const int64_t> dilation,
+            int64_t groups, std::string_view data_format, Tensor* out) {
+  const ConvGeometry g =
+      GeometryOf("conv2d", x.shape(), weight.shape(),
+                 {stride, padding, dilation, groups, data_format});
+  Convolve(g, Wanted::kOutput, x, weight, bias, *out);
+}
+
+void Conv2dInputGrad(const KernelContext& ctx, const Tensor& grad_out,
+                     const Tensor& weight, const IntArray& input_shape,
+                     std::span<const int64_t> stride,
+                     std::span<const int64_t> padding,
+                     std::span<const int64_t> dilation, int64_t groups,
+                     std::string_view data_format, Tensor* x_grad) {
+  const ConvGeometry g =
+      GeometryOf("conv2d_input_grad", Shape(input_shape.values()), weight.shape(),
+                 {stride, padding, dilation, groups, data_format});
+  Convolve(g, Wanted::kInput, *x_grad, weight, Tensor(), grad_out);
+}
+
+void Conv2dWeightGrad(const KernelContext& ctx, const Tensor& x,
+                      const Tensor& grad_out, const IntArray& weight_shape,
+                      std::span<const int64_t> stride,
+                      std::span<const int64_t> padding,
+                      std::span<const int64_t> dilation, int64_t groups,
+                      std::string_view data_format, Tensor* weight_grad) {
+  const ConvGeometry g =
+      GeometryOf("conv2d_weight_grad", x.shape(), Shape(weight_shape.values()),
+                 {stride, padding, dilation, groups, data_format});
+  Convolve(g, Wanted::kWeight, x, *weight_grad, Tensor(), grad_out);
+}
+
+void Conv2dTranspose(const KernelContext& ctx, const Tensor& x,
+                     const Tensor& weight, const Tensor& bias,
+                     std::span<const int64_t> stride,
+                     std::span<const int64_t> padding,
+                     std::span<const int64_t> output_padding,
+                     std::span<const int64_t> dilation, int64_t groups,
+                     std::span<const int64_t> output_size,
+                     std::string_view data_format, Tensor* out) {
+  const ConvGeometry g =
+      TransposeGeometryOf("conv2d_transpose", x.shape(), weight.shape(),
+                          {stride, padding, dilation, groups, data_format},
+                          output_padding, output_size);
+  Convolve(g, Wanted::kInput, *out, weight, Tensor(), x);
+  if (!bias.defined() || out->numel() == 0) return;
+  const Tensor shift = FloatCopy(bias, out->dtype());
+  VisitFloat(out->dtype(), [&](auto tag) {
+    AddBias<typename decltype(tag)::type>(
+        *out, shift, g.channels_last ? 1 : g.in[0] * g.in[1]);
+  });
+}
+
+}  // namespace proa::inline v0::ops::cpu

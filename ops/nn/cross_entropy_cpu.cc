@@ -1,0 +1,206 @@
+// Kernels of softmax cross entropy and of the negative log likelihood; compiled once
+// per instruction set. Labels are read and checked first, on one thread.
+#include <cstring>
+#include <vector>
+
+#include "ops/nn/nn_kernels.h"
+#include "ops/nn/row_loops.h"
+#include "tensor/error.h"
+
+namespace proa::inline v0::ops::PROA_ISA {
+namespace {
+
+constexpr int64_t kIgnored = -1;
+
+// The class of each label in [0, classes), or kIgnored.
+std::vector<int64_t> ReadLabels(const char* op, const Tensor& label,
+                                int64_t classes, int64_t ignore_index) {
+  std::vector<int64_t> out(label.numel());
+  const auto read = [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* from = label.data<T>();
+    for (int64_t i = 0; i < label.numel(); ++i) {
+      const int64_t v = static_cast<int64_t>(from[i]);
+      PROA_REQUIRE(v == ignore_index || (v >= 0 && v < classes), op, ": label ", v,
+                   " at position ", i, " is not in [0, ", classes,
+                   ") and is not ignore_index ", ignore_index);
+      out[i] = v == ignore_index ? kIgnored : v;
+    }
+  };
+  switch (label.dtype()) {
+    case DType::kUInt8:
+      read(TypeTag<uint8_t>{});
+      break;
+    case DType::kInt8:
+      read(TypeTag<int8_t>{});
+      break;
+    case DType::kInt16:
+      read(TypeTag<int16_t>{});
+      break;
+    case DType::kInt32:
+      read(TypeTag<int32_t>{});
+      break;
+    case DType::kInt64:
+      read(TypeTag<int64_t>{});
+      break;
+    default:
+      ThrowTypeError(std::string(op) + ": labels must be integers; label is " +
+                     Describe(label));
+  }
+  return out;
+}
+
+// log(sum(exp(x))) without overflow.
+template <typename A>
+A LogSumExp(const A* x, int64_t n) {
+  const A top = MaxOver(n, x);
+  return top + Log(SumOver<A>(n, [&](int64_t i) { return Exp(x[i] - top); }));
+}
+
+// out = (softmax(x) * weight - target) * scale, with the target subtracted by the
+// caller.
+template <typename A>
+void ScaledSoftmax(const A* x, int64_t n, A scale, A* out) {
+  const A top = MaxOver(n, x);
+  for (int64_t i = 0; i < n; ++i) out[i] = Exp(x[i] - top);
+  const A factor = scale / SumOver<A>(n, [&](int64_t i) { return out[i]; });
+  for (int64_t i = 0; i < n; ++i) out[i] *= factor;
+}
+
+}  // namespace
+
+void SoftmaxWithCrossEntropy(const KernelContext& ctx, const Tensor& logits,
+                             const Tensor& label, bool soft_label,
+                             int64_t ignore_index, int64_t axis, Tensor* loss) {
+  const AxisLayout l = LayoutOf(logits, axis);
+  if (l.size == 0 && loss->numel() > 0)
+    std::memset(loss->raw_data(), 0, loss->bytes());
+  std::vector<int64_t> classes;
+  if (!soft_label)
+    classes = ReadLabels("softmax_with_cross_entropy", label, l.size, ignore_index);
+  VisitFloat(logits.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using A = typename Accumulate<T>::type;
+    T* const to = loss->data<T>();
+    if (!soft_label) {
+      ForEachRow<T, 1>(l, {logits.data<T>()}, nullptr,
+                       [&](int64_t r, const auto& in, A*) {
+                         to[r] = classes[r] == kIgnored
+                                     ? T(A(0))
+                                     : T(LogSumExp(in[0], l.size) -
+                                         in[0][classes[r]]);
+                       });
+      return;
+    }
+    const Tensor soft = FloatCopy(label, kDTypeOf<T>);
+    ForEachRow<T, 2>(l, {logits.data<T>(), soft.data<T>()}, nullptr,
+                     [&](int64_t r, const auto& in, A*) {
+                       const A* x = in[0];
+                       const A* p = in[1];
+                       const A log_sum = LogSumExp(x, l.size);
+                       to[r] = T(SumOver<A>(l.size, [&](int64_t i) {
+                         return p[i] * (log_sum - x[i]);
+                       }));
+                     });
+  });
+}
+
+void SoftmaxWithCrossEntropyGrad(const KernelContext& ctx,
+                                 const Tensor& grad_loss, const Tensor& logits,
+                                 const Tensor& label, bool soft_label,
+                                 int64_t ignore_index, int64_t axis,
+                                 Tensor* logits_grad) {
+  const AxisLayout l = LayoutOf(logits, axis);
+  std::vector<int64_t> classes;
+  if (!soft_label) {
+    classes = ReadLabels("softmax_with_cross_entropy_grad", label, l.size,
+                         ignore_index);
+  }
+  VisitFloat(logits.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using A = typename Accumulate<T>::type;
+    const T* const g = grad_loss.data<T>();
+    if (!soft_label) {
+      ForEachRow<T, 1>(l, {logits.data<T>()}, logits_grad->data<T>(),
+                       [&](int64_t r, const auto& in, A* to) {
+                         if (classes[r] == kIgnored) {
+                           std::fill_n(to, l.size, A(0));
+                           return;
+                         }
+                         const A scale = static_cast<A>(g[r]);
+                         ScaledSoftmax(in[0], l.size, scale, to);
+                         to[classes[r]] -= scale;
+                       });
+      return;
+    }
+    const Tensor soft = FloatCopy(label, kDTypeOf<T>);
+    ForEachRow<T, 2>(l, {logits.data<T>(), soft.data<T>()},
+                     logits_grad->data<T>(),
+                     [&](int64_t r, const auto& in, A* to) {
+                       const A* p = in[1];
+                       const A scale = static_cast<A>(g[r]);
+                       const A total = SumOver<A>(
+                           l.size, [&](int64_t i) { return p[i]; });
+                       ScaledSoftmax(in[0], l.size, scale * total, to);
+                       for (int64_t i = 0; i < l.size; ++i)
+                         to[i] -= p[i] * scale;
+                     });
+  });
+}
+
+void NllLoss(const KernelContext& ctx, const Tensor& x, const Tensor& label,
+             const Tensor& weight, int64_t ignore_index, Tensor* loss) {
+  const AxisLayout l = LayoutOf(x, 1);
+  const auto classes = ReadLabels("nll_loss", label, l.size, ignore_index);
+  VisitFloat(x.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Tensor w = FloatCopy(weight, kDTypeOf<T>);
+    for (int64_t r = 0; r < l.rows(); ++r) {
+      const int64_t c = classes[r];
+      T& to = loss->data<T>()[r];
+      if (c == kIgnored) {
+        to = T(0.0f);
+        continue;
+      }
+      const T v =
+          x.data<T>()[(r / l.inner * l.size + c) * l.inner + r % l.inner];
+      to = w.defined() ? T(-(v * w.data<T>()[c])) : T(-v);
+    }
+  });
+}
+
+void NllLossGrad(const KernelContext& ctx, const Tensor& grad_loss,
+                 const Tensor& label, const Tensor& weight,
+                 const IntArray& x_shape, int64_t ignore_index, Tensor* x_grad) {
+  const AxisLayout l = LayoutOf(*x_grad, 1);
+  const auto classes = ReadLabels("nll_loss_grad", label, l.size, ignore_index);
+  if (x_grad->numel() == 0) return;
+  std::memset(x_grad->raw_data(), 0, x_grad->bytes());
+  VisitFloat(x_grad->dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Tensor w = FloatCopy(weight, kDTypeOf<T>);
+    for (int64_t r = 0; r < l.rows(); ++r) {
+      const int64_t c = classes[r];
+      if (c == kIgnored) continue;
+      const T g = grad_loss.data<T>()[r];
+      x_grad->data<T>()[(r / l.inner * l.size + c) * l.inner + r % l.inner] =
+          w.defined() ? T(-(g * w.data<T>()[c])) : T(-g);
+    }
+  });
+}
+
+void NllLossWeight(const KernelContext& ctx, const Tensor& label,
+                   const Tensor& weight, int64_t ignore_index, Tensor* out) {
+  const auto classes =
+      ReadLabels("nll_loss_weight", label, weight.numel(), ignore_index);
+  VisitFloat(weight.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for (size_t i = 0; i < classes.size(); ++i) {
+      out->data<T>()[i] = classes[i] == kIgnored
+                              ? T(0.0f)
+                              : weight.data<T>()[classes[i]];
+    }
+  });
+}
+
+}  // namespace proa::inline v0::ops::PROA_ISA

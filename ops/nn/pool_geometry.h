@@ -1,0 +1,64 @@
+// PoolGeometry: the sizes of a 2-D pooling, checked, for shape rules and kernels.
+//
+// Windows see only real elements: padding is never a maximum and, unless asked for,
+// not counted in a mean. Every window holds at least one element: padding must be
+// smaller than the kernel, and ceil_mode adds no window that starts behind the image.
+#ifndef PROA_OPS_NN_POOL_GEOMETRY_H_
+#define PROA_OPS_NN_POOL_GEOMETRY_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "ops/nn/conv_geometry.h"
+#include "tensor/shape.h"
+
+namespace proa::inline v0::ops {
+
+struct PoolAttributes {
+  std::span<const int64_t> kernel_size;
+  std::span<const int64_t> stride;  // empty: the kernel size
+  std::span<const int64_t> padding;
+  bool ceil_mode;
+  std::string_view data_format;
+};
+
+struct PoolGeometry {
+  bool channels_last = false;
+  bool adaptive = false;
+  int64_t batch = 0, channels = 0;
+  int64_t in[2] = {0, 0};   // height, width
+  int64_t out[2] = {0, 0};
+  Window window;            // unless adaptive
+
+  Shape InputShape() const { return ImageShape(in); }
+  Shape OutputShape() const { return ImageShape(out); }
+
+  // The input positions [begin, end) that output position i of dim d sees.
+  void Range(int d, int64_t i, int64_t* begin, int64_t* end) const {
+    if (adaptive) {
+      *begin = i * in[d] / out[d];
+      *end = ((i + 1) * in[d] + out[d] - 1) / out[d];
+    } else {
+      const int64_t first = i * window.stride[d] - window.pad_before[d];
+      *begin = std::max<int64_t>(first, 0);
+      *end = std::min(first + window.kernel[d], in[d]);
+    }
+  }
+
+ private:
+  Shape ImageShape(const int64_t size[2]) const;
+};
+
+// Dims may be kUnknownDim. Throws Error when the sizes do not fit.
+PoolGeometry PoolGeometryOf(const char* op, const Shape& input,
+                            const PoolAttributes& a);
+// output_size: one number or [height, width]; -1 keeps the size of the input.
+PoolGeometry AdaptivePoolGeometryOf(const char* op, const Shape& input,
+                                    std::span<const int64_t> output_size,
+                                    std::string_view data_format);
+
+}  // namespace proa::inline v0::ops
+
+#endif  // PROA_OPS_NN_POOL_GEOMETRY_H_

@@ -1,0 +1,143 @@
+// Loops along one axis of a tensor, for kernels compiled once per instruction set:
+// rows of float or double, whatever the dtype and the strides of the axis.
+//
+// A tensor is [outer, size, inner] with the axis in the middle; row r is the line
+// through (r / inner, :, r % inner). Rows that are not dense float or double are
+// packed into a buffer, worked on, and unpacked. Sums go over 16 lanes and add up in
+// a fixed order: the bits depend neither on threads nor on the instruction set.
+#ifndef PROA_OPS_NN_ROW_LOOPS_H_
+#define PROA_OPS_NN_ROW_LOOPS_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "ops/nn/float_copy.h"
+#include "ops/primitives/vector_math.h"
+#include "tensor/parallel.h"
+#include "tensor/tensor.h"
+
+namespace proa::inline v0::ops::PROA_ISA {
+
+inline float Exp(float x) { return vmath::Exp(x); }
+inline double Exp(double x) { return std::exp(x); }
+inline float Log(float x) { return vmath::Log(x); }
+inline double Log(double x) { return std::log(x); }
+
+inline constexpr int kLanes = 16;
+
+// Sum of f(i) for i in [0, n).
+template <typename A, typename F>
+inline A SumOver(int64_t n, F&& f) {
+  A lanes[kLanes] = {};
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    for (int l = 0; l < kLanes; ++l) lanes[l] += f(i + l);
+  for (int l = 0; i < n; ++i, ++l) lanes[l] += f(i);
+  for (int half = kLanes / 2; half > 0; half /= 2)
+    for (int l = 0; l < half; ++l) lanes[l] += lanes[l + half];
+  return lanes[0];
+}
+
+// Largest x[i]; NaN is passed over. n > 0.
+template <typename A>
+inline A MaxOver(int64_t n, const A* x) {
+  A lanes[kLanes];
+  for (int l = 0; l < kLanes; ++l) lanes[l] = x[0];
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    for (int l = 0; l < kLanes; ++l)
+      lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
+  for (; i < n; ++i) lanes[0] = x[i] > lanes[0] ? x[i] : lanes[0];
+  A top = lanes[0];
+  for (int l = 1; l < kLanes; ++l) top = lanes[l] > top ? lanes[l] : top;
+  return top;
+}
+
+struct AxisLayout {
+  int64_t outer = 1, size = 1, inner = 1;
+  int64_t rows() const { return outer * inner; }
+};
+
+// Of a dense tensor; a 0-d tensor has one axis of size 1.
+inline AxisLayout LayoutOf(const Tensor& t, int64_t axis) {
+  AxisLayout l;
+  const int rank = t.rank();
+  if (rank == 0) return l;
+  const int at = static_cast<int>(axis < 0 ? axis + rank : axis);
+  for (int d = 0; d < at; ++d) l.outer *= t.size(d);
+  l.size = t.size(at);
+  for (int d = at + 1; d < rank; ++d) l.inner *= t.size(d);
+  return l;
+}
+
+// Rows packed at a time: their elements share cache lines.
+inline constexpr int64_t kRowsPerPack = 16;
+
+template <typename T, typename A>
+void PackRows(const AxisLayout& l, const T* x, int64_t row, int64_t rows, A* to) {
+  const T* from = x + row / l.inner * l.size * l.inner + row % l.inner;
+  for (int64_t i = 0; i < l.size; ++i)
+    for (int64_t r = 0; r < rows; ++r)
+      to[r * l.size + i] = static_cast<A>(from[i * l.inner + r]);
+}
+template <typename T, typename A>
+void UnpackRows(const AxisLayout& l, const A* from, int64_t row, int64_t rows,
+                T* x) {
+  T* to = x + row / l.inner * l.size * l.inner + row % l.inner;
+  for (int64_t i = 0; i < l.size; ++i)
+    for (int64_t r = 0; r < rows; ++r)
+      to[i * l.inner + r] = T(from[r * l.size + i]);
+}
+
+// Calls row(r, in, out) for every row r, in parallel, with `in` an array of
+// kInputs rows of A = Accumulate<T>::type, and `out` the row of `out` to write, or
+// null if `out` is null. All tensors have layout `l`.
+template <typename T, int kInputs, typename F>
+void ForEachRow(const AxisLayout& l, const T* const (&in)[kInputs], T* out,
+                F&& row) {
+  using A = typename Accumulate<T>::type;
+  if (l.rows() == 0 || l.size == 0) return;
+  const int64_t grain = std::max<int64_t>(1, 8192 / l.size);
+  if (std::is_same_v<T, A> && l.inner == 1) {
+    parallel_for(0, l.outer, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        const A* rows[kInputs];
+        for (int k = 0; k < kInputs; ++k)
+          rows[k] = reinterpret_cast<const A*>(in[k]) + r * l.size;
+        row(r, rows,
+            out != nullptr ? reinterpret_cast<A*>(out) + r * l.size : nullptr);
+      }
+    });
+    return;
+  }
+  // Packs are within one `outer`, so that they are rectangles in memory.
+  const int64_t packs = (l.inner + kRowsPerPack - 1) / kRowsPerPack;
+  parallel_for(
+      0, l.outer * packs, (grain + kRowsPerPack - 1) / kRowsPerPack,
+      [&](int64_t begin, int64_t end) {
+        const int64_t pack_size = std::min(kRowsPerPack, l.inner) * l.size;
+        std::vector<A> buffer(pack_size * (kInputs + 1));
+        A* const result = buffer.data() + pack_size * kInputs;
+        for (int64_t p = begin; p < end; ++p) {
+          const int64_t first = p / packs * l.inner + p % packs * kRowsPerPack;
+          const int64_t count =
+              std::min(kRowsPerPack, l.inner - p % packs * kRowsPerPack);
+          for (int k = 0; k < kInputs; ++k)
+            PackRows(l, in[k], first, count, buffer.data() + k * pack_size);
+          for (int64_t r = 0; r < count; ++r) {
+            const A* rows[kInputs];
+            for (int k = 0; k < kInputs; ++k)
+              rows[k] = buffer.data() + k * pack_size + r * l.size;
+            row(first + r, rows, out != nullptr ? result + r * l.size : nullptr);
+          }
+          if (out != nullptr) UnpackRows(l, result, first, count, out);
+        }
+      });
+}
+
+}  // namespace proa::inline v0::ops::PROA_ISA
+
+#endif  // PROA_OPS_NN_ROW_LOOPS_H_

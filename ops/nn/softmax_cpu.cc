@@ -1,0 +1,81 @@
+// Kernels of softmax and log_softmax, compiled once per instruction set. One pass
+// over a row in cache for each of: maximum, exponentials with their sum, result.
+#include "ops/nn/nn_kernels.h"
+#include "ops/nn/row_loops.h"
+
+namespace proa::inline v0::ops::PROA_ISA {
+namespace {
+
+template <typename A>
+void SoftmaxRow(const A* x, int64_t n, A* out) {
+  const A top = MaxOver(n, x);
+  for (int64_t i = 0; i < n; ++i) out[i] = Exp(x[i] - top);
+  const A scale = A(1) / SumOver<A>(n, [&](int64_t i) { return out[i]; });
+  for (int64_t i = 0; i < n; ++i) out[i] *= scale;
+}
+
+template <typename A>
+void LogSoftmaxRow(const A* x, int64_t n, A* out) {
+  const A top = MaxOver(n, x);
+  const A log_sum =
+      Log(SumOver<A>(n, [&](int64_t i) { return Exp(x[i] - top); }));
+  for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - top) - log_sum;
+}
+
+// Runs `row(in..., n, out)` over all rows of tensors with one dtype and shape.
+template <int kInputs, typename F>
+void Run(const Tensor* const (&in)[kInputs], int64_t axis, Tensor* out, F&& row) {
+  const AxisLayout layout = LayoutOf(*out, axis);
+  VisitFloat(out->dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* data[kInputs];
+    for (int k = 0; k < kInputs; ++k) data[k] = in[k]->template data<T>();
+    ForEachRow<T, kInputs>(layout, data, out->data<T>(),
+                           [&](int64_t, const auto& rows, auto* to) {
+                             row(rows, layout.size, to);
+                           });
+  });
+}
+
+}  // namespace
+
+void Softmax(const KernelContext& ctx, const Tensor& x, int64_t axis,
+             Tensor* out) {
+  Run<1>({&x}, axis, out, [](const auto& in, int64_t n, auto* to) {
+    SoftmaxRow(in[0], n, to);
+  });
+}
+
+void LogSoftmax(const KernelContext& ctx, const Tensor& x, int64_t axis,
+                Tensor* out) {
+  Run<1>({&x}, axis, out, [](const auto& in, int64_t n, auto* to) {
+    LogSoftmaxRow(in[0], n, to);
+  });
+}
+
+void SoftmaxGrad(const KernelContext& ctx, const Tensor& out,
+                 const Tensor& grad_out, int64_t axis, Tensor* x_grad) {
+  Run<2>({&out, &grad_out}, axis, x_grad,
+         [](const auto& in, int64_t n, auto* to) {
+           const auto* y = in[0];
+           const auto* g = in[1];
+           using A = std::remove_cvref_t<decltype(*y)>;
+           const A dot =
+               SumOver<A>(n, [&](int64_t i) { return y[i] * g[i]; });
+           for (int64_t i = 0; i < n; ++i) to[i] = (g[i] - dot) * y[i];
+         });
+}
+
+void LogSoftmaxGrad(const KernelContext& ctx, const Tensor& out,
+                    const Tensor& grad_out, int64_t axis, Tensor* x_grad) {
+  Run<2>({&out, &grad_out}, axis, x_grad,
+         [](const auto& in, int64_t n, auto* to) {
+           const auto* y = in[0];
+           const auto* g = in[1];
+           using A = std::remove_cvref_t<decltype(*y)>;
+           const A total = SumOver<A>(n, [&](int64_t i) { return g[i]; });
+           for (int64_t i = 0; i < n; ++i) to[i] = g[i] - Exp(y[i]) * total;
+         });
+}
+
+}  // namespace proa::inline v0::ops::PROA_ISA

@@ -1,0 +1,140 @@
+#include "ops/onednn/primitive.h"
+
+#include "glog/logging.h"
+#include "ops/onednn/engine.h"
+#include "tensor/error.h"
+#include "tensor/storage.h"
+
+namespace proa::inline v0::onednn {
+namespace {
+
+constexpr int kMaxArguments = 12;
+
+void Require(dnnl_status_t status, const char* what) {
+  if (status == dnnl_success) [[likely]] return;
+  if (status == dnnl_out_of_memory)
+    Fail(absl::StatusCode::kResourceExhausted, "oneDNN: out of memory in ", what);
+  Fail(absl::StatusCode::kInternal, "oneDNN: ", what, " failed with status ",
+       static_cast<int>(status));
+}
+
+}  // namespace
+
+// The C interface, because the C++ one wants a hash map for each call.
+class Primitive::Frame {
+ public:
+  Frame(std::span<const Slot> slots, const dnnl::memory::desc* scratchpad) {
+    CHECK_LT(slots.size(), static_cast<size_t>(kMaxArguments));
+    for (const Slot& s : slots) Add(s.id, s.desc);
+    if (scratchpad != nullptr) Add(DNNL_ARG_SCRATCHPAD, *scratchpad);
+  }
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+  ~Frame() {
+    for (int i = 0; i < size_; ++i) dnnl_memory_destroy(args_[i].memory);
+  }
+  void Set(int i, void* data) {
+    Require(dnnl_memory_set_data_handle(args_[i].memory, data),
+            "dnnl_memory_set_data_handle");
+  }
+  const dnnl_exec_arg_t* args() const { return args_; }
+  int size() const { return size_; }
+
+ private:
+  void Add(int id, const dnnl::memory::desc& desc) {
+    Require(dnnl_memory_create(&args_[size_].memory, &desc.data, Engine().get(),
+                               DNNL_MEMORY_NONE),
+            "dnnl_memory_create");
+    args_[size_++].arg = id;
+  }
+  dnnl_exec_arg_t args_[kMaxArguments];
+  int size_ = 0;
+};
+
+Primitive::FrameSlot::~FrameSlot() { delete frame.load(); }
+
+Primitive::Primitive(dnnl::primitive primitive,
+                     const dnnl::primitive_desc_base& pd,
+                     std::initializer_list<Parameter> parameters)
+    : primitive_(std::move(primitive)) {
+  for (const Parameter& p : parameters) {
+    Slot slot{p.id, p.output, pd.query_md(dnnl::query::exec_arg_md, p.id), {}, {},
+              0};
+    slot.layout = p.layout.value_or(slot.desc);
+    slot.bytes = static_cast<int64_t>(slot.desc.get_size());
+    if (slot.layout != slot.desc) {
+      const auto& from = p.output ? slot.desc : slot.layout;
+      const auto& to = p.output ? slot.layout : slot.desc;
+      slot.reorder = dnnl::reorder(dnnl::reorder::primitive_desc(
+          Engine(), from, Engine(), to));
+      reorders_ = true;
+    }
+    slots_.push_back(std::move(slot));
+  }
+  scratchpad_ = pd.scratchpad_desc();
+  scratchpad_bytes_ = static_cast<int64_t>(scratchpad_.get_size());
+}
+
+namespace {
+
+// Copies between layouts.
+void RunReorder(const dnnl::primitive& reorder, const dnnl::memory::desc& from,
+                void* source, const dnnl::memory::desc& to, void* target) {
+  const dnnl::memory a(from, Engine(), source), b(to, Engine(), target);
+  const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, a.get()},
+                                  {DNNL_ARG_TO, b.get()}};
+  Require(dnnl_primitive_execute(reorder.get(), Stream().get(), 2, args),
+          "reorder");
+}
+
+}  // namespace
+
+void Primitive::Execute(std::initializer_list<Argument> args) const {
+  CHECK_EQ(args.size(), slots_.size());
+  std::unique_ptr<Frame> frame(
+      spare_.frame.exchange(nullptr, std::memory_order_acquire));
+  if (frame == nullptr) {
+    frame = std::make_unique<Frame>(
+        slots_, scratchpad_bytes_ > 0 ? &scratchpad_ : nullptr);
+  }
+  // Blocked copies, and the scratch memory last.
+  absl::InlinedVector<IntrusivePtr<Storage>, 4> buffers;
+  std::initializer_list<Argument>::iterator arg = args.begin();
+  void* data[kMaxArguments];
+  for (size_t i = 0; i < slots_.size(); ++i, ++arg) {
+    const Slot& s = slots_[i];
+    CHECK_EQ(arg->id, s.id);
+    data[i] = arg->data;
+    if (s.reorder) {
+      buffers.push_back(Storage::Allocate(s.bytes, Place()));
+      data[i] = buffers.back()->data();
+      if (!s.output) RunReorder(s.reorder, s.layout, arg->data, s.desc, data[i]);
+    }
+    frame->Set(static_cast<int>(i), data[i]);
+  }
+  if (scratchpad_bytes_ > 0) {
+    buffers.push_back(Storage::Allocate(scratchpad_bytes_, Place()));
+    frame->Set(static_cast<int>(slots_.size()), buffers.back()->data());
+  }
+  Require(dnnl_primitive_execute(primitive_.get(), Stream().get(), frame->size(),
+                                 frame->args()),
+          "dnnl_primitive_execute");
+  if (reorders_) {
+    arg = args.begin();
+    for (size_t i = 0; i < slots_.size(); ++i, ++arg) {
+      const Slot& s = slots_[i];
+      if (s.output && s.reorder)
+        RunReorder(s.reorder, s.desc, data[i], s.layout, arg->data);
+    }
+  }
+  // Back into the slot; one that another thread put there meanwhile goes.
+  frame.reset(spare_.frame.exchange(frame.release(), std::memory_order_acq_rel));
+}
+
+dnnl::primitive_attr UserScratchpad() {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attr;
+}
+
+}  // namespace proa::inline v0::onednn

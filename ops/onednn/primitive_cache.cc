@@ -1,0 +1,77 @@
+#include "ops/onednn/primitive_cache.h"
+
+#include "tensor/error.h"
+
+namespace proa::inline v0::onednn {
+
+PrimitiveCache& PrimitiveCache::Global() {
+  static auto* cache = new PrimitiveCache;
+  return *cache;
+}
+
+Primitive PrimitiveCache::Build(Primitive (*make)(const void*),
+                                const void* closure) {
+  try {
+    return make(closure);
+  } catch (const dnnl::error& e) {
+    if (e.status == dnnl_unimplemented) return Primitive();
+    if (e.status == dnnl_out_of_memory)
+      Fail(absl::StatusCode::kResourceExhausted, "oneDNN: ", e.what());
+    Fail(absl::StatusCode::kInternal, "oneDNN: ", e.what());
+  }
+}
+
+std::shared_ptr<const Primitive> PrimitiveCache::Find(const PrimitiveKey& key) {
+  if (!key.fits()) return nullptr;
+  std::lock_guard lock(mutex_);
+  auto it = index_.find(&key);
+  if (it == index_.end()) {
+    ++misses_;
+    return nullptr;
+  }
+  ++hits_;
+  entries_.splice(entries_.begin(), entries_, it->second);
+  return it->second->primitive;
+}
+
+std::shared_ptr<const Primitive> PrimitiveCache::Insert(const PrimitiveKey& key,
+                                                        Primitive p) {
+  auto shared = std::make_shared<const Primitive>(std::move(p));
+  if (!key.fits()) return shared;
+  std::lock_guard lock(mutex_);
+  if (capacity_ == 0) return shared;
+  if (auto it = index_.find(&key); it != index_.end())
+    return it->second->primitive;  // another thread was faster
+  entries_.push_front({key, shared});
+  index_.emplace(&entries_.front().key, entries_.begin());
+  Evict();
+  return shared;
+}
+
+void PrimitiveCache::Evict() {
+  while (static_cast<int64_t>(entries_.size()) > capacity_) {
+    index_.erase(&entries_.back().key);
+    entries_.pop_back();
+  }
+}
+
+PrimitiveCacheStats PrimitiveCache::stats() const {
+  std::lock_guard lock(mutex_);
+  return {static_cast<int64_t>(entries_.size()), capacity_, hits_, misses_};
+}
+
+void PrimitiveCache::SetCapacity(int64_t capacity) {
+  PROA_REQUIRE(capacity >= 0, "primitive cache: capacity ", capacity,
+               " is negative");
+  std::lock_guard lock(mutex_);
+  capacity_ = capacity;
+  Evict();
+}
+
+void PrimitiveCache::Clear() {
+  std::lock_guard lock(mutex_);
+  index_.clear();
+  entries_.clear();
+}
+
+}  // namespace proa::inline v0::onednn

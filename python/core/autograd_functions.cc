@@ -1,0 +1,197 @@
+#include "python/core/autograd_functions.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "autograd/grad_state.h"
+#include "autograd/node.h"
+#include "python/core/casters.h"
+#include "python/core/gil.h"
+#include "python/core/tensor_hooks.h"
+#include "python/core/tensor_object.h"
+#include "tensor/error.h"
+#include "tensor/interpreters.h"
+
+namespace proa::inline v0::python {
+namespace {
+
+namespace py = pybind11;
+
+struct HookHandle {
+  Tensor tensor;
+  int64_t id;
+  bool Remove() {
+    const Tensor t = std::exchange(tensor, Tensor());
+    return t.defined() && autograd::RemoveHook(t, id);
+  }
+};
+
+using Tensors = std::vector<Tensor>;
+
+// A Tensor or a list of them, as the Python functions take; None is the empty list,
+// and inside a list an undefined tensor.
+Tensors TensorsOf(const char* op, const char* param, const py::object& o, bool none_items) {
+  if (o.is_none()) return {};
+  if (IsTensor(o.ptr())) return {Unwrap(o.ptr())};
+  if (!PyList_Check(o.ptr()) && !PyTuple_Check(o.ptr())) {
+    ThrowTypeError(absl::StrCat(op, ": ", param, " must be a Tensor or a list of Tensor, not ",
+                                TypeName(o.ptr())));
+  }
+  Tensors out;
+  for (const py::handle item : o) {
+    if (IsTensor(item.ptr())) {
+      out.push_back(Unwrap(item.ptr()));
+    } else if (none_items && item.is_none()) {
+      out.emplace_back();
+    } else {
+      ThrowTypeError(absl::StrCat(op, ": element ", out.size(), " of ", param,
+                                  " must be a Tensor, not ", TypeName(item.ptr())));
+    }
+  }
+  return out;
+}
+
+void BackwardOf(const py::object& tensors, const py::object& grads, bool retain_graph) {
+  const Tensors outputs = TensorsOf("backward", "tensors", tensors, false);
+  const Tensors given = TensorsOf("backward", "grad_tensors", grads, true);
+  PROA_REQUIRE(given.empty() || given.size() == outputs.size(), "backward: ", outputs.size(),
+               " tensors and ", given.size(), " grad_tensors");
+  RunBackward(outputs, given, {.retain_graph = retain_graph});
+}
+
+py::list GradOf(const py::object& outputs, const py::object& inputs, const py::object& grads,
+                std::optional<bool> retain_graph, bool create_graph, bool allow_unused,
+                const py::object& no_grad_vars) {
+  const Tensors from = TensorsOf("grad", "outputs", outputs, false);
+  const Tensors to = TensorsOf("grad", "inputs", inputs, false);
+  const Tensors given = TensorsOf("grad", "grad_outputs", grads, true);
+  const Tensors stops = TensorsOf("grad", "no_grad_vars", no_grad_vars, false);
+  PROA_REQUIRE(given.empty() || given.size() == from.size(), "grad: ", from.size(),
+               " outputs and ", given.size(), " grad_outputs");
+  const autograd::BackwardOptions options{.retain_graph = retain_graph.value_or(create_graph),
+                                          .create_graph = create_graph};
+  Tensors found;
+  {
+    const GilRelease release;
+    found = autograd::Grad(from, to, given, options, allow_unused, stops);
+  }
+  return py::reinterpret_steal<py::list>(Wrap(std::move(found)));
+}
+
+// A node whose formula is a Python function: grads of the outputs (None where none
+// came) to grads of the inputs.
+class PythonNode final : public autograd::Node {
+ public:
+  PythonNode(std::string name, PyObject* function)
+      : name_(std::move(name)), function_(function) {}
+
+  void Backward(std::span<const Tensor> grads, std::span<Tensor> input_grads) override {
+    const GilAcquire gil;
+    if (!function_) {
+      Fail(absl::StatusCode::kFailedPrecondition, name_,
+           ": backward a second time, after what it kept was freed; give "
+           "retain_graph=True the first time");
+    }
+    py::tuple arguments(grads.size());
+    for (size_t i = 0; i < grads.size(); ++i) {
+      arguments[i] = py::reinterpret_steal<py::object>(Wrap(grads[i]));
+    }
+    const py::object result = py::reinterpret_steal<py::object>(
+        PyObject_CallObject(function_->get(), arguments.ptr()));
+    if (!result) throw py::error_already_set();
+    Take(result, input_grads);
+  }
+
+  const char* name() const override { return name_.c_str(); }
+  void ReleaseSaved() override { function_.reset(); }
+
+ private:
+  void Take(const py::object& result, std::span<Tensor> input_grads) {
+    const bool many = PyTuple_Check(result.ptr()) || PyList_Check(result.ptr());
+    const size_t n = many ? py::len(result) : 1;
+    PROA_REQUIRE(n == input_grads.size(), name_, ": backward returned ", n,
+                 " gradients for ", input_grads.size(), " inputs");
+    for (size_t i = 0; i < n; ++i) {
+      const py::object grad = many ? py::object(result[py::int_(i)]) : result;
+      if (grad.is_none()) continue;
+      if (!IsTensor(grad.ptr())) {
+        ThrowTypeError(absl::StrCat(name_, ": gradient ", i,
+                                    " that backward returned must be a Tensor or None, not ",
+                                    TypeName(grad.ptr())));
+      }
+      if (needs_input_grad(static_cast<int>(i))) input_grads[i] = Unwrap(grad.ptr());
+    }
+  }
+
+  std::string name_;
+  std::optional<OwnedFunction> function_;
+};
+
+// Makes `outputs` the results of a function of `inputs` whose gradients `backward`
+// computes. Nothing if no input requires grad or the mode is off.
+bool RecordFunction(const std::string& name, const Tensors& inputs, const Tensors& outputs,
+                    const py::function& backward) {
+  bool needed = false;
+  for (const Tensor& t : inputs) needed |= t.defined() && autograd::RequiresGrad(t);
+  if (!needed || !GradEnabled()) return false;
+  IntrusivePtr<autograd::Node> node = autograd::MakeNode<PythonNode>(name, backward.ptr());
+  for (const Tensor& t : inputs) {
+    node->AddEdge(t.defined() ? autograd::GradEdge(t) : autograd::Edge{});
+  }
+  node->set_num_outputs(static_cast<int>(outputs.size()));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].defined()) {
+      autograd::SetHistory(outputs[i], node, static_cast<uint32_t>(i));
+    }
+  }
+  return true;
+}
+
+bool SetGradEnabled(bool on) {
+  const bool was = GradEnabled();
+  if (on) {
+    thread_interpreters.allowed |= kDifferentiate;
+  } else {
+    thread_interpreters.allowed &= ~kDifferentiate;
+  }
+  return was;
+}
+
+}  // namespace
+
+void RunBackward(std::span<const Tensor> outputs, std::span<const Tensor> grads,
+                 const autograd::BackwardOptions& options) {
+  const GilRelease release;
+  autograd::Backward(outputs, grads, options);
+}
+
+PyObject* WrapHookHandle(const Tensor& t, int64_t id) {
+  return py::cast(HookHandle{t, id}).release().ptr();
+}
+
+void BindAutograd(py::module_& m) {
+  py::class_<HookHandle>(m, "HookHandle", "What Tensor.register_hook returns.")
+      .def("remove", &HookHandle::Remove,
+           "Takes the hook off; True if it was there.");
+  m.def("backward", &BackwardOf, py::arg("tensors"), py::arg("grad_tensors") = py::none(),
+        py::arg("retain_graph") = false,
+        "Adds the derivatives of the tensors to `grad` of the leaves.");
+  m.def("grad", &GradOf, py::arg("outputs"), py::arg("inputs"),
+        py::arg("grad_outputs") = py::none(), py::arg("retain_graph") = py::none(),
+        py::arg("create_graph") = false, py::arg("allow_unused") = false,
+        py::arg("no_grad_vars") = py::none(),
+        "Gradients of `inputs`; `grad` of no tensor changes.");
+  m.def("set_grad_enabled", &SetGradEnabled, py::arg("mode"),
+        "Switches recording on this thread; returns what it was.");
+  m.def("is_grad_enabled", [] { return GradEnabled(); });
+  m.def("record_function", &RecordFunction, py::arg("name"), py::arg("inputs"),
+        py::arg("outputs"), py::arg("backward"),
+        "Makes `outputs` results of `inputs`, with gradients by backward(*grads); False "
+        "if no input needs one.");
+}
+
+}  // namespace proa::inline v0::python

@@ -1,0 +1,183 @@
+#include "python/core/buffer.h"
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "python/core/error.h"
+#include "python/core/gil.h"
+#include "tensor/error.h"
+
+namespace proa::inline v0::python {
+namespace {
+
+class Buffer {
+ public:
+  explicit Buffer(PyObject* o) : ok_(PyObject_GetBuffer(o, &view_, PyBUF_FULL_RO) == 0) {}
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer() {
+    if (ok_) PyBuffer_Release(&view_);
+  }
+  bool ok() const { return ok_; }
+  const Py_buffer& view() const { return view_; }
+
+ private:
+  Py_buffer view_;
+  bool ok_;
+};
+
+// Copies the elements of a strided buffer one after the other to `out`.
+template <typename From, typename To, typename Convert>
+To* CopyElements(const char* from, const Py_buffer& v, int dim, To* out,
+                 const Convert& convert) {
+  if (dim == v.ndim) {
+    From element;
+    std::memcpy(&element, from, sizeof(From));
+    *out = convert(element);
+    return out + 1;
+  }
+  const Py_ssize_t n = v.shape[dim];
+  const Py_ssize_t stride = v.strides[dim];
+  if (dim + 1 == v.ndim) {
+    if constexpr (std::is_same_v<From, To>) {
+      if (stride == sizeof(From)) {
+        std::memcpy(out, from, n * sizeof(From));
+        return out + n;
+      }
+    }
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      From element;
+      std::memcpy(&element, from + i * stride, sizeof(From));
+      out[i] = convert(element);
+    }
+    return out + n;
+  }
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    out = CopyElements<From>(from + i * stride, v, dim + 1, out, convert);
+  }
+  return out;
+}
+
+template <typename From, typename To, typename Convert>
+Tensor Copy(const Py_buffer& v, DType dtype, const Convert& convert) {
+  Shape shape;
+  for (int i = 0; i < v.ndim; ++i) shape.push_back(v.shape[i]);
+  Tensor t = Tensor::Empty(shape, dtype);
+  if (t.numel() > 0) {
+    WithoutGil(t.numel(), [&] {
+      CopyElements<From>(static_cast<const char*>(v.buf), v, 0, t.data<To>(), convert);
+    });
+  }
+  return t;
+}
+
+template <typename T>
+Tensor CopySame(const Py_buffer& v) {
+  return Copy<T, T>(v, kDTypeOf<T>, [](T e) { return e; });
+}
+
+Tensor CopyUnsigned64(const Py_buffer& v) {
+  bool fits = true;
+  Tensor t = Copy<uint64_t, int64_t>(v, DType::kInt64, [&](uint64_t e) {
+    fits &= e <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+    return static_cast<int64_t>(e);
+  });
+  PROA_REQUIRE(fits, "to_tensor: an element of the uint64 array does not fit in int64");
+  return t;
+}
+
+// bool is copied from bytes, of which any but 0 is true.
+Tensor CopyBool(const Py_buffer& v) {
+  return Copy<uint8_t, bool>(v, DType::kBool, [](uint8_t e) { return e != 0; });
+}
+
+Tensor CopyInteger(const Py_buffer& v, bool is_signed) {
+  switch (v.itemsize) {
+    case 1:
+      return is_signed ? CopySame<int8_t>(v) : CopySame<uint8_t>(v);
+    case 2:
+      return is_signed ? CopySame<int16_t>(v)
+                       : Copy<uint16_t, int32_t>(v, DType::kInt32, [](uint16_t e) { return e; });
+    case 4:
+      return is_signed ? CopySame<int32_t>(v)
+                       : Copy<uint32_t, int64_t>(v, DType::kInt64, [](uint32_t e) { return e; });
+    default:
+      return is_signed ? CopySame<int64_t>(v) : CopyUnsigned64(v);
+  }
+}
+
+Tensor CopyFormat(const Py_buffer& v, std::string_view format) {
+  if (format == "?") return CopyBool(v);
+  if (format == "e") return CopySame<float16>(v);
+  if (format == "f") return CopySame<float>(v);
+  if (format == "d") return CopySame<double>(v);
+  if (format == "g") {
+    return Copy<long double, double>(v, DType::kFloat64,
+                                     [](long double e) { return static_cast<double>(e); });
+  }
+  if (format == "Zf") return CopySame<complex64>(v);
+  if (format == "Zd") return CopySame<complex128>(v);
+  if (format.size() == 1 && v.itemsize <= 8) {
+    if (std::string_view("bhilqn").find(format[0]) != std::string_view::npos) {
+      return CopyInteger(v, true);
+    }
+    if (std::string_view("BHILQN").find(format[0]) != std::string_view::npos) {
+      return CopyInteger(v, false);
+    }
+  }
+  ThrowTypeError("to_tensor: elements of format '" + std::string(format) +
+                 "' are no numbers that a Tensor holds");
+}
+
+}  // namespace
+
+std::optional<Tensor> CopyBuffer(PyObject* o) {
+  if (!PyObject_CheckBuffer(o)) return std::nullopt;
+  const Buffer buffer(o);
+  if (!buffer.ok()) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  const Py_buffer& v = buffer.view();
+  std::string_view format = v.format == nullptr ? "B" : v.format;
+  // '@', '=' and '<' are this machine's order (of the sizes, itemsize speaks).
+  while (!format.empty() && std::string_view("@=<").find(format[0]) != std::string_view::npos) {
+    format.remove_prefix(1);
+  }
+  return CopyFormat(v, format);
+}
+
+const char* BufferFormat(DType t) {
+  switch (t) {
+    case DType::kBool:
+      return "?";
+    case DType::kUInt8:
+      return "B";
+    case DType::kInt8:
+      return "b";
+    case DType::kInt16:
+      return "h";
+    case DType::kInt32:
+      return "i";
+    case DType::kInt64:
+      return "q";
+    case DType::kFloat16:
+      return "e";
+    case DType::kBFloat16:
+      return nullptr;
+    case DType::kFloat32:
+      return "f";
+    case DType::kFloat64:
+      return "d";
+    case DType::kComplex64:
+      return "Zf";
+    case DType::kComplex128:
+      return "Zd";
+  }
+  return nullptr;
+}
+
+}  // namespace proa::inline v0::python

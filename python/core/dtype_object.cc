@@ -1,0 +1,153 @@
+#include "python/core/dtype_object.h"
+
+#include <string>
+#include <string_view>
+
+#include "ops/infer.h"
+#include "python/core/error.h"
+#include "tensor/promotion.h"
+
+namespace proa::inline v0::python {
+namespace {
+
+struct DTypeObject {
+  PyObject_HEAD
+  DType dtype;
+  PyObject* name;  // "float32"
+};
+
+PyTypeObject* dtype_type = nullptr;
+PyObject* objects[kNumDTypes] = {};
+
+DTypeObject* Self(PyObject* o) { return reinterpret_cast<DTypeObject*>(o); }
+
+PyObject* New(PyTypeObject*, PyObject* args, PyObject*) {
+  return Guarded([&]() -> PyObject* {
+    PyObject* value;
+    CheckStatus(PyArg_ParseTuple(args, "O:DType", &value) ? 0 : -1);
+    const std::optional<DType> t = FindDType(value);
+    if (!t) {
+      ThrowPython(PyExc_TypeError, "DType: " + TextOf(value) + " is not an element type");
+    }
+    return WrapDType(*t);
+  });
+}
+
+PyObject* Repr(PyObject* o) {
+  return PyUnicode_FromFormat("proa.%U", Self(o)->name);
+}
+
+Py_hash_t Hash(PyObject* o) { return PyObject_Hash(Self(o)->name); }
+
+PyObject* Compare(PyObject* a, PyObject* b, int op) {
+  if (op != Py_EQ && op != Py_NE) Py_RETURN_NOTIMPLEMENTED;
+  bool equal = a == b;
+  if (!equal && Py_TYPE(b) != dtype_type) {
+    const std::optional<DType> t = FindDType(b);
+    if (!t && !PyUnicode_Check(b) && b != Py_None) Py_RETURN_NOTIMPLEMENTED;
+    equal = t == Self(a)->dtype;
+  }
+  return PyBool_FromLong(equal == (op == Py_EQ));
+}
+
+PyObject* GetName(PyObject* o, void*) { return Py_NewRef(Self(o)->name); }
+PyObject* GetItemSize(PyObject* o, void*) {
+  return PyLong_FromLongLong(ItemSize(Self(o)->dtype));
+}
+PyObject* IsFloating(PyObject* o, void*) {
+  return PyBool_FromLong(IsFloat(Self(o)->dtype));
+}
+PyObject* IsComplexType(PyObject* o, void*) {
+  return PyBool_FromLong(IsComplex(Self(o)->dtype));
+}
+PyObject* IsIntegerType(PyObject* o, void*) {
+  return PyBool_FromLong(IsInteger(Self(o)->dtype));
+}
+
+PyGetSetDef properties[] = {
+    {"name", GetName, nullptr, "'float32'", nullptr},
+    {"itemsize", GetItemSize, nullptr, "bytes of an element", nullptr},
+    {"is_floating_point", IsFloating, nullptr, nullptr, nullptr},
+    {"is_complex", IsComplexType, nullptr, nullptr, nullptr},
+    {"is_integer", IsIntegerType, nullptr, "integers without bool", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+// Pickled, and copied, as DType("float32"), which is the same object.
+PyObject* Reduce(PyObject* o, PyObject*) {
+  return Py_BuildValue("O(O)", dtype_type, Self(o)->name);
+}
+
+PyMethodDef methods[] = {{"__reduce__", Reduce, METH_NOARGS, nullptr},
+                         {nullptr, nullptr, 0, nullptr}};
+
+std::optional<DType> FromName(PyObject* o) {
+  Py_ssize_t size;
+  const char* utf8 = PyUnicode_AsUTF8AndSize(o, &size);
+  if (utf8 == nullptr) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  std::string_view name(utf8, size);
+  for (const std::string_view prefix : {"proa.", "paddle."}) {
+    if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+  }
+  return ParseDType(name);
+}
+
+// numpy.dtype has a name; numpy.float32 and its like name themselves.
+std::optional<DType> FromNumPy(PyObject* o) {
+  const bool is_class = PyType_Check(o);
+  const char* module =
+      is_class ? reinterpret_cast<PyTypeObject*>(o)->tp_name : Py_TYPE(o)->tp_name;
+  const std::string_view text(module);
+  if (!text.starts_with("numpy.") && !text.starts_with("ml_dtypes.")) {
+    return std::nullopt;
+  }
+  const Ref name = Ref::NewOrNull(PyObject_GetAttrString(o, is_class ? "__name__" : "name"));
+  if (!name || !PyUnicode_Check(name.get())) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  if (PyUnicode_CompareWithASCIIString(name.get(), "bool_") == 0) return DType::kBool;
+  return FromName(name.get());
+}
+
+}  // namespace
+
+PyObject* WrapDType(DType t) { return Py_NewRef(objects[static_cast<int>(t)]); }
+
+std::optional<DType> FindDType(PyObject* o) {
+  if (Py_TYPE(o) == dtype_type) return Self(o)->dtype;
+  if (PyUnicode_Check(o)) return FromName(o);
+  const DType real = ops::infer::DefaultDType();
+  if (o == reinterpret_cast<PyObject*>(&PyFloat_Type)) return real;
+  if (o == reinterpret_cast<PyObject*>(&PyLong_Type)) return DType::kInt64;
+  if (o == reinterpret_cast<PyObject*>(&PyBool_Type)) return DType::kBool;
+  if (o == reinterpret_cast<PyObject*>(&PyComplex_Type)) return ComplexType(real);
+  return FromNumPy(o);
+}
+
+void MakeDTypeType(PyObject* module) {
+  PyType_Slot slots[] = {
+      {Py_tp_doc, const_cast<char*>("DType(name)\n--\n\nAn element type of tensors.")},
+      {Py_tp_new, reinterpret_cast<void*>(&New)},
+      {Py_tp_repr, reinterpret_cast<void*>(&Repr)},
+      {Py_tp_hash, reinterpret_cast<void*>(&Hash)},
+      {Py_tp_richcompare, reinterpret_cast<void*>(&Compare)},
+      {Py_tp_getset, properties},
+      {Py_tp_methods, methods},
+      {0, nullptr}};
+  PyType_Spec spec = {"proa._C.DType", sizeof(DTypeObject), 0, Py_TPFLAGS_DEFAULT, slots};
+  PyObject* type = Check(PyType_FromSpec(&spec));
+  dtype_type = reinterpret_cast<PyTypeObject*>(type);
+  CheckStatus(PyModule_AddObjectRef(module, "DType", type));
+  for (int i = 0; i < kNumDTypes; ++i) {
+    PyObject* o = Check(dtype_type->tp_alloc(dtype_type, 0));
+    Self(o)->dtype = static_cast<DType>(i);
+    Self(o)->name = Check(PyUnicode_InternFromString(kDTypeInfo[i].name.data()));
+    objects[i] = o;  // never freed
+    CheckStatus(PyModule_AddObjectRef(module, kDTypeInfo[i].name.data(), o));
+  }
+}
+
+}  // namespace proa::inline v0::python

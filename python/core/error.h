@@ -1,0 +1,96 @@
+// Errors at the edge to Python: which Python exception a C++ one becomes, and how
+// C++ code gives up when a call of the Python API failed.
+//
+//   PyObject* Repr(PyObject* self) {
+//     return Guarded([&] { return Text(Unwrap(self)); });
+//   }
+#ifndef PROA_PYTHON_CORE_ERROR_H_
+#define PROA_PYTHON_CORE_ERROR_H_
+
+#include <Python.h>
+
+#include <string>
+#include <utility>
+
+namespace proa::inline v0::python {
+
+// Thrown when the Python error indicator is set; the edge then leaves it as it is.
+struct PythonError {};
+
+// Null from the Python API means that its error indicator is set.
+template <typename T>
+T* Check(T* result) {
+  if (result == nullptr) [[unlikely]]
+    throw PythonError();
+  return result;
+}
+inline void CheckStatus(int status) {
+  if (status < 0) [[unlikely]]
+    throw PythonError();
+}
+
+// Sets the error indicator and throws PythonError.
+[[noreturn]] void ThrowPython(PyObject* type, const std::string& message);
+
+// Within a catch block: sets the Python exception that belongs to the current C++
+// one (tensor/error.h names the mapping).
+void SetPythonError() noexcept;
+
+// Runs `body`, which returns a new reference or throws. Costs nothing without error.
+template <typename F>
+inline PyObject* Guarded(F&& body) noexcept {
+  try {
+    return body();
+  } catch (...) {
+    SetPythonError();
+    return nullptr;
+  }
+}
+
+// The same for slots that return a status: -1 on error.
+template <typename F>
+inline auto GuardedStatus(F&& body) noexcept -> decltype(body()) {
+  try {
+    return body();
+  } catch (...) {
+    SetPythonError();
+    return -1;
+  }
+}
+
+// An owned reference.
+class Ref {
+ public:
+  Ref() = default;
+  // Takes over a new reference; null throws PythonError.
+  static Ref New(PyObject* o) { return Ref(Check(o)); }
+  static Ref NewOrNull(PyObject* o) { return Ref(o); }
+  static Ref Borrow(PyObject* o) {
+    Py_XINCREF(o);
+    return Ref(o);
+  }
+  Ref(Ref&& o) noexcept : o_(std::exchange(o.o_, nullptr)) {}
+  Ref(const Ref& o) : o_(o.o_) { Py_XINCREF(o_); }
+  Ref& operator=(Ref o) noexcept {
+    std::swap(o_, o.o_);
+    return *this;
+  }
+  ~Ref() { Py_XDECREF(o_); }
+
+  PyObject* get() const { return o_; }
+  PyObject* release() { return std::exchange(o_, nullptr); }
+  explicit operator bool() const { return o_ != nullptr; }
+
+ private:
+  explicit Ref(PyObject* o) : o_(o) {}
+  PyObject* o_ = nullptr;
+};
+
+// Text of str(o), for messages; never fails.
+std::string TextOf(PyObject* o);
+// "int", "numpy.ndarray": the type of o, for messages.
+std::string TypeName(PyObject* o);
+
+}  // namespace proa::inline v0::python
+
+#endif  // PROA_PYTHON_CORE_ERROR_H_

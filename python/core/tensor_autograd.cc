@@ -1,0 +1,197 @@
+// Attributes and methods of Tensor that concern differentiation.
+#include <Python.h>
+
+#include <memory>
+#include <string>
+
+#include "autograd/engine.h"
+#include "autograd/grad_state.h"
+#include "ops/creation/creation_ops.h"
+#include "pybind11/pybind11.h"
+#include "python/core/arguments.h"
+#include "python/core/autograd_functions.h"
+#include "python/core/convert.h"
+#include "python/core/error.h"
+#include "python/core/gil.h"
+#include "python/core/tensor_hooks.h"
+#include "python/core/tensor_object.h"
+#include "python/core/tensor_parts.h"
+#include "tensor/error.h"
+
+namespace proa::inline v0::python {
+namespace {
+
+namespace py = pybind11;
+
+TensorObject* Self(PyObject* o) { return reinterpret_cast<TensorObject*>(o); }
+
+PyObject* GetStopGradient(PyObject* o, void*) {
+  return PyBool_FromLong(!autograd::RequiresGrad(Unwrap(o)));
+}
+
+int SetStopGradient(PyObject* o, PyObject* value, void*) {
+  return GuardedStatus([&] {
+    if (value == nullptr) ThrowPython(PyExc_TypeError, "Tensor.stop_gradient cannot be deleted");
+    const int stop = PyObject_IsTrue(value);
+    CheckStatus(stop);
+    const Tensor& t = Unwrap(o);
+    // To let gradients flow to integers asks for nothing; programs do it for all of
+    // their inputs alike.
+    if (!stop && !IsDifferentiable(t.dtype())) return 0;
+    autograd::SetRequiresGrad(t, stop == 0);
+    return 0;
+  });
+}
+
+PyObject* GetGradient(PyObject* o, void*) {
+  return Guarded([&] { return Wrap(autograd::GetGrad(Unwrap(o))); });
+}
+
+int SetGradient(PyObject* o, PyObject* value, void*) {
+  return GuardedStatus([&] {
+    if (value != nullptr && value != Py_None && !IsTensor(value)) {
+      ThrowTypeError("Tensor.grad must be a Tensor or None, not " + TypeName(value));
+    }
+    const bool clear = value == nullptr || value == Py_None;
+    autograd::SetGrad(Unwrap(o), clear ? Tensor() : Unwrap(value));
+    return 0;
+  });
+}
+
+PyObject* GetIsLeaf(PyObject* o, void*) {
+  return PyBool_FromLong(autograd::IsLeaf(Unwrap(o)));
+}
+
+PyObject* GetData(PyObject* o, void*) {
+  return Guarded([&] { return Wrap(autograd::Detach(Unwrap(o))); });
+}
+
+constexpr const char* backward_names[] = {"self", "grad_tensor", "retain_graph"};
+constinit Signature backward_signature("backward", backward_names, 3, 1);
+
+PyObject* Backward(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
+                   PyObject* kwnames) {
+  return Guarded([&]() -> PyObject* {
+    PyObject* a[3];
+    Bind(backward_signature, self, args, nargs, kwnames, a);
+    const OptionalTensorArg grad(backward_signature, 1, a);
+    autograd::BackwardOptions options;
+    options.retain_graph = Given(a[2]) && ToBool(backward_signature, 2, a[2]);
+    RunBackward({&Unwrap(self), 1}, {&grad.get(), 1}, options);
+    Py_RETURN_NONE;
+  });
+}
+
+constexpr const char* clear_names[] = {"self", "set_to_zero"};
+constinit Signature clear_signature("clear_gradient", clear_names, 2, 1);
+
+PyObject* ClearGradient(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
+                        PyObject* kwnames) {
+  return Guarded([&]() -> PyObject* {
+    PyObject* a[2];
+    Bind(clear_signature, self, args, nargs, kwnames, a);
+    const bool set_to_zero = !Given(a[1]) || ToBool(clear_signature, 1, a[1]);
+    const Tensor& t = Unwrap(self);
+    Tensor grad = autograd::GetGrad(t);
+    if (grad.defined() && set_to_zero) {
+      const InterpreterScope no_grad = InterpreterScope::Forbid(kDifferentiate);
+      autograd::SetGrad(t, ops::full_like(grad, Scalar(0)));
+    } else {
+      autograd::SetGrad(t, Tensor());
+    }
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* Gradient(PyObject* self, PyObject*) {
+  return Guarded([&]() -> PyObject* {
+    const Ref grad = Ref::New(Wrap(autograd::GetGrad(Unwrap(self))));
+    if (grad.get() == Py_None) Py_RETURN_NONE;
+    return PyObject_CallMethod(grad.get(), "numpy", nullptr);
+  });
+}
+
+PyObject* Detach(PyObject* self, PyObject*) {
+  return Guarded([&] { return Wrap(autograd::Detach(Unwrap(self))); });
+}
+
+PyObject* DetachInPlace(PyObject* self, PyObject*) {
+  return Guarded([&] {
+    autograd::SetRequiresGrad(Unwrap(self), false);
+    return Py_NewRef(self);
+  });
+}
+
+PyObject* RetainGrads(PyObject* self, PyObject*) {
+  return Guarded([&]() -> PyObject* {
+    const Tensor& t = Unwrap(self);
+    if (autograd::RequiresGrad(t)) autograd::RetainGrad(t);
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* RegisterHook(PyObject* self, PyObject* hook) {
+  return Guarded([&]() -> PyObject* {
+    if (!PyCallable_Check(hook)) {
+      ThrowTypeError("register_hook: hook must be callable, not " + TypeName(hook));
+    }
+    const Tensor& t = Unwrap(self);
+    auto function = std::make_shared<OwnedFunction>(hook);
+    const int64_t id = autograd::AddHook(t, [function](const Tensor& grad) -> Tensor {
+      const GilAcquire gil;
+      const py::object result =
+          py::reinterpret_steal<py::object>(PyObject_CallOneArg(
+              function->get(), py::reinterpret_steal<py::object>(Wrap(grad)).ptr()));
+      if (!result) throw py::error_already_set();
+      if (result.is_none()) return Tensor();
+      if (!IsTensor(result.ptr())) {
+        ThrowTypeError("register_hook: a hook must return a Tensor or None, not " +
+                       TypeName(result.ptr()));
+      }
+      return Unwrap(result.ptr());
+    });
+    if (Self(self)->hooks == nullptr) Self(self)->hooks = new TensorHooks;
+    Self(self)->hooks->entries.push_back({id, function});
+    TrackForCollector(Self(self));
+    return WrapHookHandle(t, id);
+  });
+}
+
+}  // namespace
+
+void AddAutogradMethods(Methods* methods, Properties* properties) {
+  const PyGetSetDef rows[] = {
+      {"stop_gradient", GetStopGradient, SetStopGradient,
+       "True if no gradient flows to this tensor. Settable.", nullptr},
+      {"grad", GetGradient, SetGradient, "The accumulated gradient, or None. Settable.", nullptr},
+      {"is_leaf", GetIsLeaf, nullptr, "True unless a recorded op made it.", nullptr},
+      {"data", GetData, nullptr, "A tensor with the same elements outside of the graph.", nullptr},
+  };
+  properties->insert(properties->end(), std::begin(rows), std::end(rows));
+  const auto fast = [](FastFunction f) {
+    return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(f));
+  };
+  const PyMethodDef functions[] = {
+      {"backward", fast(&Backward), METH_FASTCALL | METH_KEYWORDS,
+       "backward($self, grad_tensor=None, retain_graph=False)\n--\n\n"
+       "Adds the derivatives of this tensor to `grad` of the leaves it was made from."},
+      {"clear_gradient", fast(&ClearGradient), METH_FASTCALL | METH_KEYWORDS,
+       "clear_gradient($self, set_to_zero=True)\n--\n\nMakes `grad` zeros, or None."},
+      {"clear_grad", fast(&ClearGradient), METH_FASTCALL | METH_KEYWORDS,
+       "clear_grad($self, set_to_zero=True)\n--\n\nMakes `grad` zeros, or None."},
+      {"gradient", &Gradient, METH_NOARGS, "gradient($self)\n--\n\n`grad` as a NumPy array, or None."},
+      {"detach", &Detach, METH_NOARGS,
+       "detach($self)\n--\n\nA tensor with the same elements outside of the graph."},
+      {"detach_", &DetachInPlace, METH_NOARGS,
+       "detach_($self)\n--\n\nTakes this tensor out of the graph."},
+      {"retain_grads", &RetainGrads, METH_NOARGS,
+       "retain_grads($self)\n--\n\nMakes backward keep `grad` of this tensor, which is no leaf."},
+      {"register_hook", &RegisterHook, METH_O,
+       "register_hook($self, hook)\n--\n\n"
+       "Calls hook(grad) when the gradient of this tensor is known; a Tensor that it "
+       "returns replaces the gradient. The result has remove()."},
+  };
+  methods->insert(methods->end(), std::begin(functions), std::end(functions));
+}
+
+}  // namespace proa::inline v0::python

@@ -1,0 +1,220 @@
+#include "python/core/tensor_object.h"
+
+#include <cstddef>
+#include <memory>
+#include <structmember.h>
+
+#include "autograd/grad_state.h"
+#include "python/core/bindings.h"
+#include "python/core/tensor_hooks.h"
+#include "python/core/tensor_parts.h"
+#include "python/core/to_tensor.h"
+#include "tensor/block_pool.h"
+
+namespace proa::inline v0::python {
+
+PyTypeObject* tensor_type = nullptr;
+
+namespace {
+
+// Objects that are ready to be used again, linked through `dict`.
+#if PROA_POOLS_KEEP_BLOCKS
+constexpr int kMaxFree = 1024;
+#else
+constexpr int kMaxFree = 0;  // so that the address sanitizer sees each use after free
+#endif
+TensorObject* free_objects = nullptr;
+int num_free = 0;
+
+// Points back from the description; `self` has just been made.
+PyObject* Fill(TensorObject* self, Tensor&& t) {
+  t.impl()->python_object = self;
+  new (&self->tensor) Tensor(std::move(t));
+  self->dict = nullptr;
+  self->weakrefs = nullptr;
+  self->name = nullptr;
+  self->hooks = nullptr;
+  self->persistable = false;
+  return reinterpret_cast<PyObject*>(self);
+}
+
+// Hooks are the tensor's own, and thus this object's, if nobody else has the tensor.
+// Those of a tensor with a producer belong to the graph.
+bool OwnsHooks(const TensorObject* self) {
+  return self->hooks != nullptr && self->tensor.defined() &&
+         self->tensor.impl()->use_count() == 1 && autograd::IsLeaf(self->tensor);
+}
+
+int Traverse(PyObject* o, visitproc visit, void* arg) {
+  auto* self = reinterpret_cast<TensorObject*>(o);
+  Py_VISIT(Py_TYPE(o));
+  Py_VISIT(self->dict);
+  if (OwnsHooks(self)) {
+    for (const TensorHooks::Entry& entry : self->hooks->entries) {
+      if (const std::shared_ptr<OwnedFunction> f = entry.function.lock()) {
+        Py_VISIT(f->get());
+      }
+    }
+  }
+  return 0;
+}
+
+int Clear(PyObject* o) {
+  auto* self = reinterpret_cast<TensorObject*>(o);
+  Py_CLEAR(self->dict);
+  if (OwnsHooks(self)) {
+    for (const TensorHooks::Entry& entry : std::exchange(self->hooks->entries, {})) {
+      autograd::RemoveHook(self->tensor, entry.id);
+    }
+  }
+  return 0;
+}
+
+void Dealloc(PyObject* o) {
+  auto* self = reinterpret_cast<TensorObject*>(o);
+  PyTypeObject* type = Py_TYPE(o);
+  if (PyObject_GC_IsTracked(o)) PyObject_GC_UnTrack(o);
+  if (self->tensor.defined()) self->tensor.impl()->python_object = nullptr;
+  if (self->weakrefs != nullptr) [[unlikely]]
+    PyObject_ClearWeakRefs(o);
+  Py_CLEAR(self->dict);
+  Py_CLEAR(self->name);
+  if (self->hooks != nullptr) [[unlikely]]
+    delete std::exchange(self->hooks, nullptr);
+  self->tensor.~Tensor();
+  if (type == tensor_type && num_free < kMaxFree) [[likely]] {
+    self->dict = reinterpret_cast<PyObject*>(free_objects);
+    free_objects = self;
+    ++num_free;
+  } else {
+    type->tp_free(o);
+  }
+  Py_DECREF(type);
+}
+
+int SetAttribute(PyObject* o, PyObject* name, PyObject* value) {
+  const int status = PyObject_GenericSetAttr(o, name, value);
+  auto* self = reinterpret_cast<TensorObject*>(o);
+  if (self->dict != nullptr) TrackForCollector(self);
+  return status;
+}
+
+// Tensor(data=None, dtype=None, place=None, stop_gradient=True). A subclass gets an
+// object over the elements of `data` and sees to its further arguments itself.
+PyObject* New(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  return Guarded([&]() -> PyObject* {
+    PyObject* data = nullptr;
+    PyObject* dtype = Py_None;
+    PyObject* place = Py_None;
+    int stop_gradient = 1;
+    if (type == tensor_type) {
+      static const char* names[] = {"data", "dtype", "place", "stop_gradient", nullptr};
+      CheckStatus(PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOp:Tensor",
+                                              const_cast<char**>(names), &data, &dtype,
+                                              &place, &stop_gradient)
+                      ? 0
+                      : -1);
+    } else if (PyTuple_GET_SIZE(args) > 0) {
+      data = PyTuple_GET_ITEM(args, 0);
+    }
+    Tensor t;
+    if (data == nullptr || data == Py_None) {
+      t = Tensor::Empty({0}, DType::kFloat32);
+    } else if (IsTensor(data) && dtype == Py_None && place == Py_None) {
+      t = Unwrap(data).Alias();
+    } else {
+      t = ToTensor(data, dtype, place);
+    }
+    if (!stop_gradient) autograd::SetRequiresGrad(t, true);
+    return WrapAs(type, std::move(t));
+  });
+}
+
+PyMemberDef members[] = {
+    {"__dictoffset__", T_PYSSIZET, offsetof(TensorObject, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weakrefs), READONLY,
+     nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+
+constexpr char kDoc[] =
+    "Tensor(data=None, dtype=None, place=None, stop_gradient=True)\n--\n\n"
+    "An n-dimensional array on a device, which may take part in differentiation.\n\n"
+    "proa.to_tensor makes one from Python and NumPy data, ops make them from others.";
+
+}  // namespace
+
+PyObject* WrapNew(Tensor t) {
+  if (!t.defined()) Py_RETURN_NONE;
+  TensorObject* self = free_objects;
+  if (self != nullptr) [[likely]] {
+    free_objects = reinterpret_cast<TensorObject*>(self->dict);
+    --num_free;
+    PyObject_Init(reinterpret_cast<PyObject*>(self), tensor_type);
+  } else {
+    self = PyObject_GC_New(TensorObject, tensor_type);
+    if (self == nullptr) throw PythonError();
+  }
+  return Fill(self, std::move(t));
+}
+
+PyObject* WrapAs(PyTypeObject* type, Tensor t) {
+  if (type == tensor_type) return Wrap(std::move(t));
+  if (t.impl()->python_object != nullptr) t = t.Alias();
+  PyObject* o = Check(type->tp_alloc(type, 0));
+  return Fill(reinterpret_cast<TensorObject*>(o), std::move(t));
+}
+
+PyObject* Wrap(std::vector<Tensor> ts) {
+  Ref list = Ref::New(PyList_New(static_cast<Py_ssize_t>(ts.size())));
+  for (size_t i = 0; i < ts.size(); ++i) {
+    PyList_SET_ITEM(list.get(), i, Wrap(std::move(ts[i])));
+  }
+  return list.release();
+}
+
+void TrackForCollector(TensorObject* self) {
+  auto* o = reinterpret_cast<PyObject*>(self);
+  if (!PyObject_GC_IsTracked(o)) PyObject_GC_Track(o);
+}
+
+void MakeTensorType(PyObject* module) {
+  // Read by the type as long as the process lives.
+  auto* methods = new Methods;
+  auto* properties = new Properties;
+  Slots slots = {
+      {Py_tp_doc, const_cast<char*>(kDoc)},
+      {Py_tp_new, reinterpret_cast<void*>(&New)},
+      {Py_tp_dealloc, reinterpret_cast<void*>(&Dealloc)},
+      {Py_tp_traverse, reinterpret_cast<void*>(&Traverse)},
+      {Py_tp_clear, reinterpret_cast<void*>(&Clear)},
+      {Py_tp_setattro, reinterpret_cast<void*>(&SetAttribute)},
+      {Py_tp_members, members},
+      {Py_tp_repr, reinterpret_cast<void*>(&Repr)},
+  };
+  AddProperties(properties);
+  AddGeneratedMethods(methods);
+  AddBasicMethods(methods);
+  AddConversions(methods, &slots);
+  AddArrayMethods(methods, &slots);
+  AddDLPackMethods(methods);
+  AddAutogradMethods(methods, properties);
+  AddOperators(&slots);
+  AddIndexing(&slots);
+  AddPickling(methods);
+  methods->push_back({nullptr, nullptr, 0, nullptr});
+  properties->push_back({nullptr, nullptr, nullptr, nullptr, nullptr});
+  slots.push_back({Py_tp_methods, methods->data()});
+  slots.push_back({Py_tp_getset, properties->data()});
+  slots.push_back({0, nullptr});
+  PyType_Spec spec = {"proa.Tensor", sizeof(TensorObject), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+                      slots.data()};
+  PyObject* type = Check(PyType_FromSpec(&spec));
+  tensor_type = reinterpret_cast<PyTypeObject*>(type);
+  // NumPy leaves `array + tensor` to the reflected operator.
+  const Ref priority = Ref::New(PyFloat_FromDouble(100.0));
+  CheckStatus(PyObject_SetAttrString(type, "__array_priority__", priority.get()));
+  CheckStatus(PyModule_AddObjectRef(module, "Tensor", type));
+}
+
+}  // namespace proa::inline v0::python

@@ -1,0 +1,246 @@
+#include "python/core/to_tensor.h"
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "autograd/grad_state.h"
+#include "ops/elementwise/elementwise_ops.h"
+#include "ops/infer.h"
+#include "python/core/buffer.h"
+#include "python/core/convert.h"
+#include "python/core/dtype_object.h"
+#include "python/core/error.h"
+#include "python/core/numpy.h"
+#include "python/core/place_object.h"
+#include "python/core/tensor_object.h"
+#include "tensor/copy.h"
+#include "tensor/error.h"
+#include "tensor/promotion.h"
+
+namespace proa::inline v0::python {
+namespace {
+
+namespace py = pybind11;
+
+// The array behind objects that are neither Tensor, number nor list.
+Tensor FromArrayLike(PyObject* o) {
+  if (std::optional<Tensor> t = CopyBuffer(o)) {
+    // '>' formats and the like are seen by NumPy only.
+    return *t;
+  }
+  const Ref array = Ref::New(PyObject_CallFunctionObjArgs(NumPy("asarray"), o, nullptr));
+  if (std::optional<Tensor> t = CopyBuffer(array.get())) return *t;
+  ThrowTypeError("to_tensor: data of type " + TypeName(o) + " holds no numbers");
+}
+
+bool IsNested(PyObject* o) { return PyList_Check(o) || PyTuple_Check(o); }
+
+// Nested lists, in two passes: Scan finds shape and dtype, Fill writes elements.
+class Nested {
+ public:
+  Tensor Make(PyObject* o, std::optional<DType> dtype) {
+    Scan(o, 0);
+    const DType real = ops::infer::DefaultDType();
+    DType t;
+    if (dtype) {
+      t = *dtype;
+    } else if (found_array_) {
+      t = kind_ == 0 ? array_dtype_ : PromoteScalar(array_dtype_, kind_, real);
+    } else {
+      t = kind_ == 0 ? real : DTypeOfScalar(kind_, real);
+    }
+    Tensor out = Tensor::Empty(Shape(std::span<const int64_t>(sizes_)), t);
+    if (out.numel() > 0) {
+      VisitDType(t, [&]<typename T>(TypeTag<T>) {
+        T* end = Fill<T>(o, 0, out.data<T>());
+        (void)end;
+      });
+    }
+    return out;
+  }
+
+ private:
+  [[noreturn]] void FailRagged(int depth, int64_t expected, int64_t got) {
+    FailArgument("to_tensor: the list is ragged: at depth ", depth, " one part has ",
+                 expected, " elements and another ", got);
+  }
+
+  void Size(int depth, int64_t n) {
+    PROA_REQUIRE(depth < kMaxRank, "to_tensor: lists are nested more than ", kMaxRank,
+                 " deep");
+    if (depth < static_cast<int>(sizes_.size())) {
+      if (sizes_[depth] != n) FailRagged(depth, sizes_[depth], n);
+    } else if (leaf_depth_ >= 0) {
+      FailArgument("to_tensor: the list is ragged: numbers and lists are mixed at depth ",
+                   depth - 1);
+    } else {
+      sizes_.push_back(n);
+    }
+  }
+
+  void Leaf(int depth) {
+    if (leaf_depth_ < 0) leaf_depth_ = depth;
+    if (depth != leaf_depth_ || depth != static_cast<int>(sizes_.size())) {
+      FailArgument("to_tensor: the list is ragged: numbers and lists are mixed at depth ",
+                   depth - 1);
+    }
+  }
+
+  void Scan(PyObject* o, int depth) {
+    if (IsNested(o)) {
+      const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+      Size(depth, n);
+      PyObject** items = PySequence_Fast_ITEMS(o);
+      for (Py_ssize_t i = 0; i < n; ++i) Scan(items[i], depth + 1);
+      // Below an empty list there is nothing that could fix further sizes.
+      if (n == 0 && leaf_depth_ < 0) leaf_depth_ = depth + 1;
+      return;
+    }
+    if (ScanNumber(o)) return Leaf(depth);
+    if (!IsTensor(o) && !IsArrayLike(o)) {
+      ThrowTypeError("to_tensor: a list element of type " + TypeName(o) +
+                     " is no number; elements are numbers, arrays, Tensors or lists of them");
+    }
+    Tensor t = ToTensor(o, std::nullopt, std::nullopt);
+    for (int i = 0; i < t.rank(); ++i) Size(depth + i, t.size(i));
+    Leaf(depth + t.rank());
+    array_dtype_ = found_array_ ? Promote(array_dtype_, t.dtype()) : t.dtype();
+    found_array_ = true;
+    arrays_.push_back(std::move(t));
+  }
+
+  bool ScanNumber(PyObject* o) {
+    char kind;
+    if (PyFloat_Check(o)) {
+      kind = 'f';
+    } else if (PyBool_Check(o)) {
+      kind = 'b';
+    } else if (PyLong_Check(o)) {
+      kind = 'i';
+    } else if (PyComplex_Check(o)) {
+      kind = 'c';
+    } else {
+      return false;
+    }
+    if (kind_ == 0 || Order(kind) > Order(kind_)) kind_ = kind;
+    return true;
+  }
+
+  static int Order(char kind) {
+    return kind == 'b' ? 0 : kind == 'i' ? 1 : kind == 'f' ? 2 : 3;
+  }
+
+  template <typename T>
+  T* Fill(PyObject* o, int depth, T* out) {
+    if (IsNested(o)) {
+      const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+      PROA_REQUIRE(n == sizes_[depth], "to_tensor: the list changed while it was read");
+      PyObject** items = PySequence_Fast_ITEMS(o);
+      for (Py_ssize_t i = 0; i < n; ++i) out = Fill<T>(items[i], depth + 1, out);
+      return out;
+    }
+    if (PyFloat_Check(o)) {
+      *out = Scalar(PyFloat_AS_DOUBLE(o)).to<T>();
+      return out + 1;
+    }
+    if (PyLong_Check(o) || PyComplex_Check(o)) {
+      *out = FindNumber(o)->to<T>();
+      return out + 1;
+    }
+    PROA_REQUIRE(next_array_ < arrays_.size(), "to_tensor: the list changed while it was read");
+    const Tensor t = Converted(arrays_[next_array_++], kDTypeOf<T>, Place{});
+    if (t.numel() > 0) std::memcpy(out, t.raw_data(), t.bytes());
+    return out + t.numel();
+  }
+
+  std::vector<int64_t> sizes_;
+  int leaf_depth_ = -1;  // depth at which numbers stand
+  char kind_ = 0;        // highest category of a Python number
+  bool found_array_ = false;
+  DType array_dtype_ = DType::kBool;
+  std::vector<Tensor> arrays_;  // in the order of Scan
+  size_t next_array_ = 0;
+};
+
+Tensor FromNumber(const Scalar& number, std::optional<DType> dtype) {
+  return NumberTensor(number, dtype ? *dtype
+                                    : DTypeOfScalar(number.kind(), ops::infer::DefaultDType()));
+}
+
+Tensor OnHost(PyObject* o, std::optional<DType> dtype) {
+  if (IsNested(o)) return Nested().Make(o, dtype);
+  const bool python_number = PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o);
+  if (python_number) return FromNumber(*FindNumber(o), dtype);
+  if (o == Py_None || PyUnicode_Check(o) || PyBytes_Check(o)) {
+    ThrowTypeError("to_tensor: data is " + TypeName(o) +
+                   "; it is a number, a list, an array or a Tensor");
+  }
+  if (IsArrayLike(o) || PyObject_CheckBuffer(o)) return FromArrayLike(o);
+  if (PySequence_Check(o)) {  // range and the like
+    const Ref list = Ref::New(PySequence_List(o));
+    return Nested().Make(list.get(), dtype);
+  }
+  if (PyObject_HasAttrString(o, "__float__")) {
+    const Ref f = Ref::New(PyNumber_Float(o));
+    return FromNumber(*FindNumber(f.get()), dtype);
+  }
+  ThrowTypeError("to_tensor: data of type " + TypeName(o) +
+                 " holds no numbers; it is a number, a list, an array or a Tensor");
+}
+
+}  // namespace
+
+Tensor Converted(const Tensor& t, std::optional<DType> dtype, std::optional<Place> place) {
+  const InterpreterScope no_grad = InterpreterScope::Forbid(kDifferentiate);
+  Tensor out = t;
+  if (place && out.place() != *place) out = CopyTo(out, *place);
+  if (dtype && out.dtype() != *dtype) out = ops::cast(out, *dtype);
+  return out;
+}
+
+Tensor ToTensor(PyObject* o, std::optional<DType> dtype, std::optional<Place> place) {
+  if (IsTensor(o)) {
+    const Tensor& t = Unwrap(o);
+    Tensor out = Converted(t, dtype, place);
+    if (!out.is_same(t) && !out.is_view()) return out;
+    const InterpreterScope no_grad = InterpreterScope::Forbid(kDifferentiate);
+    return ops::assign(out);
+  }
+  const Tensor t = OnHost(o, dtype);
+  return Converted(t, dtype, place ? *place : ops::infer::DefaultPlace());
+}
+
+Tensor ToTensor(PyObject* o, PyObject* dtype, PyObject* place) {
+  std::optional<DType> t;
+  if (dtype != Py_None) {
+    t = FindDType(dtype);
+    if (!t) ThrowTypeError("to_tensor: dtype " + TextOf(dtype) + " is no element type");
+  }
+  std::optional<Place> p;
+  if (place != Py_None) {
+    p = FindPlace(place);
+    if (!p) ThrowTypeError("to_tensor: place must be a place or its name, not " + TypeName(place));
+  }
+  return ToTensor(o, t, p);
+}
+
+void BindToTensor(py::module_& m) {
+  m.def(
+      "to_tensor",
+      [](py::object data, py::object dtype, py::object place, bool stop_gradient) {
+        Tensor t;
+        {
+          // Python errors pass as they are.
+          t = ToTensor(data.ptr(), dtype.ptr(), place.ptr());
+        }
+        if (!stop_gradient && IsDifferentiable(t.dtype())) autograd::SetRequiresGrad(t, true);
+        return py::reinterpret_steal<py::object>(Wrap(std::move(t)));
+      },
+      py::arg("data"), py::arg("dtype") = py::none(), py::arg("place") = py::none(),
+      py::arg("stop_gradient") = true,
+      "A Tensor with a copy of the data: a number, nested lists, an array or a Tensor.");
+}
+
+}  // namespace proa::inline v0::python

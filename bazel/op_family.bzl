@@ -87,7 +87,7 @@ def op_family(
         message = "Generating ops of",
         tools = ["//ops/schema:generate"],
         visibility = [
-            "//autograd:__pkg__",
+            "//autograd:__subpackages__",
             "//python:__subpackages__",
         ],
     )

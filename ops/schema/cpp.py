@@ -27,7 +27,7 @@ def params(op: model.Op, defaults: bool = False) -> str:
   out = []
   for p in op.params:
     text = f'{p.cpp} {p.name}'
-    if defaults and (p.default is not None or p.optional):
+    if defaults and p.default is not None:
       text += f' = {formula.cpp_default(p)}'
     out.append(text)
   return ', '.join(out)

@@ -100,7 +100,7 @@ def _call(op: model.Op, inplace: bool) -> str:
 
 def _infer(op: model.Op) -> str:
   from ops.schema import emit_ops
-  lines = [f'void Infer{op.cpp_struct}(std::span<const Value> args, std::span<std::vector<TensorMeta>> results) {{',
+  lines = [f'void Infer{op.cpp_struct}(std::span<const Value> args, [[maybe_unused]] std::span<std::vector<TensorMeta>> results) {{',
            f'  static constexpr const char* kOp = "{op.name}";',
            f'  CheckCount(kOp, {len(op.params)}, args);']
   body = emit_ops._inferred(op) + emit_ops._places(op)
@@ -109,7 +109,7 @@ def _infer(op: model.Op) -> str:
     lines.append(f'  [[maybe_unused]] decltype(auto) {p.name} = {_unbox(op, i, p)};')
   lines.append(text.replace('MergePlace(kOp, ', 'InferPlace('))
   for i, o in enumerate(op.outputs):
-    lines.append(f'  SetMeta(shape_{o.name}, dtype_{o.name}, place, &results[{i}]);')
+    lines.append(f'  SetMeta(shape_{o.name}, dtype_{o.name}, run_place, &results[{i}]);')
   lines.append('}')
   return '\n'.join(lines)
 

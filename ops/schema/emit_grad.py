@@ -22,7 +22,7 @@ def emit(ops: list[model.Op], family: str, index: dict[str, model.Op]) -> dict[s
       node = _Node(op, index)
       bodies.append(node.text())
       used |= node.used_ops
-  includes = [f'ops/{family}/{family}_ops.h', '<utility>', 'autograd/formula_support.h', 'autograd/grad_state.h',
+  includes = [f'ops/{family}/{family}_ops.h', '<utility>', 'autograd/ops/formula_support.h', 'autograd/grad_state.h',
               'autograd/node.h', 'autograd/saved_tensor.h', 'ops/front_door.h', 'tensor/interpreters.h']
   includes += sorted({f'ops/{index[n].family}/{index[n].family}_ops.h' for n in used} - set(includes))
   text = [cpp.head(ops, includes), 'namespace proa::inline v0::autograd {', 'namespace {',
@@ -118,7 +118,7 @@ class _Node:
     is_list = name in op.by_name and op.by_name[name].is_tensor_list
     if name in op.by_name:
       if is_list:
-        code = f'node->{name}_.assign({name}.begin(), {name}.end());'
+        code = f'node->{name}_ = SaveAll({name});'
       else:
         code = f'if ({name}.defined()) node->{name}_ = SavedTensor({name});' if op.by_name[name].optional else (
             f'node->{name}_ = SavedTensor({name});')

@@ -201,17 +201,17 @@ def _places(op: model.Op) -> list[str]:
   if given and not tensors:
     p = given[0]
     text = f'{p.name}.value_or(infer::DefaultPlace())' if p.optional else p.name
-    return [f'  const Place place = {text};']
+    return [f'  const Place run_place = {text};']
   if not tensors:
-    return ['  const Place place = infer::DefaultPlace();']
-  lines = ['  Place place;', '  bool found_place = false;']
+    return ['  const Place run_place = infer::DefaultPlace();']
+  lines = ['  Place run_place;', '  bool found_place = false;']
   for p in tensors:
     if p.is_tensor_list:
-      lines.append(f'  for (const Tensor& t : {p.name}) MergePlace(kOp, t, &place, &found_place);')
+      lines.append(f'  for (const Tensor& t : {p.name}) MergePlace(kOp, t, &run_place, &found_place);')
     else:
-      lines.append(f'  MergePlace(kOp, {p.name}, &place, &found_place);')
+      lines.append(f'  MergePlace(kOp, {p.name}, &run_place, &found_place);')
   if given:
-    lines.append(f'  if ({given[0].name}.has_value()) place = *{given[0].name};')
+    lines.append(f'  if ({given[0].name}.has_value()) run_place = *{given[0].name};')
   return lines
 
 
@@ -232,11 +232,11 @@ def _prepare(op: model.Op, inplace: bool) -> tuple[list[str], list[str]]:
       cast = 'true' if p.name in promoted else 'false'
       list_dtype = 'compute' if p.name in promoted else 'DType::kFloat32'
       lines.append(f'  std::vector<Tensor> {p.name}_buffer;')
-      lines.append(f'  const std::span<const Tensor> {p.name}_in = PrepareInputs({p.name}, {cast}, {list_dtype}, place, '
+      lines.append(f'  const std::span<const Tensor> {p.name}_in = PrepareInputs({p.name}, {cast}, {list_dtype}, run_place, '
                    f'{contiguous}, &{p.name}_buffer);')
     else:
       lines.append(f'  Tensor {p.name}_buffer;')
-      prepared = f'PrepareInput({p.name}, {dtype}, place, {contiguous}, &{p.name}_buffer)'
+      prepared = f'PrepareInput({p.name}, {dtype}, run_place, {contiguous}, &{p.name}_buffer)'
       if p.optional:
         prepared = f'{p.name}.defined() ? {prepared} : {p.name}'
       lines.append(f'  const Tensor& {p.name}_in = {prepared};')
@@ -259,7 +259,7 @@ def _execute(op: model.Op, inplace: bool) -> str:
                 f'  MarkWritten(kOp, {x});', f'  return {x};', '}']
       return '\n'.join(lines)
     lines.append(f'  CheckInplaceTarget(kOp, {x}, shape_{o.name}, dtype_{o.name});')
-    condition = [f'{x}.place() != place']
+    condition = [f'{x}.place() != run_place']
     if x in cpp.promoted(op):
       condition.append(f'{x}.dtype() != compute')
     if not op.strided:
@@ -269,17 +269,17 @@ def _execute(op: model.Op, inplace: bool) -> str:
     lines += [f'  if ({" || ".join(condition)}) {{',
               f'    WriteInto({x}, Execute{s}({cpp.args(op)}));', f'    MarkWritten(kOp, {x});', f'    return {x};', '  }']
   dtype = kernel_dtype(op)
-  lines.append(f'  const AnyKernel kernel = op::{s}::kernels.Find(place.kind, {dtype});')
+  lines.append(f'  const AnyKernel kernel = op::{s}::kernels.Find(run_place.kind, {dtype});')
   lines.append('  if (kernel == nullptr) [[unlikely]] {')
   if inplace:
     lines += [f'    WriteInto({op.inplace}, Execute{s}({cpp.args(op)}));',
               f'    MarkWritten(kOp, {op.inplace});', f'    return {op.inplace};']
   else:
-    lines.append(f'    if (!RunsOnHost(place)) FailNoKernel(kOp, {cpp.dtype_bits(op)}, {dtype}, place);')
+    lines.append(f'    if (!RunsOnHost(run_place)) FailNoKernel(kOp, {cpp.dtype_bits(op)}, {dtype}, run_place);')
     boxed = ', '.join(box(p) for p in op.params)
     lines += [f'    const Value args[] = {{{boxed}}};' if boxed else '    const std::span<const Value> args;',
               f'    Value results[{max(1, len(op.outputs))}];',
-              f'    CallOnHost(op::{s}::definition, place, args, std::span(results, {len(op.outputs)}));',
+              f'    CallOnHost(op::{s}::definition, run_place, args, std::span(results, {len(op.outputs)}));',
               '  ' + _returned(op)]
     if not op.outputs:
       lines.append('    return;')
@@ -299,14 +299,14 @@ def _execute(op: model.Op, inplace: bool) -> str:
         if o.name in fresh:
           lines.append(f'  {o.name}.reserve(shape_{o.name}.size());')
           lines.append(f'  for (const Shape& s : shape_{o.name}) '
-                       f'{o.name}.push_back(Tensor::Empty(s, dtype_{o.name}, place));')
+                       f'{o.name}.push_back(Tensor::Empty(s, dtype_{o.name}, run_place));')
       elif o.name in fresh:
-        lines.append(f'  Tensor {o.name} = Tensor::Empty(shape_{o.name}, dtype_{o.name}, place);')
+        lines.append(f'  Tensor {o.name} = Tensor::Empty(shape_{o.name}, dtype_{o.name}, run_place);')
       else:
         lines.append(f'  Tensor {o.name};')
   call += [f'&{o.name}' for o in op.outputs]
   comma = ', ' if call else ''
-  lines.append(f'  reinterpret_cast<op::{s}::Kernel>(kernel)(KernelContext{{place}}{comma}{", ".join(call)});')
+  lines.append(f'  reinterpret_cast<op::{s}::Kernel>(kernel)(KernelContext{{run_place}}{comma}{", ".join(call)});')
   if inplace:
     lines += [f'  MarkWritten(kOp, {op.inplace});', f'  return {op.inplace};']
   else:

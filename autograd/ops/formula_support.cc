@@ -1,6 +1,6 @@
-#include "autograd/formula_support.h"
+#include "autograd/ops/formula_support.h"
 
-#include "autograd/engine.h"
+#include "autograd/grad_ops.h"
 #include "ops/creation/creation_ops.h"
 #include "ops/elementwise/elementwise_ops.h"
 #include "ops/front_door.h"
@@ -65,6 +65,13 @@ void AssignGrads(const Node& node, std::vector<Tensor> grads, int first,
       input_grads[first + i] = std::move(grads[i]);
     }
   }
+}
+
+std::vector<SavedTensor> SaveAll(std::span<const Tensor> inputs) {
+  std::vector<SavedTensor> out;
+  out.reserve(inputs.size());
+  for (const Tensor& t : inputs) out.emplace_back(t);
+  return out;
 }
 
 std::vector<Tensor> GetAll(std::span<const SavedTensor> saved, Node& owner) {

@@ -1,7 +1,7 @@
 // What generated grad nodes are made of, beyond nodes and saved tensors.
 // Included by generated sources only.
-#ifndef PROA_AUTOGRAD_FORMULA_SUPPORT_H_
-#define PROA_AUTOGRAD_FORMULA_SUPPORT_H_
+#ifndef PROA_AUTOGRAD_OPS_FORMULA_SUPPORT_H_
+#define PROA_AUTOGRAD_OPS_FORMULA_SUPPORT_H_
 
 #include <cstdint>
 #include <span>
@@ -55,6 +55,7 @@ inline bool AnyRequiresGrad(std::span<const Tensor> ts) {
 bool AnyNeeded(const Node& node, int first, int count);
 void AssignGrads(const Node& node, std::vector<Tensor> grads, int first,
                  int count, std::span<Tensor> input_grads);
+std::vector<SavedTensor> SaveAll(std::span<const Tensor> inputs);
 std::vector<Tensor> GetAll(std::span<const SavedTensor> saved, Node& owner);
 
 inline void Release(SavedTensor& t) { t.Release(); }
@@ -64,4 +65,4 @@ inline void Release(std::vector<SavedTensor>& ts) {
 
 }  // namespace proa::inline v0::autograd
 
-#endif  // PROA_AUTOGRAD_FORMULA_SUPPORT_H_
+#endif  // PROA_AUTOGRAD_OPS_FORMULA_SUPPORT_H_

@@ -16,6 +16,7 @@
 namespace proa::inline v0 {
 namespace {
 
+constexpr bool kKeepBlocks = PROA_POOLS_KEEP_BLOCKS != 0;
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr int64_t kLargeBlock = int64_t{1} << 20;  // from here on: large heap
 constexpr size_t kSmallRegion = size_t{8} << 20;
@@ -73,7 +74,12 @@ class CachingCpuAllocator final : public Allocator {
   }
   MemoryFigures FiguresLocked() const;
   int64_t ReleaseLocked();
+  // Null if there is no memory.
+  void* TakeBlock(int64_t bytes);
   void* GrowAndAllocate(BlockHeap& heap, int64_t bytes);
+  static int64_t BlockSize(void* p, int64_t bytes) {
+    return kKeepBlocks ? static_cast<int64_t>(BlockHeap::UsableSize(p)) : bytes;
+  }
   void CountAllocation(int64_t bytes) {
     allocated_ += bytes;
     peak_allocated_ = std::max(peak_allocated_, allocated_);
@@ -121,8 +127,6 @@ int64_t CachingCpuAllocator::ReleaseLocked() {
   return released;
 }
 
-#if PROA_POOLS_KEEP_BLOCKS
-
 void* CachingCpuAllocator::GrowAndAllocate(BlockHeap& heap, int64_t bytes) {
   const size_t least =
       RoundUp(static_cast<size_t>(bytes) + BlockHeap::kAlignment +
@@ -143,55 +147,40 @@ void* CachingCpuAllocator::GrowAndAllocate(BlockHeap& heap, int64_t bytes) {
   return nullptr;
 }
 
+void* CachingCpuAllocator::TakeBlock(int64_t bytes) {
+  if (bytes >= kMostBytes) return nullptr;
+  if constexpr (!kKeepBlocks) {
+    if (reserved_ + bytes > cap_) return nullptr;
+    CountReserved(bytes);
+    return ::operator new(bytes, std::align_val_t{kAlignment}, std::nothrow);
+  }
+  BlockHeap& heap = HeapFor(bytes);
+  void* p = heap.Allocate(bytes);
+  return p != nullptr ? p : GrowAndAllocate(heap, bytes);
+}
+
 void* CachingCpuAllocator::Allocate(int64_t bytes) {
   std::unique_lock lock(mutex_);
-  void* p = nullptr;
-  if (bytes < kMostBytes) [[likely]] {
-    BlockHeap& heap = HeapFor(bytes);
-    p = heap.Allocate(bytes);
-    if (p == nullptr) [[unlikely]] p = GrowAndAllocate(heap, bytes);
-  }
+  void* p = TakeBlock(bytes);
   if (p == nullptr) [[unlikely]] {
     const MemoryFigures figures = FiguresLocked();
     lock.unlock();
     FailAllocation("cpu", bytes, figures);
   }
-  CountAllocation(static_cast<int64_t>(BlockHeap::UsableSize(p)));
+  CountAllocation(BlockSize(p, bytes));
   return p;
 }
 
 void CachingCpuAllocator::Free(void* p, int64_t bytes) noexcept {
   std::lock_guard lock(mutex_);
-  allocated_ -= static_cast<int64_t>(BlockHeap::UsableSize(p));
-  HeapFor(bytes).Free(p);
-}
-
-#else
-
-void* CachingCpuAllocator::Allocate(int64_t bytes) {
-  std::unique_lock lock(mutex_);
-  void* p = nullptr;
-  if (bytes < kMostBytes && reserved_ + bytes <= cap_) {
-    p = ::operator new(bytes, std::align_val_t{kAlignment}, std::nothrow);
+  allocated_ -= BlockSize(p, bytes);
+  if constexpr (kKeepBlocks) {
+    HeapFor(bytes).Free(p);
+  } else {
+    reserved_ -= bytes;
+    ::operator delete(p, std::align_val_t{kAlignment});
   }
-  if (p == nullptr) {
-    const MemoryFigures figures = FiguresLocked();
-    lock.unlock();
-    FailAllocation("cpu", bytes, figures);
-  }
-  CountAllocation(bytes);
-  CountReserved(bytes);
-  return p;
 }
-
-void CachingCpuAllocator::Free(void* p, int64_t bytes) noexcept {
-  ::operator delete(p, std::align_val_t{kAlignment});
-  std::lock_guard lock(mutex_);
-  allocated_ -= bytes;
-  reserved_ -= bytes;
-}
-
-#endif
 
 CachingCpuAllocator& TheCpuAllocator() {
   static CachingCpuAllocator* allocator = [] {

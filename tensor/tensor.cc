@@ -155,6 +155,7 @@ Tensor Tensor::Alias() const {
   impl->numel = impl_->numel;
   impl->data = impl_->data;
   impl->storage = impl_->storage;
+  impl->symbol = impl_->symbol;
   impl->blocked = impl_->blocked;
   return Tensor(IntrusivePtr<TensorImpl>::Adopt(impl));
 }

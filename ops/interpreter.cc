@@ -20,14 +20,15 @@ constinit BoxedInterpreter interpreters[kNumInterpreters] = {&Profile};
 }  // namespace
 
 void InstallInterpreter(Interpreters bit, BoxedInterpreter fn) {
-  interpreters[std::countr_zero(bit)] = fn;
+  interpreters[std::countr_zero(bit) & (kNumInterpreters - 1)] = fn;
 }
 
 void Interpret(Interpreters active, const OpDefinition& op,
                std::span<const Value> args, std::span<Value> results) {
   const Interpreters bit = active & -active;
   const InterpreterScope scope = InterpreterScope::Forbid(bit);
-  const BoxedInterpreter fn = interpreters[std::countr_zero(bit)];
+  const BoxedInterpreter fn =
+      interpreters[std::countr_zero(bit) & (kNumInterpreters - 1)];
   if (fn != nullptr) {
     fn(op, args, results);
   } else {

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ops.schema import types
+from ops.schema import param_types
 
 _TENSOR = re.compile(
     r'(?P<code>N|bf16|f16|f32|f64|c64|c128|b|u8|i8|i16|i32|i64)\[(?P<dims>[0-9, ]*)\](?P<views>(?:\.[Tsb])*)(?P<values>.*)')
@@ -110,7 +110,7 @@ def parse(text: str, dtypes: tuple[str, ...]) -> list[Sample]:
 
 
 def _code(dtype: str) -> str:
-  return next(c for c, d in types.DTYPE_CODES.items() if d == dtype)
+  return next(c for c, d in param_types.DTYPE_CODES.items() if d == dtype)
 
 
 def _parse_one(text: str) -> Sample:
@@ -128,10 +128,10 @@ def _parse_one(text: str) -> Sample:
 def _value(text: str):
   if m := _TENSOR.fullmatch(text):
     dims = tuple(int(d) for d in m['dims'].split(',') if d.strip())
-    return TensorSpec(types.DTYPE_CODES[m['code']], dims, tuple(m['views'].split('.')[1:]), m['values'])
+    return TensorSpec(param_types.DTYPE_CODES[m['code']], dims, tuple(m['views'].split('.')[1:]), m['values'])
   if text[:1] in '([' and _TENSOR.match(text[1:].strip()):
     return [_value(p.strip()) for p in split(text[1:-1])]
-  if text in types.DTYPES:
+  if text in param_types.DTYPES:
     return text
   if text in ('none', 'None'):
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ops.schema import model
-from ops.schema import types
+from ops.schema import param_types
 
 NAMESPACE = 'proa::inline v0::ops'
 
@@ -33,7 +33,7 @@ def params(op: model.Op, defaults: bool = False) -> str:
   return ', '.join(out)
 
 
-def param_types(op: model.Op) -> str:
+def type_list(op: model.Op) -> str:
   return ', '.join(p.cpp for p in op.params)
 
 
@@ -54,7 +54,7 @@ def kernel_params(op: model.Op, names: bool = True) -> str:
 
 def dtype_bits(op: model.Op) -> str:
   """The bit set of the declared dtypes, as a literal."""
-  bits = sum(1 << types.DTYPES.index(d) for d in op.dtypes)
+  bits = sum(1 << param_types.DTYPES.index(d) for d in op.dtypes)
   return f'0x{bits:03x}u'
 
 
@@ -101,8 +101,8 @@ class _Rule:
       if top and p.type.name in ('IntArray',) and self._kind == 'shape':
         return f'Shape({text}.values())'
       return text
-    if name in types.DTYPE_CPP:
-      return f'DType::{types.DTYPE_CPP[name][0]}'
+    if name in param_types.DTYPE_CPP:
+      return f'DType::{param_types.DTYPE_CPP[name][0]}'
     if name in ('true', 'false'):
       return name
     if name == 'none':

@@ -74,10 +74,10 @@ def _call(op: model.Op, inplace: bool, function: str, signature: str, names: lis
   if n:
     quoted = ', '.join(f'"{p}"' for p in names)
     lines.append(f'constexpr const char* {signature}_names[] = {{{quoted}}};')
-  promotes = _promotes(op, inplace)
+  bits = promotes(op, inplace)
   lines += [
       f'constinit Signature {signature}("{name}", {f"{signature}_names" if n else "nullptr"}, {n}, '
-      f'{python_signature.num_required(op)}{f", {promotes:#x}" if promotes else ""});',
+      f'{python_signature.num_required(op)}{f", {bits:#x}" if bits else ""});',
       f'PyObject* {function}(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {{',
       '  return Guarded([&]() -> PyObject* {',
       f'    [[maybe_unused]] PyObject* a[{max(n, 1)}];',
@@ -96,7 +96,7 @@ def _call(op: model.Op, inplace: bool, function: str, signature: str, names: lis
   return '\n'.join(lines)
 
 
-def _promotes(op: model.Op, inplace: bool) -> int:
+def promotes(op: model.Op, inplace: bool) -> int:
   """The bit set of the parameters for which a number may stand."""
   if op.compute is not None and any(r.startswith('promote') for r in cpp.called_rules(op.compute)):
     names = cpp.promoted(op)

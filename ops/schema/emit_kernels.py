@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ops.schema import cpp
 from ops.schema import model
-from ops.schema import types
+from ops.schema import param_types
 
 ISAS = (('sse2', 'kBaseline'), ('avx2', 'kAvx2'), ('avx512', 'kAvx512'))
 
@@ -58,7 +58,7 @@ def _elementwise(ops: list[model.Op], family: str, stem: str) -> str:
             f'  RunElementwise<T>(formula::{s}{{{attributes}}}, {op.outputs[0].name}, {tensors});', '}',
             f'AnyKernel {s}For(DType dtype) {{', '  switch (dtype) {']
     for d in op.dtypes:
-      enum, kind = types.DTYPE_CPP[d]
+      enum, kind = param_types.DTYPE_CPP[d]
       out.append(f'    case DType::{enum}: return reinterpret_cast<AnyKernel>(&{s}Elementwise<{kind}>);')
     out += ['    default: return nullptr;', '  }', '}']
   out.append(f'}}  // namespace {cpp.NAMESPACE}::PROA_ISA\n')

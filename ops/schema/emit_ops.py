@@ -50,12 +50,12 @@ def _struct(op: model.Op) -> str:
   if op.kernel:
     lines.append(f'  using Kernel = void (*)({cpp.kernel_params(op, names=False)});')
     lines.append('  static constinit KernelTable kernels;')
-    lines.append(f'  using Differentiate = {op.cpp_return} (*)({cpp.param_types(op)});')
+    lines.append(f'  using Differentiate = {op.cpp_return} (*)({cpp.type_list(op)});')
     lines.append('  static constinit Differentiate differentiate;')
   lines.append('  static const OpDefinition definition;')
   if op.inplace:
     if op.kernel:
-      lines.append(f'  using DifferentiateInplace = Tensor (*)({cpp.param_types(op)});')
+      lines.append(f'  using DifferentiateInplace = Tensor (*)({cpp.type_list(op)});')
       lines.append('  static constinit DifferentiateInplace differentiate_inplace;')
     lines.append('  static const OpDefinition inplace_definition;')
   lines.append('};\n')

@@ -151,9 +151,9 @@ class Compiler:
       else:
         self.use.attributes.add(name)
       return e
-    from ops.schema import types
-    if name in types.DTYPE_CPP:
-      return Expr(f'DType::{types.DTYPE_CPP[name][0]}', 'DType')
+    from ops.schema import param_types
+    if name in param_types.DTYPE_CPP:
+      return Expr(f'DType::{param_types.DTYPE_CPP[name][0]}', 'DType')
     self._fail(f'unknown name {name!r}')
 
   def _list(self, node: ast.List) -> Expr:
@@ -292,6 +292,6 @@ def cpp_default(p: model.Param) -> str:
   if kind == 'Scalar':
     return f'Scalar({text})' if '.' in text or text in ('true', 'false') or 'e' in text else f'Scalar(int64_t{{{text}}})'
   if kind == 'DType':
-    from ops.schema import types
-    return f'DType::{types.DTYPE_CPP[text][0]}'
+    from ops.schema import param_types
+    return f'DType::{param_types.DTYPE_CPP[text][0]}'
   raise AssertionError(f'no default for {p}')

@@ -6,7 +6,7 @@ import ast
 import dataclasses
 import functools
 
-from ops.schema import types
+from ops.schema import param_types
 
 
 class SchemaError(Exception):
@@ -31,7 +31,7 @@ class Param:
   """A parameter of an op. `default` is the text in the schema, None if required."""
 
   name: str
-  type: types.ParamType
+  type: param_types.ParamType
   optional: bool
   default: str | None
 

@@ -9,7 +9,7 @@ import yaml
 
 from ops.schema import formula
 from ops.schema import model
-from ops.schema import types
+from ops.schema import param_types
 
 _KEYS = frozenset((
     'op', 'doc', 'infer', 'kernel', 'composite', 'accepts', 'dtypes', 'inplace', 'mutates', 'grad', 'amp', 'fuse',
@@ -194,9 +194,9 @@ class _OpParser:
 
   def _param(self, text: str) -> model.Param:
     m = re.fullmatch(rf'([A-Za-z]+(?:\[\])?)(\?)? ({_NAME})(?: ?= ?(.+))?', text.strip())
-    if not m or m[1] not in types.PARAM_TYPES:
-      self._fail(f'{self._name}: parameter {text.strip()!r}; types are {", ".join(types.PARAM_TYPES)}', 'op')
-    kind = types.PARAM_TYPES[m[1]]
+    if not m or m[1] not in param_types.PARAM_TYPES:
+      self._fail(f'{self._name}: parameter {text.strip()!r}; types are {", ".join(param_types.PARAM_TYPES)}', 'op')
+    kind = param_types.PARAM_TYPES[m[1]]
     if m[2] and not kind.cpp_optional:
       self._fail(f'{self._name}: {kind.name} has no optional form', 'op')
     if m[4] == 'none' and not m[2] and not kind.name.endswith('[]'):
@@ -267,11 +267,11 @@ class _OpParser:
 
   def _dtypes(self) -> tuple[str, ...]:
     d = self._entry.get('dtypes', 'all')
-    if isinstance(d, str) and d in types.DTYPE_SETS:
-      return types.DTYPE_SETS[d]
-    if isinstance(d, list) and all(t in types.DTYPES for t in d):
-      return tuple(t for t in types.DTYPES if t in d)
-    self._fail(f'dtypes {d!r}; give one of {", ".join(types.DTYPE_SETS)} or a list of dtypes', 'dtypes')
+    if isinstance(d, str) and d in param_types.DTYPE_SETS:
+      return param_types.DTYPE_SETS[d]
+    if isinstance(d, list) and all(t in param_types.DTYPES for t in d):
+      return tuple(t for t in param_types.DTYPES if t in d)
+    self._fail(f'dtypes {d!r}; give one of {", ".join(param_types.DTYPE_SETS)} or a list of dtypes', 'dtypes')
 
   # Aliasing ------------------------------------------------------------------
 

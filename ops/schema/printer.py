@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from ops.schema import model
-from ops.schema import types
+from ops.schema import param_types
 
 
 def signature(op: model.Op) -> str:
@@ -37,7 +37,7 @@ def entry(op: model.Op) -> str:
   else:
     c = op.composite
     lines.append(f'  composite: {q(c if isinstance(c, str) else c.text)}')
-  if op.dtypes != types.DTYPES:
+  if op.dtypes != param_types.DTYPES:
     lines.append(f'  dtypes: {q(list(op.dtypes))}')
   if op.inplace:
     lines.append(f'  inplace: {op.inplace} -> {op.outputs[0].name}')

@@ -97,13 +97,15 @@ def _call(op: model.Op, inplace: bool, function: str, signature: str, names: lis
 
 
 def promotes(op: model.Op, inplace: bool) -> int:
-  """The bit set of the parameters for which a number may stand."""
+  """The bit set of the parameters for which a number may stand: operands that are promoted beside others."""
   if op.compute is not None and any(r.startswith('promote') for r in cpp.called_rules(op.compute)):
     names = cpp.promoted(op)
   elif op.composite is not None and sum(p.is_tensor for p in op.params) > 1:
     names = {p.name for p in op.params if p.is_tensor}
   else:
     names = set()
+  if len(names) < 2:
+    return 0
   bits = sum(1 << i for i, p in enumerate(op.params) if p.is_tensor and p.name in names)
   return bits & ~1 if inplace else bits
 

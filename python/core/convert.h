@@ -1,5 +1,5 @@
 // Arguments of a bound function from Python to C++, one function for each parameter
-// type of the schema language (ops/schema/types.py). What does not fit is a TypeError
+// type of the schema language (ops/schema/param_types.py). What does not fit is a TypeError
 // that names the op, the parameter, what it takes and what was given.
 #ifndef PROA_PYTHON_CORE_CONVERT_H_
 #define PROA_PYTHON_CORE_CONVERT_H_

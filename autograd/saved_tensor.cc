@@ -19,7 +19,7 @@ namespace {
 [[noreturn]] __attribute__((noinline, cold)) void FailChanged(const Node& owner,
                                                               const Tensor& t,
                                                               uint32_t saved) {
-  const char* writer = t.storage()->last_writer();
+  const char* writer = t.storage() ? t.storage()->last_writer() : nullptr;
   Fail(absl::StatusCode::kFailedPrecondition, "backward: a tensor saved for ",
        owner.name(), "'s backward was changed in place by ",
        writer != nullptr ? writer : "an op without a name", "; it is ",
@@ -31,8 +31,7 @@ namespace {
 
 SavedTensor::SavedTensor(const Tensor& output, uint32_t slot) {
   if (!output.defined()) return;
-  tensor_ = Detach(output);
-  version_ = output.version();
+  Keep(Detach(output));
   slot_ = static_cast<int32_t>(slot);
 }
 
@@ -41,8 +40,7 @@ SavedTensor::SavedTensor(const Tensor& output, uint32_t slot) {
 SavedTensor SavedTensor::Overwritten(const Tensor& input) {
   SavedTensor saved;
   if (!input.defined()) return saved;
-  saved.tensor_ = Detach(input);
-  saved.version_ = input.version();
+  saved.Keep(Detach(input));
   if (Edge edge = GradEdge(input); edge.node) {
     SetHistory(saved.tensor_, std::move(edge.node), edge.slot);
   }
@@ -53,7 +51,8 @@ Tensor SavedTensor::Get(Node& owner) const {
   if (slot_ == kReleased) [[unlikely]]
     FailReleased(owner);
   if (!tensor_.defined()) return {};
-  if (tensor_.version() != version_) [[unlikely]] {
+  if (tensor_.version() != version_ || tensor_.storage().get() != storage_)
+      [[unlikely]] {
     FailChanged(owner, tensor_, version_);
   }
   if (slot_ < 0 || !GradEnabled()) return tensor_;

@@ -18,9 +18,9 @@ class SavedTensor {
   SavedTensor() = default;
   // An input: keeps the handle with its history. Of an undefined tensor:
   // nothing.
-  explicit SavedTensor(const Tensor& input) : tensor_(input) {
+  explicit SavedTensor(const Tensor& input) {
     if (!input.defined()) return;
-    version_ = input.version();
+    Keep(input);
     if (input.is_symbolic()) [[unlikely]]
       *this = Overwritten(input);
   }
@@ -43,7 +43,15 @@ class SavedTensor {
   static constexpr int32_t kInput = -1;
   static constexpr int32_t kReleased = -2;
 
+  void Keep(const Tensor& t) {
+    tensor_ = t;
+    storage_ = t.storage().get();
+    version_ = t.version();
+  }
+
   Tensor tensor_;
+  // An in-place op may also give the handle another storage.
+  const Storage* storage_ = nullptr;  // to compare only
   uint32_t version_ = 0;
   int32_t slot_ = kInput;  // >= 0: an output
 };

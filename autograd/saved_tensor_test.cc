@@ -89,6 +89,16 @@ TEST_F(SavedTensorTest, ChangeThroughAnAliasIsFound) {
   EXPECT_THAT(ErrorOf([&] { Run(out); }), HasSubstr("by multiply_"));
 }
 
+TEST_F(SavedTensorTest, HandleThatGotAnotherStorageOfTheSameVersion) {
+  Tensor x = Leaf({1});
+  Tensor out = Mul(x, x);
+  Tensor other = Make({2});
+  other.storage()->set_last_writer("reshape_");
+  x.impl()->storage = other.storage();
+  EXPECT_THAT(ErrorOf([&] { Run(out); }),
+              HasSubstr("was changed in place by reshape_"));
+}
+
 TEST_F(SavedTensorTest, ChangeWithoutNameOfWriter) {
   Tensor x = Leaf({1});
   Tensor out = Mul(x, x);

@@ -1,0 +1,84 @@
+"""Proa: deep learning, with the names of PaddlePaddle 2.x.
+
+    import proa as paddle
+
+Submodules are imported when they are first used, so that importing the package is quick.
+"""
+
+import importlib as _importlib
+
+from proa import _C
+from proa._C import Tensor
+from proa._C import DType as dtype
+from proa._C import CPUPlace, CUDAPinnedPlace, CUDAPlace
+from proa._C import bool, bfloat16, complex64, complex128, float16, float32, float64, int8, int16, int32, int64, uint8
+from proa._generated.root import *
+from proa.version import full_version as __version__
+
+_SUBMODULES = frozenset((
+    "amp", "autograd", "callbacks", "compat", "device", "distributed", "framework", "hapi", "inference", "io", "jit",
+    "linalg", "metric", "nn", "optimizer", "profiler", "regularizer", "static", "sysconfig", "tensor", "utils",
+    "version", "vision",
+))  # fmt: skip
+# Names of other modules that are names of the package too.
+_HOMES = {
+    "ParamAttr": "framework",
+    "create_parameter": "framework",
+    "enable_grad": "framework",
+    "finfo": "framework",
+    "get_default_dtype": "framework",
+    "get_rng_state": "framework",
+    "iinfo": "framework",
+    "is_grad_enabled": "framework",
+    "load": "framework",
+    "no_grad": "framework",
+    "save": "framework",
+    "seed": "framework",
+    "set_default_dtype": "framework",
+    "set_grad_enabled": "framework",
+    "set_rng_state": "framework",
+    "get_cuda_rng_state": "framework.random",
+    "set_cuda_rng_state": "framework.random",
+    "get_cudnn_version": "device",
+    "get_device": "device",
+    "is_compiled_with_cinn": "device",
+    "is_compiled_with_cuda": "device",
+    "is_compiled_with_npu": "device",
+    "is_compiled_with_rocm": "device",
+    "is_compiled_with_xpu": "device",
+    "set_device": "device",
+    "grad": "autograd",
+    "Model": "hapi",
+    "summary": "hapi",
+    "flops": "hapi",
+    "batch": "framework.compat",
+    "disable_signal_handler": "framework.compat",
+    "disable_static": "framework.compat",
+    "enable_static": "framework.compat",
+    "get_flags": "framework.compat",
+    "in_dynamic_mode": "framework.compat",
+    "set_flags": "framework.compat",
+    "DataParallel": "distributed",
+}
+
+
+def __getattr__(name):
+    if name in _SUBMODULES:
+        return _importlib.import_module(f"proa.{name}")
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'proa' has no attribute {name!r}")
+    value = getattr(_importlib.import_module(f"proa.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *_SUBMODULES, *_HOMES})
+
+
+from proa.tensor import *
+from proa.tensor import methods as _methods
+
+_methods.attach(Tensor)
+del _methods

@@ -1,0 +1,107 @@
+"""Devices: which there are, and which new tensors lie on."""
+
+from proa import _C
+
+CPUPlace = _C.CPUPlace
+
+__all__ = [
+    "CPUPlace",
+    "get_all_custom_device_type",
+    "get_all_device_type",
+    "get_available_custom_device",
+    "get_available_device",
+    "get_cudnn_version",
+    "get_device",
+    "is_compiled_with_cinn",
+    "is_compiled_with_cuda",
+    "is_compiled_with_ipu",
+    "is_compiled_with_mlu",
+    "is_compiled_with_npu",
+    "is_compiled_with_rocm",
+    "is_compiled_with_xpu",
+    "set_device",
+]
+
+
+def set_device(device):
+    """Makes new tensors lie on this device.
+
+    Args:
+        device (str): such as "cpu", "gpu" or "gpu:1".
+
+    Returns:
+        Place: the place of the device.
+
+    Raises:
+        ValueError: there is no such device.
+
+    Examples:
+        >>> proa.set_device("cpu"); proa.get_device()
+        'cpu'
+    """
+    return _C.set_device(device)
+
+
+def get_device():
+    """The device that new tensors lie on, such as "cpu" or "gpu:0"."""
+    return _C.get_device()
+
+
+def get_cudnn_version():
+    """Version of cuDNN as a number such as 8900, or None without GPUs."""
+    return None
+
+
+def is_compiled_with_cuda():
+    """Whether this package has kernels for NVIDIA GPUs."""
+    return False
+
+
+def is_compiled_with_cinn():
+    """False: Proa generates code by itself."""
+    return False
+
+
+def is_compiled_with_ipu():
+    """False: this device is not supported."""
+    return False
+
+
+def is_compiled_with_mlu():
+    """False: this device is not supported."""
+    return False
+
+
+def is_compiled_with_npu():
+    """False: this device comes as a plugin, if at all."""
+    return False
+
+
+def is_compiled_with_rocm():
+    """False: AMD GPUs are not supported."""
+    return False
+
+
+def is_compiled_with_xpu():
+    """False: this device comes as a plugin, if at all."""
+    return False
+
+
+def get_all_device_type():
+    """Kinds of devices that could be there: ["cpu"], and "gpu" if the package has kernels for it."""
+    return ["cpu"]
+
+
+def get_available_device():
+    """All devices there are, such as ["cpu", "gpu:0"]."""
+    return ["cpu"]
+
+
+def get_all_custom_device_type():
+    """Kinds of devices that plugins added."""
+    return []
+
+
+def get_available_custom_device():
+    """Devices that plugins added."""
+    return []

@@ -1,0 +1,36 @@
+"""What every other part of the package stands on: dtypes, parameters, gradient modes, random state, files."""
+
+from proa.framework.dtype import as_dtype, convert_dtype, finfo, get_default_dtype, iinfo, set_default_dtype
+from proa.framework.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from proa.framework.parameter import ParamAttr, Parameter, create_parameter
+from proa.framework.random import get_rng_state, seed, set_rng_state
+
+__all__ = [
+    "ParamAttr",
+    "Parameter",
+    "as_dtype",
+    "convert_dtype",
+    "create_parameter",
+    "enable_grad",
+    "finfo",
+    "get_default_dtype",
+    "get_rng_state",
+    "iinfo",
+    "is_grad_enabled",
+    "load",
+    "no_grad",
+    "save",
+    "seed",
+    "set_default_dtype",
+    "set_grad_enabled",
+    "set_rng_state",
+]
+
+
+def __getattr__(name):
+    # These need NumPy, which takes longer to import than all the rest.
+    if name in ("load", "save"):
+        from proa.framework import serialization
+
+        return getattr(serialization, name)
+    raise AttributeError(f"module 'proa.framework' has no attribute {name!r}")

@@ -1,0 +1,107 @@
+"""Switching the recording of gradients: context managers that are decorators too."""
+
+import functools
+import inspect
+
+from proa import _C
+
+is_grad_enabled = _C.is_grad_enabled
+
+
+class _GradMode:
+    """Sets the mode inside `with`, or inside a decorated function or generator."""
+
+    _mode = True
+    __slots__ = ("_saved",)
+
+    def __new__(cls, func=None):
+        self = super().__new__(cls)
+        if func is None:
+            return self
+        return self(func)  # @no_grad, without parentheses
+
+    def __enter__(self):
+        self._saved = _C.is_grad_enabled()
+        _C.set_grad_enabled(self._mode)
+        return self
+
+    def __exit__(self, *_):
+        _C.set_grad_enabled(self._saved)
+
+    def _again(self):
+        return type(self)()
+
+    def __call__(self, func):
+        """Wraps `func`, so that each call (each step of a generator) runs in this mode."""
+        if inspect.isgeneratorfunction(func):
+            return self._wrap_generator(func)
+
+        @functools.wraps(func)
+        def wrapper(*args, **kwargs):
+            with self._again():
+                return func(*args, **kwargs)
+
+        return wrapper
+
+    def _wrap_generator(self, func):
+        @functools.wraps(func)
+        def wrapper(*args, **kwargs):
+            generator = func(*args, **kwargs)
+            sent = None
+            try:
+                while True:
+                    with self._again():
+                        value = generator.send(sent)
+                    sent = yield value
+            except StopIteration as stop:
+                return stop.value
+            finally:
+                generator.close()
+
+        return wrapper
+
+
+class no_grad(_GradMode):
+    """Ops called inside record no gradients.
+
+    Examples:
+        >>> x = proa.ones([2]); x.stop_gradient = False
+        >>> with proa.no_grad():
+        ...     y = x * 2
+        >>> y.stop_gradient
+        True
+        >>> @proa.no_grad()
+        ... def double(x):
+        ...     return x * 2
+    """
+
+    _mode = False
+    __slots__ = ()
+
+
+class enable_grad(_GradMode):
+    """Ops called inside record gradients, also within `no_grad`."""
+
+    __slots__ = ()
+
+
+class set_grad_enabled(_GradMode):
+    """`enable_grad` or `no_grad`, by a flag.
+
+    Examples:
+        >>> x = proa.ones([2]); x.stop_gradient = False
+        >>> with proa.set_grad_enabled(False):
+        ...     y = x * 2
+        >>> y.stop_gradient
+        True
+    """
+
+    __slots__ = ("_mode",)
+
+    def __new__(cls, mode):
+        self = object.__new__(cls)
+        self._mode = bool(mode)
+        return self
+
+    def _again(self):
+        return set_grad_enabled(self._mode)

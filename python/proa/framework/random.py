@@ -1,0 +1,39 @@
+"""The state of the random generators."""
+
+from proa import _C
+
+
+def seed(seed):
+    """Seeds the generators of all devices; the same seed gives the same numbers.
+
+    Args:
+        seed (int): any 64-bit integer.
+
+    Examples:
+        >>> proa.seed(7); a = proa.rand([3])
+        >>> proa.seed(7); b = proa.rand([3])
+        >>> bool((a == b).all())
+        True
+    """
+    return _C.seed(int(seed))
+
+
+def get_rng_state():
+    """The state of the CPU's generator, for `set_rng_state`."""
+    return _C.get_rng_state()
+
+
+def set_rng_state(state):
+    """Puts the CPU's generator back to a state that `get_rng_state` gave."""
+    _C.set_rng_state(state)
+
+
+def get_cuda_rng_state():
+    """States of the generators of all GPUs: a list, empty without GPUs."""
+    return []
+
+
+def set_cuda_rng_state(state_list):
+    """Puts the generators of all GPUs back to the states of `get_cuda_rng_state`."""
+    if state_list:
+        raise ValueError(f"set_cuda_rng_state: {len(state_list)} states were given, but there is no GPU")

@@ -1,0 +1,279 @@
+"""`proa.save` and `proa.load`: tensors in dicts, lists and tuples, with plain values beside them.
+
+Nothing is pickled: a file holds tensors and JSON (framework/container.py), and
+loading it runs no code.
+"""
+
+import base64
+import math
+import os
+
+import numpy as np
+
+from proa import _C
+from proa.framework import container
+from proa.framework.container import FileError
+
+# Names of the file format by dtype name.
+_FORMAT_NAMES = {
+    "bool": "BOOL",
+    "uint8": "U8",
+    "int8": "I8",
+    "int16": "I16",
+    "int32": "I32",
+    "int64": "I64",
+    "float16": "F16",
+    "bfloat16": "BF16",
+    "float32": "F32",
+    "float64": "F64",
+    "complex64": "C64",
+    "complex128": "C128",
+    "uint16": "U16",
+    "uint32": "U32",
+    "uint64": "U64",
+}
+_DTYPE_NAMES = {code: name for name, code in _FORMAT_NAMES.items()}
+
+
+class _Encoder:
+    """Takes a value apart into a tree for JSON and the arrays that it refers to.
+
+    A node is a plain str, int, bool, None or finite float, or a list whose first item
+    says what it is: ["list", ...], ["tuple", ...], ["dict", [key, value], ...],
+    ["tensor", name, flags], ["array", name], ["float", text], ["complex", re, im], ["bytes", base64].
+    """
+
+    def __init__(self):
+        self.arrays = {}
+        self._names = {}
+
+    def encode(self, value, path):
+        if value is None or isinstance(value, (bool, str)):
+            return value
+        if isinstance(value, _C.Tensor):
+            return self._tensor(value, path)
+        if isinstance(value, np.ndarray):
+            return ["array", self._put(value, path, _array_format(value, path))]
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, int):
+            return value
+        if isinstance(value, float):
+            return value if math.isfinite(value) else ["float", repr(value)]
+        if isinstance(value, complex):
+            return ["complex", repr(value.real), repr(value.imag)]
+        if isinstance(value, (bytes, bytearray)):
+            return ["bytes", base64.b64encode(value).decode()]
+        if isinstance(value, dict):
+            return ["dict", *([self._key(k, path), self.encode(v, (*path, str(k)))] for k, v in value.items())]
+        if isinstance(value, (list, tuple)):
+            kind = "tuple" if isinstance(value, tuple) else "list"
+            return [kind, *(self.encode(v, (*path, str(i))) for i, v in enumerate(value))]
+        if type(value) is _C.DType:
+            return ["dtype", value.name]
+        raise TypeError(
+            f"save: {_where(path)} is a {type(value).__name__}; only tensors, arrays, numbers, str, bytes, None, "
+            "and dicts, lists and tuples of them can be saved (of a layer or optimizer, save its state_dict())"
+        )
+
+    def _key(self, key, path):
+        if key is None or isinstance(key, (bool, int, str)):
+            return key
+        if isinstance(key, np.integer):
+            return int(key)
+        raise TypeError(f"save: a key of {_where(path)} is a {type(key).__name__}; keys must be str, int, bool or None")
+
+    def _tensor(self, tensor, path):
+        if id(tensor) not in self._names:
+            array, code = tensor_bytes(tensor)
+            self._names[id(tensor)] = self._put(array, path, code)
+        return ["tensor", self._names[id(tensor)], tensor.name, not tensor.stop_gradient]
+
+    def _put(self, array, path, code):
+        """The name under which the array is stored: its path, made unique."""
+        name = wanted = ".".join(path) or "value"
+        count = 0
+        while name in self.arrays or name == "__metadata__":
+            count += 1
+            name = f"{wanted}#{count}"
+        self.arrays[name] = code, array
+        return name
+
+
+def _where(path):
+    return f"the value at {'.'.join(path)}" if path else "the value"
+
+
+def _array_format(array, path):
+    if array.dtype.name not in _FORMAT_NAMES:
+        raise TypeError(f"save: {_where(path)} is an array of {array.dtype}, which the file format does not have")
+    return _FORMAT_NAMES[array.dtype.name]
+
+
+def tensor_bytes(tensor):
+    """(array over its elements, dtype name of the file format); bfloat16 as its bit patterns."""
+    tensor = tensor.detach().cpu()
+    code = _FORMAT_NAMES[tensor.dtype.name]
+    if code == "BF16":
+        # The upper halves of float32: exact.
+        wide = np.ascontiguousarray(tensor.astype(_C.float32).numpy())
+        return (wide.view("uint32") >> 16).astype("uint16").reshape(wide.shape), code
+    return np.ascontiguousarray(tensor.numpy()).reshape(tensor.shape), code
+
+
+def tensor_of(array, code):
+    """The tensor whose elements `tensor_bytes` gave."""
+    if code == "BF16":
+        wide = (array.astype("uint32") << 16).view("float32").reshape(array.shape)
+        return _C.to_tensor(wide, dtype=_C.bfloat16)
+    if code in ("U16", "U32", "U64"):
+        raise FileError(f"there are no tensors of {_DTYPE_NAMES[code]}; load with return_numpy=True")
+    return _C.to_tensor(array)
+
+
+class _Decoder:
+    """Puts a tree together again; refuses nodes that it does not know."""
+
+    def __init__(self, path, arrays, return_numpy):
+        self._path, self._arrays, self._return_numpy = path, arrays, return_numpy
+        self._made = {}
+
+    def decode(self, node):
+        if not isinstance(node, list):
+            if isinstance(node, dict):
+                self._fail("a JSON object")
+            return node
+        if not node or not isinstance(node[0], str):
+            self._fail("a node without a kind")
+        method = self._KINDS.get(node[0])
+        if method is None:
+            self._fail(f"a node of the unknown kind {node[0]!r}")
+        try:
+            return method(self, node[1:])
+        except FileError:
+            raise
+        except (ValueError, TypeError, KeyError) as error:
+            self._fail(f"a bad {node[0]} node ({error})")
+
+    def _fail(self, what):
+        raise FileError(f"{self._path}: proa.tree holds {what}")
+
+    def _list(self, items):
+        return [self.decode(item) for item in items]
+
+    def _tuple(self, items):
+        return tuple(self.decode(item) for item in items)
+
+    def _dict(self, items):
+        out = {}
+        for key, value in items:
+            if not (key is None or isinstance(key, (bool, int, str))):
+                raise ValueError(f"the key {key!r}")
+            out[key] = self.decode(value)
+        return out
+
+    def _array(self, items):
+        (name,) = items
+        return self._arrays[name][1]
+
+    def _tensor(self, items):
+        name, tensor_name, requires_grad = items
+        code, array = self._arrays[name]
+        if self._return_numpy:
+            return array
+        if name not in self._made:
+            tensor = tensor_of(array, code)
+            if tensor_name is not None:
+                tensor.name = str(tensor_name)
+            tensor.stop_gradient = not requires_grad
+            self._made[name] = tensor
+        return self._made[name]
+
+    def _float(self, items):
+        (text,) = items
+        return float(text)
+
+    def _complex(self, items):
+        real, imaginary = items
+        return complex(float(real), float(imaginary))
+
+    def _bytes(self, items):
+        (text,) = items
+        return base64.b64decode(text, validate=True)
+
+    def _dtype(self, items):
+        (name,) = items
+        if name not in _FORMAT_NAMES or not hasattr(_C, name):
+            raise ValueError(f"the dtype {name!r}")
+        return getattr(_C, name)
+
+    _KINDS = {
+        "list": _list,
+        "tuple": _tuple,
+        "dict": _dict,
+        "array": _array,
+        "tensor": _tensor,
+        "float": _float,
+        "complex": _complex,
+        "bytes": _bytes,
+        "dtype": _dtype,
+    }
+
+
+def save(obj, path, protocol=4, **configs):
+    """Writes a value to a file; the file is complete or not there at all.
+
+    Args:
+        obj: a tensor, or dicts, lists and tuples of tensors, arrays, numbers, str, bytes and None,
+            such as `layer.state_dict()` and `optimizer.state_dict()`.
+        path (str): where; missing folders are made.
+        protocol (int): accepted for compatibility; nothing is pickled.
+
+    Raises:
+        TypeError: part of `obj` cannot be saved; the message says which.
+
+    Examples:
+        >>> import os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), "linear.pdparams")
+        >>> layer = proa.nn.Linear(2, 3)
+        >>> proa.save(layer.state_dict(), path)
+        >>> layer.set_state_dict(proa.load(path))
+        ([], [])
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"save: path must be a str, not {type(path).__name__}")
+    path = os.fspath(path)
+    if not os.path.basename(path):
+        raise ValueError(f"save: {path!r} is a folder; give the name of a file")
+    encoder = _Encoder()
+    try:
+        tree = encoder.encode(obj, ())
+    except RecursionError:
+        raise ValueError("save: the value is nested too deeply, or contains itself") from None
+    container.write(path, encoder.arrays, tree)
+
+
+def load(path, **configs):
+    """Reads what `save` wrote, or any safetensors file (as a dict of tensors).
+
+    Args:
+        path (str): the file.
+        return_numpy (bool): arrays instead of tensors.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: the file is cut off, altered or of another kind; the message says what and where.
+    """
+    unknown = set(configs) - {"return_numpy", "model_filename", "params_filename", "keep_name_table"}
+    if unknown:
+        raise TypeError(f"load: there is no option {', '.join(sorted(unknown))}")
+    path = os.fspath(path)
+    return_numpy = bool(configs.get("return_numpy", False))
+    arrays, tree = container.read(path)
+    decoder = _Decoder(path, arrays, return_numpy)
+    if tree is None:
+        tree = ["dict", *([name, ["tensor", name, None, False]] for name in arrays)]
+    try:
+        return decoder.decode(tree)
+    except RecursionError:
+        raise FileError(f"{path}: proa.tree is nested too deeply") from None

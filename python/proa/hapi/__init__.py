@@ -1,0 +1,6 @@
+"""The high-level interface: Model, which trains, evaluates and predicts."""
+
+from proa.hapi.model import Model
+from proa.hapi.summary import flops, summary
+
+__all__ = ["Model", "flops", "summary"]

@@ -1,0 +1,316 @@
+"""Callback and its kinds: progress, checkpoints, schedules, early stopping."""
+
+import numbers
+import os
+
+import numpy as np
+
+from proa.hapi.progress import ProgressBar
+
+
+class Callback:
+    """Base of callbacks: what happens at the begin and end of training, epochs and batches.
+
+    `self.model` is the Model; `self.params` holds epochs, steps, verbose, metrics, batch_size.
+    """
+
+    def __init__(self):
+        self.model = None
+        self.params = {}
+
+    def set_params(self, params):
+        """Called with the facts of the run."""
+        self.params = params
+
+    def set_model(self, model):
+        """Called with the Model."""
+        self.model = model
+
+    def on_train_begin(self, logs=None):
+        """Before training."""
+
+    def on_train_end(self, logs=None):
+        """After training."""
+
+    def on_eval_begin(self, logs=None):
+        """Before an evaluation."""
+
+    def on_eval_end(self, logs=None):
+        """After an evaluation."""
+
+    def on_predict_begin(self, logs=None):
+        """Before prediction."""
+
+    def on_predict_end(self, logs=None):
+        """After prediction."""
+
+    def on_epoch_begin(self, epoch, logs=None):
+        """Before an epoch."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        """After an epoch; logs holds the last values."""
+
+    def on_train_batch_begin(self, step, logs=None):
+        """Before a batch of training."""
+
+    def on_train_batch_end(self, step, logs=None):
+        """After a batch of training; logs holds its values."""
+
+    def on_eval_batch_begin(self, step, logs=None):
+        """Before a batch of evaluation."""
+
+    def on_eval_batch_end(self, step, logs=None):
+        """After a batch of evaluation."""
+
+    def on_predict_batch_begin(self, step, logs=None):
+        """Before a batch of prediction."""
+
+    def on_predict_batch_end(self, step, logs=None):
+        """After a batch of prediction."""
+
+
+class CallbackList:
+    """Calls the method of the same name of each callback."""
+
+    def __init__(self, callbacks, model, params):
+        self.callbacks = list(callbacks)
+        for callback in self.callbacks:
+            callback.set_model(model)
+            callback.set_params(params)
+
+    def __getattr__(self, name):
+        if not name.startswith("on_"):
+            raise AttributeError(name)
+
+        def call(*args):
+            for callback in self.callbacks:
+                getattr(callback, name)(*args)
+
+        return call
+
+
+class ProgBarLogger(Callback):
+    """Shows progress and values on standard output.
+
+    Args:
+        log_freq (int): batches between two updates.
+        verbose (int): 0 nothing, 1 a bar, 2 a line for each update.
+    """
+
+    def __init__(self, log_freq=1, verbose=2):
+        super().__init__()
+        self.log_freq, self.verbose = max(int(log_freq), 1), verbose
+        self._bar = None
+
+    def _values(self, logs):
+        names = self.params.get("metrics", ())
+        return [(name, logs[name]) for name in names if logs and name in logs]
+
+    def _begin(self, steps):
+        self._bar = ProgressBar(steps, every_line=self.verbose == 2) if self.verbose else None
+
+    def _update(self, step, steps, logs):
+        if self._bar is not None and ((step + 1) % self.log_freq == 0 or step + 1 == steps):
+            self._bar.update(step + 1, self._values(logs))
+
+    def on_epoch_begin(self, epoch, logs=None):
+        if self.verbose and self.params.get("epochs"):
+            print(f"Epoch {epoch + 1}/{self.params['epochs']}")
+        self._begin(self.params.get("steps"))
+
+    def on_train_batch_end(self, step, logs=None):
+        self._update(step, self.params.get("steps"), logs)
+
+    def on_epoch_end(self, epoch, logs=None):
+        if self._bar is not None:
+            self._bar.close()
+
+    def on_eval_begin(self, logs=None):
+        self._eval_steps = (logs or {}).get("steps")
+        if self.verbose:
+            print("Eval begin...")
+        self._begin(self._eval_steps)
+
+    def on_eval_batch_end(self, step, logs=None):
+        self._update(step, self._eval_steps, logs)
+
+    def on_eval_end(self, logs=None):
+        if self._bar is not None:
+            self._bar.close()
+            print(f"Eval samples: {(logs or {}).get('samples', 0)}")
+
+    def on_predict_begin(self, logs=None):
+        self._eval_steps = (logs or {}).get("steps")
+        if self.verbose:
+            print("Predict begin...")
+        self._begin(self._eval_steps)
+
+    def on_predict_batch_end(self, step, logs=None):
+        self._update(step, self._eval_steps, logs)
+
+    def on_predict_end(self, logs=None):
+        if self._bar is not None:
+            self._bar.close()
+            print(f"Predict samples: {(logs or {}).get('samples', 0)}")
+
+
+class ModelCheckpoint(Callback):
+    """Saves the model every `save_freq` epochs as save_dir/<epoch>, and at the end as save_dir/final."""
+
+    def __init__(self, save_freq=1, save_dir=None):
+        super().__init__()
+        self.save_freq, self.save_dir = save_freq, save_dir
+
+    def on_epoch_end(self, epoch, logs=None):
+        if self.save_dir and epoch % self.save_freq == 0:
+            self.model.save(os.path.join(self.save_dir, str(epoch)))
+
+    def on_train_end(self, logs=None):
+        if self.save_dir:
+            self.model.save(os.path.join(self.save_dir, "final"))
+
+
+class LRScheduler(Callback):
+    """Steps the optimizer's schedule.
+
+    Args:
+        by_step (bool): after each batch.
+        by_epoch (bool): after each epoch.
+    """
+
+    def __init__(self, by_step=True, by_epoch=False):
+        super().__init__()
+        if by_step and by_epoch:
+            raise ValueError("LRScheduler: by_step and by_epoch must not both be True")
+        self.by_step, self.by_epoch = by_step, by_epoch
+
+    def _step(self):
+        from proa.optimizer.lr import LRScheduler as Schedule
+
+        schedule = getattr(self.model._optimizer, "_learning_rate", None)
+        if isinstance(schedule, Schedule):
+            schedule.step()
+
+    def on_train_batch_end(self, step, logs=None):
+        if self.by_step:
+            self._step()
+
+    def on_epoch_end(self, epoch, logs=None):
+        if self.by_epoch:
+            self._step()
+
+
+class _Monitor(Callback):
+    """Watches a value of evaluations."""
+
+    def __init__(self, monitor, mode, min_delta):
+        super().__init__()
+        if mode not in ("auto", "min", "max"):
+            raise ValueError(f"{type(self).__name__}: mode must be auto, min or max, not {mode!r}")
+        self.monitor = monitor
+        up = mode == "max" or (mode == "auto" and "acc" in monitor)
+        self._better = (lambda a, b: a > b + abs(min_delta)) if up else (lambda a, b: a < b - abs(min_delta))
+        self._worst = -np.inf if up else np.inf
+
+    def _value(self, logs):
+        """The watched value of an evaluation, or None."""
+        value = (logs or {}).get(self.monitor)
+        while isinstance(value, (list, tuple)) and value:
+            value = value[0]
+        return float(value) if isinstance(value, (numbers.Number, np.generic)) else None
+
+
+class EarlyStopping(_Monitor):
+    """Stops training when a value of the evaluations no longer becomes better.
+
+    Args:
+        monitor (str): name of the value.
+        mode (str): "min", "max" or "auto" (max if the name holds "acc").
+        patience (int): evaluations without a better value that are borne.
+        verbose (int): 1 prints when it stops.
+        min_delta (float): how much better counts.
+        baseline (float, optional): the first value must be better than this.
+        save_best_model (bool): save the best to save_dir/best_model.
+    """
+
+    def __init__(
+        self, monitor="loss", mode="auto", patience=0, verbose=1, min_delta=0, baseline=None, save_best_model=True
+    ):
+        super().__init__(monitor, mode, min_delta)
+        self.patience, self.verbose, self.baseline = patience, verbose, baseline
+        self.save_best_model, self.save_dir = save_best_model, None
+        self.wait_epoch, self.best_value, self.stopped_epoch = 0, None, 0
+
+    def on_train_begin(self, logs=None):
+        self.wait_epoch = 0
+        self.best_value = self._worst if self.baseline is None else self.baseline
+
+    def on_eval_end(self, logs=None):
+        value = self._value(logs)
+        if value is None or self.best_value is None:
+            return
+        if self._better(value, self.best_value):
+            self.best_value, self.wait_epoch = value, 0
+            if self.save_best_model and self.save_dir:
+                self.model.save(os.path.join(self.save_dir, "best_model"))
+            return
+        self.wait_epoch += 1
+        if self.wait_epoch >= self.patience:
+            self.model.stop_training = True
+            if self.verbose:
+                print(f"EarlyStopping: {self.monitor} has not become better than {self.best_value:.5f}; stopping")
+
+
+class ReduceLROnPlateau(_Monitor):
+    """Lowers the learning rate when a value of the evaluations no longer becomes better.
+
+    Args:
+        monitor (str): name of the value.
+        factor (float): on the rate, below 1.
+        patience (int): evaluations without a better value that are borne.
+        verbose (int): 1 prints each change.
+        mode (str): "min", "max" or "auto" (max if the name holds "acc").
+        min_delta (float): how much better counts.
+        cooldown (int): evaluations after a change in which bad ones do not count.
+        min_lr (float): the lowest rate.
+    """
+
+    def __init__(
+        self,
+        monitor="loss",
+        factor=0.1,
+        patience=10,
+        verbose=1,
+        mode="auto",
+        min_delta=0.0001,
+        cooldown=0,
+        min_lr=0,
+    ):
+        super().__init__(monitor, mode, min_delta)
+        if factor >= 1.0:
+            raise ValueError(f"ReduceLROnPlateau: factor must be below 1; it is {factor}")
+        self.factor, self.patience, self.verbose = factor, patience, verbose
+        self.cooldown, self.min_lr = cooldown, min_lr
+        self._best, self._bad, self._cooling = self._worst, 0, 0
+
+    def on_train_begin(self, logs=None):
+        self._best, self._bad, self._cooling = self._worst, 0, 0
+
+    def on_eval_end(self, logs=None):
+        value = self._value(logs)
+        if value is None:
+            return
+        if self._cooling > 0:
+            self._cooling, self._bad = self._cooling - 1, 0
+        if self._better(value, self._best):
+            self._best, self._bad = value, 0
+        elif self._cooling == 0:
+            self._bad += 1
+            if self._bad >= self.patience:
+                optimizer = self.model._optimizer
+                rate = max(optimizer.get_lr() * self.factor, self.min_lr)
+                if rate < optimizer.get_lr():
+                    optimizer.set_lr(rate)
+                    if self.verbose:
+                        print(f"ReduceLROnPlateau: learning rate {rate:.3g}")
+                self._cooling, self._bad = self.cooldown, 0

@@ -1,0 +1,365 @@
+"""Model: a network with an optimizer, a loss and metrics, trained by `fit`."""
+
+import os
+
+import numpy as np
+
+from proa import _C
+from proa.framework.grad_mode import no_grad
+from proa.framework.serialization import load, save
+from proa.hapi.callbacks import CallbackList, EarlyStopping, LRScheduler, ModelCheckpoint, ProgBarLogger
+from proa.io import DataLoader, Dataset
+from proa.metric import Metric
+
+
+def _listed(value):
+    if value is None:
+        return []
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _tensors(values):
+    return [v if isinstance(v, _C.Tensor) else _C.to_tensor(np.asarray(v)) for v in _listed(values)]
+
+
+class Model:
+    """A network with what is needed to train it.
+
+    Args:
+        network (Layer): what is trained.
+        inputs (InputSpec|list, optional): of the network; decides how many fields of a sample are inputs.
+        labels (InputSpec|list, optional): of the labels.
+
+    Examples:
+        >>> net = proa.nn.Sequential(proa.nn.Flatten(), proa.nn.Linear(4, 2))
+        >>> model = proa.Model(net)
+        >>> adam = proa.optimizer.Adam(0.01, parameters=model.parameters())
+        >>> model.prepare(adam, proa.nn.CrossEntropyLoss(), proa.metric.Accuracy())
+        >>> data = proa.io.TensorDataset([proa.randn([8, 2, 2]), proa.randint(0, 2, [8])])
+        >>> model.fit(data, batch_size=4, epochs=1, verbose=0)
+    """
+
+    def __init__(self, network, inputs=None, labels=None):
+        self.network = network
+        self._inputs, self._labels = _listed(inputs), _listed(labels)
+        self._optimizer, self._loss, self._metrics = None, None, []
+        self.mode = "train"
+        self.stop_training = False
+
+    def parameters(self, *args, **kwargs):
+        """The network's parameters."""
+        return self.network.parameters(*args, **kwargs)
+
+    def prepare(self, optimizer=None, loss=None, metrics=None, amp_configs=None):
+        """Sets what training and evaluation need.
+
+        Args:
+            optimizer (Optimizer, optional): for training.
+            loss (Callable, optional): outputs and labels -> loss.
+            metrics (Metric|list[Metric], optional): computed in training and evaluation.
+            amp_configs: mixed precision; "O0" or None for none.
+        """
+        if loss is not None and not callable(loss):
+            raise TypeError(f"Model.prepare: loss must be callable, not {type(loss).__name__}")
+        metrics = _listed(metrics)
+        for metric in metrics:
+            if not isinstance(metric, Metric):
+                raise TypeError(f"Model.prepare: metrics must be Metrics, not {type(metric).__name__}")
+        if amp_configs not in (None, "O0", {}):
+            raise NotImplementedError("Model.prepare: mixed precision is not there yet; leave out amp_configs")
+        self._optimizer, self._loss, self._metrics = optimizer, loss, metrics
+
+    # Batches -----------------------------------------------------------------
+
+    def _loss_of(self, outputs, labels):
+        losses = _listed(self._loss(*_listed(outputs), *labels))
+        total = losses[0]
+        for loss in losses[1:]:
+            total = total + loss
+        return losses, total
+
+    def _update_metrics(self, outputs, labels):
+        values = []
+        for metric in self._metrics:
+            computed = metric.compute(*_listed(outputs), *labels)
+            values.append(metric.update(*_listed(computed)))
+        return values
+
+    def train_batch(self, inputs, labels=None, update=True):
+        """One step of training.
+
+        Args:
+            inputs, labels: arrays or tensors, or lists of them.
+            update (bool): let the optimizer change the parameters.
+
+        Returns:
+            list of losses; with metrics, (that list, list of their values).
+        """
+        if self._optimizer is None or self._loss is None:
+            raise RuntimeError("Model.train_batch: call prepare with an optimizer and a loss first")
+        self.network.train()
+        labels = _tensors(labels)
+        outputs = self.network(*_tensors(inputs))
+        losses, total = self._loss_of(outputs, labels)
+        total.backward()
+        if update:
+            self._optimizer.step()
+            self._optimizer.clear_grad()
+        with no_grad():
+            values = self._update_metrics(outputs, labels)
+        losses = [loss.numpy() for loss in losses]
+        return (losses, values) if self._metrics else losses
+
+    @no_grad()
+    def eval_batch(self, inputs, labels=None):
+        """Losses and metrics of a batch; returns as train_batch does."""
+        self.network.eval()
+        labels = _tensors(labels)
+        outputs = self.network(*_tensors(inputs))
+        losses = [loss.numpy() for loss in self._loss_of(outputs, labels)[0]] if self._loss else []
+        values = self._update_metrics(outputs, labels)
+        return (losses, values) if self._metrics else losses
+
+    @no_grad()
+    def predict_batch(self, inputs):
+        """The network's outputs for a batch: a list of arrays."""
+        self.network.eval()
+        return [output.numpy() for output in _listed(self.network(*_tensors(inputs)))]
+
+    # Loops -------------------------------------------------------------------
+
+    def _loader(self, data, batch_size, shuffle, num_workers, drop_last=False):
+        if isinstance(data, Dataset):
+            return DataLoader(
+                data, batch_size=batch_size, shuffle=shuffle, num_workers=num_workers, drop_last=drop_last
+            )
+        return data
+
+    def _fields(self, batch, labelled=True):
+        """(inputs, labels) of a batch: the last field is the label, unless specs say otherwise."""
+        fields = _listed(batch)
+        if self._inputs:
+            n = len(self._inputs)
+        elif not labelled:
+            n = len(fields) - 1 if len(fields) > 1 and (self._loss or self._labels) else len(fields)
+        else:
+            n = len(fields) - max(len(self._labels), 1) if len(fields) > 1 else len(fields)
+        return fields[:n], fields[n:]
+
+    def _names(self):
+        names = ["loss"] if self._loss else []
+        for metric in self._metrics:
+            names.extend(_listed(metric.name()))
+        return names
+
+    def _logs(self, losses):
+        logs = {}
+        if self._loss:
+            values = [float(np.asarray(loss).mean()) for loss in losses]
+            logs["loss"] = values[0] if len(values) == 1 else values
+        for metric in self._metrics:
+            logs.update(zip(_listed(metric.name()), _listed(metric.accumulate())))
+        return logs
+
+    def fit(
+        self,
+        train_data=None,
+        eval_data=None,
+        batch_size=1,
+        epochs=1,
+        eval_freq=1,
+        log_freq=10,
+        save_dir=None,
+        save_freq=1,
+        verbose=2,
+        drop_last=False,
+        shuffle=True,
+        num_workers=0,
+        callbacks=None,
+        accumulate_grad_batches=1,
+        num_iters=None,
+    ):
+        """Trains.
+
+        Args:
+            train_data (Dataset|DataLoader): samples (input..., label), or batches of them.
+            eval_data (Dataset|DataLoader, optional): evaluated every `eval_freq` epochs.
+            batch_size (int): of data sets.
+            epochs (int): passes over the data.
+            log_freq (int): batches between two updates of the output.
+            save_dir (str, optional): where to save every `save_freq` epochs and at the end.
+            verbose (int): 0 nothing, 1 a progress bar, 2 a line for each update.
+            drop_last, shuffle, num_workers: of the loader of a training data set.
+            callbacks (Callback|list[Callback], optional): called besides.
+            accumulate_grad_batches (int): batches whose gradients are added up for a step.
+            num_iters (int, optional): stop after so many batches.
+        """
+        if train_data is None:
+            raise ValueError("Model.fit: train_data is missing")
+        loader = self._loader(train_data, batch_size, shuffle, num_workers, drop_last)
+        eval_loader = None if eval_data is None else self._loader(eval_data, batch_size, False, num_workers)
+        steps = _length(loader)
+        callbacks = self._callbacks(callbacks, log_freq, verbose, save_dir, save_freq, epochs, steps, batch_size)
+        self.stop_training = False
+        done = 0
+        callbacks.on_train_begin()
+        for epoch in range(epochs):
+            callbacks.on_epoch_begin(epoch)
+            for metric in self._metrics:
+                metric.reset()
+            logs = {}
+            for step, batch in enumerate(loader):
+                callbacks.on_train_batch_begin(step)
+                inputs, labels = self._fields(batch)
+                update = (step + 1) % accumulate_grad_batches == 0 or step + 1 == steps
+                result = self.train_batch(inputs, labels, update)
+                logs = self._logs(result[0] if self._metrics else result)
+                callbacks.on_train_batch_end(step, logs)
+                done += 1
+                if num_iters is not None and done >= num_iters:
+                    self.stop_training = True
+                    break
+            callbacks.on_epoch_end(epoch, logs)
+            if eval_loader is not None and (epoch + 1) % eval_freq == 0:
+                self._evaluate(eval_loader, callbacks)
+            if self.stop_training:
+                break
+        callbacks.on_train_end()
+
+    def _callbacks(self, callbacks, log_freq, verbose, save_dir, save_freq, epochs, steps, batch_size):
+        callbacks = _listed(callbacks)
+        if not any(isinstance(c, ProgBarLogger) for c in callbacks) and verbose:
+            callbacks.insert(0, ProgBarLogger(log_freq, verbose))
+        if not any(isinstance(c, LRScheduler) for c in callbacks):
+            callbacks.append(LRScheduler())
+        if save_dir and not any(isinstance(c, ModelCheckpoint) for c in callbacks):
+            callbacks.append(ModelCheckpoint(save_freq, save_dir))
+        for callback in callbacks:
+            if isinstance(callback, EarlyStopping):
+                callback.save_dir = save_dir
+        params = {
+            "batch_size": batch_size,
+            "epochs": epochs,
+            "steps": steps,
+            "verbose": verbose,
+            "metrics": self._names(),
+        }
+        return CallbackList(callbacks, self, params)
+
+    def _evaluate(self, loader, callbacks, num_iters=None):
+        for metric in self._metrics:
+            metric.reset()
+        callbacks.on_eval_begin({"steps": _length(loader), "metrics": self._names()})
+        weighted, samples, logs = [], 0, {}
+        for step, batch in enumerate(loader):
+            if num_iters is not None and step >= num_iters:
+                break
+            callbacks.on_eval_batch_begin(step)
+            inputs, labels = self._fields(batch)
+            result = self.eval_batch(inputs, labels)
+            losses = result[0] if self._metrics else result
+            size = len(inputs[0]) if inputs else 0
+            samples += size
+            weighted.append((size, [float(np.asarray(loss).mean()) for loss in losses]))
+            logs = self._logs(losses)
+            callbacks.on_eval_batch_end(step, logs)
+        if self._loss and samples:
+            means = [sum(n * v[i] for n, v in weighted) / samples for i in range(len(weighted[0][1]))]
+            logs["loss"] = means
+        logs["samples"] = samples
+        callbacks.on_eval_end(logs)
+        logs.pop("samples")
+        return logs
+
+    def evaluate(
+        self, eval_data, batch_size=1, log_freq=10, verbose=2, num_workers=0, callbacks=None, num_iters=None
+    ):
+        """Loss and metrics over a data set: a dict, such as {"loss": [0.1], "acc": 0.98}."""
+        loader = self._loader(eval_data, batch_size, False, num_workers)
+        callbacks = self._callbacks(callbacks, log_freq, verbose, None, 1, None, None, batch_size)
+        return self._evaluate(loader, callbacks, num_iters)
+
+    def predict(
+        self, test_data, batch_size=1, num_workers=0, stack_outputs=False, verbose=1, callbacks=None
+    ):
+        """The outputs for a data set.
+
+        Args:
+            test_data (Dataset|DataLoader): samples; labels are ignored.
+            batch_size, num_workers: of the loader of a data set.
+            stack_outputs (bool): one array for each output instead of a list of batches.
+
+        Returns:
+            list: for each output of the network a list of arrays, or one array.
+        """
+        loader = self._loader(test_data, batch_size, False, num_workers)
+        callbacks = self._callbacks(callbacks, 1, verbose, None, 1, None, None, batch_size)
+        callbacks.on_predict_begin({"steps": _length(loader)})
+        batches, samples = [], 0
+        for step, batch in enumerate(loader):
+            callbacks.on_predict_batch_begin(step)
+            inputs, _ = self._fields(batch, labelled=False)
+            batches.append(self.predict_batch(inputs))
+            samples += len(inputs[0])
+            callbacks.on_predict_batch_end(step, {})
+        callbacks.on_predict_end({"samples": samples})
+        outputs = [list(parts) for parts in zip(*batches)]
+        return [np.concatenate(parts) for parts in outputs] if stack_outputs else outputs
+
+    # Files -------------------------------------------------------------------
+
+    def save(self, path, training=True):
+        """Saves parameters to path.pdparams and the optimizer's state to path.pdopt.
+
+        With training=False saves a program for inference instead, as jit.save does.
+        """
+        if not os.path.basename(path):
+            raise ValueError(f"Model.save: {path!r} is a folder; give a folder and a name")
+        if not training:
+            from proa import jit
+
+            if not self._inputs:
+                raise RuntimeError("Model.save: an inference program needs inputs; make the Model with inputs")
+            self.network.eval()
+            jit.save(self.network, path, input_spec=self._inputs)
+            return
+        save(self.network.state_dict(), path + ".pdparams")
+        if self._optimizer is not None and self._optimizer.state_dict():
+            save(self._optimizer.state_dict(), path + ".pdopt")
+
+    def load(self, path, skip_mismatch=False, reset_optimizer=False):
+        """Loads what `save` saved.
+
+        Args:
+            path (str): as given to save.
+            skip_mismatch (bool): leave out values that are missing or of another shape.
+            reset_optimizer (bool): do not load the optimizer's state.
+        """
+        path = path[: -len(".pdparams")] if path.endswith(".pdparams") else path
+        state, own = load(path + ".pdparams"), self.network.state_dict()
+        wrong = [n for n, t in own.items() if n not in state or list(state[n].shape) != list(t.shape)]
+        if wrong and not skip_mismatch:
+            raise ValueError(
+                f"Model.load: {path}.pdparams does not fit the network at {', '.join(wrong[:5])}; "
+                "skip_mismatch=True leaves these out"
+            )
+        self.network.set_state_dict({n: v for n, v in state.items() if n not in wrong})
+        if self._optimizer is not None and not reset_optimizer and os.path.exists(path + ".pdopt"):
+            self._optimizer.set_state_dict(load(path + ".pdopt"))
+
+    def summary(self, input_size=None, dtype=None, batch_size=None):
+        """Prints the network's layers, the shapes of their results and the number of parameters."""
+        from proa.hapi.summary import summary
+
+        if input_size is None:
+            if not self._inputs:
+                raise ValueError("Model.summary: input_size is missing")
+            input_size = [tuple(batch_size or 1 if d in (None, -1) else d for d in s.shape) for s in self._inputs]
+        return summary(self.network, input_size, dtype)
+
+
+def _length(loader):
+    try:
+        return len(loader)
+    except (TypeError, RuntimeError):
+        return None

@@ -1,0 +1,75 @@
+"""ProgressBar: a line that shows how far a loop is."""
+
+import sys
+import time
+
+
+class ProgressBar:
+    """Shows steps done, a bar, time and values.
+
+    Args:
+        total (int|None): number of steps, if known.
+        width (int): characters of the bar.
+        stream: where to; standard output unless given.
+
+    On a terminal the line is written anew; elsewhere (a log file) only the last step of
+    the total gives a line.
+    """
+
+    def __init__(self, total=None, width=30, stream=None, every_line=False):
+        self._total, self._width = total, width
+        self._stream = stream or sys.stdout
+        self._terminal = bool(getattr(self._stream, "isatty", lambda: False)())
+        self._every_line = every_line
+        self._start = time.perf_counter()
+        self._length = 0
+
+    def update(self, step, values=()):
+        """Shows that `step` steps are done; values are (name, number) pairs."""
+        elapsed = time.perf_counter() - self._start
+        line = self._line(step, values, elapsed)
+        last = self._total is not None and step >= self._total
+        if self._terminal and not self._every_line:
+            padding = " " * max(self._length - len(line), 0)
+            self._stream.write(f"\r{line}{padding}" + ("\n" if last else ""))
+            self._length = len(line)
+        elif last or self._every_line:
+            self._stream.write(line + "\n")
+        self._stream.flush()
+
+    def close(self):
+        """Ends the line of a loop that stopped before its end."""
+        if self._terminal and self._length and not self._every_line:
+            self._stream.write("\n")
+            self._length = 0
+
+    def _line(self, step, values, elapsed):
+        each = elapsed / max(step, 1)
+        if self._total:
+            digits = len(str(self._total))
+            done = min(step * self._width // self._total, self._width)
+            arrow = ">" if 0 < done < self._width else ""
+            bar = "=" * (done - len(arrow)) + arrow + "." * (self._width - done)
+            head = f"step {step:{digits}d}/{self._total} [{bar}]"
+            left = f" - ETA {_span(each * (self._total - step))}" if step < self._total else ""
+        else:
+            head, left = f"step {step}", ""
+        text = "".join(f" - {name}: {_number(value)}" for name, value in values)
+        return f"{head}{text} - {_span(each)}/step{left}"
+
+
+def _number(value):
+    if isinstance(value, (list, tuple)):
+        return " ".join(_number(v) for v in value)
+    if isinstance(value, int):
+        return str(value)
+    value = float(value)
+    return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e5 else f"{value:.4e}"
+
+
+def _span(seconds):
+    if seconds >= 60:
+        return f"{int(seconds // 60)}:{int(seconds % 60):02d}"
+    if seconds >= 1:
+        return f"{seconds:.0f}s"
+    return f"{seconds * 1e3:.0f}ms" if seconds >= 1e-3 else f"{seconds * 1e6:.0f}us"

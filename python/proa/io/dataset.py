@@ -1,0 +1,189 @@
+"""Data sets: something with `__getitem__` and `__len__`, or something to iterate over."""
+
+import bisect
+import itertools
+
+import numpy as np
+
+
+class Dataset:
+    """Base of data sets whose samples have an index. Define `__getitem__` and `__len__`.
+
+    Examples:
+        >>> class Squares(proa.io.Dataset):
+        ...     def __getitem__(self, idx):
+        ...         return idx * idx
+        ...     def __len__(self):
+        ...         return 10
+        >>> Squares()[3]
+        9
+    """
+
+    def __getitem__(self, idx):
+        raise NotImplementedError(f"{type(self).__name__} does not define __getitem__")
+
+    def __len__(self):
+        raise NotImplementedError(f"{type(self).__name__} does not define __len__")
+
+
+class IterableDataset(Dataset):
+    """Base of data sets that give one sample after the other. Define `__iter__`."""
+
+    def __iter__(self):
+        raise NotImplementedError(f"{type(self).__name__} does not define __iter__")
+
+    def __getitem__(self, idx):
+        raise RuntimeError(f"{type(self).__name__} is an IterableDataset: its samples have no index")
+
+    def __len__(self):
+        raise RuntimeError(f"{type(self).__name__} is an IterableDataset: it has no length")
+
+
+class TensorDataset(Dataset):
+    """Sample i is the tuple of row i of each tensor.
+
+    Args:
+        tensors (list[Tensor]): all with the same first dim.
+
+    Examples:
+        >>> data = proa.io.TensorDataset([proa.ones([4, 2]), proa.zeros([4])])
+        >>> len(data), data[0][0].shape
+        (4, [2])
+    """
+
+    def __init__(self, tensors):
+        tensors = list(tensors)
+        if not tensors:
+            raise ValueError("TensorDataset: at least one tensor is needed")
+        for i, tensor in enumerate(tensors):
+            if not tensor.shape or tensor.shape[0] != tensors[0].shape[0]:
+                raise ValueError(
+                    f"TensorDataset: the first dims must be equal; tensor 0 is {list(tensors[0].shape)}, "
+                    f"tensor {i} is {list(tensor.shape)}"
+                )
+        self.tensors = tensors
+
+    def __getitem__(self, index):
+        return tuple(tensor[index] for tensor in self.tensors)
+
+    def __len__(self):
+        return self.tensors[0].shape[0]
+
+
+class ComposeDataset(Dataset):
+    """Sample i is the fields of sample i of each data set, one after the other."""
+
+    def __init__(self, datasets):
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise ValueError("ComposeDataset: at least one data set is needed")
+        lengths = [len(d) for d in self.datasets]
+        if len(set(lengths)) > 1:
+            raise ValueError(f"ComposeDataset: the data sets must be of equal length; they are {lengths}")
+
+    def __len__(self):
+        return len(self.datasets[0])
+
+    def __getitem__(self, idx):
+        fields = []
+        for dataset in self.datasets:
+            sample = dataset[idx]
+            fields.extend(sample if isinstance(sample, (list, tuple)) else [sample])
+        return tuple(fields)
+
+
+class ChainDataset(IterableDataset):
+    """The samples of several iterable data sets, one set after the other."""
+
+    def __init__(self, datasets):
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise ValueError("ChainDataset: at least one data set is needed")
+        for i, dataset in enumerate(self.datasets):
+            if not isinstance(dataset, IterableDataset):
+                raise TypeError(f"ChainDataset: data set {i} is no IterableDataset but {type(dataset).__name__}")
+
+    def __iter__(self):
+        return itertools.chain.from_iterable(self.datasets)
+
+
+class ConcatDataset(Dataset):
+    """Several data sets as one: the indices of the second follow those of the first."""
+
+    def __init__(self, datasets):
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise ValueError("ConcatDataset: at least one data set is needed")
+        for i, dataset in enumerate(self.datasets):
+            if isinstance(dataset, IterableDataset):
+                raise TypeError(f"ConcatDataset: data set {i} is an IterableDataset; use ChainDataset")
+        self.cumulative_sizes = list(itertools.accumulate(len(d) for d in self.datasets))
+
+    def __len__(self):
+        return self.cumulative_sizes[-1]
+
+    def __getitem__(self, idx):
+        if not -len(self) <= idx < len(self):
+            raise IndexError(f"ConcatDataset: index {idx} is out of range; there are {len(self)} samples")
+        idx %= len(self)
+        which = bisect.bisect_right(self.cumulative_sizes, idx)
+        return self.datasets[which][idx - (self.cumulative_sizes[which - 1] if which else 0)]
+
+
+class Subset(Dataset):
+    """The samples of a data set at these indices.
+
+    Args:
+        dataset (Dataset): all samples.
+        indices (Sequence[int]): which of them, in order.
+    """
+
+    def __init__(self, dataset, indices):
+        self.dataset, self.indices = dataset, indices
+
+    def __getitem__(self, idx):
+        return self.dataset[self.indices[idx]]
+
+    def __len__(self):
+        return len(self.indices)
+
+
+def random_split(dataset, lengths, generator=None):
+    """Splits a data set at random into parts that do not overlap.
+
+    Args:
+        dataset (Dataset): what to split.
+        lengths (list[int]): sizes of the parts; their sum is that of the data set.
+        generator (numpy.random.Generator|int, optional): where the order comes from;
+            `proa.seed` decides unless given.
+
+    Returns:
+        list[Subset]: one for each length.
+
+    Examples:
+        >>> train, test = proa.io.random_split(proa.io.TensorDataset([proa.ones([10, 1])]), [7, 3])
+        >>> len(train), len(test)
+        (7, 3)
+    """
+    lengths = [int(n) for n in lengths]
+    if sum(lengths) != len(dataset) or min(lengths, default=0) < 0:
+        raise ValueError(f"random_split: lengths {lengths} do not add up to {len(dataset)}, the length of the data set")
+    order = permutation(len(dataset), generator)
+    ends = np.cumsum(lengths)
+    return [Subset(dataset, order[end - n : end].tolist()) for end, n in zip(ends, lengths)]
+
+
+def numpy_generator(generator):
+    """A NumPy generator: the one given, one of this seed, or one that `proa.seed` decides."""
+    if isinstance(generator, np.random.Generator):
+        return generator
+    if generator is None:
+        from proa import _C
+
+        generator = int(_C.ops.randint(0, 2**31 - 1, [1]).item())
+    return np.random.default_rng(int(generator))
+
+
+def permutation(n, generator=None):
+    """The integers below n in a random order, as an array."""
+    return numpy_generator(generator).permutation(n)

@@ -1,0 +1,220 @@
+"""Samplers: in which order the indices of a data set come, and in which batches."""
+
+import math
+
+import numpy as np
+
+from proa.io.dataset import IterableDataset, numpy_generator, permutation
+
+
+class Sampler:
+    """Base of samplers. Define `__iter__`, which gives indices.
+
+    Args:
+        data_source (Dataset, optional): what is sampled.
+    """
+
+    def __init__(self, data_source=None):
+        self.data_source = data_source
+
+    def __iter__(self):
+        raise NotImplementedError(f"{type(self).__name__} does not define __iter__")
+
+    def __len__(self):
+        return len(self.data_source)
+
+
+class SequenceSampler(Sampler):
+    """0, 1, 2 and so on.
+
+    Examples:
+        >>> list(proa.io.SequenceSampler([5, 6, 7]))
+        [0, 1, 2]
+    """
+
+    def __iter__(self):
+        return iter(range(len(self.data_source)))
+
+
+class RandomSampler(Sampler):
+    """Indices in a random order.
+
+    Args:
+        data_source (Dataset): what is sampled.
+        replacement (bool): whether an index may come again.
+        num_samples (int, optional): how many; all unless given. More than there are
+            need replacement.
+        generator (optional): a NumPy generator, a seed, or an iterator of indices;
+            `proa.seed` decides unless given.
+    """
+
+    def __init__(self, data_source=None, replacement=False, num_samples=None, generator=None):
+        super().__init__(data_source)
+        if not isinstance(replacement, bool):
+            raise TypeError(f"RandomSampler: replacement must be a bool, not {type(replacement).__name__}")
+        if num_samples is not None and (not isinstance(num_samples, int) or num_samples <= 0):
+            raise ValueError(f"RandomSampler: num_samples must be a positive int, not {num_samples!r}")
+        if num_samples is not None and not replacement and num_samples > len(data_source):
+            raise ValueError(
+                f"RandomSampler: {num_samples} samples out of {len(data_source)} are possible with replacement only"
+            )
+        self.replacement, self._num_samples, self.generator = replacement, num_samples, generator
+
+    @property
+    def num_samples(self):
+        return len(self.data_source) if self._num_samples is None else self._num_samples
+
+    def __iter__(self):
+        if hasattr(self.generator, "__next__"):
+            for _ in range(self.num_samples):
+                yield int(next(self.generator))
+            return
+        n = len(self.data_source)
+        if self.replacement:
+            yield from numpy_generator(self.generator).integers(0, n, self.num_samples).tolist()
+        else:
+            yield from permutation(n, self.generator)[: self.num_samples].tolist()
+
+    def __len__(self):
+        return self.num_samples
+
+
+class SubsetRandomSampler(Sampler):
+    """These indices, in a random order."""
+
+    def __init__(self, indices):
+        super().__init__(indices)
+        if len(indices) == 0:
+            raise ValueError("SubsetRandomSampler: indices must not be empty")
+        self.indices = indices
+
+    def __iter__(self):
+        return (self.indices[i] for i in permutation(len(self.indices)).tolist())
+
+
+class WeightedRandomSampler(Sampler):
+    """Indices drawn with these weights.
+
+    Args:
+        weights (Sequence[float]): not negative; index i comes in proportion to weights[i].
+        num_samples (int): how many.
+        replacement (bool): whether an index may come again.
+    """
+
+    def __init__(self, weights, num_samples, replacement=True):
+        if not isinstance(num_samples, int) or num_samples <= 0:
+            raise ValueError(f"WeightedRandomSampler: num_samples must be a positive int, not {num_samples!r}")
+        if not isinstance(replacement, bool):
+            raise TypeError(f"WeightedRandomSampler: replacement must be a bool, not {type(replacement).__name__}")
+        weights = np.asarray(weights.numpy() if hasattr(weights, "numpy") else weights, dtype="float64")
+        if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() == 0:
+            raise ValueError("WeightedRandomSampler: weights must be a list of finite numbers >= 0, not all zero")
+        if not replacement and num_samples > np.count_nonzero(weights):
+            raise ValueError(
+                f"WeightedRandomSampler: {num_samples} samples need as many non-zero weights; "
+                f"there are {np.count_nonzero(weights)}"
+            )
+        super().__init__(None)
+        self.weights, self.num_samples, self.replacement = weights, num_samples, replacement
+
+    def __iter__(self):
+        p = self.weights / self.weights.sum()
+        chosen = numpy_generator(None).choice(len(p), self.num_samples, self.replacement, p)
+        return iter(chosen.tolist())
+
+    def __len__(self):
+        return self.num_samples
+
+
+class BatchSampler(Sampler):
+    """Lists of indices.
+
+    Args:
+        dataset (Dataset, optional): what is sampled, in order or shuffled.
+        sampler (Sampler, optional): instead of a data set: where indices come from.
+        shuffle (bool): a random order, with `dataset`.
+        batch_size (int): indices in a batch.
+        drop_last (bool): leave out the last batch if it is smaller.
+
+    Examples:
+        >>> list(proa.io.BatchSampler(sampler=proa.io.SequenceSampler(range(5)), batch_size=2))
+        [[0, 1], [2, 3], [4]]
+    """
+
+    def __init__(self, dataset=None, sampler=None, shuffle=False, batch_size=1, drop_last=False):
+        if (dataset is None) == (sampler is None):
+            raise ValueError("BatchSampler: give either dataset or sampler")
+        if isinstance(dataset, IterableDataset):
+            raise TypeError("BatchSampler: the samples of an IterableDataset have no index")
+        if sampler is not None and shuffle:
+            raise ValueError("BatchSampler: shuffle goes with dataset; a sampler decides its own order")
+        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size <= 0:
+            raise ValueError(f"BatchSampler: batch_size must be a positive int, not {batch_size!r}")
+        if not isinstance(drop_last, bool):
+            raise TypeError(f"BatchSampler: drop_last must be a bool, not {type(drop_last).__name__}")
+        if sampler is None:
+            sampler = RandomSampler(dataset) if shuffle else SequenceSampler(dataset)
+        self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
+
+    def __iter__(self):
+        batch = []
+        for index in self.sampler:
+            batch.append(index)
+            if len(batch) == self.batch_size:
+                yield batch
+                batch = []
+        if batch and not self.drop_last:
+            yield batch
+
+    def __len__(self):
+        n = len(self.sampler)
+        return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
+
+
+class DistributedBatchSampler(BatchSampler):
+    """The batches of one of several processes, which share a data set evenly.
+
+    Args:
+        dataset (Dataset): what is sampled.
+        batch_size (int): indices in a batch of one process.
+        num_replicas (int, optional): number of processes; that of the environment unless given.
+        rank (int, optional): number of this process.
+        shuffle (bool): a random order, the same in all processes; see `set_epoch`.
+        drop_last (bool): leave out the last batch if it is smaller.
+    """
+
+    def __init__(self, dataset, batch_size, num_replicas=None, rank=None, shuffle=False, drop_last=False):
+        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size <= 0:
+            raise ValueError(f"DistributedBatchSampler: batch_size must be a positive int, not {batch_size!r}")
+        if num_replicas is None or rank is None:
+            import os
+
+            num_replicas = int(os.environ.get("PADDLE_TRAINERS_NUM", 1)) if num_replicas is None else num_replicas
+            rank = int(os.environ.get("PADDLE_TRAINER_ID", 0)) if rank is None else rank
+        if not 0 <= rank < num_replicas:
+            raise ValueError(f"DistributedBatchSampler: rank {rank} is not one of {num_replicas} processes")
+        self.dataset, self.batch_size, self.shuffle, self.drop_last = dataset, batch_size, shuffle, drop_last
+        self.nranks, self.local_rank, self.epoch = num_replicas, rank, 0
+        self.num_samples = math.ceil(len(dataset) / num_replicas)
+        self.total_size = self.num_samples * num_replicas
+
+    def __iter__(self):
+        n = len(self.dataset)
+        order = np.random.default_rng(self.epoch).permutation(n) if self.shuffle else np.arange(n)
+        if self.shuffle:
+            self.epoch += 1
+        # The first samples fill up the last ones, so that all processes have as many.
+        order = np.resize(order, self.total_size)
+        mine = order.reshape(self.num_samples, self.nranks)[:, self.local_rank].tolist()
+        for start in range(0, self.num_samples, self.batch_size):
+            batch = mine[start : start + self.batch_size]
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield batch
+
+    def __len__(self):
+        n = self.num_samples
+        return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
+
+    def set_epoch(self, epoch):
+        """Makes the shuffled order that of this epoch."""
+        self.epoch = epoch

@@ -1,0 +1,115 @@
+"""Linear algebra."""
+
+from proa import _C
+from proa._generated.linalg import *
+from proa.tensor.linalg import norm as norm
+
+
+def multi_dot(x, name=None):
+    """The product of several matrices, in the order that takes the fewest multiplications.
+
+    Args:
+        x (list[Tensor]): two or more; the first and the last may be vectors.
+
+    Examples:
+        >>> a, b, c = proa.ones([2, 3]), proa.ones([3, 4]), proa.ones([4, 1])
+        >>> proa.linalg.multi_dot([a, b, c]).tolist()
+        [[12.0], [12.0]]
+    """
+    tensors = list(x)
+    if len(tensors) < 2:
+        raise ValueError(f"multi_dot: at least two tensors are needed, not {len(tensors)}")
+    first, last = len(tensors[0].shape) == 1, len(tensors[-1].shape) == 1
+    if first:
+        tensors[0] = _C.ops.unsqueeze(tensors[0], 0)
+    if last:
+        tensors[-1] = _C.ops.unsqueeze(tensors[-1], 1)
+    for i, m in enumerate(tensors):
+        if len(m.shape) != 2:
+            raise ValueError(f"multi_dot: tensor {i} must be a matrix; it is {list(m.shape)} {m.dtype.name}")
+    order = _best_order([tensors[0].shape[0], *(m.shape[1] for m in tensors)])
+
+    def product(i, j):
+        if i == j:
+            return tensors[i]
+        k = order[i, j]
+        return _C.ops.matmul(product(i, k), product(k + 1, j))
+
+    out = product(0, len(tensors) - 1)
+    if first:
+        out = _C.ops.squeeze(out, 0)
+    return _C.ops.squeeze(out, -1) if last else out
+
+
+def _best_order(sizes):
+    """Where to split each range of matrices (matrix i is sizes[i] x sizes[i + 1]): dynamic programming."""
+    n = len(sizes) - 1
+    cost = {(i, i): 0 for i in range(n)}
+    split = {}
+    for length in range(2, n + 1):
+        for i in range(n - length + 1):
+            j = i + length - 1
+            split[i, j] = min(
+                range(i, j), key=lambda k: cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1]
+            )
+            k = split[i, j]
+            cost[i, j] = cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1]
+    return split
+
+
+def matrix_power(x, n, name=None):
+    """x @ x @ ... (n times), by squaring.
+
+    Args:
+        x (Tensor): [..., N, N].
+        n (int): not negative; 0 gives identity matrices.
+    """
+    if not isinstance(n, int):
+        raise TypeError(f"matrix_power: n must be an int, not {type(n).__name__}")
+    if len(x.shape) < 2 or x.shape[-1] != x.shape[-2]:
+        raise ValueError(f"matrix_power: x must be [..., N, N]; it is {list(x.shape)} {x.dtype.name}")
+    if n < 0:
+        raise NotImplementedError("matrix_power: a negative n needs inverse matrices, which are not there yet")
+    out = None
+    while n:
+        if n & 1:
+            out = x if out is None else _C.ops.matmul(out, x)
+        n >>= 1
+        if n:
+            x = _C.ops.matmul(x, x)
+    if out is None:
+        return _C.ops.broadcast_to(_C.ops.eye(x.shape[-1], None, x.dtype), x.shape)
+    return out
+
+
+def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
+    """The covariance matrix of several variables.
+
+    Args:
+        x (Tensor): [variables, observations], or one variable [observations].
+        rowvar (bool): False: the variables are the columns.
+        ddof (bool): divide by the number of observations less 1.
+        fweights (Tensor, optional): how often each observation counts, integers.
+        aweights (Tensor, optional): weight of each observation.
+    """
+    if len(x.shape) > 2:
+        raise ValueError(f"cov: x must have 1 or 2 dims; it is {list(x.shape)} {x.dtype.name}")
+    rows = _C.ops.reshape(x, [1, -1]) if len(x.shape) < 2 else x if rowvar else _C.ops.transpose(x, [1, 0])
+    weights = None
+    if fweights is not None:
+        weights = fweights.astype(rows.dtype)
+    if aweights is not None:
+        weights = aweights.astype(rows.dtype) if weights is None else weights * aweights.astype(rows.dtype)
+    if weights is None:
+        total = float(rows.shape[1])
+        centred = rows - rows.mean(1, keepdim=True)
+        scaled, divisor = centred, total - (1.0 if ddof else 0.0)
+        out = _C.ops.matmul(centred, scaled, False, True) * (1.0 / divisor if divisor > 0 else float("nan"))
+    else:
+        total = weights.sum()
+        centred = rows - (rows * weights).sum(1, keepdim=True) / total
+        lost = 0.0
+        if ddof:
+            lost = 1.0 if aweights is None else (weights * aweights.astype(rows.dtype)).sum() / total
+        out = _C.ops.matmul(centred, centred * weights, False, True) / (total - lost)
+    return _C.ops.squeeze(out, [0, 1]) if len(x.shape) < 2 else out

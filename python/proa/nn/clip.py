@@ -1,0 +1,92 @@
+"""Clipping of gradients; an optimizer takes one of these as `grad_clip`."""
+
+from proa import _C
+from proa.framework.grad_mode import no_grad
+
+
+class ClipGradBase:
+    """Base: called with a list of (parameter, gradient), returns the list with clipped gradients.
+
+    Gradients of parameters with `need_clip = False` stay as they are.
+    """
+
+    @no_grad()
+    def __call__(self, params_grads):
+        clipped = [(p, g) for p, g in params_grads if g is not None and getattr(p, "need_clip", True)]
+        replaced = {id(p): g for (p, _), g in zip(clipped, self._clip([g for _, g in clipped]))}
+        return [(p, replaced.get(id(p), g)) for p, g in params_grads]
+
+    def _clip(self, grads):
+        raise NotImplementedError(f"{type(self).__name__} does not define _clip")
+
+
+class ClipGradByValue(ClipGradBase):
+    """Every element into [min, max].
+
+    Args:
+        max (float): the upper limit.
+        min (float, optional): the lower limit; -max unless given.
+
+    Examples:
+        >>> clip = proa.nn.ClipGradByValue(max=1.0)
+        >>> sgd = proa.optimizer.SGD(0.1, parameters=proa.nn.Linear(2, 2).parameters(), grad_clip=clip)
+    """
+
+    def __init__(self, max, min=None):
+        self.max = float(max)
+        self.min = -self.max if min is None else float(min)
+        if self.min > self.max:
+            raise ValueError(f"ClipGradByValue: min must not be above max; they are {self.min} and {self.max}")
+
+    def _clip(self, grads):
+        return [_C.ops.clip(g, self.min, self.max) for g in grads]
+
+    def __repr__(self):
+        return f"ClipGradByValue(max={self.max}, min={self.min})"
+
+
+class ClipGradByNorm(ClipGradBase):
+    """Each gradient to an L2 norm of at most `clip_norm`, by scaling."""
+
+    def __init__(self, clip_norm):
+        self.clip_norm = float(clip_norm)
+
+    def _clip(self, grads):
+        limit = self.clip_norm
+        return [g * (limit / _C.ops.clip(_norm([g]), limit, float("inf"))) for g in grads]
+
+    def __repr__(self):
+        return f"ClipGradByNorm(clip_norm={self.clip_norm})"
+
+
+class ClipGradByGlobalNorm(ClipGradBase):
+    """All gradients together to an L2 norm of at most `clip_norm`, by one common factor.
+
+    Args:
+        clip_norm (float): the highest norm.
+        group_name (str): not used; norms are taken over all parameters of an optimizer.
+    """
+
+    def __init__(self, clip_norm, group_name="default_group"):
+        self.clip_norm = float(clip_norm)
+        self.group_name = group_name
+
+    def _clip(self, grads):
+        if not grads:
+            return grads
+        factor = self.clip_norm / _C.ops.clip(_norm(grads), self.clip_norm, float("inf"))
+        return [g * (factor if g.dtype == factor.dtype else factor.astype(g.dtype)) for g in grads]
+
+    def __repr__(self):
+        return f"ClipGradByGlobalNorm(clip_norm={self.clip_norm})"
+
+
+def _norm(grads):
+    """The L2 norm of all elements, 0-d, in float32 at least."""
+    total = None
+    for g in grads:
+        if g.dtype in (_C.float16, _C.bfloat16):
+            g = g.astype(_C.float32)
+        square = (g * g).sum()
+        total = square if total is None else total + square
+    return total.sqrt()

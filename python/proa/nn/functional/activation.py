@@ -1,0 +1,144 @@
+"""Activations that are more than one op, or have other arguments than their op."""
+
+from proa import _C
+
+__all__ = [
+    "elu_",
+    "glu",
+    "gumbel_softmax",
+    "log_sigmoid",
+    "log_softmax",
+    "maxout",
+    "prelu",
+    "relu_",
+    "softmax",
+    "softmax_",
+    "tanh",
+    "tanh_",
+]
+
+
+def _cast(x, dtype):
+    return x if dtype is None else x.astype(dtype)
+
+
+def softmax(x, axis=-1, dtype=None, name=None):
+    """exp(x) over its sum along `axis`.
+
+    Args:
+        x (Tensor): floating point.
+        axis (int): along which the result sums to 1.
+        dtype (str, optional): x is cast to it first.
+
+    Examples:
+        >>> proa.nn.functional.softmax(proa.zeros([1, 4])).tolist()
+        [[0.25, 0.25, 0.25, 0.25]]
+    """
+    return _C.ops.softmax(_cast(x, dtype), axis)
+
+
+def log_softmax(x, axis=-1, dtype=None, name=None):
+    """The logarithm of softmax, without overflow; arguments as in softmax."""
+    return _C.ops.log_softmax(_cast(x, dtype), axis)
+
+
+def softmax_(x, axis=-1, dtype=None, name=None):
+    """softmax in place."""
+    if dtype is not None and _cast(x, dtype).dtype != x.dtype:
+        raise TypeError(f"softmax_: the result in place has the dtype of x, {x.dtype.name}, not {dtype}")
+    return _C.ops.softmax_(x, axis)
+
+
+def relu_(x, name=None):
+    """relu in place."""
+    return _C.ops.relu_(x)
+
+
+def elu_(x, alpha=1.0, name=None):
+    """elu in place."""
+    return _C.ops.elu_(x, alpha)
+
+
+def tanh(x, name=None):
+    """Hyperbolic tangent."""
+    return _C.ops.tanh(x)
+
+
+def tanh_(x, name=None):
+    """tanh in place."""
+    return _C.ops.tanh_(x)
+
+
+def log_sigmoid(x, name=None):
+    """log(1 / (1 + exp(-x))), without overflow."""
+    return _C.ops.logsigmoid(x)
+
+
+def glu(x, axis=-1, name=None):
+    """First half times sigmoid of the second half along `axis` (Dauphin et al., 2017)."""
+    rank = len(x.shape)
+    if not -rank <= axis < rank:
+        raise IndexError(f"glu: axis {axis} is out of range; x is {list(x.shape)} {x.dtype.name}")
+    size = x.shape[axis]
+    if size % 2:
+        raise ValueError(f"glu: size {size} of axis {axis} is odd; x is {list(x.shape)} {x.dtype.name}")
+    a, b = _C.ops.split(x, [size // 2, size // 2], axis)
+    return a * _C.ops.sigmoid(b)
+
+
+def maxout(x, groups, axis=1, name=None):
+    """The highest of `groups` channels that lie side by side along `axis` (Goodfellow et al., 2013)."""
+    rank = len(x.shape)
+    if not -rank <= axis < rank:
+        raise IndexError(f"maxout: axis {axis} is out of range; x is {list(x.shape)} {x.dtype.name}")
+    axis %= rank
+    size = x.shape[axis]
+    if groups <= 1 or size % groups:
+        raise ValueError(f"maxout: groups must be above 1 and divide {size}, the size of axis {axis}; it is {groups}")
+    split = [*x.shape[:axis], size // groups, groups, *x.shape[axis + 1 :]]
+    return _C.ops.max(_C.ops.reshape(x, split), axis + 1)
+
+
+def prelu(x, weight, data_format="NCHW", name=None):
+    """x where positive, weight * x elsewhere.
+
+    Args:
+        x (Tensor): [N, C, ...], or with the channels last.
+        weight (Tensor): [1], or [C].
+        data_format (str): where the channels are.
+    """
+    if weight.size == 1:
+        slope = _C.ops.reshape(weight, [1] * len(x.shape))
+    else:
+        if len(x.shape) < 2:
+            raise ValueError(f"prelu: a weight of each channel needs x of 2 dims or more; x is {list(x.shape)}")
+        axis = len(x.shape) - 1 if data_format[-1] == "C" and data_format != "NC" else 1
+        if list(weight.shape) != [x.shape[axis]]:
+            raise ValueError(f"prelu: weight must be [1] or [{x.shape[axis]}]; it is {list(weight.shape)}")
+        shape = [1] * len(x.shape)
+        shape[axis] = -1
+        slope = _C.ops.reshape(weight, shape)
+    return _C.ops.where(x > 0.0, x, x * slope)
+
+
+def gumbel_softmax(x, temperature=1.0, hard=False, axis=-1, name=None):
+    """Softmax of x plus Gumbel noise: a differentiable draw of a class (Jang et al., 2017).
+
+    Args:
+        x (Tensor): logits.
+        temperature (float): positive; the lower, the nearer to one-hot.
+        hard (bool): one-hot in the result, soft in the gradient.
+        axis (int): where the classes are.
+    """
+    if temperature <= 0:
+        raise ValueError(f"gumbel_softmax: temperature must be positive; it is {temperature}")
+    ops = _C.ops
+    # Away from 0 and 1, so that both logarithms are finite.
+    even = ops.clip(ops.uniform(x.shape, x.dtype, 0.0, 1.0), 1e-6, 1.0 - 1e-6)
+    soft = ops.softmax((x - (-even.log()).log()) * (1.0 / temperature), axis)
+    if not hard:
+        return soft
+    index = ops.argmax(soft, axis, True)
+    one = ops.full_like(index, 1.0, x.dtype)
+    hot = ops.put_along_axis(ops.full_like(soft.detach(), 0.0), index, one, axis)
+    return hot - soft.detach() + soft

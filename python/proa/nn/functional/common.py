@@ -1,0 +1,379 @@
+"""Linear maps, dropout, padding, similarity and rearrangements."""
+
+import math
+
+from proa import _C
+from proa.nn.functional.shapes import is_channel_last, numbers
+
+
+def linear(x, weight, bias=None, name=None):
+    """x @ weight + bias.
+
+    Args:
+        x (Tensor): [..., in].
+        weight (Tensor): [in, out].
+        bias (Tensor, optional): [out].
+
+    Returns:
+        Tensor: [..., out].
+
+    Examples:
+        >>> F = proa.nn.functional
+        >>> F.linear(proa.ones([2, 3]), proa.ones([3, 4])).tolist()[0]
+        [3.0, 3.0, 3.0, 3.0]
+    """
+    return _C.ops.linear(x, weight, bias)
+
+
+def bilinear(x1, x2, weight, bias=None, name=None):
+    """x1 @ weight[k] @ x2 + bias[k] for each k.
+
+    Args:
+        x1 (Tensor): [N, in1].
+        x2 (Tensor): [N, in2].
+        weight (Tensor): [out, in1, in2].
+        bias (Tensor, optional): [1, out].
+
+    Returns:
+        Tensor: [N, out].
+    """
+    ops = _C.ops
+    out, in1, in2 = weight.shape
+    # [N, in1] @ [in1, out * in2]
+    left = ops.matmul(x1, ops.reshape(ops.transpose(weight, [1, 0, 2]), [in1, out * in2]))
+    result = (ops.reshape(left, [-1, out, in2]) * ops.unsqueeze(x2, 1)).sum(-1)
+    return result if bias is None else result + bias
+
+
+def _check_p(op, p):
+    if isinstance(p, bool) or not isinstance(p, (int, float)):
+        raise TypeError(f"{op}: p must be a number, not {type(p).__name__}")
+    if not 0 <= p <= 1:
+        raise ValueError(f"{op}: p must be in [0, 1]; it is {p}")
+
+
+def _mask(x, shape, p):
+    """Zeros with probability p and ones elsewhere, of the dtype of x."""
+    return _C.ops.bernoulli(_C.ops.full(shape, 1.0 - p, x.dtype))
+
+
+def dropout(x, p=0.5, axis=None, training=True, mode="upscale_in_train", name=None):
+    """In training, zeros each element with probability p.
+
+    Args:
+        x (Tensor): any shape.
+        p (float): the probability.
+        axis (int|list[int], optional): the mask varies along these axes and is the same along others.
+        training (bool): whether anything is dropped.
+        mode (str): "upscale_in_train" divides what remains by 1 - p, so that the mean stays;
+            "downscale_in_infer" multiplies by 1 - p when not training instead.
+
+    Examples:
+        >>> F = proa.nn.functional
+        >>> F.dropout(proa.ones([4]), 0.5, training=False).tolist()
+        [1.0, 1.0, 1.0, 1.0]
+    """
+    _check_p("dropout", p)
+    if mode not in ("upscale_in_train", "downscale_in_infer"):
+        raise ValueError(f"dropout: mode must be upscale_in_train or downscale_in_infer, not {mode!r}")
+    upscale = mode == "upscale_in_train"
+    if not training:
+        return x if upscale else x * (1.0 - p)
+    if p == 0:
+        return x
+    if p == 1:
+        return x * 0.0
+    if axis is None:
+        return _C.ops.dropout(x, p, True, mode)[0]
+    shape = x.shape
+    axes = [axis] if isinstance(axis, int) else list(axis)
+    rank = len(shape)
+    if any(not -rank <= a < rank for a in axes):
+        raise ValueError(f"dropout: axis {axes} is out of range; x is {list(shape)} {x.dtype.name}")
+    kept = {a % rank for a in axes}
+    mask = _mask(x, [size if i in kept else 1 for i, size in enumerate(shape)], p)
+    return x * (mask * (1.0 / (1.0 - p)) if upscale else mask)
+
+
+def dropout2d(x, p=0.5, training=True, data_format="NCHW", name=None):
+    """Dropout of whole channels of [N, C, H, W] (or [N, H, W, C])."""
+    last = is_channel_last("dropout2d", data_format, 2)
+    return dropout(x, p, [0, 3] if last else [0, 1], training)
+
+
+def dropout3d(x, p=0.5, training=True, data_format="NCDHW", name=None):
+    """Dropout of whole channels of [N, C, D, H, W] (or [N, D, H, W, C])."""
+    last = is_channel_last("dropout3d", data_format, 3)
+    return dropout(x, p, [0, 4] if last else [0, 1], training)
+
+
+def alpha_dropout(x, p=0.5, training=True, name=None):
+    """Dropout that keeps mean and variance of SELU's outputs (Klambauer et al., 2017).
+
+    Dropped elements become SELU's lowest value; an affine map restores the statistics.
+    """
+    _check_p("alpha_dropout", p)
+    if not training or p == 0:
+        return x
+    if p == 1:
+        return x * 0.0
+    lowest = -1.0507009873554805 * 1.6732632423543772
+    keep = 1.0 - p
+    a = 1.0 / math.sqrt(keep * (1.0 + p * lowest * lowest))
+    b = -a * p * lowest
+    mask = _mask(x, x.shape, p)
+    return (x * mask + (1.0 - mask) * lowest) * a + b
+
+
+def embedding(x, weight, padding_idx=None, sparse=False, name=None):
+    """Rows of a table.
+
+    Args:
+        x (Tensor): integers, [...].
+        weight (Tensor): [rows, size].
+        padding_idx (int, optional): this row gives zeros and gets no gradient; negative counts from the end.
+        sparse (bool): accepted; gradients are dense.
+
+    Returns:
+        Tensor: [..., size].
+    """
+    if padding_idx is None:
+        return _C.ops.embedding(x, weight)
+    rows = weight.shape[0]
+    if not -rows <= padding_idx < rows:
+        raise ValueError(f"embedding: padding_idx {padding_idx} is not one of {rows} rows")
+    return _C.ops.embedding(x, weight, padding_idx % rows)
+
+
+def one_hot(x, num_classes, name=None):
+    """Ones at the places that x names, in a new last dim of num_classes; float.
+
+    Examples:
+        >>> proa.nn.functional.one_hot(proa.to_tensor([1, 0]), 3).tolist()
+        [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
+    """
+    if isinstance(num_classes, _C.Tensor):
+        num_classes = int(num_classes.item())
+    return _C.ops.one_hot(x, num_classes)
+
+
+_FORMATS = {3: ("NCL", "NLC"), 4: ("NCHW", "NHWC"), 5: ("NCDHW", "NDHWC")}
+
+
+def pad(x, pad, mode="constant", value=0.0, data_format="NCHW", name=None):
+    """Adds elements around a tensor.
+
+    Args:
+        x (Tensor): any rank with constant mode and 2 * rank paddings; else rank 3 to 5.
+        pad (list[int]|Tensor): elements before and after. With 2 * rank of them, those of
+            dim 0, dim 1 and so on. With fewer, those of the last spatial dim, the one before
+            it and so on: [left, right, top, bottom, front, back].
+        mode (str): "constant" (value), "reflect", "replicate" (the edge) or "circular".
+        value (float): of constant mode.
+        data_format (str): where the channels are: "NCL", "NLC", "NCHW", "NHWC", "NCDHW" or "NDHWC".
+
+    Examples:
+        >>> F = proa.nn.functional
+        >>> F.pad(proa.ones([1, 1, 2, 2]), [1, 1, 0, 0]).shape
+        [1, 1, 2, 4]
+    """
+    if mode not in ("constant", "reflect", "replicate", "circular"):
+        raise ValueError(f"pad: mode must be constant, reflect, replicate or circular, not {mode!r}")
+    if isinstance(pad, _C.Tensor):
+        pad = pad.tolist()
+    pads = [pad] if isinstance(pad, int) else [int(p) for p in pad]
+    rank = len(x.shape)
+    if len(pads) == 1:
+        pads = pads * (2 * (rank - 2))
+    if mode == "constant" and len(pads) == 2 * rank:
+        return _C.ops.pad(x, pads, mode, value)
+    if rank not in _FORMATS or len(pads) % 2 or len(pads) > 2 * (rank - 2):
+        raise ValueError(
+            f"pad: {len(pads)} paddings do not fit; give {2 * rank}, or 2 for each spatial dim; "
+            f"x is {list(x.shape)} {x.dtype.name}"
+        )
+    first, last = _FORMATS[rank]
+    # The default "NCHW" stands for channels first at any rank.
+    if data_format not in (first, last, "NCHW"):
+        raise ValueError(f"pad: data_format must be {first} or {last} for a tensor of {rank} dims, not {data_format!r}")
+    full = [0] * (2 * rank)
+    axis = rank - 2 if data_format == last else rank - 1
+    for i in range(0, len(pads), 2):
+        full[2 * axis : 2 * axis + 2] = pads[i : i + 2]
+        axis -= 1
+    return _C.ops.pad(x, full, mode, value)
+
+
+def zeropad2d(x, padding, data_format="NCHW", name=None):
+    """Pads [N, C, H, W] with zeros; padding is [left, right, top, bottom] or one int."""
+    if isinstance(padding, int):
+        padding = [padding] * 4
+    return pad(x, padding, "constant", 0.0, data_format)
+
+
+def normalize(x, p=2, axis=1, epsilon=1e-12, name=None):
+    """x over its p-norm along an axis (at least epsilon).
+
+    Examples:
+        >>> proa.nn.functional.normalize(proa.to_tensor([[3.0, 4.0]])).tolist()
+        [[0.6000000238418579, 0.800000011920929]]
+    """
+    from proa.tensor.linalg import norm
+
+    if len(x.shape) == 1:
+        axis = 0
+    length = norm(x, p, axis, True)
+    return x / _C.ops.clip(length, epsilon, float("inf"))
+
+
+def cosine_similarity(x1, x2, axis=1, eps=1e-08):
+    """Cosine of the angle between x1 and x2 along an axis; the product of their norms is at least eps."""
+    dot = (x1 * x2).sum(axis)
+    squares = (x1 * x1).sum(axis) * (x2 * x2).sum(axis)
+    return dot / _C.ops.clip(squares, eps * eps, float("inf")).sqrt()
+
+
+def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):
+    """(1 - epsilon) * label + epsilon * prior_dist (even over the classes unless given)."""
+    if not 0 <= epsilon <= 1:
+        raise ValueError(f"label_smooth: epsilon must be in [0, 1]; it is {epsilon}")
+    prior = 1.0 / label.shape[-1] if prior_dist is None else prior_dist
+    return label * (1.0 - epsilon) + prior * epsilon
+
+
+def sequence_mask(x, maxlen=None, dtype="int64", name=None):
+    """Ones in the first x elements and zeros after, in a new last dim.
+
+    Args:
+        x (Tensor): lengths, [...].
+        maxlen (int, optional): size of the new dim; the longest length unless given.
+        dtype (str): of the result.
+    """
+    if maxlen is None:
+        maxlen = int(x.max().item())
+    elif isinstance(maxlen, _C.Tensor):
+        maxlen = int(maxlen.item())
+    steps = _C.ops.arange(0, maxlen, 1, x.dtype)
+    return (steps < _C.ops.unsqueeze(x, -1)).astype(dtype)
+
+
+def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):
+    """[N, C * r * r, H, W] to [N, C, H * r, W * r] (Shi et al., 2016)."""
+    if not isinstance(upscale_factor, int) or upscale_factor < 1:
+        raise ValueError(f"pixel_shuffle: upscale_factor must be a positive int, not {upscale_factor!r}")
+    ops, r = _C.ops, upscale_factor
+    last = is_channel_last("pixel_shuffle", data_format, 2)
+    n, channels = x.shape[0], x.shape[3] if last else x.shape[1]
+    height, width = x.shape[1:3] if last else x.shape[2:]
+    if channels % (r * r):
+        raise ValueError(f"pixel_shuffle: {channels} channels are not divisible by upscale_factor squared, {r * r}")
+    c = channels // (r * r)
+    if last:
+        x = ops.transpose(ops.reshape(x, [n, height, width, c, r, r]), [0, 1, 4, 2, 5, 3])
+        return ops.reshape(x, [n, height * r, width * r, c])
+    x = ops.transpose(ops.reshape(x, [n, c, r, r, height, width]), [0, 1, 4, 2, 5, 3])
+    return ops.reshape(x, [n, c, height * r, width * r])
+
+
+def _four(op, paddings):
+    """[top, left, bottom, right] of one, two or four paddings."""
+    if isinstance(paddings, int):
+        return [paddings] * 4
+    if len(paddings) == 2:
+        return [*paddings, *paddings]
+    if len(paddings) == 4:
+        return list(paddings)
+    raise ValueError(f"{op}: paddings must be 1, 2 or 4 ints, not {paddings!r}")
+
+
+def _window(op, size, kernel_sizes, strides, paddings, dilations):
+    kernel, stride = numbers(op, "kernel_sizes", kernel_sizes, 2), numbers(op, "strides", strides, 2)
+    dilation, pads = numbers(op, "dilations", dilations, 2), _four(op, paddings)
+    out = [
+        (size[i] + pads[i] + pads[i + 2] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in range(2)
+    ]
+    if min(out) < 1:
+        raise ValueError(f"{op}: the kernel, {kernel}, is larger than the padded size of {list(size)}")
+    return kernel, stride, dilation, pads, out
+
+
+def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
+    """Sliding blocks as columns (im2col).
+
+    Args:
+        x (Tensor): [N, C, H, W].
+        kernel_sizes, strides, dilations (int|list[int]): one or [height, width].
+        paddings (int|list[int]): one, [height, width] or [top, left, bottom, right].
+
+    Returns:
+        Tensor: [N, C * KH * KW, number of blocks].
+    """
+    ops = _C.ops
+    n, channels, *size = x.shape
+    kernel, stride, dilation, pads, out = _window("unfold", size, kernel_sizes, strides, paddings, dilations)
+    if any(pads):
+        x = ops.pad(x, [0, 0, 0, 0, pads[0], pads[2], pads[1], pads[3]])
+    taps = []
+    for i in range(kernel[0]):
+        for j in range(kernel[1]):
+            start = [i * dilation[0], j * dilation[1]]
+            end = [start[d] + (out[d] - 1) * stride[d] + 1 for d in range(2)]
+            taps.append(ops.slice(x, [2, 3], start, end, stride))
+    return ops.reshape(ops.stack(taps, 2), [n, channels * kernel[0] * kernel[1], out[0] * out[1]])
+
+
+def fold(x, output_sizes, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
+    """Adds up columns of sliding blocks where they overlap (col2im): the adjoint of unfold.
+
+    Args:
+        x (Tensor): [N, C * KH * KW, number of blocks].
+        output_sizes (list[int]): [H, W] of the result.
+        kernel_sizes, strides, paddings, dilations: as in unfold.
+
+    Returns:
+        Tensor: [N, C, H, W].
+    """
+    ops = _C.ops
+    size = numbers("fold", "output_sizes", output_sizes, 2)
+    kernel, stride, dilation, pads, out = _window("fold", size, kernel_sizes, strides, paddings, dilations)
+    n, columns, blocks = x.shape
+    if columns % (kernel[0] * kernel[1]) or blocks != out[0] * out[1]:
+        raise ValueError(
+            f"fold: x must be [N, C * {kernel[0] * kernel[1]}, {out[0] * out[1]}]; it is {list(x.shape)}"
+        )
+    channels = columns // (kernel[0] * kernel[1])
+    # The blocks are pixels of a feature map; a transposed convolution with an identity
+    # kernel puts each element of a block in its place and adds up.
+    maps = ops.reshape(x, [n * channels, kernel[0] * kernel[1], out[0], out[1]])
+    identity = ops.reshape(ops.eye(kernel[0] * kernel[1], None, x.dtype), [-1, 1, kernel[0], kernel[1]])
+    padded = [size[i] + pads[i] + pads[i + 2] for i in range(2)]
+    spare = [padded[i] - ((out[i] - 1) * stride[i] + dilation[i] * (kernel[i] - 1) + 1) for i in range(2)]
+    whole = ops.conv2d_transpose(maps, identity, None, stride, [0, 0], [], dilation, 1, [], "NCHW")
+    if any(spare):
+        whole = ops.pad(whole, [0, 0, 0, 0, 0, spare[0], 0, spare[1]])
+    whole = ops.slice(whole, [2, 3], pads[:2], [pads[0] + size[0], pads[1] + size[1]])
+    return ops.reshape(whole, [n, channels, size[0], size[1]])
+
+
+def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW"):
+    """Moves part of the channels one frame back and as many one frame forward (Lin et al., 2019).
+
+    Args:
+        x (Tensor): [N * seg_num, C, H, W] (or NHWC): frames of N clips.
+        seg_num (int): frames of a clip.
+        shift_ratio (float): part of the channels that moves each way, at most 0.5.
+    """
+    ops = _C.ops
+    if not 0 <= shift_ratio <= 0.5:
+        raise ValueError(f"temporal_shift: shift_ratio must be in [0, 0.5]; it is {shift_ratio}")
+    last = is_channel_last("temporal_shift", data_format, 2)
+    if last:
+        x = ops.transpose(x, [0, 3, 1, 2])
+    frames, channels, height, width = x.shape
+    x = ops.reshape(x, [-1, seg_num, channels, height, width])
+    c1, c2 = int(channels * shift_ratio), int(channels * 2 * shift_ratio)
+    pad_before, pad_after = [0, 0, 1, 0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 1, 0, 0, 0, 0, 0, 0]
+    back = ops.pad(x[:, : seg_num - 1, :c1], pad_before)
+    forward = ops.pad(x[:, 1:, c1:c2], pad_after)
+    out = ops.reshape(ops.concat([back, forward, x[:, :, c2:]], 2), [frames, channels, height, width])
+    return ops.transpose(out, [0, 2, 3, 1]) if last else out

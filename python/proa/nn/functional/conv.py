@@ -1,0 +1,262 @@
+"""Convolutions of one, two and three spatial dims, and their transposes."""
+
+from proa import _C
+from proa.nn.functional.shapes import check_rank, flat, is_channel_last, numbers, padding_pairs, spatial_sizes
+
+
+def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCHW", name=None):
+    """2-D convolution (cross-correlation).
+
+    Args:
+        x (Tensor): [N, C, H, W], or [N, H, W, C] with data_format "NHWC".
+        weight (Tensor): [O, C / groups, KH, KW].
+        bias (Tensor, optional): [O].
+        stride (int|list[int]): steps of the kernel, one or [height, width].
+        padding (int|list|str): one number; [height, width]; [top, bottom, left, right]; pairs for
+            all four dims; "SAME" or "VALID".
+        dilation (int|list[int]): distance of the kernel's elements.
+        groups (int): channels are split into so many groups that do not mix.
+        data_format (str): "NCHW" or "NHWC".
+
+    Returns:
+        Tensor: [N, O, H', W'] or [N, H', W', O] with
+        H' = (H + top + bottom - dilation * (KH - 1) - 1) // stride + 1.
+
+    Examples:
+        >>> x, w = proa.randn([1, 3, 8, 8]), proa.randn([4, 3, 3, 3])
+        >>> proa.nn.functional.conv2d(x, w, padding="SAME").shape
+        [1, 4, 8, 8]
+    """
+    if type(padding) is int:  # the common case, without looking at shapes
+        pads = (padding, padding)
+    else:
+        check_rank("conv2d", x, 2)
+        last = is_channel_last("conv2d", data_format, 2)
+        strides, dilations = numbers("conv2d", "stride", stride, 2), numbers("conv2d", "dilation", dilation, 2)
+        sizes, kernel = spatial_sizes(x, last), weight.shape[2:]
+        pads = flat(padding_pairs("conv2d", padding, 2, sizes, kernel, strides, dilations, last))
+    return _C.ops.conv2d(x, weight, bias, stride, pads, dilation, groups, data_format)
+
+
+def _one_dim(x, channel_last):
+    """[N, C, L] as [N, C, 1, L]; [N, L, C] as [N, 1, L, C]."""
+    return _C.ops.unsqueeze(x, 1 if channel_last else 2)
+
+
+def conv1d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCL", name=None):
+    """1-D convolution: as conv2d, with x [N, C, L] (or [N, L, C]) and weight [O, C / groups, K]."""
+    check_rank("conv1d", x, 1)
+    last = is_channel_last("conv1d", data_format, 1)
+    (stride,), (dilation,) = numbers("conv1d", "stride", stride, 1), numbers("conv1d", "dilation", dilation, 1)
+    sizes, kernel = spatial_sizes(x, last), weight.shape[2:]
+    ((before, after),) = padding_pairs("conv1d", padding, 1, sizes, kernel, [stride], [dilation], last)
+    out = _C.ops.conv2d(
+        _one_dim(x, last),
+        _C.ops.unsqueeze(weight, 2),
+        bias,
+        [1, stride],
+        [0, 0, before, after],
+        [1, dilation],
+        groups,
+        "NHWC" if last else "NCHW",
+    )
+    return _C.ops.squeeze(out, 1 if last else 2)
+
+
+def conv3d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCDHW", name=None):
+    """3-D convolution: as conv2d, with x [N, C, D, H, W] (or [N, D, H, W, C]) and weight [O, C / groups, KD, KH, KW].
+
+    It is the sum over KD of 2-D convolutions of slices.
+    """
+    check_rank("conv3d", x, 3)
+    ops = _C.ops
+    last = is_channel_last("conv3d", data_format, 3)
+    strides, dilations = numbers("conv3d", "stride", stride, 3), numbers("conv3d", "dilation", dilation, 3)
+    sizes, kernel = spatial_sizes(x, last), weight.shape[2:]
+    pairs = padding_pairs("conv3d", padding, 3, sizes, kernel, strides, dilations, last)
+    # [N, D, C, H, W], padded in depth.
+    x = ops.transpose(x, [0, 1, 4, 2, 3] if last else [0, 2, 1, 3, 4])
+    if any(pairs[0]):
+        x = ops.pad(x, [0, 0, *pairs[0], 0, 0, 0, 0, 0, 0])
+    n, depth, channels, height, width = x.shape
+    out_depth = (depth - dilations[0] * (kernel[0] - 1) - 1) // strides[0] + 1
+    if out_depth < 1:
+        raise ValueError(f"conv3d: the kernel, {list(kernel)}, is larger than the padded input, {list(sizes)}")
+    total = None
+    for k in range(kernel[0]):
+        start = k * dilations[0]
+        taps = ops.slice(x, [1], [start], [start + (out_depth - 1) * strides[0] + 1], [strides[0]])
+        taps = ops.reshape(taps, [n * out_depth, channels, height, width])
+        part = ops.conv2d(
+            taps, weight[:, :, k], bias if k == 0 else None, strides[1:], flat(pairs[1:]), dilations[1:], groups, "NCHW"
+        )
+        total = part if total is None else total + part
+    out = ops.reshape(total, [n, out_depth, *total.shape[1:]])
+    return ops.transpose(out, [0, 1, 3, 4, 2] if last else [0, 2, 1, 3, 4])
+
+
+def conv2d_transpose(
+    x,
+    weight,
+    bias=None,
+    stride=1,
+    padding=0,
+    output_padding=0,
+    groups=1,
+    dilation=1,
+    data_format="NCHW",
+    output_size=None,
+    name=None,
+):
+    """Transposed 2-D convolution: the gradient of conv2d with respect to its input, plus bias.
+
+    Args:
+        x (Tensor): [N, C, H, W], or [N, H, W, C] with data_format "NHWC".
+        weight (Tensor): [C, O / groups, KH, KW].
+        bias (Tensor, optional): [O].
+        stride, padding, groups, dilation, data_format: those of the convolution.
+        output_padding (int|list[int]): added to the size of the result on one side.
+        output_size (list[int], optional): size of the result, one of those that the stride allows.
+
+    Returns:
+        Tensor: [N, O, H', W'] with
+        H' = (H - 1) * stride - top - bottom + dilation * (KH - 1) + 1 + output_padding.
+    """
+    check_rank("conv2d_transpose", x, 2)
+    last = is_channel_last("conv2d_transpose", data_format, 2)
+    strides = numbers("conv2d_transpose", "stride", stride, 2)
+    dilations = numbers("conv2d_transpose", "dilation", dilation, 2)
+    sizes, kernel = spatial_sizes(x, last), weight.shape[2:]
+    pads = flat(_transposed_pairs("conv2d_transpose", padding, 2, sizes, kernel, strides, dilations, last))
+    extra = numbers("conv2d_transpose", "output_padding", output_padding, 2)
+    if output_size is not None:
+        if any(extra):
+            raise ValueError("conv2d_transpose: give either output_size or output_padding")
+        output_size = _sizes(output_size, 2)
+    return _C.ops.conv2d_transpose(
+        x, weight, bias, strides, pads, extra if any(extra) else [], dilations, groups, output_size or [], data_format
+    )
+
+
+def _sizes(size, n):
+    if isinstance(size, _C.Tensor):
+        size = size.tolist()
+    if isinstance(size, int):
+        return [size] * n
+    return [int(s) for s in size]
+
+
+def _transposed_pairs(op, padding, n, sizes, kernel, stride, dilation, last):
+    """As padding_pairs; "SAME" makes the result stride times as large as the input."""
+    if isinstance(padding, str) and padding.upper() == "SAME":
+        sizes = [size * s for size, s in zip(sizes, stride)]
+    return padding_pairs(op, padding, n, sizes, kernel, stride, dilation, last)
+
+
+def conv1d_transpose(
+    x,
+    weight,
+    bias=None,
+    stride=1,
+    padding=0,
+    output_padding=0,
+    groups=1,
+    dilation=1,
+    output_size=None,
+    data_format="NCL",
+    name=None,
+):
+    """Transposed 1-D convolution: as conv2d_transpose, with x [N, C, L] and weight [C, O / groups, K]."""
+    op = "conv1d_transpose"
+    check_rank(op, x, 1)
+    last = is_channel_last(op, data_format, 1)
+    (stride,), (dilation,) = numbers(op, "stride", stride, 1), numbers(op, "dilation", dilation, 1)
+    (extra,) = numbers(op, "output_padding", output_padding, 1)
+    sizes, kernel = spatial_sizes(x, last), weight.shape[2:]
+    ((before, after),) = _transposed_pairs(op, padding, 1, sizes, kernel, [stride], [dilation], last)
+    if output_size is not None and extra:
+        raise ValueError(f"{op}: give either output_size or output_padding")
+    out = _C.ops.conv2d_transpose(
+        _one_dim(x, last),
+        _C.ops.unsqueeze(weight, 2),
+        bias,
+        [1, stride],
+        [0, 0, before, after],
+        [0, extra] if extra else [],
+        [1, dilation],
+        groups,
+        [] if output_size is None else [1, *_sizes(output_size, 1)],
+        "NHWC" if last else "NCHW",
+    )
+    return _C.ops.squeeze(out, 1 if last else 2)
+
+
+def conv3d_transpose(
+    x,
+    weight,
+    bias=None,
+    stride=1,
+    padding=0,
+    output_padding=0,
+    groups=1,
+    dilation=1,
+    output_size=None,
+    data_format="NCDHW",
+    name=None,
+):
+    """Transposed 3-D convolution: as conv2d_transpose, with x [N, C, D, H, W] and weight [C, O / groups, KD, KH, KW].
+
+    Depth slices go through 2-D transposed convolutions and are added up where they overlap.
+    """
+    op = "conv3d_transpose"
+    check_rank(op, x, 3)
+    ops = _C.ops
+    last = is_channel_last(op, data_format, 3)
+    strides, dilations = numbers(op, "stride", stride, 3), numbers(op, "dilation", dilation, 3)
+    extra = numbers(op, "output_padding", output_padding, 3)
+    sizes, kernel = spatial_sizes(x, last), weight.shape[2:]
+    pairs = _transposed_pairs(op, padding, 3, sizes, kernel, strides, dilations, last)
+    full = [(sizes[i] - 1) * strides[i] + dilations[i] * (kernel[i] - 1) + 1 for i in range(3)]
+    if output_size is not None:
+        if any(extra):
+            raise ValueError(f"{op}: give either output_size or output_padding")
+        wanted = _sizes(output_size, 3)
+        extra = [wanted[i] - (full[i] - sum(pairs[i])) for i in range(3)]
+        if any(not 0 <= extra[i] < max(strides[i], dilations[i]) for i in range(3)):
+            raise ValueError(f"{op}: output_size {wanted} is not one that stride {strides} allows")
+    x = ops.transpose(x, [0, 1, 4, 2, 3] if last else [0, 2, 1, 3, 4])
+    n, depth, channels, height, width = x.shape
+    flat_x = ops.reshape(x, [n * depth, channels, height, width])
+    total = None
+    for k in range(kernel[0]):
+        part = ops.conv2d_transpose(
+            flat_x,
+            weight[:, :, k],
+            None,
+            strides[1:],
+            flat(pairs[1:]),
+            extra[1:] if any(extra[1:]) else [],
+            dilations[1:],
+            groups,
+            [],
+            "NCHW",
+        )
+        part = ops.reshape(part, [n, depth, *part.shape[1:]])
+        part = _spread(part, strides[0], k * dilations[0], full[0] + extra[0])
+        total = part if total is None else total + part
+    before, after = pairs[0]
+    out = ops.slice(total, [1], [before], [full[0] + extra[0] - after])
+    if bias is not None:
+        out = out + ops.reshape(bias, [1, 1, -1, 1, 1])
+    return ops.transpose(out, [0, 1, 3, 4, 2] if last else [0, 2, 1, 3, 4])
+
+
+def _spread(x, stride, offset, size):
+    """x [N, D, ...] with its D slices `stride` apart, from `offset` on, in a dim of `size`; zeros elsewhere."""
+    ops = _C.ops
+    n, depth, *rest = x.shape
+    if stride > 1:
+        x = ops.pad(ops.reshape(x, [n, depth, 1, *rest]), [0, 0, 0, 0, 0, stride - 1, *[0, 0] * len(rest)])
+        x = ops.slice(ops.reshape(x, [n, depth * stride, *rest]), [1], [0], [(depth - 1) * stride + 1])
+    taken = (depth - 1) * stride + 1
+    return ops.pad(x, [0, 0, offset, size - offset - taken, *[0, 0] * len(rest)])

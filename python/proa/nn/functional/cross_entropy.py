@@ -1,0 +1,159 @@
+"""Cross entropy and negative log-likelihood, with their weights and ignored labels."""
+
+from proa import _C
+from proa.nn.functional.loss import _check_reduction, reduce
+
+
+def _label_at_axis(op, label, shape, axis):
+    """Hard labels with a dim of size 1 at the class axis, and whether they came without it."""
+    rank = len(shape)
+    if len(label.shape) == rank - 1:
+        return _C.ops.unsqueeze(label, axis), True
+    if len(label.shape) == rank and label.shape[axis] == 1:
+        return label, False
+    raise ValueError(
+        f"{op}: label must have the shape of input without axis {axis}, or with 1 there; "
+        f"input is {list(shape)}, label is {list(label.shape)} {label.dtype.name}"
+    )
+
+
+def _places(label, weight, ignore_index, dtype):
+    """What each label weighs in a mean: its class's weight, 0 where it is ignored."""
+    if weight is not None:
+        return _C.ops.nll_loss_weight(label, weight, ignore_index).astype(dtype)
+    return (label != ignore_index).astype(dtype)
+
+
+def _hard_loss(input, label, ignore_index, axis, use_softmax):
+    """The loss of each place, 0 where it is ignored, with size 1 at axis."""
+    ops = _C.ops
+    if use_softmax:
+        return ops.softmax_with_cross_entropy(input, label, False, ignore_index, axis)
+    kept = label != ignore_index
+    picked = ops.take_along_axis(input, ops.where(kept, label, ops.full_like(label, 0)), axis)
+    return ops.where(kept, -picked.log(), ops.full_like(picked, 0.0))
+
+
+def _weighted(loss, places, reduction):
+    """Reduces; the mean is over the weights, 0 if all of them are 0."""
+    if reduction != "mean" or places is None:
+        return reduce(loss, reduction)
+    total = places.sum()
+    return loss.sum() / (total + (total == 0.0).astype(total.dtype))
+
+
+def cross_entropy(
+    input,
+    label,
+    weight=None,
+    ignore_index=-100,
+    reduction="mean",
+    soft_label=False,
+    axis=-1,
+    use_softmax=True,
+    name=None,
+):
+    """Cross entropy of softmax(input) with a label.
+
+    Args:
+        input (Tensor): logits, or probabilities with use_softmax=False; classes along `axis`.
+        label (Tensor): class numbers, of the shape of input without `axis` (or with 1 there);
+            probabilities in the shape of input with soft_label=True.
+        weight (Tensor, optional): of each class, [classes].
+        ignore_index (int): places with this label count neither in the loss nor in the mean.
+        reduction (str): "mean" (over the weights of the places), "sum" or "none".
+        soft_label (bool): label holds probabilities.
+        axis (int): where the classes are.
+        use_softmax (bool): input is logits.
+
+    Returns:
+        Tensor: 0-d; without reduction the shape of label (1 at `axis` with soft labels).
+
+    Examples:
+        >>> logits = proa.to_tensor([[0.0, 0.0], [0.0, 0.0]])
+        >>> round(proa.nn.functional.cross_entropy(logits, proa.to_tensor([0, 1])).item(), 4)
+        0.6931
+    """
+    op = "cross_entropy"
+    _check_reduction(op, reduction)
+    ops, rank = _C.ops, len(input.shape)
+    if not -rank <= axis < rank:
+        raise IndexError(f"{op}: axis {axis} is out of range; input is {list(input.shape)} {input.dtype.name}")
+    axis %= rank
+    if weight is not None and list(weight.shape) != [input.shape[axis]]:
+        raise ValueError(f"{op}: weight must be [{input.shape[axis]}]; it is {list(weight.shape)}")
+    if soft_label:
+        if list(label.shape) != list(input.shape):
+            raise ValueError(
+                f"{op}: a soft label has the shape of input; input is {list(input.shape)}, "
+                f"label is {list(label.shape)} {label.dtype.name}"
+            )
+        if use_softmax:
+            loss = ops.softmax_with_cross_entropy(input, label, True, ignore_index, axis)
+        else:
+            loss = -(input.log() * label).sum(axis, keepdim=True)
+        if weight is None:
+            return reduce(loss, reduction)
+        shape = [1] * rank
+        shape[axis] = -1
+        places = (label * ops.reshape(weight, shape)).sum(axis, keepdim=True)
+        return _weighted(loss * places, places, reduction)
+    label, squeezed = _label_at_axis(op, label, input.shape, axis)
+    loss = _hard_loss(input, label, ignore_index, axis, use_softmax)
+    places = None
+    if weight is not None or reduction == "mean":
+        places = _places(label, weight, ignore_index, loss.dtype)
+    if weight is not None:
+        loss = loss * places
+    if reduction == "none":
+        return ops.squeeze(loss, axis) if squeezed else loss
+    return _weighted(loss, places, reduction)
+
+
+def softmax_with_cross_entropy(
+    logits,
+    label,
+    soft_label=False,
+    ignore_index=-100,
+    numeric_stable_mode=True,
+    return_softmax=False,
+    axis=-1,
+):
+    """Cross entropy of softmax(logits), element by element, with 1 at `axis`.
+
+    Args:
+        logits (Tensor): classes along `axis`.
+        label (Tensor): as in cross_entropy, with 1 at `axis` unless soft.
+        soft_label, ignore_index, axis: as in cross_entropy.
+        numeric_stable_mode (bool): accepted; it always is.
+        return_softmax (bool): return (loss, softmax).
+    """
+    axis %= len(logits.shape)
+    if not soft_label and len(label.shape) == len(logits.shape) - 1:
+        label = _C.ops.unsqueeze(label, axis)
+    loss = cross_entropy(logits, label, None, ignore_index, "none", soft_label, axis)
+    return (loss, _C.ops.softmax(logits, axis)) if return_softmax else loss
+
+
+def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", name=None):
+    """-weight * input at the labels: negative log-likelihood.
+
+    Args:
+        input (Tensor): log-probabilities, [N, C] or [N, C, d1, ...].
+        label (Tensor): class numbers, [N] or [N, d1, ...].
+        weight (Tensor, optional): of each class, [C].
+        ignore_index (int): places with this label do not count.
+        reduction (str): "mean" (over the weights of the places), "sum" or "none".
+    """
+    _check_reduction("nll_loss", reduction)
+    if len(input.shape) < 2:
+        raise ValueError(f"nll_loss: input must be [N, C] or [N, C, d1, ...]; it is {list(input.shape)}")
+    if list(label.shape) != [input.shape[0], *input.shape[2:]]:
+        raise ValueError(
+            f"nll_loss: label must have the shape of input without axis 1; input is {list(input.shape)}, "
+            f"label is {list(label.shape)}"
+        )
+    loss = _C.ops.nll_loss(input, label, weight, ignore_index)
+    if reduction != "mean":
+        return reduce(loss, reduction)
+    return _weighted(loss, _places(label, weight, ignore_index, loss.dtype), reduction)

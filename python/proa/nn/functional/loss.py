@@ -1,0 +1,242 @@
+"""Losses."""
+
+from proa import _C
+
+
+def _check_reduction(op, reduction, more=()):
+    allowed = ("mean", "sum", "none", *more)
+    if reduction not in allowed:
+        raise ValueError(f"{op}: reduction must be one of {', '.join(allowed)}, not {reduction!r}")
+
+
+def reduce(loss, reduction):
+    """The mean or the sum of a loss, or the loss itself."""
+    if reduction == "mean":
+        return loss.mean()
+    return loss.sum() if reduction == "sum" else loss
+
+
+def mse_loss(input, label, reduction="mean", name=None):
+    """(input - label)**2.
+
+    Args:
+        input, label (Tensor): of shapes that broadcast.
+        reduction (str): "mean", "sum" or "none".
+
+    Examples:
+        >>> F = proa.nn.functional
+        >>> F.mse_loss(proa.to_tensor([1.0, 3.0]), proa.to_tensor([1.0, 1.0])).item()
+        2.0
+    """
+    _check_reduction("mse_loss", reduction)
+    return reduce((input - label).square(), reduction)
+
+
+def square_error_cost(input, label):
+    """(input - label)**2, element by element."""
+    return (input - label).square()
+
+
+def l1_loss(input, label, reduction="mean", name=None):
+    """|input - label|."""
+    _check_reduction("l1_loss", reduction)
+    return reduce((input - label).abs(), reduction)
+
+
+def smooth_l1_loss(input, label, reduction="mean", delta=1.0, name=None):
+    """Huber's loss: d**2 / 2 where |d| <= delta, delta * |d| - delta**2 / 2 elsewhere."""
+    _check_reduction("smooth_l1_loss", reduction)
+    distance = (input - label).abs()
+    near = _C.ops.clip(distance, None, delta)  # min(|d|, delta)
+    return reduce(near * (distance - near * 0.5), reduction)
+
+
+def log_loss(input, label, epsilon=0.0001, name=None):
+    """-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon), element by element."""
+    return -(label * (input + epsilon).log()) - (1.0 - label) * (1.0 - input + epsilon).log()
+
+
+def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None):
+    """-weight * (label * log(input) + (1 - label) * log(1 - input)).
+
+    Logarithms are at least -100, so that a probability of exactly 0 or 1 gives a finite loss.
+
+    Args:
+        input (Tensor): probabilities.
+        label (Tensor): 0 or 1, or between; the shape of input.
+        weight (Tensor, optional): broadcast to input.
+        reduction (str): "mean", "sum" or "none".
+    """
+    _check_reduction("binary_cross_entropy", reduction)
+    low = -100.0
+    yes = _C.ops.clip(input.log(), low, None)
+    no = _C.ops.clip((1.0 - input).log(), low, None)
+    loss = -(label * yes + (1.0 - label) * no)
+    return reduce(loss if weight is None else loss * weight, reduction)
+
+
+def _logits_loss(logit, label):
+    """max(x, 0) - x * label + log(1 + exp(-|x|)): stable for any x."""
+    return _C.ops.relu(logit) - logit * label + (-logit.abs()).exp().log1p()
+
+
+def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean", pos_weight=None, name=None):
+    """binary_cross_entropy(sigmoid(logit), label), without overflow.
+
+    Args:
+        logit (Tensor): any shape.
+        label (Tensor): 0 or 1, or between; the shape of logit.
+        weight (Tensor, optional): broadcast to logit.
+        reduction (str): "mean", "sum" or "none".
+        pos_weight (Tensor, optional): factor of positive samples.
+    """
+    _check_reduction("binary_cross_entropy_with_logits", reduction)
+    loss = _logits_loss(logit, label)
+    if pos_weight is not None:
+        loss = loss * (label * (pos_weight - 1.0) + 1.0)
+    return reduce(loss if weight is None else loss * weight, reduction)
+
+
+def sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, reduction="sum", name=None):
+    """Binary cross entropy that weighs easy samples down (Lin et al., 2017).
+
+    Args:
+        logit (Tensor): any shape.
+        label (Tensor): 0 or 1; the shape of logit.
+        normalizer (Tensor, optional): one element, by which the loss is divided.
+        alpha (float): weight of positive samples; negative ones get 1 - alpha.
+        gamma (float): how much easy samples are weighed down.
+        reduction (str): "mean", "sum" or "none".
+    """
+    _check_reduction("sigmoid_focal_loss", reduction)
+    probability = _C.ops.sigmoid(logit)
+    right = probability * label + (1.0 - probability) * (1.0 - label)
+    loss = _logits_loss(logit, label) * (label * alpha + (1.0 - label) * (1.0 - alpha)) * (1.0 - right) ** gamma
+    return reduce(loss if normalizer is None else loss / normalizer, reduction)
+
+
+def kl_div(input, label, reduction="mean", name=None):
+    """label * (log(label) - input): the divergence of exp(input) from label.
+
+    Args:
+        input (Tensor): log-probabilities.
+        label (Tensor): probabilities; where it is 0 the loss is 0.
+        reduction (str): "batchmean" (the sum over the first dim's size), "mean", "sum" or "none".
+    """
+    _check_reduction("kl_div", reduction, ("batchmean",))
+    positive = label > 0.0
+    safe = _C.ops.where(positive, label, _C.ops.full_like(label, 1.0))
+    loss = _C.ops.where(positive, label * (safe.log() - input), _C.ops.full_like(input, 0.0))
+    if reduction == "batchmean":
+        return loss.sum() / max(loss.shape[0], 1) if loss.shape else loss.sum()
+    return reduce(loss, reduction)
+
+
+def margin_ranking_loss(input, other, label, margin=0.0, reduction="mean", name=None):
+    """max(-label * (input - other) + margin, 0); label is 1 where input should be the higher, -1 elsewhere."""
+    _check_reduction("margin_ranking_loss", reduction)
+    return reduce(_C.ops.relu((other - input) * label + margin), reduction)
+
+
+def hinge_embedding_loss(input, label, margin=1.0, reduction="mean", name=None):
+    """input where label is 1, max(margin - input, 0) where it is -1."""
+    _check_reduction("hinge_embedding_loss", reduction)
+    zero = _C.ops.full_like(input, 0.0)
+    loss = _C.ops.where(label == 1, input, zero) + _C.ops.where(label == -1, _C.ops.relu(margin - input), zero)
+    return reduce(loss, reduction)
+
+
+def dice_loss(input, label, epsilon=1e-05, name=None):
+    """1 - 2 * |input & label| / (|input| + |label|), the mean over samples.
+
+    Args:
+        input (Tensor): probabilities, [N, ..., classes].
+        label (Tensor): class numbers, [N, ..., 1].
+        epsilon (float): keeps the division finite.
+    """
+    if label.shape[-1] != 1:
+        raise ValueError(f"dice_loss: the last dim of label must be 1; label is {list(label.shape)}")
+    hot = _C.ops.one_hot(_C.ops.squeeze(label, -1), input.shape[-1]).astype(input.dtype)
+    axes = list(range(1, len(input.shape)))
+    both = (input * hot).sum(axes)
+    return (1.0 - both * 2.0 / (input.sum(axes) + hot.sum(axes) + epsilon)).mean()
+
+
+def npair_loss(anchor, positive, labels, l2_reg=0.002):
+    """The N-pair loss (Sohn, 2016): cross entropy of anchors' similarities, plus a penalty on lengths.
+
+    Args:
+        anchor, positive (Tensor): [N, size].
+        labels (Tensor): [N].
+        l2_reg (float): strength of the penalty.
+    """
+    labels = _C.ops.reshape(labels, [-1, 1])
+    same = (labels == _C.ops.transpose(labels, [1, 0])).astype(anchor.dtype)
+    target = same / same.sum(1, keepdim=True)
+    lengths = ((anchor * anchor).sum(1) + (positive * positive).sum(1)).mean() * (0.25 * l2_reg)
+    similar = _C.ops.matmul(anchor, positive, False, True)
+    from proa.nn.functional.cross_entropy import cross_entropy
+
+    return lengths + cross_entropy(similar, target, soft_label=True)
+
+
+def ctc_loss(
+    log_probs, labels, input_lengths, label_lengths, blank=0, reduction="mean", norm_by_times=False
+):
+    """Connectionist temporal classification (Graves et al., 2006).
+
+    Args:
+        log_probs (Tensor): logits (they are normalized here), [T, N, classes with blank].
+        labels (Tensor): class numbers, [N, longest label].
+        input_lengths (Tensor): steps of each sample, [N].
+        label_lengths (Tensor): length of each label, [N].
+        blank (int): number of the blank class.
+        reduction (str): "mean" (each loss over its label's length, then the mean), "sum" or "none".
+        norm_by_times (bool): divide each loss by its number of steps.
+
+    Returns:
+        Tensor: 0-d, or [N] without reduction.
+    """
+    _check_reduction("ctc_loss", reduction)
+    ops = _C.ops
+    steps, batch, classes = log_probs.shape
+    if not 0 <= blank < classes:
+        raise ValueError(f"ctc_loss: blank must be one of {classes} classes, not {blank}")
+    scores = ops.log_softmax(log_probs, -1)
+    impossible = -1e30
+    width = 2 * labels.shape[1] + 1
+    # The label with blanks between: blank a blank b blank.
+    labels = labels.astype("int64")
+    path = ops.reshape(ops.stack([ops.full_like(labels, blank), labels], 2), [batch, width - 1])
+    path = ops.concat([path, ops.full([batch, 1], blank, _C.int64)], 1)
+    # A blank may be skipped between two different labels.
+    skip = ops.logical_and(path[:, 2:] != blank, path[:, 2:] != path[:, :-2])
+    skip = ops.pad(skip.astype(scores.dtype), [0, 0, 2, 0])
+    no_skip = (1.0 - skip) * impossible
+    start = [impossible] * width
+    start[0] = 0.0
+    if width > 1:
+        start[1] = 0.0
+    alpha = _C.to_tensor(start, dtype=scores.dtype) + ops.take_along_axis(scores[0], path, 1)
+    rows = [alpha]
+    for t in range(1, steps):
+        stay = alpha
+        move = ops.pad(alpha[:, :-1], [0, 0, 1, 0], "constant", impossible)
+        jump = ops.pad(alpha[:, : max(width - 2, 0)], [0, 0, min(2, width), 0], "constant", impossible) + no_skip
+        total = ops.logsumexp(ops.stack([stay, move, jump], 0), [0])
+        alpha = ops.clip(total + ops.take_along_axis(scores[t], path, 1), impossible, None)
+        rows.append(alpha)
+    # The last two places of each sample at its last step.
+    table = ops.stack(rows, 1)  # [N, T, width]
+    at = ops.reshape(input_lengths.astype("int64") - 1, [batch, 1, 1])
+    last = ops.squeeze(ops.take_along_axis(table, ops.broadcast_to(at, [batch, 1, width]), 1), [1])
+    end = ops.reshape(label_lengths.astype("int64") * 2, [batch, 1])
+    blank_end = ops.take_along_axis(last, end, 1)
+    label_end = ops.take_along_axis(last, ops.clip(end - 1, 0, None), 1)
+    empty = (end == 0).astype(scores.dtype) * impossible
+    loss = -ops.logsumexp(ops.concat([blank_end, label_end + empty], 1), [1])
+    if norm_by_times:
+        loss = loss / input_lengths.astype(loss.dtype)
+    if reduction == "mean":
+        return (loss / ops.clip(label_lengths.astype(loss.dtype), 1.0, None)).mean()
+    return reduce(loss, reduction)

@@ -1,0 +1,177 @@
+"""Normalizations."""
+
+from proa import _C
+from proa.framework.grad_mode import no_grad
+
+
+def _channel_axis(op, x, data_format):
+    """Where the channels are: 1, or the last axis for formats that end in C."""
+    if data_format not in ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC"):
+        raise ValueError(f"{op}: data_format must be NC, NCL, NCHW, NCDHW, NLC, NHWC or NDHWC, not {data_format!r}")
+    rank = len(x.shape)
+    if rank < 2:
+        raise ValueError(f"{op}: x must have at least 2 dims; it is {list(x.shape)} {x.dtype.name}")
+    return rank - 1 if data_format[-1] == "C" and data_format != "NC" else 1
+
+
+def _along(x, axis, vector):
+    """A vector [C] in the shape that broadcasts to x along `axis`."""
+    shape = [1] * len(x.shape)
+    shape[axis] = -1
+    return _C.ops.reshape(vector, shape)
+
+
+def batch_norm(
+    x,
+    running_mean,
+    running_var,
+    weight,
+    bias,
+    training=False,
+    momentum=0.9,
+    epsilon=1e-05,
+    data_format="NCHW",
+    use_global_stats=None,
+    name=None,
+):
+    """(x - mean) / sqrt(var + epsilon) * weight + bias, for each channel (Ioffe and Szegedy, 2015).
+
+    Args:
+        x (Tensor): [N, C], [N, C, L], [N, C, H, W] or [N, C, D, H, W], or with the channels last.
+        running_mean, running_var (Tensor): [C]; used in evaluation, and in training set to
+            momentum * old + (1 - momentum) * that of the batch (the variance without Bessel's correction).
+        weight, bias (Tensor|None): [C].
+        training (bool): use the batch's mean and variance.
+        momentum (float): what remains of the running statistics.
+        epsilon (float): keeps the division finite.
+        data_format (str): where the channels are.
+        use_global_stats (bool, optional): use the running statistics in training too.
+    """
+    axis = _channel_axis("batch_norm", x, data_format)
+    if use_global_stats is None:
+        use_global_stats = not training
+    if use_global_stats:
+        return _normalized(x, running_mean, running_var, weight, bias, epsilon, axis)
+    axes = [i for i in range(len(x.shape)) if i != axis]
+    mean = x.mean(axes)
+    centred = x - _along(x, axis, mean)
+    var = centred.square().mean(axes)
+    with no_grad():
+        running_mean.set_value(running_mean * momentum + mean.astype(running_mean.dtype) * (1.0 - momentum))
+        running_var.set_value(running_var * momentum + var.astype(running_var.dtype) * (1.0 - momentum))
+    scale = (var + epsilon).rsqrt()
+    scale = scale if weight is None else scale * weight
+    out = centred * _along(x, axis, scale)
+    return out if bias is None else out + _along(x, axis, bias)
+
+
+def _normalized(x, mean, var, weight, bias, epsilon, axis):
+    scale = (var + epsilon).rsqrt()
+    scale = scale if weight is None else scale * weight
+    shift = -mean * scale if bias is None else bias - mean * scale
+    return x * _along(x, axis, scale) + _along(x, axis, shift)
+
+
+def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05, name=None):
+    """Normalizes each sample over its last dims (Ba et al., 2016).
+
+    Args:
+        x (Tensor): [..., *normalized_shape].
+        normalized_shape (int|list[int]): the last dims of x.
+        weight, bias (Tensor, optional): of that shape, or flat.
+        epsilon (float): keeps the division finite.
+
+    Examples:
+        >>> proa.nn.functional.layer_norm(proa.to_tensor([[1.0, 3.0]]), 2).numpy().round(3).tolist()
+        [[-1.0, 1.0]]
+    """
+    shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
+    n = len(shape)
+    if n == 0 or list(x.shape[-n:]) != shape:
+        raise ValueError(
+            f"layer_norm: the last dims of x must be normalized_shape, {shape}; x is {list(x.shape)} {x.dtype.name}"
+        )
+    return _C.ops.layer_norm(x, weight, bias, len(x.shape) - n, epsilon)
+
+
+def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format="NCHW", name=None):
+    """Normalizes each sample over groups of channels (Wu and He, 2018).
+
+    Args:
+        x (Tensor): [N, C, ...], or with the channels last.
+        num_groups (int): C is divided into so many.
+        epsilon (float): keeps the division finite.
+        weight, bias (Tensor, optional): [C].
+        data_format (str): where the channels are.
+    """
+    ops = _C.ops
+    axis = _channel_axis("group_norm", x, data_format)
+    rank, channels = len(x.shape), x.shape[axis]
+    if num_groups < 1 or channels % num_groups:
+        raise ValueError(f"group_norm: {channels} channels are not divisible by {num_groups} groups")
+    if axis != 1:
+        x = ops.transpose(x, [0, rank - 1, *range(1, rank - 1)])
+    shape = x.shape
+    rows = ops.reshape(x, [shape[0], num_groups, -1] if 0 not in shape else [shape[0], num_groups, 0])
+    out = ops.reshape(ops.layer_norm(rows, None, None, 2, epsilon), shape)
+    if weight is not None:
+        out = out * _along(out, 1, weight)
+    if bias is not None:
+        out = out + _along(out, 1, bias)
+    return ops.transpose(out, [0, *range(2, rank), 1]) if axis != 1 else out
+
+
+def instance_norm(
+    x,
+    running_mean=None,
+    running_var=None,
+    weight=None,
+    bias=None,
+    use_input_stats=True,
+    momentum=0.9,
+    eps=1e-05,
+    data_format="NCHW",
+    name=None,
+    **more,
+):
+    """Normalizes each channel of each sample (Ulyanov et al., 2016).
+
+    Args:
+        x (Tensor): [N, C, L], [N, C, H, W] or [N, C, D, H, W], or with the channels last.
+        running_mean, running_var (Tensor, optional): used with use_input_stats=False only.
+        weight, bias (Tensor, optional): [C].
+        use_input_stats (bool): use each sample's own statistics.
+        momentum: accepted.
+        eps (float): keeps the division finite; also called epsilon.
+        data_format (str): where the channels are.
+    """
+    eps = more.pop("epsilon", eps)
+    more.pop("training", None)
+    if more:
+        raise TypeError(f"instance_norm: there is no argument {', '.join(more)}")
+    axis = _channel_axis("instance_norm", x, data_format)
+    if not use_input_stats:
+        return _normalized(x, running_mean, running_var, weight, bias, eps, axis)
+    return group_norm(x, x.shape[axis], eps, weight, bias, data_format)
+
+
+def local_response_norm(x, size, alpha=0.0001, beta=0.75, k=1.0, data_format="NCHW", name=None):
+    """x / (k + alpha * mean of x**2 over `size` neighbouring channels)**beta (Krizhevsky et al., 2012).
+
+    Args:
+        x (Tensor): [N, C, L], [N, C, H, W] or [N, C, D, H, W], or with the channels last.
+        size (int): how many channels.
+        alpha, beta, k (float): of the formula.
+        data_format (str): where the channels are.
+    """
+    ops = _C.ops
+    axis, rank = _channel_axis("local_response_norm", x, data_format), len(x.shape)
+    if rank < 3:
+        raise ValueError(f"local_response_norm: x must have at least 3 dims; it is {list(x.shape)} {x.dtype.name}")
+    if axis != 1:
+        x = ops.transpose(x, [0, rank - 1, *range(1, rank - 1)])
+    n, channels = x.shape[:2]
+    rows = ops.reshape(x.square(), [n, 1, channels, -1])
+    mean = ops.avg_pool2d(rows, [size, 1], [1, 1], [size // 2, (size - 1) // 2, 0, 0], False, False, "NCHW")
+    out = x / ops.reshape(mean * alpha + k, x.shape) ** beta
+    return ops.transpose(out, [0, *range(2, rank), 1]) if axis != 1 else out

@@ -1,0 +1,152 @@
+"""interpolate and upsample: resizing, one spatial dim after the other."""
+
+import numpy as np
+
+from proa import _C
+from proa.nn.functional.shapes import is_channel_last, spatial_sizes
+
+_RANKS = {"linear": (3,), "bilinear": (4,), "bicubic": (4,), "trilinear": (5,), "nearest": (3, 4, 5), "area": (3, 4, 5)}
+
+
+def interpolate(
+    x,
+    size=None,
+    scale_factor=None,
+    mode="nearest",
+    align_corners=False,
+    align_mode=0,
+    data_format="NCHW",
+    name=None,
+):
+    """Resizes the dims that are neither batch nor channels.
+
+    Args:
+        x (Tensor): [N, C, L], [N, C, H, W] or [N, C, D, H, W], or with the channels last.
+        size (int|list[int]|Tensor, optional): the new sizes.
+        scale_factor (float|list[float]|Tensor, optional): factors on the sizes; give this or size.
+        mode (str): "nearest", "linear" (rank 3), "bilinear" or "bicubic" (rank 4), "trilinear"
+            (rank 5), or "area" (the mean of what an element covers).
+        align_corners (bool): the corner elements keep their values and places.
+        align_mode (int): of the linear modes without align_corners: 0 takes elements as areas
+            with a centre, 1 as points.
+        data_format (str): where the channels are.
+
+    Examples:
+        >>> proa.nn.functional.interpolate(proa.ones([1, 3, 4, 4]), scale_factor=2).shape
+        [1, 3, 8, 8]
+    """
+    mode, rank = mode.lower(), len(x.shape)
+    if mode not in _RANKS:
+        raise ValueError(f"interpolate: mode must be one of {', '.join(_RANKS)}, not {mode!r}")
+    if rank not in _RANKS[mode]:
+        raise ValueError(f"interpolate: mode {mode} takes {_RANKS[mode]} dims; x is {list(x.shape)} {x.dtype.name}")
+    if align_mode not in (0, 1):
+        raise ValueError(f"interpolate: align_mode must be 0 or 1, not {align_mode!r}")
+    if align_corners and mode in ("nearest", "area"):
+        raise ValueError(f"interpolate: align_corners goes with the linear and cubic modes, not with {mode}")
+    n = rank - 2
+    if data_format == "NCHW":  # the default stands for channels first at any rank
+        data_format = {1: "NCL", 2: "NCHW", 3: "NCDHW"}[n]
+    last = is_channel_last("interpolate", data_format, n)
+    old = spatial_sizes(x, last)
+    new, factors = _sizes(old, size, scale_factor, n)
+    if mode == "area":
+        from proa.nn.functional import pooling
+
+        return (pooling.adaptive_avg_pool1d, pooling.adaptive_avg_pool2d, pooling.adaptive_avg_pool3d)[n - 1](
+            x, new, **({} if n == 1 else {"data_format": data_format})
+        )
+    for i in range(n):
+        if mode == "nearest" and new[i] == old[i] and factors[i] is None:
+            continue
+        step = 1.0 / factors[i] if factors[i] else old[i] / new[i]
+        places = _places(old[i], new[i], step, mode, align_corners, align_mode)
+        x = _resized(x, i + (1 if last else 2), places, old[i], mode)
+    return x
+
+
+def upsample(
+    x,
+    size=None,
+    scale_factor=None,
+    mode="nearest",
+    align_corners=False,
+    align_mode=0,
+    data_format="NCHW",
+    name=None,
+):
+    """The same as interpolate."""
+    return interpolate(x, size, scale_factor, mode, align_corners, align_mode, data_format)
+
+
+def _listed(value, n):
+    if isinstance(value, _C.Tensor):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        value = [v.item() if isinstance(v, _C.Tensor) else v for v in value]
+        return value * n if len(value) == 1 else list(value)
+    return [value] * n
+
+
+def _sizes(old, size, scale_factor, n):
+    """(new sizes, factors or Nones)."""
+    if (size is None) == (scale_factor is None):
+        raise ValueError("interpolate: give either size or scale_factor")
+    given = _listed(scale_factor if size is None else size, n)
+    if len(given) != n:
+        raise ValueError(f"interpolate: {n} values are needed, one for each spatial dim; {len(given)} were given")
+    if size is not None:
+        new, factors = [int(s) for s in given], [None] * n
+    else:
+        factors = [float(f) for f in given]
+        if min(factors) <= 0:
+            raise ValueError(f"interpolate: scale_factor must be positive; it is {scale_factor}")
+        new = [int(o * f) for o, f in zip(old, factors)]
+    if min(new) < 1:
+        raise ValueError(f"interpolate: the new sizes must be positive; they are {new}")
+    return new, factors
+
+
+def _places(old, new, step, mode, align_corners, align_mode):
+    """Where each new element lies among the old ones."""
+    i = np.arange(new, dtype="float64")
+    if align_corners:
+        return i * ((old - 1) / (new - 1)) if new > 1 else i * 0.0
+    if mode == "nearest":
+        return np.minimum(np.floor(i * step), old - 1)
+    if mode != "bicubic" and align_mode == 1:
+        return np.minimum(i * step, old - 1)
+    places = (i + 0.5) * step - 0.5
+    return places if mode == "bicubic" else np.clip(places, 0.0, old - 1)
+
+
+def _cubic(t):
+    """Weights of four neighbours at distance 1 + t, t, 1 - t, 2 - t (Keys, 1981, a = -0.75)."""
+    a = -0.75
+
+    def near(d):
+        return ((a + 2) * d - (a + 3)) * d * d + 1
+
+    def far(d):
+        return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+
+    return far(t + 1), near(t), near(1 - t), far(2 - t)
+
+
+def _resized(x, axis, places, old, mode):
+    ops = _C.ops
+    low = np.floor(places)
+    if mode == "nearest":
+        return ops.index_select(x, _C.to_tensor(low.astype("int64")), axis)
+    if mode == "bicubic":
+        taps = [(low + offset, weight) for offset, weight in zip((-1, 0, 1, 2), _cubic(places - low))]
+    else:
+        taps = [(low, 1 - (places - low)), (low + 1, places - low)]
+    shape = [1] * len(x.shape)
+    shape[axis] = len(places)
+    total = None
+    for index, weight in taps:
+        chosen = ops.index_select(x, _C.to_tensor(np.clip(index, 0, old - 1).astype("int64")), axis)
+        part = chosen * _C.to_tensor(weight.reshape(shape), dtype=x.dtype)
+        total = part if total is None else total + part
+    return total

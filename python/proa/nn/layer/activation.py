@@ -1,0 +1,283 @@
+"""Activations as layers."""
+
+from proa.nn import functional as F
+from proa.nn.initializer import Constant
+from proa.nn.layer.layers import Layer
+
+
+class _Activation(Layer):
+    """An activation with these settings; `_function` computes it."""
+
+    _function = None
+
+    def __init__(self, name=None, **settings):
+        super().__init__()
+        for key, value in settings.items():
+            self.__dict__["_" + key] = value
+        self.__dict__["_settings"] = settings
+        self.__dict__["_name"] = name
+
+    def forward(self, x):
+        return type(self)._function(x, **self._settings)
+
+    def extra_repr(self):
+        return ", ".join(f"{key}={value}" for key, value in self._settings.items())
+
+
+class ReLU(_Activation):
+    """max(x, 0)."""
+
+    def __init__(self, name=None):
+        super().__init__(name)
+
+    def forward(self, x):
+        return F.relu(x)
+
+
+class ReLU6(_Activation):
+    """min(max(x, 0), 6)."""
+
+    _function = staticmethod(F.relu6)
+
+    def __init__(self, name=None):
+        super().__init__(name)
+
+
+class Sigmoid(_Activation):
+    """1 / (1 + exp(-x))."""
+
+    _function = staticmethod(F.sigmoid)
+
+    def __init__(self, name=None):
+        super().__init__(name)
+
+
+class LogSigmoid(_Activation):
+    """log(1 / (1 + exp(-x)))."""
+
+    _function = staticmethod(F.log_sigmoid)
+
+    def __init__(self, name=None):
+        super().__init__(name)
+
+
+class Tanh(_Activation):
+    """Hyperbolic tangent."""
+
+    _function = staticmethod(F.tanh)
+
+    def __init__(self, name=None):
+        super().__init__(name)
+
+
+class Tanhshrink(_Activation):
+    """x - tanh(x)."""
+
+    _function = staticmethod(F.tanhshrink)
+
+    def __init__(self, name=None):
+        super().__init__(name)
+
+
+class Silu(_Activation):
+    """x * sigmoid(x)."""
+
+    _function = staticmethod(F.silu)
+
+    def __init__(self, name=None):
+        super().__init__(name)
+
+
+class Swish(_Activation):
+    """x * sigmoid(x)."""
+
+    _function = staticmethod(F.swish)
+
+    def __init__(self, name=None):
+        super().__init__(name)
+
+
+class Mish(_Activation):
+    """x * tanh(log(1 + exp(x)))."""
+
+    _function = staticmethod(F.mish)
+
+    def __init__(self, name=None):
+        super().__init__(name)
+
+
+class Softsign(_Activation):
+    """x / (1 + |x|)."""
+
+    _function = staticmethod(F.softsign)
+
+    def __init__(self, name=None):
+        super().__init__(name)
+
+
+class Hardsigmoid(_Activation):
+    """min(max(x / 6 + 0.5, 0), 1)."""
+
+    _function = staticmethod(F.hardsigmoid)
+
+    def __init__(self, name=None):
+        super().__init__(name)
+
+
+class Hardswish(_Activation):
+    """x * min(max(x + 3, 0), 6) / 6."""
+
+    _function = staticmethod(F.hardswish)
+
+    def __init__(self, name=None):
+        super().__init__(name)
+
+
+class GELU(_Activation):
+    """x * P(X <= x) of a standard normal X; `approximate` by tanh."""
+
+    _function = staticmethod(F.gelu)
+
+    def __init__(self, approximate=False, name=None):
+        super().__init__(name, approximate=approximate)
+
+
+class ELU(_Activation):
+    """x where positive, alpha * (exp(x) - 1) elsewhere."""
+
+    _function = staticmethod(F.elu)
+
+    def __init__(self, alpha=1.0, name=None):
+        super().__init__(name, alpha=alpha)
+
+
+class CELU(_Activation):
+    """max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)."""
+
+    _function = staticmethod(F.celu)
+
+    def __init__(self, alpha=1.0, name=None):
+        super().__init__(name, alpha=alpha)
+
+
+class SELU(_Activation):
+    """scale * (x where positive, alpha * (exp(x) - 1) elsewhere)."""
+
+    _function = staticmethod(F.selu)
+
+    def __init__(self, scale=1.0507009873554805, alpha=1.6732632423543772, name=None):
+        super().__init__(name, scale=scale, alpha=alpha)
+
+
+class LeakyReLU(_Activation):
+    """x where positive, negative_slope * x elsewhere."""
+
+    _function = staticmethod(F.leaky_relu)
+
+    def __init__(self, negative_slope=0.01, name=None):
+        super().__init__(name, negative_slope=negative_slope)
+
+
+class Hardshrink(_Activation):
+    """x where |x| > threshold, 0 elsewhere."""
+
+    _function = staticmethod(F.hardshrink)
+
+    def __init__(self, threshold=0.5, name=None):
+        super().__init__(name, threshold=threshold)
+
+
+class Softshrink(_Activation):
+    """x moved towards 0 by threshold."""
+
+    _function = staticmethod(F.softshrink)
+
+    def __init__(self, threshold=0.5, name=None):
+        super().__init__(name, threshold=threshold)
+
+
+class ThresholdedReLU(_Activation):
+    """x where x > threshold, 0 elsewhere."""
+
+    _function = staticmethod(F.thresholded_relu)
+
+    def __init__(self, threshold=1.0, name=None):
+        super().__init__(name, threshold=threshold)
+
+
+class Hardtanh(_Activation):
+    """x kept in [min, max]."""
+
+    _function = staticmethod(F.hardtanh)
+
+    def __init__(self, min=-1.0, max=1.0, name=None):
+        super().__init__(name, min=min, max=max)
+
+
+class Softplus(_Activation):
+    """log(1 + exp(beta * x)) / beta; x itself where beta * x > threshold."""
+
+    _function = staticmethod(F.softplus)
+
+    def __init__(self, beta=1, threshold=20, name=None):
+        super().__init__(name, beta=beta, threshold=threshold)
+
+
+class Softmax(_Activation):
+    """exp(x) over its sum along `axis`."""
+
+    _function = staticmethod(F.softmax)
+
+    def __init__(self, axis=-1, name=None):
+        super().__init__(name, axis=axis)
+
+
+class LogSoftmax(_Activation):
+    """The logarithm of Softmax."""
+
+    _function = staticmethod(F.log_softmax)
+
+    def __init__(self, axis=-1, name=None):
+        super().__init__(name, axis=axis)
+
+
+class Maxout(_Activation):
+    """The highest of `groups` channels that lie side by side along `axis`."""
+
+    _function = staticmethod(F.maxout)
+
+    def __init__(self, groups, axis=1, name=None):
+        super().__init__(name, groups=groups, axis=axis)
+
+
+class GLU(_Activation):
+    """First half times sigmoid of the second half along `axis`."""
+
+    _function = staticmethod(F.glu)
+
+    def __init__(self, axis=-1, name=None):
+        super().__init__(name, axis=axis)
+
+
+class PReLU(Layer):
+    """x where positive, weight * x elsewhere; the weight is trained.
+
+    Args:
+        num_parameters (int): 1, or one for each channel.
+        init (float): what the weight starts from.
+        weight_attr (ParamAttr, optional): of the weight.
+        data_format (str): where the channels are.
+    """
+
+    def __init__(self, num_parameters=1, init=0.25, weight_attr=None, data_format="NCHW", name=None):
+        super().__init__()
+        self._num_parameters, self._data_format = num_parameters, data_format
+        self.weight = self.create_parameter(
+            [num_parameters], weight_attr, default_initializer=Constant(init)
+        )
+
+    def forward(self, x):
+        return F.prelu(x, self.weight, data_format=self._data_format)
+
+    def extra_repr(self):
+        return f"num_parameters={self._num_parameters}, data_format={self._data_format}"

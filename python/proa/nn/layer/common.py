@@ -1,0 +1,342 @@
+"""Linear, Embedding, dropout, padding, resizing and other common layers."""
+
+from proa import _C
+from proa.nn import functional as F
+from proa.nn.layer.layers import Layer
+
+
+class Identity(Layer):
+    """Gives back its input; takes any arguments, so that it can stand for any layer."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__()
+
+    def forward(self, input):
+        return input
+
+
+class Linear(Layer):
+    """x @ weight + bias.
+
+    Args:
+        in_features (int): size of the last dim of x.
+        out_features (int): size of the last dim of the result.
+        weight_attr (ParamAttr, optional): of the weight, [in_features, out_features].
+        bias_attr (ParamAttr|bool, optional): of the bias, [out_features]; False for none.
+
+    Shape:
+        x: [..., in_features]; result: [..., out_features].
+
+    Examples:
+        >>> layer = proa.nn.Linear(2, 3)
+        >>> layer(proa.ones([5, 2])).shape
+        [5, 3]
+    """
+
+    def __init__(self, in_features, out_features, weight_attr=None, bias_attr=None, name=None):
+        super().__init__()
+        self.weight = self.create_parameter([in_features, out_features], weight_attr)
+        self.bias = self.create_parameter([out_features], bias_attr, is_bias=True)
+        self.name = name
+
+    def forward(self, input):
+        return _C.ops.linear(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        shape = self.weight.shape
+        return f"in_features={shape[0]}, out_features={shape[1]}, dtype={self._dtype}"
+
+
+class Bilinear(Layer):
+    """x1 @ weight[k] @ x2 + bias[k] for each k of out_features.
+
+    Args:
+        in1_features (int): size of the last dim of x1.
+        in2_features (int): size of the last dim of x2.
+        out_features (int): size of the last dim of the result.
+        weight_attr (ParamAttr, optional): of the weight, [out, in1, in2].
+        bias_attr (ParamAttr|bool, optional): of the bias, [1, out]; False for none.
+    """
+
+    def __init__(self, in1_features, in2_features, out_features, weight_attr=None, bias_attr=None, name=None):
+        super().__init__()
+        self.weight = self.create_parameter([out_features, in1_features, in2_features], weight_attr)
+        self.bias = self.create_parameter([1, out_features], bias_attr, is_bias=True)
+
+    def forward(self, x1, x2):
+        return F.bilinear(x1, x2, self.weight, self.bias)
+
+
+class Embedding(Layer):
+    """Rows of a table.
+
+    Args:
+        num_embeddings (int): rows.
+        embedding_dim (int): size of a row.
+        padding_idx (int, optional): this row is zeros and gets no gradient; negative counts from the end.
+        sparse (bool): accepted; gradients are dense.
+        weight_attr (ParamAttr, optional): of the table.
+
+    Shape:
+        x: integers [...]; result: [..., embedding_dim].
+
+    Examples:
+        >>> table = proa.nn.Embedding(10, 4)
+        >>> table(proa.to_tensor([[1, 2, 3]])).shape
+        [1, 3, 4]
+    """
+
+    def __init__(self, num_embeddings, embedding_dim, padding_idx=None, sparse=False, weight_attr=None, name=None):
+        super().__init__()
+        if num_embeddings <= 0 or embedding_dim <= 0:
+            raise ValueError(
+                f"Embedding: sizes must be positive; num_embeddings is {num_embeddings}, "
+                f"embedding_dim is {embedding_dim}"
+            )
+        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
+            raise ValueError(f"Embedding: padding_idx {padding_idx} is not one of {num_embeddings} rows")
+        self._num_embeddings, self._embedding_dim = num_embeddings, embedding_dim
+        self._padding_idx = None if padding_idx is None else padding_idx % num_embeddings
+        self._sparse = sparse
+        self.weight = self.create_parameter([num_embeddings, embedding_dim], weight_attr)
+        if self._padding_idx is not None:
+            recording = _C.is_grad_enabled()
+            _C.set_grad_enabled(False)
+            try:
+                self.weight[self._padding_idx] = 0.0
+            finally:
+                _C.set_grad_enabled(recording)
+
+    def forward(self, x):
+        return F.embedding(x, self.weight, self._padding_idx)
+
+    def extra_repr(self):
+        text = f"{self._num_embeddings}, {self._embedding_dim}"
+        return text if self._padding_idx is None else f"{text}, padding_idx={self._padding_idx}"
+
+
+class Flatten(Layer):
+    """Puts the dims from start_axis to stop_axis into one.
+
+    Examples:
+        >>> proa.nn.Flatten()(proa.ones([2, 3, 4])).shape
+        [2, 12]
+    """
+
+    def __init__(self, start_axis=1, stop_axis=-1):
+        super().__init__()
+        self.start_axis, self.stop_axis = start_axis, stop_axis
+
+    def forward(self, input):
+        return _C.ops.flatten(input, self.start_axis, self.stop_axis)
+
+
+class Dropout(Layer):
+    """In training, zeros each element with probability p and scales the others up.
+
+    Args:
+        p (float): the probability.
+        axis (int|list[int], optional): the mask varies along these axes only.
+        mode (str): "upscale_in_train", or "downscale_in_infer" (scales by 1 - p in evaluation instead).
+    """
+
+    def __init__(self, p=0.5, axis=None, mode="upscale_in_train", name=None):
+        super().__init__()
+        self.p, self.axis, self.mode = p, axis, mode
+
+    def forward(self, input):
+        return F.dropout(input, self.p, self.axis, self.training, self.mode)
+
+    def extra_repr(self):
+        return f"p={self.p}, axis={self.axis}, mode={self.mode}"
+
+
+class Dropout2D(Layer):
+    """Dropout of whole channels of [N, C, H, W] (or [N, H, W, C])."""
+
+    def __init__(self, p=0.5, data_format="NCHW", name=None):
+        super().__init__()
+        self.p, self.data_format = p, data_format
+
+    def forward(self, input):
+        return F.dropout2d(input, self.p, self.training, self.data_format)
+
+    def extra_repr(self):
+        return f"p={self.p}, data_format={self.data_format}"
+
+
+class Dropout3D(Layer):
+    """Dropout of whole channels of [N, C, D, H, W] (or [N, D, H, W, C])."""
+
+    def __init__(self, p=0.5, data_format="NCDHW", name=None):
+        super().__init__()
+        self.p, self.data_format = p, data_format
+
+    def forward(self, input):
+        return F.dropout3d(input, self.p, self.training, self.data_format)
+
+    def extra_repr(self):
+        return f"p={self.p}, data_format={self.data_format}"
+
+
+class AlphaDropout(Layer):
+    """Dropout that keeps mean and variance of SELU's outputs (Klambauer et al., 2017)."""
+
+    def __init__(self, p=0.5, name=None):
+        super().__init__()
+        self.p = p
+
+    def forward(self, input):
+        return F.alpha_dropout(input, self.p, self.training)
+
+    def extra_repr(self):
+        return f"p={self.p}"
+
+
+class _Pad(Layer):
+    _dims = 2
+
+    def __init__(self, padding, mode, value, data_format):
+        super().__init__()
+        if isinstance(padding, int):
+            padding = [padding] * (2 * self._dims)
+        self._pad, self._mode, self._value, self._data_format = padding, mode, value, data_format
+
+    def forward(self, x):
+        return F.pad(x, self._pad, self._mode, self._value, self._data_format)
+
+    def extra_repr(self):
+        text = f"padding={self._pad}, mode={self._mode}"
+        return f"{text}, value={self._value}, data_format={self._data_format}"
+
+
+class Pad1D(_Pad):
+    """Pads the last dim of [N, C, L]; padding is [left, right] or one int. Modes as in functional.pad."""
+
+    _dims = 1
+
+    def __init__(self, padding, mode="constant", value=0.0, data_format="NCL", name=None):
+        super().__init__(padding, mode, value, data_format)
+
+
+class Pad2D(_Pad):
+    """Pads [N, C, H, W]; padding is [left, right, top, bottom] or one int. Modes as in functional.pad."""
+
+    def __init__(self, padding, mode="constant", value=0.0, data_format="NCHW", name=None):
+        super().__init__(padding, mode, value, data_format)
+
+
+class Pad3D(_Pad):
+    """Pads [N, C, D, H, W]; padding is [left, right, top, bottom, front, back] or one int."""
+
+    _dims = 3
+
+    def __init__(self, padding, mode="constant", value=0.0, data_format="NCDHW", name=None):
+        super().__init__(padding, mode, value, data_format)
+
+
+class ZeroPad2D(_Pad):
+    """Pads [N, C, H, W] with zeros; padding is [left, right, top, bottom] or one int."""
+
+    def __init__(self, padding, data_format="NCHW", name=None):
+        super().__init__(padding, "constant", 0.0, data_format)
+
+
+class Upsample(Layer):
+    """Resizes the dims after the channels; arguments as in functional.interpolate."""
+
+    def __init__(
+        self,
+        size=None,
+        scale_factor=None,
+        mode="nearest",
+        align_corners=False,
+        align_mode=0,
+        data_format="NCHW",
+        name=None,
+    ):
+        super().__init__()
+        self.size, self.scale_factor, self.mode = size, scale_factor, mode.lower()
+        self.align_corners, self.align_mode, self.data_format = align_corners, align_mode, data_format
+
+    def forward(self, x):
+        return F.interpolate(
+            x, self.size, self.scale_factor, self.mode, self.align_corners, self.align_mode, self.data_format
+        )
+
+    def extra_repr(self):
+        what = f"scale_factor={self.scale_factor}" if self.scale_factor is not None else f"size={self.size}"
+        return f"{what}, mode={self.mode}, data_format={self.data_format}"
+
+
+class UpsamplingNearest2D(Upsample):
+    """Resizes [N, C, H, W], each element from its nearest."""
+
+    def __init__(self, size=None, scale_factor=None, data_format="NCHW", name=None):
+        super().__init__(size, scale_factor, "nearest", False, 0, data_format)
+
+
+class UpsamplingBilinear2D(Upsample):
+    """Resizes [N, C, H, W] bilinearly, corners aligned."""
+
+    def __init__(self, size=None, scale_factor=None, data_format="NCHW", name=None):
+        super().__init__(size, scale_factor, "bilinear", True, 0, data_format)
+
+
+class CosineSimilarity(Layer):
+    """Cosine of the angle between x1 and x2 along `axis`."""
+
+    def __init__(self, axis=1, eps=1e-08):
+        super().__init__()
+        self._axis, self._eps = axis, eps
+
+    def forward(self, x1, x2):
+        return F.cosine_similarity(x1, x2, self._axis, self._eps)
+
+
+class PairwiseDistance(Layer):
+    """The p-norm of x - y + epsilon along the last dim."""
+
+    def __init__(self, p=2.0, epsilon=1e-06, keepdim=False, name=None):
+        super().__init__()
+        self.p, self.epsilon, self.keepdim = p, epsilon, keepdim
+
+    def forward(self, x, y):
+        from proa.tensor.linalg import norm
+
+        return norm(x - y + self.epsilon, self.p, -1, self.keepdim)
+
+
+class PixelShuffle(Layer):
+    """[N, C * r * r, H, W] to [N, C, H * r, W * r]."""
+
+    def __init__(self, upscale_factor, data_format="NCHW", name=None):
+        super().__init__()
+        self._upscale_factor, self._data_format = upscale_factor, data_format
+
+    def forward(self, x):
+        return F.pixel_shuffle(x, self._upscale_factor, self._data_format)
+
+
+class Unfold(Layer):
+    """Sliding blocks of [N, C, H, W] as columns; arguments as in functional.unfold."""
+
+    def __init__(self, kernel_sizes, dilations=1, paddings=0, strides=1, name=None):
+        super().__init__()
+        self.kernel_sizes, self.dilations, self.paddings, self.strides = kernel_sizes, dilations, paddings, strides
+
+    def forward(self, input):
+        return F.unfold(input, self.kernel_sizes, self.strides, self.paddings, self.dilations)
+
+
+class Fold(Layer):
+    """Sums columns of sliding blocks into [N, C, H, W]; arguments as in functional.fold."""
+
+    def __init__(self, output_sizes, kernel_sizes, dilations=1, paddings=0, strides=1, name=None):
+        super().__init__()
+        self.output_sizes, self.kernel_sizes = output_sizes, kernel_sizes
+        self.dilations, self.paddings, self.strides = dilations, paddings, strides
+
+    def forward(self, x):
+        return F.fold(x, self.output_sizes, self.kernel_sizes, self.strides, self.paddings, self.dilations)
+

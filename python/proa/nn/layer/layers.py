@@ -1,0 +1,494 @@
+"""Layer: the base of everything with parameters."""
+
+import collections
+import re
+from collections.abc import MutableMapping
+
+from proa import _C
+from proa.framework.dtype import as_dtype, is_floating
+from proa.framework.parameter import Parameter, make_parameter
+from proa.utils import unique_name
+
+Tensor = _C.Tensor
+
+
+def _snake_case(name):
+    return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)).lower()
+
+
+class HookRemoveHelper:
+    """What registering a hook returns; `remove` takes the hook away."""
+
+    _next_id = 0
+
+    def __init__(self, hooks):
+        self._hooks = hooks
+        self._hook_id = HookRemoveHelper._next_id
+        HookRemoveHelper._next_id += 1
+
+    def remove(self):
+        self._hooks.pop(self._hook_id, None)
+
+
+class _Members(MutableMapping):
+    """The attributes of a layer that are parameters (or sublayers, or buffers), in order.
+
+    A view: the values live in the layer's `__dict__` alone, so that reading
+    `layer.weight` is an ordinary attribute access.
+    """
+
+    def __init__(self, attributes, names):
+        self._attributes = attributes
+        self._names = names
+
+    def __getitem__(self, name):
+        if name not in self._names:
+            raise KeyError(name)
+        return self._attributes[name]
+
+    def __setitem__(self, name, value):
+        self._names[name] = None
+        self._attributes[name] = value
+
+    def __delitem__(self, name):
+        del self._names[name]
+        del self._attributes[name]
+
+    def __iter__(self):
+        return iter(self._names)
+
+    def __len__(self):
+        return len(self._names)
+
+    def __repr__(self):
+        return repr(dict(self))
+
+
+class Layer:
+    """Base class of layers. Assign parameters, buffers and sublayers as attributes; define `forward`.
+
+    Args:
+        name_scope (str, optional): prefix of the layer's unique name; the class name unless given.
+        dtype (str): dtype of parameters created without one.
+
+    Examples:
+        >>> class Mlp(proa.nn.Layer):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.hidden = proa.nn.Linear(4, 8)
+        ...         self.out = proa.nn.Linear(8, 2)
+        ...     def forward(self, x):
+        ...         return self.out(proa.nn.functional.relu(self.hidden(x)))
+        >>> Mlp()(proa.ones([3, 4])).shape
+        [3, 2]
+    """
+
+    def __init__(self, name_scope=None, dtype="float32"):
+        attributes = self.__dict__
+        attributes["_parameter_names"] = {}
+        attributes["_buffer_names"] = {}
+        attributes["_sublayer_names"] = {}
+        attributes["_non_persistable_buffer_names_set"] = set()
+        attributes["_forward_pre_hooks"] = collections.OrderedDict()
+        attributes["_forward_post_hooks"] = collections.OrderedDict()
+        attributes["_full_name"] = unique_name.generate(name_scope or _snake_case(type(self).__name__))
+        attributes["_dtype"] = dtype
+        attributes["training"] = True
+
+    # Calling ---------------------------------------------------------------
+
+    def forward(self, *inputs, **kwargs):
+        """The computation of the layer; subclasses define it."""
+        raise NotImplementedError(f"{type(self).__name__} does not define forward")
+
+    def __call__(self, *inputs, **kwargs):
+        if not (self._forward_pre_hooks or self._forward_post_hooks):
+            return self.forward(*inputs, **kwargs)
+        return self._call_with_hooks(inputs, kwargs)
+
+    def _call_with_hooks(self, inputs, kwargs):
+        for hook in list(self._forward_pre_hooks.values()):
+            replaced = hook(self, inputs)
+            if replaced is not None:
+                inputs = replaced if isinstance(replaced, tuple) else (replaced,)
+        outputs = self.forward(*inputs, **kwargs)
+        for hook in list(self._forward_post_hooks.values()):
+            replaced = hook(self, inputs, outputs)
+            if replaced is not None:
+                outputs = replaced
+        return outputs
+
+    def register_forward_pre_hook(self, hook):
+        """Calls `hook(layer, inputs)` before forward; what it returns, if anything, replaces the inputs.
+
+        Returns:
+            HookRemoveHelper: call its `remove()` to take the hook away.
+        """
+        handle = HookRemoveHelper(self._forward_pre_hooks)
+        self._forward_pre_hooks[handle._hook_id] = hook
+        return handle
+
+    def register_forward_post_hook(self, hook):
+        """Calls `hook(layer, inputs, outputs)` after forward; what it returns, if anything, replaces the outputs.
+
+        Returns:
+            HookRemoveHelper: call its `remove()` to take the hook away.
+        """
+        handle = HookRemoveHelper(self._forward_post_hooks)
+        self._forward_post_hooks[handle._hook_id] = hook
+        return handle
+
+    # Members ---------------------------------------------------------------
+
+    @property
+    def _parameters(self):
+        return _Members(self.__dict__, self._parameter_names)
+
+    @property
+    def _buffers(self):
+        return _Members(self.__dict__, self._buffer_names)
+
+    @property
+    def _sub_layers(self):
+        return _Members(self.__dict__, self._sublayer_names)
+
+    def __setattr__(self, name, value):
+        attributes = self.__dict__
+        if isinstance(value, Parameter):
+            self._claim(name, "_parameter_names", "a parameter")
+        elif isinstance(value, Layer):
+            self._claim(name, "_sublayer_names", "a sublayer")
+        elif "_parameter_names" in attributes:
+            if name in self._parameter_names and value is not None:
+                raise TypeError(
+                    f"{type(self).__name__}: {name!r} is a parameter; assign a Parameter or None, not {_kind(value)}"
+                )
+            if name in self._buffer_names and value is not None and not isinstance(value, Tensor):
+                raise TypeError(f"{type(self).__name__}: {name!r} is a buffer; assign a Tensor, not {_kind(value)}")
+            if name in self._sublayer_names and value is not None:
+                del self._sublayer_names[name]
+        if isinstance(getattr(type(self), name, None), property):
+            object.__setattr__(self, name, value)
+        else:
+            attributes[name] = value
+
+    def _claim(self, name, kind, what):
+        """Makes `name` one of the parameters or sublayers, and of nothing else."""
+        attributes = self.__dict__
+        if "_parameter_names" not in attributes:
+            raise RuntimeError(f"{type(self).__name__}: call super().__init__() before assigning {what}")
+        for other in ("_parameter_names", "_buffer_names", "_sublayer_names"):
+            if other != kind:
+                attributes[other].pop(name, None)
+        attributes[kind].setdefault(name)
+
+    def __delattr__(self, name):
+        object.__delattr__(self, name)
+        for names in (self._parameter_names, self._buffer_names, self._sublayer_names):
+            names.pop(name, None)
+        self._non_persistable_buffer_names_set.discard(name)
+
+    def _check_name(self, name, what):
+        if not isinstance(name, str):
+            raise TypeError(f"{type(self).__name__}: the name of {what} must be a str, not {_kind(name)}")
+        if "." in name or not name:
+            raise KeyError(f"{type(self).__name__}: the name of {what} must be without dots and not empty: {name!r}")
+        taken = name in self.__dict__ or hasattr(type(self), name)
+        known = (self._parameter_names, self._buffer_names, self._sublayer_names)
+        if taken and not any(name in names for names in known):
+            raise KeyError(f"{type(self).__name__}: {name!r} exists already, and is not {what}")
+
+    def add_parameter(self, name, parameter):
+        """Adds a parameter (or None) under this name, and returns it."""
+        self._check_name(name, "a parameter")
+        if parameter is not None and not isinstance(parameter, Parameter):
+            raise TypeError(f"{type(self).__name__}: {name!r} must be a Parameter or None, not {_kind(parameter)}")
+        self._claim(name, "_parameter_names", "a parameter")
+        self.__dict__[name] = parameter
+        return parameter
+
+    def add_sublayer(self, name, sublayer):
+        """Adds a layer under this name, and returns it."""
+        self._check_name(name, "a sublayer")
+        if sublayer is not None and not isinstance(sublayer, Layer):
+            raise TypeError(f"{type(self).__name__}: {name!r} must be a Layer or None, not {_kind(sublayer)}")
+        self._claim(name, "_sublayer_names", "a sublayer")
+        self.__dict__[name] = sublayer
+        return sublayer
+
+    def register_buffer(self, name, tensor, persistable=True):
+        """Adds a tensor that is saved with the layer but not trained, such as a running mean.
+
+        Args:
+            name (str): its attribute name.
+            tensor (Tensor|None): the value.
+            persistable (bool): False leaves it out of `state_dict`.
+        """
+        self._check_name(name, "a buffer")
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(f"{type(self).__name__}: {name!r} must be a Tensor or None, not {_kind(tensor)}")
+        self._claim(name, "_buffer_names", "a buffer")
+        if persistable:
+            self._non_persistable_buffer_names_set.discard(name)
+            if tensor is not None:
+                tensor.persistable = True
+        else:
+            self._non_persistable_buffer_names_set.add(name)
+        self.__dict__[name] = tensor
+
+    def create_parameter(self, shape, attr=None, dtype=None, is_bias=False, default_initializer=None):
+        """A parameter named after this layer; assign it to an attribute to register it.
+
+        Args:
+            shape (list[int]): sizes.
+            attr (ParamAttr|str|Initializer|bool, optional): False gives None, no parameter.
+            dtype (str, optional): that of the layer unless given.
+            is_bias (bool): start from zeros unless said otherwise.
+            default_initializer (Initializer, optional): used if `attr` names none.
+        """
+        return make_parameter(shape, attr, dtype or self._dtype, is_bias, default_initializer, self._full_name)
+
+    def create_variable(self, name=None, persistable=None, dtype=None):
+        """An empty tensor named after this layer."""
+        return self.create_tensor(name, persistable, dtype)
+
+    def create_tensor(self, name=None, persistable=None, dtype=None):
+        """An empty tensor named after this layer."""
+        tensor = _C.ops.full([0], 0.0, as_dtype(dtype or self._dtype))
+        tensor.name = f"{self._full_name}.{name}" if name else unique_name.generate(self._full_name + "._generated_var")
+        tensor.persistable = bool(persistable)
+        return tensor
+
+    # Walking ---------------------------------------------------------------
+
+    def full_name(self):
+        """A name unlike any other layer's, such as linear_0."""
+        return self._full_name
+
+    def named_children(self):
+        """(name, layer) of each direct sublayer."""
+        seen = set()
+        for name in self._sublayer_names:
+            layer = self.__dict__[name]
+            if layer is not None and id(layer) not in seen:
+                seen.add(id(layer))
+                yield name, layer
+
+    def children(self):
+        """Each direct sublayer."""
+        for _, layer in self.named_children():
+            yield layer
+
+    def named_sublayers(self, prefix="", include_self=False, layers_set=None):
+        """(dotted name, layer) of all layers below, parents first, each once."""
+        seen = set() if layers_set is None else layers_set
+        if self in seen:
+            return
+        seen.add(self)
+        if include_self:
+            yield prefix, self
+        for name in self._sublayer_names:
+            layer = self.__dict__[name]
+            if layer is not None:
+                yield from layer.named_sublayers(_join(prefix, name), True, seen)
+
+    def sublayers(self, include_self=False):
+        """All layers below, parents first."""
+        return [layer for _, layer in self.named_sublayers(include_self=include_self)]
+
+    def _named_members(self, kind, prefix, include_sublayers):
+        seen = set()
+        layers = self.named_sublayers(prefix, True) if include_sublayers else [(prefix, self)]
+        for layer_prefix, layer in layers:
+            for name in layer.__dict__[kind]:
+                value = layer.__dict__[name]
+                if value is not None and id(value) not in seen:
+                    seen.add(id(value))
+                    yield _join(layer_prefix, name), value
+
+    def named_parameters(self, prefix="", include_sublayers=True):
+        """(dotted name, parameter) of all parameters, each once."""
+        return self._named_members("_parameter_names", prefix, include_sublayers)
+
+    def parameters(self, include_sublayers=True):
+        """All parameters, each once."""
+        return [parameter for _, parameter in self.named_parameters(include_sublayers=include_sublayers)]
+
+    def named_buffers(self, prefix="", include_sublayers=True):
+        """(dotted name, buffer) of all buffers, each once."""
+        return self._named_members("_buffer_names", prefix, include_sublayers)
+
+    def buffers(self, include_sublayers=True):
+        """All buffers, each once."""
+        return [buffer for _, buffer in self.named_buffers(include_sublayers=include_sublayers)]
+
+    def apply(self, fn):
+        """Calls `fn(layer)` for all layers below and at last for this one, which it returns."""
+        for layer in self.children():
+            layer.apply(fn)
+        fn(self)
+        return self
+
+    def _set_training(self, training):
+        for layer in self.sublayers(include_self=True):
+            layer.__dict__["training"] = training
+
+    def train(self):
+        """Sets this layer and all below to training: dropout drops, batch norm learns statistics."""
+        self._set_training(True)
+        return self
+
+    def eval(self):
+        """Sets this layer and all below to evaluation."""
+        self._set_training(False)
+        return self
+
+    def clear_gradients(self, set_to_zero=True):
+        """Clears the gradients of all parameters."""
+        for parameter in self.parameters():
+            if parameter.trainable:
+                parameter.clear_gradient(set_to_zero)
+
+    # State -----------------------------------------------------------------
+
+    def state_dict(self, destination=None, include_sublayers=True, use_hook=True, structured_name_prefix=""):
+        """All parameters and persistable buffers by dotted name; the tensors themselves, not copies.
+
+        Args:
+            destination (dict, optional): filled and returned, if given.
+            include_sublayers (bool): with those of the layers below.
+        """
+        state = collections.OrderedDict() if destination is None else destination
+        attributes = self.__dict__
+        for name in (*self._parameter_names, *self._buffer_names):
+            if attributes[name] is not None and name not in self._non_persistable_buffer_names_set:
+                state[structured_name_prefix + name] = attributes[name]
+        if include_sublayers:
+            for name in self._sublayer_names:
+                if attributes[name] is not None:
+                    attributes[name].state_dict(state, True, use_hook, f"{structured_name_prefix}{name}.")
+        return state
+
+    def to_static_state_dict(self, destination=None, include_sublayers=True, use_hook=True):
+        """`state_dict` with the buffers that are not persistable too."""
+        state = self.state_dict(destination, include_sublayers, use_hook)
+        for name, buffer in self.named_buffers(include_sublayers=include_sublayers):
+            state[name] = buffer
+        return state
+
+    def set_state_dict(self, state_dict, use_structured_name=True):
+        """Copies values into the parameters and buffers of this layer and those below.
+
+        Args:
+            state_dict (dict): tensors or arrays by dotted name.
+            use_structured_name (bool): False finds values by the tensors' own names, such as linear_0.w_0.
+
+        Returns:
+            (missing, unexpected): names of this layer without a value, and names that this layer does not have.
+
+        Raises:
+            ValueError: a value has another shape. Then nothing has been changed.
+
+        Examples:
+            >>> a, b = proa.nn.Linear(2, 3), proa.nn.Linear(2, 3)
+            >>> b.set_state_dict(a.state_dict())
+            ([], [])
+        """
+        matched, missing = [], []
+        unused = dict.fromkeys(key for key in state_dict if key != "StructuredToParameterName@@")
+        for name, target in self.state_dict().items():
+            key = name if use_structured_name else target.name
+            if key not in unused:
+                missing.append(key)
+                continue
+            del unused[key]
+            value = state_dict[key]
+            if list(value.shape) != list(target.shape):
+                raise ValueError(
+                    f"set_state_dict: {key!r} is {list(target.shape)} in {type(self).__name__}, "
+                    f"but {list(value.shape)} in the given state"
+                )
+            matched.append((target, value))
+        grad = _C.is_grad_enabled()
+        _C.set_grad_enabled(False)
+        try:
+            for target, value in matched:
+                target.set_value(value)
+        finally:
+            _C.set_grad_enabled(grad)
+        return missing, list(unused)
+
+    set_dict = set_state_dict
+    load_dict = set_state_dict
+
+    def to(self, device=None, dtype=None, blocking=None):
+        """Moves parameters and buffers to a device, and floating point ones to a dtype; returns the layer.
+
+        Args:
+            device (str|Place, optional): such as "cpu" or "gpu:0".
+            dtype (str, optional): a floating point type.
+            blocking (bool, optional): wait until the copies are done; they always are on the CPU.
+        """
+        dtype = as_dtype(dtype)
+        for layer in self.sublayers(include_self=True):
+            for name in (*layer._parameter_names, *layer._buffer_names):
+                tensor = layer.__dict__[name]
+                if tensor is not None:
+                    layer.__dict__[name] = _moved(tensor, device, dtype)
+            if dtype is not None:
+                layer.__dict__["_dtype"] = dtype.name
+        return self
+
+    def astype(self, dtype=None):
+        """`to(dtype=dtype)`."""
+        return self.to(dtype=dtype)
+
+    def float(self):
+        """`to(dtype="float32")`."""
+        return self.to(dtype="float32")
+
+    # Printing --------------------------------------------------------------
+
+    def extra_repr(self):
+        """What stands between the brackets of the layer's text."""
+        return ""
+
+    def __repr__(self):
+        lines = []
+        for name in self._sublayer_names:
+            lines.append(f"({name}): " + repr(self.__dict__[name]).replace("\n", "\n  "))
+        extra = self.extra_repr()
+        if not lines:
+            return f"{type(self).__name__}({extra})"
+        return f"{type(self).__name__}({extra}\n  " + "\n  ".join(lines) + "\n)"
+
+    def __dir__(self):
+        return sorted({*object.__dir__(self)})
+
+
+def _join(prefix, name):
+    return f"{prefix}.{name}" if prefix else name
+
+
+def _kind(value):
+    return type(value).__name__
+
+
+def _moved(tensor, device, dtype):
+    """`tensor` on `device` and, if it is floating point, of `dtype`; the same object if nothing changes.
+
+    A parameter stays the same object for optimizers that hold it.
+    """
+    if dtype is None or not is_floating(tensor.dtype):
+        dtype = tensor.dtype
+    same_place = device is None or str(tensor.place) == str(_C.to_tensor(0, place=device).place)
+    if same_place and dtype == tensor.dtype:
+        return tensor
+    moved = _C.to_tensor(tensor.detach(), dtype=dtype, place=None if same_place else device)
+    if isinstance(tensor, Parameter):
+        tensor._replace(moved)
+        return tensor
+    moved.name, moved.persistable = tensor.name, tensor.persistable
+    return moved
+
+

@@ -1,0 +1,156 @@
+"""Losses as layers."""
+
+from proa.nn import functional as F
+from proa.nn.layer.layers import Layer
+
+
+class _Loss(Layer):
+    """A loss with these settings; `_function(input, label, **settings)` computes it."""
+
+    _function = None
+
+    def __init__(self, **settings):
+        super().__init__()
+        reduction = settings.get("reduction", "mean")
+        if reduction not in ("mean", "sum", "none", "batchmean"):
+            raise ValueError(f"{type(self).__name__}: reduction must be mean, sum or none, not {reduction!r}")
+        for key, value in settings.items():
+            setattr(self, key, value)
+        self.__dict__["_settings"] = tuple(settings)
+
+    def forward(self, input, label):
+        return type(self)._function(input, label, **{key: getattr(self, key) for key in self._settings})
+
+
+class MSELoss(_Loss):
+    """(input - label)**2, reduced.
+
+    Examples:
+        >>> proa.nn.MSELoss()(proa.to_tensor([1.0, 3.0]), proa.to_tensor([1.0, 1.0])).item()
+        2.0
+    """
+
+    _function = staticmethod(F.mse_loss)
+
+    def __init__(self, reduction="mean"):
+        super().__init__(reduction=reduction)
+
+
+class L1Loss(_Loss):
+    """|input - label|, reduced."""
+
+    _function = staticmethod(F.l1_loss)
+
+    def __init__(self, reduction="mean", name=None):
+        super().__init__(reduction=reduction)
+
+
+class SmoothL1Loss(_Loss):
+    """Huber's loss; see functional.smooth_l1_loss."""
+
+    _function = staticmethod(F.smooth_l1_loss)
+
+    def __init__(self, reduction="mean", delta=1.0, name=None):
+        super().__init__(reduction=reduction, delta=delta)
+
+
+class CrossEntropyLoss(_Loss):
+    """Cross entropy of softmax(input) with a label; arguments as in functional.cross_entropy.
+
+    Examples:
+        >>> loss = proa.nn.CrossEntropyLoss()
+        >>> round(loss(proa.zeros([2, 4]), proa.to_tensor([0, 3])).item(), 4)
+        1.3863
+    """
+
+    _function = staticmethod(F.cross_entropy)
+
+    def __init__(
+        self,
+        weight=None,
+        ignore_index=-100,
+        reduction="mean",
+        soft_label=False,
+        axis=-1,
+        use_softmax=True,
+        name=None,
+    ):
+        super().__init__(
+            weight=weight,
+            ignore_index=ignore_index,
+            reduction=reduction,
+            soft_label=soft_label,
+            axis=axis,
+            use_softmax=use_softmax,
+        )
+
+
+class NLLLoss(_Loss):
+    """Negative log-likelihood; arguments as in functional.nll_loss."""
+
+    _function = staticmethod(F.nll_loss)
+
+    def __init__(self, weight=None, ignore_index=-100, reduction="mean", name=None):
+        super().__init__(weight=weight, ignore_index=ignore_index, reduction=reduction)
+
+
+class BCELoss(_Loss):
+    """Binary cross entropy of probabilities; arguments as in functional.binary_cross_entropy."""
+
+    _function = staticmethod(F.binary_cross_entropy)
+
+    def __init__(self, weight=None, reduction="mean", name=None):
+        super().__init__(weight=weight, reduction=reduction)
+
+
+class BCEWithLogitsLoss(_Loss):
+    """Binary cross entropy of logits; arguments as in functional.binary_cross_entropy_with_logits."""
+
+    _function = staticmethod(F.binary_cross_entropy_with_logits)
+
+    def __init__(self, weight=None, reduction="mean", pos_weight=None, name=None):
+        super().__init__(weight=weight, reduction=reduction, pos_weight=pos_weight)
+
+
+class KLDivLoss(_Loss):
+    """Divergence of exp(input) from label; arguments as in functional.kl_div."""
+
+    _function = staticmethod(F.kl_div)
+
+    def __init__(self, reduction="mean"):
+        super().__init__(reduction=reduction)
+
+
+class HingeEmbeddingLoss(_Loss):
+    """input where label is 1, max(margin - input, 0) where it is -1, reduced."""
+
+    _function = staticmethod(F.hinge_embedding_loss)
+
+    def __init__(self, margin=1.0, reduction="mean", name=None):
+        super().__init__(margin=margin, reduction=reduction)
+
+
+class MarginRankingLoss(Layer):
+    """max(-label * (input - other) + margin, 0), reduced."""
+
+    def __init__(self, margin=0.0, reduction="mean", name=None):
+        super().__init__()
+        if reduction not in ("mean", "sum", "none"):
+            raise ValueError(f"MarginRankingLoss: reduction must be mean, sum or none, not {reduction!r}")
+        self.margin, self.reduction = margin, reduction
+
+    def forward(self, input, other, label):
+        return F.margin_ranking_loss(input, other, label, self.margin, self.reduction)
+
+
+class CTCLoss(Layer):
+    """Connectionist temporal classification; arguments as in functional.ctc_loss."""
+
+    def __init__(self, blank=0, reduction="mean"):
+        super().__init__()
+        self.blank, self.reduction = blank, reduction
+
+    def forward(self, log_probs, labels, input_lengths, label_lengths, norm_by_times=False):
+        return F.ctc_loss(
+            log_probs, labels, input_lengths, label_lengths, self.blank, self.reduction, norm_by_times
+        )

@@ -1,0 +1,408 @@
+"""Normalization layers."""
+
+from proa import _C
+from proa.framework.dtype import as_dtype
+from proa.nn import functional as F
+from proa.nn.initializer import Constant, Normal
+from proa.nn.layer.layers import Layer
+
+
+class _BatchNorm(Layer):
+    """Batch normalization of `num_features` channels; see BatchNorm2D."""
+
+    _ranks = (2, 3, 4, 5)
+
+    def __init__(
+        self,
+        num_features,
+        momentum=0.9,
+        epsilon=1e-05,
+        weight_attr=None,
+        bias_attr=None,
+        data_format="NCHW",
+        use_global_stats=None,
+        name=None,
+    ):
+        super().__init__()
+        self._num_features, self._momentum, self._epsilon = num_features, momentum, epsilon
+        self._data_format, self._use_global_stats = data_format, use_global_stats
+        self.weight = self.create_parameter([num_features], weight_attr, default_initializer=Constant(1.0))
+        self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
+        dtype = as_dtype(self._dtype)
+        self.register_buffer("_mean", _C.ops.full([num_features], 0.0, dtype))
+        self.register_buffer("_variance", _C.ops.full([num_features], 1.0, dtype))
+        self._mean.name = f"{self._full_name}.w_1"
+        self._variance.name = f"{self._full_name}.w_2"
+
+    def _check(self, x):
+        if len(x.shape) not in self._ranks:
+            raise ValueError(
+                f"{type(self).__name__}: x must have {' or '.join(map(str, self._ranks))} dims; "
+                f"it is {list(x.shape)} {x.dtype.name}"
+            )
+
+    def forward(self, x):
+        self._check(x)
+        return F.batch_norm(
+            x,
+            self._mean,
+            self._variance,
+            self.weight,
+            self.bias,
+            self.training,
+            self._momentum,
+            self._epsilon,
+            self._data_format,
+            self._use_global_stats,
+        )
+
+    def extra_repr(self):
+        return f"num_features={self._num_features}, momentum={self._momentum}, epsilon={self._epsilon}"
+
+
+class BatchNorm1D(_BatchNorm):
+    """Batch normalization of [N, C] or [N, C, L]; arguments as in BatchNorm2D."""
+
+    _ranks = (2, 3)
+
+    def __init__(
+        self,
+        num_features,
+        momentum=0.9,
+        epsilon=1e-05,
+        weight_attr=None,
+        bias_attr=None,
+        data_format="NCL",
+        use_global_stats=None,
+        name=None,
+    ):
+        super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats)
+
+
+class BatchNorm2D(_BatchNorm):
+    """Batch normalization of [N, C, H, W] (Ioffe and Szegedy, 2015).
+
+    Args:
+        num_features (int): channels.
+        momentum (float): what remains of the running statistics in each training step.
+        epsilon (float): keeps the division finite.
+        weight_attr, bias_attr (ParamAttr|bool, optional): of weight and bias, [C]; False for none.
+        data_format (str): "NCHW" or "NHWC".
+        use_global_stats (bool, optional): use the running statistics in training too.
+
+    Examples:
+        >>> norm = proa.nn.BatchNorm2D(3)
+        >>> norm(proa.randn([2, 3, 4, 4])).shape
+        [2, 3, 4, 4]
+    """
+
+    _ranks = (4,)
+
+
+class BatchNorm3D(_BatchNorm):
+    """Batch normalization of [N, C, D, H, W]; arguments as in BatchNorm2D."""
+
+    _ranks = (5,)
+
+    def __init__(
+        self,
+        num_features,
+        momentum=0.9,
+        epsilon=1e-05,
+        weight_attr=None,
+        bias_attr=None,
+        data_format="NCDHW",
+        use_global_stats=None,
+        name=None,
+    ):
+        super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats)
+
+
+class BatchNorm(_BatchNorm):
+    """Batch normalization of any rank from 2 to 5, with an activation.
+
+    Args:
+        num_channels (int): channels.
+        act (str, optional): name of a function of nn.functional that is applied at the end.
+        is_test (bool): start in evaluation.
+        momentum, epsilon: as in BatchNorm2D.
+        param_attr, bias_attr (ParamAttr|bool, optional): of weight and bias.
+        dtype (str): of parameters and statistics.
+        data_layout (str): where the channels are.
+        use_global_stats (bool): use the running statistics in training too.
+        in_place, moving_mean_name, moving_variance_name, do_model_average_for_mean_and_var,
+            trainable_statistics: accepted.
+    """
+
+    def __init__(
+        self,
+        num_channels,
+        act=None,
+        is_test=False,
+        momentum=0.9,
+        epsilon=1e-05,
+        param_attr=None,
+        bias_attr=None,
+        dtype="float32",
+        data_layout="NCHW",
+        in_place=False,
+        moving_mean_name=None,
+        moving_variance_name=None,
+        do_model_average_for_mean_and_var=True,
+        use_global_stats=False,
+        trainable_statistics=False,
+    ):
+        super().__init__(
+            num_channels, momentum, epsilon, param_attr, bias_attr, data_layout, True if use_global_stats else None
+        )
+        if dtype != "float32":
+            self.to(dtype=dtype)
+        if moving_mean_name is not None:
+            self._mean.name = moving_mean_name
+        if moving_variance_name is not None:
+            self._variance.name = moving_variance_name
+        self._act = None if act is None else getattr(F, act)
+        if is_test:
+            self.eval()
+
+    def forward(self, input):
+        out = super().forward(input)
+        return out if self._act is None else self._act(out)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalization over the batches of all processes; in one process the same as BatchNorm."""
+
+    def __init__(
+        self,
+        num_features,
+        momentum=0.9,
+        epsilon=1e-05,
+        weight_attr=None,
+        bias_attr=None,
+        data_format="NCHW",
+        name=None,
+    ):
+        super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format)
+
+    @classmethod
+    def convert_sync_batchnorm(cls, layer):
+        """`layer` with every batch normalization in it replaced by a SyncBatchNorm of the same parameters."""
+        converted = layer
+        if isinstance(layer, _BatchNorm) and not isinstance(layer, SyncBatchNorm):
+            converted = cls(
+                layer._num_features, layer._momentum, layer._epsilon,
+                None if layer.weight is not None else False, None if layer.bias is not None else False,
+                layer._data_format,
+            )  # fmt: skip
+            for name in ("weight", "bias", "_mean", "_variance"):
+                if getattr(layer, name) is not None:
+                    setattr(converted, name, getattr(layer, name))
+            converted.__dict__["training"] = layer.training
+        for name, child in list(layer.named_children()):
+            converted.add_sublayer(name, cls.convert_sync_batchnorm(child))
+        return converted
+
+
+class LayerNorm(Layer):
+    """Normalizes each sample over its last dims (Ba et al., 2016).
+
+    Args:
+        normalized_shape (int|list[int]): the last dims.
+        epsilon (float): keeps the division finite.
+        weight_attr, bias_attr (ParamAttr|bool, optional): of weight and bias, of that many elements; False for none.
+
+    Examples:
+        >>> proa.nn.LayerNorm(4)(proa.randn([2, 3, 4])).shape
+        [2, 3, 4]
+    """
+
+    def __init__(self, normalized_shape, epsilon=1e-05, weight_attr=None, bias_attr=None, name=None):
+        super().__init__()
+        shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
+        self._normalized_shape, self._epsilon = shape, epsilon
+        size = 1
+        for d in shape:
+            size *= d
+        self.weight = self.create_parameter([size], weight_attr, default_initializer=Constant(1.0))
+        self.bias = self.create_parameter([size], bias_attr, is_bias=True)
+
+    def forward(self, input):
+        return F.layer_norm(input, self._normalized_shape, self.weight, self.bias, self._epsilon)
+
+    def extra_repr(self):
+        return f"normalized_shape={self._normalized_shape}, epsilon={self._epsilon}"
+
+
+class GroupNorm(Layer):
+    """Normalizes each sample over groups of channels (Wu and He, 2018).
+
+    Args:
+        num_groups (int): channels are divided into so many.
+        num_channels (int): channels.
+        epsilon (float): keeps the division finite.
+        weight_attr, bias_attr (ParamAttr|bool, optional): of weight and bias, [C]; False for none.
+        data_format (str): where the channels are.
+    """
+
+    def __init__(
+        self,
+        num_groups,
+        num_channels,
+        epsilon=1e-05,
+        weight_attr=None,
+        bias_attr=None,
+        data_format="NCHW",
+        name=None,
+    ):
+        super().__init__()
+        if num_groups < 1 or num_channels % num_groups:
+            raise ValueError(f"GroupNorm: {num_channels} channels are not divisible by {num_groups} groups")
+        self._num_groups, self._num_channels = num_groups, num_channels
+        self._epsilon, self._data_format = epsilon, data_format
+        self.weight = self.create_parameter([num_channels], weight_attr, default_initializer=Constant(1.0))
+        self.bias = self.create_parameter([num_channels], bias_attr, is_bias=True)
+
+    def forward(self, input):
+        return F.group_norm(input, self._num_groups, self._epsilon, self.weight, self.bias, self._data_format)
+
+    def extra_repr(self):
+        return f"num_groups={self._num_groups}, num_channels={self._num_channels}, epsilon={self._epsilon}"
+
+
+class _InstanceNorm(Layer):
+    """Instance normalization of `num_features` channels; see InstanceNorm2D."""
+
+    _rank = 4
+
+    def __init__(
+        self,
+        num_features,
+        epsilon=1e-05,
+        momentum=0.9,
+        weight_attr=None,
+        bias_attr=None,
+        data_format="NCHW",
+        name=None,
+    ):
+        super().__init__()
+        if (weight_attr is False) != (bias_attr is False):
+            raise ValueError(f"{type(self).__name__}: weight_attr and bias_attr must both be False, or neither")
+        self._num_features, self._epsilon, self._data_format = num_features, epsilon, data_format
+        self.scale = self.create_parameter([num_features], weight_attr, default_initializer=Constant(1.0))
+        self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
+
+    def forward(self, input):
+        if len(input.shape) != self._rank and not (self._rank == 3 and len(input.shape) == 2):
+            raise ValueError(
+                f"{type(self).__name__}: x must have {self._rank} dims; it is {list(input.shape)} {input.dtype.name}"
+            )
+        return F.instance_norm(
+            input, weight=self.scale, bias=self.bias, eps=self._epsilon, data_format=self._data_format
+        )
+
+    def extra_repr(self):
+        return f"num_features={self._num_features}, epsilon={self._epsilon}"
+
+
+class InstanceNorm1D(_InstanceNorm):
+    """Normalizes each channel of each sample of [N, C, L]; arguments as in InstanceNorm2D."""
+
+    _rank = 3
+
+    def __init__(
+        self,
+        num_features,
+        epsilon=1e-05,
+        momentum=0.9,
+        weight_attr=None,
+        bias_attr=None,
+        data_format="NCL",
+        name=None,
+    ):
+        super().__init__(num_features, epsilon, momentum, weight_attr, bias_attr, data_format)
+
+
+class InstanceNorm2D(_InstanceNorm):
+    """Normalizes each channel of each sample of [N, C, H, W] (Ulyanov et al., 2016).
+
+    Args:
+        num_features (int): channels.
+        epsilon (float): keeps the division finite.
+        momentum: accepted.
+        weight_attr, bias_attr (ParamAttr|bool, optional): of scale and bias, [C]; both False for none.
+        data_format (str): where the channels are.
+    """
+
+
+class InstanceNorm3D(_InstanceNorm):
+    """Normalizes each channel of each sample of [N, C, D, H, W]; arguments as in InstanceNorm2D."""
+
+    _rank = 5
+
+    def __init__(
+        self,
+        num_features,
+        epsilon=1e-05,
+        momentum=0.9,
+        weight_attr=None,
+        bias_attr=None,
+        data_format="NCDHW",
+        name=None,
+    ):
+        super().__init__(num_features, epsilon, momentum, weight_attr, bias_attr, data_format)
+
+
+class LocalResponseNorm(Layer):
+    """Normalizes over neighbouring channels; arguments as in functional.local_response_norm."""
+
+    def __init__(self, size, alpha=0.0001, beta=0.75, k=1.0, data_format="NCHW", name=None):
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k, self.data_format = size, alpha, beta, k, data_format
+
+    def forward(self, input):
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k, self.data_format)
+
+    def extra_repr(self):
+        return f"size={self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+class SpectralNorm(Layer):
+    """A weight divided by its largest singular value, found by power iteration (Miyato et al., 2018).
+
+    Args:
+        weight_shape (list[int]): of the weight that the layer is called with.
+        dim (int): this dim makes the rows of the matrix, the others its columns.
+        power_iters (int): iterations in each call.
+        eps (float): keeps divisions finite.
+        dtype (str): of the vectors.
+    """
+
+    def __init__(self, weight_shape, dim=0, power_iters=1, eps=1e-12, name=None, dtype="float32"):
+        super().__init__(dtype=dtype)
+        self._dim, self._power_iters, self._eps = dim % len(weight_shape), power_iters, eps
+        rows = weight_shape[self._dim]
+        columns = 1
+        for i, size in enumerate(weight_shape):
+            columns *= 1 if i == self._dim else size
+        self.weight_u = self.create_parameter([rows], default_initializer=Normal(0.0, 1.0))
+        self.weight_v = self.create_parameter([columns], default_initializer=Normal(0.0, 1.0))
+        self.weight_u.stop_gradient = self.weight_v.stop_gradient = True
+
+    def forward(self, x):
+        ops = _C.ops
+        rank = len(x.shape)
+        matrix = ops.transpose(x, [self._dim, *(i for i in range(rank) if i != self._dim)])
+        matrix = ops.reshape(matrix, [x.shape[self._dim], -1])
+        recording = _C.is_grad_enabled()
+        _C.set_grad_enabled(False)
+        try:
+            u, v = self.weight_u.detach(), self.weight_v.detach()
+            for _ in range(self._power_iters):
+                v = F.normalize(ops.mv(ops.transpose(matrix, [1, 0]), u), axis=0, epsilon=self._eps)
+                u = F.normalize(ops.mv(matrix, v), axis=0, epsilon=self._eps)
+            self.weight_u.set_value(u)
+            self.weight_v.set_value(v)
+        finally:
+            _C.set_grad_enabled(recording)
+        return x / (u * ops.mv(matrix, v)).sum()

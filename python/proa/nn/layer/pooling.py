@@ -1,0 +1,209 @@
+"""Pooling layers."""
+
+from proa.nn import functional as F
+from proa.nn.layer.layers import Layer
+
+
+class _Pool(Layer):
+    """A pool with these settings; `_function` computes it."""
+
+    _function = None
+
+    def __init__(self, **settings):
+        super().__init__()
+        self.__dict__["_settings"] = settings
+
+    def forward(self, x):
+        return type(self)._function(x, **self._settings)
+
+    def extra_repr(self):
+        return ", ".join(f"{key}={value}" for key, value in self._settings.items() if key != "data_format")
+
+
+class _MaxPool(_Pool):
+    def __init__(
+        self,
+        kernel_size,
+        stride=None,
+        padding=0,
+        ceil_mode=False,
+        return_mask=False,
+        data_format="NCHW",
+        name=None,
+    ):
+        super().__init__(
+            kernel_size=kernel_size,
+            stride=stride,
+            padding=padding,
+            ceil_mode=ceil_mode,
+            return_mask=return_mask,
+            data_format=data_format,
+        )
+
+
+class MaxPool2D(_MaxPool):
+    """The maximum of each window of [N, C, H, W]; arguments as in functional.max_pool2d.
+
+    Examples:
+        >>> proa.nn.MaxPool2D(2)(proa.ones([1, 3, 8, 8])).shape
+        [1, 3, 4, 4]
+    """
+
+    _function = staticmethod(F.max_pool2d)
+
+
+class MaxPool3D(_MaxPool):
+    """The maximum of each window of [N, C, D, H, W]; arguments as in functional.max_pool2d."""
+
+    _function = staticmethod(F.max_pool3d)
+
+    def __init__(
+        self,
+        kernel_size,
+        stride=None,
+        padding=0,
+        ceil_mode=False,
+        return_mask=False,
+        data_format="NCDHW",
+        name=None,
+    ):
+        super().__init__(kernel_size, stride, padding, ceil_mode, return_mask, data_format)
+
+
+class MaxPool1D(_Pool):
+    """The maximum of each window of [N, C, L]; arguments as in functional.max_pool2d."""
+
+    _function = staticmethod(F.max_pool1d)
+
+    def __init__(self, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, name=None):
+        super().__init__(
+            kernel_size=kernel_size, stride=stride, padding=padding, return_mask=return_mask, ceil_mode=ceil_mode
+        )
+
+
+class AvgPool1D(_Pool):
+    """The mean of each window of [N, C, L]; arguments as in functional.avg_pool2d."""
+
+    _function = staticmethod(F.avg_pool1d)
+
+    def __init__(self, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None):
+        super().__init__(
+            kernel_size=kernel_size, stride=stride, padding=padding, exclusive=exclusive, ceil_mode=ceil_mode
+        )
+
+
+class AvgPool2D(_Pool):
+    """The mean of each window of [N, C, H, W]; arguments as in functional.avg_pool2d."""
+
+    _function = staticmethod(F.avg_pool2d)
+
+    def __init__(
+        self,
+        kernel_size,
+        stride=None,
+        padding=0,
+        ceil_mode=False,
+        exclusive=True,
+        divisor_override=None,
+        data_format="NCHW",
+        name=None,
+    ):
+        super().__init__(
+            kernel_size=kernel_size,
+            stride=stride,
+            padding=padding,
+            ceil_mode=ceil_mode,
+            exclusive=exclusive,
+            divisor_override=divisor_override,
+            data_format=data_format,
+        )
+
+
+class AvgPool3D(AvgPool2D):
+    """The mean of each window of [N, C, D, H, W]; arguments as in functional.avg_pool2d."""
+
+    _function = staticmethod(F.avg_pool3d)
+
+    def __init__(
+        self,
+        kernel_size,
+        stride=None,
+        padding=0,
+        ceil_mode=False,
+        exclusive=True,
+        divisor_override=None,
+        data_format="NCDHW",
+        name=None,
+    ):
+        super().__init__(kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format)
+
+
+class AdaptiveAvgPool1D(_Pool):
+    """Means of windows that divide [N, C, L] into output_size parts."""
+
+    _function = staticmethod(F.adaptive_avg_pool1d)
+
+    def __init__(self, output_size, name=None):
+        super().__init__(output_size=output_size)
+
+
+class AdaptiveAvgPool2D(_Pool):
+    """Means of windows that divide [N, C, H, W] into output_size parts; None keeps a size."""
+
+    _function = staticmethod(F.adaptive_avg_pool2d)
+
+    def __init__(self, output_size, data_format="NCHW", name=None):
+        super().__init__(output_size=output_size, data_format=data_format)
+
+
+class AdaptiveAvgPool3D(_Pool):
+    """Means of windows that divide [N, C, D, H, W] into output_size parts; None keeps a size."""
+
+    _function = staticmethod(F.adaptive_avg_pool3d)
+
+    def __init__(self, output_size, data_format="NCDHW", name=None):
+        super().__init__(output_size=output_size, data_format=data_format)
+
+
+class AdaptiveMaxPool1D(_Pool):
+    """Maxima of windows that divide [N, C, L] into output_size parts."""
+
+    _function = staticmethod(F.adaptive_max_pool1d)
+
+    def __init__(self, output_size, return_mask=False, name=None):
+        super().__init__(output_size=output_size, return_mask=return_mask)
+
+
+class AdaptiveMaxPool2D(AdaptiveMaxPool1D):
+    """Maxima of windows that divide [N, C, H, W] into output_size parts; None keeps a size."""
+
+    _function = staticmethod(F.adaptive_max_pool2d)
+
+
+class AdaptiveMaxPool3D(AdaptiveMaxPool1D):
+    """Maxima of windows that divide [N, C, D, H, W] into output_size parts; None keeps a size."""
+
+    _function = staticmethod(F.adaptive_max_pool3d)
+
+
+class MaxUnPool1D(_Pool):
+    """Puts maxima back where MaxPool1D(return_mask=True) found them; call it with (x, indices)."""
+
+    _function = staticmethod(F.max_unpool1d)
+
+    def __init__(self, kernel_size, stride=None, padding=0, data_format="NCL", output_size=None, name=None):
+        super().__init__(
+            kernel_size=kernel_size, stride=stride, padding=padding, data_format=data_format, output_size=output_size
+        )
+
+    def forward(self, x, indices):
+        return type(self)._function(x, indices, **self._settings)
+
+
+class MaxUnPool2D(MaxUnPool1D):
+    """Puts maxima back where MaxPool2D(return_mask=True) found them; call it with (x, indices)."""
+
+    _function = staticmethod(F.max_unpool2d)
+
+    def __init__(self, kernel_size, stride=None, padding=0, data_format="NCHW", output_size=None, name=None):
+        super().__init__(kernel_size, stride, padding, data_format, output_size)

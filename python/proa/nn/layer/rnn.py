@@ -1,0 +1,455 @@
+"""Recurrent layers: cells, a loop over a cell, and stacks of loops."""
+
+import math
+
+from proa import _C
+from proa.nn import functional as F
+from proa.nn.initializer import Uniform
+from proa.nn.layer.container import LayerList
+from proa.nn.layer.layers import Layer
+
+
+def _map(function, *structures):
+    """Applies a function to the tensors of equal nested tuples or lists."""
+    first = structures[0]
+    if isinstance(first, (list, tuple)):
+        return tuple(_map(function, *parts) for parts in zip(*structures))
+    return function(*structures)
+
+
+class RNNCellBase(Layer):
+    """Base of cells: one step from (inputs, states) to (outputs, new states)."""
+
+    def get_initial_states(self, batch_ref, shape=None, dtype=None, init_value=0.0, batch_dim_idx=0):
+        """States to start from, of the batch size of `batch_ref`.
+
+        Args:
+            batch_ref (Tensor): whose dim `batch_dim_idx` is the batch.
+            shape (list|tuple, optional): of the states without the batch, nested as they are;
+                `state_shape` unless given.
+            dtype (str, optional): that of batch_ref unless given.
+            init_value (float): of all elements.
+        """
+        while isinstance(batch_ref, (list, tuple)):
+            batch_ref = batch_ref[0]
+        shape = self.state_shape if shape is None else shape
+        batch = batch_ref.shape[batch_dim_idx]
+        dtype = batch_ref.dtype if dtype is None else dtype
+
+        def make(sizes):
+            if isinstance(sizes, (list, tuple)) and sizes and isinstance(sizes[0], (list, tuple)):
+                return tuple(make(s) for s in sizes)
+            sizes = [sizes] if isinstance(sizes, int) else [s for s in sizes if s != -1]
+            return _C.ops.full([batch, *sizes], init_value, dtype)
+
+        return make(shape)
+
+    @property
+    def state_shape(self):
+        """Sizes of the states without the batch."""
+        raise NotImplementedError(f"{type(self).__name__} does not define state_shape")
+
+
+class _Cell(RNNCellBase):
+    """Weights of a cell with `_gates` gates: ih [gates * hidden, input], hh [gates * hidden, hidden]."""
+
+    _gates = 1
+
+    def __init__(self, input_size, hidden_size, weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr):
+        super().__init__()
+        if hidden_size <= 0:
+            raise ValueError(f"{type(self).__name__}: hidden_size must be positive; it is {hidden_size}")
+        self.input_size, self.hidden_size = input_size, hidden_size
+        limit = 1.0 / math.sqrt(hidden_size)
+        start = Uniform(-limit, limit)
+        rows = self._gates * hidden_size
+        self.weight_ih = self.create_parameter([rows, input_size], weight_ih_attr, default_initializer=start)
+        self.weight_hh = self.create_parameter([rows, hidden_size], weight_hh_attr, default_initializer=start)
+        self.bias_ih = self.create_parameter([rows], bias_ih_attr, is_bias=True, default_initializer=start)
+        self.bias_hh = self.create_parameter([rows], bias_hh_attr, is_bias=True, default_initializer=start)
+
+    def _input_part(self, inputs):
+        """inputs @ weight_ih.T + bias_ih; inputs [..., input]."""
+        part = _C.ops.matmul(inputs, self.weight_ih, False, True)
+        return part if self.bias_ih is None else part + self.bias_ih
+
+    def _hidden_part(self, hidden):
+        part = _C.ops.matmul(hidden, self.weight_hh, False, True)
+        return part if self.bias_hh is None else part + self.bias_hh
+
+    def forward(self, inputs, states=None):
+        if states is None:
+            states = self.get_initial_states(inputs)
+        return self._step(self._input_part(inputs), states)
+
+    @property
+    def state_shape(self):
+        return (self.hidden_size,)
+
+    def extra_repr(self):
+        return f"{self.input_size}, {self.hidden_size}"
+
+
+class SimpleRNNCell(_Cell):
+    """h' = act(W_ih x + b_ih + W_hh h + b_hh).
+
+    Args:
+        input_size (int): size of x.
+        hidden_size (int): size of h.
+        activation (str): "tanh" or "relu".
+        weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr (ParamAttr|bool, optional): of the parameters.
+
+    Shape:
+        inputs [N, input], states [N, hidden]; gives (h', h').
+    """
+
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        activation="tanh",
+        weight_ih_attr=None,
+        weight_hh_attr=None,
+        bias_ih_attr=None,
+        bias_hh_attr=None,
+        name=None,
+    ):
+        super().__init__(input_size, hidden_size, weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
+        if activation not in ("tanh", "relu"):
+            raise ValueError(f'SimpleRNNCell: activation must be "tanh" or "relu", not {activation!r}')
+        self.activation = activation
+        self._activation_fn = _C.ops.tanh if activation == "tanh" else _C.ops.relu
+
+    def _step(self, part, states):
+        hidden = self._activation_fn(part + self._hidden_part(states))
+        return hidden, hidden
+
+
+class LSTMCell(_Cell):
+    """Long short-term memory (Hochreiter and Schmidhuber, 1997); gates i, f, g, o in this order.
+
+    c' = sigmoid(f) * c + sigmoid(i) * tanh(g); h' = sigmoid(o) * tanh(c').
+
+    Args:
+        input_size (int): size of x.
+        hidden_size (int): size of h and c.
+        weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr (ParamAttr|bool, optional): of the parameters.
+
+    Shape:
+        inputs [N, input], states (h [N, hidden], c [N, hidden]); gives (h', (h', c')).
+    """
+
+    _gates = 4
+
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        weight_ih_attr=None,
+        weight_hh_attr=None,
+        bias_ih_attr=None,
+        bias_hh_attr=None,
+        name=None,
+    ):
+        super().__init__(input_size, hidden_size, weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
+
+    def _step(self, part, states):
+        ops = _C.ops
+        hidden, cell = states
+        size = self.hidden_size
+        i, f, g, o = ops.split(part + self._hidden_part(hidden), [size, size, size, size], -1)
+        cell = ops.sigmoid(f) * cell + ops.sigmoid(i) * ops.tanh(g)
+        hidden = ops.sigmoid(o) * ops.tanh(cell)
+        return hidden, (hidden, cell)
+
+    @property
+    def state_shape(self):
+        return ((self.hidden_size,), (self.hidden_size,))
+
+
+class GRUCell(_Cell):
+    """Gated recurrent unit (Cho et al., 2014); gates r, z, c in this order.
+
+    c = tanh(W_ic x + b_ic + r * (W_hc h + b_hc)); h' = z * h + (1 - z) * c.
+
+    Args:
+        input_size (int): size of x.
+        hidden_size (int): size of h.
+        weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr (ParamAttr|bool, optional): of the parameters.
+
+    Shape:
+        inputs [N, input], states [N, hidden]; gives (h', h').
+    """
+
+    _gates = 3
+
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        weight_ih_attr=None,
+        weight_hh_attr=None,
+        bias_ih_attr=None,
+        bias_hh_attr=None,
+        name=None,
+    ):
+        super().__init__(input_size, hidden_size, weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
+
+    def _step(self, part, states):
+        ops = _C.ops
+        sizes = [self.hidden_size] * 3
+        x_r, x_z, x_c = ops.split(part, sizes, -1)
+        h_r, h_z, h_c = ops.split(self._hidden_part(states), sizes, -1)
+        r, z = ops.sigmoid(x_r + h_r), ops.sigmoid(x_z + h_z)
+        c = ops.tanh(x_c + r * h_c)
+        hidden = (states - c) * z + c
+        return hidden, hidden
+
+
+class RNN(Layer):
+    """A loop over a cell.
+
+    Args:
+        cell (RNNCellBase): one step.
+        is_reverse (bool): from the last step to the first.
+        time_major (bool): inputs are [T, N, ...] instead of [N, T, ...].
+
+    Calling it:
+        inputs: [N, T, input]. initial_states: as the cell's, zeros unless given.
+        sequence_length: [N]; steps from there on keep the states and give zeros.
+        Gives (outputs [N, T, hidden], last states).
+
+    Examples:
+        >>> rnn = proa.nn.RNN(proa.nn.SimpleRNNCell(4, 8))
+        >>> outputs, state = rnn(proa.ones([2, 5, 4]))
+        >>> outputs.shape, state.shape
+        ([2, 5, 8], [2, 8])
+    """
+
+    def __init__(self, cell, is_reverse=False, time_major=False):
+        super().__init__()
+        self.cell = cell
+        self.is_reverse, self.time_major = is_reverse, time_major
+
+    def forward(self, inputs, initial_states=None, sequence_length=None, **kwargs):
+        ops = _C.ops
+        time = 0 if self.time_major else 1
+        cell = self.cell
+        if initial_states is None:
+            initial_states = cell.get_initial_states(inputs, batch_dim_idx=1 - time)
+        whole = isinstance(cell, _Cell) and not kwargs
+        # The inputs' part of all steps is one product.
+        steps = list(ops.unbind(cell._input_part(inputs) if whole else inputs, time))
+        order = range(len(steps))
+        states, outputs = initial_states, [None] * len(steps)
+        for t in reversed(order) if self.is_reverse else order:
+            if whole:
+                output, new = cell._step(steps[t], states)
+            else:
+                output, new = cell(steps[t], states, **kwargs)
+            if sequence_length is not None:
+                running = ops.unsqueeze(sequence_length > t, -1)
+                new = _map(lambda a, b, r=running: ops.where(r, a, b), new, states)
+                output = _map(lambda a, r=running: ops.where(r, a, ops.full_like(a, 0.0)), output)
+            states, outputs[t] = new, output
+        return _map(lambda *parts: ops.stack(list(parts), time), *outputs), states
+
+
+class BiRNN(Layer):
+    """Two loops over the same inputs, one of them backwards; outputs are put side by side.
+
+    Args:
+        cell_fw (RNNCellBase): cell of the forward loop.
+        cell_bw (RNNCellBase): cell of the backward loop.
+        time_major (bool): inputs are [T, N, ...] instead of [N, T, ...].
+    """
+
+    def __init__(self, cell_fw, cell_bw, time_major=False):
+        super().__init__()
+        self.rnn_fw = RNN(cell_fw, False, time_major)
+        self.rnn_bw = RNN(cell_bw, True, time_major)
+        self.time_major = time_major
+
+    @property
+    def cell_fw(self):
+        return self.rnn_fw.cell
+
+    @property
+    def cell_bw(self):
+        return self.rnn_bw.cell
+
+    def forward(self, inputs, initial_states=None, sequence_length=None, **kwargs):
+        first, second = (None, None) if initial_states is None else initial_states
+        forward, state_fw = self.rnn_fw(inputs, first, sequence_length, **kwargs)
+        backward, state_bw = self.rnn_bw(inputs, second, sequence_length, **kwargs)
+        outputs = _map(lambda a, b: _C.ops.concat([a, b], -1), forward, backward)
+        return outputs, (state_fw, state_bw)
+
+
+class _Stack(LayerList):
+    """Several layers of loops over cells, in one or both directions, with dropout between."""
+
+    _cell = None
+    _components = 1  # tensors in a cell's state
+
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        num_layers,
+        direction,
+        dropout,
+        time_major,
+        attrs,
+        **cell_settings,
+    ):
+        super().__init__()
+        kind = type(self).__name__
+        if direction not in ("forward", "bidirect", "bidirectional"):
+            raise ValueError(f'{kind}: direction must be "forward" or "bidirect", not {direction!r}')
+        if num_layers < 1 or hidden_size < 1:
+            raise ValueError(
+                f"{kind}: sizes must be positive; num_layers is {num_layers}, hidden_size is {hidden_size}"
+            )
+        if not 0 <= dropout < 1 and dropout != 1:
+            raise ValueError(f"{kind}: dropout must be in [0, 1]; it is {dropout}")
+        both = direction != "forward"
+        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
+        self.num_directions, self.dropout, self.time_major = 2 if both else 1, dropout, time_major
+        self.state_components = self._components
+        weights = dict(zip(("weight_ih_attr", "weight_hh_attr", "bias_ih_attr", "bias_hh_attr"), attrs))
+        size = input_size
+        for _ in range(num_layers):
+            cells = [self._cell(size, hidden_size, **cell_settings, **weights) for _ in range(self.num_directions)]
+            self.append(BiRNN(*cells, time_major) if both else RNN(cells[0], False, time_major))
+            size = hidden_size * self.num_directions
+
+    def _split(self, states):
+        """[layers * directions, N, hidden], or a pair of them, as what each layer takes."""
+        parts = states if self._components > 1 else (states,)
+        unbound = [_C.ops.unbind(part, 0) for part in parts]
+        cells = [u[0] if len(u) == 1 else tuple(u) for u in zip(*unbound)]
+        if len(cells) != self.num_layers * self.num_directions:
+            raise ValueError(
+                f"{type(self).__name__}: initial_states have {len(cells)} layers; "
+                f"{self.num_layers * self.num_directions} are needed"
+            )
+        return cells if self.num_directions == 1 else list(zip(cells[::2], cells[1::2]))
+
+    def _join(self, states):
+        cells = states if self.num_directions == 1 else [s for pair in states for s in pair]
+        if self._components == 1:
+            return _C.ops.stack(cells, 0)
+        return tuple(_C.ops.stack([cell[i] for cell in cells], 0) for i in range(self._components))
+
+    def forward(self, inputs, initial_states=None, sequence_length=None):
+        starts = [None] * self.num_layers if initial_states is None else self._split(initial_states)
+        ends = []
+        for i, layer in enumerate(self):
+            if i > 0 and self.dropout:
+                inputs = F.dropout(inputs, self.dropout, training=self.training)
+            inputs, end = layer(inputs, starts[i], sequence_length)
+            ends.append(end)
+        return inputs, self._join(ends)
+
+    def extra_repr(self):
+        return f"{self.input_size}, {self.hidden_size}, num_layers={self.num_layers}, dropout={self.dropout}"
+
+
+class SimpleRNN(_Stack):
+    """Layers of SimpleRNNCell; arguments as in LSTM, and the activation of the cells.
+
+    Calling it gives (outputs [N, T, directions * hidden], h [layers * directions, N, hidden]).
+    """
+
+    _cell = SimpleRNNCell
+
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        num_layers=1,
+        direction="forward",
+        time_major=False,
+        dropout=0.0,
+        activation="tanh",
+        weight_ih_attr=None,
+        weight_hh_attr=None,
+        bias_ih_attr=None,
+        bias_hh_attr=None,
+        name=None,
+    ):
+        attrs = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
+        super().__init__(
+            input_size, hidden_size, num_layers, direction, dropout, time_major, attrs, activation=activation
+        )
+        self.activation = activation
+
+
+class LSTM(_Stack):
+    """Layers of LSTMCell.
+
+    Args:
+        input_size (int): size of the inputs' last dim.
+        hidden_size (int): size of the states.
+        num_layers (int): layers; each takes the outputs of the one before.
+        direction (str): "forward", or "bidirect" for both.
+        time_major (bool): inputs and outputs are [T, N, ...] instead of [N, T, ...].
+        dropout (float): between layers, in training.
+        weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr (ParamAttr|bool, optional): of the parameters.
+
+    Calling it:
+        inputs [N, T, input]; initial_states (h, c), each [layers * directions, N, hidden], zeros
+        unless given; sequence_length [N]. Gives (outputs [N, T, directions * hidden], (h, c)).
+
+    Examples:
+        >>> outputs, (h, c) = proa.nn.LSTM(4, 8, num_layers=2)(proa.ones([3, 5, 4]))
+        >>> outputs.shape, h.shape
+        ([3, 5, 8], [2, 3, 8])
+    """
+
+    _cell = LSTMCell
+    _components = 2
+
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        num_layers=1,
+        direction="forward",
+        time_major=False,
+        dropout=0.0,
+        weight_ih_attr=None,
+        weight_hh_attr=None,
+        bias_ih_attr=None,
+        bias_hh_attr=None,
+        name=None,
+    ):
+        attrs = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
+        super().__init__(input_size, hidden_size, num_layers, direction, dropout, time_major, attrs)
+
+
+class GRU(_Stack):
+    """Layers of GRUCell; arguments as in LSTM.
+
+    Calling it gives (outputs [N, T, directions * hidden], h [layers * directions, N, hidden]).
+    """
+
+    _cell = GRUCell
+
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        num_layers=1,
+        direction="forward",
+        time_major=False,
+        dropout=0.0,
+        weight_ih_attr=None,
+        weight_hh_attr=None,
+        bias_ih_attr=None,
+        bias_hh_attr=None,
+        name=None,
+    ):
+        attrs = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
+        super().__init__(input_size, hidden_size, num_layers, direction, dropout, time_major, attrs)

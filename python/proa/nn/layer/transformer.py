@@ -1,0 +1,417 @@
+"""Transformers (Vaswani et al., 2017)."""
+
+import collections
+import copy
+import math
+
+from proa import _C
+from proa.framework.parameter import ParamAttr
+from proa.nn import functional as F
+from proa.nn.layer.common import Dropout, Linear
+from proa.nn.layer.container import LayerList
+from proa.nn.layer.layers import Layer
+from proa.nn.layer.norm import LayerNorm
+
+
+def _attrs(attr, count):
+    """An attr for each of `count` layers: a list gives its items, one attr is copied (names made unique)."""
+    if isinstance(attr, (list, tuple)):
+        if len(attr) == 1:
+            return list(attr) * count
+        if len(attr) != count:
+            raise ValueError(f"Transformer: {count} parameter attributes are needed; {len(attr)} were given")
+        return list(attr)
+    if isinstance(attr, ParamAttr) and attr.name is not None:
+        copies = []
+        for i in range(count):
+            each = copy.copy(attr)
+            each.name = f"{attr.name}_{i}"
+            copies.append(each)
+        return copies
+    return [attr] * count
+
+
+def _mask(mask, dtype):
+    """A mask to be added to scores: booleans (True may be seen) and integers become 0 and -1e9."""
+    if mask is None:
+        return None
+    if mask.dtype == _C.bool or mask.dtype.name.startswith(("int", "uint")):
+        return (mask.astype(dtype) - 1.0) * (1e9 if dtype != _C.float16 else 1e4)
+    return mask if mask.dtype == dtype else mask.astype(dtype)
+
+
+class MultiHeadAttention(Layer):
+    """Several attentions side by side, each in its own projection.
+
+    Args:
+        embed_dim (int): size of queries and of the result; divisible by num_heads.
+        num_heads (int): attentions.
+        dropout (float): of the attention's weights.
+        kdim, vdim (int, optional): sizes of keys and values; embed_dim unless given.
+        need_weights (bool): return the attention's weights too.
+        weight_attr, bias_attr (ParamAttr|bool, optional): of the four projections.
+
+    Calling it:
+        query [N, T, embed], key [N, S, kdim] and value [N, S, vdim] (query and key unless given);
+        attn_mask, broadcast to [N, heads, T, S]: booleans (True may be seen), integers
+        (not 0 may be seen) or numbers that are added to the scores; cache (see gen_cache).
+        Gives the result [N, T, embed], or a tuple with weights and cache where they are asked for.
+
+    Examples:
+        >>> attention = proa.nn.MultiHeadAttention(8, 2)
+        >>> attention(proa.ones([1, 3, 8])).shape
+        [1, 3, 8]
+    """
+
+    Cache = collections.namedtuple("Cache", ["k", "v"])
+    StaticCache = collections.namedtuple("StaticCache", ["k", "v"])
+
+    def __init__(
+        self,
+        embed_dim,
+        num_heads,
+        dropout=0.0,
+        kdim=None,
+        vdim=None,
+        need_weights=False,
+        weight_attr=None,
+        bias_attr=None,
+    ):
+        super().__init__()
+        if embed_dim <= 0 or num_heads <= 0 or embed_dim % num_heads:
+            raise ValueError(
+                f"MultiHeadAttention: embed_dim must be positive and divisible by num_heads; "
+                f"they are {embed_dim} and {num_heads}"
+            )
+        self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
+        self.kdim, self.vdim = kdim or embed_dim, vdim or embed_dim
+        self.dropout, self.need_weights = dropout, need_weights
+        self.q_proj = Linear(embed_dim, embed_dim, weight_attr, bias_attr)
+        self.k_proj = Linear(self.kdim, embed_dim, weight_attr, bias_attr)
+        self.v_proj = Linear(self.vdim, embed_dim, weight_attr, bias_attr)
+        self.out_proj = Linear(embed_dim, embed_dim, weight_attr, bias_attr)
+
+    def _heads(self, x):
+        """[N, T, embed] as [N, heads, T, head_dim]."""
+        shape = [x.shape[0], x.shape[1], self.num_heads, self.head_dim]
+        return _C.ops.transpose(_C.ops.reshape(x, shape), [0, 2, 1, 3])
+
+    def compute_kv(self, key, value):
+        """Keys and values of the heads, [N, heads, S, head_dim] each."""
+        return self._heads(self.k_proj(key)), self._heads(self.v_proj(value))
+
+    def gen_cache(self, key, value=None, type=Cache):
+        """What decoding step by step keeps between steps.
+
+        StaticCache holds the projections of a `key` and `value` that do not change (those
+        of an encoder). Cache grows with each step; it starts empty, for the batch of `key`,
+        or with keys and values that are projected already.
+        """
+        if type is MultiHeadAttention.StaticCache:
+            return self.StaticCache(*self.compute_kv(key, key if value is None else value))
+        if value is None:
+            empty = _C.ops.full([key.shape[0], self.num_heads, 0, self.head_dim], 0.0, key.dtype)
+            return self.Cache(empty, empty)
+        return self.Cache(key, value)
+
+    def forward(self, query, key=None, value=None, attn_mask=None, cache=None):
+        ops = _C.ops
+        key = query if key is None else key
+        value = key if value is None else value
+        q = self._heads(self.q_proj(query))
+        if isinstance(cache, self.StaticCache):
+            k, v = cache
+        else:
+            k, v = self.compute_kv(key, value)
+            if isinstance(cache, self.Cache):
+                k, v = ops.concat([cache.k, k], 2), ops.concat([cache.v, v], 2)
+                cache = self.Cache(k, v)
+        scores = ops.matmul(q * (1.0 / math.sqrt(self.head_dim)), k, False, True)
+        mask = _mask(attn_mask, scores.dtype)
+        weights = ops.softmax(scores if mask is None else scores + mask, -1)
+        if self.dropout:
+            weights = F.dropout(weights, self.dropout, training=self.training)
+        out = ops.transpose(ops.matmul(weights, v), [0, 2, 1, 3])
+        out = self.out_proj(ops.reshape(out, [out.shape[0], out.shape[1], self.embed_dim]))
+        results = [out]
+        if self.need_weights:
+            results.append(weights)
+        if cache is not None:
+            results.append(cache)
+        return out if len(results) == 1 else tuple(results)
+
+
+class _Block(Layer):
+    """What encoder and decoder layers share: the feed-forward net, and where the normalizations are."""
+
+    def _make(self, d_model, dim_feedforward, dropout, activation, act_dropout, normalize_before, weight, bias):
+        self.normalize_before = normalize_before
+        self.linear1 = Linear(d_model, dim_feedforward, weight, bias)
+        self.dropout = Dropout(dropout if act_dropout is None else act_dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, weight, bias)
+        self.activation = getattr(F, activation)
+
+    def _around(self, x, norm, drop, function):
+        """x plus `function` of x, normalized before or after."""
+        inner = function(norm(x) if self.normalize_before else x)
+        extra = ()
+        if isinstance(inner, tuple):
+            inner, *extra = inner
+        x = x + drop(inner)
+        return (x if self.normalize_before else norm(x)), tuple(extra)
+
+    def _feed_forward(self, x):
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+
+    @property
+    def _config(self):
+        return self.__dict__["_settings"]
+
+
+def _settings(scope):
+    """The arguments of __init__, with which a layer is made once more."""
+    return {name: value for name, value in scope.items() if name not in ("self", "__class__")}
+
+
+class TransformerEncoderLayer(_Block):
+    """Self-attention and a feed-forward net, each with a residual and a normalization.
+
+    Args:
+        d_model (int): size of inputs and outputs.
+        nhead (int): heads of the attention.
+        dim_feedforward (int): size of the hidden layer.
+        dropout (float): of both parts' results.
+        activation (str): name of a function of nn.functional.
+        attn_dropout, act_dropout (float, optional): of attention weights and of the hidden layer; dropout unless given.
+        normalize_before (bool): normalize the inputs of each part instead of the sums.
+        weight_attr, bias_attr (optional): an attr, or one each for attention and feed-forward net.
+    """
+
+    def __init__(
+        self,
+        d_model,
+        nhead,
+        dim_feedforward,
+        dropout=0.1,
+        activation="relu",
+        attn_dropout=None,
+        act_dropout=None,
+        normalize_before=False,
+        weight_attr=None,
+        bias_attr=None,
+    ):
+        self.__dict__["_settings"] = _settings(locals())
+        super().__init__()
+        weights, biases = _attrs(weight_attr, 2), _attrs(bias_attr, 2)
+        self.self_attn = MultiHeadAttention(
+            d_model, nhead, dropout if attn_dropout is None else attn_dropout, weight_attr=weights[0], bias_attr=biases[0]
+        )
+        self._make(
+            d_model, dim_feedforward, dropout, activation, act_dropout, normalize_before, weights[1], biases[1]
+        )
+        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
+        self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
+
+    def forward(self, src, src_mask=None, cache=None):
+        """src [N, T, d_model]; src_mask as in MultiHeadAttention. With a cache gives (result, cache)."""
+        src, extra = self._around(
+            src, self.norm1, self.dropout1, lambda x: self.self_attn(x, x, x, src_mask, cache)
+        )
+        src, _ = self._around(src, self.norm2, self.dropout2, self._feed_forward)
+        return src if cache is None else (src, extra[0])
+
+    def gen_cache(self, src):
+        """An empty cache for decoding step by step."""
+        return self.self_attn.gen_cache(src, type=MultiHeadAttention.Cache)
+
+
+class TransformerEncoder(Layer):
+    """`num_layers` layers made like `encoder_layer`, which is the first of them.
+
+    Args:
+        encoder_layer (TransformerEncoderLayer): the pattern.
+        num_layers (int): how many.
+        norm (LayerNorm, optional): applied at the end.
+
+    Examples:
+        >>> layer = proa.nn.TransformerEncoderLayer(8, 2, 16)
+        >>> proa.nn.TransformerEncoder(layer, 2)(proa.ones([1, 3, 8])).shape
+        [1, 3, 8]
+    """
+
+    def __init__(self, encoder_layer, num_layers, norm=None):
+        super().__init__()
+        self.layers = LayerList(
+            [encoder_layer if i == 0 else type(encoder_layer)(**encoder_layer._config) for i in range(num_layers)]
+        )
+        self.num_layers, self.norm = num_layers, norm
+
+    def forward(self, src, src_mask=None, cache=None):
+        """src [N, T, d_model]; src_mask as in MultiHeadAttention. With a cache gives (result, caches)."""
+        src_mask = _mask(src_mask, src.dtype)
+        caches = []
+        for i, layer in enumerate(self.layers):
+            if cache is None:
+                src = layer(src, src_mask)
+            else:
+                src, new = layer(src, src_mask, cache[i])
+                caches.append(new)
+        if self.norm is not None:
+            src = self.norm(src)
+        return src if cache is None else (src, caches)
+
+    def gen_cache(self, src):
+        """An empty cache of each layer."""
+        return [layer.gen_cache(src) for layer in self.layers]
+
+
+class TransformerDecoderLayer(_Block):
+    """Self-attention, attention to an encoder's memory, and a feed-forward net.
+
+    Args: as in TransformerEncoderLayer; attrs may be three.
+    """
+
+    def __init__(
+        self,
+        d_model,
+        nhead,
+        dim_feedforward,
+        dropout=0.1,
+        activation="relu",
+        attn_dropout=None,
+        act_dropout=None,
+        normalize_before=False,
+        weight_attr=None,
+        bias_attr=None,
+    ):
+        self.__dict__["_settings"] = _settings(locals())
+        super().__init__()
+        weights, biases = _attrs(weight_attr, 3), _attrs(bias_attr, 3)
+        attention = dropout if attn_dropout is None else attn_dropout
+        self.self_attn = MultiHeadAttention(
+            d_model, nhead, attention, weight_attr=weights[0], bias_attr=biases[0]
+        )
+        self.cross_attn = MultiHeadAttention(
+            d_model, nhead, attention, weight_attr=weights[1], bias_attr=biases[1]
+        )
+        self._make(
+            d_model, dim_feedforward, dropout, activation, act_dropout, normalize_before, weights[2], biases[2]
+        )
+        self.norm1, self.norm2, self.norm3 = LayerNorm(d_model), LayerNorm(d_model), LayerNorm(d_model)
+        self.dropout1, self.dropout2, self.dropout3 = Dropout(dropout), Dropout(dropout), Dropout(dropout)
+
+    def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, cache=None):
+        """tgt [N, T, d_model], memory [N, S, d_model]. With a cache gives (result, caches)."""
+        own, static = (None, None) if cache is None else cache
+        tgt, extra = self._around(tgt, self.norm1, self.dropout1, lambda x: self.self_attn(x, x, x, tgt_mask, own))
+        if extra:
+            own = extra[-1]
+        tgt, extra = self._around(
+            tgt, self.norm2, self.dropout2, lambda x: self.cross_attn(x, memory, memory, memory_mask, static)
+        )
+        tgt, _ = self._around(tgt, self.norm3, self.dropout3, self._feed_forward)
+        return tgt if cache is None else (tgt, (own, static))
+
+    def gen_cache(self, memory):
+        """An empty cache of the self-attention, and the projections of `memory`."""
+        return (
+            self.self_attn.gen_cache(memory, type=MultiHeadAttention.Cache),
+            self.cross_attn.gen_cache(memory, memory, type=MultiHeadAttention.StaticCache),
+        )
+
+
+class TransformerDecoder(Layer):
+    """`num_layers` layers made like `decoder_layer`, which is the first of them; arguments as in TransformerEncoder."""
+
+    def __init__(self, decoder_layer, num_layers, norm=None):
+        super().__init__()
+        self.layers = LayerList(
+            [decoder_layer if i == 0 else type(decoder_layer)(**decoder_layer._config) for i in range(num_layers)]
+        )
+        self.num_layers, self.norm = num_layers, norm
+
+    def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, cache=None):
+        """tgt [N, T, d_model], memory [N, S, d_model]. With a cache gives (result, caches)."""
+        tgt_mask, memory_mask = _mask(tgt_mask, tgt.dtype), _mask(memory_mask, tgt.dtype)
+        caches = []
+        for i, layer in enumerate(self.layers):
+            if cache is None:
+                tgt = layer(tgt, memory, tgt_mask, memory_mask)
+            else:
+                tgt, new = layer(tgt, memory, tgt_mask, memory_mask, cache[i])
+                caches.append(new)
+        if self.norm is not None:
+            tgt = self.norm(tgt)
+        return tgt if cache is None else (tgt, caches)
+
+    def gen_cache(self, memory, do_zip=False):
+        """A cache of each layer; with do_zip a list of all first and a list of all second parts."""
+        caches = [layer.gen_cache(memory) for layer in self.layers]
+        return list(zip(*caches)) if do_zip else caches
+
+
+class Transformer(Layer):
+    """Encoder and decoder.
+
+    Args:
+        d_model (int): size of inputs and outputs.
+        nhead (int): heads of each attention.
+        num_encoder_layers, num_decoder_layers (int): layers.
+        dim_feedforward (int): size of the hidden layers.
+        dropout, activation, attn_dropout, act_dropout, normalize_before, weight_attr, bias_attr:
+            as in TransformerEncoderLayer.
+        custom_encoder, custom_decoder (Layer, optional): used instead.
+
+    Examples:
+        >>> net = proa.nn.Transformer(8, 2, 1, 1, 16)
+        >>> net(proa.ones([1, 3, 8]), proa.ones([1, 2, 8])).shape
+        [1, 2, 8]
+    """
+
+    def __init__(
+        self,
+        d_model=512,
+        nhead=8,
+        num_encoder_layers=6,
+        num_decoder_layers=6,
+        dim_feedforward=2048,
+        dropout=0.1,
+        activation="relu",
+        attn_dropout=None,
+        act_dropout=None,
+        normalize_before=False,
+        weight_attr=None,
+        bias_attr=None,
+        custom_encoder=None,
+        custom_decoder=None,
+    ):
+        super().__init__()
+        self.d_model, self.nhead = d_model, nhead
+        settings = (
+            d_model, nhead, dim_feedforward, dropout, activation, attn_dropout, act_dropout, normalize_before,
+        )  # fmt: skip
+
+        def attrs(attr, which):
+            """Three attrs are those of self-attention, cross-attention and feed-forward net."""
+            if isinstance(attr, (list, tuple)) and len(attr) == 3:
+                return [attr[i] for i in which]
+            return attr
+
+        if custom_encoder is not None:
+            self.encoder = custom_encoder
+        else:
+            layer = TransformerEncoderLayer(*settings, attrs(weight_attr, (0, 2)), attrs(bias_attr, (0, 2)))
+            self.encoder = TransformerEncoder(layer, num_encoder_layers, LayerNorm(d_model))
+        if custom_decoder is not None:
+            self.decoder = custom_decoder
+        else:
+            layer = TransformerDecoderLayer(*settings, attrs(weight_attr, (0, 1, 2)), attrs(bias_attr, (0, 1, 2)))
+            self.decoder = TransformerDecoder(layer, num_decoder_layers, LayerNorm(d_model))
+
+    def forward(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None):
+        """src [N, S, d_model], tgt [N, T, d_model]; masks as in MultiHeadAttention. Gives [N, T, d_model]."""
+        return self.decoder(tgt, self.encoder(src, src_mask), tgt_mask, memory_mask)
+
+    def generate_square_subsequent_mask(self, length):
+        """[length, length]: 0 where a step may look, -inf where it lies in the future."""
+        return _C.ops.triu(_C.ops.full([length, length], float("-inf"), _C.get_default_dtype()), 1)

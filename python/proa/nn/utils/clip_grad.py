@@ -1,0 +1,48 @@
+"""Clipping of the gradients that parameters hold."""
+
+from proa import _C
+from proa.framework.grad_mode import no_grad
+
+
+@no_grad()
+def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False):
+    """Scales the gradients of parameters, so that their norm all together is at most max_norm.
+
+    Args:
+        parameters (Tensor|list[Tensor]): whose gradients.
+        max_norm (float): the highest norm.
+        norm_type (float): 2, another number, or inf.
+        error_if_nonfinite (bool): raise RuntimeError if the norm is not finite.
+
+    Returns:
+        Tensor: the norm before.
+    """
+    parameters = [parameters] if isinstance(parameters, _C.Tensor) else list(parameters)
+    with_grad = [p for p in parameters if p.grad is not None]
+    if not with_grad:
+        return _C.to_tensor(0.0)
+    grads = [p.grad for p in with_grad]
+    if norm_type == float("inf"):
+        total = _C.ops.max(_C.ops.stack([g.abs().max() for g in grads], 0))
+    elif norm_type == 2:
+        total = _C.ops.stack([g.square().sum() for g in grads], 0).sum().sqrt()
+    else:
+        powers = _C.ops.stack([(g.abs() ** float(norm_type)).sum() for g in grads], 0)
+        total = powers.sum() ** (1.0 / norm_type)
+    if error_if_nonfinite and not bool(total.isfinite()):
+        raise RuntimeError(f"clip_grad_norm_: the norm of the gradients is {total.item()}")
+    factor = _C.ops.clip(max_norm / (total + 1e-6), None, 1.0)
+    for g in grads:
+        g.set_value(g * factor)
+    return total
+
+
+@no_grad()
+def clip_grad_value_(parameters, clip_value):
+    """Every element of the gradients of parameters into [-clip_value, clip_value]."""
+    parameters = [parameters] if isinstance(parameters, _C.Tensor) else list(parameters)
+    if clip_value < 0:
+        raise ValueError(f"clip_grad_value_: clip_value must not be negative; it is {clip_value}")
+    for p in parameters:
+        if p.grad is not None:
+            p.grad.set_value(_C.ops.clip(p.grad, -float(clip_value), float(clip_value)))

@@ -1,0 +1,109 @@
+"""Weight normalization and spectral normalization of a layer's weight."""
+
+from proa import _C
+from proa.framework.parameter import Parameter
+from proa.nn.layer.norm import SpectralNorm
+
+
+def _norm_but(x, dim):
+    """The L2 norm over all dims but `dim` (None or -1: over all), with size 1 there."""
+    axes = [i for i in range(len(x.shape)) if dim in (None, -1) or i != dim]
+    return x.square().sum(axes, keepdim=True).sqrt()
+
+
+class _WeightNorm:
+    """The hook: weight = g * v / |v|, anew in each call."""
+
+    def __init__(self, name, dim):
+        self.name, self.dim = name, dim
+
+    def weight(self, layer):
+        g, v = getattr(layer, self.name + "_g"), getattr(layer, self.name + "_v")
+        shape = [1] * len(v.shape)
+        if self.dim not in (None, -1):
+            shape[self.dim] = -1
+        return v * (_C.ops.reshape(g, shape) / _norm_but(v, self.dim))
+
+    def __call__(self, layer, inputs):
+        setattr(layer, self.name, self.weight(layer))
+
+
+def weight_norm(layer, name="weight", dim=0):
+    """Splits a layer's weight into length and direction, weight_g and weight_v (Salimans and Kingma, 2016).
+
+    Args:
+        layer (Layer): whose weight.
+        name (str): of the parameter.
+        dim (int|None): a length for each index of this dim; None or -1: one for all.
+
+    Returns:
+        Layer: the layer.
+
+    Examples:
+        >>> layer = proa.nn.utils.weight_norm(proa.nn.Conv2D(3, 5, 3), dim=0)
+        >>> layer.weight_g.shape, layer.weight_v.shape
+        ([5], [5, 3, 3, 3])
+    """
+    for hook in layer._forward_pre_hooks.values():
+        if isinstance(hook, _WeightNorm) and hook.name == name:
+            raise RuntimeError(f"weight_norm: {name!r} of {type(layer).__name__} is normalized already")
+    weight = layer._parameters[name]
+    rank = len(weight.shape)
+    if dim is not None and not -1 <= dim < rank:
+        raise IndexError(f"weight_norm: dim {dim} is out of range; {name} is {list(weight.shape)}")
+    delattr(layer, name)
+    length = _norm_but(weight.detach(), dim)
+    layer.add_parameter(name + "_v", Parameter(weight.detach().clone(), weight.name + "_v"))
+    layer.add_parameter(name + "_g", Parameter(_C.ops.reshape(length, [-1]).clone(), weight.name + "_g"))
+    hook = _WeightNorm(name, dim)
+    setattr(layer, name, hook.weight(layer))
+    layer.register_forward_pre_hook(hook)
+    return layer
+
+
+def remove_weight_norm(layer, name="weight"):
+    """Undoes weight_norm: the weight is one parameter again."""
+    for key, hook in list(layer._forward_pre_hooks.items()):
+        if isinstance(hook, _WeightNorm) and hook.name == name:
+            weight = hook.weight(layer).detach().clone()
+            for part in (name, name + "_g", name + "_v"):
+                delattr(layer, part)
+            layer.add_parameter(name, Parameter(weight))
+            del layer._forward_pre_hooks[key]
+            return layer
+    raise ValueError(f"remove_weight_norm: {name!r} of {type(layer).__name__} is not normalized")
+
+
+class _SpectralNorm:
+    """The hook: weight = weight_orig / its largest singular value, anew in each call."""
+
+    def __init__(self, name, norm):
+        self.name, self.norm = name, norm
+
+    def __call__(self, layer, inputs):
+        setattr(layer, self.name, self.norm(getattr(layer, self.name + "_orig")))
+
+
+def spectral_norm(layer, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
+    """Divides a layer's weight by its largest singular value in each call (Miyato et al., 2018).
+
+    Args:
+        layer (Layer): whose weight.
+        name (str): of the parameter, which becomes `name`_orig.
+        n_power_iterations (int): of each call.
+        eps (float): keeps divisions finite.
+        dim (int, optional): rows of the matrix; 1 for linear layers and transposed convolutions, else 0.
+    """
+    weight = layer._parameters[name]
+    if dim is None:
+        kind = type(layer).__name__
+        dim = 1 if kind == "Linear" or kind.endswith("Transpose") else 0
+    norm = SpectralNorm(weight.shape, dim, n_power_iterations, eps)
+    delattr(layer, name)
+    layer.add_parameter(name + "_orig", weight)
+    layer.register_buffer(name + "_u", norm.weight_u)
+    layer.register_buffer(name + "_v", norm.weight_v)
+    hook = _SpectralNorm(name, norm)
+    hook(layer, None)
+    layer.register_forward_pre_hook(hook)
+    return layer

@@ -1,0 +1,155 @@
+"""Adam and AdamW."""
+
+from proa import _C
+from proa.optimizer.optimizer import Optimizer
+
+
+def _check_beta(kind, name, value):
+    value = float(value)
+    if not 0.0 <= value < 1.0:
+        raise ValueError(f"{kind}: {name} must be in [0, 1), not {value}")
+    return value
+
+
+class Adam(Optimizer):
+    """Adam (Kingma and Ba, 2015).
+
+    m1 = beta1 * m1 + (1 - beta1) * grad; m2 = beta2 * m2 + (1 - beta2) * grad**2;
+    p -= lr * sqrt(1 - beta2**t) / (1 - beta1**t) * m1 / (sqrt(m2) + epsilon * sqrt(1 - beta2**t)).
+
+    Args:
+        learning_rate (float|LRScheduler): the rate, or its schedule.
+        beta1 (float): decay of the first moment.
+        beta2 (float): decay of the second moment.
+        epsilon (float): keeps the division finite.
+        parameters (list): what to update; see Optimizer.
+        weight_decay (float|L1Decay|L2Decay, optional): added to the gradients (AdamW is different).
+        grad_clip (optional): ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue.
+        lazy_mode (bool): matters for sparse gradients only.
+
+    Examples:
+        >>> net = proa.nn.Linear(2, 1)
+        >>> adam = proa.optimizer.Adam(learning_rate=0.01, parameters=net.parameters())
+        >>> net(proa.ones([3, 2])).mean().backward()
+        >>> adam.step()
+    """
+
+    _accumulator_names = ("moment1", "moment2", "beta1_pow_acc", "beta2_pow_acc")
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        beta1=0.9,
+        beta2=0.999,
+        epsilon=1e-08,
+        parameters=None,
+        weight_decay=None,
+        grad_clip=None,
+        name=None,
+        lazy_mode=False,
+        multi_precision=False,
+        use_multi_tensor=False,
+    ):
+        super().__init__(learning_rate, epsilon, parameters, weight_decay, grad_clip, name)
+        kind = type(self).__name__
+        self._default_options = {
+            "beta1": _check_beta(kind, "beta1", beta1),
+            "beta2": _check_beta(kind, "beta2", beta2),
+            "epsilon": float(epsilon),
+        }
+
+    def _start_accumulator(self, name, param):
+        # Powers of the betas, as they are in the first step.
+        if name == "beta1_pow_acc":
+            return _C.ops.full([1], self._default_options["beta1"], _C.float32)
+        if name == "beta2_pow_acc":
+            return _C.ops.full([1], self._default_options["beta2"], _C.float32)
+        return _C.ops.full_like(param, 0.0)
+
+    def _update_bucket(self, bucket, grads):
+        options, states = bucket.options, bucket.states
+        _C.ops.adam_(
+            bucket.params,
+            grads,
+            states["moment1"],
+            states["moment2"],
+            states["beta1_pow_acc"],
+            states["beta2_pow_acc"],
+            self._lr(),
+            options["beta1"],
+            options["beta2"],
+            options["epsilon"],
+            bucket.lr_scale,
+            bucket.l2,
+        )
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019): `p -= lr * weight_decay * p` besides.
+
+    Args:
+        learning_rate (float|LRScheduler): the rate, or its schedule.
+        beta1 (float): decay of the first moment.
+        beta2 (float): decay of the second moment.
+        epsilon (float): keeps the division finite.
+        parameters (list): what to update; see Optimizer.
+        weight_decay (float): strength of the decay.
+        lr_ratio (Callable, optional): parameter -> factor on its learning rate.
+        apply_decay_param_fun (Callable, optional): parameter name -> whether it decays.
+        grad_clip (optional): ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue.
+        lazy_mode (bool): matters for sparse gradients only.
+        multi_precision (bool): keep float32 copies of half precision parameters.
+    """
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        beta1=0.9,
+        beta2=0.999,
+        epsilon=1e-08,
+        parameters=None,
+        weight_decay=0.01,
+        lr_ratio=None,
+        apply_decay_param_fun=None,
+        grad_clip=None,
+        lazy_mode=False,
+        multi_precision=False,
+        name=None,
+    ):
+        for what, function in (("lr_ratio", lr_ratio), ("apply_decay_param_fun", apply_decay_param_fun)):
+            if function is not None and not callable(function):
+                raise TypeError(f"AdamW: {what} must be callable, not {type(function).__name__}")
+        if isinstance(weight_decay, bool) or not isinstance(weight_decay, (int, float)):
+            raise TypeError(f"AdamW: weight_decay must be a number, not {type(weight_decay).__name__}")
+        self._decay = float(weight_decay)
+        self._lr_ratio = lr_ratio
+        self._decays = apply_decay_param_fun
+        super().__init__(
+            learning_rate, beta1, beta2, epsilon, parameters, None, grad_clip, name, lazy_mode, multi_precision
+        )
+
+    def _settings(self, param, group):
+        lr_scale, _, _, options = super()._settings(param, {**group, "weight_decay": None})
+        if self._lr_ratio is not None:
+            lr_scale *= float(self._lr_ratio(param))
+        decay = self._decay if group["weight_decay"] is None else group["weight_decay"].coeff
+        if self._decays is not None and not self._decays(param.name):
+            decay = 0.0
+        return lr_scale, 0.0, 0.0, (*options, ("decay", decay))
+
+    def _update_bucket(self, bucket, grads):
+        options, states = bucket.options, bucket.states
+        _C.ops.adamw_(
+            bucket.params,
+            grads,
+            states["moment1"],
+            states["moment2"],
+            states["beta1_pow_acc"],
+            states["beta2_pow_acc"],
+            self._lr(),
+            options["beta1"],
+            options["beta2"],
+            options["epsilon"],
+            options["decay"],
+            bucket.lr_scale,
+        )

@@ -1,0 +1,254 @@
+"""Adagrad, Adadelta, RMSProp, Adamax and Lamb, written with tensor ops."""
+
+from proa import _C
+from proa.optimizer.adam import _check_beta
+from proa.optimizer.optimizer import Optimizer, with_l2
+
+
+class _PerParameter(Optimizer):
+    """Updates one parameter at a time: `_update_one(param, grad, state, rate, options)`."""
+
+    def _update_bucket(self, bucket, grads):
+        rate = self.get_lr() * bucket.lr_scale
+        for i, (param, grad) in enumerate(zip(bucket.params, with_l2(bucket, grads))):
+            state = {name: tensors[i] for name, tensors in bucket.states.items()}
+            self._update_one(param, grad, state, rate, bucket.options)
+
+
+class Adagrad(_PerParameter):
+    """Adagrad (Duchi et al., 2011): `m += grad**2; p -= lr * grad / (sqrt(m) + epsilon)`.
+
+    Args:
+        learning_rate (float|LRScheduler): the rate, or its schedule.
+        epsilon (float): keeps the division finite.
+        parameters (list): what to update; see Optimizer.
+        weight_decay (float|L1Decay|L2Decay, optional): added to the gradients.
+        grad_clip (optional): ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue.
+        initial_accumulator_value (float): what m starts from.
+    """
+
+    _accumulator_names = ("moment",)
+
+    def __init__(
+        self,
+        learning_rate,
+        epsilon=1e-06,
+        parameters=None,
+        weight_decay=None,
+        grad_clip=None,
+        name=None,
+        initial_accumulator_value=0.0,
+    ):
+        super().__init__(learning_rate, epsilon, parameters, weight_decay, grad_clip, name)
+        self._initial = float(initial_accumulator_value)
+        self._default_options = {"epsilon": float(epsilon)}
+
+    def _start_accumulator(self, name, param):
+        return _C.ops.full_like(param, self._initial)
+
+    def _update_one(self, param, grad, state, rate, options):
+        moment = state["moment"]
+        moment.add_(grad * grad)
+        param.subtract_(grad / (moment.sqrt() + options["epsilon"]) * rate)
+
+
+class Adadelta(_PerParameter):
+    """Adadelta (Zeiler, 2012): steps scaled by running averages of squared gradients and squared steps.
+
+    Args:
+        learning_rate (float|LRScheduler): factor on the steps.
+        epsilon (float): keeps the division finite.
+        rho (float): decay of both averages.
+        parameters (list): what to update; see Optimizer.
+        weight_decay (float|L1Decay|L2Decay, optional): added to the gradients.
+        grad_clip (optional): ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue.
+    """
+
+    _accumulator_names = ("_avg_squared_grad", "_avg_squared_update")
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        epsilon=1e-06,
+        rho=0.95,
+        parameters=None,
+        weight_decay=None,
+        grad_clip=None,
+        name=None,
+    ):
+        super().__init__(learning_rate, epsilon, parameters, weight_decay, grad_clip, name)
+        self._default_options = {"epsilon": float(epsilon), "rho": float(rho)}
+
+    def _update_one(self, param, grad, state, rate, options):
+        rho, epsilon = options["rho"], options["epsilon"]
+        squared_grad, squared_update = state["_avg_squared_grad"], state["_avg_squared_update"]
+        squared_grad.set_value(squared_grad * rho + grad * grad * (1.0 - rho))
+        update = ((squared_update + epsilon) / (squared_grad + epsilon)).sqrt() * grad
+        squared_update.set_value(squared_update * rho + update * update * (1.0 - rho))
+        param.subtract_(update * rate)
+
+
+class RMSProp(_PerParameter):
+    """RMSProp: gradients divided by the root of a running average of their squares.
+
+    s = rho * s + (1 - rho) * grad**2; v = momentum * v + lr * grad / sqrt(s + epsilon); p -= v.
+    With `centered` the average gradient's square is taken off s.
+
+    Args:
+        learning_rate (float|LRScheduler): the rate, or its schedule.
+        rho (float): decay of the averages.
+        epsilon (float): keeps the division finite.
+        momentum (float): what remains of the last step.
+        centered (bool): divide by the root of the variance.
+        parameters (list): what to update; see Optimizer.
+        weight_decay (float|L1Decay|L2Decay, optional): added to the gradients.
+        grad_clip (optional): ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue.
+    """
+
+    _accumulator_names = ("momentum", "mean_square", "mean_grad")
+
+    def __init__(
+        self,
+        learning_rate,
+        rho=0.95,
+        epsilon=1e-06,
+        momentum=0.0,
+        centered=False,
+        parameters=None,
+        weight_decay=None,
+        grad_clip=None,
+        name=None,
+    ):
+        super().__init__(learning_rate, epsilon, parameters, weight_decay, grad_clip, name)
+        for what, value in (("rho", rho), ("epsilon", epsilon), ("momentum", momentum)):
+            if value is None or value < 0.0:
+                raise ValueError(f"RMSProp: {what} must not be negative or None; it is {value}")
+        self._default_options = {
+            "rho": float(rho),
+            "epsilon": float(epsilon),
+            "momentum": float(momentum),
+            "centered": bool(centered),
+        }
+
+    def _update_one(self, param, grad, state, rate, options):
+        rho = options["rho"]
+        square = state["mean_square"]
+        square.set_value(square * rho + grad * grad * (1.0 - rho))
+        spread = square
+        if options["centered"]:
+            mean = state["mean_grad"]
+            mean.set_value(mean * rho + grad * (1.0 - rho))
+            spread = square - mean * mean
+        step = grad / (spread + options["epsilon"]).sqrt() * rate
+        if options["momentum"]:
+            step = state["momentum"] * options["momentum"] + step
+            state["momentum"].set_value(step)
+        param.subtract_(step)
+
+
+class Adamax(_PerParameter):
+    """Adamax (Kingma and Ba, 2015): Adam with the maximum norm.
+
+    Args:
+        learning_rate (float|LRScheduler): the rate, or its schedule.
+        beta1 (float): decay of the first moment.
+        beta2 (float): decay of the norm.
+        epsilon (float): keeps the division finite.
+        parameters (list): what to update; see Optimizer.
+        weight_decay (float|L1Decay|L2Decay, optional): added to the gradients.
+        grad_clip (optional): ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue.
+    """
+
+    _accumulator_names = ("moment", "inf_norm", "beta1_pow_acc")
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        beta1=0.9,
+        beta2=0.999,
+        epsilon=1e-08,
+        parameters=None,
+        weight_decay=None,
+        grad_clip=None,
+        name=None,
+    ):
+        super().__init__(learning_rate, epsilon, parameters, weight_decay, grad_clip, name)
+        self._default_options = {
+            "beta1": _check_beta("Adamax", "beta1", beta1),
+            "beta2": _check_beta("Adamax", "beta2", beta2),
+            "epsilon": float(epsilon),
+        }
+
+    def _start_accumulator(self, name, param):
+        if name == "beta1_pow_acc":
+            return _C.ops.full([1], self._default_options["beta1"], _C.float32)
+        return _C.ops.full_like(param, 0.0)
+
+    def _update_one(self, param, grad, state, rate, options):
+        beta1, beta2 = options["beta1"], options["beta2"]
+        moment, norm, power = state["moment"], state["inf_norm"], state["beta1_pow_acc"]
+        moment.set_value(moment * beta1 + grad * (1.0 - beta1))
+        norm.set_value(_C.ops.maximum(grad.abs(), norm * beta2 + options["epsilon"]))
+        param.subtract_(moment / norm * (rate / (1.0 - power.item())))
+        power.set_value(power * beta1)
+
+
+class Lamb(_PerParameter):
+    """LAMB (You et al., 2020): Adam steps with decoupled decay, scaled to each parameter's norm.
+
+    Args:
+        learning_rate (float|LRScheduler): the rate, or its schedule.
+        lamb_weight_decay (float): strength of the decay.
+        beta1 (float): decay of the first moment.
+        beta2 (float): decay of the second moment.
+        epsilon (float): keeps the division finite.
+        parameters (list): what to update; see Optimizer.
+        grad_clip (optional): ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue.
+        exclude_from_weight_decay_fn (Callable, optional): parameter -> True if it does not decay.
+    """
+
+    _accumulator_names = ("moment1", "moment2", "beta1_pow_acc", "beta2_pow_acc")
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        lamb_weight_decay=0.01,
+        beta1=0.9,
+        beta2=0.999,
+        epsilon=1e-06,
+        parameters=None,
+        grad_clip=None,
+        exclude_from_weight_decay_fn=None,
+        name=None,
+    ):
+        super().__init__(learning_rate, epsilon, parameters, None, grad_clip, name)
+        self._exclude = exclude_from_weight_decay_fn
+        self._default_options = {
+            "beta1": _check_beta("Lamb", "beta1", beta1),
+            "beta2": _check_beta("Lamb", "beta2", beta2),
+            "epsilon": float(epsilon),
+            "lamb_weight_decay": float(lamb_weight_decay),
+        }
+
+    def _start_accumulator(self, name, param):
+        if name in ("beta1_pow_acc", "beta2_pow_acc"):
+            return _C.ops.full([1], self._default_options[name[:5]], _C.float32)
+        return _C.ops.full_like(param, 0.0)
+
+    def _update_one(self, param, grad, state, rate, options):
+        beta1, beta2 = options["beta1"], options["beta2"]
+        moment1, moment2 = state["moment1"], state["moment2"]
+        power1, power2 = state["beta1_pow_acc"], state["beta2_pow_acc"]
+        moment1.set_value(moment1 * beta1 + grad * (1.0 - beta1))
+        moment2.set_value(moment2 * beta2 + grad * grad * (1.0 - beta2))
+        unbiased1 = moment1 * (1.0 / (1.0 - power1.item()))
+        unbiased2 = moment2 * (1.0 / (1.0 - power2.item()))
+        step = unbiased1 / (unbiased2.sqrt() + options["epsilon"])
+        decay = options["lamb_weight_decay"]
+        if decay and not (self._exclude is not None and self._exclude(param)):
+            step = step + param * decay
+        param_norm, step_norm = (param * param).sum().item() ** 0.5, (step * step).sum().item() ** 0.5
+        ratio = param_norm / step_norm if param_norm > 0.0 and step_norm > 0.0 else 1.0
+        param.subtract_(step * (rate * ratio))
+        power1.set_value(power1 * beta1)
+        power2.set_value(power2 * beta2)

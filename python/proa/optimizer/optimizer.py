@@ -1,0 +1,392 @@
+"""Optimizer: what all optimizers share.
+
+Parameters that are treated alike (same factor on the learning rate, same decay,
+same options) form a bucket; an optimizer updates a bucket with one call of a fused
+op, whatever the number of parameters.
+"""
+
+from collections import OrderedDict, defaultdict
+
+from proa import _C
+from proa.framework.grad_mode import no_grad
+from proa.optimizer.lr import LRScheduler
+from proa.regularizer import L1Decay, L2Decay, WeightDecayRegularizer
+
+
+class Bucket:
+    """Parameters treated alike: `lr_scale`, `l1` and `l2` hold for all, and `options` of the group.
+
+    `states` maps the name of an accumulator to the list of tensors beside `params`.
+    """
+
+    __slots__ = ("l1", "l2", "lr_scale", "options", "params", "states")
+
+    def __init__(self, lr_scale, l1, l2, options):
+        self.lr_scale, self.l1, self.l2, self.options = lr_scale, l1, l2, options
+        self.params = []
+        self.states = {}
+
+    def part(self, kept):
+        """The same bucket with those parameters only for which `kept` (a list of bool) is true."""
+        part = Bucket(self.lr_scale, self.l1, self.l2, self.options)
+        part.params = [p for p, k in zip(self.params, kept) if k]
+        part.states = {name: [s for s, k in zip(tensors, kept) if k] for name, tensors in self.states.items()}
+        return part
+
+
+def _as_regularizer(decay):
+    if decay is None or isinstance(decay, WeightDecayRegularizer):
+        return decay
+    if isinstance(decay, (int, float)):
+        return L2Decay(decay)
+    raise TypeError(f"Optimizer: weight_decay must be a number, L1Decay or L2Decay, not {type(decay).__name__}")
+
+
+class Optimizer:
+    """Base of optimizers.
+
+    Args:
+        learning_rate (float|LRScheduler): the rate, or its schedule.
+        epsilon (float): kept for optimizers that divide.
+        parameters (list): parameters to update, or groups: dicts with `params` and
+            settings that hold for the group (`learning_rate` is a factor there).
+        weight_decay (float|L1Decay|L2Decay, optional): added to the gradients; a
+            parameter's own regularizer goes before it. A float means L2Decay.
+        grad_clip (optional): ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue.
+        name (str, optional): not used.
+
+    Subclasses name their per-parameter state in `_accumulator_names` and define
+    `_update_bucket(bucket, grads)`; or, one parameter at a time,
+    `_append_optimize_op(block, (parameter, grad))`.
+    """
+
+    _accumulator_names = ()
+
+    def __init__(
+        self, learning_rate=0.001, epsilon=1e-08, parameters=None, weight_decay=None, grad_clip=None, name=None
+    ):
+        kind = type(self).__name__
+        if isinstance(learning_rate, bool) or not isinstance(learning_rate, (int, float, LRScheduler)):
+            raise TypeError(
+                f"{kind}: learning_rate must be a number or an LRScheduler, not {type(learning_rate).__name__}"
+            )
+        if parameters is None:
+            raise ValueError(f"{kind}: parameters is missing; give parameters=model.parameters()")
+        if isinstance(parameters, (_C.Tensor, dict)):
+            raise TypeError(f"{kind}: parameters must be a list of parameters, not one {type(parameters).__name__}")
+        if grad_clip is not None and not callable(grad_clip):
+            raise TypeError(f"{kind}: grad_clip must be a ClipGradBy... object, not {type(grad_clip).__name__}")
+        self._learning_rate = learning_rate
+        self._lr_tensor = None
+        self._lr_value = None
+        self._epsilon = epsilon
+        self._name = name
+        self._grad_clip = grad_clip
+        self.regularization = _as_regularizer(weight_decay)
+        self._default_options = {}
+        self._accumulators = defaultdict(dict)
+        self._loaded = {}
+        self._buckets = None
+        self._groups = []
+        parameters = list(parameters)
+        if parameters and isinstance(parameters[0], dict):
+            for group in parameters:
+                self._add_param_group(group)
+        else:
+            self._add_param_group({"params": parameters})
+
+    # Groups ----------------------------------------------------------------
+
+    def _add_param_group(self, group):
+        """Adds a dict with `params` and settings that go before the optimizer's own."""
+        kind = type(self).__name__
+        group = dict(group)
+        params = group.get("params")
+        group["params"] = [params] if isinstance(params, _C.Tensor) else list(params or ())
+        seen = {id(p) for g in self._groups for p in g["params"]}
+        names = {}
+        for p in group["params"]:
+            if not isinstance(p, _C.Tensor):
+                raise TypeError(f"{kind}: parameters must be tensors, not {type(p).__name__}")
+            if id(p) in seen:
+                raise ValueError(f"{kind}: parameter {p.name} is given more than once")
+            seen.add(id(p))
+            if names.setdefault(p.name, p) is not p:
+                raise ValueError(f"{kind}: two parameters have the name {p.name}")
+        group["weight_decay"] = _as_regularizer(group["weight_decay"]) if "weight_decay" in group else None
+        self._groups.append(group)
+        self._buckets = None
+
+    @property
+    def _parameter_list(self):
+        return [p for group in self._groups for p in group["params"]]
+
+    _param_groups = _parameter_list
+
+    def _settings(self, param, group):
+        """(lr_scale, l1, l2, options) of a parameter; options is a hashable tuple of pairs."""
+        attr = getattr(param, "optimize_attr", None)
+        lr_scale = float(group.get("learning_rate", 1.0)) * (attr.get("learning_rate", 1.0) if attr else 1.0)
+        decay = getattr(param, "regularizer", None) or group["weight_decay"] or self.regularization
+        l1 = decay.coeff if isinstance(decay, L1Decay) else 0.0
+        l2 = decay.coeff if isinstance(decay, L2Decay) else 0.0
+        options = tuple((name, group.get(name, value)) for name, value in self._default_options.items())
+        return lr_scale, l1, l2, options
+
+    def _make_buckets(self):
+        """Sorts the parameters into buckets and makes their state. Settings are read here, once."""
+        buckets = {}
+        for group in self._groups:
+            for param in group["params"]:
+                if param.stop_gradient:
+                    continue
+                key = (*self._settings(param, group), param.dtype, str(param.place))
+                if key not in buckets:
+                    buckets[key] = Bucket(*key[:3], dict(key[3]))
+                buckets[key].params.append(param)
+        for bucket in buckets.values():
+            for name in self._accumulator_names:
+                bucket.states[name] = [self._accumulator(name, p) for p in bucket.params]
+        self._buckets = list(buckets.values())
+        self._trainable = [not p.stop_gradient for p in self._parameter_list]
+
+    # State of a parameter ----------------------------------------------------
+
+    def _start_accumulator(self, name, param):
+        """The first value of an accumulator; zeros unless a subclass knows better."""
+        return _C.ops.full_like(param, 0.0)
+
+    def _accumulator(self, name, param):
+        """The accumulator `name` of a parameter, made or taken from a loaded state if it is new."""
+        by_param = self._accumulators[name]
+        if param.name not in by_param:
+            tensor = self._start_accumulator(name, param).detach()
+            tensor.name = f"{param.name}_{name}_0"
+            tensor.persistable = True
+            tensor.stop_gradient = True
+            by_param[param.name] = tensor
+            if tensor.name in self._loaded:
+                _assign_state(tensor, self._loaded.pop(tensor.name))
+        return by_param[param.name]
+
+    def _add_accumulator(self, name, param, dtype=None, fill_value=0.0, shape=None, type=None, device=None):
+        """For subclasses that work on one parameter at a time: makes an accumulator."""
+        by_param = self._accumulators[name]
+        if param.name not in by_param:
+            size = param.shape if shape is None else shape
+            tensor = _C.ops.full(size, fill_value, dtype or param.dtype)
+            tensor.name = f"{param.name}_{name}_0"
+            tensor.persistable = True
+            by_param[param.name] = tensor
+            if tensor.name in self._loaded:
+                _assign_state(tensor, self._loaded.pop(tensor.name))
+        return by_param[param.name]
+
+    def _get_accumulator(self, name, param):
+        return self._accumulators[name][param.name]
+
+    # Learning rate -----------------------------------------------------------
+
+    def get_lr(self):
+        """The learning rate of now.
+
+        Examples:
+            >>> proa.optimizer.SGD(0.1, parameters=proa.nn.Linear(1, 1).parameters()).get_lr()
+            0.1
+        """
+        rate = self._learning_rate
+        return float(rate()) if isinstance(rate, LRScheduler) else float(rate)
+
+    def set_lr(self, value):
+        """Sets a constant learning rate; an error if it follows a schedule."""
+        if isinstance(self._learning_rate, LRScheduler):
+            raise RuntimeError(
+                "set_lr: the learning rate follows a schedule; step the scheduler, or make the optimizer with a number"
+            )
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise TypeError(f"set_lr: value must be a number, not {type(value).__name__}")
+        self._learning_rate = float(value)
+
+    def set_lr_scheduler(self, scheduler):
+        """Lets the learning rate follow another schedule from now on."""
+        if not isinstance(scheduler, LRScheduler):
+            raise TypeError(f"set_lr_scheduler: scheduler must be an LRScheduler, not {type(scheduler).__name__}")
+        self._learning_rate = scheduler
+
+    def _lr(self):
+        """The rate as a 0-d float64 tensor: the same tensor always, filled anew when the rate changes."""
+        value = self.get_lr()
+        if value != self._lr_value:
+            if self._lr_tensor is None:
+                self._lr_tensor = _C.ops.full([], value, _C.float64)
+                self._lr_tensor.persistable = True
+            else:
+                self._lr_tensor.set_value(_C.ops.full([], value, _C.float64))
+            self._lr_value = value
+        return self._lr_tensor
+
+    # Stepping ----------------------------------------------------------------
+
+    def step(self):
+        """Updates every parameter that has a gradient.
+
+        Examples:
+            >>> net = proa.nn.Linear(2, 1)
+            >>> sgd = proa.optimizer.SGD(0.1, parameters=net.parameters())
+            >>> net(proa.ones([3, 2])).mean().backward()
+            >>> sgd.step()
+            >>> sgd.clear_grad()
+        """
+        recording = _C.is_grad_enabled()
+        _C.set_grad_enabled(False)
+        try:
+            if self._buckets is None or self._trainability_changed():
+                self._make_buckets()
+            if self._grad_clip is not None:
+                self._step_clipped()
+            else:
+                for bucket in self._buckets:
+                    self._update(bucket, [p.grad for p in bucket.params])
+        finally:
+            _C.set_grad_enabled(recording)
+
+    def _trainability_changed(self):
+        i = 0
+        trainable = self._trainable
+        for group in self._groups:
+            for p in group["params"]:
+                if p.stop_gradient is trainable[i]:
+                    return True
+                i += 1
+        return False
+
+    def _step_clipped(self):
+        pairs = [(p, p.grad) for bucket in self._buckets for p in bucket.params]
+        clipped = {id(p): g for p, g in self._grad_clip([(p, g) for p, g in pairs if g is not None])}
+        for bucket in self._buckets:
+            self._update(bucket, [clipped.get(id(p)) for p in bucket.params])
+
+    def _update(self, bucket, grads):
+        for grad in grads:
+            if grad is None:
+                kept = [g is not None for g in grads]
+                bucket, grads = bucket.part(kept), [g for g in grads if g is not None]
+                break
+        if not grads:
+            return
+        if bucket.l1:
+            grads = [g + p.sign() * bucket.l1 for p, g in zip(bucket.params, grads)]
+        self._update_bucket(bucket, grads)
+
+    def _update_bucket(self, bucket, grads):
+        """Changes `bucket.params` in place. `bucket.l2` has still to be applied, `bucket.l1` has not."""
+        self._create_accumulators(None, bucket.params)
+        for param, grad in zip(bucket.params, with_l2(bucket, grads)):
+            self._append_optimize_op(None, (param, grad))
+
+    def _create_accumulators(self, block, parameters):
+        """For subclasses that work on one parameter at a time."""
+
+    def _append_optimize_op(self, block, param_and_grad):
+        """For subclasses: updates one parameter in place from its gradient."""
+        raise NotImplementedError(f"{type(self).__name__} defines neither _update_bucket nor _append_optimize_op")
+
+    def _create_param_lr(self, param_and_grad):
+        attr = getattr(param_and_grad[0], "optimize_attr", None)
+        return self.get_lr() * (attr.get("learning_rate", 1.0) if attr else 1.0)
+
+    def clear_grad(self, set_to_zero=True):
+        """Clears the gradients of all parameters.
+
+        Args:
+            set_to_zero (bool): True keeps the memory for the next gradients.
+        """
+        for group in self._groups:
+            for p in group["params"]:
+                p.clear_gradient(set_to_zero)
+
+    clear_gradients = clear_grad
+
+    def backward(self, loss, startup_program=None, parameters=None, no_grad_set=None, callbacks=None):
+        """Runs backward from `loss`; returns the list of (parameter, gradient)."""
+        loss.backward()
+        chosen = self._parameter_list if parameters is None else list(parameters)
+        return [(p, p.grad) for p in chosen if p.grad is not None]
+
+    @no_grad()
+    def apply_gradients(self, params_grads):
+        """Updates parameters from given gradients instead of their own."""
+        given = {id(p): g for p, g in params_grads}
+        if self._buckets is None or self._trainability_changed():
+            self._make_buckets()
+        if self._grad_clip is not None:
+            given = {id(p): g for p, g in self._grad_clip([(p, g) for p, g in params_grads])}
+        for bucket in self._buckets:
+            self._update(bucket, [given.get(id(p)) for p in bucket.params])
+
+    def minimize(self, loss, startup_program=None, parameters=None, no_grad_set=None):
+        """Updates from the gradients that `loss.backward()` left.
+
+        Returns:
+            (list, list): an empty list, and the (parameter, gradient) pairs used.
+        """
+        if not isinstance(loss, _C.Tensor):
+            raise TypeError(f"minimize: loss must be a Tensor, not {type(loss).__name__}")
+        chosen = self._parameter_list if parameters is None else list(parameters)
+        left_out = {id(p) for p in no_grad_set or ()} | {p for p in no_grad_set or () if isinstance(p, str)}
+        pairs = [
+            (p, p.grad) for p in chosen if p.grad is not None and id(p) not in left_out and p.name not in left_out
+        ]
+        self.apply_gradients(pairs)
+        return [], pairs
+
+    # Saving ------------------------------------------------------------------
+
+    def state_dict(self):
+        """Accumulators by name (such as linear_0.w_0_moment1_0), and LR_Scheduler if there is one."""
+        state = OrderedDict(self._loaded)
+        for by_param in self._accumulators.values():
+            for tensor in by_param.values():
+                state[tensor.name] = tensor
+        if isinstance(self._learning_rate, LRScheduler):
+            state["LR_Scheduler"] = self._learning_rate.state_dict()
+        return state
+
+    def set_state_dict(self, state_dict):
+        """Takes over what `state_dict` of an equal optimizer gave.
+
+        Names are those of parameters, so both optimizers must hold parameters of the
+        same names. Values for accumulators that do not exist yet are kept until they do.
+        """
+        state = dict(state_dict)
+        schedule = state.pop("LR_Scheduler", None)
+        if schedule is not None and isinstance(self._learning_rate, LRScheduler):
+            self._learning_rate.set_state_dict(schedule)
+        existing = {t.name: t for by_param in self._accumulators.values() for t in by_param.values()}
+        for name, value in state.items():
+            if name in existing:
+                _assign_state(existing[name], value)
+            else:
+                self._loaded[name] = value
+
+    set_dict = set_state_dict
+
+
+def _assign_state(tensor, value):
+    if list(value.shape) != list(tensor.shape):
+        raise ValueError(
+            f"set_state_dict: {tensor.name} is {list(tensor.shape)}, but {list(value.shape)} in the given state"
+        )
+    recording = _C.is_grad_enabled()
+    _C.set_grad_enabled(False)
+    try:
+        tensor.set_value(value)
+    finally:
+        _C.set_grad_enabled(recording)
+
+
+def with_l2(bucket, grads):
+    """Gradients with the L2 penalty added; for optimizers whose op does not do it."""
+    if not bucket.l2:
+        return grads
+    return [g + p * bucket.l2 for p, g in zip(bucket.params, grads)]

@@ -1,0 +1,69 @@
+"""What a tensor is: questions about its type and shape."""
+
+from proa import _C
+
+
+def is_tensor(x):
+    """Whether x is a tensor.
+
+    Examples:
+        >>> proa.is_tensor(proa.ones([1])), proa.is_tensor([1])
+        (True, False)
+    """
+    return isinstance(x, _C.Tensor)
+
+
+def _need_tensor(op, x):
+    if not isinstance(x, _C.Tensor):
+        raise TypeError(f"{op}: x must be a Tensor, not {type(x).__name__}")
+
+
+def is_complex(x):
+    """Whether the elements are complex."""
+    _need_tensor("is_complex", x)
+    return x.is_complex()
+
+
+def is_floating_point(x):
+    """Whether the elements are float16, bfloat16, float32 or float64."""
+    _need_tensor("is_floating_point", x)
+    return x.is_floating_point()
+
+
+def is_integer(x):
+    """Whether the elements are integers; bool is none."""
+    _need_tensor("is_integer", x)
+    return x.is_integer()
+
+
+def is_empty(x, name=None):
+    """Whether there are no elements: a bool tensor, 0-d."""
+    _need_tensor("is_empty", x)
+    return _C.to_tensor(0 in x.shape)
+
+
+def rank(input):
+    """Number of dims: an int32 tensor, 0-d."""
+    _need_tensor("rank", input)
+    return _C.to_tensor(len(input.shape), dtype=_C.int32)
+
+
+def tolist(x):
+    """The elements as nested lists; a number for a 0-d tensor."""
+    _need_tensor("tolist", x)
+    return x.tolist()
+
+
+def set_printoptions(precision=None, threshold=None, edgeitems=None, sci_mode=None, linewidth=None):
+    """How tensors are printed.
+
+    Args:
+        precision (int, optional): digits after the point.
+        threshold (int, optional): tensors of more elements are printed in part.
+        edgeitems (int, optional): elements at each end of a dim that is printed in part.
+        sci_mode (bool, optional): scientific notation.
+        linewidth (int, optional): characters of a line.
+    """
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems}
+    given.update(sci_mode=sci_mode, linewidth=linewidth)
+    _C.set_printoptions(**{name: value for name, value in given.items() if value is not None})

@@ -1,0 +1,159 @@
+"""New tensors from shapes, values and Python data."""
+
+from proa import _C
+from proa.framework.dtype import as_dtype, is_floating
+
+to_tensor = _C.to_tensor
+
+
+def _scalar(op, name, value):
+    """A number, or the element of a one-element tensor."""
+    if isinstance(value, _C.Tensor):
+        if value.size != 1:
+            raise ValueError(f"{op}: {name} must have one element; it is {list(value.shape)} {value.dtype.name}")
+        return value.item()
+    return value
+
+
+def full(shape, fill_value, dtype=None, name=None):
+    """A tensor filled with a value.
+
+    Args:
+        shape (list[int|Tensor]|Tensor): sizes.
+        fill_value (bool|int|float|Tensor): the value.
+        dtype (str, optional): that of the value unless given: float32 (the default type) for numbers.
+
+    Examples:
+        >>> proa.full([2], 7.0).tolist()
+        [7.0, 7.0]
+    """
+    if dtype is None and not isinstance(fill_value, (bool, complex, _C.Tensor)):
+        dtype = _C.get_default_dtype()
+    elif dtype is None and isinstance(fill_value, _C.Tensor):
+        dtype = fill_value.dtype
+    return _C.ops.full(shape, _scalar("full", "fill_value", fill_value), as_dtype(dtype))
+
+
+def zeros(shape, dtype=None, name=None):
+    """A tensor of zeros, of the default floating point type unless another is given.
+
+    Examples:
+        >>> proa.zeros([2, 2]).tolist()
+        [[0.0, 0.0], [0.0, 0.0]]
+    """
+    return _C.ops.full(shape, 0, as_dtype(dtype) or _C.get_default_dtype())
+
+
+def ones(shape, dtype=None, name=None):
+    """A tensor of ones, of the default floating point type unless another is given."""
+    return _C.ops.full(shape, 1, as_dtype(dtype) or _C.get_default_dtype())
+
+
+def empty(shape, dtype=None, name=None):
+    """A tensor whose elements are not to be relied on (they are zeros)."""
+    return _C.ops.full(shape, 0, as_dtype(dtype) or _C.get_default_dtype())
+
+
+def full_like(x, fill_value, dtype=None, name=None):
+    """A tensor of the shape (and dtype, unless given) of x, filled with a value."""
+    return _C.ops.full_like(x, _scalar("full_like", "fill_value", fill_value), as_dtype(dtype))
+
+
+def zeros_like(x, dtype=None, name=None):
+    """Zeros in the shape (and dtype, unless given) of x."""
+    return _C.ops.full_like(x, 0, as_dtype(dtype))
+
+
+def ones_like(x, dtype=None, name=None):
+    """Ones in the shape (and dtype, unless given) of x."""
+    return _C.ops.full_like(x, 1, as_dtype(dtype))
+
+
+def empty_like(x, dtype=None, name=None):
+    """A tensor of the shape (and dtype, unless given) of x whose elements are not to be relied on."""
+    return _C.ops.full_like(x, 0, as_dtype(dtype))
+
+
+def arange(start=0, end=None, step=1, dtype=None, name=None):
+    """start, start + step and so on, below end (above, for a negative step).
+
+    Args:
+        start (int|float|Tensor): the first; with `end` None it is the end, and 0 the first.
+        end (int|float|Tensor, optional): not among the numbers.
+        step (int|float|Tensor): not 0.
+        dtype (str, optional): int64 if all three are integers, else the default floating point type.
+
+    Examples:
+        >>> proa.arange(1, 7, 2).tolist()
+        [1, 3, 5]
+    """
+    if end is None:
+        start, end = 0, start
+    given = start, end, step
+    start, end, step = (_scalar("arange", what, v) for what, v in zip(("start", "end", "step"), given))
+    if dtype is None:
+        for value, number in zip(given, (start, end, step)):
+            if isinstance(number, float):
+                dtype = value.dtype if isinstance(value, _C.Tensor) else _C.get_default_dtype()
+        dtype = dtype or _C.int64
+    return _C.ops.arange(start, end, step, as_dtype(dtype))
+
+
+def linspace(start, stop, num, dtype=None, name=None):
+    """`num` numbers at equal distances from start to stop, both among them.
+
+    Examples:
+        >>> proa.linspace(0, 1, 3).tolist()
+        [0.0, 0.5, 1.0]
+    """
+    start, stop = _scalar("linspace", "start", start), _scalar("linspace", "stop", stop)
+    return _C.ops.linspace(start, stop, int(_scalar("linspace", "num", num)), as_dtype(dtype) or _C.get_default_dtype())
+
+
+def assign(x, output=None):
+    """A copy of a tensor, an array or a number; written into `output` if that is given."""
+    tensor = _C.ops.assign(x) if isinstance(x, _C.Tensor) else _C.to_tensor(x)
+    if output is None:
+        return tensor
+    output.set_value(tensor)
+    return output
+
+
+def clone(x, name=None):
+    """A copy through which gradients flow."""
+    return _C.ops.assign(x)
+
+
+def diagflat(x, offset=0, name=None):
+    """A matrix with the elements of x on a diagonal (`offset` above the main one) and zeros elsewhere."""
+    return _C.ops.diag(_C.ops.reshape(x, [-1]), offset)
+
+
+def meshgrid(*args, **kwargs):
+    """For k vectors, k tensors of k dims: the i-th holds the i-th vector along dim i.
+
+    Examples:
+        >>> a, b = proa.meshgrid(proa.arange(2), proa.arange(3))
+        >>> a.tolist(), b.tolist()
+        ([[0, 0, 0], [1, 1, 1]], [[0, 1, 2], [0, 1, 2]])
+    """
+    vectors = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
+    for v in vectors:
+        if len(v.shape) > 1:
+            raise ValueError(f"meshgrid: arguments must be vectors; one is {list(v.shape)} {v.dtype.name}")
+    vectors = [_C.ops.reshape(v, [-1]) for v in vectors]
+    shape = [v.shape[0] for v in vectors]
+    grids = []
+    for i, v in enumerate(vectors):
+        place = [1] * len(shape)
+        place[i] = shape[i]
+        grids.append(_C.ops.broadcast_to(_C.ops.reshape(v, place), shape))
+    return grids
+
+
+def full_default(dtype):
+    """The dtype, or the default one; TypeError unless floating point."""
+    dtype = as_dtype(dtype) or _C.get_default_dtype()
+    if not is_floating(dtype):
+        raise TypeError(f"a floating point type is needed, not {dtype.name}")
+    return dtype

@@ -1,0 +1,122 @@
+"""Norms, distances and products."""
+
+import math
+
+from proa import _C
+from proa.tensor.manipulation import axis_of
+
+
+def mm(input, mat2, name=None):
+    """The product of two matrices (or batches of them)."""
+    return _C.ops.matmul(input, mat2)
+
+
+def t(input, name=None):
+    """A matrix transposed; tensors of fewer dims as they are."""
+    rank = len(input.shape)
+    if rank > 2:
+        raise ValueError(f"t: at most 2 dims are possible; input is {list(input.shape)} {input.dtype.name}")
+    return _C.ops.transpose(input, [1, 0]) if rank == 2 else _C.ops.assign(input)
+
+
+def inner(x, y, name=None):
+    """Sums of products over the last dims of x and y; of 0-d tensors the product."""
+    if not x.shape or not y.shape:
+        return x * y
+    return tensordot(x, y, [[len(x.shape) - 1], [len(y.shape) - 1]])
+
+
+def cross(x, y, axis=None, name=None):
+    """The cross product along an axis of size 3; the first such axis unless given."""
+    if axis is None:
+        sizes = list(x.shape)
+        if 3 not in sizes:
+            raise ValueError(f"cross: x has no dim of size 3; it is {sizes} {x.dtype.name}")
+        axis = sizes.index(3)
+    axis = axis_of("cross", axis, x)
+    if x.shape[axis] != 3 or y.shape[axis] != 3:
+        raise ValueError(f"cross: size 3 is needed at axis {axis}; x is {list(x.shape)}, y is {list(y.shape)}")
+    x0, x1, x2 = _C.ops.unbind(x, axis)
+    y0, y1, y2 = _C.ops.unbind(y, axis)
+    return _C.ops.stack([x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0], axis)
+
+
+def norm(x, p="fro", axis=None, keepdim=False, name=None):
+    """The p-norm of vectors, or the Frobenius norm of matrices.
+
+    Args:
+        x (Tensor): floating point.
+        p (float|str): "fro" (the root of the sum of squares), inf, -inf, 0 (how many are not 0) or a number.
+        axis (int|list[int], optional): along which; all elements as one vector unless given.
+            Two axes with a number p treat their elements as one vector.
+        keepdim (bool): keep the axes, with size 1.
+
+    Examples:
+        >>> proa.norm(proa.to_tensor([[3.0, 4.0]])).item()
+        5.0
+    """
+    axes = [] if axis is None else [axis] if isinstance(axis, int) else list(axis)
+    axes = [axis_of("norm", a, x) for a in axes]
+    ops = _C.ops
+    if p == "fro" or p == 2:
+        return (x.abs() if x.is_complex() else x).square().sum(axes, keepdim=keepdim).sqrt()
+    if isinstance(p, str) or isinstance(p, bool) or not isinstance(p, (int, float)):
+        raise ValueError(f'norm: p must be "fro", a number, inf or -inf, not {p!r}')
+    size = x.abs()
+    if p == math.inf:
+        return ops.max(size, axes, keepdim)
+    if p == -math.inf:
+        return ops.min(size, axes, keepdim)
+    if p == 0:
+        return (x != 0).astype(size.dtype).sum(axes, keepdim=keepdim)
+    if p == 1:
+        return size.sum(axes, keepdim=keepdim)
+    return (size**p).sum(axes, keepdim=keepdim) ** (1.0 / p)
+
+
+def dist(x, y, p=2):
+    """The p-norm of x - y, with broadcasting."""
+    return norm(x - y, float(p))
+
+
+def tensordot(x, y, axes=2, name=None):
+    """Sums of products over several dims.
+
+    Args:
+        x, y (Tensor): any shapes that agree in the summed dims.
+        axes (int|list|Tensor): the last `axes` dims of x with the first of y; or the dims of both;
+            or a list of those of x and one of those of y.
+
+    Examples:
+        >>> proa.tensordot(proa.ones([2, 3, 4]), proa.ones([3, 4, 5]), 2).shape
+        [2, 5]
+    """
+    if isinstance(axes, _C.Tensor):
+        axes = axes.tolist()
+    if isinstance(axes, int):
+        if not 0 <= axes <= min(len(x.shape), len(y.shape)):
+            raise ValueError(f"tensordot: axes {axes} is more than the dims; x is {list(x.shape)}, y is {list(y.shape)}")
+        ax, ay = list(range(len(x.shape) - axes, len(x.shape))), list(range(axes))
+    elif axes and isinstance(axes[0], (list, tuple, _C.Tensor)):
+        lists = [a.tolist() if isinstance(a, _C.Tensor) else list(a) for a in axes]
+        ax, ay = lists[0], lists[1] if len(lists) > 1 else lists[0]
+        # A shorter list goes on with the other's axes.
+        ax, ay = ax + ay[len(ax) :], ay + ax[len(ay) :]
+    else:
+        ax = ay = list(axes)
+    ax, ay = [axis_of("tensordot", a, x) for a in ax], [axis_of("tensordot", a, y) for a in ay]
+    free_x = [i for i in range(len(x.shape)) if i not in ax]
+    free_y = [i for i in range(len(y.shape)) if i not in ay]
+    summed_x, summed_y = [x.shape[i] for i in ax], [y.shape[i] for i in ay]
+    for a, b in zip(summed_x, summed_y):
+        if a != b:
+            raise ValueError(
+                f"tensordot: the summed dims differ, {summed_x} and {summed_y}; "
+                f"x is {list(x.shape)}, y is {list(y.shape)}"
+            )
+    ops = _C.ops
+    rows, columns = [x.shape[i] for i in free_x], [y.shape[i] for i in free_y]
+    inner_size = math.prod(summed_x)
+    left = ops.reshape(ops.transpose(x, [*free_x, *ax]), [math.prod(rows), inner_size])
+    right = ops.reshape(ops.transpose(y, [*ay, *free_y]), [inner_size, math.prod(columns)])
+    return ops.reshape(ops.matmul(left, right), [*rows, *columns])

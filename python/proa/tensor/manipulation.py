@@ -1,0 +1,239 @@
+"""Splitting, joining, expanding and turning tensors."""
+
+from proa import _C
+
+
+def axis_of(op, axis, x, extra=0):
+    """A non-negative axis of x (of `extra` dims more), checked; a one-element tensor is read."""
+    if isinstance(axis, _C.Tensor):
+        axis = int(axis.item())
+    rank = len(x.shape) + extra
+    if not isinstance(axis, int):
+        raise TypeError(f"{op}: axis must be an int, not {type(axis).__name__}")
+    if not -rank <= axis < rank:
+        raise IndexError(f"{op}: axis {axis} is out of range; x is {list(x.shape)} {x.dtype.name}")
+    return axis % rank
+
+
+def concat(x, axis=0, name=None):
+    """Tensors one after the other along an axis.
+
+    Args:
+        x (list[Tensor]): of shapes that agree in all other dims.
+        axis (int|Tensor): along which.
+
+    Examples:
+        >>> proa.concat([proa.ones([2, 1]), proa.zeros([2, 2])], axis=1).tolist()
+        [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
+    """
+    return _C.ops.concat(x, int(axis.item()) if isinstance(axis, _C.Tensor) else axis)
+
+
+def stack(x, axis=0, name=None):
+    """Tensors of one shape along a new axis."""
+    return _C.ops.stack(x, axis)
+
+
+def split(x, num_or_sections, axis=0, name=None):
+    """Parts of a tensor along an axis; they are views.
+
+    Args:
+        x (Tensor): what to split.
+        num_or_sections (int|list[int|Tensor]): number of equal parts, or their sizes; one may be -1, the rest.
+        axis (int|Tensor): along which.
+
+    Returns:
+        list[Tensor]: the parts.
+
+    Examples:
+        >>> [part.shape for part in proa.split(proa.ones([3, 9]), [2, 3, -1], axis=1)]
+        [[3, 2], [3, 3], [3, 4]]
+    """
+    axis = axis_of("split", axis, x)
+    if isinstance(num_or_sections, int):
+        size, num = x.shape[axis], num_or_sections
+        if num < 1 or size % num:
+            raise ValueError(
+                f"split: dim {axis} of size {size} cannot be split into {num} equal parts; "
+                f"x is {list(x.shape)} {x.dtype.name}"
+            )
+        sections = [size // num] * num
+    else:
+        sections = [int(s.item()) if isinstance(s, _C.Tensor) else s for s in num_or_sections]
+    return list(_C.ops.split(x, sections, axis))
+
+
+def chunk(x, chunks, axis=0, name=None):
+    """Equal parts of a tensor along an axis; they are views."""
+    if not isinstance(chunks, int):
+        raise TypeError(f"chunk: chunks must be an int, not {type(chunks).__name__}")
+    return split(x, chunks, axis)
+
+
+def unstack(x, axis=0, num=None):
+    """The slices of x along an axis, without that dim.
+
+    Args:
+        x (Tensor): what to take apart.
+        axis (int): along which.
+        num (int, optional): the expected number of slices.
+    """
+    axis = axis_of("unstack", axis, x)
+    if num is not None and num != x.shape[axis]:
+        raise ValueError(f"unstack: num is {num}, but dim {axis} has size {x.shape[axis]}")
+    return list(_C.ops.unbind(x, axis))
+
+
+def expand(x, shape, name=None):
+    """x repeated along dims of size 1 (and new ones in front), as a view.
+
+    Args:
+        x (Tensor): what to repeat.
+        shape (list[int|Tensor]|Tensor): the new sizes; -1 keeps one.
+
+    Examples:
+        >>> proa.expand(proa.to_tensor([1, 2]), [2, -1]).tolist()
+        [[1, 2], [1, 2]]
+    """
+    if isinstance(shape, _C.Tensor):
+        shape = shape.tolist()
+    sizes = [int(s.item()) if isinstance(s, _C.Tensor) else s for s in shape]
+    new = len(sizes) - len(x.shape)
+    if -1 in sizes:
+        if new < 0 or any(s == -1 for s in sizes[:new]):
+            raise ValueError(f"expand: -1 needs a dim to keep; shape is {sizes}, x is {list(x.shape)} {x.dtype.name}")
+        sizes = [x.shape[i - new] if s == -1 else s for i, s in enumerate(sizes)]
+    return _C.ops.broadcast_to(x, sizes)
+
+
+def expand_as(x, y, name=None):
+    """x repeated to the shape of y, as a view."""
+    return _C.ops.broadcast_to(x, y.shape)
+
+
+def broadcast_shape(x_shape, y_shape):
+    """The shape that an elementwise function of two shapes gives.
+
+    Examples:
+        >>> proa.broadcast_shape([2, 1, 3], [1, 3, 1])
+        [2, 3, 3]
+    """
+    rank = max(len(x_shape), len(y_shape))
+    x, y = [1] * (rank - len(x_shape)) + list(x_shape), [1] * (rank - len(y_shape)) + list(y_shape)
+    out = []
+    for i, (a, b) in enumerate(zip(x, y)):
+        if a != b and 1 not in (a, b):
+            raise ValueError(
+                f"broadcast_shape: shapes do not broadcast at dim {i}; they are {list(x_shape)} and {list(y_shape)}"
+            )
+        out.append(b if a == 1 else a)
+    return out
+
+
+def broadcast_tensors(inputs, name=None):
+    """The tensors, each repeated to the shape that they have in common."""
+    if not inputs:
+        raise ValueError("broadcast_tensors: at least one tensor is needed")
+    shape = []
+    for x in inputs:
+        shape = broadcast_shape(shape, x.shape)
+    return [_C.ops.broadcast_to(x, shape) for x in inputs]
+
+
+def moveaxis(x, source, destination, name=None):
+    """x with axes at other places; the others keep their order.
+
+    Examples:
+        >>> proa.moveaxis(proa.ones([3, 2, 4]), [0, 1], [1, 2]).shape
+        [4, 3, 2]
+    """
+    source = [source] if isinstance(source, int) else list(source)
+    destination = [destination] if isinstance(destination, int) else list(destination)
+    if len(source) != len(destination):
+        raise ValueError(f"moveaxis: {len(source)} sources but {len(destination)} destinations")
+    source = [axis_of("moveaxis", a, x) for a in source]
+    destination = [axis_of("moveaxis", a, x) for a in destination]
+    if len(set(source)) < len(source) or len(set(destination)) < len(destination):
+        raise ValueError(f"moveaxis: an axis is given twice; source is {source}, destination is {destination}")
+    rest = iter(i for i in range(len(x.shape)) if i not in source)
+    where = dict(zip(destination, source))
+    return _C.ops.transpose(x, [where[i] if i in where else next(rest) for i in range(len(x.shape))])
+
+
+def rot90(x, k=1, axes=[0, 1], name=None):
+    """x turned k times by 90 degrees in the plane of two axes, from the first towards the second."""
+    if len(axes) != 2:
+        raise ValueError(f"rot90: two axes are needed, not {list(axes)}")
+    a, b = axis_of("rot90", axes[0], x), axis_of("rot90", axes[1], x)
+    if a == b:
+        raise ValueError(f"rot90: the axes must differ; they are {list(axes)}")
+    k %= 4
+    if k == 0:
+        return _C.ops.assign(x)
+    if k == 2:
+        return _C.ops.flip(x, [a, b])
+    perm = list(range(len(x.shape)))
+    perm[a], perm[b] = b, a
+    if k == 1:
+        return _C.ops.transpose(_C.ops.flip(x, [b]), perm)
+    return _C.ops.flip(_C.ops.transpose(x, perm), [b])
+
+
+def _ints(values):
+    if isinstance(values, _C.Tensor):
+        values = values.tolist()
+    return [int(v.item()) if isinstance(v, _C.Tensor) else v for v in values]
+
+
+def strided_slice(x, axes, starts, ends, strides, name=None):
+    """x[starts[i] : ends[i] : strides[i]] along each of `axes`, as a view."""
+    return _C.ops.slice(x, list(axes), _ints(starts), _ints(ends), _ints(strides))
+
+
+def crop(x, shape=None, offsets=None, name=None):
+    """A block of x.
+
+    Args:
+        x (Tensor): what to cut from.
+        shape (list[int|Tensor]|Tensor, optional): of the block; -1 means all from the offset on.
+        offsets (list[int|Tensor]|Tensor, optional): of the block's first element; zeros unless given.
+    """
+    rank = len(x.shape)
+    offsets = [0] * rank if offsets is None else _ints(offsets)
+    sizes = list(x.shape) if shape is None else _ints(shape)
+    if len(sizes) != rank or len(offsets) != rank:
+        raise ValueError(f"crop: {rank} sizes and offsets are needed; shape is {sizes}, offsets are {offsets}")
+    ends = []
+    for i in range(rank):
+        size = x.shape[i] - offsets[i] if sizes[i] == -1 else sizes[i]
+        if offsets[i] < 0 or size < 0 or offsets[i] + size > x.shape[i]:
+            raise ValueError(
+                f"crop: dim {i} has no {size} elements from {offsets[i]} on; x is {list(x.shape)} {x.dtype.name}"
+            )
+        ends.append(offsets[i] + size)
+    return _C.ops.slice(x, list(range(rank)), offsets, ends)
+
+
+def shard_index(input, index_num, nshards, shard_id, ignore_value=-1):
+    """Indices of one of `nshards` equal parts of [0, index_num), counted from its start; others become ignore_value."""
+    if not 0 <= shard_id < nshards:
+        raise ValueError(f"shard_index: shard_id {shard_id} is not one of {nshards} shards")
+    size = (index_num + nshards - 1) // nshards
+    start = shard_id * size
+    inside = _C.ops.logical_and(input >= start, input < start + size)
+    return _C.ops.where(inside, input - start, _C.ops.full_like(input, ignore_value))
+
+
+def reshape_(x, shape, name=None):
+    """reshape in place: x itself gets the new shape."""
+    return _C.ops.reshape_(x, shape)
+
+
+def squeeze_(x, axis=None, name=None):
+    """squeeze in place: x itself gets the new shape."""
+    return _C.ops.squeeze_(x, axis)
+
+
+def unsqueeze_(x, axis, name=None):
+    """unsqueeze in place: x itself gets the new shape."""
+    return _C.ops.unsqueeze_(x, axis)

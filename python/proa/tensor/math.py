@@ -1,0 +1,185 @@
+"""Sums, products, angles and other math that is more than one op."""
+
+import math
+
+from proa import _C
+from proa.tensor.manipulation import axis_of
+
+
+def add_n(inputs, name=None):
+    """The sum of a tensor or of several of one shape."""
+    if isinstance(inputs, _C.Tensor):
+        return _C.ops.assign(inputs)
+    if not inputs:
+        raise ValueError("add_n: at least one tensor is needed")
+    total = inputs[0]
+    for x in inputs[1:]:
+        if list(x.shape) != list(total.shape):
+            raise ValueError(f"add_n: shapes differ; one is {list(total.shape)}, another {list(x.shape)}")
+        total = _C.ops.add(total, x)
+    return _C.ops.assign(total) if len(inputs) == 1 else total
+
+
+def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
+    """scale * x + bias, or scale * (x + bias); `act` names an activation of the result.
+
+    Examples:
+        >>> proa.scale(proa.to_tensor([1.0, 2.0]), 2.0, 1.0).tolist()
+        [3.0, 5.0]
+    """
+    if isinstance(scale, _C.Tensor):
+        scale = scale.item()
+    out = _C.ops.scale(x, scale, bias, bias_after_scale)
+    if act is None:
+        return out
+    from proa.nn import functional
+
+    return getattr(functional, act)(out)
+
+
+def increment(x, value=1.0, name=None):
+    """Adds a number to a tensor in place, and returns it."""
+    return x.add_(_C.ops.full_like(x, value))
+
+
+def mod(x, y, name=None):
+    """The remainder of x / y, with the sign of y."""
+    return _C.ops.remainder(x, y)
+
+
+floor_mod = mod
+
+
+def stanh(x, scale_a=0.67, scale_b=1.7159, name=None):
+    """scale_b * tanh(scale_a * x)."""
+    return _C.ops.tanh(x * scale_a) * scale_b
+
+
+def tanh_(x, name=None):
+    """tanh in place."""
+    return _C.ops.tanh_(x)
+
+
+def logit(x, eps=None, name=None):
+    """log(x / (1 - x)); with eps, x is first kept in [eps, 1 - eps]."""
+    if eps is not None:
+        x = _C.ops.clip(x, eps, 1.0 - eps)
+    return (x / (1.0 - x)).log()
+
+
+def _floating(x):
+    return x if x.is_floating_point() else x.astype(_C.get_default_dtype())
+
+
+def deg2rad(x, name=None):
+    """Degrees to radians."""
+    return _floating(x) * (math.pi / 180.0)
+
+
+def rad2deg(x, name=None):
+    """Radians to degrees."""
+    return _floating(x) * (180.0 / math.pi)
+
+
+def trace(x, offset=0, axis1=0, axis2=1, name=None):
+    """The sum of a diagonal of the plane of two axes.
+
+    Examples:
+        >>> proa.trace(proa.to_tensor([[1, 2], [3, 4]])).item()
+        5
+    """
+    return _C.ops.diagonal(x, offset, axis1, axis2).sum(-1)
+
+
+def diff(x, n=1, axis=-1, prepend=None, append=None, name=None):
+    """Differences of neighbours along an axis, n times.
+
+    Args:
+        x (Tensor): any shape but 0-d.
+        n (int): how often.
+        axis (int): along which.
+        prepend, append (Tensor, optional): put before and after x first.
+    """
+    if n < 0:
+        raise ValueError(f"diff: n must not be negative; it is {n}")
+    axis = axis_of("diff", axis, x)
+    parts = [part for part in (prepend, x, append) if part is not None]
+    out = parts[0] if len(parts) == 1 else _C.ops.concat(parts, axis)
+    for _ in range(n):
+        size = out.shape[axis]
+        later = _C.ops.slice(out, [axis], [1], [size])
+        earlier = _C.ops.slice(out, [axis], [0], [max(size - 1, 0)])
+        out = _C.ops.logical_xor(later, earlier) if out.dtype == _C.bool else later - earlier
+    return out
+
+
+def kron(x, y, name=None):
+    """The Kronecker product: every element of x times all of y."""
+    rank = max(len(x.shape), len(y.shape))
+    a, b = [1] * (rank - len(x.shape)) + list(x.shape), [1] * (rank - len(y.shape)) + list(y.shape)
+    left = _C.ops.reshape(x, [d for size in a for d in (size, 1)])
+    right = _C.ops.reshape(y, [d for size in b for d in (1, size)])
+    return _C.ops.reshape(left * right, [p * q for p, q in zip(a, b)])
+
+
+def _integers(op, *tensors):
+    for x in tensors:
+        if not x.is_integer():
+            raise TypeError(f"{op}: integers are needed; one argument is {list(x.shape)} {x.dtype.name}")
+
+
+def gcd(x, y, name=None):
+    """Greatest common divisors, not negative; with broadcasting. gcd(x, 0) is |x|."""
+    _integers("gcd", x, y)
+    a, b = (x + _C.ops.full_like(y, 0)).abs(), (y + _C.ops.full_like(x, 0)).abs()
+    # Euclid's algorithm for all elements at once, until the last one is done.
+    while bool((b != 0).any()):
+        running = b != 0
+        rest = _C.ops.remainder(a, _C.ops.where(running, b, _C.ops.full_like(b, 1)))
+        a, b = _C.ops.where(running, b, a), _C.ops.where(running, rest, b)
+    return a
+
+
+def lcm(x, y, name=None):
+    """Least common multiples, not negative; with broadcasting. lcm(x, 0) is 0."""
+    divisor = gcd(x, y)
+    safe = _C.ops.where(divisor == 0, _C.ops.full_like(divisor, 1), divisor)
+    return _C.ops.floor_divide(x, safe).abs() * y.abs()
+
+
+def nansum(x, axis=None, dtype=None, keepdim=False, name=None):
+    """The sum of the elements that are not NaN."""
+    return _C.ops.sum(_C.ops.where(x.isnan(), _C.ops.full_like(x, 0), x), axis, dtype, keepdim)
+
+
+def nanmean(x, axis=None, keepdim=False, name=None):
+    """The mean of the elements that are not NaN; NaN where there are none."""
+    count = _C.ops.logical_not(x.isnan()).astype(x.dtype)
+    return nansum(x, axis, None, keepdim) / _C.ops.sum(count, axis, None, keepdim)
+
+
+def multiplex(inputs, index, name=None):
+    """Row i of the tensor that index[i] names, for each i.
+
+    Args:
+        inputs (list[Tensor]): of one shape, [N, ...].
+        index (Tensor): integers, [N, 1] or [N].
+    """
+    rows = _C.ops.stack(list(inputs), 0)
+    index = _C.ops.reshape(index, [-1]).astype("int64")
+    count = _C.ops.arange(0, index.shape[0], 1, _C.int64)
+    return _C.ops.gather_nd(rows, _C.ops.stack([index, count], 1))
+
+
+def renorm(x, p, axis, max_norm):
+    """x with every slice along `axis` scaled to a p-norm of at most max_norm."""
+    from proa.tensor.linalg import norm
+
+    axis = axis_of("renorm", axis, x)
+    others = [i for i in range(len(x.shape)) if i != axis]
+    flat = _C.ops.reshape(_C.ops.transpose(x, [axis, *others]), [x.shape[axis], -1])
+    length = norm(flat, float(p), 1)
+    factor = _C.ops.where(length > max_norm, max_norm / (length + 1e-7), _C.ops.full_like(length, 1.0))
+    shape = [1] * len(x.shape)
+    shape[axis] = -1
+    return x * _C.ops.reshape(factor, shape)

@@ -1,0 +1,151 @@
+"""Methods of Tensor that are functions of this package."""
+
+from proa import _C
+from proa.tensor import (
+    attribute,
+    linalg,
+    logic,
+    manipulation,
+    math,
+    search,
+    stat,
+)
+
+# Functions whose first parameter is the tensor, by module.
+_FUNCTIONS = {
+    attribute: ("is_empty",),
+    linalg: ("cross", "dist", "inner", "mm", "norm", "t", "tensordot"),
+    logic: (
+        "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "logical_and", "logical_not", "logical_or",
+        "logical_xor",
+    ),
+    manipulation: (
+        "broadcast_tensors", "chunk", "concat", "expand", "expand_as", "moveaxis", "reshape_", "rot90", "shard_index",
+        "split", "squeeze_", "stack", "strided_slice", "unsqueeze_", "unstack",
+    ),
+    math: (
+        "add_n", "deg2rad", "diff", "floor_mod", "gcd", "increment", "kron", "lcm", "logit", "mod", "multiplex",
+        "nanmean", "nansum", "rad2deg", "renorm", "scale", "stanh", "trace",
+    ),
+    search: (
+        "gather", "index_sample", "nonzero", "put_along_axis", "put_along_axis_", "sort", "unique",
+        "unique_consecutive",
+    ),
+    stat: ("bincount", "histogram", "median", "quantile", "std", "var"),
+}  # fmt: skip
+
+
+def attach(tensor_type):
+    """Adds the methods to the type."""
+    for module, names in _FUNCTIONS.items():
+        for name in names:
+            setattr(tensor_type, name, getattr(module, name))
+    for method in (
+        broadcast_shape, exponential_, fill_, fill_diagonal_, flatten_, is_tensor, reverse, scatter_nd, slice,
+        uniform_, where, zero_, cov, matrix_power, multi_dot,
+    ):  # fmt: skip
+        setattr(tensor_type, method.__name__, method)
+
+
+def is_tensor(self):
+    """True."""
+    return True
+
+
+def broadcast_shape(self, y_shape):
+    """The shape that an elementwise function of this tensor and a shape gives."""
+    return manipulation.broadcast_shape(self.shape, y_shape)
+
+
+def where(self, x=None, y=None, name=None):
+    """Elements of x where this tensor holds, of y elsewhere."""
+    return search.where(self, x, y)
+
+
+def reverse(self, axis, name=None):
+    """The elements in reverse order along axes."""
+    return _C.ops.flip(self, axis)
+
+
+def slice(self, axes, starts, ends):
+    """self[starts[i] : ends[i]] along each of `axes`, as a view."""
+    return manipulation.strided_slice(self, axes, starts, ends, [1] * len(axes))
+
+
+def scatter_nd(self, updates, shape, name=None):
+    """Zeros of a shape with updates added at the places that this tensor names."""
+    return _C.ops.scatter_nd(self, updates, shape)
+
+
+def flatten_(self, start_axis=0, stop_axis=-1, name=None):
+    """flatten in place: the tensor itself gets the new shape."""
+    return _C.ops.reshape_(self, _C.ops.flatten(self, start_axis, stop_axis).shape)
+
+
+def fill_(self, value, name=None):
+    """Writes a value into all elements."""
+    self[...] = value
+    return self
+
+
+def zero_(self, name=None):
+    """Writes 0 into all elements."""
+    self[...] = 0
+    return self
+
+
+def uniform_(self, min=-1.0, max=1.0, seed=0, name=None):
+    """Writes numbers evenly distributed in [min, max) into the elements."""
+    self[...] = _C.ops.uniform(self.shape, self.dtype, min, max, seed)
+    return self
+
+
+def exponential_(self, lam=1.0, name=None):
+    """Writes numbers of the exponential distribution of rate lam into the elements."""
+    return _C.ops.exponential_(self, lam)
+
+
+def fill_diagonal_(self, value, offset=0, wrap=False, name=None):
+    """Writes a value onto the diagonal, all of whose indices are equal.
+
+    Args:
+        value (float): the value.
+        offset (int): of the diagonal above the main one, for matrices.
+        wrap (bool): in a matrix with more rows than columns, start again after each square block.
+    """
+    rank = len(self.shape)
+    if rank < 2:
+        raise ValueError(f"fill_diagonal_: at least 2 dims are needed; x is {self.shape} {self.dtype.name}")
+    if rank > 2 and (len(set(self.shape)) > 1 or offset):
+        raise ValueError("fill_diagonal_: with more than 2 dims all sizes must be equal, and offset 0")
+    rows, columns = self.shape[:2]
+    places = [(i, i + offset) for i in range(rows) if 0 <= i + offset < columns]
+    if wrap and rows > columns:
+        places = [(i, i % (columns + 1) + offset) for i in range(rows)]
+        places = [(i, j) for i, j in places if 0 <= j < columns]
+    if places:
+        index = [_C.to_tensor([p[k] for p in places]) for k in (0, 1)]
+        self[tuple(index if rank == 2 else [index[0]] * rank)] = value
+    return self
+
+
+def cov(self, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
+    """linalg.cov of this tensor."""
+    from proa import linalg as module
+
+    return module.cov(self, rowvar, ddof, fweights, aweights)
+
+
+def matrix_power(self, n, name=None):
+    """linalg.matrix_power of this tensor."""
+    from proa import linalg as module
+
+    return module.matrix_power(self, n)
+
+
+def multi_dot(self, name=None):
+    """linalg.multi_dot; the first argument is a list of tensors."""
+    from proa import linalg as module
+
+    return module.multi_dot(self)
+

@@ -1,0 +1,48 @@
+"""Random tensors."""
+
+from proa import _C
+from proa.framework.dtype import as_dtype, convert_dtype
+
+
+def rand(shape, dtype=None, name=None):
+    """Independent numbers, evenly distributed in [0, 1).
+
+    Examples:
+        >>> proa.rand([2, 3]).shape
+        [2, 3]
+    """
+    return _C.ops.uniform(shape, as_dtype(dtype) or _C.get_default_dtype(), 0.0, 1.0)
+
+
+def randn(shape, dtype=None, name=None):
+    """Independent numbers of the normal distribution with mean 0 and deviation 1."""
+    return _C.ops.gaussian(shape, as_dtype(dtype) or _C.get_default_dtype(), 0.0, 1.0)
+
+
+def standard_normal(shape, dtype=None, name=None):
+    """The same as randn."""
+    return randn(shape, dtype)
+
+
+def normal(mean=0.0, std=1.0, shape=None, name=None):
+    """Independent numbers of normal distributions.
+
+    Args:
+        mean (float|Tensor): a mean for all, or one each.
+        std (float|Tensor): a deviation for all, or one each.
+        shape (list[int]|Tensor, optional): of the result, if both are numbers.
+    """
+    if isinstance(mean, _C.Tensor) or isinstance(std, _C.Tensor):
+        like = mean + std
+        return _C.ops.gaussian(like.shape, like.dtype, 0.0, 1.0) * std + mean
+    if shape is None:
+        shape = [1]
+    return _C.ops.gaussian(shape, _C.get_default_dtype(), float(mean), float(std))
+
+
+def randint_like(x, low=0, high=None, dtype=None, name=None):
+    """Independent integers in [low, high), or [0, low) without high, in the shape and dtype of x."""
+    dtype = as_dtype(dtype) or x.dtype
+    whole = dtype if convert_dtype(dtype).startswith(("int", "uint")) else _C.int64
+    out = _C.ops.randint(low, high, x.shape, whole)
+    return out if whole is dtype else _C.ops.cast(out, dtype)

@@ -1,0 +1,141 @@
+"""Finding, sorting and picking elements."""
+
+from proa import _C
+from proa.framework.dtype import as_dtype
+from proa.tensor.manipulation import axis_of
+
+
+def where(condition, x=None, y=None, name=None):
+    """Elements of x where the condition holds, of y elsewhere.
+
+    Args:
+        condition (Tensor): bool, broadcast with x and y.
+        x, y (Tensor|float, optional): without both, the places where the condition holds are returned
+            as `nonzero(condition, as_tuple=True)`.
+
+    Examples:
+        >>> x = proa.to_tensor([1.0, -2.0])
+        >>> proa.where(x > 0, x, proa.zeros_like(x)).tolist()
+        [1.0, 0.0]
+    """
+    if x is None and y is None:
+        return nonzero(condition, as_tuple=True)
+    if x is None or y is None:
+        raise ValueError("where: give both x and y, or neither")
+    if not isinstance(x, _C.Tensor):
+        x = _C.to_tensor(x, dtype=y.dtype if isinstance(y, _C.Tensor) else None)
+    if not isinstance(y, _C.Tensor):
+        y = _C.to_tensor(y, dtype=x.dtype)
+    return _C.ops.where(condition, x, y)
+
+
+def nonzero(x, as_tuple=False):
+    """The places of elements that are not 0.
+
+    Returns:
+        Tensor: int64, [number, dims]; or with as_tuple one [number, 1] for each dim.
+
+    Examples:
+        >>> proa.nonzero(proa.to_tensor([0.0, 2.0, 3.0])).tolist()
+        [[1], [2]]
+    """
+    places = _C.ops.nonzero(x)
+    if not as_tuple:
+        return places
+    return tuple(_C.ops.slice(places, [1], [i], [i + 1]) for i in range(len(x.shape)))
+
+
+def sort(x, axis=-1, descending=False, name=None):
+    """The elements in order along an axis; equal ones keep theirs.
+
+    Examples:
+        >>> proa.sort(proa.to_tensor([3, 1, 2])).tolist()
+        [1, 2, 3]
+    """
+    return _C.ops.sort(x, axis, descending)[0]
+
+
+def gather(x, index, axis=None, name=None):
+    """Slices of x along an axis.
+
+    Args:
+        x (Tensor): where from.
+        index (Tensor): integers, [number] or [number, 1].
+        axis (int|Tensor, optional): along which; 0 unless given.
+    """
+    axis = 0 if axis is None else axis_of("gather", axis, x)
+    if len(index.shape) == 2 and index.shape[1] == 1:
+        index = _C.ops.reshape(index, [-1])
+    return _C.ops.gather(x, index, axis)
+
+
+def index_sample(x, index):
+    """From each row of x the elements that the row of index names: [N, M] and [N, K] to [N, K]."""
+    if len(x.shape) != 2 or len(index.shape) != 2 or x.shape[0] != index.shape[0]:
+        raise ValueError(
+            f"index_sample: x must be [N, M] and index [N, K]; they are {list(x.shape)} and {list(index.shape)}"
+        )
+    return _C.ops.take_along_axis(x, index, 1)
+
+
+def _value_like(arr, indices, value):
+    if not isinstance(value, _C.Tensor):
+        value = _C.to_tensor(value, dtype=arr.dtype)
+    if list(value.shape) != list(indices.shape):
+        value = _C.ops.broadcast_to(value, indices.shape)
+    return value
+
+
+def put_along_axis(arr, indices, value, axis, reduce="assign"):
+    """A copy of arr with values put in, or added or multiplied, at the places that indices name along an axis.
+
+    Args:
+        arr (Tensor): any shape.
+        indices (Tensor): integers, of as many dims.
+        value (Tensor|float): broadcast to the shape of indices.
+        axis (int): along which indices count.
+        reduce (str): "assign", "add" or "mul" ("multiply").
+    """
+    reduce = "multiply" if reduce == "mul" else reduce
+    return _C.ops.put_along_axis(arr, indices, _value_like(arr, indices, value), axis, reduce)
+
+
+def put_along_axis_(arr, indices, value, axis, reduce="assign"):
+    """put_along_axis in place."""
+    arr[...] = put_along_axis(arr, indices, value, axis, reduce)
+    return arr
+
+
+def _picked(results, dtype):
+    """The values alone, or a tuple of values and whole numbers in `dtype`."""
+    dtype = as_dtype(dtype)
+    out = [results[0], *(r if r.dtype == dtype else _C.ops.cast(r, dtype) for r in results[1:])]
+    return out[0] if len(out) == 1 else tuple(out)
+
+
+def unique(
+    x, return_index=False, return_inverse=False, return_counts=False, axis=None, dtype="int64", name=None
+):
+    """The different elements (or slices along an axis), in order.
+
+    Args:
+        x (Tensor): where from.
+        return_index (bool): also where each is first.
+        return_inverse (bool): also which of them each element is.
+        return_counts (bool): also how often each is there.
+        axis (int, optional): compare slices along it; all elements unless given.
+        dtype (str): of these numbers, "int32" or "int64".
+
+    Examples:
+        >>> proa.unique(proa.to_tensor([2, 3, 3, 1])).tolist()
+        [1, 2, 3]
+    """
+    out, index, inverse, counts = _C.ops.unique(x, axis)
+    wanted = [(return_index, index), (return_inverse, inverse), (return_counts, counts)]
+    return _picked([out, *(r for want, r in wanted if want)], dtype)
+
+
+def unique_consecutive(x, return_inverse=False, return_counts=False, axis=None, dtype="int64", name=None):
+    """The elements (or slices along an axis) without repetitions that follow each other; arguments as in unique."""
+    out, inverse, counts = _C.ops.unique_consecutive(x, axis)
+    return _picked([out, *(r for want, r in ((return_inverse, inverse), (return_counts, counts)) if want)], dtype)

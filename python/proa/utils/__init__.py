@@ -1,0 +1,103 @@
+"""Small tools: unique names, a check of the installation, version requirements."""
+
+import functools
+import importlib
+import warnings
+
+from proa.utils import unique_name
+
+__all__ = ["deprecated", "require_version", "run_check", "try_import", "unique_name"]
+
+
+def __getattr__(name):
+    if name in ("dlpack", "cpp_extension", "profiler"):
+        return importlib.import_module(f"proa.utils.{name}")
+    raise AttributeError(f"module 'proa.utils' has no attribute {name!r}")
+
+
+def run_check():
+    """Trains a small model on each device and says whether all is well.
+
+    Raises:
+        RuntimeError: something gave a wrong result.
+
+    Examples:
+        >>> proa.utils.run_check()
+        Running verify Proa program ...
+        Proa works well on 1 CPU.
+        Proa is installed successfully! Let's start deep learning with Proa now.
+    """
+    from proa.utils.install_check import run
+
+    run()
+
+
+def try_import(module_name, err_msg=None):
+    """Imports a module that is not always there.
+
+    Args:
+        module_name (str): its name.
+        err_msg (str, optional): what the ImportError says if it is not.
+    """
+    try:
+        return importlib.import_module(module_name)
+    except ImportError:
+        if err_msg is None:
+            err_msg = f"{module_name} is needed here and not installed; install it with: pip install {module_name}"
+        raise ImportError(err_msg) from None
+
+
+def _version(text):
+    parts = text.split(".")
+    if not 1 <= len(parts) <= 4 or not all(part.isdigit() for part in parts):
+        raise ValueError(f"require_version: {text!r} is not a version such as 2.3.0")
+    return [int(part) for part in parts] + [0] * (4 - len(parts))
+
+
+def require_version(min_version, max_version=None):
+    """Raises an Exception unless this version lies between two.
+
+    Args:
+        min_version (str): the oldest, such as "0.1.0".
+        max_version (str, optional): the newest.
+    """
+    from proa import version
+
+    for what, text in (("min_version", min_version), ("max_version", max_version)):
+        if not isinstance(text, str) and not (what == "max_version" and text is None):
+            raise TypeError(f"require_version: {what} must be a str, not {type(text).__name__}")
+    here = _version(version.full_version)
+    if here < _version(min_version):
+        raise Exception(f"version {min_version} or newer is needed; {version.full_version} is installed")
+    if max_version is not None and here > _version(max_version):
+        raise Exception(f"version {max_version} or older is needed; {version.full_version} is installed")
+
+
+def deprecated(update_to="", since="", reason="", level=1):
+    """Marks a function: calling it warns, and its docstring says what to use instead.
+
+    Args:
+        update_to (str): the new name.
+        since (str): the version of the change.
+        reason (str): why.
+        level (int): 0 says it in the docstring only, 1 warns, 2 raises RuntimeError.
+    """
+
+    def mark(function):
+        message = f"{function.__module__}.{function.__name__} is deprecated"
+        message += f" since {since}" if since else ""
+        message += f"; use {update_to}" if update_to else ""
+        message += f". {reason}" if reason else ""
+
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            if level == 2:
+                raise RuntimeError(message)
+            if level == 1:
+                warnings.warn(message, DeprecationWarning, stacklevel=2)
+            return function(*args, **kwargs)
+
+        wrapper.__doc__ = f"{message}.\n\n{function.__doc__ or ''}"
+        return wrapper
+
+    return mark

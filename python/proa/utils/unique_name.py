@@ -1,0 +1,50 @@
+"""Unique names: `generate("linear")` gives linear_0, linear_1 and so on."""
+
+import contextlib
+
+
+class _Generator:
+    def __init__(self, prefix=""):
+        self.prefix = prefix
+        self.counts = {}
+
+    def __call__(self, key):
+        count = self.counts.get(key, 0)
+        self.counts[key] = count + 1
+        return f"{self.prefix}{key}_{count}"
+
+
+_generator = _Generator()
+
+
+def generate(key):
+    """The next name with this key.
+
+    Examples:
+        >>> from proa.utils import unique_name
+        >>> with unique_name.guard():
+        ...     unique_name.generate("fc"), unique_name.generate("fc")
+        ('fc_0', 'fc_1')
+    """
+    return _generator(key)
+
+
+def switch(new_generator=None):
+    """Starts counting anew (or goes on with `new_generator`); returns the generator in use so far."""
+    global _generator
+    old = _generator
+    _generator = new_generator if isinstance(new_generator, _Generator) else _Generator()
+    return old
+
+
+@contextlib.contextmanager
+def guard(new_generator=None):
+    """Counts anew inside `with`; a string argument becomes a prefix of all names."""
+    if isinstance(new_generator, (str, bytes)):
+        prefix = new_generator.decode() if isinstance(new_generator, bytes) else new_generator
+        new_generator = _Generator(prefix)
+    old = switch(new_generator)
+    try:
+        yield
+    finally:
+        switch(old)

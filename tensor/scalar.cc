@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "tensor/error.h"
+
 namespace proa::inline v0 {
 namespace {
 

@@ -13,7 +13,6 @@
 
 #include "tensor/bfloat16.h"
 #include "tensor/dtype.h"
-#include "tensor/error.h"
 #include "tensor/float16.h"
 
 namespace proa::inline v0 {

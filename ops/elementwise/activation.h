@@ -1,4 +1,4 @@
-// Scalar formulas of activation.yaml.
+// Scalar formulas of activation.yaml. Attributes are members in the order of the schema.
 #ifndef PROA_OPS_ELEMENTWISE_ACTIVATION_H_
 #define PROA_OPS_ELEMENTWISE_ACTIVATION_H_
 
@@ -9,6 +9,8 @@
 #include "ops/primitives/host_device.h"
 
 namespace proa::inline v0::ops::formula {
+
+// Rectifiers --------------------------------------------------------------------
 
 // max(x, 0); NaN stays.
 struct Relu {
@@ -23,6 +25,235 @@ struct ReluBackward {
   template <class T>
   PROA_HD static T Apply(T grad, T out) {
     return out > 0 ? grad : T(0);
+  }
+};
+
+struct Relu6 {
+  template <class T>
+  PROA_HD static T Apply(T x) {
+    const T low = x < 0 ? T(0) : x;
+    return low > 6 ? T(6) : low;
+  }
+};
+
+struct LeakyRelu {
+  double negative_slope;
+  template <class T>
+  PROA_HD T Apply(T x) const {
+    return x < 0 ? x * static_cast<T>(negative_slope) : x;
+  }
+};
+
+struct LeakyReluBackward {
+  double negative_slope;
+  template <class T>
+  PROA_HD T Apply(T grad, T x) const {
+    return x > 0 ? grad : grad * static_cast<T>(negative_slope);
+  }
+};
+
+struct ThresholdedRelu {
+  double threshold;
+  template <class T>
+  PROA_HD T Apply(T x) const {
+    return x <= static_cast<T>(threshold) ? T(0) : x;
+  }
+};
+
+// Exponential units -------------------------------------------------------------
+
+struct Elu {
+  static constexpr float kCost = 5;
+  double alpha;
+  template <class T>
+  PROA_HD T Apply(T x) const {
+    const T below = static_cast<T>(alpha) * Expm1::Apply(x);
+    return x > 0 ? x : below;
+  }
+};
+
+struct Selu {
+  static constexpr float kCost = 5;
+  double scale, alpha;
+  template <class T>
+  PROA_HD T Apply(T x) const {
+    const T below = static_cast<T>(scale * alpha) * Expm1::Apply(x);
+    return x > 0 ? static_cast<T>(scale) * x : below;
+  }
+};
+
+struct Celu {
+  static constexpr float kCost = 5;
+  double alpha;
+  template <class T>
+  PROA_HD T Apply(T x) const {
+    const T a = static_cast<T>(alpha);
+    const T below = a * Expm1::Apply(x / a);
+    return x > 0 ? x : below;
+  }
+};
+
+// Smooth units ------------------------------------------------------------------
+
+// log(1 + e^x) without overflow.
+template <class T>
+PROA_HD T SoftplusOf(T x) {
+  const T positive = x < 0 ? T(0) : x;
+  return positive + Log1p::Apply(Exp::Apply(-std::abs(x)));
+}
+
+struct Softplus {
+  static constexpr float kCost = 8;
+  double beta, threshold;
+  template <class T>
+  PROA_HD T Apply(T x) const {
+    const T z = x * static_cast<T>(beta);
+    const T soft = SoftplusOf(z) / static_cast<T>(beta);
+    return z > static_cast<T>(threshold) ? x : soft;
+  }
+};
+
+struct Logsigmoid {
+  static constexpr float kCost = 8;
+  template <class T>
+  PROA_HD static T Apply(T x) {
+    return -SoftplusOf(-x);
+  }
+};
+
+struct Silu {
+  static constexpr float kCost = 6;
+  template <class T>
+  PROA_HD static T Apply(T x) {
+    // Not x / (1 + e^-x): e^-x overflows where the product is still a number.
+    const T y = x * Sigmoid::Apply(x);
+    return x < T(-1e30) ? T(0) : y;
+  }
+};
+
+// grad * s (1 + x (1 - s)) with s = sigmoid(x).
+struct SiluBackward {
+  static constexpr float kCost = 8;
+  template <class T>
+  PROA_HD static T Apply(T grad, T x) {
+    const T s = Sigmoid::Apply(x);
+    return grad * (s * (1 + x * (1 - s)));
+  }
+};
+
+struct Mish {
+  static constexpr float kCost = 16;
+  template <class T>
+  PROA_HD static T Apply(T x) {
+    // tanh(log(1 + e^x)) = n / (n + 2) with n = e^x (e^x + 2); 1 from 20 on.
+    const T e = Exp::Apply(x > 20 ? T(20) : x);
+    const T n = e * (e + 2);
+    const T y = x * (n / (n + 2));
+    return x > 20 ? x : y;
+  }
+};
+
+// The exact form x Phi(x), or the one with tanh.
+struct Gelu {
+  static constexpr float kCost = 10;
+  bool approximate;
+  template <class T>
+  PROA_HD T Apply(T x) const {
+    if (approximate) {
+      const T u = T(0.7978845608028654) * (x + T(0.044715) * x * x * x);
+      return T(0.5) * x * (1 + Tanh::Apply(u));
+    }
+    return T(0.5) * x * (1 + Erf::Apply(x * T(0.7071067811865476)));
+  }
+};
+
+struct GeluBackward {
+  static constexpr float kCost = 16;
+  bool approximate;
+  template <class T>
+  PROA_HD T Apply(T grad, T x) const {
+    if (approximate) {
+      const T u = T(0.7978845608028654) * (x + T(0.044715) * x * x * x);
+      const T du = T(0.7978845608028654) * (1 + T(3 * 0.044715) * x * x);
+      const T t = Tanh::Apply(u);
+      return grad * (T(0.5) * (1 + t) + T(0.5) * x * (1 - t * t) * du);
+    }
+    const T phi = T(0.5) * (1 + Erf::Apply(x * T(0.7071067811865476)));
+    const T density =
+        T(0.3989422804014327) * Exp::Apply(T(-0.5) * x * x);
+    return grad * (phi + x * density);
+  }
+};
+
+struct Softsign {
+  template <class T>
+  PROA_HD static T Apply(T x) {
+    return x / (1 + std::abs(x));
+  }
+};
+
+struct Tanhshrink {
+  static constexpr float kCost = 8;
+  template <class T>
+  PROA_HD static T Apply(T x) {
+    return x - Tanh::Apply(x);
+  }
+};
+
+struct Stanh {
+  static constexpr float kCost = 8;
+  double scale_a, scale_b;
+  template <class T>
+  PROA_HD T Apply(T x) const {
+    return static_cast<T>(scale_b) * Tanh::Apply(static_cast<T>(scale_a) * x);
+  }
+};
+
+// Piecewise linear units --------------------------------------------------------
+
+struct Hardsigmoid {
+  double slope, offset;
+  template <class T>
+  PROA_HD T Apply(T x) const {
+    const T y = static_cast<T>(slope) * x + static_cast<T>(offset);
+    const T low = y < 0 ? T(0) : y;
+    return low > 1 ? T(1) : low;
+  }
+};
+
+struct Hardswish {
+  template <class T>
+  PROA_HD static T Apply(T x) {
+    const T y = x * (x + 3) / 6;
+    const T low = x <= -3 ? T(0) : y;
+    return x >= 3 ? x : low;
+  }
+};
+
+struct Hardtanh {
+  double min, max;
+  template <class T>
+  PROA_HD T Apply(T x) const {
+    const T low = x < static_cast<T>(min) ? static_cast<T>(min) : x;
+    return low > static_cast<T>(max) ? static_cast<T>(max) : low;
+  }
+};
+
+struct Hardshrink {
+  double threshold;
+  template <class T>
+  PROA_HD T Apply(T x) const {
+    return std::abs(x) <= static_cast<T>(threshold) ? T(0) : x;
+  }
+};
+
+struct Softshrink {
+  double threshold;
+  template <class T>
+  PROA_HD T Apply(T x) const {
+    const T t = static_cast<T>(threshold);
+    const T y = x > t ? x - t : x + t;
+    return std::abs(x) <= t ? T(0) : y;
   }
 };
 

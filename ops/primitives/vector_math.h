@@ -174,7 +174,152 @@ PROA_HD float Sigmoid(float x) {
   return x != x ? x : y;
 }
 
+// Trigonometric ---------------------------------------------------------------
+
+// Arguments up to here are reduced right; larger ones need more digits of pi.
+inline constexpr float kReducible = 0x1p20f;
+
+// x = n pi / 2 + r, |r| <= pi / 4. In double: 33 and 53 bits of pi / 2, so that the
+// first product is exact and r is right to float even close to 0.
+PROA_HD float ReduceQuarter(float x, uint32_t* n) {
+  constexpr double kMagic = 0x1.8p52;
+  const double v = x;
+  const double shifted = v * 0x1.45f306dc9c883p-1 + kMagic;
+  *n = static_cast<uint32_t>(std::bit_cast<uint64_t>(shifted));
+  const double k = shifted - kMagic;
+  return static_cast<float>((v - k * 0x1.921fb544p0) -
+                            k * 0x1.0b4611a626331p-34);
+}
+// For |r| <= pi / 4.
+PROA_HD float SinNear(float r) {
+  const float s = r * r;
+  float p = 0x1.6ccf7ap-19f;
+  p = p * s - 0x1.a00f74p-13f;
+  p = p * s + 0x1.111108p-7f;
+  p = p * s - 0x1.555556p-3f;
+  return r + r * s * p;
+}
+PROA_HD float CosNear(float r) {
+  const float s = r * r;
+  float p = 0x1.99e864p-16f;
+  p = p * s - 0x1.6c0c28p-10f;
+  p = p * s + 0x1.55554ap-5f;
+  return (1.0f - 0.5f * s) + s * s * p;
+}
+// sin(r + n pi / 2).
+PROA_HD float SinQuadrant(float r, uint32_t n) {
+  const float y = (n & 1) != 0 ? CosNear(r) : SinNear(r);
+  return FromBits(Bits(y) ^ (n & 2) << 30);
+}
+
+// For |x| <= kReducible; others, infinities and NaN are not served. At most 1.5 ULP.
+PROA_HD float Sin(float x) {
+  uint32_t n;
+  const float r = ReduceQuarter(x, &n);
+  return SinQuadrant(r, n);
+}
+PROA_HD float Cos(float x) {
+  uint32_t n;
+  const float r = ReduceQuarter(x, &n);
+  return SinQuadrant(r, n + 1);
+}
+// At most 3 ULP.
+PROA_HD float Tan(float x) {
+  uint32_t n;
+  const float r = ReduceQuarter(x, &n);
+  const float s = SinNear(r), c = CosNear(r);
+  const bool odd = (n & 1) != 0;
+  return (odd ? -c : s) / (odd ? s : c);
+}
+
+// (asin(x) - x) / x^3 as a polynomial of s = x^2, |x| <= 1/2.
+PROA_HD float AsinTail(float s) {
+  float p = 0x1.599fbcp-5f;
+  p = p * s + 0x1.8bf1d8p-6f;
+  p = p * s + 0x1.748344p-5f;
+  p = p * s + 0x1.3301b6p-4f;
+  return p * s + 0x1.5555cap-3f;
+}
+// asin(x), acos(x). At most 2 ULP.
+PROA_HD float Asin(float x) {
+  const float a = Abs(x);
+  const bool large = a > 0.5f;
+  // Near 1: asin(a) = pi / 2 - 2 asin(sqrt((1 - a) / 2)).
+  const float s = large ? 0.5f * (1.0f - a) : a * a;
+  const float b = large ? std::sqrt(s) : a;
+  const float y = b + b * s * AsinTail(s);
+  const float z = large ? 0x1.921fb6p0f - (2.0f * y + 0x1.777a5cp-25f) : y;
+  return CopySign(z, x);
+}
+PROA_HD float Acos(float x) {
+  const float a = Abs(x);
+  const bool large = a > 0.5f;
+  const float s = large ? 0.5f * (1.0f - a) : x * x;
+  const float b = large ? std::sqrt(s) : x;
+  const float y = b + b * s * AsinTail(s);
+  const float near_one = x < 0.0f ? 0x1.921fb6p1f - (2.0f * y + 0x1.777a5cp-24f)
+                                  : 2.0f * y;
+  return large ? near_one : 0x1.921fb6p0f - (y + 0x1.777a5cp-25f);
+}
+
+// atan(x). At most 2 ULP.
+PROA_HD float Atan(float x) {
+  const float a = Abs(x);
+  // tan(3 pi / 8) and tan(pi / 8): the argument comes below the latter.
+  const bool far = a > 0x1.3504f4p1f, middle = a > 0x1.a8279ap-2f;
+  const float above = far ? -1.0f : a - 1.0f;
+  const float below = far ? a : a + 1.0f;
+  const float t = middle ? above / below : a;
+  const float s = t * t;
+  float p = -0x1.f19358p-5f;
+  p = p * s + 0x1.b1db32p-4f;
+  p = p * s - 0x1.23b40cp-3f;
+  p = p * s + 0x1.999188p-3f;
+  p = p * s - 0x1.55554ap-2f;
+  const float y = t + t * s * p;
+  const float half = 0x1.921fb6p0f + (y - 0x1.777a5cp-25f);
+  const float quarter = 0x1.921fb6p-1f + (y - 0x1.777a5cp-26f);
+  const float z = far ? half : middle ? quarter : y;
+  return x != x ? x : CopySign(z, x);
+}
+
 // Hyperbolic ------------------------------------------------------------------
+
+// sinh(x), cosh(x). At most 3 ULP.
+PROA_HD float Sinh(float x) {
+  const float a = Abs(x);
+  const float e = Expm1(a);
+  const float h = Exp(0.5f * a);
+  // e^a overflows before sinh does.
+  const float y = a > 88.0f ? 0.5f * h * h : 0.5f * (e + e / (e + 1.0f));
+  return x != x ? x : CopySign(y, x);
+}
+PROA_HD float Cosh(float x) {
+  const float a = Abs(x);
+  const float e = Exp(a);
+  const float h = Exp(0.5f * a);
+  return a > 88.0f ? 0.5f * h * h : 0.5f * e + 0.5f / e;
+}
+
+// At most 3 ULP each.
+PROA_HD float Asinh(float x) {
+  const float a = Abs(x);
+  const float b = a > 0x1p20f ? 1.0f : a;  // keeps the square finite
+  const float near = Log1p(b + b * b / (1.0f + std::sqrt(b * b + 1.0f)));
+  const float y = a > 0x1p20f ? Log(a) + 0x1.62e430p-1f : near;
+  return x != x ? x : CopySign(y, x);
+}
+PROA_HD float Acosh(float x) {
+  const float t = (x > 0x1p20f ? 2.0f : x) - 1.0f;
+  const float near = Log1p(t + std::sqrt(t * (t + 2.0f)));
+  const float y = x > 0x1p20f ? Log(x) + 0x1.62e430p-1f : near;
+  return x < 1.0f ? kNan : y;
+}
+PROA_HD float Atanh(float x) {
+  const float a = Abs(x);
+  const float y = 0.5f * Log1p(2.0f * a / (1.0f - a));
+  return a > 1.0f || x != x ? kNan : a == 0.0f ? x : CopySign(y, x);
+}
 
 // tanh(x). At most 2 ULP.
 PROA_HD float Tanh(float x) {

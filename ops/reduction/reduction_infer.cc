@@ -35,6 +35,20 @@ Shape reduce_one(const char* op, const Tensor& x, std::optional<int64_t> axis,
   return reduce(op, x, axis, keepdim);
 }
 
+Shape sum_to(const char* op, const Tensor& x, const IntArray& shape) {
+  const Shape to = sizes(op, shape);
+  const int lead = x.rank() - to.rank();
+  bool fits = lead >= 0;
+  for (int d = 0; fits && d < to.rank(); ++d) {
+    const int64_t from = x.size(lead + d);
+    fits = to[d] == 1 || to[d] == from || to[d] == kUnknownDim ||
+           from == kUnknownDim;
+  }
+  PROA_REQUIRE(fits, op, ": ", ToString(to),
+               " does not broadcast to the shape of x; x is ", Describe(x));
+  return to;
+}
+
 Shape scan(const char* op, const Tensor& x, std::optional<int64_t> axis) {
   if (axis.has_value()) return along(op, x, *axis);
   return Shape{x.shape().numel()};

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "ops/int_array.h"
 #include "tensor/dtype.h"
 #include "tensor/shape.h"
 #include "tensor/tensor.h"
@@ -21,6 +22,9 @@ Shape reduce_nonempty(const char* op, const Tensor& x,
 // where axis is none.
 Shape reduce_one(const char* op, const Tensor& x, std::optional<int64_t> axis,
                  bool keepdim);
+
+// `shape` itself, checked to be one that broadcasts to the shape of x.
+Shape sum_to(const char* op, const Tensor& x, const IntArray& shape);
 
 // Shape of a running sum: that of x, or 1-D of all elements where axis is none.
 Shape scan(const char* op, const Tensor& x, std::optional<int64_t> axis);

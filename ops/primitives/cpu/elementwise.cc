@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "ops/primitives/cpu/blocks.h"
-#include "tensor/error.h"
 #include "tensor/parallel.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
@@ -179,18 +178,49 @@ Tensor CopyOf(const Tensor& t) {
   return copy;
 }
 
-void RequireWritable(const IterationPlan& plan) {
-  for (int d = 0; d < plan.rank; ++d) {
-    PROA_REQUIRE(plan.strides[0][d] != 0 || plan.dims[d] == 1,
-                 "elementwise: several elements of the output share memory (a "
-                 "broadcast view); make a copy of it first");
+// Small calls, without a plan -----------------------------------------------------
+
+// Inputs of one element are repeated this often at most.
+constexpr int64_t kRepeated = 64;
+
+// Runs calls that are small, contiguous and of the types of the loop; most calls of
+// a small model are. False, and nothing done, for others.
+bool RunSmall(const ElementwiseLoop& loop, const void* formula,
+              const Tensor& out, const Tensor* const* ins) {
+  const TensorImpl& o = *out.impl();
+  const int64_t n = o.numel;
+  if (!o.contiguous || o.dtype != loop.compute[0] ||
+      static_cast<float>(n) * loop.cost > kSerialCost) {
+    return false;
   }
+  const char* const end = o.data + n * ItemSize(o.dtype);
+  alignas(64) char repeated[kMaxOperands - 1][kRepeated * 16];
+  char* data[kMaxOperands] = {o.data};
+  for (int op = 1; op < loop.num_operands; ++op) {
+    const TensorImpl& t = *ins[op - 1]->impl();
+    if (t.dtype != loop.compute[op]) return false;
+    const int64_t size = ItemSize(t.dtype);
+    if (t.numel == n && t.contiguous) {
+      // The output itself, or apart from it.
+      const bool overlaps = t.data < end && o.data < t.data + n * size;
+      if (overlaps && (t.data != o.data || t.dtype != o.dtype)) return false;
+      data[op] = t.data;
+    } else if (t.numel == 1 && n <= kRepeated) {
+      GatherRun(t.data, 0, size, n, repeated[op - 1]);
+      data[op] = repeated[op - 1];
+    } else {
+      return false;
+    }
+  }
+  loop.loop(formula, data, n);
+  return true;
 }
 
 }  // namespace
 
 void RunBlocks(const ElementwiseLoop& loop, const void* formula, Tensor* out,
                const Tensor* const* ins) {
+  if (RunSmall(loop, formula, *out, ins)) return;
   if (out->numel() == 0) return;
   const Tensor* operands[kMaxOperands] = {out};
   Tensor copies[kMaxOperands];
@@ -203,7 +233,7 @@ void RunBlocks(const ElementwiseLoop& loop, const void* formula, Tensor* out,
   }
   Job job;
   Prepare(loop, formula, operands, &job);
-  RequireWritable(job.plan);
+  cpu::RequireWritable(job.plan);
   const int64_t numel = job.plan.numel;
   const int64_t grain =
       std::max<int64_t>(kBlock, static_cast<int64_t>(kSerialCost / loop.cost));

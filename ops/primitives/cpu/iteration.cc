@@ -155,6 +155,14 @@ bool OverlapsPartly(const Tensor& out, const Tensor& in) {
   return !SameElements(out, in);
 }
 
+void RequireWritable(const IterationPlan& plan) {
+  for (int d = 0; d < plan.rank; ++d) {
+    PROA_REQUIRE(plan.strides[0][d] != 0 || plan.dims[d] == 1,
+                 "elementwise: several elements of the output share memory (a "
+                 "broadcast view); make a copy of it first");
+  }
+}
+
 void IterationCursor::Seek(const IterationPlan& plan, int64_t position) {
   for (int op = 0; op < plan.num_operands; ++op) data[op] = plan.data[op];
   for (int d = 0; d < plan.rank; ++d) {

@@ -44,6 +44,9 @@ void PlanIteration(std::span<const int64_t> dims, int num_operands,
 // must be copied before `out` is written.
 bool OverlapsPartly(const Tensor& out, const Tensor& in);
 
+// Throws Error if elements of the output (operand 0) share memory.
+void RequireWritable(const IterationPlan& plan);
+
 // Position in a plan: the index of each dim and each operand's address.
 struct IterationCursor {
   int64_t index[kMaxRank];

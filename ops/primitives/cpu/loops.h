@@ -6,8 +6,9 @@
 //   };
 //   RunElementwise<float>(Multiply{}, out, x, y);
 //
-// T is the element type of the inputs, `decltype(Apply(...))` that of the output.
-// float16 and bfloat16 are computed in float and rounded once. A formula may also have
+// T is the type that is computed in, `decltype(Apply(...))` that of the result;
+// tensors of other dtypes are converted on the way, block by block. float16 and
+// bfloat16 are computed in float and rounded once. A formula may also have
 //   members                      attributes of the op, in the order of its schema
 //   Bind<T>()                    returns the formula to run for type T, with attributes
 //                                converted once instead of for each element
@@ -18,7 +19,6 @@
 #ifndef PROA_OPS_PRIMITIVES_CPU_LOOPS_H_
 #define PROA_OPS_PRIMITIVES_CPU_LOOPS_H_
 
-#include <algorithm>
 #include <cstdint>
 #include <tuple>
 #include <type_traits>
@@ -97,59 +97,6 @@ struct Loop<Formula, std::tuple<In...>> {
   }
 };
 
-// True if `t` needs no copy to be read as n contiguous elements while `out` is
-// written: it is the output itself or apart from it.
-inline bool ReadsInPlace(const Tensor& t, const Tensor& out, int64_t n) {
-  if (t.numel() != n || !t.is_contiguous()) return false;
-  const char* a = t.data<char>();
-  const char* b = out.data<char>();
-  return a == b || a + t.bytes() <= b || b + out.bytes() <= a;
-}
-
-inline constexpr int64_t kSmall = 64;
-
-// A one-element input as n equal elements.
-template <class In>
-struct Repeated {
-  Repeated() {}  // leaves them as they are
-  alignas(64) In values[kSmall];
-};
-
-// Input of a small call: in place, or repeated into *buffer; null if neither.
-template <class In>
-inline char* SmallInput(const Tensor& t, const Tensor& out, int64_t n,
-                        Repeated<In>* buffer) {
-  if (ReadsInPlace(t, out, n)) return t.data<char>();
-  if (t.numel() != 1) return nullptr;
-  std::fill_n(buffer->values, n, *t.data<In>());
-  return reinterpret_cast<char*>(buffer->values);
-}
-
-// Calls the loop at once when the call is small and needs no planning.
-template <class L, class Formula, class... In, class... Ins>
-inline bool RunSmall(std::tuple<In...>*, const Formula& f, Tensor* out,
-                     const Ins&... ins) {
-  const int64_t n = out->numel();
-  if (!out->is_contiguous()) return false;
-  if ((ReadsInPlace(ins, *out, n) && ...)) {
-    if (n > kSerialCost / CostOf<Formula>()) return false;
-    char* data[] = {out->template data<char>(), ins.template data<char>()...};
-    L::Run(&f, data, n);
-    return true;
-  }
-  if (n > kSmall) return false;
-  std::tuple<Repeated<In>...> buffers;
-  return [&]<size_t... i>(std::index_sequence<i...>) {
-    char* data[] = {out->template data<char>(),
-                    SmallInput<In>(ins, *out, n, &std::get<i>(buffers))...};
-    for (char* p : data) {
-      if (p == nullptr) return false;
-    }
-    L::Run(&f, data, n);
-    return true;
-  }(std::index_sequence_for<In...>{});
-}
-
 }  // namespace loops_internal
 
 template <class T, class Formula, class... Ins>
@@ -160,12 +107,6 @@ void RunElementwise(const Formula& formula, Tensor* out, const Ins&... ins) {
   using Inputs =
       typename loops_internal::InputTypesOf<C, Formula, Ins...>::type;
   using L = loops_internal::Loop<Bound, Inputs>;
-  if constexpr (!kIsHalf<T>) {
-    if (loops_internal::RunSmall<L>(static_cast<Inputs*>(nullptr), f, out,
-                                    ins...)) {
-      return;
-    }
-  }
   static constexpr ElementwiseLoop kLoop =
       []<class... In>(std::tuple<In...>*) {
         return ElementwiseLoop{&L::Run, L::kOperands,

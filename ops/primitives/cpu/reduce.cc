@@ -373,6 +373,11 @@ void Reduce(const Reduction& op, const Tensor& x, uint64_t axes, void* acc) {
     op.fill(acc, results);
     return;
   }
+  if (results == 1 && x.is_contiguous() && x.numel() <= kFold &&
+      x.dtype() == op.compute) {
+    op.fold(x.raw_data(), 0, x.numel(), 1, acc);  // as ReduceInner would
+    return;
+  }
   Job job;
   MakeJob(op, x, axes, acc, &job);
   const int64_t kept_step = Magnitude(job.kept.strides[1][0]);

@@ -1,0 +1,112 @@
+#include "tensor/block_cache.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "glog/logging.h"
+
+namespace proa::inline v0 {
+namespace {
+
+constexpr int64_t kLarge = int64_t{1} << 20;
+constexpr int64_t kMostBytes = int64_t{1} << 46;
+
+int64_t RoundSize(int64_t bytes) {
+  const int64_t to = bytes < kLarge ? 512 : int64_t{2} << 20;
+  return (bytes + to - 1) / to * to;
+}
+
+}  // namespace
+
+BlockCache::BlockCache(std::string name, Source source)
+    : name_(std::move(name)), source_(std::move(source)) {}
+
+BlockCache::~BlockCache() { Release(); }
+
+void* BlockCache::TakeKept(int64_t size) {
+  const auto it = kept_.lower_bound(size);
+  // A block much too large is better left for a request of its size.
+  if (it == kept_.end() || it->first > size + size / 4) return nullptr;
+  void* p = it->second;
+  live_.emplace(p, it->first);
+  kept_.erase(it);
+  return p;
+}
+
+void* BlockCache::TakeNew(int64_t size) {
+  if (figures_.reserved > figures_.cap - size) ReleaseLocked();
+  if (figures_.reserved > figures_.cap - size) return nullptr;
+  void* p = source_.allocate(size);
+  if (p == nullptr && ReleaseLocked() > 0) p = source_.allocate(size);
+  if (p == nullptr) return nullptr;
+  live_.emplace(p, size);
+  figures_.reserved += size;
+  figures_.peak_reserved = std::max(figures_.peak_reserved, figures_.reserved);
+  return p;
+}
+
+void* BlockCache::Allocate(int64_t bytes) {
+  std::unique_lock lock(mutex_);
+  void* p = nullptr;
+  if (bytes < kMostBytes) {
+    const int64_t size = RoundSize(bytes);
+    p = TakeKept(size);
+    if (p == nullptr) p = TakeNew(size);
+  }
+  if (p == nullptr) {
+    lock.unlock();
+    FailAllocation(name_, bytes, Figures());
+  }
+  figures_.allocated += live_[p];
+  figures_.peak_allocated = std::max(figures_.peak_allocated, figures_.allocated);
+  ++figures_.allocations;
+  return p;
+}
+
+void BlockCache::Free(void* p, int64_t bytes) noexcept {
+  std::lock_guard lock(mutex_);
+  const auto it = live_.find(p);
+  CHECK(it != live_.end()) << name_ << ": freed twice, or not from here";
+  figures_.allocated -= it->second;
+  kept_.emplace(it->second, p);
+  live_.erase(it);
+}
+
+MemoryFigures BlockCache::Figures() const {
+  std::lock_guard lock(mutex_);
+  MemoryFigures f = figures_;
+  f.releasable = f.reserved - f.allocated;
+  f.largest_free = kept_.empty() ? 0 : kept_.rbegin()->first;
+  return f;
+}
+
+void BlockCache::ResetPeak() {
+  std::lock_guard lock(mutex_);
+  figures_.peak_allocated = figures_.allocated;
+  figures_.peak_reserved = figures_.reserved;
+}
+
+void BlockCache::SetCap(int64_t bytes) {
+  std::lock_guard lock(mutex_);
+  figures_.cap = std::max<int64_t>(bytes, 0);
+}
+
+int64_t BlockCache::Release() {
+  std::lock_guard lock(mutex_);
+  return ReleaseLocked();
+}
+
+int64_t BlockCache::ReleaseLocked() {
+  if (kept_.empty()) return 0;
+  source_.finish();
+  int64_t released = 0;
+  for (const auto& [size, p] : kept_) {
+    source_.free(p);
+    released += size;
+  }
+  kept_.clear();
+  figures_.reserved -= released;
+  return released;
+}
+
+}  // namespace proa::inline v0

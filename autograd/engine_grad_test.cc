@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "autograd/engine.h"
@@ -94,6 +96,7 @@ class AskingNode final : public testing::CountedNode {
   explicit AskingNode(std::vector<bool>* asked) : asked_(asked) {}
   void Backward(std::span<const Tensor> grads,
                 std::span<Tensor> input_grads) override {
+    if (auto run = std::exchange(before, nullptr)) run();
     asked_->clear();
     for (size_t i = 0; i < edges().size(); ++i) {
       asked_->push_back(needs_input_grad(static_cast<int>(i)));
@@ -101,6 +104,7 @@ class AskingNode final : public testing::CountedNode {
     }
   }
   const char* name() const override { return "asking"; }
+  std::function<void()> before;
 
  private:
   std::vector<bool>* asked_;
@@ -133,6 +137,21 @@ TEST_F(EngineGradTest, FormulaIsAskedForAllInBackward) {
   });
   Of(outer, {x});
   EXPECT_EQ(asked, (std::vector<bool>{true, false, true}));
+}
+
+TEST_F(EngineGradTest, BackwardWithinAPrunedPassOverTheSameNode) {
+  std::vector<bool> asked;
+  Tensor x = Leaf({1}), y = Leaf({1});
+  Tensor out = Make({0});
+  auto node = MakeNode<AskingNode>(&asked);
+  node->before = [&] {
+    Backward({&out, 1}, {}, {.retain_graph = true});
+    EXPECT_EQ(asked, (std::vector<bool>{true, true}));
+  };
+  for (const Tensor& t : {x, y}) node->AddEdge(GradEdge(t));
+  SetHistory(out, node, 0);
+  Of(out, {y});
+  EXPECT_EQ(asked, (std::vector<bool>{false, true}));
 }
 
 TEST_F(EngineGradTest, Unused) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <stdexcept>
 #include <vector>
 
@@ -100,6 +101,19 @@ TEST_F(EngineTest, LaterNodesRunFirst) {
   EXPECT_EQ(Values(GetGrad(x)), V{6});
 }
 
+TEST_F(EngineTest, LaterOfTwoRunsFirstWhicheverIsReadyFirst) {
+  for (bool swapped : {false, true}) {
+    std::vector<int> order;
+    Tensor x = Leaf({1});
+    Tensor outs[2];
+    for (int i = 0; i < 2; ++i) {
+      outs[i] = WithFormula(x, [&order, i](auto, auto) { order.push_back(i); });
+    }
+    Run(Add(outs[swapped], outs[!swapped]));
+    EXPECT_EQ(order, (std::vector<int>{1, 0}));
+  }
+}
+
 TEST_F(EngineTest, MillionNodesAndTheirEnd) {
   Tensor x = Leaf({1});
   {
@@ -129,6 +143,14 @@ TEST_F(EngineTest, SeveralOutputs) {
   const Tensor grads[] = {Tensor(), Make({10}), Tensor()};
   Backward(outs, grads, {});
   EXPECT_EQ(Values(GetGrad(x)), V{2 * 4 + 10 * 12});
+}
+
+TEST_F(EngineTest, OutputGivenTwice) {
+  Tensor x = Leaf({1});
+  Tensor z = Mul(x, Exp(x));
+  const Tensor outs[] = {z, z};
+  Backward(outs, {}, {});
+  EXPECT_DOUBLE_EQ(Values(GetGrad(x))[0], 4 * std::exp(1.0));
 }
 
 TEST_F(EngineTest, NodeWithTwoOutputs) {
@@ -181,6 +203,17 @@ TEST_F(EngineTest, AccumulationKeepsTheBufferUnlessTheUserSeesIt) {
   Run(Mul(x, Make({4})));
   EXPECT_EQ(Values(GetGrad(x)), V{9});
   EXPECT_EQ(Values(seen), V{5});
+}
+
+TEST_F(EngineTest, BufferThatIsPassedOnIsTakenOver) {
+  Tensor x = Leaf({1});
+  const void* buffer = nullptr;
+  Tensor y = WithFormula(Add(x, Make({1})), [&](auto, auto out) {
+    out[0] = Make({5});
+    buffer = out[0].raw_data();
+  });
+  Run(y);
+  EXPECT_EQ(GetGrad(x).raw_data(), buffer);
 }
 
 TEST_F(EngineTest, GradOfNoGradIsOff) {
@@ -308,27 +341,28 @@ TEST_F(EngineTest, WrongNumberOfOutputs) {
   Tensor y = Mul(x, x);
   SetHistory(y, GradEdge(y).node, 1);
   EXPECT_THAT(ErrorOf([&] { Run(y); }),
-              HasSubstr("an edge leads to output 1 of multiply, which has 1"));
+              HasSubstr("an edge leads to output 1 of multiply, which has 1 of "
+                        "them"));
 }
 
 TEST_F(EngineTest, EngineIsUsableAfterAFormulaThrew) {
-  Tensor x = Leaf({2});
+  // While `broken` throws, gradients wait in nodes with one and with two
+  // outputs.
+  Tensor x = Leaf({2, 3}), w = Leaf({1});
+  auto [a, b] = Split(Mul(x, Make({1, 1})));
+  Tensor c = Mul(w, Make({7}));
   bool fail = true;
-  Tensor y = WithFormula(x, [&](auto grads, auto out) {
+  Tensor broken = WithFormula(Add(Add(a, b), c), [&](auto grads, auto out) {
     if (fail) throw std::runtime_error("broken");
     out[0] = grads[0];
   });
-  auto [a, b] = Split(
-      Mul(WithFormula(Leaf({1, 2}), [](auto g, auto out) { out[0] = g[0]; }),
-          Make({1, 1})));
-  // Gradients wait in nodes with one and with two outputs while y throws.
-  Tensor out = Add(Add(a, Mul(b, Make({2}))), Mul(y, Make({3})));
+  Tensor out = Add(Add(Add(broken, a), b), c);
   EXPECT_THROW(Run(out, {.retain_graph = true}), std::runtime_error);
   EXPECT_TRUE(GradEnabled());
   fail = false;
-  SetGrad(x, {});
   Run(out);
-  EXPECT_EQ(Values(GetGrad(x)), V{3});
+  EXPECT_EQ(Values(GetGrad(x)), (V{2, 2}));
+  EXPECT_EQ(Values(GetGrad(w)), V{14});
 }
 
 TEST_F(EngineTest, PassWithinAPass) {

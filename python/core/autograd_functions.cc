@@ -151,15 +151,27 @@ bool RecordFunction(const std::string& name, const Tensors& inputs, const Tensor
   return true;
 }
 
-bool SetGradEnabled(bool on) {
+// Called around every use of no_grad, so without pybind11.
+PyObject* SetGradEnabled(PyObject*, PyObject* mode) {
+  const int on = PyObject_IsTrue(mode);
+  if (on < 0) return nullptr;
   const bool was = GradEnabled();
-  if (on) {
+  if (on != 0) {
     thread_interpreters.allowed |= kDifferentiate;
   } else {
     thread_interpreters.allowed &= ~kDifferentiate;
   }
-  return was;
+  return PyBool_FromLong(was);
 }
+
+PyObject* IsGradEnabled(PyObject*, PyObject*) { return PyBool_FromLong(GradEnabled()); }
+
+PyMethodDef functions[] = {
+    {"set_grad_enabled", &SetGradEnabled, METH_O,
+     "set_grad_enabled(mode)\n--\n\nSwitches recording on this thread; returns what it was."},
+    {"is_grad_enabled", &IsGradEnabled, METH_NOARGS,
+     "is_grad_enabled()\n--\n\nTrue if this thread records gradients."},
+    {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 
@@ -185,9 +197,7 @@ void BindAutograd(py::module_& m) {
         py::arg("create_graph") = false, py::arg("allow_unused") = false,
         py::arg("no_grad_vars") = py::none(),
         "Gradients of `inputs`; `grad` of no tensor changes.");
-  m.def("set_grad_enabled", &SetGradEnabled, py::arg("mode"),
-        "Switches recording on this thread; returns what it was.");
-  m.def("is_grad_enabled", [] { return GradEnabled(); });
+  CheckStatus(PyModule_AddFunctions(m.ptr(), functions));
   m.def("record_function", &RecordFunction, py::arg("name"), py::arg("inputs"),
         py::arg("outputs"), py::arg("backward"),
         "Makes `outputs` results of `inputs`, with gradients by backward(*grads); False "

@@ -55,7 +55,7 @@ void Fill(py::module_& m) {
   MakeTensorType(m.ptr());
   AddOpFunctions(m.ptr());
   CheckStatus(PyModule_AddFunctions(m.ptr(), functions));
-  BindToTensor(m);
+  BindToTensor(m.ptr());
   BindAutograd(m);
   BindDevice(m);
   BindOpRegistry(m);

@@ -8,6 +8,7 @@
 #include "autograd/grad_state.h"
 #include "ops/elementwise/elementwise_ops.h"
 #include "ops/infer.h"
+#include "python/core/arguments.h"
 #include "python/core/buffer.h"
 #include "python/core/convert.h"
 #include "python/core/dtype_object.h"
@@ -21,8 +22,6 @@
 
 namespace proa::inline v0::python {
 namespace {
-
-namespace py = pybind11;
 
 // The array behind objects that are neither Tensor, number nor list.
 Tensor FromArrayLike(PyObject* o) {
@@ -226,21 +225,33 @@ Tensor ToTensor(PyObject* o, PyObject* dtype, PyObject* place) {
   return ToTensor(o, t, p);
 }
 
-void BindToTensor(py::module_& m) {
-  m.def(
-      "to_tensor",
-      [](py::object data, py::object dtype, py::object place, bool stop_gradient) {
-        Tensor t;
-        {
-          // Python errors pass as they are.
-          t = ToTensor(data.ptr(), dtype.ptr(), place.ptr());
-        }
-        if (!stop_gradient && IsDifferentiable(t.dtype())) autograd::SetRequiresGrad(t, true);
-        return py::reinterpret_steal<py::object>(Wrap(std::move(t)));
-      },
-      py::arg("data"), py::arg("dtype") = py::none(), py::arg("place") = py::none(),
-      py::arg("stop_gradient") = true,
-      "A Tensor with a copy of the data: a number, nested lists, an array or a Tensor.");
+namespace {
+
+constexpr const char* names[] = {"data", "dtype", "place", "stop_gradient"};
+constinit Signature signature("to_tensor", names, 4, 1);
+
+PyObject* Call(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return Guarded([&] {
+    PyObject* a[4];
+    Bind(signature, nullptr, args, nargs, kwnames, a);
+    const auto given = [&](int i) { return a[i] == nullptr ? Py_None : a[i]; };
+    Tensor t = ToTensor(a[0], given(1), given(2));
+    if (Given(a[3]) && !ToBool(signature, 3, a[3]) && IsDifferentiable(t.dtype())) {
+      autograd::SetRequiresGrad(t, true);
+    }
+    return Wrap(std::move(t));
+  });
 }
+
+PyMethodDef functions[] = {
+    {"to_tensor", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&Call)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "to_tensor(data, dtype=None, place=None, stop_gradient=True)\n--\n\n"
+     "A Tensor with a copy of the data: a number, nested lists, an array or a Tensor."},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+void BindToTensor(PyObject* module) { CheckStatus(PyModule_AddFunctions(module, functions)); }
 
 }  // namespace proa::inline v0::python

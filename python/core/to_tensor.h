@@ -6,7 +6,6 @@
 
 #include <optional>
 
-#include "pybind11/pybind11.h"
 #include "tensor/dtype.h"
 #include "tensor/place.h"
 #include "tensor/tensor.h"
@@ -26,7 +25,8 @@ Tensor ToTensor(PyObject* o, PyObject* dtype, PyObject* place);
 // that already.
 Tensor Converted(const Tensor& t, std::optional<DType> dtype, std::optional<Place> place);
 
-void BindToTensor(pybind11::module_& m);
+// Adds the function to_tensor to the module.
+void BindToTensor(PyObject* module);
 
 }  // namespace proa::inline v0::python
 

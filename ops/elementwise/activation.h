@@ -149,39 +149,79 @@ struct Mish {
     const T e = Exp::Apply(x > 20 ? T(20) : x);
     const T n = e * (e + 2);
     const T y = x * (n / (n + 2));
-    return x > 20 ? x : y;
+    const T small = n == 0 ? T(0) : y;
+    return x > 20 ? x : small;
   }
 };
 
-// The exact form x Phi(x), or the one with tanh.
+// The exact form x Phi(x), or the one with tanh. The choice is made outside of the
+// loop, which would not vectorize with it.
 struct Gelu {
   static constexpr float kCost = 10;
   bool approximate;
+
+  // x factor / 2, where a factor of 0 wins over an infinite x.
+  template <class T>
+  PROA_HD static T Half(T x, T factor) {
+    const T y = T(0.5) * x * factor;
+    return factor == 0 ? T(0) : y;
+  }
+
+  template <class T>
+  PROA_HD static T Exact(T x) {
+    return Half(x, 1 + Erf::Apply(x * T(0.7071067811865476)));
+  }
+  template <class T>
+  PROA_HD static T WithTanh(T x) {
+    const T u = T(0.7978845608028654) * (x + T(0.044715) * x * x * x);
+    return Half(x, 1 + Tanh::Apply(u));
+  }
   template <class T>
   PROA_HD T Apply(T x) const {
+    return approximate ? WithTanh(x) : Exact(x);
+  }
+  template <class T>
+  PROA_HD void Block(const T* x, T* out, int64_t n) const {
     if (approximate) {
-      const T u = T(0.7978845608028654) * (x + T(0.044715) * x * x * x);
-      return T(0.5) * x * (1 + Tanh::Apply(u));
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) out[i] = WithTanh(x[i]);
+    } else {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) out[i] = Exact(x[i]);
     }
-    return T(0.5) * x * (1 + Erf::Apply(x * T(0.7071067811865476)));
   }
 };
 
 struct GeluBackward {
   static constexpr float kCost = 16;
   bool approximate;
+
+  template <class T>
+  PROA_HD static T Exact(T grad, T x) {
+    const T phi = T(0.5) * (1 + Erf::Apply(x * T(0.7071067811865476)));
+    const T density = T(0.3989422804014327) * Exp::Apply(T(-0.5) * x * x);
+    return grad * (phi + x * density);
+  }
+  template <class T>
+  PROA_HD static T WithTanh(T grad, T x) {
+    const T u = T(0.7978845608028654) * (x + T(0.044715) * x * x * x);
+    const T du = T(0.7978845608028654) * (1 + T(3 * 0.044715) * x * x);
+    const T t = Tanh::Apply(u);
+    return grad * (T(0.5) * (1 + t) + T(0.5) * x * (1 - t * t) * du);
+  }
   template <class T>
   PROA_HD T Apply(T grad, T x) const {
+    return approximate ? WithTanh(grad, x) : Exact(grad, x);
+  }
+  template <class T>
+  PROA_HD void Block(const T* grad, const T* x, T* out, int64_t n) const {
     if (approximate) {
-      const T u = T(0.7978845608028654) * (x + T(0.044715) * x * x * x);
-      const T du = T(0.7978845608028654) * (1 + T(3 * 0.044715) * x * x);
-      const T t = Tanh::Apply(u);
-      return grad * (T(0.5) * (1 + t) + T(0.5) * x * (1 - t * t) * du);
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) out[i] = WithTanh(grad[i], x[i]);
+    } else {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) out[i] = Exact(grad[i], x[i]);
     }
-    const T phi = T(0.5) * (1 + Erf::Apply(x * T(0.7071067811865476)));
-    const T density =
-        T(0.3989422804014327) * Exp::Apply(T(-0.5) * x * x);
-    return grad * (phi + x * density);
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -14,13 +15,47 @@ namespace {
 
 // Conversion ------------------------------------------------------------------
 
+// A bool in memory is a byte, 0 or 1; gcc vectorizes loads of bytes only.
+template <typename From>
+using Loaded = std::conditional_t<std::is_same_v<From, bool>, uint8_t, From>;
+
 template <typename From, typename To>
-void ConvertBlock(const void* src, void* dst, int64_t n) {
-  const From* s = static_cast<const From*>(src);
+void ConvertRange(const void* src, void* dst, int64_t begin, int64_t end) {
+  const Loaded<From>* s = static_cast<const Loaded<From>*>(src);
   To* d = static_cast<To*>(dst);
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) d[i] = CastValue<To>(s[i]);
+  for (int64_t i = begin; i < end; ++i) d[i] = CastValue<To>(s[i]);
 }
+
+template <typename From, typename To>
+void ConvertBlock(const void* src, void* dst, int64_t n) {
+  ConvertRange<From, To>(src, dst, 0, n);
+}
+
+#if defined(__F16C__)
+// float16 has instructions of its own.
+template <>
+void ConvertBlock<float16, float>(const void* src, void* dst, int64_t n) {
+  const __m128i* s = static_cast<const __m128i*>(src);
+  float* d = static_cast<float*>(dst);
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    _mm256_storeu_ps(d + i, _mm256_cvtph_ps(_mm_loadu_si128(s + i / 8)));
+  }
+  ConvertRange<float16, float>(src, dst, i, n);
+}
+template <>
+void ConvertBlock<float, float16>(const void* src, void* dst, int64_t n) {
+  const float* s = static_cast<const float*>(src);
+  __m128i* d = static_cast<__m128i*>(dst);
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    _mm_storeu_si128(d + i / 8, _mm256_cvtps_ph(_mm256_loadu_ps(s + i),
+                                                _MM_FROUND_TO_NEAREST_INT));
+  }
+  ConvertRange<float, float16>(src, dst, i, n);
+}
+#endif
 
 template <typename From>
 constexpr ConvertFn ConvertTo(DType to) {

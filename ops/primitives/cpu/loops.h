@@ -65,6 +65,19 @@ constexpr float CostOf() {
   }
 }
 
+// A bool in memory is a byte, 0 or 1; gcc vectorizes loads of bytes only.
+template <class In>
+using Memory = std::conditional_t<std::is_same_v<In, bool>, uint8_t, In>;
+
+// These passes make branches of conditional expressions, and gcc does not vectorize
+// loops with branches.
+#if defined(__GNUC__) && !defined(__clang__)
+#define PROA_STRAIGHT_LINE \
+  __attribute__((optimize("no-tree-pre", "no-thread-jumps")))
+#else
+#define PROA_STRAIGHT_LINE
+#endif
+
 // The loop over contiguous arrays; `Formula` is bound.
 template <class Formula, class Inputs>
 struct Loop;
@@ -75,7 +88,8 @@ struct Loop<Formula, std::tuple<In...>> {
       std::declval<In>()...));
   static constexpr int kOperands = 1 + sizeof...(In);
 
-  static void Run(const void* formula, char* const* data, int64_t n) {
+  PROA_STRAIGHT_LINE static void Run(const void* formula, char* const* data,
+                                     int64_t n) {
     // A copy, so that stores to the output cannot change it.
     const Formula f = *static_cast<const Formula*>(formula);
     Out* out = reinterpret_cast<Out*>(data[0]);
@@ -92,10 +106,15 @@ struct Loop<Formula, std::tuple<In...>> {
       f.Block(in..., out, n);
     } else {
 #pragma GCC ivdep
-      for (int64_t i = 0; i < n; ++i) out[i] = f.Apply(in[i]...);
+      for (int64_t i = 0; i < n; ++i) {
+        out[i] = f.Apply(
+            static_cast<In>(reinterpret_cast<const Memory<In>*>(in)[i])...);
+      }
     }
   }
 };
+
+#undef PROA_STRAIGHT_LINE
 
 }  // namespace loops_internal
 

@@ -12,6 +12,10 @@
 namespace proa::inline v0::ops::cpu {
 namespace {
 
+// Rows ahead that are fetched while one is moved: indices jump, so the hardware cannot
+// know them.
+constexpr int64_t kAhead = 16;
+
 // Elements of simple arithmetic that are worth a piece of a parallel loop.
 constexpr int64_t kGrain = 32768;
 
@@ -32,6 +36,21 @@ void GatherItems(int64_t n, std::span<const int64_t> index, const void* x,
     const T* base = from + o * n;
     const int64_t* i = index.data() + k;
     for (; r < stop; ++r) to[r] = base[*i++];
+  }
+}
+
+// Rows of any size.
+void GatherBytes(int64_t n, int64_t row_bytes, std::span<const int64_t> index,
+                 const char* x, char* out, int64_t begin, int64_t end) {
+  const int64_t count = static_cast<int64_t>(index.size());
+  for (int64_t r = begin; r < end;) {
+    const int64_t o = r / count;
+    const int64_t stop = std::min(end, (o + 1) * count);
+    const char* base = x + o * n * row_bytes;
+    for (int64_t k = r - o * count; r < stop; ++r, ++k) {
+      if (k + kAhead < count) __builtin_prefetch(base + index[k + kAhead] * row_bytes);
+      std::memcpy(out + r * row_bytes, base + index[k] * row_bytes, row_bytes);
+    }
   }
 }
 
@@ -105,6 +124,9 @@ void ReduceRows(int64_t outer, int64_t n, int64_t inner,
   ForEachDestination(outer, n, inner, index, sizeof(To),
                      [&](int64_t o, int64_t k, int64_t i, int64_t b, int64_t e) {
                        To* to = out + (o * n + i) * inner;
+                       if (k + kAhead < count) {
+                         __builtin_prefetch(out + (o * n + index[k + kAhead]) * inner + b, 1);
+                       }
                        const From* from = src + (o * count + k) * inner;
                        for (int64_t j = b; j < e; ++j) op(to[j], from[j]);
                      });
@@ -209,11 +231,8 @@ void GatherRows(int64_t outer, int64_t n, int64_t row_bytes,
       case 16: return GatherItems<Item16>(n, index, x, out, b, e);
       default: break;
     }
-    for (int64_t r = b; r < e; ++r) {
-      const int64_t from = r / count * n + index[r % count];
-      std::memcpy(static_cast<char*>(out) + r * row_bytes,
-                  static_cast<const char*>(x) + from * row_bytes, row_bytes);
-    }
+    GatherBytes(n, row_bytes, index, static_cast<const char*>(x),
+                static_cast<char*>(out), b, e);
   });
 }
 

@@ -34,34 +34,74 @@ void CopyRun(char* dst, int64_t dst_stride, const char* src, int64_t src_stride,
   }
 }
 
+// dst[j][i] = src[i][j] for a square of one 16-byte vector a side; rows lie ds and ss
+// bytes apart.
+template <typename T>
+void TransposeSquare(char* dst, int64_t ds, const char* src, int64_t ss) {
+  constexpr int kSide = 16 / sizeof(T);
+  typedef T Vector __attribute__((vector_size(16)));
+  Vector r[kSide];
+  for (int i = 0; i < kSide; ++i) std::memcpy(&r[i], src + i * ss, 16);
+  if constexpr (kSide == 4) {
+    const Vector a = __builtin_shuffle(r[0], r[1], Vector{0, 4, 1, 5});
+    const Vector b = __builtin_shuffle(r[2], r[3], Vector{0, 4, 1, 5});
+    const Vector c = __builtin_shuffle(r[0], r[1], Vector{2, 6, 3, 7});
+    const Vector d = __builtin_shuffle(r[2], r[3], Vector{2, 6, 3, 7});
+    r[0] = __builtin_shuffle(a, b, Vector{0, 1, 4, 5});
+    r[1] = __builtin_shuffle(a, b, Vector{2, 3, 6, 7});
+    r[2] = __builtin_shuffle(c, d, Vector{0, 1, 4, 5});
+    r[3] = __builtin_shuffle(c, d, Vector{2, 3, 6, 7});
+  } else {
+    const Vector a = __builtin_shuffle(r[0], r[1], Vector{0, 2});
+    r[1] = __builtin_shuffle(r[0], r[1], Vector{1, 3});
+    r[0] = a;
+  }
+  for (int j = 0; j < kSide; ++j) std::memcpy(dst + j * ds, &r[j], 16);
+}
+
+// The same for any sizes: dst has m rows of n, src has n rows of m.
+template <typename T>
+void TransposeTile(char* dst, int64_t ds, const char* src, int64_t ss, int64_t n,
+                   int64_t m) {
+  constexpr int64_t kSize = sizeof(T);
+  constexpr int64_t kSide = kSize == 4 || kSize == 8 ? 16 / kSize : 1;
+  int64_t whole_n = 0, whole_m = 0;
+  if constexpr (kSide > 1) {
+    whole_n = n - n % kSide;
+    whole_m = m - m % kSide;
+    for (int64_t i = 0; i < whole_n; i += kSide) {
+      for (int64_t j = 0; j < whole_m; j += kSide) {
+        TransposeSquare<T>(dst + j * ds + i * kSize, ds, src + i * ss + j * kSize, ss);
+      }
+    }
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    const T* row = reinterpret_cast<const T*>(src + i * ss);
+    for (int64_t j = i < whole_n ? whole_m : 0; j < m; ++j) {
+      *reinterpret_cast<T*>(dst + j * ds + i * kSize) = row[j];
+    }
+  }
+}
+
 // A plane of dims 0 (written contiguously) and `across` (read contiguously) is copied
-// in tiles of one cache line of either side each way, so that lines are used whole.
+// in tiles that stay in the L1 cache, of whole cache lines of either side. A tile is
+// made in a buffer of its own: rows of the operands often lie a power of two apart and
+// would push each other out of the cache.
 template <typename T>
 void CopyTransposed(char* dst, int64_t dst_stride, const char* src,
                     int64_t src_stride, int64_t n, int64_t m) {
-  constexpr int64_t kTile = 64 / sizeof(T) < 8 ? 8 : 64 / sizeof(T);
+  constexpr int64_t kTile = sizeof(T) <= 4 ? 64 : 32;
+  constexpr int64_t kRow = kTile * sizeof(T);
+  alignas(64) char tile[kTile * kRow];
   // dst: row j of m at j * dst_stride; src: row i of n at i * src_stride.
-  for (int64_t j0 = 0; j0 < m; j0 += kTile) {
-    const int64_t rows = std::min(kTile, m - j0);
-    for (int64_t i0 = 0; i0 < n; i0 += kTile) {
-      const int64_t cols = std::min(kTile, n - i0);
-      T tile[kTile][kTile];
-      const char* s = src + i0 * src_stride + j0 * sizeof(T);
-      if (rows == kTile && cols == kTile) {
-        for (int64_t i = 0; i < kTile; ++i) {
-          T row[kTile];
-          std::memcpy(row, s + i * src_stride, sizeof(row));
-          for (int64_t j = 0; j < kTile; ++j) tile[j][i] = row[j];
-        }
-      } else {
-        for (int64_t i = 0; i < cols; ++i) {
-          const T* row = reinterpret_cast<const T*>(s + i * src_stride);
-          for (int64_t j = 0; j < rows; ++j) tile[j][i] = row[j];
-        }
-      }
+  for (int64_t i0 = 0; i0 < n; i0 += kTile) {
+    for (int64_t j0 = 0; j0 < m; j0 += kTile) {
+      const int64_t rows = std::min(kTile, m - j0), cols = std::min(kTile, n - i0);
+      TransposeTile<T>(tile, kRow, src + i0 * src_stride + j0 * sizeof(T), src_stride,
+                       cols, rows);
       char* d = dst + j0 * dst_stride + i0 * sizeof(T);
       for (int64_t j = 0; j < rows; ++j) {
-        std::memcpy(d + j * dst_stride, tile[j], cols * sizeof(T));
+        std::memcpy(d + j * dst_stride, tile + j * kRow, cols * sizeof(T));
       }
     }
   }

@@ -1,0 +1,124 @@
+#include "ops/primitives/cpu/gather.h"
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tensor/error.h"
+#include "tensor/parallel.h"
+
+namespace proa {
+namespace {
+
+using ops::cpu::IndexList;
+
+// Sizes that take each way of sharing the work: by outer, by columns, by destination.
+struct Case {
+  int64_t outer, n, inner, count;
+};
+const Case kCases[] = {{1, 10, 3, 7},       {64, 50, 8, 300},    {1, 100, 1024, 300},
+                       {1, 1000, 4, 50000}, {2, 333, 5, 20000},  {1, 5, 1, 100000},
+                       {3, 7, 1, 0},        {1, 4, 100000, 3}};
+
+std::vector<int64_t> RandomIndices(const Case& c) {
+  std::mt19937 rng(5);
+  std::vector<int64_t> index(c.count);
+  for (int64_t& i : index) i = static_cast<int64_t>(rng() % c.n);
+  return index;
+}
+
+std::vector<float> Values(int64_t n) {
+  std::vector<float> v(n);
+  for (int64_t i = 0; i < n; ++i) v[i] = static_cast<float>(i * 2654435761u % 1009) * 0.37f;
+  return v;
+}
+
+TEST(GatherTest, Rows) {
+  for (const Case& c : kCases) {
+    const auto index = RandomIndices(c);
+    const auto x = Values(c.outer * c.n * c.inner);
+    std::vector<float> out(c.outer * c.count * c.inner, -1);
+    ops::cpu::GatherRows(c.outer, c.n, c.inner * 4, index, x.data(), out.data());
+    for (int64_t o = 0; o < c.outer; ++o) {
+      for (int64_t k = 0; k < c.count; ++k) {
+        for (int64_t j = 0; j < c.inner; ++j) {
+          ASSERT_EQ(out[(o * c.count + k) * c.inner + j],
+                    x[(o * c.n + index[k]) * c.inner + j]);
+        }
+      }
+    }
+  }
+}
+
+TEST(GatherTest, AddAndOverwriteGiveTheSameBitsForAnyThreads) {
+  for (const Case& c : kCases) {
+    const auto index = RandomIndices(c);
+    const auto src = Values(c.outer * c.count * c.inner);
+    std::vector<float> sum(c.outer * c.n * c.inner, 1.f), last = sum;
+    for (int64_t o = 0; o < c.outer; ++o) {
+      for (int64_t k = 0; k < c.count; ++k) {
+        for (int64_t j = 0; j < c.inner; ++j) {
+          const int64_t to = (o * c.n + index[k]) * c.inner + j;
+          sum[to] += src[(o * c.count + k) * c.inner + j];
+          last[to] = src[(o * c.count + k) * c.inner + j];
+        }
+      }
+    }
+    for (int threads : {1, 2, 5}) {
+      SetNumThreads(threads);
+      std::vector<float> got(sum.size(), 1.f);
+      ops::cpu::ScatterAddRows(DType::kFloat32, c.outer, c.n, c.inner, index,
+                               src.data(), got.data());
+      EXPECT_EQ(got, sum) << threads << " threads";
+      got.assign(sum.size(), 1.f);
+      ops::cpu::ScatterRows(c.outer, c.n, c.inner * 4, index, src.data(), got.data());
+      EXPECT_EQ(got, last) << threads << " threads";
+    }
+  }
+}
+
+TEST(GatherTest, HalvesAddUpInFloat) {
+  // 4096 times 1 is beyond what float16 can count to by ones (2048).
+  const std::vector<int64_t> index(4096, 0);
+  const std::vector<float16> ones(4096, float16(1.f));
+  float16 sum(0.f);
+  ops::cpu::ScatterAddRows(DType::kFloat16, 1, 1, 1, index, ones.data(), &sum);
+  EXPECT_EQ(static_cast<float>(sum), 4096.f);
+}
+
+TEST(GatherTest, IndicesAreChecked) {
+  const Tensor index = Tensor::Empty({2, 2}, DType::kInt32);
+  int32_t* v = index.data<int32_t>();
+  v[0] = 0, v[1] = -1, v[2] = 2, v[3] = 3;
+  try {
+    const IndexList list("gather", index, 3, 1);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), absl::StatusCode::kOutOfRange);
+    EXPECT_EQ(std::string(e.what()),
+              "gather: index 3 at [1, 1] is out of range for dim 1 of size 3; valid "
+              "are -3 to 2");
+  }
+  v[3] = -3;
+  const IndexList list("gather", index, 3, 1);
+  EXPECT_EQ(std::vector<int64_t>(list.values().begin(), list.values().end()),
+            (std::vector<int64_t>{0, 2, 2, 0}));
+  EXPECT_THROW(IndexList("embedding", index, 3, 0, /*negative=*/false), Error);
+}
+
+TEST(GatherTest, PlainInt64IndicesAreNotCopied) {
+  const Tensor index = Tensor::Empty({3}, DType::kInt64);
+  for (int i = 0; i < 3; ++i) index.data<int64_t>()[i] = i;
+  const IndexList list("gather", index, 3, 0);
+  EXPECT_EQ(list.values().data(), index.data<int64_t>());
+}
+
+TEST(GatherTest, LastWriters) {
+  EXPECT_EQ(ops::cpu::LastWriters(std::vector<int64_t>{1, 0, 1, 2}, 3),
+            (std::vector<bool>{false, true, true, true}));
+}
+
+}  // namespace
+}  // namespace proa

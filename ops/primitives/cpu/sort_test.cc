@@ -1,0 +1,80 @@
+#include "ops/primitives/cpu/sort.h"
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace proa {
+namespace {
+
+using ops::cpu::SortKey;
+
+template <typename T>
+void ExpectRising(const std::vector<T>& values) {
+  for (size_t i = 1; i < values.size(); ++i) {
+    EXPECT_LT(SortKey(values[i - 1]), SortKey(values[i])) << i;
+  }
+}
+
+TEST(SortTest, KeysHaveTheOrderOfValues) {
+  ExpectRising<int8_t>({-128, -1, 0, 1, 127});
+  ExpectRising<uint8_t>({0, 1, 127, 128, 255});
+  ExpectRising<bool>({false, true});
+  ExpectRising<int64_t>({INT64_MIN, -1, 0, 1, INT64_MAX});
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  ExpectRising<double>({-inf, -1e300, -1, -5e-324, 0, 5e-324, 1, 1e300, inf, nan});
+  ExpectRising<float>({-HUGE_VALF, -1, -1e-45f, 0, 1e-45f, 1, HUGE_VALF, NAN});
+  EXPECT_EQ(SortKey(-0.0), SortKey(0.0));
+  EXPECT_EQ(SortKey(-nan), SortKey(nan));
+  std::vector<float16> halves;
+  for (float v : {-HUGE_VALF, -2.f, -6e-8f, 0.f, 6e-8f, 2.f, HUGE_VALF, NAN}) {
+    halves.push_back(float16(v));
+  }
+  ExpectRising(halves);
+  EXPECT_EQ(SortKey(float16(-0.f)), SortKey(float16(0.f)));
+}
+
+TEST(SortTest, LinesAreSortedStablyOverStrides) {
+  std::mt19937 rng(3);
+  const Shape shape{4, 1000, 3};
+  std::vector<int32_t> x(shape.numel());
+  for (int32_t& v : x) v = static_cast<int32_t>(rng() % 50) - 25;
+  const ops::cpu::Lines lines(shape, 1);
+  for (bool descending : {false, true}) {
+    ops::cpu::SortLines(x.data(), lines, descending, [&](int64_t line, const auto& items) {
+      const int32_t* from = x.data() + lines.Start(line, lines.n);
+      for (int64_t k = 1; k < lines.n; ++k) {
+        const int32_t a = from[items[k - 1].index * lines.stride];
+        const int32_t b = from[items[k].index * lines.stride];
+        EXPECT_TRUE(descending ? a >= b : a <= b);
+        if (a == b) {
+          EXPECT_LT(items[k - 1].index, items[k].index);
+        }
+      }
+    });
+  }
+}
+
+TEST(SortTest, SelectionIsTheBeginningOfTheOrder) {
+  std::mt19937 rng(4);
+  std::vector<float> x(5000);
+  for (float& v : x) v = static_cast<float>(rng() % 700);
+  x[17] = NAN;
+  const ops::cpu::Lines lines({5000}, 0);
+  std::vector<int64_t> order, chosen;
+  ops::cpu::SortLines(x.data(), lines, true, [&](int64_t, const auto& items) {
+    for (int k = 0; k < 40; ++k) order.push_back(items[k].index);
+  });
+  ops::cpu::SelectLines(x.data(), lines, 40, true, [&](int64_t, const auto& items) {
+    for (const auto& item : items) chosen.push_back(item.index);
+  });
+  EXPECT_EQ(chosen, order);
+  EXPECT_EQ(chosen[0], 17);
+}
+
+}  // namespace
+}  // namespace proa

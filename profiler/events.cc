@@ -21,8 +21,8 @@ constinit std::atomic<uint32_t> recording{0};
 
 namespace {
 
-// Events of one thread in one recording. Its thread writes, Collect reads; the lock
-// is free nearly always.
+// Events of one thread in one recording. Its thread writes, Collect reads; the
+// lock is free nearly always.
 struct Buffer {
   std::mutex mutex;
   ThreadInfo thread;
@@ -37,7 +37,8 @@ struct Recorder {
   Options options;
   int64_t start_ns = 0;
   int64_t stop_ns = 0;  // 0 while it runs
-  // In the order in which the threads came. A thread that ends leaves its buffer.
+  // In the order in which the threads came. A thread that ends leaves its
+  // buffer.
   std::vector<std::shared_ptr<Buffer>> buffers;
 };
 
@@ -62,7 +63,8 @@ ThreadInfo ThisThread() {
 // Null if `number` is not the recording that runs.
 ThreadBuffer* BufferFor(uint32_t number) {
   static thread_local ThreadBuffer mine;
-  if (mine.recording == number) [[likely]] return &mine;
+  if (mine.recording == number) [[likely]]
+    return &mine;
   Recorder& r = TheRecorder();
   std::lock_guard lock(r.mutex);
   if (r.number != number || r.stop_ns != 0) return nullptr;

@@ -22,7 +22,8 @@ std::string FormatBytes(int64_t bytes) {
 void FailAllocation(const std::string& device, int64_t asked,
                     const MemoryFigures& f) {
   std::string text = absl::StrFormat(
-      "%s: out of memory; asked for %s (%d bytes), in use are %s, held are %s, of "
+      "%s: out of memory; asked for %s (%d bytes), in use are %s, held are %s, "
+      "of "
       "which %s could be released; the largest free block has %s",
       device, FormatBytes(asked), asked, FormatBytes(f.allocated),
       FormatBytes(f.reserved), FormatBytes(f.releasable),

@@ -89,8 +89,9 @@ TEST_F(AllocatorTest, CapIsKept) {
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), absl::StatusCode::kResourceExhausted);
     const std::string text = e.what();
-    for (const char* part : {"cpu: out of memory; asked for 12.00 MiB", "in use are 8.",
-                             "could be released", "the cap is 16.00 MiB"}) {
+    for (const char* part :
+         {"cpu: out of memory; asked for 12.00 MiB", "in use are 8.",
+          "could be released", "the cap is 16.00 MiB"}) {
       EXPECT_NE(text.find(part), text.npos) << text;
     }
   }

@@ -58,7 +58,8 @@ void* BlockCache::Allocate(int64_t bytes) {
     FailAllocation(name_, bytes, Figures());
   }
   figures_.allocated += live_[p];
-  figures_.peak_allocated = std::max(figures_.peak_allocated, figures_.allocated);
+  figures_.peak_allocated =
+      std::max(figures_.peak_allocated, figures_.allocated);
   ++figures_.allocations;
   return p;
 }

@@ -1,8 +1,9 @@
-// BlockCache: an Allocator over any source of memory, also such that the host cannot
-// read: whole blocks are kept by size and handed out again, bookkeeping is apart.
+// BlockCache: an Allocator over any source of memory, also such that the host
+// cannot read: whole blocks are kept by size and handed out again, bookkeeping
+// is apart.
 //
-// Blocks are not split. Sizes are rounded up, to 512 bytes and for large blocks to
-// 2 MiB, so that similar requests meet. The CPU has its own allocator.
+// Blocks are not split. Sizes are rounded up, to 512 bytes and for large blocks
+// to 2 MiB, so that similar requests meet. The CPU has its own allocator.
 #ifndef PROA_TENSOR_BLOCK_CACHE_H_
 #define PROA_TENSOR_BLOCK_CACHE_H_
 
@@ -45,8 +46,8 @@ class BlockCache final : public Allocator {
   const std::string name_;
   const Source source_;
   mutable std::mutex mutex_;
-  std::multimap<int64_t, void*> kept_;         // by size
-  std::unordered_map<void*, int64_t> live_;    // handed out, with sizes
+  std::multimap<int64_t, void*> kept_;       // by size
+  std::unordered_map<void*, int64_t> live_;  // handed out, with sizes
   MemoryFigures figures_;
 };
 

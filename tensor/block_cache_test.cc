@@ -16,15 +16,14 @@ namespace {
 class BlockCacheTest : public ::testing::Test {
  protected:
   BlockCache cache_{"npu:0",
-                    {.allocate =
-                         [this](int64_t bytes) -> void* {
-                           if (used_ + bytes > limit_) return nullptr;
-                           used_ += bytes;
-                           next_ += bytes;
-                           void* p = reinterpret_cast<void*>(next_ - bytes);
-                           sizes_[p] = bytes;
-                           return p;
-                         },
+                    {.allocate = [this](int64_t bytes) -> void* {
+                       if (used_ + bytes > limit_) return nullptr;
+                       used_ += bytes;
+                       next_ += bytes;
+                       void* p = reinterpret_cast<void*>(next_ - bytes);
+                       sizes_[p] = bytes;
+                       return p;
+                     },
                      .free =
                          [this](void* p) {
                            EXPECT_TRUE(finished_);
@@ -67,8 +66,9 @@ TEST_F(BlockCacheTest, ReleasesBeforeItFails) {
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), absl::StatusCode::kResourceExhausted);
-    EXPECT_NE(std::string(e.what()).find("npu:0: out of memory; asked for 20.00 MiB"),
-              std::string::npos);
+    EXPECT_NE(
+        std::string(e.what()).find("npu:0: out of memory; asked for 20.00 MiB"),
+        std::string::npos);
   }
 }
 

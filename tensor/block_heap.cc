@@ -73,7 +73,8 @@ void BlockHeap::Unlink(Block* block) {
 BlockHeap::Block* BlockHeap::TakeFit(size_t size) {
   const int bin = BinOf(size);
   int tries = kTries;
-  for (Block* b = bins_[bin]; b != nullptr && tries > 0; b = b->next_free, --tries) {
+  for (Block* b = bins_[bin]; b != nullptr && tries > 0;
+       b = b->next_free, --tries) {
     if (b->size >= size) {
       Unlink(b);
       return b;

@@ -2,9 +2,10 @@
 // immediate coalescing in constant time ("two-level segregated fit").
 // Source of the method: Masmano, Ripoll, Crespo, Real, "TLSF", 2004.
 //
-// Each block has a header of 64 bytes before it, which also links the free ones.
-// It asks nobody for memory: the owner adds regions and takes free ones out. Not
-// thread-safe. Used by the CPU allocator; the memory must be readable by the host.
+// Each block has a header of 64 bytes before it, which also links the free
+// ones. It asks nobody for memory: the owner adds regions and takes free ones
+// out. Not thread-safe. Used by the CPU allocator; the memory must be readable
+// by the host.
 #ifndef PROA_TENSOR_BLOCK_HEAP_H_
 #define PROA_TENSOR_BLOCK_HEAP_H_
 

@@ -19,12 +19,12 @@ class BlockHeapTest : public ::testing::Test {
  protected:
   void AddRegion() {
     regions_.push_back(static_cast<char*>(
-        ::operator new(kRegion, std::align_val_t{BlockHeap::kAlignment})));
+        ::operator new (kRegion, std::align_val_t{BlockHeap::kAlignment})));
     heap_.AddRegion(regions_.back(), kRegion);
   }
   void TearDown() override {
     for (char* r : regions_) {
-      ::operator delete(r, std::align_val_t{BlockHeap::kAlignment});
+      ::operator delete (r, std::align_val_t{BlockHeap::kAlignment});
     }
   }
 

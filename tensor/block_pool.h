@@ -1,10 +1,12 @@
-// BlockPool: blocks of one size that a thread keeps for itself when they are given
-// back, so that taking the next costs a few instructions and no lock. For the
-// small objects made in every op call (tensors, small storages, grad nodes).
+// BlockPool: blocks of one size that a thread keeps for itself when they are
+// given back, so that taking the next costs a few instructions and no lock. For
+// the small objects made in every op call (tensors, small storages, grad
+// nodes).
 //
-// A thread keeps at most `kKeep` blocks; the rest, and all of them when the thread
-// ends, go back to operator delete. A block may be given back on another thread.
-// Under the address sanitizer nothing is kept, so that it sees each use after free.
+// A thread keeps at most `kKeep` blocks; the rest, and all of them when the
+// thread ends, go back to operator delete. A block may be given back on another
+// thread. Under the address sanitizer nothing is kept, so that it sees each use
+// after free.
 #ifndef PROA_TENSOR_BLOCK_POOL_H_
 #define PROA_TENSOR_BLOCK_POOL_H_
 
@@ -32,7 +34,7 @@ class BlockPool {
       return node;
     }
 #endif
-    return ::operator new(kBytes, std::align_val_t{kAlign});
+    return ::operator new (kBytes, std::align_val_t{kAlign});
   }
 
   static void Give(void* block) {
@@ -62,7 +64,7 @@ class BlockPool {
       List& list = list_;
       while (Node* node = list.head) {
         list.head = node->next;
-        ::operator delete(node, std::align_val_t{kAlign});
+        ::operator delete (node, std::align_val_t{kAlign});
       }
       list.room = 0;
       list.state = List::kClosed;  // what comes later is deleted at once
@@ -80,7 +82,7 @@ class BlockPool {
       return Give(block);
     }
 #endif
-    ::operator delete(block, std::align_val_t{kAlign});
+    ::operator delete (block, std::align_val_t{kAlign});
   }
 
   static_assert(kBytes >= sizeof(Node));

@@ -11,8 +11,10 @@ namespace {
 
 void CheckPlain(const Tensor& x) {
   PROA_REQUIRE(x.defined(), "copy: tensor is None");
-  PROA_REQUIRE(static_cast<bool>(x.storage()), "copy: x is symbolic and has no "
-               "elements; x is ", Describe(x));
+  PROA_REQUIRE(static_cast<bool>(x.storage()),
+               "copy: x is symbolic and has no "
+               "elements; x is ",
+               Describe(x));
   PROA_REQUIRE(x.layout() == Layout::kStrided,
                "copy: x has a blocked layout; make it plain first; x is ",
                Describe(x));
@@ -73,9 +75,10 @@ Tensor FetchSpan(const Tensor& x) {
   IntrusivePtr<Storage> host = Storage::Allocate(bytes, Place{});
   if (bytes > 0) {
     Device device(x.place());
-    device.runtime.CopyToHost(device.index, host->data(),
-                              static_cast<char*>(x.raw_data()) + span.low * item,
-                              bytes, device.stream);
+    device.runtime.CopyToHost(
+        device.index, host->data(),
+        static_cast<char*>(x.raw_data()) + span.low * item, bytes,
+        device.stream);
     device.Wait();
   }
   return Tensor::FromStorage(std::move(host), x.dtype(), x.shape(), x.strides(),
@@ -129,10 +132,9 @@ bool CopyWithin(const Tensor& src, const Tensor& dst) {
   const int64_t item = ItemSize(src.dtype());
   for (int64_t& s : from) s *= item;
   for (int64_t& s : to) s *= item;
-  return device.runtime.CopyStrided(device.index, dst.raw_data(), to.data(),
-                                    src.raw_data(), from.data(),
-                                    src.shape().data(), src.rank(), item,
-                                    device.stream);
+  return device.runtime.CopyStrided(
+      device.index, dst.raw_data(), to.data(), src.raw_data(), from.data(),
+      src.shape().data(), src.rank(), item, device.stream);
 }
 
 // The way through the host, for strided tensors that a runtime cannot copy.
@@ -164,10 +166,13 @@ void CopyInto(const Tensor& src, const Tensor& dst, bool blocking) {
                "copy: dst lies in read-only memory; copy it first; dst is ",
                Describe(dst));
   if (src.numel() == 0) return;
-  PROA_REQUIRE(!SharesElements(dst), "copy: dst is broadcast, several of its "
-               "elements are one in memory; copy it first; dst is ", Describe(dst));
+  PROA_REQUIRE(!SharesElements(dst),
+               "copy: dst is broadcast, several of its "
+               "elements are one in memory; copy it first; dst is ",
+               Describe(dst));
   if (MayOverlap(src, dst)) {
-    if (src.raw_data() == dst.raw_data() && src.strides() == dst.strides()) return;
+    if (src.raw_data() == dst.raw_data() && src.strides() == dst.strides())
+      return;
     return CopyInto(CopyTo(src, src.place()), dst, blocking);
   }
   const bool from_cpu = src.place().is_cpu(), to_cpu = dst.place().is_cpu();

@@ -37,7 +37,8 @@ const char* ElementAt(const Tensor& t, int64_t n) {
 void ExpectEqual(const Tensor& a, const Tensor& b) {
   ASSERT_EQ(a.shape(), b.shape());
   for (int64_t i = 0; i < a.numel(); ++i) {
-    ASSERT_EQ(std::memcmp(ElementAt(a, i), ElementAt(b, i), ItemSize(a.dtype())), 0)
+    ASSERT_EQ(
+        std::memcmp(ElementAt(a, i), ElementAt(b, i), ItemSize(a.dtype())), 0)
         << i << " of " << Describe(a);
   }
 }
@@ -155,7 +156,8 @@ TEST(Copy, BadArguments) {
   int memory[4];
   auto read_only = Storage::Wrap(memory, 16, Place{}, nullptr, true);
   EXPECT_THROW(
-      CopyInto(t, Tensor::FromStorage(read_only, DType::kInt32, {4}, {1})), Error);
+      CopyInto(t, Tensor::FromStorage(read_only, DType::kInt32, {4}, {1})),
+      Error);
 }
 
 TEST(StridedCopy, Span) {

@@ -1,6 +1,6 @@
-// The allocator of the CPU: two BlockHeaps over memory from mmap. Small and large
-// blocks have regions of their own, so that a small tensor that lives long does not
-// hold a large region.
+// The allocator of the CPU: two BlockHeaps over memory from mmap. Small and
+// large blocks have regions of their own, so that a small tensor that lives
+// long does not hold a large region.
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -130,9 +130,11 @@ int64_t CachingCpuAllocator::ReleaseLocked() {
 void* CachingCpuAllocator::GrowAndAllocate(BlockHeap& heap, int64_t bytes) {
   const size_t least =
       RoundUp(static_cast<size_t>(bytes) + BlockHeap::kAlignment +
-                  BlockHeap::kRegionOverhead, kHugePage);
+                  BlockHeap::kRegionOverhead,
+              kHugePage);
   // A little first; a process that has much will need more.
-  const size_t wished = &heap == &small_ && reserved_ > 0 ? kSmallRegion : kHugePage;
+  const size_t wished =
+      &heap == &small_ && reserved_ > 0 ? kSmallRegion : kHugePage;
   // The second try does without what is not needed now.
   for (size_t region : {std::max(least, wished), least}) {
     if (reserved_ + static_cast<int64_t>(region) > cap_) ReleaseLocked();
@@ -152,7 +154,7 @@ void* CachingCpuAllocator::TakeBlock(int64_t bytes) {
   if constexpr (!kKeepBlocks) {
     if (reserved_ + bytes > cap_) return nullptr;
     CountReserved(bytes);
-    return ::operator new(bytes, std::align_val_t{kAlignment}, std::nothrow);
+    return ::operator new (bytes, std::align_val_t{kAlignment}, std::nothrow);
   }
   BlockHeap& heap = HeapFor(bytes);
   void* p = heap.Allocate(bytes);
@@ -178,7 +180,7 @@ void CachingCpuAllocator::Free(void* p, int64_t bytes) noexcept {
     HeapFor(bytes).Free(p);
   } else {
     reserved_ -= bytes;
-    ::operator delete(p, std::align_val_t{kAlignment});
+    ::operator delete (p, std::align_val_t{kAlignment});
   }
 }
 

@@ -48,7 +48,8 @@ std::optional<double> LeastQuota(const std::string& mount, std::string path,
                                  Quota quota) {
   std::optional<double> least;
   while (true) {
-    if (std::optional<double> q = quota(mount + path); q && (!least || *q < *least)) {
+    if (std::optional<double> q = quota(mount + path);
+        q && (!least || *q < *least)) {
       least = q;
     }
     const size_t slash = path.find_last_of('/');
@@ -72,7 +73,8 @@ std::optional<double> QuotaV1(const std::string& folder) {
 std::optional<double> CgroupQuota() {
   const auto groups = ReadFile("/proc/self/cgroup");
   if (!groups) return std::nullopt;
-  // In a container the path may name a folder outside it; the root is tried, too.
+  // In a container the path may name a folder outside it; the root is tried,
+  // too.
   auto least = LeastQuota("/sys/fs/cgroup", CgroupPath(*groups, ""), QuotaV2);
   const auto v1 =
       LeastQuota("/sys/fs/cgroup/cpu", CgroupPath(*groups, "cpu"), QuotaV1);
@@ -100,7 +102,8 @@ std::string CgroupPath(std::string_view text, std::string_view controller) {
     const size_t a = line.find(':');
     const size_t b = a == line.npos ? line.npos : line.find(':', a + 1);
     if (b == line.npos) continue;
-    const std::string list = "," + std::string(line.substr(a + 1, b - a - 1)) + ",";
+    const std::string list =
+        "," + std::string(line.substr(a + 1, b - a - 1)) + ",";
     const bool match = controller.empty()
                            ? list == ",,"
                            : list.find("," + std::string(controller) + ",") !=

@@ -45,7 +45,8 @@ class CpuRuntimeImpl final : public DeviceRuntime {
                     StreamHandle) override {
     CopyBytes(dst, src, bytes);
   }
-  void Fill(int, void* dst, uint8_t value, int64_t bytes, StreamHandle) override {
+  void Fill(int, void* dst, uint8_t value, int64_t bytes,
+            StreamHandle) override {
     if (bytes > 0) std::memset(dst, value, static_cast<size_t>(bytes));
   }
   void LaunchHostFunction(int, StreamHandle, void (*function)(void*),
@@ -70,9 +71,10 @@ class CpuRuntimeImpl final : public DeviceRuntime {
     delete Cast(event);
   }
   void RecordEvent(int, EventHandle event, StreamHandle) override {
-    Cast(event)->nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                   Clock::now().time_since_epoch())
-                                   .count();
+    Cast(event)->nanoseconds =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(
+            Clock::now().time_since_epoch())
+            .count();
   }
   void StreamWaitEvent(int, StreamHandle, EventHandle) override {}
   void SynchronizeEvent(int, EventHandle) override {}

@@ -18,7 +18,8 @@ constinit std::atomic<DeviceRuntime*> runtimes[kMaxDeviceKinds] = {};
 
 void DeviceRuntime::CopyPeer(int dst_device, void* dst, int src_device,
                              const void* src, int64_t bytes) {
-  // In pieces, so that a large tensor needs no second copy of itself on the host.
+  // In pieces, so that a large tensor needs no second copy of itself on the
+  // host.
   constexpr int64_t kPiece = int64_t{16} << 20;
   std::vector<char> host(static_cast<size_t>(std::min(bytes, kPiece)));
   for (int64_t at = 0; at < bytes; at += kPiece) {

@@ -22,7 +22,8 @@ ProaDeviceEvent Plain(EventHandle e) {
   return reinterpret_cast<ProaDeviceEvent>(e);
 }
 
-// The table's functions as a DeviceRuntime: statuses become Errors, memory is cached.
+// The table's functions as a DeviceRuntime: statuses become Errors, memory is
+// cached.
 class PluginRuntime final : public DeviceRuntime {
  public:
   explicit PluginRuntime(const ProaDevicePlugin& plugin)
@@ -30,14 +31,15 @@ class PluginRuntime final : public DeviceRuntime {
     int32_t count = 0;
     Check(p_.device_count(&count), "device_count");
     if (count < 0 || count > kMaxDevices) {
-      Fail(absl::StatusCode::kFailedPrecondition, kind_, ": device_count of ", count,
-           " is out of range; 0 to ", kMaxDevices, " are supported");
+      Fail(absl::StatusCode::kFailedPrecondition, kind_, ": device_count of ",
+           count, " is out of range; 0 to ", kMaxDevices, " are supported");
     }
     for (int32_t d = 0; d < count; ++d) {
       allocators_.push_back(std::make_unique<BlockCache>(
           kind_ + ":" + std::to_string(d),
           BlockCache::Source{
-              .allocate = [this, d](int64_t bytes) { return NewBlock(d, bytes); },
+              .allocate = [this,
+                           d](int64_t bytes) { return NewBlock(d, bytes); },
               .free = [this, d](void* p) { p_.free_memory(d, p); },
               .finish = [this, d] { p_.synchronize_device(d); }}));
     }
@@ -59,7 +61,8 @@ class PluginRuntime final : public DeviceRuntime {
   }
   void CopyToHost(int device, void* dst, const void* src, int64_t bytes,
                   StreamHandle stream) override {
-    Check(p_.copy_to_host(device, dst, src, bytes, Plain(stream)), "copy_to_host");
+    Check(p_.copy_to_host(device, dst, src, bytes, Plain(stream)),
+          "copy_to_host");
   }
   void CopyOnDevice(int device, void* dst, const void* src, int64_t bytes,
                     StreamHandle stream) override {
@@ -71,8 +74,8 @@ class PluginRuntime final : public DeviceRuntime {
                    const int64_t* sizes, int rank, int64_t item_size,
                    StreamHandle stream) override {
     if (p_.copy_strided == nullptr) return false;
-    Check(p_.copy_strided(device, dst, dst_strides, src, src_strides, sizes, rank,
-                          item_size, Plain(stream)),
+    Check(p_.copy_strided(device, dst, dst_strides, src, src_strides, sizes,
+                          rank, item_size, Plain(stream)),
           "copy_strided");
     return true;
   }
@@ -80,8 +83,8 @@ class PluginRuntime final : public DeviceRuntime {
             StreamHandle stream) override {
     Check(p_.fill(device, dst, value, bytes, Plain(stream)), "fill");
   }
-  void LaunchHostFunction(int device, StreamHandle stream, void (*function)(void*),
-                          void* data) override {
+  void LaunchHostFunction(int device, StreamHandle stream,
+                          void (*function)(void*), void* data) override {
     Check(p_.launch_host_function(device, Plain(stream), function, data),
           "launch_host_function");
   }
@@ -109,10 +112,12 @@ class PluginRuntime final : public DeviceRuntime {
   void DestroyEvent(int device, EventHandle event) noexcept override {
     p_.destroy_event(device, Plain(event));
   }
-  void RecordEvent(int device, EventHandle event, StreamHandle stream) override {
+  void RecordEvent(int device, EventHandle event,
+                   StreamHandle stream) override {
     Check(p_.record_event(device, Plain(event), Plain(stream)), "record_event");
   }
-  void StreamWaitEvent(int device, StreamHandle stream, EventHandle event) override {
+  void StreamWaitEvent(int device, StreamHandle stream,
+                       EventHandle event) override {
     Check(p_.stream_wait_event(device, Plain(stream), Plain(event)),
           "stream_wait_event");
   }
@@ -132,12 +137,14 @@ class PluginRuntime final : public DeviceRuntime {
 
  private:
   void Check(int32_t status, const char* call) const {
-    if (status == PROA_DEVICE_OK) [[likely]] return;
+    if (status == PROA_DEVICE_OK) [[likely]]
+      return;
     const char* why = p_.last_error();
-    Fail(status == PROA_DEVICE_OUT_OF_MEMORY ? absl::StatusCode::kResourceExhausted
-                                             : absl::StatusCode::kInternal,
-         kind_, ": ", call, " failed: ",
-         why != nullptr && *why != '\0' ? why : "no reason given");
+    Fail(status == PROA_DEVICE_OUT_OF_MEMORY
+             ? absl::StatusCode::kResourceExhausted
+             : absl::StatusCode::kInternal,
+         kind_, ": ", call,
+         " failed: ", why != nullptr && *why != '\0' ? why : "no reason given");
   }
   // Null if the device has no more memory.
   void* NewBlock(int32_t device, int64_t bytes) const {
@@ -154,7 +161,8 @@ class PluginRuntime final : public DeviceRuntime {
 };
 
 [[noreturn]] void Refuse(const std::string& origin, const std::string& why) {
-  Fail(absl::StatusCode::kFailedPrecondition, "device plugin: ", origin, " ", why);
+  Fail(absl::StatusCode::kFailedPrecondition, "device plugin: ", origin, " ",
+       why);
 }
 
 // What version 1.0 must have, i.e. all up to the optional functions.
@@ -162,8 +170,8 @@ constexpr size_t kLeastSize = offsetof(ProaDevicePlugin, copy_strided);
 
 void CheckTable(const ProaDevicePlugin& p, const std::string& origin) {
   if (p.abi_major != PROA_DEVICE_PLUGIN_ABI_MAJOR) {
-    Refuse(origin, "was built for version " + std::to_string(p.abi_major) + "." +
-                       std::to_string(p.abi_minor) +
+    Refuse(origin, "was built for version " + std::to_string(p.abi_major) +
+                       "." + std::to_string(p.abi_minor) +
                        " of the plugin interface, and this is version " +
                        std::to_string(PROA_DEVICE_PLUGIN_ABI_MAJOR) + "." +
                        std::to_string(PROA_DEVICE_PLUGIN_ABI_MINOR) +
@@ -176,12 +184,14 @@ void CheckTable(const ProaDevicePlugin& p, const std::string& origin) {
   }
   const bool complete =
       p.kind && p.last_error && p.device_count && p.describe_device &&
-      p.allocate_memory && p.free_memory && p.copy_to_device && p.copy_to_host &&
-      p.copy_on_device && p.fill && p.launch_host_function && p.create_stream &&
-      p.destroy_stream && p.synchronize_stream && p.synchronize_device &&
-      p.create_event && p.destroy_event && p.record_event && p.stream_wait_event &&
-      p.synchronize_event && p.query_event && p.elapsed_ms;
-  if (!complete) Refuse(origin, "leaves a required function of the table empty");
+      p.allocate_memory && p.free_memory && p.copy_to_device &&
+      p.copy_to_host && p.copy_on_device && p.fill && p.launch_host_function &&
+      p.create_stream && p.destroy_stream && p.synchronize_stream &&
+      p.synchronize_device && p.create_event && p.destroy_event &&
+      p.record_event && p.stream_wait_event && p.synchronize_event &&
+      p.query_event && p.elapsed_ms;
+  if (!complete)
+    Refuse(origin, "leaves a required function of the table empty");
 }
 
 }  // namespace
@@ -195,7 +205,8 @@ DeviceKind RegisterDevicePlugin(const ProaDevicePlugin& plugin,
       offsetof(ProaDevicePlugin, copy_strided) + sizeof(known.copy_strided)) {
     known.copy_strided = nullptr;
   }
-  return RegisterDeviceRuntime(plugin.kind, std::make_unique<PluginRuntime>(known));
+  return RegisterDeviceRuntime(plugin.kind,
+                               std::make_unique<PluginRuntime>(known));
 }
 
 DeviceKind LoadDevicePlugin(const std::string& path) {
@@ -206,7 +217,8 @@ DeviceKind LoadDevicePlugin(const std::string& path) {
          " does not exist or cannot be read");
   }
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) Refuse(path, std::string("cannot be loaded: ") + dlerror());
+  if (library == nullptr)
+    Refuse(path, std::string("cannot be loaded: ") + dlerror());
   auto entry = reinterpret_cast<ProaDevicePluginEntryFunction>(
       dlsym(library, PROA_DEVICE_PLUGIN_ENTRY));
   if (entry == nullptr) {
@@ -217,11 +229,13 @@ DeviceKind LoadDevicePlugin(const std::string& path) {
   plugin.struct_size = sizeof(plugin);
   plugin.abi_major = PROA_DEVICE_PLUGIN_ABI_MAJOR;
   plugin.abi_minor = PROA_DEVICE_PLUGIN_ABI_MINOR;
-  // From here on threads of the plugin may run: the library stays, even on errors.
+  // From here on threads of the plugin may run: the library stays, even on
+  // errors.
   if (const int32_t status = entry(&plugin); status != PROA_DEVICE_OK) {
-    Refuse(path, "failed to start with status " + std::to_string(status) +
-                     (plugin.last_error ? std::string(": ") + plugin.last_error()
-                                        : ""));
+    Refuse(
+        path,
+        "failed to start with status " + std::to_string(status) +
+            (plugin.last_error ? std::string(": ") + plugin.last_error() : ""));
   }
   return RegisterDevicePlugin(plugin, path);
 }

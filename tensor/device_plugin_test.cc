@@ -24,7 +24,8 @@ std::string Library(const std::string& name) {
   return "tensor/testing/" + name + ".so";
 }
 
-// Loaded once a process; "async" copies strided tensors itself, "plain" does not.
+// Loaded once a process; "async" copies strided tensors itself, "plain" does
+// not.
 DeviceKind Kind(const std::string& name) {
   DeviceKind kind;
   if (FindDeviceKind(name, &kind)) return kind;
@@ -54,7 +55,8 @@ class PluginTest : public ::testing::TestWithParam<std::string> {
   const Place second_{place_.kind, 1};
   DeviceRuntime& rt_ = RuntimeOf(place_);
 };
-INSTANTIATE_TEST_SUITE_P(Devices, PluginTest, ::testing::Values("async", "plain"),
+INSTANTIATE_TEST_SUITE_P(Devices, PluginTest,
+                         ::testing::Values("async", "plain"),
                          [](const auto& info) { return info.param; });
 
 TEST_P(PluginTest, IsADeviceKind) {
@@ -79,7 +81,8 @@ TEST_P(PluginTest, HostsCannotReadItsMemory) {
 }
 
 TEST_P(PluginTest, ThereAndBack) {
-  for (const Shape& shape : {Shape({2, 3}), Shape(), Shape({0, 4}), Shape({1000, 99})}) {
+  for (const Shape& shape :
+       {Shape({2, 3}), Shape(), Shape({0, 4}), Shape({1000, 99})}) {
     const Tensor x = Range(shape);
     const Tensor there = CopyTo(x, place_);
     EXPECT_EQ(there.place(), place_);
@@ -147,7 +150,8 @@ TEST_P(PluginTest, HostMemoryLastsUntilTheCopy) {
 }
 
 TEST_P(PluginTest, FreedMemoryIsReusedInOrder) {
-  // The block of `a` is free, and taken by `c`, while the copy from it still waits.
+  // The block of `a` is free, and taken by `c`, while the copy from it still
+  // waits.
   Tensor a = CopyTo(Range({5000}), place_);
   void* block = a.raw_data();
   const Tensor b = CopyTo(a, place_, /*blocking=*/false);
@@ -194,9 +198,10 @@ TEST_P(PluginTest, MemoryIsKeptAndBounded) {
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), absl::StatusCode::kResourceExhausted);
-    EXPECT_NE(std::string(e.what()).find(GetParam() + ":0: out of memory; asked for "
-                                         "4.00 GiB"),
-              std::string::npos)
+    EXPECT_NE(
+        std::string(e.what()).find(GetParam() + ":0: out of memory; asked for "
+                                                "4.00 GiB"),
+        std::string::npos)
         << e.what();
   }
   EXPECT_THROW(Tensor::Empty({INT64_MAX}, DType::kInt8, place_), Error);
@@ -208,8 +213,9 @@ TEST_P(PluginTest, FailuresOfThePluginAreErrors) {
     rt_.CopyToHost(0, host, host, 4, nullptr);
     FAIL();
   } catch (const Error& e) {
-    EXPECT_EQ(GetParam() + ": copy_to_host failed: copy_to_host: address outside of "
-                           "the device",
+    EXPECT_EQ(GetParam() +
+                  ": copy_to_host failed: copy_to_host: address outside of "
+                  "the device",
               e.what());
   }
 }
@@ -224,19 +230,18 @@ std::string ErrorOf(void (*f)()) {
 }
 
 TEST(DevicePlugin, BadFiles) {
-  EXPECT_EQ(ErrorOf([] { LoadDevicePlugin("nowhere/plugin.so"); }),
-            "device plugin: nowhere/plugin.so does not exist or cannot be read");
+  EXPECT_EQ(
+      ErrorOf([] { LoadDevicePlugin("nowhere/plugin.so"); }),
+      "device plugin: nowhere/plugin.so does not exist or cannot be read");
   const std::string text = std::string(std::getenv("TEST_TMPDIR")) + "/text.so";
   std::ofstream(text) << "no library";
   EXPECT_THROW(LoadDevicePlugin(text), Error);
-  const std::string no_plugin = ErrorOf([] {
-    LoadDevicePlugin(Library("no_plugin"));
-  });
+  const std::string no_plugin =
+      ErrorOf([] { LoadDevicePlugin(Library("no_plugin")); });
   EXPECT_NE(no_plugin.find("is no plugin"), std::string::npos) << no_plugin;
   Kind("async");
-  const std::string again = ErrorOf([] {
-    LoadDevicePlugin(Library("async_device_plugin"));
-  });
+  const std::string again =
+      ErrorOf([] { LoadDevicePlugin(Library("async_device_plugin")); });
   EXPECT_EQ(again, "device: 'async' has a runtime already");
 }
 
@@ -248,9 +253,10 @@ TEST(DevicePlugin, BadTables) {
     RegisterDevicePlugin(p, "new.so");
     FAIL();
   } catch (const Error& e) {
-    EXPECT_STREQ(e.what(),
-                 "device plugin: new.so was built for version 2.0 of the plugin "
-                 "interface, and this is version 1.0; build it again");
+    EXPECT_STREQ(
+        e.what(),
+        "device plugin: new.so was built for version 2.0 of the plugin "
+        "interface, and this is version 1.0; build it again");
   }
   p.abi_major = 1;
   EXPECT_THROW(RegisterDevicePlugin(p, "empty.so"), Error);

@@ -31,7 +31,8 @@ TEST(Device, OthersAreNot) {
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), absl::StatusCode::kNotFound);
-    EXPECT_NE(std::string(e.what()).find("gpu:0 has no runtime"), std::string::npos);
+    EXPECT_NE(std::string(e.what()).find("gpu:0 has no runtime"),
+              std::string::npos);
   }
   EXPECT_THROW(RuntimeOf(Place{DeviceKind::kCPU, 1}), Error);
   EXPECT_THROW(RuntimeOf(Place{DeviceKind::kCPU, -1}), Error);

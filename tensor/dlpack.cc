@@ -79,12 +79,14 @@ Shape ShapeOf(const DLTensor& dl) {
   return shape;
 }
 
-Tensor Import(const DLTensor& dl, bool read_only, std::function<void()> release) {
+Tensor Import(const DLTensor& dl, bool read_only,
+              std::function<void()> release) {
   const DType dtype = DTypeOfDLPack(dl.dtype);
   const Place place = PlaceOfDLPack(dl.device);
   const Shape shape = ShapeOf(dl);
   const int64_t n = shape.numel();
-  const Strides strides = n > 0 ? StridesOf(dl, shape) : ContiguousStrides(shape);
+  const Strides strides =
+      n > 0 ? StridesOf(dl, shape) : ContiguousStrides(shape);
   const int64_t item = ItemSize(dtype);
   const ElementSpan span = SpanOf(shape, strides);
   PROA_REQUIRE(span.low != INT64_MIN, "dlpack: strides overflow int64");
@@ -93,10 +95,11 @@ Tensor Import(const DLTensor& dl, bool read_only, std::function<void()> release)
                ToString(shape));
   const uintptr_t first = reinterpret_cast<uintptr_t>(dl.data) + dl.byte_offset;
   const int64_t alignment = IsComplex(dtype) ? item / 2 : item;
-  PROA_REQUIRE(n == 0 || first % alignment == 0,
-               "dlpack: elements of type ", Name(dtype), " are not aligned to ",
-               alignment, " bytes; copy the array first");
-  char* low = n == 0 ? nullptr : reinterpret_cast<char*>(first) + span.low * item;
+  PROA_REQUIRE(n == 0 || first % alignment == 0, "dlpack: elements of type ",
+               Name(dtype), " are not aligned to ", alignment,
+               " bytes; copy the array first");
+  char* low =
+      n == 0 ? nullptr : reinterpret_cast<char*>(first) + span.low * item;
   auto storage = Storage::Wrap(low, bytes, place, nullptr, read_only);
   Tensor t = Tensor::FromStorage(storage, dtype, shape, strides, -span.low);
   // Only now, when nothing can fail any more, is the memory ours to give back.
@@ -119,7 +122,8 @@ ManagedTensor* ToDLPackLegacy(const Tensor& t) {
   CheckExportable(t);
   PROA_REQUIRE(!t.storage()->read_only(),
                "dlpack: x is read-only, which DLPack before 1.0 cannot say; "
-               "copy it, or ask for max_version=(1, 0); x is ", Describe(t));
+               "copy it, or ask for max_version=(1, 0); x is ",
+               Describe(t));
   return new Holder<ManagedTensor>(t);
 }
 
@@ -129,7 +133,8 @@ Tensor FromDLPack(ManagedTensorVersioned* managed) {
                "dlpack: version ", managed->version.major, ".",
                managed->version.minor, " is not supported; this is ",
                dlpack::kVersion.major, ".", dlpack::kVersion.minor);
-  return Import(managed->dl_tensor, (managed->flags & dlpack::kFlagReadOnly) != 0,
+  return Import(managed->dl_tensor,
+                (managed->flags & dlpack::kFlagReadOnly) != 0,
                 Releaser(managed));
 }
 
@@ -139,7 +144,7 @@ Tensor FromDLPack(ManagedTensor* managed) {
 }
 
 dlpack::Device DLPackDevice(Place place) {
-  const int32_t type = place.is_cpu()                     ? dlpack::kCPU
+  const int32_t type = place.is_cpu()                   ? dlpack::kCPU
                        : place.kind == DeviceKind::kGPU ? dlpack::kCUDA
                                                         : dlpack::kExtDev;
   return {type, place.index};
@@ -153,7 +158,8 @@ Place PlaceOfDLPack(dlpack::Device device) {
     case dlpack::kCUDA:
     case dlpack::kCUDAManaged:
       PROA_REQUIRE(device.device_id >= 0 && device.device_id <= INT16_MAX,
-                   "dlpack: device index ", device.device_id, " is out of range");
+                   "dlpack: device index ", device.device_id,
+                   " is out of range");
       return Place{DeviceKind::kGPU, static_cast<int16_t>(device.device_id)};
     default:
       FailArgument("dlpack: device type ", device.device_type,

@@ -1,5 +1,6 @@
-// The structs of DLPack 1.x (https://dmlc.github.io/dlpack), declared here because
-// the header that distributions ship is older. The layout is fixed by the standard.
+// The structs of DLPack 1.x (https://dmlc.github.io/dlpack), declared here
+// because the header that distributions ship is older. The layout is fixed by
+// the standard.
 #ifndef PROA_TENSOR_DLPACK_ABI_H_
 #define PROA_TENSOR_DLPACK_ABI_H_
 
@@ -74,7 +75,8 @@ struct ManagedTensorVersioned {
 };
 
 static_assert(sizeof(DLTensor) == 48 && offsetof(DLTensor, shape) == 24 &&
-              sizeof(ManagedTensor) == 64 && sizeof(ManagedTensorVersioned) == 80 &&
+              sizeof(ManagedTensor) == 64 &&
+              sizeof(ManagedTensorVersioned) == 80 &&
               offsetof(ManagedTensorVersioned, dl_tensor) == 32);
 
 }  // namespace proa::inline v0::dlpack

@@ -111,7 +111,8 @@ TEST(DLPack, EmptyTensors) {
   f.dl_tensor.data = nullptr;
   EXPECT_EQ(FromDLPack(&f).numel(), 0);
   EXPECT_EQ(f.deleted, 1);
-  EXPECT_EQ(FromDLPack(ToDLPack(Tensor::Empty({0, 2}, DType::kInt8))).numel(), 0);
+  EXPECT_EQ(FromDLPack(ToDLPack(Tensor::Empty({0, 2}, DType::kInt8))).numel(),
+            0);
 }
 
 TEST(DLPack, ReadOnly) {
@@ -129,7 +130,10 @@ TEST(DLPack, Refusals) {
   const int64_t max = std::numeric_limits<int64_t>::max();
   using Change = void (*)(Foreign&);
   const std::pair<const char*, Change> cases[] = {
-      {"version 2.0", [](Foreign& f) { f.version = {2, 0}; }},
+      {"version 2.0",
+       [](Foreign& f) {
+         f.version = {2, 0};
+       }},
       {"lanes", [](Foreign& f) { f.dl_tensor.dtype.lanes = 4; }},
       {"code 2 and 8 bits", [](Foreign& f) { f.dl_tensor.dtype.bits = 8; }},
       {"code 3", [](Foreign& f) { f.dl_tensor.dtype.code = 3; }},

@@ -10,7 +10,8 @@ namespace {
 
 TEST(Error, CarriesCodeAndText) {
   try {
-    Fail(absl::StatusCode::kOutOfRange, "op: axis ", 3, std::string_view(" is bad"));
+    Fail(absl::StatusCode::kOutOfRange, "op: axis ", 3,
+         std::string_view(" is bad"));
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), absl::StatusCode::kOutOfRange);

@@ -21,7 +21,8 @@ double ByDefinition(uint16_t bits, int exponent_bits, int mantissa_bits) {
   if (exponent == (1 << exponent_bits) - 1) {
     return mantissa != 0 ? NAN : sign * INFINITY;
   }
-  if (exponent == 0) return sign * std::ldexp(mantissa, 1 - bias - mantissa_bits);
+  if (exponent == 0)
+    return sign * std::ldexp(mantissa, 1 - bias - mantissa_bits);
   return sign * std::ldexp(mantissa + (1 << mantissa_bits),
                            exponent - bias - mantissa_bits);
 }
@@ -68,9 +69,11 @@ TYPED_TEST(HalfTest, RoundsToNearestEven) {
   const int infinity = std::numeric_limits<TypeParam>::infinity().bits();
   for (int bits = 0; bits < infinity; ++bits) {
     const double low = this->Define(bits);
-    const double step = low - (bits > 0 ? this->Define(bits - 1) : -this->Define(1));
+    const double step =
+        low - (bits > 0 ? this->Define(bits - 1) : -this->Define(1));
     // The last finite value has no upper neighbour; there the step goes on.
-    const double high = bits + 1 < infinity ? this->Define(bits + 1) : low + step;
+    const double high =
+        bits + 1 < infinity ? this->Define(bits + 1) : low + step;
     const double middle = low + (high - low) / 2;
     const int even = bits % 2 == 0 ? bits : bits + 1;
     ASSERT_EQ(TypeParam(middle).bits(), even) << bits;
@@ -122,7 +125,8 @@ TYPED_TEST(HalfTest, Limits) {
   EXPECT_EQ(L::digits, m + 1);
   EXPECT_EQ(L::epsilon(), std::ldexp(1.f, -m));
   EXPECT_EQ(L::min(), std::ldexp(1.f, L::min_exponent - 1));
-  EXPECT_EQ(L::max(), std::ldexp(2.f - std::ldexp(1.f, -m), L::max_exponent - 1));
+  EXPECT_EQ(L::max(),
+            std::ldexp(2.f - std::ldexp(1.f, -m), L::max_exponent - 1));
   EXPECT_EQ(L::lowest(), -static_cast<float>(L::max()));
   EXPECT_EQ(L::denorm_min(), std::ldexp(1.0, L::min_exponent - 1 - m));
   EXPECT_TRUE(std::isinf(L::infinity()));

@@ -32,7 +32,8 @@ Decimal Parse(std::string_view text) {
   d.digits = std::string(text.substr(0, dot));
   if (dot < text.size()) d.digits += text.substr(dot + 1);
   d.point = static_cast<int>(dot) + exponent;
-  const size_t first = std::min(d.digits.find_first_not_of('0'), d.digits.size());
+  const size_t first =
+      std::min(d.digits.find_first_not_of('0'), d.digits.size());
   d.digits.erase(0, first);
   d.point -= static_cast<int>(first);
   while (d.digits.ends_with('0')) d.digits.pop_back();
@@ -79,9 +80,9 @@ Decimal ShortestDecimal(double v, DType type) {
       return Format(v, std::chars_format::scientific);
     default: {
       char buffer[64];
-      const auto r = std::to_chars(buffer, buffer + sizeof(buffer),
-                                   static_cast<float>(v),
-                                   std::chars_format::scientific);
+      const auto r =
+          std::to_chars(buffer, buffer + sizeof(buffer), static_cast<float>(v),
+                        std::chars_format::scientific);
       return Parse({buffer, static_cast<size_t>(r.ptr - buffer)});
     }
   }
@@ -95,8 +96,9 @@ Decimal RoundedScientific(double v, int places) {
   return Format(v, std::chars_format::scientific, places);
 }
 
-FloatFormat::FloatFormat(std::span<const double> values, DType type, int precision,
-                         std::optional<bool> sci_mode, bool always_sign)
+FloatFormat::FloatFormat(std::span<const double> values, DType type,
+                         int precision, std::optional<bool> sci_mode,
+                         bool always_sign)
     : type_(type), precision_(precision), always_sign_(always_sign) {
   double largest = 0, smallest = INFINITY;
   bool any_finite = false, any_other = false, negative_infinity = always_sign;
@@ -111,9 +113,8 @@ FloatFormat::FloatFormat(std::span<const double> values, DType type, int precisi
     largest = std::max(largest, std::fabs(v));
     smallest = std::min(smallest, std::fabs(v));
   }
-  const bool by_magnitude =
-      largest > 0 &&
-      (largest >= 1e8 || smallest < 1e-4 || largest / smallest > 1000);
+  const bool by_magnitude = largest > 0 && (largest >= 1e8 || smallest < 1e-4 ||
+                                            largest / smallest > 1000);
   scientific_ = any_finite && sci_mode.value_or(by_magnitude);
   for (double v : values) {
     if (!std::isfinite(v)) continue;

@@ -1,5 +1,5 @@
-// Numbers as text with a common width, as NumPy's FloatingFormat and kin: a format
-// is made for a set of values, then writes each of them.
+// Numbers as text with a common width, as NumPy's FloatingFormat and kin: a
+// format is made for a set of values, then writes each of them.
 #ifndef PROA_TENSOR_NUMBER_FORMAT_H_
 #define PROA_TENSOR_NUMBER_FORMAT_H_
 
@@ -20,8 +20,8 @@ struct Decimal {
   int point = 0;
 };
 
-// The fewest digits that read back as `v` when `v` is of `type` (a float type; for
-// complex types that of the parts).
+// The fewest digits that read back as `v` when `v` is of `type` (a float type;
+// for complex types that of the parts).
 Decimal ShortestDecimal(double v, DType type);
 // `v` rounded, ties to even, to `places` digits after the point...
 Decimal RoundedFixed(double v, int places);
@@ -49,9 +49,9 @@ class FloatFormat {
   int precision_;
   bool always_sign_;
   bool scientific_ = false;
-  int left_ = 0;        // width before the point
-  int right_ = 0;       // digits after it
-  int exponent_ = 0;    // digits of the exponent
+  int left_ = 0;      // width before the point
+  int right_ = 0;     // digits after it
+  int exponent_ = 0;  // digits of the exponent
 };
 
 }  // namespace proa::inline v0

@@ -13,8 +13,8 @@
 namespace proa::inline v0 {
 namespace {
 
-// In a child of fork OpenMP's threads are gone, and the runtime waits for them for
-// ever; such a process works alone.
+// In a child of fork OpenMP's threads are gone, and the runtime waits for them
+// for ever; such a process works alone.
 constinit std::atomic<bool> in_forked_child{false};
 
 // 0: not yet asked for.
@@ -27,7 +27,7 @@ int InitialThreads() {
   // OpenMP has read OMP_NUM_THREADS and the affinity, but knows no cgroup.
   const char* wanted = std::getenv("OMP_NUM_THREADS");
   const int n = wanted != nullptr && *wanted != '\0' ? omp_get_max_threads()
-                                                      : AvailableCpus();
+                                                     : AvailableCpus();
   pthread_atfork(nullptr, nullptr, [] {
     in_forked_child.store(true, std::memory_order_relaxed);
     omp_set_num_threads(1);  // for oneDNN

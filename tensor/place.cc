@@ -71,8 +71,9 @@ DeviceKind AddDeviceKind(std::string_view name) {
     if (k.names[i] == name) return static_cast<DeviceKind>(i);
   }
   if (k.count == kMaxDeviceKinds) {
-    Fail(absl::StatusCode::kResourceExhausted, "place: no room for device kind '",
-         name, "'; all ", kMaxDeviceKinds, " are taken");
+    Fail(absl::StatusCode::kResourceExhausted,
+         "place: no room for device kind '", name, "'; all ", kMaxDeviceKinds,
+         " are taken");
   }
   k.names[k.count] = std::string(name);
   return static_cast<DeviceKind>(k.count++);

@@ -19,14 +19,16 @@ TEST(Place, Text) {
 }
 
 TEST(Place, BadText) {
-  for (const char* text : {"", ":", "cpu:", "cpu:1", "gpu:", "gpu:-1", "gpu:x",
-                           "gpu:1 ", "gpu:1:2", "gpu:99999999999", "tpu", "CPU"}) {
+  for (const char* text :
+       {"", ":", "cpu:", "cpu:1", "gpu:", "gpu:-1", "gpu:x", "gpu:1 ",
+        "gpu:1:2", "gpu:99999999999", "tpu", "CPU"}) {
     EXPECT_THROW(ParsePlace(text), Error) << text;
   }
   try {
     ParsePlace("tpu:0");
   } catch (const Error& e) {
-    EXPECT_STREQ(e.what(), "place: 'tpu:0' names no known device; known are cpu, gpu");
+    EXPECT_STREQ(e.what(),
+                 "place: 'tpu:0' names no known device; known are cpu, gpu");
   }
 }
 
@@ -41,7 +43,8 @@ TEST(Place, CustomKinds) {
   EXPECT_THROW(AddDeviceKind(""), Error);
   EXPECT_THROW(AddDeviceKind("Npu"), Error);
   EXPECT_THROW(AddDeviceKind("a:b"), Error);
-  for (int i = 3; i < kMaxDeviceKinds; ++i) AddDeviceKind("k" + std::to_string(i));
+  for (int i = 3; i < kMaxDeviceKinds; ++i)
+    AddDeviceKind("k" + std::to_string(i));
   EXPECT_THROW(AddDeviceKind("onemore"), Error);
 }
 

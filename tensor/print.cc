@@ -27,11 +27,14 @@ PrintOptions& Options() {
 // Writes the element at an address.
 using ElementWriter = std::function<std::string(const char*)>;
 
-// The elements that will be shown, on the CPU, and where they are in the tensor.
+// The elements that will be shown, on the CPU, and where they are in the
+// tensor.
 class Shown {
  public:
   Shown(const Tensor& t, const PrintOptions& options)
-      : tensor(t), edge(options.edgeitems), summarized(t.numel() > options.threshold) {}
+      : tensor(t),
+        edge(options.edgeitems),
+        summarized(t.numel() > options.threshold) {}
 
   // Indices of dim `axis` that are shown; -1 stands for "...".
   std::vector<int64_t> Indices(int axis) const {
@@ -82,7 +85,8 @@ ElementWriter IntegerWriter(const Shown& shown) {
     return std::to_string(static_cast<int64_t>(*reinterpret_cast<const T*>(p)));
   };
   size_t width = 0;
-  shown.ForEach([&](const char* p) { width = std::max(width, text(p).size()); });
+  shown.ForEach(
+      [&](const char* p) { width = std::max(width, text(p).size()); });
   return [text, width](const char* p) {
     const std::string s = text(p);
     return std::string(width - std::min(width, s.size()), ' ') + s;
@@ -140,8 +144,8 @@ class Writer {
   Writer(const Shown& shown, ElementWriter element)
       : shown_(shown), element_(std::move(element)) {}
 
-  // `indent`: of the elements inside this bracket. `width`: of the line, less the
-  // brackets that will close after it.
+  // `indent`: of the elements inside this bracket. `width`: of the line, less
+  // the brackets that will close after it.
   std::string Block(int axis, const char* base, int indent, int width) const {
     const int axes_left = shown_.tensor.rank() - axis;
     if (axes_left == 0) return element_(base);
@@ -150,11 +154,13 @@ class Writer {
     const std::vector<int64_t> indices = shown_.Indices(axis);
     for (size_t k = 0; k < indices.size(); ++k) {
       if (k > 0) {
-        text += "," + std::string(axes_left - 1, '\n') + std::string(indent, ' ');
+        text +=
+            "," + std::string(axes_left - 1, '\n') + std::string(indent, ' ');
       }
-      text += indices[k] < 0 ? "..."
-                             : Block(axis + 1, shown_.At(base, axis, indices[k]),
-                                     indent + 1, width - 1);
+      text += indices[k] < 0
+                  ? "..."
+                  : Block(axis + 1, shown_.At(base, axis, indices[k]),
+                          indent + 1, width - 1);
     }
     return text + "]";
   }

@@ -36,11 +36,11 @@ void Expect(const Tensor& t, const PrintOptions& options, int indent,
   EXPECT_EQ(FormatElements(t, options, indent), text);
 }
 
-// The texts are what NumPy 1.26's array2string(separator=", ", prefix=" " * indent)
-// gives; 12,000 random arrays were compared with it when this was written.
+// The texts are what NumPy 1.26's array2string(separator=", ", prefix=" " *
+// indent) gives; 12,000 random arrays were compared with it when this was
+// written.
 TEST(Print, AsNumpy) {
-  Expect(Make<float>({3}, {1, 2, 3}), {}, 0,
-         "[1., 2., 3.]");
+  Expect(Make<float>({3}, {1, 2, 3}), {}, 0, "[1., 2., 3.]");
   Expect(Make<float>({2, 2}, {0.5f, 1, 2.25f, -3}), {}, 7,
          "[[ 0.5 ,  1.  ],\n"
          "        [ 2.25, -3.  ]]");
@@ -52,35 +52,27 @@ TEST(Print, AsNumpy) {
          "[9.9999997e-06, 1.2345677e+03]");
   Expect(Make<double>({3}, {0.1, 1. / 3, 100}), {}, 0,
          "[  0.1       ,   0.33333333, 100.        ]");
-  Expect(Make<double>({2}, {1e100, -1e-100}), {}, 0,
-         "[ 1.e+100, -1.e-100]");
+  Expect(Make<double>({2}, {1e100, -1e-100}), {}, 0, "[ 1.e+100, -1.e-100]");
   Expect(Make<double>({2}, {1. / 3, 2. / 3}), {.precision = 3}, 0,
          "[0.333, 0.667]");
   Expect(Make<float>({4}, {kNan, 1, kInf, -kInf}), {}, 0,
          "[ nan,   1.,  inf, -inf]");
-  Expect(Make<float>({2}, {kNan, kInf}), {}, 0,
-         "[nan, inf]");
-  Expect(Make<float>({2}, {-0.f, 0}), {}, 0,
-         "[-0.,  0.]");
-  Expect(Make<float>({}, {1.5f}), {}, 0,
-         "1.5");
+  Expect(Make<float>({2}, {kNan, kInf}), {}, 0, "[nan, inf]");
+  Expect(Make<float>({2}, {-0.f, 0}), {}, 0, "[-0.,  0.]");
+  Expect(Make<float>({}, {1.5f}), {}, 0, "1.5");
   Expect(Make<int64_t>({2, 2}, {1, -100, 20, INT64_MIN}), {}, 0,
          "[[                   1,                 -100],\n"
          " [                  20, -9223372036854775808]]");
-  Expect(Make<uint8_t>({3}, {0, 7, 255}), {}, 0,
-         "[  0,   7, 255]");
-  Expect(Make<bool>({2}, {true, false}), {}, 0,
-         "[ True, False]");
-  Expect(Make<bool>({}, {true}), {}, 0,
-         "True");
+  Expect(Make<uint8_t>({3}, {0, 7, 255}), {}, 0, "[  0,   7, 255]");
+  Expect(Make<bool>({2}, {true, false}), {}, 0, "[ True, False]");
+  Expect(Make<bool>({}, {true}), {}, 0, "True");
   Expect(Make<float16>({3}, {float16(0.1f), float16(65504), float16(1)}), {}, 0,
          "[1.00e-01, 6.55e+04, 1.00e+00]");
   Expect(Make<complex64>({2}, {{1, -2}, {0.5f, kNan}}), {}, 0,
          "[1.  -2.j, 0.5+nanj]");
   Expect(Make<complex128>({2}, {{1e10, 0}, {0, 1}}), {}, 0,
          "[1.e+10+0.j, 0.e+00+1.j]");
-  Expect(Iota({1001}), {}, 0,
-         "[   0,    1,    2, ...,  998,  999, 1000]");
+  Expect(Iota({1001}), {}, 0, "[   0,    1,    2, ...,  998,  999, 1000]");
   Expect(Iota({1000}), {.threshold = 999, .edgeitems = 1}, 0,
          "[  0, ..., 999]");
   Expect(Iota({2, 10, 2, 2}), {.threshold = 10, .edgeitems = 1}, 0,
@@ -113,13 +105,14 @@ TEST(Print, AsNumpy) {
 }
 
 TEST(Print, Bfloat16HasItsOwnShortestDigits) {
-  Expect(Make<bfloat16>({3}, {bfloat16(0.1f), bfloat16(3.14f), bfloat16(-2)}), {}, 0,
-         "[ 0.1 ,  3.14, -2.  ]");
+  Expect(Make<bfloat16>({3}, {bfloat16(0.1f), bfloat16(3.14f), bfloat16(-2)}),
+         {}, 0, "[ 0.1 ,  3.14, -2.  ]");
   Expect(Make<bfloat16>({}, {bfloat16(1e30f)}), {}, 0, "1.e+30");
 }
 
 TEST(Print, SciModeCanBeForced) {
-  Expect(Make<float>({2}, {1, 25}), {.sci_mode = true}, 0, "[1.0e+00, 2.5e+01]");
+  Expect(Make<float>({2}, {1, 25}), {.sci_mode = true}, 0,
+         "[1.0e+00, 2.5e+01]");
   Expect(Make<float>({2}, {1e-5f, 1}), {.sci_mode = false}, 0,
          "[0.00001, 1.     ]");
   Expect(Make<double>({1}, {1e10}), {.sci_mode = false}, 0, "[10000000000.]");
@@ -138,8 +131,8 @@ TEST(Print, Views) {
 
 TEST(Print, HugeTensorsAreCheap) {
   // 10^18 elements, one in memory.
-  const Tensor t = Tensor::Scalar(int8_t{1}).AsStrided(
-      {1000000000, 1000000000}, {0, 0}, 0);
+  const Tensor t =
+      Tensor::Scalar(int8_t{1}).AsStrided({1000000000, 1000000000}, {0, 0}, 0);
   Expect(t, {.edgeitems = 1}, 0, "[[1, ..., 1],\n ...,\n [1, ..., 1]]");
 }
 

@@ -5,8 +5,8 @@
 namespace proa::inline v0 {
 namespace {
 
-// Row and column in the order of DType. Symmetric; promotion_test.cc checks that
-// and the order.
+// Row and column in the order of DType. Symmetric; promotion_test.cc checks
+// that and the order.
 constexpr DType bo = DType::kBool, u1 = DType::kUInt8, i1 = DType::kInt8,
                 i2 = DType::kInt16, i4 = DType::kInt32, i8 = DType::kInt64,
                 f2 = DType::kFloat16, bf = DType::kBFloat16,

@@ -39,7 +39,8 @@ TEST(Promotion, ScalarsRaiseOnlyTheCategory) {
   EXPECT_EQ(PromoteScalar(DType::kInt8, 'i'), DType::kInt8);
   EXPECT_EQ(PromoteScalar(DType::kInt8, 'b'), DType::kInt8);
   EXPECT_EQ(PromoteScalar(DType::kInt32, 'f'), DType::kFloat32);
-  EXPECT_EQ(PromoteScalar(DType::kInt32, 'f', DType::kFloat64), DType::kFloat64);
+  EXPECT_EQ(PromoteScalar(DType::kInt32, 'f', DType::kFloat64),
+            DType::kFloat64);
   EXPECT_EQ(PromoteScalar(DType::kFloat16, 'f'), DType::kFloat16);
   EXPECT_EQ(PromoteScalar(DType::kFloat16, 'i'), DType::kFloat16);
   EXPECT_EQ(PromoteScalar(DType::kFloat32, 'c'), DType::kComplex64);

@@ -10,8 +10,8 @@
 namespace proa::inline v0 {
 namespace {
 
-// The shortest text that reads back as `v`; with ".0" if it looks like an integer,
-// unless it is a part of a complex number.
+// The shortest text that reads back as `v`; with ".0" if it looks like an
+// integer, unless it is a part of a complex number.
 std::string FloatText(double v, bool part = false) {
   if (std::isnan(v)) return "nan";
   if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
@@ -19,9 +19,9 @@ std::string FloatText(double v, bool part = false) {
   // Python's repr: fixed from 1e-4 up to 1e16, scientific outside.
   const double a = std::fabs(v);
   const bool fixed = a == 0 || (a >= 1e-4 && a < 1e16);
-  const auto r = std::to_chars(buffer, buffer + sizeof(buffer), v,
-                               fixed ? std::chars_format::fixed
-                                     : std::chars_format::scientific);
+  const auto r = std::to_chars(
+      buffer, buffer + sizeof(buffer), v,
+      fixed ? std::chars_format::fixed : std::chars_format::scientific);
   std::string s(buffer, r.ptr);
   if (fixed && !part && s.find('.') == std::string::npos) s += ".0";
   return s;
@@ -31,8 +31,9 @@ std::string FloatText(double v, bool part = false) {
 
 double Scalar::RealPart(DType to) const {
   if (kind_ == 'c' && im_ != 0) {
-    ThrowTypeError("scalar: " + ToString() + " has an imaginary part and is no " +
-                   std::string(Name(to)) + "; take its real part first");
+    ThrowTypeError("scalar: " + ToString() +
+                   " has an imaginary part and is no " + std::string(Name(to)) +
+                   "; take its real part first");
   }
   return re_;
 }

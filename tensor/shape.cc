@@ -13,7 +13,8 @@ namespace {
   FailArgument("size overflows int64");
 }
 
-[[noreturn]] __attribute__((cold, noinline)) void FailSizes(const Shape& shape) {
+[[noreturn]] __attribute__((cold, noinline)) void FailSizes(
+    const Shape& shape) {
   for (int64_t d : shape) {
     if (d < 0) {
       FailArgument("shape: size ", d, " in ", ToString(shape), " is negative");
@@ -62,7 +63,8 @@ Strides ContiguousStrides(const Shape& shape) {
     strides[i] = step;
     overflow |= __builtin_mul_overflow(step, d > 1 ? d : 1, &step);
   }
-  if (overflow) [[unlikely]] FailSizes(shape);
+  if (overflow) [[unlikely]]
+    FailSizes(shape);
   return strides;
 }
 
@@ -74,7 +76,8 @@ bool IsContiguous(const Shape& shape, const Strides& strides) {
     if (d == 0) return true;  // nothing to be out of order
     if (d == 1) continue;     // its stride is never used
     contiguous &= strides[i] == step;
-    // Wraps for shapes that no tensor can have; those are not contiguous anyway.
+    // Wraps for shapes that no tensor can have; those are not contiguous
+    // anyway.
     step = static_cast<int64_t>(static_cast<uint64_t>(step) *
                                 static_cast<uint64_t>(d));
   }
@@ -99,13 +102,15 @@ std::string ToString(const Shape& shape) { return ToString(shape.span()); }
 
 int64_t CheckedMul(int64_t a, int64_t b) {
   int64_t r;
-  if (__builtin_mul_overflow(a, b, &r)) [[unlikely]] FailOverflow();
+  if (__builtin_mul_overflow(a, b, &r)) [[unlikely]]
+    FailOverflow();
   return r;
 }
 
 int64_t CheckedAdd(int64_t a, int64_t b) {
   int64_t r;
-  if (__builtin_add_overflow(a, b, &r)) [[unlikely]] FailOverflow();
+  if (__builtin_add_overflow(a, b, &r)) [[unlikely]]
+    FailOverflow();
   return r;
 }
 
@@ -118,12 +123,14 @@ Shape BroadcastShapes(std::string_view op, const Shape& x, const Shape& y) {
     const int64_t a = out[i + shift];
     const int64_t b = other[i];
     // One row of the table a case; a and b may change sides.
-    if (a == b || b == 1) continue;              // (n, n), (n, 1), (?, ?), (?, 1)
-    if (a == 1) out[i + shift] = b;              // (1, n), (1, ?)
-    else if (a == kUnknownDim) out[i + shift] = b;  // (?, n): n, checked when run
+    if (a == b || b == 1) continue;  // (n, n), (n, 1), (?, ?), (?, 1)
+    if (a == 1)
+      out[i + shift] = b;  // (1, n), (1, ?)
+    else if (a == kUnknownDim)
+      out[i + shift] = b;  // (?, n): n, checked when run
     else if (b != kUnknownDim) {
-      FailArgument(op, ": shapes do not broadcast at dim ", i + shift, "; x is ",
-                   ToString(x), ", y is ", ToString(y));
+      FailArgument(op, ": shapes do not broadcast at dim ", i + shift,
+                   "; x is ", ToString(x), ", y is ", ToString(y));
     }
   }
   return out;

@@ -35,10 +35,14 @@ TEST(Shape, Numel) {
 }
 
 TEST(Shape, NumelOverflows) {
-  EXPECT_EQ(ErrorOf([] { Shape({kMax, 2}).numel(); }),
+  EXPECT_EQ(ErrorOf([] {
+              Shape({kMax, 2}).numel();
+            }),
             "shape: size overflows int64; shape is [9223372036854775807, 2]");
   EXPECT_THROW(Shape({int64_t{1} << 32, int64_t{1} << 31}).numel(), Error);
-  EXPECT_EQ(ErrorOf([] { Shape({2, -3}).numel(); }),
+  EXPECT_EQ(ErrorOf([] {
+              Shape({2, -3}).numel();
+            }),
             "shape: size -3 in [2, -3] is negative");
   EXPECT_THROW(Shape({-2, -3}).numel(), Error);
   EXPECT_THROW(Shape({std::numeric_limits<int64_t>::min()}).numel(), Error);
@@ -89,9 +93,13 @@ TEST(Shape, Broadcast) {
   EXPECT_EQ(BroadcastShapes("op", {1}, {u}), Shape({u}));
   EXPECT_EQ(BroadcastShapes("op", {u}, {u}), Shape({u}));
   EXPECT_EQ(BroadcastShapes("op", {u}, {0}), Shape({0}));
-  EXPECT_EQ(ErrorOf([] { BroadcastShapes("add", {2, 3}, {2, 4}); }),
+  EXPECT_EQ(ErrorOf([] {
+              BroadcastShapes("add", {2, 3}, {2, 4});
+            }),
             "add: shapes do not broadcast at dim 1; x is [2, 3], y is [2, 4]");
-  EXPECT_EQ(ErrorOf([] { BroadcastShapes("add", {4}, {2, 3}); }),
+  EXPECT_EQ(ErrorOf([] {
+              BroadcastShapes("add", {4}, {2, 3});
+            }),
             "add: shapes do not broadcast at dim 1; x is [4], y is [2, 3]");
   EXPECT_THROW(BroadcastShapes("add", {0}, {2}), Error);
 }
@@ -101,8 +109,8 @@ TEST(Shape, Axis) {
   EXPECT_EQ(NormalizeAxis("op", -2, 2), 0);
   EXPECT_EQ(NormalizeAxis("op", 0, 0), 0);
   EXPECT_EQ(NormalizeAxis("op", -1, 0), 0);
-  for (int64_t axis : {int64_t{-3}, int64_t{2}, int64_t{1} << 31, int64_t{1} << 32,
-                       kMax, -kMax - 1}) {
+  for (int64_t axis : {int64_t{-3}, int64_t{2}, int64_t{1} << 31,
+                       int64_t{1} << 32, kMax, -kMax - 1}) {
     EXPECT_THROW(NormalizeAxis("op", axis, 2), Error) << axis;
   }
   EXPECT_THROW(NormalizeAxis("op", 1, 0), Error);

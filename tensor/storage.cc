@@ -16,8 +16,8 @@ namespace {
 constexpr size_t kHeader = 64;
 static_assert(sizeof(Storage) <= kHeader);
 
-// Two sizes: a handful of numbers is the most frequent tensor of all, and deserves
-// to share few cache lines.
+// Two sizes: a handful of numbers is the most frequent tensor of all, and
+// deserves to share few cache lines.
 constexpr int64_t kTiny = 64;
 constexpr int64_t kSmall = 256;
 using TinyPool = BlockPool<kHeader + kTiny, 64, 512, Storage>;
@@ -38,9 +38,8 @@ IntrusivePtr<Storage> Storage::Allocate(int64_t bytes, Place place) {
     return IntrusivePtr<Storage>::Adopt(s);
   }
   PROA_REQUIRE(bytes >= 0, "storage: size ", bytes, " is negative");
-  Allocator& allocator = place.is_cpu()
-                             ? CpuAllocator()
-                             : RuntimeOf(place).allocator(place.index);
+  Allocator& allocator =
+      place.is_cpu() ? CpuAllocator() : RuntimeOf(place).allocator(place.index);
   // Before the object is made: it may throw.
   void* data = bytes > 0 ? allocator.Allocate(bytes) : nullptr;
   Storage* s = new (TinyPool::Take()) Storage;

@@ -49,7 +49,8 @@ TEST(Storage, WrapGivesBackOnce) {
   int released = 0;
   char memory[8];
   {
-    auto s = Storage::Wrap(memory, 8, Place{}, [&] { ++released; }, true);
+    auto s = Storage::Wrap(
+        memory, 8, Place{}, [&] { ++released; }, true);
     auto t = s;
     EXPECT_EQ(t->data(), memory);
     EXPECT_TRUE(t->read_only());

@@ -23,8 +23,8 @@ struct Dim {
 };
 using Dims = absl::InlinedVector<Dim, 6>;
 
-// Drops dims of size 1, orders the others by falling stride of the destination, so
-// that it is written in order, and merges those that are one run in both.
+// Drops dims of size 1, orders the others by falling stride of the destination,
+// so that it is written in order, and merges those that are one run in both.
 Dims Collapse(const Shape& shape, const Strides& dst, const Strides& src) {
   Dims dims;
   for (int i = 0; i < shape.rank(); ++i) {
@@ -63,8 +63,8 @@ void CopyRun(T* __restrict dst, int64_t dst_stride, const T* __restrict src,
   }
 }
 
-// Rows are contiguous in the source, columns in the destination: by tiles, so that
-// both use whole cache lines.
+// Rows are contiguous in the source, columns in the destination: by tiles, so
+// that both use whole cache lines.
 template <typename T>
 void CopyTiles(T* dst, const T* src, const Dim& row, const Dim& column) {
   for (int64_t r = 0; r < row.size; r += kTile) {
@@ -80,8 +80,8 @@ void CopyTiles(T* dst, const T* src, const Dim& row, const Dim& column) {
   }
 }
 
-// Calls body(dst, src) for each index of the outer dims in [begin, end), counted in
-// row-major order.
+// Calls body(dst, src) for each index of the outer dims in [begin, end),
+// counted in row-major order.
 template <typename T, typename Body>
 void ForEachOuter(const Dims& outer, T* dst, const T* src, int64_t begin,
                   int64_t end, Body body) {
@@ -119,8 +119,8 @@ void CopyAs(T* dst, const T* src, Dims dims) {
   }
   const Dim inner = dims.back();
   dims.pop_back();
-  // Is there a dim along which the source is contiguous, where it is not along the
-  // inner one? Then the two are a transposition.
+  // Is there a dim along which the source is contiguous, where it is not along
+  // the inner one? Then the two are a transposition.
   const auto row = std::find_if(dims.begin(), dims.end(), [](const Dim& d) {
     return std::llabs(d.src) == 1;
   });
@@ -132,21 +132,21 @@ void CopyAs(T* dst, const T* src, Dims dims) {
     dims.erase(row);
     // Bands of the rows can go to different threads.
     const int64_t band = kTile;
-    dims.push_back({tile_row.size / band, tile_row.dst * band, tile_row.src * band});
+    dims.push_back(
+        {tile_row.size / band, tile_row.dst * band, tile_row.src * band});
     const int64_t whole = dims.back().size * band, left = tile_row.size - whole;
     if (left > 0) {  // the last band is smaller
       Dims rest(dims.begin(), dims.end() - 1);
       int64_t count = 1;
       for (const Dim& d : rest) count *= d.size;
       const Dim last = {left, tile_row.dst, tile_row.src};
-      parallel_for(0, count, std::max<int64_t>(1, kGrain / (inner.size * left)),
-                   [&](int64_t b, int64_t e) {
-                     ForEachOuter(rest, dst + whole * tile_row.dst,
-                                  src + whole * tile_row.src, b, e,
-                                  [&](T* d, const T* s) {
-                                    CopyTiles(d, s, last, inner);
-                                  });
-                   });
+      parallel_for(
+          0, count, std::max<int64_t>(1, kGrain / (inner.size * left)),
+          [&](int64_t b, int64_t e) {
+            ForEachOuter(
+                rest, dst + whole * tile_row.dst, src + whole * tile_row.src, b,
+                e, [&](T* d, const T* s) { CopyTiles(d, s, last, inner); });
+          });
     }
     tile_row.size = band;
   }

@@ -9,16 +9,16 @@
 
 namespace proa::inline v0 {
 
-// Strides in elements; `item_size` is 1, 2, 4, 8 or 16. The blocks do not overlap.
-// Threaded for large tensors. Cost: a memcpy per contiguous run after merging dims;
-// transpositions go by tiles.
+// Strides in elements; `item_size` is 1, 2, 4, 8 or 16. The blocks do not
+// overlap. Threaded for large tensors. Cost: a memcpy per contiguous run after
+// merging dims; transpositions go by tiles.
 void StridedCopy(void* dst, const Strides& dst_strides, const void* src,
                  const Strides& src_strides, const Shape& shape,
                  int64_t item_size);
 
 // The lowest and one past the highest element that a strided block touches,
-// relative to its first element. [0, 0) if it has no elements. Throws Error if they
-// overflow.
+// relative to its first element. [0, 0) if it has no elements. Throws Error if
+// they overflow.
 struct ElementSpan {
   int64_t low = 0;
   int64_t high = 0;

@@ -11,19 +11,21 @@
 namespace proa::inline v0 {
 namespace {
 
-using ImplPool = BlockPool<sizeof(TensorImpl), alignof(TensorImpl), 1024, TensorImpl>;
+using ImplPool =
+    BlockPool<sizeof(TensorImpl), alignof(TensorImpl), 1024, TensorImpl>;
 
-// Throws unless all elements of the view lie in [0, bytes). `first`: offset of its
-// first element in the storage, in elements.
+// Throws unless all elements of the view lie in [0, bytes). `first`: offset of
+// its first element in the storage, in elements.
 void CheckInside(const char* what, const Shape& shape, const Strides& strides,
                  int64_t first, int64_t item_size, int64_t bytes) {
-  PROA_REQUIRE(strides.size() == shape.dims().size(), what, ": ", strides.size(),
-               " strides for ", shape.rank(), " dims; shape is ", ToString(shape));
+  PROA_REQUIRE(strides.size() == shape.dims().size(), what, ": ",
+               strides.size(), " strides for ", shape.rank(),
+               " dims; shape is ", ToString(shape));
   for (int64_t d : shape) {
     if (d == 0) return;  // no elements
   }
-  // In 128 bits: the strides may be anything. Each dim only widens the span, so the
-  // first one that leaves the storage decides, before sums overflow too.
+  // In 128 bits: the strides may be anything. Each dim only widens the span, so
+  // the first one that leaves the storage decides, before sums overflow too.
   __int128 low = first, high = first;
   const int64_t limit = bytes / item_size;
   bool inside = low >= 0 && high < limit;
@@ -33,17 +35,18 @@ void CheckInside(const char* what, const Shape& shape, const Strides& strides,
     inside = low >= 0 && high < limit;
   }
   if (!inside) {
-    FailArgument(what, ": view leaves its storage of ", bytes, " bytes; shape is ",
-                 ToString(shape), ", strides are ",
-                 ToString(std::span<const int64_t>(strides)), ", offset is ", first,
-                 ", item size is ", item_size);
+    FailArgument(what, ": view leaves its storage of ", bytes,
+                 " bytes; shape is ", ToString(shape), ", strides are ",
+                 ToString(std::span<const int64_t>(strides)), ", offset is ",
+                 first, ", item size is ", item_size);
   }
 }
 
 int64_t CheckedNumel(const char* what, const Shape& shape) {
   const int64_t n = shape.numel();
   if (n < 0) [[unlikely]] {
-    FailArgument(what, ": shape ", ToString(shape), " has an unknown or negative size");
+    FailArgument(what, ": shape ", ToString(shape),
+                 " has an unknown or negative size");
   }
   return n;
 }
@@ -60,8 +63,8 @@ void TensorImpl::Destroy(TensorImpl* impl) {
 Tensor Tensor::Empty(const Shape& shape, DType dtype, Place place) {
   const int64_t n = CheckedNumel("empty", shape);
   int64_t bytes;
-  if (shape.rank() > kMaxRank || __builtin_mul_overflow(n, ItemSize(dtype), &bytes))
-      [[unlikely]] {
+  if (shape.rank() > kMaxRank ||
+      __builtin_mul_overflow(n, ItemSize(dtype), &bytes)) [[unlikely]] {
     PROA_REQUIRE(shape.rank() <= kMaxRank, "empty: ", shape.rank(),
                  " dims are more than the ", kMaxRank, " that are supported");
     FailArgument("empty: size overflows int64; shape is ", ToString(shape), " ",
@@ -69,7 +72,8 @@ Tensor Tensor::Empty(const Shape& shape, DType dtype, Place place) {
   }
   Strides strides = ContiguousStrides(shape);  // may throw: before the object
   IntrusivePtr<Storage> storage = Storage::Allocate(bytes, place);
-  TensorImpl* impl = new (ImplPool::Take()) TensorImpl(shape, std::move(strides));
+  TensorImpl* impl =
+      new (ImplPool::Take()) TensorImpl(shape, std::move(strides));
   impl->dtype = dtype;
   impl->place = place;
   impl->numel = n;
@@ -82,10 +86,11 @@ Tensor Tensor::FromStorage(IntrusivePtr<Storage> storage, DType dtype,
                            const Shape& shape, const Strides& strides,
                            int64_t offset_elements) {
   const int64_t n = CheckedNumel("from_storage", shape);
-  PROA_REQUIRE(storage && offset_elements >= 0 && shape.rank() <= kMaxRank,
-               "from_storage: needs a storage, an offset of at least 0 and at most ",
-               kMaxRank, " dims; shape is ", ToString(shape), ", offset is ",
-               offset_elements);
+  PROA_REQUIRE(
+      storage && offset_elements >= 0 && shape.rank() <= kMaxRank,
+      "from_storage: needs a storage, an offset of at least 0 and at most ",
+      kMaxRank, " dims; shape is ", ToString(shape), ", offset is ",
+      offset_elements);
   CheckInside("from_storage", shape, strides, offset_elements, ItemSize(dtype),
               storage->bytes());
   TensorImpl* impl = new (ImplPool::Take()) TensorImpl(shape, Strides(strides));
@@ -103,8 +108,10 @@ Tensor Tensor::FromStorage(IntrusivePtr<Storage> storage, DType dtype,
 Tensor Tensor::Symbolic(const Shape& shape, DType dtype, Place place) {
   const int64_t n = shape.numel();  // checks the sizes
   // Strides mean nothing before the sizes are known; plain ones where they are.
-  Strides strides = n >= 0 ? ContiguousStrides(shape) : Strides(shape.rank(), 0);
-  TensorImpl* impl = new (ImplPool::Take()) TensorImpl(shape, std::move(strides));
+  Strides strides =
+      n >= 0 ? ContiguousStrides(shape) : Strides(shape.rank(), 0);
+  TensorImpl* impl =
+      new (ImplPool::Take()) TensorImpl(shape, std::move(strides));
   impl->dtype = dtype;
   impl->place = place;
   impl->numel = n;
@@ -126,8 +133,9 @@ Tensor Tensor::AsStrided(const Shape& shape, const Strides& strides,
   PROA_REQUIRE(shape.rank() <= kMaxRank, "as_strided: ", shape.rank(),
                " dims are more than the ", kMaxRank, " that are supported");
   int64_t first;
-  PROA_REQUIRE(!__builtin_add_overflow(storage_offset(), offset_elements, &first),
-               "as_strided: offset ", offset_elements, " is out of range");
+  PROA_REQUIRE(
+      !__builtin_add_overflow(storage_offset(), offset_elements, &first),
+      "as_strided: offset ", offset_elements, " is out of range");
   CheckInside("as_strided", shape, strides, first, ItemSize(impl_->dtype),
               impl_->storage->bytes());
   TensorImpl* impl = new (ImplPool::Take()) TensorImpl(shape, Strides(strides));
@@ -173,7 +181,8 @@ T Tensor::item() const {
     DeviceRuntime& runtime = RuntimeOf(impl_->place);
     const int device = impl_->place.index;
     const StreamHandle stream = runtime.current_stream(device);
-    runtime.CopyToHost(device, bytes, impl_->data, ItemSize(impl_->dtype), stream);
+    runtime.CopyToHost(device, bytes, impl_->data, ItemSize(impl_->dtype),
+                       stream);
     runtime.SynchronizeStream(device, stream);
   }
   return VisitDType(impl_->dtype, [&]<typename E>(TypeTag<E>) -> T {
@@ -187,7 +196,8 @@ T Tensor::item() const {
   });
 }
 
-#define PROA_INSTANTIATE_ITEM(e, T, name, kind) template T Tensor::item<T>() const;
+#define PROA_INSTANTIATE_ITEM(e, T, name, kind) \
+  template T Tensor::item<T>() const;
 PROA_FOR_EACH_DTYPE(PROA_INSTANTIATE_ITEM)
 #undef PROA_INSTANTIATE_ITEM
 

@@ -47,8 +47,8 @@ TEST(Tensor, BadShapes) {
   EXPECT_THROW(Tensor::Empty({kMax}, DType::kBool), Error);
   EXPECT_THROW(Tensor::Empty({kMax}, DType::kFloat32), Error);
   EXPECT_THROW(Tensor::Empty({kMax, kMax}, DType::kBool), Error);
-  EXPECT_THROW(Tensor::Empty({int64_t{1} << 31, int64_t{1} << 31}, DType::kInt8),
-               Error);
+  EXPECT_THROW(
+      Tensor::Empty({int64_t{1} << 31, int64_t{1} << 31}, DType::kInt8), Error);
   EXPECT_THROW(Tensor::Empty({0, kMax, kMax}, DType::kBool), Error);
   EXPECT_THROW(Tensor::Empty(Shape(DimVector(65, 1)), DType::kBool), Error);
   EXPECT_EQ(Tensor::Empty(Shape(DimVector(64, 1)), DType::kBool).numel(), 1);
@@ -112,13 +112,15 @@ TEST(Tensor, FromStorage) {
   float memory[4] = {1, 2, 3, 4};
   bool released = false;
   {
-    auto s = Storage::Wrap(memory, sizeof(memory), Place{}, [&] { released = true; });
+    auto s = Storage::Wrap(memory, sizeof(memory), Place{},
+                           [&] { released = true; });
     const Tensor t = Tensor::FromStorage(s, DType::kFloat32, {2}, {2}, 1);
     EXPECT_EQ(t.storage_offset(), 1);
     EXPECT_EQ(t.data<float>()[2], 4);
     EXPECT_THROW(Tensor::FromStorage(s, DType::kFloat64, {3}, {1}), Error);
     EXPECT_THROW(Tensor::FromStorage(s, DType::kFloat32, {1}, {1}, -1), Error);
-    EXPECT_THROW(Tensor::FromStorage(nullptr, DType::kFloat32, {1}, {1}), Error);
+    EXPECT_THROW(Tensor::FromStorage(nullptr, DType::kFloat32, {1}, {1}),
+                 Error);
   }
   EXPECT_TRUE(released);
 }
@@ -174,8 +176,9 @@ TEST(Tensor, MadeOnOneThreadDroppedOnAnother) {
 
 TEST(Tensor, Describe) {
   EXPECT_EQ(Describe(Tensor::Empty({2, 3}, DType::kFloat32)), "[2, 3] float32");
-  EXPECT_EQ(Describe(Tensor::Symbolic({}, DType::kInt8, Place{DeviceKind::kGPU, 0})),
-            "[] int8, gpu:0");
+  EXPECT_EQ(
+      Describe(Tensor::Symbolic({}, DType::kInt8, Place{DeviceKind::kGPU, 0})),
+      "[] int8, gpu:0");
 }
 
 }  // namespace

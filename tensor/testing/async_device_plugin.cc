@@ -1,14 +1,16 @@
 // A device plugin for tests that behaves as a real accelerator does:
 //
-// - Its memory has addresses of its own. They lie in a range without access rights,
+// - Its memory has addresses of its own. They lie in a range without access
+// rights,
 //   so that a host that reads them crashes; the bytes are elsewhere.
-// - Work is done later, by a thread for each stream, with small delays; host memory
+// - Work is done later, by a thread for each stream, with small delays; host
+// memory
 //   is read and written at that time, not when the call is made.
 // - Streams run independently of each other; only events order them.
 // - Freed memory is overwritten, and so are new blocks.
 //
-// The kind is "async"; with PROA_PLAIN_PLUGIN defined it is "plain" and lacks the
-// optional functions. It includes nothing of Proa but the C interface.
+// The kind is "async"; with PROA_PLAIN_PLUGIN defined it is "plain" and lacks
+// the optional functions. It includes nothing of Proa but the C interface.
 #include <sys/mman.h>
 
 #include <chrono>
@@ -34,7 +36,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kDevices = 2;
-constexpr size_t kMemory = size_t{1} << 30;  // a device; pages are taken when used
+constexpr size_t kMemory = size_t{1}
+                           << 30;  // a device; pages are taken when used
 constexpr size_t kAlignment = 256;
 
 thread_local std::string last_error;
@@ -75,7 +78,8 @@ class Stream {
       }
       if (task == nullptr) return;
       // Late enough that a host that does not wait sees old bytes.
-      std::this_thread::sleep_for(std::chrono::microseconds(100 + random % 400));
+      std::this_thread::sleep_for(
+          std::chrono::microseconds(100 + random % 400));
       task();
       std::lock_guard lock(mutex_);
       ++done_;
@@ -137,7 +141,8 @@ class Device {
       size += next->second;
       next = free_.erase(next);
     }
-    if (next != free_.begin() && std::prev(next)->first + std::prev(next)->second == at) {
+    if (next != free_.begin() &&
+        std::prev(next)->first + std::prev(next)->second == at) {
       std::prev(next)->second += size;
     } else {
       free_[at] = size;
@@ -150,8 +155,8 @@ class Device {
     return bytes_ + (static_cast<const char*>(p) - address_);
   }
   bool Owns(const void* p, size_t size) const {
-    const uintptr_t at = reinterpret_cast<uintptr_t>(p) -
-                         reinterpret_cast<uintptr_t>(address_);
+    const uintptr_t at =
+        reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(address_);
     return at <= kMemory && size <= kMemory - at;
   }
 
@@ -198,9 +203,12 @@ Device& At(int32_t device) {
   static auto* devices = new Device[kDevices];
   return devices[device];
 }
-// A handle is one reference; work that still has to pass the event holds others.
+// A handle is one reference; work that still has to pass the event holds
+// others.
 using EventPointer = std::shared_ptr<Event>;
-EventPointer& Cast(ProaDeviceEvent e) { return *reinterpret_cast<EventPointer*>(e); }
+EventPointer& Cast(ProaDeviceEvent e) {
+  return *reinterpret_cast<EventPointer*>(e);
+}
 
 int32_t CopyBytes(const char* call, bool ok, Stream& stream, void* dst,
                   const void* src, size_t bytes) {
@@ -212,8 +220,8 @@ int32_t CopyBytes(const char* call, bool ok, Stream& stream, void* dst,
 int32_t CopyToDevice(int32_t device, void* dst, const void* src, size_t bytes,
                      ProaDeviceStream s) {
   Device& d = At(device);
-  return CopyBytes("copy_to_device", d.Owns(dst, bytes), d.StreamOf(s), d.Bytes(dst),
-                   src, bytes);
+  return CopyBytes("copy_to_device", d.Owns(dst, bytes), d.StreamOf(s),
+                   d.Bytes(dst), src, bytes);
 }
 
 int32_t CopyToHost(int32_t device, void* dst, const void* src, size_t bytes,
@@ -248,8 +256,9 @@ void StridedLoop(char* dst, const int64_t* dst_strides, const char* src,
     return;
   }
   for (int64_t i = 0; i < sizes[0]; ++i) {
-    StridedLoop(dst + i * dst_strides[0], dst_strides + 1, src + i * src_strides[0],
-                src_strides + 1, sizes + 1, rank - 1, item_size);
+    StridedLoop(dst + i * dst_strides[0], dst_strides + 1,
+                src + i * src_strides[0], src_strides + 1, sizes + 1, rank - 1,
+                item_size);
   }
 }
 
@@ -293,14 +302,16 @@ int32_t StreamWait(int32_t device, ProaDeviceStream s, ProaDeviceEvent event) {
   return PROA_DEVICE_OK;
 }
 
-int32_t Elapsed(int32_t, ProaDeviceEvent start, ProaDeviceEvent end, double* ms) {
+int32_t Elapsed(int32_t, ProaDeviceEvent start, ProaDeviceEvent end,
+                double* ms) {
   for (const EventPointer& e : {Cast(start), Cast(end)}) {
     std::lock_guard lock(e->mutex);
     if (e->recorded == 0 || e->done < e->recorded) {
       return Failed("elapsed_ms: an event is not done");
     }
   }
-  *ms = std::chrono::duration<double, std::milli>(Cast(end)->time - Cast(start)->time)
+  *ms = std::chrono::duration<double, std::milli>(Cast(end)->time -
+                                                  Cast(start)->time)
             .count();
   return PROA_DEVICE_OK;
 }
@@ -309,7 +320,8 @@ int32_t Elapsed(int32_t, ProaDeviceEvent start, ProaDeviceEvent end, double* ms)
 
 extern "C" __attribute__((visibility("default"))) int32_t ProaDevicePluginEntry(
     ProaDevicePlugin* p) {
-  if (p->abi_major != PROA_DEVICE_PLUGIN_ABI_MAJOR || p->struct_size < sizeof(*p)) {
+  if (p->abi_major != PROA_DEVICE_PLUGIN_ABI_MAJOR ||
+      p->struct_size < sizeof(*p)) {
     return Failed("the host is too old");
   }
   p->struct_size = sizeof(*p);
@@ -320,12 +332,14 @@ extern "C" __attribute__((visibility("default"))) int32_t ProaDevicePluginEntry(
     std::snprintf(text, size, "asynchronous test device %d", device);
     return PROA_DEVICE_OK;
   };
-  p->allocate_memory = [](int32_t device, size_t bytes, void** memory) -> int32_t {
+  p->allocate_memory = [](int32_t device, size_t bytes,
+                          void** memory) -> int32_t {
     *memory = At(device).Allocate(bytes);
     return *memory != nullptr ? PROA_DEVICE_OK : PROA_DEVICE_OUT_OF_MEMORY;
   };
   p->free_memory = [](int32_t device, void* memory) -> int32_t {
-    return At(device).Free(memory) ? PROA_DEVICE_OK : Failed("free: not a block");
+    return At(device).Free(memory) ? PROA_DEVICE_OK
+                                   : Failed("free: not a block");
   };
   p->copy_to_device = CopyToDevice;
   p->copy_to_host = CopyToHost;

@@ -3,52 +3,12 @@
 #include <cstring>
 #include <vector>
 
+#include "ops/nn/class_labels.h"
 #include "ops/nn/nn_kernels.h"
 #include "ops/nn/row_loops.h"
-#include "tensor/error.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
 namespace {
-
-constexpr int64_t kIgnored = -1;
-
-// The class of each label in [0, classes), or kIgnored.
-std::vector<int64_t> ReadLabels(const char* op, const Tensor& label,
-                                int64_t classes, int64_t ignore_index) {
-  std::vector<int64_t> out(label.numel());
-  const auto read = [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const T* from = label.data<T>();
-    for (int64_t i = 0; i < label.numel(); ++i) {
-      const int64_t v = static_cast<int64_t>(from[i]);
-      PROA_REQUIRE(v == ignore_index || (v >= 0 && v < classes), op, ": label ", v,
-                   " at position ", i, " is not in [0, ", classes,
-                   ") and is not ignore_index ", ignore_index);
-      out[i] = v == ignore_index ? kIgnored : v;
-    }
-  };
-  switch (label.dtype()) {
-    case DType::kUInt8:
-      read(TypeTag<uint8_t>{});
-      break;
-    case DType::kInt8:
-      read(TypeTag<int8_t>{});
-      break;
-    case DType::kInt16:
-      read(TypeTag<int16_t>{});
-      break;
-    case DType::kInt32:
-      read(TypeTag<int32_t>{});
-      break;
-    case DType::kInt64:
-      read(TypeTag<int64_t>{});
-      break;
-    default:
-      ThrowTypeError(std::string(op) + ": labels must be integers; label is " +
-                     Describe(label));
-  }
-  return out;
-}
 
 // log(sum(exp(x))) without overflow.
 template <typename A>
@@ -77,7 +37,7 @@ void SoftmaxWithCrossEntropy(const KernelContext& ctx, const Tensor& logits,
     std::memset(loss->raw_data(), 0, loss->bytes());
   std::vector<int64_t> classes;
   if (!soft_label)
-    classes = ReadLabels("softmax_with_cross_entropy", label, l.size, ignore_index);
+    classes = ReadClassLabels("softmax_with_cross_entropy", label, l.size, ignore_index);
   VisitFloat(logits.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using A = typename Accumulate<T>::type;
@@ -85,7 +45,7 @@ void SoftmaxWithCrossEntropy(const KernelContext& ctx, const Tensor& logits,
     if (!soft_label) {
       ForEachRow<T, 1>(l, {logits.data<T>()}, nullptr,
                        [&](int64_t r, const auto& in, A*) {
-                         to[r] = classes[r] == kIgnored
+                         to[r] = classes[r] == kIgnoredLabel
                                      ? T(A(0))
                                      : T(LogSumExp(in[0], l.size) -
                                          in[0][classes[r]]);
@@ -113,7 +73,7 @@ void SoftmaxWithCrossEntropyGrad(const KernelContext& ctx,
   const AxisLayout l = LayoutOf(logits, axis);
   std::vector<int64_t> classes;
   if (!soft_label) {
-    classes = ReadLabels("softmax_with_cross_entropy_grad", label, l.size,
+    classes = ReadClassLabels("softmax_with_cross_entropy_grad", label, l.size,
                          ignore_index);
   }
   VisitFloat(logits.dtype(), [&](auto tag) {
@@ -123,7 +83,7 @@ void SoftmaxWithCrossEntropyGrad(const KernelContext& ctx,
     if (!soft_label) {
       ForEachRow<T, 1>(l, {logits.data<T>()}, logits_grad->data<T>(),
                        [&](int64_t r, const auto& in, A* to) {
-                         if (classes[r] == kIgnored) {
+                         if (classes[r] == kIgnoredLabel) {
                            std::fill_n(to, l.size, A(0));
                            return;
                          }
@@ -151,14 +111,14 @@ void SoftmaxWithCrossEntropyGrad(const KernelContext& ctx,
 void NllLoss(const KernelContext& ctx, const Tensor& x, const Tensor& label,
              const Tensor& weight, int64_t ignore_index, Tensor* loss) {
   const AxisLayout l = LayoutOf(x, 1);
-  const auto classes = ReadLabels("nll_loss", label, l.size, ignore_index);
+  const auto classes = ReadClassLabels("nll_loss", label, l.size, ignore_index);
   VisitFloat(x.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const Tensor w = FloatCopy(weight, kDTypeOf<T>);
     for (int64_t r = 0; r < l.rows(); ++r) {
       const int64_t c = classes[r];
       T& to = loss->data<T>()[r];
-      if (c == kIgnored) {
+      if (c == kIgnoredLabel) {
         to = T(0.0f);
         continue;
       }
@@ -173,7 +133,7 @@ void NllLossGrad(const KernelContext& ctx, const Tensor& grad_loss,
                  const Tensor& label, const Tensor& weight,
                  const IntArray& x_shape, int64_t ignore_index, Tensor* x_grad) {
   const AxisLayout l = LayoutOf(*x_grad, 1);
-  const auto classes = ReadLabels("nll_loss_grad", label, l.size, ignore_index);
+  const auto classes = ReadClassLabels("nll_loss_grad", label, l.size, ignore_index);
   if (x_grad->numel() == 0) return;
   std::memset(x_grad->raw_data(), 0, x_grad->bytes());
   VisitFloat(x_grad->dtype(), [&](auto tag) {
@@ -181,7 +141,7 @@ void NllLossGrad(const KernelContext& ctx, const Tensor& grad_loss,
     const Tensor w = FloatCopy(weight, kDTypeOf<T>);
     for (int64_t r = 0; r < l.rows(); ++r) {
       const int64_t c = classes[r];
-      if (c == kIgnored) continue;
+      if (c == kIgnoredLabel) continue;
       const T g = grad_loss.data<T>()[r];
       x_grad->data<T>()[(r / l.inner * l.size + c) * l.inner + r % l.inner] =
           w.defined() ? T(-(g * w.data<T>()[c])) : T(-g);
@@ -192,11 +152,11 @@ void NllLossGrad(const KernelContext& ctx, const Tensor& grad_loss,
 void NllLossWeight(const KernelContext& ctx, const Tensor& label,
                    const Tensor& weight, int64_t ignore_index, Tensor* out) {
   const auto classes =
-      ReadLabels("nll_loss_weight", label, weight.numel(), ignore_index);
+      ReadClassLabels("nll_loss_weight", label, weight.numel(), ignore_index);
   VisitFloat(weight.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     for (size_t i = 0; i < classes.size(); ++i) {
-      out->data<T>()[i] = classes[i] == kIgnored
+      out->data<T>()[i] = classes[i] == kIgnoredLabel
                               ? T(0.0f)
                               : weight.data<T>()[classes[i]];
     }

@@ -40,6 +40,7 @@ void Interpret(Interpreters active, const OpDefinition& op,
 }
 
 void Rebind(const Tensor& x, const Tensor& value) {
+  if (x.is_same(value)) return;
   TensorImpl& to = *x.impl();
   const TensorImpl& from = *value.impl();
   to.flags = from.flags;

@@ -88,12 +88,13 @@ void AddInplace(Tensor& a, const Tensor& b) { ops::add_(a, b); }
 Tensor OnesLike(const Tensor& t) {
   return ops::full(ops::ShapeOf(t), Scalar(int64_t{1}), t.dtype(), t.place());
 }
+Tensor Copy(const Tensor& t) { return ops::assign(t); }
 Tensor ZerosLike(const Tensor& t) {
   return ops::full(ops::ShapeOf(t), Scalar(int64_t{0}), t.dtype(), t.place());
 }
 
 const bool installed = [] {
-  InstallGradOps({&Add, &AddInplace, &OnesLike, &ZerosLike});
+  InstallGradOps({&Add, &AddInplace, &OnesLike, &ZerosLike, &Copy});
   return true;
 }();
 

@@ -252,16 +252,19 @@ class _Node:
     call = f'ops::{name}({cpp.args(op)})'
     lines += [f'  if (!({needed})) {{', '    const InterpreterScope scope = InterpreterScope::Forbid(kDifferentiate);',
               f'    return {call};', '  }']
-    make = [f'  const IntrusivePtr<{s}Node> node = MakeNode<{s}Node>();'] + self._edges() + self._saves(after=False)
+    make = [f'  IntrusivePtr<{s}Node> node = MakeNode<{s}Node>();'] + self._edges()
     if inplace:
-      # What the formulas name of the old value is kept before it is overwritten.
-      lines += make
+      # What the formulas name of the old value is kept before it is overwritten; the node
+      # must not hold the tensor whose history it becomes.
+      before = self._saves(after=False)
+      kept = f'SavedTensor({op.inplace})'
+      lines += make + [b.replace(kept, f'SavedTensor::Overwritten({op.inplace})') for b in before]
     out = op.outputs[0].name
     result = out if inplace else 'result'
     lines += [f'  {ret} {result};', '  {', '    const InterpreterScope scope = InterpreterScope::Forbid(kDifferentiate);',
               f'    {result} = {call};', '  }']
     if not inplace:
-      lines += make
+      lines += make + self._saves(after=False)
       if len(op.outputs) > 1:
         lines += [f'  [[maybe_unused]] const auto& {o.name} = std::get<{i}>(result);' for i, o in enumerate(op.outputs)]
       else:
@@ -274,6 +277,6 @@ class _Node:
       lines.append('  uint32_t slot = 0;')
       lines += [f'  SetHistories({o.name}, node, &slot);' for o in op.outputs]
     else:
-      lines.append(f'  SetHistory({out}, node, 0);')
+      lines.append(f'  SetHistory({out}, std::move(node), 0);')
     lines += [f'  return {result};', '}']
     return '\n'.join(lines)

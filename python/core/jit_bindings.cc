@@ -234,6 +234,21 @@ void BindProgram(py::module_& m) {
       .def("recording", [](const ProgramPtr& p) { return Recording(p); })
       .def("run", &RunProgram, py::arg("feeds"), py::arg("fetches"),
            py::arg("prune") = false)
+      .def("module",
+           [](const ProgramPtr& p, const std::vector<std::string>& inputs,
+              const Tensors& outputs) {
+             return LoadedModule(MakeModule(p, inputs, outputs, {}));
+           },
+           py::arg("inputs"), py::arg("outputs"))
+      .def_property_readonly(
+          "captured",
+          [](const Program& p) {
+            std::vector<std::pair<std::string, Tensor>> out;
+            for (ValueId id : p.captured()) {
+              out.emplace_back(p.value(id).name, p.value(id).captured);
+            }
+            return out;
+          })
       .def("reparse", &Reparse, py::arg("inputs"), py::arg("outputs"))
       .def_property_readonly(
           "num_operations",
@@ -291,8 +306,10 @@ void BindJit(py::module_& m) {
         py::arg("vars"));
   m.def("is_symbolic", [](const Tensor& t) { return t.defined() && t.is_symbolic(); });
   m.def("program_of", [](const Tensor& t) { return jit::SymbolOf(t).program(); });
-  m.def("is_recording",
+  m.def("in_static_mode",
         [] { return (thread_interpreters.forced & kRecord) != 0; });
+  m.def("eager_mode", [] { return Recording(nullptr); },
+        "`with eager_mode():` ops without symbolic arguments run at once.");
 }
 
 const ModulePart part(&BindJit);

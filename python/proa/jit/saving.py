@@ -1,0 +1,134 @@
+"""jit.save, jit.load and what load gives: models that run without their Python code."""
+
+import json
+import os
+
+from proa import _C
+from proa.framework.parameter import Parameter
+from proa.jit.input_spec import InputSpec
+from proa.jit.static_function import StaticFunction
+from proa.jit.tracing import Trace, evaluation
+from proa.nn import Layer
+
+
+def save(layer, path, input_spec=None, **configs):
+    """Records `layer` in evaluation mode and writes it for `jit.load` and the inference library.
+
+    Writes `<path>.pdmodel` (the program) and `<path>.pdiparams` (parameters and buffers), each
+    atomically and with a checksum, and `<path>.pdiparams.info` (which of them are trainable).
+
+    Args:
+        layer (Layer|function): what to save; a function may be decorated by to_static.
+        path (str): prefix of the files; its folder is made if need be.
+        input_spec (list, optional): an InputSpec or an example tensor for each input. May be left
+            out if to_static was given one.
+
+    Raises:
+        ValueError: no input_spec is known.
+
+    Examples:
+        >>> net = proa.nn.Linear(3, 2)
+        >>> proa.jit.save(net, "/tmp/linear", [proa.static.InputSpec([None, 3], "float32", "x")])
+    """
+    owner = layer if isinstance(layer, Layer) else getattr(layer, "_layer", None)
+    function = layer.forward if isinstance(layer, Layer) else layer
+    if isinstance(function, StaticFunction):
+        input_spec = input_spec if input_spec is not None else function._input_spec
+        function = function.dygraph_function
+    if input_spec is None:
+        raise ValueError("jit.save: input_spec is missing; give an InputSpec or an example tensor for each input")
+    specs = [_as_spec(spec) for spec in input_spec]
+    with _C.eager_mode(), _NoGrad():
+        if owner is not None:
+            with evaluation(owner):
+                trace = Trace(function, specs, owner)
+        else:
+            trace = Trace(function, specs)
+    folder = os.path.dirname(path)
+    if folder:
+        os.makedirs(folder, exist_ok=True)
+    _C.save_program(path, trace.program, trace.input_names, trace.outputs)
+    trainable = [name for name, p in owner.named_parameters() if not p.stop_gradient] if owner is not None else []
+    _write_info(path, {"trainable": trainable})
+
+
+def _as_spec(spec):
+    if isinstance(spec, InputSpec):
+        return spec
+    if isinstance(spec, _C.Tensor):
+        return InputSpec(spec.shape, spec.dtype)
+    if isinstance(spec, (list, tuple)):
+        return type(spec)(_as_spec(s) for s in spec)
+    raise TypeError(f"jit.save: input_spec holds InputSpec or Tensor, not {type(spec).__name__}")
+
+
+class _NoGrad:
+    """No gradients: the program of a saved model is the forward only."""
+
+    def __enter__(self):
+        self._before = _C.set_grad_enabled(False)
+
+    def __exit__(self, *unused):
+        _C.set_grad_enabled(self._before)
+
+
+def _write_info(path, info):
+    temporary = f"{path}.pdiparams.info.tmp.{os.getpid()}"
+    with open(temporary, "w", encoding="utf-8") as f:
+        json.dump(info, f)
+        f.flush()
+        os.fsync(f.fileno())
+    os.replace(temporary, f"{path}.pdiparams.info")
+
+
+def _read_info(path):
+    try:
+        with open(f"{path}.pdiparams.info", encoding="utf-8") as f:
+            info = json.load(f)
+        return {str(name) for name in info["trainable"]}
+    except FileNotFoundError:
+        return set()
+    except (ValueError, KeyError, TypeError) as e:
+        raise ValueError(f"{path}.pdiparams.info: {e}") from None
+
+
+class TranslatedLayer(Layer):
+    """A layer that runs a loaded program; its parameters can be trained further."""
+
+    def __init__(self, module, trainable):
+        super().__init__()
+        self._module = module
+        for name, tensor in module.captured:
+            if not name:
+                continue
+            key = name.replace(".", "_")
+            if name in trainable:
+                self.add_parameter(key, Parameter(tensor, name))
+            else:
+                self.register_buffer(key, tensor)
+
+    def forward(self, *inputs):
+        results = self._module.call(list(inputs))
+        return results[0] if len(results) == 1 else results
+
+    def program(self, method_name="forward"):
+        """The program; its text is str(program)."""
+        return self._module.program
+
+
+def load(path, **configs):
+    """Loads what `jit.save` wrote.
+
+    Args:
+        path (str): the prefix given to save.
+
+    Raises:
+        ValueError, RuntimeError: the files are truncated, altered or of a newer version; the message says
+            which file and what.
+
+    Examples:
+        >>> net = proa.jit.load("/tmp/linear")
+        >>> net(proa.ones([4, 3])).shape
+        [4, 2]
+    """
+    return TranslatedLayer(_C.load_program(path), _read_info(path))

@@ -1,0 +1,152 @@
+"""to_static: a function or layer whose calls run as a recorded program."""
+
+import functools
+import inspect
+
+from proa import _C
+from proa.jit.input_spec import InputSpec
+from proa.jit.tracing import Trace, flatten, rebuild
+
+_enabled = True
+
+
+class ProgramTranslator:
+    """The switch of to_static: `enable(False)` makes decorated functions run as they are written."""
+
+    _instance = None
+
+    def __new__(cls):
+        if cls._instance is None:
+            cls._instance = super().__new__(cls)
+        return cls._instance
+
+    @classmethod
+    def get_instance(cls):
+        return cls()
+
+    def enable(self, enable_to_static):
+        """Turns recording of decorated functions on or off."""
+        global _enabled
+        if not isinstance(enable_to_static, bool):
+            raise TypeError(f"ProgramTranslator.enable: takes a bool, not {type(enable_to_static).__name__}")
+        _enabled = enable_to_static
+
+
+class StaticFunction:
+    """A function that is recorded at its first call for each kind of arguments and replayed afterwards.
+
+    The recording holds for arguments of the same dtypes, ranks and other values; sizes that the
+    `input_spec` leaves open may differ. Gradients flow through a replay as through the function.
+    What depends on the value of a tensor (`if x > 0:`) cannot be recorded and is an error.
+    """
+
+    def __init__(self, function, input_spec=None, layer=None):
+        self._function = function
+        self._input_spec = list(input_spec) if input_spec is not None else None
+        self._layer = layer
+        self._traces = {}
+        functools.update_wrapper(self, function)
+
+    def __get__(self, instance, owner=None):
+        if instance is None:
+            return self
+        bound = StaticFunction(self._function.__get__(instance, owner), self._input_spec, instance)
+        # The next access finds the bound function, with what it has recorded.
+        instance.__dict__[self.__name__] = bound
+        return bound
+
+    @property
+    def dygraph_function(self):
+        """The function as it was written."""
+        return self._function
+
+    def __call__(self, *args, **kwargs):
+        if not _enabled or _C.in_static_mode() or any(_C.is_symbolic(t) for t in flatten([args, kwargs])):
+            return self._function(*args, **kwargs)
+        if kwargs:
+            bound = inspect.signature(self._function).bind(*args, **kwargs)
+            bound.apply_defaults()
+            if bound.kwargs:
+                raise TypeError(f"{self.__name__}: keyword-only arguments cannot be recorded; pass them by position")
+            args = bound.args
+        trace, module = self._recorded(args)
+        results = module.call(flatten(args))
+        return rebuild(trace.result, iter(results))
+
+    def _recorded(self, args):
+        training = self._layer.training if self._layer is not None else False
+        key = (training, _C.is_grad_enabled(), *(_key(a) for a in args))
+        if key not in self._traces:
+            specs = [_spec(a, i, self._spec_at(i)) for i, a in enumerate(args)]
+            with _C.eager_mode():
+                trace = Trace(self._function, specs, self._layer)
+            self._traces[key] = trace, trace.program.module(trace.input_names, trace.outputs)
+        return self._traces[key]
+
+    def _spec_at(self, i):
+        return self._input_spec[i] if self._input_spec is not None and i < len(self._input_spec) else None
+
+    def get_concrete_program(self, *specs):
+        """The Trace for these specs (or those of the decorator)."""
+        return Trace(self._function, list(specs) or self._input_spec or [], self._layer)
+
+    @property
+    def main_program(self):
+        """The program of the last recording."""
+        if not self._traces:
+            raise RuntimeError(f"{self.__name__}: nothing is recorded yet; call it first")
+        return list(self._traces.values())[-1][0].program
+
+
+def _key(argument):
+    if isinstance(argument, _C.Tensor):
+        return ("tensor", tuple(argument.shape), argument.dtype.name, argument.stop_gradient)
+    if isinstance(argument, (list, tuple)):
+        return (type(argument).__name__, *(_key(a) for a in argument))
+    if isinstance(argument, dict):
+        return ("dict", *((k, _key(v)) for k, v in argument.items()))
+    try:
+        hash(argument)
+    except TypeError:
+        return ("object", id(argument))
+    return (type(argument).__name__, argument)
+
+
+def _spec(argument, i, declared):
+    if isinstance(argument, _C.Tensor):
+        name = getattr(declared, "name", None) or f"x{i}"
+        return InputSpec(argument.shape, argument.dtype, name)
+    if isinstance(argument, (list, tuple)):
+        return type(argument)(_spec(a, f"{i}_{k}", None) for k, a in enumerate(argument))
+    return argument
+
+
+def to_static(function=None, input_spec=None, build_strategy=None, property=False):
+    """Lets a function, or the `forward` of a layer, run as a recorded program.
+
+    Args:
+        function: what to record; without it, a decorator is returned.
+        input_spec (list[InputSpec], optional): what `jit.save` records.
+        build_strategy: not used.
+
+    Examples:
+        >>> @proa.jit.to_static
+        ... def double(x):
+        ...     return x + x
+        >>> double(proa.to_tensor([1.0, 2.0])).tolist()
+        [2.0, 4.0]
+    """
+    from proa.nn import Layer
+
+    def decorate(target):
+        if isinstance(target, Layer):
+            target.forward = StaticFunction(target.forward, input_spec, target)
+            return target
+        return StaticFunction(target, input_spec)
+
+    return decorate if function is None else decorate(function)
+
+
+def not_to_static(func=None):
+    """Marks a function that stays as it is; recording a function records what it calls anyway."""
+    return not_to_static if func is None else func

@@ -1,0 +1,105 @@
+"""Executor: runs programs with what is fed, and gives what is fetched."""
+
+from proa import _C
+from proa.static.program import Program, default_main_program, default_startup_program
+
+
+class CompiledProgram:
+    """A program as it is; kept for programs that compile first."""
+
+    def __init__(self, program_or_graph, build_strategy=None):
+        self._program = program_or_graph._program
+
+    def with_data_parallel(self, *args, **kwargs):
+        raise NotImplementedError("CompiledProgram.with_data_parallel: use distributed training in eager mode")
+
+
+class Executor:
+    """Runs programs.
+
+    Args:
+        place (optional): where; the default place.
+
+    Examples:
+        >>> main = proa.static.Program()
+        >>> with proa.static.program_guard(main):
+        ...     x = proa.static.data("x", [None])
+        ...     y = x * 2.0
+        >>> exe = proa.static.Executor()
+        >>> exe.run(main, feed={"x": proa.ones([3]).numpy()}, fetch_list=[y])[0].tolist()
+        [2.0, 2.0, 2.0]
+    """
+
+    def __init__(self, place=None):
+        self.place = place
+
+    def run(
+        self,
+        program=None,
+        feed=None,
+        fetch_list=None,
+        feed_var_name="feed",
+        fetch_var_name="fetch",
+        scope=None,
+        return_numpy=True,
+        use_program_cache=False,
+        return_merged=True,
+        use_prune=False,
+    ):
+        """Runs `program` once.
+
+        Args:
+            program (Program, optional): the default main program if None.
+            feed (dict): an array or tensor for each input that is needed.
+            fetch_list (list): symbolic tensors of the program, or names of parameters.
+            return_numpy (bool): give NumPy arrays, not tensors.
+            use_prune (bool): leave out operations that what is fetched does not need, updates of parameters too.
+
+        Returns:
+            list: what was fetched.
+        """
+        program = default_main_program() if program is None else program
+        if isinstance(program, LoadedProgram):
+            return program.run(feed or {}, fetch_list, return_numpy)
+        if program is default_startup_program() and not feed and not fetch_list:
+            return []
+        with _C.eager_mode():
+            feeds = {name: _C.to_tensor(value) for name, value in (feed or {}).items()}
+            fetches = [self._find(program, item) for item in fetch_list or ()]
+            results = program._program.run(feeds, fetches, use_prune)
+        return [t.numpy() for t in results] if return_numpy else results
+
+    def _find(self, program, item):
+        if isinstance(item, str):
+            for tensor in program.list_vars():
+                if tensor.name == item:
+                    return tensor
+            raise ValueError(f"Executor.run: no parameter is named {item!r}")
+        return item
+
+    def close(self):
+        """Nothing is held."""
+
+
+class LoadedProgram(Program):
+    """A program that was loaded from files; see load_inference_model."""
+
+    def __init__(self, module):
+        super().__init__()
+        self._module = module
+        self._program = module.program
+
+    def run(self, feed, fetch_list, return_numpy):
+        names = self._module.input_names
+        missing = [name for name in names if name not in feed]
+        if missing:
+            raise ValueError(f"Executor.run: input {missing[0]!r} is not fed")
+        with _C.eager_mode():
+            results = self._module.run([_C.to_tensor(feed[name]) for name in names])
+        if fetch_list is not None:
+            targets = self.fetch_targets()
+            results = [results[targets.index(item)] for item in fetch_list]
+        return [t.numpy() for t in results] if return_numpy else results
+
+    def fetch_targets(self):
+        return list(range(len(self._module.output_names)))

@@ -1,0 +1,37 @@
+"""append_backward and gradients: the autograd engine on symbolic tensors."""
+
+from proa import _C
+from proa.static.program import default_main_program
+
+
+def append_backward(loss, parameter_list=None, no_grad_set=None, callbacks=None, checkpoints=None):
+    """Appends the computation of the gradients of `loss` to its program.
+
+    Args:
+        loss (Tensor): symbolic.
+        parameter_list (list, optional): default: every trained parameter that the program captures.
+        no_grad_set (set, optional): tensors through which no gradient flows.
+
+    Returns:
+        list[tuple]: (parameter, gradient) of each parameter that the loss depends on.
+    """
+    if not _C.is_symbolic(loss):
+        raise TypeError("append_backward: loss must be a value of a program")
+    parameters = list(parameter_list) if parameter_list is not None else default_main_program().all_parameters()
+    with _C.eager_mode():
+        grads = _C.grad([loss], parameters, None, True, False, True, list(no_grad_set or ()) or None)
+    return [(p, g) for p, g in zip(parameters, grads) if g is not None]
+
+
+def gradients(targets, inputs, target_gradients=None, no_grad_set=None):
+    """Appends the gradients of `targets` with respect to `inputs`; None where there is none.
+
+    Args:
+        targets (Tensor|list): what is differentiated.
+        inputs (Tensor|list): symbolic tensors or parameters; their stop_gradient must be False.
+        target_gradients (list, optional): weights of the targets; ones.
+    """
+    as_list = lambda value: list(value) if isinstance(value, (list, tuple)) else [value]
+    weights = None if target_gradients is None else as_list(target_gradients)
+    with _C.eager_mode():
+        return _C.grad(as_list(targets), as_list(inputs), weights, True, False, True, list(no_grad_set or ()) or None)

@@ -1,0 +1,68 @@
+"""Control flow on values of a program."""
+
+from proa import _C
+
+__all__ = ["cond", "while_loop"]
+
+
+def cond(pred, true_fn=None, false_fn=None, name=None):
+    """The result of one of two functions, chosen by a bool tensor when the program runs.
+
+    In eager mode it calls one of them. Both must give tensors alike in number, dtype and rank.
+
+    Args:
+        pred (Tensor): one bool.
+        true_fn, false_fn: functions without arguments that give a tensor, or a list or tuple of tensors.
+
+    Examples:
+        >>> x = proa.to_tensor([3.0])
+        >>> proa.static.nn.cond(x.sum() > 0, lambda: x, lambda: -x).tolist()
+        [3.0]
+    """
+    shapes = []
+
+    def branch(function):
+        def call():
+            result = function() if function is not None else None
+            shapes.append(result)
+            return _as_list(result)
+
+        return call
+
+    results = _C.cond(pred, branch(true_fn), branch(false_fn))
+    return _like(shapes[0], results)
+
+
+def while_loop(cond, body, loop_vars, is_test=False, name=None):
+    """Repeats `loop_vars = body(*loop_vars)` while `cond(*loop_vars)` holds.
+
+    Args:
+        cond: gives one bool tensor.
+        body: gives as many tensors as there are variables.
+        loop_vars (list): tensors.
+
+    Returns:
+        list: the variables at the end.
+
+    Examples:
+        >>> i = proa.to_tensor(0)
+        >>> proa.static.nn.while_loop(lambda i: i < 10, lambda i: [i + 3], [i])[0].item()
+        12
+    """
+    if not isinstance(loop_vars, (list, tuple)) or not loop_vars:
+        raise TypeError("while_loop: loop_vars must be a list of tensors that is not empty")
+    return _C.while_loop(cond, lambda *values: _as_list(body(*values)), list(loop_vars))
+
+
+def _as_list(result):
+    if result is None:
+        return []
+    return list(result) if isinstance(result, (list, tuple)) else [result]
+
+
+def _like(result, tensors):
+    if result is None:
+        return None
+    if isinstance(result, (list, tuple)):
+        return type(result)(tensors)
+    return tensors[0]

@@ -1,0 +1,33 @@
+"""Files of static programs: inference models."""
+
+import os
+
+from proa import _C
+from proa.static.executor import LoadedProgram
+
+
+def save_inference_model(path_prefix, feed_vars, fetch_vars, executor=None, **kwargs):
+    """Writes the part of the program that `fetch_vars` need; the same files as `jit.save`.
+
+    Args:
+        path_prefix (str): of `.pdmodel` and `.pdiparams`.
+        feed_vars (Tensor|list): inputs of the program.
+        fetch_vars (Tensor|list): what the model gives.
+    """
+    as_list = lambda value: list(value) if isinstance(value, (list, tuple)) else [value]
+    feeds, fetches = as_list(feed_vars), as_list(fetch_vars)
+    folder = os.path.dirname(path_prefix)
+    if folder:
+        os.makedirs(folder, exist_ok=True)
+    program = _C.program_of(fetches[0])
+    _C.save_program(path_prefix, program, [t.name for t in feeds], fetches)
+
+
+def load_inference_model(path_prefix, executor=None, **kwargs):
+    """Loads a model.
+
+    Returns:
+        list: [program, names of the inputs, targets to fetch], as Executor.run takes them.
+    """
+    program = LoadedProgram(_C.load_program(path_prefix))
+    return [program, program._module.input_names, program.fetch_targets()]

@@ -141,7 +141,7 @@ def read(path):
         entries, metadata = _parse_header(path, text)
         start = 8 + len(text)
         layout = _check_layout(path, entries, size - start)
-        ours = "proa.format" in metadata
+        ours = _is_ours(metadata)
         sums = _metadata_json(path, metadata, "proa.checksums") if ours else {}
         tree = _metadata_json(path, metadata, "proa.tree") if ours else None
         arrays = {}
@@ -197,15 +197,20 @@ def parse_json(path, what, text):
         raise FileError(f"{path}: {what} is not valid: {error}") from None
 
 
+def _is_ours(metadata):
+    # By any of the keys, so that a file with an altered one is not taken for a stranger's.
+    return any(key.startswith("proa.") for key in metadata)
+
+
 def _parse_header(path, text):
     entries = parse_json(path, "the header", text)
     metadata = entries.pop("__metadata__", {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
         raise FileError(f"{path}: __metadata__ must map names to strings")
-    if "proa.format" in metadata:
-        if metadata["proa.format"] != FORMAT:
+    if _is_ours(metadata):
+        if metadata.get("proa.format") != FORMAT:
             raise FileError(
-                f"{path}: format {metadata['proa.format']!r} is newer than this version, which reads {FORMAT!r}"
+                f"{path}: format {metadata.get('proa.format')!r} is newer than this version, which reads {FORMAT!r}"
             )
         field = b'"proa.header": "%s"'
         given = metadata.get("proa.header", "")

@@ -1,8 +1,12 @@
 """Parameter: a tensor that is trained; ParamAttr: what a layer's caller may say about one."""
 
+from copy import deepcopy
+
 from proa import _C
 from proa.framework.dtype import as_dtype
 from proa.utils import unique_name
+
+_SETTINGS = ("optimize_attr", "regularizer", "need_clip", "do_model_average", "is_distributed")
 
 
 class Parameter(_C.Tensor):
@@ -34,7 +38,8 @@ class Parameter(_C.Tensor):
 
     def __deepcopy__(self, memo):
         copy = Parameter(self.detach().clone(), unique_name.generate(self.name), self.trainable)
-        copy.__dict__.update(self.__dict__)
+        for name in _SETTINGS:
+            setattr(copy, name, deepcopy(getattr(self, name), memo))
         memo[id(self)] = copy
         return copy
 

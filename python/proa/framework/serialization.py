@@ -117,14 +117,14 @@ def tensor_bytes(tensor):
     if code == "BF16":
         # The upper halves of float32: exact.
         wide = np.ascontiguousarray(tensor.astype(_C.float32).numpy())
-        return (wide.view("uint32") >> 16).astype("uint16").reshape(wide.shape), code
+        return (wide.view("uint32") >> 16).astype("uint16").reshape(tensor.shape), code
     return np.ascontiguousarray(tensor.numpy()).reshape(tensor.shape), code
 
 
 def tensor_of(array, code):
     """The tensor whose elements `tensor_bytes` gave."""
     if code == "BF16":
-        wide = (array.astype("uint32") << 16).view("float32").reshape(array.shape)
+        wide = (array.reshape(-1).astype("uint32") << 16).view("float32").reshape(array.shape)
         return _C.to_tensor(wide, dtype=_C.bfloat16)
     if code in ("U16", "U32", "U64"):
         raise FileError(f"there are no tensors of {_DTYPE_NAMES[code]}; load with return_numpy=True")

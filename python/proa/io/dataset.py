@@ -36,7 +36,7 @@ class IterableDataset(Dataset):
         raise RuntimeError(f"{type(self).__name__} is an IterableDataset: its samples have no index")
 
     def __len__(self):
-        raise RuntimeError(f"{type(self).__name__} is an IterableDataset: it has no length")
+        raise TypeError(f"{type(self).__name__} is an IterableDataset: it has no length")
 
 
 class TensorDataset(Dataset):

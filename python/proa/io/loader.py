@@ -93,7 +93,7 @@ class DataLoader:
     def __len__(self):
         """Number of batches; an error for an IterableDataset."""
         if self._iterable:
-            raise RuntimeError("DataLoader: an IterableDataset has no length")
+            raise TypeError("DataLoader: an IterableDataset has no length")
         return len(self.dataset) if self.batch_sampler is None else len(self.batch_sampler)
 
     def __iter__(self):

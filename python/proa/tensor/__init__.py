@@ -70,16 +70,12 @@ from proa.tensor.math import (
     logit,
     mod,
     multiplex,
-    nanmean,
-    nansum,
     rad2deg,
     renorm,
     scale,
-    stanh,
-    tanh_,
     trace,
 )
 from proa.tensor.random import normal, rand, randint_like, randn, standard_normal
 from proa.tensor.search import gather, index_sample, nonzero, put_along_axis, put_along_axis_, sort, unique, where
 from proa.tensor.search import unique_consecutive as unique_consecutive
-from proa.tensor.stat import bincount, histogram, median, quantile, std, var
+from proa.tensor.stat import bincount, histogram, median, quantile

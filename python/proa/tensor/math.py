@@ -50,16 +50,6 @@ def mod(x, y, name=None):
 floor_mod = mod
 
 
-def stanh(x, scale_a=0.67, scale_b=1.7159, name=None):
-    """scale_b * tanh(scale_a * x)."""
-    return _C.ops.tanh(x * scale_a) * scale_b
-
-
-def tanh_(x, name=None):
-    """tanh in place."""
-    return _C.ops.tanh_(x)
-
-
 def logit(x, eps=None, name=None):
     """log(x / (1 - x)); with eps, x is first kept in [eps, 1 - eps]."""
     if eps is not None:
@@ -145,17 +135,6 @@ def lcm(x, y, name=None):
     divisor = gcd(x, y)
     safe = _C.ops.where(divisor == 0, _C.ops.full_like(divisor, 1), divisor)
     return _C.ops.floor_divide(x, safe).abs() * y.abs()
-
-
-def nansum(x, axis=None, dtype=None, keepdim=False, name=None):
-    """The sum of the elements that are not NaN."""
-    return _C.ops.sum(_C.ops.where(x.isnan(), _C.ops.full_like(x, 0), x), axis, dtype, keepdim)
-
-
-def nanmean(x, axis=None, keepdim=False, name=None):
-    """The mean of the elements that are not NaN; NaN where there are none."""
-    count = _C.ops.logical_not(x.isnan()).astype(x.dtype)
-    return nansum(x, axis, None, keepdim) / _C.ops.sum(count, axis, None, keepdim)
 
 
 def multiplex(inputs, index, name=None):

@@ -25,13 +25,13 @@ _FUNCTIONS = {
     ),
     math: (
         "add_n", "deg2rad", "diff", "floor_mod", "gcd", "increment", "kron", "lcm", "logit", "mod", "multiplex",
-        "nanmean", "nansum", "rad2deg", "renorm", "scale", "stanh", "trace",
+        "rad2deg", "renorm", "scale", "trace",
     ),
     search: (
         "gather", "index_sample", "nonzero", "put_along_axis", "put_along_axis_", "sort", "unique",
         "unique_consecutive",
     ),
-    stat: ("bincount", "histogram", "median", "quantile", "std", "var"),
+    stat: ("bincount", "histogram", "median", "quantile"),
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Variance, median, quantiles and histograms."""
+"""Median, quantiles and histograms."""
 
 from proa import _C
 from proa.tensor.manipulation import axis_of
@@ -9,34 +9,6 @@ def _axes(op, x, axis):
         return list(range(len(x.shape)))
     axes = [axis] if isinstance(axis, int) else list(axis)
     return [axis_of(op, a, x) for a in axes]
-
-
-def var(x, axis=None, unbiased=True, keepdim=False, name=None):
-    """The mean of the squared distances from the mean.
-
-    Args:
-        x (Tensor): floating point.
-        axis (int|list[int], optional): along which; over all elements unless given.
-        unbiased (bool): divide by the number of elements less 1.
-        keepdim (bool): keep the axes, with size 1.
-
-    Examples:
-        >>> proa.var(proa.to_tensor([1.0, 3.0])).item()
-        2.0
-    """
-    axes = _axes("var", x, axis)
-    count = 1
-    for a in axes:
-        count *= x.shape[a]
-    distance = x - x.mean(axes, keepdim=True)
-    total = distance.square().sum(axes, keepdim=keepdim)
-    divisor = max(count - 1, 0) if unbiased else count
-    return total / float(divisor) if divisor else total * float("nan")
-
-
-def std(x, axis=None, unbiased=True, keepdim=False, name=None):
-    """The root of the variance; arguments as in var."""
-    return var(x, axis, unbiased, keepdim).sqrt()
 
 
 def _rows(op, x, axis):

@@ -47,22 +47,18 @@ def batch_norm(
         data_format (str): where the channels are.
         use_global_stats (bool, optional): use the running statistics in training too.
     """
-    axis = _channel_axis("batch_norm", x, data_format)
+    _channel_axis("batch_norm", x, data_format)
     if use_global_stats is None:
         use_global_stats = not training
     if use_global_stats:
-        return _normalized(x, running_mean, running_var, weight, bias, epsilon, axis)
-    axes = [i for i in range(len(x.shape)) if i != axis]
-    mean = x.mean(axes)
-    centred = x - _along(x, axis, mean)
-    var = centred.square().mean(axes)
+        return _C.ops.batch_norm_inference(x, running_mean, running_var, weight, bias, epsilon, data_format)
+    out, mean, var, _, _ = _C.ops.batch_norm(
+        x, running_mean, running_var, weight, bias, momentum, epsilon, data_format
+    )
     with no_grad():
-        running_mean.set_value(running_mean * momentum + mean.astype(running_mean.dtype) * (1.0 - momentum))
-        running_var.set_value(running_var * momentum + var.astype(running_var.dtype) * (1.0 - momentum))
-    scale = (var + epsilon).rsqrt()
-    scale = scale if weight is None else scale * weight
-    out = centred * _along(x, axis, scale)
-    return out if bias is None else out + _along(x, axis, bias)
+        _C.ops.store_(running_mean, mean)
+        _C.ops.store_(running_var, var)
+    return out
 
 
 def _normalized(x, mean, var, weight, bias, epsilon, axis):

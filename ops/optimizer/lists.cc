@@ -1,0 +1,50 @@
+#include "ops/optimizer/lists.h"
+
+#include <string>
+
+#include "tensor/error.h"
+
+namespace proa::inline v0::ops::optimizer {
+namespace {
+
+void CheckLengths(const char* op, std::span<const Tensor> params,
+                  const char* name, std::span<const Tensor> list) {
+  PROA_REQUIRE(list.size() == params.size(), op, ": params has ", params.size(),
+               " tensors but ", name, " has ", list.size());
+}
+
+}  // namespace
+
+void CheckBeside(const char* op, std::span<const Tensor> params,
+                 const char* name, std::span<const Tensor> list) {
+  CheckLengths(op, params, name, list);
+  for (size_t i = 0; i < params.size(); ++i) {
+    const Tensor& p = params[i];
+    const Tensor& t = list[i];
+    PROA_REQUIRE(p.is_contiguous(), op, ": params[", i,
+                 "] must be contiguous; it is ", Describe(p));
+    PROA_REQUIRE(t.shape() == p.shape() && t.dtype() == p.dtype(), op, ": ",
+                 name, "[", i, "] is ", Describe(t), ", but params[", i,
+                 "] is ", Describe(p));
+    PROA_REQUIRE(t.is_contiguous(), op, ": ", name, "[", i,
+                 "] must be contiguous; it is ", Describe(t));
+  }
+}
+
+void CheckPowers(const char* op, std::span<const Tensor> params,
+                 const char* name, std::span<const Tensor> list) {
+  CheckLengths(op, params, name, list);
+  for (size_t i = 0; i < list.size(); ++i) {
+    PROA_REQUIRE(list[i].numel() == 1 && list[i].dtype() == DType::kFloat32, op,
+                 ": ", name, "[", i, "] must be one float32 element; it is ",
+                 Describe(list[i]));
+  }
+}
+
+double ReadRate(const char* op, const Tensor& lr) {
+  PROA_REQUIRE(lr.numel() == 1, op, ": lr must have one element; it is ",
+               Describe(lr));
+  return lr.item<double>();
+}
+
+}  // namespace proa::inline v0::ops::optimizer

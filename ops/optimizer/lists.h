@@ -1,0 +1,25 @@
+// Checks of the lists of tensors that an optimizer's step goes through.
+#ifndef PROA_OPS_OPTIMIZER_LISTS_H_
+#define PROA_OPS_OPTIMIZER_LISTS_H_
+
+#include <span>
+
+#include "tensor/tensor.h"
+
+namespace proa::inline v0::ops::optimizer {
+
+// Throws unless `list` has a contiguous tensor beside each of `params`, of its shape
+// and dtype. `params` itself must be contiguous; it is checked with every list.
+void CheckBeside(const char* op, std::span<const Tensor> params, const char* name,
+                 std::span<const Tensor> list);
+
+// Throws unless `list` has one float32 element for each of `params`.
+void CheckPowers(const char* op, std::span<const Tensor> params, const char* name,
+                 std::span<const Tensor> list);
+
+// The learning rate of one element; throws for more.
+double ReadRate(const char* op, const Tensor& lr);
+
+}  // namespace proa::inline v0::ops::optimizer
+
+#endif  // PROA_OPS_OPTIMIZER_LISTS_H_

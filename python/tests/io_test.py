@@ -1,0 +1,171 @@
+"""Data sets, samplers and the loader."""
+
+import numpy as np
+import pytest
+
+import proa
+from proa import io
+
+
+class Numbers(io.Dataset):
+    def __init__(self, n):
+        self.n = n
+
+    def __getitem__(self, idx):
+        return np.float32(idx), idx * idx
+
+    def __len__(self):
+        return self.n
+
+
+class Stream(io.IterableDataset):
+    def __init__(self, n):
+        self.n = n
+
+    def __iter__(self):
+        return iter(range(self.n))
+
+
+def test_batches_in_order():
+    loader = io.DataLoader(Numbers(5), batch_size=2)
+    batches = [(x.tolist(), y.tolist()) for x, y in loader]
+    assert batches == [([0.0, 1.0], [0, 1]), ([2.0, 3.0], [4, 9]), ([4.0], [16])]
+    assert len(loader) == 3
+    assert len(io.DataLoader(Numbers(5), batch_size=2, drop_last=True)) == 2
+    assert len(list(io.DataLoader(Numbers(5), batch_size=2, drop_last=True))) == 2
+    assert batches == [(x.tolist(), y.tolist()) for x, y in loader]  # again
+
+
+def test_shuffle_follows_the_seed():
+    def epoch():
+        return [int(y) for _, ys in io.DataLoader(Numbers(50), batch_size=7, shuffle=True) for y in ys.tolist()]
+
+    proa.seed(3)
+    first = epoch()
+    second = epoch()
+    proa.seed(3)
+    assert epoch() == first
+    assert second != first
+    assert sorted(first) == [i * i for i in range(50)]
+
+
+def test_iterable():
+    assert [b.tolist() for b in io.DataLoader(Stream(5), batch_size=2)] == [[0, 1], [2, 3], [4]]
+    assert [b.tolist() for b in io.DataLoader(Stream(5), batch_size=2, drop_last=True)] == [[0, 1], [2, 3]]
+    with pytest.raises(ValueError, match="its own order"):
+        io.DataLoader(Stream(5), shuffle=True)
+    with pytest.raises(TypeError, match="no length"):
+        len(io.DataLoader(Stream(5)))
+
+
+def test_without_batches():
+    assert [int(y) for _, y in io.DataLoader(Numbers(3), batch_size=None)] == [0, 1, 4]
+
+
+def test_collate_structures():
+    batch = io.default_collate_fn(
+        [{"a": np.ones([2], "float32"), "b": ["x", 1]}, {"a": np.zeros([2], "float32"), "b": ["y", 2]}]
+    )
+    assert batch["a"].tolist() == [[1.0, 1.0], [0.0, 0.0]]
+    assert batch["b"][0] == ["x", "y"] and batch["b"][1].tolist() == [1, 2]
+    tensors = io.default_collate_fn([proa.ones([2]), proa.zeros([2])])
+    assert tensors.shape == [2, 2]
+    with pytest.raises(ValueError, match="different shapes"):
+        io.default_collate_fn([np.ones(2), np.ones(3)])
+    with pytest.raises(ValueError, match="numbers of fields"):
+        io.default_collate_fn([(1, 2), (1,)])
+    with pytest.raises(TypeError, match="object"):
+        io.default_collate_fn([object()])
+
+
+def test_collate_fn_is_used():
+    loader = io.DataLoader(Numbers(4), batch_size=2, collate_fn=lambda samples: [y for _, y in samples])
+    assert list(loader) == [[0, 1], [4, 9]]
+
+
+def test_batch_sampler():
+    sampler = io.BatchSampler(Numbers(7), batch_size=3, drop_last=True)
+    assert list(sampler) == [[0, 1, 2], [3, 4, 5]] and len(sampler) == 2
+    loader = io.DataLoader(Numbers(7), batch_sampler=sampler)
+    assert len(loader) == 2
+    with pytest.raises(ValueError, match="goes without"):
+        io.DataLoader(Numbers(7), batch_sampler=sampler, batch_size=3)
+    with pytest.raises(ValueError, match="either"):
+        io.BatchSampler()
+    for bad in (0, -1, True, 1.5):
+        with pytest.raises(ValueError, match="batch_size"):
+            io.BatchSampler(Numbers(7), batch_size=bad)
+
+
+def test_random_sampler():
+    assert len(list(io.RandomSampler(range(9), num_samples=4))) == 4
+    drawn = list(io.RandomSampler(range(3), replacement=True, num_samples=100))
+    assert len(drawn) == 100 and set(drawn) == {0, 1, 2}
+    assert list(io.RandomSampler(range(9), generator=1)) == list(io.RandomSampler(range(9), generator=1))
+    assert list(io.RandomSampler(range(3), generator=iter([2, 0, 1]))) == [2, 0, 1]
+    with pytest.raises(ValueError, match="replacement"):
+        io.RandomSampler(range(3), num_samples=5)
+
+
+def test_weighted_sampler():
+    drawn = list(io.WeightedRandomSampler([0.0, 1.0, 3.0], 2000))
+    assert 0 not in drawn and 0.7 < drawn.count(2) / 2000 < 0.8
+    assert sorted(io.WeightedRandomSampler([1.0, 1.0, 0.0], 2, replacement=False)) == [0, 1]
+    for weights in ([-1.0, 2.0], [0.0, 0.0], [float("nan")], [[1.0]]):
+        with pytest.raises(ValueError, match="weights"):
+            io.WeightedRandomSampler(weights, 1)
+
+
+def test_subset_sampler():
+    assert sorted(io.SubsetRandomSampler([3, 5, 8])) == [3, 5, 8]
+
+
+def test_distributed_sampler_covers_the_data():
+    parts = [list(io.DistributedBatchSampler(Numbers(10), 2, num_replicas=4, rank=r)) for r in range(4)]
+    flat = [i for part in parts for batch in part for i in batch]
+    assert set(flat) == set(range(10)) and len(flat) == 12
+    assert len({len(part) for part in parts}) == 1
+    a = io.DistributedBatchSampler(Numbers(10), 2, num_replicas=2, rank=0, shuffle=True)
+    a.set_epoch(3)
+    first = list(a)
+    a.set_epoch(3)
+    assert list(a) == first
+    with pytest.raises(ValueError, match="rank"):
+        io.DistributedBatchSampler(Numbers(10), 2, num_replicas=2, rank=2)
+
+
+def test_datasets():
+    both = io.ComposeDataset([Numbers(3), Numbers(3)])
+    assert both[2] == (2.0, 4, 2.0, 4) and len(both) == 3
+    assert list(io.ChainDataset([Stream(2), Stream(3)])) == [0, 1, 0, 1, 2]
+    joined = io.ConcatDataset([Numbers(2), Numbers(3)])
+    assert [joined[i][1] for i in range(5)] == [0, 1, 0, 1, 4] and joined[-1][1] == 4
+    with pytest.raises(IndexError):
+        joined[5]
+    assert [io.Subset(Numbers(5), [4, 1])[i][1] for i in range(2)] == [16, 1]
+    with pytest.raises(ValueError, match="equal"):
+        io.ComposeDataset([Numbers(2), Numbers(3)])
+    with pytest.raises(ValueError, match="first dims"):
+        io.TensorDataset([proa.ones([2]), proa.ones([3])])
+
+
+def test_random_split():
+    parts = io.random_split(Numbers(10), [6, 4], generator=1)
+    seen = [parts[0][i][1] for i in range(6)] + [parts[1][i][1] for i in range(4)]
+    assert sorted(seen) == [i * i for i in range(10)]
+    with pytest.raises(ValueError, match="add up"):
+        io.random_split(Numbers(10), [6, 3])
+
+
+def test_workers_warn():
+    with pytest.warns(UserWarning, match="in this process"):
+        loader = io.DataLoader(Numbers(3), num_workers=2)
+    assert len(list(loader)) == 3
+    assert io.get_worker_info() is None
+
+
+def test_from_generator():
+    loader = io.DataLoader.from_generator(capacity=2).set_sample_generator(
+        lambda: iter([(1.0, 2), (3.0, 4), (5.0, 6)]), batch_size=2
+    )
+    assert [y.tolist() for _, y in loader] == [[2, 4]]

@@ -49,7 +49,7 @@ def reference_scatter(x, index, updates, overwrite=True):
       x[i] = updates.reshape((-1,) + x.shape[1:])[k]
   else:
     x[index] = 0
-    np.add.at(x, index, updates) if x.dtype.kind != 'b' else None
+    np.add.at(x, index, updates)
   return x
 
 

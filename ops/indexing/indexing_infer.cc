@@ -23,11 +23,6 @@ void RequireSameDType(const char* op, const Tensor& x, const char* name,
                  Describe(x) + ", " + name + " is " + Describe(t));
 }
 
-void RequireSum(const char* op, const Tensor& t) {
-  if (t.dtype() != DType::kBool) return;
-  ThrowTypeError(std::string(op) + ": bool elements have no sum; give another dtype");
-}
-
 bool Fits(int64_t n, int64_t to) {
   return n == to || n == 1 || n == kUnknownDim || to == kUnknownDim;
 }
@@ -162,7 +157,6 @@ Shape gather_nd(const char* op, const Tensor& x, const Tensor& index) {
 Shape scatter_nd(const char* op, const Tensor& index, const Tensor& updates,
                  const IntArray& shape) {
   const Shape out = sizes(op, shape);
-  RequireSum(op, updates);
   RequireShape(op, "updates", updates, GatherNdShape(op, out, index),
                "what gather_nd takes");
   return out;
@@ -280,7 +274,6 @@ Shape index_get_grad(const char* op, const Tensor& dy,
 Shape index_put(const char* op, const Tensor& x, std::span<const Tensor> indices,
                 const Tensor& value, Ints axes, int64_t position, bool accumulate) {
   RequireSameDType(op, x, "value", value);
-  if (accumulate) RequireSum(op, x);
   RequireBroadcasts(op, "value", value,
                     IndexShape(op, x.shape(), indices, axes, position),
                     "the indexed elements");

@@ -20,6 +20,11 @@ def _take(x, order, axis):
   return np.take_along_axis(x, order, axis) if x.ndim else x
 
 
+def _ties(shape, dtype):
+  # Arrays, not text: text is run in every dtype, and differences know no gradient at ties.
+  return np.random.default_rng(6).integers(0, 4, shape).astype(dtype)
+
+
 def reference_sort(x, axis=-1, descending=False):
   order = _order(x, axis, descending)
   return _take(x, order, axis), order
@@ -27,9 +32,14 @@ def reference_sort(x, axis=-1, descending=False):
 
 def samples_sort():
   rng = np.random.default_rng(3)
-  yield Sample((rng.normal(size=5000),), {}, 'float64 long')
+  yield Sample((rng.normal(size=5000).astype(np.float32),), {}, 'float32 long')
   yield Sample((rng.integers(-10**12, 10**12, (2, 600)), 1, True), {}, 'int64 long')
-  yield Sample((rng.integers(0, 9, (600, 3)).astype(np.int32), 0), {}, 'int32 ties')
+  yield Sample((_ties((600, 3), np.int32), 0), {}, 'int32 ties')
+
+
+def samples_argsort():
+  yield Sample((_ties(20, np.int32),), {}, 'int32 ties')
+  yield Sample((_ties(20, np.int64), 0, True), {}, 'int64 ties, falling')
 
 
 def reference_argsort(x, axis=-1, descending=False):
@@ -41,6 +51,22 @@ def reference_topk(x, k, axis=-1, largest=True, sorted=True):
   if x.ndim:
     order = np.take(order, range(k), axis)
   return _take(x, order, axis), order
+
+
+def samples_topk():
+  yield Sample((_ties(20, np.int32), 5), {}, 'int32 ties')
+  yield Sample((_ties(300, np.int64), 7), {}, 'int64 ties')
+  yield Sample((_ties((40, 3), np.float32), 7, 0, False), {}, 'float32 ties')
+
+
+def samples_kthvalue():
+  yield Sample((_ties(9, np.int32), 5), {}, 'int32 ties')
+
+
+def samples_mode():
+  yield Sample((_ties((3, 9), np.int32), 1, True), {}, 'int32 ties')
+  yield Sample((_ties(20, np.int64), 0), {}, 'int64 ties')
+  yield Sample((_ties((9, 3), np.float32), 0), {}, 'float32 ties')
 
 
 def reference_kthvalue(x, k, axis=-1, keepdim=False):

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def _clamp(k):
-  return max(-2**31, min(2**31 - 1, k))
+  return max(-1000, min(1000, k))
 
 
 def reference_tril(x, diagonal=0):

@@ -67,7 +67,7 @@ def reference_slice_grad(dy, shape, axes, starts, ends, strides=()):
 
 def _diagonal(shape, offset, axis1, axis2):
   """Flat indices of the diagonals."""
-  offset = max(-2**31, min(2**31 - 1, offset))
+  offset = max(-1000, min(1000, offset))  # NumPy itself does not survive large ones
   return np.diagonal(np.arange(math.prod(shape)).reshape(shape), offset, axis1, axis2)
 
 

@@ -97,7 +97,8 @@ void ForEachDestination(int64_t outer, int64_t n, int64_t inner,
 struct Add {
   template <typename A, typename B>
   void operator()(A& a, B b) const {
-    // Integers wrap, as everywhere; signed overflow is not defined.
+    // Integers wrap, as everywhere; signed overflow is not defined. The sum of bools is
+    // true if one is.
     if constexpr (std::is_integral_v<A>) {
       a = static_cast<A>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
     } else {
@@ -136,9 +137,7 @@ template <typename Op>
 void ReduceRows(DType dtype, int64_t outer, int64_t n, int64_t inner,
                 std::span<const int64_t> index, const void* src, void* out, Op op) {
   VisitDType(dtype, [&]<typename T>(TypeTag<T>) {
-    if constexpr (std::is_same_v<T, bool>) {
-      FailArgument("scatter: bool elements have no sum");
-    } else if constexpr (std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>) {
+    if constexpr (std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>) {
       const int64_t total = outer * n * inner;
       T* to = static_cast<T*>(out);
       const Tensor sums = Tensor::Empty({total}, DType::kFloat32);

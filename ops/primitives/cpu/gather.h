@@ -58,7 +58,7 @@ void ScatterRows(int64_t outer, int64_t n, int64_t row_bytes,
                  std::span<const int64_t> index, const void* src, void* out);
 
 // out[o, index[k]] += src[o, k], added in the order of k; 16-bit floats are added up
-// in float32 and rounded once. `inner` in elements. Not for bool.
+// in float32 and rounded once, bools are or-ed. `inner` in elements.
 void ScatterAddRows(DType dtype, int64_t outer, int64_t n, int64_t inner,
                     std::span<const int64_t> index, const void* src, void* out);
 // out[o, index[k]] *= src[o, k], likewise.

@@ -5,7 +5,6 @@
 #include <type_traits>
 
 #include "ops/primitives/cpu/iteration.h"
-#include "tensor/error.h"
 #include "tensor/parallel.h"
 
 namespace proa::inline v0::ops::cpu {
@@ -85,11 +84,7 @@ void StridedAdd(DType dtype, const Shape& shape, void* dst,
   IterationPlan plan;
   PlanIteration(shape, 2, data, strides, &plan);
   VisitDType(dtype, [&]<typename T>(TypeTag<T>) {
-    if constexpr (std::is_same_v<T, bool>) {
-      FailArgument("add: bool elements have no sum");
-    } else {
-      AddPlan<T>(plan);
-    }
+    AddPlan<T>(plan);
   });
 }
 

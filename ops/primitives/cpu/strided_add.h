@@ -2,7 +2,7 @@
 // of copies are made of. A stride of zero in dst sums over that dim.
 //
 // Elements are added in an order that does not depend on the number of threads.
-// Integers wrap. Not for bool, and not for operands that overlap.
+// Integers wrap, bools are or-ed. Not for operands that overlap.
 #ifndef PROA_OPS_PRIMITIVES_CPU_STRIDED_ADD_H_
 #define PROA_OPS_PRIMITIVES_CPU_STRIDED_ADD_H_
 

@@ -44,7 +44,10 @@ PROA_HD T WrapMultiply(T a, T b) {
     using U = std::make_unsigned_t<T>;
     return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
   } else if constexpr (kIsComplex<T>) {
-    return T(a.real() * b.real() - a.imag() * b.imag(),
+    // Sums only: of a difference beside a sum gcc makes fused multiply-adds, even
+    // where it is told not to.
+    const auto minus = -a.imag();
+    return T(a.real() * b.real() + minus * b.imag(),
              a.real() * b.imag() + a.imag() * b.real());
   } else {
     return static_cast<T>(a * b);

@@ -143,6 +143,7 @@ std::optional<Tensor> CopyBuffer(PyObject* o) {
   }
   const Py_buffer& v = buffer.view();
   std::string_view format = v.format == nullptr ? "B" : v.format;
+  if (format.starts_with('>') || format.starts_with('!')) return std::nullopt;
   // '@', '=' and '<' are this machine's order (of the sizes, itemsize speaks).
   while (!format.empty() && std::string_view("@=<").find(format[0]) != std::string_view::npos) {
     format.remove_prefix(1);

@@ -11,7 +11,7 @@
 
 namespace proa::inline v0::python {
 
-// A copy; nullopt if `o` has no buffer. Throws TypeError for elements that no dtype
+// A copy; nullopt if `o` has no buffer, or one in the other byte order. Throws TypeError for elements that no dtype
 // holds (strings, objects, dates).
 std::optional<Tensor> CopyBuffer(PyObject* o);
 

@@ -9,6 +9,7 @@
 #include "python/core/gil.h"
 #include "tensor/allocator.h"
 #include "tensor/device.h"
+#include "tensor/device_plugin.h"
 #include "tensor/error.h"
 #include "tensor/generator.h"
 #include "tensor/parallel.h"
@@ -36,6 +37,15 @@ int DeviceCount(std::string_view kind_name) {
   if (!FindDeviceKind(kind_name, &kind)) return 0;
   DeviceRuntime* runtime = FindDeviceRuntime(kind);
   return runtime == nullptr ? 0 : runtime->device_count();
+}
+
+std::string LoadPlugin(const std::string& path) {
+  try {
+    return DeviceKindName(LoadDevicePlugin(path));
+  } catch (const Error& e) {
+    if (e.code() != absl::StatusCode::kNotFound) throw;
+    ThrowPython(PyExc_FileNotFoundError, e.what());
+  }
 }
 
 Allocator& AllocatorOf(std::optional<Place> place) {
@@ -120,6 +130,8 @@ void BindDevice(py::module_& m) {
   m.def("set_device", &SetDevice, py::arg("device"), "Where new tensors lie from now on.");
   m.def("get_device", [] { return ToString(ops::infer::DefaultPlace()); });
   m.def("device_count", &DeviceCount, py::arg("kind") = "gpu");
+  m.def("load_device_plugin", &LoadPlugin, py::arg("path"),
+        "Makes a shared library's devices known; returns the name of their kind.");
   m.def("synchronize", [](std::optional<Place> p) {
           const GilRelease release;
           Synchronize(PlaceOr(p));

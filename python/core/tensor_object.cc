@@ -38,11 +38,17 @@ PyObject* Fill(TensorObject* self, Tensor&& t) {
   return reinterpret_cast<PyObject*>(self);
 }
 
-// Hooks are the tensor's own, and thus this object's, if nobody else has the tensor.
-// Those of a tensor with a producer belong to the graph.
+// Hooks are the tensor's own, and thus this object's, if nobody else has the tensor
+// nor, through a graph, the node at which its gradient arrives. Those of a tensor with
+// a producer belong to the graph.
 bool OwnsHooks(const TensorObject* self) {
-  return self->hooks != nullptr && self->tensor.defined() &&
-         self->tensor.impl()->use_count() == 1 && autograd::IsLeaf(self->tensor);
+  if (self->hooks == nullptr || !self->tensor.defined() ||
+      self->tensor.impl()->use_count() != 1 || !autograd::RequiresGrad(self->tensor) ||
+      !autograd::IsLeaf(self->tensor)) {
+    return false;
+  }
+  const autograd::Edge edge = autograd::GradEdge(self->tensor);
+  return edge.node->use_count() == 2;  // the tensor's, and `edge`
 }
 
 int Traverse(PyObject* o, visitproc visit, void* arg) {
@@ -130,6 +136,18 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   });
 }
 
+// Whoever gets the dict may put anything into it.
+PyObject* GetDict(PyObject* o, void*) {
+  PyObject* dict = PyObject_GenericGetDict(o, nullptr);
+  if (dict != nullptr) TrackForCollector(reinterpret_cast<TensorObject*>(o));
+  return dict;
+}
+
+int SetDict(PyObject* o, PyObject* value, void*) {
+  if (value != nullptr) TrackForCollector(reinterpret_cast<TensorObject*>(o));
+  return PyObject_GenericSetDict(o, value, nullptr);
+}
+
 PyMemberDef members[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(TensorObject, dict), READONLY, nullptr},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weakrefs), READONLY,
@@ -191,8 +209,8 @@ void MakeTensorType(PyObject* module) {
       {Py_tp_members, members},
       {Py_tp_repr, reinterpret_cast<void*>(&Repr)},
   };
+  properties->push_back({"__dict__", &GetDict, &SetDict, nullptr, nullptr});
   AddProperties(properties);
-  AddGeneratedMethods(methods);
   AddBasicMethods(methods);
   AddConversions(methods, &slots);
   AddArrayMethods(methods, &slots);
@@ -201,6 +219,7 @@ void MakeTensorType(PyObject* module) {
   AddOperators(&slots);
   AddIndexing(&slots);
   AddPickling(methods);
+  AddGeneratedMethods(methods);  // last: of two methods of a name the first is taken
   methods->push_back({nullptr, nullptr, 0, nullptr});
   properties->push_back({nullptr, nullptr, nullptr, nullptr, nullptr});
   slots.push_back({Py_tp_methods, methods->data()});

@@ -23,14 +23,16 @@
 namespace proa::inline v0::python {
 namespace {
 
-// The array behind objects that are neither Tensor, number nor list.
+// From objects that are neither Tensor, number nor list: through their buffer, or that
+// of the array that NumPy makes of them, in this machine's byte order.
 Tensor FromArrayLike(PyObject* o) {
-  if (std::optional<Tensor> t = CopyBuffer(o)) {
-    // '>' formats and the like are seen by NumPy only.
-    return *t;
-  }
-  const Ref array = Ref::New(PyObject_CallFunctionObjArgs(NumPy("asarray"), o, nullptr));
+  if (std::optional<Tensor> t = CopyBuffer(o)) return *t;
+  const Ref array = Ref::New(PyObject_CallOneArg(NumPy("asarray"), o));
   if (std::optional<Tensor> t = CopyBuffer(array.get())) return *t;
+  const Ref dtype = Ref::New(PyObject_GetAttrString(array.get(), "dtype"));
+  const Ref native = Ref::New(PyObject_CallMethod(dtype.get(), "newbyteorder", "s", "="));
+  const Ref swapped = Ref::New(PyObject_CallMethod(array.get(), "astype", "O", native.get()));
+  if (std::optional<Tensor> t = CopyBuffer(swapped.get())) return *t;
   ThrowTypeError("to_tensor: data of type " + TypeName(o) + " holds no numbers");
 }
 

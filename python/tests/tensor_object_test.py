@@ -336,6 +336,7 @@ def test_places():
 
 def test_reference_counts():
     x = _C.to_tensor([1.0])
+    gc.collect()
     before = sys.getrefcount(x), sys.getrefcount(_C.Tensor), sys.getrefcount(_C.float32)
     for _ in range(100):
         x[0], x + x, x.T, x.dtype, x.shape, x.detach(), x.numpy()

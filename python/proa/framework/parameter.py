@@ -36,12 +36,16 @@ class Parameter(_C.Tensor):
     def trainable(self, trainable):
         self.stop_gradient = not trainable
 
+    def copy_settings_to(self, other):
+        """Gives `other` this parameter's learning rate, regularizer and so on; returns it."""
+        for name in _SETTINGS:
+            setattr(other, name, deepcopy(getattr(self, name)))
+        return other
+
     def __deepcopy__(self, memo):
         copy = Parameter(self.detach().clone(), unique_name.generate(self.name), self.trainable)
-        for name in _SETTINGS:
-            setattr(copy, name, deepcopy(getattr(self, name), memo))
         memo[id(self)] = copy
-        return copy
+        return self.copy_settings_to(copy)
 
     def __repr__(self):
         return "Parameter containing:\n" + super().__repr__()
@@ -131,9 +135,10 @@ def make_parameter(shape, attr, dtype, is_bias, default_initializer, name_prefix
         name = attr.name
     else:
         name = unique_name.generate(f"{name_prefix}.{'b' if is_bias else 'w'}")
-    parameter = Parameter(initializer.start_value(init, shape, dtype), name, attr.trainable)
-    if initializer.fills_in_place(init):
-        init(parameter)
+    with _C.eager_mode():  # in static mode too: a program captures parameters, it does not make them
+        parameter = Parameter(initializer.start_value(init, shape, dtype), name, attr.trainable)
+        if initializer.fills_in_place(init):
+            init(parameter)
     parameter.optimize_attr["learning_rate"] = attr.learning_rate
     parameter.regularizer = attr.regularizer
     parameter.need_clip = attr.need_clip

@@ -70,7 +70,7 @@ class Optimizer:
             raise TypeError(
                 f"{kind}: learning_rate must be a number or an LRScheduler, not {type(learning_rate).__name__}"
             )
-        if parameters is None:
+        if parameters is None and not _C.in_static_mode():
             raise ValueError(f"{kind}: parameters is missing; give parameters=model.parameters()")
         if isinstance(parameters, (_C.Tensor, dict)):
             raise TypeError(f"{kind}: parameters must be a list of parameters, not one {type(parameters).__name__}")
@@ -88,7 +88,7 @@ class Optimizer:
         self._loaded = {}
         self._buckets = None
         self._groups = []
-        parameters = list(parameters)
+        parameters = list(parameters or ())  # in static mode: all that the program trains, at minimize
         if parameters and isinstance(parameters[0], dict):
             for group in parameters:
                 self._add_param_group(group)
@@ -160,7 +160,8 @@ class Optimizer:
         """The accumulator `name` of a parameter, made or taken from a loaded state if it is new."""
         by_param = self._accumulators[name]
         if param.name not in by_param:
-            tensor = self._start_accumulator(name, param).detach()
+            with _C.eager_mode():
+                tensor = self._start_accumulator(name, param).detach()
             tensor.name = f"{param.name}_{name}_0"
             tensor.persistable = True
             tensor.stop_gradient = True
@@ -174,7 +175,8 @@ class Optimizer:
         by_param = self._accumulators[name]
         if param.name not in by_param:
             size = param.shape if shape is None else shape
-            tensor = _C.ops.full(size, fill_value, dtype or param.dtype)
+            with _C.eager_mode():
+                tensor = _C.ops.full(size, fill_value, dtype or param.dtype)
             tensor.name = f"{param.name}_{name}_0"
             tensor.persistable = True
             by_param[param.name] = tensor
@@ -217,11 +219,13 @@ class Optimizer:
         """The rate as a 0-d float64 tensor: the same tensor always, filled anew when the rate changes."""
         value = self.get_lr()
         if value != self._lr_value:
+            with _C.eager_mode():
+                rate = _C.ops.full([], value, _C.float64)
             if self._lr_tensor is None:
-                self._lr_tensor = _C.ops.full([], value, _C.float64)
+                self._lr_tensor = rate
                 self._lr_tensor.persistable = True
             else:
-                self._lr_tensor.set_value(_C.ops.full([], value, _C.float64))
+                self._lr_tensor.set_value(rate)
             self._lr_value = value
         return self._lr_tensor
 
@@ -332,11 +336,24 @@ class Optimizer:
         """
         if not isinstance(loss, _C.Tensor):
             raise TypeError(f"minimize: loss must be a Tensor, not {type(loss).__name__}")
+        if _C.is_symbolic(loss):
+            return self._minimize_recorded(loss, parameters, no_grad_set)
         chosen = self._parameter_list if parameters is None else list(parameters)
         left_out = {id(p) for p in no_grad_set or ()} | {p for p in no_grad_set or () if isinstance(p, str)}
         pairs = [
             (p, p.grad) for p in chosen if p.grad is not None and id(p) not in left_out and p.name not in left_out
         ]
+        self.apply_gradients(pairs)
+        return [], pairs
+
+    def _minimize_recorded(self, loss, parameters, no_grad_set):
+        """Appends the gradients of `loss` and one step to its program."""
+        from proa import static
+
+        if not self._groups or not self._parameter_list:
+            self._groups = []
+            self._add_param_group({"params": static.default_main_program().all_parameters()})
+        pairs = static.append_backward(loss, parameters or self._parameter_list, no_grad_set)
         self.apply_gradients(pairs)
         return [], pairs
 

@@ -6,14 +6,15 @@ from proa.nn.functional.loss import _check_reduction, reduce
 
 def _label_at_axis(op, label, shape, axis):
     """Hard labels with a dim of size 1 at the class axis, and whether they came without it."""
-    rank = len(shape)
-    if len(label.shape) == rank - 1:
+    without = [*shape[:axis], *shape[axis + 1 :]]
+    given = list(label.shape)
+    if given == without:
         return _C.ops.unsqueeze(label, axis), True
-    if len(label.shape) == rank and label.shape[axis] == 1:
+    if given == [*shape[:axis], 1, *shape[axis + 1 :]] or -1 in given or -1 in shape:
         return label, False
     raise ValueError(
-        f"{op}: label must have the shape of input without axis {axis}, or with 1 there; "
-        f"input is {list(shape)}, label is {list(label.shape)} {label.dtype.name}"
+        f"{op}: label must have the shape of input without axis {axis}, {without}, or with 1 there; "
+        f"input is {list(shape)}, label is {given} {label.dtype.name}"
     )
 
 

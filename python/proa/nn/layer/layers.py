@@ -13,7 +13,7 @@ Tensor = _C.Tensor
 
 
 def _snake_case(name):
-    return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)).lower()
+    return re.sub(r"([a-z])([A-Z])", r"\1_\2", re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)).lower()
 
 
 class HookRemoveHelper:
@@ -424,6 +424,8 @@ class Layer:
     def to(self, device=None, dtype=None, blocking=None):
         """Moves parameters and buffers to a device, and floating point ones to a dtype; returns the layer.
 
+        Parameters that change become new objects of the same names: make optimizers afterwards.
+
         Args:
             device (str|Place, optional): such as "cpu" or "gpu:0".
             dtype (str, optional): a floating point type.
@@ -475,10 +477,7 @@ def _kind(value):
 
 
 def _moved(tensor, device, dtype):
-    """`tensor` on `device` and, if it is floating point, of `dtype`; the same object if nothing changes.
-
-    A parameter stays the same object for optimizers that hold it.
-    """
+    """`tensor` on `device` and, if it is floating point, of `dtype`; the same object if nothing changes."""
     if dtype is None or not is_floating(tensor.dtype):
         dtype = tensor.dtype
     same_place = device is None or str(tensor.place) == str(_C.to_tensor(0, place=device).place)
@@ -486,8 +485,7 @@ def _moved(tensor, device, dtype):
         return tensor
     moved = _C.to_tensor(tensor.detach(), dtype=dtype, place=None if same_place else device)
     if isinstance(tensor, Parameter):
-        tensor._replace(moved)
-        return tensor
+        return tensor.copy_settings_to(Parameter(moved, tensor.name, tensor.trainable))
     moved.name, moved.persistable = tensor.name, tensor.persistable
     return moved
 

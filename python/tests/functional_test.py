@@ -1,0 +1,599 @@
+"""nn.functional against NumPy."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import signal, special
+
+import proa
+from proa.nn import functional as F
+
+random = np.random.default_rng(11)
+
+
+def array(*shape):
+    return random.normal(size=shape).astype("float32")
+
+
+def tensor(value, grad=False):
+    t = proa.to_tensor(value)
+    t.stop_gradient = not grad
+    return t
+
+
+def close(actual, expected, tolerance=1e-5):
+    actual = actual.numpy() if isinstance(actual, proa.Tensor) else actual
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
+
+
+def check_gradient(function, *values, step=1e-5, tolerance=1e-6):
+    """Gradients against central differences, in float64."""
+    values = [np.asarray(v, "float64") for v in values]
+    weights = None
+
+    def total(arrays):
+        out = function(*[proa.to_tensor(a) for a in arrays])
+        return float((out * weights).sum().item())
+
+    tensors = [tensor(v, True) for v in values]
+    out = function(*tensors)
+    weights = proa.to_tensor(np.random.default_rng(5).normal(size=out.shape))
+    (out * weights).sum().backward()
+    for i, value in enumerate(values):
+        numeric = np.zeros_like(value)
+        for place in np.ndindex(*value.shape):
+            moved = [v.copy() for v in values]
+            moved[i][place] += step
+            up = total(moved)
+            moved[i][place] -= 2 * step
+            numeric[place] = (up - total(moved)) / (2 * step)
+        close(tensors[i].grad, numeric, tolerance)
+
+
+# Convolutions ----------------------------------------------------------------------
+
+
+def conv2d_reference(x, w, b, stride, pads, dilation, groups):
+    (top, bottom), (left, right) = pads
+    x = np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)))
+    n, c, h, width = x.shape
+    o, cg, kh, kw = w.shape
+    out_h = (h - dilation[0] * (kh - 1) - 1) // stride[0] + 1
+    out_w = (width - dilation[1] * (kw - 1) - 1) // stride[1] + 1
+    out = np.zeros((n, o, out_h, out_w), "float64")
+    for g in range(groups):
+        xs, ws = x[:, g * cg : (g + 1) * cg], w[g * o // groups : (g + 1) * o // groups]
+        for i in range(kh):
+            for j in range(kw):
+                y0, x0 = i * dilation[0], j * dilation[1]
+                part = xs[
+                    :, :, y0 : y0 + (out_h - 1) * stride[0] + 1 : stride[0], x0 : x0 + (out_w - 1) * stride[1] + 1 : stride[1]
+                ]
+                out[:, g * o // groups : (g + 1) * o // groups] += np.einsum("nchw,oc->nohw", part, ws[:, :, i, j])
+    return out if b is None else out + b[:, None, None]
+
+
+@pytest.mark.parametrize(
+    "padding, pads",
+    [
+        (1, ((1, 1), (1, 1))),
+        ([1, 2], ((1, 1), (2, 2))),
+        ([1, 0, 2, 1], ((1, 0), (2, 1))),
+        ([[0, 0], [0, 0], [1, 0], [2, 1]], ((1, 0), (2, 1))),
+        ("VALID", ((0, 0), (0, 0))),
+        ("same", ((0, 1), (1, 1))),
+    ],
+)
+def test_conv2d_padding(padding, pads):
+    x, w, b = array(2, 4, 6, 7), array(6, 2, 3, 3), array(6)
+    out = F.conv2d(tensor(x), tensor(w), tensor(b), stride=2, padding=padding, groups=2)
+    expected = conv2d_reference(x, w, b, (2, 2), pads, (1, 1), 2)
+    close(out, expected, 1e-4)
+    moved = tensor(np.ascontiguousarray(x.transpose(0, 2, 3, 1)))
+    if isinstance(padding, list) and isinstance(padding[0], list):
+        padding = [padding[0], *padding[2:], padding[1]]
+    out = F.conv2d(moved, tensor(w), tensor(b), 2, padding, 1, 2, "NHWC")
+    close(out, expected.transpose(0, 2, 3, 1), 1e-4)
+
+
+@pytest.mark.parametrize("padding", [1.5, [1, 2, 3], "FULL", [[1, 1], [0, 0], [0, 0], [0, 0]], None])
+def test_conv2d_bad_padding(padding):
+    with pytest.raises((ValueError, TypeError), match="conv2d"):
+        F.conv2d(tensor(array(1, 2, 4, 4)), tensor(array(2, 2, 3, 3)), padding=padding)
+
+
+def test_conv1d():
+    x, w, b = array(2, 3, 9), array(4, 3, 3), array(4)
+    expected = conv2d_reference(x[:, :, None], w[:, :, None], b, (1, 2), ((0, 0), (2, 1)), (1, 2), 1)[:, :, 0]
+    close(F.conv1d(tensor(x), tensor(w), tensor(b), 2, [2, 1], 2), expected, 1e-4)
+    out = F.conv1d(tensor(np.ascontiguousarray(x.swapaxes(1, 2))), tensor(w), tensor(b), 2, [2, 1], 2, data_format="NLC")
+    close(out, expected.swapaxes(1, 2), 1e-4)
+
+
+def conv3d_reference(x, w, stride, dilation):
+    out = None
+    for k in range(w.shape[2]):
+        depth = (x.shape[2] - dilation * (w.shape[2] - 1) - 1) // stride + 1
+        frames = [
+            conv2d_reference(x[:, :, k * dilation + d * stride], w[:, :, k], None, (stride,) * 2, ((0, 0),) * 2, (dilation,) * 2, 1)
+            for d in range(depth)
+        ]
+        part = np.stack(frames, 2)
+        out = part if out is None else out + part
+    return out
+
+
+def test_conv3d():
+    x, w, b = array(2, 3, 6, 5, 5), array(4, 3, 2, 3, 2), array(4)
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1), (1, 1)))
+    expected = conv3d_reference(padded, w, 2, 1) + b[:, None, None, None]
+    close(F.conv3d(tensor(x), tensor(w), tensor(b), 2, 1), expected, 1e-4)
+    last = tensor(np.ascontiguousarray(x.transpose(0, 2, 3, 4, 1)))
+    close(F.conv3d(last, tensor(w), tensor(b), 2, 1, data_format="NDHWC"), expected.transpose(0, 2, 3, 4, 1), 1e-4)
+
+
+@pytest.mark.parametrize("n, conv, transpose", [(1, "conv1d", "conv1d_transpose"), (2, "conv2d", "conv2d_transpose"), (3, "conv3d", "conv3d_transpose")])
+def test_transposes_are_gradients(n, conv, transpose):
+    size, kernel = (5, 4, 4)[:n], (3, 2, 2)[:n]
+    x, w = tensor(array(2, 3, *size), True), tensor(array(4, 3, *kernel))
+    out = getattr(F, conv)(x, w, stride=2, padding=1)
+    g = array(*out.shape)
+    (out * tensor(g)).sum().backward()
+    extra = [s - ((o - 1) * 2 - 2 + k) for s, o, k in zip(size, out.shape[2:], kernel)]
+    back = getattr(F, transpose)(tensor(g), w, stride=2, padding=1, output_padding=extra)
+    close(back, x.grad.numpy(), 1e-4)
+    back = getattr(F, transpose)(tensor(g), w, stride=2, padding=1, output_size=list(size))
+    close(back, x.grad.numpy(), 1e-4)
+    with pytest.raises(ValueError):
+        getattr(F, transpose)(tensor(g), w, stride=2, padding=1, output_size=[s + 9 for s in size])
+
+
+# Pools -----------------------------------------------------------------------------
+
+
+def windows(x, kernel, stride):
+    view = np.lib.stride_tricks.sliding_window_view(x, kernel, axis=tuple(range(2, x.ndim)))
+    return view[(slice(None), slice(None), *(slice(None, None, s) for s in stride))]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_pools(n):
+    x = array(2, 3, *(8, 6, 7)[:n])
+    view = windows(x, (3, 2, 2)[:n], (2, 2, 1)[:n])
+    axes = tuple(range(-n, 0))
+    arguments = dict(kernel_size=[3, 2, 2][:n], stride=[2, 2, 1][:n])
+    close(getattr(F, f"max_pool{n}d")(tensor(x), **arguments), view.max(axes))
+    close(getattr(F, f"avg_pool{n}d")(tensor(x), **arguments), view.mean(axes))
+    layer = getattr(proa.nn, f"MaxPool{n}D")(**arguments)
+    close(layer(tensor(x)), view.max(axes))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_average_pool_counts_padding_or_not(n):
+    x = np.ones((1, 1, *(4,) * n), "float32")
+    out = getattr(F, f"avg_pool{n}d")(tensor(x), 2, 2, 1)
+    close(out, np.ones_like(out.numpy()))
+    out = getattr(F, f"avg_pool{n}d")(tensor(x), 2, 2, 1, exclusive=False).numpy()
+    assert out.flat[0] == pytest.approx(0.5**n)
+
+
+def test_divisor_override():
+    x = np.ones((1, 1, 4, 4), "float32")
+    close(F.avg_pool2d(tensor(x), 2, divisor_override=8), np.full((1, 1, 2, 2), 0.5))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_adaptive_pools(n):
+    size, parts = (7, 5, 6)[:n], (3, 2, 4)[:n]
+    x = array(2, 2, *size)
+    mean, highest = np.zeros((2, 2, *parts)), np.zeros((2, 2, *parts))
+    for place in np.ndindex(*parts):
+        block = x[(slice(None), slice(None), *(slice(i * s // p, -(-(i + 1) * s // p)) for i, s, p in zip(place, size, parts)))]
+        mean[(..., *place)] = block.reshape(2, 2, -1).mean(-1)
+        highest[(..., *place)] = block.reshape(2, 2, -1).max(-1)
+    output = parts[0] if n == 1 else list(parts)
+    close(getattr(F, f"adaptive_avg_pool{n}d")(tensor(x), output), mean)
+    close(getattr(F, f"adaptive_max_pool{n}d")(tensor(x), output), highest)
+
+
+def test_adaptive_pool_keeps_a_size():
+    assert F.adaptive_avg_pool2d(tensor(array(1, 2, 5, 6)), [None, 2]).shape == [1, 2, 5, 2]
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_unpool(n):
+    x = array(2, 3, *(6, 8)[:n])
+    out, places = getattr(F, f"max_pool{n}d")(tensor(x), 2, return_mask=True)
+    back = getattr(F, f"max_unpool{n}d")(out, places, 2).numpy()
+    assert np.array_equal(np.sort(back[back != 0]), np.sort(out.numpy().ravel()))
+    assert np.array_equal(back[back != 0], x[back != 0])
+
+
+# Normalizations ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_batch_norm(last):
+    x, w, b = array(4, 3, 5, 2), array(3), array(3)
+    mean, var = x.mean((0, 2, 3)), x.var((0, 2, 3))
+    expected = (x - mean[:, None, None]) / np.sqrt(var + 1e-5)[:, None, None] * w[:, None, None] + b[:, None, None]
+    running_mean, running_var = tensor(np.zeros(3, "float32")), tensor(np.ones(3, "float32"))
+    given = tensor(np.ascontiguousarray(x.transpose(0, 2, 3, 1)) if last else x)
+    out = F.batch_norm(
+        given, running_mean, running_var, tensor(w), tensor(b), True, 0.8, data_format="NHWC" if last else "NCHW"
+    ).numpy()
+    close(out.transpose(0, 3, 1, 2) if last else out, expected, 1e-4)
+    close(running_mean, 0.2 * mean)
+    close(running_var, 0.8 + 0.2 * var)
+    out = F.batch_norm(tensor(x), running_mean, running_var, tensor(w), tensor(b))
+    m, v = running_mean.numpy()[:, None, None], running_var.numpy()[:, None, None]
+    close(out, (x - m) / np.sqrt(v + 1e-5) * w[:, None, None] + b[:, None, None], 1e-4)
+
+
+def test_batch_norm_layers():
+    layer = proa.nn.BatchNorm1D(3)
+    x = array(6, 3)
+    out = layer(tensor(x)).numpy()
+    close(out.mean(0), np.zeros(3)), close(out.std(0), np.ones(3), 1e-3)
+    layer.eval()
+    close(layer(tensor(x)), (x - 0.1 * x.mean(0)) / np.sqrt(0.9 + 0.1 * x.var(0) + 1e-5), 1e-4)
+    with pytest.raises(ValueError, match="BatchNorm2D: x must have 4 dims"):
+        proa.nn.BatchNorm2D(3)(tensor(x))
+
+
+def test_layer_norm():
+    x, w, b = array(2, 3, 4), array(12), array(12)
+    flat = x.reshape(2, 12)
+    expected = (flat - flat.mean(1, keepdims=True)) / np.sqrt(flat.var(1, keepdims=True) + 1e-5) * w + b
+    layer = proa.nn.LayerNorm([3, 4])
+    layer.weight.set_value(w), layer.bias.set_value(b)
+    close(layer(tensor(x)), expected.reshape(2, 3, 4), 1e-4)
+    with pytest.raises(ValueError, match="normalized_shape"):
+        F.layer_norm(tensor(x), 5)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 6])
+def test_group_norm(groups):
+    x, w, b = array(2, 6, 3, 2), array(6), array(6)
+    rows = x.reshape(2, groups, -1)
+    rows = (rows - rows.mean(2, keepdims=True)) / np.sqrt(rows.var(2, keepdims=True) + 1e-5)
+    expected = rows.reshape(x.shape) * w[:, None, None] + b[:, None, None]
+    close(F.group_norm(tensor(x), groups, 1e-5, tensor(w), tensor(b)), expected, 1e-4)
+    if groups == 6:
+        close(F.instance_norm(tensor(x), weight=tensor(w), bias=tensor(b)), expected, 1e-4)
+    moved = F.group_norm(tensor(np.ascontiguousarray(x.transpose(0, 2, 3, 1))), groups, 1e-5, tensor(w), tensor(b), "NHWC")
+    close(moved, expected.transpose(0, 2, 3, 1), 1e-4)
+
+
+def test_local_response_norm():
+    x = array(2, 5, 3, 2)
+    mean = np.zeros_like(x)
+    for c in range(5):
+        mean[:, c] = (x[:, max(c - 1, 0) : c + 2] ** 2).sum(1) / 3
+    close(F.local_response_norm(tensor(x), 3, 0.5, 0.75, 2.0), x / (2.0 + 0.5 * mean) ** 0.75, 1e-4)
+
+
+def test_spectral_norm_layer():
+    w = array(5, 3)
+    layer = proa.nn.SpectralNorm([5, 3], power_iters=50)
+    close(layer(tensor(w)), w / np.linalg.svd(w, compute_uv=False)[0], 1e-3)
+
+
+# Losses ------------------------------------------------------------------------------
+
+
+def log_softmax(x, axis=-1):
+    return x - special.logsumexp(x, axis=axis, keepdims=True)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("column", [False, True])
+def test_cross_entropy(reduction, weighted, column):
+    x, label = array(6, 4), np.array([0, 3, -100, 1, 2, 3])
+    weight = np.array([1.0, 2.0, 0.5, 3.0], "float32")
+    kept = label != -100
+    each = -log_softmax(x)[np.arange(6), np.where(kept, label, 0)] * kept
+    places = kept * (weight[np.where(kept, label, 0)] if weighted else 1.0)
+    each = each * (places if weighted else 1.0)
+    expected = {"mean": each.sum() / places.sum(), "sum": each.sum(), "none": each}[reduction]
+    given = label[:, None] if column else label
+    if column and reduction == "none":
+        expected = expected[:, None]
+    out = F.cross_entropy(tensor(x), tensor(given), tensor(weight) if weighted else None, reduction=reduction)
+    close(out, expected)
+    logs = tensor(log_softmax(x))
+    if not column:
+        close(F.nll_loss(logs, tensor(label), tensor(weight) if weighted else None, reduction=reduction), expected)
+    probabilities = tensor(special.softmax(x, -1))
+    out = F.cross_entropy(
+        probabilities, tensor(given), tensor(weight) if weighted else None, reduction=reduction, use_softmax=False
+    )
+    close(out, expected)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_cross_entropy_soft(weighted):
+    x, label = array(3, 4), special.softmax(array(3, 4), -1)
+    weight = np.array([1.0, 2.0, 0.5, 3.0], "float32")
+    each = -(log_softmax(x) * label).sum(1, keepdims=True)
+    places = (label * weight).sum(1, keepdims=True) if weighted else np.ones((3, 1))
+    w = tensor(weight) if weighted else None
+    close(F.cross_entropy(tensor(x), tensor(label), w, soft_label=True), (each * places).sum() / places.sum())
+    close(F.cross_entropy(tensor(x), tensor(label), w, soft_label=True, reduction="none"), each * places)
+
+
+def test_cross_entropy_along_an_axis():
+    x, label = array(2, 5, 3), random.integers(0, 5, (2, 3))
+    expected = -np.take_along_axis(log_softmax(x, 1), label[:, None], 1)[:, 0]
+    close(F.cross_entropy(tensor(x), tensor(label), axis=1, reduction="none"), expected)
+    close(F.cross_entropy(tensor(x), tensor(label), axis=-2), expected.mean())
+    close(F.nll_loss(tensor(log_softmax(x, 1)), tensor(label), reduction="none"), expected)
+
+
+def test_cross_entropy_all_ignored():
+    assert F.cross_entropy(tensor(array(2, 3)), tensor(np.array([-100, -100]))).item() == 0.0
+
+
+def test_cross_entropy_errors():
+    x = tensor(array(4, 3))
+    with pytest.raises(ValueError, match=r"label is \[3\] int64"):
+        F.cross_entropy(x, tensor(np.zeros(3, "int64")))
+    with pytest.raises(ValueError, match="weight must be"):
+        F.cross_entropy(x, tensor(np.zeros(4, "int64")), tensor(array(4)))
+    with pytest.raises(ValueError, match="reduction"):
+        F.cross_entropy(x, tensor(np.zeros(4, "int64")), reduction="max")
+    with pytest.raises(IndexError, match="axis 2"):
+        F.cross_entropy(x, tensor(np.zeros(4, "int64")), axis=2)
+    with pytest.raises(ValueError, match="soft label"):
+        F.cross_entropy(x, tensor(array(4, 2)), soft_label=True)
+
+
+def test_cross_entropy_gradient():
+    label = proa.to_tensor([0, 2, 1])
+    weight = proa.to_tensor(np.array([1.0, 2.0, 3.0]))
+    check_gradient(lambda x: F.cross_entropy(x, label, weight), array(3, 3))
+
+
+def test_softmax_with_cross_entropy():
+    x, label = array(3, 4), np.array([[0], [1], [3]])
+    loss, probabilities = F.softmax_with_cross_entropy(tensor(x), tensor(label), return_softmax=True)
+    close(loss, -np.take_along_axis(log_softmax(x), label, 1))
+    close(probabilities, special.softmax(x, -1))
+
+
+def test_binary_losses():
+    x, label, w = array(5), random.integers(0, 2, 5).astype("float32"), np.abs(array(5))
+    p = special.expit(x)
+    each = -(label * np.log(p) + (1 - label) * np.log(1 - p))
+    close(F.binary_cross_entropy(tensor(p), tensor(label), tensor(w)), (each * w).mean())
+    close(F.binary_cross_entropy_with_logits(tensor(x), tensor(label), tensor(w)), (each * w).mean())
+    weighed = each * (label * 2.0 + 1.0)
+    pos = tensor(np.array([3.0], "float32"))
+    close(F.binary_cross_entropy_with_logits(tensor(x), tensor(label), pos_weight=pos), weighed.mean())
+    extreme = F.binary_cross_entropy(tensor(np.array([0.0, 1.0], "float32")), tensor(np.array([1.0, 0.0], "float32")))
+    assert extreme.item() == 100.0
+    large = F.binary_cross_entropy_with_logits(tensor(np.array([-300.0], "float32")), tensor(np.array([1.0], "float32")))
+    assert large.item() == 300.0
+
+
+def test_simple_losses():
+    x, y = array(3, 4), array(3, 4)
+    close(F.mse_loss(tensor(x), tensor(y)), ((x - y) ** 2).mean())
+    close(F.l1_loss(tensor(x), tensor(y), "sum"), np.abs(x - y).sum(), 1e-4)
+    d = np.abs(x - y)
+    close(F.smooth_l1_loss(tensor(x), tensor(y), "none", 0.7), np.where(d < 0.7, d * d / 2, 0.7 * d - 0.245))
+    p = special.softmax(y, -1)
+    p[0, 0] = 0.0
+    expected = np.where(p > 0, p * (np.log(np.where(p > 0, p, 1)) - x), 0)
+    close(F.kl_div(tensor(x), tensor(p), "batchmean"), expected.sum() / 3)
+    close(F.kl_div(tensor(x), tensor(p), "none"), expected)
+    label = np.sign(array(3, 4))
+    close(F.margin_ranking_loss(tensor(x), tensor(y), tensor(label), 0.1), np.maximum(-label * (x - y) + 0.1, 0).mean())
+    close(F.hinge_embedding_loss(tensor(x), tensor(label)), np.where(label == 1, x, np.maximum(1 - x, 0)).mean())
+    close(F.square_error_cost(tensor(x), tensor(y)), (x - y) ** 2)
+
+
+def test_focal_loss():
+    x, label = array(4), np.array([0, 1, 1, 0], "float32")
+    p = special.expit(x)
+    ce = -(label * np.log(p) + (1 - label) * np.log(1 - p))
+    pt, at = p * label + (1 - p) * (1 - label), 0.25 * label + 0.75 * (1 - label)
+    close(F.sigmoid_focal_loss(tensor(x), tensor(label)), (ce * at * (1 - pt) ** 2).sum())
+
+
+def ctc_reference(log_probs, label, blank=0):
+    """Sum over all paths, by brute force."""
+    steps, classes = log_probs.shape
+    total = -np.inf
+    for path in np.ndindex(*(classes,) * steps):
+        merged = [c for i, c in enumerate(path) if i == 0 or c != path[i - 1]]
+        if [c for c in merged if c != blank] == list(label):
+            total = np.logaddexp(total, sum(log_probs[t, c] for t, c in enumerate(path)))
+    return -total
+
+
+def test_ctc():
+    x = array(4, 3, 3)
+    labels, lengths = np.array([[1, 2], [1, 1], [2, 0]]), np.array([2, 2, 1])
+    steps = np.array([4, 4, 3])
+    logs = log_softmax(x)
+    expected = [ctc_reference(logs[: steps[i], i], labels[i, : lengths[i]]) for i in range(3)]
+    out = F.ctc_loss(tensor(x), tensor(labels), tensor(steps), tensor(lengths), reduction="none")
+    close(out, expected, 1e-4)
+    layer = proa.nn.CTCLoss()(tensor(x), tensor(labels), tensor(steps), tensor(lengths))
+    close(layer, np.mean(np.array(expected) / lengths), 1e-4)
+
+
+def test_loss_layers():
+    x, y = tensor(array(3, 4)), tensor(array(3, 4))
+    close(proa.nn.MSELoss("sum")(x, y), F.mse_loss(x, y, "sum").numpy())
+    close(proa.nn.SmoothL1Loss(delta=2.0)(x, y), F.smooth_l1_loss(x, y, delta=2.0).numpy())
+    with pytest.raises(ValueError, match="reduction"):
+        proa.nn.L1Loss("average")
+
+
+# The rest ----------------------------------------------------------------------------
+
+
+def test_dropout_statistics():
+    proa.seed(1)
+    x = proa.ones([200, 200])
+    out = F.dropout(x, 0.3).numpy()
+    assert (out == 0).mean() == pytest.approx(0.3, abs=0.01)
+    assert np.unique(out).tolist() == pytest.approx([0.0, 1 / 0.7])
+    close(F.dropout(x, 0.3, training=False), x.numpy())
+    close(F.dropout(x, 0.3, training=False, mode="downscale_in_infer"), 0.7 * x.numpy())
+    assert set(np.unique(F.dropout(x, 0.3, mode="downscale_in_infer").numpy())) == {0.0, 1.0}
+    assert F.dropout(x, 1.0).abs().sum().item() == 0.0
+    rows = F.dropout(x, 0.5, axis=0).numpy()
+    assert all(len(set(row)) == 1 for row in rows)
+    maps = F.dropout2d(proa.ones([10, 10, 3, 3]), 0.5).numpy().reshape(100, 9)
+    assert all(len(set(m)) == 1 for m in maps) and len(np.unique(maps)) == 2
+    for bad in (-0.1, 1.1):
+        with pytest.raises(ValueError, match="p must be in"):
+            F.dropout(x, bad)
+    with pytest.raises(TypeError):
+        F.dropout(x, "half")
+
+
+def test_alpha_dropout_keeps_moments():
+    proa.seed(1)
+    out = F.alpha_dropout(proa.randn([300, 300]), 0.3).numpy()
+    assert abs(out.mean()) < 0.02 and abs(out.std() - 1) < 0.02
+
+
+def test_linear_and_bilinear():
+    x, w, b = array(2, 3, 4), array(4, 5), array(5)
+    close(F.linear(tensor(x), tensor(w), tensor(b)), x @ w + b)
+    x1, x2, w = array(3, 4), array(3, 5), array(6, 4, 5)
+    layer = proa.nn.Bilinear(4, 5, 6)
+    layer.weight.set_value(w)
+    close(layer(tensor(x1), tensor(x2)), np.einsum("ni,oij,nj->no", x1, w, x2), 1e-4)
+
+
+def test_embedding():
+    w = array(6, 3)
+    table = tensor(w, True)
+    out = F.embedding(tensor(np.array([[1, 5], [0, 1]])), table, padding_idx=-1)
+    expected = w[[[1, 5], [0, 1]]]
+    expected[0, 1] = 0
+    close(out, expected)
+    out.sum().backward()
+    assert table.grad.numpy().sum(1).tolist() == [3.0, 6.0, 0.0, 0.0, 0.0, 0.0]
+    assert proa.nn.Embedding(4, 2, padding_idx=1).weight[1].tolist() == [0.0, 0.0]
+    with pytest.raises(ValueError, match="padding_idx"):
+        proa.nn.Embedding(4, 2, padding_idx=4)
+
+
+@pytest.mark.parametrize("mode, numpy_mode", [("constant", "constant"), ("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap")])
+def test_pad(mode, numpy_mode):
+    x = array(2, 3, 4, 5)
+    close(F.pad(tensor(x), [1, 2, 2, 1], mode), np.pad(x, ((0, 0), (0, 0), (2, 1), (1, 2)), numpy_mode))
+    out = F.pad(tensor(x), [1, 1], mode, data_format="NHWC")
+    close(out, np.pad(x, ((0, 0), (0, 0), (1, 1), (0, 0)), numpy_mode))
+    close(proa.nn.Pad1D(1, mode)(tensor(x[0])), np.pad(x[0], ((0, 0), (0, 0), (1, 1)), numpy_mode))
+
+
+def test_pad_all_dims():
+    x = array(2, 3)
+    close(F.pad(tensor(x), [1, 0, 2, 1], value=3.0), np.pad(x, ((1, 0), (2, 1)), constant_values=3.0))
+    with pytest.raises(ValueError, match="do not fit"):
+        F.pad(tensor(x), [1, 0, 2])
+
+
+def test_similarity_and_normalize():
+    a, b = array(3, 4), array(3, 4)
+    cosine = (a * b).sum(1) / np.sqrt((a * a).sum(1) * (b * b).sum(1))
+    close(F.cosine_similarity(tensor(a), tensor(b)), cosine)
+    close(F.normalize(tensor(a)), a / np.linalg.norm(a, axis=1, keepdims=True))
+    close(F.normalize(tensor(a), p=1, axis=0), a / np.abs(a).sum(0))
+    close(proa.nn.PairwiseDistance()(tensor(a), tensor(b)), np.linalg.norm(a - b + 1e-6, axis=1))
+
+
+def test_unfold_and_fold():
+    x = array(2, 3, 5, 6)
+    arguments = dict(kernel_sizes=[3, 2], strides=2, paddings=[1, 0, 1, 2])
+    columns = F.unfold(tensor(x), **arguments)
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (0, 2)))
+    view = windows(padded, (3, 2), (2, 2))
+    n, c, h, w = view.shape[:4]
+    expected = view.transpose(0, 1, 4, 5, 2, 3).reshape(n, c * 6, h * w)
+    close(columns, expected)
+    g = array(*columns.shape)
+    image = tensor(x, True)
+    (F.unfold(image, **arguments) * tensor(g)).sum().backward()
+    close(F.fold(tensor(g), [5, 6], **arguments), image.grad.numpy(), 1e-4)
+
+
+def test_pixel_shuffle():
+    x = array(2, 8, 3, 2)
+    expected = x.reshape(2, 2, 2, 2, 3, 2).transpose(0, 1, 4, 2, 5, 3).reshape(2, 2, 6, 4)
+    close(F.pixel_shuffle(tensor(x), 2), expected)
+    moved = F.pixel_shuffle(tensor(np.ascontiguousarray(x.transpose(0, 2, 3, 1))), 2, "NHWC")
+    close(moved, expected.transpose(0, 2, 3, 1))
+    with pytest.raises(ValueError, match="divisible"):
+        F.pixel_shuffle(tensor(x), 3)
+
+
+def test_interpolate():
+    x = array(1, 2, 4, 5)
+    close(F.interpolate(tensor(x), scale_factor=2), x.repeat(2, 2).repeat(2, 3))
+    rows, columns = np.linspace(0, 3, 7), np.linspace(0, 4, 9)
+    from scipy.interpolate import RegularGridInterpolator
+
+    grid = np.stack(np.meshgrid(rows, columns, indexing="ij"), -1)
+    expected = np.stack([RegularGridInterpolator((range(4), range(5)), plane)(grid) for plane in x[0]])[None]
+    close(F.interpolate(tensor(x), [7, 9], mode="bilinear", align_corners=True), expected, 1e-4)
+    even = F.interpolate(tensor(np.arange(4, dtype="float32").reshape(1, 1, 4)), [8], mode="linear", data_format="NCL")
+    close(even, [[[0, 0.25, 0.75, 1.25, 1.75, 2.25, 2.75, 3]]])
+    close(F.interpolate(tensor(np.ones_like(x)), scale_factor=1.7, mode="bicubic"), np.ones((1, 2, 6, 8)))
+    row = array(8)
+    cubic = F.interpolate(tensor(row[None, None, None].repeat(2, 2)), [2, 16], mode="bicubic").numpy()[0, 0, 0, 9]
+    near, far = lambda d: 1.25 * d**3 - 2.25 * d**2 + 1, lambda d: -0.75 * (d**3 - 5 * d**2 + 8 * d - 4)
+    close(cubic, far(1.25) * row[3] + near(0.25) * row[4] + near(0.75) * row[5] + far(1.75) * row[6], 1e-4)
+    close(F.interpolate(tensor(x), [2, 5], mode="area"), x.reshape(1, 2, 2, 2, 5).mean(3))
+    assert proa.nn.Upsample(scale_factor=3)(tensor(x)).shape == [1, 2, 12, 15]
+    with pytest.raises(ValueError, match="either size or scale_factor"):
+        F.interpolate(tensor(x))
+    with pytest.raises(ValueError, match="mode"):
+        F.interpolate(tensor(x), [3, 3], mode="lanczos")
+
+
+def test_activations():
+    x = array(3, 4)
+    close(F.glu(tensor(x)), x[:, :2] * special.expit(x[:, 2:]))
+    close(F.maxout(tensor(x), 2), x.reshape(3, 2, 2).max(2))
+    w = np.array([0.1, 0.2, 0.3, 0.4], "float32")
+    close(F.prelu(tensor(x), tensor(w)), np.where(x > 0, x, x * w))
+    close(F.log_sigmoid(tensor(x)), np.log(special.expit(x)))
+    hard = F.gumbel_softmax(tensor(x), hard=True).numpy()
+    assert np.allclose(np.sort(hard, 1), [[0, 0, 0, 1]] * 3, atol=1e-6)
+    close(F.gumbel_softmax(tensor(x)).numpy().sum(1), np.ones(3))
+    close(F.softmax(tensor(x), dtype="float64"), special.softmax(x.astype("float64"), -1))
+    for name in ("ReLU", "GELU", "Sigmoid", "Softplus", "Hardswish", "LeakyReLU", "ELU", "SELU", "Mish", "Softmax"):
+        layer = getattr(proa.nn, name)()
+        assert layer(tensor(x)).shape == [3, 4], name
+
+
+def test_sequence_mask_and_smoothing():
+    assert F.sequence_mask(tensor(np.array([1, 3]))).tolist() == [[1, 0, 0], [1, 1, 1]]
+    assert F.sequence_mask(tensor(np.array([1])), 2, "float32").tolist() == [[1.0, 0.0]]
+    close(F.label_smooth(tensor(np.eye(4, dtype="float32"))), np.eye(4) * 0.9 + 0.025)
+
+
+def test_temporal_shift():
+    x = array(4, 4, 1, 1)
+    out = F.temporal_shift(tensor(x), 2, 0.25).numpy().reshape(2, 2, 4)
+    v = x.reshape(2, 2, 4)
+    assert np.array_equal(out[:, 1, 0], v[:, 0, 0]) and not out[:, 0, 0].any()
+    assert np.array_equal(out[:, 0, 1], v[:, 1, 1]) and not out[:, 1, 1].any()
+    assert np.array_equal(out[:, :, 2:], v[:, :, 2:])
+
+
+def test_against_scipy_correlation():
+    x, w = array(7, 8), array(3, 3)
+    out = F.conv2d(tensor(x[None, None]), tensor(w[None, None]))
+    close(out[0, 0], signal.correlate2d(x, w, "valid"), 1e-4)
+    assert math.prod(out.shape) == 30

@@ -1,0 +1,252 @@
+"""Layer: members, state, hooks, modes, names; containers."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import proa
+from proa import nn
+
+
+class Net(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(3, 4)
+        self.second = nn.Linear(4, 2, bias_attr=False)
+        self.register_buffer("count", proa.zeros([1]))
+        self.register_buffer("scratch", proa.zeros([2]), persistable=False)
+        self.number = 5
+
+    def forward(self, x):
+        return self.second(nn.functional.relu(self.first(x)))
+
+
+def test_walks():
+    net = Net()
+    assert [n for n, _ in net.named_parameters()] == ["first.weight", "first.bias", "second.weight"]
+    assert [n for n, _ in net.named_sublayers()] == ["first", "second"]
+    assert [n for n, _ in net.named_sublayers(include_self=True)] == ["", "first", "second"]
+    assert [n for n, _ in net.named_buffers()] == ["count", "scratch"]
+    assert [n for n, _ in net.named_children()] == ["first", "second"]
+    assert list(net.state_dict()) == ["count", "first.weight", "first.bias", "second.weight"]
+    assert "scratch" in net.to_static_state_dict()
+    assert net.second.bias is None
+    assert len(net.parameters(include_sublayers=False)) == 0
+
+
+def test_names_are_unique():
+    with proa.utils.unique_name.guard():
+        a, b = nn.Linear(2, 2), nn.Linear(2, 2)
+        assert a.full_name() == "linear_0" and b.full_name() == "linear_1"
+        assert a.weight.name == "linear_0.w_0" and a.bias.name == "linear_0.b_0"
+        assert nn.Conv2D(1, 1, 1).weight.name == "conv2d_0.w_0"
+        assert nn.BatchNorm2D(1)._mean.name == "batch_norm2d_0.w_1"
+
+
+def test_shared_parameters_are_walked_once():
+    net = Net()
+    net.third = nn.Linear(3, 4)
+    net.third.weight = net.first.weight
+    assert len(net.parameters()) == 4
+    assert len(net.state_dict()) == 6
+
+
+def test_attributes():
+    net = Net()
+    with pytest.raises(TypeError, match="is a parameter"):
+        net.first.weight = proa.ones([3, 4])
+    with pytest.raises(TypeError, match="is a buffer"):
+        net.count = 3
+    net.count = proa.ones([1])
+    assert net.state_dict()["count"].item() == 1.0
+    net.first.bias = None
+    assert [n for n, _ in net.named_parameters()] == ["first.weight", "second.weight"]
+    del net.first
+    assert [n for n, _ in net.named_children()] == ["second"]
+    with pytest.raises(AttributeError):
+        net.first
+    net.second = nn.Linear(1, 1)
+    assert net.second.weight.shape == [1, 1]
+    with pytest.raises(KeyError, match="without dots"):
+        net.add_sublayer("a.b", nn.ReLU())
+    with pytest.raises(KeyError, match="exists already"):
+        net.add_sublayer("number", nn.ReLU())
+    with pytest.raises(KeyError, match="exists already"):
+        net.add_parameter("forward", None)
+    with pytest.raises(TypeError, match="must be a Parameter"):
+        net.add_parameter("w", proa.ones([1]))
+
+
+def test_before_init():
+    class Bad(nn.Layer):
+        def __init__(self):
+            self.layer = nn.ReLU()
+
+    with pytest.raises(RuntimeError, match="super"):
+        Bad()
+
+
+def test_state_round_trip():
+    a, b = Net(), Net()
+    a.count.set_value(proa.full([1], 7.0))
+    missing, unexpected = b.set_state_dict(a.state_dict())
+    assert missing == [] and unexpected == []
+    for (_, x), (_, y) in zip(a.state_dict().items(), b.state_dict().items()):
+        assert np.array_equal(x.numpy(), y.numpy())
+    x = proa.randn([2, 3])
+    assert np.array_equal(a(x).numpy(), b(x).numpy())
+    by_name = {t.name: t.numpy() for t in a.state_dict().values()}
+    assert a.set_state_dict(by_name, use_structured_name=False) == ([], [])
+    missing, unexpected = b.set_state_dict({"first.weight": a.first.weight, "more": a.count})
+    assert missing == ["count", "first.bias", "second.weight"] and unexpected == ["more"]
+
+
+def test_wrong_shape_changes_nothing():
+    net = Net()
+    before = net.first.weight.numpy()
+    with pytest.raises(ValueError, match=r"'first.bias' is \[4\] in Net, but \[5\]"):
+        net.set_state_dict({"first.weight": np.ones([3, 4], "float32"), "first.bias": np.ones([5], "float32")})
+    assert np.array_equal(net.first.weight.numpy(), before)
+
+
+def test_modes():
+    net = nn.Sequential(nn.Dropout(0.5), nn.Sequential(nn.Dropout(0.5)))
+    assert net.eval() is net
+    assert not any(layer.training for layer in net.sublayers(include_self=True))
+    net.train()
+    assert net[1][0].training
+
+
+def test_hooks():
+    layer = nn.Linear(2, 2)
+    seen = []
+    pre = layer.register_forward_pre_hook(lambda l, i: (i[0] * 2.0,))
+    post = layer.register_forward_post_hook(lambda l, i, o: seen.append(i[0].tolist()) or o + 1.0)
+    x = proa.ones([1, 2])
+    plain = nn.functional.linear(x * 2.0, layer.weight, layer.bias) + 1.0
+    assert np.allclose(layer(x).numpy(), plain.numpy()) and seen == [[[2.0, 2.0]]]
+    pre.remove()
+    post.remove()
+    post.remove()
+    assert np.allclose(layer(x).numpy(), nn.functional.linear(x, layer.weight, layer.bias).numpy())
+
+
+def test_apply_order():
+    net, seen = Net(), []
+    net.apply(lambda layer: seen.append(type(layer).__name__))
+    assert seen == ["Linear", "Linear", "Net"]
+
+
+def test_to_dtype():
+    net = Net()
+    weight = net.first.weight
+    net.to(dtype="float64")
+    assert net.first.weight.dtype == proa.float64 and net.count.dtype == proa.float64
+    assert net.first.weight.name == weight.name
+    assert net(proa.ones([1, 3], "float64")).dtype == proa.float64
+    assert net.to(device="cpu") is net
+
+
+def test_deepcopy():
+    net = Net()
+    other = copy.deepcopy(net)
+    assert np.array_equal(other.first.weight.numpy(), net.first.weight.numpy())
+    other.first.weight.set_value(proa.zeros([3, 4]))
+    assert net.first.weight.abs().sum().item() > 0
+    assert other.first.weight.name != net.first.weight.name
+
+
+def test_parameter_attr():
+    init = nn.initializer
+    attr = proa.ParamAttr(name="mine", initializer=init.Constant(2.0), learning_rate=0.5, trainable=False)
+    layer = nn.Linear(1, 2, weight_attr=attr, bias_attr=init.Constant(3.0))
+    assert layer.weight.name == "mine" and layer.weight.tolist() == [[2.0, 2.0]]
+    assert layer.weight.stop_gradient and not layer.weight.trainable
+    assert layer.weight.optimize_attr == {"learning_rate": 0.5}
+    assert layer.bias.tolist() == [3.0, 3.0]
+    with pytest.raises(TypeError, match="describes no parameter"):
+        nn.Linear(1, 2, weight_attr=3)
+    with pytest.raises(ValueError, match="name"):
+        proa.ParamAttr(name="")
+
+
+def test_global_initializer():
+    nn.initializer.set_global_initializer(nn.initializer.Constant(1.5), nn.initializer.Constant(2.5))
+    try:
+        layer = nn.Linear(1, 1)
+        assert layer.weight.item() == 1.5 and layer.bias.item() == 2.5
+        assert nn.Linear(1, 1, weight_attr=nn.initializer.Constant(0.5)).weight.item() == 0.5
+    finally:
+        nn.initializer.set_global_initializer(None)
+    assert nn.Linear(1, 1).bias.item() == 0.0
+
+
+def test_custom_initializer_fills_in_place():
+    class Ramp(nn.initializer.Initializer):
+        def __call__(self, param, block=None):
+            param.set_value(np.arange(param.size, dtype="float32").reshape(param.shape))
+            return param
+
+    assert nn.Linear(2, 2, weight_attr=Ramp()).weight.tolist() == [[0.0, 1.0], [2.0, 3.0]]
+
+
+def test_sequential():
+    net = nn.Sequential(("a", nn.Linear(2, 3)), ("b", nn.ReLU()))
+    assert isinstance(net["b"], nn.ReLU) and isinstance(net[-1], nn.ReLU) and len(net) == 2
+    assert [type(layer).__name__ for layer in net] == ["Linear", "ReLU"]
+    assert len(nn.Sequential(*[nn.ReLU() for _ in range(3)])[1:]) == 2
+    assert len(nn.Sequential([nn.ReLU(), nn.ReLU()])) == 2
+    net[1] = nn.Tanh()
+    assert isinstance(net[1], nn.Tanh)
+    with pytest.raises(IndexError):
+        net[2]
+
+
+def test_layer_list():
+    layers = nn.LayerList([nn.Linear(1, 1), nn.ReLU()])
+    layers.append(nn.Tanh())
+    layers.insert(0, nn.Sigmoid())
+    layers.extend([nn.Softmax()])
+    assert [type(layer).__name__ for layer in layers] == ["Sigmoid", "Linear", "ReLU", "Tanh", "Softmax"]
+    del layers[0]
+    assert [n for n, _ in layers.named_parameters()] == ["0.weight", "0.bias"]
+    layers[-1] = nn.ReLU()
+    assert isinstance(layers[3], nn.ReLU) and len(layers[1:3]) == 2
+    with pytest.raises(IndexError):
+        layers[4]
+
+
+def test_layer_dict():
+    layers = nn.LayerDict({"a": nn.Linear(1, 1)})
+    layers["b"] = nn.ReLU()
+    layers.update([("c", nn.Tanh())])
+    assert list(layers.keys()) == ["a", "b", "c"] and len(layers) == 3 and "b" in layers
+    assert isinstance(layers.pop("b"), nn.ReLU) and [k for k, _ in layers.items()] == ["a", "c"]
+    assert len(list(layers.values())) == 2
+    with pytest.raises(KeyError):
+        layers["b"]
+    layers.clear()
+    assert len(layers) == 0
+
+
+def test_parameter_list():
+    parameters = nn.ParameterList([proa.create_parameter([2], "float32") for _ in range(2)])
+    parameters.append(proa.create_parameter([3], "float32"))
+    assert [p.shape for p in parameters] == [[2], [2], [3]] and len(parameters.parameters()) == 3
+    parameters[0] = proa.create_parameter([5], "float32")
+    assert parameters[0].shape == [5]
+
+
+def test_text():
+    text = repr(Net())
+    assert text.splitlines()[0] == "Net("
+    assert "(first): Linear(in_features=3, out_features=4, dtype=float32)" in text
+
+
+def test_gradients_are_cleared():
+    net = Net()
+    net(proa.ones([1, 3])).sum().backward()
+    assert net.first.weight.grad is not None
+    net.clear_gradients()
+    assert net.first.weight.grad is None or net.first.weight.grad.abs().sum().item() == 0

@@ -212,7 +212,7 @@ PROA_HD float SinQuadrant(float r, uint32_t n) {
   return FromBits(Bits(y) ^ (n & 2) << 30);
 }
 
-// For |x| <= kReducible; others, infinities and NaN are not served. At most 1.5 ULP.
+// For |x| <= kReducible; others, infinities and NaN are not served. At most 1.6 ULP.
 PROA_HD float Sin(float x) {
   uint32_t n;
   const float r = ReduceQuarter(x, &n);
@@ -223,7 +223,7 @@ PROA_HD float Cos(float x) {
   const float r = ReduceQuarter(x, &n);
   return SinQuadrant(r, n + 1);
 }
-// At most 3 ULP.
+// At most 3.5 ULP.
 PROA_HD float Tan(float x) {
   uint32_t n;
   const float r = ReduceQuarter(x, &n);
@@ -240,7 +240,7 @@ PROA_HD float AsinTail(float s) {
   p = p * s + 0x1.3301b6p-4f;
   return p * s + 0x1.5555cap-3f;
 }
-// asin(x), acos(x). At most 2 ULP.
+// asin(x), acos(x). At most 2.5 ULP.
 PROA_HD float Asin(float x) {
   const float a = Abs(x);
   const bool large = a > 0.5f;
@@ -262,7 +262,7 @@ PROA_HD float Acos(float x) {
   return large ? near_one : 0x1.921fb6p0f - (y + 0x1.777a5cp-25f);
 }
 
-// atan(x). At most 2 ULP.
+// atan(x). At most 2.5 ULP.
 PROA_HD float Atan(float x) {
   const float a = Abs(x);
   // tan(3 pi / 8) and tan(pi / 8): the argument comes below the latter.

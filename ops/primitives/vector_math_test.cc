@@ -1,0 +1,107 @@
+// The error bounds that vector_math.h states, over a sample of all floats (every
+// 509th bit pattern: all exponents, both signs, subnormals, infinities, NaN) against
+// double arithmetic of the standard library, which is right to 1e-7 float ULP.
+#include "ops/primitives/vector_math.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace proa::inline v0::ops::vmath {
+namespace {
+
+constexpr uint32_t kStep = 509;
+
+// Distance of `got` from the exact result in units in the last place of float;
+// infinite for a wrong special value or sign of zero.
+double UlpError(float got, double exact) {
+  const double wrong = std::numeric_limits<double>::infinity();
+  if (std::isnan(exact)) return std::isnan(got) ? 0 : wrong;
+  const float rounded = static_cast<float>(exact);
+  if (std::isinf(got) || std::isinf(rounded)) {
+    // One of them beyond the largest float, the other beside it, is rounding.
+    const float largest = std::numeric_limits<float>::max();
+    if (got == rounded) return 0;
+    return std::min(std::abs(got), std::abs(rounded)) == largest ? 1 : wrong;
+  }
+  if (got == 0 && rounded == 0) {
+    return std::signbit(got) == std::signbit(rounded) ? 0 : wrong;
+  }
+  int exponent;
+  std::frexp(exact, &exponent);
+  return std::abs(got - exact) / std::ldexp(1.0, std::max(exponent - 24, -149));
+}
+
+template <class F, class G>
+void ExpectWithin(double bound, F function, G exact, float limit = kInf) {
+  double worst = 0;
+  float at = 0;
+  for (uint64_t bits = 0; bits < (uint64_t{1} << 32); bits += kStep) {
+    const float x = std::bit_cast<float>(static_cast<uint32_t>(bits));
+    if (limit != kInf && !(std::abs(x) <= limit)) continue;
+    const double error = UlpError(function(x), exact(static_cast<double>(x)));
+    if (error > worst) {
+      worst = error;
+      at = x;
+    }
+  }
+  EXPECT_LE(worst, bound) << "at " << std::hexfloat << at;
+}
+
+#define EXPECT_ULP(bound, Name, exact)                        \
+  ExpectWithin(bound, [](float x) { return Name(x); },        \
+               [](double x) -> double { return exact; })
+#define EXPECT_ULP_REDUCIBLE(bound, Name, exact)              \
+  ExpectWithin(bound, [](float x) { return Name(x); },        \
+               [](double x) -> double { return exact; }, kReducible)
+
+TEST(VectorMath, Exponentials) {
+  EXPECT_ULP(1.1, Exp, std::exp(x));
+  EXPECT_ULP(2, Expm1, std::expm1(x));
+  EXPECT_ULP(2.5, Sigmoid,
+             x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)));
+}
+
+TEST(VectorMath, Logarithms) {
+  EXPECT_ULP(1, Log, std::log(x));
+  EXPECT_ULP(2, Log2, std::log2(x));
+  EXPECT_ULP(2, Log10, std::log10(x));
+  EXPECT_ULP(1.5, Log1p, std::log1p(x));
+}
+
+TEST(VectorMath, Trigonometric) {
+  EXPECT_ULP_REDUCIBLE(1.6, Sin, std::sin(x));
+  EXPECT_ULP_REDUCIBLE(1.6, Cos, std::cos(x));
+  EXPECT_ULP_REDUCIBLE(3.5, Tan, std::tan(x));
+  EXPECT_ULP(2.5, Asin, std::asin(x));
+  EXPECT_ULP(2.5, Acos, std::acos(x));
+  EXPECT_ULP(2.5, Atan, std::atan(x));
+}
+
+TEST(VectorMath, Hyperbolic) {
+  EXPECT_ULP(3, Sinh, std::sinh(x));
+  EXPECT_ULP(3, Cosh, std::cosh(x));
+  EXPECT_ULP(2, Tanh, std::tanh(x));
+  EXPECT_ULP(3, Asinh, std::asinh(x));
+  EXPECT_ULP(3, Acosh, std::acosh(x));
+  EXPECT_ULP(3, Atanh, std::atanh(x));
+}
+
+TEST(VectorMath, ErrorFunction) { EXPECT_ULP(1.5, Erf, std::erf(x)); }
+
+TEST(VectorMath, ReducesArgumentsNearMultiplesOfPi) {
+  // Of all floats below the limit these come closest to a multiple of pi / 2.
+  for (const float x : {0x1.921fb6p0f, 0x1.921fb6p1f, 0x1.f6a7a2p7f, 0x1.46c6bap13f,
+                        0x1.08029cp18f, 0x1p20f}) {
+    EXPECT_LE(UlpError(Sin(x), std::sin(static_cast<double>(x))), 1.6) << x;
+    EXPECT_LE(UlpError(Cos(x), std::cos(static_cast<double>(x))), 1.6) << x;
+  }
+}
+
+}  // namespace
+}  // namespace proa::inline v0::ops::vmath

@@ -14,8 +14,8 @@
 namespace proa::inline v0::ops {
 namespace {
 
-// Multiply-adds below which own loops beat the 1.5 us that a oneDNN call costs.
-constexpr int64_t kTinyWork = 16 * 16 * 24;
+// Multiply-adds below which own loops beat the 500 ns that a oneDNN call costs.
+constexpr int64_t kTinyWork = 12 * 12 * 12;
 // Rows of a panel: fixed, so that the bits do not depend on the thread count.
 constexpr int64_t kPanelRows = 64;
 // Multiply-adds worth a thread of their own.

@@ -21,6 +21,7 @@ def _sum_to(a, shape):
 
 
 def reference_matmul_grad_x(grad_out, y, x_shape, transpose_x=False, transpose_y=False):
+  y = np.conj(y)
   if len(x_shape) == 1 and y.ndim == 1:
     return grad_out * y
   g = grad_out[..., None] if y.ndim == 1 else grad_out
@@ -31,6 +32,7 @@ def reference_matmul_grad_x(grad_out, y, x_shape, transpose_x=False, transpose_y
 
 
 def reference_matmul_grad_y(grad_out, x, y_shape, transpose_x=False, transpose_y=False):
+  x = np.conj(x)
   if len(y_shape) == 1 and x.ndim == 1:
     return grad_out * x
   g = grad_out[..., None, :] if x.ndim == 1 else grad_out
@@ -46,7 +48,7 @@ def reference_linear(x, weight, bias=None):
 
 
 def reference_linear_grad_weight(grad_out, x):
-  return x.reshape(-1, x.shape[-1]).T @ grad_out.reshape(-1, grad_out.shape[-1])
+  return np.conj(x).reshape(-1, x.shape[-1]).T @ grad_out.reshape(-1, grad_out.shape[-1])
 
 
 # Half precision sums of up to 50 products, each rounded once at the end.

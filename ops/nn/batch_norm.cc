@@ -46,7 +46,9 @@ Tensor GradOfNormalized(const Tensor& grad, const Tensor& grad_out,
   Tensor out = neg(add(multiply(grad, over(multiply(factor, of_g))),
                        multiply(grad_out, over(multiply(factor, of_grad)))));
   if (slope.defined()) {
-    const Tensor count = channel_sum(full_like(x, Scalar(1.0)), data_format);
+    const Tensor count =
+        maximum(channel_sum(full_like(x, Scalar(1.0)), data_format),
+                full_like(slope, Scalar(1.0)));
     out = add(out, multiply(grad, over(divide(slope, count))));
   }
   return out;
@@ -56,6 +58,8 @@ Tensor GradOfNormalized(const Tensor& grad, const Tensor& grad_out,
 
 Tensor ChannelMean(const Tensor& x, std::string_view data_format) {
   const DimVector axes = OtherDims(x, data_format);
+  if (x.shape().known() && x.shape().numel() == 0)
+    return channel_sum(x, data_format);
   return mean(x, std::span<const int64_t>(axes.data(), axes.size()));
 }
 

@@ -88,8 +88,9 @@ def reference_pool2d_scatter(values, indices, input_shape, data_format='NCHW'):
 
 def reference_pool2d_gather(x, indices, data_format='NCHW'):
   x, i = _to_nchw(x, data_format), _to_nchw(indices, data_format)
-  flat = x.reshape(*x.shape[:2], -1)
-  out = np.take_along_axis(flat, i.reshape(*i.shape[:2], -1).astype(np.int64), -1).reshape(i.shape)
+  flat = x.reshape(*x.shape[:2], x.shape[2] * x.shape[3])
+  places = i.reshape(*i.shape[:2], i.shape[2] * i.shape[3]).astype(np.int64)
+  out = np.take_along_axis(flat, places, -1).reshape(i.shape)
   return _from_nchw(out, data_format)
 
 

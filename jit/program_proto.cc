@@ -10,6 +10,8 @@
 namespace proa::inline v0::jit {
 namespace {
 
+namespace file = ::proa_program_file;
+
 constexpr uint32_t kFormat = 1;
 constexpr size_t kMaxValues = size_t{1} << 24;
 constexpr int kMaxDepth = 200;

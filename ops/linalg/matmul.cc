@@ -16,17 +16,10 @@ Tensor AddDim(const Tensor& t, int64_t axis) {
   return unsqueeze(t, axes);
 }
 
+// [..., n] as [rows, n].
 Tensor Flatten2D(const Tensor& t) {
-  const int64_t columns = t.size(t.rank() - 1);
-  int64_t rows = 1;
-  for (int d = 0; d + 1 < t.rank(); ++d) {
-    if (t.size(d) == kUnknownDim || rows == kUnknownDim) {
-      rows = kUnknownDim;
-    } else {
-      rows *= t.size(d);
-    }
-  }
-  return reshape(t, IntArray{rows, columns});
+  if (t.rank() == 1) return AddDim(t, 0);
+  return t.rank() == 2 ? t : flatten(t, 0, t.rank() - 2);
 }
 
 }  // namespace

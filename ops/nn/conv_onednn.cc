@@ -18,10 +18,10 @@ using onednn::PrimitiveKind;
 using tag = memory::format_tag;
 
 PrimitiveKey KeyOf(PrimitiveKind kind, const ConvGeometry& g,
-                   const ConvData& data) {
+                   const ConvData& data, int threads = onednn::NumThreads()) {
   PrimitiveKey key(kind);
   key.Add(data.dtype);
-  key.Add(int64_t{onednn::NumThreads()});
+  key.Add(int64_t{threads});
   key.Add(int64_t{g.channels_last} * 2 + (data.bias != nullptr));
   for (int64_t v : {g.batch, g.in_channels, g.out_channels, g.groups}) key.Add(v);
   for (int d = 0; d < 2; ++d) {
@@ -169,8 +169,13 @@ bool ConvInputGradOneDnn(const ConvGeometry& g, const ConvData& data) {
 }
 
 bool ConvWeightGradOneDnn(const ConvGeometry& g, const ConvData& data) {
+  // Threads share the images of the batch and then add up: their number shows in
+  // the last bits.
+  const onednn::FixedThreadsScope scope(
+      g.OutputShape().numel() * g.in_channels_per_group() * g.window.kernel[0] *
+      g.window.kernel[1]);
   const auto primitive = PrimitiveCache::Global().FindOrMake(
-      KeyOf(PrimitiveKind::kConvolutionWeightGrad, g, data),
+      KeyOf(PrimitiveKind::kConvolutionWeightGrad, g, data, scope.threads()),
       [&] { return MakeWeightGrad(g, data); });
   if (!primitive->supported()) return false;
   primitive->Execute({{DNNL_ARG_SRC, data.x},

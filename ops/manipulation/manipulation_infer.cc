@@ -274,6 +274,10 @@ Shape squeeze(const char* op, const Tensor& x, Ints axis) {
   for (int64_t a : axis) chosen |= uint64_t{1} << NormalizeAxis(op, a, x.rank());
   Shape out;
   for (int i = 0; i < x.rank(); ++i) {
+    // Whether the dim stays decides the rank of the result.
+    PROA_REQUIRE(x.size(i) != kUnknownDim || (chosen >> i & 1) == 0, op,
+                 ": the size of dim ", i, " must be known, or another axis named; x is ",
+                 Describe(x));
     if (x.size(i) != 1 || (chosen >> i & 1) == 0) out.push_back(x.size(i));
   }
   return out;

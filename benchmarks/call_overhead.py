@@ -38,7 +38,7 @@ class Proa:
         self.F = importlib.import_module(self.name + ".nn.functional")
 
     def threads(self):
-        self.lib.set_num_threads(1)
+        self.lib._C.set_num_threads(1)
 
     def tensor(self, recorded=False):
         return self.lib.to_tensor([1.0, 2.0, 3.0, 4.0], stop_gradient=not recorded)

@@ -31,7 +31,7 @@ Tensor CumsumBackward(const Tensor& grad_out, const IntArray& shape,
 // next zero; after z it is 0. Both are written with x' = x where the zeros count as 1.
 Tensor CumprodBackward(const Tensor& grad_out, const Tensor& x,
                        const Tensor& out, std::optional<int64_t> dim) {
-  if (x.rank() == 0) return grad_out;
+  if (x.rank() == 0) return reshape(grad_out, ShapeOf(x));
   if (!dim.has_value()) {
     const Tensor flat = reshape(x, IntArray{-1});
     return reshape(CumprodBackward(grad_out, flat, out, int64_t{0}),

@@ -274,6 +274,14 @@ void BindModule(py::module_& m) {
           "output_names",
           [](const LoadedModule& l) { return l.module.output_names; })
       .def_property_readonly("captured", &LoadedModule::Captured)
+      .def("set_captured",
+           [](LoadedModule& l, const std::string& name, const Tensor& t) {
+             const ValueId id = l.module.program->Find(name);
+             PROA_REQUIRE(id != jit::kNoValue && t.defined(),
+                          "the program captures no '", name, "'");
+             l.module.program->value(id).captured = t;
+           },
+           py::arg("name"), py::arg("tensor"))
       .def_property_readonly(
           "program", [](const LoadedModule& l) { return l.module.program; })
       .def("save", [](const LoadedModule& l, const std::string& prefix) {

@@ -103,7 +103,9 @@ class TranslatedLayer(Layer):
                 continue
             key = name.replace(".", "_")
             if name in trainable:
-                self.add_parameter(key, Parameter(tensor, name))
+                parameter = Parameter(tensor, name)
+                module.set_captured(name, parameter)  # gradients are those of the layer's parameter
+                self.add_parameter(key, parameter)
             else:
                 self.register_buffer(key, tensor)
 
@@ -127,7 +129,10 @@ def load(path, **configs):
             which file and what.
 
     Examples:
-        >>> net = proa.jit.load("/tmp/linear")
+        >>> import os, tempfile
+        >>> prefix = os.path.join(tempfile.mkdtemp(), "linear")
+        >>> proa.jit.save(proa.nn.Linear(3, 2), prefix, [proa.static.InputSpec([None, 3], "float32")])
+        >>> net = proa.jit.load(prefix)
         >>> net(proa.ones([4, 3])).shape
         [4, 2]
     """

@@ -1,0 +1,153 @@
+"""Recording: to_static, saving and loading, damaged files, control flow."""
+
+import os
+
+import numpy as np
+import proa as paddle
+import pytest
+
+
+def _net():
+    paddle.seed(3)
+    return paddle.nn.Sequential(
+        paddle.nn.Conv2D(1, 4, 3, padding=1),
+        paddle.nn.BatchNorm2D(4),
+        paddle.nn.ReLU(),
+        paddle.nn.MaxPool2D(2),
+        paddle.nn.Flatten(),
+        paddle.nn.Dropout(0.5),
+        paddle.nn.Linear(4 * 4 * 4, 10),
+    )
+
+
+def _images(n=3):
+    return paddle.to_tensor(np.random.default_rng(0).normal(size=[n, 1, 8, 8]).astype("float32"))
+
+
+def _save(tmp_path, net):
+    prefix = str(tmp_path / "net")
+    paddle.jit.save(net, prefix, [paddle.static.InputSpec([None, 1, 8, 8], "float32", "image")])
+    return prefix
+
+
+def test_saved_and_loaded_layer_gives_the_same_bits_for_any_batch_size(tmp_path):
+    net = _net()
+    loaded = paddle.jit.load(_save(tmp_path, net))
+    assert net.training  # saving records in evaluation mode and leaves the layer as it was
+    net.eval()
+    for n in (1, 3, 7):
+        assert loaded(_images(n)).numpy().tobytes() == net(_images(n)).numpy().tobytes()
+
+
+def test_loaded_layer_trains(tmp_path):
+    loaded = paddle.jit.load(_save(tmp_path, _net()))
+    assert len(loaded.parameters()) == 6
+    loaded(_images()).sum().backward()
+    assert all(p.grad is not None for p in loaded.parameters())
+
+
+@pytest.mark.parametrize("suffix", [".pdmodel", ".pdiparams"])
+def test_damaged_files_are_refused(tmp_path, suffix):
+    prefix = _save(tmp_path, _net())
+    with open(prefix + suffix, "rb") as f:
+        good = f.read()
+    rng = np.random.default_rng(1)
+    for cut in [0, 5, 23, 24, len(good) // 2, len(good) - 1]:
+        with open(prefix + suffix, "wb") as f:
+            f.write(good[:cut])
+        with pytest.raises((RuntimeError, ValueError), match="net" + suffix.replace(".", r"\.")):
+            paddle.jit.load(prefix)
+    for at in rng.integers(0, len(good), 40):
+        bad = bytearray(good)
+        bad[at] ^= 0x41
+        with open(prefix + suffix, "wb") as f:
+            f.write(bad)
+        if bad[20:24] != good[20:24] and bad[:20] == good[:20]:
+            continue  # reserved bytes
+        with pytest.raises((RuntimeError, ValueError), match="net"):
+            paddle.jit.load(prefix)
+
+
+def test_parameters_of_another_model_are_refused(tmp_path):
+    first = _save(tmp_path, _net())
+    other = str(tmp_path / "other")
+    paddle.jit.save(paddle.nn.Linear(2, 2), other, [paddle.static.InputSpec([None, 2])])
+    os.replace(other + ".pdiparams", first + ".pdiparams")
+    with pytest.raises((RuntimeError, ValueError), match="does not belong"):
+        paddle.jit.load(first)
+
+
+def test_missing_file_says_which(tmp_path):
+    with pytest.raises(Exception, match="nowhere.pdmodel"):
+        paddle.jit.load(str(tmp_path / "nowhere"))
+
+
+def test_to_static_matches_eager_with_gradients():
+    @paddle.jit.to_static
+    def f(x, scale):
+        y = paddle.tanh(x) * scale
+        return {"sum": y.sum(), "y": y}
+
+    x = paddle.to_tensor([0.5, -1.0], stop_gradient=False)
+    got = f(x, 3.0)
+    got["sum"].backward()
+    np.testing.assert_allclose(got["y"].numpy(), 3 * np.tanh([0.5, -1.0]), rtol=1e-6)
+    np.testing.assert_allclose(x.grad.numpy(), 3 * (1 - np.tanh([0.5, -1.0]) ** 2), rtol=1e-6)
+    assert "tanh" in str(f.main_program)
+
+
+def test_a_branch_on_a_value_is_an_error_that_says_so():
+    @paddle.jit.to_static
+    def f(x):
+        return x if x.sum() > 0 else -x
+
+    with pytest.raises(Exception, match="program"):
+        f(paddle.to_tensor([1.0]))
+
+
+def test_batch_norm_statistics_follow_a_recorded_layer():
+    net = paddle.nn.BatchNorm1D(3)
+    reference = paddle.nn.BatchNorm1D(3)
+    recorded = paddle.jit.to_static(net)
+    x = paddle.to_tensor(np.random.default_rng(0).normal(size=[8, 3]).astype("float32"))
+    for _ in range(3):
+        recorded(x)
+        reference(x)
+    np.testing.assert_array_equal(net._mean.numpy(), reference._mean.numpy())
+    assert np.abs(net._mean.numpy()).max() > 0
+
+
+def test_cond_in_a_program_has_gradients_of_both_ways():
+    program = paddle.static.Program()
+    weight = paddle.to_tensor([2.0, 3.0], stop_gradient=False)
+    with paddle.static.program_guard(program):
+        x = paddle.static.data("x", [2], "float32")
+        y = paddle.static.nn.cond(x.sum() > 0, lambda: (x * weight).sum(), lambda: (x * weight * weight).sum())
+    ((_, grad),) = paddle.static.append_backward(y, [weight])
+    exe = paddle.static.Executor()
+    value, g = exe.run(program, {"x": np.array([1, 2], "float32")}, [y, grad])
+    assert float(value) == 8.0 and g.tolist() == [1.0, 2.0]
+    value, g = exe.run(program, {"x": np.array([-1, -2], "float32")}, [y, grad])
+    assert float(value) == -22.0 and g.tolist() == [-4.0, -12.0]
+
+
+def test_while_loop_recorded_saved_and_run(tmp_path):
+    def doubled_until(x):
+        return paddle.static.nn.while_loop(lambda v: v.sum() < 100.0, lambda v: [v * 2.0], [x])[0]
+
+    prefix = str(tmp_path / "loop")
+    paddle.jit.save(doubled_until, prefix, [paddle.static.InputSpec([None], "float32", "x")])
+    loaded = paddle.jit.load(prefix)
+    for start in ([1.0], [3.0, 4.0], [200.0]):
+        x = paddle.to_tensor(start)
+        assert loaded(x).tolist() == doubled_until(x).tolist()
+
+
+def test_gradient_of_a_recorded_loop_is_an_error():
+    program = paddle.static.Program()
+    w = paddle.to_tensor([1.0], stop_gradient=False)
+    with paddle.static.program_guard(program):
+        x = paddle.static.data("x", [1], "float32")
+        y = paddle.static.nn.while_loop(lambda v: v.sum() < 10.0, lambda v: [v + w], [x])[0].sum()
+    with pytest.raises(NotImplementedError, match="while_loop"):
+        paddle.static.append_backward(y, [w])

@@ -1,0 +1,103 @@
+"""Static mode: programs train as eager code does, and are saved."""
+
+import numpy as np
+import proa as paddle
+import pytest
+
+
+def _data():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=[16, 3]).astype("float32")
+    return x, (x @ np.array([[1.0], [-2.0], [0.5]], "float32") + 0.3).astype("float32")
+
+
+def _optimizer(kind, **kwargs):
+    return {
+        "sgd": lambda: paddle.optimizer.SGD(0.1, **kwargs),
+        "momentum": lambda: paddle.optimizer.Momentum(0.05, 0.9, **kwargs),
+        "adam": lambda: paddle.optimizer.Adam(0.05, **kwargs),
+    }[kind]()
+
+
+@pytest.mark.parametrize("kind", ["sgd", "momentum", "adam"])
+def test_training_in_a_program_equals_eager_training(kind):
+    xs, ys = _data()
+    start = np.array([[0.1], [0.2], [0.3]], "float32")
+
+    eager = paddle.nn.Linear(3, 1)
+    eager.weight.set_value(start)
+    optimizer = _optimizer(kind, parameters=eager.parameters())
+    for _ in range(5):
+        loss = ((eager(paddle.to_tensor(xs)) - paddle.to_tensor(ys)) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+
+    main = paddle.static.Program()
+    with paddle.static.program_guard(main):
+        x = paddle.static.data("x", [None, 3], "float32")
+        y = paddle.static.data("y", [None, 1], "float32")
+        net = paddle.nn.Linear(3, 1)
+        net.weight.set_value(start)
+        cost = ((net(x) - y) ** 2).mean()
+        _optimizer(kind).minimize(cost)
+    exe = paddle.static.Executor()
+    exe.run(paddle.static.default_startup_program())
+    losses = [float(exe.run(main, {"x": xs, "y": ys}, [cost])[0]) for _ in range(5)]
+    assert losses[-1] < losses[0]
+    np.testing.assert_allclose(net.weight.numpy(), eager.weight.numpy(), rtol=1e-5)
+    np.testing.assert_allclose(net.bias.numpy(), eager.bias.numpy(), rtol=1e-5)
+
+
+def test_enable_static_and_back():
+    assert paddle.in_dynamic_mode()
+    paddle.enable_static()
+    try:
+        assert not paddle.in_dynamic_mode()
+        x = paddle.static.data("enable_x", [2], "float32")
+        y = x + paddle.ones([2])
+        out = paddle.static.Executor().run(feed={"enable_x": np.zeros(2, "float32")}, fetch_list=[y])
+    finally:
+        paddle.disable_static()
+    assert paddle.in_dynamic_mode() and out[0].tolist() == [1.0, 1.0]
+    assert (paddle.ones([2]) * 2).tolist() == [2.0, 2.0]
+
+
+def test_inference_model_leaves_training_out(tmp_path):
+    main = paddle.static.Program()
+    with paddle.static.program_guard(main):
+        x = paddle.static.data("x", [None, 3], "float32")
+        y = paddle.static.data("y", [None, 1], "float32")
+        out = paddle.nn.Linear(3, 1)(x)
+        _optimizer("sgd").minimize(((out - y) ** 2).mean())
+    exe = paddle.static.Executor()
+    xs, ys = _data()
+    exe.run(main, {"x": xs, "y": ys}, [])
+    prefix = str(tmp_path / "model")
+    paddle.static.save_inference_model(prefix, [x], [out], exe)
+    program, feeds, fetches = paddle.static.load_inference_model(prefix, exe)
+    assert feeds == ["x"] and "sgd_" not in str(program)
+    want = exe.run(main, {"x": xs}, [out], use_prune=True)[0]
+    np.testing.assert_array_equal(exe.run(program, {"x": xs}, fetches)[0], want)
+
+
+@pytest.mark.parametrize(
+    "feed, says",
+    [({}, "'x' is not fed"), ({"x": np.zeros([2, 4], "float32")}, "expected shape"), ({"z": np.zeros(1)}, "no input 'z'")],
+)
+def test_bad_feeds_are_named(feed, says):
+    main = paddle.static.Program()
+    with paddle.static.program_guard(main):
+        x = paddle.static.data("x", [None, 3], "float32")
+        y = x * 2.0
+    with pytest.raises((ValueError, TypeError), match=says):
+        paddle.static.Executor().run(main, feed, [y])
+
+
+def test_wrong_dtype_is_a_type_error():
+    main = paddle.static.Program()
+    with paddle.static.program_guard(main):
+        x = paddle.static.data("x", [2], "float32")
+        y = x * 2.0
+    with pytest.raises(TypeError, match="expected float32"):
+        paddle.static.Executor().run(main, {"x": np.zeros(2, "int64")}, [y])

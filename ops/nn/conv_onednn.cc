@@ -113,7 +113,7 @@ Primitive MakeForward(const ConvGeometry& g, const ConvData& data) {
 
 Primitive MakeInputGrad(const ConvGeometry& g, const ConvData& data) {
   // With few channels the blocked kernels mostly compute padding.
-  const bool plain = IsPointwise(g) || (g.groups == 1 && g.in_channels < 8);
+  const bool plain = IsPointwise(g) || (g.groups == 1 && g.in_channels < 4);
   const Problem p = Describe(g, data, plain);
   const dnnl::convolution_backward_data::primitive_desc pd(
       {dnnl::algorithm::convolution_direct, p.x, p.weight, p.y, p.stride,

@@ -1,12 +1,12 @@
 // Kernels of the poolings. All are loops over windows, one (image, channel block) a
 // task; memory bound. Gradients add up within a task, in a fixed order.
-#include <cmath>
 #include <cstring>
 #include <limits>
 
 #include "ops/nn/float_copy.h"
 #include "ops/nn/nn_kernels.h"
 #include "ops/nn/pool_geometry.h"
+#include "ops/nn/pool_loops.h"
 #include "tensor/error.h"
 #include "tensor/parallel.h"
 #include "tensor/tensor.h"
@@ -14,22 +14,11 @@
 namespace proa::inline v0::ops::cpu {
 namespace {
 
-// Channels of one task when they are the last dim.
-constexpr int64_t kChannelBlock = 32;
-
-// Where the elements of one image and channel block lie. `in` and `out` share the
-// order of dims.
-struct Block {
-  int64_t in_start, out_start;  // first elements
-  int64_t channels;             // 1 unless they are the last dim (and dense)
-  int64_t in_row, in_column, out_row, out_column;  // strides
-};
-
 // Calls f(block) for every image and channel block, in parallel.
 template <typename F>
 void ForEachBlock(const PoolGeometry& g, F&& f) {
   const int64_t in_area = g.in[0] * g.in[1], out_area = g.out[0] * g.out[1];
-  const int64_t block = g.channels_last ? kChannelBlock : 1;
+  const int64_t block = g.channels_last ? kPoolChannelBlock : 1;
   const int64_t blocks = (g.channels + block - 1) / block;
   const int64_t work = std::max<int64_t>(in_area * block, 1);
   parallel_for(
@@ -38,11 +27,11 @@ void ForEachBlock(const PoolGeometry& g, F&& f) {
         for (int64_t t = begin; t < end; ++t) {
           const int64_t n = t / blocks, c = t % blocks * block;
           if (g.channels_last) {
-            f(Block{n * in_area * g.channels + c, n * out_area * g.channels + c,
+            f(PoolBlock{n * in_area * g.channels + c, n * out_area * g.channels + c,
                     std::min(block, g.channels - c), g.in[1] * g.channels,
                     g.channels, g.out[1] * g.channels, g.channels});
           } else {
-            f(Block{(n * g.channels + c) * in_area,
+            f(PoolBlock{(n * g.channels + c) * in_area,
                     (n * g.channels + c) * out_area, 1, g.in[1], 1, g.out[1], 1});
           }
         }
@@ -56,7 +45,7 @@ struct Span {
 
 // Calls f(out_offset, window) for every output position of a block.
 template <typename F>
-void ForEachWindow(const PoolGeometry& g, const Block& b, F&& f) {
+void ForEachWindow(const PoolGeometry& g, const PoolBlock& b, F&& f) {
   for (int64_t i = 0; i < g.out[0]; ++i) {
     Span s;
     g.Range(0, i, &s.top, &s.bottom);
@@ -67,78 +56,19 @@ void ForEachWindow(const PoolGeometry& g, const Block& b, F&& f) {
   }
 }
 
-// The first maximum of a window, as NumPy's argmax finds it: NaN is the largest.
-template <typename T>
-int64_t ArgMax(const T* x, const Block& b, const Span& s, int64_t width,
-               T* best) {
-  int64_t at = s.top * width + s.left;
-  T top = x[s.top * b.in_row + s.left * b.in_column];
-  for (int64_t r = s.top; r < s.bottom; ++r) {
-    for (int64_t q = s.left; q < s.right; ++q) {
-      const T v = x[r * b.in_row + q * b.in_column];
-      if (v > top || (v != v && top == top)) {
-        top = v;
-        at = r * width + q;
-      }
-    }
-  }
-  *best = top;
-  return at;
-}
-
-template <typename T>
-void MaxForward(const PoolGeometry& g, const T* x, T* out, int32_t* indices) {
-  ForEachBlock(g, [&](const Block& b) {
-    ForEachWindow(g, b, [&](int64_t o, const Span& s) {
-      for (int64_t c = 0; c < b.channels; ++c) {
-        const int64_t at =
-            ArgMax(x + b.in_start + c, b, s, g.in[1], &out[o + c]);
-        if (indices != nullptr) indices[o + c] = static_cast<int32_t>(at);
-      }
-    });
+void MaxForward(const PoolGeometry& g, const Tensor& x, const Tensor& out,
+                int32_t* indices) {
+  const PoolLoops loops = FindPoolLoops(x.dtype());
+  ForEachBlock(g, [&](const PoolBlock& b) {
+    loops.max(g, b, x.raw_data(), out.raw_data(), indices);
   });
 }
 
-template <typename T>
-void MaxBackward(const PoolGeometry& g, const T* grad_out, const T* x,
-                 T* x_grad) {
-  std::memset(static_cast<void*>(x_grad), 0,
-              g.InputShape().numel() * sizeof(T));
-  ForEachBlock(g, [&](const Block& b) {
-    ForEachWindow(g, b, [&](int64_t o, const Span& s) {
-      for (int64_t c = 0; c < b.channels; ++c) {
-        T best;
-        const int64_t at = ArgMax(x + b.in_start + c, b, s, g.in[1], &best);
-        T& to = x_grad[b.in_start + c + at / g.in[1] * b.in_row +
-                       at % g.in[1] * b.in_column];
-        to = T(to + grad_out[o + c]);
-      }
-    });
-  });
-}
-
-int64_t Divisor(const PoolGeometry& g, const Span& s, bool exclusive) {
-  if (exclusive || g.adaptive)
-    return (s.bottom - s.top) * (s.right - s.left);
-  return g.window.kernel[0] * g.window.kernel[1];
-}
-
-template <typename T>
-void MeanForward(const PoolGeometry& g, bool exclusive, const T* x, T* out) {
-  using Sum = typename Accumulate<T>::type;
-  ForEachBlock(g, [&](const Block& b) {
-    ForEachWindow(g, b, [&](int64_t o, const Span& s) {
-      Sum sums[kChannelBlock] = {};
-      for (int64_t r = s.top; r < s.bottom; ++r) {
-        for (int64_t q = s.left; q < s.right; ++q) {
-          const T* p = x + b.in_start + r * b.in_row + q * b.in_column;
-          for (int64_t c = 0; c < b.channels; ++c)
-            sums[c] += static_cast<Sum>(p[c]);
-        }
-      }
-      const Sum divisor = static_cast<Sum>(Divisor(g, s, exclusive));
-      for (int64_t c = 0; c < b.channels; ++c) out[o + c] = T(sums[c] / divisor);
-    });
+void MeanForward(const PoolGeometry& g, bool exclusive, const Tensor& x,
+                 const Tensor& out) {
+  const PoolLoops loops = FindPoolLoops(x.dtype());
+  ForEachBlock(g, [&](const PoolBlock& b) {
+    loops.mean(g, b, exclusive, x.raw_data(), out.raw_data());
   });
 }
 
@@ -148,10 +78,11 @@ void MeanBackward(const PoolGeometry& g, bool exclusive, const T* grad_out,
   using Sum = typename Accumulate<T>::type;
   std::memset(static_cast<void*>(x_grad), 0,
               g.InputShape().numel() * sizeof(T));
-  ForEachBlock(g, [&](const Block& b) {
+  ForEachBlock(g, [&](const PoolBlock& b) {
     ForEachWindow(g, b, [&](int64_t o, const Span& s) {
-      const Sum divisor = static_cast<Sum>(Divisor(g, s, exclusive));
-      Sum shares[kChannelBlock];
+      const Sum divisor = static_cast<Sum>(
+          PoolDivisor(g, s.bottom - s.top, s.right - s.left, exclusive));
+      Sum shares[kPoolChannelBlock];
       for (int64_t c = 0; c < b.channels; ++c)
         shares[c] = static_cast<Sum>(grad_out[o + c]) / divisor;
       for (int64_t r = s.top; r < s.bottom; ++r) {
@@ -174,10 +105,7 @@ void RequireIndexable(const char* op, const PoolGeometry& g) {
 void MaxWithIndex(const char* op, const PoolGeometry& g, const Tensor& x,
                   Tensor* out, Tensor* indices) {
   RequireIndexable(op, g);
-  VisitFloat(x.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    MaxForward(g, x.data<T>(), out->data<T>(), indices->data<int32_t>());
-  });
+  MaxForward(g, x, *out, indices->data<int32_t>());
 }
 
 // An image tensor seen as a pooling whose windows are unimportant, for the ops that
@@ -200,7 +128,7 @@ template <typename F>
 void ForEachIndex(const char* op, const PoolGeometry& g, const int32_t* indices,
                   F&& f) {
   const int64_t area = g.in[0] * g.in[1];
-  ForEachBlock(g, [&](const Block& b) {
+  ForEachBlock(g, [&](const PoolBlock& b) {
     for (int64_t i = 0; i < g.out[0] * g.out[1]; ++i) {
       for (int64_t c = 0; c < b.channels; ++c) {
         const int64_t o = b.out_start + i * b.out_column + c;
@@ -215,6 +143,19 @@ void ForEachIndex(const char* op, const PoolGeometry& g, const int32_t* indices,
   });
 }
 
+// out = zeros, and each value added where its index says.
+void Scatter(const char* op, const PoolGeometry& g, const Tensor& values,
+             const Tensor& indices, const Tensor& out) {
+  if (out.numel() > 0) std::memset(out.raw_data(), 0, out.bytes());
+  VisitFloat(values.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* from = values.data<T>();
+    T* to = out.data<T>();
+    ForEachIndex(op, g, indices.data<int32_t>(),
+                 [&](int64_t o, int64_t i) { to[i] = T(to[i] + from[o]); });
+  });
+}
+
 }  // namespace
 
 void MaxPool2d(const KernelContext& ctx, const Tensor& x,
@@ -224,10 +165,8 @@ void MaxPool2d(const KernelContext& ctx, const Tensor& x,
   const PoolGeometry g =
       PoolGeometryOf("max_pool2d", x.shape(),
                      {kernel_size, stride, padding, ceil_mode, data_format});
-  VisitFloat(x.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    MaxForward<T>(g, x.data<T>(), out->data<T>(), nullptr);
-  });
+  RequireIndexable("max_pool2d", g);
+  MaxForward(g, x, *out, nullptr);
 }
 
 void MaxPool2dWithIndex(const KernelContext& ctx, const Tensor& x,
@@ -260,10 +199,11 @@ void MaxPool2dGrad(const KernelContext& ctx, const Tensor& grad_out,
   const PoolGeometry g =
       PoolGeometryOf("max_pool2d_grad", x.shape(),
                      {kernel_size, stride, padding, ceil_mode, data_format});
-  VisitFloat(x.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    MaxBackward(g, grad_out.data<T>(), x.data<T>(), x_grad->data<T>());
-  });
+  RequireIndexable("max_pool2d_grad", g);
+  const Tensor maxima = Tensor::Empty(grad_out.shape(), x.dtype());
+  const Tensor indices = Tensor::Empty(grad_out.shape(), DType::kInt32);
+  MaxForward(g, x, maxima, indices.data<int32_t>());
+  Scatter("max_pool2d_grad", g, grad_out, indices, *x_grad);
 }
 
 void AvgPool2d(const KernelContext& ctx, const Tensor& x,
@@ -274,10 +214,7 @@ void AvgPool2d(const KernelContext& ctx, const Tensor& x,
   const PoolGeometry g =
       PoolGeometryOf("avg_pool2d", x.shape(),
                      {kernel_size, stride, padding, ceil_mode, data_format});
-  VisitFloat(x.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    MeanForward(g, exclusive, x.data<T>(), out->data<T>());
-  });
+  MeanForward(g, exclusive, x, *out);
 }
 
 void AvgPool2dGrad(const KernelContext& ctx, const Tensor& grad_out,
@@ -301,10 +238,7 @@ void AdaptiveAvgPool2d(const KernelContext& ctx, const Tensor& x,
                        std::string_view data_format, Tensor* out) {
   const PoolGeometry g = AdaptivePoolGeometryOf("adaptive_avg_pool2d", x.shape(),
                                                 output_size, data_format);
-  VisitFloat(x.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    MeanForward(g, true, x.data<T>(), out->data<T>());
-  });
+  MeanForward(g, true, x, *out);
 }
 
 void AdaptiveAvgPool2dGrad(const KernelContext& ctx, const Tensor& grad_out,
@@ -326,14 +260,7 @@ void Pool2dScatter(const KernelContext& ctx, const Tensor& values,
                    std::string_view data_format, Tensor* out) {
   const PoolGeometry g =
       IndexGeometry(out->shape(), values.shape(), data_format);
-  if (out->numel() > 0) std::memset(out->raw_data(), 0, out->bytes());
-  VisitFloat(values.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const T* from = values.data<T>();
-    T* to = out->data<T>();
-    ForEachIndex("pool2d_scatter", g, indices.data<int32_t>(),
-                 [&](int64_t o, int64_t i) { to[i] = T(to[i] + from[o]); });
-  });
+  Scatter("pool2d_scatter", g, values, indices, *out);
 }
 
 void Pool2dGather(const KernelContext& ctx, const Tensor& x,

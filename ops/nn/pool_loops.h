@@ -1,0 +1,56 @@
+// The inner loops of max and mean pooling over one block (an image plane, or the
+// channels of an image where they are the last dim), compiled for each instruction
+// set. pool_cpu.cc shares the blocks among threads.
+#ifndef PROA_OPS_NN_POOL_LOOPS_H_
+#define PROA_OPS_NN_POOL_LOOPS_H_
+
+#include <cstdint>
+
+#include "ops/nn/pool_geometry.h"
+#include "tensor/dtype.h"
+
+namespace proa::inline v0::ops {
+
+// Channels of one block when they are the last dim.
+inline constexpr int64_t kPoolChannelBlock = 32;
+
+// Where the elements of one block lie, in elements. `in` and `out` share the order of
+// dims.
+struct PoolBlock {
+  int64_t in_start, out_start;  // first elements
+  int64_t channels;             // 1 unless they are the last dim (and dense)
+  int64_t in_row, in_column, out_row, out_column;  // strides
+};
+
+struct PoolLoops {
+  // out = the maxima of x's windows, the first of equal ones, NaN above all. Unless
+  // null, indices[o] = row * width + column of each.
+  void (*max)(const PoolGeometry& g, const PoolBlock& b, const void* x, void* out,
+              int32_t* indices);
+  // out = the means of x's windows; see AvgPool2d for `exclusive`.
+  void (*mean)(const PoolGeometry& g, const PoolBlock& b, bool exclusive,
+               const void* x, void* out);
+};
+
+// For a floating dtype and the instruction set of this machine.
+PoolLoops FindPoolLoops(DType dtype);
+
+#define PROA_DECLARE_POOL_LOOPS(isa) \
+  namespace isa {                    \
+  PoolLoops PoolLoopsFor(DType dtype); \
+  }
+PROA_DECLARE_POOL_LOOPS(sse2)
+PROA_DECLARE_POOL_LOOPS(avx2)
+PROA_DECLARE_POOL_LOOPS(avx512)
+#undef PROA_DECLARE_POOL_LOOPS
+
+// What a mean divides by.
+inline int64_t PoolDivisor(const PoolGeometry& g, int64_t rows, int64_t columns,
+                           bool exclusive) {
+  if (exclusive || g.adaptive) return rows * columns;
+  return g.window.kernel[0] * g.window.kernel[1];
+}
+
+}  // namespace proa::inline v0::ops
+
+#endif  // PROA_OPS_NN_POOL_LOOPS_H_

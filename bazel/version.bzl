@@ -50,11 +50,16 @@ def version_header(room, version, needs):
 
 def _header_impl(ctx):
     ctx.actions.write(ctx.outputs.out, version_header(ctx.attr.room, ctx.attr.version, ctx.attr.needs))
+    ctx.actions.write(
+        ctx.outputs.check,
+        "// Compiles the static_asserts, whoever includes the header.\n" +
+        '#include "%s/version.h"\n' % ctx.attr.room,
+    )
 
 _header = rule(
     implementation = _header_impl,
-    output_to_genfiles = True,
     attrs = {
+        "check": attr.output(mandatory = True),
         "needs": attr.string_dict(),
         "out": attr.output(mandatory = True),
         "room": attr.string(mandatory = True),
@@ -76,6 +81,7 @@ def room_version(name, room, version, needs = {}, visibility = ["//visibility:pu
         fail("room_version: room is %r, the package is %r" % (room, native.package_name()))
     _header(
         name = name + "_header",
+        check = name + "_check.cc",
         needs = needs,
         out = "version.h",
         room = room,
@@ -83,6 +89,7 @@ def room_version(name, room, version, needs = {}, visibility = ["//visibility:pu
     )
     native.cc_library(
         name = name,
+        srcs = [name + "_check.cc"],
         hdrs = ["version.h"],
         visibility = visibility,
         deps = ["//%s:version" % other for other in sorted(needs)],

@@ -79,6 +79,9 @@ class Graph:
             return [_path(p)[: -len(".proto")] + ".pb.h" for p in protos]
         if kind is None:
             return []
+        if not lists["srcs"] and not lists["hdrs"] + lists["textual_hdrs"]:
+            # A target without files stands for its dependencies (//:inference_library).
+            return [h for d in lists["deps"] for h in self.headers(d)]
         return [f for s in lists["hdrs"] + lists["textual_hdrs"] for f in self.files(s)]
 
     def is_cc(self, label):
@@ -90,7 +93,8 @@ def problems(graph, read):
     """Sentences, sorted; `read(path)` gives a source's text or None."""
     owners = collections.defaultdict(list)
     for label in graph.rules:
-        if graph.is_cc(label) or graph.rules[label][0] == "cc_proto_library":
+        kind, lists = graph.rules[label]
+        if kind == "cc_proto_library" or graph.is_cc(label) and lists["hdrs"] + lists["textual_hdrs"]:
             for header in graph.headers(label):
                 owners[header].append(label)
 

@@ -10,6 +10,9 @@ _XML = """<query>
     <list name="hdrs"><label value="//middle:b.h"/></list>
     <list name="deps"><label value="//low:a"/></list>
   </rule>
+  <rule class="cc_library" name="//middle:all">
+    <list name="deps"><label value="//low:a"/></list>
+  </rule>
   <rule class="cc_library" name="//top:c">
     <list name="srcs"><label value="//top:c.cc"/></list>
     <list name="deps"><label value="//middle:b"/>%s</list>
@@ -34,6 +37,10 @@ def test_direct_dependency_is_fine():
 def test_indirect_dependency_is_found():
     assert _problems('#include "low/a.h"') == ["top/c.cc includes low/a.h; list //low:a in deps of //top:c"]
     assert _problems('#include "low/a.h"', ["//low:a"]) == []
+
+
+def test_target_without_files_stands_for_its_dependencies():
+    assert _problems('#include "low/a.h"', ["//middle:all"]) == []
 
 
 def test_protocol_buffers_and_generated_headers():

@@ -132,7 +132,7 @@ def draw(path, curve, images, labels, predictions):
     axes.legend(lines, [line.get_label() for line in lines], loc="center right")
     left.suptitle(f"{100 * curve[-1][2]:.1f} % of the held-out digits are right")
     left.subplots_adjust(right=0.86, bottom=0.14)
-    for i, cell in enumerate(right.subplots(4, 4).flat):
+    for i, cell in enumerate(right.subplots(4, 4, gridspec_kw={"hspace": 0.7}).flat):
         right_answer = predictions[i] == labels[i]
         cell.imshow(images[i, 0], cmap="gray_r")
         cell.set_title(str(predictions[i]), color="black" if right_answer else "red", fontsize=10)

@@ -36,7 +36,8 @@ def set_device(device):
         ValueError: there is no such device.
 
     Examples:
-        >>> proa.set_device("cpu"); proa.get_device()
+        >>> place = proa.set_device("cpu")
+        >>> proa.get_device()
         'cpu'
     """
     return _C.set_device(device)

@@ -1,7 +1,7 @@
 """New tensors from shapes, values and Python data."""
 
 from proa import _C
-from proa.framework.dtype import as_dtype, is_floating
+from proa.framework.dtype import as_dtype
 
 to_tensor = _C.to_tensor
 
@@ -21,17 +21,16 @@ def full(shape, fill_value, dtype=None, name=None):
     Args:
         shape (list[int|Tensor]|Tensor): sizes.
         fill_value (bool|int|float|Tensor): the value.
-        dtype (str, optional): that of the value unless given: float32 (the default type) for numbers.
+        dtype (str, optional): the default floating point type unless given.
 
     Examples:
         >>> proa.full([2], 7.0).tolist()
         [7.0, 7.0]
     """
-    if dtype is None and not isinstance(fill_value, (bool, complex, _C.Tensor)):
+    value = _scalar("full", "fill_value", fill_value)
+    if dtype is None and not isinstance(value, complex):
         dtype = _C.get_default_dtype()
-    elif dtype is None and isinstance(fill_value, _C.Tensor):
-        dtype = fill_value.dtype
-    return _C.ops.full(shape, _scalar("full", "fill_value", fill_value), as_dtype(dtype))
+    return _C.ops.full(shape, value, as_dtype(dtype))
 
 
 def zeros(shape, dtype=None, name=None):
@@ -149,11 +148,3 @@ def meshgrid(*args, **kwargs):
         place[i] = shape[i]
         grids.append(_C.ops.broadcast_to(_C.ops.reshape(v, place), shape))
     return grids
-
-
-def full_default(dtype):
-    """The dtype, or the default one; TypeError unless floating point."""
-    dtype = as_dtype(dtype) or _C.get_default_dtype()
-    if not is_floating(dtype):
-        raise TypeError(f"a floating point type is needed, not {dtype.name}")
-    return dtype

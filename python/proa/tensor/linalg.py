@@ -3,12 +3,13 @@
 import math
 
 from proa import _C
+from proa.tensor.logic import into
 from proa.tensor.manipulation import axis_of
 
 
-def mm(input, mat2, name=None):
-    """The product of two matrices (or batches of them)."""
-    return _C.ops.matmul(input, mat2)
+def mm(input, mat2, out=None, name=None):
+    """The product of two matrices (or batches of them); written into `out` if that is given."""
+    return into(_C.ops.matmul(input, mat2), out)
 
 
 def t(input, name=None):

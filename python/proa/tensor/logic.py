@@ -3,7 +3,8 @@
 from proa import _C
 
 
-def _into(result, out):
+def into(result, out):
+    """`result`, written into `out` if that is given."""
     if out is None:
         return result
     out.set_value(result if result.dtype == out.dtype else result.astype(out.dtype))
@@ -12,39 +13,39 @@ def _into(result, out):
 
 def logical_and(x, y, out=None, name=None):
     """x and y, element by element, with broadcasting; not 0 is true."""
-    return _into(_C.ops.logical_and(x, y), out)
+    return into(_C.ops.logical_and(x, y), out)
 
 
 def logical_or(x, y, out=None, name=None):
     """x or y, element by element, with broadcasting; not 0 is true."""
-    return _into(_C.ops.logical_or(x, y), out)
+    return into(_C.ops.logical_or(x, y), out)
 
 
 def logical_xor(x, y, out=None, name=None):
     """Either x or y, element by element, with broadcasting; not 0 is true."""
-    return _into(_C.ops.logical_xor(x, y), out)
+    return into(_C.ops.logical_xor(x, y), out)
 
 
 def logical_not(x, out=None, name=None):
     """Not x, element by element; not 0 is true."""
-    return _into(_C.ops.logical_not(x), out)
+    return into(_C.ops.logical_not(x), out)
 
 
 def bitwise_and(x, y, out=None, name=None):
     """x & y of bool or integer elements, with broadcasting."""
-    return _into(_C.ops.bitwise_and(x, y), out)
+    return into(_C.ops.bitwise_and(x, y), out)
 
 
 def bitwise_or(x, y, out=None, name=None):
     """x | y of bool or integer elements, with broadcasting."""
-    return _into(_C.ops.bitwise_or(x, y), out)
+    return into(_C.ops.bitwise_or(x, y), out)
 
 
 def bitwise_xor(x, y, out=None, name=None):
     """x ^ y of bool or integer elements, with broadcasting."""
-    return _into(_C.ops.bitwise_xor(x, y), out)
+    return into(_C.ops.bitwise_xor(x, y), out)
 
 
 def bitwise_not(x, out=None, name=None):
     """~x of bool or integer elements."""
-    return _into(_C.ops.bitwise_not(x), out)
+    return into(_C.ops.bitwise_not(x), out)

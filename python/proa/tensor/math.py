@@ -3,6 +3,7 @@
 import math
 
 from proa import _C
+from proa.tensor.logic import into
 from proa.tensor.manipulation import axis_of
 
 
@@ -103,13 +104,13 @@ def diff(x, n=1, axis=-1, prepend=None, append=None, name=None):
     return out
 
 
-def kron(x, y, name=None):
-    """The Kronecker product: every element of x times all of y."""
+def kron(x, y, out=None, name=None):
+    """The Kronecker product: every element of x times all of y; written into `out` if that is given."""
     rank = max(len(x.shape), len(y.shape))
     a, b = [1] * (rank - len(x.shape)) + list(x.shape), [1] * (rank - len(y.shape)) + list(y.shape)
     left = _C.ops.reshape(x, [d for size in a for d in (size, 1)])
     right = _C.ops.reshape(y, [d for size in b for d in (1, size)])
-    return _C.ops.reshape(left * right, [p * q for p, q in zip(a, b)])
+    return into(_C.ops.reshape(left * right, [p * q for p, q in zip(a, b)]), out)
 
 
 def _integers(op, *tensors):

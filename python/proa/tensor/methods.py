@@ -41,7 +41,7 @@ def attach(tensor_type):
         for name in names:
             setattr(tensor_type, name, getattr(module, name))
     for method in (
-        broadcast_shape, exponential_, fill_, fill_diagonal_, flatten_, is_tensor, reverse, scatter_nd, slice,
+        broadcast_shape, exponential_, fill_, fill_diagonal_, flatten_, is_tensor, reverse, scale_, scatter_nd, slice,
         uniform_, where, zero_, cov, matrix_power, multi_dot,
     ):  # fmt: skip
         setattr(tensor_type, method.__name__, method)
@@ -97,6 +97,12 @@ def zero_(self, name=None):
 def uniform_(self, min=-1.0, max=1.0, seed=0, name=None):
     """Writes numbers evenly distributed in [min, max) into the elements."""
     self[...] = _C.ops.uniform(self.shape, self.dtype, min, max, seed)
+    return self
+
+
+def scale_(self, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
+    """scale in place."""
+    self[...] = math.scale(self, scale, bias, bias_after_scale, act)
     return self
 
 

@@ -113,12 +113,12 @@ class LayerList(Layer):
         self.add_sublayer(str(len(self)), sublayer)
         return self
 
-    def insert(self, index, sublayer):
+    def insert(self, index, sublayers):
         """Puts a layer before position `index`."""
         if not isinstance(index, int) or not -len(self) <= index <= len(self):
             raise IndexError(f"LayerList: position {index} is out of range; there are {len(self)}")
         layers = list(self)
-        layers.insert(index, sublayer)
+        layers.insert(index, sublayers)
         self._replace_all(layers)
 
     def extend(self, sublayers):

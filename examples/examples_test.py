@@ -1,0 +1,38 @@
+"""Each example runs with --quick; the digits' model says the same in C++ as in Python."""
+
+import importlib.util
+import os
+import subprocess
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(f"{name}_train", os.path.join(HERE, name, "train.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["linear_regression", "lstm", "char_transformer"])
+def test_example(name, capsys):
+    assert load(name).main(["--quick"]) == 0
+    assert "Traceback" not in capsys.readouterr().out
+
+
+def test_digits(tmp_path, capsys):
+    assert load("digits").main(["--quick", "--out", str(tmp_path)]) == 0
+    output = capsys.readouterr().out
+    assert "held-out accuracy" in output and "step 23/23 [====" in output
+    assert {"digits.pdiparams", "digits.pdmodel", "digits.png"} <= set(os.listdir(tmp_path))
+    with open(tmp_path / "digits.png", "rb") as stream:
+        assert stream.read(8) == b"\x89PNG\r\n\x1a\n"
+    program = os.path.join(HERE, "digits", "predict")
+    if not os.path.exists(program):
+        pytest.skip("the C++ program is built by Bazel")
+    run = subprocess.run(
+        [program, str(tmp_path / "digits"), str(tmp_path / "samples.bin")], capture_output=True, text=True, check=True
+    )
+    assert run.stdout.splitlines()[-1] == (tmp_path / "samples.txt").read_text().strip()

@@ -1,0 +1,484 @@
+"""Functions of proa.tensor and proa.linalg against NumPy."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import proa
+
+random = np.random.default_rng(17)
+
+
+def array(*shape):
+    return random.normal(size=shape).astype("float32")
+
+
+def close(actual, expected, tolerance=1e-5):
+    actual = actual.numpy() if isinstance(actual, proa.Tensor) else np.asarray(actual)
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
+
+
+T = proa.to_tensor
+
+
+# einsum --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "equation, shapes",
+    [
+        ("ij,jk->ik", [(2, 3), (3, 4)]),
+        ("ij,jk", [(2, 3), (3, 4)]),
+        ("ij->ji", [(2, 3)]),
+        ("ij", [(2, 3)]),
+        ("ba", [(2, 3)]),
+        ("ii", [(3, 3)]),
+        ("ii->i", [(3, 3)]),
+        ("iji->j", [(3, 2, 3)]),
+        ("i,i->", [(4,), (4,)]),
+        ("i,j->ij", [(4,), (3,)]),
+        ("i,j->ji", [(4,), (3,)]),
+        ("ij->", [(2, 3)]),
+        ("ij->j", [(2, 3)]),
+        ("bij,bjk->bik", [(2, 3, 4), (2, 4, 5)]),
+        ("bhqd,bhkd->bhqk", [(2, 3, 4, 5), (2, 3, 6, 5)]),
+        ("...ij,...jk->...ik", [(2, 1, 3, 4), (5, 4, 2)]),
+        ("...ij->...ji", [(2, 1, 3)]),
+        ("i...,i...->...", [(3, 2, 4), (3, 2, 4)]),
+        ("ij,jk,kl->il", [(2, 3), (3, 4), (4, 5)]),
+        ("ij,kj,k->i", [(2, 3), (4, 3), (4,)]),
+        ("ab,cd,ef->", [(2, 3), (2, 2), (3, 1)]),
+        ("ij,ij->ij", [(2, 3), (2, 3)]),
+        ("ij,j->ij", [(2, 3), (3,)]),
+        ("ij,kl->ijkl", [(2, 3), (4, 2)]),
+        ("ij,ij->", [(2, 3), (1, 3)]),
+        ("bi, bj -> bij", [(1, 3), (4, 2)]),
+        ("ij,jk->ik", [(0, 3), (3, 4)]),
+        ("ij,jk->ik", [(2, 0), (0, 4)]),
+        ("i->", [(0,)]),
+    ],
+)
+def test_einsum(equation, shapes):
+    arrays = [array(*shape) for shape in shapes]
+    close(proa.einsum(equation, *map(T, arrays)), np.einsum(equation, *arrays), 1e-4)
+    close(proa.einsum(equation, [T(a) for a in arrays]), np.einsum(equation, *arrays), 1e-4)
+
+
+@pytest.mark.parametrize(
+    "equation, shapes, says",
+    [
+        ("ij,jk->ik", [(2, 3)], "names 2 operands"),
+        ("ij,jk->ik", [(2, 3), (4, 5)], "'j' stands for sizes 3 and 4"),
+        ("ij->ik", [(2, 3)], "in no operand"),
+        ("ij->ii", [(2, 3)], "twice in the result"),
+        ("i;j", [(2, 3)], "neither a letter"),
+        ("ijk", [(2, 3)], "does not fit"),
+        ("i", [(2, 3)], "does not fit"),
+        ("ii", [(2, 3)], "sizes 2 and 3"),
+        ("__import__('os')->", [(2, 3)], "neither a letter"),
+    ],
+)
+def test_einsum_errors(equation, shapes, says):
+    with pytest.raises(ValueError, match=says):
+        proa.einsum(equation, *(T(array(*shape)) for shape in shapes))
+    with pytest.raises(ValueError, match="at least one"):
+        proa.einsum("i")
+
+
+def test_einsum_gradient():
+    a, b = T(array(2, 3), stop_gradient=False), T(array(3, 4), stop_gradient=False)
+    g = array(2, 4)
+    (proa.einsum("ij,jk->ik", a, b) * T(g)).sum().backward()
+    close(a.grad, g @ b.numpy().T)
+    close(b.grad, a.numpy().T @ g)
+
+
+# Creation --------------------------------------------------------------------------------
+
+
+def test_constants():
+    assert proa.zeros([2, 3]).dtype == proa.float32
+    assert proa.ones([2], "int64").tolist() == [1, 1]
+    assert proa.full([2], True).dtype == proa.float32
+    assert proa.full([2], 1j).dtype == proa.complex64
+    assert proa.full([2], True, "bool").dtype == proa.bool
+    assert proa.full([2], 3).dtype == proa.float32
+    assert proa.full([], T(2)).item() == 2
+    assert proa.zeros(T([2, 3])).shape == [2, 3]
+    assert proa.zeros([2, T(3)]).shape == [2, 3]
+    assert proa.ones_like(T([1, 2]), "float64").dtype == proa.float64
+    assert proa.empty([0, 3]).shape == [0, 3] and proa.empty_like(T([1.0])).shape == [1]
+    proa.set_default_dtype("float64")
+    try:
+        assert proa.zeros([1]).dtype == proa.float64 and proa.get_default_dtype() == "float64"
+    finally:
+        proa.set_default_dtype("float32")
+    with pytest.raises(TypeError, match="floating"):
+        proa.set_default_dtype("int32")
+    with pytest.raises(ValueError):
+        proa.zeros([-2])
+
+
+@pytest.mark.parametrize("args", [(5,), (1, 5), (1, 9, 3), (5, 1, -2), (0.5, 2.5, 0.5), (3, 3)])
+def test_arange(args):
+    out = proa.arange(*args)
+    close(out, np.arange(*args))
+    assert out.dtype == (proa.float32 if any(isinstance(a, float) for a in args) else proa.int64)
+
+
+def test_arange_of_tensors():
+    assert proa.arange(T(1), T(4)).tolist() == [1, 2, 3]
+    assert proa.arange(3, dtype="float64").dtype == proa.float64
+
+
+def test_ranges_and_grids():
+    close(proa.linspace(0, 5, 4), np.linspace(0, 5, 4))
+    x, y, z = np.arange(2.0), np.arange(3.0), np.arange(4.0)
+    for got, expected in zip(proa.meshgrid(T(x), T(y), T(z)), np.meshgrid(x, y, z, indexing="ij")):
+        close(got, expected)
+    close(proa.diagflat(T(array(2, 2)).abs() * 0 + 1, 1), np.eye(5, k=1)[:5, :5] * 0 + np.diagflat(np.ones(4), 1))
+
+
+def test_assign():
+    x = T([1.0, 2.0])
+    y = proa.assign(x)
+    y[0] = 5.0
+    assert x[0].item() == 1.0
+    out = proa.zeros([2])
+    assert proa.assign(np.array([3.0, 4.0], "float32"), out) is out and out.tolist() == [3.0, 4.0]
+
+
+def test_random():
+    proa.seed(5)
+    u = proa.rand([20000]).numpy()
+    assert 0 <= u.min() and u.max() < 1 and abs(u.mean() - 0.5) < 0.01
+    n = proa.normal(T([0.0, 10.0]), T([1.0, 0.1]))
+    assert n.shape == [2] and abs(n[1].item() - 10) < 1
+    assert abs(proa.normal(2.0, 3.0, [20000]).numpy().std() - 3) < 0.1
+    assert proa.randint_like(T([1.0, 2.0]), 3, 4).tolist() == [3.0, 3.0]
+    assert proa.standard_normal([2, 2], "float64").dtype == proa.float64
+
+
+# Rearranging -------------------------------------------------------------------------------
+
+
+def test_split():
+    x = array(6, 4)
+    for got, expected in zip(proa.split(T(x), 3), np.split(x, 3)):
+        close(got, expected)
+    assert [p.shape for p in proa.split(T(x), [1, -1, T(2)])] == [[1, 4], [3, 4], [2, 4]]
+    assert [p.shape for p in T(x).chunk(2, T(-1))] == [[6, 2], [6, 2]]
+    with pytest.raises(ValueError, match="cannot be split into 4 equal"):
+        proa.split(T(x), 4)
+    with pytest.raises(IndexError, match="axis 2"):
+        proa.split(T(x), 2, 2)
+    for bad in (2**31, 2**63 - 1, -3):
+        with pytest.raises(IndexError):
+            proa.split(T(x), 2, bad)
+
+
+def test_expand():
+    x = array(3, 1)
+    close(proa.expand(T(x), [2, 3, 4]), np.broadcast_to(x, (2, 3, 4)))
+    assert proa.expand(T(x), [-1, T(5)]).shape == [3, 5]
+    assert T(x).expand_as(proa.zeros([2, 3, 2])).shape == [2, 3, 2]
+    with pytest.raises(ValueError, match="-1"):
+        proa.expand(T(x), [-1, 3, 4])
+    with pytest.raises(ValueError):
+        proa.expand(T(x), [4, 4])
+
+
+def test_broadcasts():
+    assert proa.broadcast_shape([2, 1], [3]) == [2, 3] and proa.broadcast_shape([0], [1]) == [0]
+    a, b = proa.broadcast_tensors([T(array(3, 1)), T(array(4))])
+    assert a.shape == b.shape == [3, 4]
+    with pytest.raises(ValueError, match="dim 1"):
+        proa.broadcast_shape([2, 3], [2, 4])
+
+
+@pytest.mark.parametrize("source, destination", [(0, -1), ([0, 1], [1, 0]), ([2], [0]), ([0, 2], [2, 1])])
+def test_moveaxis(source, destination):
+    x = array(2, 3, 4)
+    close(proa.moveaxis(T(x), source, destination), np.moveaxis(x, source, destination))
+
+
+@pytest.mark.parametrize("k, axes", itertools.product(range(-2, 6), ([0, 1], [1, 2], [2, 0], [-1, 0])))
+def test_rot90(k, axes):
+    x = array(2, 3, 4)
+    close(proa.rot90(T(x), k, axes), np.rot90(x, k, axes))
+
+
+def test_slices():
+    x = array(5, 6)
+    close(proa.strided_slice(T(x), [0, 1], [4, 0], [0, 6], [-2, 3]), x[4:0:-2, 0:6:3])
+    close(proa.crop(T(x), [2, -1], [1, 2]), x[1:3, 2:])
+    with pytest.raises(ValueError, match="crop"):
+        proa.crop(T(x), [5, 6], [1, 0])
+    close(T(x).slice([1], [1], [3]), x[:, 1:3])
+    assert [t.shape for t in proa.unstack(T(x), 1)] == [[5]] * 6
+    with pytest.raises(ValueError, match="num is 3"):
+        proa.unstack(T(x), 1, 3)
+
+
+def test_shard_index():
+    assert proa.shard_index(T([[16], [1]]), 20, 2, 0).tolist() == [[-1], [1]]
+    with pytest.raises(ValueError, match="shard_id"):
+        proa.shard_index(T([1]), 20, 2, 2)
+
+
+# Math -------------------------------------------------------------------------------------
+
+
+def test_math():
+    x, y = array(3, 4), array(3, 4)
+    close(proa.add_n([T(x), T(y), T(x)]), x + y + x)
+    close(proa.add_n(T(x)), x)
+    close(proa.deg2rad(T(x)), np.deg2rad(x)), close(proa.rad2deg(T([180])), [np.rad2deg(180.0)])
+    p = np.abs(np.tanh(x))
+    close(proa.logit(T(p)), np.log(p / (1 - p)), 1e-4)
+    assert np.isfinite(proa.logit(T([0.0, 1.0]), 1e-3).numpy()).all()
+    close(proa.kron(T(x), T(y[:2, :3])), np.kron(x, y[:2, :3]))
+    close(proa.kron(T(x[0]), T(y)), np.kron(x[0], y))
+    close(proa.trace(T(x), 1), np.trace(x, 1), 1e-4)
+    close(proa.mod(T([5, -5]), T([3, 3])), [2, 1])
+    a, b = random.integers(-50, 50, (4, 1)), random.integers(-50, 50, (1, 5))
+    assert np.array_equal(proa.gcd(T(a), T(b)).numpy(), np.gcd(a, b))
+    assert np.array_equal(proa.lcm(T(a), T(b)).numpy(), np.lcm(a, b))
+    with pytest.raises(TypeError, match="gcd"):
+        proa.gcd(T(x), T(y))
+    one = T([1.0])
+    assert proa.increment(one, 2.0) is one and one.item() == 3.0
+    rows = [array(4, 2) for _ in range(3)]
+    index = np.array([[2], [0], [1], [2]])
+    close(proa.multiplex([T(r) for r in rows], T(index)), np.stack([rows[i][n] for n, (i,) in enumerate(index)]))
+
+
+@pytest.mark.parametrize("n, axis", [(0, 0), (1, -1), (2, 0), (3, 1), (9, 1)])
+def test_diff(n, axis):
+    x = array(4, 5)
+    close(proa.diff(T(x), n, axis), np.diff(x, n, axis), 1e-4)
+
+
+def test_diff_of_bools_and_ends():
+    assert proa.diff(T([True, False, False])).tolist() == [True, False]
+    close(proa.diff(T([1.0, 4.0]), prepend=T([0.0]), append=T([9.0])), [1.0, 3.0, 5.0])
+
+
+def test_renorm():
+    x = array(3, 2, 4) * 5
+    out = proa.renorm(T(x), 2.0, 1, 1.0).numpy()
+    assert np.linalg.norm(out[:, 0]) == pytest.approx(1.0, abs=1e-4)
+    close(out[:, 1] / np.linalg.norm(out[:, 1]), x[:, 1] / np.linalg.norm(x[:, 1]), 1e-4)
+
+
+# Linear algebra ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("p", ["fro", 0, 1, 2, 3.5, float("inf"), -float("inf")])
+@pytest.mark.parametrize("axis", [None, 0, -1, [0, 1]])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_norm(p, axis, keepdim):
+    x = array(3, 4)
+    flat = np.abs(x)
+    axes = tuple(axis) if isinstance(axis, list) else axis
+    kwargs = {"axis": axes, "keepdims": keepdim}
+    expected = {
+        "fro": lambda: np.sqrt((flat**2).sum(**kwargs)),
+        0: lambda: (flat != 0).sum(**kwargs),
+        float("inf"): lambda: flat.max(**kwargs),
+        -float("inf"): lambda: flat.min(**kwargs),
+    }.get(p, lambda: (flat ** float(p)).sum(**kwargs) ** (1.0 / float(p)))()
+    close(proa.norm(T(x), p, axis, keepdim), expected, 1e-4)
+
+
+def test_norm_errors():
+    x = T(array(3))
+    with pytest.raises(ValueError, match="p must be"):
+        proa.norm(x, "nuc")
+    with pytest.raises(IndexError):
+        proa.norm(x, 2, 1)
+    assert proa.norm(proa.zeros([0])).item() == 0.0
+
+
+@pytest.mark.parametrize("axes", [0, 1, 2, [[0, 1], [1, 0]], [[2], [0]]])
+def test_tensordot(axes):
+    x, y = array(3, 4, 4), array(4, 3, 4)
+    if axes == [[2], [0]] or isinstance(axes, int):
+        y = array(4, 4, 3)
+    numpy_axes = axes if isinstance(axes, int) else tuple(axes)
+    close(proa.tensordot(T(x), T(y), axes), np.tensordot(x, y, numpy_axes), 1e-4)
+
+
+def test_products():
+    x, y = array(2, 3), array(4, 3)
+    close(proa.inner(T(x), T(y)), np.inner(x, y), 1e-4)
+    close(proa.cross(T(x), T(x[::-1].copy())), np.cross(x, x[::-1]), 1e-4)
+    close(proa.dist(T(x), T(x + 1)), np.sqrt(6.0))
+    close(proa.mm(T(x), proa.t(T(y))), x @ y.T, 1e-4)
+    out = proa.zeros([2, 4])
+    assert proa.mm(T(x), T(y).T, out) is out
+    close(proa.linalg.multi_dot([T(x), T(y).T, T(array(4, 1) * 0 + 1)]), (x @ y.T).sum(1, keepdims=True), 1e-4)
+    close(proa.linalg.multi_dot([T(x[0]), T(y).T, T(y), T(x[1])]), x[0] @ y.T @ y @ x[1], 1e-4)
+    m = array(3, 3)
+    for n in (0, 1, 2, 5):
+        close(proa.linalg.matrix_power(T(m), n), np.linalg.matrix_power(m, n), 1e-3)
+    with pytest.raises(ValueError, match=r"\[\.\.\., N, N\]"):
+        proa.linalg.matrix_power(T(x), 2)
+
+
+@pytest.mark.parametrize("ddof", [True, False])
+def test_cov(ddof):
+    x = array(3, 10)
+    close(proa.linalg.cov(T(x), ddof=ddof), np.cov(x, ddof=int(ddof)), 1e-4)
+    close(proa.linalg.cov(T(x.T), rowvar=False, ddof=ddof), np.cov(x, ddof=int(ddof)), 1e-4)
+    f, a = random.integers(1, 4, 10), random.random(10)
+    close(proa.linalg.cov(T(x), True, ddof, T(f)), np.cov(x, ddof=int(ddof), fweights=f), 1e-4)
+    expected = np.cov(x, ddof=int(ddof), fweights=f, aweights=a)
+    close(proa.linalg.cov(T(x), True, ddof, T(f), T(a)), expected, 1e-4)
+
+
+# Searching and statistics -------------------------------------------------------------------
+
+
+def test_where_and_nonzero():
+    x = array(3, 4)
+    close(proa.where(T(x) > 0, T(x), 0.0), np.where(x > 0, x, 0))
+    for got, expected in zip(proa.where(T(x) > 0), np.nonzero(x > 0)):
+        assert np.array_equal(got.numpy()[:, 0], expected)
+    with pytest.raises(ValueError, match="both"):
+        proa.where(T(x) > 0, T(x))
+    assert proa.nonzero(proa.zeros([2, 2])).shape == [0, 2]
+
+
+def test_picking():
+    x = array(4, 5)
+    close(proa.gather(T(x), T([[1], [3]]), T(1)), x[:, [1, 3]])
+    index = random.integers(0, 5, (4, 2))
+    close(proa.index_sample(T(x), T(index)), np.take_along_axis(x, index, 1))
+    close(proa.sort(T(x), 0, True), -np.sort(-x, 0))
+    expected = x.copy()
+    np.put_along_axis(expected, index, 9.0, 1)
+    close(proa.put_along_axis(T(x), T(index), 9.0, 1), expected)
+    y = T(x)
+    assert proa.put_along_axis_(y, T(index), 9.0, 1) is y
+    close(y, expected)
+    with pytest.raises(ValueError, match="index_sample"):
+        proa.index_sample(T(x), T(index[:2]))
+
+
+def test_unique():
+    x = random.integers(0, 5, 20)
+    got = proa.unique(T(x), True, True, True, dtype="int32")
+    for a, b in zip(got, np.unique(x, True, True, True)):
+        assert np.array_equal(a.numpy(), b)
+    assert got[1].dtype == proa.int32
+    out, counts = proa.unique_consecutive(T([1, 1, 2, 1]), return_counts=True)
+    assert out.tolist() == [1, 2, 1] and counts.tolist() == [2, 1, 1]
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_median_and_quantile(axis, keepdim):
+    for shape in ((4, 5), (5, 4)):
+        x = array(*shape)
+        close(proa.median(T(x), axis, keepdim), np.median(x, axis, keepdims=keepdim))
+        close(proa.quantile(T(x), [0.0, 0.3, 1.0], axis, keepdim), np.quantile(x, [0.0, 0.3, 1.0], axis, keepdims=keepdim))
+
+
+def test_statistics_of_odd_values():
+    assert np.isnan(proa.median(T([1.0, float("nan"), 2.0])).item())
+    assert proa.median(T([1.0, float("inf"), 2.0])).item() == 2.0
+    assert proa.median(T([1, 2])).item() == 1.5
+    for function in (proa.median, lambda x: proa.quantile(x, 0.5)):
+        with pytest.raises(ValueError, match="no elements"):
+            function(proa.zeros([0]))
+    with pytest.raises(ValueError, match="q must be"):
+        proa.quantile(T([1.0]), 1.5)
+
+
+def test_histogram_and_bincount():
+    x = array(100)
+    assert np.array_equal(proa.histogram(T(x), 7).numpy(), np.histogram(x, 7)[0])
+    assert np.array_equal(proa.histogram(T(x), 5, -1, 1).numpy(), np.histogram(x, 5, (-1, 1))[0])
+    assert proa.histogram(T([1.0, 1.0]), 2).tolist() == [0, 2]
+    assert proa.histogram(proa.zeros([0]), 3).tolist() == [0, 0, 0]
+    n, w = random.integers(0, 6, 30), random.random(30)
+    close(proa.bincount(T(n), minlength=9), np.bincount(n, minlength=9))
+    close(proa.bincount(T(n), T(w)), np.bincount(n, w))
+    with pytest.raises(ValueError, match="negative"):
+        proa.bincount(T([-1]))
+
+
+def test_logic_into():
+    a, b = T([True, False]), T([True, True])
+    out = proa.zeros([2], "bool")
+    assert proa.logical_and(a, b, out) is out and out.tolist() == [True, False]
+    assert a.logical_xor(b).tolist() == [False, True]
+    assert proa.bitwise_not(T([0, 1])).tolist() == [-1, -2]
+
+
+def test_questions():
+    x = T([1.0])
+    assert proa.is_tensor(x) and x.is_tensor() and not proa.is_tensor(1)
+    assert proa.is_floating_point(x) and not proa.is_integer(x) and not proa.is_complex(x)
+    assert bool(proa.is_empty(proa.zeros([0]))) and proa.rank(proa.zeros([2, 3])).item() == 2
+    with pytest.raises(TypeError, match="is_complex"):
+        proa.is_complex(3)
+    assert proa.iinfo("int8").max == 127 and proa.finfo("bfloat16").eps == 2**-7
+
+
+def test_in_place_methods():
+    x = proa.zeros([3, 3])
+    assert x.fill_(2.0) is x and x.sum().item() == 18.0
+    assert x.fill_diagonal_(1.0).tolist()[1] == [2.0, 1.0, 2.0]
+    tall = proa.zeros([7, 3])
+    expected = np.zeros((7, 3), "float32")
+    np.fill_diagonal(expected, 4.0, wrap=True)
+    close(tall.fill_diagonal_(4.0, wrap=True), expected)
+    assert x.zero_().sum().item() == 0.0
+    assert 0 <= x.uniform_(0.0, 1.0).min().item() and x.exponential_().min().item() >= 0
+    close(proa.ones([2]).scale_(3.0, 1.0), [4.0, 4.0])
+
+
+def test_grad_modes():
+    x = T([1.0], stop_gradient=False)
+
+    @proa.no_grad()
+    def double(v):
+        return v * 2
+
+    @proa.no_grad
+    def triple(v):
+        return v * 3
+
+    @proa.no_grad()
+    def steps(v):
+        got = yield v * 2
+        yield got * 2
+
+    assert double(x).stop_gradient and triple(x).stop_gradient and double.__name__ == "double"
+    generator = steps(x)
+    assert next(generator).stop_gradient and proa.is_grad_enabled() and generator.send(x).stop_gradient
+    with proa.no_grad(), proa.enable_grad():
+        assert not (x * 2).stop_gradient
+    with proa.set_grad_enabled(False):
+        assert not proa.is_grad_enabled()
+    assert proa.is_grad_enabled()
+    with pytest.raises(RuntimeError), proa.no_grad():
+        raise RuntimeError
+    assert proa.is_grad_enabled()
+
+
+def test_backward_and_grad_check_arguments():
+    x = T([1.0], stop_gradient=False)
+    with pytest.raises(ValueError, match="at least one"):
+        proa.autograd.backward([])
+    with pytest.raises(TypeError, match="Tensors"):
+        proa.autograd.backward([3])
+    with pytest.raises(ValueError, match="more than once"):
+        proa.autograd.backward([x, x])
+    with pytest.raises(ValueError, match="only_inputs"):
+        proa.grad(x * 2, x, only_inputs=False)
+    (g,) = proa.grad([x * 2], [x], [T([3.0])])
+    assert g.item() == 6.0

@@ -4,6 +4,7 @@
 #include "ops/elementwise/elementwise_kernels.h"
 #include "ops/primitives/cpu/blocks.h"
 #include "ops/primitives/cpu/elementwise.h"
+#include "ops/primitives/cpu/strided_copy.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
 namespace {
@@ -32,6 +33,8 @@ void Cast(const KernelContext& ctx, const Tensor& x, DType dtype,
 }
 
 void Assign(const KernelContext& ctx, const Tensor& x, Tensor* out) {
+  // Copies that must turn rows into columns are done in tiles.
+  if (!x.is_contiguous()) return cpu::CopyElements(x, *out);
   const Tensor* inputs[] = {&x};
   const int64_t item_size = ItemSize(x.dtype());
   const ElementwiseLoop loop = {&CopyLoop, 2, {x.dtype(), x.dtype()}, kCopyCost};

@@ -176,9 +176,38 @@ void ScatterRun(const char* src, int64_t item_size, int64_t n, char* dst,
   }
 }
 
+namespace {
+
+// Runs of a few elements, where a call of GatherRun for each would cost more than the
+// elements.
+template <int kSize>
+void GatherShort(const cpu::IterationPlan& plan,
+                 const cpu::IterationCursor& at, int op, int64_t n,
+                 char* dst) {
+  const int64_t stride = plan.strides[op][0];
+  ForEachRun(plan, at, op, n, [&](const char* p, int64_t run, int64_t done) {
+    char* to = dst + done * kSize;
+    for (int64_t i = 0; i < run; ++i, p += stride, to += kSize) {
+      std::memcpy(to, p, kSize);
+    }
+  });
+}
+
+}  // namespace
+
 void GatherBlock(const cpu::IterationPlan& plan,
                  const cpu::IterationCursor& at, int op, int64_t item_size,
                  int64_t n, char* dst) {
+  constexpr int64_t kShort = 16;
+  if (plan.dims[0] < kShort) {
+    switch (item_size) {
+      case 1: return GatherShort<1>(plan, at, op, n, dst);
+      case 2: return GatherShort<2>(plan, at, op, n, dst);
+      case 4: return GatherShort<4>(plan, at, op, n, dst);
+      case 8: return GatherShort<8>(plan, at, op, n, dst);
+      default: return GatherShort<16>(plan, at, op, n, dst);
+    }
+  }
   const int64_t stride = plan.strides[op][0];
   ForEachRun(plan, at, op, n, [&](char* p, int64_t run, int64_t done) {
     GatherRun(p, stride, item_size, run, dst + done * item_size);

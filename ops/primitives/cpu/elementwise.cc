@@ -3,9 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
+#include <cstdlib>
 
 #include "ops/primitives/cpu/blocks.h"
+#include "ops/primitives/cpu/strided_copy.h"
 #include "tensor/parallel.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
@@ -28,7 +29,9 @@ struct Job {
   int64_t compute_size[kMaxOperands];
   ConvertFn convert[kMaxOperands];  // null if memory and compute type are equal
   bool in_place[kMaxOperands];      // an element follows the other in memory
+  bool periodic[kMaxOperands];      // all rows of it are the same row
   bool rows;                        // blocks end where rows end
+  int64_t block;                    // elements of a block, whole rows of short ones
   bool stream;                      // write the output past the caches
   bool whole;                       // nothing is copied: a block may be a whole row
 };
@@ -46,11 +49,16 @@ char* LoadInput(const Job& job, const IterationCursor& at, int op, int64_t n,
   const int64_t stride = job.plan.strides[op][0];
   char* block = b->block[op];
   char* source = at.data[op];
-  const bool repeated = job.rows && stride == 0;
+  // What the last block left is right again for one element that repeats along the
+  // row, and for one short row that repeats along the block.
+  const bool repeated = job.rows ? stride == 0
+                                 : job.periodic[op] && at.index[0] == 0;
   if (repeated) {
     if (b->filled[op] == source) return block;
     b->filled[op] = source;
-    n = std::min(kBlock, job.plan.dims[0]);
+    n = job.rows ? std::min(kBlock, job.plan.dims[0]) : job.block;
+  } else {
+    b->filled[op] = nullptr;
   }
   if (!job.in_place[op]) {
     char* gathered = job.convert[op] != nullptr ? b->raw : block;
@@ -94,8 +102,12 @@ void RunRange(const Job& job, int64_t begin, int64_t end) {
   at.Seek(plan, begin);
   for (int64_t position = begin; position < end;) {
     int64_t n = end - position;
-    if (!job.whole) n = std::min(n, kBlock);
-    if (job.rows) n = std::min(n, plan.dims[0] - at.index[0]);
+    if (!job.whole) n = std::min(n, job.block);
+    if (job.rows) {
+      n = std::min(n, plan.dims[0] - at.index[0]);
+    } else if (at.index[0] != 0) {
+      n = std::min(n, plan.dims[0] - at.index[0]);  // then whole rows
+    }
     char* data[kMaxOperands];
     data[0] = store ? buffers.block[0] : at.data[0];
     for (int op = 1; op < plan.num_operands; ++op) {
@@ -144,6 +156,7 @@ void Prepare(const ElementwiseLoop& loop, const void* formula,
   cpu::PlanIteration({operands, static_cast<size_t>(loop.num_operands)},
                      &plan);
   job->rows = plan.rank == 1 || plan.dims[0] >= kLongRow;
+  job->block = job->rows ? kBlock : kBlock / plan.dims[0] * plan.dims[0];
   job->whole = true;
   for (int op = 0; op < loop.num_operands; ++op) {
     const DType memory = operands[op]->dtype(), compute = loop.compute[op];
@@ -155,27 +168,36 @@ void Prepare(const ElementwiseLoop& loop, const void* formula,
         job->rows
             ? plan.strides[op][0] == job->size[op] || plan.dims[0] == 1
             : plan.IsLinear(op, job->size[op]);
+    job->periodic[op] = true;
+    for (int d = 1; d < plan.rank; ++d) {
+      if (plan.strides[op][d] != 0) job->periodic[op] = false;
+    }
     if (job->convert[op] != nullptr || !job->in_place[op]) job->whole = false;
   }
   job->stream = PaysToStream(*job);
   if (job->stream) job->whole = false;
 }
 
-// A copy of `t` in fresh memory, for inputs that the output is about to overwrite.
-Tensor CopyOf(const Tensor& t) {
+Tensor ContiguousCopy(const Tensor& t) {
   Tensor copy = Tensor::Empty(t.shape(), t.dtype());
-  const Tensor* operands[] = {&copy, &t};
-  IterationPlan plan;
-  cpu::PlanIteration(operands, &plan);
-  const int64_t size = ItemSize(t.dtype());
-  IterationCursor at;
-  at.Seek(plan, 0);
-  for (int64_t i = 0; i < plan.numel; i += plan.dims[0]) {
-    GatherRun(at.data[1], plan.strides[1][0], size, plan.dims[0],
-              at.data[0]);
-    at.Advance(plan, plan.dims[0]);
-  }
+  cpu::CopyElements(t, copy);
   return copy;
+}
+
+// True if a large input is walked across its rows, one element of a cache line at a
+// time: it is worth a copy in tiles.
+bool ReadsAcross(const Job& job, int op) {
+  constexpr int64_t kLine = 64, kWorth = 32768;
+  const int64_t* strides = job.plan.strides[op];
+  const int64_t step = std::abs(strides[0]);
+  if (job.plan.numel < kWorth || step < kLine || job.plan.dims[0] < 8) {
+    return false;
+  }
+  for (int d = 1; d < job.plan.rank; ++d) {
+    const int64_t other = std::abs(strides[d]);
+    if (other != 0 && other < kLine && job.plan.dims[d] >= 8) return true;
+  }
+  return false;
 }
 
 // Small calls, without a plan -----------------------------------------------------
@@ -227,12 +249,20 @@ void RunBlocks(const ElementwiseLoop& loop, const void* formula, Tensor* out,
   for (int op = 1; op < loop.num_operands; ++op) {
     operands[op] = ins[op - 1];
     if (cpu::OverlapsPartly(*out, *operands[op])) {
-      copies[op] = CopyOf(*operands[op]);
+      copies[op] = ContiguousCopy(*operands[op]);
       operands[op] = &copies[op];
     }
   }
   Job job;
   Prepare(loop, formula, operands, &job);
+  bool copied = false;
+  for (int op = 1; op < loop.num_operands; ++op) {
+    if (!ReadsAcross(job, op)) continue;
+    copies[op] = ContiguousCopy(*operands[op]);
+    operands[op] = &copies[op];
+    copied = true;
+  }
+  if (copied) Prepare(loop, formula, operands, &job);
   cpu::RequireWritable(job.plan);
   const int64_t numel = job.plan.numel;
   const int64_t grain =

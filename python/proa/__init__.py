@@ -8,10 +8,25 @@ Submodules are imported when they are first used, so that importing the package 
 import importlib as _importlib
 
 from proa import _C
-from proa._C import Tensor
+from proa._C import (
+    CPUPlace,
+    CUDAPinnedPlace,
+    CUDAPlace,
+    Tensor,
+    bfloat16,
+    bool,
+    complex64,
+    complex128,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+)
 from proa._C import DType as dtype
-from proa._C import CPUPlace, CUDAPinnedPlace, CUDAPlace
-from proa._C import bool, bfloat16, complex64, complex128, float16, float32, float64, int8, int16, int32, int64, uint8
 from proa._generated.root import *
 from proa.version import full_version as __version__
 

@@ -1,7 +1,7 @@
 """Linear algebra."""
 
 from proa import _C
-from proa._generated.linalg import *
+from proa._generated.linalg import *  # noqa: F403
 from proa.tensor.linalg import norm as norm
 
 

@@ -9,7 +9,7 @@ with_mkl = "OFF"
 
 
 def mkl():
-    """"OFF": matrix products run on oneDNN."""
+    """ "OFF": matrix products run on oneDNN."""
     return with_mkl
 
 

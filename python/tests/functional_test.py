@@ -68,7 +68,10 @@ def conv2d_reference(x, w, b, stride, pads, dilation, groups):
             for j in range(kw):
                 y0, x0 = i * dilation[0], j * dilation[1]
                 part = xs[
-                    :, :, y0 : y0 + (out_h - 1) * stride[0] + 1 : stride[0], x0 : x0 + (out_w - 1) * stride[1] + 1 : stride[1]
+                    :,
+                    :,
+                    y0 : y0 + (out_h - 1) * stride[0] + 1 : stride[0],
+                    x0 : x0 + (out_w - 1) * stride[1] + 1 : stride[1],
                 ]
                 out[:, g * o // groups : (g + 1) * o // groups] += np.einsum("nchw,oc->nohw", part, ws[:, :, i, j])
     return out if b is None else out + b[:, None, None]
@@ -107,7 +110,9 @@ def test_conv1d():
     x, w, b = array(2, 3, 9), array(4, 3, 3), array(4)
     expected = conv2d_reference(x[:, :, None], w[:, :, None], b, (1, 2), ((0, 0), (2, 1)), (1, 2), 1)[:, :, 0]
     close(F.conv1d(tensor(x), tensor(w), tensor(b), 2, [2, 1], 2), expected, 1e-4)
-    out = F.conv1d(tensor(np.ascontiguousarray(x.swapaxes(1, 2))), tensor(w), tensor(b), 2, [2, 1], 2, data_format="NLC")
+    out = F.conv1d(
+        tensor(np.ascontiguousarray(x.swapaxes(1, 2))), tensor(w), tensor(b), 2, [2, 1], 2, data_format="NLC"
+    )
     close(out, expected.swapaxes(1, 2), 1e-4)
 
 
@@ -116,7 +121,9 @@ def conv3d_reference(x, w, stride, dilation):
     for k in range(w.shape[2]):
         depth = (x.shape[2] - dilation * (w.shape[2] - 1) - 1) // stride + 1
         frames = [
-            conv2d_reference(x[:, :, k * dilation + d * stride], w[:, :, k], None, (stride,) * 2, ((0, 0),) * 2, (dilation,) * 2, 1)
+            conv2d_reference(
+                x[:, :, k * dilation + d * stride], w[:, :, k], None, (stride,) * 2, ((0, 0),) * 2, (dilation,) * 2, 1
+            )
             for d in range(depth)
         ]
         part = np.stack(frames, 2)
@@ -133,7 +140,10 @@ def test_conv3d():
     close(F.conv3d(last, tensor(w), tensor(b), 2, 1, data_format="NDHWC"), expected.transpose(0, 2, 3, 4, 1), 1e-4)
 
 
-@pytest.mark.parametrize("n, conv, transpose", [(1, "conv1d", "conv1d_transpose"), (2, "conv2d", "conv2d_transpose"), (3, "conv3d", "conv3d_transpose")])
+@pytest.mark.parametrize(
+    "n, conv, transpose",
+    [(1, "conv1d", "conv1d_transpose"), (2, "conv2d", "conv2d_transpose"), (3, "conv3d", "conv3d_transpose")],
+)
 def test_transposes_are_gradients(n, conv, transpose):
     size, kernel = (5, 4, 4)[:n], (3, 2, 2)[:n]
     x, w = tensor(array(2, 3, *size), True), tensor(array(4, 3, *kernel))
@@ -189,7 +199,13 @@ def test_adaptive_pools(n):
     x = array(2, 2, *size)
     mean, highest = np.zeros((2, 2, *parts)), np.zeros((2, 2, *parts))
     for place in np.ndindex(*parts):
-        block = x[(slice(None), slice(None), *(slice(i * s // p, -(-(i + 1) * s // p)) for i, s, p in zip(place, size, parts)))]
+        block = x[
+            (
+                slice(None),
+                slice(None),
+                *(slice(i * s // p, -(-(i + 1) * s // p)) for i, s, p in zip(place, size, parts)),
+            )
+        ]
         mean[(..., *place)] = block.reshape(2, 2, -1).mean(-1)
         highest[(..., *place)] = block.reshape(2, 2, -1).max(-1)
     output = parts[0] if n == 1 else list(parts)
@@ -262,7 +278,9 @@ def test_group_norm(groups):
     close(F.group_norm(tensor(x), groups, 1e-5, tensor(w), tensor(b)), expected, 1e-4)
     if groups == 6:
         close(F.instance_norm(tensor(x), weight=tensor(w), bias=tensor(b)), expected, 1e-4)
-    moved = F.group_norm(tensor(np.ascontiguousarray(x.transpose(0, 2, 3, 1))), groups, 1e-5, tensor(w), tensor(b), "NHWC")
+    moved = F.group_norm(
+        tensor(np.ascontiguousarray(x.transpose(0, 2, 3, 1))), groups, 1e-5, tensor(w), tensor(b), "NHWC"
+    )
     close(moved, expected.transpose(0, 2, 3, 1), 1e-4)
 
 
@@ -374,7 +392,9 @@ def test_binary_losses():
     close(F.binary_cross_entropy_with_logits(tensor(x), tensor(label), pos_weight=pos), weighed.mean())
     extreme = F.binary_cross_entropy(tensor(np.array([0.0, 1.0], "float32")), tensor(np.array([1.0, 0.0], "float32")))
     assert extreme.item() == 100.0
-    large = F.binary_cross_entropy_with_logits(tensor(np.array([-300.0], "float32")), tensor(np.array([1.0], "float32")))
+    large = F.binary_cross_entropy_with_logits(
+        tensor(np.array([-300.0], "float32")), tensor(np.array([1.0], "float32"))
+    )
     assert large.item() == 300.0
 
 
@@ -487,7 +507,9 @@ def test_embedding():
         proa.nn.Embedding(4, 2, padding_idx=4)
 
 
-@pytest.mark.parametrize("mode, numpy_mode", [("constant", "constant"), ("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap")])
+@pytest.mark.parametrize(
+    "mode, numpy_mode", [("constant", "constant"), ("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap")]
+)
 def test_pad(mode, numpy_mode):
     x = array(2, 3, 4, 5)
     close(F.pad(tensor(x), [1, 2, 2, 1], mode), np.pad(x, ((0, 0), (0, 0), (2, 1), (1, 2)), numpy_mode))

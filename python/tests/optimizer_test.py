@@ -252,9 +252,7 @@ def test_state_names_and_files(tmp_path):
     opt.step()
     opt._learning_rate.step()
     assert set(opt.state_dict()) == {"LR_Scheduler"} | {
-        f"linear_0.{p}_{a}_0"
-        for p in ("w_0", "b_0")
-        for a in ("moment1", "moment2", "beta1_pow_acc", "beta2_pow_acc")
+        f"linear_0.{p}_{a}_0" for p in ("w_0", "b_0") for a in ("moment1", "moment2", "beta1_pow_acc", "beta2_pow_acc")
     }
     path = str(tmp_path / "x.pdopt")
     proa.save(opt.state_dict(), path)
@@ -359,7 +357,10 @@ def test_fused_ops_check_their_lists():
         (lambda: ops.sgd_([x], [x.astype("float64")], lr), "float64"),
         (lambda: ops.sgd_([x], [x], proa.ones([2])), "lr must have one element"),
         (lambda: ops.momentum_([x], [x], [y], lr, 0.9), r"velocities\[0\]"),
-        (lambda: ops.adam_([x], [x], [x], [x], [x], [proa.ones([1])], lr, 0.9, 0.9, 1e-8), r"beta1_pows\[0\] must be one"),
+        (
+            lambda: ops.adam_([x], [x], [x], [x], [x], [proa.ones([1])], lr, 0.9, 0.9, 1e-8),
+            r"beta1_pows\[0\] must be one",
+        ),
         (lambda: ops.sgd_([proa.ones([2, 2]).T], [proa.ones([2, 2])], lr), "contiguous"),
     ):
         with pytest.raises(ValueError, match=says):

@@ -383,7 +383,9 @@ def test_median_and_quantile(axis, keepdim):
     for shape in ((4, 5), (5, 4)):
         x = array(*shape)
         close(proa.median(T(x), axis, keepdim), np.median(x, axis, keepdims=keepdim))
-        close(proa.quantile(T(x), [0.0, 0.3, 1.0], axis, keepdim), np.quantile(x, [0.0, 0.3, 1.0], axis, keepdims=keepdim))
+        close(
+            proa.quantile(T(x), [0.0, 0.3, 1.0], axis, keepdim), np.quantile(x, [0.0, 0.3, 1.0], axis, keepdims=keepdim)
+        )
 
 
 def test_statistics_of_odd_values():

@@ -271,17 +271,13 @@ class Model:
         logs.pop("samples")
         return logs
 
-    def evaluate(
-        self, eval_data, batch_size=1, log_freq=10, verbose=2, num_workers=0, callbacks=None, num_iters=None
-    ):
+    def evaluate(self, eval_data, batch_size=1, log_freq=10, verbose=2, num_workers=0, callbacks=None, num_iters=None):
         """Loss and metrics over a data set: a dict, such as {"loss": [0.1], "acc": 0.98}."""
         loader = self._loader(eval_data, batch_size, False, num_workers)
         callbacks = self._callbacks(callbacks, log_freq, verbose, None, 1, None, None, batch_size)
         return self._evaluate(loader, callbacks, num_iters)
 
-    def predict(
-        self, test_data, batch_size=1, num_workers=0, stack_outputs=False, verbose=1, callbacks=None
-    ):
+    def predict(self, test_data, batch_size=1, num_workers=0, stack_outputs=False, verbose=1, callbacks=None):
         """The outputs for a data set.
 
         Args:

@@ -74,7 +74,9 @@ class DataLoader:
         self.places, self.timeout, self.worker_init_fn = places, timeout, worker_init_fn
         self._iterable = isinstance(dataset, IterableDataset)
         if self._iterable and (shuffle or batch_sampler is not None):
-            raise ValueError("DataLoader: an IterableDataset decides its own order; leave out shuffle and batch_sampler")
+            raise ValueError(
+                "DataLoader: an IterableDataset decides its own order; leave out shuffle and batch_sampler"
+            )
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or drop_last:
                 raise ValueError("DataLoader: batch_sampler goes without batch_size, shuffle and drop_last")

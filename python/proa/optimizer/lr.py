@@ -208,9 +208,7 @@ class PolynomialDecay(LRScheduler):
         last_epoch, verbose: as in LRScheduler.
     """
 
-    def __init__(
-        self, learning_rate, decay_steps, end_lr=0.0001, power=1.0, cycle=False, last_epoch=-1, verbose=False
-    ):
+    def __init__(self, learning_rate, decay_steps, end_lr=0.0001, power=1.0, cycle=False, last_epoch=-1, verbose=False):
         if not isinstance(decay_steps, int) or decay_steps <= 0:
             raise ValueError(f"PolynomialDecay: decay_steps must be a positive int, not {decay_steps!r}")
         if power <= 0.0:

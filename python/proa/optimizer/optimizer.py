@@ -340,9 +340,7 @@ class Optimizer:
             return self._minimize_recorded(loss, parameters, no_grad_set)
         chosen = self._parameter_list if parameters is None else list(parameters)
         left_out = {id(p) for p in no_grad_set or ()} | {p for p in no_grad_set or () if isinstance(p, str)}
-        pairs = [
-            (p, p.grad) for p in chosen if p.grad is not None and id(p) not in left_out and p.name not in left_out
-        ]
+        pairs = [(p, p.grad) for p in chosen if p.grad is not None and id(p) not in left_out and p.name not in left_out]
         self.apply_gradients(pairs)
         return [], pairs
 

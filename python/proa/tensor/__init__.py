@@ -76,7 +76,17 @@ from proa.tensor.math import (
     trace,
 )
 from proa.tensor.random import normal, rand, randint_like, randn, standard_normal
-from proa.tensor.search import gather, index_sample, nonzero, put_along_axis, put_along_axis_, sort, unique, unique_consecutive, where
+from proa.tensor.search import (
+    gather,
+    index_sample,
+    nonzero,
+    put_along_axis,
+    put_along_axis_,
+    sort,
+    unique,
+    unique_consecutive,
+    where,
+)
 from proa.tensor.stat import bincount, histogram, median, quantile
 
 __all__ = [

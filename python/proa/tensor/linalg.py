@@ -96,7 +96,9 @@ def tensordot(x, y, axes=2, name=None):
         axes = axes.tolist()
     if isinstance(axes, int):
         if not 0 <= axes <= min(len(x.shape), len(y.shape)):
-            raise ValueError(f"tensordot: axes {axes} is more than the dims; x is {list(x.shape)}, y is {list(y.shape)}")
+            raise ValueError(
+                f"tensordot: axes {axes} is more than the dims; x is {list(x.shape)}, y is {list(y.shape)}"
+            )
         ax, ay = list(range(len(x.shape) - axes, len(x.shape))), list(range(axes))
     elif axes and isinstance(axes[0], (list, tuple, _C.Tensor)):
         lists = [a.tolist() if isinstance(a, _C.Tensor) else list(a) for a in axes]

@@ -160,7 +160,7 @@ def moveaxis(x, source, destination, name=None):
     return _C.ops.transpose(x, [where[i] if i in where else next(rest) for i in range(len(x.shape))])
 
 
-def rot90(x, k=1, axes=[0, 1], name=None):
+def rot90(x, k=1, axes=(0, 1), name=None):
     """x turned k times by 90 degrees in the plane of two axes, from the first towards the second."""
     if len(axes) != 2:
         raise ValueError(f"rot90: two axes are needed, not {list(axes)}")

@@ -154,4 +154,3 @@ def multi_dot(self, name=None):
     from proa import linalg as module
 
     return module.multi_dot(self)
-

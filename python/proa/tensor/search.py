@@ -113,9 +113,7 @@ def _picked(results, dtype):
     return out[0] if len(out) == 1 else tuple(out)
 
 
-def unique(
-    x, return_index=False, return_inverse=False, return_counts=False, axis=None, dtype="int64", name=None
-):
+def unique(x, return_index=False, return_inverse=False, return_counts=False, axis=None, dtype="int64", name=None):
     """The different elements (or slices along an axis), in order.
 
     Args:

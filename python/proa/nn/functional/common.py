@@ -289,9 +289,7 @@ def _four(op, paddings):
 def _window(op, size, kernel_sizes, strides, paddings, dilations):
     kernel, stride = numbers(op, "kernel_sizes", kernel_sizes, 2), numbers(op, "strides", strides, 2)
     dilation, pads = numbers(op, "dilations", dilations, 2), _four(op, paddings)
-    out = [
-        (size[i] + pads[i] + pads[i + 2] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in range(2)
-    ]
+    out = [(size[i] + pads[i] + pads[i + 2] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in range(2)]
     if min(out) < 1:
         raise ValueError(f"{op}: the kernel, {kernel}, is larger than the padded size of {list(size)}")
     return kernel, stride, dilation, pads, out
@@ -338,9 +336,7 @@ def fold(x, output_sizes, kernel_sizes, strides=1, paddings=0, dilations=1, name
     kernel, stride, dilation, pads, out = _window("fold", size, kernel_sizes, strides, paddings, dilations)
     n, columns, blocks = x.shape
     if columns % (kernel[0] * kernel[1]) or blocks != out[0] * out[1]:
-        raise ValueError(
-            f"fold: x must be [N, C * {kernel[0] * kernel[1]}, {out[0] * out[1]}]; it is {list(x.shape)}"
-        )
+        raise ValueError(f"fold: x must be [N, C * {kernel[0] * kernel[1]}, {out[0] * out[1]}]; it is {list(x.shape)}")
     channels = columns // (kernel[0] * kernel[1])
     # The blocks are pixels of a feature map; a transposed convolution with an identity
     # kernel puts each element of a block in its place and adds up.

@@ -180,9 +180,7 @@ def npair_loss(anchor, positive, labels, l2_reg=0.002):
     return lengths + cross_entropy(similar, target, soft_label=True)
 
 
-def ctc_loss(
-    log_probs, labels, input_lengths, label_lengths, blank=0, reduction="mean", norm_by_times=False
-):
+def ctc_loss(log_probs, labels, input_lengths, label_lengths, blank=0, reduction="mean", norm_by_times=False):
     """Connectionist temporal classification (Graves et al., 2006).
 
     Args:

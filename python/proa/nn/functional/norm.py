@@ -52,9 +52,7 @@ def batch_norm(
         use_global_stats = not training
     if use_global_stats:
         return _C.ops.batch_norm_inference(x, running_mean, running_var, weight, bias, epsilon, data_format)
-    out, mean, var, _, _ = _C.ops.batch_norm(
-        x, running_mean, running_var, weight, bias, momentum, epsilon, data_format
-    )
+    out, mean, var, _, _ = _C.ops.batch_norm(x, running_mean, running_var, weight, bias, momentum, epsilon, data_format)
     with no_grad():
         _C.ops.store_(running_mean, mean)
         _C.ops.store_(running_var, var)

@@ -272,9 +272,7 @@ class PReLU(Layer):
     def __init__(self, num_parameters=1, init=0.25, weight_attr=None, data_format="NCHW", name=None):
         super().__init__()
         self._num_parameters, self._data_format = num_parameters, data_format
-        self.weight = self.create_parameter(
-            [num_parameters], weight_attr, default_initializer=Constant(init)
-        )
+        self.weight = self.create_parameter([num_parameters], weight_attr, default_initializer=Constant(init))
 
     def forward(self, x):
         return F.prelu(x, self.weight, data_format=self._data_format)

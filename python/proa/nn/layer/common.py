@@ -339,4 +339,3 @@ class Fold(Layer):
 
     def forward(self, x):
         return F.fold(x, self.output_sizes, self.kernel_sizes, self.strides, self.paddings, self.dilations)
-

@@ -488,5 +488,3 @@ def _moved(tensor, device, dtype):
         return tensor.copy_settings_to(Parameter(moved, tensor.name, tensor.trainable))
     moved.name, moved.persistable = tensor.name, tensor.persistable
     return moved
-
-

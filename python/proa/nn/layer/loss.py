@@ -151,6 +151,4 @@ class CTCLoss(Layer):
         self.blank, self.reduction = blank, reduction
 
     def forward(self, log_probs, labels, input_lengths, label_lengths, norm_by_times=False):
-        return F.ctc_loss(
-            log_probs, labels, input_lengths, label_lengths, self.blank, self.reduction, norm_by_times
-        )
+        return F.ctc_loss(log_probs, labels, input_lengths, label_lengths, self.blank, self.reduction, norm_by_times)

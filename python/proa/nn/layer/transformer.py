@@ -204,19 +204,19 @@ class TransformerEncoderLayer(_Block):
         super().__init__()
         weights, biases = _attrs(weight_attr, 2), _attrs(bias_attr, 2)
         self.self_attn = MultiHeadAttention(
-            d_model, nhead, dropout if attn_dropout is None else attn_dropout, weight_attr=weights[0], bias_attr=biases[0]
+            d_model,
+            nhead,
+            dropout if attn_dropout is None else attn_dropout,
+            weight_attr=weights[0],
+            bias_attr=biases[0],
         )
-        self._make(
-            d_model, dim_feedforward, dropout, activation, act_dropout, normalize_before, weights[1], biases[1]
-        )
+        self._make(d_model, dim_feedforward, dropout, activation, act_dropout, normalize_before, weights[1], biases[1])
         self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
         self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
 
     def forward(self, src, src_mask=None, cache=None):
         """src [N, T, d_model]; src_mask as in MultiHeadAttention. With a cache gives (result, cache)."""
-        src, extra = self._around(
-            src, self.norm1, self.dropout1, lambda x: self.self_attn(x, x, x, src_mask, cache)
-        )
+        src, extra = self._around(src, self.norm1, self.dropout1, lambda x: self.self_attn(x, x, x, src_mask, cache))
         src, _ = self._around(src, self.norm2, self.dropout2, self._feed_forward)
         return src if cache is None else (src, extra[0])
 
@@ -288,15 +288,9 @@ class TransformerDecoderLayer(_Block):
         super().__init__()
         weights, biases = _attrs(weight_attr, 3), _attrs(bias_attr, 3)
         attention = dropout if attn_dropout is None else attn_dropout
-        self.self_attn = MultiHeadAttention(
-            d_model, nhead, attention, weight_attr=weights[0], bias_attr=biases[0]
-        )
-        self.cross_attn = MultiHeadAttention(
-            d_model, nhead, attention, weight_attr=weights[1], bias_attr=biases[1]
-        )
-        self._make(
-            d_model, dim_feedforward, dropout, activation, act_dropout, normalize_before, weights[2], biases[2]
-        )
+        self.self_attn = MultiHeadAttention(d_model, nhead, attention, weight_attr=weights[0], bias_attr=biases[0])
+        self.cross_attn = MultiHeadAttention(d_model, nhead, attention, weight_attr=weights[1], bias_attr=biases[1])
+        self._make(d_model, dim_feedforward, dropout, activation, act_dropout, normalize_before, weights[2], biases[2])
         self.norm1, self.norm2, self.norm3 = LayerNorm(d_model), LayerNorm(d_model), LayerNorm(d_model)
         self.dropout1, self.dropout2, self.dropout3 = Dropout(dropout), Dropout(dropout), Dropout(dropout)
 

@@ -8,7 +8,9 @@ class BasicBlock(nn.Layer):
 
     expansion = 1
 
-    def __init__(self, inplanes, planes, stride=1, downsample=None, groups=1, base_width=64, dilation=1, norm_layer=None):
+    def __init__(
+        self, inplanes, planes, stride=1, downsample=None, groups=1, base_width=64, dilation=1, norm_layer=None
+    ):
         super().__init__()
         norm_layer = norm_layer or nn.BatchNorm2D
         if dilation > 1:
@@ -31,7 +33,9 @@ class BottleneckBlock(nn.Layer):
 
     expansion = 4
 
-    def __init__(self, inplanes, planes, stride=1, downsample=None, groups=1, base_width=64, dilation=1, norm_layer=None):
+    def __init__(
+        self, inplanes, planes, stride=1, downsample=None, groups=1, base_width=64, dilation=1, norm_layer=None
+    ):
         super().__init__()
         norm_layer = norm_layer or nn.BatchNorm2D
         width = int(planes * (base_width / 64.0)) * groups

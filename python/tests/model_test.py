@@ -1,0 +1,216 @@
+"""Model, callbacks, metrics, summary, run on small data; vision models."""
+
+import os
+
+import numpy as np
+import pytest
+from sklearn import metrics as reference
+
+import proa
+from proa import metric, nn
+
+
+class Points(proa.io.Dataset):
+    """Points of the plane; the label says which side of a line they are on."""
+
+    def __init__(self, n, seed):
+        random = np.random.default_rng(seed)
+        self.x = random.normal(size=(n, 2)).astype("float32")
+        self.y = (self.x @ [1.0, -2.0] > 0).astype("int64")
+
+    def __getitem__(self, idx):
+        return self.x[idx], self.y[idx]
+
+    def __len__(self):
+        return len(self.x)
+
+
+def make(rate=0.1, metrics=None):
+    proa.seed(1)
+    model = proa.Model(nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 2)))
+    adam = proa.optimizer.Adam(rate, parameters=model.parameters())
+    model.prepare(adam, nn.CrossEntropyLoss(), metric.Accuracy() if metrics is None else metrics)
+    return model
+
+
+def test_fit_evaluate_predict(capsys):
+    model = make()
+    model.fit(Points(256, 0), Points(100, 1), batch_size=32, epochs=6, verbose=1)
+    output = capsys.readouterr().out
+    assert "Epoch 6/6" in output and "step 8/8 [====" in output and "acc:" in output
+    logs = model.evaluate(Points(100, 1), batch_size=32, verbose=0)
+    assert logs["acc"] > 0.93 and logs["loss"][0] < 0.3
+    assert capsys.readouterr().out == ""
+    (out,) = model.predict(Points(100, 1), batch_size=32, stack_outputs=True, verbose=0)
+    assert out.shape == (100, 2) and (out.argmax(1) == Points(100, 1).y).mean() == pytest.approx(logs["acc"])
+    (parts,) = model.predict(Points(100, 1), batch_size=32, verbose=0)
+    assert [p.shape for p in parts] == [(32, 2)] * 3 + [(4, 2)]
+
+
+def test_save_and_load(tmp_path):
+    model = make()
+    model.fit(Points(64, 0), batch_size=32, epochs=2, verbose=0, save_dir=str(tmp_path))
+    assert sorted(os.listdir(tmp_path)) == [f"{n}.{s}" for n in ("0", "1", "final") for s in ("pdopt", "pdparams")]
+    other = make()
+    other.load(str(tmp_path / "final"))
+    x = proa.to_tensor(Points(5, 3).x)
+    assert np.array_equal(model.network(x).numpy(), other.network(x).numpy())
+    small = proa.Model(nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 2)))
+    with pytest.raises(ValueError, match="does not fit"):
+        small.load(str(tmp_path / "final"))
+    small.load(str(tmp_path / "final"), skip_mismatch=True)
+
+
+def test_save_for_inference(tmp_path):
+    spec = proa.static.InputSpec([None, 2], "float32", "x")
+    model = proa.Model(nn.Linear(2, 3), inputs=[spec])
+    model.save(str(tmp_path / "net"), training=False)
+    x = proa.to_tensor(Points(5, 3).x)
+    assert np.allclose(proa.jit.load(str(tmp_path / "net"))(x).numpy(), model.network(x).numpy())
+
+
+def test_callbacks():
+    seen = []
+
+    class Record(proa.callbacks.Callback):
+        def __getattribute__(self, name):
+            if name.startswith("on_"):
+                seen.append(name)
+            return super().__getattribute__(name)
+
+    make().fit(Points(4, 0), Points(2, 0), batch_size=2, epochs=1, verbose=0, callbacks=Record())
+    batch, evaluation = ["on_train_batch_begin", "on_train_batch_end"], ["on_eval_batch_begin", "on_eval_batch_end"]
+    assert seen == [
+        "on_train_begin", "on_epoch_begin", *batch, *batch, "on_epoch_end", "on_eval_begin", *evaluation,
+        "on_eval_end", "on_train_end",
+    ]  # fmt: skip
+
+
+def test_early_stopping(capsys, tmp_path):
+    model = make(rate=0.0)
+    stop = proa.callbacks.EarlyStopping("loss", patience=2)
+    model.fit(Points(4, 0), Points(4, 0), 4, epochs=9, verbose=0, callbacks=stop, save_dir=str(tmp_path), save_freq=99)
+    assert model.stop_training and "EarlyStopping" in capsys.readouterr().out
+    assert "best_model.pdparams" in os.listdir(tmp_path)
+
+
+def test_schedules():
+    model = make()
+    schedule = proa.optimizer.lr.StepDecay(0.1, 2, 0.5)
+    model.prepare(proa.optimizer.SGD(schedule, parameters=model.parameters()), nn.CrossEntropyLoss())
+    model.fit(Points(8, 0), batch_size=2, epochs=1, verbose=0)
+    assert schedule.last_epoch == 4
+    model.fit(Points(8, 0), batch_size=2, verbose=0, callbacks=proa.callbacks.LRScheduler(by_step=False, by_epoch=True))
+    assert schedule.last_epoch == 5
+    model = make(rate=0.0001)
+    model._optimizer.set_lr(0.0)
+    model._optimizer.set_lr(1e-9)
+    plateau = proa.callbacks.ReduceLROnPlateau("loss", factor=0.5, patience=1, verbose=0)
+    model.fit(Points(4, 0), Points(4, 0), 4, epochs=4, verbose=0, callbacks=plateau)
+    assert model._optimizer.get_lr() < 1e-9
+
+
+def test_accumulated_gradients_are_those_of_a_large_batch():
+    a, b = make(0.05), make(0.05)
+    for model, size, count in ((a, 8, 1), (b, 4, 2)):
+        sgd = proa.optimizer.SGD(0.1, parameters=model.parameters())
+        model.prepare(sgd, nn.CrossEntropyLoss(reduction="sum"))
+        model.fit(Points(8, 0), batch_size=size, shuffle=False, verbose=0, accumulate_grad_batches=count)
+    for p, q in zip(a.parameters(), b.parameters()):
+        assert np.allclose(p.numpy(), q.numpy(), atol=1e-5)
+
+
+def test_model_errors():
+    model = proa.Model(nn.Linear(2, 2))
+    with pytest.raises(RuntimeError, match="prepare"):
+        model.train_batch([np.zeros((1, 2), "float32")], [np.zeros(1, "int64")])
+    with pytest.raises(TypeError, match="Metrics"):
+        model.prepare(metrics=[3])
+    with pytest.raises(ValueError, match="train_data"):
+        model.fit()
+
+
+def test_accuracy():
+    m = metric.Accuracy(topk=(1, 2))
+    scores = proa.to_tensor([[0.1, 0.7, 0.2], [0.5, 0.1, 0.4], [0.2, 0.3, 0.5]])
+    assert m.update(m.compute(scores, proa.to_tensor([1, 2, 0]))) == pytest.approx([1 / 3, 2 / 3])
+    hot = proa.to_tensor([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    m.update(m.compute(scores, hot))
+    assert m.accumulate() == pytest.approx([4 / 6, 5 / 6]) and m.name() == ["acc_top1", "acc_top2"]
+    m.reset()
+    assert m.accumulate() == [0.0, 0.0]
+    assert metric.accuracy(scores, proa.to_tensor([[1], [2], [0]]), k=2).item() == pytest.approx(2 / 3)
+
+
+def test_binary_metrics():
+    random = np.random.default_rng(0)
+    scores, labels = random.random(500), random.integers(0, 2, 500)
+    scores = np.clip(scores + 0.2 * labels, 0, 1)
+    precision, recall, auc = metric.Precision(), metric.Recall(), metric.Auc()
+    for part in np.split(np.arange(500), 5):
+        for m in (precision, recall, auc):
+            m.update(scores[part], labels[part])
+    called = (scores >= 0.5).astype(int)
+    assert precision.accumulate() == pytest.approx(reference.precision_score(labels, called))
+    assert recall.accumulate() == pytest.approx(reference.recall_score(labels, called))
+    assert auc.accumulate() == pytest.approx(reference.roc_auc_score(labels, scores), abs=1e-3)
+    auc.reset()
+    assert auc.accumulate() == 0.0
+    with pytest.raises(ValueError, match="in \\[0, 1\\]"):
+        auc.update(np.array([1.5]), np.array([1]))
+
+
+def test_summary_and_flops(capsys):
+    net = nn.Sequential(nn.Conv2D(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(2 * 6 * 6, 5))
+    assert proa.summary(net, (1, 1, 8, 8)) == {"total_params": 20 + 365, "trainable_params": 385}
+    output = capsys.readouterr().out
+    assert "Conv2D-1" in output and "[1, 2, 6, 6]" in output
+    assert proa.flops(net, [1, 1, 8, 8]) == 72 * 10 + 5 * 73
+    assert net.training
+
+
+def test_vision_models():
+    from proa.vision import models
+
+    assert models.LeNet()(proa.ones([2, 1, 28, 28])).shape == [2, 10]
+    net = models.resnet18(num_classes=7)
+    net.eval()
+    with proa.no_grad():
+        assert net(proa.ones([1, 3, 32, 32])).shape == [1, 7]
+    assert sum(p.size for p in models.resnet18().parameters()) == 11_689_512
+    assert sum(p.size for p in models.resnet50().parameters()) == 25_557_032
+    with pytest.raises(NotImplementedError, match="pretrained"):
+        models.resnet18(pretrained=True)
+
+
+def test_nn_utils():
+    layer = nn.Linear(3, 2)
+    vector = nn.utils.parameters_to_vector(layer.parameters())
+    nn.utils.vector_to_parameters(vector * 2.0, layer.parameters())
+    assert np.allclose(nn.utils.parameters_to_vector(layer.parameters()).numpy(), 2 * vector.numpy())
+    with pytest.raises(ValueError, match="elements"):
+        nn.utils.vector_to_parameters(proa.ones([3]), layer.parameters())
+    (layer(proa.ones([1, 3])).sum() * 10.0).backward()
+    before = nn.utils.clip_grad_norm_(layer.parameters(), 1.0).item()
+    assert before == pytest.approx(10 * 8**0.5)
+    assert nn.utils.clip_grad_norm_(layer.parameters(), 1.0).item() == pytest.approx(1.0, abs=1e-4)
+    nn.utils.clip_grad_value_(layer.parameters(), 0.01)
+    assert max(p.grad.abs().max().item() for p in layer.parameters()) == pytest.approx(0.01)
+
+
+def test_weight_and_spectral_norm():
+    layer = nn.Conv2D(3, 4, 3)
+    x = proa.randn([1, 3, 5, 5])
+    expected = layer(x).numpy()
+    nn.utils.weight_norm(layer)
+    assert [n for n, _ in layer.named_parameters()] == ["bias", "weight_v", "weight_g"]
+    assert np.allclose(layer(x).numpy(), expected, atol=1e-5)
+    layer(x).sum().backward()
+    assert layer.weight_g.grad is not None
+    with pytest.raises(RuntimeError, match="already"):
+        nn.utils.weight_norm(layer)
+    nn.utils.remove_weight_norm(layer)
+    assert np.allclose(layer(x).numpy(), expected, atol=1e-5)
+    linear = nn.utils.spectral_norm(nn.Linear(4, 3), n_power_iterations=30)
+    linear(proa.ones([1, 4]))
+    assert np.linalg.svd(linear.weight.numpy(), compute_uv=False)[0] == pytest.approx(1.0, abs=1e-3)

@@ -55,6 +55,20 @@ bool AnyNeeded(const Node& node, int first, int count) {
   return false;
 }
 
+std::vector<Tensor> Conform(std::vector<Tensor> grads, std::span<const DType> dtypes) {
+  for (size_t i = 0; i < grads.size() && i < dtypes.size(); ++i) {
+    grads[i] = Conform(std::move(grads[i]), dtypes[i]);
+  }
+  return grads;
+}
+
+std::vector<DType> DTypesOf(std::span<const Tensor> inputs) {
+  std::vector<DType> out;
+  out.reserve(inputs.size());
+  for (const Tensor& t : inputs) out.push_back(t.dtype());
+  return out;
+}
+
 void AssignGrads(const Node& node, std::vector<Tensor> grads, int first,
                  int count, std::span<Tensor> input_grads) {
   PROA_REQUIRE(static_cast<int>(grads.size()) == count, node.name(),

@@ -51,6 +51,10 @@ inline bool AnyRequiresGrad(std::span<const Tensor> ts) {
   return false;
 }
 
+// The same for the gradients of a Tensor[] parameter, whose inputs had `dtypes`.
+std::vector<Tensor> Conform(std::vector<Tensor> grads, std::span<const DType> dtypes);
+std::vector<DType> DTypesOf(std::span<const Tensor> inputs);
+
 // Of the inputs [first, first + count), those of one Tensor[] parameter.
 bool AnyNeeded(const Node& node, int first, int count);
 void AssignGrads(const Node& node, std::vector<Tensor> grads, int first,

@@ -87,6 +87,10 @@ class _Node:
       self._add(p, f'{p.name}_dtype_', f'  DType {p.name}_dtype_ = DType::kFloat32;',
                 f'node->{p.name}_dtype_ = {p.name}.dtype();', after=False)
       dtype = f'{p.name}_dtype_'
+    elif p.name in cpp.promoted(op):
+      self._add(p, f'{p.name}_dtypes_', f'  std::vector<DType> {p.name}_dtypes_;',
+                f'node->{p.name}_dtypes_ = DTypesOf({p.name});', after=False)
+      dtype = f'{p.name}_dtypes_'
     self._blocks[p.name] = self._block(p, expr.code, lines, dtype)
 
   def _add(self, p: model.Param, name: str, declaration: str, code: str, after: bool, release: bool = False) -> None:
@@ -142,7 +146,8 @@ class _Node:
     if p.is_tensor_list:
       out.append(f'    if (AnyNeeded(*this, next, {p.name}_count_)) {{')
       out += [f'      {l}' for l in lines]
-      out.append(f'      AssignGrads(*this, {code}, next, {p.name}_count_, input_grads);')
+      value = f'Conform({code}, {dtype})' if dtype else code
+      out.append(f'      AssignGrads(*this, {value}, next, {p.name}_count_, input_grads);')
       out.append('    }')
       out.append(f'    next += {p.name}_count_;')
     else:

@@ -20,11 +20,19 @@ inline bool Replaces(A v, A best) {
   return (v > best) | ((v != v) & (best == best));
 }
 
-// best[j] = max(best[j], x[j * kStride]), and where it is; kStride 0: `stride`.
+// best[j] = max(best[j], x[j * kStride]), and where it is unless `at` is null;
+// kStride 0: `stride`.
 template <typename T, typename A, int kStride>
-void MaxTap(const T* x, int64_t stride, int64_t n, int32_t place, A* best,
-            int32_t* at) {
+void MaxTap(const T* __restrict x, int64_t stride, int64_t n, int32_t place,
+            A* __restrict best, int32_t* __restrict at) {
   const int64_t step = kStride > 0 ? kStride : stride;
+  if (at == nullptr) {
+    for (int64_t j = 0; j < n; ++j) {
+      const A v = static_cast<A>(x[j * step]);
+      best[j] = Replaces(v, best[j]) ? v : best[j];
+    }
+    return;
+  }
   for (int64_t j = 0; j < n; ++j) {
     const A v = static_cast<A>(x[j * step]);
     const bool take = Replaces(v, best[j]);
@@ -33,7 +41,8 @@ void MaxTap(const T* x, int64_t stride, int64_t n, int32_t place, A* best,
   }
 }
 template <typename T, typename A, int kStride>
-void SumTap(const T* x, int64_t stride, int64_t n, A* sums) {
+void SumTap(const T* __restrict x, int64_t stride, int64_t n,
+            A* __restrict sums) {
   const int64_t step = kStride > 0 ? kStride : stride;
   for (int64_t j = 0; j < n; ++j) sums[j] += static_cast<A>(x[j * step]);
 }
@@ -73,7 +82,8 @@ void MaxPlane(const PoolGeometry& g, const T* x, T* out,
                          : s == 2 ? MaxTap<T, A, 2>
                                   : MaxTap<T, A, 0>;
         tap(x + place, s, last - first, static_cast<int32_t>(place),
-            best.data() + first, at.data() + first);
+            best.data() + first,
+            indices != nullptr ? at.data() + first : nullptr);
       }
     }
     for (int64_t j = 0; j < g.out[1]; ++j) out[i * g.out[1] + j] = T(best[j]);

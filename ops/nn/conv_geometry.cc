@@ -35,7 +35,9 @@ ConvGeometry CommonGeometry(const char* op, const Shape& weight,
   ReadPadding(op, a.padding, g.window);
   for (int d = 0; d < 2; ++d) {
     g.window.kernel[d] = weight[2 + d];
-    PROA_REQUIRE(g.window.kernel[d] != 0 && g.window.kernel[d] < kMaxAttribute, op,
+    PROA_REQUIRE((g.window.kernel[d] >= 1 || g.window.kernel[d] == kUnknownDim) &&
+                     g.window.kernel[d] < kMaxAttribute,
+                 op,
                  ": the kernel ", kDimNames[d], " is ", g.window.kernel[d],
                  "; weight is ", ToString(weight));
     PROA_REQUIRE(

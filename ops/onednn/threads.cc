@@ -13,7 +13,10 @@ const pid_t home_process = getpid();
 
 }  // namespace
 
-int NumThreads() { return GetNumThreads(); }
+int NumThreads() {
+  GetNumThreads();  // sets OpenMP up: the limit of the cgroup, 1 after a fork
+  return omp_get_max_threads();
+}
 
 FixedThreadsScope::FixedThreadsScope(int64_t work)
     : threads_(work < kWorkPerThread || getpid() != home_process ||

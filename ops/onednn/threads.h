@@ -8,6 +8,7 @@
 
 namespace proa::inline v0::onednn {
 
+// What oneDNN asks for on this thread; 1 in a child of fork.
 int NumThreads();
 
 // Within the scope oneDNN compiles and runs with the thread count that the work is

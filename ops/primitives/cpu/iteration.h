@@ -28,7 +28,11 @@ struct IterationPlan {
 
   // True if operand `op` is one contiguous run of elements of `size` bytes.
   bool IsLinear(int op, int64_t size) const {
-    return rank == 1 && (strides[op][0] == size || dims[0] == 1);
+    for (int d = 0; d < rank; ++d) {
+      if (strides[op][d] != size && dims[d] != 1) return false;
+      size *= dims[d];
+    }
+    return true;
   }
 };
 

@@ -24,6 +24,8 @@ constexpr int64_t kFold = 4096;
 // Rows merged into one accumulator row before it is merged into the next.
 constexpr int64_t kCascade = 64;
 constexpr int kLevels = 6;
+// Results side by side that a task adds rows to, where rows are used in place.
+constexpr int64_t kWideStrip = 8192;
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -223,7 +225,10 @@ struct RowPlan {
 RowPlan PlanRows(const Job& job) {
   RowPlan p;
   const int64_t inner = job.kept.dims[0];
-  p.width = std::min(inner, kBlock);
+  // Wide strips where rows are used in place: fewer jumps between pages.
+  const bool in_place =
+      job.convert == nullptr && job.kept.strides[1][0] == job.size;
+  p.width = std::min(inner, in_place ? kWideStrip : kBlock);
   p.strips = CeilDiv(inner, p.width);
   p.rows = std::max<int64_t>(kCascade, CeilDiv(2 * kTask, p.width));
   p.tasks = std::max<int64_t>(1, CeilDiv(job.reduced.numel, p.rows));

@@ -44,11 +44,11 @@ int64_t ElementInt(PyObject* o, const Signature& s, int i, Py_ssize_t k) {
     return Unwrap(o).item<int64_t>();
   }
   if (!IsTensor(o) && PyIndex_Check(o)) {
+    const Ref kept = Ref::Borrow(o);  // __index__ may change the list it is in
     const Ref index = Ref::New(PyNumber_Index(o));
     return ElementInt(index.get(), s, i, k);
   }
-  ThrowPython(PyExc_TypeError,
-              ElementName(s, i, k) + " must be int, not " + TypeName(o));
+  ThrowPython(PyExc_TypeError, ElementName(s, i, k) + " must be int, not " + TypeName(o));
 }
 
 // A list of sizes with symbolic tensors in it: one symbolic 1-D tensor.
@@ -278,7 +278,7 @@ std::vector<Tensor> ToTensorList(const Signature& s, int i, PyObject* o) {
     PyObject* item = PySequence_Fast_GET_ITEM(items.get(), k);
     if (IsTensor(item)) [[likely]] {
       out.push_back(Unwrap(item));
-    } else if (IsArrayLike(item)) {
+    } else if (const Ref kept = Ref::Borrow(item); IsArrayLike(item)) {
       out.push_back(ToTensor(item, std::nullopt, std::nullopt));
     } else {
       ThrowPython(PyExc_TypeError,

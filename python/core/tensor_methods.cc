@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "autograd/grad_state.h"
 #include "autograd/node.h"
+#include "ops/creation/creation_ops.h"
 #include "ops/elementwise/elementwise_ops.h"
 #include "python/core/arguments.h"
 #include "python/core/convert.h"
@@ -19,6 +20,7 @@
 #include "python/core/to_tensor.h"
 #include "tensor/copy.h"
 #include "tensor/error.h"
+#include "tensor/interpreters.h"
 
 namespace proa::inline v0::python {
 namespace {
@@ -170,6 +172,11 @@ void WriteElements(const char* op, const Tensor& t, PyObject* value, bool blocki
                  ": the value does not have the shape of the tensor; x is ", Describe(t),
                  ", value is ", Describe(source));
     source = Contiguous(source).AsStrided(t.shape(), ContiguousStrides(t.shape()), 0);
+  }
+  if (source.is_symbolic() && !t.is_symbolic()) {  // happens when the program runs
+    const InterpreterScope no_grad = InterpreterScope::Forbid(kDifferentiate);
+    ops::store_(t, source);
+    return;
   }
   WithoutGil(Elements(t), [&] {
     CopyInto(source, t, blocking);

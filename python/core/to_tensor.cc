@@ -55,8 +55,8 @@ class Nested {
     Tensor out = Tensor::Empty(Shape(std::span<const int64_t>(sizes_)), t);
     if (out.numel() > 0) {
       VisitDType(t, [&]<typename T>(TypeTag<T>) {
-        T* end = Fill<T>(o, 0, out.data<T>());
-        (void)end;
+        end_ = out.data<T>() + out.numel();
+        Fill<T>(o, 0, out.data<T>());
       });
     }
     return out;
@@ -66,6 +66,13 @@ class Nested {
   [[noreturn]] void FailRagged(int depth, int64_t expected, int64_t got) {
     FailArgument("to_tensor: the list is ragged: at depth ", depth, " one part has ",
                  expected, " elements and another ", got);
+  }
+
+  // Reading arrays runs code of others, which may change the list that they are in.
+  static Ref Item(PyObject* list, Py_ssize_t i) {
+    PROA_REQUIRE(i < PySequence_Fast_GET_SIZE(list),
+                 "to_tensor: the list changed while it was read");
+    return Ref::Borrow(PySequence_Fast_GET_ITEM(list, i));
   }
 
   void Size(int depth, int64_t n) {
@@ -93,8 +100,7 @@ class Nested {
     if (IsNested(o)) {
       const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
       Size(depth, n);
-      PyObject** items = PySequence_Fast_ITEMS(o);
-      for (Py_ssize_t i = 0; i < n; ++i) Scan(items[i], depth + 1);
+      for (Py_ssize_t i = 0; i < n; ++i) Scan(Item(o, i).get(), depth + 1);
       // Below an empty list there is nothing that could fix further sizes.
       if (n == 0 && leaf_depth_ < 0) leaf_depth_ = depth + 1;
       return;
@@ -137,11 +143,12 @@ class Nested {
   T* Fill(PyObject* o, int depth, T* out) {
     if (IsNested(o)) {
       const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
-      PROA_REQUIRE(n == sizes_[depth], "to_tensor: the list changed while it was read");
-      PyObject** items = PySequence_Fast_ITEMS(o);
-      for (Py_ssize_t i = 0; i < n; ++i) out = Fill<T>(items[i], depth + 1, out);
+      PROA_REQUIRE(depth < leaf_depth_ && n == sizes_[depth],
+                   "to_tensor: the list changed while it was read");
+      for (Py_ssize_t i = 0; i < n; ++i) out = Fill<T>(Item(o, i).get(), depth + 1, out);
       return out;
     }
+    CheckRoom(out, 1);
     if (PyFloat_Check(o)) {
       *out = Scalar(PyFloat_AS_DOUBLE(o)).to<T>();
       return out + 1;
@@ -151,11 +158,19 @@ class Nested {
       return out + 1;
     }
     PROA_REQUIRE(next_array_ < arrays_.size(), "to_tensor: the list changed while it was read");
-    const Tensor t = Converted(arrays_[next_array_++], kDTypeOf<T>, Place{});
+    const Tensor t = Contiguous(Converted(arrays_[next_array_++], kDTypeOf<T>, Place{}));
+    CheckRoom(out, t.numel());
     if (t.numel() > 0) std::memcpy(out, t.raw_data(), t.bytes());
     return out + t.numel();
   }
 
+  template <typename T>
+  void CheckRoom(const T* out, int64_t n) {
+    PROA_REQUIRE(static_cast<const T*>(end_) - out >= n,
+                 "to_tensor: the list changed while it was read");
+  }
+
+  const void* end_ = nullptr;  // of the elements
   std::vector<int64_t> sizes_;
   int leaf_depth_ = -1;  // depth at which numbers stand
   char kind_ = 0;        // highest category of a Python number

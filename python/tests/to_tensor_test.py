@@ -120,6 +120,19 @@ def test_lists_that_contain_themselves():
         _C.to_tensor(data)
 
 
+def test_lists_that_change_while_they_are_read():
+    class Cuts:
+        def __array__(self, dtype=None, copy=None):
+            data.clear()
+            data.append([1.0] * 1000)
+            return np.zeros(2, "float32")
+
+    for k in range(3):
+        data = [[0.0, 0.0]] * k + [Cuts()] + [[0.0, 0.0]] * (3 - k)
+        with pytest.raises(ValueError, match="changed while it was read|ragged"):
+            _C.to_tensor(data)
+
+
 def test_bad_arguments():
     with pytest.raises(TypeError, match="dtype"):
         _C.to_tensor(1, "float33")

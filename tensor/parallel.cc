@@ -6,6 +6,9 @@
 #include <atomic>
 #include <cstdlib>
 #include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
 
 #include "tensor/cpu_count.h"
 #include "tensor/error.h"
@@ -43,26 +46,25 @@ class RegionScope {
   ~RegionScope() { in_region = false; }
 };
 
+// Calls run(i) for each i in [0, pieces), on as many threads.
+template <typename F>
+void RunPieces(int pieces, F run) {
 #if defined(__SANITIZE_THREAD__)
-// libgomp is not instrumented: tell the sanitizer of the fork and the join.
-class Handshake {
- public:
-  void Start() { started_.store(1, std::memory_order_release); }
-  void Enter() { started_.load(std::memory_order_acquire); }
-  void Leave() { done_.fetch_add(1, std::memory_order_acq_rel); }
-  void Join() { done_.load(std::memory_order_acquire); }
-
- private:
-  std::atomic<int> started_{0}, done_{0};
-};
+  // The sanitizer does not see how libgomp orders its threads: use others.
+  std::vector<std::thread> threads;
+  for (int i = 1; i < pieces; ++i) threads.emplace_back([&run, i] { run(i); });
+  run(0);
+  for (std::thread& t : threads) t.join();
 #else
-struct Handshake {
-  void Start() {}
-  void Enter() {}
-  void Leave() {}
-  void Join() {}
-};
+#pragma omp parallel num_threads(pieces)
+  {
+    // OpenMP may give fewer threads than asked for.
+    for (int i = omp_get_thread_num(); i < pieces; i += omp_get_num_threads()) {
+      run(i);
+    }
+  }
 #endif
+}
 
 }  // namespace
 
@@ -99,31 +101,23 @@ int PieceCount(int64_t n, int64_t grain) {
 
 void Run(int64_t begin, int64_t end, int pieces, Body body, void* context) {
   // The piece of the lowest range whose body threw, and what it threw.
+  std::mutex error_mutex;
   std::exception_ptr error;
   int error_piece = pieces;
-  Handshake handshake;
-  handshake.Start();
   const int64_t each = (end - begin) / pieces, more = (end - begin) % pieces;
-#pragma omp parallel num_threads(pieces)
-  {
-    handshake.Enter();
+  RunPieces(pieces, [&](int i) {
     RegionScope scope;
-    // OpenMP may give fewer threads than asked for.
-    for (int i = omp_get_thread_num(); i < pieces; i += omp_get_num_threads()) {
-      const int64_t b = begin + i * each + std::min<int64_t>(i, more);
-      try {
-        body(context, b, b + each + (i < more ? 1 : 0));
-      } catch (...) {
-#pragma omp critical(proa_parallel_error)
-        if (i < error_piece) {
-          error = std::current_exception();
-          error_piece = i;
-        }
+    const int64_t b = begin + i * each + std::min<int64_t>(i, more);
+    try {
+      body(context, b, b + each + (i < more ? 1 : 0));
+    } catch (...) {
+      std::lock_guard lock(error_mutex);
+      if (i < error_piece) {
+        error = std::current_exception();
+        error_piece = i;
       }
     }
-    handshake.Leave();
-  }
-  handshake.Join();
+  });
   if (error) std::rethrow_exception(error);
 }
 

@@ -30,6 +30,13 @@ load("//bazel:isa.bzl", "isa_libraries")
 load("//bazel:library.bzl", "proa_library")
 load("//ops:families.bzl", "FAMILIES")
 
+def _unique(labels):
+    out = []
+    for label in labels:
+        if label not in out:
+            out.append(label)
+    return out
+
 def op_family(
         name,
         schemas,
@@ -131,13 +138,13 @@ def op_family(
             name = "simd",
             srcs = loops + simd_kernels,
             hdrs = formulas,
-            deps = [
+            deps = _unique([
                 ":kernels_h",
                 "//ops:kernel",
                 "//ops/primitives/cpu:loops",
                 "//tensor:scalar",
                 "//tensor",
-            ] + simd_deps,
+            ] + simd_deps),
         )
         variants = [":simd"]
     proa_library(
@@ -149,7 +156,7 @@ def op_family(
         ] + kernels + composites,
         alwayslink = True,
         visibility = ["//visibility:public"],
-        deps = [
+        deps = _unique([
             ":kernels_h",
             "//ops:boxing",
             "//ops:definition",
@@ -160,5 +167,5 @@ def op_family(
             "//ops:value",
             "//tensor",
             "//tensor:interpreters",
-        ] + doors + rules + variants + kernel_deps,
+        ] + doors + rules + variants + kernel_deps),
     )

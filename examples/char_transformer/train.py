@@ -82,7 +82,7 @@ def main(arguments=None):
         text = stream.read()
     alphabet = "".join(sorted(set(text)))
     codes = np.array([alphabet.index(c) for c in text], "int64")
-    context, width, heads, layers, steps = (32, 32, 2, 1, 150) if options.quick else (64, 96, 4, 3, 1500)
+    context, width, heads, layers, steps = (32, 32, 2, 1, 150) if options.quick else (48, 64, 4, 2, 600)
     steps = options.steps or steps
     paddle.seed(5)
     random = np.random.default_rng(5)

@@ -222,18 +222,3 @@ def shard_index(input, index_num, nshards, shard_id, ignore_value=-1):
     start = shard_id * size
     inside = _C.ops.logical_and(input >= start, input < start + size)
     return _C.ops.where(inside, input - start, _C.ops.full_like(input, ignore_value))
-
-
-def reshape_(x, shape, name=None):
-    """reshape in place: x itself gets the new shape."""
-    return _C.ops.reshape_(x, shape)
-
-
-def squeeze_(x, axis=None, name=None):
-    """squeeze in place: x itself gets the new shape."""
-    return _C.ops.squeeze_(x, axis)
-
-
-def unsqueeze_(x, axis, name=None):
-    """unsqueeze in place: x itself gets the new shape."""
-    return _C.ops.unsqueeze_(x, axis)

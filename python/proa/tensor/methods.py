@@ -20,8 +20,8 @@ _FUNCTIONS = {
         "logical_xor",
     ),
     manipulation: (
-        "broadcast_tensors", "chunk", "concat", "expand", "expand_as", "moveaxis", "reshape_", "rot90", "shard_index",
-        "split", "squeeze_", "stack", "strided_slice", "unsqueeze_", "unstack",
+        "broadcast_tensors", "chunk", "concat", "expand", "expand_as", "moveaxis", "rot90", "shard_index",
+        "split", "stack", "strided_slice", "unstack",
     ),
     math: (
         "add_n", "deg2rad", "diff", "floor_mod", "gcd", "increment", "kron", "lcm", "logit", "mod", "multiplex",
@@ -41,7 +41,7 @@ def attach(tensor_type):
         for name in names:
             setattr(tensor_type, name, getattr(module, name))
     for method in (
-        broadcast_shape, exponential_, fill_, fill_diagonal_, flatten_, is_tensor, reverse, scale_, scatter_nd, slice,
+        broadcast_shape, exponential_, fill_, fill_diagonal_, is_tensor, reverse, scale_, scatter_nd, slice,
         uniform_, where, zero_, cov, matrix_power, multi_dot,
     ):  # fmt: skip
         setattr(tensor_type, method.__name__, method)
@@ -75,11 +75,6 @@ def slice(self, axes, starts, ends):
 def scatter_nd(self, updates, shape, name=None):
     """Zeros of a shape with updates added at the places that this tensor names."""
     return _C.ops.scatter_nd(self, updates, shape)
-
-
-def flatten_(self, start_axis=0, stop_axis=-1, name=None):
-    """flatten in place: the tensor itself gets the new shape."""
-    return _C.ops.reshape_(self, _C.ops.flatten(self, start_axis, stop_axis).shape)
 
 
 def fill_(self, value, name=None):

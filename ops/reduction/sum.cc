@@ -14,12 +14,14 @@
 namespace proa::inline v0::ops {
 namespace {
 
-// `axis` as increasing numbers of dims; all of them if it is empty.
+// `axis` as increasing numbers of dims; all of them if it is empty. A 0-d tensor has
+// none, though it may be reduced over axis 0 or -1.
 std::vector<int64_t> SortedAxes(const char* op, std::span<const int64_t> axis,
                                 int rank) {
   std::vector<int64_t> axes;
   for (const int64_t a : axis) {
-    axes.push_back(NormalizeAxis(op, a, rank));
+    const int64_t d = NormalizeAxis(op, a, rank);
+    if (rank > 0) axes.push_back(d);
   }
   if (axis.empty()) {
     for (int d = 0; d < rank; ++d) axes.push_back(d);

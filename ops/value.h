@@ -14,7 +14,7 @@
 
 namespace proa::inline v0 {
 
-// The parameter types of the schema language (ops/schema/types.py).
+// The parameter types of the schema language (ops/schema/param_types.py).
 enum class ParamType : uint8_t {
   kTensor,      // const Tensor&; `Tensor?` may be undefined
   kTensorList,  // std::span<const Tensor>

@@ -77,7 +77,10 @@ def op_family(
     loops = [stem + "_elementwise.cc" for stem in elementwise]
     native.genrule(
         name = "generate",
-        srcs = ["//ops:schemas"],
+        srcs = [
+            ":references",
+            "//ops:schemas",
+        ],
         outs = [
             name + "_ops.h",
             name + "_ops.cc",

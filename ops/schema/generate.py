@@ -1,15 +1,17 @@
 """Generates the C++ of one op family from its schema files.
 
-    generate.py --family elementwise --out DIR ops/elementwise/binary.yaml ...
+    generate.py --family elementwise --out DIR ops/elementwise/binary.yaml ... ops/elementwise/binary_samples.py ...
 
 reads every schema named (formulas are checked against all of them) and writes the
-files of the family into DIR. Run by the op_family macro, one action a family.
+files of the family into DIR. An op of the family without a reference in the samples
+file beside its schema is an error. Run by the op_family macro, one action a family.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 
 from ops.schema import emit_bindings
@@ -33,15 +35,31 @@ def generate(family: str, index: dict[str, model.Op], has_infer: bool) -> dict[s
   return files
 
 
+def check_references(family: str, index: dict[str, model.Op], samples: list[str]) -> None:
+  """Raises SchemaError for an op of the family that no `<stem>_samples.py` has a reference (or check) for."""
+  texts = {}
+  for path in samples:
+    with open(path, encoding='utf-8') as f:
+      texts[os.path.basename(path)] = f.read()
+  for op in index.values():
+    if op.family != family or op.mutates:
+      continue
+    name = f'{op.stem}_samples.py'
+    if not re.search(rf'\b(reference|check)_{op.name}\b', texts.get(name, '')):
+      raise model.SchemaError(op.location, f'{op.name}: no reference_{op.name} or check_{op.name} in {name}')
+
+
 def main(argv: list[str]) -> int:
   parser = argparse.ArgumentParser(description=__doc__)
   parser.add_argument('--family', required=True)
   parser.add_argument('--out', required=True)
   parser.add_argument('--has_infer', action='store_true')
-  parser.add_argument('schemas', nargs='+')
+  parser.add_argument('files', nargs='+')
   args = parser.parse_args(argv)
   try:
-    files = generate(args.family, schema_parser.parse_files(args.schemas), args.has_infer)
+    index = schema_parser.parse_files([f for f in args.files if f.endswith('.yaml')])
+    check_references(args.family, index, [f for f in args.files if f.endswith('_samples.py')])
+    files = generate(args.family, index, args.has_infer)
   except model.SchemaError as e:
     print(e, file=sys.stderr)
     return 1

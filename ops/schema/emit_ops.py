@@ -76,12 +76,10 @@ def _source(ops: list[model.Op], family: str, index: dict[str, model.Op], has_in
   if has_infer:
     includes.append(f'ops/{family}/{family}_infer.h')
   includes += sorted({f'ops/{index[n].family}/{index[n].family}_ops.h' for n in used} - set(includes))
-  composites = sorted({o.composite for o in ops if isinstance(o.composite, str)})
   out = [cpp.head(ops, includes), f'namespace {cpp.NAMESPACE} {{\n']
   for op in ops:
     if isinstance(op.composite, str):
       out.append(f'{op.cpp_return} {op.composite}({cpp.params(op)});  // in {op.stem}.cc')
-  del composites
   out += bodies
   out.append(f'}}  // namespace {cpp.NAMESPACE}\n')
   return '\n'.join(out)
@@ -172,13 +170,12 @@ def _inferred(op: model.Op) -> list[str]:
   for o in op.outputs:
     r = op.infer[o.name]
     kind = 'std::vector<Shape>' if o.is_list else 'Shape'
-    view = '[[maybe_unused]] '
-    lines.append(f'  {view}const {kind} shape_{o.name} = {cpp.rule(op, r.shape, "shape")};')
+    lines.append(f'  [[maybe_unused]] const {kind} shape_{o.name} = {cpp.rule(op, r.shape, "shape")};')
     if op.compute is not None and r.dtype.text == op.compute.text:
       text = 'compute'
     else:
       text = cpp.rule(op, r.dtype, 'dtype')
-    lines.append(f'  {view}const DType dtype_{o.name} = {text};')
+    lines.append(f'  [[maybe_unused]] const DType dtype_{o.name} = {text};')
   return lines
 
 
@@ -347,7 +344,7 @@ def _inplace_door(op: model.Op) -> str:
            f'  const Interpreters active = ActiveInterpreters({_flags(op)});', '  if (active != 0) [[unlikely]] {',
            '    if ((active & kRecord) != 0) {', f'      RecordWrite("{op.name}_", {x}, ops::{op.name}({cpp.args(op)}));',
            f'      return {x};', '    }',
-           f'    if ((active & kProfile) != 0) return Interpreted{s if len(op.outputs) == 1 else s}'
+           f'    if ((active & kProfile) != 0) return Interpreted{s}'
            f'(kProfile, op::{s}::inplace_definition{a});',
            f'    if ((active & kDifferentiate) != 0 && op::{s}::differentiate_inplace != nullptr)',
            f'      return op::{s}::differentiate_inplace({cpp.args(op)});', '  }',

@@ -279,11 +279,11 @@ TEST_F(EngineTest, GraphKeepsNoLeafAlive) {
 TEST_F(EngineTest, ReleasesWhatWasSaved) {
   Tensor x = Leaf({1}), w = Make({2});
   Tensor y = Mul(x, w);
-  EXPECT_EQ(w.impl()->use_count(), 2);
+  EXPECT_EQ(w.storage()->use_count(), 2);
   Run(y, {.retain_graph = true});
-  EXPECT_EQ(w.impl()->use_count(), 2);
+  EXPECT_EQ(w.storage()->use_count(), 2);
   Run(y);
-  EXPECT_EQ(w.impl()->use_count(), 1);
+  EXPECT_EQ(w.storage()->use_count(), 1);
 }
 
 TEST_F(EngineTest, PassThatKeepsNothingSavedCanRunAgain) {

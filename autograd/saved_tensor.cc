@@ -29,42 +29,46 @@ namespace {
 
 }  // namespace
 
-SavedTensor::SavedTensor(const Tensor& output, uint32_t slot) {
-  if (!output.defined()) return;
-  Keep(Detach(output));
-  slot_ = static_cast<int32_t>(slot);
+void SavedTensor::Keep(const Tensor& t, Kind kind) {
+  alias_ = Detach(t);
+  version_ = t.version();
+  kind_ = kind;
 }
 
-// A symbolic tensor changed in place is bound to a new program value; it has no
-// version, so the value of now is kept under another handle.
-SavedTensor SavedTensor::Overwritten(const Tensor& input) {
-  SavedTensor saved;
-  if (!input.defined()) return saved;
-  saved.Keep(Detach(input));
-  if (Edge edge = GradEdge(input); edge.node) {
-    SetHistory(saved.tensor_, std::move(edge.node), edge.slot);
-  }
-  return saved;
+SavedTensor::SavedTensor(const Tensor& input) {
+  if (!input.defined()) return;
+  Keep(input, Kind::kInput);
+  Edge edge = GradEdge(input);
+  producer_ = std::move(edge.node);
+  slot_ = edge.slot;
+}
+
+SavedTensor::SavedTensor(const Tensor& output, uint32_t slot) {
+  if (!output.defined()) return;
+  Keep(output, Kind::kOutput);
+  slot_ = slot;
 }
 
 Tensor SavedTensor::Get(Node& owner) const {
-  if (slot_ == kReleased) [[unlikely]]
+  if (kind_ == Kind::kReleased) [[unlikely]]
     FailReleased(owner);
-  if (!tensor_.defined()) return {};
-  if (tensor_.version() != version_ || tensor_.storage().get() != storage_)
-      [[unlikely]] {
-    FailChanged(owner, tensor_, version_);
-  }
-  if (slot_ < 0 || !GradEnabled()) return tensor_;
-  Tensor with_history = Detach(tensor_);
-  SetHistory(with_history, IntrusivePtr<Node>::Share(&owner), slot_);
+  if (kind_ == Kind::kNothing) return {};
+  if (alias_.version() != version_) [[unlikely]]
+    FailChanged(owner, alias_, version_);
+  const bool has_history = kind_ == Kind::kOutput || producer_;
+  if (!has_history || !GradEnabled()) return alias_;
+  Tensor with_history = Detach(alias_);
+  SetHistory(
+      with_history,
+      kind_ == Kind::kOutput ? IntrusivePtr<Node>::Share(&owner) : producer_,
+      slot_);
   return with_history;
 }
 
 void SavedTensor::Release() {
-  if (!tensor_.defined()) return;  // an absent argument stays absent
-  tensor_ = Tensor();
-  slot_ = kReleased;
+  if (kind_ == Kind::kNothing) return;  // an absent argument stays absent
+  *this = SavedTensor();
+  kind_ = Kind::kReleased;
 }
 
 }  // namespace proa::inline v0::autograd

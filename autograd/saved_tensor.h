@@ -2,6 +2,11 @@
 // remembers the version, so that an in-place change between forward and
 // backward is an error that names the op that made the change, never a wrong
 // gradient.
+//
+// It keeps the elements and the history of now, not the caller's handle: a
+// later in-place op may give that handle a history that leads back to this
+// node, which would be a reference cycle and, in a second derivative, the wrong
+// history.
 #ifndef PROA_AUTOGRAD_SAVED_TENSOR_H_
 #define PROA_AUTOGRAD_SAVED_TENSOR_H_
 
@@ -16,44 +21,30 @@ class SavedTensor {
  public:
   // Nothing (a `Tensor?` argument that is absent): Get returns undefined.
   SavedTensor() = default;
-  // An input: keeps the handle with its history. Of an undefined tensor:
-  // nothing.
-  explicit SavedTensor(const Tensor& input) {
-    if (!input.defined()) return;
-    Keep(input);
-    if (input.is_symbolic()) [[unlikely]]
-      *this = Overwritten(input);
-  }
+  // An input, which the op itself may go on to change in place. Of an undefined
+  // tensor: nothing.
+  explicit SavedTensor(const Tensor& input);
   // Output `slot` of `owner` (the node that keeps it): kept without its
   // history, which would be a reference cycle; Get puts it back.
   SavedTensor(const Tensor& output, uint32_t slot);
-  // An input that the op is about to change in place. Its handle will get the
-  // node as its history, a cycle; so this keeps another handle with the history
-  // of now. Get then throws, unless the change is not one (the version stays).
-  static SavedTensor Overwritten(const Tensor& input);
 
-  // The tensor with its history (output: if grad is on). Throws Error
-  // kFailedPrecondition after Release ("... backward a second time") or when
-  // the version changed ("saved for <name>'s backward was changed in place by
-  // <op>").
+  // Another handle on what was saved; if grad is on, with the history that it
+  // had. Throws Error kFailedPrecondition after Release ("... backward a second
+  // time") or when the version changed ("saved for <name>'s backward was
+  // changed in place by <op>").
   Tensor Get(Node& owner) const;
   void Release();
 
  private:
-  static constexpr int32_t kInput = -1;
-  static constexpr int32_t kReleased = -2;
+  enum class Kind : uint8_t { kNothing, kInput, kOutput, kReleased };
 
-  void Keep(const Tensor& t) {
-    tensor_ = t;
-    storage_ = t.storage().get();
-    version_ = t.version();
-  }
+  void Keep(const Tensor& t, Kind kind);
 
-  Tensor tensor_;
-  // An in-place op may also give the handle another storage.
-  const Storage* storage_ = nullptr;  // to compare only
+  Tensor alias_;                 // without history
+  IntrusivePtr<Node> producer_;  // of an input that requires grad
+  uint32_t slot_ = 0;            // of the producer, or of the owner
   uint32_t version_ = 0;
-  int32_t slot_ = kInput;  // >= 0: an output
+  Kind kind_ = Kind::kNothing;
 };
 
 }  // namespace proa::inline v0::autograd

@@ -238,7 +238,7 @@ void MulInplace(const Tensor& x, const Tensor& y) {
     node = MakeNode<MulNode>();
     node->AddEdge(GradEdge(x));
     node->AddEdge(GradEdge(y));
-    if (node->needs_input_grad(1)) node->x = SavedTensor::Overwritten(x);
+    if (node->needs_input_grad(1)) node->x = SavedTensor(x);
     if (node->needs_input_grad(0)) node->y = SavedTensor(y);
   }
   for (int64_t i = 0; i < x.numel(); ++i) {

@@ -259,11 +259,8 @@ class _Node:
               f'    return {call};', '  }']
     make = [f'  IntrusivePtr<{s}Node> node = MakeNode<{s}Node>();'] + self._edges()
     if inplace:
-      # What the formulas name of the old value is kept before it is overwritten; the node
-      # must not hold the tensor whose history it becomes.
-      before = self._saves(after=False)
-      kept = f'SavedTensor({op.inplace})'
-      lines += make + [b.replace(kept, f'SavedTensor::Overwritten({op.inplace})') for b in before]
+      # What the formulas name of the old value is kept before it is overwritten.
+      lines += make + self._saves(after=False)
     out = op.outputs[0].name
     result = out if inplace else 'result'
     lines += [f'  {ret} {result};', '  {', '    const InterpreterScope scope = InterpreterScope::Forbid(kDifferentiate);',

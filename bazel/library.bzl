@@ -65,7 +65,7 @@ def proa_binary(name, copts = [], **kwargs):
         **kwargs
     )
 
-def proa_benchmark(name, deps = [], copts = [], tags = [], **kwargs):
+def proa_benchmark(name, deps = [], copts = [], tags = [], own_main = False, **kwargs):
     """A Google Benchmark program: `bazel run //room:name`, or ./dev bench.
 
     Args:
@@ -73,6 +73,7 @@ def proa_benchmark(name, deps = [], copts = [], tags = [], **kwargs):
       deps: what it measures; Google Benchmark with its main function is added.
       copts: further compiler flags.
       tags: as in cc_binary; "benchmark" is added.
+      own_main: the source has a main function and does without Google Benchmark.
       **kwargs: as in cc_binary.
     """
     native.cc_binary(
@@ -80,9 +81,9 @@ def proa_benchmark(name, deps = [], copts = [], tags = [], **kwargs):
         testonly = True,
         copts = WARNINGS + copts,
         tags = tags + ["benchmark"],
-        deps = deps + [
+        deps = deps + ([] if own_main else [
             "@google_benchmark//:benchmark",
             "@google_benchmark//:benchmark_main",
-        ],
+        ]),
         **kwargs
     )

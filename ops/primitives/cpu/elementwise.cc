@@ -16,8 +16,8 @@ using cpu::IterationCursor;
 using cpu::IterationPlan;
 using cpu::kMaxOperands;
 
-// Rows of at least this many elements are walked one by one, so that operands can be
-// used where they lie; blocks of shorter rows run over their ends.
+// Rows of at least this many elements are walked one by one, so that operands
+// can be used where they lie; blocks of shorter rows run over their ends.
 constexpr int64_t kLongRow = 128;
 
 // What is fixed for a call: the plan and what must be done to each operand.
@@ -25,18 +25,19 @@ struct Job {
   const ElementwiseLoop* loop;
   const void* formula;
   IterationPlan plan;
-  int64_t size[kMaxOperands];       // of an element in memory
+  int64_t size[kMaxOperands];  // of an element in memory
   int64_t compute_size[kMaxOperands];
   ConvertFn convert[kMaxOperands];  // null if memory and compute type are equal
   bool in_place[kMaxOperands];      // an element follows the other in memory
   bool periodic[kMaxOperands];      // all rows of it are the same row
   bool rows;                        // blocks end where rows end
-  int64_t block;                    // elements of a block, whole rows of short ones
-  bool stream;                      // write the output past the caches
-  bool whole;                       // nothing is copied: a block may be a whole row
+  int64_t block;  // elements of a block, whole rows of short ones
+  bool stream;    // write the output past the caches
+  bool whole;     // nothing is copied: a block may be a whole row
 };
 
-// Buffers of one thread. Uneven distances keep operands off the same cache sets.
+// Buffers of one thread. Uneven distances keep operands off the same cache
+// sets.
 struct Buffers {
   alignas(64) char block[kMaxOperands][kBlockBytes + 192];
   alignas(64) char raw[kBlockBytes];
@@ -49,10 +50,10 @@ char* LoadInput(const Job& job, const IterationCursor& at, int op, int64_t n,
   const int64_t stride = job.plan.strides[op][0];
   char* block = b->block[op];
   char* source = at.data[op];
-  // What the last block left is right again for one element that repeats along the
-  // row, and for one short row that repeats along the block.
-  const bool repeated = job.rows ? stride == 0
-                                 : job.periodic[op] && at.index[0] == 0;
+  // What the last block left is right again for one element that repeats along
+  // the row, and for one short row that repeats along the block.
+  const bool repeated =
+      job.rows ? stride == 0 : job.periodic[op] && at.index[0] == 0;
   if (repeated) {
     if (b->filled[op] == source) return block;
     b->filled[op] = source;
@@ -148,32 +149,38 @@ bool PaysToStream(const Job& job) {
   return bytes > LastLevelCacheBytes();
 }
 
-void Prepare(const ElementwiseLoop& loop, const void* formula,
-             const Tensor* const* operands, Job* job) {
-  job->loop = &loop;
-  job->formula = formula;
-  IterationPlan& plan = job->plan;
-  cpu::PlanIteration({operands, static_cast<size_t>(loop.num_operands)},
-                     &plan);
+// Says how each operand is reached, from the plan.
+void PrepareAccess(Job* job) {
+  const IterationPlan& plan = job->plan;
   job->rows = plan.rank == 1 || plan.dims[0] >= kLongRow;
   job->block = job->rows ? kBlock : kBlock / plan.dims[0] * plan.dims[0];
   job->whole = true;
-  for (int op = 0; op < loop.num_operands; ++op) {
-    const DType memory = operands[op]->dtype(), compute = loop.compute[op];
-    job->size[op] = ItemSize(memory);
-    job->compute_size[op] = ItemSize(compute);
-    job->convert[op] = op == 0 ? FindConvert(compute, memory)
-                               : FindConvert(memory, compute);
+  for (int op = 0; op < plan.num_operands; ++op) {
     job->in_place[op] =
-        job->rows
-            ? plan.strides[op][0] == job->size[op] || plan.dims[0] == 1
-            : plan.IsLinear(op, job->size[op]);
+        job->rows ? plan.strides[op][0] == job->size[op] || plan.dims[0] == 1
+                  : plan.IsLinear(op, job->size[op]);
     job->periodic[op] = true;
     for (int d = 1; d < plan.rank; ++d) {
       if (plan.strides[op][d] != 0) job->periodic[op] = false;
     }
     if (job->convert[op] != nullptr || !job->in_place[op]) job->whole = false;
   }
+}
+
+void Prepare(const ElementwiseLoop& loop, const void* formula,
+             const Tensor* const* operands, Job* job) {
+  job->loop = &loop;
+  job->formula = formula;
+  cpu::PlanIteration({operands, static_cast<size_t>(loop.num_operands)},
+                     &job->plan);
+  for (int op = 0; op < loop.num_operands; ++op) {
+    const DType memory = operands[op]->dtype(), compute = loop.compute[op];
+    job->size[op] = ItemSize(memory);
+    job->compute_size[op] = ItemSize(compute);
+    job->convert[op] =
+        op == 0 ? FindConvert(compute, memory) : FindConvert(memory, compute);
+  }
+  PrepareAccess(job);
   job->stream = PaysToStream(*job);
   if (job->stream) job->whole = false;
 }
@@ -184,29 +191,116 @@ Tensor ContiguousCopy(const Tensor& t) {
   return copy;
 }
 
-// True if a large input is walked across its rows, one element of a cache line at a
-// time: it is worth a copy in tiles.
-bool ReadsAcross(const Job& job, int op) {
+// Operands that are walked across their rows
+// ---------------------------------------
+
+// The dim along which input `op` has neighbours in memory if it is walked
+// across them, one element of a cache line at a time; else 0.
+int DimAcross(const IterationPlan& plan, int op) {
   constexpr int64_t kLine = 64, kWorth = 32768;
-  const int64_t* strides = job.plan.strides[op];
-  const int64_t step = std::abs(strides[0]);
-  if (job.plan.numel < kWorth || step < kLine || job.plan.dims[0] < 8) {
-    return false;
+  const int64_t* strides = plan.strides[op];
+  if (plan.numel < kWorth || std::abs(strides[0]) < kLine || plan.dims[0] < 8)
+    return 0;
+  for (int d = 1; d < plan.rank; ++d) {
+    const int64_t step = std::abs(strides[d]);
+    if (step != 0 && step < kLine && plan.dims[d] >= 8) return d;
   }
-  for (int d = 1; d < job.plan.rank; ++d) {
-    const int64_t other = std::abs(strides[d]);
-    if (other != 0 && other < kLine && job.plan.dims[d] >= 8) return true;
-  }
-  return false;
+  return 0;
 }
 
-// Small calls, without a plan -----------------------------------------------------
+// Such inputs are turned tile by tile into a buffer that stays in the L2 cache.
+// A tile is a rectangle of dim 0 and the dim `across`.
+struct Tiling {
+  static constexpr int64_t kWidth = 1024, kHeight = 64;
+  int across;
+  bool turned[kMaxOperands];  // inputs that are read by way of the buffer
+  int num_turned;
+  int64_t wide, high;  // tiles along the two dims
+  int64_t tiles;       // of the whole plan
+};
+
+// False if no input is walked across its rows.
+bool PlanTiles(const Job& job, Tiling* t) {
+  const IterationPlan& plan = job.plan;
+  t->across = 0;
+  t->num_turned = 0;
+  for (int op = 1; op < plan.num_operands; ++op) {
+    const int dim = DimAcross(plan, op);
+    t->turned[op] = dim != 0 && (t->across == 0 || t->across == dim);
+    if (!t->turned[op]) continue;
+    t->across = dim;
+    ++t->num_turned;
+  }
+  if (t->across == 0) return false;
+  t->wide = (plan.dims[0] + Tiling::kWidth - 1) / Tiling::kWidth;
+  t->high = (plan.dims[t->across] + Tiling::kHeight - 1) / Tiling::kHeight;
+  t->tiles =
+      t->wide * t->high * (plan.numel / (plan.dims[0] * plan.dims[t->across]));
+  return true;
+}
+
+// The part of the job that is tile `index`, as a job of rank 2.
+void CutTile(const Job& job, const Tiling& t, int64_t index, Job* part) {
+  *part = job;
+  const IterationPlan& plan = job.plan;
+  IterationPlan& p = part->plan;
+  const int64_t x = index % t.wide * Tiling::kWidth;
+  index /= t.wide;
+  const int64_t y = index % t.high * Tiling::kHeight;
+  index /= t.high;
+  p.rank = 2;
+  p.dims[0] = std::min(Tiling::kWidth, plan.dims[0] - x);
+  p.dims[1] = std::min(Tiling::kHeight, plan.dims[t.across] - y);
+  p.numel = p.dims[0] * p.dims[1];
+  for (int op = 0; op < plan.num_operands; ++op) {
+    p.strides[op][1] = plan.strides[op][t.across];
+    p.data[op] += x * p.strides[op][0] + y * p.strides[op][1];
+  }
+  for (int d = 1; d < plan.rank; ++d) {
+    if (d == t.across) continue;
+    const int64_t i = index % plan.dims[d];
+    index /= plan.dims[d];
+    for (int op = 0; op < plan.num_operands; ++op)
+      p.data[op] += i * plan.strides[op][d];
+  }
+}
+
+void RunTiles(const Job& job, const Tiling& t, int64_t begin, int64_t end) {
+  constexpr int64_t kTileBytes = (Tiling::kWidth + kLongRow) * Tiling::kHeight * 16;
+  const Tensor buffer =
+      Tensor::Empty({t.num_turned * kTileBytes}, DType::kUInt8);
+  Job part;
+  for (int64_t index = begin; index < end; ++index) {
+    CutTile(job, t, index, &part);
+    IterationPlan& p = part.plan;
+    char* to = buffer.data<char>();
+    for (int op = 1; op < p.num_operands; ++op) {
+      if (!t.turned[op]) continue;
+      // Rows a power of two apart would push each other out of the cache.
+      const int64_t row =
+          (p.dims[0] >= kLongRow ? p.dims[0] + kLongRow / 4 : p.dims[0]) *
+          job.size[op];
+      cpu::CopyPlane(job.size[op], p.dims[1], p.dims[0], to, row, p.data[op],
+                     p.strides[op][1], p.strides[op][0]);
+      p.data[op] = to;
+      p.strides[op][0] = job.size[op];
+      p.strides[op][1] = row;
+      to += p.dims[1] * row;
+    }
+    PrepareAccess(&part);
+    if (part.stream) part.whole = false;
+    RunRange(part, 0, p.numel);
+  }
+}
+
+// Small calls, without a plan
+// -----------------------------------------------------
 
 // Inputs of one element are repeated this often at most.
 constexpr int64_t kRepeated = 64;
 
-// Runs calls that are small, contiguous and of the types of the loop; most calls of
-// a small model are. False, and nothing done, for others.
+// Runs calls that are small, contiguous and of the types of the loop; most
+// calls of a small model are. False, and nothing done, for others.
 bool RunSmall(const ElementwiseLoop& loop, const void* formula,
               const Tensor& out, const Tensor* const* ins) {
   const TensorImpl& o = *out.impl();
@@ -255,15 +349,13 @@ void RunBlocks(const ElementwiseLoop& loop, const void* formula, Tensor* out,
   }
   Job job;
   Prepare(loop, formula, operands, &job);
-  bool copied = false;
-  for (int op = 1; op < loop.num_operands; ++op) {
-    if (!ReadsAcross(job, op)) continue;
-    copies[op] = ContiguousCopy(*operands[op]);
-    operands[op] = &copies[op];
-    copied = true;
-  }
-  if (copied) Prepare(loop, formula, operands, &job);
   cpu::RequireWritable(job.plan);
+  if (Tiling tiling; PlanTiles(job, &tiling)) {
+    parallel_for(0, tiling.tiles, 1, [&](int64_t begin, int64_t end) {
+      RunTiles(job, tiling, begin, end);
+    });
+    return;
+  }
   const int64_t numel = job.plan.numel;
   const int64_t grain =
       std::max<int64_t>(kBlock, static_cast<int64_t>(kSerialCost / loop.cost));

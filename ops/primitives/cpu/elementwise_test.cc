@@ -1,6 +1,6 @@
-// What the conformance suite cannot see of the elementwise driver: every combination
-// of layouts against a loop over indices, overlapping operands, and the same bits from
-// every instruction set.
+// What the conformance suite cannot see of the elementwise driver: every
+// combination of layouts against a loop over indices, overlapping operands, and
+// the same bits from every instruction set.
 
 #include <algorithm>
 #include <cstring>
@@ -26,8 +26,8 @@ Tensor RandomFloats(int64_t n) {
   return t;
 }
 
-// A view of random memory that broadcasts to `shape`: dims in random order in memory,
-// steps of one or two elements, some backwards, some of size 1.
+// A view of random memory that broadcasts to `shape`: dims in random order in
+// memory, steps of one or two elements, some backwards, some of size 1.
 Tensor RandomView(const Shape& shape, bool broadcast) {
   Shape dims = shape;
   Strides strides(dims.rank());
@@ -87,6 +87,46 @@ TEST(Elementwise, TakesOperandsOfAnyLayout) {
   }
 }
 
+// `shape` laid out in memory in the order of `order`, the innermost dim last.
+Tensor LaidOut(const Shape& shape, std::vector<int> order) {
+  Strides strides(shape.rank());
+  int64_t step = 1;
+  for (auto d = order.rbegin(); d != order.rend(); ++d) {
+    strides[*d] = step;
+    step *= shape[*d];
+  }
+  return RandomFloats(step + 1).AsStrided(shape, strides, 1);
+}
+
+TEST(Elementwise, TurnsOperandsInTiles) {
+  for (const int threads : {1, 3}) {
+    SetNumThreads(threads);
+    for (const Shape& shape : {Shape{70, 2100}, Shape{2100, 70}, Shape{9, 5000},
+                               Shape{8, 64, 1024}}) {
+      std::vector<int> order(shape.rank());
+      for (int d = 0; d < shape.rank(); ++d) order[d] = d;
+      do {
+        const Tensor x = LaidOut(shape, order),
+                     y = LaidOut(shape, {order.rbegin(), order.rend()});
+        for (const TestingKernels& k : AllTestingKernels()) {
+          SCOPED_TRACE(k.isa + ToString(shape));
+          Tensor out = Tensor::Empty(shape, DType::kFloat32);
+          k.add(x, y, &out);
+          ASSERT_NO_FATAL_FAILURE(ExpectSum(x, y, out));
+          Tensor half = Tensor::Empty(shape, DType::kFloat16);
+          k.add(x, x, &half);
+          for (int64_t i = 0; i < shape[shape.rank() - 1]; ++i) {
+            const int64_t at = i * x.strides()[shape.rank() - 1];
+            ASSERT_EQ(half.data<float16>()[i], float16(2 * x.data<float>()[at]))
+                << i;
+          }
+        }
+      } while (std::next_permutation(order.begin(), order.end()));
+    }
+  }
+  SetNumThreads(AvailableCpus());
+}
+
 TEST(Elementwise, LargeCallsAreRightInThreadsAndPastTheCaches) {
   const int64_t n = (int64_t{5} << 20) + 3;
   const Tensor x = RandomFloats(n), y = RandomFloats(n);
@@ -115,15 +155,18 @@ TEST(Elementwise, InputsThatOverlapTheOutputAreReadFirst) {
 
 TEST(Elementwise, OutputsThatShareElementsAreRefused) {
   Tensor out = RandomFloats(1).AsStrided({4}, {0}, 0);
-  EXPECT_THROW(AllTestingKernels()[0].add(RandomFloats(4), RandomFloats(4), &out),
-               Error);
+  EXPECT_THROW(
+      AllTestingKernels()[0].add(RandomFloats(4), RandomFloats(4), &out),
+      Error);
 }
 
 TEST(Elementwise, InstructionSetsGiveTheSameBits) {
   const int64_t n = 1000;
   const Tensor x = RandomFloats(2 * n), y = RandomFloats(2 * n);
-  const Tensor cx = Tensor::FromStorage(x.storage(), DType::kComplex64, {n}, {1});
-  const Tensor cy = Tensor::FromStorage(y.storage(), DType::kComplex64, {n}, {1});
+  const Tensor cx =
+      Tensor::FromStorage(x.storage(), DType::kComplex64, {n}, {1});
+  const Tensor cy =
+      Tensor::FromStorage(y.storage(), DType::kComplex64, {n}, {1});
   std::vector<Tensor> exps, products, halves;
   for (const TestingKernels& k : AllTestingKernels()) {
     exps.push_back(Tensor::Empty({2 * n}, DType::kFloat32));
@@ -135,7 +178,8 @@ TEST(Elementwise, InstructionSetsGiveTheSameBits) {
   }
   for (const auto* results : {&exps, &products, &halves}) {
     for (const Tensor& t : *results) {
-      EXPECT_EQ(std::memcmp(t.raw_data(), (*results)[0].raw_data(), t.bytes()), 0);
+      EXPECT_EQ(std::memcmp(t.raw_data(), (*results)[0].raw_data(), t.bytes()),
+                0);
     }
   }
 }

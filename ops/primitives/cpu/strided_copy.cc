@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
 #include "ops/primitives/cpu/iteration.h"
 #include "tensor/parallel.h"
 
@@ -12,6 +16,23 @@ namespace {
 struct Item16 {
   uint64_t half[2];
 };
+
+// Calls f(T()) with a type of that size.
+template <typename F>
+void VisitItemSize(int64_t item_size, F f) {
+  switch (item_size) {
+    case 1:
+      return f(uint8_t());
+    case 2:
+      return f(uint16_t());
+    case 4:
+      return f(uint32_t());
+    case 8:
+      return f(uint64_t());
+    default:
+      return f(Item16());
+  }
+}
 
 // Copies a run of n elements, dst and src apart by their strides in bytes.
 template <typename T>
@@ -34,44 +55,64 @@ void CopyRun(char* dst, int64_t dst_stride, const char* src, int64_t src_stride,
   }
 }
 
-// dst[j][i] = src[i][j] for a square of one 16-byte vector a side; rows lie ds and ss
-// bytes apart.
+// A square of one 16-byte vector a side, turned on the way in: vector j becomes
+// column j of the rows, which lie `stride` bytes apart. Each round interleaves
+// the upper half of the rows with the lower one; after log2(side) rounds they
+// are turned.
 template <typename T>
-void TransposeSquare(char* dst, int64_t ds, const char* src, int64_t ss) {
-  constexpr int kSide = 16 / sizeof(T);
+struct Square {
+  static constexpr int kSide = 16 / sizeof(T);
   typedef T Vector __attribute__((vector_size(16)));
-  Vector r[kSide];
-  for (int i = 0; i < kSide; ++i) std::memcpy(&r[i], src + i * ss, 16);
-  if constexpr (kSide == 4) {
-    const Vector a = __builtin_shuffle(r[0], r[1], Vector{0, 4, 1, 5});
-    const Vector b = __builtin_shuffle(r[2], r[3], Vector{0, 4, 1, 5});
-    const Vector c = __builtin_shuffle(r[0], r[1], Vector{2, 6, 3, 7});
-    const Vector d = __builtin_shuffle(r[2], r[3], Vector{2, 6, 3, 7});
-    r[0] = __builtin_shuffle(a, b, Vector{0, 1, 4, 5});
-    r[1] = __builtin_shuffle(a, b, Vector{2, 3, 6, 7});
-    r[2] = __builtin_shuffle(c, d, Vector{0, 1, 4, 5});
-    r[3] = __builtin_shuffle(c, d, Vector{2, 3, 6, 7});
-  } else {
-    const Vector a = __builtin_shuffle(r[0], r[1], Vector{0, 2});
-    r[1] = __builtin_shuffle(r[0], r[1], Vector{1, 3});
-    r[0] = a;
-  }
-  for (int j = 0; j < kSide; ++j) std::memcpy(dst + j * ds, &r[j], 16);
-}
+  Vector column[kSide];
 
-// The same for any sizes: dst has m rows of n, src has n rows of m.
+  static Vector Low(Vector a, Vector b) { return Interleave<0>(a, b); }
+  static Vector High(Vector a, Vector b) { return Interleave<kSide / 2>(a, b); }
+
+  __attribute__((always_inline)) void Load(const char* src, int64_t stride) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kSide; ++i)
+      std::memcpy(&column[i], src + i * stride, 16);
+#pragma GCC unroll 8
+    for (int round = 1; round < kSide; round *= 2) {
+      Vector next[kSide];
+#pragma GCC unroll 16
+      for (int i = 0; i < kSide / 2; ++i) {
+        next[2 * i] = Low(column[i], column[i + kSide / 2]);
+        next[2 * i + 1] = High(column[i], column[i + kSide / 2]);
+      }
+#pragma GCC unroll 16
+      for (int i = 0; i < kSide; ++i) column[i] = next[i];
+    }
+  }
+
+ private:
+  template <int kFirst>
+  __attribute__((always_inline)) static Vector Interleave(Vector a, Vector b) {
+    Vector mask;
+    for (int i = 0; i < kSide; ++i) {
+      mask[i] = static_cast<T>(kFirst + i / 2 + (i % 2 != 0 ? kSide : 0));
+    }
+    return __builtin_shuffle(a, b, mask);
+  }
+};
+
+// dst[j][i] = src[i][j] for n rows of m elements of src. For edges: see below.
 template <typename T>
-void TransposeTile(char* dst, int64_t ds, const char* src, int64_t ss, int64_t n,
-                   int64_t m) {
+void TransposeTile(char* dst, int64_t ds, const char* src, int64_t ss,
+                   int64_t n, int64_t m) {
   constexpr int64_t kSize = sizeof(T);
-  constexpr int64_t kSide = kSize == 4 || kSize == 8 ? 16 / kSize : 1;
   int64_t whole_n = 0, whole_m = 0;
-  if constexpr (kSide > 1) {
+  if constexpr (kSize < 16) {
+    constexpr int64_t kSide = Square<T>::kSide;
     whole_n = n - n % kSide;
     whole_m = m - m % kSide;
     for (int64_t i = 0; i < whole_n; i += kSide) {
       for (int64_t j = 0; j < whole_m; j += kSide) {
-        TransposeSquare<T>(dst + j * ds + i * kSize, ds, src + i * ss + j * kSize, ss);
+        Square<T> square;
+        square.Load(src + i * ss + j * kSize, ss);
+        for (int k = 0; k < kSide; ++k) {
+          std::memcpy(dst + (j + k) * ds + i * kSize, &square.column[k], 16);
+        }
       }
     }
   }
@@ -83,32 +124,107 @@ void TransposeTile(char* dst, int64_t ds, const char* src, int64_t ss, int64_t n
   }
 }
 
-// A plane of dims 0 (written contiguously) and `across` (read contiguously) is copied
-// in tiles that stay in the L1 cache, of whole cache lines of either side. A tile is
-// made in a buffer of its own: rows of the operands often lie a power of two apart and
-// would push each other out of the cache.
-template <typename T>
-void CopyTransposed(char* dst, int64_t dst_stride, const char* src,
-                    int64_t src_stride, int64_t n, int64_t m) {
-  constexpr int64_t kTile = sizeof(T) <= 4 ? 64 : 32;
-  constexpr int64_t kRow = kTile * sizeof(T);
-  alignas(64) char tile[kTile * kRow];
-  // dst: row j of m at j * dst_stride; src: row i of n at i * src_stride.
-  for (int64_t i0 = 0; i0 < n; i0 += kTile) {
-    for (int64_t j0 = 0; j0 < m; j0 += kTile) {
-      const int64_t rows = std::min(kTile, m - j0), cols = std::min(kTile, n - i0);
-      TransposeTile<T>(tile, kRow, src + i0 * src_stride + j0 * sizeof(T), src_stride,
-                       cols, rows);
-      char* d = dst + j0 * dst_stride + i0 * sizeof(T);
-      for (int64_t j = 0; j < rows; ++j) {
-        std::memcpy(d + j * dst_stride, tile + j * kRow, cols * sizeof(T));
+constexpr int64_t kLine = 64;
+// Copies of at least this size do not stay in the caches, and their stores go
+// past them, which saves reading the lines that are overwritten.
+constexpr int64_t kStreamBytes = int64_t{16} << 20;
+
+// Orders streamed stores before what this thread does next.
+inline void Fence() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+
+// Stores 16 bytes, past the caches if kStream; `dst` is aligned then.
+template <bool kStream>
+inline void Store16(char* dst, const void* src) {
+#if defined(__SSE2__)
+  if constexpr (kStream) {
+    _mm_stream_si128(reinterpret_cast<__m128i*>(dst),
+                     _mm_loadu_si128(static_cast<const __m128i*>(src)));
+    return;
+  }
+#endif
+  std::memcpy(dst, src, 16);
+}
+
+// A strip: as many rows of src as make a cache line of dst, `m` columns (whole
+// squares). Their columns are whole lines of dst. `ahead` bytes after each
+// address of src is what will be read next: hardware does not guess jumps from
+// row to row.
+template <typename T, bool kStream>
+void TransposeStrip(char* dst, int64_t ds, const char* src, int64_t ss,
+                    int64_t m, int64_t ahead) {
+  constexpr int64_t kSize = sizeof(T), kRows = kLine / kSize,
+                    kSide = 16 / kSize;
+  for (int64_t j = 0; j < m; j += kSide) {
+    if (j * kSize % kLine == 0) {
+      for (int64_t i = 0; i < kRows; ++i) {
+        __builtin_prefetch(src + ahead + i * ss + j * kSize);
+      }
+    }
+    if constexpr (kSize < 16) {
+      Square<T> square[4];
+#pragma GCC unroll 4
+      for (int b = 0; b < 4; ++b) {
+        square[b].Load(src + b * kSide * ss + j * kSize, ss);
+      }
+#pragma GCC unroll 16
+      for (int k = 0; k < kSide; ++k) {
+#pragma GCC unroll 4
+        for (int b = 0; b < 4; ++b) {
+          Store16<kStream>(dst + (j + k) * ds + b * 16, &square[b].column[k]);
+        }
+      }
+    } else {
+      for (int b = 0; b < 4; ++b) {
+        Store16<kStream>(dst + j * ds + b * 16, src + b * ss + j * kSize);
       }
     }
   }
 }
 
-// Walks dims [first, rank) of the plan in row-major order from flat position `begin`
-// and calls `f(dst, src)` for each of `count` positions.
+// Columns of src that are copied together: strips one below the other share the
+// pages of dst.
+template <typename T>
+inline constexpr int64_t kBand = std::max<int64_t>(16, 256 / sizeof(T));
+
+// A plane of dims 0 (written contiguously) and `across` (read contiguously):
+// dst has m rows of n, src has n rows of m. `stream`: dst is too large to stay
+// in the caches.
+template <typename T>
+void CopyTransposed(char* dst, int64_t ds, const char* src, int64_t ss,
+                    int64_t n, int64_t m, bool stream) {
+  constexpr int64_t kSize = sizeof(T), kRows = kLine / kSize,
+                    kSide = 16 / kSize;
+  const bool lines =
+      ds % kLine == 0 && reinterpret_cast<uintptr_t>(dst) % kSize == 0;
+  int64_t head = 0;  // rows of src before the first whole line of dst
+  if (lines) {
+    head = std::min<int64_t>(
+        n, (-reinterpret_cast<uintptr_t>(dst) & (kLine - 1)) / kSize);
+  }
+  const int64_t end = n - (n - head) % kRows, whole = m - m % kSide;
+  TransposeTile<T>(dst, ds, src, ss, head, m);
+  for (int64_t i = head; i < end; i += kRows) {
+    char* d = dst + i * kSize;
+    const char* s = src + i * ss;
+    const int64_t ahead =
+        i + kRows < end ? kRows * ss : (head - i) * ss + m * kSize;
+    if (stream && lines) {
+      TransposeStrip<T, true>(d, ds, s, ss, whole, ahead);
+    } else {
+      TransposeStrip<T, false>(d, ds, s, ss, whole, ahead);
+    }
+    TransposeTile<T>(d + whole * ds, ds, s + whole * kSize, ss, kRows,
+                     m - whole);
+  }
+  TransposeTile<T>(dst + end * kSize, ds, src + end * ss, ss, n - end, m);
+}
+
+// Walks dims [first, rank) of the plan in row-major order from flat position
+// `begin` and calls `f(dst, src)` for each of `count` positions.
 template <typename F>
 void WalkOuter(const IterationPlan& plan, int first, int skip, int64_t begin,
                int64_t count, F f) {
@@ -158,27 +274,30 @@ void CopyPlan(const IterationPlan& plan) {
     const int64_t m = plan.dims[across];
     const int64_t outer = plan.numel / (n * m);
     // Pieces are bands of m, so that one large plane is split too.
-    constexpr int64_t kBand = 64;
-    const int64_t bands = (m + kBand - 1) / kBand;
-    const int64_t band_grain = std::max<int64_t>(1, grain / (n * kBand));
+    constexpr int64_t kWidth = kBand<T>;
+    const int64_t bands = (m + kWidth - 1) / kWidth;
+    const int64_t band_grain = std::max<int64_t>(1, grain / (n * kWidth));
+    const bool stream = plan.numel * kSize >= kStreamBytes;
     parallel_for(0, outer * bands, band_grain, [&](int64_t b, int64_t e) {
       for (int64_t piece = b; piece < e; ++piece) {
-        const int64_t j = piece % bands * kBand;
-        WalkOuter(plan, 1, across, piece / bands, 1, [&](char* d, const char* s) {
-          CopyTransposed<T>(d + j * plan.strides[0][across],
-                            plan.strides[0][across], s + j * kSize, ss, n,
-                            std::min(kBand, m - j));
-        });
+        const int64_t j = piece % bands * kWidth;
+        WalkOuter(plan, 1, across, piece / bands, 1,
+                  [&](char* d, const char* s) {
+                    CopyTransposed<T>(d + j * plan.strides[0][across],
+                                      plan.strides[0][across], s + j * kSize,
+                                      ss, n, std::min(kWidth, m - j), stream);
+                  });
       }
+      if (stream) Fence();
     });
     return;
   }
   const int64_t rows = plan.numel / n;
-  parallel_for(0, rows, std::max<int64_t>(1, grain / n), [&](int64_t b, int64_t e) {
-    WalkOuter(plan, 1, 0, b, e - b, [&](char* d, const char* s) {
-      CopyRun<T>(d, ds, s, ss, n);
-    });
-  });
+  parallel_for(
+      0, rows, std::max<int64_t>(1, grain / n), [&](int64_t b, int64_t e) {
+        WalkOuter(plan, 1, 0, b, e - b,
+                  [&](char* d, const char* s) { CopyRun<T>(d, ds, s, ss, n); });
+      });
 }
 
 }  // namespace
@@ -197,13 +316,27 @@ void StridedCopy(const Shape& shape, int64_t item_size, void* dst,
   const int64_t* const strides[2] = {bytes[0], bytes[1]};
   IterationPlan plan;
   PlanIteration(shape, 2, data, strides, &plan);
-  switch (item_size) {
-    case 1: return CopyPlan<uint8_t>(plan);
-    case 2: return CopyPlan<uint16_t>(plan);
-    case 4: return CopyPlan<uint32_t>(plan);
-    case 8: return CopyPlan<uint64_t>(plan);
-    default: return CopyPlan<Item16>(plan);
-  }
+  VisitItemSize(item_size, [&]<typename T>(T) { CopyPlan<T>(plan); });
+}
+
+void CopyPlane(int64_t item_size, int64_t rows, int64_t columns, char* dst,
+               int64_t dst_row_stride, const char* src, int64_t row_stride,
+               int64_t column_stride) {
+  VisitItemSize(item_size, [&]<typename T>(T) {
+    const int64_t ds = dst_row_stride;
+    if (row_stride == sizeof(T)) {
+      // In bands, so that the lines that a strip of them touches stay in the cache.
+      for (int64_t r = 0; r < rows; r += kBand<T>) {
+        CopyTransposed<T>(dst + r * ds, ds, src + r * row_stride, column_stride,
+                          columns, std::min(kBand<T>, rows - r), /*stream=*/false);
+      }
+      return;
+    }
+    for (int64_t r = 0; r < rows; ++r) {
+      CopyRun<T>(dst + r * ds, sizeof(T), src + r * row_stride, column_stride,
+                 columns);
+    }
+  });
 }
 
 void CopyElements(const Tensor& src, const Tensor& dst) {
@@ -225,7 +358,8 @@ void CopyElements(const Tensor& src, const Tensor& dst) {
 
 void CopyBytes(void* dst, const void* src, int64_t bytes) {
   parallel_for(0, bytes, kCopyGrainBytes, [&](int64_t b, int64_t e) {
-    std::memcpy(static_cast<char*>(dst) + b, static_cast<const char*>(src) + b, e - b);
+    std::memcpy(static_cast<char*>(dst) + b, static_cast<const char*>(src) + b,
+                e - b);
   });
 }
 
@@ -241,8 +375,9 @@ void Fill(const Tensor& t, const Scalar& value) {
   VisitDType(t.dtype(), [&]<typename T>(TypeTag<T>) {
     const T v = value.to<T>();
     T* data = t.data<T>();
-    parallel_for(0, t.numel(), kCopyGrainBytes / static_cast<int64_t>(sizeof(T)),
-                 [&](int64_t b, int64_t e) { std::fill(data + b, data + e, v); });
+    parallel_for(
+        0, t.numel(), kCopyGrainBytes / static_cast<int64_t>(sizeof(T)),
+        [&](int64_t b, int64_t e) { std::fill(data + b, data + e, v); });
   });
 }
 

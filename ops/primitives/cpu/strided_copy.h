@@ -23,7 +23,13 @@ void StridedCopy(const Shape& shape, int64_t item_size, void* dst,
                  const Strides& dst_strides, const void* src,
                  const Strides& src_strides);
 
-// The same for tensors; `src` is broadcast to the shape of `dst`, dtypes are equal.
+// A plane [rows, columns] with contiguous rows from one of any strides, all in bytes;
+// fast if the columns of src are contiguous. On the calling thread.
+void CopyPlane(int64_t item_size, int64_t rows, int64_t columns, char* dst,
+               int64_t dst_row_stride, const char* src, int64_t row_stride,
+               int64_t column_stride);
+
+// StridedCopy for tensors; `src` is broadcast to the shape of `dst`, dtypes are equal.
 void CopyElements(const Tensor& src, const Tensor& dst);
 
 // memcpy and memset on several threads; bytes may be 0.

@@ -12,7 +12,8 @@ namespace {
 
 // Copies element by element.
 template <typename T>
-std::vector<T> Expected(const Shape& shape, const T* src, const Strides& strides) {
+std::vector<T> Expected(const Shape& shape, const T* src,
+                        const Strides& strides) {
   std::vector<T> out(shape.numel());
   for (int64_t k = 0; k < shape.numel(); ++k) {
     int64_t rest = k, at = 0;
@@ -28,13 +29,15 @@ std::vector<T> Expected(const Shape& shape, const T* src, const Strides& strides
 template <typename T>
 void Check(const Shape& shape, const Strides& strides, int64_t offset = 0) {
   std::vector<T> src(1 << 20);
-  for (size_t i = 0; i < src.size(); ++i) src[i] = static_cast<T>(i * 2654435761u >> 7);
+  for (size_t i = 0; i < src.size(); ++i)
+    src[i] = static_cast<T>(i * 2654435761u >> 7);
   const std::vector<T> want = Expected(shape, src.data() + offset, strides);
   for (int threads : {1, 3}) {
     SetNumThreads(threads);
     std::vector<T> got(shape.numel());
-    ops::cpu::StridedCopy(shape, sizeof(T), got.data(), ContiguousStrides(shape),
-                          src.data() + offset, strides);
+    ops::cpu::StridedCopy(shape, sizeof(T), got.data(),
+                          ContiguousStrides(shape), src.data() + offset,
+                          strides);
     EXPECT_EQ(got, want) << ToString(shape) << " " << sizeof(T) << " bytes, "
                          << threads << " threads";
   }
@@ -51,10 +54,10 @@ void CheckAll() {
   Check<T>({3, 129, 70}, {129 * 70, 1, 129});  // planes
   Check<T>({129, 4, 70}, {1, 129 * 70, 129});
   Check<T>({5, 3, 2}, {1, 5, 15});
-  Check<T>({500, 700}, {0, 1});                // broadcast
+  Check<T>({500, 700}, {0, 1});  // broadcast
   Check<T>({500, 700}, {1, 0});
-  Check<T>({300, 300}, {600, 2});              // every second
-  Check<T>({200000}, {-1}, 199999);            // reversed
+  Check<T>({300, 300}, {600, 2});    // every second
+  Check<T>({200000}, {-1}, 199999);  // reversed
   Check<T>({300, 300}, {-300, -1}, 89999);
   Check<T>({40, 50, 60}, {-1, 40, 2000}, 39);
 }
@@ -69,16 +72,46 @@ TEST(StridedCopyTest, Bytes16) {
   std::vector<std::pair<uint64_t, uint64_t>> src(70 * 33), got(70 * 33);
   for (size_t i = 0; i < src.size(); ++i) src[i] = {i, ~i};
   const Strides strides{1, 70};
-  ops::cpu::StridedCopy(shape, 16, got.data(), ContiguousStrides(shape), src.data(),
-                        strides);
+  ops::cpu::StridedCopy(shape, 16, got.data(), ContiguousStrides(shape),
+                        src.data(), strides);
   EXPECT_EQ(got, Expected(shape, src.data(), strides));
+}
+
+// Past the caches, to lines that begin anywhere.
+template <typename T>
+void CheckLargeTransposition(int64_t rows, int64_t columns) {
+  std::vector<T> src(rows * columns);
+  for (size_t i = 0; i < src.size(); ++i)
+    src[i] = static_cast<T>(i * 2654435761u >> 7);
+  for (const int64_t first : {0, 1, 5}) {
+    std::vector<T> got(rows * columns + first);
+    ops::cpu::StridedCopy({columns, rows}, sizeof(T), got.data() + first,
+                          {rows, 1}, src.data(), {1, columns});
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < columns; ++j) {
+        wrong += got[first + j * rows + i] != src[i * columns + j];
+      }
+    }
+    EXPECT_EQ(wrong, 0) << rows << " x " << columns << " of " << sizeof(T)
+                        << " bytes";
+  }
+}
+
+TEST(StridedCopyTest, LargeTranspositions) {
+  CheckLargeTransposition<uint8_t>(4160, 4099);
+  CheckLargeTransposition<uint16_t>(2080, 4200);
+  CheckLargeTransposition<uint32_t>(2048, 2056);
+  CheckLargeTransposition<uint32_t>(1999, 2111);
+  CheckLargeTransposition<uint64_t>(1024, 2050);
 }
 
 TEST(StridedCopyTest, WritesStrided) {
   std::vector<int32_t> src(6), dst(12, -1);
   for (int i = 0; i < 6; ++i) src[i] = i;
   ops::cpu::StridedCopy({2, 3}, 4, dst.data(), {6, 2}, src.data(), {3, 1});
-  EXPECT_EQ(dst, (std::vector<int32_t>{0, -1, 1, -1, 2, -1, 3, -1, 4, -1, 5, -1}));
+  EXPECT_EQ(dst,
+            (std::vector<int32_t>{0, -1, 1, -1, 2, -1, 3, -1, 4, -1, 5, -1}));
 }
 
 TEST(StridedCopyTest, Fill) {

@@ -21,6 +21,7 @@ makes, in package //ops/<name>:
     :infer       shape rules of the family
     :<name>      front doors, definitions, kernels: what a program links
     <name>_grad.cc, <name>_bindings.cc: compiled by //autograd and //python
+    <name>_grad_mutants.cc, <name>_mutants.json: for ops/conformance/mutation.py only
 
 Only headers of other families are seen here, so that families may use each other;
 //ops links them all.
@@ -99,6 +100,25 @@ def op_family(
         visibility = [
             "//autograd:__subpackages__",
             "//python:__subpackages__",
+        ],
+    )
+    native.genrule(
+        name = "generate_mutants",
+        srcs = [
+            ":references",
+            "//ops:schemas",
+        ],
+        outs = [
+            name + "_grad_mutants.cc",
+            name + "_mutants.json",
+        ],
+        cmd = "$(execpath //ops/schema:generate) --family %s --mutants --out $(RULEDIR) $(SRCS)" % name,
+        message = "Generating mutants of formulas of",
+        tags = ["manual"],
+        tools = ["//ops/schema:generate"],
+        visibility = [
+            "//autograd:__subpackages__",
+            "//ops:__subpackages__",
         ],
     )
     proa_library(

@@ -6,12 +6,61 @@ gradient is dL/d(re) + i dL/d(im), the conjugate convention.
 
 from __future__ import annotations
 
+import ast
+
 import numpy as np
 
+from ops.conformance import references
 from ops.conformance import suite
+from ops.schema import model
 
 _STEP = 1e-6
 _MOST_ELEMENTS = 12   # that are perturbed for each input
+_MOST_ELEMENTS_OF_A_CASE = 2000
+_MOST_CASES = 8
+
+
+def cases(proa, op: model.Op) -> list[suite.Case]:
+  """The samples that are differentiated: the small ones in float64, and those in complex128."""
+  out, seen = [], set()
+  for sample in suite.samples_of(op):
+    specs = sample.specs()
+    if any('b' in s.views for s in specs):
+      continue  # repeated values are ties, where maxima have no derivative
+    if sample.special or ' as ' in sample.text and 'complex128' not in sample.text:
+      continue
+    if any(s.dtype not in suite.FLOATS + ('complex128', 'int64', 'int32', 'bool') for s in specs):
+      continue
+    key = str([(s.dims, s.views, s.values, 'c' if s.dtype == 'complex128' else 'f') for s in specs]) + str(sample.kwargs)
+    if key in seen or sum(int(np.prod(s.dims)) for s in specs) > _MOST_ELEMENTS_OF_A_CASE:
+      continue
+    seen.add(key)
+    out.append(suite.Case(proa, op, sample, dtype='float64'))
+  return out[:_MOST_CASES]
+
+
+def failures(proa, op: model.Op, most: int | None = None) -> list[str]:
+  """What the gradient checks of an op with formulas find; at most `most` of it."""
+  checks = []
+  if references.of(op, 'reference'):
+    checks += [lambda case=case: check(case) for case in cases(proa, op)]
+  if references.of(op, 'check'):
+    checks.append(lambda: references.of(op, 'check')(proa._C.ops))
+  found = []
+  for c in checks:
+    try:
+      c()
+    except Exception as e:  # pylint: disable=broad-except
+      found.append(f'{type(e).__name__}: {op.name}: {e}')
+      if len(found) == most:
+        break
+  return found
+
+
+def called_ops(op: model.Op) -> set[str]:
+  """The names of the ops that the gradient formulas call."""
+  trees = [f.tree for f in (op.grad or {}).values() if f]
+  return {n.func.id for t in trees for n in ast.walk(t) if isinstance(n, ast.Call)}
 
 
 def check(case: suite.Case, order: int = 2) -> None:

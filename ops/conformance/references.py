@@ -6,7 +6,7 @@ A module may hold, for an op `f`:
   samples_f()        yields more Sample objects
   check_f(ops, ...)  for ops whose result is no function of the inputs (random numbers):
                      checks properties, given the namespace of ops
-and TOLERANCE = {'f': {'float32': (rtol, atol)}}, NO_NUMERIC_GRADIENT = {'f': 'why'}.
+and TOLERANCE = {'f': {'float32': (rtol, atol)}}.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from ops.conformance import samples as samples_lib
 from ops.schema import model
 from ops.schema import parser
 
-_FLOATS = ('float16', 'bfloat16', 'float32', 'float64')
-_DIFFERENTIABLE = _FLOATS + ('complex64', 'complex128')
+FLOATS = ('float16', 'bfloat16', 'float32', 'float64')
+_DIFFERENTIABLE = FLOATS + ('complex64', 'complex128')
 
 
 def all_ops() -> dict[str, model.Op]:
@@ -34,7 +34,7 @@ def samples_of(op: model.Op) -> list[samples_lib.Sample]:
   for s in list(out):
     first = deciding_dtype(op, s)
     for d in op.dtypes:
-      if first is None or d == first or s.special and d not in _FLOATS:
+      if first is None or d == first or s.special and d not in FLOATS:
         continue
       if not _retyped_fits(s, first, d):
         continue
@@ -90,7 +90,7 @@ class Case:
   def _tensor(self, a):
     if isinstance(a, np.ndarray):
       return a, self.proa.to_tensor(np.ascontiguousarray(a))
-    if self._replace and a.dtype in _FLOATS:
+    if self._replace and a.dtype in FLOATS:
       a = samples_lib.TensorSpec(self._replace, a.dims, a.views, a.values)
     x = a.array(self._rng)
     return x, make_tensor(self.proa, x, a)

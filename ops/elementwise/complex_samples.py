@@ -37,4 +37,3 @@ def reference_angle_backward(grad_out, x):
   return 1j * grad_out * x / np.abs(x) ** 2
 
 
-NO_NUMERIC_GRADIENT = {}

@@ -9,27 +9,58 @@ recorded like any other code.
 from __future__ import annotations
 
 import dataclasses
+import json
 
 from ops.schema import cpp
 from ops.schema import formula
 from ops.schema import model
+from ops.schema import mutate
 
 
 def emit(ops: list[model.Op], family: str, index: dict[str, model.Op]) -> dict[str, str]:
+  return {f'{family}_grad.cc': _text(ops, family, index, None)}
+
+
+def emit_mutants(ops: list[model.Op], family: str, index: dict[str, model.Op]) -> dict[str, str]:
+  """The same with all mutants of the formulas (mutate.py) to choose from, and the list of these."""
+  mutants = _Mutants(family, index)
+  text = _text(ops, family, index, mutants)
+  return {f'{family}_grad_mutants.cc': text, f'{family}_mutants.json': json.dumps(mutants.entries, indent=1)}
+
+
+class _Mutants:
+  """Numbers the mutants; a number stands for one in all families."""
+
+  def __init__(self, family: str, index: dict[str, model.Op]):
+    self.family = family
+    self._next = 1 + 100_000 * sorted({op.family for op in index.values()}).index(family)
+    self.entries: list[dict] = []
+
+  def add(self, op: model.Op, p: model.Param, m: mutate.Mutant) -> int:
+    self.entries.append({
+        'id': self._next, 'family': self.family, 'op': op.name, 'input': p.name, 'kind': m.kind, 'swapped': m.swapped,
+        'original': ' '.join(op.grad[p.name].text.split()), 'mutant': m.text, 'location': str(op.grad[p.name].location)})
+    self._next += 1
+    return self._next - 1
+
+
+def _text(ops: list[model.Op], family: str, index: dict[str, model.Op], mutants: _Mutants | None) -> str:
   bodies, used = [], set()
   for op in ops:
     if op.grad:
-      node = _Node(op, index)
+      node = _Node(op, index, mutants)
       bodies.append(node.text())
       used |= node.used_ops
   includes = [f'ops/{family}/{family}_ops.h', '<utility>', 'autograd/ops/formula_support.h', 'autograd/grad_state.h',
               'autograd/node.h', 'autograd/saved_tensor.h', 'ops/front_door.h', 'tensor/interpreters.h']
+  if mutants:
+    includes.append('autograd/ops/active_mutant.h')
   includes += sorted({f'ops/{index[n].family}/{index[n].family}_ops.h' for n in used} - set(includes))
   text = [cpp.head(ops, includes), 'namespace proa::inline v0::autograd {', 'namespace {',
           'using namespace ops;  // formulas are calls of ops\n']
   text += bodies
   text += ['}  // namespace', '}  // namespace proa::inline v0::autograd\n']
-  return {f'{family}_grad.cc': '\n'.join(text)}
+  return '\n'.join(text)
 
 
 @dataclasses.dataclass
@@ -46,8 +77,9 @@ class _Field:
 
 class _Node:
 
-  def __init__(self, op: model.Op, index: dict[str, model.Op]):
+  def __init__(self, op: model.Op, index: dict[str, model.Op], mutants: _Mutants | None):
     self._op = op
+    self._mutants = mutants
     self._fields: dict[str, _Field] = {}
     self._blocks: dict[str, str] = {}
     self.used_ops: set[str] = set()
@@ -60,6 +92,15 @@ class _Node:
 
   def _compile(self, p: model.Param, index: dict[str, model.Op]) -> None:
     op = self._op
+    original, compiler = self._assignment(p, op.grad[p.name], index)
+    body = original
+    if self._mutants:
+      body = self._choice(p, original, compiler, index)
+    self._blocks[p.name] = self._block(p, body)
+
+  def _assignment(self, p: model.Param, text: model.Formula, index: dict[str, model.Op]):
+    """Statements that compute the gradient of p by a formula; and the compiler, which knows its types."""
+    op = self._op
     names = {q.name: formula.Expr(q.name if q.type.is_tensor else f'{q.name}_',
                                   q.type.name + ('?' if q.optional and not q.is_tensor else '')) for q in op.params}
     for o in op.outputs:
@@ -67,10 +108,9 @@ class _Node:
       g = f'g_{o.name}' if self._multi else 'g'
       names[g] = formula.Expr(g, 'Tensor[]' if o.is_list else 'Tensor')
     compiler = formula.Compiler(op, index, names, lambda f, n, rest: self._meta(p, f, n, rest))
-    expr = compiler.compile(op.grad[p.name])
+    expr = compiler.compile(text)
     if expr.type != p.type.name:
-      raise model.SchemaError(op.grad[p.name].location,
-                              f'{op.name}: gradient of {p.name} is {expr.type}, the input is {p.type.name}')
+      raise model.SchemaError(text.location, f'{op.name}: gradient of {p.name} is {expr.type}, the input is {p.type.name}')
     self.used_ops |= compiler.use.ops
     grads = {f'g_{o.name}' if self._multi else 'g' for o in op.outputs}
     lines = []
@@ -91,7 +131,38 @@ class _Node:
       self._add(p, f'{p.name}_dtypes_', f'  std::vector<DType> {p.name}_dtypes_;',
                 f'node->{p.name}_dtypes_ = DTypesOf({p.name});', after=False)
       dtype = f'{p.name}_dtypes_'
-    self._blocks[p.name] = self._block(p, expr.code, lines, dtype)
+    value = f'Conform({expr.code}, {dtype})' if dtype else expr.code
+    if p.is_tensor_list:
+      lines.append(f'AssignGrads(*this, {value}, next, {p.name}_count_, input_grads);')
+    else:
+      lines.append(f'input_grads[{self._position(p)}] = {value};')
+    return lines, compiler
+
+  def _choice(self, p: model.Param, original: list[str], compiler: formula.Compiler, index: dict[str, model.Op]) -> list[str]:
+    """Statements that compute the gradient of p by the formula or by its active mutant."""
+    op = self._op
+    out, seen = ['switch (ActiveMutant()) {'], {tuple(original)}
+    for m in mutate.mutants_of(op.grad[p.name], op, index, compiler):
+      lines: list[str] = []
+      if m.formula:
+        fields = {name: dataclasses.replace(f, users=set(f.users)) for name, f in self._fields.items()}
+        used_ops = set(self.used_ops)
+        try:
+          lines, mutated = self._assignment(p, m.formula, index)
+          fits = self._metas_exist(p, mutated.use.meta - compiler.use.meta)
+        except model.SchemaError:
+          fits = False
+        if not fits or tuple(lines) in seen:
+          self._fields, self.used_ops = fields, used_ops
+          continue
+        seen.add(tuple(lines))
+      out += [f'  case {self._mutants.add(op, p, m)}: {{', *(f'    {l}' for l in lines), '    break;', '  }']
+    return out + ['  default: {', *(f'    {l}' for l in original), '  }', '}']
+
+  def _metas_exist(self, p: model.Param, metas: set[tuple[str, ...]]) -> bool:
+    """Whether the forward call can answer, whatever its arguments are, so that it fails for no sleeping mutant."""
+    return all(len(rest) == 0 and (name == p.name or name not in self._op.by_name or not self._op.by_name[name].optional)
+               for _, name, *rest in metas)
 
   def _add(self, p: model.Param, name: str, declaration: str, code: str, after: bool, release: bool = False) -> None:
     field = self._fields.setdefault(name, _Field(declaration, name, code, set(), after, release))
@@ -141,20 +212,16 @@ class _Node:
       return f'const std::vector<Tensor> {name} = GetAll({name}_, *this);'
     return f'const Tensor {name} = {name}_.Get(*this);'
 
-  def _block(self, p: model.Param, code: str, lines: list[str], dtype: str) -> str:
+  def _block(self, p: model.Param, body: list[str]) -> str:
     out = []
     if p.is_tensor_list:
       out.append(f'    if (AnyNeeded(*this, next, {p.name}_count_)) {{')
-      out += [f'      {l}' for l in lines]
-      value = f'Conform({code}, {dtype})' if dtype else code
-      out.append(f'      AssignGrads(*this, {value}, next, {p.name}_count_, input_grads);')
+      out += [f'      {l}' for l in body]
       out.append('    }')
       out.append(f'    next += {p.name}_count_;')
     else:
       out.append(f'    if (needs_input_grad({self._position(p)})) {{')
-      out += [f'      {l}' for l in lines]
-      value = f'Conform({code}, {dtype})' if dtype else code
-      out.append(f'      input_grads[{self._position(p)}] = {value};')
+      out += [f'      {l}' for l in body]
       out.append('    }')
       if self._has_list:
         out.append('    ++next;')

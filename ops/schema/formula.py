@@ -84,6 +84,7 @@ class Compiler:
     self._names = names
     self._meta_of = meta_of
     self.use = Use()
+    self.types: dict[ast.expr, str] = {}  # of the expressions compiled
 
   def compile(self, formula: model.Formula) -> Expr:
     self._formula = formula
@@ -92,7 +93,16 @@ class Compiler:
   def _fail(self, message: str):
     raise model.SchemaError(self._formula.location, f'{self._op.name}: formula {self._formula.text!r}: {message}')
 
+  @property
+  def names(self) -> dict[str, Expr]:
+    return self._names
+
   def _expr(self, node: ast.expr) -> Expr:
+    e = self._untyped(node)
+    self.types[node] = e.type
+    return e
+
+  def _untyped(self, node: ast.expr) -> Expr:
     if isinstance(node, ast.Constant):
       return self._constant(node.value)
     if isinstance(node, ast.Name):
@@ -102,9 +112,13 @@ class Compiler:
     if isinstance(node, ast.UnaryOp):
       x = self._expr(node.operand)
       if isinstance(node.op, ast.Not):
+        if x.type != 'bool':
+          self._fail(f'`not` takes a bool attribute, not {x.type}')
         return Expr(f'(!{x.code})', 'bool')
       if x.type == 'Tensor':
         return self._op_call('neg', [x], {})
+      if x.type not in ('int', 'float'):
+        self._fail(f'no minus for {x.type}')
       return Expr(f'(-{x.code})', x.type)
     if isinstance(node, ast.BinOp):
       return self._binary(node)

@@ -23,9 +23,18 @@ from ops.schema import model
 from ops.schema import parser as schema_parser
 
 
+def mutants(family: str, index: dict[str, model.Op]) -> dict[str, str]:
+  """`<family>_grad_mutants.cc` and `<family>_mutants.json`, for ops/conformance/mutation.py."""
+  return emit_grad.emit_mutants(_ops_of(family, index), family, index)
+
+
+def _ops_of(family: str, index: dict[str, model.Op]) -> list[model.Op]:
+  return sorted((op for op in index.values() if op.family == family), key=lambda op: (op.stem, op.location.line))
+
+
 def generate(family: str, index: dict[str, model.Op], has_infer: bool) -> dict[str, str]:
   """All generated texts of a family by file name."""
-  ops = sorted((op for op in index.values() if op.family == family), key=lambda op: (op.stem, op.location.line))
+  ops = _ops_of(family, index)
   files: dict[str, str] = {}
   files |= emit_ops.emit(ops, family, index, has_infer)
   files |= emit_definitions.emit(ops, family, has_infer)
@@ -54,12 +63,13 @@ def main(argv: list[str]) -> int:
   parser.add_argument('--family', required=True)
   parser.add_argument('--out', required=True)
   parser.add_argument('--has_infer', action='store_true')
+  parser.add_argument('--mutants', action='store_true', help='only the grad nodes, with mutants, and the list of these')
   parser.add_argument('files', nargs='+')
   args = parser.parse_args(argv)
   try:
     index = schema_parser.parse_files([f for f in args.files if f.endswith('.yaml')])
     check_references(args.family, index, [f for f in args.files if f.endswith('_samples.py')])
-    files = generate(args.family, index, args.has_infer)
+    files = mutants(args.family, index) if args.mutants else generate(args.family, index, args.has_infer)
   except model.SchemaError as e:
     print(e, file=sys.stderr)
     return 1

@@ -55,6 +55,7 @@ void Rebind(const Tensor& x, const Tensor& value) {
   to.data = from.data;
   to.storage = from.storage;
   to.symbol = from.symbol;
+  to.layout_data = from.layout_data;
   // The grad state describes the value, and `value` is about to go.
   to.autograd = std::move(value.impl()->autograd);
 }

@@ -4,6 +4,7 @@
 
 #include "tensor/device.h"
 #include "tensor/error.h"
+#include "tensor/row_sparse.h"
 #include "tensor/strided_copy.h"
 
 namespace proa::inline v0 {
@@ -18,6 +19,14 @@ void CheckPlain(const Tensor& x) {
   PROA_REQUIRE(x.layout() == Layout::kStrided,
                "copy: x has a blocked layout; make it plain first; x is ",
                Describe(x));
+}
+
+// A row-sparse tensor with all of its elements, on the CPU.
+Tensor DenseOnHost(const Tensor& x) {
+  if (x.place().is_cpu()) return RowSparseToDense(x);
+  return RowSparseToDense(MakeRowSparse(CopyTo(RowsOf(x), Place{}),
+                                        CopyTo(ValuesOf(x), Place{}),
+                                        x.size(0)));
 }
 
 ElementSpan SpanInStorage(const Tensor& x) {
@@ -157,6 +166,13 @@ void CopyThroughHost(const Tensor& src, const Tensor& dst) {
 }  // namespace
 
 void CopyInto(const Tensor& src, const Tensor& dst, bool blocking) {
+  if (src.defined() && IsRowSparse(src)) [[unlikely]] {
+    return CopyInto(DenseOnHost(src), dst, blocking);
+  }
+  PROA_REQUIRE(!dst.defined() || !IsRowSparse(dst),
+               "copy: dst is row-sparse and cannot be overwritten; make it "
+               "dense first; dst is ",
+               Describe(dst));
   CheckPlain(src);
   CheckPlain(dst);
   PROA_REQUIRE(src.shape() == dst.shape() && src.dtype() == dst.dtype(),
@@ -190,6 +206,10 @@ void CopyInto(const Tensor& src, const Tensor& dst, bool blocking) {
 }
 
 Tensor CopyTo(const Tensor& x, Place place, bool blocking) {
+  if (x.defined() && IsRowSparse(x)) [[unlikely]] {
+    Tensor dense = DenseOnHost(x);
+    return place.is_cpu() ? dense : CopyTo(dense, place, blocking);
+  }
   CheckPlain(x);
   Tensor out = Tensor::Empty(x.shape(), x.dtype(), place);
   CopyInto(x, out, blocking);

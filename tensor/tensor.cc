@@ -164,7 +164,7 @@ Tensor Tensor::Alias() const {
   impl->data = impl_->data;
   impl->storage = impl_->storage;
   impl->symbol = impl_->symbol;
-  impl->blocked = impl_->blocked;
+  impl->layout_data = impl_->layout_data;
   return Tensor(IntrusivePtr<TensorImpl>::Adopt(impl));
 }
 

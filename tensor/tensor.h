@@ -32,8 +32,9 @@ class TensorExtension {
 };
 
 // How the elements lie in the storage. Blocked formats are opaque to all but the
-// backend that made them.
-enum class Layout : uint8_t { kStrided, kBlocked };
+// backend that made them; of a row-sparse tensor only some rows are held
+// (row_sparse.h). Who does not know a layout gets a strided tensor, by Contiguous().
+enum class Layout : uint8_t { kStrided, kBlocked, kRowSparse };
 
 // What a kernel must know to make a tensor: result of shape inference.
 struct TensorMeta {
@@ -61,8 +62,9 @@ class TensorImpl final : public RefCounted {
   std::unique_ptr<TensorExtension> autograd;  // autograd::GradState
   // jit::Symbol; immutable, shared by every alias of the program value.
   std::shared_ptr<const TensorExtension> symbol;
-  std::shared_ptr<TensorExtension> blocked;   // backend's format, for kBlocked
-  void* python_object = nullptr;              // not owned
+  // What a layout other than kStrided needs to be read; null for kStrided.
+  std::shared_ptr<const TensorExtension> layout_data;
+  void* python_object = nullptr;  // not owned
 
  private:
   friend class Tensor;

@@ -82,75 +82,6 @@ py::list GradOf(const py::object& outputs, const py::object& inputs, const py::o
   return py::reinterpret_steal<py::list>(Wrap(std::move(found)));
 }
 
-// A node whose formula is a Python function: grads of the outputs (None where none
-// came) to grads of the inputs.
-class PythonNode final : public autograd::Node {
- public:
-  PythonNode(std::string name, PyObject* function)
-      : name_(std::move(name)), function_(function) {}
-
-  void Backward(std::span<const Tensor> grads, std::span<Tensor> input_grads) override {
-    const GilAcquire gil;
-    if (!function_) {
-      Fail(absl::StatusCode::kFailedPrecondition, name_,
-           ": backward a second time, after what it kept was freed; give "
-           "retain_graph=True the first time");
-    }
-    py::tuple arguments(grads.size());
-    for (size_t i = 0; i < grads.size(); ++i) {
-      arguments[i] = py::reinterpret_steal<py::object>(Wrap(grads[i]));
-    }
-    const py::object result = py::reinterpret_steal<py::object>(
-        PyObject_CallObject(function_->get(), arguments.ptr()));
-    if (!result) throw py::error_already_set();
-    Take(result, input_grads);
-  }
-
-  const char* name() const override { return name_.c_str(); }
-  void ReleaseSaved() override { function_.reset(); }
-
- private:
-  void Take(const py::object& result, std::span<Tensor> input_grads) {
-    const bool many = PyTuple_Check(result.ptr()) || PyList_Check(result.ptr());
-    const size_t n = many ? py::len(result) : 1;
-    PROA_REQUIRE(n == input_grads.size(), name_, ": backward returned ", n,
-                 " gradients for ", input_grads.size(), " inputs");
-    for (size_t i = 0; i < n; ++i) {
-      const py::object grad = many ? py::object(result[py::int_(i)]) : result;
-      if (grad.is_none()) continue;
-      if (!IsTensor(grad.ptr())) {
-        ThrowTypeError(absl::StrCat(name_, ": gradient ", i,
-                                    " that backward returned must be a Tensor or None, not ",
-                                    TypeName(grad.ptr())));
-      }
-      if (needs_input_grad(static_cast<int>(i))) input_grads[i] = Unwrap(grad.ptr());
-    }
-  }
-
-  std::string name_;
-  std::optional<OwnedFunction> function_;
-};
-
-// Makes `outputs` the results of a function of `inputs` whose gradients `backward`
-// computes. Nothing if no input requires grad or the mode is off.
-bool RecordFunction(const std::string& name, const Tensors& inputs, const Tensors& outputs,
-                    const py::function& backward) {
-  bool needed = false;
-  for (const Tensor& t : inputs) needed |= t.defined() && autograd::RequiresGrad(t);
-  if (!needed || !GradEnabled()) return false;
-  IntrusivePtr<autograd::Node> node = autograd::MakeNode<PythonNode>(name, backward.ptr());
-  for (const Tensor& t : inputs) {
-    node->AddEdge(t.defined() ? autograd::GradEdge(t) : autograd::Edge{});
-  }
-  node->set_num_outputs(static_cast<int>(outputs.size()));
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (outputs[i].defined()) {
-      autograd::SetHistory(outputs[i], node, static_cast<uint32_t>(i));
-    }
-  }
-  return true;
-}
-
 // Called around every use of no_grad, so without pybind11.
 PyObject* SetGradEnabled(PyObject*, PyObject* mode) {
   const int on = PyObject_IsTrue(mode);
@@ -198,10 +129,6 @@ void BindAutograd(py::module_& m) {
         py::arg("no_grad_vars") = py::none(),
         "Gradients of `inputs`; `grad` of no tensor changes.");
   CheckStatus(PyModule_AddFunctions(m.ptr(), functions));
-  m.def("record_function", &RecordFunction, py::arg("name"), py::arg("inputs"),
-        py::arg("outputs"), py::arg("backward"),
-        "Makes `outputs` results of `inputs`, with gradients by backward(*grads); False "
-        "if no input needs one.");
 }
 
 }  // namespace proa::inline v0::python

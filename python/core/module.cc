@@ -12,6 +12,7 @@
 #include "python/core/error.h"
 #include "python/core/op_registry.h"
 #include "python/core/place_object.h"
+#include "python/core/py_layer.h"
 #include "python/core/tensor_dlpack.h"
 #include "python/core/tensor_object.h"
 #include "python/core/tensor_pickle.h"
@@ -57,6 +58,7 @@ void Fill(py::module_& m) {
   CheckStatus(PyModule_AddFunctions(m.ptr(), functions));
   BindToTensor(m.ptr());
   BindAutograd(m);
+  BindPyLayer(m.ptr());
   BindDevice(m);
   BindOpRegistry(m);
   m.def("from_dlpack", [](const py::object& o) { return TensorFromDLPack(o.ptr()); },

@@ -6,6 +6,7 @@
 
 #include "autograd/grad_state.h"
 #include "python/core/bindings.h"
+#include "python/core/py_layer.h"
 #include "python/core/tensor_hooks.h"
 #include "python/core/tensor_parts.h"
 #include "python/core/to_tensor.h"
@@ -62,6 +63,7 @@ int Traverse(PyObject* o, visitproc visit, void* arg) {
       }
     }
   }
+  Py_VISIT(SoleContext(self->tensor));
   return 0;
 }
 
@@ -73,6 +75,7 @@ int Clear(PyObject* o) {
       autograd::RemoveHook(self->tensor, entry.id);
     }
   }
+  DropSoleContext(self->tensor);
   return 0;
 }
 

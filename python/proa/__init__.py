@@ -31,9 +31,9 @@ from proa._generated.root import *
 from proa.version import full_version as __version__
 
 _SUBMODULES = frozenset((
-    "amp", "autograd", "callbacks", "compat", "device", "distributed", "framework", "hapi", "inference", "io", "jit",
-    "linalg", "metric", "nn", "optimizer", "profiler", "regularizer", "static", "sysconfig", "tensor", "utils",
-    "version", "vision",
+    "amp", "autograd", "callbacks", "compat", "device", "distributed", "fluid", "framework", "hapi", "incubate",
+    "inference", "io", "jit", "linalg", "metric", "nn", "optimizer", "profiler", "regularizer", "static", "sysconfig",
+    "tensor", "utils", "version", "vision",
 ))  # fmt: skip
 # Names of other modules that are names of the package too.
 _HOMES = {

@@ -184,50 +184,6 @@ def test_errors_of_hooks():
         (x * 2).backward()
 
 
-# Functions with a gradient in Python
-
-
-def _cube(x):
-    out = (x * x * x).detach()
-    assert _C.record_function("cube", [x], [out], lambda g: g * 3 * x * x)
-    return out
-
-
-def test_record_function():
-    x = _leaf(2.0)
-    y = _cube(x) * 2
-    (g,) = _C.grad(y, x, create_graph=True)
-    assert g.tolist() == [24.0]
-    (gg,) = _C.grad(g, x)
-    assert gg.tolist() == [24.0]
-
-
-def test_record_function_of_several():
-    x, y = _leaf(2.0), _leaf(3.0)
-    a, b = (x + y).detach(), (x * y).detach()
-    seen = []
-
-    def backward(ga, gb):
-        seen.append((ga, gb))
-        return gb * y, None
-
-    _C.record_function("two", [x, y], [a, b], backward)
-    (b * 2).backward()
-    assert seen[0][0] is None
-    assert x.grad.tolist() == [6.0]
-    assert y.grad is None
-
-
-def test_record_function_errors():
-    x = _leaf(2.0)
-    for result, error, says in ((3, TypeError, "gradient 0"), ((x, x), ValueError, "2 gradients for 1 inputs")):
-        out = x.detach() * 1
-        _C.record_function("bad", [x], [out], lambda g, r=result: r)
-        with pytest.raises(error, match=says):
-            out.backward()
-    assert not _C.record_function("none", [x.detach()], [x.detach()], lambda g: g)
-
-
 def test_gradients_of_copies_and_moves():
     x = _leaf(1.0, 2.0)
     x.clone().astype("float32").cpu().T.contiguous().sum().backward()

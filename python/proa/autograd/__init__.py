@@ -1,13 +1,30 @@
-"""Running backward, and gradients of chosen tensors."""
+"""Running backward, gradients of chosen tensors, functions with a backward of their own, recomputation, checks."""
 
 from proa import _C
+from proa.autograd.gradcheck import gradcheck, gradgradcheck
+from proa.autograd.py_layer import PyLayer, PyLayerContext
+from proa.autograd.recompute import recompute, recompute_sequential
 from proa.framework.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from proa.framework.nested import listed
 
-__all__ = ["backward", "enable_grad", "grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+__all__ = [
+    "PyLayer",
+    "PyLayerContext",
+    "backward",
+    "enable_grad",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "is_grad_enabled",
+    "no_grad",
+    "recompute",
+    "recompute_sequential",
+    "set_grad_enabled",
+]
 
 
 def _listed(value):
-    return None if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
+    return None if value is None else listed(value)
 
 
 def backward(tensors, grad_tensors=None, retain_graph=False):

@@ -1,7 +1,18 @@
 """What every other part of the package stands on: dtypes, parameters, gradient modes, random state, files."""
 
+from proa.framework import core
 from proa.framework.dtype import as_dtype, convert_dtype, finfo, get_default_dtype, iinfo, set_default_dtype
 from proa.framework.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from proa.framework.modes import (
+    _disable_legacy_dygraph,
+    _enable_legacy_dygraph,
+    _in_dygrah_mode,
+    _in_eager_without_dygraph_check,
+    _in_legacy_dygraph,
+    _non_static_mode,
+    _test_eager_guard,
+    in_dygraph_mode,
+)
 from proa.framework.parameter import ParamAttr, Parameter, create_parameter
 from proa.framework.random import get_rng_state, seed, set_rng_state
 
@@ -10,12 +21,14 @@ __all__ = [
     "Parameter",
     "as_dtype",
     "convert_dtype",
+    "core",
     "create_parameter",
     "enable_grad",
     "finfo",
     "get_default_dtype",
     "get_rng_state",
     "iinfo",
+    "in_dygraph_mode",
     "is_grad_enabled",
     "load",
     "no_grad",

@@ -1,9 +1,16 @@
 """Functions that programs call for their effect on other versions: flags, modes, readers."""
 
+import os
+
 from proa import _C
 
 # name without FLAGS_ -> value
-_flags = {}
+_flags = {"enable_eager_mode": os.environ.get("FLAGS_enable_eager_mode", "1").lower() not in ("0", "false", "off", "")}
+
+
+def eager_mode_flag():
+    """The value of FLAGS_enable_eager_mode (proa.framework.modes)."""
+    return bool(_flags["enable_eager_mode"])
 
 
 def in_dynamic_mode():

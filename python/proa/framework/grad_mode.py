@@ -9,30 +9,34 @@ is_grad_enabled = _C.is_grad_enabled
 
 
 class _GradMode:
-    """Sets the mode inside `with`, or inside a decorated function or generator."""
+    """Sets the mode of this thread inside `with`, or inside a decorated function, generator or class."""
 
     _mode = True
     __slots__ = ("_saved",)
 
     def __new__(cls, func=None):
         self = super().__new__(cls)
+        self._saved = []
         if func is None:
             return self
         return self(func)  # @no_grad, without parentheses
 
     def __enter__(self):
-        self._saved = _C.is_grad_enabled()
-        _C.set_grad_enabled(self._mode)
+        self._saved.append(_C.set_grad_enabled(self._mode))
         return self
 
     def __exit__(self, *_):
-        _C.set_grad_enabled(self._saved)
+        _C.set_grad_enabled(self._saved.pop())
 
     def _again(self):
         return type(self)()
 
     def __call__(self, func):
-        """Wraps `func`, so that each call (each step of a generator) runs in this mode."""
+        """Wraps `func`, so that each call (each step of a generator, each method of a class) runs in this mode."""
+        if isinstance(func, type):
+            return self._wrap_methods(func)
+        if not callable(func):
+            raise TypeError(f"{type(self).__name__}: can decorate what is callable, not {type(func).__name__}")
         if inspect.isgeneratorfunction(func):
             return self._wrap_generator(func)
 
@@ -43,20 +47,34 @@ class _GradMode:
 
         return wrapper
 
+    def _wrap_methods(self, cls):
+        for name, value in list(vars(cls).items()):
+            if isinstance(value, (staticmethod, classmethod)):
+                setattr(cls, name, type(value)(self._again()(value.__func__)))
+            elif inspect.isfunction(value):
+                setattr(cls, name, self._again()(value))
+        return cls
+
     def _wrap_generator(self, func):
         @functools.wraps(func)
         def wrapper(*args, **kwargs):
             generator = func(*args, **kwargs)
-            sent = None
+            step, argument = generator.send, None
             try:
                 while True:
                     with self._again():
-                        value = generator.send(sent)
-                    sent = yield value
+                        value = step(argument)
+                    try:
+                        step, argument = generator.send, (yield value)
+                    except GeneratorExit:
+                        raise
+                    except BaseException as e:
+                        step, argument = generator.throw, e
             except StopIteration as stop:
                 return stop.value
             finally:
-                generator.close()
+                with self._again():
+                    generator.close()
 
         return wrapper
 
@@ -100,6 +118,7 @@ class set_grad_enabled(_GradMode):
 
     def __new__(cls, mode):
         self = object.__new__(cls)
+        self._saved = []
         self._mode = bool(mode)
         return self
 

@@ -2,8 +2,10 @@
 
 import functools
 import inspect
+import warnings
 
 from proa import _C
+from proa.autograd.py_layer import noting_layers
 from proa.jit.input_spec import InputSpec
 from proa.jit.tracing import Trace, flatten, rebuild
 
@@ -37,7 +39,8 @@ class StaticFunction:
 
     The recording holds for arguments of the same dtypes, ranks and other values; sizes that the
     `input_spec` leaves open may differ. Gradients flow through a replay as through the function.
-    What depends on the value of a tensor (`if x > 0:`) cannot be recorded and is an error.
+    What depends on the value of a tensor (`if x > 0:`) cannot be recorded and is an error. A function
+    that uses a PyLayer runs as it is written while gradients are recorded.
     """
 
     def __init__(self, function, input_spec=None, layer=None):
@@ -69,7 +72,10 @@ class StaticFunction:
             if bound.kwargs:
                 raise TypeError(f"{self.__name__}: keyword-only arguments cannot be recorded; pass them by position")
             args = bound.args
-        trace, module = self._recorded(args)
+        recorded = self._recorded(args)
+        if recorded is None:
+            return self._function(*args)
+        trace, module = recorded
         results = module.call(flatten(args))
         return rebuild(trace.result, iter(results))
 
@@ -78,9 +84,18 @@ class StaticFunction:
         key = (training, _C.is_grad_enabled(), *(_key(a) for a in args))
         if key not in self._traces:
             specs = [_spec(a, i, self._spec_at(i)) for i, a in enumerate(args)]
-            with _C.eager_mode():
+            with _C.eager_mode(), noting_layers() as layers:
                 trace = Trace(self._function, specs, self._layer)
-            self._traces[key] = trace, trace.program.module(trace.input_names, trace.outputs)
+            if layers and _C.is_grad_enabled():
+                # A replay would differentiate what their forward did.
+                self._traces[key] = None
+                warnings.warn(
+                    f"{self.__name__}: runs as it is written, not as a program, because it uses "
+                    f"{layers[0].__name__}, whose backward a program does not hold",
+                    stacklevel=3,
+                )
+            else:
+                self._traces[key] = trace, trace.program.module(trace.input_names, trace.outputs)
         return self._traces[key]
 
     def _spec_at(self, i):
@@ -93,9 +108,10 @@ class StaticFunction:
     @property
     def main_program(self):
         """The program of the last recording."""
-        if not self._traces:
+        recorded = [pair for pair in self._traces.values() if pair is not None]
+        if not recorded:
             raise RuntimeError(f"{self.__name__}: nothing is recorded yet; call it first")
-        return list(self._traces.values())[-1][0].program
+        return recorded[-1][0].program
 
 
 def _key(argument):

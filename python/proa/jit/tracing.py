@@ -3,30 +3,8 @@
 import contextlib
 
 from proa import _C
+from proa.framework.nested import flatten, rebuild
 from proa.jit.input_spec import InputSpec
-
-
-def flatten(value):
-    """The tensors of nested lists, tuples and dicts, in order."""
-    if isinstance(value, _C.Tensor):
-        return [value]
-    if isinstance(value, dict):
-        return [t for key in value for t in flatten(value[key])]
-    if isinstance(value, (list, tuple)):
-        return [t for item in value for t in flatten(item)]
-    return []
-
-
-def rebuild(value, tensors):
-    """`value` with its tensors replaced by those of the iterator `tensors`, in order."""
-    if isinstance(value, _C.Tensor):
-        return next(tensors)
-    if isinstance(value, dict):
-        return {key: rebuild(item, tensors) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        items = [rebuild(item, tensors) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    return value
 
 
 class Trace:

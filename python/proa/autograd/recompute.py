@@ -1,0 +1,136 @@
+"""recompute: parts of a model whose intermediate tensors are computed again in backward instead of being kept."""
+
+from proa import _C
+from proa.framework.nested import flatten, rebuild
+
+__all__ = ["recompute", "recompute_sequential"]
+
+
+class _RandomState:
+    """Random numbers of `with` are those that follow `state`; afterwards the generator goes on as it was."""
+
+    def __init__(self, state):
+        self._state = state
+
+    def __enter__(self):
+        self._before = _C.get_rng_state()
+        _C.set_rng_state(self._state)
+
+    def __exit__(self, *_):
+        _C.set_rng_state(self._before)
+
+
+class _Call:
+    """A call of `function` that can be made again with other tensors in the places of its own."""
+
+    def __init__(self, function, args, kwargs, state):
+        self._function, self._state = function, state
+        # The tensors themselves belong to the graph, which lets them go after backward.
+        places = flatten([args, kwargs])
+        self._arguments = rebuild([args, kwargs], iter(_Place() for _ in places))
+        self.result = None  # of the first time
+        self._called = False
+
+    def __call__(self, tensors):
+        args, kwargs = rebuild(self._arguments, iter(tensors), _Place)
+        if self._called:
+            if self._state is None:
+                return flatten(self._function(*args, **kwargs))
+            with _RandomState(self._state):
+                return flatten(self._function(*args, **kwargs))
+        self._called = True
+        self.result = self._function(*args, **kwargs)
+        return flatten(self.result)
+
+
+class _Place:
+    """Where a tensor goes."""
+
+    __slots__ = ()
+
+
+def recompute(function, *args, **kwargs):
+    """Calls `function(*args, **kwargs)` without keeping what it computes on the way; backward calls it again.
+
+    Memory between forward and backward is that of the arguments and results; backward costs one more
+    forward. Gradients, of the arguments and of all parameters that the function uses, are the same as
+    without it, for `backward` and for `grad`, and of higher order too (but then the second run is kept).
+
+    What else the function does it does twice: counters advance, running statistics are updated again.
+    It must compute the same both times, and must not change its arguments in place (both are checked).
+    In a program (symbolic tensors, static mode) and without gradients it is simply called.
+
+    Args:
+        function (Callable): a Layer or any function; gives Tensors in nested lists, tuples and dicts.
+        *args: Tensors, nestings of them, any other values.
+        preserve_rng_state (bool): use the same random numbers again (the same dropout); True.
+        use_reentrant (bool): accepted for programs that pass it; there is one implementation.
+        **kwargs: passed on.
+
+    Returns:
+        What the function gives.
+
+    Examples:
+        >>> block = proa.nn.Sequential(proa.nn.Linear(4, 64), proa.nn.ReLU(), proa.nn.Linear(64, 4))
+        >>> x = proa.ones([2, 4]); x.stop_gradient = False
+        >>> proa.autograd.recompute(block, x).sum().backward()
+        >>> x.grad.shape
+        [2, 4]
+    """
+    preserve = kwargs.pop("preserve_rng_state", True)
+    kwargs.pop("use_reentrant", None)
+    if not callable(function):
+        raise TypeError(f"recompute: function must be callable, not {type(function).__name__}")
+    tensors = flatten([args, kwargs])
+    if not _C.is_grad_enabled() or _C.in_static_mode() or any(_C.is_symbolic(t) for t in tensors):
+        return function(*args, **kwargs)
+    call = _Call(function, args, kwargs, _C.get_rng_state() if preserve else None)
+    results = _C.recompute(call, tensors)
+    result, call.result = call.result, None
+    return rebuild(result, iter(results))
+
+
+def recompute_sequential(ctx, functions, *args, **kwargs):
+    """Recomputes a chain of layers in segments.
+
+    Args:
+        ctx (dict|int): the number of segments, or a dict with "segments" (default 1) and
+            "preserve_rng_state" (default True).
+        functions (Sequential|list): called one after the other, each with the result of the one before.
+        *args: of the first; a tuple that a function gives becomes the arguments of the next.
+        **kwargs: `preserve_rng_state`; others are passed to the first function.
+
+    Returns:
+        What the last function gives.
+
+    Examples:
+        >>> net = proa.nn.Sequential(*[proa.nn.Linear(8, 8) for _ in range(6)])
+        >>> y = proa.autograd.recompute_sequential({"segments": 3}, net, proa.ones([1, 8]))
+        >>> y.shape
+        [1, 8]
+    """
+    ctx = {"segments": ctx} if isinstance(ctx, int) else ctx or {}
+    segments = ctx.get("segments", 1)
+    preserve = kwargs.pop("preserve_rng_state", ctx.get("preserve_rng_state", True))
+    functions = list(functions.children()) if hasattr(functions, "children") else list(functions)
+    if not functions:
+        raise ValueError("recompute_sequential: there are no functions")
+    if not 1 <= segments <= len(functions):
+        raise ValueError(f"recompute_sequential: {segments} segments for {len(functions)} functions")
+    bounds = [len(functions) * i // segments for i in range(segments + 1)]
+    result = args
+    for begin, end in zip(bounds, bounds[1:]):
+        given = result if isinstance(result, tuple) else (result,)
+        result = recompute(_chain(functions[begin:end]), *given, preserve_rng_state=preserve, **kwargs)
+        kwargs = {}
+    return result
+
+
+def _chain(functions):
+    def run(*args, **kwargs):
+        for function in functions:
+            result = function(*args, **kwargs)
+            args, kwargs = result if isinstance(result, tuple) else (result,), {}
+        return result
+
+    return run

@@ -1,0 +1,5 @@
+"""recompute, under the name that programs know."""
+
+from proa.autograd.recompute import recompute
+
+__all__ = ["recompute"]

@@ -1,0 +1,3 @@
+"""See proa.framework.core."""
+
+from proa.framework.core import *

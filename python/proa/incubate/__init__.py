@@ -1,0 +1,5 @@
+"""Functions whose names may still change: functional differentiation."""
+
+from proa.incubate import autograd
+
+__all__ = ["autograd"]

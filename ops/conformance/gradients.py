@@ -7,6 +7,7 @@ gradient is dL/d(re) + i dL/d(im), the conjugate convention.
 from __future__ import annotations
 
 import ast
+import importlib
 
 import numpy as np
 
@@ -133,12 +134,6 @@ def _loss(case, tensors, v):
   return sum(terms[1:], terms[0])
 
 
-def _leaf(proa, x):
-  t = proa.to_tensor(x)
-  t.stop_gradient = False
-  return t
-
-
 def _grad(proa, loss, tensors, create_graph):
   if loss is None or loss.stop_gradient:
     return [None] * len(tensors)
@@ -146,40 +141,11 @@ def _grad(proa, loss, tensors, create_graph):
 
 
 def _compare(case, inputs, loss, what):
-  """Analytic against numeric; returns the analytic gradients, None if there are none."""
-  proa = case.proa
-  arrays = [suite.to_numpy(t).copy() for _, _, t in inputs]
-  leaves = [_leaf(proa, x) for x in arrays]
-  value = loss(leaves)
-  if value is None:
-    return None
-  grads = _grad(proa, value, leaves, create_graph=False)
-
-  def at(k, x):
-    changed = [_leaf(proa, x if j == k else a) for j, a in enumerate(arrays)]
-    result = loss(changed)
-    return 0.0 if result is None else float(result)
-
-  rng = np.random.default_rng(11)
-  for k, (name, i, _) in enumerate(inputs):
-    g = np.zeros_like(arrays[k]) if grads[k] is None else suite.to_numpy(grads[k])
-    assert g.shape == arrays[k].shape, f'{case.where}: {what} of {name} has shape {g.shape}, not {arrays[k].shape}'
-    n = arrays[k].size
-    for flat in rng.permutation(n)[:_MOST_ELEMENTS]:
-      numeric = _difference(lambda x: at(k, x), arrays[k], flat, 1.0)
-      if arrays[k].dtype.kind == 'c':
-        numeric = numeric + 1j * _difference(lambda x: at(k, x), arrays[k], flat, 1j)
-      got = g.reshape(-1)[flat]
-      if np.isnan(numeric) and np.isnan(got):
-        continue  # e.g. of x^y in y at a negative x
-      scale = max(1.0, abs(numeric))
-      assert abs(got - numeric) <= 2e-6 * scale * (20 if what.startswith('second') else 1), (
-          f'{case.where}: {what} of {name}{"" if i is None else f"[{i}]"} at {flat}: {got}, by differences {numeric}')
-  return [g for g in grads if g is not None] if all(g is not None for g in grads) else None
-
-
-def _difference(f, x, flat, direction):
-  plus, minus = x.copy(), x.copy()
-  plus.reshape(-1)[flat] += _STEP * direction
-  minus.reshape(-1)[flat] -= _STEP * direction
-  return (f(plus) - f(minus)) / (2 * _STEP)
+  """Engine against differences; returns the gradients, None if some are missing."""
+  check_of = importlib.import_module(f'{case.proa.__name__}.autograd.numeric_check')
+  tolerance = 2e-6 * (20 if what.startswith('second') else 1)
+  grads = check_of.compare_gradients(
+      loss, [suite.to_numpy(t).copy() for _, _, t in inputs],
+      names=[name if i is None else f'{name}[{i}]' for name, i, _ in inputs],
+      eps=_STEP, atol=tolerance, rtol=tolerance, most=_MOST_ELEMENTS, what=f'{case.where}: {what} of')
+  return grads if all(g is not None for g in grads) else None

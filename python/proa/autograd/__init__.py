@@ -1,9 +1,9 @@
 """Running backward, gradients of chosen tensors, functions with a backward of their own, recomputation, checks."""
 
 from proa import _C
-from proa.autograd.gradcheck import gradcheck, gradgradcheck
+from proa.autograd.numeric_check import gradcheck, gradgradcheck
 from proa.autograd.py_layer import PyLayer, PyLayerContext
-from proa.autograd.recompute import recompute, recompute_sequential
+from proa.autograd.recomputation import recompute, recompute_sequential
 from proa.framework.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from proa.framework.nested import listed
 

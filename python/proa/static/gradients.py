@@ -29,9 +29,11 @@ def gradients(targets, inputs, target_gradients=None, no_grad_set=None):
     Args:
         targets (Tensor|list): what is differentiated.
         inputs (Tensor|list): symbolic tensors or parameters; their stop_gradient must be False.
-        target_gradients (list, optional): weights of the targets; ones.
+        target_gradients (list, optional): weights of the targets; ones. They count in higher orders too:
+            what this function gives can be differentiated again, also by them.
     """
     as_list = lambda value: list(value) if isinstance(value, (list, tuple)) else [value]
     weights = None if target_gradients is None else as_list(target_gradients)
     with _C.eager_mode():
-        return _C.grad(as_list(targets), as_list(inputs), weights, True, False, True, list(no_grad_set or ()) or None)
+        # Recorded for further orders; what nobody asks for is pruned.
+        return _C.grad(as_list(targets), as_list(inputs), weights, True, True, True, list(no_grad_set or ()) or None)

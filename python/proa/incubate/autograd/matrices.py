@@ -82,7 +82,7 @@ class _Rows:
             row = _C.ops.full([n], 0, output.dtype)
             row[i] = 1.0
             row = _C.ops.reshape(row, output.shape[self._batched :])
-        return _C.ops.expand(row, output.shape) if self._batched else row
+        return _C.ops.broadcast_to(row, output.shape) if self._batched else row
 
     def __getitem__(self, key):
         axis = int(self._batched)

@@ -1,5 +1,5 @@
 """recompute, under the name that programs know."""
 
-from proa.autograd.recompute import recompute
+from proa.autograd.recomputation import recompute
 
 __all__ = ["recompute"]

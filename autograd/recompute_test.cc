@@ -121,6 +121,35 @@ TEST_F(RecomputeTest, Nested) {
   EXPECT_THAT(ErrorOf([&] { Run(y); }), HasSubstr("a second time"));
 }
 
+TEST_F(RecomputeTest, AutocastIsAsItWas) {
+  Tensor x = Leaf({2});
+  std::vector<Interpreters> seen;
+  const auto square = [&](In in) {
+    seen.push_back(thread_interpreters.forced & kAutocast);
+    return Out{Mul(in[0], in[0])};
+  };
+  Tensor with, without;
+  {
+    const InterpreterScope autocast = InterpreterScope::Force(kAutocast);
+    with = Recompute(square, {&x, 1})[0];
+  }
+  without = Recompute(square, {&x, 1})[0];
+  Run(with);
+  {
+    const InterpreterScope autocast = InterpreterScope::Force(kAutocast);
+    Run(without);
+    EXPECT_EQ(thread_interpreters.forced & kAutocast, kAutocast);
+  }
+  EXPECT_EQ(seen, (std::vector<Interpreters>{kAutocast, 0, kAutocast, 0}));
+}
+
+TEST_F(RecomputeTest, InputsThatOnlyTheClosureHas) {
+  Tensor x = Leaf({2});
+  Tensor a = Mul(x, x);
+  Run(Recompute([&](In) { return Out{Mul(a, a)}; }, {})[0]);
+  EXPECT_EQ(Values(GetGrad(x)), Doubles{32});
+}
+
 TEST_F(RecomputeTest, SeveralResults) {
   Tensor x = Leaf({2, 3});
   Out y = Recompute(

@@ -35,7 +35,9 @@ class PyLayer:
     and gives a Tensor, or a tuple or list of Tensors and other values; nothing in it is recorded.
     `backward(ctx, *grads)` takes a gradient for each output that is a tensor (or holds some: then
     nested alike) and gives one for each argument that is or holds a tensor, None for zeros.
-    `ctx` (PyLayerContext) carries values from one to the other.
+    `ctx` (PyLayerContext) carries values from one to the other. Keep tensors by `ctx.save_for_backward`,
+    not as attributes: what is saved is checked for changes and let go after backward, and an output kept
+    as an attribute is a reference cycle.
 
     An input that forward changes in place and returns gets this function as its history; one that it
     returns unchanged comes back as a new Tensor on the same elements. Backward is recorded when a

@@ -58,6 +58,9 @@ def recompute(function, *args, **kwargs):
 
     What else the function does it does twice: counters advance, running statistics are updated again.
     It must compute the same both times, and must not change its arguments in place (both are checked).
+    Parameters that change between forward and backward are not noticed. The random state is that of the
+    process: other threads that draw numbers while backward runs disturb it.
+
     In a program (symbolic tensors, static mode) and without gradients it is simply called.
 
     Args:

@@ -204,6 +204,47 @@ def test_only_rows_that_are_asked_for():
     assert seen == [3, 2]
 
 
+def test_a_column_needs_two_passes():
+    x = _tensor(50)
+    calls = []
+
+    class Spy(proa.autograd.PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, dy):
+            calls.append(1)
+            return dy * 3 * ctx.saved_tensor()[0] ** 2
+
+    J = Jacobian(lambda x: Spy.apply(x[::-1]), x)
+    want = np.zeros(50)
+    want[-8] = 3 * x.numpy()[7] ** 2
+    for key in (7, -43):
+        np.testing.assert_allclose(J[:, key].numpy(), want)
+        np.testing.assert_allclose(J[10:, key].numpy(), want[10:])
+    assert len(calls) == 1
+    with pytest.raises(IndexError, match=r"there is no column 50; the shape is \[50, 50\]"):
+        J[:, 50]
+    with proa.no_grad():
+        column = J[:, 7]
+    assert column.stop_gradient
+    np.testing.assert_allclose(column.numpy(), want)
+
+
+def test_columns_of_several_arguments():
+    x, y = _tensor(2, 2), _tensor(3)
+    J = Jacobian(lambda x, y: (x * y[0] * x, y.sum(), y * 2), [x, y])
+    whole = J[:].numpy()
+    for j in range(7):
+        np.testing.assert_allclose(J[:, j].numpy(), whole[:, j])
+    x.stop_gradient = False
+    Jacobian(lambda x: x**3, x)[:, 1].sum().backward()
+    np.testing.assert_allclose(x.grad.numpy().reshape(-1), 6 * x.numpy().reshape(-1) * [0, 1, 0, 0])
+
+
 def test_batched_jacobian():
     x, w = _tensor(5, 3), _tensor(3, 2)
     f = lambda x: proa.tanh(proa.matmul(x, w))

@@ -137,7 +137,8 @@ def push_forward(outputs, inputs, vectors):
     weights = [_C.ops.full_like(y, 0) for y in outputs]
     for w in weights:
         w.stop_gradient = False
-    grads = gradients(outputs, inputs, weights)
+    with _recording():
+        grads = gradients(outputs, inputs, weights)
     return gradients(grads, weights, vectors)
 
 

@@ -1,7 +1,7 @@
-"""Jacobian and Hessian: matrices of derivatives, of which only the rows that are asked for are computed."""
+"""Jacobian and Hessian: matrices of derivatives, of which only what is asked for is computed."""
 
 from proa import _C
-from proa.incubate.autograd.functional import _recording, as_inputs, call, gradients
+from proa.incubate.autograd.functional import _recording, as_inputs, call, gradients, push_forward
 
 __all__ = ["Hessian", "Jacobian"]
 
@@ -9,8 +9,8 @@ __all__ = ["Hessian", "Jacobian"]
 _MAX_IDENTITY = 256
 
 
-class _Rows:
-    """Rows of the derivative of recorded `outputs` by `inputs`, each computed when it is first read.
+class _Matrix:
+    """The derivative of recorded `outputs` by `inputs`, of which what is asked for is computed when it is first read.
 
     Tensors are flattened and put one after the other; with `batched`, all dims but the first, and a row
     is a row of each sample.
@@ -34,9 +34,9 @@ class _Rows:
                 )
             self._batch = outputs[0].shape[0]
         self._row_sizes = [self._size(t) for t in outputs]
-        self._num_columns = sum(self._size(t) for t in inputs)
-        self._num_rows = sum(self._row_sizes)
-        self._identities, self._rows = {}, {}
+        self._column_sizes = [self._size(t) for t in inputs]
+        self._num_rows, self._num_columns = sum(self._row_sizes), sum(self._column_sizes)
+        self._identities, self._lines = {}, {}
 
     def _size(self, tensor):
         size = 1
@@ -50,45 +50,67 @@ class _Rows:
         return (self._batch, *matrix) if self._batched else matrix
 
     def row(self, i):
-        """[N], or [B, N]."""
-        # A row that was read without grad cannot be differentiated.
-        key = i, _C.is_grad_enabled()
-        if key not in self._rows:
-            self._rows[key] = self._compute(i)
-        return self._rows[key]
+        """[N], or [B, N]: one backward pass."""
+        return self._line(("row", i), lambda: self._compute_row(i))
 
-    def _compute(self, i):
-        for k, output in enumerate(self._outputs):
-            if i < self._row_sizes[k]:
+    def column(self, j):
+        """[M], or [B, M]: two backward passes."""
+        return self._line(("column", j), lambda: self._compute_column(j))
+
+    def _line(self, key, compute):
+        # One that was read without grad cannot be differentiated.
+        key = *key, _C.is_grad_enabled()
+        if key not in self._lines:
+            self._lines[key] = compute()
+        return self._lines[key]
+
+    def _compute_row(self, i):
+        for output, n in zip(self._outputs, self._row_sizes):
+            if i < n:
                 break
-            i -= self._row_sizes[k]
-        found = gradients([output], self._inputs, [self._one_hot(k, i)])
+            i -= n
+        return self._flat(gradients([output], self._inputs, [self._one_hot(output, n, i)]))
+
+    def _compute_column(self, j):
+        vectors = []
+        for x, n in zip(self._inputs, self._column_sizes):
+            vectors.append(self._one_hot(x, n, j) if 0 <= j < n else _C.ops.full_like(x, 0))
+            j -= n
+        return self._flat(push_forward(self._outputs, self._inputs, vectors))
+
+    def _flat(self, parts):
         flat = [self._batch, -1] if self._batched else [-1]
         if self._batched and self._batch == 0:
-            return _C.ops.full([0, self._num_columns], 0, output.dtype)
-        parts = [g if g.ndim == len(flat) else _C.ops.reshape(g, flat) for g in found]
+            sizes = [self._size(t) for t in parts]
+            return _C.ops.full([0, sum(sizes)], 0, parts[0].dtype)
+        parts = [t if t.ndim == len(flat) else _C.ops.reshape(t, flat) for t in parts]
         return parts[0] if len(parts) == 1 else _C.ops.concat(parts, axis=-1)
 
-    def _one_hot(self, k, i):
-        output, n = self._outputs[k], self._row_sizes[k]
+    def _one_hot(self, like, n, i):
+        """Zeros like a tensor of n numbers (for each sample), with a one at number i."""
         if n == 1:
-            return _C.ops.full_like(output, 1)
+            return _C.ops.full_like(like, 1)
+        shape = like.shape[self._batched :]
         if n <= _MAX_IDENTITY:
-            if k not in self._identities:
-                eye = _C.ops.eye(n, dtype=output.dtype)
-                self._identities[k] = _C.ops.reshape(eye, [n, *output.shape[self._batched :]])
-            row = self._identities[k][i]
+            key = n, like.dtype.name
+            if key not in self._identities:
+                self._identities[key] = _C.ops.eye(n, dtype=like.dtype)
+            hot = self._identities[key][i]
         else:
-            row = _C.ops.full([n], 0, output.dtype)
-            row[i] = 1.0
-            row = _C.ops.reshape(row, output.shape[self._batched :])
-        return _C.ops.broadcast_to(row, output.shape) if self._batched else row
+            hot = _C.ops.full([n], 0, like.dtype)
+            hot[i] = 1.0
+        if len(shape) != 1:
+            hot = _C.ops.reshape(hot, shape)
+        return _C.ops.broadcast_to(hot, like.shape) if self._batched else hot
 
     def __getitem__(self, key):
         axis = int(self._batched)
         key = self._complete(key)
-        rows = self._select(key[axis])
-        if isinstance(rows, int):
+        rows, columns = self._select(key[axis]), key[axis + 1]
+        if isinstance(rows, range) and len(rows) > 2 and isinstance(columns, int) and not isinstance(columns, bool):
+            found = self.column(self._index(columns, self._num_columns, "column"))
+            rest = key[: axis + 1]
+        elif isinstance(rows, int):
             found, rest = self.row(rows), key[:axis] + key[axis + 1 :]
         else:
             found = self._stacked(rows, axis)
@@ -116,13 +138,16 @@ class _Rows:
             return range(self._num_rows)[key]
         if isinstance(key, (list, tuple)):
             return [self._select(k) for k in key]
+        return self._index(key, self._num_rows, "row")
+
+    def _index(self, key, n, what):
         try:
-            return range(self._num_rows)[key]
+            return range(n)[key]
         except IndexError:
-            raise IndexError(f"{self._who}: there is no row {key}; the shape is {list(self.shape)}") from None
+            raise IndexError(f"{self._who}: there is no {what} {key}; the shape is {list(self.shape)}") from None
         except TypeError:
             raise TypeError(
-                f"{self._who}: rows are chosen by int, slice or list of int, not {type(key).__name__}"
+                f"{self._who}: {what}s are chosen by int, slice or list of int, not {type(key).__name__}"
             ) from None
 
     def _stacked(self, rows, axis):
@@ -139,8 +164,8 @@ class Jacobian:
     number that `func` gives and a column for each that it takes: shape [M, N]. With `is_batched`, the
     first dim of all tensors is that of independent samples, and the shape is [B, M, N].
 
-    A row costs one backward pass, when it is first read; `J[:, 0]` needs all of them. What is read can
-    be differentiated further (unless read under no_grad).
+    A row costs one backward pass when it is first read, and a column alone (`J[:, 0]`) two. What is read
+    can be differentiated further (unless read under no_grad).
 
     Args:
         func (Callable): from Tensors to a Tensor or a sequence of them; called once.
@@ -163,15 +188,15 @@ class Jacobian:
         with _recording():
             inputs = as_inputs(xs, "Jacobian")
             _, outputs = call(func, xs, inputs, "Jacobian")
-        self._rows = _Rows("Jacobian", outputs, inputs, bool(is_batched))
+        self._matrix = _Matrix("Jacobian", outputs, inputs, bool(is_batched))
 
     @property
     def shape(self):
         """(M, N), or (B, M, N)."""
-        return self._rows.shape
+        return self._matrix.shape
 
     def __getitem__(self, indexes):
-        return self._rows[indexes]
+        return self._matrix[indexes]
 
 
 class Hessian:
@@ -198,19 +223,19 @@ class Hessian:
         with _recording():
             inputs = as_inputs(xs, "Hessian")
             _, outputs = call(func, xs, inputs, "Hessian")
-            first = _Rows("Hessian", outputs, inputs, bool(is_batched))
+            first = _Matrix("Hessian", outputs, inputs, bool(is_batched))
             if first._num_rows != 1:
                 raise ValueError(
                     f"Hessian: func must give one number{' for each sample' if is_batched else ''}, but its results "
                     f"have the shapes {[y.shape for y in outputs]}"
                 )
             slopes = gradients(outputs, inputs, [_C.ops.full_like(y, 1) for y in outputs])
-        self._rows = _Rows("Hessian", slopes, inputs, bool(is_batched))
+        self._matrix = _Matrix("Hessian", slopes, inputs, bool(is_batched))
 
     @property
     def shape(self):
         """(N, N), or (B, N, N)."""
-        return self._rows.shape
+        return self._matrix.shape
 
     def __getitem__(self, indexes):
-        return self._rows[indexes]
+        return self._matrix[indexes]

@@ -229,3 +229,39 @@ def test_memory():
     kept, peak = held(recompute)
     assert kept < blocks + 1
     assert peak < blocks + depth + 6
+
+
+def test_nested_to_any_order():
+    class Square(proa.autograd.PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, dy):
+            return dy * 2 * ctx.saved_tensor()[0]
+
+    rng = np.random.default_rng(0)
+    x, w = (proa.to_tensor(rng.normal(size=s), stop_gradient=False) for s in ((2, 3), (3, 3)))
+    inner = lambda x, w: Square.apply(proa.tanh(proa.matmul(x, w)))
+
+    def plain(x, w):
+        return inner(x, w * 2) * x + proa.matmul(x, w * 2)
+
+    def recomputed(x, w):
+        c = w * 2  # reaches the inner functions as an argument and as part of a closure
+        middle = lambda y: recompute(inner, y, c) * y + proa.matmul(x, c)
+        return recompute(lambda x: recompute(middle, x), x)
+
+    assert proa.autograd.gradcheck(recomputed, [x, w])
+    assert proa.autograd.gradgradcheck(recomputed, [x, w])
+
+    def third(f):
+        value = f(x, w).sum()
+        for _ in range(3):
+            grads = proa.grad(value, [x, w], create_graph=True)
+            value = sum((g * g).sum() for g in grads)
+        return value.item()
+
+    assert third(recomputed) == pytest.approx(third(plain), rel=1e-10)

@@ -266,6 +266,8 @@ int Main(int argc, char** argv) {
     }
   }
   if (options.threads > 0) SetNumThreads(options.threads);
+  std::printf("%d threads, %s time, %d MiB\n", GetNumThreads(),
+              options.cpu ? "CPU" : "wall", static_cast<int>(options.mib));
   PrintLoad();
   Bandwidth(options).RunAll();
   PrintLoad();

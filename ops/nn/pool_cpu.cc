@@ -1,12 +1,12 @@
 // Kernels of the poolings. All are loops over windows, one (image, channel block) a
 // task; memory bound. Gradients add up within a task, in a fixed order.
-#include <cstring>
 #include <limits>
 
 #include "ops/nn/float_copy.h"
 #include "ops/nn/nn_kernels.h"
 #include "ops/nn/pool_geometry.h"
 #include "ops/nn/pool_loops.h"
+#include "ops/primitives/cpu/strided_copy.h"
 #include "tensor/error.h"
 #include "tensor/parallel.h"
 #include "tensor/tensor.h"
@@ -76,8 +76,7 @@ template <typename T>
 void MeanBackward(const PoolGeometry& g, bool exclusive, const T* grad_out,
                   T* x_grad) {
   using Sum = typename Accumulate<T>::type;
-  std::memset(static_cast<void*>(x_grad), 0,
-              g.InputShape().numel() * sizeof(T));
+  ZeroBytes(x_grad, g.InputShape().numel() * static_cast<int64_t>(sizeof(T)));
   ForEachBlock(g, [&](const PoolBlock& b) {
     ForEachWindow(g, b, [&](int64_t o, const Span& s) {
       const Sum divisor = static_cast<Sum>(
@@ -146,7 +145,7 @@ void ForEachIndex(const char* op, const PoolGeometry& g, const int32_t* indices,
 // out = zeros, and each value added where its index says.
 void Scatter(const char* op, const PoolGeometry& g, const Tensor& values,
              const Tensor& indices, const Tensor& out) {
-  if (out.numel() > 0) std::memset(out.raw_data(), 0, out.bytes());
+  Zero(out);
   VisitFloat(values.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* from = values.data<T>();

@@ -3,7 +3,7 @@
 //
 // A tensor is [outer, size, inner] with the axis in the middle; row r is the line
 // through (r / inner, :, r % inner). Rows that are not dense float or double are
-// packed into a buffer, worked on, and unpacked. Sums go over 16 lanes and add up in
+// packed into a buffer, worked on, and unpacked. Sums go over lanes and add up in
 // a fixed order: the bits depend neither on threads nor on the instruction set.
 #ifndef PROA_OPS_NN_ROW_LOOPS_H_
 #define PROA_OPS_NN_ROW_LOOPS_H_
@@ -26,34 +26,58 @@ inline double Exp(double x) { return std::exp(x); }
 inline float Log(float x) { return vmath::Log(x); }
 inline double Log(double x) { return std::log(x); }
 
-inline constexpr int kLanes = 16;
+// Lanes that sums and maxima run in: an addition waits for the one before it in its
+// lane, so long rows use several vectors side by side.
+inline constexpr int kLanes = 16, kWideLanes = 64;
+inline constexpr int64_t kWideRow = 512;
+
+namespace row_internal {
+
+template <int kN, typename A, typename F>
+inline A SumInLanes(int64_t n, F&& f) {
+  A lanes[kN] = {};
+  int64_t i = 0;
+  for (; i + kN <= n; i += kN)
+    for (int l = 0; l < kN; ++l) lanes[l] += f(i + l);
+  // A copy, which is indexed by variables, so that `lanes` stay in registers.
+  alignas(64) A rest[kN];
+  for (int l = 0; l < kN; ++l) rest[l] = lanes[l];
+  for (int l = 0; i < n; ++i, ++l) rest[l] += f(i);
+  for (int half = kN / 2; half > 0; half /= 2)
+    for (int l = 0; l < half; ++l) rest[l] += rest[l + half];
+  return rest[0];
+}
+
+template <int kN, typename A>
+inline A MaxInLanes(int64_t n, const A* x) {
+  A lanes[kN];
+  for (int l = 0; l < kN; ++l) lanes[l] = x[0];
+  int64_t i = 0;
+  for (; i + kN <= n; i += kN)
+    for (int l = 0; l < kN; ++l)
+      lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
+  alignas(64) A rest[kN];
+  for (int l = 0; l < kN; ++l) rest[l] = lanes[l];
+  for (; i < n; ++i) rest[0] = x[i] > rest[0] ? x[i] : rest[0];
+  for (int half = kN / 2; half > 0; half /= 2)
+    for (int l = 0; l < half; ++l) rest[l] = rest[l + half] > rest[l] ? rest[l + half] : rest[l];
+  return rest[0];
+}
+
+}  // namespace row_internal
 
 // Sum of f(i) for i in [0, n).
 template <typename A, typename F>
 inline A SumOver(int64_t n, F&& f) {
-  A lanes[kLanes] = {};
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes)
-    for (int l = 0; l < kLanes; ++l) lanes[l] += f(i + l);
-  for (int l = 0; i < n; ++i, ++l) lanes[l] += f(i);
-  for (int half = kLanes / 2; half > 0; half /= 2)
-    for (int l = 0; l < half; ++l) lanes[l] += lanes[l + half];
-  return lanes[0];
+  return n < kWideRow ? row_internal::SumInLanes<kLanes, A>(n, f)
+                      : row_internal::SumInLanes<kWideLanes, A>(n, f);
 }
 
 // Largest x[i]; NaN is passed over. n > 0.
 template <typename A>
 inline A MaxOver(int64_t n, const A* x) {
-  A lanes[kLanes];
-  for (int l = 0; l < kLanes; ++l) lanes[l] = x[0];
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes)
-    for (int l = 0; l < kLanes; ++l)
-      lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
-  for (; i < n; ++i) lanes[0] = x[i] > lanes[0] ? x[i] : lanes[0];
-  A top = lanes[0];
-  for (int l = 1; l < kLanes; ++l) top = lanes[l] > top ? lanes[l] : top;
-  return top;
+  return n < kWideRow ? row_internal::MaxInLanes<kLanes>(n, x)
+                      : row_internal::MaxInLanes<kWideLanes>(n, x);
 }
 
 struct AxisLayout {

@@ -1,6 +1,8 @@
 // Kernels of arg.yaml. Inputs are contiguous: [outer, n, inner], n the searched dim.
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
+#include <vector>
 
 #include "ops/primitives/cast_value.h"
 #include "ops/primitives/cpu/elementwise.h"
@@ -25,44 +27,59 @@ struct Smaller {
   }
 };
 
+// The winner's value alone, where it does not matter which of equal ones it is.
 template <class Order>
 struct WinnerOf {
   template <class T>
   PROA_HD static T Combine(T a, T b) {
-    return Order::Wins(b, a) ? b : a;
+    // One instruction, which gives b beside NaN.
+    const T winner = std::is_same_v<Order, Larger> ? (a > b ? a : b) : (a < b ? a : b);
+    return a != a ? a : winner;
   }
 };
 
-// The winner's value first, in lanes, then its first place: both loops vectorize.
+// Half types are compared as float.
+template <class T>
+using Compared = std::conditional_t<kIsHalf<T>, float, T>;
+
+// First i < n with line[i] == wanted, or NaN if `wanted` is; n if there is none.
+template <class T>
+int64_t PlaceOf(const T* line, int64_t n, T wanted) {
+  constexpr int64_t kAtOnce = 64;
+  const auto is = [wanted](T v) { return v == wanted || (wanted != wanted && v != v); };
+  int64_t i = 0;
+  // Piece by piece: a loop that may end at any element does not vectorize.
+  for (; i + kAtOnce <= n; i += kAtOnce) {
+    int any = 0;
+    for (int64_t j = 0; j < kAtOnce; ++j) any |= is(line[i + j]);
+    if (any != 0) break;
+  }
+  while (i < n && !is(line[i])) ++i;
+  return i;
+}
+
+// The winner's value first, in lanes, then its first place.
 template <class Order, class T>
 int64_t FindInLine(const T* line, int64_t n) {
   constexpr int64_t kPiece = 1024;
   T best = line[0];
   int64_t piece = 0;
   for (int64_t i = 0; i < n; i += kPiece) {
-    const T v = reduce_internal::FoldRun<WinnerOf<Order>>(
-        line + i, std::min(kPiece, n - i));
+    const T v = reduce_internal::FoldRun<WinnerOf<Order>>(line + i, std::min(kPiece, n - i));
     if (Order::Wins(v, best)) {
       best = v;
       piece = i;
     }
   }
-  int64_t i = piece;
-  while (i < n && line[i] != best && best == best) ++i;
-  if (best != best) {
-    while (line[i] == line[i]) ++i;
-  }
-  return i;
+  return piece + PlaceOf(line + piece, n - piece, best);
 }
 
-// For half types, whose elements are compared as floats.
 template <class Order, class T>
-int64_t FindOneByOne(const T* line, int64_t n, int64_t step) {
-  using C = std::conditional_t<kIsHalf<T>, float, T>;
-  C best = static_cast<C>(line[0]);
+int64_t FindOneByOne(const T* line, int64_t n) {
+  auto best = static_cast<Compared<T>>(line[0]);
   int64_t found = 0;
   for (int64_t i = 1; i < n; ++i) {
-    const C v = static_cast<C>(line[i * step]);
+    const auto v = static_cast<Compared<T>>(line[i]);
     if (Order::Wins(v, best)) {
       best = v;
       found = i;
@@ -71,63 +88,118 @@ int64_t FindOneByOne(const T* line, int64_t n, int64_t step) {
   return found;
 }
 
-// Columns side by side: `width` <= kStrip of them.
-constexpr int64_t kStrip = 64;
+// Along a line: half types one by one.
 template <class Order, class T>
-void FindInColumns(const T* rows, int64_t n, int64_t inner, int64_t width,
-                   int64_t* found) {
-  using C = std::conditional_t<kIsHalf<T>, float, T>;
+int64_t FindAlong(const T* line, int64_t n) {
+  if constexpr (kIsHalf<T>) {
+    return FindOneByOne<Order>(line, n);
+  } else {
+    return FindInLine<Order>(line, n);
+  }
+}
+
+// One long line, in pieces for several threads. The winner of the earlier piece stays
+// unless a later one beats it.
+template <class Order, class T>
+int64_t FindInLongLine(const T* line, int64_t n) {
+  constexpr int64_t kTask = 65536;
+  std::vector<int64_t> found((n + kTask - 1) / kTask);
+  parallel_chunks(n, kTask, [&](int64_t task, int64_t begin, int64_t end) {
+    found[task] = begin + FindAlong<Order>(line + begin, end - begin);
+  });
+  int64_t best = found[0];
+  for (const int64_t i : found) {
+    if (Order::Wins(static_cast<Compared<T>>(line[i]), static_cast<Compared<T>>(line[best]))) {
+      best = i;
+    }
+  }
+  return best;
+}
+
+// Lines of kN elements one behind the other: the loop over lines vectorizes.
+template <class Order, int kN, class T, class I>
+void FindInShortLines(const T* data, int64_t lines, I* found) {
+#pragma GCC ivdep
+  for (int64_t r = 0; r < lines; ++r) {
+    auto best = static_cast<Compared<T>>(data[r * kN]);
+    int32_t at = 0;
+#pragma GCC unroll 8
+    for (int32_t i = 1; i < kN; ++i) {
+      const auto v = static_cast<Compared<T>>(data[r * kN + i]);
+      const bool wins = Order::Wins(v, best);
+      best = wins ? v : best;
+      at = wins ? i : at;
+    }
+    found[r] = at;
+  }
+}
+
+template <class Order, class T, class I>
+void FindInLines(const T* data, int64_t lines, int64_t n, I* found) {
+  switch (n) {
+    case 2: return FindInShortLines<Order, 2>(data, lines, found);
+    case 3: return FindInShortLines<Order, 3>(data, lines, found);
+    case 4: return FindInShortLines<Order, 4>(data, lines, found);
+    default: break;
+  }
+  for (int64_t r = 0; r < lines; ++r, data += n) {
+    found[r] = static_cast<I>(n < 16 ? FindOneByOne<Order>(data, n) : FindAlong<Order>(data, n));
+  }
+}
+
+// Columns side by side, `width` <= kStrip of them: as many as make rows of a page, so
+// that memory is read in runs. Row numbers as wide as the elements keep vectors full.
+constexpr int64_t kStrip = 1024;
+template <class Order, class T, class I>
+void FindInColumns(const T* rows, int64_t n, int64_t inner, int64_t width, I* found) {
+  using C = Compared<T>;
+  using Row = std::conditional_t<sizeof(C) == 8, int64_t, int32_t>;
+  constexpr int64_t kMostRows = int64_t{1} << 30;  // that Row counts
   C best[kStrip];
+  Row at[kStrip];
   for (int64_t j = 0; j < width; ++j) {
     best[j] = static_cast<C>(rows[j]);
     found[j] = 0;
   }
-  for (int64_t i = 1; i < n; ++i) {
-    const T* row = rows + i * inner;
+  for (int64_t first = 0; first < n; first += kMostRows) {
+    std::fill_n(at, width, Row{-1});
+    const int64_t count = std::min(kMostRows, n - first);
+    for (int64_t i = 0; i < count; ++i) {
+      const T* row = rows + (first + i) * inner;
 #pragma GCC ivdep
+      for (int64_t j = 0; j < width; ++j) {
+        const C v = static_cast<C>(row[j]);
+        const bool wins = Order::Wins(v, best[j]);
+        best[j] = wins ? v : best[j];
+        at[j] = wins ? static_cast<Row>(i) : at[j];
+      }
+    }
     for (int64_t j = 0; j < width; ++j) {
-      const C v = static_cast<C>(row[j]);
-      const bool wins = Order::Wins(v, best[j]);
-      best[j] = wins ? v : best[j];
-      found[j] = wins ? i : found[j];
+      if (at[j] >= 0) found[j] = static_cast<I>(first + at[j]);
     }
   }
 }
 
-void StoreIndices(const int64_t* from, int64_t n, int64_t at, Tensor* out) {
-  if (out->dtype() == DType::kInt64) {
-    std::copy_n(from, n, out->data<int64_t>() + at);
-  } else {
-    for (int64_t i = 0; i < n; ++i) {
-      out->data<int32_t>()[at + i] = static_cast<int32_t>(from[i]);
-    }
+template <class Order, class T, class I>
+void FindIn(const T* data, int64_t outer, int64_t n, int64_t inner, I* found) {
+  if (outer == 1 && inner == 1) {
+    found[0] = static_cast<I>(FindInLongLine<Order>(data, n));
+    return;
   }
-}
-
-template <class Order, class T>
-void FindIn(const Tensor& x, int64_t outer, int64_t n, int64_t inner,
-            Tensor* out) {
-  const T* data = x.data<T>();
   const int64_t strips = (inner + kStrip - 1) / kStrip;
   const int64_t work = std::max<int64_t>(1, n * std::min(inner, kStrip));
-  parallel_for(
-      0, outer * strips, std::max<int64_t>(1, kSerialCost / work),
-      [&](int64_t begin, int64_t end) {
-        int64_t found[kStrip];
-        for (int64_t task = begin; task < end; ++task) {
-          const int64_t o = task / strips, column = task % strips * kStrip;
-          const int64_t width = std::min(kStrip, inner - column);
-          const T* first = data + o * n * inner + column;
-          if (inner > 1) {
-            FindInColumns<Order>(first, n, inner, width, found);
-          } else if constexpr (kIsHalf<T>) {
-            found[0] = FindOneByOne<Order>(first, n, 1);
-          } else {
-            found[0] = FindInLine<Order>(first, n);
-          }
-          StoreIndices(found, width, o * inner + column, out);
-        }
-      });
+  parallel_for(0, outer * strips, std::max<int64_t>(1, kSerialCost / work),
+               [&](int64_t begin, int64_t end) {
+                 if (inner == 1) {
+                   return FindInLines<Order>(data + begin * n, end - begin, n, found + begin);
+                 }
+                 for (int64_t task = begin; task < end; ++task) {
+                   const int64_t o = task / strips, column = task % strips * kStrip;
+                   FindInColumns<Order>(data + o * n * inner + column, n, inner,
+                                        std::min(kStrip, inner - column),
+                                        found + o * inner + column);
+                 }
+               });
 }
 
 template <class Order>
@@ -143,7 +215,11 @@ void Find(const Tensor& x, std::optional<int64_t> axis, Tensor* out) {
   VisitDType(x.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (!kIsComplex<T> && !std::is_same_v<T, bool>) {
-      FindIn<Order, T>(x, outer, n, inner, out);
+      if (out->dtype() == DType::kInt64) {
+        FindIn<Order>(x.data<T>(), outer, n, inner, out->data<int64_t>());
+      } else {
+        FindIn<Order>(x.data<T>(), outer, n, inner, out->data<int32_t>());
+      }
     }
   });
 }

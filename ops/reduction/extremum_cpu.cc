@@ -19,7 +19,8 @@ struct MaxOf {
   }
   template <class T>
   PROA_HD static T Combine(T a, T b) {
-    return a != a || a > b ? a : b;
+    const T larger = a > b ? a : b;  // one instruction, which gives b beside NaN
+    return a != a ? a : larger;
   }
 };
 
@@ -32,7 +33,8 @@ struct MinOf {
   }
   template <class T>
   PROA_HD static T Combine(T a, T b) {
-    return a != a || a < b ? a : b;
+    const T smaller = a < b ? a : b;
+    return a != a ? a : smaller;
   }
 };
 

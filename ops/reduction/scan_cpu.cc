@@ -1,5 +1,5 @@
-// Kernels of scan.yaml: x is brought to the accumulator type, contiguous, and scanned
-// there.
+// Kernels of scan.yaml: x is brought to the accumulator type, contiguous, if it is not
+// that, and scanned.
 #include "ops/primitives/cpu/accumulator.h"
 #include "ops/primitives/cpu/blocks.h"
 #include "ops/primitives/cpu/elementwise.h"
@@ -34,30 +34,31 @@ void Load(const Tensor& x, const Tensor& to) {
             &shaped, inputs);
 }
 
+// `in` and `out` are contiguous and of the accumulator type.
 template <class Op>
-void ScanIn(const Tensor& acc, int64_t outer, int64_t n, int64_t inner) {
-  switch (acc.dtype()) {
-    case DType::kInt64:
-      return ScanInPlace<Op>(acc.data<int64_t>(), outer, n, inner);
-    case DType::kFloat32:
-      return ScanInPlace<Op>(acc.data<float>(), outer, n, inner);
-    case DType::kFloat64:
-      return ScanInPlace<Op>(acc.data<double>(), outer, n, inner);
-    case DType::kComplex64:
-      return ScanInPlace<Op>(acc.data<complex64>(), outer, n, inner);
-    default:
-      return ScanInPlace<Op>(acc.data<complex128>(), outer, n, inner);
+void ScanIn(const Tensor& in, const Tensor& out, int64_t outer, int64_t n,
+            int64_t inner) {
+  const auto scan = [&]<class T>(T) {
+    Scan<Op>(in.data<T>(), out.data<T>(), outer, n, inner);
+  };
+  switch (out.dtype()) {
+    case DType::kInt64: return scan(int64_t{});
+    case DType::kFloat32: return scan(float{});
+    case DType::kFloat64: return scan(double{});
+    case DType::kComplex64: return scan(complex64{});
+    default: return scan(complex128{});
   }
 }
 
 template <class Op>
-void Scan(const Tensor& x, std::optional<int64_t> axis, Tensor* out) {
+void ScanAxis(const Tensor& x, std::optional<int64_t> axis, Tensor* out) {
   if (x.numel() == 0) return;
   const DType accumulator = AccumulatorOf(out->dtype());
   const bool direct = accumulator == out->dtype();
   const Tensor acc =
       direct ? *out : Tensor::Empty(out->shape(), accumulator);
-  Load(x, acc);
+  const bool as_is = x.dtype() == accumulator && x.is_contiguous();
+  if (!as_is) Load(x, acc);
   int64_t outer = 1, n = x.numel(), inner = 1;
   if (axis.has_value() && x.rank() > 0) {
     const int a = static_cast<int>(*axis < 0 ? *axis + x.rank() : *axis);
@@ -65,7 +66,7 @@ void Scan(const Tensor& x, std::optional<int64_t> axis, Tensor* out) {
     for (int d = 0; d < a; ++d) outer *= x.size(d);
     for (int d = a + 1; d < x.rank(); ++d) inner *= x.size(d);
   }
-  ScanIn<Op>(acc, outer, n, inner);
+  ScanIn<Op>(as_is ? x : acc, acc, outer, n, inner);
   if (!direct) Load(acc, *out);
 }
 
@@ -73,12 +74,12 @@ void Scan(const Tensor& x, std::optional<int64_t> axis, Tensor* out) {
 
 void Cumsum(const KernelContext&, const Tensor& x, std::optional<int64_t> axis,
             std::optional<DType>, Tensor* out) {
-  Scan<SumOf>(x, axis, out);
+  ScanAxis<SumOf>(x, axis, out);
 }
 
 void Cumprod(const KernelContext&, const Tensor& x, std::optional<int64_t> dim,
              std::optional<DType>, Tensor* out) {
-  Scan<ProductOf>(x, dim, out);
+  ScanAxis<ProductOf>(x, dim, out);
 }
 
 }  // namespace proa::inline v0::ops::PROA_ISA

@@ -21,6 +21,8 @@ using cpu::IterationPlan;
 constexpr int64_t kTask = 65536;
 // Elements folded by one call of the loop.
 constexpr int64_t kFold = 4096;
+// Contiguous elements that are worth a call of their own.
+constexpr int64_t kLongRun = 128;
 // Rows merged into one accumulator row before it is merged into the next.
 constexpr int64_t kCascade = 64;
 constexpr int kLevels = 6;
@@ -120,11 +122,34 @@ const void* LoadRun(const Job& job, const char* source, int64_t stride,
 
 // Inner strategy: the elements of one result lie close together -----------------
 
+// FoldRange of contiguous runs that lie apart.
+void FoldRuns(const Job& job, char* x, int64_t begin, int64_t end, Scratch* s,
+              char* acc) {
+  IterationPlan here = job.reduced;
+  here.data[0] = x;
+  IterationCursor at;
+  at.Seek(here, begin);
+  Cascade cascade(job, 1, s->cascade);
+  alignas(16) char value[16];
+  while (begin < end) {
+    const int64_t n = std::min({kFold, end - begin, here.dims[0] - at.index[0]});
+    job.op->fold(at.data[0], 0, n, 1, value);
+    cascade.Add(value);
+    at.Advance(here, n);
+    begin += n;
+  }
+  cascade.Finish(acc);
+}
+
 // Folds elements [begin, end) of the result whose first element is at `x`.
 void FoldRange(const Job& job, char* x, int64_t begin, int64_t end,
                Scratch* s, char* acc) {
   const IterationPlan& plan = job.reduced;
   const bool direct = job.convert == nullptr && plan.IsLinear(0, job.size);
+  // Long contiguous runs are folded one by one where they lie.
+  const bool runs = job.convert == nullptr && !direct &&
+                    plan.strides[0][0] == job.size && plan.dims[0] >= kLongRun;
+  if (runs) return FoldRuns(job, x, begin, end, s, acc);
   const int64_t piece = direct ? kFold : kBlock;
   if (direct && end - begin <= piece) {
     job.op->fold(x + begin * job.size, 0, end - begin, 1, acc);

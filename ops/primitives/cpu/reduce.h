@@ -55,12 +55,15 @@ inline T FoldLanes(const T* in, int64_t n) {
   for (; i + kLanes <= n; i += kLanes) {
     for (int j = 0; j < kLanes; ++j) lane[j] = Op::Combine(lane[j], in[i + j]);
   }
-  for (int j = 0; j < n - i; ++j) lane[j] = Op::Combine(lane[j], in[i + j]);
+  // A copy, which is indexed by variables, so that `lane` stays in registers.
+  alignas(64) T rest[kLanes];
+  for (int j = 0; j < kLanes; ++j) rest[j] = lane[j];
+  for (int j = 0; j < n - i; ++j) rest[j] = Op::Combine(rest[j], in[i + j]);
 #pragma GCC unroll 8
   for (int w = kLanes / 2; w > 0; w /= 2) {
-    for (int j = 0; j < w; ++j) lane[j] = Op::Combine(lane[j], lane[j + w]);
+    for (int j = 0; j < w; ++j) rest[j] = Op::Combine(rest[j], rest[j + w]);
   }
-  return lane[0];
+  return rest[0];
 }
 
 template <class Op, class T>
@@ -72,6 +75,19 @@ T FoldRun(const T* in, int64_t n) {
   T v = in[0];
   for (int64_t i = 1; i < n; ++i) v = Op::Combine(v, in[i]);
   return v;
+}
+
+// Rows of kN elements one behind the other, as FoldRun would: the loop over rows
+// vectorizes.
+template <int kN, class Op, class T>
+void FoldShortRows(const T* in, int64_t rows, T* out) {
+#pragma GCC ivdep
+  for (int64_t r = 0; r < rows; ++r) {
+    T v = in[r * kN];
+#pragma GCC unroll 8
+    for (int i = 1; i < kN; ++i) v = Op::Combine(v, in[r * kN + i]);
+    out[r] = v;
+  }
 }
 
 template <class Op, class T>
@@ -86,6 +102,16 @@ struct Loops {
                    void* acc) {
     const char* row = static_cast<const char*>(in);
     T* out = static_cast<T*>(acc);
+    if (row_stride == n * static_cast<int64_t>(sizeof(T))) {
+      const T* elements = static_cast<const T*>(in);
+      switch (n) {
+        case 2: return FoldShortRows<2, Op>(elements, rows, out);
+        case 3: return FoldShortRows<3, Op>(elements, rows, out);
+        case 4: return FoldShortRows<4, Op>(elements, rows, out);
+        case 8: return FoldShortRows<8, Op>(elements, rows, out);
+        default: break;
+      }
+    }
     for (int64_t r = 0; r < rows; ++r, row += row_stride) {
       out[r] = FoldRun<Op>(reinterpret_cast<const T*>(row), n);
     }

@@ -1,0 +1,92 @@
+"""Runs one benchmark script for several frameworks, each in a process of its own, by turns.
+
+A script measures one framework when it is called with `--framework NAME --json -`, and
+prints one JSON object of figures. `run` calls it so for each framework that can be
+imported, round after round, so that what else the machine does strikes all of them, and
+gives of each figure the least and the median over the rounds with the load beside them.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+
+FRAMEWORKS = {"proa": "Proa", "torch": "PyTorch", "paddle": "PaddlePaddle", "jax": "JAX"}
+
+
+def installed() -> list[str]:
+    return [name for name in FRAMEWORKS if importlib.util.find_spec(name) is not None]
+
+
+def versions(names: list[str]) -> dict[str, str]:
+    """The version of each, asked in a process of its own: two OpenMP runtimes in one disagree."""
+    code = "import sys, importlib; print(importlib.import_module(sys.argv[1]).__version__)"
+    out = {}
+    for name in names:
+        p = subprocess.run([sys.executable, "-c", code, name], capture_output=True, text=True)
+        out[name] = p.stdout.split("\n")[-2] if p.returncode == 0 else "does not import"
+    return out
+
+
+def machine() -> str:
+    """The machine in words: processor, threads, memory, vector instructions."""
+    info = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    model = next((line.split(":", 1)[1].strip() for line in info.splitlines() if "model name" in line), "")
+    flags = next((set(line.split()) for line in info.splitlines() if line.startswith("flags")), set())
+    vectors = [
+        w for flag, w in (("avx2", "AVX2"), ("avx512f", "AVX-512"), ("avx512_bf16", "AVX-512 bf16")) if flag in flags
+    ]
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return (
+        f"{model or platform.machine()}, {len(os.sched_getaffinity(0))} cores, {memory:.0f} GiB memory, "
+        f"{', '.join(vectors) or 'no vector extensions known'}"
+    )
+
+
+def _measure(script: str, name: str, arguments: list[str], threads: int) -> dict | None:
+    environment = os.environ | {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
+    command = [sys.executable, script, "--framework", name, "--json", "-", *arguments]
+    p = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if p.returncode != 0:
+        print(f"{name}: {p.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
+        return None
+    return json.loads(p.stdout.splitlines()[-1])
+
+
+def run(script: str, arguments: list[str], names: list[str], rounds: int, threads: int) -> dict:
+    """Figures as {line: {framework: {"least", "median"}}}, with versions, machine and load."""
+    figures: dict[str, dict[str, list[float]]] = {}
+    loads = []
+    for _ in range(rounds):
+        for name in names:
+            loads.append(os.getloadavg()[0])
+            for line, value in (_measure(script, name, arguments, threads) or {}).items():
+                figures.setdefault(line, {}).setdefault(name, []).append(value)
+    summary = {
+        line: {name: {"least": min(v), "median": statistics.median(v)} for name, v in by_name.items()}
+        for line, by_name in figures.items()
+    }
+    return {
+        "machine": machine(),
+        "threads": threads,
+        "rounds": rounds,
+        "load": [min(loads), max(loads)],
+        "versions": versions(names),
+        "figures": summary,
+    }
+
+
+def print_table(result: dict, unit: str) -> None:
+    names = list(result["versions"])
+    low, high = result["load"]
+    print(f"least {unit} of {result['rounds']} rounds; load average {low:.1f} to {high:.1f}")
+    print(f"{'':40}" + "".join(f"{FRAMEWORKS[n]:>14}" for n in names))
+    for line, by_name in result["figures"].items():
+        cells = (f"{by_name[n]['least']:14,.4g}" if n in by_name else f"{'-':>14}" for n in names)
+        print(f"{line:40}" + "".join(cells))

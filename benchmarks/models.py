@@ -3,13 +3,15 @@
     python benchmarks/models.py [--work "lenet;resnet"] [--rounds 3] [--threads 2] [--json FILE]
 
 Each framework that can be imported runs in its own process, by turns (side_by_side.py).
-Times are milliseconds, the median of the runs of a process after warming up.
+Times are milliseconds, the median of the runs of a process after warming up. On one thread
+they are of the CPU, which does not see what else the machine does.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import statistics
 import sys
@@ -76,11 +78,13 @@ def _runner(a: networks.Api, work: str):
 
 def measure(name: str, work: str) -> dict[str, float]:
     run, times = _runner(networks.api(name), work), []
+    alone = os.environ.get("OMP_NUM_THREADS") == "1"
+    now = time.process_time if alone else time.perf_counter
     for i in range(2 + WORK[work][4]):
-        start = time.perf_counter()
+        start = now()
         run()
         if i >= 2:
-            times.append(time.perf_counter() - start)
+            times.append(now() - start)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {work: 1e3 * statistics.median(times), work + ", peak MiB": peak}
 

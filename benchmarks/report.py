@@ -24,7 +24,8 @@ What Proa costs beside its peers and beside the machine. This page is written by
 
 Frameworks run in processes of their own, by turns. Each figure is the least of the rounds: what else the machine
 does can only add to it. A load above the number of cores means that it was not alone, and times on several threads
-are then of little use: threads wait for one another.
+are then of little use: threads wait for one another. Times of one thread are of the CPU's clock, but even those are
+longer than on an idle machine, since caches are shared.
 """
 
 
@@ -65,7 +66,7 @@ def _bandwidth(text: str) -> str:
     return (
         "## Memory bound ops\n\nGB/s of the bytes that an op must read and write, and per cent of memcpy on the same "
         "threads, each run beside one of memcpy (`ops/bandwidth_benchmark.cc`); float32, 64 MiB an operand. "
-        f"{threads[0]} threads, {threads[1]} time, load average {min(loads):.1f} to {max(loads):.1f}.\n\n"
+        f"Threads: {threads[0]}; {threads[1]} time, load average {min(loads):.1f} to {max(loads):.1f}.\n\n"
         + _table(["", "GB/s", "% of memcpy"], rows)
     )
 
@@ -83,7 +84,7 @@ def _section(path: str) -> str:
             result,
         )
     return _side_by_side(
-        "Models",
+        "Models" if len(result["figures"]) > 2 else next(iter(result["figures"])),
         "Milliseconds for a step of training (momentum) or a prediction, float32, and the peak memory of the process "
         "(`benchmarks/models.py`; the networks are `benchmarks/networks.py`, one definition for all).",
         result,

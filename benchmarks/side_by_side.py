@@ -44,7 +44,7 @@ def machine() -> str:
     ]
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return (
-        f"{model or platform.machine()}, {len(os.sched_getaffinity(0))} cores, {memory:.0f} GiB memory, "
+        f"{model or platform.machine()}, {len(os.sched_getaffinity(0))} core(s), {memory:.0f} GiB memory, "
         f"{', '.join(vectors) or 'no vector extensions known'}"
     )
 

@@ -57,7 +57,8 @@ char* LoadInput(const Job& job, const IterationCursor& at, int op, int64_t n,
   if (repeated) {
     if (b->filled[op] == source) return block;
     b->filled[op] = source;
-    n = job.rows ? std::min(kBlock, job.plan.dims[0]) : job.block;
+    n = job.rows ? std::min(kBlock, job.plan.dims[0])
+                 : std::min(job.block, job.plan.numel);
   } else {
     b->filled[op] = nullptr;
   }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "autograd/engine_run.h"
 #include "autograd/grad_state.h"
+#include "profiler/events.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::autograd {
@@ -58,6 +59,7 @@ void AddRoots(const char* op, std::span<const Tensor> outputs,
 
 void Backward(std::span<const Tensor> outputs, std::span<const Tensor> grads,
               const BackwardOptions& options) {
+  const profiler::Range range("backward", "pass");
   PassScope scope(options.create_graph);
   EngineRun run(options, /*capture_only=*/false);
   AddRoots("backward", outputs, grads, run);
@@ -71,6 +73,7 @@ std::vector<Tensor> Grad(std::span<const Tensor> outputs,
                          std::span<const Tensor> no_grad_vars) {
   std::vector<Tensor> results(inputs.size());
   {
+    const profiler::Range range("grad", "pass");
     PassScope scope(options.create_graph);
     EngineRun run(options, /*capture_only=*/true);
     AddRoots("grad", outputs, grads, run);

@@ -5,12 +5,14 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "autograd/accumulate_grad.h"
 #include "autograd/grad_ops.h"
 #include "autograd/grad_state.h"
 #include "autograd/node_extras.h"
+#include "profiler/events.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::autograd {
@@ -49,6 +51,16 @@ struct NodeOf {
 template <typename List>
 auto OfNode(List& list, Node* node) {
   return std::ranges::equal_range(list, node, std::less<>(), NodeOf{});
+}
+
+// Under a range named after the op, "multiply_grad", which knows its forward call by
+// the number of the node.
+[[gnu::noinline]] void RunRecorded(Node* node, std::span<const Tensor> grads,
+                                   std::span<Tensor> input_grads) {
+  const char* name = profiler::Intern(std::string(node->name()) + "_grad");
+  profiler::Range range(name, "backward");
+  range.set_correlation(node->sequence());
+  node->Backward(grads, input_grads);
 }
 
 Tensor CallHook(const Node* node, const TensorHook& hook, const Tensor& grad) {
@@ -324,7 +336,11 @@ void EngineRun::Propagate(Node* node, std::span<Tensor> grads,
                           std::span<Tensor> input_grads) {
   if (AnyDefined(grads)) {
     if (capture_only_) internal::pruned_node = {node, UnwantedInputs(node)};
-    node->Backward(grads, input_grads);
+    if (profiler::Enabled()) [[unlikely]] {
+      RunRecorded(node, grads, input_grads);
+    } else {
+      node->Backward(grads, input_grads);
+    }
   }
   if (!options_.retain_graph) node->ReleaseSaved();
   // So that a formula that passes its gradient on makes the next its only

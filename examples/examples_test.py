@@ -9,8 +9,8 @@ import pytest
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def load(name):
-    spec = importlib.util.spec_from_file_location(f"{name}_train", os.path.join(HERE, name, "train.py"))
+def load(name, file="train.py"):
+    spec = importlib.util.spec_from_file_location(f"{name}_train", os.path.join(HERE, name, file))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -36,3 +36,12 @@ def test_digits(tmp_path, capsys):
         [program, str(tmp_path / "digits"), str(tmp_path / "samples.bin")], capture_output=True, text=True, check=True
     )
     assert run.stdout.splitlines()[-1] == (tmp_path / "samples.txt").read_text().strip()
+
+
+def test_profile_any_program(tmp_path, capsys):
+    assert load("profile_any_program", "profile.py").main(["--quick", "--out", str(tmp_path)]) == 0
+    output = capsys.readouterr().out
+    assert "sort the rest" in output and "of 3 threads are in" in output
+    files = {"trace.json.gz", "trace.perfetto-trace", "stacks.txt", "report.html", "profile.pb"}
+    assert files == set(os.listdir(tmp_path))
+    assert "sorter 0;list of " in (tmp_path / "stacks.txt").read_text()

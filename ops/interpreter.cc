@@ -2,30 +2,20 @@
 
 #include <bit>
 
-#include "profiler/events.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0 {
 namespace {
 
-void Profile(const OpDefinition& op, std::span<const Value> args,
-             std::span<Value> results) {
-  const profiler::Range range(op.name);
-  op.call(args, results);
-}
+// By bit number. Null until the room (or target) that brings it is linked in.
+constinit BoxedInterpreter interpreters[kNumInterpreters] = {};
 
-// By bit number. Recording and autocast are null until their rooms are linked in.
-constinit BoxedInterpreter interpreters[kNumInterpreters] = {&Profile};
+// Of LeaveInterpreter.
+constinit thread_local Interpreters left = 0;
 
-}  // namespace
-
-void InstallInterpreter(Interpreters bit, BoxedInterpreter fn) {
-  interpreters[std::countr_zero(bit) & (kNumInterpreters - 1)] = fn;
-}
-
-void Interpret(Interpreters active, const OpDefinition& op,
-               std::span<const Value> args, std::span<Value> results) {
-  const Interpreters bit = active & -active;
+// The interpreter itself, with its bit forbidden.
+void Run(Interpreters bit, const OpDefinition& op, std::span<const Value> args,
+         std::span<Value> results) {
   const InterpreterScope scope = InterpreterScope::Forbid(bit);
   const BoxedInterpreter fn =
       interpreters[std::countr_zero(bit) & (kNumInterpreters - 1)];
@@ -36,6 +26,23 @@ void Interpret(Interpreters active, const OpDefinition& op,
                  ": an argument is symbolic, but this program cannot record "
                  "(//jit is not linked in)");
     op.call(args, results);
+  }
+}
+
+}  // namespace
+
+void LeaveInterpreter(Interpreters bit) { left |= bit; }
+
+void InstallInterpreter(Interpreters bit, BoxedInterpreter fn) {
+  interpreters[std::countr_zero(bit) & (kNumInterpreters - 1)] = fn;
+}
+
+void Interpret(Interpreters active, const OpDefinition& op,
+               std::span<const Value> args, std::span<Value> results) {
+  Run(active & -active, op, args, results);
+  if (left != 0) [[unlikely]] {
+    thread_interpreters.forced &= ~left;
+    left = 0;
   }
 }
 

@@ -24,6 +24,10 @@ using BoxedInterpreter = void (*)(const OpDefinition& op,
 // entered by the caller of `fn`, so that `fn` cannot forget it.
 void InstallInterpreter(Interpreters bit, BoxedInterpreter fn);
 
+// Called by a boxed interpreter that is no longer wanted on this thread: takes `bit`
+// out of what the thread forces, as soon as it has returned.
+void LeaveInterpreter(Interpreters bit);
+
 // Called by front doors when `active` holds a boxed interpreter before (or without)
 // the differentiating one: runs the first of `active`.
 void Interpret(Interpreters active, const OpDefinition& op,

@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "tensor/allocation_hooks.h"
 #include "tensor/allocator.h"
 #include "tensor/block_pool.h"
 #include "tensor/device.h"
@@ -11,6 +12,11 @@
 
 namespace proa::inline v0 {
 namespace {
+
+// Null nearly always. Acquired, for the tables that it points to.
+const AllocationHooks* Hooks() {
+  return internal::allocation_hooks.load(std::memory_order_acquire);
+}
 
 // The elements of a small storage lie this far behind its beginning.
 constexpr size_t kHeader = 64;
@@ -35,6 +41,9 @@ IntrusivePtr<Storage> Storage::Allocate(int64_t bytes, Place place) {
     Storage* s = new (block) Storage;
     s->data_ = block + kHeader;
     s->bytes_ = bytes;
+    if (const AllocationHooks* hooks = Hooks()) [[unlikely]] {
+      hooks->allocated(place, s->data_, bytes, /*pooled=*/true);
+    }
     return IntrusivePtr<Storage>::Adopt(s);
   }
   PROA_REQUIRE(bytes >= 0, "storage: size ", bytes, " is negative");
@@ -47,6 +56,9 @@ IntrusivePtr<Storage> Storage::Allocate(int64_t bytes, Place place) {
   s->bytes_ = bytes;
   s->place_ = place;
   s->kind_ = Kind::kAllocator;
+  if (const AllocationHooks* hooks = Hooks(); hooks && data) [[unlikely]] {
+    hooks->allocated(place, data, bytes, /*pooled=*/false);
+  }
   return IntrusivePtr<Storage>::Adopt(s);
 }
 
@@ -80,6 +92,9 @@ void Storage::Destroy(Storage* storage) {
         place.is_cpu() ? CpuAllocator()
                        : FindDeviceRuntime(place.kind)->allocator(place.index);
     allocator.Free(storage->data_, storage->bytes_);
+    if (const AllocationHooks* hooks = Hooks()) [[unlikely]] {
+      hooks->freed(place, storage->data_, storage->bytes_);
+    }
   }
   storage->~Storage();
   TinyPool::Give(storage);

@@ -13,6 +13,9 @@ def protobuf_repository(name):
         links = {
             INCLUDE + "google/protobuf": "include/google/protobuf",
             "/usr/bin/protoc": "bin/protoc",
+            # gzip_stream.h includes it; the package depends on zlib1g-dev.
+            INCLUDE + "zconf.h": "include/zconf.h",
+            INCLUDE + "zlib.h": "include/zlib.h",
         },
         requires = {
             "/usr/bin/protoc": "protobuf-compiler",

@@ -5,6 +5,7 @@ import warnings
 
 from proa.io.collate import default_collate_fn, default_convert_fn
 from proa.io.dataset import IterableDataset
+from proa.io.reader_cost import Observed
 from proa.io.sampler import BatchSampler
 
 
@@ -99,6 +100,9 @@ class DataLoader:
         return len(self.dataset) if self.batch_sampler is None else len(self.batch_sampler)
 
     def __iter__(self):
+        return Observed(self._batches())
+
+    def _batches(self):
         if self._iterable:
             return self._batches_of_iterable()
         if self.batch_sampler is None:
@@ -168,6 +172,6 @@ class _GeneratorLoader:
     def __iter__(self):
         if self._batches is None:
             raise RuntimeError("DataLoader.from_generator: call one of its set_..._generator methods first")
-        return iter(self._batches())
+        return Observed(self._batches())
 
     __call__ = __iter__

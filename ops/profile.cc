@@ -1,0 +1,226 @@
+#include "ops/profile.h"
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ops/interpreter.h"
+#include "profiler/events.h"
+#include "profiler/source.h"
+#include "tensor/allocation_hooks.h"
+#include "tensor/allocator.h"
+#include "tensor/dtype.h"
+#include "tensor/interpreters.h"
+#include "tensor/place.h"
+
+namespace proa::inline v0 {
+namespace {
+
+constinit std::atomic<uint64_t (*)()> last_grad_node{nullptr};
+constinit std::atomic<const char* (*)()> source_line{nullptr};
+
+std::map<std::string_view, FlopsFunction>& FlopsFunctions() {
+  static auto* functions = new std::map<std::string_view, FlopsFunction>;
+  return *functions;
+}
+
+template <typename F>
+void ForEachTensor(std::span<const Value> values, F&& f) {
+  for (const Value& v : values) {
+    if (const Tensor* t = std::get_if<Tensor>(&v)) {
+      if (t->defined()) f(*t);
+    } else if (const auto* list = std::get_if<std::vector<Tensor>>(&v)) {
+      for (const Tensor& t : *list) {
+        if (t.defined()) f(t);
+      }
+    }
+  }
+}
+
+double Elements(std::span<const Value> values) {
+  double n = 0;
+  ForEachTensor(values, [&](const Tensor& t) {
+    if (!t.is_symbolic()) n += static_cast<double>(t.numel());
+  });
+  return n;
+}
+
+const char* ShapesOf(std::span<const Value> args) {
+  std::string text;
+  ForEachTensor(args, [&](const Tensor& t) {
+    if (!text.empty()) text += ", ";
+    text += Describe(t);
+  });
+  return profiler::Intern(text);
+}
+
+const profiler::Details* DetailsOf(const OpDefinition& op,
+                                   std::span<const Value> args,
+                                   std::span<const Value> results,
+                                   const char* line) {
+  profiler::Details d;
+  d.source = line;
+  if (profiler::Wants(profiler::kShapes)) d.shapes = ShapesOf(args);
+  if (profiler::Wants(profiler::kFlops)) {
+    d.flops = FlopsOf(op, args, results);
+    d.bytes = BytesOf(op, args, results);
+  }
+  return profiler::InternDetails(d);
+}
+
+uint64_t LastGradNode() {
+  const auto f = last_grad_node.load(std::memory_order_relaxed);
+  return f != nullptr ? f() : 0;
+}
+
+const char* CallersLine() {
+  if (!profiler::Wants(profiler::kSource)) return nullptr;
+  const auto f = source_line.load(std::memory_order_relaxed);
+  return f != nullptr ? f() : nullptr;
+}
+
+// The range of one call, also of one that throws.
+class OpRange {
+ public:
+  explicit OpRange(const OpDefinition& op)
+      : op_(op),
+        line_(CallersLine()),
+        node_before_(LastGradNode()),
+        range_(profiler::BeginRange()) {}
+  ~OpRange() {
+    const uint64_t node = LastGradNode();
+    profiler::EndRange(&range_, op_.name, "op", details_,
+                       node != node_before_ ? node : 0);
+  }
+  OpRange(const OpRange&) = delete;
+  OpRange& operator=(const OpRange&) = delete;
+
+  // After the call. The time that the description takes is not the op's.
+  void Describe(std::span<const Value> args, std::span<const Value> results) {
+    constexpr uint32_t kAny =
+        profiler::kShapes | profiler::kSource | profiler::kFlops;
+    if (!profiler::Wants(kAny)) return;
+    profiler::MarkEnd(&range_);
+    details_ = DetailsOf(op_, args, results, line_);
+  }
+
+ private:
+  const OpDefinition& op_;
+  const char* const line_;
+  const uint64_t node_before_;
+  profiler::OpenRange range_;
+  const profiler::Details* details_ = nullptr;
+};
+
+void Profile(const OpDefinition& op, std::span<const Value> args,
+             std::span<Value> results) {
+  if (!profiler::Enabled()) {  // this thread has not heard of the end yet
+    LeaveInterpreter(kProfile);
+    op.call(args, results);
+    return;
+  }
+  OpRange range(op);
+  op.call(args, results);
+  range.Describe(args, results);
+}
+
+// Allocations
+// ------------------------------------------------------------------
+
+constexpr int kMaxIndex = 16;
+std::array<std::array<std::atomic<int64_t>, kMaxIndex>, kMaxDeviceKinds> totals;
+
+std::atomic<int64_t>& TotalOf(Place place) {
+  return totals[static_cast<int>(place.kind) % kMaxDeviceKinds]
+               [place.index % kMaxIndex];
+}
+
+const char* PlaceName(Place place) {
+  return place.is_cpu() ? "cpu" : profiler::Intern(ToString(place));
+}
+
+// A thread that calls ops allocates sooner or later: it then learns that a
+// recording runs.
+void OnAllocated(Place place, const void* data, int64_t bytes, bool pooled) {
+  thread_interpreters.forced |= kProfile;
+  if (pooled || !profiler::Wants(profiler::kMemory)) return;
+  const int64_t total =
+      TotalOf(place).fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  profiler::Allocated(PlaceName(place), "tensor",
+                      reinterpret_cast<uint64_t>(data), bytes, total);
+}
+
+void OnFreed(Place place, const void* data, int64_t bytes) {
+  if (!profiler::Wants(profiler::kMemory)) return;
+  const int64_t total =
+      TotalOf(place).fetch_sub(bytes, std::memory_order_relaxed) - bytes;
+  profiler::Freed(PlaceName(place), "tensor", reinterpret_cast<uint64_t>(data),
+                  bytes, total);
+}
+
+constexpr AllocationHooks kHooks{&OnAllocated, &OnFreed};
+
+class OpSource final : public profiler::Source {
+ public:
+  void Start(const profiler::Options& options) override {
+    if ((options.details & profiler::kMemory) != 0) {
+      for (auto& kind : totals) {
+        for (auto& total : kind) total = 0;
+      }
+      TotalOf(Place{}) = CpuAllocator().Figures().allocated;
+    }
+    InstallAllocationHooks(&kHooks);
+    thread_interpreters.forced |= kProfile;
+  }
+  void Stop() override {
+    InstallAllocationHooks(nullptr);
+    thread_interpreters.forced &= ~kProfile;
+  }
+};
+
+const bool registered = [] {
+  InstallInterpreter(kProfile, &Profile);
+  profiler::RegisterSource(new OpSource);
+  return true;
+}();
+
+}  // namespace
+
+void InstallProfileHooks(const ProfileHooks& hooks) {
+  if (hooks.last_grad_node != nullptr) last_grad_node = hooks.last_grad_node;
+  if (hooks.source_line != nullptr) source_line = hooks.source_line;
+}
+
+FlopsRegistration::FlopsRegistration(const char* op, FlopsFunction flops) {
+  FlopsFunctions()[op] = flops;
+}
+
+double FlopsOf(const OpDefinition& op, std::span<const Value> args,
+               std::span<const Value> results) {
+  const auto& functions = FlopsFunctions();
+  if (const auto at = functions.find(op.name); at != functions.end()) {
+    return at->second(args, results);
+  }
+  if (op.fuse == FuseClass::kPointwise) return Elements(results);
+  if (op.fuse == FuseClass::kReduction) return Elements(args);
+  return 0;
+}
+
+double BytesOf(const OpDefinition& op, std::span<const Value> args,
+               std::span<const Value> results) {
+  if ((op.traits & (kTraitView | kTraitComposite)) != 0) return 0;
+  double bytes = 0;
+  const auto add = [&](const Tensor& t) {
+    if (t.is_symbolic()) return;
+    bytes += static_cast<double>(t.numel()) *
+             static_cast<double>(ItemSize(t.dtype()));
+  };
+  ForEachTensor(args, add);
+  ForEachTensor(results, add);
+  return bytes;
+}
+
+}  // namespace proa::inline v0

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tensor/error.h"
+#include "tensor/row_sparse.h"
 
 namespace proa::inline v0::autograd {
 namespace {
@@ -12,8 +13,19 @@ GradOps installed;
 // Can `b` be added into the elements of `a`, of which the caller is the only
 // owner?
 bool CanAddInto(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
-         b.layout() == Layout::kStrided && !b.is_symbolic();
+  return a.layout() == Layout::kStrided && a.dtype() == b.dtype() &&
+         a.shape() == b.shape() && b.layout() != Layout::kBlocked &&
+         !b.is_symbolic();
+}
+
+// The same for the parts of a row-sparse tensor: its storage is that of the
+// values.
+bool IsSolelyOwnedRowSparse(const Tensor& t) {
+  const TensorImpl& impl = *t.impl();
+  const Tensor& values = ValuesOf(t);
+  return impl.use_count() == 1 && impl.layout_data.use_count() == 1 &&
+         values.impl()->use_count() == 1 && impl.storage->use_count() == 2 &&
+         !impl.storage->read_only();
 }
 
 }  // namespace
@@ -31,6 +43,9 @@ const GradOps& InstalledGradOps() {
 
 bool IsSolelyOwned(const Tensor& t) {
   const TensorImpl* impl = t.impl();
+  if (impl->layout == Layout::kRowSparse) [[unlikely]] {
+    return IsSolelyOwnedRowSparse(t);
+  }
   // Not contiguous may mean that elements overlap (an expanded scalar).
   return impl->use_count() == 1 && impl->storage && impl->contiguous &&
          impl->storage->use_count() == 1 && !impl->storage->read_only() &&

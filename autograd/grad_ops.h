@@ -26,10 +26,12 @@ void InstallGradOps(const GradOps& ops);
 const GradOps& InstalledGradOps();
 
 // True if nobody but `t` sees its elements, and an op may overwrite them: one
-// handle, one description, memory that is neither shared nor read-only.
+// handle, one description, memory that is neither shared nor read-only. Of a
+// row-sparse tensor: its values.
 bool IsSolelyOwned(const Tensor& t);
 
-// sum += grad, where an undefined sum is zero. In place if allowed and safe.
+// sum += grad, where an undefined sum is zero. In place if allowed and safe. Either
+// may be row-sparse; a row-sparse one is added into a dense one in place.
 // Returns what `sum` held if it was replaced, and may leave `grad` as it was: a
 // caller with a lock drops both after it.
 Tensor AccumulateInto(Tensor& sum, Tensor&& grad, bool create_graph);

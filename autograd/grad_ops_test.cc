@@ -5,6 +5,7 @@
 
 #include "autograd/testing_errors.h"
 #include "autograd/testing_ops.h"
+#include "tensor/row_sparse.h"
 #include "tensor/storage.h"
 
 namespace proa::inline v0::autograd {
@@ -49,6 +50,21 @@ TEST_F(GradOpsTest, OverlappingReadOnlyAndSymbolicAreNot) {
       DType::kFloat64, {2}, {1});
   EXPECT_FALSE(IsSolelyOwned(constants));
   EXPECT_FALSE(IsSolelyOwned(testing::MakeSymbol("s", {2})));
+}
+
+TEST_F(GradOpsTest, RowSparse) {
+  const Tensor rows = Tensor::Empty({1}, DType::kInt64);
+  rows.data<int64_t>()[0] = 2;
+  Tensor values = Make({1});
+  Tensor t = MakeRowSparse(rows, values, 3);
+  EXPECT_FALSE(IsSolelyOwned(t));  // `values` sees the elements
+  values = Tensor();
+  EXPECT_TRUE(IsSolelyOwned(t));
+  const void* buffer = ValuesOf(t).raw_data();
+  Tensor kept = Unshared(t);
+  EXPECT_EQ(ValuesOf(kept).raw_data(), buffer);
+  const Tensor alias = kept.Alias();
+  EXPECT_FALSE(IsSolelyOwned(kept));
 }
 
 TEST_F(GradOpsTest, AccumulatesInPlaceWhereItMay) {

@@ -44,8 +44,10 @@ Tensor PrepareSlow(const Tensor& t, DType dtype, Place place, bool contiguous) {
 
 std::span<const Tensor> PrepareInputs(std::span<const Tensor> ts, bool cast,
                                       DType dtype, Place place, bool contiguous,
-                                      std::vector<Tensor>* buffer) {
+                                      std::vector<Tensor>* buffer,
+                                      bool keep_rows) {
   for (size_t i = 0; i < ts.size(); ++i) {
+    if (keep_rows && HasRows(ts[i])) continue;
     Tensor changed;
     const Tensor& t = PrepareInput(ts[i], cast ? dtype : ts[i].dtype(), place,
                                    contiguous, &changed);
@@ -57,7 +59,7 @@ std::span<const Tensor> PrepareInputs(std::span<const Tensor> ts, bool cast,
 }
 
 void CheckInplaceTarget(const char* op, const Tensor& x, const Shape& shape,
-                        DType dtype) {
+                        DType dtype, bool rows) {
   PROA_REQUIRE(x.shape() == shape, op, ": the result has shape ",
                ToString(shape), ", which does not fit in place; x is ",
                Describe(x));
@@ -66,6 +68,19 @@ void CheckInplaceTarget(const char* op, const Tensor& x, const Shape& shape,
                ", which does not fit in place; x is ", Describe(x));
   PROA_REQUIRE(x.storage() == nullptr || !x.storage()->read_only(), op,
                ": the memory of x is read-only; x is ", Describe(x));
+  if (!rows) RequireElements(op, "x", x);
+}
+
+void RequireElements(const char* op, const char* param, const Tensor& t) {
+  PROA_REQUIRE(!t.defined() || t.layout() == Layout::kStrided, op, ": ", param,
+               " is not strided, so that its elements cannot be changed in "
+               "place; make it dense first (Tensor.to_dense); it is ",
+               Describe(t));
+}
+
+void RequireElements(const char* op, const char* param,
+                     std::span<const Tensor> ts) {
+  for (const Tensor& t : ts) RequireElements(op, param, t);
 }
 
 Tensor ResolveOverlap(const Tensor& x, const Tensor& y) {

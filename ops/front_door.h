@@ -70,16 +70,29 @@ inline const Tensor& PrepareInput(const Tensor& t, DType dtype, Place place,
   return *buffer;
 }
 // Lists: returns the span itself, or a prepared copy in *buffer. `cast` says
-// whether dtypes are changed to `dtype` at all.
+// whether dtypes are changed to `dtype` at all, `keep_rows` that row-sparse tensors
+// stay as they are.
 std::span<const Tensor> PrepareInputs(std::span<const Tensor> ts, bool cast,
                                       DType dtype, Place place, bool contiguous,
-                                      std::vector<Tensor>* buffer);
+                                      std::vector<Tensor>* buffer,
+                                      bool keep_rows = false);
+
+// For schemas with `row_sparse`. None has no rows.
+inline bool HasRows(const Tensor& t) {
+  return t.defined() && t.layout() == Layout::kRowSparse;
+}
+// For parameters that a kernel changes: throws for a tensor of another layout,
+// whose elements cannot be written.
+void RequireElements(const char* op, const char* param, const Tensor& t);
+void RequireElements(const char* op, const char* param,
+                     std::span<const Tensor> ts);
 
 // In-place calls --------------------------------------------------------------
 
 // Throws unless the result (shape, dtype) fits `x` and its storage may be written.
+// `rows`: x may be row-sparse.
 void CheckInplaceTarget(const char* op, const Tensor& x, const Shape& shape,
-                        DType dtype);
+                        DType dtype, bool rows = false);
 // `y` itself, or a copy when it overlaps `x` without being the same elements.
 Tensor ResolveOverlap(const Tensor& x, const Tensor& y);
 // After the kernel wrote: version and writer.

@@ -1,4 +1,5 @@
 // Kernels of tables looked up by id.
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -6,11 +7,12 @@
 #include "ops/indexing/indexing_kernels.h"
 #include "ops/primitives/cpu/gather.h"
 #include "ops/primitives/cpu/strided_copy.h"
+#include "tensor/row_sparse.h"
 
 namespace proa::inline v0::ops::cpu {
 
 void Embedding(const KernelContext&, const Tensor& x, const Tensor& weight,
-               int64_t padding_idx, Tensor* out) {
+               int64_t padding_idx, bool, Tensor* out) {
   const IndexList ids("embedding", x, weight.size(0), 0, /*negative=*/false);
   const int64_t row_bytes = weight.size(1) * ItemSize(weight.dtype());
   GatherRows(1, weight.size(0), row_bytes, ids.values(), weight.raw_data(),
@@ -35,6 +37,36 @@ void EmbeddingGrad(const KernelContext&, const Tensor& dy, const Tensor& x,
     const int64_t row_bytes = inner * ItemSize(dy.dtype());
     std::memset(out->data<char>() + padding_idx * row_bytes, 0, row_bytes);
   }
+}
+
+void EmbeddingRowsGrad(const KernelContext&, const Tensor& dy, const Tensor& x,
+                       const IntArray& shape, int64_t padding_idx, Tensor* out) {
+  const int64_t n = shape.values()[0], inner = shape.values()[1];
+  const IndexList ids("embedding_rows_grad", x, n, 0, /*negative=*/false);
+  const int64_t kept =
+      ids.size() - std::ranges::count(ids.values(), padding_idx);
+  // A copy: ids are often a buffer that the next batch overwrites.
+  const Tensor rows = Tensor::Empty({kept}, DType::kInt64);
+  std::ranges::copy_if(ids.values(), rows.data<int64_t>(),
+                       [&](int64_t id) { return id != padding_idx; });
+  if (kept == ids.size()) {
+    const Shape values{kept, inner};
+    *out = MakeRowSparse(
+        rows,
+        Tensor::FromStorage(dy.storage(), dy.dtype(), values,
+                            ContiguousStrides(values), dy.storage_offset()),
+        n);
+    return;
+  }
+  const Tensor values = Tensor::Empty({kept, inner}, dy.dtype());
+  const int64_t row_bytes = inner * ItemSize(dy.dtype());
+  char* to = values.data<char>();
+  for (int64_t k = 0; k < ids.size() && row_bytes > 0; ++k) {
+    if (ids[k] == padding_idx) continue;
+    std::memcpy(to, dy.data<char>() + k * row_bytes, row_bytes);
+    to += row_bytes;
+  }
+  *out = MakeRowSparse(rows, values, n);
 }
 
 void OneHot(const KernelContext&, const Tensor& x, int64_t num_classes, DType,

@@ -207,6 +207,38 @@ Shape embedding_grad(const char* op, const Tensor& dy, const Tensor& x,
   return out;
 }
 
+Shape row_sparse(const char* op, const Tensor& rows, const Tensor& values,
+                 int64_t height) {
+  RequireIndexDType(op, "rows", rows);
+  PROA_REQUIRE(rows.rank() == 1, op, ": rows must have 1 dim; rows is ",
+               Describe(rows));
+  PROA_REQUIRE(values.rank() >= 1 &&
+                   (values.size(0) == rows.size(0) ||
+                    values.size(0) == kUnknownDim || rows.size(0) == kUnknownDim),
+               op, ": values must have a first dim of the number of rows, ",
+               rows.size(0), "; values is ", Describe(values));
+  PROA_REQUIRE(height >= 0, op, ": height is ", height,
+               "; it must not be negative");
+  Shape out = values.shape();
+  out[0] = height;
+  out.numel();  // throws when the product overflows
+  return out;
+}
+
+Shape held_rows(const char* op, const Tensor& x) {
+  PROA_REQUIRE(x.rank() >= 1, op, ": x must have 1 dim at least; x is ",
+               Describe(x));
+  return {kUnknownDim};
+}
+
+Shape held_values(const char* op, const Tensor& x) {
+  PROA_REQUIRE(x.rank() >= 1, op, ": x must have 1 dim at least; x is ",
+               Describe(x));
+  Shape out = x.shape();
+  out[0] = kUnknownDim;
+  return out;
+}
+
 Shape one_hot(const char* op, const Tensor& x, int64_t num_classes) {
   PROA_REQUIRE(num_classes >= 0, op, ": num_classes is ", num_classes,
                "; it must not be negative");

@@ -30,6 +30,10 @@ Shape scatter_grad(const char* op, const Tensor& dy, const Tensor& index);
 Shape embedding(const char* op, const Tensor& x, const Tensor& weight);
 Shape embedding_grad(const char* op, const Tensor& dy, const Tensor& x,
                      const IntArray& shape);
+Shape row_sparse(const char* op, const Tensor& rows, const Tensor& values,
+                 int64_t height);
+Shape held_rows(const char* op, const Tensor& x);
+Shape held_values(const char* op, const Tensor& x);
 Shape one_hot(const char* op, const Tensor& x, int64_t num_classes);
 
 // Elements along an axis

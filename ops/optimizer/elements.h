@@ -1,12 +1,12 @@
-// The loop over the elements of one parameter: how a step's formula is applied.
+// The loop over the elements of parameters: how a step's formula is applied.
 // Included by kernels that are compiled once for each instruction set.
 #ifndef PROA_OPS_OPTIMIZER_ELEMENTS_H_
 #define PROA_OPS_OPTIMIZER_ELEMENTS_H_
 
 #include <cstdint>
 #include <type_traits>
-#include <utility>
 
+#include "ops/optimizer/step.h"
 #include "tensor/dtype.h"
 #include "tensor/parallel.h"
 #include "tensor/tensor.h"
@@ -35,14 +35,24 @@ void VisitFloating(DType dtype, F&& f) {
   }
 }
 
-// A step reads three or four streams and writes two: 16 Ki elements are some 10 us.
+// A step reads three or four streams and writes two: 16 Ki elements are some 10
+// us.
 constexpr int64_t kGrain = 1 << 14;
 
-// Calls body(begin, end) for parts of the elements of `p`, on several threads if
-// that is worth it.
+// Calls body.operator()<T>(i, begin, n, gradients) for the parts of the
+// parameters that the work consists of (step.h), on several threads if that is
+// worth it.
 template <typename F>
-void ForElements(const Tensor& p, F&& body) {
-  parallel_for(0, p.numel(), kGrain, std::forward<F>(body));
+void RunStep(const optimizer::StepWork& work, F&& body) {
+  parallel_for(0, work.total(), kGrain, [&](int64_t first, int64_t last) {
+    work.ForParts(
+        first, last, [&](size_t i, int64_t begin, int64_t n, const char* g) {
+          VisitFloating(work.params()[i].dtype(), [&]<typename T>(TypeTag<T>) {
+            body.template operator()<T>(i, begin, n,
+                                        reinterpret_cast<const T*>(g));
+          });
+        });
+  });
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "tensor/dtype.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::ops::optimizer {
@@ -13,21 +14,41 @@ void CheckLengths(const char* op, std::span<const Tensor> params,
                " tensors but ", name, " has ", list.size());
 }
 
+// Throws unless `t`, element i of the list `name`, is like `p`.
+void CheckLike(const char* op, const Tensor& p, const char* name, size_t i,
+               const Tensor& t) {
+  PROA_REQUIRE(p.is_contiguous(), op, ": params[", i,
+               "] must be contiguous; it is ", Describe(p));
+  PROA_REQUIRE(t.shape() == p.shape() && t.dtype() == p.dtype(), op, ": ", name,
+               "[", i, "] is ", Describe(t), ", but params[", i, "] is ",
+               Describe(p));
+}
+
 }  // namespace
 
 void CheckBeside(const char* op, std::span<const Tensor> params,
                  const char* name, std::span<const Tensor> list) {
   CheckLengths(op, params, name, list);
   for (size_t i = 0; i < params.size(); ++i) {
-    const Tensor& p = params[i];
-    const Tensor& t = list[i];
-    PROA_REQUIRE(p.is_contiguous(), op, ": params[", i,
-                 "] must be contiguous; it is ", Describe(p));
-    PROA_REQUIRE(t.shape() == p.shape() && t.dtype() == p.dtype(), op, ": ",
-                 name, "[", i, "] is ", Describe(t), ", but params[", i,
-                 "] is ", Describe(p));
-    PROA_REQUIRE(t.is_contiguous(), op, ": ", name, "[", i,
-                 "] must be contiguous; it is ", Describe(t));
+    CheckLike(op, params[i], name, i, list[i]);
+    PROA_REQUIRE(list[i].is_contiguous(), op, ": ", name, "[", i,
+                 "] must be contiguous; it is ", Describe(list[i]));
+  }
+}
+
+void CheckGradients(const char* op, std::span<const Tensor> params,
+                    std::span<const Tensor> grads) {
+  CheckLengths(op, params, "grads", grads);
+  for (size_t i = 0; i < params.size(); ++i) {
+    CheckLike(op, params[i], "grads", i, grads[i]);
+  }
+}
+
+void CheckFloating(const char* op, const char* name,
+                   std::span<const Tensor> list) {
+  for (size_t i = 0; i < list.size(); ++i) {
+    PROA_REQUIRE(IsFloat(list[i].dtype()), op, ": ", name, "[", i,
+                 "] must be of a floating-point type; it is ", Describe(list[i]));
   }
 }
 

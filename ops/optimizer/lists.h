@@ -8,14 +8,22 @@
 
 namespace proa::inline v0::ops::optimizer {
 
-// Throws unless `list` has a contiguous tensor beside each of `params`, of its shape
-// and dtype. `params` itself must be contiguous; it is checked with every list.
-void CheckBeside(const char* op, std::span<const Tensor> params, const char* name,
-                 std::span<const Tensor> list);
+// Throws unless `list` has a contiguous tensor beside each of `params`, of its
+// shape and dtype. `params` itself must be contiguous; it is checked with every
+// list.
+void CheckBeside(const char* op, std::span<const Tensor> params,
+                 const char* name, std::span<const Tensor> list);
+
+// The same for gradients, which may be row-sparse.
+void CheckGradients(const char* op, std::span<const Tensor> params,
+                    std::span<const Tensor> grads);
+
+// Throws unless all of `list` are of a floating-point type.
+void CheckFloating(const char* op, const char* name, std::span<const Tensor> list);
 
 // Throws unless `list` has one float32 element for each of `params`.
-void CheckPowers(const char* op, std::span<const Tensor> params, const char* name,
-                 std::span<const Tensor> list);
+void CheckPowers(const char* op, std::span<const Tensor> params,
+                 const char* name, std::span<const Tensor> list);
 
 // The learning rate of one element; throws for more.
 double ReadRate(const char* op, const Tensor& lr);

@@ -80,6 +80,8 @@ def _source(ops: list[model.Op], family: str, index: dict[str, model.Op], has_in
   for op in ops:
     if isinstance(op.composite, str):
       out.append(f'{op.cpp_return} {op.composite}({cpp.params(op)});  // in {op.stem}.cc')
+  for form in sorted({(op.rows_form, cpp.params(op), op.outputs[0].name) for op in ops if op.rows_form}):
+    out.append('bool {}({}, Tensor* {});'.format(*form))
   out += bodies
   out.append(f'}}  // namespace {cpp.NAMESPACE}\n')
   return '\n'.join(out)
@@ -230,15 +232,35 @@ def _prepare(op: model.Op, inplace: bool) -> tuple[list[str], list[str]]:
       list_dtype = 'compute' if p.name in promoted else 'DType::kFloat32'
       lines.append(f'  std::vector<Tensor> {p.name}_buffer;')
       lines.append(f'  const std::span<const Tensor> {p.name}_in = PrepareInputs({p.name}, {cast}, {list_dtype}, run_place, '
-                   f'{contiguous}, &{p.name}_buffer);')
+                   f'{contiguous}, &{p.name}_buffer{", true" if p.name in op.rows_params else ""});')
     else:
       lines.append(f'  Tensor {p.name}_buffer;')
       prepared = f'PrepareInput({p.name}, {dtype}, run_place, {contiguous}, &{p.name}_buffer)'
+      if p.name in op.rows_params:
+        prepared = f'HasRows({p.name}) ? {p.name} : {prepared}'
       if p.optional:
         prepared = f'{p.name}.defined() ? {prepared} : {p.name}'
       lines.append(f'  const Tensor& {p.name}_in = {prepared};')
     call.append(f'{p.name}_in')
   return lines, call
+
+
+def _rows_form(op: model.Op, inplace: bool) -> list[str]:
+  """The way out for row-sparse arguments; without it, or where it does not apply, they are made dense."""
+  if not op.rows_form:
+    return []
+  x, out = op.inplace, op.outputs[0].name
+  lines, tensors = [], [p.name for p in op.tensor_params]
+  if inplace:
+    # A row-sparse tensor has no elements to write into: its handle gets a new value.
+    lines += [f'  if (HasRows({x})) [[unlikely]] {{', f'    Rebind({x}, Execute{op.cpp_struct}({cpp.args(op)}));',
+              f'    return {x};', '  }']
+    tensors.remove(x)
+  if tensors:
+    lines += [f'  if ({" || ".join(f"HasRows({t})" for t in tensors)}) [[unlikely]] {{',
+              f'    Tensor {out}{f" = {x}" if inplace else ""};', f'    if ({op.rows_form}({cpp.args(op)}, &{out})) {{',
+              *([f'      MarkWritten(kOp, {x});'] if inplace else []), f'      return {out};', '    }', '  }']
+  return lines
 
 
 def _execute(op: model.Op, inplace: bool) -> str:
@@ -255,7 +277,8 @@ def _execute(op: model.Op, inplace: bool) -> str:
       lines += [f'  const Tensor result = Execute{s}({cpp.args(op)});', f'  Rebind({x}, result);',
                 f'  MarkWritten(kOp, {x});', f'  return {x};', '}']
       return '\n'.join(lines)
-    lines.append(f'  CheckInplaceTarget(kOp, {x}, shape_{o.name}, dtype_{o.name});')
+    lines.append(f'  CheckInplaceTarget(kOp, {x}, shape_{o.name}, dtype_{o.name}{", true" if op.rows_form else ""});')
+    lines += _rows_form(op, inplace)
     condition = [f'{x}.place() != run_place']
     if x in cpp.promoted(op):
       condition.append(f'{x}.dtype() != compute')
@@ -265,6 +288,9 @@ def _execute(op: model.Op, inplace: bool) -> str:
       condition = ['true']
     lines += [f'  if ({" || ".join(condition)}) {{',
               f'    WriteInto({x}, Execute{s}({cpp.args(op)}));', f'    MarkWritten(kOp, {x});', f'    return {x};', '  }']
+  else:
+    lines += _rows_form(op, inplace)
+    lines += [f'  RequireElements(kOp, "{m}", {m});' for m in op.mutates]
   dtype = kernel_dtype(op)
   lines.append(f'  const AnyKernel kernel = op::{s}::kernels.Find(run_place.kind, {dtype});')
   lines.append('  if (kernel == nullptr) [[unlikely]] {')

@@ -128,6 +128,8 @@ class Op:
   dtypes: tuple[str, ...]
   inplace: str | None           # parameter that `name_` changes
   mutates: tuple[str, ...]      # parameters that this op itself changes
+  rows_form: str | None         # C++ function that takes over when an argument is row-sparse
+  rows_params: tuple[str, ...]  # parameters that the kernel takes row-sparse as they are
   grad: dict[str, Formula | None] | None  # None: not differentiable
   amp: str
   fuse: str

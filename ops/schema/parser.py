@@ -12,8 +12,8 @@ from ops.schema import model
 from ops.schema import param_types
 
 _KEYS = frozenset((
-    'op', 'doc', 'infer', 'kernel', 'composite', 'accepts', 'dtypes', 'inplace', 'mutates', 'grad', 'amp', 'fuse',
-    'random', 'data_dependent', 'version', 'python', 'samples', 'errors'))
+    'op', 'doc', 'infer', 'kernel', 'composite', 'accepts', 'row_sparse', 'dtypes', 'inplace', 'mutates', 'grad', 'amp',
+    'fuse', 'random', 'data_dependent', 'version', 'python', 'samples', 'errors'))
 _PYTHON_KEYS = frozenset(('function', 'method', 'operator', 'module', 'params'))
 _ERROR_KEYS = frozenset(('args', 'says', 'type'))
 _AMP = ('keep', 'lower', 'raise', 'promote')
@@ -161,6 +161,7 @@ class _OpParser:
     stem = os.path.splitext(os.path.basename(self._path))[0]
     mutates = self._mutates()
     grad = self._grad(composite is not None)
+    rows_form, rows_params = self._row_sparse(kernel is not None)
     if not self._entry.get('samples') and not mutates:
       self._fail(f'{self._name}: key `samples` is missing')
     return model.Op(
@@ -168,7 +169,8 @@ class _OpParser:
         doc=str(e['doc']).strip(), location=self._at('op'), family=family, stem=stem, infer=infer, compute=compute,
         kernel=kernel, composite=composite,
         strided=self._choice('accepts', ('strided',), '') == 'strided' or bool(kernel and kernel.elementwise),
-        dtypes=self._dtypes(), inplace=self._inplace(), mutates=mutates, grad=grad,
+        dtypes=self._dtypes(), inplace=self._inplace(), mutates=mutates,
+        rows_form=rows_form, rows_params=rows_params, grad=grad,
         amp=self._choice('amp', _AMP, 'keep'), fuse=self._choice('fuse', _FUSE, 'none'),
         random=self._flag('random'), data_dependent=self._flag('data_dependent'), version=int(e.get('version', 1)),
         python=self._python(), samples=tuple(str(s) for s in e.get('samples') or ()), errors=self._errors())
@@ -290,6 +292,23 @@ class _OpParser:
     if not isinstance(names, list) or set(names) - params:
       self._fail(f'{self._name}: `mutates` lists tensor parameters', 'mutates')
     return tuple(names)
+
+  def _row_sparse(self, has_kernel: bool) -> tuple[str | None, tuple[str, ...]]:
+    """The form of the op for row-sparse tensors, and the parameters in which its kernel takes them."""
+    value = self._entry.get('row_sparse')
+    if value is None:
+      return None, ()
+    if not has_kernel:
+      self._fail(f'{self._name}: a composite has no `row_sparse`; its parts may', 'row_sparse')
+    if isinstance(value, list):
+      if not value or set(value) - {p.name for p in self._params if p.type.is_tensor}:
+        self._fail(f'{self._name}: `row_sparse` lists tensor parameters', 'row_sparse')
+      return None, tuple(value)
+    if not re.fullmatch(r'[A-Z][A-Za-z0-9]*', str(value)):
+      self._fail(f'{self._name}: `row_sparse` is a list of parameters or a CamelCase function', 'row_sparse')
+    if len(self._outputs) != 1 or self._outputs[0].is_list or any(p.type.name == 'Tensor[]' for p in self._params):
+      self._fail(f'{self._name}: a `row_sparse` function needs tensors, and one as output', 'row_sparse')
+    return str(value), ()
 
   # Gradient ------------------------------------------------------------------
 

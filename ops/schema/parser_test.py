@@ -79,6 +79,8 @@ def test_types_and_defaults():
     (('g * conj(y)', 'x[0] * g'), 7, 'Subscript is not part of the language'),
     (('  grad:', '  kernel: Twice\n  grad:'), 6, "key 'kernel' is repeated"),
     (('inplace: x -> out', 'dtypes: floaty'), 5, "dtypes 'floaty'"),
+    (('inplace: x -> out', 'row_sparse: [z]'), 5, '`row_sparse` lists tensor parameters'),
+    (('inplace: x -> out', 'row_sparse: multiply_rows'), 5, 'a list of parameters or a CamelCase function'),
     (('infer: {shape: broadcast(x, y), ', 'infer: {'), 3, 'needs shape and dtype'),
     (('Tensor y)', 'Tensor x)'), 1, "name 'x' is used twice"),
 ])

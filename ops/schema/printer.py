@@ -43,6 +43,8 @@ def entry(op: model.Op) -> str:
     lines.append(f'  inplace: {op.inplace} -> {op.outputs[0].name}')
   if op.mutates:
     lines.append(f'  mutates: {q(list(op.mutates))}')
+  if op.rows_form or op.rows_params:
+    lines.append(f'  row_sparse: {op.rows_form or q(list(op.rows_params))}')
   if op.kernel:
     if op.grad is None:
       lines.append('  grad: none')

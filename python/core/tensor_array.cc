@@ -38,7 +38,7 @@ Tensor HostTensor(const char* op, const Tensor& t) {
   const InterpreterScope plain = InterpreterScope::Forbid(kAllInterpreters);
   Tensor out = t;
   if (!out.place().is_cpu()) out = WithoutGil(kWorthReleasing, [&] { return CopyTo(t, Place{}); });
-  if (out.layout() != Layout::kStrided) out = ops::assign(out);
+  if (out.layout() != Layout::kStrided) out = WithoutGil(kWorthReleasing, [&] { return Contiguous(out); });
   if (out.dtype() == DType::kBFloat16) out = ops::cast(out, DType::kFloat32);
   return out;
 }
@@ -52,7 +52,7 @@ int GetBuffer(PyObject* o, Py_buffer* view, int flags) {
     if (t.is_symbolic()) fail("a tensor of a program has no elements");
     if (format == nullptr) fail("bfloat16 has no buffer format");
     if (!t.place().is_cpu()) fail("the tensor does not lie in host memory; call cpu()");
-    if (t.layout() != Layout::kStrided) fail("the tensor has a blocked layout");
+    if (t.layout() != Layout::kStrided) fail("the tensor is not strided; make it dense first (Tensor.to_dense)");
     const bool writable = (flags & PyBUF_WRITABLE) != 0;
     if (writable && t.storage()->read_only()) fail("the tensor is read-only");
     const bool strided = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;

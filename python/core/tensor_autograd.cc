@@ -17,6 +17,7 @@
 #include "python/core/tensor_object.h"
 #include "python/core/tensor_parts.h"
 #include "tensor/error.h"
+#include "tensor/row_sparse.h"
 
 namespace proa::inline v0::python {
 namespace {
@@ -85,6 +86,15 @@ PyObject* Backward(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
 constexpr const char* clear_names[] = {"self", "set_to_zero"};
 constinit Signature clear_signature("clear_gradient", clear_names, 2, 1);
 
+// Zeros in the form of `grad`; of a row-sparse one no row is held.
+Tensor ZerosAs(const Tensor& grad) {
+  if (!IsRowSparse(grad)) return ops::full_like(grad, Scalar(0));
+  Shape shape = grad.shape();
+  shape[0] = 0;
+  return MakeRowSparse(Tensor::Empty({0}, DType::kInt64, grad.place()),
+                       Tensor::Empty(shape, grad.dtype(), grad.place()), grad.size(0));
+}
+
 PyObject* ClearGradient(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
                         PyObject* kwnames) {
   return Guarded([&]() -> PyObject* {
@@ -95,7 +105,7 @@ PyObject* ClearGradient(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
     Tensor grad = autograd::GetGrad(t);
     if (grad.defined() && set_to_zero) {
       const InterpreterScope no_grad = InterpreterScope::Forbid(kDifferentiate);
-      autograd::SetGrad(t, ops::full_like(grad, Scalar(0)));
+      autograd::SetGrad(t, ZerosAs(grad));
     } else {
       autograd::SetGrad(t, Tensor());
     }

@@ -9,6 +9,7 @@
 #include "autograd/node.h"
 #include "ops/creation/creation_ops.h"
 #include "ops/elementwise/elementwise_ops.h"
+#include "ops/indexing/indexing_ops.h"
 #include "python/core/arguments.h"
 #include "python/core/convert.h"
 #include "python/core/dtype_object.h"
@@ -21,6 +22,7 @@
 #include "tensor/copy.h"
 #include "tensor/error.h"
 #include "tensor/interpreters.h"
+#include "tensor/row_sparse.h"
 
 namespace proa::inline v0::python {
 namespace {
@@ -65,6 +67,12 @@ PyObject* InplaceVersion(PyObject* self, PyObject*) {
 PyObject* IsContiguousMethod(PyObject* self, PyObject*) {
   return PyBool_FromLong(Unwrap(self).is_contiguous());
 }
+PyObject* IsDense(PyObject* self, PyObject*) {
+  return PyBool_FromLong(!IsRowSparse(Unwrap(self)));
+}
+PyObject* IsSelectedRows(PyObject* self, PyObject*) {
+  return PyBool_FromLong(IsRowSparse(Unwrap(self)));
+}
 PyObject* IsFloating(PyObject* self, PyObject*) {
   return PyBool_FromLong(IsFloat(Unwrap(self).dtype()));
 }
@@ -74,7 +82,6 @@ PyObject* IsComplexMethod(PyObject* self, PyObject*) {
 PyObject* IsIntegerMethod(PyObject* self, PyObject*) {
   return PyBool_FromLong(IsInteger(Unwrap(self).dtype()));
 }
-PyObject* True(PyObject*, PyObject*) { Py_RETURN_TRUE; }
 PyObject* False(PyObject*, PyObject*) { Py_RETURN_FALSE; }
 PyObject* Itself(PyObject* self, PyObject*) { return Py_NewRef(self); }
 
@@ -82,7 +89,7 @@ PyObject* ContiguousMethod(PyObject* self, PyObject*) {
   return Guarded([&]() -> PyObject* {
     const Tensor& t = Unwrap(self);
     if (t.is_contiguous() || t.is_symbolic()) return Py_NewRef(self);
-    return Wrap(WithoutGil(Elements(t), [&] { return ops::assign(t); }));
+    return Wrap(WithoutGil(Elements(t), [&] { return IsRowSparse(t) ? ops::to_dense(t) : ops::assign(t); }));
   });
 }
 
@@ -224,7 +231,10 @@ void AddBasicMethods(Methods* methods) {
       {"is_floating_point", &IsFloating, METH_NOARGS, "is_floating_point($self)\n--\n\nTrue for float16, bfloat16, float32 and float64."},
       {"is_complex", &IsComplexMethod, METH_NOARGS, "is_complex($self)\n--\n\nTrue for complex64 and complex128."},
       {"is_integer", &IsIntegerMethod, METH_NOARGS, "is_integer($self)\n--\n\nTrue for integers; bool is none."},
-      {"is_dense", &True, METH_NOARGS, "is_dense($self)\n--\n\nTrue."},
+      {"is_dense", &IsDense, METH_NOARGS, "is_dense($self)\n--\n\nTrue unless the tensor is row-sparse."},
+      {"is_selected_rows", &IsSelectedRows, METH_NOARGS,
+       "is_selected_rows($self)\n--\n\nTrue if only some rows are held (rows(), values()), all others being zeros: so is "
+       "the gradient of a table that was looked up with sparse=True."},
       {"is_sparse", &False, METH_NOARGS, "is_sparse($self)\n--\n\nFalse."},
       {"is_dist", &False, METH_NOARGS, "is_dist($self)\n--\n\nFalse."},
       {"value", &Itself, METH_NOARGS, "value($self)\n--\n\nThe tensor itself."},

@@ -12,6 +12,7 @@
 #include "python/core/place_object.h"
 #include "python/core/tensor_object.h"
 #include "python/core/tensor_parts.h"
+#include "tensor/row_sparse.h"
 
 namespace proa::inline v0::python {
 namespace {
@@ -36,7 +37,8 @@ PyObject* GetStrides(PyObject* o, void*) {
   });
 }
 PyObject* GetLayout(PyObject* o, void*) {
-  return PyUnicode_FromString(Unwrap(o).layout() == Layout::kStrided ? "strided" : "blocked");
+  constexpr const char* kNames[] = {"strided", "blocked", "row_sparse"};
+  return PyUnicode_FromString(kNames[static_cast<int>(Unwrap(o).layout())]);
 }
 PyObject* GetDType(PyObject* o, void*) { return WrapDType(Unwrap(o).dtype()); }
 PyObject* GetPlace(PyObject* o, void*) {
@@ -47,7 +49,9 @@ PyObject* GetSize(PyObject* o, void*) { return PyLong_FromLongLong(Unwrap(o).num
 PyObject* GetVersion(PyObject* o, void*) {
   return PyLong_FromUnsignedLong(Unwrap(o).version());
 }
-PyObject* GetType(PyObject*, void*) { return PyUnicode_FromString("DENSE_TENSOR"); }
+PyObject* GetType(PyObject* o, void*) {
+  return PyUnicode_FromString(IsRowSparse(Unwrap(o)) ? "SELECTED_ROWS" : "DENSE_TENSOR");
+}
 
 PyObject* GetTransposed(PyObject* o, void*) {
   return Guarded([&] { return Wrap(ops::transpose(Unwrap(o), {})); });
@@ -92,14 +96,14 @@ void AddProperties(Properties* properties) {
   const PyGetSetDef rows[] = {
       {"shape", GetShape, nullptr, "Sizes, a list of int; -1 where a program does not know one.", nullptr},
       {"strides", GetStrides, nullptr, "Steps between elements of each dim, in elements.", nullptr},
-      {"layout", GetLayout, nullptr, "'strided', or 'blocked' for a format of the backend.", nullptr},
+      {"layout", GetLayout, nullptr, "'strided', 'row_sparse' where only some rows are held, or 'blocked' for a format of the backend.", nullptr},
       {"dtype", GetDType, nullptr, "The element type.", nullptr},
       {"place", GetPlace, nullptr, "Where the elements lie.", nullptr},
       {"ndim", GetNdim, nullptr, "Number of dims.", nullptr},
       {"size", GetSize, nullptr, "Number of elements.", nullptr},
       {"T", GetTransposed, nullptr, "A view with the dims in reverse order.", nullptr},
       {"inplace_version", GetVersion, nullptr, "How often the elements were changed in place.", nullptr},
-      {"type", GetType, nullptr, "The kind of tensor.", nullptr},
+      {"type", GetType, nullptr, "The kind of tensor: 'DENSE_TENSOR' or 'SELECTED_ROWS'.", nullptr},
       {"name", GetName, SetName, "A name, made up when first asked for.", nullptr},
       {"persistable", GetPersistable, SetPersistable, "True for parameters and buffers, which are saved.", nullptr},
   };

@@ -7,7 +7,8 @@ from proa.framework.grad_mode import no_grad
 class ClipGradBase:
     """Base: called with a list of (parameter, gradient), returns the list with clipped gradients.
 
-    Gradients of parameters with `need_clip = False` stay as they are.
+    Gradients of parameters with `need_clip = False` stay as they are. A row-sparse gradient stays row-sparse; rows that
+    occur twice in it count as their sum.
     """
 
     @no_grad()
@@ -52,8 +53,7 @@ class ClipGradByNorm(ClipGradBase):
         self.clip_norm = float(clip_norm)
 
     def _clip(self, grads):
-        limit = self.clip_norm
-        return [g * (limit / _C.ops.clip(_norm([g]), limit, float("inf"))) for g in grads]
+        return [_scaled([g], self.clip_norm)[0] for g in grads]
 
     def __repr__(self):
         return f"ClipGradByNorm(clip_norm={self.clip_norm})"
@@ -72,21 +72,18 @@ class ClipGradByGlobalNorm(ClipGradBase):
         self.group_name = group_name
 
     def _clip(self, grads):
-        if not grads:
-            return grads
-        factor = self.clip_norm / _C.ops.clip(_norm(grads), self.clip_norm, float("inf"))
-        return [g * (factor if g.dtype == factor.dtype else factor.astype(g.dtype)) for g in grads]
+        return _scaled(grads, self.clip_norm)
 
     def __repr__(self):
         return f"ClipGradByGlobalNorm(clip_norm={self.clip_norm})"
 
 
-def _norm(grads):
-    """The L2 norm of all elements, 0-d, in float32 at least."""
-    total = None
-    for g in grads:
-        if g.dtype in (_C.float16, _C.bfloat16):
-            g = g.astype(_C.float32)
-        square = (g * g).sum()
-        total = square if total is None else total + square
-    return total.sqrt()
+def _scaled(grads, limit):
+    """The gradients times what brings the L2 norm of all of them down to `limit`."""
+    if not grads:
+        return grads
+    factor = limit / _C.ops.clip(_C.ops.squared_norm(grads).sqrt(), limit, float("inf"))
+    factors = {g.dtype: None for g in grads}
+    for dtype in factors:
+        factors[dtype] = factor.astype(dtype)
+    return [g * factors[g.dtype] for g in grads]

@@ -25,7 +25,8 @@ class Adam(Optimizer):
         parameters (list): what to update; see Optimizer.
         weight_decay (float|L1Decay|L2Decay, optional): added to the gradients (AdamW is different).
         grad_clip (optional): ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue.
-        lazy_mode (bool): matters for sparse gradients only.
+        lazy_mode (bool): of a gradient that holds some rows only (`sparse=True` of an embedding), update these rows
+            and leave the others and their moments alone. Without, they move on by their moments.
 
     Examples:
         >>> net = proa.nn.Linear(2, 1)
@@ -56,6 +57,7 @@ class Adam(Optimizer):
             "beta1": _check_beta(kind, "beta1", beta1),
             "beta2": _check_beta(kind, "beta2", beta2),
             "epsilon": float(epsilon),
+            "lazy_mode": bool(lazy_mode),
         }
 
     def _start_accumulator(self, name, param):
@@ -81,6 +83,7 @@ class Adam(Optimizer):
             options["epsilon"],
             bucket.lr_scale,
             bucket.l2,
+            options["lazy_mode"],
         )
 
 
@@ -97,7 +100,7 @@ class AdamW(Adam):
         lr_ratio (Callable, optional): parameter -> factor on its learning rate.
         apply_decay_param_fun (Callable, optional): parameter name -> whether it decays.
         grad_clip (optional): ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue.
-        lazy_mode (bool): matters for sparse gradients only.
+        lazy_mode (bool): rows that a sparse gradient does not hold stay as they are; see Adam.
         multi_precision (bool): keep float32 copies of half precision parameters.
     """
 
@@ -152,4 +155,5 @@ class AdamW(Adam):
             options["epsilon"],
             options["decay"],
             bucket.lr_scale,
+            options["lazy_mode"],
         )

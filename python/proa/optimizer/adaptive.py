@@ -1,4 +1,4 @@
-"""Adagrad, Adadelta, RMSProp, Adamax and Lamb, written with tensor ops."""
+"""Adagrad, and Adadelta, RMSProp, Adamax and Lamb, written with tensor ops."""
 
 from proa import _C
 from proa.optimizer.adam import _check_beta
@@ -6,16 +6,20 @@ from proa.optimizer.optimizer import Optimizer, with_l2
 
 
 class _PerParameter(Optimizer):
-    """Updates one parameter at a time: `_update_one(param, grad, state, rate, options)`."""
+    """Updates one parameter at a time: `_update_one(param, grad, state, rate, options)`.
+
+    There is no rule for rows: a row-sparse gradient is made dense.
+    """
 
     def _update_bucket(self, bucket, grads):
         rate = self.get_lr() * bucket.lr_scale
+        grads = [g.to_dense() if g.is_selected_rows() else g for g in grads]
         for i, (param, grad) in enumerate(zip(bucket.params, with_l2(bucket, grads))):
             state = {name: tensors[i] for name, tensors in bucket.states.items()}
             self._update_one(param, grad, state, rate, bucket.options)
 
 
-class Adagrad(_PerParameter):
+class Adagrad(Optimizer):
     """Adagrad (Duchi et al., 2011): `m += grad**2; p -= lr * grad / (sqrt(m) + epsilon)`.
 
     Args:
@@ -46,10 +50,9 @@ class Adagrad(_PerParameter):
     def _start_accumulator(self, name, param):
         return _C.ops.full_like(param, self._initial)
 
-    def _update_one(self, param, grad, state, rate, options):
-        moment = state["moment"]
-        moment.add_(grad * grad)
-        param.subtract_(grad / (moment.sqrt() + options["epsilon"]) * rate)
+    def _update_bucket(self, bucket, grads):
+        epsilon = bucket.options["epsilon"]
+        _C.ops.adagrad_(bucket.params, grads, bucket.states["moment"], self._lr(), epsilon, bucket.lr_scale, bucket.l2)
 
 
 class Adadelta(_PerParameter):

@@ -97,6 +97,9 @@ def uniform_(self, min=-1.0, max=1.0, seed=0, name=None):
 
 def scale_(self, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
     """scale in place."""
+    if act is None:
+        factor = scale.item() if isinstance(scale, _C.Tensor) else scale
+        return _C.ops.scale_(self, factor, bias, bias_after_scale)
     self[...] = math.scale(self, scale, bias, bias_after_scale, act)
     return self
 

@@ -132,17 +132,18 @@ def embedding(x, weight, padding_idx=None, sparse=False, name=None):
         x (Tensor): integers, [...].
         weight (Tensor): [rows, size].
         padding_idx (int, optional): this row gives zeros and gets no gradient; negative counts from the end.
-        sparse (bool): accepted; gradients are dense.
+        sparse (bool): the gradient of `weight` holds only the rows that x names (`Tensor.is_selected_rows`), so
+            that a step costs what those rows cost.
 
     Returns:
         Tensor: [..., size].
     """
     if padding_idx is None:
-        return _C.ops.embedding(x, weight)
+        return _C.ops.embedding(x, weight, -1, sparse)
     rows = weight.shape[0]
     if not -rows <= padding_idx < rows:
         raise ValueError(f"embedding: padding_idx {padding_idx} is not one of {rows} rows")
-    return _C.ops.embedding(x, weight, padding_idx % rows)
+    return _C.ops.embedding(x, weight, padding_idx % rows, sparse)
 
 
 def one_hot(x, num_classes, name=None):

@@ -74,7 +74,7 @@ class Embedding(Layer):
         num_embeddings (int): rows.
         embedding_dim (int): size of a row.
         padding_idx (int, optional): this row is zeros and gets no gradient; negative counts from the end.
-        sparse (bool): accepted; gradients are dense.
+        sparse (bool): the gradient of the table holds only the rows that x names; see F.embedding.
         weight_attr (ParamAttr, optional): of the table.
 
     Shape:
@@ -108,11 +108,13 @@ class Embedding(Layer):
                 _C.set_grad_enabled(recording)
 
     def forward(self, x):
-        return F.embedding(x, self.weight, self._padding_idx)
+        return F.embedding(x, self.weight, self._padding_idx, self._sparse)
 
     def extra_repr(self):
         text = f"{self._num_embeddings}, {self._embedding_dim}"
-        return text if self._padding_idx is None else f"{text}, padding_idx={self._padding_idx}"
+        if self._padding_idx is not None:
+            text += f", padding_idx={self._padding_idx}"
+        return f"{text}, sparse=True" if self._sparse else text
 
 
 class Flatten(Layer):

@@ -1,0 +1,148 @@
+"""Schedules that rise and fall."""
+
+import math
+
+from proa.optimizer.lr.scheduler import LRScheduler
+
+
+class CosineAnnealingDecay(LRScheduler):
+    """Between `learning_rate` and `eta_min` along a cosine of period 2 * T_max (Loshchilov and Hutter, 2017).
+
+    Args:
+        learning_rate (float): the highest rate.
+        T_max (int): half the period.
+        eta_min (float): the lowest rate.
+        last_epoch, verbose: as in LRScheduler.
+    """
+
+    def __init__(self, learning_rate, T_max, eta_min=0, last_epoch=-1, verbose=False):
+        if not isinstance(T_max, int) or T_max <= 0:
+            raise ValueError(f"CosineAnnealingDecay: T_max must be a positive int, not {T_max!r}")
+        if isinstance(eta_min, bool) or not isinstance(eta_min, (int, float)):
+            raise TypeError(f"CosineAnnealingDecay: eta_min must be a number, not {type(eta_min).__name__}")
+        self.T_max, self.eta_min = T_max, float(eta_min)
+        super().__init__(learning_rate, last_epoch, verbose)
+
+    def get_lr(self):
+        # By recurrence, so that a rate changed from outside goes on from there.
+        epoch, period = self.last_epoch, self.T_max
+        if epoch == 0:
+            return self.base_lr
+        if (epoch - 1 - period) % (2 * period) == 0:
+            return self.last_lr + (self.base_lr - self.eta_min) * (1 - math.cos(math.pi / period)) / 2
+        now, before = 1 + math.cos(math.pi * epoch / period), 1 + math.cos(math.pi * (epoch - 1) / period)
+        return now / before * (self.last_lr - self.eta_min) + self.eta_min
+
+    def _get_closed_form_lr(self):
+        swing = 1 + math.cos(math.pi * self.last_epoch / self.T_max)
+        return self.eta_min + (self.base_lr - self.eta_min) * swing / 2
+
+
+class OneCycleLR(LRScheduler):
+    """Up to `max_learning_rate` and down again, once (Smith and Topin, 2019).
+
+    Args:
+        max_learning_rate (float): the highest rate.
+        total_steps (int): length of the cycle.
+        divide_factor (float): the first rate is the highest divided by it.
+        end_learning_rate (float): the last rate.
+        phase_pct (float): part of the cycle in which the rate rises.
+        anneal_strategy (str): "cos" or "linear".
+        three_phase (bool): go down as one went up, and then further.
+        last_epoch, verbose: as in LRScheduler.
+    """
+
+    def __init__(
+        self,
+        max_learning_rate,
+        total_steps,
+        divide_factor=25.0,
+        end_learning_rate=0.0001,
+        phase_pct=0.3,
+        anneal_strategy="cos",
+        three_phase=False,
+        last_epoch=-1,
+        verbose=False,
+    ):
+        if not isinstance(total_steps, int) or total_steps <= 0:
+            raise ValueError(f"OneCycleLR: total_steps must be a positive int, not {total_steps!r}")
+        if not 0 <= phase_pct <= 1:
+            raise ValueError(f"OneCycleLR: phase_pct must be in [0, 1]; it is {phase_pct}")
+        if three_phase and phase_pct >= 0.5:
+            raise ValueError(f"OneCycleLR: phase_pct must be below 0.5 with three phases; it is {phase_pct}")
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(f'OneCycleLR: anneal_strategy must be "cos" or "linear", not {anneal_strategy!r}')
+        first = max_learning_rate / float(divide_factor)
+        up = phase_pct * total_steps - 1
+        if three_phase:
+            self._ends = [0, up, 2 * phase_pct * total_steps - 2, total_steps - 1]
+            self._rates = [first, max_learning_rate, first, end_learning_rate]
+        else:
+            self._ends = [0, up, total_steps - 1]
+            self._rates = [first, max_learning_rate, end_learning_rate]
+        self.total_steps, self._cosine = total_steps, anneal_strategy == "cos"
+        super().__init__(first, last_epoch, verbose)
+
+    def get_lr(self):
+        epoch = self.last_epoch
+        if epoch > self.total_steps:
+            raise ValueError(f"OneCycleLR: step {epoch} is beyond total_steps, {self.total_steps}")
+        last = len(self._ends) - 1
+        for i in range(1, last + 1):
+            if epoch <= self._ends[i] or i == last:
+                part = (epoch - self._ends[i - 1]) / (self._ends[i] - self._ends[i - 1])
+                if self._cosine:
+                    part = (1 - math.cos(math.pi * part)) / 2
+                return self._rates[i - 1] + (self._rates[i] - self._rates[i - 1]) * part
+
+
+class CyclicLR(LRScheduler):
+    """Between `base_learning_rate` and `max_learning_rate`, up and down (Smith, 2017).
+
+    Args:
+        base_learning_rate (float): the lowest rate.
+        max_learning_rate (float): the highest rate of the first cycle.
+        step_size_up (int): steps from lowest to highest.
+        step_size_down (int, optional): steps back; as many unless given.
+        mode (str): "triangular", "triangular2" (half the height each cycle) or
+            "exp_range" (times exp_gamma each step).
+        exp_gamma (float): of mode "exp_range".
+        scale_fn (Callable, optional): height of a cycle or step, instead of a mode.
+        scale_mode (str): "cycle" or "iterations": what scale_fn is called with.
+        last_epoch, verbose: as in LRScheduler.
+    """
+
+    def __init__(
+        self,
+        base_learning_rate,
+        max_learning_rate,
+        step_size_up,
+        step_size_down=None,
+        mode="triangular",
+        exp_gamma=1.0,
+        scale_fn=None,
+        scale_mode="cycle",
+        last_epoch=-1,
+        verbose=False,
+    ):
+        if scale_fn is None and mode not in ("triangular", "triangular2", "exp_range"):
+            raise ValueError(f'CyclicLR: mode must be "triangular", "triangular2" or "exp_range", not {mode!r}')
+        if scale_mode not in ("cycle", "iterations"):
+            raise ValueError(f'CyclicLR: scale_mode must be "cycle" or "iterations", not {scale_mode!r}')
+        self._up = step_size_up
+        self._cycle = step_size_up + (step_size_up if step_size_down is None else step_size_down)
+        self._max = max_learning_rate
+        self._mode, self._gamma, self._scale_fn, self._scale_mode = mode, exp_gamma, scale_fn, scale_mode
+        super().__init__(base_learning_rate, last_epoch, verbose)
+
+    def _height(self, cycle):
+        if self._scale_fn is not None:
+            return self._scale_fn(cycle if self._scale_mode == "cycle" else self.last_epoch)
+        if self._mode == "triangular2":
+            return 1 / 2.0 ** (cycle - 1)
+        return self._gamma**self.last_epoch if self._mode == "exp_range" else 1.0
+
+    def get_lr(self):
+        cycle, position = divmod(self.last_epoch, self._cycle)
+        part = position / self._up if position <= self._up else (self._cycle - position) / (self._cycle - self._up)
+        return self.base_lr + (self._max - self.base_lr) * part * self._height(cycle + 1)

@@ -1,0 +1,235 @@
+"""Schedules that fall (or change) by a formula of the epoch."""
+
+import math
+
+from proa.optimizer.lr.scheduler import LRScheduler
+
+
+class NoamDecay(LRScheduler):
+    """`learning_rate * d_model**-0.5 * min(epoch**-0.5, epoch * warmup_steps**-1.5)` (Vaswani et al., 2017).
+
+    Args:
+        d_model (int): width of the model.
+        warmup_steps (int): steps until the highest rate.
+        learning_rate (float): a factor.
+        last_epoch, verbose: as in LRScheduler.
+    """
+
+    def __init__(self, d_model, warmup_steps, learning_rate=1.0, last_epoch=-1, verbose=False):
+        if d_model <= 0:
+            raise ValueError(f"NoamDecay: d_model must be positive; it is {d_model}")
+        self.d_model = d_model
+        self.warmup_steps = warmup_steps
+        super().__init__(learning_rate, last_epoch, verbose)
+
+    def get_lr(self):
+        a = 1.0 if self.last_epoch == 0 else self.last_epoch**-0.5
+        b = self.warmup_steps**-1.5 * self.last_epoch
+        return self.base_lr * self.d_model**-0.5 * min(a, b)
+
+
+class PiecewiseDecay(LRScheduler):
+    """`values[i]` until epoch `boundaries[i]`, then the next; the last value for ever.
+
+    Args:
+        boundaries (list[int]): increasing epochs.
+        values (list[float]): rates, one more than boundaries.
+        last_epoch, verbose: as in LRScheduler.
+
+    Examples:
+        >>> schedule = proa.optimizer.lr.PiecewiseDecay([2, 4], [0.1, 0.01, 0.001])
+        >>> rates = []
+        >>> for _ in range(5):
+        ...     rates.append(schedule()); schedule.step()
+        >>> rates
+        [0.1, 0.1, 0.01, 0.01, 0.001]
+    """
+
+    def __init__(self, boundaries, values, last_epoch=-1, verbose=False):
+        if len(boundaries) == 0:
+            raise ValueError("PiecewiseDecay: boundaries must not be empty")
+        if len(values) <= len(boundaries):
+            raise ValueError(
+                f"PiecewiseDecay: {len(boundaries)} boundaries need {len(boundaries) + 1} values, not {len(values)}"
+            )
+        self.boundaries = boundaries
+        self.values = values
+        super().__init__(float(values[0]), last_epoch, verbose)
+
+    def get_lr(self):
+        for boundary, value in zip(self.boundaries, self.values):
+            if self.last_epoch < boundary:
+                return value
+        return self.values[len(self.boundaries)]
+
+
+class NaturalExpDecay(LRScheduler):
+    """`learning_rate * exp(-gamma * epoch)`.
+
+    Args:
+        learning_rate (float): the base rate.
+        gamma (float): speed of the decay, positive.
+        last_epoch, verbose: as in LRScheduler.
+    """
+
+    def __init__(self, learning_rate, gamma, last_epoch=-1, verbose=False):
+        if gamma <= 0:
+            raise ValueError(f"NaturalExpDecay: gamma must be positive; it is {gamma}")
+        self.gamma = gamma
+        super().__init__(learning_rate, last_epoch, verbose)
+
+    def get_lr(self):
+        return self.base_lr * math.exp(-self.gamma * self.last_epoch)
+
+
+class InverseTimeDecay(LRScheduler):
+    """`learning_rate / (1 + gamma * epoch)`.
+
+    Args:
+        learning_rate (float): the base rate.
+        gamma (float): speed of the decay.
+        last_epoch, verbose: as in LRScheduler.
+    """
+
+    def __init__(self, learning_rate, gamma, last_epoch=-1, verbose=False):
+        self.gamma = gamma
+        super().__init__(learning_rate, last_epoch, verbose)
+
+    def get_lr(self):
+        return self.base_lr / (1 + self.gamma * self.last_epoch)
+
+
+class PolynomialDecay(LRScheduler):
+    """`(learning_rate - end_lr) * (1 - epoch / decay_steps)**power + end_lr`.
+
+    Args:
+        learning_rate (float): the base rate.
+        decay_steps (int): epochs until `end_lr`.
+        end_lr (float): the last rate.
+        power (float): shape of the decay.
+        cycle (bool): after `decay_steps`, start again with a period that many times as long.
+        last_epoch, verbose: as in LRScheduler.
+    """
+
+    def __init__(self, learning_rate, decay_steps, end_lr=0.0001, power=1.0, cycle=False, last_epoch=-1, verbose=False):
+        if not isinstance(decay_steps, int) or decay_steps <= 0:
+            raise ValueError(f"PolynomialDecay: decay_steps must be a positive int, not {decay_steps!r}")
+        if power <= 0.0:
+            raise ValueError(f"PolynomialDecay: power must be positive; it is {power}")
+        self.decay_steps, self.end_lr, self.power, self.cycle = decay_steps, end_lr, power, cycle
+        super().__init__(learning_rate, last_epoch, verbose)
+
+    def get_lr(self):
+        epoch, steps = self.last_epoch, self.decay_steps
+        if self.cycle:
+            steps *= max(1, math.ceil(epoch / steps))
+        else:
+            epoch = min(epoch, steps)
+        return (self.base_lr - self.end_lr) * (1 - epoch / steps) ** self.power + self.end_lr
+
+
+class ExponentialDecay(LRScheduler):
+    """`learning_rate * gamma**epoch`.
+
+    Args:
+        learning_rate (float): the base rate.
+        gamma (float): factor of each epoch, in (0, 1).
+        last_epoch, verbose: as in LRScheduler.
+    """
+
+    def __init__(self, learning_rate, gamma, last_epoch=-1, verbose=False):
+        if not 0.0 < gamma < 1.0:
+            raise ValueError(f"ExponentialDecay: gamma must be in (0, 1); it is {gamma}")
+        self.gamma = gamma
+        super().__init__(learning_rate, last_epoch, verbose)
+
+    def get_lr(self):
+        return self.base_lr * self.gamma**self.last_epoch
+
+
+class MultiStepDecay(LRScheduler):
+    """Times `gamma` at each epoch of `milestones`.
+
+    Args:
+        learning_rate (float): the base rate.
+        milestones (list[int]): increasing epochs.
+        gamma (float): the factor, below 1.
+        last_epoch, verbose: as in LRScheduler.
+    """
+
+    def __init__(self, learning_rate, milestones, gamma=0.1, last_epoch=-1, verbose=False):
+        if not isinstance(milestones, (list, tuple)):
+            raise TypeError(f"MultiStepDecay: milestones must be a list or tuple, not {type(milestones).__name__}")
+        if any(a >= b for a, b in zip(milestones, milestones[1:])):
+            raise ValueError(f"MultiStepDecay: milestones must increase; they are {list(milestones)}")
+        if gamma >= 1.0:
+            raise ValueError(f"MultiStepDecay: gamma must be below 1; it is {gamma}")
+        self.milestones, self.gamma = milestones, gamma
+        super().__init__(learning_rate, last_epoch, verbose)
+
+    def get_lr(self):
+        passed = sum(self.last_epoch >= milestone for milestone in self.milestones)
+        return self.base_lr * self.gamma**passed
+
+
+class StepDecay(LRScheduler):
+    """Times `gamma` every `step_size` epochs.
+
+    Args:
+        learning_rate (float): the base rate.
+        step_size (int): epochs between two changes.
+        gamma (float): the factor, below 1.
+        last_epoch, verbose: as in LRScheduler.
+    """
+
+    def __init__(self, learning_rate, step_size, gamma=0.1, last_epoch=-1, verbose=False):
+        if not isinstance(step_size, int) or step_size <= 0:
+            raise ValueError(f"StepDecay: step_size must be a positive int, not {step_size!r}")
+        if gamma >= 1.0:
+            raise ValueError(f"StepDecay: gamma must be below 1; it is {gamma}")
+        self.step_size, self.gamma = step_size, gamma
+        super().__init__(learning_rate, last_epoch, verbose)
+
+    def get_lr(self):
+        return self.base_lr * self.gamma ** (self.last_epoch // self.step_size)
+
+
+class LambdaDecay(LRScheduler):
+    """`learning_rate * lr_lambda(epoch)`.
+
+    Args:
+        learning_rate (float): the base rate.
+        lr_lambda (Callable): epoch -> factor.
+        last_epoch, verbose: as in LRScheduler.
+    """
+
+    def __init__(self, learning_rate, lr_lambda, last_epoch=-1, verbose=False):
+        if not callable(lr_lambda):
+            raise TypeError(f"LambdaDecay: lr_lambda must be callable, not {type(lr_lambda).__name__}")
+        self.lr_lambda = lr_lambda
+        super().__init__(learning_rate, last_epoch, verbose)
+
+    def get_lr(self):
+        return self.base_lr * self.lr_lambda(self.last_epoch)
+
+
+class MultiplicativeDecay(LRScheduler):
+    """The rate before, times `lr_lambda(epoch)`.
+
+    Args:
+        learning_rate (float): the base rate.
+        lr_lambda (Callable): epoch -> factor.
+        last_epoch, verbose: as in LRScheduler.
+    """
+
+    def __init__(self, learning_rate, lr_lambda, last_epoch=-1, verbose=False):
+        if not callable(lr_lambda):
+            raise TypeError(f"MultiplicativeDecay: lr_lambda must be callable, not {type(lr_lambda).__name__}")
+        self.lr_lambda = lr_lambda
+        super().__init__(learning_rate, last_epoch, verbose)
+
+    def get_lr(self):
+        rate = self.base_lr
+        for epoch in range(1, self.last_epoch + 1):
+            rate *= self.lr_lambda(epoch)
+        return rate

@@ -6,7 +6,7 @@ Every formula of the schemas is tried with each of the small mistakes that ops/s
 makes, by the gradient checks of this suite for the op it belongs to, then for the ops
 whose formulas call that op. A mistake that none of them notices survives; the suite wants
 a better sample. Mutants that are no mistakes (say, min(x, y) for min(y, x)) are named
-with the reason in equivalent_mutants.yaml and count neither way.
+with the reason in mutants/equivalent.yaml and count neither way.
 
 Needs the build with --define=mutants=1, in which the environment variable PROA_MUTANT chooses
 the mutant. Mutants run in worker processes, which are started again when one crashes or hangs.
@@ -23,6 +23,7 @@ import json
 import multiprocessing
 import multiprocessing.connection
 import os
+import re
 import sys
 import time
 
@@ -34,7 +35,7 @@ from ops.conformance import references
 from ops.conformance import suite
 from ops.schema import model
 
-_EQUIVALENT = os.path.join(os.path.dirname(__file__), 'equivalent_mutants.yaml')
+_EQUIVALENT = os.path.join(os.path.dirname(__file__), 'mutants', 'equivalent.yaml')
 _SLOWER = 30.0     # times the time of the formula as it is, and
 _LEAST = 20.0      # at least so many seconds, before a mutant counts as hanging
 
@@ -44,21 +45,33 @@ _LEAST = 20.0      # at least so many seconds, before a mutant counts as hanging
 
 @dataclasses.dataclass(frozen=True)
 class Equivalent:
-  """An entry of equivalent_mutants.yaml; `input` and `mutants` may be missing and then mean all."""
+  """An entry of mutants/equivalent.yaml; what is missing means all.
 
-  ops: tuple[str, ...]
-  input: str | None
-  mutants: tuple[str, ...]
+  Attributes:
+    reason: why the mutants are no mistakes.
+    ops: whose formulas.
+    input: the gradient of which input.
+    kind: which mistake.
+    mutants: the texts of the mutants.
+    pattern: a regular expression that their texts match and that of the formula does not.
+  """
+
   reason: str
+  ops: tuple[str, ...] = ()
+  input: str = ''
+  kind: str = ''
+  mutants: tuple[str, ...] = ()
+  pattern: str = ''
 
   def covers(self, m: dict) -> bool:
-    return m['op'] in self.ops and self.input in (None, m['input']) and (not self.mutants or m['mutant'] in self.mutants)
+    return ((not self.ops or m['op'] in self.ops) and self.input in ('', m['input']) and self.kind in ('', m['kind']) and
+            (not self.mutants or m['mutant'] in self.mutants) and
+            (not self.pattern or bool(re.search(self.pattern, m['mutant'])) > bool(re.search(self.pattern, m['original']))))
 
 
 def equivalents() -> list[Equivalent]:
   with open(_EQUIVALENT, encoding='utf-8') as f:
-    return [Equivalent(tuple(e['ops']), e.get('input'), tuple(e.get('mutants', ())), e['reason'])
-            for e in yaml.safe_load(f) or ()]
+    return [Equivalent(**{k: tuple(v) if isinstance(v, list) else v for k, v in e.items()}) for e in yaml.safe_load(f)]
 
 
 def commutes(op: model.Op) -> bool:
@@ -68,15 +81,17 @@ def commutes(op: model.Op) -> bool:
   if reference is None or len(op.tensor_params) != 2:
     return False
   numbers = [np.concatenate([rng.uniform(-2, 2, 20), [0.0, 1.0]]) for _ in range(2)]
-  for x, y in (numbers, [n > 0 for n in numbers]):
+  tried = 0
+  for x, y in (numbers, [n + 1j * np.flip(n) for n in numbers], [n > 0 for n in numbers]):
     try:
       with np.errstate(all='ignore'):
         a, b = reference(x, y), reference(y, x)
     except Exception:  # pylint: disable=broad-except
       continue  # e.g. no difference of bools
+    tried += np.unique(a).size > 1
     if not np.array_equal(a, b, equal_nan=True):
       return False
-  return True
+  return tried > 0
 
 
 def reason_of_equivalence(m: dict, entries: list[Equivalent], index: dict[str, model.Op]) -> str:
@@ -213,7 +228,7 @@ def how(failure: str) -> str:
   """The outcome in a word."""
   if failure in ('timeout', 'crash', ''):
     return failure or 'survived'
-  return 'wrong gradient' if failure.startswith('AssertionError') else 'error'
+  return 'wrong gradient' if failure.startswith(('AssertionError', 'Mismatch')) else 'error'
 
 
 def report(mutants: list[dict], outcomes: dict[int, str], reasons: dict[int, str], formulas: int, seconds: float) -> str:
@@ -228,7 +243,7 @@ def report(mutants: list[dict], outcomes: dict[int, str], reasons: dict[int, str
       'Written by `./dev mutants` (ops/conformance/mutation.py): every gradient formula of the schemas with every small',
       'mistake that ops/schema/mutate.py makes in it, tried by the gradient checks of the conformance suite.', '',
       f'- {formulas} formulas, {len(mutants)} mutants, {len(mutants) - len(counted)} of them equivalent to their formula '
-      f'(ops/conformance/equivalent_mutants.yaml, and swapped operands of commutative ops)',
+      f'(ops/conformance/mutants/equivalent.yaml, and swapped operands of commutative ops)',
       f'- {len(counted) - len(survivors)} of {len(counted)} noticed: **{100 * rate:.2f} %**; '
       f'of those that give a number and no error {100 * silent:.2f} %',
       f'- {seconds:.0f} s of work', '', '## By family', '',
@@ -271,7 +286,7 @@ def main(argv: list[str]) -> int:
   reasons = {m['id']: reason_of_equivalence(m, entries, index) for m in mutants}
   for e in entries:
     if not any(e.covers(m) for m in mutants):
-      parser.error(f'equivalent_mutants.yaml: no mutant is meant by {e}')
+      parser.error(f'mutants/equivalent.yaml: no mutant is meant by {e}')
 
   key = lambda m: f'{m["op"]}|{m["input"]}|{m["original"]}|{m["mutant"]}'
   earlier: dict[str, str] = {}

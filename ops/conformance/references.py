@@ -4,6 +4,8 @@ A module may hold, for an op `f`:
   reference_f(...)   the result over NumPy arrays, with the op's parameters; floating-point
                      arrays arrive as float64 (complex as complex128)
   samples_f()        yields more Sample objects
+  gradients_f()      yields (arguments by name, gradient of sum(first output) by name) for kinks and ties, where
+                     differences are of no use; and third, if wanted, the gradient of the sum of that
   check_f(ops, ...)  for ops whose result is no function of the inputs (random numbers):
                      checks properties, given the namespace of ops
 and TOLERANCE = {'f': {'float32': (rtol, atol)}}.

@@ -16,17 +16,21 @@ import numpy as np
 from ops.schema import param_types
 
 _TENSOR = re.compile(
-    r'(?P<code>N|bf16|f16|f32|f64|c64|c128|b|u8|i8|i16|i32|i64)\[(?P<dims>[0-9, ]*)\](?P<views>(?:\.[Tsb])*)(?P<values>.*)')
+    r'(?P<code>N|index|bf16|f16|f32|f64|c64|c128|b|u8|i8|i16|i32|i64)\[(?P<dims>[0-9, ]*)\](?P<views>(?:\.[Tsb])*)(?P<values>.*)')
 
 
 @dataclasses.dataclass(frozen=True)
 class TensorSpec:
-  """A tensor of a sample: dtype name, dims, views ('T', 's', 'b') and what its values are."""
+  """A tensor of a sample: dtype name, dims, views ('T', 's', 'b') and what its values are.
+
+  An index keeps its dtype where the sample runs in other dtypes.
+  """
 
   dtype: str
   dims: tuple[int, ...]
   views: tuple[str, ...] = ()
   values: str = ''
+  index: bool = False
 
   def array(self, rng: np.random.Generator) -> np.ndarray:
     """The values, row-major, in a NumPy dtype that holds them (float32 for bfloat16)."""
@@ -61,6 +65,8 @@ class TensorSpec:
       x = float(m[1]) + 0.25 + np.abs(x)
     elif m := re.fullmatch(r'\|x\| *< *([\d.]+)', values):
       x = x * (0.45 * float(m[1]))
+    elif values == 'wide':
+      x = x * 5
     elif values == 'nan':
       flat = x.reshape(-1)
       for i, special in enumerate((np.nan, np.inf, -np.inf, 0.0, -0.0)):
@@ -89,7 +95,7 @@ class Sample:
     """The same call with every tensor of dtype `old` in dtype `new`."""
 
     def change(a):
-      if isinstance(a, TensorSpec) and a.dtype == old:
+      if isinstance(a, TensorSpec) and a.dtype == old and not a.index:
         return dataclasses.replace(a, dtype=new)
       if isinstance(a, list):
         return [change(x) for x in a]
@@ -128,7 +134,9 @@ def _parse_one(text: str) -> Sample:
 def _value(text: str):
   if m := _TENSOR.fullmatch(text):
     dims = tuple(int(d) for d in m['dims'].split(',') if d.strip())
-    return TensorSpec(param_types.DTYPE_CODES[m['code']], dims, tuple(m['views'].split('.')[1:]), m['values'])
+    index = m['code'] == 'index'
+    dtype = 'int64' if index else param_types.DTYPE_CODES[m['code']]
+    return TensorSpec(dtype, dims, tuple(m['views'].split('.')[1:]), m['values'], index)
   if text[:1] in '([' and _TENSOR.match(text[1:].strip()):
     return [_value(p.strip()) for p in split(text[1:-1])]
   if text in param_types.DTYPES:

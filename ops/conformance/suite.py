@@ -297,8 +297,8 @@ class Loaded:
     return self._module.run(list(self._feeds.values()))
 
 
-def record(case: Case, unknown_dims: bool = False) -> Recorded | None:
-  """Records the call with its tensors as inputs; None for ops that are not recorded as such."""
+def record(case: Case, unknown_dims: bool = False, call=None) -> Recorded | None:
+  """Records the call, or `call` of its values, with its tensors as inputs; None if it says that it needs known dims."""
   proa = case.proa
   program = proa._C.Program()
   feeds, values = {}, {}
@@ -317,7 +317,7 @@ def record(case: Case, unknown_dims: bool = False) -> Recorded | None:
       values[name] = v
   with program.recording():
     try:
-      outputs = flatten(getattr(proa._C.ops, case.op.name)(**values))
+      outputs = flatten(call(values) if call else getattr(proa._C.ops, case.op.name)(**values))
     except (ValueError, NotImplementedError) as e:
       if unknown_dims and 'known' in str(e):
         return None  # says that it needs known sizes

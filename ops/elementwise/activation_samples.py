@@ -139,6 +139,69 @@ def reference_softshrink(x, threshold=0.5):
   return np.where(np.abs(x) <= threshold, 0, x - np.sign(x) * threshold)
 
 
+# Gradients at the kinks, as PaddlePaddle chooses them, and far out, where a factor that is not chosen overflows.
+
+
+def _at(x, gradient, second=None, **attributes):
+  point = ({'x': np.array(x), **attributes}, {'x': np.array(gradient)})
+  return point if second is None else (*point, {'x': np.array(second)})
+
+
+def gradients_relu():
+  yield _at([0.0], [0.0])
+
+
+def gradients_relu6():
+  yield _at([0.0, 6.0], [0.0, 0.0])
+
+
+def gradients_leaky_relu():
+  yield _at([0.0], [0.25], negative_slope=0.25)
+
+
+def gradients_elu():
+  yield _at([0.0], [0.5], alpha=0.5)
+  yield _at([1000.0], [1.0], [0.0], alpha=0.5)
+
+
+def gradients_selu():
+  yield _at([0.0], [0.75], scale=1.5, alpha=0.5)
+  yield _at([1000.0], [1.5], [0.0], scale=1.5, alpha=0.5)
+
+
+def gradients_celu():
+  yield _at([0.0], [1.0], alpha=0.5)
+  yield _at([1000.0], [1.0], [0.0], alpha=0.5)
+
+
+def gradients_softplus():
+  yield _at([1.0], [1 / (1 + np.exp(-1.0))], threshold=1.0)
+
+
+def gradients_hardsigmoid():
+  yield _at([-1.0, 1.0], [0.0, 0.0], slope=0.5, offset=0.5)
+
+
+def gradients_hardswish():
+  yield _at([-3.0, 3.0], [0.0, 1.0])
+
+
+def gradients_hardtanh():
+  yield _at([-0.5, 2.0], [0.0, 0.0], min=-0.5, max=2.0)
+
+
+def gradients_hardshrink():
+  yield _at([-0.5, 0.5], [0.0, 0.0], threshold=0.5)
+
+
+def gradients_softshrink():
+  yield _at([-0.5, 0.5], [0.0, 0.0], threshold=0.5)
+
+
+def gradients_thresholded_relu():
+  yield _at([1.0], [0.0], threshold=1.0)
+
+
 TOLERANCE = {
     'gelu_second': {'float64': (1e-5, 1e-6), 'float32': (1e-4, 1e-5), 'float16': (1e-2, 1e-2), 'bfloat16': (1e-1, 1e-1)},
     'silu_second': {'float16': (1e-2, 1e-2), 'bfloat16': (1e-1, 1e-1)},

@@ -67,3 +67,33 @@ def reference_atan2(x, y):
 TOLERANCE = {
     'pow': {'float32': (1e-4, 1e-5), 'complex64': (1e-4, 1e-4), 'complex128': (1e-9, 1e-10)},
 }
+
+
+# Gradients at ties, of NaN and at zero.
+
+
+def _at(x, y, of_x, of_y):
+  x, y, of_x, of_y = map(np.array, (x, y, of_x, of_y))
+  return {'x': x, 'y': y}, {'x': of_x, 'y': of_y}
+
+
+def gradients_maximum():
+  yield _at([1.0], [1.0], [0.0], [1.0])
+
+
+def gradients_minimum():
+  yield _at([1.0], [1.0], [0.0], [1.0])
+
+
+def gradients_fmax():
+  yield _at([1.0, 1.0, np.nan, np.inf], [1.0, np.nan, 1.0, 0.0], [1.0, 1.0, 0.0, 1.0], [0.0, 0.0, 1.0, 0.0])
+  yield _at([0.0], [np.inf], [0.0], [1.0])
+
+
+def gradients_fmin():
+  yield _at([1.0, 1.0, np.nan, -np.inf], [1.0, np.nan, 1.0, 0.0], [1.0, 1.0, 0.0, 1.0], [0.0, 0.0, 1.0, 0.0])
+  yield _at([0.0], [-np.inf], [0.0], [1.0])
+
+
+def gradients_pow():
+  yield _at([0.0, 0.0, 0.0, 2.0], [0.0, 1.0, 2.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, np.log(2.0)])

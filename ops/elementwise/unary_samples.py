@@ -73,3 +73,12 @@ def reference_isinf(x):
 
 def reference_isfinite(x):
   return np.isfinite(_wide(x))
+
+
+def gradients_abs():
+  yield {'x': np.array([0.0])}, {'x': np.array([0.0])}
+
+
+def gradients_sgn():
+  yield {'x': np.array([0.0, 1.0, -2.0])}, {'x': np.array([0.0, 0.0, 0.0])}
+  yield {'x': np.array([0j, 3 + 4j])}, {'x': np.array([0j, (16 - 12j) / 125])}

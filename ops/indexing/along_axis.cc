@@ -1,6 +1,9 @@
-// Composite of the ways to put along an axis.
+// Composites: the ways to put along an axis, and a gradient.
 #include <string_view>
 
+#include "ops/creation/creation_ops.h"
+#include "ops/elementwise/elementwise_ops.h"
+#include "ops/front_door.h"
 #include "ops/indexing/indexing_ops.h"
 #include "tensor/error.h"
 
@@ -15,6 +18,28 @@ Tensor PutAlongAxis(const Tensor& x, const Tensor& indices, const Tensor& value,
   }
   FailArgument("put_along_axis: unknown reduce '", reduce,
                "'; use assign, add or multiply");
+}
+
+// The product of the other factors is out / value, but for a zero: for the only zero of
+// a place it is the product of all but the zeros, for one of several it is 0, as out is.
+Tensor PutAlongAxisMultiplyGrad(const Tensor& grad_out, const Tensor& x,
+                                const Tensor& indices, const Tensor& value,
+                                const Tensor& out, int64_t axis) {
+  const Tensor zero = ScalarLike(value, Scalar(0.0));
+  const Tensor is_zero = equal(value, zero);
+  const Tensor safe = where(is_zero, ScalarLike(value, Scalar(1.0)), value);
+  const Tensor zeros = put_along_axis_add(
+      full(ShapeOf(x), Scalar(0.0), x.dtype(), x.place()), indices,
+      cast(is_zero, x.dtype()), axis);
+  const Tensor only_zero = logical_and(
+      is_zero, equal(take_along_axis(zeros, indices, axis),
+                     ScalarLike(zeros, Scalar(1.0))));
+  const Tensor others = put_along_axis_multiply(x, indices, safe, axis);
+  return where(
+      only_zero,
+      take_along_axis(multiply(grad_out, conj(others)), indices, axis),
+      divide(take_along_axis(multiply(grad_out, conj(out)), indices, axis),
+             conj(safe)));
 }
 
 }  // namespace proa::inline v0::ops

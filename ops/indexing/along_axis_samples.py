@@ -68,3 +68,20 @@ def reference_put_along_axis_value_grad(dy, indices, axis):
   for to, at in last.items():
     out[at] = dy[to]
   return out
+
+
+def reference_put_along_axis_multiply_grad(grad_out, x, indices, value, out, axis):
+  """For samples without zeros, whatever their `out` is."""
+  value = np.broadcast_to(value, _space(x.shape, indices, axis))
+  result = np.zeros(value.shape, value.dtype)
+  for at, to, _ in _points(x.shape, indices, axis):
+    result[at] = grad_out[to] * np.conj(out[to]) / np.conj(value[at])
+  return result
+
+
+def gradients_put_along_axis_multiply():
+  """One zero, two zeros and none in a place."""
+  x, indices = np.array([[2.0, 3.0, 5.0]]), np.array([[0, 0, 1, 1, 1, 2]])
+  value = np.array([[0.0, 7.0, 0.0, 0.0, 11.0, 13.0]])
+  yield ({'x': x, 'indices': indices, 'value': value, 'axis': 1},
+         {'x': np.array([[0.0, 0.0, 13.0]]), 'value': np.array([[14.0, 0.0, 0.0, 0.0, 0.0, 5.0]])})

@@ -8,11 +8,14 @@
 #include "ops/manipulation/manipulation_ops.h"
 #include "ops/nn/nn_ops.h"
 #include "ops/reduction/reduction_ops.h"
+#include "tensor/error.h"
 
 namespace proa::inline v0::ops {
 namespace {
 
 int ChannelDim(const Tensor& x, std::string_view data_format) {
+  PROA_REQUIRE(x.rank() >= 2, "batch_norm: x must have at least 2 dims; it is ",
+               Describe(x));
   const bool last = data_format.size() > 1 && data_format.back() == 'C';
   return last ? x.rank() - 1 : 1;
 }
@@ -57,10 +60,16 @@ Tensor GradOfNormalized(const Tensor& grad, const Tensor& grad_out,
 }  // namespace
 
 Tensor ChannelMean(const Tensor& x, std::string_view data_format) {
-  const DimVector axes = OtherDims(x, data_format);
-  if (x.shape().known() && x.shape().numel() == 0)
-    return channel_sum(x, data_format);
-  return mean(x, std::span<const int64_t>(axes.data(), axes.size()));
+  if (x.shape().known() && x.shape().numel() > 0) {
+    const DimVector axes = OtherDims(x, data_format);
+    return mean(x, std::span<const int64_t>(axes.data(), axes.size()));
+  }
+  const Tensor total = channel_sum(x, data_format);
+  if (x.shape().known()) return total;
+  // In a program of unknown dims x may turn out to be empty.
+  return divide(total,
+                maximum(channel_sum(full_like(x, Scalar(1.0)), data_format),
+                        full_like(total, Scalar(1.0))));
 }
 
 Tensor NormalizeChannels(const Tensor& x, const Tensor& mean,

@@ -34,3 +34,29 @@ def reference_extremum_backward(grad_out, x, out, axis=(), keepdim=False, evenly
   if evenly:
     grad_out = grad_out / chosen.sum(axis=_axis(x, axis), keepdims=True)
   return np.where(chosen, grad_out, 0.0)
+
+
+# Of equal extrema each gets the whole gradient, with amax and amin its share.
+
+
+def _ties(sign, of_each):
+  x = sign * np.array([[2.0, 1.0, 2.0], [0.0, 3.0, 1.0]])
+  gradient = {'x': np.array([[of_each, 0.0, of_each], [0.0, 1.0, 0.0]])}
+  yield {'x': x, 'axis': [1]}, gradient
+  yield {'x': x, 'axis': [1], 'keepdim': True}, gradient
+
+
+def gradients_max():
+  return _ties(1.0, 1.0)
+
+
+def gradients_min():
+  return _ties(-1.0, 1.0)
+
+
+def gradients_amax():
+  return _ties(1.0, 0.5)
+
+
+def gradients_amin():
+  return _ties(-1.0, 0.5)

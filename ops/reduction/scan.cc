@@ -30,12 +30,11 @@ Tensor CumsumBackward(const Tensor& grad_out, const IntArray& shape,
 // it is y_(z-1) times the sum of g_k times the product of x_(z+1) ... x_k, up to the
 // next zero; after z it is 0. Both are written with x' = x where the zeros count as 1.
 Tensor CumprodBackward(const Tensor& grad_out, const Tensor& x,
-                       const Tensor& out, std::optional<int64_t> dim) {
+                       std::optional<int64_t> dim) {
   if (x.rank() == 0) return reshape(grad_out, ShapeOf(x));
   if (!dim.has_value()) {
     const Tensor flat = reshape(x, IntArray{-1});
-    return reshape(CumprodBackward(grad_out, flat, out, int64_t{0}),
-                   ShapeOf(x));
+    return reshape(CumprodBackward(grad_out, flat, int64_t{0}), ShapeOf(x));
   }
   const Tensor zero = ScalarLike(x, Scalar(0.0)), one = ScalarLike(x, Scalar(1.0));
   const Tensor is_zero = equal(x, zero);

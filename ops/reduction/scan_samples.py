@@ -28,8 +28,17 @@ def reference_cumsum_backward(grad_out, shape, axis=None):
   return np.flip(np.cumsum(np.flip(grad_out, axis), axis), axis)
 
 
-def reference_cumprod_backward(grad_out, x, out, dim=None):
+def reference_cumprod_backward(grad_out, x, dim=None):
   flat = x.reshape(-1) if dim is None else x
   axis = 0 if dim is None else dim
   terms = grad_out * np.conj(np.cumprod(flat, axis))
   return (np.flip(np.cumsum(np.flip(terms, axis), axis), axis) / np.conj(flat)).reshape(x.shape)
+
+
+def gradients_cumprod():
+  """No zero, one and two."""
+  x = np.array([[2.0, 3.0, 5.0, 7.0], [2.0, 0.0, 5.0, 7.0], [2.0, 0.0, 5.0, 0.0]])
+  gradient = np.array([[1 + 3 + 15 + 105, 2 + 10 + 70, 6 + 42, 30],
+                       [1, 2 + 10 + 70, 0, 0],
+                       [1, 2 + 10, 0, 0]], dtype=np.float64)
+  yield {'x': x, 'dim': 1}, {'x': gradient}

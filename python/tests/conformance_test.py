@@ -84,6 +84,12 @@ def test_gradients(op):
   assert not found, f'{len(found)} failures\n' + '\n'.join(found[:8])
 
 
+@pytest.mark.parametrize('op', [o for o in _DETERMINED if o.grad and not o.random], ids=_ids)
+def test_recorded_gradients(op):
+  for unknown_dims in (False, True):
+    _each(op, lambda case: gradients.check_recorded(case, unknown_dims), gradients.cases(proa, op))
+
+
 @pytest.mark.parametrize('op', [o for o in _OPS.values() if o.errors], ids=_ids)
 def test_errors(op):
   suite.check_errors(proa, op)

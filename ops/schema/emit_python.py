@@ -42,12 +42,16 @@ def _check_names(module: str, entries: list[tuple[model.Op, bool]]) -> None:
 
 
 def _module(module: str, entries: list[tuple[model.Op, bool]]) -> str:
-  names = sorted(python_signature.function_name(op, inplace) for op, inplace in entries)
   out = [_HEAD.format(title=f'Functions of {python_example.public_name(module)} that are ops.')]
   out.append('from proa._C import ops as _ops\n')
-  out.append('__all__ = [\n' + ''.join(f'    "{n}",\n' for n in names) + ']\n')
+  out.append(_all(entries))
   out += [_function(op, inplace) for op, inplace in entries]
   return '\n'.join(out)
+
+
+def _all(entries: list[tuple[model.Op, bool]]) -> str:
+  names = sorted(python_signature.function_name(op, inplace) for op, inplace in entries)
+  return '__all__ = [\n' + ''.join(f'    "{n}",\n' for n in names) + ']\n'
 
 
 def _function(op: model.Op, inplace: bool) -> str:
@@ -97,7 +101,7 @@ def _annotation(op: model.Op, p: model.Param) -> str:
   from ops.schema import emit_bindings
   text = p.type.python
   if p.is_tensor and emit_bindings.promotes(op, False) >> op.params.index(p) & 1:
-    text = 'Tensor | bool | int | float | complex'
+    text = 'Tensor | Number'
   optional = p.optional or p.default == 'none' or (p.default is not None and python_signature.default_of(p) == 'None')
   return text if not optional or text.endswith('None') else f'{text} | None'
 
@@ -124,8 +128,8 @@ def _stub_params(op: model.Op, method: bool) -> str:
 def _stub(module: str, entries: list[tuple[model.Op, bool]]) -> str:
   out = ['# Generated from the schemas by ops/schema; do not edit.',
          'from collections.abc import Sequence\n',
-         'from proa._C import DTypeLike, PlaceLike, Tensor\n',
-         '__all__: list[str]\n']
+         'from proa._C import Bool, DTypeLike, Number, PlaceLike, Tensor\n',
+         _all(entries)]
   for op, inplace in entries:
     out.append(f'def {python_signature.function_name(op, inplace)}({_stub_params(op, False)}) -> {_returned(op)}: ...')
   return '\n'.join(out) + '\n'

@@ -38,14 +38,14 @@ class ParamType:
 _ROWS = (
     ParamType('Tensor', 'const Tensor&', 'const Tensor&', 'Tensor', 'kTensor', 'Tensor'),
     ParamType('Tensor[]', 'std::span<const Tensor>', '', 'std::vector<Tensor>', 'kTensorList', 'Sequence[Tensor]'),
-    ParamType('bool', 'bool', 'std::optional<bool>', 'bool', 'kBool', 'bool'),
+    ParamType('bool', 'bool', 'std::optional<bool>', 'bool', 'kBool', 'Bool'),
     ParamType('int', 'int64_t', 'std::optional<int64_t>', 'int64_t', 'kInt', 'int'),
     ParamType('float', 'double', 'std::optional<double>', 'double', 'kFloat', 'float'),
     ParamType('str', 'std::string_view', '', 'std::string', 'kString', 'str'),
     ParamType('int[]', 'std::span<const int64_t>', '', 'std::vector<int64_t>', 'kIntList', 'int | Sequence[int] | None'),
     ParamType('float[]', 'std::span<const double>', '', 'std::vector<double>', 'kFloatList', 'float | Sequence[float] | None'),
     ParamType('IntArray', 'const IntArray&', '', 'IntArray', 'kIntArray', 'int | Sequence[int | Tensor] | Tensor'),
-    ParamType('Scalar', 'const Scalar&', 'const std::optional<Scalar>&', 'Scalar', 'kScalar', 'bool | int | float | complex'),
+    ParamType('Scalar', 'const Scalar&', 'const std::optional<Scalar>&', 'Scalar', 'kScalar', 'Number'),
     ParamType('DType', 'DType', 'std::optional<DType>', 'DType', 'kDType', 'DTypeLike'),
     ParamType('Place', 'Place', 'std::optional<Place>', 'Place', 'kPlace', 'PlaceLike'),
 )

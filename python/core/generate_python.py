@@ -43,7 +43,7 @@ def generate(ops: list[model.Op], modules: list[str], template: str) -> dict[str
             )
     for module in modules:
         files.setdefault(f"{module}.py", '"""No op has its function here yet."""\n\n__all__ = []\n')
-        files.setdefault(f"{module}.pyi", "__all__: list[str]\n")
+        files.setdefault(f"{module}.pyi", "__all__: list[str] = []\n")
     files["_C.pyi"] = extension_stub(template, ops)
     return files
 

@@ -6,6 +6,7 @@ Submodules are imported when they are first used, so that importing the package 
 """
 
 import importlib as _importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from proa import _C
 from proa._C import (
@@ -76,8 +77,70 @@ _HOMES = {
     "DataParallel": "distributed",
 }
 
+if _TYPE_CHECKING:  # What __getattr__ finds, for type checkers (python/tests/typing_test.py compares).
+    from proa import (
+        autograd,
+        callbacks,
+        compat,
+        device,
+        framework,
+        hapi,
+        io,
+        jit,
+        linalg,
+        metric,
+        nn,
+        optimizer,
+        regularizer,
+        static,
+        sysconfig,
+        tensor,
+        utils,
+        version,
+        vision,
+    )
+    from proa.autograd import grad
+    from proa.device import (
+        get_cudnn_version,
+        get_device,
+        is_compiled_with_cinn,
+        is_compiled_with_cuda,
+        is_compiled_with_npu,
+        is_compiled_with_rocm,
+        is_compiled_with_xpu,
+        set_device,
+    )
+    from proa.framework import (
+        ParamAttr,
+        create_parameter,
+        enable_grad,
+        finfo,
+        get_default_dtype,
+        get_rng_state,
+        iinfo,
+        is_grad_enabled,
+        load,
+        no_grad,
+        save,
+        seed,
+        set_default_dtype,
+        set_grad_enabled,
+        set_rng_state,
+    )
+    from proa.framework.compat import (
+        batch,
+        disable_signal_handler,
+        disable_static,
+        enable_static,
+        get_flags,
+        in_dynamic_mode,
+        set_flags,
+    )
+    from proa.framework.random import get_cuda_rng_state, set_cuda_rng_state
+    from proa.hapi import Model, flops, summary
 
-def __getattr__(name):
+
+def __getattr__(name: str):
     if name in _SUBMODULES:
         return _importlib.import_module(f"proa.{name}")
     home = _HOMES.get(name)
@@ -92,7 +155,7 @@ def __dir__():
     return sorted({*globals(), *_SUBMODULES, *_HOMES})
 
 
-from proa.tensor import *
+from proa.tensor import *  # type: ignore[assignment]  # wrappers of some ops, with Paddle's arguments
 from proa.tensor import methods as _methods
 
 _methods.attach(Tensor)

@@ -13,6 +13,7 @@ _PACKAGES = {
     "hypothesis": "hypothesis",
     "matplotlib": "matplotlib",
     "mpmath": "mpmath",
+    "mypy": "mypy",
     "numpy": "numpy",
     "pytest": "pytest",
     "scipy": "scipy",

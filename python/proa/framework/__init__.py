@@ -1,5 +1,7 @@
 """What every other part of the package stands on: dtypes, parameters, gradient modes, random state, files."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from proa.framework import core
 from proa.framework.dtype import as_dtype, convert_dtype, finfo, get_default_dtype, iinfo, set_default_dtype
 from proa.framework.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
@@ -38,6 +40,9 @@ __all__ = [
     "set_grad_enabled",
     "set_rng_state",
 ]
+
+if _TYPE_CHECKING:
+    from proa.framework.serialization import load, save
 
 
 def __getattr__(name):

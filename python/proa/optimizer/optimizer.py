@@ -60,7 +60,7 @@ class Optimizer:
     `_append_optimize_op(block, (parameter, grad))`.
     """
 
-    _accumulator_names = ()
+    _accumulator_names: tuple[str, ...] = ()
 
     def __init__(
         self, learning_rate=0.001, epsilon=1e-08, parameters=None, weight_decay=None, grad_clip=None, name=None

@@ -45,7 +45,7 @@ class Program:
 
 
 _main, _startup = Program(), Program()
-_scopes = []  # entered recordings, innermost last
+_scopes: list = []  # entered recordings, innermost last
 
 
 def default_main_program():

@@ -1,8 +1,8 @@
 """The functions under the layers: convolutions, pools, normalizations, activations, losses."""
 
 from proa._generated.nn_functional import *
-from proa.nn.functional.activation import *
-from proa.nn.functional.common import (
+from proa.nn.functional.activation import *  # type: ignore[assignment]  # wrappers of some ops
+from proa.nn.functional.common import (  # type: ignore[assignment]
     alpha_dropout,
     bilinear,
     cosine_similarity,

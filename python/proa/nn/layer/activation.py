@@ -1,5 +1,8 @@
 """Activations as layers."""
 
+from collections.abc import Callable
+
+from proa._C import Tensor
 from proa.nn import functional as F
 from proa.nn.initializer import Constant
 from proa.nn.layer.layers import Layer
@@ -8,7 +11,7 @@ from proa.nn.layer.layers import Layer
 class _Activation(Layer):
     """An activation with these settings; `_function` computes it."""
 
-    _function = None
+    _function: Callable[..., Tensor]  # of proa.nn.functional
 
     def __init__(self, name=None, **settings):
         super().__init__()

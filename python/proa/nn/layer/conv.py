@@ -1,7 +1,9 @@
 """Convolution layers."""
 
 import math
+from collections.abc import Callable
 
+from proa._C import Tensor
 from proa.nn import functional as F
 from proa.nn.functional.shapes import is_channel_last, numbers, padding_pairs
 from proa.nn.initializer import Normal
@@ -197,7 +199,7 @@ class Conv3D(_Conv):
 
 class _ConvTranspose(_Conv):
     _transposed = True
-    _function = None
+    _function: Callable[..., Tensor]  # of proa.nn.functional
 
     def forward(self, x, output_size=None):
         return type(self)._function(

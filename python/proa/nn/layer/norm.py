@@ -10,7 +10,7 @@ from proa.nn.layer.layers import Layer
 class _BatchNorm(Layer):
     """Batch normalization of `num_features` channels; see BatchNorm2D."""
 
-    _ranks = (2, 3, 4, 5)
+    _ranks: tuple[int, ...] = (2, 3, 4, 5)
 
     def __init__(
         self,

@@ -1,5 +1,8 @@
 """Pooling layers."""
 
+from collections.abc import Callable
+
+from proa._C import Tensor
 from proa.nn import functional as F
 from proa.nn.layer.layers import Layer
 
@@ -7,7 +10,7 @@ from proa.nn.layer.layers import Layer
 class _Pool(Layer):
     """A pool with these settings; `_function` computes it."""
 
-    _function = None
+    _function: Callable[..., Tensor]  # of proa.nn.functional
 
     def __init__(self, **settings):
         super().__init__()

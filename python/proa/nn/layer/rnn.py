@@ -289,7 +289,7 @@ class BiRNN(Layer):
 class _Stack(LayerList):
     """Several layers of loops over cells, in one or both directions, with dropout between."""
 
-    _cell = None
+    _cell: type[Layer]
     _components = 1  # tensors in a cell's state
 
     def __init__(

@@ -1,0 +1,84 @@
+"""What a type checker sees: the stubs are sound, and names that come lazily have their types."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import proa
+import pytest
+
+_PACKAGES = pathlib.Path(proa.__file__).parent.parent
+
+
+def _mypy(folder, *arguments):
+    command = [sys.executable, "-m", "mypy", "--no-error-summary", "--cache-dir", str(folder / "cache"), *arguments]
+    environment = {**os.environ, "MYPYPATH": str(_PACKAGES)}
+    run = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
+    assert not run.stderr, run.stderr
+    return run.stdout.splitlines()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("mypy")
+
+
+def _check(folder, program):
+    (folder / "program.py").write_text(program)
+    return _mypy(folder, "--check-untyped-defs", "--follow-imports=silent", "program.py")
+
+
+def test_the_package_and_its_stubs_are_sound(folder):
+    assert _mypy(folder, "-p", "proa") == []
+
+
+_PROGRAM = """\
+import proa
+x = proa.to_tensor([1.0, 2.0], stop_gradient=False)
+net = proa.nn.Linear(2, 3)
+reveal_type(x + 1)
+reveal_type(proa.add(x, 1.0))
+reveal_type(proa.nn.functional.softmax(x))
+reveal_type(x.reshape([2, 1]))
+reveal_type(x.shape)
+reveal_type(x.grad)
+reveal_type(x.is_floating_point())
+reveal_type(proa.float32)
+proa.optimizer.SGD(0.1, parameters=net.parameters())
+proa.add(x)
+proa.add("a", x)
+x.no_such_method()
+"""
+
+
+def test_a_program(folder):
+    assert _check(folder, _PROGRAM) == [
+        'program.py:4: note: Revealed type is "proa._C.Tensor"',
+        'program.py:5: note: Revealed type is "proa._C.Tensor"',
+        'program.py:6: note: Revealed type is "proa._C.Tensor"',
+        'program.py:7: note: Revealed type is "proa._C.Tensor"',
+        'program.py:8: note: Revealed type is "list[int]"',
+        'program.py:9: note: Revealed type is "proa._C.Tensor | None"',
+        'program.py:10: note: Revealed type is "bool"',
+        'program.py:11: note: Revealed type is "proa._C.DType"',
+        'program.py:13: error: Missing positional argument "y" in call to "add"  [call-arg]',
+        'program.py:14: error: Argument 1 to "add" has incompatible type "str"; '
+        'expected "Tensor | int | float | complex"  [arg-type]',
+        'program.py:15: error: "Tensor" has no attribute "no_such_method"  [attr-defined]',
+    ]
+
+
+def test_every_lazy_name_is_known(folder):
+    names = [n for n in dir(proa) if not n.startswith("_") and _is_there(n)]
+    lines = _check(folder, "import proa\n" + "".join(f"reveal_type(proa.{n})\n" for n in names))
+    unknown = [names[int(m[1]) - 2] for line in lines if (m := re.match(r"program.py:(\d+): .* is \"Any\"", line))]
+    assert unknown == []
+
+
+def _is_there(name):
+    try:
+        return hasattr(proa, name)
+    except ImportError:  # a module that this build does not have
+        return False

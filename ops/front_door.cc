@@ -7,6 +7,7 @@
 #include "ops/infer.h"
 #include "ops/interpreter.h"
 #include "ops/manipulation/manipulation_ops.h"
+#include "ops/on_host.h"
 #include "tensor/copy.h"
 #include "tensor/device.h"
 #include "tensor/promotion.h"
@@ -142,6 +143,23 @@ bool RunsOnHost(Place place) {
 
 namespace {
 
+// What an op that changes arguments did to the copy of one, done to the tensor.
+void WriteBack(const OpDefinition& op, const Tensor& host, const Tensor& there) {
+  if (!host.defined() || host.storage() == there.storage()) return;
+  if (host.version() == 0) return;
+  CopyInto(host, there);
+  MarkWritten(op.name, there);
+}
+
+void WriteBack(const OpDefinition& op, const Value& host, const Value& there) {
+  if (const auto* t = std::get_if<Tensor>(&host)) {
+    WriteBack(op, *t, std::get<Tensor>(there));
+  } else if (const auto* ts = std::get_if<std::vector<Tensor>>(&host)) {
+    const auto& originals = std::get<std::vector<Tensor>>(there);
+    for (size_t i = 0; i < ts->size(); ++i) WriteBack(op, (*ts)[i], originals[i]);
+  }
+}
+
 Value MoveTo(const Value& v, Place place) {
   if (const auto* t = std::get_if<Tensor>(&v)) {
     return t->defined() ? Value(CopyTo(*t, place, true)) : v;
@@ -162,7 +180,11 @@ void CallOnHost(const OpDefinition& op, Place place, std::span<const Value> args
   std::vector<Value> host;
   host.reserve(args.size());
   for (const Value& v : args) host.push_back(MoveTo(v, Place{}));
-  op.call(host, results);
+  {
+    const OnHost on_host;
+    op.call(host, results);
+  }
+  for (size_t i = 0; i < args.size(); ++i) WriteBack(op, host[i], args[i]);
   for (Value& v : results) v = MoveTo(v, place);
 }
 

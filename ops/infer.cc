@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "ops/on_host.h"
 #include "tensor/error.h"
 #include "tensor/promotion.h"
 
@@ -117,7 +118,10 @@ void SetDefaultDType(DType t) {
   default_dtype.store(t, std::memory_order_relaxed);
 }
 
-Place DefaultPlace() { return default_place.load(std::memory_order_relaxed); }
+Place DefaultPlace() {
+  if (OnHost::Active()) return {};
+  return default_place.load(std::memory_order_relaxed);
+}
 
 void SetDefaultPlace(Place place) {
   default_place.store(place, std::memory_order_relaxed);

@@ -1,4 +1,5 @@
-// Kernels of views: each only describes. Their adjoints copy into zeros.
+// Kernels of views: each only describes, on any device. Their adjoints copy into
+// zeros, on the CPU.
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "ops/manipulation/manipulation_kernels.h"
 #include "ops/manipulation/slice_range.h"
 #include "ops/primitives/cpu/strided_copy.h"
+#include "tensor/copy.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::ops::cpu {
@@ -43,8 +45,13 @@ Tensor WithShape(const Tensor& x, const Shape& shape) {
   if (const std::optional<Strides> strides = ViewStrides(x, shape)) {
     return x.AsStrided(shape, *strides, 0);
   }
-  const Tensor copy = Tensor::Empty(x.shape(), x.dtype(), x.place());
-  CopyElements(x, copy);
+  Tensor copy;
+  if (x.place().is_cpu()) {
+    copy = Tensor::Empty(x.shape(), x.dtype());
+    CopyElements(x, copy);
+  } else {
+    copy = Contiguous(x);
+  }
   return copy.AsStrided(shape, ContiguousStrides(shape), 0);
 }
 

@@ -292,7 +292,9 @@ def _execute(op: model.Op, inplace: bool) -> str:
     lines += _rows_form(op, inplace)
     lines += [f'  RequireElements(kOp, "{m}", {m});' for m in op.mutates]
   dtype = kernel_dtype(op)
-  lines.append(f'  const AnyKernel kernel = op::{s}::kernels.Find(run_place.kind, {dtype});')
+  # A view only describes, which is the same on every device.
+  kind = 'DeviceKind::kCPU' if op.is_view else 'run_place.kind'
+  lines.append(f'  const AnyKernel kernel = op::{s}::kernels.Find({kind}, {dtype});')
   lines.append('  if (kernel == nullptr) [[unlikely]] {')
   if inplace:
     lines += [f'    WriteInto({op.inplace}, Execute{s}({cpp.args(op)}));',

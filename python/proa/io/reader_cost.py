@@ -3,7 +3,7 @@
 An observer has `before_read()` and `after_read()`, called around each batch on the thread that reads.
 """
 
-_observers = []
+_observers: list = []
 
 
 def add_observer(observer):

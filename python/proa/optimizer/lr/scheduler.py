@@ -18,7 +18,7 @@ class LRScheduler:
         0.05
     """
 
-    _saved = ("last_epoch", "last_lr")
+    _saved: tuple[str, ...] = ("last_epoch", "last_lr")
 
     def __init__(self, learning_rate=0.1, last_epoch=-1, verbose=False):
         kind = type(self).__name__

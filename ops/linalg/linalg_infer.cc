@@ -22,7 +22,8 @@ Shape matmul(const char* op, const Tensor& x, const Tensor& y, bool transpose_x,
   PROA_REQUIRE(xr > 0 && yr > 0, op, ": a 0-d tensor is no matrix; x is ",
                Describe(x), ", y is ", Describe(y), "; use multiply");
   const int64_t xk = xr == 1 || !transpose_x ? x.size(xr - 1) : x.size(xr - 2);
-  const int64_t yk = yr == 1 ? y.size(0) : y.size(transpose_y ? yr - 1 : yr - 2);
+  const int64_t yk =
+      yr == 1 ? y.size(0) : y.size(transpose_y ? yr - 1 : yr - 2);
   PROA_REQUIRE(!Differ(xk, yk), op, ": the inner sizes ", xk, " and ", yk,
                " differ; x is ", Describe(x), transpose_x ? " transposed" : "",
                ", y is ", Describe(y), transpose_y ? " transposed" : "");
@@ -49,14 +50,26 @@ Shape linear(const char* op, const Tensor& x, const Tensor& weight,
   PROA_REQUIRE(!Differ(x.size(x.rank() - 1), weight.size(0)), op,
                ": the last size of x and the first of weight differ; x is ",
                Describe(x), ", weight is ", Describe(weight));
-  PROA_REQUIRE(!bias.defined() || (bias.rank() == 1 &&
-                                   !Differ(bias.size(0), weight.size(1))),
+  PROA_REQUIRE(!bias.defined() ||
+                   (bias.rank() == 1 && !Differ(bias.size(0), weight.size(1))),
                op, ": bias must be [out]; it is ", Describe(bias),
                ", weight is ", Describe(weight));
   Shape out = x.shape();
   out[out.rank() - 1] = weight.size(1);
   out.numel();  // throws if the product overflows
   return out;
+}
+
+Shape square(const char* op, const Tensor& x) {
+  const int rank = x.rank();
+  PROA_REQUIRE(rank >= 2 && !Differ(x.size(rank - 1), x.size(rank - 2)), op,
+               ": x must be [..., N, N]; it is ", Describe(x));
+  return x.shape();
+}
+
+Shape square_batch(const char* op, const Tensor& x) {
+  square(op, x);
+  return BatchDims(x);
 }
 
 }  // namespace proa::inline v0::ops::infer

@@ -2,6 +2,7 @@
 
 from proa import _C
 from proa._generated.linalg import *  # noqa: F403
+from proa._generated.root import inverse as inv  # noqa: F401
 from proa.tensor.linalg import norm as norm
 
 
@@ -62,14 +63,14 @@ def matrix_power(x, n, name=None):
 
     Args:
         x (Tensor): [..., N, N].
-        n (int): not negative; 0 gives identity matrices.
+        n (int): 0 gives identity matrices, a negative one powers of the inverse.
     """
     if not isinstance(n, int):
         raise TypeError(f"matrix_power: n must be an int, not {type(n).__name__}")
     if len(x.shape) < 2 or x.shape[-1] != x.shape[-2]:
         raise ValueError(f"matrix_power: x must be [..., N, N]; it is {list(x.shape)} {x.dtype.name}")
     if n < 0:
-        raise NotImplementedError("matrix_power: a negative n needs inverse matrices, which are not there yet")
+        x, n = _C.ops.inverse(x), -n
     out = None
     while n:
         if n & 1:

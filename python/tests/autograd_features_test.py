@@ -200,6 +200,46 @@ def test_diag():
     assert proa.autograd.gradcheck(proa.diag, _normal(3, 4))
 
 
+def test_det():
+    x = _normal(2, 3, 3)
+    (proa.linalg.det(x) * _leaf(2.0, -1.0)).sum().backward()
+    a = x.numpy()
+    want = np.array([2.0, -1.0])[:, None, None] * np.linalg.det(a)[:, None, None] * np.linalg.inv(a).transpose(0, 2, 1)
+    np.testing.assert_allclose(x.grad.numpy(), want, rtol=1e-9)
+    for f in (proa.linalg.det, proa.linalg.slogdet, proa.linalg.inv):
+        assert proa.autograd.gradcheck(f, _normal(2, 3, 3))
+        assert proa.autograd.gradgradcheck(f, _normal(3, 3))
+
+
+def test_det_of_singular_matrices():
+    # Of rank n - 1 the gradient is the transposed adjugate, of less rank it is 0.
+    x = _leaf([1.0, 2.0], [2.0, 4.0])
+    (dx,) = proa.grad(proa.linalg.det(x), [x], create_graph=True)
+    np.testing.assert_allclose(dx.numpy(), [[4, -2], [-2, 1]], atol=1e-14)
+    with pytest.raises(ValueError, match="singular"):
+        dx.sum().backward()
+    zeros = proa.zeros([3, 3], "float64")
+    zeros.stop_gradient = False
+    proa.linalg.det(zeros).backward()
+    assert not zeros.grad.numpy().any()
+
+
+def test_logarithm_of_singular_matrices():
+    x = _leaf([1.0, 2.0], [2.0, 4.0])
+    out = proa.linalg.slogdet(x)
+    assert out.tolist() == [0.0, float("-inf")]
+    with pytest.raises(ValueError, match="singular"):
+        out[1].backward()
+
+
+def test_nan_in_a_matrix():
+    x = _leaf([[0.0, float("nan")], [0.0, 1.0]], [[2.0, 0.0], [0.0, 4.0]])
+    np.testing.assert_array_equal(proa.linalg.det(x).numpy(), [np.nan, 8])
+    np.testing.assert_array_equal(proa.inverse(x).numpy(), [np.full((2, 2), np.nan), [[0.5, 0], [0, 0.25]]])
+    proa.linalg.det(x).sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [np.full((2, 2), np.nan), [[4, 0], [0, 2]]])
+
+
 def test_shape_and_ranges_are_constants():
     x = _normal(2, 3)
     shape = proa.shape(x)

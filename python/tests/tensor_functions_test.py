@@ -321,7 +321,7 @@ def test_products():
     close(proa.linalg.multi_dot([T(x), T(y).T, T(array(4, 1) * 0 + 1)]), (x @ y.T).sum(1, keepdims=True), 1e-4)
     close(proa.linalg.multi_dot([T(x[0]), T(y).T, T(y), T(x[1])]), x[0] @ y.T @ y @ x[1], 1e-4)
     m = array(3, 3)
-    for n in (0, 1, 2, 5):
+    for n in (0, 1, 2, 5, -1, -3):
         close(proa.linalg.matrix_power(T(m), n), np.linalg.matrix_power(m, n), 1e-3)
     with pytest.raises(ValueError, match=r"\[\.\.\., N, N\]"):
         proa.linalg.matrix_power(T(x), 2)

@@ -1,0 +1,211 @@
+// Kernels of determinants and inverses, with Eigen. A row-major matrix is read
+// as a column-major one, its transpose: that has the same determinant, and the
+// transpose of its inverse (of its cofactors) is written back the same way.
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <string>
+#include <type_traits>
+
+#include "ops/linalg/linalg_kernels.h"
+#include "tensor/dtype.h"
+#include "tensor/error.h"
+#include "tensor/parallel.h"
+#include "tensor/shape.h"
+#include "tensor/tensor.h"
+
+#define EIGEN_DONT_PARALLELIZE
+#include "Eigen/Core"
+#include "Eigen/LU"
+
+namespace proa::inline v0::ops::cpu {
+namespace {
+
+template <typename T>
+using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic>;
+template <typename T>
+using ConstMap = Eigen::Map<const Matrix<T>>;
+template <typename T>
+using Map = Eigen::Map<Matrix<T>>;
+
+template <typename T>
+using Real = typename Eigen::NumTraits<T>::Real;
+// What products of many pivots are kept in: the range of float is soon left.
+template <typename T>
+using Wide = std::conditional_t<Eigen::NumTraits<T>::IsComplex,
+                                std::complex<double>, double>;
+
+template <typename T>
+constexpr bool kFactored =
+    std::is_same_v<Real<T>, float> || std::is_same_v<Real<T>, double>;
+
+template <typename T>
+T NaN() {
+  constexpr auto nan = std::numeric_limits<Real<T>>::quiet_NaN();
+  if constexpr (Eigen::NumTraits<T>::IsComplex) {
+    return T(nan, nan);
+  } else {
+    return nan;
+  }
+}
+
+// Calls f(index, matrix) for each matrix of x, whose elements are dense, in
+// parallel.
+template <typename F>
+void ForEachMatrix(const Tensor& x, F&& f) {
+  const int rank = x.rank();
+  const int64_t n = x.size(rank - 1);
+  int64_t count = 1;
+  for (int d = 0; d + 2 < rank; ++d) count *= x.size(d);
+  // About 30 us of work; n is clamped so that its cube stays in range.
+  const int64_t m = std::min<int64_t>(n, 64);
+  const int64_t grain = 1 + 30000 / (m * m * m + 1);
+  VisitDType(x.dtype(), [&]<typename T>(TypeTag<T>) {
+    if constexpr (IsDifferentiable(kDTypeOf<T>)) {
+      if constexpr (kFactored<T>) {
+        parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            f(i, ConstMap<T>(x.data<T>() + i * n * n, n, n));
+          }
+        });
+      }
+    }
+  });
+}
+
+// LU of a matrix; of an empty one (which Eigen refuses) nothing.
+template <typename T>
+struct Factors {
+  explicit Factors(const ConstMap<T>& a) {
+    if (a.rows() > 0) lu.compute(a);
+  }
+  int sign() const {
+    return lu.rows() > 0 ? static_cast<int>(lu.permutationP().determinant())
+                         : 1;
+  }
+  auto pivots() const { return lu.matrixLU().diagonal(); }
+  int64_t size() const { return lu.rows(); }
+
+  Eigen::PartialPivLU<Matrix<T>> lu;
+};
+
+// "inverse: the matrix at [1, 0] of the batch is singular; x is ..."
+[[noreturn]] void FailSingular(const Tensor& x, int64_t index) {
+  if (x.rank() == 2) {
+    FailArgument("inverse: the matrix is singular; x is ", Describe(x));
+  }
+  std::string place;
+  for (int d = x.rank() - 3; d >= 0; --d) {
+    place =
+        std::to_string(index % x.size(d)) + (place.empty() ? "" : ", ") + place;
+    index /= x.size(d);
+  }
+  FailArgument("inverse: the matrix at [", place,
+               "] of the batch is singular; x is ", Describe(x));
+}
+
+// The adjugate of `a`, transposed: with P a Q = L U it is det(P) det(Q) Q
+// adj(U) L^-1 P, and of U = [[V, u], [0, e]] it is det(V) [[e V^-1, -V^-1 u],
+// [0, 1]]. No division by e, which is what makes `a` singular; if V is singular
+// too, all cofactors are 0.
+template <typename T>
+void CofactorsOf(const ConstMap<T>& a, Map<T> out) {
+  const int64_t n = a.rows();
+  const Eigen::FullPivLU<Matrix<T>> lu(a);
+  const Matrix<T>& f = lu.matrixLU();
+  Wide<T> scale = static_cast<double>(lu.permutationP().determinant() *
+                                      lu.permutationQ().determinant());
+  for (int64_t i = 0; i + 1 < n; ++i) scale *= Wide<T>(f(i, i));
+  if (scale == Wide<T>(0)) {
+    out.setZero();
+    return;
+  }
+  Matrix<T> w = lu.permutationP() * Matrix<T>::Identity(n, n);
+  f.template triangularView<Eigen::UnitLower>().solveInPlace(w);
+  if (n > 1) {
+    const Matrix<T> outer = f.col(n - 1).head(n - 1) * w.row(n - 1);
+    Matrix<T> top = f(n - 1, n - 1) * w.topRows(n - 1) - outer;
+    f.topLeftCorner(n - 1, n - 1)
+        .template triangularView<Eigen::Upper>()
+        .solveInPlace(top);
+    w.topRows(n - 1) = top;
+  }
+  const Matrix<T> adjugate = lu.permutationQ() * w;
+  out = adjugate.transpose() * T(scale);
+}
+
+}  // namespace
+
+void Det(const KernelContext&, const Tensor& x, Tensor* out) {
+  ForEachMatrix(x, [&]<typename T>(int64_t i, const ConstMap<T>& a) {
+    T& det = out->data<T>()[i];
+    if (a.hasNaN()) {
+      det = NaN<T>();
+      return;
+    }
+    const Factors<T> factors(a);
+    Wide<T> product = static_cast<double>(factors.sign());
+    for (int64_t k = 0; k < factors.size(); ++k) {
+      product *= Wide<T>(factors.pivots()[k]);
+    }
+    det = T(product);
+  });
+}
+
+void Cofactor(const KernelContext&, const Tensor& x, Tensor* out) {
+  if (out->numel() == 0) return;
+  ForEachMatrix(x, [&]<typename T>(int64_t i, const ConstMap<T>& a) {
+    Map<T> result(out->data<T>() + i * a.size(), a.rows(), a.cols());
+    if (a.hasNaN()) {
+      result.setConstant(NaN<T>());
+    } else {
+      CofactorsOf<T>(a, result);
+    }
+  });
+}
+
+void Inverse(const KernelContext&, const Tensor& x, Tensor* out) {
+  if (out->numel() == 0) return;
+  ForEachMatrix(x, [&]<typename T>(int64_t i, const ConstMap<T>& a) {
+    Map<T> result(out->data<T>() + i * a.size(), a.rows(), a.cols());
+    if (a.hasNaN()) {
+      result.setConstant(NaN<T>());
+      return;
+    }
+    const Factors<T> factors(a);
+    if ((factors.pivots().array() == T(0)).any()) FailSingular(x, i);
+    result = factors.lu.inverse();
+  });
+}
+
+void SignLogDet(const KernelContext&, const Tensor& x, Tensor* sign,
+                Tensor* logabsdet) {
+  ForEachMatrix(x, [&]<typename T>(int64_t i, const ConstMap<T>& a) {
+    T& s = sign->data<T>()[i];
+    Real<T>& l = logabsdet->data<Real<T>>()[i];
+    if (a.hasNaN()) {
+      s = NaN<T>();
+      l = NaN<Real<T>>();
+      return;
+    }
+    const Factors<T> factors(a);
+    Wide<T> unit = static_cast<double>(factors.sign());
+    double sum = 0;
+    for (int64_t k = 0; k < factors.size(); ++k) {
+      const Wide<T> pivot(factors.pivots()[k]);
+      const double size = std::abs(pivot);
+      if (size == 0) {
+        unit = 0;
+        sum = -std::numeric_limits<double>::infinity();
+        break;
+      }
+      unit *= pivot / size;
+      sum += std::log(size);
+    }
+    s = T(unit);
+    l = static_cast<Real<T>>(sum);
+  });
+}
+
+}  // namespace proa::inline v0::ops::cpu

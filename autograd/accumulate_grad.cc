@@ -53,9 +53,4 @@ void AccumulateGrad::ForgetLeaf(const GradState* state) {
   state_ = nullptr;
 }
 
-bool AccumulateGrad::LeafHasStorage(const Storage* storage) {
-  std::lock_guard lock(mu_);
-  return leaf_ != nullptr && leaf_->storage.get() == storage;
-}
-
 }  // namespace proa::inline v0::autograd

@@ -37,8 +37,6 @@ class AccumulateGrad final : public Node {
   void ForgetLeaf(const GradState* state);
   // Guards the gradient of the leaf.
   std::mutex& mutex() { return mu_; }
-  // The leaf if it shares `storage`; for the check of in-place changes.
-  bool LeafHasStorage(const Storage* storage);
 
  private:
   std::mutex mu_;

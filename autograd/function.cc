@@ -5,6 +5,7 @@
 
 #include "autograd/grad_ops.h"
 #include "autograd/grad_state.h"
+#include "autograd/inplace.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::autograd {
@@ -240,6 +241,10 @@ bool FunctionCall::Finish(std::span<Tensor> outputs) {
     if (!outputs[i].defined()) continue;
     if (Contains(non_differentiable, made[i])) {
       SetRequiresGrad(outputs[i], false);
+    } else if (std::ranges::any_of(inputs_, [&](const Input& input) {
+                 return input.tensor.is_same(outputs[i]);
+               })) {
+      SetInplaceHistory(outputs[i], node_, static_cast<uint32_t>(i));
     } else {
       SetHistory(outputs[i], node_, static_cast<uint32_t>(i));
     }

@@ -47,9 +47,15 @@ bool IsSolelyOwned(const Tensor& t) {
     return IsSolelyOwnedRowSparse(t);
   }
   // Not contiguous may mean that elements overlap (an expanded scalar).
-  return impl->use_count() == 1 && impl->storage && impl->contiguous &&
-         impl->storage->use_count() == 1 && !impl->storage->read_only() &&
-         impl->layout == Layout::kStrided;
+  if (impl->use_count() != 1 || !impl->storage || !impl->contiguous ||
+      impl->storage->read_only() || impl->layout != Layout::kStrided) {
+    return false;
+  }
+  // Of a view whose base is gone, the base is kept by the view alone.
+  const TensorImpl* root = impl->root.get();
+  const bool owns_root =
+      root != nullptr && root->use_count() == 1 && root->storage == impl->storage;
+  return impl->storage->use_count() == (owns_root ? 2 : 1);
 }
 
 Tensor AccumulateInto(Tensor& sum, Tensor&& grad, bool create_graph) {
@@ -79,6 +85,7 @@ Tensor Unshared(Tensor& grad) {
   // A small piece must not keep a large block alive.
   if (IsSolelyOwned(grad) && impl->storage->bytes() <= 2 * grad.bytes() + 64) {
     impl->is_view = false;
+    impl->root = nullptr;
     return std::move(grad);
   }
   const GradOps& ops = InstalledGradOps();

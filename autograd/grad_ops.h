@@ -4,6 +4,7 @@
 #ifndef PROA_AUTOGRAD_GRAD_OPS_H_
 #define PROA_AUTOGRAD_GRAD_OPS_H_
 
+#include "autograd/region.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::autograd {
@@ -18,6 +19,19 @@ struct GradOps {
   Tensor (*zeros_like)(const Tensor& t) = nullptr;
   // A contiguous copy with memory of its own. If null, zeros plus `t`.
   Tensor (*copy)(const Tensor& t) = nullptr;
+
+  // For in-place changes of views; a host without views leaves them out. The
+  // elements of `t` in row-major order are the memory that a region lies in.
+  // The elements of a region, with its shape.
+  Tensor (*read_region)(const Tensor& t, const Region& region) = nullptr;
+  // `t` with zeros in the region.
+  Tensor (*clear_region)(const Tensor& t, const Region& region) = nullptr;
+  // The adjoint of read_region: zeros of a shape and dtype with `value` added at
+  // the places of the region, which may overlap itself.
+  Tensor (*place_region)(const Tensor& value, const Region& region,
+                         const TensorMeta& whole) = nullptr;
+  // Gives a symbolic view whose root has another value by now its value of now.
+  void (*renew_symbolic)(const Tensor& view) = nullptr;
 };
 
 // Call once, before the first backward. Not synchronized.

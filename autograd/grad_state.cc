@@ -34,30 +34,6 @@ bool SameShape(const Tensor& a, const Tensor& b) {
   return true;
 }
 
-// True if `t` is a view, of a view, ... of a leaf: view ops have one input, so
-// their nodes form a chain that ends at the leaf with the same storage.
-bool IsViewOfLeaf(const Tensor& t, const GradState& state) {
-  // Other ops with one input look alike; a bound keeps this check cheap.
-  constexpr int kMaxViewsOfViews = 64;
-  const Node* node = state.producer.node.get();
-  for (int i = 0; i < kMaxViewsOfViews && node->edges().size() == 1; ++i) {
-    Node* next = node->edges()[0].node.get();
-    if (next == nullptr) return false;
-    if (auto* leaf = dynamic_cast<AccumulateGrad*>(next)) {
-      return leaf->LeafHasStorage(t.storage().get());
-    }
-    node = next;
-  }
-  return false;
-}
-
-[[noreturn]] void FailInplace(const char* op, const Tensor& t, const char* why,
-                              const char* way_out) {
-  Fail(absl::StatusCode::kFailedPrecondition, op,
-       ": cannot change x in place; x is ", Describe(t), ", ", why, "; ",
-       way_out);
-}
-
 }  // namespace
 
 GradState::~GradState() { LeaveProducer(); }
@@ -77,7 +53,13 @@ void GradState::LeaveProducer() {
 void GradState::Replace(Edge other) {
   LeaveProducer();
   std::swap(producer, other);
+  retains = retains && producer.node;
   if (retains) Retain();
+}
+
+std::unique_ptr<TensorExtension> GradState::Share() const {
+  if (!producer.node) return nullptr;
+  return std::make_unique<GradState>(producer);
 }
 
 void GradState::Retain() {
@@ -95,6 +77,13 @@ std::mutex* GradState::GradMutex() {
 
 void SetRequiresGrad(const Tensor& t, bool on) {
   TensorImpl* impl = t.impl();
+  if (impl->root) {
+    if (RequiresGrad(t) == on) return;
+    // Leaves what it is a view of: cut from it, or a leaf beside it.
+    impl->root = nullptr;
+    impl->is_view = false;
+    if (impl->autograd != nullptr) GradState::Of(t)->Replace(Edge{});
+  }
   if (!on) {
     impl->flags &= ~kDifferentiate;
     return;
@@ -119,6 +108,7 @@ Edge internal::MakeLeafEdge(const Tensor& t) {
 
 bool IsLeaf(const Tensor& t) {
   if (!RequiresGrad(t)) return true;
+  if (t.impl()->root) return false;
   const GradState* state = GradState::Of(t);
   return state == nullptr || state->is_leaf();
 }
@@ -151,8 +141,9 @@ void SetGrad(const Tensor& t, Tensor grad) {
 void RetainGrad(const Tensor& t) {
   PROA_REQUIRE(RequiresGrad(t), "retain_grads: x does not require grad; x is ",
                Describe(t));
-  if (IsLeaf(t) || GradState::Of(t)->retains) return;
-  GradState::Of(t)->Retain();
+  if (IsLeaf(t)) return;
+  const Edge producer = GradEdge(t);  // of now, if `t` is a view
+  if (GradState* state = GradState::Of(t); !state->retains) state->Retain();
 }
 
 bool RetainsGrad(const Tensor& t) {
@@ -175,29 +166,10 @@ bool RemoveHook(const Tensor& t, int64_t id) {
 }
 
 Tensor Detach(const Tensor& t) {
+  if (t.impl()->root && t.is_symbolic()) internal::RenewSymbolicView(t);
   Tensor alias = t.Alias();
-  alias.impl()->symbol = t.impl()->symbol;
-  alias.impl()->flags &= ~kDifferentiate;
+  alias.impl()->is_view = false;  // changes on its own
   return alias;
-}
-
-void CheckInplace(const char* op, const Tensor& t) {
-  if (!RequiresGrad(t) || !GradEnabled()) return;
-  constexpr const char* kNoGrad =
-      "change it under no_grad, or change a copy (clone)";
-  if (IsLeaf(t)) {
-    FailInplace(op, t, "a leaf that requires grad", kNoGrad);
-  }
-  if (!t.is_view() || !t.storage()) return;
-  if (IsViewOfLeaf(t, *GradState::Of(t))) {
-    FailInplace(op, t, "a view of a leaf that requires grad", kNoGrad);
-  }
-  // The history of the other tensors on this storage would not know of the
-  // change.
-  if (t.storage()->use_count() > 1) {
-    FailInplace(op, t, "a view whose elements belong to another tensor too",
-                "change a copy (clone)");
-  }
 }
 
 }  // namespace proa::inline v0::autograd

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -59,11 +60,6 @@ bool RemoveHook(const Tensor& t, int64_t id);
 // grad (shares the version).
 Tensor Detach(const Tensor& t);
 
-// Throws Error if an in-place change of `t` by `op` would make gradients wrong,
-// while grad is on: a leaf that requires grad, a view of one, or a view whose
-// elements others see too.
-void CheckInplace(const char* op, const Tensor& t);
-
 // Hangs on TensorImpl::autograd. For this room; others use the functions above.
 class GradState final : public TensorExtension {
  public:
@@ -71,6 +67,8 @@ class GradState final : public TensorExtension {
   GradState(IntrusivePtr<Node> node, uint32_t slot)
       : producer{std::move(node), slot} {}
   ~GradState() override;
+  // The same history; neither the gradient nor what retains it.
+  std::unique_ptr<TensorExtension> Share() const override;
 
   static GradState* Of(const Tensor& t) {
     return static_cast<GradState*>(t.impl()->autograd.get());
@@ -91,6 +89,10 @@ class GradState final : public TensorExtension {
   Edge producer;
   Tensor grad;  // guarded by *GradMutex()
   bool retains = false;
+  // Of a root (see LinkView): its recorded in-place changes, by itself or a view.
+  uint32_t writes = 0;
+  // Of a linked view: `writes` of its root at the time of `producer`.
+  uint32_t seen = 0;
 
   static void* operator new(size_t bytes);
   static void operator delete(void* block);
@@ -101,6 +103,8 @@ class GradState final : public TensorExtension {
 
 namespace internal {
 Edge MakeLeafEdge(const Tensor& t);
+Edge ViewEdge(const Tensor& t);  // of a linked view
+void RenewSymbolicView(const Tensor& t);
 }  // namespace internal
 
 // --- Inline: part of every recorded op
@@ -108,6 +112,8 @@ Edge MakeLeafEdge(const Tensor& t);
 
 inline Edge GradEdge(const Tensor& t) {
   if (!RequiresGrad(t)) return {};
+  if (t.impl()->root) [[unlikely]]
+    return internal::ViewEdge(t);
   if (GradState* state = GradState::Of(t);
       state != nullptr && state->producer.node) [[likely]] {
     return state->producer;

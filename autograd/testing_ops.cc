@@ -6,6 +6,8 @@
 
 #include "autograd/grad_ops.h"
 #include "autograd/grad_state.h"
+#include "autograd/inplace.h"
+#include "autograd/region.h"
 #include "autograd/saved_tensor.h"
 
 namespace proa::inline v0::autograd::testing {
@@ -44,7 +46,7 @@ Tensor Map(const char* op, const Tensor& x, const Tensor& y, F f) {
   return out;
 }
 
-void AddInplace(Tensor& x, const Tensor& y) {
+void AddElements(Tensor& x, const Tensor& y) {
   for (int64_t i = 0; i < x.numel(); ++i) {
     x.data<double>()[i] += y.data<double>()[i];
   }
@@ -137,14 +139,64 @@ Tensor WithNode(Tensor out, const Tensor& x, IntrusivePtr<Node> node) {
   return out;
 }
 
+// Regions of one dim.
+template <typename F>
+void ForEachPlace(const Region& region, F f) {
+  for (int64_t i = 0; i < region.shape.numel(); ++i) {
+    f(i, region.offset + i * region.strides[0]);
+  }
+}
+
+Tensor PlaceRegion(const Tensor& value, const Region& region,
+                   const TensorMeta& whole);
+
+Tensor ReadRegion(const Tensor& t, const Region& region) {
+  Tensor out = Tensor::Empty(region.shape, DType::kFloat64);
+  ForEachPlace(region, [&](int64_t i, int64_t place) {
+    out.data<double>()[i] = t.data<double>()[place];
+  });
+  if (!Records(t.flags())) return out;
+  const TensorMeta whole{t.shape(), t.dtype(), t.place()};
+  return WithNode(out, t, MakeNode<LambdaNode>([=](auto g, auto input_grads) {
+                    input_grads[0] = PlaceRegion(g[0], region, whole);
+                  }));
+}
+
+Tensor PlaceRegion(const Tensor& value, const Region& region,
+                   const TensorMeta& whole) {
+  Tensor out = Tensor::Empty(whole.shape, DType::kFloat64);
+  std::fill_n(out.data<double>(), out.numel(), 0.0);
+  ForEachPlace(region, [&](int64_t i, int64_t place) {
+    out.data<double>()[place] += value.data<double>()[i];
+  });
+  if (!Records(value.flags())) return out;
+  return WithNode(out, value,
+                  MakeNode<LambdaNode>([=](auto g, auto input_grads) {
+                    input_grads[0] = ReadRegion(g[0], region);
+                  }));
+}
+
+Tensor ClearRegion(const Tensor& t, const Region& region) {
+  Tensor out = Clone(Detach(t));
+  ForEachPlace(region,
+               [&](int64_t, int64_t place) { out.data<double>()[place] = 0; });
+  if (!Records(t.flags())) return out;
+  return WithNode(out, t, MakeNode<LambdaNode>([=](auto g, auto input_grads) {
+                    input_grads[0] = ClearRegion(g[0], region);
+                  }));
+}
+
 }  // namespace
 
 void InstallTestOps() {
   InstallGradOps({.add = Add,
-                  .add_inplace = AddInplace,
+                  .add_inplace = AddElements,
                   .ones_like = OnesLike,
                   .zeros_like = ZerosLike,
-                  .copy = Clone});
+                  .copy = Clone,
+                  .read_region = ReadRegion,
+                  .clear_region = ClearRegion,
+                  .place_region = PlaceRegion});
 }
 
 Tensor Make(std::vector<double> values) {
@@ -219,10 +271,20 @@ std::pair<Tensor, Tensor> Split(const Tensor& x) {
   return out;
 }
 
-Tensor View(const Tensor& x) {
-  Tensor out = x.AsStrided(x.shape(), x.strides(), 0);
-  if (!Records(x.flags())) return out;
-  return WithNode(out, x, MakeNode<IdentityNode>("view"));
+Tensor View(const Tensor& x) { return Part(x, 0, x.numel()); }
+
+Tensor Part(const Tensor& x, int64_t first, int64_t count) {
+  Tensor out = x.AsStrided({count}, {1}, first);
+  if (Records(x.flags())) {
+    const Region region{{count}, {1}, first, x.dtype()};
+    const TensorMeta whole{x.shape(), x.dtype(), x.place()};
+    out = WithNode(out, x, MakeNode<LambdaNode>([=](auto g, auto input_grads) {
+                     ++formula_runs;
+                     input_grads[0] = PlaceRegion(g[0], region, whole);
+                   }));
+  }
+  if (GradEnabled()) LinkRecordedView(out, x);
+  return out;
 }
 
 Tensor Clone(const Tensor& x) {
@@ -246,7 +308,20 @@ void MulInplace(const Tensor& x, const Tensor& y) {
   }
   x.storage()->BumpVersion();
   x.storage()->set_last_writer("multiply_");
-  if (node) SetHistory(x, std::move(node), 0);
+  if (node) SetInplaceHistory(x, std::move(node), 0);
+}
+
+void AddInplace(const Tensor& x, const Tensor& y) {
+  CheckInplace("add_", x);
+  IntrusivePtr<AddNode> node;
+  if (Records(x.flags() | y.flags())) {
+    node = MakeNode<AddNode>();
+    node->AddEdge(GradEdge(x));
+    node->AddEdge(GradEdge(y));
+  }
+  Tensor changed = x;
+  AddElements(changed, y);
+  if (node) SetInplaceHistory(x, std::move(node), 0);
 }
 
 Tensor WithFormula(const Tensor& x, LambdaNode::Formula formula) {

@@ -9,6 +9,7 @@
 #define PROA_AUTOGRAD_TESTING_OPS_H_
 
 #include <atomic>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,11 +33,14 @@ Tensor Mul(const Tensor& x, const Tensor& y);  // saves both inputs
 Tensor Exp(const Tensor& x);                   // saves its output
 // The first and second half of x: a node with two outputs.
 std::pair<Tensor, Tensor> Split(const Tensor& x);
-// A view of all of x.
+// A view of all of x, and of `count` elements from `first` on.
 Tensor View(const Tensor& x);
+Tensor Part(const Tensor& x, int64_t first, int64_t count);
 Tensor Clone(const Tensor& x);
-// x *= y in place, with history.
+// x *= y and x += y in place, with history. A gradient of y in the first needs
+// the x that was overwritten.
 void MulInplace(const Tensor& x, const Tensor& y);
+void AddInplace(const Tensor& x, const Tensor& y);
 
 // Nodes of these ops that are alive, and how often a formula ran.
 extern std::atomic<int> live_nodes;

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "jit/recording_block.h"
+#include "jit/symbolic_view.h"
 #include "ops/interpreter.h"
 #include "tensor/error.h"
 
@@ -78,6 +79,7 @@ void Record(const OpDefinition& op, std::span<const Value> args,
       ids.push_back(program->AddValue(ValueKind::kResult, std::move(meta)));
       made.push_back(MakeSymbolic(program, ids.back()));
     }
+    if (op.outputs[i].aliases >= 0) LinkSymbolicViews(op, args, i, made);
     operation.results.push_back(std::move(ids));
     if (op.outputs[i].is_list) {
       results[i] = std::move(made);
@@ -98,6 +100,7 @@ const bool installed = [] {
 const Symbol& SymbolOf(const Tensor& t) {
   PROA_REQUIRE(t.defined() && t.is_symbolic(),
                "not a value of a program: ", Describe(t));
+  RenewSymbolicView(t);
   return static_cast<const Symbol&>(*t.impl()->symbol);
 }
 

@@ -20,20 +20,27 @@
 
 namespace proa::inline v0::jit {
 
+struct ViewRecipe;
+
 // What makes a tensor symbolic: its value in a program (TensorImpl::symbol).
 class Symbol final : public TensorExtension {
  public:
-  Symbol(std::shared_ptr<Program> program, ValueId id)
-      : program_(std::move(program)), id_(id) {}
+  Symbol(std::shared_ptr<Program> program, ValueId id,
+         std::shared_ptr<const ViewRecipe> view = nullptr)
+      : program_(std::move(program)), id_(id), view_(std::move(view)) {}
   const std::shared_ptr<Program>& program() const { return program_; }
   ValueId id() const { return id_; }
+  // How a view comes about (symbolic_view.h); null for other values.
+  const std::shared_ptr<const ViewRecipe>& view() const { return view_; }
 
  private:
   std::shared_ptr<Program> program_;
   ValueId id_;
+  std::shared_ptr<const ViewRecipe> view_;
 };
 
-// The value of a symbolic tensor. Throws Error if `t` is not symbolic.
+// The value of a symbolic tensor; of a view whose root was changed in place, that of
+// now, which is recorded if need be. Throws Error if `t` is not symbolic.
 const Symbol& SymbolOf(const Tensor& t);
 // A new symbolic tensor for a value.
 Tensor MakeSymbolic(const std::shared_ptr<Program>& program, ValueId id);

@@ -8,6 +8,7 @@
 #include "ops/interpreter.h"
 #include "ops/manipulation/manipulation_ops.h"
 #include "ops/on_host.h"
+#include "ops/symbolic_view.h"
 #include "tensor/copy.h"
 #include "tensor/device.h"
 #include "tensor/promotion.h"
@@ -70,6 +71,15 @@ void CheckInplaceTarget(const char* op, const Tensor& x, const Shape& shape,
   PROA_REQUIRE(x.storage() == nullptr || !x.storage()->read_only(), op,
                ": the memory of x is read-only; x is ", Describe(x));
   if (!rows) RequireElements(op, "x", x);
+  if (x.layout() != Layout::kStrided || x.is_contiguous() || x.numel() <= 1) {
+    return;
+  }
+  for (int i = 0; i < x.rank(); ++i) {
+    PROA_REQUIRE(x.strides()[i] != 0 || x.size(i) <= 1, op,
+                 ": cannot change x in place; its elements along dim ", i,
+                 " are one and the same; x is ", Describe(x),
+                 " by broadcasting; change a copy (clone)");
+  }
 }
 
 void RequireElements(const char* op, const char* param, const Tensor& t) {
@@ -82,6 +92,10 @@ void RequireElements(const char* op, const char* param, const Tensor& t) {
 void RequireElements(const char* op, const char* param,
                      std::span<const Tensor> ts) {
   for (const Tensor& t : ts) RequireElements(op, param, t);
+}
+
+void LinkViews(std::span<const Tensor> views, const Tensor& base) {
+  for (const Tensor& view : views) LinkViews(view, base);
 }
 
 Tensor ResolveOverlap(const Tensor& x, const Tensor& y) {
@@ -108,25 +122,42 @@ void RecordWrite(const char* op, const Tensor& x, const Tensor& value) {
                Describe(value), ", which does not fit in place; x is ",
                Describe(x));
   if (x.is_symbolic()) {
-    Rebind(x, value);
+    if (x.impl()->root) {
+      InstalledSymbolicViews().write(op, x, value);
+    } else {
+      Rebind(x, value);
+    }
+    // Views of `x` follow where it goes.
+    x.impl()->view_flags |= x.flags() & kDifferentiate;
   } else {
     ops::store_(x, value);
   }
 }
 
+namespace {
+AssignHistory assign_history;
+}  // namespace
+
+void InstallAssignHistory(const AssignHistory& functions) { assign_history = functions; }
+
 Tensor AssignInto(const char* op, const Tensor& x, const Tensor& result) {
-  const bool shares = x.storage() != nullptr && x.storage() == result.storage();
   if (x.is_symbolic() || result.is_symbolic()) {
     RecordWrite(op, x, result);
     return x;
   }
-  if (shares || GradEnabled()) {
+  if (x.storage() != nullptr && x.storage() == result.storage()) {
     Rebind(x, result);
-  } else {
-    CheckInplaceTarget(op, x, result.shape(), result.dtype());
-    WriteInto(x, result);
+    MarkWritten(op, x);
+    return x;
   }
+  const bool recorded =
+      (ActiveInterpreters(x.flags() | result.flags()) & kDifferentiate) != 0 &&
+      assign_history.check != nullptr;
+  if (recorded) assign_history.check(op, x);
+  CheckInplaceTarget(op, x, result.shape(), result.dtype());
+  WriteInto(x, result);
   MarkWritten(op, x);
+  if (recorded) assign_history.assign(x, result);
   return x;
 }
 

@@ -13,6 +13,7 @@
 #include "ops/kernel.h"
 #include "ops/value.h"
 #include "tensor/error.h"
+#include "tensor/interpreters.h"
 #include "tensor/scalar.h"
 #include "tensor/tensor.h"
 
@@ -87,9 +88,16 @@ void RequireElements(const char* op, const char* param, const Tensor& t);
 void RequireElements(const char* op, const char* param,
                      std::span<const Tensor> ts);
 
+// What a view op made while grad is on (see LinkView).
+inline void LinkViews(const Tensor& view, const Tensor& base) {
+  if (GradEnabled()) LinkView(view, base);
+}
+void LinkViews(std::span<const Tensor> views, const Tensor& base);
+
 // In-place calls --------------------------------------------------------------
 
-// Throws unless the result (shape, dtype) fits `x` and its storage may be written.
+// Throws unless the result (shape, dtype) fits `x`, its storage may be written and
+// no two of its elements are one (an expanded tensor).
 // `rows`: x may be row-sparse.
 void CheckInplaceTarget(const char* op, const Tensor& x, const Shape& shape,
                         DType dtype, bool rows = false);
@@ -104,8 +112,15 @@ void WriteInto(const Tensor& x, const Tensor& value);
 // tensor of the world outside (a running mean) the program stores the value.
 void RecordWrite(const char* op, const Tensor& x, const Tensor& value);
 // In-place form of a composite: writes `result` into `x` (or rebinds a symbolic
-// or view result) and returns `x`.
+// or view result) with its history, and returns `x`.
 Tensor AssignInto(const char* op, const Tensor& x, const Tensor& result);
+// How AssignInto does so where `x` or `result` requires grad; null while no
+// autograd is linked in. Does what is installed after WriteInto and MarkWritten.
+struct AssignHistory {
+  void (*check)(const char* op, const Tensor& x) = nullptr;  // throws; before
+  void (*assign)(const Tensor& x, const Tensor& result) = nullptr;  // after
+};
+void InstallAssignHistory(const AssignHistory& functions);
 // For ops that change parameters themselves (`mutates`): throws when one of them
 // requires grad while grad is on.
 void CheckMayChange(const char* op, Interpreters flags_of_changed);

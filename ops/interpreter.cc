@@ -50,12 +50,12 @@ void Rebind(const Tensor& x, const Tensor& value) {
   if (x.is_same(value)) return;
   TensorImpl& to = *x.impl();
   const TensorImpl& from = *value.impl();
-  to.flags = from.flags;
+  const bool same_elements =
+      to.storage != nullptr && to.storage == from.storage && from.autograd == nullptr;
   to.dtype = from.dtype;
   to.layout = from.layout;
   to.place = from.place;
   to.contiguous = from.contiguous;
-  to.is_view = from.is_view;
   to.shape = from.shape;
   to.strides = from.strides;
   to.numel = from.numel;
@@ -63,8 +63,18 @@ void Rebind(const Tensor& x, const Tensor& value) {
   to.storage = from.storage;
   to.symbol = from.symbol;
   to.layout_data = from.layout_data;
-  // The grad state describes the value, and `value` is about to go.
-  to.autograd = std::move(value.impl()->autograd);
+  if (same_elements) return;
+  to.is_view = from.is_view;
+  to.flags = value.flags();
+  // A symbolic reshape of `x` itself is a view of it.
+  to.root = from.root.get() == &to ? nullptr : from.root;
+  // The grad state describes the value: hooks and all move from one that is about
+  // to go.
+  if (from.use_count() == 1) {
+    to.autograd = std::move(value.impl()->autograd);
+  } else {
+    to.autograd = from.autograd != nullptr ? from.autograd->Share() : nullptr;
+  }
 }
 
 }  // namespace proa::inline v0

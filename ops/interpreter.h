@@ -38,8 +38,10 @@ inline bool DifferentiateIsNext(Interpreters active) {
   return (active & (kProfile | kAutocast)) == 0 && (active & kDifferentiate) != 0;
 }
 
-// In-place on a symbolic tensor: makes the handle's description that of `value`,
-// so that every holder of `x` sees the new program value (programs stay SSA).
+// Makes the handle's description that of `value`: of a symbolic tensor, so that every
+// holder of `x` sees the new program value (programs stay SSA), and of an in-place
+// reshape. `value` may live on; it shares its history with `x` then. Where `value` is
+// `x`'s own memory under another shape, `x` stays what it is for autograd.
 void Rebind(const Tensor& x, const Tensor& value);
 
 }  // namespace proa::inline v0

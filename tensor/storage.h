@@ -41,6 +41,8 @@ class Storage final : public RefCounted {
   // Counts in-place changes; a saved tensor compares it.
   uint32_t version() const { return version_.load(std::memory_order_relaxed); }
   void BumpVersion() { version_.fetch_add(1, std::memory_order_relaxed); }
+  // Only where no node can have saved the elements: it hides changes.
+  void ResetVersion() { version_.store(0, std::memory_order_relaxed); }
   // The op that made the last in-place change, for error messages; may be null.
   const char* last_writer() const { return last_writer_; }
   void set_last_writer(const char* op) { last_writer_ = op; }

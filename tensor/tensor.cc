@@ -168,6 +168,16 @@ Tensor Tensor::Alias() const {
   return Tensor(IntrusivePtr<TensorImpl>::Adopt(impl));
 }
 
+void LinkView(const Tensor& view, const Tensor& base) {
+  TensorImpl* from = base.impl()->root ? base.impl()->root.get() : base.impl();
+  TensorImpl* impl = view.impl();
+  if (impl == from || !impl->storage || impl->storage != from->storage ||
+      !IsDifferentiable(impl->dtype)) {
+    return;
+  }
+  impl->root = IntrusivePtr<TensorImpl>::Share(from);
+}
+
 template <typename T>
 T Tensor::item() const {
   PROA_REQUIRE(defined(), "item: tensor is None");

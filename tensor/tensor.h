@@ -29,6 +29,8 @@ namespace proa::inline v0 {
 class TensorExtension {
  public:
   virtual ~TensorExtension() = default;
+  // The state of a second handle of the same value; null if there is none.
+  virtual std::unique_ptr<TensorExtension> Share() const { return nullptr; }
 };
 
 // How the elements lie in the storage. Blocked formats are opaque to all but the
@@ -54,11 +56,17 @@ class TensorImpl final : public RefCounted {
   Place place;
   bool contiguous = true;  // strided, row-major
   bool is_view = false;    // shares its storage by a view op
+  // Of a tensor with views: the interpreters that it switches on for them too,
+  // because what they show was changed in place (autograd/view_history.h).
+  Interpreters view_flags = 0;
   Shape shape;
   Strides strides;
   int64_t numel = 1;
   char* data = nullptr;  // first element; null for symbolic and empty tensors
   IntrusivePtr<Storage> storage;
+  // Of a linked view (LinkView): the tensor whose elements it shows, which is no
+  // linked view itself. So there are no chains and no cycles.
+  IntrusivePtr<TensorImpl> root;
   std::unique_ptr<TensorExtension> autograd;  // autograd::GradState
   // jit::Symbol; immutable, shared by every alias of the program value.
   std::shared_ptr<const TensorExtension> symbol;
@@ -109,7 +117,11 @@ class Tensor {
   bool is_contiguous() const { return impl_->contiguous; }
   bool is_symbolic() const { return (impl_->flags & kRecord) != 0; }
   bool is_view() const { return impl_->is_view; }
-  Interpreters flags() const { return impl_ ? impl_->flags : 0; }
+  Interpreters flags() const {
+    if (!impl_) return 0;
+    if (!impl_->root) [[likely]] return impl_->flags;
+    return impl_->flags | impl_->root->view_flags;
+  }
 
   void* raw_data() const { return impl_->data; }
   template <typename T>
@@ -133,7 +145,8 @@ class Tensor {
   // Error, never out of bounds).
   Tensor AsStrided(const Shape& shape, const Strides& strides,
                    int64_t offset_elements) const;
-  // A new handle and description over the same storage, without grad state.
+  // A new handle and description over the same storage, without grad state and
+  // linked to nothing.
   Tensor Alias() const;
 
   // The same handle (not just equal elements).
@@ -144,6 +157,12 @@ class Tensor {
  private:
   IntrusivePtr<TensorImpl> impl_;
 };
+
+// Notes that `view` shows elements of `base` (or of that which `base` is a linked
+// view of), so that a recorded in-place change of one is a change of the other:
+// view ops call it while grad is on. Nothing happens if they share no storage, or
+// for a dtype that is not differentiable.
+void LinkView(const Tensor& view, const Tensor& base);
 
 // "[2, 3] float32" (", gpu:0" when not on the CPU): as error messages name it;
 // "None" for an undefined tensor.

@@ -1,10 +1,17 @@
 #include "autograd/ops/formula_support.h"
 
 #include "autograd/grad_ops.h"
+#include "autograd/inplace.h"
+#include "autograd/region.h"
 #include "ops/creation/creation_ops.h"
 #include "ops/elementwise/elementwise_ops.h"
+#include "ops/manipulation/manipulation_ops.h"
 #include "ops/front_door.h"
+#include "ops/symbolic_view.h"
+#include "tensor/dtype.h"
 #include "tensor/error.h"
+#include "tensor/scalar.h"
+#include "tensor/shape.h"
 
 namespace proa::inline v0::autograd {
 
@@ -107,8 +114,56 @@ Tensor ZerosLike(const Tensor& t) {
   return ops::full(ops::ShapeOf(t), Scalar(int64_t{0}), t.dtype(), t.place());
 }
 
+// Regions in elements of the real type of a complex tensor lie in its pairs.
+bool IsOfParts(const Region& region, DType whole) {
+  return region.dtype != whole;
+}
+
+std::span<const int64_t> StridesOf(const Region& region) {
+  return {region.strides.data(), region.strides.size()};
+}
+
+Tensor ReadRegion(const Tensor& t, const Region& region) {
+  const Tensor whole = IsOfParts(region, t.dtype()) ? ops::as_real(t) : t;
+  return ops::as_strided(whole, region.shape, StridesOf(region), region.offset);
+}
+
+Tensor ClearRegion(const Tensor& t, const Region& region) {
+  const bool parts = IsOfParts(region, t.dtype());
+  const Tensor whole = parts ? ops::as_real(t) : t;
+  const Tensor cleared = ops::as_strided_set(
+      whole, ops::ScalarLike(whole, Scalar(int64_t{0})), region.shape,
+      StridesOf(region), region.offset);
+  return parts ? ops::as_complex(cleared) : cleared;
+}
+
+Tensor PlaceRegion(const Tensor& value, const Region& region,
+                   const TensorMeta& whole) {
+  const bool parts = IsOfParts(region, whole.dtype);
+  Shape shape = whole.shape;
+  if (parts) shape.push_back(2);
+  const Tensor placed = ops::as_strided_grad(value, shape, StridesOf(region),
+                                             region.offset);
+  return parts ? ops::as_complex(placed) : placed;
+}
+
+void RenewSymbolic(const Tensor& view) {
+  if (InstalledSymbolicViews().renew != nullptr) {
+    InstalledSymbolicViews().renew(view);
+  }
+}
+
 const bool installed = [] {
-  InstallGradOps({&Add, &AddInplace, &OnesLike, &ZerosLike, &Copy});
+  InstallGradOps({.add = &Add,
+                  .add_inplace = &AddInplace,
+                  .ones_like = &OnesLike,
+                  .zeros_like = &ZerosLike,
+                  .copy = &Copy,
+                  .read_region = &ReadRegion,
+                  .clear_region = &ClearRegion,
+                  .place_region = &PlaceRegion,
+                  .renew_symbolic = &RenewSymbolic});
+  ops::InstallAssignHistory({&CheckInplace, &AssignHistory});
   return true;
 }();
 

@@ -42,6 +42,14 @@ Shape as_real(const char* op, const Tensor& x);
 Shape as_complex(const char* op, const Tensor& x);
 DType complex_of(const char* op, const Tensor& x);
 
+// Parts by strides
+Shape as_strided(const char* op, const Tensor& x, const IntArray& shape,
+                 Ints strides, int64_t offset);
+Shape as_strided_grad(const char* op, const Tensor& dy, const IntArray& shape,
+                      Ints strides, int64_t offset);
+Shape as_strided_set(const char* op, const Tensor& x, const Tensor& value,
+                     const IntArray& shape, Ints strides, int64_t offset);
+
 // Joins
 Shape concat(const char* op, std::span<const Tensor> xs, int64_t axis);
 Shape stack(const char* op, std::span<const Tensor> xs, int64_t axis);

@@ -52,7 +52,9 @@ Tensor WithShape(const Tensor& x, const Shape& shape) {
   } else {
     copy = Contiguous(x);
   }
-  return copy.AsStrided(shape, ContiguousStrides(shape), 0);
+  Tensor out = copy.AsStrided(shape, ContiguousStrides(shape), 0);
+  out.impl()->is_view = false;  // the copy is its own
+  return out;
 }
 
 Tensor Part(const Tensor& x, const SlicePart& part) {

@@ -52,7 +52,7 @@ def _text(ops: list[model.Op], family: str, index: dict[str, model.Op], mutants:
       bodies.append(node.text())
       used |= node.used_ops
   includes = [f'ops/{family}/{family}_ops.h', '<utility>', 'autograd/ops/formula_support.h', 'autograd/grad_state.h',
-              'autograd/node.h', 'autograd/saved_tensor.h', 'ops/front_door.h', 'tensor/interpreters.h']
+              'autograd/inplace.h', 'autograd/node.h', 'autograd/saved_tensor.h', 'ops/front_door.h', 'tensor/interpreters.h']
   if mutants:
     includes.append('autograd/ops/active_mutant.h')
   includes += sorted({f'ops/{index[n].family}/{index[n].family}_ops.h' for n in used} - set(includes))
@@ -320,7 +320,8 @@ class _Node:
     lines = [f'{ret} Differentiate{kind}{s}({cpp.params(op)}) {{']
     needed = ' || '.join(f'AnyRequiresGrad({p.name})' for p in self._inputs)
     if inplace:
-      lines.append(f'  CheckInplace("{name}", {op.inplace});')
+      check = 'CheckInplaceReshape' if op.is_view else 'CheckInplace'
+      lines.append(f'  {check}("{name}", {op.inplace});')
     call = f'ops::{name}({cpp.args(op)})'
     lines += [f'  if (!({needed})) {{', '    const InterpreterScope scope = InterpreterScope::Forbid(kDifferentiate);',
               f'    return {call};', '  }']
@@ -345,7 +346,11 @@ class _Node:
     if self._multi or op.outputs[0].is_list:
       lines.append('  uint32_t slot = 0;')
       lines += [f'  SetHistories({o.name}, node, &slot);' for o in op.outputs]
+    elif inplace and not op.is_view:
+      lines.append(f'  SetInplaceHistory({out}, std::move(node), 0);')
     else:
       lines.append(f'  SetHistory({out}, std::move(node), 0);')
+    if op.is_view and not inplace:
+      lines.append(f'  LinkRecordedView({result}, {op.outputs[0].aliases});')
     lines += [f'  return {result};', '}']
     return '\n'.join(lines)

@@ -360,8 +360,12 @@ def _door(op: model.Op) -> str:
     lines.append(f'      if (op::{s}::differentiate != nullptr) return op::{s}::differentiate({cpp.args(op)});')
   lines += ['      const InterpreterScope scope = InterpreterScope::Forbid(kDifferentiate);',
             f'      return ops::{op.name}({cpp.args(op)});', '    }',
-            f'    return Interpreted{s}(active, op::{s}::definition{a});', '  }',
-            f'  return Execute{s}({cpp.args(op)});', '}']
+            f'    return Interpreted{s}(active, op::{s}::definition{a});', '  }']
+  if op.is_view:
+    lines += [f'  {op.cpp_return} result = Execute{s}({cpp.args(op)});',
+              f'  LinkViews(result, {op.outputs[0].aliases});', '  return result;', '}']
+  else:
+    lines += [f'  return Execute{s}({cpp.args(op)});', '}']
   return '\n'.join(l for l in lines if l)
 
 

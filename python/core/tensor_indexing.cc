@@ -105,7 +105,9 @@ Tensor PlainView(const Tensor& x, const IndexKey& key) {
         }
     }
   }
-  return x.AsStrided(shape, strides, x.numel() == 0 ? 0 : offset);
+  Tensor view = x.AsStrided(shape, strides, x.numel() == 0 ? 0 : offset);
+  if (GradEnabled()) LinkView(view, x);
+  return view;
 }
 
 std::span<const int64_t> Span(const DimVector& v) { return {v.data(), v.size()}; }
@@ -380,8 +382,8 @@ void AdvancedSet(const Tensor& x, const IndexKey& key, const Tensor& value) {
     ops::index_put_(x, a.indices, fitting, Span(a.axes), a.position, false);
     return;
   }
-  // A view may not be changed where gradients are recorded: so the changed part is
-  // computed, and set as a whole.
+  // Recorded as two steps out of place: that costs less in backward than a change of
+  // the view, of which the whole of x would have to learn.
   Tensor part = ops::index_put(view, a.indices, fitting, Span(a.axes), a.position, false);
   if (!slices.added.empty()) part = ops::squeeze(part, Span(slices.added));
   ops::slice_set_(x, part, Span(slices.axes), Span(slices.starts), Span(slices.ends),

@@ -61,9 +61,6 @@ PyObject* GetElementSize(PyObject* self, PyObject*) {
 PyObject* DataPointer(PyObject* self, PyObject*) {
   return PyLong_FromVoidPtr(Unwrap(self).raw_data());
 }
-PyObject* InplaceVersion(PyObject* self, PyObject*) {
-  return PyLong_FromUnsignedLong(Unwrap(self).version());
-}
 PyObject* IsContiguousMethod(PyObject* self, PyObject*) {
   return PyBool_FromLong(Unwrap(self).is_contiguous());
 }
@@ -226,7 +223,6 @@ void AddBasicMethods(Methods* methods) {
       {"rank", &Dim, METH_NOARGS, "rank($self)\n--\n\nNumber of dims."},
       {"element_size", &GetElementSize, METH_NOARGS, "element_size($self)\n--\n\nBytes of an element."},
       {"data_ptr", &DataPointer, METH_NOARGS, "data_ptr($self)\n--\n\nAddress of the first element; 0 if there is none."},
-      {"_inplace_version", &InplaceVersion, METH_NOARGS, "_inplace_version($self)\n--\n\nHow often the elements were changed in place."},
       {"is_contiguous", &IsContiguousMethod, METH_NOARGS, "is_contiguous($self)\n--\n\nTrue if the elements lie one after the other, in row-major order."},
       {"is_floating_point", &IsFloating, METH_NOARGS, "is_floating_point($self)\n--\n\nTrue for float16, bfloat16, float32 and float64."},
       {"is_complex", &IsComplexMethod, METH_NOARGS, "is_complex($self)\n--\n\nTrue for complex64 and complex128."},

@@ -221,6 +221,7 @@ void MakeTensorType(PyObject* module) {
   AddAutogradMethods(methods, properties);
   AddOperators(&slots);
   AddIndexing(&slots);
+  AddSharingMethods(methods);
   AddPickling(methods);
   AddGeneratedMethods(methods);  // last: of two methods of a name the first is taken
   methods->push_back({nullptr, nullptr, 0, nullptr});

@@ -21,6 +21,7 @@ void AddDLPackMethods(Methods* methods);     // tensor_dlpack.cc
 void AddAutogradMethods(Methods* methods, Properties* properties);  // tensor_autograd.cc
 void AddOperators(Slots* slots);             // tensor_operators.cc
 void AddIndexing(Slots* slots);              // tensor_indexing.cc
+void AddSharingMethods(Methods* methods);    // tensor_sharing.cc
 void AddPickling(Methods* methods);          // tensor_pickle.cc
 PyObject* Repr(PyObject* self);              // tensor_repr.cc
 

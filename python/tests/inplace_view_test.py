@@ -1,0 +1,712 @@
+"""In-place changes, views and setitem under differentiation.
+
+Single rows of the table in autograd/README.md; and random programs of views, changes and
+reads, against an interpreter that has no views: it keeps the elements in one flat tensor
+and a view as an array of positions in it.
+"""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import proa as paddle
+from proa import _C
+
+
+def _tensor(a, grad=False):
+    return paddle.to_tensor(np.asarray(a, "float64"), stop_gradient=not grad)
+
+
+def _grads(y, *xs):
+    return [None if g is None else g.numpy() for g in paddle.grad(y, list(xs), retain_graph=True, allow_unused=True)]
+
+
+# Views --------------------------------------------------------------------------------
+
+
+def test_change_of_a_view_reaches_its_base():
+    x, w = _tensor([[1.0, 2.0], [3.0, 4.0]], True), _tensor([5.0, 6.0], True)
+    b = x * 2
+    v = b[1]
+    v.add_(w)
+    assert b.tolist() == [[2.0, 4.0], [11.0, 14.0]]
+    c = _tensor([[1.0, 10.0], [100.0, 1000.0]])
+    gx, gw = _grads((b * c).sum(), x, w)
+    assert gx.tolist() == [[2.0, 20.0], [200.0, 2000.0]]
+    assert gw.tolist() == [100.0, 1000.0]
+
+
+def test_base_without_grad_becomes_one_with():
+    b, w = paddle.zeros([3]), paddle.to_tensor([2.0], stop_gradient=False)
+    before = b[0:2]
+    assert before.stop_gradient
+    b[0:1].add_(w)
+    assert not b.stop_gradient and not before.stop_gradient
+    assert not b.is_leaf and not before.is_leaf
+    (before * 3).sum().backward()
+    assert w.grad.tolist() == [3.0]
+
+
+def test_view_reads_what_was_written_through_another():
+    x = _tensor([1.0, 2.0, 3.0, 4.0], True)
+    b = x * 1
+    first, reversed_, row = b[:2], b[::-1], b.reshape([2, 2])[1]
+    first.scale_(10.0)
+    row.add_(first.clone())
+    assert reversed_.tolist() == [24.0, 13.0, 20.0, 10.0]
+    (g,) = _grads((reversed_ * _tensor([1.0, 10.0, 100.0, 1000.0])).sum(), x)
+    assert g.tolist() == [10000 + 100, 1000 + 10, 10, 1]
+
+
+def test_expanded_view_sums_over_its_repetitions():
+    x, w = _tensor([1.0, 2.0], True), _tensor([1.0, 1.0], True)
+    b = x * 1
+    wide = b.expand([3, 2])
+    b.add_(w)
+    (gw,) = _grads((wide * _tensor([[1, 2], [3, 4], [5, 6]])).sum(), w)
+    assert gw.tolist() == [9.0, 12.0]
+    with pytest.raises(ValueError, match="along dim 0 are one and the same"):
+        wide.add_(w)
+    with pytest.raises(ValueError, match="one and the same"):
+        paddle.ones([2]).expand([3, 2]).add_(paddle.ones([2]))
+
+
+def test_complex_base_and_its_real_view():
+    x = paddle.to_tensor(np.array([1 + 2j, 3 + 4j]), stop_gradient=False)
+    w = _tensor([[1.0, 2.0], [3.0, 4.0]], True)
+    b = x * 1
+    parts = paddle.as_real(b)
+    parts.scale_(2.0)
+    parts.add_(w)
+    assert b.tolist() == [3 + 6j, 9 + 12j]
+    c = _tensor([[1.0, 10.0], [100.0, 1000.0]])
+    gx, gw = _grads((paddle.as_real(b) * c).sum(), x, w)
+    assert gx.tolist() == [2 + 20j, 200 + 2000j]
+    assert gw.tolist() == c.tolist()
+    b.add_(paddle.to_tensor(np.array([1j, 1j])))
+    (gw,) = _grads((parts * c).sum(), w)
+    assert gw.tolist() == c.tolist()
+
+
+def test_reshape_in_place_keeps_the_link():
+    x, w = _tensor(np.arange(4.0), True), _tensor([1.0, 1.0], True)
+    b = x * 1
+    v = b[:]
+    b.reshape_([2, 2])
+    v.reshape_([2, 2])
+    b[1].add_(w)
+    assert v.tolist() == [[0, 1], [3, 4]]
+    gx, gw = _grads((v * _tensor([[1, 2], [3, 4]])).sum(), x, w)
+    assert gx.tolist() == [1, 2, 3, 4] and gw.tolist() == [3, 4]
+
+
+def test_copying_reshape_is_no_view():
+    x, w = _tensor(np.arange(6.0).reshape(2, 3), True), _tensor([1.0], True)
+    b = x * 1
+    flat = b.t().reshape([6])
+    flat[0:1].add_(w)
+    assert b[0, 0].item() == 0.0
+    gx, gw = _grads((flat * _tensor(np.arange(6.0))).sum(), x, w)
+    assert gx.tolist() == [[0, 2, 4], [1, 3, 5]] and gw.tolist() == [0.0]
+
+
+def test_split_and_unbind_give_views():
+    x, w = _tensor([1.0, 2.0, 3.0], True), _tensor([5.0], True)
+    b = x * 1
+    first, rest = paddle.split(b, [1, 2])
+    rest.scale_(3.0)
+    first.add_(w)
+    one, two, three = paddle.unbind(b)
+    two.subtract_(one.clone())
+    gx, gw = _grads((b * _tensor([1, 10, 100])).sum(), x, w)
+    assert gx.tolist() == [1 - 10, 30, 300]
+    assert gw.tolist() == [1 - 10]
+    gx, gw = _grads(three + rest.sum(), x, w)
+    assert gx.tolist() == [-1, 3, 6] and gw.tolist() == [-1]
+
+
+def test_hook_and_retained_gradient_of_a_changed_view():
+    x = _tensor([1.0, 2.0], True)
+    b = x * 1
+    v = b[0:1]
+    b.scale_(3.0)
+    v.retain_grads()
+    seen = []
+    v.register_hook(lambda g: seen.append(g.tolist()))
+    (v * 5).sum().backward()
+    assert v.grad.tolist() == [5.0] and seen == [[5.0]]
+    assert x.grad.tolist() == [15.0, 0.0]
+
+
+# What is refused, what is allowed ---------------------------------------------------------
+
+
+def test_leaf():
+    x = _tensor([1.0, 2.0], True)
+    for change in (
+        lambda: x.add_(x),
+        lambda: x.reshape_([2, 1]),
+        lambda: x.__setitem__(0, 1.0),
+        lambda: x[0:1].add_(_tensor([1.0])),
+    ):
+        with pytest.raises(RuntimeError, match="leaf that requires grad"):
+            change()
+    with pytest.raises(RuntimeError, match=r"add_: cannot change x in place.*leaf.*stop_gradient.*no_grad"):
+        x.add_(x)
+    with paddle.no_grad():
+        x.add_(_tensor([1.0, 1.0]))
+        x[0] = 7.0
+        x[1:].scale_(2.0)
+        x.reshape_([2, 1])
+    assert x.tolist() == [[7.0], [6.0]] and not x.stop_gradient and x.is_leaf
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [[2.0], [2.0]]
+
+
+def test_view_made_under_no_grad():
+    x, w = _tensor([1.0, 2.0], True), _tensor([1.0], True)
+    b = x * 1
+    with paddle.no_grad():
+        v = b[0:1]
+    assert v.stop_gradient
+    with pytest.raises(RuntimeError, match="a view made under no_grad"):
+        v.add_(w)
+    v.add_(_tensor([1.0]))  # no part of a graph: a change of the data
+    (g,) = _grads(b.sum(), x)
+    assert g.tolist() == [1.0, 1.0]
+
+
+def test_change_under_no_grad_is_a_change_of_the_data():
+    x = _tensor([1.0, 2.0], True)
+    b = x * 3
+    v = b[0:1]
+    with paddle.no_grad():
+        v.add_(_tensor([1.0]))
+        b.scale_(2.0)
+    assert b.tolist() == [8.0, 12.0]
+    (g,) = _grads((b + 0).sum() + v.sum(), x)
+    assert g.tolist() == [6.0, 3.0]
+
+
+def test_view_made_before_its_base_became_a_leaf():
+    b = paddle.ones([2])
+    v = b[0:1]
+    b.stop_gradient = False
+    assert v.stop_gradient
+    (v * b).sum().backward()
+    assert b.grad.tolist() == [1.0, 1.0]
+    with pytest.raises(RuntimeError, match="a view of a leaf"):
+        v.add_(paddle.to_tensor([1.0], stop_gradient=False))
+
+
+def test_other_shape_or_dtype_does_not_fit():
+    x, w = _tensor([[1.0, 2.0]], True), _tensor([[1.0, 2.0], [3.0, 4.0]], True)
+    b = x * 1
+    with pytest.raises(ValueError, match="add_: the result has shape \\[2, 2\\], which does not fit in place"):
+        b.add_(w)
+    f = paddle.ones([2])
+    with pytest.raises((ValueError, TypeError), match="which does not fit in place"):
+        f.add_(_tensor([1.0, 2.0], True))
+    assert f.stop_gradient
+    (g,) = _grads(b.sum(), x)
+    assert g.tolist() == [[1.0, 1.0]]
+
+
+def test_overwritten_value_that_backward_needs():
+    x = _tensor([1.0, 2.0], True)
+    for change in (
+        lambda b: b.multiply_(b),
+        lambda b: b.multiply_(_tensor([1.0, 2.0], True)),
+        lambda b: b.divide_(b),
+        lambda b: b[0:1].multiply_(b[1:2]),
+    ):
+        b = x * 1
+        change(b)
+        with pytest.raises(RuntimeError, match="changed in place by (multiply|divide)_"):
+            b.sum().backward()
+
+
+@pytest.mark.parametrize("name", ["exp_", "tanh_", "sigmoid_", "sqrt_", "rsqrt_", "reciprocal_"])
+def test_saved_output_may_be_the_changed_tensor(name):
+    x = _tensor([0.5, 2.0, 3.0], True)
+    b = x * 1
+    getattr(b, name)()
+    want = getattr(paddle, name[:-1], None) or getattr(paddle.nn.functional, name[:-1])
+    (g,) = _grads(b.sum(), x)
+    (e,) = _grads(want(x).sum(), x)
+    np.testing.assert_allclose(g, e)
+    v = (x * 1)[0:2]
+    getattr(v, name)()
+    (g,) = _grads(v.sum(), x)
+    np.testing.assert_allclose(g, [e[0], e[1], 0])
+
+
+def test_add_to_itself():
+    x = _tensor([1.0, 2.0], True)
+    b = x * 1
+    b.add_(b)
+    b[0:1].add_(b[0:1])
+    b[0:1].add_(b[1:2])
+    (g,) = _grads((b * _tensor([1.0, 10.0])).sum(), x)
+    assert b.tolist() == [8.0, 4.0] and g.tolist() == [4.0, 22.0]
+
+
+# Setting items ------------------------------------------------------------------------------
+
+_KEYS = [
+    (1, ()),
+    (1, (3,)),
+    (slice(None, None, -1), (2, 3)),
+    ((slice(0, 1), 2), (1,)),
+    ((Ellipsis, 1), (2,)),
+    ((0, [2, 0]), (2,)),
+    (([1, 0], [2, 0]), (2,)),
+    ([1, 1], (2, 3)),
+    ((slice(None), [0, 2]), (2, 2)),
+    (np.array([[True, False, True], [False, True, False]]), (3,)),
+    (np.array([True, False]), (1, 3)),
+    (np.array([[True, False, True], [False, True, False]]), ()),
+    ((None, 0), (1, 3)),
+]
+
+
+@pytest.mark.parametrize("key,shape", _KEYS, ids=str)
+@pytest.mark.parametrize("grad_x,grad_v", [(True, True), (True, False), (False, True)])
+@pytest.mark.parametrize("through_view", [False, True])
+def test_setitem(key, shape, grad_x, grad_v, through_view):
+    a = np.arange(6.0).reshape(2, 3) + 1
+    val = np.arange(1.0, 1 + np.prod(shape, dtype=int)).reshape(shape) * 10
+    x, v = _tensor(a, grad_x), _tensor(val, grad_v)
+    b = paddle.transpose(x.t() * 1, [1, 0]) if through_view else x * 1
+    b[key] = v
+    want = a.copy()
+    want[key] = val
+    assert b.tolist() == want.tolist()
+    c = np.arange(6.0).reshape(2, 3) * 7 + 1
+    gx, gv = _grads((b * _tensor(c)).sum(), x, v)
+    # Which element of the value ended where: numbers that set it.
+    place = np.full(a.shape, -1)
+    place[key] = np.arange(val.size).reshape(val.shape)
+    if grad_x:
+        np.testing.assert_allclose(gx, c * (place < 0))
+    if grad_v:
+        want = [c[place == i].sum() for i in range(val.size)]
+        np.testing.assert_allclose(gv, np.reshape(want, shape))
+
+
+def test_setitem_of_an_overlapping_part_of_itself():
+    x = _tensor([1.0, 2.0, 3.0, 4.0], True)
+    b = x * 1
+    b[1:] = b[:-1]
+    b[0] = b[3]
+    assert b.tolist() == [3.0, 1.0, 2.0, 3.0]
+    (g,) = _grads((b * _tensor([1.0, 10.0, 100.0, 1000.0])).sum(), x)
+    assert g.tolist() == [10.0, 100.0, 1001.0, 0.0]
+
+
+def test_setitem_while_views_live():
+    x, v = _tensor([[1.0, 2.0], [3.0, 4.0]], True), _tensor([5.0, 6.0], True)
+    b = x * 1
+    column = b[:, 1]
+    b[1] = v
+    b[paddle.to_tensor([0]), 1] = 0.0
+    assert column.tolist() == [0.0, 6.0]
+    gx, gv = _grads((column * _tensor([1.0, 10.0])).sum(), x, v)
+    assert gx.tolist() == [[0, 0], [0, 0]] and gv.tolist() == [0, 10]
+
+
+def test_composites_in_place():
+    x, value = _tensor([1.0, 2.0, 3.0], True), paddle.to_tensor(7.0, "float64", stop_gradient=False)
+    b = x * 1
+    v = b[1:]
+    v[v > 2.5] = value
+    assert b.tolist() == [1.0, 2.0, 7.0]
+    gx, gv = _grads((b * _tensor([1.0, 10.0, 100.0])).sum(), x, value)
+    assert gx.tolist() == [1.0, 10.0, 0.0] and gv == 100.0
+
+
+# Detach, clone, versions, shared memory ----------------------------------------------------
+
+
+def test_detach_shares_elements_and_version():
+    x = _tensor([1.0, 2.0], True)
+    b = x * x
+    d = b.detach()
+    assert d.stop_gradient and d.is_leaf and d._is_shared_buffer_with(b)
+    before = b.inplace_version
+    d.add_(_tensor([1.0, 1.0]))
+    assert b.inplace_version == d.inplace_version == before + 1
+    assert b.tolist() == [2.0, 5.0]
+    d.add_(_tensor([1.0, 1.0], True))  # a history of its own
+    assert not d.stop_gradient
+    assert _grads(b.sum(), x)[0].tolist() == [2.0, 4.0]
+    y = paddle.exp(x)
+    y.detach().add_(_tensor([1.0, 1.0]))
+    with pytest.raises(RuntimeError, match="exp's backward was changed in place by add_"):
+        y.sum().backward()
+
+
+def test_clone_is_differentiable_and_apart():
+    x = _tensor([1.0, 2.0], True)
+    c = x.clone()
+    c.scale_(3.0)
+    assert x.tolist() == [1.0, 2.0] and not c._is_shared_buffer_with(x)
+    assert _grads(c.sum(), x)[0].tolist() == [3.0, 3.0]
+
+
+def test_versions():
+    x = paddle.ones([2])
+    assert x.inplace_version == x._inplace_version() == 0
+    x[0] = 3.0
+    x.add_(x)
+    assert x.inplace_version == 2
+    x._bump_inplace_version()
+    assert x.inplace_version == 3
+    x.set_value(np.zeros(2, "float32"))
+    assert x.inplace_version == 4
+    p = _tensor([1.0], True)
+    y = p * p
+    with paddle.no_grad():
+        p._bump_inplace_version()
+    with pytest.raises(RuntimeError, match="_bump_inplace_version"):
+        y.backward()
+
+
+def test_gradient_attributes():
+    x = _tensor([1.0], True)
+    x.name = "weight"
+    assert x._grad_name() == "weight@GRAD"
+    assert x._grad_value() is None
+    (x * 2).backward()
+    assert x._grad_value().tolist() == x._grad_ivar().tolist() == [2.0]
+    x.grad.scale_(2.0)
+    assert x.grad.inplace_version == 1
+    x._reset_grad_inplace_version(False)
+    assert x.grad.inplace_version == 1
+    x._reset_grad_inplace_version()
+    assert x.grad.inplace_version == 0
+    assert x.value() is x
+
+
+def test_shared_buffers():
+    a, b = paddle.arange(4, dtype="float32"), paddle.zeros([2, 2])
+    assert not a._is_shared_buffer_with(b)
+    a._share_buffer_to(b)
+    assert a._is_shared_buffer_with(b) and b.tolist() == [[0, 1], [2, 3]]
+    b[0] = 9.0
+    assert a.tolist() == [9, 9, 2, 3]
+    rows = b._slice(1, 2)
+    assert rows.tolist() == [[2, 3]] and rows._offset() == 8 and rows._is_shared_buffer_with(a)
+    with pytest.raises(ValueError, match="_share_buffer_to"):
+        a._share_buffer_to(paddle.zeros([5]))
+    with pytest.raises(TypeError, match="expected a Tensor"):
+        a._share_buffer_to(3)
+    with pytest.raises(ValueError, match="rows 1 to 3"):
+        b._slice(1, 3)
+
+
+# Leaks -----------------------------------------------------------------------------------------
+
+
+def _allocated():
+    return _C.memory_figures("cpu")["allocated"] if hasattr(_C, "memory_figures") else None
+
+
+def test_nothing_is_held():
+    w = _tensor(np.ones(100), True)
+
+    def program(backward):
+        b = paddle.zeros([4, 100], "float64")
+        v, u = b[0], b.reshape([2, 2, 100])[0]
+        v.add_(w)
+        u[1] = v + w
+        b.multiply_(b.detach().clone())
+        u.add_(u)
+        b[b > 0.5] = w.sum()
+        if backward:
+            (u.sum() + b[3].sum()).backward()
+            w.clear_gradient()
+        u.multiply_(u)  # saves itself
+        return [weakref.ref(t) for t in (b, v, u)]
+
+    gc.collect()
+    gc.disable()
+    try:
+        for i in range(300):
+            refs = program(i % 2 == 0)
+            assert [r() for r in refs] == [None, None, None]
+            if i == 20:
+                before = paddle.device.memory_allocated("cpu") if hasattr(paddle.device, "memory_allocated") else 0
+        after = paddle.device.memory_allocated("cpu") if hasattr(paddle.device, "memory_allocated") else 0
+        assert after <= before
+    finally:
+        gc.enable()
+
+
+# Random programs --------------------------------------------------------------------------------
+
+
+class _Flat:
+    """The reference: elements in one flat tensor, views as positions; ops out of place only."""
+
+    def __init__(self, flat):
+        self.flat = flat
+        self.n = flat.shape[0]
+
+    def _pick(self, places):
+        rows = np.zeros((places.size, self.n))
+        rows[np.arange(places.size), places.ravel()] = 1
+        return _tensor(rows)
+
+    def read(self, places):
+        return paddle.matmul(self._pick(places), self.flat).reshape(list(places.shape))
+
+    def write(self, places, value):
+        pick = self._pick(places)
+        kept = np.ones(self.n)
+        kept[places.ravel()] = 0
+        flat = paddle.matmul(pick, value.reshape([places.size]), transpose_x=True)
+        self.flat = self.flat * _tensor(kept) + flat
+
+
+def _view_of(rng, t, places):
+    """A random view of a tensor, and of its positions."""
+    kind = rng.integers(6)
+    if kind == 0 and places.ndim:
+        i = int(rng.integers(places.shape[0]))
+        return t[i], places[i]
+    if kind == 1 and places.ndim:
+        step = int(rng.choice([-1, 1, 2]))
+        start = int(rng.integers(places.shape[0]))
+        return t[start::step], places[start::step]
+    if kind == 2:
+        return paddle.transpose(t, list(range(places.ndim))[::-1]), places.T
+    if kind == 3 and np.array_equal(places.ravel(), np.arange(places.size) + (places.ravel()[0] if places.size else 0)):
+        return t.reshape([-1]), places.reshape(-1)
+    if kind == 4:
+        return t.unsqueeze(0), places[None]
+    if kind == 5 and places.ndim >= 2:
+        return paddle.diagonal(t), np.diagonal(places)
+    return t[...], places[...]
+
+
+def _change(rng, t, ref, places, w, w_ref):
+    """The same random change of a view, in place and in the reference."""
+    c = rng.standard_normal(places.shape)
+    kind = rng.integers(7)
+    old = ref.read(places)
+    if kind == 0:
+        t.add_(_tensor(c) * w)
+        new = old + _tensor(c) * w_ref
+    elif kind == 1:
+        t.multiply_(_tensor(c))
+        new = old * _tensor(c)
+    elif kind == 2:
+        t.scale_(0.5, 1.0)
+        new = old * 0.5 + 1.0
+    elif kind == 3 and places.ndim:
+        i = int(rng.integers(places.shape[0]))
+        t[i] = w * _tensor(c[i])
+        new, places = w_ref * _tensor(c[i]), places[i]
+    elif kind == 4:
+        mask = paddle.to_tensor(c > 0)
+        t[mask] = w * 2
+        new = paddle.where(mask, _tensor(np.ones(places.shape)) * w_ref * 2, old)
+    elif kind == 5:
+        t.subtract_(t)
+        new = old - old
+    else:
+        t.tanh_()
+        new = paddle.tanh(old)
+    ref.write(places, new)
+
+
+def _start(rng):
+    a, w, with_history = rng.standard_normal((2, 3)), rng.standard_normal(), rng.integers(3) > 0
+    return a, w, bool(with_history)
+
+
+def _steps(rng, count):
+    """What to do with which of `count` views so far; the caller adds a view for each 0."""
+    for _ in range(int(rng.integers(3, 10))):
+        action = int(rng.integers(3))
+        yield action, int(rng.integers(count))
+        count += action == 0
+
+
+def _grad_or_none(y, xs, **options):
+    """None where backward needs a value that the program has overwritten."""
+    try:
+        return paddle.grad(y, xs, allow_unused=True, **options)
+    except RuntimeError as e:
+        assert "changed in place by" in str(e)
+        return None
+
+
+def _assert_same(grads, want, tolerance, message):
+    for g, e in zip(grads, want):
+        g, e = (np.zeros(1) if v is None else v.numpy().ravel() for v in (g, e))
+        np.testing.assert_allclose(g, e, rtol=tolerance, atol=tolerance, err_msg=message)
+
+
+def _run_beside_reference(seed):
+    """True if the program could be differentiated twice, and all was right."""
+    rng = np.random.default_rng(seed)
+    a, w0, with_history = _start(rng)
+    x, w = _tensor(a, with_history), _tensor(w0, True)
+    xr, wr = _tensor(a.ravel(), with_history), _tensor(w0, True)
+    ref = _Flat(xr * 1.5)
+    tensors, positions = [x * 1.5], [np.arange(6).reshape(2, 3)]
+    loss, loss_ref = w * 0, wr * 0
+    for action, i in _steps(rng, 1):
+        if action == 0:
+            t, places = _view_of(rng, tensors[i], positions[i])
+            tensors.append(t)
+            positions.append(places)
+        elif action == 1:
+            _change(rng, tensors[i], ref, positions[i], w, wr)
+        else:
+            c = _tensor(rng.standard_normal(positions[i].shape))
+            loss = loss + (paddle.sin(tensors[i] + 0) * c).sum()
+            loss_ref = loss_ref + (paddle.sin(ref.read(positions[i])) * c).sum()
+    for t, places in zip(tensors, positions):
+        np.testing.assert_allclose(t.numpy(), ref.read(places).numpy(), rtol=1e-12, atol=1e-12)
+        loss = loss + (t + 0).sum() * w
+        loss_ref = loss_ref + ref.read(places).sum() * wr
+    inputs, inputs_ref = ([x, w], [xr, wr]) if with_history else ([w], [wr])
+    grads = _grad_or_none(loss, inputs, create_graph=True)
+    if grads is None:
+        return False
+    want = _grad_or_none(loss_ref, inputs_ref, create_graph=True)
+    _assert_same(grads, want, 1e-9, f"seed {seed}")
+    if all(e.stop_gradient for e in want):
+        return False
+    norm, norm_ref = (sum((g * g).sum() for g in gs if not g.stop_gradient) for gs in (grads, want))
+    second = _grad_or_none(norm, inputs)
+    if second is None:
+        return False
+    _assert_same(second, _grad_or_none(norm_ref, inputs_ref), 1e-8, f"seed {seed}")
+    return True
+
+
+@pytest.mark.parametrize("block", range(8))
+def test_random_programs(block):
+    assert sum(_run_beside_reference(seed) for seed in range(block * 25, block * 25 + 25)) >= 8
+
+
+def _record(seed, x, w, wrap):
+    """The program of a seed over given tensors: the values of all views, and a loss."""
+    rng = np.random.default_rng(seed)
+    _start(rng)
+    tensors, positions, loss = [x * 1.5], [np.arange(6).reshape(2, 3)], w * 0
+    for action, i in _steps(rng, 1):
+        t, places = tensors[i], positions[i]
+        c = wrap(rng.standard_normal(places.shape))
+        kind = int(rng.integers(5))
+        if action == 0:
+            t, places = _view_of(rng, t, places)
+            tensors.append(t)
+            positions.append(places)
+        elif action == 2:
+            loss = loss + (paddle.sin(t + 0) * c).sum()
+        elif kind == 0:
+            t.add_(c * w)
+        elif kind == 1:
+            t.multiply_(c)
+        elif kind == 2 and places.ndim:
+            t[int(rng.integers(places.shape[0]))] = w
+        elif kind == 3:
+            t.subtract_(t)
+        else:
+            t.scale_(0.5, 1.0)
+    for t in tensors:
+        loss = loss + (t + 0).sum() * w
+    return tensors, loss
+
+
+def _constant(a):
+    return paddle.to_tensor(np.asarray(a, "float64"))
+
+
+def test_random_programs_recorded_equal_eager_ones():
+    for seed in range(1000, 1060):
+        a, w0, _ = _start(np.random.default_rng(seed))
+        x, w = _tensor(a, True), _tensor(w0, True)
+        tensors, loss = _record(seed, x, w, _tensor)
+        grads = paddle.grad(loss, [x, w])
+        main = paddle.static.Program()
+        with paddle.static.program_guard(main):
+            xs = paddle.static.data("x", [2, 3], "float64")
+            ws = paddle.static.data("w", [], "float64")
+            xs.stop_gradient = ws.stop_gradient = False
+            values, cost = _record(seed, xs, ws, _constant)
+            fetch = [*values, cost, *paddle.static.gradients(cost, [xs, ws])]
+        got = paddle.static.Executor().run(main, {"x": a, "w": np.asarray(w0)}, fetch)
+        for g, e in zip(got, [*tensors, loss, *grads]):
+            np.testing.assert_allclose(g, e.numpy(), rtol=1e-9, atol=1e-9, err_msg=f"seed {seed}")
+
+
+# Programs ----------------------------------------------------------------------------------------
+
+
+def _run_program(build, **feeds):
+    main = paddle.static.Program()
+    with paddle.static.program_guard(main):
+        inputs = {n: paddle.static.data(n, shape, "float64") for n, (shape, _) in feeds.items()}
+        for t in inputs.values():
+            t.stop_gradient = False
+        fetch = build(**inputs)
+    return paddle.static.Executor().run(main, {n: np.asarray(a, "float64") for n, (_, a) in feeds.items()}, fetch)
+
+
+def test_change_of_a_symbolic_view_reaches_its_base():
+    def build(x, w):
+        b = x * 2
+        before, v = b[:, 0], b[1]
+        v.add_(w)
+        after = b.reshape([-1])
+        loss = (before * w).sum() + after.sum()
+        return [b, v, before, after, *paddle.static.gradients(loss, [x, w])]
+
+    a, w = np.arange(4.0).reshape(2, 2), np.array([10.0, 20.0])
+    b, v, before, after, gx, gw = _run_program(build, x=([2, 2], a), w=([2], w))
+    want = a * 2
+    want[1] += w
+    assert b.tolist() == want.tolist() and v.tolist() == want[1].tolist()
+    assert before.tolist() == want[:, 0].tolist() and after.tolist() == want.ravel().tolist()
+    assert gx.tolist() == [[2 * 11, 2], [2 * 21, 2]]
+    assert gw.tolist() == [before[0] + 20 + 1, before[1] + 1]
+
+
+def test_change_of_a_symbolic_base_reaches_its_views():
+    def build(x):
+        b = x * 1
+        v = b[0]
+        b.scale_(3.0)
+        b[1] = 7.0
+        flat = b.t()[1]
+        b.reshape_([4])
+        b.add_(b)
+        return [v, flat, b, paddle.static.gradients((v * v).sum(), [x])[0]]
+
+    v, flat, b, g = _run_program(build, x=([2, 2], [[1, 2], [3, 4]]))
+    assert v.tolist() == [6, 12] and flat.tolist() == [12, 14] and b.tolist() == [6, 12, 14, 14]
+    assert g.tolist() == [[2 * 6 * 6, 2 * 12 * 6], [0, 0]]
+
+
+def test_symbolic_views_that_cannot_be_recorded():
+    weight = paddle.ones([2, 2], "float64")
+
+    def outside(x):
+        row = weight[0]
+        return [row.add_(x)]
+
+    def wide(x):
+        return [(x * 1).expand([3, 2]).add_(x)]
+
+    with pytest.raises(ValueError, match="a view of a tensor from outside of the program"):
+        _run_program(outside, x=([2], [1, 2]))
+    with pytest.raises(ValueError, match="one and the same"):
+        _run_program(wide, x=([2], [1, 2]))

@@ -4,7 +4,6 @@
 
 #include "tensor/device.h"
 #include "tensor/error.h"
-#include "tensor/row_sparse.h"
 #include "tensor/strided_copy.h"
 
 namespace proa::inline v0 {
@@ -16,18 +15,12 @@ void CheckPlain(const Tensor& x) {
                "copy: x is symbolic and has no "
                "elements; x is ",
                Describe(x));
-  PROA_REQUIRE(x.layout() == Layout::kStrided,
-               "copy: x has a blocked layout; make it plain first; x is ",
-               Describe(x));
 }
 
-// A row-sparse tensor with all of its elements, on the CPU.
-Tensor DenseOnHost(const Tensor& x) {
-  if (x.place().is_cpu()) return RowSparseToDense(x);
-  return RowSparseToDense(MakeRowSparse(CopyTo(RowsOf(x), Place{}),
-                                        CopyTo(ValuesOf(x), Place{}),
-                                        x.size(0)));
-}
+bool IsStrided(const Tensor& x) { return x.layout() == Layout::kStrided; }
+
+// Of a tensor of another layout; it may lie in another place than `x`.
+Tensor Strided(const Tensor& x) { return x.impl()->layout_data->ToStrided(x); }
 
 ElementSpan SpanInStorage(const Tensor& x) {
   ElementSpan span = SpanOf(x.shape(), x.strides());
@@ -166,12 +159,12 @@ void CopyThroughHost(const Tensor& src, const Tensor& dst) {
 }  // namespace
 
 void CopyInto(const Tensor& src, const Tensor& dst, bool blocking) {
-  if (src.defined() && IsRowSparse(src)) [[unlikely]] {
-    return CopyInto(DenseOnHost(src), dst, blocking);
+  if (src.defined() && !IsStrided(src)) [[unlikely]] {
+    return CopyInto(Strided(src), dst, blocking);
   }
-  PROA_REQUIRE(!dst.defined() || !IsRowSparse(dst),
-               "copy: dst is row-sparse and cannot be overwritten; make it "
-               "dense first; dst is ",
+  PROA_REQUIRE(!dst.defined() || IsStrided(dst),
+               "copy: dst is row-sparse or blocked and cannot be overwritten; "
+               "make it dense first; dst is ",
                Describe(dst));
   CheckPlain(src);
   CheckPlain(dst);
@@ -206,9 +199,9 @@ void CopyInto(const Tensor& src, const Tensor& dst, bool blocking) {
 }
 
 Tensor CopyTo(const Tensor& x, Place place, bool blocking) {
-  if (x.defined() && IsRowSparse(x)) [[unlikely]] {
-    Tensor dense = DenseOnHost(x);
-    return place.is_cpu() ? dense : CopyTo(dense, place, blocking);
+  if (x.defined() && !IsStrided(x)) [[unlikely]] {
+    Tensor strided = Strided(x);
+    return strided.place() == place ? strided : CopyTo(strided, place, blocking);
   }
   CheckPlain(x);
   Tensor out = Tensor::Empty(x.shape(), x.dtype(), place);
@@ -218,7 +211,7 @@ Tensor CopyTo(const Tensor& x, Place place, bool blocking) {
 
 Tensor Contiguous(const Tensor& x) {
   PROA_REQUIRE(x.defined(), "contiguous: tensor is None");
-  if (x.is_contiguous() && x.layout() == Layout::kStrided) return x;
+  if (x.is_contiguous() && IsStrided(x)) return x;
   return CopyTo(x, x.place(), /*blocking=*/false);
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "tensor/copy.h"
 #include "tensor/dtype.h"
 #include "tensor/error.h"
 #include "tensor/parallel.h"
@@ -16,8 +17,13 @@
 namespace proa::inline v0 {
 namespace {
 
-struct RowSparseParts final : TensorExtension {
+struct RowSparseParts final : LayoutData {
   RowSparseParts(const Tensor& r, const Tensor& v) : rows(r), values(v) {}
+  Tensor ToStrided(const Tensor& t) const override {
+    if (t.place().is_cpu()) return RowSparseToDense(t);
+    return RowSparseToDense(MakeRowSparse(CopyTo(rows, Place{}),
+                                          CopyTo(values, Place{}), t.size(0)));
+  }
   const Tensor rows, values;
 };
 

@@ -38,6 +38,15 @@ class TensorExtension {
 // (row_sparse.h). Who does not know a layout gets a strided tensor, by Contiguous().
 enum class Layout : uint8_t { kStrided, kBlocked, kRowSparse };
 
+class Tensor;
+
+// What a tensor of a layout other than kStrided needs to be read.
+class LayoutData : public TensorExtension {
+ public:
+  // All elements of `t`, whose data this is: strided, in new memory of any place.
+  virtual Tensor ToStrided(const Tensor& t) const = 0;
+};
+
 // What a kernel must know to make a tensor: result of shape inference.
 struct TensorMeta {
   Shape shape;
@@ -71,7 +80,7 @@ class TensorImpl final : public RefCounted {
   // jit::Symbol; immutable, shared by every alias of the program value.
   std::shared_ptr<const TensorExtension> symbol;
   // What a layout other than kStrided needs to be read; null for kStrided.
-  std::shared_ptr<const TensorExtension> layout_data;
+  std::shared_ptr<const LayoutData> layout_data;
   void* python_object = nullptr;  // not owned
 
  private:

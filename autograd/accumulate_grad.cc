@@ -53,4 +53,10 @@ void AccumulateGrad::ForgetLeaf(const GradState* state) {
   state_ = nullptr;
 }
 
+void AccumulateGrad::LookAtLeaf(
+    const std::function<void(const TensorImpl&)>& look) {
+  std::lock_guard lock(mu_);
+  if (leaf_ != nullptr) look(*leaf_);
+}
+
 }  // namespace proa::inline v0::autograd

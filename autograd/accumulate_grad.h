@@ -10,6 +10,7 @@
 #ifndef PROA_AUTOGRAD_ACCUMULATE_GRAD_H_
 #define PROA_AUTOGRAD_ACCUMULATE_GRAD_H_
 
+#include <functional>
 #include <mutex>
 #include <span>
 
@@ -37,6 +38,9 @@ class AccumulateGrad final : public Node {
   void ForgetLeaf(const GradState* state);
   // Guards the gradient of the leaf.
   std::mutex& mutex() { return mu_; }
+  // `look(leaf)`, while nobody can take the leaf away; not called when it is
+  // gone. For reports: it must not touch gradients.
+  void LookAtLeaf(const std::function<void(const TensorImpl&)>& look);
 
  private:
   std::mutex mu_;

@@ -6,6 +6,7 @@
 #include "autograd/engine_run.h"
 #include "autograd/grad_state.h"
 #include "profiler/events.h"
+#include "tensor/dtype.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::autograd {
@@ -45,6 +46,11 @@ void AddRoots(const char* op, std::span<const Tensor> outputs,
     CheckOutput(op, i, output);
     Tensor grad = grads.empty() ? Tensor() : grads[i];
     if (!grad.defined()) {
+      PROA_REQUIRE(!IsComplex(output.dtype()), op, ": outputs[", i,
+                   "] is complex, and has no gradient by itself; it is ",
+                   Describe(output),
+                   "; make a real loss of it (abs, real), or pass the gradient "
+                   "to start with");
       grad = InstalledGradOps().ones_like(output);
     } else if (!Fits(grad, output)) {
       FailArgument(op, ": grads[", i, "] does not fit outputs[", i, "]; grads[",

@@ -28,8 +28,10 @@ struct BackwardOptions {
 
 // Accumulates d(sum of outputs * grads)/d(leaf) into each leaf's gradient. An
 // undefined (or missing) grad means ones, allowed for any shape as in Paddle.
-// Throws Error kInvalidArgument for an output that does not require grad and
-// for a grad of another shape, dtype or place than its output.
+// Throws Error kInvalidArgument for an output that does not require grad, for a
+// grad of another shape, dtype or place than its output, and for a complex
+// output without grad: derivatives are those of real losses. (The gradient of a
+// complex x = a + bi is dL/da + i dL/db, the direction in which L grows.)
 void Backward(std::span<const Tensor> outputs, std::span<const Tensor> grads,
               const BackwardOptions& options);
 

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "autograd/accumulate_grad.h"
+#include "autograd/anomaly.h"
+#include "autograd/anomaly_check.h"
 #include "autograd/grad_ops.h"
 #include "autograd/grad_state.h"
 #include "autograd/node_extras.h"
@@ -53,25 +55,56 @@ auto OfNode(List& list, Node* node) {
   return std::ranges::equal_range(list, node, std::less<>(), NodeOf{});
 }
 
+void RunFormula(Node* node, std::span<const Tensor> grads,
+                std::span<Tensor> input_grads, bool anomaly) {
+  if (anomaly) {
+    BackwardInAnomalyMode(*node, grads, input_grads);
+  } else {
+    node->Backward(grads, input_grads);
+  }
+}
+
 // Under a range named after the op, "multiply_grad", which knows its forward call by
 // the number of the node.
 [[gnu::noinline]] void RunRecorded(Node* node, std::span<const Tensor> grads,
-                                   std::span<Tensor> input_grads) {
+                                   std::span<Tensor> input_grads, bool anomaly) {
   const char* name = profiler::Intern(std::string(node->name()) + "_grad");
   profiler::Range range(name, "backward");
   range.set_correlation(node->sequence());
-  node->Backward(grads, input_grads);
+  RunFormula(node, grads, input_grads, anomaly);
+}
+
+bool SameMeta(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() && a.dtype() == b.dtype() &&
+         a.place() == b.place();
 }
 
 Tensor CallHook(const Node* node, const TensorHook& hook, const Tensor& grad) {
   Tensor changed = hook(grad);
   if (!changed.defined()) return grad;
-  if (changed.shape() != grad.shape() || changed.dtype() != grad.dtype()) {
-    FailArgument("backward: a hook on an output of ", node->name(),
-                 " returned ", Describe(changed), " for a gradient that is ",
-                 Describe(grad));
+  if (!SameMeta(changed, grad)) {
+    FailArgument("backward: a hook on ",
+                 node->is_accumulate_grad() ? "a leaf" : "an output of ",
+                 node->is_accumulate_grad() ? "" : node->name(), " returned ",
+                 Describe(changed), " for a gradient that is ", Describe(grad));
   }
   return changed;
+}
+
+// `call` may replace some of `tensors`, each by one that is like it.
+template <typename Call>
+void CallNodeHook(const Node* node, const char* what, std::span<Tensor> tensors,
+                  const Call& call) {
+  const std::vector<Tensor> before(tensors.begin(), tensors.end());
+  call();
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].defined() && before[i].defined() &&
+        !SameMeta(tensors[i], before[i])) {
+      FailArgument("backward: a hook on ", node->name(), " made ", what, " ", i,
+                   ", which is ", Describe(before[i]), ", into ",
+                   Describe(tensors[i]));
+    }
+  }
 }
 
 }  // namespace
@@ -116,7 +149,8 @@ PassScope::~PassScope() {
 EngineRun::EngineRun(const BackwardOptions& options, bool capture_only)
     : options_(options),
       capture_only_(capture_only),
-      owns_scratch_(TryTakeScratch()) {
+      owns_scratch_(TryTakeScratch()),
+      anomaly_(GetAnomalyMode() != AnomalyMode::kOff) {
   if (owns_scratch_) {
     id_ = ++last_run_id;
   } else {
@@ -311,10 +345,14 @@ void EngineRun::RunNode(Node* node) {
   Tensor grad = std::move(scratch.grad);
   std::unique_ptr<Tensor[]> grads = std::move(scratch.grads);
   if (capture_only_ && (scratch.marks & kNeeded) == 0) return;
+  if (node->extras_ != nullptr) [[unlikely]]
+    RunPreHooks(node, GradsOf(node, grad, grads));
   if (node->is_accumulate_grad()) {
     if (!grad.defined()) return;
     static_cast<AccumulateGrad*>(node)->Accumulate(std::move(grad),
                                                    options_.create_graph);
+    if (node->extras_ != nullptr) [[unlikely]]
+      RunPostHooks(node, {}, {});
     return;
   }
   Propagate(node, GradsOf(node, grad, grads));
@@ -337,10 +375,14 @@ void EngineRun::Propagate(Node* node, std::span<Tensor> grads,
   if (AnyDefined(grads)) {
     if (capture_only_) internal::pruned_node = {node, UnwantedInputs(node)};
     if (profiler::Enabled()) [[unlikely]] {
-      RunRecorded(node, grads, input_grads);
+      RunRecorded(node, grads, input_grads, anomaly_);
+    } else if (anomaly_) [[unlikely]] {
+      RunFormula(node, grads, input_grads, true);
     } else {
       node->Backward(grads, input_grads);
     }
+    if (node->extras_ != nullptr) [[unlikely]]
+      RunPostHooks(node, input_grads, grads);
   }
   if (!options_.retain_graph) node->ReleaseSaved();
   // So that a formula that passes its gradient on makes the next its only
@@ -375,6 +417,25 @@ void EngineRun::RunHooks(Node* node, std::span<Tensor> grads) {
   for (const Node::Extras::Hook& hook : hooks) {
     Tensor& grad = grads[hook.slot];
     if (grad.defined()) grad = CallHook(node, *hook.call, grad);
+  }
+}
+
+void EngineRun::RunPreHooks(Node* node, std::span<Tensor> grads) {
+  if (node->extras_->pre_hooks.empty() || !AnyDefined(grads)) return;
+  const std::vector<Node::Extras::PreHook> hooks = node->extras_->pre_hooks;
+  for (const Node::Extras::PreHook& hook : hooks) {
+    CallNodeHook(node, "the gradient of output", grads,
+                 [&] { (*hook.call)(grads); });
+  }
+}
+
+void EngineRun::RunPostHooks(Node* node, std::span<Tensor> input_grads,
+                             std::span<const Tensor> grads) {
+  if (node->extras_->post_hooks.empty()) return;
+  const std::vector<Node::Extras::PostHook> hooks = node->extras_->post_hooks;
+  for (const Node::Extras::PostHook& hook : hooks) {
+    CallNodeHook(node, "the gradient of input", input_grads,
+                 [&] { (*hook.call)(input_grads, grads); });
   }
 }
 

@@ -119,6 +119,9 @@ class EngineRun {
   // Hooks, retained gradients and captures of a node that is ready.
   void Observe(Node* node, Scratch& scratch);
   void RunHooks(Node* node, std::span<Tensor> grads);
+  void RunPreHooks(Node* node, std::span<Tensor> grads);
+  void RunPostHooks(Node* node, std::span<Tensor> input_grads,
+                    std::span<const Tensor> grads);
   void RetainGrads(Node* node, std::span<Tensor> grads);
   void Propagate(Node* node, std::span<Tensor> grads);
   void Propagate(Node* node, std::span<Tensor> grads,
@@ -127,6 +130,7 @@ class EngineRun {
   const BackwardOptions options_;
   const bool capture_only_;
   const bool owns_scratch_;
+  const bool anomaly_;  // anomaly mode is on
   uint64_t id_ = 1;
   bool done_ = false;
   absl::InlinedVector<Root, 1> roots_;

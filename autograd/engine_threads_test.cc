@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -146,6 +148,52 @@ TEST_F(EngineThreadsTest, HigherOrderOnSharedLeaf) {
     }
   });
   EXPECT_EQ(Values(GetGrad(x)), V{12.0 * kThreads * kRounds});
+}
+
+TEST_F(EngineThreadsTest, ErrorOnOneThreadDoesNoHarmToOthers) {
+  Tensor x = Leaf({2, 3});
+  Tensor shared = SomeGraph(x);
+  Run(shared, {.retain_graph = true});
+  const V once = Values(GetGrad(x));
+  SetGrad(x, {});
+  std::atomic<int> thrown{0};
+  InThreads([&](int t) {
+    for (int i = 0; i < kRounds; ++i) {
+      Tensor out = Add(shared, shared);
+      if (t == 0) {
+        AddHook(out, [](const Tensor&) -> Tensor {
+          throw std::runtime_error("mine");
+        });
+      }
+      try {
+        Run(out, {.retain_graph = true});
+      } catch (const std::runtime_error&) {
+        ++thrown;
+      }
+    }
+  });
+  EXPECT_EQ(thrown, kRounds);
+  const V sum = Values(GetGrad(x));
+  for (size_t i = 0; i < sum.size(); ++i) {
+    EXPECT_NEAR(sum[i], 2 * (kThreads - 1) * kRounds * once[i],
+                1e-9 * std::abs(sum[i]));
+  }
+}
+
+TEST_F(EngineThreadsTest, PassesWithinHooksOnSharedGraphs) {
+  Tensor x = Leaf({2}), w = Leaf({3});
+  Tensor inner = Mul(w, w);
+  Tensor y = Mul(x, x);
+  AddHook(y, [&](const Tensor&) {
+    Run(inner, {.retain_graph = true});
+    return Tensor();
+  });
+  Tensor out = Mul(y, Make({1}));
+  InThreads([&](int) {
+    for (int i = 0; i < kRounds; ++i) Run(out, {.retain_graph = true});
+  });
+  EXPECT_EQ(Values(GetGrad(x)), V{4.0 * kThreads * kRounds});
+  EXPECT_EQ(Values(GetGrad(w)), V{6.0 * kThreads * kRounds});
 }
 
 }  // namespace

@@ -4,10 +4,17 @@
 #ifndef PROA_AUTOGRAD_GRAD_OPS_H_
 #define PROA_AUTOGRAD_GRAD_OPS_H_
 
+#include <cstdint>
+
 #include "autograd/region.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::autograd {
+
+struct NonFiniteCount {
+  int64_t nan = 0;
+  int64_t inf = 0;
+};
 
 // Each must work for what the host differentiates: with grad enabled it records
 // its own history, for symbolic tensors it records the op in the program.
@@ -19,6 +26,9 @@ struct GradOps {
   Tensor (*zeros_like)(const Tensor& t) = nullptr;
   // A contiguous copy with memory of its own. If null, zeros plus `t`.
   Tensor (*copy)(const Tensor& t) = nullptr;
+  // Of a tensor that is not symbolic, for anomaly mode. If null, nothing is
+  // checked.
+  NonFiniteCount (*count_non_finite)(const Tensor& t) = nullptr;
 
   // For in-place changes of views; a host without views leaves them out. The
   // elements of `t` in row-major order are the memory that a region lies in.

@@ -23,9 +23,11 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
+#include "autograd/anomaly.h"
 #include "tensor/block_pool.h"
 #include "tensor/intrusive_ptr.h"
 #include "tensor/tensor.h"
@@ -33,6 +35,7 @@
 namespace proa::inline v0::autograd {
 
 class Node;
+class SavedTensor;
 
 // Where the gradient of an input goes: output number `slot` of `node`. An empty
 // edge means that no gradient is needed.
@@ -43,6 +46,15 @@ struct Edge {
 
 // `hook(grad)` may return a replacement, or an undefined tensor to keep it.
 using TensorHook = std::function<Tensor(const Tensor&)>;
+// Sees, and may replace, what arrived at the outputs of a node before its
+// formula runs; undefined where nothing did.
+using NodePreHook = std::function<void(std::span<Tensor> grads)>;
+// Sees what arrived, and may replace what the formula made of it.
+using NodePostHook = std::function<void(std::span<Tensor> input_grads,
+                                        std::span<const Tensor> grads)>;
+// Is given each tensor that a node saved, with the name that the node's formula
+// has for it.
+using SavedVisitor = std::function<void(const char*, const SavedTensor&)>;
 
 namespace internal {
 // The next number of this thread, and the end of the block that it took from
@@ -64,6 +76,9 @@ struct PrunedNode {
 };
 extern thread_local constinit PrunedNode pruned_node
     __attribute__((tls_model("initial-exec")));
+
+// In anomaly mode, the node whose formula runs on this thread.
+extern thread_local constinit const Node* traced_node;
 }  // namespace internal
 
 class Node : public RefCounted {
@@ -77,6 +92,10 @@ class Node : public RefCounted {
   virtual const char* name() const = 0;
   // Drops what the node saved; called after Backward unless retain_graph.
   virtual void ReleaseSaved() {}
+  // For reports: what the node saved and not yet released (a list: one by one).
+  virtual void VisitSaved(const SavedVisitor& visit) const {}
+  // For messages: what the op calls input `i`; "" if it has no name for it.
+  virtual std::string InputName(int i) const { return {}; }
 
   std::span<Edge> edges() { return {edges_.data(), edges_.size()}; }
   std::span<const Edge> edges() const { return {edges_.data(), edges_.size()}; }
@@ -101,7 +120,24 @@ class Node : public RefCounted {
   // unique in the process. Not to be called while another thread runs backward
   // over this node.
   int64_t AddHook(uint32_t slot, TensorHook hook);
+  // Hooks on the node as a whole, in order of registration. Before its formula:
+  // after the hooks above, with the gradients of all outputs. After its
+  // formula: replaced gradients must keep shape, dtype and place. At a leaf,
+  // those after run when the gradient lies in the leaf, with empty spans.
+  int64_t AddPreHook(NodePreHook hook);
+  int64_t AddPostHook(NodePostHook hook);
+  // Of any of these kinds; false if there is none of that id.
   bool RemoveHook(int64_t id);
+  // The hooks, in order; for those who own what a hook refers to.
+  void VisitHooks(
+      const std::function<void(const TensorHook&)>& tensor_hook,
+      const std::function<void(const NodePreHook&)>& pre_hook,
+      const std::function<void(const NodePostHook&)>& post_hook) const;
+
+  // True for the node at a leaf, which accumulates.
+  bool is_accumulate_grad() const { return sequence_ == kLeafSequence; }
+  // Where the op was called, if anomaly mode was on; else "".
+  std::string ForwardPlace() const;
 
   static void Destroy(Node* node);  // iterative: long chains do not recurse
 
@@ -110,7 +146,10 @@ class Node : public RefCounted {
   static void operator delete(void* block, size_t bytes);
 
  protected:
-  Node() : Node(NextSequence()) {}
+  Node() : Node(NextSequence()) {
+    if (GetAnomalyMode() != AnomalyMode::kOff) [[unlikely]]
+      RecordForwardPlace();
+  }
   virtual ~Node() {
     if (extras_ != nullptr) [[unlikely]]
       DestroyExtras();
@@ -139,6 +178,7 @@ class Node : public RefCounted {
   struct Extras;
   Extras& GetExtras();
   void DestroyExtras();
+  void RecordForwardPlace();
 
   static uint64_t NextSequence() {
     internal::SequenceBlock& block = internal::sequence_block;
@@ -150,7 +190,6 @@ class Node : public RefCounted {
   // Accumulation nodes, which are ready to run at any time, run at once.
   static constexpr uint64_t kLeafSequence = ~uint64_t{0};
   explicit Node(uint64_t sequence) : sequence_(sequence) {}
-  bool is_accumulate_grad() const { return sequence_ == kLeafSequence; }
 
   int num_outputs_ = 1;
   absl::InlinedVector<Edge, 2> edges_;

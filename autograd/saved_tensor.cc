@@ -1,9 +1,15 @@
 #include "autograd/saved_tensor.h"
 
+#include <memory>
 #include <utility>
 
 #include "autograd/grad_state.h"
+#include "autograd/saved_tensor_hooks.h"
+#include "tensor/dtype.h"
 #include "tensor/error.h"
+#include "tensor/interpreters.h"
+#include "tensor/place.h"
+#include "tensor/shape.h"
 
 namespace proa::inline v0::autograd {
 namespace {
@@ -29,6 +35,21 @@ namespace {
 
 }  // namespace
 
+// What hooks made of a tensor.
+struct SavedTensor::Packed {
+  TensorMeta meta;
+  std::shared_ptr<const PackFunctions> hooks;
+  std::shared_ptr<void> kept;
+};
+
+void SavedTensor::PackedDeleter::operator()(Packed* packed) const {
+  delete packed;
+}
+
+const TensorMeta* SavedTensor::packed() const {
+  return packed_ ? &packed_->meta : nullptr;
+}
+
 void SavedTensor::Keep(const Tensor& t, Kind kind) {
   alias_ = Detach(t);
   version_ = t.version();
@@ -41,28 +62,70 @@ SavedTensor::SavedTensor(const Tensor& input) {
   Edge edge = GradEdge(input);
   producer_ = std::move(edge.node);
   slot_ = edge.slot;
+  if (internal::has_saved_tensor_hooks) [[unlikely]]
+    Pack();
 }
 
 SavedTensor::SavedTensor(const Tensor& output, uint32_t slot) {
   if (!output.defined()) return;
   Keep(output, Kind::kOutput);
   slot_ = slot;
+  if (internal::has_saved_tensor_hooks) [[unlikely]]
+    Pack();
+}
+
+void SavedTensor::Pack() {
+  const bool leaf = producer_ && producer_->is_accumulate_grad();
+  if (leaf || alias_.is_symbolic()) return;
+  const InterpreterScope plain =
+      InterpreterScope::Forbid(kDifferentiate | kAutocast);
+  auto packed = std::unique_ptr<Packed, PackedDeleter>(
+      new Packed{.meta = {alias_.shape(), alias_.dtype(), alias_.place()},
+                 .hooks = internal::InnermostSavedTensorHooks()});
+  // A handle for the hook alone: it may do with it what it likes.
+  Tensor given = Detach(alias_);
+  const Storage* storage = alias_.storage().get();
+  const int32_t users = storage != nullptr ? storage->use_count() : 0;
+  packed->kept = packed->hooks->pack(given);
+  given = Tensor();
+  packed_ = std::move(packed);
+  // If what was returned holds these very elements, then they may be held here
+  // too, to notice a change in place.
+  const bool kept = storage != nullptr && storage->use_count() >= users;
+  if (!kept) alias_ = Tensor();
+}
+
+Tensor SavedTensor::Unpack(const Node& owner) const {
+  const InterpreterScope plain =
+      InterpreterScope::Forbid(kDifferentiate | kAutocast);
+  const TensorMeta& meta = packed_->meta;
+  const Tensor got = packed_->hooks->unpack(packed_->kept);
+  if (!got.defined() || got.shape() != meta.shape ||
+      got.dtype() != meta.dtype || got.place() != meta.place) {
+    FailArgument("saved_tensors_hooks: unpack returned ", Describe(got),
+                 " for a tensor saved for ", owner.name(),
+                 "'s backward that is ", ToString(meta.shape), " ",
+                 Name(meta.dtype), " on ", ToString(meta.place));
+  }
+  return Detach(got);
 }
 
 Tensor SavedTensor::Get(Node& owner) const {
   if (kind_ == Kind::kReleased) [[unlikely]]
     FailReleased(owner);
   if (kind_ == Kind::kNothing) return {};
-  if (alias_.version() != version_) [[unlikely]]
+  if (alias_.defined() && alias_.version() != version_) [[unlikely]]
     FailChanged(owner, alias_, version_);
+  const bool unchanged = !packed_;
+  Tensor got = unchanged ? alias_ : Unpack(owner);
   const bool has_history = kind_ == Kind::kOutput || producer_;
-  if (!has_history || !GradEnabled()) return alias_;
-  Tensor with_history = Detach(alias_);
+  if (!has_history || !GradEnabled()) return got;
+  if (unchanged) got = Detach(got);
   SetHistory(
-      with_history,
+      got,
       kind_ == Kind::kOutput ? IntrusivePtr<Node>::Share(&owner) : producer_,
       slot_);
-  return with_history;
+  return got;
 }
 
 void SavedTensor::Release() {

@@ -11,6 +11,7 @@
 #define PROA_AUTOGRAD_SAVED_TENSOR_H_
 
 #include <cstdint>
+#include <memory>
 
 #include "autograd/node.h"
 #include "tensor/tensor.h"
@@ -35,12 +36,29 @@ class SavedTensor {
   Tensor Get(Node& owner) const;
   void Release();
 
- private:
+  // What is there, for reports. kNothing, kReleased: nothing.
   enum class Kind : uint8_t { kNothing, kInput, kOutput, kReleased };
+  Kind kind() const { return kind_; }
+  // The elements, without history; undefined if there is nothing, or if only
+  // the hooks have them (saved_tensor_hooks.h).
+  const Tensor& tensor() const { return alias_; }
+  // Shape, dtype and place of what hooks keep; null if they keep nothing.
+  const TensorMeta* packed() const;
+  // Of an input: the node that it came from; null if it requires no grad.
+  const Node* producer() const { return producer_.get(); }
+
+ private:
+  struct Packed;
+  struct PackedDeleter {
+    void operator()(Packed* packed) const;
+  };
 
   void Keep(const Tensor& t, Kind kind);
+  void Pack();
+  Tensor Unpack(const Node& owner) const;
 
-  Tensor alias_;                 // without history
+  Tensor alias_;  // without history
+  std::unique_ptr<Packed, PackedDeleter> packed_;
   IntrusivePtr<Node> producer_;  // of an input that requires grad
   uint32_t slot_ = 0;            // of the producer, or of the owner
   uint32_t version_ = 0;

@@ -61,6 +61,15 @@ Tensor ZerosLike(const Tensor& t) {
   return Map("zeros_like", t, {}, [](double, double) { return 0.0; });
 }
 
+NonFiniteCount CountNonFinite(const Tensor& t) {
+  NonFiniteCount n;
+  for (const double v : Values(t)) {
+    n.nan += std::isnan(v) ? 1 : 0;
+    n.inf += std::isinf(v) ? 1 : 0;
+  }
+  return n;
+}
+
 class AddNode final : public CountedNode {
  public:
   void Backward(std::span<const Tensor> g, std::span<Tensor> out) override {
@@ -83,6 +92,11 @@ class MulNode final : public CountedNode {
     x.Release();
     y.Release();
   }
+  void VisitSaved(const SavedVisitor& visit) const override {
+    visit("x", x);
+    visit("y", y);
+  }
+  std::string InputName(int i) const override { return i == 0 ? "x" : "y"; }
   SavedTensor x, y;
 };
 
@@ -94,6 +108,9 @@ class ExpNode final : public CountedNode {
   }
   const char* name() const override { return "exp"; }
   void ReleaseSaved() override { result.Release(); }
+  void VisitSaved(const SavedVisitor& visit) const override {
+    visit("out", result);
+  }
   SavedTensor result;
 };
 
@@ -194,6 +211,7 @@ void InstallTestOps() {
                   .ones_like = OnesLike,
                   .zeros_like = ZerosLike,
                   .copy = Clone,
+                  .count_non_finite = CountNonFinite,
                   .read_region = ReadRegion,
                   .clear_region = ClearRegion,
                   .place_region = PlaceRegion});

@@ -1,5 +1,6 @@
 #include "autograd/ops/formula_support.h"
 
+#include "absl/strings/str_cat.h"
 #include "autograd/grad_ops.h"
 #include "autograd/inplace.h"
 #include "autograd/region.h"
@@ -7,6 +8,7 @@
 #include "ops/elementwise/elementwise_ops.h"
 #include "ops/manipulation/manipulation_ops.h"
 #include "ops/front_door.h"
+#include "ops/reduction/reduction_ops.h"
 #include "ops/symbolic_view.h"
 #include "tensor/dtype.h"
 #include "tensor/error.h"
@@ -102,6 +104,23 @@ std::vector<Tensor> GetAll(std::span<const SavedTensor> saved, Node& owner) {
   return out;
 }
 
+void Visit(const SavedVisitor& visit, const char* name,
+           const std::vector<SavedTensor>& saved) {
+  for (const SavedTensor& s : saved) visit(name, s);
+}
+
+std::string NameOf(int i, std::initializer_list<NamedInputs> inputs) {
+  for (const NamedInputs& input : inputs) {
+    const int count = input.count < 0 ? 1 : input.count;
+    if (i < count) {
+      return input.count < 0 ? input.name
+                             : absl::StrCat(input.name, "[", i, "]");
+    }
+    i -= count;
+  }
+  return {};
+}
+
 namespace {
 
 Tensor Add(const Tensor& a, const Tensor& b) { return ops::add(a, b); }
@@ -112,6 +131,12 @@ Tensor OnesLike(const Tensor& t) {
 Tensor Copy(const Tensor& t) { return ops::assign(t); }
 Tensor ZerosLike(const Tensor& t) {
   return ops::full(ops::ShapeOf(t), Scalar(int64_t{0}), t.dtype(), t.place());
+}
+NonFiniteCount CountNonFinite(const Tensor& t) {
+  const auto count = [](const Tensor& where) {
+    return ops::sum(where, {}, DType::kInt64, false).item<int64_t>();
+  };
+  return {count(ops::isnan(t)), count(ops::isinf(t))};
 }
 
 // Regions in elements of the real type of a complex tensor lie in its pairs.
@@ -159,6 +184,7 @@ const bool installed = [] {
                   .ones_like = &OnesLike,
                   .zeros_like = &ZerosLike,
                   .copy = &Copy,
+                  .count_non_finite = &CountNonFinite,
                   .read_region = &ReadRegion,
                   .clear_region = &ClearRegion,
                   .place_region = &PlaceRegion,

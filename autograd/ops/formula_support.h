@@ -4,7 +4,9 @@
 #define PROA_AUTOGRAD_OPS_FORMULA_SUPPORT_H_
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "autograd/grad_state.h"
@@ -66,6 +68,22 @@ inline void Release(SavedTensor& t) { t.Release(); }
 inline void Release(std::vector<SavedTensor>& ts) {
   for (SavedTensor& t : ts) t.Release();
 }
+
+
+inline void Visit(const SavedVisitor& visit, const char* name,
+                  const SavedTensor& saved) {
+  visit(name, saved);
+}
+void Visit(const SavedVisitor& visit, const char* name,
+           const std::vector<SavedTensor>& saved);
+
+// The name of input `i`, of inputs that are single (count -1) or lists:
+// "x", "x[3]".
+struct NamedInputs {
+  const char* name;
+  int count;
+};
+std::string NameOf(int i, std::initializer_list<NamedInputs> inputs);
 
 }  // namespace proa::inline v0::autograd
 

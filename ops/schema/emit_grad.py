@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 
 from ops.schema import cpp
 from ops.schema import formula
@@ -51,8 +52,8 @@ def _text(ops: list[model.Op], family: str, index: dict[str, model.Op], mutants:
       node = _Node(op, index, mutants)
       bodies.append(node.text())
       used |= node.used_ops
-  includes = [f'ops/{family}/{family}_ops.h', '<utility>', 'autograd/ops/formula_support.h', 'autograd/grad_state.h',
-              'autograd/inplace.h', 'autograd/node.h', 'autograd/saved_tensor.h', 'ops/front_door.h', 'tensor/interpreters.h']
+  includes = [f'ops/{family}/{family}_ops.h', '<string>', '<utility>', 'autograd/ops/formula_support.h',
+              'autograd/grad_state.h', 'autograd/inplace.h', 'autograd/node.h', 'autograd/saved_tensor.h', 'ops/front_door.h', 'tensor/interpreters.h']
   if mutants:
     includes.append('autograd/ops/active_mutant.h')
   includes += sorted({f'ops/{index[n].family}/{index[n].family}_ops.h' for n in used} - set(includes))
@@ -83,6 +84,7 @@ class _Node:
     self._fields: dict[str, _Field] = {}
     self._blocks: dict[str, str] = {}
     self.used_ops: set[str] = set()
+    self._used_grads: set[str] = set()  # of outputs, as formulas call them
     self._inputs = op.differentiable_params
     self._multi = len(op.outputs) > 1
     for p in self._inputs:
@@ -113,6 +115,7 @@ class _Node:
       raise model.SchemaError(text.location, f'{op.name}: gradient of {p.name} is {expr.type}, the input is {p.type.name}')
     self.used_ops |= compiler.use.ops
     grads = {f'g_{o.name}' if self._multi else 'g' for o in op.outputs}
+    self._used_grads |= {g for g in grads if re.search(rf'\b{g}\b', expr.code)}
     lines = []
     for name in sorted(compiler.use.bare - grads):
       self._keep(p, name)
@@ -259,10 +262,12 @@ class _Node:
       offset = '0'
       for i, o in enumerate(op.outputs):
         g = f'g_{o.name}' if self._multi else 'g'
+        if g not in self._used_grads:
+          continue
         if o.is_list:
-          lines.append(f'    [[maybe_unused]] const std::vector<Tensor> {g} = GradsOrZeros(grads.subspan({offset}), outputs_);')
+          lines.append(f'    const std::vector<Tensor> {g} = GradsOrZeros(grads.subspan({offset}), outputs_);')
         else:
-          lines.append(f'    [[maybe_unused]] const Tensor {g} = GradOrZeros(grads[{i}], outputs_[{i}]);')
+          lines.append(f'    const Tensor {g} = GradOrZeros(grads[{i}], outputs_[{i}]);')
     else:
       lines.append('    const Tensor& g = grads[0];')
     lines += [self._blocks[p.name] for p in self._inputs]
@@ -273,6 +278,11 @@ class _Node:
       lines.append('  void ReleaseSaved() override {')
       lines += [f'    Release({n});' for n in released]
       lines.append('  }')
+      lines.append('  void VisitSaved(const SavedVisitor& visit) const override {')
+      lines += [f'    Visit(visit, "{n.removesuffix("_")}", {n});' for n in released]
+      lines.append('  }')
+    names = ', '.join(f'{{"{p.name}", {f"{p.name}_count_" if p.is_tensor_list else "-1"}}}' for p in self._inputs)
+    lines.append(f'  std::string InputName(int i) const override {{ return NameOf(i, {{{names}}}); }}')
     lines.append('')
     lines += [f.declaration for f in self._fields.values()]
     if self._has_list:

@@ -21,15 +21,6 @@ namespace {
 
 namespace py = pybind11;
 
-struct HookHandle {
-  Tensor tensor;
-  int64_t id;
-  bool Remove() {
-    const Tensor t = std::exchange(tensor, Tensor());
-    return t.defined() && autograd::RemoveHook(t, id);
-  }
-};
-
 using Tensors = std::vector<Tensor>;
 
 // A Tensor or a list of them, as the Python functions take; None is the empty list,
@@ -112,14 +103,7 @@ void RunBackward(std::span<const Tensor> outputs, std::span<const Tensor> grads,
   autograd::Backward(outputs, grads, options);
 }
 
-PyObject* WrapHookHandle(const Tensor& t, int64_t id) {
-  return py::cast(HookHandle{t, id}).release().ptr();
-}
-
 void BindAutograd(py::module_& m) {
-  py::class_<HookHandle>(m, "HookHandle", "What Tensor.register_hook returns.")
-      .def("remove", &HookHandle::Remove,
-           "Takes the hook off; True if it was there.");
   m.def("backward", &BackwardOf, py::arg("tensors"), py::arg("grad_tensors") = py::none(),
         py::arg("retain_graph") = false,
         "Adds the derivatives of the tensors to `grad` of the leaves.");

@@ -1,5 +1,5 @@
 // Differentiation for Python beyond the methods of Tensor: backward and grad, the
-// mode switches, hooks' handles, and nodes whose formula is a Python function.
+// mode switches, and nodes whose formula is a Python function.
 #ifndef PROA_PYTHON_CORE_AUTOGRAD_FUNCTIONS_H_
 #define PROA_PYTHON_CORE_AUTOGRAD_FUNCTIONS_H_
 
@@ -16,9 +16,6 @@ namespace proa::inline v0::python {
 // autograd::Backward without the global lock. An undefined grad means ones.
 void RunBackward(std::span<const Tensor> outputs, std::span<const Tensor> grads,
                  const autograd::BackwardOptions& options);
-
-// A new object whose remove() takes hook `id` off `t`.
-PyObject* WrapHookHandle(const Tensor& t, int64_t id);
 
 void BindAutograd(pybind11::module_& m);
 

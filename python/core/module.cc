@@ -10,10 +10,15 @@
 #include "python/core/device.h"
 #include "python/core/dtype_object.h"
 #include "python/core/error.h"
+#include "python/core/anomaly.h"
+#include "python/core/grad_node.h"
+#include "python/core/graph_reports.h"
 #include "python/core/op_registry.h"
 #include "python/core/place_object.h"
 #include "python/core/py_layer.h"
+#include "python/core/saved_tensors.h"
 #include "python/core/tensor_dlpack.h"
+#include "python/core/tensor_hooks.h"
 #include "python/core/tensor_object.h"
 #include "python/core/tensor_pickle.h"
 #include "python/core/to_tensor.h"
@@ -59,6 +64,11 @@ void Fill(py::module_& m) {
   BindToTensor(m.ptr());
   BindAutograd(m);
   BindPyLayer(m.ptr());
+  BindHooks(m);
+  MakeGradNodeType(m.ptr());
+  BindGraphReports(m);
+  BindSavedTensors(m);
+  BindAnomalyMode(m);
   BindDevice(m);
   BindOpRegistry(m);
   m.def("from_dlpack", [](const py::object& o) { return TensorFromDLPack(o.ptr()); },

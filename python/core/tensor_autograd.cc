@@ -1,7 +1,6 @@
 // Attributes and methods of Tensor that concern differentiation.
 #include <Python.h>
 
-#include <memory>
 #include <string>
 
 #include "autograd/engine.h"
@@ -12,7 +11,7 @@
 #include "python/core/autograd_functions.h"
 #include "python/core/convert.h"
 #include "python/core/error.h"
-#include "python/core/gil.h"
+#include "python/core/grad_node.h"
 #include "python/core/tensor_hooks.h"
 #include "python/core/tensor_object.h"
 #include "python/core/tensor_parts.h"
@@ -140,30 +139,49 @@ PyObject* RetainGrads(PyObject* self, PyObject*) {
   });
 }
 
+// From now on the collector looks at the hooks of `self`.
+PyObject* Hooked(PyObject* self, py::object handle) {
+  Self(self)->hooked = true;
+  TrackForCollector(Self(self));
+  return handle.release().ptr();
+}
+
 PyObject* RegisterHook(PyObject* self, PyObject* hook) {
   return Guarded([&]() -> PyObject* {
-    if (!PyCallable_Check(hook)) {
-      ThrowTypeError("register_hook: hook must be callable, not " + TypeName(hook));
-    }
     const Tensor& t = Unwrap(self);
-    auto function = std::make_shared<OwnedFunction>(hook);
-    const int64_t id = autograd::AddHook(t, [function](const Tensor& grad) -> Tensor {
-      const GilAcquire gil;
-      const py::object result =
-          py::reinterpret_steal<py::object>(PyObject_CallOneArg(
-              function->get(), py::reinterpret_steal<py::object>(Wrap(grad)).ptr()));
-      if (!result) throw py::error_already_set();
-      if (result.is_none()) return Tensor();
-      if (!IsTensor(result.ptr())) {
-        ThrowTypeError("register_hook: a hook must return a Tensor or None, not " +
-                       TypeName(result.ptr()));
-      }
-      return Unwrap(result.ptr());
-    });
-    if (Self(self)->hooks == nullptr) Self(self)->hooks = new TensorHooks;
-    Self(self)->hooks->entries.push_back({id, function});
-    TrackForCollector(Self(self));
-    return WrapHookHandle(t, id);
+    PROA_REQUIRE(autograd::RequiresGrad(t),
+                 "register_hook: x does not require grad, so no gradient will come; x is ",
+                 Describe(t));
+    const autograd::Edge edge = autograd::GradEdge(t);
+    return Hooked(self, AddPythonHook("register_hook", *edge.node, edge.slot, hook));
+  });
+}
+
+PyObject* AddLeafHook(const char* op, PyObject* self, bool with_tensor, PyObject* hook) {
+  return Guarded([&]() -> PyObject* {
+    const Tensor& t = Unwrap(self);
+    PROA_REQUIRE(autograd::RequiresGrad(t) && autograd::IsLeaf(t), op,
+                 ": only a leaf that requires grad accumulates a gradient; x is ", Describe(t),
+                 autograd::IsLeaf(t) ? ", which does not require grad"
+                                     : ", which an op made");
+    return Hooked(self, AddPythonLeafHook(op, *autograd::GradEdge(t).node, self, with_tensor,
+                                          hook));
+  });
+}
+
+PyObject* RegisterPostAccumulateGradHook(PyObject* self, PyObject* hook) {
+  return AddLeafHook("register_post_accumulate_grad_hook", self, true, hook);
+}
+
+PyObject* RegisterBackwardHook(PyObject* self, PyObject* hook) {
+  return AddLeafHook("_register_backward_hook", self, false, hook);
+}
+
+PyObject* GetGradFn(PyObject* o, void*) {
+  return Guarded([&]() -> PyObject* {
+    const Tensor& t = Unwrap(o);
+    if (autograd::IsLeaf(t)) Py_RETURN_NONE;
+    return WrapNode(autograd::GradEdge(t).node);
   });
 }
 
@@ -175,6 +193,8 @@ void AddAutogradMethods(Methods* methods, Properties* properties) {
        "True if no gradient flows to this tensor. Settable.", nullptr},
       {"grad", GetGradient, SetGradient, "The accumulated gradient, or None. Settable.", nullptr},
       {"is_leaf", GetIsLeaf, nullptr, "True unless a recorded op made it.", nullptr},
+      {"grad_fn", GetGradFn, nullptr,
+       "The node of the backward graph that made this tensor; None for a leaf.", nullptr},
       {"data", GetData, nullptr, "A tensor with the same elements outside of the graph.", nullptr},
   };
   properties->insert(properties->end(), std::begin(rows), std::end(rows));
@@ -200,6 +220,14 @@ void AddAutogradMethods(Methods* methods, Properties* properties) {
        "register_hook($self, hook)\n--\n\n"
        "Calls hook(grad) when the gradient of this tensor is known; a Tensor that it "
        "returns replaces the gradient. The result has remove()."},
+      {"register_post_accumulate_grad_hook", &RegisterPostAccumulateGradHook, METH_O,
+       "register_post_accumulate_grad_hook($self, hook)\n--\n\n"
+       "Calls hook(tensor) each time that backward has added to `grad` of this leaf. The "
+       "result has remove()."},
+      {"_register_backward_hook", &RegisterBackwardHook, METH_O,
+       "_register_backward_hook($self, hook)\n--\n\n"
+       "Calls hook() each time that backward has added to `grad` of this leaf. The result "
+       "has remove()."},
   };
   methods->insert(methods->end(), std::begin(functions), std::end(functions));
 }

@@ -34,48 +34,37 @@ PyObject* Fill(TensorObject* self, Tensor&& t) {
   self->dict = nullptr;
   self->weakrefs = nullptr;
   self->name = nullptr;
-  self->hooks = nullptr;
+  self->hooked = false;
   self->persistable = false;
   return reinterpret_cast<PyObject*>(self);
 }
 
-// Hooks are the tensor's own, and thus this object's, if nobody else has the tensor
-// nor, through a graph, the node at which its gradient arrives. Those of a tensor with
-// a producer belong to the graph.
-bool OwnsHooks(const TensorObject* self) {
-  if (self->hooks == nullptr || !self->tensor.defined() ||
-      self->tensor.impl()->use_count() != 1 || !autograd::RequiresGrad(self->tensor) ||
-      !autograd::IsLeaf(self->tensor)) {
-    return false;
+// The node at which the gradient of this tensor arrives, if it and its hooks are this
+// object's alone: nobody else has the tensor nor, through a graph, the node.
+autograd::Edge OwnedNode(const TensorObject* self) {
+  if (!self->hooked || !self->tensor.defined() ||
+      self->tensor.impl()->use_count() != 1 || !autograd::RequiresGrad(self->tensor)) {
+    return {};
   }
-  const autograd::Edge edge = autograd::GradEdge(self->tensor);
-  return edge.node->use_count() == 2;  // the tensor's, and `edge`
+  autograd::Edge edge = autograd::GradEdge(self->tensor);
+  // The tensor's, and `edge`.
+  return edge.node->use_count() == 2 ? std::move(edge) : autograd::Edge{};
 }
 
 int Traverse(PyObject* o, visitproc visit, void* arg) {
   auto* self = reinterpret_cast<TensorObject*>(o);
   Py_VISIT(Py_TYPE(o));
   Py_VISIT(self->dict);
-  if (OwnsHooks(self)) {
-    for (const TensorHooks::Entry& entry : self->hooks->entries) {
-      if (const std::shared_ptr<OwnedFunction> f = entry.function.lock()) {
-        Py_VISIT(f->get());
-      }
-    }
-  }
   Py_VISIT(SoleContext(self->tensor));
-  return 0;
+  const autograd::Edge edge = OwnedNode(self);
+  return edge.node ? TraverseHooks(*edge.node, visit, arg) : 0;
 }
 
 int Clear(PyObject* o) {
   auto* self = reinterpret_cast<TensorObject*>(o);
   Py_CLEAR(self->dict);
-  if (OwnsHooks(self)) {
-    for (const TensorHooks::Entry& entry : std::exchange(self->hooks->entries, {})) {
-      autograd::RemoveHook(self->tensor, entry.id);
-    }
-  }
   DropSoleContext(self->tensor);
+  if (const autograd::Edge edge = OwnedNode(self); edge.node) ClearHooks(*edge.node);
   return 0;
 }
 
@@ -88,8 +77,6 @@ void Dealloc(PyObject* o) {
     PyObject_ClearWeakRefs(o);
   Py_CLEAR(self->dict);
   Py_CLEAR(self->name);
-  if (self->hooks != nullptr) [[unlikely]]
-    delete std::exchange(self->hooks, nullptr);
   self->tensor.~Tensor();
   if (type == tensor_type && num_free < kMaxFree) [[likely]] {
     self->dict = reinterpret_cast<PyObject*>(free_objects);

@@ -19,15 +19,13 @@
 
 namespace proa::inline v0::python {
 
-struct TensorHooks;  // python/core/tensor_hooks.h
-
 struct TensorObject {
   PyObject_HEAD
   Tensor tensor;
   PyObject* dict;      // attributes set from Python; null until the first
   PyObject* weakrefs;
   PyObject* name;      // str; null until asked for or set
-  TensorHooks* hooks;  // Python functions registered on it, for the collector
+  bool hooked;  // a Python function was registered on it
   bool persistable;
 };
 

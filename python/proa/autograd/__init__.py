@@ -1,9 +1,11 @@
 """Running backward, gradients of chosen tensors, functions with a backward of their own, recomputation, checks."""
 
 from proa import _C
+from proa.autograd.debugging import detect_anomaly, graph_dot, graph_text, is_anomaly_enabled, set_detect_anomaly
 from proa.autograd.numeric_check import gradcheck, gradgradcheck
 from proa.autograd.py_layer import PyLayer, PyLayerContext
 from proa.autograd.recomputation import recompute, recompute_sequential
+from proa.autograd.saved_tensors import save_on_cpu, save_on_disk, saved_tensors_hooks, saved_tensors_summary
 from proa.framework.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from proa.framework.nested import listed
 
@@ -11,14 +13,23 @@ __all__ = [
     "PyLayer",
     "PyLayerContext",
     "backward",
+    "detect_anomaly",
     "enable_grad",
     "grad",
     "gradcheck",
     "gradgradcheck",
+    "graph_dot",
+    "graph_text",
+    "is_anomaly_enabled",
     "is_grad_enabled",
     "no_grad",
     "recompute",
     "recompute_sequential",
+    "save_on_cpu",
+    "save_on_disk",
+    "saved_tensors_hooks",
+    "saved_tensors_summary",
+    "set_detect_anomaly",
     "set_grad_enabled",
 ]
 

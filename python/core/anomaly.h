@@ -1,0 +1,14 @@
+// Anomaly mode for Python: finds the user's line that records a node
+// (autograd/anomaly.h says what the mode is).
+#ifndef PROA_PYTHON_CORE_ANOMALY_H_
+#define PROA_PYTHON_CORE_ANOMALY_H_
+
+#include "pybind11/pybind11.h"
+
+namespace proa::inline v0::python {
+
+void BindAnomalyMode(pybind11::module_& m);
+
+}  // namespace proa::inline v0::python
+
+#endif  // PROA_PYTHON_CORE_ANOMALY_H_

@@ -171,6 +171,13 @@ void FunctionNode::ReleaseSaved() {
   for (SavedTensor& s : context().saved_) s.Release();
 }
 
+void FunctionNode::VisitSaved(const SavedVisitor& visit) const {
+  // context() is for those that change it too; this only looks.
+  for (const SavedTensor& s : const_cast<FunctionNode*>(this)->context().saved_) {
+    visit("saved", s);
+  }
+}
+
 void FunctionNode::Disconnect(FunctionContext& context) {
   if (context.node_ != this) return;
   context.node_ = nullptr;

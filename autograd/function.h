@@ -113,6 +113,7 @@ class FunctionNode : public Node {
   void Backward(std::span<const Tensor> grads,
                 std::span<Tensor> input_grads) final;
   void ReleaseSaved() final;
+  void VisitSaved(const SavedVisitor& visit) const final;
 
   virtual FunctionContext& context() = 0;
   // Gradients of the inputs, in the order of FunctionCall::AddInput; undefined

@@ -156,6 +156,9 @@ class RecomputeNode final : public Node {
     for (SavedTensor& s : saved_) s.Release();
     function_ = nullptr;
   }
+  void VisitSaved(const SavedVisitor& visit) const override {
+    for (const SavedTensor& s : saved_) visit("input", s);
+  }
 
  private:
   void CheckUnchanged() {

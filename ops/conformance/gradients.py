@@ -101,7 +101,7 @@ def check_recorded(case: suite.Case, unknown_dims: bool) -> None:
 
 
 def check_point(proa, op: model.Op, values: dict, first: dict, second: dict | None = None) -> None:
-  """Checks the gradient of the sum of the first output at a point where differences are of no use: a kink, a tie.
+  """Checks the gradient of the (real part of the) sum of the first output at a point where differences are of no use: a kink, a tie.
 
   Args:
     proa: the package under test.
@@ -114,10 +114,10 @@ def check_point(proa, op: model.Op, values: dict, first: dict, second: dict | No
             for k, v in values.items()}
   out = suite.flatten(getattr(proa._C.ops, op.name)(**leaves))[0]
   inputs = [leaves[k] for k in first]
-  grads = _grad(proa, proa._C.ops.sum(out), inputs, create_graph=second is not None)
+  grads = _grad(proa, _dot(proa, out, 1.0), inputs, create_graph=second is not None)
   _same(op, values, first, grads, 'gradient')
   if second is not None:
-    total = sum((proa._C.ops.sum(g) for g in grads[1:]), proa._C.ops.sum(grads[0]))
+    total = sum((_dot(proa, g, 1.0) for g in grads[1:]), _dot(proa, grads[0], 1.0))
     _same(op, values, second, _grad(proa, total, [leaves[k] for k in second], create_graph=False), 'second gradient')
 
 

@@ -71,7 +71,11 @@ void RebindRoot(const Tensor& root, const Tensor& value) {
 void Write(const char* op, const Tensor& x, const Tensor& value) {
   const Tensor root(x.impl()->root);
   const std::shared_ptr<const ViewRecipe> recipe = SymbolOf(x).view();
-  if (recipe == nullptr) return Rebind(x, value);
+  if (recipe == nullptr || !root.defined()) {
+    // reshape_: the value is a view of x, which cannot be its own root.
+    if (value.impl()->root.get() == x.impl()) return RebindRoot(x, value);
+    return Rebind(x, value);
+  }
   PROA_REQUIRE(
       root.is_symbolic(), op,
       ": cannot record an in-place change where x is a view of a tensor from "
@@ -119,8 +123,11 @@ void LinkSymbolicViews(const OpDefinition& op, std::span<const Value> args,
   if (base == nullptr || !base->defined()) return;
   TensorImpl* root =
       base->impl()->root ? base->impl()->root.get() : base->impl();
+  // An alias of a view (a detached one) has the symbol of the view but no root:
+  // it is a root itself.
   const std::shared_ptr<const ViewRecipe> before =
-      base->is_symbolic() ? OwnSymbol(*base).view() : nullptr;
+      base->is_symbolic() && base->impl()->root ? OwnSymbol(*base).view()
+                                                : nullptr;
   for (size_t i = 0; i < made.size(); ++i) {
     auto recipe = std::make_shared<ViewRecipe>();
     if (before != nullptr) {

@@ -70,7 +70,7 @@ void CheckInplaceTarget(const char* op, const Tensor& x, const Shape& shape,
                ", which does not fit in place; x is ", Describe(x));
   PROA_REQUIRE(x.storage() == nullptr || !x.storage()->read_only(), op,
                ": the memory of x is read-only; x is ", Describe(x));
-  if (!rows) RequireElements(op, "x", x);
+  if (!rows || x.layout() != Layout::kRowSparse) RequireElements(op, "x", x);
   if (x.layout() != Layout::kStrided || x.is_contiguous() || x.numel() <= 1) {
     return;
   }

@@ -48,7 +48,8 @@ TEST(Blocked, ThereAndBack) {
 }
 
 TEST(Blocked, FromATransposedTensorAndAnotherFormat) {
-  const Tensor x = Range({2, 3, 4, 5}).AsStrided({2, 5, 3, 4}, {60, 1, 20, 5}, 0);
+  const Tensor x =
+      Range({2, 3, 4, 5}).AsStrided({2, 5, 3, 4}, {60, 1, 20, 5}, 0);
   const Tensor b = ToFormat(x, Format(x.shape(), Tag::nChw16c));
   ExpectEqual(b, x);
   ExpectEqual(ToFormat(b, Format(x.shape(), Tag::nhwc)), x);
@@ -74,11 +75,13 @@ TEST(Blocked, OpsThatDoNotKnowFormatsSeeAStridedTensor) {
 
 TEST(Blocked, PrintsItsElements) {
   const Tensor x = Range({1, 2, 1, 2});
-  EXPECT_EQ(ToString(ToFormat(x, Format(x.shape(), Tag::nChw16c))), ToString(x));
+  EXPECT_EQ(ToString(ToFormat(x, Format(x.shape(), Tag::nChw16c))),
+            ToString(x));
 }
 
 TEST(Blocked, CannotBeViewedOrWritten) {
-  const Tensor b = ToFormat(Range({1, 2, 1, 2}), Format({1, 2, 1, 2}, Tag::nChw8c));
+  const Tensor b =
+      ToFormat(Range({1, 2, 1, 2}), Format({1, 2, 1, 2}, Tag::nChw8c));
   EXPECT_THROW(b.AsStrided({2, 2}, {2, 1}, 0), Error);
   EXPECT_THROW(CopyInto(Range({1, 2, 1, 2}), b), Error);
   EXPECT_THROW(ops::add_(b, Range({1, 2, 1, 2})), Error);

@@ -91,9 +91,18 @@ class OpenRange {
 
 uint64_t LastGradNode() { return autograd::internal::sequence_block.next - 1; }
 
+// The folder of the package, with a slash.
+const std::string& OwnFolder() {
+  static const auto* folder = new std::string([] {
+    const auto file =
+        py::module_::import("proa").attr("__file__").cast<std::string>();
+    return file.substr(0, file.rfind('/') + 1);
+  }());
+  return *folder;
+}
+
 bool IsOurs(std::string_view file) {
-  return file.find("/proa/") != std::string_view::npos ||
-         file.starts_with("<frozen");
+  return file.starts_with(OwnFolder()) || file.starts_with("<frozen");
 }
 
 // The innermost frame that is not of this package: "train.py:12".
@@ -108,8 +117,9 @@ const char* CallersLine() {
     if (file == nullptr) PyErr_Clear();
     if (file != nullptr && !IsOurs(file)) {
       const std::string_view path(file);
-      line = profiler::Intern(std::string(path.substr(path.rfind('/') + 1)) + ":" +
-                              std::to_string(PyFrame_GetLineNumber(frame)));
+      line =
+          profiler::Intern(std::string(path.substr(path.rfind('/') + 1)) + ":" +
+                           std::to_string(PyFrame_GetLineNumber(frame)));
     }
     Py_DECREF(code);
     PyFrameObject* back = line == nullptr ? PyFrame_GetBack(frame) : nullptr;
@@ -200,15 +210,18 @@ T OneOf(const std::map<std::string, T>& choices, const std::string& name) {
 }
 
 py::list Table(const Recording& r, const std::string& group,
-               std::vector<std::string> categories, bool by_thread, bool device) {
+               std::vector<std::string> categories, bool by_thread,
+               bool device) {
   using profiler::GroupBy;
   static const std::map<std::string, GroupBy> kGroups = {
-      {"name", GroupBy::kName},         {"shapes", GroupBy::kNameAndShapes},
-      {"category", GroupBy::kCategory}, {"path", GroupBy::kPath},
+      {"name", GroupBy::kName},
+      {"shapes", GroupBy::kNameAndShapes},
+      {"category", GroupBy::kCategory},
+      {"path", GroupBy::kPath},
       {"source", GroupBy::kSource}};
   std::vector<profiler::Row> rows;
-  const profiler::TableOptions options{OneOf(kGroups, group),
-                                       std::move(categories), by_thread, device};
+  const profiler::TableOptions options{
+      OneOf(kGroups, group), std::move(categories), by_thread, device};
   {
     const GilRelease release;
     rows = profiler::Table(r, options);
@@ -254,9 +267,9 @@ py::object Summary(const Recording& r, const std::string& order, bool shapes,
                    const std::vector<std::string>& views) {
   using profiler::SortedBy;
   static const std::map<std::string, SortedBy> kOrders = {
-      {"total", SortedBy::kTotal}, {"self", SortedBy::kSelf},
+      {"total", SortedBy::kTotal},     {"self", SortedBy::kSelf},
       {"average", SortedBy::kAverage}, {"max", SortedBy::kMax},
-      {"min", SortedBy::kMin}, {"calls", SortedBy::kCalls}};
+      {"min", SortedBy::kMin},         {"calls", SortedBy::kCalls}};
   static const std::map<std::string, profiler::View> kViews = {
       {"overview", profiler::kOverviewView}, {"step", profiler::kStepView},
       {"layer", profiler::kLayerView},       {"op", profiler::kOpView},
@@ -332,9 +345,8 @@ RecordingPtr Merge(const std::vector<RecordingPtr>& recordings) {
 }
 
 void Save(const Recording& r, const std::string& path) {
-  Export(path, false, [&](profiler::Output& out) {
-    return profiler::WriteProfile(r, out);
-  });
+  Export(path, false,
+         [&](profiler::Output& out) { return profiler::WriteProfile(r, out); });
 }
 
 RecordingPtr Load(const std::string& path) {
@@ -349,7 +361,8 @@ RecordingPtr Load(const std::string& path) {
 
 void Start(int64_t events_per_thread, int64_t max_bytes, uint32_t details) {
   if (events_per_thread < 0 || max_bytes < 0) {
-    ThrowPython(PyExc_ValueError, "profiler: room for events must not be negative");
+    ThrowPython(PyExc_ValueError,
+                "profiler: room for events must not be negative");
   }
   profiler::Start({events_per_thread, max_bytes, details});
 }
@@ -360,8 +373,8 @@ RecordingPtr Take() {
 }
 
 py::object SetPath(const py::object& path) {
-  const char* before = profiler::PathScope::Set(
-      path.is_none() ? nullptr : InternText(path));
+  const char* before =
+      profiler::PathScope::Set(path.is_none() ? nullptr : InternText(path));
   return Text(before);
 }
 
@@ -401,7 +414,8 @@ void BindRecording(py::module_& m) {
 void BindProfiler(py::module_& parent) {
   InstallProfileHooks(
       {.last_grad_node = &LastGradNode, .source_line = &CallersLine});
-  py::module_ m = parent.def_submodule("profiler", "The recorder under proa.profiler.");
+  py::module_ m =
+      parent.def_submodule("profiler", "The recorder under proa.profiler.");
   m.attr("SHAPES") = static_cast<int>(profiler::kShapes);
   m.attr("SOURCE") = static_cast<int>(profiler::kSource);
   m.attr("FLOPS") = static_cast<int>(profiler::kFlops);
@@ -411,20 +425,34 @@ void BindProfiler(py::module_& parent) {
   m.def("take", &Take, "Stops, and gives what was recorded.");
   m.def("enabled", &profiler::Enabled);
   m.def("set_path", &SetPath, py::arg("path"));
-  m.def("set_thread_name", [](const std::string& name) { profiler::SetThreadName(name); });
-  m.def("instant", [](const py::str& name, const py::str& category) {
-    profiler::Instant(InternText(name), InternText(category));
-  }, py::arg("name"), py::arg("category") = "user");
-  m.def("counter", [](const py::str& name, double value, const py::str& category) {
-    profiler::Counter(InternText(name), value, InternText(category));
-  }, py::arg("name"), py::arg("value"), py::arg("category") = "user");
+  m.def("set_thread_name",
+        [](const std::string& name) { profiler::SetThreadName(name); });
+  m.def(
+      "instant",
+      [](const py::str& name, const py::str& category) {
+        profiler::Instant(InternText(name), InternText(category));
+      },
+      py::arg("name"), py::arg("category") = "user");
+  m.def(
+      "counter",
+      [](const py::str& name, double value, const py::str& category) {
+        profiler::Counter(InternText(name), value, InternText(category));
+      },
+      py::arg("name"), py::arg("value"), py::arg("category") = "user");
   m.def("new_flow_id", &profiler::NewFlowId);
-  m.def("flow", [](const py::str& name, uint64_t id, bool begin, const py::str& category) {
-    (begin ? profiler::FlowBegin : profiler::FlowEnd)(InternText(name), id, InternText(category));
-  }, py::arg("name"), py::arg("id"), py::arg("begin"), py::arg("category") = "user");
+  m.def(
+      "flow",
+      [](const py::str& name, uint64_t id, bool begin,
+         const py::str& category) {
+        (begin ? profiler::FlowBegin : profiler::FlowEnd)(InternText(name), id,
+                                                          InternText(category));
+      },
+      py::arg("name"), py::arg("id"), py::arg("begin"),
+      py::arg("category") = "user");
   m.def("load", &Load, py::arg("path"));
   py::class_<OpenRange>(m, "Range", "A range between two calls.")
-      .def(py::init<py::str, py::str>(), py::arg("name"), py::arg("category") = "user")
+      .def(py::init<py::str, py::str>(), py::arg("name"),
+           py::arg("category") = "user")
       .def("begin", &OpenRange::Begin)
       .def("end", &OpenRange::End);
   BindRecording(m);

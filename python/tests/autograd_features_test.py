@@ -4,9 +4,9 @@ import gc
 import weakref
 
 import numpy as np
-import proa
 import pytest
 
+import proa
 from proa import _C
 from proa.nn import functional as F
 

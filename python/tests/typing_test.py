@@ -6,8 +6,9 @@ import re
 import subprocess
 import sys
 
-import proa
 import pytest
+
+import proa
 
 _PACKAGES = pathlib.Path(proa.__file__).parent.parent
 

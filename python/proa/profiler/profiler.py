@@ -138,6 +138,10 @@ def export_protobuf(dir_name, worker_name=None):
     return _exporter(dir_name, worker_name, ".paddle_trace.pb", "pb")
 
 
+def _names_of_threads():
+    return {t.native_id: t.name for t in threading.enumerate() if t.native_id is not None}
+
+
 def _check_targets(targets):
     targets = list(targets) if targets is not None else [ProfilerTarget.CPU]
     for target in targets:
@@ -207,6 +211,7 @@ class Profiler(contextlib.ContextDecorator):
         self.current_state = ProfilerState.CLOSED
         self._running = False
         self._step_range = None
+        self._thread_names = {}
         self._pid = None
         self._timer = StepTimer()
 
@@ -251,6 +256,7 @@ class Profiler(contextlib.ContextDecorator):
         self.step_num += 1
         if self.timer_only:
             return
+        self._thread_names.update(_names_of_threads())
         self._end_step()
         self._leave(self._state_at(self.step_num))
         self._begin_step()
@@ -322,7 +328,8 @@ class Profiler(contextlib.ContextDecorator):
         Instruments.detach()
         self.current_state = ProfilerState.CLOSED
         recorded = _C.profiler.take()
-        recorded.name_threads({t.native_id: t.name for t in threading.enumerate() if t.native_id is not None})
+        # Threads that have ended since are known from the steps.
+        recorded.name_threads({**self._thread_names, **_names_of_threads()})
         return recorded
 
     def _hand_over(self, recorded):

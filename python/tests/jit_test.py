@@ -151,3 +151,28 @@ def test_gradient_of_a_recorded_loop_is_an_error():
         y = paddle.static.nn.while_loop(lambda v: v.sum() < 10.0, lambda v: [v + w], [x])[0].sum()
     with pytest.raises(NotImplementedError, match="while_loop"):
         paddle.static.append_backward(y, [w])
+
+
+def test_views_of_a_detached_view():
+    # A detached view has no root to follow; its views once renewed themselves without end.
+    @paddle.jit.to_static
+    def function(x):
+        y = (x * 2).reshape([3, 2])
+        return y.detach().reshape([2, 3]).reshape([6]) + y.reshape([6])
+
+    x = paddle.arange(6, dtype="float32").reshape([2, 3])
+    np.testing.assert_array_equal(function(x).numpy(), 4 * np.arange(6))
+
+
+def test_reshaping_a_recorded_value_in_place():
+    @paddle.jit.to_static
+    def function(x):
+        y = x * 2
+        view = y[0]
+        y.reshape_([3, 2])
+        return y + 1, view
+
+    x = paddle.arange(6, dtype="float32").reshape([2, 3])
+    y, view = function(x)
+    np.testing.assert_array_equal(y.numpy(), 2 * np.arange(6).reshape(3, 2) + 1)
+    np.testing.assert_array_equal(view.numpy(), [0, 2, 4])

@@ -64,10 +64,11 @@ void RunFormula(Node* node, std::span<const Tensor> grads,
   }
 }
 
-// Under a range named after the op, "multiply_grad", which knows its forward call by
-// the number of the node.
+// Under a range named after the op, "multiply_grad", which knows its forward
+// call by the number of the node.
 [[gnu::noinline]] void RunRecorded(Node* node, std::span<const Tensor> grads,
-                                   std::span<Tensor> input_grads, bool anomaly) {
+                                   std::span<Tensor> input_grads,
+                                   bool anomaly) {
   const char* name = profiler::Intern(std::string(node->name()) + "_grad");
   profiler::Range range(name, "backward");
   range.set_correlation(node->sequence());

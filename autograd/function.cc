@@ -173,7 +173,8 @@ void FunctionNode::ReleaseSaved() {
 
 void FunctionNode::VisitSaved(const SavedVisitor& visit) const {
   // context() is for those that change it too; this only looks.
-  for (const SavedTensor& s : const_cast<FunctionNode*>(this)->context().saved_) {
+  for (const SavedTensor& s :
+       const_cast<FunctionNode*>(this)->context().saved_) {
     visit("saved", s);
   }
 }

@@ -53,8 +53,8 @@ bool IsSolelyOwned(const Tensor& t) {
   }
   // Of a view whose base is gone, the base is kept by the view alone.
   const TensorImpl* root = impl->root.get();
-  const bool owns_root =
-      root != nullptr && root->use_count() == 1 && root->storage == impl->storage;
+  const bool owns_root = root != nullptr && root->use_count() == 1 &&
+                         root->storage == impl->storage;
   return impl->storage->use_count() == (owns_root ? 2 : 1);
 }
 

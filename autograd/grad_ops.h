@@ -36,8 +36,8 @@ struct GradOps {
   Tensor (*read_region)(const Tensor& t, const Region& region) = nullptr;
   // `t` with zeros in the region.
   Tensor (*clear_region)(const Tensor& t, const Region& region) = nullptr;
-  // The adjoint of read_region: zeros of a shape and dtype with `value` added at
-  // the places of the region, which may overlap itself.
+  // The adjoint of read_region: zeros of a shape and dtype with `value` added
+  // at the places of the region, which may overlap itself.
   Tensor (*place_region)(const Tensor& value, const Region& region,
                          const TensorMeta& whole) = nullptr;
   // Gives a symbolic view whose root has another value by now its value of now.
@@ -54,10 +54,10 @@ const GradOps& InstalledGradOps();
 // row-sparse tensor: its values.
 bool IsSolelyOwned(const Tensor& t);
 
-// sum += grad, where an undefined sum is zero. In place if allowed and safe. Either
-// may be row-sparse; a row-sparse one is added into a dense one in place.
-// Returns what `sum` held if it was replaced, and may leave `grad` as it was: a
-// caller with a lock drops both after it.
+// sum += grad, where an undefined sum is zero. In place if allowed and safe.
+// Either may be row-sparse; a row-sparse one is added into a dense one in
+// place. Returns what `sum` held if it was replaced, and may leave `grad` as it
+// was: a caller with a lock drops both after it.
 Tensor AccumulateInto(Tensor& sum, Tensor&& grad, bool create_graph);
 
 // `grad` itself (then moved from) or a copy, such that no other gradient shares

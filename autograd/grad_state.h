@@ -89,7 +89,8 @@ class GradState final : public TensorExtension {
   Edge producer;
   Tensor grad;  // guarded by *GradMutex()
   bool retains = false;
-  // Of a root (see LinkView): its recorded in-place changes, by itself or a view.
+  // Of a root (see LinkView): its recorded in-place changes, by itself or a
+  // view.
   uint32_t writes = 0;
   // Of a linked view: `writes` of its root at the time of `producer`.
   uint32_t seen = 0;

@@ -66,8 +66,8 @@ class Handle final : public TensorHandle {
                  ToString(meta_.shape), "; call Reshape first");
     if (tensor_.numel() == 0) return;
     PROA_REQUIRE(data != nullptr, "input '", name_, "': data is null");
-    // The elements of the last run may still be in the user's hands as an output
-    // that is a view of this input.
+    // The elements of the last run may still be in the user's hands as an
+    // output that is a view of this input.
     if (tensor_.storage()->use_count() > 1) {
       tensor_ = Tensor::Empty(tensor_.shape(), meta_.dtype);
     }
@@ -78,8 +78,9 @@ class Handle final : public TensorHandle {
     CheckType(type);
     PROA_REQUIRE(tensor_.defined(), "'", name_,
                  "' has no elements yet; call Run first");
-    const Tensor plain = Contiguous(
-        tensor_.place().is_cpu() ? tensor_ : proa::CopyTo(tensor_, Place{}, true));
+    const Tensor plain = Contiguous(tensor_.place().is_cpu()
+                                        ? tensor_
+                                        : proa::CopyTo(tensor_, Place{}, true));
     if (plain.numel() == 0) return;
     PROA_REQUIRE(data != nullptr, "output '", name_, "': data is null");
     std::memcpy(data, plain.raw_data(), static_cast<size_t>(plain.bytes()));
@@ -181,7 +182,8 @@ void Config::SetModel(const std::string& model) {
   model_ = model;
   for (const char* suffix : {".pdmodel", ".pdiparams"}) {
     const size_t n = std::strlen(suffix);
-    if (model_.size() > n && model_.compare(model_.size() - n, n, suffix) == 0) {
+    if (model_.size() > n &&
+        model_.compare(model_.size() - n, n, suffix) == 0) {
       model_.resize(model_.size() - n);
     }
   }
@@ -201,14 +203,14 @@ std::unique_ptr<Predictor> CreatePredictor(const Config& config) {
   return std::make_unique<ProgramPredictor>(std::move(model));
 }
 
-#define PROA_INFERENCE_COPY(T)                                      \
-  template <>                                                       \
-  void TensorHandle::CopyFromCpu<T>(const T* data) {                \
-    CopyFrom(data, TypeOf(kDTypeOf<T>));                            \
-  }                                                                 \
-  template <>                                                       \
-  void TensorHandle::CopyToCpu<T>(T * data) const {                 \
-    CopyTo(data, TypeOf(kDTypeOf<T>));                              \
+#define PROA_INFERENCE_COPY(T)                       \
+  template <>                                        \
+  void TensorHandle::CopyFromCpu<T>(const T* data) { \
+    CopyFrom(data, TypeOf(kDTypeOf<T>));             \
+  }                                                  \
+  template <>                                        \
+  void TensorHandle::CopyToCpu<T>(T * data) const {  \
+    CopyTo(data, TypeOf(kDTypeOf<T>));               \
   }
 PROA_INFERENCE_COPY(bool)
 PROA_INFERENCE_COPY(uint8_t)

@@ -1,7 +1,8 @@
-// The inference library: runs a saved model (proa.jit.save, proa.static.save_inference_model)
-// from C++ without Python and without the training parts.
+// The inference library: runs a saved model (proa.jit.save,
+// proa.static.save_inference_model) from C++ without Python and without the
+// training parts.
 //
-//   proa::inference::Config config("model");          // model.pdmodel, model.pdiparams
+//   proa::inference::Config config("model");  // model.pdmodel and .pdiparams
 //   auto predictor = proa::inference::CreatePredictor(config);
 //   auto input = predictor->GetInputHandle(predictor->GetInputNames()[0]);
 //   input->Reshape({1, 1, 8, 8});
@@ -11,9 +12,10 @@
 //   std::vector<float> scores(output->numel());
 //   output->CopyToCpu(scores.data());
 //
-// Only the standard library appears here. Errors are std::runtime_error (proa::Error)
-// with a sentence that says what and where. A Predictor is for one thread at a time; Clone
-// gives another thread its own, sharing weights and the execution plan.
+// Only the standard library appears here. Errors are std::runtime_error
+// (proa::Error) with a sentence that says what and where. A Predictor is for
+// one thread at a time; Clone gives another thread its own, sharing weights and
+// the execution plan.
 #ifndef PROA_INFERENCE_PREDICTOR_H_
 #define PROA_INFERENCE_PREDICTOR_H_
 
@@ -42,7 +44,8 @@ enum class DataType : uint8_t {
 class Config {
  public:
   Config() = default;
-  // Path without the suffixes .pdmodel and .pdiparams; either full name is fine too.
+  // Path without the suffixes .pdmodel and .pdiparams; either full name is fine
+  // too.
   explicit Config(const std::string& model) { SetModel(model); }
   void SetModel(const std::string& model);
   const std::string& model() const { return model_; }
@@ -68,8 +71,8 @@ class TensorHandle {
 
   // Sets the shape of an input; the next CopyFromCpu reads that many elements.
   virtual void Reshape(const std::vector<int64_t>& shape) = 0;
-  // T must be the type of the tensor: float, double, bool, [u]int8_t, int16_t, int32_t,
-  // int64_t.
+  // T must be the type of the tensor: float, double, bool, [u]int8_t, int16_t,
+  // int32_t, int64_t.
   template <typename T>
   void CopyFromCpu(const T* data);
   template <typename T>

@@ -16,7 +16,8 @@
 namespace proa::inline v0::inference {
 namespace {
 
-// relu(x @ w + 1) with w = [[1, -1], [2, 0.5]], saved under the test's own folder.
+// relu(x @ w + 1) with w = [[1, -1], [2, 0.5]], saved under the test's own
+// folder.
 std::string SavedModel() {
   auto program = std::make_shared<jit::Program>();
   const Tensor x =
@@ -24,8 +25,7 @@ std::string SavedModel() {
   Tensor w = Tensor::Empty({2, 2}, DType::kFloat32);
   const float values[] = {1, -1, 2, 0.5};
   std::copy_n(values, 4, w.data<float>());
-  const Tensor y =
-      ops::relu(ops::add(ops::matmul(x, w), Tensor::Scalar(1.f)));
+  const Tensor y = ops::relu(ops::add(ops::matmul(x, w), Tensor::Scalar(1.f)));
   jit::Module module;
   module.program = program;
   module.inputs = {jit::SymbolOf(x).id()};
@@ -87,7 +87,8 @@ TEST(Predictor, MisuseIsNamed) {
   EXPECT_THROW(CreatePredictor(Config("/nowhere/model")), Error);
 }
 
-// Each byte of the program in turn: an error, never a crash (run under asan too).
+// Each byte of the program in turn: an error, never a crash (run under asan
+// too).
 TEST(Predictor, DamagedProgramsAreRefused) {
   const std::string prefix = SavedModel();
   std::ifstream in(prefix + ".pdmodel", std::ios::binary);

@@ -43,8 +43,8 @@ TensorMeta MetaOf(const Tensor& t) { return {t.shape(), t.dtype(), t.place()}; }
 void CheckDefined(const char* what, const TensorList& ts) {
   for (size_t i = 0; i < ts.size(); ++i) {
     if (!ts[i].defined()) {
-      ThrowTypeError(absl::StrCat(what, ": result ", i,
-                                  " is None; expected Tensor"));
+      ThrowTypeError(
+          absl::StrCat(what, ": result ", i, " is None; expected Tensor"));
     }
   }
 }
@@ -65,8 +65,7 @@ TensorList Append(const std::shared_ptr<Program>& program, Operation operation,
   TensorList results;
   operation.results.emplace_back();
   for (const TensorMeta& meta : metas) {
-    operation.results[0].push_back(
-        program->AddValue(ValueKind::kResult, meta));
+    operation.results[0].push_back(program->AddValue(ValueKind::kResult, meta));
     results.push_back(MakeSymbolic(program, operation.results[0].back()));
   }
   CurrentBlock(*program).operations.push_back(std::move(operation));
@@ -156,8 +155,8 @@ TensorList RecordLoop(const std::shared_ptr<Program>& program,
                       const TensorList& vars) {
   std::vector<TensorMeta> metas;
   for (const Tensor& t : vars) metas.push_back(MetaOf(t));
-  // A dim that the body changes becomes unknown, which may change others: repeat
-  // until it settles (each turn makes at least one dim unknown).
+  // A dim that the body changes becomes unknown, which may change others:
+  // repeat until it settles (each turn makes at least one dim unknown).
   RecordedLoop loop;
   for (bool settled = false; !settled;) {
     const InterpreterScope scope = InterpreterScope::Forbid(kDifferentiate);
@@ -190,7 +189,8 @@ void InstallControlFlowGrad(DifferentiateCond cond, DifferentiateLoop loop) {
   differentiate_loop = loop;
 }
 
-TensorList Cond(const Tensor& predicate, const std::function<TensorList()>& then,
+TensorList Cond(const Tensor& predicate,
+                const std::function<TensorList()>& then,
                 const std::function<TensorList()>& otherwise) {
   CheckPredicate("cond", predicate);
   if (predicate.is_symbolic()) return RecordCond(predicate, then, otherwise);

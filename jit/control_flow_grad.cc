@@ -1,10 +1,11 @@
 // Gradients of recorded control flow.
 //
 // The backward of `cond` is another `cond` with the same predicate: each region
-// replays the forward branch on detached copies of what it reads, with grad on, and
-// asks the engine for the gradients of the reads. Recomputing keeps the forward free
-// of extra outputs, and the result is itself recorded and differentiable.
-// A recorded loop has no gradient: its node says so when backward reaches it.
+// replays the forward branch on detached copies of what it reads, with grad on,
+// and asks the engine for the gradients of the reads. Recomputing keeps the
+// forward free of extra outputs, and the result is itself recorded and
+// differentiable. A recorded loop has no gradient: its node says so when
+// backward reaches it.
 #include <algorithm>
 
 #include "autograd/engine.h"
@@ -48,10 +49,10 @@ class CondNode final : public autograd::Node {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       if (needs_input_grad(static_cast<int>(i))) wanted.push_back(i);
     }
-    const TensorList out =
-        Cond(cond_.predicate,
-             [&] { return BranchGrads(*cond_.then, grads, wanted); },
-             [&] { return BranchGrads(*cond_.otherwise, grads, wanted); });
+    const TensorList out = Cond(
+        cond_.predicate,
+        [&] { return BranchGrads(*cond_.then, grads, wanted); },
+        [&] { return BranchGrads(*cond_.otherwise, grads, wanted); });
     for (size_t k = 0; k < wanted.size(); ++k) input_grads[wanted[k]] = out[k];
   }
   const char* name() const override { return "cond"; }

@@ -96,8 +96,8 @@ void Evaluate(const Program& program, const Block& block, Environment& env,
         ControlFlow(program, o, env);
       }
     } catch (const TypeError& e) {
-      ThrowTypeError(absl::StrCat(e.what(), "\n  in the program: ",
-                                  OperationText(program, o)));
+      ThrowTypeError(absl::StrCat(
+          e.what(), "\n  in the program: ", OperationText(program, o)));
     } catch (const Error& e) {
       ThrowError(e.code(), absl::StrCat(e.what(), "\n  in the program: ",
                                         OperationText(program, o)));

@@ -1,7 +1,8 @@
-// Evaluation of a block: each operation is the op's own front door on the values at
-// hand. One evaluator serves the executor (concrete tensors, interpreters forbidden),
-// the replay of a loaded program in eager mode (gradients flow) and the replay of a
-// region while another program is recorded (symbolic tensors).
+// Evaluation of a block: each operation is the op's own front door on the
+// values at hand. One evaluator serves the executor (concrete tensors,
+// interpreters forbidden), the replay of a loaded program in eager mode
+// (gradients flow) and the replay of a region while another program is recorded
+// (symbolic tensors).
 #ifndef PROA_JIT_EVALUATE_H_
 #define PROA_JIT_EVALUATE_H_
 
@@ -22,8 +23,8 @@ using ReleasePlan = std::vector<std::vector<ValueId>>;
 // An environment with the captured tensors in place.
 Environment MakeEnvironment(const Program& program);
 
-// Runs the operations of `block`. `skip` (by index) and `release` may be null; they
-// apply to this block only. Errors of ops gain the operation's text.
+// Runs the operations of `block`. `skip` (by index) and `release` may be null;
+// they apply to this block only. Errors of ops gain the operation's text.
 void Evaluate(const Program& program, const Block& block, Environment& env,
               const std::vector<bool>* skip = nullptr,
               const ReleasePlan* release = nullptr);

@@ -1,12 +1,13 @@
 // Runs programs: each operation enters at step 4 of the walk of an op, with all
-// interpreters but the profiler forbidden, and a value is released after its last
-// use.
+// interpreters but the profiler forbidden, and a value is released after its
+// last use.
 //
 //   Executor executor(program, {y_id});
 //   std::vector<Tensor> out = executor.Run({{x_id, batch}});
 //
-// An Executor is immutable after construction: Run may be called from many threads
-// at once (programs that change captured tensors need the caller's lock).
+// An Executor is immutable after construction: Run may be called from many
+// threads at once (programs that change captured tensors need the caller's
+// lock).
 #ifndef PROA_JIT_EXECUTOR_H_
 #define PROA_JIT_EXECUTOR_H_
 
@@ -28,9 +29,9 @@ class Executor {
            bool prune = false);
   ~Executor();
 
-  // `feeds`: a tensor for each input that is needed. Throws Error naming the input
-  // when one is missing or its dtype or shape does not fit the declared one; errors
-  // of ops name the operation's line in the program text.
+  // `feeds`: a tensor for each input that is needed. Throws Error naming the
+  // input when one is missing or its dtype or shape does not fit the declared
+  // one; errors of ops name the operation's line in the program text.
   std::vector<Tensor> Run(
       std::span<const std::pair<ValueId, Tensor>> feeds) const;
 

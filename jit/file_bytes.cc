@@ -107,8 +107,8 @@ absl::StatusOr<std::string_view> Unseal(std::string_view what,
                                         std::string_view magic,
                                         std::string_view bytes) {
   if (bytes.size() < kEnvelopeBytes) {
-    return absl::DataLossError(absl::StrCat(
-        View(what), ": ", bytes.size(), " bytes; the file is truncated"));
+    return absl::DataLossError(absl::StrCat(View(what), ": ", bytes.size(),
+                                            " bytes; the file is truncated"));
   }
   if (bytes.substr(0, 8) != magic) {
     return absl::InvalidArgumentError(
@@ -120,14 +120,13 @@ absl::StatusOr<std::string_view> Unseal(std::string_view what,
   std::memcpy(&crc, bytes.data() + 16, 4);
   bytes.remove_prefix(kEnvelopeBytes);
   if (size != bytes.size()) {
-    return absl::DataLossError(absl::StrCat(
-        View(what), ": holds ", bytes.size(), " bytes of ", size,
-        "; the file is truncated or was altered"));
+    return absl::DataLossError(
+        absl::StrCat(View(what), ": holds ", bytes.size(), " bytes of ", size,
+                     "; the file is truncated or was altered"));
   }
   if (crc != Crc32c(bytes)) {
-    return absl::DataLossError(
-        absl::StrCat(View(what),
-                     ": the checksum does not match; the file was altered"));
+    return absl::DataLossError(absl::StrCat(
+        View(what), ": the checksum does not match; the file was altered"));
   }
   return bytes;
 }

@@ -1,5 +1,5 @@
-// Whole files as bytes: atomic writing and checked reading, with the envelope that
-// both program and parameter files carry:
+// Whole files as bytes: atomic writing and checked reading, with the envelope
+// that both program and parameter files carry:
 //
 //   8 bytes  magic          what kind of file it is
 //   8 bytes  payload size   little endian
@@ -22,15 +22,15 @@ inline constexpr size_t kEnvelopeBytes = 24;
 
 uint32_t Crc32c(std::string_view bytes);
 
-// Envelope and payload as one string; the inverse checks magic, size and checksum and
-// returns a view of the payload. `what` names the file in errors.
+// Envelope and payload as one string; the inverse checks magic, size and
+// checksum and returns a view of the payload. `what` names the file in errors.
 std::string Seal(std::string_view magic, std::string_view payload);
 absl::StatusOr<std::string_view> Unseal(std::string_view what,
                                         std::string_view magic,
                                         std::string_view bytes);
 
-// Writes a temporary file beside `path`, syncs it, renames it over `path` and syncs the
-// folder: readers see the old contents or the new, never a part.
+// Writes a temporary file beside `path`, syncs it, renames it over `path` and
+// syncs the folder: readers see the old contents or the new, never a part.
 absl::Status WriteFileAtomically(const std::string& path,
                                  std::string_view bytes);
 absl::StatusOr<std::string> ReadFile(const std::string& path);

@@ -1,4 +1,5 @@
-// Which operations of a block something depends on, and where values are used last.
+// Which operations of a block something depends on, and where values are used
+// last.
 #ifndef PROA_JIT_LIVENESS_H_
 #define PROA_JIT_LIVENESS_H_
 
@@ -8,8 +9,8 @@
 
 namespace proa::inline v0::jit {
 
-// Calls f(id) for each value that an operation reads, those of its regions included
-// (values made inside of them too).
+// Calls f(id) for each value that an operation reads, those of its regions
+// included (values made inside of them too).
 template <typename F>
 void ForEachUse(const Operation& o, const F& f) {
   for (const Argument& a : o.args) {
@@ -29,8 +30,8 @@ void ForEachUse(const Operation& o, const F& f) {
 bool ChangesTensors(const Operation& o);
 
 struct Liveness {
-  std::vector<bool> skip;   // by operation of the outer block: nothing needs it
-  std::vector<bool> live;   // by value: read or fetched
+  std::vector<bool> skip;  // by operation of the outer block: nothing needs it
+  std::vector<bool> live;  // by value: read or fetched
   // By operation: values that are not used after it.
   std::vector<std::vector<ValueId>> last_use;
 };

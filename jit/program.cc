@@ -8,7 +8,8 @@ ValueId Program::AddValue(ValueInfo info) {
 }
 
 ValueId Program::Capture(const Tensor& tensor, std::string name) {
-  // The handle in `values_` keeps the TensorImpl alive, so that its address names it.
+  // The handle in `values_` keeps the TensorImpl alive, so that its address
+  // names it.
   if (auto it = captures_.find(tensor.impl()); it != captures_.end()) {
     return it->second;
   }

@@ -10,7 +10,7 @@
 // A value is made once: by an input, a captured tensor, an operation, or as the
 // argument of a region. An operation calls an op of the registry with recorded
 // attributes, or is one of the two control-flow forms, which hold regions:
-//   cond(%p) {then} {else}    both regions give values of the same number and dtype
+//   cond(%p) {then} {else}    both regions give as many values, of equal dtypes
 //   while(%a, ...) {condition} {body}
 // A region sees the values made before it in the blocks around it.
 // Captured tensors are held by handle: a program that changes them (optimizer
@@ -96,7 +96,8 @@ class Program {
   // In order of creation.
   std::vector<ValueId> inputs() const;
   std::vector<ValueId> captured() const;
-  // The first input (or captured tensor) of that name; kNoValue if there is none.
+  // The first input (or captured tensor) of that name; kNoValue if there is
+  // none.
   ValueId Find(const std::string& name) const;
 
  private:

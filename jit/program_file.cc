@@ -16,7 +16,9 @@ constexpr std::string_view kParameterMagic = "PROAPARM";
 
 // Elements of captured tensors one after another, each aligned to 64 bytes.
 constexpr uint64_t kAlignment = 64;
-uint64_t Align(uint64_t n) { return (n + kAlignment - 1) / kAlignment * kAlignment; }
+uint64_t Align(uint64_t n) {
+  return (n + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 std::string ParameterBytes(const Program& program) {
   std::string bytes;
@@ -31,20 +33,21 @@ std::string ParameterBytes(const Program& program) {
   return bytes;
 }
 
-// Gives the captured values their tensors. Offsets and sizes were checked against
-// each other by ParseModule; here against the file.
+// Gives the captured values their tensors. Offsets and sizes were checked
+// against each other by ParseModule; here against the file.
 absl::Status FillParameters(const std::string& path, std::string_view bytes,
                             const std::vector<ParameterSlice>& slices,
                             Program& program) {
   for (const ParameterSlice& s : slices) {
     ValueInfo& v = program.value(s.id);
     if (s.bytes > bytes.size() || s.offset > bytes.size() - s.bytes) {
-      return absl::DataLossError(absl::StrCat(
-          path, ": '", v.name, "' lies at bytes ", s.offset, " to ",
-          s.offset + s.bytes, " of ", bytes.size()));
+      return absl::DataLossError(
+          absl::StrCat(path, ": '", v.name, "' lies at bytes ", s.offset,
+                       " to ", s.offset + s.bytes, " of ", bytes.size()));
     }
     Tensor t = Tensor::Empty(v.meta.shape, v.meta.dtype);
-    if (s.bytes > 0) std::memcpy(t.raw_data(), bytes.data() + s.offset, s.bytes);
+    if (s.bytes > 0)
+      std::memcpy(t.raw_data(), bytes.data() + s.offset, s.bytes);
     v.captured = std::move(t);
   }
   return absl::OkStatus();
@@ -59,14 +62,15 @@ absl::Status In(const std::string& path, const absl::Status& s) {
 
 absl::Status SaveModule(const Module& module, const std::string& prefix) {
   const std::string parameters = ParameterBytes(*module.program);
-  absl::StatusOr<std::string> program =
-      SerializeModule(module, kAlignment, parameters.size(), Crc32c(parameters));
+  absl::StatusOr<std::string> program = SerializeModule(
+      module, kAlignment, parameters.size(), Crc32c(parameters));
   if (!program.ok()) return program.status();
   // Parameters first: a program file never names parameters that are not there.
   absl::Status s = WriteFileAtomically(prefix + ".pdiparams",
                                        Seal(kParameterMagic, parameters));
   if (!s.ok()) return s;
-  return WriteFileAtomically(prefix + ".pdmodel", Seal(kProgramMagic, *program));
+  return WriteFileAtomically(prefix + ".pdmodel",
+                             Seal(kProgramMagic, *program));
 }
 
 absl::StatusOr<Module> LoadModule(const std::string& prefix) {

@@ -1,7 +1,7 @@
-// Program files: a protobuf (program.proto) with its own format number, op versions
-// and a checksum, and the captured tensors beside it. Untrusted input: sizes are
-// checked against the file before memory is taken, every reference is verified,
-// nothing is executed.
+// Program files: a protobuf (program.proto) with its own format number, op
+// versions and a checksum, and the captured tensors beside it. Untrusted input:
+// sizes are checked against the file before memory is taken, every reference is
+// verified, nothing is executed.
 #ifndef PROA_JIT_PROGRAM_FILE_H_
 #define PROA_JIT_PROGRAM_FILE_H_
 
@@ -19,17 +19,18 @@ namespace proa::inline v0::jit {
 // A program with its entry points, as deployed.
 struct Module {
   std::shared_ptr<Program> program;
-  std::vector<ValueId> inputs;    // in call order
-  std::vector<ValueId> outputs;   // in call order
+  std::vector<ValueId> inputs;   // in call order
+  std::vector<ValueId> outputs;  // in call order
   std::vector<std::string> output_names;
 };
 
-// Writes `<prefix>.pdmodel` (program) and `<prefix>.pdiparams` (captured tensors), each
-// atomically (temporary file, fsync, rename) with a checksum.
+// Writes `<prefix>.pdmodel` (program) and `<prefix>.pdiparams` (captured
+// tensors), each atomically (temporary file, fsync, rename) with a checksum.
 absl::Status SaveModule(const Module& module, const std::string& prefix);
 
-// Errors say what and where: "model.pdmodel: checksum does not match; the file is
-// truncated or was altered", "...: op 'fancy' version 2 is newer than this build".
+// Errors say what and where: "model.pdmodel: checksum does not match; the file
+// is truncated or was altered", "...: op 'fancy' version 2 is newer than this
+// build".
 absl::StatusOr<Module> LoadModule(const std::string& prefix);
 
 }  // namespace proa::inline v0::jit

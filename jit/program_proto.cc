@@ -18,7 +18,8 @@ constexpr int kMaxDepth = 200;
 
 std::string ToStdString(std::string_view s) { return std::string(s); }
 
-// Writing -----------------------------------------------------------------------
+// Writing
+// -----------------------------------------------------------------------
 
 void Write(const TensorMeta& m, file::Meta* out) {
   for (int64_t d : m.shape) out->add_dims(d);
@@ -93,12 +94,14 @@ void Write(const Operation& o, file::Operation* out) {
 }
 
 void Write(const Block& block, file::Block* out) {
-  for (ValueId id : block.arguments) out->add_arguments(static_cast<uint32_t>(id));
+  for (ValueId id : block.arguments)
+    out->add_arguments(static_cast<uint32_t>(id));
   for (const Operation& o : block.operations) Write(o, out->add_operations());
   for (ValueId id : block.returns) out->add_returns(static_cast<uint32_t>(id));
 }
 
-// Reading -----------------------------------------------------------------------
+// Reading
+// -----------------------------------------------------------------------
 
 // Thrown inside of the reader only; ParseModule turns it into a Status.
 struct FormatError {
@@ -193,10 +196,9 @@ class Reader {
     const uint64_t total = file_.parameter_bytes();
     if (v.bytes() != static_cast<uint64_t>(bytes) || v.bytes() > total ||
         v.offset() > total - v.bytes()) {
-      Bad(absl::StrCat("'", info.name, "' has ", v.bytes(),
-                       " bytes at offset ", v.offset(), "; ",
-                       ToString(info.meta.shape), " needs ", bytes,
-                       " within ", total));
+      Bad(absl::StrCat("'", info.name, "' has ", v.bytes(), " bytes at offset ",
+                       v.offset(), "; ", ToString(info.meta.shape), " needs ",
+                       bytes, " within ", total));
     }
     out_.slices.push_back({static_cast<ValueId>(program_->values().size()),
                            v.offset(), v.bytes()});
@@ -347,8 +349,8 @@ absl::StatusOr<ParsedModule> ParseModule(std::string_view bytes) {
 absl::Status VerifyModule(const Module& module) {
   if (absl::Status s = Verify(*module.program); !s.ok()) return s;
   const auto n = static_cast<ValueId>(module.program->values().size());
-  // Verify made sure that each value of the outer block is made; results of regions
-  // are no entry points.
+  // Verify made sure that each value of the outer block is made; results of
+  // regions are no entry points.
   std::vector<bool> outer(n, false);
   for (ValueId id = 0; id < n; ++id) {
     const ValueKind k = module.program->value(id).kind;

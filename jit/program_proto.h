@@ -34,8 +34,8 @@ absl::StatusOr<std::string> SerializeModule(const Module& module,
                                             uint64_t parameter_bytes,
                                             uint32_t parameter_crc);
 
-// Checks everything that can be checked without the parameters: format, ops and their
-// versions, kinds, references, sizes.
+// Checks everything that can be checked without the parameters: format, ops and
+// their versions, kinds, references, sizes.
 absl::StatusOr<ParsedModule> ParseModule(std::string_view bytes);
 
 // Verify(program) and the entry points.

@@ -23,9 +23,8 @@ Module Example() {
   const Tensor w = Tensor::Scalar(2.5f);
   const std::vector<int64_t> axis = {1};
   const Tensor y = ops::sum(ops::multiply(x, w), axis, DType::kFloat64, true);
-  const Tensor z = ops::reshape(y, ops::shape(y).is_symbolic()
-                                       ? IntArray(ops::shape(y))
-                                       : IntArray{-1});
+  const Tensor z = ops::reshape(
+      y, ops::shape(y).is_symbolic() ? IntArray(ops::shape(y)) : IntArray{-1});
   m.inputs = {SymbolOf(x).id()};
   m.outputs = {SymbolOf(z).id()};
   m.output_names = {"z"};
@@ -41,8 +40,8 @@ TEST(ProgramProto, RoundTripHasTheSameText) {
   EXPECT_EQ(ToText(*parsed->module.program), ToText(*m.program));
 }
 
-// Random changes of single bytes: the parser answers, and what it accepts can be
-// verified and printed.
+// Random changes of single bytes: the parser answers, and what it accepts can
+// be verified and printed.
 TEST(ProgramProto, MutationsNeverCrash) {
   const auto bytes = SerializeModule(Example(), 64, 4, 0);
   ASSERT_TRUE(bytes.ok());
@@ -109,7 +108,8 @@ TEST(Executor, ReleasesAndSkips) {
   const std::pair<ValueId, Tensor> feeds[] = {{SymbolOf(x).id(), feed}};
   const std::vector<Tensor> out = executor.Run(feeds);
   EXPECT_EQ(out[0].data<float>()[1], 1.f);
-  EXPECT_EQ(feed.impl()->use_count(), 2);  // `feed` and `feeds`: the run kept nothing
+  EXPECT_EQ(feed.impl()->use_count(),
+            2);  // `feed` and `feeds`: the run kept nothing
   (void)unused;
 }
 

@@ -63,7 +63,8 @@ class Pruner {
     out.kind = o.kind;
     out.op = o.op;
     for (const Argument& a : o.args) out.args.push_back(CopyArgument(a));
-    for (const auto& region : o.regions) out.regions.push_back(CopyBlock(*region));
+    for (const auto& region : o.regions)
+      out.regions.push_back(CopyBlock(*region));
     for (const auto& ids : o.results) {
       out.results.emplace_back();
       for (ValueId id : ids) {

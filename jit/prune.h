@@ -6,10 +6,10 @@
 
 namespace proa::inline v0::jit {
 
-// A new program with the operations that `module.outputs` depend on, values numbered
-// anew: training operations, unused inputs and constants are gone. Inputs named by the
-// module stay. Captured tensors are shared. Throws Error if an output depends on an
-// input that the module does not name.
+// A new program with the operations that `module.outputs` depend on, values
+// numbered anew: training operations, unused inputs and constants are gone.
+// Inputs named by the module stay. Captured tensors are shared. Throws Error if
+// an output depends on an input that the module does not name.
 Module Prune(const Module& module);
 
 }  // namespace proa::inline v0::jit

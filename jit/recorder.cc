@@ -11,8 +11,8 @@ namespace {
 
 thread_local std::shared_ptr<Program> static_program;
 
-// The program that an operation belongs to: that of its symbolic arguments, which
-// must agree, else the program of static mode.
+// The program that an operation belongs to: that of its symbolic arguments,
+// which must agree, else the program of static mode.
 class ProgramFinder {
  public:
   explicit ProgramFinder(const char* op) : op_(op) {}
@@ -119,12 +119,12 @@ Tensor AddInput(const std::shared_ptr<Program>& program,
                  ToString(shape), " has a negative size");
   }
   const ValueId other = program->Find(name);
-  PROA_REQUIRE(other == kNoValue ||
-                   program->value(other).kind != ValueKind::kInput,
-               "the program already has an input '", name, "'");
-  return MakeSymbolic(program,
-                      program->AddValue(ValueKind::kInput,
-                                        {shape, dtype, Place{}}, name));
+  PROA_REQUIRE(
+      other == kNoValue || program->value(other).kind != ValueKind::kInput,
+      "the program already has an input '", name, "'");
+  return MakeSymbolic(
+      program,
+      program->AddValue(ValueKind::kInput, {shape, dtype, Place{}}, name));
 }
 
 StaticModeScope::StaticModeScope(std::shared_ptr<Program> program)

@@ -2,11 +2,11 @@
 //
 //   auto program = std::make_shared<Program>();
 //   Tensor x = AddInput(program, "x", {kUnknownDim, 64}, DType::kFloat32);
-//   Tensor y = ops::relu(ops::matmul(x, weight));       // appended; y is symbolic
+//   Tensor y = ops::relu(ops::matmul(x, weight));  // appended; y is symbolic
 //
 // Concrete tensors met on the way (parameters) become captured values. Under
-// autograd the symbolic tensors carry grad nodes, so that autograd::Backward or Grad
-// appends the backward program: there is no second autodiff.
+// autograd the symbolic tensors carry grad nodes, so that autograd::Backward or
+// Grad appends the backward program: there is no second autodiff.
 #ifndef PROA_JIT_RECORDER_H_
 #define PROA_JIT_RECORDER_H_
 
@@ -39,18 +39,19 @@ class Symbol final : public TensorExtension {
   std::shared_ptr<const ViewRecipe> view_;
 };
 
-// The value of a symbolic tensor; of a view whose root was changed in place, that of
-// now, which is recorded if need be. Throws Error if `t` is not symbolic.
+// The value of a symbolic tensor; of a view whose root was changed in place,
+// that of now, which is recorded if need be. Throws Error if `t` is not
+// symbolic.
 const Symbol& SymbolOf(const Tensor& t);
 // A new symbolic tensor for a value.
 Tensor MakeSymbolic(const std::shared_ptr<Program>& program, ValueId id);
 
 // A new input of the program.
-Tensor AddInput(const std::shared_ptr<Program>& program, const std::string& name,
-                const Shape& shape, DType dtype);
+Tensor AddInput(const std::shared_ptr<Program>& program,
+                const std::string& name, const Shape& shape, DType dtype);
 
-// While it lives, ops that create (no tensor argument) are recorded too: "static
-// mode". Nests; of this thread.
+// While it lives, ops that create (no tensor argument) are recorded too:
+// "static mode". Nests; of this thread.
 class StaticModeScope {
  public:
   explicit StaticModeScope(std::shared_ptr<Program> program);

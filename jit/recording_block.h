@@ -1,5 +1,6 @@
-// Where recorded operations go: the program's own block, or the innermost region that
-// this thread is recording. Shared by the recorder and control flow.
+// Where recorded operations go: the program's own block, or the innermost
+// region that this thread is recording. Shared by the recorder and control
+// flow.
 #ifndef PROA_JIT_RECORDING_BLOCK_H_
 #define PROA_JIT_RECORDING_BLOCK_H_
 
@@ -11,8 +12,8 @@
 
 namespace proa::inline v0::jit {
 
-// A region being recorded. It also notes the tensors from outside that it reads: the
-// inputs of the control-flow operation in the eyes of autograd.
+// A region being recorded. It also notes the tensors from outside that it
+// reads: the inputs of the control-flow operation in the eyes of autograd.
 class RegionScope {
  public:
   explicit RegionScope(const std::shared_ptr<Program>& program);
@@ -25,7 +26,8 @@ class RegionScope {
   Block& block() { return *block_; }
   const Program* program() const { return program_.get(); }
   RegionScope* parent() const { return parent_; }
-  // Tensors from outside that the region reads, in order of use, with repetitions.
+  // Tensors from outside that the region reads, in order of use, with
+  // repetitions.
   const std::vector<Tensor>& outer_tensors() const { return outer_; }
 
  private:
@@ -39,8 +41,8 @@ class RegionScope {
 
 Block& CurrentBlock(Program& program);
 
-// A reference to `t` in `program`: its value, kNoValue if undefined, a captured value
-// if it is concrete. Throws Error for a value of another program.
+// A reference to `t` in `program`: its value, kNoValue if undefined, a captured
+// value if it is concrete. Throws Error for a value of another program.
 ValueRef RefTo(const std::shared_ptr<Program>& program, const Tensor& t);
 
 }  // namespace proa::inline v0::jit

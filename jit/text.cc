@@ -12,7 +12,8 @@ namespace {
 
 absl::string_view View(std::string_view s) { return {s.data(), s.size()}; }
 
-// Shortest text that reads back as the same double, always recognisable as a float.
+// Shortest text that reads back as the same double, always recognisable as a
+// float.
 std::string FloatText(double d) {
   if (std::isnan(d)) return "nan";
   if (std::isinf(d)) return d > 0 ? "inf" : "-inf";
@@ -111,9 +112,9 @@ std::string Call(const Operation& o) {
   std::vector<std::string> args;
   for (size_t i = 0; i < o.args.size(); ++i) {
     const std::string text = ArgumentText(o.args[i]);
-    const bool is_tensor =
-        o.op == nullptr || o.op->params[i].type == ParamType::kTensor ||
-        o.op->params[i].type == ParamType::kTensorList;
+    const bool is_tensor = o.op == nullptr ||
+                           o.op->params[i].type == ParamType::kTensor ||
+                           o.op->params[i].type == ParamType::kTensorList;
     args.push_back(is_tensor ? text
                              : absl::StrCat(o.op->params[i].name, "=", text));
   }
@@ -136,8 +137,8 @@ void Print(const Program& p, const Operation& o, int indent, std::string* out) {
   for (const auto& region : o.regions) {
     absl::StrAppend(out, " {\n");
     for (ValueId id : region->arguments) {
-      absl::StrAppend(out, pad, "  ", Ref(id), " = argument : ",
-                      MetaText(p.value(id).meta), "\n");
+      absl::StrAppend(out, pad, "  ", Ref(id),
+                      " = argument : ", MetaText(p.value(id).meta), "\n");
     }
     Print(p, *region, indent + 2, out);
     std::vector<std::string> ids;

@@ -63,8 +63,8 @@ class TextParser {
     if (!Take(c)) Fail(absl::StrCat("expected '", std::string(1, c), "'"));
   }
   static bool IsWord(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' ||
-           c == '-' || c == '+';
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' ||
+           c == '.' || c == '-' || c == '+';
   }
   std::string Token() {
     SkipSpace();
@@ -74,7 +74,8 @@ class TextParser {
     return std::string(text_.substr(start, at_ - start));
   }
   void Word(std::string_view word) {
-    if (Token() != word) Fail(absl::StrCat("expected '", std::string(word), "'"));
+    if (Token() != word)
+      Fail(absl::StrCat("expected '", std::string(word), "'"));
   }
   bool TakeWord(std::string_view word) {
     const size_t start = at_;
@@ -105,8 +106,8 @@ class TextParser {
     }
     if (at_ >= text_.size()) Fail("a string has no end");
     std::string out;
-    if (!absl::CUnescape(
-            absl::string_view(text_.data() + start, at_ - start), &out)) {
+    if (!absl::CUnescape(absl::string_view(text_.data() + start, at_ - start),
+                         &out)) {
       Fail("a string has a bad escape");
     }
     ++at_;
@@ -122,7 +123,8 @@ class TextParser {
     Symbol(close);
   }
 
-  // Values ----------------------------------------------------------------------
+  // Values
+  // ----------------------------------------------------------------------
 
   // `%7` of the text; numbers of the text need not be dense.
   int64_t Number() {
@@ -138,7 +140,8 @@ class TextParser {
   }
   ValueId Define(int64_t n, ValueInfo info) {
     const ValueId id = program_->AddValue(std::move(info));
-    if (!ids_.emplace(n, id).second) Fail(absl::StrCat("%", n, " is made twice"));
+    if (!ids_.emplace(n, id).second)
+      Fail(absl::StrCat("%", n, " is made twice"));
     return id;
   }
   DType ParseType() {
@@ -149,9 +152,8 @@ class TextParser {
   }
   TensorMeta Meta() {
     TensorMeta meta;
-    List('[', ']', [&] {
-      meta.shape.push_back(Take('?') ? kUnknownDim : Int());
-    });
+    List('[', ']',
+         [&] { meta.shape.push_back(Take('?') ? kUnknownDim : Int()); });
     meta.dtype = ParseType();
     if (Take('@')) {
       std::string place = Token();
@@ -161,7 +163,8 @@ class TextParser {
     return meta;
   }
 
-  // Attributes --------------------------------------------------------------------
+  // Attributes
+  // --------------------------------------------------------------------
 
   Value ScalarLiteral() {
     if (TakeWord("true")) return Scalar(true);
@@ -177,7 +180,8 @@ class TextParser {
     const size_t start = at_;
     const std::string token = Token();
     at_ = start;
-    if (token.find_first_of(".enf") != std::string::npos) return Scalar(Float());
+    if (token.find_first_of(".enf") != std::string::npos)
+      return Scalar(Float());
     return Scalar(Int());
   }
 
@@ -229,7 +233,8 @@ class TextParser {
     return Literal(p.type);
   }
 
-  // Statements --------------------------------------------------------------------
+  // Statements
+  // --------------------------------------------------------------------
 
   void ParseBlock(Block& block, bool region) {
     while (!Take('}')) {

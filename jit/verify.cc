@@ -61,8 +61,8 @@ class Verifier {
     }
     if (const auto* refs = std::get_if<std::vector<ValueRef>>(&a)) {
       if (p.type != ParamType::kTensorList) {
-        return Fail(absl::StrCat("argument ", p.name,
-                                 " may not be a list of tensors"));
+        return Fail(
+            absl::StrCat("argument ", p.name, " may not be a list of tensors"));
       }
       for (ValueRef r : *refs) {
         if (absl::Status s = Use(r, p.name, false); !s.ok()) return s;
@@ -78,8 +78,8 @@ class Verifier {
   absl::Status CheckCall(const Operation& o) {
     if (o.op == nullptr) return Fail("calls no op");
     if (o.args.size() != o.op->params.size()) {
-      return Fail(absl::StrCat("has ", o.args.size(), " arguments; ",
-                               o.op->signature));
+      return Fail(
+          absl::StrCat("has ", o.args.size(), " arguments; ", o.op->signature));
     }
     for (size_t i = 0; i < o.args.size(); ++i) {
       if (absl::Status s = CheckArgument(o.op->params[i], o.args[i]); !s.ok()) {
@@ -143,7 +143,8 @@ class Verifier {
       }
     }
     const size_t n = o.results[0].size();
-    if (!cond && n != o.args.size()) return Fail("changes its number of values");
+    if (!cond && n != o.args.size())
+      return Fail("changes its number of values");
     const size_t in = cond ? 0 : n;
     absl::Status s = CheckRegion(*o.regions[0], in, cond ? n : 1);
     if (s.ok()) s = CheckRegion(*o.regions[1], in, n);
@@ -165,8 +166,8 @@ class Verifier {
       name_ = o.kind == OperationKind::kCall
                   ? (o.op != nullptr ? o.op->name : "?")
                   : (o.kind == OperationKind::kCond ? "cond" : "while");
-      absl::Status s = o.kind == OperationKind::kCall ? CheckCall(o)
-                                                      : CheckControlFlow(o);
+      absl::Status s =
+          o.kind == OperationKind::kCall ? CheckCall(o) : CheckControlFlow(o);
       if (!s.ok()) return s;
       for (const auto& ids : o.results) {
         for (ValueId id : ids) {

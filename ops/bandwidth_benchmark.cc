@@ -3,9 +3,8 @@
 // run of an op follows one of memcpy, so that what else the machine does
 // strikes both.
 //
-//   bazel run //ops:bandwidth_benchmark -- [--filter=sum] [--mib=64]
-//   [--threads=2]
-//                                          [--repetitions=15] [--cpu]
+//   bazel run //ops:bandwidth_benchmark --
+//       [--filter=sum] [--mib=64] [--threads=2] [--repetitions=15] [--cpu]
 //
 // --cpu counts CPU time instead of wall time: on one thread it is the better
 // clock of a machine that is busy with other things.

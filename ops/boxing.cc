@@ -43,7 +43,8 @@ int64_t UnboxInt(const char* op, const char* param, const Value& v) {
 }
 
 double UnboxFloat(const char* op, const char* param, const Value& v) {
-  if (const int64_t* i = std::get_if<int64_t>(&v)) return static_cast<double>(*i);
+  if (const int64_t* i = std::get_if<int64_t>(&v))
+    return static_cast<double>(*i);
   return Get<double>(op, param, v, "float");
 }
 

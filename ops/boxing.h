@@ -1,7 +1,7 @@
 // Unpacking of boxed arguments, for generated definitions. Each Unbox throws
 // TypeError "multiply: y is 'same' (str); expected Tensor" when a Value has the
-// wrong alternative; integers pass where floats are wanted, lists of integers where
-// an IntArray is wanted, None as an empty list.
+// wrong alternative; integers pass where floats are wanted, lists of integers
+// where an IntArray is wanted, None as an empty list.
 #ifndef PROA_OPS_BOXING_H_
 #define PROA_OPS_BOXING_H_
 
@@ -31,11 +31,11 @@ Scalar UnboxScalar(const char* op, const char* param, const Value& v);
 DType UnboxDType(const char* op, const char* param, const Value& v);
 Place UnboxPlace(const char* op, const char* param, const Value& v);
 
-#define PROA_UNBOX_OPTIONAL(Name, T)                                   \
-  inline std::optional<T> UnboxOptional##Name(                         \
-      const char* op, const char* param, const Value& v) {             \
+#define PROA_UNBOX_OPTIONAL(Name, T)                                    \
+  inline std::optional<T> UnboxOptional##Name(                          \
+      const char* op, const char* param, const Value& v) {              \
     if (std::holds_alternative<std::monostate>(v)) return std::nullopt; \
-    return Unbox##Name(op, param, v);                                  \
+    return Unbox##Name(op, param, v);                                   \
   }
 PROA_UNBOX_OPTIONAL(Bool, bool)
 PROA_UNBOX_OPTIONAL(Int, int64_t)

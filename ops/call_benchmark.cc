@@ -1,6 +1,6 @@
-// What a call of an op costs from C++, on tensors of a few elements: the front door,
-// inference, the kernel table, memory for the result. The aim for `add` is 60 ns. The CPU
-// column counts; it does not see what else the machine does.
+// What a call of an op costs from C++, on tensors of a few elements: the front
+// door, inference, the kernel table, memory for the result. The aim for `add`
+// is 60 ns. The CPU column counts; it does not see what else the machine does.
 //   bazel run //ops:call_benchmark
 #include <cstdint>
 

@@ -22,7 +22,8 @@ OpRegistration::OpRegistration(std::span<const OpDefinition* const> ops) {
   auto& registry = Registry();
   for (const OpDefinition* op : ops) {
     const std::string_view name = op->name;
-    auto at = std::lower_bound(registry.begin(), registry.end(), name, NameLess);
+    auto at =
+        std::lower_bound(registry.begin(), registry.end(), name, NameLess);
     if (at != registry.end() && (*at)->name == name) {
       Fail(absl::StatusCode::kAlreadyExists, "op ", op->name,
            " is registered twice: ", (*at)->source, " and ", op->source);

@@ -28,8 +28,8 @@ void RequireDefined(const char* op, const char* param,
                     std::span<const Tensor> ts) {
   for (size_t i = 0; i < ts.size(); ++i) {
     if (!ts[i].defined()) {
-      ThrowTypeError(absl::StrCat(op, ": ", param, "[", i,
-                                  "] is None; expected Tensor"));
+      ThrowTypeError(
+          absl::StrCat(op, ": ", param, "[", i, "] is None; expected Tensor"));
     }
   }
 }
@@ -138,7 +138,9 @@ namespace {
 AssignHistory assign_history;
 }  // namespace
 
-void InstallAssignHistory(const AssignHistory& functions) { assign_history = functions; }
+void InstallAssignHistory(const AssignHistory& functions) {
+  assign_history = functions;
+}
 
 Tensor AssignInto(const char* op, const Tensor& x, const Tensor& result) {
   if (x.is_symbolic() || result.is_symbolic()) {
@@ -175,7 +177,8 @@ bool RunsOnHost(Place place) {
 namespace {
 
 // What an op that changes arguments did to the copy of one, done to the tensor.
-void WriteBack(const OpDefinition& op, const Tensor& host, const Tensor& there) {
+void WriteBack(const OpDefinition& op, const Tensor& host,
+               const Tensor& there) {
   if (!host.defined() || host.storage() == there.storage()) return;
   if (host.version() == 0) return;
   CopyInto(host, there);
@@ -187,7 +190,8 @@ void WriteBack(const OpDefinition& op, const Value& host, const Value& there) {
     WriteBack(op, *t, std::get<Tensor>(there));
   } else if (const auto* ts = std::get_if<std::vector<Tensor>>(&host)) {
     const auto& originals = std::get<std::vector<Tensor>>(there);
-    for (size_t i = 0; i < ts->size(); ++i) WriteBack(op, (*ts)[i], originals[i]);
+    for (size_t i = 0; i < ts->size(); ++i)
+      WriteBack(op, (*ts)[i], originals[i]);
   }
 }
 
@@ -206,8 +210,8 @@ Value MoveTo(const Value& v, Place place) {
 
 }  // namespace
 
-void CallOnHost(const OpDefinition& op, Place place, std::span<const Value> args,
-                std::span<Value> results) {
+void CallOnHost(const OpDefinition& op, Place place,
+                std::span<const Value> args, std::span<Value> results) {
   std::vector<Value> host;
   host.reserve(args.size());
   for (const Value& v : args) host.push_back(MoveTo(v, Place{}));
@@ -253,8 +257,8 @@ Tensor FillScalar(const Scalar& value, DType dtype) {
 }  // namespace
 
 Tensor ScalarLike(const Tensor& like, const Scalar& value) {
-  return FillScalar(value, PromoteScalar(like.dtype(), value.kind(),
-                                         infer::DefaultDType()));
+  return FillScalar(
+      value, PromoteScalar(like.dtype(), value.kind(), infer::DefaultDType()));
 }
 
 }  // namespace proa::inline v0::ops

@@ -1,5 +1,5 @@
-// What generated front doors are made of: argument checks, preparation of kernel
-// inputs, and the in-place rules. Included by generated sources only.
+// What generated front doors are made of: argument checks, preparation of
+// kernel inputs, and the in-place rules. Included by generated sources only.
 #ifndef PROA_OPS_FRONT_DOOR_H_
 #define PROA_OPS_FRONT_DOOR_H_
 
@@ -37,8 +37,8 @@ inline Interpreters FlagsOf(std::span<const Tensor> ts) {
   return flags;
 }
 
-// The place all tensors lie in; throws Error if they differ. A 0-d CPU tensor goes
-// with any place (a scalar from Python) and is moved by PrepareInput.
+// The place all tensors lie in; throws Error if they differ. A 0-d CPU tensor
+// goes with any place (a scalar from Python) and is moved by PrepareInput.
 inline void MergePlace(const char* op, const Tensor& t, Place* place,
                        bool* found) {
   if (!t.defined() || (*found && t.place() == *place)) return;
@@ -71,8 +71,8 @@ inline const Tensor& PrepareInput(const Tensor& t, DType dtype, Place place,
   return *buffer;
 }
 // Lists: returns the span itself, or a prepared copy in *buffer. `cast` says
-// whether dtypes are changed to `dtype` at all, `keep_rows` that row-sparse tensors
-// stay as they are.
+// whether dtypes are changed to `dtype` at all, `keep_rows` that row-sparse
+// tensors stay as they are.
 std::span<const Tensor> PrepareInputs(std::span<const Tensor> ts, bool cast,
                                       DType dtype, Place place, bool contiguous,
                                       std::vector<Tensor>* buffer,
@@ -96,9 +96,9 @@ void LinkViews(std::span<const Tensor> views, const Tensor& base);
 
 // In-place calls --------------------------------------------------------------
 
-// Throws unless the result (shape, dtype) fits `x`, its storage may be written and
-// no two of its elements are one (an expanded tensor).
-// `rows`: x may be row-sparse.
+// Throws unless the result (shape, dtype) fits `x`, its storage may be written
+// and no two of its elements are one (an expanded tensor). `rows`: x may be
+// row-sparse.
 void CheckInplaceTarget(const char* op, const Tensor& x, const Shape& shape,
                         DType dtype, bool rows = false);
 // `y` itself, or a copy when it overlaps `x` without being the same elements.
@@ -108,21 +108,23 @@ void MarkWritten(const char* op, const Tensor& x);
 // Copies `value` into the elements of `x`.
 void WriteInto(const Tensor& x, const Tensor& value);
 
-// In-place while a program is recorded: a symbolic `x` is rebound to `value`; into a
-// tensor of the world outside (a running mean) the program stores the value.
+// In-place while a program is recorded: a symbolic `x` is rebound to `value`;
+// into a tensor of the world outside (a running mean) the program stores the
+// value.
 void RecordWrite(const char* op, const Tensor& x, const Tensor& value);
 // In-place form of a composite: writes `result` into `x` (or rebinds a symbolic
 // or view result) with its history, and returns `x`.
 Tensor AssignInto(const char* op, const Tensor& x, const Tensor& result);
 // How AssignInto does so where `x` or `result` requires grad; null while no
-// autograd is linked in. Does what is installed after WriteInto and MarkWritten.
+// autograd is linked in. Does what is installed after WriteInto and
+// MarkWritten.
 struct AssignHistory {
   void (*check)(const char* op, const Tensor& x) = nullptr;  // throws; before
   void (*assign)(const Tensor& x, const Tensor& result) = nullptr;  // after
 };
 void InstallAssignHistory(const AssignHistory& functions);
-// For ops that change parameters themselves (`mutates`): throws when one of them
-// requires grad while grad is on.
+// For ops that change parameters themselves (`mutates`): throws when one of
+// them requires grad while grad is on.
 void CheckMayChange(const char* op, Interpreters flags_of_changed);
 
 // Boxed calls -----------------------------------------------------------------
@@ -131,10 +133,11 @@ template <typename T>
 Value BoxOptional(const std::optional<T>& v) {
   return v.has_value() ? Value(*v) : Value();
 }
-// True for a device whose missing kernels run on the CPU, with copies both ways.
+// True for a device whose missing kernels run on the CPU, with copies both
+// ways.
 bool RunsOnHost(Place place);
-void CallOnHost(const OpDefinition& op, Place place, std::span<const Value> args,
-                std::span<Value> results);
+void CallOnHost(const OpDefinition& op, Place place,
+                std::span<const Value> args, std::span<Value> results);
 
 // Formula support -------------------------------------------------------------
 

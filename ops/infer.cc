@@ -41,8 +41,8 @@ Shape reduce(const char* op, const Tensor& x, std::span<const int64_t> axis,
   uint64_t axes = axis.empty() ? ~uint64_t{0} : 0;
   for (const int64_t a : axis) {
     const uint64_t bit = uint64_t{1} << NormalizeAxis(op, a, x.rank());
-    PROA_REQUIRE((axes & bit) == 0, op, ": axis ", a,
-                 " is given twice; x is ", Describe(x));
+    PROA_REQUIRE((axes & bit) == 0, op, ": axis ", a, " is given twice; x is ",
+                 Describe(x));
     axes |= bit;
   }
   return Reduced(x.shape(), axes, keepdim);
@@ -57,8 +57,8 @@ Shape reduce(const char* op, const Tensor& x, std::optional<int64_t> axis,
 
 Shape sizes(const char* op, const IntArray& shape) {
   Shape out(shape.values());
-  PROA_REQUIRE(out.rank() <= kMaxRank, op, ": ", out.rank(),
-               " dims; at most ", kMaxRank, " are possible");
+  PROA_REQUIRE(out.rank() <= kMaxRank, op, ": ", out.rank(), " dims; at most ",
+               kMaxRank, " are possible");
   for (const int64_t d : out) {
     PROA_REQUIRE(d >= 0 || (shape.is_symbolic() && d == kUnknownDim), op,
                  ": shape ", ToString(out), " has a negative size");
@@ -111,9 +111,10 @@ DType DefaultDType() { return default_dtype.load(std::memory_order_relaxed); }
 
 void SetDefaultDType(DType t) {
   if (!IsFloat(t)) {
-    ThrowTypeError(absl::StrCat(
-        "set_default_dtype: ", absl::string_view(Name(t).data(), Name(t).size()),
-        " is not a floating-point dtype"));
+    ThrowTypeError(
+        absl::StrCat("set_default_dtype: ",
+                     absl::string_view(Name(t).data(), Name(t).size()),
+                     " is not a floating-point dtype"));
   }
   default_dtype.store(t, std::memory_order_relaxed);
 }

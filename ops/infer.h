@@ -1,9 +1,10 @@
-// Shape and dtype rules that schemas name in `infer`. Pure functions over tensor
-// meta: they never read elements, and treat kUnknownDim as "any size", so they serve
-// real and symbolic tensors alike. The first argument is the op, for messages.
+// Shape and dtype rules that schemas name in `infer`. Pure functions over
+// tensor meta: they never read elements, and treat kUnknownDim as "any size",
+// so they serve real and symbolic tensors alike. The first argument is the op,
+// for messages.
 //
-// A rule used by one family only lives in ops/<family>/<family>_infer.h, in the same
-// namespace; generated code includes both.
+// A rule used by one family only lives in ops/<family>/<family>_infer.h, in the
+// same namespace; generated code includes both.
 #ifndef PROA_OPS_INFER_H_
 #define PROA_OPS_INFER_H_
 
@@ -23,13 +24,14 @@ namespace proa::inline v0::ops::infer {
 Shape broadcast(const char* op, const Tensor& x, const Tensor& y);
 Shape broadcast(const char* op, const Tensor& x, const Tensor& y,
                 const Tensor& z);
-// Drops (or keeps as 1) the axes; an empty list means all of them. Duplicate axes
-// are an error.
+// Drops (or keeps as 1) the axes; an empty list means all of them. Duplicate
+// axes are an error.
 Shape reduce(const char* op, const Tensor& x, std::span<const int64_t> axis,
              bool keepdim);
 Shape reduce(const char* op, const Tensor& x, std::optional<int64_t> axis,
              bool keepdim);
-// The sizes themselves, checked: no negative size (unless symbolic), no overflow.
+// The sizes themselves, checked: no negative size (unless symbolic), no
+// overflow.
 Shape sizes(const char* op, const IntArray& shape);
 // Same shape, after checking that `axis` is an axis of x.
 Shape along(const char* op, const Tensor& x, int64_t axis);
@@ -40,7 +42,8 @@ Shape along(const char* op, const Tensor& x, int64_t axis);
 DType promote(const char* op, const Tensor& x);
 DType promote_slow(DType x, DType y);
 inline DType promote(const char*, const Tensor& x, const Tensor& y) {
-  return x.dtype() == y.dtype() ? x.dtype() : promote_slow(x.dtype(), y.dtype());
+  return x.dtype() == y.dtype() ? x.dtype()
+                                : promote_slow(x.dtype(), y.dtype());
 }
 DType promote(const char* op, const Tensor& x, const Tensor& y,
               const Tensor& z);

@@ -8,8 +8,8 @@ namespace proa::inline v0 {
 IntArray::IntArray(const Tensor& t) {
   if (!t.defined()) ThrowTypeError("a list of sizes is None");
   if (t.dtype() != DType::kInt32 && t.dtype() != DType::kInt64) {
-    ThrowTypeError(absl::StrCat(
-        "sizes must be int32 or int64; the tensor is ", Describe(t)));
+    ThrowTypeError(absl::StrCat("sizes must be int32 or int64; the tensor is ",
+                                Describe(t)));
   }
   PROA_REQUIRE(t.rank() <= 1, "sizes must be a 1-D tensor; it is ",
                Describe(t));
@@ -21,7 +21,8 @@ IntArray::IntArray(const Tensor& t) {
     tensor_ = t;
     return;
   }
-  const Tensor host = Contiguous(t.place().is_cpu() ? t : CopyTo(t, Place{}, true));
+  const Tensor host =
+      Contiguous(t.place().is_cpu() ? t : CopyTo(t, Place{}, true));
   values_.resize(host.numel());
   for (int64_t i = 0; i < host.numel(); ++i) {
     values_[i] = host.dtype() == DType::kInt32 ? host.data<int32_t>()[i]

@@ -1,8 +1,8 @@
-// IntArray: sizes given to an op (a shape, repeats, ...), either as plain integers
-// or as a 1-D integer tensor that is known only when the program runs.
+// IntArray: sizes given to an op (a shape, repeats, ...), either as plain
+// integers or as a 1-D integer tensor that is known only when the program runs.
 //
-// Eager calls hold integers; `shape(x)` of a symbolic tensor with unknown dims is
-// a symbolic tensor. A kernel sees integers only.
+// Eager calls hold integers; `shape(x)` of a symbolic tensor with unknown dims
+// is a symbolic tensor. A kernel sees integers only.
 #ifndef PROA_OPS_INT_ARRAY_H_
 #define PROA_OPS_INT_ARRAY_H_
 

@@ -50,8 +50,9 @@ void Rebind(const Tensor& x, const Tensor& value) {
   if (x.is_same(value)) return;
   TensorImpl& to = *x.impl();
   const TensorImpl& from = *value.impl();
-  const bool same_elements =
-      to.storage != nullptr && to.storage == from.storage && from.autograd == nullptr;
+  const bool same_elements = to.storage != nullptr &&
+                             to.storage == from.storage &&
+                             from.autograd == nullptr;
   to.dtype = from.dtype;
   to.layout = from.layout;
   to.place = from.place;
@@ -68,8 +69,8 @@ void Rebind(const Tensor& x, const Tensor& value) {
   to.flags = value.flags();
   // A symbolic reshape of `x` itself is a view of it.
   to.root = from.root.get() == &to ? nullptr : from.root;
-  // The grad state describes the value: hooks and all move from one that is about
-  // to go.
+  // The grad state describes the value: hooks and all move from one that is
+  // about to go.
   if (from.use_count() == 1) {
     to.autograd = std::move(value.impl()->autograd);
   } else {

@@ -1,11 +1,12 @@
 // Kernels: free functions `void Multiply(const KernelContext&, const Tensor& x,
-// const Tensor& y, Tensor* out)` that fill preallocated outputs, and the table in
-// which an op finds its own: by backend, then dtype. No hashing, strings or locks.
+// const Tensor& y, Tensor* out)` that fill preallocated outputs, and the table
+// in which an op finds its own: by backend, then dtype. No hashing, strings or
+// locks.
 //
-// A kernel may rely on: defined arguments of the promoted dtype, shapes that passed
-// inference, contiguous inputs unless the schema says `accepts: strided`, outputs
-// allocated as inferred (except views and data-dependent outputs, which the kernel
-// makes). It must cope with empty and 0-d tensors.
+// A kernel may rely on: defined arguments of the promoted dtype, shapes that
+// passed inference, contiguous inputs unless the schema says `accepts:
+// strided`, outputs allocated as inferred (except views and data-dependent
+// outputs, which the kernel makes). It must cope with empty and 0-d tensors.
 #ifndef PROA_OPS_KERNEL_H_
 #define PROA_OPS_KERNEL_H_
 
@@ -23,8 +24,8 @@ struct KernelContext {
   Place place;
 };
 
-// Instruction sets a CPU kernel is compiled for; a machine runs the highest that
-// it has (and that PROA_MAX_ISA=sse2|avx2|avx512 allows).
+// Instruction sets a CPU kernel is compiled for; a machine runs the highest
+// that it has (and that PROA_MAX_ISA=sse2|avx2|avx512 allows).
 enum class Isa : int8_t { kBaseline = 0, kAvx2 = 1, kAvx512 = 2 };
 Isa MachineIsa();
 
@@ -35,8 +36,8 @@ class KernelTable {
   AnyKernel Find(DeviceKind kind, DType dtype) const {
     return kernels_[static_cast<int>(kind)][static_cast<int>(dtype)];
   }
-  // Sets the kernel for each dtype of the bit set. Of several instruction sets the
-  // highest that this machine runs wins, in any order of registration.
+  // Sets the kernel for each dtype of the bit set. Of several instruction sets
+  // the highest that this machine runs wins, in any order of registration.
   void Register(DeviceKind kind, uint32_t dtypes, Isa isa, AnyKernel kernel);
 
  private:
@@ -44,8 +45,8 @@ class KernelTable {
   int8_t isa_[kMaxDeviceKinds][kNumDTypes] = {};
 };
 
-// Registers `find(dtype)` for each dtype of the set, unless this machine lacks `isa`
-// (then `find`, compiled for that instruction set, is not even called).
+// Registers `find(dtype)` for each dtype of the set, unless this machine lacks
+// `isa` (then `find`, compiled for that instruction set, is not even called).
 void RegisterEach(KernelTable& table, DeviceKind kind, uint32_t dtypes, Isa isa,
                   AnyKernel (*find)(DType));
 

@@ -1,7 +1,8 @@
-// OnHost: while one lives, ops of this thread that take no place create on the CPU.
+// OnHost: while one lives, ops of this thread that take no place create on the
+// CPU.
 //
-// A front door that has no kernel for a device calls the op again on the host; ops
-// without tensor arguments would otherwise choose that device once more.
+// A front door that has no kernel for a device calls the op again on the host;
+// ops without tensor arguments would otherwise choose that device once more.
 #ifndef PROA_OPS_ON_HOST_H_
 #define PROA_OPS_ON_HOST_H_
 

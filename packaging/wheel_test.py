@@ -5,7 +5,6 @@ It is installed into an environment that has NumPy and nothing else.
 
 import pathlib
 import subprocess
-import sys
 import venv
 import zipfile
 

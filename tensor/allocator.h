@@ -1,9 +1,9 @@
-// Allocator: memory of one device that is kept when it is freed, with figures, a
-// cap and release; and the allocator of the CPU.
+// Allocator: memory of one device that is kept when it is freed, with figures,
+// a cap and release; and the allocator of the CPU.
 //
-// Why memory is kept: the first touch of a page costs about 1.5 us per 4 KiB, far
-// more than most kernels that fill it. Tensors use it through Storage::Allocate;
-// call it directly only for scratch memory. Thread-safe.
+// Why memory is kept: the first touch of a page costs about 1.5 us per 4 KiB,
+// far more than most kernels that fill it. Tensors use it through
+// Storage::Allocate; call it directly only for scratch memory. Thread-safe.
 #ifndef PROA_TENSOR_ALLOCATOR_H_
 #define PROA_TENSOR_ALLOCATOR_H_
 
@@ -13,8 +13,8 @@
 
 namespace proa::inline v0 {
 
-// In bytes. Storages of at most 256 bytes on the CPU are not in here: threads pool
-// them (tensor/block_pool.h).
+// In bytes. Storages of at most 256 bytes on the CPU are not in here: threads
+// pool them (tensor/block_pool.h).
 struct MemoryFigures {
   int64_t allocated = 0;       // handed out now
   int64_t peak_allocated = 0;  // since start or ResetPeak
@@ -23,7 +23,7 @@ struct MemoryFigures {
   int64_t releasable = 0;    // part of `reserved` that Release would give back
   int64_t largest_free = 0;  // largest block that needs no new memory
   int64_t cap = std::numeric_limits<int64_t>::max();  // bound of `reserved`
-  int64_t allocations = 0;                            // calls of Allocate so far
+  int64_t allocations = 0;  // calls of Allocate so far
 };
 
 class Allocator {
@@ -34,8 +34,9 @@ class Allocator {
   Allocator(const Allocator&) = delete;
   Allocator& operator=(const Allocator&) = delete;
 
-  // At least `bytes` > 0, aligned to kAlignment, contents undefined. Throws Error
-  // kResourceExhausted that says what was asked, held and could be released.
+  // At least `bytes` > 0, aligned to kAlignment, contents undefined. Throws
+  // Error kResourceExhausted that says what was asked, held and could be
+  // released.
   virtual void* Allocate(int64_t bytes) = 0;
   // `bytes` as they were asked for.
   virtual void Free(void* p, int64_t bytes) noexcept = 0;

@@ -1,8 +1,8 @@
 // proa::bfloat16: the upper half of a float, as a storage type: the range of
 // float with 8 bits of precision.
 //
-// Arithmetic is done in float (the implicit conversion) and written back with an
-// explicit, correctly rounded conversion, as with float16.
+// Arithmetic is done in float (the implicit conversion) and written back with
+// an explicit, correctly rounded conversion, as with float16.
 #ifndef PROA_TENSOR_BFLOAT16_H_
 #define PROA_TENSOR_BFLOAT16_H_
 
@@ -22,8 +22,9 @@ class bfloat16 {
   // keeps the payload bits that fit.
   constexpr explicit bfloat16(float v) : bits_(FromFloat(v)) {}
   template <typename T>
-    requires(std::is_arithmetic_v<T> && !std::is_same_v<T, float>)
-  constexpr explicit bfloat16(T v) : bits_(FromFloat(RoundToOddFloat(v))) {}
+  requires(std::is_arithmetic_v<T> &&
+           !std::is_same_v<T, float>) constexpr explicit bfloat16(T v)
+      : bits_(FromFloat(RoundToOddFloat(v))) {}
 
   static constexpr bfloat16 FromBits(uint16_t bits) {
     bfloat16 r{};
@@ -37,10 +38,18 @@ class bfloat16 {
   }
 
   constexpr bfloat16 operator-() const { return FromBits(bits_ ^ 0x8000u); }
-  constexpr bfloat16& operator+=(float v) { return *this = bfloat16(*this + v); }
-  constexpr bfloat16& operator-=(float v) { return *this = bfloat16(*this - v); }
-  constexpr bfloat16& operator*=(float v) { return *this = bfloat16(*this * v); }
-  constexpr bfloat16& operator/=(float v) { return *this = bfloat16(*this / v); }
+  constexpr bfloat16& operator+=(float v) {
+    return *this = bfloat16(*this + v);
+  }
+  constexpr bfloat16& operator-=(float v) {
+    return *this = bfloat16(*this - v);
+  }
+  constexpr bfloat16& operator*=(float v) {
+    return *this = bfloat16(*this * v);
+  }
+  constexpr bfloat16& operator/=(float v) {
+    return *this = bfloat16(*this / v);
+  }
 
  private:
   static constexpr uint16_t FromFloat(float f) {
@@ -48,7 +57,8 @@ class bfloat16 {
     // Ties to even: add half of the last kept place, less one if it is even.
     const uint32_t rounded = (x + 0x7fffu + ((x >> 16) & 1u)) >> 16;
     const uint32_t nan = (x >> 16) | 0x0040u;
-    return static_cast<uint16_t>((x & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
+    return static_cast<uint16_t>((x & 0x7fffffffu) > 0x7f800000u ? nan
+                                                                 : rounded);
   }
 
   uint16_t bits_;

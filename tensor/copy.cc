@@ -201,7 +201,8 @@ void CopyInto(const Tensor& src, const Tensor& dst, bool blocking) {
 Tensor CopyTo(const Tensor& x, Place place, bool blocking) {
   if (x.defined() && !IsStrided(x)) [[unlikely]] {
     Tensor strided = Strided(x);
-    return strided.place() == place ? strided : CopyTo(strided, place, blocking);
+    return strided.place() == place ? strided
+                                    : CopyTo(strided, place, blocking);
   }
   CheckPlain(x);
   Tensor out = Tensor::Empty(x.shape(), x.dtype(), place);

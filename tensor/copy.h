@@ -4,8 +4,8 @@
 //   Tensor z = Contiguous(x.AsStrided({3, 2}, {1, 3}, 0));
 //
 // Elements are not converted (//ops casts) and nothing is differentiated: these
-// are what kernels and the edges use. A row-sparse tensor is copied with all of its
-// elements. Errors: undefined, symbolic or blocked tensors.
+// are what kernels and the edges use. A row-sparse tensor is copied with all of
+// its elements. Errors: undefined, symbolic or blocked tensors.
 #ifndef PROA_TENSOR_COPY_H_
 #define PROA_TENSOR_COPY_H_
 

@@ -1,13 +1,14 @@
-// DeviceRuntime: what the core asks of a device (memory, copies, streams, events),
-// and the table of runtimes, one for each device kind.
+// DeviceRuntime: what the core asks of a device (memory, copies, streams,
+// events), and the table of runtimes, one for each device kind.
 //
-// Nothing in the core assumes that device memory can be read by the host or that
-// work is finished when a call returns:
+// Nothing in the core assumes that device memory can be read by the host or
+// that work is finished when a call returns:
 //   DeviceRuntime& rt = RuntimeOf(place);
-//   rt.CopyToDevice(place.index, dst, src, bytes, rt.current_stream(place.index));
-//   rt.SynchronizeStream(place.index, rt.current_stream(place.index));
-// The CPU is built in; CUDA registers itself when linked; others come as plugins
-// (tensor/device_plugin.h). Tensors are copied with tensor/copy.h.
+//   StreamHandle stream = rt.current_stream(place.index);
+//   rt.CopyToDevice(place.index, dst, src, bytes, stream);
+//   rt.SynchronizeStream(place.index, stream);
+// The CPU is built in; CUDA registers itself when linked; others come as
+// plugins (tensor/device_plugin.h). Tensors are copied with tensor/copy.h.
 #ifndef PROA_TENSOR_DEVICE_H_
 #define PROA_TENSOR_DEVICE_H_
 
@@ -29,8 +30,8 @@ using StreamHandle = StreamTag*;
 struct EventTag;
 using EventHandle = EventTag*;
 
-// All functions are thread-safe and throw Error on failure, except where noexcept.
-// `device` is in [0, device_count()).
+// All functions are thread-safe and throw Error on failure, except where
+// noexcept. `device` is in [0, device_count()).
 class DeviceRuntime {
  public:
   static constexpr int kMaxDevices = 64;
@@ -44,25 +45,26 @@ class DeviceRuntime {
   virtual bool synchronous() const { return false; }
 
   // Memory. Caching: a freed block may be handed out at once, for work that is
-  // enqueued later on the current stream. That is safe because all work of the core
-  // goes to the current stream, and because a change of it is ordered (see below).
+  // enqueued later on the current stream. That is safe because all work of the
+  // core goes to the current stream, and because a change of it is ordered (see
+  // below).
   virtual Allocator& allocator(int device) = 0;
 
-  // Copies are enqueued; host memory must stay valid, and a source unchanged, until
-  // the stream has passed them. Different devices: `CopyPeer`.
+  // Copies are enqueued; host memory must stay valid, and a source unchanged,
+  // until the stream has passed them. Different devices: `CopyPeer`.
   virtual void CopyToDevice(int device, void* dst, const void* src_host,
                             int64_t bytes, StreamHandle stream) = 0;
   virtual void CopyToHost(int device, void* dst_host, const void* src,
                           int64_t bytes, StreamHandle stream) = 0;
-  virtual void CopyOnDevice(int device, void* dst, const void* src, int64_t bytes,
-                            StreamHandle stream) = 0;
-  // Between devices of this runtime, ordered after and before work on both current
-  // streams. The default goes through host memory and blocks.
-  virtual void CopyPeer(int dst_device, void* dst, int src_device, const void* src,
-                        int64_t bytes);
-  // Copies `sizes` (`rank` of them) elements of `item_size` bytes between strided
-  // places; strides in bytes. False if the runtime cannot: the core then goes
-  // through the host.
+  virtual void CopyOnDevice(int device, void* dst, const void* src,
+                            int64_t bytes, StreamHandle stream) = 0;
+  // Between devices of this runtime, ordered after and before work on both
+  // current streams. The default goes through host memory and blocks.
+  virtual void CopyPeer(int dst_device, void* dst, int src_device,
+                        const void* src, int64_t bytes);
+  // Copies `sizes` (`rank` of them) elements of `item_size` bytes between
+  // strided places; strides in bytes. False if the runtime cannot: the core
+  // then goes through the host.
   virtual bool CopyStrided(int device, void* dst, const int64_t* dst_strides,
                            const void* src, const int64_t* src_strides,
                            const int64_t* sizes, int rank, int64_t item_size,
@@ -72,8 +74,8 @@ class DeviceRuntime {
   // Sets each byte.
   virtual void Fill(int device, void* dst, uint8_t value, int64_t bytes,
                     StreamHandle stream) = 0;
-  // Calls `function(data)` on a thread of the runtime when the stream gets there. It
-  // must not call the runtime, nor throw.
+  // Calls `function(data)` on a thread of the runtime when the stream gets
+  // there. It must not call the runtime, nor throw.
   virtual void LaunchHostFunction(int device, StreamHandle stream,
                                   void (*function)(void*), void* data) = 0;
 
@@ -85,7 +87,8 @@ class DeviceRuntime {
 
   virtual EventHandle CreateEvent(int device) = 0;
   virtual void DestroyEvent(int device, EventHandle event) noexcept = 0;
-  virtual void RecordEvent(int device, EventHandle event, StreamHandle stream) = 0;
+  virtual void RecordEvent(int device, EventHandle event,
+                           StreamHandle stream) = 0;
   // Later work on `stream` waits for the event; the host does not.
   virtual void StreamWaitEvent(int device, StreamHandle stream,
                                EventHandle event) = 0;
@@ -94,8 +97,8 @@ class DeviceRuntime {
   // Milliseconds between two recorded events that are done.
   virtual double ElapsedMs(int device, EventHandle start, EventHandle end) = 0;
 
-  // The stream that the core uses on `device`, for all threads. Setting another one
-  // makes it wait for the work of the one before.
+  // The stream that the core uses on `device`, for all threads. Setting another
+  // one makes it wait for the work of the one before.
   StreamHandle current_stream(int device) const {
     return current_[device].load(std::memory_order_acquire);
   }

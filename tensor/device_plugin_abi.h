@@ -1,15 +1,15 @@
-/* The C interface between Proa and a device plugin: a shared library that exports
- * PROA_DEVICE_PLUGIN_ENTRY and fills in a table of functions.
+/* The C interface between Proa and a device plugin: a shared library that
+ * exports PROA_DEVICE_PLUGIN_ENTRY and fills in a table of functions.
  *
- * Stability: within a major version the table only grows at its end, and both sides
- * look at struct_size before they use a field. A plugin built once so works with
- * later releases. Plain C; include nothing else of Proa.
+ * Stability: within a major version the table only grows at its end, and both
+ * sides look at struct_size before they use a field. A plugin built once so
+ * works with later releases. Plain C; include nothing else of Proa.
  *
- * All functions may be called from any thread. Those that return int32_t return a
- * ProaDeviceStatus; on failure last_error() says why, for this thread. `device` is
- * in [0, device_count). A null stream is the device's default stream. Memory is
- * addressed by plain pointers, on which the host does arithmetic, but which only the
- * device can read.
+ * All functions may be called from any thread. Those that return int32_t return
+ * a ProaDeviceStatus; on failure last_error() says why, for this thread.
+ * `device` is in [0, device_count). A null stream is the device's default
+ * stream. Memory is addressed by plain pointers, on which the host does
+ * arithmetic, but which only the device can read.
  *
  * tensor/testing/async_device_plugin.cc is a complete example. */
 #ifndef PROA_TENSOR_DEVICE_PLUGIN_ABI_H_
@@ -36,8 +36,8 @@ typedef enum ProaDeviceStatus {
 } ProaDeviceStatus;
 
 typedef struct ProaDevicePlugin {
-  /* In: what the host knows. Out: what the plugin filled in. The plugin must not
-   * write past the host's size. */
+  /* In: what the host knows. Out: what the plugin filled in. The plugin must
+   * not write past the host's size. */
   size_t struct_size;
   uint32_t abi_major;
   uint32_t abi_minor;
@@ -50,8 +50,8 @@ typedef struct ProaDevicePlugin {
   /* Writes a text for people, closed with a 0, of at most `size` bytes. */
   int32_t (*describe_device)(int32_t device, char* text, size_t size);
 
-  /* Aligned to 64 bytes at least. Not cached: the host does that. `free_memory` is
-   * called when the host knows that no work uses the block any more. */
+  /* Aligned to 64 bytes at least. Not cached: the host does that. `free_memory`
+   * is called when the host knows that no work uses the block any more. */
   int32_t (*allocate_memory)(int32_t device, size_t bytes, void** memory);
   int32_t (*free_memory)(int32_t device, void* memory);
 
@@ -64,8 +64,8 @@ typedef struct ProaDevicePlugin {
                             size_t bytes, ProaDeviceStream stream);
   int32_t (*fill)(int32_t device, void* dst, uint8_t value, size_t bytes,
                   ProaDeviceStream stream);
-  /* Calls function(data) on some thread when the stream gets there. It does not call
-   * the plugin. */
+  /* Calls function(data) on some thread when the stream gets there. It does not
+   * call the plugin. */
   int32_t (*launch_host_function)(int32_t device, ProaDeviceStream stream,
                                   void (*function)(void*), void* data);
 

@@ -31,18 +31,19 @@ enum class DType : uint8_t {
 inline constexpr int kNumDTypes = 12;
 
 // X(DType enumerator, C++ type, name, kind): the table of element types.
-// `kind` orders categories for promotion: b(ool) < i(nteger) < f(loat) < c(omplex).
-#define PROA_FOR_EACH_DTYPE(X)                    \
-  X(kBool, bool, "bool", 'b')                     \
-  X(kUInt8, uint8_t, "uint8", 'u')                \
-  X(kInt8, int8_t, "int8", 'i')                   \
-  X(kInt16, int16_t, "int16", 'i')                \
-  X(kInt32, int32_t, "int32", 'i')                \
-  X(kInt64, int64_t, "int64", 'i')                \
-  X(kFloat16, ::proa::float16, "float16", 'f')    \
-  X(kBFloat16, ::proa::bfloat16, "bfloat16", 'f') \
-  X(kFloat32, float, "float32", 'f')              \
-  X(kFloat64, double, "float64", 'f')             \
+// `kind` orders categories for promotion: b(ool) < i(nteger) < f(loat) <
+// c(omplex).
+#define PROA_FOR_EACH_DTYPE(X)                       \
+  X(kBool, bool, "bool", 'b')                        \
+  X(kUInt8, uint8_t, "uint8", 'u')                   \
+  X(kInt8, int8_t, "int8", 'i')                      \
+  X(kInt16, int16_t, "int16", 'i')                   \
+  X(kInt32, int32_t, "int32", 'i')                   \
+  X(kInt64, int64_t, "int64", 'i')                   \
+  X(kFloat16, ::proa::float16, "float16", 'f')       \
+  X(kBFloat16, ::proa::bfloat16, "bfloat16", 'f')    \
+  X(kFloat32, float, "float32", 'f')                 \
+  X(kFloat64, double, "float64", 'f')                \
   X(kComplex64, ::proa::complex64, "complex64", 'c') \
   X(kComplex128, ::proa::complex128, "complex128", 'c')
 

@@ -2,7 +2,8 @@
 //
 // Front doors throw; the edges (Python, C API) catch and translate the code to
 // the native exception. One sentence shape:
-//   multiply: shapes do not broadcast at dim 1; x is [2, 3] float32, y is [4] float32
+//   multiply: shapes do not broadcast at dim 1; x is [2, 3] float32,
+//   y is [4] float32
 // Parsing and files use absl::StatusOr instead. Broken invariants are CHECKs.
 #ifndef PROA_TENSOR_ERROR_H_
 #define PROA_TENSOR_ERROR_H_
@@ -30,11 +31,12 @@ class Error : public std::runtime_error {
 
 // How codes meet Python: kInvalidArgument ValueError, kOutOfRange IndexError,
 // kUnimplemented NotImplementedError, kResourceExhausted MemoryError,
-// kNotFound KeyError (FileNotFoundError for files), kFailedPrecondition and others
-// RuntimeError; TypeError is thrown by ThrowTypeError below.
+// kNotFound KeyError (FileNotFoundError for files), kFailedPrecondition and
+// others RuntimeError; TypeError is thrown by ThrowTypeError below.
 [[noreturn]] void ThrowError(absl::StatusCode code, const std::string& message);
 
-// An argument of the wrong kind (dtype, None, not a tensor): Python's TypeError.
+// An argument of the wrong kind (dtype, None, not a tensor): Python's
+// TypeError.
 class TypeError : public Error {
  public:
   explicit TypeError(const std::string& message)
@@ -47,10 +49,11 @@ void ThrowIfError(const absl::Status& status);
 
 namespace error_internal {
 // absl::StrCat as it comes with Debian takes no std::string_view.
-inline absl::string_view Piece(std::string_view s) { return {s.data(), s.size()}; }
+inline absl::string_view Piece(std::string_view s) {
+  return {s.data(), s.size()};
+}
 template <typename T>
-  requires(!std::is_same_v<T, std::string_view>)
-const T& Piece(const T& v) {
+requires(!std::is_same_v<T, std::string_view>) const T& Piece(const T& v) {
   return v;
 }
 }  // namespace error_internal
@@ -70,11 +73,11 @@ template <typename... Args>
 }  // namespace proa::inline v0
 
 // PROA_REQUIRE(cond, "add: ", ...): throws kInvalidArgument unless `cond`.
-#define PROA_REQUIRE(cond, ...)                  \
-  do {                                           \
-    if (!(cond)) [[unlikely]] {                  \
-      ::proa::FailArgument(__VA_ARGS__);         \
-    }                                            \
+#define PROA_REQUIRE(cond, ...)          \
+  do {                                   \
+    if (!(cond)) [[unlikely]] {          \
+      ::proa::FailArgument(__VA_ARGS__); \
+    }                                    \
   } while (false)
 
 #endif  // PROA_TENSOR_ERROR_H_

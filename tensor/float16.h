@@ -4,8 +4,8 @@
 // conversion), and written back with an explicit, correctly rounded conversion:
 //   float16 a(1.5f), b(2.f);
 //   float16 c(a * b + 1);     // one rounding
-// Conversions are branch-free on purpose, so that loops over them vectorize. Not
-// for use with <cmath> beyond what a float argument gives.
+// Conversions are branch-free on purpose, so that loops over them vectorize.
+// Not for use with <cmath> beyond what a float argument gives.
 #ifndef PROA_TENSOR_FLOAT16_H_
 #define PROA_TENSOR_FLOAT16_H_
 
@@ -25,8 +25,9 @@ class float16 {
   // keeps the payload bits that fit.
   constexpr explicit float16(float v) : bits_(FromFloat(v)) {}
   template <typename T>
-    requires(std::is_arithmetic_v<T> && !std::is_same_v<T, float>)
-  constexpr explicit float16(T v) : bits_(FromFloat(RoundToOddFloat(v))) {}
+  requires(std::is_arithmetic_v<T> &&
+           !std::is_same_v<T, float>) constexpr explicit float16(T v)
+      : bits_(FromFloat(RoundToOddFloat(v))) {}
 
   static constexpr float16 FromBits(uint16_t bits) {
     float16 r{};
@@ -48,26 +49,27 @@ class float16 {
     const uint32_t magnitude = h & 0x7fffu;
     // Rebias the exponent by 127 - 15; infinity and NaN need it twice.
     const uint32_t rebias = 112u << 23;
-    const uint32_t normal = (magnitude << 13) + rebias +
-                            (magnitude >= 0x7c00u ? rebias : 0u);
+    const uint32_t normal =
+        (magnitude << 13) + rebias + (magnitude >= 0x7c00u ? rebias : 0u);
     // A subnormal is a count of 2^-24.
     const uint32_t subnormal = std::bit_cast<uint32_t>(
         static_cast<float>(static_cast<int32_t>(magnitude)) * 0x1p-24f);
     const uint32_t bits = magnitude < 0x0400u ? subnormal : normal;
-    return std::bit_cast<float>(bits | static_cast<uint32_t>(h & 0x8000u) << 16);
+    return std::bit_cast<float>(bits | static_cast<uint32_t>(h & 0x8000u)
+                                           << 16);
   }
 
   static constexpr uint16_t FromFloat(float f) {
     const uint32_t x = std::bit_cast<uint32_t>(f);
     const uint32_t magnitude = x & 0x7fffffffu;
     const uint32_t sign = (x >> 16) & 0x8000u;
-    // Ties to even: add half of the last kept place, less one if it is even. The
-    // carry may run into the exponent, up to infinity, as it should.
+    // Ties to even: add half of the last kept place, less one if it is even.
+    // The carry may run into the exponent, up to infinity, as it should.
     const uint32_t normal =
         (magnitude - (112u << 23) + 0x0fffu + ((magnitude >> 13) & 1u)) >> 13;
     // Below 2^-14: adding 0.5, whose last place is 2^-24, does the rounding.
-    const float small = magnitude < 0x38800000u ? std::bit_cast<float>(magnitude)
-                                                : 0.0f;
+    const float small =
+        magnitude < 0x38800000u ? std::bit_cast<float>(magnitude) : 0.0f;
     const uint32_t subnormal =
         std::bit_cast<uint32_t>(small + 0.5f) - std::bit_cast<uint32_t>(0.5f);
     const uint32_t nan = 0x7e00u | ((magnitude >> 13) & 0x03ffu);

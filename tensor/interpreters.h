@@ -1,8 +1,9 @@
 // The flag word that decides what a call of an op means.
 //
 // A call of an op first meets the interpreters that are active, in the order of
-// their bits. `(flags of the tensor arguments | thread.forced) & thread.allowed`
-// is the set of active interpreters; zero means: run the kernel.
+// their bits. `(flags of the tensor arguments | thread.forced) &
+// thread.allowed` is the set of active interpreters; zero means: run the
+// kernel.
 //
 //   order  interpreter    active when
 //   1      profile        a profiler records                    (forced)

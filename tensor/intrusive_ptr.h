@@ -9,8 +9,8 @@
 
 namespace proa::inline v0 {
 
-// Base of counted objects. T must have `static void Destroy(T*)`, called when the
-// last reference goes.
+// Base of counted objects. T must have `static void Destroy(T*)`, called when
+// the last reference goes.
 class RefCounted {
  public:
   void AddRef() const { refs_.fetch_add(1, std::memory_order_relaxed); }
@@ -53,8 +53,8 @@ class IntrusivePtr {
   }
   IntrusivePtr(IntrusivePtr&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
   template <typename U>
-    requires std::is_convertible_v<U*, T*>
-  IntrusivePtr(IntrusivePtr<U> o) : p_(o.release()) {}
+  requires std::is_convertible_v<U*, T*> IntrusivePtr(IntrusivePtr<U> o)
+      : p_(o.release()) {}
   IntrusivePtr& operator=(IntrusivePtr o) noexcept {
     std::swap(p_, o.p_);
     return *this;

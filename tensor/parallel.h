@@ -4,9 +4,10 @@
 //     for (int64_t i = begin; i < end; ++i) y[i] = x[i] + 1;
 //   });
 //
-// The threads are OpenMP's, shared with oneDNN: one pool a process. How a range is
-// split depends on the number of threads, so a body whose result depends on where a
-// piece ends (a sum) must use pieces of its own fixed size: see parallel_chunks.
+// The threads are OpenMP's, shared with oneDNN: one pool a process. How a range
+// is split depends on the number of threads, so a body whose result depends on
+// where a piece ends (a sum) must use pieces of its own fixed size: see
+// parallel_chunks.
 #ifndef PROA_TENSOR_PARALLEL_H_
 #define PROA_TENSOR_PARALLEL_H_
 
@@ -16,8 +17,8 @@
 
 namespace proa::inline v0 {
 
-// Threads that parallel_for may use. At first OMP_NUM_THREADS, or else the CPUs of
-// the affinity mask, or what the cgroup's quota is worth if that is less.
+// Threads that parallel_for may use. At first OMP_NUM_THREADS, or else the CPUs
+// of the affinity mask, or what the cgroup's quota is worth if that is less.
 int GetNumThreads();
 // For the whole process, oneDNN included. Throws Error unless n >= 1.
 void SetNumThreads(int n);
@@ -25,7 +26,8 @@ void SetNumThreads(int n);
 // The CPUs that this process may use: affinity and cgroup quota, at least 1.
 int AvailableCpus();
 
-// True on a thread that runs a piece of a parallel loop, where others run serially.
+// True on a thread that runs a piece of a parallel loop, where others run
+// serially.
 bool InParallelRegion();
 
 namespace parallel_internal {
@@ -35,12 +37,12 @@ int PieceCount(int64_t n, int64_t grain);
 void Run(int64_t begin, int64_t end, int pieces, Body body, void* context);
 }  // namespace parallel_internal
 
-// Calls body(b, e) for disjoint ranges that cover [begin, end); not at all if that
-// is empty. No piece is smaller than `grain` >= 1 (but the last), which should be
-// worth 10 us or more of work; so a range below 2 * grain runs here. Also run here:
-// nested loops, and all loops in a child of fork (where OpenMP's threads do not
-// exist). An exception of a body is thrown here after all pieces are done; of
-// several, the one of the lowest range.
+// Calls body(b, e) for disjoint ranges that cover [begin, end); not at all if
+// that is empty. No piece is smaller than `grain` >= 1 (but the last), which
+// should be worth 10 us or more of work; so a range below 2 * grain runs here.
+// Also run here: nested loops, and all loops in a child of fork (where OpenMP's
+// threads do not exist). An exception of a body is thrown here after all pieces
+// are done; of several, the one of the lowest range.
 template <typename F>
 void parallel_for(int64_t begin, int64_t end, int64_t grain, F&& body) {
   if (begin >= end) return;

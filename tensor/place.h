@@ -1,5 +1,6 @@
-// Where a tensor lives: a device kind and an index, e.g. `cpu`, `gpu:1`, `npu:0`.
-// Kinds beyond cpu and gpu are named by device plugins when they are loaded.
+// Where a tensor lives: a device kind and an index, e.g. `cpu`, `gpu:1`,
+// `npu:0`. Kinds beyond cpu and gpu are named by device plugins when they are
+// loaded.
 #ifndef PROA_TENSOR_PLACE_H_
 #define PROA_TENSOR_PLACE_H_
 
@@ -25,14 +26,14 @@ struct Place {
 // "cpu", "gpu:0", "npu:1".
 std::string ToString(Place place);
 
-// "cpu", "gpu", or the name that a plugin registered; "custom3" for a number that
-// nobody has taken.
+// "cpu", "gpu", or the name that a plugin registered; "custom3" for a number
+// that nobody has taken.
 std::string DeviceKindName(DeviceKind kind);
 // The kind of that name, or false.
 bool FindDeviceKind(std::string_view name, DeviceKind* kind);
-// Takes the next free number for a new kind; the same name gives the same number
-// again. Names are [a-z][a-z0-9_]*. Throws Error for other names and when
-// kMaxDeviceKinds are taken. Thread-safe. Called by RegisterDeviceRuntime.
+// Takes the next free number for a new kind; the same name gives the same
+// number again. Names are [a-z][a-z0-9_]*. Throws Error for other names and
+// when kMaxDeviceKinds are taken. Thread-safe. Called by RegisterDeviceRuntime.
 DeviceKind AddDeviceKind(std::string_view name);
 // Inverse of ToString; "gpu" means "gpu:0". Throws Error for unknown kinds or a
 // bad index.

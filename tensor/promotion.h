@@ -1,4 +1,5 @@
-// Type promotion: the dtype in which an op of several arguments works. One table.
+// Type promotion: the dtype in which an op of several arguments works. One
+// table.
 //
 // Promote(x, y) is the least type, in the order bool < integers < floats <
 // complex, that both convert to without leaving their category:
@@ -25,12 +26,12 @@ DType Promote(DType x, DType y);
 DType PromoteScalar(DType tensor, char kind,
                     DType default_float = DType::kFloat32);
 
-// The dtype that a lone Python number becomes: bool, int64, default_float, and the
-// complex type of default_float.
+// The dtype that a lone Python number becomes: bool, int64, default_float, and
+// the complex type of default_float.
 DType DTypeOfScalar(char kind, DType default_float = DType::kFloat32);
 
-// float64 -> complex128, other floats -> complex64, complex types are themselves;
-// others become the complex type of float32.
+// float64 -> complex128, other floats -> complex64, complex types are
+// themselves; others become the complex type of float32.
 DType ComplexType(DType t);
 
 }  // namespace proa::inline v0

@@ -21,9 +21,8 @@ class Scalar {
  public:
   Scalar() : Scalar(int64_t{0}) {}
   template <typename T>
-    requires(std::is_arithmetic_v<T> || std::is_same_v<T, float16> ||
-             std::is_same_v<T, bfloat16>)
-  Scalar(T v) {
+  requires(std::is_arithmetic_v<T> || std::is_same_v<T, float16> ||
+           std::is_same_v<T, bfloat16>) Scalar(T v) {
     if constexpr (std::is_same_v<T, bool>) {
       kind_ = 'b';
       i_ = v;
@@ -63,9 +62,9 @@ class Scalar {
   int64_t Integer(DType to) const;
 
   char kind_ = 'i';
-  int64_t i_ = 0;   // 'b', 'i'
-  double re_ = 0;   // 'f', 'c'
-  double im_ = 0;   // 'c'
+  int64_t i_ = 0;  // 'b', 'i'
+  double re_ = 0;  // 'f', 'c'
+  double im_ = 0;  // 'c'
 };
 
 template <typename T>

@@ -16,9 +16,10 @@ namespace proa::inline v0 {
 
 class Storage final : public RefCounted {
  public:
-  // Uninitialized memory from the caching allocator of the place. Small CPU blocks
-  // lie behind the Storage object itself, in one pooled allocation. Throws Error
-  // kResourceExhausted with what was asked, held and could be released.
+  // Uninitialized memory from the caching allocator of the place. Small CPU
+  // blocks lie behind the Storage object itself, in one pooled allocation.
+  // Throws Error kResourceExhausted with what was asked, held and could be
+  // released.
   static IntrusivePtr<Storage> Allocate(int64_t bytes, Place place);
 
   // Memory that somebody else owns; `release` is called when the storage goes.
@@ -27,8 +28,8 @@ class Storage final : public RefCounted {
                                     std::function<void()> release,
                                     bool read_only = false);
 
-  // Replaces the `release` of a wrapped storage: for callers that may only give the
-  // memory back once all that can fail is done.
+  // Replaces the `release` of a wrapped storage: for callers that may only give
+  // the memory back once all that can fail is done.
   void set_release(std::function<void()> release) {
     *release_ = std::move(release);
   }

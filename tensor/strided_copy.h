@@ -1,8 +1,8 @@
 // Copies elements between two strided blocks of host memory of equal shape. The
-// engine under tensor/copy.h; knows sizes of elements, not their types. Kernels use
-// ops/primitives/cpu/strided_copy.h, which this room cannot reach and which is faster at
-// transpositions (vector instructions, stores past the caches); copies of this room are
-// between places, and most of them contiguous.
+// engine under tensor/copy.h; knows sizes of elements, not their types. Kernels
+// use ops/primitives/cpu/strided_copy.h, which this room cannot reach and which
+// is faster at transpositions (vector instructions, stores past the caches);
+// copies of this room are between places, and most of them contiguous.
 #ifndef PROA_TENSOR_STRIDED_COPY_H_
 #define PROA_TENSOR_STRIDED_COPY_H_
 

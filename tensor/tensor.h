@@ -5,10 +5,10 @@
 //   std::fill_n(a.data<float>(), a.numel(), 1.f);
 //   Tensor b = a.AsStrided({3, 2}, {1, 3}, 0);   // a transposed view
 //
-// A *symbolic* tensor is the same class with a program value and no storage; its
-// dims may be kUnknownDim. Grad state and program values hang on the tensor as
-// opaque extensions, which their rooms define; this room knows neither.
-// A Tensor may be read from many threads; changing one needs the caller's lock.
+// A *symbolic* tensor is the same class with a program value and no storage;
+// its dims may be kUnknownDim. Grad state and program values hang on the tensor
+// as opaque extensions, which their rooms define; this room knows neither. A
+// Tensor may be read from many threads; changing one needs the caller's lock.
 #ifndef PROA_TENSOR_TENSOR_H_
 #define PROA_TENSOR_TENSOR_H_
 
@@ -33,9 +33,10 @@ class TensorExtension {
   virtual std::unique_ptr<TensorExtension> Share() const { return nullptr; }
 };
 
-// How the elements lie in the storage. Blocked formats are opaque to all but the
-// backend that made them; of a row-sparse tensor only some rows are held
-// (row_sparse.h). Who does not know a layout gets a strided tensor, by Contiguous().
+// How the elements lie in the storage. Blocked formats are opaque to all but
+// the backend that made them; of a row-sparse tensor only some rows are held
+// (row_sparse.h). Who does not know a layout gets a strided tensor, by
+// Contiguous().
 enum class Layout : uint8_t { kStrided, kBlocked, kRowSparse };
 
 class Tensor;
@@ -43,7 +44,8 @@ class Tensor;
 // What a tensor of a layout other than kStrided needs to be read.
 class LayoutData : public TensorExtension {
  public:
-  // All elements of `t`, whose data this is: strided, in new memory of any place.
+  // All elements of `t`, whose data this is: strided, in new memory of any
+  // place.
   virtual Tensor ToStrided(const Tensor& t) const = 0;
 };
 
@@ -73,8 +75,8 @@ class TensorImpl final : public RefCounted {
   int64_t numel = 1;
   char* data = nullptr;  // first element; null for symbolic and empty tensors
   IntrusivePtr<Storage> storage;
-  // Of a linked view (LinkView): the tensor whose elements it shows, which is no
-  // linked view itself. So there are no chains and no cycles.
+  // Of a linked view (LinkView): the tensor whose elements it shows, which is
+  // no linked view itself. So there are no chains and no cycles.
   IntrusivePtr<TensorImpl> root;
   std::unique_ptr<TensorExtension> autograd;  // autograd::GradState
   // jit::Symbol; immutable, shared by every alias of the program value.
@@ -128,7 +130,8 @@ class Tensor {
   bool is_view() const { return impl_->is_view; }
   Interpreters flags() const {
     if (!impl_) return 0;
-    if (!impl_->root) [[likely]] return impl_->flags;
+    if (!impl_->root) [[likely]]
+      return impl_->flags;
     return impl_->flags | impl_->root->view_flags;
   }
 
@@ -150,8 +153,8 @@ class Tensor {
   }
 
   // A view of the same storage; offset in elements from this tensor's first
-  // element. The caller guarantees that it stays inside the storage (checked: an
-  // Error, never out of bounds).
+  // element. The caller guarantees that it stays inside the storage (checked:
+  // an Error, never out of bounds).
   Tensor AsStrided(const Shape& shape, const Strides& strides,
                    int64_t offset_elements) const;
   // A new handle and description over the same storage, without grad state and
@@ -167,10 +170,10 @@ class Tensor {
   IntrusivePtr<TensorImpl> impl_;
 };
 
-// Notes that `view` shows elements of `base` (or of that which `base` is a linked
-// view of), so that a recorded in-place change of one is a change of the other:
-// view ops call it while grad is on. Nothing happens if they share no storage, or
-// for a dtype that is not differentiable.
+// Notes that `view` shows elements of `base` (or of that which `base` is a
+// linked view of), so that a recorded in-place change of one is a change of the
+// other: view ops call it while grad is on. Nothing happens if they share no
+// storage, or for a dtype that is not differentiable.
 void LinkView(const Tensor& view, const Tensor& base);
 
 // "[2, 3] float32" (", gpu:0" when not on the CPU): as error messages name it;

@@ -6,8 +6,8 @@
 #include "autograd/region.h"
 #include "ops/creation/creation_ops.h"
 #include "ops/elementwise/elementwise_ops.h"
-#include "ops/manipulation/manipulation_ops.h"
 #include "ops/front_door.h"
+#include "ops/manipulation/manipulation_ops.h"
 #include "ops/reduction/reduction_ops.h"
 #include "ops/symbolic_view.h"
 #include "tensor/dtype.h"
@@ -64,7 +64,8 @@ bool AnyNeeded(const Node& node, int first, int count) {
   return false;
 }
 
-std::vector<Tensor> Conform(std::vector<Tensor> grads, std::span<const DType> dtypes) {
+std::vector<Tensor> Conform(std::vector<Tensor> grads,
+                            std::span<const DType> dtypes) {
   for (size_t i = 0; i < grads.size() && i < dtypes.size(); ++i) {
     grads[i] = Conform(std::move(grads[i]), dtypes[i]);
   }
@@ -156,9 +157,9 @@ Tensor ReadRegion(const Tensor& t, const Region& region) {
 Tensor ClearRegion(const Tensor& t, const Region& region) {
   const bool parts = IsOfParts(region, t.dtype());
   const Tensor whole = parts ? ops::as_real(t) : t;
-  const Tensor cleared = ops::as_strided_set(
-      whole, ops::ScalarLike(whole, Scalar(int64_t{0})), region.shape,
-      StridesOf(region), region.offset);
+  const Tensor cleared =
+      ops::as_strided_set(whole, ops::ScalarLike(whole, Scalar(int64_t{0})),
+                          region.shape, StridesOf(region), region.offset);
   return parts ? ops::as_complex(cleared) : cleared;
 }
 
@@ -167,8 +168,8 @@ Tensor PlaceRegion(const Tensor& value, const Region& region,
   const bool parts = IsOfParts(region, whole.dtype);
   Shape shape = whole.shape;
   if (parts) shape.push_back(2);
-  const Tensor placed = ops::as_strided_grad(value, shape, StridesOf(region),
-                                             region.offset);
+  const Tensor placed =
+      ops::as_strided_grad(value, shape, StridesOf(region), region.offset);
   return parts ? ops::as_complex(placed) : placed;
 }
 

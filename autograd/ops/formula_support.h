@@ -41,7 +41,8 @@ void SetHistories(const std::vector<Tensor>& outputs,
 // type; of a complex gradient of a real input, the real part.
 Tensor ConformSlow(const Tensor& grad, DType dtype);
 inline Tensor Conform(Tensor grad, DType dtype) {
-  if (!grad.defined() || grad.dtype() == dtype) [[likely]] return grad;
+  if (!grad.defined() || grad.dtype() == dtype) [[likely]]
+    return grad;
   return ConformSlow(grad, dtype);
 }
 
@@ -53,8 +54,10 @@ inline bool AnyRequiresGrad(std::span<const Tensor> ts) {
   return false;
 }
 
-// The same for the gradients of a Tensor[] parameter, whose inputs had `dtypes`.
-std::vector<Tensor> Conform(std::vector<Tensor> grads, std::span<const DType> dtypes);
+// The same for the gradients of a Tensor[] parameter, whose inputs had
+// `dtypes`.
+std::vector<Tensor> Conform(std::vector<Tensor> grads,
+                            std::span<const DType> dtypes);
 std::vector<DType> DTypesOf(std::span<const Tensor> inputs);
 
 // Of the inputs [first, first + count), those of one Tensor[] parameter.
@@ -68,7 +71,6 @@ inline void Release(SavedTensor& t) { t.Release(); }
 inline void Release(std::vector<SavedTensor>& ts) {
   for (SavedTensor& t : ts) t.Release();
 }
-
 
 inline void Visit(const SavedVisitor& visit, const char* name,
                   const SavedTensor& saved) {

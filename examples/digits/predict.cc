@@ -2,9 +2,10 @@
 //
 //   predict <folder>/digits <folder>/samples.bin
 //
-// samples.bin holds float32 images of 8 x 8 pixels in [0, 1], one after the other.
-// Prints them in characters, each with what the model says it is and how sure it is;
-// the last line is all predictions, as train.py writes them to samples.txt.
+// samples.bin holds float32 images of 8 x 8 pixels in [0, 1], one after the
+// other. Prints them in characters, each with what the model says it is and how
+// sure it is; the last line is all predictions, as train.py writes them to
+// samples.txt.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -30,8 +31,9 @@ std::vector<float> ReadImages(const std::string& path) {
   if (!file) throw std::runtime_error(path + ": cannot be read");
   const std::vector<char> bytes(std::istreambuf_iterator<char>(file), {});
   if (bytes.empty() || bytes.size() % (kPixels * sizeof(float)) != 0) {
-    throw std::runtime_error(path + ": " + std::to_string(bytes.size()) +
-                             " bytes are no whole number of 8 x 8 float32 images");
+    throw std::runtime_error(
+        path + ": " + std::to_string(bytes.size()) +
+        " bytes are no whole number of 8 x 8 float32 images");
   }
   std::vector<float> images(bytes.size() / sizeof(float));
   std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(images.data()));
@@ -39,7 +41,8 @@ std::vector<float> ReadImages(const std::string& path) {
 }
 
 // Scores [n, kClasses] of images [n, 1, kSide, kSide].
-std::vector<float> Run(const std::string& model, const std::vector<float>& images) {
+std::vector<float> Run(const std::string& model,
+                       const std::vector<float>& images) {
   const std::unique_ptr<proa::inference::Predictor> predictor =
       proa::inference::CreatePredictor(proa::inference::Config(model));
   auto* input = predictor->GetInputHandle(predictor->GetInputNames().at(0));
@@ -67,7 +70,8 @@ float Confidence(const float* scores, int best) {
 void Print(const float* image, int digit, float confidence) {
   for (int y = 0; y < kSide; ++y) {
     for (int x = 0; x < kSide; ++x) {
-      const int level = static_cast<int>(std::clamp(image[y * kSide + x], 0.f, 1.f) * 4);
+      const int level =
+          static_cast<int>(std::clamp(image[y * kSide + x], 0.f, 1.f) * 4);
       const char c = " .+*#"[level];
       std::printf("%c%c", c, c);
     }
@@ -89,7 +93,8 @@ int main(int argc, char** argv) {
     std::string line;
     for (size_t i = 0; i < scores.size() / kClasses; ++i) {
       const float* row = &scores[i * kClasses];
-      const int digit = static_cast<int>(std::max_element(row, row + kClasses) - row);
+      const int digit =
+          static_cast<int>(std::max_element(row, row + kClasses) - row);
       if (i < 4) Print(&images[i * kPixels], digit, Confidence(row, digit));
       line += (i == 0 ? "" : " ") + std::to_string(digit);
     }

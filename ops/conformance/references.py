@@ -23,22 +23,22 @@ from ops.schema import model
 
 @functools.lru_cache(maxsize=None)
 def load(folder: str, stem: str) -> python_types.ModuleType | None:
-  path = os.path.join(folder, f'{stem}_samples.py')
-  if not os.path.exists(path):
-    return None
-  spec = importlib.util.spec_from_file_location(f'{os.path.basename(folder)}_{stem}_samples', path)
-  module = importlib.util.module_from_spec(spec)
-  spec.loader.exec_module(module)
-  return module
+    path = os.path.join(folder, f"{stem}_samples.py")
+    if not os.path.exists(path):
+        return None
+    spec = importlib.util.spec_from_file_location(f"{os.path.basename(folder)}_{stem}_samples", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def of(op: model.Op, kind: str):
-  """The function `<kind>_<op>` beside the op's schema, or None."""
-  module = load(os.path.dirname(op.location.file), op.stem)
-  return getattr(module, f'{kind}_{op.name}', None) if module else None
+    """The function `<kind>_<op>` beside the op's schema, or None."""
+    module = load(os.path.dirname(op.location.file), op.stem)
+    return getattr(module, f"{kind}_{op.name}", None) if module else None
 
 
 def setting(op: model.Op, name: str):
-  """The op's entry in a dict of the module, or None."""
-  module = load(os.path.dirname(op.location.file), op.stem)
-  return getattr(module, name, {}).get(op.name) if module else None
+    """The op's entry in a dict of the module, or None."""
+    module = load(os.path.dirname(op.location.file), op.stem)
+    return getattr(module, name, {}).get(op.name) if module else None

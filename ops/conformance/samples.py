@@ -16,152 +16,155 @@ import numpy as np
 from ops.schema import param_types
 
 _TENSOR = re.compile(
-    r'(?P<code>N|index|bf16|f16|f32|f64|c64|c128|b|u8|i8|i16|i32|i64)\[(?P<dims>[0-9, ]*)\](?P<views>(?:\.[Tsb])*)(?P<values>.*)')
+    r"(?P<code>N|index|bf16|f16|f32|f64|c64|c128|b|u8|i8|i16|i32|i64)\[(?P<dims>[0-9, ]*)\](?P<views>(?:\.[Tsb])*)(?P<values>.*)"
+)
 
 
 @dataclasses.dataclass(frozen=True)
 class TensorSpec:
-  """A tensor of a sample: dtype name, dims, views ('T', 's', 'b') and what its values are.
+    """A tensor of a sample: dtype name, dims, views ('T', 's', 'b') and what its values are.
 
-  An index keeps its dtype where the sample runs in other dtypes.
-  """
+    An index keeps its dtype where the sample runs in other dtypes.
+    """
 
-  dtype: str
-  dims: tuple[int, ...]
-  views: tuple[str, ...] = ()
-  values: str = ''
-  index: bool = False
+    dtype: str
+    dims: tuple[int, ...]
+    views: tuple[str, ...] = ()
+    values: str = ""
+    index: bool = False
 
-  def array(self, rng: np.random.Generator) -> np.ndarray:
-    """The values, row-major, in a NumPy dtype that holds them (float32 for bfloat16)."""
-    dtype = np.dtype('float32' if self.dtype == 'bfloat16' else self.dtype)
-    x = np.asarray(self._draw(rng, dtype))  # NumPy draws scalars for no dims
-    if self.dtype == 'bfloat16':
-      x = (x.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32).reshape(self.dims)
-    if 'b' in self.views and self.dims and x.size:
-      x = np.ascontiguousarray(np.broadcast_to(x[:1], x.shape))
-    return x
+    def array(self, rng: np.random.Generator) -> np.ndarray:
+        """The values, row-major, in a NumPy dtype that holds them (float32 for bfloat16)."""
+        dtype = np.dtype("float32" if self.dtype == "bfloat16" else self.dtype)
+        x = np.asarray(self._draw(rng, dtype))  # NumPy draws scalars for no dims
+        if self.dtype == "bfloat16":
+            x = (x.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32).reshape(self.dims)
+        if "b" in self.views and self.dims and x.size:
+            x = np.ascontiguousarray(np.broadcast_to(x[:1], x.shape))
+        return x
 
-  def _draw(self, rng: np.random.Generator, dtype: np.dtype) -> np.ndarray:
-    values = self.values.strip()
-    if m := re.fullmatch(r'= *(-?\d+)\.\.(-?\d+)', values):
-      return rng.integers(int(m[1]), int(m[2]), self.dims).astype(dtype)
-    if m := re.fullmatch(r'= *(-?[\d.]+)', values):
-      return np.full(self.dims, float(m[1])).astype(dtype)
-    n = int(np.prod(self.dims, dtype=np.int64))
-    if values == 'distinct':
-      # Spaced by 0.25, so that finite differences do not change the order.
-      x = (rng.permutation(n) - n // 2).reshape(self.dims)
-      return (x if dtype.kind in 'iu' else x * 0.25).astype(dtype)
-    if dtype.kind == 'b':
-      return rng.random(self.dims) < 0.5
-    if dtype.kind in 'iu':
-      low = 1 if values.startswith('>') else (0 if dtype.kind == 'u' else -5)
-      return rng.integers(low, 6, self.dims).astype(dtype)
-    x = rng.uniform(-2, 2, self.dims)
-    if dtype.kind == 'c':
-      x = x + 1j * rng.uniform(-2, 2, self.dims)
-    if m := re.fullmatch(r'> *(-?[\d.]+)', values):
-      x = float(m[1]) + 0.25 + np.abs(x)
-    elif m := re.fullmatch(r'\|x\| *< *([\d.]+)', values):
-      x = x * (0.45 * float(m[1]))
-    elif values == 'wide':
-      x = x * 5
-    elif values == 'nan':
-      flat = x.reshape(-1)
-      for i, special in enumerate((np.nan, np.inf, -np.inf, 0.0, -0.0)):
-        if i < flat.size:
-          flat[i] = special
-    elif values:
-      raise ValueError(f'values {values!r} of a tensor in a sample')
-    return x.astype(dtype)
+    def _draw(self, rng: np.random.Generator, dtype: np.dtype) -> np.ndarray:
+        values = self.values.strip()
+        if m := re.fullmatch(r"= *(-?\d+)\.\.(-?\d+)", values):
+            return rng.integers(int(m[1]), int(m[2]), self.dims).astype(dtype)
+        if m := re.fullmatch(r"= *(-?[\d.]+)", values):
+            return np.full(self.dims, float(m[1])).astype(dtype)
+        n = int(np.prod(self.dims, dtype=np.int64))
+        if values == "distinct":
+            # Spaced by 0.25, so that finite differences do not change the order.
+            x = (rng.permutation(n) - n // 2).reshape(self.dims)
+            return (x if dtype.kind in "iu" else x * 0.25).astype(dtype)
+        if dtype.kind == "b":
+            return rng.random(self.dims) < 0.5
+        if dtype.kind in "iu":
+            low = 1 if values.startswith(">") else (0 if dtype.kind == "u" else -5)
+            return rng.integers(low, 6, self.dims).astype(dtype)
+        x = rng.uniform(-2, 2, self.dims)
+        if dtype.kind == "c":
+            x = x + 1j * rng.uniform(-2, 2, self.dims)
+        if m := re.fullmatch(r"> *(-?[\d.]+)", values):
+            x = float(m[1]) + 0.25 + np.abs(x)
+        elif m := re.fullmatch(r"\|x\| *< *([\d.]+)", values):
+            x = x * (0.45 * float(m[1]))
+        elif values == "wide":
+            x = x * 5
+        elif values == "nan":
+            flat = x.reshape(-1)
+            for i, special in enumerate((np.nan, np.inf, -np.inf, 0.0, -0.0)):
+                if i < flat.size:
+                    flat[i] = special
+        elif values:
+            raise ValueError(f"values {values!r} of a tensor in a sample")
+        return x.astype(dtype)
 
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-  """One call: positional and keyword arguments (TensorSpec or NumPy arrays stand for tensors)."""
+    """One call: positional and keyword arguments (TensorSpec or NumPy arrays stand for tensors)."""
 
-  args: tuple[Any, ...]
-  kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
-  text: str = ''
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
+    text: str = ""
 
-  def specs(self) -> list[TensorSpec]:
-    out = []
-    for a in (*self.args, *self.kwargs.values()):
-      out += [s for s in (a if isinstance(a, (list, tuple)) else [a]) if isinstance(s, TensorSpec)]
-    return out
+    def specs(self) -> list[TensorSpec]:
+        out = []
+        for a in (*self.args, *self.kwargs.values()):
+            out += [s for s in (a if isinstance(a, (list, tuple)) else [a]) if isinstance(s, TensorSpec)]
+        return out
 
-  def with_dtype(self, old: str, new: str) -> 'Sample':
-    """The same call with every tensor of dtype `old` in dtype `new`."""
+    def with_dtype(self, old: str, new: str) -> "Sample":
+        """The same call with every tensor of dtype `old` in dtype `new`."""
 
-    def change(a):
-      if isinstance(a, TensorSpec) and a.dtype == old and not a.index:
-        return dataclasses.replace(a, dtype=new)
-      if isinstance(a, list):
-        return [change(x) for x in a]
-      return a
+        def change(a):
+            if isinstance(a, TensorSpec) and a.dtype == old and not a.index:
+                return dataclasses.replace(a, dtype=new)
+            if isinstance(a, list):
+                return [change(x) for x in a]
+            return a
 
-    return Sample(tuple(map(change, self.args)), {k: change(v) for k, v in self.kwargs.items()}, f'{self.text} as {new}')
+        return Sample(
+            tuple(map(change, self.args)), {k: change(v) for k, v in self.kwargs.items()}, f"{self.text} as {new}"
+        )
 
-  @property
-  def special(self) -> bool:
-    return any(s.values.strip() == 'nan' for s in self.specs())
+    @property
+    def special(self) -> bool:
+        return any(s.values.strip() == "nan" for s in self.specs())
 
 
 def parse(text: str, dtypes: tuple[str, ...]) -> list[Sample]:
-  """The samples of one text: one, or one a dtype of `dtypes` where it says `N`."""
-  if re.search(r'(^|[ ,(])N\[', text):
-    return [_parse_one(re.sub(r'(^|[ ,(])N\[', lambda m: m[1] + _code(d) + '[', text)) for d in dtypes]
-  return [_parse_one(text)]
+    """The samples of one text: one, or one a dtype of `dtypes` where it says `N`."""
+    if re.search(r"(^|[ ,(])N\[", text):
+        return [_parse_one(re.sub(r"(^|[ ,(])N\[", lambda m: m[1] + _code(d) + "[", text)) for d in dtypes]
+    return [_parse_one(text)]
 
 
 def _code(dtype: str) -> str:
-  return next(c for c, d in param_types.DTYPE_CODES.items() if d == dtype)
+    return next(c for c, d in param_types.DTYPE_CODES.items() if d == dtype)
 
 
 def _parse_one(text: str) -> Sample:
-  args, kwargs = [], {}
-  for part in split(text):
-    part = part.strip()
-    m = re.match(r'([a-z_][a-z0-9_]*) *= *(?!=)', part)
-    if m and not _TENSOR.match(part):
-      kwargs[m[1]] = _value(part[m.end():].strip())
-    else:
-      args.append(_value(part))
-  return Sample(tuple(args), kwargs, text)
+    args, kwargs = [], {}
+    for part in split(text):
+        part = part.strip()
+        m = re.match(r"([a-z_][a-z0-9_]*) *= *(?!=)", part)
+        if m and not _TENSOR.match(part):
+            kwargs[m[1]] = _value(part[m.end() :].strip())
+        else:
+            args.append(_value(part))
+    return Sample(tuple(args), kwargs, text)
 
 
 def _value(text: str):
-  if m := _TENSOR.fullmatch(text):
-    dims = tuple(int(d) for d in m['dims'].split(',') if d.strip())
-    index = m['code'] == 'index'
-    dtype = 'int64' if index else param_types.DTYPE_CODES[m['code']]
-    return TensorSpec(dtype, dims, tuple(m['views'].split('.')[1:]), m['values'], index)
-  if text[:1] in '([' and _TENSOR.match(text[1:].strip()):
-    return [_value(p.strip()) for p in split(text[1:-1])]
-  if text in param_types.DTYPES:
-    return text
-  if text in ('none', 'None'):
-    return None
-  if text in ('inf', '-inf', 'nan'):
-    return float(text)
-  return ast.literal_eval(text)
+    if m := _TENSOR.fullmatch(text):
+        dims = tuple(int(d) for d in m["dims"].split(",") if d.strip())
+        index = m["code"] == "index"
+        dtype = "int64" if index else param_types.DTYPE_CODES[m["code"]]
+        return TensorSpec(dtype, dims, tuple(m["views"].split(".")[1:]), m["values"], index)
+    if text[:1] in "([" and _TENSOR.match(text[1:].strip()):
+        return [_value(p.strip()) for p in split(text[1:-1])]
+    if text in param_types.DTYPES:
+        return text
+    if text in ("none", "None"):
+        return None
+    if text in ("inf", "-inf", "nan"):
+        return float(text)
+    return ast.literal_eval(text)
 
 
 def split(text: str) -> list[str]:
-  """Splits at commas outside of brackets and quotes."""
-  parts, depth, start, quote = [], 0, 0, ''
-  for i, c in enumerate(text):
-    if quote:
-      quote = '' if c == quote else quote
-    elif c in '"\'':
-      quote = c
-    elif c in '([':
-      depth += 1
-    elif c in ')]':
-      depth -= 1
-    elif c == ',' and depth == 0:
-      parts.append(text[start:i])
-      start = i + 1
-  parts.append(text[start:])
-  return [p for p in parts if p.strip()]
+    """Splits at commas outside of brackets and quotes."""
+    parts, depth, start, quote = [], 0, 0, ""
+    for i, c in enumerate(text):
+        if quote:
+            quote = "" if c == quote else quote
+        elif c in "\"'":
+            quote = c
+        elif c in "([":
+            depth += 1
+        elif c in ")]":
+            depth -= 1
+        elif c == "," and depth == 0:
+            parts.append(text[start:i])
+            start = i + 1
+    parts.append(text[start:])
+    return [p for p in parts if p.strip()]

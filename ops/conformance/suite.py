@@ -8,318 +8,325 @@ import zlib
 
 import numpy as np
 
-from ops.conformance import compare
-from ops.conformance import references
+from ops.conformance import compare, references
 from ops.conformance import samples as samples_lib
-from ops.schema import model
-from ops.schema import parser
+from ops.schema import model, parser
 
-FLOATS = ('float16', 'bfloat16', 'float32', 'float64')
-_DIFFERENTIABLE = FLOATS + ('complex64', 'complex128')
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+_DIFFERENTIABLE = FLOATS + ("complex64", "complex128")
 
 
 def all_ops() -> dict[str, model.Op]:
-  return parser.parse_files(sorted(glob.glob('ops/*/*.yaml')))
+    return parser.parse_files(sorted(glob.glob("ops/*/*.yaml")))
 
 
 def samples_of(op: model.Op) -> list[samples_lib.Sample]:
-  """The op's samples; each also in every other declared dtype."""
-  out = []
-  for text in op.samples:
-    out += samples_lib.parse(text, op.dtypes)
-  more = references.of(op, 'samples')
-  if more:
-    out += list(more())
-  seen = {s.text for s in out}
-  for s in list(out):
-    first = deciding_dtype(op, s)
-    for d in op.dtypes:
-      if first is None or d == first or s.special and d not in FLOATS:
-        continue
-      if not _retyped_fits(s, first, d):
-        continue
-      t = s.with_dtype(first, d)
-      if t.text not in seen and not any(_code_in(s.text, d2) for d2 in (d,)):
-        out.append(t)
-  return out
+    """The op's samples; each also in every other declared dtype."""
+    out = []
+    for text in op.samples:
+        out += samples_lib.parse(text, op.dtypes)
+    more = references.of(op, "samples")
+    if more:
+        out += list(more())
+    seen = {s.text for s in out}
+    for s in list(out):
+        first = deciding_dtype(op, s)
+        for d in op.dtypes:
+            if first is None or d == first or s.special and d not in FLOATS:
+                continue
+            if not _retyped_fits(s, first, d):
+                continue
+            t = s.with_dtype(first, d)
+            if t.text not in seen and not any(_code_in(s.text, d2) for d2 in (d,)):
+                out.append(t)
+    return out
 
 
 def _code_in(text: str, dtype: str) -> bool:
-  return samples_lib._code(dtype) + '[' in text
+    return samples_lib._code(dtype) + "[" in text
 
 
 def _retyped_fits(s: samples_lib.Sample, old: str, new: str) -> bool:
-  """Whether the values that the sample asks for exist in the dtype."""
-  for spec in s.specs():
-    if spec.dtype == old and spec.values.strip() == 'distinct' and new in ('bool', 'uint8', 'int8'):
-      return False
-    if spec.dtype == old and spec.values.strip() == 'distinct' and int(np.prod(spec.dims)) > 64 and new in (
-        'float16', 'bfloat16'):
-      return False
-  return True
+    """Whether the values that the sample asks for exist in the dtype."""
+    for spec in s.specs():
+        if spec.dtype == old and spec.values.strip() == "distinct" and new in ("bool", "uint8", "int8"):
+            return False
+        if (
+            spec.dtype == old
+            and spec.values.strip() == "distinct"
+            and int(np.prod(spec.dims)) > 64
+            and new in ("float16", "bfloat16")
+        ):
+            return False
+    return True
 
 
 def deciding_dtype(op: model.Op, s: samples_lib.Sample) -> str | None:
-  specs = s.specs()
-  return specs[0].dtype if specs else None
+    specs = s.specs()
+    return specs[0].dtype if specs else None
 
 
 class Case:
-  """A sample with its arrays and its tensors."""
+    """A sample with its arrays and its tensors."""
 
-  def __init__(self, proa, op: model.Op, sample: samples_lib.Sample, dtype: str | None = None):
-    self.proa, self.op, self.sample = proa, op, sample
-    self._rng = np.random.default_rng(zlib.crc32(f'{op.name} {sample.text}'.encode()))
-    self._replace = dtype
-    self.arrays: dict[str, object] = {}   # by parameter
-    self.values: dict[str, object] = {}   # by parameter
-    for p, a in zip(op.params, sample.args):
-      self._add(p, a)
-    for name, a in sample.kwargs.items():
-      self._add(op.by_name[name], a)
+    def __init__(self, proa, op: model.Op, sample: samples_lib.Sample, dtype: str | None = None):
+        self.proa, self.op, self.sample = proa, op, sample
+        self._rng = np.random.default_rng(zlib.crc32(f"{op.name} {sample.text}".encode()))
+        self._replace = dtype
+        self.arrays: dict[str, object] = {}  # by parameter
+        self.values: dict[str, object] = {}  # by parameter
+        for p, a in zip(op.params, sample.args):
+            self._add(p, a)
+        for name, a in sample.kwargs.items():
+            self._add(op.by_name[name], a)
 
-  def _add(self, p: model.Param, a) -> None:
-    if isinstance(a, list) and p.is_tensor_list:
-      pairs = [self._tensor(x) for x in a]
-      self.arrays[p.name], self.values[p.name] = [x for x, _ in pairs], [t for _, t in pairs]
-    elif isinstance(a, (samples_lib.TensorSpec, np.ndarray)):
-      self.arrays[p.name], self.values[p.name] = self._tensor(a)
-    else:
-      self.arrays[p.name] = self.values[p.name] = a
+    def _add(self, p: model.Param, a) -> None:
+        if isinstance(a, list) and p.is_tensor_list:
+            pairs = [self._tensor(x) for x in a]
+            self.arrays[p.name], self.values[p.name] = [x for x, _ in pairs], [t for _, t in pairs]
+        elif isinstance(a, (samples_lib.TensorSpec, np.ndarray)):
+            self.arrays[p.name], self.values[p.name] = self._tensor(a)
+        else:
+            self.arrays[p.name] = self.values[p.name] = a
 
-  def _tensor(self, a):
-    if isinstance(a, np.ndarray):
-      return a, self.proa.to_tensor(np.ascontiguousarray(a))
-    if self._replace and a.dtype in FLOATS:
-      a = samples_lib.TensorSpec(self._replace, a.dims, a.views, a.values)
-    x = a.array(self._rng)
-    return x, make_tensor(self.proa, x, a)
+    def _tensor(self, a):
+        if isinstance(a, np.ndarray):
+            return a, self.proa.to_tensor(np.ascontiguousarray(a))
+        if self._replace and a.dtype in FLOATS:
+            a = samples_lib.TensorSpec(self._replace, a.dims, a.views, a.values)
+        x = a.array(self._rng)
+        return x, make_tensor(self.proa, x, a)
 
-  def call(self):
-    """The op's results as a list of tensors."""
-    return flatten(getattr(self.proa._C.ops, self.op.name)(**self.values))
+    def call(self):
+        """The op's results as a list of tensors."""
+        return flatten(getattr(self.proa._C.ops, self.op.name)(**self.values))
 
-  def reference(self):
-    f = references.of(self.op, 'reference')
-    wide = {k: _widen(v) for k, v in self.arrays.items()}
-    with np.errstate(all='ignore'):
-      return flatten(f(**wide))
+    def reference(self):
+        f = references.of(self.op, "reference")
+        wide = {k: _widen(v) for k, v in self.arrays.items()}
+        with np.errstate(all="ignore"):
+            return flatten(f(**wide))
 
-  @property
-  def where(self) -> str:
-    return f'{self.op.name}({self.sample.text})'
+    @property
+    def where(self) -> str:
+        return f"{self.op.name}({self.sample.text})"
 
 
 def _widen(v):
-  if isinstance(v, list):
-    return [_widen(x) for x in v]
-  if isinstance(v, np.ndarray):
-    return v.astype({'f': np.float64, 'c': np.complex128}.get(v.dtype.kind, v.dtype))
-  return v
+    if isinstance(v, list):
+        return [_widen(x) for x in v]
+    if isinstance(v, np.ndarray):
+        return v.astype({"f": np.float64, "c": np.complex128}.get(v.dtype.kind, v.dtype))
+    return v
 
 
 def flatten(result) -> list:
-  if result is None:
-    return []
-  if isinstance(result, (list, tuple)):
-    return [y for x in result for y in flatten(x)]
-  return [result]
+    if result is None:
+        return []
+    if isinstance(result, (list, tuple)):
+        return [y for x in result for y in flatten(x)]
+    return [result]
 
 
 def make_tensor(proa, x: np.ndarray, spec: samples_lib.TensorSpec):
-  """The tensor of a spec: a view where it says so, with the values of `x`."""
-  if 'T' in spec.views and x.ndim > 1:
-    t = proa._C.ops.transpose(proa.to_tensor(np.ascontiguousarray(x.T)), list(range(x.ndim))[::-1])
-  elif 's' in spec.views and x.ndim:
-    wide = np.repeat(x, 2, axis=-1)
-    wide[..., 1::2] = 1 if x.dtype.kind == 'b' else 77
-    t = proa._C.ops.slice(proa.to_tensor(wide), [x.ndim - 1], [0], [wide.shape[-1]], [2])
-  elif 'b' in spec.views and x.ndim and x.shape[0] > 0:
-    t = proa._C.ops.broadcast_to(proa.to_tensor(np.ascontiguousarray(x[:1])), list(x.shape))
-  else:
-    t = proa.to_tensor(x)
-  if spec.dtype == 'bfloat16':
-    views = spec.views
-    t = t.astype('bfloat16')
-    if 'T' in views and x.ndim > 1:  # astype made it plain
-      t = make_tensor_view(proa, t)
-  return t
+    """The tensor of a spec: a view where it says so, with the values of `x`."""
+    if "T" in spec.views and x.ndim > 1:
+        t = proa._C.ops.transpose(proa.to_tensor(np.ascontiguousarray(x.T)), list(range(x.ndim))[::-1])
+    elif "s" in spec.views and x.ndim:
+        wide = np.repeat(x, 2, axis=-1)
+        wide[..., 1::2] = 1 if x.dtype.kind == "b" else 77
+        t = proa._C.ops.slice(proa.to_tensor(wide), [x.ndim - 1], [0], [wide.shape[-1]], [2])
+    elif "b" in spec.views and x.ndim and x.shape[0] > 0:
+        t = proa._C.ops.broadcast_to(proa.to_tensor(np.ascontiguousarray(x[:1])), list(x.shape))
+    else:
+        t = proa.to_tensor(x)
+    if spec.dtype == "bfloat16":
+        views = spec.views
+        t = t.astype("bfloat16")
+        if "T" in views and x.ndim > 1:  # astype made it plain
+            t = make_tensor_view(proa, t)
+    return t
 
 
 def make_tensor_view(proa, t):
-  axes = list(range(len(t.shape)))[::-1]
-  return proa._C.ops.transpose(proa._C.ops.transpose(t, axes).clone(), axes)
+    axes = list(range(len(t.shape)))[::-1]
+    return proa._C.ops.transpose(proa._C.ops.transpose(t, axes).clone(), axes)
 
 
 def to_numpy(t) -> np.ndarray:
-  return (t.astype('float32') if t.dtype.name == 'bfloat16' else t).numpy()
+    return (t.astype("float32") if t.dtype.name == "bfloat16" else t).numpy()
 
 
 # Checks --------------------------------------------------------------------------
 
 
 def check_forward(case: Case) -> None:
-  """Values, shapes and kinds are those of the reference."""
-  got = case.call()
-  want = case.reference()
-  assert len(got) == len(want), f'{case.where}: {len(got)} results, the reference gives {len(want)}'
-  tolerances = references.setting(case.op, 'TOLERANCE') or {}
-  for i, (g, w) in enumerate(zip(got, want)):
-    if w is None:
-      continue
-    compare.close(to_numpy(g), w, g.dtype.name, f'{case.where}[{i}]', tolerances.get(g.dtype.name))
+    """Values, shapes and kinds are those of the reference."""
+    got = case.call()
+    want = case.reference()
+    assert len(got) == len(want), f"{case.where}: {len(got)} results, the reference gives {len(want)}"
+    tolerances = references.setting(case.op, "TOLERANCE") or {}
+    for i, (g, w) in enumerate(zip(got, want)):
+        if w is None:
+            continue
+        compare.close(to_numpy(g), w, g.dtype.name, f"{case.where}[{i}]", tolerances.get(g.dtype.name))
 
 
 def check_meta(case: Case) -> None:
-  """Inference says what a call gives, of a fully known program and with unknown dims."""
-  got = case.call()
-  for unknown in (False, True):
-    program = record(case, unknown_dims=unknown)
-    if program is None:
-      continue
-    for g, (shape, dtype) in zip(got, program.output_metas):
-      assert dtype == g.dtype.name, f'{case.where}: inferred {dtype}, got {g.dtype.name}'
-      assert len(shape) == len(g.shape) and all(s in (-1, d) for s, d in zip(shape, g.shape)), (
-          f'{case.where}: inferred {shape}, got {g.shape}')
-      if not unknown and not case.op.data_dependent:
-        assert list(shape) == list(g.shape), f'{case.where}: inferred {shape}, got {g.shape}'
+    """Inference says what a call gives, of a fully known program and with unknown dims."""
+    got = case.call()
+    for unknown in (False, True):
+        program = record(case, unknown_dims=unknown)
+        if program is None:
+            continue
+        for g, (shape, dtype) in zip(got, program.output_metas):
+            assert dtype == g.dtype.name, f"{case.where}: inferred {dtype}, got {g.dtype.name}"
+            assert len(shape) == len(g.shape) and all(s in (-1, d) for s, d in zip(shape, g.shape)), (
+                f"{case.where}: inferred {shape}, got {g.shape}"
+            )
+            if not unknown and not case.op.data_dependent:
+                assert list(shape) == list(g.shape), f"{case.where}: inferred {shape}, got {g.shape}"
 
 
 def check_recorded(case: Case, folder: str) -> None:
-  """Eager, recorded, and saved and reloaded give the same bits."""
-  program = record(case)
-  if program is None:
-    return
-  eager = [to_numpy(t) for t in case.call()]
-  for name, results in (('recorded', program.run()), ('reloaded', program.reload(folder).run()),
-                        ('parsed', program.reparse().run())):
-    for i, (a, b) in enumerate(zip(eager, results)):
-      compare.same_bits(a, to_numpy(b), f'{case.where}[{i}] {name}')
+    """Eager, recorded, and saved and reloaded give the same bits."""
+    program = record(case)
+    if program is None:
+        return
+    eager = [to_numpy(t) for t in case.call()]
+    for name, results in (
+        ("recorded", program.run()),
+        ("reloaded", program.reload(folder).run()),
+        ("parsed", program.reparse().run()),
+    ):
+        for i, (a, b) in enumerate(zip(eager, results)):
+            compare.same_bits(a, to_numpy(b), f"{case.where}[{i}] {name}")
 
 
 def check_inplace(case: Case) -> None:
-  """`op_` leaves the functional result in its first argument."""
-  want = case.call()[0]
-  first = case.op.inplace
-  x = case.values[first]
-  if x.shape != want.shape and not case.op.is_view or x.dtype != want.dtype:
-    return
-  values = dict(case.values)
-  values[first] = x.clone()
-  # A clone is contiguous; write through a view as well.
-  targets = [values[first]]
-  if len(x.shape) == 2 and not case.op.is_view:
-    targets.append(make_tensor_view(case.proa, x))
-  for target in targets:
-    values[first] = target
-    result = getattr(case.proa._C.ops, case.op.name + '_')(**values)
-    compare.same_bits(to_numpy(target), to_numpy(want), f'{case.where} in place')
-    assert result is target
+    """`op_` leaves the functional result in its first argument."""
+    want = case.call()[0]
+    first = case.op.inplace
+    x = case.values[first]
+    if x.shape != want.shape and not case.op.is_view or x.dtype != want.dtype:
+        return
+    values = dict(case.values)
+    values[first] = x.clone()
+    # A clone is contiguous; write through a view as well.
+    targets = [values[first]]
+    if len(x.shape) == 2 and not case.op.is_view:
+        targets.append(make_tensor_view(case.proa, x))
+    for target in targets:
+        values[first] = target
+        result = getattr(case.proa._C.ops, case.op.name + "_")(**values)
+        compare.same_bits(to_numpy(target), to_numpy(want), f"{case.where} in place")
+        assert result is target
 
 
 def check_threads(case: Case) -> None:
-  """The same bits with one thread and with two."""
-  with threads(case.proa, 1):
-    one = [to_numpy(t) for t in case.call()]
-  with threads(case.proa, 2):
-    two = [to_numpy(t) for t in case.call()]
-  for a, b in zip(one, two):
-    compare.same_bits(a, b, f'{case.where} with 1 and 2 threads')
+    """The same bits with one thread and with two."""
+    with threads(case.proa, 1):
+        one = [to_numpy(t) for t in case.call()]
+    with threads(case.proa, 2):
+        two = [to_numpy(t) for t in case.call()]
+    for a, b in zip(one, two):
+        compare.same_bits(a, b, f"{case.where} with 1 and 2 threads")
 
 
 @contextlib.contextmanager
 def threads(proa, n: int):
-  before = proa._C.get_num_threads()
-  proa._C.set_num_threads(n)
-  try:
-    yield
-  finally:
-    proa._C.set_num_threads(before)
+    before = proa._C.get_num_threads()
+    proa._C.set_num_threads(n)
+    try:
+        yield
+    finally:
+        proa._C.set_num_threads(before)
 
 
 def check_errors(proa, op: model.Op) -> None:
-  """Each error sample raises its type with its text."""
-  for e in op.errors:
-    for sample in samples_lib.parse(e.args, op.dtypes[:1]):
-      case = Case(proa, op, sample)
-      try:
-        case.call()
-      except Exception as error:  # pylint: disable=broad-except
-        assert e.says in str(error), f'{op.name}({e.args}): says {error}, expected {e.says!r}'
-        assert type(error).__name__ == e.type, f'{op.name}({e.args}): {type(error).__name__} ({error}), expected {e.type}'
-      else:
-        raise AssertionError(f'{op.name}({e.args}) did not fail')
+    """Each error sample raises its type with its text."""
+    for e in op.errors:
+        for sample in samples_lib.parse(e.args, op.dtypes[:1]):
+            case = Case(proa, op, sample)
+            try:
+                case.call()
+            except Exception as error:  # pylint: disable=broad-except
+                assert e.says in str(error), f"{op.name}({e.args}): says {error}, expected {e.says!r}"
+                assert type(error).__name__ == e.type, (
+                    f"{op.name}({e.args}): {type(error).__name__} ({error}), expected {e.type}"
+                )
+            else:
+                raise AssertionError(f"{op.name}({e.args}) did not fail")
 
 
 def check_none(proa, op: model.Op) -> None:
-  """None where a tensor belongs is a TypeError that names the parameter."""
-  sample = samples_lib.parse(op.samples[0], op.dtypes[-1:])[0]
-  for p in op.params:
-    if p.is_tensor and not p.optional:
-      values = dict(Case(proa, op, sample).values)
-      values[p.name] = None
-      try:
-        getattr(proa._C.ops, op.name)(**values)
-      except TypeError as e:
-        assert p.name in str(e) and op.name in str(e), f'{op.name}: {e}'
-      else:
-        raise AssertionError(f'{op.name}: {p.name}=None did not fail')
+    """None where a tensor belongs is a TypeError that names the parameter."""
+    sample = samples_lib.parse(op.samples[0], op.dtypes[-1:])[0]
+    for p in op.params:
+        if p.is_tensor and not p.optional:
+            values = dict(Case(proa, op, sample).values)
+            values[p.name] = None
+            try:
+                getattr(proa._C.ops, op.name)(**values)
+            except TypeError as e:
+                assert p.name in str(e) and op.name in str(e), f"{op.name}: {e}"
+            else:
+                raise AssertionError(f"{op.name}: {p.name}=None did not fail")
 
 
 # Recording -------------------------------------------------------------------------
 
 
 class Recorded:
-  """A recorded call: runs, is saved and loaded, printed and parsed."""
+    """A recorded call: runs, is saved and loaded, printed and parsed."""
 
-  def __init__(self, proa, program, feeds, outputs):
-    self._proa, self._program, self._feeds, self._outputs = proa, program, feeds, outputs
-    self.output_metas = [(list(t.shape), t.dtype.name) for t in outputs]
+    def __init__(self, proa, program, feeds, outputs):
+        self._proa, self._program, self._feeds, self._outputs = proa, program, feeds, outputs
+        self.output_metas = [(list(t.shape), t.dtype.name) for t in outputs]
 
-  def run(self):
-    return self._program.run(self._feeds, self._outputs)
+    def run(self):
+        return self._program.run(self._feeds, self._outputs)
 
-  def reload(self, folder: str) -> 'Loaded':
-    prefix = f'{folder}/model'
-    self._proa._C.save_program(prefix, self._program, list(self._feeds), self._outputs)
-    return Loaded(self._proa._C.load_program(prefix), self._feeds)
+    def reload(self, folder: str) -> "Loaded":
+        prefix = f"{folder}/model"
+        self._proa._C.save_program(prefix, self._program, list(self._feeds), self._outputs)
+        return Loaded(self._proa._C.load_program(prefix), self._feeds)
 
-  def reparse(self) -> 'Loaded':
-    return Loaded(self._program.reparse(list(self._feeds), self._outputs), self._feeds)
+    def reparse(self) -> "Loaded":
+        return Loaded(self._program.reparse(list(self._feeds), self._outputs), self._feeds)
 
 
 class Loaded:
+    def __init__(self, module, feeds):
+        self._module, self._feeds = module, feeds
 
-  def __init__(self, module, feeds):
-    self._module, self._feeds = module, feeds
-
-  def run(self):
-    return self._module.run(list(self._feeds.values()))
+    def run(self):
+        return self._module.run(list(self._feeds.values()))
 
 
 def record(case: Case, unknown_dims: bool = False, call=None) -> Recorded | None:
-  """Records the call, or `call` of its values, with its tensors as inputs; None if it says that it needs known dims."""
-  proa = case.proa
-  program = proa._C.Program()
-  feeds, values = {}, {}
+    """Records the call, or `call` of its values, with its tensors as inputs; None if it says that it needs known dims."""
+    proa = case.proa
+    program = proa._C.Program()
+    feeds, values = {}, {}
 
-  def symbolic(name, t):
-    shape = [-1] * len(t.shape) if unknown_dims else list(t.shape)
-    feeds[name] = t
-    return program.add_input(name, shape, t.dtype)
+    def symbolic(name, t):
+        shape = [-1] * len(t.shape) if unknown_dims else list(t.shape)
+        feeds[name] = t
+        return program.add_input(name, shape, t.dtype)
 
-  for name, v in case.values.items():
-    if isinstance(v, proa._C.Tensor):
-      values[name] = symbolic(name, v)
-    elif isinstance(v, list) and v and isinstance(v[0], proa._C.Tensor):
-      values[name] = [symbolic(f'{name}_{i}', t) for i, t in enumerate(v)]
-    else:
-      values[name] = v
-  with program.recording():
-    try:
-      outputs = flatten(call(values) if call else getattr(proa._C.ops, case.op.name)(**values))
-    except (ValueError, NotImplementedError) as e:
-      if unknown_dims and 'known' in str(e):
-        return None  # says that it needs known sizes
-      raise
-  return Recorded(proa, program, feeds, outputs)
+    for name, v in case.values.items():
+        if isinstance(v, proa._C.Tensor):
+            values[name] = symbolic(name, v)
+        elif isinstance(v, list) and v and isinstance(v[0], proa._C.Tensor):
+            values[name] = [symbolic(f"{name}_{i}", t) for i, t in enumerate(v)]
+        else:
+            values[name] = v
+    with program.recording():
+        try:
+            outputs = flatten(call(values) if call else getattr(proa._C.ops, case.op.name)(**values))
+        except (ValueError, NotImplementedError) as e:
+            if unknown_dims and "known" in str(e):
+                return None  # says that it needs known sizes
+            raise
+    return Recorded(proa, program, feeds, outputs)

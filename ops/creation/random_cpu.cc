@@ -1,5 +1,5 @@
-// Kernels of random tensors. Each element is computed from its index and a Philox
-// stream (tensor/philox.h), so threads may share the work in any way.
+// Kernels of random tensors. Each element is computed from its index and a
+// Philox stream (tensor/philox.h), so threads may share the work in any way.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -38,17 +38,20 @@ void FillFrom(const PhiloxStream& stream, int per_block, Tensor* out, F f) {
     for (int64_t k = b; k < e; ++k) {
       const Block block = stream.Block(k);
       const int64_t first = k * per_block;
-      const int count = static_cast<int>(std::min<int64_t>(per_block, n - first));
-      for (int j = 0; j < count; ++j) to[first + j] = static_cast<T>(f(block, j, first + j));
+      const int count =
+          static_cast<int>(std::min<int64_t>(per_block, n - first));
+      for (int j = 0; j < count; ++j)
+        to[first + j] = static_cast<T>(f(block, j, first + j));
     }
   });
 }
 
-// Runs `narrow(T)` for the types that are computed in float, one word a number, and
-// `wide()` for double, two words a number; `f` maps a number in [0, 1).
+// Runs `narrow(T)` for the types that are computed in float, one word a number,
+// and `wide()` for double, two words a number; `f` maps a number in [0, 1).
 template <typename F>
 void FillUniform(const KernelContext& ctx, int64_t seed, Tensor* out, F f) {
-  const int64_t words = out->numel() * (out->dtype() == DType::kFloat64 ? 2 : 1);
+  const int64_t words =
+      out->numel() * (out->dtype() == DType::kFloat64 ? 2 : 1);
   const PhiloxStream stream = Stream(ctx, seed, words);
   const auto narrow = [&]<typename T>(T) {
     FillFrom<T>(stream, 4, out, [&](const Block& r, int j, int64_t i) {
@@ -56,9 +59,12 @@ void FillUniform(const KernelContext& ctx, int64_t seed, Tensor* out, F f) {
     });
   };
   switch (out->dtype()) {
-    case DType::kFloat16: return narrow(float16());
-    case DType::kBFloat16: return narrow(bfloat16());
-    case DType::kFloat32: return narrow(float());
+    case DType::kFloat16:
+      return narrow(float16());
+    case DType::kBFloat16:
+      return narrow(bfloat16());
+    case DType::kFloat32:
+      return narrow(float());
     default:
       FillFrom<double>(stream, 2, out, [&](const Block& r, int j, int64_t i) {
         return f(UniformDouble(r[2 * j], r[2 * j + 1]), i);
@@ -74,15 +80,17 @@ double InverseErf(double y) {
   if (w < 5.0) {
     const double v = w - 2.5;
     x = 2.81022636e-08;
-    for (double c : {3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
-                     -0.00125372503, -0.00417768164, 0.246640727, 1.50140941}) {
+    for (double c :
+         {3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
+          -0.00125372503, -0.00417768164, 0.246640727, 1.50140941}) {
       x = c + x * v;
     }
   } else {
     const double v = std::sqrt(w) - 3.0;
     x = -0.000200214257;
-    for (double c : {0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
-                     -0.0076224613, 0.00943887047, 1.00167406, 2.83297682}) {
+    for (double c :
+         {0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
+          -0.0076224613, 0.00943887047, 1.00167406, 2.83297682}) {
       x = c + x * v;
     }
   }
@@ -149,13 +157,13 @@ double ReadWeights(const T* x, int64_t row, std::vector<double>* w) {
   double total = 0;
   for (size_t i = 0; i < w->size(); ++i) {
     const double v = static_cast<double>(x[i]);
-    PROA_REQUIRE(std::isfinite(v) && v >= 0, "multinomial: weight ", v, " at [", row,
-                 ", ", i, "] is negative or not finite");
+    PROA_REQUIRE(std::isfinite(v) && v >= 0, "multinomial: weight ", v, " at [",
+                 row, ", ", i, "] is negative or not finite");
     (*w)[i] = v;
     total += v;
   }
-  PROA_REQUIRE(total > 0, "multinomial: the weights of row ", row,
-               " sum to ", total, "; the sum must be positive");
+  PROA_REQUIRE(total > 0, "multinomial: the weights of row ", row, " sum to ",
+               total, "; the sum must be positive");
   return total;
 }
 
@@ -165,12 +173,14 @@ double NumberAt(const PhiloxStream& stream, int64_t k) {
   return k % 2 == 0 ? UniformDouble(r[0], r[1]) : UniformDouble(r[2], r[3]);
 }
 
-// With replacement: the weights' running sum is searched for a number below its end.
+// With replacement: the weights' running sum is searched for a number below its
+// end.
 void DrawWithReplacement(const PhiloxStream& stream, int64_t first,
                          std::vector<double>* w, double total, int64_t count,
                          int64_t* out) {
   std::partial_sum(w->begin(), w->end(), w->begin());
-  int64_t last = static_cast<int64_t>(w->size()) - 1;  // the last of positive weight
+  int64_t last =
+      static_cast<int64_t>(w->size()) - 1;  // the last of positive weight
   while (last > 0 && (*w)[last - 1] == (*w)[last]) --last;
   for (int64_t k = 0; k < count; ++k) {
     const double u = NumberAt(stream, first + k) * total;
@@ -179,20 +189,20 @@ void DrawWithReplacement(const PhiloxStream& stream, int64_t first,
   }
 }
 
-// Without: exponential clocks of the weights as rates; the first to ring are drawn, in
-// the order they ring (Efraimidis and Spirakis, 2006).
-void DrawWithoutReplacement(const PhiloxStream& stream, int64_t first, int64_t row,
-                            const std::vector<double>& w, int64_t count,
-                            int64_t* out) {
+// Without: exponential clocks of the weights as rates; the first to ring are
+// drawn, in the order they ring (Efraimidis and Spirakis, 2006).
+void DrawWithoutReplacement(const PhiloxStream& stream, int64_t first,
+                            int64_t row, const std::vector<double>& w,
+                            int64_t count, int64_t* out) {
   std::vector<std::pair<double, int64_t>> times;
   for (size_t i = 0; i < w.size(); ++i) {
     if (w[i] == 0) continue;
     const double u = 1 - NumberAt(stream, first + static_cast<int64_t>(i));
     times.emplace_back(-std::log(u) / w[i], static_cast<int64_t>(i));
   }
-  PROA_REQUIRE(static_cast<int64_t>(times.size()) >= count, "multinomial: ", count,
-               " samples without replacement, but row ", row, " has ", times.size(),
-               " weights above zero");
+  PROA_REQUIRE(static_cast<int64_t>(times.size()) >= count,
+               "multinomial: ", count, " samples without replacement, but row ",
+               row, " has ", times.size(), " weights above zero");
   std::partial_sort(times.begin(), times.begin() + count, times.end());
   for (int64_t k = 0; k < count; ++k) out[k] = times[k].second;
 }
@@ -216,8 +226,11 @@ void Uniform(const KernelContext& ctx, const IntArray&, std::optional<DType>,
   VisitFloat(out->dtype(), [&]<typename T>(TypeTag<T>) {
     // Rounding may reach max, which does not belong to the range.
     FillUniform(ctx, seed, out, [=]<typename U>(U u, int64_t) {
-      const T v = static_cast<T>(static_cast<U>(low) + u * static_cast<U>(high - low));
-      return static_cast<double>(v) >= high ? static_cast<T>(static_cast<U>(low)) : v;
+      const T v =
+          static_cast<T>(static_cast<U>(low) + u * static_cast<U>(high - low));
+      return static_cast<double>(v) >= high
+                 ? static_cast<T>(static_cast<U>(low))
+                 : v;
     });
   });
 }
@@ -236,26 +249,28 @@ void Gaussian(const KernelContext& ctx, const IntArray&, std::optional<DType>,
     const Real m = static_cast<Real>(mean), s = static_cast<Real>(std);
     parallel_for(0, n / kPerBlock + (n % kPerBlock != 0), kGrain / kPerBlock,
                  [&](int64_t b, int64_t e) {
-      for (int64_t k = b; k < e; ++k) {
-        const Block r = stream.Block(k);
-        Real z[kPerBlock];
-        if constexpr (kPerBlock == 2) {
-          std::tie(z[0], z[1]) = NormalDouble(r);
-        } else {
-          std::tie(z[0], z[1]) = NormalFloat(r[0], r[1]);
-          std::tie(z[2], z[3]) = NormalFloat(r[2], r[3]);
-        }
-        for (int64_t j = 0; j < kPerBlock && k * kPerBlock + j < n; ++j) {
-          to[k * kPerBlock + j] = static_cast<T>(m + s * z[j]);
-        }
-      }
-    });
+                   for (int64_t k = b; k < e; ++k) {
+                     const Block r = stream.Block(k);
+                     Real z[kPerBlock];
+                     if constexpr (kPerBlock == 2) {
+                       std::tie(z[0], z[1]) = NormalDouble(r);
+                     } else {
+                       std::tie(z[0], z[1]) = NormalFloat(r[0], r[1]);
+                       std::tie(z[2], z[3]) = NormalFloat(r[2], r[3]);
+                     }
+                     for (int64_t j = 0; j < kPerBlock && k * kPerBlock + j < n;
+                          ++j) {
+                       to[k * kPerBlock + j] = static_cast<T>(m + s * z[j]);
+                     }
+                   }
+                 });
   });
 }
 
 void TruncatedGaussian(const KernelContext& ctx, const IntArray&,
                        std::optional<DType>, double mean, double std, double a,
-                       double b, int64_t seed, std::optional<Place>, Tensor* out) {
+                       double b, int64_t seed, std::optional<Place>,
+                       Tensor* out) {
   PROA_REQUIRE(std >= 0, "truncated_gaussian: std ", std, " is negative");
   PROA_REQUIRE(a < b, "truncated_gaussian: a ", a, " is not below b ", b);
   // By inversion: erf at the ends, a number between, back.
@@ -263,7 +278,8 @@ void TruncatedGaussian(const KernelContext& ctx, const IntArray&,
   const double high = std::erf(b * 0.7071067811865476);
   FillUniform(ctx, seed, out, [=](auto u, int64_t) {
     const double p = low + (high - low) * static_cast<double>(u);
-    const double z = 1.4142135623730951 * InverseErf(std::clamp(p, -1 + 1e-16, 1 - 1e-16));
+    const double z =
+        1.4142135623730951 * InverseErf(std::clamp(p, -1 + 1e-16, 1 - 1e-16));
     return mean + std * std::clamp(z, a, b);
   });
 }
@@ -273,7 +289,8 @@ void Randint(const KernelContext& ctx, int64_t low, std::optional<int64_t> high,
              std::optional<Place>, Tensor* out) {
   const int64_t from = high.has_value() ? low : 0, to = high.value_or(low);
   // As unsigned numbers: the range may be wider than int64.
-  const uint64_t range = static_cast<uint64_t>(to) - static_cast<uint64_t>(from);
+  const uint64_t range =
+      static_cast<uint64_t>(to) - static_cast<uint64_t>(from);
   const PhiloxStream stream = Stream(ctx, seed, CheckedMul(out->numel(), 2));
   VisitDType(out->dtype(), [&]<typename T>(TypeTag<T>) {
     if constexpr (std::is_integral_v<T>) {
@@ -304,7 +321,8 @@ void Randperm(const KernelContext& ctx, int64_t n, DType, int64_t seed,
   });
 }
 
-void Bernoulli(const KernelContext& ctx, const Tensor& x, int64_t seed, Tensor* out) {
+void Bernoulli(const KernelContext& ctx, const Tensor& x, int64_t seed,
+               Tensor* out) {
   VisitFloat(x.dtype(), [&]<typename T>(TypeTag<T>) {
     const T* p = x.data<T>();
     for (int64_t i = 0; i < x.numel(); ++i) {
@@ -327,42 +345,48 @@ void Multinomial(const KernelContext& ctx, const Tensor& x, int64_t num_samples,
   VisitFloat(x.dtype(), [&]<typename T>(TypeTag<T>) {
     parallel_for(0, rows, std::max<int64_t>(1, kGrain / (n + num_samples)),
                  [&](int64_t b, int64_t e) {
-      std::vector<double> w(n);
-      for (int64_t row = b; row < e; ++row) {
-        const double total = ReadWeights(x.data<T>() + row * n, row, &w);
-        int64_t* to = out->data<int64_t>() + row * num_samples;
-        if (replacement) {
-          DrawWithReplacement(stream, row * per_row, &w, total, num_samples, to);
-        } else {
-          DrawWithoutReplacement(stream, row * per_row, row, w, num_samples, to);
-        }
-      }
-    });
+                   std::vector<double> w(n);
+                   for (int64_t row = b; row < e; ++row) {
+                     const double total =
+                         ReadWeights(x.data<T>() + row * n, row, &w);
+                     int64_t* to = out->data<int64_t>() + row * num_samples;
+                     if (replacement) {
+                       DrawWithReplacement(stream, row * per_row, &w, total,
+                                           num_samples, to);
+                     } else {
+                       DrawWithoutReplacement(stream, row * per_row, row, w,
+                                              num_samples, to);
+                     }
+                   }
+                 });
   });
 }
 
-void Exponential(const KernelContext& ctx, const Tensor&, double lam, int64_t seed,
-                 Tensor* out) {
+void Exponential(const KernelContext& ctx, const Tensor&, double lam,
+                 int64_t seed, Tensor* out) {
   PROA_REQUIRE(lam > 0, "exponential: lam ", lam, " is not positive");
   FillUniform(ctx, seed, out, [=]<typename U>(U u, int64_t) {
     return -std::log1p(-u) / static_cast<U>(lam);
   });
 }
 
-void Poisson(const KernelContext& ctx, const Tensor& x, int64_t seed, Tensor* out) {
+void Poisson(const KernelContext& ctx, const Tensor& x, int64_t seed,
+             Tensor* out) {
   const int64_t words = CheckedMul(x.numel(), 4 * kPoissonBlocks);
   VisitFloat(x.dtype(), [&]<typename T>(TypeTag<T>) {
     const T* mean = x.data<T>();
     for (int64_t i = 0; i < x.numel(); ++i) {
-      PROA_REQUIRE(mean[i] >= T(0.f) && std::isfinite(static_cast<double>(mean[i])),
-                   "poisson: a mean is negative or not finite: element ", i, " is ",
-                   static_cast<double>(mean[i]));
+      PROA_REQUIRE(
+          mean[i] >= T(0.f) && std::isfinite(static_cast<double>(mean[i])),
+          "poisson: a mean is negative or not finite: element ", i, " is ",
+          static_cast<double>(mean[i]));
     }
     const PhiloxStream stream = Stream(ctx, seed, words);
     T* to = out->data<T>();
     parallel_for(0, x.numel(), 512, [&](int64_t b, int64_t e) {
       for (int64_t i = b; i < e; ++i) {
-        to[i] = static_cast<T>(PoissonOne(static_cast<double>(mean[i]), stream, i));
+        to[i] =
+            static_cast<T>(PoissonOne(static_cast<double>(mean[i]), stream, i));
       }
     });
   });

@@ -1,5 +1,5 @@
-// What the conformance suite cannot see: the default generator, threads and figures of
-// large tensors.
+// What the conformance suite cannot see: the default generator, threads and
+// figures of large tensors.
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -16,7 +16,8 @@ namespace proa {
 namespace {
 
 bool SameBits(const Tensor& a, const Tensor& b) {
-  return a.bytes() == b.bytes() && std::memcmp(a.raw_data(), b.raw_data(), a.bytes()) == 0;
+  return a.bytes() == b.bytes() &&
+         std::memcmp(a.raw_data(), b.raw_data(), a.bytes()) == 0;
 }
 
 std::vector<Tensor> DrawAll() {
@@ -42,7 +43,8 @@ TEST(RandomTest, SameSeedSameNumbersForAnyThreads) {
   const std::vector<Tensor> one = DrawAll();
   SetNumThreads(3);
   const std::vector<Tensor> three = DrawAll();
-  for (size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(SameBits(one[i], three[i])) << i;
+  for (size_t i = 0; i < one.size(); ++i)
+    EXPECT_TRUE(SameBits(one[i], three[i])) << i;
 }
 
 TEST(RandomTest, CallsDifferAndAnExplicitSeedLeavesTheGeneratorAlone) {
@@ -56,7 +58,8 @@ TEST(RandomTest, CallsDifferAndAnExplicitSeedLeavesTheGeneratorAlone) {
 }
 
 template <typename T>
-void ExpectMoments(const Tensor& t, double mean, double variance, double tolerance) {
+void ExpectMoments(const Tensor& t, double mean, double variance,
+                   double tolerance) {
   double sum = 0, squares = 0;
   for (int64_t i = 0; i < t.numel(); ++i) {
     const double v = static_cast<double>(t.data<T>()[i]);
@@ -65,23 +68,28 @@ void ExpectMoments(const Tensor& t, double mean, double variance, double toleran
   }
   const double m = sum / static_cast<double>(t.numel());
   EXPECT_NEAR(m, mean, tolerance);
-  EXPECT_NEAR(squares / static_cast<double>(t.numel()) - m * m, variance, 3 * tolerance);
+  EXPECT_NEAR(squares / static_cast<double>(t.numel()) - m * m, variance,
+              3 * tolerance);
 }
 
 TEST(RandomTest, Moments) {
   SeedAll(7);
-  ExpectMoments<float>(ops::uniform({200000}, DType::kFloat32, Scalar(0.0), Scalar(1.0)),
-                       0.5, 1.0 / 12, 0.005);
-  ExpectMoments<float>(ops::gaussian({200000}, DType::kFloat32, 1.0, 2.0), 1.0, 4.0, 0.03);
+  ExpectMoments<float>(
+      ops::uniform({200000}, DType::kFloat32, Scalar(0.0), Scalar(1.0)), 0.5,
+      1.0 / 12, 0.005);
+  ExpectMoments<float>(ops::gaussian({200000}, DType::kFloat32, 1.0, 2.0), 1.0,
+                       4.0, 0.03);
   // Variance of the normal distribution cut at two sigma.
-  ExpectMoments<double>(ops::truncated_gaussian({200000}, DType::kFloat64), 0.0, 0.7737, 0.01);
+  ExpectMoments<double>(ops::truncated_gaussian({200000}, DType::kFloat64), 0.0,
+                        0.7737, 0.01);
   const Tensor p = ops::full({200000}, Scalar(20.0), DType::kFloat64);
   ExpectMoments<double>(ops::poisson(p), 20.0, 20.0, 0.1);
   ExpectMoments<double>(ops::exponential(p, 0.5), 2.0, 4.0, 0.05);
 }
 
 TEST(RandomTest, UniformNeverReachesItsEnd) {
-  const Tensor t = ops::uniform({100000}, DType::kBFloat16, Scalar(0.0), Scalar(1.0), 3);
+  const Tensor t =
+      ops::uniform({100000}, DType::kBFloat16, Scalar(0.0), Scalar(1.0), 3);
   for (int64_t i = 0; i < t.numel(); ++i) {
     ASSERT_LT(static_cast<float>(t.data<bfloat16>()[i]), 1.f);
   }
@@ -98,7 +106,8 @@ TEST(RandomTest, MultinomialFollowsTheWeights) {
   EXPECT_EQ(counts[1], 0);
   EXPECT_NEAR(static_cast<double>(counts[3]) / 40000, 0.5, 0.01);
   const Tensor chosen = ops::multinomial(weights, 3, false);
-  const std::set<int64_t> set(chosen.data<int64_t>(), chosen.data<int64_t>() + 3);
+  const std::set<int64_t> set(chosen.data<int64_t>(),
+                              chosen.data<int64_t>() + 3);
   EXPECT_EQ(set, (std::set<int64_t>{0, 2, 3}));
 }
 

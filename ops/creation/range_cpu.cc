@@ -23,11 +23,14 @@ void FillWith(Tensor* out, F f) {
   });
 }
 
-// A double as T without undefined behaviour: values that T does not hold saturate.
+// A double as T without undefined behaviour: values that T does not hold
+// saturate.
 template <typename T>
 auto Representable(double v) {
   if constexpr (std::is_integral_v<T>) {
-    return Scalar(std::isfinite(v) && std::fabs(v) < 0x1p63 ? v : std::copysign(0x1p62, v))
+    return Scalar(std::isfinite(v) && std::fabs(v) < 0x1p63
+                      ? v
+                      : std::copysign(0x1p62, v))
         .to<T>();
   } else {
     return v;
@@ -41,8 +44,8 @@ void VisitReal(DType dtype, F f) {
   });
 }
 
-// The i-th of n values from a to b. From both ends, so that the last is b exactly and
-// the values are symmetric.
+// The i-th of n values from a to b. From both ends, so that the last is b
+// exactly and the values are symmetric.
 double Interpolate(double a, double b, int64_t n, int64_t i) {
   if (n == 1) return a;
   const double step = (b - a) / static_cast<double>(n - 1);
@@ -56,18 +59,21 @@ void TriangleIndices(int64_t rows, int64_t cols, int64_t offset, bool lower,
   T* row = out->data<T>();
   T* col = row + out->size(1);
   if (out->size(1) == 0) return;
-  // The first row that holds anything, and the last: there may be very many others.
+  // The first row that holds anything, and the last: there may be very many
+  // others.
   for (int64_t i = lower && offset < 0 ? -(offset + 1) : 0; i < rows; ++i) {
     const int64_t n = infer::TriangleColumns(i, cols, offset, lower);
     if (n == 0 && !lower) break;
-    for (int64_t j = lower ? 0 : cols - n; n > 0 && j < (lower ? n : cols); ++j) {
+    for (int64_t j = lower ? 0 : cols - n; n > 0 && j < (lower ? n : cols);
+         ++j) {
       *row++ = static_cast<T>(i);
       *col++ = static_cast<T>(j);
     }
   }
 }
 
-void Triangle(int64_t rows, int64_t cols, int64_t offset, bool lower, Tensor* out) {
+void Triangle(int64_t rows, int64_t cols, int64_t offset, bool lower,
+              Tensor* out) {
   if (out->dtype() == DType::kInt32) {
     TriangleIndices<int32_t>(rows, cols, offset, lower, out);
   } else {
@@ -100,7 +106,8 @@ void Arange(const KernelContext&, const Scalar& start,
 }
 
 void Linspace(const KernelContext&, const Scalar& start, const Scalar& stop,
-              int64_t num, std::optional<DType>, std::optional<Place>, Tensor* out) {
+              int64_t num, std::optional<DType>, std::optional<Place>,
+              Tensor* out) {
   const double a = start.to<double>(), b = stop.to<double>();
   VisitReal(out->dtype(), [&]<typename T>(TypeTag<T>) {
     FillWith<T>(out, [=](int64_t i) {
@@ -111,8 +118,8 @@ void Linspace(const KernelContext&, const Scalar& start, const Scalar& stop,
 }
 
 void Logspace(const KernelContext&, const Scalar& start, const Scalar& stop,
-              int64_t num, double base, std::optional<DType>, std::optional<Place>,
-              Tensor* out) {
+              int64_t num, double base, std::optional<DType>,
+              std::optional<Place>, Tensor* out) {
   const double a = start.to<double>(), b = stop.to<double>();
   VisitReal(out->dtype(), [&]<typename T>(TypeTag<T>) {
     FillWith<T>(out, [=](int64_t i) {

@@ -31,8 +31,8 @@ Tensor GeluSecond(const Tensor& x, bool approximate) {
   const Tensor t = tanh(multiply(x, Affine(x2, k * c, k)));
   const Tensor du = Affine(x2, 3 * k * c, k);
   const Tensor half_x_ddu = Affine(x2, 3 * k * c, 0);
-  const Tensor inner = subtract(
-      add(du, half_x_ddu), multiply(multiply(x, t), square(du)));
+  const Tensor inner =
+      subtract(add(du, half_x_ddu), multiply(multiply(x, t), square(du)));
   return multiply(Affine(square(t), -1, 1), inner);
 }
 

@@ -1,4 +1,5 @@
-// Scalar formulas of activation.yaml. Attributes are members in the order of the schema.
+// Scalar formulas of activation.yaml. Attributes are members in the order of
+// the schema.
 #ifndef PROA_OPS_ELEMENTWISE_ACTIVATION_H_
 #define PROA_OPS_ELEMENTWISE_ACTIVATION_H_
 
@@ -10,7 +11,8 @@
 
 namespace proa::inline v0::ops::formula {
 
-// Rectifiers --------------------------------------------------------------------
+// Rectifiers
+// --------------------------------------------------------------------
 
 // max(x, 0); NaN stays.
 struct Relu {
@@ -60,7 +62,8 @@ struct ThresholdedRelu {
   }
 };
 
-// Exponential units -------------------------------------------------------------
+// Exponential units
+// -------------------------------------------------------------
 
 struct Elu {
   static constexpr float kCost = 5;
@@ -93,7 +96,8 @@ struct Celu {
   }
 };
 
-// Smooth units ------------------------------------------------------------------
+// Smooth units
+// ------------------------------------------------------------------
 
 // log(1 + e^x) without overflow.
 template <class T>
@@ -154,8 +158,8 @@ struct Mish {
   }
 };
 
-// The exact form x Phi(x), or the one with tanh. The choice is made outside of the
-// loop, which would not vectorize with it.
+// The exact form x Phi(x), or the one with tanh. The choice is made outside of
+// the loop, which would not vectorize with it.
 struct Gelu {
   static constexpr float kCost = 10;
   bool approximate;
@@ -249,7 +253,8 @@ struct Stanh {
   }
 };
 
-// Piecewise linear units --------------------------------------------------------
+// Piecewise linear units
+// --------------------------------------------------------
 
 struct Hardsigmoid {
   double slope, offset;

@@ -81,8 +81,8 @@ struct Pow {
       return std::pow(a, b);
     }
   }
-  // An exponent that is the same for all elements is the usual case, and for the
-  // small powers of everyday use a multiplication does.
+  // An exponent that is the same for all elements is the usual case, and for
+  // the small powers of everyday use a multiplication does.
   template <class T>
   static void Block(const T* a, const T* b, T* out, int64_t n) {
     if constexpr (std::is_floating_point_v<T>) {

@@ -22,13 +22,11 @@ constexpr float kCopyCost = 0.5f;
 
 }  // namespace
 
-void Cast(const KernelContext& ctx, const Tensor& x, DType dtype,
-          Tensor* out) {
+void Cast(const KernelContext& ctx, const Tensor& x, DType dtype, Tensor* out) {
   const Tensor* inputs[] = {&x};
   const ConvertFn convert = FindConvert(x.dtype(), out->dtype());
   if (convert == nullptr) return Assign(ctx, x, out);
-  const ElementwiseLoop loop = {
-      &ConvertLoop, 2, {out->dtype(), x.dtype()}, 1};
+  const ElementwiseLoop loop = {&ConvertLoop, 2, {out->dtype(), x.dtype()}, 1};
   RunBlocks(loop, &convert, out, inputs);
 }
 
@@ -37,7 +35,8 @@ void Assign(const KernelContext& ctx, const Tensor& x, Tensor* out) {
   if (!x.is_contiguous()) return cpu::CopyElements(x, *out);
   const Tensor* inputs[] = {&x};
   const int64_t item_size = ItemSize(x.dtype());
-  const ElementwiseLoop loop = {&CopyLoop, 2, {x.dtype(), x.dtype()}, kCopyCost};
+  const ElementwiseLoop loop = {
+      &CopyLoop, 2, {x.dtype(), x.dtype()}, kCopyCost};
   RunBlocks(loop, &item_size, out, inputs);
 }
 

@@ -1,6 +1,6 @@
-// Scalar formulas of exponential.yaml: exponentials, logarithms and the functions
-// made of them. float has vector versions (vector_math.h), double and complex are
-// served by the standard library.
+// Scalar formulas of exponential.yaml: exponentials, logarithms and the
+// functions made of them. float has vector versions (vector_math.h), double and
+// complex are served by the standard library.
 #ifndef PROA_OPS_ELEMENTWISE_EXPONENTIAL_H_
 #define PROA_OPS_ELEMENTWISE_EXPONENTIAL_H_
 
@@ -15,17 +15,17 @@
 namespace proa::inline v0::ops::formula {
 
 // A function of one argument: vmath::Name for float, std::name for the rest.
-#define PROA_MATH_FORMULA(Name, name, cost)                \
-  struct Name {                                            \
-    static constexpr float kCost = cost;                   \
-    template <class T>                                     \
-    PROA_HD static T Apply(T x) {                          \
-      if constexpr (std::is_same_v<T, float>) {            \
-        return vmath::Name(x);                             \
-      } else {                                             \
-        return std::name(x);                               \
-      }                                                    \
-    }                                                      \
+#define PROA_MATH_FORMULA(Name, name, cost)     \
+  struct Name {                                 \
+    static constexpr float kCost = cost;        \
+    template <class T>                          \
+    PROA_HD static T Apply(T x) {               \
+      if constexpr (std::is_same_v<T, float>) { \
+        return vmath::Name(x);                  \
+      } else {                                  \
+        return std::name(x);                    \
+      }                                         \
+    }                                           \
   }
 
 PROA_MATH_FORMULA(Exp, exp, 4);

@@ -57,8 +57,10 @@ struct Scale {
   auto Bind() const {
     if constexpr (std::is_integral_v<T>) {
       const bool whole = IsWhole(scale) && IsWhole(bias);
-      return BoundInDouble<T>{scale.to<double>(), bias.to<double>(),
-                              bias_after_scale, whole,
+      return BoundInDouble<T>{scale.to<double>(),
+                              bias.to<double>(),
+                              bias_after_scale,
+                              whole,
                               whole ? scale.to<T>() : T(),
                               whole ? bias.to<T>() : T()};
     } else {
@@ -91,11 +93,13 @@ struct Clip {
   Bound<T> Bind() const {
     using Limits = std::numeric_limits<T>;
     constexpr bool kHasInfinity = Limits::has_infinity;
-    const T lowest = kHasInfinity ? static_cast<T>(-Limits::infinity()) : Limits::lowest();
+    const T lowest =
+        kHasInfinity ? static_cast<T>(-Limits::infinity()) : Limits::lowest();
     const T highest = kHasInfinity ? Limits::infinity() : Limits::max();
     return {min ? Limit<T>(*min) : lowest, max ? Limit<T>(*max) : highest};
   }
-  // A bound as T: for integers the nearest that T holds, not what is left of its bits.
+  // A bound as T: for integers the nearest that T holds, not what is left of
+  // its bits.
   template <class T>
   static T Limit(const Scalar& s) {
     if constexpr (std::is_integral_v<T>) {

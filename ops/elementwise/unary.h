@@ -106,7 +106,8 @@ namespace unary_internal {
 
 // Numbers of at least this size have no fraction: 2^23, 2^52.
 template <class T>
-inline constexpr T kWhole = T(uint64_t{1} << (std::numeric_limits<T>::digits - 1));
+inline constexpr T kWhole = T(uint64_t{1}
+                              << (std::numeric_limits<T>::digits - 1));
 
 // To the nearest whole number, ties to even: adding 2^23 leaves no room for a
 // fraction. Vectorizes on every instruction set, unlike std::nearbyint.
@@ -178,7 +179,8 @@ struct Frac {
   }
 };
 
-// Tests -------------------------------------------------------------------------
+// Tests
+// -------------------------------------------------------------------------
 
 struct Isnan {
   template <class T>

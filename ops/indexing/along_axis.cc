@@ -20,20 +20,21 @@ Tensor PutAlongAxis(const Tensor& x, const Tensor& indices, const Tensor& value,
                "'; use assign, add or multiply");
 }
 
-// The product of the other factors is out / value, but for a zero: for the only zero of
-// a place it is the product of all but the zeros, for one of several it is 0, as out is.
+// The product of the other factors is out / value, but for a zero: for the only
+// zero of a place it is the product of all but the zeros, for one of several it
+// is 0, as out is.
 Tensor PutAlongAxisMultiplyGrad(const Tensor& grad_out, const Tensor& x,
                                 const Tensor& indices, const Tensor& value,
                                 const Tensor& out, int64_t axis) {
   const Tensor zero = ScalarLike(value, Scalar(0.0));
   const Tensor is_zero = equal(value, zero);
   const Tensor safe = where(is_zero, ScalarLike(value, Scalar(1.0)), value);
-  const Tensor zeros = put_along_axis_add(
-      full(ShapeOf(x), Scalar(0.0), x.dtype(), x.place()), indices,
-      cast(is_zero, x.dtype()), axis);
-  const Tensor only_zero = logical_and(
-      is_zero, equal(take_along_axis(zeros, indices, axis),
-                     ScalarLike(zeros, Scalar(1.0))));
+  const Tensor zeros =
+      put_along_axis_add(full(ShapeOf(x), Scalar(0.0), x.dtype(), x.place()),
+                         indices, cast(is_zero, x.dtype()), axis);
+  const Tensor only_zero =
+      logical_and(is_zero, equal(take_along_axis(zeros, indices, axis),
+                                 ScalarLike(zeros, Scalar(1.0))));
   const Tensor others = put_along_axis_multiply(x, indices, safe, axis);
   return where(
       only_zero,

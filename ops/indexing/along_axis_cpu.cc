@@ -22,7 +22,8 @@ Tensor Contiguous(const Tensor& t) {
 }
 
 // Strides of `t` in a space of the same rank: zero where its dim is repeated.
-Strides StridesIn(const Shape& space, const Shape& shape, const Strides& strides) {
+Strides StridesIn(const Shape& space, const Shape& shape,
+                  const Strides& strides) {
   Strides out(space.rank(), 0);
   const int shift = space.rank() - shape.rank();
   for (int i = 0; i < shape.rank(); ++i) {
@@ -31,17 +32,18 @@ Strides StridesIn(const Shape& space, const Shape& shape, const Strides& strides
   return out;
 }
 
-// The walk over an index space with, at each point, the offset of the value, the
-// place in the list of indices and the offset of the line of `x` that is indexed.
+// The walk over an index space with, at each point, the offset of the value,
+// the place in the list of indices and the offset of the line of `x` that is
+// indexed.
 struct Walk {
   Shape space;
   Strides value, index, x;
   int axis;
   int64_t step;  // of x along the axis
 
-  Walk(const Shape& space_of, const Shape& value_shape, const Strides& value_strides,
-       const Shape& index_shape, const Shape& x_shape, const Strides& x_strides,
-       int64_t axis_of)
+  Walk(const Shape& space_of, const Shape& value_shape,
+       const Strides& value_strides, const Shape& index_shape,
+       const Shape& x_shape, const Strides& x_strides, int64_t axis_of)
       : space(space_of),
         value(StridesIn(space_of, value_shape, value_strides)),
         index(StridesIn(space_of, index_shape, ContiguousStrides(index_shape))),
@@ -94,8 +96,8 @@ struct Walk {
     });
   }
 
-  // Each point of x is written from one place only if dims that x repeats, and the
-  // axis, stay in one thread.
+  // Each point of x is written from one place only if dims that x repeats, and
+  // the axis, stay in one thread.
   bool OwnDestinations(int d) const { return d != axis && x[d] != 0; }
 };
 
@@ -106,16 +108,23 @@ struct Item16 {
 template <typename F>
 void VisitSize(int64_t item_size, F f) {
   switch (item_size) {
-    case 1: return f(uint8_t());
-    case 2: return f(uint16_t());
-    case 4: return f(uint32_t());
-    case 8: return f(uint64_t());
-    default: return f(Item16());
+    case 1:
+      return f(uint8_t());
+    case 2:
+      return f(uint16_t());
+    case 4:
+      return f(uint32_t());
+    case 8:
+      return f(uint64_t());
+    default:
+      return f(Item16());
   }
 }
 
 int64_t AxisSize(const Shape& shape, int64_t axis) {
-  return shape.rank() == 0 ? 1 : shape[NormalizeAxis("along_axis", axis, shape.rank())];
+  return shape.rank() == 0
+             ? 1
+             : shape[NormalizeAxis("along_axis", axis, shape.rank())];
 }
 
 int AxisOf(const Shape& shape, int64_t axis) {
@@ -132,7 +141,8 @@ Shape SpaceOf(const Shape& x, const Shape& indices, int64_t axis) {
 }
 
 template <typename Op, typename To, typename From>
-void Reduce(const Walk& walk, const IndexList& list, const From* v, To* to, Op op) {
+void Reduce(const Walk& walk, const IndexList& list, const From* v, To* to,
+            Op op) {
   walk.Parallel([&](int d) { return walk.OwnDestinations(d); },
                 [&, to, v](int64_t a, int64_t i, int64_t o) {
                   op(to[o + list[i] * walk.step], v[a]);
@@ -145,8 +155,8 @@ void ReduceInto(const char* name, const Tensor& value, const Tensor& indices,
                 int64_t axis, Tensor* out, Op op) {
   const Tensor flat = Contiguous(indices);
   const Shape space = SpaceOf(out->shape(), indices.shape(), axis);
-  const Walk walk(space, value.shape(), value.strides(), indices.shape(), out->shape(),
-                  ContiguousStrides(out->shape()), axis);
+  const Walk walk(space, value.shape(), value.strides(), indices.shape(),
+                  out->shape(), ContiguousStrides(out->shape()), axis);
   const IndexList list(name, flat, AxisSize(out->shape(), axis),
                        AxisOf(out->shape(), axis));
   if (space.numel() == 0) return;
@@ -200,26 +210,30 @@ void TakeAlongAxis(const KernelContext&, const Tensor& x, const Tensor& indices,
   VisitSize(ItemSize(x.dtype()), [&]<typename T>(T) {
     const T* from = x.data<T>();
     T* to = out->data<T>();
-    walk.Parallel([](int) { return true; }, [&, from, to](int64_t v, int64_t i, int64_t o) {
-      to[v] = from[o + list[i] * walk.step];
-    });
+    walk.Parallel([](int) { return true; },
+                  [&, from, to](int64_t v, int64_t i, int64_t o) {
+                    to[v] = from[o + list[i] * walk.step];
+                  });
   });
 }
 
-void TakeAlongAxisGrad(const KernelContext&, const Tensor& dy, const Tensor& indices,
-                       const IntArray&, int64_t axis, Tensor* out) {
+void TakeAlongAxisGrad(const KernelContext&, const Tensor& dy,
+                       const Tensor& indices, const IntArray&, int64_t axis,
+                       Tensor* out) {
   Zero(*out);
   ReduceInto("take_along_axis_grad", dy, indices, axis, out, Add());
 }
 
-void PutAlongAxisAssign(const KernelContext&, const Tensor& x, const Tensor& indices,
-                        const Tensor& value, int64_t axis, Tensor* out) {
+void PutAlongAxisAssign(const KernelContext&, const Tensor& x,
+                        const Tensor& indices, const Tensor& value,
+                        int64_t axis, Tensor* out) {
   CopyElements(x, *out);
   const Tensor flat = Contiguous(indices);
   const IndexList list("put_along_axis_assign", flat, AxisSize(x.shape(), axis),
                        AxisOf(x.shape(), axis));
   const Walk walk(SpaceOf(x.shape(), indices.shape(), axis), value.shape(),
-                  value.strides(), indices.shape(), x.shape(), out->strides(), axis);
+                  value.strides(), indices.shape(), x.shape(), out->strides(),
+                  axis);
   VisitSize(ItemSize(x.dtype()), [&]<typename T>(T) {
     const T* from = value.data<T>();
     T* to = out->data<T>();
@@ -233,9 +247,10 @@ void PutAlongAxisAssign(const KernelContext&, const Tensor& x, const Tensor& ind
 void PutAlongAxisValueGrad(const KernelContext&, const Tensor& dy,
                            const Tensor& indices, int64_t axis, Tensor* out) {
   const Tensor flat = Contiguous(indices);
-  const IndexList list("put_along_axis_value_grad", flat, AxisSize(dy.shape(), axis),
-                       AxisOf(dy.shape(), axis));
-  // Destinations are numbered as those of a contiguous tensor of the shape of dy.
+  const IndexList list("put_along_axis_value_grad", flat,
+                       AxisSize(dy.shape(), axis), AxisOf(dy.shape(), axis));
+  // Destinations are numbered as those of a contiguous tensor of the shape of
+  // dy.
   const Walk places(out->shape(), out->shape(), out->strides(), indices.shape(),
                     dy.shape(), ContiguousStrides(dy.shape()), axis);
   const Walk values(out->shape(), out->shape(), out->strides(), indices.shape(),
@@ -256,14 +271,16 @@ void PutAlongAxisValueGrad(const KernelContext&, const Tensor& dy,
   });
 }
 
-void PutAlongAxisAdd(const KernelContext&, const Tensor& x, const Tensor& indices,
-                     const Tensor& value, int64_t axis, Tensor* out) {
+void PutAlongAxisAdd(const KernelContext&, const Tensor& x,
+                     const Tensor& indices, const Tensor& value, int64_t axis,
+                     Tensor* out) {
   CopyElements(x, *out);
   ReduceInto("put_along_axis_add", value, indices, axis, out, Add());
 }
 
-void PutAlongAxisMultiply(const KernelContext&, const Tensor& x, const Tensor& indices,
-                          const Tensor& value, int64_t axis, Tensor* out) {
+void PutAlongAxisMultiply(const KernelContext&, const Tensor& x,
+                          const Tensor& indices, const Tensor& value,
+                          int64_t axis, Tensor* out) {
   CopyElements(x, *out);
   ReduceInto("put_along_axis_multiply", value, indices, axis, out, Multiply());
 }

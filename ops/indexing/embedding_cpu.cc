@@ -32,7 +32,8 @@ void EmbeddingGrad(const KernelContext&, const Tensor& dy, const Tensor& x,
   Zero(*out);
   ScatterAddRows(dy.dtype(), 1, n, inner, ids.values(), dy.raw_data(),
                  out->raw_data());
-  // What the padding row gathered is thrown away: one row, not a test for each id.
+  // What the padding row gathered is thrown away: one row, not a test for each
+  // id.
   if (padding_idx >= 0 && padding_idx < n && inner > 0) {
     const int64_t row_bytes = inner * ItemSize(dy.dtype());
     std::memset(out->data<char>() + padding_idx * row_bytes, 0, row_bytes);
@@ -40,7 +41,8 @@ void EmbeddingGrad(const KernelContext&, const Tensor& dy, const Tensor& x,
 }
 
 void EmbeddingRowsGrad(const KernelContext&, const Tensor& dy, const Tensor& x,
-                       const IntArray& shape, int64_t padding_idx, Tensor* out) {
+                       const IntArray& shape, int64_t padding_idx,
+                       Tensor* out) {
   const int64_t n = shape.values()[0], inner = shape.values()[1];
   const IndexList ids("embedding_rows_grad", x, n, 0, /*negative=*/false);
   const int64_t kept =

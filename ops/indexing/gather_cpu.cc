@@ -19,13 +19,15 @@ AxisDims DimsAt(const Shape& shape, int64_t axis) {
   AxisDims dims;
   dims.axis = NormalizeAxis("gather", axis, shape.rank());
   for (int i = 0; i < shape.rank(); ++i) {
-    (i < dims.axis ? dims.outer : i == dims.axis ? dims.n : dims.inner) *= shape[i];
+    (i < dims.axis    ? dims.outer
+     : i == dims.axis ? dims.n
+                      : dims.inner) *= shape[i];
   }
   return dims;
 }
 
-// index [..., depth] as numbers of rows of a tensor of `shape`, whose leading `depth`
-// dims are counted as one.
+// index [..., depth] as numbers of rows of a tensor of `shape`, whose leading
+// `depth` dims are counted as one.
 struct NdRows {
   std::vector<int64_t> index;
   int64_t n = 1, inner = 1;
@@ -36,7 +38,8 @@ NdRows RowsOf(const char* op, const Tensor& index, const Shape& shape) {
   const int64_t depth = index.size(index.rank() - 1);
   int64_t count = 1;
   for (int i = 0; i + 1 < index.rank(); ++i) count *= index.size(i);
-  for (int i = 0; i < shape.rank(); ++i) (i < depth ? rows.n : rows.inner) *= shape[i];
+  for (int i = 0; i < shape.rank(); ++i)
+    (i < depth ? rows.n : rows.inner) *= shape[i];
   rows.index.resize(count);
   const auto read = [&]<typename T>(const T* values) {
     for (int64_t k = 0; k < count; ++k) {
@@ -45,7 +48,8 @@ NdRows RowsOf(const char* op, const Tensor& index, const Shape& shape) {
         const int64_t n = shape[static_cast<int>(d)];
         int64_t i = values[k * depth + d];
         if (i < -n || i >= n) {
-          FailIndex(op, i, k * depth + d, index.shape(), n, static_cast<int>(d), true);
+          FailIndex(op, i, k * depth + d, index.shape(), n, static_cast<int>(d),
+                    true);
         }
         row = row * n + (i < 0 ? i + n : i);
       }
@@ -67,12 +71,12 @@ void StartFrom(const Tensor& x, Tensor* out) {
 
 }  // namespace
 
-void Gather(const KernelContext&, const Tensor& x, const Tensor& index, int64_t axis,
-            Tensor* out) {
+void Gather(const KernelContext&, const Tensor& x, const Tensor& index,
+            int64_t axis, Tensor* out) {
   const AxisDims d = DimsAt(x.shape(), axis);
   const IndexList list("gather", index, d.n, d.axis);
-  GatherRows(d.outer, d.n, d.inner * ItemSize(x.dtype()), list.values(), x.raw_data(),
-             out->raw_data());
+  GatherRows(d.outer, d.n, d.inner * ItemSize(x.dtype()), list.values(),
+             x.raw_data(), out->raw_data());
 }
 
 void GatherGrad(const KernelContext&, const Tensor& dy, const Tensor& index,
@@ -80,31 +84,31 @@ void GatherGrad(const KernelContext&, const Tensor& dy, const Tensor& index,
   const AxisDims d = DimsAt(out->shape(), axis);
   const IndexList list("gather_grad", index, d.n, d.axis);
   Zero(*out);
-  ScatterAddRows(dy.dtype(), d.outer, d.n, d.inner, list.values(), dy.raw_data(),
-                 out->raw_data());
+  ScatterAddRows(dy.dtype(), d.outer, d.n, d.inner, list.values(),
+                 dy.raw_data(), out->raw_data());
 }
 
 void GatherNd(const KernelContext&, const Tensor& x, const Tensor& index,
               Tensor* out) {
   const NdRows rows = RowsOf("gather_nd", index, x.shape());
-  GatherRows(1, rows.n, rows.inner * ItemSize(x.dtype()), rows.index, x.raw_data(),
-             out->raw_data());
+  GatherRows(1, rows.n, rows.inner * ItemSize(x.dtype()), rows.index,
+             x.raw_data(), out->raw_data());
 }
 
 void ScatterNd(const KernelContext&, const Tensor& index, const Tensor& updates,
                const IntArray&, Tensor* out) {
   const NdRows rows = RowsOf("scatter_nd", index, out->shape());
   Zero(*out);
-  ScatterAddRows(out->dtype(), 1, rows.n, rows.inner, rows.index, updates.raw_data(),
-                 out->raw_data());
+  ScatterAddRows(out->dtype(), 1, rows.n, rows.inner, rows.index,
+                 updates.raw_data(), out->raw_data());
 }
 
 void ScatterNdAdd(const KernelContext&, const Tensor& x, const Tensor& index,
                   const Tensor& updates, Tensor* out) {
   const NdRows rows = RowsOf("scatter_nd_add", index, x.shape());
   StartFrom(x, out);
-  ScatterAddRows(out->dtype(), 1, rows.n, rows.inner, rows.index, updates.raw_data(),
-                 out->raw_data());
+  ScatterAddRows(out->dtype(), 1, rows.n, rows.inner, rows.index,
+                 updates.raw_data(), out->raw_data());
 }
 
 void Scatter(const KernelContext&, const Tensor& x, const Tensor& index,
@@ -137,8 +141,8 @@ void ScatterGrad(const KernelContext&, const Tensor& dy, const Tensor& index,
   }
 }
 
-void ScatterUpdatesGrad(const KernelContext&, const Tensor& dy, const Tensor& index,
-                        bool overwrite, Tensor* out) {
+void ScatterUpdatesGrad(const KernelContext&, const Tensor& dy,
+                        const Tensor& index, bool overwrite, Tensor* out) {
   const AxisDims d = DimsAt(dy.shape(), 0);
   const IndexList list("scatter_updates_grad", index, d.n, 0);
   const int64_t row_bytes = d.inner * ItemSize(dy.dtype());

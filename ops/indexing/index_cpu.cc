@@ -1,7 +1,8 @@
 // Kernels of NumPy's indexing with integer tensors. Where the indexed dims are
-// neighbours and the index dims take their place, x is [outer, n, inner] and rows are
-// moved (ops/primitives/cpu/gather.h). Else each element's offset is the sum of
-// three: of the kept dims before the index dims, of the indices, of the dims behind.
+// neighbours and the index dims take their place, x is [outer, n, inner] and
+// rows are moved (ops/primitives/cpu/gather.h). Else each element's offset is
+// the sum of three: of the kept dims before the index dims, of the indices, of
+// the dims behind.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -22,9 +23,9 @@ namespace {
 
 // How the result [before..., index dims..., behind...] lies in a contiguous x.
 struct IndexPlan {
-  bool rows = false;           // x is [outer, n, inner] and `index` numbers rows of n
+  bool rows = false;  // x is [outer, n, inner] and `index` numbers rows of n
   int64_t outer = 1, n = 1, inner = 1;
-  std::vector<int64_t> index;  // rows, or offsets in elements
+  std::vector<int64_t> index;           // rows, or offsets in elements
   std::vector<int64_t> before, behind;  // offsets in elements, unless `rows`
 };
 
@@ -36,7 +37,8 @@ std::vector<int64_t> OffsetsOf(const Shape& shape, const Strides& strides,
     std::vector<int64_t> next;
     next.reserve(offsets.size() * shape[d]);
     for (int64_t base : offsets) {
-      for (int64_t i = 0; i < shape[d]; ++i) next.push_back(base + i * strides[d]);
+      for (int64_t i = 0; i < shape[d]; ++i)
+        next.push_back(base + i * strides[d]);
     }
     offsets.swap(next);
   }
@@ -44,8 +46,8 @@ std::vector<int64_t> OffsetsOf(const Shape& shape, const Strides& strides,
 }
 
 // Adds index * step of one index tensor, broadcast to `dims`, to `sums`.
-void AddIndices(const char* op, const Tensor& index, const Shape& dims, int64_t n,
-                int axis, int64_t step, std::vector<int64_t>* sums) {
+void AddIndices(const char* op, const Tensor& index, const Shape& dims,
+                int64_t n, int axis, int64_t step, std::vector<int64_t>* sums) {
   std::unique_ptr<IndexList> list;
   if (index.numel() > 0 || !sums->empty()) {
     list = std::make_unique<IndexList>(op, index, n, axis);
@@ -69,7 +71,8 @@ void AddIndices(const char* op, const Tensor& index, const Shape& dims, int64_t 
   }
 }
 
-IndexPlan PlanIndex(const char* op, const Shape& x, std::span<const Tensor> indices,
+IndexPlan PlanIndex(const char* op, const Shape& x,
+                    std::span<const Tensor> indices,
                     std::span<const int64_t> axes, int64_t position) {
   const int rank = x.rank();
   const int at = infer::IndexPosition(op, x, axes, position);
@@ -87,7 +90,9 @@ IndexPlan PlanIndex(const char* op, const Shape& x, std::span<const Tensor> indi
   }
   plan.rows = neighbours && at == axis[0];
   for (int d = 0; d < rank; ++d) {
-    (d < axis[0] ? plan.outer : (chosen >> d & 1) != 0 ? plan.n : plan.inner) *= x[d];
+    (d < axis[0]              ? plan.outer
+     : (chosen >> d & 1) != 0 ? plan.n
+                              : plan.inner) *= x[d];
   }
   plan.index.assign(dims.numel(), 0);
   for (size_t k = 0; k < axes.size(); ++k) {
@@ -118,16 +123,21 @@ struct Item16 {
 template <typename F>
 void VisitSize(int64_t item_size, F f) {
   switch (item_size) {
-    case 1: return f(uint8_t());
-    case 2: return f(uint16_t());
-    case 4: return f(uint32_t());
-    case 8: return f(uint64_t());
-    default: return f(Item16());
+    case 1:
+      return f(uint8_t());
+    case 2:
+      return f(uint16_t());
+    case 4:
+      return f(uint32_t());
+    case 8:
+      return f(uint64_t());
+    default:
+      return f(Item16());
   }
 }
 
-// f(place in the result, offset in x), the index dims outermost, so that of several
-// writes to one place the last index comes last.
+// f(place in the result, offset in x), the index dims outermost, so that of
+// several writes to one place the last index comes last.
 template <typename F>
 void ForEachPlace(const IndexPlan& plan, F f) {
   const int64_t count = static_cast<int64_t>(plan.index.size());
@@ -162,21 +172,24 @@ void Take(const IndexPlan& plan, const Tensor& x, Tensor* out) {
     const int64_t count = static_cast<int64_t>(plan.index.size());
     const int64_t behind = static_cast<int64_t>(plan.behind.size());
     parallel_for(0, static_cast<int64_t>(plan.before.size()) * count,
-                 std::max<int64_t>(1, 16384 / behind), [&](int64_t b, int64_t e) {
-      for (int64_t r = b; r < e; ++r) {
-        const T* base = from + plan.before[r / count] + plan.index[r % count];
-        T* row = to + r * behind;
-        for (int64_t j = 0; j < behind; ++j) row[j] = base[plan.behind[j]];
-      }
-    });
+                 std::max<int64_t>(1, 16384 / behind),
+                 [&](int64_t b, int64_t e) {
+                   for (int64_t r = b; r < e; ++r) {
+                     const T* base =
+                         from + plan.before[r / count] + plan.index[r % count];
+                     T* row = to + r * behind;
+                     for (int64_t j = 0; j < behind; ++j)
+                       row[j] = base[plan.behind[j]];
+                   }
+                 });
   });
 }
 
 void AddAll(const IndexPlan& plan, const Tensor& value, Tensor* out) {
   if (value.numel() == 0) return;
   if (plan.rows) {
-    return ScatterAddRows(out->dtype(), plan.outer, plan.n, plan.inner, plan.index,
-                          value.raw_data(), out->raw_data());
+    return ScatterAddRows(out->dtype(), plan.outer, plan.n, plan.inner,
+                          plan.index, value.raw_data(), out->raw_data());
   }
   // Elements as rows of one: their offsets are the index.
   std::vector<int64_t> places(value.numel());
@@ -195,31 +208,37 @@ void Assign(const IndexPlan& plan, const Tensor& value, Tensor* out) {
   VisitSize(item_size, [&]<typename T>(T) {
     const T* from = value.data<T>();
     T* to = out->data<T>();
-    ForEachPlace(plan, [&](int64_t at, int64_t offset) { to[offset] = from[at]; });
+    ForEachPlace(plan,
+                 [&](int64_t at, int64_t offset) { to[offset] = from[at]; });
   });
 }
 
 }  // namespace
 
-void IndexGet(const KernelContext&, const Tensor& x, std::span<const Tensor> indices,
-              std::span<const int64_t> axes, int64_t position, Tensor* out) {
+void IndexGet(const KernelContext&, const Tensor& x,
+              std::span<const Tensor> indices, std::span<const int64_t> axes,
+              int64_t position, Tensor* out) {
   Take(PlanIndex("index_get", x.shape(), indices, axes, position), x, out);
 }
 
 void IndexGetGrad(const KernelContext&, const Tensor& dy,
                   std::span<const Tensor> indices, const IntArray&,
-                  std::span<const int64_t> axes, int64_t position, Tensor* out) {
+                  std::span<const int64_t> axes, int64_t position,
+                  Tensor* out) {
   Zero(*out);
-  AddAll(PlanIndex("index_get_grad", out->shape(), indices, axes, position), dy, out);
+  AddAll(PlanIndex("index_get_grad", out->shape(), indices, axes, position), dy,
+         out);
 }
 
-void IndexPut(const KernelContext&, const Tensor& x, std::span<const Tensor> indices,
-              const Tensor& value, std::span<const int64_t> axes, int64_t position,
-              bool accumulate, Tensor* out) {
+void IndexPut(const KernelContext&, const Tensor& x,
+              std::span<const Tensor> indices, const Tensor& value,
+              std::span<const int64_t> axes, int64_t position, bool accumulate,
+              Tensor* out) {
   // Planned before anything is written: a bad index leaves x as it was.
-  const IndexPlan plan = PlanIndex("index_put", x.shape(), indices, axes, position);
-  const Tensor values =
-      Materialize(value, infer::index_get("index_put", x, indices, axes, position));
+  const IndexPlan plan =
+      PlanIndex("index_put", x.shape(), indices, axes, position);
+  const Tensor values = Materialize(
+      value, infer::index_get("index_put", x, indices, axes, position));
   if (out->raw_data() != x.raw_data()) CopyElements(x, *out);
   if (accumulate) {
     AddAll(plan, values, out);
@@ -229,14 +248,15 @@ void IndexPut(const KernelContext&, const Tensor& x, std::span<const Tensor> ind
 }
 
 void IndexPutValueGrad(const KernelContext&, const Tensor& dy,
-                       std::span<const Tensor> indices, std::span<const int64_t> axes,
-                       int64_t position, Tensor* out) {
+                       std::span<const Tensor> indices,
+                       std::span<const int64_t> axes, int64_t position,
+                       Tensor* out) {
   const IndexPlan plan =
       PlanIndex("index_put_value_grad", dy.shape(), indices, axes, position);
   Take(plan, dy, out);
   if (out->numel() == 0) return;
-  // Which of several indices of one place is the last does not depend on the other
-  // dims.
+  // Which of several indices of one place is the last does not depend on the
+  // other dims.
   const std::vector<bool> last =
       LastWriters(plan.index, plan.rows ? plan.n : dy.numel());
   const int64_t count = static_cast<int64_t>(plan.index.size());
@@ -246,7 +266,8 @@ void IndexPutValueGrad(const KernelContext&, const Tensor& dy,
       (plan.rows ? plan.inner : static_cast<int64_t>(plan.behind.size())) *
       ItemSize(dy.dtype());
   for (int64_t r = 0; r < outer * count; ++r) {
-    if (!last[r % count]) std::memset(out->data<char>() + r * row_bytes, 0, row_bytes);
+    if (!last[r % count])
+      std::memset(out->data<char>() + r * row_bytes, 0, row_bytes);
   }
 }
 
@@ -255,8 +276,8 @@ void SliceSet(const KernelContext&, const Tensor& x, const Tensor& value,
               std::span<const int64_t> ends, std::span<const int64_t> strides,
               Tensor* out) {
   if (!out->is_same(x)) CopyElements(x, *out);
-  const SlicePart part = ResolveSlices("slice_set", out->shape(), out->strides(), axes,
-                                       starts, ends, strides);
+  const SlicePart part = ResolveSlices(
+      "slice_set", out->shape(), out->strides(), axes, starts, ends, strides);
   CopyElements(value, out->AsStrided(part.shape, part.strides, part.offset));
 }
 

@@ -10,7 +10,8 @@
 namespace proa::inline v0::ops::infer {
 namespace {
 
-void RequireIndexDType(const char* op, const std::string& name, const Tensor& t) {
+void RequireIndexDType(const char* op, const std::string& name,
+                       const Tensor& t) {
   if (t.dtype() == DType::kInt32 || t.dtype() == DType::kInt64) return;
   ThrowTypeError(std::string(op) + ": indices must be int32 or int64; " + name +
                  " is " + Describe(t));
@@ -19,8 +20,9 @@ void RequireIndexDType(const char* op, const std::string& name, const Tensor& t)
 void RequireSameDType(const char* op, const Tensor& x, const char* name,
                       const Tensor& t) {
   if (t.dtype() == x.dtype()) return;
-  ThrowTypeError(std::string(op) + ": " + name + " must have the dtype of x; x is " +
-                 Describe(x) + ", " + name + " is " + Describe(t));
+  ThrowTypeError(std::string(op) + ": " + name +
+                 " must have the dtype of x; x is " + Describe(x) + ", " +
+                 name + " is " + Describe(t));
 }
 
 bool Fits(int64_t n, int64_t to) {
@@ -31,16 +33,17 @@ void RequireBroadcasts(const char* op, const char* name, const Tensor& t,
                        const Shape& to, const char* what) {
   const int shift = to.rank() - t.rank();
   bool good = shift >= 0;
-  for (int i = 0; good && i < t.rank(); ++i) good = Fits(t.size(i), to[i + shift]);
+  for (int i = 0; good && i < t.rank(); ++i)
+    good = Fits(t.size(i), to[i + shift]);
   PROA_REQUIRE(good, op, ": ", name, " does not broadcast to ", what, ", ",
                ToString(to), "; ", name, " is ", Describe(t));
 }
 
-Shape GatherShape(const char* op, const Shape& x, const Tensor& index, int64_t axis,
-                  const std::string& described) {
+Shape GatherShape(const char* op, const Shape& x, const Tensor& index,
+                  int64_t axis, const std::string& described) {
   RequireIndexDType(op, "index", index);
-  PROA_REQUIRE(x.rank() > 0, op, ": a 0-d tensor has nothing to gather from; x is ",
-               described);
+  PROA_REQUIRE(x.rank() > 0, op,
+               ": a 0-d tensor has nothing to gather from; x is ", described);
   const int a = NormalizeAxis(op, axis, x.rank());
   Shape out;
   for (int i = 0; i < x.rank(); ++i) {
@@ -58,10 +61,11 @@ Shape GatherNdShape(const char* op, const Shape& x, const Tensor& index) {
   PROA_REQUIRE(index.rank() > 0, op, ": index needs 1 dim or more; index is ",
                Describe(index));
   const int64_t depth = index.size(index.rank() - 1);
-  PROA_REQUIRE(depth != kUnknownDim, op, ": the last dim of index must be known");
+  PROA_REQUIRE(depth != kUnknownDim, op,
+               ": the last dim of index must be known");
   PROA_REQUIRE(depth <= x.rank(), op, ": the last dim of index is ", depth,
-               ", but x has ", x.rank(), " dims; x is ", ToString(x), ", index is ",
-               Describe(index));
+               ", but x has ", x.rank(), " dims; x is ", ToString(x),
+               ", index is ", Describe(index));
   Shape out = index.shape();
   out.dims().pop_back();
   for (int i = static_cast<int>(depth); i < x.rank(); ++i) out.push_back(x[i]);
@@ -79,15 +83,16 @@ Shape AlongAxisShape(const char* op, const Shape& x, const Tensor& indices,
   for (int i = 0; i < out.rank(); ++i) {
     if (i == a) continue;
     const int64_t n = x[i], m = out[i];
-    PROA_REQUIRE(Fits(n, m) || m == 1, op, ": sizes ", n, " and ", m, " of dim ", i,
-                 " do not fit; x is ", described, ", indices is ", Describe(indices));
+    PROA_REQUIRE(Fits(n, m) || m == 1, op, ": sizes ", n, " and ", m,
+                 " of dim ", i, " do not fit; x is ", described,
+                 ", indices is ", Describe(indices));
     if (m == 1 || m == kUnknownDim) out[i] = n == 1 ? m : n;
   }
   return out;
 }
 
-Shape IndexShape(const char* op, const Shape& x, std::span<const Tensor> indices,
-                 Ints axes, int64_t position) {
+Shape IndexShape(const char* op, const Shape& x,
+                 std::span<const Tensor> indices, Ints axes, int64_t position) {
   PROA_REQUIRE(!indices.empty(), op, ": the list of indices is empty");
   PROA_REQUIRE(indices.size() == axes.size(), op, ": ", indices.size(),
                " indices for ", axes.size(), " axes");
@@ -138,7 +143,8 @@ Shape IndexShape(const char* op, const Shape& x, std::span<const Tensor> indices
 
 // Rows ----------------------------------------------------------------------
 
-Shape gather(const char* op, const Tensor& x, const Tensor& index, int64_t axis) {
+Shape gather(const char* op, const Tensor& x, const Tensor& index,
+             int64_t axis) {
   return GatherShape(op, x.shape(), index, axis, Describe(x));
 }
 
@@ -212,9 +218,9 @@ Shape row_sparse(const char* op, const Tensor& rows, const Tensor& values,
   RequireIndexDType(op, "rows", rows);
   PROA_REQUIRE(rows.rank() == 1, op, ": rows must have 1 dim; rows is ",
                Describe(rows));
-  PROA_REQUIRE(values.rank() >= 1 &&
-                   (values.size(0) == rows.size(0) ||
-                    values.size(0) == kUnknownDim || rows.size(0) == kUnknownDim),
+  PROA_REQUIRE(values.rank() >= 1 && (values.size(0) == rows.size(0) ||
+                                      values.size(0) == kUnknownDim ||
+                                      rows.size(0) == kUnknownDim),
                op, ": values must have a first dim of the number of rows, ",
                rows.size(0), "; values is ", Describe(values));
   PROA_REQUIRE(height >= 0, op, ": height is ", height,
@@ -256,10 +262,12 @@ Shape take_along_axis(const char* op, const Tensor& x, const Tensor& indices,
   return AlongAxisShape(op, x.shape(), indices, axis, Describe(x));
 }
 
-Shape take_along_axis_grad(const char* op, const Tensor& dy, const Tensor& indices,
-                           const IntArray& shape, int64_t axis) {
+Shape take_along_axis_grad(const char* op, const Tensor& dy,
+                           const Tensor& indices, const IntArray& shape,
+                           int64_t axis) {
   const Shape out = sizes(op, shape);
-  RequireShape(op, "dy", dy, AlongAxisShape(op, out, indices, axis, ToString(out)),
+  RequireShape(op, "dy", dy,
+               AlongAxisShape(op, out, indices, axis, ToString(out)),
                "what take_along_axis takes");
   return out;
 }
@@ -289,8 +297,8 @@ int IndexPosition(const char* op, const Shape& x, Ints axes, int64_t position) {
   return first;
 }
 
-Shape index_get(const char* op, const Tensor& x, std::span<const Tensor> indices,
-                Ints axes, int64_t position) {
+Shape index_get(const char* op, const Tensor& x,
+                std::span<const Tensor> indices, Ints axes, int64_t position) {
   return IndexShape(op, x.shape(), indices, axes, position);
 }
 
@@ -303,8 +311,9 @@ Shape index_get_grad(const char* op, const Tensor& dy,
   return out;
 }
 
-Shape index_put(const char* op, const Tensor& x, std::span<const Tensor> indices,
-                const Tensor& value, Ints axes, int64_t position, bool accumulate) {
+Shape index_put(const char* op, const Tensor& x,
+                std::span<const Tensor> indices, const Tensor& value, Ints axes,
+                int64_t position, bool accumulate) {
   RequireSameDType(op, x, "value", value);
   RequireBroadcasts(op, "value", value,
                     IndexShape(op, x.shape(), indices, axes, position),
@@ -315,19 +324,23 @@ Shape index_put(const char* op, const Tensor& x, std::span<const Tensor> indices
 Shape slice_set(const char* op, const Tensor& x, const Tensor& value, Ints axes,
                 Ints starts, Ints ends, Ints strides) {
   RequireSameDType(op, x, "value", value);
-  RequireBroadcasts(op, "value", value,
-                    ResolveSlices(op, x.shape(), {}, axes, starts, ends, strides).shape,
-                    "the part");
+  RequireBroadcasts(
+      op, "value", value,
+      ResolveSlices(op, x.shape(), {}, axes, starts, ends, strides).shape,
+      "the part");
   return x.shape();
 }
 
 // Conditions and order --------------------------------------------------------
 
-Shape nonzero(const char* op, const Tensor& x) { return {kUnknownDim, x.rank()}; }
+Shape nonzero(const char* op, const Tensor& x) {
+  return {kUnknownDim, x.rank()};
+}
 
 Shape masked_select(const char* op, const Tensor& x, const Tensor& mask) {
   if (mask.dtype() != DType::kBool) {
-    ThrowTypeError(std::string(op) + ": mask must be bool; mask is " + Describe(mask));
+    ThrowTypeError(std::string(op) + ": mask must be bool; mask is " +
+                   Describe(mask));
   }
   BroadcastShapes(op, x.shape(), mask.shape());
   return {kUnknownDim};
@@ -336,9 +349,11 @@ Shape masked_select(const char* op, const Tensor& x, const Tensor& mask) {
 Shape masked_select_grad(const char* op, const Tensor& dy, const Tensor& mask,
                          const IntArray& shape) {
   if (mask.dtype() != DType::kBool) {
-    ThrowTypeError(std::string(op) + ": mask must be bool; mask is " + Describe(mask));
+    ThrowTypeError(std::string(op) + ": mask must be bool; mask is " +
+                   Describe(mask));
   }
-  PROA_REQUIRE(dy.rank() == 1, op, ": dy must have 1 dim; dy is ", Describe(dy));
+  PROA_REQUIRE(dy.rank() == 1, op, ": dy must have 1 dim; dy is ",
+               Describe(dy));
   return BroadcastShapes(op, sizes(op, shape), mask.shape());
 }
 
@@ -346,8 +361,8 @@ Shape topk(const char* op, const Tensor& x, int64_t k, int64_t axis) {
   const int a = NormalizeAxis(op, axis, x.rank());
   const int64_t n = x.rank() == 0 ? 1 : x.size(a);
   PROA_REQUIRE(k >= 0, op, ": k is ", k, "; it must not be negative");
-  PROA_REQUIRE(n == kUnknownDim || k <= n, op, ": k is ", k, ", but dim ", a, " has ",
-               n, " elements; x is ", Describe(x));
+  PROA_REQUIRE(n == kUnknownDim || k <= n, op, ": k is ", k, ", but dim ", a,
+               " has ", n, " elements; x is ", Describe(x));
   Shape out = x.shape();
   if (out.rank() > 0) {
     out[a] = k;
@@ -362,8 +377,8 @@ Shape kthvalue(const char* op, const Tensor& x, int64_t k, int64_t axis,
   const int a = NormalizeAxis(op, axis, x.rank());
   const int64_t n = x.rank() == 0 ? 1 : x.size(a);
   PROA_REQUIRE(k >= 1, op, ": k is ", k, "; it counts from 1");
-  PROA_REQUIRE(n == kUnknownDim || k <= n, op, ": k is ", k, ", but dim ", a, " has ",
-               n, " elements; k counts from 1; x is ", Describe(x));
+  PROA_REQUIRE(n == kUnknownDim || k <= n, op, ": k is ", k, ", but dim ", a,
+               " has ", n, " elements; k counts from 1; x is ", Describe(x));
   Shape out = x.shape();
   if (out.rank() == 0) return out;
   if (keepdim) {
@@ -378,10 +393,12 @@ Shape searchsorted(const char* op, const Tensor& sorted_sequence,
                    const Tensor& values) {
   PROA_REQUIRE(sorted_sequence.rank() > 0, op,
                ": sorted_sequence needs 1 dim or more");
-  bool good = sorted_sequence.rank() == 1 || sorted_sequence.rank() == values.rank();
+  bool good =
+      sorted_sequence.rank() == 1 || sorted_sequence.rank() == values.rank();
   for (int i = 0; good && i + 1 < sorted_sequence.rank(); ++i) {
     good = sorted_sequence.size(i) == values.size(i) ||
-           sorted_sequence.size(i) == kUnknownDim || values.size(i) == kUnknownDim;
+           sorted_sequence.size(i) == kUnknownDim ||
+           values.size(i) == kUnknownDim;
   }
   PROA_REQUIRE(good, op,
                ": sorted_sequence must be a vector or have the leading dims of "
@@ -406,7 +423,8 @@ Shape unique(const char* op, const Tensor& x, std::optional<int64_t> axis) {
 
 Shape unique_count(const char* op, const Tensor& x) { return {kUnknownDim}; }
 
-Shape unique_inverse(const char* op, const Tensor& x, std::optional<int64_t> axis) {
+Shape unique_inverse(const char* op, const Tensor& x,
+                     std::optional<int64_t> axis) {
   if (!axis.has_value() || x.rank() == 0) return {x.shape().numel()};
   return {x.size(NormalizeAxis(op, *axis, x.rank()))};
 }

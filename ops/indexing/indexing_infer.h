@@ -1,4 +1,5 @@
-// Shape and dtype rules of the indexing family (see ops/infer.h for what a rule is).
+// Shape and dtype rules of the indexing family (see ops/infer.h for what a rule
+// is).
 #ifndef PROA_OPS_INDEXING_INDEXING_INFER_H_
 #define PROA_OPS_INDEXING_INDEXING_INFER_H_
 
@@ -16,7 +17,8 @@ namespace proa::inline v0::ops::infer {
 using Ints = std::span<const int64_t>;
 
 // Rows
-Shape gather(const char* op, const Tensor& x, const Tensor& index, int64_t axis);
+Shape gather(const char* op, const Tensor& x, const Tensor& index,
+             int64_t axis);
 Shape gather_grad(const char* op, const Tensor& dy, const Tensor& index,
                   const IntArray& shape, int64_t axis);
 Shape gather_nd(const char* op, const Tensor& x, const Tensor& index);
@@ -39,19 +41,21 @@ Shape one_hot(const char* op, const Tensor& x, int64_t num_classes);
 // Elements along an axis
 Shape take_along_axis(const char* op, const Tensor& x, const Tensor& indices,
                       int64_t axis);
-Shape take_along_axis_grad(const char* op, const Tensor& dy, const Tensor& indices,
-                           const IntArray& shape, int64_t axis);
+Shape take_along_axis_grad(const char* op, const Tensor& dy,
+                           const Tensor& indices, const IntArray& shape,
+                           int64_t axis);
 Shape put_along_axis(const char* op, const Tensor& x, const Tensor& indices,
                      const Tensor& value, int64_t axis);
 
 // NumPy's indexing
-Shape index_get(const char* op, const Tensor& x, std::span<const Tensor> indices,
-                Ints axes, int64_t position);
+Shape index_get(const char* op, const Tensor& x,
+                std::span<const Tensor> indices, Ints axes, int64_t position);
 Shape index_get_grad(const char* op, const Tensor& dy,
                      std::span<const Tensor> indices, const IntArray& shape,
                      Ints axes, int64_t position);
-Shape index_put(const char* op, const Tensor& x, std::span<const Tensor> indices,
-                const Tensor& value, Ints axes, int64_t position, bool accumulate);
+Shape index_put(const char* op, const Tensor& x,
+                std::span<const Tensor> indices, const Tensor& value, Ints axes,
+                int64_t position, bool accumulate);
 Shape slice_set(const char* op, const Tensor& x, const Tensor& value, Ints axes,
                 Ints starts, Ints ends, Ints strides);
 
@@ -68,7 +72,8 @@ Shape searchsorted(const char* op, const Tensor& sorted_sequence,
 DType searchsorted_dtype(const char* op, bool out_int32);
 Shape unique(const char* op, const Tensor& x, std::optional<int64_t> axis);
 Shape unique_count(const char* op, const Tensor& x);
-Shape unique_inverse(const char* op, const Tensor& x, std::optional<int64_t> axis);
+Shape unique_inverse(const char* op, const Tensor& x,
+                     std::optional<int64_t> axis);
 
 // Where the broadcast index dims stand: `position`, or NumPy's place for -1.
 int IndexPosition(const char* op, const Shape& x, Ints axes, int64_t position);

@@ -1,5 +1,5 @@
-// Kernels that choose elements by a condition. Results are counted first, chunk by
-// chunk, so that chunks can be written side by side.
+// Kernels that choose elements by a condition. Results are counted first, chunk
+// by chunk, so that chunks can be written side by side.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -37,11 +37,16 @@ void VisitSize(int64_t item_size, F f) {
     uint64_t half[2];
   };
   switch (item_size) {
-    case 1: return f(uint8_t());
-    case 2: return f(uint16_t());
-    case 4: return f(uint32_t());
-    case 8: return f(uint64_t());
-    default: return f(Item16());
+    case 1:
+      return f(uint8_t());
+    case 2:
+      return f(uint16_t());
+    case 4:
+      return f(uint32_t());
+    case 8:
+      return f(uint64_t());
+    default:
+      return f(Item16());
   }
 }
 
@@ -92,32 +97,34 @@ void MaskedSelect(const KernelContext&, const Tensor& x, const Tensor& mask,
   VisitSize(ItemSize(x.dtype()), [&]<typename T>(T) {
     const T* from = all.data<T>();
     T* to = out->data<T>();
-    parallel_chunks(shape.numel(), kChunk, [&](int64_t chunk, int64_t b, int64_t e) {
-      int64_t k = before[chunk];
-      for (int64_t i = b; i < e; ++i) {
-        if (flags[i]) to[k++] = from[i];
-      }
-    });
+    parallel_chunks(shape.numel(), kChunk,
+                    [&](int64_t chunk, int64_t b, int64_t e) {
+                      int64_t k = before[chunk];
+                      for (int64_t i = b; i < e; ++i) {
+                        if (flags[i]) to[k++] = from[i];
+                      }
+                    });
   });
 }
 
-void MaskedSelectGrad(const KernelContext&, const Tensor& dy, const Tensor& mask,
-                      const IntArray&, Tensor* out) {
+void MaskedSelectGrad(const KernelContext&, const Tensor& dy,
+                      const Tensor& mask, const IntArray&, Tensor* out) {
   const Tensor chosen = Broadcast(mask, out->shape());
   const bool* flags = chosen.data<bool>();
   const std::vector<int64_t> before = CountBefore(flags, out->numel());
-  PROA_REQUIRE(dy.numel() == before.back(), "masked_select_grad: dy has ", dy.numel(),
-               " elements, but the mask chooses ", before.back());
+  PROA_REQUIRE(dy.numel() == before.back(), "masked_select_grad: dy has ",
+               dy.numel(), " elements, but the mask chooses ", before.back());
   Zero(*out);
   VisitSize(ItemSize(dy.dtype()), [&]<typename T>(T) {
     const T* from = dy.data<T>();
     T* to = out->data<T>();
-    parallel_chunks(out->numel(), kChunk, [&](int64_t chunk, int64_t b, int64_t e) {
-      int64_t k = before[chunk];
-      for (int64_t i = b; i < e; ++i) {
-        if (flags[i]) to[i] = from[k++];
-      }
-    });
+    parallel_chunks(out->numel(), kChunk,
+                    [&](int64_t chunk, int64_t b, int64_t e) {
+                      int64_t k = before[chunk];
+                      for (int64_t i = b; i < e; ++i) {
+                        if (flags[i]) to[i] = from[k++];
+                      }
+                    });
   });
 }
 

@@ -21,14 +21,14 @@ void VisitSortable(DType dtype, F f) {
   });
 }
 
-// Writes the element `index` of a line of x and the index itself to place k of the
-// line of the results, which have m elements along the axis.
+// Writes the element `index` of a line of x and the index itself to place k of
+// the line of the results, which have m elements along the axis.
 template <typename T>
 struct Writer {
   const Lines& lines;
   const T* x;
   int64_t m;
-  T* out;            // may be null
+  T* out;  // may be null
   int64_t* indices;
 
   void Write(int64_t line, int64_t k, int64_t index) const {
@@ -47,9 +47,11 @@ void SortInto(const Tensor& x, int64_t axis, bool descending, Tensor* out,
     const Writer<T> writer{lines, x.data<T>(), lines.n,
                            out == nullptr ? nullptr : out->data<T>(),
                            indices->data<int64_t>()};
-    SortLines(x.data<T>(), lines, descending, [&](int64_t line, const auto& items) {
-      for (int64_t k = 0; k < lines.n; ++k) writer.Write(line, k, items[k].index);
-    });
+    SortLines(x.data<T>(), lines, descending,
+              [&](int64_t line, const auto& items) {
+                for (int64_t k = 0; k < lines.n; ++k)
+                  writer.Write(line, k, items[k].index);
+              });
   });
 }
 
@@ -60,8 +62,8 @@ void Sort(const KernelContext&, const Tensor& x, int64_t axis, bool descending,
   SortInto(x, axis, descending, out, indices);
 }
 
-void Argsort(const KernelContext&, const Tensor& x, int64_t axis, bool descending,
-             Tensor* out) {
+void Argsort(const KernelContext&, const Tensor& x, int64_t axis,
+             bool descending, Tensor* out) {
   SortInto(x, axis, descending, nullptr, out);
 }
 
@@ -71,26 +73,29 @@ void TopK(const KernelContext&, const Tensor& x, int64_t k, int64_t axis,
   VisitSortable(x.dtype(), [&]<typename T>(TypeTag<T>) {
     const Writer<T> writer{lines, x.data<T>(), k, out->data<T>(),
                            indices->data<int64_t>()};
-    SelectLines(x.data<T>(), lines, k, largest, [&](int64_t line, const auto& items) {
-      for (int64_t i = 0; i < k; ++i) writer.Write(line, i, items[i].index);
-    });
+    SelectLines(x.data<T>(), lines, k, largest,
+                [&](int64_t line, const auto& items) {
+                  for (int64_t i = 0; i < k; ++i)
+                    writer.Write(line, i, items[i].index);
+                });
   });
 }
 
-void KthValue(const KernelContext&, const Tensor& x, int64_t k, int64_t axis, bool,
-              Tensor* out, Tensor* indices) {
+void KthValue(const KernelContext&, const Tensor& x, int64_t k, int64_t axis,
+              bool, Tensor* out, Tensor* indices) {
   const Lines lines(x.shape(), NormalizeAxis("kthvalue", axis, x.rank()));
   VisitSortable(x.dtype(), [&]<typename T>(TypeTag<T>) {
     const Writer<T> writer{lines, x.data<T>(), 1, out->data<T>(),
                            indices->data<int64_t>()};
-    SelectLines(x.data<T>(), lines, k, false, [&](int64_t line, const auto& items) {
-      writer.Write(line, 0, items.back().index);
-    });
+    SelectLines(x.data<T>(), lines, k, false,
+                [&](int64_t line, const auto& items) {
+                  writer.Write(line, 0, items.back().index);
+                });
   });
 }
 
-void Mode(const KernelContext&, const Tensor& x, int64_t axis, bool, Tensor* out,
-          Tensor* indices) {
+void Mode(const KernelContext&, const Tensor& x, int64_t axis, bool,
+          Tensor* out, Tensor* indices) {
   const Lines lines(x.shape(), NormalizeAxis("mode", axis, x.rank()));
   VisitSortable(x.dtype(), [&]<typename T>(TypeTag<T>) {
     const Writer<T> writer{lines, x.data<T>(), 1, out->data<T>(),
@@ -111,15 +116,16 @@ void Mode(const KernelContext&, const Tensor& x, int64_t axis, bool, Tensor* out
 }
 
 void SearchSorted(const KernelContext&, const Tensor& sorted_sequence,
-                  const Tensor& values, bool out_int32, bool right, Tensor* out) {
+                  const Tensor& values, bool out_int32, bool right,
+                  Tensor* out) {
   if (values.numel() == 0) return;
   const int64_t n = sorted_sequence.size(sorted_sequence.rank() - 1);
   const int64_t per_row = values.rank() == 0 || sorted_sequence.rank() == 1
                               ? values.numel()
                               : values.size(values.rank() - 1);
   if (out_int32) {
-    PROA_REQUIRE(n <= std::numeric_limits<int32_t>::max(),
-                 "searchsorted: ", n, " positions do not fit in int32");
+    PROA_REQUIRE(n <= std::numeric_limits<int32_t>::max(), "searchsorted: ", n,
+                 " positions do not fit in int32");
   }
   VisitSortable(values.dtype(), [&]<typename T>(TypeTag<T>) {
     const T* keys = sorted_sequence.data<T>();

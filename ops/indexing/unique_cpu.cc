@@ -13,8 +13,8 @@
 namespace proa::inline v0::ops::cpu {
 namespace {
 
-// The things that are compared: n items of `size` elements, item i contiguous at
-// i * size. Slices along an axis are first brought into this form.
+// The things that are compared: n items of `size` elements, item i contiguous
+// at i * size. Slices along an axis are first brought into this form.
 struct Items {
   Tensor data;
   int64_t n = 0, size = 1;
@@ -40,18 +40,22 @@ Items ItemsOf(const Tensor& x, std::optional<int64_t> axis) {
 }
 
 // The chosen items in the form that x had.
-Tensor Choose(const Tensor& x, const Items& items, const std::vector<int64_t>& chosen) {
+Tensor Choose(const Tensor& x, const Items& items,
+              const std::vector<int64_t>& chosen) {
   const int64_t count = static_cast<int64_t>(chosen.size());
   const int64_t row_bytes = items.size * ItemSize(x.dtype());
   Shape shape{count};
   if (items.axis < 0) {
     const Tensor out = Tensor::Empty(shape, x.dtype(), x.place());
-    GatherRows(1, items.n, row_bytes, chosen, items.data.raw_data(), out.raw_data());
+    GatherRows(1, items.n, row_bytes, chosen, items.data.raw_data(),
+               out.raw_data());
     return out;
   }
-  for (int i = 1; i < items.data.rank(); ++i) shape.push_back(items.data.size(i));
+  for (int i = 1; i < items.data.rank(); ++i)
+    shape.push_back(items.data.size(i));
   const Tensor rows = Tensor::Empty(shape, x.dtype(), x.place());
-  GatherRows(1, items.n, row_bytes, chosen, items.data.raw_data(), rows.raw_data());
+  GatherRows(1, items.n, row_bytes, chosen, items.data.raw_data(),
+             rows.raw_data());
   Shape out_shape = x.shape();
   out_shape[items.axis] = count;
   Strides strides = rows.strides();
@@ -74,13 +78,14 @@ int Compare(const T* a, const T* b, int64_t size) {
 }
 
 Tensor FromVector(const std::vector<int64_t>& v) {
-  const Tensor t = Tensor::Empty({static_cast<int64_t>(v.size())}, DType::kInt64);
+  const Tensor t =
+      Tensor::Empty({static_cast<int64_t>(v.size())}, DType::kInt64);
   std::copy(v.begin(), v.end(), t.data<int64_t>());
   return t;
 }
 
-// Groups neighbours in `order` that are equal: the first of each group, for each item
-// its group, and the sizes.
+// Groups neighbours in `order` that are equal: the first of each group, for
+// each item its group, and the sizes.
 struct Groups {
   std::vector<int64_t> first, inverse, counts;
 };
@@ -92,8 +97,8 @@ Groups GroupEqual(const Items& items, const std::vector<int64_t>& order) {
   groups.inverse.resize(items.n);
   for (int64_t k = 0; k < items.n; ++k) {
     const int64_t i = order[k];
-    if (k == 0 || Compare(data + order[k - 1] * items.size, data + i * items.size,
-                          items.size) != 0) {
+    if (k == 0 || Compare(data + order[k - 1] * items.size,
+                          data + i * items.size, items.size) != 0) {
       groups.first.push_back(i);
       groups.counts.push_back(0);
     }
@@ -116,7 +121,8 @@ std::vector<int64_t> StableOrder(const Items& items) {
   }
   std::iota(order.begin(), order.end(), int64_t{0});
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    return Compare(data + a * items.size, data + b * items.size, items.size) < 0;
+    return Compare(data + a * items.size, data + b * items.size, items.size) <
+           0;
   });
   return order;
 }
@@ -135,9 +141,8 @@ Groups Grouped(const Tensor& x, const Items& items, F order_of) {
 void Unique(const KernelContext&, const Tensor& x, std::optional<int64_t> axis,
             Tensor* out, Tensor* index, Tensor* inverse, Tensor* counts) {
   const Items items = ItemsOf(x, axis);
-  const Groups groups = Grouped(x, items, [&]<typename T>(TypeTag<T>) {
-    return StableOrder<T>(items);
-  });
+  const Groups groups = Grouped(
+      x, items, [&]<typename T>(TypeTag<T>) { return StableOrder<T>(items); });
   *out = Choose(x, items, groups.first);
   *index = FromVector(groups.first);
   *inverse = FromVector(groups.inverse);
@@ -145,8 +150,8 @@ void Unique(const KernelContext&, const Tensor& x, std::optional<int64_t> axis,
 }
 
 void UniqueConsecutive(const KernelContext&, const Tensor& x,
-                       std::optional<int64_t> axis, Tensor* out, Tensor* inverse,
-                       Tensor* counts) {
+                       std::optional<int64_t> axis, Tensor* out,
+                       Tensor* inverse, Tensor* counts) {
   const Items items = ItemsOf(x, axis);
   std::vector<int64_t> order(items.n);
   std::iota(order.begin(), order.end(), int64_t{0});

@@ -44,26 +44,28 @@ int64_t BatchOffset(const DimVector& batch, const DimVector& strides,
 
 void RunPanel(const GemmProblem& p, GemmPanelFunction panel, int64_t entry,
               int64_t first_row, int64_t rows) {
-  const int64_t a_offset =
-      BatchOffset(p.batch, p.a.batch_strides, entry) + first_row * p.a.row_stride;
+  const int64_t a_offset = BatchOffset(p.batch, p.a.batch_strides, entry) +
+                           first_row * p.a.row_stride;
   const int64_t b_offset = BatchOffset(p.batch, p.b.batch_strides, entry);
   panel({rows, p.n, p.k, At(p.a.data, a_offset, p.dtype), p.a.row_stride,
          p.a.column_stride, At(p.b.data, b_offset, p.dtype), p.b.row_stride,
          p.b.column_stride, p.bias,
-         const_cast<char*>(
-             At(p.c, (entry * p.m + first_row) * p.n, p.dtype))});
+         const_cast<char*>(At(p.c, (entry * p.m + first_row) * p.n, p.dtype))});
 }
 
 void RunPanels(const GemmProblem& p, GemmPanelFunction panel) {
   const int64_t panels = (p.m + kPanelRows - 1) / kPanelRows;
-  const int64_t work = std::min(p.m, kPanelRows) * p.n * std::max<int64_t>(p.k, 1);
-  const int64_t grain = std::max<int64_t>(1, kWorkPerThread / std::max<int64_t>(work, 1));
-  parallel_for(0, BatchSize(p) * panels, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t row = i % panels * kPanelRows;
-      RunPanel(p, panel, i / panels, row, std::min(kPanelRows, p.m - row));
-    }
-  });
+  const int64_t work =
+      std::min(p.m, kPanelRows) * p.n * std::max<int64_t>(p.k, 1);
+  const int64_t grain =
+      std::max<int64_t>(1, kWorkPerThread / std::max<int64_t>(work, 1));
+  parallel_for(
+      0, BatchSize(p) * panels, grain, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t row = i % panels * kPanelRows;
+          RunPanel(p, panel, i / panels, row, std::min(kPanelRows, p.m - row));
+        }
+      });
 }
 
 template <typename T>
@@ -78,8 +80,8 @@ std::vector<float> Widen(const DimVector& batch, const GemmOperand& x,
     float* to = out.data() + e * rows * columns;
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < columns; ++j)
-        to[i * columns + j] = static_cast<float>(
-            source[i * x.row_stride + j * x.column_stride]);
+        to[i * columns + j] =
+            static_cast<float>(source[i * x.row_stride + j * x.column_stride]);
   }
   return out;
 }
@@ -104,10 +106,15 @@ void GemmInFloat(const GemmProblem& p) {
   for (size_t j = 0; j < bias.size(); ++j)
     bias[j] = static_cast<float>(static_cast<const T*>(p.bias)[j]);
   std::vector<float> c(BatchSize(p) * p.m * p.n);
-  GemmProblem wide{DType::kFloat32, p.m, p.n, p.k, p.batch,
+  GemmProblem wide{DType::kFloat32,
+                   p.m,
+                   p.n,
+                   p.k,
+                   p.batch,
                    Dense(a.data(), p.batch, p.m, p.k),
                    Dense(b.data(), p.batch, p.k, p.n),
-                   p.bias != nullptr ? bias.data() : nullptr, c.data()};
+                   p.bias != nullptr ? bias.data() : nullptr,
+                   c.data()};
   Gemm(wide);
   std::transform(c.begin(), c.end(), static_cast<T*>(p.c),
                  [](float v) { return T(v); });

@@ -1,7 +1,7 @@
-// Gemm: C = A B (+ bias) over a batch, the one routine behind matmul, linear and the
-// reference convolutions. Operands are raw pointers with any strides; C is dense.
-// Chooses between own loops (tiny), oneDNN (float32, bfloat16) and Eigen or loops
-// (the rest). For kernels; it checks no shapes.
+// Gemm: C = A B (+ bias) over a batch, the one routine behind matmul, linear
+// and the reference convolutions. Operands are raw pointers with any strides; C
+// is dense. Chooses between own loops (tiny), oneDNN (float32, bfloat16) and
+// Eigen or loops (the rest). For kernels; it checks no shapes.
 #ifndef PROA_OPS_LINALG_GEMM_H_
 #define PROA_OPS_LINALG_GEMM_H_
 
@@ -12,8 +12,8 @@
 
 namespace proa::inline v0::ops {
 
-// Element (b, i, j) lies at data + sum(b[d] * batch_strides[d]) + i * row_stride +
-// j * column_stride, in elements. Strides may be zero or negative.
+// Element (b, i, j) lies at data + sum(b[d] * batch_strides[d]) + i *
+// row_stride + j * column_stride, in elements. Strides may be zero or negative.
 struct GemmOperand {
   const void* data = nullptr;
   int64_t row_stride = 0;
@@ -31,11 +31,12 @@ struct GemmProblem {
   void* c = nullptr;           // [batch, m, n], dense
 };
 
-// k == 0 gives zeros (or the bias). Any numeric dtype. The problem is simplified in
-// place (batch dims merged).
+// k == 0 gives zeros (or the bias). Any numeric dtype. The problem is
+// simplified in place (batch dims merged).
 void Gemm(GemmProblem& problem);
 
-// Merges batch dims where strides allow, and folds them into m where B has none.
+// Merges batch dims where strides allow, and folds them into m where B has
+// none.
 void SimplifyGemm(GemmProblem& problem);
 
 }  // namespace proa::inline v0::ops

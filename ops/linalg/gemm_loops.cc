@@ -23,8 +23,8 @@ void StartRow(const GemmPanel& p, T* c) {
   }
 }
 
-// Rows [i, i + R) of C += A B where rows of B are dense. The columns go in strips
-// that stay in registers.
+// Rows [i, i + R) of C += A B where rows of B are dense. The columns go in
+// strips that stay in registers.
 template <typename T, int R, int W>
 void StripRows(const GemmPanel& p, int64_t i, int64_t j) {
   const T* a = static_cast<const T*>(p.a) + i * p.a_row;
@@ -52,7 +52,8 @@ void Rows(const GemmPanel& p, int64_t i) {
   for (; j < p.n; ++j) StripRows<T, R, 1>(p, i, j);
 }
 
-// Unsigned arithmetic, so that integer overflow wraps instead of being undefined.
+// Unsigned arithmetic, so that integer overflow wraps instead of being
+// undefined.
 template <typename T>
 void MultiplyAdd(T& acc, T x, T y) {
   if constexpr (std::is_integral_v<T>) {
@@ -73,7 +74,8 @@ void AnyStrides(const GemmPanel& p) {
       const T f = a[i * p.a_row + q * p.a_column];
       const T* row = b + q * p.b_row;
       if (p.b_column == 1) {
-        for (int64_t j = 0; j < p.n; ++j) MultiplyAdd(c[i * p.n + j], f, row[j]);
+        for (int64_t j = 0; j < p.n; ++j)
+          MultiplyAdd(c[i * p.n + j], f, row[j]);
       } else {
         for (int64_t j = 0; j < p.n; ++j)
           MultiplyAdd(c[i * p.n + j], f, row[j * p.b_column]);
@@ -84,8 +86,7 @@ void AnyStrides(const GemmPanel& p) {
 
 template <typename T>
 void Loops(const GemmPanel& p) {
-  for (int64_t i = 0; i < p.m; ++i)
-    StartRow(p, static_cast<T*>(p.c) + i * p.n);
+  for (int64_t i = 0; i < p.m; ++i) StartRow(p, static_cast<T*>(p.c) + i * p.n);
   if constexpr (std::is_floating_point_v<T>) {
     if (p.b_column == 1) {
       int64_t i = 0;

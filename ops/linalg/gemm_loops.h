@@ -1,5 +1,5 @@
-// Matrix products on one thread, compiled for each instruction set: loops for tiny
-// and integer matrices, Eigen for float64 and complex.
+// Matrix products on one thread, compiled for each instruction set: loops for
+// tiny and integer matrices, Eigen for float64 and complex.
 #ifndef PROA_OPS_LINALG_GEMM_LOOPS_H_
 #define PROA_OPS_LINALG_GEMM_LOOPS_H_
 
@@ -26,8 +26,8 @@ using GemmPanelFunction = void (*)(const GemmPanel&);
 // float16, bfloat16).
 GemmPanelFunction FindGemmPanel(DType dtype);
 
-#define PROA_DECLARE_GEMM_LOOPS(isa) \
-  namespace isa {                    \
+#define PROA_DECLARE_GEMM_LOOPS(isa)           \
+  namespace isa {                              \
   GemmPanelFunction GemmPanelFor(DType dtype); \
   }
 PROA_DECLARE_GEMM_LOOPS(sse2)

@@ -31,14 +31,14 @@ bool OneIsDense(int64_t rows, int64_t columns, int64_t row_stride,
                 int64_t column_stride) {
   const bool by_rows = (columns == 1 || column_stride == 1) &&
                        (rows == 1 || row_stride >= columns);
-  const bool by_columns = (rows == 1 || row_stride == 1) &&
-                          (columns == 1 || column_stride >= rows);
+  const bool by_columns =
+      (rows == 1 || row_stride == 1) && (columns == 1 || column_stride >= rows);
   return by_rows || by_columns;
 }
 
 // Batch strides must be positive and not smaller than a matrix can be.
-bool CanBeReadInPlace(const DimVector& batch, const GemmOperand& x, int64_t rows,
-                      int64_t columns) {
+bool CanBeReadInPlace(const DimVector& batch, const GemmOperand& x,
+                      int64_t rows, int64_t columns) {
   if (!OneIsDense(rows, columns, x.row_stride, x.column_stride)) return false;
   for (size_t d = 0; d < batch.size(); ++d)
     if (x.batch_strides[d] < 0) return false;
@@ -76,7 +76,8 @@ void Pack(const T* source, const DimVector& dims, const DimVector& strides,
     for (int64_t i = 0; i < n; ++i) *to++ = source[i * s];
     return;
   }
-  for (int64_t i = 0; i < n; ++i) Pack(source + i * s, dims, strides, d + 1, to);
+  for (int64_t i = 0; i < n; ++i)
+    Pack(source + i * s, dims, strides, d + 1, to);
 }
 
 // A dense copy; broadcast batch dims stay broadcast.
@@ -106,7 +107,9 @@ Matrix Operand(const DimVector& batch, const GemmOperand& x, int64_t rows,
   return Packed(batch, x, rows, columns, dtype, buffer);
 }
 
-std::span<const int64_t> Span(const DimVector& v) { return {v.data(), v.size()}; }
+std::span<const int64_t> Span(const DimVector& v) {
+  return {v.data(), v.size()};
+}
 
 dnnl::memory::desc Descriptor(const Matrix& m, DType dtype) {
   return onednn::Descriptor(Span(m.dims), Span(m.strides), dtype);
@@ -129,7 +132,8 @@ Primitive MakeMatMul(const Matrix& a, const Matrix& b, const Matrix& c,
   dnnl::matmul::primitive_desc pd({a_desc, b_desc, bias_desc, c_desc}, attr,
                                   onednn::Engine());
   return Primitive::Of<dnnl::matmul>(
-      pd, {{DNNL_ARG_SRC}, {DNNL_ARG_WEIGHTS}, {DNNL_ARG_BIAS}, {DNNL_ARG_DST}});
+      pd,
+      {{DNNL_ARG_SRC}, {DNNL_ARG_WEIGHTS}, {DNNL_ARG_BIAS}, {DNNL_ARG_DST}});
 }
 
 bool Run(const GemmProblem& p) {
@@ -180,10 +184,10 @@ bool GemmOneDnn(const GemmProblem& p) {
   for (int64_t d : part.batch) c_step *= d;
   const int64_t item = ItemSize(p.dtype);
   for (int64_t i = 0; i < p.batch[0]; ++i) {
-    part.a.data = static_cast<const char*>(p.a.data) +
-                  i * p.a.batch_strides[0] * item;
-    part.b.data = static_cast<const char*>(p.b.data) +
-                  i * p.b.batch_strides[0] * item;
+    part.a.data =
+        static_cast<const char*>(p.a.data) + i * p.a.batch_strides[0] * item;
+    part.b.data =
+        static_cast<const char*>(p.b.data) + i * p.b.batch_strides[0] * item;
     part.c = static_cast<char*>(p.c) + i * c_step * item;
     if (!GemmOneDnn(part)) return false;
   }

@@ -1,4 +1,5 @@
-// Matrix products through oneDNN: float32 and, where the machine has it, bfloat16.
+// Matrix products through oneDNN: float32 and, where the machine has it,
+// bfloat16.
 #ifndef PROA_OPS_LINALG_GEMM_ONEDNN_H_
 #define PROA_OPS_LINALG_GEMM_ONEDNN_H_
 
@@ -6,9 +7,9 @@
 
 namespace proa::inline v0::ops {
 
-// `p` is simplified and not empty. Operands that are dense along rows or columns
-// are read in place, others are packed first. False if oneDNN has no kernel for
-// the dtype on this machine (never for float32).
+// `p` is simplified and not empty. Operands that are dense along rows or
+// columns are read in place, others are packed first. False if oneDNN has no
+// kernel for the dtype on this machine (never for float32).
 bool GemmOneDnn(const GemmProblem& p);
 
 }  // namespace proa::inline v0::ops

@@ -1,15 +1,13 @@
 // Gradients of the matrix product, as formulas over ops.
-#include "ops/linalg/linalg_ops.h"
 #include "ops/elementwise/elementwise_ops.h"
+#include "ops/linalg/linalg_ops.h"
 #include "ops/manipulation/manipulation_ops.h"
 #include "ops/reduction/reduction_ops.h"
 
 namespace proa::inline v0::ops {
 namespace {
 
-Tensor Conjugate(const Tensor& t) {
-  return IsComplex(t.dtype()) ? conj(t) : t;
-}
+Tensor Conjugate(const Tensor& t) { return IsComplex(t.dtype()) ? conj(t) : t; }
 
 Tensor AddDim(const Tensor& t, int64_t axis) {
   const int64_t axes[] = {axis};
@@ -24,8 +22,9 @@ Tensor Flatten2D(const Tensor& t) {
 
 }  // namespace
 
-// With X [..., M, K], Y [..., K, N] and G [..., M, N]: dX = G Y^H, summed over the
-// batch dims that X was broadcast along. A 1-D operand is a row or a column.
+// With X [..., M, K], Y [..., K, N] and G [..., M, N]: dX = G Y^H, summed over
+// the batch dims that X was broadcast along. A 1-D operand is a row or a
+// column.
 Tensor MatMulGradX(const Tensor& grad_out, const Tensor& y,
                    const IntArray& x_shape, bool transpose_x,
                    bool transpose_y) {

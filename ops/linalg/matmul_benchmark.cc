@@ -1,5 +1,6 @@
-// matmul beside bare oneDNN in the same process: the front door and everything under
-// it against a prepared primitive on prepared memory. The goal is 95 % at 1024.
+// matmul beside bare oneDNN in the same process: the front door and everything
+// under it against a prepared primitive on prepared memory. The goal is 95 % at
+// 1024.
 #include <algorithm>
 #include <cstdint>
 #include <unordered_map>
@@ -20,9 +21,9 @@ Tensor Filled(const Shape& shape) {
 }
 
 void SetFlops(benchmark::State& state, int64_t n) {
-  state.counters["GFLOP/s"] = benchmark::Counter(
-      2e-9 * static_cast<double>(n * n * n),
-      benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["GFLOP/s"] =
+      benchmark::Counter(2e-9 * static_cast<double>(n * n * n),
+                         benchmark::Counter::kIsIterationInvariantRate);
 }
 
 void MatMul(benchmark::State& state) {
@@ -60,7 +61,13 @@ void BareOneDnn(benchmark::State& state) {
   }
   SetFlops(state, n);
 }
-BENCHMARK(BareOneDnn)->Arg(4)->Arg(16)->Arg(64)->Arg(256)->Arg(1024)->UseRealTime();
+BENCHMARK(BareOneDnn)
+    ->Arg(4)
+    ->Arg(16)
+    ->Arg(64)
+    ->Arg(256)
+    ->Arg(1024)
+    ->UseRealTime();
 
 }  // namespace
 }  // namespace proa

@@ -22,7 +22,8 @@ GemmOperand MatrixOf(const Tensor& t, bool transpose, bool vector_is_row,
     m.row_stride = s[transpose ? rank - 1 : rank - 2];
     m.column_stride = s[transpose ? rank - 2 : rank - 1];
   }
-  // Right-aligned with the batch dims of the result; broadcast dims do not move.
+  // Right-aligned with the batch dims of the result; broadcast dims do not
+  // move.
   const int own = rank > 2 ? rank - 2 : 0;
   const int missing = static_cast<int>(batch.size()) - own;
   m.batch_strides.resize(batch.size(), 0);

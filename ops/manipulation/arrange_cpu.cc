@@ -1,5 +1,5 @@
-// Kernels that copy the elements of a tensor to other places, and the adjoints, which
-// add them up where they came from.
+// Kernels that copy the elements of a tensor to other places, and the adjoints,
+// which add them up where they came from.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -21,8 +21,8 @@ struct RollDim {
   int64_t shift;  // in (0, n)
 };
 
-// Copies x to out rolled along rolls[0..]: along each dim two blocks change places,
-// so all is copied in 2^k blocks.
+// Copies x to out rolled along rolls[0..]: along each dim two blocks change
+// places, so all is copied in 2^k blocks.
 void CopyRolled(Shape block, const Strides& strides, int64_t item_size,
                 std::span<const RollDim> rolls, char* out, const char* x) {
   if (rolls.empty()) {
@@ -31,9 +31,11 @@ void CopyRolled(Shape block, const Strides& strides, int64_t item_size,
   const auto [dim, shift] = rolls[0];
   const int64_t n = block[dim], step = strides[dim] * item_size;
   block[dim] = n - shift;
-  CopyRolled(block, strides, item_size, rolls.subspan(1), out + shift * step, x);
+  CopyRolled(block, strides, item_size, rolls.subspan(1), out + shift * step,
+             x);
   block[dim] = shift;
-  CopyRolled(block, strides, item_size, rolls.subspan(1), out, x + (n - shift) * step);
+  CopyRolled(block, strides, item_size, rolls.subspan(1), out,
+             x + (n - shift) * step);
 }
 
 void RollBy(const Tensor& x, std::span<const int64_t> shifts,
@@ -59,8 +61,9 @@ void RollBy(const Tensor& x, std::span<const int64_t> shifts,
 
 // Tile -----------------------------------------------------------------------
 
-// The index space of the tiled tensor cut into [repeat, dim] pairs, without those of
-// size 1, with the strides of the tiled tensor and of the one that is repeated.
+// The index space of the tiled tensor cut into [repeat, dim] pairs, without
+// those of size 1, with the strides of the tiled tensor and of the one that is
+// repeated.
 struct TilePlan {
   Shape shape;
   Strides tiled, single;
@@ -107,15 +110,16 @@ RepeatDims DimsAt(const Shape& shape, std::optional<int64_t> axis) {
 std::vector<int64_t> RepeatedFrom(int64_t n, const IntArray& repeats) {
   std::vector<int64_t> from;
   for (int64_t i = 0; i < n; ++i) {
-    from.insert(from.end(), repeats[repeats.size() == 1 ? 0 : static_cast<int>(i)], i);
+    from.insert(from.end(),
+                repeats[repeats.size() == 1 ? 0 : static_cast<int>(i)], i);
   }
   return from;
 }
 
 // Pad ------------------------------------------------------------------------
 
-// The part of the padded tensor (contiguous) along `dim`: dims before it whole, dims
-// after it without their padding.
+// The part of the padded tensor (contiguous) along `dim`: dims before it whole,
+// dims after it without their padding.
 struct PadRegion {
   Shape shape;
   int64_t offset = 0;
@@ -132,12 +136,13 @@ PadRegion RegionAt(const Shape& inner, const Tensor& padded,
   return region;
 }
 
-// Calls f(shape, strides of the pads, offset of the pads, stride along dim of what
-// they copy, its offset) for the two paddings of `dim`. Offsets are in elements.
+// Calls f(shape, strides of the pads, offset of the pads, stride along dim of
+// what they copy, its offset) for the two paddings of `dim`. Offsets are in
+// elements.
 template <typename F>
 void ForEachPad(const Shape& inner, const Tensor& padded,
-                std::span<const int64_t> paddings, std::string_view mode, int dim,
-                F f) {
+                std::span<const int64_t> paddings, std::string_view mode,
+                int dim, F f) {
   PadRegion region = RegionAt(inner, padded, paddings, dim);
   const int64_t n = inner[dim], before = paddings[2 * dim];
   const int64_t step = padded.strides()[dim];
@@ -158,12 +163,13 @@ void ForEachPad(const Shape& inner, const Tensor& padded,
     region.shape[dim] = size;
     Strides source = padded.strides();
     source[dim] = direction * step;
-    f(region.shape, region.offset + to * step, source, region.offset + from * step);
+    f(region.shape, region.offset + to * step, source,
+      region.offset + from * step);
   }
 }
 
-// Copies the elements that x and the padded tensor share, in either direction; with
-// negative paddings each has elements that the other has not.
+// Copies the elements that x and the padded tensor share, in either direction;
+// with negative paddings each has elements that the other has not.
 void CopyShared(const Tensor& from, const Tensor& to,
                 std::span<const int64_t> paddings, bool from_padded) {
   const Tensor& padded = from_padded ? from : to;
@@ -179,9 +185,11 @@ void CopyShared(const Tensor& from, const Tensor& to,
   if (shape.numel() == 0) return;
   const int64_t item_size = ItemSize(from.dtype());
   StridedCopy(shape, item_size,
-              to.data<char>() + (from_padded ? inner_offset : padded_offset) * item_size,
+              to.data<char>() +
+                  (from_padded ? inner_offset : padded_offset) * item_size,
               to.strides(),
-              from.data<char>() + (from_padded ? padded_offset : inner_offset) * item_size,
+              from.data<char>() +
+                  (from_padded ? padded_offset : inner_offset) * item_size,
               from.strides());
 }
 
@@ -203,8 +211,9 @@ void Flip(const KernelContext&, const Tensor& x, std::span<const int64_t> axis,
               x.data<char>() + offset * item_size, strides);
 }
 
-void Roll(const KernelContext&, const Tensor& x, std::span<const int64_t> shifts,
-          std::span<const int64_t> axis, Tensor* out) {
+void Roll(const KernelContext&, const Tensor& x,
+          std::span<const int64_t> shifts, std::span<const int64_t> axis,
+          Tensor* out) {
   RollBy(x, shifts, axis, /*back=*/false, out);
 }
 
@@ -226,8 +235,8 @@ void TileGrad(const KernelContext&, const Tensor& dy, const IntArray&,
   Zero(*out);
   if (dy.numel() == 0) return;
   const TilePlan plan = PlanTile(dy, *out);
-  StridedAdd(dy.dtype(), plan.shape, out->raw_data(), plan.single, dy.raw_data(),
-             plan.tiled);
+  StridedAdd(dy.dtype(), plan.shape, out->raw_data(), plan.single,
+             dy.raw_data(), plan.tiled);
 }
 
 void RepeatInterleave(const KernelContext&, const Tensor& x,
@@ -239,18 +248,19 @@ void RepeatInterleave(const KernelContext&, const Tensor& x,
              x.raw_data(), out->raw_data());
 }
 
-void RepeatInterleaveGrad(const KernelContext&, const Tensor& dy, const IntArray&,
-                          const IntArray& repeats, std::optional<int64_t> axis,
-                          Tensor* out) {
+void RepeatInterleaveGrad(const KernelContext&, const Tensor& dy,
+                          const IntArray&, const IntArray& repeats,
+                          std::optional<int64_t> axis, Tensor* out) {
   Zero(*out);
   if (dy.numel() == 0) return;
   const auto [outer, n, inner] = DimsAt(out->shape(), axis);
-  ScatterAddRows(dy.dtype(), outer, n, inner, RepeatedFrom(n, repeats), dy.raw_data(),
-                 out->raw_data());
+  ScatterAddRows(dy.dtype(), outer, n, inner, RepeatedFrom(n, repeats),
+                 dy.raw_data(), out->raw_data());
 }
 
-void Pad(const KernelContext&, const Tensor& x, std::span<const int64_t> paddings,
-         std::string_view mode, const Scalar& value, Tensor* out) {
+void Pad(const KernelContext&, const Tensor& x,
+         std::span<const int64_t> paddings, std::string_view mode,
+         const Scalar& value, Tensor* out) {
   if (out->numel() == 0) return;
   if (mode == "constant") Fill(*out, value);
   CopyShared(x, *out, paddings, /*from_padded=*/false);
@@ -258,10 +268,11 @@ void Pad(const KernelContext&, const Tensor& x, std::span<const int64_t> padding
   const int64_t item_size = ItemSize(x.dtype());
   for (int dim = 0; dim < x.rank(); ++dim) {
     ForEachPad(x.shape(), *out, paddings, mode, dim,
-               [&](const Shape& shape, int64_t to, const Strides& source, int64_t from) {
-                 StridedCopy(shape, item_size, out->data<char>() + to * item_size,
-                             out->strides(), out->data<char>() + from * item_size,
-                             source);
+               [&](const Shape& shape, int64_t to, const Strides& source,
+                   int64_t from) {
+                 StridedCopy(shape, item_size,
+                             out->data<char>() + to * item_size, out->strides(),
+                             out->data<char>() + from * item_size, source);
                });
   }
 }
@@ -280,10 +291,11 @@ void PadGrad(const KernelContext&, const Tensor& dy, const IntArray&,
   const int64_t item_size = ItemSize(dy.dtype());
   for (int dim = dy.rank() - 1; dim >= 0; --dim) {
     ForEachPad(out->shape(), sums, paddings, mode, dim,
-               [&](const Shape& shape, int64_t to, const Strides& source, int64_t from) {
-                 StridedAdd(dy.dtype(), shape, sums.data<char>() + from * item_size,
-                            source, sums.data<char>() + to * item_size,
-                            sums.strides());
+               [&](const Shape& shape, int64_t to, const Strides& source,
+                   int64_t from) {
+                 StridedAdd(dy.dtype(), shape,
+                            sums.data<char>() + from * item_size, source,
+                            sums.data<char>() + to * item_size, sums.strides());
                });
   }
   CopyShared(sums, *out, paddings, /*from_padded=*/true);

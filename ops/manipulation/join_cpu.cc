@@ -14,7 +14,8 @@ void Concat(const KernelContext&, std::span<const Tensor> xs, int64_t axis,
   const int a = NormalizeAxis("concat", axis, out->rank());
   char* to = out->data<char>();
   for (const Tensor& x : xs) {
-    StridedCopy(x.shape(), item_size, to, out->strides(), x.raw_data(), x.strides());
+    StridedCopy(x.shape(), item_size, to, out->strides(), x.raw_data(),
+                x.strides());
     to += x.size(a) * out->strides()[a] * item_size;
   }
 }

@@ -4,8 +4,8 @@ import numpy as np
 
 
 def reference_concat(xs, axis=0):
-  return np.concatenate(xs, axis)
+    return np.concatenate(xs, axis)
 
 
 def reference_stack(xs, axis=0):
-  return np.stack(xs, axis)
+    return np.stack(xs, axis)

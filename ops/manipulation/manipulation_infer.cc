@@ -31,8 +31,8 @@ Shape ReshapeOf(const char* op, const Tensor& x, const IntArray& shape) {
   }
   const int64_t numel = from.numel();
   if (numel == 0 && inferred < 0 && literal_zero) return out;
-  int64_t rest = 1;    // product of the dims of x that are not kept
-  int64_t given = 1;   // product of the sizes that are neither kept nor inferred
+  int64_t rest = 1;   // product of the dims of x that are not kept
+  int64_t given = 1;  // product of the sizes that are neither kept nor inferred
   int64_t filled = 1;  // product of all sizes but the inferred one
   for (int i = 0; i < out.rank(); ++i) {
     if (out[i] == 0) {
@@ -50,9 +50,10 @@ Shape ReshapeOf(const char* op, const Tensor& x, const IntArray& shape) {
     if (!kept) rest = MulSizes(op, rest, from[i]);
   }
   if (inferred < 0) {
-    PROA_REQUIRE(numel == kUnknownDim || filled == kUnknownDim || filled == numel,
-                 op, ": ", numel, " elements do not fill the shape ",
-                 ToString(shape.values()), "; x is ", Describe(x));
+    PROA_REQUIRE(
+        numel == kUnknownDim || filled == kUnknownDim || filled == numel, op,
+        ": ", numel, " elements do not fill the shape ",
+        ToString(shape.values()), "; x is ", Describe(x));
     return out;
   }
   // Kept dims divide out on both sides, known or not, empty or not.
@@ -84,7 +85,8 @@ DimVector NormalizePerm(const char* op, const Tensor& x, Ints perm) {
     out.push_back(axis);
   }
   PROA_REQUIRE(good, op, ": perm ", ToString(perm),
-               " is not a permutation of the ", rank, " dims; x is ", Describe(x));
+               " is not a permutation of the ", rank, " dims; x is ",
+               Describe(x));
   return out;
 }
 
@@ -125,12 +127,15 @@ Shape PaddedShape(const char* op, const Shape& shape, Ints paddings,
                    " is too large for mode ", mode_name, "; x is ", described);
     }
     if (n == kUnknownDim) continue;
-    // Checked from both sides: what one side cuts off the other cannot give back.
+    // Checked from both sides: what one side cuts off the other cannot give
+    // back.
     PROA_REQUIRE(n + std::min<int64_t>(paddings[2 * i], 0) >= 0 &&
                      n + std::min<int64_t>(paddings[2 * i], 0) +
-                             std::min<int64_t>(paddings[2 * i + 1], 0) >= 0,
+                             std::min<int64_t>(paddings[2 * i + 1], 0) >=
+                         0,
                  op, ": paddings ", ToString(paddings),
-                 " cut off more than there is at dim ", i, "; x is ", described);
+                 " cut off more than there is at dim ", i, "; x is ",
+                 described);
     int64_t size;
     if (__builtin_add_overflow(n, paddings[2 * i], &size) ||
         __builtin_add_overflow(size, paddings[2 * i + 1], &size)) {
@@ -165,17 +170,19 @@ int64_t RepeatedSize(const char* op, int64_t n, const IntArray& repeats,
                      const std::string& described) {
   if (!repeats.is_symbolic()) {
     for (int i = 0; i < repeats.size(); ++i) {
-      PROA_REQUIRE(repeats[i] >= 0, op, ": repeat ", repeats[i], " at position ",
-                   i, " is negative");
+      PROA_REQUIRE(repeats[i] >= 0, op, ": repeat ", repeats[i],
+                   " at position ", i, " is negative");
     }
     if (repeats.size() == 1) return MulSizes(op, n, repeats[0]);
   }
   // One -1 of a symbolic array may stand for a length that is not known.
   if (repeats.is_symbolic()) return kUnknownDim;
-  PROA_REQUIRE(n == kUnknownDim || repeats.size() == n, op, ": ", repeats.size(),
-               " repeats for ", n, " elements; x is ", described);
+  PROA_REQUIRE(n == kUnknownDim || repeats.size() == n, op, ": ",
+               repeats.size(), " repeats for ", n, " elements; x is ",
+               described);
   int64_t total = 0;
-  for (int i = 0; i < repeats.size(); ++i) total = AddSizes(op, total, repeats[i]);
+  for (int i = 0; i < repeats.size(); ++i)
+    total = AddSizes(op, total, repeats[i]);
   return total;
 }
 
@@ -275,13 +282,14 @@ Shape transpose_grad(const char* op, const Tensor& dy, Ints perm) {
 
 Shape squeeze(const char* op, const Tensor& x, Ints axis) {
   uint64_t chosen = axis.empty() ? ~uint64_t{0} : 0;
-  for (int64_t a : axis) chosen |= uint64_t{1} << NormalizeAxis(op, a, x.rank());
+  for (int64_t a : axis)
+    chosen |= uint64_t{1} << NormalizeAxis(op, a, x.rank());
   Shape out;
   for (int i = 0; i < x.rank(); ++i) {
     // Whether the dim stays decides the rank of the result.
     PROA_REQUIRE(x.size(i) != kUnknownDim || (chosen >> i & 1) == 0, op,
-                 ": the size of dim ", i, " must be known, or another axis named; x is ",
-                 Describe(x));
+                 ": the size of dim ", i,
+                 " must be known, or another axis named; x is ", Describe(x));
     if (x.size(i) != 1 || (chosen >> i & 1) == 0) out.push_back(x.size(i));
   }
   return out;
@@ -330,12 +338,14 @@ Shape broadcast_to(const char* op, const Tensor& x, const IntArray& shape) {
       continue;
     }
     if (out[i] == -1) {
-      PROA_REQUIRE(i >= shift, op, ": there is no dim to keep for the size -1 at ",
-                   i, "; x is ", Describe(x));
+      PROA_REQUIRE(i >= shift, op,
+                   ": there is no dim to keep for the size -1 at ", i,
+                   "; x is ", Describe(x));
       out[i] = n;
     }
     PROA_REQUIRE(out[i] >= 0 || n == kUnknownDim, op, ": size ", out[i], " in ",
-                 ToString(shape.values()), "; a size is not negative, or -1 (kept)");
+                 ToString(shape.values()),
+                 "; a size is not negative, or -1 (kept)");
     PROA_REQUIRE(n == out[i] || n == 1 || n == kUnknownDim, op, ": dim ",
                  i - shift, " of size ", n, " does not broadcast to ", out[i],
                  "; x is ", Describe(x));
@@ -360,7 +370,8 @@ Shape slice_grad(const char* op, const Tensor& dy, const IntArray& shape,
 
 Shape diagonal(const char* op, const Tensor& x, int64_t offset, int64_t axis1,
                int64_t axis2) {
-  PROA_REQUIRE(x.rank() >= 2, op, ": x needs 2 dims or more; x is ", Describe(x));
+  PROA_REQUIRE(x.rank() >= 2, op, ": x needs 2 dims or more; x is ",
+               Describe(x));
   return ResolveDiagonal(op, x.shape(), {}, offset, axis1, axis2).shape;
 }
 
@@ -432,7 +443,9 @@ Shape as_complex(const char* op, const Tensor& x) {
   return out;
 }
 
-DType complex_of(const char* op, const Tensor& x) { return ComplexType(x.dtype()); }
+DType complex_of(const char* op, const Tensor& x) {
+  return ComplexType(x.dtype());
+}
 
 // Joins ---------------------------------------------------------------------
 
@@ -440,8 +453,8 @@ DType complex_of(const char* op, const Tensor& x) { return ComplexType(x.dtype()
 
 namespace {
 
-// Throws unless all elements of the part are among the `numel` of what it is a part
-// of. Unknown sizes (a symbolic tensor's) are left to the kernel.
+// Throws unless all elements of the part are among the `numel` of what it is a
+// part of. Unknown sizes (a symbolic tensor's) are left to the kernel.
 void RequireInside(const char* op, const Tensor& x, const Shape& part,
                    Ints strides, int64_t offset, int64_t numel) {
   PROA_REQUIRE(static_cast<int>(strides.size()) == part.rank(), op, ": ",
@@ -456,18 +469,18 @@ void RequireInside(const char* op, const Tensor& x, const Shape& part,
   }
   if (low >= 0 && high < numel) return;
   const __int128 far = low < 0 ? low : high;
-  const int64_t element =
-      far > std::numeric_limits<int64_t>::max() ? std::numeric_limits<int64_t>::max()
-      : far < std::numeric_limits<int64_t>::min()
-          ? std::numeric_limits<int64_t>::min()
-          : static_cast<int64_t>(far);
+  const int64_t element = far > std::numeric_limits<int64_t>::max()
+                              ? std::numeric_limits<int64_t>::max()
+                          : far < std::numeric_limits<int64_t>::min()
+                              ? std::numeric_limits<int64_t>::min()
+                              : static_cast<int64_t>(far);
   FailArgument(op, ": the part reaches element ", element, " of ", numel, "; ",
                "x is ", Describe(x), ", shape is ", ToString(part),
                ", strides are ", ToString(strides), ", offset is ", offset);
 }
 
-// Throws if a dim steps less far than the dims with smaller steps reach together:
-// then elements may be one and the same.
+// Throws if a dim steps less far than the dims with smaller steps reach
+// together: then elements may be one and the same.
 void RequireDistinct(const char* op, const Shape& part, Ints strides) {
   if (part.numel() <= 0) return;
   absl::InlinedVector<std::pair<int64_t, int64_t>, 6> dims;  // step, size
@@ -598,7 +611,8 @@ Shape tile(const char* op, const Tensor& x, const IntArray& repeat_times) {
 Shape tile_grad(const char* op, const Tensor& dy, const IntArray& shape,
                 const IntArray& repeat_times) {
   const Shape out = sizes(op, shape);
-  RequireShape(op, "dy", dy, TiledShape(op, out, repeat_times), "the tiled tensor");
+  RequireShape(op, "dy", dy, TiledShape(op, out, repeat_times),
+               "the tiled tensor");
   return out;
 }
 
@@ -611,19 +625,22 @@ Shape repeat_interleave_grad(const char* op, const Tensor& dy,
                              const IntArray& shape, const IntArray& repeats,
                              std::optional<int64_t> axis) {
   const Shape out = sizes(op, shape);
-  RequireShape(op, "dy", dy, RepeatedShape(op, out, repeats, axis, ToString(out)),
+  RequireShape(op, "dy", dy,
+               RepeatedShape(op, out, repeats, axis, ToString(out)),
                "the repeated tensor");
   return out;
 }
 
-Shape pad(const char* op, const Tensor& x, Ints paddings, std::string_view mode) {
+Shape pad(const char* op, const Tensor& x, Ints paddings,
+          std::string_view mode) {
   return PaddedShape(op, x.shape(), paddings, mode, Describe(x));
 }
 
 Shape pad_grad(const char* op, const Tensor& dy, const IntArray& shape,
                Ints paddings, std::string_view mode) {
   const Shape out = sizes(op, shape);
-  RequireShape(op, "dy", dy, PaddedShape(op, out, paddings, mode, ToString(out)),
+  RequireShape(op, "dy", dy,
+               PaddedShape(op, out, paddings, mode, ToString(out)),
                "the padded tensor");
   return out;
 }
@@ -631,7 +648,8 @@ Shape pad_grad(const char* op, const Tensor& dy, const IntArray& shape,
 // Triangles -----------------------------------------------------------------
 
 Shape matrices(const char* op, const Tensor& x) {
-  PROA_REQUIRE(x.rank() >= 2, op, ": x needs 2 dims or more; x is ", Describe(x));
+  PROA_REQUIRE(x.rank() >= 2, op, ": x needs 2 dims or more; x is ",
+               Describe(x));
   return x.shape();
 }
 
@@ -649,10 +667,12 @@ Shape diag_grad(const char* op, const Tensor& dy, const IntArray& shape,
 
 Shape diag_embed(const char* op, const Tensor& x, int64_t offset, int64_t dim1,
                  int64_t dim2) {
-  PROA_REQUIRE(x.rank() >= 1, op, ": x needs 1 dim or more; x is ", Describe(x));
+  PROA_REQUIRE(x.rank() >= 1, op, ": x needs 1 dim or more; x is ",
+               Describe(x));
   RequireRank(op, x.rank() + 1);
   const int rank = x.rank() + 1;
-  const int a = NormalizeAxis(op, dim1, rank), b = NormalizeAxis(op, dim2, rank);
+  const int a = NormalizeAxis(op, dim1, rank),
+            b = NormalizeAxis(op, dim2, rank);
   PROA_REQUIRE(a != b, op, ": dims ", dim1, " and ", dim2, " are the same dim");
   if (offset == std::numeric_limits<int64_t>::min()) {
     FailArgument(op, ": size overflows int64");

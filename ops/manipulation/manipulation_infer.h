@@ -1,5 +1,6 @@
-// Shape and dtype rules of the manipulation family; each is named after its op (see
-// ops/infer.h for what a rule is). Errors name the op and describe the tensors.
+// Shape and dtype rules of the manipulation family; each is named after its op
+// (see ops/infer.h for what a rule is). Errors name the op and describe the
+// tensors.
 #ifndef PROA_OPS_MANIPULATION_MANIPULATION_INFER_H_
 #define PROA_OPS_MANIPULATION_MANIPULATION_INFER_H_
 
@@ -65,7 +66,8 @@ Shape repeat_interleave(const char* op, const Tensor& x,
 Shape repeat_interleave_grad(const char* op, const Tensor& dy,
                              const IntArray& shape, const IntArray& repeats,
                              std::optional<int64_t> axis);
-Shape pad(const char* op, const Tensor& x, Ints paddings, std::string_view mode);
+Shape pad(const char* op, const Tensor& x, Ints paddings,
+          std::string_view mode);
 Shape pad_grad(const char* op, const Tensor& dy, const IntArray& shape,
                Ints paddings, std::string_view mode);
 
@@ -85,7 +87,8 @@ Shape scalar(const char* op, const Tensor& x);   // []
 // "<op>: <name> does not have the shape of <what>, [2]; dy is [3] float32".
 void RequireShape(const char* op, const char* name, const Tensor& t,
                   const Shape& expected, const char* what);
-// a * b and a + b for sizes; an unknown size makes the result unknown. Throws Error
+// a * b and a + b for sizes; an unknown size makes the result unknown. Throws
+// Error
 // "<op>: size overflows int64".
 int64_t MulSizes(const char* op, int64_t a, int64_t b);
 int64_t AddSizes(const char* op, int64_t a, int64_t b);

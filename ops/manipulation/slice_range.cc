@@ -29,11 +29,12 @@ SlicePart ResolveSlices(const char* op, const Shape& shape,
                         std::span<const int64_t> starts,
                         std::span<const int64_t> ends,
                         std::span<const int64_t> steps) {
-  PROA_REQUIRE(axes.size() == starts.size() && axes.size() == ends.size() &&
-                   (steps.empty() || steps.size() == axes.size()),
-               op, ": axes, starts, ends and strides must be of one length; axes has ",
-               axes.size(), " entries, starts ", starts.size(), ", ends ",
-               ends.size(), ", strides ", steps.size());
+  PROA_REQUIRE(
+      axes.size() == starts.size() && axes.size() == ends.size() &&
+          (steps.empty() || steps.size() == axes.size()),
+      op, ": axes, starts, ends and strides must be of one length; axes has ",
+      axes.size(), " entries, starts ", starts.size(), ", ends ", ends.size(),
+      ", strides ", steps.size());
   SlicePart part{shape, strides, 0};
   uint64_t seen = 0;
   for (size_t k = 0; k < axes.size(); ++k) {

@@ -1,6 +1,6 @@
-// SliceRange: which indices of a dim `start:end:stride` names, with the rules of
-// Python slices: negative numbers count from the end, everything is clamped. Shape
-// rules and kernels of views use it, so that they cannot disagree.
+// SliceRange: which indices of a dim `start:end:stride` names, with the rules
+// of Python slices: negative numbers count from the end, everything is clamped.
+// Shape rules and kernels of views use it, so that they cannot disagree.
 #ifndef PROA_OPS_MANIPULATION_SLICE_RANGE_H_
 #define PROA_OPS_MANIPULATION_SLICE_RANGE_H_
 
@@ -21,8 +21,8 @@ struct SliceRange {
 SliceRange ResolveSlice(int64_t n, int64_t start, int64_t end, int64_t stride);
 
 // Shape, strides and offset (in elements) of the part of a tensor that `slice`
-// takes. Throws Error for bad axes and lists; dims may be kUnknownDim, then `offset`
-// and strides mean nothing.
+// takes. Throws Error for bad axes and lists; dims may be kUnknownDim, then
+// `offset` and strides mean nothing.
 struct SlicePart {
   Shape shape;
   Strides strides;
@@ -34,8 +34,8 @@ SlicePart ResolveSlices(const char* op, const Shape& shape,
                         std::span<const int64_t> ends,
                         std::span<const int64_t> steps);
 
-// Number of elements of the diagonal of a rows x cols matrix; offset > 0 is above
-// the main diagonal. 0 if it lies outside.
+// Number of elements of the diagonal of a rows x cols matrix; offset > 0 is
+// above the main diagonal. 0 if it lies outside.
 int64_t DiagonalLength(int64_t rows, int64_t cols, int64_t offset);
 
 // The part that `diagonal` takes: the other dims in order, then the diagonal.

@@ -16,7 +16,8 @@ void Triangle(const Tensor& x, int64_t diagonal, bool lower, Tensor* out) {
   if (x.numel() == 0) return;
   const int64_t rows = x.size(x.rank() - 2), cols = x.size(x.rank() - 1);
   const int64_t item_size = ItemSize(x.dtype());
-  // Beyond these all or nothing is kept; also keeps the sums below from overflow.
+  // Beyond these all or nothing is kept; also keeps the sums below from
+  // overflow.
   diagonal = std::clamp(diagonal, -rows - 1, cols + 1);
   const char* from = x.data<char>();
   char* to = out->data<char>();
@@ -31,13 +32,15 @@ void Triangle(const Tensor& x, int64_t diagonal, bool lower, Tensor* out) {
           char* row = to + r * row_bytes;
           const int64_t keep = lower ? 0 : edge;
           const int64_t kept = lower ? edge : row_bytes - edge;
-          if (to != from) std::memcpy(row + keep, from + r * row_bytes + keep, kept);
+          if (to != from)
+            std::memcpy(row + keep, from + r * row_bytes + keep, kept);
           std::memset(lower ? row + edge : row, 0, row_bytes - kept);
         }
       });
 }
 
-// Copies x into the diagonal of `out` (or the part of any rank that `axes` name).
+// Copies x into the diagonal of `out` (or the part of any rank that `axes`
+// name).
 void SetDiagonal(const Tensor& x, Tensor* out, int64_t offset, int64_t axis1,
                  int64_t axis2) {
   const SlicePart part = ResolveDiagonal("diag", out->shape(), out->strides(),
@@ -53,11 +56,13 @@ void TakeDiagonal(const Tensor& x, Tensor* out, int64_t offset) {
 
 }  // namespace
 
-void Tril(const KernelContext&, const Tensor& x, int64_t diagonal, Tensor* out) {
+void Tril(const KernelContext&, const Tensor& x, int64_t diagonal,
+          Tensor* out) {
   Triangle(x, diagonal, /*lower=*/true, out);
 }
 
-void Triu(const KernelContext&, const Tensor& x, int64_t diagonal, Tensor* out) {
+void Triu(const KernelContext&, const Tensor& x, int64_t diagonal,
+          Tensor* out) {
   Triangle(x, diagonal, /*lower=*/false, out);
 }
 

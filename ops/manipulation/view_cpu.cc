@@ -1,5 +1,5 @@
-// Kernels of views: each only describes, on any device. Their adjoints copy into
-// zeros, on the CPU.
+// Kernels of views: each only describes, on any device. Their adjoints copy
+// into zeros, on the CPU.
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -14,8 +14,9 @@
 namespace proa::inline v0::ops::cpu {
 namespace {
 
-// Strides under which the elements of `x` in row-major order have `shape`; nullopt
-// if no strides do. Runs of dims of x that lie one behind the other are cut anew.
+// Strides under which the elements of `x` in row-major order have `shape`;
+// nullopt if no strides do. Runs of dims of x that lie one behind the other are
+// cut anew.
 std::optional<Strides> ViewStrides(const Tensor& x, const Shape& shape) {
   if (x.is_contiguous() || x.numel() == 0) return ContiguousStrides(shape);
   DimVector sizes, steps;  // without dims of size 1, whose steps mean nothing
@@ -29,7 +30,8 @@ std::optional<Strides> ViewStrides(const Tensor& x, const Shape& shape) {
   for (int i = static_cast<int>(sizes.size()) - 1; i >= 0; --i) {
     const int64_t step = steps[i];
     int64_t run = sizes[i];
-    for (; i > 0 && steps[i - 1] == sizes[i] * steps[i]; --i) run *= sizes[i - 1];
+    for (; i > 0 && steps[i - 1] == sizes[i] * steps[i]; --i)
+      run *= sizes[i - 1];
     int64_t filled = 1;
     while (next >= 0 && (filled < run || shape[next] == 1)) {
       out[next] = filled * step;
@@ -87,7 +89,8 @@ void TransposeGrad(const KernelContext&, const Tensor& dy,
     const int64_t p = perm.empty() ? rank - 1 - i : perm[i];
     strides[p < 0 ? p + rank : p] = dy.strides()[i];
   }
-  *out = dy.AsStrided(infer::transpose_grad("transpose_grad", dy, perm), strides, 0);
+  *out = dy.AsStrided(infer::transpose_grad("transpose_grad", dy, perm),
+                      strides, 0);
 }
 
 void Squeeze(const KernelContext&, const Tensor& x,
@@ -112,7 +115,8 @@ void Unsqueeze(const KernelContext&, const Tensor& x,
   Strides strides = x.strides();
   for (int64_t a : axis) {
     const int i = NormalizeAxis("unsqueeze", a, shape.rank() + 1);
-    // The step over the whole dim behind it keeps a contiguous tensor contiguous.
+    // The step over the whole dim behind it keeps a contiguous tensor
+    // contiguous.
     const int64_t step = i < shape.rank() ? shape[i] * strides[i] : 1;
     shape.dims().insert(shape.dims().begin() + i, 1);
     strides.insert(strides.begin() + i, step);
@@ -139,8 +143,8 @@ void BroadcastTo(const KernelContext&, const Tensor& x, const IntArray& shape,
 void Slice(const KernelContext&, const Tensor& x, std::span<const int64_t> axes,
            std::span<const int64_t> starts, std::span<const int64_t> ends,
            std::span<const int64_t> strides, Tensor* out) {
-  *out = Part(x, ResolveSlices("slice", x.shape(), x.strides(), axes, starts, ends,
-                               strides));
+  *out = Part(x, ResolveSlices("slice", x.shape(), x.strides(), axes, starts,
+                               ends, strides));
 }
 
 void SliceGrad(const KernelContext&, const Tensor& dy, const IntArray&,
@@ -148,22 +152,23 @@ void SliceGrad(const KernelContext&, const Tensor& dy, const IntArray&,
                std::span<const int64_t> ends, std::span<const int64_t> strides,
                Tensor* out) {
   if (dy.numel() != out->numel()) Zero(*out);
-  CopyElements(dy, Part(*out, ResolveSlices("slice_grad", out->shape(),
-                                           out->strides(), axes, starts, ends,
-                                           strides)));
+  CopyElements(
+      dy, Part(*out, ResolveSlices("slice_grad", out->shape(), out->strides(),
+                                   axes, starts, ends, strides)));
 }
 
 void Diagonal(const KernelContext&, const Tensor& x, int64_t offset,
               int64_t axis1, int64_t axis2, Tensor* out) {
-  *out = Part(x, ResolveDiagonal("diagonal", x.shape(), x.strides(), offset, axis1,
-                                 axis2));
+  *out = Part(x, ResolveDiagonal("diagonal", x.shape(), x.strides(), offset,
+                                 axis1, axis2));
 }
 
 void DiagonalGrad(const KernelContext&, const Tensor& dy, const IntArray&,
                   int64_t offset, int64_t axis1, int64_t axis2, Tensor* out) {
   Zero(*out);
-  CopyElements(dy, Part(*out, ResolveDiagonal("diagonal_grad", out->shape(),
-                                             out->strides(), offset, axis1, axis2)));
+  CopyElements(
+      dy, Part(*out, ResolveDiagonal("diagonal_grad", out->shape(),
+                                     out->strides(), offset, axis1, axis2)));
 }
 
 void Split(const KernelContext&, const Tensor& x,
@@ -172,7 +177,8 @@ void Split(const KernelContext&, const Tensor& x,
   const int a = NormalizeAxis("split", axis, x.rank());
   int64_t start = 0;
   for (const Shape& shape : infer::split("split", x, sections, axis)) {
-    const int64_t offset = x.numel() == 0 || shape[a] == 0 ? 0 : start * x.strides()[a];
+    const int64_t offset =
+        x.numel() == 0 || shape[a] == 0 ? 0 : start * x.strides()[a];
     out->push_back(x.AsStrided(shape, x.strides(), offset));
     start += shape[a];
   }

@@ -24,13 +24,14 @@ TEST(ViewTest, ReshapeIsAViewWhereStridesAllowIt) {
   const Tensor x = Iota({4, 6});
   EXPECT_TRUE(Shares(x, ops::reshape(x, {2, 12})));
   const Tensor t = ops::transpose(x, std::vector<int64_t>{1, 0});  // [6, 4]
-  EXPECT_TRUE(Shares(x, ops::reshape(t, {2, 3, 4})));   // cuts a dim
+  EXPECT_TRUE(Shares(x, ops::reshape(t, {2, 3, 4})));              // cuts a dim
   EXPECT_TRUE(Shares(x, ops::reshape(t, {6, 1, 4, 1})));
-  EXPECT_FALSE(Shares(x, ops::reshape(t, {24})));       // joins dims out of order
+  EXPECT_FALSE(Shares(x, ops::reshape(t, {24})));  // joins dims out of order
   EXPECT_FALSE(Shares(x, ops::reshape(t, {3, 8})));
   // Rows with a gap: dims join above it only.
   const std::vector<int64_t> axis{1}, start{0}, end{4};
-  const Tensor part = ops::slice(Iota({2, 3, 6}), std::vector<int64_t>{2}, start, end, {});
+  const Tensor part =
+      ops::slice(Iota({2, 3, 6}), std::vector<int64_t>{2}, start, end, {});
   EXPECT_TRUE(Shares(part, ops::reshape(part, {6, 4})));
   EXPECT_TRUE(Shares(part, ops::reshape(part, {6, 2, 2})));
   EXPECT_FALSE(Shares(part, ops::reshape(part, {2, 12})));
@@ -42,7 +43,8 @@ TEST(ViewTest, ReshapedViewsHaveTheRightElements) {
   const Tensor part = ops::slice(x, axis, start, end, {});
   const Tensor r = ops::reshape(part, {6, 2, 2});
   const auto at = [&](int64_t i, int64_t j, int64_t k) {
-    return r.data<int64_t>()[i * r.strides()[0] + j * r.strides()[1] + k * r.strides()[2]];
+    return r.data<int64_t>()[i * r.strides()[0] + j * r.strides()[1] +
+                             k * r.strides()[2]];
   };
   EXPECT_EQ(at(0, 1, 1), 3);
   EXPECT_EQ(at(5, 0, 0), 30);
@@ -64,7 +66,8 @@ TEST(ViewTest, SplitUnbindAndBroadcastShare) {
 
 TEST(ViewTest, ViewsOfContiguousTensorsStayContiguous) {
   const Tensor x = Iota({4, 6});
-  EXPECT_TRUE(ops::unsqueeze(x, std::vector<int64_t>{0, 2, -1}).is_contiguous());
+  EXPECT_TRUE(
+      ops::unsqueeze(x, std::vector<int64_t>{0, 2, -1}).is_contiguous());
   EXPECT_TRUE(ops::unbind(x, 0)[2].is_contiguous());
   EXPECT_TRUE(ops::flatten(x).is_contiguous());
 }

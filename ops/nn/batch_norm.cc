@@ -1,7 +1,8 @@
-// Gradients of batch normalization as formulas over ops, for all outputs and orders.
+// Gradients of batch normalization as formulas over ops, for all outputs and
+// orders.
 //
-// With m = mean, r = inv_std, xh = (x - m) r, w = weight and A(.) the mean over a
-// channel of n elements, batch_norm_input_grad is
+// With m = mean, r = inv_std, xh = (x - m) r, w = weight and A(.) the mean over
+// a channel of n elements, batch_norm_input_grad is
 //   dx = w r (g - A(g) - xh A(g xh)) + (shift + slope xh) / n.
 #include "ops/creation/creation_ops.h"
 #include "ops/elementwise/elementwise_ops.h"
@@ -32,7 +33,8 @@ Tensor OverChannels(const Tensor& v, const Tensor& x,
                     std::string_view data_format) {
   DimVector sizes(x.rank(), 1);
   sizes[ChannelDim(x, data_format)] = -1;
-  return reshape(v, IntArray(std::span<const int64_t>(sizes.data(), sizes.size())));
+  return reshape(
+      v, IntArray(std::span<const int64_t>(sizes.data(), sizes.size())));
 }
 
 // dL/dxh for L = sum(G dx): -(w r G A(g xh) + g A(w r G xh)) + G slope / n.
@@ -41,9 +43,10 @@ Tensor GradOfNormalized(const Tensor& grad, const Tensor& grad_out,
                         const Tensor& mean, const Tensor& inv_std,
                         const Tensor& slope, std::string_view data_format) {
   const Tensor xh = normalize_channels(x, mean, inv_std, data_format);
-  const Tensor factor =
-      weight.defined() ? multiply(inv_std, weight) : inv_std;
-  const auto over = [&](const Tensor& v) { return OverChannels(v, x, data_format); };
+  const Tensor factor = weight.defined() ? multiply(inv_std, weight) : inv_std;
+  const auto over = [&](const Tensor& v) {
+    return OverChannels(v, x, data_format);
+  };
   const Tensor of_g = channel_mean(multiply(grad_out, xh), data_format);
   const Tensor of_grad = channel_mean(multiply(grad, xh), data_format);
   Tensor out = neg(add(multiply(grad, over(multiply(factor, of_g))),
@@ -87,8 +90,7 @@ Tensor BatchNormGradX(const Tensor& grad_out, const Tensor& grad_running_mean,
                       const Tensor& inv_std, double momentum,
                       std::string_view data_format) {
   const double fresh = 1.0 - momentum;
-  const Tensor shift =
-      add(grad_mean, scale(grad_running_mean, Scalar(fresh)));
+  const Tensor shift = add(grad_mean, scale(grad_running_mean, Scalar(fresh)));
   const Tensor slope =
       subtract(divide(scale(grad_running_var, Scalar(2.0 * fresh)), inv_std),
                multiply(square(inv_std), grad_inv_std));
@@ -100,8 +102,8 @@ Tensor BatchNormGradGradX(const Tensor& grad, const Tensor& grad_out,
                           const Tensor& x, const Tensor& weight,
                           const Tensor& mean, const Tensor& inv_std,
                           const Tensor& slope, std::string_view data_format) {
-  return multiply(GradOfNormalized(grad, grad_out, x, weight, mean, inv_std, slope,
-                                   data_format),
+  return multiply(GradOfNormalized(grad, grad_out, x, weight, mean, inv_std,
+                                   slope, data_format),
                   OverChannels(inv_std, x, data_format));
 }
 

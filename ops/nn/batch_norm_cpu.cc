@@ -1,6 +1,7 @@
-// Kernels of batch normalization, compiled once per instruction set. One task is a
-// block of channels: a single one where its pixels are dense ([N, C, ...]), or 64
-// adjacent ones where channels are the last dim. Sums are kept in double.
+// Kernels of batch normalization, compiled once per instruction set. One task
+// is a block of channels: a single one where its pixels are dense ([N, C,
+// ...]), or 64 adjacent ones where channels are the last dim. Sums are kept in
+// double.
 #include <cmath>
 #include <cstring>
 
@@ -47,8 +48,8 @@ void ForEachBlock(const ChannelLayout& l, F&& f) {
                });
 }
 
-// sums[c] += term(c, offset) over all elements of channels [first, first + n), where
-// `c` counts from `first`.
+// sums[c] += term(c, offset) over all elements of channels [first, first + n),
+// where `c` counts from `first`.
 template <typename A, typename F>
 void SumChannels(const ChannelLayout& l, int64_t first, int64_t n, double* sums,
                  F&& term) {
@@ -56,7 +57,8 @@ void SumChannels(const ChannelLayout& l, int64_t first, int64_t n, double* sums,
   if (!l.last) {
     for (int64_t b = 0; b < l.batch; ++b) {
       const int64_t start = (b * l.channels + first) * l.inner;
-      sums[0] += SumOver<A>(l.inner, [&](int64_t i) { return term(0, start + i); });
+      sums[0] +=
+          SumOver<A>(l.inner, [&](int64_t i) { return term(0, start + i); });
     }
     return;
   }
@@ -129,9 +131,8 @@ void BatchNorm(const KernelContext& ctx, const Tensor& x,
     ForEachBlock(l, [&](int64_t first, int64_t n) {
       double sums[kBlock];
       A mean[kBlock], scale[kBlock], shift[kBlock];
-      SumChannels<A>(l, first, n, sums, [&](int64_t, int64_t i) {
-        return static_cast<A>(px[i]);
-      });
+      SumChannels<A>(l, first, n, sums,
+                     [&](int64_t, int64_t i) { return static_cast<A>(px[i]); });
       for (int64_t c = 0; c < n; ++c) mean[c] = static_cast<A>(sums[c] / count);
       SumChannels<A>(l, first, n, sums, [&](int64_t c, int64_t i) {
         const A d = static_cast<A>(px[i]) - mean[c];
@@ -191,7 +192,8 @@ void BatchNormInference(const KernelContext& ctx, const Tensor& x,
 }
 
 // With xh = (x - mean) inv_std and means over a channel:
-// x_grad = weight inv_std (g - mean(g) - xh mean(g xh)) + (shift + slope xh) / count.
+// x_grad = weight inv_std (g - mean(g) - xh mean(g xh)) + (shift + slope xh) /
+// count.
 void BatchNormInputGrad(const KernelContext& ctx, const Tensor& grad_out,
                         const Tensor& x, const Tensor& weight,
                         const Tensor& mean, const Tensor& inv_std,
@@ -218,9 +220,8 @@ void BatchNormInputGrad(const KernelContext& ctx, const Tensor& grad_out,
       double sums[kBlock];
       // x_grad = a * g + b * (x - mean) + c
       A a[kBlock], b[kBlock], c0[kBlock];
-      SumChannels<A>(l, first, n, sums, [&](int64_t, int64_t i) {
-        return static_cast<A>(pg[i]);
-      });
+      SumChannels<A>(l, first, n, sums,
+                     [&](int64_t, int64_t i) { return static_cast<A>(pg[i]); });
       for (int64_t c = 0; c < n; ++c) {
         a[c] = pw != nullptr ? pr[c] * pw[first + c] : pr[c];
         c0[c] = static_cast<A>(-a[c] * sums[c] / count);

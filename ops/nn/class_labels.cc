@@ -7,15 +7,15 @@
 namespace proa::inline v0::ops {
 
 std::vector<int64_t> ReadClassLabels(const char* op, const Tensor& label,
-                                int64_t classes, int64_t ignore_index) {
+                                     int64_t classes, int64_t ignore_index) {
   std::vector<int64_t> out(label.numel());
   const auto read = [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* from = label.data<T>();
     for (int64_t i = 0; i < label.numel(); ++i) {
       const int64_t v = static_cast<int64_t>(from[i]);
-      PROA_REQUIRE(v == ignore_index || (v >= 0 && v < classes), op, ": label ", v,
-                   " at position ", i, " is not in [0, ", classes,
+      PROA_REQUIRE(v == ignore_index || (v >= 0 && v < classes), op, ": label ",
+                   v, " at position ", i, " is not in [0, ", classes,
                    ") and is not ignore_index ", ignore_index);
       out[i] = v == ignore_index ? kIgnoredLabel : v;
     }

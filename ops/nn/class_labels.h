@@ -12,8 +12,8 @@ namespace proa::inline v0::ops {
 inline constexpr int64_t kIgnoredLabel = -1;
 
 // Each element of the dense integer tensor `label`: a class in [0, classes), or
-// kIgnoredLabel where it is ignore_index. Throws Error for other values and TypeError
-// for other dtypes.
+// kIgnoredLabel where it is ignore_index. Throws Error for other values and
+// TypeError for other dtypes.
 std::vector<int64_t> ReadClassLabels(const char* op, const Tensor& label,
                                      int64_t classes, int64_t ignore_index);
 

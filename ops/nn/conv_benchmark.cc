@@ -1,6 +1,6 @@
-// conv2d and its gradients beside bare oneDNN in the same process. Bare means: the
-// formats that oneDNN likes best, on memory that is already in them. What we lose
-// against it are the reorders from and to NCHW.
+// conv2d and its gradients beside bare oneDNN in the same process. Bare means:
+// the formats that oneDNN likes best, on memory that is already in them. What
+// we lose against it are the reorders from and to NCHW.
 #include <cstdint>
 #include <unordered_map>
 
@@ -16,8 +16,13 @@ namespace {
 struct Layer {
   int64_t n, c, size, o, k, stride, pad;
   explicit Layer(const benchmark::State& s)
-      : n(s.range(0)), c(s.range(1)), size(s.range(2)), o(s.range(3)),
-        k(s.range(4)), stride(s.range(5)), pad(s.range(6)) {}
+      : n(s.range(0)),
+        c(s.range(1)),
+        size(s.range(2)),
+        o(s.range(3)),
+        k(s.range(4)),
+        stride(s.range(5)),
+        pad(s.range(6)) {}
   int64_t out() const { return (size + 2 * pad - k) / stride + 1; }
   double flops() const {
     return 2.0 * static_cast<double>(n * o * out() * out() * c * k * k);
@@ -102,8 +107,14 @@ void BareOneDnn(benchmark::State& state) {
   const dnnl::memory::desc w({l.o, l.c, l.k, l.k}, f32, tag::any);
   const dnnl::memory::desc y({l.n, l.o, l.out(), l.out()}, f32, tag::any);
   const dnnl::convolution_forward::primitive_desc desc(
-      {dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, x,
-       w, y, {l.stride, l.stride}, {l.pad, l.pad}, {l.pad, l.pad}},
+      {dnnl::prop_kind::forward_training,
+       dnnl::algorithm::convolution_direct,
+       x,
+       w,
+       y,
+       {l.stride, l.stride},
+       {l.pad, l.pad},
+       {l.pad, l.pad}},
       engine);
   const auto memory = [&](const dnnl::memory::desc& d) {
     dnnl::memory m(d, engine);

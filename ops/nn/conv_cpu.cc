@@ -63,7 +63,8 @@ void Convolve(const ConvGeometry& g, Wanted wanted, const Tensor& x,
       const int64_t inner = g.channels_last ? 1 : g.out[0] * g.out[1];
       for (int64_t i = 0; i < result.numel(); ++i)
         std::memcpy(result.data<char>() + i * item,
-                    bias.data<char>() + i / inner % g.out_channels * item, item);
+                    bias.data<char>() + i / inner % g.out_channels * item,
+                    item);
     } else {
       std::memset(result.raw_data(), 0, result.bytes());
     }
@@ -84,7 +85,8 @@ void Convolve(const ConvGeometry& g, Wanted wanted, const Tensor& x,
     return t.is_same(result) ? Tensor::Empty(t.shape(), DType::kFloat32)
                              : FloatCopy(t, DType::kFloat32);
   };
-  const Tensor wide_x = widen(x), wide_weight = widen(weight), wide_y = widen(y);
+  const Tensor wide_x = widen(x), wide_weight = widen(weight),
+               wide_y = widen(y);
   Convolve(g, wanted, wide_x, wide_weight, bias_in, wide_y);
   FloatCopyInto(Result(wanted, wide_x, wide_weight, wide_y), result);
 }
@@ -119,9 +121,9 @@ void Conv2dInputGrad(const KernelContext& ctx, const Tensor& grad_out,
                      std::span<const int64_t> padding,
                      std::span<const int64_t> dilation, int64_t groups,
                      std::string_view data_format, Tensor* x_grad) {
-  const ConvGeometry g =
-      GeometryOf("conv2d_input_grad", Shape(input_shape.values()), weight.shape(),
-                 {stride, padding, dilation, groups, data_format});
+  const ConvGeometry g = GeometryOf(
+      "conv2d_input_grad", Shape(input_shape.values()), weight.shape(),
+      {stride, padding, dilation, groups, data_format});
   Convolve(g, Wanted::kInput, *x_grad, weight, Tensor(), grad_out);
 }
 

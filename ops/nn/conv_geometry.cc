@@ -18,7 +18,9 @@ bool Differ(int64_t a, int64_t b) {
 constexpr const char* kDimNames[2] = {"height", "width"};
 
 int ChannelDim(bool channels_last) { return channels_last ? 3 : 1; }
-int SpatialDim(bool channels_last, int d) { return (channels_last ? 1 : 2) + d; }
+int SpatialDim(bool channels_last, int d) {
+  return (channels_last ? 1 : 2) + d;
+}
 
 // Everything but the sizes of the images.
 ConvGeometry CommonGeometry(const char* op, const Shape& weight,
@@ -35,11 +37,11 @@ ConvGeometry CommonGeometry(const char* op, const Shape& weight,
   ReadPadding(op, a.padding, g.window);
   for (int d = 0; d < 2; ++d) {
     g.window.kernel[d] = weight[2 + d];
-    PROA_REQUIRE((g.window.kernel[d] >= 1 || g.window.kernel[d] == kUnknownDim) &&
-                     g.window.kernel[d] < kMaxAttribute,
-                 op,
-                 ": the kernel ", kDimNames[d], " is ", g.window.kernel[d],
-                 "; weight is ", ToString(weight));
+    PROA_REQUIRE(
+        (g.window.kernel[d] >= 1 || g.window.kernel[d] == kUnknownDim) &&
+            g.window.kernel[d] < kMaxAttribute,
+        op, ": the kernel ", kDimNames[d], " is ", g.window.kernel[d],
+        "; weight is ", ToString(weight));
     PROA_REQUIRE(
         g.window.kernel[d] <= kMaxAttribute * 16 / g.window.dilation[d], op,
         ": dilation ", g.window.dilation[d], " times kernel ",
@@ -50,8 +52,8 @@ ConvGeometry CommonGeometry(const char* op, const Shape& weight,
 
 void RequireImage(const char* op, const char* name, const Shape& s,
                   std::string_view data_format) {
-  PROA_REQUIRE(s.rank() == 4, op, ": ", name, " must have 4 dims (", data_format,
-               "); it is ", ToString(s));
+  PROA_REQUIRE(s.rank() == 4, op, ": ", name, " must have 4 dims (",
+               data_format, "); it is ", ToString(s));
 }
 
 void SetChannels(const char* op, const Shape& input, const Shape& weight,
@@ -59,17 +61,18 @@ void SetChannels(const char* op, const Shape& input, const Shape& weight,
   const int64_t per_group = weight[1];
   g.in_channels = input[ChannelDim(g.channels_last)];
   g.out_channels = weight[0];
-  PROA_REQUIRE(g.in_channels == kUnknownDim || g.in_channels % g.groups == 0, op,
-               ": groups ", g.groups, " does not divide the ", g.in_channels,
-               " input channels; x is ", ToString(input));
+  PROA_REQUIRE(g.in_channels == kUnknownDim || g.in_channels % g.groups == 0,
+               op, ": groups ", g.groups, " does not divide the ",
+               g.in_channels, " input channels; x is ", ToString(input));
   PROA_REQUIRE(g.out_channels == kUnknownDim || g.out_channels % g.groups == 0,
                op, ": groups ", g.groups, " does not divide the ",
-               g.out_channels, " output channels; weight is ", ToString(weight));
+               g.out_channels, " output channels; weight is ",
+               ToString(weight));
   PROA_REQUIRE(per_group == kUnknownDim || g.in_channels == kUnknownDim ||
                    per_group * g.groups == g.in_channels,
                op, ": x has ", g.in_channels, " channels but weight has ",
-               per_group, " times ", g.groups, " groups; x is ", ToString(input),
-               ", weight is ", ToString(weight));
+               per_group, " times ", g.groups, " groups; x is ",
+               ToString(input), ", weight is ", ToString(weight));
   if (g.in_channels == kUnknownDim && per_group != kUnknownDim)
     g.in_channels = per_group * g.groups;
 }
@@ -135,9 +138,9 @@ ConvGeometry GeometryOf(const char* op, const Shape& input, const Shape& weight,
     }
     const int64_t padded = g.in[d] + w.pad_before[d] + w.pad_after[d];
     PROA_REQUIRE(padded >= w.Extent(d), op, ": the kernel (", kDimNames[d], " ",
-                 w.Extent(d), " with dilation) is larger than the padded input (",
-                 padded, "); x is ", ToString(input), ", weight is ",
-                 ToString(weight));
+                 w.Extent(d),
+                 " with dilation) is larger than the padded input (", padded,
+                 "); x is ", ToString(input), ", weight is ", ToString(weight));
     g.out[d] = (padded - w.Extent(d)) / w.stride[d] + 1;
   }
   return g;
@@ -179,15 +182,14 @@ ConvGeometry TransposeGeometryOf(const char* op, const Shape& x,
   int64_t more[2] = {0, 0}, wanted[2] = {0, 0};
   if (!output_padding.empty())
     ReadPair(op, "output_padding", output_padding, 0, more);
-  if (!output_size.empty())
-    ReadPair(op, "output_size", output_size, 1, wanted);
+  if (!output_size.empty()) ReadPair(op, "output_size", output_size, 1, wanted);
   for (int d = 0; d < 2; ++d) {
     const Window& w = g.window;
     g.out[d] = x[SpatialDim(g.channels_last, d)];
-    PROA_REQUIRE(more[d] < w.stride[d] || more[d] < w.dilation[d] || more[d] == 0,
-                 op, ": output_padding ", more[d],
-                 " is not smaller than the stride ", w.stride[d],
-                 " or the dilation ", w.dilation[d]);
+    PROA_REQUIRE(
+        more[d] < w.stride[d] || more[d] < w.dilation[d] || more[d] == 0, op,
+        ": output_padding ", more[d], " is not smaller than the stride ",
+        w.stride[d], " or the dilation ", w.dilation[d]);
     if (g.out[d] == kUnknownDim || w.kernel[d] == kUnknownDim) {
       g.in[d] = output_size.empty() ? kUnknownDim : wanted[d];
       continue;

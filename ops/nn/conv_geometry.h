@@ -14,8 +14,8 @@
 
 namespace proa::inline v0::ops {
 
-// How a window walks over an image. Read from attributes: one number for both dims
-// or two; padding may also be four, [top, bottom, left, right].
+// How a window walks over an image. Read from attributes: one number for both
+// dims or two; padding may also be four, [top, bottom, left, right].
 struct Window {
   int64_t kernel[2] = {1, 1};
   int64_t stride[2] = {1, 1};
@@ -40,7 +40,7 @@ struct ConvGeometry {
   bool channels_last = false;
   int64_t batch = 0;
   int64_t in_channels = 0, out_channels = 0, groups = 1;
-  int64_t in[2] = {0, 0};   // height, width
+  int64_t in[2] = {0, 0};  // height, width
   int64_t out[2] = {0, 0};
   Window window;
 

@@ -12,15 +12,17 @@ struct ImageIndex {
   int64_t n, c, h, w;
   ImageIndex(bool channels_last, int64_t channels, const int64_t size[2]) {
     if (channels_last) {
-      n = size[0] * size[1] * channels, h = size[1] * channels, w = channels, c = 1;
+      n = size[0] * size[1] * channels, h = size[1] * channels, w = channels,
+      c = 1;
     } else {
-      n = channels * size[0] * size[1], c = size[0] * size[1], h = size[1], w = 1;
+      n = channels * size[0] * size[1], c = size[0] * size[1], h = size[1],
+      w = 1;
     }
   }
 };
 
-// The taps [begin, end) of the kernel that fall inside the image along dim d, for
-// output position `out`.
+// The taps [begin, end) of the kernel that fall inside the image along dim d,
+// for output position `out`.
 struct Taps {
   int64_t begin, end, first;  // first: input position of tap 0, may be outside
 };
@@ -31,15 +33,15 @@ Taps TapsAt(const ConvGeometry& g, int d, int64_t out) {
   t.first = out * w.stride[d] - w.pad_before[d];
   const int64_t step = w.dilation[d];
   t.begin = t.first >= 0 ? 0 : (-t.first + step - 1) / step;
-  t.end = t.first >= g.in[d] ? 0
-                             : std::min(w.kernel[d],
-                                        (g.in[d] - t.first + step - 1) / step);
+  t.end = t.first >= g.in[d]
+              ? 0
+              : std::min(w.kernel[d], (g.in[d] - t.first + step - 1) / step);
   t.begin = std::min(t.begin, t.end);
   return t;
 }
 
-// Calls f(i, j, p, q, row, column) for every output position and tap inside: tap
-// (p, q) of output (i, j) sees input (row, column).
+// Calls f(i, j, p, q, row, column) for every output position and tap inside:
+// tap (p, q) of output (i, j) sees input (row, column).
 template <typename F>
 void ForEachTap(const ConvGeometry& g, F&& f) {
   for (int64_t i = 0; i < g.out[0]; ++i) {
@@ -65,8 +67,8 @@ int64_t Grain(int64_t work) { return std::max<int64_t>(1, 20000 / work); }
 }  // namespace
 
 template <typename T>
-void ConvLoops(const ConvGeometry& g, const T* x, const T* weight, const T* bias,
-               T* y) {
+void ConvLoops(const ConvGeometry& g, const T* x, const T* weight,
+               const T* bias, T* y) {
   const ImageIndex xi(g.channels_last, g.in_channels, g.in);
   const ImageIndex yi(g.channels_last, g.out_channels, g.out);
   const int64_t cg = g.in_channels_per_group(), og = g.out_channels_per_group();
@@ -148,10 +150,13 @@ void ConvWeightGradLoops(const ConvGeometry& g, const T* x, T* weight,
                });
 }
 
-#define PROA_INSTANTIATE(T)                                                      \
-  template void ConvLoops(const ConvGeometry&, const T*, const T*, const T*, T*); \
-  template void ConvInputGradLoops(const ConvGeometry&, T*, const T*, const T*);  \
-  template void ConvWeightGradLoops(const ConvGeometry&, const T*, T*, const T*);
+#define PROA_INSTANTIATE(T)                                                  \
+  template void ConvLoops(const ConvGeometry&, const T*, const T*, const T*, \
+                          T*);                                               \
+  template void ConvInputGradLoops(const ConvGeometry&, T*, const T*,        \
+                                   const T*);                                \
+  template void ConvWeightGradLoops(const ConvGeometry&, const T*, T*,       \
+                                    const T*);
 PROA_INSTANTIATE(float)
 PROA_INSTANTIATE(double)
 #undef PROA_INSTANTIATE

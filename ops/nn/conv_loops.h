@@ -1,5 +1,5 @@
-// The three convolutions as plain loops: float64, and float32 where oneDNN has no
-// kernel. The definition of what convolution means here; not fast.
+// The three convolutions as plain loops: float64, and float32 where oneDNN has
+// no kernel. The definition of what convolution means here; not fast.
 #ifndef PROA_OPS_NN_CONV_LOOPS_H_
 #define PROA_OPS_NN_CONV_LOOPS_H_
 
@@ -11,11 +11,12 @@ namespace proa::inline v0::ops {
 //   x[n, c, i * stride + p * dilation - pad, ...] * weight[o, c, p, q]
 // within the channels of o's group. T is float or double; `bias` may be null.
 template <typename T>
-void ConvLoops(const ConvGeometry& g, const T* x, const T* weight, const T* bias,
-               T* y);
+void ConvLoops(const ConvGeometry& g, const T* x, const T* weight,
+               const T* bias, T* y);
 // The two adjoints: x from y and weight, weight from x and y.
 template <typename T>
-void ConvInputGradLoops(const ConvGeometry& g, T* x, const T* weight, const T* y);
+void ConvInputGradLoops(const ConvGeometry& g, T* x, const T* weight,
+                        const T* y);
 template <typename T>
 void ConvWeightGradLoops(const ConvGeometry& g, const T* x, T* weight,
                          const T* y);

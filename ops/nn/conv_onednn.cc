@@ -23,18 +23,19 @@ PrimitiveKey KeyOf(PrimitiveKind kind, const ConvGeometry& g,
   key.Add(data.dtype);
   key.Add(int64_t{threads});
   key.Add(int64_t{g.channels_last} * 2 + (data.bias != nullptr));
-  for (int64_t v : {g.batch, g.in_channels, g.out_channels, g.groups}) key.Add(v);
+  for (int64_t v : {g.batch, g.in_channels, g.out_channels, g.groups})
+    key.Add(v);
   for (int d = 0; d < 2; ++d) {
     const Window& w = g.window;
-    for (int64_t v : {g.in[d], g.out[d], w.kernel[d], w.stride[d], w.dilation[d],
-                      w.pad_before[d], w.pad_after[d]})
+    for (int64_t v : {g.in[d], g.out[d], w.kernel[d], w.stride[d],
+                      w.dilation[d], w.pad_before[d], w.pad_after[d]})
       key.Add(v);
   }
   return key;
 }
 
-// A convolution in oneDNN's words: `*_user` is how the caller's memory lies, the
-// plain name what the primitive is asked to compute in.
+// A convolution in oneDNN's words: `*_user` is how the caller's memory lies,
+// the plain name what the primitive is asked to compute in.
 struct Problem {
   memory::desc x_user, weight_user, bias, y_user;
   memory::desc x, weight, y;
@@ -45,8 +46,9 @@ memory::desc Desc(const memory::dims& dims, memory::data_type t, tag f) {
   return memory::desc(dims, t, f);
 }
 
-// `plain`: compute in the caller's layouts. oneDNN's blocked kernels are faster, but
-// not by what the reorders cost where little is computed for each element.
+// `plain`: compute in the caller's layouts. oneDNN's blocked kernels are
+// faster, but not by what the reorders cost where little is computed for each
+// element.
 Problem Describe(const ConvGeometry& g, const ConvData& data, bool plain) {
   const auto t = onednn::DataType(data.dtype);
   const memory::dims x{g.batch, g.in_channels, g.in[0], g.in[1]};
@@ -169,8 +171,8 @@ bool ConvInputGradOneDnn(const ConvGeometry& g, const ConvData& data) {
 }
 
 bool ConvWeightGradOneDnn(const ConvGeometry& g, const ConvData& data) {
-  // Threads share the images of the batch and then add up: their number shows in
-  // the last bits.
+  // Threads share the images of the batch and then add up: their number shows
+  // in the last bits.
   const onednn::FixedThreadsScope scope(
       g.OutputShape().numel() * g.in_channels_per_group() * g.window.kernel[0] *
       g.window.kernel[1]);

@@ -1,5 +1,6 @@
 // The three convolutions through oneDNN: float32 and, where the machine has it,
-// bfloat16. Tensors are dense in the order that the geometry says; nothing is empty.
+// bfloat16. Tensors are dense in the order that the geometry says; nothing is
+// empty.
 #ifndef PROA_OPS_NN_CONV_ONEDNN_H_
 #define PROA_OPS_NN_CONV_ONEDNN_H_
 
@@ -8,7 +9,8 @@
 
 namespace proa::inline v0::ops {
 
-// Raw pointers of one convolution: inputs and the output alike. `bias` may be null.
+// Raw pointers of one convolution: inputs and the output alike. `bias` may be
+// null.
 struct ConvData {
   DType dtype;
   void* x;

@@ -1,15 +1,16 @@
 // Second-order gradient of softmax cross entropy, as a formula over ops.
 #include "ops/creation/creation_ops.h"
 #include "ops/elementwise/elementwise_ops.h"
+#include "ops/front_door.h"
 #include "ops/manipulation/manipulation_ops.h"
 #include "ops/nn/nn_ops.h"
 #include "ops/reduction/reduction_ops.h"
-#include "ops/front_door.h"
 
 namespace proa::inline v0::ops {
 
-// The gradient was (p * s - target) * grad_loss with p = softmax(logits) and s the
-// sum of the target (1, or 0 where the label is ignored): only p depends on logits.
+// The gradient was (p * s - target) * grad_loss with p = softmax(logits) and s
+// the sum of the target (1, or 0 where the label is ignored): only p depends on
+// logits.
 Tensor CrossEntropyGradLogits(const Tensor& grad_out, const Tensor& grad_loss,
                               const Tensor& logits, const Tensor& label,
                               bool soft_label, int64_t ignore_index,
@@ -20,8 +21,7 @@ Tensor CrossEntropyGradLogits(const Tensor& grad_out, const Tensor& grad_loss,
     scale = multiply(grad_loss, sum(label, axes, std::nullopt, true));
   } else {
     const Tensor same = reshape(label, ShapeOf(grad_loss));
-    const Tensor ignored = equal(
-        same, full_like(same, Scalar(ignore_index)));
+    const Tensor ignored = equal(same, full_like(same, Scalar(ignore_index)));
     scale = where(ignored, full_like(grad_loss, Scalar(0.0)), grad_loss);
   }
   return softmax_grad(softmax(logits, axis), multiply(grad_out, scale), axis);

@@ -1,5 +1,5 @@
-// Kernels of softmax cross entropy and of the negative log likelihood; compiled once
-// per instruction set. Labels are read and checked first, on one thread.
+// Kernels of softmax cross entropy and of the negative log likelihood; compiled
+// once per instruction set. Labels are read and checked first, on one thread.
 #include <cstring>
 #include <vector>
 
@@ -17,8 +17,8 @@ A LogSumExp(const A* x, int64_t n) {
   return top + Log(SumOver<A>(n, [&](int64_t i) { return Exp(x[i] - top); }));
 }
 
-// out = (softmax(x) * weight - target) * scale, with the target subtracted by the
-// caller.
+// out = (softmax(x) * weight - target) * scale, with the target subtracted by
+// the caller.
 template <typename A>
 void ScaledSoftmax(const A* x, int64_t n, A scale, A* out) {
   const A top = MaxOver(n, x);
@@ -37,19 +37,19 @@ void SoftmaxWithCrossEntropy(const KernelContext& ctx, const Tensor& logits,
     std::memset(loss->raw_data(), 0, loss->bytes());
   std::vector<int64_t> classes;
   if (!soft_label)
-    classes = ReadClassLabels("softmax_with_cross_entropy", label, l.size, ignore_index);
+    classes = ReadClassLabels("softmax_with_cross_entropy", label, l.size,
+                              ignore_index);
   VisitFloat(logits.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using A = typename Accumulate<T>::type;
     T* const to = loss->data<T>();
     if (!soft_label) {
-      ForEachRow<T, 1>(l, {logits.data<T>()}, nullptr,
-                       [&](int64_t r, const auto& in, A*) {
-                         to[r] = classes[r] == kIgnoredLabel
-                                     ? T(A(0))
-                                     : T(LogSumExp(in[0], l.size) -
-                                         in[0][classes[r]]);
-                       });
+      ForEachRow<T, 1>(
+          l, {logits.data<T>()}, nullptr, [&](int64_t r, const auto& in, A*) {
+            to[r] = classes[r] == kIgnoredLabel
+                        ? T(A(0))
+                        : T(LogSumExp(in[0], l.size) - in[0][classes[r]]);
+          });
       return;
     }
     const Tensor soft = FloatCopy(label, kDTypeOf<T>);
@@ -74,7 +74,7 @@ void SoftmaxWithCrossEntropyGrad(const KernelContext& ctx,
   std::vector<int64_t> classes;
   if (!soft_label) {
     classes = ReadClassLabels("softmax_with_cross_entropy_grad", label, l.size,
-                         ignore_index);
+                              ignore_index);
   }
   VisitFloat(logits.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -94,17 +94,15 @@ void SoftmaxWithCrossEntropyGrad(const KernelContext& ctx,
       return;
     }
     const Tensor soft = FloatCopy(label, kDTypeOf<T>);
-    ForEachRow<T, 2>(l, {logits.data<T>(), soft.data<T>()},
-                     logits_grad->data<T>(),
-                     [&](int64_t r, const auto& in, A* to) {
-                       const A* p = in[1];
-                       const A scale = static_cast<A>(g[r]);
-                       const A total = SumOver<A>(
-                           l.size, [&](int64_t i) { return p[i]; });
-                       ScaledSoftmax(in[0], l.size, scale * total, to);
-                       for (int64_t i = 0; i < l.size; ++i)
-                         to[i] -= p[i] * scale;
-                     });
+    ForEachRow<T, 2>(
+        l, {logits.data<T>(), soft.data<T>()}, logits_grad->data<T>(),
+        [&](int64_t r, const auto& in, A* to) {
+          const A* p = in[1];
+          const A scale = static_cast<A>(g[r]);
+          const A total = SumOver<A>(l.size, [&](int64_t i) { return p[i]; });
+          ScaledSoftmax(in[0], l.size, scale * total, to);
+          for (int64_t i = 0; i < l.size; ++i) to[i] -= p[i] * scale;
+        });
   });
 }
 
@@ -131,9 +129,11 @@ void NllLoss(const KernelContext& ctx, const Tensor& x, const Tensor& label,
 
 void NllLossGrad(const KernelContext& ctx, const Tensor& grad_loss,
                  const Tensor& label, const Tensor& weight,
-                 const IntArray& x_shape, int64_t ignore_index, Tensor* x_grad) {
+                 const IntArray& x_shape, int64_t ignore_index,
+                 Tensor* x_grad) {
   const AxisLayout l = LayoutOf(*x_grad, 1);
-  const auto classes = ReadClassLabels("nll_loss_grad", label, l.size, ignore_index);
+  const auto classes =
+      ReadClassLabels("nll_loss_grad", label, l.size, ignore_index);
   if (x_grad->numel() == 0) return;
   std::memset(x_grad->raw_data(), 0, x_grad->bytes());
   VisitFloat(x_grad->dtype(), [&](auto tag) {
@@ -156,9 +156,8 @@ void NllLossWeight(const KernelContext& ctx, const Tensor& label,
   VisitFloat(weight.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     for (size_t i = 0; i < classes.size(); ++i) {
-      out->data<T>()[i] = classes[i] == kIgnoredLabel
-                              ? T(0.0f)
-                              : weight.data<T>()[classes[i]];
+      out->data<T>()[i] =
+          classes[i] == kIgnoredLabel ? T(0.0f) : weight.data<T>()[classes[i]];
     }
   });
 }

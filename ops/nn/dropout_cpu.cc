@@ -1,5 +1,6 @@
-// Kernels of dropout, compiled once per instruction set. Element i is decided by
-// word i of the reserved Philox sequence, so the result does not depend on threads.
+// Kernels of dropout, compiled once per instruction set. Element i is decided
+// by word i of the reserved Philox sequence, so the result does not depend on
+// threads.
 #include <cmath>
 #include <cstring>
 
@@ -15,7 +16,8 @@ namespace {
 constexpr int kBlocks = 16;          // Philox blocks computed side by side
 constexpr int kWords = 4 * kBlocks;  // numbers in them
 
-// Both halves of factor * c[b]; loops of one product each are what gcc vectorizes.
+// Both halves of factor * c[b]; loops of one product each are what gcc
+// vectorizes.
 inline void MultiplyWide(uint32_t factor, const uint32_t* __restrict c,
                          uint32_t* __restrict high, uint32_t* __restrict low) {
   for (int b = 0; b < kBlocks; ++b) {
@@ -25,8 +27,8 @@ inline void MultiplyWide(uint32_t factor, const uint32_t* __restrict c,
   }
 }
 
-// The words of kBlocks blocks from `first` on, as PhiloxStream::Block gives them,
-// with the loops turned so that they vectorize.
+// The words of kBlocks blocks from `first` on, as PhiloxStream::Block gives
+// them, with the loops turned so that they vectorize.
 void Words(const PhiloxStream& stream, uint64_t first, uint32_t words[kWords]) {
   uint32_t c0[kBlocks], c1[kBlocks], c2[kBlocks] = {}, c3[kBlocks] = {};
   for (int b = 0; b < kBlocks; ++b) {
@@ -103,18 +105,19 @@ void Dropout(const KernelContext& ctx, const Tensor& x, double p, bool training,
     const PhiloxStream stream = DefaultGenerator(ctx.place).Reserve(n);
     // UniformFloat(word) >= p, asked of the integer behind it.
     const auto least = static_cast<uint32_t>(std::ceil(p * 0x1p24));
-    parallel_for(0, (n + kWords - 1) / kWords, 64, [&](int64_t begin, int64_t end) {
-      for (int64_t k = begin; k < end; ++k) {
-        uint32_t words[kWords];
-        Words(stream, k * kBlocks, words);
-        bool kept[kWords];
-        for (int i = 0; i < kWords; ++i) kept[i] = (words[i] >> 8) >= least;
-        const int64_t first = k * kWords;
-        const int64_t count = n - first < kWords ? n - first : kWords;
-        std::memcpy(keep + first, kept, count);
-        Apply(from + first, kept, scale, count, to + first);
-      }
-    });
+    parallel_for(
+        0, (n + kWords - 1) / kWords, 64, [&](int64_t begin, int64_t end) {
+          for (int64_t k = begin; k < end; ++k) {
+            uint32_t words[kWords];
+            Words(stream, k * kBlocks, words);
+            bool kept[kWords];
+            for (int i = 0; i < kWords; ++i) kept[i] = (words[i] >> 8) >= least;
+            const int64_t first = k * kWords;
+            const int64_t count = n - first < kWords ? n - first : kWords;
+            std::memcpy(keep + first, kept, count);
+            Apply(from + first, kept, scale, count, to + first);
+          }
+        });
   });
 }
 

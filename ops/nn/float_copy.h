@@ -1,5 +1,5 @@
-// FloatCopy: a tensor's elements in another floating dtype; for kernels that compute
-// float16 in float32, and for weights of another dtype than the data.
+// FloatCopy: a tensor's elements in another floating dtype; for kernels that
+// compute float16 in float32, and for weights of another dtype than the data.
 #ifndef PROA_OPS_NN_FLOAT_COPY_H_
 #define PROA_OPS_NN_FLOAT_COPY_H_
 
@@ -8,8 +8,8 @@
 
 namespace proa::inline v0::ops {
 
-// `t` itself if it is a dense tensor of `dtype` already, or undefined; else a new
-// dense one. Both dtypes are floating point.
+// `t` itself if it is a dense tensor of `dtype` already, or undefined; else a
+// new dense one. Both dtypes are floating point.
 Tensor FloatCopy(const Tensor& t, DType dtype);
 // Writes the elements of `from` into the dense tensor `to` of the same shape.
 void FloatCopyInto(const Tensor& from, const Tensor& to);

@@ -1,7 +1,8 @@
 // Gradients of the gradient of layer normalization, as formulas over ops.
 //
-// With xh the normalized x, r = 1 / sqrt(variance + epsilon), h = grad_out * weight
-// and means over a row, the gradient is  dx = r (h - mean(h) - xh mean(h xh)).
+// With xh the normalized x, r = 1 / sqrt(variance + epsilon), h = grad_out *
+// weight and means over a row, the gradient is  dx = r (h - mean(h) - xh mean(h
+// xh)).
 #include "ops/elementwise/elementwise_ops.h"
 #include "ops/front_door.h"
 #include "ops/manipulation/manipulation_ops.h"
@@ -42,8 +43,9 @@ Tensor LayerNormBiasGrad(const Tensor& grad_out, const IntArray& bias_shape,
   DimVector axes;
   for (int d = 0; d < First(grad_out, begin_axis); ++d) axes.push_back(d);
   const Tensor total =
-      axes.empty() ? grad_out
-                   : sum(grad_out, std::span<const int64_t>(axes.data(), axes.size()));
+      axes.empty()
+          ? grad_out
+          : sum(grad_out, std::span<const int64_t>(axes.data(), axes.size()));
   return reshape(total, bias_shape);
 }
 
@@ -51,8 +53,9 @@ Tensor LayerNormBiasGrad(const Tensor& grad_out, const IntArray& bias_shape,
 Tensor LayerNormGradGradOut(const Tensor& grad, const Tensor& x,
                             const Tensor& weight, int64_t begin_axis,
                             double epsilon) {
-  return TimesWeight(layer_norm_input_grad(grad, x, Tensor(), begin_axis, epsilon),
-                     weight, begin_axis);
+  return TimesWeight(
+      layer_norm_input_grad(grad, x, Tensor(), begin_axis, epsilon), weight,
+      begin_axis);
 }
 
 // With G the incoming gradient, L = sum(G dx) depends on x through xh and r:

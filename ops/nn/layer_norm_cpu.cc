@@ -1,6 +1,6 @@
-// Kernels of layer normalization, compiled once per instruction set. A row is the
-// part of x that is normalized together; its statistics are computed again in the
-// gradients, from cache, rather than kept.
+// Kernels of layer normalization, compiled once per instruction set. A row is
+// the part of x that is normalized together; its statistics are computed again
+// in the gradients, from cache, rather than kept.
 #include <cstring>
 #include <vector>
 
@@ -29,10 +29,11 @@ template <typename A>
 Moments<A> MomentsOf(const A* x, int64_t n, A epsilon) {
   const A mean =
       SumOver<A>(n, [&](int64_t i) { return x[i]; }) / static_cast<A>(n);
-  const A variance = SumOver<A>(n, [&](int64_t i) {
-                       const A d = x[i] - mean;
-                       return d * d;
-                     }) /
+  const A variance = SumOver<A>(n,
+                                [&](int64_t i) {
+                                  const A d = x[i] - mean;
+                                  return d * d;
+                                }) /
                      static_cast<A>(n);
   return {mean, A(1) / std::sqrt(variance + epsilon)};
 }
@@ -112,7 +113,8 @@ void LayerNormWeightGrad(const KernelContext& ctx, const Tensor& grad_out,
     using A = typename Accumulate<T>::type;
     const Tensor wide_g = FloatCopy(grad_out, kDTypeOf<A>);
     const Tensor wide_x = FloatCopy(x, kDTypeOf<A>);
-    const int64_t chunk = std::max<int64_t>({1, (l.outer + 31) / 32, 8192 / l.size});
+    const int64_t chunk =
+        std::max<int64_t>({1, (l.outer + 31) / 32, 8192 / l.size});
     const int64_t chunks = (l.outer + chunk - 1) / chunk;
     std::vector<A> partial(std::max<int64_t>(chunks, 1) * l.size);
     parallel_chunks(l.outer, chunk, [&](int64_t k, int64_t begin, int64_t end) {
@@ -127,7 +129,8 @@ void LayerNormWeightGrad(const KernelContext& ctx, const Tensor& grad_out,
       }
     });
     for (int64_t k = 1; k < chunks; ++k)
-      for (int64_t i = 0; i < l.size; ++i) partial[i] += partial[k * l.size + i];
+      for (int64_t i = 0; i < l.size; ++i)
+        partial[i] += partial[k * l.size + i];
     for (int64_t i = 0; i < l.size; ++i)
       weight_grad->data<T>()[i] = T(partial[i]);
   });

@@ -29,9 +29,10 @@ int ChannelDim(const char* op, const Tensor& x, std::string_view data_format) {
                Describe(x));
   const bool first = data_format == "NC" || data_format == "NCL" ||
                      data_format == "NCHW" || data_format == "NCDHW";
-  const bool last = data_format == "NLC" || data_format == "NHWC" ||
-                    data_format == "NDHWC";
-  PROA_REQUIRE(first || last, op, ": data_format must be NC, NCL, NCHW, NCDHW, ",
+  const bool last =
+      data_format == "NLC" || data_format == "NHWC" || data_format == "NDHWC";
+  PROA_REQUIRE(first || last, op,
+               ": data_format must be NC, NCL, NCHW, NCDHW, ",
                "NLC, NHWC or NDHWC; it is '", data_format, "'");
   return last ? x.rank() - 1 : 1;
 }
@@ -46,7 +47,8 @@ Shape Without(const Shape& x, int at) {
 
 void CheckNllLabel(const char* op, const Shape& x, const Tensor& label,
                    const Tensor& weight) {
-  PROA_REQUIRE(x.rank() >= 2, op, ": x must be [N, C, ...]; it is ", ToString(x));
+  PROA_REQUIRE(x.rank() >= 2, op, ": x must be [N, C, ...]; it is ",
+               ToString(x));
   PROA_REQUIRE(!Differ(Without(x, 1), label.shape()), op, ": label must be ",
                ToString(Without(x, 1)), "; it is ", Describe(label));
   RequireVector(op, "weight", weight, x[1]);
@@ -68,18 +70,18 @@ Shape conv2d(const char* op, const Tensor& x, const Tensor& weight,
 
 Shape conv2d_input_grad(const char* op, const Tensor& grad_out,
                         const Tensor& weight, const IntArray& input_shape,
-                        Ints stride, Ints padding, Ints dilation, int64_t groups,
-                        std::string_view data_format) {
+                        Ints stride, Ints padding, Ints dilation,
+                        int64_t groups, std::string_view data_format) {
   return GeometryOf(op, Shape(input_shape.values()), weight.shape(),
                     grad_out.shape(),
                     {stride, padding, dilation, groups, data_format})
       .InputShape();
 }
 
-Shape conv2d_weight_grad(const char* op, const Tensor& x, const Tensor& grad_out,
-                         const IntArray& weight_shape, Ints stride, Ints padding,
-                         Ints dilation, int64_t groups,
-                         std::string_view data_format) {
+Shape conv2d_weight_grad(const char* op, const Tensor& x,
+                         const Tensor& grad_out, const IntArray& weight_shape,
+                         Ints stride, Ints padding, Ints dilation,
+                         int64_t groups, std::string_view data_format) {
   GeometryOf(op, x.shape(), Shape(weight_shape.values()), grad_out.shape(),
              {stride, padding, dilation, groups, data_format});
   return Shape(weight_shape.values());
@@ -152,13 +154,15 @@ Shape adaptive_pool2d_grad(const char* op, const Tensor& grad_out,
   AdaptivePoolGeometryOf(op, in, one, data_format);
   const int first = data_format == "NHWC" ? 1 : 2;
   for (int d = first; d < first + 2; ++d)
-    PROA_REQUIRE(grad_out.size(d) != 0, op, ": grad_out has no elements along dim ",
-                 d, "; it is ", Describe(grad_out));
+    PROA_REQUIRE(grad_out.size(d) != 0, op,
+                 ": grad_out has no elements along dim ", d, "; it is ",
+                 Describe(grad_out));
   return in;
 }
 
-Shape pool2d_scatter(const char* op, const Tensor& values, const Tensor& indices,
-                     const IntArray& input_shape, std::string_view data_format) {
+Shape pool2d_scatter(const char* op, const Tensor& values,
+                     const Tensor& indices, const IntArray& input_shape,
+                     std::string_view data_format) {
   const Shape in(input_shape.values());
   for (int64_t d : in)
     PROA_REQUIRE(d >= 0 || d == kUnknownDim, op, ": input_shape ", ToString(in),
@@ -189,7 +193,8 @@ Shape same_shapes(const char* op, const Tensor& x, const Tensor& y) {
   return x.shape();
 }
 
-Shape same_along(const char* op, const Tensor& x, const Tensor& y, int64_t axis) {
+Shape same_along(const char* op, const Tensor& x, const Tensor& y,
+                 int64_t axis) {
   NormalizeAxis(op, axis, x.rank());
   return same_shapes(op, x, y);
 }
@@ -217,8 +222,9 @@ Shape cross_entropy(const char* op, const Tensor& x, const Tensor& label,
   return loss;
 }
 
-Shape cross_entropy_grad(const char* op, const Tensor& grad_loss, const Tensor& x,
-                         const Tensor& label, bool soft_label, int64_t axis) {
+Shape cross_entropy_grad(const char* op, const Tensor& grad_loss,
+                         const Tensor& x, const Tensor& label, bool soft_label,
+                         int64_t axis) {
   const Shape loss = cross_entropy(op, x, label, soft_label, axis);
   PROA_REQUIRE(!Differ(grad_loss.shape(), loss), op, ": grad_loss must be ",
                ToString(loss), "; it is ", Describe(grad_loss));
@@ -231,8 +237,9 @@ Shape nll_loss(const char* op, const Tensor& x, const Tensor& label,
   return Without(x.shape(), 1);
 }
 
-Shape nll_loss_grad(const char* op, const Tensor& grad_loss, const Tensor& label,
-                    const Tensor& weight, const IntArray& x_shape) {
+Shape nll_loss_grad(const char* op, const Tensor& grad_loss,
+                    const Tensor& label, const Tensor& weight,
+                    const IntArray& x_shape) {
   const Shape x(x_shape.values());
   CheckNllLabel(op, x, label, weight);
   same_shapes(op, grad_loss, label);
@@ -247,8 +254,9 @@ void RequireRowVector(const char* op, const char* name, const Tensor& t,
                       const Shape& row) {
   if (!t.defined()) return;
   const bool flat = t.rank() == 1 && !Differ(t.size(0), row.numel());
-  PROA_REQUIRE(flat || !Differ(t.shape(), row), op, ": ", name, " must have the ",
-               "shape ", ToString(row), " (or be flat); it is ", Describe(t));
+  PROA_REQUIRE(flat || !Differ(t.shape(), row), op, ": ", name,
+               " must have the ", "shape ", ToString(row),
+               " (or be flat); it is ", Describe(t));
 }
 
 Shape RowOf(const char* op, const Tensor& x, int64_t begin_axis) {
@@ -286,8 +294,8 @@ Shape channels(const char* op, const Tensor& x, std::string_view data_format) {
 }
 
 Shape batch_norm(const char* op, const Tensor& x, const Tensor& mean,
-                 const Tensor& variance, const Tensor& weight, const Tensor& bias,
-                 std::string_view data_format) {
+                 const Tensor& variance, const Tensor& weight,
+                 const Tensor& bias, std::string_view data_format) {
   const int64_t c = channels(op, x, data_format)[0];
   RequireVector(op, "mean", mean, c);
   RequireVector(op, "variance", variance, c);
@@ -312,7 +320,8 @@ Shape batch_norm_weight_grad(const char* op, const Tensor& grad_out,
   return channels(op, x, data_format);
 }
 
-Shape dropout(const char* op, const Tensor& x, double p, std::string_view mode) {
+Shape dropout(const char* op, const Tensor& x, double p,
+              std::string_view mode) {
   PROA_REQUIRE(p >= 0 && p <= 1, op, ": p must be in [0, 1]; it is ", p);
   PROA_REQUIRE(mode == "upscale_in_train" || mode == "downscale_in_infer", op,
                ": mode must be upscale_in_train or downscale_in_infer; it is '",

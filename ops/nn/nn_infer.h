@@ -20,12 +20,12 @@ Shape conv2d(const char* op, const Tensor& x, const Tensor& weight,
              int64_t groups, std::string_view data_format);
 Shape conv2d_input_grad(const char* op, const Tensor& grad_out,
                         const Tensor& weight, const IntArray& input_shape,
-                        Ints stride, Ints padding, Ints dilation, int64_t groups,
-                        std::string_view data_format);
-Shape conv2d_weight_grad(const char* op, const Tensor& x, const Tensor& grad_out,
-                         const IntArray& weight_shape, Ints stride, Ints padding,
-                         Ints dilation, int64_t groups,
-                         std::string_view data_format);
+                        Ints stride, Ints padding, Ints dilation,
+                        int64_t groups, std::string_view data_format);
+Shape conv2d_weight_grad(const char* op, const Tensor& x,
+                         const Tensor& grad_out, const IntArray& weight_shape,
+                         Ints stride, Ints padding, Ints dilation,
+                         int64_t groups, std::string_view data_format);
 Shape conv2d_transpose(const char* op, const Tensor& x, const Tensor& weight,
                        const Tensor& bias, Ints stride, Ints padding,
                        Ints output_padding, Ints dilation, int64_t groups,
@@ -47,8 +47,9 @@ Shape adaptive_pool2d_grad(const char* op, const Tensor& grad_out,
                            const IntArray& input_shape,
                            std::string_view data_format);
 // input_shape, after checking values and indices against it.
-Shape pool2d_scatter(const char* op, const Tensor& values, const Tensor& indices,
-                     const IntArray& input_shape, std::string_view data_format);
+Shape pool2d_scatter(const char* op, const Tensor& values,
+                     const Tensor& indices, const IntArray& input_shape,
+                     std::string_view data_format);
 // The shape of indices, after checking x against it.
 Shape pool2d_gather(const char* op, const Tensor& x, const Tensor& indices,
                     std::string_view data_format);
@@ -56,20 +57,23 @@ Shape pool2d_gather(const char* op, const Tensor& x, const Tensor& indices,
 // The shape of x, after checking that y has the same.
 Shape same_shapes(const char* op, const Tensor& x, const Tensor& y);
 // The shape of x, after checking that `axis` is one and y has the same shape.
-Shape same_along(const char* op, const Tensor& x, const Tensor& y, int64_t axis);
+Shape same_along(const char* op, const Tensor& x, const Tensor& y,
+                 int64_t axis);
 
-// Cross entropy: the shape of x with size 1 at `axis`; hard labels have that shape
-// (or lack the dim), soft ones the shape of x.
+// Cross entropy: the shape of x with size 1 at `axis`; hard labels have that
+// shape (or lack the dim), soft ones the shape of x.
 Shape cross_entropy(const char* op, const Tensor& x, const Tensor& label,
                     bool soft_label, int64_t axis);
 // The shape of x, after checking label and grad_loss.
-Shape cross_entropy_grad(const char* op, const Tensor& grad_loss, const Tensor& x,
-                         const Tensor& label, bool soft_label, int64_t axis);
+Shape cross_entropy_grad(const char* op, const Tensor& grad_loss,
+                         const Tensor& x, const Tensor& label, bool soft_label,
+                         int64_t axis);
 // x [N, C, d...], label [N, d...], weight [C] or undefined: [N, d...].
 Shape nll_loss(const char* op, const Tensor& x, const Tensor& label,
                const Tensor& weight);
-Shape nll_loss_grad(const char* op, const Tensor& grad_loss, const Tensor& label,
-                    const Tensor& weight, const IntArray& x_shape);
+Shape nll_loss_grad(const char* op, const Tensor& grad_loss,
+                    const Tensor& label, const Tensor& weight,
+                    const IntArray& x_shape);
 
 // Normalization: the shape of x, after checking weight and bias.
 Shape layer_norm(const char* op, const Tensor& x, const Tensor& weight,
@@ -81,8 +85,8 @@ Shape layer_norm_input_grad(const char* op, const Tensor& grad_out,
 Shape layer_norm_weight_grad(const char* op, const Tensor& grad_out,
                              const Tensor& x, int64_t begin_axis);
 Shape batch_norm(const char* op, const Tensor& x, const Tensor& mean,
-                 const Tensor& variance, const Tensor& weight, const Tensor& bias,
-                 std::string_view data_format);
+                 const Tensor& variance, const Tensor& weight,
+                 const Tensor& bias, std::string_view data_format);
 // [C], after checking that x is no empty batch.
 Shape channels(const char* op, const Tensor& x, std::string_view data_format);
 Shape batch_norm_grad(const char* op, const Tensor& grad_out, const Tensor& x,
@@ -90,7 +94,8 @@ Shape batch_norm_grad(const char* op, const Tensor& grad_out, const Tensor& x,
                       const Tensor& inv_std, std::string_view data_format);
 Shape batch_norm_weight_grad(const char* op, const Tensor& grad_out,
                              const Tensor& x, const Tensor& mean,
-                             const Tensor& inv_std, std::string_view data_format);
+                             const Tensor& inv_std,
+                             std::string_view data_format);
 
 // The shape of x, after checking the dropout probability and mode.
 Shape dropout(const char* op, const Tensor& x, double p, std::string_view mode);

@@ -9,8 +9,8 @@ Tensor MaxPool2dPick(const Tensor& values, const Tensor& x,
                      std::span<const int64_t> stride,
                      std::span<const int64_t> padding, bool ceil_mode,
                      std::string_view data_format) {
-  const auto [out, indices] = max_pool2d_with_index(x, kernel_size, stride, padding,
-                                                    ceil_mode, data_format);
+  const auto [out, indices] = max_pool2d_with_index(
+      x, kernel_size, stride, padding, ceil_mode, data_format);
   return pool2d_gather(values, indices, data_format);
 }
 

@@ -1,5 +1,6 @@
-// Kernels of the poolings. All are loops over windows, one (image, channel block) a
-// task; memory bound. Gradients add up within a task, in a fixed order.
+// Kernels of the poolings. All are loops over windows, one (image, channel
+// block) a task; memory bound. Gradients add up within a task, in a fixed
+// order.
 #include <limits>
 
 #include "ops/nn/float_copy.h"
@@ -27,12 +28,14 @@ void ForEachBlock(const PoolGeometry& g, F&& f) {
         for (int64_t t = begin; t < end; ++t) {
           const int64_t n = t / blocks, c = t % blocks * block;
           if (g.channels_last) {
-            f(PoolBlock{n * in_area * g.channels + c, n * out_area * g.channels + c,
-                    std::min(block, g.channels - c), g.in[1] * g.channels,
-                    g.channels, g.out[1] * g.channels, g.channels});
+            f(PoolBlock{n * in_area * g.channels + c,
+                        n * out_area * g.channels + c,
+                        std::min(block, g.channels - c), g.in[1] * g.channels,
+                        g.channels, g.out[1] * g.channels, g.channels});
           } else {
             f(PoolBlock{(n * g.channels + c) * in_area,
-                    (n * g.channels + c) * out_area, 1, g.in[1], 1, g.out[1], 1});
+                        (n * g.channels + c) * out_area, 1, g.in[1], 1,
+                        g.out[1], 1});
           }
         }
       });
@@ -107,8 +110,8 @@ void MaxWithIndex(const char* op, const PoolGeometry& g, const Tensor& x,
   MaxForward(g, x, *out, indices->data<int32_t>());
 }
 
-// An image tensor seen as a pooling whose windows are unimportant, for the ops that
-// go by stored indices.
+// An image tensor seen as a pooling whose windows are unimportant, for the ops
+// that go by stored indices.
 PoolGeometry IndexGeometry(const Shape& input, const Shape& output,
                            std::string_view data_format) {
   PoolGeometry g;
@@ -159,8 +162,9 @@ void Scatter(const char* op, const PoolGeometry& g, const Tensor& values,
 
 void MaxPool2d(const KernelContext& ctx, const Tensor& x,
                std::span<const int64_t> kernel_size,
-               std::span<const int64_t> stride, std::span<const int64_t> padding,
-               bool ceil_mode, std::string_view data_format, Tensor* out) {
+               std::span<const int64_t> stride,
+               std::span<const int64_t> padding, bool ceil_mode,
+               std::string_view data_format, Tensor* out) {
   const PoolGeometry g =
       PoolGeometryOf("max_pool2d", x.shape(),
                      {kernel_size, stride, padding, ceil_mode, data_format});
@@ -175,10 +179,11 @@ void MaxPool2dWithIndex(const KernelContext& ctx, const Tensor& x,
                         std::string_view data_format, Tensor* out,
                         Tensor* indices) {
   const char* op = "max_pool2d_with_index";
-  MaxWithIndex(op,
-               PoolGeometryOf(op, x.shape(), {kernel_size, stride, padding,
-                                              ceil_mode, data_format}),
-               x, out, indices);
+  MaxWithIndex(
+      op,
+      PoolGeometryOf(op, x.shape(),
+                     {kernel_size, stride, padding, ceil_mode, data_format}),
+      x, out, indices);
 }
 
 void AdaptiveMaxPool2d(const KernelContext& ctx, const Tensor& x,
@@ -186,7 +191,8 @@ void AdaptiveMaxPool2d(const KernelContext& ctx, const Tensor& x,
                        std::string_view data_format, Tensor* out,
                        Tensor* indices) {
   const char* op = "adaptive_max_pool2d";
-  MaxWithIndex(op, AdaptivePoolGeometryOf(op, x.shape(), output_size, data_format),
+  MaxWithIndex(op,
+               AdaptivePoolGeometryOf(op, x.shape(), output_size, data_format),
                x, out, indices);
 }
 
@@ -207,9 +213,9 @@ void MaxPool2dGrad(const KernelContext& ctx, const Tensor& grad_out,
 
 void AvgPool2d(const KernelContext& ctx, const Tensor& x,
                std::span<const int64_t> kernel_size,
-               std::span<const int64_t> stride, std::span<const int64_t> padding,
-               bool ceil_mode, bool exclusive, std::string_view data_format,
-               Tensor* out) {
+               std::span<const int64_t> stride,
+               std::span<const int64_t> padding, bool ceil_mode, bool exclusive,
+               std::string_view data_format, Tensor* out) {
   const PoolGeometry g =
       PoolGeometryOf("avg_pool2d", x.shape(),
                      {kernel_size, stride, padding, ceil_mode, data_format});
@@ -235,8 +241,8 @@ void AvgPool2dGrad(const KernelContext& ctx, const Tensor& grad_out,
 void AdaptiveAvgPool2d(const KernelContext& ctx, const Tensor& x,
                        std::span<const int64_t> output_size,
                        std::string_view data_format, Tensor* out) {
-  const PoolGeometry g = AdaptivePoolGeometryOf("adaptive_avg_pool2d", x.shape(),
-                                                output_size, data_format);
+  const PoolGeometry g = AdaptivePoolGeometryOf(
+      "adaptive_avg_pool2d", x.shape(), output_size, data_format);
   MeanForward(g, true, x, *out);
 }
 

@@ -19,8 +19,8 @@ PoolGeometry ImageGeometry(const char* op, const Shape& input,
   g.channels = input[g.channels_last ? 3 : 1];
   for (int d = 0; d < 2; ++d) {
     g.in[d] = input[(g.channels_last ? 1 : 2) + d];
-    PROA_REQUIRE(g.in[d] != 0, op, ": the input ", kDimNames[d],
-                 " is 0; x is ", ToString(input));
+    PROA_REQUIRE(g.in[d] != 0, op, ": the input ", kDimNames[d], " is 0; x is ",
+                 ToString(input));
   }
   return g;
 }
@@ -37,7 +37,8 @@ PoolGeometry PoolGeometryOf(const char* op, const Shape& input,
   PoolGeometry g = ImageGeometry(op, input, a.data_format);
   Window& w = g.window;
   ReadPair(op, "kernel_size", a.kernel_size, 1, w.kernel);
-  ReadPair(op, "stride", a.stride.empty() ? a.kernel_size : a.stride, 1, w.stride);
+  ReadPair(op, "stride", a.stride.empty() ? a.kernel_size : a.stride, 1,
+           w.stride);
   ReadPadding(op, a.padding, w);
   for (int d = 0; d < 2; ++d) {
     PROA_REQUIRE(std::max(w.pad_before[d], w.pad_after[d]) < w.kernel[d], op,

@@ -1,8 +1,10 @@
-// PoolGeometry: the sizes of a 2-D pooling, checked, for shape rules and kernels.
+// PoolGeometry: the sizes of a 2-D pooling, checked, for shape rules and
+// kernels.
 //
-// Windows see only real elements: padding is never a maximum and, unless asked for,
-// not counted in a mean. Every window holds at least one element: padding must be
-// smaller than the kernel, and ceil_mode adds no window that starts behind the image.
+// Windows see only real elements: padding is never a maximum and, unless asked
+// for, not counted in a mean. Every window holds at least one element: padding
+// must be smaller than the kernel, and ceil_mode adds no window that starts
+// behind the image.
 #ifndef PROA_OPS_NN_POOL_GEOMETRY_H_
 #define PROA_OPS_NN_POOL_GEOMETRY_H_
 
@@ -28,9 +30,9 @@ struct PoolGeometry {
   bool channels_last = false;
   bool adaptive = false;
   int64_t batch = 0, channels = 0;
-  int64_t in[2] = {0, 0};   // height, width
+  int64_t in[2] = {0, 0};  // height, width
   int64_t out[2] = {0, 0};
-  Window window;            // unless adaptive
+  Window window;  // unless adaptive
 
   Shape InputShape() const { return ImageShape(in); }
   Shape OutputShape() const { return ImageShape(out); }

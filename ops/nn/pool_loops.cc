@@ -58,8 +58,7 @@ void OutputsOfTap(const PoolGeometry& g, int64_t q, int64_t* first,
 
 // Of one plane [height, width].
 template <typename T, typename A>
-void MaxPlane(const PoolGeometry& g, const T* x, T* out,
-              int32_t* indices) {
+void MaxPlane(const PoolGeometry& g, const T* x, T* out, int32_t* indices) {
   std::vector<A> best(g.out[1]);
   std::vector<int32_t> at(g.out[1]);
   const int64_t s = g.window.stride[1], width = g.in[1];
@@ -182,7 +181,8 @@ void Mean(const PoolGeometry& g, const PoolBlock& b, bool exclusive,
     for (int64_t r = e.top; r < e.bottom; ++r) {
       for (int64_t q = e.left; q < e.right; ++q) {
         const T* p = x + r * b.in_row + q * b.in_column;
-        for (int64_t c = 0; c < b.channels; ++c) sums[c] += static_cast<A>(p[c]);
+        for (int64_t c = 0; c < b.channels; ++c)
+          sums[c] += static_cast<A>(p[c]);
       }
     }
     const A divisor = static_cast<A>(

@@ -1,6 +1,6 @@
-// The inner loops of max and mean pooling over one block (an image plane, or the
-// channels of an image where they are the last dim), compiled for each instruction
-// set. pool_cpu.cc shares the blocks among threads.
+// The inner loops of max and mean pooling over one block (an image plane, or
+// the channels of an image where they are the last dim), compiled for each
+// instruction set. pool_cpu.cc shares the blocks among threads.
 #ifndef PROA_OPS_NN_POOL_LOOPS_H_
 #define PROA_OPS_NN_POOL_LOOPS_H_
 
@@ -14,8 +14,8 @@ namespace proa::inline v0::ops {
 // Channels of one block when they are the last dim.
 inline constexpr int64_t kPoolChannelBlock = 32;
 
-// Where the elements of one block lie, in elements. `in` and `out` share the order of
-// dims.
+// Where the elements of one block lie, in elements. `in` and `out` share the
+// order of dims.
 struct PoolBlock {
   int64_t in_start, out_start;  // first elements
   int64_t channels;             // 1 unless they are the last dim (and dense)
@@ -23,10 +23,10 @@ struct PoolBlock {
 };
 
 struct PoolLoops {
-  // out = the maxima of x's windows, the first of equal ones, NaN above all. Unless
-  // null, indices[o] = row * width + column of each.
-  void (*max)(const PoolGeometry& g, const PoolBlock& b, const void* x, void* out,
-              int32_t* indices);
+  // out = the maxima of x's windows, the first of equal ones, NaN above all.
+  // Unless null, indices[o] = row * width + column of each.
+  void (*max)(const PoolGeometry& g, const PoolBlock& b, const void* x,
+              void* out, int32_t* indices);
   // out = the means of x's windows; see AvgPool2d for `exclusive`.
   void (*mean)(const PoolGeometry& g, const PoolBlock& b, bool exclusive,
                const void* x, void* out);
@@ -35,8 +35,8 @@ struct PoolLoops {
 // For a floating dtype and the instruction set of this machine.
 PoolLoops FindPoolLoops(DType dtype);
 
-#define PROA_DECLARE_POOL_LOOPS(isa) \
-  namespace isa {                    \
+#define PROA_DECLARE_POOL_LOOPS(isa)   \
+  namespace isa {                      \
   PoolLoops PoolLoopsFor(DType dtype); \
   }
 PROA_DECLARE_POOL_LOOPS(sse2)

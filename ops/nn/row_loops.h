@@ -1,10 +1,11 @@
-// Loops along one axis of a tensor, for kernels compiled once per instruction set:
-// rows of float or double, whatever the dtype and the strides of the axis.
+// Loops along one axis of a tensor, for kernels compiled once per instruction
+// set: rows of float or double, whatever the dtype and the strides of the axis.
 //
-// A tensor is [outer, size, inner] with the axis in the middle; row r is the line
-// through (r / inner, :, r % inner). Rows that are not dense float or double are
-// packed into a buffer, worked on, and unpacked. Sums go over lanes and add up in
-// a fixed order: the bits depend neither on threads nor on the instruction set.
+// A tensor is [outer, size, inner] with the axis in the middle; row r is the
+// line through (r / inner, :, r % inner). Rows that are not dense float or
+// double are packed into a buffer, worked on, and unpacked. Sums go over lanes
+// and add up in a fixed order: the bits depend neither on threads nor on the
+// instruction set.
 #ifndef PROA_OPS_NN_ROW_LOOPS_H_
 #define PROA_OPS_NN_ROW_LOOPS_H_
 
@@ -26,8 +27,8 @@ inline double Exp(double x) { return std::exp(x); }
 inline float Log(float x) { return vmath::Log(x); }
 inline double Log(double x) { return std::log(x); }
 
-// Lanes that sums and maxima run in: an addition waits for the one before it in its
-// lane, so long rows use several vectors side by side.
+// Lanes that sums and maxima run in: an addition waits for the one before it in
+// its lane, so long rows use several vectors side by side.
 inline constexpr int kLanes = 16, kWideLanes = 64;
 inline constexpr int64_t kWideRow = 512;
 
@@ -60,7 +61,8 @@ inline A MaxInLanes(int64_t n, const A* x) {
   for (int l = 0; l < kN; ++l) rest[l] = lanes[l];
   for (; i < n; ++i) rest[0] = x[i] > rest[0] ? x[i] : rest[0];
   for (int half = kN / 2; half > 0; half /= 2)
-    for (int l = 0; l < half; ++l) rest[l] = rest[l + half] > rest[l] ? rest[l + half] : rest[l];
+    for (int l = 0; l < half; ++l)
+      rest[l] = rest[l + half] > rest[l] ? rest[l + half] : rest[l];
   return rest[0];
 }
 
@@ -101,7 +103,8 @@ inline AxisLayout LayoutOf(const Tensor& t, int64_t axis) {
 inline constexpr int64_t kRowsPerPack = 16;
 
 template <typename T, typename A>
-void PackRows(const AxisLayout& l, const T* x, int64_t row, int64_t rows, A* to) {
+void PackRows(const AxisLayout& l, const T* x, int64_t row, int64_t rows,
+              A* to) {
   const T* from = x + row / l.inner * l.size * l.inner + row % l.inner;
   for (int64_t i = 0; i < l.size; ++i)
     for (int64_t r = 0; r < rows; ++r)
@@ -117,8 +120,8 @@ void UnpackRows(const AxisLayout& l, const A* from, int64_t row, int64_t rows,
 }
 
 // Calls row(r, in, out) for every row r, in parallel, with `in` an array of
-// kInputs rows of A = Accumulate<T>::type, and `out` the row of `out` to write, or
-// null if `out` is null. All tensors have layout `l`.
+// kInputs rows of A = Accumulate<T>::type, and `out` the row of `out` to write,
+// or null if `out` is null. All tensors have layout `l`.
 template <typename T, int kInputs, typename F>
 void ForEachRow(const AxisLayout& l, const T* const (&in)[kInputs], T* out,
                 F&& row) {
@@ -155,7 +158,8 @@ void ForEachRow(const AxisLayout& l, const T* const (&in)[kInputs], T* out,
             const A* rows[kInputs];
             for (int k = 0; k < kInputs; ++k)
               rows[k] = buffer.data() + k * pack_size + r * l.size;
-            row(first + r, rows, out != nullptr ? result + r * l.size : nullptr);
+            row(first + r, rows,
+                out != nullptr ? result + r * l.size : nullptr);
           }
           if (out != nullptr) UnpackRows(l, result, first, count, out);
         }

@@ -1,5 +1,6 @@
-// Kernels of softmax and log_softmax, compiled once per instruction set. One pass
-// over a row in cache for each of: maximum, exponentials with their sum, result.
+// Kernels of softmax and log_softmax, compiled once per instruction set. One
+// pass over a row in cache for each of: maximum, exponentials with their sum,
+// result.
 #include "ops/nn/nn_kernels.h"
 #include "ops/nn/row_loops.h"
 
@@ -24,7 +25,8 @@ void LogSoftmaxRow(const A* x, int64_t n, A* out) {
 
 // Runs `row(in..., n, out)` over all rows of tensors with one dtype and shape.
 template <int kInputs, typename F>
-void Run(const Tensor* const (&in)[kInputs], int64_t axis, Tensor* out, F&& row) {
+void Run(const Tensor* const (&in)[kInputs], int64_t axis, Tensor* out,
+         F&& row) {
   const AxisLayout layout = LayoutOf(*out, axis);
   VisitFloat(out->dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -41,9 +43,8 @@ void Run(const Tensor* const (&in)[kInputs], int64_t axis, Tensor* out, F&& row)
 
 void Softmax(const KernelContext& ctx, const Tensor& x, int64_t axis,
              Tensor* out) {
-  Run<1>({&x}, axis, out, [](const auto& in, int64_t n, auto* to) {
-    SoftmaxRow(in[0], n, to);
-  });
+  Run<1>({&x}, axis, out,
+         [](const auto& in, int64_t n, auto* to) { SoftmaxRow(in[0], n, to); });
 }
 
 void LogSoftmax(const KernelContext& ctx, const Tensor& x, int64_t axis,
@@ -60,8 +61,7 @@ void SoftmaxGrad(const KernelContext& ctx, const Tensor& out,
            const auto* y = in[0];
            const auto* g = in[1];
            using A = std::remove_cvref_t<decltype(*y)>;
-           const A dot =
-               SumOver<A>(n, [&](int64_t i) { return y[i] * g[i]; });
+           const A dot = SumOver<A>(n, [&](int64_t i) { return y[i] * g[i]; });
            for (int64_t i = 0; i < n; ++i) to[i] = (g[i] - dot) * y[i];
          });
 }

@@ -3,9 +3,8 @@
 // the format gets a strided copy from Contiguous(), as the front doors do for
 // every kernel.
 //
-//   Tensor b = ToFormat(x, dnnl::memory::desc({n, c, h, w}, f32,
-//   tag::nChw16c)); Tensor y = ops::relu(b);   // strided: its kernel does not
-//   know formats
+//   Tensor b = ToFormat(x, {{n, c, h, w}, f32, tag::nChw16c});
+//   Tensor y = ops::relu(b);   // strided: its kernel does not know formats
 //
 // The storage may hold more elements than the shape has (channels are padded to
 // whole blocks, with zeros). Such a tensor is never written in place and has no

@@ -16,8 +16,8 @@ namespace proa::inline v0::onednn {
 dnnl::memory::data_type DataType(DType t);
 
 // Dims and strides in elements. Strides of dims of size 1 are free in a tensor;
-// oneDNN chooses its code by them, so they are replaced by what a dense tensor of
-// the same order would have.
+// oneDNN chooses its code by them, so they are replaced by what a dense tensor
+// of the same order would have.
 dnnl::memory::desc Descriptor(std::span<const int64_t> dims,
                               std::span<const int64_t> strides, DType dtype);
 // Row-major.

@@ -1,8 +1,8 @@
 // The oneDNN CPU engine and stream of the process.
 //
 // For kernels only: this header brings in oneDNN, so no header outside of
-// ops/onednn and no public header may include it. Primitives run on the one OpenMP
-// pool that parallel_for uses too.
+// ops/onednn and no public header may include it. Primitives run on the one
+// OpenMP pool that parallel_for uses too.
 #ifndef PROA_OPS_ONEDNN_ENGINE_H_
 #define PROA_OPS_ONEDNN_ENGINE_H_
 

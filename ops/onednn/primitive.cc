@@ -11,9 +11,11 @@ namespace {
 constexpr int kMaxArguments = 12;
 
 void Require(dnnl_status_t status, const char* what) {
-  if (status == dnnl_success) [[likely]] return;
+  if (status == dnnl_success) [[likely]]
+    return;
   if (status == dnnl_out_of_memory)
-    Fail(absl::StatusCode::kResourceExhausted, "oneDNN: out of memory in ", what);
+    Fail(absl::StatusCode::kResourceExhausted, "oneDNN: out of memory in ",
+         what);
   Fail(absl::StatusCode::kInternal, "oneDNN: ", what, " failed with status ",
        static_cast<int>(status));
 }
@@ -58,15 +60,15 @@ Primitive::Primitive(dnnl::primitive primitive,
                      std::initializer_list<Parameter> parameters)
     : primitive_(std::move(primitive)) {
   for (const Parameter& p : parameters) {
-    Slot slot{p.id, p.output, pd.query_md(dnnl::query::exec_arg_md, p.id), {}, {},
-              0};
+    Slot slot{p.id, p.output, pd.query_md(dnnl::query::exec_arg_md, p.id),
+              {},   {},       0};
     slot.layout = p.layout.value_or(slot.desc);
     slot.bytes = static_cast<int64_t>(slot.desc.get_size());
     if (slot.layout != slot.desc) {
       const auto& from = p.output ? slot.desc : slot.layout;
       const auto& to = p.output ? slot.layout : slot.desc;
-      slot.reorder = dnnl::reorder(dnnl::reorder::primitive_desc(
-          Engine(), from, Engine(), to));
+      slot.reorder = dnnl::reorder(
+          dnnl::reorder::primitive_desc(Engine(), from, Engine(), to));
       reorders_ = true;
     }
     slots_.push_back(std::move(slot));
@@ -108,7 +110,8 @@ void Primitive::Execute(std::initializer_list<Argument> args) const {
     if (s.reorder) {
       buffers.push_back(Storage::Allocate(s.bytes, Place()));
       data[i] = buffers.back()->data();
-      if (!s.output) RunReorder(s.reorder, s.layout, arg->data, s.desc, data[i]);
+      if (!s.output)
+        RunReorder(s.reorder, s.layout, arg->data, s.desc, data[i]);
     }
     frame->Set(static_cast<int>(i), data[i]);
   }
@@ -116,8 +119,8 @@ void Primitive::Execute(std::initializer_list<Argument> args) const {
     buffers.push_back(Storage::Allocate(scratchpad_bytes_, Place()));
     frame->Set(static_cast<int>(slots_.size()), buffers.back()->data());
   }
-  Require(dnnl_primitive_execute(primitive_.get(), Stream().get(), frame->size(),
-                                 frame->args()),
+  Require(dnnl_primitive_execute(primitive_.get(), Stream().get(),
+                                 frame->size(), frame->args()),
           "dnnl_primitive_execute");
   if (reorders_) {
     arg = args.begin();
@@ -128,7 +131,8 @@ void Primitive::Execute(std::initializer_list<Argument> args) const {
     }
   }
   // Back into the slot; one that another thread put there meanwhile goes.
-  frame.reset(spare_.frame.exchange(frame.release(), std::memory_order_acq_rel));
+  frame.reset(
+      spare_.frame.exchange(frame.release(), std::memory_order_acq_rel));
 }
 
 dnnl::primitive_attr UserScratchpad() {

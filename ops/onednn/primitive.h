@@ -1,7 +1,8 @@
 // Primitive: a compiled oneDNN operation, and how to run it on raw pointers.
 //
 // An argument may be declared with the layout that the caller has it in; where
-// oneDNN computes in another (blocked) one, Execute reorders through scratch memory.
+// oneDNN computes in another (blocked) one, Execute reorders through scratch
+// memory.
 #ifndef PROA_OPS_ONEDNN_PRIMITIVE_H_
 #define PROA_OPS_ONEDNN_PRIMITIVE_H_
 
@@ -53,10 +54,10 @@ class Primitive {
   struct Slot {
     int id;
     bool output;
-    dnnl::memory::desc desc;     // what oneDNN computes in
-    dnnl::memory::desc layout;   // what the caller has
-    dnnl::primitive reorder;     // between the two; null if they are the same
-    int64_t bytes;               // of `desc`
+    dnnl::memory::desc desc;    // what oneDNN computes in
+    dnnl::memory::desc layout;  // what the caller has
+    dnnl::primitive reorder;    // between the two; null if they are the same
+    int64_t bytes;              // of `desc`
   };
   // oneDNN's memory objects for one run. Making one costs as much as a small
   // product, so the last one used is kept.
@@ -79,7 +80,8 @@ class Primitive {
   mutable FrameSlot spare_;
 };
 
-// The attribute that every primitive here is built with: scratch memory is ours.
+// The attribute that every primitive here is built with: scratch memory is
+// ours.
 dnnl::primitive_attr UserScratchpad();
 
 }  // namespace proa::inline v0::onednn

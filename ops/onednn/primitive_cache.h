@@ -1,5 +1,6 @@
-// PrimitiveCache: the compiled oneDNN primitives of the process, least recently used
-// ones dropped first. Compiling one takes 20 us to 10 ms, finding one 50 ns.
+// PrimitiveCache: the compiled oneDNN primitives of the process, least recently
+// used ones dropped first. Compiling one takes 20 us to 10 ms, finding one 50
+// ns.
 //
 //   auto p = PrimitiveCache::Global().FindOrMake(key, [&] {
 //     dnnl::matmul::primitive_desc pd(...);
@@ -7,9 +8,9 @@
 //   });
 //   p->Execute({{DNNL_ARG_SRC, x}, ...});
 //
-// Programs with many shapes stay bounded: at most `capacity` primitives are kept.
-// Thread-safe; `make` runs without the lock, so two threads may compile the same
-// problem once each.
+// Programs with many shapes stay bounded: at most `capacity` primitives are
+// kept. Thread-safe; `make` runs without the lock, so two threads may compile
+// the same problem once each.
 #ifndef PROA_OPS_ONEDNN_PRIMITIVE_CACHE_H_
 #define PROA_OPS_ONEDNN_PRIMITIVE_CACHE_H_
 
@@ -46,8 +47,10 @@ class PrimitiveCache {
   std::shared_ptr<const Primitive> FindOrMake(const PrimitiveKey& key,
                                               const Make& make) {
     if (auto p = Find(key)) return p;
-    return Insert(key, Build(
-        [](const void* f) { return (*static_cast<const Make*>(f))(); }, &make));
+    return Insert(
+        key,
+        Build([](const void* f) { return (*static_cast<const Make*>(f))(); },
+              &make));
   }
 
   PrimitiveCacheStats stats() const;

@@ -34,8 +34,8 @@ float RunSquare(const Primitive& p, int64_t n) {
   p.Execute({{DNNL_ARG_SRC, x.data()},
              {DNNL_ARG_WEIGHTS, y.data()},
              {DNNL_ARG_DST, z.data()}});
-  EXPECT_TRUE(std::all_of(z.begin(), z.end(),
-                          [&](float v) { return v == z.front(); }));
+  EXPECT_TRUE(
+      std::all_of(z.begin(), z.end(), [&](float v) { return v == z.front(); }));
   return z.front();
 }
 

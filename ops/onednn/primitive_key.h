@@ -38,9 +38,7 @@ class PrimitiveKey {
   // Enough for three tensors of 12 dims with strides and some attributes.
   static constexpr int kCapacity = 96;
 
-  explicit PrimitiveKey(PrimitiveKind kind) {
-    Add(static_cast<int64_t>(kind));
-  }
+  explicit PrimitiveKey(PrimitiveKind kind) { Add(static_cast<int64_t>(kind)); }
   PrimitiveKey(const PrimitiveKey& o) : size_(o.size_) {
     std::memcpy(words_, o.words_, Used() * sizeof(int64_t));
   }

@@ -1,6 +1,6 @@
-// The thread count that oneDNN compiles primitives for: part of every cache key,
-// since a primitive divides its work when it is compiled. And a way to fix it, for
-// primitives whose sums depend on how the work is divided.
+// The thread count that oneDNN compiles primitives for: part of every cache
+// key, since a primitive divides its work when it is compiled. And a way to fix
+// it, for primitives whose sums depend on how the work is divided.
 #ifndef PROA_OPS_ONEDNN_THREADS_H_
 #define PROA_OPS_ONEDNN_THREADS_H_
 
@@ -11,9 +11,10 @@ namespace proa::inline v0::onednn {
 // What oneDNN asks for on this thread; 1 in a child of fork.
 int NumThreads();
 
-// Within the scope oneDNN compiles and runs with the thread count that the work is
-// worth, whatever SetNumThreads says: one below `kWorkPerThread` multiply-adds, else
-// all CPUs of the process. So the bits of a result depend on the machine only.
+// Within the scope oneDNN compiles and runs with the thread count that the work
+// is worth, whatever SetNumThreads says: one below `kWorkPerThread`
+// multiply-adds, else all CPUs of the process. So the bits of a result depend
+// on the machine only.
 class FixedThreadsScope {
  public:
   static constexpr int64_t kWorkPerThread = 1 << 20;

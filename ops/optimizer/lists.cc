@@ -48,7 +48,8 @@ void CheckFloating(const char* op, const char* name,
                    std::span<const Tensor> list) {
   for (size_t i = 0; i < list.size(); ++i) {
     PROA_REQUIRE(IsFloat(list[i].dtype()), op, ": ", name, "[", i,
-                 "] must be of a floating-point type; it is ", Describe(list[i]));
+                 "] must be of a floating-point type; it is ",
+                 Describe(list[i]));
   }
 }
 

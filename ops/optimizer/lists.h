@@ -19,7 +19,8 @@ void CheckGradients(const char* op, std::span<const Tensor> params,
                     std::span<const Tensor> grads);
 
 // Throws unless all of `list` are of a floating-point type.
-void CheckFloating(const char* op, const char* name, std::span<const Tensor> list);
+void CheckFloating(const char* op, const char* name,
+                   std::span<const Tensor> list);
 
 // Throws unless `list` has one float32 element for each of `params`.
 void CheckPowers(const char* op, std::span<const Tensor> params,

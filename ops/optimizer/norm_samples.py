@@ -4,4 +4,4 @@ import numpy as np
 
 
 def reference_squared_norm(xs):
-  return sum((np.square(x.astype(np.float64)).sum() for x in xs), np.float64(0))
+    return sum((np.square(x.astype(np.float64)).sum() for x in xs), np.float64(0))

@@ -1,7 +1,7 @@
-// Arithmetic that is defined for every value of every element type: integers wrap
-// instead of overflowing, division by zero and INT_MIN / -1 do not trap, and complex
-// products are the plain formula, which vectorizes (the standard library's
-// multiplication first looks for infinities).
+// Arithmetic that is defined for every value of every element type: integers
+// wrap instead of overflowing, division by zero and INT_MIN / -1 do not trap,
+// and complex products are the plain formula, which vectorizes (the standard
+// library's multiplication first looks for infinities).
 #ifndef PROA_OPS_PRIMITIVES_ARITHMETIC_H_
 #define PROA_OPS_PRIMITIVES_ARITHMETIC_H_
 
@@ -44,8 +44,8 @@ PROA_HD T WrapMultiply(T a, T b) {
     using U = std::make_unsigned_t<T>;
     return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
   } else if constexpr (kIsComplex<T>) {
-    // Sums only: of a difference beside a sum gcc makes fused multiply-adds, even
-    // where it is told not to.
+    // Sums only: of a difference beside a sum gcc makes fused multiply-adds,
+    // even where it is told not to.
     const auto minus = -a.imag();
     return T(a.real() * b.real() + minus * b.imag(),
              a.real() * b.imag() + a.imag() * b.real());
@@ -117,8 +117,8 @@ PROA_HD T FloorDivideFloat(T a, T b) {
   return q - whole > T(0.5) ? whole + 1 : whole;
 }
 
-// a^n by squaring, wrapping. For n < 0 the real result towards zero: 0 but for a = 1
-// and -1; 0 for a = 0.
+// a^n by squaring, wrapping. For n < 0 the real result towards zero: 0 but for
+// a = 1 and -1; 0 for a = 0.
 template <typename T>
 PROA_HD T PowerInteger(T a, T n) {
   if constexpr (std::is_signed_v<T>) {

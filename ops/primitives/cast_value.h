@@ -1,8 +1,8 @@
-// CastValue<To>(v): conversion of one element between any two dtypes, defined for
-// every value.
+// CastValue<To>(v): conversion of one element between any two dtypes, defined
+// for every value.
 //
 //   to bool             v != 0; NaN is true
-//   float to integer    towards zero; int32 and int64 saturate and NaN is 0; the
+//   float to integer    towards zero; int32, int64 saturate and NaN is 0; the
 //                       narrower types take the low bits of the int32, so that
 //                       -1.0 is 255 as uint8, as C programmers expect
 //   integer to integer  low bits
@@ -32,10 +32,10 @@ PROA_HD To SaturatingInteger(From v) {
   using Limits = std::numeric_limits<To>;
   // 2^31 or 2^63: the first value that does not fit, exact in every float type.
   constexpr From kEnd = static_cast<From>(To{1} << (Limits::digits - 1)) * 2;
-  return v >= kEnd    ? Limits::max()
-         : v < -kEnd  ? Limits::min()
-         : v != v     ? To{0}
-                      : static_cast<To>(v);
+  return v >= kEnd   ? Limits::max()
+         : v < -kEnd ? Limits::min()
+         : v != v    ? To{0}
+                     : static_cast<To>(v);
 }
 
 template <typename To, typename From>

@@ -1,5 +1,6 @@
-// PROA_HD: in front of a function that host loops and device kernels share. On the
-// host it forces inlining, without which gcc does not vectorize the loop around it.
+// PROA_HD: in front of a function that host loops and device kernels share. On
+// the host it forces inlining, without which gcc does not vectorize the loop
+// around it.
 #ifndef PROA_OPS_PRIMITIVES_HOST_DEVICE_H_
 #define PROA_OPS_PRIMITIVES_HOST_DEVICE_H_
 

@@ -1,14 +1,16 @@
-// Elementary functions of float without branches, table look-ups or calls, so that
-// loops over them vectorize on every instruction set (and give the same bits on
-// each). double is served by <cmath>.
+// Elementary functions of float without branches, table look-ups or calls, so
+// that loops over them vectorize on every instruction set (and give the same
+// bits on each). double is served by <cmath>.
 //
-// They are right for every argument: NaN stays NaN, infinities, zeros with their
-// sign, subnormal arguments and results. The error bounds given with each function
-// are measured over all floats by vector_math_test.cc, in units in the last place
-// (ULP) against double arithmetic. Polynomials are own near-minimax fits (Lawson's
-// algorithm at Chebyshev nodes, 40 digits), coefficients rounded to float.
+// They are right for every argument: NaN stays NaN, infinities, zeros with
+// their sign, subnormal arguments and results. The error bounds given with each
+// function are measured over all floats by vector_math_test.cc, in units in the
+// last place (ULP) against double arithmetic. Polynomials are own near-minimax
+// fits (Lawson's algorithm at Chebyshev nodes, 40 digits), coefficients rounded
+// to float.
 //
-// They rely on IEEE arithmetic and rounding to nearest: never compile with -ffast-math.
+// They rely on IEEE arithmetic and rounding to nearest: never compile with
+// -ffast-math.
 #ifndef PROA_OPS_PRIMITIVES_VECTOR_MATH_H_
 #define PROA_OPS_PRIMITIVES_VECTOR_MATH_H_
 
@@ -33,8 +35,8 @@ PROA_HD float CopySign(float magnitude, float sign) {
 }
 PROA_HD float Abs(float x) { return FromBits(Bits(x) & 0x7fffffffu); }
 
-// Nearest integer of |x| < 2^22, as float and as int: adding 1.5 * 2^23 leaves no
-// room for a fraction.
+// Nearest integer of |x| < 2^22, as float and as int: adding 1.5 * 2^23 leaves
+// no room for a fraction.
 PROA_HD float RoundSmall(float x, int32_t* n) {
   constexpr float kMagic = 0x1.8p23f;
   const float shifted = x + kMagic;
@@ -151,8 +153,8 @@ PROA_HD float Log10(float x) {
 
 // log(1 + x). At most 1.5 ULP.
 PROA_HD float Log1p(float x) {
-  // Near 0 the argument is the f of the formula; elsewhere 1 + x is rounded, and
-  // what was lost comes back as a first-order term.
+  // Near 0 the argument is the f of the formula; elsewhere 1 + x is rounded,
+  // and what was lost comes back as a first-order term.
   const bool near = x > -0.29f && x < 0.41f;
   const float u = 1.0f + x;
   const float lost = x < 1.0f ? x - (u - 1.0f) : 1.0f - (u - x);
@@ -161,8 +163,7 @@ PROA_HD float Log1p(float x) {
   const float f = near ? x : split;
   e = near ? 0.0f : e;
   const float rest = near || x > 0x1p24f ? 0.0f : lost / u;
-  const float y =
-      e * kLn2High + (f + (Log1pTail(f) + (e * kLn2Low + rest)));
+  const float y = e * kLn2High + (f + (Log1pTail(f) + (e * kLn2Low + rest)));
   return x == 0.0f ? x : LogSpecial(u, y);
 }
 
@@ -179,8 +180,8 @@ PROA_HD float Sigmoid(float x) {
 // Arguments up to here are reduced right; larger ones need more digits of pi.
 inline constexpr float kReducible = 0x1p20f;
 
-// x = n pi / 2 + r, |r| <= pi / 4. In double: 33 and 53 bits of pi / 2, so that the
-// first product is exact and r is right to float even close to 0.
+// x = n pi / 2 + r, |r| <= pi / 4. In double: 33 and 53 bits of pi / 2, so that
+// the first product is exact and r is right to float even close to 0.
 PROA_HD float ReduceQuarter(float x, uint32_t* n) {
   constexpr double kMagic = 0x1.8p52;
   const double v = x;
@@ -212,7 +213,8 @@ PROA_HD float SinQuadrant(float r, uint32_t n) {
   return FromBits(Bits(y) ^ (n & 2) << 30);
 }
 
-// For |x| <= kReducible; others, infinities and NaN are not served. At most 1.6 ULP.
+// For |x| <= kReducible; others, infinities and NaN are not served. At most 1.6
+// ULP.
 PROA_HD float Sin(float x) {
   uint32_t n;
   const float r = ReduceQuarter(x, &n);
@@ -257,8 +259,8 @@ PROA_HD float Acos(float x) {
   const float s = large ? 0.5f * (1.0f - a) : x * x;
   const float b = large ? std::sqrt(s) : x;
   const float y = b + b * s * AsinTail(s);
-  const float near_one = x < 0.0f ? 0x1.921fb6p1f - (2.0f * y + 0x1.777a5cp-24f)
-                                  : 2.0f * y;
+  const float near_one =
+      x < 0.0f ? 0x1.921fb6p1f - (2.0f * y + 0x1.777a5cp-24f) : 2.0f * y;
   return large ? near_one : 0x1.921fb6p0f - (y + 0x1.777a5cp-25f);
 }
 
@@ -338,7 +340,8 @@ PROA_HD float Tanh(float x) {
   return x != x ? x : CopySign(y, x);
 }
 
-// Error function ----------------------------------------------------------------
+// Error function
+// ----------------------------------------------------------------
 
 // erf(x). At most 1.5 ULP.
 PROA_HD float Erf(float x) {

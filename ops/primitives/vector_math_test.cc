@@ -1,6 +1,7 @@
-// The error bounds that vector_math.h states, over a sample of all floats (every
-// 509th bit pattern: all exponents, both signs, subnormals, infinities, NaN) against
-// double arithmetic of the standard library, which is right to 1e-7 float ULP.
+// The error bounds that vector_math.h states, over a sample of all floats
+// (every 509th bit pattern: all exponents, both signs, subnormals, infinities,
+// NaN) against double arithmetic of the standard library, which is right to
+// 1e-7 float ULP.
 #include "ops/primitives/vector_math.h"
 
 #include <algorithm>
@@ -53,12 +54,14 @@ void ExpectWithin(double bound, F function, G exact, float limit = kInf) {
   EXPECT_LE(worst, bound) << "at " << std::hexfloat << at;
 }
 
-#define EXPECT_ULP(bound, Name, exact)                        \
-  ExpectWithin(bound, [](float x) { return Name(x); },        \
-               [](double x) -> double { return exact; })
-#define EXPECT_ULP_REDUCIBLE(bound, Name, exact)              \
-  ExpectWithin(bound, [](float x) { return Name(x); },        \
-               [](double x) -> double { return exact; }, kReducible)
+#define EXPECT_ULP(bound, Name, exact)        \
+  ExpectWithin(                               \
+      bound, [](float x) { return Name(x); }, \
+      [](double x) -> double { return exact; })
+#define EXPECT_ULP_REDUCIBLE(bound, Name, exact) \
+  ExpectWithin(                                  \
+      bound, [](float x) { return Name(x); },    \
+      [](double x) -> double { return exact; }, kReducible)
 
 TEST(VectorMath, Exponentials) {
   EXPECT_ULP(1.1, Exp, std::exp(x));
@@ -96,8 +99,8 @@ TEST(VectorMath, ErrorFunction) { EXPECT_ULP(1.5, Erf, std::erf(x)); }
 
 TEST(VectorMath, ReducesArgumentsNearMultiplesOfPi) {
   // Of all floats below the limit these come closest to a multiple of pi / 2.
-  for (const float x : {0x1.921fb6p0f, 0x1.921fb6p1f, 0x1.f6a7a2p7f, 0x1.46c6bap13f,
-                        0x1.08029cp18f, 0x1p20f}) {
+  for (const float x : {0x1.921fb6p0f, 0x1.921fb6p1f, 0x1.f6a7a2p7f,
+                        0x1.46c6bap13f, 0x1.08029cp18f, 0x1p20f}) {
     EXPECT_LE(UlpError(Sin(x), std::sin(static_cast<double>(x))), 1.6) << x;
     EXPECT_LE(UlpError(Cos(x), std::cos(static_cast<double>(x))), 1.6) << x;
   }

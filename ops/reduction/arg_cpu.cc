@@ -1,4 +1,5 @@
-// Kernels of arg.yaml. Inputs are contiguous: [outer, n, inner], n the searched dim.
+// Kernels of arg.yaml. Inputs are contiguous: [outer, n, inner], n the searched
+// dim.
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
@@ -33,7 +34,8 @@ struct WinnerOf {
   template <class T>
   PROA_HD static T Combine(T a, T b) {
     // One instruction, which gives b beside NaN.
-    const T winner = std::is_same_v<Order, Larger> ? (a > b ? a : b) : (a < b ? a : b);
+    const T winner =
+        std::is_same_v<Order, Larger> ? (a > b ? a : b) : (a < b ? a : b);
     return a != a ? a : winner;
   }
 };
@@ -42,11 +44,14 @@ struct WinnerOf {
 template <class T>
 using Compared = std::conditional_t<kIsHalf<T>, float, T>;
 
-// First i < n with line[i] == wanted, or NaN if `wanted` is; n if there is none.
+// First i < n with line[i] == wanted, or NaN if `wanted` is; n if there is
+// none.
 template <class T>
 int64_t PlaceOf(const T* line, int64_t n, T wanted) {
   constexpr int64_t kAtOnce = 64;
-  const auto is = [wanted](T v) { return v == wanted || (wanted != wanted && v != v); };
+  const auto is = [wanted](T v) {
+    return v == wanted || (wanted != wanted && v != v);
+  };
   int64_t i = 0;
   // Piece by piece: a loop that may end at any element does not vectorize.
   for (; i + kAtOnce <= n; i += kAtOnce) {
@@ -65,7 +70,8 @@ int64_t FindInLine(const T* line, int64_t n) {
   T best = line[0];
   int64_t piece = 0;
   for (int64_t i = 0; i < n; i += kPiece) {
-    const T v = reduce_internal::FoldRun<WinnerOf<Order>>(line + i, std::min(kPiece, n - i));
+    const T v = reduce_internal::FoldRun<WinnerOf<Order>>(
+        line + i, std::min(kPiece, n - i));
     if (Order::Wins(v, best)) {
       best = v;
       piece = i;
@@ -98,8 +104,8 @@ int64_t FindAlong(const T* line, int64_t n) {
   }
 }
 
-// One long line, in pieces for several threads. The winner of the earlier piece stays
-// unless a later one beats it.
+// One long line, in pieces for several threads. The winner of the earlier piece
+// stays unless a later one beats it.
 template <class Order, class T>
 int64_t FindInLongLine(const T* line, int64_t n) {
   constexpr int64_t kTask = 65536;
@@ -109,7 +115,8 @@ int64_t FindInLongLine(const T* line, int64_t n) {
   });
   int64_t best = found[0];
   for (const int64_t i : found) {
-    if (Order::Wins(static_cast<Compared<T>>(line[i]), static_cast<Compared<T>>(line[best]))) {
+    if (Order::Wins(static_cast<Compared<T>>(line[i]),
+                    static_cast<Compared<T>>(line[best]))) {
       best = i;
     }
   }
@@ -137,21 +144,28 @@ void FindInShortLines(const T* data, int64_t lines, I* found) {
 template <class Order, class T, class I>
 void FindInLines(const T* data, int64_t lines, int64_t n, I* found) {
   switch (n) {
-    case 2: return FindInShortLines<Order, 2>(data, lines, found);
-    case 3: return FindInShortLines<Order, 3>(data, lines, found);
-    case 4: return FindInShortLines<Order, 4>(data, lines, found);
-    default: break;
+    case 2:
+      return FindInShortLines<Order, 2>(data, lines, found);
+    case 3:
+      return FindInShortLines<Order, 3>(data, lines, found);
+    case 4:
+      return FindInShortLines<Order, 4>(data, lines, found);
+    default:
+      break;
   }
   for (int64_t r = 0; r < lines; ++r, data += n) {
-    found[r] = static_cast<I>(n < 16 ? FindOneByOne<Order>(data, n) : FindAlong<Order>(data, n));
+    found[r] = static_cast<I>(n < 16 ? FindOneByOne<Order>(data, n)
+                                     : FindAlong<Order>(data, n));
   }
 }
 
-// Columns side by side, `width` <= kStrip of them: as many as make rows of a page, so
-// that memory is read in runs. Row numbers as wide as the elements keep vectors full.
+// Columns side by side, `width` <= kStrip of them: as many as make rows of a
+// page, so that memory is read in runs. Row numbers as wide as the elements
+// keep vectors full.
 constexpr int64_t kStrip = 1024;
 template <class Order, class T, class I>
-void FindInColumns(const T* rows, int64_t n, int64_t inner, int64_t width, I* found) {
+void FindInColumns(const T* rows, int64_t n, int64_t inner, int64_t width,
+                   I* found) {
   using C = Compared<T>;
   using Row = std::conditional_t<sizeof(C) == 8, int64_t, int32_t>;
   constexpr int64_t kMostRows = int64_t{1} << 30;  // that Row counts
@@ -191,10 +205,12 @@ void FindIn(const T* data, int64_t outer, int64_t n, int64_t inner, I* found) {
   parallel_for(0, outer * strips, std::max<int64_t>(1, kSerialCost / work),
                [&](int64_t begin, int64_t end) {
                  if (inner == 1) {
-                   return FindInLines<Order>(data + begin * n, end - begin, n, found + begin);
+                   return FindInLines<Order>(data + begin * n, end - begin, n,
+                                             found + begin);
                  }
                  for (int64_t task = begin; task < end; ++task) {
-                   const int64_t o = task / strips, column = task % strips * kStrip;
+                   const int64_t o = task / strips,
+                                 column = task % strips * kStrip;
                    FindInColumns<Order>(data + o * n * inner + column, n, inner,
                                         std::min(kStrip, inner - column),
                                         found + o * inner + column);

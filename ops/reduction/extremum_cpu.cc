@@ -19,7 +19,8 @@ struct MaxOf {
   }
   template <class T>
   PROA_HD static T Combine(T a, T b) {
-    const T larger = a > b ? a : b;  // one instruction, which gives b beside NaN
+    const T larger =
+        a > b ? a : b;  // one instruction, which gives b beside NaN
     return a != a ? a : larger;
   }
 };
@@ -64,13 +65,20 @@ struct AnyOf {
 template <class Op>
 constexpr Reduction ReductionIn(DType dtype) {
   switch (dtype) {
-    case DType::kUInt8: return MakeReduction<Op, uint8_t>();
-    case DType::kInt8: return MakeReduction<Op, int8_t>();
-    case DType::kInt16: return MakeReduction<Op, int16_t>();
-    case DType::kInt32: return MakeReduction<Op, int32_t>();
-    case DType::kInt64: return MakeReduction<Op, int64_t>();
-    case DType::kFloat64: return MakeReduction<Op, double>();
-    default: return MakeReduction<Op, float>();
+    case DType::kUInt8:
+      return MakeReduction<Op, uint8_t>();
+    case DType::kInt8:
+      return MakeReduction<Op, int8_t>();
+    case DType::kInt16:
+      return MakeReduction<Op, int16_t>();
+    case DType::kInt32:
+      return MakeReduction<Op, int32_t>();
+    case DType::kInt64:
+      return MakeReduction<Op, int64_t>();
+    case DType::kFloat64:
+      return MakeReduction<Op, double>();
+    default:
+      return MakeReduction<Op, float>();
   }
 }
 

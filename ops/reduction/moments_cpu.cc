@@ -12,8 +12,8 @@
 namespace proa::inline v0::ops::PROA_ISA {
 namespace {
 
-// What reductions are made of: an element and the (mean or largest) element of its
-// reduced dims.
+// What reductions are made of: an element and the (mean or largest) element of
+// its reduced dims.
 struct SquaredDistance {
   template <class T>
   PROA_HD static T Apply(T x, T center) {
@@ -91,8 +91,8 @@ void LogsumexpIn(const Tensor& x, uint64_t axes, Tensor* out) {
   Reduce(MakeReduction<LargestOf, T>(), x, axes, largest.raw_data());
   T* m = largest.data<T>();
   for (int64_t i = 0; i < largest.numel(); ++i) {
-    // Infinities cannot be subtracted from themselves; their exponentials are right
-    // without it.
+    // Infinities cannot be subtracted from themselves; their exponentials are
+    // right without it.
     if (!(std::abs(m[i]) <= std::numeric_limits<T>::max())) m[i] = 0;
   }
   const Tensor sum = SumOfDistances<T, ExpDistance>(x, largest, axes);

@@ -4,43 +4,46 @@ import numpy as np
 
 
 def _axis(x, axis):
-  return tuple(axis) if axis and x.ndim else None
+    return tuple(axis) if axis and x.ndim else None
 
 
 def _wide(x):
-  return x.astype(np.float64) if x.dtype.kind in 'biu' else x
+    return x.astype(np.float64) if x.dtype.kind in "biu" else x
 
 
 def reference_var(x, axis=(), unbiased=True, keepdim=False):
-  return np.var(_wide(x), axis=_axis(x, axis), ddof=int(unbiased), keepdims=keepdim)
+    return np.var(_wide(x), axis=_axis(x, axis), ddof=int(unbiased), keepdims=keepdim)
 
 
 def reference_std(x, axis=(), unbiased=True, keepdim=False):
-  return np.sqrt(reference_var(x, axis, unbiased, keepdim))
+    return np.sqrt(reference_var(x, axis, unbiased, keepdim))
 
 
 def reference_var_backward(grad_out, x, axis=(), unbiased=True, keepdim=False):
-  if not keepdim and axis:
-    grad_out = np.expand_dims(grad_out, tuple(axis))
-  mean = np.mean(x, axis=_axis(x, axis), keepdims=True)
-  count = x.size / mean.size
-  return grad_out * 2 * (x - mean) / (count - int(unbiased))
+    if not keepdim and axis:
+        grad_out = np.expand_dims(grad_out, tuple(axis))
+    mean = np.mean(x, axis=_axis(x, axis), keepdims=True)
+    count = x.size / mean.size
+    return grad_out * 2 * (x - mean) / (count - int(unbiased))
 
 
 def reference_logsumexp(x, axis=(), keepdim=False):
-  x = _wide(x)
-  return np.logaddexp.reduce(x, axis=_axis(x, axis), keepdims=keepdim) if x.ndim < 2 or axis and len(axis) == 1 else (
-      np.log(np.sum(np.exp(x), axis=_axis(x, axis), keepdims=keepdim)))
+    x = _wide(x)
+    return (
+        np.logaddexp.reduce(x, axis=_axis(x, axis), keepdims=keepdim)
+        if x.ndim < 2 or axis and len(axis) == 1
+        else (np.log(np.sum(np.exp(x), axis=_axis(x, axis), keepdims=keepdim)))
+    )
 
 
 def reference_nansum(x, axis=(), dtype=None, keepdim=False):
-  out = np.nansum(x, axis=_axis(x, axis), keepdims=keepdim)
-  return out.astype(np.int64) if x.dtype.kind in 'biu' else out
+    out = np.nansum(x, axis=_axis(x, axis), keepdims=keepdim)
+    return out.astype(np.int64) if x.dtype.kind in "biu" else out
 
 
 def reference_nanmean(x, axis=(), keepdim=False):
-  return np.nanmean(_wide(x), axis=_axis(x, axis), keepdims=keepdim)
+    return np.nanmean(_wide(x), axis=_axis(x, axis), keepdims=keepdim)
 
 
 def reference_count_nonzero(x, axis=(), keepdim=False):
-  return np.count_nonzero(x, axis=_axis(x, axis), keepdims=keepdim) if x.ndim else np.asarray(int(x != 0))
+    return np.count_nonzero(x, axis=_axis(x, axis), keepdims=keepdim) if x.ndim else np.asarray(int(x != 0))

@@ -24,7 +24,8 @@ void RequireElements(const char* op, const Tensor& x, const Shape& out) {
 
 Shape reduce_nonempty(const char* op, const Tensor& x,
                       std::span<const int64_t> axis, bool keepdim) {
-  // Dropped, not kept as 1: a kept dim would hide whether results are asked for.
+  // Dropped, not kept as 1: a kept dim would hide whether results are asked
+  // for.
   RequireElements(op, x, reduce(op, x, axis, false));
   return reduce(op, x, axis, keepdim);
 }

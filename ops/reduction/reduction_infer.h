@@ -18,8 +18,8 @@ namespace proa::inline v0::ops::infer {
 Shape reduce_nonempty(const char* op, const Tensor& x,
                       std::span<const int64_t> axis, bool keepdim);
 
-// Shape of the index of an extremum: one dim dropped (or kept as 1), or all of them
-// where axis is none.
+// Shape of the index of an extremum: one dim dropped (or kept as 1), or all of
+// them where axis is none.
 Shape reduce_one(const char* op, const Tensor& x, std::optional<int64_t> axis,
                  bool keepdim);
 

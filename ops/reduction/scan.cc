@@ -25,10 +25,11 @@ Tensor CumsumBackward(const Tensor& grad_out, const IntArray& shape,
 }
 
 // With y_k = x_1 ... x_k, dL/dx_i = sum over k >= i of g_k y_k / x_i. Where no
-// factor is 0 that is a running sum from the end, divided by x. For a line whose first
-// zero is at z: before z the same sum stops at z by itself (y_k = 0 from z on); at z
-// it is y_(z-1) times the sum of g_k times the product of x_(z+1) ... x_k, up to the
-// next zero; after z it is 0. Both are written with x' = x where the zeros count as 1.
+// factor is 0 that is a running sum from the end, divided by x. For a line
+// whose first zero is at z: before z the same sum stops at z by itself (y_k = 0
+// from z on); at z it is y_(z-1) times the sum of g_k times the product of
+// x_(z+1) ... x_k, up to the next zero; after z it is 0. Both are written with
+// x' = x where the zeros count as 1.
 Tensor CumprodBackward(const Tensor& grad_out, const Tensor& x,
                        std::optional<int64_t> dim) {
   if (x.rank() == 0) return reshape(grad_out, ShapeOf(x));
@@ -36,14 +37,17 @@ Tensor CumprodBackward(const Tensor& grad_out, const Tensor& x,
     const Tensor flat = reshape(x, IntArray{-1});
     return reshape(CumprodBackward(grad_out, flat, int64_t{0}), ShapeOf(x));
   }
-  const Tensor zero = ScalarLike(x, Scalar(0.0)), one = ScalarLike(x, Scalar(1.0));
+  const Tensor zero = ScalarLike(x, Scalar(0.0)),
+               one = ScalarLike(x, Scalar(1.0));
   const Tensor is_zero = equal(x, zero);
   const Tensor zeros_so_far = cumsum(is_zero, *dim, DType::kInt32);
   const Tensor safe = where(is_zero, one, x);
   const Tensor product = cumprod(safe, *dim, x.dtype());
   const Tensor terms = multiply(grad_out, conj(product));
-  const Tensor no_zero = equal(zeros_so_far, ScalarLike(zeros_so_far, Scalar(0)));
-  const Tensor one_zero = equal(zeros_so_far, ScalarLike(zeros_so_far, Scalar(1)));
+  const Tensor no_zero =
+      equal(zeros_so_far, ScalarLike(zeros_so_far, Scalar(0)));
+  const Tensor one_zero =
+      equal(zeros_so_far, ScalarLike(zeros_so_far, Scalar(1)));
   const Tensor before = SumFromEnd(where(no_zero, terms, zero), *dim);
   const Tensor at_zero = SumFromEnd(where(one_zero, terms, zero), *dim);
   const Tensor first_zero = logical_and(is_zero, one_zero);

@@ -1,5 +1,5 @@
-// Kernels of scan.yaml: x is brought to the accumulator type, contiguous, if it is not
-// that, and scanned.
+// Kernels of scan.yaml: x is brought to the accumulator type, contiguous, if it
+// is not that, and scanned.
 #include "ops/primitives/cpu/accumulator.h"
 #include "ops/primitives/cpu/blocks.h"
 #include "ops/primitives/cpu/elementwise.h"
@@ -26,10 +26,8 @@ void Load(const Tensor& x, const Tensor& to) {
   const ConvertFn convert = FindConvert(x.dtype(), to.dtype());
   const int64_t item_size = ItemSize(x.dtype());
   const bool copy = convert == nullptr;
-  const ElementwiseLoop loop = {copy ? &CopyLoop : &ConvertLoop,
-                                2,
-                                {to.dtype(), x.dtype()},
-                                1};
+  const ElementwiseLoop loop = {
+      copy ? &CopyLoop : &ConvertLoop, 2, {to.dtype(), x.dtype()}, 1};
   RunBlocks(loop, copy ? static_cast<const void*>(&item_size) : &convert,
             &shaped, inputs);
 }
@@ -42,11 +40,16 @@ void ScanIn(const Tensor& in, const Tensor& out, int64_t outer, int64_t n,
     Scan<Op>(in.data<T>(), out.data<T>(), outer, n, inner);
   };
   switch (out.dtype()) {
-    case DType::kInt64: return scan(int64_t{});
-    case DType::kFloat32: return scan(float{});
-    case DType::kFloat64: return scan(double{});
-    case DType::kComplex64: return scan(complex64{});
-    default: return scan(complex128{});
+    case DType::kInt64:
+      return scan(int64_t{});
+    case DType::kFloat32:
+      return scan(float{});
+    case DType::kFloat64:
+      return scan(double{});
+    case DType::kComplex64:
+      return scan(complex64{});
+    default:
+      return scan(complex128{});
   }
 }
 
@@ -55,8 +58,7 @@ void ScanAxis(const Tensor& x, std::optional<int64_t> axis, Tensor* out) {
   if (x.numel() == 0) return;
   const DType accumulator = AccumulatorOf(out->dtype());
   const bool direct = accumulator == out->dtype();
-  const Tensor acc =
-      direct ? *out : Tensor::Empty(out->shape(), accumulator);
+  const Tensor acc = direct ? *out : Tensor::Empty(out->shape(), accumulator);
   const bool as_is = x.dtype() == accumulator && x.is_contiguous();
   if (!as_is) Load(x, acc);
   int64_t outer = 1, n = x.numel(), inner = 1;

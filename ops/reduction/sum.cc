@@ -1,5 +1,5 @@
-// Composite ops of sum.yaml: how gradients of broadcasting and of reductions find
-// their shapes.
+// Composite ops of sum.yaml: how gradients of broadcasting and of reductions
+// find their shapes.
 #include <algorithm>
 #include <vector>
 
@@ -14,8 +14,8 @@
 namespace proa::inline v0::ops {
 namespace {
 
-// `axis` as increasing numbers of dims; all of them if it is empty. A 0-d tensor has
-// none, though it may be reduced over axis 0 or -1.
+// `axis` as increasing numbers of dims; all of them if it is empty. A 0-d
+// tensor has none, though it may be reduced over axis 0 or -1.
 std::vector<int64_t> SortedAxes(const char* op, std::span<const int64_t> axis,
                                 int rank) {
   std::vector<int64_t> axes;
@@ -90,11 +90,10 @@ Tensor DivideByCount(const Tensor& x, const IntArray& shape,
 
 Tensor ProdBackward(const Tensor& grad_out, const Tensor& x,
                     std::span<const int64_t> axis, bool keepdim) {
-  const std::vector<int64_t> axes =
-      SortedAxes("prod_backward", axis, x.rank());
+  const std::vector<int64_t> axes = SortedAxes("prod_backward", axis, x.rank());
   if (axes.empty()) return grad_out;
-  // The reduced dims go to the end and become one, along which the products of all
-  // earlier and of all later factors run.
+  // The reduced dims go to the end and become one, along which the products of
+  // all earlier and of all later factors run.
   std::vector<int64_t> order, back(x.rank());
   for (int d = 0; d < x.rank(); ++d) {
     if (!std::binary_search(axes.begin(), axes.end(), d)) order.push_back(d);
@@ -106,21 +105,20 @@ Tensor ProdBackward(const Tensor& grad_out, const Tensor& x,
   const Tensor rows = flatten(moved, kept, x.rank() - 1);
   const int64_t last[] = {kept}, from_first[] = {0}, from_second[] = {1},
                 to_last[] = {-1}, step[] = {1};
-  const Tensor ones = full_like(slice(rows, last, from_first, from_second, step),
-                                Scalar(1.0));
+  const Tensor ones =
+      full_like(slice(rows, last, from_first, from_second, step), Scalar(1.0));
   const Tensor before = concat(
       std::vector<Tensor>{
           ones, slice(cumprod(rows, kept), last, from_first, to_last, step)},
       kept);
   const Tensor reversed = flip(rows, last);
-  const Tensor after = flip(
-      concat(std::vector<Tensor>{ones, slice(cumprod(reversed, kept), last,
-                                             from_first, to_last, step)},
-             kept),
-      last);
+  const Tensor after =
+      flip(concat(std::vector<Tensor>{ones, slice(cumprod(reversed, kept), last,
+                                                  from_first, to_last, step)},
+                  kept),
+           last);
   const Tensor others =
-      transpose(reshape(conj(multiply(before, after)), ShapeOf(moved)),
-                back);
+      transpose(reshape(conj(multiply(before, after)), ShapeOf(moved)), back);
   return multiply(unreduce(grad_out, ShapeOf(x), axis, keepdim), others);
 }
 

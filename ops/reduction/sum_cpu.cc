@@ -17,11 +17,16 @@ const Reduction& ReductionIn(DType accumulator) {
   static constexpr Reduction kComplexFloat = MakeReduction<Op, complex64>();
   static constexpr Reduction kComplexDouble = MakeReduction<Op, complex128>();
   switch (accumulator) {
-    case DType::kInt64: return kInt;
-    case DType::kFloat32: return kFloat;
-    case DType::kFloat64: return kDouble;
-    case DType::kComplex64: return kComplexFloat;
-    default: return kComplexDouble;
+    case DType::kInt64:
+      return kInt;
+    case DType::kFloat32:
+      return kFloat;
+    case DType::kFloat64:
+      return kDouble;
+    case DType::kComplex64:
+      return kComplexFloat;
+    default:
+      return kComplexDouble;
   }
 }
 
@@ -33,21 +38,26 @@ void DivideAll(void* values, int64_t n, int64_t count) {
 
 void DivideAll(DType dtype, void* values, int64_t n, int64_t count) {
   switch (dtype) {
-    case DType::kFloat32: return DivideAll<float>(values, n, count);
-    case DType::kFloat64: return DivideAll<double>(values, n, count);
+    case DType::kFloat32:
+      return DivideAll<float>(values, n, count);
+    case DType::kFloat64:
+      return DivideAll<double>(values, n, count);
     // A complex number divided by a real one is two real divisions.
-    case DType::kComplex64: return DivideAll<float>(values, 2 * n, count);
-    default: return DivideAll<double>(values, 2 * n, count);
+    case DType::kComplex64:
+      return DivideAll<float>(values, 2 * n, count);
+    default:
+      return DivideAll<double>(values, 2 * n, count);
   }
 }
 
-// Reduces into `out` by way of accumulators, which `finish(data)` may still change.
+// Reduces into `out` by way of accumulators, which `finish(data)` may still
+// change.
 template <class Op, class Finish>
 void ReduceInto(const Tensor& x, uint64_t axes, Tensor* out, Finish finish) {
   const DType accumulator = AccumulatorOf(out->dtype());
   const ConvertFn convert = FindConvert(accumulator, out->dtype());
-  Tensor acc = convert == nullptr ? *out
-                                  : Tensor::Empty(out->shape(), accumulator);
+  Tensor acc =
+      convert == nullptr ? *out : Tensor::Empty(out->shape(), accumulator);
   Reduce(ReductionIn<Op>(accumulator), x, axes, acc.raw_data());
   finish(acc);
   if (convert != nullptr) {

@@ -8,196 +8,236 @@ method whose keywords are renamed (`python: {params: ...}`) gets its own.
 
 from __future__ import annotations
 
-from ops.schema import cpp
-from ops.schema import formula
-from ops.schema import model
-from ops.schema import python_signature
+from ops.schema import cpp, formula, model, python_signature
 
 BINARY_OPERATORS = {
-    '+': 'kAdd', '-': 'kSubtract', '*': 'kMultiply', '/': 'kDivide', '//': 'kFloorDivide', '%': 'kRemainder',
-    '**': 'kPower', '@': 'kMatmul', '&': 'kAnd', '|': 'kOr', '^': 'kXor', '<<': 'kLeftShift', '>>': 'kRightShift',
-    '<': 'kLess', '<=': 'kLessEqual', '==': 'kEqual', '!=': 'kNotEqual', '>': 'kGreater', '>=': 'kGreaterEqual'}
-UNARY_OPERATORS = {'-': 'kNegative', '~': 'kInvert', 'abs': 'kAbsolute'}
+    "+": "kAdd",
+    "-": "kSubtract",
+    "*": "kMultiply",
+    "/": "kDivide",
+    "//": "kFloorDivide",
+    "%": "kRemainder",
+    "**": "kPower",
+    "@": "kMatmul",
+    "&": "kAnd",
+    "|": "kOr",
+    "^": "kXor",
+    "<<": "kLeftShift",
+    ">>": "kRightShift",
+    "<": "kLess",
+    "<=": "kLessEqual",
+    "==": "kEqual",
+    "!=": "kNotEqual",
+    ">": "kGreater",
+    ">=": "kGreaterEqual",
+}
+UNARY_OPERATORS = {"-": "kNegative", "~": "kInvert", "abs": "kAbsolute"}
 
 
 def emit(ops: list[model.Op], family: str) -> dict[str, str]:
-  """The text of the source by file name."""
-  calls, signatures, functions, methods, unary, binary = [], [], [], [], [], []
-  for op in ops:
-    for inplace in (False, True) if op.inplace else (False,):
-      name = op.name + ('_' if inplace else '')
-      calls.append(_call(op, inplace, f'Call_{name}', f'signature_{name}', [p.name for p in op.params]))
-      signatures.append(f'&signature_{name}')
-      functions.append(_row(op, name, inplace, f'Call_{name}', False))
-      method = python_signature.method_name(op, inplace)
-      if method is None:
-        continue
-      function = f'Call_{name}'
-      names = [python_signature.name_of(op, p) for p in op.params]
-      if names[1:] != [p.name for p in op.params[1:]]:
-        function = f'Method_{name}'
-        calls.append(_call(op, inplace, function, f'method_signature_{name}', names))
-        signatures.append(f'&method_signature_{name}')
-      methods.append(_row(op, method, inplace, function, True))
-    if op.python and op.python.operator:
-      row, is_binary = _operator(op)
-      (binary if is_binary else unary).append(row)
-  out = [cpp.head(ops, [f'ops/{family}/{family}_ops.h', '<optional>', '<string_view>', '<vector>',
-                        'python/core/arguments.h', 'python/core/bindings.h', 'python/core/convert.h',
-                        'python/core/error.h', 'python/core/gil.h', 'python/core/tensor_object.h',
-                        'python/core/tensor_operators.h']),
-         'namespace proa::inline v0::python {', 'namespace {\n']
-  out += calls
-  tables = [('Signature* const', 'kSignatures', 'signatures', signatures),
-            ('Binding', 'kFunctions', 'functions', functions), ('Binding', 'kMethods', 'methods', methods),
-            ('UnaryBinding', 'kUnary', 'unary', unary), ('BinaryBinding', 'kBinary', 'binary', binary)]
-  members = [f'.family = "{family}"']
-  for kind, name, member, rows in tables:
-    if rows:
-      const = '' if kind.endswith('const') else 'const '
-      out.append(f'{const}{kind} {name}[] = {{')
-      out += [f'    {row},' for row in rows]
-      out.append('};')
-      members.append(f'.{member} = {name}')
-  out += [f'const BindingRegistration registration({{{", ".join(members)}}});', '',
-          '}  // namespace', '}  // namespace proa::inline v0::python\n']
-  return {f'{family}_bindings.cc': '\n'.join(out)}
+    """The text of the source by file name."""
+    calls, signatures, functions, methods, unary, binary = [], [], [], [], [], []
+    for op in ops:
+        for inplace in (False, True) if op.inplace else (False,):
+            name = op.name + ("_" if inplace else "")
+            calls.append(_call(op, inplace, f"Call_{name}", f"signature_{name}", [p.name for p in op.params]))
+            signatures.append(f"&signature_{name}")
+            functions.append(_row(op, name, inplace, f"Call_{name}", False))
+            method = python_signature.method_name(op, inplace)
+            if method is None:
+                continue
+            function = f"Call_{name}"
+            names = [python_signature.name_of(op, p) for p in op.params]
+            if names[1:] != [p.name for p in op.params[1:]]:
+                function = f"Method_{name}"
+                calls.append(_call(op, inplace, function, f"method_signature_{name}", names))
+                signatures.append(f"&method_signature_{name}")
+            methods.append(_row(op, method, inplace, function, True))
+        if op.python and op.python.operator:
+            row, is_binary = _operator(op)
+            (binary if is_binary else unary).append(row)
+    out = [
+        cpp.head(
+            ops,
+            [
+                f"ops/{family}/{family}_ops.h",
+                "<optional>",
+                "<string_view>",
+                "<vector>",
+                "python/core/arguments.h",
+                "python/core/bindings.h",
+                "python/core/convert.h",
+                "python/core/error.h",
+                "python/core/gil.h",
+                "python/core/tensor_object.h",
+                "python/core/tensor_operators.h",
+            ],
+        ),
+        "namespace proa::inline v0::python {",
+        "namespace {\n",
+    ]
+    out += calls
+    tables = [
+        ("Signature* const", "kSignatures", "signatures", signatures),
+        ("Binding", "kFunctions", "functions", functions),
+        ("Binding", "kMethods", "methods", methods),
+        ("UnaryBinding", "kUnary", "unary", unary),
+        ("BinaryBinding", "kBinary", "binary", binary),
+    ]
+    members = [f'.family = "{family}"']
+    for kind, name, member, rows in tables:
+        if rows:
+            const = "" if kind.endswith("const") else "const "
+            out.append(f"{const}{kind} {name}[] = {{")
+            out += [f"    {row}," for row in rows]
+            out.append("};")
+            members.append(f".{member} = {name}")
+    out += [
+        f"const BindingRegistration registration({{{', '.join(members)}}});",
+        "",
+        "}  // namespace",
+        "}  // namespace proa::inline v0::python\n",
+    ]
+    return {f"{family}_bindings.cc": "\n".join(out)}
 
 
 # Calls -------------------------------------------------------------------------
 
 
 def _call(op: model.Op, inplace: bool, function: str, signature: str, names: list[str]) -> str:
-  name = op.name + ('_' if inplace else '')
-  n = len(op.params)
-  lines = [f'// {name}: {op.location}']
-  if n:
-    quoted = ', '.join(f'"{p}"' for p in names)
-    lines.append(f'constexpr const char* {signature}_names[] = {{{quoted}}};')
-  bits = promotes(op, inplace)
-  lines += [
-      f'constinit Signature {signature}("{name}", {f"{signature}_names" if n else "nullptr"}, {n}, '
-      f'{python_signature.num_required(op)}{f", {bits:#x}" if bits else ""});',
-      f'PyObject* {function}(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {{',
-      '  return Guarded([&]() -> PyObject* {',
-      f'    [[maybe_unused]] PyObject* a[{max(n, 1)}];',
-      f'    Bind({signature}, self, args, nargs, kwnames, a);']
-  lines += ['    ' + _convert(p, i, signature) for i, p in enumerate(op.params)]
-  passed = ', '.join(_passed(p) for p in op.params)
-  call = f'ops::{name}({passed})'
-  work = _work(op)
-  if work:
-    call = f'WithoutGil({work}, [&] {{ return {call}; }})'
-  if op.outputs:
-    lines.append(f'    return Wrap({call});')
-  else:
-    lines += [f'    {call};', '    return Py_NewRef(Py_None);']
-  lines += ['  });', '}\n']
-  return '\n'.join(lines)
+    name = op.name + ("_" if inplace else "")
+    n = len(op.params)
+    lines = [f"// {name}: {op.location}"]
+    if n:
+        quoted = ", ".join(f'"{p}"' for p in names)
+        lines.append(f"constexpr const char* {signature}_names[] = {{{quoted}}};")
+    bits = promotes(op, inplace)
+    lines += [
+        f'constinit Signature {signature}("{name}", {f"{signature}_names" if n else "nullptr"}, {n}, '
+        f"{python_signature.num_required(op)}{f', {bits:#x}' if bits else ''});",
+        f"PyObject* {function}(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {{",
+        "  return Guarded([&]() -> PyObject* {",
+        f"    [[maybe_unused]] PyObject* a[{max(n, 1)}];",
+        f"    Bind({signature}, self, args, nargs, kwnames, a);",
+    ]
+    lines += ["    " + _convert(p, i, signature) for i, p in enumerate(op.params)]
+    passed = ", ".join(_passed(p) for p in op.params)
+    call = f"ops::{name}({passed})"
+    work = _work(op)
+    if work:
+        call = f"WithoutGil({work}, [&] {{ return {call}; }})"
+    if op.outputs:
+        lines.append(f"    return Wrap({call});")
+    else:
+        lines += [f"    {call};", "    return Py_NewRef(Py_None);"]
+    lines += ["  });", "}\n"]
+    return "\n".join(lines)
 
 
 def promotes(op: model.Op, inplace: bool) -> int:
-  """The bit set of the parameters for which a number may stand: operands that are promoted beside others."""
-  if op.compute is not None and any(r.startswith('promote') for r in cpp.called_rules(op.compute)):
-    names = cpp.promoted(op)
-  elif op.composite is not None and sum(p.is_tensor for p in op.params) > 1:
-    names = {p.name for p in op.params if p.is_tensor}
-  else:
-    names = set()
-  if len(names) < 2:
-    return 0
-  bits = sum(1 << i for i, p in enumerate(op.params) if p.is_tensor and p.name in names)
-  return bits & ~1 if inplace else bits
+    """The bit set of the parameters for which a number may stand: operands that are promoted beside others."""
+    if op.compute is not None and any(r.startswith("promote") for r in cpp.called_rules(op.compute)):
+        names = cpp.promoted(op)
+    elif op.composite is not None and sum(p.is_tensor for p in op.params) > 1:
+        names = {p.name for p in op.params if p.is_tensor}
+    else:
+        names = set()
+    if len(names) < 2:
+        return 0
+    bits = sum(1 << i for i, p in enumerate(op.params) if p.is_tensor and p.name in names)
+    return bits & ~1 if inplace else bits
 
 
 _CONVERSIONS = {
-    'bool': ('bool', 'ToBool'),
-    'int': ('int64_t', 'ToInt'),
-    'float': ('double', 'ToFloat'),
-    'str': ('std::string_view', 'ToString'),
-    'int[]': ('DimVector', 'ToIntList'),
-    'float[]': ('std::vector<double>', 'ToFloatList'),
-    'IntArray': ('IntArray', 'ToIntArray'),
-    'Scalar': ('Scalar', 'ToScalar'),
-    'DType': ('DType', 'ToDType'),
-    'Place': ('Place', 'ToPlace'),
-    'Tensor[]': ('std::vector<Tensor>', 'ToTensorList'),
+    "bool": ("bool", "ToBool"),
+    "int": ("int64_t", "ToInt"),
+    "float": ("double", "ToFloat"),
+    "str": ("std::string_view", "ToString"),
+    "int[]": ("DimVector", "ToIntList"),
+    "float[]": ("std::vector<double>", "ToFloatList"),
+    "IntArray": ("IntArray", "ToIntArray"),
+    "Scalar": ("Scalar", "ToScalar"),
+    "DType": ("DType", "ToDType"),
+    "Place": ("Place", "ToPlace"),
+    "Tensor[]": ("std::vector<Tensor>", "ToTensorList"),
 }
 
 
 def _convert(p: model.Param, i: int, signature: str) -> str:
-  """The statement that converts argument i. None asks for the default where there is one."""
-  if p.is_tensor:
-    kind = 'OptionalTensorArg' if p.optional or p.default == 'none' else 'TensorArg'
-    return f'const {kind} {p.name}_({signature}, {i}, a);'
-  kind, function = _CONVERSIONS[p.type.name]
-  value = f'{function}({signature}, {i}, a[{i}])'
-  default = _default(p, kind)
-  if not p.optional:
-    if default is None:
-      return f'const {kind} {p.name}_ = {value};'
-    return f'const {kind} {p.name}_ = Given(a[{i}]) ? {value} : {default};'
-  some = f'std::optional<{kind}>'
-  text = f'Given(a[{i}]) ? {some}({value}) : std::nullopt'
-  if default is not None:
-    text = f'a[{i}] == nullptr ? {some}({default}) : {text}'
-  return f'const {some} {p.name}_ = {text};'
+    """The statement that converts argument i. None asks for the default where there is one."""
+    if p.is_tensor:
+        kind = "OptionalTensorArg" if p.optional or p.default == "none" else "TensorArg"
+        return f"const {kind} {p.name}_({signature}, {i}, a);"
+    kind, function = _CONVERSIONS[p.type.name]
+    value = f"{function}({signature}, {i}, a[{i}])"
+    default = _default(p, kind)
+    if not p.optional:
+        if default is None:
+            return f"const {kind} {p.name}_ = {value};"
+        return f"const {kind} {p.name}_ = Given(a[{i}]) ? {value} : {default};"
+    some = f"std::optional<{kind}>"
+    text = f"Given(a[{i}]) ? {some}({value}) : std::nullopt"
+    if default is not None:
+        text = f"a[{i}] == nullptr ? {some}({default}) : {text}"
+    return f"const {some} {p.name}_ = {text};"
 
 
 def _default(p: model.Param, kind: str) -> str | None:
-  if p.default is None:
-    return None
-  if p.default == 'none':
-    return None if p.optional else f'{kind}()'
-  if p.type.name == 'int[]':
-    return f'DimVector{{{p.default.strip()[1:-1]}}}'
-  text = formula.cpp_default(p)
-  return f'{kind}()' if text == '{}' else text if p.type.name != 'str' else f'std::string_view({text})'
+    if p.default is None:
+        return None
+    if p.default == "none":
+        return None if p.optional else f"{kind}()"
+    if p.type.name == "int[]":
+        return f"DimVector{{{p.default.strip()[1:-1]}}}"
+    text = formula.cpp_default(p)
+    return f"{kind}()" if text == "{}" else text if p.type.name != "str" else f"std::string_view({text})"
 
 
 def _passed(p: model.Param) -> str:
-  if p.is_tensor:
-    return f'{p.name}_.get()'
-  if p.type.name == 'int[]':
-    return f'std::span<const int64_t>({p.name}_.data(), {p.name}_.size())'
-  return f'{p.name}_'
+    if p.is_tensor:
+        return f"{p.name}_.get()"
+    if p.type.name == "int[]":
+        return f"std::span<const int64_t>({p.name}_.data(), {p.name}_.size())"
+    return f"{p.name}_"
 
 
 def _work(op: model.Op) -> str:
-  """C++ that estimates the work of a call in elements; empty for views, which have none."""
-  if op.is_view:
-    return ''
-  parts = []
-  for p in op.params:
-    if p.type.is_tensor or (p.type.name == 'IntArray' and not p.optional):
-      parts.append(f'Elements({p.name}_{".get()" if p.is_tensor else ""})')
-  return ' + '.join(parts)
+    """C++ that estimates the work of a call in elements; empty for views, which have none."""
+    if op.is_view:
+        return ""
+    parts = []
+    for p in op.params:
+        if p.type.is_tensor or (p.type.name == "IntArray" and not p.optional):
+            parts.append(f"Elements({p.name}_{'.get()' if p.is_tensor else ''})")
+    return " + ".join(parts)
 
 
 # Tables ------------------------------------------------------------------------
 
 
 def _row(op: model.Op, name: str, inplace: bool, function: str, method: bool) -> str:
-  signature = python_signature.text_signature(op, method)
-  doc = op.doc if not inplace else op.doc.rstrip() + f'\nIn place: {op.inplace} holds the result.'
-  return f'{{"{name}", &{function}, {_quote(f"{name}({signature})" + chr(10) + "--" + chr(10) * 2 + doc)}}}'
+    signature = python_signature.text_signature(op, method)
+    doc = op.doc if not inplace else op.doc.rstrip() + f"\nIn place: {op.inplace} holds the result."
+    return f'{{"{name}", &{function}, {_quote(f"{name}({signature})" + chr(10) + "--" + chr(10) * 2 + doc)}}}'
 
 
 def _quote(text: str) -> str:
-  return '"' + text.replace('\\', '\\\\').replace('"', '\\"').replace('\n', '\\n') + '"'
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
 def _operator(op: model.Op) -> tuple[str, bool]:
-  """A row of the table of operators, and whether it takes two operands."""
-  symbol = op.python.operator
-  required = [p for p in op.params if p.default is None and not p.optional]
-  table = {1: UNARY_OPERATORS, 2: BINARY_OPERATORS}.get(len(required), {})
-  if symbol not in table or not all(p.is_tensor for p in required) or len(op.outputs) != 1:
-    raise model.SchemaError(
-        op.location, f'{op.name}: operator {symbol!r} does not fit an op of {len(required)} required parameters; '
-        f'binary are {" ".join(BINARY_OPERATORS)}, unary {" ".join(UNARY_OPERATORS)}')
-  kind = 'BinaryOperator' if len(required) == 2 else 'UnaryOperator'
-  names = [p.name for p in required]
-  params = ', '.join(f'const Tensor& {n}' for n in names)
-  lambda_ = f'+[]({params}) {{ return ops::{op.name}({", ".join(names)}); }}'
-  return f'{{{kind}::{table[symbol]}, {lambda_}}}', len(required) == 2
+    """A row of the table of operators, and whether it takes two operands."""
+    symbol = op.python.operator
+    required = [p for p in op.params if p.default is None and not p.optional]
+    table = {1: UNARY_OPERATORS, 2: BINARY_OPERATORS}.get(len(required), {})
+    if symbol not in table or not all(p.is_tensor for p in required) or len(op.outputs) != 1:
+        raise model.SchemaError(
+            op.location,
+            f"{op.name}: operator {symbol!r} does not fit an op of {len(required)} required parameters; "
+            f"binary are {' '.join(BINARY_OPERATORS)}, unary {' '.join(UNARY_OPERATORS)}",
+        )
+    kind = "BinaryOperator" if len(required) == 2 else "UnaryOperator"
+    names = [p.name for p in required]
+    params = ", ".join(f"const Tensor& {n}" for n in names)
+    lambda_ = f"+[]({params}) {{ return ops::{op.name}({', '.join(names)}); }}"
+    return f"{{{kind}::{table[symbol]}, {lambda_}}}", len(required) == 2

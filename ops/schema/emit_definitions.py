@@ -2,142 +2,159 @@
 
 from __future__ import annotations
 
-from ops.schema import cpp
-from ops.schema import formula
-from ops.schema import model
+from ops.schema import cpp, formula, model
 
 
 def emit(ops: list[model.Op], family: str, has_infer: bool) -> dict[str, str]:
-  includes = [f'ops/{family}/{family}_ops.h', 'ops/boxing.h', 'ops/definition.h', 'ops/infer.h', 'ops/value.h']
-  if has_infer:
-    includes.append(f'ops/{family}/{family}_infer.h')
-  out = [cpp.head(ops, includes), f'namespace {cpp.NAMESPACE} {{', 'namespace {\n']
-  for op in ops:
-    out += [_params(op), _call(op, inplace=False)]
-    if op.inplace:
-      out.append(_call(op, inplace=True))
-    if op.kernel:
-      out.append(_infer(op))
-  out.append('}  // namespace\n')
-  names = []
-  for op in ops:
-    out.append(_definition(op, inplace=False))
-    names.append(f'&op::{op.cpp_struct}::definition')
-    if op.inplace:
-      out.append(_definition(op, inplace=True))
-      names.append(f'&op::{op.cpp_struct}::inplace_definition')
-  out += ['namespace {', f'constexpr const OpDefinition* kDefinitions[] = {{\n    {", ".join(names)}}};',
-          'const OpRegistration registration(kDefinitions);', '}  // namespace',
-          f'}}  // namespace {cpp.NAMESPACE}\n']
-  return {f'{family}_definitions.cc': '\n'.join(out)}
+    includes = [f"ops/{family}/{family}_ops.h", "ops/boxing.h", "ops/definition.h", "ops/infer.h", "ops/value.h"]
+    if has_infer:
+        includes.append(f"ops/{family}/{family}_infer.h")
+    out = [cpp.head(ops, includes), f"namespace {cpp.NAMESPACE} {{", "namespace {\n"]
+    for op in ops:
+        out += [_params(op), _call(op, inplace=False)]
+        if op.inplace:
+            out.append(_call(op, inplace=True))
+        if op.kernel:
+            out.append(_infer(op))
+    out.append("}  // namespace\n")
+    names = []
+    for op in ops:
+        out.append(_definition(op, inplace=False))
+        names.append(f"&op::{op.cpp_struct}::definition")
+        if op.inplace:
+            out.append(_definition(op, inplace=True))
+            names.append(f"&op::{op.cpp_struct}::inplace_definition")
+    out += [
+        "namespace {",
+        f"constexpr const OpDefinition* kDefinitions[] = {{\n    {', '.join(names)}}};",
+        "const OpRegistration registration(kDefinitions);",
+        "}  // namespace",
+        f"}}  // namespace {cpp.NAMESPACE}\n",
+    ]
+    return {f"{family}_definitions.cc": "\n".join(out)}
 
 
 def _quote(text: str) -> str:
-  return '"' + text.replace('\\', '\\\\').replace('"', '\\"').replace('\n', '\\n') + '"'
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
 def _params(op: model.Op) -> str:
-  rows = []
-  for p in op.params:
-    default, text = 'nullptr', 'nullptr'
-    if p.default is not None or p.optional:
-      text = _quote(p.default or 'none')
-      value = formula.cpp_default(p)
-      if p.default in (None, 'none') and not p.type.name.endswith('[]'):
-        default = '+[] { return Value(); }'
-      elif value == '{}':
-        default = f'+[] {{ return Value({p.type.stored}()); }}'
-      elif p.type.name == 'str':
-        default = f'+[] {{ return Value(std::string({value})); }}'
-      elif p.type.name == 'float':
-        default = f'+[] {{ return Value(static_cast<double>({value})); }}'
-      elif p.type.name == 'int':
-        default = f'+[] {{ return Value(int64_t{{{value}}}); }}'
-      else:
-        default = f'+[] {{ return Value({value}); }}'
-    rows.append(f'    {{"{p.name}", ParamType::{p.type.enum}, {"true" if p.optional else "false"}, {text}, {default}}},')
-  lines = []
-  if rows:
-    lines += [f'const ParamInfo k{op.cpp_struct}Params[] = {{', *rows, '};']
-  index = {p.name: i for i, p in enumerate(op.params)}
-  if op.outputs:
-    outs = ', '.join(
-        f'{{"{o.name}", {"true" if o.is_list else "false"}, {index[o.aliases] if o.aliases else -1}}}'
-        for o in op.outputs)
-    lines.append(f'constexpr OutputInfo k{op.cpp_struct}Outputs[] = {{{outs}}};')
-  return '\n'.join(lines)
+    rows = []
+    for p in op.params:
+        default, text = "nullptr", "nullptr"
+        if p.default is not None or p.optional:
+            text = _quote(p.default or "none")
+            value = formula.cpp_default(p)
+            if p.default in (None, "none") and not p.type.name.endswith("[]"):
+                default = "+[] { return Value(); }"
+            elif value == "{}":
+                default = f"+[] {{ return Value({p.type.stored}()); }}"
+            elif p.type.name == "str":
+                default = f"+[] {{ return Value(std::string({value})); }}"
+            elif p.type.name == "float":
+                default = f"+[] {{ return Value(static_cast<double>({value})); }}"
+            elif p.type.name == "int":
+                default = f"+[] {{ return Value(int64_t{{{value}}}); }}"
+            else:
+                default = f"+[] {{ return Value({value}); }}"
+        rows.append(
+            f'    {{"{p.name}", ParamType::{p.type.enum}, {"true" if p.optional else "false"}, {text}, {default}}},'
+        )
+    lines = []
+    if rows:
+        lines += [f"const ParamInfo k{op.cpp_struct}Params[] = {{", *rows, "};"]
+    index = {p.name: i for i, p in enumerate(op.params)}
+    if op.outputs:
+        outs = ", ".join(
+            f'{{"{o.name}", {"true" if o.is_list else "false"}, {index[o.aliases] if o.aliases else -1}}}'
+            for o in op.outputs
+        )
+        lines.append(f"constexpr OutputInfo k{op.cpp_struct}Outputs[] = {{{outs}}};")
+    return "\n".join(lines)
 
 
 def _unbox(op: model.Op, i: int, p: model.Param) -> str:
-  kind = p.type.enum[1:]
-  optional = 'Optional' if p.optional and not p.is_tensor else ''
-  if p.is_tensor:
-    return f'Unbox{"OptionalTensor" if p.optional else "Tensor"}(kOp, "{p.name}", args[{i}])'
-  return f'Unbox{optional}{kind}(kOp, "{p.name}", args[{i}])'
+    kind = p.type.enum[1:]
+    optional = "Optional" if p.optional and not p.is_tensor else ""
+    if p.is_tensor:
+        return f'Unbox{"OptionalTensor" if p.optional else "Tensor"}(kOp, "{p.name}", args[{i}])'
+    return f'Unbox{optional}{kind}(kOp, "{p.name}", args[{i}])'
 
 
 def _arguments(op: model.Op) -> list[str]:
-  return [f'  decltype(auto) {p.name} = {_unbox(op, i, p)};' for i, p in enumerate(op.params)]
+    return [f"  decltype(auto) {p.name} = {_unbox(op, i, p)};" for i, p in enumerate(op.params)]
 
 
 def _call(op: model.Op, inplace: bool) -> str:
-  n = op.name + ('_' if inplace else '')
-  lines = [f'void Call{op.cpp_struct}{"Inplace" if inplace else ""}(std::span<const Value> args, '
-           'std::span<Value> results) {', f'  static constexpr const char* kOp = "{n}";',
-           f'  CheckCount(kOp, {len(op.params)}, args, {len(op.outputs)}, results);']
-  lines += _arguments(op)
-  call = f'ops::{n}({cpp.args(op)})'
-  if not op.outputs:
-    lines.append(f'  {call};')
-  elif len(op.outputs) == 1:
-    lines.append(f'  results[0] = {call};')
-  else:
-    lines.append(f'  auto out = {call};')
-    lines += [f'  results[{i}] = std::get<{i}>(std::move(out));' for i in range(len(op.outputs))]
-  lines.append('}')
-  return '\n'.join(lines)
+    n = op.name + ("_" if inplace else "")
+    lines = [
+        f"void Call{op.cpp_struct}{'Inplace' if inplace else ''}(std::span<const Value> args, "
+        "std::span<Value> results) {",
+        f'  static constexpr const char* kOp = "{n}";',
+        f"  CheckCount(kOp, {len(op.params)}, args, {len(op.outputs)}, results);",
+    ]
+    lines += _arguments(op)
+    call = f"ops::{n}({cpp.args(op)})"
+    if not op.outputs:
+        lines.append(f"  {call};")
+    elif len(op.outputs) == 1:
+        lines.append(f"  results[0] = {call};")
+    else:
+        lines.append(f"  auto out = {call};")
+        lines += [f"  results[{i}] = std::get<{i}>(std::move(out));" for i in range(len(op.outputs))]
+    lines.append("}")
+    return "\n".join(lines)
 
 
 def _infer(op: model.Op) -> str:
-  from ops.schema import emit_ops
-  lines = [f'void Infer{op.cpp_struct}(std::span<const Value> args, [[maybe_unused]] std::span<std::vector<TensorMeta>> results) {{',
-           f'  static constexpr const char* kOp = "{op.name}";',
-           f'  CheckCount(kOp, {len(op.params)}, args);']
-  body = emit_ops._inferred(op) + emit_ops._places(op)
-  text = '\n'.join(body)
-  for i, p in enumerate(op.params):
-    lines.append(f'  [[maybe_unused]] decltype(auto) {p.name} = {_unbox(op, i, p)};')
-  lines.append(text.replace('MergePlace(kOp, ', 'InferPlace('))
-  for i, o in enumerate(op.outputs):
-    lines.append(f'  SetMeta(shape_{o.name}, dtype_{o.name}, run_place, &results[{i}]);')
-  lines.append('}')
-  return '\n'.join(lines)
+    from ops.schema import emit_ops
+
+    lines = [
+        f"void Infer{op.cpp_struct}(std::span<const Value> args, [[maybe_unused]] std::span<std::vector<TensorMeta>> results) {{",
+        f'  static constexpr const char* kOp = "{op.name}";',
+        f"  CheckCount(kOp, {len(op.params)}, args);",
+    ]
+    body = emit_ops._inferred(op) + emit_ops._places(op)
+    text = "\n".join(body)
+    for i, p in enumerate(op.params):
+        lines.append(f"  [[maybe_unused]] decltype(auto) {p.name} = {_unbox(op, i, p)};")
+    lines.append(text.replace("MergePlace(kOp, ", "InferPlace("))
+    for i, o in enumerate(op.outputs):
+        lines.append(f"  SetMeta(shape_{o.name}, dtype_{o.name}, run_place, &results[{i}]);")
+    lines.append("}")
+    return "\n".join(lines)
 
 
 def _definition(op: model.Op, inplace: bool) -> str:
-  s = op.cpp_struct
-  traits = []
-  if op.is_view:
-    traits.append('kTraitView')
-  if inplace or op.mutates:
-    traits.append('kTraitInplace')
-  if op.random:
-    traits.append('kTraitRandom')
-  if op.data_dependent:
-    traits.append('kTraitDataDependent')
-  if op.grad:
-    traits.append('kTraitDifferentiable')
-  if op.composite is not None:
-    traits.append('kTraitComposite')
-  enum = lambda kind, v: f'{kind}::k{v.capitalize()}'
-  n = op.name + ('_' if inplace else '')
-  signature = op.signature.replace(op.name, n, 1)
-  params = f'k{s}Params' if op.params else '{}'
-  outputs = f'k{s}Outputs' if op.outputs else '{}'
-  infer = f'&Infer{s}' if op.kernel and not inplace else 'nullptr'
-  return '\n'.join((
-      f'const OpDefinition op::{s}::{"inplace_" if inplace else ""}definition = {{',
-      f'    "{n}", {op.version}, {_quote(signature)},', f'    {_quote(op.doc)},', f'    "{op.location}",',
-      f'    {params}, {outputs},', f'    {" | ".join(traits) or "0"}, {enum("AmpClass", op.amp)}, '
-      f'{enum("FuseClass", op.fuse)}, {cpp.dtype_bits(op)},',
-      f'    &Call{s}{"Inplace" if inplace else ""}, {infer}}};\n'))
+    s = op.cpp_struct
+    traits = []
+    if op.is_view:
+        traits.append("kTraitView")
+    if inplace or op.mutates:
+        traits.append("kTraitInplace")
+    if op.random:
+        traits.append("kTraitRandom")
+    if op.data_dependent:
+        traits.append("kTraitDataDependent")
+    if op.grad:
+        traits.append("kTraitDifferentiable")
+    if op.composite is not None:
+        traits.append("kTraitComposite")
+    enum = lambda kind, v: f"{kind}::k{v.capitalize()}"
+    n = op.name + ("_" if inplace else "")
+    signature = op.signature.replace(op.name, n, 1)
+    params = f"k{s}Params" if op.params else "{}"
+    outputs = f"k{s}Outputs" if op.outputs else "{}"
+    infer = f"&Infer{s}" if op.kernel and not inplace else "nullptr"
+    return "\n".join(
+        (
+            f"const OpDefinition op::{s}::{'inplace_' if inplace else ''}definition = {{",
+            f'    "{n}", {op.version}, {_quote(signature)},',
+            f"    {_quote(op.doc)},",
+            f'    "{op.location}",',
+            f"    {params}, {outputs},",
+            f"    {' | '.join(traits) or '0'}, {enum('AmpClass', op.amp)}, "
+            f"{enum('FuseClass', op.fuse)}, {cpp.dtype_bits(op)},",
+            f"    &Call{s}{'Inplace' if inplace else ''}, {infer}}};\n",
+        )
+    )

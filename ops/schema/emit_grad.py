@@ -12,355 +12,421 @@ import dataclasses
 import json
 import re
 
-from ops.schema import cpp
-from ops.schema import formula
-from ops.schema import model
-from ops.schema import mutate
+from ops.schema import cpp, formula, model, mutate
 
 
 def emit(ops: list[model.Op], family: str, index: dict[str, model.Op]) -> dict[str, str]:
-  return {f'{family}_grad.cc': _text(ops, family, index, None)}
+    return {f"{family}_grad.cc": _text(ops, family, index, None)}
 
 
 def emit_mutants(ops: list[model.Op], family: str, index: dict[str, model.Op]) -> dict[str, str]:
-  """The same with all mutants of the formulas (mutate.py) to choose from, and the list of these."""
-  mutants = _Mutants(family, index)
-  text = _text(ops, family, index, mutants)
-  return {f'{family}_grad_mutants.cc': text, f'{family}_mutants.json': json.dumps(mutants.entries, indent=1)}
+    """The same with all mutants of the formulas (mutate.py) to choose from, and the list of these."""
+    mutants = _Mutants(family, index)
+    text = _text(ops, family, index, mutants)
+    return {f"{family}_grad_mutants.cc": text, f"{family}_mutants.json": json.dumps(mutants.entries, indent=1)}
 
 
 class _Mutants:
-  """Numbers the mutants; a number stands for one in all families."""
+    """Numbers the mutants; a number stands for one in all families."""
 
-  def __init__(self, family: str, index: dict[str, model.Op]):
-    self.family = family
-    self._next = 1 + 100_000 * sorted({op.family for op in index.values()}).index(family)
-    self.entries: list[dict] = []
+    def __init__(self, family: str, index: dict[str, model.Op]):
+        self.family = family
+        self._next = 1 + 100_000 * sorted({op.family for op in index.values()}).index(family)
+        self.entries: list[dict] = []
 
-  def add(self, op: model.Op, p: model.Param, m: mutate.Mutant) -> int:
-    self.entries.append({
-        'id': self._next, 'family': self.family, 'op': op.name, 'input': p.name, 'kind': m.kind, 'swapped': m.swapped,
-        'original': ' '.join(op.grad[p.name].text.split()), 'mutant': m.text, 'location': str(op.grad[p.name].location)})
-    self._next += 1
-    return self._next - 1
+    def add(self, op: model.Op, p: model.Param, m: mutate.Mutant) -> int:
+        self.entries.append(
+            {
+                "id": self._next,
+                "family": self.family,
+                "op": op.name,
+                "input": p.name,
+                "kind": m.kind,
+                "swapped": m.swapped,
+                "original": " ".join(op.grad[p.name].text.split()),
+                "mutant": m.text,
+                "location": str(op.grad[p.name].location),
+            }
+        )
+        self._next += 1
+        return self._next - 1
 
 
 def _text(ops: list[model.Op], family: str, index: dict[str, model.Op], mutants: _Mutants | None) -> str:
-  bodies, used = [], set()
-  for op in ops:
-    if op.grad:
-      node = _Node(op, index, mutants)
-      bodies.append(node.text())
-      used |= node.used_ops
-  includes = [f'ops/{family}/{family}_ops.h', '<string>', '<utility>', 'autograd/ops/formula_support.h',
-              'autograd/grad_state.h', 'autograd/inplace.h', 'autograd/node.h', 'autograd/saved_tensor.h', 'ops/front_door.h', 'tensor/interpreters.h']
-  if mutants:
-    includes.append('autograd/ops/active_mutant.h')
-  includes += sorted({f'ops/{index[n].family}/{index[n].family}_ops.h' for n in used} - set(includes))
-  text = [cpp.head(ops, includes), 'namespace proa::inline v0::autograd {', 'namespace {',
-          'using namespace ops;  // formulas are calls of ops\n']
-  text += bodies
-  text += ['}  // namespace', '}  // namespace proa::inline v0::autograd\n']
-  return '\n'.join(text)
+    bodies, used = [], set()
+    for op in ops:
+        if op.grad:
+            node = _Node(op, index, mutants)
+            bodies.append(node.text())
+            used |= node.used_ops
+    includes = [
+        f"ops/{family}/{family}_ops.h",
+        "<string>",
+        "<utility>",
+        "autograd/ops/formula_support.h",
+        "autograd/grad_state.h",
+        "autograd/inplace.h",
+        "autograd/node.h",
+        "autograd/saved_tensor.h",
+        "ops/front_door.h",
+        "tensor/interpreters.h",
+    ]
+    if mutants:
+        includes.append("autograd/ops/active_mutant.h")
+    includes += sorted({f"ops/{index[n].family}/{index[n].family}_ops.h" for n in used} - set(includes))
+    text = [
+        cpp.head(ops, includes),
+        "namespace proa::inline v0::autograd {",
+        "namespace {",
+        "using namespace ops;  // formulas are calls of ops\n",
+    ]
+    text += bodies
+    text += ["}  // namespace", "}  // namespace proa::inline v0::autograd\n"]
+    return "\n".join(text)
 
 
 @dataclasses.dataclass
 class _Field:
-  """A member of the node: declaration, how it is set, and for which inputs."""
+    """A member of the node: declaration, how it is set, and for which inputs."""
 
-  declaration: str
-  name: str
-  set: str
-  users: set[str]
-  after: bool       # set after the forward (it names an output)
-  release: bool
+    declaration: str
+    name: str
+    set: str
+    users: set[str]
+    after: bool  # set after the forward (it names an output)
+    release: bool
 
 
 class _Node:
+    def __init__(self, op: model.Op, index: dict[str, model.Op], mutants: _Mutants | None):
+        self._op = op
+        self._mutants = mutants
+        self._fields: dict[str, _Field] = {}
+        self._blocks: dict[str, str] = {}
+        self.used_ops: set[str] = set()
+        self._used_grads: set[str] = set()  # of outputs, as formulas call them
+        self._inputs = op.differentiable_params
+        self._multi = len(op.outputs) > 1
+        for p in self._inputs:
+            self._compile(p, index)
 
-  def __init__(self, op: model.Op, index: dict[str, model.Op], mutants: _Mutants | None):
-    self._op = op
-    self._mutants = mutants
-    self._fields: dict[str, _Field] = {}
-    self._blocks: dict[str, str] = {}
-    self.used_ops: set[str] = set()
-    self._used_grads: set[str] = set()  # of outputs, as formulas call them
-    self._inputs = op.differentiable_params
-    self._multi = len(op.outputs) > 1
-    for p in self._inputs:
-      self._compile(p, index)
+    # Compiling -------------------------------------------------------------------
 
-  # Compiling -------------------------------------------------------------------
+    def _compile(self, p: model.Param, index: dict[str, model.Op]) -> None:
+        op = self._op
+        original, compiler = self._assignment(p, op.grad[p.name], index)
+        body = original
+        if self._mutants:
+            body = self._choice(p, original, compiler, index)
+        self._blocks[p.name] = self._block(p, body)
 
-  def _compile(self, p: model.Param, index: dict[str, model.Op]) -> None:
-    op = self._op
-    original, compiler = self._assignment(p, op.grad[p.name], index)
-    body = original
-    if self._mutants:
-      body = self._choice(p, original, compiler, index)
-    self._blocks[p.name] = self._block(p, body)
-
-  def _assignment(self, p: model.Param, text: model.Formula, index: dict[str, model.Op]):
-    """Statements that compute the gradient of p by a formula; and the compiler, which knows its types."""
-    op = self._op
-    names = {q.name: formula.Expr(q.name if q.type.is_tensor else f'{q.name}_',
-                                  q.type.name + ('?' if q.optional and not q.is_tensor else '')) for q in op.params}
-    for o in op.outputs:
-      names[o.name] = formula.Expr(o.name, 'Tensor[]' if o.is_list else 'Tensor')
-      g = f'g_{o.name}' if self._multi else 'g'
-      names[g] = formula.Expr(g, 'Tensor[]' if o.is_list else 'Tensor')
-    compiler = formula.Compiler(op, index, names, lambda f, n, rest: self._meta(p, f, n, rest))
-    expr = compiler.compile(text)
-    if expr.type != p.type.name:
-      raise model.SchemaError(text.location, f'{op.name}: gradient of {p.name} is {expr.type}, the input is {p.type.name}')
-    self.used_ops |= compiler.use.ops
-    grads = {f'g_{o.name}' if self._multi else 'g' for o in op.outputs}
-    self._used_grads |= {g for g in grads if re.search(rf'\b{g}\b', expr.code)}
-    lines = []
-    for name in sorted(compiler.use.bare - grads):
-      self._keep(p, name)
-      lines.append(self._get(name))
-    for name in sorted(compiler.use.attributes):
-      q = op.by_name[name]
-      source = f'{q.stored}({name}.begin(), {name}.end())' if q.type.name.endswith('[]') else (
-          f'std::string({name})' if q.type.name == 'str' else name)
-      self._add(p, f'{name}_', f'  {q.stored} {name}_{{}};', f'node->{name}_ = {source};', after=False)
-    dtype = ''
-    if p.name in cpp.promoted(op) and not p.is_tensor_list:
-      self._add(p, f'{p.name}_dtype_', f'  DType {p.name}_dtype_ = DType::kFloat32;',
-                f'node->{p.name}_dtype_ = {p.name}.dtype();', after=False)
-      dtype = f'{p.name}_dtype_'
-    elif p.name in cpp.promoted(op):
-      self._add(p, f'{p.name}_dtypes_', f'  std::vector<DType> {p.name}_dtypes_;',
-                f'node->{p.name}_dtypes_ = DTypesOf({p.name});', after=False)
-      dtype = f'{p.name}_dtypes_'
-    value = f'Conform({expr.code}, {dtype})' if dtype else expr.code
-    if p.is_tensor_list:
-      lines.append(f'AssignGrads(*this, {value}, next, {p.name}_count_, input_grads);')
-    else:
-      lines.append(f'input_grads[{self._position(p)}] = {value};')
-    return lines, compiler
-
-  def _choice(self, p: model.Param, original: list[str], compiler: formula.Compiler, index: dict[str, model.Op]) -> list[str]:
-    """Statements that compute the gradient of p by the formula or by its active mutant."""
-    op = self._op
-    out, seen = ['switch (ActiveMutant()) {'], {tuple(original)}
-    for m in mutate.mutants_of(op.grad[p.name], op, index, compiler):
-      lines: list[str] = []
-      if m.formula:
-        fields = {name: dataclasses.replace(f, users=set(f.users)) for name, f in self._fields.items()}
-        used_ops = set(self.used_ops)
-        try:
-          lines, mutated = self._assignment(p, m.formula, index)
-          fits = self._metas_exist(p, mutated.use.meta - compiler.use.meta)
-        except model.SchemaError:
-          fits = False
-        if not fits or tuple(lines) in seen:
-          self._fields, self.used_ops = fields, used_ops
-          continue
-        seen.add(tuple(lines))
-      out += [f'  case {self._mutants.add(op, p, m)}: {{', *(f'    {l}' for l in lines), '    break;', '  }']
-    return out + ['  default: {', *(f'    {l}' for l in original), '  }', '}']
-
-  def _metas_exist(self, p: model.Param, metas: set[tuple[str, ...]]) -> bool:
-    """Whether the forward call can answer, whatever its arguments are, so that it fails for no sleeping mutant."""
-    return all(len(rest) == 0 and (name == p.name or name not in self._op.by_name or not self._op.by_name[name].optional)
-               for _, name, *rest in metas)
-
-  def _add(self, p: model.Param, name: str, declaration: str, code: str, after: bool, release: bool = False) -> None:
-    field = self._fields.setdefault(name, _Field(declaration, name, code, set(), after, release))
-    field.users.add(p.name)
-
-  def _meta(self, p: model.Param, function: str, name: str, rest: list[str]):
-    """The member that stands for `function(name)`; None for a gradient (its meta is at hand)."""
-    op = self._op
-    if name == 'g' or name.startswith('g_') and name not in op.by_name:
-      return None
-    kind, template = formula.META_FUNCTIONS[function]
-    stored = {'IntArray': 'IntArray', 'DType': 'DType', 'int': 'int64_t', 'int[]': 'std::vector<int64_t>'}[kind]
-    suffix = ''.join(c if c.isalnum() else '_' for c in '_'.join(rest))
-    member = f'{function}_{name}{"_" + suffix if suffix else ""}_'
-    # Attributes inside a meta function are members in Backward, arguments in the forward.
-    arguments = []
-    for r in rest:
-      if r.endswith('_') and r[:-1] in op.by_name:
-        arguments.append(r[:-1])
-      else:
-        arguments.append(r)
-    after = name not in op.by_name
-    self._add(p, member, f'  {stored} {member}{{}};', f'node->{member} = {template.format(name, *arguments)};', after)
-    return member
-
-  def _keep(self, p: model.Param, name: str) -> None:
-    op = self._op
-    is_list = name in op.by_name and op.by_name[name].is_tensor_list
-    if name in op.by_name:
-      if is_list:
-        code = f'node->{name}_ = SaveAll({name});'
-      else:
-        code = f'if ({name}.defined()) node->{name}_ = SavedTensor({name});' if op.by_name[name].optional else (
-            f'node->{name}_ = SavedTensor({name});')
-      after = False
-    else:
-      slot = [o.name for o in op.outputs].index(name)
-      if op.outputs[slot].is_list:
-        raise model.SchemaError(op.location, f'{op.name}: formulas cannot keep the list output {name}')
-      code, after = f'node->{name}_ = SavedTensor({name}, {slot});', True
-    kind = 'std::vector<SavedTensor>' if is_list else 'SavedTensor'
-    self._add(p, f'{name}_', f'  {kind} {name}_;', code, after, release=True)
-
-  def _get(self, name: str) -> str:
-    op = self._op
-    if name in op.by_name and op.by_name[name].is_tensor_list:
-      return f'const std::vector<Tensor> {name} = GetAll({name}_, *this);'
-    return f'const Tensor {name} = {name}_.Get(*this);'
-
-  def _block(self, p: model.Param, body: list[str]) -> str:
-    out = []
-    if p.is_tensor_list:
-      out.append(f'    if (AnyNeeded(*this, next, {p.name}_count_)) {{')
-      out += [f'      {l}' for l in body]
-      out.append('    }')
-      out.append(f'    next += {p.name}_count_;')
-    else:
-      out.append(f'    if (needs_input_grad({self._position(p)})) {{')
-      out += [f'      {l}' for l in body]
-      out.append('    }')
-      if self._has_list:
-        out.append('    ++next;')
-    return '\n'.join(out)
-
-  @property
-  def _has_list(self) -> bool:
-    return any(p.is_tensor_list for p in self._inputs)
-
-  def _position(self, p: model.Param) -> str:
-    return 'next' if self._has_list else str(self._inputs.index(p))
-
-  # Text ------------------------------------------------------------------------
-
-  def text(self) -> str:
-    op = self._op
-    parts = [f'// {op.name}: {op.location}', self._class(), self._interpreter(inplace=False)]
-    if op.inplace:
-      parts.append(self._interpreter(inplace=True))
-    s = op.cpp_struct
-    parts.append(f'const bool installed_{op.name} = [] {{')
-    parts.append(f'  op::{s}::differentiate = &Differentiate{s};')
-    if op.inplace:
-      parts.append(f'  op::{s}::differentiate_inplace = &DifferentiateInplace{s};')
-    parts.append('  return true;\n}();\n')
-    return '\n'.join(parts)
-
-  def _class(self) -> str:
-    op = self._op
-    lines = [f'class {op.cpp_struct}Node final : public Node {{', ' public:',
-             '  void Backward(std::span<const Tensor> grads, std::span<Tensor> input_grads) override {']
-    if self._has_list:
-      lines.append('    int next = 0;')
-    if self._multi or op.outputs[0].is_list:
-      offset = '0'
-      for i, o in enumerate(op.outputs):
-        g = f'g_{o.name}' if self._multi else 'g'
-        if g not in self._used_grads:
-          continue
-        if o.is_list:
-          lines.append(f'    const std::vector<Tensor> {g} = GradsOrZeros(grads.subspan({offset}), outputs_);')
+    def _assignment(self, p: model.Param, text: model.Formula, index: dict[str, model.Op]):
+        """Statements that compute the gradient of p by a formula; and the compiler, which knows its types."""
+        op = self._op
+        names = {
+            q.name: formula.Expr(
+                q.name if q.type.is_tensor else f"{q.name}_",
+                q.type.name + ("?" if q.optional and not q.is_tensor else ""),
+            )
+            for q in op.params
+        }
+        for o in op.outputs:
+            names[o.name] = formula.Expr(o.name, "Tensor[]" if o.is_list else "Tensor")
+            g = f"g_{o.name}" if self._multi else "g"
+            names[g] = formula.Expr(g, "Tensor[]" if o.is_list else "Tensor")
+        compiler = formula.Compiler(op, index, names, lambda f, n, rest: self._meta(p, f, n, rest))
+        expr = compiler.compile(text)
+        if expr.type != p.type.name:
+            raise model.SchemaError(
+                text.location, f"{op.name}: gradient of {p.name} is {expr.type}, the input is {p.type.name}"
+            )
+        self.used_ops |= compiler.use.ops
+        grads = {f"g_{o.name}" if self._multi else "g" for o in op.outputs}
+        self._used_grads |= {g for g in grads if re.search(rf"\b{g}\b", expr.code)}
+        lines = []
+        for name in sorted(compiler.use.bare - grads):
+            self._keep(p, name)
+            lines.append(self._get(name))
+        for name in sorted(compiler.use.attributes):
+            q = op.by_name[name]
+            source = (
+                f"{q.stored}({name}.begin(), {name}.end())"
+                if q.type.name.endswith("[]")
+                else (f"std::string({name})" if q.type.name == "str" else name)
+            )
+            self._add(p, f"{name}_", f"  {q.stored} {name}_{{}};", f"node->{name}_ = {source};", after=False)
+        dtype = ""
+        if p.name in cpp.promoted(op) and not p.is_tensor_list:
+            self._add(
+                p,
+                f"{p.name}_dtype_",
+                f"  DType {p.name}_dtype_ = DType::kFloat32;",
+                f"node->{p.name}_dtype_ = {p.name}.dtype();",
+                after=False,
+            )
+            dtype = f"{p.name}_dtype_"
+        elif p.name in cpp.promoted(op):
+            self._add(
+                p,
+                f"{p.name}_dtypes_",
+                f"  std::vector<DType> {p.name}_dtypes_;",
+                f"node->{p.name}_dtypes_ = DTypesOf({p.name});",
+                after=False,
+            )
+            dtype = f"{p.name}_dtypes_"
+        value = f"Conform({expr.code}, {dtype})" if dtype else expr.code
+        if p.is_tensor_list:
+            lines.append(f"AssignGrads(*this, {value}, next, {p.name}_count_, input_grads);")
         else:
-          lines.append(f'    const Tensor {g} = GradOrZeros(grads[{i}], outputs_[{i}]);')
-    else:
-      lines.append('    const Tensor& g = grads[0];')
-    lines += [self._blocks[p.name] for p in self._inputs]
-    lines.append('  }')
-    lines.append(f'  const char* name() const override {{ return "{op.name}"; }}')
-    released = [f.name for f in self._fields.values() if f.release]
-    if released:
-      lines.append('  void ReleaseSaved() override {')
-      lines += [f'    Release({n});' for n in released]
-      lines.append('  }')
-      lines.append('  void VisitSaved(const SavedVisitor& visit) const override {')
-      lines += [f'    Visit(visit, "{n.removesuffix("_")}", {n});' for n in released]
-      lines.append('  }')
-    names = ', '.join(f'{{"{p.name}", {f"{p.name}_count_" if p.is_tensor_list else "-1"}}}' for p in self._inputs)
-    lines.append(f'  std::string InputName(int i) const override {{ return NameOf(i, {{{names}}}); }}')
-    lines.append('')
-    lines += [f.declaration for f in self._fields.values()]
-    if self._has_list:
-      lines += [f'  int {p.name}_count_ = 0;' for p in self._inputs if p.is_tensor_list]
-    if self._multi or op.outputs[0].is_list:
-      lines.append('  std::vector<OutputMeta> outputs_;')
-    lines.append('};\n')
-    return '\n'.join(lines)
+            lines.append(f"input_grads[{self._position(p)}] = {value};")
+        return lines, compiler
 
-  def _edges(self) -> list[str]:
-    out = []
-    for p in self._inputs:
-      if p.is_tensor_list:
-        out.append(f'  for (const Tensor& t : {p.name}) node->AddEdge(GradEdge(t));')
-        out.append(f'  node->{p.name}_count_ = static_cast<int>({p.name}.size());')
-      elif p.optional:
-        out.append(f'  node->AddEdge({p.name}.defined() ? GradEdge({p.name}) : Edge{{}});')
-      else:
-        out.append(f'  node->AddEdge(GradEdge({p.name}));')
-    return out
+    def _choice(
+        self, p: model.Param, original: list[str], compiler: formula.Compiler, index: dict[str, model.Op]
+    ) -> list[str]:
+        """Statements that compute the gradient of p by the formula or by its active mutant."""
+        op = self._op
+        out, seen = ["switch (ActiveMutant()) {"], {tuple(original)}
+        for m in mutate.mutants_of(op.grad[p.name], op, index, compiler):
+            lines: list[str] = []
+            if m.formula:
+                fields = {name: dataclasses.replace(f, users=set(f.users)) for name, f in self._fields.items()}
+                used_ops = set(self.used_ops)
+                try:
+                    lines, mutated = self._assignment(p, m.formula, index)
+                    fits = self._metas_exist(p, mutated.use.meta - compiler.use.meta)
+                except model.SchemaError:
+                    fits = False
+                if not fits or tuple(lines) in seen:
+                    self._fields, self.used_ops = fields, used_ops
+                    continue
+                seen.add(tuple(lines))
+            out += [f"  case {self._mutants.add(op, p, m)}: {{", *(f"    {l}" for l in lines), "    break;", "  }"]
+        return out + ["  default: {", *(f"    {l}" for l in original), "  }", "}"]
 
-  def _need(self, p: model.Param) -> str:
-    return f'AnyRequiresGrad({p.name})'
+    def _metas_exist(self, p: model.Param, metas: set[tuple[str, ...]]) -> bool:
+        """Whether the forward call can answer, whatever its arguments are, so that it fails for no sleeping mutant."""
+        return all(
+            len(rest) == 0 and (name == p.name or name not in self._op.by_name or not self._op.by_name[name].optional)
+            for _, name, *rest in metas
+        )
 
-  def _saves(self, after: bool) -> list[str]:
-    """Statements that fill the node, grouped by the inputs that need what they keep."""
-    groups: dict[frozenset[str], list[str]] = {}
-    for f in self._fields.values():
-      if f.after == after:
-        groups.setdefault(frozenset(f.users), []).append(f.set)
-    out = []
-    for users, sets in groups.items():
-      if users == {p.name for p in self._inputs}:
-        out += [f'  {s}' for s in sets]
-      else:
-        test = ' || '.join(self._need(p) for p in self._inputs if p.name in users)
-        out += [f'  if ({test}) {{', *(f'    {s}' for s in sets), '  }']
-    return out
+    def _add(self, p: model.Param, name: str, declaration: str, code: str, after: bool, release: bool = False) -> None:
+        field = self._fields.setdefault(name, _Field(declaration, name, code, set(), after, release))
+        field.users.add(p.name)
 
-  def _interpreter(self, inplace: bool) -> str:
-    op = self._op
-    s, kind = op.cpp_struct, 'Inplace' if inplace else ''
-    name = op.name + ('_' if inplace else '')
-    ret = 'Tensor' if inplace else op.cpp_return
-    lines = [f'{ret} Differentiate{kind}{s}({cpp.params(op)}) {{']
-    needed = ' || '.join(f'AnyRequiresGrad({p.name})' for p in self._inputs)
-    if inplace:
-      check = 'CheckInplaceReshape' if op.is_view else 'CheckInplace'
-      lines.append(f'  {check}("{name}", {op.inplace});')
-    call = f'ops::{name}({cpp.args(op)})'
-    lines += [f'  if (!({needed})) {{', '    const InterpreterScope scope = InterpreterScope::Forbid(kDifferentiate);',
-              f'    return {call};', '  }']
-    make = [f'  IntrusivePtr<{s}Node> node = MakeNode<{s}Node>();'] + self._edges()
-    if inplace:
-      # What the formulas name of the old value is kept before it is overwritten.
-      lines += make + self._saves(after=False)
-    out = op.outputs[0].name
-    result = out if inplace else 'result'
-    lines += [f'  {ret} {result};', '  {', '    const InterpreterScope scope = InterpreterScope::Forbid(kDifferentiate);',
-              f'    {result} = {call};', '  }']
-    if not inplace:
-      lines += make + self._saves(after=False)
-      if len(op.outputs) > 1:
-        lines += [f'  [[maybe_unused]] const auto& {o.name} = std::get<{i}>(result);' for i, o in enumerate(op.outputs)]
-      else:
-        lines.append(f'  const auto& {out} = result;')
-    if self._multi or op.outputs[0].is_list:
-      lines += [f'  AddOutputs({o.name}, &node->outputs_);' for o in op.outputs]
-      lines.append('  node->set_num_outputs(static_cast<int>(node->outputs_.size()));')
-    lines += self._saves(after=True)
-    if self._multi or op.outputs[0].is_list:
-      lines.append('  uint32_t slot = 0;')
-      lines += [f'  SetHistories({o.name}, node, &slot);' for o in op.outputs]
-    elif inplace and not op.is_view:
-      lines.append(f'  SetInplaceHistory({out}, std::move(node), 0);')
-    else:
-      lines.append(f'  SetHistory({out}, std::move(node), 0);')
-    if op.is_view and not inplace:
-      lines.append(f'  LinkRecordedView({result}, {op.outputs[0].aliases});')
-    lines += [f'  return {result};', '}']
-    return '\n'.join(lines)
+    def _meta(self, p: model.Param, function: str, name: str, rest: list[str]):
+        """The member that stands for `function(name)`; None for a gradient (its meta is at hand)."""
+        op = self._op
+        if name == "g" or name.startswith("g_") and name not in op.by_name:
+            return None
+        kind, template = formula.META_FUNCTIONS[function]
+        stored = {"IntArray": "IntArray", "DType": "DType", "int": "int64_t", "int[]": "std::vector<int64_t>"}[kind]
+        suffix = "".join(c if c.isalnum() else "_" for c in "_".join(rest))
+        member = f"{function}_{name}{'_' + suffix if suffix else ''}_"
+        # Attributes inside a meta function are members in Backward, arguments in the forward.
+        arguments = []
+        for r in rest:
+            if r.endswith("_") and r[:-1] in op.by_name:
+                arguments.append(r[:-1])
+            else:
+                arguments.append(r)
+        after = name not in op.by_name
+        self._add(
+            p, member, f"  {stored} {member}{{}};", f"node->{member} = {template.format(name, *arguments)};", after
+        )
+        return member
+
+    def _keep(self, p: model.Param, name: str) -> None:
+        op = self._op
+        is_list = name in op.by_name and op.by_name[name].is_tensor_list
+        if name in op.by_name:
+            if is_list:
+                code = f"node->{name}_ = SaveAll({name});"
+            else:
+                code = (
+                    f"if ({name}.defined()) node->{name}_ = SavedTensor({name});"
+                    if op.by_name[name].optional
+                    else (f"node->{name}_ = SavedTensor({name});")
+                )
+            after = False
+        else:
+            slot = [o.name for o in op.outputs].index(name)
+            if op.outputs[slot].is_list:
+                raise model.SchemaError(op.location, f"{op.name}: formulas cannot keep the list output {name}")
+            code, after = f"node->{name}_ = SavedTensor({name}, {slot});", True
+        kind = "std::vector<SavedTensor>" if is_list else "SavedTensor"
+        self._add(p, f"{name}_", f"  {kind} {name}_;", code, after, release=True)
+
+    def _get(self, name: str) -> str:
+        op = self._op
+        if name in op.by_name and op.by_name[name].is_tensor_list:
+            return f"const std::vector<Tensor> {name} = GetAll({name}_, *this);"
+        return f"const Tensor {name} = {name}_.Get(*this);"
+
+    def _block(self, p: model.Param, body: list[str]) -> str:
+        out = []
+        if p.is_tensor_list:
+            out.append(f"    if (AnyNeeded(*this, next, {p.name}_count_)) {{")
+            out += [f"      {l}" for l in body]
+            out.append("    }")
+            out.append(f"    next += {p.name}_count_;")
+        else:
+            out.append(f"    if (needs_input_grad({self._position(p)})) {{")
+            out += [f"      {l}" for l in body]
+            out.append("    }")
+            if self._has_list:
+                out.append("    ++next;")
+        return "\n".join(out)
+
+    @property
+    def _has_list(self) -> bool:
+        return any(p.is_tensor_list for p in self._inputs)
+
+    def _position(self, p: model.Param) -> str:
+        return "next" if self._has_list else str(self._inputs.index(p))
+
+    # Text ------------------------------------------------------------------------
+
+    def text(self) -> str:
+        op = self._op
+        parts = [f"// {op.name}: {op.location}", self._class(), self._interpreter(inplace=False)]
+        if op.inplace:
+            parts.append(self._interpreter(inplace=True))
+        s = op.cpp_struct
+        parts.append(f"const bool installed_{op.name} = [] {{")
+        parts.append(f"  op::{s}::differentiate = &Differentiate{s};")
+        if op.inplace:
+            parts.append(f"  op::{s}::differentiate_inplace = &DifferentiateInplace{s};")
+        parts.append("  return true;\n}();\n")
+        return "\n".join(parts)
+
+    def _class(self) -> str:
+        op = self._op
+        lines = [
+            f"class {op.cpp_struct}Node final : public Node {{",
+            " public:",
+            "  void Backward(std::span<const Tensor> grads, std::span<Tensor> input_grads) override {",
+        ]
+        if self._has_list:
+            lines.append("    int next = 0;")
+        if self._multi or op.outputs[0].is_list:
+            offset = "0"
+            for i, o in enumerate(op.outputs):
+                g = f"g_{o.name}" if self._multi else "g"
+                if g not in self._used_grads:
+                    continue
+                if o.is_list:
+                    lines.append(
+                        f"    const std::vector<Tensor> {g} = GradsOrZeros(grads.subspan({offset}), outputs_);"
+                    )
+                else:
+                    lines.append(f"    const Tensor {g} = GradOrZeros(grads[{i}], outputs_[{i}]);")
+        else:
+            lines.append("    const Tensor& g = grads[0];")
+        lines += [self._blocks[p.name] for p in self._inputs]
+        lines.append("  }")
+        lines.append(f'  const char* name() const override {{ return "{op.name}"; }}')
+        released = [f.name for f in self._fields.values() if f.release]
+        if released:
+            lines.append("  void ReleaseSaved() override {")
+            lines += [f"    Release({n});" for n in released]
+            lines.append("  }")
+            lines.append("  void VisitSaved(const SavedVisitor& visit) const override {")
+            lines += [f'    Visit(visit, "{n.removesuffix("_")}", {n});' for n in released]
+            lines.append("  }")
+        names = ", ".join(f'{{"{p.name}", {f"{p.name}_count_" if p.is_tensor_list else "-1"}}}' for p in self._inputs)
+        lines.append(f"  std::string InputName(int i) const override {{ return NameOf(i, {{{names}}}); }}")
+        lines.append("")
+        lines += [f.declaration for f in self._fields.values()]
+        if self._has_list:
+            lines += [f"  int {p.name}_count_ = 0;" for p in self._inputs if p.is_tensor_list]
+        if self._multi or op.outputs[0].is_list:
+            lines.append("  std::vector<OutputMeta> outputs_;")
+        lines.append("};\n")
+        return "\n".join(lines)
+
+    def _edges(self) -> list[str]:
+        out = []
+        for p in self._inputs:
+            if p.is_tensor_list:
+                out.append(f"  for (const Tensor& t : {p.name}) node->AddEdge(GradEdge(t));")
+                out.append(f"  node->{p.name}_count_ = static_cast<int>({p.name}.size());")
+            elif p.optional:
+                out.append(f"  node->AddEdge({p.name}.defined() ? GradEdge({p.name}) : Edge{{}});")
+            else:
+                out.append(f"  node->AddEdge(GradEdge({p.name}));")
+        return out
+
+    def _need(self, p: model.Param) -> str:
+        return f"AnyRequiresGrad({p.name})"
+
+    def _saves(self, after: bool) -> list[str]:
+        """Statements that fill the node, grouped by the inputs that need what they keep."""
+        groups: dict[frozenset[str], list[str]] = {}
+        for f in self._fields.values():
+            if f.after == after:
+                groups.setdefault(frozenset(f.users), []).append(f.set)
+        out = []
+        for users, sets in groups.items():
+            if users == {p.name for p in self._inputs}:
+                out += [f"  {s}" for s in sets]
+            else:
+                test = " || ".join(self._need(p) for p in self._inputs if p.name in users)
+                out += [f"  if ({test}) {{", *(f"    {s}" for s in sets), "  }"]
+        return out
+
+    def _interpreter(self, inplace: bool) -> str:
+        op = self._op
+        s, kind = op.cpp_struct, "Inplace" if inplace else ""
+        name = op.name + ("_" if inplace else "")
+        ret = "Tensor" if inplace else op.cpp_return
+        lines = [f"{ret} Differentiate{kind}{s}({cpp.params(op)}) {{"]
+        needed = " || ".join(f"AnyRequiresGrad({p.name})" for p in self._inputs)
+        if inplace:
+            check = "CheckInplaceReshape" if op.is_view else "CheckInplace"
+            lines.append(f'  {check}("{name}", {op.inplace});')
+        call = f"ops::{name}({cpp.args(op)})"
+        lines += [
+            f"  if (!({needed})) {{",
+            "    const InterpreterScope scope = InterpreterScope::Forbid(kDifferentiate);",
+            f"    return {call};",
+            "  }",
+        ]
+        make = [f"  IntrusivePtr<{s}Node> node = MakeNode<{s}Node>();"] + self._edges()
+        if inplace:
+            # What the formulas name of the old value is kept before it is overwritten.
+            lines += make + self._saves(after=False)
+        out = op.outputs[0].name
+        result = out if inplace else "result"
+        lines += [
+            f"  {ret} {result};",
+            "  {",
+            "    const InterpreterScope scope = InterpreterScope::Forbid(kDifferentiate);",
+            f"    {result} = {call};",
+            "  }",
+        ]
+        if not inplace:
+            lines += make + self._saves(after=False)
+            if len(op.outputs) > 1:
+                lines += [
+                    f"  [[maybe_unused]] const auto& {o.name} = std::get<{i}>(result);"
+                    for i, o in enumerate(op.outputs)
+                ]
+            else:
+                lines.append(f"  const auto& {out} = result;")
+        if self._multi or op.outputs[0].is_list:
+            lines += [f"  AddOutputs({o.name}, &node->outputs_);" for o in op.outputs]
+            lines.append("  node->set_num_outputs(static_cast<int>(node->outputs_.size()));")
+        lines += self._saves(after=True)
+        if self._multi or op.outputs[0].is_list:
+            lines.append("  uint32_t slot = 0;")
+            lines += [f"  SetHistories({o.name}, node, &slot);" for o in op.outputs]
+        elif inplace and not op.is_view:
+            lines.append(f"  SetInplaceHistory({out}, std::move(node), 0);")
+        else:
+            lines.append(f"  SetHistory({out}, std::move(node), 0);")
+        if op.is_view and not inplace:
+            lines.append(f"  LinkRecordedView({result}, {op.outputs[0].aliases});")
+        lines += [f"  return {result};", "}"]
+        return "\n".join(lines)

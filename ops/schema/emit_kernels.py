@@ -7,88 +7,127 @@ once per instruction set. `<family>_register.cc`: fills the kernel tables.
 
 from __future__ import annotations
 
-from ops.schema import cpp
-from ops.schema import model
-from ops.schema import param_types
+from ops.schema import cpp, model, param_types
 
-ISAS = (('sse2', 'kBaseline'), ('avx2', 'kAvx2'), ('avx512', 'kAvx512'))
+ISAS = (("sse2", "kBaseline"), ("avx2", "kAvx2"), ("avx512", "kAvx512"))
 
 
 def emit(ops: list[model.Op], family: str) -> dict[str, str]:
-  files = {f'{family}_kernels.h': _header(ops, family), f'{family}_register.cc': _register(ops, family)}
-  for stem in sorted({o.stem for o in ops if o.kernel and o.kernel.elementwise}):
-    chosen = [o for o in ops if o.stem == stem and o.kernel and o.kernel.elementwise]
-    files[f'{stem}_elementwise.cc'] = _elementwise(chosen, family, stem)
-  return files
+    files = {f"{family}_kernels.h": _header(ops, family), f"{family}_register.cc": _register(ops, family)}
+    for stem in sorted({o.stem for o in ops if o.kernel and o.kernel.elementwise}):
+        chosen = [o for o in ops if o.stem == stem and o.kernel and o.kernel.elementwise]
+        files[f"{stem}_elementwise.cc"] = _elementwise(chosen, family, stem)
+    return files
 
 
 def _written(ops: list[model.Op], simd: bool) -> dict[str, model.Op]:
-  """Kernel functions by name; several ops may share one if their signatures agree."""
-  out: dict[str, model.Op] = {}
-  for op in ops:
-    if op.kernel and not op.kernel.elementwise and op.kernel.simd == simd:
-      other = out.setdefault(op.kernel.function, op)
-      if cpp.kernel_params(other, False) != cpp.kernel_params(op, False):
-        raise model.SchemaError(op.location, f'{op.name}: kernel {op.kernel.function} has another signature in {other.name}')
-  return out
+    """Kernel functions by name; several ops may share one if their signatures agree."""
+    out: dict[str, model.Op] = {}
+    for op in ops:
+        if op.kernel and not op.kernel.elementwise and op.kernel.simd == simd:
+            other = out.setdefault(op.kernel.function, op)
+            if cpp.kernel_params(other, False) != cpp.kernel_params(op, False):
+                raise model.SchemaError(
+                    op.location, f"{op.name}: kernel {op.kernel.function} has another signature in {other.name}"
+                )
+    return out
 
 
 def _header(ops: list[model.Op], family: str) -> str:
-  guard = f'PROA_OPS_{family.upper()}_{family.upper()}_KERNELS_H_'
-  out = [cpp.head(ops, ['<optional>', '<span>', '<string_view>', '<vector>', 'ops/int_array.h', 'ops/kernel.h',
-                        'tensor/scalar.h', 'tensor/tensor.h'], guard), f'namespace {cpp.NAMESPACE} {{']
-  for space, simd in [('cpu', False)] + [(i, True) for i, _ in ISAS]:
-    functions = _written(ops, simd)
-    if functions:
-      out.append(f'namespace {space} {{')
-      out += [f'void {n}({cpp.kernel_params(o)});' for n, o in functions.items()]
-      out.append(f'}}  // namespace {space}')
-  out += [f'}}  // namespace {cpp.NAMESPACE}', f'#endif  // {guard}\n']
-  return '\n'.join(out)
+    guard = f"PROA_OPS_{family.upper()}_{family.upper()}_KERNELS_H_"
+    out = [
+        cpp.head(
+            ops,
+            [
+                "<optional>",
+                "<span>",
+                "<string_view>",
+                "<vector>",
+                "ops/int_array.h",
+                "ops/kernel.h",
+                "tensor/scalar.h",
+                "tensor/tensor.h",
+            ],
+            guard,
+        ),
+        f"namespace {cpp.NAMESPACE} {{",
+    ]
+    for space, simd in [("cpu", False)] + [(i, True) for i, _ in ISAS]:
+        functions = _written(ops, simd)
+        if functions:
+            out.append(f"namespace {space} {{")
+            out += [f"void {n}({cpp.kernel_params(o)});" for n, o in functions.items()]
+            out.append(f"}}  // namespace {space}")
+    out += [f"}}  // namespace {cpp.NAMESPACE}", f"#endif  // {guard}\n"]
+    return "\n".join(out)
 
 
 def _elementwise(ops: list[model.Op], family: str, stem: str) -> str:
-  out = [cpp.head(ops, [f'ops/{family}/{stem}.h', 'ops/kernel.h', 'ops/primitives/cpu/loops.h', 'tensor/scalar.h',
-                        'tensor/tensor.h']), f'namespace {cpp.NAMESPACE}::PROA_ISA {{']
-  for op in ops:
-    s = op.cpp_struct
-    tensors = ', '.join(p.name for p in op.tensor_params)
-    attributes = ', '.join(p.name for p in op.params if not p.type.is_tensor)
-    out += ['template <typename T>', f'void {s}Elementwise({cpp.kernel_params(op).replace(" ctx", "")}) {{',
-            f'  RunElementwise<T>(formula::{s}{{{attributes}}}, {op.outputs[0].name}, {tensors});', '}',
-            f'AnyKernel {s}For(DType dtype) {{', '  switch (dtype) {']
-    for d in op.dtypes:
-      enum, kind = param_types.DTYPE_CPP[d]
-      out.append(f'    case DType::{enum}: return reinterpret_cast<AnyKernel>(&{s}Elementwise<{kind}>);')
-    out += ['    default: return nullptr;', '  }', '}']
-  out.append(f'}}  // namespace {cpp.NAMESPACE}::PROA_ISA\n')
-  return '\n'.join(out)
+    out = [
+        cpp.head(
+            ops,
+            [
+                f"ops/{family}/{stem}.h",
+                "ops/kernel.h",
+                "ops/primitives/cpu/loops.h",
+                "tensor/scalar.h",
+                "tensor/tensor.h",
+            ],
+        ),
+        f"namespace {cpp.NAMESPACE}::PROA_ISA {{",
+    ]
+    for op in ops:
+        s = op.cpp_struct
+        tensors = ", ".join(p.name for p in op.tensor_params)
+        attributes = ", ".join(p.name for p in op.params if not p.type.is_tensor)
+        out += [
+            "template <typename T>",
+            f"void {s}Elementwise({cpp.kernel_params(op).replace(' ctx', '')}) {{",
+            f"  RunElementwise<T>(formula::{s}{{{attributes}}}, {op.outputs[0].name}, {tensors});",
+            "}",
+            f"AnyKernel {s}For(DType dtype) {{",
+            "  switch (dtype) {",
+        ]
+        for d in op.dtypes:
+            enum, kind = param_types.DTYPE_CPP[d]
+            out.append(f"    case DType::{enum}: return reinterpret_cast<AnyKernel>(&{s}Elementwise<{kind}>);")
+        out += ["    default: return nullptr;", "  }", "}"]
+    out.append(f"}}  // namespace {cpp.NAMESPACE}::PROA_ISA\n")
+    return "\n".join(out)
 
 
 def _register(ops: list[model.Op], family: str) -> str:
-  out = [cpp.head(ops, [f'ops/{family}/{family}_kernels.h', f'ops/{family}/{family}_ops.h', 'ops/kernel.h']),
-         f'namespace {cpp.NAMESPACE} {{']
-  elementwise = [o for o in ops if o.kernel and o.kernel.elementwise]
-  for isa, _ in ISAS:
-    if elementwise:
-      out.append(f'namespace {isa} {{')
-      out += [f'AnyKernel {o.cpp_struct}For(DType dtype);' for o in elementwise]
-      out.append(f'}}  // namespace {isa}')
-  out += ['namespace {', 'const bool registered = [] {']
-  for op in ops:
-    if not op.kernel:
-      continue
-    table = f'op::{op.cpp_struct}::kernels'
-    bits = cpp.dtype_bits(op)
-    if op.kernel.elementwise:
-      for isa, enum in ISAS:
-        out.append(f'  RegisterEach({table}, DeviceKind::kCPU, {bits}, Isa::{enum}, &{isa}::{op.cpp_struct}For);')
-    elif op.kernel.simd:
-      for isa, enum in ISAS:
-        out.append(f'  {table}.Register(DeviceKind::kCPU, {bits}, Isa::{enum}, '
-                   f'reinterpret_cast<AnyKernel>(static_cast<op::{op.cpp_struct}::Kernel>(&{isa}::{op.kernel.function})));')
-    else:
-      out.append(f'  {table}.Register(DeviceKind::kCPU, {bits}, Isa::kBaseline, '
-                 f'reinterpret_cast<AnyKernel>(static_cast<op::{op.cpp_struct}::Kernel>(&cpu::{op.kernel.function})));')
-  out += ['  return true;', '}();', '}  // namespace', f'}}  // namespace {cpp.NAMESPACE}\n']
-  return '\n'.join(out)
+    out = [
+        cpp.head(ops, [f"ops/{family}/{family}_kernels.h", f"ops/{family}/{family}_ops.h", "ops/kernel.h"]),
+        f"namespace {cpp.NAMESPACE} {{",
+    ]
+    elementwise = [o for o in ops if o.kernel and o.kernel.elementwise]
+    for isa, _ in ISAS:
+        if elementwise:
+            out.append(f"namespace {isa} {{")
+            out += [f"AnyKernel {o.cpp_struct}For(DType dtype);" for o in elementwise]
+            out.append(f"}}  // namespace {isa}")
+    out += ["namespace {", "const bool registered = [] {"]
+    for op in ops:
+        if not op.kernel:
+            continue
+        table = f"op::{op.cpp_struct}::kernels"
+        bits = cpp.dtype_bits(op)
+        if op.kernel.elementwise:
+            for isa, enum in ISAS:
+                out.append(
+                    f"  RegisterEach({table}, DeviceKind::kCPU, {bits}, Isa::{enum}, &{isa}::{op.cpp_struct}For);"
+                )
+        elif op.kernel.simd:
+            for isa, enum in ISAS:
+                out.append(
+                    f"  {table}.Register(DeviceKind::kCPU, {bits}, Isa::{enum}, "
+                    f"reinterpret_cast<AnyKernel>(static_cast<op::{op.cpp_struct}::Kernel>(&{isa}::{op.kernel.function})));"
+                )
+        else:
+            out.append(
+                f"  {table}.Register(DeviceKind::kCPU, {bits}, Isa::kBaseline, "
+                f"reinterpret_cast<AnyKernel>(static_cast<op::{op.cpp_struct}::Kernel>(&cpu::{op.kernel.function})));"
+            )
+    out += ["  return true;", "}();", "}  // namespace", f"}}  // namespace {cpp.NAMESPACE}\n"]
+    return "\n".join(out)

@@ -5,13 +5,7 @@ import types
 
 import pytest
 
-from ops.schema import emit_bindings
-from ops.schema import emit_docs
-from ops.schema import emit_python
-from ops.schema import model
-from ops.schema import parser
-from ops.schema import python_example
-from ops.schema import python_signature
+from ops.schema import emit_bindings, emit_docs, emit_python, model, parser, python_example, python_signature
 
 _SCHEMA = """
 - op: multiply(Tensor x, Tensor y) -> Tensor out
@@ -41,98 +35,101 @@ _SCHEMA = """
 """
 
 
-@pytest.fixture(name='index')
+@pytest.fixture(name="index")
 def _index():
-  return {o.name: o for o in parser.parse_file('ops/testing/small.yaml', _SCHEMA)}
+    return {o.name: o for o in parser.parse_file("ops/testing/small.yaml", _SCHEMA)}
 
 
 def _run(text, monkeypatch):
-  """Runs a generated module over an `_C.ops` that notes its calls."""
-  calls = []
-  ops = types.SimpleNamespace(**{
-      n: (lambda *a, n=n: calls.append((n, a)) or n) for n in ('multiply', 'multiply_', 'sum', 'relu')})
-  package = types.ModuleType('proa._C')
-  package.ops = ops
-  monkeypatch.setitem(__import__('sys').modules, 'proa', types.ModuleType('proa'))
-  monkeypatch.setitem(__import__('sys').modules, 'proa._C', package)
-  namespace = {}
-  exec(compile(text, 'generated', 'exec'), namespace)  # pylint: disable=exec-used
-  return namespace, calls
+    """Runs a generated module over an `_C.ops` that notes its calls."""
+    calls = []
+    ops = types.SimpleNamespace(
+        **{n: (lambda *a, n=n: calls.append((n, a)) or n) for n in ("multiply", "multiply_", "sum", "relu")}
+    )
+    package = types.ModuleType("proa._C")
+    package.ops = ops
+    monkeypatch.setitem(__import__("sys").modules, "proa", types.ModuleType("proa"))
+    monkeypatch.setitem(__import__("sys").modules, "proa._C", package)
+    namespace = {}
+    exec(compile(text, "generated", "exec"), namespace)  # pylint: disable=exec-used
+    return namespace, calls
 
 
 def test_functions_are_python_functions(index, monkeypatch):
-  files = emit_python.emit(list(index.values()))
-  assert sorted(files) == ['__init__.py', 'nn_functional.py', 'nn_functional.pyi', 'root.py', 'root.pyi']
-  root, calls = _run(files['root.py'], monkeypatch)
-  assert root['__all__'] == ['multiply', 'multiply_', 'sum']
-  assert inspect.isfunction(root['sum'])
-  assert str(inspect.signature(root['sum'])) == '(x, dim=None, dtype=None, keepdim=False, name=None)'
-  assert str(inspect.signature(root['multiply_'])) == '(x, y, name=None)'
-  root['sum']('x', dim=1, keepdim=True)
-  root['multiply_']('a', 'b')
-  assert calls == [('sum', ('x', 1, None, True)), ('multiply_', ('a', 'b'))]
+    files = emit_python.emit(list(index.values()))
+    assert sorted(files) == ["__init__.py", "nn_functional.py", "nn_functional.pyi", "root.py", "root.pyi"]
+    root, calls = _run(files["root.py"], monkeypatch)
+    assert root["__all__"] == ["multiply", "multiply_", "sum"]
+    assert inspect.isfunction(root["sum"])
+    assert str(inspect.signature(root["sum"])) == "(x, dim=None, dtype=None, keepdim=False, name=None)"
+    assert str(inspect.signature(root["multiply_"])) == "(x, y, name=None)"
+    root["sum"]("x", dim=1, keepdim=True)
+    root["multiply_"]("a", "b")
+    assert calls == [("sum", ("x", 1, None, True)), ("multiply_", ("a", "b"))]
 
 
 def test_docstring(index):
-  text = emit_python.emit(list(index.values()))['root.py']
-  assert 'keepdim (bool, optional): default False' in text
-  assert '>>> out = proa.multiply(proa.ones([2, 3]), proa.ones([3]))' in text
-  assert 'In place: x holds the result' in text
+    text = emit_python.emit(list(index.values()))["root.py"]
+    assert "keepdim (bool, optional): default False" in text
+    assert ">>> out = proa.multiply(proa.ones([2, 3]), proa.ones([3]))" in text
+    assert "In place: x holds the result" in text
 
 
 def test_stub_says_what_numbers_may_stand_for(index):
-  stub = emit_python.emit(list(index.values()))['root.pyi']
-  assert 'y: Tensor | Number' in stub
-  assert 'def sum(x: Tensor, dim: int | Sequence[int] | None = None' in stub
-  compile(stub, 'stub', 'exec')
+    stub = emit_python.emit(list(index.values()))["root.pyi"]
+    assert "y: Tensor | Number" in stub
+    assert "def sum(x: Tensor, dim: int | Sequence[int] | None = None" in stub
+    compile(stub, "stub", "exec")
 
 
 def test_methods(index):
-  methods = emit_python.tensor_methods(list(index.values()))
-  assert 'def multiply_(self, y:' in methods
-  assert 'relu' not in methods
+    methods = emit_python.tensor_methods(list(index.values()))
+    assert "def multiply_(self, y:" in methods
+    assert "relu" not in methods
 
 
 def test_same_function_twice(index):
-  twice = parser.parse_file('ops/testing/other.yaml', _SCHEMA.replace('multiply(', 'product('))
-  with pytest.raises(model.SchemaError, match='function multiply of module root is already op'):
-    emit_python.emit([*index.values(), twice[0]])
+    twice = parser.parse_file("ops/testing/other.yaml", _SCHEMA.replace("multiply(", "product("))
+    with pytest.raises(model.SchemaError, match="function multiply of module root is already op"):
+        emit_python.emit([*index.values(), twice[0]])
 
 
 def test_examples():
-  assert python_example.split("f32[2,3], (a, b), mode='x,y'") == ['f32[2,3]', '(a, b)', "mode='x,y'"]
+    assert python_example.split("f32[2,3], (a, b), mode='x,y'") == ["f32[2,3]", "(a, b)", "mode='x,y'"]
 
 
 def test_example_renames(index):
-  assert python_example.example(index['sum']) == 'proa.sum(proa.ones([2, 3]), [0], keepdim=True)'
+    assert python_example.example(index["sum"]) == "proa.sum(proa.ones([2, 3]), [0], keepdim=True)"
 
 
 def test_text_signature(index):
-  assert python_signature.text_signature(index['sum'], True) == '$self, dim=None, dtype=None, keepdim=False, name=None'
-  assert python_signature.text_signature(index['sum'], False).startswith('x, axis=None')
-  assert python_signature.default_of(index['relu'].params[1]) == '1e999'
+    assert (
+        python_signature.text_signature(index["sum"], True) == "$self, dim=None, dtype=None, keepdim=False, name=None"
+    )
+    assert python_signature.text_signature(index["sum"], False).startswith("x, axis=None")
+    assert python_signature.default_of(index["relu"].params[1]) == "1e999"
 
 
 def test_bindings(index):
-  text = emit_bindings.emit(list(index.values()), 'testing')['testing_bindings.cc']
-  assert 'constinit Signature signature_multiply("multiply", signature_multiply_names, 2, 2, 0x3);' in text
-  # The first operand of an in-place op is a tensor.
-  assert 'constinit Signature signature_multiply_("multiply_", signature_multiply__names, 2, 2, 0x2);' in text
-  assert 'BinaryOperator::kMultiply' in text
-  # A renamed keyword needs a method of its own.
-  assert '{"sum", &Method_sum' in text and '{"sum", &Call_sum' in text
-  assert '{"multiply", &Call_multiply' in text
-  assert 'Given(a[3]) ? ToBool(signature_sum, 3, a[3]) : false' in text
-  assert text.count('std::numeric_limits<double>::infinity()') == 1
+    text = emit_bindings.emit(list(index.values()), "testing")["testing_bindings.cc"]
+    assert 'constinit Signature signature_multiply("multiply", signature_multiply_names, 2, 2, 0x3);' in text
+    # The first operand of an in-place op is a tensor.
+    assert 'constinit Signature signature_multiply_("multiply_", signature_multiply__names, 2, 2, 0x2);' in text
+    assert "BinaryOperator::kMultiply" in text
+    # A renamed keyword needs a method of its own.
+    assert '{"sum", &Method_sum' in text and '{"sum", &Call_sum' in text
+    assert '{"multiply", &Call_multiply' in text
+    assert "Given(a[3]) ? ToBool(signature_sum, 3, a[3]) : false" in text
+    assert text.count("std::numeric_limits<double>::infinity()") == 1
 
 
 def test_operator_that_does_not_fit():
-  bad = parser.parse_file('ops/testing/small.yaml', _SCHEMA.replace('"*"', '"~"'))
-  with pytest.raises(model.SchemaError, match="operator '~' does not fit an op of 2 required parameters"):
-    emit_bindings.emit(bad, 'testing')
+    bad = parser.parse_file("ops/testing/small.yaml", _SCHEMA.replace('"*"', '"~"'))
+    with pytest.raises(model.SchemaError, match="operator '~' does not fit an op of 2 required parameters"):
+        emit_bindings.emit(bad, "testing")
 
 
 def test_docs(index):
-  page = emit_docs.emit(list(index.values()))
-  assert '3 ops, 1 of them also in place' in page
-  assert '`proa.nn.functional.relu`' in page
+    page = emit_docs.emit(list(index.values()))
+    assert "3 ops, 1 of them also in place" in page
+    assert "`proa.nn.functional.relu`" in page

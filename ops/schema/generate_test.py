@@ -7,38 +7,36 @@ import os
 
 import pytest
 
-from ops.schema import generate
-from ops.schema import model
-from ops.schema import parser
+from ops.schema import generate, model, parser
 
-_DATA = 'ops/schema/testdata'
+_DATA = "ops/schema/testdata"
 
 
 def _index():
-  return {op.name: op for op in parser.parse_file(f'{_DATA}/scaled.yaml')}
+    return {op.name: op for op in parser.parse_file(f"{_DATA}/scaled.yaml")}
 
 
-_FILES = generate.generate('testdata', _index(), has_infer=False)
+_FILES = generate.generate("testdata", _index(), has_infer=False)
 
 
-@pytest.mark.parametrize('name', sorted(_FILES))
+@pytest.mark.parametrize("name", sorted(_FILES))
 def test_golden(name):
-  path = f'{_DATA}/{name}.golden'
-  if os.environ.get('PROA_UPDATE_GOLDEN'):
-    with open(path, 'w', encoding='utf-8') as f:
-      f.write(_FILES[name])
-  with open(path, encoding='utf-8') as f:
-    assert _FILES[name] == f.read()
+    path = f"{_DATA}/{name}.golden"
+    if os.environ.get("PROA_UPDATE_GOLDEN"):
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(_FILES[name])
+    with open(path, encoding="utf-8") as f:
+        assert _FILES[name] == f.read()
 
 
 def test_node_keeps_only_what_its_formula_names():
-  grad = _FILES['testdata_grad.cc']
-  node = grad[grad.index('class ScaledNode'):grad.index('DifferentiateScaled')]
-  assert 'factor_' in node and 'SavedTensor' not in node
+    grad = _FILES["testdata_grad.cc"]
+    node = grad[grad.index("class ScaledNode") : grad.index("DifferentiateScaled")]
+    assert "factor_" in node and "SavedTensor" not in node
 
 
 def test_an_op_without_a_reference_is_refused(tmp_path):
-  samples = tmp_path / 'scaled_samples.py'
-  samples.write_text('def reference_multiply(x, y):\n  return x * y\n')
-  with pytest.raises(model.SchemaError, match='no reference_scaled'):
-    generate.check_references('testdata', _index(), [str(samples)])
+    samples = tmp_path / "scaled_samples.py"
+    samples.write_text("def reference_multiply(x, y):\n  return x * y\n")
+    with pytest.raises(model.SchemaError, match="no reference_scaled"):
+        generate.check_references("testdata", _index(), [str(samples)])

@@ -10,164 +10,164 @@ from ops.schema import param_types
 
 
 class SchemaError(Exception):
-  """A mistake in a schema file; the message starts with `file:line:`."""
+    """A mistake in a schema file; the message starts with `file:line:`."""
 
-  def __init__(self, location: 'Location', message: str):
-    super().__init__(f'{location}: {message}')
-    self.location = location
+    def __init__(self, location: "Location", message: str):
+        super().__init__(f"{location}: {message}")
+        self.location = location
 
 
 @dataclasses.dataclass(frozen=True)
 class Location:
-  file: str
-  line: int
+    file: str
+    line: int
 
-  def __str__(self) -> str:
-    return f'{self.file}:{self.line}'
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
 
 
 @dataclasses.dataclass(frozen=True)
 class Param:
-  """A parameter of an op. `default` is the text in the schema, None if required."""
+    """A parameter of an op. `default` is the text in the schema, None if required."""
 
-  name: str
-  type: param_types.ParamType
-  optional: bool
-  default: str | None
+    name: str
+    type: param_types.ParamType
+    optional: bool
+    default: str | None
 
-  @property
-  def cpp(self) -> str:
-    return self.type.cpp_optional if self.optional else self.type.cpp
+    @property
+    def cpp(self) -> str:
+        return self.type.cpp_optional if self.optional else self.type.cpp
 
-  @property
-  def stored(self) -> str:
-    """C++ type that owns a value of this parameter."""
-    if self.optional and not self.type.is_tensor:
-      return f'std::optional<{self.type.stored}>'
-    return self.type.stored
+    @property
+    def stored(self) -> str:
+        """C++ type that owns a value of this parameter."""
+        if self.optional and not self.type.is_tensor:
+            return f"std::optional<{self.type.stored}>"
+        return self.type.stored
 
-  @property
-  def is_tensor(self) -> bool:
-    return self.type.name == 'Tensor'
+    @property
+    def is_tensor(self) -> bool:
+        return self.type.name == "Tensor"
 
-  @property
-  def is_tensor_list(self) -> bool:
-    return self.type.name == 'Tensor[]'
+    @property
+    def is_tensor_list(self) -> bool:
+        return self.type.name == "Tensor[]"
 
 
 @dataclasses.dataclass(frozen=True)
 class Output:
-  """An output. `aliases` is the parameter whose storage a view shares, or None."""
+    """An output. `aliases` is the parameter whose storage a view shares, or None."""
 
-  name: str
-  is_list: bool
-  aliases: str | None
+    name: str
+    is_list: bool
+    aliases: str | None
 
 
 @dataclasses.dataclass(frozen=True)
 class Formula:
-  """An expression of the formula language, as Python syntax tree (formula.py)."""
+    """An expression of the formula language, as Python syntax tree (formula.py)."""
 
-  text: str
-  tree: ast.expr
-  location: Location
+    text: str
+    tree: ast.expr
+    location: Location
 
 
 @dataclasses.dataclass(frozen=True)
 class InferRule:
-  """Shape and dtype of one output."""
+    """Shape and dtype of one output."""
 
-  shape: Formula
-  dtype: Formula
+    shape: Formula
+    dtype: Formula
 
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
-  """`elementwise`, or the name of a kernel function."""
+    """`elementwise`, or the name of a kernel function."""
 
-  function: str
-  simd: bool
-  elementwise: bool
+    function: str
+    simd: bool
+    elementwise: bool
 
 
 @dataclasses.dataclass(frozen=True)
 class PythonApi:
-  """How the op appears in Python; absent keys are None."""
+    """How the op appears in Python; absent keys are None."""
 
-  function: str | None = None
-  method: str | None = None
-  operator: str | None = None
-  module: str = 'root'
-  params: dict[str, str] = dataclasses.field(default_factory=dict)
+    function: str | None = None
+    method: str | None = None
+    operator: str | None = None
+    module: str = "root"
+    params: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
 class ErrorSample:
-  args: str
-  says: str
-  type: str
+    args: str
+    says: str
+    type: str
 
 
 @dataclasses.dataclass(frozen=True)
 class Op:
-  """One op of a schema file."""
+    """One op of a schema file."""
 
-  name: str
-  params: tuple[Param, ...]
-  outputs: tuple[Output, ...]
-  signature: str
-  doc: str
-  location: Location
-  family: str
-  stem: str
-  infer: dict[str, InferRule]
-  compute: Formula | None       # dtype rule that decides the kernel and casts its arguments
-  kernel: Kernel | None
-  composite: Formula | str | None  # a formula, or the name of a C++ function
-  strided: bool
-  dtypes: tuple[str, ...]
-  inplace: str | None           # parameter that `name_` changes
-  mutates: tuple[str, ...]      # parameters that this op itself changes
-  rows_form: str | None         # C++ function that takes over when an argument is row-sparse
-  rows_params: tuple[str, ...]  # parameters that the kernel takes row-sparse as they are
-  grad: dict[str, Formula | None] | None  # None: not differentiable
-  amp: str
-  fuse: str
-  random: bool
-  data_dependent: bool
-  version: int
-  python: PythonApi | None
-  samples: tuple[str, ...]
-  errors: tuple[ErrorSample, ...]
+    name: str
+    params: tuple[Param, ...]
+    outputs: tuple[Output, ...]
+    signature: str
+    doc: str
+    location: Location
+    family: str
+    stem: str
+    infer: dict[str, InferRule]
+    compute: Formula | None  # dtype rule that decides the kernel and casts its arguments
+    kernel: Kernel | None
+    composite: Formula | str | None  # a formula, or the name of a C++ function
+    strided: bool
+    dtypes: tuple[str, ...]
+    inplace: str | None  # parameter that `name_` changes
+    mutates: tuple[str, ...]  # parameters that this op itself changes
+    rows_form: str | None  # C++ function that takes over when an argument is row-sparse
+    rows_params: tuple[str, ...]  # parameters that the kernel takes row-sparse as they are
+    grad: dict[str, Formula | None] | None  # None: not differentiable
+    amp: str
+    fuse: str
+    random: bool
+    data_dependent: bool
+    version: int
+    python: PythonApi | None
+    samples: tuple[str, ...]
+    errors: tuple[ErrorSample, ...]
 
-  @property
-  def cpp_struct(self) -> str:
-    """'leaky_relu' -> 'LeakyRelu'."""
-    return ''.join(part[:1].upper() + part[1:] for part in self.name.split('_') if part)
+    @property
+    def cpp_struct(self) -> str:
+        """'leaky_relu' -> 'LeakyRelu'."""
+        return "".join(part[:1].upper() + part[1:] for part in self.name.split("_") if part)
 
-  @functools.cached_property
-  def by_name(self) -> dict[str, Param]:
-    return {p.name: p for p in self.params}
+    @functools.cached_property
+    def by_name(self) -> dict[str, Param]:
+        return {p.name: p for p in self.params}
 
-  @property
-  def tensor_params(self) -> tuple[Param, ...]:
-    return tuple(p for p in self.params if p.type.is_tensor)
+    @property
+    def tensor_params(self) -> tuple[Param, ...]:
+        return tuple(p for p in self.params if p.type.is_tensor)
 
-  @property
-  def is_view(self) -> bool:
-    return any(o.aliases for o in self.outputs)
+    @property
+    def is_view(self) -> bool:
+        return any(o.aliases for o in self.outputs)
 
-  @property
-  def differentiable_params(self) -> tuple[Param, ...]:
-    """The inputs with a gradient formula, in order; composites have none of their own."""
-    if not self.grad:
-      return ()
-    return tuple(p for p in self.tensor_params if self.grad.get(p.name) is not None)
+    @property
+    def differentiable_params(self) -> tuple[Param, ...]:
+        """The inputs with a gradient formula, in order; composites have none of their own."""
+        if not self.grad:
+            return ()
+        return tuple(p for p in self.tensor_params if self.grad.get(p.name) is not None)
 
-  @property
-  def cpp_return(self) -> str:
-    """Return type of the front door."""
-    kinds = ['std::vector<Tensor>' if o.is_list else 'Tensor' for o in self.outputs]
-    if not kinds:
-      return 'void'
-    return kinds[0] if len(kinds) == 1 else f'std::tuple<{", ".join(kinds)}>'
+    @property
+    def cpp_return(self) -> str:
+        """Return type of the front door."""
+        kinds = ["std::vector<Tensor>" if o.is_list else "Tensor" for o in self.outputs]
+        if not kinds:
+            return "void"
+        return kinds[0] if len(kinds) == 1 else f"std::tuple<{', '.join(kinds)}>"

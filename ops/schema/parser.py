@@ -7,381 +7,433 @@ import re
 
 import yaml
 
-from ops.schema import formula
-from ops.schema import model
-from ops.schema import param_types
+from ops.schema import formula, model, param_types
 
-_KEYS = frozenset((
-    'op', 'doc', 'infer', 'kernel', 'composite', 'accepts', 'row_sparse', 'dtypes', 'inplace', 'mutates', 'grad', 'amp',
-    'fuse', 'random', 'data_dependent', 'version', 'python', 'samples', 'errors'))
-_PYTHON_KEYS = frozenset(('function', 'method', 'operator', 'module', 'params'))
-_ERROR_KEYS = frozenset(('args', 'says', 'type'))
-_AMP = ('keep', 'lower', 'raise', 'promote')
-_FUSE = ('none', 'pointwise', 'reduction', 'matmul', 'view')
-_NAME = r'[A-Za-z_][A-Za-z0-9_]*'
+_KEYS = frozenset(
+    (
+        "op",
+        "doc",
+        "infer",
+        "kernel",
+        "composite",
+        "accepts",
+        "row_sparse",
+        "dtypes",
+        "inplace",
+        "mutates",
+        "grad",
+        "amp",
+        "fuse",
+        "random",
+        "data_dependent",
+        "version",
+        "python",
+        "samples",
+        "errors",
+    )
+)
+_PYTHON_KEYS = frozenset(("function", "method", "operator", "module", "params"))
+_ERROR_KEYS = frozenset(("args", "says", "type"))
+_AMP = ("keep", "lower", "raise", "promote")
+_FUSE = ("none", "pointwise", "reduction", "matmul", "view")
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 
 
 class _Line(dict):
-  """A mapping that knows the lines of itself and of its keys."""
+    """A mapping that knows the lines of itself and of its keys."""
 
-  line = 0
-  key_lines: dict[str, int]
+    line = 0
+    key_lines: dict[str, int]
 
 
 class _Loader(yaml.SafeLoader):
-  """Safe loading with lines; repeated keys are mistakes."""
+    """Safe loading with lines; repeated keys are mistakes."""
 
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> _Line:
-  out = _Line()
-  out.line = node.start_mark.line + 1
-  out.key_lines = {}
-  for key_node, value_node in node.value:
-    key = loader.construct_object(key_node, deep=True)
-    line = key_node.start_mark.line + 1
-    if key in out:
-      raise model.SchemaError(model.Location(loader.name, line), f'key {key!r} is repeated')
-    out[key] = loader.construct_object(value_node, deep=True)
-    out.key_lines[key] = line
-  return out
+    out = _Line()
+    out.line = node.start_mark.line + 1
+    out.key_lines = {}
+    for key_node, value_node in node.value:
+        key = loader.construct_object(key_node, deep=True)
+        line = key_node.start_mark.line + 1
+        if key in out:
+            raise model.SchemaError(model.Location(loader.name, line), f"key {key!r} is repeated")
+        out[key] = loader.construct_object(value_node, deep=True)
+        out.key_lines[key] = line
+    return out
 
 
-_Loader.add_constructor('tag:yaml.org,2002:map', _mapping)
+_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
 
 
 def parse_file(path: str, text: str | None = None) -> list[model.Op]:
-  """Parses one schema file; `path` is relative to the repository root."""
-  if text is None:
-    with open(path, encoding='utf-8') as f:
-      text = f.read()
-  loader = _Loader(_quote_calls(text))
-  loader.name = path
-  try:
-    data = loader.get_single_data()
-  except yaml.MarkedYAMLError as e:
-    line = e.problem_mark.line + 1 if e.problem_mark else 0
-    raise model.SchemaError(model.Location(path, line), str(e.problem)) from e
-  finally:
-    loader.dispose()
-  if not isinstance(data, list):
-    raise model.SchemaError(model.Location(path, 1), 'a schema file is a list of ops')
-  ops = [_OpParser(path, entry).parse() for entry in data]
-  return ops
+    """Parses one schema file; `path` is relative to the repository root."""
+    if text is None:
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+    loader = _Loader(_quote_calls(text))
+    loader.name = path
+    try:
+        data = loader.get_single_data()
+    except yaml.MarkedYAMLError as e:
+        line = e.problem_mark.line + 1 if e.problem_mark else 0
+        raise model.SchemaError(model.Location(path, line), str(e.problem)) from e
+    finally:
+        loader.dispose()
+    if not isinstance(data, list):
+        raise model.SchemaError(model.Location(path, 1), "a schema file is a list of ops")
+    ops = [_OpParser(path, entry).parse() for entry in data]
+    return ops
 
 
 def parse_files(paths: list[str]) -> dict[str, model.Op]:
-  """Parses all files into an index by name; a name defined twice is a mistake."""
-  index: dict[str, model.Op] = {}
-  for path in sorted(paths):
-    for op in parse_file(path):
-      if op.name in index:
-        raise model.SchemaError(op.location, f'op {op.name} is already defined at {index[op.name].location}')
-      index[op.name] = op
-  return index
+    """Parses all files into an index by name; a name defined twice is a mistake."""
+    index: dict[str, model.Op] = {}
+    for path in sorted(paths):
+        for op in parse_file(path):
+            if op.name in index:
+                raise model.SchemaError(op.location, f"op {op.name} is already defined at {index[op.name].location}")
+            index[op.name] = op
+    return index
 
 
 def _quote_calls(text: str) -> str:
-  """Quotes values such as `broadcast(x, y)` inside `{...}`, where YAML would split at the comma.
+    """Quotes values such as `broadcast(x, y)` inside `{...}`, where YAML would split at the comma.
 
-  Works on lines, so that locations stay true; `{` opens a flow mapping only where a value
-  can begin.
-  """
-  return '\n'.join(_quote_line(line) for line in text.split('\n'))
+    Works on lines, so that locations stay true; `{` opens a flow mapping only where a value
+    can begin.
+    """
+    return "\n".join(_quote_line(line) for line in text.split("\n"))
 
 
 def _quote_line(line: str) -> str:
-  if '{' not in line or '(' not in line:
-    return line
-  out, i, depth, quote = [], 0, 0, ''
-  while i < len(line):
-    c = line[i]
-    if quote:
-      quote = '' if c == quote else quote
-    elif c in '"\'':
-      quote = c
-    elif c == '{' and (depth or re.search(r'(?:[:\-,\[{] *|^ *)$', ''.join(out))):
-      depth += 1
-    elif c == '}' and depth:
-      depth -= 1
-    elif depth and c == ' ' and out and out[-1] == ':':
-      value = _flow_value(line[i + 1:])
-      if value is not None:
-        out.append(" '" + value.replace("'", "''") + "'")
-        i += 1 + len(value)
-        continue
-    out.append(c)
-    i += 1
-  return ''.join(out)
+    if "{" not in line or "(" not in line:
+        return line
+    out, i, depth, quote = [], 0, 0, ""
+    while i < len(line):
+        c = line[i]
+        if quote:
+            quote = "" if c == quote else quote
+        elif c in "\"'":
+            quote = c
+        elif c == "{" and (depth or re.search(r"(?:[:\-,\[{] *|^ *)$", "".join(out))):
+            depth += 1
+        elif c == "}" and depth:
+            depth -= 1
+        elif depth and c == " " and out and out[-1] == ":":
+            value = _flow_value(line[i + 1 :])
+            if value is not None:
+                out.append(" '" + value.replace("'", "''") + "'")
+                i += 1 + len(value)
+                continue
+        out.append(c)
+        i += 1
+    return "".join(out)
 
 
 def _flow_value(text: str) -> str | None:
-  """The plain value at the start of `text` if it holds a call; ends at a comma or brace outside of brackets."""
-  if not text or text[0] in '"\'{[ ':
+    """The plain value at the start of `text` if it holds a call; ends at a comma or brace outside of brackets."""
+    if not text or text[0] in "\"'{[ ":
+        return None
+    depth = 0
+    for i, c in enumerate(text):
+        if c in "([":
+            depth += 1
+        elif c in ")]":
+            depth -= 1
+        elif c in ",}" and depth == 0:
+            return text[:i] if "(" in text[:i] else None
     return None
-  depth = 0
-  for i, c in enumerate(text):
-    if c in '([':
-      depth += 1
-    elif c in ')]':
-      depth -= 1
-    elif c in ',}' and depth == 0:
-      return text[:i] if '(' in text[:i] else None
-  return None
 
 
 class _OpParser:
-  """Parses one entry."""
+    """Parses one entry."""
 
-  def __init__(self, path: str, entry):
-    self._path = path
-    if not isinstance(entry, _Line):
-      raise model.SchemaError(model.Location(path, 1), f'an entry is a mapping, not {entry!r}')
-    self._entry = entry
+    def __init__(self, path: str, entry):
+        self._path = path
+        if not isinstance(entry, _Line):
+            raise model.SchemaError(model.Location(path, 1), f"an entry is a mapping, not {entry!r}")
+        self._entry = entry
 
-  def _at(self, key: str | None = None) -> model.Location:
-    return model.Location(self._path, self._entry.key_lines.get(key, self._entry.line))
+    def _at(self, key: str | None = None) -> model.Location:
+        return model.Location(self._path, self._entry.key_lines.get(key, self._entry.line))
 
-  def _fail(self, message: str, key: str | None = None):
-    raise model.SchemaError(self._at(key), message)
+    def _fail(self, message: str, key: str | None = None):
+        raise model.SchemaError(self._at(key), message)
 
-  def parse(self) -> model.Op:
-    e = self._entry
-    for key in e:
-      if key not in _KEYS:
-        self._fail(f'unknown key {key!r}; the keys are {", ".join(sorted(_KEYS))}', key)
-    for key in ('op', 'doc'):
-      if key not in e:
-        self._fail(f'key {key!r} is missing')
-    self._parse_signature(str(e['op']))
-    kernel, composite = self._kernel(), self._composite()
-    if (kernel is None) == (composite is None):
-      self._fail(f'{self._name}: give either `kernel` or `composite`')
-    infer, compute = self._infer(composite is not None)
-    family = os.path.basename(os.path.dirname(self._path))
-    stem = os.path.splitext(os.path.basename(self._path))[0]
-    mutates = self._mutates()
-    grad = self._grad(composite is not None)
-    rows_form, rows_params = self._row_sparse(kernel is not None)
-    if not self._entry.get('samples') and not mutates:
-      self._fail(f'{self._name}: key `samples` is missing')
-    return model.Op(
-        name=self._name, params=self._params, outputs=self._outputs, signature=' '.join(str(e['op']).split()),
-        doc=str(e['doc']).strip(), location=self._at('op'), family=family, stem=stem, infer=infer, compute=compute,
-        kernel=kernel, composite=composite,
-        strided=self._choice('accepts', ('strided',), '') == 'strided' or bool(kernel and kernel.elementwise),
-        dtypes=self._dtypes(), inplace=self._inplace(), mutates=mutates,
-        rows_form=rows_form, rows_params=rows_params, grad=grad,
-        amp=self._choice('amp', _AMP, 'keep'), fuse=self._choice('fuse', _FUSE, 'none'),
-        random=self._flag('random'), data_dependent=self._flag('data_dependent'), version=int(e.get('version', 1)),
-        python=self._python(), samples=tuple(str(s) for s in e.get('samples') or ()), errors=self._errors())
+    def parse(self) -> model.Op:
+        e = self._entry
+        for key in e:
+            if key not in _KEYS:
+                self._fail(f"unknown key {key!r}; the keys are {', '.join(sorted(_KEYS))}", key)
+        for key in ("op", "doc"):
+            if key not in e:
+                self._fail(f"key {key!r} is missing")
+        self._parse_signature(str(e["op"]))
+        kernel, composite = self._kernel(), self._composite()
+        if (kernel is None) == (composite is None):
+            self._fail(f"{self._name}: give either `kernel` or `composite`")
+        infer, compute = self._infer(composite is not None)
+        family = os.path.basename(os.path.dirname(self._path))
+        stem = os.path.splitext(os.path.basename(self._path))[0]
+        mutates = self._mutates()
+        grad = self._grad(composite is not None)
+        rows_form, rows_params = self._row_sparse(kernel is not None)
+        if not self._entry.get("samples") and not mutates:
+            self._fail(f"{self._name}: key `samples` is missing")
+        return model.Op(
+            name=self._name,
+            params=self._params,
+            outputs=self._outputs,
+            signature=" ".join(str(e["op"]).split()),
+            doc=str(e["doc"]).strip(),
+            location=self._at("op"),
+            family=family,
+            stem=stem,
+            infer=infer,
+            compute=compute,
+            kernel=kernel,
+            composite=composite,
+            strided=self._choice("accepts", ("strided",), "") == "strided" or bool(kernel and kernel.elementwise),
+            dtypes=self._dtypes(),
+            inplace=self._inplace(),
+            mutates=mutates,
+            rows_form=rows_form,
+            rows_params=rows_params,
+            grad=grad,
+            amp=self._choice("amp", _AMP, "keep"),
+            fuse=self._choice("fuse", _FUSE, "none"),
+            random=self._flag("random"),
+            data_dependent=self._flag("data_dependent"),
+            version=int(e.get("version", 1)),
+            python=self._python(),
+            samples=tuple(str(s) for s in e.get("samples") or ()),
+            errors=self._errors(),
+        )
 
-  # Signature -----------------------------------------------------------------
+    # Signature -----------------------------------------------------------------
 
-  def _parse_signature(self, text: str) -> None:
-    text = ' '.join(text.split())
-    m = re.fullmatch(rf'({_NAME})\((.*)\)(?: -> (.+))?', text)
-    if not m:
-      self._fail(f'signature {text!r} is not `name(Type x, ...) -> Type out`', 'op')
-    self._name = m[1]
-    self._params = tuple(self._param(p) for p in _split(m[2]))
-    names = [p.name for p in self._params]
-    self._outputs = tuple(self._output(o, names) for o in _split(m[3] or ''))
-    names += [o.name for o in self._outputs]
-    for n in names:
-      if names.count(n) > 1:
-        self._fail(f'{self._name}: name {n!r} is used twice', 'op')
-    required = [p.default is None for p in self._params]
-    if required != sorted(required, reverse=True):
-      self._fail(f'{self._name}: a required parameter follows one with a default', 'op')
+    def _parse_signature(self, text: str) -> None:
+        text = " ".join(text.split())
+        m = re.fullmatch(rf"({_NAME})\((.*)\)(?: -> (.+))?", text)
+        if not m:
+            self._fail(f"signature {text!r} is not `name(Type x, ...) -> Type out`", "op")
+        self._name = m[1]
+        self._params = tuple(self._param(p) for p in _split(m[2]))
+        names = [p.name for p in self._params]
+        self._outputs = tuple(self._output(o, names) for o in _split(m[3] or ""))
+        names += [o.name for o in self._outputs]
+        for n in names:
+            if names.count(n) > 1:
+                self._fail(f"{self._name}: name {n!r} is used twice", "op")
+        required = [p.default is None for p in self._params]
+        if required != sorted(required, reverse=True):
+            self._fail(f"{self._name}: a required parameter follows one with a default", "op")
 
-  def _param(self, text: str) -> model.Param:
-    m = re.fullmatch(rf'([A-Za-z]+(?:\[\])?)(\?)? ({_NAME})(?: ?= ?(.+))?', text.strip())
-    if not m or m[1] not in param_types.PARAM_TYPES:
-      self._fail(f'{self._name}: parameter {text.strip()!r}; types are {", ".join(param_types.PARAM_TYPES)}', 'op')
-    kind = param_types.PARAM_TYPES[m[1]]
-    if m[2] and not kind.cpp_optional:
-      self._fail(f'{self._name}: {kind.name} has no optional form', 'op')
-    if m[4] == 'none' and not m[2] and not kind.name.endswith('[]'):
-      self._fail(f'{self._name}: {m[3]} defaults to none but is not optional', 'op')
-    return model.Param(m[3], kind, bool(m[2]), m[4])
+    def _param(self, text: str) -> model.Param:
+        m = re.fullmatch(rf"([A-Za-z]+(?:\[\])?)(\?)? ({_NAME})(?: ?= ?(.+))?", text.strip())
+        if not m or m[1] not in param_types.PARAM_TYPES:
+            self._fail(
+                f"{self._name}: parameter {text.strip()!r}; types are {', '.join(param_types.PARAM_TYPES)}", "op"
+            )
+        kind = param_types.PARAM_TYPES[m[1]]
+        if m[2] and not kind.cpp_optional:
+            self._fail(f"{self._name}: {kind.name} has no optional form", "op")
+        if m[4] == "none" and not m[2] and not kind.name.endswith("[]"):
+            self._fail(f"{self._name}: {m[3]} defaults to none but is not optional", "op")
+        return model.Param(m[3], kind, bool(m[2]), m[4])
 
-  def _output(self, text: str, params: list[str]) -> model.Output:
-    m = re.fullmatch(rf'Tensor(?:\(({_NAME})\))?(\[\])? ({_NAME})', text.strip())
-    if not m:
-      self._fail(f'{self._name}: output {text.strip()!r} is not `Tensor out`, `Tensor(x) out` or `Tensor[] out`', 'op')
-    if m[1] and m[1] not in params:
-      self._fail(f'{self._name}: output {m[3]} is a view of {m[1]!r}, which is no parameter', 'op')
-    return model.Output(m[3], bool(m[2]), m[1])
+    def _output(self, text: str, params: list[str]) -> model.Output:
+        m = re.fullmatch(rf"Tensor(?:\(({_NAME})\))?(\[\])? ({_NAME})", text.strip())
+        if not m:
+            self._fail(
+                f"{self._name}: output {text.strip()!r} is not `Tensor out`, `Tensor(x) out` or `Tensor[] out`", "op"
+            )
+        if m[1] and m[1] not in params:
+            self._fail(f"{self._name}: output {m[3]} is a view of {m[1]!r}, which is no parameter", "op")
+        return model.Output(m[3], bool(m[2]), m[1])
 
-  # Kernel --------------------------------------------------------------------
+    # Kernel --------------------------------------------------------------------
 
-  def _kernel(self) -> model.Kernel | None:
-    k = self._entry.get('kernel')
-    if k is None:
-      return None
-    simd = False
-    if isinstance(k, _Line):
-      if set(k) - {'function', 'simd'} or 'function' not in k:
-        self._fail('`kernel` as a map has the keys function and simd', 'kernel')
-      simd, k = bool(k.get('simd', False)), k['function']
-    if k == 'elementwise':
-      return model.Kernel('', True, True)
-    if not re.fullmatch(r'[A-Z][A-Za-z0-9]*', str(k)):
-      self._fail(f'kernel {k!r} is neither `elementwise` nor a CamelCase function', 'kernel')
-    return model.Kernel(str(k), simd, False)
+    def _kernel(self) -> model.Kernel | None:
+        k = self._entry.get("kernel")
+        if k is None:
+            return None
+        simd = False
+        if isinstance(k, _Line):
+            if set(k) - {"function", "simd"} or "function" not in k:
+                self._fail("`kernel` as a map has the keys function and simd", "kernel")
+            simd, k = bool(k.get("simd", False)), k["function"]
+        if k == "elementwise":
+            return model.Kernel("", True, True)
+        if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", str(k)):
+            self._fail(f"kernel {k!r} is neither `elementwise` nor a CamelCase function", "kernel")
+        return model.Kernel(str(k), simd, False)
 
-  def _composite(self):
-    c = self._entry.get('composite')
-    if c is None:
-      return None
-    if re.fullmatch(r'[A-Z][A-Za-z0-9]*', str(c)):
-      return str(c)
-    return formula.parse(c, self._at('composite'))
+    def _composite(self):
+        c = self._entry.get("composite")
+        if c is None:
+            return None
+        if re.fullmatch(r"[A-Z][A-Za-z0-9]*", str(c)):
+            return str(c)
+        return formula.parse(c, self._at("composite"))
 
-  def _infer(self, is_composite: bool):
-    i = self._entry.get('infer')
-    if i is None:
-      if not is_composite and self._outputs:
-        self._fail(f'{self._name}: key `infer` is missing')
-      return {}, None
-    if not isinstance(i, _Line):
-      self._fail('`infer` is a map', 'infer')
-    at = self._at('infer')
-    compute = formula.parse(i.pop('compute'), at) if 'compute' in i else None
-    if set(i) == {'shape', 'dtype'}:
-      rules = {o.name: i for o in self._outputs}
-    else:
-      rules = i
-    names = {o.name for o in self._outputs}
-    if set(rules) != names:
-      self._fail(f'`infer` needs shape and dtype, or one entry for each of {sorted(names)}', 'infer')
-    out = {}
-    for name, r in rules.items():
-      if not isinstance(r, dict) or set(r) != {'shape', 'dtype'}:
-        self._fail(f'`infer` of {name} needs exactly the keys shape and dtype', 'infer')
-      out[name] = model.InferRule(formula.parse(r['shape'], at), formula.parse(r['dtype'], at))
-    if compute is None:
-      first = out[self._outputs[0].name].dtype
-      import ast
-      if isinstance(first.tree, ast.Call) and first.tree.func.id.startswith('promote'):
-        compute = first
-    return out, compute
+    def _infer(self, is_composite: bool):
+        i = self._entry.get("infer")
+        if i is None:
+            if not is_composite and self._outputs:
+                self._fail(f"{self._name}: key `infer` is missing")
+            return {}, None
+        if not isinstance(i, _Line):
+            self._fail("`infer` is a map", "infer")
+        at = self._at("infer")
+        compute = formula.parse(i.pop("compute"), at) if "compute" in i else None
+        if set(i) == {"shape", "dtype"}:
+            rules = {o.name: i for o in self._outputs}
+        else:
+            rules = i
+        names = {o.name for o in self._outputs}
+        if set(rules) != names:
+            self._fail(f"`infer` needs shape and dtype, or one entry for each of {sorted(names)}", "infer")
+        out = {}
+        for name, r in rules.items():
+            if not isinstance(r, dict) or set(r) != {"shape", "dtype"}:
+                self._fail(f"`infer` of {name} needs exactly the keys shape and dtype", "infer")
+            out[name] = model.InferRule(formula.parse(r["shape"], at), formula.parse(r["dtype"], at))
+        if compute is None:
+            first = out[self._outputs[0].name].dtype
+            import ast
 
-  def _dtypes(self) -> tuple[str, ...]:
-    d = self._entry.get('dtypes', 'all')
-    if isinstance(d, str) and d in param_types.DTYPE_SETS:
-      return param_types.DTYPE_SETS[d]
-    if isinstance(d, list) and all(t in param_types.DTYPES for t in d):
-      return tuple(t for t in param_types.DTYPES if t in d)
-    self._fail(f'dtypes {d!r}; give one of {", ".join(param_types.DTYPE_SETS)} or a list of dtypes', 'dtypes')
+            if isinstance(first.tree, ast.Call) and first.tree.func.id.startswith("promote"):
+                compute = first
+        return out, compute
 
-  # Aliasing ------------------------------------------------------------------
+    def _dtypes(self) -> tuple[str, ...]:
+        d = self._entry.get("dtypes", "all")
+        if isinstance(d, str) and d in param_types.DTYPE_SETS:
+            return param_types.DTYPE_SETS[d]
+        if isinstance(d, list) and all(t in param_types.DTYPES for t in d):
+            return tuple(t for t in param_types.DTYPES if t in d)
+        self._fail(f"dtypes {d!r}; give one of {', '.join(param_types.DTYPE_SETS)} or a list of dtypes", "dtypes")
 
-  def _inplace(self) -> str | None:
-    text = self._entry.get('inplace')
-    if text is None:
-      return None
-    m = re.fullmatch(rf'({_NAME}) -> ({_NAME})', str(text))
-    if not m or not self._params or m[1] != self._params[0].name or len(self._outputs) != 1 or m[2] != self._outputs[0].name:
-      self._fail(f'{self._name}: `inplace` maps the first parameter to the only output, `x -> out`', 'inplace')
-    return m[1]
+    # Aliasing ------------------------------------------------------------------
 
-  def _mutates(self) -> tuple[str, ...]:
-    names = self._entry.get('mutates') or []
-    params = {p.name for p in self._params if p.type.is_tensor}
-    if not isinstance(names, list) or set(names) - params:
-      self._fail(f'{self._name}: `mutates` lists tensor parameters', 'mutates')
-    return tuple(names)
+    def _inplace(self) -> str | None:
+        text = self._entry.get("inplace")
+        if text is None:
+            return None
+        m = re.fullmatch(rf"({_NAME}) -> ({_NAME})", str(text))
+        if (
+            not m
+            or not self._params
+            or m[1] != self._params[0].name
+            or len(self._outputs) != 1
+            or m[2] != self._outputs[0].name
+        ):
+            self._fail(f"{self._name}: `inplace` maps the first parameter to the only output, `x -> out`", "inplace")
+        return m[1]
 
-  def _row_sparse(self, has_kernel: bool) -> tuple[str | None, tuple[str, ...]]:
-    """The form of the op for row-sparse tensors, and the parameters in which its kernel takes them."""
-    value = self._entry.get('row_sparse')
-    if value is None:
-      return None, ()
-    if not has_kernel:
-      self._fail(f'{self._name}: a composite has no `row_sparse`; its parts may', 'row_sparse')
-    if isinstance(value, list):
-      if not value or set(value) - {p.name for p in self._params if p.type.is_tensor}:
-        self._fail(f'{self._name}: `row_sparse` lists tensor parameters', 'row_sparse')
-      return None, tuple(value)
-    if not re.fullmatch(r'[A-Z][A-Za-z0-9]*', str(value)):
-      self._fail(f'{self._name}: `row_sparse` is a list of parameters or a CamelCase function', 'row_sparse')
-    if len(self._outputs) != 1 or self._outputs[0].is_list or any(p.type.name == 'Tensor[]' for p in self._params):
-      self._fail(f'{self._name}: a `row_sparse` function needs tensors, and one as output', 'row_sparse')
-    return str(value), ()
+    def _mutates(self) -> tuple[str, ...]:
+        names = self._entry.get("mutates") or []
+        params = {p.name for p in self._params if p.type.is_tensor}
+        if not isinstance(names, list) or set(names) - params:
+            self._fail(f"{self._name}: `mutates` lists tensor parameters", "mutates")
+        return tuple(names)
 
-  # Gradient ------------------------------------------------------------------
+    def _row_sparse(self, has_kernel: bool) -> tuple[str | None, tuple[str, ...]]:
+        """The form of the op for row-sparse tensors, and the parameters in which its kernel takes them."""
+        value = self._entry.get("row_sparse")
+        if value is None:
+            return None, ()
+        if not has_kernel:
+            self._fail(f"{self._name}: a composite has no `row_sparse`; its parts may", "row_sparse")
+        if isinstance(value, list):
+            if not value or set(value) - {p.name for p in self._params if p.type.is_tensor}:
+                self._fail(f"{self._name}: `row_sparse` lists tensor parameters", "row_sparse")
+            return None, tuple(value)
+        if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", str(value)):
+            self._fail(f"{self._name}: `row_sparse` is a list of parameters or a CamelCase function", "row_sparse")
+        if len(self._outputs) != 1 or self._outputs[0].is_list or any(p.type.name == "Tensor[]" for p in self._params):
+            self._fail(f"{self._name}: a `row_sparse` function needs tensors, and one as output", "row_sparse")
+        return str(value), ()
 
-  def _grad(self, is_composite: bool):
-    e = self._entry
-    if is_composite:
-      if 'grad' in e:
-        self._fail(f'{self._name}: a composite has no gradient of its own', 'grad')
-      return None
-    if 'grad' not in e:
-      self._fail(f'{self._name}: key `grad` is missing; write `grad: none` if there is none')
-    g = e['grad']
-    if g == 'none':
-      return None
-    if not isinstance(g, _Line):
-      self._fail(f'{self._name}: `grad` is `none` or a map', 'grad')
-    inputs = {p.name for p in self._params if p.type.is_tensor}
-    if set(g) != inputs:
-      missing, extra = sorted(inputs - set(g)), sorted(set(g) - inputs)
-      self._fail(f'{self._name}: `grad` has no word on {missing} and knows no input {extra}', 'grad')
-    out = {}
-    for name, text in g.items():
-      where = model.Location(self._path, g.key_lines[name])
-      out[name] = None if text == 'none' else formula.parse(text, where)
-    return out if any(f is not None for f in out.values()) else None
+    # Gradient ------------------------------------------------------------------
 
-  # The rest ------------------------------------------------------------------
+    def _grad(self, is_composite: bool):
+        e = self._entry
+        if is_composite:
+            if "grad" in e:
+                self._fail(f"{self._name}: a composite has no gradient of its own", "grad")
+            return None
+        if "grad" not in e:
+            self._fail(f"{self._name}: key `grad` is missing; write `grad: none` if there is none")
+        g = e["grad"]
+        if g == "none":
+            return None
+        if not isinstance(g, _Line):
+            self._fail(f"{self._name}: `grad` is `none` or a map", "grad")
+        inputs = {p.name for p in self._params if p.type.is_tensor}
+        if set(g) != inputs:
+            missing, extra = sorted(inputs - set(g)), sorted(set(g) - inputs)
+            self._fail(f"{self._name}: `grad` has no word on {missing} and knows no input {extra}", "grad")
+        out = {}
+        for name, text in g.items():
+            where = model.Location(self._path, g.key_lines[name])
+            out[name] = None if text == "none" else formula.parse(text, where)
+        return out if any(f is not None for f in out.values()) else None
 
-  def _choice(self, key: str, values: tuple[str, ...], default: str) -> str:
-    v = self._entry.get(key, default)
-    if v != default and v not in values:
-      self._fail(f'{self._name}: {key} is {v!r}; it is one of {", ".join(values)}', key)
-    return v
+    # The rest ------------------------------------------------------------------
 
-  def _flag(self, key: str) -> bool:
-    v = self._entry.get(key, False)
-    if not isinstance(v, bool):
-      self._fail(f'{self._name}: {key} is true or false', key)
-    return v
+    def _choice(self, key: str, values: tuple[str, ...], default: str) -> str:
+        v = self._entry.get(key, default)
+        if v != default and v not in values:
+            self._fail(f"{self._name}: {key} is {v!r}; it is one of {', '.join(values)}", key)
+        return v
 
-  def _python(self) -> model.PythonApi | None:
-    p = self._entry.get('python')
-    if p is None:
-      return None
-    if not isinstance(p, _Line) or set(p) - _PYTHON_KEYS:
-      self._fail(f'{self._name}: `python` has the keys {", ".join(sorted(_PYTHON_KEYS))}', 'python')
-    return model.PythonApi(
-        p.get('function'), p.get('method'), p.get('operator'),
-        str(p.get('module', 'root')).replace('.', '_'), dict(p.get('params') or {}))
+    def _flag(self, key: str) -> bool:
+        v = self._entry.get(key, False)
+        if not isinstance(v, bool):
+            self._fail(f"{self._name}: {key} is true or false", key)
+        return v
 
-  def _errors(self) -> tuple[model.ErrorSample, ...]:
-    out = []
-    for e in self._entry.get('errors') or ():
-      if not isinstance(e, _Line) or set(e) - _ERROR_KEYS or not {'args', 'says'} <= set(e):
-        self._fail(f'{self._name}: an error sample has the keys args, says and type', 'errors')
-      out.append(model.ErrorSample(str(e['args']), str(e['says']), str(e.get('type', 'ValueError'))))
-    return tuple(out)
+    def _python(self) -> model.PythonApi | None:
+        p = self._entry.get("python")
+        if p is None:
+            return None
+        if not isinstance(p, _Line) or set(p) - _PYTHON_KEYS:
+            self._fail(f"{self._name}: `python` has the keys {', '.join(sorted(_PYTHON_KEYS))}", "python")
+        return model.PythonApi(
+            p.get("function"),
+            p.get("method"),
+            p.get("operator"),
+            str(p.get("module", "root")).replace(".", "_"),
+            dict(p.get("params") or {}),
+        )
+
+    def _errors(self) -> tuple[model.ErrorSample, ...]:
+        out = []
+        for e in self._entry.get("errors") or ():
+            if not isinstance(e, _Line) or set(e) - _ERROR_KEYS or not {"args", "says"} <= set(e):
+                self._fail(f"{self._name}: an error sample has the keys args, says and type", "errors")
+            out.append(model.ErrorSample(str(e["args"]), str(e["says"]), str(e.get("type", "ValueError"))))
+        return tuple(out)
 
 
 def _split(text: str) -> list[str]:
-  """Splits at commas outside of brackets and quotes."""
-  parts, depth, start, quote = [], 0, 0, ''
-  for i, c in enumerate(text):
-    if quote:
-      quote = '' if c == quote else quote
-    elif c in '"\'':
-      quote = c
-    elif c in '([':
-      depth += 1
-    elif c in ')]':
-      depth -= 1
-    elif c == ',' and depth == 0:
-      parts.append(text[start:i])
-      start = i + 1
-  parts.append(text[start:])
-  return [p for p in parts if p.strip()]
+    """Splits at commas outside of brackets and quotes."""
+    parts, depth, start, quote = [], 0, 0, ""
+    for i, c in enumerate(text):
+        if quote:
+            quote = "" if c == quote else quote
+        elif c in "\"'":
+            quote = c
+        elif c in "([":
+            depth += 1
+        elif c in ")]":
+            depth -= 1
+        elif c == "," and depth == 0:
+            parts.append(text[start:i])
+            start = i + 1
+    parts.append(text[start:])
+    return [p for p in parts if p.strip()]

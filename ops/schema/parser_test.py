@@ -6,12 +6,9 @@ import os
 
 import pytest
 
-from ops.schema import formula
-from ops.schema import model
-from ops.schema import parser
-from ops.schema import printer
+from ops.schema import formula, model, parser, printer
 
-_MULTIPLY = '''\
+_MULTIPLY = """\
 - op: multiply(Tensor x, Tensor y) -> Tensor out
   doc: Elementwise product.
   infer: {shape: broadcast(x, y), dtype: promote(x, y)}
@@ -21,107 +18,112 @@ _MULTIPLY = '''\
     x: sum_to(g * conj(y), shape(x))
     y: none
   samples: ["f32[2,3], f32[3]"]
-'''
+"""
 
 
 def _parse(text):
-  return parser.parse_file('ops/test/test.yaml', text)
+    return parser.parse_file("ops/test/test.yaml", text)
 
 
 def _plain(op):
-  """The op without locations and syntax trees, which do not compare."""
+    """The op without locations and syntax trees, which do not compare."""
 
-  def strip(v):
-    if isinstance(v, model.Formula):
-      return v.text
-    if isinstance(v, model.InferRule):
-      return (v.shape.text, v.dtype.text)
-    if isinstance(v, dict):
-      return {k: strip(x) for k, x in v.items()}
-    return v
+    def strip(v):
+        if isinstance(v, model.Formula):
+            return v.text
+        if isinstance(v, model.InferRule):
+            return (v.shape.text, v.dtype.text)
+        if isinstance(v, dict):
+            return {k: strip(x) for k, x in v.items()}
+        return v
 
-  return {f.name: strip(getattr(op, f.name)) for f in dataclasses.fields(op) if f.name not in ('location', 'signature')}
+    return {
+        f.name: strip(getattr(op, f.name)) for f in dataclasses.fields(op) if f.name not in ("location", "signature")
+    }
 
 
 def test_reads_an_op():
-  (op,) = _parse(_MULTIPLY)
-  assert op.name == 'multiply' and [p.name for p in op.params] == ['x', 'y']
-  assert op.infer['out'].shape.text == 'broadcast(x, y)'
-  assert op.compute.text == 'promote(x, y)'
-  assert op.strided and op.kernel.elementwise and op.inplace == 'x'
-  assert op.grad['y'] is None and op.grad['x'].location.line == 7
-  assert (op.family, op.stem) == ('test', 'test')
+    (op,) = _parse(_MULTIPLY)
+    assert op.name == "multiply" and [p.name for p in op.params] == ["x", "y"]
+    assert op.infer["out"].shape.text == "broadcast(x, y)"
+    assert op.compute.text == "promote(x, y)"
+    assert op.strided and op.kernel.elementwise and op.inplace == "x"
+    assert op.grad["y"] is None and op.grad["x"].location.line == 7
+    assert (op.family, op.stem) == ("test", "test")
 
 
 def test_types_and_defaults():
-  (op,) = _parse('''\
+    (op,) = _parse("""\
 - op: f(Tensor x, Tensor? w, Tensor[] ys, int[] axis=[0, -1], str mode="a,b", float? p=none, bool b=true) -> Tensor(x) a, Tensor[] c
   doc: d
   composite: F
   samples: ["f32[2]"]
-''')
-  assert [p.default for p in op.params] == [None, None, None, '[0, -1]', '"a,b"', 'none', 'true']
-  assert op.outputs[0].aliases == 'x' and op.outputs[1].is_list
-  assert op.cpp_return == 'std::tuple<Tensor, std::vector<Tensor>>'
-  assert formula.cpp_default(op.params[3]) == 'std::vector<int64_t>{0, -1}'
+""")
+    assert [p.default for p in op.params] == [None, None, None, "[0, -1]", '"a,b"', "none", "true"]
+    assert op.outputs[0].aliases == "x" and op.outputs[1].is_list
+    assert op.cpp_return == "std::tuple<Tensor, std::vector<Tensor>>"
+    assert formula.cpp_default(op.params[3]) == "std::vector<int64_t>{0, -1}"
 
 
-@pytest.mark.parametrize('change, line, says', [
-    (('doc:', 'dok:'), 2, "unknown key 'dok'"),
-    (('  doc: Elementwise product.\n', ''), 1, "key 'doc' is missing"),
-    (('Tensor x,', 'Tenzor x,'), 1, "parameter 'Tenzor x'"),
-    (('kernel: elementwise', 'kernel: lower_case'), 4, 'neither `elementwise` nor'),
-    (('    y: none\n', ''), 6, "no word on ['y']"),
-    (('y: none', 'z: none'), 6, "knows no input ['z']"),
-    (('inplace: x -> out', 'inplace: y -> out'), 5, '`inplace` maps the first parameter'),
-    (('g * conj(y)', 'g *'), 7, 'formula'),
-    (('g * conj(y)', 'g.sum()'), 7, 'only calls of ops by name'),
-    (('g * conj(y)', 'x[0] * g'), 7, 'Subscript is not part of the language'),
-    (('  grad:', '  kernel: Twice\n  grad:'), 6, "key 'kernel' is repeated"),
-    (('inplace: x -> out', 'dtypes: floaty'), 5, "dtypes 'floaty'"),
-    (('inplace: x -> out', 'row_sparse: [z]'), 5, '`row_sparse` lists tensor parameters'),
-    (('inplace: x -> out', 'row_sparse: multiply_rows'), 5, 'a list of parameters or a CamelCase function'),
-    (('infer: {shape: broadcast(x, y), ', 'infer: {'), 3, 'needs shape and dtype'),
-    (('Tensor y)', 'Tensor x)'), 1, "name 'x' is used twice"),
-])
+@pytest.mark.parametrize(
+    "change, line, says",
+    [
+        (("doc:", "dok:"), 2, "unknown key 'dok'"),
+        (("  doc: Elementwise product.\n", ""), 1, "key 'doc' is missing"),
+        (("Tensor x,", "Tenzor x,"), 1, "parameter 'Tenzor x'"),
+        (("kernel: elementwise", "kernel: lower_case"), 4, "neither `elementwise` nor"),
+        (("    y: none\n", ""), 6, "no word on ['y']"),
+        (("y: none", "z: none"), 6, "knows no input ['z']"),
+        (("inplace: x -> out", "inplace: y -> out"), 5, "`inplace` maps the first parameter"),
+        (("g * conj(y)", "g *"), 7, "formula"),
+        (("g * conj(y)", "g.sum()"), 7, "only calls of ops by name"),
+        (("g * conj(y)", "x[0] * g"), 7, "Subscript is not part of the language"),
+        (("  grad:", "  kernel: Twice\n  grad:"), 6, "key 'kernel' is repeated"),
+        (("inplace: x -> out", "dtypes: floaty"), 5, "dtypes 'floaty'"),
+        (("inplace: x -> out", "row_sparse: [z]"), 5, "`row_sparse` lists tensor parameters"),
+        (("inplace: x -> out", "row_sparse: multiply_rows"), 5, "a list of parameters or a CamelCase function"),
+        (("infer: {shape: broadcast(x, y), ", "infer: {"), 3, "needs shape and dtype"),
+        (("Tensor y)", "Tensor x)"), 1, "name 'x' is used twice"),
+    ],
+)
 def test_mistakes_name_file_and_line(change, line, says):
-  text = _MULTIPLY.replace(*change)
-  assert text != _MULTIPLY
-  with pytest.raises(model.SchemaError) as e:
-    _parse(text)
-  assert str(e.value).startswith(f'ops/test/test.yaml:{line}:')
-  assert says in str(e.value)
+    text = _MULTIPLY.replace(*change)
+    assert text != _MULTIPLY
+    with pytest.raises(model.SchemaError) as e:
+        _parse(text)
+    assert str(e.value).startswith(f"ops/test/test.yaml:{line}:")
+    assert says in str(e.value)
 
 
 def test_yaml_mistake_has_a_line():
-  with pytest.raises(model.SchemaError, match='ops/test/test.yaml:2:'):
-    _parse('- op: "f(\n  doc: [')
+    with pytest.raises(model.SchemaError, match="ops/test/test.yaml:2:"):
+        _parse('- op: "f(\n  doc: [')
 
 
 def test_name_defined_twice(tmp_path, monkeypatch):
-  monkeypatch.chdir(tmp_path)
-  for name in ('a.yaml', 'b.yaml'):
-    (tmp_path / name).write_text(_MULTIPLY)
-  with pytest.raises(model.SchemaError, match='already defined at a.yaml:1'):
-    parser.parse_files(['a.yaml', 'b.yaml'])
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.yaml", "b.yaml"):
+        (tmp_path / name).write_text(_MULTIPLY)
+    with pytest.raises(model.SchemaError, match="already defined at a.yaml:1"):
+        parser.parse_files(["a.yaml", "b.yaml"])
 
 
 def test_nothing_in_a_schema_is_executed(tmp_path):
-  canary = tmp_path / 'canary'
-  evil = _MULTIPLY.replace('Elementwise product.', f'!!python/object/apply:os.mkdir ["{canary}"]')
-  with pytest.raises(model.SchemaError):
-    _parse(evil)
-  assert not canary.exists()
+    canary = tmp_path / "canary"
+    evil = _MULTIPLY.replace("Elementwise product.", f'!!python/object/apply:os.mkdir ["{canary}"]')
+    with pytest.raises(model.SchemaError):
+        _parse(evil)
+    assert not canary.exists()
 
 
 def _all_ops():
-  return [op for path in sorted(glob.glob('ops/*/*.yaml')) for op in parser.parse_file(path)]
+    return [op for path in sorted(glob.glob("ops/*/*.yaml")) for op in parser.parse_file(path)]
 
 
 def test_every_schema_round_trips():
-  ops = _all_ops()
-  assert len(ops) > 100
-  for op in ops:
-    (again,) = parser.parse_file(op.location.file, printer.entry(op))
-    assert _plain(again) == _plain(op), op.name
-    assert os.path.basename(os.path.dirname(op.location.file)) == op.family
+    ops = _all_ops()
+    assert len(ops) > 100
+    for op in ops:
+        (again,) = parser.parse_file(op.location.file, printer.entry(op))
+        assert _plain(again) == _plain(op), op.name
+        assert os.path.basename(os.path.dirname(op.location.file)) == op.family

@@ -4,65 +4,81 @@ from __future__ import annotations
 
 import json
 
-from ops.schema import model
-from ops.schema import param_types
+from ops.schema import model, param_types
 
 
 def signature(op: model.Op) -> str:
-  """'multiply(Tensor x, Tensor y) -> Tensor out'."""
-  params = ', '.join(
-      f'{p.type.name}{"?" if p.optional else ""} {p.name}' + ('' if p.default is None else f'={p.default}')
-      for p in op.params)
-  outputs = ', '.join(
-      f'Tensor{f"({o.aliases})" if o.aliases else ""}{"[]" if o.is_list else ""} {o.name}' for o in op.outputs)
-  return f'{op.name}({params})' + (f' -> {outputs}' if outputs else '')
+    """'multiply(Tensor x, Tensor y) -> Tensor out'."""
+    params = ", ".join(
+        f"{p.type.name}{'?' if p.optional else ''} {p.name}" + ("" if p.default is None else f"={p.default}")
+        for p in op.params
+    )
+    outputs = ", ".join(
+        f"Tensor{f'({o.aliases})' if o.aliases else ''}{'[]' if o.is_list else ''} {o.name}" for o in op.outputs
+    )
+    return f"{op.name}({params})" + (f" -> {outputs}" if outputs else "")
 
 
 def entry(op: model.Op) -> str:
-  """The YAML of one op, with every key that differs from its default."""
-  q = json.dumps  # a JSON string is a YAML string
-  lines = [f'- op: {q(signature(op))}', f'  doc: {q(op.doc)}']
-  if op.infer:
-    lines.append('  infer:')
-    if op.compute is not None:
-      lines.append(f'    compute: {q(op.compute.text)}')
-    for name, r in op.infer.items():
-      lines.append(f'    {name}: {{shape: {q(r.shape.text)}, dtype: {q(r.dtype.text)}}}')
-  if op.kernel:
-    k = op.kernel
-    lines.append('  kernel: elementwise' if k.elementwise else
-                 f'  kernel: {{function: {k.function}, simd: {q(k.simd)}}}')
-    if op.strided and not k.elementwise:
-      lines.append('  accepts: strided')
-  else:
-    c = op.composite
-    lines.append(f'  composite: {q(c if isinstance(c, str) else c.text)}')
-  if op.dtypes != param_types.DTYPES:
-    lines.append(f'  dtypes: {q(list(op.dtypes))}')
-  if op.inplace:
-    lines.append(f'  inplace: {op.inplace} -> {op.outputs[0].name}')
-  if op.mutates:
-    lines.append(f'  mutates: {q(list(op.mutates))}')
-  if op.rows_form or op.rows_params:
-    lines.append(f'  row_sparse: {op.rows_form or q(list(op.rows_params))}')
-  if op.kernel:
-    if op.grad is None:
-      lines.append('  grad: none')
+    """The YAML of one op, with every key that differs from its default."""
+    q = json.dumps  # a JSON string is a YAML string
+    lines = [f"- op: {q(signature(op))}", f"  doc: {q(op.doc)}"]
+    if op.infer:
+        lines.append("  infer:")
+        if op.compute is not None:
+            lines.append(f"    compute: {q(op.compute.text)}")
+        for name, r in op.infer.items():
+            lines.append(f"    {name}: {{shape: {q(r.shape.text)}, dtype: {q(r.dtype.text)}}}")
+    if op.kernel:
+        k = op.kernel
+        lines.append(
+            "  kernel: elementwise" if k.elementwise else f"  kernel: {{function: {k.function}, simd: {q(k.simd)}}}"
+        )
+        if op.strided and not k.elementwise:
+            lines.append("  accepts: strided")
     else:
-      lines.append('  grad:')
-      lines += [f'    {n}: {"none" if f is None else q(f.text)}' for n, f in op.grad.items()]
-  for key, value, default in (('amp', op.amp, 'keep'), ('fuse', op.fuse, 'none'), ('random', op.random, False),
-                              ('data_dependent', op.data_dependent, False), ('version', op.version, 1)):
-    if value != default:
-      lines.append(f'  {key}: {q(value)}')
-  if op.python:
-    p = op.python
-    items = [f'{k}: {q(v)}' for k, v in (('function', p.function), ('method', p.method), ('operator', p.operator),
-                                         ('module', p.module), ('params', p.params or None)) if v is not None]
-    lines.append(f'  python: {{{", ".join(items)}}}')
-  if op.samples:
-    lines.append(f'  samples: {q(list(op.samples))}')
-  if op.errors:
-    lines.append('  errors:')
-    lines += [f'  - {{args: {q(e.args)}, says: {q(e.says)}, type: {e.type}}}' for e in op.errors]
-  return '\n'.join(lines) + '\n'
+        c = op.composite
+        lines.append(f"  composite: {q(c if isinstance(c, str) else c.text)}")
+    if op.dtypes != param_types.DTYPES:
+        lines.append(f"  dtypes: {q(list(op.dtypes))}")
+    if op.inplace:
+        lines.append(f"  inplace: {op.inplace} -> {op.outputs[0].name}")
+    if op.mutates:
+        lines.append(f"  mutates: {q(list(op.mutates))}")
+    if op.rows_form or op.rows_params:
+        lines.append(f"  row_sparse: {op.rows_form or q(list(op.rows_params))}")
+    if op.kernel:
+        if op.grad is None:
+            lines.append("  grad: none")
+        else:
+            lines.append("  grad:")
+            lines += [f"    {n}: {'none' if f is None else q(f.text)}" for n, f in op.grad.items()]
+    for key, value, default in (
+        ("amp", op.amp, "keep"),
+        ("fuse", op.fuse, "none"),
+        ("random", op.random, False),
+        ("data_dependent", op.data_dependent, False),
+        ("version", op.version, 1),
+    ):
+        if value != default:
+            lines.append(f"  {key}: {q(value)}")
+    if op.python:
+        p = op.python
+        items = [
+            f"{k}: {q(v)}"
+            for k, v in (
+                ("function", p.function),
+                ("method", p.method),
+                ("operator", p.operator),
+                ("module", p.module),
+                ("params", p.params or None),
+            )
+            if v is not None
+        ]
+        lines.append(f"  python: {{{', '.join(items)}}}")
+    if op.samples:
+        lines.append(f"  samples: {q(list(op.samples))}")
+    if op.errors:
+        lines.append("  errors:")
+        lines += [f"  - {{args: {q(e.args)}, says: {q(e.says)}, type: {e.type}}}" for e in op.errors]
+    return "\n".join(lines) + "\n"

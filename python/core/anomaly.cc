@@ -42,7 +42,8 @@ std::vector<Frame> UserFrames() {
     auto file = code.attr("co_filename").cast<std::string>();
     if (OwnFolder().empty() || !absl::StartsWith(file, OwnFolder())) {
       const py::object line = frame.attr("f_lineno");
-      frames.push_back({std::move(file), code.attr("co_name").cast<std::string>(),
+      frames.push_back({std::move(file),
+                        code.attr("co_name").cast<std::string>(),
                         line.is_none() ? 0 : line.cast<int>()});
     }
     frame = frame.attr("f_back");
@@ -57,9 +58,10 @@ std::string Format(const std::vector<Frame>& frames) {
   try {
     const py::object getline = py::module_::import("linecache").attr("getline");
     for (auto f = frames.rbegin(); f != frames.rend(); ++f) {
-      absl::StrAppend(&text, text.empty() ? "" : "\n", "  File \"", f->file, "\", line ",
-                      f->line, ", in ", f->function);
-      const auto line = getline(f->file, f->line).attr("strip")().cast<std::string>();
+      absl::StrAppend(&text, text.empty() ? "" : "\n", "  File \"", f->file,
+                      "\", line ", f->line, ", in ", f->function);
+      const auto line =
+          getline(f->file, f->line).attr("strip")().cast<std::string>();
       if (!line.empty()) absl::StrAppend(&text, "\n    ", line);
     }
   } catch (py::error_already_set& e) {
@@ -110,9 +112,12 @@ void BindAnomalyMode(py::module_& m) {
         autograd::SetAnomalyMode(static_cast<AnomalyMode>(mode));
       },
       py::arg("mode"), py::arg("own_folder"),
-      "0: off, 1: remember forward calls, 2: and check gradients for NaN and Inf.");
-  m.def("anomaly_mode", [] { return static_cast<int>(autograd::GetAnomalyMode()); },
-        "What set_anomaly_mode was given last.");
+      "0: off, 1: remember forward calls, 2: and check gradients for NaN and "
+      "Inf.");
+  m.def(
+      "anomaly_mode",
+      [] { return static_cast<int>(autograd::GetAnomalyMode()); },
+      "What set_anomaly_mode was given last.");
 }
 
 }  // namespace proa::inline v0::python

@@ -16,10 +16,11 @@ namespace {
           ? absl::StrCat(s.num_params - self)
           : absl::StrCat("from ", std::max(s.num_required - self, 0), " to ",
                          s.num_params - self);
-  ThrowPython(PyExc_TypeError,
-              absl::StrCat(s.op, "() takes ", takes, " positional argument",
-                           s.num_params - self == 1 ? "" : "s", " but ", given - self,
-                           given - self == 1 ? " was given" : " were given"));
+  ThrowPython(
+      PyExc_TypeError,
+      absl::StrCat(s.op, "() takes ", takes, " positional argument",
+                   s.num_params - self == 1 ? "" : "s", " but ", given - self,
+                   given - self == 1 ? " was given" : " were given"));
 }
 
 [[noreturn]] void FailMissing(const Signature& s, PyObject* const* out) {
@@ -49,7 +50,8 @@ int Signature::Find(PyObject* keyword) const {
   for (int i = 0; i < num_params; ++i) {
     if (PyUnicode_CompareWithASCIIString(keyword, names[i]) == 0) return i;
   }
-  return PyUnicode_CompareWithASCIIString(keyword, "name") == 0 ? num_params : -1;
+  return PyUnicode_CompareWithASCIIString(keyword, "name") == 0 ? num_params
+                                                                : -1;
 }
 
 void BindSlow(const Signature& s, PyObject* self, PyObject* const* args,
@@ -65,18 +67,21 @@ void BindSlow(const Signature& s, PyObject* self, PyObject* const* args,
   }
   if (given > s.num_params) FailCount(s, given, first != 0);
   for (Py_ssize_t i = first; i < given; ++i) out[i] = args[i - first];
-  const Py_ssize_t keywords = kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);
+  const Py_ssize_t keywords =
+      kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);
   for (Py_ssize_t k = 0; k < keywords; ++k) {
     PyObject* keyword = PyTuple_GET_ITEM(kwnames, k);
     const int i = s.Find(keyword);
     if (i == s.num_params) continue;  // name=
     if (i < 0) {
-      ThrowPython(PyExc_TypeError, absl::StrCat(s.op, "() got an unexpected keyword argument '",
-                                                TextOf(keyword), "'"));
+      ThrowPython(PyExc_TypeError,
+                  absl::StrCat(s.op, "() got an unexpected keyword argument '",
+                               TextOf(keyword), "'"));
     }
     if (out[i] != nullptr) {
-      ThrowPython(PyExc_TypeError, absl::StrCat(s.op, "() got multiple values for argument '",
-                                                s.names[i], "'"));
+      ThrowPython(PyExc_TypeError,
+                  absl::StrCat(s.op, "() got multiple values for argument '",
+                               s.names[i], "'"));
     }
     out[i] = args[nargs + k];
   }

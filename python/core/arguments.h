@@ -1,10 +1,10 @@
-// Signature: the parameters of a bound function; Bind: the arguments of a call put
-// into the order of the parameters, with CPython's messages when they do not fit.
-// No tuple or dict is made, and keywords are matched by pointer first.
+// Signature: the parameters of a bound function; Bind: the arguments of a call
+// put into the order of the parameters, with CPython's messages when they do
+// not fit. No tuple or dict is made, and keywords are matched by pointer first.
 //
 //   Signature sum{"sum", names, 4, 1};
 //   PyObject* a[4];
-//   Bind(sum, self, args, nargs, kwnames, a);   // a[i] is null where nothing is given
+//   Bind(sum, self, args, nargs, kwnames, a);  // a[i]: null if not given
 #ifndef PROA_PYTHON_CORE_ARGUMENTS_H_
 #define PROA_PYTHON_CORE_ARGUMENTS_H_
 
@@ -25,13 +25,16 @@ class Signature {
   // `promotes`: bit i says that a number may stand for tensor parameter i.
   constexpr Signature(const char* op, const char* const* names, int num_params,
                       int num_required, uint32_t promotes = 0)
-      : op(op), names(names), num_params(num_params), num_required(num_required),
+      : op(op),
+        names(names),
+        num_params(num_params),
+        num_required(num_required),
         promotes(promotes) {}
 
   // Makes the names interned strings; once, before the first call.
   void Intern();
-  // The parameter of that name; -1: none; num_params: the `name=` that each function
-  // takes and ignores, as Paddle's do.
+  // The parameter of that name; -1: none; num_params: the `name=` that each
+  // function takes and ignores, as Paddle's do.
   int Find(PyObject* keyword) const;
 
   const char* op;
@@ -51,10 +54,12 @@ void BindSlow(const Signature& s, PyObject* self, PyObject* const* args,
 // `self`, if not null, is the first argument. Throws PythonError.
 template <int kParams>
 inline void Bind(const Signature& s, PyObject* self, PyObject* const* args,
-                 Py_ssize_t nargs, PyObject* kwnames, PyObject* (&out)[kParams]) {
+                 Py_ssize_t nargs, PyObject* kwnames,
+                 PyObject* (&out)[kParams]) {
   const Py_ssize_t first = self != nullptr ? 1 : 0;
   const Py_ssize_t given = first + nargs;
-  if (kwnames != nullptr || given > s.num_params || given < s.num_required) [[unlikely]] {
+  if (kwnames != nullptr || given > s.num_params || given < s.num_required)
+      [[unlikely]] {
     return BindSlow(s, self, args, nargs, kwnames, out);
   }
   if (first != 0) out[0] = self;

@@ -23,13 +23,15 @@ namespace py = pybind11;
 
 using Tensors = std::vector<Tensor>;
 
-// A Tensor or a list of them, as the Python functions take; None is the empty list,
-// and inside a list an undefined tensor.
-Tensors TensorsOf(const char* op, const char* param, const py::object& o, bool none_items) {
+// A Tensor or a list of them, as the Python functions take; None is the empty
+// list, and inside a list an undefined tensor.
+Tensors TensorsOf(const char* op, const char* param, const py::object& o,
+                  bool none_items) {
   if (o.is_none()) return {};
   if (IsTensor(o.ptr())) return {Unwrap(o.ptr())};
   if (!PyList_Check(o.ptr()) && !PyTuple_Check(o.ptr())) {
-    ThrowTypeError(absl::StrCat(op, ": ", param, " must be a Tensor or a list of Tensor, not ",
+    ThrowTypeError(absl::StrCat(op, ": ", param,
+                                " must be a Tensor or a list of Tensor, not ",
                                 TypeName(o.ptr())));
   }
   Tensors out;
@@ -40,31 +42,37 @@ Tensors TensorsOf(const char* op, const char* param, const py::object& o, bool n
       out.emplace_back();
     } else {
       ThrowTypeError(absl::StrCat(op, ": element ", out.size(), " of ", param,
-                                  " must be a Tensor, not ", TypeName(item.ptr())));
+                                  " must be a Tensor, not ",
+                                  TypeName(item.ptr())));
     }
   }
   return out;
 }
 
-void BackwardOf(const py::object& tensors, const py::object& grads, bool retain_graph) {
+void BackwardOf(const py::object& tensors, const py::object& grads,
+                bool retain_graph) {
   const Tensors outputs = TensorsOf("backward", "tensors", tensors, false);
   const Tensors given = TensorsOf("backward", "grad_tensors", grads, true);
-  PROA_REQUIRE(given.empty() || given.size() == outputs.size(), "backward: ", outputs.size(),
-               " tensors and ", given.size(), " grad_tensors");
+  PROA_REQUIRE(given.empty() || given.size() == outputs.size(),
+               "backward: ", outputs.size(), " tensors and ", given.size(),
+               " grad_tensors");
   RunBackward(outputs, given, {.retain_graph = retain_graph});
 }
 
-py::list GradOf(const py::object& outputs, const py::object& inputs, const py::object& grads,
-                std::optional<bool> retain_graph, bool create_graph, bool allow_unused,
+py::list GradOf(const py::object& outputs, const py::object& inputs,
+                const py::object& grads, std::optional<bool> retain_graph,
+                bool create_graph, bool allow_unused,
                 const py::object& no_grad_vars) {
   const Tensors from = TensorsOf("grad", "outputs", outputs, false);
   const Tensors to = TensorsOf("grad", "inputs", inputs, false);
   const Tensors given = TensorsOf("grad", "grad_outputs", grads, true);
   const Tensors stops = TensorsOf("grad", "no_grad_vars", no_grad_vars, false);
-  PROA_REQUIRE(given.empty() || given.size() == from.size(), "grad: ", from.size(),
-               " outputs and ", given.size(), " grad_outputs");
-  const autograd::BackwardOptions options{.retain_graph = retain_graph.value_or(create_graph),
-                                          .create_graph = create_graph};
+  PROA_REQUIRE(given.empty() || given.size() == from.size(),
+               "grad: ", from.size(), " outputs and ", given.size(),
+               " grad_outputs");
+  const autograd::BackwardOptions options{
+      .retain_graph = retain_graph.value_or(create_graph),
+      .create_graph = create_graph};
   Tensors found;
   {
     const GilRelease release;
@@ -86,11 +94,14 @@ PyObject* SetGradEnabled(PyObject*, PyObject* mode) {
   return PyBool_FromLong(was);
 }
 
-PyObject* IsGradEnabled(PyObject*, PyObject*) { return PyBool_FromLong(GradEnabled()); }
+PyObject* IsGradEnabled(PyObject*, PyObject*) {
+  return PyBool_FromLong(GradEnabled());
+}
 
 PyMethodDef functions[] = {
     {"set_grad_enabled", &SetGradEnabled, METH_O,
-     "set_grad_enabled(mode)\n--\n\nSwitches recording on this thread; returns what it was."},
+     "set_grad_enabled(mode)\n--\n\nSwitches recording on this thread; returns "
+     "what it was."},
     {"is_grad_enabled", &IsGradEnabled, METH_NOARGS,
      "is_grad_enabled()\n--\n\nTrue if this thread records gradients."},
     {nullptr, nullptr, 0, nullptr}};
@@ -104,13 +115,13 @@ void RunBackward(std::span<const Tensor> outputs, std::span<const Tensor> grads,
 }
 
 void BindAutograd(py::module_& m) {
-  m.def("backward", &BackwardOf, py::arg("tensors"), py::arg("grad_tensors") = py::none(),
-        py::arg("retain_graph") = false,
+  m.def("backward", &BackwardOf, py::arg("tensors"),
+        py::arg("grad_tensors") = py::none(), py::arg("retain_graph") = false,
         "Adds the derivatives of the tensors to `grad` of the leaves.");
   m.def("grad", &GradOf, py::arg("outputs"), py::arg("inputs"),
-        py::arg("grad_outputs") = py::none(), py::arg("retain_graph") = py::none(),
-        py::arg("create_graph") = false, py::arg("allow_unused") = false,
-        py::arg("no_grad_vars") = py::none(),
+        py::arg("grad_outputs") = py::none(),
+        py::arg("retain_graph") = py::none(), py::arg("create_graph") = false,
+        py::arg("allow_unused") = false, py::arg("no_grad_vars") = py::none(),
         "Gradients of `inputs`; `grad` of no tensor changes.");
   CheckStatus(PyModule_AddFunctions(m.ptr(), functions));
 }

@@ -1,5 +1,5 @@
-// Differentiation for Python beyond the methods of Tensor: backward and grad, the
-// mode switches, and nodes whose formula is a Python function.
+// Differentiation for Python beyond the methods of Tensor: backward and grad,
+// the mode switches, and nodes whose formula is a Python function.
 #ifndef PROA_PYTHON_CORE_AUTOGRAD_FUNCTIONS_H_
 #define PROA_PYTHON_CORE_AUTOGRAD_FUNCTIONS_H_
 

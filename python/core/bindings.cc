@@ -14,7 +14,8 @@ std::vector<FamilyBindings>& Families() {
 }
 
 PyMethodDef Definition(const Binding& b) {
-  return {b.name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(b.function)),
+  return {b.name,
+          reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(b.function)),
           METH_FASTCALL | METH_KEYWORDS, b.doc};
 }
 
@@ -28,7 +29,8 @@ void PrepareBindings() {
   for (const FamilyBindings& family : Families()) {
     for (Signature* signature : family.signatures) signature->Intern();
     for (const UnaryBinding& b : family.unary) SetOperator(b.slot, b.function);
-    for (const BinaryBinding& b : family.binary) SetOperator(b.slot, b.function);
+    for (const BinaryBinding& b : family.binary)
+      SetOperator(b.slot, b.function);
   }
 }
 
@@ -41,9 +43,11 @@ void AddGeneratedMethods(Methods* methods) {
 void AddOpFunctions(PyObject* module) {
   const Ref ops = Ref::New(PyModule_New("proa._C.ops"));
   const Ref name = Ref::New(PyUnicode_FromString("proa._C.ops"));
-  auto* definitions = new std::vector<PyMethodDef>;  // read while the process lives
+  auto* definitions =
+      new std::vector<PyMethodDef>;  // read while the process lives
   for (const FamilyBindings& family : Families()) {
-    for (const Binding& b : family.functions) definitions->push_back(Definition(b));
+    for (const Binding& b : family.functions)
+      definitions->push_back(Definition(b));
   }
   for (PyMethodDef& d : *definitions) {
     // Self is null, by which the C function knows that it is not a method.
@@ -52,7 +56,8 @@ void AddOpFunctions(PyObject* module) {
   }
   CheckStatus(PyModule_AddObjectRef(module, "ops", ops.get()));
   // `from proa._C.ops import add` works.
-  CheckStatus(PyDict_SetItemString(PyImport_GetModuleDict(), "proa._C.ops", ops.get()));
+  CheckStatus(
+      PyDict_SetItemString(PyImport_GetModuleDict(), "proa._C.ops", ops.get()));
 }
 
 }  // namespace proa::inline v0::python

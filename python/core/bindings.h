@@ -1,6 +1,6 @@
-// Where the generated bindings of each op family register: functions for `_C.ops`,
-// methods of Tensor, and functions behind Python's operators. Read once, when the
-// module is made.
+// Where the generated bindings of each op family register: functions for
+// `_C.ops`, methods of Tensor, and functions behind Python's operators. Read
+// once, when the module is made.
 #ifndef PROA_PYTHON_CORE_BINDINGS_H_
 #define PROA_PYTHON_CORE_BINDINGS_H_
 
@@ -15,8 +15,9 @@
 
 namespace proa::inline v0::python {
 
-// One C function, called as a function of `_C.ops` with self null and as a method
-// with the tensor as self; `doc` starts with the text signature that `inspect` reads.
+// One C function, called as a function of `_C.ops` with self null and as a
+// method with the tensor as self; `doc` starts with the text signature that
+// `inspect` reads.
 struct Binding {
   const char* name;
   FastFunction function;

@@ -15,7 +15,8 @@ namespace {
 
 class Buffer {
  public:
-  explicit Buffer(PyObject* o) : ok_(PyObject_GetBuffer(o, &view_, PyBUF_FULL_RO) == 0) {}
+  explicit Buffer(PyObject* o)
+      : ok_(PyObject_GetBuffer(o, &view_, PyBUF_FULL_RO) == 0) {}
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
   ~Buffer() {
@@ -68,7 +69,8 @@ Tensor Copy(const Py_buffer& v, DType dtype, const Convert& convert) {
   Tensor t = Tensor::Empty(shape, dtype);
   if (t.numel() > 0) {
     WithoutGil(t.numel(), [&] {
-      CopyElements<From>(static_cast<const char*>(v.buf), v, 0, t.data<To>(), convert);
+      CopyElements<From>(static_cast<const char*>(v.buf), v, 0, t.data<To>(),
+                         convert);
     });
   }
   return t;
@@ -85,7 +87,8 @@ Tensor CopyUnsigned64(const Py_buffer& v) {
     fits &= e <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
     return static_cast<int64_t>(e);
   });
-  PROA_REQUIRE(fits, "to_tensor: an element of the uint64 array does not fit in int64");
+  PROA_REQUIRE(
+      fits, "to_tensor: an element of the uint64 array does not fit in int64");
   return t;
 }
 
@@ -100,10 +103,12 @@ Tensor CopyInteger(const Py_buffer& v, bool is_signed) {
       return is_signed ? CopySame<int8_t>(v) : CopySame<uint8_t>(v);
     case 2:
       return is_signed ? CopySame<int16_t>(v)
-                       : Copy<uint16_t, int32_t>(v, DType::kInt32, [](uint16_t e) { return e; });
+                       : Copy<uint16_t, int32_t>(v, DType::kInt32,
+                                                 [](uint16_t e) { return e; });
     case 4:
       return is_signed ? CopySame<int32_t>(v)
-                       : Copy<uint32_t, int64_t>(v, DType::kInt64, [](uint32_t e) { return e; });
+                       : Copy<uint32_t, int64_t>(v, DType::kInt64,
+                                                 [](uint32_t e) { return e; });
     default:
       return is_signed ? CopySame<int64_t>(v) : CopyUnsigned64(v);
   }
@@ -115,8 +120,9 @@ Tensor CopyFormat(const Py_buffer& v, std::string_view format) {
   if (format == "f") return CopySame<float>(v);
   if (format == "d") return CopySame<double>(v);
   if (format == "g") {
-    return Copy<long double, double>(v, DType::kFloat64,
-                                     [](long double e) { return static_cast<double>(e); });
+    return Copy<long double, double>(v, DType::kFloat64, [](long double e) {
+      return static_cast<double>(e);
+    });
   }
   if (format == "Zf") return CopySame<complex64>(v);
   if (format == "Zd") return CopySame<complex128>(v);
@@ -145,7 +151,8 @@ std::optional<Tensor> CopyBuffer(PyObject* o) {
   std::string_view format = v.format == nullptr ? "B" : v.format;
   if (format.starts_with('>') || format.starts_with('!')) return std::nullopt;
   // '@', '=' and '<' are this machine's order (of the sizes, itemsize speaks).
-  while (!format.empty() && std::string_view("@=<").find(format[0]) != std::string_view::npos) {
+  while (!format.empty() &&
+         std::string_view("@=<").find(format[0]) != std::string_view::npos) {
     format.remove_prefix(1);
   }
   return CopyFormat(v, format);

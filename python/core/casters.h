@@ -1,5 +1,5 @@
-// Tensor in the signatures of functions bound by pybind11: a Tensor object, or None
-// for an undefined one.
+// Tensor in the signatures of functions bound by pybind11: a Tensor object, or
+// None for an undefined one.
 #ifndef PROA_PYTHON_CORE_CASTERS_H_
 #define PROA_PYTHON_CORE_CASTERS_H_
 

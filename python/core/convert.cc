@@ -24,7 +24,8 @@ bool IsNumberTensor(PyObject* o) {
 }
 
 Scalar NumberOf(const Tensor& t) {
-  return VisitDType(t.dtype(), [&]<typename T>(TypeTag<T>) { return Scalar(t.item<T>()); });
+  return VisitDType(
+      t.dtype(), [&]<typename T>(TypeTag<T>) { return Scalar(t.item<T>()); });
 }
 
 std::string ElementName(const Signature& s, int i, Py_ssize_t k) {
@@ -37,8 +38,8 @@ int64_t ElementInt(PyObject* o, const Signature& s, int i, Py_ssize_t k) {
     int overflow;
     const int64_t v = PyLong_AsLongLongAndOverflow(o, &overflow);
     if (overflow == 0) return v;
-    ThrowPython(PyExc_OverflowError,
-                ElementName(s, i, k) + " is " + TextOf(o) + ", which int64 does not hold");
+    ThrowPython(PyExc_OverflowError, ElementName(s, i, k) + " is " + TextOf(o) +
+                                         ", which int64 does not hold");
   }
   if (IsNumberTensor(o) && IsInteger(Unwrap(o).dtype())) {
     return Unwrap(o).item<int64_t>();
@@ -48,15 +49,19 @@ int64_t ElementInt(PyObject* o, const Signature& s, int i, Py_ssize_t k) {
     const Ref index = Ref::New(PyNumber_Index(o));
     return ElementInt(index.get(), s, i, k);
   }
-  ThrowPython(PyExc_TypeError, ElementName(s, i, k) + " must be int, not " + TypeName(o));
+  ThrowPython(PyExc_TypeError,
+              ElementName(s, i, k) + " must be int, not " + TypeName(o));
 }
 
 // A list of sizes with symbolic tensors in it: one symbolic 1-D tensor.
-IntArray StackSizes(const Signature& s, int i, PyObject* const* items, Py_ssize_t n) {
+IntArray StackSizes(const Signature& s, int i, PyObject* const* items,
+                    Py_ssize_t n) {
   std::vector<Tensor> parts;
   for (Py_ssize_t k = 0; k < n; ++k) {
-    if (IsNumberTensor(items[k]) || (IsTensor(items[k]) && Unwrap(items[k]).is_symbolic())) {
-      parts.push_back(ops::cast(ops::reshape(Unwrap(items[k]), IntArray({1})), DType::kInt64));
+    if (IsNumberTensor(items[k]) ||
+        (IsTensor(items[k]) && Unwrap(items[k]).is_symbolic())) {
+      parts.push_back(ops::cast(ops::reshape(Unwrap(items[k]), IntArray({1})),
+                                DType::kInt64));
     } else {
       Tensor size = Tensor::Empty({1}, DType::kInt64);
       *size.data<int64_t>() = ElementInt(items[k], s, i, k);
@@ -66,8 +71,8 @@ IntArray StackSizes(const Signature& s, int i, PyObject* const* items, Py_ssize_
   return IntArray(ops::concat(parts, 0));
 }
 
-// The items of a list or tuple, or of what is a sequence of numbers; null if `o` is
-// none of these.
+// The items of a list or tuple, or of what is a sequence of numbers; null if
+// `o` is none of these.
 Ref Sequence(PyObject* o) {
   if (PyList_Check(o) || PyTuple_Check(o)) return Ref::Borrow(o);
   if (PyUnicode_Check(o) || PyBytes_Check(o) || PyDict_Check(o)) return Ref();
@@ -84,8 +89,8 @@ Ref Sequence(PyObject* o) {
 }  // namespace
 
 void FailType(const Signature& s, int i, const char* expected, PyObject* got) {
-  ThrowPython(PyExc_TypeError, absl::StrCat(s.op, ": ", s.names[i], " must be ", expected,
-                                            ", not ", TypeName(got)));
+  ThrowPython(PyExc_TypeError, absl::StrCat(s.op, ": ", s.names[i], " must be ",
+                                            expected, ", not ", TypeName(got)));
 }
 
 std::optional<Scalar> FindNumber(PyObject* o) {
@@ -95,7 +100,8 @@ std::optional<Scalar> FindNumber(PyObject* o) {
     int overflow;
     const int64_t v = PyLong_AsLongLongAndOverflow(o, &overflow);
     if (overflow == 0) return Scalar(v);
-    ThrowPython(PyExc_OverflowError, "the number " + TextOf(o) + " does not fit in int64");
+    ThrowPython(PyExc_OverflowError,
+                "the number " + TextOf(o) + " does not fit in int64");
   }
   if (PyComplex_Check(o)) {
     const Py_complex c = PyComplex_AsCComplex(o);
@@ -109,7 +115,8 @@ std::optional<Scalar> FindNumber(PyObject* o) {
 }
 
 DType NumberDType(const Scalar& number, DType beside) {
-  const DType dtype = PromoteScalar(beside, number.kind(), ops::infer::DefaultDType());
+  const DType dtype =
+      PromoteScalar(beside, number.kind(), ops::infer::DefaultDType());
   if (number.kind() == 'i' && IsInteger(dtype) && dtype != DType::kInt64) {
     const int64_t v = number.to<int64_t>();
     const bool fits = VisitDType(dtype, [&]<typename T>(TypeTag<T>) {
@@ -134,7 +141,8 @@ Tensor NumberTensor(const Scalar& number, DType dtype) {
 
 bool IsArrayLike(PyObject* o) {
   if (IsNumPyArray(o)) return true;
-  if (PyUnicode_Check(o) || PyBytes_Check(o) || PyType_Check(o) || IsTensor(o)) return false;
+  if (PyUnicode_Check(o) || PyBytes_Check(o) || PyType_Check(o) || IsTensor(o))
+    return false;
   return PyObject_HasAttrString(o, "__array__") ||
          PyObject_HasAttrString(o, "__array_interface__");
 }
@@ -155,8 +163,9 @@ int64_t ToInt(const Signature& s, int i, PyObject* o) {
     int overflow;
     const int64_t v = PyLong_AsLongLongAndOverflow(o, &overflow);
     if (overflow == 0) return v;
-    ThrowPython(PyExc_OverflowError, absl::StrCat(s.op, ": ", s.names[i], " is ", TextOf(o),
-                                                  ", which int64 does not hold"));
+    ThrowPython(PyExc_OverflowError,
+                absl::StrCat(s.op, ": ", s.names[i], " is ", TextOf(o),
+                             ", which int64 does not hold"));
   }
   if (IsTensor(o)) {
     const Tensor& t = Unwrap(o);
@@ -168,7 +177,8 @@ int64_t ToInt(const Signature& s, int i, PyObject* o) {
   if (PyIndex_Check(o)) {
     const Ref index = Ref::NewOrNull(PyNumber_Index(o));
     if (index) return ToInt(s, i, index.get());
-    PyErr_Clear();  // an array of several elements has the slot, but not the value
+    PyErr_Clear();  // an array of several elements has the slot, but not the
+                    // value
   }
   FailType(s, i, "int", o);
 }
@@ -199,7 +209,8 @@ std::string_view ToString(const Signature& s, int i, PyObject* o) {
 
 DimVector ToIntList(const Signature& s, int i, PyObject* o) {
   if (o == Py_None) return {};
-  if (PyLong_Check(o) || IsNumPyScalar(o) || (IsTensor(o) && Unwrap(o).rank() == 0)) {
+  if (PyLong_Check(o) || IsNumPyScalar(o) ||
+      (IsTensor(o) && Unwrap(o).rank() == 0)) {
     return {ToInt(s, i, o)};
   }
   const Ref items = Sequence(o);
@@ -210,14 +221,16 @@ DimVector ToIntList(const Signature& s, int i, PyObject* o) {
   for (Py_ssize_t k = 0; k < n; ++k) {
     // Looked up anew each time: __index__ of an item may run any code.
     if (k >= PySequence_Fast_GET_SIZE(items.get())) break;
-    out.push_back(ElementInt(PySequence_Fast_GET_ITEM(items.get(), k), s, i, k));
+    out.push_back(
+        ElementInt(PySequence_Fast_GET_ITEM(items.get(), k), s, i, k));
   }
   return out;
 }
 
 std::vector<double> ToFloatList(const Signature& s, int i, PyObject* o) {
   if (o == Py_None) return {};
-  if (PyFloat_Check(o) || PyLong_Check(o) || IsNumPyScalar(o)) return {ToFloat(s, i, o)};
+  if (PyFloat_Check(o) || PyLong_Check(o) || IsNumPyScalar(o))
+    return {ToFloat(s, i, o)};
   const Ref items = Sequence(o);
   if (!items) FailType(s, i, "float or a list of float", o);
   std::vector<double> out;
@@ -256,8 +269,9 @@ DType ToDType(const Signature& s, int i, PyObject* o) {
   const std::optional<DType> t = FindDType(o);
   if (t) return *t;
   if (PyUnicode_Check(o)) {
-    ThrowPython(PyExc_TypeError, absl::StrCat(s.op, ": ", s.names[i],
-                                              " names no element type: '", TextOf(o), "'"));
+    ThrowPython(PyExc_TypeError,
+                absl::StrCat(s.op, ": ", s.names[i],
+                             " names no element type: '", TextOf(o), "'"));
   }
   FailType(s, i, "a dtype or its name", o);
 }
@@ -281,8 +295,9 @@ std::vector<Tensor> ToTensorList(const Signature& s, int i, PyObject* o) {
     } else if (const Ref kept = Ref::Borrow(item); IsArrayLike(item)) {
       out.push_back(ToTensor(item, std::nullopt, std::nullopt));
     } else {
-      ThrowPython(PyExc_TypeError,
-                  ElementName(s, i, k) + " must be a Tensor, not " + TypeName(item));
+      ThrowPython(
+          PyExc_TypeError,
+          ElementName(s, i, k) + " must be a Tensor, not " + TypeName(item));
     }
   }
   return out;
@@ -296,14 +311,18 @@ Tensor ToTensorArgument(const Signature& s, int i, PyObject* const* a) {
     if (const std::optional<Scalar> number = FindNumber(o)) {
       for (int k = 0; k < s.num_params; ++k) {
         if ((s.promotes >> k & 1) != 0 && a[k] != nullptr && IsTensor(a[k])) {
-          return NumberTensor(*number, NumberDType(*number, Unwrap(a[k]).dtype()));
+          return NumberTensor(*number,
+                              NumberDType(*number, Unwrap(a[k]).dtype()));
         }
       }
-      return NumberTensor(*number, DTypeOfScalar(number->kind(), ops::infer::DefaultDType()));
+      return NumberTensor(
+          *number, DTypeOfScalar(number->kind(), ops::infer::DefaultDType()));
     }
   }
   if (IsArrayLike(o)) return ToTensor(o, std::nullopt, std::nullopt);
-  FailType(s, i, promotes ? "a Tensor, an array or a number" : "a Tensor or an array", o);
+  FailType(s, i,
+           promotes ? "a Tensor, an array or a number" : "a Tensor or an array",
+           o);
 }
 
 }  // namespace proa::inline v0::python

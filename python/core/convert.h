@@ -1,6 +1,7 @@
-// Arguments of a bound function from Python to C++, one function for each parameter
-// type of the schema language (ops/schema/param_types.py). What does not fit is a TypeError
-// that names the op, the parameter, what it takes and what was given.
+// Arguments of a bound function from Python to C++, one function for each
+// parameter type of the schema language (ops/schema/param_types.py). What does
+// not fit is a TypeError that names the op, the parameter, what it takes and
+// what was given.
 #ifndef PROA_PYTHON_CORE_CONVERT_H_
 #define PROA_PYTHON_CORE_CONVERT_H_
 
@@ -21,10 +22,11 @@
 
 namespace proa::inline v0::python {
 
-// Numbers ----------------------------------------------------------------------
+// Numbers
+// ----------------------------------------------------------------------
 
-// Python's bool, int, float, complex and NumPy's scalars; nullopt for other types.
-// Throws OverflowError for an int that int64 does not hold.
+// Python's bool, int, float, complex and NumPy's scalars; nullopt for other
+// types. Throws OverflowError for an int that int64 does not hold.
 std::optional<Scalar> FindNumber(PyObject* o);
 // The dtype of the 0-d tensor that stands for `number` beside a tensor of dtype
 // `beside`: the tensor's, raised if the category of the number is higher
@@ -33,11 +35,13 @@ DType NumberDType(const Scalar& number, DType beside);
 // A 0-d CPU tensor.
 Tensor NumberTensor(const Scalar& number, DType dtype);
 
-// True for NumPy arrays and what gives one, but not for str, bytes, lists, numbers.
+// True for NumPy arrays and what gives one, but not for str, bytes, lists,
+// numbers.
 bool IsArrayLike(PyObject* o);
 
-// Arguments --------------------------------------------------------------------
-// `i` is the parameter and `o` the argument: given and, unless said otherwise, not
+// Arguments
+// -------------------------------------------------------------------- `i` is
+// the parameter and `o` the argument: given and, unless said otherwise, not
 // None where the parameter has no `?`.
 
 [[noreturn]] void FailType(const Signature& s, int i, const char* expected,
@@ -46,8 +50,10 @@ bool IsArrayLike(PyObject* o);
 bool ToBool(const Signature& s, int i, PyObject* o);
 int64_t ToInt(const Signature& s, int i, PyObject* o);
 double ToFloat(const Signature& s, int i, PyObject* o);
-std::string_view ToString(const Signature& s, int i, PyObject* o);  // lives as `o` does
-DimVector ToIntList(const Signature& s, int i, PyObject* o);  // None is the empty list
+std::string_view ToString(const Signature& s, int i,
+                          PyObject* o);  // lives as `o` does
+DimVector ToIntList(const Signature& s, int i,
+                    PyObject* o);  // None is the empty list
 std::vector<double> ToFloatList(const Signature& s, int i, PyObject* o);
 IntArray ToIntArray(const Signature& s, int i, PyObject* o);
 Scalar ToScalar(const Signature& s, int i, PyObject* o);
@@ -57,8 +63,8 @@ std::vector<Tensor> ToTensorList(const Signature& s, int i, PyObject* o);
 // Arrays, and numbers where Signature::promotes says so; `a` are all arguments.
 Tensor ToTensorArgument(const Signature& s, int i, PyObject* const* a);
 
-// A Tensor argument: the handle inside the Python object, or a tensor made from what
-// stands for one.
+// A Tensor argument: the handle inside the Python object, or a tensor made from
+// what stands for one.
 class TensorArg {
  public:
   TensorArg(const Signature& s, int i, PyObject* const* a) {
@@ -94,8 +100,8 @@ class OptionalTensorArg {
   Tensor none_;
 };
 
-// True if a value was given for a parameter that has a default; None asks for the
-// default too.
+// True if a value was given for a parameter that has a default; None asks for
+// the default too.
 inline bool Given(PyObject* o) { return o != nullptr && o != Py_None; }
 
 }  // namespace proa::inline v0::python

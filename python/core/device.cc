@@ -26,7 +26,9 @@ Place PlaceOr(std::optional<Place> place) {
 
 Place SetDevice(const py::object& device) {
   const std::optional<Place> place = FindPlace(device.ptr());
-  if (!place) ThrowTypeError("set_device: device must be a place or its name, not " + TypeName(device.ptr()));
+  if (!place)
+    ThrowTypeError("set_device: device must be a place or its name, not " +
+                   TypeName(device.ptr()));
   RuntimeOf(*place);  // throws for a device that is not there
   ops::infer::SetDefaultPlace(*place);
   return *place;
@@ -69,31 +71,47 @@ py::dict Figures(std::optional<Place> place) {
 
 void BindMemory(py::module_& m) {
   const auto place = py::arg("place") = py::none();
-  m.def("memory_figures", &Figures, place, "Bytes handed out and held on a device.");
-  m.def("memory_reset_peak", [](std::optional<Place> p) { AllocatorOf(p).ResetPeak(); }, place);
-  m.def("memory_release", [](std::optional<Place> p) { return AllocatorOf(p).Release(); }, place,
-        "Gives unused memory back to the system; returns how many bytes.");
-  m.def("memory_set_cap",
-        [](int64_t bytes, std::optional<Place> p) { AllocatorOf(p).SetCap(bytes); },
-        py::arg("bytes"), place, "Bounds what is held of a device's memory.");
+  m.def("memory_figures", &Figures, place,
+        "Bytes handed out and held on a device.");
+  m.def(
+      "memory_reset_peak",
+      [](std::optional<Place> p) { AllocatorOf(p).ResetPeak(); }, place);
+  m.def(
+      "memory_release",
+      [](std::optional<Place> p) { return AllocatorOf(p).Release(); }, place,
+      "Gives unused memory back to the system; returns how many bytes.");
+  m.def(
+      "memory_set_cap",
+      [](int64_t bytes, std::optional<Place> p) {
+        AllocatorOf(p).SetCap(bytes);
+      },
+      py::arg("bytes"), place, "Bounds what is held of a device's memory.");
 }
 
 void BindRandom(py::module_& m) {
-  m.def("seed", [](int64_t seed) { SeedAll(static_cast<uint64_t>(seed)); }, py::arg("seed"),
-        "Seeds the generators of all devices.");
-  m.def("initial_seed", [](std::optional<Place> p) { return DefaultGenerator(PlaceOr(p)).seed(); },
-        py::arg("place") = py::none());
-  m.def("get_rng_state",
-        [](std::optional<Place> p) {
-          const GeneratorState s = DefaultGenerator(PlaceOr(p)).state();
-          return py::make_tuple(s.seed, s.offset);
-        },
-        py::arg("place") = py::none(), "The state of a generator: (seed, offset).");
-  m.def("set_rng_state",
-        [](std::pair<uint64_t, uint64_t> state, std::optional<Place> p) {
-          DefaultGenerator(PlaceOr(p)).set_state({state.first, state.second});
-        },
-        py::arg("state"), py::arg("place") = py::none());
+  m.def(
+      "seed", [](int64_t seed) { SeedAll(static_cast<uint64_t>(seed)); },
+      py::arg("seed"), "Seeds the generators of all devices.");
+  m.def(
+      "initial_seed",
+      [](std::optional<Place> p) {
+        return DefaultGenerator(PlaceOr(p)).seed();
+      },
+      py::arg("place") = py::none());
+  m.def(
+      "get_rng_state",
+      [](std::optional<Place> p) {
+        const GeneratorState s = DefaultGenerator(PlaceOr(p)).state();
+        return py::make_tuple(s.seed, s.offset);
+      },
+      py::arg("place") = py::none(),
+      "The state of a generator: (seed, offset).");
+  m.def(
+      "set_rng_state",
+      [](std::pair<uint64_t, uint64_t> state, std::optional<Place> p) {
+        DefaultGenerator(PlaceOr(p)).set_state({state.first, state.second});
+      },
+      py::arg("state"), py::arg("place") = py::none());
 }
 
 void BindPrinting(py::module_& m) {
@@ -107,41 +125,51 @@ void BindPrinting(py::module_& m) {
     out["sci_mode"] = o.sci_mode;
     return out;
   });
-  m.def("set_printoptions",
-        [](std::optional<int> precision, std::optional<int64_t> threshold,
-           std::optional<int64_t> edgeitems, std::optional<bool> sci_mode,
-           std::optional<int> linewidth) {
-          PrintOptions o = GetPrintOptions();
-          if (precision) o.precision = *precision;
-          if (threshold) o.threshold = *threshold;
-          if (edgeitems) o.edgeitems = *edgeitems;
-          if (sci_mode) o.sci_mode = sci_mode;
-          if (linewidth) o.linewidth = *linewidth;
-          SetPrintOptions(o);
-        },
-        py::arg("precision") = py::none(), py::arg("threshold") = py::none(),
-        py::arg("edgeitems") = py::none(), py::arg("sci_mode") = py::none(),
-        py::arg("linewidth") = py::none());
+  m.def(
+      "set_printoptions",
+      [](std::optional<int> precision, std::optional<int64_t> threshold,
+         std::optional<int64_t> edgeitems, std::optional<bool> sci_mode,
+         std::optional<int> linewidth) {
+        PrintOptions o = GetPrintOptions();
+        if (precision) o.precision = *precision;
+        if (threshold) o.threshold = *threshold;
+        if (edgeitems) o.edgeitems = *edgeitems;
+        if (sci_mode) o.sci_mode = sci_mode;
+        if (linewidth) o.linewidth = *linewidth;
+        SetPrintOptions(o);
+      },
+      py::arg("precision") = py::none(), py::arg("threshold") = py::none(),
+      py::arg("edgeitems") = py::none(), py::arg("sci_mode") = py::none(),
+      py::arg("linewidth") = py::none());
 }
 
 }  // namespace
 
 void BindDevice(py::module_& m) {
-  m.def("set_device", &SetDevice, py::arg("device"), "Where new tensors lie from now on.");
+  m.def("set_device", &SetDevice, py::arg("device"),
+        "Where new tensors lie from now on.");
   m.def("get_device", [] { return ToString(ops::infer::DefaultPlace()); });
   m.def("device_count", &DeviceCount, py::arg("kind") = "gpu");
   m.def("load_device_plugin", &LoadPlugin, py::arg("path"),
-        "Makes a shared library's devices known; returns the name of their kind.");
-  m.def("synchronize", [](std::optional<Place> p) {
-          const GilRelease release;
-          Synchronize(PlaceOr(p));
-        },
-        py::arg("place") = py::none(), "Waits for all work on a device.");
-  m.def("set_default_dtype", [](DType t) {
-          PROA_REQUIRE(IsFloat(t), "set_default_dtype: only floating point types can be the default, not ", Name(t));
-          ops::infer::SetDefaultDType(t);
-        },
-        py::arg("dtype"));
+        "Makes a shared library's devices known; returns the name of their "
+        "kind.");
+  m.def(
+      "synchronize",
+      [](std::optional<Place> p) {
+        const GilRelease release;
+        Synchronize(PlaceOr(p));
+      },
+      py::arg("place") = py::none(), "Waits for all work on a device.");
+  m.def(
+      "set_default_dtype",
+      [](DType t) {
+        PROA_REQUIRE(IsFloat(t),
+                     "set_default_dtype: only floating point types can be the "
+                     "default, not ",
+                     Name(t));
+        ops::infer::SetDefaultDType(t);
+      },
+      py::arg("dtype"));
   m.def("get_default_dtype", [] { return ops::infer::DefaultDType(); });
   m.def("set_num_threads", &SetNumThreads, py::arg("n"));
   m.def("get_num_threads", &GetNumThreads);

@@ -11,8 +11,7 @@ namespace proa::inline v0::python {
 namespace {
 
 struct DTypeObject {
-  PyObject_HEAD
-  DType dtype;
+  PyObject_HEAD DType dtype;
   PyObject* name;  // "float32"
 };
 
@@ -27,7 +26,8 @@ PyObject* New(PyTypeObject*, PyObject* args, PyObject*) {
     CheckStatus(PyArg_ParseTuple(args, "O:DType", &value) ? 0 : -1);
     const std::optional<DType> t = FindDType(value);
     if (!t) {
-      ThrowPython(PyExc_TypeError, "DType: " + TextOf(value) + " is not an element type");
+      ThrowPython(PyExc_TypeError,
+                  "DType: " + TextOf(value) + " is not an element type");
     }
     return WrapDType(*t);
   });
@@ -97,18 +97,20 @@ std::optional<DType> FromName(PyObject* o) {
 // numpy.dtype has a name; numpy.float32 and its like name themselves.
 std::optional<DType> FromNumPy(PyObject* o) {
   const bool is_class = PyType_Check(o);
-  const char* module =
-      is_class ? reinterpret_cast<PyTypeObject*>(o)->tp_name : Py_TYPE(o)->tp_name;
+  const char* module = is_class ? reinterpret_cast<PyTypeObject*>(o)->tp_name
+                                : Py_TYPE(o)->tp_name;
   const std::string_view text(module);
   if (!text.starts_with("numpy.") && !text.starts_with("ml_dtypes.")) {
     return std::nullopt;
   }
-  const Ref name = Ref::NewOrNull(PyObject_GetAttrString(o, is_class ? "__name__" : "name"));
+  const Ref name =
+      Ref::NewOrNull(PyObject_GetAttrString(o, is_class ? "__name__" : "name"));
   if (!name || !PyUnicode_Check(name.get())) {
     PyErr_Clear();
     return std::nullopt;
   }
-  if (PyUnicode_CompareWithASCIIString(name.get(), "bool_") == 0) return DType::kBool;
+  if (PyUnicode_CompareWithASCIIString(name.get(), "bool_") == 0)
+    return DType::kBool;
   return FromName(name.get());
 }
 
@@ -123,13 +125,15 @@ std::optional<DType> FindDType(PyObject* o) {
   if (o == reinterpret_cast<PyObject*>(&PyFloat_Type)) return real;
   if (o == reinterpret_cast<PyObject*>(&PyLong_Type)) return DType::kInt64;
   if (o == reinterpret_cast<PyObject*>(&PyBool_Type)) return DType::kBool;
-  if (o == reinterpret_cast<PyObject*>(&PyComplex_Type)) return ComplexType(real);
+  if (o == reinterpret_cast<PyObject*>(&PyComplex_Type))
+    return ComplexType(real);
   return FromNumPy(o);
 }
 
 void MakeDTypeType(PyObject* module) {
   PyType_Slot slots[] = {
-      {Py_tp_doc, const_cast<char*>("DType(name)\n--\n\nAn element type of tensors.")},
+      {Py_tp_doc,
+       const_cast<char*>("DType(name)\n--\n\nAn element type of tensors.")},
       {Py_tp_new, reinterpret_cast<void*>(&New)},
       {Py_tp_repr, reinterpret_cast<void*>(&Repr)},
       {Py_tp_hash, reinterpret_cast<void*>(&Hash)},
@@ -137,14 +141,16 @@ void MakeDTypeType(PyObject* module) {
       {Py_tp_getset, properties},
       {Py_tp_methods, methods},
       {0, nullptr}};
-  PyType_Spec spec = {"proa._C.DType", sizeof(DTypeObject), 0, Py_TPFLAGS_DEFAULT, slots};
+  PyType_Spec spec = {"proa._C.DType", sizeof(DTypeObject), 0,
+                      Py_TPFLAGS_DEFAULT, slots};
   PyObject* type = Check(PyType_FromSpec(&spec));
   dtype_type = reinterpret_cast<PyTypeObject*>(type);
   CheckStatus(PyModule_AddObjectRef(module, "DType", type));
   for (int i = 0; i < kNumDTypes; ++i) {
     PyObject* o = Check(dtype_type->tp_alloc(dtype_type, 0));
     Self(o)->dtype = static_cast<DType>(i);
-    Self(o)->name = Check(PyUnicode_InternFromString(kDTypeInfo[i].name.data()));
+    Self(o)->name =
+        Check(PyUnicode_InternFromString(kDTypeInfo[i].name.data()));
     objects[i] = o;  // never freed
     CheckStatus(PyModule_AddObjectRef(module, kDTypeInfo[i].name.data(), o));
   }

@@ -38,7 +38,8 @@ void SetPythonError() noexcept {
     throw;
   } catch (const PythonError&) {
     if (PyErr_Occurred() == nullptr) {
-      PyErr_SetString(PyExc_SystemError, "an error was reported but not described");
+      PyErr_SetString(PyExc_SystemError,
+                      "an error was reported but not described");
     }
   } catch (pybind11::error_already_set& e) {
     e.restore();

@@ -1,5 +1,5 @@
-// Errors at the edge to Python: which Python exception a C++ one becomes, and how
-// C++ code gives up when a call of the Python API failed.
+// Errors at the edge to Python: which Python exception a C++ one becomes, and
+// how C++ code gives up when a call of the Python API failed.
 //
 //   PyObject* Repr(PyObject* self) {
 //     return Guarded([&] { return Text(Unwrap(self)); });
@@ -14,7 +14,8 @@
 
 namespace proa::inline v0::python {
 
-// Thrown when the Python error indicator is set; the edge then leaves it as it is.
+// Thrown when the Python error indicator is set; the edge then leaves it as it
+// is.
 struct PythonError {};
 
 // Null from the Python API means that its error indicator is set.
@@ -32,11 +33,12 @@ inline void CheckStatus(int status) {
 // Sets the error indicator and throws PythonError.
 [[noreturn]] void ThrowPython(PyObject* type, const std::string& message);
 
-// Within a catch block: sets the Python exception that belongs to the current C++
-// one (tensor/error.h names the mapping).
+// Within a catch block: sets the Python exception that belongs to the current
+// C++ one (tensor/error.h names the mapping).
 void SetPythonError() noexcept;
 
-// Runs `body`, which returns a new reference or throws. Costs nothing without error.
+// Runs `body`, which returns a new reference or throws. Costs nothing without
+// error.
 template <typename F>
 inline PyObject* Guarded(F&& body) noexcept {
   try {

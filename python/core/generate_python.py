@@ -13,8 +13,7 @@ import os
 import re
 import sys
 
-from ops.schema import emit_python
-from ops.schema import model
+from ops.schema import emit_python, model
 from ops.schema import parser as schema_parser
 
 _MARK = "    # GENERATED METHODS\n"

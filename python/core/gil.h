@@ -1,5 +1,6 @@
-// When to let other Python threads run during an op: only when the op is worth more
-// than handing the lock over and taking it back (a few microseconds if contended).
+// When to let other Python threads run during an op: only when the op is worth
+// more than handing the lock over and taking it back (a few microseconds if
+// contended).
 #ifndef PROA_PYTHON_CORE_GIL_H_
 #define PROA_PYTHON_CORE_GIL_H_
 

@@ -1,11 +1,11 @@
 #include "python/core/grad_node.h"
 
+#include <structmember.h>
 #include <cstddef>
 #include <new>
 #include <span>
 #include <string>
 #include <utility>
-#include <structmember.h>
 
 #include "python/core/error.h"
 #include "python/core/tensor_hooks.h"
@@ -16,18 +16,21 @@ namespace {
 using autograd::Node;
 
 struct GradNodeObject {
-  PyObject_HEAD
-  IntrusivePtr<Node> node;
+  PyObject_HEAD IntrusivePtr<Node> node;
   PyObject* weakrefs;
 };
 
 PyTypeObject* grad_node_type = nullptr;
 
-GradNodeObject* Self(PyObject* o) { return reinterpret_cast<GradNodeObject*>(o); }
+GradNodeObject* Self(PyObject* o) {
+  return reinterpret_cast<GradNodeObject*>(o);
+}
 Node& NodeOf(PyObject* o) { return *Self(o)->node; }
 
 // The hooks are this object's if nobody else has the node.
-bool OwnsHooks(PyObject* o) { return Self(o)->node && NodeOf(o).use_count() == 1; }
+bool OwnsHooks(PyObject* o) {
+  return Self(o)->node && NodeOf(o).use_count() == 1;
+}
 
 int Traverse(PyObject* o, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(o));
@@ -57,20 +60,25 @@ Py_hash_t Hash(PyObject* o) {
 }
 
 PyObject* Compare(PyObject* a, PyObject* b, int op) {
-  if ((op != Py_EQ && op != Py_NE) || Py_TYPE(b) != grad_node_type) Py_RETURN_NOTIMPLEMENTED;
+  if ((op != Py_EQ && op != Py_NE) || Py_TYPE(b) != grad_node_type)
+    Py_RETURN_NOTIMPLEMENTED;
   return PyBool_FromLong((Self(a)->node == Self(b)->node) == (op == Py_EQ));
 }
 
-PyObject* Name(PyObject* o, PyObject*) { return PyUnicode_FromString(NodeOf(o).name()); }
+PyObject* Name(PyObject* o, PyObject*) {
+  return PyUnicode_FromString(NodeOf(o).name());
+}
 
 PyObject* NextFunctions(PyObject* o, void*) {
   return Guarded([&] {
-    const std::span<const autograd::Edge> edges = std::as_const(NodeOf(o)).edges();
+    const std::span<const autograd::Edge> edges =
+        std::as_const(NodeOf(o)).edges();
     Ref out = Ref::New(PyTuple_New(static_cast<Py_ssize_t>(edges.size())));
     for (size_t i = 0; i < edges.size(); ++i) {
       Ref node = Ref::New(WrapNode(edges[i].node));
-      PyTuple_SET_ITEM(out.get(), i,
-                       Check(Py_BuildValue("(NI)", node.release(), edges[i].slot)));
+      PyTuple_SET_ITEM(
+          out.get(), i,
+          Check(Py_BuildValue("(NI)", node.release(), edges[i].slot)));
     }
     return out.release();
   });
@@ -89,12 +97,15 @@ PyObject* InputNames(PyObject* o, void*) {
 }
 
 PyObject* ForwardPlace(PyObject* o, void*) {
-  return Guarded([&] { return PyUnicode_FromString(NodeOf(o).ForwardPlace().c_str()); });
+  return Guarded(
+      [&] { return PyUnicode_FromString(NodeOf(o).ForwardPlace().c_str()); });
 }
 
 PyObject* RegisterPreHook(PyObject* o, PyObject* hook) {
   return Guarded([&] {
-    return AddPythonPreHook("register_prehook", NodeOf(o), hook).release().ptr();
+    return AddPythonPreHook("register_prehook", NodeOf(o), hook)
+        .release()
+        .ptr();
   });
 }
 
@@ -104,36 +115,43 @@ PyObject* RegisterHook(PyObject* o, PyObject* hook) {
   });
 }
 
-PyMethodDef methods[] = {
-    {"name", &Name, METH_NOARGS, "name($self)\n--\n\nThe op that recorded the node."},
-    {"register_prehook", &RegisterPreHook, METH_O,
-     "register_prehook($self, hook)\n--\n\n"
-     "Calls hook(grads) before the node's formula runs, with a tuple of the gradients of "
-     "the outputs, None where none came. A tuple that it returns replaces them. The result "
-     "has remove()."},
-    {"register_hook", &RegisterHook, METH_O,
-     "register_hook($self, hook)\n--\n\n"
-     "Calls hook(input_grads, grads) after the node's formula has run. A tuple that it "
-     "returns replaces input_grads. At a leaf both are empty. The result has remove()."},
-    {nullptr, nullptr, 0, nullptr}};
+PyMethodDef methods[] = {{"name", &Name, METH_NOARGS,
+                          "name($self)\n--\n\nThe op that recorded the node."},
+                         {"register_prehook", &RegisterPreHook, METH_O,
+                          "register_prehook($self, hook)\n--\n\n"
+                          "Calls hook(grads) before the node's formula runs, "
+                          "with a tuple of the gradients of "
+                          "the outputs, None where none came. A tuple that it "
+                          "returns replaces them. The result "
+                          "has remove()."},
+                         {"register_hook", &RegisterHook, METH_O,
+                          "register_hook($self, hook)\n--\n\n"
+                          "Calls hook(input_grads, grads) after the node's "
+                          "formula has run. A tuple that it "
+                          "returns replaces input_grads. At a leaf both are "
+                          "empty. The result has remove()."},
+                         {nullptr, nullptr, 0, nullptr}};
 
 PyGetSetDef properties[] = {
     {"next_functions", &NextFunctions, nullptr,
-     "For each input, in order, the node that its gradient goes to (None if it needs none) "
+     "For each input, in order, the node that its gradient goes to (None if it "
+     "needs none) "
      "and which of that node's outputs the input is.",
      nullptr},
-    {"input_names", &InputNames, nullptr, "What the op calls its inputs; '' if it does not say.",
-     nullptr},
+    {"input_names", &InputNames, nullptr,
+     "What the op calls its inputs; '' if it does not say.", nullptr},
     {"forward_place", &ForwardPlace, nullptr,
      "Where the op was called, if anomaly mode was on then; else ''.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyMemberDef members[] = {
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(GradNodeObject, weakrefs), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(GradNodeObject, weakrefs),
+     READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 
 PyObject* New(PyTypeObject*, PyObject*, PyObject*) {
-  PyErr_SetString(PyExc_TypeError, "GradNode: ops make these; see Tensor.grad_fn");
+  PyErr_SetString(PyExc_TypeError,
+                  "GradNode: ops make these; see Tensor.grad_fn");
   return nullptr;
 }
 
@@ -148,7 +166,9 @@ PyObject* WrapNode(IntrusivePtr<Node> node) {
 
 void MakeGradNodeType(PyObject* module) {
   PyType_Slot slots[] = {
-      {Py_tp_doc, const_cast<char*>("A node of the backward graph, as Tensor.grad_fn gives it.")},
+      {Py_tp_doc,
+       const_cast<char*>(
+           "A node of the backward graph, as Tensor.grad_fn gives it.")},
       {Py_tp_new, reinterpret_cast<void*>(&New)},
       {Py_tp_dealloc, reinterpret_cast<void*>(&Dealloc)},
       {Py_tp_traverse, reinterpret_cast<void*>(&Traverse)},

@@ -1,6 +1,6 @@
-// proa.GradNode: a node of the backward graph as Python sees it, `Tensor.grad_fn`.
-// A node may have several such objects; they are equal. All functions need the
-// global lock.
+// proa.GradNode: a node of the backward graph as Python sees it,
+// `Tensor.grad_fn`. A node may have several such objects; they are equal. All
+// functions need the global lock.
 #ifndef PROA_PYTHON_CORE_GRAD_NODE_H_
 #define PROA_PYTHON_CORE_GRAD_NODE_H_
 

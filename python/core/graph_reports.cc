@@ -29,11 +29,12 @@ autograd::GraphPrintOptions Options(size_t max_nodes) {
 }
 
 py::list Rows(const autograd::SavedSummary& summary) {
-  static constexpr const char* kGroups[] = {"activation", "leaf", "constant", "packed"};
+  static constexpr const char* kGroups[] = {"activation", "leaf", "constant",
+                                            "packed"};
   py::list rows;
   for (const auto& row : summary.rows) {
-    rows.append(py::make_tuple(kGroups[static_cast<int>(row.group)], row.op, row.name,
-                               row.tensors, row.bytes));
+    rows.append(py::make_tuple(kGroups[static_cast<int>(row.group)], row.op,
+                               row.name, row.tensors, row.bytes));
   }
   return rows;
 }
@@ -52,15 +53,18 @@ void BindGraphReports(py::module_& m) {
       [](const Tensors& outputs, size_t max_nodes) {
         return autograd::GraphDot(outputs, Options(max_nodes));
       },
-      py::arg("outputs"), py::arg("max_nodes"), "The backward graph in the DOT language.");
+      py::arg("outputs"), py::arg("max_nodes"),
+      "The backward graph in the DOT language.");
   m.def(
       "saved_summary",
       [](const Tensors& outputs) {
-        const autograd::SavedSummary summary = autograd::SummarizeSaved(outputs);
+        const autograd::SavedSummary summary =
+            autograd::SummarizeSaved(outputs);
         return py::make_tuple(Rows(summary), summary.nodes);
       },
       py::arg("outputs"),
-      "What the graph saved: rows (group, op, name, tensors, bytes), and the number of ops.");
+      "What the graph saved: rows (group, op, name, tensors, bytes), and the "
+      "number of ops.");
 }
 
 }  // namespace proa::inline v0::python

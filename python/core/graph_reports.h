@@ -1,4 +1,5 @@
-// Reports on the backward graph for Python: graph_text, graph_dot, saved_summary.
+// Reports on the backward graph for Python: graph_text, graph_dot,
+// saved_summary.
 #ifndef PROA_PYTHON_CORE_GRAPH_REPORTS_H_
 #define PROA_PYTHON_CORE_GRAPH_REPORTS_H_
 

@@ -25,8 +25,8 @@ using Kind = IndexPart::Kind;
   Fail(absl::StatusCode::kOutOfRange, message);
 }
 
-// A bound of a slice: an int, what has __index__, or a Tensor of one integer. Beyond
-// int64 it is clamped, as in Python.
+// A bound of a slice: an int, what has __index__, or a Tensor of one integer.
+// Beyond int64 it is clamped, as in Python.
 int64_t Bound(PyObject* o, int64_t none) {
   if (o == Py_None) return none;
   if (!PyIndex_Check(o)) {
@@ -51,8 +51,9 @@ IndexPart SlicePart(PyObject* o) {
 IndexPart ArrayPart(Tensor t) {
   if (t.dtype() == DType::kBool) return {Kind::kMask, 0, 0, 1, std::move(t)};
   if (!IsInteger(t.dtype())) {
-    FailIndex(absl::StrCat("index: arrays of integers or bool are indices; this one is ",
-                           Describe(t)));
+    FailIndex(absl::StrCat(
+        "index: arrays of integers or bool are indices; this one is ",
+        Describe(t)));
   }
   if (t.dtype() != DType::kInt64) t = Converted(t, DType::kInt64, std::nullopt);
   return {Kind::kArray, 0, 0, 1, std::move(t)};
@@ -78,7 +79,8 @@ IndexPart Part(PyObject* o, const Tensor& x) {
   if (PySlice_Check(o)) return SlicePart(o);
   if (o == Py_None) return {Kind::kNewAxis};
   if (o == Py_Ellipsis) return {Kind::kEllipsis};
-  if (PyBool_Check(o)) return ArrayPart(NumberTensor(Scalar(o == Py_True), DType::kBool));
+  if (PyBool_Check(o))
+    return ArrayPart(NumberTensor(Scalar(o == Py_True), DType::kBool));
   if (IsTensor(o)) {
     const Tensor& t = Unwrap(o);
     if (t.rank() == 0 && IsInteger(t.dtype()) && !t.is_symbolic()) {
@@ -96,11 +98,15 @@ IndexPart Part(PyObject* o, const Tensor& x) {
   }
   if (IsNumPyScalar(o)) {
     const std::optional<Scalar> number = FindNumber(o);
-    if (number && number->is_bool()) return ArrayPart(NumberTensor(*number, DType::kBool));
+    if (number && number->is_bool())
+      return ArrayPart(NumberTensor(*number, DType::kBool));
   }
   if (PyIndex_Check(o)) return IntegerPart(o);
-  FailIndex("index: an index must be int, slice, None, Ellipsis, bool, or an array or list of "
-            "integers or bool, not " + TypeName(o));
+  FailIndex(
+      "index: an index must be int, slice, None, Ellipsis, bool, or an array "
+      "or list of "
+      "integers or bool, not " +
+      TypeName(o));
 }
 
 }  // namespace
@@ -136,7 +142,8 @@ IndexKey ReadIndexKey(PyObject* key, const Tensor& x) {
   }
   if (ellipses > 1) FailIndex("index: an index can have only one Ellipsis");
   if (used > x.rank()) {
-    FailIndex(absl::StrCat("index: too many indices, ", used, "; x is ", Describe(x)));
+    FailIndex(absl::StrCat("index: too many indices, ", used, "; x is ",
+                           Describe(x)));
   }
   if (ellipses == 0 && used < x.rank()) out.parts.push_back({Kind::kEllipsis});
   return out;

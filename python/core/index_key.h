@@ -1,5 +1,5 @@
-// The key of x[key] read into a list of parts, with NumPy's meaning: integers, slices,
-// None, Ellipsis, masks and arrays of integers.
+// The key of x[key] read into a list of parts, with NumPy's meaning: integers,
+// slices, None, Ellipsis, masks and arrays of integers.
 #ifndef PROA_PYTHON_CORE_INDEX_KEY_H_
 #define PROA_PYTHON_CORE_INDEX_KEY_H_
 
@@ -22,7 +22,8 @@ struct IndexPart {
     kMask,      // bool tensor: as many dims as it has
   };
   Kind kind;
-  // With a negative step an omitted stop is INT64_MIN, "down to the first element".
+  // With a negative step an omitted stop is INT64_MIN, "down to the first
+  // element".
   int64_t start = 0, stop = 0, step = 1;
   Tensor array;
 };
@@ -32,8 +33,8 @@ struct IndexKey {
   bool advanced = false;  // has an array or a mask
 };
 
-// The key for a tensor `x`, with exactly one ellipsis part unless all dims are named.
-// Throws IndexError for what is no index and for too many of them.
+// The key for a tensor `x`, with exactly one ellipsis part unless all dims are
+// named. Throws IndexError for what is no index and for too many of them.
 IndexKey ReadIndexKey(PyObject* key, const Tensor& x);
 
 }  // namespace proa::inline v0::python

@@ -51,9 +51,9 @@ std::vector<ValueId> IdsIn(const ProgramPtr& program, const Tensors& ts) {
 
 ValueId InputNamed(const Program& program, const std::string& name) {
   const ValueId id = program.Find(name);
-  PROA_REQUIRE(id != jit::kNoValue &&
-                   program.value(id).kind == jit::ValueKind::kInput,
-               "the program has no input '", name, "'");
+  PROA_REQUIRE(
+      id != jit::kNoValue && program.value(id).kind == jit::ValueKind::kInput,
+      "the program has no input '", name, "'");
   return id;
 }
 
@@ -69,7 +69,8 @@ class Recording {
   std::unique_ptr<jit::StaticModeScope> scope_;
 };
 
-// Runs what the fetches need and (unless `prune`) every change of captured tensors.
+// Runs what the fetches need and (unless `prune`) every change of captured
+// tensors.
 Tensors RunProgram(const ProgramPtr& program,
                    const std::map<std::string, Tensor>& feeds,
                    const Tensors& fetches, bool prune) {
@@ -89,8 +90,8 @@ struct LoadedModule {
 
   explicit LoadedModule(Module m)
       : module(std::move(m)),
-        executor(std::make_shared<jit::Executor>(module.program,
-                                                 module.outputs, true)) {}
+        executor(std::make_shared<jit::Executor>(module.program, module.outputs,
+                                                 true)) {}
 
   std::vector<std::pair<ValueId, Tensor>> Feeds(const Tensors& inputs) const {
     PROA_REQUIRE(inputs.size() == module.inputs.size(), "the model takes ",
@@ -121,7 +122,8 @@ struct LoadedModule {
 
   std::vector<std::string> InputNames() const {
     std::vector<std::string> names;
-    for (ValueId id : module.inputs) names.push_back(module.program->value(id).name);
+    for (ValueId id : module.inputs)
+      names.push_back(module.program->value(id).name);
     return names;
   }
 
@@ -218,37 +220,40 @@ void BindProgram(py::module_& m) {
 
   py::class_<Program, ProgramPtr>(m, "Program")
       .def(py::init<>())
-      .def("add_input",
-           [](const ProgramPtr& p, const std::string& name,
-              const std::vector<int64_t>& shape, DType dtype) {
-             return jit::AddInput(p, name, Shape{std::span<const int64_t>(shape)},
-                                  dtype);
-           },
-           py::arg("name"), py::arg("shape"), py::arg("dtype"))
-      .def("capture",
-           [](const ProgramPtr& p, const Tensor& t, const std::string& name) {
-             const ValueId id = p->Capture(t, name);
-             if (p->value(id).name.empty()) p->value(id).name = name;
-           },
-           py::arg("tensor"), py::arg("name"))
+      .def(
+          "add_input",
+          [](const ProgramPtr& p, const std::string& name,
+             const std::vector<int64_t>& shape, DType dtype) {
+            return jit::AddInput(p, name,
+                                 Shape{std::span<const int64_t>(shape)}, dtype);
+          },
+          py::arg("name"), py::arg("shape"), py::arg("dtype"))
+      .def(
+          "capture",
+          [](const ProgramPtr& p, const Tensor& t, const std::string& name) {
+            const ValueId id = p->Capture(t, name);
+            if (p->value(id).name.empty()) p->value(id).name = name;
+          },
+          py::arg("tensor"), py::arg("name"))
       .def("recording", [](const ProgramPtr& p) { return Recording(p); })
       .def("run", &RunProgram, py::arg("feeds"), py::arg("fetches"),
            py::arg("prune") = false)
-      .def("module",
-           [](const ProgramPtr& p, const std::vector<std::string>& inputs,
-              const Tensors& outputs) {
-             return LoadedModule(MakeModule(p, inputs, outputs, {}));
-           },
-           py::arg("inputs"), py::arg("outputs"))
-      .def_property_readonly(
-          "captured",
-          [](const Program& p) {
-            std::vector<std::pair<std::string, Tensor>> out;
-            for (ValueId id : p.captured()) {
-              out.emplace_back(p.value(id).name, p.value(id).captured);
-            }
-            return out;
-          })
+      .def(
+          "module",
+          [](const ProgramPtr& p, const std::vector<std::string>& inputs,
+             const Tensors& outputs) {
+            return LoadedModule(MakeModule(p, inputs, outputs, {}));
+          },
+          py::arg("inputs"), py::arg("outputs"))
+      .def_property_readonly("captured",
+                             [](const Program& p) {
+                               std::vector<std::pair<std::string, Tensor>> out;
+                               for (ValueId id : p.captured()) {
+                                 out.emplace_back(p.value(id).name,
+                                                  p.value(id).captured);
+                               }
+                               return out;
+                             })
       .def("reparse", &Reparse, py::arg("inputs"), py::arg("outputs"))
       .def_property_readonly(
           "num_operations",
@@ -274,30 +279,32 @@ void BindModule(py::module_& m) {
           "output_names",
           [](const LoadedModule& l) { return l.module.output_names; })
       .def_property_readonly("captured", &LoadedModule::Captured)
-      .def("set_captured",
-           [](LoadedModule& l, const std::string& name, const Tensor& t) {
-             const ValueId id = l.module.program->Find(name);
-             PROA_REQUIRE(id != jit::kNoValue && t.defined(),
-                          "the program captures no '", name, "'");
-             l.module.program->value(id).captured = t;
-           },
-           py::arg("name"), py::arg("tensor"))
+      .def(
+          "set_captured",
+          [](LoadedModule& l, const std::string& name, const Tensor& t) {
+            const ValueId id = l.module.program->Find(name);
+            PROA_REQUIRE(id != jit::kNoValue && t.defined(),
+                         "the program captures no '", name, "'");
+            l.module.program->value(id).captured = t;
+          },
+          py::arg("name"), py::arg("tensor"))
       .def_property_readonly(
           "program", [](const LoadedModule& l) { return l.module.program; })
       .def("save", [](const LoadedModule& l, const std::string& prefix) {
         ThrowIfError(jit::SaveModule(l.module, prefix));
       });
 
-  m.def("save_program",
-        [](const std::string& prefix, const ProgramPtr& program,
-           const std::vector<std::string>& inputs, const Tensors& outputs,
-           const std::vector<std::string>& output_names) {
-          ThrowIfError(jit::SaveModule(
-              jit::Prune(MakeModule(program, inputs, outputs, output_names)),
-              prefix));
-        },
-        py::arg("prefix"), py::arg("program"), py::arg("inputs"),
-        py::arg("outputs"), py::arg("output_names") = std::vector<std::string>());
+  m.def(
+      "save_program",
+      [](const std::string& prefix, const ProgramPtr& program,
+         const std::vector<std::string>& inputs, const Tensors& outputs,
+         const std::vector<std::string>& output_names) {
+        ThrowIfError(jit::SaveModule(
+            jit::Prune(MakeModule(program, inputs, outputs, output_names)),
+            prefix));
+      },
+      py::arg("prefix"), py::arg("program"), py::arg("inputs"),
+      py::arg("outputs"), py::arg("output_names") = std::vector<std::string>());
   m.def("load_program", [](const std::string& prefix) {
     absl::StatusOr<Module> module = jit::LoadModule(prefix);
     ThrowIfError(module.status());
@@ -312,12 +319,15 @@ void BindJit(py::module_& m) {
         py::arg("otherwise"));
   m.def("while_loop", &LoopOf, py::arg("condition"), py::arg("body"),
         py::arg("vars"));
-  m.def("is_symbolic", [](const Tensor& t) { return t.defined() && t.is_symbolic(); });
-  m.def("program_of", [](const Tensor& t) { return jit::SymbolOf(t).program(); });
+  m.def("is_symbolic",
+        [](const Tensor& t) { return t.defined() && t.is_symbolic(); });
+  m.def("program_of",
+        [](const Tensor& t) { return jit::SymbolOf(t).program(); });
   m.def("in_static_mode",
         [] { return (thread_interpreters.forced & kRecord) != 0; });
-  m.def("eager_mode", [] { return Recording(nullptr); },
-        "`with eager_mode():` ops without symbolic arguments run at once.");
+  m.def(
+      "eager_mode", [] { return Recording(nullptr); },
+      "`with eager_mode():` ops without symbolic arguments run at once.");
 }
 
 const ModulePart part(&BindJit);

@@ -1,16 +1,16 @@
-// The extension module proa._C: brings the parts together, in an order that their
-// types need.
+// The extension module proa._C: brings the parts together, in an order that
+// their types need.
 #include "python/core/module.h"
 
 #include <vector>
 
+#include "python/core/anomaly.h"
 #include "python/core/autograd_functions.h"
 #include "python/core/bindings.h"
 #include "python/core/casters.h"
 #include "python/core/device.h"
 #include "python/core/dtype_object.h"
 #include "python/core/error.h"
-#include "python/core/anomaly.h"
 #include "python/core/grad_node.h"
 #include "python/core/graph_reports.h"
 #include "python/core/op_registry.h"
@@ -71,11 +71,18 @@ void Fill(py::module_& m) {
   BindAnomalyMode(m);
   BindDevice(m);
   BindOpRegistry(m);
-  m.def("from_dlpack", [](const py::object& o) { return TensorFromDLPack(o.ptr()); },
-        py::arg("dlpack"), "A Tensor over the memory of an object with __dlpack__, or of a capsule.");
-  m.def("to_dlpack",
-        [](const Tensor& t) { return py::reinterpret_steal<py::object>(MakeDLPackCapsule(t)); },
-        py::arg("x"), "A DLPack capsule over the memory of a Tensor.");
+  m.def(
+      "from_dlpack",
+      [](const py::object& o) { return TensorFromDLPack(o.ptr()); },
+      py::arg("dlpack"),
+      "A Tensor over the memory of an object with __dlpack__, or of a "
+      "capsule.");
+  m.def(
+      "to_dlpack",
+      [](const Tensor& t) {
+        return py::reinterpret_steal<py::object>(MakeDLPackCapsule(t));
+      },
+      py::arg("x"), "A DLPack capsule over the memory of a Tensor.");
   for (const ModulePart::Bind bind : Parts()) bind(m);
 }
 

@@ -1,5 +1,6 @@
-// Parts of the module that other rooms add: a static object of this class in a source
-// that is linked into the extension binds its part when the module is made.
+// Parts of the module that other rooms add: a static object of this class in a
+// source that is linked into the extension binds its part when the module is
+// made.
 //
 //   const ModulePart part([](pybind11::module_& m) { BindPrograms(m); });
 #ifndef PROA_PYTHON_CORE_MODULE_H_

@@ -1,5 +1,5 @@
-// What is needed of NumPy, without its C interface: so the module works with any
-// NumPy, and with none until an array is asked for or given.
+// What is needed of NumPy, without its C interface: so the module works with
+// any NumPy, and with none until an array is asked for or given.
 #ifndef PROA_PYTHON_CORE_NUMPY_H_
 #define PROA_PYTHON_CORE_NUMPY_H_
 

@@ -47,7 +47,8 @@ const char* Text(AmpClass c) {
 }
 
 const char* Text(FuseClass c) {
-  constexpr const char* kNames[] = {"none", "pointwise", "reduction", "matmul", "view"};
+  constexpr const char* kNames[] = {"none", "pointwise", "reduction", "matmul",
+                                    "view"};
   return kNames[static_cast<int>(c)];
 }
 
@@ -58,7 +59,8 @@ py::list Params(const OpDefinition& op) {
     d["name"] = p.name;
     d["type"] = TypeText(p.type);
     d["optional"] = p.optional;
-    d["default"] = p.default_text == nullptr ? py::object(py::none()) : py::str(p.default_text);
+    d["default"] = p.default_text == nullptr ? py::object(py::none())
+                                             : py::str(p.default_text);
     out.append(d);
   }
   return out;
@@ -70,7 +72,8 @@ py::list Outputs(const OpDefinition& op) {
     py::dict d;
     d["name"] = o.name;
     d["is_list"] = o.is_list;
-    d["aliases"] = o.aliases < 0 ? py::object(py::none()) : py::str(op.params[o.aliases].name);
+    d["aliases"] = o.aliases < 0 ? py::object(py::none())
+                                 : py::str(op.params[o.aliases].name);
     out.append(d);
   }
   return out;
@@ -78,9 +81,12 @@ py::list Outputs(const OpDefinition& op) {
 
 py::list Traits(const OpDefinition& op) {
   constexpr std::pair<uint32_t, const char*> kNames[] = {
-      {kTraitView, "view"},         {kTraitInplace, "inplace"},
-      {kTraitRandom, "random"},     {kTraitDataDependent, "data_dependent"},
-      {kTraitDifferentiable, "differentiable"}, {kTraitComposite, "composite"}};
+      {kTraitView, "view"},
+      {kTraitInplace, "inplace"},
+      {kTraitRandom, "random"},
+      {kTraitDataDependent, "data_dependent"},
+      {kTraitDifferentiable, "differentiable"},
+      {kTraitComposite, "composite"}};
   py::list out;
   for (const auto& [bit, name] : kNames) {
     if ((op.traits & bit) != 0) out.append(name);
@@ -102,7 +108,8 @@ py::dict Describe(const OpDefinition& op) {
   d["fuse"] = Text(op.fuse);
   py::list dtypes;
   for (int i = 0; i < kNumDTypes; ++i) {
-    if ((op.dtypes >> i & 1) != 0) dtypes.append(std::string(kDTypeInfo[i].name));
+    if ((op.dtypes >> i & 1) != 0)
+      dtypes.append(std::string(kDTypeInfo[i].name));
   }
   d["dtypes"] = dtypes;
   return d;
@@ -111,13 +118,14 @@ py::dict Describe(const OpDefinition& op) {
 }  // namespace
 
 void BindOpRegistry(py::module_& m) {
-  m.def("op_registry",
-        [] {
-          py::list out;
-          for (const OpDefinition* op : AllOps()) out.append(Describe(*op));
-          return out;
-        },
-        "What is known of each op, sorted by name.");
+  m.def(
+      "op_registry",
+      [] {
+        py::list out;
+        for (const OpDefinition* op : AllOps()) out.append(Describe(*op));
+        return out;
+      },
+      "What is known of each op, sorted by name.");
 }
 
 }  // namespace proa::inline v0::python

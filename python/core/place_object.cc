@@ -31,7 +31,9 @@ PyPlace CudaPlace(int index) {
 
 }  // namespace
 
-PyObject* WrapPlace(Place place) { return py::cast(PyPlace{place}).release().ptr(); }
+PyObject* WrapPlace(Place place) {
+  return py::cast(PyPlace{place}).release().ptr();
+}
 
 std::optional<Place> FindPlace(PyObject* o) {
   if (PyUnicode_Check(o)) {
@@ -44,23 +46,29 @@ std::optional<Place> FindPlace(PyObject* o) {
 }
 
 void BindPlaces(py::module_& m) {
-  py::class_<PyPlace>(m, "Place", "Where a tensor lies: Place('cpu'), Place('gpu:0').")
-      .def(py::init([](const std::string& name) { return PyPlace{Parse(name)}; }),
+  py::class_<PyPlace>(m, "Place",
+                      "Where a tensor lies: Place('cpu'), Place('gpu:0').")
+      .def(py::init(
+               [](const std::string& name) { return PyPlace{Parse(name)}; }),
            py::arg("name") = "cpu")
       .def("is_cpu_place", [](const PyPlace& p) { return p.place.is_cpu(); })
       .def("is_gpu_place",
            [](const PyPlace& p) { return p.place.kind == DeviceKind::kGPU; })
       .def("is_cuda_pinned_place", [](const PyPlace&) { return false; })
       .def("is_custom_place",
-           [](const PyPlace& p) { return p.place.kind >= DeviceKind::kFirstCustom; })
+           [](const PyPlace& p) {
+             return p.place.kind >= DeviceKind::kFirstCustom;
+           })
       .def("get_device_id", [](const PyPlace& p) { return p.place.index; })
       .def("gpu_device_id", [](const PyPlace& p) { return p.place.index; })
       .def("get_device_type",
            [](const PyPlace& p) { return DeviceKindName(p.place.kind); })
       .def_property_readonly(
           "kind", [](const PyPlace& p) { return DeviceKindName(p.place.kind); })
-      .def_property_readonly("index", [](const PyPlace& p) { return p.place.index; })
-      .def_property_readonly("name", [](const PyPlace& p) { return ToString(p.place); })
+      .def_property_readonly("index",
+                             [](const PyPlace& p) { return p.place.index; })
+      .def_property_readonly("name",
+                             [](const PyPlace& p) { return ToString(p.place); })
       .def("__repr__",
            [](const PyPlace& p) { return "Place(" + ToString(p.place) + ")"; })
       .def("__eq__",
@@ -80,10 +88,12 @@ void BindPlaces(py::module_& m) {
         return py::make_tuple(self.attr("__class__"),
                               py::make_tuple(self.attr("name")));
       });
-  m.def("CPUPlace", [] { return PyPlace{}; }, "The place of host memory.");
+  m.def(
+      "CPUPlace", [] { return PyPlace{}; }, "The place of host memory.");
   m.def("CUDAPlace", &CudaPlace, py::arg("id") = 0, "The place of GPU `id`.");
-  m.def("CUDAPinnedPlace", [] { return PyPlace{}; },
-        "Host memory; pinning is left to the allocator.");
+  m.def(
+      "CUDAPinnedPlace", [] { return PyPlace{}; },
+      "Host memory; pinning is left to the allocator.");
 }
 
 }  // namespace proa::inline v0::python

@@ -20,8 +20,8 @@ using Function = std::shared_ptr<OwnedFunction>;
 
 Function Callable(const char* what, const py::object& o) {
   if (!PyCallable_Check(o.ptr())) {
-    ThrowTypeError(absl::StrCat("saved_tensors_hooks: ", what, " must be callable, not ",
-                                TypeName(o.ptr())));
+    ThrowTypeError(absl::StrCat("saved_tensors_hooks: ", what,
+                                " must be callable, not ", TypeName(o.ptr())));
   }
   return std::make_shared<OwnedFunction>(o.ptr());
 }
@@ -36,17 +36,20 @@ void Push(const py::object& pack_function, const py::object& unpack_function) {
   autograd::PushSavedTensorHooks(
       {.pack = [pack](const Tensor& t) -> std::shared_ptr<void> {
          const GilAcquire gil;
-         const py::object kept = Call(pack, py::reinterpret_steal<py::object>(Wrap(t)));
+         const py::object kept =
+             Call(pack, py::reinterpret_steal<py::object>(Wrap(t)));
          return std::make_shared<OwnedObject>(kept.ptr());
        },
        .unpack =
            [unpack](const std::shared_ptr<void>& kept) {
              const GilAcquire gil;
              PyObject* o = static_cast<const OwnedObject*>(kept.get())->get();
-             const py::object t = Call(unpack, py::reinterpret_borrow<py::object>(o));
+             const py::object t =
+                 Call(unpack, py::reinterpret_borrow<py::object>(o));
              if (!IsTensor(t.ptr())) {
-               ThrowTypeError("saved_tensors_hooks: unpack must return a Tensor, not " +
-                              TypeName(t.ptr()));
+               ThrowTypeError(
+                   "saved_tensors_hooks: unpack must return a Tensor, not " +
+                   TypeName(t.ptr()));
              }
              return Unwrap(t.ptr());
            }});
@@ -56,7 +59,8 @@ void Push(const py::object& pack_function, const py::object& unpack_function) {
 
 void BindSavedTensors(py::module_& m) {
   m.def("push_saved_tensors_hooks", &Push, py::arg("pack"), py::arg("unpack"),
-        "From now on, pack(tensor) is kept for backward on this thread, and unpack(kept) "
+        "From now on, pack(tensor) is kept for backward on this thread, and "
+        "unpack(kept) "
         "asked for the tensor.");
   m.def("pop_saved_tensors_hooks", &autograd::PopSavedTensorHooks,
         "Ends the innermost push_saved_tensors_hooks of this thread.");

@@ -1,4 +1,5 @@
-// Saved-tensor hooks whose functions are Python's (autograd/saved_tensor_hooks.h).
+// Saved-tensor hooks whose functions are Python's
+// (autograd/saved_tensor_hooks.h).
 #ifndef PROA_PYTHON_CORE_SAVED_TENSORS_H_
 #define PROA_PYTHON_CORE_SAVED_TENSORS_H_
 

@@ -1,7 +1,8 @@
 // Tensors as NumPy arrays: numpy(), __array__ and the buffer protocol.
 //
-// A buffer shares the elements, for reading; a consumer that asks for a writable one
-// may change them. bfloat16 has no buffer format: its arrays are float32 copies.
+// A buffer shares the elements, for reading; a consumer that asks for a
+// writable one may change them. bfloat16 has no buffer format: its arrays are
+// float32 copies.
 #include <Python.h>
 
 #include <array>
@@ -28,17 +29,21 @@ struct View {
   std::vector<Py_ssize_t> shape, strides;
 };
 
-// `t` in host memory, as something that has a buffer format; `t` itself if it is so.
+// `t` in host memory, as something that has a buffer format; `t` itself if it
+// is so.
 Tensor HostTensor(const char* op, const Tensor& t) {
   if (t.is_symbolic()) {
-    Fail(absl::StatusCode::kFailedPrecondition, op,
-         ": a tensor of a program has no elements until the program runs; x is ",
-         Describe(t));
+    Fail(
+        absl::StatusCode::kFailedPrecondition, op,
+        ": a tensor of a program has no elements until the program runs; x is ",
+        Describe(t));
   }
   const InterpreterScope plain = InterpreterScope::Forbid(kAllInterpreters);
   Tensor out = t;
-  if (!out.place().is_cpu()) out = WithoutGil(kWorthReleasing, [&] { return CopyTo(t, Place{}); });
-  if (out.layout() != Layout::kStrided) out = WithoutGil(kWorthReleasing, [&] { return Contiguous(out); });
+  if (!out.place().is_cpu())
+    out = WithoutGil(kWorthReleasing, [&] { return CopyTo(t, Place{}); });
+  if (out.layout() != Layout::kStrided)
+    out = WithoutGil(kWorthReleasing, [&] { return Contiguous(out); });
   if (out.dtype() == DType::kBFloat16) out = ops::cast(out, DType::kFloat32);
   return out;
 }
@@ -47,12 +52,16 @@ int GetBuffer(PyObject* o, Py_buffer* view, int flags) {
   view->obj = nullptr;
   return GuardedStatus([&] {
     const Tensor& t = Unwrap(o);
-    const auto fail = [](const char* why) { ThrowPython(PyExc_BufferError, why); };
+    const auto fail = [](const char* why) {
+      ThrowPython(PyExc_BufferError, why);
+    };
     const char* format = BufferFormat(t.dtype());
     if (t.is_symbolic()) fail("a tensor of a program has no elements");
     if (format == nullptr) fail("bfloat16 has no buffer format");
-    if (!t.place().is_cpu()) fail("the tensor does not lie in host memory; call cpu()");
-    if (t.layout() != Layout::kStrided) fail("the tensor is not strided; make it dense first (Tensor.to_dense)");
+    if (!t.place().is_cpu())
+      fail("the tensor does not lie in host memory; call cpu()");
+    if (t.layout() != Layout::kStrided)
+      fail("the tensor is not strided; make it dense first (Tensor.to_dense)");
     const bool writable = (flags & PyBUF_WRITABLE) != 0;
     if (writable && t.storage()->read_only()) fail("the tensor is read-only");
     const bool strided = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
@@ -74,7 +83,8 @@ int GetBuffer(PyObject* o, Py_buffer* view, int flags) {
     view->itemsize = item;
     view->readonly = writable ? 0 : 1;
     view->ndim = t.rank();
-    view->format = (flags & PyBUF_FORMAT) != 0 ? const_cast<char*>(format) : nullptr;
+    view->format =
+        (flags & PyBUF_FORMAT) != 0 ? const_cast<char*>(format) : nullptr;
     view->shape = (flags & PyBUF_ND) != 0 ? v->shape.data() : nullptr;
     view->strides = strided ? v->strides.data() : nullptr;
     view->suboffsets = nullptr;
@@ -88,7 +98,9 @@ int GetBuffer(PyObject* o, Py_buffer* view, int flags) {
   });
 }
 
-void ReleaseBuffer(PyObject*, Py_buffer* view) { delete static_cast<View*>(view->internal); }
+void ReleaseBuffer(PyObject*, Py_buffer* view) {
+  delete static_cast<View*>(view->internal);
+}
 
 // numpy.array(t, dtype, copy=...), of an object whose buffer can be taken.
 PyObject* MakeArray(const Tensor& t, PyObject* dtype, bool copy) {
@@ -96,7 +108,8 @@ PyObject* MakeArray(const Tensor& t, PyObject* dtype, bool copy) {
   const Ref function = Ref::Borrow(NumPy(copy ? "array" : "asarray"));
   // From a memoryview, so that NumPy does not come back to __array__.
   const Ref view = Ref::New(PyMemoryView_FromObject(source.get()));
-  return Check(PyObject_CallFunctionObjArgs(function.get(), view.get(), dtype, nullptr));
+  return Check(
+      PyObject_CallFunctionObjArgs(function.get(), view.get(), dtype, nullptr));
 }
 
 PyObject* ToNumPy(PyObject* self, PyObject*) {
@@ -122,7 +135,8 @@ PyObject* Array(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
     const Tensor& t = Unwrap(self);
     const Tensor host = HostTensor("__array__", t);
     const bool shares = host.is_same(t);
-    const bool copy = a[2] != nullptr && a[2] != Py_None && PyObject_IsTrue(a[2]) == 1;
+    const bool copy =
+        a[2] != nullptr && a[2] != Py_None && PyObject_IsTrue(a[2]) == 1;
     const bool never = a[2] != nullptr && a[2] == Py_False;
     Ref out = Ref::New(MakeArray(host, dtype, copy));
     if (never) {
@@ -131,8 +145,9 @@ PyObject* Array(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
           Ref::New(PyObject_GetAttrString(plain.get(), "dtype")).get(),
           Ref::New(PyObject_GetAttrString(out.get(), "dtype")).get(), Py_EQ));
       if (!shares || same.get() != Py_True) {
-        FailArgument("__array__: the elements cannot be given without a copy; x is ",
-                     Describe(t));
+        FailArgument(
+            "__array__: the elements cannot be given without a copy; x is ",
+            Describe(t));
       }
     }
     return out.release();
@@ -142,15 +157,18 @@ PyObject* Array(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
 }  // namespace
 
 void AddArrayMethods(Methods* methods, Slots* slots) {
-  methods->push_back({"numpy", &ToNumPy, METH_NOARGS,
-                      "numpy($self)\n--\n\nA NumPy array with a copy of the elements; of "
-                      "bfloat16 a float32 array."});
-  methods->push_back({"__array__",
-                      reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&Array)),
-                      METH_FASTCALL | METH_KEYWORDS,
-                      "__array__($self, dtype=None, copy=None)\n--\n\nFor numpy.asarray."});
+  methods->push_back(
+      {"numpy", &ToNumPy, METH_NOARGS,
+       "numpy($self)\n--\n\nA NumPy array with a copy of the elements; of "
+       "bfloat16 a float32 array."});
+  methods->push_back(
+      {"__array__",
+       reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&Array)),
+       METH_FASTCALL | METH_KEYWORDS,
+       "__array__($self, dtype=None, copy=None)\n--\n\nFor numpy.asarray."});
   slots->push_back({Py_bf_getbuffer, reinterpret_cast<void*>(&GetBuffer)});
-  slots->push_back({Py_bf_releasebuffer, reinterpret_cast<void*>(&ReleaseBuffer)});
+  slots->push_back(
+      {Py_bf_releasebuffer, reinterpret_cast<void*>(&ReleaseBuffer)});
 }
 
 }  // namespace proa::inline v0::python

@@ -31,12 +31,13 @@ PyObject* GetStopGradient(PyObject* o, void*) {
 
 int SetStopGradient(PyObject* o, PyObject* value, void*) {
   return GuardedStatus([&] {
-    if (value == nullptr) ThrowPython(PyExc_TypeError, "Tensor.stop_gradient cannot be deleted");
+    if (value == nullptr)
+      ThrowPython(PyExc_TypeError, "Tensor.stop_gradient cannot be deleted");
     const int stop = PyObject_IsTrue(value);
     CheckStatus(stop);
     const Tensor& t = Unwrap(o);
-    // To let gradients flow to integers asks for nothing; programs do it for all of
-    // their inputs alike.
+    // To let gradients flow to integers asks for nothing; programs do it for
+    // all of their inputs alike.
     if (!stop && !IsDifferentiable(t.dtype())) return 0;
     autograd::SetRequiresGrad(t, stop == 0);
     return 0;
@@ -50,7 +51,8 @@ PyObject* GetGradient(PyObject* o, void*) {
 int SetGradient(PyObject* o, PyObject* value, void*) {
   return GuardedStatus([&] {
     if (value != nullptr && value != Py_None && !IsTensor(value)) {
-      ThrowTypeError("Tensor.grad must be a Tensor or None, not " + TypeName(value));
+      ThrowTypeError("Tensor.grad must be a Tensor or None, not " +
+                     TypeName(value));
     }
     const bool clear = value == nullptr || value == Py_None;
     autograd::SetGrad(Unwrap(o), clear ? Tensor() : Unwrap(value));
@@ -66,7 +68,8 @@ PyObject* GetData(PyObject* o, void*) {
   return Guarded([&] { return Wrap(autograd::Detach(Unwrap(o))); });
 }
 
-constexpr const char* backward_names[] = {"self", "grad_tensor", "retain_graph"};
+constexpr const char* backward_names[] = {"self", "grad_tensor",
+                                          "retain_graph"};
 constinit Signature backward_signature("backward", backward_names, 3, 1);
 
 PyObject* Backward(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
@@ -91,7 +94,8 @@ Tensor ZerosAs(const Tensor& grad) {
   Shape shape = grad.shape();
   shape[0] = 0;
   return MakeRowSparse(Tensor::Empty({0}, DType::kInt64, grad.place()),
-                       Tensor::Empty(shape, grad.dtype(), grad.place()), grad.size(0));
+                       Tensor::Empty(shape, grad.dtype(), grad.place()),
+                       grad.size(0));
 }
 
 PyObject* ClearGradient(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
@@ -150,22 +154,27 @@ PyObject* RegisterHook(PyObject* self, PyObject* hook) {
   return Guarded([&]() -> PyObject* {
     const Tensor& t = Unwrap(self);
     PROA_REQUIRE(autograd::RequiresGrad(t),
-                 "register_hook: x does not require grad, so no gradient will come; x is ",
+                 "register_hook: x does not require grad, so no gradient will "
+                 "come; x is ",
                  Describe(t));
     const autograd::Edge edge = autograd::GradEdge(t);
-    return Hooked(self, AddPythonHook("register_hook", *edge.node, edge.slot, hook));
+    return Hooked(self,
+                  AddPythonHook("register_hook", *edge.node, edge.slot, hook));
   });
 }
 
-PyObject* AddLeafHook(const char* op, PyObject* self, bool with_tensor, PyObject* hook) {
+PyObject* AddLeafHook(const char* op, PyObject* self, bool with_tensor,
+                      PyObject* hook) {
   return Guarded([&]() -> PyObject* {
     const Tensor& t = Unwrap(self);
-    PROA_REQUIRE(autograd::RequiresGrad(t) && autograd::IsLeaf(t), op,
-                 ": only a leaf that requires grad accumulates a gradient; x is ", Describe(t),
-                 autograd::IsLeaf(t) ? ", which does not require grad"
-                                     : ", which an op made");
-    return Hooked(self, AddPythonLeafHook(op, *autograd::GradEdge(t).node, self, with_tensor,
-                                          hook));
+    PROA_REQUIRE(
+        autograd::RequiresGrad(t) && autograd::IsLeaf(t), op,
+        ": only a leaf that requires grad accumulates a gradient; x is ",
+        Describe(t),
+        autograd::IsLeaf(t) ? ", which does not require grad"
+                            : ", which an op made");
+    return Hooked(self, AddPythonLeafHook(op, *autograd::GradEdge(t).node, self,
+                                          with_tensor, hook));
   });
 }
 
@@ -191,11 +200,15 @@ void AddAutogradMethods(Methods* methods, Properties* properties) {
   const PyGetSetDef rows[] = {
       {"stop_gradient", GetStopGradient, SetStopGradient,
        "True if no gradient flows to this tensor. Settable.", nullptr},
-      {"grad", GetGradient, SetGradient, "The accumulated gradient, or None. Settable.", nullptr},
-      {"is_leaf", GetIsLeaf, nullptr, "True unless a recorded op made it.", nullptr},
+      {"grad", GetGradient, SetGradient,
+       "The accumulated gradient, or None. Settable.", nullptr},
+      {"is_leaf", GetIsLeaf, nullptr, "True unless a recorded op made it.",
+       nullptr},
       {"grad_fn", GetGradFn, nullptr,
-       "The node of the backward graph that made this tensor; None for a leaf.", nullptr},
-      {"data", GetData, nullptr, "A tensor with the same elements outside of the graph.", nullptr},
+       "The node of the backward graph that made this tensor; None for a leaf.",
+       nullptr},
+      {"data", GetData, nullptr,
+       "A tensor with the same elements outside of the graph.", nullptr},
   };
   properties->insert(properties->end(), std::begin(rows), std::end(rows));
   const auto fast = [](FastFunction f) {
@@ -204,29 +217,39 @@ void AddAutogradMethods(Methods* methods, Properties* properties) {
   const PyMethodDef functions[] = {
       {"backward", fast(&Backward), METH_FASTCALL | METH_KEYWORDS,
        "backward($self, grad_tensor=None, retain_graph=False)\n--\n\n"
-       "Adds the derivatives of this tensor to `grad` of the leaves it was made from."},
+       "Adds the derivatives of this tensor to `grad` of the leaves it was "
+       "made from."},
       {"clear_gradient", fast(&ClearGradient), METH_FASTCALL | METH_KEYWORDS,
-       "clear_gradient($self, set_to_zero=True)\n--\n\nMakes `grad` zeros, or None."},
+       "clear_gradient($self, set_to_zero=True)\n--\n\nMakes `grad` zeros, or "
+       "None."},
       {"clear_grad", fast(&ClearGradient), METH_FASTCALL | METH_KEYWORDS,
-       "clear_grad($self, set_to_zero=True)\n--\n\nMakes `grad` zeros, or None."},
-      {"gradient", &Gradient, METH_NOARGS, "gradient($self)\n--\n\n`grad` as a NumPy array, or None."},
+       "clear_grad($self, set_to_zero=True)\n--\n\nMakes `grad` zeros, or "
+       "None."},
+      {"gradient", &Gradient, METH_NOARGS,
+       "gradient($self)\n--\n\n`grad` as a NumPy array, or None."},
       {"detach", &Detach, METH_NOARGS,
-       "detach($self)\n--\n\nA tensor with the same elements outside of the graph."},
+       "detach($self)\n--\n\nA tensor with the same elements outside of the "
+       "graph."},
       {"detach_", &DetachInPlace, METH_NOARGS,
        "detach_($self)\n--\n\nTakes this tensor out of the graph."},
       {"retain_grads", &RetainGrads, METH_NOARGS,
-       "retain_grads($self)\n--\n\nMakes backward keep `grad` of this tensor, which is no leaf."},
+       "retain_grads($self)\n--\n\nMakes backward keep `grad` of this tensor, "
+       "which is no leaf."},
       {"register_hook", &RegisterHook, METH_O,
        "register_hook($self, hook)\n--\n\n"
-       "Calls hook(grad) when the gradient of this tensor is known; a Tensor that it "
+       "Calls hook(grad) when the gradient of this tensor is known; a Tensor "
+       "that it "
        "returns replaces the gradient. The result has remove()."},
-      {"register_post_accumulate_grad_hook", &RegisterPostAccumulateGradHook, METH_O,
+      {"register_post_accumulate_grad_hook", &RegisterPostAccumulateGradHook,
+       METH_O,
        "register_post_accumulate_grad_hook($self, hook)\n--\n\n"
-       "Calls hook(tensor) each time that backward has added to `grad` of this leaf. The "
+       "Calls hook(tensor) each time that backward has added to `grad` of this "
+       "leaf. The "
        "result has remove()."},
       {"_register_backward_hook", &RegisterBackwardHook, METH_O,
        "_register_backward_hook($self, hook)\n--\n\n"
-       "Calls hook() each time that backward has added to `grad` of this leaf. The result "
+       "Calls hook() each time that backward has added to `grad` of this leaf. "
+       "The result "
        "has remove()."},
   };
   methods->insert(methods->end(), std::begin(functions), std::end(functions));

@@ -32,11 +32,13 @@ PyObject* NumberObject(T v) {
 
 void RequireOne(const char* what, const Tensor& t) {
   if (t.is_symbolic()) [[unlikely]] {
-    Fail(absl::StatusCode::kFailedPrecondition, what,
-         ": a tensor of a program has no elements until the program runs; x is ",
-         Describe(t));
+    Fail(
+        absl::StatusCode::kFailedPrecondition, what,
+        ": a tensor of a program has no elements until the program runs; x is ",
+        Describe(t));
   }
-  PROA_REQUIRE(t.numel() == 1, what, ": only a tensor of one element is a number; x is ",
+  PROA_REQUIRE(t.numel() == 1, what,
+               ": only a tensor of one element is a number; x is ",
                Describe(t));
 }
 
@@ -54,8 +56,8 @@ PyObject* Item(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
       const int64_t i = PyLong_AsLongLong(index.get());
       if (i == -1 && PyErr_Occurred()) throw PythonError();
       if (i < -t.numel() || i >= t.numel()) {
-        Fail(absl::StatusCode::kOutOfRange, "item: index ", i, " is out of range; x is ",
-             Describe(t));
+        Fail(absl::StatusCode::kOutOfRange, "item: index ", i,
+             " is out of range; x is ", Describe(t));
       }
       t = Contiguous(t).AsStrided({}, {}, i < 0 ? i + t.numel() : i);
     } else if (nargs > 0) {
@@ -66,8 +68,9 @@ PyObject* Item(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
           PyTuple_SET_ITEM(key.get(), i, Py_NewRef(args[i]));
         }
       }
-      PROA_REQUIRE(PyTuple_GET_SIZE(key.get()) == t.rank(), "item: ",
-                   PyTuple_GET_SIZE(key.get()), " indices; x is ", Describe(t));
+      PROA_REQUIRE(PyTuple_GET_SIZE(key.get()) == t.rank(),
+                   "item: ", PyTuple_GET_SIZE(key.get()), " indices; x is ",
+                   Describe(t));
       const Ref element = Ref::New(GetItem(self, key.get()));
       t = Unwrap(element.get());
     }
@@ -83,7 +86,8 @@ PyObject* ListOf(const T* data, const Shape& shape, int dim, int64_t step) {
   Ref list = Ref::New(PyList_New(n));
   const int64_t inner = n > 0 ? step / n : 0;
   for (int64_t i = 0; i < n; ++i) {
-    PyList_SET_ITEM(list.get(), i, ListOf(data + i * inner, shape, dim + 1, inner));
+    PyList_SET_ITEM(list.get(), i,
+                    ListOf(data + i * inner, shape, dim + 1, inner));
   }
   return list.release();
 }
@@ -103,8 +107,9 @@ int Truth(PyObject* self) {
   return GuardedStatus([&] {
     const Tensor& t = Unwrap(self);
     if (t.is_symbolic()) RequireOne("bool", t);
-    PROA_REQUIRE(t.numel() == 1, "bool: the truth value of a tensor of ", t.numel(),
-                 " elements is ambiguous; use all() or any(); x is ", Describe(t));
+    PROA_REQUIRE(t.numel() == 1, "bool: the truth value of a tensor of ",
+                 t.numel(), " elements is ambiguous; use all() or any(); x is ",
+                 Describe(t));
     return t.item<bool>() ? 1 : 0;
   });
 }
@@ -113,7 +118,8 @@ PyObject* Int(PyObject* self) {
   return Guarded([&]() -> PyObject* {
     const Tensor& t = Unwrap(self);
     RequireOne("int", t);
-    if (IsComplex(t.dtype())) ThrowTypeError("int: x is complex; take real(x) first");
+    if (IsComplex(t.dtype()))
+      ThrowTypeError("int: x is complex; take real(x) first");
     const Ref number = Ref::New(ItemOf(t));
     return PyNumber_Long(number.get());
   });
@@ -123,7 +129,8 @@ PyObject* Float(PyObject* self) {
   return Guarded([&]() -> PyObject* {
     const Tensor& t = Unwrap(self);
     RequireOne("float", t);
-    if (IsComplex(t.dtype())) ThrowTypeError("float: x is complex; take real(x) first");
+    if (IsComplex(t.dtype()))
+      ThrowTypeError("float: x is complex; take real(x) first");
     return PyFloat_FromDouble(t.item<double>());
   });
 }
@@ -140,7 +147,8 @@ PyObject* Index(PyObject* self) {
   return Guarded([&]() -> PyObject* {
     const Tensor& t = Unwrap(self);
     if (!IsInteger(t.dtype()) && t.dtype() != DType::kBool) {
-      ThrowTypeError("index: only integer tensors can be an index; x is " + Describe(t));
+      ThrowTypeError("index: only integer tensors can be an index; x is " +
+                     Describe(t));
     }
     RequireOne("index", t);
     return PyLong_FromLongLong(t.item<int64_t>());
@@ -152,7 +160,9 @@ Py_ssize_t Length(PyObject* self) {
     const Tensor& t = Unwrap(self);
     if (t.rank() == 0) ThrowTypeError("len: a 0-d tensor has no length");
     if (t.size(0) < 0) {
-      ThrowTypeError("len: the size is known only when the program runs; x is " + Describe(t));
+      ThrowTypeError(
+          "len: the size is known only when the program runs; x is " +
+          Describe(t));
     }
     return t.size(0);
   });
@@ -164,8 +174,8 @@ PyObject* SequenceItem(PyObject* self, Py_ssize_t i) {
     const Tensor& t = Unwrap(self);
     if (t.rank() == 0) ThrowTypeError("a 0-d tensor has no elements to index");
     if (i < 0 || i >= t.size(0)) {
-      Fail(absl::StatusCode::kOutOfRange, "index ", i, " is out of range at dim 0; x is ",
-           Describe(t));
+      Fail(absl::StatusCode::kOutOfRange, "index ", i,
+           " is out of range at dim 0; x is ", Describe(t));
     }
     return Wrap(SelectFirst(t, i));
   });
@@ -190,8 +200,9 @@ PyObject* Format(PyObject* self, PyObject* spec) {
   return Guarded([&]() -> PyObject* {
     const Tensor& t = Unwrap(self);
     if (t.rank() != 0 || t.is_symbolic()) {
-      return PyObject_CallMethod(reinterpret_cast<PyObject*>(&PyBaseObject_Type),
-                                 "__format__", "OO", self, spec);
+      return PyObject_CallMethod(
+          reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__format__", "OO",
+          self, spec);
     }
     const Ref number = Ref::New(ItemOf(t));
     return PyObject_Format(number.get(), spec);
@@ -202,11 +213,15 @@ PyObject* Format(PyObject* self, PyObject* spec) {
 
 void AddConversions(Methods* methods, Slots* slots) {
   const PyMethodDef functions[] = {
-      {"item", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&Item)), METH_FASTCALL,
+      {"item", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&Item)),
+       METH_FASTCALL,
        "item($self, *args)\n--\n\n"
-       "The element as a Python number: the only one, that at one index of the flattened\n"
+       "The element as a Python number: the only one, that at one index of the "
+       "flattened\n"
        "tensor, or that at one index for each dim."},
-      {"tolist", &ToList, METH_NOARGS, "tolist($self)\n--\n\nThe elements as nested lists; of a 0-d tensor a number."},
+      {"tolist", &ToList, METH_NOARGS,
+       "tolist($self)\n--\n\nThe elements as nested lists; of a 0-d tensor a "
+       "number."},
       {"__complex__", &Complex, METH_NOARGS, nullptr},
       {"__format__", &Format, METH_O, nullptr},
   };

@@ -35,7 +35,8 @@ void DestroyVersioned(PyObject* capsule) {
 }
 void DestroyLegacy(PyObject* capsule) {
   if (!PyCapsule_IsValid(capsule, kLegacy)) return;
-  auto* t = static_cast<dlpack::ManagedTensor*>(PyCapsule_GetPointer(capsule, kLegacy));
+  auto* t = static_cast<dlpack::ManagedTensor*>(
+      PyCapsule_GetPointer(capsule, kLegacy));
   if (t->deleter != nullptr) t->deleter(t);
 }
 
@@ -50,12 +51,14 @@ dlpack::Device WantedDevice(PyObject* o, const Tensor& t) {
   int type, id;
   if (!PyTuple_Check(o) || !PyArg_ParseTuple(o, "ii", &type, &id)) {
     PyErr_Clear();
-    ThrowTypeError("__dlpack__: dl_device must be a pair of int, not " + TypeName(o));
+    ThrowTypeError("__dlpack__: dl_device must be a pair of int, not " +
+                   TypeName(o));
   }
   return {type, id};
 }
 
-constexpr const char* names[] = {"self", "stream", "max_version", "dl_device", "copy"};
+constexpr const char* names[] = {"self", "stream", "max_version", "dl_device",
+                                 "copy"};
 constinit Signature signature("__dlpack__", names, 5, 1);
 
 PyObject* DLPack(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
@@ -65,14 +68,16 @@ PyObject* DLPack(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
     Bind(signature, self, args, nargs, kwnames, a);
     const Tensor& x = Unwrap(self);
     if (autograd::RequiresGrad(x)) {
-      ThrowPython(PyExc_BufferError,
-                  "__dlpack__: gradients do not flow through DLPack; export detach()");
+      ThrowPython(
+          PyExc_BufferError,
+          "__dlpack__: gradients do not flow through DLPack; export detach()");
     }
     const dlpack::Device device = WantedDevice(a[3], x);
     const bool other_place = !IsOurs(device, DLPackDevice(x.place()));
     const bool copy = Given(a[4]) && ToBool(signature, 4, a[4]);
     if (other_place && a[4] == Py_False) {
-      ThrowPython(PyExc_BufferError, "__dlpack__: another device needs a copy, but copy=False");
+      ThrowPython(PyExc_BufferError,
+                  "__dlpack__: another device needs a copy, but copy=False");
     }
     Tensor t = x;
     if (copy || other_place) {
@@ -80,9 +85,14 @@ PyObject* DLPack(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
       t = WithoutGil(Elements(x), [&] { return CopyTo(x, place); });
     }
     // We do not know the consumer's stream; when all work is done, any will do.
-    if (!t.place().is_cpu()) WithoutGil(kWorthReleasing, [&] { Synchronize(t.place()); return 0; });
+    if (!t.place().is_cpu())
+      WithoutGil(kWorthReleasing, [&] {
+        Synchronize(t.place());
+        return 0;
+      });
     int major = 0, minor = 0;
-    if (Given(a[2])) CheckStatus(PyArg_ParseTuple(a[2], "ii", &major, &minor) ? 0 : -1);
+    if (Given(a[2]))
+      CheckStatus(PyArg_ParseTuple(a[2], "ii", &major, &minor) ? 0 : -1);
     try {
       if (major >= 1) {
         auto* managed = ToDLPack(t, copy || other_place);
@@ -112,28 +122,32 @@ Tensor FromCapsule(PyObject* capsule) {
     return t;
   }
   if (PyCapsule_IsValid(capsule, kLegacy)) {
-    auto* managed =
-        static_cast<dlpack::ManagedTensor*>(PyCapsule_GetPointer(capsule, kLegacy));
+    auto* managed = static_cast<dlpack::ManagedTensor*>(
+        PyCapsule_GetPointer(capsule, kLegacy));
     Tensor t = FromDLPack(managed);
     CheckStatus(PyCapsule_SetName(capsule, kUsedLegacy));
     return t;
   }
-  FailArgument("from_dlpack: the capsule holds no DLPack tensor, or was used before");
+  FailArgument(
+      "from_dlpack: the capsule holds no DLPack tensor, or was used before");
 }
 
-// The capsule of a producer: of this version of the protocol, or of the one before.
+// The capsule of a producer: of this version of the protocol, or of the one
+// before.
 Ref CapsuleOf(PyObject* o) {
   const Ref method = Ref::NewOrNull(PyObject_GetAttrString(o, "__dlpack__"));
   if (!method) {
     PyErr_Clear();
-    ThrowTypeError("from_dlpack: an object with __dlpack__ or a capsule is needed, not " +
-                   TypeName(o));
+    ThrowTypeError(
+        "from_dlpack: an object with __dlpack__ or a capsule is needed, not " +
+        TypeName(o));
   }
-  const Ref keywords = Ref::New(Py_BuildValue("{s(ii)}", "max_version",
-                                              static_cast<int>(dlpack::kVersion.major),
-                                              static_cast<int>(dlpack::kVersion.minor)));
+  const Ref keywords = Ref::New(Py_BuildValue(
+      "{s(ii)}", "max_version", static_cast<int>(dlpack::kVersion.major),
+      static_cast<int>(dlpack::kVersion.minor)));
   const Ref none = Ref::New(PyTuple_New(0));
-  Ref capsule = Ref::NewOrNull(PyObject_Call(method.get(), none.get(), keywords.get()));
+  Ref capsule =
+      Ref::NewOrNull(PyObject_Call(method.get(), none.get(), keywords.get()));
   if (capsule) return capsule;
   if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw PythonError();
   PyErr_Clear();  // knows no max_version
@@ -154,12 +168,15 @@ PyObject* MakeDLPackCapsule(const Tensor& t) {
 
 void AddDLPackMethods(Methods* methods) {
   methods->push_back(
-      {"__dlpack__", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&DLPack)),
+      {"__dlpack__",
+       reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&DLPack)),
        METH_FASTCALL | METH_KEYWORDS,
-       "__dlpack__($self, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
+       "__dlpack__($self, stream=None, max_version=None, dl_device=None, "
+       "copy=None)\n--\n\n"
        "A DLPack capsule over the elements."});
-  methods->push_back({"__dlpack_device__", &DLPackDeviceOf, METH_NOARGS,
-                      "__dlpack_device__($self)\n--\n\nDLPack's (device type, device id)."});
+  methods->push_back(
+      {"__dlpack_device__", &DLPackDeviceOf, METH_NOARGS,
+       "__dlpack_device__($self)\n--\n\nDLPack's (device type, device id)."});
 }
 
 }  // namespace proa::inline v0::python

@@ -25,8 +25,9 @@ struct HookHandle {
   }
 };
 
-// The hooks as they are registered: what Python returned, or None if the hook has
-// been removed. The function lives while it runs, also if it removes itself.
+// The hooks as they are registered: what Python returned, or None if the hook
+// has been removed. The function lives while it runs, also if it removes
+// itself.
 template <typename... Args>
 py::object Call(const HookRegistration& r, const Args&... args) {
   if (r.function.get() == nullptr) return py::none();
@@ -34,7 +35,9 @@ py::object Call(const HookRegistration& r, const Args&... args) {
   return function(args...);
 }
 
-py::object Wrapped(const Tensor& t) { return py::reinterpret_steal<py::object>(Wrap(t)); }
+py::object Wrapped(const Tensor& t) {
+  return py::reinterpret_steal<py::object>(Wrap(t));
+}
 
 py::tuple Wrapped(std::span<const Tensor> ts) {
   py::tuple out(ts.size());
@@ -43,16 +46,18 @@ py::tuple Wrapped(std::span<const Tensor> ts) {
 }
 
 // What a hook on a node returned replaces `grads`; None leaves them.
-void Replace(const char* op, const py::object& result, std::span<Tensor> grads) {
+void Replace(const char* op, const py::object& result,
+             std::span<Tensor> grads) {
   if (result.is_none()) return;
   const bool many = PyTuple_Check(result.ptr()) || PyList_Check(result.ptr());
   if (!many && !IsTensor(result.ptr())) {
-    ThrowTypeError(absl::StrCat(op, ": a hook must return a tuple of gradients or None, not ",
-                                TypeName(result.ptr())));
+    ThrowTypeError(absl::StrCat(
+        op, ": a hook must return a tuple of gradients or None, not ",
+        TypeName(result.ptr())));
   }
   const size_t n = many ? py::len(result) : 1;
-  PROA_REQUIRE(n == grads.size(), op, ": a hook returned ", n, " gradients for ",
-               grads.size());
+  PROA_REQUIRE(n == grads.size(), op, ": a hook returned ", n,
+               " gradients for ", grads.size());
   for (size_t i = 0; i < n; ++i) {
     const py::object grad = many ? py::object(result[py::int_(i)]) : result;
     if (grad.is_none()) {
@@ -60,9 +65,10 @@ void Replace(const char* op, const py::object& result, std::span<Tensor> grads) 
     } else if (IsTensor(grad.ptr())) {
       grads[i] = Unwrap(grad.ptr());
     } else {
-      ThrowTypeError(absl::StrCat(op, ": gradient ", i,
-                                  " that a hook returned must be a Tensor or None, not ",
-                                  TypeName(grad.ptr())));
+      ThrowTypeError(
+          absl::StrCat(op, ": gradient ", i,
+                       " that a hook returned must be a Tensor or None, not ",
+                       TypeName(grad.ptr())));
     }
   }
 }
@@ -73,8 +79,9 @@ struct CallTensorHook {
     const py::object result = Call(r, Wrapped(grad));
     if (result.is_none()) return Tensor();
     if (!IsTensor(result.ptr())) {
-      ThrowTypeError("register_hook: a hook must return a Tensor or None, not " +
-                     TypeName(result.ptr()));
+      ThrowTypeError(
+          "register_hook: a hook must return a Tensor or None, not " +
+          TypeName(result.ptr()));
     }
     return Unwrap(result.ptr());
   }
@@ -91,7 +98,8 @@ struct CallPostHook {
   void operator()(const HookRegistration& r, std::span<Tensor> input_grads,
                   std::span<const Tensor> grads) const {
     const GilAcquire gil;
-    Replace("register_hook", Call(r, Wrapped(input_grads), Wrapped(grads)), input_grads);
+    Replace("register_hook", Call(r, Wrapped(input_grads), Wrapped(grads)),
+            input_grads);
   }
 };
 
@@ -105,7 +113,8 @@ struct CallLeafHook {
       Call(r);
       return;
     }
-    const auto tensor = py::reinterpret_borrow<py::object>(PyWeakref_GetObject(leaf->get()));
+    const auto tensor =
+        py::reinterpret_borrow<py::object>(PyWeakref_GetObject(leaf->get()));
     if (!tensor.is_none()) Call(r, tensor);
   }
 };
@@ -119,22 +128,27 @@ template <typename F>
 void VisitRegistrations(const Node& node, F f) {
   node.VisitHooks(
       [&](const autograd::TensorHook& hook) {
-        if (const auto* h = hook.target<TensorHookOfPython>()) f(*h->registration);
+        if (const auto* h = hook.target<TensorHookOfPython>())
+          f(*h->registration);
       },
       [&](const autograd::NodePreHook& hook) {
         if (const auto* h = hook.target<PreHookOfPython>()) f(*h->registration);
       },
       [&](const autograd::NodePostHook& hook) {
-        if (const auto* h = hook.target<PostHookOfPython>()) f(*h->registration);
-        if (const auto* h = hook.target<LeafHookOfPython>()) f(*h->registration);
+        if (const auto* h = hook.target<PostHookOfPython>())
+          f(*h->registration);
+        if (const auto* h = hook.target<LeafHookOfPython>())
+          f(*h->registration);
       });
 }
 
-// Checks, takes removed hooks off, and lets `add(registration)` put the new one on.
+// Checks, takes removed hooks off, and lets `add(registration)` put the new one
+// on.
 template <typename Add>
 py::object Register(const char* op, Node& node, PyObject* hook, Add add) {
   if (!PyCallable_Check(hook)) {
-    ThrowTypeError(absl::StrCat(op, ": hook must be callable, not ", TypeName(hook)));
+    ThrowTypeError(
+        absl::StrCat(op, ": hook must be callable, not ", TypeName(hook)));
   }
   std::vector<int64_t> removed;
   VisitRegistrations(node, [&](const HookRegistration& r) {
@@ -148,37 +162,42 @@ py::object Register(const char* op, Node& node, PyObject* hook, Add add) {
 
 }  // namespace
 
-py::object AddPythonHook(const char* op, Node& node, uint32_t slot, PyObject* hook) {
+py::object AddPythonHook(const char* op, Node& node, uint32_t slot,
+                         PyObject* hook) {
   return Register(op, node, hook, [&](const auto& r) {
     return node.AddHook(slot, TensorHookOfPython{r, {}});
   });
 }
 
 py::object AddPythonPreHook(const char* op, Node& node, PyObject* hook) {
-  return Register(op, node, hook,
-                  [&](const auto& r) { return node.AddPreHook(PreHookOfPython{r, {}}); });
+  return Register(op, node, hook, [&](const auto& r) {
+    return node.AddPreHook(PreHookOfPython{r, {}});
+  });
 }
 
 py::object AddPythonPostHook(const char* op, Node& node, PyObject* hook) {
-  return Register(op, node, hook,
-                  [&](const auto& r) { return node.AddPostHook(PostHookOfPython{r, {}}); });
+  return Register(op, node, hook, [&](const auto& r) {
+    return node.AddPostHook(PostHookOfPython{r, {}});
+  });
 }
 
-py::object AddPythonLeafHook(const char* op, Node& node, PyObject* tensor, bool with_tensor,
-                             PyObject* hook) {
+py::object AddPythonLeafHook(const char* op, Node& node, PyObject* tensor,
+                             bool with_tensor, PyObject* hook) {
   CallLeafHook call;
   if (with_tensor) {
     const Ref weak = Ref::New(PyWeakref_NewRef(tensor, nullptr));
     call.leaf = std::make_shared<OwnedObject>(weak.get());
   }
-  return Register(op, node, hook,
-                  [&](const auto& r) { return node.AddPostHook(LeafHookOfPython{r, call}); });
+  return Register(op, node, hook, [&](const auto& r) {
+    return node.AddPostHook(LeafHookOfPython{r, call});
+  });
 }
 
 int TraverseHooks(const Node& node, visitproc visit, void* arg) {
   int stopped = 0;
   VisitRegistrations(node, [&](const HookRegistration& r) {
-    if (stopped == 0 && r.function.get() != nullptr) stopped = visit(r.function.get(), arg);
+    if (stopped == 0 && r.function.get() != nullptr)
+      stopped = visit(r.function.get(), arg);
   });
   return stopped;
 }
@@ -195,7 +214,8 @@ void ClearHooks(const Node& node) {
 
 void BindHooks(py::module_& m) {
   py::class_<HookHandle>(m, "HookHandle", "What registering a hook returns.")
-      .def("remove", &HookHandle::Remove, "Takes the hook off; True if it was there.");
+      .def("remove", &HookHandle::Remove,
+           "Takes the hook off; True if it was there.");
 }
 
 }  // namespace proa::inline v0::python

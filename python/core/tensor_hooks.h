@@ -1,10 +1,10 @@
-// Python functions that are hooked into the graph, and how the garbage collector
-// sees them: a hook often refers to the tensor that it hangs on.
+// Python functions that are hooked into the graph, and how the garbage
+// collector sees them: a hook often refers to the tensor that it hangs on.
 //
-// A node owns its hooks. What Python gets for one (HookHandle) does not own it, so
-// that a hook may refer to its own handle. A Tensor shows the collector the hooks of
-// the node at which its gradient arrives if nobody else has that node, and a grad_fn
-// object does so likewise. All functions need the global lock.
+// A node owns its hooks. What Python gets for one (HookHandle) does not own it,
+// so that a hook may refer to its own handle. A Tensor shows the collector the
+// hooks of the node at which its gradient arrives if nobody else has that node,
+// and a grad_fn object does so likewise. All functions need the global lock.
 #ifndef PROA_PYTHON_CORE_TENSOR_HOOKS_H_
 #define PROA_PYTHON_CORE_TENSOR_HOOKS_H_
 
@@ -28,7 +28,8 @@ class OwnedObject {
   OwnedObject(const OwnedObject&) = delete;
   OwnedObject& operator=(const OwnedObject&) = delete;
   ~OwnedObject() {
-    if (o_ == nullptr || !Py_IsInitialized()) return;  // the interpreter has taken it along
+    if (o_ == nullptr || !Py_IsInitialized())
+      return;  // the interpreter has taken it along
     const GilAcquire gil;
     Py_DECREF(o_);
   }
@@ -41,8 +42,8 @@ class OwnedObject {
 };
 using OwnedFunction = OwnedObject;
 
-// A hook that was registered from Python. After remove() it has no function, and is
-// taken off the node when the next one is registered.
+// A hook that was registered from Python. After remove() it has no function,
+// and is taken off the node when the next one is registered.
 struct HookRegistration {
   explicit HookRegistration(PyObject* f) : function(f) {}
   OwnedFunction function;
@@ -62,15 +63,18 @@ struct PythonHook {
 
 // Registers `hook` (a Python function) on `node`. The errors name `op`.
 // Of the gradient of output `slot`: hook(grad) -> Tensor or None.
-pybind11::object AddPythonHook(const char* op, autograd::Node& node, uint32_t slot,
-                               PyObject* hook);
+pybind11::object AddPythonHook(const char* op, autograd::Node& node,
+                               uint32_t slot, PyObject* hook);
 // Before the node's formula: hook(grads) -> tuple or None.
-pybind11::object AddPythonPreHook(const char* op, autograd::Node& node, PyObject* hook);
+pybind11::object AddPythonPreHook(const char* op, autograd::Node& node,
+                                  PyObject* hook);
 // After it: hook(input_grads, grads) -> tuple or None.
-pybind11::object AddPythonPostHook(const char* op, autograd::Node& node, PyObject* hook);
+pybind11::object AddPythonPostHook(const char* op, autograd::Node& node,
+                                   PyObject* hook);
 // After a leaf has accumulated: hook(tensor), or hook() without `with_tensor`.
-pybind11::object AddPythonLeafHook(const char* op, autograd::Node& node, PyObject* tensor,
-                                   bool with_tensor, PyObject* hook);
+pybind11::object AddPythonLeafHook(const char* op, autograd::Node& node,
+                                   PyObject* tensor, bool with_tensor,
+                                   PyObject* hook);
 
 // Calls `visit` with each Python function hooked on `node`; stops at nonzero.
 int TraverseHooks(const autograd::Node& node, visitproc visit, void* arg);

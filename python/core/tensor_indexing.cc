@@ -29,8 +29,8 @@ constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 using Kind = IndexPart::Kind;
 
 [[noreturn]] void FailRange(int64_t i, int dim, const Tensor& x) {
-  Fail(absl::StatusCode::kOutOfRange, "index ", i, " is out of range at dim ", dim, "; x is ",
-       Describe(x));
+  Fail(absl::StatusCode::kOutOfRange, "index ", i, " is out of range at dim ",
+       dim, "; x is ", Describe(x));
 }
 
 // How many dims of `x` an ellipsis stands for.
@@ -44,14 +44,17 @@ int EllipsisDims(const IndexKey& key, const Tensor& x) {
   return x.rank() - used;
 }
 
-// Basic indexing -----------------------------------------------------------------
+// Basic indexing
+// -----------------------------------------------------------------
 
 // True if nothing records the view, so that it can be made at once.
 bool IsPlain(const Tensor& x) {
-  return ActiveInterpreters(x.flags()) == 0 && x.layout() == Layout::kStrided && x.storage();
+  return ActiveInterpreters(x.flags()) == 0 && x.layout() == Layout::kStrided &&
+         x.storage();
 }
 
-// The part of a dim of size `n` that a slice takes: its first element and length.
+// The part of a dim of size `n` that a slice takes: its first element and
+// length.
 int64_t ClampSlice(const IndexPart& p, int64_t n, int64_t* start) {
   const auto clamp = [n](int64_t v, int64_t low, int64_t high) {
     if (v < 0) v = v < -n ? low : v + n;
@@ -67,7 +70,8 @@ int64_t ClampSlice(const IndexPart& p, int64_t n, int64_t* start) {
   if (stop >= *start) return 0;
   // The step may be INT64_MIN, which has no opposite.
   const uint64_t step = uint64_t{0} - static_cast<uint64_t>(p.step);
-  return static_cast<int64_t>(static_cast<uint64_t>(*start - stop - 1) / step) + 1;
+  return static_cast<int64_t>(static_cast<uint64_t>(*start - stop - 1) / step) +
+         1;
 }
 
 Tensor PlainView(const Tensor& x, const IndexKey& key) {
@@ -110,10 +114,12 @@ Tensor PlainView(const Tensor& x, const IndexKey& key) {
   return view;
 }
 
-std::span<const int64_t> Span(const DimVector& v) { return {v.data(), v.size()}; }
+std::span<const int64_t> Span(const DimVector& v) {
+  return {v.data(), v.size()};
+}
 
-// The arguments of ops `slice` and `slice_set` that stand for a key; arrays and masks
-// for full slices of their dims.
+// The arguments of ops `slice` and `slice_set` that stand for a key; arrays and
+// masks for full slices of their dims.
 struct SliceArguments {
   DimVector axes, starts, ends, steps;
   DimVector dropped;  // dims of integers, in the result of the slice
@@ -121,7 +127,8 @@ struct SliceArguments {
 };
 
 // `keep_integers`: integers stand for full slices too.
-SliceArguments SlicesOf(const Tensor& x, const IndexKey& key, bool keep_integers) {
+SliceArguments SlicesOf(const Tensor& x, const IndexKey& key,
+                        bool keep_integers) {
   SliceArguments a;
   int dim = 0;
   int out = 0;  // dim of the result
@@ -134,7 +141,8 @@ SliceArguments SlicesOf(const Tensor& x, const IndexKey& key, bool keep_integers
           break;
         }
         const int64_t n = x.size(dim);
-        if (n >= 0 && (p.start < -n || p.start >= n)) FailRange(p.start, dim, x);
+        if (n >= 0 && (p.start < -n || p.start >= n))
+          FailRange(p.start, dim, x);
         a.axes.push_back(dim);
         a.starts.push_back(p.start);
         a.ends.push_back(p.start == -1 ? kMax : p.start + 1);
@@ -176,12 +184,13 @@ SliceArguments SlicesOf(const Tensor& x, const IndexKey& key, bool keep_integers
   return a;
 }
 
-// The view through ops, which are differentiated and recorded; `x` itself if the key
-// takes everything.
+// The view through ops, which are differentiated and recorded; `x` itself if
+// the key takes everything.
 Tensor RecordedView(const Tensor& x, const SliceArguments& a) {
   Tensor t = x;
   if (!a.axes.empty()) {
-    t = ops::slice(t, Span(a.axes), Span(a.starts), Span(a.ends), Span(a.steps));
+    t = ops::slice(t, Span(a.axes), Span(a.starts), Span(a.ends),
+                   Span(a.steps));
   }
   if (!a.dropped.empty()) t = ops::squeeze(t, Span(a.dropped));
   if (!a.added.empty()) t = ops::unsqueeze(t, Span(a.added));
@@ -195,10 +204,11 @@ Tensor BasicGet(const Tensor& x, const IndexKey& key) {
   return t.is_same(x) ? ops::slice(x, {}, {}, {}, {}) : t;
 }
 
-// Advanced indexing -----------------------------------------------------------------
+// Advanced indexing
+// -----------------------------------------------------------------
 
-// What ops `index_get` and `index_put` take, for the view in which integers stand for
-// full slices.
+// What ops `index_get` and `index_put` take, for the view in which integers
+// stand for full slices.
 struct ArrayArguments {
   std::vector<Tensor> indices;
   DimVector axes;
@@ -208,16 +218,19 @@ struct ArrayArguments {
 // The places of the true elements: one index tensor for each dim of the mask.
 std::vector<Tensor> IndicesOf(const Tensor& mask) {
   if (mask.rank() == 0) {  // takes the added dim, or nothing of it
-    return {ops::reshape(ops::nonzero(ops::reshape(mask, IntArray({1}))), IntArray({-1}))};
+    return {ops::reshape(ops::nonzero(ops::reshape(mask, IntArray({1}))),
+                         IntArray({-1}))};
   }
   return ops::unbind(ops::nonzero(mask), 1);
 }
 
 void CheckMask(const Tensor& mask, const Tensor& x, int dim) {
   for (int i = 0; i < mask.rank(); ++i) {
-    if (mask.size(i) != x.size(dim + i) && mask.size(i) >= 0 && x.size(dim + i) >= 0) {
-      Fail(absl::StatusCode::kOutOfRange, "index: the mask does not fit at dim ", dim + i,
-           "; x is ", Describe(x), ", the mask is ", Describe(mask));
+    if (mask.size(i) != x.size(dim + i) && mask.size(i) >= 0 &&
+        x.size(dim + i) >= 0) {
+      Fail(absl::StatusCode::kOutOfRange,
+           "index: the mask does not fit at dim ", dim + i, "; x is ",
+           Describe(x), ", the mask is ", Describe(mask));
     }
   }
 }
@@ -226,10 +239,10 @@ void CheckMask(const Tensor& mask, const Tensor& x, int dim) {
 // neighbours, else in front. Integers count as arrays.
 ArrayArguments ArraysOf(const Tensor& x, const IndexKey& key) {
   ArrayArguments a;
-  int dim = 0;       // of x
-  int out = 0;       // of the view
-  int left = 0;      // dims of the view that are not indexed, so far
-  bool ended = false;     // an index, and then something else
+  int dim = 0;         // of x
+  int out = 0;         // of the view
+  int left = 0;        // dims of the view that are not indexed, so far
+  bool ended = false;  // an index, and then something else
   bool neighbours = true;
   const auto index = [&](Tensor t) {
     if (a.axes.empty()) a.position = left;
@@ -246,7 +259,8 @@ ArrayArguments ArraysOf(const Tensor& x, const IndexKey& key) {
     switch (p.kind) {
       case Kind::kInteger: {
         const int64_t n = x.size(dim);
-        if (n >= 0 && (p.start < -n || p.start >= n)) FailRange(p.start, dim, x);
+        if (n >= 0 && (p.start < -n || p.start >= n))
+          FailRange(p.start, dim, x);
         ++dim;
         index(NumberTensor(Scalar(p.start), DType::kInt64));
         break;
@@ -282,19 +296,22 @@ ArrayArguments ArraysOf(const Tensor& x, const IndexKey& key) {
 // The mask, if the key is one of the shape of x.
 const Tensor* WholeMask(const Tensor& x, const IndexKey& key) {
   const IndexPart& p = key.parts[0];
-  if (key.parts.size() != 1 || p.kind != Kind::kMask || p.array.rank() == 0) return nullptr;
+  if (key.parts.size() != 1 || p.kind != Kind::kMask || p.array.rank() == 0)
+    return nullptr;
   CheckMask(p.array, x, 0);
   return &p.array;
 }
 
 Tensor AdvancedGet(const Tensor& x, const IndexKey& key) {
-  if (const Tensor* mask = WholeMask(x, key)) return ops::masked_select(x, *mask);
+  if (const Tensor* mask = WholeMask(x, key))
+    return ops::masked_select(x, *mask);
   const Tensor view = RecordedView(x, SlicesOf(x, key, true));
   const ArrayArguments a = ArraysOf(x, key);
   return ops::index_get(view, a.indices, Span(a.axes), a.position);
 }
 
-// Setting ---------------------------------------------------------------------------
+// Setting
+// ---------------------------------------------------------------------------
 
 // The value as a tensor of x's dtype.
 Tensor ValueTensor(PyObject* o, const Tensor& x) {
@@ -304,7 +321,8 @@ Tensor ValueTensor(PyObject* o, const Tensor& x) {
   }
   if (const std::optional<Scalar> number = FindNumber(o)) {
     if (number->is_complex() && !IsComplex(x.dtype())) {
-      ThrowTypeError("setitem: a complex number does not go into x, which is " + Describe(x));
+      ThrowTypeError("setitem: a complex number does not go into x, which is " +
+                     Describe(x));
     }
     return NumberTensor(*number, x.dtype());
   }
@@ -316,35 +334,39 @@ Tensor Trimmed(const Tensor& value, int rank) {
   if (value.rank() <= rank) return value;
   DimVector axes;
   for (int i = 0; i < value.rank() - rank; ++i) {
-    PROA_REQUIRE(value.size(i) == 1, "setitem: the value has more dims than the ", rank,
+    PROA_REQUIRE(value.size(i) == 1,
+                 "setitem: the value has more dims than the ", rank,
                  " that are set; value is ", Describe(value));
     axes.push_back(i);
   }
   return ops::squeeze(value, Span(axes));
 }
 
-// `value`, which broadcasts to the view, as it broadcasts to the slice: with dims of
-// size 1 where integers are, and without the dims that None added.
+// `value`, which broadcasts to the view, as it broadcasts to the slice: with
+// dims of size 1 where integers are, and without the dims that None added.
 Tensor AlignedValue(Tensor value, const Tensor& x, const SliceArguments& a) {
   const int view_rank = x.rank() - static_cast<int>(a.dropped.size()) +
                         static_cast<int>(a.added.size());
   value = Trimmed(value, view_rank);
-  const int missing = view_rank - value.rank();  // leading dims that broadcasting adds
+  const int missing =
+      view_rank - value.rank();  // leading dims that broadcasting adds
   DimVector gone;
   for (const int64_t i : a.added) {
     if (i < missing) continue;
-    PROA_REQUIRE(value.size(static_cast<int>(i) - missing) == 1,
-                 "setitem: the value does not broadcast to a new axis; value is ",
-                 Describe(value));
+    PROA_REQUIRE(
+        value.size(static_cast<int>(i) - missing) == 1,
+        "setitem: the value does not broadcast to a new axis; value is ",
+        Describe(value));
     gone.push_back(i - missing);
   }
   if (!gone.empty()) value = ops::squeeze(value, Span(gone));
-  // From the last dim on, where broadcasting aligns; before the value's first dim
-  // nothing is needed.
+  // From the last dim on, where broadcasting aligns; before the value's first
+  // dim nothing is needed.
   DimVector from_end;
   int length = 0;
   int next = static_cast<int>(a.dropped.size()) - 1;
-  for (int dim = x.rank() - 1, left = value.rank(); dim >= 0 && left > 0; --dim, ++length) {
+  for (int dim = x.rank() - 1, left = value.rank(); dim >= 0 && left > 0;
+       --dim, ++length) {
     if (next >= 0 && a.dropped[next] == dim) {
       from_end.push_back(length);
       --next;
@@ -354,14 +376,15 @@ Tensor AlignedValue(Tensor value, const Tensor& x, const SliceArguments& a) {
   }
   if (from_end.empty()) return value;
   DimVector axes;
-  for (auto i = from_end.rbegin(); i != from_end.rend(); ++i) axes.push_back(length - 1 - *i);
+  for (auto i = from_end.rbegin(); i != from_end.rend(); ++i)
+    axes.push_back(length - 1 - *i);
   return ops::unsqueeze(value, Span(axes));
 }
 
 void BasicSet(const Tensor& x, const IndexKey& key, const Tensor& value) {
   const SliceArguments a = SlicesOf(x, key, false);
-  ops::slice_set_(x, AlignedValue(value, x, a), Span(a.axes), Span(a.starts), Span(a.ends),
-                  Span(a.steps));
+  ops::slice_set_(x, AlignedValue(value, x, a), Span(a.axes), Span(a.starts),
+                  Span(a.ends), Span(a.steps));
 }
 
 void AdvancedSet(const Tensor& x, const IndexKey& key, const Tensor& value) {
@@ -376,18 +399,19 @@ void AdvancedSet(const Tensor& x, const IndexKey& key, const Tensor& value) {
   const Tensor view = RecordedView(x, slices);
   int index_rank = 0;
   for (const Tensor& t : a.indices) index_rank = std::max(index_rank, t.rank());
-  const Tensor fitting =
-      Trimmed(value, view.rank() - static_cast<int>(a.axes.size()) + index_rank);
+  const Tensor fitting = Trimmed(
+      value, view.rank() - static_cast<int>(a.axes.size()) + index_rank);
   if (view.is_same(x)) {
     ops::index_put_(x, a.indices, fitting, Span(a.axes), a.position, false);
     return;
   }
-  // Recorded as two steps out of place: that costs less in backward than a change of
-  // the view, of which the whole of x would have to learn.
-  Tensor part = ops::index_put(view, a.indices, fitting, Span(a.axes), a.position, false);
+  // Recorded as two steps out of place: that costs less in backward than a
+  // change of the view, of which the whole of x would have to learn.
+  Tensor part =
+      ops::index_put(view, a.indices, fitting, Span(a.axes), a.position, false);
   if (!slices.added.empty()) part = ops::squeeze(part, Span(slices.added));
-  ops::slice_set_(x, part, Span(slices.axes), Span(slices.starts), Span(slices.ends),
-                  Span(slices.steps));
+  ops::slice_set_(x, part, Span(slices.axes), Span(slices.starts),
+                  Span(slices.ends), Span(slices.steps));
 }
 
 }  // namespace

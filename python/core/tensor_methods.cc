@@ -27,14 +27,15 @@
 namespace proa::inline v0::python {
 namespace {
 
-// Moving between places is differentiated here: no op does it, since an op works in
-// one place.
+// Moving between places is differentiated here: no op does it, since an op
+// works in one place.
 Tensor MovedTo(const Tensor& t, Place place, bool blocking);
 
 class MoveNode final : public autograd::Node {
  public:
   explicit MoveNode(Place from) : from_(from) {}
-  void Backward(std::span<const Tensor> grads, std::span<Tensor> input_grads) override {
+  void Backward(std::span<const Tensor> grads,
+                std::span<Tensor> input_grads) override {
     if (needs_input_grad(0)) input_grads[0] = MovedTo(grads[0], from_, true);
   }
   const char* name() const override { return "to"; }
@@ -54,7 +55,9 @@ Tensor MovedTo(const Tensor& t, Place place, bool blocking) {
   return out;
 }
 
-PyObject* Dim(PyObject* self, PyObject*) { return PyLong_FromLong(Unwrap(self).rank()); }
+PyObject* Dim(PyObject* self, PyObject*) {
+  return PyLong_FromLong(Unwrap(self).rank());
+}
 PyObject* GetElementSize(PyObject* self, PyObject*) {
   return PyLong_FromLongLong(ItemSize(Unwrap(self).dtype()));
 }
@@ -86,7 +89,9 @@ PyObject* ContiguousMethod(PyObject* self, PyObject*) {
   return Guarded([&]() -> PyObject* {
     const Tensor& t = Unwrap(self);
     if (t.is_contiguous() || t.is_symbolic()) return Py_NewRef(self);
-    return Wrap(WithoutGil(Elements(t), [&] { return IsRowSparse(t) ? ops::to_dense(t) : ops::assign(t); }));
+    return Wrap(WithoutGil(Elements(t), [&] {
+      return IsRowSparse(t) ? ops::to_dense(t) : ops::assign(t);
+    }));
   });
 }
 
@@ -154,17 +159,20 @@ PyObject* To(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
     Place place = t.place();
     DType dtype = t.dtype();
     for (const int i : {1, 2}) {
-      if (Given(a[i]) && !PyBool_Check(a[i])) ReadTarget(a[i], i, &place, &dtype);
+      if (Given(a[i]) && !PyBool_Check(a[i]))
+        ReadTarget(a[i], i, &place, &dtype);
     }
     const bool blocking = !Given(a[3]) || ToBool(to_signature, 3, a[3]);
     Tensor out = t;
-    if (dtype != t.dtype()) out = WithoutGil(Elements(t), [&] { return ops::cast(t, dtype); });
+    if (dtype != t.dtype())
+      out = WithoutGil(Elements(t), [&] { return ops::cast(t, dtype); });
     return Wrap(MovedTo(out, place, blocking));
   });
 }
 
 // Writes `value` into the elements of `t`, outside of any graph.
-void WriteElements(const char* op, const Tensor& t, PyObject* value, bool blocking) {
+void WriteElements(const char* op, const Tensor& t, PyObject* value,
+                   bool blocking) {
   Tensor source;
   if (IsTensor(value)) {
     source = Converted(Unwrap(value), t.dtype(), std::nullopt);
@@ -172,12 +180,15 @@ void WriteElements(const char* op, const Tensor& t, PyObject* value, bool blocki
     source = ToTensor(value, t.dtype(), t.place());
   }
   if (source.shape() != t.shape()) {
-    PROA_REQUIRE(source.numel() == t.numel() && source.rank() <= 1 && t.rank() <= 1, op,
-                 ": the value does not have the shape of the tensor; x is ", Describe(t),
-                 ", value is ", Describe(source));
-    source = Contiguous(source).AsStrided(t.shape(), ContiguousStrides(t.shape()), 0);
+    PROA_REQUIRE(
+        source.numel() == t.numel() && source.rank() <= 1 && t.rank() <= 1, op,
+        ": the value does not have the shape of the tensor; x is ", Describe(t),
+        ", value is ", Describe(source));
+    source = Contiguous(source).AsStrided(t.shape(),
+                                          ContiguousStrides(t.shape()), 0);
   }
-  if (source.is_symbolic() && !t.is_symbolic()) {  // happens when the program runs
+  if (source.is_symbolic() &&
+      !t.is_symbolic()) {  // happens when the program runs
     const InterpreterScope no_grad = InterpreterScope::Forbid(kDifferentiate);
     ops::store_(t, source);
     return;
@@ -219,32 +230,61 @@ void AddBasicMethods(Methods* methods) {
   };
   const PyMethodDef functions[] = {
       {"dim", &Dim, METH_NOARGS, "dim($self)\n--\n\nNumber of dims."},
-      {"ndimension", &Dim, METH_NOARGS, "ndimension($self)\n--\n\nNumber of dims."},
+      {"ndimension", &Dim, METH_NOARGS,
+       "ndimension($self)\n--\n\nNumber of dims."},
       {"rank", &Dim, METH_NOARGS, "rank($self)\n--\n\nNumber of dims."},
-      {"element_size", &GetElementSize, METH_NOARGS, "element_size($self)\n--\n\nBytes of an element."},
-      {"data_ptr", &DataPointer, METH_NOARGS, "data_ptr($self)\n--\n\nAddress of the first element; 0 if there is none."},
-      {"is_contiguous", &IsContiguousMethod, METH_NOARGS, "is_contiguous($self)\n--\n\nTrue if the elements lie one after the other, in row-major order."},
-      {"is_floating_point", &IsFloating, METH_NOARGS, "is_floating_point($self)\n--\n\nTrue for float16, bfloat16, float32 and float64."},
-      {"is_complex", &IsComplexMethod, METH_NOARGS, "is_complex($self)\n--\n\nTrue for complex64 and complex128."},
-      {"is_integer", &IsIntegerMethod, METH_NOARGS, "is_integer($self)\n--\n\nTrue for integers; bool is none."},
-      {"is_dense", &IsDense, METH_NOARGS, "is_dense($self)\n--\n\nTrue unless the tensor is row-sparse."},
+      {"element_size", &GetElementSize, METH_NOARGS,
+       "element_size($self)\n--\n\nBytes of an element."},
+      {"data_ptr", &DataPointer, METH_NOARGS,
+       "data_ptr($self)\n--\n\nAddress of the first element; 0 if there is "
+       "none."},
+      {"is_contiguous", &IsContiguousMethod, METH_NOARGS,
+       "is_contiguous($self)\n--\n\nTrue if the elements lie one after the "
+       "other, in row-major order."},
+      {"is_floating_point", &IsFloating, METH_NOARGS,
+       "is_floating_point($self)\n--\n\nTrue for float16, bfloat16, float32 "
+       "and float64."},
+      {"is_complex", &IsComplexMethod, METH_NOARGS,
+       "is_complex($self)\n--\n\nTrue for complex64 and complex128."},
+      {"is_integer", &IsIntegerMethod, METH_NOARGS,
+       "is_integer($self)\n--\n\nTrue for integers; bool is none."},
+      {"is_dense", &IsDense, METH_NOARGS,
+       "is_dense($self)\n--\n\nTrue unless the tensor is row-sparse."},
       {"is_selected_rows", &IsSelectedRows, METH_NOARGS,
-       "is_selected_rows($self)\n--\n\nTrue if only some rows are held (rows(), values()), all others being zeros: so is "
+       "is_selected_rows($self)\n--\n\nTrue if only some rows are held "
+       "(rows(), values()), all others being zeros: so is "
        "the gradient of a table that was looked up with sparse=True."},
       {"is_sparse", &False, METH_NOARGS, "is_sparse($self)\n--\n\nFalse."},
       {"is_dist", &False, METH_NOARGS, "is_dist($self)\n--\n\nFalse."},
       {"value", &Itself, METH_NOARGS, "value($self)\n--\n\nThe tensor itself."},
-      {"get_tensor", &Itself, METH_NOARGS, "get_tensor($self)\n--\n\nThe tensor itself."},
-      {"pin_memory", &Itself, METH_NOARGS, "pin_memory($self)\n--\n\nThe tensor itself."},
-      {"contiguous", &ContiguousMethod, METH_NOARGS, "contiguous($self)\n--\n\nThe tensor itself if it is contiguous, else a contiguous copy."},
-      {"clone", &Clone, METH_NOARGS, "clone($self)\n--\n\nA copy through which gradients flow."},
-      {"cpu", &Cpu, METH_NOARGS, "cpu($self)\n--\n\nThe tensor in host memory."},
-      {"cuda", fast(&Cuda), METH_FASTCALL | METH_KEYWORDS, "cuda($self, device_id=None, blocking=True)\n--\n\nThe tensor on a GPU."},
-      {"to", fast(&To), METH_FASTCALL | METH_KEYWORDS, "to($self, device=None, dtype=None, blocking=True)\n--\n\nThe tensor on another device or as another dtype; `device` may also be a dtype, or a Tensor to be like."},
-      {"astype", fast(&AsType), METH_FASTCALL | METH_KEYWORDS, "astype($self, dtype)\n--\n\nThe elements as another dtype."},
-      {"cast", fast(&AsType), METH_FASTCALL | METH_KEYWORDS, "cast($self, dtype)\n--\n\nThe elements as another dtype."},
-      {"set_value", &SetValue, METH_O, "set_value($self, value)\n--\n\nWrites the elements of a tensor or array of the same shape into this one; not recorded."},
-      {"copy_", fast(&CopyMethod), METH_FASTCALL | METH_KEYWORDS, "copy_($self, other, blocking=True)\n--\n\nWrites the elements of `other` into this tensor; not recorded."},
+      {"get_tensor", &Itself, METH_NOARGS,
+       "get_tensor($self)\n--\n\nThe tensor itself."},
+      {"pin_memory", &Itself, METH_NOARGS,
+       "pin_memory($self)\n--\n\nThe tensor itself."},
+      {"contiguous", &ContiguousMethod, METH_NOARGS,
+       "contiguous($self)\n--\n\nThe tensor itself if it is contiguous, else a "
+       "contiguous copy."},
+      {"clone", &Clone, METH_NOARGS,
+       "clone($self)\n--\n\nA copy through which gradients flow."},
+      {"cpu", &Cpu, METH_NOARGS,
+       "cpu($self)\n--\n\nThe tensor in host memory."},
+      {"cuda", fast(&Cuda), METH_FASTCALL | METH_KEYWORDS,
+       "cuda($self, device_id=None, blocking=True)\n--\n\nThe tensor on a "
+       "GPU."},
+      {"to", fast(&To), METH_FASTCALL | METH_KEYWORDS,
+       "to($self, device=None, dtype=None, blocking=True)\n--\n\nThe tensor on "
+       "another device or as another dtype; `device` may also be a dtype, or a "
+       "Tensor to be like."},
+      {"astype", fast(&AsType), METH_FASTCALL | METH_KEYWORDS,
+       "astype($self, dtype)\n--\n\nThe elements as another dtype."},
+      {"cast", fast(&AsType), METH_FASTCALL | METH_KEYWORDS,
+       "cast($self, dtype)\n--\n\nThe elements as another dtype."},
+      {"set_value", &SetValue, METH_O,
+       "set_value($self, value)\n--\n\nWrites the elements of a tensor or "
+       "array of the same shape into this one; not recorded."},
+      {"copy_", fast(&CopyMethod), METH_FASTCALL | METH_KEYWORDS,
+       "copy_($self, other, blocking=True)\n--\n\nWrites the elements of "
+       "`other` into this tensor; not recorded."},
   };
   methods->insert(methods->end(), std::begin(functions), std::end(functions));
 }

@@ -1,8 +1,8 @@
 #include "python/core/tensor_object.h"
 
+#include <structmember.h>
 #include <cstddef>
 #include <memory>
-#include <structmember.h>
 
 #include "autograd/grad_state.h"
 #include "python/core/bindings.h"
@@ -22,7 +22,8 @@ namespace {
 #if PROA_POOLS_KEEP_BLOCKS
 constexpr int kMaxFree = 1024;
 #else
-constexpr int kMaxFree = 0;  // so that the address sanitizer sees each use after free
+constexpr int kMaxFree =
+    0;  // so that the address sanitizer sees each use after free
 #endif
 TensorObject* free_objects = nullptr;
 int num_free = 0;
@@ -39,11 +40,13 @@ PyObject* Fill(TensorObject* self, Tensor&& t) {
   return reinterpret_cast<PyObject*>(self);
 }
 
-// The node at which the gradient of this tensor arrives, if it and its hooks are this
-// object's alone: nobody else has the tensor nor, through a graph, the node.
+// The node at which the gradient of this tensor arrives, if it and its hooks
+// are this object's alone: nobody else has the tensor nor, through a graph, the
+// node.
 autograd::Edge OwnedNode(const TensorObject* self) {
   if (!self->hooked || !self->tensor.defined() ||
-      self->tensor.impl()->use_count() != 1 || !autograd::RequiresGrad(self->tensor)) {
+      self->tensor.impl()->use_count() != 1 ||
+      !autograd::RequiresGrad(self->tensor)) {
     return {};
   }
   autograd::Edge edge = autograd::GradEdge(self->tensor);
@@ -64,7 +67,8 @@ int Clear(PyObject* o) {
   auto* self = reinterpret_cast<TensorObject*>(o);
   Py_CLEAR(self->dict);
   DropSoleContext(self->tensor);
-  if (const autograd::Edge edge = OwnedNode(self); edge.node) ClearHooks(*edge.node);
+  if (const autograd::Edge edge = OwnedNode(self); edge.node)
+    ClearHooks(*edge.node);
   return 0;
 }
 
@@ -95,8 +99,9 @@ int SetAttribute(PyObject* o, PyObject* name, PyObject* value) {
   return status;
 }
 
-// Tensor(data=None, dtype=None, place=None, stop_gradient=True). A subclass gets an
-// object over the elements of `data` and sees to its further arguments itself.
+// Tensor(data=None, dtype=None, place=None, stop_gradient=True). A subclass
+// gets an object over the elements of `data` and sees to its further arguments
+// itself.
 PyObject* New(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return Guarded([&]() -> PyObject* {
     PyObject* data = nullptr;
@@ -104,10 +109,11 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     PyObject* place = Py_None;
     int stop_gradient = 1;
     if (type == tensor_type) {
-      static const char* names[] = {"data", "dtype", "place", "stop_gradient", nullptr};
+      static const char* names[] = {"data", "dtype", "place", "stop_gradient",
+                                    nullptr};
       CheckStatus(PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOp:Tensor",
-                                              const_cast<char**>(names), &data, &dtype,
-                                              &place, &stop_gradient)
+                                              const_cast<char**>(names), &data,
+                                              &dtype, &place, &stop_gradient)
                       ? 0
                       : -1);
     } else if (PyTuple_GET_SIZE(args) > 0) {
@@ -138,16 +144,18 @@ int SetDict(PyObject* o, PyObject* value, void*) {
   return PyObject_GenericSetDict(o, value, nullptr);
 }
 
-PyMemberDef members[] = {
-    {"__dictoffset__", T_PYSSIZET, offsetof(TensorObject, dict), READONLY, nullptr},
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weakrefs), READONLY,
-     nullptr},
-    {nullptr, 0, 0, 0, nullptr}};
+PyMemberDef members[] = {{"__dictoffset__", T_PYSSIZET,
+                          offsetof(TensorObject, dict), READONLY, nullptr},
+                         {"__weaklistoffset__", T_PYSSIZET,
+                          offsetof(TensorObject, weakrefs), READONLY, nullptr},
+                         {nullptr, 0, 0, 0, nullptr}};
 
 constexpr char kDoc[] =
     "Tensor(data=None, dtype=None, place=None, stop_gradient=True)\n--\n\n"
-    "An n-dimensional array on a device, which may take part in differentiation.\n\n"
-    "proa.to_tensor makes one from Python and NumPy data, ops make them from others.";
+    "An n-dimensional array on a device, which may take part in "
+    "differentiation.\n\n"
+    "proa.to_tensor makes one from Python and NumPy data, ops make them from "
+    "others.";
 
 }  // namespace
 
@@ -210,20 +218,23 @@ void MakeTensorType(PyObject* module) {
   AddIndexing(&slots);
   AddSharingMethods(methods);
   AddPickling(methods);
-  AddGeneratedMethods(methods);  // last: of two methods of a name the first is taken
+  AddGeneratedMethods(
+      methods);  // last: of two methods of a name the first is taken
   methods->push_back({nullptr, nullptr, 0, nullptr});
   properties->push_back({nullptr, nullptr, nullptr, nullptr, nullptr});
   slots.push_back({Py_tp_methods, methods->data()});
   slots.push_back({Py_tp_getset, properties->data()});
   slots.push_back({0, nullptr});
-  PyType_Spec spec = {"proa.Tensor", sizeof(TensorObject), 0,
-                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-                      slots.data()};
+  PyType_Spec spec = {
+      "proa.Tensor", sizeof(TensorObject), 0,
+      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+      slots.data()};
   PyObject* type = Check(PyType_FromSpec(&spec));
   tensor_type = reinterpret_cast<PyTypeObject*>(type);
   // NumPy leaves `array + tensor` to the reflected operator.
   const Ref priority = Ref::New(PyFloat_FromDouble(100.0));
-  CheckStatus(PyObject_SetAttrString(type, "__array_priority__", priority.get()));
+  CheckStatus(
+      PyObject_SetAttrString(type, "__array_priority__", priority.get()));
   CheckStatus(PyModule_AddObjectRef(module, "Tensor", type));
 }
 

@@ -1,10 +1,10 @@
 // TensorObject: the CPython object `proa.Tensor`, one word of which is a
 // proa::Tensor; and the way between the two.
 //
-// A description (TensorImpl) has at most one Python object at a time, to which it
-// points back: wrapping it again gives the same object, so `is` and attributes
-// set from Python hold while the object lives. Exact Tensors come from a free list.
-// All functions need the global lock.
+// A description (TensorImpl) has at most one Python object at a time, to which
+// it points back: wrapping it again gives the same object, so `is` and
+// attributes set from Python hold while the object lives. Exact Tensors come
+// from a free list. All functions need the global lock.
 #ifndef PROA_PYTHON_CORE_TENSOR_OBJECT_H_
 #define PROA_PYTHON_CORE_TENSOR_OBJECT_H_
 
@@ -20,12 +20,11 @@
 namespace proa::inline v0::python {
 
 struct TensorObject {
-  PyObject_HEAD
-  Tensor tensor;
-  PyObject* dict;      // attributes set from Python; null until the first
+  PyObject_HEAD Tensor tensor;
+  PyObject* dict;  // attributes set from Python; null until the first
   PyObject* weakrefs;
-  PyObject* name;      // str; null until asked for or set
-  bool hooked;  // a Python function was registered on it
+  PyObject* name;  // str; null until asked for or set
+  bool hooked;     // a Python function was registered on it
   bool persistable;
 };
 
@@ -36,8 +35,8 @@ inline bool IsExactTensor(PyObject* o) { return Py_TYPE(o) == tensor_type; }
 inline bool IsTensor(PyObject* o) {
   return IsExactTensor(o) || PyType_IsSubtype(Py_TYPE(o), tensor_type);
 }
-// `o` is a Tensor. The reference lives as long as the object: the handle inside is
-// never replaced.
+// `o` is a Tensor. The reference lives as long as the object: the handle inside
+// is never replaced.
 inline const Tensor& Unwrap(PyObject* o) {
   return reinterpret_cast<TensorObject*>(o)->tensor;
 }

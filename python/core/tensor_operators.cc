@@ -24,13 +24,14 @@ template <BinaryOperator kOperator>
 BinaryFunction Function() {
   const BinaryFunction f = binary_functions[static_cast<int>(kOperator)];
   if (f == nullptr) [[unlikely]] {
-    Fail(absl::StatusCode::kUnimplemented, "this build has no op for the operator");
+    Fail(absl::StatusCode::kUnimplemented,
+         "this build has no op for the operator");
   }
   return f;
 }
 
-// The other operand beside the tensor `t`; undefined if it is nothing that an operator
-// takes (then Python asks the other operand).
+// The other operand beside the tensor `t`; undefined if it is nothing that an
+// operator takes (then Python asks the other operand).
 Tensor Operand(PyObject* o, const Tensor& t) {
   if (IsTensor(o)) return Unwrap(o);
   if (const std::optional<Scalar> number = FindNumber(o)) {
@@ -53,10 +54,12 @@ __attribute__((noinline)) PyObject* BinarySlow(PyObject* a, PyObject* b) {
 template <BinaryOperator kOperator>
 PyObject* Binary(PyObject* a, PyObject* b) {
   return Guarded([&]() -> PyObject* {
-    if (!IsExactTensor(a) || !IsExactTensor(b)) return BinarySlow<kOperator>(a, b);
+    if (!IsExactTensor(a) || !IsExactTensor(b))
+      return BinarySlow<kOperator>(a, b);
     const Tensor& x = Unwrap(a);
     const Tensor& y = Unwrap(b);
-    if (x.numel() + y.numel() >= kWorthReleasing) return BinarySlow<kOperator>(a, b);
+    if (x.numel() + y.numel() >= kWorthReleasing)
+      return BinarySlow<kOperator>(a, b);
     return Wrap(Function<kOperator>()(x, y));
   });
 }
@@ -71,7 +74,8 @@ PyObject* Unary(PyObject* o) {
   return Guarded([&] {
     const UnaryFunction f = unary_functions[static_cast<int>(kOperator)];
     if (f == nullptr) {
-      Fail(absl::StatusCode::kUnimplemented, "this build has no op for the operator");
+      Fail(absl::StatusCode::kUnimplemented,
+           "this build has no op for the operator");
     }
     const Tensor& x = Unwrap(o);
     return Wrap(WithoutGil(Elements(x), [&] { return f(x); }));
@@ -97,7 +101,8 @@ PyObject* Compare(PyObject* a, PyObject* b, int op) {
   }
 }
 
-// By identity: `==` gives a tensor, so equal hashes could not mean equal tensors.
+// By identity: `==` gives a tensor, so equal hashes could not mean equal
+// tensors.
 Py_hash_t Hash(PyObject* o) {
   return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(o) >> 4);
 }
@@ -111,8 +116,8 @@ void SetOperator(UnaryOperator slot, UnaryFunction function) {
   unary_functions[static_cast<int>(slot)] = function;
 }
 
-// There are no in-place slots: `x += y` binds x to a new tensor, as in Paddle, where
-// other names for the old one keep its value. `x.add_(y)` works in place.
+// There are no in-place slots: `x += y` binds x to a new tensor, as in Paddle,
+// where other names for the old one keep its value. `x.add_(y)` works in place.
 void AddOperators(Slots* slots) {
   using enum BinaryOperator;
   const auto add = [&](int slot, auto* function) {

@@ -1,5 +1,6 @@
-// Python's operators on tensors: a table of functions that generated code fills from
-// `python: {operator: ...}` of the schemas, behind the number slots of the type.
+// Python's operators on tensors: a table of functions that generated code fills
+// from `python: {operator: ...}` of the schemas, behind the number slots of the
+// type.
 #ifndef PROA_PYTHON_CORE_TENSOR_OPERATORS_H_
 #define PROA_PYTHON_CORE_TENSOR_OPERATORS_H_
 
@@ -34,7 +35,8 @@ inline constexpr int kNumBinaryOperators = 19;
 enum class UnaryOperator { kNegative, kInvert, kAbsolute };
 inline constexpr int kNumUnaryOperators = 3;
 
-void SetOperator(BinaryOperator slot, Tensor (*function)(const Tensor&, const Tensor&));
+void SetOperator(BinaryOperator slot,
+                 Tensor (*function)(const Tensor&, const Tensor&));
 void SetOperator(UnaryOperator slot, Tensor (*function)(const Tensor&));
 
 }  // namespace proa::inline v0::python

@@ -6,8 +6,8 @@
 
 namespace proa::inline v0::python {
 
-// A new object. Sizes are checked against the bytes. Throws for anything that does
-// not fit together.
+// A new object. Sizes are checked against the bytes. Throws for anything that
+// does not fit together.
 PyObject* RebuildTensor(PyObject* args);
 
 }  // namespace proa::inline v0::python

@@ -44,13 +44,18 @@ PyObject* GetDType(PyObject* o, void*) { return WrapDType(Unwrap(o).dtype()); }
 PyObject* GetPlace(PyObject* o, void*) {
   return Guarded([&] { return WrapPlace(Unwrap(o).place()); });
 }
-PyObject* GetNdim(PyObject* o, void*) { return PyLong_FromLong(Unwrap(o).rank()); }
-PyObject* GetSize(PyObject* o, void*) { return PyLong_FromLongLong(Unwrap(o).numel()); }
+PyObject* GetNdim(PyObject* o, void*) {
+  return PyLong_FromLong(Unwrap(o).rank());
+}
+PyObject* GetSize(PyObject* o, void*) {
+  return PyLong_FromLongLong(Unwrap(o).numel());
+}
 PyObject* GetVersion(PyObject* o, void*) {
   return PyLong_FromUnsignedLong(Unwrap(o).version());
 }
 PyObject* GetType(PyObject* o, void*) {
-  return PyUnicode_FromString(IsRowSparse(Unwrap(o)) ? "SELECTED_ROWS" : "DENSE_TENSOR");
+  return PyUnicode_FromString(IsRowSparse(Unwrap(o)) ? "SELECTED_ROWS"
+                                                     : "DENSE_TENSOR");
 }
 
 PyObject* GetTransposed(PyObject* o, void*) {
@@ -60,8 +65,8 @@ PyObject* GetTransposed(PyObject* o, void*) {
 PyObject* GetName(PyObject* o, void*) {
   static std::atomic<int64_t> count{0};
   if (Self(o)->name == nullptr) {
-    Self(o)->name = PyUnicode_FromFormat("generated_tensor_%lld",
-                                         static_cast<long long>(count.fetch_add(1)));
+    Self(o)->name = PyUnicode_FromFormat(
+        "generated_tensor_%lld", static_cast<long long>(count.fetch_add(1)));
     if (Self(o)->name == nullptr) return nullptr;
   }
   return Py_NewRef(Self(o)->name);
@@ -77,7 +82,9 @@ int SetName(PyObject* o, PyObject* value, void*) {
   return 0;
 }
 
-PyObject* GetPersistable(PyObject* o, void*) { return PyBool_FromLong(Self(o)->persistable); }
+PyObject* GetPersistable(PyObject* o, void*) {
+  return PyBool_FromLong(Self(o)->persistable);
+}
 
 int SetPersistable(PyObject* o, PyObject* value, void*) {
   if (value == nullptr) {
@@ -94,18 +101,28 @@ int SetPersistable(PyObject* o, PyObject* value, void*) {
 
 void AddProperties(Properties* properties) {
   const PyGetSetDef rows[] = {
-      {"shape", GetShape, nullptr, "Sizes, a list of int; -1 where a program does not know one.", nullptr},
-      {"strides", GetStrides, nullptr, "Steps between elements of each dim, in elements.", nullptr},
-      {"layout", GetLayout, nullptr, "'strided', 'row_sparse' where only some rows are held, or 'blocked' for a format of the backend.", nullptr},
+      {"shape", GetShape, nullptr,
+       "Sizes, a list of int; -1 where a program does not know one.", nullptr},
+      {"strides", GetStrides, nullptr,
+       "Steps between elements of each dim, in elements.", nullptr},
+      {"layout", GetLayout, nullptr,
+       "'strided', 'row_sparse' where only some rows are held, or 'blocked' "
+       "for a format of the backend.",
+       nullptr},
       {"dtype", GetDType, nullptr, "The element type.", nullptr},
       {"place", GetPlace, nullptr, "Where the elements lie.", nullptr},
       {"ndim", GetNdim, nullptr, "Number of dims.", nullptr},
       {"size", GetSize, nullptr, "Number of elements.", nullptr},
-      {"T", GetTransposed, nullptr, "A view with the dims in reverse order.", nullptr},
-      {"inplace_version", GetVersion, nullptr, "How often the elements were changed in place.", nullptr},
-      {"type", GetType, nullptr, "The kind of tensor: 'DENSE_TENSOR' or 'SELECTED_ROWS'.", nullptr},
-      {"name", GetName, SetName, "A name, made up when first asked for.", nullptr},
-      {"persistable", GetPersistable, SetPersistable, "True for parameters and buffers, which are saved.", nullptr},
+      {"T", GetTransposed, nullptr, "A view with the dims in reverse order.",
+       nullptr},
+      {"inplace_version", GetVersion, nullptr,
+       "How often the elements were changed in place.", nullptr},
+      {"type", GetType, nullptr,
+       "The kind of tensor: 'DENSE_TENSOR' or 'SELECTED_ROWS'.", nullptr},
+      {"name", GetName, SetName, "A name, made up when first asked for.",
+       nullptr},
+      {"persistable", GetPersistable, SetPersistable,
+       "True for parameters and buffers, which are saved.", nullptr},
   };
   properties->insert(properties->end(), std::begin(rows), std::end(rows));
 }

@@ -1,5 +1,6 @@
-// Methods of Tensor about memory that tensors share, and about its version: what
-// programs of Paddle find on a tensor beside its ops. None of them is recorded.
+// Methods of Tensor about memory that tensors share, and about its version:
+// what programs of Paddle find on a tensor beside its ops. None of them is
+// recorded.
 #include <Python.h>
 
 #include <string>
@@ -19,7 +20,8 @@ namespace proa::inline v0::python {
 namespace {
 
 const Tensor& OtherTensor(const char* op, PyObject* o) {
-  if (!IsTensor(o)) ThrowTypeError(std::string(op) + ": expected a Tensor, got " + TypeName(o));
+  if (!IsTensor(o))
+    ThrowTypeError(std::string(op) + ": expected a Tensor, got " + TypeName(o));
   return Unwrap(o);
 }
 
@@ -37,16 +39,18 @@ PyObject* BumpVersion(PyObject* self, PyObject*) {
 }
 
 constexpr const char* reset_names[] = {"self", "set_to_zero"};
-constinit Signature reset_signature("_reset_grad_inplace_version", reset_names, 2, 1);
+constinit Signature reset_signature("_reset_grad_inplace_version", reset_names,
+                                    2, 1);
 
-PyObject* ResetGradVersion(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
-                           PyObject* kwnames) {
+PyObject* ResetGradVersion(PyObject* self, PyObject* const* args,
+                           Py_ssize_t nargs, PyObject* kwnames) {
   return Guarded([&]() -> PyObject* {
     PyObject* a[2];
     Bind(reset_signature, self, args, nargs, kwnames, a);
     const bool set_to_zero = !Given(a[1]) || ToBool(reset_signature, 1, a[1]);
     const Tensor grad = autograd::GetGrad(Unwrap(self));
-    if (set_to_zero && grad.defined() && grad.storage()) grad.storage()->ResetVersion();
+    if (set_to_zero && grad.defined() && grad.storage())
+      grad.storage()->ResetVersion();
     Py_RETURN_NONE;
   });
 }
@@ -77,8 +81,11 @@ void ShareMemory(const char* op, const Tensor& from, const Tensor& to) {
                ": both tensors need memory; x is ", Describe(from));
   PROA_REQUIRE(from.dtype() == to.dtype() && from.numel() == to.numel() &&
                    from.is_contiguous(),
-               op, ": needs a contiguous x of the dtype and number of elements of the other; "
-               "x is ", Describe(from), ", the other is ", Describe(to));
+               op,
+               ": needs a contiguous x of the dtype and number of elements of "
+               "the other; "
+               "x is ",
+               Describe(from), ", the other is ", Describe(to));
   TensorImpl& impl = *to.impl();
   impl.storage = from.storage();
   impl.data = from.impl()->data;
@@ -92,7 +99,8 @@ void ShareMemory(const char* op, const Tensor& from, const Tensor& to) {
 
 PyObject* ShareBufferTo(PyObject* self, PyObject* other) {
   return Guarded([&]() -> PyObject* {
-    ShareMemory("_share_buffer_to", Unwrap(self), OtherTensor("_share_buffer_to", other));
+    ShareMemory("_share_buffer_to", Unwrap(self),
+                OtherTensor("_share_buffer_to", other));
     Py_RETURN_NONE;
   });
 }
@@ -100,27 +108,30 @@ PyObject* ShareBufferTo(PyObject* self, PyObject* other) {
 PyObject* IsSharedBufferWith(PyObject* self, PyObject* other) {
   return Guarded([&] {
     const Tensor& t = OtherTensor("_is_shared_buffer_with", other);
-    return PyBool_FromLong(t.storage() && t.storage() == Unwrap(self).storage());
+    return PyBool_FromLong(t.storage() &&
+                           t.storage() == Unwrap(self).storage());
   });
 }
 
 constexpr const char* slice_names[] = {"self", "begin_idx", "end_idx"};
 constinit Signature slice_signature("_slice", slice_names, 3, 3);
 
-PyObject* Rows(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+PyObject* Rows(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
+               PyObject* kwnames) {
   return Guarded([&] {
     PyObject* a[3];
     Bind(slice_signature, self, args, nargs, kwnames, a);
     const int64_t begin = ToInt(slice_signature, 1, a[1]);
     const int64_t end = ToInt(slice_signature, 2, a[2]);
     const Tensor& t = Unwrap(self);
-    PROA_REQUIRE(t.rank() > 0 && !t.is_symbolic() && 0 <= begin && begin <= end &&
-                     end <= t.size(0),
-                 "_slice: rows ", begin, " to ", end, " are not in x; x is ", Describe(t));
+    PROA_REQUIRE(t.rank() > 0 && !t.is_symbolic() && 0 <= begin &&
+                     begin <= end && end <= t.size(0),
+                 "_slice: rows ", begin, " to ", end, " are not in x; x is ",
+                 Describe(t));
     Shape shape = t.shape();
     shape[0] = end - begin;
-    return Wrap(autograd::Detach(
-        t.AsStrided(shape, t.strides(), shape.numel() == 0 ? 0 : begin * t.strides()[0])));
+    return Wrap(autograd::Detach(t.AsStrided(
+        shape, t.strides(), shape.numel() == 0 ? 0 : begin * t.strides()[0])));
   });
 }
 
@@ -131,19 +142,43 @@ void AddSharingMethods(Methods* methods) {
     return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(f));
   };
   const PyMethodDef functions[] = {
-      {"_inplace_version", &InplaceVersion, METH_NOARGS, "_inplace_version($self)\n--\n\nHow often the elements were changed in place."},
-      {"_bump_inplace_version", &BumpVersion, METH_NOARGS, "_bump_inplace_version($self)\n--\n\nCounts a change in place that Proa did not see."},
-      {"_reset_grad_inplace_version", fast(&ResetGradVersion), METH_FASTCALL | METH_KEYWORDS, "_reset_grad_inplace_version($self, set_to_zero=True)\n--\n\nMakes the version of `grad` 0, as if it had not been changed in place."},
-      {"_grad_name", &GradName, METH_NOARGS, "_grad_name($self)\n--\n\nThe name of the gradient."},
-      {"_grad_value", &GradValue, METH_NOARGS, "_grad_value($self)\n--\n\nThe gradient, or None."},
-      {"_grad_ivar", &GradValue, METH_NOARGS, "_grad_ivar($self)\n--\n\nThe gradient, or None."},
-      {"_is_initialized", &IsInitialized, METH_NOARGS, "_is_initialized($self)\n--\n\nTrue if there are elements, or will be when a program runs."},
-      {"_offset", &Offset, METH_NOARGS, "_offset($self)\n--\n\nWhere the first element lies in the memory that views share, in bytes."},
-      {"_slice", fast(&Rows), METH_FASTCALL | METH_KEYWORDS, "_slice($self, begin_idx, end_idx)\n--\n\nRows that share the memory, outside of the graph."},
-      {"_share_buffer_to", &ShareBufferTo, METH_O, "_share_buffer_to($self, other)\n--\n\nLets `other` show the memory of this tensor, under its own shape."},
-      {"_is_shared_buffer_with", &IsSharedBufferWith, METH_O, "_is_shared_buffer_with($self, other)\n--\n\nTrue if both lie in the same memory."},
-      {"_share_underline_tensor_to", &ShareBufferTo, METH_O, "_share_underline_tensor_to($self, other)\n--\n\nLets `other` show the memory of this tensor, under its own shape."},
-      {"_is_shared_underline_tensor_with", &IsSharedBufferWith, METH_O, "_is_shared_underline_tensor_with($self, other)\n--\n\nTrue if both lie in the same memory."},
+      {"_inplace_version", &InplaceVersion, METH_NOARGS,
+       "_inplace_version($self)\n--\n\nHow often the elements were changed in "
+       "place."},
+      {"_bump_inplace_version", &BumpVersion, METH_NOARGS,
+       "_bump_inplace_version($self)\n--\n\nCounts a change in place that Proa "
+       "did not see."},
+      {"_reset_grad_inplace_version", fast(&ResetGradVersion),
+       METH_FASTCALL | METH_KEYWORDS,
+       "_reset_grad_inplace_version($self, set_to_zero=True)\n--\n\nMakes the "
+       "version of `grad` 0, as if it had not been changed in place."},
+      {"_grad_name", &GradName, METH_NOARGS,
+       "_grad_name($self)\n--\n\nThe name of the gradient."},
+      {"_grad_value", &GradValue, METH_NOARGS,
+       "_grad_value($self)\n--\n\nThe gradient, or None."},
+      {"_grad_ivar", &GradValue, METH_NOARGS,
+       "_grad_ivar($self)\n--\n\nThe gradient, or None."},
+      {"_is_initialized", &IsInitialized, METH_NOARGS,
+       "_is_initialized($self)\n--\n\nTrue if there are elements, or will be "
+       "when a program runs."},
+      {"_offset", &Offset, METH_NOARGS,
+       "_offset($self)\n--\n\nWhere the first element lies in the memory that "
+       "views share, in bytes."},
+      {"_slice", fast(&Rows), METH_FASTCALL | METH_KEYWORDS,
+       "_slice($self, begin_idx, end_idx)\n--\n\nRows that share the memory, "
+       "outside of the graph."},
+      {"_share_buffer_to", &ShareBufferTo, METH_O,
+       "_share_buffer_to($self, other)\n--\n\nLets `other` show the memory of "
+       "this tensor, under its own shape."},
+      {"_is_shared_buffer_with", &IsSharedBufferWith, METH_O,
+       "_is_shared_buffer_with($self, other)\n--\n\nTrue if both lie in the "
+       "same memory."},
+      {"_share_underline_tensor_to", &ShareBufferTo, METH_O,
+       "_share_underline_tensor_to($self, other)\n--\n\nLets `other` show the "
+       "memory of this tensor, under its own shape."},
+      {"_is_shared_underline_tensor_with", &IsSharedBufferWith, METH_O,
+       "_is_shared_underline_tensor_with($self, other)\n--\n\nTrue if both lie "
+       "in the same memory."},
   };
   methods->insert(methods->end(), std::begin(functions), std::end(functions));
 }

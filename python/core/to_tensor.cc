@@ -23,22 +23,26 @@
 namespace proa::inline v0::python {
 namespace {
 
-// From objects that are neither Tensor, number nor list: through their buffer, or that
-// of the array that NumPy makes of them, in this machine's byte order.
+// From objects that are neither Tensor, number nor list: through their buffer,
+// or that of the array that NumPy makes of them, in this machine's byte order.
 Tensor FromArrayLike(PyObject* o) {
   if (std::optional<Tensor> t = CopyBuffer(o)) return *t;
   const Ref array = Ref::New(PyObject_CallOneArg(NumPy("asarray"), o));
   if (std::optional<Tensor> t = CopyBuffer(array.get())) return *t;
   const Ref dtype = Ref::New(PyObject_GetAttrString(array.get(), "dtype"));
-  const Ref native = Ref::New(PyObject_CallMethod(dtype.get(), "newbyteorder", "s", "="));
-  const Ref swapped = Ref::New(PyObject_CallMethod(array.get(), "astype", "O", native.get()));
+  const Ref native =
+      Ref::New(PyObject_CallMethod(dtype.get(), "newbyteorder", "s", "="));
+  const Ref swapped =
+      Ref::New(PyObject_CallMethod(array.get(), "astype", "O", native.get()));
   if (std::optional<Tensor> t = CopyBuffer(swapped.get())) return *t;
-  ThrowTypeError("to_tensor: data of type " + TypeName(o) + " holds no numbers");
+  ThrowTypeError("to_tensor: data of type " + TypeName(o) +
+                 " holds no numbers");
 }
 
 bool IsNested(PyObject* o) { return PyList_Check(o) || PyTuple_Check(o); }
 
-// Nested lists, in two passes: Scan finds shape and dtype, Fill writes elements.
+// Nested lists, in two passes: Scan finds shape and dtype, Fill writes
+// elements.
 class Nested {
  public:
   Tensor Make(PyObject* o, std::optional<DType> dtype) {
@@ -64,11 +68,12 @@ class Nested {
 
  private:
   [[noreturn]] void FailRagged(int depth, int64_t expected, int64_t got) {
-    FailArgument("to_tensor: the list is ragged: at depth ", depth, " one part has ",
-                 expected, " elements and another ", got);
+    FailArgument("to_tensor: the list is ragged: at depth ", depth,
+                 " one part has ", expected, " elements and another ", got);
   }
 
-  // Reading arrays runs code of others, which may change the list that they are in.
+  // Reading arrays runs code of others, which may change the list that they are
+  // in.
   static Ref Item(PyObject* list, Py_ssize_t i) {
     PROA_REQUIRE(i < PySequence_Fast_GET_SIZE(list),
                  "to_tensor: the list changed while it was read");
@@ -76,13 +81,15 @@ class Nested {
   }
 
   void Size(int depth, int64_t n) {
-    PROA_REQUIRE(depth < kMaxRank, "to_tensor: lists are nested more than ", kMaxRank,
-                 " deep");
+    PROA_REQUIRE(depth < kMaxRank, "to_tensor: lists are nested more than ",
+                 kMaxRank, " deep");
     if (depth < static_cast<int>(sizes_.size())) {
       if (sizes_[depth] != n) FailRagged(depth, sizes_[depth], n);
     } else if (leaf_depth_ >= 0) {
-      FailArgument("to_tensor: the list is ragged: numbers and lists are mixed at depth ",
-                   depth - 1);
+      FailArgument(
+          "to_tensor: the list is ragged: numbers and lists are mixed at "
+          "depth ",
+          depth - 1);
     } else {
       sizes_.push_back(n);
     }
@@ -91,8 +98,10 @@ class Nested {
   void Leaf(int depth) {
     if (leaf_depth_ < 0) leaf_depth_ = depth;
     if (depth != leaf_depth_ || depth != static_cast<int>(sizes_.size())) {
-      FailArgument("to_tensor: the list is ragged: numbers and lists are mixed at depth ",
-                   depth - 1);
+      FailArgument(
+          "to_tensor: the list is ragged: numbers and lists are mixed at "
+          "depth ",
+          depth - 1);
     }
   }
 
@@ -108,7 +117,8 @@ class Nested {
     if (ScanNumber(o)) return Leaf(depth);
     if (!IsTensor(o) && !IsArrayLike(o)) {
       ThrowTypeError("to_tensor: a list element of type " + TypeName(o) +
-                     " is no number; elements are numbers, arrays, Tensors or lists of them");
+                     " is no number; elements are numbers, arrays, Tensors or "
+                     "lists of them");
     }
     Tensor t = ToTensor(o, std::nullopt, std::nullopt);
     for (int i = 0; i < t.rank(); ++i) Size(depth + i, t.size(i));
@@ -145,7 +155,8 @@ class Nested {
       const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
       PROA_REQUIRE(depth < leaf_depth_ && n == sizes_[depth],
                    "to_tensor: the list changed while it was read");
-      for (Py_ssize_t i = 0; i < n; ++i) out = Fill<T>(Item(o, i).get(), depth + 1, out);
+      for (Py_ssize_t i = 0; i < n; ++i)
+        out = Fill<T>(Item(o, i).get(), depth + 1, out);
       return out;
     }
     CheckRoom(out, 1);
@@ -157,8 +168,10 @@ class Nested {
       *out = FindNumber(o)->to<T>();
       return out + 1;
     }
-    PROA_REQUIRE(next_array_ < arrays_.size(), "to_tensor: the list changed while it was read");
-    const Tensor t = Contiguous(Converted(arrays_[next_array_++], kDTypeOf<T>, Place{}));
+    PROA_REQUIRE(next_array_ < arrays_.size(),
+                 "to_tensor: the list changed while it was read");
+    const Tensor t =
+        Contiguous(Converted(arrays_[next_array_++], kDTypeOf<T>, Place{}));
     CheckRoom(out, t.numel());
     if (t.numel() > 0) std::memcpy(out, t.raw_data(), t.bytes());
     return out + t.numel();
@@ -181,13 +194,15 @@ class Nested {
 };
 
 Tensor FromNumber(const Scalar& number, std::optional<DType> dtype) {
-  return NumberTensor(number, dtype ? *dtype
-                                    : DTypeOfScalar(number.kind(), ops::infer::DefaultDType()));
+  return NumberTensor(
+      number, dtype ? *dtype
+                    : DTypeOfScalar(number.kind(), ops::infer::DefaultDType()));
 }
 
 Tensor OnHost(PyObject* o, std::optional<DType> dtype) {
   if (IsNested(o)) return Nested().Make(o, dtype);
-  const bool python_number = PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o);
+  const bool python_number =
+      PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o);
   if (python_number) return FromNumber(*FindNumber(o), dtype);
   if (o == Py_None || PyUnicode_Check(o) || PyBytes_Check(o)) {
     ThrowTypeError("to_tensor: data is " + TypeName(o) +
@@ -202,13 +217,15 @@ Tensor OnHost(PyObject* o, std::optional<DType> dtype) {
     const Ref f = Ref::New(PyNumber_Float(o));
     return FromNumber(*FindNumber(f.get()), dtype);
   }
-  ThrowTypeError("to_tensor: data of type " + TypeName(o) +
-                 " holds no numbers; it is a number, a list, an array or a Tensor");
+  ThrowTypeError(
+      "to_tensor: data of type " + TypeName(o) +
+      " holds no numbers; it is a number, a list, an array or a Tensor");
 }
 
 }  // namespace
 
-Tensor Converted(const Tensor& t, std::optional<DType> dtype, std::optional<Place> place) {
+Tensor Converted(const Tensor& t, std::optional<DType> dtype,
+                 std::optional<Place> place) {
   const InterpreterScope no_grad = InterpreterScope::Forbid(kDifferentiate);
   Tensor out = t;
   if (place && out.place() != *place) out = CopyTo(out, *place);
@@ -216,7 +233,8 @@ Tensor Converted(const Tensor& t, std::optional<DType> dtype, std::optional<Plac
   return out;
 }
 
-Tensor ToTensor(PyObject* o, std::optional<DType> dtype, std::optional<Place> place) {
+Tensor ToTensor(PyObject* o, std::optional<DType> dtype,
+                std::optional<Place> place) {
   if (IsTensor(o)) {
     const Tensor& t = Unwrap(o);
     Tensor out = Converted(t, dtype, place);
@@ -232,12 +250,16 @@ Tensor ToTensor(PyObject* o, PyObject* dtype, PyObject* place) {
   std::optional<DType> t;
   if (dtype != Py_None) {
     t = FindDType(dtype);
-    if (!t) ThrowTypeError("to_tensor: dtype " + TextOf(dtype) + " is no element type");
+    if (!t)
+      ThrowTypeError("to_tensor: dtype " + TextOf(dtype) +
+                     " is no element type");
   }
   std::optional<Place> p;
   if (place != Py_None) {
     p = FindPlace(place);
-    if (!p) ThrowTypeError("to_tensor: place must be a place or its name, not " + TypeName(place));
+    if (!p)
+      ThrowTypeError("to_tensor: place must be a place or its name, not " +
+                     TypeName(place));
   }
   return ToTensor(o, t, p);
 }
@@ -247,13 +269,15 @@ namespace {
 constexpr const char* names[] = {"data", "dtype", "place", "stop_gradient"};
 constinit Signature signature("to_tensor", names, 4, 1);
 
-PyObject* Call(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+PyObject* Call(PyObject*, PyObject* const* args, Py_ssize_t nargs,
+               PyObject* kwnames) {
   return Guarded([&] {
     PyObject* a[4];
     Bind(signature, nullptr, args, nargs, kwnames, a);
     const auto given = [&](int i) { return a[i] == nullptr ? Py_None : a[i]; };
     Tensor t = ToTensor(a[0], given(1), given(2));
-    if (Given(a[3]) && !ToBool(signature, 3, a[3]) && IsDifferentiable(t.dtype())) {
+    if (Given(a[3]) && !ToBool(signature, 3, a[3]) &&
+        IsDifferentiable(t.dtype())) {
       autograd::SetRequiresGrad(t, true);
     }
     return Wrap(std::move(t));
@@ -264,11 +288,14 @@ PyMethodDef functions[] = {
     {"to_tensor", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&Call)),
      METH_FASTCALL | METH_KEYWORDS,
      "to_tensor(data, dtype=None, place=None, stop_gradient=True)\n--\n\n"
-     "A Tensor with a copy of the data: a number, nested lists, an array or a Tensor."},
+     "A Tensor with a copy of the data: a number, nested lists, an array or a "
+     "Tensor."},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 
-void BindToTensor(PyObject* module) { CheckStatus(PyModule_AddFunctions(module, functions)); }
+void BindToTensor(PyObject* module) {
+  CheckStatus(PyModule_AddFunctions(module, functions));
+}
 
 }  // namespace proa::inline v0::python

@@ -7,10 +7,10 @@ would crash here.
 import pathlib
 
 import numpy as np
-import proa
 import pytest
-from proa import _C
-from proa import nn
+
+import proa
+from proa import _C, nn
 from proa.nn import functional as F
 
 _PLUGIN = pathlib.Path("tensor/testing/async_device_plugin.so")
@@ -93,7 +93,9 @@ def test_ops_that_change_an_argument():
 def _train(place, steps=4):
     proa.set_device(place)
     proa.seed(3)
-    net = nn.Sequential(nn.Conv2D(1, 4, 3), nn.BatchNorm2D(4), nn.ReLU(), nn.MaxPool2D(2), nn.Flatten(), nn.Linear(36, 10))
+    net = nn.Sequential(
+        nn.Conv2D(1, 4, 3), nn.BatchNorm2D(4), nn.ReLU(), nn.MaxPool2D(2), nn.Flatten(), nn.Linear(36, 10)
+    )
     state = np.random.default_rng(5)
     for p in net.parameters():
         p.set_value(state.standard_normal(p.shape).astype("float32") * 0.1)

@@ -1,10 +1,10 @@
 """proa.incubate.autograd: vjp, jvp, Jacobian, Hessian against closed forms, SciPy and differences."""
 
 import numpy as np
-import proa
 import pytest
 from scipy import optimize
 
+import proa
 from proa.incubate.autograd import Hessian, Jacobian, jvp, vjp
 
 _RNG = np.random.default_rng(4)

@@ -1,9 +1,9 @@
 """gradcheck and gradgradcheck: find what is wrong, say where, accept what is right."""
 
 import numpy as np
-import proa
 import pytest
 
+import proa
 from proa.autograd import PyLayer, gradcheck, gradgradcheck
 from proa.autograd.numeric_check import Mismatch
 

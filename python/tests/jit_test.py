@@ -3,8 +3,9 @@
 import os
 
 import numpy as np
-import proa as paddle
 import pytest
+
+import proa as paddle
 
 
 def _net():

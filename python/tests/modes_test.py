@@ -6,9 +6,9 @@ import sys
 import threading
 
 import numpy as np
-import proa
 import pytest
 
+import proa
 from proa import framework
 
 

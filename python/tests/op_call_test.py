@@ -40,7 +40,10 @@ def test_positional_and_keywords(x):
         (lambda x: ops.add(y=x), r"add\(\) missing 1 required argument: 'x'"),
         (lambda x: ops.add(x, x, x), r"add\(\) takes 2 positional arguments but 3 were given"),
         (lambda x: x.add(x, x), r"add\(\) takes 1 positional argument but 2 were given"),
-        (lambda x: ops.sum(x, 0, None, True, None, 3), r"sum\(\) takes from 1 to 4 positional arguments but 6 were given"),
+        (
+            lambda x: ops.sum(x, 0, None, True, None, 3),
+            r"sum\(\) takes from 1 to 4 positional arguments but 6 were given",
+        ),
         (lambda x: ops.add(x, x, z=1), r"add\(\) got an unexpected keyword argument 'z'"),
         (lambda x: ops.add(x, x, x=x), r"add\(\) got multiple values for argument 'x'"),
         (lambda x: x.add(x=x), r"add\(\) got multiple values for argument 'x'"),

@@ -7,9 +7,9 @@ import traceback
 import weakref
 
 import numpy as np
-import proa
 import pytest
 
+import proa
 from proa.autograd import PyLayer, PyLayerContext
 from proa.autograd.py_layer import once_differentiable
 
@@ -618,7 +618,7 @@ def test_graph_goes_without_the_collector():
         def forward(ctx, x):
             y = proa.exp(x)
             ctx.save_for_backward(x, y)
-            ctx.other = marker
+            ctx.other = marker  # noqa: F821
             return y
 
         @staticmethod

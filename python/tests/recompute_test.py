@@ -3,9 +3,9 @@
 import gc
 
 import numpy as np
-import proa
 import pytest
 
+import proa
 from proa import _C
 from proa.autograd import recompute, recompute_sequential
 from proa.distributed.fleet.utils import recompute as fleet_recompute

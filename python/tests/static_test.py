@@ -1,8 +1,9 @@
 """Static mode: programs train as eager code does, and are saved."""
 
 import numpy as np
-import proa as paddle
 import pytest
+
+import proa as paddle
 
 
 def _data():
@@ -83,7 +84,11 @@ def test_inference_model_leaves_training_out(tmp_path):
 
 @pytest.mark.parametrize(
     "feed, says",
-    [({}, "'x' is not fed"), ({"x": np.zeros([2, 4], "float32")}, "expected shape"), ({"z": np.zeros(1)}, "no input 'z'")],
+    [
+        ({}, "'x' is not fed"),
+        ({"x": np.zeros([2, 4], "float32")}, "expected shape"),
+        ({"z": np.zeros(1)}, "no input 'z'"),
+    ],
 )
 def test_bad_feeds_are_named(feed, says):
     main = paddle.static.Program()

@@ -92,7 +92,7 @@ def test_cycle_through_an_attribute_is_collected():
 
 def test_cycle_through_a_hook_is_collected():
     x = _C.to_tensor([1.0], stop_gradient=False)
-    x.register_hook(lambda g: x.name and None)
+    x.register_hook(lambda g: x.name and None)  # noqa: F821
     r = weakref.ref(x)
     del x
     gc.collect()

@@ -1,5 +1,5 @@
-// The operations and types in which elements are taken together by sums and products,
-// whole or running.
+// The operations and types in which elements are taken together by sums and
+// products, whole or running.
 #ifndef PROA_OPS_PRIMITIVES_CPU_ACCUMULATOR_H_
 #define PROA_OPS_PRIMITIVES_CPU_ACCUMULATOR_H_
 
@@ -31,8 +31,8 @@ struct ProductOf {
   }
 };
 
-// The type in which results of type `out` are added up: float for the half types,
-// int64 for bool and integers.
+// The type in which results of type `out` are added up: float for the half
+// types, int64 for bool and integers.
 constexpr DType AccumulatorOf(DType out) {
   if (out == DType::kFloat16 || out == DType::kBFloat16) {
     return DType::kFloat32;

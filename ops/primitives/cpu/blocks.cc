@@ -60,9 +60,9 @@ void ConvertBlock<float, float16>(const void* src, void* dst, int64_t n) {
 template <typename From>
 constexpr ConvertFn ConvertTo(DType to) {
   constexpr DType kFrom = kDTypeOf<From>;
-#define PROA_CONVERT(e, To, name, kind)                            \
-  if (to == DType::e) {                                            \
-    return kFrom == DType::e ? nullptr : ConvertBlock<From, To>;   \
+#define PROA_CONVERT(e, To, name, kind)                          \
+  if (to == DType::e) {                                          \
+    return kFrom == DType::e ? nullptr : ConvertBlock<From, To>; \
   }
   PROA_FOR_EACH_DTYPE(PROA_CONVERT)
 #undef PROA_CONVERT
@@ -76,8 +76,8 @@ struct ConvertTable {
 constexpr ConvertTable MakeConvertTable() {
   ConvertTable t{};
   for (int to = 0; to < kNumDTypes; ++to) {
-#define PROA_CONVERT_FROM(e, From, name, kind)      \
-  t.fn[static_cast<int>(DType::e)][to] =            \
+#define PROA_CONVERT_FROM(e, From, name, kind) \
+  t.fn[static_cast<int>(DType::e)][to] =       \
       ConvertTo<From>(static_cast<DType>(to));
     PROA_FOR_EACH_DTYPE(PROA_CONVERT_FROM)
 #undef PROA_CONVERT_FROM
@@ -157,33 +157,42 @@ ConvertFn FindConvert(DType from, DType to) {
 void GatherRun(const char* src, int64_t stride, int64_t item_size, int64_t n,
                char* dst) {
   switch (item_size) {
-    case 1: return GatherFixed<1>(src, stride, n, dst);
-    case 2: return GatherFixed<2>(src, stride, n, dst);
-    case 4: return GatherFixed<4>(src, stride, n, dst);
-    case 8: return GatherFixed<8>(src, stride, n, dst);
-    default: return GatherFixed<16>(src, stride, n, dst);
+    case 1:
+      return GatherFixed<1>(src, stride, n, dst);
+    case 2:
+      return GatherFixed<2>(src, stride, n, dst);
+    case 4:
+      return GatherFixed<4>(src, stride, n, dst);
+    case 8:
+      return GatherFixed<8>(src, stride, n, dst);
+    default:
+      return GatherFixed<16>(src, stride, n, dst);
   }
 }
 
 void ScatterRun(const char* src, int64_t item_size, int64_t n, char* dst,
                 int64_t stride) {
   switch (item_size) {
-    case 1: return ScatterFixed<1>(src, n, dst, stride);
-    case 2: return ScatterFixed<2>(src, n, dst, stride);
-    case 4: return ScatterFixed<4>(src, n, dst, stride);
-    case 8: return ScatterFixed<8>(src, n, dst, stride);
-    default: return ScatterFixed<16>(src, n, dst, stride);
+    case 1:
+      return ScatterFixed<1>(src, n, dst, stride);
+    case 2:
+      return ScatterFixed<2>(src, n, dst, stride);
+    case 4:
+      return ScatterFixed<4>(src, n, dst, stride);
+    case 8:
+      return ScatterFixed<8>(src, n, dst, stride);
+    default:
+      return ScatterFixed<16>(src, n, dst, stride);
   }
 }
 
 namespace {
 
-// Runs of a few elements, where a call of GatherRun for each would cost more than the
-// elements.
+// Runs of a few elements, where a call of GatherRun for each would cost more
+// than the elements.
 template <int kSize>
-void GatherShort(const cpu::IterationPlan& plan,
-                 const cpu::IterationCursor& at, int op, int64_t n,
-                 char* dst) {
+void GatherShort(const cpu::IterationPlan& plan, const cpu::IterationCursor& at,
+                 int op, int64_t n, char* dst) {
   const int64_t stride = plan.strides[op][0];
   ForEachRun(plan, at, op, n, [&](const char* p, int64_t run, int64_t done) {
     char* to = dst + done * kSize;
@@ -195,17 +204,21 @@ void GatherShort(const cpu::IterationPlan& plan,
 
 }  // namespace
 
-void GatherBlock(const cpu::IterationPlan& plan,
-                 const cpu::IterationCursor& at, int op, int64_t item_size,
-                 int64_t n, char* dst) {
+void GatherBlock(const cpu::IterationPlan& plan, const cpu::IterationCursor& at,
+                 int op, int64_t item_size, int64_t n, char* dst) {
   constexpr int64_t kShort = 16;
   if (plan.dims[0] < kShort) {
     switch (item_size) {
-      case 1: return GatherShort<1>(plan, at, op, n, dst);
-      case 2: return GatherShort<2>(plan, at, op, n, dst);
-      case 4: return GatherShort<4>(plan, at, op, n, dst);
-      case 8: return GatherShort<8>(plan, at, op, n, dst);
-      default: return GatherShort<16>(plan, at, op, n, dst);
+      case 1:
+        return GatherShort<1>(plan, at, op, n, dst);
+      case 2:
+        return GatherShort<2>(plan, at, op, n, dst);
+      case 4:
+        return GatherShort<4>(plan, at, op, n, dst);
+      case 8:
+        return GatherShort<8>(plan, at, op, n, dst);
+      default:
+        return GatherShort<16>(plan, at, op, n, dst);
     }
   }
   const int64_t stride = plan.strides[op][0];
@@ -251,8 +264,8 @@ void StreamCopy(void* dst, const void* src, int64_t bytes) {
   constexpr int64_t kLine = sizeof(Line);
   char* d = static_cast<char*>(dst);
   const char* s = static_cast<const char*>(src);
-  const int64_t head = std::min<int64_t>(
-      -reinterpret_cast<uintptr_t>(d) & (kLine - 1), bytes);
+  const int64_t head =
+      std::min<int64_t>(-reinterpret_cast<uintptr_t>(d) & (kLine - 1), bytes);
   std::memcpy(d, s, head);
   int64_t i = head;
   for (; i + kLine <= bytes; i += kLine) StreamLine(d + i, s + i);

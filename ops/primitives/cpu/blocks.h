@@ -1,8 +1,9 @@
 // Blocks: how CPU primitives see elements. Whatever strides, broadcasting and
-// storage types operands have, work is done on blocks of at most kBlock elements
-// that lie one behind the other in the type that is computed in. Then a kernel is one
-// loop over contiguous arrays, which gcc vectorizes, and all else is here, written
-// once: gathering, scattering, conversion, non-temporal stores.
+// storage types operands have, work is done on blocks of at most kBlock
+// elements that lie one behind the other in the type that is computed in. Then
+// a kernel is one loop over contiguous arrays, which gcc vectorizes, and all
+// else is here, written once: gathering, scattering, conversion, non-temporal
+// stores.
 //
 // Compiled once per instruction set (PROA_ISA is the namespace).
 #ifndef PROA_OPS_PRIMITIVES_CPU_BLOCKS_H_
@@ -32,15 +33,15 @@ void ScatterRun(const char* src, int64_t item_size, int64_t n, char* dst,
 
 // Copies n elements of operand `op` from the cursor on (over ends of dims) to a
 // contiguous block, or back.
-void GatherBlock(const cpu::IterationPlan& plan,
-                 const cpu::IterationCursor& at, int op, int64_t item_size,
-                 int64_t n, char* dst);
+void GatherBlock(const cpu::IterationPlan& plan, const cpu::IterationCursor& at,
+                 int op, int64_t item_size, int64_t n, char* dst);
 void ScatterBlock(const cpu::IterationPlan& plan,
                   const cpu::IterationCursor& at, int op, int64_t item_size,
                   int64_t n, const char* src);
 
 // memcpy with stores that bypass the caches: for outputs that will not be read
-// again before they would be evicted. StreamFence must follow the last one of a thread.
+// again before they would be evicted. StreamFence must follow the last one of a
+// thread.
 void StreamCopy(void* dst, const void* src, int64_t bytes);
 void StreamFence();
 

@@ -267,7 +267,8 @@ void CutTile(const Job& job, const Tiling& t, int64_t index, Job* part) {
 }
 
 void RunTiles(const Job& job, const Tiling& t, int64_t begin, int64_t end) {
-  constexpr int64_t kTileBytes = (Tiling::kWidth + kLongRow) * Tiling::kHeight * 16;
+  constexpr int64_t kTileBytes =
+      (Tiling::kWidth + kLongRow) * Tiling::kHeight * 16;
   const Tensor buffer =
       Tensor::Empty({t.num_turned * kTileBytes}, DType::kUInt8);
   Job part;

@@ -1,5 +1,6 @@
-// Elementwise kernels beside memcpy: GB/s of all bytes read and written, at one size
-// in the caches and one far beyond (64 MiB a tensor), and the time of a small call.
+// Elementwise kernels beside memcpy: GB/s of all bytes read and written, at one
+// size in the caches and one far beyond (64 MiB a tensor), and the time of a
+// small call.
 //   bazel run -c opt //ops/primitives/cpu:elementwise_benchmark
 #include <cstring>
 #include <functional>
@@ -87,7 +88,8 @@ void AddTransposed(benchmark::State& state) {
 
 void AddHalf(benchmark::State& state) {
   const int64_t n = state.range(0) << 18;
-  const Tensor x = Filled({n}, DType::kFloat16), y = Filled({n}, DType::kFloat16);
+  const Tensor x = Filled({n}, DType::kFloat16),
+               y = Filled({n}, DType::kFloat16);
   Tensor out = Filled({n}, DType::kFloat16);
   const TestingKernels k = AllTestingKernels().back();
   Measure(state, 6 * n, [&] { k.add(x, y, &out); });
@@ -120,8 +122,16 @@ BENCHMARK(Memcpy)->Arg(1)->Arg(64)->UseRealTime();
 BENCHMARK(Add)->Arg(1)->Arg(64)->UseRealTime();
 BENCHMARK(AddInPlace)->Arg(1)->Arg(64)->UseRealTime();
 BENCHMARK(AddScalar)->Arg(1)->Arg(64)->UseRealTime();
-BENCHMARK(AddRow)->Args({1, 512})->Args({64, 512})->Args({64, 4})->UseRealTime();
-BENCHMARK(AddColumn)->Args({1, 512})->Args({64, 512})->Args({64, 4})->UseRealTime();
+BENCHMARK(AddRow)
+    ->Args({1, 512})
+    ->Args({64, 512})
+    ->Args({64, 4})
+    ->UseRealTime();
+BENCHMARK(AddColumn)
+    ->Args({1, 512})
+    ->Args({64, 512})
+    ->Args({64, 4})
+    ->UseRealTime();
 BENCHMARK(AddTransposed)->Arg(512)->Arg(4096)->UseRealTime();
 BENCHMARK(AddHalf)->Arg(1)->Arg(64)->UseRealTime();
 BENCHMARK(Exp)->Arg(1)->Arg(64)->UseRealTime();

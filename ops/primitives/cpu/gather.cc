@@ -12,8 +12,8 @@
 namespace proa::inline v0::ops::cpu {
 namespace {
 
-// Rows ahead that are fetched while one is moved: indices jump, so the hardware cannot
-// know them.
+// Rows ahead that are fetched while one is moved: indices jump, so the hardware
+// cannot know them.
 constexpr int64_t kAhead = 16;
 
 // Elements of simple arithmetic that are worth a piece of a parallel loop.
@@ -48,7 +48,8 @@ void GatherBytes(int64_t n, int64_t row_bytes, std::span<const int64_t> index,
     const int64_t stop = std::min(end, (o + 1) * count);
     const char* base = x + o * n * row_bytes;
     for (int64_t k = r - o * count; r < stop; ++r, ++k) {
-      if (k + kAhead < count) __builtin_prefetch(base + index[k + kAhead] * row_bytes);
+      if (k + kAhead < count)
+        __builtin_prefetch(base + index[k + kAhead] * row_bytes);
       std::memcpy(out + r * row_bytes, base + index[k] * row_bytes, row_bytes);
     }
   }
@@ -58,16 +59,19 @@ void GatherBytes(int64_t n, int64_t row_bytes, std::span<const int64_t> index,
 // (o, i) are written by one thread, in the order of k.
 template <typename F>
 void ForEachDestination(int64_t outer, int64_t n, int64_t inner,
-                        std::span<const int64_t> index, int64_t item_size, F f) {
+                        std::span<const int64_t> index, int64_t item_size,
+                        F f) {
   const int64_t count = static_cast<int64_t>(index.size());
   if (outer == 0 || count == 0 || inner == 0) return;
-  const auto rows = [&](int64_t o_begin, int64_t o_end, int64_t begin, int64_t end) {
+  const auto rows = [&](int64_t o_begin, int64_t o_end, int64_t begin,
+                        int64_t end) {
     for (int64_t o = o_begin; o < o_end; ++o) {
       for (int64_t k = 0; k < count; ++k) f(o, k, index[k], begin, end);
     }
   };
   const double work = static_cast<double>(outer) * count * inner;
-  if (work < 2 * kGrain || GetNumThreads() == 1) return rows(0, outer, 0, inner);
+  if (work < 2 * kGrain || GetNumThreads() == 1)
+    return rows(0, outer, 0, inner);
   const auto grain = [&](int64_t pieces, int64_t least) {
     return std::max(least, static_cast<int64_t>(kGrain * (pieces / work)) + 1);
   };
@@ -87,7 +91,8 @@ void ForEachDestination(int64_t outer, int64_t n, int64_t inner,
                  [&](int64_t b, int64_t e) {
                    for (int64_t o = 0; o < outer; ++o) {
                      for (int64_t k = 0; k < count; ++k) {
-                       if (index[k] >= b && index[k] < e) f(o, k, index[k], 0, inner);
+                       if (index[k] >= b && index[k] < e)
+                         f(o, k, index[k], 0, inner);
                      }
                    }
                  });
@@ -97,8 +102,8 @@ void ForEachDestination(int64_t outer, int64_t n, int64_t inner,
 struct Add {
   template <typename A, typename B>
   void operator()(A& a, B b) const {
-    // Integers wrap, as everywhere; signed overflow is not defined. The sum of bools is
-    // true if one is.
+    // Integers wrap, as everywhere; signed overflow is not defined. The sum of
+    // bools is true if one is.
     if constexpr (std::is_integral_v<A>) {
       a = static_cast<A>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
     } else {
@@ -120,22 +125,25 @@ struct Mul {
 
 template <typename To, typename From, typename Op>
 void ReduceRows(int64_t outer, int64_t n, int64_t inner,
-                std::span<const int64_t> index, const From* src, To* out, Op op) {
+                std::span<const int64_t> index, const From* src, To* out,
+                Op op) {
   const int64_t count = static_cast<int64_t>(index.size());
-  ForEachDestination(outer, n, inner, index, sizeof(To),
-                     [&](int64_t o, int64_t k, int64_t i, int64_t b, int64_t e) {
-                       To* to = out + (o * n + i) * inner;
-                       if (k + kAhead < count) {
-                         __builtin_prefetch(out + (o * n + index[k + kAhead]) * inner + b, 1);
-                       }
-                       const From* from = src + (o * count + k) * inner;
-                       for (int64_t j = b; j < e; ++j) op(to[j], from[j]);
-                     });
+  ForEachDestination(
+      outer, n, inner, index, sizeof(To),
+      [&](int64_t o, int64_t k, int64_t i, int64_t b, int64_t e) {
+        To* to = out + (o * n + i) * inner;
+        if (k + kAhead < count) {
+          __builtin_prefetch(out + (o * n + index[k + kAhead]) * inner + b, 1);
+        }
+        const From* from = src + (o * count + k) * inner;
+        for (int64_t j = b; j < e; ++j) op(to[j], from[j]);
+      });
 }
 
 template <typename Op>
 void ReduceRows(DType dtype, int64_t outer, int64_t n, int64_t inner,
-                std::span<const int64_t> index, const void* src, void* out, Op op) {
+                std::span<const int64_t> index, const void* src, void* out,
+                Op op) {
   VisitDType(dtype, [&]<typename T>(TypeTag<T>) {
     if constexpr (std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>) {
       const int64_t total = outer * n * inner;
@@ -193,7 +201,8 @@ IndexList::IndexList(const char* op, const Tensor& index, int64_t n, int dim,
   } else if (index.dtype() == DType::kInt64) {
     read(index.data<int64_t>());
   } else {
-    ThrowTypeError(std::string(op) + ": indices must be int32 or int64; index is " +
+    ThrowTypeError(std::string(op) +
+                   ": indices must be int32 or int64; index is " +
                    Describe(index));
   }
 }
@@ -223,12 +232,18 @@ void GatherRows(int64_t outer, int64_t n, int64_t row_bytes,
       std::max<int64_t>(1, kCopyGrainBytes / std::max<int64_t>(row_bytes, 8));
   parallel_for(0, outer * count, grain, [&](int64_t b, int64_t e) {
     switch (row_bytes) {
-      case 1: return GatherItems<uint8_t>(n, index, x, out, b, e);
-      case 2: return GatherItems<uint16_t>(n, index, x, out, b, e);
-      case 4: return GatherItems<uint32_t>(n, index, x, out, b, e);
-      case 8: return GatherItems<uint64_t>(n, index, x, out, b, e);
-      case 16: return GatherItems<Item16>(n, index, x, out, b, e);
-      default: break;
+      case 1:
+        return GatherItems<uint8_t>(n, index, x, out, b, e);
+      case 2:
+        return GatherItems<uint16_t>(n, index, x, out, b, e);
+      case 4:
+        return GatherItems<uint32_t>(n, index, x, out, b, e);
+      case 8:
+        return GatherItems<uint64_t>(n, index, x, out, b, e);
+      case 16:
+        return GatherItems<Item16>(n, index, x, out, b, e);
+      default:
+        break;
     }
     GatherBytes(n, row_bytes, index, static_cast<const char*>(x),
                 static_cast<char*>(out), b, e);
@@ -238,22 +253,25 @@ void GatherRows(int64_t outer, int64_t n, int64_t row_bytes,
 void ScatterRows(int64_t outer, int64_t n, int64_t row_bytes,
                  std::span<const int64_t> index, const void* src, void* out) {
   const int64_t count = static_cast<int64_t>(index.size());
-  ForEachDestination(outer, n, row_bytes, index, 1,
-                     [&](int64_t o, int64_t k, int64_t i, int64_t b, int64_t e) {
-                       std::memcpy(
-                           static_cast<char*>(out) + (o * n + i) * row_bytes + b,
-                           static_cast<const char*>(src) + (o * count + k) * row_bytes + b,
-                           e - b);
-                     });
+  ForEachDestination(
+      outer, n, row_bytes, index, 1,
+      [&](int64_t o, int64_t k, int64_t i, int64_t b, int64_t e) {
+        std::memcpy(
+            static_cast<char*>(out) + (o * n + i) * row_bytes + b,
+            static_cast<const char*>(src) + (o * count + k) * row_bytes + b,
+            e - b);
+      });
 }
 
 void ScatterAddRows(DType dtype, int64_t outer, int64_t n, int64_t inner,
-                    std::span<const int64_t> index, const void* src, void* out) {
+                    std::span<const int64_t> index, const void* src,
+                    void* out) {
   ReduceRows(dtype, outer, n, inner, index, src, out, Add());
 }
 
 void ScatterMulRows(DType dtype, int64_t outer, int64_t n, int64_t inner,
-                    std::span<const int64_t> index, const void* src, void* out) {
+                    std::span<const int64_t> index, const void* src,
+                    void* out) {
   ReduceRows(dtype, outer, n, inner, index, src, out, Mul());
 }
 

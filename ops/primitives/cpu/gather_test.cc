@@ -14,12 +14,14 @@ namespace {
 
 using ops::cpu::IndexList;
 
-// Sizes that take each way of sharing the work: by outer, by columns, by destination.
+// Sizes that take each way of sharing the work: by outer, by columns, by
+// destination.
 struct Case {
   int64_t outer, n, inner, count;
 };
-const Case kCases[] = {{1, 10, 3, 7},       {64, 50, 8, 300},    {1, 100, 1024, 300},
-                       {1, 1000, 4, 50000}, {2, 333, 5, 20000},  {1, 5, 1, 100000},
+const Case kCases[] = {{1, 10, 3, 7},       {64, 50, 8, 300},
+                       {1, 100, 1024, 300}, {1, 1000, 4, 50000},
+                       {2, 333, 5, 20000},  {1, 5, 1, 100000},
                        {3, 7, 1, 0},        {1, 4, 100000, 3}};
 
 std::vector<int64_t> RandomIndices(const Case& c) {
@@ -31,7 +33,8 @@ std::vector<int64_t> RandomIndices(const Case& c) {
 
 std::vector<float> Values(int64_t n) {
   std::vector<float> v(n);
-  for (int64_t i = 0; i < n; ++i) v[i] = static_cast<float>(i * 2654435761u % 1009) * 0.37f;
+  for (int64_t i = 0; i < n; ++i)
+    v[i] = static_cast<float>(i * 2654435761u % 1009) * 0.37f;
   return v;
 }
 
@@ -40,7 +43,8 @@ TEST(GatherTest, Rows) {
     const auto index = RandomIndices(c);
     const auto x = Values(c.outer * c.n * c.inner);
     std::vector<float> out(c.outer * c.count * c.inner, -1);
-    ops::cpu::GatherRows(c.outer, c.n, c.inner * 4, index, x.data(), out.data());
+    ops::cpu::GatherRows(c.outer, c.n, c.inner * 4, index, x.data(),
+                         out.data());
     for (int64_t o = 0; o < c.outer; ++o) {
       for (int64_t k = 0; k < c.count; ++k) {
         for (int64_t j = 0; j < c.inner; ++j) {
@@ -73,7 +77,8 @@ TEST(GatherTest, AddAndOverwriteGiveTheSameBitsForAnyThreads) {
                                src.data(), got.data());
       EXPECT_EQ(got, sum) << threads << " threads";
       got.assign(sum.size(), 1.f);
-      ops::cpu::ScatterRows(c.outer, c.n, c.inner * 4, index, src.data(), got.data());
+      ops::cpu::ScatterRows(c.outer, c.n, c.inner * 4, index, src.data(),
+                            got.data());
       EXPECT_EQ(got, last) << threads << " threads";
     }
   }
@@ -97,9 +102,10 @@ TEST(GatherTest, IndicesAreChecked) {
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), absl::StatusCode::kOutOfRange);
-    EXPECT_EQ(std::string(e.what()),
-              "gather: index 3 at [1, 1] is out of range for dim 1 of size 3; valid "
-              "are -3 to 2");
+    EXPECT_EQ(
+        std::string(e.what()),
+        "gather: index 3 at [1, 1] is out of range for dim 1 of size 3; valid "
+        "are -3 to 2");
   }
   v[3] = -3;
   const IndexList list("gather", index, 3, 1);

@@ -11,8 +11,8 @@ namespace {
 
 int64_t Abs(int64_t v) { return v < 0 ? -v : v; }
 
-// True if dim `a` should be inside of dim `b`: its steps are shorter, looked at in
-// the operands' order, the output first. Steps of zero say nothing.
+// True if dim `a` should be inside of dim `b`: its steps are shorter, looked at
+// in the operands' order, the output first. Steps of zero say nothing.
 bool BelongsInside(const IterationPlan& p, int a, int b) {
   for (int op = 0; op < p.num_operands; ++op) {
     const int64_t sa = Abs(p.strides[op][a]), sb = Abs(p.strides[op][b]);
@@ -117,9 +117,8 @@ void PlanIteration(std::span<const Tensor* const> operands,
     for (int op = 0; op < plan->num_operands; ++op) {
       const Tensor& t = *operands[op];
       const int own = t.rank() - 1 - from_last;
-      plan->strides[op][r] = own < 0 || t.size(own) == 1
-                                 ? 0
-                                 : t.strides()[own] * item_size[op];
+      plan->strides[op][r] =
+          own < 0 || t.size(own) == 1 ? 0 : t.strides()[own] * item_size[op];
     }
     ++r;
   }

@@ -1,9 +1,11 @@
 // IterationPlan: how several strided operands of one broadcast shape are walked
-// together. Broadcast dims get stride 0, dims of size 1 go, dims are ordered so that
-// the output is written in the order of its memory, and neighbours that lie one
-// behind the other in every operand become one dim. Most calls end with one dim.
+// together. Broadcast dims get stride 0, dims of size 1 go, dims are ordered so
+// that the output is written in the order of its memory, and neighbours that
+// lie one behind the other in every operand become one dim. Most calls end with
+// one dim.
 //
-// Strides are in bytes and may be zero or negative. Not for data-dependent access.
+// Strides are in bytes and may be zero or negative. Not for data-dependent
+// access.
 #ifndef PROA_OPS_PRIMITIVES_CPU_ITERATION_H_
 #define PROA_OPS_PRIMITIVES_CPU_ITERATION_H_
 
@@ -37,15 +39,16 @@ struct IterationPlan {
 };
 
 // Fills `plan` for operands[0] and others that broadcast to its shape.
-void PlanIteration(std::span<const Tensor* const> operands, IterationPlan* plan);
+void PlanIteration(std::span<const Tensor* const> operands,
+                   IterationPlan* plan);
 
 // The same from raw parts: `dims` row-major, strides[i][d] in bytes.
 void PlanIteration(std::span<const int64_t> dims, int num_operands,
                    char* const* data, const int64_t* const* strides,
                    IterationPlan* plan);
 
-// True if `in` shares memory with `out` other than element by element, so that it
-// must be copied before `out` is written.
+// True if `in` shares memory with `out` other than element by element, so that
+// it must be copied before `out` is written.
 bool OverlapsPartly(const Tensor& out, const Tensor& in);
 
 // Throws Error if elements of the output (operand 0) share memory.

@@ -1,5 +1,5 @@
-// RunElementwise: an elementwise kernel from a formula. The formula is a struct that
-// says what happens to one element, the same on host and device:
+// RunElementwise: an elementwise kernel from a formula. The formula is a struct
+// that says what happens to one element, the same on host and device:
 //
 //   struct Multiply {
 //     template <class T> PROA_HD static T Apply(T a, T b) { return a * b; }
@@ -9,11 +9,11 @@
 // T is the type that is computed in, `decltype(Apply(...))` that of the result;
 // tensors of other dtypes are converted on the way, block by block. float16 and
 // bfloat16 are computed in float and rounded once. A formula may also have
-//   members                      attributes of the op, in the order of its schema
-//   Bind<T>()                    returns the formula to run for type T, with attributes
+//   members                      attributes of the op, in the schema's order
+//   Bind<T>()                    returns the formula to run for type T
 //                                converted once instead of for each element
 //   InputTypes<T>                std::tuple of input types, where not all are T
-//   kCost                        of an element, where an addition is 1 (the default)
+//   kCost                        of an element; an addition, the default, is 1
 //   Block(const T*..., R*, n)    computes n contiguous elements itself
 // For use in sources that are compiled once per instruction set.
 #ifndef PROA_OPS_PRIMITIVES_CPU_LOOPS_H_
@@ -51,7 +51,7 @@ struct InputTypesOf {
   using type = std::tuple<Same<Ins>...>;
 };
 template <class C, class Formula, class... Ins>
-  requires requires { typename Formula::template InputTypes<C>; }
+requires requires { typename Formula::template InputTypes<C>; }
 struct InputTypesOf<C, Formula, Ins...> {
   using type = typename Formula::template InputTypes<C>;
 };
@@ -69,8 +69,8 @@ constexpr float CostOf() {
 template <class In>
 using Memory = std::conditional_t<std::is_same_v<In, bool>, uint8_t, In>;
 
-// These passes make branches of conditional expressions, and gcc does not vectorize
-// loops with branches.
+// These passes make branches of conditional expressions, and gcc does not
+// vectorize loops with branches.
 #if defined(__GNUC__) && !defined(__clang__)
 #define PROA_STRAIGHT_LINE \
   __attribute__((optimize("no-tree-pre", "no-thread-jumps")))
@@ -84,8 +84,8 @@ struct Loop;
 
 template <class Formula, class... In>
 struct Loop<Formula, std::tuple<In...>> {
-  using Out = decltype(std::declval<const Formula&>().Apply(
-      std::declval<In>()...));
+  using Out =
+      decltype(std::declval<const Formula&>().Apply(std::declval<In>()...));
   static constexpr int kOperands = 1 + sizeof...(In);
 
   PROA_STRAIGHT_LINE static void Run(const void* formula, char* const* data,
@@ -95,13 +95,13 @@ struct Loop<Formula, std::tuple<In...>> {
     Out* out = reinterpret_cast<Out*>(data[0]);
     [&]<size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
       RunOn(f, out, n, reinterpret_cast<const In*>(data[i + 1])...);
-    }(std::index_sequence_for<In...>{});
+    }
+    (std::index_sequence_for<In...>{});
   }
 
  private:
   __attribute__((always_inline)) static void RunOn(const Formula& f, Out* out,
-                                                   int64_t n,
-                                                   const In*... in) {
+                                                   int64_t n, const In*... in) {
     if constexpr (requires { f.Block(in..., out, n); }) {
       f.Block(in..., out, n);
     } else {
@@ -126,12 +126,12 @@ void RunElementwise(const Formula& formula, Tensor* out, const Ins&... ins) {
   using Inputs =
       typename loops_internal::InputTypesOf<C, Formula, Ins...>::type;
   using L = loops_internal::Loop<Bound, Inputs>;
-  static constexpr ElementwiseLoop kLoop =
-      []<class... In>(std::tuple<In...>*) {
-        return ElementwiseLoop{&L::Run, L::kOperands,
-                               {kDTypeOf<typename L::Out>, kDTypeOf<In>...},
-                               loops_internal::CostOf<Bound>()};
-      }(static_cast<Inputs*>(nullptr));
+  static constexpr ElementwiseLoop kLoop = []<class... In>(std::tuple<In...>*) {
+    return ElementwiseLoop{&L::Run,
+                           L::kOperands,
+                           {kDTypeOf<typename L::Out>, kDTypeOf<In>...},
+                           loops_internal::CostOf<Bound>()};
+  }(static_cast<Inputs*>(nullptr));
   const Tensor* inputs[] = {&ins...};
   RunBlocks(kLoop, &f, out, inputs);
 }

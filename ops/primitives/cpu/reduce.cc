@@ -16,8 +16,8 @@ namespace {
 using cpu::IterationCursor;
 using cpu::IterationPlan;
 
-// Elements that one task folds at most. Part of the result's definition: it decides
-// in which order partial results meet.
+// Elements that one task folds at most. Part of the result's definition: it
+// decides in which order partial results meet.
 constexpr int64_t kTask = 65536;
 // Elements folded by one call of the loop.
 constexpr int64_t kFold = 4096;
@@ -32,15 +32,19 @@ constexpr int64_t kWideStrip = 8192;
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 struct AlignedFree {
-  void operator()(char* p) const { ::operator delete[](p, std::align_val_t{64}); }
+  void operator()(char* p) const {
+    ::operator delete[](p, std::align_val_t{64});
+  }
 };
 using AlignedBytes = std::unique_ptr<char[], AlignedFree>;
 AlignedBytes AllocateBytes(int64_t bytes) {
-  return AlignedBytes(new (std::align_val_t{64}) char[std::max<int64_t>(bytes, 1)]);
+  return AlignedBytes(
+      new (std::align_val_t{64}) char[std::max<int64_t>(bytes, 1)]);
 }
 
-// What is fixed for a call. `kept` walks the accumulators (operand 0) and the first
-// element of each in x (operand 1); `reduced` walks the elements of one result.
+// What is fixed for a call. `kept` walks the accumulators (operand 0) and the
+// first element of each in x (operand 1); `reduced` walks the elements of one
+// result.
 struct Job {
   const Reduction* op;
   IterationPlan kept;
@@ -120,7 +124,8 @@ const void* LoadRun(const Job& job, const char* source, int64_t stride,
   return s->block;
 }
 
-// Inner strategy: the elements of one result lie close together -----------------
+// Inner strategy: the elements of one result lie close together
+// -----------------
 
 // FoldRange of contiguous runs that lie apart.
 void FoldRuns(const Job& job, char* x, int64_t begin, int64_t end, Scratch* s,
@@ -132,7 +137,8 @@ void FoldRuns(const Job& job, char* x, int64_t begin, int64_t end, Scratch* s,
   Cascade cascade(job, 1, s->cascade);
   alignas(16) char value[16];
   while (begin < end) {
-    const int64_t n = std::min({kFold, end - begin, here.dims[0] - at.index[0]});
+    const int64_t n =
+        std::min({kFold, end - begin, here.dims[0] - at.index[0]});
     job.op->fold(at.data[0], 0, n, 1, value);
     cascade.Add(value);
     at.Advance(here, n);
@@ -142,8 +148,8 @@ void FoldRuns(const Job& job, char* x, int64_t begin, int64_t end, Scratch* s,
 }
 
 // Folds elements [begin, end) of the result whose first element is at `x`.
-void FoldRange(const Job& job, char* x, int64_t begin, int64_t end,
-               Scratch* s, char* acc) {
+void FoldRange(const Job& job, char* x, int64_t begin, int64_t end, Scratch* s,
+               char* acc) {
   const IterationPlan& plan = job.reduced;
   const bool direct = job.convert == nullptr && plan.IsLinear(0, job.size);
   // Long contiguous runs are folded one by one where they lie.
@@ -185,8 +191,7 @@ void FoldShortRows(const Job& job, int64_t begin, int64_t end) {
   IterationCursor at;
   at.Seek(kept, begin);
   while (begin < end) {
-    const int64_t rows =
-        std::min(kept.dims[0] - at.index[0], end - begin);
+    const int64_t rows = std::min(kept.dims[0] - at.index[0], end - begin);
     job.op->fold(at.data[1], kept.strides[1][0], n, rows, at.data[0]);
     at.Advance(kept, rows);
     begin += rows;
@@ -237,7 +242,8 @@ void ReduceInner(const Job& job) {
   }
 }
 
-// Outer strategy: results lie close together, as rows to be added up ------------
+// Outer strategy: results lie close together, as rows to be added up
+// ------------
 
 // How rows are walked: `width` results at a time, rows in tasks of `rows`.
 struct RowPlan {
@@ -260,8 +266,8 @@ RowPlan PlanRows(const Job& job) {
   return p;
 }
 
-// Rows of few elements that lie one behind the other are merged several at a time:
-// `group` rows make one wide row.
+// Rows of few elements that lie one behind the other are merged several at a
+// time: `group` rows make one wide row.
 int64_t RowGroup(const Job& job, int64_t width) {
   const bool dense = job.reduced.rank == 1 && job.convert == nullptr &&
                      width == job.kept.dims[0] &&
@@ -275,9 +281,8 @@ void MergeRows(const Job& job, char* x, int64_t width, int64_t begin,
                int64_t end, Scratch* s, char* acc) {
   const int64_t stride = job.kept.strides[1][0];
   const int64_t group = RowGroup(job, width);
-  const AlignedBytes memory =
-      AllocateBytes(Cascade::Bytes(job, width * group) +
-                    width * group * job.compute_size);
+  const AlignedBytes memory = AllocateBytes(Cascade::Bytes(job, width * group) +
+                                            width * group * job.compute_size);
   Cascade cascade(job, width * group, memory.get());
   if (group > 1) {
     char* wide = memory.get() + Cascade::Bytes(job, width * group);
@@ -308,10 +313,11 @@ void ReduceOuter(const Job& job) {
   const RowPlan p = PlanRows(job);
   const int64_t inner = kept.dims[0], outer = kept.numel / inner;
   const int64_t rows = job.reduced.numel;
-  // With one task over the rows, accumulators that lie together are written directly.
+  // With one task over the rows, accumulators that lie together are written
+  // directly.
   const bool direct = p.tasks == 1 && kept.strides[0][0] == job.compute_size;
-  const AlignedBytes partial = AllocateBytes(
-      direct ? 0 : outer * p.tasks * inner * job.compute_size);
+  const AlignedBytes partial =
+      AllocateBytes(direct ? 0 : outer * p.tasks * inner * job.compute_size);
   const int64_t work = std::min(p.rows, rows) * p.width;
   parallel_for(
       0, outer * p.strips * p.tasks, std::max<int64_t>(1, kSerialCost / work),
@@ -324,10 +330,10 @@ void ReduceOuter(const Job& job) {
           const int64_t column = strip * p.width;
           const int64_t width = std::min(p.width, inner - column);
           at.Seek(kept, o * inner + column);
-          char* acc = direct ? at.data[0]
-                             : partial.get() + ((o * p.tasks + task) * inner +
-                                                column) *
-                                                   job.compute_size;
+          char* acc =
+              direct ? at.data[0]
+                     : partial.get() + ((o * p.tasks + task) * inner + column) *
+                                           job.compute_size;
           const int64_t first = task * p.rows;
           MergeRows(job, at.data[1], width, first,
                     std::min(rows, first + p.rows), &scratch, acc);
@@ -341,8 +347,7 @@ void ReduceOuter(const Job& job) {
       job.op->merge(first + task * inner * job.compute_size, first, inner);
     }
     at.Seek(kept, o * inner);
-    ScatterRun(first, job.compute_size, inner, at.data[0],
-               kept.strides[0][0]);
+    ScatterRun(first, job.compute_size, inner, at.data[0], kept.strides[0][0]);
   }
 }
 
@@ -412,10 +417,9 @@ void Reduce(const Reduction& op, const Tensor& x, uint64_t axes, void* acc) {
   MakeJob(op, x, axes, acc, &job);
   const int64_t kept_step = Magnitude(job.kept.strides[1][0]);
   const int64_t reduced_step = Magnitude(job.reduced.strides[0][0]);
-  const bool results_close =
-      job.kept.dims[0] > 1 && kept_step != 0 &&
-      (job.reduced.dims[0] == 1 || reduced_step == 0 ||
-       kept_step < reduced_step);
+  const bool results_close = job.kept.dims[0] > 1 && kept_step != 0 &&
+                             (job.reduced.dims[0] == 1 || reduced_step == 0 ||
+                              kept_step < reduced_step);
   if (results_close) {
     ReduceOuter(job);
   } else {

@@ -1,13 +1,14 @@
 // Reduce: folds dims of a strided tensor with an associative operation.
 //
 // The work is cut by sizes alone, never by the number of threads, and partial
-// results meet in a fixed order: the same bits for any number of threads. Sums are
-// formed in many lanes and then pairwise, so that rounding errors grow with the logarithm
-// of the length. Elements are converted to the compute type block by block: float16
-// and bfloat16 accumulate in float, small integers in int64.
+// results meet in a fixed order: the same bits for any number of threads. Sums
+// are formed in many lanes and then pairwise, so that rounding errors grow with
+// the logarithm of the length. Elements are converted to the compute type block
+// by block: float16 and bfloat16 accumulate in float, small integers in int64.
 //
 //   Tensor acc = Tensor::Empty(out->shape(), DType::kFloat32);
-//   Reduce(MakeReduction<SumOf, float>(), x, ReducedAxes(x, axis), acc.raw_data());
+//   Reduce(MakeReduction<SumOf, float>(), x, ReducedAxes(x, axis),
+//          acc.raw_data());
 //
 // For sources that are compiled once per instruction set.
 #ifndef PROA_OPS_PRIMITIVES_CPU_REDUCE_H_
@@ -26,22 +27,22 @@ struct Reduction {
   DType compute;
   // acc[i] = acc[i] op in[i].
   void (*merge)(const void* in, void* acc, int64_t n);
-  // acc[r] = in[r][0] op ... op in[r][n - 1] for `rows` rows that begin `row_stride`
-  // bytes apart, n >= 1.
+  // acc[r] = in[r][0] op ... op in[r][n - 1] for `rows` rows that begin
+  // `row_stride` bytes apart, n >= 1.
   void (*fold)(const void* in, int64_t row_stride, int64_t n, int64_t rows,
                void* acc);
   void (*fill)(void* acc, int64_t n);  // with the identity
 };
 
-// The set of axes as bits; `axis` is as in the schemas: empty means all, negative
-// counts from the end. Inference has checked it.
+// The set of axes as bits; `axis` is as in the schemas: empty means all,
+// negative counts from the end. Inference has checked it.
 uint64_t ReducedAxes(const Tensor& x, std::span<const int64_t> axis);
 
 // Elements that go into one result.
 int64_t ReducedCount(const Tensor& x, uint64_t axes);
 
-// Writes the results, one for each index of the other dims in row-major order, to
-// `acc` in the compute type. Results of nothing are the identity.
+// Writes the results, one for each index of the other dims in row-major order,
+// to `acc` in the compute type. Results of nothing are the identity.
 void Reduce(const Reduction& op, const Tensor& x, uint64_t axes, void* acc);
 
 namespace reduce_internal {
@@ -77,8 +78,8 @@ T FoldRun(const T* in, int64_t n) {
   return v;
 }
 
-// Rows of kN elements one behind the other, as FoldRun would: the loop over rows
-// vectorizes.
+// Rows of kN elements one behind the other, as FoldRun would: the loop over
+// rows vectorizes.
 template <int kN, class Op, class T>
 void FoldShortRows(const T* in, int64_t rows, T* out) {
 #pragma GCC ivdep
@@ -105,11 +106,16 @@ struct Loops {
     if (row_stride == n * static_cast<int64_t>(sizeof(T))) {
       const T* elements = static_cast<const T*>(in);
       switch (n) {
-        case 2: return FoldShortRows<2, Op>(elements, rows, out);
-        case 3: return FoldShortRows<3, Op>(elements, rows, out);
-        case 4: return FoldShortRows<4, Op>(elements, rows, out);
-        case 8: return FoldShortRows<8, Op>(elements, rows, out);
-        default: break;
+        case 2:
+          return FoldShortRows<2, Op>(elements, rows, out);
+        case 3:
+          return FoldShortRows<3, Op>(elements, rows, out);
+        case 4:
+          return FoldShortRows<4, Op>(elements, rows, out);
+        case 8:
+          return FoldShortRows<8, Op>(elements, rows, out);
+        default:
+          break;
       }
     }
     for (int64_t r = 0; r < rows; ++r, row += row_stride) {

@@ -1,6 +1,6 @@
-// Reductions beside memcpy: GB/s of the bytes read, at one size in the caches and one
-// far beyond (64 MiB), for the shapes in which reductions come. For memcpy, which
-// moves each byte twice, both directions count.
+// Reductions beside memcpy: GB/s of the bytes read, at one size in the caches
+// and one far beyond (64 MiB), for the shapes in which reductions come. For
+// memcpy, which moves each byte twice, both directions count.
 //   bazel run -c opt //ops/primitives/cpu:reduce_benchmark
 #include <cstring>
 #include <vector>

@@ -1,6 +1,6 @@
-// What the conformance suite cannot see of reductions: every combination of layouts
-// and dims against a loop over indices, error growth, and the same bits for any number
-// of threads and any instruction set.
+// What the conformance suite cannot see of reductions: every combination of
+// layouts and dims against a loop over indices, error growth, and the same bits
+// for any number of threads and any instruction set.
 
 #include <algorithm>
 #include <cmath>
@@ -79,8 +79,9 @@ TEST(Reduce, ThreadsAndInstructionSetsGiveTheSameBits) {
   const int64_t n = int64_t{3} << 20;
   Tensor memory = Tensor::Empty({n}, DType::kFloat32);
   for (int64_t i = 0; i < n; ++i) {
-    memory.data<float>()[i] = std::ldexp(1.f + static_cast<float>(Below(1 << 20)),
-                                         static_cast<int>(Below(40)) - 20);
+    memory.data<float>()[i] =
+        std::ldexp(1.f + static_cast<float>(Below(1 << 20)),
+                   static_cast<int>(Below(40)) - 20);
   }
   for (const Shape& shape : {Shape{n}, Shape{n / 8, 8}, Shape{8, n / 8},
                              Shape{n / 1024, 1024}, Shape{64, n / 4096, 64}}) {

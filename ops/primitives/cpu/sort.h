@@ -1,9 +1,9 @@
-// Sorting lines of a tensor: stable order of (value, index) pairs, NaN above every
-// number, the choice of the k first ones.
+// Sorting lines of a tensor: stable order of (value, index) pairs, NaN above
+// every number, the choice of the k first ones.
 //
-// A line is the n elements along one axis, `stride` elements apart. Values are turned
-// into unsigned keys of the same order, so that one radix sort and one comparison
-// serve all types, floats with NaN included.
+// A line is the n elements along one axis, `stride` elements apart. Values are
+// turned into unsigned keys of the same order, so that one radix sort and one
+// comparison serve all types, floats with NaN included.
 #ifndef PROA_OPS_PRIMITIVES_CPU_SORT_H_
 #define PROA_OPS_PRIMITIVES_CPU_SORT_H_
 
@@ -23,14 +23,16 @@ namespace proa::inline v0::ops::cpu {
 // Types that sort as themselves or through float.
 template <typename T>
 inline constexpr bool kSortable =
-    std::is_arithmetic_v<T> || std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>;
+    std::is_arithmetic_v<T> || std::is_same_v<T, float16> ||
+    std::is_same_v<T, bfloat16>;
 
-// An unsigned number of the same order as `v`: a < b exactly if key(a) < key(b). All
-// NaNs have the largest key, -0 and 0 the same.
+// An unsigned number of the same order as `v`: a < b exactly if key(a) <
+// key(b). All NaNs have the largest key, -0 and 0 the same.
 template <typename T>
 auto SortKey(T v) {
   if constexpr (sizeof(T) == 1) {
-    return static_cast<uint8_t>(static_cast<int>(v) - std::numeric_limits<T>::min());
+    return static_cast<uint8_t>(static_cast<int>(v) -
+                                std::numeric_limits<T>::min());
   } else if constexpr (std::is_integral_v<T>) {
     using U = std::make_unsigned_t<T>;
     return static_cast<U>(static_cast<U>(v) ^ (U{1} << (8 * sizeof(T) - 1)));
@@ -62,7 +64,8 @@ struct KeyIndex {
 // Sorts stably by key: by comparison if few, else by radix, one byte at a time,
 // bytes that all keys share left out. `scratch` is used as the other buffer.
 template <typename Key>
-void SortByKey(std::vector<KeyIndex<Key>>* items, std::vector<KeyIndex<Key>>* scratch) {
+void SortByKey(std::vector<KeyIndex<Key>>* items,
+               std::vector<KeyIndex<Key>>* scratch) {
   const int64_t n = static_cast<int64_t>(items->size());
   const auto less = [](const KeyIndex<Key>& a, const KeyIndex<Key>& b) {
     return a.key < b.key || (a.key == b.key && a.index < b.index);
@@ -77,7 +80,8 @@ void SortByKey(std::vector<KeyIndex<Key>>* items, std::vector<KeyIndex<Key>>* sc
     for (int b = 0; b < 256; ++b) shared |= starts[b + 1] == n;
     if (shared) continue;
     for (int b = 0; b < 256; ++b) starts[b + 1] += starts[b];
-    for (const auto& item : *items) (*scratch)[starts[(item.key >> shift) & 0xff]++] = item;
+    for (const auto& item : *items)
+      (*scratch)[starts[(item.key >> shift) & 0xff]++] = item;
     items->swap(*scratch);
   }
 }
@@ -90,20 +94,23 @@ struct Lines {
 
   Lines(const Shape& shape, int axis) {
     for (int i = 0; i < shape.rank(); ++i) {
-      if (i == axis) n = shape[i];
-      else count *= shape[i];
+      if (i == axis)
+        n = shape[i];
+      else
+        count *= shape[i];
       if (i > axis) stride *= shape[i];
     }
   }
-  // Offset of the first element of line `i` of a tensor like this one, but with `m`
-  // elements along the axis.
+  // Offset of the first element of line `i` of a tensor like this one, but with
+  // `m` elements along the axis.
   int64_t Start(int64_t i, int64_t m) const {
     return i / stride * stride * m + i % stride;
   }
 };
 
-// Sorts each line (falling if `descending`; equal elements keep their order either
-// way) and calls f(line, items) with the pairs of key and index in order.
+// Sorts each line (falling if `descending`; equal elements keep their order
+// either way) and calls f(line, items) with the pairs of key and index in
+// order.
 template <typename T, typename F>
 void SortLines(const T* x, const Lines& lines, bool descending, F f) {
   using Key = KeyOf<T>;
@@ -125,7 +132,8 @@ void SortLines(const T* x, const Lines& lines, bool descending, F f) {
 
 // The k first pairs of each line in that order, without sorting the rest.
 template <typename T, typename F>
-void SelectLines(const T* x, const Lines& lines, int64_t k, bool descending, F f) {
+void SelectLines(const T* x, const Lines& lines, int64_t k, bool descending,
+                 F f) {
   using Key = KeyOf<T>;
   if (lines.n == 0 || k == 0) return;
   const auto less = [](const KeyIndex<Key>& a, const KeyIndex<Key>& b) {
@@ -142,7 +150,8 @@ void SelectLines(const T* x, const Lines& lines, int64_t k, bool descending, F f
         items[i] = {descending ? static_cast<Key>(~key) : key, i};
       }
       if (k < lines.n) {
-        std::nth_element(items.begin(), items.begin() + (k - 1), items.end(), less);
+        std::nth_element(items.begin(), items.begin() + (k - 1), items.end(),
+                         less);
         items.resize(k);
       }
       std::sort(items.begin(), items.end(), less);

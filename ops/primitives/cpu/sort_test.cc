@@ -25,8 +25,10 @@ TEST(SortTest, KeysHaveTheOrderOfValues) {
   ExpectRising<uint8_t>({0, 1, 127, 128, 255});
   ExpectRising<bool>({false, true});
   ExpectRising<int64_t>({INT64_MIN, -1, 0, 1, INT64_MAX});
-  const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
-  ExpectRising<double>({-inf, -1e300, -1, -5e-324, 0, 5e-324, 1, 1e300, inf, nan});
+  const double inf = std::numeric_limits<double>::infinity(),
+               nan = std::nan("");
+  ExpectRising<double>(
+      {-inf, -1e300, -1, -5e-324, 0, 5e-324, 1, 1e300, inf, nan});
   ExpectRising<float>({-HUGE_VALF, -1, -1e-45f, 0, 1e-45f, 1, HUGE_VALF, NAN});
   EXPECT_EQ(SortKey(-0.0), SortKey(0.0));
   EXPECT_EQ(SortKey(-nan), SortKey(nan));
@@ -45,17 +47,18 @@ TEST(SortTest, LinesAreSortedStablyOverStrides) {
   for (int32_t& v : x) v = static_cast<int32_t>(rng() % 50) - 25;
   const ops::cpu::Lines lines(shape, 1);
   for (bool descending : {false, true}) {
-    ops::cpu::SortLines(x.data(), lines, descending, [&](int64_t line, const auto& items) {
-      const int32_t* from = x.data() + lines.Start(line, lines.n);
-      for (int64_t k = 1; k < lines.n; ++k) {
-        const int32_t a = from[items[k - 1].index * lines.stride];
-        const int32_t b = from[items[k].index * lines.stride];
-        EXPECT_TRUE(descending ? a >= b : a <= b);
-        if (a == b) {
-          EXPECT_LT(items[k - 1].index, items[k].index);
-        }
-      }
-    });
+    ops::cpu::SortLines(
+        x.data(), lines, descending, [&](int64_t line, const auto& items) {
+          const int32_t* from = x.data() + lines.Start(line, lines.n);
+          for (int64_t k = 1; k < lines.n; ++k) {
+            const int32_t a = from[items[k - 1].index * lines.stride];
+            const int32_t b = from[items[k].index * lines.stride];
+            EXPECT_TRUE(descending ? a >= b : a <= b);
+            if (a == b) {
+              EXPECT_LT(items[k - 1].index, items[k].index);
+            }
+          }
+        });
   }
 }
 
@@ -69,9 +72,11 @@ TEST(SortTest, SelectionIsTheBeginningOfTheOrder) {
   ops::cpu::SortLines(x.data(), lines, true, [&](int64_t, const auto& items) {
     for (int k = 0; k < 40; ++k) order.push_back(items[k].index);
   });
-  ops::cpu::SelectLines(x.data(), lines, 40, true, [&](int64_t, const auto& items) {
-    for (const auto& item : items) chosen.push_back(item.index);
-  });
+  ops::cpu::SelectLines(x.data(), lines, 40, true,
+                        [&](int64_t, const auto& items) {
+                          for (const auto& item : items)
+                            chosen.push_back(item.index);
+                        });
   EXPECT_EQ(chosen, order);
   EXPECT_EQ(chosen[0], 17);
 }

@@ -31,7 +31,8 @@ void AddRun(char* dst, int64_t ds, const char* src, int64_t ss, int64_t n) {
     return;
   }
   for (int64_t i = 0; i < n; ++i) {
-    AddTo(*reinterpret_cast<T*>(dst + i * ds), *reinterpret_cast<const T*>(src + i * ss));
+    AddTo(*reinterpret_cast<T*>(dst + i * ds),
+          *reinterpret_cast<const T*>(src + i * ss));
   }
 }
 
@@ -50,7 +51,8 @@ void AddPlan(IterationPlan plan) {
   // Threads take ranges of the longest dim that dst does not sum over.
   int cut = -1;
   for (int d = 0; d < plan.rank; ++d) {
-    if (plan.strides[0][d] != 0 && (cut < 0 || plan.dims[d] > plan.dims[cut])) cut = d;
+    if (plan.strides[0][d] != 0 && (cut < 0 || plan.dims[d] > plan.dims[cut]))
+      cut = d;
   }
   const int top = plan.rank - 1;
   if (cut < 0 || plan.numel < 2 * kGrain) {
@@ -83,9 +85,7 @@ void StridedAdd(DType dtype, const Shape& shape, void* dst,
   const int64_t* const strides[2] = {bytes[0], bytes[1]};
   IterationPlan plan;
   PlanIteration(shape, 2, data, strides, &plan);
-  VisitDType(dtype, [&]<typename T>(TypeTag<T>) {
-    AddPlan<T>(plan);
-  });
+  VisitDType(dtype, [&]<typename T>(TypeTag<T>) { AddPlan<T>(plan); });
 }
 
 }  // namespace proa::inline v0::ops::cpu

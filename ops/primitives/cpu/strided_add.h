@@ -1,5 +1,5 @@
-// dst[i] += src[i] over one index space whatever the strides: the sums that adjoints
-// of copies are made of. A stride of zero in dst sums over that dim.
+// dst[i] += src[i] over one index space whatever the strides: the sums that
+// adjoints of copies are made of. A stride of zero in dst sums over that dim.
 //
 // Elements are added in an order that does not depend on the number of threads.
 // Integers wrap, bools are or-ed. Not for operands that overlap.

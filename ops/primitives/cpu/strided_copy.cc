@@ -325,10 +325,12 @@ void CopyPlane(int64_t item_size, int64_t rows, int64_t columns, char* dst,
   VisitItemSize(item_size, [&]<typename T>(T) {
     const int64_t ds = dst_row_stride;
     if (row_stride == sizeof(T)) {
-      // In bands, so that the lines that a strip of them touches stay in the cache.
+      // In bands, so that the lines that a strip of them touches stay in the
+      // cache.
       for (int64_t r = 0; r < rows; r += kBand<T>) {
         CopyTransposed<T>(dst + r * ds, ds, src + r * row_stride, column_stride,
-                          columns, std::min(kBand<T>, rows - r), /*stream=*/false);
+                          columns, std::min(kBand<T>, rows - r),
+                          /*stream=*/false);
       }
       return;
     }

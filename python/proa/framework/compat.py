@@ -5,7 +5,9 @@ import os
 from proa import _C
 
 # name without FLAGS_ -> value
-_flags: dict = {"enable_eager_mode": os.environ.get("FLAGS_enable_eager_mode", "1").lower() not in ("0", "false", "off", "")}
+_flags: dict = {
+    "enable_eager_mode": os.environ.get("FLAGS_enable_eager_mode", "1").lower() not in ("0", "false", "off", "")
+}
 
 
 def eager_mode_flag():

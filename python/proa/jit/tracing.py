@@ -3,7 +3,7 @@
 import contextlib
 
 from proa import _C
-from proa.framework.nested import flatten, rebuild
+from proa.framework.nested import flatten
 from proa.jit.input_spec import InputSpec
 
 

@@ -65,7 +65,7 @@ class _Matrix:
         return self._lines[key]
 
     def _compute_row(self, i):
-        for output, n in zip(self._outputs, self._row_sizes):
+        for output, n in zip(self._outputs, self._row_sizes):  # noqa: B007
             if i < n:
                 break
             i -= n

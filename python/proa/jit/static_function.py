@@ -6,8 +6,9 @@ import warnings
 
 from proa import _C
 from proa.autograd.py_layer import noting_layers
+from proa.framework.nested import flatten, rebuild
 from proa.jit.input_spec import InputSpec
-from proa.jit.tracing import Trace, flatten, rebuild
+from proa.jit.tracing import Trace
 
 _enabled = True
 

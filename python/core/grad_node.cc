@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "python/core/error.h"
+#include "python/core/py_layer.h"
 #include "python/core/tensor_hooks.h"
 
 namespace proa::inline v0::python {
@@ -34,6 +35,8 @@ bool OwnsHooks(PyObject* o) {
 
 int Traverse(PyObject* o, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(o));
+  if (!Self(o)->node) return 0;
+  Py_VISIT(ContextOfNode(NodeOf(o)));
   return OwnsHooks(o) ? TraverseHooks(NodeOf(o), visit, arg) : 0;
 }
 

@@ -1,8 +1,6 @@
 #include "python/core/py_layer.h"
 
-#include <structmember.h>
 #include <cstddef>
-
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +12,7 @@
 #include "python/core/error.h"
 #include "python/core/gil.h"
 #include "python/core/nested.h"
+#include "python/core/py_layer_context.h"
 #include "python/core/tensor_object.h"
 #include "tensor/error.h"
 
@@ -23,208 +22,15 @@ namespace {
 using autograd::FunctionContext;
 using Tensors = std::vector<Tensor>;
 
-PyTypeObject* context_type = nullptr;
-
-// --- The context
-
-struct ContextObject {
-  PyObject_HEAD FunctionContext context;
-  PyObject* pattern;  // of what was saved; null for a plain row of tensors
-  PyObject* dict;
-  PyObject* weakrefs;
-};
-
-ContextObject* Self(PyObject* o) { return reinterpret_cast<ContextObject*>(o); }
-
-PyObject* NewContext(PyTypeObject* type, PyObject*, PyObject*) {
-  PyObject* o = type->tp_alloc(type, 0);
-  if (o != nullptr) new (&Self(o)->context) FunctionContext;
-  return o;
-}
-
-int TraverseContext(PyObject* o, visitproc visit, void* arg) {
-  Py_VISIT(Py_TYPE(o));
-  Py_VISIT(Self(o)->dict);
-  return 0;
-}
-
-int ClearContext(PyObject* o) {
-  Py_CLEAR(Self(o)->dict);
-  return 0;
-}
-
-void DeallocContext(PyObject* o) {
-  PyTypeObject* type = Py_TYPE(o);
-  PyObject_GC_UnTrack(o);
-  if (Self(o)->weakrefs != nullptr) PyObject_ClearWeakRefs(o);
-  Py_CLEAR(Self(o)->pattern);
-  ClearContext(o);
-  Self(o)->context.~FunctionContext();
-  type->tp_free(o);
-  Py_DECREF(type);
-}
-
-Tensor TensorArgument(const char* method, Py_ssize_t i, PyObject* o) {
-  if (!IsTensor(o)) {
-    ThrowTypeError(absl::StrCat(method, ": argument ", i,
-                                " must be a Tensor, not ", TypeName(o)));
-  }
-  return Unwrap(o);
-}
-
-// Only tensors, None and nestings of them: the rest may be an attribute of ctx.
-void CheckSaved(PyObject* o) {
-  if (o == Py_None || IsTensor(o)) return;
-  if (!PyTuple_Check(o) && !PyList_Check(o)) {
-    ThrowTypeError(
-        "save_for_backward: takes Tensors, None, and lists and tuples of them, "
-        "not " +
-        TypeName(o) + "; keep other values as attributes of ctx");
-  }
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
-    CheckSaved(PySequence_Fast_GET_ITEM(o, i));
-  }
-}
-
-PyObject* SaveForBackward(PyObject* self, PyObject* const* args, Py_ssize_t n) {
-  return Guarded([&]() -> PyObject* {
-    Tensors tensors;
-    bool plain = true;
-    for (Py_ssize_t i = 0; i < n; ++i) plain &= IsTensor(args[i]);
-    Py_CLEAR(Self(self)->pattern);
-    if (plain) {
-      for (Py_ssize_t i = 0; i < n; ++i) tensors.push_back(Unwrap(args[i]));
-    } else {
-      const Ref all = Ref::New(PyTuple_New(n));
-      for (Py_ssize_t i = 0; i < n; ++i) {
-        PyTuple_SET_ITEM(all.get(), i, Py_NewRef(args[i]));
-      }
-      Ref pattern =
-          TakeTensors(all.get(), tensors);  // first: it guards the recursion
-      CheckSaved(all.get());
-      Self(self)->pattern = pattern.release();
-    }
-    Self(self)->context.SaveForBackward(std::move(tensors));
-    Py_RETURN_NONE;
-  });
-}
-
-PyObject* GetSavedTensors(PyObject* self, void*) {
-  return Guarded([&] {
-    const Tensors saved = Self(self)->context.Saved();
-    if (Self(self)->pattern != nullptr)
-      return FillPattern(Self(self)->pattern, saved).release();
-    Ref out = Ref::New(PyTuple_New(static_cast<Py_ssize_t>(saved.size())));
-    for (size_t i = 0; i < saved.size(); ++i) {
-      PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), Wrap(saved[i]));
-    }
-    return out.release();
-  });
-}
-
-PyObject* SavedTensorMethod(PyObject* self, PyObject*) {
-  if (Self(self)->context.num_saved() == 0 && Self(self)->pattern == nullptr)
-    Py_RETURN_NONE;
-  return GetSavedTensors(self, nullptr);
-}
-
-PyObject* MarkNotInplace(PyObject* self, PyObject* const* args, Py_ssize_t n) {
-  return Guarded([&]() -> PyObject* {
-    for (Py_ssize_t i = 0; i < n; ++i) {
-      Self(self)->context.MarkNotInplace(
-          TensorArgument("mark_not_inplace", i, args[i]));
-    }
-    Py_RETURN_NONE;
-  });
-}
-
-PyObject* MarkNonDifferentiable(PyObject* self, PyObject* const* args,
-                                Py_ssize_t n) {
-  return Guarded([&]() -> PyObject* {
-    for (Py_ssize_t i = 0; i < n; ++i) {
-      Self(self)->context.MarkNonDifferentiable(
-          TensorArgument("mark_non_differentiable", i, args[i]));
-    }
-    Py_RETURN_NONE;
-  });
-}
-
-PyObject* SetMaterializeGrads(PyObject* self, PyObject* value) {
-  return Guarded([&]() -> PyObject* {
-    const int on = PyObject_IsTrue(value);
-    CheckStatus(on);
-    Self(self)->context.SetMaterializeGrads(on != 0);
-    Py_RETURN_NONE;
-  });
-}
-
-PyObject* GetNeedsInputGrad(PyObject* self, void*) {
-  return Guarded([&] {
-    const FunctionContext& context = Self(self)->context;
-    Ref out = Ref::New(PyTuple_New(context.num_inputs()));
-    for (int i = 0; i < context.num_inputs(); ++i) {
-      PyTuple_SET_ITEM(out.get(), i,
-                       PyBool_FromLong(context.needs_input_grad(i)));
-    }
-    return out.release();
-  });
-}
-
-template <typename F>
-PyCFunction Fast(F f) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(f));
-}
-
-PyMethodDef context_methods[] = {
-    {"save_for_backward", Fast(&SaveForBackward), METH_FASTCALL,
-     "save_for_backward($self, /, *tensors)\n--\n\n"
-     "Keeps inputs, outputs or other tensors for backward; call it once, in "
-     "forward.\n\n"
-     "An in-place change of one afterwards is an error in backward. Lists and "
-     "tuples of\n"
-     "tensors and None are kept as they are nested."},
-    {"saved_tensor", &SavedTensorMethod, METH_NOARGS,
-     "saved_tensor($self, /)\n--\n\nThe tuple that save_for_backward was "
-     "given; None if there is none."},
-    {"mark_not_inplace", Fast(&MarkNotInplace), METH_FASTCALL,
-     "mark_not_inplace($self, /, *tensors)\n--\n\n"
-     "Inputs that forward returns without having changed them: the caller gets "
-     "new tensors\n"
-     "on the same elements."},
-    {"mark_non_differentiable", Fast(&MarkNonDifferentiable), METH_FASTCALL,
-     "mark_non_differentiable($self, /, *tensors)\n--\n\n"
-     "Outputs through which no gradient flows; their stop_gradient stays "
-     "True."},
-    {"set_materialize_grads", &SetMaterializeGrads, METH_O,
-     "set_materialize_grads($self, value, /)\n--\n\n"
-     "Whether backward gets zeros (True, the default) or None for outputs "
-     "without gradient."},
-    {nullptr, nullptr, 0, nullptr}};
-
-PyGetSetDef context_properties[] = {
-    {"saved_tensors", &GetSavedTensors, nullptr,
-     "The tuple that save_for_backward was given, empty if there is none.",
-     nullptr},
-    {"needs_input_grad", &GetNeedsInputGrad, nullptr,
-     "A tuple with a bool for each tensor among forward's arguments.", nullptr},
-    {"__dict__", &PyObject_GenericGetDict, &PyObject_GenericSetDict, nullptr,
-     nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr}};
-
-PyMemberDef context_members[] = {
-    {"__dictoffset__", T_PYSSIZET, offsetof(ContextObject, dict), READONLY,
-     nullptr},
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(ContextObject, weakrefs),
-     READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr}};
-
-constexpr char kContextDoc[] =
-    "PyLayerContext()\n--\n\n"
-    "What forward and backward of a PyLayer get as `ctx`: keeps tensors for "
-    "backward, and\n"
-    "any other value as an attribute.";
-
 // --- The node
+
+// The collector finds garbage by counting references between Python objects,
+// and an output leads to its context through C++: output -> node -> context ->
+// attribute -> output. So the node takes as many references to its context as
+// there are to itself (when a collection starts), and each Python object that
+// owns the node shows one of them. If all owners are garbage, so is the
+// context; if C++ owns the node too, in a graph, then some of the references
+// are nobody's and the context lives.
 
 // Arguments (or outputs) that hold tensors, each a tensor or a nesting with
 // some.
@@ -262,22 +68,23 @@ class PyLayerNode final : public autograd::FunctionNode {
   PyLayerNode(PyObject* layer, PyObject* context)
       : name_(reinterpret_cast<PyTypeObject*>(layer)->tp_name),
         layer_(Py_NewRef(layer)),
-        context_(Py_NewRef(context)) {}
+        context_(Py_NewRef(context)),
+        next_(all_) {
+    if (next_ != nullptr) next_->previous_ = this;
+    all_ = this;
+  }
   ~PyLayerNode() override {
     if (!Py_IsInitialized()) return;  // the interpreter has taken them along
     const GilAcquire gil;
-    DropContext();
+    (previous_ != nullptr ? previous_->next_ : all_) = next_;
+    if (next_ != nullptr) next_->previous_ = previous_;
+    Disconnect(context());
+    while (context_references_-- > 0) Py_DECREF(context_);
     Py_DECREF(layer_);
     delete std::exchange(slots_, nullptr);
   }
 
-  FunctionContext& context() override {
-    if (context_ == nullptr) {
-      Fail(absl::StatusCode::kFailedPrecondition, name_,
-           ": its context was collected as garbage");
-    }
-    return Self(context_)->context;
-  }
+  FunctionContext& context() override { return ContextOf(context_); }
   const char* name() const override { return name_.c_str(); }
 
   Tensors Formula(std::span<const Tensor> grads) override {
@@ -304,11 +111,21 @@ class PyLayerNode final : public autograd::FunctionNode {
     Slots inputs, outputs;
   };
   AllSlots& slots() { return *slots_; }
-  PyObject* context_object() const { return context_; }
-  void DropContext() {
-    if (context_ == nullptr) return;
-    Disconnect(Self(context_)->context);
-    Py_CLEAR(context_);
+
+  // Who owns one reference to this node owns one to the context, as far as the
+  // collector may be shown; null if there are owners it has not counted in.
+  PyObject* ShownContext() const {
+    return context_references_ >= use_count() ? context_ : nullptr;
+  }
+  static void CountOwners() {
+    for (PyLayerNode* n = all_; n != nullptr; n = n->next_) {
+      for (; n->context_references_ < n->use_count(); ++n->context_references_)
+        Py_INCREF(n->context_);
+      for (; n->context_references_ > 1 &&
+             n->context_references_ > n->use_count();
+           --n->context_references_)
+        Py_DECREF(n->context_);
+    }
   }
 
  private:
@@ -347,7 +164,12 @@ class PyLayerNode final : public autograd::FunctionNode {
   const std::string name_;
   PyObject* layer_;
   PyObject* context_;
+  int32_t context_references_ = 1;  // that this node has
   AllSlots* slots_ = new AllSlots;  // goes with the global lock held
+  // All nodes of the process; guarded by the global lock.
+  static inline PyLayerNode* all_ = nullptr;
+  PyLayerNode* next_;
+  PyLayerNode* previous_ = nullptr;
 };
 
 // --- The call
@@ -384,7 +206,7 @@ bool SameHandles(const Tensors& a, const Tensors& b) {
 }
 
 Ref Apply(PyObject* layer, PyObject* args, PyObject* kwargs) {
-  const Ref context = Ref::New(NewContext(context_type, nullptr, nullptr));
+  const Ref context = Ref::New(NewPyLayerContext());
   const auto node = autograd::MakeNode<PyLayerNode>(layer, context.get());
   autograd::FunctionCall call(node);
   Tensors inputs;
@@ -409,7 +231,7 @@ Ref Apply(PyObject* layer, PyObject* args, PyObject* kwargs) {
     returned = ReplaceTensors(result.get(), next);
   }
   // What the context refers to may lead back to an output.
-  if (recorded && Self(context.get())->dict != nullptr) {
+  if (recorded) {
     for (const Tensor& t : outputs) {
       const Ref o = Ref::New(Wrap(t));
       TrackForCollector(reinterpret_cast<TensorObject*>(o.get()));
@@ -430,52 +252,47 @@ PyObject* CallPyLayer(PyObject*, PyObject* const* args, Py_ssize_t n) {
   });
 }
 
+// In gc.callbacks: a collection starts or stops.
+PyObject* BeforeCollection(PyObject*, PyObject*) {
+  PyLayerNode::CountOwners();
+  Py_RETURN_NONE;
+}
+
+PyMethodDef before_collection = {"_count_owners_of_py_layers",
+                                 &BeforeCollection, METH_VARARGS, nullptr};
+
 PyMethodDef functions[] = {
-    {"call_py_layer", Fast(&CallPyLayer), METH_FASTCALL,
+    {"call_py_layer",
+     reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&CallPyLayer)),
+     METH_FASTCALL,
      "call_py_layer(cls, args, kwargs, /)\n--\n\nWhat PyLayer.apply does."},
     {nullptr, nullptr, 0, nullptr}};
 
-PyLayerNode* SoleNode(const Tensor& t) {
-  if (!t.defined() || t.impl()->use_count() != 1 || !autograd::RequiresGrad(t))
-    return nullptr;
-  const autograd::GradState* state = autograd::GradState::Of(t);
-  if (state == nullptr || !state->producer.node ||
-      state->producer.node->use_count() != 1) {
-    return nullptr;
-  }
-  return dynamic_cast<PyLayerNode*>(state->producer.node.get());
-}
-
 }  // namespace
 
-PyObject* SoleContext(const Tensor& t) {
-  const PyLayerNode* node = SoleNode(t);
-  return node != nullptr ? node->context_object() : nullptr;
+PyObject* ContextOfOwnedNode(const Tensor& t) {
+  if (!t.defined() || t.impl()->use_count() != 1 || t.impl()->root ||
+      !autograd::RequiresGrad(t)) {
+    return nullptr;  // the history of a view may be renewed at any time
+  }
+  const autograd::GradState* state = autograd::GradState::Of(t);
+  return state != nullptr && state->producer.node
+             ? ContextOfNode(*state->producer.node)
+             : nullptr;
 }
 
-void DropSoleContext(const Tensor& t) {
-  if (PyLayerNode* node = SoleNode(t)) node->DropContext();
+PyObject* ContextOfNode(const autograd::Node& node) {
+  const auto* layer = dynamic_cast<const PyLayerNode*>(&node);
+  return layer != nullptr ? layer->ShownContext() : nullptr;
 }
 
 void BindPyLayer(PyObject* module) {
-  PyType_Slot slots[] = {
-      {Py_tp_doc, const_cast<char*>(kContextDoc)},
-      {Py_tp_new, reinterpret_cast<void*>(&NewContext)},
-      {Py_tp_dealloc, reinterpret_cast<void*>(&DeallocContext)},
-      {Py_tp_traverse, reinterpret_cast<void*>(&TraverseContext)},
-      {Py_tp_clear, reinterpret_cast<void*>(&ClearContext)},
-      {Py_tp_methods, context_methods},
-      {Py_tp_getset, context_properties},
-      {Py_tp_members, context_members},
-      {0, nullptr},
-  };
-  PyType_Spec spec = {
-      "proa.autograd.PyLayerContext", sizeof(ContextObject), 0,
-      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
-  PyObject* type = Check(PyType_FromSpec(&spec));
-  context_type = reinterpret_cast<PyTypeObject*>(type);
-  CheckStatus(PyModule_AddObjectRef(module, "PyLayerContext", type));
+  BindPyLayerContext(module);
   CheckStatus(PyModule_AddFunctions(module, functions));
+  const Ref gc = Ref::New(PyImport_ImportModule("gc"));
+  const Ref callbacks = Ref::New(PyObject_GetAttrString(gc.get(), "callbacks"));
+  const Ref callback = Ref::New(PyCFunction_New(&before_collection, nullptr));
+  CheckStatus(PyList_Append(callbacks.get(), callback.get()));
 }
 
 }  // namespace proa::inline v0::python

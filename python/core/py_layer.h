@@ -6,17 +6,19 @@
 
 #include <Python.h>
 
+#include "autograd/node.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::python {
 
 void BindPyLayer(PyObject* module);
 
-// For the garbage collector: the context (borrowed) of the call that made `t`,
-// if the handle, and through it the graph node, have no other owner; else null.
-// Dropping cuts the tensor from what its context refers to.
-PyObject* SoleContext(const Tensor& t);
-void DropSoleContext(const Tensor& t);
+// For the garbage collector, which each Python object that owns a reference to
+// a graph node shows this (borrowed) as well: the context of the call that made
+// `t`, if the handle is the caller's alone; else null.
+PyObject* ContextOfOwnedNode(const Tensor& t);
+// The same for an object that owns the node itself.
+PyObject* ContextOfNode(const autograd::Node& node);
 
 }  // namespace proa::inline v0::python
 

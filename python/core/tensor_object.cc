@@ -58,7 +58,7 @@ int Traverse(PyObject* o, visitproc visit, void* arg) {
   auto* self = reinterpret_cast<TensorObject*>(o);
   Py_VISIT(Py_TYPE(o));
   Py_VISIT(self->dict);
-  Py_VISIT(SoleContext(self->tensor));
+  Py_VISIT(ContextOfOwnedNode(self->tensor));
   const autograd::Edge edge = OwnedNode(self);
   return edge.node ? TraverseHooks(*edge.node, visit, arg) : 0;
 }
@@ -66,7 +66,6 @@ int Traverse(PyObject* o, visitproc visit, void* arg) {
 int Clear(PyObject* o) {
   auto* self = reinterpret_cast<TensorObject*>(o);
   Py_CLEAR(self->dict);
-  DropSoleContext(self->tensor);
   if (const autograd::Edge edge = OwnedNode(self); edge.node)
     ClearHooks(*edge.node);
   return 0;

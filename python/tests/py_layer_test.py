@@ -1,10 +1,8 @@
 """PyLayer: structures of arguments and results, in-place, higher order, errors, threads, leaks."""
 
 import collections
-import gc
 import threading
 import traceback
-import weakref
 
 import numpy as np
 import pytest
@@ -569,110 +567,3 @@ def test_shared_graph_from_threads():
     for t in threads:
         t.join()
     assert x.grad.tolist() == [16.0]
-
-
-# Programs
-
-
-def test_symbolic():
-    program = proa.static.Program()
-    with proa.static.program_guard(program):
-        x = proa.static.data("x", [2], "float64")
-        x.stop_gradient = False
-        y = Square.apply(x) * 3
-        (g,) = proa.static.gradients(y, x)
-    y, g = proa.static.Executor().run(program, feed={"x": np.array([1.0, 2.0])}, fetch_list=[y, g])
-    np.testing.assert_array_equal(y, [3.0, 12.0])
-    np.testing.assert_array_equal(g, [6.0, 12.0])
-
-
-def test_to_static_keeps_the_backward():
-    class Straight(PyLayer):
-        @staticmethod
-        def forward(ctx, x):
-            return proa.round(x)
-
-        @staticmethod
-        def backward(ctx, dy):
-            return dy
-
-    @proa.jit.to_static
-    def f(x):
-        return Straight.apply(x) * 2
-
-    x = _leaf(1.4)
-    with pytest.warns(UserWarning, match="runs as it is written"):
-        y = f(x)
-    y.backward()
-    assert y.tolist() == [2.0] and x.grad.tolist() == [2.0]
-    with proa.no_grad():
-        assert f(x).tolist() == [2.0]
-
-
-# Memory
-
-
-def test_graph_goes_without_the_collector():
-    class Exp(PyLayer):
-        @staticmethod
-        def forward(ctx, x):
-            y = proa.exp(x)
-            ctx.save_for_backward(x, y)
-            ctx.other = marker  # noqa: F821
-            return y
-
-        @staticmethod
-        def backward(ctx, dy):
-            return dy * ctx.saved_tensor()[1]
-
-    class Marker:
-        pass
-
-    gc.disable()
-    try:
-        marker = Marker()
-        gone = weakref.ref(marker)
-        x = _leaf(1.0)
-        y = Exp.apply(x)
-        del marker
-        assert gone() is not None
-        y.backward()
-        del y
-        assert gone() is None
-    finally:
-        gc.enable()
-
-
-def test_an_output_as_attribute_is_collected():
-    class Exp(PyLayer):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.y = proa.exp(x)
-            return ctx.y
-
-        @staticmethod
-        def backward(ctx, dy):
-            return dy * ctx.y
-
-    x = _leaf(0.0)
-    y = Exp.apply(x)
-    gone = weakref.ref(y)
-    z = y * 2
-    del y
-    gc.collect()
-    assert gone() is not None  # the graph of z needs it
-    z.backward()
-    assert x.grad.tolist() == [2.0]
-    del z
-    gc.collect()
-    assert gone() is None
-
-
-def test_inputs_are_released_by_backward():
-    x = _leaf(1.0)
-    y = x * 1
-    gone = weakref.ref(y)
-    z = Square.apply(y)
-    z.backward()
-    del y
-    assert gone() is None and z.tolist() == [1.0]

@@ -85,8 +85,14 @@ class StaticFunction:
         key = (training, _C.is_grad_enabled(), *(_key(a) for a in args))
         if key not in self._traces:
             specs = [_spec(a, i, self._spec_at(i)) for i, a in enumerate(args)]
+            trace = None
             with _C.eager_mode(), noting_layers() as layers:
-                trace = Trace(self._function, specs, self._layer)
+                try:
+                    trace = Trace(self._function, specs, self._layer)
+                except Exception:
+                    # What cannot be recorded does not matter in what will not be replayed.
+                    if not layers or not _C.is_grad_enabled():
+                        raise
             if layers and _C.is_grad_enabled():
                 # A replay would differentiate what their forward did.
                 self._traces[key] = None

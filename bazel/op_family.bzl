@@ -8,7 +8,7 @@
         kernels = ["cast_cpu.cc"],           # kernel functions, baseline code
         simd_kernels = ["where_cpu.cc"],     # compiled once per instruction set
         composites = ["compare.cc"],         # C++ composites
-        infer = True,                        # has elementwise_infer.h and .cc
+        infer = True,                        # has elementwise_infer.h and *_infer.cc
         kernel_deps = [...],
     )
 
@@ -148,7 +148,7 @@ def op_family(
     if infer:
         proa_library(
             name = "infer",
-            srcs = [name + "_infer.cc"],
+            srcs = native.glob(["*_infer.cc"]),
             hdrs = [name + "_infer.h"],
             visibility = ["//ops:__subpackages__"],
             deps = ["//ops:infer", "//ops:int_array", "//tensor", "//tensor:scalar", "//tensor:error", "//tensor:shape", "//tensor:dtype"] + infer_deps,

@@ -87,9 +87,10 @@ Shape scalar(const char* op, const Tensor& x);   // []
 // "<op>: <name> does not have the shape of <what>, [2]; dy is [3] float32".
 void RequireShape(const char* op, const char* name, const Tensor& t,
                   const Shape& expected, const char* what);
+// Throws unless a result of `rank` dims is one that tensors can have.
+void RequireRank(const char* op, int64_t rank);
 // a * b and a + b for sizes; an unknown size makes the result unknown. Throws
-// Error
-// "<op>: size overflows int64".
+// Error "<op>: size overflows int64".
 int64_t MulSizes(const char* op, int64_t a, int64_t b);
 int64_t AddSizes(const char* op, int64_t a, int64_t b);
 

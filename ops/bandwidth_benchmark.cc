@@ -206,15 +206,13 @@ class Bandwidth {
     Add("argmax over last axis", 4, [=] { return ops::argmax(a, -1); });
     Add("argmax of [N, 3] over last axis", 4 + 8. / 3,
         [=] { return ops::argmax(c, -1); });
-    // Two passes, and rows that stay in the caches between them where they are
-    // short.
-    Add("var", 8, [=] { return ops::var(x); });
-    Add("var over first axis", 8, [=] { return ops::var(a, kFirst); });
+    Add("var", 4, [=] { return ops::var(x); });
+    Add("var over first axis", 4, [=] { return ops::var(a, kFirst); });
     Add("var over last axis", 4, [=] { return ops::var(a, kLast); });
-    Add("logsumexp", 8, [=] { return ops::logsumexp(x); });
+    Add("logsumexp", 4, [=] { return ops::logsumexp(x); });
     Add("logsumexp over last axis", 4,
         [=] { return ops::logsumexp(a, kLast); });
-    Add("logsumexp over first axis", 8,
+    Add("logsumexp over first axis", 4,
         [=] { return ops::logsumexp(a, kFirst); });
   }
 

@@ -16,16 +16,17 @@
 #include <vector>
 
 #include "ops/nn/float_copy.h"
+#include "ops/primitives/host_device.h"
 #include "ops/primitives/vector_math.h"
 #include "tensor/parallel.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
 
-inline float Exp(float x) { return vmath::Exp(x); }
-inline double Exp(double x) { return std::exp(x); }
-inline float Log(float x) { return vmath::Log(x); }
-inline double Log(double x) { return std::log(x); }
+PROA_HD float Exp(float x) { return vmath::Exp(x); }
+PROA_HD double Exp(double x) { return std::exp(x); }
+PROA_HD float Log(float x) { return vmath::Log(x); }
+PROA_HD double Log(double x) { return std::log(x); }
 
 // Lanes that sums and maxima run in: an addition waits for the one before it in
 // its lane, so long rows use several vectors side by side.

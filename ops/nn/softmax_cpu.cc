@@ -1,8 +1,14 @@
-// Kernels of softmax and log_softmax, compiled once per instruction set. One
-// pass over a row in cache for each of: maximum, exponentials with their sum,
-// result.
+// Kernels of softmax and log_softmax, compiled once per instruction set. Along
+// the last axis one pass over a row in cache for each of: maximum, exponentials
+// with their sum, result. Along others one pass for maximum and sum of many
+// columns side by side, and one for the result.
+#include <cmath>
+
 #include "ops/nn/nn_kernels.h"
 #include "ops/nn/row_loops.h"
+#include "ops/primitives/cpu/exp_sum.h"
+#include "ops/primitives/cpu/loops.h"
+#include "ops/primitives/cpu/summary.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
 namespace {
@@ -39,16 +45,66 @@ void Run(const Tensor* const (&in)[kInputs], int64_t axis, Tensor* out,
   });
 }
 
+struct ScaledExp {
+  static constexpr float kCost = 6;
+  static double ScaleOf(double sum) { return 1 / sum; }
+  template <class T>
+  static T Apply(T x, T top, T scale) {
+    return Exp(x - top) * scale;
+  }
+};
+
+struct LogOfScaledExp {
+  static double ScaleOf(double sum) { return std::log(sum); }
+  template <class T>
+  static T Apply(T x, T top, T log_sum) {
+    return (x - top) - log_sum;
+  }
+};
+
+// Formula(x, top, ScaleOf(sum)) with the largest element along `axis` and the
+// sum of exponentials of distances from it.
+template <class Formula>
+void RunColumns(const Tensor& x, int64_t axis, Tensor* out) {
+  const int at = static_cast<int>(axis < 0 ? axis + x.rank() : axis);
+  Shape shape = x.shape();
+  shape[at] = 1;
+  VisitFloat(x.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using A = typename Accumulate<T>::type;
+    using Op = ExpSumOf<A>;
+    const Tensor top = Tensor::Empty(shape, kDTypeOf<A>);
+    const Tensor scale = Tensor::Empty(shape, kDTypeOf<A>);
+    Summarize<Op>(
+        x, uint64_t{1} << at, Op::kCost,
+        [&](int64_t first, const typename Op::State* states, int64_t n) {
+          for (int64_t i = 0; i < n; ++i) {
+            // Beside an infinite one nothing is of the right size.
+            const A largest = states[i].largest;
+            const double sum = static_cast<double>(
+                std::isfinite(largest) ? states[i].sum : A(NAN));
+            top.data<A>()[first + i] = largest;
+            scale.data<A>()[first + i] = static_cast<A>(Formula::ScaleOf(sum));
+          }
+        });
+    RunElementwise<T>(Formula{}, out, x, top, scale);
+  });
+}
+
 }  // namespace
 
 void Softmax(const KernelContext& ctx, const Tensor& x, int64_t axis,
              Tensor* out) {
+  if (LayoutOf(x, axis).inner > 1) return RunColumns<ScaledExp>(x, axis, out);
   Run<1>({&x}, axis, out,
          [](const auto& in, int64_t n, auto* to) { SoftmaxRow(in[0], n, to); });
 }
 
 void LogSoftmax(const KernelContext& ctx, const Tensor& x, int64_t axis,
                 Tensor* out) {
+  if (LayoutOf(x, axis).inner > 1) {
+    return RunColumns<LogOfScaledExp>(x, axis, out);
+  }
   Run<1>({&x}, axis, out, [](const auto& in, int64_t n, auto* to) {
     LogSoftmaxRow(in[0], n, to);
   });

@@ -61,23 +61,38 @@ PROA_HD float ReduceExp(float x, int32_t* n) {
   const float k = RoundSmall(x * 0x1.715476p0f, n);
   return (x - k * kLn2High) - k * kLn2Low;
 }
-// (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2.
+// (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2. Here and below pairs of terms are
+// formed side by side: what limits loops over such long formulas is how long
+// each operation waits for the one before.
 PROA_HD float ExpTail(float r) {
-  float p = 0x1.6a1d72p-10f;
-  p = p * r + 0x1.123faap-7f;
-  p = p * r + 0x1.555914p-5f;
-  p = p * r + 0x1.55548ap-3f;
-  return p * r + 0x1.fffffcp-2f;
+  const float s = r * r;
+  const float p = 0x1.555914p-5f + 0x1.123faap-7f * r;
+  const float q = 0x1.fffffcp-2f + 0x1.55548ap-3f * r;
+  return q + s * (p + s * 0x1.6a1d72p-10f);
 }
 
 // e^x. At most 1.1 ULP.
 PROA_HD float Exp(float x) {
-  // Beyond these the result is infinite or zero whatever x is. NaN passes.
-  x = x > 89.0f ? 89.0f : x;
-  x = x < -104.0f ? -104.0f : x;
   int32_t n;
   const float r = ReduceExp(x, &n);
-  return Scale(1.0f + (r + r * r * ExpTail(r)), n);
+  const float y = Scale(1.0f + (r + r * r * ExpTail(r)), n);
+  // Beyond these n is too large for Scale.
+  const float z = x > 89.0f ? kInf : y;
+  return x < -104.0f ? 0.0f : z;
+}
+
+// e^x as a part of a sum that is 1 at least: results below 2^-126 are 0, above
+// 2^126 they are of no meaning, but not NaN. At most 2.5 ULP elsewhere.
+PROA_HD float ExpTerm(float x) {
+  int32_t n;
+  const float r = ReduceExp(x, &n);
+  const float s = r * r;
+  const float p = 0x1.5557aep-3f * r + 0x1.fffdfcp-2f;
+  const float q = 0x1.10627ap-7f * r + 0x1.572a06p-5f;
+  const float e = r + s * (p + s * q);
+  const float y = (1.0f + e) * PowerOfTwo(n);
+  const float z = x > 88.0f ? 0x1p126f : y;
+  return x < -87.3f ? 0.0f : z;
 }
 
 // e^x - 1. At most 2 ULP.
@@ -327,17 +342,19 @@ PROA_HD float Atanh(float x) {
 PROA_HD float Tanh(float x) {
   const float a = Abs(x);
   const float s = a * a;
-  float p = -0x1.75e8a0p-8f;
-  p = p * s + 0x1.522818p-6f;
-  p = p * s - 0x1.b83c90p-5f;
-  p = p * s + 0x1.110728p-3f;
-  p = p * s - 0x1.555532p-2f;
+  float p = 0x1.3c222cp-6f;
+  p = p * s - 0x1.b7e104p-5f;
+  p = p * s + 0x1.110b0cp-3f;
+  p = p * s - 0x1.55554cp-2f;
   const float small = a + a * s * p;
-  // Beyond 9.02 the result rounds to 1.
+  // (e^2a - 1) / (e^2a + 1). Beyond 9.02 the result rounds to 1.
   const float b = a > 10.0f ? 10.0f : a;
-  const float large = 1.0f - 2.0f / (Exp(b + b) + 1.0f);
-  const float y = a < 0.625f ? small : large;
-  return x != x ? x : CopySign(y, x);
+  int32_t n;
+  const float r = ReduceExp(b + b, &n);
+  const float power = PowerOfTwo(n);
+  const float m = power * (r + r * r * ExpTail(r)) + (power - 1.0f);
+  const float large = m / (m + 2.0f);
+  return CopySign(a < 0.35f ? small : large, x);
 }
 
 // Error function

@@ -70,6 +70,20 @@ TEST(VectorMath, Exponentials) {
              x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)));
 }
 
+TEST(VectorMath, TermsOfSums) {
+  // Where it is at least 2^-126; below it is 0.
+  ExpectWithin(
+      2.5, [](float x) { return Abs(x) > 87 ? 0.f : ExpTerm(x); },
+      [](double x) { return std::abs(x) > 87 ? 0 : std::exp(x); },
+      std::numeric_limits<float>::max());
+  EXPECT_EQ(ExpTerm(-100), 0);
+  EXPECT_EQ(ExpTerm(-kInf), 0);
+  EXPECT_EQ(ExpTerm(0), 1);
+  EXPECT_TRUE(std::isnan(ExpTerm(kNan)));
+  EXPECT_GT(ExpTerm(100), 1e37f);
+  EXPECT_GT(ExpTerm(kInf), 1e37f);
+}
+
 TEST(VectorMath, Logarithms) {
   EXPECT_ULP(1, Log, std::log(x));
   EXPECT_ULP(2, Log2, std::log2(x));

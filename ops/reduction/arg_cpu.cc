@@ -2,6 +2,7 @@
 // dim.
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 #include <vector>
 
@@ -14,11 +15,16 @@
 namespace proa::inline v0::ops::PROA_ISA {
 namespace {
 
-// Whether `a` wins against `b`, an earlier element. The first NaN wins.
+// Whether `a` wins against `b`, an earlier element; of vectors, in each lane.
+// The first NaN wins.
 struct Larger {
   template <class T>
   PROA_HD static bool Wins(T a, T b) {
     return b == b && !(a <= b);
+  }
+  template <class V>
+  static auto LanesWin(V a, V b) {
+    return (b == b) & ~(a <= b);
   }
 };
 struct Smaller {
@@ -26,7 +32,37 @@ struct Smaller {
   PROA_HD static bool Wins(T a, T b) {
     return b == b && !(a >= b);
   }
+  template <class V>
+  static auto LanesWin(V a, V b) {
+    return (b == b) & ~(a >= b);
+  }
 };
+
+// Vectors as wide as the registers; wider ones gcc takes apart badly. `Place`
+// counts rows or steps in lanes as wide as the elements.
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64;
+#elif defined(__AVX2__)
+constexpr int kVectorBytes = 32;
+#else
+constexpr int kVectorBytes = 16;
+#endif
+template <class T>
+struct Vectors {
+  using Place = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
+  static constexpr int kLanes = kVectorBytes / sizeof(T);
+  typedef T Values __attribute__((vector_size(kVectorBytes)));
+  typedef Place Places __attribute__((vector_size(kVectorBytes)));
+
+  static Values Load(const T* from) {
+    Values v;
+    std::memcpy(&v, from, sizeof(v));
+    return v;
+  }
+};
+template <class T>
+inline constexpr bool kHasVectors =
+    !kIsHalf<T> && (sizeof(T) == 4 || sizeof(T) == 8);
 
 // The winner's value alone, where it does not matter which of equal ones it is.
 template <class Order>
@@ -65,19 +101,81 @@ int64_t PlaceOf(const T* line, int64_t n, T wanted) {
 
 // The winner's value first, in lanes, then its first place.
 template <class Order, class T>
-int64_t FindInLine(const T* line, int64_t n) {
-  constexpr int64_t kPiece = 1024;
-  T best = line[0];
-  int64_t piece = 0;
-  for (int64_t i = 0; i < n; i += kPiece) {
-    const T v = reduce_internal::FoldRun<WinnerOf<Order>>(
-        line + i, std::min(kPiece, n - i));
-    if (Order::Wins(v, best)) {
-      best = v;
-      piece = i;
+int64_t FindInShortLine(const T* line, int64_t n) {
+  return PlaceOf(line, n, reduce_internal::FoldRun<WinnerOf<Order>>(line, n));
+}
+
+// The winner of each lane and its place, in one pass.
+template <class Order, class T>
+int64_t FindInLanes(const T* line, int64_t n) {
+  using V = Vectors<T>;
+  constexpr int kChains = 4;  // which need not wait for one another
+  constexpr int64_t kStep = kChains * V::kLanes;
+  typename V::Values best[kChains];
+  typename V::Places at[kChains], step = {};
+  for (int c = 0; c < kChains; ++c) {
+    best[c] = V::Load(line + c * V::kLanes);
+    at[c] = step;
+  }
+  int64_t i = kStep;
+  for (; i + kStep <= n; i += kStep) {
+    step += 1;
+#pragma GCC unroll 4
+    for (int c = 0; c < kChains; ++c) {
+      const auto v = V::Load(line + i + c * V::kLanes);
+      const auto wins = Order::LanesWin(v, best[c]);
+      best[c] = wins ? v : best[c];
+      at[c] = wins ? step : at[c];
     }
   }
-  return piece + PlaceOf(line + piece, n - piece, best);
+  T value[kStep];
+  typename V::Place place[kStep];
+  std::memcpy(value, best, sizeof(value));
+  std::memcpy(place, at, sizeof(place));
+  int64_t found = place[0] * kStep;
+  T winner = value[0];
+  const auto take = [&](T v, int64_t p) {
+    // Of equal ones the first.
+    if (Order::Wins(v, winner) || (!Order::Wins(winner, v) && p < found)) {
+      winner = v;
+      found = p;
+    }
+  };
+  for (int64_t j = 1; j < kStep; ++j) take(value[j], place[j] * kStep + j);
+  for (; i < n; ++i) take(line[i], i);
+  return found;
+}
+
+template <class Order, class T>
+int64_t FindInLine(const T* line, int64_t n) {
+  // Up to this the lanes cost more than a second look at the line.
+  constexpr int64_t kShort = 512;
+  if (n <= kShort) return FindInShortLine<Order>(line, n);
+  if constexpr (kHasVectors<T>) {
+    constexpr int64_t kPiece = int64_t{1} << 30;  // that Place counts
+    int64_t found = 0;
+    for (int64_t i = 0; i < n; i += kPiece) {
+      const int64_t count = std::min(kPiece, n - i);
+      const int64_t p =
+          i + (count <= kShort ? FindInShortLine<Order>(line + i, count)
+                               : FindInLanes<Order>(line + i, count));
+      if (Order::Wins(line[p], line[found])) found = p;
+    }
+    return found;
+  } else {
+    constexpr int64_t kPiece = 4096;
+    T best = line[0];
+    int64_t piece = 0;
+    for (int64_t i = 0; i < n; i += kPiece) {
+      const T v = reduce_internal::FoldRun<WinnerOf<Order>>(
+          line + i, std::min(kPiece, n - i));
+      if (Order::Wins(v, best)) {
+        best = v;
+        piece = i;
+      }
+    }
+    return piece + PlaceOf(line + piece, n - piece, best);
+  }
 }
 
 template <class Order, class T>
@@ -163,33 +261,82 @@ void FindInLines(const T* data, int64_t lines, int64_t n, I* found) {
 // page, so that memory is read in runs. Row numbers as wide as the elements
 // keep vectors full.
 constexpr int64_t kStrip = 1024;
+template <class T>
+struct Strip {
+  using C = Compared<T>;
+  using Row = std::conditional_t<sizeof(C) == 8, int64_t, int32_t>;
+  alignas(64) C best[kStrip];
+  alignas(64) Row at[kStrip];
+};
+
+// Takes in rows [begin, end), columns [j, width), one row after the other.
+template <class Order, class T>
+void TakeRows(const T* rows, int64_t inner, int64_t begin, int64_t end,
+              int64_t j, int64_t width, Strip<T>* s) {
+  using C = typename Strip<T>::C;
+  using Row = typename Strip<T>::Row;
+  for (int64_t i = begin; i < end; ++i) {
+    const T* row = rows + i * inner;
+#pragma GCC ivdep
+    for (int64_t k = j; k < width; ++k) {
+      const C v = static_cast<C>(row[k]);
+      const bool wins = Order::Wins(v, s->best[k]);
+      s->best[k] = wins ? v : s->best[k];
+      s->at[k] = wins ? static_cast<Row>(i) : s->at[k];
+    }
+  }
+}
+
+// The same, several rows at a time in vectors: fewer trips to the strip.
+template <class Order, class T>
+void TakeRowsInVectors(const T* rows, int64_t inner, int64_t n, int64_t width,
+                       Strip<T>* s) {
+  using V = Vectors<T>;
+  constexpr int kAtOnce = 8;
+  const int64_t whole = width - width % V::kLanes;
+  int64_t i = 0;
+  for (; i + kAtOnce <= n; i += kAtOnce) {
+    const T* row = rows + i * inner;
+    const typename V::Places first =
+        typename V::Places{} + static_cast<typename V::Place>(i);
+    for (int64_t j = 0; j < whole; j += V::kLanes) {
+      auto best = V::Load(s->best + j);
+      typename V::Places at;
+      std::memcpy(&at, s->at + j, sizeof(at));
+#pragma GCC unroll 8
+      for (int k = 0; k < kAtOnce; ++k) {
+        const auto v = V::Load(row + k * inner + j);
+        const auto wins = Order::LanesWin(v, best);
+        best = wins ? v : best;
+        at = wins ? first + k : at;
+      }
+      std::memcpy(s->best + j, &best, sizeof(best));
+      std::memcpy(s->at + j, &at, sizeof(at));
+    }
+  }
+  TakeRows<Order>(rows, inner, i, n, 0, whole, s);
+  TakeRows<Order>(rows, inner, 0, n, whole, width, s);
+}
+
 template <class Order, class T, class I>
 void FindInColumns(const T* rows, int64_t n, int64_t inner, int64_t width,
                    I* found) {
-  using C = Compared<T>;
-  using Row = std::conditional_t<sizeof(C) == 8, int64_t, int32_t>;
   constexpr int64_t kMostRows = int64_t{1} << 30;  // that Row counts
-  C best[kStrip];
-  Row at[kStrip];
+  Strip<T> s;
   for (int64_t j = 0; j < width; ++j) {
-    best[j] = static_cast<C>(rows[j]);
+    s.best[j] = static_cast<Compared<T>>(rows[j]);
     found[j] = 0;
   }
   for (int64_t first = 0; first < n; first += kMostRows) {
-    std::fill_n(at, width, Row{-1});
+    std::fill_n(s.at, width, -1);
     const int64_t count = std::min(kMostRows, n - first);
-    for (int64_t i = 0; i < count; ++i) {
-      const T* row = rows + (first + i) * inner;
-#pragma GCC ivdep
-      for (int64_t j = 0; j < width; ++j) {
-        const C v = static_cast<C>(row[j]);
-        const bool wins = Order::Wins(v, best[j]);
-        best[j] = wins ? v : best[j];
-        at[j] = wins ? static_cast<Row>(i) : at[j];
-      }
+    if constexpr (kHasVectors<T>) {
+      TakeRowsInVectors<Order>(rows + first * inner, inner, count, width, &s);
+    } else {
+      TakeRows<Order>(rows + first * inner, inner, 0, count, 0, width, &s);
     }
     for (int64_t j = 0; j < width; ++j) {
-      if (at[j] >= 0) found[j] = static_cast<I>(first + at[j]);
+      if (s.at[j] >= 0) found[j] = static_cast<I>(first + s.at[j]);
     }
   }
 }

@@ -8,6 +8,7 @@ Submodules are imported when they are first used, so that importing the package 
 import importlib as _importlib
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from proa import _openmp as _openmp  # isort: skip; loads _C, and so comes first
 from proa import _C
 from proa._C import (
     CPUPlace,

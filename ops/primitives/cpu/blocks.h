@@ -45,6 +45,11 @@ void ScatterBlock(const cpu::IterationPlan& plan,
 void StreamCopy(void* dst, const void* src, int64_t bytes);
 void StreamFence();
 
+// Whether the output of a call that touches so many bytes should be stored
+// so: where they do not fit the caches together it saves reading the output's
+// lines before they are overwritten.
+bool PaysToStream(int64_t bytes);
+
 }  // namespace proa::inline v0::ops::PROA_ISA
 
 #endif  // PROA_OPS_PRIMITIVES_CPU_BLOCKS_H_

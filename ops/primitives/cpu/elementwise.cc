@@ -1,7 +1,5 @@
 #include "ops/primitives/cpu/elementwise.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 
@@ -127,14 +125,8 @@ void RunRange(const Job& job, int64_t begin, int64_t end) {
   if (job.stream) StreamFence();
 }
 
-int64_t LastLevelCacheBytes() {
-  const int64_t bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return bytes > 0 ? bytes : int64_t{32} << 20;
-}
-
-// Non-temporal stores pay when the operands do not fit the cache together: they
-// save reading the output's lines before they are overwritten.
-bool PaysToStream(const Job& job) {
+// Non-temporal stores pay when the operands do not fit the cache together.
+bool StreamsOutput(const Job& job) {
   const IterationPlan& plan = job.plan;
   const int64_t out_bytes = plan.numel * job.size[0];
   if (out_bytes < (int64_t{4} << 20) || !job.in_place[0]) return false;
@@ -147,7 +139,7 @@ bool PaysToStream(const Job& job) {
     }
     bytes += operand;
   }
-  return bytes > LastLevelCacheBytes();
+  return PaysToStream(bytes);
 }
 
 // Says how each operand is reached, from the plan.
@@ -182,7 +174,7 @@ void Prepare(const ElementwiseLoop& loop, const void* formula,
         op == 0 ? FindConvert(compute, memory) : FindConvert(memory, compute);
   }
   PrepareAccess(job);
-  job->stream = PaysToStream(*job);
+  job->stream = StreamsOutput(*job);
   if (job->stream) job->whole = false;
 }
 

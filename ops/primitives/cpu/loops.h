@@ -26,6 +26,7 @@
 
 #include "ops/primitives/cast_value.h"
 #include "ops/primitives/cpu/elementwise.h"
+#include "ops/primitives/host_device.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
@@ -69,15 +70,6 @@ constexpr float CostOf() {
 template <class In>
 using Memory = std::conditional_t<std::is_same_v<In, bool>, uint8_t, In>;
 
-// These passes make branches of conditional expressions, and gcc does not
-// vectorize loops with branches.
-#if defined(__GNUC__) && !defined(__clang__)
-#define PROA_STRAIGHT_LINE \
-  __attribute__((optimize("no-tree-pre", "no-thread-jumps")))
-#else
-#define PROA_STRAIGHT_LINE
-#endif
-
 // The loop over contiguous arrays; `Formula` is bound.
 template <class Formula, class Inputs>
 struct Loop;
@@ -113,8 +105,6 @@ struct Loop<Formula, std::tuple<In...>> {
     }
   }
 };
-
-#undef PROA_STRAIGHT_LINE
 
 }  // namespace loops_internal
 

@@ -1,82 +1,235 @@
 // Scan: running sums (products, ...) along the middle dim of a contiguous array
 // [outer, n, inner]. How a line is cut depends on its length alone, so the
-// result does not depend on threads.
+// result does not depend on threads. Running sums of numbers that are not
+// negative do not fall: each result is the one before it, or what that one is
+// made of, plus an element.
 //
 // For sources that are compiled once per instruction set.
 #ifndef PROA_OPS_PRIMITIVES_CPU_SCAN_H_
 #define PROA_OPS_PRIMITIVES_CPU_SCAN_H_
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <cstring>
+#include <thread>
 #include <type_traits>
 
 #include "ops/primitives/cpu/accumulator.h"
+#include "ops/primitives/cpu/blocks.h"
 #include "ops/primitives/cpu/elementwise.h"
+#include "ops/primitives/host_device.h"
+#include "tensor/dtype.h"
 #include "tensor/parallel.h"
+#include "tensor/tensor.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
 namespace scan_internal {
 
+// A line is scanned chunk by chunk, each on its own, and what comes before a
+// chunk is added afterwards. So chunks can be scanned side by side.
+inline constexpr int64_t kChunk = 8192;
+// Elements that are brought to the output together.
+inline constexpr int64_t kPiece = 2048;
+
+// What precedes `n` elements, as a part of the line that is being scanned.
+template <class T>
+struct Carry {
+  T sum;
+  bool any = false;
+};
+
 // out[i] = Op(out[i - 1], in[i]), one element after the other.
 template <class Op, class T>
-void ScanOneByOne(const T* in, T* out, int64_t n) {
-  T sum = in[0];
+void ScanOneByOne(const T* in, T* out, int64_t n, Carry<T>* carry) {
+  T sum = carry->any ? Op::Combine(carry->sum, in[0]) : in[0];
   out[0] = sum;
   for (int64_t i = 1; i < n; ++i) {
     sum = Op::Combine(sum, in[i]);
     out[i] = sum;
   }
+  *carry = {sum, true};
 }
 
-// One addition waits for the other, so a line is cut into segments that run
-// side by side, and what came before a segment is added afterwards, while it is
-// in the cache.
-template <class Op, class T>
-void ScanInSegments(const T* in, T* out, int64_t n) {
-  constexpr int kSegments = 8;
-  constexpr int64_t kLength = 128, kChunk = kSegments * kLength;
+// A square of vectors of 16 bytes, rows to columns and back.
+typedef float FloatVector __attribute__((vector_size(16)));
+typedef double DoubleVector __attribute__((vector_size(16)));
+PROA_HD void Turn(FloatVector (&r)[4]) {
+  const FloatVector a = __builtin_shufflevector(r[0], r[2], 0, 4, 1, 5),
+                    b = __builtin_shufflevector(r[0], r[2], 2, 6, 3, 7),
+                    c = __builtin_shufflevector(r[1], r[3], 0, 4, 1, 5),
+                    d = __builtin_shufflevector(r[1], r[3], 2, 6, 3, 7);
+  r[0] = __builtin_shufflevector(a, c, 0, 4, 1, 5);
+  r[1] = __builtin_shufflevector(a, c, 2, 6, 3, 7);
+  r[2] = __builtin_shufflevector(b, d, 0, 4, 1, 5);
+  r[3] = __builtin_shufflevector(b, d, 2, 6, 3, 7);
+}
+PROA_HD void Turn(DoubleVector (&r)[2]) {
+  const DoubleVector a = r[0];
+  r[0] = __builtin_shufflevector(a, r[1], 0, 2);
+  r[1] = __builtin_shufflevector(a, r[1], 1, 3);
+}
+PROA_HD FloatVector RepeatLast(FloatVector v) {
+  return __builtin_shufflevector(v, v, 3, 3, 3, 3);
+}
+PROA_HD DoubleVector RepeatLast(DoubleVector v) {
+  return __builtin_shufflevector(v, v, 1, 1);
+}
+
+// An addition waits for the one before it, so sums are first formed within
+// segments of two vectors, several of them side by side; then only one addition
+// a segment waits.
+template <class T>
+void SumInSegments(const T* in, T* out, int64_t n, Carry<T>* carry) {
+  using Vector =
+      std::conditional_t<std::is_same_v<T, float>, FloatVector, DoubleVector>;
+  constexpr int kSide = 16 / sizeof(T);
+  constexpr int64_t kSegment = 2 * kSide;
+  const T start = carry->any ? carry->sum : T(-0.0);  // x + -0 is x
+  Vector before = start - Vector{};                   // not +: -0 stays
   int64_t i = 0;
-  for (; i + kChunk <= n; i += kChunk) {
-    const T* a = in + i;
-    T* b = out + i;
-    // Hardware does not see through so many streams.
-    for (int64_t j = kChunk; j < 2 * kChunk;
-         j += std::max<int64_t>(1, 64 / sizeof(T))) {
-      __builtin_prefetch(a + j, 0);
-      __builtin_prefetch(b + j, 1);
+  for (; i + kSide * kSegment <= n; i += kSide * kSegment) {
+    Vector low[kSide], high[kSide];  // halves of segments
+#pragma GCC unroll 4
+    for (int k = 0; k < kSide; ++k) {
+      std::memcpy(&low[k], in + i + k * kSegment, 16);
+      std::memcpy(&high[k], in + i + k * kSegment + kSide, 16);
     }
-    T sum[kSegments];
-#pragma GCC unroll 8
-    for (int s = 0; s < kSegments; ++s)
-      sum[s] = b[s * kLength] = a[s * kLength];
-    for (int64_t j = 1; j < kLength; ++j) {
-#pragma GCC unroll 8
-      for (int s = 0; s < kSegments; ++s) {
-        sum[s] = Op::Combine(sum[s], a[s * kLength + j]);
-        b[s * kLength + j] = sum[s];
-      }
-    }
-    for (int s = i == 0 ? 1 : 0; s < kSegments; ++s) {
-      T* segment = b + s * kLength;
-      const T before = segment[-1];
-#pragma GCC ivdep
-      for (int64_t j = 0; j < kLength; ++j)
-        segment[j] = Op::Combine(before, segment[j]);
+    Turn(low);
+    Turn(high);
+#pragma GCC unroll 4
+    for (int k = 1; k < kSide; ++k) low[k] += low[k - 1];
+    high[0] += low[kSide - 1];
+#pragma GCC unroll 4
+    for (int k = 1; k < kSide; ++k) high[k] += high[k - 1];
+    Turn(low);
+    Turn(high);
+#pragma GCC unroll 4
+    for (int k = 0; k < kSide; ++k) {
+      const Vector first = low[k] + before, second = high[k] + before;
+      before += RepeatLast(high[k]);
+      std::memcpy(out + i + k * kSegment, &first, 16);
+      std::memcpy(out + i + k * kSegment + kSide, &second, 16);
     }
   }
-  if (i == n) return;
-  if (i == 0) return ScanOneByOne<Op>(in, out, n);
-  T sum = out[i - 1];
-  for (; i < n; ++i) out[i] = sum = Op::Combine(sum, in[i]);
+  // The rest adds up in the same way.
+  T sum = before[0];
+  while (i < n) {
+    const int64_t end = std::min(n, i + kSegment);
+    T within = in[i];
+    out[i] = sum + within;
+    for (++i; i < end; ++i) {
+      within += in[i];
+      out[i] = sum + within;
+    }
+    sum += within;
+  }
+  *carry = {sum, true};
 }
 
-// Products are not cut: infinity in a segment behind a zero would give NaN.
+// out = the running sums of a part of a line, from the carry on, which becomes
+// the last of them.
 template <class Op, class T>
-void ScanLine(const T* in, T* out, int64_t n) {
-  if constexpr (std::is_same_v<Op, SumOf>) {
-    ScanInSegments<Op>(in, out, n);
+void ScanPart(const T* in, T* out, int64_t n, Carry<T>* carry) {
+  if constexpr (std::is_same_v<Op, SumOf> && std::is_floating_point_v<T>) {
+    SumInSegments(in, out, n, carry);
   } else {
-    ScanOneByOne<Op>(in, out, n);
+    ScanOneByOne<Op>(in, out, n, carry);
+  }
+}
+
+// Products are not cut: infinity in a chunk behind a zero would give NaN.
+template <class Op>
+inline constexpr bool kCut = std::is_same_v<Op, SumOf>;
+
+// Brings n elements of a chunk to the output, after `before`.
+template <class Op, class T>
+void Store(const T* from, const Carry<T>& before, bool stream, int64_t n,
+           T* out) {
+  alignas(64) T piece[kPiece];
+  for (int64_t i = 0; i < n; i += kPiece) {
+    const int64_t count = std::min(kPiece, n - i);
+    T* to = stream ? piece : out + i;
+    if (before.any) {
+      const T sum = before.sum;
+#pragma GCC ivdep
+      for (int64_t j = 0; j < count; ++j) to[j] = Op::Combine(sum, from[i + j]);
+    } else {
+      std::copy_n(from + i, count, to);
+    }
+    if (stream) StreamCopy(out + i, to, count * sizeof(T));
+  }
+}
+
+// A line on one thread. Chunks need not be kept: what comes before is known.
+template <class Op, class T>
+void ScanLine(const T* in, T* out, int64_t n, bool stream) {
+  alignas(64) T piece[kPiece];
+  Carry<T> before{};
+  for (int64_t first = 0; first < n; first += kCut<Op> ? kChunk : n) {
+    const int64_t end = kCut<Op> ? std::min(n, first + kChunk) : n;
+    Carry<T> carry{};
+    for (int64_t i = first; i < end; i += kPiece) {
+      const int64_t count = std::min(kPiece, end - i);
+      if (!before.any && !stream) {
+        ScanPart<Op>(in + i, out + i, count, &carry);
+        continue;
+      }
+      ScanPart<Op>(in + i, piece, count, &carry);
+      Store<Op>(piece, before, stream, count, out + i);
+    }
+    before = {before.any ? Op::Combine(before.sum, carry.sum) : carry.sum,
+              true};
+  }
+}
+
+// A line on several threads, which take its chunks in order. Who has scanned a
+// chunk waits for what comes before it, hands on what comes before the next
+// one, and then writes. The thread of an earlier chunk is always at work, so
+// that nobody waits for ever.
+template <class Op, class T>
+void ScanTogether(const T* in, T* out, int64_t n, bool stream) {
+  const int64_t chunks = (n + kChunk - 1) / kChunk;
+  std::atomic<int64_t> next{0}, known{0};
+  Carry<T> before{};  // what precedes chunk `known`
+  const int64_t workers = std::min<int64_t>(GetNumThreads(), chunks);
+  parallel_for(0, workers, 1, [&](int64_t, int64_t) {
+    const Tensor memory = Tensor::Empty({kChunk}, kDTypeOf<T>);
+    T* const chunk = memory.data<T>();
+    while (true) {
+      const int64_t k = next.fetch_add(1, std::memory_order_relaxed);
+      if (k >= chunks) return;
+      const int64_t first = k * kChunk, count = std::min(kChunk, n - first);
+      Carry<T> carry{};
+      ScanPart<Op>(in + first, chunk, count, &carry);
+      for (int spins = 0; known.load(std::memory_order_acquire) < k; ++spins) {
+        if (spins > 1000) std::this_thread::yield();
+      }
+      const Carry<T> mine = before;
+      before = {mine.any ? Op::Combine(mine.sum, carry.sum) : carry.sum, true};
+      known.store(k + 1, std::memory_order_release);
+      Store<Op>(chunk, mine, stream, count, out + first);
+      if (stream) StreamFence();
+    }
+  });
+}
+
+// `width` neighbouring lines, which lie `inner` elements apart.
+template <class Op, class T>
+void ScanColumns(const T* in, T* out, int64_t n, int64_t inner, int64_t width,
+                 bool stream) {
+  alignas(64) T sum[kPiece];
+  std::copy_n(in, width, sum);
+  for (int64_t i = 0; i < n; ++i, in += inner, out += inner) {
+    if (i > 0) {
+#pragma GCC ivdep
+      for (int64_t j = 0; j < width; ++j) sum[j] = Op::Combine(sum[j], in[j]);
+    }
+    if (stream) {
+      StreamCopy(out, sum, width * sizeof(T));
+    } else {
+      std::copy_n(sum, width, out);
+    }
   }
 }
 
@@ -86,32 +239,35 @@ void ScanLine(const T* in, T* out, int64_t n) {
 // `in` and `out` may be the same.
 template <class Op, class T>
 void Scan(const T* in, T* out, int64_t outer, int64_t n, int64_t inner) {
-  // Neighbouring lines are run side by side, as rows of at most kStrip.
-  constexpr int64_t kStrip = 1024;
-  const int64_t strips = (inner + kStrip - 1) / kStrip;
-  const int64_t work = std::max<int64_t>(1, n * std::min(inner, kStrip));
-  parallel_for(0, outer * strips, std::max<int64_t>(1, kSerialCost / work),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t task = begin; task < end; ++task) {
-                   const int64_t column = task % strips * kStrip;
-                   const int64_t width = std::min(kStrip, inner - column);
-                   const int64_t first = task / strips * n * inner + column;
-                   if (inner == 1) {
-                     scan_internal::ScanLine<Op>(in + first, out + first, n);
-                     continue;
-                   }
-                   const T* from = in + first;
-                   T* to = out + first;
-                   std::copy_n(from, width, to);
-                   for (int64_t i = 1; i < n; ++i, to += inner) {
-                     from += inner;
-#pragma GCC ivdep
-                     for (int64_t j = 0; j < width; ++j) {
-                       to[inner + j] = Op::Combine(to[j], from[j]);
-                     }
-                   }
-                 }
-               });
+  using scan_internal::kPiece;
+  const bool stream =
+      in != out &&
+      PaysToStream(2 * outer * n * inner * static_cast<int64_t>(sizeof(T)));
+  if (inner == 1 && n >= 4 * scan_internal::kChunk && scan_internal::kCut<Op> &&
+      outer < GetNumThreads()) {
+    for (int64_t o = 0; o < outer; ++o) {
+      scan_internal::ScanTogether<Op>(in + o * n, out + o * n, n, stream);
+    }
+    return;
+  }
+  const int64_t strips = (inner + kPiece - 1) / kPiece;
+  const int64_t work = std::max<int64_t>(1, n * std::min(inner, kPiece));
+  parallel_for(
+      0, outer * strips, std::max<int64_t>(1, kSerialCost / work),
+      [&](int64_t begin, int64_t end) {
+        for (int64_t task = begin; task < end; ++task) {
+          const int64_t column = task % strips * kPiece;
+          const int64_t first = task / strips * n * inner + column;
+          if (inner == 1) {
+            scan_internal::ScanLine<Op>(in + first, out + first, n, stream);
+          } else {
+            scan_internal::ScanColumns<Op>(in + first, out + first, n, inner,
+                                           std::min(kPiece, inner - column),
+                                           stream);
+          }
+        }
+        if (stream) StreamFence();
+      });
 }
 
 }  // namespace proa::inline v0::ops::PROA_ISA

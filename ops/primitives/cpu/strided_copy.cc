@@ -164,6 +164,24 @@ void TransposeStrip(char* dst, int64_t ds, const char* src, int64_t ss,
         __builtin_prefetch(src + ahead + i * ss + j * kSize);
       }
     }
+    if constexpr (kSize < 16 && !kStream) {
+      // All of a line of src at once: rows that lie a power of two apart push
+      // each other out of the cache.
+      if (j * kSize % kLine == 0 && j + kRows <= m) {
+        for (int b = 0; b < 4; ++b) {
+          for (int64_t i = j; i < j + kRows; i += kSide) {
+            Square<T> square;
+            square.Load(src + b * kSide * ss + i * kSize, ss);
+#pragma GCC unroll 16
+            for (int k = 0; k < kSide; ++k) {
+              std::memcpy(dst + (i + k) * ds + b * 16, &square.column[k], 16);
+            }
+          }
+        }
+        j += kRows - kSide;
+        continue;
+      }
+    }
     if constexpr (kSize < 16) {
       Square<T> square[4];
 #pragma GCC unroll 4

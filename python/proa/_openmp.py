@@ -1,0 +1,29 @@
+"""Loads the core with OpenMP threads that go to sleep soon. Imported before anything that needs the core.
+
+libgomp reads its settings once, when it is loaded. Left to itself it lets idle threads spin for
+milliseconds after each parallel loop: the cores that they burn are missing elsewhere, and on a
+machine that others use too the threads of a loop then wait for one another. Some microseconds
+bridge the gaps between the loops of one step. Settings of the user win, and the environment is
+left as it was.
+"""
+
+import importlib as _importlib
+import os as _os
+
+# Rounds of about 10 ns.
+_SPINS = "500"
+_SETTINGS = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
+
+
+def _load() -> None:
+    chosen = any(name in _os.environ for name in _SETTINGS)
+    if not chosen:
+        _os.environ["GOMP_SPINCOUNT"] = _SPINS
+    try:
+        _importlib.import_module("proa._C")
+    finally:
+        if not chosen:
+            del _os.environ["GOMP_SPINCOUNT"]
+
+
+_load()

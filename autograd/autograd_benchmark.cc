@@ -86,8 +86,8 @@ Tensor RecordSaving(const Tensor& x, const Tensor& y) {
   auto node = MakeNode<SavingNode>();
   node->AddEdge(GradEdge(x));
   node->AddEdge(GradEdge(y));
-  node->x = SavedTensor(x);
-  node->y = SavedTensor(y);
+  node->x = SavedTensor(x, *node, 0);
+  node->y = SavedTensor(y, *node, 1);
   SetHistory(out, std::move(node), 0);
   return out;
 }

@@ -11,6 +11,7 @@
 #include "autograd/grad_state.h"
 #include "autograd/testing_errors.h"
 #include "autograd/testing_ops.h"
+#include "autograd/testing_passes.h"
 
 namespace proa::inline v0::autograd {
 namespace {
@@ -21,7 +22,6 @@ using testing::Exp;
 using testing::formula_runs;
 using ::testing::HasSubstr;
 using testing::Leaf;
-using testing::live_nodes;
 using testing::Make;
 using testing::Mul;
 using testing::Split;
@@ -30,11 +30,8 @@ using testing::WithFormula;
 using V = std::vector<double>;
 using Tensors = std::vector<Tensor>;
 
-class EngineGradTest : public ::testing::Test {
+class EngineGradTest : public testing::PassTest {
  protected:
-  void SetUp() override { testing::InstallTestOps(); }
-  void TearDown() override { EXPECT_EQ(live_nodes, 0); }
-
   static Tensors Of(const Tensor& out, const Tensors& inputs,
                     BackwardOptions options = {}, bool allow_unused = false,
                     const Tensors& no_grad_vars = {}) {

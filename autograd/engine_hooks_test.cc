@@ -10,6 +10,7 @@
 #include "autograd/grad_state.h"
 #include "autograd/testing_errors.h"
 #include "autograd/testing_ops.h"
+#include "autograd/testing_passes.h"
 
 namespace proa::inline v0::autograd {
 namespace {
@@ -18,21 +19,14 @@ using testing::Add;
 using testing::ErrorOf;
 using ::testing::HasSubstr;
 using testing::Leaf;
-using testing::live_nodes;
 using testing::Make;
 using testing::Mul;
 using testing::Split;
 using testing::Values;
 using V = std::vector<double>;
 
-class EngineHooksTest : public ::testing::Test {
+class EngineHooksTest : public testing::PassTest {
  protected:
-  void SetUp() override { testing::InstallTestOps(); }
-  void TearDown() override { EXPECT_EQ(live_nodes, 0); }
-
-  static void Run(const Tensor& out, BackwardOptions options = {}) {
-    Backward({&out, 1}, {}, options);
-  }
   // Keeps the gradient and writes it down.
   static TensorHook Note(std::vector<V>* seen) {
     return [seen](const Tensor& grad) {

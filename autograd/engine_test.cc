@@ -10,6 +10,7 @@
 #include "autograd/grad_state.h"
 #include "autograd/testing_errors.h"
 #include "autograd/testing_ops.h"
+#include "autograd/testing_passes.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::autograd {
@@ -30,15 +31,7 @@ using testing::Values;
 using testing::WithFormula;
 using V = std::vector<double>;
 
-class EngineTest : public ::testing::Test {
- protected:
-  void SetUp() override { testing::InstallTestOps(); }
-  void TearDown() override { EXPECT_EQ(live_nodes, 0); }
-
-  static void Run(const Tensor& out, BackwardOptions options = {}) {
-    Backward({&out, 1}, {}, options);
-  }
-};
+using EngineTest = testing::PassTest;
 
 TEST_F(EngineTest, ProductRule) {
   Tensor x = Leaf({2, 3}), y = Leaf({5, 7});

@@ -11,46 +11,25 @@
 #include "autograd/engine.h"
 #include "autograd/grad_state.h"
 #include "autograd/testing_ops.h"
+#include "autograd/testing_passes.h"
 
 namespace proa::inline v0::autograd {
 namespace {
 
 using testing::Add;
 using testing::Exp;
+using testing::InThreads;
+using testing::kThreads;
 using testing::Leaf;
-using testing::live_nodes;
 using testing::Make;
 using testing::Mul;
 using testing::Split;
 using testing::Values;
 using V = std::vector<double>;
 
-constexpr int kThreads = 4;
 constexpr int kRounds = 200;
 
-class EngineThreadsTest : public ::testing::Test {
- protected:
-  void SetUp() override { testing::InstallTestOps(); }
-  void TearDown() override { EXPECT_EQ(live_nodes, 0); }
-
-  static void Run(const Tensor& out, BackwardOptions options = {}) {
-    Backward({&out, 1}, {}, options);
-  }
-  // f(thread) on several threads, which start together.
-  template <typename F>
-  static void InThreads(F f) {
-    std::atomic<int> waiting{kThreads};
-    std::vector<std::thread> threads;
-    for (int t = 0; t < kThreads; ++t) {
-      threads.emplace_back([&, t] {
-        --waiting;
-        while (waiting > 0) std::this_thread::yield();
-        f(t);
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-  }
-};
+using EngineThreadsTest = testing::PassTest;
 
 // Two outputs, shared nodes, saved tensors.
 Tensor SomeGraph(const Tensor& x) {

@@ -51,7 +51,9 @@ class ReadViewNode final : public Node {
   TensorMeta whole_;
 };
 
-// Guards the histories of the views of changed roots, which readers renew.
+// Guards the histories of linked views and of their roots: readers renew those
+// of views, and several threads may change views of one root. What goes under
+// it must outlive it: Python's hooks may go with an edge, and want its lock.
 std::mutex views_mutex;
 
 // The region of `root` that its linked view shows.
@@ -100,23 +102,48 @@ void CheckNoLeaf(const char* op, const Tensor& t, const char* what) {
   if (RequiresGrad(t) && IsLeaf(t)) FailInplace(op, t, what, kNoGrad);
 }
 
+bool RootRequiresGrad(const Tensor& root) {
+  std::lock_guard lock(views_mutex);
+  return RequiresGrad(root);
+}
+
+void CheckRootIsNoLeaf(const char* op, const Tensor& root) {
+  std::lock_guard lock(views_mutex);
+  CheckNoLeaf(op, root, "a view of a leaf that requires grad");
+}
+
 constexpr const char* kLeaf =
     "a leaf that requires grad (its stop_gradient is False)";
 
 // Counts a recorded change of the elements of `root`, which has its new
 // history.
 uint32_t CountWrite(const Tensor& root) {
-  root.impl()->view_flags |= kDifferentiate;
+  root.impl()->view_flags.fetch_or(kDifferentiate, std::memory_order_relaxed);
   return ++GradState::Of(root)->writes;
 }
 
-// After a recorded change gave `view` the value that `value` produced.
-uint32_t WriteToRoot(const Tensor& view, const Tensor& root, Edge value) {
+// SetHistory, which returns what it displaced.
+Edge Displace(const Tensor& t, Edge history) {
+  Edge displaced;
+  if (const GradState* state = GradState::Of(t)) displaced = state->producer;
+  SetHistory(t, std::move(history.node), history.slot);
+  return displaced;
+}
+
+// After a recorded change gave `view` the value that `value` produced (nothing
+// if that is a constant). The view learns of it now if it has a `history`.
+void WriteToRoot(const Tensor& view, const Tensor& root, Edge value,
+                 Edge history) {
   auto node = MakeNode<WriteViewNode>(RegionOf("in-place op", view, root));
+  Edge displaced[2];  // go after the lock
+  std::lock_guard lock(views_mutex);
   node->AddEdge(GradEdge(root));
   node->AddEdge(std::move(value));
-  SetHistory(root, std::move(node), 0);
-  return CountWrite(root);
+  displaced[0] = Displace(root, {std::move(node), 0});
+  const uint32_t written = CountWrite(root);
+  if (!history.node) return;
+  displaced[1] = Displace(view, std::move(history));
+  GradState::Of(view)->seen = written;
 }
 
 }  // namespace
@@ -125,7 +152,7 @@ void CheckInplace(const char* op, const Tensor& t) {
   if (!GradEnabled() || !IsDifferentiable(t.dtype())) return;
   CheckNoLeaf(op, t, kLeaf);
   if (const Tensor root = RootOf(t); root.defined()) {
-    CheckNoLeaf(op, root, "a view of a leaf that requires grad");
+    CheckRootIsNoLeaf(op, root);
     RegionOf(op, t, root);  // throws for a root that cannot be recorded
   } else if (t.is_view() && t.storage() && t.storage()->use_count() > 1) {
     FailInplace(op, t,
@@ -148,8 +175,7 @@ void SetInplaceHistory(const Tensor& t, IntrusivePtr<Node> node,
     CountWrite(t);
     return;
   }
-  SetHistory(t, node, slot);
-  GradState::Of(t)->seen = WriteToRoot(t, root, {std::move(node), slot});
+  WriteToRoot(t, root, {node, slot}, {node, slot});
 }
 
 void AssignHistory(const Tensor& t, const Tensor& value) {
@@ -160,8 +186,8 @@ void AssignHistory(const Tensor& t, const Tensor& value) {
   if (!RequiresGrad(t)) return;
   // Constants took the place of what had a history.
   const Tensor root = RootOf(t);
-  if (root.defined() && RequiresGrad(root)) {
-    WriteToRoot(t, root, Edge{});  // of which `t` will learn
+  if (root.defined() && RootRequiresGrad(root)) {
+    WriteToRoot(t, root, {}, {});  // of which `t` will learn
   } else {
     GradState::Of(t)->Replace(Edge{});
     CountWrite(t);
@@ -173,6 +199,7 @@ void LinkRecordedView(const Tensor& view, const Tensor& base) {
   LinkView(view, base);
   const Tensor root = RootOf(view);
   if (!root.defined() || root.impl()->view_flags == 0) return;
+  std::lock_guard lock(views_mutex);
   if (GradState* state = GradState::Of(view)) {
     state->seen = GradState::Of(root)->writes;
   }
@@ -189,6 +216,8 @@ void internal::RenewSymbolicView(const Tensor& t) {
 Edge internal::ViewEdge(const Tensor& t) {
   if (t.is_symbolic()) RenewSymbolicView(t);
   TensorImpl* impl = t.impl();
+  Edge displaced;  // goes after the lock
+  std::lock_guard lock(views_mutex);
   const TensorImpl* root = impl->root.get();
   if (root == nullptr || root->view_flags == 0 || t.is_symbolic() ||
       (root->storage != impl->storage && (impl->flags & kDifferentiate) != 0)) {
@@ -196,8 +225,6 @@ Edge internal::ViewEdge(const Tensor& t) {
     return state != nullptr && state->producer.node ? state->producer
                                                     : MakeLeafEdge(t);
   }
-  Edge displaced;  // goes after the lock: hooks of Python may go with it
-  std::lock_guard lock(views_mutex);
   if (impl->autograd == nullptr) {
     impl->autograd = std::make_unique<GradState>(Edge{});
   }

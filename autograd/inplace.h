@@ -23,6 +23,10 @@
 // nodes are differentiable to any order: they call the region operations of
 // GradOps.
 //
+// Several threads may use the views of one root, and change those that do not
+// overlap, at the same time. To change a root itself, its other users must
+// wait.
+//
 // README.md has the table of what is allowed.
 #ifndef PROA_AUTOGRAD_INPLACE_H_
 #define PROA_AUTOGRAD_INPLACE_H_

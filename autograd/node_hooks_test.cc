@@ -12,6 +12,7 @@
 #include "autograd/node.h"
 #include "autograd/testing_errors.h"
 #include "autograd/testing_ops.h"
+#include "autograd/testing_passes.h"
 
 namespace proa::inline v0::autograd {
 namespace {
@@ -20,20 +21,14 @@ using testing::Add;
 using testing::ErrorOf;
 using ::testing::HasSubstr;
 using testing::Leaf;
-using testing::live_nodes;
 using testing::Make;
 using testing::Mul;
 using testing::Split;
 using testing::Values;
 using V = std::vector<double>;
 
-class NodeHooksTest : public ::testing::Test {
+class NodeHooksTest : public testing::PassTest {
  protected:
-  void SetUp() override { testing::InstallTestOps(); }
-  void TearDown() override { EXPECT_EQ(live_nodes, 0); }
-  static void Run(const Tensor& out, BackwardOptions options = {}) {
-    Backward({&out, 1}, {}, options);
-  }
   std::string log;
   NodePreHook Pre(const char* what) {
     return [this, what](std::span<Tensor>) { log += what; };

@@ -16,12 +16,12 @@ namespace {
 
 using Group = SavedSummary::Group;
 
-Group GroupOf(const SavedTensor& saved) {
+Group GroupOf(const Node& owner, const SavedTensor& saved) {
   if (!saved.tensor().defined()) return Group::kPacked;
   if (saved.kind() == SavedTensor::Kind::kOutput) return Group::kActivation;
-  if (saved.producer() == nullptr) return Group::kConstant;
-  return saved.producer()->is_accumulate_grad() ? Group::kLeaf
-                                                : Group::kActivation;
+  const Node* producer = saved.producer(owner);
+  if (producer == nullptr) return Group::kConstant;
+  return producer->is_accumulate_grad() ? Group::kLeaf : Group::kActivation;
 }
 
 // Of two groups that a storage was found in, the one that tells who else holds
@@ -59,11 +59,11 @@ SavedSummary SummarizeSaved(std::span<const Tensor> outputs) {
   };
   absl::flat_hash_map<const Storage*, Found> found;
   ForEachSaved(
-      outputs, [&](const Node&, const char*, const SavedTensor& saved) {
+      outputs, [&](const Node& node, const char*, const SavedTensor& saved) {
         const Storage* storage =
             saved.tensor().defined() ? saved.tensor().storage().get() : nullptr;
         if (storage == nullptr) return;
-        const Group group = GroupOf(saved);
+        const Group group = GroupOf(node, saved);
         const auto [it, is_new] = found.try_emplace(storage, Found{group});
         if (!is_new) it->second.group = Stronger(it->second.group, group);
       });
@@ -72,7 +72,7 @@ SavedSummary SummarizeSaved(std::span<const Tensor> outputs) {
   std::map<std::tuple<Group, std::string, std::string>, SavedSummary::Row> rows;
   ForEachSaved(outputs, [&](const Node& node, const char* name,
                             const SavedTensor& saved) {
-    Group group = GroupOf(saved);
+    Group group = GroupOf(node, saved);
     int64_t bytes = 0;
     if (const Storage* storage = saved.tensor().defined()
                                      ? saved.tensor().storage().get()

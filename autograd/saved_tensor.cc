@@ -26,11 +26,16 @@ namespace {
                                                               const Tensor& t,
                                                               uint32_t saved) {
   const char* writer = t.storage() ? t.storage()->last_writer() : nullptr;
+  const bool part = t.storage() && t.bytes() < t.storage()->bytes();
   Fail(absl::StatusCode::kFailedPrecondition, "backward: a tensor saved for ",
        owner.name(), "'s backward was changed in place by ",
        writer != nullptr ? writer : "an op without a name", "; it is ",
        Describe(t), ", was saved at version ", saved, " and is at version ",
-       t.version(), "; change a copy (clone), or change it after backward");
+       t.version(),
+       part ? "; it is a part (a view) of a larger tensor, and a change of any "
+              "part counts: make the parts apart and join them (stack, concat)"
+            : "; change a copy (clone)",
+       ", or change it after backward");
 }
 
 }  // namespace
@@ -63,7 +68,15 @@ SavedTensor::SavedTensor(const Tensor& input) {
   producer_ = std::move(edge.node);
   slot_ = edge.slot;
   if (internal::has_saved_tensor_hooks) [[unlikely]]
-    Pack();
+    Pack(producer_.get());
+}
+
+SavedTensor::SavedTensor(const Tensor& input, const Node& owner, int edge) {
+  if (!input.defined()) return;
+  Keep(input, Kind::kInputOfEdge);
+  slot_ = static_cast<uint32_t>(edge);
+  if (internal::has_saved_tensor_hooks) [[unlikely]]
+    Pack(producer(owner));
 }
 
 SavedTensor::SavedTensor(const Tensor& output, uint32_t slot) {
@@ -71,11 +84,11 @@ SavedTensor::SavedTensor(const Tensor& output, uint32_t slot) {
   Keep(output, Kind::kOutput);
   slot_ = slot;
   if (internal::has_saved_tensor_hooks) [[unlikely]]
-    Pack();
+    Pack(nullptr);
 }
 
-void SavedTensor::Pack() {
-  const bool leaf = producer_ && producer_->is_accumulate_grad();
+void SavedTensor::Pack(const Node* producer) {
+  const bool leaf = producer != nullptr && producer->is_accumulate_grad();
   if (leaf || alias_.is_symbolic()) return;
   const InterpreterScope plain =
       InterpreterScope::Forbid(kDifferentiate | kAutocast);
@@ -110,6 +123,17 @@ Tensor SavedTensor::Unpack(const Node& owner) const {
   return Detach(got);
 }
 
+Edge SavedTensor::History(Node& owner) const {
+  switch (kind_) {
+    case Kind::kOutput:
+      return {IntrusivePtr<Node>::Share(&owner), slot_};
+    case Kind::kInputOfEdge:
+      return owner.edges()[slot_];
+    default:
+      return {producer_, slot_};
+  }
+}
+
 Tensor SavedTensor::Get(Node& owner) const {
   if (kind_ == Kind::kReleased) [[unlikely]]
     FailReleased(owner);
@@ -118,13 +142,11 @@ Tensor SavedTensor::Get(Node& owner) const {
     FailChanged(owner, alias_, version_);
   const bool unchanged = !packed_;
   Tensor got = unchanged ? alias_ : Unpack(owner);
-  const bool has_history = kind_ == Kind::kOutput || producer_;
-  if (!has_history || !GradEnabled()) return got;
+  if (!GradEnabled()) return got;
+  Edge history = History(owner);
+  if (!history.node) return got;
   if (unchanged) got = Detach(got);
-  SetHistory(
-      got,
-      kind_ == Kind::kOutput ? IntrusivePtr<Node>::Share(&owner) : producer_,
-      slot_);
+  SetHistory(got, std::move(history.node), history.slot);
   return got;
 }
 

@@ -25,6 +25,9 @@ class SavedTensor {
   // An input, which the op itself may go on to change in place. Of an undefined
   // tensor: nothing.
   explicit SavedTensor(const Tensor& input);
+  // The same, where edge number `edge` of `owner` (the node that keeps it)
+  // leads to the producer of `input`, which is then not held twice.
+  SavedTensor(const Tensor& input, const Node& owner, int edge);
   // Output `slot` of `owner` (the node that keeps it): kept without its
   // history, which would be a reference cycle; Get puts it back.
   SavedTensor(const Tensor& output, uint32_t slot);
@@ -37,15 +40,25 @@ class SavedTensor {
   void Release();
 
   // What is there, for reports. kNothing, kReleased: nothing.
-  enum class Kind : uint8_t { kNothing, kInput, kOutput, kReleased };
+  enum class Kind : uint8_t {
+    kNothing,
+    kInput,
+    kInputOfEdge,
+    kOutput,
+    kReleased
+  };
   Kind kind() const { return kind_; }
   // The elements, without history; undefined if there is nothing, or if only
   // the hooks have them (saved_tensor_hooks.h).
   const Tensor& tensor() const { return alias_; }
   // Shape, dtype and place of what hooks keep; null if they keep nothing.
   const TensorMeta* packed() const;
-  // Of an input: the node that it came from; null if it requires no grad.
-  const Node* producer() const { return producer_.get(); }
+  // Of an input of `owner`, which keeps it: the node that it came from; null if
+  // it requires no grad.
+  const Node* producer(const Node& owner) const {
+    return kind_ == Kind::kInputOfEdge ? owner.edges()[slot_].node.get()
+                                       : producer_.get();
+  }
 
  private:
   struct Packed;
@@ -54,13 +67,14 @@ class SavedTensor {
   };
 
   void Keep(const Tensor& t, Kind kind);
-  void Pack();
+  void Pack(const Node* producer);
   Tensor Unpack(const Node& owner) const;
+  Edge History(Node& owner) const;
 
   Tensor alias_;  // without history
   std::unique_ptr<Packed, PackedDeleter> packed_;
-  IntrusivePtr<Node> producer_;  // of an input that requires grad
-  uint32_t slot_ = 0;            // of the producer, or of the owner
+  IntrusivePtr<Node> producer_;  // kInput that requires grad
+  uint32_t slot_ = 0;  // of the producer or owner; or the edge's number
   uint32_t version_ = 0;
   Kind kind_ = Kind::kNothing;
 };

@@ -1,5 +1,6 @@
 #include "jit/symbolic_view.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <variant>
@@ -36,6 +37,17 @@ IntArray ShapeOf(const Tensor& t) {
   return t.shape().known() ? IntArray(t.shape()) : IntArray(ops::shape(t));
 }
 
+// `t` in the shape of `like`, as far as that is known.
+Tensor InShapeOf(const Tensor& like, const Tensor& t) {
+  const Shape& shape = like.shape();
+  const auto unknown = std::ranges::count(shape, kUnknownDim);
+  const bool empty = std::ranges::count(shape, 0) != 0;
+  if (unknown == 0 || (unknown == 1 && !empty)) {
+    return ops::reshape(t, IntArray(shape));
+  }
+  return ops::reshape(t, IntArray(ops::shape(like)));
+}
+
 // What the recipe makes of another tensor than the root.
 Tensor Follow(const ViewRecipe& recipe, const Tensor& from) {
   Tensor t = Reshaped(from, recipe.root_shape);
@@ -56,7 +68,7 @@ Tensor Numbered(const Tensor& t) {
   const Tensor ones =
       ops::full(ShapeOf(t), Scalar(int64_t{1}), DType::kInt64, t.place());
   const Tensor count = ops::cumsum(Flat(ones), 0);
-  return ops::reshape(ops::subtract(count, Flat(ones)), ShapeOf(t));
+  return InShapeOf(t, ops::subtract(count, Flat(ones)));
 }
 
 // Rebinds to a value that is no view of anything, whatever op it comes from.
@@ -87,7 +99,7 @@ void Write(const char* op, const Tensor& x, const Tensor& value) {
                "recorded; x is ",
                Describe(x), ", it is a view of ", Describe(root));
   PROA_REQUIRE(
-      x.numel() < 0 || root.numel() < 0 || x.numel() <= root.numel(), op,
+      !recipe->repeats, op,
       ": cannot change x in place; its elements by broadcasting are one and "
       "the same; x is ",
       Describe(x), ", a view of ", Describe(root), "; change a copy (clone)");
@@ -97,7 +109,9 @@ void Write(const char* op, const Tensor& x, const Tensor& value) {
   const int64_t axes[] = {0};
   const Tensor written =
       ops::index_put(Flat(root), positions, Flat(value), axes, -1, false);
-  RebindRoot(root, ops::reshape(written, ShapeOf(root)));
+  const Shape shape = root.shape();
+  RebindRoot(root, InShapeOf(root, written));
+  root.impl()->shape = shape;  // of several unknown sizes reshape knows less
   root.impl()->view_flags |= root.impl()->flags & kDifferentiate;
   // `x` has the value already, and stays a view.
   Rebind(x, value);
@@ -136,6 +150,9 @@ void LinkSymbolicViews(const OpDefinition& op, std::span<const Value> args,
       recipe->root_shape = root->shape;
       recipe->root_symbol = root->symbol;
     }
+    const int64_t base_numel = base->numel(), numel = made[i].numel();
+    recipe->repeats =
+        recipe->repeats || (base_numel >= 0 && numel > base_numel);
     recipe->steps.push_back({&op, {args.begin(), args.end()}, output, i});
     recipe->steps.back().args[aliased] = Tensor();
     const Symbol& symbol = OwnSymbol(made[i]);

@@ -45,8 +45,12 @@ class Storage final : public RefCounted {
   // Only where no node can have saved the elements: it hides changes.
   void ResetVersion() { version_.store(0, std::memory_order_relaxed); }
   // The op that made the last in-place change, for error messages; may be null.
-  const char* last_writer() const { return last_writer_; }
-  void set_last_writer(const char* op) { last_writer_ = op; }
+  const char* last_writer() const {
+    return last_writer_.load(std::memory_order_relaxed);
+  }
+  void set_last_writer(const char* op) {
+    last_writer_.store(op, std::memory_order_relaxed);
+  }
 
   static void Destroy(Storage* storage);
 
@@ -61,7 +65,7 @@ class Storage final : public RefCounted {
   Kind kind_ = Kind::kPooled;
   bool read_only_ = false;
   std::atomic<uint32_t> version_{0};
-  const char* last_writer_ = nullptr;
+  std::atomic<const char*> last_writer_{nullptr};
   std::function<void()>* release_ = nullptr;  // kWrapped only
 };
 

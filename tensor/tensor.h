@@ -12,6 +12,7 @@
 #ifndef PROA_TENSOR_TENSOR_H_
 #define PROA_TENSOR_TENSOR_H_
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
@@ -68,8 +69,9 @@ class TensorImpl final : public RefCounted {
   bool contiguous = true;  // strided, row-major
   bool is_view = false;    // shares its storage by a view op
   // Of a tensor with views: the interpreters that it switches on for them too,
-  // because what they show was changed in place (autograd/view_history.h).
-  Interpreters view_flags = 0;
+  // because what they show was changed in place (autograd/inplace.h). Atomic,
+  // because its views may be used and changed by several threads.
+  std::atomic<Interpreters> view_flags{0};
   Shape shape;
   Strides strides;
   int64_t numel = 1;
@@ -132,7 +134,8 @@ class Tensor {
     if (!impl_) return 0;
     if (!impl_->root) [[likely]]
       return impl_->flags;
-    return impl_->flags | impl_->root->view_flags;
+    return impl_->flags |
+           impl_->root->view_flags.load(std::memory_order_relaxed);
   }
 
   void* raw_data() const { return impl_->data; }

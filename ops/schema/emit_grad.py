@@ -244,11 +244,9 @@ class _Node:
             if is_list:
                 code = f"node->{name}_ = SaveAll({name});"
             else:
-                code = (
-                    f"if ({name}.defined()) node->{name}_ = SavedTensor({name});"
-                    if op.by_name[name].optional
-                    else (f"node->{name}_ = SavedTensor({name});")
-                )
+                code = f"node->{name}_ = SavedTensor({name}{self._edge_of(name)});"
+                if op.by_name[name].optional:
+                    code = f"if ({name}.defined()) {code}"
             after = False
         else:
             slot = [o.name for o in op.outputs].index(name)
@@ -257,6 +255,11 @@ class _Node:
             code, after = f"node->{name}_ = SavedTensor({name}, {slot});", True
         kind = "std::vector<SavedTensor>" if is_list else "SavedTensor"
         self._add(p, f"{name}_", f"  {kind} {name}_;", code, after, release=True)
+
+    def _edge_of(self, name: str) -> str:
+        """Where the node has an edge for an input at a place known now, it need not be kept twice."""
+        edges = [p.name for p in self._inputs]
+        return f", *node, {edges.index(name)}" if name in edges and not self._has_list else ""
 
     def _get(self, name: str) -> str:
         op = self._op

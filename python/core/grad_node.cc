@@ -28,20 +28,15 @@ GradNodeObject* Self(PyObject* o) {
 }
 Node& NodeOf(PyObject* o) { return *Self(o)->node; }
 
-// The hooks are this object's if nobody else has the node.
-bool OwnsHooks(PyObject* o) {
-  return Self(o)->node && NodeOf(o).use_count() == 1;
-}
-
 int Traverse(PyObject* o, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(o));
   if (!Self(o)->node) return 0;
   Py_VISIT(ContextOfNode(NodeOf(o)));
-  return OwnsHooks(o) ? TraverseHooks(NodeOf(o), visit, arg) : 0;
+  return TraverseHooks(NodeOf(o), visit, arg);
 }
 
 int Clear(PyObject* o) {
-  if (OwnsHooks(o)) ClearHooks(NodeOf(o));
+  if (Self(o)->node) ClearHooks(NodeOf(o));
   return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "python/core/error.h"
 #include "python/core/grad_node.h"
 #include "python/core/graph_reports.h"
+#include "python/core/node_reference.h"
 #include "python/core/op_registry.h"
 #include "python/core/place_object.h"
 #include "python/core/py_layer.h"
@@ -63,6 +64,7 @@ void Fill(py::module_& m) {
   CheckStatus(PyModule_AddFunctions(m.ptr(), functions));
   BindToTensor(m.ptr());
   BindAutograd(m);
+  BindNodeReferences();
   BindPyLayer(m.ptr());
   BindHooks(m);
   MakeGradNodeType(m.ptr());

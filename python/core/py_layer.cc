@@ -12,6 +12,7 @@
 #include "python/core/error.h"
 #include "python/core/gil.h"
 #include "python/core/nested.h"
+#include "python/core/node_reference.h"
 #include "python/core/py_layer_context.h"
 #include "python/core/tensor_object.h"
 #include "tensor/error.h"
@@ -23,14 +24,6 @@ using autograd::FunctionContext;
 using Tensors = std::vector<Tensor>;
 
 // --- The node
-
-// The collector finds garbage by counting references between Python objects,
-// and an output leads to its context through C++: output -> node -> context ->
-// attribute -> output. So the node takes as many references to its context as
-// there are to itself (when a collection starts), and each Python object that
-// owns the node shows one of them. If all owners are garbage, so is the
-// context; if C++ owns the node too, in a graph, then some of the references
-// are nobody's and the context lives.
 
 // Arguments (or outputs) that hold tensors, each a tensor or a nesting with
 // some.
@@ -68,23 +61,16 @@ class PyLayerNode final : public autograd::FunctionNode {
   PyLayerNode(PyObject* layer, PyObject* context)
       : name_(reinterpret_cast<PyTypeObject*>(layer)->tp_name),
         layer_(Py_NewRef(layer)),
-        context_(Py_NewRef(context)),
-        next_(all_) {
-    if (next_ != nullptr) next_->previous_ = this;
-    all_ = this;
-  }
+        context_(*this, context) {}
   ~PyLayerNode() override {
     if (!Py_IsInitialized()) return;  // the interpreter has taken them along
     const GilAcquire gil;
-    (previous_ != nullptr ? previous_->next_ : all_) = next_;
-    if (next_ != nullptr) next_->previous_ = previous_;
     Disconnect(context());
-    while (context_references_-- > 0) Py_DECREF(context_);
     Py_DECREF(layer_);
     delete std::exchange(slots_, nullptr);
   }
 
-  FunctionContext& context() override { return ContextOf(context_); }
+  FunctionContext& context() override { return ContextOf(context_.get()); }
   const char* name() const override { return name_.c_str(); }
 
   Tensors Formula(std::span<const Tensor> grads) override {
@@ -92,12 +78,12 @@ class PyLayerNode final : public autograd::FunctionNode {
     try {
       const Ref function = Ref::New(PyObject_GetAttrString(layer_, "backward"));
       std::vector<Ref> owned;
-      std::vector<PyObject*> args = {context_};
+      std::vector<PyObject*> args = {context_.get()};
       for (size_t i = 0; i < slots_->outputs.size(); ++i) {
         owned.push_back(FillPattern(slots_->outputs.pattern(i), grads));
         args.push_back(owned.back().get());
       }
-      const Ref keep = Ref::Borrow(context_);
+      const Ref keep = Ref::Borrow(context_.get());
       const Ref result = Ref::New(PyObject_Vectorcall(
           function.get(), args.data(), args.size(), nullptr));
       return Gradients(result.get());
@@ -112,21 +98,7 @@ class PyLayerNode final : public autograd::FunctionNode {
   };
   AllSlots& slots() { return *slots_; }
 
-  // Who owns one reference to this node owns one to the context, as far as the
-  // collector may be shown; null if there are owners it has not counted in.
-  PyObject* ShownContext() const {
-    return context_references_ >= use_count() ? context_ : nullptr;
-  }
-  static void CountOwners() {
-    for (PyLayerNode* n = all_; n != nullptr; n = n->next_) {
-      for (; n->context_references_ < n->use_count(); ++n->context_references_)
-        Py_INCREF(n->context_);
-      for (; n->context_references_ > 1 &&
-             n->context_references_ > n->use_count();
-           --n->context_references_)
-        Py_DECREF(n->context_);
-    }
-  }
+  PyObject* shown_context() const { return context_.shown(); }
 
  private:
   // One gradient for each argument with tensors, nested as it was; or one for
@@ -163,13 +135,8 @@ class PyLayerNode final : public autograd::FunctionNode {
 
   const std::string name_;
   PyObject* layer_;
-  PyObject* context_;
-  int32_t context_references_ = 1;  // that this node has
+  NodeReference context_;
   AllSlots* slots_ = new AllSlots;  // goes with the global lock held
-  // All nodes of the process; guarded by the global lock.
-  static inline PyLayerNode* all_ = nullptr;
-  PyLayerNode* next_;
-  PyLayerNode* previous_ = nullptr;
 };
 
 // --- The call
@@ -252,15 +219,6 @@ PyObject* CallPyLayer(PyObject*, PyObject* const* args, Py_ssize_t n) {
   });
 }
 
-// In gc.callbacks: a collection starts or stops.
-PyObject* BeforeCollection(PyObject*, PyObject*) {
-  PyLayerNode::CountOwners();
-  Py_RETURN_NONE;
-}
-
-PyMethodDef before_collection = {"_count_owners_of_py_layers",
-                                 &BeforeCollection, METH_VARARGS, nullptr};
-
 PyMethodDef functions[] = {
     {"call_py_layer",
      reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&CallPyLayer)),
@@ -270,29 +228,14 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-PyObject* ContextOfOwnedNode(const Tensor& t) {
-  if (!t.defined() || t.impl()->use_count() != 1 || t.impl()->root ||
-      !autograd::RequiresGrad(t)) {
-    return nullptr;  // the history of a view may be renewed at any time
-  }
-  const autograd::GradState* state = autograd::GradState::Of(t);
-  return state != nullptr && state->producer.node
-             ? ContextOfNode(*state->producer.node)
-             : nullptr;
-}
-
 PyObject* ContextOfNode(const autograd::Node& node) {
   const auto* layer = dynamic_cast<const PyLayerNode*>(&node);
-  return layer != nullptr ? layer->ShownContext() : nullptr;
+  return layer != nullptr ? layer->shown_context() : nullptr;
 }
 
 void BindPyLayer(PyObject* module) {
   BindPyLayerContext(module);
   CheckStatus(PyModule_AddFunctions(module, functions));
-  const Ref gc = Ref::New(PyImport_ImportModule("gc"));
-  const Ref callbacks = Ref::New(PyObject_GetAttrString(gc.get(), "callbacks"));
-  const Ref callback = Ref::New(PyCFunction_New(&before_collection, nullptr));
-  CheckStatus(PyList_Append(callbacks.get(), callback.get()));
 }
 
 }  // namespace proa::inline v0::python

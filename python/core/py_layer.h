@@ -7,17 +7,13 @@
 #include <Python.h>
 
 #include "autograd/node.h"
-#include "tensor/tensor.h"
 
 namespace proa::inline v0::python {
 
 void BindPyLayer(PyObject* module);
 
-// For the garbage collector, which each Python object that owns a reference to
-// a graph node shows this (borrowed) as well: the context of the call that made
-// `t`, if the handle is the caller's alone; else null.
-PyObject* ContextOfOwnedNode(const Tensor& t);
-// The same for an object that owns the node itself.
+// For the garbage collector (node_reference.h): what an owner of `node` shows
+// of the call that made it, its context (borrowed); null if it is no PyLayer's.
 PyObject* ContextOfNode(const autograd::Node& node);
 
 }  // namespace proa::inline v0::python

@@ -145,7 +145,6 @@ PyObject* RetainGrads(PyObject* self, PyObject*) {
 
 // From now on the collector looks at the hooks of `self`.
 PyObject* Hooked(PyObject* self, py::object handle) {
-  Self(self)->hooked = true;
   TrackForCollector(Self(self));
   return handle.release().ptr();
 }

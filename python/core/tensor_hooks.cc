@@ -155,7 +155,7 @@ py::object Register(const char* op, Node& node, PyObject* hook, Add add) {
     if (r.function.get() == nullptr) removed.push_back(r.id);
   });
   for (const int64_t id : removed) node.RemoveHook(id);
-  const auto registration = std::make_shared<HookRegistration>(hook);
+  const auto registration = std::make_shared<HookRegistration>(node, hook);
   registration->id = add(registration);
   return py::cast(HookHandle{registration});
 }
@@ -196,13 +196,14 @@ py::object AddPythonLeafHook(const char* op, Node& node, PyObject* tensor,
 int TraverseHooks(const Node& node, visitproc visit, void* arg) {
   int stopped = 0;
   VisitRegistrations(node, [&](const HookRegistration& r) {
-    if (stopped == 0 && r.function.get() != nullptr)
-      stopped = visit(r.function.get(), arg);
+    if (stopped == 0 && r.function.shown() != nullptr)
+      stopped = visit(r.function.shown(), arg);
   });
   return stopped;
 }
 
 void ClearHooks(const Node& node) {
+  if (node.use_count() != 1) return;
   // What goes may take the node along.
   std::vector<py::object> functions;
   VisitRegistrations(node, [&](HookRegistration& r) {

@@ -1,10 +1,11 @@
 // Python functions that are hooked into the graph, and how the garbage
 // collector sees them: a hook often refers to the tensor that it hangs on.
 //
-// A node owns its hooks. What Python gets for one (HookHandle) does not own it,
-// so that a hook may refer to its own handle. A Tensor shows the collector the
-// hooks of the node at which its gradient arrives if nobody else has that node,
-// and a grad_fn object does so likewise. All functions need the global lock.
+// A node owns its hooks (node_reference.h). What Python gets for one
+// (HookHandle) does not own it, so that a hook may refer to its own handle. A
+// Tensor shows the collector the hooks of the node at which its gradient
+// arrives, and a grad_fn object does so likewise. All functions need the global
+// lock.
 #ifndef PROA_PYTHON_CORE_TENSOR_HOOKS_H_
 #define PROA_PYTHON_CORE_TENSOR_HOOKS_H_
 
@@ -18,6 +19,7 @@
 #include "autograd/node.h"
 #include "pybind11/pybind11.h"
 #include "python/core/gil.h"
+#include "python/core/node_reference.h"
 
 namespace proa::inline v0::python {
 
@@ -45,8 +47,9 @@ using OwnedFunction = OwnedObject;
 // A hook that was registered from Python. After remove() it has no function,
 // and is taken off the node when the next one is registered.
 struct HookRegistration {
-  explicit HookRegistration(PyObject* f) : function(f) {}
-  OwnedFunction function;
+  HookRegistration(const autograd::Node& node, PyObject* f)
+      : function(node, f) {}
+  NodeReference function;
   int64_t id = 0;
 };
 
@@ -78,7 +81,8 @@ pybind11::object AddPythonLeafHook(const char* op, autograd::Node& node,
 
 // Calls `visit` with each Python function hooked on `node`; stops at nonzero.
 int TraverseHooks(const autograd::Node& node, visitproc visit, void* arg);
-// Empties the Python hooks of `node`, for the collector.
+// Empties the Python hooks of `node` if the caller is its only owner, for the
+// collector. Else what the hooks refer to is cleared, which does it as well.
 void ClearHooks(const autograd::Node& node);
 
 void BindHooks(pybind11::module_& m);

@@ -35,39 +35,36 @@ PyObject* Fill(TensorObject* self, Tensor&& t) {
   self->dict = nullptr;
   self->weakrefs = nullptr;
   self->name = nullptr;
-  self->hooked = false;
   self->persistable = false;
   return reinterpret_cast<PyObject*>(self);
 }
 
-// The node at which the gradient of this tensor arrives, if it and its hooks
-// are this object's alone: nobody else has the tensor nor, through a graph, the
-// node.
-autograd::Edge OwnedNode(const TensorObject* self) {
-  if (!self->hooked || !self->tensor.defined() ||
-      self->tensor.impl()->use_count() != 1 ||
-      !autograd::RequiresGrad(self->tensor)) {
-    return {};
-  }
-  autograd::Edge edge = autograd::GradEdge(self->tensor);
-  // The tensor's, and `edge`.
-  return edge.node->use_count() == 2 ? std::move(edge) : autograd::Edge{};
+// The node at which the gradient of this tensor arrives, if nobody else has the
+// tensor, so that its reference to the node is this object's. Not that of a
+// view of a changed tensor, which any thread may replace.
+const autograd::Node* OwnedNode(const TensorObject* self) {
+  if (!self->tensor.defined() || self->tensor.impl()->use_count() != 1)
+    return nullptr;
+  const TensorImpl* root = self->tensor.impl()->root.get();
+  if (root != nullptr && root->view_flags != 0) return nullptr;
+  const auto* state = autograd::GradState::Of(self->tensor);
+  return state != nullptr ? state->producer.node.get() : nullptr;
 }
 
 int Traverse(PyObject* o, visitproc visit, void* arg) {
   auto* self = reinterpret_cast<TensorObject*>(o);
   Py_VISIT(Py_TYPE(o));
   Py_VISIT(self->dict);
-  Py_VISIT(ContextOfOwnedNode(self->tensor));
-  const autograd::Edge edge = OwnedNode(self);
-  return edge.node ? TraverseHooks(*edge.node, visit, arg) : 0;
+  const autograd::Node* node = OwnedNode(self);
+  if (node == nullptr) return 0;
+  Py_VISIT(ContextOfNode(*node));
+  return TraverseHooks(*node, visit, arg);
 }
 
 int Clear(PyObject* o) {
   auto* self = reinterpret_cast<TensorObject*>(o);
   Py_CLEAR(self->dict);
-  if (const autograd::Edge edge = OwnedNode(self); edge.node)
-    ClearHooks(*edge.node);
+  if (const autograd::Node* node = OwnedNode(self)) ClearHooks(*node);
   return 0;
 }
 
@@ -179,10 +176,18 @@ PyObject* WrapAs(PyTypeObject* type, Tensor t) {
   return Fill(reinterpret_cast<TensorObject*>(o), std::move(t));
 }
 
+PyObject* WrapOneOfSeveral(Tensor t) {
+  const bool recorded = t.defined() && autograd::RequiresGrad(t);
+  PyObject* o = Wrap(std::move(t));
+  if (recorded && o != nullptr)
+    TrackForCollector(reinterpret_cast<TensorObject*>(o));
+  return o;
+}
+
 PyObject* Wrap(std::vector<Tensor> ts) {
   Ref list = Ref::New(PyList_New(static_cast<Py_ssize_t>(ts.size())));
   for (size_t i = 0; i < ts.size(); ++i) {
-    PyList_SET_ITEM(list.get(), i, Wrap(std::move(ts[i])));
+    PyList_SET_ITEM(list.get(), i, Check(WrapOneOfSeveral(std::move(ts[i]))));
   }
   return list.release();
 }

@@ -24,7 +24,6 @@ struct TensorObject {
   PyObject* dict;  // attributes set from Python; null until the first
   PyObject* weakrefs;
   PyObject* name;  // str; null until asked for or set
-  bool hooked;     // a Python function was registered on it
   bool persistable;
 };
 
@@ -53,6 +52,9 @@ inline PyObject* Wrap(Tensor t) {
   return WrapNew(std::move(t));
 }
 
+// Wrap, for one of several results of an op, which share a graph node: each
+// shows the collector the hooks of all.
+PyObject* WrapOneOfSeveral(Tensor t);
 // A list of tensors, a tuple of results.
 PyObject* Wrap(std::vector<Tensor> ts);
 template <typename... Ts>
@@ -61,7 +63,9 @@ PyObject* Wrap(std::tuple<Ts...> ts) {
   Py_ssize_t i = 0;
   std::apply(
       [&](Ts&... t) {
-        (PyTuple_SET_ITEM(tuple.get(), i++, Check(Wrap(std::move(t)))), ...);
+        (PyTuple_SET_ITEM(tuple.get(), i++,
+                          Check(WrapOneOfSeveral(std::move(t)))),
+         ...);
       },
       ts);
   return tuple.release();

@@ -349,3 +349,72 @@ def test_in_place_and_higher_order_make_no_cycle():
 
 def _live_bytes():
     return _C.memory_figures()["allocated"]
+
+
+def test_hooks_that_refer_to_several_results_are_collected():
+    """They share a node, which each of them owns."""
+
+    def by_one_hook():
+        a, b = proa.split(_leaf(1.0, 2.0) * 1, 2)
+        a.register_hook(lambda g: (a, b) and None)
+        return weakref.ref(a)
+
+    def by_hooks_on_each():
+        a, b = proa.unbind(_leaf(1.0, 2.0) * 1)
+        a.register_hook(lambda g: (a, b) and None)
+        b.register_hook(lambda g: (a, b) and None)
+        return weakref.ref(b)
+
+    def of_a_tuple():
+        a, b = proa._C.ops.sign_logdet(proa.eye(2, dtype="float64") * _leaf(2.0))
+        b.register_hook(lambda g: (a, b) and None)
+        return weakref.ref(a)
+
+    def with_the_node():
+        a, b = proa.split(_leaf(1.0, 2.0) * 1, 2)
+        node = a.grad_fn
+        node.register_prehook(lambda grads: (node, b) and None)
+        return weakref.ref(b)
+
+    def after_backward():
+        a, b = proa.split(_leaf(1.0, 2.0) * 1, 2)
+        a.register_hook(lambda g: (a, b) and None)
+        (a * b).backward()
+        return weakref.ref(a)
+
+    for make in (by_one_hook, by_hooks_on_each, of_a_tuple, with_the_node, after_backward):
+        assert _gone(make), make.__name__
+
+
+def test_hooks_of_several_results_are_kept_while_one_is_needed():
+    x = _leaf(1.0, 2.0)
+    seen = []
+
+    def graph(k):
+        parts = proa.split(x * 1, 2)
+        parts[0].register_hook(lambda g: seen.append([p.item() for p in parts]))
+        return parts[k] * 3
+
+    for k in range(2):
+        z = graph(k)
+        gc.collect()
+        gc.collect()
+        (z + graph(0)).backward()
+    assert seen == [[1.0, 2.0]] * 3
+
+
+def test_a_removed_hook_is_let_go_however_many_own_its_node():
+    a, b = proa.split(_leaf(1.0, 2.0) * 1, 2)
+
+    class Hook:
+        def __call__(self, g):
+            return None
+
+    hook = Hook()
+    gone = weakref.ref(hook)
+    handle = a.register_hook(hook)
+    del hook
+    gc.collect()  # counts the owners in
+    assert gone() is not None
+    handle.remove()
+    assert gone() is None and b.item() == 2.0

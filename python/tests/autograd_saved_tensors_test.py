@@ -236,14 +236,39 @@ class _Transformer(nn.Layer):
         return self.head(self.encoder(self.embedding(x))).reshape([-1, 100])
 
 
-@pytest.mark.parametrize("name", ["lenet", "transformer"])
+class _Bottleneck(nn.Layer):
+    def __init__(self, i, width, stride):
+        super().__init__()
+        o = 4 * width
+        self.body = nn.Sequential(
+            *(nn.Conv2D(i, width, 1, bias_attr=False), nn.BatchNorm2D(width), nn.ReLU()),
+            *(nn.Conv2D(width, width, 3, stride, 1, bias_attr=False), nn.BatchNorm2D(width), nn.ReLU()),
+            *(nn.Conv2D(width, o, 1, bias_attr=False), nn.BatchNorm2D(o)),
+        )
+        self.short = nn.Sequential(nn.Conv2D(i, o, 1, stride, bias_attr=False), nn.BatchNorm2D(o))
+
+    def forward(self, x):
+        return nn.functional.relu(self.body(x) + self.short(x))
+
+
+def _resnet():
+    """The layers of ResNet-50, few of them and narrow; benchmarks/saved_memory.py has it whole."""
+    return nn.Sequential(
+        *(nn.Conv2D(3, 8, 7, 2, 3, bias_attr=False), nn.BatchNorm2D(8), nn.ReLU(), nn.MaxPool2D(3, 2, 1)),
+        *(_Bottleneck(8, 4, 1), _Bottleneck(16, 8, 2), nn.AdaptiveAvgPool2D(1), nn.Flatten(), nn.Linear(32, 10)),
+    )
+
+
+@pytest.mark.parametrize("name", ["lenet", "resnet", "transformer"])
 def test_equals_what_the_allocator_says(name):
     rng = np.random.RandomState(0)
     if name == "lenet":
         model, x = _LeNet(), proa.to_tensor(rng.rand(32, 1, 28, 28).astype("float32"))
+    elif name == "resnet":
+        model, x = _resnet(), proa.to_tensor(rng.rand(4, 3, 64, 64).astype("float32"))
     else:
         model, x = _Transformer(), proa.to_tensor(rng.randint(0, 100, [8, 32]))
-    labels = proa.to_tensor(rng.randint(0, 10, [x.shape[0] * (1 if name == "lenet" else 32)]))
+    labels = proa.to_tensor(rng.randint(0, 10, [x.shape[0] * (32 if name == "transformer" else 1)]))
 
     def forward():
         return nn.functional.cross_entropy(model(x), labels)

@@ -118,6 +118,54 @@ def test_complex_vector_products():
     np.testing.assert_allclose(g.numpy(), np.conj(3 * x.numpy() ** 2) * v.numpy())
 
 
+# Each with its derivative in the direction v, and its adjoint: Re(conj(w) df(v)) = Re(conj(g(w)) v).
+@pytest.mark.parametrize(
+    "func, derivative, adjoint",
+    [
+        (lambda x: x.conj(), lambda x, v: np.conj(v), lambda x, w: np.conj(w)),
+        (lambda x: x * x.conj(), lambda x, v: 2 * (np.conj(x) * v).real + 0j, lambda x, w: 2 * w.real * x),
+        (lambda x: proa.real(x), lambda x, v: v.real, lambda x, w: w + 0j),
+        (lambda x: proa.abs(x), lambda x, v: (np.conj(x) * v).real / abs(x), lambda x, w: w * x / abs(x)),
+        (lambda x: 1j * x, lambda x, v: 1j * v, lambda x, w: -1j * w),
+    ],
+)
+def test_products_of_functions_that_are_not_analytic(func, derivative, adjoint):
+    x, v, w = (proa.to_tensor(_RNG.normal(size=3) + 1j * _RNG.normal(size=3)) for _ in range(3))
+    y, t = jvp(func, x, v)
+    assert t.dtype == y.dtype
+    np.testing.assert_allclose(t.numpy(), derivative(x.numpy(), v.numpy()), atol=1e-12)
+    step = 1e-6
+    moved = func(x + step * v).numpy() - func(x - step * v).numpy()
+    np.testing.assert_allclose(t.numpy(), moved / (2 * step), atol=1e-8)
+    w = w if y.is_complex() else proa.real(w)
+    _, g = vjp(func, x, w)
+    assert g.dtype == x.dtype
+    np.testing.assert_allclose(g.numpy(), adjoint(x.numpy(), w.numpy()), atol=1e-12)
+
+
+def test_products_from_real_to_complex():
+    x, v = _tensor(3), _tensor(3)
+    w = proa.to_tensor(_RNG.normal(size=3) + 1j * _RNG.normal(size=3))
+    to_circle = lambda x: proa.complex(proa.cos(x), proa.sin(x))
+    slope = 1j * np.exp(1j * x.numpy())
+    np.testing.assert_allclose(jvp(to_circle, x, v)[1].numpy(), slope * v.numpy())
+    _, g = vjp(to_circle, x, w)
+    assert g.dtype.name == "float64"
+    np.testing.assert_allclose(g.numpy(), (np.conj(slope) * w.numpy()).real)
+
+
+def test_matrices_of_real_and_imaginary_parts():
+    z = _RNG.normal(size=2) + 1j * _RNG.normal(size=2)
+    pairs = proa.as_real(proa.to_tensor(z))
+    J = Jacobian(lambda r: proa.as_real(proa.as_complex(r) ** 2), pairs)
+    want = np.zeros((4, 4))
+    for i, d in enumerate(2 * z):  # Cauchy and Riemann
+        want[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = [[d.real, -d.imag], [d.imag, d.real]]
+    np.testing.assert_allclose(J[:].numpy(), want)
+    H = Hessian(lambda r: (proa.abs(proa.as_complex(r)) ** 2).sum(), pairs)
+    np.testing.assert_allclose(H[:].numpy(), 2 * np.eye(4), atol=1e-12)
+
+
 def test_errors_of_products():
     x = _tensor(2)
     with pytest.raises(ValueError, match=r"v\[0\] does not fit results\[0\]; v\[0\] is \[3\] float64, .*\[2\] float64"):
@@ -299,8 +347,12 @@ def test_errors_of_matrices():
         J["a"]
     with pytest.raises(ValueError, match="same first dim"):
         Jacobian(lambda x: x.sum(), x, is_batched=True)
-    with pytest.raises(TypeError, match="complex64; a complex function has no matrix"):
-        Jacobian(lambda x: x, proa.to_tensor([1j]))
+    for matrix in (Jacobian, Hessian):
+        says = rf"{matrix.__name__}: xs 0 is complex64; a complex function has no matrix .* use jvp or vjp"
+        with pytest.raises(TypeError, match=says):
+            matrix(lambda x: proa.real(x).sum(), proa.to_tensor([1j]))
+        with pytest.raises(TypeError, match=rf"{matrix.__name__}: result 0 is complex64"):
+            matrix(lambda x: proa.complex(x, x), proa.to_tensor([1.0]))
     with pytest.raises(ValueError, match=r"Hessian: func must give one number, but .*\[3, 2\]"):
         Hessian(lambda x: x * x, x)
     with pytest.raises(ValueError, match="one number for each sample"):

@@ -264,3 +264,52 @@ def test_models_do_not_share_their_mode():
     a.train()
     b.eval()
     assert a[1].training and not b[1].training
+
+
+def test_models_train_and_evaluate_on_threads_of_their_own():
+    """A mode is of the model, recording is of the thread: neither disturbs the neighbour."""
+
+    def work(k, results):
+        net = proa.nn.Sequential(proa.nn.Linear(2, 2), proa.nn.Dropout(0.5), proa.nn.BatchNorm1D(2))
+        x = proa.ones([4, 2])
+        for i in range(20):
+            if (i + k) % 2:
+                net.eval()
+                with proa.no_grad():
+                    a, b = net(x), net(x)
+                if not a.stop_gradient or a.tolist() != b.tolist():
+                    return
+            else:
+                net.train()
+                if net(x).stop_gradient or not net[1].training:
+                    return
+        results.append(k)
+
+    results = []
+    threads = [threading.Thread(target=work, args=(k, results)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert sorted(results) == [0, 1, 2, 3]
+
+
+def _trained(flag):
+    """The parameters of a convolution net after three steps."""
+    proa.set_flags({"FLAGS_use_mkldnn": flag})
+    proa.seed(5)
+    nn = proa.nn
+    net = nn.Sequential(nn.Conv2D(1, 4, 3), nn.BatchNorm2D(4), nn.ReLU(), nn.Flatten(), nn.Linear(4 * 36, 2))
+    optimizer = proa.optimizer.Momentum(0.1, parameters=net.parameters())
+    x = proa.to_tensor(np.random.default_rng(0).normal(size=(2, 1, 8, 8)).astype("float32"))
+    for _ in range(3):
+        net(x).square().mean().backward()
+        optimizer.step()
+        optimizer.clear_grad()
+    return [p.numpy() for p in net.parameters()]
+
+
+def test_training_with_the_flag_of_onednn():
+    """Convolutions run in oneDNN with or without the flag that old programs set."""
+    for a, b in zip(_trained(True), _trained(False), strict=True):
+        np.testing.assert_array_equal(a, b)

@@ -77,6 +77,8 @@ def vjp(func, xs, v=None):
     """The result of `func` and the product of the vector `v` with its Jacobian matrix.
 
     Results can be differentiated further, by `xs` if they require grad and by what else `func` uses.
+    Of complex tensors: the gradient of the real number Re(sum(conj(v) * func(xs))), as a + ib with the
+    derivatives by real parts in a and by imaginary parts in b.
 
     Args:
         func (Callable): from Tensors to a Tensor or a sequence of them.
@@ -106,7 +108,8 @@ def jvp(func, xs, v=None):
     """The result of `func` and the product of its Jacobian matrix with the vector `v`.
 
     Computed by two reverse passes: the gradient is linear in what it is multiplied with, and is
-    differentiated by that.
+    differentiated by that. Of complex tensors: the derivative of func(xs + t v) by the real number t at 0,
+    whether `func` is analytic or not.
 
     Args:
         func (Callable): from Tensors to a Tensor or a sequence of them.

@@ -23,7 +23,7 @@ class _Matrix:
                 if t.is_complex():
                     raise TypeError(
                         f"{who}: {what} {i} is {t.dtype.name}; a complex function has no matrix of derivatives "
-                        "in general, use jvp or vjp"
+                        "in general, use jvp or vjp, or real and imaginary parts (as_real, as_complex)"
                     )
         if batched:
             sizes = {tuple(t.shape[:1]) for t in (*outputs, *inputs)}
@@ -173,7 +173,10 @@ class Jacobian:
         is_batched (bool): see above.
 
     Raises:
-        TypeError: complex tensors. ValueError: different first dims with is_batched.
+        TypeError: complex tensors: the derivative of a complex function multiplies by no matrix unless the
+            function is analytic. Its real and imaginary parts have one, which
+            `Jacobian(lambda r: proa.as_real(func(proa.as_complex(r))), proa.as_real(x))` is.
+        ValueError: different first dims with is_batched.
 
     Examples:
         >>> x = proa.to_tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -210,7 +213,7 @@ class Hessian:
         is_batched (bool): the first dim is that of independent samples.
 
     Raises:
-        ValueError: `func` gives more than one number.
+        ValueError: `func` gives more than one number. TypeError: complex tensors, see Jacobian.
 
     Examples:
         >>> x = proa.to_tensor([1.0, 2.0])

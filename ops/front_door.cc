@@ -44,6 +44,17 @@ Tensor PrepareSlow(const Tensor& t, DType dtype, Place place, bool contiguous) {
   return r;
 }
 
+Tensor EmptyAmongSlow(const Shape& shape, DType dtype, Place place,
+                      std::initializer_list<const Tensor*> inputs) {
+  for (const Tensor* t : inputs) {
+    if (t->defined() && OrderOf(*t) == MemoryOrder::kChannelsLast &&
+        t->shape() == shape) {
+      return EmptyInOrder(shape, dtype, place, MemoryOrder::kChannelsLast);
+    }
+  }
+  return Tensor::Empty(shape, dtype, place);
+}
+
 std::span<const Tensor> PrepareInputs(std::span<const Tensor> ts, bool cast,
                                       DType dtype, Place place, bool contiguous,
                                       std::vector<Tensor>* buffer,

@@ -3,6 +3,7 @@
 #ifndef PROA_OPS_FRONT_DOOR_H_
 #define PROA_OPS_FRONT_DOOR_H_
 
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "ops/value.h"
 #include "tensor/error.h"
 #include "tensor/interpreters.h"
+#include "tensor/memory_order.h"
 #include "tensor/scalar.h"
 #include "tensor/tensor.h"
 
@@ -70,6 +72,17 @@ inline const Tensor& PrepareInput(const Tensor& t, DType dtype, Place place,
   *buffer = PrepareSlow(t, dtype, place, contiguous);
   return *buffer;
 }
+// The same for kernels that take images in either memory order.
+inline const Tensor& PrepareImage(const Tensor& t, DType dtype, Place place,
+                                  Tensor* buffer) {
+  if (t.dtype() == dtype && t.place() == place &&
+      (t.is_contiguous() || OrderOf(t) == MemoryOrder::kChannelsLast)) {
+    return t;
+  }
+  *buffer =
+      PrepareSlow(t, dtype, place, OrderOf(t) != MemoryOrder::kChannelsLast);
+  return *buffer;
+}
 // Lists: returns the span itself, or a prepared copy in *buffer. `cast` says
 // whether dtypes are changed to `dtype` at all, `keep_rows` that row-sparse
 // tensors stay as they are.
@@ -77,6 +90,18 @@ std::span<const Tensor> PrepareInputs(std::span<const Tensor> ts, bool cast,
                                       DType dtype, Place place, bool contiguous,
                                       std::vector<Tensor>* buffer,
                                       bool keep_rows = false);
+
+// The output of an elementwise op: channels-last if one of the inputs of its
+// shape lies so.
+Tensor EmptyAmongSlow(const Shape& shape, DType dtype, Place place,
+                      std::initializer_list<const Tensor*> inputs);
+template <typename... Tensors>
+Tensor EmptyAmong(const Shape& shape, DType dtype, Place place,
+                  const Tensors&... inputs) {
+  if ((... && (!inputs.defined() || inputs.is_contiguous()))) [[likely]]
+    return Tensor::Empty(shape, dtype, place);
+  return EmptyAmongSlow(shape, dtype, place, {&inputs...});
+}
 
 // For schemas with `row_sparse`. None has no rows.
 inline bool HasRows(const Tensor& t) {

@@ -5,6 +5,7 @@
 
 #include "tensor/error.h"
 #include "tensor/shape.h"
+#include "tensor/shared_memory.h"
 #include "tensor/storage.h"
 #include "tensor/strided_copy.h"
 
@@ -18,7 +19,9 @@ using dlpack::ManagedTensorVersioned;
 // What a produced struct points into.
 struct Exported {
   explicit Exported(const Tensor& t)
-      : tensor(t), shape(t.shape().dims()), strides(t.strides()) {}
+      : tensor(t), shape(t.shape().dims()), strides(t.strides()) {
+    MarkShared(*t.storage());
+  }
   DLTensor Describe() {
     return {.data = tensor.raw_data(),
             .device = DLPackDevice(tensor.place()),

@@ -9,6 +9,7 @@
 #include "tensor/block_pool.h"
 #include "tensor/device.h"
 #include "tensor/error.h"
+#include "tensor/shared_memory.h"
 
 namespace proa::inline v0 {
 namespace {
@@ -74,10 +75,12 @@ IntrusivePtr<Storage> Storage::Wrap(void* data, int64_t bytes, Place place,
   s->kind_ = Kind::kWrapped;
   s->read_only_ = read_only;
   s->release_ = held.release();
+  MarkShared(*s);
   return IntrusivePtr<Storage>::Adopt(s);
 }
 
 void Storage::Destroy(Storage* storage) {
+  ForgetShared(*storage);
   if (storage->kind_ == Kind::kPooled) [[likely]] {
     const int64_t bytes = storage->bytes_;
     storage->~Storage();

@@ -243,6 +243,30 @@ def threads(proa, n: int):
         proa._C.set_num_threads(before)
 
 
+def _channels_last(proa, t):
+    """The same values, lying in memory as [N, H, W, C], of tensors with 4 dims."""
+    if not isinstance(t, proa.Tensor) or len(t.shape) != 4:
+        return t
+    to, back = [0, 2, 3, 1], [0, 3, 1, 2]
+    return proa._C.ops.transpose(proa._C.ops.transpose(t, to).clone(), back)
+
+
+def check_channels_last(case: Case) -> None:
+    """Images that lie channels-last, all or one of them, give what plain ones give."""
+    images = [k for k, v in case.values.items() if isinstance(v, case.proa.Tensor) and len(v.shape) == 4]
+    if not images or case.op.random:
+        return
+    plain, values = case.call(), case.values
+    tolerances = references.setting(case.op, "TOLERANCE") or {}
+    for chosen in [images] + ([[k] for k in images] if len(images) > 1 else []):
+        case.values = {k: _channels_last(case.proa, v) if k in chosen else v for k, v in values.items()}
+        for i, (g, w) in enumerate(zip(case.call(), plain)):
+            where = f"{case.where}[{i}] with {', '.join(chosen)} channels-last"
+            assert list(g.shape) == list(w.shape) and g.dtype == w.dtype, where
+            compare.close(to_numpy(g), to_numpy(w), g.dtype.name, where, tolerances.get(g.dtype.name))
+    case.values = values
+
+
 def check_errors(proa, op: model.Op) -> None:
     """Each error sample raises its type with its text."""
     for e in op.errors:

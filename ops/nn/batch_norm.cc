@@ -83,19 +83,19 @@ Tensor NormalizeChannels(const Tensor& x, const Tensor& mean,
 
 // mean depends on x by 1 / n, the variance by 2 (x - m) / n, and
 // inv_std = (variance + epsilon)^(-1/2) by -1/2 r^3 times that.
-Tensor BatchNormGradX(const Tensor& grad_out, const Tensor& grad_running_mean,
-                      const Tensor& grad_running_var, const Tensor& grad_mean,
-                      const Tensor& grad_inv_std, const Tensor& x,
-                      const Tensor& weight, const Tensor& mean,
-                      const Tensor& inv_std, double momentum,
-                      std::string_view data_format) {
+std::tuple<Tensor, Tensor, Tensor> BatchNormGrads(
+    const Tensor& grad_out, const Tensor& grad_running_mean,
+    const Tensor& grad_running_var, const Tensor& grad_mean,
+    const Tensor& grad_inv_std, const Tensor& x, const Tensor& weight,
+    const Tensor& mean, const Tensor& inv_std, double momentum,
+    std::string_view data_format) {
   const double fresh = 1.0 - momentum;
   const Tensor shift = add(grad_mean, scale(grad_running_mean, Scalar(fresh)));
   const Tensor slope =
       subtract(divide(scale(grad_running_var, Scalar(2.0 * fresh)), inv_std),
                multiply(square(inv_std), grad_inv_std));
-  return batch_norm_input_grad(grad_out, x, weight, mean, inv_std, shift, slope,
-                               data_format);
+  return batch_norm_grad(grad_out, x, weight, mean, inv_std, shift, slope,
+                         data_format);
 }
 
 Tensor BatchNormGradGradX(const Tensor& grad, const Tensor& grad_out,

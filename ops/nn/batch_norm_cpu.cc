@@ -1,17 +1,16 @@
-// Kernels of batch normalization, compiled once per instruction set. One task
-// is a block of channels: a single one where its pixels are dense ([N, C,
-// ...]), or 64 adjacent ones where channels are the last dim. Sums are kept in
-// double.
+// Kernels of batch normalization, compiled once per instruction set. x is read
+// once for the statistics and once for the result. One task is a channel where
+// its pixels are dense ([N, C, ...]), or some rows of all channels where these
+// are the last dim. Sums are kept in double.
 #include <cmath>
 #include <cstring>
 
+#include "ops/nn/images.h"
 #include "ops/nn/nn_kernels.h"
 #include "ops/nn/row_loops.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
 namespace {
-
-constexpr int64_t kBlock = 64;
 
 // x as [batch, channels, inner], or [batch, channels] with channels last.
 struct ChannelLayout {
@@ -35,56 +34,105 @@ ChannelLayout LayoutOf(const Tensor& x, std::string_view data_format) {
   return l;
 }
 
-// Calls f(first_channel, channels) for every block, in parallel.
-template <typename F>
-void ForEachBlock(const ChannelLayout& l, F&& f) {
-  const int64_t block = l.last ? kBlock : 1;
-  const int64_t blocks = (l.channels + block - 1) / block;
-  const int64_t work = std::max<int64_t>(1, l.count() * block);
-  parallel_for(0, blocks, std::max<int64_t>(1, 16384 / work),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t k = begin; k < end; ++k)
-                   f(k * block, std::min(block, l.channels - k * block));
-               });
+// Rows of x (pixels of all channels, where these are the last dim) that are
+// summed in A before they are added up in double.
+constexpr int64_t kRows = 64;
+// Channels that are summed at a time.
+constexpr int64_t kBlock = 256;
+
+// Of which the sums are kept apart, so that they do not depend on the number of
+// threads.
+int64_t RowsPerPart(const ChannelLayout& l) {
+  constexpr int64_t kMostParts = 64;
+  const int64_t rows =
+      std::max<int64_t>(65536 / std::max<int64_t>(l.channels, 1),
+                        (l.batch + kMostParts - 1) / kMostParts);
+  return (rows + kRows - 1) / kRows * kRows;
 }
 
-// sums[c] += term(c, offset) over all elements of channels [first, first + n),
-// where `c` counts from `first`.
-template <typename A, typename F>
-void SumChannels(const ChannelLayout& l, int64_t first, int64_t n, double* sums,
-                 F&& term) {
-  std::fill_n(sums, n, 0.0);
-  if (!l.last) {
-    for (int64_t b = 0; b < l.batch; ++b) {
-      const int64_t start = (b * l.channels + first) * l.inner;
-      sums[0] +=
-          SumOver<A>(l.inner, [&](int64_t i) { return term(0, start + i); });
+// Adds first(c, offset) and second(c, offset) of the rows [begin, end) to
+// sums[c] and sums[channels + c].
+template <typename A, typename First, typename Second>
+void AddRows(const ChannelLayout& l, int64_t begin, int64_t end, double* sums,
+             First&& first, Second&& second) {
+  for (int64_t b = begin; b < end; b += kRows) {
+    const int64_t last = std::min(b + kRows, end);
+    for (int64_t c0 = 0; c0 < l.channels; c0 += kBlock) {
+      const int64_t n = std::min(kBlock, l.channels - c0);
+      A one[kBlock] = {}, two[kBlock] = {};
+      for (int64_t r = b; r < last; ++r) {
+        const int64_t start = r * l.channels + c0;
+        for (int64_t c = 0; c < n; ++c) {
+          one[c] += first(c0 + c, start + c);
+          two[c] += second(c0 + c, start + c);
+        }
+      }
+      for (int64_t c = 0; c < n; ++c) {
+        sums[c0 + c] += one[c];
+        sums[l.channels + c0 + c] += two[c];
+      }
     }
+  }
+}
+
+// Two sums over each channel in one pass: sums[c] and sums[channels + c] of
+// first(c, offset) and second(c, offset).
+template <typename A, typename First, typename Second>
+void SumChannels(const ChannelLayout& l, double* sums, First&& first,
+                 Second&& second) {
+  std::fill_n(sums, 2 * l.channels, 0.0);
+  if (!l.last) {
+    const int64_t grain =
+        std::max<int64_t>(1, 16384 / std::max<int64_t>(1, l.count()));
+    parallel_for(0, l.channels, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t c = begin; c < end; ++c) {
+        for (int64_t b = 0; b < l.batch; ++b) {
+          const int64_t start = (b * l.channels + c) * l.inner;
+          sums[c] += SumOver<A>(l.inner,
+                                [&](int64_t i) { return first(c, start + i); });
+          sums[l.channels + c] += SumOver<A>(
+              l.inner, [&](int64_t i) { return second(c, start + i); });
+        }
+      }
+    });
     return;
   }
-  // Some rows at a time in A, which is what vectorizes.
-  constexpr int64_t kRows = 64;
-  for (int64_t b = 0; b < l.batch; b += kRows) {
-    A part[kBlock] = {};
-    for (int64_t r = b; r < std::min(b + kRows, l.batch); ++r) {
-      const int64_t start = r * l.channels + first;
-      for (int64_t c = 0; c < n; ++c) part[c] += term(c, start + c);
+  const int64_t rows = RowsPerPart(l), parts = (l.batch + rows - 1) / rows;
+  if (parts <= 1) return AddRows<A>(l, 0, l.batch, sums, first, second);
+  const Tensor scratch =
+      Tensor::Empty({parts, 2 * l.channels}, DType::kFloat64);
+  double* const part = scratch.data<double>();
+  parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) {
+      double* const to = part + k * 2 * l.channels;
+      std::fill_n(to, 2 * l.channels, 0.0);
+      AddRows<A>(l, k * rows, std::min(l.batch, (k + 1) * rows), to, first,
+                 second);
     }
-    for (int64_t c = 0; c < n; ++c) sums[c] += part[c];
-  }
+  });
+  for (int64_t k = 0; k < parts; ++k)
+    for (int64_t c = 0; c < 2 * l.channels; ++c)
+      sums[c] += part[k * 2 * l.channels + c];
 }
 
-// Calls f(c, offset) for all elements of channels [first, first + n).
+// Calls f(c, offset) for all elements, in parallel.
 template <typename F>
-void ForEachElement(const ChannelLayout& l, int64_t first, int64_t n, F&& f) {
-  for (int64_t b = 0; b < l.batch; ++b) {
-    const int64_t start = (b * l.channels + first) * l.inner;
-    if (!l.last) {
-      for (int64_t i = 0; i < l.inner; ++i) f(int64_t{0}, start + i);
-    } else {
-      for (int64_t c = 0; c < n; ++c) f(c, start + c);
-    }
-  }
+void ForEachElement(const ChannelLayout& l, F&& f) {
+  const int64_t inner = l.last ? l.channels : l.inner;
+  const int64_t runs = l.last ? l.batch : l.batch * l.channels;
+  if (inner == 0) return;
+  parallel_for(0, runs, std::max<int64_t>(1, 16384 / inner),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t r = begin; r < end; ++r) {
+                   const int64_t start = r * inner;
+                   if (l.last) {
+                     for (int64_t c = 0; c < inner; ++c) f(c, start + c);
+                   } else {
+                     const int64_t c = r % l.channels;
+                     for (int64_t i = 0; i < inner; ++i) f(c, start + i);
+                   }
+                 }
+               });
 }
 
 template <typename A>
@@ -92,12 +140,79 @@ const A* DataOrNull(const Tensor& t) {
   return t.defined() ? t.data<A>() : nullptr;
 }
 
-// out = x * scale + shift for each channel of a block.
+// Scratch: rows of one value for each channel.
+template <typename A>
+class Rows {
+ public:
+  Rows(const ChannelLayout& l, int64_t n)
+      : channels_(l.channels),
+        all_(Tensor::Empty({n, l.channels}, kDTypeOf<A>)) {}
+  A* operator[](int64_t i) const { return all_.data<A>() + i * channels_; }
+  // As a tensor [C].
+  Tensor Row(int64_t i) const {
+    return all_.AsStrided({channels_}, {1}, i * channels_);
+  }
+
+ private:
+  int64_t channels_;
+  Tensor all_;
+};
+
+// out = x * scale + shift for each channel.
 template <typename T, typename A>
-void ScaleAndShift(const ChannelLayout& l, int64_t first, int64_t n, const T* x,
-                   const A* scale, const A* shift, T* out) {
-  ForEachElement(l, first, n, [&](int64_t c, int64_t i) {
+void ScaleAndShift(const ChannelLayout& l, const T* __restrict x,
+                   const A* __restrict scale, const A* __restrict shift,
+                   T* __restrict out) {
+  ForEachElement(l, [=](int64_t c, int64_t i) {
     out[i] = T(static_cast<A>(x[i]) * scale[c] + shift[c]);
+  });
+}
+
+// Something near the values of each channel: its first one. Sums of squares of
+// differences from it lose nothing to cancellation.
+template <typename T, typename A>
+void FindPivots(const ChannelLayout& l, const T* x, A* pivots) {
+  for (int64_t c = 0; c < l.channels; ++c) {
+    const A first =
+        l.count() > 0 ? static_cast<A>(x[l.last ? c : c * l.inner]) : A(0);
+    pivots[c] = std::isfinite(first) ? first : A(0);
+  }
+}
+
+// Sums over the channels of g and of g (x - mean).
+template <typename T, typename A>
+void SumGrads(const ChannelLayout& l, const T* __restrict g,
+              const T* __restrict x, const A* __restrict mean, double* sums) {
+  SumChannels<A>(
+      l, sums, [=](int64_t, int64_t i) { return static_cast<A>(g[i]); },
+      [=](int64_t c, int64_t i) {
+        return static_cast<A>(g[i]) * (static_cast<A>(x[i]) - mean[c]);
+      });
+}
+
+// x_grad from the sums above; see BatchNormInputGrad.
+template <typename T, typename A>
+void WriteInputGrad(const ChannelLayout& l, const T* __restrict g,
+                    const T* __restrict x, const A* weight, const A* mean,
+                    const A* inv_std, const A* shift, const A* slope,
+                    const double* sums, T* __restrict x_grad) {
+  const double count = static_cast<double>(std::max<int64_t>(l.count(), 1));
+  // x_grad = a * g + b * x + c
+  const Rows<A> rows(l, 3);
+  A *const a = rows[0], *const b = rows[1], *const c0 = rows[2];
+  for (int64_t c = 0; c < l.channels; ++c) {
+    a[c] = weight != nullptr ? inv_std[c] * weight[c] : inv_std[c];
+    double by_x = -static_cast<double>(a[c]) * inv_std[c] * inv_std[c] *
+                  sums[l.channels + c] / count;
+    double rest = -a[c] * sums[c] / count;
+    if (slope != nullptr) by_x += slope[c] * inv_std[c] / count;
+    if (shift != nullptr) rest += shift[c] / count;
+    b[c] = static_cast<A>(by_x);
+    c0[c] = static_cast<A>(rest);
+  }
+  ForEachElement(l, [=](int64_t c, int64_t i) {
+    x_grad[i] = T(a[c] * static_cast<A>(g[i]) +
+                  b[c] * (static_cast<A>(x[i]) - mean[c]) + c0[c]);
   });
 }
 
@@ -109,7 +224,9 @@ void BatchNorm(const KernelContext& ctx, const Tensor& x,
                double epsilon, std::string_view data_format, Tensor* out,
                Tensor* running_mean_out, Tensor* running_var_out,
                Tensor* saved_mean, Tensor* saved_inv_std) {
-  const ChannelLayout l = LayoutOf(x, data_format);
+  const Images images(x, data_format);
+  const Tensor in = images.In(x), result = images.Out(*out);
+  const ChannelLayout l = LayoutOf(in, images.format());
   VisitFloat(x.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using A = typename Accumulate<T>::type;
@@ -119,47 +236,40 @@ void BatchNorm(const KernelContext& ctx, const Tensor& x,
     const Tensor w = FloatCopy(weight, kA), b = FloatCopy(bias, kA);
     const A* pw = DataOrNull<A>(w);
     const A* pb = DataOrNull<A>(b);
-    Tensor stats = Tensor::Empty({4, l.channels}, kA);
-    A* const new_mean = stats.data<A>();
-    A* const new_var = new_mean + l.channels;
-    A* const means = new_var + l.channels;
-    A* const inv_stds = means + l.channels;
-    const T* px = x.data<T>();
-    T* py = out->data<T>();
+    const Rows<A> rows(l, 7);
+    A *const new_mean = rows[0], *const new_var = rows[1];
+    A *const means = rows[2], *const inv_stds = rows[3];
+    A *const scale = rows[4], *const shift = rows[5], *const pivots = rows[6];
+    const T* px = in.data<T>();
+    FindPivots(l, px, pivots);
+    const Rows<double> sums(l, 2);
+    SumChannels<A>(
+        l, sums[0],
+        [=](int64_t c, int64_t i) { return static_cast<A>(px[i]) - pivots[c]; },
+        [=](int64_t c, int64_t i) {
+          const A d = static_cast<A>(px[i]) - pivots[c];
+          return d * d;
+        });
     const double count = static_cast<double>(std::max<int64_t>(l.count(), 1));
-    const bool empty = l.count() == 0;
-    ForEachBlock(l, [&](int64_t first, int64_t n) {
-      double sums[kBlock];
-      A mean[kBlock], scale[kBlock], shift[kBlock];
-      SumChannels<A>(l, first, n, sums,
-                     [&](int64_t, int64_t i) { return static_cast<A>(px[i]); });
-      for (int64_t c = 0; c < n; ++c) mean[c] = static_cast<A>(sums[c] / count);
-      SumChannels<A>(l, first, n, sums, [&](int64_t c, int64_t i) {
-        const A d = static_cast<A>(px[i]) - mean[c];
-        return d * d;
-      });
-      for (int64_t c = 0; c < n; ++c) {
-        const int64_t k = first + c;
-        const A variance = static_cast<A>(sums[c] / count);
-        const A inv_std = A(1) / std::sqrt(variance + static_cast<A>(epsilon));
-        means[k] = mean[c];
-        inv_stds[k] = inv_std;
-        // An empty batch says nothing about the statistics.
-        const A keep = empty ? A(1) : static_cast<A>(momentum);
-        new_mean[k] = old_mean.data<A>()[k] * keep + mean[c] * (A(1) - keep);
-        new_var[k] = old_var.data<A>()[k] * keep + variance * (A(1) - keep);
-        scale[c] = pw != nullptr ? inv_std * pw[k] : inv_std;
-        shift[c] = (pb != nullptr ? pb[k] : A(0)) - mean[c] * scale[c];
-      }
-      ScaleAndShift(l, first, n, px, scale, shift, py);
-    });
-    const auto part = [&](int64_t row) {
-      return stats.AsStrided({l.channels}, {1}, row * l.channels);
-    };
-    FloatCopyInto(part(0), *running_mean_out);
-    FloatCopyInto(part(1), *running_var_out);
-    FloatCopyInto(part(2), *saved_mean);
-    FloatCopyInto(part(3), *saved_inv_std);
+    // An empty batch says nothing about the statistics.
+    const A keep = l.count() == 0 ? A(1) : static_cast<A>(momentum);
+    for (int64_t k = 0; k < l.channels; ++k) {
+      const double off = sums[0][k] / count;
+      const double spread = sums[1][k] / count - off * off;
+      means[k] = static_cast<A>(pivots[k] + off);
+      // Rounding may leave a little below zero; NaN stays.
+      const A variance = spread < 0 ? A(0) : static_cast<A>(spread);
+      inv_stds[k] = A(1) / std::sqrt(variance + static_cast<A>(epsilon));
+      new_mean[k] = old_mean.data<A>()[k] * keep + means[k] * (A(1) - keep);
+      new_var[k] = old_var.data<A>()[k] * keep + variance * (A(1) - keep);
+      scale[k] = pw != nullptr ? inv_stds[k] * pw[k] : inv_stds[k];
+      shift[k] = (pb != nullptr ? pb[k] : A(0)) - means[k] * scale[k];
+    }
+    ScaleAndShift(l, px, scale, shift, result.data<T>());
+    FloatCopyInto(rows.Row(0), *running_mean_out);
+    FloatCopyInto(rows.Row(1), *running_var_out);
+    FloatCopyInto(rows.Row(2), *saved_mean);
+    FloatCopyInto(rows.Row(3), *saved_inv_std);
   });
 }
 
@@ -168,7 +278,9 @@ void BatchNormInference(const KernelContext& ctx, const Tensor& x,
                         const Tensor& weight, const Tensor& bias,
                         double epsilon, std::string_view data_format,
                         Tensor* out) {
-  const ChannelLayout l = LayoutOf(x, data_format);
+  const Images images(x, data_format);
+  const Tensor in = images.In(x), result = images.Out(*out);
+  const ChannelLayout l = LayoutOf(in, images.format());
   VisitFloat(x.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using A = typename Accumulate<T>::type;
@@ -177,98 +289,88 @@ void BatchNormInference(const KernelContext& ctx, const Tensor& x,
     const Tensor w = FloatCopy(weight, kA), b = FloatCopy(bias, kA);
     const A* pw = DataOrNull<A>(w);
     const A* pb = DataOrNull<A>(b);
-    ForEachBlock(l, [&](int64_t first, int64_t n) {
-      A scale[kBlock], shift[kBlock];
-      for (int64_t c = 0; c < n; ++c) {
-        const int64_t k = first + c;
-        const A inv_std =
-            A(1) / std::sqrt(v.data<A>()[k] + static_cast<A>(epsilon));
-        scale[c] = pw != nullptr ? inv_std * pw[k] : inv_std;
-        shift[c] = (pb != nullptr ? pb[k] : A(0)) - m.data<A>()[k] * scale[c];
-      }
-      ScaleAndShift(l, first, n, x.data<T>(), scale, shift, out->data<T>());
-    });
+    const Rows<A> rows(l, 2);
+    A *const scale = rows[0], *const shift = rows[1];
+    for (int64_t k = 0; k < l.channels; ++k) {
+      const A inv_std =
+          A(1) / std::sqrt(v.data<A>()[k] + static_cast<A>(epsilon));
+      scale[k] = pw != nullptr ? inv_std * pw[k] : inv_std;
+      shift[k] = (pb != nullptr ? pb[k] : A(0)) - m.data<A>()[k] * scale[k];
+    }
+    ScaleAndShift(l, in.data<T>(), scale, shift, result.data<T>());
   });
 }
 
+namespace {
+
+// The three gradients of batch normalization; null for those not wanted.
+struct WantedGrads {
+  Tensor* x = nullptr;
+  Tensor* weight = nullptr;
+  Tensor* bias = nullptr;
+};
+
 // With xh = (x - mean) inv_std and means over a channel:
 // x_grad = weight inv_std (g - mean(g) - xh mean(g xh)) + (shift + slope xh) /
-// count.
+// count. The sums of the means are the gradients of bias and weight.
+void Grads(const Tensor& grad_out, const Tensor& x, const Tensor& weight,
+           const Tensor& mean, const Tensor& inv_std, const Tensor& shift,
+           const Tensor& slope, std::string_view data_format,
+           const WantedGrads& wanted) {
+  const Images images(x, data_format);
+  const Tensor in = images.In(x), grad = images.In(grad_out);
+  const ChannelLayout l = LayoutOf(in, images.format());
+  VisitFloat(x.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using A = typename Accumulate<T>::type;
+    constexpr DType kA = kDTypeOf<A>;
+    const Tensor m = FloatCopy(mean, kA), r = FloatCopy(inv_std, kA);
+    const Rows<double> sums(l, 2);
+    SumGrads(l, grad.data<T>(), in.data<T>(), m.data<A>(), sums[0]);
+    if (wanted.x != nullptr) {
+      const Tensor w = FloatCopy(weight, kA);
+      const Tensor shifts = FloatCopy(shift, kA), slopes = FloatCopy(slope, kA);
+      WriteInputGrad(l, grad.data<T>(), in.data<T>(), DataOrNull<A>(w),
+                     m.data<A>(), r.data<A>(), DataOrNull<A>(shifts),
+                     DataOrNull<A>(slopes), sums[0],
+                     images.Out(*wanted.x).template data<T>());
+    }
+    const Rows<A> rows(l, 2);
+    for (int64_t c = 0; c < l.channels; ++c) {
+      rows[0][c] = static_cast<A>(sums[1][c] * r.data<A>()[c]);
+      rows[1][c] = static_cast<A>(sums[0][c]);
+    }
+    if (wanted.weight != nullptr) FloatCopyInto(rows.Row(0), *wanted.weight);
+    if (wanted.bias != nullptr) FloatCopyInto(rows.Row(1), *wanted.bias);
+  });
+}
+
+}  // namespace
+
+void BatchNormGrad(const KernelContext& ctx, const Tensor& grad_out,
+                   const Tensor& x, const Tensor& weight, const Tensor& mean,
+                   const Tensor& inv_std, const Tensor& shift,
+                   const Tensor& slope, std::string_view data_format,
+                   Tensor* x_grad, Tensor* weight_grad, Tensor* bias_grad) {
+  Grads(grad_out, x, weight, mean, inv_std, shift, slope, data_format,
+        {x_grad, weight_grad, bias_grad});
+}
+
 void BatchNormInputGrad(const KernelContext& ctx, const Tensor& grad_out,
                         const Tensor& x, const Tensor& weight,
                         const Tensor& mean, const Tensor& inv_std,
                         const Tensor& shift, const Tensor& slope,
                         std::string_view data_format, Tensor* x_grad) {
-  const ChannelLayout l = LayoutOf(x, data_format);
-  VisitFloat(x.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    using A = typename Accumulate<T>::type;
-    constexpr DType kA = kDTypeOf<A>;
-    const Tensor m = FloatCopy(mean, kA), r = FloatCopy(inv_std, kA);
-    const Tensor w = FloatCopy(weight, kA);
-    const Tensor shifts = FloatCopy(shift, kA), slopes = FloatCopy(slope, kA);
-    const A* pw = DataOrNull<A>(w);
-    const A* pshift = DataOrNull<A>(shifts);
-    const A* pslope = DataOrNull<A>(slopes);
-    const T* px = x.data<T>();
-    const T* pg = grad_out.data<T>();
-    T* to = x_grad->data<T>();
-    const double count = static_cast<double>(std::max<int64_t>(l.count(), 1));
-    ForEachBlock(l, [&](int64_t first, int64_t n) {
-      const A* pm = m.data<A>() + first;
-      const A* pr = r.data<A>() + first;
-      double sums[kBlock];
-      // x_grad = a * g + b * (x - mean) + c
-      A a[kBlock], b[kBlock], c0[kBlock];
-      SumChannels<A>(l, first, n, sums,
-                     [&](int64_t, int64_t i) { return static_cast<A>(pg[i]); });
-      for (int64_t c = 0; c < n; ++c) {
-        a[c] = pw != nullptr ? pr[c] * pw[first + c] : pr[c];
-        c0[c] = static_cast<A>(-a[c] * sums[c] / count);
-        if (pshift != nullptr)
-          c0[c] += static_cast<A>(pshift[first + c] / count);
-      }
-      SumChannels<A>(l, first, n, sums, [&](int64_t c, int64_t i) {
-        return static_cast<A>(pg[i]) * (static_cast<A>(px[i]) - pm[c]);
-      });
-      for (int64_t c = 0; c < n; ++c) {
-        b[c] = static_cast<A>(-a[c] * pr[c] * pr[c] * sums[c] / count);
-        if (pslope != nullptr)
-          b[c] += static_cast<A>(pslope[first + c] * pr[c] / count);
-      }
-      ForEachElement(l, first, n, [&](int64_t c, int64_t i) {
-        to[i] = T(a[c] * static_cast<A>(pg[i]) +
-                  b[c] * (static_cast<A>(px[i]) - pm[c]) + c0[c]);
-      });
-    });
-  });
+  Grads(grad_out, x, weight, mean, inv_std, shift, slope, data_format,
+        {.x = x_grad});
 }
 
-// Sum over a channel of grad_out * (x - mean) * inv_std.
 void BatchNormWeightGrad(const KernelContext& ctx, const Tensor& grad_out,
                          const Tensor& x, const Tensor& mean,
                          const Tensor& inv_std, std::string_view data_format,
                          Tensor* weight_grad) {
-  const ChannelLayout l = LayoutOf(x, data_format);
-  VisitFloat(x.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    using A = typename Accumulate<T>::type;
-    constexpr DType kA = kDTypeOf<A>;
-    const Tensor m = FloatCopy(mean, kA), r = FloatCopy(inv_std, kA);
-    Tensor result = Tensor::Empty({l.channels}, kA);
-    ForEachBlock(l, [&](int64_t first, int64_t n) {
-      double sums[kBlock];
-      const A* pm = m.data<A>() + first;
-      SumChannels<A>(l, first, n, sums, [&](int64_t c, int64_t i) {
-        return static_cast<A>(grad_out.data<T>()[i]) *
-               (static_cast<A>(x.data<T>()[i]) - pm[c]);
-      });
-      for (int64_t c = 0; c < n; ++c)
-        result.data<A>()[first + c] =
-            static_cast<A>(sums[c] * r.data<A>()[first + c]);
-    });
-    FloatCopyInto(result, *weight_grad);
-  });
+  Grads(grad_out, x, Tensor(), mean, inv_std, Tensor(), Tensor(), data_format,
+        {.weight = weight_grad});
 }
 
 }  // namespace proa::inline v0::ops::PROA_ISA

@@ -90,7 +90,15 @@ def _differences(f, x, grad):
     return out
 
 
-def reference_batch_norm_grad_x(
+def reference_batch_norm_grad(grad_out, x, weight, mean, inv_std, shift=None, slope=None, data_format="NCHW"):
+    return (
+        reference_batch_norm_input_grad(grad_out, x, weight, mean, inv_std, shift, slope, data_format),
+        reference_batch_norm_weight_grad(grad_out, x, mean, inv_std, data_format),
+        grad_out.sum(axis=_axes(x, data_format)),
+    )
+
+
+def reference_batch_norm_grads(
     grad_out,
     grad_running_mean,
     grad_running_var,
@@ -106,7 +114,7 @@ def reference_batch_norm_grad_x(
     fresh = 1 - momentum
     shift = grad_mean + fresh * grad_running_mean
     slope = 2 * fresh * grad_running_var / inv_std - inv_std**2 * grad_inv_std
-    return reference_batch_norm_input_grad(grad_out, x, weight, mean, inv_std, shift, slope, data_format)
+    return reference_batch_norm_grad(grad_out, x, weight, mean, inv_std, shift, slope, data_format)
 
 
 def reference_batch_norm_grad_grad_x(grad, grad_out, x, weight, mean, inv_std, slope=None, data_format="NCHW"):
@@ -125,7 +133,8 @@ TOLERANCE = {
     "batch_norm_inference": _HALF,
     "batch_norm_input_grad": _HALF,
     "batch_norm_weight_grad": _HALF,
-    "batch_norm_grad_x": {"float32": (1e-4, 1e-4)},
+    "batch_norm_grad": _HALF,
+    "batch_norm_grads": {"float32": (1e-4, 1e-4)},
     "batch_norm_grad_grad_x": {"float32": (1e-4, 1e-4), "float64": (1e-6, 1e-6)},
     "batch_norm_grad_grad_inv_std": {"float32": (1e-4, 1e-4), "float64": (1e-6, 1e-6)},
 }

@@ -6,7 +6,9 @@
 #include "ops/nn/conv_loops.h"
 #include "ops/nn/conv_onednn.h"
 #include "ops/nn/float_copy.h"
+#include "ops/nn/images.h"
 #include "ops/nn/nn_kernels.h"
+#include "tensor/copy.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::ops::cpu {
@@ -49,9 +51,12 @@ const Tensor& Result(Wanted wanted, const Tensor& x, const Tensor& weight,
   return wanted == Wanted::kOutput ? y : wanted == Wanted::kInput ? x : weight;
 }
 
-// Computes one of x, weight and y. All have one floating dtype but `bias`.
+// Computes one of x, weight and y. All have one floating dtype but `bias`; x
+// and y are [N, H, W, C].
 void Convolve(const ConvGeometry& g, Wanted wanted, const Tensor& x,
-              const Tensor& weight, const Tensor& bias_in, const Tensor& y) {
+              const Tensor& any_weight, const Tensor& bias_in,
+              const Tensor& y) {
+  const Tensor weight = Contiguous(any_weight);
   const Tensor& result = Result(wanted, x, weight, y);
   if (result.numel() == 0) return;
   const DType dtype = result.dtype();
@@ -60,11 +65,9 @@ void Convolve(const ConvGeometry& g, Wanted wanted, const Tensor& x,
     if (wanted == Wanted::kOutput && bias_in.defined()) {
       const Tensor bias = FloatCopy(bias_in, dtype);
       const int64_t item = ItemSize(dtype);
-      const int64_t inner = g.channels_last ? 1 : g.out[0] * g.out[1];
       for (int64_t i = 0; i < result.numel(); ++i)
         std::memcpy(result.data<char>() + i * item,
-                    bias.data<char>() + i / inner % g.out_channels * item,
-                    item);
+                    bias.data<char>() + i % g.out_channels * item, item);
     } else {
       std::memset(result.raw_data(), 0, result.bytes());
     }
@@ -72,9 +75,7 @@ void Convolve(const ConvGeometry& g, Wanted wanted, const Tensor& x,
   }
   if (dtype == DType::kFloat32 || dtype == DType::kBFloat16) {
     const Tensor bias = FloatCopy(bias_in, dtype);
-    const ConvData data{dtype, x.raw_data(), weight.raw_data(),
-                        bias.defined() ? bias.raw_data() : nullptr,
-                        y.raw_data()};
+    const ConvData data{x, weight, bias, y};
     if (RunOneDnn(g, wanted, data)) return;
   }
   if (dtype == DType::kFloat64)
@@ -91,16 +92,20 @@ void Convolve(const ConvGeometry& g, Wanted wanted, const Tensor& x,
   FloatCopyInto(Result(wanted, wide_x, wide_weight, wide_y), result);
 }
 
-// x [batch, channels, inner] (or [batch * inner, channels]) += bias[channels]
+// x [..., channels] += bias[channels]
 template <typename T>
-void AddBias(const Tensor& x, const Tensor& bias, int64_t inner) {
+void AddBias(const Tensor& x, const Tensor& bias) {
   T* data = x.data<T>();
   const T* b = bias.data<T>();
   const int64_t channels = bias.numel();
-  for (int64_t i = 0; i < x.numel(); i += inner) {
-    const T shift = b[i / inner % channels];
-    for (int64_t j = 0; j < inner; ++j) data[i + j] = T(data[i + j] + shift);
-  }
+  for (int64_t i = 0; i < x.numel(); i += channels)
+    for (int64_t c = 0; c < channels; ++c) data[i + c] = T(data[i + c] + b[c]);
+}
+
+// The geometry `g` of an op given with `data_format`, for images [N, H, W, C].
+ConvGeometry Nhwc(ConvGeometry g) {
+  g.channels_last = true;
+  return g;
 }
 
 }  // namespace
@@ -112,7 +117,8 @@ void Conv2d(const KernelContext& ctx, const Tensor& x, const Tensor& weight,
   const ConvGeometry g =
       GeometryOf("conv2d", x.shape(), weight.shape(),
                  {stride, padding, dilation, groups, data_format});
-  Convolve(g, Wanted::kOutput, x, weight, bias, *out);
+  Convolve(Nhwc(g), Wanted::kOutput, NhwcInput(x, data_format), weight, bias,
+           NhwcOutput(*out, data_format));
 }
 
 void Conv2dInputGrad(const KernelContext& ctx, const Tensor& grad_out,
@@ -124,7 +130,8 @@ void Conv2dInputGrad(const KernelContext& ctx, const Tensor& grad_out,
   const ConvGeometry g = GeometryOf(
       "conv2d_input_grad", Shape(input_shape.values()), weight.shape(),
       {stride, padding, dilation, groups, data_format});
-  Convolve(g, Wanted::kInput, *x_grad, weight, Tensor(), grad_out);
+  Convolve(Nhwc(g), Wanted::kInput, NhwcOutput(*x_grad, data_format), weight,
+           Tensor(), NhwcInput(grad_out, data_format));
 }
 
 void Conv2dWeightGrad(const KernelContext& ctx, const Tensor& x,
@@ -136,7 +143,8 @@ void Conv2dWeightGrad(const KernelContext& ctx, const Tensor& x,
   const ConvGeometry g =
       GeometryOf("conv2d_weight_grad", x.shape(), Shape(weight_shape.values()),
                  {stride, padding, dilation, groups, data_format});
-  Convolve(g, Wanted::kWeight, x, *weight_grad, Tensor(), grad_out);
+  Convolve(Nhwc(g), Wanted::kWeight, NhwcInput(x, data_format), *weight_grad,
+           Tensor(), NhwcInput(grad_out, data_format));
 }
 
 void Conv2dTranspose(const KernelContext& ctx, const Tensor& x,
@@ -151,12 +159,13 @@ void Conv2dTranspose(const KernelContext& ctx, const Tensor& x,
       TransposeGeometryOf("conv2d_transpose", x.shape(), weight.shape(),
                           {stride, padding, dilation, groups, data_format},
                           output_padding, output_size);
-  Convolve(g, Wanted::kInput, *out, weight, Tensor(), x);
+  const Tensor y = NhwcOutput(*out, data_format);
+  Convolve(Nhwc(g), Wanted::kInput, y, weight, Tensor(),
+           NhwcInput(x, data_format));
   if (!bias.defined() || out->numel() == 0) return;
   const Tensor shift = FloatCopy(bias, out->dtype());
   VisitFloat(out->dtype(), [&](auto tag) {
-    AddBias<typename decltype(tag)::type>(
-        *out, shift, g.channels_last ? 1 : g.in[0] * g.in[1]);
+    AddBias<typename decltype(tag)::type>(y, shift);
   });
 }
 

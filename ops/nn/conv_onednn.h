@@ -1,22 +1,25 @@
 // The three convolutions through oneDNN: float32 and, where the machine has it,
-// bfloat16. Tensors are dense in the order that the geometry says; nothing is
-// empty.
+// bfloat16. Nothing is empty; `channels_last` of the geometry is set.
+//
+// Images are never reordered. Of the algorithms that oneDNN has for them the
+// fastest is taken (docs/notes/layouts.md): the input gradient of a convolution
+// of stride 1 is the convolution with the turned and transposed weight, the
+// weight gradient of a pointwise one is a matrix product.
 #ifndef PROA_OPS_NN_CONV_ONEDNN_H_
 #define PROA_OPS_NN_CONV_ONEDNN_H_
 
 #include "ops/nn/conv_geometry.h"
-#include "tensor/dtype.h"
+#include "tensor/tensor.h"
 
 namespace proa::inline v0::ops {
 
-// Raw pointers of one convolution: inputs and the output alike. `bias` may be
-// null.
+// The tensors of one convolution, inputs and the output alike: x and y are
+// row-major [N, H, W, C], weight is contiguous, `bias` may be undefined.
 struct ConvData {
-  DType dtype;
-  void* x;
-  void* weight;
-  void* bias;
-  void* y;
+  const Tensor& x;
+  const Tensor& weight;
+  const Tensor& bias;
+  const Tensor& y;
 };
 
 // Each is false, with nothing done, if oneDNN has no kernel for the dtype here.

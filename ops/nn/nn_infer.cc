@@ -101,6 +101,23 @@ Shape conv2d_transpose(const char* op, const Tensor& x, const Tensor& weight,
 
 // Pooling ---------------------------------------------------------------------
 
+MemoryOrder image_order(const char*, std::string_view data_format) {
+  return data_format == "NCHW" ? MemoryOrder::kChannelsLast
+                               : MemoryOrder::kRowMajor;
+}
+
+MemoryOrder order_of(const char*, const Tensor& x,
+                     std::string_view data_format) {
+  return data_format == "NCHW" ? OrderOf(x) : MemoryOrder::kRowMajor;
+}
+
+MemoryOrder order_of_larger(const char* op, const Tensor& x,
+                            std::string_view data_format) {
+  if (data_format == "NCHW" && LiesIn(x, MemoryOrder::kChannelsLast))
+    return MemoryOrder::kChannelsLast;
+  return order_of(op, x, data_format);
+}
+
 IntArray shape_of(const char* op, const Tensor& x) { return x.shape(); }
 
 Shape pool2d(const char* op, const Tensor& x, Ints kernel_size, Ints stride,

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "ops/int_array.h"
+#include "tensor/memory_order.h"
 #include "tensor/shape.h"
 #include "tensor/tensor.h"
 
@@ -30,6 +31,17 @@ Shape conv2d_transpose(const char* op, const Tensor& x, const Tensor& weight,
                        const Tensor& bias, Ints stride, Ints padding,
                        Ints output_padding, Ints dilation, int64_t groups,
                        Ints output_size, std::string_view data_format);
+
+// Order rules. Convolutions give images channels-last, whatever they are given;
+// what else maps images to images keeps the order of x. Data that is
+// [N, H, W, C] by its shape is row-major.
+MemoryOrder image_order(const char* op, std::string_view data_format);
+MemoryOrder order_of(const char* op, const Tensor& x,
+                     std::string_view data_format);
+// Of an image made from one of fewer pixels: one pixel has no order, and is
+// taken for channels-last.
+MemoryOrder order_of_larger(const char* op, const Tensor& x,
+                            std::string_view data_format);
 
 // The sizes of x, for rules that take sizes.
 IntArray shape_of(const char* op, const Tensor& x);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ops/nn/float_copy.h"
+#include "ops/nn/images.h"
 #include "ops/nn/nn_kernels.h"
 #include "ops/nn/pool_geometry.h"
 #include "ops/nn/pool_loops.h"
@@ -105,9 +106,9 @@ void RequireIndexable(const char* op, const PoolGeometry& g) {
 }
 
 void MaxWithIndex(const char* op, const PoolGeometry& g, const Tensor& x,
-                  Tensor* out, Tensor* indices) {
+                  const Tensor& out, const Tensor& indices) {
   RequireIndexable(op, g);
-  MaxForward(g, x, *out, indices->data<int32_t>());
+  MaxForward(g, x, out, indices.data<int32_t>());
 }
 
 // An image tensor seen as a pooling whose windows are unimportant, for the ops
@@ -165,11 +166,13 @@ void MaxPool2d(const KernelContext& ctx, const Tensor& x,
                std::span<const int64_t> stride,
                std::span<const int64_t> padding, bool ceil_mode,
                std::string_view data_format, Tensor* out) {
-  const PoolGeometry g =
-      PoolGeometryOf("max_pool2d", x.shape(),
-                     {kernel_size, stride, padding, ceil_mode, data_format});
+  const Images images(x, data_format);
+  const Tensor in = images.In(x);
+  const PoolGeometry g = PoolGeometryOf(
+      "max_pool2d", in.shape(),
+      {kernel_size, stride, padding, ceil_mode, images.format()});
   RequireIndexable("max_pool2d", g);
-  MaxForward(g, x, *out, nullptr);
+  MaxForward(g, in, images.Out(*out), nullptr);
 }
 
 void MaxPool2dWithIndex(const KernelContext& ctx, const Tensor& x,
@@ -179,11 +182,13 @@ void MaxPool2dWithIndex(const KernelContext& ctx, const Tensor& x,
                         std::string_view data_format, Tensor* out,
                         Tensor* indices) {
   const char* op = "max_pool2d_with_index";
-  MaxWithIndex(
-      op,
-      PoolGeometryOf(op, x.shape(),
-                     {kernel_size, stride, padding, ceil_mode, data_format}),
-      x, out, indices);
+  const Images images(x, data_format);
+  const Tensor in = images.In(x);
+  MaxWithIndex(op,
+               PoolGeometryOf(
+                   op, in.shape(),
+                   {kernel_size, stride, padding, ceil_mode, images.format()}),
+               in, images.Out(*out), images.Out(*indices));
 }
 
 void AdaptiveMaxPool2d(const KernelContext& ctx, const Tensor& x,
@@ -191,9 +196,11 @@ void AdaptiveMaxPool2d(const KernelContext& ctx, const Tensor& x,
                        std::string_view data_format, Tensor* out,
                        Tensor* indices) {
   const char* op = "adaptive_max_pool2d";
-  MaxWithIndex(op,
-               AdaptivePoolGeometryOf(op, x.shape(), output_size, data_format),
-               x, out, indices);
+  const Images images(x, data_format);
+  const Tensor in = images.In(x);
+  MaxWithIndex(
+      op, AdaptivePoolGeometryOf(op, in.shape(), output_size, images.format()),
+      in, images.Out(*out), images.Out(*indices));
 }
 
 void MaxPool2dGrad(const KernelContext& ctx, const Tensor& grad_out,
@@ -201,14 +208,16 @@ void MaxPool2dGrad(const KernelContext& ctx, const Tensor& grad_out,
                    std::span<const int64_t> stride,
                    std::span<const int64_t> padding, bool ceil_mode,
                    std::string_view data_format, Tensor* x_grad) {
-  const PoolGeometry g =
-      PoolGeometryOf("max_pool2d_grad", x.shape(),
-                     {kernel_size, stride, padding, ceil_mode, data_format});
+  const Images images(x, data_format);
+  const Tensor in = images.In(x), grad = images.In(grad_out);
+  const PoolGeometry g = PoolGeometryOf(
+      "max_pool2d_grad", in.shape(),
+      {kernel_size, stride, padding, ceil_mode, images.format()});
   RequireIndexable("max_pool2d_grad", g);
-  const Tensor maxima = Tensor::Empty(grad_out.shape(), x.dtype());
-  const Tensor indices = Tensor::Empty(grad_out.shape(), DType::kInt32);
-  MaxForward(g, x, maxima, indices.data<int32_t>());
-  Scatter("max_pool2d_grad", g, grad_out, indices, *x_grad);
+  const Tensor maxima = Tensor::Empty(grad.shape(), x.dtype());
+  const Tensor indices = Tensor::Empty(grad.shape(), DType::kInt32);
+  MaxForward(g, in, maxima, indices.data<int32_t>());
+  Scatter("max_pool2d_grad", g, grad, indices, images.Out(*x_grad));
 }
 
 void AvgPool2d(const KernelContext& ctx, const Tensor& x,
@@ -216,10 +225,12 @@ void AvgPool2d(const KernelContext& ctx, const Tensor& x,
                std::span<const int64_t> stride,
                std::span<const int64_t> padding, bool ceil_mode, bool exclusive,
                std::string_view data_format, Tensor* out) {
-  const PoolGeometry g =
-      PoolGeometryOf("avg_pool2d", x.shape(),
-                     {kernel_size, stride, padding, ceil_mode, data_format});
-  MeanForward(g, exclusive, x, *out);
+  const Images images(x, data_format);
+  const Tensor in = images.In(x);
+  const PoolGeometry g = PoolGeometryOf(
+      "avg_pool2d", in.shape(),
+      {kernel_size, stride, padding, ceil_mode, images.format()});
+  MeanForward(g, exclusive, in, images.Out(*out));
 }
 
 void AvgPool2dGrad(const KernelContext& ctx, const Tensor& grad_out,
@@ -229,54 +240,64 @@ void AvgPool2dGrad(const KernelContext& ctx, const Tensor& grad_out,
                    std::span<const int64_t> padding, bool ceil_mode,
                    bool exclusive, std::string_view data_format,
                    Tensor* x_grad) {
-  const PoolGeometry g =
-      PoolGeometryOf("avg_pool2d_grad", x_grad->shape(),
-                     {kernel_size, stride, padding, ceil_mode, data_format});
-  VisitFloat(grad_out.dtype(), [&](auto tag) {
+  const Images images(*x_grad, data_format);
+  const Tensor grad = images.In(grad_out), to = images.Out(*x_grad);
+  const PoolGeometry g = PoolGeometryOf(
+      "avg_pool2d_grad", to.shape(),
+      {kernel_size, stride, padding, ceil_mode, images.format()});
+  VisitFloat(grad.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    MeanBackward(g, exclusive, grad_out.data<T>(), x_grad->data<T>());
+    MeanBackward(g, exclusive, grad.data<T>(), to.data<T>());
   });
 }
 
 void AdaptiveAvgPool2d(const KernelContext& ctx, const Tensor& x,
                        std::span<const int64_t> output_size,
                        std::string_view data_format, Tensor* out) {
+  const Images images(x, data_format);
+  const Tensor in = images.In(x);
   const PoolGeometry g = AdaptivePoolGeometryOf(
-      "adaptive_avg_pool2d", x.shape(), output_size, data_format);
-  MeanForward(g, true, x, *out);
+      "adaptive_avg_pool2d", in.shape(), output_size, images.format());
+  MeanForward(g, true, in, images.Out(*out));
 }
 
 void AdaptiveAvgPool2dGrad(const KernelContext& ctx, const Tensor& grad_out,
                            const IntArray& input_shape,
                            std::string_view data_format, Tensor* x_grad) {
-  const bool channels_last = data_format == "NHWC";
-  const int64_t output_size[] = {grad_out.size(channels_last ? 1 : 2),
-                                 grad_out.size(channels_last ? 2 : 3)};
+  const Images images(*x_grad, data_format);
+  const Tensor grad = images.In(grad_out), to = images.Out(*x_grad);
+  const int first = images.format() == "NHWC" ? 1 : 2;
+  const int64_t output_size[] = {grad.size(first), grad.size(first + 1)};
   const PoolGeometry g = AdaptivePoolGeometryOf(
-      "adaptive_avg_pool2d_grad", x_grad->shape(), output_size, data_format);
-  VisitFloat(grad_out.dtype(), [&](auto tag) {
+      "adaptive_avg_pool2d_grad", to.shape(), output_size, images.format());
+  VisitFloat(grad.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    MeanBackward(g, true, grad_out.data<T>(), x_grad->data<T>());
+    MeanBackward(g, true, grad.data<T>(), to.data<T>());
   });
 }
 
 void Pool2dScatter(const KernelContext& ctx, const Tensor& values,
                    const Tensor& indices, const IntArray& input_shape,
                    std::string_view data_format, Tensor* out) {
+  const Images images(*out, data_format);
+  const Tensor from = images.In(values), to = images.Out(*out);
   const PoolGeometry g =
-      IndexGeometry(out->shape(), values.shape(), data_format);
-  Scatter("pool2d_scatter", g, values, indices, *out);
+      IndexGeometry(to.shape(), from.shape(), images.format());
+  Scatter("pool2d_scatter", g, from, images.In(indices), to);
 }
 
 void Pool2dGather(const KernelContext& ctx, const Tensor& x,
                   const Tensor& indices, std::string_view data_format,
                   Tensor* out) {
-  const PoolGeometry g = IndexGeometry(x.shape(), indices.shape(), data_format);
+  const Images images(x, data_format);
+  const Tensor in = images.In(x), at = images.In(indices);
+  const Tensor picked = images.Out(*out);
+  const PoolGeometry g = IndexGeometry(in.shape(), at.shape(), images.format());
   VisitFloat(x.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const T* from = x.data<T>();
-    T* to = out->data<T>();
-    ForEachIndex("pool2d_gather", g, indices.data<int32_t>(),
+    const T* from = in.data<T>();
+    T* to = picked.data<T>();
+    ForEachIndex("pool2d_gather", g, at.data<int32_t>(),
                  [&](int64_t o, int64_t i) { to[o] = from[i]; });
   });
 }

@@ -133,6 +133,57 @@ void ForEachWindow(const PoolGeometry& g, const PoolBlock& b, F&& f) {
   }
 }
 
+// Windows over dense channels: kChannels of them, or b.channels if it is 0.
+template <typename T, typename A, int64_t kChannels>
+void MaxOfWindows(const PoolGeometry& g, const PoolBlock& b, const T* x,
+                  T* out) {
+  const int64_t n = kChannels > 0 ? kChannels : b.channels;
+  ForEachWindow(g, b, [&](int64_t o, const Extent& e) {
+    A best[kPoolChannelBlock];
+    const T* first = x + e.top * b.in_row + e.left * b.in_column;
+    for (int64_t c = 0; c < n; ++c) best[c] = static_cast<A>(first[c]);
+    for (int64_t r = e.top; r < e.bottom; ++r) {
+      for (int64_t q = e.left; q < e.right; ++q) {
+        const T* p = x + r * b.in_row + q * b.in_column;
+        for (int64_t c = 0; c < n; ++c) {
+          const A v = static_cast<A>(p[c]);
+          best[c] = Replaces(v, best[c]) ? v : best[c];
+        }
+      }
+    }
+    for (int64_t c = 0; c < n; ++c) out[o + c] = T(best[c]);
+  });
+}
+
+template <typename T, typename A, int64_t kChannels>
+void MaxWithPlaces(const PoolGeometry& g, const PoolBlock& b, const T* x,
+                   T* out, int32_t* indices) {
+  const int64_t n = kChannels > 0 ? kChannels : b.channels;
+  ForEachWindow(g, b, [&](int64_t o, const Extent& e) {
+    A best[kPoolChannelBlock];
+    int32_t at[kPoolChannelBlock];
+    const T* first = x + e.top * b.in_row + e.left * b.in_column;
+    for (int64_t c = 0; c < n; ++c) {
+      best[c] = static_cast<A>(first[c]);
+      at[c] = static_cast<int32_t>(e.top * g.in[1] + e.left);
+    }
+    for (int64_t r = e.top; r < e.bottom; ++r) {
+      for (int64_t q = e.left; q < e.right; ++q) {
+        const T* p = x + r * b.in_row + q * b.in_column;
+        const int32_t place = static_cast<int32_t>(r * g.in[1] + q);
+        for (int64_t c = 0; c < n; ++c) {
+          const A v = static_cast<A>(p[c]);
+          const bool take = Replaces(v, best[c]);
+          best[c] = take ? v : best[c];
+          at[c] = take ? place : at[c];
+        }
+      }
+    }
+    for (int64_t c = 0; c < n; ++c) out[o + c] = T(best[c]);
+    std::copy_n(at, n, indices + o);
+  });
+}
+
 template <typename T>
 void Max(const PoolGeometry& g, const PoolBlock& b, const void* x_data,
          void* out_data, int32_t* indices) {
@@ -143,29 +194,14 @@ void Max(const PoolGeometry& g, const PoolBlock& b, const void* x_data,
     return MaxPlane<T, A>(g, x, out + b.out_start,
                           indices != nullptr ? indices + b.out_start : nullptr);
   }
-  ForEachWindow(g, b, [&](int64_t o, const Extent& e) {
-    A best[kPoolChannelBlock];
-    int32_t at[kPoolChannelBlock];
-    const T* first = x + e.top * b.in_row + e.left * b.in_column;
-    for (int64_t c = 0; c < b.channels; ++c) {
-      best[c] = static_cast<A>(first[c]);
-      at[c] = static_cast<int32_t>(e.top * g.in[1] + e.left);
-    }
-    for (int64_t r = e.top; r < e.bottom; ++r) {
-      for (int64_t q = e.left; q < e.right; ++q) {
-        const T* p = x + r * b.in_row + q * b.in_column;
-        const int32_t place = static_cast<int32_t>(r * g.in[1] + q);
-        for (int64_t c = 0; c < b.channels; ++c) {
-          const A v = static_cast<A>(p[c]);
-          const bool take = Replaces(v, best[c]);
-          best[c] = take ? v : best[c];
-          at[c] = take ? place : at[c];
-        }
-      }
-    }
-    for (int64_t c = 0; c < b.channels; ++c) out[o + c] = T(best[c]);
-    if (indices != nullptr) std::copy_n(at, b.channels, indices + o);
-  });
+  const bool whole = b.channels == kPoolChannelBlock;
+  if (indices == nullptr) {
+    if (whole) return MaxOfWindows<T, A, kPoolChannelBlock>(g, b, x, out);
+    return MaxOfWindows<T, A, 0>(g, b, x, out);
+  }
+  if (whole)
+    return MaxWithPlaces<T, A, kPoolChannelBlock>(g, b, x, out, indices);
+  MaxWithPlaces<T, A, 0>(g, b, x, out, indices);
 }
 
 template <typename T>

@@ -1,22 +1,20 @@
 #include "ops/onednn/blocked.h"
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 
 #include "ops/onednn/descriptor.h"
 #include "ops/onednn/engine.h"
+#include "ops/onednn/reorders.h"
 #include "tensor/error.h"
 #include "tensor/storage.h"
 
 namespace proa::inline v0::onednn {
 namespace {
 
-std::atomic<int64_t> reorders = 0;
-
 void Reorder(const dnnl::memory::desc& from, void* src,
              const dnnl::memory::desc& to, void* dst) {
-  reorders.fetch_add(1, std::memory_order_relaxed);
+  CountReorder(/*of_weights=*/false);
   dnnl::memory in(from, Engine(), src), out(to, Engine(), dst);
   dnnl::reorder(in, out).execute(Stream(), in, out);
 }
@@ -65,7 +63,5 @@ Tensor ToFormat(const Tensor& x, const dnnl::memory::desc& format) {
   }
   return out;
 }
-
-int64_t ReorderCount() { return reorders.load(std::memory_order_relaxed); }
 
 }  // namespace proa::inline v0::onednn

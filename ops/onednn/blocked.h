@@ -12,8 +12,6 @@
 #ifndef PROA_OPS_ONEDNN_BLOCKED_H_
 #define PROA_OPS_ONEDNN_BLOCKED_H_
 
-#include <cstdint>
-
 #include "oneapi/dnnl/dnnl.hpp"
 #include "tensor/tensor.h"
 
@@ -34,9 +32,6 @@ Tensor ToFormat(const Tensor& x, const dnnl::memory::desc& format);
 
 // The format that a CPU tensor of any layout but kRowSparse is in.
 dnnl::memory::desc FormatOf(const Tensor& t);
-
-// How often elements were moved from one format to another in this process.
-int64_t ReorderCount();
 
 }  // namespace proa::inline v0::onednn
 

@@ -8,6 +8,7 @@
 
 #include "ops/elementwise/elementwise_ops.h"
 #include "ops/manipulation/manipulation_ops.h"
+#include "ops/onednn/reorders.h"
 #include "tensor/copy.h"
 #include "tensor/error.h"
 #include "tensor/print.h"
@@ -58,9 +59,9 @@ TEST(Blocked, FromATransposedTensorAndAnotherFormat) {
 TEST(Blocked, SameFormatIsTheSameTensor) {
   const Tensor x = Range({1, 16, 2, 2});
   const Tensor b = ToFormat(x, Format(x.shape(), Tag::nChw16c));
-  const int64_t before = ReorderCount();
+  const int64_t before = GetReorderCounts().data;
   EXPECT_TRUE(ToFormat(b, Format(x.shape(), Tag::nChw16c)).is_same(b));
-  EXPECT_EQ(ReorderCount(), before);
+  EXPECT_EQ(GetReorderCounts().data, before);
 }
 
 TEST(Blocked, OpsThatDoNotKnowFormatsSeeAStridedTensor) {

@@ -2,6 +2,7 @@
 
 #include "glog/logging.h"
 #include "ops/onednn/engine.h"
+#include "ops/onednn/reorders.h"
 #include "tensor/error.h"
 #include "tensor/storage.h"
 
@@ -79,9 +80,11 @@ Primitive::Primitive(dnnl::primitive primitive,
 
 namespace {
 
-// Copies between layouts.
-void RunReorder(const dnnl::primitive& reorder, const dnnl::memory::desc& from,
-                void* source, const dnnl::memory::desc& to, void* target) {
+// Copies argument `id` between layouts.
+void RunReorder(int id, const dnnl::primitive& reorder,
+                const dnnl::memory::desc& from, void* source,
+                const dnnl::memory::desc& to, void* target) {
+  CountReorder(id == DNNL_ARG_WEIGHTS || id == DNNL_ARG_DIFF_WEIGHTS);
   const dnnl::memory a(from, Engine(), source), b(to, Engine(), target);
   const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, a.get()},
                                   {DNNL_ARG_TO, b.get()}};
@@ -90,6 +93,12 @@ void RunReorder(const dnnl::primitive& reorder, const dnnl::memory::desc& from,
 }
 
 }  // namespace
+
+const dnnl::memory::desc& Primitive::desc(int id) const {
+  for (const Slot& s : slots_)
+    if (s.id == id) return s.desc;
+  LOG(FATAL) << "oneDNN: argument " << id << " was not declared";
+}
 
 void Primitive::Execute(std::initializer_list<Argument> args) const {
   CHECK_EQ(args.size(), slots_.size());
@@ -111,7 +120,7 @@ void Primitive::Execute(std::initializer_list<Argument> args) const {
       buffers.push_back(Storage::Allocate(s.bytes, Place()));
       data[i] = buffers.back()->data();
       if (!s.output)
-        RunReorder(s.reorder, s.layout, arg->data, s.desc, data[i]);
+        RunReorder(s.id, s.reorder, s.layout, arg->data, s.desc, data[i]);
     }
     frame->Set(static_cast<int>(i), data[i]);
   }
@@ -127,7 +136,7 @@ void Primitive::Execute(std::initializer_list<Argument> args) const {
     for (size_t i = 0; i < slots_.size(); ++i, ++arg) {
       const Slot& s = slots_[i];
       if (s.output && s.reorder)
-        RunReorder(s.reorder, s.desc, data[i], s.layout, arg->data);
+        RunReorder(s.id, s.reorder, s.desc, data[i], s.layout, arg->data);
     }
   }
   // Back into the slot; one that another thread put there meanwhile goes.

@@ -46,6 +46,9 @@ class Primitive {
 
   bool supported() const { return static_cast<bool>(primitive_); }
 
+  // The format that it computes argument `id`, a declared one, in.
+  const dnnl::memory::desc& desc(int id) const;
+
   // Runs it; scratch memory comes from the caching allocator. Every declared
   // parameter must be given.
   void Execute(std::initializer_list<Argument> args) const;

@@ -59,7 +59,7 @@ def dtype_bits(op: model.Op) -> str:
 
 
 def rule(op: model.Op, f: model.Formula, kind: str, aliases: dict[str, str] | None = None) -> str:
-    """C++ of a shape or dtype rule; `kind` is 'shape' or 'dtype'."""
+    """C++ of a rule; `kind` is 'shape', 'dtype' or 'order'."""
     return _Rule(op, f, kind, aliases or {}).text(f.tree, top=True)
 
 
@@ -95,6 +95,8 @@ class _Rule:
         p = self._op.by_name.get(name)
         if p is not None:
             text = self._aliases.get(name, name)
+            if top and p.is_tensor and self._kind == "order":
+                return f"OrderOf({text})"
             if top and p.is_tensor:
                 return f"{text}.shape()" if self._kind == "shape" else f"{text}.dtype()"
             if top and p.type.name in ("IntArray",) and self._kind == "shape":

@@ -8,6 +8,7 @@ recorded like any other code.
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import json
 import re
@@ -53,12 +54,13 @@ class _Mutants:
 
 
 def _text(ops: list[model.Op], family: str, index: dict[str, model.Op], mutants: _Mutants | None) -> str:
-    bodies, used = [], set()
+    bodies, used, shares = [], set(), False
     for op in ops:
         if op.grad:
             node = _Node(op, index, mutants)
             bodies.append(node.text())
             used |= node.used_ops
+            shares |= node.shares
     includes = [
         f"ops/{family}/{family}_ops.h",
         "<string>",
@@ -71,6 +73,8 @@ def _text(ops: list[model.Op], family: str, index: dict[str, model.Op], mutants:
         "ops/front_door.h",
         "tensor/interpreters.h",
     ]
+    if shares:
+        includes += ["<optional>", "<tuple>"]
     if mutants:
         includes.append("autograd/ops/active_mutant.h")
     includes += sorted({f"ops/{index[n].family}/{index[n].family}_ops.h" for n in used} - set(includes))
@@ -83,6 +87,11 @@ def _text(ops: list[model.Op], family: str, index: dict[str, model.Op], mutants:
     text += bodies
     text += ["}  // namespace", "}  // namespace proa::inline v0::autograd\n"]
     return "\n".join(text)
+
+
+def _call_text(f: model.Formula) -> str | None:
+    """The call of which formula `f` chooses an output, as text; None if it does not."""
+    return ast.unparse(f.tree.value) if isinstance(f.tree, ast.Subscript) else None
 
 
 @dataclasses.dataclass
@@ -106,9 +115,17 @@ class _Node:
         self.used_ops: set[str] = set()
         self._used_grads: set[str] = set()  # of outputs, as formulas call them
         self._inputs = op.differentiable_params
+        # Calls that several formulas choose outputs of, by their text: made once.
+        calls = [_call_text(f) for f in op.grad.values() if f is not None]
+        self._shared = {c: f"shared_{i}" for i, c in enumerate(dict.fromkeys(calls)) if c and calls.count(c) > 1}
+        self._shared_types: dict[str, str] = {}
         self._multi = len(op.outputs) > 1
         for p in self._inputs:
             self._compile(p, index)
+
+    @property
+    def shares(self) -> bool:
+        return bool(self._shared_types)
 
     # Compiling -------------------------------------------------------------------
 
@@ -144,6 +161,10 @@ class _Node:
         grads = {f"g_{o.name}" if self._multi else "g" for o in op.outputs}
         self._used_grads |= {g for g in grads if re.search(rf"\b{g}\b", expr.code)}
         lines = []
+        code, shared = expr.code, self._shared.get(_call_text(text))
+        if shared:
+            self._shared_types[shared] = index[text.tree.value.func.id].cpp_return
+            code = f"std::get<{text.tree.slice.value}>(*{shared})"
         for name in sorted(compiler.use.bare - grads):
             self._keep(p, name)
             lines.append(self._get(name))
@@ -174,7 +195,9 @@ class _Node:
                 after=False,
             )
             dtype = f"{p.name}_dtypes_"
-        value = f"Conform({expr.code}, {dtype})" if dtype else expr.code
+        if shared:
+            lines.append(f"if (!{shared}) {shared}.emplace({formula.call_of(expr.code)});")
+        value = f"Conform({code}, {dtype})" if dtype else code
         if p.is_tensor_list:
             lines.append(f"AssignGrads(*this, {value}, next, {p.name}_count_, input_grads);")
         else:
@@ -327,6 +350,7 @@ class _Node:
                     lines.append(f"    const Tensor {g} = GradOrZeros(grads[{i}], outputs_[{i}]);")
         else:
             lines.append("    const Tensor& g = grads[0];")
+        lines += [f"    std::optional<{t}> {name};" for name, t in self._shared_types.items()]
         lines += [self._blocks[p.name] for p in self._inputs]
         lines.append("  }")
         lines.append(f'  const char* name() const override {{ return "{op.name}"; }}')

@@ -278,6 +278,8 @@ def _prepare(op: model.Op, inplace: bool) -> tuple[list[str], list[str]]:
         else:
             lines.append(f"  Tensor {p.name}_buffer;")
             prepared = f"PrepareInput({p.name}, {dtype}, run_place, {contiguous}, &{p.name}_buffer)"
+            if op.channels_last:
+                prepared = f"PrepareImage({p.name}, {dtype}, run_place, &{p.name}_buffer)"
             if p.name in op.rows_params:
                 prepared = f"HasRows({p.name}) ? {p.name} : {prepared}"
             if p.optional:
@@ -285,6 +287,17 @@ def _prepare(op: model.Op, inplace: bool) -> tuple[list[str], list[str]]:
             lines.append(f"  const Tensor& {p.name}_in = {prepared};")
         call.append(f"{p.name}_in")
     return lines, call
+
+
+def _allocated(op: model.Op, o: model.Output) -> str:
+    """C++ that makes an output."""
+    meta = f"shape_{o.name}, dtype_{o.name}, run_place"
+    order = op.infer[o.name].order
+    if order is not None:
+        return f"EmptyInOrder({meta}, {cpp.rule(op, order, 'order')})"
+    if op.kernel.elementwise and all(p.is_tensor for p in op.tensor_params):
+        return f"EmptyAmong({meta}{''.join(f', {p.name}_in' for p in op.tensor_params)})"
+    return f"Tensor::Empty({meta})"
 
 
 def _rows_form(op: model.Op, inplace: bool) -> list[str]:
@@ -399,7 +412,7 @@ def _execute(op: model.Op, inplace: bool) -> str:
                         f"{o.name}.push_back(Tensor::Empty(s, dtype_{o.name}, run_place));"
                     )
             elif o.name in fresh:
-                lines.append(f"  Tensor {o.name} = Tensor::Empty(shape_{o.name}, dtype_{o.name}, run_place);")
+                lines.append(f"  Tensor {o.name} = {_allocated(op, o)};")
             else:
                 lines.append(f"  Tensor {o.name};")
     call += [f"&{o.name}" for o in op.outputs]

@@ -26,6 +26,19 @@ _SCALAR_OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 _CONSTANTS = {"true": "true", "false": "false", "none": "std::nullopt"}
 
 
+_FIRST = "std::get<0>("
+
+
+def output_of(first: str, k: int) -> str:
+    """C++ of output k of a call, from that of its first output."""
+    return f"std::get<{k}>({first.removeprefix(_FIRST)}"
+
+
+def call_of(output: str) -> str:
+    """C++ of a call, from that of one of its outputs."""
+    return output[output.index("(") + 1 : -1]
+
+
 def parse(text: str, location: model.Location) -> model.Formula:
     """Parses the text of a formula. Raises SchemaError for anything outside the language."""
     try:
@@ -49,6 +62,7 @@ def parse(text: str, location: model.Location) -> model.Formula:
             ast.BoolOp,
             ast.And,
             ast.Or,
+            ast.Subscript,
         )
         + tuple(_OPERATORS)
         + tuple(_COMPARISONS)
@@ -58,6 +72,12 @@ def parse(text: str, location: model.Location) -> model.Formula:
             raise model.SchemaError(location, f"formula {text!r}: {type(node).__name__} is not part of the language")
         if isinstance(node, ast.Call) and not isinstance(node.func, ast.Name):
             raise model.SchemaError(location, f"formula {text!r}: only calls of ops by name")
+        if isinstance(node, ast.Subscript) and not (
+            isinstance(node.value, ast.Call)
+            and isinstance(node.slice, ast.Constant)
+            and isinstance(node.slice.value, int)
+        ):
+            raise model.SchemaError(location, f"formula {text!r}: only an output of a call is chosen by [number]")
     return model.Formula(str(text), tree, location)
 
 
@@ -161,6 +181,8 @@ class Compiler:
             return Expr(
                 "(" + (" && " if isinstance(node.op, ast.And) else " || ").join(p.code for p in parts) + ")", "bool"
             )
+        if isinstance(node, ast.Subscript):
+            return self._output(node)
         assert isinstance(node, ast.Call)
         name = node.func.id
         if name in META_FUNCTIONS:
@@ -294,8 +316,18 @@ class Compiler:
         call = f"ops::{name}({', '.join(codes)})"
         if bound:
             call = f"[&](const Tensor& like) {{ return {call}; }}({like.code})"
-        # Of several outputs a formula uses the first.
-        return Expr(f"std::get<0>({call})" if len(callee.outputs) > 1 else call, out)
+        # Of several outputs a formula uses the first, unless it says otherwise (_output).
+        return Expr(f"{_FIRST}{call})" if len(callee.outputs) > 1 else call, out)
+
+    def _output(self, node: ast.Subscript) -> Expr:
+        """`op(...)[k]`: output k of an op with several."""
+        call, k = self._expr(node.value), node.slice.value
+        if not isinstance(node.value, ast.Call):  # a mutant
+            self._fail("only an output of a call is chosen by [number]")
+        callee = self._index.get(node.value.func.id)
+        if callee is None or len(callee.outputs) < 2 or not 0 <= k < len(callee.outputs):
+            self._fail(f"{node.value.func.id} has no output {k} to choose")
+        return Expr(output_of(call.code, k), "Tensor[]" if callee.outputs[k].is_list else "Tensor")
 
     def _convert(self, callee: str, p: model.Param, e: Expr, tensor: str | None) -> str:
         want, have = p.type.name, e.type

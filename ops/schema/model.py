@@ -75,10 +75,11 @@ class Formula:
 
 @dataclasses.dataclass(frozen=True)
 class InferRule:
-    """Shape and dtype of one output."""
+    """Shape and dtype of one output, and the order of its dims in memory (None: row-major)."""
 
     shape: Formula
     dtype: Formula
+    order: Formula | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,6 +126,7 @@ class Op:
     kernel: Kernel | None
     composite: Formula | str | None  # a formula, or the name of a C++ function
     strided: bool
+    channels_last: bool  # the kernel takes images of either memory order
     dtypes: tuple[str, ...]
     inplace: str | None  # parameter that `name_` changes
     mutates: tuple[str, ...]  # parameters that this op itself changes

@@ -95,6 +95,7 @@ class _Maker:
             ast.BoolOp: self._bool,
             ast.Call: self._call,
             ast.List: self._list,
+            ast.Subscript: self._output,
         }
 
     def all(self, tree: ast.expr) -> Iterator[_Change]:
@@ -199,6 +200,11 @@ class _Maker:
             yield ast.Call(ast.Name(name), node.args, node.keywords), "sibling", ""
         yield from self._omissions(node, callee)
 
+    def _output(self, node: ast.Subscript):
+        for k in range(len(self._index[node.value.func.id].outputs)):
+            if k != node.slice.value:
+                yield ast.Subscript(node.value, ast.Constant(k)), "other output", ""
+
     def _meta(self, node: ast.Call):
         """`shape(x)` becomes `shape(y)`; what more it is asked stays, for it is asked in the forward call."""
         target = node.args[0]
@@ -252,6 +258,9 @@ def _sites(tree: ast.expr) -> Iterator[ast.expr]:
             return
         for a in (*tree.args, *(k.value for k in tree.keywords)):
             yield from _sites(a)
+        return
+    if isinstance(tree, ast.Subscript):
+        yield from _sites(tree.value)
         return
     for child in ast.iter_child_nodes(tree):
         if isinstance(child, ast.expr):

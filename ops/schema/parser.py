@@ -175,6 +175,7 @@ class _OpParser:
         if (kernel is None) == (composite is None):
             self._fail(f"{self._name}: give either `kernel` or `composite`")
         infer, compute = self._infer(composite is not None)
+        accepts = self._choice("accepts", ("strided", "channels_last"), "")
         family = os.path.basename(os.path.dirname(self._path))
         stem = os.path.splitext(os.path.basename(self._path))[0]
         mutates = self._mutates()
@@ -195,7 +196,8 @@ class _OpParser:
             compute=compute,
             kernel=kernel,
             composite=composite,
-            strided=self._choice("accepts", ("strided",), "") == "strided" or bool(kernel and kernel.elementwise),
+            strided=accepts == "strided" or bool(kernel and kernel.elementwise),
+            channels_last=accepts == "channels_last",
             dtypes=self._dtypes(),
             inplace=self._inplace(),
             mutates=mutates,
@@ -289,7 +291,7 @@ class _OpParser:
             self._fail("`infer` is a map", "infer")
         at = self._at("infer")
         compute = formula.parse(i.pop("compute"), at) if "compute" in i else None
-        if set(i) == {"shape", "dtype"}:
+        if set(i) - {"order"} == {"shape", "dtype"}:
             rules = {o.name: i for o in self._outputs}
         else:
             rules = i
@@ -298,9 +300,10 @@ class _OpParser:
             self._fail(f"`infer` needs shape and dtype, or one entry for each of {sorted(names)}", "infer")
         out = {}
         for name, r in rules.items():
-            if not isinstance(r, dict) or set(r) != {"shape", "dtype"}:
-                self._fail(f"`infer` of {name} needs exactly the keys shape and dtype", "infer")
-            out[name] = model.InferRule(formula.parse(r["shape"], at), formula.parse(r["dtype"], at))
+            if not isinstance(r, dict) or set(r) - {"order"} != {"shape", "dtype"}:
+                self._fail(f"`infer` of {name} needs the keys shape and dtype, and may have order", "infer")
+            order = formula.parse(r["order"], at) if "order" in r else None
+            out[name] = model.InferRule(formula.parse(r["shape"], at), formula.parse(r["dtype"], at), order)
         if compute is None:
             first = out[self._outputs[0].name].dtype
             import ast

@@ -77,7 +77,7 @@ def test_types_and_defaults():
         (("inplace: x -> out", "inplace: y -> out"), 5, "`inplace` maps the first parameter"),
         (("g * conj(y)", "g *"), 7, "formula"),
         (("g * conj(y)", "g.sum()"), 7, "only calls of ops by name"),
-        (("g * conj(y)", "x[0] * g"), 7, "Subscript is not part of the language"),
+        (("g * conj(y)", "x[0] * g"), 7, "only an output of a call is chosen"),
         (("  grad:", "  kernel: Twice\n  grad:"), 6, "key 'kernel' is repeated"),
         (("inplace: x -> out", "dtypes: floaty"), 5, "dtypes 'floaty'"),
         (("inplace: x -> out", "row_sparse: [z]"), 5, "`row_sparse` lists tensor parameters"),

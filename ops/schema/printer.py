@@ -28,7 +28,8 @@ def entry(op: model.Op) -> str:
         if op.compute is not None:
             lines.append(f"    compute: {q(op.compute.text)}")
         for name, r in op.infer.items():
-            lines.append(f"    {name}: {{shape: {q(r.shape.text)}, dtype: {q(r.dtype.text)}}}")
+            order = f", order: {q(r.order.text)}" if r.order is not None else ""
+            lines.append(f"    {name}: {{shape: {q(r.shape.text)}, dtype: {q(r.dtype.text)}{order}}}")
     if op.kernel:
         k = op.kernel
         lines.append(
@@ -36,6 +37,8 @@ def entry(op: model.Op) -> str:
         )
         if op.strided and not k.elementwise:
             lines.append("  accepts: strided")
+        if op.channels_last:
+            lines.append("  accepts: channels_last")
     else:
         c = op.composite
         lines.append(f"  composite: {q(c if isinstance(c, str) else c.text)}")

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "ops/infer.h"
+#include "ops/onednn/reorders.h"
 #include "python/core/casters.h"
 #include "python/core/gil.h"
 #include "tensor/allocator.h"
@@ -173,6 +174,17 @@ void BindDevice(py::module_& m) {
   m.def("get_default_dtype", [] { return ops::infer::DefaultDType(); });
   m.def("set_num_threads", &SetNumThreads, py::arg("n"));
   m.def("get_num_threads", &GetNumThreads);
+  m.def(
+      "reorder_counts",
+      [] {
+        const onednn::ReorderCounts n = onednn::GetReorderCounts();
+        py::dict counts;
+        counts["data"] = n.data;
+        counts["weights"] = n.weights;
+        return counts;
+      },
+      "How often elements were moved to another memory format for a kernel "
+      "(ops/onednn/reorders.h).");
   BindMemory(m);
   BindRandom(m);
   BindPrinting(m);

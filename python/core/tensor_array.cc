@@ -20,6 +20,7 @@
 #include "tensor/copy.h"
 #include "tensor/error.h"
 #include "tensor/interpreters.h"
+#include "tensor/shared_memory.h"
 
 namespace proa::inline v0::python {
 namespace {
@@ -91,6 +92,7 @@ int GetBuffer(PyObject* o, Py_buffer* view, int flags) {
     view->internal = v;
     view->obj = Py_NewRef(o);
     if (writable) {
+      MarkShared(*t.storage());
       t.storage()->BumpVersion();
       t.storage()->set_last_writer("a writer through the buffer protocol");
     }

@@ -1,0 +1,159 @@
+#include "ops/onednn/packed_weights.h"
+
+#include <algorithm>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "ops/onednn/engine.h"
+#include "ops/onednn/reorders.h"
+#include "tensor/dtype.h"
+#include "tensor/parallel.h"
+#include "tensor/shared_memory.h"
+
+namespace proa::inline v0::onednn {
+namespace {
+
+// One format of one weight. `packed` is null while the version was met only
+// once.
+struct Entry {
+  const void* data;
+  uint32_t version;
+  PackFormat format;
+  IntrusivePtr<Storage> packed;
+};
+
+// All formats of the weights in one storage. The storage is held, so that its
+// address names it; Sweep drops those that nobody else holds.
+struct Weight {
+  IntrusivePtr<Storage> storage;
+  std::vector<Entry> entries;
+};
+
+constexpr size_t kFormatsKept = 4;
+constexpr int kSweepEvery = 64;
+
+struct Table {
+  std::mutex mutex;
+  std::unordered_map<const Storage*, Weight> weights;
+  int until_sweep = kSweepEvery;
+
+  void Sweep() {
+    std::erase_if(weights, [](const auto& item) {
+      return item.second.storage->use_count() == 1;
+    });
+    until_sweep = kSweepEvery;
+  }
+};
+
+Table& Kept() {
+  static auto* table = new Table;
+  return *table;
+}
+
+bool Same(const PackFormat& a, const PackFormat& b) {
+  return a.flip == b.flip && a.from == b.from && a.to == b.to;
+}
+
+template <typename T>
+void FlipRuns(const void* from, void* to, int64_t n, int64_t run) {
+  const T* a = static_cast<const T*>(from);
+  T* b = static_cast<T*>(to);
+  parallel_for(0, n / run, std::max<int64_t>(1, 16384 / run),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t k = begin * run; k < end * run; k += run)
+                   for (int64_t i = 0; i < run; ++i)
+                     b[k + i] = a[k + run - 1 - i];
+               });
+}
+
+IntrusivePtr<Storage> Pack(const Tensor& weight, const PackFormat& format) {
+  void* from = weight.raw_data();
+  IntrusivePtr<Storage> turned;
+  if (format.flip > 1) {
+    turned = Storage::Allocate(weight.bytes(), Place());
+    const auto flip =
+        ItemSize(weight.dtype()) == 4 ? FlipRuns<uint32_t> : FlipRuns<uint16_t>;
+    flip(from, turned->data(), weight.numel(), format.flip);
+    from = turned->data();
+  }
+  if (format.from == format.to) return turned;
+  IntrusivePtr<Storage> out = Storage::Allocate(
+      static_cast<int64_t>(format.to.get_size()), Place());
+  dnnl::memory source(format.from, Engine(), from),
+      target(format.to, Engine(), out->data());
+  dnnl::reorder(source, target).execute(Stream(), source, target);
+  return out;
+}
+
+// What is kept for the weight, or null; says in *keep whether what is made now
+// is to be kept.
+IntrusivePtr<Storage> Find(const Tensor& weight, const PackFormat& format,
+                           bool* keep) {
+  Table& table = Kept();
+  std::lock_guard lock(table.mutex);
+  if (--table.until_sweep <= 0) table.Sweep();
+  Weight& w = table.weights[weight.storage().get()];
+  if (!w.storage) w.storage = weight.storage();
+  const auto entry =
+      std::find_if(w.entries.begin(), w.entries.end(), [&](const Entry& e) {
+        return e.data == weight.raw_data() && Same(e.format, format);
+      });
+  if (entry == w.entries.end()) {
+    if (w.entries.size() == kFormatsKept) w.entries.erase(w.entries.begin());
+    w.entries.push_back({weight.raw_data(), weight.version(), format, {}});
+    return {};
+  }
+  if (entry->version != weight.version()) {
+    entry->version = weight.version();
+    entry->packed = {};
+    return {};
+  }
+  *keep = !entry->packed;
+  return entry->packed;
+}
+
+void Keep(const Tensor& weight, uint32_t version, const PackFormat& format,
+          const IntrusivePtr<Storage>& packed) {
+  Table& table = Kept();
+  std::lock_guard lock(table.mutex);
+  const auto w = table.weights.find(weight.storage().get());
+  if (w == table.weights.end()) return;
+  for (Entry& e : w->second.entries) {
+    if (e.data == weight.raw_data() && e.version == version &&
+        Same(e.format, format))
+      e.packed = packed;
+  }
+}
+
+}  // namespace
+
+PackedWeights::PackedWeights(const Tensor& weight, const PackFormat& format)
+    : storage_(weight.storage()), data_(weight.raw_data()) {
+  if (format.flip <= 1 && format.from == format.to) return;
+  bool keep = false;
+  const bool ours = !IsSharedMemory(*weight.storage());
+  const uint32_t version = weight.version();
+  IntrusivePtr<Storage> packed;
+  if (ours) packed = Find(weight, format, &keep);
+  if (!packed) {
+    CountReorder(/*of_weights=*/true);
+    packed = Pack(weight, format);
+    if (keep) Keep(weight, version, format, packed);
+  }
+  storage_ = std::move(packed);
+  data_ = storage_->data();
+}
+
+int64_t CountKeptWeights() {
+  Table& table = Kept();
+  std::lock_guard lock(table.mutex);
+  table.Sweep();
+  int64_t n = 0;
+  for (const auto& [storage, weight] : table.weights)
+    for (const Entry& e : weight.entries) n += static_cast<bool>(e.packed);
+  return n;
+}
+
+}  // namespace proa::inline v0::onednn

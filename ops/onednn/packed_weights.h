@@ -1,0 +1,47 @@
+// PackedWeights: the elements of a weight in the format that a primitive wants,
+// kept as long as the weight is not changed.
+//
+// The first call for a version of a weight reorders into memory of its own, the
+// second keeps what it made, and from then on nothing is done: so inference
+// reorders nothing, and training, where each step changes the weight, holds no
+// second copy of it. Weights in memory that others can write without our
+// noticing (imported, or exported by DLPack) are never kept.
+#ifndef PROA_OPS_ONEDNN_PACKED_WEIGHTS_H_
+#define PROA_OPS_ONEDNN_PACKED_WEIGHTS_H_
+
+#include <cstdint>
+
+#include "oneapi/dnnl/dnnl.hpp"
+#include "tensor/intrusive_ptr.h"
+#include "tensor/storage.h"
+#include "tensor/tensor.h"
+
+namespace proa::inline v0::onednn {
+
+// What is wanted of a weight.
+struct PackFormat {
+  dnnl::memory::desc from;  // how the contiguous weight is read
+  dnnl::memory::desc to;
+  // Of the inner dims of the weight, how many elements are first turned round
+  // (the taps of a kernel); 1 for none.
+  int64_t flip = 1;
+};
+
+// Holds the elements for as long as it lives. `weight` is contiguous, on the
+// CPU, of 2 or 4 bytes an element. Thread-safe.
+class PackedWeights {
+ public:
+  PackedWeights(const Tensor& weight, const PackFormat& format);
+  void* data() const { return data_; }
+
+ private:
+  IntrusivePtr<Storage> storage_;
+  void* data_;
+};
+
+// For tests: how many packed weights are kept now.
+int64_t CountKeptWeights();
+
+}  // namespace proa::inline v0::onednn
+
+#endif  // PROA_OPS_ONEDNN_PACKED_WEIGHTS_H_

@@ -1,0 +1,86 @@
+#include "ops/onednn/packed_weights.h"
+
+#include <gtest/gtest.h>
+
+#include "ops/onednn/reorders.h"
+#include "tensor/dlpack.h"
+#include "tensor/storage.h"
+
+namespace proa::inline v0::onednn {
+namespace {
+
+using tag = dnnl::memory::format_tag;
+
+// [2, 3] by columns.
+PackFormat ByColumns(int64_t flip = 1) {
+  const auto f32 = dnnl::memory::data_type::f32;
+  return {{{2, 3}, f32, tag::ab}, {{2, 3}, f32, tag::ba}, flip};
+}
+
+Tensor Weight() {
+  Tensor t = Tensor::Empty({2, 3}, DType::kFloat32);
+  for (int i = 0; i < 6; ++i) t.data<float>()[i] = static_cast<float>(i);
+  return t;
+}
+
+int64_t Packed() { return GetReorderCounts().weights; }
+
+TEST(PackedWeightsTest, KeepsWhatIsUsedTwice) {
+  const int64_t kept = CountKeptWeights(), packed = Packed();
+  {
+    const Tensor w = Weight();
+    for (int i = 0; i < 5; ++i) {
+      const PackedWeights p(w, ByColumns());
+      EXPECT_EQ(static_cast<float*>(p.data())[1], 3.f);
+    }
+    EXPECT_EQ(Packed(), packed + 2);
+    EXPECT_EQ(CountKeptWeights(), kept + 1);
+    // A change is seen.
+    w.data<float>()[3] = 7.f;
+    w.storage()->BumpVersion();
+    EXPECT_EQ(static_cast<float*>(PackedWeights(w, ByColumns()).data())[1],
+              7.f);
+    EXPECT_EQ(CountKeptWeights(), kept);
+  }
+  // Nothing outlives the weight.
+  EXPECT_EQ(CountKeptWeights(), kept);
+}
+
+TEST(PackedWeightsTest, TurnsTheInnerElementsRound) {
+  const Tensor w = Weight();
+  const PackedWeights p(w, ByColumns(3));
+  // 2 1 0 / 5 4 3 by columns
+  const float want[] = {2, 5, 1, 4, 0, 3};
+  for (int i = 0; i < 6; ++i)
+    EXPECT_EQ(static_cast<float*>(p.data())[i], want[i]);
+}
+
+TEST(PackedWeightsTest, TheSameFormatIsTheWeightItself) {
+  const Tensor w = Weight();
+  const PackFormat same{ByColumns().from, ByColumns().from};
+  EXPECT_EQ(PackedWeights(w, same).data(), w.raw_data());
+}
+
+TEST(PackedWeightsTest, MemoryOfOthersIsNotKept) {
+  const int64_t kept = CountKeptWeights();
+  float memory[6] = {0, 1, 2, 3, 4, 5};
+  const Tensor w = Tensor::FromStorage(
+      Storage::Wrap(memory, sizeof(memory), {}, [] {}), DType::kFloat32, {2, 3},
+      {3, 1});
+  for (int i = 0; i < 3; ++i) {
+    memory[3] = static_cast<float>(i);
+    EXPECT_EQ(static_cast<float*>(PackedWeights(w, ByColumns()).data())[1],
+              static_cast<float>(i));
+  }
+  const Tensor exported = Weight();
+  for (int i = 0; i < 3; ++i) PackedWeights(exported, ByColumns());
+  auto* managed = ToDLPack(exported, false);
+  exported.data<float>()[3] = 9.f;  // as the consumer would
+  EXPECT_EQ(
+      static_cast<float*>(PackedWeights(exported, ByColumns()).data())[1], 9.f);
+  managed->deleter(managed);
+  EXPECT_LE(CountKeptWeights(), kept + 1);
+}
+
+}  // namespace
+}  // namespace proa::inline v0::onednn

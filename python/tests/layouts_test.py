@@ -1,0 +1,220 @@
+"""Images lie channels-last from convolution to convolution (docs/notes/layouts.md)."""
+
+import numpy as np
+import pytest
+from proa import nn
+
+import proa as paddle
+
+
+def _random(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def _channels_last(t):
+    n, c, h, w = t.shape
+    return t.strides == [c * h * w, 1, c * w, c]
+
+
+def _convolve(x, weight, stride, pad, dilation, groups):
+    """conv2d by its definition, in float64."""
+    x = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (pad, pad), (pad, pad)))
+    out_channels, per_group, kh, kw = weight.shape
+    h = (x.shape[2] - dilation * (kh - 1) - 1) // stride + 1
+    w = (x.shape[3] - dilation * (kw - 1) - 1) // stride + 1
+    out = np.zeros((x.shape[0], out_channels, h, w))
+    for o in range(out_channels):
+        first = o // (out_channels // groups) * per_group
+        for p in range(kh):
+            for q in range(kw):
+                rows = slice(p * dilation, p * dilation + stride * (h - 1) + 1, stride)
+                columns = slice(q * dilation, q * dilation + stride * (w - 1) + 1, stride)
+                part = x[:, first : first + per_group, rows, columns]
+                out[:, o] += np.einsum("nchw,c->nhw", part, weight[o, :, p, q].astype(np.float64))
+    return out
+
+
+# channels in, channels out, kernel, stride, padding, dilation, groups
+_GEOMETRIES = [
+    (3, 8, 3, 1, 1, 1, 1),
+    (5, 7, 3, 1, 1, 1, 1),
+    (16, 32, 1, 1, 0, 1, 1),
+    (17, 19, 1, 1, 0, 1, 1),
+    (16, 32, 1, 2, 0, 1, 1),
+    (16, 16, 3, 2, 1, 1, 1),
+    (16, 16, 3, 1, 0, 1, 1),
+    (6, 4, 3, 1, 3, 1, 1),  # padded beyond the kernel
+    (8, 8, 3, 1, 2, 2, 1),
+    (12, 12, 3, 1, 1, 1, 12),
+    (12, 24, 3, 2, 1, 1, 12),
+    (12, 8, 3, 1, 1, 1, 4),
+    (1, 1, 5, 1, 2, 1, 1),
+]
+
+
+@pytest.mark.parametrize("geometry", _GEOMETRIES)
+@pytest.mark.parametrize("order", ["plain", "channels-last", "strided"])
+def test_convolution_and_its_gradients_by_definition(geometry, order):
+    i, o, k, stride, pad, dilation, groups = geometry
+    x, weight = _random(2, i, 9, 11), _random(o, i // groups, k, k, seed=1)
+    t = paddle.to_tensor(x)
+    if order == "channels-last":
+        t = paddle.to_tensor(np.ascontiguousarray(x.transpose(0, 2, 3, 1))).transpose([0, 3, 1, 2])
+    elif order == "strided":
+        t = paddle.to_tensor(np.repeat(x, 2, axis=3))[:, :, :, ::2]
+    t.stop_gradient = False
+    w = paddle.to_tensor(weight, stop_gradient=False)
+    y = nn.functional.conv2d(t, w, None, stride, pad, dilation, groups)
+    want = _convolve(x, weight, stride, pad, dilation, groups)
+    np.testing.assert_allclose(y.numpy(), want, rtol=1e-4, atol=1e-4)
+    assert o == 1 or y.shape[2:] == [1, 1] or _channels_last(y)
+    # The convolution is linear in both: <g, conv(dx, w)> = <x_grad, dx>.
+    g = _random(*y.shape, seed=2)
+    y.backward(paddle.to_tensor(g))
+    dx, dw = _random(*x.shape, seed=3), _random(*weight.shape, seed=4)
+    by_x = (g * _convolve(dx, weight, stride, pad, dilation, groups)).sum()
+    by_w = (g * _convolve(x, dw, stride, pad, dilation, groups)).sum()
+    np.testing.assert_allclose((t.grad.numpy().astype(np.float64) * dx).sum(), by_x, rtol=1e-3, atol=1e-2)
+    np.testing.assert_allclose((w.grad.numpy().astype(np.float64) * dw).sum(), by_w, rtol=1e-3, atol=1e-2)
+    assert w.grad.is_contiguous()
+
+
+def test_an_empty_batch_flows_through():
+    x = paddle.zeros([0, 3, 8, 8])
+    x.stop_gradient = False
+    net = nn.Sequential(nn.Conv2D(3, 4, 3, padding=1), nn.BatchNorm2D(4), nn.ReLU(), nn.MaxPool2D(2))
+    y = net(x)
+    assert y.shape == [0, 4, 4, 4]
+    y.sum().backward()
+    assert x.grad.shape == [0, 3, 8, 8] and not net[0].weight.grad.numpy().any()
+
+
+def test_reshape_of_an_image_copies():
+    y = nn.functional.conv2d(paddle.to_tensor(_random(2, 3, 6, 6)), paddle.to_tensor(_random(4, 3, 3, 3)))
+    assert _channels_last(y) and not y.is_contiguous()
+    assert y.numpy().tobytes() == np.ascontiguousarray(y.numpy()).tobytes()
+    flat = paddle.reshape(y, [2, -1])
+    np.testing.assert_array_equal(flat.numpy(), y.numpy().reshape(2, -1))
+    before = y.numpy()
+    flat.zero_()
+    np.testing.assert_array_equal(y.numpy(), before)
+    # A view of the image reaches it.
+    y[:, 1].zero_()
+    assert not y.numpy()[:, 1].any() and y.numpy()[:, 0].any()
+
+
+class _Block(nn.Layer):
+    """A residual block, with a projection where the shapes differ."""
+
+    def __init__(self, i, width, stride):
+        super().__init__()
+        o = 4 * width
+        self.body = nn.Sequential(
+            nn.Conv2D(i, width, 1, bias_attr=False), nn.BatchNorm2D(width), nn.ReLU(),
+            nn.Conv2D(width, width, 3, stride, 1, bias_attr=False), nn.BatchNorm2D(width), nn.ReLU(),
+            nn.Conv2D(width, o, 1, bias_attr=False), nn.BatchNorm2D(o),
+        )  # fmt: skip
+        self.short = None
+        if i != o:
+            self.short = nn.Sequential(nn.Conv2D(i, o, 1, stride, bias_attr=False), nn.BatchNorm2D(o))
+
+    def forward(self, x):
+        return nn.functional.relu(self.body(x) + (x if self.short is None else self.short(x)))
+
+
+def _stem(x):
+    return nn.functional.max_pool2d(x, 3, 2, 1)
+
+
+def test_a_residual_network_reorders_no_image():
+    net = nn.Sequential(nn.Conv2D(16, 32, 3, padding=1), _Block(32, 8, 1), _Block(32, 16, 2), _Block(64, 16, 1))
+    pool, head = nn.AdaptiveAvgPool2D(1), nn.Linear(64, 10)
+    optimizer = paddle.optimizer.SGD(0.01, parameters=net.parameters())
+    x = nn.functional.conv2d(paddle.to_tensor(_random(2, 3, 16, 16)), paddle.to_tensor(_random(16, 3, 3, 3)))
+
+    def step():
+        y = _stem(net(x))
+        assert _channels_last(y)
+        loss = head(paddle.flatten(pool(y), 1)).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+
+    step()
+    before = paddle._C.reorder_counts()
+    step()
+    after = paddle._C.reorder_counts()
+    assert after["data"] == before["data"]
+    # For each of the 9 convolutions: its weight, turned for the input gradient, and the weight's gradient.
+    assert after["weights"] - before["weights"] <= 3 * 9
+
+
+def test_prediction_reorders_nothing_once_warm():
+    net = nn.Sequential(nn.Conv2D(16, 32, 3, padding=1), _Block(32, 8, 1))
+    net.eval()
+    x = nn.functional.conv2d(paddle.to_tensor(_random(2, 3, 16, 16)), paddle.to_tensor(_random(16, 3, 3, 3)))
+    with paddle.no_grad():
+        first = [net(x).numpy() for _ in range(2)]
+        before = paddle._C.reorder_counts()
+        again = net(x).numpy()
+        assert paddle._C.reorder_counts() == before
+    np.testing.assert_array_equal(first[0], again)
+    np.testing.assert_array_equal(first[1], again)
+
+
+def test_a_changed_weight_is_packed_anew():
+    x, conv = paddle.to_tensor(_random(1, 8, 6, 6)), nn.Conv2D(8, 8, 3, bias_attr=False)
+    weight = conv.weight.numpy()
+    with paddle.no_grad():
+        for factor in (1.0, 2.0, 3.0):
+            conv.weight.set_value(weight * factor)
+            for _ in range(3):
+                np.testing.assert_allclose(
+                    conv(x).numpy(), _convolve(x.numpy(), weight * factor, 1, 0, 1, 1), rtol=1e-4, atol=1e-4
+                )
+        conv.weight.zero_()
+        assert not conv(x).numpy().any()
+
+
+def test_a_weight_that_others_can_write_is_never_kept():
+    x, weight = paddle.to_tensor(_random(1, 8, 6, 6)), paddle.to_tensor(_random(8, 8, 3, 3))
+    for _ in range(3):
+        nn.functional.conv2d(x, weight)
+    outside = np.from_dlpack(weight)
+    try:
+        outside.flags.writeable = True
+    except ValueError:
+        pytest.skip("this NumPy gives no writable view of DLPack memory")
+    for factor in (2.0, 3.0):
+        outside[...] = factor
+        for _ in range(3):
+            got = nn.functional.conv2d(x, weight).numpy()
+            want = _convolve(x.numpy(), np.full((8, 8, 3, 3), factor), 1, 0, 1, 1)
+            np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+
+
+def test_gradients_are_those_of_plain_images():
+    """A small network in channels-last against the same one in float64 by finite differences."""
+    paddle.seed(1)
+    net = nn.Sequential(
+        nn.Conv2D(3, 4, 3, padding=1), nn.BatchNorm2D(4), nn.ReLU(), nn.MaxPool2D(2), nn.Conv2D(4, 5, 3, padding=1),
+        nn.AvgPool2D(2), nn.AdaptiveAvgPool2D(1), nn.Flatten(),
+    )  # fmt: skip
+    for p in net.parameters():
+        p.set_value(p.numpy())
+    net.to(dtype="float64")
+    x = _random(2, 3, 8, 8).astype(np.float64)
+
+    def loss(v):
+        return net(v).sin().sum()
+
+    t = paddle.to_tensor(x, stop_gradient=False)
+    loss(t).backward()
+    rng = np.random.default_rng(5)
+    for _ in range(6):
+        i = tuple(rng.integers(0, n) for n in x.shape)
+        up, down = x.copy(), x.copy()
+        up[i] += 1e-6
+        down[i] -= 1e-6
+        slope = (float(loss(paddle.to_tensor(up))) - float(loss(paddle.to_tensor(down)))) / 2e-6
+        np.testing.assert_allclose(t.grad.numpy()[i], slope, rtol=1e-4, atol=1e-6)

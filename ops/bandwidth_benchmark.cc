@@ -18,11 +18,13 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "ops/elementwise/elementwise_ops.h"
 #include "ops/manipulation/manipulation_ops.h"
 #include "ops/nn/nn_ops.h"
+#include "ops/optimizer/optimizer_ops.h"
 #include "ops/reduction/reduction_ops.h"
 #include "tensor/parallel.h"
 #include "tensor/tensor.h"
@@ -84,6 +86,7 @@ class Bandwidth {
     Strided();
     Reductions();
     Rows();
+    Steps();
   }
 
  private:
@@ -220,9 +223,46 @@ class Bandwidth {
     const Tensor x = Filled({n_}), a = Filled({n_ / 4096, 4096});
     Add("softmax over last axis", 8, [=] { return ops::softmax(a); });
     Add("softmax over first axis", 12, [=] { return ops::softmax(a, 0); });
+    Add("dropout", 9, [=] { return std::get<0>(ops::dropout(x)); });
     Add("cumsum", 8, [=] { return ops::cumsum(x); });
     Add("cumsum over first axis", 8, [=] { return ops::cumsum(a, 0); });
     Add("cumsum over last axis", 8, [=] { return ops::cumsum(a, 1); });
+  }
+
+  // Steps of optimizers over the parameters of BERT-base, 438 MB.
+  void Steps() {
+    if (std::string_view("momentum_ adamw_ of BERT-base")
+            .find(options_.filter) == std::string_view::npos) {
+      return;
+    }
+    std::vector<Shape> shapes = {{30522, 768}, {512, 768}, {2, 768}, {768},
+                                 {768},        {768, 768}, {768}};
+    for (int layer = 0; layer < 12; ++layer) {
+      for (int i = 0; i < 4; ++i) shapes.push_back({768, 768});
+      for (int i = 0; i < 9; ++i) shapes.push_back({768});
+      shapes.insert(shapes.end(), {{768, 3072}, {3072}, {3072, 768}});
+    }
+    std::vector<Tensor> lists[4], powers[2];  // parameters, gradients, moments
+    int64_t count = 0;
+    for (const Shape& shape : shapes) {
+      for (auto& list : lists) {
+        const Tensor x = Filled(shape);
+        list.push_back(ops::multiply(x, x));  // second moments are squares
+      }
+      for (auto& power : powers) power.push_back(ops::exp(Filled({1})));
+      count += shape.numel();
+    }
+    const Tensor lr = ops::cast(Filled(Shape{}), DType::kFloat64);
+    const double part = static_cast<double>(count) / static_cast<double>(n_);
+    Add("momentum_ of BERT-base", 20 * part, [&] {
+      ops::momentum_(lists[0], lists[1], lists[2], lr, 0.9);
+      return lr;
+    });
+    Add("adamw_ of BERT-base", 28 * part, [&] {
+      ops::adamw_(lists[0], lists[1], lists[2], lists[3], powers[0], powers[1],
+                  lr, 0.9, 0.999, 1e-8, 0.01);
+      return lr;
+    });
   }
 
   const Options& options_;

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -74,6 +75,33 @@ TEST_F(ParallelTest, NestedLoopsRunSerially) {
   });
   EXPECT_EQ(inner_calls, 3);
   EXPECT_FALSE(InParallelRegion());
+}
+
+TEST_F(ParallelTest, CallsFromSeveralThreadsOfTheProgram) {
+  constexpr int64_t kN = 3000;
+  std::vector<std::vector<int>> seen(4, std::vector<int>(kN, 0));
+  std::atomic<int> most_pieces{0};
+  std::vector<std::thread> callers;
+  for (std::vector<int>& mine : seen) {
+    callers.emplace_back([&mine, &most_pieces] {
+      for (int repeat = 0; repeat < 50; ++repeat) {
+        std::atomic<int> pieces{0};
+        parallel_for(0, kN, 1, [&](int64_t b, int64_t e) {
+          ++pieces;
+          for (int64_t i = b; i < e; ++i) ++mine[i];
+        });
+        int most = most_pieces;
+        while (pieces > most &&
+               !most_pieces.compare_exchange_weak(most, pieces)) {
+        }
+      }
+    });
+  }
+  for (std::thread& t : callers) t.join();
+  EXPECT_LE(most_pieces, 3);  // as SetNumThreads says
+  for (const std::vector<int>& mine : seen) {
+    EXPECT_EQ(mine, std::vector<int>(kN, 50));
+  }
 }
 
 TEST_F(ParallelTest, ThrowsTheErrorOfTheLowestRange) {

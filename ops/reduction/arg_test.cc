@@ -20,8 +20,8 @@ template <class T>
 Tensor Random(const Shape& shape, int values, double nan) {
   Tensor t = Tensor::Empty(shape, kDTypeOf<T>);
   for (int64_t i = 0; i < t.numel(); ++i) {
-    t.data<T>()[i] = static_cast<T>(static_cast<int>(random_bits() % values) -
-                                    values / 2);
+    t.data<T>()[i] =
+        static_cast<T>(static_cast<int>(random_bits() % values) - values / 2);
     if constexpr (std::is_floating_point_v<T>) {
       if (random_bits() % 100000 < nan * 100000) {
         t.data<T>()[i] = std::numeric_limits<T>::quiet_NaN();
@@ -62,7 +62,8 @@ void Compare(const Shape& shape, int values, double nan) {
 
 template <class T>
 class Arg : public ::testing::Test {};
-using Types = ::testing::Types<float, double, int64_t, int32_t, int16_t, uint8_t>;
+using Types =
+    ::testing::Types<float, double, int64_t, int32_t, int16_t, uint8_t>;
 TYPED_TEST_SUITE(Arg, Types);
 
 TYPED_TEST(Arg, AnyShape) {

@@ -4,9 +4,9 @@
 // Elements are taken relative to a number near their mean (that of those before
 // them), so that their squares are small where the variance is, and a few
 // hundred of them are added up in T in lanes or columns; these sums meet in
-// double by the formula of Chan, Golub and LeVeque (1983). An element's distance
-// from the mean of those before it is part of the variance, so it cannot be
-// large where the variance is small.
+// double by the formula of Chan, Golub and LeVeque (1983). An element's
+// distance from the mean of those before it is part of the variance, so it
+// cannot be large where the variance is small.
 #ifndef PROA_OPS_REDUCTION_MOMENTS_OF_H_
 #define PROA_OPS_REDUCTION_MOMENTS_OF_H_
 
@@ -97,11 +97,10 @@ struct MomentsOf {
         }
       }
       if (count == 4) {
-        summary::WithRowsAhead(rows, 4, width, ahead,
-                               [&](int64_t begin, int64_t end) {
-                                 AddFour(rows[0], rows[1], rows[2], rows[3],
-                                         begin, end);
-                               });
+        summary::WithRowsAhead(
+            rows, 4, width, ahead, [&](int64_t begin, int64_t end) {
+              AddFour(rows[0], rows[1], rows[2], rows[3], begin, end);
+            });
       } else {
         for (int r = 0; r < count; ++r) AddOne(rows[r], width);
       }
@@ -156,7 +155,8 @@ struct MomentsOf {
         const double distance =
             static_cast<double>(shift_[j]) + offset - mean_[j];
         mean_[j] += distance * share;
-        squares_[j] += (inner < 0 ? 0.0 : inner) + distance * distance * between;
+        squares_[j] +=
+            (inner < 0 ? 0.0 : inner) + distance * distance * between;
         shift_[j] = static_cast<T>(mean_[j]);
         sum_[j] = sum_squares_[j] = 0;
       }

@@ -1,6 +1,6 @@
 // What the conformance suite cannot see of var and logsumexp: long and wide
-// inputs, in which partial results meet, against double arithmetic; data that is
-// hard on one pass; the same bits for any number of threads.
+// inputs, in which partial results meet, against double arithmetic; data that
+// is hard on one pass; the same bits for any number of threads.
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -47,8 +47,8 @@ std::vector<double> Exact(const Tensor& x, int axis,
   for (int64_t o = 0; o < outer; ++o) {
     for (int64_t j = 0; j < inner; ++j) {
       for (int64_t i = 0; i < n; ++i) {
-        values[i] = static_cast<double>(
-            x.data<float>()[(o * n + i) * inner + j]);
+        values[i] =
+            static_cast<double>(x.data<float>()[(o * n + i) * inner + j]);
       }
       out.push_back(line(values));
     }
@@ -114,13 +114,13 @@ Tensor Logsumexp(const Tensor& x, int64_t axis) {
   return ops::logsumexp(x, axes);
 }
 
-const Shape kShapes[] = {{200001}, {700, 300}, {70001, 3}, {3, 70001},
+const Shape kShapes[] = {{200001},      {700, 300},  {70001, 3},  {3, 70001},
                          {40, 9, 1100}, {130, 2100}, {1100, 7, 5}};
 
 TEST(Var, AnyShapeOfAnyData) {
   const Value data[] = {
       Noise,
-      [](int64_t i) { return 1e5 + Noise(i); },       // far from 0
+      [](int64_t i) { return 1e5 + Noise(i); },          // far from 0
       [](int64_t i) { return static_cast<double>(i); },  // drifts
       [](int64_t i) { return i % 1024 == 0 ? 1e6 : Noise(i); },
       [](int64_t i) { return i < 4000 ? 1e4 : Noise(i); },  // a step
@@ -171,7 +171,9 @@ TEST(Logsumexp, AnyShapeOfAnyData) {
       [](int64_t i) { return i < 190000 ? -kInf : Noise(i); },
       [](int64_t) { return -kInf; },
       [](int64_t i) { return i == 1234 ? kInf : Noise(i); },
-      [](int64_t i) { return i == 1235 ? kNan : i == 7 ? kInf : Noise(i); },
+      [](int64_t i) { return i == 1235 ? kNan
+                             : i == 7  ? kInf
+                                       : Noise(i); },
       [](int64_t i) { return i == 1235 ? 3e38 : -3e38; },
   };
   for (const Shape& shape : kShapes) {
@@ -190,7 +192,8 @@ TEST(Softmax, OfColumnsIsSoftmaxOfRows) {
     const Tensor turned =
         ops::add(x.AsStrided({shape[1], shape[0]}, {1, shape[1]}, 0),
                  Filled({1}, [](int64_t) { return 0.; }));
-    const Tensor rows[] = {ops::softmax(turned, 1), ops::log_softmax(turned, 1)};
+    const Tensor rows[] = {ops::softmax(turned, 1),
+                           ops::log_softmax(turned, 1)};
     const Tensor columns[] = {ops::softmax(x, 0), ops::log_softmax(x, 0)};
     for (int k = 0; k < 2; ++k) {
       for (int64_t i = 0; i < shape[0]; ++i) {

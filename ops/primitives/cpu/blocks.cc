@@ -96,6 +96,13 @@ struct Bytes {
   char byte[kSize];
 };
 
+template <int kSize, int kStep>
+void GatherEvery(const char* __restrict src, int64_t n, char* __restrict dst) {
+  for (int64_t i = 0; i < n; ++i) {
+    std::memcpy(dst + i * kSize, src + i * kStep * kSize, kSize);
+  }
+}
+
 template <int kSize>
 void GatherFixed(const char* src, int64_t stride, int64_t n, char* dst) {
   using Item = Bytes<kSize>;
@@ -108,6 +115,17 @@ void GatherFixed(const char* src, int64_t stride, int64_t n, char* dst) {
     std::memcpy(&v, src, kSize);
     for (int64_t i = 0; i < n; ++i) std::memcpy(dst + i * kSize, &v, kSize);
     return;
+  }
+  // Columns of short rows: with the stride known, gcc picks them in vectors.
+  switch (stride) {
+    case 2 * kSize:
+      return GatherEvery<kSize, 2>(src, n, dst);
+    case 3 * kSize:
+      return GatherEvery<kSize, 3>(src, n, dst);
+    case 4 * kSize:
+      return GatherEvery<kSize, 4>(src, n, dst);
+    default:
+      break;
   }
   for (int64_t i = 0; i < n; ++i) {
     std::memcpy(dst + i * kSize, src + i * stride, kSize);

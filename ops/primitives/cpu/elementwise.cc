@@ -204,7 +204,7 @@ int DimAcross(const IterationPlan& plan, int op) {
 // Such inputs are turned tile by tile into a buffer that stays in the L2 cache.
 // A tile is a rectangle of dim 0 and the dim `across`.
 struct Tiling {
-  static constexpr int64_t kWidth = 1024, kHeight = 64;
+  static constexpr int64_t kWidth = 1024, kHeight = 128;
   int across;
   bool turned[kMaxOperands];  // inputs that are read by way of the buffer
   int num_turned;

@@ -80,11 +80,10 @@ struct ExpSumOf {
         for (int r = 0; r < count; ++r) AddOne(rows[r], width);
         return;
       }
-      summary::WithRowsAhead(rows, 4, width, ahead,
-                             [&](int64_t begin, int64_t end) {
-                               AddFour(rows[0], rows[1], rows[2], rows[3],
-                                       begin, end);
-                             });
+      summary::WithRowsAhead(
+          rows, 4, width, ahead, [&](int64_t begin, int64_t end) {
+            AddFour(rows[0], rows[1], rows[2], rows[3], begin, end);
+          });
     }
 
     void Finish(int64_t width, State* states) {
@@ -99,7 +98,8 @@ struct ExpSumOf {
                                      const T* d, int64_t width) {
 #pragma GCC ivdep
       for (int64_t j = 0; j < width; ++j) {
-        top_[j] = Larger(Larger(Larger(Larger(top_[j], a[j]), b[j]), c[j]), d[j]);
+        top_[j] =
+            Larger(Larger(Larger(Larger(top_[j], a[j]), b[j]), c[j]), d[j]);
       }
     }
 

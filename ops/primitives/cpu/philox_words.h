@@ -31,11 +31,14 @@ typedef uint64_t Lanes __attribute__((vector_size(8 * kLanes)));
 
 PROA_HD Lanes Multiply(Lanes a, Lanes b) {
 #if defined(__AVX512F__)
-  return reinterpret_cast<Lanes>(_mm512_maskz_mul_epu32(0xff, reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
+  return reinterpret_cast<Lanes>(_mm512_maskz_mul_epu32(
+      0xff, reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
 #elif defined(__AVX2__)
-  return reinterpret_cast<Lanes>(_mm256_mul_epu32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+  return reinterpret_cast<Lanes>(_mm256_mul_epu32(
+      reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
 #elif defined(__SSE2__)
-  return reinterpret_cast<Lanes>(_mm_mul_epu32(reinterpret_cast<__m128i>(a), reinterpret_cast<__m128i>(b)));
+  return reinterpret_cast<Lanes>(_mm_mul_epu32(reinterpret_cast<__m128i>(a),
+                                               reinterpret_cast<__m128i>(b)));
 #else
   return (a & 0xffffffffu) * (b & 0xffffffffu);
 #endif
@@ -44,18 +47,22 @@ PROA_HD Lanes Multiply(Lanes a, Lanes b) {
 // Of each pair of lanes the first ones, a's then b's; and the second ones.
 PROA_HD Lanes FirstOfPairs(Lanes a, Lanes b) {
 #if defined(__AVX512F__)
-  return reinterpret_cast<Lanes>(_mm512_maskz_unpacklo_epi64(0xff, reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
+  return reinterpret_cast<Lanes>(_mm512_maskz_unpacklo_epi64(
+      0xff, reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
 #elif defined(__AVX2__)
-  return reinterpret_cast<Lanes>(_mm256_unpacklo_epi64(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+  return reinterpret_cast<Lanes>(_mm256_unpacklo_epi64(
+      reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
 #else
   return Lanes{a[0], b[0]};
 #endif
 }
 PROA_HD Lanes SecondOfPairs(Lanes a, Lanes b) {
 #if defined(__AVX512F__)
-  return reinterpret_cast<Lanes>(_mm512_maskz_unpackhi_epi64(0xff, reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
+  return reinterpret_cast<Lanes>(_mm512_maskz_unpackhi_epi64(
+      0xff, reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
 #elif defined(__AVX2__)
-  return reinterpret_cast<Lanes>(_mm256_unpackhi_epi64(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+  return reinterpret_cast<Lanes>(_mm256_unpackhi_epi64(
+      reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
 #else
   return Lanes{a[1], b[1]};
 #endif
@@ -71,7 +78,7 @@ inline constexpr int64_t kPhiloxStep = 64;
 inline void PhiloxWords(const PhiloxStream& stream, uint64_t block, int64_t n,
                         uint32_t* words) {
   using namespace philox_internal;  // NOLINT
-  constexpr int kChains = 2;  // which need not wait for one another
+  constexpr int kChains = 2;        // which need not wait for one another
   // The two halves of a result are unpacked from even and odd lanes.
   Lanes index;
   for (int l = 0; l < kLanes; ++l) {

@@ -206,7 +206,7 @@ void TransposeStrip(char* dst, int64_t ds, const char* src, int64_t ss,
 // Columns of src that are copied together: strips one below the other share the
 // pages of dst.
 template <typename T>
-inline constexpr int64_t kBand = std::max<int64_t>(16, 256 / sizeof(T));
+inline constexpr int64_t kBand = std::max<int64_t>(16, 512 / sizeof(T));
 
 // A plane of dims 0 (written contiguously) and `across` (read contiguously):
 // dst has m rows of n, src has n rows of m. `stream`: dst is too large to stay

@@ -48,8 +48,8 @@ inline constexpr int kRows = 4;
 // beyond the end of a page.
 inline constexpr int64_t kAhead = 2048;
 
-// What is fixed for a call. `kept` walks the results (operand 0 is no memory, it
-// gives the order) and the first element of each in x (operand 1); `reduced`
+// What is fixed for a call. `kept` walks the results (operand 0 is no memory,
+// it gives the order) and the first element of each in x (operand 1); `reduced`
 // walks the elements of one result.
 struct Job {
   cpu::IterationPlan kept;
@@ -67,8 +67,8 @@ int64_t CountResults(const Tensor& x, uint64_t axes);
 // For x of some elements.
 void MakeJob(const Tensor& x, uint64_t axes, DType compute, Job* job);
 
-// Calls body(begin, end) for parts of [0, width), and asks for those of the rows
-// to come before.
+// Calls body(begin, end) for parts of [0, width), and asks for those of the
+// rows to come before.
 template <class T, class F>
 void WithRowsAhead(const T* const* rows, int count, int64_t width,
                    int64_t ahead, F&& body) {
@@ -152,8 +152,7 @@ void OfRows(const Job& job, char* x, int64_t width, int64_t begin, int64_t end,
   columns->Start(width);
   const T* rows[kRows];
   while (begin < end) {
-    const int count =
-        static_cast<int>(std::min<int64_t>(kRows, end - begin));
+    const int count = static_cast<int>(std::min<int64_t>(kRows, end - begin));
     for (int r = 0; r < count; ++r, at.Advance(plan, 1)) {
       const char* source = at.data[0];
       char* block = reinterpret_cast<char*>(b->block[r]);
@@ -300,27 +299,26 @@ void Summarize(const Tensor& x, uint64_t axes, int64_t cost, Finish finish) {
       int64_t first;
       const int64_t n = strip(b % pieces, &first);
       const int64_t task = b / pieces;
-      State* to =
-          job.tasks > 1 ? partial.data() + task * results + first : states.data();
+      State* to = job.tasks > 1 ? partial.data() + task * results + first
+                                : states.data();
       worker.Run(first, n, task, to);
       if (job.tasks == 1) finish(first, to, n);
     }
   });
   if (job.tasks == 1) return;
   // Neighbours are merged pairwise, so that errors grow with the logarithm.
-  parallel_for(
-      0, results, std::max<int64_t>(1, kSerialCost / (8 * job.tasks)),
-      [&](int64_t b, int64_t e) {
-        for (int64_t step = 1; step < job.tasks; step *= 2) {
-          for (int64_t t = 0; t + step < job.tasks; t += 2 * step) {
-            State* into = partial.data() + t * results;
-            for (int64_t i = b; i < e; ++i) {
-              Op::Merge(into[step * results + i], &into[i]);
-            }
-          }
-        }
-        finish(b, partial.data() + b, e - b);
-      });
+  parallel_for(0, results, std::max<int64_t>(1, kSerialCost / (8 * job.tasks)),
+               [&](int64_t b, int64_t e) {
+                 for (int64_t step = 1; step < job.tasks; step *= 2) {
+                   for (int64_t t = 0; t + step < job.tasks; t += 2 * step) {
+                     State* into = partial.data() + t * results;
+                     for (int64_t i = b; i < e; ++i) {
+                       Op::Merge(into[step * results + i], &into[i]);
+                     }
+                   }
+                 }
+                 finish(b, partial.data() + b, e - b);
+               });
 }
 
 }  // namespace proa::inline v0::ops::PROA_ISA

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tensor/philox.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::ops {
@@ -21,6 +22,9 @@ struct TestingKernels {
   // Over the dims in the bit set `axes`, into contiguous float accumulators.
   void (*sum)(const Tensor& x, uint64_t axes, float* acc);
   void (*max)(const Tensor& x, uint64_t axes, float* acc);
+  // Of philox_words.h.
+  void (*words)(const PhiloxStream& stream, uint64_t block, int64_t n,
+                uint32_t* words);
 };
 
 // Those that this machine runs, the most capable last.

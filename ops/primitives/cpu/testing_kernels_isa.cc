@@ -3,6 +3,7 @@
 #include "ops/primitives/arithmetic.h"
 #include "ops/primitives/cpu/accumulator.h"
 #include "ops/primitives/cpu/loops.h"
+#include "ops/primitives/cpu/philox_words.h"
 #include "ops/primitives/cpu/reduce.h"
 #include "ops/primitives/cpu/testing_kernels.h"
 #include "ops/primitives/vector_math.h"
@@ -69,7 +70,7 @@ void MaxKernel(const Tensor& x, uint64_t axes, float* acc) {
 
 TestingKernels GetTestingKernels() {
   return {PROA_ISA_NAME, &AddKernel, &MultiplyKernel, &ExpKernel,
-          &SelectKernel, &SumKernel, &MaxKernel};
+          &SelectKernel, &SumKernel, &MaxKernel,      &PhiloxWords};
 }
 
 }  // namespace proa::inline v0::ops::PROA_ISA

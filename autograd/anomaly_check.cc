@@ -93,10 +93,8 @@ void BackwardInAnomalyMode(Node& node, std::span<const Tensor> grads,
   };
   try {
     node.Backward(grads, input_grads);
-  } catch (const TypeError& e) {
-    ThrowTypeError(absl::StrCat(e.what(), "\n", note()));
   } catch (const Error& e) {
-    ThrowError(e.code(), absl::StrCat(e.what(), "\n", note()));
+    e.ThrowWith(note());
   } catch (...) {
     if (auto* annotate = InstalledAnomalyHandlers().annotate) annotate(note());
     throw;

@@ -95,12 +95,10 @@ void Evaluate(const Program& program, const Block& block, Environment& env,
       } else {
         ControlFlow(program, o, env);
       }
-    } catch (const TypeError& e) {
-      ThrowTypeError(absl::StrCat(
-          e.what(), "\n  in the program: ", OperationText(program, o)));
     } catch (const Error& e) {
-      ThrowError(e.code(), absl::StrCat(e.what(), "\n  in the program: ",
-                                        OperationText(program, o)));
+      e.ThrowWith(absl::StrCat("  in the program: ", OperationText(program, o),
+                               o.where != nullptr ? "\n  recorded: " : "",
+                               o.where != nullptr ? o.where : ""));
     }
     if (release != nullptr) {
       for (ValueId id : (*release)[i]) env[id] = Tensor();

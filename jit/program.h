@@ -66,6 +66,10 @@ struct Operation {
   // Per output of the op the values made; a Tensor[] output makes several.
   std::vector<std::vector<ValueId>> results;
   std::vector<std::unique_ptr<Block>> regions;  // kCond: 2, kWhile: 2
+  // Where the program that was recorded made the call, for messages: "in layer
+  // Mlp.hidden (Linear), train.py:12". Null if unknown, not part of files;
+  // lives for ever.
+  const char* where = nullptr;
 };
 
 struct Block {

@@ -3,7 +3,9 @@
 #include "absl/strings/str_cat.h"
 #include "jit/recording_block.h"
 #include "jit/symbolic_view.h"
+#include "ops/call_site.h"
 #include "ops/interpreter.h"
+#include "profiler/events.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::jit {
@@ -69,6 +71,9 @@ void Record(const OpDefinition& op, std::span<const Value> args,
   op.infer(args, metas);
   Operation operation;
   operation.op = &op;
+  if (const std::string where = CallSite(); !where.empty()) {
+    operation.where = profiler::Intern(where);
+  }
   for (const Value& v : args) {
     operation.args.push_back(ToArgument(program, v));
   }

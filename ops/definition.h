@@ -10,6 +10,7 @@
 #include <span>
 #include <string_view>
 
+#include "ops/kernel.h"
 #include "ops/value.h"
 #include "tensor/tensor.h"
 
@@ -68,6 +69,10 @@ struct OpDefinition {
   // in-place forms.
   void (*infer)(std::span<const Value> args,
                 std::span<std::vector<TensorMeta>> results);
+  const KernelTable* kernels;  // null for composites
+  // Floating point operations of a call, if the schema says so (`flops`); see
+  // FlopsOf in ops/profile.h.
+  double (*flops)(std::span<const Value> args, std::span<const Value> results);
 };
 
 // Null if there is no such op.

@@ -26,14 +26,41 @@ Shape Reduced(const Shape& shape, uint64_t axes, bool keepdim) {
 
 }  // namespace
 
+namespace {
+
+// The error of BroadcastShapes, with the dtypes of the tensors too.
+[[noreturn]] __attribute__((noinline, cold)) void FailBroadcast(
+    const Error& error, std::initializer_list<const Tensor*> tensors) {
+  const std::string text = error.what();
+  std::string message = text.substr(0, text.find(';'));
+  const char* name = "x";
+  for (const Tensor* t : tensors) {
+    absl::StrAppend(&message, *name == 'x' ? "; " : ", ", name, " is ",
+                    Describe(*t));
+    name = *name == 'x' ? "y" : "z";
+  }
+  error.ThrowAs(message);
+}
+
+}  // namespace
+
 Shape broadcast(const char* op, const Tensor& x, const Tensor& y) {
   if (x.shape() == y.shape()) return x.shape();
-  return BroadcastShapes(op, x.shape(), y.shape());
+  try {
+    return BroadcastShapes(op, x.shape(), y.shape());
+  } catch (const Error& error) {
+    FailBroadcast(error, {&x, &y});
+  }
 }
 
 Shape broadcast(const char* op, const Tensor& x, const Tensor& y,
                 const Tensor& z) {
-  return BroadcastShapes(op, broadcast(op, x, y), z.shape());
+  try {
+    return BroadcastShapes(op, BroadcastShapes(op, x.shape(), y.shape()),
+                           z.shape());
+  } catch (const Error& error) {
+    FailBroadcast(error, {&x, &y, &z});
+  }
 }
 
 Shape reduce(const char* op, const Tensor& x, std::span<const int64_t> axis,

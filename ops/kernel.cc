@@ -31,6 +31,14 @@ Isa DetectIsa() {
 
 }  // namespace
 
+thread_local constinit const char* chosen_implementation
+    __attribute__((tls_model("initial-exec"))) = nullptr;
+
+const char* Name(Isa isa) {
+  constexpr const char* kNames[] = {"sse2", "avx2", "avx512"};
+  return kNames[static_cast<int>(isa)];
+}
+
 Isa MachineIsa() {
   static const Isa isa = DetectIsa();
   return isa;

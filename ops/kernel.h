@@ -28,6 +28,7 @@ struct KernelContext {
 // that it has (and that PROA_MAX_ISA=sse2|avx2|avx512 allows).
 enum class Isa : int8_t { kBaseline = 0, kAvx2 = 1, kAvx512 = 2 };
 Isa MachineIsa();
+const char* Name(Isa isa);  // "sse2", "avx2", "avx512"
 
 using AnyKernel = void (*)();
 
@@ -39,6 +40,10 @@ class KernelTable {
   // Sets the kernel for each dtype of the bit set. Of several instruction sets
   // the highest that this machine runs wins, in any order of registration.
   void Register(DeviceKind kind, uint32_t dtypes, Isa isa, AnyKernel kernel);
+  // What the kernel in that place was compiled for.
+  Isa IsaOf(DeviceKind kind, DType dtype) const {
+    return Isa{isa_[static_cast<int>(kind)][static_cast<int>(dtype)]};
+  }
 
  private:
   AnyKernel kernels_[kMaxDeviceKinds][kNumDTypes] = {};
@@ -49,6 +54,11 @@ class KernelTable {
 // `isa` (then `find`, compiled for that instruction set, is not even called).
 void RegisterEach(KernelTable& table, DeviceKind kind, uint32_t dtypes, Isa isa,
                   AnyKernel (*find)(DType));
+
+// For logs and profiles: a kernel that chose among implementations by itself
+// (of oneDNN) says which one it ran on this thread. Lives for ever.
+extern thread_local constinit const char* chosen_implementation
+    __attribute__((tls_model("initial-exec")));
 
 constexpr uint32_t DTypeBit(DType t) { return 1u << static_cast<int>(t); }
 

@@ -2,30 +2,22 @@
 
 #include <array>
 #include <atomic>
-#include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "ops/interpreter.h"
+#include "ops/call_site.h"
+#include "ops/observers.h"
 #include "profiler/events.h"
 #include "profiler/source.h"
 #include "tensor/allocation_hooks.h"
 #include "tensor/allocator.h"
 #include "tensor/dtype.h"
-#include "tensor/interpreters.h"
 #include "tensor/place.h"
 
 namespace proa::inline v0 {
 namespace {
 
 constinit std::atomic<uint64_t (*)()> last_grad_node{nullptr};
-constinit std::atomic<const char* (*)()> source_line{nullptr};
-
-std::map<std::string_view, FlopsFunction>& FlopsFunctions() {
-  static auto* functions = new std::map<std::string_view, FlopsFunction>;
-  return *functions;
-}
 
 template <typename F>
 void ForEachTensor(std::span<const Value> values, F&& f) {
@@ -77,9 +69,7 @@ uint64_t LastGradNode() {
 }
 
 const char* CallersLine() {
-  if (!profiler::Wants(profiler::kSource)) return nullptr;
-  const auto f = source_line.load(std::memory_order_relaxed);
-  return f != nullptr ? f() : nullptr;
+  return profiler::Wants(profiler::kSource) ? SourceLine() : nullptr;
 }
 
 // The range of one call, also of one that throws.
@@ -115,16 +105,10 @@ class OpRange {
   const profiler::Details* details_ = nullptr;
 };
 
-void Profile(const OpDefinition& op, std::span<const Value> args,
-             std::span<Value> results) {
-  if (!profiler::Enabled()) {  // this thread has not heard of the end yet
-    LeaveInterpreter(kProfile);
-    op.call(args, results);
-    return;
-  }
-  OpRange range(op);
-  op.call(args, results);
-  range.Describe(args, results);
+void Profile(ObservedCall& call) {
+  OpRange range(call.op);
+  call.Proceed();
+  range.Describe(call.args, call.results);
 }
 
 // Allocations
@@ -142,11 +126,8 @@ const char* PlaceName(Place place) {
   return place.is_cpu() ? "cpu" : profiler::Intern(ToString(place));
 }
 
-// A thread that calls ops allocates sooner or later: it then learns that a
-// recording runs.
 void OnAllocated(Place place, const void* data, int64_t bytes, bool pooled) {
-  thread_interpreters.forced |= kProfile;
-  if (pooled || !profiler::Wants(profiler::kMemory)) return;
+  if (pooled) return;
   const int64_t total =
       TotalOf(place).fetch_add(bytes, std::memory_order_relaxed) + bytes;
   profiler::Allocated(PlaceName(place), "tensor",
@@ -154,7 +135,6 @@ void OnAllocated(Place place, const void* data, int64_t bytes, bool pooled) {
 }
 
 void OnFreed(Place place, const void* data, int64_t bytes) {
-  if (!profiler::Wants(profiler::kMemory)) return;
   const int64_t total =
       TotalOf(place).fetch_sub(bytes, std::memory_order_relaxed) - bytes;
   profiler::Freed(PlaceName(place), "tensor", reinterpret_cast<uint64_t>(data),
@@ -171,18 +151,18 @@ class OpSource final : public profiler::Source {
         for (auto& total : kind) total = 0;
       }
       TotalOf(Place{}) = CpuAllocator().Figures().allocated;
+      SetMemoryObserver(&kHooks);
     }
-    InstallAllocationHooks(&kHooks);
-    thread_interpreters.forced |= kProfile;
+    SetObserver(Observer::kProfiler, true);
   }
   void Stop() override {
-    InstallAllocationHooks(nullptr);
-    thread_interpreters.forced &= ~kProfile;
+    SetMemoryObserver(nullptr);
+    SetObserver(Observer::kProfiler, false);
   }
 };
 
 const bool registered = [] {
-  InstallInterpreter(kProfile, &Profile);
+  InstallObserver(Observer::kProfiler, &Profile);
   profiler::RegisterSource(new OpSource);
   return true;
 }();
@@ -190,20 +170,12 @@ const bool registered = [] {
 }  // namespace
 
 void InstallProfileHooks(const ProfileHooks& hooks) {
-  if (hooks.last_grad_node != nullptr) last_grad_node = hooks.last_grad_node;
-  if (hooks.source_line != nullptr) source_line = hooks.source_line;
-}
-
-FlopsRegistration::FlopsRegistration(const char* op, FlopsFunction flops) {
-  FlopsFunctions()[op] = flops;
+  last_grad_node = hooks.last_grad_node;
 }
 
 double FlopsOf(const OpDefinition& op, std::span<const Value> args,
                std::span<const Value> results) {
-  const auto& functions = FlopsFunctions();
-  if (const auto at = functions.find(op.name); at != functions.end()) {
-    return at->second(args, results);
-  }
+  if (op.flops != nullptr) return op.flops(args, results);
   if (op.fuse == FuseClass::kPointwise) return Elements(results);
   if (op.fuse == FuseClass::kReduction) return Elements(args);
   return 0;

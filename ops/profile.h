@@ -1,7 +1,7 @@
-// The profiling interpreter: each op call becomes a range of the running
-// recording (profiler/events.h), on every thread that calls ops; with shapes,
-// dtypes, the user's line, arithmetic and memory events where the recording
-// wants them.
+// The profiler as an observer of op calls (ops/observers.h): each becomes a
+// range of the running recording (profiler/events.h), on every thread that
+// calls ops; with shapes, dtypes, the user's line, arithmetic and memory events
+// where the recording wants them.
 //
 // It is a source of recordings and needs no call; the functions here are for
 // rooms above that know more about a call than this room does.
@@ -19,25 +19,15 @@ namespace proa::inline v0 {
 struct ProfileHooks {
   // The number of the last grad node that this thread made.
   uint64_t (*last_grad_node)() = nullptr;
-  // "train.py:12", of the caller; null if there is none. Lives for ever.
-  const char* (*source_line)() = nullptr;
 };
 
-// Functions that are null leave what was installed before.
+// Call at start-up.
 void InstallProfileHooks(const ProfileHooks& hooks);
 
-// Floating point operations of one call, where neither a count of the elements
-// of the result (pointwise) nor of the arguments (reductions) is right: ops
-// that multiply matrices register theirs beside their kernels.
-using FlopsFunction = double (*)(std::span<const Value> args,
-                                 std::span<const Value> results);
-class FlopsRegistration {
- public:
-  FlopsRegistration(const char* op, FlopsFunction flops);
-};
-
-// Of a call with these arguments and results; 0 where it is not known. `bytes`
-// is what it must at least read and write: all tensors once, nothing for views.
+// Of a call with these arguments and results; 0 where it is not known. Floating
+// point operations: what the schema says (`flops`), else one for each element
+// of the result (pointwise) or of the arguments (reductions). Bytes: what it
+// must at least read and write, all tensors once, nothing for views.
 double FlopsOf(const OpDefinition& op, std::span<const Value> args,
                std::span<const Value> results);
 double BytesOf(const OpDefinition& op, std::span<const Value> args,

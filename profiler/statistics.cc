@@ -139,6 +139,7 @@ std::vector<Row> PlaceTable(const Recording& r, const TableOptions& options) {
     if (place == nullptr || !Wanted(options, r, e)) return;
     const auto add = [&](std::string_view name) {
       Row& row = rows[rows.Find(name, "", paths ? "layer" : "line", e.thread)];
+      row.work_is_total = true;
       row.total_ns += v.self_ns;
       if (here.backward) row.backward_ns += v.self_ns;
       AddWork(row, e);

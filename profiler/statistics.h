@@ -55,16 +55,21 @@ struct Row {
                ? static_cast<double>(total_ns) / static_cast<double>(calls)
                : 0;
   }
-  // Per second of self time.
-  double gflops_per_s() const {
-    return self_ns > 0 ? flops / static_cast<double>(self_ns) : 0;
-  }
-  double gbytes_per_s() const {
-    return self_ns > 0 ? bytes / static_cast<double>(self_ns) : 0;
-  }
+  // Per second of the time to which they belong.
+  double gflops_per_s() const { return Rate(flops); }
+  double gbytes_per_s() const { return Rate(bytes); }
   // The share of what the machine can do, by whichever of the two bounds it
   // more; 0 if either is not known.
   double of_roof(const Roof& roof) const;
+
+  // Of `total_ns` rather than of `self_ns`: flops and bytes of everything inside.
+  bool work_is_total = false;
+
+ private:
+  double Rate(double work) const {
+    const int64_t ns = work_is_total ? total_ns : self_ns;
+    return ns > 0 ? work / static_cast<double>(ns) : 0;
+  }
 };
 
 // By total, largest first.

@@ -68,14 +68,14 @@ DeviceRuntime* FindDeviceRuntime(DeviceKind kind) {
 DeviceRuntime& RuntimeOf(Place place) {
   DeviceRuntime* runtime = FindDeviceRuntime(place.kind);
   if (runtime == nullptr) {
-    Fail(absl::StatusCode::kNotFound, "device: ", ToString(place),
-         " has no runtime; this build or process has loaded none for '",
-         DeviceKindName(place.kind), "'");
+    FailArgument("device: ", ToString(place),
+                 " has no runtime; this build or process has loaded none for '",
+                 DeviceKindName(place.kind), "'");
   }
   const int count = runtime->device_count();
   if (place.index < 0 || place.index >= count) {
-    Fail(absl::StatusCode::kNotFound, "device: ", ToString(place),
-         " does not exist; there are ", count, " devices of this kind");
+    FailArgument("device: ", ToString(place), " does not exist; there are ",
+                 count, " devices of this kind");
   }
   return *runtime;
 }

@@ -30,7 +30,7 @@ TEST(Device, OthersAreNot) {
     RuntimeOf(Place{DeviceKind::kGPU, 0});
     FAIL();
   } catch (const Error& e) {
-    EXPECT_EQ(e.code(), absl::StatusCode::kNotFound);
+    EXPECT_EQ(e.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_NE(std::string(e.what()).find("gpu:0 has no runtime"),
               std::string::npos);
   }

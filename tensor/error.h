@@ -8,6 +8,7 @@
 #ifndef PROA_TENSOR_ERROR_H_
 #define PROA_TENSOR_ERROR_H_
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -19,20 +20,38 @@
 
 namespace proa::inline v0 {
 
+// Whether errors remember the C++ frames that threw them. Off: it costs far
+// more than the error itself.
+void SetErrorFrames(bool on);
+
 class Error : public std::runtime_error {
  public:
-  Error(absl::StatusCode code, const std::string& message)
-      : std::runtime_error(message), code_(code) {}
+  Error(absl::StatusCode code, const std::string& message);
   absl::StatusCode code() const { return code_; }
+  // Where it was thrown, a line for each frame, innermost first; "" unless
+  // SetErrorFrames was on.
+  std::string frames() const;
+
+  // Throws the same error, of the same type and from where it was thrown, with
+  // another text.
+  [[noreturn]] virtual void ThrowAs(const std::string& message) const;
+  // The same, with `note` on a line of its own after its text.
+  [[noreturn]] void ThrowWith(const std::string& note) const;
+
+ protected:
+  struct Frames;
+  Error(const Error& error, const std::string& message);
 
  private:
   absl::StatusCode code_;
+  std::shared_ptr<const Frames> frames_;
 };
 
 // How codes meet Python: kInvalidArgument ValueError, kOutOfRange IndexError,
 // kUnimplemented NotImplementedError, kResourceExhausted MemoryError,
-// kNotFound KeyError (FileNotFoundError for files), kFailedPrecondition and
-// others RuntimeError; TypeError is thrown by ThrowTypeError below.
+// kNotFound FileNotFoundError, kPermissionDenied PermissionError,
+// kFailedPrecondition and others RuntimeError; TypeError is thrown by
+// ThrowTypeError below.
 [[noreturn]] void ThrowError(absl::StatusCode code, const std::string& message);
 
 // An argument of the wrong kind (dtype, None, not a tensor): Python's
@@ -41,6 +60,10 @@ class TypeError : public Error {
  public:
   explicit TypeError(const std::string& message)
       : Error(absl::StatusCode::kInvalidArgument, message) {}
+  [[noreturn]] void ThrowAs(const std::string& message) const override;
+
+ private:
+  using Error::Error;
 };
 [[noreturn]] void ThrowTypeError(const std::string& message);
 

@@ -47,5 +47,47 @@ TEST(Error, FromStatus) {
   }
 }
 
+// What `throw_it` throws.
+template <typename F>
+std::string Caught(F&& throw_it, std::string* frames) {
+  try {
+    throw_it();
+  } catch (const Error& e) {
+    *frames = e.frames();
+    return e.what();
+  }
+  return "nothing";
+}
+
+TEST(Error, FramesOnlyOnRequest) {
+  std::string frames;
+  EXPECT_EQ(Caught([] { FailArgument("a"); }, &frames), "a");
+  EXPECT_EQ(frames, "");
+  SetErrorFrames(true);
+  EXPECT_EQ(Caught([] { FailArgument("a"); }, &frames), "a");
+  SetErrorFrames(false);
+  EXPECT_NE(frames.find("FramesOnlyOnRequest"), std::string::npos) << frames;
+  EXPECT_NE(frames.find("  #0 "), std::string::npos) << frames;
+}
+
+[[gnu::noinline]] void FarAway() { ThrowTypeError("add: x is None"); }
+
+TEST(Error, ThrowWithKeepsTypeAndFrames) {
+  SetErrorFrames(true);
+  try {
+    try {
+      FarAway();
+    } catch (const Error& e) {
+      SetErrorFrames(false);
+      e.ThrowWith("in the program");
+    }
+  } catch (const TypeError& e) {
+    EXPECT_STREQ(e.what(), "add: x is None\nin the program");
+    EXPECT_NE(e.frames().find("FarAway"), std::string::npos) << e.frames();
+    return;
+  }
+  FAIL();
+}
+
 }  // namespace
 }  // namespace proa::inline v0

@@ -18,10 +18,11 @@ Tensor AsMatrices(const Tensor& t) {
 
 // inverse(x)^H
 Tensor AdjointInverse(const Tensor& x) {
+  const Tensor inverted = inverse(x);  // says so if x has no matrices
   std::vector<int64_t> perm(x.rank());
   for (int d = 0; d < x.rank(); ++d) perm[d] = d;
   std::swap(perm[x.rank() - 1], perm[x.rank() - 2]);
-  return conj(transpose(inverse(x), perm));
+  return conj(transpose(inverted, perm));
 }
 
 }  // namespace

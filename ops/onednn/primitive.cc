@@ -1,8 +1,10 @@
 #include "ops/onednn/primitive.h"
 
 #include "glog/logging.h"
+#include "ops/kernel.h"
 #include "ops/onednn/engine.h"
 #include "ops/onednn/reorders.h"
+#include "profiler/events.h"
 #include "tensor/error.h"
 #include "tensor/storage.h"
 
@@ -59,7 +61,8 @@ Primitive::FrameSlot::~FrameSlot() { delete frame.load(); }
 Primitive::Primitive(dnnl::primitive primitive,
                      const dnnl::primitive_desc_base& pd,
                      std::initializer_list<Parameter> parameters)
-    : primitive_(std::move(primitive)) {
+    : primitive_(std::move(primitive)),
+      implementation_(profiler::Intern(pd.impl_info_str())) {
   for (const Parameter& p : parameters) {
     Slot slot{p.id, p.output, pd.query_md(dnnl::query::exec_arg_md, p.id),
               {},   {},       0};
@@ -131,6 +134,7 @@ void Primitive::Execute(std::initializer_list<Argument> args) const {
   Require(dnnl_primitive_execute(primitive_.get(), Stream().get(),
                                  frame->size(), frame->args()),
           "dnnl_primitive_execute");
+  chosen_implementation = implementation_;
   if (reorders_) {
     arg = args.begin();
     for (size_t i = 0; i < slots_.size(); ++i, ++arg) {

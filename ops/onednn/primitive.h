@@ -76,6 +76,7 @@ class Primitive {
             std::initializer_list<Parameter> parameters);
 
   dnnl::primitive primitive_;
+  const char* implementation_ = nullptr;  // "brg:avx512_core"
   absl::InlinedVector<Slot, 6> slots_;
   dnnl::memory::desc scratchpad_;
   int64_t scratchpad_bytes_ = 0;

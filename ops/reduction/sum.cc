@@ -8,6 +8,7 @@
 #include "ops/front_door.h"
 #include "ops/manipulation/manipulation_ops.h"
 #include "ops/reduction/reduction_ops.h"
+#include "ops/value.h"
 #include "tensor/error.h"
 #include "tensor/shape.h"
 
@@ -79,6 +80,8 @@ Tensor DivideByCount(const Tensor& x, const IntArray& shape,
     count = CheckedMul(count, shape[a]);
   }
   if (known) return scale(x, Scalar(1.0 / static_cast<double>(count)));
+  PROA_REQUIRE(shape.is_symbolic(), "divide_by_count: shape ",
+               ToString(Value(shape)), " has a negative size");
   Tensor sizes = shape.tensor();
   std::vector<Tensor> chosen;
   for (const int64_t a : axes) {

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from ops.schema import cpp, formula, model
+from ops.schema import cpp, flops, formula, model
 
 
 def emit(ops: list[model.Op], family: str, has_infer: bool) -> dict[str, str]:
-    includes = [f"ops/{family}/{family}_ops.h", "ops/boxing.h", "ops/definition.h", "ops/infer.h", "ops/value.h"]
+    includes = [
+        f"ops/{family}/{family}_ops.h",
+        "ops/boxing.h",
+        "ops/definition.h",
+        "ops/flops.h",
+        "ops/infer.h",
+        "ops/value.h",
+    ]
     if has_infer:
         includes.append(f"ops/{family}/{family}_infer.h")
     out = [cpp.head(ops, includes), f"namespace {cpp.NAMESPACE} {{", "namespace {\n"]
@@ -16,6 +23,8 @@ def emit(ops: list[model.Op], family: str, has_infer: bool) -> dict[str, str]:
             out.append(_call(op, inplace=True))
         if op.kernel:
             out.append(_infer(op))
+        if op.flops:
+            out.append(_flops(op))
     out.append("}  // namespace\n")
     names = []
     for op in ops:
@@ -125,6 +134,17 @@ def _infer(op: model.Op) -> str:
     return "\n".join(lines)
 
 
+def _flops(op: model.Op) -> str:
+    return "\n".join(
+        (
+            f"double Flops{op.cpp_struct}([[maybe_unused]] std::span<const Value> args, "
+            "[[maybe_unused]] std::span<const Value> results) {",
+            f"  return {flops.compile_formula(op.flops, op.params, op.outputs)};",
+            "}",
+        )
+    )
+
+
 def _definition(op: model.Op, inplace: bool) -> str:
     s = op.cpp_struct
     traits = []
@@ -155,6 +175,7 @@ def _definition(op: model.Op, inplace: bool) -> str:
             f"    {params}, {outputs},",
             f"    {' | '.join(traits) or '0'}, {enum('AmpClass', op.amp)}, "
             f"{enum('FuseClass', op.fuse)}, {cpp.dtype_bits(op)},",
-            f"    &Call{s}{'Inplace' if inplace else ''}, {infer}}};\n",
+            f"    &Call{s}{'Inplace' if inplace else ''}, {infer},",
+            f"    {f'&op::{s}::kernels' if op.kernel else 'nullptr'}, {f'&Flops{s}' if op.flops else 'nullptr'}}};\n",
         )
     )

@@ -97,6 +97,7 @@ def _source(ops: list[model.Op], family: str, index: dict[str, model.Op], has_in
         "ops/infer.h",
         "ops/interpreter.h",
         "ops/kernel.h",
+        "ops/rethrow.h",
         "ops/value.h",
         "tensor/interpreters.h",
         "tensor/tensor.h",
@@ -138,7 +139,7 @@ def _front_door(op: model.Op, index: dict[str, model.Op]) -> tuple[str, set[str]
             p.name: formula.Expr(p.name, p.type.name + ("?" if p.optional and not p.is_tensor else ""))
             for p in op.params
         }
-        lines.append(f"{op.cpp_return} {op.name}({cpp.params(op)}) {{")
+        lines.append(f"{op.cpp_return} {op.name}({cpp.params(op)}) try {{")
         lines.append(_checks(op))
         if isinstance(op.composite, str):
             lines.append(f"  return {op.composite}({cpp.args(op)});")
@@ -146,15 +147,20 @@ def _front_door(op: model.Op, index: dict[str, model.Op]) -> tuple[str, set[str]
             compiler = formula.Compiler(op, index, names)
             lines.append(f"  return {compiler.compile(op.composite).code};")
             used = compiler.use.ops
-        lines.append("}")
+        lines += _end_of_try(op.name)
         if op.inplace:
             lines += [
-                f"Tensor {op.name}_({cpp.params(op)}) {{",
+                f"Tensor {op.name}_({cpp.params(op)}) try {{",
                 f"  const Tensor result = ops::{op.name}({cpp.args(op)});",
                 "  return AssignInto(" + f'"{op.name}_", {op.inplace}, result);',
-                "}",
+                *_end_of_try(op.name),
             ]
     return "\n".join(l for l in lines if l) + "\n", used
+
+
+def _end_of_try(name: str) -> list[str]:
+    """Errors begin with the op that was called, whichever part of it noticed them."""
+    return ["} catch (const Error& error) {", f'  RethrowFrom("{name}", error);', "}"]
 
 
 def _checks(op: model.Op) -> str:
@@ -332,7 +338,7 @@ def _execute(op: model.Op, inplace: bool) -> str:
     s, n = op.cpp_struct, op.name + ("_" if inplace else "")
     ret = "Tensor" if inplace else op.cpp_return
     lines = [
-        f"{ret} Execute{'Inplace' if inplace else ''}{s}({cpp.params(op)}) {{",
+        f"{ret} Execute{'Inplace' if inplace else ''}{s}({cpp.params(op)}) try {{",
         f'  static constexpr const char* kOp = "{n}";',
     ]
     lines += _inferred(op)
@@ -346,7 +352,7 @@ def _execute(op: model.Op, inplace: bool) -> str:
                 f"  Rebind({x}, result);",
                 f"  MarkWritten(kOp, {x});",
                 f"  return {x};",
-                "}",
+                *_end_of_try(op.name),
             ]
             return "\n".join(lines)
         lines.append(
@@ -429,7 +435,7 @@ def _execute(op: model.Op, inplace: bool) -> str:
         if op.outputs:
             items = ", ".join(f"std::move({o.name})" for o in op.outputs)
             lines.append(f"  return {op.outputs[0].name};" if len(op.outputs) == 1 else f"  return {{{items}}};")
-    lines.append("}")
+    lines += _end_of_try(op.name)
     return "\n".join(lines)
 
 

@@ -135,6 +135,7 @@ class Op:
     grad: dict[str, Formula | None] | None  # None: not differentiable
     amp: str
     fuse: str
+    flops: Formula | None  # what a call costs; None: by its fuse class
     random: bool
     data_dependent: bool
     version: int

@@ -7,7 +7,7 @@ import re
 
 import yaml
 
-from ops.schema import formula, model, param_types
+from ops.schema import flops, formula, model, param_types
 
 _KEYS = frozenset(
     (
@@ -23,6 +23,7 @@ _KEYS = frozenset(
         "mutates",
         "grad",
         "amp",
+        "flops",
         "fuse",
         "random",
         "data_dependent",
@@ -206,6 +207,7 @@ class _OpParser:
             grad=grad,
             amp=self._choice("amp", _AMP, "keep"),
             fuse=self._choice("fuse", _FUSE, "none"),
+            flops=self._flops(),
             random=self._flag("random"),
             data_dependent=self._flag("data_dependent"),
             version=int(e.get("version", 1)),
@@ -311,6 +313,16 @@ class _OpParser:
             if isinstance(first.tree, ast.Call) and first.tree.func.id.startswith("promote"):
                 compute = first
         return out, compute
+
+    def _flops(self) -> model.Formula | None:
+        text = self._entry.get("flops")
+        if text is None:
+            return None
+        if self._entry.get("composite") is not None:
+            self._fail(f"{self._name}: a composite costs what its parts cost", "flops")
+        f = formula.parse(text, self._at("flops"))
+        flops.compile_formula(f, self._params, self._outputs)
+        return f
 
     def _dtypes(self) -> tuple[str, ...]:
         d = self._entry.get("dtypes", "all")

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from ops.schema import formula, model, parser, printer
+from ops.schema import flops, formula, model, parser, printer
 
 _MULTIPLY = """\
 - op: multiply(Tensor x, Tensor y) -> Tensor out
@@ -127,3 +127,46 @@ def test_every_schema_round_trips():
         (again,) = parser.parse_file(op.location.file, printer.entry(op))
         assert _plain(again) == _plain(op), op.name
         assert os.path.basename(os.path.dirname(op.location.file)) == op.family
+
+
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        ("2 * numel(z)", "'z' is no tensor"),
+        ("numel(x, 1)", "numel takes 1 arguments"),
+        ("size(x, y)", "'y' is no dim"),
+        ("numel(x) if y else 0", "'y' is neither a bool nor an optional tensor"),
+        ("numel(x) == 2", "cannot say 'numel(x) == 2'"),
+        ("sum(x)", "cannot say 'sum(x)'"),
+    ],
+)
+def test_flops_formulas_are_checked(text, says):
+    entry = f"""
+- op: f(Tensor x, Tensor y) -> Tensor out
+  doc: d
+  infer: {{shape: x, dtype: x}}
+  kernel: F
+  flops: {text}
+  grad: none
+  samples: ["f32[2], f32[2]"]
+"""
+    with pytest.raises(model.SchemaError, match=r"^ops/a/b.yaml:6: flops ") as e:
+        parser.parse_file("ops/a/b.yaml", entry)
+    assert says in str(e.value)
+
+
+def test_flops_formulas_compile():
+    entry = """
+- op: f(Tensor x, Tensor? y=none, bool t=false) -> Tensor out
+  doc: d
+  infer: {shape: x, dtype: x}
+  kernel: F
+  flops: 2 * numel(out) * (rows(x) if t else size(x, -1)) / numel(y) + (1 if y else 0)
+  grad: none
+  samples: ["f32[2]"]
+"""
+    [op] = parser.parse_file("ops/a/b.yaml", entry)
+    assert flops.compile_formula(op.flops, op.params, op.outputs) == (
+        "(flops::Quotient(((2.0 * flops::Numel(results[0])) * (std::get<bool>(args[2]) ? flops::Rows(args[0]) : "
+        "flops::Size(args[0], -1))), flops::Numel(args[1])) + (flops::IsGiven(args[1]) ? 1.0 : 0.0))"
+    )

@@ -58,6 +58,7 @@ def entry(op: model.Op) -> str:
             lines += [f"    {n}: {'none' if f is None else q(f.text)}" for n, f in op.grad.items()]
     for key, value, default in (
         ("amp", op.amp, "keep"),
+        ("flops", op.flops.text if op.flops else None, None),
         ("fuse", op.fuse, "none"),
         ("random", op.random, False),
         ("data_dependent", op.data_dependent, False),

@@ -7,6 +7,10 @@
 
 namespace proa::inline v0::python {
 
+// While it is required, nodes remember their forward calls whatever mode was
+// asked for.
+void RequireForwardTraces(bool required);
+
 void BindAnomalyMode(pybind11::module_& m);
 
 }  // namespace proa::inline v0::python

@@ -43,12 +43,7 @@ int DeviceCount(std::string_view kind_name) {
 }
 
 std::string LoadPlugin(const std::string& path) {
-  try {
-    return DeviceKindName(LoadDevicePlugin(path));
-  } catch (const Error& e) {
-    if (e.code() != absl::StatusCode::kNotFound) throw;
-    ThrowPython(PyExc_FileNotFoundError, e.what());
-  }
+  return DeviceKindName(LoadDevicePlugin(path));
 }
 
 Allocator& AllocatorOf(std::optional<Place> place) {

@@ -1,8 +1,13 @@
 #include "python/core/error.h"
 
+#include <atomic>
 #include <new>
+#include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "pybind11/pybind11.h"
+#include "python/core/call_stack.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::python {
@@ -20,13 +25,67 @@ PyObject* TypeOf(const Error& error) {
     case absl::StatusCode::kResourceExhausted:
       return PyExc_MemoryError;
     case absl::StatusCode::kNotFound:
-      return PyExc_KeyError;
+      return PyExc_FileNotFoundError;
+    case absl::StatusCode::kPermissionDenied:
+      return PyExc_PermissionError;
     default:
       return PyExc_RuntimeError;
   }
 }
 
+constinit std::atomic<int> call_stack_level{1};
+
+// The line of the user's program, which tracebacks have above the package's own
+// frames.
+std::string CallSiteNote(const char* message) {
+  bool inside = false;
+  const std::vector<Frame> frames = UserFrames(1, &inside);
+  const std::string layer = RunningLayer();
+  std::string note;
+  if (!frames.empty() && (inside || !layer.empty())) {
+    const std::string line = LineText(frames[0]);
+    // Checks of numbers and programs say it themselves.
+    if (absl::StrContains(message, line)) return {};
+    note = absl::StrCat("  at ", line, ", in ", frames[0].function);
+    const std::string source = SourceText(frames[0]);
+    if (!source.empty()) absl::StrAppend(&note, ": ", source);
+  }
+  if (!layer.empty()) {
+    absl::StrAppend(&note, note.empty() ? "" : "\n", "  in layer ", layer);
+  }
+  return note;
+}
+
+void AddNote(PyObject* exception, const std::string& note) {
+  if (note.empty()) return;
+  const Ref added = Ref::NewOrNull(
+      PyObject_CallMethod(exception, "add_note", "s", note.c_str()));
+  if (!added) PyErr_Clear();  // of Python 3.10
+}
+
+void SetFromError(const Error& e) {
+  const int level = call_stack_level.load(std::memory_order_relaxed);
+  if (level == 0) return PyErr_SetString(TypeOf(e), e.what());
+  const std::string site = CallSiteNote(e.what());
+  PyErr_SetString(TypeOf(e), e.what());
+  const std::string frames = level >= 2 ? e.frames() : std::string();
+  if (site.empty() && frames.empty()) return;
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  AddNote(value, site);
+  if (!frames.empty()) AddNote(value, absl::StrCat("C++ frames:\n", frames));
+  PyErr_Restore(type, value, traceback);
+}
+
 }  // namespace
+
+void SetCallStackLevel(int level) {
+  call_stack_level = level;
+  SetErrorFrames(level >= 2);
+}
+
+int GetCallStackLevel() { return call_stack_level; }
 
 void ThrowPython(PyObject* type, const std::string& message) {
   PyErr_SetString(type, message.c_str());
@@ -46,7 +105,7 @@ void SetPythonError() noexcept {
   } catch (const pybind11::builtin_exception& e) {
     e.set_error();
   } catch (const Error& e) {
-    PyErr_SetString(TypeOf(e), e.what());
+    SetFromError(e);
   } catch (const std::bad_alloc&) {
     PyErr_SetString(PyExc_MemoryError, "out of host memory");
   } catch (const std::exception& e) {

@@ -37,6 +37,12 @@ inline void CheckStatus(int status) {
 // C++ one (tensor/error.h names the mapping).
 void SetPythonError() noexcept;
 
+// What is added to exceptions that the core throws (FLAGS_call_stack_level),
+// below their text: 0 nothing; 1 the user's line, and the layer that runs,
+// unless the traceback ends there anyway; 2 the C++ frames too.
+void SetCallStackLevel(int level);
+int GetCallStackLevel();
+
 // Runs `body`, which returns a new reference or throws. Costs nothing without
 // error.
 template <typename F>

@@ -7,7 +7,9 @@
 #include "python/core/anomaly.h"
 #include "python/core/autograd_functions.h"
 #include "python/core/bindings.h"
+#include "python/core/call_stack.h"
 #include "python/core/casters.h"
+#include "python/core/debug.h"
 #include "python/core/device.h"
 #include "python/core/dtype_object.h"
 #include "python/core/error.h"
@@ -71,6 +73,8 @@ void Fill(py::module_& m) {
   BindGraphReports(m);
   BindSavedTensors(m);
   BindAnomalyMode(m);
+  BindCallStack(m);
+  BindDebug(m);
   BindDevice(m);
   BindOpRegistry(m);
   m.def(

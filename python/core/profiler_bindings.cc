@@ -91,44 +91,6 @@ class OpenRange {
 
 uint64_t LastGradNode() { return autograd::internal::sequence_block.next - 1; }
 
-// The folder of the package, with a slash.
-const std::string& OwnFolder() {
-  static const auto* folder = new std::string([] {
-    const auto file =
-        py::module_::import("proa").attr("__file__").cast<std::string>();
-    return file.substr(0, file.rfind('/') + 1);
-  }());
-  return *folder;
-}
-
-bool IsOurs(std::string_view file) {
-  return file.starts_with(OwnFolder()) || file.starts_with("<frozen");
-}
-
-// The innermost frame that is not of this package: "train.py:12".
-const char* CallersLine() {
-  const GilAcquire gil;
-  const char* line = nullptr;
-  PyFrameObject* frame = PyEval_GetFrame();
-  Py_XINCREF(frame);
-  while (frame != nullptr) {
-    PyCodeObject* code = PyFrame_GetCode(frame);
-    const char* file = PyUnicode_AsUTF8(code->co_filename);
-    if (file == nullptr) PyErr_Clear();
-    if (file != nullptr && !IsOurs(file)) {
-      const std::string_view path(file);
-      line =
-          profiler::Intern(std::string(path.substr(path.rfind('/') + 1)) + ":" +
-                           std::to_string(PyFrame_GetLineNumber(frame)));
-    }
-    Py_DECREF(code);
-    PyFrameObject* back = line == nullptr ? PyFrame_GetBack(frame) : nullptr;
-    Py_DECREF(frame);
-    frame = back;
-  }
-  return line;
-}
-
 py::dict EventAsDict(const Recording& r, const Event& e) {
   py::dict d;
   d["kind"] = static_cast<int>(e.kind);
@@ -412,8 +374,7 @@ void BindRecording(py::module_& m) {
 }
 
 void BindProfiler(py::module_& parent) {
-  InstallProfileHooks(
-      {.last_grad_node = &LastGradNode, .source_line = &CallersLine});
+  InstallProfileHooks({.last_grad_node = &LastGradNode});
   py::module_ m =
       parent.def_submodule("profiler", "The recorder under proa.profiler.");
   m.attr("SHAPES") = static_cast<int>(profiler::kShapes);

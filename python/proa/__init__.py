@@ -6,6 +6,7 @@ Submodules are imported when they are first used, so that importing the package 
 """
 
 import importlib as _importlib
+import os as _os
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from proa import _openmp as _openmp  # isort: skip; loads _C, and so comes first
@@ -72,14 +73,15 @@ _HOMES = {
     "disable_signal_handler": "framework.compat",
     "disable_static": "framework.compat",
     "enable_static": "framework.compat",
-    "get_flags": "framework.compat",
+    "get_flags": "framework.flags",
     "in_dynamic_mode": "framework.compat",
-    "set_flags": "framework.compat",
+    "set_flags": "framework.flags",
     "DataParallel": "distributed",
 }
 
 if _TYPE_CHECKING:  # What __getattr__ finds, for type checkers (python/tests/typing_test.py compares).
     from proa import (
+        amp,
         autograd,
         callbacks,
         compat,
@@ -137,10 +139,9 @@ if _TYPE_CHECKING:  # What __getattr__ finds, for type checkers (python/tests/ty
         disable_signal_handler,
         disable_static,
         enable_static,
-        get_flags,
         in_dynamic_mode,
-        set_flags,
     )
+    from proa.framework.flags import get_flags, set_flags
     from proa.framework.random import get_cuda_rng_state, set_cuda_rng_state
     from proa.hapi import Model, flops, summary
 
@@ -165,3 +166,7 @@ from proa.tensor import methods as _methods
 
 _methods.attach(Tensor)
 del _methods
+
+
+if [_name for _name in _os.environ if _name.startswith("FLAGS_")]:
+    _importlib.import_module("proa.framework.flags").read_environment()

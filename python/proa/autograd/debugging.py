@@ -1,9 +1,7 @@
 """To see what backward does: anomaly mode, and the graph as text."""
 
 import contextlib
-import os
 
-import proa
 from proa import _C
 from proa.autograd.saved_tensors import _outputs
 
@@ -65,8 +63,7 @@ def _mode(on, check_nan):
 
 
 def _set_mode(mode):
-    # Frames of the package itself are not the user's.
-    _C.set_anomaly_mode(mode, os.path.dirname(os.path.abspath(proa.__file__)) + os.sep)
+    _C.set_anomaly_mode(mode)
 
 
 def is_anomaly_enabled():

@@ -1,11 +1,22 @@
 """Devices: which there are, and which new tensors lie on."""
 
 from proa import _C
+from proa.device.memory import (
+    empty_cache,
+    max_memory_allocated,
+    max_memory_reserved,
+    memory_allocated,
+    memory_reserved,
+    reset_max_memory_allocated,
+    reset_max_memory_reserved,
+    set_memory_limit,
+)
 
 CPUPlace = _C.CPUPlace
 
 __all__ = [
     "CPUPlace",
+    "empty_cache",
     "get_all_custom_device_type",
     "get_all_device_type",
     "get_available_custom_device",
@@ -19,7 +30,14 @@ __all__ = [
     "is_compiled_with_npu",
     "is_compiled_with_rocm",
     "is_compiled_with_xpu",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "memory_allocated",
+    "memory_reserved",
+    "reset_max_memory_allocated",
+    "reset_max_memory_reserved",
     "set_device",
+    "set_memory_limit",
 ]
 
 

@@ -1,18 +1,6 @@
-"""Functions that programs call for their effect on other versions: flags, modes, readers."""
-
-import os
+"""Functions that programs call for their effect on other versions: modes, readers."""
 
 from proa import _C
-
-# name without FLAGS_ -> value
-_flags: dict = {
-    "enable_eager_mode": os.environ.get("FLAGS_enable_eager_mode", "1").lower() not in ("0", "false", "off", "")
-}
-
-
-def eager_mode_flag():
-    """The value of FLAGS_enable_eager_mode (proa.framework.modes)."""
-    return bool(_flags["enable_eager_mode"])
 
 
 def in_dynamic_mode():
@@ -38,32 +26,8 @@ def disable_static(place=None):
 
 
 def disable_signal_handler():
-    """Nothing: no signal handlers are installed."""
-
-
-def set_flags(flags):
-    """Sets flags by name.
-
-    Args:
-        flags (dict): names, with or without "FLAGS_", and values.
-    """
-    if not isinstance(flags, dict):
-        raise TypeError(f"set_flags: flags must be a dict, not {type(flags).__name__}")
-    for name, value in flags.items():
-        _flags[name.removeprefix("FLAGS_")] = value
-
-
-def get_flags(flags):
-    """The values of flags that were set, by name.
-
-    Args:
-        flags (str|list[str]): names.
-    """
-    names = [flags] if isinstance(flags, str) else list(flags)
-    unknown = [name for name in names if name.removeprefix("FLAGS_") not in _flags]
-    if unknown:
-        raise ValueError(f"get_flags: {', '.join(unknown)} has not been set")
-    return {name: _flags[name.removeprefix("FLAGS_")] for name in names}
+    """Takes the crash handler off again (`proa.utils.enable_crash_handler`); no other signal handler is installed."""
+    _C.debug.disable_crash_handler()
 
 
 def batch(reader, batch_size, drop_last=False):

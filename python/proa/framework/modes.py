@@ -7,7 +7,7 @@ the same.
 
 import contextlib
 
-from proa.framework import compat
+from proa.framework import compat, flags
 
 __all__ = [
     "_disable_legacy_dygraph",
@@ -25,7 +25,7 @@ _non_static_mode = compat.in_dynamic_mode
 
 def _in_eager_without_dygraph_check():
     """True unless the legacy engine was asked for, in static mode too."""
-    return compat.eager_mode_flag()
+    return flags.get_flags("enable_eager_mode")["enable_eager_mode"]
 
 
 def in_dygraph_mode():
@@ -44,12 +44,12 @@ def _in_legacy_dygraph():
 
 def _enable_legacy_dygraph():
     """Asks for the legacy engine."""
-    compat.set_flags({"FLAGS_enable_eager_mode": False})
+    flags.set_flags({"FLAGS_enable_eager_mode": False})
 
 
 def _disable_legacy_dygraph():
     """Asks for the eager engine, as it is from the start."""
-    compat.set_flags({"FLAGS_enable_eager_mode": True})
+    flags.set_flags({"FLAGS_enable_eager_mode": True})
 
 
 @contextlib.contextmanager
@@ -69,6 +69,6 @@ def _test_eager_guard(place=None):
     try:
         yield
     finally:
-        compat.set_flags({"FLAGS_enable_eager_mode": before})
+        flags.set_flags({"FLAGS_enable_eager_mode": before})
         if place is not None:
             _C.set_device(device)

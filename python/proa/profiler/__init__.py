@@ -17,6 +17,7 @@ from proa.profiler.profiler import (
     make_scheduler,
 )
 from proa.profiler.result import ProfilerResult, SortedKeys, SummaryView, load_profiler_result, merge
+from proa.profiler.roof import measure_roof
 
 __all__ = [
     "Profiler",
@@ -33,5 +34,6 @@ __all__ = [
     "instant",
     "load_profiler_result",
     "make_scheduler",
+    "measure_roof",
     "merge",
 ]

@@ -6,10 +6,10 @@ that they cost nothing otherwise.
 
 import functools
 import threading
-import weakref
 
 from proa import _C
 from proa.io import reader_cost
+from proa.nn.layer import paths
 from proa.nn.layer.layers import Layer
 from proa.optimizer.optimizer import Optimizer
 
@@ -27,27 +27,16 @@ class LayerPaths:
 
     def __init__(self):
         self._here = _Paths()
-        self._of_root = weakref.WeakKeyDictionary()
-
-    def _names(self, root):
-        names = self._of_root.get(root)
-        if names is None:
-            prefix = type(root).__name__
-            names = {id(layer): name for name, layer in root.named_sublayers(prefix, include_self=True)}
-            self._of_root[root] = names
-        return names
 
     def call(self, original, layer, inputs, kwargs):
         """Calls `original(layer, *inputs, **kwargs)` inside of the layer's path."""
         here = self._here
         outer_path, outer_names = here.path, here.names
         if outer_names is None:
-            here.names = self._names(layer)
-        kind = type(layer).__name__
-        # A layer that its root does not know was made on the way, or swapped in.
-        here.path = here.names.get(id(layer)) or (f"{outer_path}.{kind}" if outer_path else kind)
+            here.names = paths.names_of(layer)
+        here.path = paths.step_into(layer, outer_path, here.names)
         before = _C.profiler.set_path(here.path)
-        recorded = _C.profiler.Range(kind, "layer")
+        recorded = _C.profiler.Range(type(layer).__name__, "layer")
         recorded.begin()
         try:
             return original(layer, *inputs, **kwargs)

@@ -63,7 +63,30 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, sci_mode=No
         edgeitems (int, optional): elements at each end of a dim that is printed in part.
         sci_mode (bool, optional): scientific notation.
         linewidth (int, optional): characters of a line.
+
+    What is not given stays as it is.
+
+    Raises:
+        TypeError: a value of another type.
+        ValueError: a negative number, or no room in a line.
+
+    Examples:
+        >>> proa.set_printoptions(precision=2)
+        >>> print(proa.to_tensor(1 / 3))
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               0.33)
+        >>> proa.set_printoptions(precision=8)
     """
-    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems}
-    given.update(sci_mode=sci_mode, linewidth=linewidth)
+    counts = {"precision": (precision, 0), "threshold": (threshold, 0), "edgeitems": (edgeitems, 0)}
+    counts["linewidth"] = (linewidth, 1)
+    for name, (value, least) in counts.items():
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"set_printoptions: {name} must be int, not {type(value).__name__}")
+        if not least <= value < 2**31:
+            raise ValueError(f"set_printoptions: {name} must be from {least} to 2^31 - 1, not {value}")
+    if sci_mode is not None and not isinstance(sci_mode, bool):
+        raise TypeError(f"set_printoptions: sci_mode must be bool, not {type(sci_mode).__name__}")
+    given = {name: value for name, (value, _) in counts.items()} | {"sci_mode": sci_mode}
     _C.set_printoptions(**{name: value for name, value in given.items() if value is not None})

@@ -4,9 +4,19 @@ import functools
 import importlib
 import warnings
 
+from proa import _C
 from proa.utils import unique_name
 
-__all__ = ["deprecated", "require_version", "run_check", "try_import", "unique_name"]
+__all__ = [
+    "deprecated",
+    "disable_crash_handler",
+    "enable_crash_handler",
+    "environment_report",
+    "require_version",
+    "run_check",
+    "try_import",
+    "unique_name",
+]
 
 
 def __getattr__(name):
@@ -15,8 +25,49 @@ def __getattr__(name):
     raise AttributeError(f"module 'proa.utils' has no attribute {name!r}")
 
 
+def environment_report():
+    """One block of text for bug reports: versions, CPU, threads, memory, libraries, flags, environment.
+
+    Examples:
+        >>> print(proa.utils.environment_report())
+        proa ...
+        cpu flags ...
+        flags ...
+    """
+    from proa.utils import environment
+
+    return environment.report()
+
+
+def enable_crash_handler(python_stack=True):
+    """Lets the process say, when it dies of a signal, which ops ran and in whose library the faulting code is.
+
+    Nothing is installed unless this is called (or FLAGS_crash_handler set). After its report it goes on to the handler
+    that was there before, so that exit status and core dumps stay as they are.
+
+    Args:
+        python_stack (bool): the Python stacks of all threads too, by the standard library's faulthandler, unless that
+            is enabled already.
+
+    Examples:
+        >>> proa.utils.enable_crash_handler(python_stack=False)
+        >>> proa.utils.disable_crash_handler()
+    """
+    if python_stack:
+        import faulthandler
+
+        if not faulthandler.is_enabled():
+            faulthandler.enable()
+    _C.debug.enable_crash_handler()
+
+
+def disable_crash_handler():
+    """Takes the crash handler off; the standard library's faulthandler stays as it is."""
+    _C.debug.disable_crash_handler()
+
+
 def run_check():
-    """Trains a small model on each device and says whether all is well.
+    """Trains a small model on each device, says whether all is well, and prints `environment_report`.
 
     Raises:
         RuntimeError: something gave a wrong result.
@@ -26,6 +77,7 @@ def run_check():
         Running verify Proa program ...
         Proa works well on 1 CPU.
         Proa is installed successfully! Let's start deep learning with Proa now.
+        ...
     """
     from proa.utils.install_check import run
 

@@ -1,6 +1,7 @@
 """`run_check`: a linear model, trained for a few steps."""
 
 import proa
+from proa.utils import environment
 
 
 def run():
@@ -16,6 +17,8 @@ def run():
         raise RuntimeError(f"run_check: a linear model ended {error:.3g} away from its known weights")
     print(f"Proa works well on 1 {proa.get_device().upper()}.")
     print("Proa is installed successfully! Let's start deep learning with Proa now.")
+    print("\nFor bug reports:")
+    print(environment.report())
 
 
 def _train():

@@ -7,6 +7,7 @@ from collections.abc import MutableMapping
 from proa import _C
 from proa.framework.dtype import as_dtype, is_floating
 from proa.framework.parameter import Parameter, make_parameter
+from proa.nn.layer import paths
 from proa.utils import unique_name
 
 Tensor = _C.Tensor
@@ -488,3 +489,6 @@ def _moved(tensor, device, dtype):
         return tensor.copy_settings_to(Parameter(moved, tensor.name, tensor.trainable))
     moved.name, moved.persistable = tensor.name, tensor.persistable
     return moved
+
+
+_C.set_layer_call(Layer.__call__.__code__, paths.path_of)

@@ -1,0 +1,71 @@
+"""What memory a device's tensors take, now and at most, and what the allocator holds for the next ones."""
+
+from proa import _C
+
+__all__ = [
+    "empty_cache",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "memory_allocated",
+    "memory_reserved",
+    "reset_max_memory_allocated",
+    "reset_max_memory_reserved",
+    "set_memory_limit",
+]
+
+
+def memory_allocated(device=None):
+    """Bytes of memory that tensors have at this moment. Blocks up to 256 bytes come from a pool and are not counted.
+
+    Args:
+        device (Place|str, optional): "cpu"; the current device unless given.
+
+    Examples:
+        >>> before = proa.device.memory_allocated("cpu")
+        >>> x = proa.ones([1024, 1024])
+        >>> proa.device.memory_allocated("cpu") - before
+        4194304
+    """
+    return _C.memory_figures(device)["allocated"]
+
+
+def max_memory_allocated(device=None):
+    """The most bytes that tensors have had at a time, since the beginning or `reset_max_memory_allocated`."""
+    return _C.memory_figures(device)["peak_allocated"]
+
+
+def memory_reserved(device=None):
+    """Bytes that the allocator has taken from the system: for tensors, and kept for the next ones."""
+    return _C.memory_figures(device)["reserved"]
+
+
+def max_memory_reserved(device=None):
+    """The most bytes that the allocator has had from the system at a time."""
+    return _C.memory_figures(device)["peak_reserved"]
+
+
+def reset_max_memory_allocated(device=None):
+    """Begins anew with the maxima, at what there is now (both of them: allocated and reserved)."""
+    _C.memory_reset_peak(device)
+
+
+reset_max_memory_reserved = reset_max_memory_allocated
+
+
+def empty_cache(device=None):
+    """Gives what the allocator keeps for the next tensors back to the system; returns how many bytes."""
+    return _C.memory_release(device)
+
+
+def set_memory_limit(limit, device=None):
+    """Bounds what the allocator takes from the system; beyond it, a MemoryError that says what is in use.
+
+    Args:
+        limit (int): bytes.
+        device (Place|str, optional): the current device unless given.
+    """
+    if isinstance(limit, bool) or not isinstance(limit, int):
+        raise TypeError(f"set_memory_limit: limit must be int, not {type(limit).__name__}")
+    if not 0 < limit < 2**63:
+        raise ValueError(f"set_memory_limit: limit must be positive and below 2^63, not {limit}")
+    _C.memory_set_cap(limit, device)

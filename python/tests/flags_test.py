@@ -1,0 +1,229 @@
+"""Flags: set, got, read from the environment; FLAGS_trace_ops and FLAGS_call_stack_level."""
+
+import os
+import re
+import subprocess
+import sys
+import traceback
+
+import pytest
+
+import proa
+from proa.framework import flags
+
+
+@pytest.fixture(autouse=True)
+def as_before():
+    before = flags.changed()
+    yield
+    for name in flags.changed():
+        proa.set_flags({name: flags._FLAGS[name.removeprefix("FLAGS_")].default})
+    proa.set_flags(before)
+
+
+def run(code, **environment):
+    """What a fresh process prints, and says on stderr."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_set_and_get():
+    proa.set_flags({"FLAGS_check_nan_inf": 1, "call_stack_level": 2})
+    assert proa.get_flags(["FLAGS_check_nan_inf", "call_stack_level"]) == {
+        "FLAGS_check_nan_inf": True,
+        "call_stack_level": 2,
+    }
+    assert proa.get_flags("FLAGS_check_nan_inf") == {"FLAGS_check_nan_inf": True}
+    assert flags.changed() == {"FLAGS_check_nan_inf": True, "FLAGS_call_stack_level": 2}
+
+
+def test_flags_of_other_programs_are_kept():
+    assert proa.get_flags("FLAGS_fraction_of_gpu_memory_to_use") == {"FLAGS_fraction_of_gpu_memory_to_use": 0.92}
+    proa.set_flags({"FLAGS_fraction_of_gpu_memory_to_use": 0.5, "FLAGS_cudnn_deterministic": True})
+    assert proa.get_flags("FLAGS_fraction_of_gpu_memory_to_use")["FLAGS_fraction_of_gpu_memory_to_use"] == 0.5
+
+
+@pytest.mark.parametrize(
+    "given, kind, says",
+    [
+        (
+            {"FLAGS_check_nan_int": 1},
+            ValueError,
+            "there is no flag 'FLAGS_check_nan_int'; did you mean FLAGS_check_nan_inf",
+        ),
+        ({"zzz": 1}, ValueError, "set_flags: there is no flag 'zzz'"),
+        ({3: 1}, TypeError, "the name of a flag must be a str, not int"),
+        ([("a", 1)], TypeError, "set_flags: flags must be a dict, not list"),
+        ({"FLAGS_call_stack_level": 3}, ValueError, "FLAGS_call_stack_level must be from 0 to 2, not 3"),
+        ({"FLAGS_call_stack_level": "x"}, ValueError, "FLAGS_call_stack_level must be int, not 'x'"),
+        ({"FLAGS_call_stack_level": True}, TypeError, "FLAGS_call_stack_level must be int, not bool"),
+        ({"FLAGS_call_stack_level": None}, TypeError, "must be int, not NoneType"),
+        ({"FLAGS_trace_ops": "maybe"}, ValueError, "FLAGS_trace_ops must be one of 1, 0, true, false, not 'maybe'"),
+        ({"FLAGS_allocator_strategy": 1}, TypeError, "FLAGS_allocator_strategy must be str, not int"),
+    ],
+)
+def test_wrong_flags(given, kind, says):
+    with pytest.raises(kind, match=re.escape(says)):
+        proa.set_flags(given)
+
+
+def test_all_or_nothing():
+    with pytest.raises(ValueError):
+        proa.set_flags({"FLAGS_call_stack_level": 2, "FLAGS_nothing": 1})
+    assert proa.get_flags("FLAGS_call_stack_level") == {"FLAGS_call_stack_level": 1}
+
+
+def test_wrong_names_to_get():
+    with pytest.raises(ValueError, match="get_flags: there is no flag 'FLAGS_trace_op'; did you mean FLAGS_trace_ops"):
+        proa.get_flags(["FLAGS_trace_op"])
+    with pytest.raises(TypeError, match="get_flags: flags must be a str, list or tuple, not int"):
+        proa.get_flags(3)
+
+
+def test_the_environment():
+    code = "import proa; print(proa.get_flags(['check_nan_inf', 'call_stack_level', 'benchmark']))"
+    status, out, err = run(code, FLAGS_check_nan_inf="1", FLAGS_call_stack_level="0", FLAGS_benchmark="true")
+    assert status == 0 and err == ""
+    assert out == "{'check_nan_inf': True, 'call_stack_level': 0, 'benchmark': True}\n"
+
+
+def test_what_is_wrong_in_the_environment_is_one_warning():
+    status, out, err = run("import proa; print('on')", FLAGS_chek_nan_inf="1", FLAGS_call_stack_level="9", FLAGS_x="")
+    assert status == 0 and out == "on\n"
+    assert err.count("RuntimeWarning") == 1
+    assert "there is no flag FLAGS_chek_nan_inf; did you mean FLAGS_check_nan_inf" in err
+    assert "FLAGS_call_stack_level must be from 0 to 2, not 9" in err and "there is no flag FLAGS_x" in err
+
+
+def test_a_flag_of_the_environment_acts():
+    status, _, err = run("import proa; proa.to_tensor([0.0]).log()", FLAGS_check_nan_inf="1")
+    assert status == 1 and "RuntimeError: log: made 1 Inf in out" in err
+
+
+# FLAGS_trace_ops --------------------------------------------------------------
+
+LINE = re.compile(r"\[op (\d+)\] (\w+)\((.*)\) -> (.*?) \| (.*?) \| (.*?) \| ([\d.]+) us(?: \| (.*))?$")
+
+
+def logged(capfd, body):
+    capfd.readouterr()
+    proa.set_flags({"FLAGS_trace_ops": 1})
+    try:
+        body()
+    finally:
+        proa.set_flags({"FLAGS_trace_ops": 0})
+    lines = capfd.readouterr().err.splitlines()
+    assert all(LINE.match(line) for line in lines), lines
+    return [LINE.match(line).groups() for line in lines]
+
+
+def test_log_of_calls(capfd):
+    x = proa.ones([2, 3])
+    w = proa.ones([3])
+    w.stop_gradient = False
+
+    def body():
+        x * 2.0
+        (x * w).sum().backward()
+
+    calls = logged(capfd, body)
+    names = [call[1] for call in calls]
+    assert names[:2] == ["multiply", "multiply"] and "sum" in names
+    assert calls[0][2:4] == ("x=[2, 3] float32, y=[] float32", "[2, 3] float32")
+    assert calls[0][4] == "execute" and calls[1][4] == "differentiate"
+    assert calls[0][5] in ("sse2", "avx2", "avx512")
+    assert calls[0][7] == f"flags_test.py:{body.__code__.co_firstlineno + 1}"
+    numbers = [int(call[0]) for call in calls]
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    assert len(names) > 3  # backward too
+
+
+def test_log_of_layers_libraries_views_and_failures(capfd):
+    net = proa.nn.Sequential(proa.nn.Linear(64, 64))
+    x = proa.ones([64, 64])
+
+    def body():
+        with proa.no_grad():
+            net(x)
+        x.reshape([4096])
+        with pytest.raises(ValueError):
+            x + proa.ones([3])
+
+    calls = {call[1]: call for call in logged(capfd, body)}
+    assert calls["linear"][7].startswith("in layer Sequential.0 (Linear), flags_test.py:")
+    assert ":" in calls["linear"][5] or calls["linear"][5] in ("sse2", "avx2", "avx512")  # oneDNN's, or our own loops
+    assert calls["reshape"][5] == "view"
+    assert calls["add"][3] == "failed"
+
+
+def test_log_of_programs(capfd):
+    @proa.jit.to_static
+    def f(x):
+        return x.exp()
+
+    x = proa.ones([2])
+    first = logged(capfd, lambda: f(x))
+    assert [c[4:6] for c in first if c[1] == "exp"][0] == ("record", "recorded")
+    again = logged(capfd, lambda: f(x))
+    assert [c[1] for c in again] == ["exp"] and again[0][4] == "execute"
+
+
+# FLAGS_call_stack_level -------------------------------------------------------
+
+
+def failing(net=None):
+    x = proa.ones([2, 3])
+    y = proa.ones([4])
+    return net(x) if net else proa.add(x, y)
+
+
+def error(*arguments):
+    with pytest.raises(ValueError) as e:
+        failing(*arguments)
+    return "".join(traceback.format_exception_only(e.value))
+
+
+def test_level_0_is_the_message():
+    proa.set_flags({"FLAGS_call_stack_level": 0})
+    assert error() == "ValueError: add: shapes do not broadcast at dim 1; x is [2, 3] float32, y is [4] float32\n"
+
+
+def test_level_1_says_the_line_of_the_program():
+    line = failing.__code__.co_firstlineno + 3
+    assert error().splitlines()[1:] == [
+        f"  at flags_test.py:{line}, in failing: return net(x) if net else proa.add(x, y)"
+    ]
+
+
+def test_level_1_says_the_layer():
+    net = proa.nn.Sequential(proa.nn.ReLU(), proa.nn.Linear(5, 2))
+    lines = error(net).splitlines()
+    assert lines[0].startswith("ValueError: linear: ")
+    assert lines[1].startswith("  at flags_test.py:") and lines[2] == "  in layer Sequential.1 (Linear)"
+
+
+def test_level_1_repeats_nothing():
+    """The traceback ends in the line anyway."""
+    with pytest.raises(ValueError) as e:
+        proa.ones([2, 3]) + proa.ones([4])
+    assert not hasattr(e.value, "__notes__")
+
+
+def test_level_2_has_the_frames_of_the_core():
+    proa.set_flags({"FLAGS_call_stack_level": 2})
+    text = error()
+    assert text.index("at flags_test.py") < text.index("C++ frames:\n  #0 ")
+    assert re.search(r"#\d+ proa::.*ops::add", text), text
+
+
+def test_errors_of_programs_say_who_recorded_them():
+    @proa.jit.to_static(input_spec=[proa.static.InputSpec([None, 3]), proa.static.InputSpec([None, 3])])
+    def f(x, y):
+        return x + y
+
+    with pytest.raises(ValueError) as e:
+        f(proa.ones([2, 3]), proa.ones([4, 3]))
+    text = str(e.value)
+    assert "add: shapes do not broadcast" in text and "in the program: " in text
+    assert f"recorded: flags_test.py:{f.__wrapped__.__code__.co_firstlineno + 2}" in text or "recorded: flags" in text

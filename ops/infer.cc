@@ -1,6 +1,8 @@
 #include "ops/infer.h"
 
 #include <atomic>
+#include <initializer_list>
+#include <string>
 
 #include "ops/on_host.h"
 #include "tensor/error.h"
@@ -39,7 +41,7 @@ namespace {
                     Describe(*t));
     name = *name == 'x' ? "y" : "z";
   }
-  error.ThrowAs(message);
+  ThrowError(error.code(), message);
 }
 
 }  // namespace

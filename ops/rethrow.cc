@@ -1,5 +1,6 @@
 #include "ops/rethrow.h"
 
+#include <string>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
@@ -13,7 +14,11 @@ void RethrowFrom(const char* op, const Error& error) {
     text.remove_prefix(name.size());
     if (text.starts_with(":") || text.starts_with("_:")) throw;
   }
-  error.ThrowAs(absl::StrCat(op, ": ", error.what()));
+  const std::string message = absl::StrCat(op, ": ", error.what());
+  if (dynamic_cast<const TypeError*>(&error) != nullptr) {
+    ThrowTypeError(message);
+  }
+  ThrowError(error.code(), message);
 }
 
 }  // namespace proa::inline v0::ops

@@ -34,8 +34,10 @@ Error::Error(absl::StatusCode code, const std::string& message)
   frames_ = std::move(frames);
 }
 
-Error::Error(const Error& error, const std::string& message)
-    : std::runtime_error(message), code_(error.code_), frames_(error.frames_) {}
+Error::Error(const Error& error, const std::string& note)
+    : std::runtime_error(absl::StrCat(error.what(), "\n", note)),
+      code_(error.code_),
+      frames_(error.frames_) {}
 
 std::string Error::frames() const {
   std::string text;
@@ -53,16 +55,12 @@ std::string Error::frames() const {
   return text;
 }
 
-void Error::ThrowAs(const std::string& message) const {
-  throw Error(*this, message);
-}
-
 void Error::ThrowWith(const std::string& note) const {
-  ThrowAs(absl::StrCat(what(), "\n", note));
+  throw Error(*this, note);
 }
 
-void TypeError::ThrowAs(const std::string& message) const {
-  throw TypeError(*this, message);
+void TypeError::ThrowWith(const std::string& note) const {
+  throw TypeError(*this, note);
 }
 
 void ThrowError(absl::StatusCode code, const std::string& message) {

@@ -32,15 +32,13 @@ class Error : public std::runtime_error {
   // SetErrorFrames was on.
   std::string frames() const;
 
-  // Throws the same error, of the same type and from where it was thrown, with
-  // another text.
-  [[noreturn]] virtual void ThrowAs(const std::string& message) const;
-  // The same, with `note` on a line of its own after its text.
-  [[noreturn]] void ThrowWith(const std::string& note) const;
+  // Throws the same error, from where it was thrown, with `note` on a line of
+  // its own after its text.
+  [[noreturn]] virtual void ThrowWith(const std::string& note) const;
 
  protected:
   struct Frames;
-  Error(const Error& error, const std::string& message);
+  Error(const Error& error, const std::string& note);
 
  private:
   absl::StatusCode code_;
@@ -49,9 +47,8 @@ class Error : public std::runtime_error {
 
 // How codes meet Python: kInvalidArgument ValueError, kOutOfRange IndexError,
 // kUnimplemented NotImplementedError, kResourceExhausted MemoryError,
-// kNotFound FileNotFoundError, kPermissionDenied PermissionError,
-// kFailedPrecondition and others RuntimeError; TypeError is thrown by
-// ThrowTypeError below.
+// kNotFound KeyError (FileNotFoundError for files), kFailedPrecondition and
+// others RuntimeError; TypeError is thrown by ThrowTypeError below.
 [[noreturn]] void ThrowError(absl::StatusCode code, const std::string& message);
 
 // An argument of the wrong kind (dtype, None, not a tensor): Python's
@@ -60,7 +57,7 @@ class TypeError : public Error {
  public:
   explicit TypeError(const std::string& message)
       : Error(absl::StatusCode::kInvalidArgument, message) {}
-  [[noreturn]] void ThrowAs(const std::string& message) const override;
+  [[noreturn]] void ThrowWith(const std::string& note) const override;
 
  private:
   using Error::Error;

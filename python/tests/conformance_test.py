@@ -9,7 +9,7 @@ import re
 import pytest
 
 import proa
-from ops.conformance import gradients, references, suite
+from ops.conformance import bad_input, gradients, references, suite
 
 _TARGET = re.search(r"conformance_(\w+)_test", os.environ.get("TEST_TARGET", ""))
 _FAMILY = _TARGET[1] if _TARGET else os.environ.get("PROA_FAMILY")
@@ -102,6 +102,12 @@ def test_errors(op):
 @pytest.mark.parametrize("op", [o for o in _FUNCTIONAL if any(p.is_tensor for p in o.params)], ids=_ids)
 def test_none(op):
     suite.check_none(proa, op)
+
+
+@pytest.mark.parametrize("op", [o for o in _OPS.values() if o.samples], ids=_ids)
+def test_bad_input(op):
+    found = [wrong for bad in bad_input.cases(proa, op) if (wrong := bad_input.judge(proa, op, bad))]
+    assert not found, f"{len(found)} answers are wrong\n" + "\n".join(found[:12])
 
 
 def test_registry_and_schemas_agree():

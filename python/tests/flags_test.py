@@ -6,6 +6,7 @@ import subprocess
 import sys
 import traceback
 
+import numpy as np
 import pytest
 
 import proa
@@ -218,12 +219,20 @@ def test_level_2_has_the_frames_of_the_core():
 
 
 def test_errors_of_programs_say_who_recorded_them():
-    @proa.jit.to_static(input_spec=[proa.static.InputSpec([None, 3]), proa.static.InputSpec([None, 3])])
-    def f(x, y):
+    def record(x, y):
         return x + y
 
-    with pytest.raises(ValueError) as e:
-        f(proa.ones([2, 3]), proa.ones([4, 3]))
-    text = str(e.value)
-    assert "add: shapes do not broadcast" in text and "in the program: " in text
-    assert f"recorded: flags_test.py:{f.__wrapped__.__code__.co_firstlineno + 2}" in text or "recorded: flags" in text
+    program = proa.static.Program()
+    proa.enable_static()
+    try:
+        with proa.static.program_guard(program):
+            out = record(proa.static.data("x", [-1, 3]), proa.static.data("y", [-1, 3]))
+        with pytest.raises(ValueError) as e:
+            feeds = {"x": np.ones([2, 3], "f"), "y": np.ones([4, 3], "f")}
+            proa.static.Executor().run(program, feeds, [out])
+    finally:
+        proa.disable_static()
+    lines = str(e.value).splitlines()
+    assert lines[0] == "add: shapes do not broadcast at dim 0; x is [2, 3] float32, y is [4, 3] float32"
+    assert lines[1] == "  in the program: %2 = add(%0, %1) : [?, 3] float32"
+    assert lines[2] == f"  recorded: flags_test.py:{record.__code__.co_firstlineno + 1}"

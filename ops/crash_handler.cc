@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <iterator>
 
 #include "ops/definition.h"
@@ -24,7 +25,8 @@ constexpr int kNumSignals = static_cast<int>(std::size(kSignals));
 
 struct sigaction previous[kNumSignals];
 constinit std::atomic<bool> enabled{false};
-// The thread that reports; a second fault goes to the previous handler at once.
+// The thread that reports. Others that fault meanwhile wait for its report; a
+// fault of its own goes to the previous handler at once.
 constinit std::atomic<int> reporting{0};
 
 int ThreadId() { return static_cast<int>(syscall(SYS_gettid)); }
@@ -352,13 +354,21 @@ void PassOn(int signal, siginfo_t* info, void* context) {
   }
 }
 
+void WaitForTheOther() {
+  constexpr timespec kWhile = {0, 10'000'000};
+  for (int i = 0; i < 500 && reporting != 0; ++i) nanosleep(&kWhile, nullptr);
+}
+
 void Handle(int signal, siginfo_t* info, void* context) {
   const int saved_errno = errno;
+  const int me = ThreadId();
   int nobody = 0;
-  if (enabled && reporting.compare_exchange_strong(nobody, ThreadId())) {
+  if (enabled && reporting.compare_exchange_strong(nobody, me)) {
     Report(signal, info, context);
     // A handler that returns from a repaired fault may see another one.
     reporting = 0;
+  } else if (enabled && nobody != me) {
+    WaitForTheOther();
   }
   errno = saved_errno;
   PassOn(signal, info, context);

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import proa
+from ops.conformance import samples, suite
 from proa import _C, nn
 from proa.nn import functional as F
 
@@ -152,3 +153,31 @@ def test_nothing_stays_on_the_device():
     for _ in range(3):
         test_ops_and_their_gradients()
     assert _C.memory_figures("async:0")["allocated"] == before
+
+
+def _mixed_places(op):
+    """What an op says when its last tensor lies elsewhere than the others; None if it has no two."""
+    sample = samples.parse(op.samples[0], op.dtypes[-1:])[0]
+    values = suite.Case(proa, op, sample).values
+    tensors = [name for name, v in values.items() if isinstance(v, _C.Tensor) and len(v.shape) > 0]
+    if len(tensors) < 2:
+        return None
+    values[tensors[-1]] = values[tensors[-1]].cpu()
+    try:
+        getattr(_C.ops, op.name)(**values)
+    except ValueError as error:
+        return str(error)
+    return "no error"
+
+
+def test_tensors_in_different_places_are_an_error_of_every_op():
+    """That begins with the op and says which places."""
+    said = {op.name: _mixed_places(op) for op in suite.all_ops().values() if op.samples and op.kernel}
+    said = {name: text for name, text in said.items() if text is not None}
+    assert len(said) > 60
+    wrong = {
+        name: text
+        for name, text in said.items()
+        if not (text.startswith(f"{name}: ") and "places" in text and "async:0" in text and "cpu" in text)
+    }
+    assert not wrong, wrong

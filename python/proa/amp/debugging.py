@@ -42,9 +42,11 @@ def check_numerics(tensor, op_type="", var_name="", debug_mode=DebugMode.CHECK_N
         >>> stats, values = proa.amp.debugging.check_numerics(proa.to_tensor([1.0, 3.0, 0.0]))
         >>> stats.tolist(), values.tolist()[:2]
         ([0, 0, 1], [3.0, 0.0])
-        >>> proa.amp.debugging.check_numerics(proa.to_tensor([float("nan"), 1.0]), "log", "x")
-        Traceback (most recent call last):
-        RuntimeError: check_numerics: x of log has 1 NaN; it is [2] float32 with 1 NaN, 0 Inf, min 1, max 1, mean 1
+        >>> try:
+        ...     proa.amp.debugging.check_numerics(proa.to_tensor([float("nan"), 1.0]), "log", "x")
+        ... except RuntimeError as error:
+        ...     print(error)
+        check_numerics: x of log has 1 NaN; it is [2] float32 with 1 NaN, 0 Inf, min 1, max 1, mean 1
     """
     abort = _mode("check_numerics", debug_mode) is DebugMode.CHECK_NAN_INF_AND_ABORT
     return _C.ops.check_numerics(tensor, op_type, var_name, abort)

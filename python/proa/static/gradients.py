@@ -16,7 +16,10 @@ def append_backward(loss, parameter_list=None, no_grad_set=None, callbacks=None,
         list[tuple]: (parameter, gradient) of each parameter that the loss depends on.
     """
     if not _C.is_symbolic(loss):
-        raise TypeError("append_backward: loss must be a value of a program")
+        raise TypeError(
+            "append_backward: loss must be a value of a program, not a tensor with values; call loss.backward(), or "
+            "record the program after enable_static()"
+        )
     parameters = list(parameter_list) if parameter_list is not None else default_main_program().all_parameters()
     with _C.eager_mode():
         grads = _C.grad([loss], parameters, None, True, False, True, list(no_grad_set or ()) or None)

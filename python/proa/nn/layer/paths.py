@@ -2,7 +2,7 @@
 
 import weakref
 
-_of_root = weakref.WeakKeyDictionary()
+_of_root: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 def names_of(root):

@@ -144,7 +144,8 @@ def describe(network, steps, pictures):
     yield (
         f"A step takes {off:.0f} ms by the clock of the machine without the profiler (median of {2 * steps}), and "
         f"{on:.0f} ms with it (mean of {steps}). The tables account for {100 * shown / total:.1f} % of the time of these "
-        f"steps: ops for {100 * ops / total:.1f} %, the Python around them for the rest. Peak memory {peak / 2**20:.0f} MiB. "
+        f"steps: ops for {100 * ops / total:.1f} %, the Python around them for the rest. A step has "
+        f"{len(result) // steps} events. Peak memory {peak / 2**20:.0f} MiB. "
         f"The roof, by `proa.profiler.measure_roof()`: {roof[0]:.0f} GFLOP/s, {roof[1]:.1f} GB/s."
     )
     yield ""

@@ -219,3 +219,18 @@ def test_roof(training):
     assert training.roof == (0, 0)
     with pytest.raises(ValueError, match="by must be one of"):
         training.table("nothing")
+
+
+def test_measured_roof(training):
+    gflops, gbytes = profiler.measure_roof()
+    assert 0.1 < gflops < 1e5 and 0.1 < gbytes < 1e4
+    assert profiler.measure_roof() == (gflops, gbytes)
+    training.roof = profiler.measure_roof()
+    assert training.roof == (gflops, gbytes)
+
+
+def test_rates_of_layers_are_of_all_that_is_in_them(training):
+    """No layer works faster than the fastest op in it."""
+    fastest = max(row["gflops_per_s"] for row in training.table("op"))
+    layers = training.table("layer")
+    assert layers and all(row["gflops_per_s"] <= fastest for row in layers)

@@ -85,6 +85,26 @@ def test_flops_of_products():
     assert conv == [2 * (2 * 6 * 8 * 8) * (2 * 3 * 3)]
 
 
+def test_flops_of_convolutions():
+    """Two for each product and sum; the bias once; by the schemas (`flops`)."""
+    conv = proa.nn.Conv2D(4, 6, 3, padding=1, groups=2)
+    up = proa.nn.Conv2DTranspose(4, 6, 3)
+    x = proa.ones([2, 4, 5, 7])
+    x.stop_gradient = False
+
+    def body():
+        conv(x).sum().backward()
+        up(x)
+
+    found = {}
+    for event in recorded(body, with_flops=True).events():
+        found.setdefault(event["name"], event["flops"])
+    products = 2 * (2 * 6 * 5 * 7) * (2 * 3 * 3)  # an output each, over the channels of its group
+    assert found["conv2d"] in (products, products + 2 * 6 * 5 * 7)
+    assert found["conv2d_input_grad"] == found["conv2d_weight_grad"] == products
+    assert found["conv2d_transpose"] in [2 * (2 * 4 * 5 * 7) * (6 * 3 * 3) + bias for bias in (0, 2 * 6 * 7 * 9)]
+
+
 def test_memory():
     def body():
         x = proa.ones([1024, 256])

@@ -1,5 +1,6 @@
 """What a bug report needs to say of the machine and this build."""
 
+import importlib.metadata
 import os
 import platform
 import sys
@@ -53,9 +54,11 @@ def _loaded(*names):
     return sorted(found)
 
 
-def _version_of(module):
-    found = sys.modules.get(module)
-    return getattr(found, "__version__", "not imported") if found else "not imported"
+def _version_of(package):
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
 
 
 def facts():
@@ -64,8 +67,8 @@ def facts():
 
     build = _C.debug.build_info()
     cpu_flags = set(_first_line("/proc/cpuinfo", "flags").split())
-    allocated = _C.memory_figures() if hasattr(_C, "memory_figures") else None
-    out = {
+    here = _C.memory_figures()
+    return {
         "proa": f"{version.full_version}, commit {getattr(version, 'commit', 'unknown')}",
         "built with": f"{build['compiler']}, C++{str(build['c++'])[2:4]}",
         "python": f"{platform.python_version()} ({sys.executable}), numpy {_version_of('numpy')}",
@@ -75,7 +78,8 @@ def facts():
         "cpu flags": " ".join(name for name in _FEATURES if name in cpu_flags) or "unknown",
         "instruction set": build["instruction_set"],
         "threads": str(_C.get_num_threads()),
-        "memory": _memory(),
+        "memory": f"{_memory()}; tensors {here['allocated'] / 2**20:.1f} MiB, at most {here['peak_allocated'] / 2**20:.1f}, "
+        f"held {here['reserved'] / 2**20:.1f}",
         "oneDNN": build["onednn"],
         "OpenMP": ", ".join(_loaded("libgomp", "libomp", "libiomp")) or "none loaded",
         "BLAS": f"none used; products by oneDNN and Eigen {build['eigen']}"
@@ -85,9 +89,6 @@ def facts():
         "environment": ", ".join(f"{k}={v}" for k, v in sorted(os.environ.items()) if k.startswith(_VARIABLES))
         or "nothing set",
     }
-    if allocated:
-        out["memory"] += f"; allocated here {allocated}"
-    return out
 
 
 def report():

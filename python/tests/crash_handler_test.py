@@ -61,9 +61,9 @@ def test_the_op_that_runs_is_named():
         + "  pass\n"
         + "import threading, time\n"
         + "def work():\n"
-        + "  a = proa.ones([1200, 1200]); b = proa.matmul(a, a)\n"
+        + "  a = proa.ones([2500, 2500]); b = proa.matmul(a, a)\n"
         + "  while True: proa.matmul(a, a)\n"
-        + "threading.Thread(target=work, daemon=True).start(); time.sleep(1)\n"
+        + "threading.Thread(target=work, daemon=True).start(); time.sleep(1.5)\n"
         + "os.kill(os.getpid(), signal.SIGSEGV); time.sleep(5)\n"
     )
     status, err = run(code)

@@ -53,8 +53,7 @@ TEST(MemoryOrderTest, OtherRanksAndViewsAreRowMajor) {
   EXPECT_THROW(StridesIn(MemoryOrder::kChannelsLast, {3, 4}), Error);
   EXPECT_FALSE(InOrder(Tensor(), MemoryOrder::kChannelsLast).defined());
   // Part of a channels-last tensor: not dense.
-  const Tensor y =
-      InOrder(Numbers({2, 4, 4, 5}), MemoryOrder::kChannelsLast);
+  const Tensor y = InOrder(Numbers({2, 4, 4, 5}), MemoryOrder::kChannelsLast);
   const Tensor part = y.AsStrided({2, 2, 4, 5}, y.strides(), 1);
   EXPECT_FALSE(LiesIn(part, MemoryOrder::kChannelsLast));
   const Tensor dense = InOrder(part, MemoryOrder::kChannelsLast);

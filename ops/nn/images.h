@@ -1,6 +1,6 @@
-// Images as kernels take them: row-major [N, H, W, C], whatever the memory order
-// and `data_format` of the tensors that the op was given. A tensor [N, C, H, W]
-// that lies channels-last is such an image already.
+// Images as kernels take them: row-major [N, H, W, C], whatever the memory
+// order and `data_format` of the tensors that the op was given. A tensor [N, C,
+// H, W] that lies channels-last is such an image already.
 #ifndef PROA_OPS_NN_IMAGES_H_
 #define PROA_OPS_NN_IMAGES_H_
 

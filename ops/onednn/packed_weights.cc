@@ -79,8 +79,8 @@ IntrusivePtr<Storage> Pack(const Tensor& weight, const PackFormat& format) {
     from = turned->data();
   }
   if (format.from == format.to) return turned;
-  IntrusivePtr<Storage> out = Storage::Allocate(
-      static_cast<int64_t>(format.to.get_size()), Place());
+  IntrusivePtr<Storage> out =
+      Storage::Allocate(static_cast<int64_t>(format.to.get_size()), Place());
   dnnl::memory source(format.from, Engine(), from),
       target(format.to, Engine(), out->data());
   dnnl::reorder(source, target).execute(Stream(), source, target);

@@ -64,9 +64,9 @@ TEST(PackedWeightsTest, TheSameFormatIsTheWeightItself) {
 TEST(PackedWeightsTest, MemoryOfOthersIsNotKept) {
   const int64_t kept = CountKeptWeights();
   float memory[6] = {0, 1, 2, 3, 4, 5};
-  const Tensor w = Tensor::FromStorage(
-      Storage::Wrap(memory, sizeof(memory), {}, [] {}), DType::kFloat32, {2, 3},
-      {3, 1});
+  const Tensor w =
+      Tensor::FromStorage(Storage::Wrap(memory, sizeof(memory), {}, [] {}),
+                          DType::kFloat32, {2, 3}, {3, 1});
   for (int i = 0; i < 3; ++i) {
     memory[3] = static_cast<float>(i);
     EXPECT_EQ(static_cast<float*>(PackedWeights(w, ByColumns()).data())[1],
@@ -76,8 +76,8 @@ TEST(PackedWeightsTest, MemoryOfOthersIsNotKept) {
   for (int i = 0; i < 3; ++i) PackedWeights(exported, ByColumns());
   auto* managed = ToDLPack(exported, false);
   exported.data<float>()[3] = 9.f;  // as the consumer would
-  EXPECT_EQ(
-      static_cast<float*>(PackedWeights(exported, ByColumns()).data())[1], 9.f);
+  EXPECT_EQ(static_cast<float*>(PackedWeights(exported, ByColumns()).data())[1],
+            9.f);
   managed->deleter(managed);
   EXPECT_LE(CountKeptWeights(), kept + 1);
 }

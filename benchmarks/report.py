@@ -61,6 +61,7 @@ def _bandwidth(text: str) -> str:
         m = re.fullmatch(r"(.{34})\s*([\d.]+)\s+([\d.]+)\s+(\d+)\s+(\d+)", line)
         if m:
             rows.append([m.group(1).strip(), m.group(2), m.group(4)])
+    bounds = re.findall(r"^(\S+) from the L1 cache\s+([\d.]+) ns", text, re.MULTILINE)
     loads = [float(v) for v in re.findall(r"^load average ([\d.]+)", text, re.MULTILINE)]
     threads = (re.findall(r"^(\d+) threads?, (\w+) time", text, re.MULTILINE) or [("?", "?")])[0]
     return (
@@ -68,6 +69,18 @@ def _bandwidth(text: str) -> str:
         "threads, each run beside one of memcpy (`ops/bandwidth_benchmark.cc`); float32, 64 MiB an operand. "
         f"Threads: {threads[0]}; {threads[1]} time, load average {min(loads):.1f} to {max(loads):.1f}.\n\n"
         + _table(["", "GB/s", "% of memcpy"], rows)
+        + _arithmetic(bounds)
+    )
+
+
+def _arithmetic(bounds: list[tuple[str, str]]) -> str:
+    if not bounds:
+        return ""
+    rows = [[name, ns, f"{4 / float(ns):.1f}"] for name, ns in bounds]
+    return (
+        "\nOps of long formulas are bound by arithmetic, not by memory: nanoseconds an element on one thread with "
+        "operands in the L1 cache, and the GB/s of float32 that could be read at this rate.\n\n"
+        + _table(["", "ns", "GB/s read"], rows)
     )
 
 

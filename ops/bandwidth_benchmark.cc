@@ -87,6 +87,7 @@ class Bandwidth {
     Reductions();
     Rows();
     Steps();
+    Arithmetic();
   }
 
  private:
@@ -227,6 +228,31 @@ class Bandwidth {
     Add("cumsum", 8, [=] { return ops::cumsum(x); });
     Add("cumsum over first axis", 8, [=] { return ops::cumsum(a, 0); });
     Add("cumsum over last axis", 8, [=] { return ops::cumsum(a, 1); });
+  }
+
+  // What ops of long formulas cost where memory costs nothing: one thread, from
+  // the L1 cache. Above they can be no faster, whatever memory gives.
+  void Arithmetic() {
+    const Tensor x = Filled({4096});
+    const auto add = [&](const char* op, const std::function<Tensor()>& call) {
+      const std::string name = std::string(op) + " from the L1 cache";
+      if (name.find(options_.filter) == std::string::npos) return;
+      constexpr int kCalls = 1000;
+      std::vector<double> times;
+      for (int i = 0; i < options_.repetitions; ++i) {
+        times.push_back(Time(
+            [&] {
+              for (int k = 0; k < kCalls; ++k) call();
+            },
+            options_.cpu));
+      }
+      std::printf("%-34s %9.3f ns an element\n", name.c_str(),
+                  1e9 * Summary(times).least / kCalls / 4096);
+    };
+    add("exp", [=] { return ops::exp(x); });
+    add("tanh", [=] { return ops::tanh(x); });
+    add("logsumexp", [=] { return ops::logsumexp(x); });
+    add("softmax", [=] { return ops::softmax(x); });
   }
 
   // Steps of optimizers over the parameters of BERT-base, 438 MB.

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <thread>
 #include <type_traits>
+#include <vector>
 
 #include "ops/primitives/cpu/accumulator.h"
 #include "ops/primitives/cpu/blocks.h"
@@ -183,32 +184,54 @@ void ScanLine(const T* in, T* out, int64_t n, bool stream) {
   }
 }
 
-// A line on several threads, which take its chunks in order. Who has scanned a
-// chunk waits for what comes before it, hands on what comes before the next
-// one, and then writes. The thread of an earlier chunk is always at work, so
-// that nobody waits for ever.
+// A line on several threads, which take its chunks in order. Each chunk is
+// scanned on its own, which gives its total; every thread adds up for itself
+// the totals before its chunk, and then writes. A thread that does not get on
+// (the machine has other work for its core) holds nobody up: who misses a total
+// scans that chunk too.
 template <class Op, class T>
 void ScanTogether(const T* in, T* out, int64_t n, bool stream) {
+  constexpr int kPatience = 2000;  // looks at a total that is being formed
   const int64_t chunks = (n + kChunk - 1) / kChunk;
-  std::atomic<int64_t> next{0}, known{0};
-  Carry<T> before{};  // what precedes chunk `known`
+  const auto length = [&](int64_t k) {
+    return std::min(kChunk, n - k * kChunk);
+  };
+  std::vector<T> totals(chunks);
+  std::vector<std::atomic<bool>> known(chunks);
+  std::atomic<int64_t> next{0};
   const int64_t workers = std::min<int64_t>(GetNumThreads(), chunks);
   parallel_for(0, workers, 1, [&](int64_t, int64_t) {
-    const Tensor memory = Tensor::Empty({kChunk}, kDTypeOf<T>);
+    const Tensor memory = Tensor::Empty({2 * kChunk}, kDTypeOf<T>);
     T* const chunk = memory.data<T>();
+    T* const other = chunk + kChunk;
+    const auto total_of = [&](int64_t k) {
+      for (int looks = 0; !known[k].load(std::memory_order_acquire); ++looks) {
+        if (looks < kPatience) continue;
+        if (in == out) {  // its thread may be writing over the input
+          std::this_thread::yield();
+          continue;
+        }
+        Carry<T> carry{};
+        ScanPart<Op>(in + k * kChunk, other, length(k), &carry);
+        return carry.sum;
+      }
+      return totals[k];
+    };
+    Carry<T> before{};  // what precedes chunk `at`
+    int64_t at = 0;
     while (true) {
       const int64_t k = next.fetch_add(1, std::memory_order_relaxed);
       if (k >= chunks) return;
-      const int64_t first = k * kChunk, count = std::min(kChunk, n - first);
+      const int64_t first = k * kChunk;
       Carry<T> carry{};
-      ScanPart<Op>(in + first, chunk, count, &carry);
-      for (int spins = 0; known.load(std::memory_order_acquire) < k; ++spins) {
-        if (spins > 1000) std::this_thread::yield();
+      ScanPart<Op>(in + first, chunk, length(k), &carry);
+      totals[k] = carry.sum;
+      known[k].store(true, std::memory_order_release);
+      for (; at < k; ++at) {
+        const T total = total_of(at);
+        before = {before.any ? Op::Combine(before.sum, total) : total, true};
       }
-      const Carry<T> mine = before;
-      before = {mine.any ? Op::Combine(mine.sum, carry.sum) : carry.sum, true};
-      known.store(k + 1, std::memory_order_release);
-      Store<Op>(chunk, mine, stream, count, out + first);
+      Store<Op>(chunk, before, stream, length(k), out + first);
       if (stream) StreamFence();
     }
   });

@@ -62,7 +62,8 @@ struct Row {
   // more; 0 if either is not known.
   double of_roof(const Roof& roof) const;
 
-  // Of `total_ns` rather than of `self_ns`: flops and bytes of everything inside.
+  // Of `total_ns` rather than of `self_ns`: flops and bytes of everything
+  // inside.
   bool work_is_total = false;
 
  private:

@@ -5,7 +5,9 @@ names of ops: a call becomes one of its arguments (drops a term, a factor, conj,
 or a call of a sibling (an op beside it in its schema file with the same signature), or
 loses an optional argument; two arguments of one type change places; a literal, an
 attribute or a tensor becomes another one; the gradient is negated, doubled or missing.
-What no longer type-checks against the schemas is no mutant.
+What no longer type-checks against the schemas is no mutant. A call that several formulas
+of an op share for its outputs (`f(...)[0]`, `f(...)[1]`) is made once, and is mistaken once:
+in the first of them.
 """
 
 from __future__ import annotations
@@ -68,7 +70,7 @@ def mutants_of(
     out = [Mutant(None, "no gradient")]
     seen = {ast.unparse(original.tree)}
     maker = _Maker(op, index, compiler)
-    for node, new, kind, swapped in maker.all(original.tree):
+    for node, new, kind, swapped in maker.all(original.tree, _calls_before(original, op)):
         tree = _with(original.tree, node, new)
         text = ast.unparse(tree)
         if text not in seen:
@@ -98,12 +100,13 @@ class _Maker:
             ast.Subscript: self._output,
         }
 
-    def all(self, tree: ast.expr) -> Iterator[_Change]:
+    def all(self, tree: ast.expr, done: set[str]) -> Iterator[_Change]:
+        """The changes of `tree`, but for calls of several outputs whose texts are in `done`."""
         self._named = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
         if self._type(tree) == "Tensor":
             yield tree, ast.UnaryOp(ast.USub(), tree), "sign", ""
             yield tree, ast.BinOp(tree, ast.Mult(), ast.Constant(2)), "scaled", ""
-        for node in _sites(tree):
+        for node in _sites(tree, done):
             for change in self._by_class[type(node)](node):
                 yield (node, *change)
 
@@ -250,21 +253,33 @@ def _signature(op: model.Op):
     return [(p.type.name, p.optional) for p in op.params], [o.is_list for o in op.outputs]
 
 
-def _sites(tree: ast.expr) -> Iterator[ast.expr]:
+def _calls_before(formula: model.Formula, op: model.Op) -> set[str]:
+    """The calls of which earlier formulas of the op take an output, as text."""
+    calls = set()
+    for other in (op.grad or {}).values():
+        if other is formula:
+            break
+        if other is not None:
+            calls |= {ast.unparse(n.value) for n in ast.walk(other.tree) if isinstance(n, ast.Subscript)}
+    return calls
+
+
+def _sites(tree: ast.expr, done: set[str]) -> Iterator[ast.expr]:
     """The expressions in a formula; of a meta function on a name only the call itself."""
     yield tree
     if isinstance(tree, ast.Call):
         if tree.func.id in formula_lib.META_FUNCTIONS and isinstance(tree.args[0], ast.Name):
             return
         for a in (*tree.args, *(k.value for k in tree.keywords)):
-            yield from _sites(a)
+            yield from _sites(a, done)
         return
     if isinstance(tree, ast.Subscript):
-        yield from _sites(tree.value)
+        if ast.unparse(tree.value) not in done:
+            yield from _sites(tree.value, done)
         return
     for child in ast.iter_child_nodes(tree):
         if isinstance(child, ast.expr):
-            yield from _sites(child)
+            yield from _sites(child, done)
 
 
 def _with(tree, old: ast.AST, new: ast.AST):

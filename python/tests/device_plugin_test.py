@@ -117,7 +117,9 @@ def test_a_model_trains_as_on_the_cpu():
     try:
         expected, _ = _train("cpu")
         losses, net = _train("async:0")
-        np.testing.assert_array_equal(losses, expected)
+        # Not to the bit: on the CPU images are channels-last, on this device row-major, and
+        # batch norm adds up in the order of memory.
+        np.testing.assert_allclose(losses, expected, rtol=1e-6)
         assert losses[-1] < losses[0]
         np.testing.assert_array_equal(net.state_dict()["1._mean"].shape, [4])
     finally:

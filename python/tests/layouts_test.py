@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from proa import nn
 
 import proa as paddle
+from proa import nn
 
 
 def _random(*shape, seed=0):

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import subprocess
 
 import pytest
@@ -44,4 +45,5 @@ def test_profile_any_program(tmp_path, capsys):
     assert "sort the rest" in output and "of 3 threads are in" in output
     files = {"trace.json.gz", "trace.perfetto-trace", "stacks.txt", "report.html", "profile.pb"}
     assert files == set(os.listdir(tmp_path))
-    assert "sorter 0;list of " in (tmp_path / "stacks.txt").read_text()
+    # Whichever thread got there first.
+    assert re.search(r"^sorter \d;list of ", (tmp_path / "stacks.txt").read_text(), re.M)

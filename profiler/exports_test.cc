@@ -99,7 +99,7 @@ TEST(ChromeTraceTest, ExportsInBoundedMemory) {
     getrusage(RUSAGE_SELF, &usage);
     return usage.ru_maxrss;
   };
-  const int64_t before = peak_kib();
+  [[maybe_unused]] const int64_t before = peak_kib();
   for (const bool gzip : {false, true}) {
     EXPECT_TRUE(WriteFile("/dev/null", gzip, [&](Output& out) {
                   const absl::Status s = WriteChromeTrace(r, {}, out);
@@ -110,7 +110,9 @@ TEST(ChromeTraceTest, ExportsInBoundedMemory) {
   EXPECT_TRUE(WriteFile("/dev/null", false, [&](Output& out) {
                 return WritePerfettoTrace(r, out);
               }).ok());
+#if !defined(__SANITIZE_ADDRESS__)  // which keeps what is freed for a while
   EXPECT_LT(peak_kib() - before, 16 << 10);
+#endif
 }
 
 TEST(ChromeTraceTest, StopsAtAFullDisk) {

@@ -66,7 +66,7 @@ ACT = """<script>window.addEventListener("load",function(){try{
  var out={canvases:{},tips:{}};
  document.querySelectorAll("canvas").forEach(function(c){
   var r=at(c),before=picture(c);out.canvases[c.id]=ink(c);
-  for(var y=4;y<r.height&&!out.tips[c.id];y+=8){send(c,"mousemove",r.left+r.width*.7,r.top+y);
+  for(var x=.95;x>0;x-=.05)for(var y=4;y<r.height&&!out.tips[c.id];y+=8){send(c,"mousemove",r.left+r.width*x,r.top+y);
    var tip=document.getElementById("tip");if(tip.style.display==="block")out.tips[c.id]=tip.textContent;}
   c.dispatchEvent(new WheelEvent("wheel",{deltaY:-300,clientX:r.left+r.width/2,clientY:r.top+5}));
   var zoomed=picture(c);

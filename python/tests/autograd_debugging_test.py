@@ -1,6 +1,7 @@
 """Anomaly mode and graph printing."""
 
 import inspect
+import os
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ def test_nan_names_op_input_shape_and_forward_line():
     assert "the gradient that came in was finite" in text
     assert f'File "{__file__}", line {line}, in test_nan_names_op_input_shape_and_forward_line' in text
     assert "root = proa.sqrt(x)" in text
-    assert "/proa/" not in text.replace(__file__, "")
+    assert os.path.dirname(proa.__file__) not in text  # no frames of the package
 
 
 def test_inf_and_the_gradient_that_came_in():

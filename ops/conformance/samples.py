@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ops.schema import param_types
+from ops.schema import commas, param_types
 
 _TENSOR = re.compile(
     r"(?P<code>N|index|bf16|f16|f32|f64|c64|c128|b|u8|i8|i16|i32|i64)\[(?P<dims>[0-9, ]*)\](?P<views>(?:\.[Tsb])*)(?P<values>.*)"
@@ -124,7 +124,7 @@ def _code(dtype: str) -> str:
 
 def _parse_one(text: str) -> Sample:
     args, kwargs = [], {}
-    for part in split(text):
+    for part in commas.split(text):
         part = part.strip()
         m = re.match(r"([a-z_][a-z0-9_]*) *= *(?!=)", part)
         if m and not _TENSOR.match(part):
@@ -141,7 +141,7 @@ def _value(text: str):
         dtype = "int64" if index else param_types.DTYPE_CODES[m["code"]]
         return TensorSpec(dtype, dims, tuple(m["views"].split(".")[1:]), m["values"], index)
     if text[:1] in "([" and _TENSOR.match(text[1:].strip()):
-        return [_value(p.strip()) for p in split(text[1:-1])]
+        return [_value(p.strip()) for p in commas.split(text[1:-1])]
     if text in param_types.DTYPES:
         return text
     if text in ("none", "None"):
@@ -149,22 +149,3 @@ def _value(text: str):
     if text in ("inf", "-inf", "nan"):
         return float(text)
     return ast.literal_eval(text)
-
-
-def split(text: str) -> list[str]:
-    """Splits at commas outside of brackets and quotes."""
-    parts, depth, start, quote = [], 0, 0, ""
-    for i, c in enumerate(text):
-        if quote:
-            quote = "" if c == quote else quote
-        elif c in "\"'":
-            quote = c
-        elif c in "([":
-            depth += 1
-        elif c in ")]":
-            depth -= 1
-        elif c == "," and depth == 0:
-            parts.append(text[start:i])
-            start = i + 1
-    parts.append(text[start:])
-    return [p for p in parts if p.strip()]

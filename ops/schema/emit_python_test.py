@@ -5,7 +5,7 @@ import types
 
 import pytest
 
-from ops.schema import emit_bindings, emit_docs, emit_python, model, parser, python_example, python_signature
+from ops.schema import commas, emit_bindings, emit_docs, emit_python, model, parser, python_example, python_signature
 
 _SCHEMA = """
 - op: multiply(Tensor x, Tensor y) -> Tensor out
@@ -95,7 +95,7 @@ def test_same_function_twice(index):
 
 
 def test_examples():
-    assert python_example.split("f32[2,3], (a, b), mode='x,y'") == ["f32[2,3]", "(a, b)", "mode='x,y'"]
+    assert commas.split("f32[2,3], (a, b), mode='x,y'") == ["f32[2,3]", "(a, b)", "mode='x,y'"]
 
 
 def test_example_renames(index):

@@ -7,7 +7,7 @@ import re
 
 import yaml
 
-from ops.schema import flops, formula, model, param_types
+from ops.schema import commas, flops, formula, model, param_types
 
 _KEYS = frozenset(
     (
@@ -224,9 +224,9 @@ class _OpParser:
         if not m:
             self._fail(f"signature {text!r} is not `name(Type x, ...) -> Type out`", "op")
         self._name = m[1]
-        self._params = tuple(self._param(p) for p in _split(m[2]))
+        self._params = tuple(self._param(p) for p in commas.split(m[2]))
         names = [p.name for p in self._params]
-        self._outputs = tuple(self._output(o, names) for o in _split(m[3] or ""))
+        self._outputs = tuple(self._output(o, names) for o in commas.split(m[3] or ""))
         names += [o.name for o in self._outputs]
         for n in names:
             if names.count(n) > 1:
@@ -433,22 +433,3 @@ class _OpParser:
                 self._fail(f"{self._name}: an error sample has the keys args, says and type", "errors")
             out.append(model.ErrorSample(str(e["args"]), str(e["says"]), str(e.get("type", "ValueError"))))
         return tuple(out)
-
-
-def _split(text: str) -> list[str]:
-    """Splits at commas outside of brackets and quotes."""
-    parts, depth, start, quote = [], 0, 0, ""
-    for i, c in enumerate(text):
-        if quote:
-            quote = "" if c == quote else quote
-        elif c in "\"'":
-            quote = c
-        elif c in "([":
-            depth += 1
-        elif c in ")]":
-            depth -= 1
-        elif c == "," and depth == 0:
-            parts.append(text[start:i])
-            start = i + 1
-    parts.append(text[start:])
-    return [p for p in parts if p.strip()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ops.schema import model, param_types, python_signature
+from ops.schema import commas, model, param_types, python_signature
 
 _NAMES = {"root": "proa"}
 
@@ -18,7 +18,7 @@ def example(op: model.Op, inplace: bool = False) -> str | None:
     """A call of the public function with a sample that Python writes in short; None if there is none."""
     function = python_signature.function_name(op, inplace)
     for sample in op.samples:
-        args = [_argument(a) for a in split(sample)]
+        args = [_argument(a) for a in commas.split(sample)]
         if function and None not in args:
             return f"{public_name(op.python.module)}.{function}({', '.join(_renamed(op, a) for a in args)})"
     return None
@@ -38,7 +38,7 @@ def _argument(text: str) -> str | None:
     if tensor:
         return tensor
     if text.startswith("("):
-        items = [_argument(t) for t in split(text[1:-1])]
+        items = [_argument(t) for t in commas.split(text[1:-1])]
         return None if None in items else f"[{', '.join(items)}]"
     return text if re.fullmatch(r'(\w+=)?[-\w\[\], .\'"]+', text) else None
 
@@ -52,22 +52,3 @@ def _tensor(text: str) -> str | None:
     # Indices start at zero; every other sample takes ones.
     function = "zeros" if dtype.startswith("int") and "=" in m[3] else "ones"
     return f"proa.{function}({shape})" if dtype == "float32" else f'proa.{function}({shape}, "{dtype}")'
-
-
-def split(text: str) -> list[str]:
-    """The parts between commas outside of brackets and quotes."""
-    parts, depth, start, quote = [], 0, 0, ""
-    for i, c in enumerate(text):
-        if quote:
-            quote = "" if c == quote else quote
-        elif c in "\"'":
-            quote = c
-        elif c in "([":
-            depth += 1
-        elif c in ")]":
-            depth -= 1
-        elif c == "," and depth == 0:
-            parts.append(text[start:i])
-            start = i + 1
-    parts.append(text[start:])
-    return [p.strip() for p in parts if p.strip()]

@@ -95,10 +95,13 @@ def module_archive_test(name, archive, consumer, rooms, deps, prints, tags = [],
             "--prints='%s'" % prints,
             "--venv=" + PYTHON[:-len("/bin/python")],
         ],
+        # The libraries are there so that they are built first: else both Bazels
+        # compile the same changed files at the same time, where one would find the
+        # work of the other in the disk cache.
         data = [
             archive,
             consumer,
-        ],
+        ] + deps,
         # A Bazel inside of the sandbox would have no sandbox for its own actions.
         tags = tags + ["local"],
         # It builds without them in any case.

@@ -22,7 +22,6 @@ constexpr int kMaxBatchDims = 4;
 
 // One operand as oneDNN sees it: [batch..., rows, columns].
 struct Matrix {
-  void* data = nullptr;
   DimVector dims;
   DimVector strides;
 };
@@ -47,7 +46,7 @@ bool CanBeReadInPlace(const DimVector& batch, const GemmOperand& x,
 
 Matrix InPlace(const DimVector& batch, const GemmOperand& x, int64_t rows,
                int64_t columns) {
-  Matrix m{const_cast<void*>(x.data), {}, {}};
+  Matrix m;
   for (size_t d = 0; d < batch.size(); ++d) {
     m.dims.push_back(x.batch_strides[d] == 0 ? 1 : batch[d]);
     m.strides.push_back(x.batch_strides[d]);
@@ -80,16 +79,29 @@ void Pack(const T* source, const DimVector& dims, const DimVector& strides,
     Pack(source + i * s, dims, strides, d + 1, to);
 }
 
-// A dense copy; broadcast batch dims stay broadcast.
-Matrix Packed(const DimVector& batch, const GemmOperand& x, int64_t rows,
-              int64_t columns, DType dtype, IntrusivePtr<Storage>& buffer) {
-  DimVector dims, strides(x.batch_strides);
+// Broadcast batch dims stay broadcast.
+DimVector DenseDims(const DimVector& batch, const GemmOperand& x, int64_t rows,
+                    int64_t columns) {
+  DimVector dims;
   for (size_t d = 0; d < batch.size(); ++d)
     dims.push_back(x.batch_strides[d] == 0 ? 1 : batch[d]);
   dims.insert(dims.end(), {rows, columns});
+  return dims;
+}
+
+Matrix Dense(DimVector dims) {
+  const Strides strides = ContiguousStrides(Shape(dims));
+  return {std::move(dims), strides};
+}
+
+// A dense copy of the elements.
+IntrusivePtr<Storage> Packed(const DimVector& batch, const GemmOperand& x,
+                             int64_t rows, int64_t columns, DType dtype) {
+  const DimVector dims = DenseDims(batch, x, rows, columns);
+  DimVector strides(x.batch_strides);
   strides.insert(strides.end(), {x.row_stride, x.column_stride});
-  const Strides dense = ContiguousStrides(Shape(dims));
-  buffer = Storage::Allocate(Shape(dims).numel() * ItemSize(dtype), Place());
+  IntrusivePtr<Storage> buffer =
+      Storage::Allocate(Shape(dims).numel() * ItemSize(dtype), Place());
   if (ItemSize(dtype) == 4) {
     auto* to = static_cast<float*>(buffer->data());
     Pack(static_cast<const float*>(x.data), dims, strides, 0, to);
@@ -97,14 +109,14 @@ Matrix Packed(const DimVector& batch, const GemmOperand& x, int64_t rows,
     auto* to = static_cast<uint16_t*>(buffer->data());
     Pack(static_cast<const uint16_t*>(x.data), dims, strides, 0, to);
   }
-  return {buffer->data(), std::move(dims), dense};
+  return buffer;
 }
 
 Matrix Operand(const DimVector& batch, const GemmOperand& x, int64_t rows,
-               int64_t columns, DType dtype, IntrusivePtr<Storage>& buffer) {
+               int64_t columns) {
   if (CanBeReadInPlace(batch, x, rows, columns))
     return InPlace(batch, x, rows, columns);
-  return Packed(batch, x, rows, columns, dtype, buffer);
+  return Dense(DenseDims(batch, x, rows, columns));
 }
 
 std::span<const int64_t> Span(const DimVector& v) {
@@ -115,20 +127,22 @@ dnnl::memory::desc Descriptor(const Matrix& m, DType dtype) {
   return onednn::Descriptor(Span(m.dims), Span(m.strides), dtype);
 }
 
-Primitive MakeMatMul(const Matrix& a, const Matrix& b, const Matrix& c,
-                     bool has_bias, DType dtype) {
-  const auto a_desc = Descriptor(a, dtype), b_desc = Descriptor(b, dtype),
-             c_desc = Descriptor(c, dtype);
+Primitive MakeMatMul(const GemmProblem& p) {
+  const auto a_desc = Descriptor(Operand(p.batch, p.a, p.m, p.k), p.dtype);
+  const auto b_desc = Descriptor(Operand(p.batch, p.b, p.k, p.n), p.dtype);
+  DimVector c_dims(p.batch);
+  c_dims.insert(c_dims.end(), {p.m, p.n});
+  const auto c_desc = Descriptor(Dense(c_dims), p.dtype);
   const auto attr = onednn::UserScratchpad();
-  if (!has_bias) {
+  if (p.bias == nullptr) {
     dnnl::matmul::primitive_desc pd({a_desc, b_desc, c_desc}, attr,
                                     onednn::Engine());
     return Primitive::Of<dnnl::matmul>(
         pd, {{DNNL_ARG_SRC}, {DNNL_ARG_WEIGHTS}, {DNNL_ARG_DST}});
   }
-  DimVector bias_dims(c.dims.size(), 1);
-  bias_dims.back() = c.dims.back();
-  const auto bias_desc = onednn::Descriptor(Span(bias_dims), dtype);
+  DimVector bias_dims(c_dims.size(), 1);
+  bias_dims.back() = p.n;
+  const auto bias_desc = onednn::Descriptor(Span(bias_dims), p.dtype);
   dnnl::matmul::primitive_desc pd({a_desc, b_desc, bias_desc, c_desc}, attr,
                                   onednn::Engine());
   return Primitive::Of<dnnl::matmul>(
@@ -136,36 +150,51 @@ Primitive MakeMatMul(const Matrix& a, const Matrix& b, const Matrix& c,
       {{DNNL_ARG_SRC}, {DNNL_ARG_WEIGHTS}, {DNNL_ARG_BIAS}, {DNNL_ARG_DST}});
 }
 
-bool Run(const GemmProblem& p) {
-  IntrusivePtr<Storage> a_buffer, b_buffer;
-  const Matrix a = Operand(p.batch, p.a, p.m, p.k, p.dtype, a_buffer);
-  const Matrix b = Operand(p.batch, p.b, p.k, p.n, p.dtype, b_buffer);
-  Matrix c{p.c, p.batch, {}};
-  c.dims.insert(c.dims.end(), {p.m, p.n});
-  c.strides = ContiguousStrides(Shape(c.dims));
-  const bool has_bias = p.bias != nullptr;
-
+// All that the matrices follow from, in few words: hashing them is what a small
+// product waits for.
+PrimitiveKey KeyOf(const GemmProblem& p) {
   PrimitiveKey key(PrimitiveKind::kMatMul);
-  key.Add(p.dtype);
-  key.Add(int64_t{has_bias});
+  key.Add(static_cast<int64_t>(p.dtype) * 2 + (p.bias != nullptr));
   key.Add(int64_t{onednn::NumThreads()});
-  key.Add(Span(c.dims));
-  key.Add(Span(a.dims));
-  key.Add(Span(a.strides));
-  key.Add(Span(b.dims));
-  key.Add(Span(b.strides));
+  key.Add(p.m);
+  key.Add(p.n);
+  key.Add(p.k);
+  for (const GemmOperand* x : {&p.a, &p.b}) {
+    key.Add(x->row_stride);
+    key.Add(x->column_stride);
+  }
+  for (size_t d = 0; d < p.batch.size(); ++d) {
+    key.Add(p.batch[d]);
+    key.Add(p.a.batch_strides[d]);
+    key.Add(p.b.batch_strides[d]);
+  }
+  return key;
+}
+
+// What oneDNN reads of an operand: its own memory, or that of a dense copy.
+void* Data(const DimVector& batch, const GemmOperand& x, int64_t rows,
+           int64_t columns, DType dtype, IntrusivePtr<Storage>& buffer) {
+  if (CanBeReadInPlace(batch, x, rows, columns))
+    return const_cast<void*>(x.data);
+  buffer = Packed(batch, x, rows, columns, dtype);
+  return buffer->data();
+}
+
+bool Run(const GemmProblem& p) {
   const auto primitive = PrimitiveCache::Global().FindOrMake(
-      key, [&] { return MakeMatMul(a, b, c, has_bias, p.dtype); });
+      KeyOf(p), [&] { return MakeMatMul(p); });
   if (!primitive->supported()) return false;
-  if (has_bias) {
-    primitive->Execute({{DNNL_ARG_SRC, a.data},
-                        {DNNL_ARG_WEIGHTS, b.data},
+  IntrusivePtr<Storage> a_buffer, b_buffer;
+  void* a = Data(p.batch, p.a, p.m, p.k, p.dtype, a_buffer);
+  void* b = Data(p.batch, p.b, p.k, p.n, p.dtype, b_buffer);
+  if (p.bias != nullptr) {
+    primitive->Execute({{DNNL_ARG_SRC, a},
+                        {DNNL_ARG_WEIGHTS, b},
                         {DNNL_ARG_BIAS, const_cast<void*>(p.bias)},
-                        {DNNL_ARG_DST, c.data}});
+                        {DNNL_ARG_DST, p.c}});
   } else {
-    primitive->Execute({{DNNL_ARG_SRC, a.data},
-                        {DNNL_ARG_WEIGHTS, b.data},
-                        {DNNL_ARG_DST, c.data}});
+    primitive->Execute(
+        {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, p.c}});
   }
   return true;
 }

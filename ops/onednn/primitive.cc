@@ -12,6 +12,9 @@ namespace proa::inline v0::onednn {
 namespace {
 
 constexpr int kMaxArguments = 12;
+// Scratch memory up to this many bytes stays with its primitive: asking the
+// allocator would cost a tenth of a small product.
+constexpr int64_t kKeptScratch = 16 << 10;
 
 void Require(dnnl_status_t status, const char* what) {
   if (status == dnnl_success) [[likely]]
@@ -31,7 +34,12 @@ class Primitive::Frame {
   Frame(std::span<const Slot> slots, const dnnl::memory::desc* scratchpad) {
     CHECK_LT(slots.size(), static_cast<size_t>(kMaxArguments));
     for (const Slot& s : slots) Add(s.id, s.desc);
-    if (scratchpad != nullptr) Add(DNNL_ARG_SCRATCHPAD, *scratchpad);
+    if (scratchpad == nullptr) return;
+    Add(DNNL_ARG_SCRATCHPAD, *scratchpad);
+    const auto bytes = static_cast<int64_t>(scratchpad->get_size());
+    if (bytes > kKeptScratch) return;
+    scratch_ = Storage::Allocate(bytes, Place());
+    Set(size_ - 1, scratch_->data());
   }
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
@@ -54,6 +62,7 @@ class Primitive::Frame {
   }
   dnnl_exec_arg_t args_[kMaxArguments];
   int size_ = 0;
+  IntrusivePtr<Storage> scratch_;  // if it is small enough to stay
 };
 
 Primitive::FrameSlot::~FrameSlot() { delete frame.load(); }
@@ -127,7 +136,7 @@ void Primitive::Execute(std::initializer_list<Argument> args) const {
     }
     frame->Set(static_cast<int>(i), data[i]);
   }
-  if (scratchpad_bytes_ > 0) {
+  if (scratchpad_bytes_ > kKeptScratch) {
     buffers.push_back(Storage::Allocate(scratchpad_bytes_, Place()));
     frame->Set(static_cast<int>(slots_.size()), buffers.back()->data());
   }

@@ -34,6 +34,10 @@ void AccumulateGrad::Accumulate(Tensor grad, bool create_graph) {
          "; the backward formula of an op that uses the leaf is wrong");
   }
   Tensor& sum = state_->grad;
+  if (state_->zero_grad && !sum.defined() &&
+      grad.layout() == Layout::kRowSparse) [[unlikely]] {
+    sum = InstalledGradOps().zeros_like(grad);  // it was dense and stays so
+  }
   if (!sum.defined()) {
     sum = Unshared(grad);
   } else {

@@ -6,8 +6,13 @@
 #include <vector>
 
 #include "autograd/accumulate_grad.h"
+#include "autograd/grad_ops.h"
 #include "autograd/node_extras.h"
+#include "tensor/dtype.h"
 #include "tensor/error.h"
+#include "tensor/interpreters.h"
+#include "tensor/row_sparse.h"
+#include "tensor/shape.h"
 
 namespace proa::inline v0::autograd {
 namespace {
@@ -32,6 +37,37 @@ bool SameShape(const Tensor& a, const Tensor& b) {
     }
   }
   return true;
+}
+
+// Calls `f(state)` with the gradient locked, if it needs that.
+template <typename F>
+void WithGradLocked(GradState& state, F&& f) {
+  if (std::mutex* mu = state.GradMutex()) {
+    std::lock_guard lock(*mu);
+    f();
+  } else {
+    f();
+  }
+}
+
+// What a gradient that is cleared may be replaced by: zeros like `t` itself.
+bool IsDenseLike(const Tensor& grad, const Tensor& t) {
+  return grad.layout() == Layout::kStrided && !grad.is_symbolic() &&
+         !t.is_symbolic() && grad.dtype() == t.dtype() &&
+         grad.shape() == t.shape() && grad.place() == t.place() &&
+         t.layout() == Layout::kStrided;
+}
+
+// Of a row-sparse tensor one without rows.
+Tensor ZerosLike(const Tensor& t) {
+  if (IsRowSparse(t)) {
+    Shape shape = t.shape();
+    shape[0] = 0;
+    return MakeRowSparse(Tensor::Empty({0}, DType::kInt64, t.place()),
+                         Tensor::Empty(shape, t.dtype(), t.place()), t.size(0));
+  }
+  const InterpreterScope no_grad = InterpreterScope::Forbid(kDifferentiate);
+  return InstalledGradOps().zeros_like(t);
 }
 
 }  // namespace
@@ -116,11 +152,12 @@ bool IsLeaf(const Tensor& t) {
 Tensor GetGrad(const Tensor& t) {
   GradState* state = GradState::Of(t);
   if (state == nullptr) return {};
-  if (std::mutex* mu = state->GradMutex()) {
-    std::lock_guard lock(*mu);
-    return state->grad;
-  }
-  return state->grad;
+  Tensor grad;
+  WithGradLocked(*state, [&] {
+    if (state->zero_grad && !state->grad.defined()) state->grad = ZerosLike(t);
+    grad = state->grad;
+  });
+  return grad;
 }
 
 void SetGrad(const Tensor& t, Tensor grad) {
@@ -130,12 +167,22 @@ void SetGrad(const Tensor& t, Tensor grad) {
                  Describe(t), ", grad is ", Describe(grad));
   }
   GradState& state = StateOf(t);
-  if (std::mutex* mu = state.GradMutex()) {
-    std::lock_guard lock(*mu);
+  WithGradLocked(state, [&] {
     std::swap(state.grad, grad);  // the old one goes after the lock
-  } else {
-    std::swap(state.grad, grad);
-  }
+    state.zero_grad = false;
+  });
+}
+
+void ClearGrad(const Tensor& t) {
+  GradState* state = GradState::Of(t);
+  if (state == nullptr) return;
+  Tensor old;
+  WithGradLocked(*state, [&] {
+    if (!state->grad.defined()) return;
+    std::swap(state->grad, old);
+    state->zero_grad = IsDenseLike(old, t);
+    if (!state->zero_grad) state->grad = ZerosLike(old);
+  });
 }
 
 void RetainGrad(const Tensor& t) {

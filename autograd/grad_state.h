@@ -44,6 +44,10 @@ void SetHistory(const Tensor& t, IntrusivePtr<Node> node, uint32_t slot);
 Tensor GetGrad(const Tensor& t);
 // Throws Error if `grad` has another shape than `t`; undefined clears.
 void SetGrad(const Tensor& t, Tensor grad);
+// Makes the gradient of `t` zeros, if there is one. Costs nothing until
+// somebody looks: the memory goes back, the next gradient is taken over instead
+// of added.
+void ClearGrad(const Tensor& t);
 // Makes backward accumulate the gradient of a non-leaf too; nothing for a leaf.
 void RetainGrad(const Tensor& t);
 bool RetainsGrad(const Tensor& t);
@@ -88,6 +92,9 @@ class GradState final : public TensorExtension {
   // for a tensor that only has a gradient.
   Edge producer;
   Tensor grad;  // guarded by *GradMutex()
+  // While `grad` is undefined: it stands for dense zeros like the tensor.
+  // Guarded likewise.
+  bool zero_grad = false;
   bool retains = false;
   // Of a root (see LinkView): its recorded in-place changes, by itself or a
   // view.

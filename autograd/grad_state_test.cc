@@ -118,6 +118,35 @@ TEST_F(GradStateTest, GradientCanBeSetAndCleared) {
   EXPECT_EQ(Values(GetGrad(plain)), std::vector<double>{2});
 }
 
+TEST_F(GradStateTest, ClearedGradientIsZerosAndTakesTheNextOne) {
+  Tensor x = Leaf({1, 2});
+  ClearGrad(x);
+  EXPECT_FALSE(GetGrad(x).defined());  // there was nothing to clear
+  Run(Mul(x, Make({3, 4})));
+  const Tensor first = GetGrad(x);
+  ClearGrad(x);
+  EXPECT_EQ(Values(first), (std::vector<double>{3, 4}));
+  EXPECT_FALSE(GradState::Of(x)->grad.defined());  // no memory is held
+  const void* arrived = nullptr;
+  AddHook(x, [&](const Tensor& g) {
+    arrived = g.raw_data();
+    return Tensor();
+  });
+  Run(Mul(x, Make({5, 6})));
+  EXPECT_EQ(Values(GetGrad(x)), (std::vector<double>{5, 6}));
+  EXPECT_EQ(GetGrad(x).raw_data(), arrived);
+
+  ClearGrad(x);
+  ClearGrad(x);
+  EXPECT_EQ(Values(GetGrad(x)), (std::vector<double>{0, 0}));
+  EXPECT_EQ(GetGrad(x).raw_data(), GetGrad(x).raw_data());
+  Run(Mul(x, Make({7, 8})));
+  EXPECT_EQ(Values(GetGrad(x)), (std::vector<double>{7, 8}));
+  ClearGrad(x);
+  SetGrad(x, Tensor());
+  EXPECT_FALSE(GetGrad(x).defined());
+}
+
 TEST_F(GradStateTest, GradientSetBeforeItRequiresGrad) {
   Tensor x = Make({1});
   SetGrad(x, Make({2}));

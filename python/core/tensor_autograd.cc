@@ -5,7 +5,6 @@
 
 #include "autograd/engine.h"
 #include "autograd/grad_state.h"
-#include "ops/creation/creation_ops.h"
 #include "pybind11/pybind11.h"
 #include "python/core/arguments.h"
 #include "python/core/autograd_functions.h"
@@ -16,7 +15,6 @@
 #include "python/core/tensor_object.h"
 #include "python/core/tensor_parts.h"
 #include "tensor/error.h"
-#include "tensor/row_sparse.h"
 
 namespace proa::inline v0::python {
 namespace {
@@ -88,16 +86,6 @@ PyObject* Backward(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
 constexpr const char* clear_names[] = {"self", "set_to_zero"};
 constinit Signature clear_signature("clear_gradient", clear_names, 2, 1);
 
-// Zeros in the form of `grad`; of a row-sparse one no row is held.
-Tensor ZerosAs(const Tensor& grad) {
-  if (!IsRowSparse(grad)) return ops::full_like(grad, Scalar(0));
-  Shape shape = grad.shape();
-  shape[0] = 0;
-  return MakeRowSparse(Tensor::Empty({0}, DType::kInt64, grad.place()),
-                       Tensor::Empty(shape, grad.dtype(), grad.place()),
-                       grad.size(0));
-}
-
 PyObject* ClearGradient(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
                         PyObject* kwnames) {
   return Guarded([&]() -> PyObject* {
@@ -105,10 +93,8 @@ PyObject* ClearGradient(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
     Bind(clear_signature, self, args, nargs, kwnames, a);
     const bool set_to_zero = !Given(a[1]) || ToBool(clear_signature, 1, a[1]);
     const Tensor& t = Unwrap(self);
-    Tensor grad = autograd::GetGrad(t);
-    if (grad.defined() && set_to_zero) {
-      const InterpreterScope no_grad = InterpreterScope::Forbid(kDifferentiate);
-      autograd::SetGrad(t, ZerosAs(grad));
+    if (set_to_zero) {
+      autograd::ClearGrad(t);
     } else {
       autograd::SetGrad(t, Tensor());
     }

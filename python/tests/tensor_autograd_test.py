@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import pytest
 
+import proa
 from proa import _C
 
 
@@ -33,6 +34,37 @@ def test_clear_gradient():
     assert x.grad.tolist() == [0.0]
     x.clear_gradient(set_to_zero=False)
     assert x.grad is None
+
+
+def test_clear_gradient_leaves_what_was_held():
+    x = _C.ops.full([50, 20], 1.0, "float64")
+    x.stop_gradient = False
+    (x * 2).sum().backward()
+    held = x.grad
+    x.clear_grad()
+    assert held.sum().item() == 2000
+    assert x.grad.shape == [50, 20] and x.grad.dtype == _C.float64 and not x.grad.numpy().any()
+    x.grad.add_(_C.ops.full([50, 20], 3.0, "float64"))  # zeros that can be written
+    (x * 2).sum().backward()
+    assert x.grad.mean().item() == 5.0
+
+
+def test_clear_gradient_frees():
+    x = _C.ops.full([1000, 1000], 1.0, "float64")
+    x.stop_gradient = False
+    (x * 2).sum().backward()
+    before = proa.device.memory_allocated("cpu")
+    x.clear_grad()
+    assert proa.device.memory_allocated("cpu") <= before - 8_000_000
+
+
+def test_clear_gradient_of_what_a_pass_does_not_reach():
+    x, y = _leaf(1.0), _leaf(2.0)
+    (x * y).backward()
+    x.clear_grad()
+    y.clear_grad()
+    (x * 3).backward()
+    assert x.grad.tolist() == [3.0] and y.grad.tolist() == [0.0]
 
 
 def test_retain_graph():

@@ -188,6 +188,7 @@ def op_family(
             "//ops:infer",
             "//ops:interpreter",
             "//ops:kernel",
+            "//ops:kernel_used",
             "//ops:rethrow",
             "//ops:value",
             "//tensor",

@@ -71,7 +71,7 @@ void Record(const OpDefinition& op, std::span<const Value> args,
   op.infer(args, metas);
   Operation operation;
   operation.op = &op;
-  if (const std::string where = CallSite(); !where.empty()) {
+  if (const std::string where = CallSiteWithCode(); !where.empty()) {
     operation.where = profiler::Intern(where);
   }
   for (const Value& v : args) {

@@ -64,7 +64,7 @@ void Log(ObservedCall& call) {
   std::string head = absl::StrCat("[op ", number, "] ", call.op.name, "(",
                                   ArgumentsText(call), ") -> ");
   const std::string site = CallSite();
-  ForgetKernelUsed();
+  KernelProbe probe(call.op);
   const auto start = Clock::now();
   const auto end_line = [&](const std::string& results, const char* kernel) {
     const std::chrono::duration<double, std::micro> time = Clock::now() - start;
@@ -82,7 +82,7 @@ void Log(ObservedCall& call) {
   end_line(ResultsText(call.results),
            (active & kRecord) != 0
                ? "recorded"
-               : KernelUsed(call.op, call.args, call.results));
+               : probe.implementation());
 }
 
 const bool installed = [] {

@@ -27,4 +27,11 @@ std::string CallSite() {
   return text;
 }
 
+std::string CallSiteWithCode() {
+  std::string text = CallSite();
+  const std::string code =
+      installed.code != nullptr ? installed.code() : std::string();
+  return code.empty() ? text : text + ": " + code;
+}
+
 }  // namespace proa::inline v0

@@ -12,6 +12,8 @@ struct CallSiteHooks {
   // "train.py:12", the innermost line that is the user's; null if there is
   // none. Lives for ever.
   const char* (*source_line)() = nullptr;
+  // "y = net(x)", what stands in that line; "" if nobody knows.
+  std::string (*code)() = nullptr;
   // "Sequential.0 (Linear)", the layer that runs; "" if none does.
   std::string (*layer)() = nullptr;
 };
@@ -24,6 +26,9 @@ const char* SourceLine();
 std::string LayerPath();
 // Both, as messages have them: "in layer Sequential.0 (Linear), train.py:12".
 std::string CallSite();
+// With what stands in the line, for messages that come much later:
+// "train.py:12: y = net(x)".
+std::string CallSiteWithCode();
 
 }  // namespace proa::inline v0
 

@@ -1,41 +1,44 @@
 #include "ops/kernel_used.h"
 
-#include "ops/kernel.h"
-#include "tensor/tensor.h"
-
 namespace proa::inline v0 {
-namespace {
 
-const Tensor* FirstTensor(std::span<const Value> values) {
-  for (const Value& v : values) {
-    const Tensor* t = std::get_if<Tensor>(&v);
-    if (const auto* ts = std::get_if<std::vector<Tensor>>(&v);
-        ts != nullptr && !ts->empty()) {
-      t = ts->data();
-    }
-    if (t != nullptr && t->defined() && !t->is_symbolic()) return t;
-  }
-  return nullptr;
+thread_local constinit KernelProbe* kernel_probe
+    __attribute__((tls_model("initial-exec"))) = nullptr;
+
+KernelProbe::KernelProbe(const OpDefinition& op, int64_t (*clock)())
+    : outer_(kernel_probe), op_(op), clock_(clock) {
+  kernel_probe = this;
+  chosen_implementation = nullptr;
 }
 
-}  // namespace
+KernelProbe::~KernelProbe() {
+  kernel_probe = outer_;
+  // Several observers may look at one call; only the innermost was told.
+  if (!ran_ || outer_ == nullptr || outer_->op_.kernels != op_.kernels) return;
+  if (outer_->ran_) return;
+  outer_->ran_ = true;
+  outer_->dtype_ = dtype_;
+  outer_->isa_ = isa_;
+  outer_->start_ = start_;
+}
 
-void ForgetKernelUsed() { chosen_implementation = nullptr; }
+void KernelProbe::Tell(const KernelTable& table, Place place, DType dtype) {
+  KernelProbe& probe = *kernel_probe;
+  // Of the kernels that run while the op does - casts of its arguments, ops
+  // that its kernel calls - the first of its own.
+  if (probe.op_.kernels != &table || probe.ran_) return;
+  probe.ran_ = true;
+  probe.dtype_ = dtype;
+  probe.isa_ = table.IsaOf(place.kind, dtype);
+  // What casts before it ran is not its.
+  chosen_implementation = nullptr;
+  if (probe.clock_ != nullptr) probe.start_ = probe.clock_();
+}
 
-const char* KernelUsed(const OpDefinition& op, std::span<const Value> args,
-                       std::span<const Value> results) {
-  if (chosen_implementation != nullptr) return chosen_implementation;
-  if ((op.traits & kTraitView) != 0) return "view";
-  if (op.kernels == nullptr) return "-";
-  // The dtype that decided is that of a result or, of comparisons and the like,
-  // of an argument; all dtypes of an op are compiled for the same sets.
-  for (const Tensor* t : {FirstTensor(results), FirstTensor(args)}) {
-    if (t == nullptr) continue;
-    if (op.kernels->Find(t->place().kind, t->dtype()) != nullptr) {
-      return Name(op.kernels->IsaOf(t->place().kind, t->dtype()));
-    }
-  }
-  return "-";
+const char* KernelProbe::implementation() const {
+  if ((op_.traits & kTraitView) != 0) return "view";
+  if (!ran_) return "-";
+  return chosen_implementation != nullptr ? chosen_implementation : Name(isa_);
 }
 
 }  // namespace proa::inline v0

@@ -2,10 +2,12 @@
 
 #include <array>
 #include <atomic>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "ops/call_site.h"
+#include "ops/kernel_used.h"
 #include "ops/observers.h"
 #include "profiler/events.h"
 #include "profiler/source.h"
@@ -72,6 +74,32 @@ const char* CallersLine() {
   return profiler::Wants(profiler::kSource) ? SourceLine() : nullptr;
 }
 
+// "conv2d float32 brg_conv:avx512_core". Calls repeat: what a thread looked up
+// last is kept, by the addresses of the parts.
+const char* KernelName(const char* op, DType dtype,
+                       const char* implementation) {
+  struct Entry {
+    const char* op = nullptr;
+    const char* implementation = nullptr;
+    DType dtype = DType::kFloat32;
+    const char* name = nullptr;
+  };
+  // On the heap: a library that is loaded late has little thread-local room.
+  static thread_local const auto cache_of_thread =
+      std::make_unique<std::array<Entry, 256>>();
+  std::array<Entry, 256>& cache = *cache_of_thread;
+  const size_t hash = reinterpret_cast<uintptr_t>(op) / 8 +
+                      reinterpret_cast<uintptr_t>(implementation) / 8 * 31 +
+                      static_cast<size_t>(dtype) * 7;
+  Entry& e = cache[hash % cache.size()];
+  if (e.op != op || e.implementation != implementation || e.dtype != dtype) {
+    const std::string name = std::string(op) + " " +
+                             std::string(Name(dtype)) + " " + implementation;
+    e = {op, implementation, dtype, profiler::Intern(name)};
+  }
+  return e.name;
+}
+
 // The range of one call, also of one that throws.
 class OpRange {
  public:
@@ -79,8 +107,10 @@ class OpRange {
       : op_(op),
         line_(CallersLine()),
         node_before_(LastGradNode()),
+        kernel_(op, &profiler::internal::Ticks),
         range_(profiler::BeginRange()) {}
   ~OpRange() {
+    if (profiler::Wants(profiler::kKernels)) AddKernel();
     const uint64_t node = LastGradNode();
     profiler::EndRange(&range_, op_.name, "op", details_,
                        node != node_before_ ? node : 0);
@@ -94,13 +124,26 @@ class OpRange {
         profiler::kShapes | profiler::kSource | profiler::kFlops;
     if (!profiler::Wants(kAny)) return;
     profiler::MarkEnd(&range_);
+    marked_ = true;
     details_ = DetailsOf(op_, args, results, line_);
   }
 
  private:
+  // A view has none: it computes nothing.
+  void AddKernel() {
+    if (!kernel_.ran() || (op_.traits & kTraitView) != 0) return;
+    if (!marked_) profiler::MarkEnd(&range_);
+    profiler::AddKernel(
+        range_, kernel_.start(),
+        KernelName(op_.name, kernel_.dtype(), kernel_.implementation()),
+        details_);
+  }
+
   const OpDefinition& op_;
   const char* const line_;
   const uint64_t node_before_;
+  const KernelProbe kernel_;
+  bool marked_ = false;
   profiler::OpenRange range_;
   const profiler::Details* details_ = nullptr;
 };

@@ -14,11 +14,7 @@ void RethrowFrom(const char* op, const Error& error) {
     text.remove_prefix(name.size());
     if (text.starts_with(":") || text.starts_with("_:")) throw;
   }
-  const std::string message = absl::StrCat(op, ": ", error.what());
-  if (dynamic_cast<const TypeError*>(&error) != nullptr) {
-    ThrowTypeError(message);
-  }
-  ThrowError(error.code(), message);
+  error.ThrowAfter(absl::StrCat(op, ": "));
 }
 
 }  // namespace proa::inline v0::ops

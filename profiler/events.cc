@@ -164,8 +164,10 @@ inline bool Joined(uint32_t number) {
 
 constexpr int kKindShift = 56;
 // Of the last word: the number of the thread that a range belongs to, 0 for the
-// writer itself; and this bit, if times are not in ticks.
+// writer itself; this bit, if times are not in ticks.
 constexpr uint64_t kInNanoseconds = uint64_t{1} << 32;
+// And this one, if it is of the cpu, not of the thread.
+constexpr uint64_t kOfCpu = uint64_t{1} << 33;
 constexpr uint64_t kPointer = (uint64_t{1} << kKindShift) - 1;
 
 uint64_t Word(const void* p) { return reinterpret_cast<uint64_t>(p); }
@@ -250,6 +252,9 @@ ProcessInfo ThisProcess() {
   return info;
 }
 
+// Marks, until all threads are known, events on the cpu's track beside a thread.
+constexpr uint32_t kBeside = uint32_t{1} << 31;
+
 // Appends what `buffer` holds. `lent` are ranges that belong to another thread,
 // as (index of event, number of thread).
 void Append(const Buffer& buffer, const internal::TickScale& scale,
@@ -261,7 +266,7 @@ void Append(const Buffer& buffer, const internal::TickScale& scale,
   int64_t kept = 0;
   const int64_t written = buffer.ring.Read([&](const Ring::Entry& entry) {
     Event e = Unpack(entry, scale);
-    e.thread = thread;
+    e.thread = (entry[7] & kOfCpu) != 0 ? thread | kBeside : thread;
     if (e.end_ns < e.start_ns) {
       ++result->clock_steps;
       e.end_ns = e.start_ns;
@@ -273,6 +278,23 @@ void Append(const Buffer& buffer, const internal::TickScale& scale,
     ++kept;
   });
   result->dropped += written - kept;
+}
+
+// Gives threads whose ops ran kernels a track of the cpu beside their own.
+void AddCpuTracks(Recording* r) {
+  const size_t threads = r->threads.size();
+  std::vector<uint32_t> track(threads, 0);
+  for (Event& e : r->events) {
+    if ((e.thread & kBeside) == 0) continue;
+    const uint32_t owner = e.thread & ~kBeside;
+    if (track[owner] == 0) {
+      track[owner] = static_cast<uint32_t>(r->threads.size());
+      ThreadInfo cpu = r->threads[owner];
+      cpu.device = "cpu";
+      r->threads.push_back(std::move(cpu));
+    }
+    e.thread = track[owner];
+  }
 }
 
 Recording CollectThreads(bool give_back) {
@@ -297,6 +319,7 @@ Recording CollectThreads(bool give_back) {
       result.events[event].thread = static_cast<uint32_t>(at - numbers.begin());
     }
   }
+  AddCpuTracks(&result);
   return result;
 }
 
@@ -411,6 +434,18 @@ void EndRange(OpenRange* range, const char* name, const char* category,
   ring->Push(Pack(here ? EventKind::kRange : EventKind::kAsync, name, category,
                   range->start, static_cast<uint64_t>(end), Word(details),
                   correlation, here ? 0 : range->thread));
+}
+
+void AddKernel(const OpenRange& range, int64_t start, const char* name,
+               const Details* details) {
+  const uint32_t number = range.recording;
+  if (number == 0 || range.end == 0 ||
+      internal::recording.load(std::memory_order_relaxed) != number ||
+      !Joined(number)) {
+    return;
+  }
+  ring->Push(Pack(EventKind::kRange, name, "kernel", start,
+                  static_cast<uint64_t>(range.end), Word(details), 0, kOfCpu));
 }
 
 void Instant(const char* name, const char* category) {

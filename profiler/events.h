@@ -31,6 +31,7 @@ enum Detail : uint32_t {
   kSource = 1u << 1,  // the line of the user's program that called an op
   kFlops = 1u << 2,   // arithmetic and memory traffic of ops
   kMemory = 1u << 3,  // allocations
+  kKernels = 1u << 4,  // what an op ran, and from when on: an event more
 };
 
 struct Options {
@@ -135,6 +136,13 @@ void MarkEnd(OpenRange* range);
 // `details` from InternDetails; for `correlation` see Event.
 void EndRange(OpenRange* range, const char* name, const char* category = "user",
               const Details* details = nullptr, uint64_t correlation = 0);
+
+// The part of a range, marked by MarkEnd, in which the work was done: from
+// `start` (internal::Ticks) to its end. It is a range of category "kernel" on a
+// track of the place "cpu" beside the thread's own, as those of other devices
+// have theirs.
+void AddKernel(const OpenRange& range, int64_t start, const char* name,
+               const Details* details = nullptr);
 
 // A moment.
 void Instant(const char* name, const char* category = "user");

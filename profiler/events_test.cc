@@ -309,6 +309,45 @@ TEST_F(EventsTest, ARangeThatEndsOnAnotherThreadBelongsToTheFirst) {
 
 std::atomic<int64_t> fake_time{0};
 
+TEST_F(EventsTest, KernelsHaveATrackBesideTheirThread) {
+  std::thread other([] { Range range("before"); });
+  other.join();
+  Start({.details = kKernels});
+  AddKernel({}, 0, "no range");
+  OpenRange op = BeginRange();
+  AddKernel(op, internal::Ticks(), "not marked");
+  const int64_t start = internal::Ticks();
+  MarkEnd(&op);
+  AddKernel(op, start, "add float32");
+  EndRange(&op, "add", "op");
+  std::thread worker([] {
+    SetThreadName("worker");
+    OpenRange mine = BeginRange();
+    MarkEnd(&mine);
+    AddKernel(mine, mine.start, "exp float32");
+    EndRange(&mine, "exp", "op");
+  });
+  worker.join();
+  const Recording r = Take();
+  AddKernel(op, start, "too late");
+  ASSERT_EQ(r.threads.size(), 4u);
+  std::map<std::string, const Event*> found;
+  for (const Event& e : r.events) found[e.name] = &e;
+  ASSERT_EQ(found.size(), 4u);
+  for (const auto& [kernel, name] :
+       {std::pair{"add float32", "add"}, {"exp float32", "exp"}}) {
+    const Event& k = *found.at(kernel);
+    const Event& range = *found.at(name);
+    EXPECT_STREQ(k.category, "kernel");
+    EXPECT_GE(k.start_ns, range.start_ns);
+    EXPECT_EQ(k.end_ns, range.end_ns);
+    EXPECT_EQ(r.threads[k.thread].device, "cpu");
+    EXPECT_EQ(r.threads[range.thread].device, "");
+    EXPECT_EQ(r.threads[k.thread].system_id, r.threads[range.thread].system_id);
+  }
+  EXPECT_EQ(r.threads[found.at("exp float32")->thread].name, "worker");
+}
+
 TEST_F(EventsTest, AClockThatGoesBackGivesEmptyRanges) {
   internal::SetClockForTest([] { return fake_time.load(); });
   fake_time = 1000;

@@ -111,7 +111,7 @@ class Writer {
   std::string Head() const {
     std::string text = Ms(r_.stop_ns - r_.start_ns) + " ms, " +
                        std::to_string(r_.events.size()) + " events, " +
-                       std::to_string(r_.threads.size()) + " threads, " +
+                       std::to_string(HostThreads(r_)) + " threads, " +
                        std::to_string(r_.processes.size()) + " processes";
     if (r_.dropped > 0) {
       text += "; " + std::to_string(r_.dropped) + " events were dropped";
@@ -239,7 +239,7 @@ class Writer {
                        std::to_string(b.duration_ns) + "," +
                        std::to_string(NameIndex(b.name)) + "]";
              });
-    JsonList("flame", CallTree(r_, o_.max_flame_nodes),
+    JsonList("flame", CallTree(r_, o_.max_flame_nodes, /*devices=*/false),
              [&](const CallNode& n, std::string* out) {
                *out += "[" + std::to_string(n.parent) + "," +
                        std::to_string(NameIndex(n.name)) + "," +

@@ -230,7 +230,8 @@ std::vector<PlaceMemory> MemoryPeaks(const Recording& recording) {
   return out;
 }
 
-std::vector<CallNode> CallTree(const Recording& recording, size_t max_nodes) {
+std::vector<CallNode> CallTree(const Recording& recording, size_t max_nodes,
+                               bool devices) {
   constexpr uint64_t kRoot = ~uint32_t{0};
   std::vector<CallNode> nodes;
   // (parent or thread, name) to node; names are compared by their text, since a
@@ -239,6 +240,7 @@ std::vector<CallNode> CallTree(const Recording& recording, size_t max_nodes) {
   WalkFunctions f;
   f.enter = [&](std::span<const Frame> stack) -> uint64_t {
     const Event& e = *stack.back().event;
+    if (!devices && !recording.threads[e.thread].device.empty()) return kRoot;
     const uint64_t parent =
         stack.size() > 1 ? stack[stack.size() - 2].user : kRoot;
     const auto next = static_cast<uint32_t>(nodes.size());

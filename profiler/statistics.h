@@ -110,8 +110,10 @@ struct CallNode {
 // Ranges merged by their names and those of what is around them, a tree for
 // each thread; parents before children. At most `max_nodes`: further ones are
 // counted in their parents.
+// `devices`: with the queues of devices, whose ranges are called by none.
 std::vector<CallNode> CallTree(const Recording& recording,
-                               size_t max_nodes = size_t{1} << 20);
+                               size_t max_nodes = size_t{1} << 20,
+                               bool devices = true);
 
 }  // namespace proa::inline v0::profiler
 

@@ -158,7 +158,7 @@ class Writer {
   void Head() {
     out_ += "Recorded " + Time(wall_ns_) + " " + unit_ + ": " +
             std::to_string(r_.events.size()) + " events of " +
-            std::to_string(r_.threads.size()) + " threads";
+            std::to_string(HostThreads(r_)) + " threads";
     if (r_.dropped > 0) out_ += ", " + std::to_string(r_.dropped) + " dropped";
     if (r_.clock_steps > 0) {
       out_ += ", " + std::to_string(r_.clock_steps) +

@@ -3,6 +3,8 @@
 #ifndef PROA_PROFILER_TRACK_IDS_H_
 #define PROA_PROFILER_TRACK_IDS_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -39,6 +41,13 @@ struct TrackIds {
     return t.process < process.size() ? process[t.process] : 0;
   }
 };
+
+// Without the queues of devices.
+inline size_t HostThreads(const Recording& r) {
+  return static_cast<size_t>(
+      std::count_if(r.threads.begin(), r.threads.end(),
+                    [](const ThreadInfo& t) { return t.device.empty(); }));
+}
 
 // "worker", "gpu:0 queue 7".
 inline std::string TrackName(const ThreadInfo& t) {

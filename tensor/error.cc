@@ -34,8 +34,8 @@ Error::Error(absl::StatusCode code, const std::string& message)
   frames_ = std::move(frames);
 }
 
-Error::Error(const Error& error, const std::string& note)
-    : std::runtime_error(absl::StrCat(error.what(), "\n", note)),
+Error::Error(const Error& error, const std::string& message)
+    : std::runtime_error(message),
       code_(error.code_),
       frames_(error.frames_) {}
 
@@ -56,11 +56,21 @@ std::string Error::frames() const {
 }
 
 void Error::ThrowWith(const std::string& note) const {
-  throw Error(*this, note);
+  ThrowAgain(absl::StrCat(what(), "\n", note));
+  __builtin_unreachable();  // GCC forgets it in virtual calls
 }
 
-void TypeError::ThrowWith(const std::string& note) const {
-  throw TypeError(*this, note);
+void Error::ThrowAfter(const std::string& prefix) const {
+  ThrowAgain(absl::StrCat(prefix, what()));
+  __builtin_unreachable();
+}
+
+void Error::ThrowAgain(const std::string& message) const {
+  throw Error(*this, message);
+}
+
+void TypeError::ThrowAgain(const std::string& message) const {
+  throw TypeError(*this, message);
 }
 
 void ThrowError(absl::StatusCode code, const std::string& message) {

@@ -34,11 +34,15 @@ class Error : public std::runtime_error {
 
   // Throws the same error, from where it was thrown, with `note` on a line of
   // its own after its text.
-  [[noreturn]] virtual void ThrowWith(const std::string& note) const;
+  [[noreturn]] void ThrowWith(const std::string& note) const;
+  // The same with `prefix` before its text.
+  [[noreturn]] void ThrowAfter(const std::string& prefix) const;
 
  protected:
   struct Frames;
-  Error(const Error& error, const std::string& note);
+  // `error` with other words.
+  Error(const Error& error, const std::string& message);
+  [[noreturn]] virtual void ThrowAgain(const std::string& message) const;
 
  private:
   absl::StatusCode code_;
@@ -57,10 +61,10 @@ class TypeError : public Error {
  public:
   explicit TypeError(const std::string& message)
       : Error(absl::StatusCode::kInvalidArgument, message) {}
-  [[noreturn]] void ThrowWith(const std::string& note) const override;
 
  private:
   using Error::Error;
+  [[noreturn]] void ThrowAgain(const std::string& message) const override;
 };
 [[noreturn]] void ThrowTypeError(const std::string& message);
 

@@ -89,5 +89,22 @@ TEST(Error, ThrowWithKeepsTypeAndFrames) {
   FAIL();
 }
 
+TEST(Error, ThrowAfterKeepsTypeAndFrames) {
+  SetErrorFrames(true);
+  try {
+    try {
+      FarAway();
+    } catch (const Error& e) {
+      SetErrorFrames(false);
+      e.ThrowAfter("bmm: ");
+    }
+  } catch (const TypeError& e) {
+    EXPECT_STREQ(e.what(), "bmm: add: x is None");
+    EXPECT_NE(e.frames().find("FarAway"), std::string::npos) << e.frames();
+    return;
+  }
+  FAIL();
+}
+
 }  // namespace
 }  // namespace proa::inline v0

@@ -97,6 +97,7 @@ def _source(ops: list[model.Op], family: str, index: dict[str, model.Op], has_in
         "ops/infer.h",
         "ops/interpreter.h",
         "ops/kernel.h",
+        "ops/kernel_used.h",
         "ops/rethrow.h",
         "ops/value.h",
         "tensor/interpreters.h",
@@ -423,7 +424,7 @@ def _execute(op: model.Op, inplace: bool) -> str:
                 lines.append(f"  Tensor {o.name};")
     call += [f"&{o.name}" for o in op.outputs]
     comma = ", " if call else ""
-    lines.append(f"  reinterpret_cast<op::{s}::Kernel>(kernel)(KernelContext{{run_place}}{comma}{', '.join(call)});")
+    lines.append(f"  reinterpret_cast<op::{s}::Kernel>(kernel)(StartKernel(op::{s}::kernels, run_place, {dtype}){comma}{', '.join(call)});")
     if inplace:
         lines += [f"  MarkWritten(kOp, {op.inplace});", f"  return {op.inplace};"]
     else:

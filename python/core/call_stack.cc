@@ -96,6 +96,12 @@ const char* SourceLineHook() {
   return frames.empty() ? nullptr : profiler::Intern(LineText(frames[0]));
 }
 
+std::string CodeHook() {
+  const GilAcquire gil;
+  const std::vector<Frame> frames = UserFrames(1);
+  return frames.empty() ? std::string() : SourceText(frames[0]);
+}
+
 std::string LayerHook() {
   const GilAcquire gil;
   return RunningLayer();
@@ -160,7 +166,9 @@ std::string RunningLayer() noexcept {
 }
 
 void BindCallStack(py::module_& m) {
-  InstallCallSiteHooks({.source_line = &SourceLineHook, .layer = &LayerHook});
+  InstallCallSiteHooks({.source_line = &SourceLineHook,
+                        .code = &CodeHook,
+                        .layer = &LayerHook});
   m.def(
       "set_layer_call",
       [](const py::object& code, const py::object& path) {

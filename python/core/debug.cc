@@ -50,6 +50,16 @@ py::dict BuildInfo() {
 }  // namespace
 
 void BindDebug(py::module_& parent) {
+  parent.def(
+      "located",
+      [](const py::handle& exception) {
+        if (!PyExceptionInstance_Check(exception.ptr())) {
+          ThrowPython(PyExc_TypeError, "located: not an exception");
+        }
+        return py::reinterpret_steal<py::object>(Located(exception.ptr()));
+      },
+      py::arg("exception"),
+      "The exception, with a note on the line of the user's program.");
   py::module_ m = parent.def_submodule("debug", "What FLAGS switch.");
   m.def("set_numeric_check", &SetCheck, py::arg("action"), py::arg("only"),
         py::arg("except_"),

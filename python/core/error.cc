@@ -63,19 +63,33 @@ void AddNote(PyObject* exception, const std::string& note) {
   if (!added) PyErr_Clear();  // of Python 3.10
 }
 
-void SetFromError(const Error& e) {
+// For what this package lacks of memory, a program can do something.
+constexpr const char* kMemoryHint =
+    "  what takes less: smaller batches; no_grad() where nothing is trained; "
+    "autograd.recompute, which keeps fewer tensors for backward; "
+    "float16 or bfloat16";
+
+// Sets the error, with the notes that belong to it.
+void SetWithNotes(PyObject* kind, const char* message,
+                  const std::string& frames) {
   const int level = call_stack_level.load(std::memory_order_relaxed);
-  if (level == 0) return PyErr_SetString(TypeOf(e), e.what());
-  const std::string site = CallSiteNote(e.what());
-  PyErr_SetString(TypeOf(e), e.what());
-  const std::string frames = level >= 2 ? e.frames() : std::string();
-  if (site.empty() && frames.empty()) return;
+  if (level == 0) return PyErr_SetString(kind, message);
+  const std::string site = CallSiteNote(message);
+  PyErr_SetString(kind, message);
+  const bool memory = kind == PyExc_MemoryError;
+  if (site.empty() && frames.empty() && !memory) return;
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
   AddNote(value, site);
+  if (memory) AddNote(value, kMemoryHint);
   if (!frames.empty()) AddNote(value, absl::StrCat("C++ frames:\n", frames));
   PyErr_Restore(type, value, traceback);
+}
+
+void SetFromError(const Error& e) {
+  SetWithNotes(TypeOf(e), e.what(),
+               call_stack_level >= 2 ? e.frames() : std::string());
 }
 
 }  // namespace
@@ -88,7 +102,12 @@ void SetCallStackLevel(int level) {
 int GetCallStackLevel() { return call_stack_level; }
 
 void ThrowPython(PyObject* type, const std::string& message) {
-  PyErr_SetString(type, message.c_str());
+  // Those by which Python's protocols ask are no mistakes.
+  if (type == PyExc_AttributeError || type == PyExc_StopIteration) {
+    PyErr_SetString(type, message.c_str());
+  } else {
+    SetWithNotes(type, message.c_str(), {});
+  }
   throw PythonError();
 }
 
@@ -107,12 +126,20 @@ void SetPythonError() noexcept {
   } catch (const Error& e) {
     SetFromError(e);
   } catch (const std::bad_alloc&) {
-    PyErr_SetString(PyExc_MemoryError, "out of host memory");
+    SetWithNotes(PyExc_MemoryError, "out of host memory", {});
   } catch (const std::exception& e) {
     PyErr_SetString(PyExc_RuntimeError, e.what());
   } catch (...) {
     PyErr_SetString(PyExc_RuntimeError, "unknown C++ exception");
   }
+}
+
+PyObject* Located(PyObject* exception) {
+  if (GetCallStackLevel() > 0) {
+    AddNote(exception, CallSiteNote(TextOf(exception).c_str()));
+  }
+  Py_INCREF(exception);
+  return exception;
 }
 
 std::string TextOf(PyObject* o) {

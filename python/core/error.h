@@ -37,6 +37,11 @@ inline void CheckStatus(int status) {
 // C++ one (tensor/error.h names the mapping).
 void SetPythonError() noexcept;
 
+// The exception itself (a new reference), with the note on the user's line that
+// those of the core have: for errors that the package's Python code raises,
+// `raise _C.located(ValueError(...))`.
+PyObject* Located(PyObject* exception);
+
 // What is added to exceptions that the core throws (FLAGS_call_stack_level),
 // below their text: 0 nothing; 1 the user's line, and the layer that runs,
 // unless the traceback ends there anyway; 2 the C++ frames too.

@@ -380,6 +380,7 @@ void BindProfiler(py::module_& parent) {
   m.attr("SHAPES") = static_cast<int>(profiler::kShapes);
   m.attr("SOURCE") = static_cast<int>(profiler::kSource);
   m.attr("FLOPS") = static_cast<int>(profiler::kFlops);
+  m.attr("KERNELS") = static_cast<int>(profiler::kKernels);
   m.attr("MEMORY") = static_cast<int>(profiler::kMemory);
   m.def("start", &Start, py::arg("events_per_thread"), py::arg("max_bytes"),
         py::arg("details"));

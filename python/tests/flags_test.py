@@ -1,6 +1,8 @@
 """Flags: set, got, read from the environment; FLAGS_trace_ops and FLAGS_call_stack_level."""
 
+import ast
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -235,4 +237,80 @@ def test_errors_of_programs_say_who_recorded_them():
     lines = str(e.value).splitlines()
     assert lines[0] == "add: shapes do not broadcast at dim 0; x is [2, 3] float32, y is [4, 3] float32"
     assert lines[1] == "  in the program: %2 = add(%0, %1) : [?, 3] float32"
-    assert lines[2] == f"  recorded: flags_test.py:{record.__code__.co_firstlineno + 1}"
+    assert lines[2] == f"  recorded: flags_test.py:{record.__code__.co_firstlineno + 1}: return x + y"
+
+
+@pytest.mark.parametrize(
+    "call, prefix, where",
+    [
+        (lambda: proa.bmm(proa.ones([2, 3]), proa.ones([2, 3])), "bmm: x must have 3 dims", "ops::BatchedMatMul"),
+        (lambda: proa.zeros([2**45]), "full: cpu: out of memory", "CachingCpuAllocator::Allocate"),
+        (lambda: proa.zeros([2**40, 2**40]), "full: shape: size overflows", "Shape::numel"),
+    ],
+)
+def test_level_2_has_the_frames_that_threw_whoever_named_the_op(call, prefix, where):
+    """The op is put before the message later, by its front door."""
+    proa.set_flags({"FLAGS_call_stack_level": 2})
+    with pytest.raises((ValueError, MemoryError)) as e:
+        call()
+    assert str(e.value).startswith(prefix)
+    frames = next(note for note in e.value.__notes__ if note.startswith("C++ frames:"))
+    assert where in frames and frames.index(where) < frames.index("proa::v0::python::")
+    assert "RethrowFrom" not in frames
+
+
+# Errors that the Python code of the package raises ---------------------------
+
+
+def test_errors_of_python_code_say_the_line_too():
+    def body():
+        return proa.nn.functional.pad(proa.ones([2, 3]), [1])
+
+    with pytest.raises(ValueError) as e:
+        body()
+    line = body.__code__.co_firstlineno + 1
+    (note,) = e.value.__notes__
+    assert note == f"  at flags_test.py:{line}, in body: return proa.nn.functional.pad(proa.ones([2, 3]), [1])"
+    proa.set_flags({"FLAGS_call_stack_level": 0})
+    with pytest.raises(ValueError) as e:
+        body()
+    assert not hasattr(e.value, "__notes__")
+
+
+def test_errors_of_python_code_say_the_layer_too():
+    net = proa.nn.Sequential(proa.nn.Pad2D([1, 1, 1]))
+    with pytest.raises(ValueError) as e:
+        net(proa.ones([1, 1, 2, 2]))
+    assert "in layer Sequential.0 (Pad2D)" in e.value.__notes__[0]
+
+
+def test_errors_of_bindings_say_the_line_too():
+    with pytest.raises(TypeError) as e:
+        proa.add(None, proa.ones([2]))
+    assert e.value.__notes__[0].startswith("  at flags_test.py:")
+
+
+def test_every_error_of_the_package_is_located():
+    """`raise _C.located(ValueError(...))`, but for those by which Python asks, and modules that load _C."""
+    package = pathlib.Path(proa.__file__).parent
+    protocols = {"AttributeError", "StopIteration", "KeyError", "Mismatch"}
+    bare = []
+    for path in package.rglob("*.py"):
+        if path.name in ("_openmp.py", "version.py") or "_generated" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and isinstance(node.exc.func, ast.Name):
+                if node.exc.func.id not in protocols:
+                    bare.append(f"{path.relative_to(package)}:{node.lineno}")
+    assert not bare
+
+
+def test_only_exceptions_are_located():
+    with pytest.raises(TypeError, match="located: not an exception"):
+        proa._C.located(ValueError)
+
+
+def test_memory_errors_say_what_takes_less():
+    with pytest.raises(MemoryError) as e:
+        proa.zeros([2**45])
+    assert any("recompute" in note and "smaller batches" in note for note in e.value.__notes__)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import threading
 
 import pytest
@@ -105,6 +106,58 @@ def test_flops_of_convolutions():
     assert found["conv2d_transpose"] in [2 * (2 * 4 * 5 * 7) * (6 * 3 * 3) + bias for bias in (0, 2 * 6 * 7 * 9)]
 
 
+def test_kernels():
+    """What ran, and when: on a track of the cpu beside the thread, from the end of inference to that of the op."""
+    x, image = proa.ones([64, 64]), proa.ones([1, 4, 16, 16])
+    conv = proa.nn.Conv2D(4, 8, 3)
+    i = proa.ones([3], dtype="int32")
+
+    def body():
+        for _ in range(3):
+            x * x
+        x.reshape([4096])  # computes nothing
+        i + 1.5  # casts, and runs the kernel of float32
+        conv(image)
+        with pytest.raises(ValueError):
+            x + proa.ones([3])  # no kernel
+
+    result = recorded(body, with_flops=True)
+    kernels = {row["name"]: row for row in result.table("kernel")}
+    isa = proa._C.debug.build_info()["instruction_set"]
+    multiply = kernels[f"multiply float32 {isa}"]
+    assert multiply["calls"] == 3 and multiply["flops"] == 3 * 64 * 64 and multiply["gbytes_per_s"] > 0
+    assert multiply["total_ns"] >= multiply["self_ns"] > 0 and multiply["min_ns"] <= multiply["avg_ns"]
+    assert kernels[f"add float32 {isa}"]["calls"] == 1
+    (convolution,) = [name for name in kernels if name.startswith("conv2d ")]
+    assert re.fullmatch(r"conv2d float32 ([\w.:+]+)", convolution)
+    assert not any(name.startswith("reshape") for name in kernels)
+    threads, events = result.threads(), result.events()
+    ops = [e for e in events if e["category"] == "op"]
+    for kernel in (e for e in events if e["category"] == "kernel"):
+        assert threads[kernel["thread"]]["device"] == "cpu"
+        around = [op for op in ops if op["start_ns"] <= kernel["start_ns"] and op["end_ns"] == kernel["end_ns"]]
+        assert [op["name"] for op in around] == [kernel["name"].split()[0]]
+    result.roof = (1e-3, 1e-3)
+    text = result.summary(views=profiler.SummaryView.KernelView)
+    assert "Kernels" in text and convolution in text and "roof %" in text
+    assert {r["name"]: r for r in result.table("kernel")}[f"multiply float32 {isa}"]["of_roof"] > 0
+
+
+def test_kernels_of_the_backward_and_of_programs():
+    w = proa.ones([8, 8])
+    w.stop_gradient = False
+    f = proa.jit.to_static(lambda x: proa.matmul(x, x).exp())
+    x = proa.ones([8, 8])
+    f(x)
+
+    def body():
+        proa.matmul(w, w).sum().backward()
+        f(x)
+
+    names = [row["name"].split()[0] for row in recorded(body).table("kernel")]
+    assert {"matmul", "exp", "sum"} <= set(names)
+
+
 def test_memory():
     def body():
         x = proa.ones([1024, 256])
@@ -150,7 +203,7 @@ def test_other_threads_record_their_ops():
     rows = {(names[r["thread"]], r["name"]) for r in result.table("op", by_thread=True)}
     assert sum(name == "add" for _, name in rows) == 1
     assert sum(name == "multiply" for _, name in rows) == 1
-    assert len(result.threads()) == 3
+    assert len([t for t in result.threads() if not t["device"]]) == 3
     assert "thread 1" in result.summary(thread_sep=True)
 
 

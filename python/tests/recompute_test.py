@@ -1,13 +1,14 @@
 """recompute: gradients, random numbers, structures, nesting, memory."""
 
 import gc
+import warnings
 
 import numpy as np
 import pytest
 
 import proa
 from proa import _C
-from proa.autograd import recompute, recompute_sequential
+from proa.autograd import recomputation, recompute, recompute_sequential
 from proa.distributed.fleet.utils import recompute as fleet_recompute
 from proa.nn import functional as F
 
@@ -48,6 +49,25 @@ def test_input_without_gradient():
     x.stop_gradient = True
     recompute(net, x).sum().backward()
     assert net.parameters()[0].grad is not None and x.grad is None
+
+
+def test_nothing_to_recompute_is_said_once(monkeypatch):
+    monkeypatch.setattr(recomputation, "_hinted", False)
+    net, x = _net(), proa.ones([4, 16])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        recompute(net, x)  # parameters need gradients
+        with proa.no_grad():
+            recompute(net, x)  # evaluation of a model that is trained with it
+    for p in net.parameters():
+        p.stop_gradient = True
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            recompute(net, x)
+            recompute(lambda t: t * 2, x)
+    assert [str(w.message).partition(":")[0] for w in said] == ["recompute"]
+    assert "requires a gradient" in str(said[0].message) and said[0].filename == __file__
 
 
 def test_grad_of_chosen_tensors():

@@ -1,5 +1,7 @@
 """recompute: parts of a model whose intermediate tensors are computed again in backward instead of being kept."""
 
+import warnings
+
 from proa import _C
 from proa.framework.nested import flatten, rebuild
 
@@ -89,8 +91,26 @@ def recompute(function, *args, **kwargs):
         return function(*args, **kwargs)
     call = _Call(function, args, kwargs, _C.get_rng_state() if preserve else None)
     results = _C.recompute(call, tensors)
+    if results and all(t.stop_gradient for t in results):
+        _hint_once()
     result, call.result = call.result, None
     return rebuild(result, iter(results))
+
+
+_hinted = False
+
+
+def _hint_once():
+    """In the first step of a training, not in each."""
+    global _hinted
+    if not _hinted:
+        _hinted = True
+        warnings.warn(
+            "recompute: no argument or parameter of the function requires a gradient, so that there is nothing to "
+            "compute again; a plain call does the same. Was stop_gradient = False forgotten? (This is said once.)",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
 
 def recompute_sequential(ctx, functions, *args, **kwargs):

@@ -203,7 +203,7 @@ class Profiler(contextlib.ContextDecorator):
             raise TypeError(f"Profiler: on_trace_ready must be a function, not {type(on_trace_ready).__name__}")
         self.on_trace_ready = on_trace_ready
         self.timer_only = bool(timer_only)
-        wanted = {"SHAPES": record_shapes, "MEMORY": profile_memory, "FLOPS": with_flops, "SOURCE": with_stack}
+        wanted = {"KERNELS": True, "SHAPES": record_shapes, "MEMORY": profile_memory, "FLOPS": with_flops, "SOURCE": with_stack}
         self._details = sum(getattr(_C.profiler, name) for name, want in wanted.items() if want)
         self._events_per_thread = _count("Profiler", "events_per_thread", events_per_thread, 1)
         self.profiler_result = None

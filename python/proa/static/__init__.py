@@ -6,6 +6,7 @@ from proa.jit.input_spec import InputSpec
 from proa.static import nn
 from proa.static.executor import CompiledProgram, Executor
 from proa.static.gradients import append_backward, gradients
+from proa.static.host import Print, py_func, scope_guard
 from proa.static.program import (
     Program,
     data,
@@ -19,9 +20,9 @@ from proa.static.program import (
 from proa.static.saving import load_inference_model, save_inference_model
 
 __all__ = [
-    "CompiledProgram", "Executor", "InputSpec", "Program", "Variable", "append_backward", "cpu_places", "data",
+    "CompiledProgram", "Executor", "InputSpec", "Print", "Program", "Variable", "append_backward", "cpu_places", "data",
     "default_main_program", "default_startup_program", "gradients", "load_inference_model", "name_scope", "nn",
-    "program_guard", "save_inference_model",
+    "program_guard", "py_func", "save_inference_model", "scope_guard",
 ]  # fmt: skip
 
 

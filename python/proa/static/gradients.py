@@ -36,6 +36,11 @@ def gradients(targets, inputs, target_gradients=None, no_grad_set=None):
             what this function gives can be differentiated again, also by them.
     """
     as_list = lambda value: list(value) if isinstance(value, (list, tuple)) else [value]
+    if not any(_C.is_symbolic(t) for t in as_list(targets)):
+        raise TypeError(
+            "gradients: targets must be values of a program, not tensors with values; call paddle.grad(), or record "
+            "the program after enable_static()"
+        )
     weights = None if target_gradients is None else as_list(target_gradients)
     with _C.eager_mode():
         # Recorded for further orders; what nobody asks for is pruned.

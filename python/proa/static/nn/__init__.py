@@ -1,8 +1,10 @@
-"""Control flow on values of a program."""
+"""Control flow on values of a program, and layers that make their own parameters."""
 
 from proa import _C
+from proa.static.host import py_func
+from proa.static.nn.layers import data_norm, embedding, multi_box_head, nce
 
-__all__ = ["cond", "while_loop"]
+__all__ = ["cond", "data_norm", "embedding", "multi_box_head", "nce", "py_func", "while_loop"]
 
 
 def cond(pred, true_fn=None, false_fn=None, name=None):

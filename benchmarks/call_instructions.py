@@ -18,6 +18,7 @@ import sys
 _WATCHERS = {
     "nobody": "",
     "the profiler": "proa._C.profiler.start(1 << 20, 1 << 30, 0)",
+    "and of kernels": "proa._C.profiler.start(1 << 20, 1 << 30, proa._C.profiler.KERNELS)",
     "the crash handler": "proa.utils.enable_crash_handler(python_stack=False)",
     "the check for NaN": "proa.set_flags({'FLAGS_check_nan_inf': 1})",
 }

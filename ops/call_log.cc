@@ -80,9 +80,7 @@ void Log(ObservedCall& call) {
     throw;
   }
   end_line(ResultsText(call.results),
-           (active & kRecord) != 0
-               ? "recorded"
-               : probe.implementation());
+           (active & kRecord) != 0 ? "recorded" : probe.implementation());
 }
 
 const bool installed = [] {

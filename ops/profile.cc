@@ -93,8 +93,8 @@ const char* KernelName(const char* op, DType dtype,
                       static_cast<size_t>(dtype) * 7;
   Entry& e = cache[hash % cache.size()];
   if (e.op != op || e.implementation != implementation || e.dtype != dtype) {
-    const std::string name = std::string(op) + " " +
-                             std::string(Name(dtype)) + " " + implementation;
+    const std::string name =
+        std::string(op) + " " + std::string(Name(dtype)) + " " + implementation;
     e = {op, implementation, dtype, profiler::Intern(name)};
   }
   return e.name;

@@ -1,9 +1,9 @@
 // The profiler as an observer of op calls (ops/observers.h): each becomes a
 // range of the running recording (profiler/events.h), on every thread that
 // calls ops; with shapes, dtypes, the user's line, arithmetic and memory events
-// where the recording wants them; and the kernel that ran, as a range of its own
-// (profiler::AddKernel): what of the call is before it is inference, checks,
-// casts and allocation.
+// where the recording wants them; and the kernel that ran, as a range of its
+// own (profiler::AddKernel): what of the call is before it is inference,
+// checks, casts and allocation.
 //
 // It is a source of recordings and needs no call; the functions here are for
 // rooms above that know more about a call than this room does.

@@ -252,7 +252,8 @@ ProcessInfo ThisProcess() {
   return info;
 }
 
-// Marks, until all threads are known, events on the cpu's track beside a thread.
+// Marks, until all threads are known, events on the cpu's track beside a
+// thread.
 constexpr uint32_t kBeside = uint32_t{1} << 31;
 
 // Appends what `buffer` holds. `lent` are ranges that belong to another thread,

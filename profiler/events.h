@@ -27,10 +27,10 @@ namespace proa::inline v0::profiler {
 
 // What is worth its cost only when asked for; a bit each.
 enum Detail : uint32_t {
-  kShapes = 1u << 0,  // shapes and dtypes of op arguments
-  kSource = 1u << 1,  // the line of the user's program that called an op
-  kFlops = 1u << 2,   // arithmetic and memory traffic of ops
-  kMemory = 1u << 3,  // allocations
+  kShapes = 1u << 0,   // shapes and dtypes of op arguments
+  kSource = 1u << 1,   // the line of the user's program that called an op
+  kFlops = 1u << 2,    // arithmetic and memory traffic of ops
+  kMemory = 1u << 3,   // allocations
   kKernels = 1u << 4,  // what an op ran, and from when on: an event more
 };
 

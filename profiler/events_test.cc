@@ -101,6 +101,29 @@ TEST_F(EventsTest, RangesBelongToOneRecording) {
   EXPECT_STREQ(r.events[0].name, "newest");
 }
 
+TEST_F(EventsTest, EventsAfterStopAreDropped) {
+  Start();
+  Instant("in time");
+  Stop();
+  Instant("late");
+  Counter("late", 1);
+  FlowBegin("late", 1);
+  FlowEnd("late", 1);
+  Allocated("cpu", "late", 1, 2, 3);
+  Freed("cpu", "late", 1, 2, 3);
+  AddEvent("late", "user", internal::MonotonicNs(), internal::MonotonicNs());
+  { Range range("late"); }
+  OpenRange open = BeginRange();
+  EXPECT_EQ(open.recording, 0u);
+  EndRange(&open, "late");
+  for (int i = 0; i < 2; ++i) {  // also by Take, which stops what is stopped
+    const Recording r = i == 0 ? Collect() : Take();
+    ASSERT_EQ(r.events.size(), 1u);
+    EXPECT_STREQ(r.events[0].name, "in time");
+    EXPECT_EQ(r.dropped, 0);
+  }
+}
+
 TEST_F(EventsTest, TheOldestEventsGiveWay) {
   Start({.events_per_thread = 3});
   for (int i = 0; i < 10; ++i) Counter("i", i);

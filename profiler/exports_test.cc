@@ -16,6 +16,7 @@
 #include "profiler/recording.h"
 #include "profiler/summary.h"
 #include "profiler/testing_recording.h"
+#include "profiler/text.h"
 
 namespace proa::inline v0::profiler {
 namespace {
@@ -113,6 +114,37 @@ TEST(ChromeTraceTest, ExportsInBoundedMemory) {
 #if !defined(__SANITIZE_ADDRESS__)  // which keeps what is freed for a while
   EXPECT_LT(peak_kib() - before, 16 << 10);
 #endif
+}
+
+TEST(ExportsTest, NamesOfAnyBytesGiveValidTexts) {
+  std::string name;
+  for (int c = 1; c < 256; ++c) name.push_back(static_cast<char>(c));
+  name += "\xC0\x80\xED\xA0\x80\xF4\x90\x80\x80\xE2\x82</script>\\\"";
+  const Details details{.shapes = name.c_str(), .source = name.c_str()};
+  Recording r = MakeRecording();
+  r.threads[0].name = r.processes[0].name = r.processes[0].host = name;
+  Event e = MakeRange(name.c_str(), name.c_str(), 2000, 900000);
+  e.path = name.c_str();
+  e.details = &details;
+  r.events.push_back(e);
+  for (const EventKind kind : {EventKind::kAsync, EventKind::kInstant,
+                               EventKind::kCounter, EventKind::kAllocate}) {
+    e.kind = kind;
+    r.events.push_back(e);
+  }
+  const std::string texts[] = {
+      TextOf([&](Output& out) { return WriteChromeTrace(r, {}, out); }),
+      TextOf([&](Output& out) { return WriteFoldedStacks(r, out); }),
+      TextOf([&](Output& out) { return WriteHtmlReport(r, {}, out); }),
+      Summary(r, {})};
+  for (const std::string& text : texts) {
+    EXPECT_EQ(ValidUtf8(text), text);
+    EXPECT_EQ(text.find('\x01'), std::string::npos);
+    EXPECT_GT(text.size(), 20u) << text;
+  }
+  EXPECT_EQ(texts[1].find('\n'), texts[1].size() - 1);  // one line
+  EXPECT_FALSE(
+      TextOf([&](Output& out) { return WritePerfettoTrace(r, out); }).empty());
 }
 
 TEST(ChromeTraceTest, StopsAtAFullDisk) {

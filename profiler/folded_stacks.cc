@@ -22,7 +22,8 @@ std::string Plain(std::string_view name) {
 }  // namespace
 
 absl::Status WriteFoldedStacks(const Recording& recording, Output& output) {
-  const std::vector<CallNode> nodes = CallTree(recording, size_t{1} << 20, /*devices=*/false);
+  const std::vector<CallNode> nodes =
+      CallTree(recording, size_t{1} << 20, /*devices=*/false);
   // Threads of one name share their lines.
   std::map<std::string, int64_t> lines;
   std::vector<std::string> stack_of(nodes.size());

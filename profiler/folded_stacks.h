@@ -9,8 +9,9 @@
 
 namespace proa::inline v0::profiler {
 
-// The name of the thread comes first; threads of the host only. Semicolons, line ends and control
-// characters of names become "_". Errors are those of the output.
+// The name of the thread comes first; threads of the host only. Semicolons,
+// line ends and control characters of names become "_". Errors are those of the
+// output.
 absl::Status WriteFoldedStacks(const Recording& recording, Output& output);
 
 }  // namespace proa::inline v0::profiler

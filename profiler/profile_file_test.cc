@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <random>
 #include <string>
+#include <string_view>
 
 #include "profiler/testing_recording.h"
 
@@ -117,51 +120,132 @@ TEST(ProfileFileTest, EveryTruncationIsNoticed) {
 }
 
 // With checksums that are right, as an attacker would make them.
+uint32_t Word(const std::string& s, size_t at) {
+  uint32_t w;
+  std::memcpy(&w, s.data() + at, 4);
+  return w;
+}
+
+uint32_t Crc(std::string_view payload) {
+  uint32_t c = 0xFFFFFFFFu;
+  for (const char b : payload) {
+    c ^= static_cast<unsigned char>(b);
+    for (int k = 0; k < 8; ++k)
+      c = (c & 1) != 0 ? 0xEDB88320u ^ c >> 1 : c >> 1;
+  }
+  return ~c;
+}
+
+// Makes the checksums of the chunks right, as far as there are chunks.
+void Repair(std::string* file) {
+  for (size_t at = 12; at + 12 <= file->size();) {
+    const size_t length = Word(*file, at + 4);
+    if (length > file->size() - at - 12) break;
+    const uint32_t right = Crc(std::string_view(*file).substr(at + 12, length));
+    std::memcpy(file->data() + at + 8, &right, 4);
+    at += 12 + length;
+  }
+}
+
+// Everything can be looked at and is within its bounds.
+void ExpectWhole(const Recording& r) {
+  size_t sum = 0;
+  for (const Event& e : r.events) {
+    sum += std::strlen(e.name) + std::strlen(e.category);
+    sum += e.path != nullptr ? std::strlen(e.path) : 0;
+    sum += e.details && e.details->shapes ? std::strlen(e.details->shapes) : 0;
+    ASSERT_LT(e.thread, r.threads.size());
+    ASSERT_LE(e.start_ns, e.end_ns);
+  }
+  for (const ThreadInfo& t : r.threads)
+    ASSERT_LT(t.process, r.processes.size());
+  EXPECT_LT(sum, 1u << 20);
+}
+
+// One of many ways to damage a file.
+void Damage(std::mt19937* random, std::string* file) {
+  const auto below = [&](size_t n) {
+    return n == 0 ? 0 : static_cast<size_t>((*random)()) % n;
+  };
+  const size_t at = below(file->size());
+  const size_t length = below(std::min<size_t>(40, file->size() - at + 1));
+  switch (below(6)) {
+    case 0:
+      file->erase(at, length);
+      break;
+    case 1:
+      file->insert(at, file->substr(below(file->size()), length));
+      break;
+    case 2:
+      file->insert(at, length, static_cast<char>((*random)()));
+      break;
+    case 3:  // as long as before
+      for (size_t i = at; i < at + length && i < file->size(); ++i) {
+        (*file)[i] = static_cast<char>((*random)());
+      }
+      break;
+    case 4:  // a varint that is large
+      file->replace(at, std::min<size_t>(length, 9), length, '\xFF');
+      break;
+    default:
+      (*file)[at] = static_cast<char>((*file)[at] ^ (1 << below(8)));
+  }
+}
+
+TEST(ProfileFileTest, FuzzedFilesDoNoHarm) {
+  const std::string bytes = Bytes(testing::MakeTraining());
+  std::mt19937 random(7);
+  int parsed = 0;
+  for (int i = 0; i < 20000; ++i) {
+    std::string broken = bytes;
+    // The payload of one chunk changes, and its length with it, so that what is
+    // behind it stays in place; or anything changes.
+    if (i % 2 == 0) {
+      size_t at = 12;
+      for (size_t skip = random() % 3; skip > 0; --skip) {
+        const size_t next = at + 12 + Word(broken, at + 4);
+        if (next + 12 > broken.size()) break;
+        at = next;
+      }
+      const size_t length = Word(broken, at + 4);
+      std::string payload = broken.substr(at + 12, length);
+      for (size_t n = 1 + random() % 4; n > 0 && !payload.empty(); --n) {
+        Damage(&random, &payload);
+      }
+      const auto size = static_cast<uint32_t>(payload.size());
+      std::memcpy(broken.data() + at + 4, &size, 4);
+      broken.replace(at + 12, length, payload);
+    } else {
+      for (size_t n = 1 + random() % 4; n > 0 && !broken.empty(); --n) {
+        Damage(&random, &broken);
+      }
+    }
+    Repair(&broken);
+    const auto loaded = ParseProfile(broken, "p");
+    if (!loaded.ok()) continue;
+    ++parsed;
+    ExpectWhole(*loaded);
+    if (HasFatalFailure()) FAIL() << "file " << i;
+  }
+  EXPECT_GT(parsed, 100);
+  EXPECT_LT(parsed, 19000);
+}
+
 TEST(ProfileFileTest, MalformedChunksDoNoHarm) {
   const std::string bytes = Bytes(testing::MakeTraining());
-  const auto word = [&](const std::string& s, size_t at) {
-    uint32_t w;
-    std::memcpy(&w, s.data() + at, 4);
-    return w;
-  };
-  const auto crc = [](std::string_view payload) {
-    uint32_t c = 0xFFFFFFFFu;
-    for (const char b : payload) {
-      c ^= static_cast<unsigned char>(b);
-      for (int k = 0; k < 8; ++k)
-        c = (c & 1) != 0 ? 0xEDB88320u ^ c >> 1 : c >> 1;
-    }
-    return ~c;
-  };
   int parsed = 0, refused = 0;
   for (size_t i = 12; i < bytes.size(); ++i) {
     for (const int change : {1, 0x80, 0xFF, 0x55}) {
       std::string broken = bytes;
       broken[i] = static_cast<char>(broken[i] ^ change);
-      for (size_t at = 12; at + 12 <= broken.size();) {
-        const size_t length = word(broken, at + 4);
-        if (length > broken.size() - at - 12) break;
-        const uint32_t right =
-            crc(std::string_view(broken).substr(at + 12, length));
-        std::memcpy(broken.data() + at + 8, &right, 4);
-        at += 12 + length;
-      }
+      Repair(&broken);
       const auto loaded = ParseProfile(broken, "p");
       if (!loaded.ok()) {
         ++refused;
         continue;
       }
       ++parsed;
-      size_t sum = 0;  // everything can be looked at
-      for (const Event& e : loaded->events) {
-        sum += std::strlen(e.name) + std::strlen(e.category);
-        sum += e.path != nullptr ? std::strlen(e.path) : 0;
-        sum +=
-            e.details && e.details->shapes ? std::strlen(e.details->shapes) : 0;
-        ASSERT_LT(e.thread, loaded->threads.size());
-        ASSERT_LE(e.start_ns, e.end_ns);
-      }
-      EXPECT_LT(sum, 1u << 20);
+      ExpectWhole(*loaded);
     }
   }
   EXPECT_GT(parsed, 100);

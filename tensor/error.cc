@@ -35,9 +35,7 @@ Error::Error(absl::StatusCode code, const std::string& message)
 }
 
 Error::Error(const Error& error, const std::string& message)
-    : std::runtime_error(message),
-      code_(error.code_),
-      frames_(error.frames_) {}
+    : std::runtime_error(message), code_(error.code_), frames_(error.frames_) {}
 
 std::string Error::frames() const {
   std::string text;

@@ -424,7 +424,9 @@ def _execute(op: model.Op, inplace: bool) -> str:
                 lines.append(f"  Tensor {o.name};")
     call += [f"&{o.name}" for o in op.outputs]
     comma = ", " if call else ""
-    lines.append(f"  reinterpret_cast<op::{s}::Kernel>(kernel)(StartKernel(op::{s}::kernels, run_place, {dtype}){comma}{', '.join(call)});")
+    lines.append(
+        f"  reinterpret_cast<op::{s}::Kernel>(kernel)(StartKernel(op::{s}::kernels, run_place, {dtype}){comma}{', '.join(call)});"
+    )
     if inplace:
         lines += [f"  MarkWritten(kOp, {op.inplace});", f"  return {op.inplace};"]
     else:

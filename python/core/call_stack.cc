@@ -166,9 +166,8 @@ std::string RunningLayer() noexcept {
 }
 
 void BindCallStack(py::module_& m) {
-  InstallCallSiteHooks({.source_line = &SourceLineHook,
-                        .code = &CodeHook,
-                        .layer = &LayerHook});
+  InstallCallSiteHooks(
+      {.source_line = &SourceLineHook, .code = &CodeHook, .layer = &LayerHook});
   m.def(
       "set_layer_call",
       [](const py::object& code, const py::object& path) {

@@ -16,6 +16,8 @@ import os
 import runpy
 import sys
 
+from proa import _C
+
 
 class _Loader(importlib.abc.Loader):
     """Gives the module of Proa itself, under its other name."""
@@ -59,7 +61,7 @@ def install():
 
     present = sys.modules.get("paddle")
     if present is not None and present is not proa:
-        raise RuntimeError("as_paddle: another module paddle has been imported already")
+        raise _C.located(RuntimeError("as_paddle: another module paddle has been imported already"))
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
     importlib.import_module("paddle")

@@ -19,7 +19,7 @@ def multi_dot(x, name=None):
     """
     tensors = list(x)
     if len(tensors) < 2:
-        raise ValueError(f"multi_dot: at least two tensors are needed, not {len(tensors)}")
+        raise _C.located(ValueError(f"multi_dot: at least two tensors are needed, not {len(tensors)}"))
     first, last = len(tensors[0].shape) == 1, len(tensors[-1].shape) == 1
     if first:
         tensors[0] = _C.ops.unsqueeze(tensors[0], 0)
@@ -27,7 +27,9 @@ def multi_dot(x, name=None):
         tensors[-1] = _C.ops.unsqueeze(tensors[-1], 1)
     for i, m in enumerate(tensors):
         if len(m.shape) != 2:
-            raise ValueError(f"multi_dot: tensor {i} must be a matrix; it is {list(m.shape)} {m.dtype.name}")
+            raise _C.located(
+                ValueError(f"multi_dot: tensor {i} must be a matrix; it is {list(m.shape)} {m.dtype.name}")
+            )
     order = _best_order([tensors[0].shape[0], *(m.shape[1] for m in tensors)])
 
     def product(i, j):
@@ -66,9 +68,9 @@ def matrix_power(x, n, name=None):
         n (int): 0 gives identity matrices, a negative one powers of the inverse.
     """
     if not isinstance(n, int):
-        raise TypeError(f"matrix_power: n must be an int, not {type(n).__name__}")
+        raise _C.located(TypeError(f"matrix_power: n must be an int, not {type(n).__name__}"))
     if len(x.shape) < 2 or x.shape[-1] != x.shape[-2]:
-        raise ValueError(f"matrix_power: x must be [..., N, N]; it is {list(x.shape)} {x.dtype.name}")
+        raise _C.located(ValueError(f"matrix_power: x must be [..., N, N]; it is {list(x.shape)} {x.dtype.name}"))
     if n < 0:
         x, n = _C.ops.inverse(x), -n
     out = None
@@ -94,7 +96,7 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
         aweights (Tensor, optional): weight of each observation.
     """
     if len(x.shape) > 2:
-        raise ValueError(f"cov: x must have 1 or 2 dims; it is {list(x.shape)} {x.dtype.name}")
+        raise _C.located(ValueError(f"cov: x must have 1 or 2 dims; it is {list(x.shape)} {x.dtype.name}"))
     rows = _C.ops.reshape(x, [1, -1]) if len(x.shape) < 2 else x if rowvar else _C.ops.transpose(x, [1, 0])
     weights = None
     if fweights is not None:

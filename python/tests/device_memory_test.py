@@ -93,6 +93,30 @@ def test_wrong_limits(limit, kind):
         proa.device.set_memory_limit(limit)
 
 
+def test_gpus_that_are_not_there():
+    """The functions that programs for GPUs call say what there is, instead of being missing."""
+    cuda = proa.device.cuda
+    assert cuda.device_count() == 0
+    cuda.empty_cache()  # nothing to do
+    for function in (
+        cuda.memory_allocated,
+        cuda.max_memory_allocated,
+        cuda.memory_reserved,
+        cuda.max_memory_reserved,
+        cuda.get_device_properties,
+        cuda.get_device_name,
+        cuda.get_device_capability,
+    ):
+        name = function.__name__
+        for device in (None, 0, "gpu:0", proa.CUDAPlace(0)):
+            with pytest.raises(ValueError, match=f"{name}: there is no GPU gpu:0; this machine or package has 0"):
+                function(device)
+        with pytest.raises(ValueError, match=f"{name}: there is no GPU cpu"):
+            function("cpu")
+        with pytest.raises(TypeError, match=f"{name}: device must be a Place, int, str or None, not float"):
+            function(1.5)
+
+
 def test_a_device_that_is_not_there():
     for function in (proa.device.memory_allocated, proa.device.max_memory_reserved, proa.device.empty_cache):
         with pytest.raises(ValueError, match="gpu"):

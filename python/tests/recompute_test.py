@@ -158,6 +158,7 @@ def test_sequential():
         recompute_sequential(1, [], x)
 
 
+@pytest.mark.filterwarnings("ignore:recompute")
 def test_without_gradients():
     net, x = _net(), _input(4, 16)
     with proa.no_grad():

@@ -18,7 +18,7 @@ class DebugMode(enum.Enum):
 
 def _mode(where, debug_mode):
     if not isinstance(debug_mode, DebugMode):
-        raise TypeError(f"{where}: debug_mode must be a DebugMode, not {debug_mode!r}")
+        raise _C.located(TypeError(f"{where}: debug_mode must be a DebugMode, not {debug_mode!r}"))
     return debug_mode
 
 
@@ -56,11 +56,13 @@ def _names(what, names):
     if names is None:
         return []
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise TypeError(f"TensorCheckerConfig: {what} must be a list of names of ops, not {names!r}")
+        raise _C.located(TypeError(f"TensorCheckerConfig: {what} must be a list of names of ops, not {names!r}"))
     known = {op["name"] for op in _C.op_registry()}
     for name in names:
         if name not in known:
-            raise ValueError(f"TensorCheckerConfig: {what}: there is no op {name!r}{flags.near(name, known)}")
+            raise _C.located(
+                ValueError(f"TensorCheckerConfig: {what}: there is no op {name!r}{flags.near(name, known)}")
+            )
     return list(names)
 
 
@@ -107,8 +109,10 @@ def enable_tensor_checker(checker_config):
         checker_config (TensorCheckerConfig): which ops, and what to do.
     """
     if not isinstance(checker_config, TensorCheckerConfig):
-        raise TypeError(
-            f"enable_tensor_checker: checker_config must be a TensorCheckerConfig, not {type(checker_config).__name__}"
+        raise _C.located(
+            TypeError(
+                f"enable_tensor_checker: checker_config must be a TensorCheckerConfig, not {type(checker_config).__name__}"
+            )
         )
     _C.debug.set_numeric_check(0, checker_config.checked_op_list, checker_config.skipped_op_list)
     level = 0 if checker_config.debug_mode is DebugMode.CHECK_NAN_INF_AND_ABORT else 1

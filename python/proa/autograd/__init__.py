@@ -54,14 +54,16 @@ def backward(tensors, grad_tensors=None, retain_graph=False):
     """
     tensors, grad_tensors = _listed(tensors), _listed(grad_tensors)
     if not tensors:
-        raise ValueError("backward: at least one tensor is needed")
+        raise _C.located(ValueError("backward: at least one tensor is needed"))
     for tensor in tensors:
         if not isinstance(tensor, _C.Tensor):
-            raise TypeError(f"backward: tensors must be Tensors, not {type(tensor).__name__}")
+            raise _C.located(TypeError(f"backward: tensors must be Tensors, not {type(tensor).__name__}"))
     if len({id(t) for t in tensors}) != len(tensors):
-        raise ValueError("backward: a tensor is given more than once")
+        raise _C.located(ValueError("backward: a tensor is given more than once"))
     if grad_tensors is not None and len(grad_tensors) != len(tensors):
-        raise ValueError(f"backward: {len(tensors)} tensors but {len(grad_tensors)} grad_tensors were given")
+        raise _C.located(
+            ValueError(f"backward: {len(tensors)} tensors but {len(grad_tensors)} grad_tensors were given")
+        )
     _C.backward(tensors, grad_tensors, retain_graph)
 
 
@@ -98,17 +100,17 @@ def grad(
         ([27.0], [18.0])
     """
     if not only_inputs:
-        raise ValueError("grad: only_inputs must be True")
+        raise _C.located(ValueError("grad: only_inputs must be True"))
     outputs, inputs = _listed(outputs), _listed(inputs)
     grad_outputs, no_grad_vars = _listed(grad_outputs), _listed(no_grad_vars)
     for what, tensors in (("outputs", outputs), ("inputs", inputs)):
         if not tensors:
-            raise ValueError(f"grad: {what} must not be empty")
+            raise _C.located(ValueError(f"grad: {what} must not be empty"))
         for tensor in tensors:
             if not isinstance(tensor, _C.Tensor):
-                raise TypeError(f"grad: {what} must be Tensors, not {type(tensor).__name__}")
+                raise _C.located(TypeError(f"grad: {what} must be Tensors, not {type(tensor).__name__}"))
     if grad_outputs is not None and len(grad_outputs) != len(outputs):
-        raise ValueError(f"grad: {len(outputs)} outputs but {len(grad_outputs)} grad_outputs were given")
+        raise _C.located(ValueError(f"grad: {len(outputs)} outputs but {len(grad_outputs)} grad_outputs were given"))
     if retain_graph is None:
         retain_graph = create_graph
     return _C.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, no_grad_vars)

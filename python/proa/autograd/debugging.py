@@ -104,7 +104,7 @@ def graph_dot(tensors, max_nodes=200):
 
 def _bound(op, max_nodes):
     if isinstance(max_nodes, bool) or not isinstance(max_nodes, int):
-        raise TypeError(f"{op}: max_nodes must be int, not {type(max_nodes).__name__}")
+        raise _C.located(TypeError(f"{op}: max_nodes must be int, not {type(max_nodes).__name__}"))
     if max_nodes < 0:
-        raise ValueError(f"{op}: max_nodes must be 0 or more, got {max_nodes}")
+        raise _C.located(ValueError(f"{op}: max_nodes must be 0 or more, got {max_nodes}"))
     return max_nodes

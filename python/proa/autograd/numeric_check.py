@@ -117,13 +117,15 @@ def _checked_inputs(inputs, who):
         if not isinstance(x, _C.Tensor) or x.stop_gradient:
             continue
         if x.dtype.name not in _EXACT:
-            raise TypeError(
-                f"{who}: inputs[{i}] is {x.dtype.name}; differences need float64 or complex128 (set stop_gradient "
-                "to True for what is not to be checked)"
+            raise _C.located(
+                TypeError(
+                    f"{who}: inputs[{i}] is {x.dtype.name}; differences need float64 or complex128 (set stop_gradient "
+                    "to True for what is not to be checked)"
+                )
             )
         checked.append(i)
     if not checked:
-        raise ValueError(f"{who}: no input requires grad; set stop_gradient = False on those to check")
+        raise _C.located(ValueError(f"{who}: no input requires grad; set stop_gradient = False on those to check"))
     return inputs, checked
 
 
@@ -230,7 +232,7 @@ def gradgradcheck(
     outputs = _outputs(func, inputs, leaves, checked)
     places = [o for o, y in enumerate(outputs) if y.dtype.name in _EXACT and not y.stop_gradient]
     if not places:
-        raise ValueError("gradgradcheck: no output depends on an input that requires grad")
+        raise _C.located(ValueError("gradgradcheck: no output depends on an input that requires grad"))
     if grad_outputs is None:
         rng = np.random.default_rng(5)
         grad_outputs = []
@@ -241,7 +243,7 @@ def gradgradcheck(
             grad_outputs.append(_leaf(np.asarray(weights)))
     grad_outputs = listed(grad_outputs)
     if len(grad_outputs) != len(places):
-        raise ValueError(f"gradgradcheck: {len(grad_outputs)} grad_outputs for {len(places)} outputs")
+        raise _C.located(ValueError(f"gradgradcheck: {len(grad_outputs)} grad_outputs for {len(places)} outputs"))
 
     def gradients(*given):
         inner = [x.clone() if i in checked else x for i, x in enumerate(given[: len(inputs)])]

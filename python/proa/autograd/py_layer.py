@@ -67,12 +67,14 @@ class PyLayer:
     @staticmethod
     def forward(ctx, *args, **kwargs):
         """What the function computes. To be defined by subclasses."""
-        raise NotImplementedError("PyLayer: a subclass must define the static method forward(ctx, *args, **kwargs)")
+        raise _C.located(
+            NotImplementedError("PyLayer: a subclass must define the static method forward(ctx, *args, **kwargs)")
+        )
 
     @staticmethod
     def backward(ctx, *args, **kwargs):
         """Gradients of the inputs from those of the outputs. To be defined by subclasses."""
-        raise NotImplementedError("PyLayer: a subclass must define the static method backward(ctx, *grads)")
+        raise _C.located(NotImplementedError("PyLayer: a subclass must define the static method backward(ctx, *grads)"))
 
     @classmethod
     def apply(cls, *args, **kwargs):
@@ -91,7 +93,9 @@ class PyLayer:
         return _C.call_py_layer(cls, args, kwargs)
 
     def __call__(self, *args, **kwargs):
-        raise TypeError(f"{type(self).__name__}: instances cannot be called; use {type(self).__name__}.apply(...)")
+        raise _C.located(
+            TypeError(f"{type(self).__name__}: instances cannot be called; use {type(self).__name__}.apply(...)")
+        )
 
 
 class _Once(PyLayer):
@@ -104,7 +108,7 @@ class _Once(PyLayer):
 
     @staticmethod
     def backward(ctx, *grads):
-        raise RuntimeError(f"{ctx.name} is marked by once_differentiable: it has no second derivative")
+        raise _C.located(RuntimeError(f"{ctx.name} is marked by once_differentiable: it has no second derivative"))
 
 
 def once_differentiable(backward):

@@ -85,7 +85,7 @@ def recompute(function, *args, **kwargs):
     preserve = kwargs.pop("preserve_rng_state", True)
     kwargs.pop("use_reentrant", None)
     if not callable(function):
-        raise TypeError(f"recompute: function must be callable, not {type(function).__name__}")
+        raise _C.located(TypeError(f"recompute: function must be callable, not {type(function).__name__}"))
     tensors = flatten([args, kwargs])
     if not _C.is_grad_enabled() or _C.in_static_mode() or any(_C.is_symbolic(t) for t in tensors):
         return function(*args, **kwargs)
@@ -137,9 +137,9 @@ def recompute_sequential(ctx, functions, *args, **kwargs):
     preserve = kwargs.pop("preserve_rng_state", ctx.get("preserve_rng_state", True))
     functions = list(functions.children()) if hasattr(functions, "children") else list(functions)
     if not functions:
-        raise ValueError("recompute_sequential: there are no functions")
+        raise _C.located(ValueError("recompute_sequential: there are no functions"))
     if not 1 <= segments <= len(functions):
-        raise ValueError(f"recompute_sequential: {segments} segments for {len(functions)} functions")
+        raise _C.located(ValueError(f"recompute_sequential: {segments} segments for {len(functions)} functions"))
     bounds = [len(functions) * i // segments for i in range(segments + 1)]
     result = args
     for begin, end in zip(bounds, bounds[1:]):

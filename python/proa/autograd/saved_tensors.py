@@ -55,7 +55,9 @@ class saved_tensors_hooks(contextlib.ContextDecorator):  # noqa: N801, as its AP
     def __init__(self, pack, unpack):
         for what, function in (("pack", pack), ("unpack", unpack)):
             if not callable(function):
-                raise TypeError(f"saved_tensors_hooks: {what} must be callable, not {type(function).__name__}")
+                raise _C.located(
+                    TypeError(f"saved_tensors_hooks: {what} must be callable, not {type(function).__name__}")
+                )
         self._functions = pack, unpack
 
     def __enter__(self):
@@ -210,5 +212,5 @@ def _outputs(op, tensors):
     tensors = list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]
     for tensor in tensors:
         if not isinstance(tensor, _C.Tensor):
-            raise TypeError(f"{op}: expected a Tensor or a list of Tensor, not {type(tensor).__name__}")
+            raise _C.located(TypeError(f"{op}: expected a Tensor or a list of Tensor, not {type(tensor).__name__}"))
     return tensors

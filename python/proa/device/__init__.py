@@ -1,6 +1,7 @@
 """Devices: which there are, and which new tensors lie on."""
 
 from proa import _C
+from proa.device import cuda as cuda
 from proa.device.memory import (
     empty_cache,
     max_memory_allocated,

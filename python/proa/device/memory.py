@@ -65,7 +65,7 @@ def set_memory_limit(limit, device=None):
         device (Place|str, optional): the current device unless given.
     """
     if isinstance(limit, bool) or not isinstance(limit, int):
-        raise TypeError(f"set_memory_limit: limit must be int, not {type(limit).__name__}")
+        raise _C.located(TypeError(f"set_memory_limit: limit must be int, not {type(limit).__name__}"))
     if not 0 < limit < 2**63:
-        raise ValueError(f"set_memory_limit: limit must be positive and below 2^63, not {limit}")
+        raise _C.located(ValueError(f"set_memory_limit: limit must be positive and below 2^63, not {limit}"))
     _C.memory_set_cap(limit, device)

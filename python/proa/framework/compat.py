@@ -39,7 +39,7 @@ def batch(reader, batch_size, drop_last=False):
         drop_last (bool): leave out the last list if it is shorter.
     """
     if not isinstance(batch_size, int) or batch_size <= 0:
-        raise ValueError(f"batch: batch_size must be a positive int, not {batch_size!r}")
+        raise _C.located(ValueError(f"batch: batch_size must be a positive int, not {batch_size!r}"))
 
     def batches():
         samples = []

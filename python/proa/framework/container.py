@@ -21,6 +21,8 @@ import zlib
 
 import numpy as np
 
+from proa import _C
+
 FORMAT = "1"
 # name -> (NumPy dtype of the bytes, bytes of an element)
 DTYPES = {
@@ -149,11 +151,13 @@ def read(path):
             stream.seek(start + begin)
             data = bytearray(end - begin)
             if stream.readinto(data) != len(data):
-                raise FileError(f"{path}: tensor {name!r} is cut off")
+                raise _C.located(FileError(f"{path}: tensor {name!r} is cut off"))
             if ours and sums.get(name) != checksum(data):
-                raise FileError(f"{path}: tensor {name!r}, at byte {start + begin}, was altered: its checksum differs")
+                raise _C.located(
+                    FileError(f"{path}: tensor {name!r}, at byte {start + begin}, was altered: its checksum differs")
+                )
             if dtype == "BOOL" and max(data, default=0) > 1:
-                raise FileError(f"{path}: tensor {name!r} holds bytes that are neither 0 nor 1")
+                raise _C.located(FileError(f"{path}: tensor {name!r} holds bytes that are neither 0 nor 1"))
             arrays[name] = dtype, np.frombuffer(data, DTYPES[dtype][0]).reshape(shape)
     return arrays, tree
 
@@ -161,32 +165,36 @@ def read(path):
 def _read_header(path, stream, size):
     start = stream.read(8)
     if start[:1] == b"\x80":
-        raise FileError(
-            f"{path}: this is a pickle; pickles can run code and are not loaded. Save the values again with proa.save"
+        raise _C.located(
+            FileError(
+                f"{path}: this is a pickle; pickles can run code and are not loaded. Save the values again with proa.save"
+            )
         )
     if len(start) < 8:
-        raise FileError(f"{path}: {size} bytes are no file of tensors; the header's length takes 8")
+        raise _C.located(FileError(f"{path}: {size} bytes are no file of tensors; the header's length takes 8"))
     length = int.from_bytes(start, "little")
     if length > _MAX_HEADER or length > size - 8:
-        raise FileError(
-            f"{path}: the header should take {length} bytes, but the file has {size - 8} after its length; "
-            "it is cut off, or no file of tensors"
+        raise _C.located(
+            FileError(
+                f"{path}: the header should take {length} bytes, but the file has {size - 8} after its length; "
+                "it is cut off, or no file of tensors"
+            )
         )
     text = stream.read(length)
     if text[:1] != b"{":
-        raise FileError(f"{path}: byte 8 should start the header with '{{'; this is no file of tensors")
+        raise _C.located(FileError(f"{path}: byte 8 should start the header with '{{'; this is no file of tensors"))
     return text
 
 
 def _unique(pairs):
     keys = dict(pairs)
     if len(keys) != len(pairs):
-        raise ValueError("a name is there twice")
+        raise _C.located(ValueError("a name is there twice"))
     return keys
 
 
 def _no_constant(text):
-    raise ValueError(f"{text} is no JSON number")
+    raise _C.located(ValueError(f"{text} is no JSON number"))
 
 
 def parse_json(path, what, text):
@@ -194,7 +202,7 @@ def parse_json(path, what, text):
     try:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise FileError(f"{path}: {what} is not valid: {error}") from None
+        raise _C.located(FileError(f"{path}: {what} is not valid: {error}")) from None
 
 
 def _is_ours(metadata):
@@ -206,25 +214,27 @@ def _parse_header(path, text):
     entries = parse_json(path, "the header", text)
     metadata = entries.pop("__metadata__", {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
-        raise FileError(f"{path}: __metadata__ must map names to strings")
+        raise _C.located(FileError(f"{path}: __metadata__ must map names to strings"))
     if _is_ours(metadata):
         if metadata.get("proa.format") != FORMAT:
-            raise FileError(
-                f"{path}: format {metadata.get('proa.format')!r} is newer than this version, which reads {FORMAT!r}"
+            raise _C.located(
+                FileError(
+                    f"{path}: format {metadata.get('proa.format')!r} is newer than this version, which reads {FORMAT!r}"
+                )
             )
         field = b'"proa.header": "%s"'
         given = metadata.get("proa.header", "")
         if not re.fullmatch("[0-9a-f]{8}", given):
-            raise FileError(f"{path}: __metadata__ has no checksum of the header")
+            raise _C.located(FileError(f"{path}: __metadata__ has no checksum of the header"))
         blank = text.replace(field % given.encode(), field % _NO_CHECKSUM.encode())
         if checksum(blank) != given:
-            raise FileError(f"{path}: the header was altered: its checksum differs")
+            raise _C.located(FileError(f"{path}: the header was altered: its checksum differs"))
     return entries, metadata
 
 
 def _metadata_json(path, metadata, name):
     if name not in metadata:
-        raise FileError(f"{path}: __metadata__ has no {name}")
+        raise _C.located(FileError(f"{path}: __metadata__ has no {name}"))
     return parse_json(path, name, metadata[name])
 
 
@@ -238,30 +248,34 @@ def _check_layout(path, entries, space):
     for name, entry in entries.items():
         where = f"{path}: tensor {name!r}"
         if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
-            raise FileError(f"{where}: its entry needs exactly dtype, shape and data_offsets")
+            raise _C.located(FileError(f"{where}: its entry needs exactly dtype, shape and data_offsets"))
         dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
         if not isinstance(dtype, str) or dtype not in DTYPES:
-            raise FileError(f"{where}: there is no element type {dtype!r}")
+            raise _C.located(FileError(f"{where}: there is no element type {dtype!r}"))
         if not isinstance(shape, list) or len(shape) > 32 or not all(map(_is_size, shape)):
-            raise FileError(f"{where}: its shape is not a list of sizes: {str(shape)[:80]}")
+            raise _C.located(FileError(f"{where}: its shape is not a list of sizes: {str(shape)[:80]}"))
         if not isinstance(offsets, list) or len(offsets) != 2 or not all(map(_is_size, offsets)):
-            raise FileError(f"{where}: its data_offsets are not two numbers: {str(offsets)[:80]}")
+            raise _C.located(FileError(f"{where}: its data_offsets are not two numbers: {str(offsets)[:80]}"))
         needed = DTYPES[dtype][1]
         for d in shape:
             needed *= d
         begin, end = offsets
         if end - begin != needed or end > space:
-            raise FileError(
-                f"{where}: {shape} {dtype} takes {needed} bytes, but it lies at {begin} to {end} of {space}; "
-                "the file is cut off or was altered"
+            raise _C.located(
+                FileError(
+                    f"{where}: {shape} {dtype} takes {needed} bytes, but it lies at {begin} to {end} of {space}; "
+                    "the file is cut off or was altered"
+                )
             )
         layout.append((name, dtype, shape, begin, end))
     layout.sort(key=lambda item: item[3:])
     position = 0
     for name, _, _, begin, end in layout:
         if begin != position:
-            raise FileError(f"{path}: tensor {name!r} starts at {begin}, but the one before ends at {position}")
+            raise _C.located(
+                FileError(f"{path}: tensor {name!r} starts at {begin}, but the one before ends at {position}")
+            )
         position = end
     if position != space:
-        raise FileError(f"{path}: the tensors end at {position}, but {space} bytes follow the header")
+        raise _C.located(FileError(f"{path}: the tensors end at {position}, but {space} bytes follow the header"))
     return layout

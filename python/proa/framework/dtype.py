@@ -20,11 +20,11 @@ def as_dtype(dtype):
         try:
             name = np.dtype(dtype).name
         except TypeError:
-            raise TypeError(f"dtype: {dtype!r} is not an element type of tensors") from None
+            raise _C.located(TypeError(f"dtype: {dtype!r} is not an element type of tensors")) from None
     name = name.rpartition(".")[2]
     found = getattr(_C, name, None)
     if type(found) is not _C.DType:
-        raise TypeError(f"dtype: there is no element type {name!r}")
+        raise _C.located(TypeError(f"dtype: there is no element type {name!r}"))
     return found
 
 
@@ -52,7 +52,7 @@ def set_default_dtype(d):
     """
     dtype = as_dtype(d)
     if dtype is None or not is_floating(dtype):
-        raise TypeError(f"set_default_dtype: only floating point types can be the default, not {d!r}")
+        raise _C.located(TypeError(f"set_default_dtype: only floating point types can be the default, not {d!r}"))
     _C.set_default_dtype(dtype)
 
 

@@ -148,15 +148,15 @@ def _parse(where, name, flag, value):
         try:
             value = kind(value)
         except ValueError:
-            raise ValueError(f"{where}: {_PREFIX}{name} must be {kind.__name__}, not {value!r}") from None
+            raise _C.located(ValueError(f"{where}: {_PREFIX}{name} must be {kind.__name__}, not {value!r}")) from None
     elif kind is bool and isinstance(value, str):
-        raise ValueError(f"{where}: {_PREFIX}{name} must be one of 1, 0, true, false, not {value!r}")
+        raise _C.located(ValueError(f"{where}: {_PREFIX}{name} must be one of 1, 0, true, false, not {value!r}"))
     elif not isinstance(value, fits) or (isinstance(value, bool) and kind is not bool):
-        raise TypeError(f"{where}: {_PREFIX}{name} must be {kind.__name__}, not {type(value).__name__}")
+        raise _C.located(TypeError(f"{where}: {_PREFIX}{name} must be {kind.__name__}, not {type(value).__name__}"))
     value = kind(value)
     wrong = flag.check(value) if flag.check else None
     if wrong:
-        raise ValueError(f"{where}: {_PREFIX}{name} {wrong}, not {value!r}")
+        raise _C.located(ValueError(f"{where}: {_PREFIX}{name} {wrong}, not {value!r}"))
     return value
 
 
@@ -168,10 +168,10 @@ def near(name, known, prefix=""):
 
 def _find(where, name):
     if not isinstance(name, str):
-        raise TypeError(f"{where}: the name of a flag must be a str, not {type(name).__name__}")
+        raise _C.located(TypeError(f"{where}: the name of a flag must be a str, not {type(name).__name__}"))
     short = name.removeprefix(_PREFIX)
     if short not in _FLAGS:
-        raise ValueError(f"{where}: there is no flag {name!r}{near(short, _FLAGS, _PREFIX)}")
+        raise _C.located(ValueError(f"{where}: there is no flag {name!r}{near(short, _FLAGS, _PREFIX)}"))
     return short
 
 
@@ -199,7 +199,7 @@ def set_flags(flags):
         >>> proa.set_flags({"FLAGS_call_stack_level": 1})
     """
     if not isinstance(flags, dict):
-        raise TypeError(f"set_flags: flags must be a dict, not {type(flags).__name__}")
+        raise _C.located(TypeError(f"set_flags: flags must be a dict, not {type(flags).__name__}"))
     values = {}
     for name, value in flags.items():
         short = _find("set_flags", name)
@@ -217,7 +217,7 @@ def get_flags(flags):
         ValueError: no such flag; names that are like it are listed.
     """
     if not isinstance(flags, (str, list, tuple)):
-        raise TypeError(f"get_flags: flags must be a str, list or tuple, not {type(flags).__name__}")
+        raise _C.located(TypeError(f"get_flags: flags must be a str, list or tuple, not {type(flags).__name__}"))
     names = [flags] if isinstance(flags, str) else flags
     return {name: _FLAGS[_find("get_flags", name)].value for name in names}
 

@@ -36,7 +36,9 @@ class _GradMode:
         if isinstance(func, type):
             return self._wrap_methods(func)
         if not callable(func):
-            raise TypeError(f"{type(self).__name__}: can decorate what is callable, not {type(func).__name__}")
+            raise _C.located(
+                TypeError(f"{type(self).__name__}: can decorate what is callable, not {type(func).__name__}")
+            )
         if inspect.isgeneratorfunction(func):
             return self._wrap_generator(func)
 

@@ -81,7 +81,7 @@ class ParamAttr:
         need_clip=True,
     ):
         if name is not None and (not isinstance(name, str) or not name):
-            raise ValueError(f"ParamAttr: name must be a non-empty str or None, not {name!r}")
+            raise _C.located(ValueError(f"ParamAttr: name must be a non-empty str or None, not {name!r}"))
         self.name = name
         self.initializer = initializer
         self.learning_rate = learning_rate
@@ -109,9 +109,11 @@ class ParamAttr:
             return ParamAttr(initializer=attr)
         if isinstance(attr, WeightDecayRegularizer):
             return ParamAttr(regularizer=attr)
-        raise TypeError(
-            f"ParamAttr: {attr!r} describes no parameter; give a ParamAttr, a name, an initializer, "
-            "a regularizer, None or False"
+        raise _C.located(
+            TypeError(
+                f"ParamAttr: {attr!r} describes no parameter; give a ParamAttr, a name, an initializer, "
+                "a regularizer, None or False"
+            )
         )
 
 

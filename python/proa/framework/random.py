@@ -36,4 +36,4 @@ def get_cuda_rng_state():
 def set_cuda_rng_state(state_list):
     """Puts the generators of all GPUs back to the states of `get_cuda_rng_state`."""
     if state_list:
-        raise ValueError(f"set_cuda_rng_state: {len(state_list)} states were given, but there is no GPU")
+        raise _C.located(ValueError(f"set_cuda_rng_state: {len(state_list)} states were given, but there is no GPU"))

@@ -71,9 +71,11 @@ class _Encoder:
             return [kind, *(self.encode(v, (*path, str(i))) for i, v in enumerate(value))]
         if type(value) is _C.DType:
             return ["dtype", value.name]
-        raise TypeError(
-            f"save: {_where(path)} is a {type(value).__name__}; only tensors, arrays, numbers, str, bytes, None, "
-            "and dicts, lists and tuples of them can be saved (of a layer or optimizer, save its state_dict())"
+        raise _C.located(
+            TypeError(
+                f"save: {_where(path)} is a {type(value).__name__}; only tensors, arrays, numbers, str, bytes, None, "
+                "and dicts, lists and tuples of them can be saved (of a layer or optimizer, save its state_dict())"
+            )
         )
 
     def _key(self, key, path):
@@ -81,7 +83,9 @@ class _Encoder:
             return key
         if isinstance(key, np.integer):
             return int(key)
-        raise TypeError(f"save: a key of {_where(path)} is a {type(key).__name__}; keys must be str, int, bool or None")
+        raise _C.located(
+            TypeError(f"save: a key of {_where(path)} is a {type(key).__name__}; keys must be str, int, bool or None")
+        )
 
     def _tensor(self, tensor, path):
         if id(tensor) not in self._names:
@@ -106,7 +110,9 @@ def _where(path):
 
 def _array_format(array, path):
     if array.dtype.name not in _FORMAT_NAMES:
-        raise TypeError(f"save: {_where(path)} is an array of {array.dtype}, which the file format does not have")
+        raise _C.located(
+            TypeError(f"save: {_where(path)} is an array of {array.dtype}, which the file format does not have")
+        )
     return _FORMAT_NAMES[array.dtype.name]
 
 
@@ -127,7 +133,7 @@ def tensor_of(array, code):
         wide = (array.reshape(-1).astype("uint32") << 16).view("float32").reshape(array.shape)
         return _C.to_tensor(wide, dtype=_C.bfloat16)
     if code in ("U16", "U32", "U64"):
-        raise FileError(f"there are no tensors of {_DTYPE_NAMES[code]}; load with return_numpy=True")
+        raise _C.located(FileError(f"there are no tensors of {_DTYPE_NAMES[code]}; load with return_numpy=True"))
     return _C.to_tensor(array)
 
 
@@ -156,7 +162,7 @@ class _Decoder:
             self._fail(f"a bad {node[0]} node ({error})")
 
     def _fail(self, what):
-        raise FileError(f"{self._path}: proa.tree holds {what}")
+        raise _C.located(FileError(f"{self._path}: proa.tree holds {what}"))
 
     def _list(self, items):
         return [self.decode(item) for item in items]
@@ -168,7 +174,7 @@ class _Decoder:
         out = {}
         for key, value in items:
             if not (key is None or isinstance(key, (bool, int, str))):
-                raise ValueError(f"the key {key!r}")
+                raise _C.located(ValueError(f"the key {key!r}"))
             out[key] = self.decode(value)
         return out
 
@@ -204,7 +210,7 @@ class _Decoder:
     def _dtype(self, items):
         (name,) = items
         if name not in _FORMAT_NAMES or not hasattr(_C, name):
-            raise ValueError(f"the dtype {name!r}")
+            raise _C.located(ValueError(f"the dtype {name!r}"))
         return getattr(_C, name)
 
     _KINDS = {
@@ -241,15 +247,15 @@ def save(obj, path, protocol=4, **configs):
         ([], [])
     """
     if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"save: path must be a str, not {type(path).__name__}")
+        raise _C.located(TypeError(f"save: path must be a str, not {type(path).__name__}"))
     path = os.fspath(path)
     if not os.path.basename(path):
-        raise ValueError(f"save: {path!r} is a folder; give the name of a file")
+        raise _C.located(ValueError(f"save: {path!r} is a folder; give the name of a file"))
     encoder = _Encoder()
     try:
         tree = encoder.encode(obj, ())
     except RecursionError:
-        raise ValueError("save: the value is nested too deeply, or contains itself") from None
+        raise _C.located(ValueError("save: the value is nested too deeply, or contains itself")) from None
     container.write(path, encoder.arrays, tree)
 
 
@@ -266,7 +272,7 @@ def load(path, **configs):
     """
     unknown = set(configs) - {"return_numpy", "model_filename", "params_filename", "keep_name_table"}
     if unknown:
-        raise TypeError(f"load: there is no option {', '.join(sorted(unknown))}")
+        raise _C.located(TypeError(f"load: there is no option {', '.join(sorted(unknown))}"))
     path = os.fspath(path)
     return_numpy = bool(configs.get("return_numpy", False))
     arrays, tree = container.read(path)
@@ -276,4 +282,4 @@ def load(path, **configs):
     try:
         return decoder.decode(tree)
     except RecursionError:
-        raise FileError(f"{path}: proa.tree is nested too deeply") from None
+        raise _C.located(FileError(f"{path}: proa.tree is nested too deeply")) from None

@@ -5,6 +5,7 @@ import os
 
 import numpy as np
 
+from proa import _C
 from proa.hapi.progress import ProgressBar
 
 
@@ -181,7 +182,7 @@ class LRScheduler(Callback):
     def __init__(self, by_step=True, by_epoch=False):
         super().__init__()
         if by_step and by_epoch:
-            raise ValueError("LRScheduler: by_step and by_epoch must not both be True")
+            raise _C.located(ValueError("LRScheduler: by_step and by_epoch must not both be True"))
         self.by_step, self.by_epoch = by_step, by_epoch
 
     def _step(self):
@@ -206,7 +207,7 @@ class _Monitor(Callback):
     def __init__(self, monitor, mode, min_delta):
         super().__init__()
         if mode not in ("auto", "min", "max"):
-            raise ValueError(f"{type(self).__name__}: mode must be auto, min or max, not {mode!r}")
+            raise _C.located(ValueError(f"{type(self).__name__}: mode must be auto, min or max, not {mode!r}"))
         self.monitor = monitor
         up = mode == "max" or (mode == "auto" and "acc" in monitor)
         self._better = (lambda a, b: a > b + abs(min_delta)) if up else (lambda a, b: a < b - abs(min_delta))
@@ -288,7 +289,7 @@ class ReduceLROnPlateau(_Monitor):
     ):
         super().__init__(monitor, mode, min_delta)
         if factor >= 1.0:
-            raise ValueError(f"ReduceLROnPlateau: factor must be below 1; it is {factor}")
+            raise _C.located(ValueError(f"ReduceLROnPlateau: factor must be below 1; it is {factor}"))
         self.factor, self.patience, self.verbose = factor, patience, verbose
         self.cooldown, self.min_lr = cooldown, min_lr
         self._best, self._bad, self._cooling = self._worst, 0, 0

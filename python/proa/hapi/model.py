@@ -60,13 +60,15 @@ class Model:
             amp_configs: mixed precision; "O0" or None for none.
         """
         if loss is not None and not callable(loss):
-            raise TypeError(f"Model.prepare: loss must be callable, not {type(loss).__name__}")
+            raise _C.located(TypeError(f"Model.prepare: loss must be callable, not {type(loss).__name__}"))
         metrics = _listed(metrics)
         for metric in metrics:
             if not isinstance(metric, Metric):
-                raise TypeError(f"Model.prepare: metrics must be Metrics, not {type(metric).__name__}")
+                raise _C.located(TypeError(f"Model.prepare: metrics must be Metrics, not {type(metric).__name__}"))
         if amp_configs not in (None, "O0", {}):
-            raise NotImplementedError("Model.prepare: mixed precision is not there yet; leave out amp_configs")
+            raise _C.located(
+                NotImplementedError("Model.prepare: mixed precision is not there yet; leave out amp_configs")
+            )
         self._optimizer, self._loss, self._metrics = optimizer, loss, metrics
 
     # Batches -----------------------------------------------------------------
@@ -96,7 +98,7 @@ class Model:
             list of losses; with metrics, (that list, list of their values).
         """
         if self._optimizer is None or self._loss is None:
-            raise RuntimeError("Model.train_batch: call prepare with an optimizer and a loss first")
+            raise _C.located(RuntimeError("Model.train_batch: call prepare with an optimizer and a loss first"))
         self.network.train()
         labels = _tensors(labels)
         outputs = self.network(*_tensors(inputs))
@@ -195,7 +197,7 @@ class Model:
             num_iters (int, optional): stop after so many batches.
         """
         if train_data is None:
-            raise ValueError("Model.fit: train_data is missing")
+            raise _C.located(ValueError("Model.fit: train_data is missing"))
         loader = self._loader(train_data, batch_size, shuffle, num_workers, drop_last)
         eval_loader = None if eval_data is None else self._loader(eval_data, batch_size, False, num_workers)
         steps = _length(loader)
@@ -310,12 +312,14 @@ class Model:
         With training=False saves a program for inference instead, as jit.save does.
         """
         if not os.path.basename(path):
-            raise ValueError(f"Model.save: {path!r} is a folder; give a folder and a name")
+            raise _C.located(ValueError(f"Model.save: {path!r} is a folder; give a folder and a name"))
         if not training:
             from proa import jit
 
             if not self._inputs:
-                raise RuntimeError("Model.save: an inference program needs inputs; make the Model with inputs")
+                raise _C.located(
+                    RuntimeError("Model.save: an inference program needs inputs; make the Model with inputs")
+                )
             self.network.eval()
             jit.save(self.network, path, input_spec=self._inputs)
             return
@@ -335,9 +339,11 @@ class Model:
         state, own = load(path + ".pdparams"), self.network.state_dict()
         wrong = [n for n, t in own.items() if n not in state or list(state[n].shape) != list(t.shape)]
         if wrong and not skip_mismatch:
-            raise ValueError(
-                f"Model.load: {path}.pdparams does not fit the network at {', '.join(wrong[:5])}; "
-                "skip_mismatch=True leaves these out"
+            raise _C.located(
+                ValueError(
+                    f"Model.load: {path}.pdparams does not fit the network at {', '.join(wrong[:5])}; "
+                    "skip_mismatch=True leaves these out"
+                )
             )
         self.network.set_state_dict({n: v for n, v in state.items() if n not in wrong})
         if self._optimizer is not None and not reset_optimizer and os.path.exists(path + ".pdopt"):
@@ -349,7 +355,7 @@ class Model:
 
         if input_size is None:
             if not self._inputs:
-                raise ValueError("Model.summary: input_size is missing")
+                raise _C.located(ValueError("Model.summary: input_size is missing"))
             input_size = [tuple(batch_size or 1 if d in (None, -1) else d for d in s.shape) for s in self._inputs]
         return summary(self.network, input_size, dtype)
 

@@ -17,7 +17,7 @@ def _shapes(value):
 def _inputs(input_size, dtypes):
     """Tensors of ones of these sizes: a tuple of numbers, or a list of such tuples."""
     if input_size is None:
-        raise ValueError("summary: give input_size or input")
+        raise _C.located(ValueError("summary: give input_size or input"))
     one = isinstance(input_size, (tuple, list)) and all(isinstance(d, (int, type(None))) for d in input_size)
     sizes = [input_size] if one else list(input_size)
     dtypes = dtypes if isinstance(dtypes, (list, tuple)) else [dtypes] * len(sizes)

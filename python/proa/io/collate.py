@@ -33,11 +33,15 @@ def default_collate_fn(batch):
     if isinstance(first, Sequence):
         lengths = {len(sample) for sample in batch}
         if len(lengths) > 1:
-            raise ValueError(f"DataLoader: the samples of a batch have different numbers of fields: {sorted(lengths)}")
+            raise _C.located(
+                ValueError(f"DataLoader: the samples of a batch have different numbers of fields: {sorted(lengths)}")
+            )
         return [default_collate_fn(list(fields)) for fields in zip(*batch)]
-    raise TypeError(
-        f"DataLoader: samples of type {type(first).__name__} cannot be put together; "
-        "use arrays, tensors, numbers, str, lists, tuples or dicts, or give a collate_fn"
+    raise _C.located(
+        TypeError(
+            f"DataLoader: samples of type {type(first).__name__} cannot be put together; "
+            "use arrays, tensors, numbers, str, lists, tuples or dicts, or give a collate_fn"
+        )
     )
 
 
@@ -46,8 +50,8 @@ def _stacked(batch):
         return np.stack(batch)
     except ValueError:
         shapes = sorted({a.shape for a in batch})
-        raise ValueError(
-            f"DataLoader: the arrays of a batch have different shapes: {shapes}; give a collate_fn"
+        raise _C.located(
+            ValueError(f"DataLoader: the arrays of a batch have different shapes: {shapes}; give a collate_fn")
         ) from None
 
 

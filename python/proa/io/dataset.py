@@ -5,6 +5,8 @@ import itertools
 
 import numpy as np
 
+from proa import _C
+
 
 class Dataset:
     """Base of data sets whose samples have an index. Define `__getitem__` and `__len__`.
@@ -20,23 +22,23 @@ class Dataset:
     """
 
     def __getitem__(self, idx):
-        raise NotImplementedError(f"{type(self).__name__} does not define __getitem__")
+        raise _C.located(NotImplementedError(f"{type(self).__name__} does not define __getitem__"))
 
     def __len__(self):
-        raise NotImplementedError(f"{type(self).__name__} does not define __len__")
+        raise _C.located(NotImplementedError(f"{type(self).__name__} does not define __len__"))
 
 
 class IterableDataset(Dataset):
     """Base of data sets that give one sample after the other. Define `__iter__`."""
 
     def __iter__(self):
-        raise NotImplementedError(f"{type(self).__name__} does not define __iter__")
+        raise _C.located(NotImplementedError(f"{type(self).__name__} does not define __iter__"))
 
     def __getitem__(self, idx):
-        raise RuntimeError(f"{type(self).__name__} is an IterableDataset: its samples have no index")
+        raise _C.located(RuntimeError(f"{type(self).__name__} is an IterableDataset: its samples have no index"))
 
     def __len__(self):
-        raise TypeError(f"{type(self).__name__} is an IterableDataset: it has no length")
+        raise _C.located(TypeError(f"{type(self).__name__} is an IterableDataset: it has no length"))
 
 
 class TensorDataset(Dataset):
@@ -54,12 +56,14 @@ class TensorDataset(Dataset):
     def __init__(self, tensors):
         tensors = list(tensors)
         if not tensors:
-            raise ValueError("TensorDataset: at least one tensor is needed")
+            raise _C.located(ValueError("TensorDataset: at least one tensor is needed"))
         for i, tensor in enumerate(tensors):
             if not tensor.shape or tensor.shape[0] != tensors[0].shape[0]:
-                raise ValueError(
-                    f"TensorDataset: the first dims must be equal; tensor 0 is {list(tensors[0].shape)}, "
-                    f"tensor {i} is {list(tensor.shape)}"
+                raise _C.located(
+                    ValueError(
+                        f"TensorDataset: the first dims must be equal; tensor 0 is {list(tensors[0].shape)}, "
+                        f"tensor {i} is {list(tensor.shape)}"
+                    )
                 )
         self.tensors = tensors
 
@@ -76,10 +80,10 @@ class ComposeDataset(Dataset):
     def __init__(self, datasets):
         self.datasets = list(datasets)
         if not self.datasets:
-            raise ValueError("ComposeDataset: at least one data set is needed")
+            raise _C.located(ValueError("ComposeDataset: at least one data set is needed"))
         lengths = [len(d) for d in self.datasets]
         if len(set(lengths)) > 1:
-            raise ValueError(f"ComposeDataset: the data sets must be of equal length; they are {lengths}")
+            raise _C.located(ValueError(f"ComposeDataset: the data sets must be of equal length; they are {lengths}"))
 
     def __len__(self):
         return len(self.datasets[0])
@@ -98,10 +102,12 @@ class ChainDataset(IterableDataset):
     def __init__(self, datasets):
         self.datasets = list(datasets)
         if not self.datasets:
-            raise ValueError("ChainDataset: at least one data set is needed")
+            raise _C.located(ValueError("ChainDataset: at least one data set is needed"))
         for i, dataset in enumerate(self.datasets):
             if not isinstance(dataset, IterableDataset):
-                raise TypeError(f"ChainDataset: data set {i} is no IterableDataset but {type(dataset).__name__}")
+                raise _C.located(
+                    TypeError(f"ChainDataset: data set {i} is no IterableDataset but {type(dataset).__name__}")
+                )
 
     def __iter__(self):
         return itertools.chain.from_iterable(self.datasets)
@@ -113,10 +119,10 @@ class ConcatDataset(Dataset):
     def __init__(self, datasets):
         self.datasets = list(datasets)
         if not self.datasets:
-            raise ValueError("ConcatDataset: at least one data set is needed")
+            raise _C.located(ValueError("ConcatDataset: at least one data set is needed"))
         for i, dataset in enumerate(self.datasets):
             if isinstance(dataset, IterableDataset):
-                raise TypeError(f"ConcatDataset: data set {i} is an IterableDataset; use ChainDataset")
+                raise _C.located(TypeError(f"ConcatDataset: data set {i} is an IterableDataset; use ChainDataset"))
         self.cumulative_sizes = list(itertools.accumulate(len(d) for d in self.datasets))
 
     def __len__(self):
@@ -124,7 +130,7 @@ class ConcatDataset(Dataset):
 
     def __getitem__(self, idx):
         if not -len(self) <= idx < len(self):
-            raise IndexError(f"ConcatDataset: index {idx} is out of range; there are {len(self)} samples")
+            raise _C.located(IndexError(f"ConcatDataset: index {idx} is out of range; there are {len(self)} samples"))
         idx %= len(self)
         which = bisect.bisect_right(self.cumulative_sizes, idx)
         return self.datasets[which][idx - (self.cumulative_sizes[which - 1] if which else 0)]
@@ -167,7 +173,9 @@ def random_split(dataset, lengths, generator=None):
     """
     lengths = [int(n) for n in lengths]
     if sum(lengths) != len(dataset) or min(lengths, default=0) < 0:
-        raise ValueError(f"random_split: lengths {lengths} do not add up to {len(dataset)}, the length of the data set")
+        raise _C.located(
+            ValueError(f"random_split: lengths {lengths} do not add up to {len(dataset)}, the length of the data set")
+        )
     order = permutation(len(dataset), generator)
     ends = np.cumsum(lengths)
     return [Subset(dataset, order[end - n : end].tolist()) for end, n in zip(ends, lengths)]

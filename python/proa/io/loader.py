@@ -3,6 +3,7 @@
 import itertools
 import warnings
 
+from proa import _C
 from proa.io.collate import default_collate_fn, default_convert_fn
 from proa.io.dataset import IterableDataset
 from proa.io.reader_cost import Observed
@@ -66,26 +67,28 @@ class DataLoader:
         persistent_workers=False,
     ):
         if isinstance(num_workers, bool) or not isinstance(num_workers, int) or num_workers < 0:
-            raise ValueError(f"DataLoader: num_workers must be an int >= 0, not {num_workers!r}")
+            raise _C.located(ValueError(f"DataLoader: num_workers must be an int >= 0, not {num_workers!r}"))
         if timeout < 0:
-            raise ValueError(f"DataLoader: timeout must not be negative; it is {timeout}")
+            raise _C.located(ValueError(f"DataLoader: timeout must not be negative; it is {timeout}"))
         if num_workers > 0:
             warnings.warn("DataLoader: worker processes are not there yet; loading in this process", stacklevel=2)
         self.dataset, self.return_list, self.num_workers = dataset, return_list, num_workers
         self.places, self.timeout, self.worker_init_fn = places, timeout, worker_init_fn
         self._iterable = isinstance(dataset, IterableDataset)
         if self._iterable and (shuffle or batch_sampler is not None):
-            raise ValueError(
-                "DataLoader: an IterableDataset decides its own order; leave out shuffle and batch_sampler"
+            raise _C.located(
+                ValueError("DataLoader: an IterableDataset decides its own order; leave out shuffle and batch_sampler")
             )
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or drop_last:
-                raise ValueError("DataLoader: batch_sampler goes without batch_size, shuffle and drop_last")
+                raise _C.located(ValueError("DataLoader: batch_sampler goes without batch_size, shuffle and drop_last"))
             self.batch_sampler = batch_sampler
             self.batch_size = getattr(batch_sampler, "batch_size", None)
         elif batch_size is None or self._iterable:
             if batch_size is not None and (not isinstance(batch_size, int) or batch_size <= 0):
-                raise ValueError(f"DataLoader: batch_size must be a positive int or None, not {batch_size!r}")
+                raise _C.located(
+                    ValueError(f"DataLoader: batch_size must be a positive int or None, not {batch_size!r}")
+                )
             self.batch_sampler, self.batch_size = None, batch_size
         else:
             self.batch_sampler = BatchSampler(dataset, None, shuffle, batch_size, drop_last)
@@ -96,7 +99,7 @@ class DataLoader:
     def __len__(self):
         """Number of batches; an error for an IterableDataset."""
         if self._iterable:
-            raise TypeError("DataLoader: an IterableDataset has no length")
+            raise _C.located(TypeError("DataLoader: an IterableDataset has no length"))
         return len(self.dataset) if self.batch_sampler is None else len(self.batch_sampler)
 
     def __iter__(self):
@@ -171,7 +174,7 @@ class _GeneratorLoader:
 
     def __iter__(self):
         if self._batches is None:
-            raise RuntimeError("DataLoader.from_generator: call one of its set_..._generator methods first")
+            raise _C.located(RuntimeError("DataLoader.from_generator: call one of its set_..._generator methods first"))
         return Observed(self._batches())
 
     __call__ = __iter__

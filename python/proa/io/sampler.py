@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from proa import _C
 from proa.io.dataset import IterableDataset, numpy_generator, permutation
 
 
@@ -18,7 +19,7 @@ class Sampler:
         self.data_source = data_source
 
     def __iter__(self):
-        raise NotImplementedError(f"{type(self).__name__} does not define __iter__")
+        raise _C.located(NotImplementedError(f"{type(self).__name__} does not define __iter__"))
 
     def __len__(self):
         return len(self.data_source)
@@ -51,12 +52,14 @@ class RandomSampler(Sampler):
     def __init__(self, data_source=None, replacement=False, num_samples=None, generator=None):
         super().__init__(data_source)
         if not isinstance(replacement, bool):
-            raise TypeError(f"RandomSampler: replacement must be a bool, not {type(replacement).__name__}")
+            raise _C.located(TypeError(f"RandomSampler: replacement must be a bool, not {type(replacement).__name__}"))
         if num_samples is not None and (not isinstance(num_samples, int) or num_samples <= 0):
-            raise ValueError(f"RandomSampler: num_samples must be a positive int, not {num_samples!r}")
+            raise _C.located(ValueError(f"RandomSampler: num_samples must be a positive int, not {num_samples!r}"))
         if num_samples is not None and not replacement and num_samples > len(data_source):
-            raise ValueError(
-                f"RandomSampler: {num_samples} samples out of {len(data_source)} are possible with replacement only"
+            raise _C.located(
+                ValueError(
+                    f"RandomSampler: {num_samples} samples out of {len(data_source)} are possible with replacement only"
+                )
             )
         self.replacement, self._num_samples, self.generator = replacement, num_samples, generator
 
@@ -85,7 +88,7 @@ class SubsetRandomSampler(Sampler):
     def __init__(self, indices):
         super().__init__(indices)
         if len(indices) == 0:
-            raise ValueError("SubsetRandomSampler: indices must not be empty")
+            raise _C.located(ValueError("SubsetRandomSampler: indices must not be empty"))
         self.indices = indices
 
     def __iter__(self):
@@ -103,16 +106,24 @@ class WeightedRandomSampler(Sampler):
 
     def __init__(self, weights, num_samples, replacement=True):
         if not isinstance(num_samples, int) or num_samples <= 0:
-            raise ValueError(f"WeightedRandomSampler: num_samples must be a positive int, not {num_samples!r}")
+            raise _C.located(
+                ValueError(f"WeightedRandomSampler: num_samples must be a positive int, not {num_samples!r}")
+            )
         if not isinstance(replacement, bool):
-            raise TypeError(f"WeightedRandomSampler: replacement must be a bool, not {type(replacement).__name__}")
+            raise _C.located(
+                TypeError(f"WeightedRandomSampler: replacement must be a bool, not {type(replacement).__name__}")
+            )
         weights = np.asarray(weights.numpy() if hasattr(weights, "numpy") else weights, dtype="float64")
         if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() == 0:
-            raise ValueError("WeightedRandomSampler: weights must be a list of finite numbers >= 0, not all zero")
+            raise _C.located(
+                ValueError("WeightedRandomSampler: weights must be a list of finite numbers >= 0, not all zero")
+            )
         if not replacement and num_samples > np.count_nonzero(weights):
-            raise ValueError(
-                f"WeightedRandomSampler: {num_samples} samples need as many non-zero weights; "
-                f"there are {np.count_nonzero(weights)}"
+            raise _C.located(
+                ValueError(
+                    f"WeightedRandomSampler: {num_samples} samples need as many non-zero weights; "
+                    f"there are {np.count_nonzero(weights)}"
+                )
             )
         super().__init__(None)
         self.weights, self.num_samples, self.replacement = weights, num_samples, replacement
@@ -143,15 +154,15 @@ class BatchSampler(Sampler):
 
     def __init__(self, dataset=None, sampler=None, shuffle=False, batch_size=1, drop_last=False):
         if (dataset is None) == (sampler is None):
-            raise ValueError("BatchSampler: give either dataset or sampler")
+            raise _C.located(ValueError("BatchSampler: give either dataset or sampler"))
         if isinstance(dataset, IterableDataset):
-            raise TypeError("BatchSampler: the samples of an IterableDataset have no index")
+            raise _C.located(TypeError("BatchSampler: the samples of an IterableDataset have no index"))
         if sampler is not None and shuffle:
-            raise ValueError("BatchSampler: shuffle goes with dataset; a sampler decides its own order")
+            raise _C.located(ValueError("BatchSampler: shuffle goes with dataset; a sampler decides its own order"))
         if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size <= 0:
-            raise ValueError(f"BatchSampler: batch_size must be a positive int, not {batch_size!r}")
+            raise _C.located(ValueError(f"BatchSampler: batch_size must be a positive int, not {batch_size!r}"))
         if not isinstance(drop_last, bool):
-            raise TypeError(f"BatchSampler: drop_last must be a bool, not {type(drop_last).__name__}")
+            raise _C.located(TypeError(f"BatchSampler: drop_last must be a bool, not {type(drop_last).__name__}"))
         if sampler is None:
             sampler = RandomSampler(dataset) if shuffle else SequenceSampler(dataset)
         self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
@@ -185,14 +196,16 @@ class DistributedBatchSampler(BatchSampler):
 
     def __init__(self, dataset, batch_size, num_replicas=None, rank=None, shuffle=False, drop_last=False):
         if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size <= 0:
-            raise ValueError(f"DistributedBatchSampler: batch_size must be a positive int, not {batch_size!r}")
+            raise _C.located(
+                ValueError(f"DistributedBatchSampler: batch_size must be a positive int, not {batch_size!r}")
+            )
         if num_replicas is None or rank is None:
             import os
 
             num_replicas = int(os.environ.get("PADDLE_TRAINERS_NUM", 1)) if num_replicas is None else num_replicas
             rank = int(os.environ.get("PADDLE_TRAINER_ID", 0)) if rank is None else rank
         if not 0 <= rank < num_replicas:
-            raise ValueError(f"DistributedBatchSampler: rank {rank} is not one of {num_replicas} processes")
+            raise _C.located(ValueError(f"DistributedBatchSampler: rank {rank} is not one of {num_replicas} processes"))
         self.dataset, self.batch_size, self.shuffle, self.drop_last = dataset, batch_size, shuffle, drop_last
         self.nranks, self.local_rank, self.epoch = num_replicas, rank, 0
         self.num_samples = math.ceil(len(dataset) / num_replicas)

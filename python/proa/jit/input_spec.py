@@ -20,10 +20,10 @@ class InputSpec:
 
     def __init__(self, shape, dtype="float32", name=None, stop_gradient=False):
         if isinstance(shape, (int, str)):
-            raise TypeError(f"InputSpec: shape must be a list of sizes, not {type(shape).__name__}")
+            raise _C.located(TypeError(f"InputSpec: shape must be a list of sizes, not {type(shape).__name__}"))
         self.shape = tuple(-1 if size is None else int(size) for size in shape)
         if any(size < -1 for size in self.shape):
-            raise ValueError(f"InputSpec: shape {list(shape)} has a negative size")
+            raise _C.located(ValueError(f"InputSpec: shape {list(shape)} has a negative size"))
         self.dtype = _C.DType(dtype) if isinstance(dtype, str) else dtype
         self.name = name
         self.stop_gradient = stop_gradient
@@ -46,7 +46,7 @@ class InputSpec:
     def unbatch(self):
         """Takes the first dim away; returns the spec."""
         if not self.shape:
-            raise ValueError("InputSpec.unbatch: the spec has no dims")
+            raise _C.located(ValueError("InputSpec.unbatch: the spec has no dims"))
         self.shape = self.shape[1:]
         return self
 

@@ -36,7 +36,9 @@ def save(layer, path, input_spec=None, **configs):
         input_spec = input_spec if input_spec is not None else function._input_spec
         function = function.dygraph_function
     if input_spec is None:
-        raise ValueError("jit.save: input_spec is missing; give an InputSpec or an example tensor for each input")
+        raise _C.located(
+            ValueError("jit.save: input_spec is missing; give an InputSpec or an example tensor for each input")
+        )
     specs = [_as_spec(spec) for spec in input_spec]
     with _C.eager_mode(), _NoGrad():
         if owner is not None:
@@ -59,7 +61,7 @@ def _as_spec(spec):
         return InputSpec(spec.shape, spec.dtype)
     if isinstance(spec, (list, tuple)):
         return type(spec)(_as_spec(s) for s in spec)
-    raise TypeError(f"jit.save: input_spec holds InputSpec or Tensor, not {type(spec).__name__}")
+    raise _C.located(TypeError(f"jit.save: input_spec holds InputSpec or Tensor, not {type(spec).__name__}"))
 
 
 class _NoGrad:
@@ -89,7 +91,7 @@ def _read_info(path):
     except FileNotFoundError:
         return set()
     except (ValueError, KeyError, TypeError) as e:
-        raise ValueError(f"{path}.pdiparams.info: {e}") from None
+        raise _C.located(ValueError(f"{path}.pdiparams.info: {e}")) from None
 
 
 class TranslatedLayer(Layer):

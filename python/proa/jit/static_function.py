@@ -31,7 +31,9 @@ class ProgramTranslator:
         """Turns recording of decorated functions on or off."""
         global _enabled
         if not isinstance(enable_to_static, bool):
-            raise TypeError(f"ProgramTranslator.enable: takes a bool, not {type(enable_to_static).__name__}")
+            raise _C.located(
+                TypeError(f"ProgramTranslator.enable: takes a bool, not {type(enable_to_static).__name__}")
+            )
         _enabled = enable_to_static
 
 
@@ -71,7 +73,9 @@ class StaticFunction:
             bound = inspect.signature(self._function).bind(*args, **kwargs)
             bound.apply_defaults()
             if bound.kwargs:
-                raise TypeError(f"{self.__name__}: keyword-only arguments cannot be recorded; pass them by position")
+                raise _C.located(
+                    TypeError(f"{self.__name__}: keyword-only arguments cannot be recorded; pass them by position")
+                )
             args = bound.args
         recorded = self._recorded(args)
         if recorded is None:
@@ -117,7 +121,7 @@ class StaticFunction:
         """The program of the last recording."""
         recorded = [pair for pair in self._traces.values() if pair is not None]
         if not recorded:
-            raise RuntimeError(f"{self.__name__}: nothing is recorded yet; call it first")
+            raise _C.located(RuntimeError(f"{self.__name__}: nothing is recorded yet; call it first"))
         return recorded[-1][0].program
 
 

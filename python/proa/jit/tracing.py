@@ -25,7 +25,7 @@ class Trace:
         self.result = function(*arguments)
         self.outputs = flatten(self.result)
         if not self.outputs:
-            raise TypeError("the recorded function gives no tensors")
+            raise _C.located(TypeError("the recorded function gives no tensors"))
 
     def _argument(self, spec, i):
         if isinstance(spec, (list, tuple)):

@@ -22,19 +22,19 @@ class Metric:
 
     def update(self, *args):
         """Adds a batch."""
-        raise NotImplementedError(f"{type(self).__name__} does not define update")
+        raise _C.located(NotImplementedError(f"{type(self).__name__} does not define update"))
 
     def accumulate(self):
         """The value so far."""
-        raise NotImplementedError(f"{type(self).__name__} does not define accumulate")
+        raise _C.located(NotImplementedError(f"{type(self).__name__} does not define accumulate"))
 
     def reset(self):
         """Forgets all batches."""
-        raise NotImplementedError(f"{type(self).__name__} does not define reset")
+        raise _C.located(NotImplementedError(f"{type(self).__name__} does not define reset"))
 
     def name(self):
         """The metric's name, or names."""
-        raise NotImplementedError(f"{type(self).__name__} does not define name")
+        raise _C.located(NotImplementedError(f"{type(self).__name__} does not define name"))
 
 
 class Accuracy(Metric):
@@ -110,9 +110,11 @@ class _Binary(Metric):
         guesses = np.floor(_array(preds) + 0.5).astype("int64").reshape(-1)
         labels = _array(labels).astype("int64").reshape(-1)
         if guesses.shape != labels.shape:
-            raise ValueError(
-                f"{type(self).__name__}: preds and labels must have as many elements; "
-                f"they have {guesses.size} and {labels.size}"
+            raise _C.located(
+                ValueError(
+                    f"{type(self).__name__}: preds and labels must have as many elements; "
+                    f"they have {guesses.size} and {labels.size}"
+                )
             )
         return guesses == 1, labels == 1
 
@@ -179,7 +181,7 @@ class Auc(Metric):
 
     def __init__(self, curve="ROC", num_thresholds=4095, name="auc", *args, **kwargs):
         if curve != "ROC":
-            raise ValueError(f'Auc: curve must be "ROC", not {curve!r}')
+            raise _C.located(ValueError(f'Auc: curve must be "ROC", not {curve!r}'))
         self._num_thresholds, self._name = num_thresholds, name
         self.reset()
 
@@ -188,9 +190,9 @@ class Auc(Metric):
         preds, labels = _array(preds), _array(labels).reshape(-1)
         scores = preds[:, 1] if preds.ndim == 2 and preds.shape[1] == 2 else preds.reshape(-1)
         if scores.shape != labels.shape:
-            raise ValueError(f"Auc: {scores.size} scores but {labels.size} labels")
+            raise _C.located(ValueError(f"Auc: {scores.size} scores but {labels.size} labels"))
         if not ((scores >= 0) & (scores <= 1)).all():
-            raise ValueError("Auc: scores must be in [0, 1]")
+            raise _C.located(ValueError("Auc: scores must be in [0, 1]"))
         cells = (scores * self._num_thresholds).astype("int64")
         size = self._num_thresholds + 1
         self._pos += np.bincount(cells[labels == 1], minlength=size)

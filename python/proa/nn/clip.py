@@ -18,7 +18,7 @@ class ClipGradBase:
         return [(p, replaced.get(id(p), g)) for p, g in params_grads]
 
     def _clip(self, grads):
-        raise NotImplementedError(f"{type(self).__name__} does not define _clip")
+        raise _C.located(NotImplementedError(f"{type(self).__name__} does not define _clip"))
 
 
 class ClipGradByValue(ClipGradBase):
@@ -37,7 +37,9 @@ class ClipGradByValue(ClipGradBase):
         self.max = float(max)
         self.min = -self.max if min is None else float(min)
         if self.min > self.max:
-            raise ValueError(f"ClipGradByValue: min must not be above max; they are {self.min} and {self.max}")
+            raise _C.located(
+                ValueError(f"ClipGradByValue: min must not be above max; they are {self.min} and {self.max}")
+            )
 
     def _clip(self, grads):
         return [_C.ops.clip(g, self.min, self.max) for g in grads]

@@ -7,7 +7,7 @@ from proa.optimizer.optimizer import Optimizer
 def _check_beta(kind, name, value):
     value = float(value)
     if not 0.0 <= value < 1.0:
-        raise ValueError(f"{kind}: {name} must be in [0, 1), not {value}")
+        raise _C.located(ValueError(f"{kind}: {name} must be in [0, 1), not {value}"))
     return value
 
 
@@ -121,9 +121,9 @@ class AdamW(Adam):
     ):
         for what, function in (("lr_ratio", lr_ratio), ("apply_decay_param_fun", apply_decay_param_fun)):
             if function is not None and not callable(function):
-                raise TypeError(f"AdamW: {what} must be callable, not {type(function).__name__}")
+                raise _C.located(TypeError(f"AdamW: {what} must be callable, not {type(function).__name__}"))
         if isinstance(weight_decay, bool) or not isinstance(weight_decay, (int, float)):
-            raise TypeError(f"AdamW: weight_decay must be a number, not {type(weight_decay).__name__}")
+            raise _C.located(TypeError(f"AdamW: weight_decay must be a number, not {type(weight_decay).__name__}"))
         self._decay = float(weight_decay)
         self._lr_ratio = lr_ratio
         self._decays = apply_decay_param_fun

@@ -125,7 +125,7 @@ class RMSProp(_PerParameter):
         super().__init__(learning_rate, epsilon, parameters, weight_decay, grad_clip, name)
         for what, value in (("rho", rho), ("epsilon", epsilon), ("momentum", momentum)):
             if value is None or value < 0.0:
-                raise ValueError(f"RMSProp: {what} must not be negative or None; it is {value}")
+                raise _C.located(ValueError(f"RMSProp: {what} must not be negative or None; it is {value}"))
         self._default_options = {
             "rho": float(rho),
             "epsilon": float(epsilon),

@@ -39,7 +39,9 @@ def _as_regularizer(decay):
         return decay
     if isinstance(decay, (int, float)):
         return L2Decay(decay)
-    raise TypeError(f"Optimizer: weight_decay must be a number, L1Decay or L2Decay, not {type(decay).__name__}")
+    raise _C.located(
+        TypeError(f"Optimizer: weight_decay must be a number, L1Decay or L2Decay, not {type(decay).__name__}")
+    )
 
 
 class Optimizer:
@@ -67,15 +69,21 @@ class Optimizer:
     ):
         kind = type(self).__name__
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, (int, float, LRScheduler)):
-            raise TypeError(
-                f"{kind}: learning_rate must be a number or an LRScheduler, not {type(learning_rate).__name__}"
+            raise _C.located(
+                TypeError(
+                    f"{kind}: learning_rate must be a number or an LRScheduler, not {type(learning_rate).__name__}"
+                )
             )
         if parameters is None and not _C.in_static_mode():
-            raise ValueError(f"{kind}: parameters is missing; give parameters=model.parameters()")
+            raise _C.located(ValueError(f"{kind}: parameters is missing; give parameters=model.parameters()"))
         if isinstance(parameters, (_C.Tensor, dict)):
-            raise TypeError(f"{kind}: parameters must be a list of parameters, not one {type(parameters).__name__}")
+            raise _C.located(
+                TypeError(f"{kind}: parameters must be a list of parameters, not one {type(parameters).__name__}")
+            )
         if grad_clip is not None and not callable(grad_clip):
-            raise TypeError(f"{kind}: grad_clip must be a ClipGradBy... object, not {type(grad_clip).__name__}")
+            raise _C.located(
+                TypeError(f"{kind}: grad_clip must be a ClipGradBy... object, not {type(grad_clip).__name__}")
+            )
         self._learning_rate = learning_rate
         self._lr_tensor = None
         self._lr_value = None
@@ -107,12 +115,12 @@ class Optimizer:
         names = {}
         for p in group["params"]:
             if not isinstance(p, _C.Tensor):
-                raise TypeError(f"{kind}: parameters must be tensors, not {type(p).__name__}")
+                raise _C.located(TypeError(f"{kind}: parameters must be tensors, not {type(p).__name__}"))
             if id(p) in seen:
-                raise ValueError(f"{kind}: parameter {p.name} is given more than once")
+                raise _C.located(ValueError(f"{kind}: parameter {p.name} is given more than once"))
             seen.add(id(p))
             if names.setdefault(p.name, p) is not p:
-                raise ValueError(f"{kind}: two parameters have the name {p.name}")
+                raise _C.located(ValueError(f"{kind}: two parameters have the name {p.name}"))
         group["weight_decay"] = _as_regularizer(group["weight_decay"]) if "weight_decay" in group else None
         self._groups.append(group)
         self._buckets = None
@@ -202,17 +210,21 @@ class Optimizer:
     def set_lr(self, value):
         """Sets a constant learning rate; an error if it follows a schedule."""
         if isinstance(self._learning_rate, LRScheduler):
-            raise RuntimeError(
-                "set_lr: the learning rate follows a schedule; step the scheduler, or make the optimizer with a number"
+            raise _C.located(
+                RuntimeError(
+                    "set_lr: the learning rate follows a schedule; step the scheduler, or make the optimizer with a number"
+                )
             )
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise TypeError(f"set_lr: value must be a number, not {type(value).__name__}")
+            raise _C.located(TypeError(f"set_lr: value must be a number, not {type(value).__name__}"))
         self._learning_rate = float(value)
 
     def set_lr_scheduler(self, scheduler):
         """Lets the learning rate follow another schedule from now on."""
         if not isinstance(scheduler, LRScheduler):
-            raise TypeError(f"set_lr_scheduler: scheduler must be an LRScheduler, not {type(scheduler).__name__}")
+            raise _C.located(
+                TypeError(f"set_lr_scheduler: scheduler must be an LRScheduler, not {type(scheduler).__name__}")
+            )
         self._learning_rate = scheduler
 
     def _lr(self):
@@ -293,7 +305,9 @@ class Optimizer:
 
     def _append_optimize_op(self, block, param_and_grad):
         """For subclasses: updates one parameter in place from its gradient."""
-        raise NotImplementedError(f"{type(self).__name__} defines neither _update_bucket nor _append_optimize_op")
+        raise _C.located(
+            NotImplementedError(f"{type(self).__name__} defines neither _update_bucket nor _append_optimize_op")
+        )
 
     def _create_param_lr(self, param_and_grad):
         attr = getattr(param_and_grad[0], "optimize_attr", None)
@@ -335,7 +349,7 @@ class Optimizer:
             (list, list): an empty list, and the (parameter, gradient) pairs used.
         """
         if not isinstance(loss, _C.Tensor):
-            raise TypeError(f"minimize: loss must be a Tensor, not {type(loss).__name__}")
+            raise _C.located(TypeError(f"minimize: loss must be a Tensor, not {type(loss).__name__}"))
         if _C.is_symbolic(loss):
             return self._minimize_recorded(loss, parameters, no_grad_set)
         chosen = self._parameter_list if parameters is None else list(parameters)
@@ -389,8 +403,10 @@ class Optimizer:
 
 def _assign_state(tensor, value):
     if list(value.shape) != list(tensor.shape):
-        raise ValueError(
-            f"set_state_dict: {tensor.name} is {list(tensor.shape)}, but {list(value.shape)} in the given state"
+        raise _C.located(
+            ValueError(
+                f"set_state_dict: {tensor.name} is {list(tensor.shape)}, but {list(value.shape)} in the given state"
+            )
         )
     recording = _C.is_grad_enabled()
     _C.set_grad_enabled(False)

@@ -26,7 +26,7 @@ def _category(event_type):
         return event_type.value
     if isinstance(event_type, str):
         return event_type
-    raise TypeError(f"RecordEvent: event_type must be a TracerEventType, not {type(event_type).__name__}")
+    raise _C.located(TypeError(f"RecordEvent: event_type must be a TracerEventType, not {type(event_type).__name__}"))
 
 
 class RecordEvent:
@@ -50,7 +50,7 @@ class RecordEvent:
 
     def __init__(self, name, event_type=TracerEventType.UserDefined):
         if not isinstance(name, str):
-            raise TypeError(f"RecordEvent: name must be a str, not {type(name).__name__}")
+            raise _C.located(TypeError(f"RecordEvent: name must be a str, not {type(name).__name__}"))
         self.name = name
         self.event_type = event_type
         self._arguments = (name, _category(event_type))

@@ -38,7 +38,7 @@ _RECORDS = (ProfilerState.RECORD, ProfilerState.RECORD_AND_RETURN)
 
 def _count(where, name, value, least):
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"{where}: {name} must be an int >= {least}, not {value!r}")
+        raise _C.located(ValueError(f"{where}: {name} must be an int >= {least}, not {value!r}"))
     return value
 
 
@@ -91,8 +91,8 @@ def _schedule_of(scheduler):
         end = _count("Profiler", "the end of scheduler", scheduler[1], begin + 1)
         ready = min(begin, 1)
         return make_scheduler(closed=begin - ready, ready=ready, record=end - begin, repeat=1)
-    raise TypeError(
-        f"Profiler: scheduler must be a function of the step, a pair (first, end) or None, not {scheduler!r}"
+    raise _C.located(
+        TypeError(f"Profiler: scheduler must be a function of the step, a pair (first, end) or None, not {scheduler!r}")
     )
 
 
@@ -146,7 +146,7 @@ def _check_targets(targets):
     targets = list(targets) if targets is not None else [ProfilerTarget.CPU]
     for target in targets:
         if not isinstance(target, ProfilerTarget):
-            raise TypeError(f"Profiler: targets must be ProfilerTarget, not {target!r}")
+            raise _C.located(TypeError(f"Profiler: targets must be ProfilerTarget, not {target!r}"))
         if target is not ProfilerTarget.CPU:
             warnings.warn(f"Profiler: nothing records {target.name} in this build; it is left out", stacklevel=3)
     return [target for target in targets if target is ProfilerTarget.CPU]
@@ -200,10 +200,18 @@ class Profiler(contextlib.ContextDecorator):
         self.targets = _check_targets(targets)
         self._schedule = _schedule_of(scheduler)
         if on_trace_ready is not None and not callable(on_trace_ready):
-            raise TypeError(f"Profiler: on_trace_ready must be a function, not {type(on_trace_ready).__name__}")
+            raise _C.located(
+                TypeError(f"Profiler: on_trace_ready must be a function, not {type(on_trace_ready).__name__}")
+            )
         self.on_trace_ready = on_trace_ready
         self.timer_only = bool(timer_only)
-        wanted = {"KERNELS": True, "SHAPES": record_shapes, "MEMORY": profile_memory, "FLOPS": with_flops, "SOURCE": with_stack}
+        wanted = {
+            "KERNELS": True,
+            "SHAPES": record_shapes,
+            "MEMORY": profile_memory,
+            "FLOPS": with_flops,
+            "SOURCE": with_stack,
+        }
         self._details = sum(getattr(_C.profiler, name) for name, want in wanted.items() if want)
         self._events_per_thread = _count("Profiler", "events_per_thread", events_per_thread, 1)
         self.profiler_result = None
@@ -288,7 +296,7 @@ class Profiler(contextlib.ContextDecorator):
     def _state_at(self, step):
         state = self._schedule(step)
         if not isinstance(state, ProfilerState):
-            raise TypeError(f"Profiler: scheduler must give a ProfilerState, not {state!r}")
+            raise _C.located(TypeError(f"Profiler: scheduler must give a ProfilerState, not {state!r}"))
         return state
 
     def _enter(self, state):
@@ -296,7 +304,7 @@ class Profiler(contextlib.ContextDecorator):
         if state is not ProfilerState.CLOSED:
             with Profiler._lock:
                 if Profiler._recording not in (None, self):
-                    raise RuntimeError("Profiler: another profiler records; stop it first")
+                    raise _C.located(RuntimeError("Profiler: another profiler records; stop it first"))
                 first, Profiler._recording = Profiler._recording is None, self
             if first:
                 Instruments.attach()
@@ -352,7 +360,9 @@ class Profiler(contextlib.ContextDecorator):
 
     def _result(self, what):
         if self.profiler_result is None:
-            raise RuntimeError(f"Profiler.{what}: nothing was recorded yet; call it after stop() or in on_trace_ready")
+            raise _C.located(
+                RuntimeError(f"Profiler.{what}: nothing was recorded yet; call it after stop() or in on_trace_ready")
+            )
         return self.profiler_result
 
     def export(self, path, format="json"):

@@ -120,7 +120,7 @@ class ProfilerResult:
             backward_ns, flops, bytes, gflops_per_s, gbytes_per_s, of_roof.
         """
         if by not in _GROUPS:
-            raise ValueError(f"table: by must be one of {', '.join(_GROUPS)}, not {by!r}")
+            raise _C.located(ValueError(f"table: by must be one of {', '.join(_GROUPS)}, not {by!r}"))
         group, categories, device = _GROUPS[by]
         return self._recording.table(group, categories, by_thread, device)
 
@@ -135,13 +135,13 @@ class ProfilerResult:
     def summary(self, sorted_by=SortedKeys.CPUTotal, op_detail=True, thread_sep=False, time_unit="ms", views=None):
         """Tables as text; for the arguments see `Profiler.summary`."""
         if not isinstance(sorted_by, SortedKeys):
-            raise TypeError(f"summary: sorted_by must be one of SortedKeys, not {sorted_by!r}")
+            raise _C.located(TypeError(f"summary: sorted_by must be one of SortedKeys, not {sorted_by!r}"))
         if time_unit not in ("s", "ms", "us", "ns"):
-            raise ValueError(f"summary: time_unit must be 's', 'ms', 'us' or 'ns', not {time_unit!r}")
+            raise _C.located(ValueError(f"summary: time_unit must be 's', 'ms', 'us' or 'ns', not {time_unit!r}"))
         views = list(SummaryView) if views is None else [views] if isinstance(views, SummaryView) else list(views)
         for view in views:
             if not isinstance(view, SummaryView):
-                raise TypeError(f"summary: views must be of SummaryView, not {view!r}")
+                raise _C.located(TypeError(f"summary: views must be of SummaryView, not {view!r}"))
         names = [name for view in views for name in _VIEWS[view]]
         order = _ORDERS[sorted_by.value % len(_ORDERS)]
         return self._recording.summary(order, bool(op_detail), bool(thread_sep), time_unit, names)
@@ -164,7 +164,9 @@ class ProfilerResult:
         elif format in ("perfetto", "folded", "html"):
             getattr(self._recording, f"export_{format}")(path)
         else:
-            raise ValueError(f"save: format must be 'json', 'pb', 'perfetto', 'folded' or 'html', not {format!r}")
+            raise _C.located(
+                ValueError(f"save: format must be 'json', 'pb', 'perfetto', 'folded' or 'html', not {format!r}")
+            )
 
 
 def load_profiler_result(file_name):

@@ -11,7 +11,9 @@ class CompiledProgram:
         self._program = program_or_graph._program
 
     def with_data_parallel(self, *args, **kwargs):
-        raise NotImplementedError("CompiledProgram.with_data_parallel: use distributed training in eager mode")
+        raise _C.located(
+            NotImplementedError("CompiledProgram.with_data_parallel: use distributed training in eager mode")
+        )
 
 
 class Executor:
@@ -74,7 +76,7 @@ class Executor:
             for tensor in program.list_vars():
                 if tensor.name == item:
                     return tensor
-            raise ValueError(f"Executor.run: no parameter is named {item!r}")
+            raise _C.located(ValueError(f"Executor.run: no parameter is named {item!r}"))
         return item
 
     def close(self):
@@ -93,7 +95,7 @@ class LoadedProgram(Program):
         names = self._module.input_names
         missing = [name for name in names if name not in feed]
         if missing:
-            raise ValueError(f"Executor.run: input {missing[0]!r} is not fed")
+            raise _C.located(ValueError(f"Executor.run: input {missing[0]!r} is not fed"))
         with _C.eager_mode():
             results = self._module.run([_C.to_tensor(feed[name]) for name in names])
         if fetch_list is not None:

@@ -16,9 +16,11 @@ def append_backward(loss, parameter_list=None, no_grad_set=None, callbacks=None,
         list[tuple]: (parameter, gradient) of each parameter that the loss depends on.
     """
     if not _C.is_symbolic(loss):
-        raise TypeError(
-            "append_backward: loss must be a value of a program, not a tensor with values; call loss.backward(), or "
-            "record the program after enable_static()"
+        raise _C.located(
+            TypeError(
+                "append_backward: loss must be a value of a program, not a tensor with values; call loss.backward(), or "
+                "record the program after enable_static()"
+            )
         )
     parameters = list(parameter_list) if parameter_list is not None else default_main_program().all_parameters()
     with _C.eager_mode():
@@ -37,9 +39,11 @@ def gradients(targets, inputs, target_gradients=None, no_grad_set=None):
     """
     as_list = lambda value: list(value) if isinstance(value, (list, tuple)) else [value]
     if not any(_C.is_symbolic(t) for t in as_list(targets)):
-        raise TypeError(
-            "gradients: targets must be values of a program, not tensors with values; call paddle.grad(), or record "
-            "the program after enable_static()"
+        raise _C.located(
+            TypeError(
+                "gradients: targets must be values of a program, not tensors with values; call paddle.grad(), or record "
+                "the program after enable_static()"
+            )
         )
     weights = None if target_gradients is None else as_list(target_gradients)
     with _C.eager_mode():

@@ -21,9 +21,11 @@ def static_only(instead):
         @functools.wraps(function)
         def checked(*args, **kwargs):
             if not _C.in_static_mode() and not any(_C.is_symbolic(t) for t in flatten([args, kwargs])):
-                raise RuntimeError(
-                    f"{function.__name__}: works on programs, but static mode is off; call paddle.enable_static() "
-                    f"first, or {instead}"
+                raise _C.located(
+                    RuntimeError(
+                        f"{function.__name__}: works on programs, but static mode is off; call paddle.enable_static() "
+                        f"first, or {instead}"
+                    )
                 )
             return function(*args, **kwargs)
 
@@ -34,4 +36,4 @@ def static_only(instead):
 
 def missing(name, instead):
     """Raises NotImplementedError: in static mode, of what programs cannot hold yet."""
-    raise NotImplementedError(f"{name}: programs cannot hold this yet; {instead}")
+    raise _C.located(NotImplementedError(f"{name}: programs cannot hold this yet; {instead}"))

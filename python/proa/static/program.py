@@ -86,7 +86,7 @@ def program_guard(main_program, startup_program=None):
     """
     global _main, _startup
     if not isinstance(main_program, Program):
-        raise TypeError(f"program_guard: main_program must be a Program, not {type(main_program).__name__}")
+        raise _C.located(TypeError(f"program_guard: main_program must be a Program, not {type(main_program).__name__}"))
     before = _main, _startup
     _main = main_program
     _startup = startup_program if startup_program is not None else _startup

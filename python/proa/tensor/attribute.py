@@ -15,7 +15,7 @@ def is_tensor(x):
 
 def _need_tensor(op, x):
     if not isinstance(x, _C.Tensor):
-        raise TypeError(f"{op}: x must be a Tensor, not {type(x).__name__}")
+        raise _C.located(TypeError(f"{op}: x must be a Tensor, not {type(x).__name__}"))
 
 
 def is_complex(x):
@@ -83,10 +83,10 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, sci_mode=No
         if value is None:
             continue
         if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(f"set_printoptions: {name} must be int, not {type(value).__name__}")
+            raise _C.located(TypeError(f"set_printoptions: {name} must be int, not {type(value).__name__}"))
         if not least <= value < 2**31:
-            raise ValueError(f"set_printoptions: {name} must be from {least} to 2^31 - 1, not {value}")
+            raise _C.located(ValueError(f"set_printoptions: {name} must be from {least} to 2^31 - 1, not {value}"))
     if sci_mode is not None and not isinstance(sci_mode, bool):
-        raise TypeError(f"set_printoptions: sci_mode must be bool, not {type(sci_mode).__name__}")
+        raise _C.located(TypeError(f"set_printoptions: sci_mode must be bool, not {type(sci_mode).__name__}"))
     given = {name: value for name, (value, _) in counts.items()} | {"sci_mode": sci_mode}
     _C.set_printoptions(**{name: value for name, value in given.items() if value is not None})

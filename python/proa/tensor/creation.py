@@ -10,7 +10,9 @@ def _scalar(op, name, value):
     """A number, or the element of a one-element tensor."""
     if isinstance(value, _C.Tensor):
         if value.size != 1:
-            raise ValueError(f"{op}: {name} must have one element; it is {list(value.shape)} {value.dtype.name}")
+            raise _C.located(
+                ValueError(f"{op}: {name} must have one element; it is {list(value.shape)} {value.dtype.name}")
+            )
         return value.item()
     return value
 
@@ -139,7 +141,7 @@ def meshgrid(*args, **kwargs):
     vectors = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
     for v in vectors:
         if len(v.shape) > 1:
-            raise ValueError(f"meshgrid: arguments must be vectors; one is {list(v.shape)} {v.dtype.name}")
+            raise _C.located(ValueError(f"meshgrid: arguments must be vectors; one is {list(v.shape)} {v.dtype.name}"))
     vectors = [_C.ops.reshape(v, [-1]) for v in vectors]
     shape = [v.shape[0] for v in vectors]
     grids = []

@@ -30,7 +30,7 @@ def einsum(equation, *operands):
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     if not operands:
-        raise ValueError("einsum: at least one operand is needed")
+        raise _C.located(ValueError("einsum: at least one operand is needed"))
     inputs, output = _parse(equation, operands)
     terms = [_one_letter_each(x, letters) for x, letters in zip(operands, inputs)]
     _check_sizes(equation, terms)
@@ -49,7 +49,7 @@ def einsum(equation, *operands):
 
 
 def _fail(equation, what):
-    raise ValueError(f"einsum: {what}; the equation is {equation!r}")
+    raise _C.located(ValueError(f"einsum: {what}; the equation is {equation!r}"))
 
 
 def _parse(equation, operands):
@@ -100,7 +100,9 @@ def _one_letter_each(x, letters):
             a = letters.index(letter)
             b = letters.index(letter, a + 1)
             if x.shape[a] != x.shape[b]:
-                raise ValueError(f"einsum: {letter!r} stands for sizes {x.shape[a]} and {x.shape[b]} of one operand")
+                raise _C.located(
+                    ValueError(f"einsum: {letter!r} stands for sizes {x.shape[a]} and {x.shape[b]} of one operand")
+                )
             x = _C.ops.diagonal(x, 0, a, b)  # the diagonal becomes the last dim
             letters = [c for i, c in enumerate(letters) if i not in (a, b)] + [letter]
     return x, letters

@@ -16,7 +16,7 @@ def t(input, name=None):
     """A matrix transposed; tensors of fewer dims as they are."""
     rank = len(input.shape)
     if rank > 2:
-        raise ValueError(f"t: at most 2 dims are possible; input is {list(input.shape)} {input.dtype.name}")
+        raise _C.located(ValueError(f"t: at most 2 dims are possible; input is {list(input.shape)} {input.dtype.name}"))
     return _C.ops.transpose(input, [1, 0]) if rank == 2 else _C.ops.assign(input)
 
 
@@ -32,11 +32,13 @@ def cross(x, y, axis=None, name=None):
     if axis is None:
         sizes = list(x.shape)
         if 3 not in sizes:
-            raise ValueError(f"cross: x has no dim of size 3; it is {sizes} {x.dtype.name}")
+            raise _C.located(ValueError(f"cross: x has no dim of size 3; it is {sizes} {x.dtype.name}"))
         axis = sizes.index(3)
     axis = axis_of("cross", axis, x)
     if x.shape[axis] != 3 or y.shape[axis] != 3:
-        raise ValueError(f"cross: size 3 is needed at axis {axis}; x is {list(x.shape)}, y is {list(y.shape)}")
+        raise _C.located(
+            ValueError(f"cross: size 3 is needed at axis {axis}; x is {list(x.shape)}, y is {list(y.shape)}")
+        )
     x0, x1, x2 = _C.ops.unbind(x, axis)
     y0, y1, y2 = _C.ops.unbind(y, axis)
     return _C.ops.stack([x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0], axis)
@@ -62,7 +64,7 @@ def norm(x, p="fro", axis=None, keepdim=False, name=None):
     if p == "fro" or p == 2:
         return (x.abs() if x.is_complex() else x).square().sum(axes, keepdim=keepdim).sqrt()
     if isinstance(p, str) or isinstance(p, bool) or not isinstance(p, (int, float)):
-        raise ValueError(f'norm: p must be "fro", a number, inf or -inf, not {p!r}')
+        raise _C.located(ValueError(f'norm: p must be "fro", a number, inf or -inf, not {p!r}'))
     size = x.abs()
     if p == math.inf:
         return ops.max(size, axes, keepdim)
@@ -96,8 +98,8 @@ def tensordot(x, y, axes=2, name=None):
         axes = axes.tolist()
     if isinstance(axes, int):
         if not 0 <= axes <= min(len(x.shape), len(y.shape)):
-            raise ValueError(
-                f"tensordot: axes {axes} is more than the dims; x is {list(x.shape)}, y is {list(y.shape)}"
+            raise _C.located(
+                ValueError(f"tensordot: axes {axes} is more than the dims; x is {list(x.shape)}, y is {list(y.shape)}")
             )
         ax, ay = list(range(len(x.shape) - axes, len(x.shape))), list(range(axes))
     elif axes and isinstance(axes[0], (list, tuple, _C.Tensor)):
@@ -113,9 +115,11 @@ def tensordot(x, y, axes=2, name=None):
     summed_x, summed_y = [x.shape[i] for i in ax], [y.shape[i] for i in ay]
     for a, b in zip(summed_x, summed_y):
         if a != b:
-            raise ValueError(
-                f"tensordot: the summed dims differ, {summed_x} and {summed_y}; "
-                f"x is {list(x.shape)}, y is {list(y.shape)}"
+            raise _C.located(
+                ValueError(
+                    f"tensordot: the summed dims differ, {summed_x} and {summed_y}; "
+                    f"x is {list(x.shape)}, y is {list(y.shape)}"
+                )
             )
     ops = _C.ops
     rows, columns = [x.shape[i] for i in free_x], [y.shape[i] for i in free_y]

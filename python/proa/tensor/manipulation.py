@@ -9,9 +9,9 @@ def axis_of(op, axis, x, extra=0):
         axis = int(axis.item())
     rank = len(x.shape) + extra
     if not isinstance(axis, int):
-        raise TypeError(f"{op}: axis must be an int, not {type(axis).__name__}")
+        raise _C.located(TypeError(f"{op}: axis must be an int, not {type(axis).__name__}"))
     if not -rank <= axis < rank:
-        raise IndexError(f"{op}: axis {axis} is out of range; x is {list(x.shape)} {x.dtype.name}")
+        raise _C.located(IndexError(f"{op}: axis {axis} is out of range; x is {list(x.shape)} {x.dtype.name}"))
     return axis % rank
 
 
@@ -53,9 +53,11 @@ def split(x, num_or_sections, axis=0, name=None):
     if isinstance(num_or_sections, int):
         size, num = x.shape[axis], num_or_sections
         if num < 1 or size % num:
-            raise ValueError(
-                f"split: dim {axis} of size {size} cannot be split into {num} equal parts; "
-                f"x is {list(x.shape)} {x.dtype.name}"
+            raise _C.located(
+                ValueError(
+                    f"split: dim {axis} of size {size} cannot be split into {num} equal parts; "
+                    f"x is {list(x.shape)} {x.dtype.name}"
+                )
             )
         sections = [size // num] * num
     else:
@@ -66,7 +68,7 @@ def split(x, num_or_sections, axis=0, name=None):
 def chunk(x, chunks, axis=0, name=None):
     """Equal parts of a tensor along an axis; they are views."""
     if not isinstance(chunks, int):
-        raise TypeError(f"chunk: chunks must be an int, not {type(chunks).__name__}")
+        raise _C.located(TypeError(f"chunk: chunks must be an int, not {type(chunks).__name__}"))
     return split(x, chunks, axis)
 
 
@@ -80,7 +82,7 @@ def unstack(x, axis=0, num=None):
     """
     axis = axis_of("unstack", axis, x)
     if num is not None and num != x.shape[axis]:
-        raise ValueError(f"unstack: num is {num}, but dim {axis} has size {x.shape[axis]}")
+        raise _C.located(ValueError(f"unstack: num is {num}, but dim {axis} has size {x.shape[axis]}"))
     return list(_C.ops.unbind(x, axis))
 
 
@@ -101,7 +103,9 @@ def expand(x, shape, name=None):
     new = len(sizes) - len(x.shape)
     if -1 in sizes:
         if new < 0 or any(s == -1 for s in sizes[:new]):
-            raise ValueError(f"expand: -1 needs a dim to keep; shape is {sizes}, x is {list(x.shape)} {x.dtype.name}")
+            raise _C.located(
+                ValueError(f"expand: -1 needs a dim to keep; shape is {sizes}, x is {list(x.shape)} {x.dtype.name}")
+            )
         sizes = [x.shape[i - new] if s == -1 else s for i, s in enumerate(sizes)]
     return _C.ops.broadcast_to(x, sizes)
 
@@ -123,8 +127,10 @@ def broadcast_shape(x_shape, y_shape):
     out = []
     for i, (a, b) in enumerate(zip(x, y)):
         if a != b and 1 not in (a, b):
-            raise ValueError(
-                f"broadcast_shape: shapes do not broadcast at dim {i}; they are {list(x_shape)} and {list(y_shape)}"
+            raise _C.located(
+                ValueError(
+                    f"broadcast_shape: shapes do not broadcast at dim {i}; they are {list(x_shape)} and {list(y_shape)}"
+                )
             )
         out.append(b if a == 1 else a)
     return out
@@ -133,7 +139,7 @@ def broadcast_shape(x_shape, y_shape):
 def broadcast_tensors(inputs, name=None):
     """The tensors, each repeated to the shape that they have in common."""
     if not inputs:
-        raise ValueError("broadcast_tensors: at least one tensor is needed")
+        raise _C.located(ValueError("broadcast_tensors: at least one tensor is needed"))
     shape = []
     for x in inputs:
         shape = broadcast_shape(shape, x.shape)
@@ -150,11 +156,13 @@ def moveaxis(x, source, destination, name=None):
     source = [source] if isinstance(source, int) else list(source)
     destination = [destination] if isinstance(destination, int) else list(destination)
     if len(source) != len(destination):
-        raise ValueError(f"moveaxis: {len(source)} sources but {len(destination)} destinations")
+        raise _C.located(ValueError(f"moveaxis: {len(source)} sources but {len(destination)} destinations"))
     source = [axis_of("moveaxis", a, x) for a in source]
     destination = [axis_of("moveaxis", a, x) for a in destination]
     if len(set(source)) < len(source) or len(set(destination)) < len(destination):
-        raise ValueError(f"moveaxis: an axis is given twice; source is {source}, destination is {destination}")
+        raise _C.located(
+            ValueError(f"moveaxis: an axis is given twice; source is {source}, destination is {destination}")
+        )
     rest = iter(i for i in range(len(x.shape)) if i not in source)
     where = dict(zip(destination, source))
     return _C.ops.transpose(x, [where[i] if i in where else next(rest) for i in range(len(x.shape))])
@@ -163,10 +171,10 @@ def moveaxis(x, source, destination, name=None):
 def rot90(x, k=1, axes=(0, 1), name=None):
     """x turned k times by 90 degrees in the plane of two axes, from the first towards the second."""
     if len(axes) != 2:
-        raise ValueError(f"rot90: two axes are needed, not {list(axes)}")
+        raise _C.located(ValueError(f"rot90: two axes are needed, not {list(axes)}"))
     a, b = axis_of("rot90", axes[0], x), axis_of("rot90", axes[1], x)
     if a == b:
-        raise ValueError(f"rot90: the axes must differ; they are {list(axes)}")
+        raise _C.located(ValueError(f"rot90: the axes must differ; they are {list(axes)}"))
     k %= 4
     if k == 0:
         return _C.ops.assign(x)
@@ -202,13 +210,17 @@ def crop(x, shape=None, offsets=None, name=None):
     offsets = [0] * rank if offsets is None else _ints(offsets)
     sizes = list(x.shape) if shape is None else _ints(shape)
     if len(sizes) != rank or len(offsets) != rank:
-        raise ValueError(f"crop: {rank} sizes and offsets are needed; shape is {sizes}, offsets are {offsets}")
+        raise _C.located(
+            ValueError(f"crop: {rank} sizes and offsets are needed; shape is {sizes}, offsets are {offsets}")
+        )
     ends = []
     for i in range(rank):
         size = x.shape[i] - offsets[i] if sizes[i] == -1 else sizes[i]
         if offsets[i] < 0 or size < 0 or offsets[i] + size > x.shape[i]:
-            raise ValueError(
-                f"crop: dim {i} has no {size} elements from {offsets[i]} on; x is {list(x.shape)} {x.dtype.name}"
+            raise _C.located(
+                ValueError(
+                    f"crop: dim {i} has no {size} elements from {offsets[i]} on; x is {list(x.shape)} {x.dtype.name}"
+                )
             )
         ends.append(offsets[i] + size)
     return _C.ops.slice(x, list(range(rank)), offsets, ends)
@@ -217,7 +229,7 @@ def crop(x, shape=None, offsets=None, name=None):
 def shard_index(input, index_num, nshards, shard_id, ignore_value=-1):
     """Indices of one of `nshards` equal parts of [0, index_num), counted from its start; others become ignore_value."""
     if not 0 <= shard_id < nshards:
-        raise ValueError(f"shard_index: shard_id {shard_id} is not one of {nshards} shards")
+        raise _C.located(ValueError(f"shard_index: shard_id {shard_id} is not one of {nshards} shards"))
     size = (index_num + nshards - 1) // nshards
     start = shard_id * size
     inside = _C.ops.logical_and(input >= start, input < start + size)

@@ -12,11 +12,11 @@ def add_n(inputs, name=None):
     if isinstance(inputs, _C.Tensor):
         return _C.ops.assign(inputs)
     if not inputs:
-        raise ValueError("add_n: at least one tensor is needed")
+        raise _C.located(ValueError("add_n: at least one tensor is needed"))
     total = inputs[0]
     for x in inputs[1:]:
         if list(x.shape) != list(total.shape):
-            raise ValueError(f"add_n: shapes differ; one is {list(total.shape)}, another {list(x.shape)}")
+            raise _C.located(ValueError(f"add_n: shapes differ; one is {list(total.shape)}, another {list(x.shape)}"))
         total = _C.ops.add(total, x)
     return _C.ops.assign(total) if len(inputs) == 1 else total
 
@@ -92,7 +92,7 @@ def diff(x, n=1, axis=-1, prepend=None, append=None, name=None):
         prepend, append (Tensor, optional): put before and after x first.
     """
     if n < 0:
-        raise ValueError(f"diff: n must not be negative; it is {n}")
+        raise _C.located(ValueError(f"diff: n must not be negative; it is {n}"))
     axis = axis_of("diff", axis, x)
     parts = [part for part in (prepend, x, append) if part is not None]
     out = parts[0] if len(parts) == 1 else _C.ops.concat(parts, axis)
@@ -116,7 +116,7 @@ def kron(x, y, out=None, name=None):
 def _integers(op, *tensors):
     for x in tensors:
         if not x.is_integer():
-            raise TypeError(f"{op}: integers are needed; one argument is {list(x.shape)} {x.dtype.name}")
+            raise _C.located(TypeError(f"{op}: integers are needed; one argument is {list(x.shape)} {x.dtype.name}"))
 
 
 def gcd(x, y, name=None):

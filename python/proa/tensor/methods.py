@@ -119,9 +119,9 @@ def fill_diagonal_(self, value, offset=0, wrap=False, name=None):
     """
     rank = len(self.shape)
     if rank < 2:
-        raise ValueError(f"fill_diagonal_: at least 2 dims are needed; x is {self.shape} {self.dtype.name}")
+        raise _C.located(ValueError(f"fill_diagonal_: at least 2 dims are needed; x is {self.shape} {self.dtype.name}"))
     if rank > 2 and (len(set(self.shape)) > 1 or offset):
-        raise ValueError("fill_diagonal_: with more than 2 dims all sizes must be equal, and offset 0")
+        raise _C.located(ValueError("fill_diagonal_: with more than 2 dims all sizes must be equal, and offset 0"))
     rows, columns = self.shape[:2]
     places = [(i, i + offset) for i in range(rows) if 0 <= i + offset < columns]
     if wrap and rows > columns:

@@ -21,7 +21,7 @@ def where(condition, x=None, y=None, name=None):
     if x is None and y is None:
         return nonzero(condition, as_tuple=True)
     if x is None or y is None:
-        raise ValueError("where: give both x and y, or neither")
+        raise _C.located(ValueError("where: give both x and y, or neither"))
     if not isinstance(x, _C.Tensor):
         x = _C.to_tensor(x, dtype=y.dtype if isinstance(y, _C.Tensor) else None)
     if not isinstance(y, _C.Tensor):
@@ -72,8 +72,10 @@ def gather(x, index, axis=None, name=None):
 def index_sample(x, index):
     """From each row of x the elements that the row of index names: [N, M] and [N, K] to [N, K]."""
     if len(x.shape) != 2 or len(index.shape) != 2 or x.shape[0] != index.shape[0]:
-        raise ValueError(
-            f"index_sample: x must be [N, M] and index [N, K]; they are {list(x.shape)} and {list(index.shape)}"
+        raise _C.located(
+            ValueError(
+                f"index_sample: x must be [N, M] and index [N, K]; they are {list(x.shape)} and {list(index.shape)}"
+            )
         )
     return _C.ops.take_along_axis(x, index, 1)
 

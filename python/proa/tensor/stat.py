@@ -20,7 +20,7 @@ def _rows(op, x, axis):
     for a in axes:
         count *= x.shape[a]
     if count == 0:
-        raise ValueError(f"{op}: there are no elements to choose from; x is {list(x.shape)} {x.dtype.name}")
+        raise _C.located(ValueError(f"{op}: there are no elements to choose from; x is {list(x.shape)} {x.dtype.name}"))
     turned = _C.ops.transpose(x, [*rest, *axes])
     return _C.ops.reshape(turned, [*(x.shape[i] for i in rest), count]), kept, count
 
@@ -60,7 +60,7 @@ def quantile(x, q, axis=None, keepdim=False, name=None):
     many = isinstance(q, (list, tuple))
     parts = list(q) if many else [q]
     if not parts or any(not 0 <= part <= 1 for part in parts):
-        raise ValueError(f"quantile: q must be in [0, 1]; it is {q}")
+        raise _C.located(ValueError(f"quantile: q must be in [0, 1]; it is {q}"))
     rows, kept, count = _rows("quantile", x, axis)
     ordered = _C.ops.sort(rows, -1, False)[0]
     out = []
@@ -86,9 +86,9 @@ def histogram(input, bins=100, min=0, max=0, name=None):
         Tensor: int64, [bins].
     """
     if not isinstance(bins, int) or bins < 1:
-        raise ValueError(f"histogram: bins must be a positive int, not {bins!r}")
+        raise _C.located(ValueError(f"histogram: bins must be a positive int, not {bins!r}"))
     if min > max:
-        raise ValueError(f"histogram: min must not be above max; they are {min} and {max}")
+        raise _C.located(ValueError(f"histogram: min must not be above max; they are {min} and {max}"))
     x = _C.ops.reshape(input, [-1]).astype("float64")
     if min == max == 0 and x.shape[0]:
         min, max = x.min().item(), x.max().item()
@@ -108,15 +108,15 @@ def bincount(x, weights=None, minlength=0, name=None):
         minlength (int): length of the result at least.
     """
     if len(x.shape) != 1 or not x.is_integer():
-        raise ValueError(f"bincount: x must be integers [N]; it is {list(x.shape)} {x.dtype.name}")
+        raise _C.located(ValueError(f"bincount: x must be integers [N]; it is {list(x.shape)} {x.dtype.name}"))
     length = minlength
     if x.shape[0]:
         if x.min().item() < 0:
-            raise ValueError("bincount: x must not be negative")
+            raise _C.located(ValueError("bincount: x must not be negative"))
         length = max(minlength, int(x.max().item()) + 1)
     if weights is None:
         weights = _C.ops.full([x.shape[0]], 1, _C.int64)
     elif list(weights.shape) != list(x.shape):
-        raise ValueError(f"bincount: weights must be {list(x.shape)}; they are {list(weights.shape)}")
+        raise _C.located(ValueError(f"bincount: weights must be {list(x.shape)}; they are {list(weights.shape)}"))
     start = _C.ops.full([length], 0, weights.dtype)
     return _C.ops.scatter_nd_add(start, _C.ops.unsqueeze(x, 1), weights)

@@ -96,13 +96,13 @@ def try_import(module_name, err_msg=None):
     except ImportError:
         if err_msg is None:
             err_msg = f"{module_name} is needed here and not installed; install it with: pip install {module_name}"
-        raise ImportError(err_msg) from None
+        raise _C.located(ImportError(err_msg)) from None
 
 
 def _version(text):
     parts = text.split(".")
     if not 1 <= len(parts) <= 4 or not all(part.isdigit() for part in parts):
-        raise ValueError(f"require_version: {text!r} is not a version such as 2.3.0")
+        raise _C.located(ValueError(f"require_version: {text!r} is not a version such as 2.3.0"))
     return [int(part) for part in parts] + [0] * (4 - len(parts))
 
 
@@ -117,12 +117,12 @@ def require_version(min_version, max_version=None):
 
     for what, text in (("min_version", min_version), ("max_version", max_version)):
         if not isinstance(text, str) and not (what == "max_version" and text is None):
-            raise TypeError(f"require_version: {what} must be a str, not {type(text).__name__}")
+            raise _C.located(TypeError(f"require_version: {what} must be a str, not {type(text).__name__}"))
     here = _version(version.full_version)
     if here < _version(min_version):
-        raise Exception(f"version {min_version} or newer is needed; {version.full_version} is installed")
+        raise _C.located(Exception(f"version {min_version} or newer is needed; {version.full_version} is installed"))
     if max_version is not None and here > _version(max_version):
-        raise Exception(f"version {max_version} or older is needed; {version.full_version} is installed")
+        raise _C.located(Exception(f"version {max_version} or older is needed; {version.full_version} is installed"))
 
 
 def deprecated(update_to="", since="", reason="", level=1):
@@ -144,7 +144,7 @@ def deprecated(update_to="", since="", reason="", level=1):
         @functools.wraps(function)
         def wrapper(*args, **kwargs):
             if level == 2:
-                raise RuntimeError(message)
+                raise _C.located(RuntimeError(message))
             if level == 1:
                 warnings.warn(message, DeprecationWarning, stacklevel=2)
             return function(*args, **kwargs)

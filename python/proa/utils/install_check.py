@@ -1,6 +1,7 @@
 """`run_check`: a linear model, trained for a few steps."""
 
 import proa
+from proa import _C
 from proa.utils import environment
 
 
@@ -14,7 +15,7 @@ def run():
     finally:
         proa.set_rng_state(state)
     if not error < 1e-3:
-        raise RuntimeError(f"run_check: a linear model ended {error:.3g} away from its known weights")
+        raise _C.located(RuntimeError(f"run_check: a linear model ended {error:.3g} away from its known weights"))
     print(f"Proa works well on 1 {proa.get_device().upper()}.")
     print("Proa is installed successfully! Let's start deep learning with Proa now.")
     print("\nFor bug reports:")

@@ -2,6 +2,7 @@
 
 import contextlib
 
+from proa import _C
 from proa import profiler as _profiler
 
 __all__ = [
@@ -30,7 +31,9 @@ _running = None
 
 def _order(sorted_key):
     if sorted_key not in _ORDERS:
-        raise ValueError(f"profiler: sorted_key must be one of {', '.join(map(str, _ORDERS))}, not {sorted_key!r}")
+        raise _C.located(
+            ValueError(f"profiler: sorted_key must be one of {', '.join(map(str, _ORDERS))}, not {sorted_key!r}")
+        )
     return _profiler.SortedKeys[_ORDERS[sorted_key]]
 
 
@@ -48,9 +51,9 @@ def start_profiler(state, tracer_option="Default"):
         tracer_option (str): "Default", "OpDetail" or "AllOpDetail"; all record the same.
     """
     if state not in _STATES:
-        raise ValueError(f"start_profiler: state must be 'CPU', 'GPU' or 'All', not {state!r}")
+        raise _C.located(ValueError(f"start_profiler: state must be 'CPU', 'GPU' or 'All', not {state!r}"))
     if tracer_option not in ("Default", "OpDetail", "AllOpDetail"):
-        raise ValueError(f"start_profiler: tracer_option {tracer_option!r} is not known")
+        raise _C.located(ValueError(f"start_profiler: tracer_option {tracer_option!r} is not known"))
     if _running is None:
         _begin()
 
@@ -94,7 +97,7 @@ def profiler(state, sorted_key=None, profile_path=None, tracer_option="Default")
 @contextlib.contextmanager
 def cuda_profiler(output_file, output_mode=None, config=None):
     """Not in this build: raises RuntimeError."""
-    raise RuntimeError("cuda_profiler: this build has no CUDA")
+    raise _C.located(RuntimeError("cuda_profiler: this build has no CUDA"))
     yield
 
 
@@ -120,7 +123,7 @@ class ProfilerOptions:
     def __init__(self, options=None):
         unknown = set(options or ()) - set(self._DEFAULTS)
         if unknown:
-            raise ValueError(f"ProfilerOptions: there is no option {', '.join(sorted(unknown))}")
+            raise _C.located(ValueError(f"ProfilerOptions: there is no option {', '.join(sorted(unknown))}"))
         self._options = {**self._DEFAULTS, **(options or {})}
 
     def with_state(self, state):
@@ -129,7 +132,7 @@ class ProfilerOptions:
 
     def __getitem__(self, name):
         if name not in self._options:
-            raise ValueError(f"ProfilerOptions: there is no option {name}")
+            raise _C.located(ValueError(f"ProfilerOptions: there is no option {name}"))
         return self._options[name]
 
 

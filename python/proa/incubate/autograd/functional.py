@@ -14,9 +14,11 @@ def as_inputs(xs, who):
     out = []
     for i, x in enumerate(listed(xs)):
         if not isinstance(x, _C.Tensor):
-            raise TypeError(f"{who}: xs must be a Tensor or a sequence of Tensors, but xs[{i}] is {type(x).__name__}")
+            raise _C.located(
+                TypeError(f"{who}: xs must be a Tensor or a sequence of Tensors, but xs[{i}] is {type(x).__name__}")
+            )
         if not (x.is_floating_point() or x.is_complex()):
-            raise TypeError(f"{who}: xs must be floating point or complex, but xs[{i}] is {x.dtype.name}")
+            raise _C.located(TypeError(f"{who}: xs must be floating point or complex, but xs[{i}] is {x.dtype.name}"))
         if x.stop_gradient:
             x = x.detach()
             x.stop_gradient = False
@@ -24,7 +26,7 @@ def as_inputs(xs, who):
             x = x.clone()
         out.append(x)
     if not out:
-        raise ValueError(f"{who}: xs is empty")
+        raise _C.located(ValueError(f"{who}: xs is empty"))
     return out
 
 
@@ -34,9 +36,9 @@ def call(func, xs, inputs, who):
     found = listed(ys)
     for i, y in enumerate(found):
         if not isinstance(y, _C.Tensor):
-            raise TypeError(f"{who}: func must give Tensors, but result {i} is {type(y).__name__}")
+            raise _C.located(TypeError(f"{who}: func must give Tensors, but result {i} is {type(y).__name__}"))
     if not found:
-        raise ValueError(f"{who}: func gives nothing")
+        raise _C.located(ValueError(f"{who}: func gives nothing"))
     return ys, found
 
 
@@ -57,14 +59,16 @@ def _vectors(v, like, who, what):
         return [_C.ops.full_like(t, 1) for t in like]
     v = listed(v)
     if len(v) != len(like):
-        raise ValueError(f"{who}: v has {len(v)} tensors for {len(like)} {what}")
+        raise _C.located(ValueError(f"{who}: v has {len(v)} tensors for {len(like)} {what}"))
     for i, (a, b) in enumerate(zip(v, like)):
         if not isinstance(a, _C.Tensor):
-            raise TypeError(f"{who}: v must be Tensors, but v[{i}] is {type(a).__name__}")
+            raise _C.located(TypeError(f"{who}: v must be Tensors, but v[{i}] is {type(a).__name__}"))
         if a.shape != b.shape or a.dtype != b.dtype:
-            raise ValueError(
-                f"{who}: v[{i}] does not fit {what}[{i}]; v[{i}] is {a.shape} {a.dtype.name}, "
-                f"{what}[{i}] is {b.shape} {b.dtype.name}"
+            raise _C.located(
+                ValueError(
+                    f"{who}: v[{i}] does not fit {what}[{i}]; v[{i}] is {a.shape} {a.dtype.name}, "
+                    f"{what}[{i}] is {b.shape} {b.dtype.name}"
+                )
             )
     return v
 

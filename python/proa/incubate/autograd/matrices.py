@@ -21,16 +21,20 @@ class _Matrix:
         for what, tensors in (("result", outputs), ("xs", inputs)):
             for i, t in enumerate(tensors):
                 if t.is_complex():
-                    raise TypeError(
-                        f"{who}: {what} {i} is {t.dtype.name}; a complex function has no matrix of derivatives "
-                        "in general, use jvp or vjp, or real and imaginary parts (as_real, as_complex)"
+                    raise _C.located(
+                        TypeError(
+                            f"{who}: {what} {i} is {t.dtype.name}; a complex function has no matrix of derivatives "
+                            "in general, use jvp or vjp, or real and imaginary parts (as_real, as_complex)"
+                        )
                     )
         if batched:
             sizes = {tuple(t.shape[:1]) for t in (*outputs, *inputs)}
             if len(sizes) != 1 or () in sizes:
-                raise ValueError(
-                    f"{who}: with is_batched, xs and results must have the same first dim; their shapes are "
-                    f"{[t.shape for t in inputs]} and {[t.shape for t in outputs]}"
+                raise _C.located(
+                    ValueError(
+                        f"{who}: with is_batched, xs and results must have the same first dim; their shapes are "
+                        f"{[t.shape for t in inputs]} and {[t.shape for t in outputs]}"
+                    )
                 )
             self._batch = outputs[0].shape[0]
         self._row_sizes = [self._size(t) for t in outputs]
@@ -126,7 +130,7 @@ class _Matrix:
         full = slice(None)
         dots = [i for i, k in enumerate(key) if k is Ellipsis]
         if len(dots) > 1 or len(key) - len(dots) > dims:
-            raise IndexError(f"{self._who}: too many indices for the shape {list(self.shape)}")
+            raise _C.located(IndexError(f"{self._who}: too many indices for the shape {list(self.shape)}"))
         missing = (full,) * (dims - len(key) + len(dots))
         if dots:
             return key[: dots[0]] + missing + key[dots[0] + 1 :]
@@ -144,10 +148,12 @@ class _Matrix:
         try:
             return range(n)[key]
         except IndexError:
-            raise IndexError(f"{self._who}: there is no {what} {key}; the shape is {list(self.shape)}") from None
+            raise _C.located(
+                IndexError(f"{self._who}: there is no {what} {key}; the shape is {list(self.shape)}")
+            ) from None
         except TypeError:
-            raise TypeError(
-                f"{self._who}: {what}s are chosen by int, slice or list of int, not {type(key).__name__}"
+            raise _C.located(
+                TypeError(f"{self._who}: {what}s are chosen by int, slice or list of int, not {type(key).__name__}")
             ) from None
 
     def _stacked(self, rows, axis):
@@ -228,9 +234,11 @@ class Hessian:
             _, outputs = call(func, xs, inputs, "Hessian")
             first = _Matrix("Hessian", outputs, inputs, bool(is_batched))
             if first._num_rows != 1:
-                raise ValueError(
-                    f"Hessian: func must give one number{' for each sample' if is_batched else ''}, but its results "
-                    f"have the shapes {[y.shape for y in outputs]}"
+                raise _C.located(
+                    ValueError(
+                        f"Hessian: func must give one number{' for each sample' if is_batched else ''}, but its results "
+                        f"have the shapes {[y.shape for y in outputs]}"
+                    )
                 )
             slopes = gradients(outputs, inputs, [_C.ops.full_like(y, 1) for y in outputs])
         self._matrix = _Matrix("Hessian", slopes, inputs, bool(is_batched))

@@ -45,7 +45,7 @@ def log_softmax(x, axis=-1, dtype=None, name=None):
 def softmax_(x, axis=-1, dtype=None, name=None):
     """softmax in place."""
     if dtype is not None and _cast(x, dtype).dtype != x.dtype:
-        raise TypeError(f"softmax_: the result in place has the dtype of x, {x.dtype.name}, not {dtype}")
+        raise _C.located(TypeError(f"softmax_: the result in place has the dtype of x, {x.dtype.name}, not {dtype}"))
     return _C.ops.softmax_(x, axis)
 
 
@@ -78,10 +78,10 @@ def glu(x, axis=-1, name=None):
     """First half times sigmoid of the second half along `axis` (Dauphin et al., 2017)."""
     rank = len(x.shape)
     if not -rank <= axis < rank:
-        raise IndexError(f"glu: axis {axis} is out of range; x is {list(x.shape)} {x.dtype.name}")
+        raise _C.located(IndexError(f"glu: axis {axis} is out of range; x is {list(x.shape)} {x.dtype.name}"))
     size = x.shape[axis]
     if size % 2:
-        raise ValueError(f"glu: size {size} of axis {axis} is odd; x is {list(x.shape)} {x.dtype.name}")
+        raise _C.located(ValueError(f"glu: size {size} of axis {axis} is odd; x is {list(x.shape)} {x.dtype.name}"))
     a, b = _C.ops.split(x, [size // 2, size // 2], axis)
     return a * _C.ops.sigmoid(b)
 
@@ -90,11 +90,13 @@ def maxout(x, groups, axis=1, name=None):
     """The highest of `groups` channels that lie side by side along `axis` (Goodfellow et al., 2013)."""
     rank = len(x.shape)
     if not -rank <= axis < rank:
-        raise IndexError(f"maxout: axis {axis} is out of range; x is {list(x.shape)} {x.dtype.name}")
+        raise _C.located(IndexError(f"maxout: axis {axis} is out of range; x is {list(x.shape)} {x.dtype.name}"))
     axis %= rank
     size = x.shape[axis]
     if groups <= 1 or size % groups:
-        raise ValueError(f"maxout: groups must be above 1 and divide {size}, the size of axis {axis}; it is {groups}")
+        raise _C.located(
+            ValueError(f"maxout: groups must be above 1 and divide {size}, the size of axis {axis}; it is {groups}")
+        )
     split = [*x.shape[:axis], size // groups, groups, *x.shape[axis + 1 :]]
     return _C.ops.max(_C.ops.reshape(x, split), axis + 1)
 
@@ -111,10 +113,12 @@ def prelu(x, weight, data_format="NCHW", name=None):
         slope = _C.ops.reshape(weight, [1] * len(x.shape))
     else:
         if len(x.shape) < 2:
-            raise ValueError(f"prelu: a weight of each channel needs x of 2 dims or more; x is {list(x.shape)}")
+            raise _C.located(
+                ValueError(f"prelu: a weight of each channel needs x of 2 dims or more; x is {list(x.shape)}")
+            )
         axis = len(x.shape) - 1 if data_format[-1] == "C" and data_format != "NC" else 1
         if list(weight.shape) != [x.shape[axis]]:
-            raise ValueError(f"prelu: weight must be [1] or [{x.shape[axis]}]; it is {list(weight.shape)}")
+            raise _C.located(ValueError(f"prelu: weight must be [1] or [{x.shape[axis]}]; it is {list(weight.shape)}"))
         shape = [1] * len(x.shape)
         shape[axis] = -1
         slope = _C.ops.reshape(weight, shape)
@@ -131,7 +135,7 @@ def gumbel_softmax(x, temperature=1.0, hard=False, axis=-1, name=None):
         axis (int): where the classes are.
     """
     if temperature <= 0:
-        raise ValueError(f"gumbel_softmax: temperature must be positive; it is {temperature}")
+        raise _C.located(ValueError(f"gumbel_softmax: temperature must be positive; it is {temperature}"))
     ops = _C.ops
     # Away from 0 and 1, so that both logarithms are finite.
     even = ops.clip(ops.uniform(x.shape, x.dtype, 0.0, 1.0), 1e-6, 1.0 - 1e-6)

@@ -47,9 +47,9 @@ def bilinear(x1, x2, weight, bias=None, name=None):
 
 def _check_p(op, p):
     if isinstance(p, bool) or not isinstance(p, (int, float)):
-        raise TypeError(f"{op}: p must be a number, not {type(p).__name__}")
+        raise _C.located(TypeError(f"{op}: p must be a number, not {type(p).__name__}"))
     if not 0 <= p <= 1:
-        raise ValueError(f"{op}: p must be in [0, 1]; it is {p}")
+        raise _C.located(ValueError(f"{op}: p must be in [0, 1]; it is {p}"))
 
 
 def _mask(x, shape, p):
@@ -75,7 +75,7 @@ def dropout(x, p=0.5, axis=None, training=True, mode="upscale_in_train", name=No
     """
     _check_p("dropout", p)
     if mode not in ("upscale_in_train", "downscale_in_infer"):
-        raise ValueError(f"dropout: mode must be upscale_in_train or downscale_in_infer, not {mode!r}")
+        raise _C.located(ValueError(f"dropout: mode must be upscale_in_train or downscale_in_infer, not {mode!r}"))
     upscale = mode == "upscale_in_train"
     if not training:
         return x if upscale else x * (1.0 - p)
@@ -89,7 +89,7 @@ def dropout(x, p=0.5, axis=None, training=True, mode="upscale_in_train", name=No
     axes = [axis] if isinstance(axis, int) else list(axis)
     rank = len(shape)
     if any(not -rank <= a < rank for a in axes):
-        raise ValueError(f"dropout: axis {axes} is out of range; x is {list(shape)} {x.dtype.name}")
+        raise _C.located(ValueError(f"dropout: axis {axes} is out of range; x is {list(shape)} {x.dtype.name}"))
     kept = {a % rank for a in axes}
     mask = _mask(x, [size if i in kept else 1 for i, size in enumerate(shape)], p)
     return x * (mask * (1.0 / (1.0 - p)) if upscale else mask)
@@ -142,7 +142,7 @@ def embedding(x, weight, padding_idx=None, sparse=False, name=None):
         return _C.ops.embedding(x, weight, -1, sparse)
     rows = weight.shape[0]
     if not -rows <= padding_idx < rows:
-        raise ValueError(f"embedding: padding_idx {padding_idx} is not one of {rows} rows")
+        raise _C.located(ValueError(f"embedding: padding_idx {padding_idx} is not one of {rows} rows"))
     return _C.ops.embedding(x, weight, padding_idx % rows, sparse)
 
 
@@ -179,7 +179,7 @@ def pad(x, pad, mode="constant", value=0.0, data_format="NCHW", name=None):
         [1, 1, 2, 4]
     """
     if mode not in ("constant", "reflect", "replicate", "circular"):
-        raise ValueError(f"pad: mode must be constant, reflect, replicate or circular, not {mode!r}")
+        raise _C.located(ValueError(f"pad: mode must be constant, reflect, replicate or circular, not {mode!r}"))
     if isinstance(pad, _C.Tensor):
         pad = pad.tolist()
     pads = [pad] if isinstance(pad, int) else [int(p) for p in pad]
@@ -189,14 +189,18 @@ def pad(x, pad, mode="constant", value=0.0, data_format="NCHW", name=None):
     if mode == "constant" and len(pads) == 2 * rank:
         return _C.ops.pad(x, pads, mode, value)
     if rank not in _FORMATS or len(pads) % 2 or len(pads) > 2 * (rank - 2):
-        raise ValueError(
-            f"pad: {len(pads)} paddings do not fit; give {2 * rank}, or 2 for each spatial dim; "
-            f"x is {list(x.shape)} {x.dtype.name}"
+        raise _C.located(
+            ValueError(
+                f"pad: {len(pads)} paddings do not fit; give {2 * rank}, or 2 for each spatial dim; "
+                f"x is {list(x.shape)} {x.dtype.name}"
+            )
         )
     first, last = _FORMATS[rank]
     # The default "NCHW" stands for channels first at any rank.
     if data_format not in (first, last, "NCHW"):
-        raise ValueError(f"pad: data_format must be {first} or {last} for a tensor of {rank} dims, not {data_format!r}")
+        raise _C.located(
+            ValueError(f"pad: data_format must be {first} or {last} for a tensor of {rank} dims, not {data_format!r}")
+        )
     full = [0] * (2 * rank)
     axis = rank - 2 if data_format == last else rank - 1
     for i in range(0, len(pads), 2):
@@ -237,7 +241,7 @@ def cosine_similarity(x1, x2, axis=1, eps=1e-08):
 def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):
     """(1 - epsilon) * label + epsilon * prior_dist (even over the classes unless given)."""
     if not 0 <= epsilon <= 1:
-        raise ValueError(f"label_smooth: epsilon must be in [0, 1]; it is {epsilon}")
+        raise _C.located(ValueError(f"label_smooth: epsilon must be in [0, 1]; it is {epsilon}"))
     prior = 1.0 / label.shape[-1] if prior_dist is None else prior_dist
     return label * (1.0 - epsilon) + prior * epsilon
 
@@ -261,13 +265,15 @@ def sequence_mask(x, maxlen=None, dtype="int64", name=None):
 def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):
     """[N, C * r * r, H, W] to [N, C, H * r, W * r] (Shi et al., 2016)."""
     if not isinstance(upscale_factor, int) or upscale_factor < 1:
-        raise ValueError(f"pixel_shuffle: upscale_factor must be a positive int, not {upscale_factor!r}")
+        raise _C.located(ValueError(f"pixel_shuffle: upscale_factor must be a positive int, not {upscale_factor!r}"))
     ops, r = _C.ops, upscale_factor
     last = is_channel_last("pixel_shuffle", data_format, 2)
     n, channels = x.shape[0], x.shape[3] if last else x.shape[1]
     height, width = x.shape[1:3] if last else x.shape[2:]
     if channels % (r * r):
-        raise ValueError(f"pixel_shuffle: {channels} channels are not divisible by upscale_factor squared, {r * r}")
+        raise _C.located(
+            ValueError(f"pixel_shuffle: {channels} channels are not divisible by upscale_factor squared, {r * r}")
+        )
     c = channels // (r * r)
     if last:
         x = ops.transpose(ops.reshape(x, [n, height, width, c, r, r]), [0, 1, 4, 2, 5, 3])
@@ -284,7 +290,7 @@ def _four(op, paddings):
         return [*paddings, *paddings]
     if len(paddings) == 4:
         return list(paddings)
-    raise ValueError(f"{op}: paddings must be 1, 2 or 4 ints, not {paddings!r}")
+    raise _C.located(ValueError(f"{op}: paddings must be 1, 2 or 4 ints, not {paddings!r}"))
 
 
 def _window(op, size, kernel_sizes, strides, paddings, dilations):
@@ -292,7 +298,7 @@ def _window(op, size, kernel_sizes, strides, paddings, dilations):
     dilation, pads = numbers(op, "dilations", dilations, 2), _four(op, paddings)
     out = [(size[i] + pads[i] + pads[i + 2] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in range(2)]
     if min(out) < 1:
-        raise ValueError(f"{op}: the kernel, {kernel}, is larger than the padded size of {list(size)}")
+        raise _C.located(ValueError(f"{op}: the kernel, {kernel}, is larger than the padded size of {list(size)}"))
     return kernel, stride, dilation, pads, out
 
 
@@ -337,7 +343,9 @@ def fold(x, output_sizes, kernel_sizes, strides=1, paddings=0, dilations=1, name
     kernel, stride, dilation, pads, out = _window("fold", size, kernel_sizes, strides, paddings, dilations)
     n, columns, blocks = x.shape
     if columns % (kernel[0] * kernel[1]) or blocks != out[0] * out[1]:
-        raise ValueError(f"fold: x must be [N, C * {kernel[0] * kernel[1]}, {out[0] * out[1]}]; it is {list(x.shape)}")
+        raise _C.located(
+            ValueError(f"fold: x must be [N, C * {kernel[0] * kernel[1]}, {out[0] * out[1]}]; it is {list(x.shape)}")
+        )
     channels = columns // (kernel[0] * kernel[1])
     # The blocks are pixels of a feature map; a transposed convolution with an identity
     # kernel puts each element of a block in its place and adds up.
@@ -362,7 +370,7 @@ def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW"):
     """
     ops = _C.ops
     if not 0 <= shift_ratio <= 0.5:
-        raise ValueError(f"temporal_shift: shift_ratio must be in [0, 0.5]; it is {shift_ratio}")
+        raise _C.located(ValueError(f"temporal_shift: shift_ratio must be in [0, 0.5]; it is {shift_ratio}"))
     last = is_channel_last("temporal_shift", data_format, 2)
     if last:
         x = ops.transpose(x, [0, 3, 1, 2])

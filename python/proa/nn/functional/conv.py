@@ -81,7 +81,9 @@ def conv3d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data
     n, depth, channels, height, width = x.shape
     out_depth = (depth - dilations[0] * (kernel[0] - 1) - 1) // strides[0] + 1
     if out_depth < 1:
-        raise ValueError(f"conv3d: the kernel, {list(kernel)}, is larger than the padded input, {list(sizes)}")
+        raise _C.located(
+            ValueError(f"conv3d: the kernel, {list(kernel)}, is larger than the padded input, {list(sizes)}")
+        )
     total = None
     for k in range(kernel[0]):
         start = k * dilations[0]
@@ -131,7 +133,7 @@ def conv2d_transpose(
     extra = numbers("conv2d_transpose", "output_padding", output_padding, 2)
     if output_size is not None:
         if any(extra):
-            raise ValueError("conv2d_transpose: give either output_size or output_padding")
+            raise _C.located(ValueError("conv2d_transpose: give either output_size or output_padding"))
         output_size = _sizes(output_size, 2)
     return _C.ops.conv2d_transpose(
         x, weight, bias, strides, pads, extra if any(extra) else [], dilations, groups, output_size or [], data_format
@@ -175,7 +177,7 @@ def conv1d_transpose(
     sizes, kernel = spatial_sizes(x, last), weight.shape[2:]
     ((before, after),) = _transposed_pairs(op, padding, 1, sizes, kernel, [stride], [dilation], last)
     if output_size is not None and extra:
-        raise ValueError(f"{op}: give either output_size or output_padding")
+        raise _C.located(ValueError(f"{op}: give either output_size or output_padding"))
     out = _C.ops.conv2d_transpose(
         _one_dim(x, last),
         _C.ops.unsqueeze(weight, 2),
@@ -219,11 +221,11 @@ def conv3d_transpose(
     full = [(sizes[i] - 1) * strides[i] + dilations[i] * (kernel[i] - 1) + 1 for i in range(3)]
     if output_size is not None:
         if any(extra):
-            raise ValueError(f"{op}: give either output_size or output_padding")
+            raise _C.located(ValueError(f"{op}: give either output_size or output_padding"))
         wanted = _sizes(output_size, 3)
         extra = [wanted[i] - (full[i] - sum(pairs[i])) for i in range(3)]
         if any(not 0 <= extra[i] < max(strides[i], dilations[i]) for i in range(3)):
-            raise ValueError(f"{op}: output_size {wanted} is not one that stride {strides} allows")
+            raise _C.located(ValueError(f"{op}: output_size {wanted} is not one that stride {strides} allows"))
     x = ops.transpose(x, [0, 1, 4, 2, 3] if last else [0, 2, 1, 3, 4])
     n, depth, channels, height, width = x.shape
     flat_x = ops.reshape(x, [n * depth, channels, height, width])

@@ -12,9 +12,11 @@ def _label_at_axis(op, label, shape, axis):
         return _C.ops.unsqueeze(label, axis), True
     if given == [*shape[:axis], 1, *shape[axis + 1 :]] or -1 in given or -1 in shape:
         return label, False
-    raise ValueError(
-        f"{op}: label must have the shape of input without axis {axis}, {without}, or with 1 there; "
-        f"input is {list(shape)}, label is {given} {label.dtype.name}"
+    raise _C.located(
+        ValueError(
+            f"{op}: label must have the shape of input without axis {axis}, {without}, or with 1 there; "
+            f"input is {list(shape)}, label is {given} {label.dtype.name}"
+        )
     )
 
 
@@ -79,15 +81,19 @@ def cross_entropy(
     _check_reduction(op, reduction)
     ops, rank = _C.ops, len(input.shape)
     if not -rank <= axis < rank:
-        raise IndexError(f"{op}: axis {axis} is out of range; input is {list(input.shape)} {input.dtype.name}")
+        raise _C.located(
+            IndexError(f"{op}: axis {axis} is out of range; input is {list(input.shape)} {input.dtype.name}")
+        )
     axis %= rank
     if weight is not None and list(weight.shape) != [input.shape[axis]]:
-        raise ValueError(f"{op}: weight must be [{input.shape[axis]}]; it is {list(weight.shape)}")
+        raise _C.located(ValueError(f"{op}: weight must be [{input.shape[axis]}]; it is {list(weight.shape)}"))
     if soft_label:
         if list(label.shape) != list(input.shape):
-            raise ValueError(
-                f"{op}: a soft label has the shape of input; input is {list(input.shape)}, "
-                f"label is {list(label.shape)} {label.dtype.name}"
+            raise _C.located(
+                ValueError(
+                    f"{op}: a soft label has the shape of input; input is {list(input.shape)}, "
+                    f"label is {list(label.shape)} {label.dtype.name}"
+                )
             )
         if use_softmax:
             loss = ops.softmax_with_cross_entropy(input, label, True, ignore_index, axis)
@@ -148,11 +154,13 @@ def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", nam
     """
     _check_reduction("nll_loss", reduction)
     if len(input.shape) < 2:
-        raise ValueError(f"nll_loss: input must be [N, C] or [N, C, d1, ...]; it is {list(input.shape)}")
+        raise _C.located(ValueError(f"nll_loss: input must be [N, C] or [N, C, d1, ...]; it is {list(input.shape)}"))
     if list(label.shape) != [input.shape[0], *input.shape[2:]]:
-        raise ValueError(
-            f"nll_loss: label must have the shape of input without axis 1; input is {list(input.shape)}, "
-            f"label is {list(label.shape)}"
+        raise _C.located(
+            ValueError(
+                f"nll_loss: label must have the shape of input without axis 1; input is {list(input.shape)}, "
+                f"label is {list(label.shape)}"
+            )
         )
     loss = _C.ops.nll_loss(input, label, weight, ignore_index)
     if reduction != "mean":

@@ -6,7 +6,7 @@ from proa import _C
 def _check_reduction(op, reduction, more=()):
     allowed = ("mean", "sum", "none", *more)
     if reduction not in allowed:
-        raise ValueError(f"{op}: reduction must be one of {', '.join(allowed)}, not {reduction!r}")
+        raise _C.located(ValueError(f"{op}: reduction must be one of {', '.join(allowed)}, not {reduction!r}"))
 
 
 def reduce(loss, reduction):
@@ -155,7 +155,7 @@ def dice_loss(input, label, epsilon=1e-05, name=None):
         epsilon (float): keeps the division finite.
     """
     if label.shape[-1] != 1:
-        raise ValueError(f"dice_loss: the last dim of label must be 1; label is {list(label.shape)}")
+        raise _C.located(ValueError(f"dice_loss: the last dim of label must be 1; label is {list(label.shape)}"))
     hot = _C.ops.one_hot(_C.ops.squeeze(label, -1), input.shape[-1]).astype(input.dtype)
     axes = list(range(1, len(input.shape)))
     both = (input * hot).sum(axes)
@@ -199,7 +199,7 @@ def ctc_loss(log_probs, labels, input_lengths, label_lengths, blank=0, reduction
     ops = _C.ops
     steps, batch, classes = log_probs.shape
     if not 0 <= blank < classes:
-        raise ValueError(f"ctc_loss: blank must be one of {classes} classes, not {blank}")
+        raise _C.located(ValueError(f"ctc_loss: blank must be one of {classes} classes, not {blank}"))
     scores = ops.log_softmax(log_probs, -1)
     impossible = -1e30
     width = 2 * labels.shape[1] + 1

@@ -7,10 +7,12 @@ from proa.framework.grad_mode import no_grad
 def _channel_axis(op, x, data_format):
     """Where the channels are: 1, or the last axis for formats that end in C."""
     if data_format not in ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC"):
-        raise ValueError(f"{op}: data_format must be NC, NCL, NCHW, NCDHW, NLC, NHWC or NDHWC, not {data_format!r}")
+        raise _C.located(
+            ValueError(f"{op}: data_format must be NC, NCL, NCHW, NCDHW, NLC, NHWC or NDHWC, not {data_format!r}")
+        )
     rank = len(x.shape)
     if rank < 2:
-        raise ValueError(f"{op}: x must have at least 2 dims; it is {list(x.shape)} {x.dtype.name}")
+        raise _C.located(ValueError(f"{op}: x must have at least 2 dims; it is {list(x.shape)} {x.dtype.name}"))
     return rank - 1 if data_format[-1] == "C" and data_format != "NC" else 1
 
 
@@ -82,8 +84,10 @@ def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05, name=
     shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
     n = len(shape)
     if n == 0 or list(x.shape[-n:]) != shape:
-        raise ValueError(
-            f"layer_norm: the last dims of x must be normalized_shape, {shape}; x is {list(x.shape)} {x.dtype.name}"
+        raise _C.located(
+            ValueError(
+                f"layer_norm: the last dims of x must be normalized_shape, {shape}; x is {list(x.shape)} {x.dtype.name}"
+            )
         )
     return _C.ops.layer_norm(x, weight, bias, len(x.shape) - n, epsilon)
 
@@ -102,7 +106,7 @@ def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format
     axis = _channel_axis("group_norm", x, data_format)
     rank, channels = len(x.shape), x.shape[axis]
     if num_groups < 1 or channels % num_groups:
-        raise ValueError(f"group_norm: {channels} channels are not divisible by {num_groups} groups")
+        raise _C.located(ValueError(f"group_norm: {channels} channels are not divisible by {num_groups} groups"))
     if axis != 1:
         x = ops.transpose(x, [0, rank - 1, *range(1, rank - 1)])
     shape = x.shape
@@ -142,7 +146,7 @@ def instance_norm(
     eps = more.pop("epsilon", eps)
     more.pop("training", None)
     if more:
-        raise TypeError(f"instance_norm: there is no argument {', '.join(more)}")
+        raise _C.located(TypeError(f"instance_norm: there is no argument {', '.join(more)}"))
     axis = _channel_axis("instance_norm", x, data_format)
     if not use_input_stats:
         return _normalized(x, running_mean, running_var, weight, bias, eps, axis)
@@ -161,7 +165,9 @@ def local_response_norm(x, size, alpha=0.0001, beta=0.75, k=1.0, data_format="NC
     ops = _C.ops
     axis, rank = _channel_axis("local_response_norm", x, data_format), len(x.shape)
     if rank < 3:
-        raise ValueError(f"local_response_norm: x must have at least 3 dims; it is {list(x.shape)} {x.dtype.name}")
+        raise _C.located(
+            ValueError(f"local_response_norm: x must have at least 3 dims; it is {list(x.shape)} {x.dtype.name}")
+        )
     if axis != 1:
         x = ops.transpose(x, [0, rank - 1, *range(1, rank - 1)])
     n, channels = x.shape[:2]

@@ -126,7 +126,7 @@ def max_pool3d(
     op = "max_pool3d"
     check_rank(op, x, 3)
     if return_mask:
-        raise NotImplementedError("max_pool3d: return_mask=True is not there yet; use return_mask=False")
+        raise _C.located(NotImplementedError("max_pool3d: return_mask=True is not there yet; use return_mask=False"))
     last = is_channel_last(op, data_format, 3)
     kernel, steps, pairs = _window(op, x, 3, kernel_size, stride, padding, last)
     pool = _C.ops.max_pool2d
@@ -174,7 +174,7 @@ def _output_size(op, output_size, n):
     if len(sizes) == 1:
         sizes = sizes * n
     if len(sizes) != n or any(s is not None and (not isinstance(s, int) or s < 1) for s in sizes):
-        raise ValueError(f"{op}: output_size must be {n} positive ints or None, not {output_size!r}")
+        raise _C.located(ValueError(f"{op}: output_size must be {n} positive ints or None, not {output_size!r}"))
     return [-1 if s is None else s for s in sizes]
 
 
@@ -239,7 +239,9 @@ def adaptive_max_pool3d(x, output_size, return_mask=False, name=None):
     op = "adaptive_max_pool3d"
     check_rank(op, x, 3)
     if return_mask:
-        raise NotImplementedError("adaptive_max_pool3d: return_mask=True is not there yet; use return_mask=False")
+        raise _C.located(
+            NotImplementedError("adaptive_max_pool3d: return_mask=True is not there yet; use return_mask=False")
+        )
     sizes = _output_size(op, output_size, 3)
 
     def pool(v, size):
@@ -254,7 +256,9 @@ def _unpool(op, x, indices, n, kernel_size, stride, padding, output_size):
     steps = kernel if stride is None else numbers(op, "stride", stride, n)
     pads = numbers(op, "padding", padding, n)
     if list(indices.shape) != list(x.shape):
-        raise ValueError(f"{op}: x and indices must have one shape; they are {list(x.shape)} and {list(indices.shape)}")
+        raise _C.located(
+            ValueError(f"{op}: x and indices must have one shape; they are {list(x.shape)} and {list(indices.shape)}")
+        )
     if output_size is None:
         return [(x.shape[2 + i] - 1) * steps[i] - 2 * pads[i] + kernel[i] for i in range(n)]
     return [int(s) for s in list(output_size)[-n:]]

@@ -37,13 +37,17 @@ def interpolate(
     """
     mode, rank = mode.lower(), len(x.shape)
     if mode not in _RANKS:
-        raise ValueError(f"interpolate: mode must be one of {', '.join(_RANKS)}, not {mode!r}")
+        raise _C.located(ValueError(f"interpolate: mode must be one of {', '.join(_RANKS)}, not {mode!r}"))
     if rank not in _RANKS[mode]:
-        raise ValueError(f"interpolate: mode {mode} takes {_RANKS[mode]} dims; x is {list(x.shape)} {x.dtype.name}")
+        raise _C.located(
+            ValueError(f"interpolate: mode {mode} takes {_RANKS[mode]} dims; x is {list(x.shape)} {x.dtype.name}")
+        )
     if align_mode not in (0, 1):
-        raise ValueError(f"interpolate: align_mode must be 0 or 1, not {align_mode!r}")
+        raise _C.located(ValueError(f"interpolate: align_mode must be 0 or 1, not {align_mode!r}"))
     if align_corners and mode in ("nearest", "area"):
-        raise ValueError(f"interpolate: align_corners goes with the linear and cubic modes, not with {mode}")
+        raise _C.located(
+            ValueError(f"interpolate: align_corners goes with the linear and cubic modes, not with {mode}")
+        )
     n = rank - 2
     if data_format == "NCHW":  # the default stands for channels first at any rank
         data_format = {1: "NCL", 2: "NCHW", 3: "NCDHW"}[n]
@@ -91,19 +95,21 @@ def _listed(value, n):
 def _sizes(old, size, scale_factor, n):
     """(new sizes, factors or Nones)."""
     if (size is None) == (scale_factor is None):
-        raise ValueError("interpolate: give either size or scale_factor")
+        raise _C.located(ValueError("interpolate: give either size or scale_factor"))
     given = _listed(scale_factor if size is None else size, n)
     if len(given) != n:
-        raise ValueError(f"interpolate: {n} values are needed, one for each spatial dim; {len(given)} were given")
+        raise _C.located(
+            ValueError(f"interpolate: {n} values are needed, one for each spatial dim; {len(given)} were given")
+        )
     if size is not None:
         new, factors = [int(s) for s in given], [None] * n
     else:
         factors = [float(f) for f in given]
         if min(factors) <= 0:
-            raise ValueError(f"interpolate: scale_factor must be positive; it is {scale_factor}")
+            raise _C.located(ValueError(f"interpolate: scale_factor must be positive; it is {scale_factor}"))
         new = [int(o * f) for o, f in zip(old, factors)]
     if min(new) < 1:
-        raise ValueError(f"interpolate: the new sizes must be positive; they are {new}")
+        raise _C.located(ValueError(f"interpolate: the new sizes must be positive; they are {new}"))
     return new, factors
 
 

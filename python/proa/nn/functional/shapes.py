@@ -1,5 +1,7 @@
 """Arguments of convolutions and pools: numbers for each spatial dim, and padding in its many forms."""
 
+from proa import _C
+
 
 def numbers(op, name, value, n):
     """`value` as a list of n ints: one for all dims, or one each."""
@@ -7,7 +9,7 @@ def numbers(op, name, value, n):
         return [value] * n
     if isinstance(value, (list, tuple)) and len(value) in (1, n) and all(isinstance(v, int) for v in value):
         return list(value) * (n if len(value) == 1 else 1)
-    raise ValueError(f"{op}: {name} must be an int or {n} ints, not {value!r}")
+    raise _C.located(ValueError(f"{op}: {name} must be an int or {n} ints, not {value!r}"))
 
 
 def is_channel_last(op, data_format, n):
@@ -15,7 +17,7 @@ def is_channel_last(op, data_format, n):
     first = {1: "NCL", 2: "NCHW", 3: "NCDHW"}[n]
     last = {1: "NLC", 2: "NHWC", 3: "NDHWC"}[n]
     if data_format not in (first, last, "NCW", "NWC", "NC") or (n > 1 and len(data_format) != n + 2):
-        raise ValueError(f"{op}: data_format must be {first} or {last}, not {data_format!r}")
+        raise _C.located(ValueError(f"{op}: data_format must be {first} or {last}, not {data_format!r}"))
     return data_format[-1] == "C" and data_format != "NC"
 
 
@@ -31,7 +33,7 @@ def padding_pairs(op, padding, n, sizes, kernel, stride, dilation, channel_last)
     if isinstance(padding, int):
         return [[padding, padding]] * n
     if not isinstance(padding, (list, tuple)):
-        raise TypeError(f"{op}: padding must be an int, a list or a str, not {type(padding).__name__}")
+        raise _C.located(TypeError(f"{op}: padding must be an int, a list or a str, not {type(padding).__name__}"))
     padding = list(padding)
     if all(isinstance(p, int) for p in padding):
         if len(padding) == n:
@@ -43,10 +45,12 @@ def padding_pairs(op, padding, n, sizes, kernel, stride, dilation, channel_last)
     if len(padding) == n + 2 and all(isinstance(p, (list, tuple)) and len(p) == 2 for p in padding):
         outer = [padding[0], padding[-1 if channel_last else 1]]
         if any(any(pair) for pair in outer):
-            raise ValueError(f"{op}: batch and channels cannot be padded; padding is {padding}")
+            raise _C.located(ValueError(f"{op}: batch and channels cannot be padded; padding is {padding}"))
         return [list(p) for p in (padding[1:-1] if channel_last else padding[2:])]
-    raise ValueError(
-        f"{op}: padding must be an int, {n} or {2 * n} ints, {n + 2} pairs, 'SAME' or 'VALID', not {padding!r}"
+    raise _C.located(
+        ValueError(
+            f"{op}: padding must be an int, {n} or {2 * n} ints, {n + 2} pairs, 'SAME' or 'VALID', not {padding!r}"
+        )
     )
 
 
@@ -54,7 +58,7 @@ def _named(op, padding, n, sizes, kernel, stride, dilation):
     if padding.upper() == "VALID":
         return [[0, 0]] * n
     if padding.upper() != "SAME":
-        raise ValueError(f"{op}: padding must be 'SAME' or 'VALID' if it is a str, not {padding!r}")
+        raise _C.located(ValueError(f"{op}: padding must be 'SAME' or 'VALID' if it is a str, not {padding!r}"))
     pairs = []
     for i in range(n):
         size, reach = sizes[i], dilation[i] * (kernel[i] - 1) + 1
@@ -77,4 +81,4 @@ def spatial_sizes(x, channel_last):
 def check_rank(op, x, n):
     """Raises unless x has batch, channels and n spatial dims."""
     if len(x.shape) != n + 2:
-        raise ValueError(f"{op}: x must have {n + 2} dims; it is {list(x.shape)} {x.dtype.name}")
+        raise _C.located(ValueError(f"{op}: x must have {n + 2} dims; it is {list(x.shape)} {x.dtype.name}"))

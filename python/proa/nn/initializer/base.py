@@ -13,7 +13,7 @@ class Initializer:
 
     def make(self, shape, dtype):
         """A new tensor of this shape and dtype."""
-        raise NotImplementedError(f"{type(self).__name__}.make")
+        raise _C.located(NotImplementedError(f"{type(self).__name__}.make"))
 
     def __call__(self, param, block=None):
         """Fills `param` in place and returns it."""
@@ -55,7 +55,7 @@ def set_global_initializer(weight_init, bias_init=None):
     """
     for each in (weight_init, bias_init):
         if each is not None and not callable(each):
-            raise TypeError(f"set_global_initializer: {each!r} is not an initializer")
+            raise _C.located(TypeError(f"set_global_initializer: {each!r} is not an initializer"))
     global _global_weight, _global_bias
     _global_weight, _global_bias = weight_init, bias_init
 
@@ -107,7 +107,7 @@ def calculate_gain(nonlinearity, param=None):
         slope = 0.01 if param is None else float(param)
         return math.sqrt(2.0 / (1.0 + slope * slope))
     if nonlinearity not in _GAINS:
-        raise ValueError(
-            f"calculate_gain: {nonlinearity!r} is not known; choose from {sorted([*_GAINS, 'leaky_relu'])}"
+        raise _C.located(
+            ValueError(f"calculate_gain: {nonlinearity!r} is not known; choose from {sorted([*_GAINS, 'leaky_relu'])}")
         )
     return _GAINS[nonlinearity]

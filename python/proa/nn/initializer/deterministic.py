@@ -30,7 +30,9 @@ class Assign(Initializer):
         value = self._value
         tensor = value.detach().clone() if isinstance(value, _C.Tensor) else _C.to_tensor(value)
         if list(tensor.shape) != list(shape):
-            raise ValueError(f"Assign: the value is {list(tensor.shape)}, but the parameter is {list(shape)}")
+            raise _C.located(
+                ValueError(f"Assign: the value is {list(tensor.shape)}, but the parameter is {list(shape)}")
+            )
         return tensor if tensor.dtype == dtype else _C.ops.cast(tensor, dtype)
 
 
@@ -42,16 +44,20 @@ class Dirac(Initializer):
 
     def __init__(self, groups=1, name=None):
         if not isinstance(groups, int) or groups < 1:
-            raise ValueError(f"Dirac: groups must be a positive int, not {groups!r}")
+            raise _C.located(ValueError(f"Dirac: groups must be a positive int, not {groups!r}"))
         self._groups = groups
 
     def make(self, shape, dtype):
         import numpy as np
 
         if len(shape) not in (3, 4, 5):
-            raise ValueError(f"Dirac: the weight of a convolution has 3, 4 or 5 dims; this one is {list(shape)}")
+            raise _C.located(
+                ValueError(f"Dirac: the weight of a convolution has 3, 4 or 5 dims; this one is {list(shape)}")
+            )
         if shape[0] % self._groups:
-            raise ValueError(f"Dirac: {shape[0]} output channels are not divisible by {self._groups} groups")
+            raise _C.located(
+                ValueError(f"Dirac: {shape[0]} output channels are not divisible by {self._groups} groups")
+            )
         value = np.zeros(shape, "float32")
         centre = tuple(size // 2 for size in shape[2:])
         out = shape[0] // self._groups
@@ -68,7 +74,7 @@ class Bilinear(Initializer):
         import numpy as np
 
         if len(shape) != 4 or shape[2] != shape[3]:
-            raise ValueError(f"Bilinear: the weight must be [in, out, k, k]; this one is {list(shape)}")
+            raise _C.located(ValueError(f"Bilinear: the weight must be [in, out, k, k]; this one is {list(shape)}"))
         size = shape[3]
         factor = (size + 1) // 2
         centre = (2 * factor - 1 - factor % 2) / (2.0 * factor)

@@ -43,7 +43,7 @@ class Uniform(Initializer):
 
     def __init__(self, low=-1.0, high=1.0, name=None):
         if low > high:
-            raise ValueError(f"Uniform: low must not be above high; low is {low}, high is {high}")
+            raise _C.located(ValueError(f"Uniform: low must not be above high; low is {low}, high is {high}"))
         self._low, self._high = float(low), float(high)
 
     def make(self, shape, dtype):
@@ -116,7 +116,7 @@ class Orthogonal(Initializer):
         import numpy as np
 
         if len(shape) < 2:
-            raise ValueError(f"Orthogonal: at least 2 dims are needed; the parameter is {list(shape)}")
+            raise _C.located(ValueError(f"Orthogonal: at least 2 dims are needed; the parameter is {list(shape)}"))
         rows, columns = shape[0], math.prod(shape[1:])
         drawn = _normal([max(rows, columns), min(rows, columns)], 0.0, 1.0, _C.float64).numpy()
         q, r = np.linalg.qr(drawn)

@@ -89,12 +89,14 @@ class Embedding(Layer):
     def __init__(self, num_embeddings, embedding_dim, padding_idx=None, sparse=False, weight_attr=None, name=None):
         super().__init__()
         if num_embeddings <= 0 or embedding_dim <= 0:
-            raise ValueError(
-                f"Embedding: sizes must be positive; num_embeddings is {num_embeddings}, "
-                f"embedding_dim is {embedding_dim}"
+            raise _C.located(
+                ValueError(
+                    f"Embedding: sizes must be positive; num_embeddings is {num_embeddings}, "
+                    f"embedding_dim is {embedding_dim}"
+                )
             )
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise ValueError(f"Embedding: padding_idx {padding_idx} is not one of {num_embeddings} rows")
+            raise _C.located(ValueError(f"Embedding: padding_idx {padding_idx} is not one of {num_embeddings} rows"))
         self._num_embeddings, self._embedding_dim = num_embeddings, embedding_dim
         self._padding_idx = None if padding_idx is None else padding_idx % num_embeddings
         self._sparse = sparse

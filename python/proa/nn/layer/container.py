@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from proa import _C
 from proa.framework.parameter import Parameter
 from proa.nn.layer.layers import Layer
 
@@ -9,9 +10,9 @@ from proa.nn.layer.layers import Layer
 def _position(index, length, what):
     """A non-negative position, checked."""
     if not isinstance(index, int):
-        raise TypeError(f"{what}: an index must be an int, not {type(index).__name__}")
+        raise _C.located(TypeError(f"{what}: an index must be an int, not {type(index).__name__}"))
     if not -length <= index < length:
-        raise IndexError(f"{what}: index {index} is out of range; there are {length}")
+        raise _C.located(IndexError(f"{what}: index {index} is out of range; there are {length}"))
     return index % length
 
 
@@ -116,7 +117,7 @@ class LayerList(Layer):
     def insert(self, index, sublayers):
         """Puts a layer before position `index`."""
         if not isinstance(index, int) or not -len(self) <= index <= len(self):
-            raise IndexError(f"LayerList: position {index} is out of range; there are {len(self)}")
+            raise _C.located(IndexError(f"LayerList: position {index} is out of range; there are {len(self)}"))
         layers = list(self)
         layers.insert(index, sublayers)
         self._replace_all(layers)
@@ -185,7 +186,7 @@ class LayerDict(Layer):
         pairs = sublayers.items() if isinstance(sublayers, (Mapping, LayerDict)) else sublayers
         for pair in pairs:
             if not _is_pair(pair):
-                raise ValueError(f"LayerDict: entries must be (str, Layer) pairs, not {pair!r}")
+                raise _C.located(ValueError(f"LayerDict: entries must be (str, Layer) pairs, not {pair!r}"))
             self.add_sublayer(*pair)
 
 
@@ -202,7 +203,7 @@ class ParameterList(Layer):
 
     def __setitem__(self, idx, param):
         if not isinstance(param, Parameter):
-            raise TypeError(f"ParameterList: a Parameter is needed, not {type(param).__name__}")
+            raise _C.located(TypeError(f"ParameterList: a Parameter is needed, not {type(param).__name__}"))
         setattr(self, str(_position(idx, len(self), "ParameterList")), param)
 
     def __len__(self):

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 
+from proa import _C
 from proa._C import Tensor
 from proa.nn import functional as F
 from proa.nn.functional.shapes import is_channel_last, numbers, padding_pairs
@@ -34,15 +35,17 @@ class _Conv(Layer):
         super().__init__()
         kind, n = type(self).__name__, self._dims
         if weight_attr is False:
-            raise ValueError(f"{kind}: weight_attr must not be False; a convolution needs its weight")
+            raise _C.located(ValueError(f"{kind}: weight_attr must not be False; a convolution needs its weight"))
         if groups < 1 or in_channels % groups or out_channels % groups:
-            raise ValueError(
-                f"{kind}: groups must divide in_channels and out_channels; groups is {groups}, "
-                f"in_channels is {in_channels}, out_channels is {out_channels}"
+            raise _C.located(
+                ValueError(
+                    f"{kind}: groups must divide in_channels and out_channels; groups is {groups}, "
+                    f"in_channels is {in_channels}, out_channels is {out_channels}"
+                )
             )
         if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
-            raise ValueError(
-                f"{kind}: padding_mode must be zeros, reflect, replicate or circular, not {padding_mode!r}"
+            raise _C.located(
+                ValueError(f"{kind}: padding_mode must be zeros, reflect, replicate or circular, not {padding_mode!r}")
             )
         self._channel_last = is_channel_last(kind, data_format, n)
         self._in_channels, self._out_channels, self._groups = in_channels, out_channels, groups

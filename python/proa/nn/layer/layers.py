@@ -100,7 +100,7 @@ class Layer:
 
     def forward(self, *inputs, **kwargs):
         """The computation of the layer; subclasses define it."""
-        raise NotImplementedError(f"{type(self).__name__} does not define forward")
+        raise _C.located(NotImplementedError(f"{type(self).__name__} does not define forward"))
 
     def __call__(self, *inputs, **kwargs):
         if not (self._forward_pre_hooks or self._forward_post_hooks):
@@ -161,11 +161,15 @@ class Layer:
             self._claim(name, "_sublayer_names", "a sublayer")
         elif "_parameter_names" in attributes:
             if name in self._parameter_names and value is not None:
-                raise TypeError(
-                    f"{type(self).__name__}: {name!r} is a parameter; assign a Parameter or None, not {_kind(value)}"
+                raise _C.located(
+                    TypeError(
+                        f"{type(self).__name__}: {name!r} is a parameter; assign a Parameter or None, not {_kind(value)}"
+                    )
                 )
             if name in self._buffer_names and value is not None and not isinstance(value, Tensor):
-                raise TypeError(f"{type(self).__name__}: {name!r} is a buffer; assign a Tensor, not {_kind(value)}")
+                raise _C.located(
+                    TypeError(f"{type(self).__name__}: {name!r} is a buffer; assign a Tensor, not {_kind(value)}")
+                )
             if name in self._sublayer_names and value is not None:
                 del self._sublayer_names[name]
         if isinstance(getattr(type(self), name, None), property):
@@ -177,7 +181,7 @@ class Layer:
         """Makes `name` one of the parameters or sublayers, and of nothing else."""
         attributes = self.__dict__
         if "_parameter_names" not in attributes:
-            raise RuntimeError(f"{type(self).__name__}: call super().__init__() before assigning {what}")
+            raise _C.located(RuntimeError(f"{type(self).__name__}: call super().__init__() before assigning {what}"))
         for other in ("_parameter_names", "_buffer_names", "_sublayer_names"):
             if other != kind:
                 attributes[other].pop(name, None)
@@ -191,7 +195,7 @@ class Layer:
 
     def _check_name(self, name, what):
         if not isinstance(name, str):
-            raise TypeError(f"{type(self).__name__}: the name of {what} must be a str, not {_kind(name)}")
+            raise _C.located(TypeError(f"{type(self).__name__}: the name of {what} must be a str, not {_kind(name)}"))
         if "." in name or not name:
             raise KeyError(f"{type(self).__name__}: the name of {what} must be without dots and not empty: {name!r}")
         taken = name in self.__dict__ or hasattr(type(self), name)
@@ -203,7 +207,9 @@ class Layer:
         """Adds a parameter (or None) under this name, and returns it."""
         self._check_name(name, "a parameter")
         if parameter is not None and not isinstance(parameter, Parameter):
-            raise TypeError(f"{type(self).__name__}: {name!r} must be a Parameter or None, not {_kind(parameter)}")
+            raise _C.located(
+                TypeError(f"{type(self).__name__}: {name!r} must be a Parameter or None, not {_kind(parameter)}")
+            )
         self._claim(name, "_parameter_names", "a parameter")
         self.__dict__[name] = parameter
         return parameter
@@ -212,7 +218,9 @@ class Layer:
         """Adds a layer under this name, and returns it."""
         self._check_name(name, "a sublayer")
         if sublayer is not None and not isinstance(sublayer, Layer):
-            raise TypeError(f"{type(self).__name__}: {name!r} must be a Layer or None, not {_kind(sublayer)}")
+            raise _C.located(
+                TypeError(f"{type(self).__name__}: {name!r} must be a Layer or None, not {_kind(sublayer)}")
+            )
         self._claim(name, "_sublayer_names", "a sublayer")
         self.__dict__[name] = sublayer
         return sublayer
@@ -227,7 +235,9 @@ class Layer:
         """
         self._check_name(name, "a buffer")
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(f"{type(self).__name__}: {name!r} must be a Tensor or None, not {_kind(tensor)}")
+            raise _C.located(
+                TypeError(f"{type(self).__name__}: {name!r} must be a Tensor or None, not {_kind(tensor)}")
+            )
         self._claim(name, "_buffer_names", "a buffer")
         if persistable:
             self._non_persistable_buffer_names_set.discard(name)
@@ -405,9 +415,11 @@ class Layer:
             del unused[key]
             value = state_dict[key]
             if list(value.shape) != list(target.shape):
-                raise ValueError(
-                    f"set_state_dict: {key!r} is {list(target.shape)} in {type(self).__name__}, "
-                    f"but {list(value.shape)} in the given state"
+                raise _C.located(
+                    ValueError(
+                        f"set_state_dict: {key!r} is {list(target.shape)} in {type(self).__name__}, "
+                        f"but {list(value.shape)} in the given state"
+                    )
                 )
             matched.append((target, value))
         grad = _C.is_grad_enabled()

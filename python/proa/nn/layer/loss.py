@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from proa import _C
 from proa._C import Tensor
 from proa.nn import functional as F
 from proa.nn.layer.layers import Layer
@@ -16,7 +17,9 @@ class _Loss(Layer):
         super().__init__()
         reduction = settings.get("reduction", "mean")
         if reduction not in ("mean", "sum", "none", "batchmean"):
-            raise ValueError(f"{type(self).__name__}: reduction must be mean, sum or none, not {reduction!r}")
+            raise _C.located(
+                ValueError(f"{type(self).__name__}: reduction must be mean, sum or none, not {reduction!r}")
+            )
         for key, value in settings.items():
             setattr(self, key, value)
         self.__dict__["_settings"] = tuple(settings)
@@ -139,7 +142,7 @@ class MarginRankingLoss(Layer):
     def __init__(self, margin=0.0, reduction="mean", name=None):
         super().__init__()
         if reduction not in ("mean", "sum", "none"):
-            raise ValueError(f"MarginRankingLoss: reduction must be mean, sum or none, not {reduction!r}")
+            raise _C.located(ValueError(f"MarginRankingLoss: reduction must be mean, sum or none, not {reduction!r}"))
         self.margin, self.reduction = margin, reduction
 
     def forward(self, input, other, label):

@@ -36,9 +36,11 @@ class _BatchNorm(Layer):
 
     def _check(self, x):
         if len(x.shape) not in self._ranks:
-            raise ValueError(
-                f"{type(self).__name__}: x must have {' or '.join(map(str, self._ranks))} dims; "
-                f"it is {list(x.shape)} {x.dtype.name}"
+            raise _C.located(
+                ValueError(
+                    f"{type(self).__name__}: x must have {' or '.join(map(str, self._ranks))} dims; "
+                    f"it is {list(x.shape)} {x.dtype.name}"
+                )
             )
 
     def forward(self, x):
@@ -257,7 +259,7 @@ class GroupNorm(Layer):
     ):
         super().__init__()
         if num_groups < 1 or num_channels % num_groups:
-            raise ValueError(f"GroupNorm: {num_channels} channels are not divisible by {num_groups} groups")
+            raise _C.located(ValueError(f"GroupNorm: {num_channels} channels are not divisible by {num_groups} groups"))
         self._num_groups, self._num_channels = num_groups, num_channels
         self._epsilon, self._data_format = epsilon, data_format
         self.weight = self.create_parameter([num_channels], weight_attr, default_initializer=Constant(1.0))
@@ -287,15 +289,19 @@ class _InstanceNorm(Layer):
     ):
         super().__init__()
         if (weight_attr is False) != (bias_attr is False):
-            raise ValueError(f"{type(self).__name__}: weight_attr and bias_attr must both be False, or neither")
+            raise _C.located(
+                ValueError(f"{type(self).__name__}: weight_attr and bias_attr must both be False, or neither")
+            )
         self._num_features, self._epsilon, self._data_format = num_features, epsilon, data_format
         self.scale = self.create_parameter([num_features], weight_attr, default_initializer=Constant(1.0))
         self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
 
     def forward(self, input):
         if len(input.shape) != self._rank and not (self._rank == 3 and len(input.shape) == 2):
-            raise ValueError(
-                f"{type(self).__name__}: x must have {self._rank} dims; it is {list(input.shape)} {input.dtype.name}"
+            raise _C.located(
+                ValueError(
+                    f"{type(self).__name__}: x must have {self._rank} dims; it is {list(input.shape)} {input.dtype.name}"
+                )
             )
         return F.instance_norm(
             input, weight=self.scale, bias=self.bias, eps=self._epsilon, data_format=self._data_format

@@ -47,7 +47,7 @@ class RNNCellBase(Layer):
     @property
     def state_shape(self):
         """Sizes of the states without the batch."""
-        raise NotImplementedError(f"{type(self).__name__} does not define state_shape")
+        raise _C.located(NotImplementedError(f"{type(self).__name__} does not define state_shape"))
 
 
 class _Cell(RNNCellBase):
@@ -58,7 +58,7 @@ class _Cell(RNNCellBase):
     def __init__(self, input_size, hidden_size, weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr):
         super().__init__()
         if hidden_size <= 0:
-            raise ValueError(f"{type(self).__name__}: hidden_size must be positive; it is {hidden_size}")
+            raise _C.located(ValueError(f"{type(self).__name__}: hidden_size must be positive; it is {hidden_size}"))
         self.input_size, self.hidden_size = input_size, hidden_size
         limit = 1.0 / math.sqrt(hidden_size)
         start = Uniform(-limit, limit)
@@ -116,7 +116,7 @@ class SimpleRNNCell(_Cell):
     ):
         super().__init__(input_size, hidden_size, weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
         if activation not in ("tanh", "relu"):
-            raise ValueError(f'SimpleRNNCell: activation must be "tanh" or "relu", not {activation!r}')
+            raise _C.located(ValueError(f'SimpleRNNCell: activation must be "tanh" or "relu", not {activation!r}'))
         self.activation = activation
         self._activation_fn = _C.ops.tanh if activation == "tanh" else _C.ops.relu
 
@@ -306,13 +306,13 @@ class _Stack(LayerList):
         super().__init__()
         kind = type(self).__name__
         if direction not in ("forward", "bidirect", "bidirectional"):
-            raise ValueError(f'{kind}: direction must be "forward" or "bidirect", not {direction!r}')
+            raise _C.located(ValueError(f'{kind}: direction must be "forward" or "bidirect", not {direction!r}'))
         if num_layers < 1 or hidden_size < 1:
-            raise ValueError(
-                f"{kind}: sizes must be positive; num_layers is {num_layers}, hidden_size is {hidden_size}"
+            raise _C.located(
+                ValueError(f"{kind}: sizes must be positive; num_layers is {num_layers}, hidden_size is {hidden_size}")
             )
         if not 0 <= dropout < 1 and dropout != 1:
-            raise ValueError(f"{kind}: dropout must be in [0, 1]; it is {dropout}")
+            raise _C.located(ValueError(f"{kind}: dropout must be in [0, 1]; it is {dropout}"))
         both = direction != "forward"
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.num_directions, self.dropout, self.time_major = 2 if both else 1, dropout, time_major
@@ -330,9 +330,11 @@ class _Stack(LayerList):
         unbound = [_C.ops.unbind(part, 0) for part in parts]
         cells = [u[0] if len(u) == 1 else tuple(u) for u in zip(*unbound)]
         if len(cells) != self.num_layers * self.num_directions:
-            raise ValueError(
-                f"{type(self).__name__}: initial_states have {len(cells)} layers; "
-                f"{self.num_layers * self.num_directions} are needed"
+            raise _C.located(
+                ValueError(
+                    f"{type(self).__name__}: initial_states have {len(cells)} layers; "
+                    f"{self.num_layers * self.num_directions} are needed"
+                )
             )
         return cells if self.num_directions == 1 else list(zip(cells[::2], cells[1::2]))
 

@@ -19,7 +19,9 @@ def _attrs(attr, count):
         if len(attr) == 1:
             return list(attr) * count
         if len(attr) != count:
-            raise ValueError(f"Transformer: {count} parameter attributes are needed; {len(attr)} were given")
+            raise _C.located(
+                ValueError(f"Transformer: {count} parameter attributes are needed; {len(attr)} were given")
+            )
         return list(attr)
     if isinstance(attr, ParamAttr) and attr.name is not None:
         copies = []
@@ -79,9 +81,11 @@ class MultiHeadAttention(Layer):
     ):
         super().__init__()
         if embed_dim <= 0 or num_heads <= 0 or embed_dim % num_heads:
-            raise ValueError(
-                f"MultiHeadAttention: embed_dim must be positive and divisible by num_heads; "
-                f"they are {embed_dim} and {num_heads}"
+            raise _C.located(
+                ValueError(
+                    f"MultiHeadAttention: embed_dim must be positive and divisible by num_heads; "
+                    f"they are {embed_dim} and {num_heads}"
+                )
             )
         self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
         self.kdim, self.vdim = kdim or embed_dim, vdim or embed_dim

@@ -30,7 +30,7 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
         powers = _C.ops.stack([(g.abs() ** float(norm_type)).sum() for g in grads], 0)
         total = powers.sum() ** (1.0 / norm_type)
     if error_if_nonfinite and not bool(total.isfinite()):
-        raise RuntimeError(f"clip_grad_norm_: the norm of the gradients is {total.item()}")
+        raise _C.located(RuntimeError(f"clip_grad_norm_: the norm of the gradients is {total.item()}"))
     factor = _C.ops.clip(max_norm / (total + 1e-6), None, 1.0)
     for g in grads:
         g.set_value(g * factor)
@@ -42,7 +42,7 @@ def clip_grad_value_(parameters, clip_value):
     """Every element of the gradients of parameters into [-clip_value, clip_value]."""
     parameters = [parameters] if isinstance(parameters, _C.Tensor) else list(parameters)
     if clip_value < 0:
-        raise ValueError(f"clip_grad_value_: clip_value must not be negative; it is {clip_value}")
+        raise _C.located(ValueError(f"clip_grad_value_: clip_value must not be negative; it is {clip_value}"))
     for p in parameters:
         if p.grad is not None:
             p.grad.set_value(_C.ops.clip(p.grad, -float(clip_value), float(clip_value)))

@@ -46,11 +46,11 @@ def weight_norm(layer, name="weight", dim=0):
     """
     for hook in layer._forward_pre_hooks.values():
         if isinstance(hook, _WeightNorm) and hook.name == name:
-            raise RuntimeError(f"weight_norm: {name!r} of {type(layer).__name__} is normalized already")
+            raise _C.located(RuntimeError(f"weight_norm: {name!r} of {type(layer).__name__} is normalized already"))
     weight = layer._parameters[name]
     rank = len(weight.shape)
     if dim is not None and not -1 <= dim < rank:
-        raise IndexError(f"weight_norm: dim {dim} is out of range; {name} is {list(weight.shape)}")
+        raise _C.located(IndexError(f"weight_norm: dim {dim} is out of range; {name} is {list(weight.shape)}"))
     delattr(layer, name)
     length = _norm_but(weight.detach(), dim)
     layer.add_parameter(name + "_v", Parameter(weight.detach().clone(), weight.name + "_v"))
@@ -71,7 +71,7 @@ def remove_weight_norm(layer, name="weight"):
             layer.add_parameter(name, Parameter(weight))
             del layer._forward_pre_hooks[key]
             return layer
-    raise ValueError(f"remove_weight_norm: {name!r} of {type(layer).__name__} is not normalized")
+    raise _C.located(ValueError(f"remove_weight_norm: {name!r} of {type(layer).__name__} is not normalized"))
 
 
 class _SpectralNorm:

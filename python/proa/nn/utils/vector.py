@@ -22,6 +22,8 @@ def vector_to_parameters(vec, parameters, name=None):
     parameters = list(parameters)
     sizes = [math.prod(p.shape) for p in parameters]
     if vec.size != sum(sizes):
-        raise ValueError(f"vector_to_parameters: the vector has {vec.size} elements, the parameters {sum(sizes)}")
+        raise _C.located(
+            ValueError(f"vector_to_parameters: the vector has {vec.size} elements, the parameters {sum(sizes)}")
+        )
     for p, part in zip(parameters, _C.ops.split(vec, sizes, 0)):
         p.set_value(_C.ops.reshape(part, p.shape))

@@ -2,6 +2,7 @@
 
 import math
 
+from proa import _C
 from proa.optimizer.lr.scheduler import LRScheduler
 
 
@@ -17,9 +18,9 @@ class CosineAnnealingDecay(LRScheduler):
 
     def __init__(self, learning_rate, T_max, eta_min=0, last_epoch=-1, verbose=False):
         if not isinstance(T_max, int) or T_max <= 0:
-            raise ValueError(f"CosineAnnealingDecay: T_max must be a positive int, not {T_max!r}")
+            raise _C.located(ValueError(f"CosineAnnealingDecay: T_max must be a positive int, not {T_max!r}"))
         if isinstance(eta_min, bool) or not isinstance(eta_min, (int, float)):
-            raise TypeError(f"CosineAnnealingDecay: eta_min must be a number, not {type(eta_min).__name__}")
+            raise _C.located(TypeError(f"CosineAnnealingDecay: eta_min must be a number, not {type(eta_min).__name__}"))
         self.T_max, self.eta_min = T_max, float(eta_min)
         super().__init__(learning_rate, last_epoch, verbose)
 
@@ -65,13 +66,17 @@ class OneCycleLR(LRScheduler):
         verbose=False,
     ):
         if not isinstance(total_steps, int) or total_steps <= 0:
-            raise ValueError(f"OneCycleLR: total_steps must be a positive int, not {total_steps!r}")
+            raise _C.located(ValueError(f"OneCycleLR: total_steps must be a positive int, not {total_steps!r}"))
         if not 0 <= phase_pct <= 1:
-            raise ValueError(f"OneCycleLR: phase_pct must be in [0, 1]; it is {phase_pct}")
+            raise _C.located(ValueError(f"OneCycleLR: phase_pct must be in [0, 1]; it is {phase_pct}"))
         if three_phase and phase_pct >= 0.5:
-            raise ValueError(f"OneCycleLR: phase_pct must be below 0.5 with three phases; it is {phase_pct}")
+            raise _C.located(
+                ValueError(f"OneCycleLR: phase_pct must be below 0.5 with three phases; it is {phase_pct}")
+            )
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(f'OneCycleLR: anneal_strategy must be "cos" or "linear", not {anneal_strategy!r}')
+            raise _C.located(
+                ValueError(f'OneCycleLR: anneal_strategy must be "cos" or "linear", not {anneal_strategy!r}')
+            )
         first = max_learning_rate / float(divide_factor)
         up = phase_pct * total_steps - 1
         if three_phase:
@@ -86,7 +91,7 @@ class OneCycleLR(LRScheduler):
     def get_lr(self):
         epoch = self.last_epoch
         if epoch > self.total_steps:
-            raise ValueError(f"OneCycleLR: step {epoch} is beyond total_steps, {self.total_steps}")
+            raise _C.located(ValueError(f"OneCycleLR: step {epoch} is beyond total_steps, {self.total_steps}"))
         last = len(self._ends) - 1
         for i in range(1, last + 1):
             if epoch <= self._ends[i] or i == last:
@@ -126,9 +131,11 @@ class CyclicLR(LRScheduler):
         verbose=False,
     ):
         if scale_fn is None and mode not in ("triangular", "triangular2", "exp_range"):
-            raise ValueError(f'CyclicLR: mode must be "triangular", "triangular2" or "exp_range", not {mode!r}')
+            raise _C.located(
+                ValueError(f'CyclicLR: mode must be "triangular", "triangular2" or "exp_range", not {mode!r}')
+            )
         if scale_mode not in ("cycle", "iterations"):
-            raise ValueError(f'CyclicLR: scale_mode must be "cycle" or "iterations", not {scale_mode!r}')
+            raise _C.located(ValueError(f'CyclicLR: scale_mode must be "cycle" or "iterations", not {scale_mode!r}'))
         self._up = step_size_up
         self._cycle = step_size_up + (step_size_up if step_size_down is None else step_size_down)
         self._max = max_learning_rate

@@ -2,6 +2,7 @@
 
 import math
 
+from proa import _C
 from proa.optimizer.lr.scheduler import LRScheduler
 
 
@@ -17,7 +18,7 @@ class NoamDecay(LRScheduler):
 
     def __init__(self, d_model, warmup_steps, learning_rate=1.0, last_epoch=-1, verbose=False):
         if d_model <= 0:
-            raise ValueError(f"NoamDecay: d_model must be positive; it is {d_model}")
+            raise _C.located(ValueError(f"NoamDecay: d_model must be positive; it is {d_model}"))
         self.d_model = d_model
         self.warmup_steps = warmup_steps
         super().__init__(learning_rate, last_epoch, verbose)
@@ -47,10 +48,12 @@ class PiecewiseDecay(LRScheduler):
 
     def __init__(self, boundaries, values, last_epoch=-1, verbose=False):
         if len(boundaries) == 0:
-            raise ValueError("PiecewiseDecay: boundaries must not be empty")
+            raise _C.located(ValueError("PiecewiseDecay: boundaries must not be empty"))
         if len(values) <= len(boundaries):
-            raise ValueError(
-                f"PiecewiseDecay: {len(boundaries)} boundaries need {len(boundaries) + 1} values, not {len(values)}"
+            raise _C.located(
+                ValueError(
+                    f"PiecewiseDecay: {len(boundaries)} boundaries need {len(boundaries) + 1} values, not {len(values)}"
+                )
             )
         self.boundaries = boundaries
         self.values = values
@@ -74,7 +77,7 @@ class NaturalExpDecay(LRScheduler):
 
     def __init__(self, learning_rate, gamma, last_epoch=-1, verbose=False):
         if gamma <= 0:
-            raise ValueError(f"NaturalExpDecay: gamma must be positive; it is {gamma}")
+            raise _C.located(ValueError(f"NaturalExpDecay: gamma must be positive; it is {gamma}"))
         self.gamma = gamma
         super().__init__(learning_rate, last_epoch, verbose)
 
@@ -113,9 +116,9 @@ class PolynomialDecay(LRScheduler):
 
     def __init__(self, learning_rate, decay_steps, end_lr=0.0001, power=1.0, cycle=False, last_epoch=-1, verbose=False):
         if not isinstance(decay_steps, int) or decay_steps <= 0:
-            raise ValueError(f"PolynomialDecay: decay_steps must be a positive int, not {decay_steps!r}")
+            raise _C.located(ValueError(f"PolynomialDecay: decay_steps must be a positive int, not {decay_steps!r}"))
         if power <= 0.0:
-            raise ValueError(f"PolynomialDecay: power must be positive; it is {power}")
+            raise _C.located(ValueError(f"PolynomialDecay: power must be positive; it is {power}"))
         self.decay_steps, self.end_lr, self.power, self.cycle = decay_steps, end_lr, power, cycle
         super().__init__(learning_rate, last_epoch, verbose)
 
@@ -139,7 +142,7 @@ class ExponentialDecay(LRScheduler):
 
     def __init__(self, learning_rate, gamma, last_epoch=-1, verbose=False):
         if not 0.0 < gamma < 1.0:
-            raise ValueError(f"ExponentialDecay: gamma must be in (0, 1); it is {gamma}")
+            raise _C.located(ValueError(f"ExponentialDecay: gamma must be in (0, 1); it is {gamma}"))
         self.gamma = gamma
         super().__init__(learning_rate, last_epoch, verbose)
 
@@ -159,11 +162,13 @@ class MultiStepDecay(LRScheduler):
 
     def __init__(self, learning_rate, milestones, gamma=0.1, last_epoch=-1, verbose=False):
         if not isinstance(milestones, (list, tuple)):
-            raise TypeError(f"MultiStepDecay: milestones must be a list or tuple, not {type(milestones).__name__}")
+            raise _C.located(
+                TypeError(f"MultiStepDecay: milestones must be a list or tuple, not {type(milestones).__name__}")
+            )
         if any(a >= b for a, b in zip(milestones, milestones[1:])):
-            raise ValueError(f"MultiStepDecay: milestones must increase; they are {list(milestones)}")
+            raise _C.located(ValueError(f"MultiStepDecay: milestones must increase; they are {list(milestones)}"))
         if gamma >= 1.0:
-            raise ValueError(f"MultiStepDecay: gamma must be below 1; it is {gamma}")
+            raise _C.located(ValueError(f"MultiStepDecay: gamma must be below 1; it is {gamma}"))
         self.milestones, self.gamma = milestones, gamma
         super().__init__(learning_rate, last_epoch, verbose)
 
@@ -184,9 +189,9 @@ class StepDecay(LRScheduler):
 
     def __init__(self, learning_rate, step_size, gamma=0.1, last_epoch=-1, verbose=False):
         if not isinstance(step_size, int) or step_size <= 0:
-            raise ValueError(f"StepDecay: step_size must be a positive int, not {step_size!r}")
+            raise _C.located(ValueError(f"StepDecay: step_size must be a positive int, not {step_size!r}"))
         if gamma >= 1.0:
-            raise ValueError(f"StepDecay: gamma must be below 1; it is {gamma}")
+            raise _C.located(ValueError(f"StepDecay: gamma must be below 1; it is {gamma}"))
         self.step_size, self.gamma = step_size, gamma
         super().__init__(learning_rate, last_epoch, verbose)
 
@@ -205,7 +210,7 @@ class LambdaDecay(LRScheduler):
 
     def __init__(self, learning_rate, lr_lambda, last_epoch=-1, verbose=False):
         if not callable(lr_lambda):
-            raise TypeError(f"LambdaDecay: lr_lambda must be callable, not {type(lr_lambda).__name__}")
+            raise _C.located(TypeError(f"LambdaDecay: lr_lambda must be callable, not {type(lr_lambda).__name__}"))
         self.lr_lambda = lr_lambda
         super().__init__(learning_rate, last_epoch, verbose)
 
@@ -224,7 +229,9 @@ class MultiplicativeDecay(LRScheduler):
 
     def __init__(self, learning_rate, lr_lambda, last_epoch=-1, verbose=False):
         if not callable(lr_lambda):
-            raise TypeError(f"MultiplicativeDecay: lr_lambda must be callable, not {type(lr_lambda).__name__}")
+            raise _C.located(
+                TypeError(f"MultiplicativeDecay: lr_lambda must be callable, not {type(lr_lambda).__name__}")
+            )
         self.lr_lambda = lr_lambda
         super().__init__(learning_rate, last_epoch, verbose)
 

@@ -1,5 +1,6 @@
 """A schedule that follows a metric."""
 
+from proa import _C
 from proa.optimizer.lr.scheduler import LRScheduler
 
 
@@ -35,13 +36,17 @@ class ReduceOnPlateau(LRScheduler):
         verbose=False,
     ):
         if mode not in ("min", "max"):
-            raise ValueError(f'ReduceOnPlateau: mode must be "min" or "max", not {mode!r}')
+            raise _C.located(ValueError(f'ReduceOnPlateau: mode must be "min" or "max", not {mode!r}'))
         if threshold_mode not in ("rel", "abs"):
-            raise ValueError(f'ReduceOnPlateau: threshold_mode must be "rel" or "abs", not {threshold_mode!r}')
+            raise _C.located(
+                ValueError(f'ReduceOnPlateau: threshold_mode must be "rel" or "abs", not {threshold_mode!r}')
+            )
         if factor >= 1.0:
-            raise ValueError(f"ReduceOnPlateau: factor must be below 1; it is {factor}")
+            raise _C.located(ValueError(f"ReduceOnPlateau: factor must be below 1; it is {factor}"))
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, (int, float)):
-            raise TypeError(f"ReduceOnPlateau: learning_rate must be a number, not {type(learning_rate).__name__}")
+            raise _C.located(
+                TypeError(f"ReduceOnPlateau: learning_rate must be a number, not {type(learning_rate).__name__}")
+            )
         self.mode, self.factor, self.patience = mode, factor, patience
         self.threshold, self.threshold_mode = threshold, threshold_mode
         self.cooldown, self.min_lr, self.epsilon = cooldown, min_lr, epsilon

@@ -1,5 +1,7 @@
 """The base of schedules."""
 
+from proa import _C
+
 
 class LRScheduler:
     """Base of schedules. Subclasses define `get_lr`, from `base_lr`, `last_epoch` and `last_lr`.
@@ -23,9 +25,9 @@ class LRScheduler:
     def __init__(self, learning_rate=0.1, last_epoch=-1, verbose=False):
         kind = type(self).__name__
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, (int, float)):
-            raise TypeError(f"{kind}: learning_rate must be a number, not {type(learning_rate).__name__}")
+            raise _C.located(TypeError(f"{kind}: learning_rate must be a number, not {type(learning_rate).__name__}"))
         if learning_rate < 0:
-            raise ValueError(f"{kind}: learning_rate must not be negative; it is {learning_rate}")
+            raise _C.located(ValueError(f"{kind}: learning_rate must not be negative; it is {learning_rate}"))
         self.base_lr = float(learning_rate)
         self.last_lr = float(learning_rate)
         self.last_epoch = last_epoch
@@ -50,7 +52,7 @@ class LRScheduler:
 
     def get_lr(self):
         """The rate of epoch `last_epoch`; subclasses define it."""
-        raise NotImplementedError(f"{type(self).__name__} does not define get_lr")
+        raise _C.located(NotImplementedError(f"{type(self).__name__} does not define get_lr"))
 
     def _state_keys(self):
         """For subclasses: sets `self.keys`, the names of the attributes that `state_dict` saves."""
@@ -68,7 +70,7 @@ class LRScheduler:
         self.state_keys()
         missing = [key for key in self.keys if key in self.__dict__ and key not in state_dict]
         if missing:
-            raise ValueError(f"{type(self).__name__}: the state has no {', '.join(missing)}")
+            raise _C.located(ValueError(f"{type(self).__name__}: the state has no {', '.join(missing)}"))
         for key in self.keys:
             if key in state_dict:
                 self.__dict__[key] = state_dict[key]

@@ -1,5 +1,6 @@
 """A warm-up before another schedule."""
 
+from proa import _C
 from proa.optimizer.lr.scheduler import LRScheduler
 
 
@@ -16,13 +17,17 @@ class LinearWarmup(LRScheduler):
 
     def __init__(self, learning_rate, warmup_steps, start_lr, end_lr, last_epoch=-1, verbose=False):
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, (int, float, LRScheduler)):
-            raise TypeError(
-                f"LinearWarmup: learning_rate must be a number or an LRScheduler, not {type(learning_rate).__name__}"
+            raise _C.located(
+                TypeError(
+                    f"LinearWarmup: learning_rate must be a number or an LRScheduler, not {type(learning_rate).__name__}"
+                )
             )
         if not isinstance(warmup_steps, int) or warmup_steps <= 0:
-            raise ValueError(f"LinearWarmup: warmup_steps must be a positive int, not {warmup_steps!r}")
+            raise _C.located(ValueError(f"LinearWarmup: warmup_steps must be a positive int, not {warmup_steps!r}"))
         if end_lr <= start_lr:
-            raise ValueError(f"LinearWarmup: end_lr must be above start_lr; they are {end_lr} and {start_lr}")
+            raise _C.located(
+                ValueError(f"LinearWarmup: end_lr must be above start_lr; they are {end_lr} and {start_lr}")
+            )
         self.learning_rate = learning_rate
         self.warmup_steps, self.start_lr, self.end_lr = warmup_steps, start_lr, end_lr
         super().__init__(start_lr, last_epoch, verbose)

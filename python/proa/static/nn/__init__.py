@@ -52,7 +52,7 @@ def while_loop(cond, body, loop_vars, is_test=False, name=None):
         12
     """
     if not isinstance(loop_vars, (list, tuple)) or not loop_vars:
-        raise TypeError("while_loop: loop_vars must be a list of tensors that is not empty")
+        raise _C.located(TypeError("while_loop: loop_vars must be a list of tensors that is not empty"))
     return _C.while_loop(cond, lambda *values: _as_list(body(*values)), list(loop_vars))
 
 

@@ -7,9 +7,7 @@ __all__ = ["data_norm", "embedding", "multi_box_head", "nce"]
 
 
 @static_only("use paddle.nn.Embedding")
-def embedding(
-    input, size, is_sparse=False, is_distributed=False, padding_idx=None, param_attr=None, dtype="float32"
-):
+def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=None, param_attr=None, dtype="float32"):
     """Rows of a table that is made here and trained with the program.
 
     Args:
@@ -35,7 +33,7 @@ def embedding(
         [-1, 3, 4]
     """
     if not isinstance(size, (list, tuple)) or len(size) != 2:
-        raise ValueError(f"embedding: size must be [rows, size of a row], not {size!r}")
+        raise _C.located(ValueError(f"embedding: size must be [rows, size of a row], not {size!r}"))
     # The table gets its first values now, not when the program runs.
     with _C.eager_mode():
         table = nn.Embedding(*size, padding_idx=padding_idx, sparse=is_sparse, weight_attr=param_attr)

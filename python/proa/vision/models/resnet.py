@@ -1,6 +1,6 @@
 """Residual networks (He et al., 2016), with wider and grouped forms."""
 
-from proa import nn
+from proa import _C, nn
 
 
 class BasicBlock(nn.Layer):
@@ -14,7 +14,7 @@ class BasicBlock(nn.Layer):
         super().__init__()
         norm_layer = norm_layer or nn.BatchNorm2D
         if dilation > 1:
-            raise NotImplementedError("BasicBlock: dilation must be 1")
+            raise _C.located(NotImplementedError("BasicBlock: dilation must be 1"))
         self.conv1 = nn.Conv2D(inplanes, planes, 3, padding=1, stride=stride, bias_attr=False)
         self.bn1 = norm_layer(planes)
         self.relu = nn.ReLU()
@@ -81,7 +81,7 @@ class ResNet(nn.Layer):
     def __init__(self, block, depth=50, width=64, num_classes=1000, with_pool=True, groups=1):
         super().__init__()
         if depth not in _LAYERS:
-            raise ValueError(f"ResNet: depth must be one of {sorted(_LAYERS)}, not {depth}")
+            raise _C.located(ValueError(f"ResNet: depth must be one of {sorted(_LAYERS)}, not {depth}"))
         layers = _LAYERS[depth]
         self.groups, self.base_width = groups, width
         self.num_classes, self.with_pool = num_classes, with_pool
@@ -125,9 +125,11 @@ class ResNet(nn.Layer):
 
 def _resnet(block, depth, pretrained, **kwargs):
     if pretrained:
-        raise NotImplementedError(
-            "pretrained weights are not downloaded; make the network with pretrained=False and load yours with "
-            "set_state_dict"
+        raise _C.located(
+            NotImplementedError(
+                "pretrained weights are not downloaded; make the network with pretrained=False and load yours with "
+                "set_state_dict"
+            )
         )
     return ResNet(block, depth, **kwargs)
 

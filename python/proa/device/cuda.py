@@ -1,0 +1,102 @@
+"""NVIDIA GPUs: memory and properties. Without one every function but `device_count` says so."""
+
+from proa import _C
+from proa.device import memory
+
+__all__ = [
+    "device_count",
+    "empty_cache",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "memory_allocated",
+    "memory_reserved",
+]
+
+
+def device_count():
+    """Number of GPUs that this package can use.
+
+    Examples:
+        >>> proa.device.cuda.device_count() >= 0
+        True
+    """
+    return 0
+
+
+def _gpu(function, device):
+    """The place of a GPU, given by number or name; the first one for None.
+
+    Raises:
+        ValueError: it is no GPU, or not there.
+        TypeError: it names no device.
+    """
+    if isinstance(device, bool) or not isinstance(device, (int, str, _C.Place, type(None))):
+        raise _C.located(
+            TypeError(f"{function}: device must be a Place, int, str or None, not {type(device).__name__}")
+        )
+    place = device if isinstance(device, _C.Place) else f"gpu:{device or 0}" if not isinstance(device, str) else device
+    if isinstance(place, str):
+        place = _C.Place(place)
+    if place.kind != "gpu" or place.index >= device_count():
+        raise _C.located(
+            ValueError(f"{function}: there is no GPU {place.name}; this machine or package has {device_count()}")
+        )
+    return place
+
+
+def memory_allocated(device=None):
+    """Bytes of the GPU's memory that tensors have at this moment.
+
+    Args:
+        device (Place|int|str, optional): the first GPU unless given.
+
+    Raises:
+        ValueError: there is no such GPU.
+    """
+    return memory.memory_allocated(_gpu("memory_allocated", device))
+
+
+def max_memory_allocated(device=None):
+    """The most bytes of the GPU's memory that tensors have had at a time. Arguments: `memory_allocated`."""
+    return memory.max_memory_allocated(_gpu("max_memory_allocated", device))
+
+
+def memory_reserved(device=None):
+    """Bytes of the GPU's memory that the allocator holds. Arguments: `memory_allocated`."""
+    return memory.memory_reserved(_gpu("memory_reserved", device))
+
+
+def max_memory_reserved(device=None):
+    """The most bytes of the GPU's memory that the allocator has held. Arguments: `memory_allocated`."""
+    return memory.max_memory_reserved(_gpu("max_memory_reserved", device))
+
+
+def get_device_properties(device=None):
+    """What the driver says of a GPU. This package has no kernels for GPUs, so that there is none.
+
+    Args:
+        device (Place|int|str, optional): the first GPU unless given.
+
+    Raises:
+        ValueError: there is no such GPU.
+    """
+    _gpu("get_device_properties", device)
+
+
+def get_device_name(device=None):
+    """The name of a GPU. Arguments and errors: `get_device_properties`."""
+    _gpu("get_device_name", device)
+
+
+def get_device_capability(device=None):
+    """(major, minor) of a GPU's instruction set. Arguments and errors: `get_device_properties`."""
+    _gpu("get_device_capability", device)
+
+
+def empty_cache():
+    """Gives back what the allocators of all GPUs keep; nothing to do without one."""
+    for index in range(device_count()):
+        memory.empty_cache(f"gpu:{index}")

@@ -176,7 +176,7 @@ TEST(SummaryTest, Tables) {
   r.dropped = 4;
   const std::string text = Summary(r, {.time_unit = "us"});
   for (const char* part :
-       {"Recorded 10.000 us: 17 events of 3 threads, 4 dropped", "Operators",
+       {"Recorded 10.000 us: 17 events of 2 threads, 4 dropped", "Operators",
         "Layers", "net.fc", "linear_grad", "gpu:0 queue 7", "GFLOP/s", "roof %",
         "train.py:12", "ProfileStep#0", "9.00 KiB", "[2, 3] float32"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;

@@ -88,7 +88,8 @@ class RecomputeNode final : public Node {
   RecomputeNode(RecomputedFunction function, std::span<const Tensor> inputs)
       : function_(std::move(function)),
         num_inputs_(inputs.size()),
-        autocast_(thread_interpreters.forced & kAutocast) {
+        autocast_(thread_interpreters.forced & kAutocast),
+        autocast_settings_(thread_interpreters.autocast) {
     for (const Tensor& t : inputs) {
       saved_.emplace_back(t);
       AddEdge(GradEdge(t));
@@ -125,6 +126,7 @@ class RecomputeNode final : public Node {
     ThreadInterpreters run = thread_interpreters;
     run.allowed |= kDifferentiate;
     run.forced |= autocast_;
+    run.autocast = autocast_settings_;
     std::vector<Tensor> wanted(edges().size());
     std::vector<Tensor> outputs, output_grads;
     const std::vector<Tensor> made = Again(run, wanted);
@@ -253,6 +255,7 @@ class RecomputeNode final : public Node {
   RecomputedFunction function_;
   const size_t num_inputs_;
   const Interpreters autocast_;
+  const uint32_t autocast_settings_;
   std::vector<SavedTensor> saved_;
   // Edges out of the function other than to inputs, as it records them. This
   // node's own may lead to borders of a recomputation around it.

@@ -124,13 +124,16 @@ TEST_F(RecomputeTest, Nested) {
 TEST_F(RecomputeTest, AutocastIsAsItWas) {
   Tensor x = Leaf({2});
   std::vector<Interpreters> seen;
+  std::vector<uint32_t> settings;
   const auto square = [&](In in) {
     seen.push_back(thread_interpreters.forced & kAutocast);
+    settings.push_back(thread_interpreters.autocast);
     return Out{Mul(in[0], in[0])};
   };
   Tensor with, without;
   {
     const InterpreterScope autocast = InterpreterScope::Force(kAutocast);
+    thread_interpreters.autocast = 7;
     with = Recompute(square, {&x, 1})[0];
   }
   without = Recompute(square, {&x, 1})[0];
@@ -141,6 +144,7 @@ TEST_F(RecomputeTest, AutocastIsAsItWas) {
     EXPECT_EQ(thread_interpreters.forced & kAutocast, kAutocast);
   }
   EXPECT_EQ(seen, (std::vector<Interpreters>{kAutocast, 0, kAutocast, 0}));
+  EXPECT_EQ(settings, (std::vector<uint32_t>{7, 0, 7, 0}));
 }
 
 TEST_F(RecomputeTest, InputsThatOnlyTheClosureHas) {

@@ -21,7 +21,7 @@ def pytest_test(name, srcs, deps = [], args = [], data = [], size = "small", **k
         data = data,
         # Python itself is not instrumented: the runner preloads the sanitizer.
         env = select({
-            "//bazel:asan": {"PROA_PRELOAD": "libasan.so.8"},
+            "//bazel:asan": {"PROA_PRELOAD": "libasan.so.8:libstdc++.so.6"},
             "//conditions:default": {},
         }),
         python_version = "PY3",

@@ -22,7 +22,9 @@ def _preload():
     if library:
         os.environ["LD_PRELOAD"] = library
         # The interpreter keeps much of its memory until the process ends.
-        os.environ["ASAN_OPTIONS"] = "detect_leaks=0"
+        os.environ["ASAN_OPTIONS"] = "detect_leaks=0:allocator_may_return_null=1"
+        # What a sanitizer finds ends the process, and with it what pytest captured.
+        sys.argv.append("--capture=no")
         os.execv(sys.executable, [sys.executable] + sys.argv)
 
 

@@ -63,6 +63,11 @@ Tensor Follow(const ViewRecipe& recipe, const Tensor& from) {
   return t;
 }
 
+// False if a size that is not known decides.
+bool SameNumel(const Tensor& a, const Tensor& b) {
+  return a.shape().known() && b.shape().known() && a.numel() == b.numel();
+}
+
 // 0, 1, 2, ... in the shape of `t`.
 Tensor Numbered(const Tensor& t) {
   const Tensor ones =
@@ -98,11 +103,12 @@ void Write(const char* op, const Tensor& x, const Tensor& value) {
                ": cannot change a view of another dtype while a program is "
                "recorded; x is ",
                Describe(x), ", it is a view of ", Describe(root));
-  PROA_REQUIRE(
-      !recipe->repeats, op,
-      ": cannot change x in place; its elements by broadcasting are one and "
-      "the same; x is ",
-      Describe(x), ", a view of ", Describe(root), "; change a copy (clone)");
+  PROA_REQUIRE(!recipe->repeats, op,
+               ": cannot change x in place; its elements by broadcasting are "
+               "(or for some "
+               "sizes would be) one and the same; x is ",
+               Describe(x), ", a view of ", Describe(root),
+               "; change a copy (clone)");
   if (value.impl()->root == x.impl()->root)
     return Rebind(x, value);  // a reshape
   const Tensor positions[] = {Flat(Follow(*recipe, Numbered(root)))};
@@ -150,9 +156,8 @@ void LinkSymbolicViews(const OpDefinition& op, std::span<const Value> args,
       recipe->root_shape = root->shape;
       recipe->root_symbol = root->symbol;
     }
-    const int64_t base_numel = base->numel(), numel = made[i].numel();
-    recipe->repeats =
-        recipe->repeats || (base_numel >= 0 && numel > base_numel);
+    recipe->repeats = recipe->repeats || (op.fuse == FuseClass::kBroadcast &&
+                                          !SameNumel(*base, made[i]));
     recipe->steps.push_back({&op, {args.begin(), args.end()}, output, i});
     recipe->steps.back().args[aliased] = Tensor();
     const Symbol& symbol = OwnSymbol(made[i]);

@@ -38,7 +38,8 @@ struct ViewRecipe {
   Shape root_shape;             // which the first step expects
   // The value of the root that the view shows; another one: the view is stale.
   std::shared_ptr<const TensorExtension> root_symbol;
-  // It shows elements more than once (where the sizes tell): not to be changed.
+  // It shows elements more than once, or the sizes do not tell: not to be
+  // changed.
   bool repeats = false;
 };
 

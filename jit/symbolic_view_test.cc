@@ -155,6 +155,14 @@ TEST_F(SymbolicViewTest, WhatCannotBeRecorded) {
   const Tensor wide = ops::broadcast_to(Rows(y, 0, 1), {3, 2});
   EXPECT_THAT(ErrorOf([&] { ops::add_(wide, Number(1)); }),
               HasSubstr("one and the same"));
+  // A size that only a run knows: 1 would be repeated.
+  const Tensor rows = ops::broadcast_to(base_, {3, 2});
+  EXPECT_THAT(ErrorOf([&] { ops::add_(rows, Number(1)); }),
+              HasSubstr("one and the same"));
+  // Of the same sizes nothing is repeated.
+  const Tensor own = ops::multiply(y, Number(1));
+  const Tensor same = ops::broadcast_to(own, {3, 2});
+  EXPECT_EQ(ErrorOf([&] { ops::add_(same, Number(1)); }), "no error");
   const Tensor z = AddInput(program_, "z", {2}, DType::kComplex128);
   EXPECT_THAT(ErrorOf([&] { ops::add_(ops::as_real(z), Number(1)); }),
               HasSubstr("a view of another dtype"));

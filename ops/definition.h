@@ -36,7 +36,8 @@ enum class FuseClass : uint8_t {
   kPointwise,
   kReduction,
   kMatmul,
-  kView
+  kView,
+  kBroadcast  // a view that may show an element several times
 };
 
 enum OpTrait : uint32_t {

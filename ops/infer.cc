@@ -136,6 +136,14 @@ DType given(const char*, const Tensor& x, std::optional<DType> dtype) {
   return dtype.value_or(x.dtype());
 }
 
+void RequireSameDType(const char* op, const Tensor& x, const char* name,
+                      const Tensor& t) {
+  if (t.dtype() == x.dtype()) return;
+  ThrowTypeError(absl::StrCat(op, ": ", name,
+                              " must have the dtype of x; x is ", Describe(x),
+                              ", ", name, " is ", Describe(t)));
+}
+
 DType DefaultDType() { return default_dtype.load(std::memory_order_relaxed); }
 
 void SetDefaultDType(DType t) {

@@ -58,6 +58,11 @@ DType real(const char* op, const Tensor& x);
 // `dtype` if given, else that of x.
 DType given(const char* op, const Tensor& x, std::optional<DType> dtype);
 
+// Throws TypeError unless the argument called `name` has the dtype of x:
+// kernels of such ops read both as one type.
+void RequireSameDType(const char* op, const Tensor& x, const char* name,
+                      const Tensor& t);
+
 // Defaults of this process ----------------------------------------------------
 
 // float32 until set (proa.set_default_dtype).

@@ -51,8 +51,9 @@ class Error : public std::runtime_error {
 
 // How codes meet Python: kInvalidArgument ValueError, kOutOfRange IndexError,
 // kUnimplemented NotImplementedError, kResourceExhausted MemoryError,
-// kNotFound KeyError (FileNotFoundError for files), kFailedPrecondition and
-// others RuntimeError; TypeError is thrown by ThrowTypeError below.
+// kNotFound FileNotFoundError, kPermissionDenied PermissionError,
+// kFailedPrecondition and others RuntimeError; TypeError is thrown by
+// ThrowTypeError below.
 [[noreturn]] void ThrowError(absl::StatusCode code, const std::string& message);
 
 // An argument of the wrong kind (dtype, None, not a tensor): Python's

@@ -6,7 +6,8 @@
 // kernel.
 //
 //   order  interpreter    active when
-//   1      profile        a profiler records                    (forced)
+//   1      profile        somebody watches calls: a profiler, the log of calls,
+//                         the check for NaN                     (forced)
 //   2      autocast       inside amp.auto_cast                  (forced)
 //   3      differentiate  an argument requires grad             (tensor flag;
 //                         `no_grad` takes it out of `allowed`)
@@ -35,6 +36,9 @@ inline constexpr int kNumInterpreters = 4;
 struct ThreadInterpreters {
   Interpreters forced = 0;
   Interpreters allowed = kAllInterpreters;
+  // Which settings autocast has, a number of //amp:autocast; it is on where
+  // `forced` says so.
+  uint32_t autocast = 0;
 };
 
 // Of this thread. initial-exec: this word is read in every op call.
@@ -68,7 +72,8 @@ class InterpreterScope {
  private:
   InterpreterScope(Interpreters forced, Interpreters allowed)
       : saved_(thread_interpreters) {
-    thread_interpreters = {forced, allowed};
+    thread_interpreters.forced = forced;
+    thread_interpreters.allowed = allowed;
   }
   ThreadInterpreters saved_;
 };

@@ -7,6 +7,7 @@
 #include "ops/indexing/indexing_kernels.h"
 #include "ops/primitives/cpu/gather.h"
 #include "ops/primitives/cpu/strided_copy.h"
+#include "ops/primitives/item_size.h"
 #include "tensor/parallel.h"
 
 namespace proa::inline v0::ops::cpu {
@@ -101,26 +102,6 @@ struct Walk {
   bool OwnDestinations(int d) const { return d != axis && x[d] != 0; }
 };
 
-struct Item16 {
-  uint64_t half[2];
-};
-
-template <typename F>
-void VisitSize(int64_t item_size, F f) {
-  switch (item_size) {
-    case 1:
-      return f(uint8_t());
-    case 2:
-      return f(uint16_t());
-    case 4:
-      return f(uint32_t());
-    case 8:
-      return f(uint64_t());
-    default:
-      return f(Item16());
-  }
-}
-
 int64_t AxisSize(const Shape& shape, int64_t axis) {
   return shape.rank() == 0
              ? 1
@@ -207,7 +188,7 @@ void TakeAlongAxis(const KernelContext&, const Tensor& x, const Tensor& indices,
                        AxisOf(x.shape(), axis));
   const Walk walk(out->shape(), out->shape(), out->strides(), indices.shape(),
                   x.shape(), x.strides(), axis);
-  VisitSize(ItemSize(x.dtype()), [&]<typename T>(T) {
+  VisitItemSize(ItemSize(x.dtype()), [&]<typename T>(T) {
     const T* from = x.data<T>();
     T* to = out->data<T>();
     walk.Parallel([](int) { return true; },
@@ -234,7 +215,7 @@ void PutAlongAxisAssign(const KernelContext&, const Tensor& x,
   const Walk walk(SpaceOf(x.shape(), indices.shape(), axis), value.shape(),
                   value.strides(), indices.shape(), x.shape(), out->strides(),
                   axis);
-  VisitSize(ItemSize(x.dtype()), [&]<typename T>(T) {
+  VisitItemSize(ItemSize(x.dtype()), [&]<typename T>(T) {
     const T* from = value.data<T>();
     T* to = out->data<T>();
     walk.Parallel([&](int d) { return walk.OwnDestinations(d); },
@@ -259,7 +240,7 @@ void PutAlongAxisValueGrad(const KernelContext&, const Tensor& dy,
   places.Serial([&](int64_t v, int64_t i, int64_t o) {
     last[o + list[i] * places.step] = v;
   });
-  VisitSize(ItemSize(dy.dtype()), [&]<typename T>(T) {
+  VisitItemSize(ItemSize(dy.dtype()), [&]<typename T>(T) {
     const T* from = dy.data<T>();
     T* to = out->data<T>();
     values.Serial([&](int64_t v, int64_t i, int64_t o) {

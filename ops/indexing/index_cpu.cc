@@ -15,6 +15,7 @@
 #include "ops/manipulation/slice_range.h"
 #include "ops/primitives/cpu/gather.h"
 #include "ops/primitives/cpu/strided_copy.h"
+#include "ops/primitives/item_size.h"
 #include "tensor/error.h"
 #include "tensor/parallel.h"
 
@@ -116,26 +117,6 @@ IndexPlan PlanIndex(const char* op, const Shape& x,
   return plan;
 }
 
-struct Item16 {
-  uint64_t half[2];
-};
-
-template <typename F>
-void VisitSize(int64_t item_size, F f) {
-  switch (item_size) {
-    case 1:
-      return f(uint8_t());
-    case 2:
-      return f(uint16_t());
-    case 4:
-      return f(uint32_t());
-    case 8:
-      return f(uint64_t());
-    default:
-      return f(Item16());
-  }
-}
-
 // f(place in the result, offset in x), the index dims outermost, so that of
 // several writes to one place the last index comes last.
 template <typename F>
@@ -166,7 +147,7 @@ void Take(const IndexPlan& plan, const Tensor& x, Tensor* out) {
     return GatherRows(plan.outer, plan.n, plan.inner * item_size, plan.index,
                       x.raw_data(), out->raw_data());
   }
-  VisitSize(item_size, [&]<typename T>(T) {
+  VisitItemSize(item_size, [&]<typename T>(T) {
     const T* from = x.data<T>();
     T* to = out->data<T>();
     const int64_t count = static_cast<int64_t>(plan.index.size());
@@ -205,7 +186,7 @@ void Assign(const IndexPlan& plan, const Tensor& value, Tensor* out) {
     return ScatterRows(plan.outer, plan.n, plan.inner * item_size, plan.index,
                        value.raw_data(), out->raw_data());
   }
-  VisitSize(item_size, [&]<typename T>(T) {
+  VisitItemSize(item_size, [&]<typename T>(T) {
     const T* from = value.data<T>();
     T* to = out->data<T>();
     ForEachPlace(plan,

@@ -17,14 +17,6 @@ void RequireIndexDType(const char* op, const std::string& name,
                  " is " + Describe(t));
 }
 
-void RequireSameDType(const char* op, const Tensor& x, const char* name,
-                      const Tensor& t) {
-  if (t.dtype() == x.dtype()) return;
-  ThrowTypeError(std::string(op) + ": " + name +
-                 " must have the dtype of x; x is " + Describe(x) + ", " +
-                 name + " is " + Describe(t));
-}
-
 bool Fits(int64_t n, int64_t to) {
   return n == to || n == 1 || n == kUnknownDim || to == kUnknownDim;
 }

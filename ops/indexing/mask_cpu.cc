@@ -6,6 +6,7 @@
 
 #include "ops/indexing/indexing_kernels.h"
 #include "ops/primitives/cpu/strided_copy.h"
+#include "ops/primitives/item_size.h"
 #include "tensor/error.h"
 #include "tensor/parallel.h"
 
@@ -29,25 +30,6 @@ Tensor Broadcast(const Tensor& t, const Shape& shape) {
   const Tensor out = Tensor::Empty(shape, t.dtype(), t.place());
   CopyElements(t, out);
   return out;
-}
-
-template <typename F>
-void VisitSize(int64_t item_size, F f) {
-  struct Item16 {
-    uint64_t half[2];
-  };
-  switch (item_size) {
-    case 1:
-      return f(uint8_t());
-    case 2:
-      return f(uint16_t());
-    case 4:
-      return f(uint32_t());
-    case 8:
-      return f(uint64_t());
-    default:
-      return f(Item16());
-  }
 }
 
 }  // namespace
@@ -94,7 +76,7 @@ void MaskedSelect(const KernelContext&, const Tensor& x, const Tensor& mask,
   const bool* flags = chosen.data<bool>();
   const std::vector<int64_t> before = CountBefore(flags, shape.numel());
   *out = Tensor::Empty({before.back()}, x.dtype(), x.place());
-  VisitSize(ItemSize(x.dtype()), [&]<typename T>(T) {
+  VisitItemSize(ItemSize(x.dtype()), [&]<typename T>(T) {
     const T* from = all.data<T>();
     T* to = out->data<T>();
     parallel_chunks(shape.numel(), kChunk,
@@ -115,7 +97,7 @@ void MaskedSelectGrad(const KernelContext&, const Tensor& dy,
   PROA_REQUIRE(dy.numel() == before.back(), "masked_select_grad: dy has ",
                dy.numel(), " elements, but the mask chooses ", before.back());
   Zero(*out);
-  VisitSize(ItemSize(dy.dtype()), [&]<typename T>(T) {
+  VisitItemSize(ItemSize(dy.dtype()), [&]<typename T>(T) {
     const T* from = dy.data<T>();
     T* to = out->data<T>();
     parallel_chunks(out->numel(), kChunk,

@@ -1,5 +1,6 @@
 #include "ops/nn/nn_infer.h"
 
+#include "ops/infer.h"
 #include "ops/nn/conv_geometry.h"
 #include "ops/nn/pool_geometry.h"
 #include "tensor/error.h"
@@ -324,6 +325,7 @@ Shape batch_norm(const char* op, const Tensor& x, const Tensor& mean,
 Shape batch_norm_grad(const char* op, const Tensor& grad_out, const Tensor& x,
                       const Tensor& weight, const Tensor& mean,
                       const Tensor& inv_std, std::string_view data_format) {
+  RequireSameDType(op, x, "grad_out", grad_out);
   batch_norm(op, x, mean, inv_std, weight, Tensor(), data_format);
   return same_shapes(op, grad_out, x);
 }
@@ -332,6 +334,7 @@ Shape batch_norm_weight_grad(const char* op, const Tensor& grad_out,
                              const Tensor& x, const Tensor& mean,
                              const Tensor& inv_std,
                              std::string_view data_format) {
+  RequireSameDType(op, x, "grad_out", grad_out);
   batch_norm(op, x, mean, inv_std, Tensor(), Tensor(), data_format);
   same_shapes(op, grad_out, x);
   return channels(op, x, data_format);

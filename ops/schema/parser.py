@@ -36,7 +36,7 @@ _KEYS = frozenset(
 _PYTHON_KEYS = frozenset(("function", "method", "operator", "module", "params"))
 _ERROR_KEYS = frozenset(("args", "says", "type"))
 _AMP = ("keep", "lower", "raise", "promote")
-_FUSE = ("none", "pointwise", "reduction", "matmul", "view")
+_FUSE = ("none", "pointwise", "reduction", "matmul", "view", "broadcast")
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 
 

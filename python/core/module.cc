@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "python/core/amp.h"
 #include "python/core/anomaly.h"
 #include "python/core/autograd_functions.h"
 #include "python/core/bindings.h"
@@ -72,6 +73,7 @@ void Fill(py::module_& m) {
   MakeGradNodeType(m.ptr());
   BindGraphReports(m);
   BindSavedTensors(m);
+  BindAmp(m);
   BindAnomalyMode(m);
   BindCallStack(m);
   BindDebug(m);

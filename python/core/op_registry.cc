@@ -47,8 +47,8 @@ const char* Text(AmpClass c) {
 }
 
 const char* Text(FuseClass c) {
-  constexpr const char* kNames[] = {"none", "pointwise", "reduction", "matmul",
-                                    "view"};
+  constexpr const char* kNames[] = {"none",   "pointwise", "reduction",
+                                    "matmul", "view",      "broadcast"};
   return kNames[static_cast<int>(c)];
 }
 

@@ -8,6 +8,10 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.skipif(
+    "libasan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer handles these signals itself"
+)
+
 PRELUDE = "import ctypes, os, signal, sys, proa\n"
 ON = "proa.utils.enable_crash_handler(python_stack=False)\n"
 

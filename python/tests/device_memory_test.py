@@ -1,6 +1,7 @@
 """Memory of the CPU: figures, growth on demand, blocks that are used again, a limit."""
 
 import gc
+import os
 
 import numpy as np
 import pytest
@@ -8,6 +9,10 @@ import pytest
 import proa
 
 MIB = 1 << 20
+
+pytestmark = pytest.mark.skipif(
+    "libasan" in os.environ.get("LD_PRELOAD", ""), reason="freed memory waits in AddressSanitizer's quarantine"
+)
 
 
 @pytest.fixture(autouse=True)

@@ -204,7 +204,7 @@ int DimAcross(const IterationPlan& plan, int op) {
 // Such inputs are turned tile by tile into a buffer that stays in the L2 cache.
 // A tile is a rectangle of dim 0 and the dim `across`.
 struct Tiling {
-  static constexpr int64_t kWidth = 1024, kHeight = 128;
+  static constexpr int64_t kWidth = 2048, kHeight = 128;
   int across;
   bool turned[kMaxOperands];  // inputs that are read by way of the buffer
   int num_turned;
@@ -330,8 +330,8 @@ bool RunSmall(const ElementwiseLoop& loop, const void* formula,
 
 void RunBlocks(const ElementwiseLoop& loop, const void* formula, Tensor* out,
                const Tensor* const* ins) {
-  if (RunSmall(loop, formula, *out, ins)) return;
   if (out->numel() == 0) return;
+  if (RunSmall(loop, formula, *out, ins)) return;
   const Tensor* operands[kMaxOperands] = {out};
   Tensor copies[kMaxOperands];
   for (int op = 1; op < loop.num_operands; ++op) {

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "ops/primitives/cpu/strided_copy.h"
+#include "ops/primitives/item_size.h"
 #include "tensor/error.h"
 #include "tensor/parallel.h"
 
@@ -18,10 +19,6 @@ constexpr int64_t kAhead = 16;
 
 // Elements of simple arithmetic that are worth a piece of a parallel loop.
 constexpr int64_t kGrain = 32768;
-
-struct Item16 {
-  uint64_t half[2];
-};
 
 // Rows of one machine word are moved as such, others by memcpy.
 template <typename T>

@@ -8,31 +8,11 @@
 #endif
 
 #include "ops/primitives/cpu/iteration.h"
+#include "ops/primitives/item_size.h"
 #include "tensor/parallel.h"
 
 namespace proa::inline v0::ops::cpu {
 namespace {
-
-struct Item16 {
-  uint64_t half[2];
-};
-
-// Calls f(T()) with a type of that size.
-template <typename F>
-void VisitItemSize(int64_t item_size, F f) {
-  switch (item_size) {
-    case 1:
-      return f(uint8_t());
-    case 2:
-      return f(uint16_t());
-    case 4:
-      return f(uint32_t());
-    case 8:
-      return f(uint64_t());
-    default:
-      return f(Item16());
-  }
-}
 
 // Copies a run of n elements, dst and src apart by their strides in bytes.
 template <typename T>

@@ -1,5 +1,6 @@
-"""Mixed precision. What there is so far: looking for NaN and Inf, `proa.amp.debugging`."""
+"""Mixed precision: `auto_cast`, and looking for NaN and Inf, `proa.amp.debugging`."""
 
 from proa.amp import debugging
+from proa.amp.auto_cast import auto_cast
 
-__all__ = ["debugging"]
+__all__ = ["auto_cast", "debugging"]

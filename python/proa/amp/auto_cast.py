@@ -1,0 +1,76 @@
+"""`auto_cast`: op calls in a 16-bit floating point type where that is faster and safe."""
+
+import contextlib
+
+from proa import _C
+
+__all__ = ["amp_guard", "auto_cast"]
+
+# What Paddle calls ops that have another name here.
+_NAMES = {
+    "elementwise_add": "add",
+    "elementwise_div": "divide",
+    "elementwise_floordiv": "floor_divide",
+    "elementwise_max": "maximum",
+    "elementwise_min": "minimum",
+    "elementwise_mod": "remainder",
+    "elementwise_mul": "multiply",
+    "elementwise_pow": "pow",
+    "elementwise_sub": "subtract",
+    "lookup_table_v2": "embedding",
+    "matmul_v2": "matmul",
+    "mul": "matmul",
+    "reduce_mean": "mean",
+    "reduce_prod": "prod",
+    "reduce_sum": "sum",
+}
+
+
+def _ops(what, names):
+    """The names of ops in a list of the user, as the registry has them, sorted."""
+    if names is None:
+        return []
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"auto_cast: {what} must be a list, set or tuple of names of ops, not {names!r}")
+    return sorted({_NAMES.get(name, name) for name in names})
+
+
+@contextlib.contextmanager
+def auto_cast(enable=True, custom_white_list=None, custom_black_list=None, level="O1", dtype="float16"):
+    """Inside of the context (or a function decorated with it) ops compute in a 16-bit type where that is faster and safe.
+
+    Matrix products and convolutions cast their float32 arguments to `dtype`; ops whose results would suffer (sums,
+    softmax, losses, normalization, exponentials) cast 16-bit arguments to float32; ops of several arguments of
+    different dtypes compute in float32. Gradients have the dtypes of what they are gradients of. Changes in place keep
+    their dtype. Settings are those of the thread, and a recorded program keeps the casts that it was recorded with.
+
+    Args:
+        enable (bool): False switches it off inside of the context.
+        custom_white_list (list[str]|set[str], optional): ops to be computed in `dtype` as well, by name.
+        custom_black_list (list[str]|set[str], optional): ops to be computed in float32.
+        level (str): "O1" as said; "O2": as well, all other ops cast their first argument to `dtype`; "O0": off.
+        dtype (str|DType): "float16" or "bfloat16". On a CPU bfloat16 is the fast one.
+
+    Raises:
+        ValueError: for another level or dtype, an op in both lists, or a name that no op has.
+        TypeError: for a list that is none of names.
+
+    Examples:
+        >>> x = proa.ones([2, 3])
+        >>> with proa.amp.auto_cast(dtype="bfloat16"):
+        ...     y = proa.matmul(x, x, transpose_y=True)
+        ...     print(y.dtype, y.sum().dtype)
+        proa.bfloat16 proa.float32
+    """
+    if level not in ("O0", "O1", "O2"):
+        raise ValueError(f"auto_cast: level must be 'O0', 'O1' or 'O2', not {level!r}")
+    white, black = _ops("custom_white_list", custom_white_list), _ops("custom_black_list", custom_black_list)
+    settings = _C.amp.settings(dtype, level == "O2", white, black)
+    before = _C.amp.exchange(settings if enable and level != "O0" else 0)
+    try:
+        yield
+    finally:
+        _C.amp.exchange(before)
+
+
+amp_guard = auto_cast

@@ -1,0 +1,241 @@
+"""proa.amp.auto_cast: dtypes, gradients, nesting, threads, programs, and with the other features of eager mode."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import proa as paddle
+
+LOW = paddle.bfloat16
+
+
+def cast(**options):
+    return paddle.amp.auto_cast(dtype="bfloat16", **options)
+
+
+def tensor(*shape, seed=0):
+    return paddle.to_tensor(np.random.RandomState(seed).randn(*shape).astype("float32"), stop_gradient=False)
+
+
+def rounded(x):
+    return x.detach().astype("bfloat16").astype("float32").numpy()
+
+
+def test_a_product_of_rounded_numbers():
+    x, y = tensor(3, 4), tensor(4, 5, seed=1)
+    with cast():
+        z = paddle.matmul(x, y)
+    assert z.dtype == LOW
+    expected = rounded(paddle.to_tensor(rounded(x) @ rounded(y)))
+    np.testing.assert_allclose(z.astype("float32").numpy(), expected, rtol=2**-7)
+
+
+def test_gradients_have_the_dtype_of_the_parameter():
+    x, w = tensor(3, 4), tensor(4, 5, seed=1)
+    with cast():
+        loss = paddle.matmul(x, w).sum()
+    assert loss.dtype == paddle.float32
+    loss.backward()
+    assert w.grad.dtype == x.grad.dtype == paddle.float32
+    expected = np.broadcast_to(rounded(x).sum(0)[:, None], (4, 5))
+    np.testing.assert_allclose(w.grad.numpy(), expected, rtol=2**-6, atol=2**-6)
+
+
+def test_backward_is_not_cast():
+    x = tensor(2, 2)
+    y = paddle.matmul(x, x)
+    with cast():
+        (g,) = paddle.grad(y.sum(), x, create_graph=True)
+    assert g.dtype == paddle.float32
+
+
+def test_double_grad():
+    x = tensor(3, 3)
+    with cast():
+        y = paddle.matmul(x, x).sum()
+    (g,) = paddle.grad(y, x, create_graph=True)
+    (gg,) = paddle.grad(g.sum(), x)
+    # d/dx of sum(x x) twice along ones: each element meets each row and column once.
+    np.testing.assert_allclose(gg.numpy(), np.full((3, 3), 6.0), rtol=2**-6)
+
+
+def test_levels_and_switches():
+    x = tensor(2, 2)
+    relu = paddle.nn.functional.relu
+    with cast(level="O2"):
+        assert relu(x).dtype == LOW
+        assert paddle.nn.functional.softmax(x).dtype == paddle.float32
+        with cast(enable=False):
+            assert paddle.matmul(x, x).dtype == paddle.float32
+        with cast(level="O0"):
+            assert paddle.matmul(x, x).dtype == paddle.float32
+        assert relu(x).dtype == LOW
+    assert relu(x).dtype == paddle.float32
+    with paddle.amp.auto_cast():
+        assert paddle.matmul(x, x).dtype == paddle.float16
+
+
+def test_lists():
+    x = tensor(2, 2)
+    with cast(custom_white_list={"elementwise_add"}, custom_black_list=["matmul_v2"]):
+        assert (x + x).dtype == LOW
+        assert paddle.matmul(x, x).dtype == paddle.float32
+
+
+def test_it_ends_with_an_exception():
+    x = tensor(2, 2)
+    with pytest.raises(ZeroDivisionError), cast():
+        raise ZeroDivisionError
+    assert paddle.matmul(x, x).dtype == paddle.float32
+
+
+def test_a_decorated_function():
+    @cast()
+    def f(x):
+        return paddle.matmul(x, x)
+
+    x = tensor(2, 2)
+    assert f(x).dtype == f(x).dtype == LOW
+    assert paddle.matmul(x, x).dtype == paddle.float32
+
+
+def test_in_place_keeps_the_dtype():
+    x = paddle.ones([2, 2])
+    with cast(level="O2"):
+        x.add_(paddle.ones([2, 2], "bfloat16"))
+        x[0] = paddle.ones([2], "bfloat16")
+    assert x.dtype == paddle.float32
+    assert x.tolist() == [[1, 1], [2, 2]]
+
+
+def test_hooks_see_the_dtype_of_their_tensor():
+    x = tensor(2, 2)
+    seen = []
+    with cast():
+        y = paddle.matmul(x, x)
+        y.register_hook(lambda g: seen.append(g.dtype))
+        x.register_hook(lambda g: seen.append(g.dtype))
+    y.astype("float32").sum().backward()
+    assert seen == [LOW, paddle.float32]
+
+
+def test_a_py_layer_is_cast_inside_and_its_backward_is_not():
+    seen = []
+
+    class Product(paddle.autograd.PyLayer):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            out = paddle.matmul(x, y)
+            seen.append(out.dtype)
+            return out
+
+        @staticmethod
+        def backward(ctx, g):
+            x, y = ctx.saved_tensor()
+            g = g.astype("float32")
+            dx = paddle.matmul(g, y, transpose_y=True)
+            seen.append(dx.dtype)
+            return dx, paddle.matmul(x, g, transpose_x=True)
+
+    x, y = tensor(2, 2), tensor(2, 2, seed=1)
+    with cast():
+        Product.apply(x, y).sum().backward()
+    assert seen == [LOW, paddle.float32]
+    np.testing.assert_allclose(x.grad.numpy(), np.ones((2, 2)) @ y.numpy().T, rtol=1e-5)
+
+
+def test_recompute_casts_again_as_it_was():
+    x, seen = tensor(2, 2), []
+
+    def f(t):
+        y = paddle.matmul(t, t)
+        seen.append(y.dtype)
+        return y.sum()
+
+    with cast():
+        y = paddle.autograd.recompute(f, x)
+    with paddle.amp.auto_cast(dtype="float16"):
+        y.backward()
+    assert seen == [LOW, LOW]
+
+
+def test_settings_are_of_a_thread():
+    x = tensor(2, 2)
+    inside, done, seen = threading.Event(), threading.Event(), []
+
+    def other():
+        inside.wait()
+        seen.append(paddle.matmul(x, x).dtype)
+        with paddle.amp.auto_cast(dtype="float16"):
+            seen.append(paddle.matmul(x, x).dtype)
+        done.set()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    with cast():
+        inside.set()
+        done.wait()
+        assert paddle.matmul(x, x).dtype == LOW
+    thread.join()
+    assert seen == [paddle.float32, paddle.float16]
+
+
+def test_train_and_eval_of_one_model_leave_another_alone():
+    first, second = paddle.nn.Dropout(0.5), paddle.nn.Dropout(0.5)
+    first.eval()
+    assert second.training and not first.training
+    x = paddle.ones([1000])
+    assert first(x).tolist() == x.tolist()
+    assert (second(x) == 0).any()
+
+
+def test_a_recorded_program_keeps_its_casts():
+    x = tensor(2, 2)
+
+    @paddle.jit.to_static
+    def f(t):
+        with cast():
+            return paddle.matmul(t, t)
+
+    eager = paddle.matmul(x.astype("bfloat16"), x.astype("bfloat16"))
+    y = f(x)
+    assert y.dtype == LOW
+    assert y.astype("float32").tolist() == eager.astype("float32").tolist()
+
+
+@pytest.mark.parametrize("level", ["O1", "O2"])
+def test_a_small_network_learns(level):
+    paddle.seed(0)
+    x = paddle.to_tensor(np.random.RandomState(0).randn(64, 8).astype("float32"))
+    target = (x.sum(1, keepdim=True) > 0).astype("float32")
+    net = paddle.nn.Sequential(
+        paddle.nn.Linear(8, 16), paddle.nn.BatchNorm1D(16), paddle.nn.ReLU(), paddle.nn.Linear(16, 1)
+    )
+    adam = paddle.optimizer.Adam(0.05, parameters=net.parameters())
+    losses = []
+    for _ in range(30):
+        with cast(level=level):
+            loss = paddle.nn.functional.binary_cross_entropy_with_logits(net(x).astype("float32"), target)
+        loss.backward()
+        adam.step()
+        adam.clear_grad()
+        losses.append(loss.item())
+    assert losses[-1] < 0.3 * losses[0]
+    assert {p.dtype for p in net.parameters()} == {paddle.float32}
+
+
+@pytest.mark.parametrize(
+    "options, error, text",
+    [
+        ({"level": "O3"}, ValueError, "'O0', 'O1' or 'O2', not 'O3'"),
+        ({"dtype": "float32"}, ValueError, "must be float16 or bfloat16, not float32"),
+        ({"custom_white_list": "relu"}, TypeError, "names of ops, not 'relu'"),
+        ({"custom_white_list": ["nosuch"]}, ValueError, "no op called 'nosuch'"),
+        ({"custom_white_list": ["relu"], "custom_black_list": ["relu"]}, ValueError, "relu is in the list"),
+    ],
+)
+def test_bad_arguments(options, error, text):
+    with pytest.raises(error, match=text), paddle.amp.auto_cast(**options):
+        pass

@@ -170,15 +170,16 @@ class Writer {
     const std::vector<Row> rows = Table(r_, options);
     if (rows.empty()) return;
     BeginTable(id, title,
-               {"name", "calls", "total ms", "self ms", "avg ms", "min ms",
-                "max ms", "GFLOP/s", "GB/s", "roof %", "shapes"});
+               {"name", "calls", "total ms", "self ms", "kernel ms", "avg ms",
+                "min ms", "max ms", "GFLOP/s", "GB/s", "roof %", "shapes"});
     for (size_t i = 0; i < rows.size() && i < o_.max_rows; ++i) {
       const Row& row = rows[i];
       out_.Append(RowOf(
           "td",
           {row.name, std::to_string(row.calls), Ms(row.total_ns),
-           Ms(row.self_ns), Fixed(row.avg_ns() / 1e6, 3), Ms(row.min_ns),
-           Ms(row.max_ns), row.flops > 0 ? Fixed(row.gflops_per_s(), 2) : "",
+           Ms(row.self_ns), row.kernel_ns > 0 ? Ms(row.kernel_ns) : "",
+           Fixed(row.avg_ns() / 1e6, 3), Ms(row.min_ns), Ms(row.max_ns),
+           row.flops > 0 ? Fixed(row.gflops_per_s(), 2) : "",
            row.bytes > 0 ? Fixed(row.gbytes_per_s(), 2) : "",
            row.of_roof(r_.roof) > 0 ? Fixed(100 * row.of_roof(r_.roof), 1) : "",
            row.shapes}));

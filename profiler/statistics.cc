@@ -87,10 +87,57 @@ void AddAsync(const Recording& r, const TableOptions& options, Rows* rows) {
   }
 }
 
+// Finds the kernel of an op: the range that ends with it on the cpu's track
+// beside its thread (AddKernel). Ops are asked for in the order of their ends.
+class CpuKernels {
+ public:
+  explicit CpuKernels(const Recording& r) : tracks_(r.threads.size()) {
+    std::map<std::pair<uint32_t, int64_t>, uint32_t> owners;
+    for (uint32_t t = 0; t < r.threads.size(); ++t) {
+      const ThreadInfo& thread = r.threads[t];
+      if (thread.device.empty()) owners[{thread.process, thread.system_id}] = t;
+    }
+    std::vector<Track*> of_cpu(r.threads.size(), nullptr);
+    for (uint32_t t = 0; t < r.threads.size(); ++t) {
+      const ThreadInfo& thread = r.threads[t];
+      if (thread.device != "cpu") continue;
+      const auto owner = owners.find({thread.process, thread.system_id});
+      if (owner != owners.end()) of_cpu[t] = &tracks_[owner->second];
+    }
+    for (const Event& e : r.events) {
+      Track* track = of_cpu[e.thread];
+      if (track != nullptr && e.kind == EventKind::kRange) {
+        track->kernels.push_back(&e);
+      }
+    }
+  }
+
+  int64_t TimeOf(const Event& op) {
+    Track& track = tracks_[op.thread];
+    size_t& next = track.next;
+    const std::vector<const Event*>& kernels = track.kernels;
+    while (next < kernels.size() && kernels[next]->end_ns < op.end_ns) ++next;
+    if (next == kernels.size() || kernels[next]->end_ns != op.end_ns ||
+        kernels[next]->start_ns < op.start_ns) {
+      return 0;
+    }
+    const Event& kernel = *kernels[next++];
+    return kernel.end_ns - kernel.start_ns;
+  }
+
+ private:
+  struct Track {
+    std::vector<const Event*> kernels;  // by start, and so by end
+    size_t next = 0;
+  };
+  std::vector<Track> tracks_;  // by thread of the host
+};
+
 // Rows whose ranges do not share time but in nesting. A frame's `user` is the
 // number of its row plus 1.
 std::vector<Row> FlatTable(const Recording& r, const TableOptions& options) {
   Rows rows(options);
+  CpuKernels kernels(r);
   std::vector<std::unordered_map<uint64_t, int>> open(r.threads.size());
   WalkFunctions f;
   f.enter = [&](std::span<const Frame> stack) -> uint64_t {
@@ -103,9 +150,12 @@ std::vector<Row> FlatTable(const Recording& r, const TableOptions& options) {
     return id;
   };
   f.leave = [&](const Visit& v) {
+    const bool op = std::string_view(v.event->category) == "op";
+    const int64_t kernel_ns = op ? kernels.TimeOf(*v.event) : 0;
     const uint64_t id = v.stack.back().user;
     if (id == 0) return;
     Row& row = rows[id - 1];
+    row.kernel_ns += kernel_ns;
     AddCall(row, v.duration_ns);
     AddWork(row, *v.event);
     row.self_ns += v.self_ns;

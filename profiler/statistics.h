@@ -46,7 +46,10 @@ struct Row {
   int64_t min_ns = 0;
   int64_t max_ns = 0;
   int64_t backward_ns =
-      0;             // part of total_ns (layers, lines) or self_ns: backward
+      0;  // part of total_ns (layers, lines) or self_ns: backward
+  // Ops: part of total_ns in which their kernels ran on the cpu; what is left
+  // is inference, checks, casts, allocation, and the ops inside of composites.
+  int64_t kernel_ns = 0;
   double flops = 0;  // of all calls; 0: unknown
   double bytes = 0;
 

@@ -120,6 +120,34 @@ TEST(StatisticsTest, Work) {
   EXPECT_EQ(ops.at("linear").of_roof({}), 0);
 }
 
+TEST(StatisticsTest, KernelsOfOps) {
+  Recording r = MakeRecording(2);
+  for (uint32_t t = 0; t < 2; ++t) {
+    ThreadInfo cpu = r.threads[t];
+    cpu.device = "cpu";
+    r.threads.push_back(cpu);
+  }
+  // A composite with two ops inside; the second ends with it.
+  r.events.push_back(MakeRange("outer", "op", 1000, 5000));
+  r.events.push_back(MakeRange("exp", "op", 1200, 2000));
+  r.events.push_back(MakeRange("exp avx2", "kernel", 1500, 2000, 2));
+  r.events.push_back(MakeRange("log", "op", 3000, 4000));  // has failed
+  r.events.push_back(MakeRange("exp", "op", 4200, 4900));
+  r.events.push_back(MakeRange("exp avx2", "kernel", 4300, 4900, 2));
+  // Another thread, at the same times.
+  r.events.push_back(MakeRange("exp", "op", 1200, 2000, 1));
+  r.events.push_back(MakeRange("exp avx2", "kernel", 1300, 2000, 3));
+  testing::Sort(&r);
+  const auto ops = ByName(r, {.categories = {"op"}});
+  EXPECT_EQ(ops.at("exp").kernel_ns, 500 + 600 + 700);
+  EXPECT_EQ(ops.at("exp").total_ns, 800 + 700 + 800);
+  EXPECT_EQ(ops.at("log").kernel_ns, 0);
+  EXPECT_EQ(ops.at("outer").kernel_ns, 0);
+  const auto kernels = ByName(r, {.device = true});
+  EXPECT_EQ(kernels.at("exp avx2").calls, 3);
+  EXPECT_EQ(kernels.at("exp avx2").total_ns, 500 + 600 + 700);
+}
+
 TEST(StatisticsTest, Shapes) {
   const auto rows =
       Table(testing::MakeTraining(),

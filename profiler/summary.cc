@@ -227,8 +227,11 @@ class Writer {
     });
     const bool roof =
         work && (r_.roof.gflops_per_s > 0 || r_.roof.gbytes_per_s > 0);
+    const bool kernels = std::any_of(
+        rows.begin(), rows.end(), [](const Row& r) { return r.kernel_ns > 0; });
     std::vector<std::string> header = {"name", "calls", "total", "self",
                                        "avg",  "min",   "max",   "wall %"};
+    if (kernels) header.push_back("kernel");
     if (work) header.insert(header.end(), {"GFLOP/s", "GB/s"});
     if (roof) header.push_back("roof %");
     if (shapes) header.push_back("shapes");
@@ -244,6 +247,9 @@ class Writer {
           Shown(row.name),   std::to_string(row.calls), Time(row.total_ns),
           Time(row.self_ns), Time(row.avg_ns()),        Time(row.min_ns),
           Time(row.max_ns),  Share(row.total_ns)};
+      if (kernels) {
+        cells.push_back(row.kernel_ns > 0 ? Time(row.kernel_ns) : "");
+      }
       if (work) {
         cells.push_back(row.flops > 0 ? Fixed(row.gflops_per_s(), 2) : "");
         cells.push_back(row.bytes > 0 ? Fixed(row.gbytes_per_s(), 2) : "");

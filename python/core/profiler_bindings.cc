@@ -154,6 +154,7 @@ py::dict RowAsDict(const Recording& r, const profiler::Row& row) {
   d["max_ns"] = row.max_ns;
   d["avg_ns"] = row.avg_ns();
   d["backward_ns"] = row.backward_ns;
+  d["kernel_ns"] = row.kernel_ns;
   d["flops"] = row.flops;
   d["bytes"] = row.bytes;
   d["gflops_per_s"] = row.gflops_per_s();

@@ -137,6 +137,10 @@ def test_kernels():
         assert threads[kernel["thread"]]["device"] == "cpu"
         around = [op for op in ops if op["start_ns"] <= kernel["start_ns"] and op["end_ns"] == kernel["end_ns"]]
         assert [op["name"] for op in around] == [kernel["name"].split()[0]]
+    rows = {row["name"]: row for row in result.table("op")}
+    assert 0 < rows["multiply"]["kernel_ns"] == multiply["total_ns"] < rows["multiply"]["total_ns"]
+    assert rows["reshape"]["kernel_ns"] == 0
+    assert re.search(r"wall %\s+kernel", result.summary(views=profiler.SummaryView.OperatorView))
     result.roof = (1e-3, 1e-3)
     text = result.summary(views=profiler.SummaryView.KernelView)
     assert "Kernels" in text and convolution in text and "roof %" in text

@@ -117,7 +117,7 @@ class ProfilerResult:
 
         Returns:
             list[dict]: name, shapes, category, thread, calls, total_ns, self_ns, min_ns, max_ns, avg_ns,
-            backward_ns, flops, bytes, gflops_per_s, gbytes_per_s, of_roof.
+            backward_ns, kernel_ns (of ops: the part in which their kernels ran on the cpu), flops, bytes, gflops_per_s, gbytes_per_s, of_roof.
         """
         if by not in _GROUPS:
             raise _C.located(ValueError(f"table: by must be one of {', '.join(_GROUPS)}, not {by!r}"))

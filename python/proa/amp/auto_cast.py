@@ -31,7 +31,7 @@ def _ops(what, names):
     if names is None:
         return []
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise TypeError(f"auto_cast: {what} must be a list, set or tuple of names of ops, not {names!r}")
+        raise _C.located(TypeError(f"auto_cast: {what} must be a list, set or tuple of names of ops, not {names!r}"))
     return sorted({_NAMES.get(name, name) for name in names})
 
 
@@ -63,7 +63,7 @@ def auto_cast(enable=True, custom_white_list=None, custom_black_list=None, level
         proa.bfloat16 proa.float32
     """
     if level not in ("O0", "O1", "O2"):
-        raise ValueError(f"auto_cast: level must be 'O0', 'O1' or 'O2', not {level!r}")
+        raise _C.located(ValueError(f"auto_cast: level must be 'O0', 'O1' or 'O2', not {level!r}"))
     white, black = _ops("custom_white_list", custom_white_list), _ops("custom_black_list", custom_black_list)
     settings = _C.amp.settings(dtype, level == "O2", white, black)
     before = _C.amp.exchange(settings if enable and level != "O0" else 0)

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tensor/error.h"
+#include "tensor/memory_order.h"
 #include "tensor/row_sparse.h"
 
 namespace proa::inline v0::autograd {
@@ -46,11 +47,12 @@ bool IsSolelyOwned(const Tensor& t) {
   if (impl->layout == Layout::kRowSparse) [[unlikely]] {
     return IsSolelyOwnedRowSparse(t);
   }
-  // Not contiguous may mean that elements overlap (an expanded scalar).
-  if (impl->use_count() != 1 || !impl->storage || !impl->contiguous ||
-      impl->storage->read_only() || impl->layout != Layout::kStrided) {
+  if (impl->use_count() != 1 || !impl->storage || impl->storage->read_only() ||
+      impl->layout != Layout::kStrided) {
     return false;
   }
+  // Otherwise elements may overlap (an expanded scalar).
+  if (!impl->contiguous && !LiesIn(t, MemoryOrder::kChannelsLast)) return false;
   // Of a view whose base is gone, the base is kept by the view alone.
   const TensorImpl* root = impl->root.get();
   const bool owns_root = root != nullptr && root->use_count() == 1 &&
@@ -83,7 +85,10 @@ Tensor Unshared(Tensor& grad) {
   if (grad.is_symbolic()) return std::move(grad);
   TensorImpl* impl = grad.impl();
   // A small piece must not keep a large block alive.
-  if (IsSolelyOwned(grad) && impl->storage->bytes() <= 2 * grad.bytes() + 64) {
+  // What a leaf shows is row-major.
+  const bool shown = impl->contiguous || impl->layout != Layout::kStrided;
+  if (shown && IsSolelyOwned(grad) &&
+      impl->storage->bytes() <= 2 * grad.bytes() + 64) {
     impl->is_view = false;
     impl->root = nullptr;
     return std::move(grad);

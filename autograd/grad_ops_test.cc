@@ -5,6 +5,7 @@
 
 #include "autograd/testing_errors.h"
 #include "autograd/testing_ops.h"
+#include "tensor/memory_order.h"
 #include "tensor/row_sparse.h"
 #include "tensor/storage.h"
 
@@ -50,6 +51,15 @@ TEST_F(GradOpsTest, OverlappingReadOnlyAndSymbolicAreNot) {
       DType::kFloat64, {2}, {1});
   EXPECT_FALSE(IsSolelyOwned(constants));
   EXPECT_FALSE(IsSolelyOwned(testing::MakeSymbol("s", {2})));
+}
+
+TEST_F(GradOpsTest, ChannelsLastImagesAreDenseToo) {
+  const auto order = MemoryOrder::kChannelsLast;
+  Tensor image = EmptyInOrder({2, 3, 4, 5}, DType::kFloat64, Place(), order);
+  EXPECT_TRUE(IsSolelyOwned(image));
+  // What a leaf shows is a row-major copy.
+  std::fill_n(image.data<double>(), image.numel(), 1.0);
+  EXPECT_TRUE(Unshared(image).is_contiguous());
 }
 
 TEST_F(GradOpsTest, RowSparse) {

@@ -210,7 +210,7 @@ def main(argv: list[str]) -> int:
     if args.framework:
         print(json.dumps(measure(_KINDS[args.framework]())))
         return 0
-    names = [n for n in side_by_side.installed() if n in _KINDS]
+    names = [n for n in side_by_side.installed(tuned=False) if n in _KINDS]
     result = side_by_side.run(__file__, [], names, args.rounds, threads=1)
     side_by_side.print_table(result, "ns")
     for line, target in _TARGETS.items():

@@ -1,13 +1,13 @@
 """The networks that are measured, written once for every framework.
 
-A framework is an `Api`: PyTorch's and Paddle's layers differ in little but their names. So
-that the same work is measured, nothing here uses a fused layer that only one of them has.
+A framework is an `Api`: PyTorch's and Paddle's layers differ in little but their names. Each
+computes the same function in the way that it offers for it: attention by its own op, the
+end of a block - normalization, addition, relu - in one op where there is one.
 """
 
 from __future__ import annotations
 
 import importlib
-import math
 
 
 class Api:
@@ -22,11 +22,18 @@ class Api:
     def tensor(self, array):
         return self.lib.to_tensor(array)
 
+    def prepare(self, net):
+        return net
+
     def conv(self, i, o, kernel, stride=1, groups=1, bias=False):
         return self.nn.Conv2D(i, o, kernel, stride, kernel // 2, groups=groups, bias_attr=None if bias else False)
 
     def batch_norm(self, channels):
         return self.nn.BatchNorm2D(channels)
+
+    def norm_relu(self, channels):
+        """A layer: relu(batch_norm(x)), or relu(batch_norm(x) + residual) if it is given two."""
+        return _NormRelu.of(self, self.batch_norm(channels))
 
     def max_pool(self, kernel, stride, padding=0):
         return self.nn.MaxPool2D(kernel, stride, padding)
@@ -34,13 +41,18 @@ class Api:
     def global_pool(self):
         return self.nn.AdaptiveAvgPool2D(1)
 
-    def transpose(self, x, a, b):
-        perm = list(range(len(x.shape)))
-        perm[a], perm[b] = b, a
-        return self.lib.transpose(x, perm)
+    def attention(self, q, k, v):
+        """softmax(q k^T / sqrt(size)) v of [N, length, heads, size]."""
+        return self.F.scaled_dot_product_attention(q, k, v)
 
-    def softmax(self, x):
-        return self.F.softmax(x, -1)
+    def cast(self, net, dtype):
+        """The network or tensor in another dtype."""
+        return net.to(dtype=dtype) if isinstance(net, self.nn.Layer) else net.astype(dtype)
+
+    def frozen(self, net, x):
+        """The network for predictions only, as fast as the framework can make it without other words."""
+        net.eval()
+        return net
 
     def momentum(self, net):
         return self.lib.optimizer.Momentum(0.01, 0.9, parameters=net.parameters())
@@ -50,6 +62,15 @@ class Api:
 
     def clear_grad(self, optimizer):
         optimizer.clear_grad()
+
+
+class ProaApi(Api):
+    def norm_relu(self, channels):
+        class NormRelu(self.nn.BatchNorm2D):
+            def forward(self, x, residual=None):
+                return super().forward(x, residual, relu=True)
+
+        return NormRelu(channels)
 
 
 class TorchApi(Api):
@@ -68,8 +89,11 @@ class TorchApi(Api):
     def global_pool(self):
         return self.nn.AdaptiveAvgPool2d(1)
 
-    def transpose(self, x, a, b):
-        return x.transpose(a, b)
+    def attention(self, q, k, v):
+        return self.F.scaled_dot_product_attention(*(t.transpose(1, 2) for t in (q, k, v))).transpose(1, 2)
+
+    def cast(self, net, dtype):
+        return net.to(getattr(self.lib, dtype))
 
     def momentum(self, net):
         return self.lib.optim.SGD(net.parameters(), 0.01, momentum=0.9)
@@ -78,8 +102,46 @@ class TorchApi(Api):
         optimizer.zero_grad()
 
 
+class TunedTorchApi(TorchApi):
+    """PyTorch as its guides tune it for CPUs: channels last, frozen graphs for predictions; side_by_side.py keeps
+    the memory that is freed."""
+
+    def __init__(self, name: str):
+        super().__init__("torch")
+
+    def tensor(self, array):
+        t = super().tensor(array)
+        return t.contiguous(memory_format=self.lib.channels_last) if t.dim() == 4 else t
+
+    def prepare(self, net):
+        return net.to(memory_format=self.lib.channels_last)
+
+    def frozen(self, net, x):
+        with self.lib.no_grad():
+            return self.lib.jit.optimize_for_inference(self.lib.jit.freeze(self.lib.jit.trace(net.eval(), x)))
+
+
+class _NormRelu:
+    """Normalization, addition and relu by separate layers, for frameworks without one for all."""
+
+    @staticmethod
+    def of(a: Api, norm):
+        layer = a.nn.Module if isinstance(a, TorchApi) else a.nn.Layer
+
+        class NormRelu(layer):
+            def __init__(self):
+                super().__init__()
+                self.norm, self.relu = norm, a.nn.ReLU()
+
+            def forward(self, x, residual=None):
+                x = self.norm(x)
+                return self.relu(x if residual is None else x + residual)
+
+        return NormRelu()
+
+
 def api(name: str) -> Api:
-    return TorchApi(name) if name == "torch" else Api(name)
+    return {"proa": ProaApi, "torch": TorchApi, "torch_tuned": TunedTorchApi}.get(name, Api)(name)
 
 
 def lenet(a: Api):
@@ -91,11 +153,17 @@ def lenet(a: Api):
     )  # fmt: skip
 
 
+def ten_linear(a: Api):
+    """Ten times Linear(4, 4) with relu: nothing but overhead."""
+    layers = [m for _ in range(10) for m in (a.nn.Linear(4, 4), a.nn.ReLU())]
+    return a.nn.Sequential(*layers)
+
+
 def mobilenet(a: Api):
     """MobileNet v1 at width 1."""
 
     def block(i, o, kernel, stride=1, groups=1):
-        return [a.conv(i, o, kernel, stride, groups), a.batch_norm(o), a.nn.ReLU()]
+        return [a.conv(i, o, kernel, stride, groups), a.norm_relu(o)]
 
     layers = block(3, 32, 3, 2)
     plan = [(64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2)] + [(512, 1)] * 5 + [(1024, 2), (1024, 1)]
@@ -107,24 +175,24 @@ def mobilenet(a: Api):
 
 
 def resnet50(a: Api):
-    layer = a.nn.Module if a.name == "torch" else a.nn.Layer
+    layer = a.nn.Module if isinstance(a, TorchApi) else a.nn.Layer
 
     class Bottleneck(layer):
         def __init__(self, i, width, stride):
             super().__init__()
             o = 4 * width
             self.body = a.nn.Sequential(
-                a.conv(i, width, 1), a.batch_norm(width), a.nn.ReLU(),
-                a.conv(width, width, 3, stride), a.batch_norm(width), a.nn.ReLU(),
-                a.conv(width, o, 1), a.batch_norm(o),
+                a.conv(i, width, 1), a.norm_relu(width),
+                a.conv(width, width, 3, stride), a.norm_relu(width),
+                a.conv(width, o, 1),
             )  # fmt: skip
             self.short = a.nn.Sequential(a.conv(i, o, 1, stride), a.batch_norm(o)) if stride > 1 or i != o else None
-            self.relu = a.nn.ReLU()
+            self.end = a.norm_relu(o)
 
         def forward(self, x):
-            return self.relu(self.body(x) + (x if self.short is None else self.short(x)))
+            return self.end(self.body(x), x if self.short is None else self.short(x))
 
-    layers = [a.conv(3, 64, 7, 2), a.batch_norm(64), a.nn.ReLU(), a.max_pool(3, 2, 1)]
+    layers = [a.conv(3, 64, 7, 2), a.norm_relu(64), a.max_pool(3, 2, 1)]
     i = 64
     for width, count, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
         for k in range(count):
@@ -135,7 +203,7 @@ def resnet50(a: Api):
 
 def bert(a: Api, layers: int = 12, width: int = 768, heads: int = 12, words: int = 30522):
     """The encoder of BERT-base with a classifier of two on the first word."""
-    layer = a.nn.Module if a.name == "torch" else a.nn.Layer
+    layer = a.nn.Module if isinstance(a, TorchApi) else a.nn.Layer
 
     class Block(layer):
         def __init__(self):
@@ -149,12 +217,10 @@ def bert(a: Api, layers: int = 12, width: int = 768, heads: int = 12, words: int
             n, length = x.shape[0], x.shape[1]
 
             def split(t):
-                return a.transpose(t.reshape([n, length, heads, width // heads]), 1, 2)
+                return t.reshape([n, length, heads, width // heads])
 
-            q, k, v = split(self.query(x)), split(self.key(x)), split(self.value(x))
-            weights = a.softmax(a.lib.matmul(q, a.transpose(k, 2, 3)) * (1 / math.sqrt(width // heads)))
-            mixed = a.transpose(a.lib.matmul(weights, v), 1, 2).reshape([n, length, width])
-            x = self.norm1(x + self.out(mixed))
+            mixed = a.attention(split(self.query(x)), split(self.key(x)), split(self.value(x)))
+            x = self.norm1(x + self.out(mixed.reshape([n, length, width])))
             return self.norm2(x + self.narrow(self.gelu(self.wide(x))))
 
     class Bert(layer):

@@ -128,7 +128,7 @@ def _picture(result, path):
 def describe(network, steps, pictures):
     """The text on one network."""
     work = _WORK[network]
-    step = models._runner(networks.api("proa"), work)
+    step = models.runner(networks.api("proa"), work)
     _times(step, 2)
     before = _times(step, steps)
     result, wall = _profile(step, steps)

@@ -84,6 +84,40 @@ def _arithmetic(bounds: list[tuple[str, str]]) -> str:
     )
 
 
+_MODELS = """## Models
+
+Milliseconds for a step of training (momentum) or a prediction, float32 unless said (`benchmarks/models.py`; the
+networks are `benchmarks/networks.py`, one definition for all). The limit is the sum of a network's convolutions and
+matrix products alone, timed in oneDNN at the layout that is fastest for each with warm memory (`benchmarks/limits.py`):
+a bound, not a promise. "Of the limit" is Proa's time by it. PyTorch "tuned" keeps images channels-last and the memory
+that it frees, and predicts with a frozen graph. The load is that of the machine when the row was measured.
+"""
+
+
+def _models(result: dict) -> str:
+    names = list(result["versions"])
+    titles = [f"{side_by_side.FRAMEWORKS[n]} {result['versions'][n]}" for n in names]
+    figures, limits = result["figures"], result.get("limits", {})
+    work = [line for line in figures if not line.endswith(", peak MiB")]
+
+    def cells(line):
+        return [_number(figures[line][n]["least"]) if n in figures[line] else "-" for n in names]
+
+    times = []
+    for line in work:
+        limit, ours = limits.get(line), figures[line].get("proa")
+        share = f"{ours['least'] / limit:.2f}" if limit and ours else "-"
+        low, high = result.get("loads", {}).get(line, result["load"])
+        times.append([line, _number(limit) if limit else "-", share, *cells(line), f"{low:.1f} to {high:.1f}"])
+    memory = [[line, *cells(line + ", peak MiB")] for line in work]
+    return (
+        f"{_MODELS}\n{_conditions(result)}\n"
+        + _table(["ms", "limit", "of the limit", *titles, "load"], times)
+        + "\nPeak memory of the process, MiB:\n\n"
+        + _table(["", *titles], memory)
+    )
+
+
 def _section(path: str) -> str:
     text = pathlib.Path(path).read_text(encoding="utf-8")
     if not text.startswith("{"):
@@ -96,12 +130,7 @@ def _section(path: str) -> str:
             "(`benchmarks/call_overhead.py`).",
             result,
         )
-    return _side_by_side(
-        "Models" if len(result["figures"]) > 2 else next(iter(result["figures"])),
-        "Milliseconds for a step of training (momentum) or a prediction, float32, and the peak memory of the process "
-        "(`benchmarks/models.py`; the networks are `benchmarks/networks.py`, one definition for all).",
-        result,
-    )
+    return _models(result)
 
 
 def main(argv: list[str]) -> int:

@@ -17,11 +17,27 @@ import statistics
 import subprocess
 import sys
 
-FRAMEWORKS = {"proa": "Proa", "torch": "PyTorch", "paddle": "PaddlePaddle", "jax": "JAX"}
+FRAMEWORKS = {
+    "proa": "Proa",
+    "torch": "PyTorch",
+    "torch_tuned": "PyTorch, tuned",
+    "paddle": "PaddlePaddle",
+    "jax": "JAX",
+}
+# What a framework is tuned with: memory that was freed is kept by the process.
+_ENVIRONMENT = {
+    "torch_tuned": {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**40), "MALLOC_TOP_PAD_": str(2**28)}
+}
 
 
-def installed() -> list[str]:
-    return [name for name in FRAMEWORKS if importlib.util.find_spec(name) is not None]
+def _module(name: str) -> str:
+    return name.partition("_")[0]
+
+
+def installed(tuned: bool = True) -> list[str]:
+    """The frameworks that can be imported; with their tuned forms, or without."""
+    names = [name for name in FRAMEWORKS if importlib.util.find_spec(_module(name)) is not None]
+    return names if tuned else [name for name in names if name == _module(name)]
 
 
 def versions(names: list[str]) -> dict[str, str]:
@@ -29,7 +45,7 @@ def versions(names: list[str]) -> dict[str, str]:
     code = "import sys, importlib; print(importlib.import_module(sys.argv[1]).__version__)"
     out = {}
     for name in names:
-        p = subprocess.run([sys.executable, "-c", code, name], capture_output=True, text=True)
+        p = subprocess.run([sys.executable, "-c", code, _module(name)], capture_output=True, text=True)
         out[name] = p.stdout.split("\n")[-2] if p.returncode == 0 else "does not import"
     return out
 
@@ -51,6 +67,7 @@ def machine() -> str:
 
 def _measure(script: str, name: str, arguments: list[str], threads: int) -> dict | None:
     environment = os.environ | {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
+    environment |= _ENVIRONMENT.get(name, {})
     command = [sys.executable, script, "--framework", name, "--json", "-", *arguments]
     p = subprocess.run(command, capture_output=True, text=True, env=environment)
     if p.returncode != 0:

@@ -60,6 +60,24 @@ Tensor GradOfNormalized(const Tensor& grad, const Tensor& grad_out,
   return out;
 }
 
+// What the gradients of the statistics add to that of x; see batch_norm_grad.
+// mean depends on x by 1 / n, the variance by 2 (x - m) / n, and
+// inv_std = (variance + epsilon)^(-1/2) by -1/2 r^3 times that.
+struct ByStatistics {
+  Tensor shift, slope;
+};
+
+ByStatistics OfStatistics(const Tensor& grad_running_mean,
+                          const Tensor& grad_running_var,
+                          const Tensor& grad_mean, const Tensor& grad_inv_std,
+                          const Tensor& inv_std, double momentum) {
+  const double fresh = 1.0 - momentum;
+  return {
+      add(grad_mean, scale(grad_running_mean, Scalar(fresh))),
+      subtract(divide(scale(grad_running_var, Scalar(2.0 * fresh)), inv_std),
+               multiply(square(inv_std), grad_inv_std))};
+}
+
 }  // namespace
 
 Tensor ChannelMean(const Tensor& x, std::string_view data_format) {
@@ -81,21 +99,79 @@ Tensor NormalizeChannels(const Tensor& x, const Tensor& mean,
                   OverChannels(inv_std, x, data_format));
 }
 
-// mean depends on x by 1 / n, the variance by 2 (x - m) / n, and
-// inv_std = (variance + epsilon)^(-1/2) by -1/2 r^3 times that.
 std::tuple<Tensor, Tensor, Tensor> BatchNormGrads(
     const Tensor& grad_out, const Tensor& grad_running_mean,
     const Tensor& grad_running_var, const Tensor& grad_mean,
     const Tensor& grad_inv_std, const Tensor& x, const Tensor& weight,
     const Tensor& mean, const Tensor& inv_std, double momentum,
     std::string_view data_format) {
-  const double fresh = 1.0 - momentum;
-  const Tensor shift = add(grad_mean, scale(grad_running_mean, Scalar(fresh)));
-  const Tensor slope =
-      subtract(divide(scale(grad_running_var, Scalar(2.0 * fresh)), inv_std),
-               multiply(square(inv_std), grad_inv_std));
+  const auto [shift, slope] =
+      OfStatistics(grad_running_mean, grad_running_var, grad_mean, grad_inv_std,
+                   inv_std, momentum);
   return batch_norm_grad(grad_out, x, weight, mean, inv_std, shift, slope,
                          data_format);
+}
+
+std::tuple<Tensor, Tensor, Tensor> BatchNormReluGrads(
+    const Tensor& grad_out, const Tensor& grad_running_mean,
+    const Tensor& grad_running_var, const Tensor& grad_mean,
+    const Tensor& grad_inv_std, const Tensor& x, const Tensor& weight,
+    const Tensor& bias, const Tensor& mean, const Tensor& inv_std,
+    double momentum, std::string_view data_format) {
+  const auto [shift, slope] =
+      OfStatistics(grad_running_mean, grad_running_var, grad_mean, grad_inv_std,
+                   inv_std, momentum);
+  return batch_norm_relu_grad(grad_out, x, weight, bias, mean, inv_std, shift,
+                              slope, data_format);
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> BatchNormReluGradGrads(
+    const Tensor& grad_x, const Tensor& grad_weight, const Tensor& grad_bias,
+    const Tensor& grad_out, const Tensor& x, const Tensor& weight,
+    const Tensor& bias, const Tensor& mean, const Tensor& inv_std,
+    const Tensor& slope, std::string_view data_format) {
+  const Tensor y = batch_norm_inference(x, mean, reciprocal(square(inv_std)),
+                                        weight, bias, 0.0, data_format);
+  const Tensor g = relu_backward(grad_out, y);
+  const Tensor none, zeros = full_like(mean, Scalar(0.0));
+  const Tensor by_weight = multiply(grad_weight, inv_std);
+  const Tensor of_g = relu_backward(
+      add(add(batch_norm_input_grad(grad_x, x, weight, mean, inv_std, none,
+                                    none, data_format),
+              normalize_channels(x, mean, by_weight, data_format)),
+          OverChannels(grad_bias, x, data_format)),
+      y);
+  const Tensor by_x = batch_norm_grad_grad_x(grad_x, g, x, weight, mean,
+                                             inv_std, slope, data_format);
+  const Tensor of_x =
+      add(by_x, normalize_channels(g, zeros, by_weight, data_format));
+  const Tensor of_weight = channel_sum(
+      multiply(grad_x, batch_norm_input_grad(g, x, none, mean, inv_std, none,
+                                             none, data_format)),
+      data_format);
+  const Tensor of_mean =
+      neg(add(channel_sum(by_x, data_format),
+              multiply(by_weight, channel_sum(g, data_format))));
+  const Tensor of_inv_std = add(
+      batch_norm_grad_grad_inv_std(grad_x, g, x, weight, mean, inv_std, slope,
+                                   data_format),
+      multiply(grad_weight,
+               batch_norm_weight_grad(
+                   g, x, mean, full_like(inv_std, Scalar(1.0)), data_format)));
+  return {of_g, of_x, of_weight, of_mean, of_inv_std};
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor> BatchNormAddReluGrads(
+    const Tensor& grad_out, const Tensor& grad_running_mean,
+    const Tensor& grad_running_var, const Tensor& grad_mean,
+    const Tensor& grad_inv_std, const Tensor& y, const Tensor& x,
+    const Tensor& weight, const Tensor& mean, const Tensor& inv_std,
+    double momentum, std::string_view data_format) {
+  const Tensor g = relu_backward(grad_out, y);
+  const auto [x_grad, weight_grad, bias_grad] = batch_norm_grads(
+      g, grad_running_mean, grad_running_var, grad_mean, grad_inv_std, x,
+      weight, mean, inv_std, momentum, data_format);
+  return {x_grad, weight_grad, bias_grad, g};
 }
 
 Tensor BatchNormGradGradX(const Tensor& grad, const Tensor& grad_out,

@@ -2,8 +2,11 @@
 // once for the statistics and once for the result. One task is a channel where
 // its pixels are dense ([N, C, ...]), or some rows of all channels where these
 // are the last dim. Sums are kept in double.
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "ops/nn/images.h"
 #include "ops/nn/nn_kernels.h"
@@ -158,14 +161,47 @@ class Rows {
   Tensor all_;
 };
 
-// out = x * scale + shift for each channel.
+// What follows the normalization in the same pass: a residual is added (unless
+// undefined), negative values become 0.
+struct After {
+  bool relu = false;
+  Tensor residual = {};
+};
+
+// As the op relu: NaN stays.
+template <typename A>
+inline A Positive(A v) {
+  return v < 0 ? A(0) : v;
+}
+
+// v where y > 0, else 0. By the sign of -y: a compiler makes a masked load of a
+// comparison, which waits for y and keeps the processor from reading ahead.
+template <typename A>
+inline A WherePositive(A y, A v) {
+  using Bits = std::conditional_t<sizeof(A) == 4, int32_t, int64_t>;
+  const Bits on = std::bit_cast<Bits>(A(0) - y) >> (8 * sizeof(A) - 1);
+  return std::bit_cast<A>(std::bit_cast<Bits>(v) & on);
+}
+
+// out = x * scale + shift for each channel, and what comes after it.
 template <typename T, typename A>
 void ScaleAndShift(const ChannelLayout& l, const T* __restrict x,
                    const A* __restrict scale, const A* __restrict shift,
+                   const After& after, const T* __restrict residual,
                    T* __restrict out) {
-  ForEachElement(l, [=](int64_t c, int64_t i) {
-    out[i] = T(static_cast<A>(x[i]) * scale[c] + shift[c]);
-  });
+  const auto at = [=](int64_t c, int64_t i) {
+    return static_cast<A>(x[i]) * scale[c] + shift[c];
+  };
+  if (residual != nullptr) {
+    ForEachElement(l, [=](int64_t c, int64_t i) {
+      out[i] = T(Positive(at(c, i) + static_cast<A>(residual[i])));
+    });
+  } else if (after.relu) {
+    ForEachElement(
+        l, [=](int64_t c, int64_t i) { out[i] = T(Positive(at(c, i))); });
+  } else {
+    ForEachElement(l, [=](int64_t c, int64_t i) { out[i] = T(at(c, i)); });
+  }
 }
 
 // Something near the values of each channel: its first one. Sums of squares of
@@ -179,20 +215,18 @@ void FindPivots(const ChannelLayout& l, const T* x, A* pivots) {
   }
 }
 
-// Sums over the channels of g and of g (x - mean).
-template <typename T, typename A>
-void SumGrads(const ChannelLayout& l, const T* __restrict g,
-              const T* __restrict x, const A* __restrict mean, double* sums) {
-  SumChannels<A>(
-      l, sums, [=](int64_t, int64_t i) { return static_cast<A>(g[i]); },
-      [=](int64_t c, int64_t i) {
-        return static_cast<A>(g[i]) * (static_cast<A>(x[i]) - mean[c]);
-      });
+// Sums over the channels of g(c, i) and of g(c, i) (x - mean).
+template <typename T, typename A, typename Grad>
+void SumGrads(const ChannelLayout& l, const Grad& g, const T* __restrict x,
+              const A* __restrict mean, double* sums) {
+  SumChannels<A>(l, sums, g, [=](int64_t c, int64_t i) {
+    return g(c, i) * (static_cast<A>(x[i]) - mean[c]);
+  });
 }
 
 // x_grad from the sums above; see BatchNormInputGrad.
-template <typename T, typename A>
-void WriteInputGrad(const ChannelLayout& l, const T* __restrict g,
+template <typename T, typename A, typename Grad>
+void WriteInputGrad(const ChannelLayout& l, const Grad& g,
                     const T* __restrict x, const A* weight, const A* mean,
                     const A* inv_std, const A* shift, const A* slope,
                     const double* sums, T* __restrict x_grad) {
@@ -211,19 +245,34 @@ void WriteInputGrad(const ChannelLayout& l, const T* __restrict g,
     c0[c] = static_cast<A>(rest);
   }
   ForEachElement(l, [=](int64_t c, int64_t i) {
-    x_grad[i] = T(a[c] * static_cast<A>(g[i]) +
-                  b[c] * (static_cast<A>(x[i]) - mean[c]) + c0[c]);
+    x_grad[i] =
+        T(a[c] * g(c, i) + b[c] * (static_cast<A>(x[i]) - mean[c]) + c0[c]);
   });
 }
 
-}  // namespace
+// scale and shift, so that x * scale + shift is what was normalized.
+template <typename A>
+void FindScaleAndShift(const ChannelLayout& l, const A* mean, const A* inv_std,
+                       const A* weight, const A* bias, A* scale, A* shift) {
+  for (int64_t c = 0; c < l.channels; ++c) {
+    scale[c] = weight != nullptr ? inv_std[c] * weight[c] : inv_std[c];
+    shift[c] = (bias != nullptr ? bias[c] : A(0)) - mean[c] * scale[c];
+  }
+}
 
-void BatchNorm(const KernelContext& ctx, const Tensor& x,
-               const Tensor& running_mean, const Tensor& running_var,
-               const Tensor& weight, const Tensor& bias, double momentum,
-               double epsilon, std::string_view data_format, Tensor* out,
-               Tensor* running_mean_out, Tensor* running_var_out,
-               Tensor* saved_mean, Tensor* saved_inv_std) {
+// The residual as `images` lie, or null.
+template <typename T>
+const T* ResidualOf(const Images& images, const After& after, Tensor& holder) {
+  if (!after.residual.defined()) return nullptr;
+  holder = images.In(after.residual);
+  return holder.data<T>();
+}
+
+void Train(const Tensor& x, const Tensor& running_mean,
+           const Tensor& running_var, const Tensor& weight, const Tensor& bias,
+           double momentum, double epsilon, std::string_view data_format,
+           const After& after, Tensor* out, Tensor* running_mean_out,
+           Tensor* running_var_out, Tensor* saved_mean, Tensor* saved_inv_std) {
   const Images images(x, data_format);
   const Tensor in = images.In(x), result = images.Out(*out);
   const ChannelLayout l = LayoutOf(in, images.format());
@@ -262,10 +311,11 @@ void BatchNorm(const KernelContext& ctx, const Tensor& x,
       inv_stds[k] = A(1) / std::sqrt(variance + static_cast<A>(epsilon));
       new_mean[k] = old_mean.data<A>()[k] * keep + means[k] * (A(1) - keep);
       new_var[k] = old_var.data<A>()[k] * keep + variance * (A(1) - keep);
-      scale[k] = pw != nullptr ? inv_stds[k] * pw[k] : inv_stds[k];
-      shift[k] = (pb != nullptr ? pb[k] : A(0)) - means[k] * scale[k];
     }
-    ScaleAndShift(l, px, scale, shift, result.data<T>());
+    FindScaleAndShift(l, means, inv_stds, pw, pb, scale, shift);
+    Tensor holder;
+    ScaleAndShift(l, px, scale, shift, after,
+                  ResidualOf<T>(images, after, holder), result.data<T>());
     FloatCopyInto(rows.Row(0), *running_mean_out);
     FloatCopyInto(rows.Row(1), *running_var_out);
     FloatCopyInto(rows.Row(2), *saved_mean);
@@ -273,11 +323,9 @@ void BatchNorm(const KernelContext& ctx, const Tensor& x,
   });
 }
 
-void BatchNormInference(const KernelContext& ctx, const Tensor& x,
-                        const Tensor& mean, const Tensor& variance,
-                        const Tensor& weight, const Tensor& bias,
-                        double epsilon, std::string_view data_format,
-                        Tensor* out) {
+void Infer(const Tensor& x, const Tensor& mean, const Tensor& variance,
+           const Tensor& weight, const Tensor& bias, double epsilon,
+           std::string_view data_format, const After& after, Tensor* out) {
   const Images images(x, data_format);
   const Tensor in = images.In(x), result = images.Out(*out);
   const ChannelLayout l = LayoutOf(in, images.format());
@@ -287,21 +335,17 @@ void BatchNormInference(const KernelContext& ctx, const Tensor& x,
     constexpr DType kA = kDTypeOf<A>;
     const Tensor m = FloatCopy(mean, kA), v = FloatCopy(variance, kA);
     const Tensor w = FloatCopy(weight, kA), b = FloatCopy(bias, kA);
-    const A* pw = DataOrNull<A>(w);
-    const A* pb = DataOrNull<A>(b);
-    const Rows<A> rows(l, 2);
-    A *const scale = rows[0], *const shift = rows[1];
-    for (int64_t k = 0; k < l.channels; ++k) {
-      const A inv_std =
-          A(1) / std::sqrt(v.data<A>()[k] + static_cast<A>(epsilon));
-      scale[k] = pw != nullptr ? inv_std * pw[k] : inv_std;
-      shift[k] = (pb != nullptr ? pb[k] : A(0)) - m.data<A>()[k] * scale[k];
-    }
-    ScaleAndShift(l, in.data<T>(), scale, shift, result.data<T>());
+    const Rows<A> rows(l, 3);
+    A *const scale = rows[0], *const shift = rows[1], *const inv_std = rows[2];
+    for (int64_t k = 0; k < l.channels; ++k)
+      inv_std[k] = A(1) / std::sqrt(v.data<A>()[k] + static_cast<A>(epsilon));
+    FindScaleAndShift(l, m.data<A>(), inv_std, DataOrNull<A>(w),
+                      DataOrNull<A>(b), scale, shift);
+    Tensor holder;
+    ScaleAndShift(l, in.data<T>(), scale, shift, after,
+                  ResidualOf<T>(images, after, holder), result.data<T>());
   });
 }
-
-namespace {
 
 // The three gradients of batch normalization; null for those not wanted.
 struct WantedGrads {
@@ -312,11 +356,12 @@ struct WantedGrads {
 
 // With xh = (x - mean) inv_std and means over a channel:
 // x_grad = weight inv_std (g - mean(g) - xh mean(g xh)) + (shift + slope xh) /
-// count. The sums of the means are the gradients of bias and weight.
+// count. The sums of the means are the gradients of bias and weight. With
+// `relu`, g is grad_out where xh weight + bias is positive, else 0.
 void Grads(const Tensor& grad_out, const Tensor& x, const Tensor& weight,
-           const Tensor& mean, const Tensor& inv_std, const Tensor& shift,
-           const Tensor& slope, std::string_view data_format,
-           const WantedGrads& wanted) {
+           const Tensor& bias, const Tensor& mean, const Tensor& inv_std,
+           const Tensor& shift, const Tensor& slope,
+           std::string_view data_format, bool relu, const WantedGrads& wanted) {
   const Images images(x, data_format);
   const Tensor in = images.In(x), grad = images.In(grad_out);
   const ChannelLayout l = LayoutOf(in, images.format());
@@ -325,15 +370,29 @@ void Grads(const Tensor& grad_out, const Tensor& x, const Tensor& weight,
     using A = typename Accumulate<T>::type;
     constexpr DType kA = kDTypeOf<A>;
     const Tensor m = FloatCopy(mean, kA), r = FloatCopy(inv_std, kA);
+    const Tensor w = FloatCopy(weight, kA), b = FloatCopy(bias, kA);
+    const Tensor shifts = FloatCopy(shift, kA), slopes = FloatCopy(slope, kA);
     const Rows<double> sums(l, 2);
-    SumGrads(l, grad.data<T>(), in.data<T>(), m.data<A>(), sums[0]);
-    if (wanted.x != nullptr) {
-      const Tensor w = FloatCopy(weight, kA);
-      const Tensor shifts = FloatCopy(shift, kA), slopes = FloatCopy(slope, kA);
-      WriteInputGrad(l, grad.data<T>(), in.data<T>(), DataOrNull<A>(w),
-                     m.data<A>(), r.data<A>(), DataOrNull<A>(shifts),
-                     DataOrNull<A>(slopes), sums[0],
-                     images.Out(*wanted.x).template data<T>());
+    const T* const px = in.data<T>();
+    const auto compute = [&](const auto& g) {
+      SumGrads(l, g, px, m.data<A>(), sums[0]);
+      if (wanted.x != nullptr)
+        WriteInputGrad(l, g, px, DataOrNull<A>(w), m.data<A>(), r.data<A>(),
+                       DataOrNull<A>(shifts), DataOrNull<A>(slopes), sums[0],
+                       images.Out(*wanted.x).template data<T>());
+    };
+    const T* const __restrict pg = grad.data<T>();
+    if (relu) {
+      const Rows<A> rows(l, 2);
+      A *const scale = rows[0], *const offset = rows[1];
+      FindScaleAndShift(l, m.data<A>(), r.data<A>(), DataOrNull<A>(w),
+                        DataOrNull<A>(b), scale, offset);
+      compute([=](int64_t c, int64_t i) {
+        return WherePositive(static_cast<A>(px[i]) * scale[c] + offset[c],
+                             static_cast<A>(pg[i]));
+      });
+    } else {
+      compute([=](int64_t, int64_t i) { return static_cast<A>(pg[i]); });
     }
     const Rows<A> rows(l, 2);
     for (int64_t c = 0; c < l.channels; ++c) {
@@ -347,13 +406,83 @@ void Grads(const Tensor& grad_out, const Tensor& x, const Tensor& weight,
 
 }  // namespace
 
+void BatchNorm(const KernelContext& ctx, const Tensor& x,
+               const Tensor& running_mean, const Tensor& running_var,
+               const Tensor& weight, const Tensor& bias, double momentum,
+               double epsilon, std::string_view data_format, Tensor* out,
+               Tensor* running_mean_out, Tensor* running_var_out,
+               Tensor* saved_mean, Tensor* saved_inv_std) {
+  Train(x, running_mean, running_var, weight, bias, momentum, epsilon,
+        data_format, {}, out, running_mean_out, running_var_out, saved_mean,
+        saved_inv_std);
+}
+
+void BatchNormRelu(const KernelContext& ctx, const Tensor& x,
+                   const Tensor& running_mean, const Tensor& running_var,
+                   const Tensor& weight, const Tensor& bias, double momentum,
+                   double epsilon, std::string_view data_format, Tensor* out,
+                   Tensor* running_mean_out, Tensor* running_var_out,
+                   Tensor* saved_mean, Tensor* saved_inv_std) {
+  Train(x, running_mean, running_var, weight, bias, momentum, epsilon,
+        data_format, {.relu = true}, out, running_mean_out, running_var_out,
+        saved_mean, saved_inv_std);
+}
+
+void BatchNormAddRelu(const KernelContext& ctx, const Tensor& x,
+                      const Tensor& residual, const Tensor& running_mean,
+                      const Tensor& running_var, const Tensor& weight,
+                      const Tensor& bias, double momentum, double epsilon,
+                      std::string_view data_format, Tensor* out,
+                      Tensor* running_mean_out, Tensor* running_var_out,
+                      Tensor* saved_mean, Tensor* saved_inv_std) {
+  Train(x, running_mean, running_var, weight, bias, momentum, epsilon,
+        data_format, {.relu = true, .residual = residual}, out,
+        running_mean_out, running_var_out, saved_mean, saved_inv_std);
+}
+
+void BatchNormInference(const KernelContext& ctx, const Tensor& x,
+                        const Tensor& mean, const Tensor& variance,
+                        const Tensor& weight, const Tensor& bias,
+                        double epsilon, std::string_view data_format,
+                        Tensor* out) {
+  Infer(x, mean, variance, weight, bias, epsilon, data_format, {}, out);
+}
+
+void BatchNormReluInference(const KernelContext& ctx, const Tensor& x,
+                            const Tensor& mean, const Tensor& variance,
+                            const Tensor& weight, const Tensor& bias,
+                            double epsilon, std::string_view data_format,
+                            Tensor* out) {
+  Infer(x, mean, variance, weight, bias, epsilon, data_format, {.relu = true},
+        out);
+}
+
+void BatchNormAddReluInference(const KernelContext& ctx, const Tensor& x,
+                               const Tensor& residual, const Tensor& mean,
+                               const Tensor& variance, const Tensor& weight,
+                               const Tensor& bias, double epsilon,
+                               std::string_view data_format, Tensor* out) {
+  Infer(x, mean, variance, weight, bias, epsilon, data_format,
+        {.relu = true, .residual = residual}, out);
+}
+
+void BatchNormReluGrad(const KernelContext& ctx, const Tensor& grad_out,
+                       const Tensor& x, const Tensor& weight,
+                       const Tensor& bias, const Tensor& mean,
+                       const Tensor& inv_std, const Tensor& shift,
+                       const Tensor& slope, std::string_view data_format,
+                       Tensor* x_grad, Tensor* weight_grad, Tensor* bias_grad) {
+  Grads(grad_out, x, weight, bias, mean, inv_std, shift, slope, data_format,
+        true, {x_grad, weight_grad, bias_grad});
+}
+
 void BatchNormGrad(const KernelContext& ctx, const Tensor& grad_out,
                    const Tensor& x, const Tensor& weight, const Tensor& mean,
                    const Tensor& inv_std, const Tensor& shift,
                    const Tensor& slope, std::string_view data_format,
                    Tensor* x_grad, Tensor* weight_grad, Tensor* bias_grad) {
-  Grads(grad_out, x, weight, mean, inv_std, shift, slope, data_format,
-        {x_grad, weight_grad, bias_grad});
+  Grads(grad_out, x, weight, Tensor(), mean, inv_std, shift, slope, data_format,
+        false, {x_grad, weight_grad, bias_grad});
 }
 
 void BatchNormInputGrad(const KernelContext& ctx, const Tensor& grad_out,
@@ -361,16 +490,16 @@ void BatchNormInputGrad(const KernelContext& ctx, const Tensor& grad_out,
                         const Tensor& mean, const Tensor& inv_std,
                         const Tensor& shift, const Tensor& slope,
                         std::string_view data_format, Tensor* x_grad) {
-  Grads(grad_out, x, weight, mean, inv_std, shift, slope, data_format,
-        {.x = x_grad});
+  Grads(grad_out, x, weight, Tensor(), mean, inv_std, shift, slope, data_format,
+        false, {.x = x_grad});
 }
 
 void BatchNormWeightGrad(const KernelContext& ctx, const Tensor& grad_out,
                          const Tensor& x, const Tensor& mean,
                          const Tensor& inv_std, std::string_view data_format,
                          Tensor* weight_grad) {
-  Grads(grad_out, x, Tensor(), mean, inv_std, Tensor(), Tensor(), data_format,
-        {.weight = weight_grad});
+  Grads(grad_out, x, Tensor(), Tensor(), mean, inv_std, Tensor(), Tensor(),
+        data_format, false, {.weight = weight_grad});
 }
 
 }  // namespace proa::inline v0::ops::PROA_ISA

@@ -1,8 +1,10 @@
 #include "ops/nn/nn_infer.h"
 
+#include "absl/strings/str_cat.h"
 #include "ops/infer.h"
 #include "ops/nn/conv_geometry.h"
 #include "ops/nn/pool_geometry.h"
+#include "tensor/dtype.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::ops::infer {
@@ -330,6 +332,23 @@ Shape batch_norm_grad(const char* op, const Tensor& grad_out, const Tensor& x,
   return same_shapes(op, grad_out, x);
 }
 
+Shape batch_norm_add(const char* op, const Tensor& x, const Tensor& residual,
+                     const Tensor& mean, const Tensor& variance,
+                     const Tensor& weight, const Tensor& bias,
+                     std::string_view data_format) {
+  batch_norm(op, x, mean, variance, weight, bias, data_format);
+  return same_shapes(op, x, residual);
+}
+
+Shape batch_norm_relu_grad(const char* op, const Tensor& grad_out,
+                           const Tensor& x, const Tensor& weight,
+                           const Tensor& bias, const Tensor& mean,
+                           const Tensor& inv_std,
+                           std::string_view data_format) {
+  batch_norm(op, x, mean, inv_std, weight, bias, data_format);
+  return same_shapes(op, grad_out, x);
+}
+
 Shape batch_norm_weight_grad(const char* op, const Tensor& grad_out,
                              const Tensor& x, const Tensor& mean,
                              const Tensor& inv_std,
@@ -338,6 +357,51 @@ Shape batch_norm_weight_grad(const char* op, const Tensor& grad_out,
   batch_norm(op, x, mean, inv_std, Tensor(), Tensor(), data_format);
   same_shapes(op, grad_out, x);
   return channels(op, x, data_format);
+}
+
+Shape attention(const char* op, const Tensor& query, const Tensor& key,
+                const Tensor& value, const Tensor& mask) {
+  const auto require_rank = [&](const char* name, const Tensor& t) {
+    PROA_REQUIRE(t.rank() == 4, op, ": ", name, " must have 4 dims; it is ",
+                 Describe(t));
+  };
+  require_rank("query", query);
+  require_rank("key", key);
+  require_rank("value", value);
+  const auto q = query.shape(), k = key.shape(), v = value.shape();
+  PROA_REQUIRE(
+      !Differ(k[0], q[0]) && !Differ(k[2], q[2]) && !Differ(k[3], q[3]), op,
+      ": key must be [", q[0], ", S, ", q[2], ", ", q[3], "], as query is ",
+      Describe(query), "; it is ", Describe(key));
+  PROA_REQUIRE(
+      !Differ(v[0], k[0]) && !Differ(v[1], k[1]) && !Differ(v[2], k[2]), op,
+      ": value must be [", k[0], ", ", k[1], ", ", k[2], ", E], as key is ",
+      Describe(key), "; it is ", Describe(value));
+  if (mask.defined()) {
+    if (!IsFloat(mask.dtype()))
+      ThrowTypeError(absl::StrCat(op, ": mask must be a float tensor; it is ",
+                                  Describe(mask)));
+    const int64_t whole[] = {q[0], q[2], q[1], k[1]};
+    bool fits = mask.rank() <= 4;
+    for (int d = 1; fits && d <= mask.rank(); ++d) {
+      const int64_t size = mask.size(mask.rank() - d);
+      fits = size == 1 || !Differ(size, whole[4 - d]);
+    }
+    PROA_REQUIRE(fits, op, ": mask does not broadcast to [", q[0], ", ", q[2],
+                 ", ", q[1], ", ", k[1], "]; it is ", Describe(mask));
+  }
+  return {q[0], q[1], q[2], v[3]};
+}
+
+Shape attention_grad(const char* op, const Tensor& grad_out,
+                     const Tensor& query, const Tensor& key,
+                     const Tensor& value, const Tensor& mask) {
+  const Shape out = attention(op, query, key, value, mask);
+  bool fits = grad_out.rank() == 4;
+  for (int d = 0; fits && d < 4; ++d) fits = !Differ(grad_out.size(d), out[d]);
+  PROA_REQUIRE(fits, op, ": grad_out must be [", out[0], ", ", out[1], ", ",
+               out[2], ", ", out[3], "]; it is ", Describe(grad_out));
+  return query.shape();
 }
 
 Shape dropout(const char* op, const Tensor& x, double p,

@@ -99,11 +99,27 @@ Shape layer_norm_weight_grad(const char* op, const Tensor& grad_out,
 Shape batch_norm(const char* op, const Tensor& x, const Tensor& mean,
                  const Tensor& variance, const Tensor& weight,
                  const Tensor& bias, std::string_view data_format);
+// The same with an image that is added.
+Shape batch_norm_add(const char* op, const Tensor& x, const Tensor& residual,
+                     const Tensor& mean, const Tensor& variance,
+                     const Tensor& weight, const Tensor& bias,
+                     std::string_view data_format);
+// Of a query [N, L, heads, D], key [N, S, heads, D] and value [N, S, heads, E];
+// mask broadcasts to [N, heads, L, S].
+Shape attention(const char* op, const Tensor& query, const Tensor& key,
+                const Tensor& value, const Tensor& mask);
+Shape attention_grad(const char* op, const Tensor& grad_out,
+                     const Tensor& query, const Tensor& key,
+                     const Tensor& value, const Tensor& mask);
 // [C], after checking that x is no empty batch.
 Shape channels(const char* op, const Tensor& x, std::string_view data_format);
 Shape batch_norm_grad(const char* op, const Tensor& grad_out, const Tensor& x,
                       const Tensor& weight, const Tensor& mean,
                       const Tensor& inv_std, std::string_view data_format);
+Shape batch_norm_relu_grad(const char* op, const Tensor& grad_out,
+                           const Tensor& x, const Tensor& weight,
+                           const Tensor& bias, const Tensor& mean,
+                           const Tensor& inv_std, std::string_view data_format);
 Shape batch_norm_weight_grad(const char* op, const Tensor& grad_out,
                              const Tensor& x, const Tensor& mean,
                              const Tensor& inv_std,

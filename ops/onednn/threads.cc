@@ -11,6 +11,9 @@ namespace {
 // A child of fork must not use OpenMP's threads: they are the parent's.
 const pid_t home_process = getpid();
 
+// What OMP_NUM_THREADS said when the process began, else all its CPUs.
+const int threads_at_start = GetNumThreads();
+
 }  // namespace
 
 int NumThreads() {
@@ -22,7 +25,7 @@ FixedThreadsScope::FixedThreadsScope(int64_t work)
     : threads_(work < kWorkPerThread || getpid() != home_process ||
                        InParallelRegion()
                    ? 1
-                   : AvailableCpus()),
+                   : threads_at_start),
       saved_(omp_get_max_threads()) {
   if (threads_ != saved_) omp_set_num_threads(threads_);
 }

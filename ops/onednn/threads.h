@@ -13,8 +13,8 @@ int NumThreads();
 
 // Within the scope oneDNN compiles and runs with the thread count that the work
 // is worth, whatever SetNumThreads says: one below `kWorkPerThread`
-// multiply-adds, else all CPUs of the process. So the bits of a result depend
-// on the machine only.
+// multiply-adds, else OMP_NUM_THREADS as the process began, or all its CPUs. So
+// the bits of a result depend on the machine and the environment only.
 class FixedThreadsScope {
  public:
   static constexpr int64_t kWorkPerThread = 1 << 20;

@@ -2,6 +2,7 @@
 
 from proa._generated.nn_functional import *
 from proa.nn.functional.activation import *  # type: ignore[assignment]  # wrappers of some ops
+from proa.nn.functional.attention import scaled_dot_product_attention
 from proa.nn.functional.common import (  # type: ignore[assignment]
     alpha_dropout,
     bilinear,

@@ -35,6 +35,9 @@ def batch_norm(
     data_format="NCHW",
     use_global_stats=None,
     name=None,
+    *,
+    relu=False,
+    residual=None,
 ):
     """(x - mean) / sqrt(var + epsilon) * weight + bias, for each channel (Ioffe and Szegedy, 2015).
 
@@ -48,13 +51,31 @@ def batch_norm(
         epsilon (float): keeps the division finite.
         data_format (str): where the channels are.
         use_global_stats (bool, optional): use the running statistics in training too.
+        relu (bool): apply relu to the result, in the same pass over the images.
+        residual (Tensor, optional): of the shape of x; is added before relu, in the same pass.
+
+    Examples:
+        >>> x, zero, one = proa.to_tensor([[2.0], [-2.0]]), proa.zeros([1]), proa.ones([1])
+        >>> proa.nn.functional.batch_norm(x, zero, one, one, zero, epsilon=0.0, relu=True).tolist()
+        [[2.0], [0.0]]
     """
     _channel_axis("batch_norm", x, data_format)
     if use_global_stats is None:
         use_global_stats = not training
+    ops, inputs = _C.ops, [x]
+    if residual is not None:
+        if not relu:
+            raise _C.located(ValueError("batch_norm: residual is for relu=True; add it to the result otherwise"))
+        inputs.append(residual)
     if use_global_stats:
-        return _C.ops.batch_norm_inference(x, running_mean, running_var, weight, bias, epsilon, data_format)
-    out, mean, var, _, _ = _C.ops.batch_norm(x, running_mean, running_var, weight, bias, momentum, epsilon, data_format)
+        op = ops.batch_norm_inference
+        if relu:
+            op = ops.batch_norm_relu_inference if residual is None else ops.batch_norm_add_relu_inference
+        return op(*inputs, running_mean, running_var, weight, bias, epsilon, data_format)
+    op = ops.batch_norm
+    if relu:
+        op = ops.batch_norm_relu if residual is None else ops.batch_norm_add_relu
+    out, mean, var, _, _ = op(*inputs, running_mean, running_var, weight, bias, momentum, epsilon, data_format)
     with no_grad():
         _C.ops.store_(running_mean, mean)
         _C.ops.store_(running_var, var)

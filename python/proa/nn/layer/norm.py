@@ -43,7 +43,8 @@ class _BatchNorm(Layer):
                 )
             )
 
-    def forward(self, x):
+    def forward(self, x, residual=None, relu=False):
+        """x normalized; with relu its positive part, with a residual that of the sum, in one pass over the images."""
         self._check(x)
         return F.batch_norm(
             x,
@@ -56,6 +57,8 @@ class _BatchNorm(Layer):
             self._epsilon,
             self._data_format,
             self._use_global_stats,
+            relu=relu,
+            residual=residual,
         )
 
     def extra_repr(self):
@@ -168,6 +171,8 @@ class BatchNorm(_BatchNorm):
             self.eval()
 
     def forward(self, input):
+        if self._act is F.relu:
+            return super().forward(input, relu=True)
         out = super().forward(input)
         return out if self._act is None else self._act(out)
 

@@ -7,6 +7,7 @@ import math
 from proa import _C
 from proa.framework.parameter import ParamAttr
 from proa.nn import functional as F
+from proa.nn.functional.attention import additive_mask, attention_weights
 from proa.nn.layer.common import Dropout, Linear
 from proa.nn.layer.container import LayerList
 from proa.nn.layer.layers import Layer
@@ -31,15 +32,6 @@ def _attrs(attr, count):
             copies.append(each)
         return copies
     return [attr] * count
-
-
-def _mask(mask, dtype):
-    """A mask to be added to scores: booleans (True may be seen) and integers become 0 and -1e9."""
-    if mask is None:
-        return None
-    if mask.dtype == _C.bool or mask.dtype.name.startswith(("int", "uint")):
-        return (mask.astype(dtype) - 1.0) * (1e9 if dtype != _C.float16 else 1e4)
-    return mask if mask.dtype == dtype else mask.astype(dtype)
 
 
 class MultiHeadAttention(Layer):
@@ -122,7 +114,8 @@ class MultiHeadAttention(Layer):
         ops = _C.ops
         key = query if key is None else key
         value = key if value is None else value
-        q = self._heads(self.q_proj(query))
+        q = self.q_proj(query)
+        q = ops.reshape(q, [q.shape[0], q.shape[1], self.num_heads, self.head_dim])
         if isinstance(cache, self.StaticCache):
             k, v = cache
         else:
@@ -130,12 +123,15 @@ class MultiHeadAttention(Layer):
             if isinstance(cache, self.Cache):
                 k, v = ops.concat([cache.k, k], 2), ops.concat([cache.v, v], 2)
                 cache = self.Cache(k, v)
-        scores = ops.matmul(q * (1.0 / math.sqrt(self.head_dim)), k, False, True)
-        mask = _mask(attn_mask, scores.dtype)
-        weights = ops.softmax(scores if mask is None else scores + mask, -1)
-        if self.dropout:
-            weights = F.dropout(weights, self.dropout, training=self.training)
-        out = ops.transpose(ops.matmul(weights, v), [0, 2, 1, 3])
+        scale, by_head = 1.0 / math.sqrt(self.head_dim), [0, 2, 1, 3]
+        mask = additive_mask(attn_mask, q.dtype)
+        if self.need_weights or (self.dropout and self.training):
+            weights = attention_weights(q, ops.transpose(k, by_head), mask, scale)
+            if self.dropout:
+                weights = F.dropout(weights, self.dropout, training=self.training)
+            out = ops.transpose(ops.matmul(weights, v), by_head)
+        else:
+            out = ops.attention(q, ops.transpose(k, by_head), ops.transpose(v, by_head), mask, scale)
         out = self.out_proj(ops.reshape(out, [out.shape[0], out.shape[1], self.embed_dim]))
         results = [out]
         if self.need_weights:
@@ -252,7 +248,7 @@ class TransformerEncoder(Layer):
 
     def forward(self, src, src_mask=None, cache=None):
         """src [N, T, d_model]; src_mask as in MultiHeadAttention. With a cache gives (result, caches)."""
-        src_mask = _mask(src_mask, src.dtype)
+        src_mask = additive_mask(src_mask, src.dtype)
         caches = []
         for i, layer in enumerate(self.layers):
             if cache is None:
@@ -330,7 +326,7 @@ class TransformerDecoder(Layer):
 
     def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, cache=None):
         """tgt [N, T, d_model], memory [N, S, d_model]. With a cache gives (result, caches)."""
-        tgt_mask, memory_mask = _mask(tgt_mask, tgt.dtype), _mask(memory_mask, tgt.dtype)
+        tgt_mask, memory_mask = additive_mask(tgt_mask, tgt.dtype), additive_mask(memory_mask, tgt.dtype)
         caches = []
         for i, layer in enumerate(self.layers):
             if cache is None:

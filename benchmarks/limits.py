@@ -1,0 +1,99 @@
+"""The limit of a network: its convolutions and matrix products alone.
+
+    python benchmarks/limits.py --work "ResNet-50, batch 1, inference" [--threads 2]
+
+Lists the products that a step of the work needs, has each timed in oneDNN at its best layout
+with warm memory (ops/onednn/limits_benchmark.cc), and adds up. It is a bound, not a promise:
+everything else of a network costs nothing in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+_PROGRAM = pathlib.Path(__file__).resolve().parent.parent / "bazel-bin/ops/onednn/limits_benchmark"
+
+
+def products(work: str) -> collections.Counter:
+    """What a step of the work computes, as lines for limits_benchmark, and how often."""
+    import models
+    import networks
+
+    row = models.WORK[work]
+    found: collections.Counter = collections.Counter()
+    passes = ("forward", "input_grad", "weight_grad") if row.trains else ("forward",)
+    first = []  # the layer whose input needs no gradient
+
+    def conv(layer, inputs, _):
+        n, c, h, w = inputs[0].shape
+        o, _, kh, kw = layer.weight.shape
+        stride, pad = layer._stride[0], layer._padding
+        for what in passes:
+            if what != "input_grad" or first:
+                found[f"conv {row.dtype} {what} {n} {c} {h} {w} {o} {kh} {kw} {stride} {pad} {layer._groups}"] += 1
+        first.append(layer)
+
+    def linear(layer, inputs, _):
+        k, n = layer.weight.shape
+        m = inputs[0].numel() // k
+        matmul(1, m, n, k, "n", "n")
+
+    def matmul(batch, m, n, k, a, b):
+        found[f"matmul {row.dtype} {batch} {m} {n} {k} {a} {b}"] += 1
+        if row.trains:
+            found[f"matmul {row.dtype} {batch} {m} {k} {n} n t"] += 1
+            found[f"matmul {row.dtype} {batch} {k} {n} {m} t n"] += 1
+
+    class Counting(networks.Api):
+        def attention(self, q, k, v):
+            n, length, heads, size = q.shape
+            matmul(n * heads, length, length, size, "n", "t")
+            matmul(n * heads, length, size, length, "n", "n")
+            return super().attention(q, k, v)
+
+    a = Counting("proa")
+    net = getattr(networks, row.network)(a)
+    net.eval()
+    for layer in net.sublayers():
+        if isinstance(layer, a.nn.Conv2D):
+            layer.register_forward_post_hook(conv)
+        elif isinstance(layer, a.nn.Linear):
+            layer.register_forward_post_hook(linear)
+    x, _ = models.batch(row)
+    with a.no_grad():
+        net(a.tensor(x))
+    return found
+
+
+def limit(program: pathlib.Path, work: str, threads: int) -> float:
+    """Milliseconds. The network is made in another process: what the system calls the peak memory of a process
+    begins with that of its parent."""
+    listed = subprocess.run(
+        [sys.executable, __file__, "--list", "--work", work], capture_output=True, text=True, check=True
+    ).stdout
+    count = json.loads(listed.splitlines()[-1])
+    environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
+    lines = "\n".join(count) + "\n"
+    out = subprocess.run([program], input=lines, capture_output=True, text=True, env=environment, check=True).stdout
+    return 1e3 * sum(n * float(seconds) for n, seconds in zip(count.values(), out.split(), strict=True))
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--work", required=True, help="a row of models.py")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--program", type=pathlib.Path, default=_PROGRAM, help="limits_benchmark")
+    parser.add_argument("--list", action="store_true", help="the products alone, as JSON")
+    args = parser.parse_args(argv)
+    print(json.dumps(products(args.work)) if args.list else f"{limit(args.program, args.work, args.threads):.4g} ms")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,252 @@
+// Kernels of attention, compiled once per instruction set. Scores of some
+// queries and all keys are computed for all heads of a sample at a time, by
+// products over the batch of heads; so many queries that the scores stay in the
+// cache. How the work is divided depends on shapes only.
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "ops/linalg/gemm.h"
+#include "ops/nn/nn_kernels.h"
+#include "ops/nn/row_loops.h"
+
+namespace proa::inline v0::ops::PROA_ISA {
+namespace {
+
+// Elements of a block of scores.
+constexpr int64_t kBlock = 1 << 18;
+
+struct Sizes {
+  Sizes(const Tensor& query, const Tensor& value)
+      : n(query.size(0)),
+        queries(query.size(1)),
+        keys(value.size(1)),
+        heads(query.size(2)),
+        d(query.size(3)),
+        e(value.size(3)),
+        block(std::clamp<int64_t>(kBlock / std::max<int64_t>(1, heads * keys),
+                                  1, std::max<int64_t>(1, queries))) {}
+  int64_t n, queries, keys, heads, d, e;
+  int64_t block;  // queries at a time
+};
+
+// The rows from `first` on of sample `b` of a tensor [N, rows, heads, columns],
+// as a matrix for each head.
+GemmOperand Heads(const Tensor& t, int64_t b, int64_t first = 0,
+                  bool transposed = false) {
+  const Strides& s = t.strides();
+  GemmOperand m;
+  m.data = static_cast<const char*>(t.raw_data()) +
+           (b * s[0] + first * s[1]) * ItemSize(t.dtype());
+  m.row_stride = transposed ? s[3] : s[1];
+  m.column_stride = transposed ? s[1] : s[3];
+  m.batch_strides = {s[2]};
+  return m;
+}
+
+// A dense [heads, rows, columns].
+GemmOperand Dense(const Tensor& t, int64_t rows, int64_t columns,
+                  bool transposed = false) {
+  GemmOperand m;
+  m.data = t.raw_data();
+  m.row_stride = transposed ? 1 : columns;
+  m.column_stride = transposed ? columns : 1;
+  m.batch_strides = {rows * columns};
+  return m;
+}
+
+// to [heads, m, n] = a b
+void Product(int64_t heads, int64_t m, int64_t n, int64_t k,
+             const GemmOperand& a, const GemmOperand& b, const Tensor& to) {
+  GemmProblem p;
+  p.dtype = to.dtype();
+  p.m = m;
+  p.n = n;
+  p.k = k;
+  p.batch = {heads};
+  p.a = a;
+  p.b = b;
+  p.c = to.raw_data();
+  Gemm(p);
+}
+
+// What is added to the scores of a row: element j of query i at
+// data + ... + i * query + j * key.
+template <typename A>
+class Mask {
+ public:
+  explicit Mask(const Tensor& mask) : dense_(FloatCopy(mask, kDTypeOf<A>)) {
+    if (!dense_.defined()) return;
+    for (int d = 0; d < dense_.rank(); ++d)
+      if (dense_.size(d) != 1)
+        strides_[4 - dense_.rank() + d] = dense_.strides()[d];
+  }
+  void AddTo(int64_t b, int64_t head, int64_t query, int64_t keys,
+             A* row) const {
+    if (!dense_.defined()) return;
+    const A* m = dense_.data<A>() + b * strides_[0] + head * strides_[1] +
+                 query * strides_[2];
+    if (strides_[3] == 0) {
+      for (int64_t j = 0; j < keys; ++j) row[j] += *m;
+    } else {
+      for (int64_t j = 0; j < keys; ++j) row[j] += m[j];
+    }
+  }
+
+ private:
+  Tensor dense_;
+  int64_t strides_[4] = {};
+};
+
+template <typename A>
+void SoftmaxRow(int64_t n, A* row) {
+  const A most = MaxOver(n, row);
+  for (int64_t j = 0; j < n; ++j) row[j] = Exp(row[j] - most);
+  const A inverse = A(1) / SumOver<A>(n, [&](int64_t j) { return row[j]; });
+  for (int64_t j = 0; j < n; ++j) row[j] *= inverse;
+}
+
+// Calls f(head, i, row, other) for the rows of dense [heads, rows, keys]
+// tensors, as rows of A; both are written back.
+template <typename T, typename F>
+void ForEachScoreRow(int64_t heads, int64_t rows, int64_t keys, const Tensor& x,
+                     const Tensor& y, F&& f) {
+  using A = typename Accumulate<T>::type;
+  const int64_t grain = std::max<int64_t>(1, 8192 / std::max<int64_t>(1, keys));
+  parallel_for(0, heads * rows, grain, [&](int64_t begin, int64_t end) {
+    std::vector<A> buffer(std::is_same_v<T, A> ? 0 : 2 * keys);
+    for (int64_t r = begin; r < end; ++r) {
+      T* const px = x.data<T>() + r * keys;
+      T* const py = y.defined() ? y.data<T>() + r * keys : nullptr;
+      if constexpr (std::is_same_v<T, A>) {
+        f(r / rows, r % rows, px, py);
+      } else {
+        A* const ax = buffer.data();
+        A* const ay = ax + keys;
+        for (int64_t j = 0; j < keys; ++j) ax[j] = static_cast<A>(px[j]);
+        if (py != nullptr)
+          for (int64_t j = 0; j < keys; ++j) ay[j] = static_cast<A>(py[j]);
+        f(r / rows, r % rows, ax, ay);
+        for (int64_t j = 0; j < keys; ++j) px[j] = T(ax[j]);
+        if (py != nullptr)
+          for (int64_t j = 0; j < keys; ++j) py[j] = T(ay[j]);
+      }
+    }
+  });
+}
+
+// Rows from `first` on of sample `b` of a row-major [N, rows, heads, columns]
+// from a dense [heads, count, columns], times `factor`, or that much more.
+template <typename T>
+void Store(const Tensor& from, int64_t count, double factor, bool more,
+           const Tensor& to, int64_t b, int64_t first) {
+  using A = typename Accumulate<T>::type;
+  const int64_t heads = to.size(2), columns = to.size(3);
+  const A by = static_cast<A>(factor);
+  const int64_t grain = std::max<int64_t>(1, 16384 / (heads * columns + 1));
+  parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      for (int64_t h = 0; h < heads; ++h) {
+        const T* source = from.data<T>() + (h * count + i) * columns;
+        T* target =
+            to.data<T>() + ((b * to.size(1) + first + i) * heads + h) * columns;
+        for (int64_t c = 0; c < columns; ++c) {
+          const A v = static_cast<A>(source[c]) * by;
+          target[c] = T(more ? static_cast<A>(target[c]) + v : v);
+        }
+      }
+    }
+  });
+}
+
+Tensor As(const Tensor& t, DType dtype) {
+  return t.dtype() == dtype ? t : FloatCopy(t, dtype);
+}
+
+}  // namespace
+
+void Attention(const KernelContext& ctx, const Tensor& query, const Tensor& key,
+               const Tensor& value, const Tensor& mask, double scale,
+               Tensor* out) {
+  const Sizes s(query, value);
+  const DType dtype = out->dtype();
+  VisitFloat(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using A = typename Accumulate<T>::type;
+    const Mask<A> added(mask);
+    const Tensor scores = Tensor::Empty({s.heads, s.block, s.keys}, dtype);
+    const Tensor mixed = Tensor::Empty({s.heads, s.block, s.e}, dtype);
+    for (int64_t b = 0; b < s.n; ++b) {
+      for (int64_t first = 0; first < s.queries; first += s.block) {
+        const int64_t rows = std::min(s.block, s.queries - first);
+        Product(s.heads, rows, s.keys, s.d, Heads(query, b, first),
+                Heads(key, b, 0, true), scores);
+        ForEachScoreRow<T>(s.heads, rows, s.keys, scores, Tensor(),
+                           [&](int64_t head, int64_t i, A* row, A*) {
+                             for (int64_t j = 0; j < s.keys; ++j)
+                               row[j] *= static_cast<A>(scale);
+                             added.AddTo(b, head, first + i, s.keys, row);
+                             if (s.keys > 0) SoftmaxRow(s.keys, row);
+                           });
+        Product(s.heads, rows, s.e, s.keys, Dense(scores, rows, s.keys),
+                Heads(value, b), mixed);
+        Store<T>(mixed, rows, 1.0, false, *out, b, first);
+      }
+    }
+  });
+}
+
+void AttentionGrad(const KernelContext& ctx, const Tensor& grad_out,
+                   const Tensor& query, const Tensor& key, const Tensor& value,
+                   const Tensor& mask, double scale, Tensor* query_grad,
+                   Tensor* key_grad, Tensor* value_grad) {
+  const Sizes s(query, value);
+  const DType dtype = query_grad->dtype();
+  const Tensor g = As(grad_out, dtype);
+  VisitFloat(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using A = typename Accumulate<T>::type;
+    const Mask<A> added(mask);
+    const Tensor weights = Tensor::Empty({s.heads, s.block, s.keys}, dtype);
+    const Tensor grads = Tensor::Empty({s.heads, s.block, s.keys}, dtype);
+    const Tensor part = Tensor::Empty(
+        {s.heads, std::max(s.block, s.keys), std::max(s.d, s.e)}, dtype);
+    // No queries give no gradient to keys.
+    for (Tensor* t : {key_grad, value_grad})
+      if (s.queries == 0) std::fill_n(t->data<T>(), t->numel(), T(0.f));
+    for (int64_t b = 0; b < s.n; ++b) {
+      for (int64_t first = 0; first < s.queries; first += s.block) {
+        const int64_t rows = std::min(s.block, s.queries - first);
+        const bool more = first > 0;
+        Product(s.heads, rows, s.keys, s.d, Heads(query, b, first),
+                Heads(key, b, 0, true), weights);
+        Product(s.heads, rows, s.keys, s.e, Heads(g, b, first),
+                Heads(value, b, 0, true), grads);
+        ForEachScoreRow<T>(s.heads, rows, s.keys, weights, grads,
+                           [&](int64_t head, int64_t i, A* p, A* dp) {
+                             if (s.keys == 0) return;
+                             for (int64_t j = 0; j < s.keys; ++j)
+                               p[j] *= static_cast<A>(scale);
+                             added.AddTo(b, head, first + i, s.keys, p);
+                             SoftmaxRow(s.keys, p);
+                             const A r = SumOver<A>(s.keys, [&](int64_t j) {
+                               return p[j] * dp[j];
+                             });
+                             for (int64_t j = 0; j < s.keys; ++j)
+                               dp[j] = p[j] * (dp[j] - r);
+                           });
+        Product(s.heads, s.keys, s.e, rows, Dense(weights, rows, s.keys, true),
+                Heads(g, b, first), part);
+        Store<T>(part, s.keys, 1.0, more, *value_grad, b, 0);
+        Product(s.heads, s.keys, s.d, rows, Dense(grads, rows, s.keys, true),
+                Heads(query, b, first), part);
+        Store<T>(part, s.keys, scale, more, *key_grad, b, 0);
+        Product(s.heads, rows, s.d, s.keys, Dense(grads, rows, s.keys),
+                Heads(key, b), part);
+        Store<T>(part, rows, scale, false, *query_grad, b, first);
+      }
+    }
+  });
+}
+
+}  // namespace proa::inline v0::ops::PROA_ISA

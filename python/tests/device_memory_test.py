@@ -2,6 +2,7 @@
 
 import gc
 import os
+import weakref
 
 import numpy as np
 import pytest
@@ -88,6 +89,19 @@ def test_a_limit():
         proa.ones([MIB], dtype="uint8")
     finally:
         proa._C.memory_set_cap(cap, "cpu")
+
+
+def test_arrays_of_tensors_give_it_back():
+    before = proa.device.memory_allocated("cpu")
+    array = proa.tensor.create_array("uint8")
+    for i in range(4):
+        proa.tensor.array_write(proa.ones([1 << 20], "uint8"), i, array)
+    assert proa.device.memory_allocated("cpu") - before == 4 << 20
+    old = weakref.ref(array[0])
+    proa.tensor.array_write(proa.ones([8], "uint8"), 0, array)
+    assert old() is None and proa.device.memory_allocated("cpu") - before < 4 << 20
+    del array
+    assert proa.device.memory_allocated("cpu") == before
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,10 @@
 """Functions on tensors that are more than one op: creation, random, rearranging, math, statistics, linear algebra."""
 
+# Not in __all__, which the root package takes over: these are names of proa.tensor alone.
+from proa.tensor.array import array_length as array_length
+from proa.tensor.array import array_read as array_read
+from proa.tensor.array import array_write as array_write
+from proa.tensor.array import create_array as create_array
 from proa.tensor.attribute import (
     is_complex,
     is_empty,

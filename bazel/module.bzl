@@ -17,6 +17,7 @@ Each package of a room lists itself once with
 """
 
 load("@local_python//:info.bzl", "PYTHON")
+load("//bazel:library.bzl", "proa_binary")
 
 def room_files(packages = []):
     """Declares :files, all files of this package and of those below it.
@@ -82,6 +83,14 @@ def module_archive_test(name, archive, consumer, rooms, deps, prints, tags = [],
       tags: as in py_test.
       **kwargs: as in py_test.
     """
+    # What it builds is built here first: else both Bazels compile the same changed
+    # files at the same time, where one would find the work of the other in the
+    # disk cache.
+    proa_binary(
+        name = name + "_consumer",
+        srcs = [consumer],
+        deps = deps,
+    )
     native.py_test(
         name = name,
         size = "large",
@@ -95,13 +104,11 @@ def module_archive_test(name, archive, consumer, rooms, deps, prints, tags = [],
             "--prints='%s'" % prints,
             "--venv=" + PYTHON[:-len("/bin/python")],
         ],
-        # The libraries are there so that they are built first: else both Bazels
-        # compile the same changed files at the same time, where one would find the
-        # work of the other in the disk cache.
         data = [
             archive,
             consumer,
-        ] + deps,
+            name + "_consumer",
+        ],
         # A Bazel inside of the sandbox would have no sandbox for its own actions.
         tags = tags + ["local"],
         # It builds without them in any case.

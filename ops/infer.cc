@@ -109,6 +109,11 @@ DType promote(const char*, const Tensor& x, const Tensor& y, const Tensor& z) {
   return Promote(Promote(x.dtype(), y.dtype()), z.dtype());
 }
 
+DType promote(const char* op, const Tensor& w, const Tensor& x, const Tensor& y,
+              const Tensor& z) {
+  return Promote(promote(op, w, x, y), z.dtype());
+}
+
 DType promote(const char* op, std::span<const Tensor> xs) {
   PROA_REQUIRE(!xs.empty(), op, ": the list of tensors is empty");
   DType t = xs[0].dtype();

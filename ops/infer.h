@@ -47,6 +47,8 @@ inline DType promote(const char*, const Tensor& x, const Tensor& y) {
 }
 DType promote(const char* op, const Tensor& x, const Tensor& y,
               const Tensor& z);
+DType promote(const char* op, const Tensor& w, const Tensor& x, const Tensor& y,
+              const Tensor& z);
 DType promote(const char* op, std::span<const Tensor> xs);
 // The same, but integers and bool become the default float type.
 DType promote_float(const char* op, const Tensor& x);

@@ -159,10 +159,6 @@ void Store(const Tensor& from, int64_t count, double factor, bool more,
   });
 }
 
-Tensor As(const Tensor& t, DType dtype) {
-  return t.dtype() == dtype ? t : FloatCopy(t, dtype);
-}
-
 }  // namespace
 
 void Attention(const KernelContext& ctx, const Tensor& query, const Tensor& key,
@@ -202,7 +198,6 @@ void AttentionGrad(const KernelContext& ctx, const Tensor& grad_out,
                    Tensor* key_grad, Tensor* value_grad) {
   const Sizes s(query, value);
   const DType dtype = query_grad->dtype();
-  const Tensor g = As(grad_out, dtype);
   VisitFloat(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using A = typename Accumulate<T>::type;
@@ -220,7 +215,7 @@ void AttentionGrad(const KernelContext& ctx, const Tensor& grad_out,
         const bool more = first > 0;
         Product(s.heads, rows, s.keys, s.d, Heads(query, b, first),
                 Heads(key, b, 0, true), weights);
-        Product(s.heads, rows, s.keys, s.e, Heads(g, b, first),
+        Product(s.heads, rows, s.keys, s.e, Heads(grad_out, b, first),
                 Heads(value, b, 0, true), grads);
         ForEachScoreRow<T>(s.heads, rows, s.keys, weights, grads,
                            [&](int64_t head, int64_t i, A* p, A* dp) {
@@ -236,7 +231,7 @@ void AttentionGrad(const KernelContext& ctx, const Tensor& grad_out,
                                dp[j] = p[j] * (dp[j] - r);
                            });
         Product(s.heads, s.keys, s.e, rows, Dense(weights, rows, s.keys, true),
-                Heads(g, b, first), part);
+                Heads(grad_out, b, first), part);
         Store<T>(part, s.keys, 1.0, more, *value_grad, b, 0);
         Product(s.heads, s.keys, s.d, rows, Dense(grads, rows, s.keys, true),
                 Heads(query, b, first), part);

@@ -1,9 +1,18 @@
 #include "ops/nn/float_copy.h"
 
+#include <string>
+
+#include "absl/strings/str_cat.h"
 #include "tensor/copy.h"
+#include "tensor/error.h"
 #include "tensor/parallel.h"
 
 namespace proa::inline v0::ops {
+
+void RefuseNotFloat(DType t) {
+  ThrowTypeError(absl::StrCat("dtype must be a floating point type, not ",
+                              std::string(Name(t))));
+}
 
 void FloatCopyInto(const Tensor& from, const Tensor& to) {
   const Tensor source = Contiguous(from);

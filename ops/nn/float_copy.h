@@ -14,7 +14,10 @@ Tensor FloatCopy(const Tensor& t, DType dtype);
 // Writes the elements of `from` into the dense tensor `to` of the same shape.
 void FloatCopyInto(const Tensor& from, const Tensor& to);
 
-// Calls f(TypeTag<T>) for the floating types.
+[[noreturn]] void RefuseNotFloat(DType t);
+
+// Calls f(TypeTag<T>) for the floating types; others are a mistake of the
+// caller, who has not looked at a dtype that inference leaves open.
 template <typename F>
 void VisitFloat(DType t, F&& f) {
   switch (t) {
@@ -24,8 +27,10 @@ void VisitFloat(DType t, F&& f) {
       return f(TypeTag<bfloat16>{});
     case DType::kFloat32:
       return f(TypeTag<float>{});
-    default:
+    case DType::kFloat64:
       return f(TypeTag<double>{});
+    default:
+      RefuseNotFloat(t);
   }
 }
 

@@ -82,7 +82,8 @@ ACT = """<script>window.addEventListener("load",function(){try{
 
 
 def browse(path, tmp_path, *options):
-    environment = {**os.environ, "HOME": str(tmp_path)}
+    # Libraries of a sanitizer, which the test may run under, are not for the browser.
+    environment = {**os.environ, "HOME": str(tmp_path), "LD_PRELOAD": ""}
     command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
     command += [f"--user-data-dir={tmp_path / 'browser'}", "--window-size=1200,900", *options, path.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=environment, check=False)

@@ -1,10 +1,10 @@
 """Where the time of training steps goes: writes the profiles of ResNet-50 and BERT into docs/profiling.md.
 
-    python benchmarks/profile_models.py [--work "resnet;bert"] [--steps 3] [--write]
+    python benchmarks/profile_models.py [--work "resnet;bert"] [--steps 3] [--rounds 6] [--write]
 
-Needs the package (a wheel, or PYTHONPATH), and Chromium for the pictures. Each network trains first without a
-profiler, by the clock of the machine, then with one; both are in the text, and how much of the step the tables
-account for. Without --write the text goes to the standard output, and nothing is changed.
+Needs the package (a wheel, or PYTHONPATH), and Chromium for the pictures. Each network trains without a profiler
+and with one by turns, by the clock of the machine: the text has the medians, then what one more recording shows, and
+how much of the step it accounts for. Without --write the text goes to the standard output, and nothing is changed.
 """
 
 from __future__ import annotations
@@ -38,13 +38,23 @@ _KINDS = {
 }
 
 
-def _times(step, count):
-    times = []
-    for _ in range(count):
-        start = time.perf_counter()
+def _by_turns(step, rounds):
+    """Milliseconds of a step without a profiler and with one, medians. The first step of a recording, which sets it up,
+    and of what follows one are not counted."""
+    off, on = [], []
+
+    def time_some(times):
         step()
-        times.append(1e3 * (time.perf_counter() - start))
-    return times
+        for _ in range(4):
+            start = time.perf_counter()
+            step()
+            times.append(1e3 * (time.perf_counter() - start))
+
+    for _ in range(rounds):
+        time_some(off)
+        with proa.profiler.Profiler(on_trace_ready=lambda prof: None):
+            time_some(on)
+    return statistics.median(off), statistics.median(on)
 
 
 def _profile(step, count):
@@ -125,15 +135,14 @@ def _picture(result, path):
     return True
 
 
-def describe(network, steps, pictures):
+def describe(network, steps, rounds, pictures):
     """The text on one network."""
     work = _WORK[network]
     step = models.runner(networks.api("proa"), work)
-    _times(step, 2)
-    before = _times(step, steps)
+    step()
+    step()
+    off, on = _by_turns(step, rounds)
     result, wall = _profile(step, steps)
-    after = _times(step, steps)
-    off = statistics.median(before + after)
     # Without the last step, which has nothing in it.
     inside = [e for e in result.events() if e["category"] == "step"][:steps]
     total = sum(e["end_ns"] - e["start_ns"] for e in inside)
@@ -144,8 +153,9 @@ def describe(network, steps, pictures):
     yield f"### {work}"
     yield ""
     yield (
-        f"A step takes {off:.0f} ms without the profiler (median of {2 * steps}), and {wall:.0f} ms with it (mean of {steps}), "
-        f"both by the clock of the machine: they differ by what else it did. The first table accounts for "
+        f"A step takes {off:.0f} ms without the profiler and {100 * (on / off - 1):+.1f} % with it (medians of {4 * rounds}, "
+        f"by turns). With shapes, FLOPs and memory recorded it takes {wall:.0f} ms (mean of {steps}). "
+        f"The first table accounts for "
         f"{100 * shown / (1e6 * wall * steps):.1f} % of the latter: ops for {100 * ops / total:.1f} %, the Python around "
         f"them for the rest. A step has "
         f"{len(result) // steps} events. Peak memory {peak / 2**20:.0f} MiB. "
@@ -165,7 +175,7 @@ def describe(network, steps, pictures):
         yield ""
 
 
-def text(wanted, steps, pictures):
+def text(wanted, steps, rounds, pictures):
     cpu = platform.processor() or platform.machine()
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as stream:
@@ -179,20 +189,21 @@ def text(wanted, steps, pictures):
     ]
     for network in _WORK:
         if any(network.startswith(part.strip()) for part in wanted.split(";")):
-            lines += list(describe(network, steps, pictures))
+            lines += list(describe(network, steps, rounds, pictures))
     return "\n".join(lines)
 
 
 def main(argv):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", default="resnet;bert")
-    parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=3, help="of the recording that is shown")
+    parser.add_argument("--rounds", type=int, default=6, help="of four steps without and four with a profiler")
     parser.add_argument("--write", action="store_true", help="into docs/profiling.md and docs/profiles/")
     args = parser.parse_args(argv)
     pictures = _DOCS / "profiles" if args.write else None
     if pictures:
         pictures.mkdir(exist_ok=True)
-    found = text(args.work, args.steps, pictures)
+    found = text(args.work, args.steps, args.rounds, pictures)
     if not args.write:
         print(found)
         return 0

@@ -4,12 +4,12 @@ See module_archive_test in bazel/module.bzl.
 """
 
 import argparse
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import tarfile
-import tempfile
 
 _BUILD = """load("//bazel:library.bzl", "proa_binary")
 
@@ -46,25 +46,30 @@ def _build_and_run(args, workspace, output_base):
     return subprocess.run([program], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
+def _folder(args):
+    """Where this checkout builds this archive. It is kept, as a header that changed is one of a thousand: Bazel knows
+    there which files read it, and would compile all that could anywhere else."""
+    place = os.path.dirname(os.path.realpath(args.archive)) + args.rooms
+    name = hashlib.sha256(place.encode()).hexdigest()[:16]
+    return os.path.join(os.path.expanduser("~/.cache/proa/archives"), name)
+
+
 def main():
     parser = argparse.ArgumentParser()
     for flag in ("archive", "consumer", "rooms", "deps", "prints", "venv"):
         parser.add_argument("--" + flag, required=True)
     args = parser.parse_args()
-    folder = tempfile.mkdtemp(prefix="proa-archive-")
+    folder = _folder(args)
+    workspace = folder + "/workspace"
+    shutil.rmtree(workspace, ignore_errors=True)
+    os.makedirs(workspace)
     try:
-        workspace = folder + "/workspace"
-        os.mkdir(workspace)
         _unpack(args, workspace)
         printed = _build_and_run(args, workspace, folder + "/out").strip()
         if printed != args.prints:
             sys.exit("the consumer printed %r, not %r" % (printed, args.prints))
     except subprocess.CalledProcessError as error:
         sys.exit("failed in the unpacked archive: %s" % error)
-    finally:
-        # Bazel's folders are read-only.
-        subprocess.run(["chmod", "-R", "u+w", folder], check=False)
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

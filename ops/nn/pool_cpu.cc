@@ -214,10 +214,19 @@ void MaxPool2dGrad(const KernelContext& ctx, const Tensor& grad_out,
       "max_pool2d_grad", in.shape(),
       {kernel_size, stride, padding, ceil_mode, images.format()});
   RequireIndexable("max_pool2d_grad", g);
+  const Tensor to = images.Out(*x_grad);
+  if (g.channels_last) {
+    Zero(to);
+    const PoolLoops loops = FindPoolLoops(in.dtype());
+    return ForEachBlock(g, [&](const PoolBlock& b) {
+      loops.max_grad(g, b, grad.raw_data(), in.raw_data(), to.raw_data());
+    });
+  }
+  // Of planes the maxima are found side by side, and stores are single anyway.
   const Tensor maxima = Tensor::Empty(grad.shape(), x.dtype());
   const Tensor indices = Tensor::Empty(grad.shape(), DType::kInt32);
   MaxForward(g, in, maxima, indices.data<int32_t>());
-  Scatter("max_pool2d_grad", g, grad, indices, images.Out(*x_grad));
+  Scatter("max_pool2d_grad", g, grad, indices, to);
 }
 
 void AvgPool2d(const KernelContext& ctx, const Tensor& x,

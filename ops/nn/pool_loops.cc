@@ -155,6 +155,30 @@ void MaxOfWindows(const PoolGeometry& g, const PoolBlock& b, const T* x,
   });
 }
 
+// The maxima of a window, and the first places that have them.
+template <typename T, typename A>
+__attribute__((always_inline)) inline void FindMaxima(
+    const PoolGeometry& g, const PoolBlock& b, const Extent& e, const T* x,
+    int64_t n, A* __restrict best, int32_t* __restrict at) {
+  const T* first = x + e.top * b.in_row + e.left * b.in_column;
+  for (int64_t c = 0; c < n; ++c) {
+    best[c] = static_cast<A>(first[c]);
+    at[c] = static_cast<int32_t>(e.top * g.in[1] + e.left);
+  }
+  for (int64_t r = e.top; r < e.bottom; ++r) {
+    for (int64_t q = e.left; q < e.right; ++q) {
+      const T* p = x + r * b.in_row + q * b.in_column;
+      const int32_t place = static_cast<int32_t>(r * g.in[1] + q);
+      for (int64_t c = 0; c < n; ++c) {
+        const A v = static_cast<A>(p[c]);
+        const bool take = Replaces(v, best[c]);
+        best[c] = take ? v : best[c];
+        at[c] = take ? place : at[c];
+      }
+    }
+  }
+}
+
 template <typename T, typename A, int64_t kChannels>
 void MaxWithPlaces(const PoolGeometry& g, const PoolBlock& b, const T* x,
                    T* out, int32_t* indices) {
@@ -162,25 +186,34 @@ void MaxWithPlaces(const PoolGeometry& g, const PoolBlock& b, const T* x,
   ForEachWindow(g, b, [&](int64_t o, const Extent& e) {
     A best[kPoolChannelBlock];
     int32_t at[kPoolChannelBlock];
-    const T* first = x + e.top * b.in_row + e.left * b.in_column;
-    for (int64_t c = 0; c < n; ++c) {
-      best[c] = static_cast<A>(first[c]);
-      at[c] = static_cast<int32_t>(e.top * g.in[1] + e.left);
-    }
+    FindMaxima<T, A>(g, b, e, x, n, best, at);
+    for (int64_t c = 0; c < n; ++c) out[o + c] = T(best[c]);
+    std::copy_n(at, n, indices + o);
+  });
+}
+
+// x_grad[place of the maximum] += grad_out, window by window. Each tap looks
+// whether it is that place, since stores to places of their own, one for each
+// channel, are no vectors.
+template <typename T, typename A, int64_t kChannels>
+void MaxGradOfWindows(const PoolGeometry& g, const PoolBlock& b,
+                      const T* grad_out, const T* x, T* x_grad) {
+  const int64_t n = kChannels > 0 ? kChannels : b.channels;
+  ForEachWindow(g, b, [&](int64_t o, const Extent& e) {
+    A best[kPoolChannelBlock];
+    int32_t at[kPoolChannelBlock];
+    FindMaxima<T, A>(g, b, e, x, n, best, at);
+    const T* __restrict grad = grad_out + o;
     for (int64_t r = e.top; r < e.bottom; ++r) {
       for (int64_t q = e.left; q < e.right; ++q) {
-        const T* p = x + r * b.in_row + q * b.in_column;
+        T* __restrict p = x_grad + r * b.in_row + q * b.in_column;
         const int32_t place = static_cast<int32_t>(r * g.in[1] + q);
         for (int64_t c = 0; c < n; ++c) {
-          const A v = static_cast<A>(p[c]);
-          const bool take = Replaces(v, best[c]);
-          best[c] = take ? v : best[c];
-          at[c] = take ? place : at[c];
+          const A sum = static_cast<A>(p[c]) + static_cast<A>(grad[c]);
+          p[c] = at[c] == place ? T(sum) : p[c];
         }
       }
     }
-    for (int64_t c = 0; c < n; ++c) out[o + c] = T(best[c]);
-    std::copy_n(at, n, indices + o);
   });
 }
 
@@ -202,6 +235,18 @@ void Max(const PoolGeometry& g, const PoolBlock& b, const void* x_data,
   if (whole)
     return MaxWithPlaces<T, A, kPoolChannelBlock>(g, b, x, out, indices);
   MaxWithPlaces<T, A, 0>(g, b, x, out, indices);
+}
+
+template <typename T>
+void MaxGrad(const PoolGeometry& g, const PoolBlock& b, const void* grad_out,
+             const void* x_data, void* x_grad) {
+  using A = typename Accumulate<T>::type;
+  const T* const grad = static_cast<const T*>(grad_out);
+  const T* const x = static_cast<const T*>(x_data) + b.in_start;
+  T* const to = static_cast<T*>(x_grad) + b.in_start;
+  if (b.channels == kPoolChannelBlock)
+    return MaxGradOfWindows<T, A, kPoolChannelBlock>(g, b, grad, x, to);
+  MaxGradOfWindows<T, A, 0>(g, b, grad, x, to);
 }
 
 template <typename T>
@@ -232,13 +277,13 @@ void Mean(const PoolGeometry& g, const PoolBlock& b, bool exclusive,
 PoolLoops PoolLoopsFor(DType dtype) {
   switch (dtype) {
     case DType::kFloat16:
-      return {Max<float16>, Mean<float16>};
+      return {Max<float16>, MaxGrad<float16>, Mean<float16>};
     case DType::kBFloat16:
-      return {Max<bfloat16>, Mean<bfloat16>};
+      return {Max<bfloat16>, MaxGrad<bfloat16>, Mean<bfloat16>};
     case DType::kFloat32:
-      return {Max<float>, Mean<float>};
+      return {Max<float>, MaxGrad<float>, Mean<float>};
     default:
-      return {Max<double>, Mean<double>};
+      return {Max<double>, MaxGrad<double>, Mean<double>};
   }
 }
 

@@ -27,6 +27,10 @@ struct PoolLoops {
   // Unless null, indices[o] = row * width + column of each.
   void (*max)(const PoolGeometry& g, const PoolBlock& b, const void* x,
               void* out, int32_t* indices);
+  // x_grad += grad_out where `max` finds the maxima, where channels are the
+  // last dim. x and x_grad lie alike.
+  void (*max_grad)(const PoolGeometry& g, const PoolBlock& b,
+                   const void* grad_out, const void* x, void* x_grad);
   // out = the means of x's windows; see AvgPool2d for `exclusive`.
   void (*mean)(const PoolGeometry& g, const PoolBlock& b, bool exclusive,
                const void* x, void* out);

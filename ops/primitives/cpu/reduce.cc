@@ -67,15 +67,6 @@ class Cascade {
 
   void Add(const void* row, int64_t n) { AddAt(0, row, n); }
   void Add(const void* row) { AddAt(0, row, width_); }
-  // Four whole rows, in step where they do not begin or fill a level.
-  void AddFour(const void* const* rows) {
-    if (count_[0] == 0 || count_[0] + 4 >= kCascade) {
-      for (int r = 0; r < 4; ++r) Add(rows[r]);
-      return;
-    }
-    job_.op->merge_four(rows, Row(0), width_);
-    count_[0] += 4;
-  }
 
   // Merges all levels into `acc`.
   void Finish(void* acc) {
@@ -295,14 +286,7 @@ void MergeRows(const Job& job, char* x, int64_t width, int64_t begin,
   Cascade cascade(job, width * group, memory.get());
   if (group > 1) {
     char* wide = memory.get() + Cascade::Bytes(job, width * group);
-    int64_t row = begin;
-    for (; row + 4 * group <= end; row += 4 * group) {
-      const void* four[4];
-      for (int r = 0; r < 4; ++r)
-        four[r] = x + (row + r * group) * width * job.size;
-      cascade.AddFour(four);
-    }
-    for (; row < end; row += group) {
+    for (int64_t row = begin; row < end; row += group) {
       const int64_t n = std::min(group, end - row) * width;
       cascade.Add(x + row * width * job.size, n);
     }
@@ -318,17 +302,7 @@ void MergeRows(const Job& job, char* x, int64_t width, int64_t begin,
   here.data[0] = x;
   IterationCursor at;
   at.Seek(here, begin);
-  int64_t row = begin;
-  const bool in_place = job.convert == nullptr && stride == job.size;
-  for (; in_place && row + 4 <= end; row += 4) {
-    const void* four[4];
-    for (const void*& r : four) {
-      r = at.data[0];
-      at.Advance(here, 1);
-    }
-    cascade.AddFour(four);
-  }
-  for (; row < end; ++row, at.Advance(here, 1)) {
+  for (int64_t row = begin; row < end; ++row, at.Advance(here, 1)) {
     cascade.Add(LoadRun(job, at.data[0], stride, width, s));
   }
   cascade.Finish(acc);

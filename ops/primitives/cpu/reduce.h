@@ -14,11 +14,9 @@
 #ifndef PROA_OPS_PRIMITIVES_CPU_REDUCE_H_
 #define PROA_OPS_PRIMITIVES_CPU_REDUCE_H_
 
-#include <algorithm>
 #include <cstdint>
 #include <span>
 
-#include "ops/primitives/host_device.h"
 #include "tensor/dtype.h"
 #include "tensor/tensor.h"
 
@@ -29,9 +27,6 @@ struct Reduction {
   DType compute;
   // acc[i] = acc[i] op in[i].
   void (*merge)(const void* in, void* acc, int64_t n);
-  // acc[i] = acc[i] op ((a[i] op b[i]) op (c[i] op d[i])) for the rows a to d
-  // of `rows`, which are read in step: as memory likes it.
-  void (*merge_four)(const void* const* rows, void* acc, int64_t n);
   // acc[r] = in[r][0] op ... op in[r][n - 1] for `rows` rows that begin
   // `row_stride` bytes apart, n >= 1.
   void (*fold)(const void* in, int64_t row_stride, int64_t n, int64_t rows,
@@ -104,29 +99,6 @@ struct Loops {
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) b[i] = Op::Combine(b[i], a[i]);
   }
-  PROA_STRAIGHT_LINE
-  static void MergeFour(const void* const* rows, void* acc, int64_t n) {
-    const T* a = static_cast<const T*>(rows[0]);
-    const T* b = static_cast<const T*>(rows[1]);
-    const T* c = static_cast<const T*>(rows[2]);
-    const T* d = static_cast<const T*>(rows[3]);
-    T* out = static_cast<T*>(acc);
-    constexpr int64_t kPart = 1024 / sizeof(T), kAhead = 2048;
-    for (int64_t i = 0; i < n; i += kPart) {
-      const int64_t end = std::min(n, i + kPart);
-      for (int r = 0; r < 4; ++r) {
-        const char* row =
-            reinterpret_cast<const char*>(static_cast<const T*>(rows[r]) + i);
-        for (int64_t line = 0; line < 1024; line += 64)
-          __builtin_prefetch(row + line + kAhead);
-      }
-#pragma GCC ivdep
-      for (int64_t j = i; j < end; ++j) {
-        out[j] = Op::Combine(out[j], Op::Combine(Op::Combine(a[j], b[j]),
-                                                 Op::Combine(c[j], d[j])));
-      }
-    }
-  }
   static void Fold(const void* in, int64_t row_stride, int64_t n, int64_t rows,
                    void* acc) {
     const char* row = static_cast<const char*>(in);
@@ -163,7 +135,7 @@ struct Loops {
 template <class Op, class T>
 constexpr Reduction MakeReduction() {
   using L = reduce_internal::Loops<Op, T>;
-  return {kDTypeOf<T>, L::Merge, L::MergeFour, L::Fold, L::Fill};
+  return {kDTypeOf<T>, L::Merge, L::Fold, L::Fill};
 }
 
 }  // namespace proa::inline v0::ops::PROA_ISA

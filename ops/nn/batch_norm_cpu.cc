@@ -1,165 +1,19 @@
 // Kernels of batch normalization, compiled once per instruction set. x is read
-// once for the statistics and once for the result. One task is a channel where
-// its pixels are dense ([N, C, ...]), or some rows of all channels where these
-// are the last dim. Sums are kept in double.
+// once for the statistics and once for the result (channel_loops.h).
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 
+#include "ops/nn/channel_loops.h"
 #include "ops/nn/images.h"
 #include "ops/nn/nn_kernels.h"
-#include "ops/nn/row_loops.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
 namespace {
 
-// x as [batch, channels, inner], or [batch, channels] with channels last.
-struct ChannelLayout {
-  int64_t batch = 1, channels = 1, inner = 1;
-  bool last = false;
-  int64_t count() const { return batch * inner; }
-};
-
-ChannelLayout LayoutOf(const Tensor& x, std::string_view data_format) {
-  ChannelLayout l;
-  l.last = x.rank() == 2 || data_format.back() == 'C';
-  if (data_format == "NC") l.last = true;
-  if (l.last) {
-    for (int d = 0; d + 1 < x.rank(); ++d) l.batch *= x.size(d);
-    l.channels = x.size(x.rank() - 1);
-  } else {
-    l.batch = x.size(0);
-    l.channels = x.size(1);
-    for (int d = 2; d < x.rank(); ++d) l.inner *= x.size(d);
-  }
-  return l;
-}
-
-// Rows of x (pixels of all channels, where these are the last dim) that are
-// summed in A before they are added up in double.
-constexpr int64_t kRows = 64;
-// Channels that are summed at a time.
-constexpr int64_t kBlock = 256;
-
-// Of which the sums are kept apart, so that they do not depend on the number of
-// threads.
-int64_t RowsPerPart(const ChannelLayout& l) {
-  constexpr int64_t kMostParts = 64;
-  const int64_t rows =
-      std::max<int64_t>(65536 / std::max<int64_t>(l.channels, 1),
-                        (l.batch + kMostParts - 1) / kMostParts);
-  return (rows + kRows - 1) / kRows * kRows;
-}
-
-// Adds first(c, offset) and second(c, offset) of the rows [begin, end) to
-// sums[c] and sums[channels + c].
-template <typename A, typename First, typename Second>
-void AddRows(const ChannelLayout& l, int64_t begin, int64_t end, double* sums,
-             First&& first, Second&& second) {
-  for (int64_t b = begin; b < end; b += kRows) {
-    const int64_t last = std::min(b + kRows, end);
-    for (int64_t c0 = 0; c0 < l.channels; c0 += kBlock) {
-      const int64_t n = std::min(kBlock, l.channels - c0);
-      A one[kBlock] = {}, two[kBlock] = {};
-      for (int64_t r = b; r < last; ++r) {
-        const int64_t start = r * l.channels + c0;
-        for (int64_t c = 0; c < n; ++c) {
-          one[c] += first(c0 + c, start + c);
-          two[c] += second(c0 + c, start + c);
-        }
-      }
-      for (int64_t c = 0; c < n; ++c) {
-        sums[c0 + c] += one[c];
-        sums[l.channels + c0 + c] += two[c];
-      }
-    }
-  }
-}
-
-// Two sums over each channel in one pass: sums[c] and sums[channels + c] of
-// first(c, offset) and second(c, offset).
-template <typename A, typename First, typename Second>
-void SumChannels(const ChannelLayout& l, double* sums, First&& first,
-                 Second&& second) {
-  std::fill_n(sums, 2 * l.channels, 0.0);
-  if (!l.last) {
-    const int64_t grain =
-        std::max<int64_t>(1, 16384 / std::max<int64_t>(1, l.count()));
-    parallel_for(0, l.channels, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t c = begin; c < end; ++c) {
-        for (int64_t b = 0; b < l.batch; ++b) {
-          const int64_t start = (b * l.channels + c) * l.inner;
-          sums[c] += SumOver<A>(l.inner,
-                                [&](int64_t i) { return first(c, start + i); });
-          sums[l.channels + c] += SumOver<A>(
-              l.inner, [&](int64_t i) { return second(c, start + i); });
-        }
-      }
-    });
-    return;
-  }
-  const int64_t rows = RowsPerPart(l), parts = (l.batch + rows - 1) / rows;
-  if (parts <= 1) return AddRows<A>(l, 0, l.batch, sums, first, second);
-  const Tensor scratch =
-      Tensor::Empty({parts, 2 * l.channels}, DType::kFloat64);
-  double* const part = scratch.data<double>();
-  parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t k = begin; k < end; ++k) {
-      double* const to = part + k * 2 * l.channels;
-      std::fill_n(to, 2 * l.channels, 0.0);
-      AddRows<A>(l, k * rows, std::min(l.batch, (k + 1) * rows), to, first,
-                 second);
-    }
-  });
-  for (int64_t k = 0; k < parts; ++k)
-    for (int64_t c = 0; c < 2 * l.channels; ++c)
-      sums[c] += part[k * 2 * l.channels + c];
-}
-
-// Calls f(c, offset) for all elements, in parallel.
-template <typename F>
-void ForEachElement(const ChannelLayout& l, F&& f) {
-  const int64_t inner = l.last ? l.channels : l.inner;
-  const int64_t runs = l.last ? l.batch : l.batch * l.channels;
-  if (inner == 0) return;
-  parallel_for(0, runs, std::max<int64_t>(1, 16384 / inner),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t r = begin; r < end; ++r) {
-                   const int64_t start = r * inner;
-                   if (l.last) {
-                     for (int64_t c = 0; c < inner; ++c) f(c, start + c);
-                   } else {
-                     const int64_t c = r % l.channels;
-                     for (int64_t i = 0; i < inner; ++i) f(c, start + i);
-                   }
-                 }
-               });
-}
-
-template <typename A>
-const A* DataOrNull(const Tensor& t) {
-  return t.defined() ? t.data<A>() : nullptr;
-}
-
-// Scratch: rows of one value for each channel.
-template <typename A>
-class Rows {
- public:
-  Rows(const ChannelLayout& l, int64_t n)
-      : channels_(l.channels),
-        all_(Tensor::Empty({n, l.channels}, kDTypeOf<A>)) {}
-  A* operator[](int64_t i) const { return all_.data<A>() + i * channels_; }
-  // As a tensor [C].
-  Tensor Row(int64_t i) const {
-    return all_.AsStrided({channels_}, {1}, i * channels_);
-  }
-
- private:
-  int64_t channels_;
-  Tensor all_;
-};
+using namespace channel_loops;
 
 // What follows the normalization in the same pass: a residual is added (unless
 // undefined), negative values become 0.

@@ -88,3 +88,22 @@ def test_batch_norm_with_act():
     layer = proa.nn.BatchNorm(2, act="relu")
     x = proa.randn([4, 2, 3, 3])
     assert (layer(x).numpy() >= 0).all()
+
+
+@pytest.mark.parametrize("where", ["x", "weight", "bias"])
+def test_nan_goes_where_it_goes_in_the_parts(where):
+    results = []
+    for fused in (True, False):
+        leaves = {"x": _leaf(2, 3, 2, 2, seed=0), "weight": _leaf(3, seed=1), "bias": _leaf(3, seed=2)}
+        values = leaves[where].numpy().copy()
+        values.flat[0] = np.nan
+        leaves[where].set_value(values)
+        statistics = proa.zeros([3]), proa.ones([3])
+        options = dict(weight=leaves["weight"], bias=leaves["bias"], training=True)
+        y = F.batch_norm(leaves["x"], *statistics, **options, relu=fused)
+        y = y if fused else F.relu(y)
+        (y * y).sum().backward()
+        results.append([y.numpy(), *(leaf.grad.numpy() for leaf in leaves.values())])
+    assert np.isnan(results[0][0]).any()
+    for got, want in zip(*results, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)

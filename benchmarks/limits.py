@@ -17,7 +17,7 @@ import pathlib
 import subprocess
 import sys
 
-_PROGRAM = pathlib.Path(__file__).resolve().parent.parent / "bazel-bin/ops/onednn/limits_benchmark"
+PROGRAM = pathlib.Path(__file__).resolve().parent.parent / "bazel-bin/ops/onednn/limits_benchmark"
 
 
 def products(work: str) -> collections.Counter:
@@ -71,24 +71,34 @@ def products(work: str) -> collections.Counter:
     return found
 
 
-def limit(program: pathlib.Path, work: str, threads: int) -> float:
-    """Milliseconds. The network is made in another process: what the system calls the peak memory of a process
-    begins with that of its parent."""
-    listed = subprocess.run(
+def listed(work: str) -> dict[str, int]:
+    """`products`, found in another process: what the system calls the peak memory of a process begins with that of
+    its parent."""
+    out = subprocess.run(
         [sys.executable, __file__, "--list", "--work", work], capture_output=True, text=True, check=True
     ).stdout
-    count = json.loads(listed.splitlines()[-1])
+    return json.loads(out.splitlines()[-1])
+
+
+def times(program: pathlib.Path, lines: list[str], threads: int) -> list[float]:
+    """Seconds of each product."""
     environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
-    lines = "\n".join(count) + "\n"
-    out = subprocess.run([program], input=lines, capture_output=True, text=True, env=environment, check=True).stdout
-    return 1e3 * sum(n * float(seconds) for n, seconds in zip(count.values(), out.split(), strict=True))
+    text = "\n".join(lines) + "\n"
+    out = subprocess.run([program], input=text, capture_output=True, text=True, env=environment, check=True).stdout
+    return [float(seconds) for seconds in out.split()]
+
+
+def limit(program: pathlib.Path, work: str, threads: int) -> float:
+    """Milliseconds."""
+    count = listed(work)
+    return 1e3 * sum(n * took for n, took in zip(count.values(), times(program, list(count), threads), strict=True))
 
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", required=True, help="a row of models.py")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--program", type=pathlib.Path, default=_PROGRAM, help="limits_benchmark")
+    parser.add_argument("--program", type=pathlib.Path, default=PROGRAM, help="limits_benchmark")
     parser.add_argument("--list", action="store_true", help="the products alone, as JSON")
     args = parser.parse_args(argv)
     print(json.dumps(products(args.work)) if args.list else f"{limit(args.program, args.work, args.threads):.4g} ms")

@@ -123,13 +123,11 @@ void ForEachScoreRow(int64_t heads, int64_t rows, int64_t keys, const Tensor& x,
       } else {
         A* const ax = buffer.data();
         A* const ay = ax + keys;
-        for (int64_t j = 0; j < keys; ++j) ax[j] = static_cast<A>(px[j]);
-        if (py != nullptr)
-          for (int64_t j = 0; j < keys; ++j) ay[j] = static_cast<A>(py[j]);
+        Widened(px, keys, ax);
+        if (py != nullptr) Widened(py, keys, ay);
         f(r / rows, r % rows, ax, ay);
-        for (int64_t j = 0; j < keys; ++j) px[j] = T(ax[j]);
-        if (py != nullptr)
-          for (int64_t j = 0; j < keys; ++j) py[j] = T(ay[j]);
+        Narrow(ax, keys, px);
+        if (py != nullptr) Narrow(ay, keys, py);
       }
     }
   });

@@ -111,17 +111,17 @@ void LayerNormWeightGrad(const KernelContext& ctx, const Tensor& grad_out,
   VisitFloat(x.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using A = typename Accumulate<T>::type;
-    const Tensor wide_g = FloatCopy(grad_out, kDTypeOf<A>);
-    const Tensor wide_x = FloatCopy(x, kDTypeOf<A>);
     const int64_t chunk =
         std::max<int64_t>({1, (l.outer + 31) / 32, 8192 / l.size});
     const int64_t chunks = (l.outer + chunk - 1) / chunk;
     std::vector<A> partial(std::max<int64_t>(chunks, 1) * l.size);
     parallel_chunks(l.outer, chunk, [&](int64_t k, int64_t begin, int64_t end) {
       A* sums = partial.data() + k * l.size;
+      std::vector<A> buffer(std::is_same_v<T, A> ? 0 : 2 * l.size);
       for (int64_t r = begin; r < end; ++r) {
-        const A* v = wide_x.data<A>() + r * l.size;
-        const A* g = wide_g.data<A>() + r * l.size;
+        const A* v = Widened(x.data<T>() + r * l.size, l.size, buffer.data());
+        const A* g = Widened(grad_out.data<T>() + r * l.size, l.size,
+                             buffer.data() + l.size);
         const auto [mean, inv_std] =
             MomentsOf(v, l.size, static_cast<A>(epsilon));
         for (int64_t i = 0; i < l.size; ++i)

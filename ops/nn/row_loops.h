@@ -3,9 +3,9 @@
 //
 // A tensor is [outer, size, inner] with the axis in the middle; row r is the
 // line through (r / inner, :, r % inner). Rows that are not dense float or
-// double are packed into a buffer, worked on, and unpacked. Sums go over lanes
-// and add up in a fixed order: the bits depend neither on threads nor on the
-// instruction set.
+// double are packed into a buffer (dense ones by the conversions of blocks.h),
+// worked on, and unpacked. Sums go over lanes and add up in a fixed order: the
+// bits depend neither on threads nor on the instruction set.
 #ifndef PROA_OPS_NN_ROW_LOOPS_H_
 #define PROA_OPS_NN_ROW_LOOPS_H_
 
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "ops/nn/float_copy.h"
+#include "ops/primitives/cpu/blocks.h"
 #include "ops/primitives/host_device.h"
 #include "ops/primitives/vector_math.h"
 #include "tensor/parallel.h"
@@ -100,6 +101,23 @@ inline AxisLayout LayoutOf(const Tensor& t, int64_t axis) {
   return l;
 }
 
+// n elements as A = Accumulate<T>::type: themselves, or converted into
+// `buffer`.
+template <typename T, typename A>
+inline const A* Widened(const T* x, int64_t n, A* buffer) {
+  if constexpr (std::is_same_v<T, A>) {
+    return x;
+  } else {
+    FindConvert(kDTypeOf<T>, kDTypeOf<A>)(x, buffer, n);
+    return buffer;
+  }
+}
+// The way back, for T that is not A.
+template <typename T, typename A>
+inline void Narrow(const A* x, int64_t n, T* to) {
+  FindConvert(kDTypeOf<A>, kDTypeOf<T>)(x, to, n);
+}
+
 // Rows packed at a time: their elements share cache lines.
 inline constexpr int64_t kRowsPerPack = 16;
 
@@ -129,14 +147,23 @@ void ForEachRow(const AxisLayout& l, const T* const (&in)[kInputs], T* out,
   using A = typename Accumulate<T>::type;
   if (l.rows() == 0 || l.size == 0) return;
   const int64_t grain = std::max<int64_t>(1, 8192 / l.size);
-  if (std::is_same_v<T, A> && l.inner == 1) {
+  if (l.inner == 1) {
     parallel_for(0, l.outer, grain, [&](int64_t begin, int64_t end) {
+      std::vector<A> buffer(std::is_same_v<T, A> ? 0 : l.size * (kInputs + 1));
       for (int64_t r = begin; r < end; ++r) {
         const A* rows[kInputs];
         for (int k = 0; k < kInputs; ++k)
-          rows[k] = reinterpret_cast<const A*>(in[k]) + r * l.size;
-        row(r, rows,
-            out != nullptr ? reinterpret_cast<A*>(out) + r * l.size : nullptr);
+          rows[k] =
+              Widened(in[k] + r * l.size, l.size, buffer.data() + k * l.size);
+        if (out == nullptr) {
+          row(r, rows, static_cast<A*>(nullptr));
+        } else if constexpr (std::is_same_v<T, A>) {
+          row(r, rows, out + r * l.size);
+        } else {
+          A* const result = buffer.data() + kInputs * l.size;
+          row(r, rows, result);
+          Narrow(result, l.size, out + r * l.size);
+        }
       }
     });
     return;

@@ -137,22 +137,61 @@ void ReduceRows(int64_t outer, int64_t n, int64_t inner,
       });
 }
 
+// The distinct values of an index, numbered in the order in which they come.
+struct Distinct {
+  Distinct(std::span<const int64_t> index, int64_t n) {
+    std::vector<int64_t> number_of(n, -1);
+    numbers.reserve(index.size());
+    for (const int64_t i : index) {
+      if (number_of[i] < 0) {
+        number_of[i] = static_cast<int64_t>(values.size());
+        values.push_back(i);
+      }
+      numbers.push_back(number_of[i]);
+    }
+  }
+  std::vector<int64_t> values;
+  std::vector<int64_t> numbers;  // of each value of the index
+};
+
+// 16-bit floats are reduced in float32. Only rows that the index names are
+// converted: those of a table of embeddings are few.
+template <typename T, typename Op>
+void ReduceRowsInFloat(int64_t outer, int64_t n, int64_t inner,
+                       std::span<const int64_t> index, const T* src, T* out,
+                       Op op) {
+  const Distinct rows(index, n);
+  const int64_t count = static_cast<int64_t>(rows.values.size());
+  const Tensor wide = Tensor::Empty({outer * count * inner}, DType::kFloat32);
+  float* const sums = wide.data<float>();
+  const auto for_each_row = [&](auto f) {
+    parallel_for(0, outer * count, kGrain / (inner + 1) + 1,
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t r = begin; r < end; ++r) {
+                     f(out + (r / count * n + rows.values[r % count]) * inner,
+                       sums + r * inner);
+                   }
+                 });
+  };
+  for_each_row(
+      [&](const T* row, float* sum) { std::copy(row, row + inner, sum); });
+  ReduceRows(outer, count, inner, rows.numbers, src, sums, op);
+  for_each_row([&](T* row, const float* sum) {
+    std::transform(sum, sum + inner, row, [](float v) { return T(v); });
+  });
+}
+
 template <typename Op>
 void ReduceRows(DType dtype, int64_t outer, int64_t n, int64_t inner,
                 std::span<const int64_t> index, const void* src, void* out,
                 Op op) {
   VisitDType(dtype, [&]<typename T>(TypeTag<T>) {
+    const T* from = static_cast<const T*>(src);
+    T* to = static_cast<T*>(out);
     if constexpr (std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>) {
-      const int64_t total = outer * n * inner;
-      T* to = static_cast<T*>(out);
-      const Tensor sums = Tensor::Empty({total}, DType::kFloat32);
-      float* sum = sums.data<float>();
-      std::copy(to, to + total, sum);
-      ReduceRows(outer, n, inner, index, static_cast<const T*>(src), sum, op);
-      std::transform(sum, sum + total, to, [](float v) { return T(v); });
+      ReduceRowsInFloat(outer, n, inner, index, from, to, op);
     } else {
-      ReduceRows(outer, n, inner, index, static_cast<const T*>(src),
-                 static_cast<T*>(out), op);
+      ReduceRows(outer, n, inner, index, from, to, op);
     }
   });
 }

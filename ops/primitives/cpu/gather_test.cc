@@ -84,6 +84,23 @@ TEST(GatherTest, AddAndOverwriteGiveTheSameBitsForAnyThreads) {
   }
 }
 
+TEST(GatherTest, HalfRowsThatAreNotNamedStayAsTheyAre) {
+  // [2, 4, 2], rows 3, 1 and 3 again; row 0 holds a signaling NaN.
+  const std::vector<int64_t> index = {3, 1, 3};
+  std::vector<bfloat16> out(2 * 4 * 2, bfloat16(10.f));
+  out[0] = bfloat16::FromBits(0x7f81);
+  std::vector<bfloat16> src;
+  for (int i = 0; i < 2 * 3 * 2; ++i)
+    src.push_back(bfloat16(static_cast<float>(i)));
+  ops::cpu::ScatterAddRows(DType::kBFloat16, 2, 4, 2, index, src.data(),
+                           out.data());
+  EXPECT_EQ(out[0].bits(), 0x7f81);
+  const float expected[] = {10, 10, 12, 13, 10, 10, 14, 16,
+                            10, 10, 18, 19, 10, 10, 26, 28};
+  for (int i = 1; i < 16; ++i)
+    EXPECT_EQ(static_cast<float>(out[i]), expected[i]) << i;
+}
+
 TEST(GatherTest, HalvesAddUpInFloat) {
   // 4096 times 1 is beyond what float16 can count to by ones (2048).
   const std::vector<int64_t> index(4096, 0);

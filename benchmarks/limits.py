@@ -16,6 +16,9 @@ import os
 import pathlib
 import subprocess
 import sys
+from typing import NamedTuple
+
+import problem
 
 PROGRAM = pathlib.Path(__file__).resolve().parent.parent / "bazel-bin/ops/onednn/limits_benchmark"
 
@@ -88,10 +91,17 @@ def times(program: pathlib.Path, lines: list[str], threads: int) -> list[float]:
     return [float(seconds) for seconds in out.split()]
 
 
-def limit(program: pathlib.Path, work: str, threads: int) -> float:
-    """Milliseconds."""
+class Limit(NamedTuple):
+    ms: float
+    flops: float
+
+
+def limit(program: pathlib.Path, work: str, threads: int) -> Limit:
+    """The products of a step, and what they take one after the other."""
     count = listed(work)
-    return 1e3 * sum(n * took for n, took in zip(count.values(), times(program, list(count), threads), strict=True))
+    took = times(program, list(count), threads)
+    ms = 1e3 * sum(n * seconds for n, seconds in zip(count.values(), took, strict=True))
+    return Limit(ms, sum(n * problem.flops(line) for line, n in count.items()))
 
 
 def main(argv: list[str]) -> int:
@@ -101,7 +111,11 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--program", type=pathlib.Path, default=PROGRAM, help="limits_benchmark")
     parser.add_argument("--list", action="store_true", help="the products alone, as JSON")
     args = parser.parse_args(argv)
-    print(json.dumps(products(args.work)) if args.list else f"{limit(args.program, args.work, args.threads):.4g} ms")
+    if args.list:
+        print(json.dumps(products(args.work)))
+        return 0
+    found = limit(args.program, args.work, args.threads)
+    print(f"{found.ms:.4g} ms, {found.flops / found.ms / 1e6:.0f} GFLOP/s")
     return 0
 
 

@@ -1,12 +1,13 @@
 """What a training step or a prediction costs, for whole networks, beside peers and the machine's limit.
 
-    python benchmarks/models.py [--work "lenet;resnet"] [--rounds 1] [--threads 2] [--json FILE [--resume]]
+    python benchmarks/models.py [--work "lenet;resnet"] [--rounds 3] [--threads 2] [--json FILE [--resume]]
 
 Each framework that can be imported runs in its own process, by turns (side_by_side.py), and
 so does the limit (limits.py), where its program is built. Times are milliseconds, the median
-of the runs of a process after warming up. On one thread they are of the CPU, which does not
-see what else the machine does. FILE is written after each row; with --resume rows that it
-holds are not measured again.
+of the runs of a process after warming up, and of the rounds the median again. On one thread
+they are of the CPU, which does not see what else the machine does. Beside them stands what
+other processes did (disturbance.py). FILE is written after each row; with --resume rows that
+it holds are not measured again.
 """
 
 from __future__ import annotations
@@ -21,12 +22,11 @@ import statistics
 import sys
 import time
 
+import disturbance
 import limits
 import networks
 import numpy as np
 import side_by_side
-
-_LIMITS = pathlib.Path(__file__).resolve().parent.parent / "bazel-bin/ops/onednn/limits_benchmark"
 
 
 @dataclasses.dataclass
@@ -68,6 +68,11 @@ WORK = {
     "BERT-base, batch 2 of 128, training": _words(2, True),
 }
 TABLE = list(WORK)[:16]
+
+
+def named(beginnings: str) -> list[str]:
+    """The rows whose names begin with one of these, which semicolons part."""
+    return [w for w in WORK if any(w.lower().startswith(part.strip().lower()) for part in beginnings.split(";"))]
 
 
 def batch(row: Row):
@@ -127,18 +132,21 @@ def _measure_row(work: str, args) -> dict:
     arguments = ["--work", work, "--seconds", str(args.seconds)]
     result = side_by_side.run(__file__, arguments, names, args.rounds, args.threads)
     if args.limits.exists() and "proa" in names:
-        result["limits"] = {work: limits.limit(args.limits, work, args.threads)}
+        found = disturbance.calm(lambda: limits.limit(args.limits, work, args.threads))
+        result["limits"] = {work: found.value.ms}
+        result["flops"] = {work: found.value.flops}
+        result["limit_others"] = {work: found.others}
     result["loads"] = {work: result["load"]}
     side_by_side.print_table(result, "ms")
     if "limits" in result:
-        print(f"{'limit':40}{result['limits'][work]:14,.4g}", flush=True)
+        print(f"limit {result['limits'][work]:.4g} ms", flush=True)
     return result
 
 
 def _merged(old: dict | None, new: dict) -> dict:
     if old is None:
         return new
-    for part in ("figures", "limits", "loads"):
+    for part in ("figures", "limits", "flops", "limit_others", "loads"):
         new[part] = old.get(part, {}) | new.get(part, {})
     new["load"] = [min(old["load"][0], new["load"][0]), max(old["load"][1], new["load"][1])]
     return new
@@ -148,15 +156,14 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--framework", help="measure this one, in this process")
     parser.add_argument("--work", default="", help="beginnings of names, with semicolons; the table if empty")
-    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=4, help="to measure each framework for, in a row and round")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--limits", type=pathlib.Path, default=_LIMITS, help="the program limits_benchmark")
+    parser.add_argument("--limits", type=pathlib.Path, default=limits.PROGRAM, help="the program limits_benchmark")
     parser.add_argument("--json", help="write the figures there; - is the standard output")
     parser.add_argument("--resume", action="store_true", help="keep the rows that the file holds")
     args = parser.parse_args(argv)
-    wanted = [w for w in WORK if any(w.lower().startswith(part.strip().lower()) for part in args.work.split(";"))]
-    wanted = wanted if args.work else TABLE
+    wanted = named(args.work) if args.work else TABLE
     if args.framework:
         print(json.dumps(measure(args.framework, wanted[0], args.seconds)))
         return 0

@@ -3,7 +3,8 @@
 A script measures one framework when it is called with `--framework NAME --json -`, and
 prints one JSON object of figures. `run` calls it so for each framework that can be
 imported, round after round, so that what else the machine does strikes all of them, and
-gives of each figure the least and the median over the rounds with the load beside them.
+gives of each figure the least and the median over the rounds. Runs that other processes
+disturbed are repeated (disturbance.py), and what remains is written beside the figures.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import platform
 import statistics
 import subprocess
 import sys
+
+import disturbance
 
 FRAMEWORKS = {
     "proa": "Proa",
@@ -65,7 +68,8 @@ def machine() -> str:
     )
 
 
-def _measure(script: str, name: str, arguments: list[str], threads: int) -> dict | None:
+def measure(script: str, name: str, arguments: list[str], threads: int) -> dict | None:
+    """What the script prints for this framework; None, and a message, if it fails."""
     environment = os.environ | {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
     environment |= _ENVIRONMENT.get(name, {})
     command = [sys.executable, script, "--framework", name, "--json", "-", *arguments]
@@ -76,34 +80,48 @@ def _measure(script: str, name: str, arguments: list[str], threads: int) -> dict
     return json.loads(p.stdout.splitlines()[-1])
 
 
-def run(script: str, arguments: list[str], names: list[str], rounds: int, threads: int) -> dict:
-    """Figures as {line: {framework: {"least", "median"}}}, with versions, machine and load."""
-    figures: dict[str, dict[str, list[float]]] = {}
-    loads = []
+def run(script: str, arguments: list[str], names: list[str], rounds: int, threads: int, calm=disturbance.calm) -> dict:
+    """Figures as {line: {framework: {"least", "median", "load", "others"}}}, with versions, machine and load.
+
+    "load" is the load average before the runs, and "others" the CPUs that other processes took during them (None if
+    that is not known): of several rounds the most.
+    """
+    found: dict[str, list[disturbance.Measured]] = {name: [] for name in names}
     for _ in range(rounds):
         for name in names:
-            loads.append(os.getloadavg()[0])
-            for line, value in (_measure(script, name, arguments, threads) or {}).items():
-                figures.setdefault(line, {}).setdefault(name, []).append(value)
-    summary = {
-        line: {name: {"least": min(v), "median": statistics.median(v)} for name, v in by_name.items()}
-        for line, by_name in figures.items()
-    }
+            found[name].append(calm(lambda: measure(script, name, arguments, threads)))
+    figures: dict[str, dict[str, dict]] = {}
+    for name, runs in found.items():
+        conditions = {"load": max(r.load for r in runs), "others": most(r.others for r in runs)}
+        values = [r.value for r in runs if r.value]
+        for line in values[0] if values else ():
+            v = [value[line] for value in values]
+            figures.setdefault(line, {})[name] = {"least": min(v), "median": statistics.median(v)} | conditions
+    loads = [r.load for runs in found.values() for r in runs]
     return {
         "machine": machine(),
         "threads": threads,
         "rounds": rounds,
         "load": [min(loads), max(loads)],
         "versions": versions(names),
-        "figures": summary,
+        "figures": figures,
     }
+
+
+def most(values) -> float | None:
+    """The largest; None if one is not known, or there is none."""
+    values = list(values)
+    return None if not values or None in values else max(values)
 
 
 def print_table(result: dict, unit: str) -> None:
     names = list(result["versions"])
     low, high = result["load"]
-    print(f"least {unit} of {result['rounds']} rounds; load average {low:.1f} to {high:.1f}")
-    print(f"{'':40}" + "".join(f"{FRAMEWORKS[n]:>14}" for n in names))
+    others = most(figure["others"] for by_name in result["figures"].values() for figure in by_name.values())
+    disturbed = "" if others is None else f"; others took at most {others:.2f} of a CPU"
+    print(f"median {unit} of {result['rounds']} rounds; load average {low:.1f} to {high:.1f}{disturbed}")
+    width = max(map(len, result["figures"]), default=0)
+    print(" " * width + "".join(f"{FRAMEWORKS[n]:>16}" for n in names))
     for line, by_name in result["figures"].items():
-        cells = (f"{by_name[n]['least']:14,.4g}" if n in by_name else f"{'-':>14}" for n in names)
-        print(f"{line:40}" + "".join(cells))
+        cells = (f"{by_name[n]['median']:16,.4g}" if n in by_name else f"{'-':>16}" for n in names)
+        print(f"{line:{width}}" + "".join(cells))

@@ -1,10 +1,11 @@
-"""Writes docs/performance.md from measured figures.
+"""Writes docs/performance.md and its pictures from measured figures.
 
     python benchmarks/report.py RESULTS... [--write docs/performance.md]
 
-RESULTS are files that call_overhead.py and models.py wrote with --json, and outputs of
-bandwidth_benchmark. The page says on what machine and beside what load they were made;
-nothing in it depends on where.
+RESULTS are files that call_overhead.py, models.py and account.py wrote with --json, and
+outputs of bandwidth_benchmark. The page says on what machine and beside what load they were
+made; nothing in it depends on where. Pictures go into plots/ beside the page, and are the
+same bytes for the same figures.
 """
 
 from __future__ import annotations
@@ -14,48 +15,73 @@ import json
 import pathlib
 import re
 import sys
+from typing import NamedTuple
 
+import account_section
+import disturbance
+import page_text
+import plots
 import side_by_side
 
-_INTRODUCTION = """# Performance
+_BOUND = f"{100 * disturbance.BOUND:.0f} %"
+_INTRODUCTION = f"""# Performance
 
 What Proa costs beside its peers and beside the machine. This page is written by `benchmarks/report.py`;
 `./dev bench --peers` measures and writes it anew.
 
-Frameworks run in processes of their own, by turns. Each figure is the least of the rounds: what else the machine
-does can only add to it. A load above the number of cores means that it was not alone, and times on several threads
-are then of little use: threads wait for one another. Times of one thread are of the CPU's clock, but even those are
-longer than on an idle machine, since caches are shared.
+Frameworks run in processes of their own, by turns, for some rounds. Each figure is the median of the rounds. Beside it
+stand the load average when the runs began and, where it was recorded, what other processes took of a CPU during them,
+the most of all runs (`benchmarks/disturbance.py`). A run during which they took more than {_BOUND} is repeated,
+{disturbance.REPEATS} times at most, and the least disturbed one counts: a figure beside more than that was never measured
+alone, and times on several threads are then of little use, since threads wait for one another. Times of one thread are of
+the CPU's clock, but even those are longer than on an idle machine: caches are shared.
 """
 
 
-def _table(header: list[str], rows: list[list[str]]) -> str:
-    lines = ["| " + " | ".join(header) + " |", "|---|" + "---:|" * (len(header) - 1)]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
+class Section(NamedTuple):
+    text: str
+    pictures: dict[str, str] = {}  # SVG by the name of the file
 
 
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+def _picture(name: str, alternative: str) -> str:
+    return f"![{alternative}](plots/{name})\n"
 
 
 def _conditions(result: dict) -> str:
     low, high = result["load"]
     return (
-        f"{result['machine']}; {result['threads']} thread{'s' if result['threads'] > 1 else ''}; "
-        f"{result['rounds']} rounds; load average {low:.1f} to {high:.1f}.\n"
+        f"{result['machine']}; {_count(result['threads'], 'thread')}; {_count(result['rounds'], 'round')}; "
+        f"load average {low:.1f} to {high:.1f}{_disturbed(result)}.\n"
     )
 
 
-def _side_by_side(title: str, text: str, result: dict) -> str:
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def _others(by_name: dict) -> float | None:
+    return side_by_side.most(figure.get("others") for figure in by_name.values())
+
+
+def _disturbed(result: dict) -> str:
+    others = side_by_side.most(_others(by_name) for by_name in result["figures"].values())
+    return "" if others is None else f"; others took at most {page_text.others(others)} of a CPU"
+
+
+def _calls(result: dict) -> Section:
     names = list(result["versions"])
     header = [""] + [f"{side_by_side.FRAMEWORKS[n]} {result['versions'][n]}" for n in names]
     rows = []
     for line, by_name in result["figures"].items():
-        rows.append([line] + [_number(by_name[n]["least"]) if n in by_name else "-" for n in names])
-    return f"## {title}\n\n{text}\n\n{_conditions(result)}\n{_table(header, rows)}"
+        rows.append([line] + [page_text.number(by_name[n]["median"]) if n in by_name else "-" for n in names])
+    text = (
+        "## What a call costs\n\nNanoseconds of CPU for a call from Python on four floats, net of the loop around it: the "
+        "best of several runs of a process (`benchmarks/call_overhead.py`).\n\n"
+    )
+    return Section(f"{text}{_conditions(result)}\n{page_text.table(header, rows)}")
 
 
-def _bandwidth(text: str) -> str:
+def _bandwidth(text: str) -> Section:
     rows = []
     for line in text.splitlines():
         m = re.fullmatch(r"(.{34})\s*([\d.]+)\s+([\d.]+)\s+(\d+)\s+(\d+)", line)
@@ -64,13 +90,18 @@ def _bandwidth(text: str) -> str:
     bounds = re.findall(r"^(\S+) from the L1 cache\s+([\d.]+) ns", text, re.MULTILINE)
     loads = [float(v) for v in re.findall(r"^load average ([\d.]+)", text, re.MULTILINE)]
     threads = (re.findall(r"^(\d+) threads?, (\w+) time", text, re.MULTILINE) or [("?", "?")])[0]
-    return (
+    share = {name: [float(percent)] for name, _, percent in rows}
+    picture = plots.bars("Memory bound ops: % of memcpy", ["Proa"], share, log=False, mark=100.0, form="{:.0f}")
+    page = (
         "## Memory bound ops\n\nGB/s of the bytes that an op must read and write, and per cent of memcpy on the same "
-        "threads, each run beside one of memcpy (`ops/bandwidth_benchmark.cc`); float32, 64 MiB an operand. "
+        "threads, medians of runs each beside one of memcpy (`ops/bandwidth_benchmark.cc`); float32, 64 MiB an operand. "
         f"Threads: {threads[0]}; {threads[1]} time, load average {min(loads):.1f} to {max(loads):.1f}.\n\n"
-        + _table(["", "GB/s", "% of memcpy"], rows)
+        + _picture("bandwidth.svg", "Memory bound ops, per cent of memcpy")
+        + "\n"
+        + page_text.table(["", "GB/s", "% of memcpy"], rows)
         + _arithmetic(bounds)
     )
+    return Section(page, {"bandwidth.svg": picture})
 
 
 def _arithmetic(bounds: list[tuple[str, str]]) -> str:
@@ -80,69 +111,102 @@ def _arithmetic(bounds: list[tuple[str, str]]) -> str:
     return (
         "\nOps of long formulas are bound by arithmetic, not by memory: nanoseconds an element on one thread with "
         "operands in the L1 cache, and the GB/s of float32 that could be read at this rate.\n\n"
-        + _table(["", "ns", "GB/s read"], rows)
+        + page_text.table(["", "ns", "GB/s read"], rows)
     )
 
 
 _MODELS = """## Models
 
-Milliseconds for a step of training (momentum) or a prediction, float32 unless said (`benchmarks/models.py`; the
-networks are `benchmarks/networks.py`, one definition for all). The limit is the sum of a network's convolutions and
-matrix products alone, timed in oneDNN at the layout that is fastest for each with warm memory (`benchmarks/limits.py`):
-a bound, not a promise. "Of the limit" is Proa's time by it. PyTorch "tuned" keeps images channels-last and the memory
-that it frees, and predicts with a frozen graph. The load is that of the machine when the row was measured.
+Milliseconds for a step of training (momentum) or a prediction, float32 unless said: the median of the runs of a process
+(`benchmarks/models.py`; the networks are `benchmarks/networks.py`, one definition for all). The limit is the sum of a
+network's convolutions and matrix products alone, timed in oneDNN at the layout that is fastest for each with warm memory
+(`benchmarks/limits.py`): a bound, not a promise. "Times the limit" is Proa's time by it, and in per cent the share of
+Proa's time that the limit is; beside it that of the fastest peer. GFLOP/s are Proa's, of those products. PyTorch "tuned"
+keeps images channels-last and the memory that it frees, and predicts with a frozen graph.
 """
+# In the order of the bars.
+_SERIES = ["proa", "torch_tuned", "torch", "paddle"]
 
 
-def _models(result: dict) -> str:
-    names = list(result["versions"])
+def _load(result: dict, line: str) -> str:
+    low, high = result.get("loads", {}).get(line, result["load"])
+    by_name = result["figures"][line]
+    others = _others(by_name)
+    if line in result.get("limit_others", {}):
+        others = side_by_side.most([others, result["limit_others"][line]])
+    return f"{low:.1f} to {high:.1f}" + ("" if others is None else f" ({page_text.others(others)})")
+
+
+def _times(result: dict, line: str, median: dict[str, float]) -> list[str]:
+    """The cells of a row of the table of models; `median` has the milliseconds by framework."""
+    limit, flops, ours = result.get("limits", {}).get(line), result.get("flops", {}).get(line), median.get("proa")
+    peers = [ms for name, ms in median.items() if name != "proa"]
+    return [
+        line,
+        page_text.number(limit) if limit else "-",
+        *(page_text.number(median[n]) if n in median else "-" for n in result["versions"]),
+        page_text.number(flops / ours / 1e6) if flops and ours else "-",
+        f"{ours / limit:.2f} ({100 * limit / ours:.0f} %)" if limit and ours else "-",
+        f"{min(peers) / limit:.2f}" if limit and peers else "-",
+        _load(result, line),
+    ]
+
+
+def _models(result: dict) -> Section:
+    names, figures, limits = list(result["versions"]), result["figures"], result.get("limits", {})
     titles = [f"{side_by_side.FRAMEWORKS[n]} {result['versions'][n]}" for n in names]
-    figures, limits = result["figures"], result.get("limits", {})
     work = [line for line in figures if not line.endswith(", peak MiB")]
-
-    def cells(line):
-        return [_number(figures[line][n]["least"]) if n in figures[line] else "-" for n in names]
-
-    times = []
-    for line in work:
-        limit, ours = limits.get(line), figures[line].get("proa")
-        share = f"{ours['least'] / limit:.2f}" if limit and ours else "-"
-        low, high = result.get("loads", {}).get(line, result["load"])
-        times.append([line, _number(limit) if limit else "-", share, *cells(line), f"{low:.1f} to {high:.1f}"])
-    memory = [[line, *cells(line + ", peak MiB")] for line in work]
-    return (
+    ms = {line: {n: figure["median"] for n, figure in figures[line].items()} for line in work}
+    peak = {line: {n: figure["median"] for n, figure in figures[line + ", peak MiB"].items()} for line in work}
+    memory = [[line, *(page_text.number(peak[line][n]) if n in peak[line] else "-" for n in names)] for line in work]
+    shown = [n for n in _SERIES if n in names]
+    series = [side_by_side.FRAMEWORKS[n] for n in shown]
+    multiples = {w: [ms[w][n] / limits[w] if n in ms[w] else None for n in shown] for w in work if limits.get(w)}
+    pictures = {"memory.svg": plots.bars(
+        "Peak memory of the process, MiB", series, {w: [peak[w].get(n) for n in shown] for w in work},
+        log=False, form="{:,.0f}",
+    )}  # fmt: skip
+    if multiples:
+        title = "Time of a step, as a multiple of the limit (1: the convolutions and products alone)"
+        pictures["models.svg"] = plots.bars(title, series, multiples, log=True, mark=1.0)
+    header = ["ms", "limit", *titles, "GFLOP/s", "times the limit", "fastest peer", "load (others)"]
+    page = (
         f"{_MODELS}\n{_conditions(result)}\n"
-        + _table(["ms", "limit", "of the limit", *titles, "load"], times)
+        + (_picture("models.svg", "Times as multiples of the limit") + "\n" if multiples else "")
+        + page_text.table(header, [_times(result, line, ms[line]) for line in work])
         + "\nPeak memory of the process, MiB:\n\n"
-        + _table(["", *titles], memory)
+        + _picture("memory.svg", "Peak memory")
+        + "\n"
+        + page_text.table(["", *titles], memory)
     )
+    return Section(page, pictures)
 
 
-def _section(path: str) -> str:
+def _section(path: str) -> Section:
     text = pathlib.Path(path).read_text(encoding="utf-8")
     if not text.startswith("{"):
         return _bandwidth(text)
     result = json.loads(text)
-    if "x + y" in result["figures"]:
-        return _side_by_side(
-            "What a call costs",
-            "Nanoseconds of CPU for a call from Python on four floats, net of the loop around it "
-            "(`benchmarks/call_overhead.py`).",
-            result,
-        )
-    return _models(result)
+    if "accounts" in result:
+        return Section(account_section.section(result))
+    return _calls(result) if "x + y" in result["figures"] else _models(result)
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", nargs="+")
-    parser.add_argument("--write", help="this file instead of the standard output")
+    parser.add_argument("--write", type=pathlib.Path, help="this file, and pictures beside it, not the standard output")
     args = parser.parse_args(argv)
-    page = "\n".join([_INTRODUCTION, *(_section(path) for path in args.results)])
-    if args.write:
-        pathlib.Path(args.write).write_text(page, encoding="utf-8")
-    else:
+    sections = [_section(path) for path in args.results]
+    page = "\n".join([_INTRODUCTION, *(section.text for section in sections)])
+    if not args.write:
         print(page)
+        return 0
+    args.write.write_text(page, encoding="utf-8")
+    for name, picture in (item for section in sections for item in section.pictures.items()):
+        file = args.write.parent / "plots" / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(picture, encoding="utf-8")
     return 0
 
 

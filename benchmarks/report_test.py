@@ -1,0 +1,89 @@
+"""The page has what was measured, and says where it is not known."""
+
+import json
+
+import report
+
+_WORK = "LeNet, batch 64, training"
+_MODELS = {
+    "machine": "a machine",
+    "threads": 2,
+    "rounds": 3,
+    "load": [0.5, 1.5],
+    "versions": {"proa": "1", "torch": "2"},
+    "figures": {
+        _WORK: {
+            "proa": {"least": 1.0, "median": 2.0, "load": 1.5, "others": 0.02},
+            "torch": {"least": 3.0, "median": 4.0, "load": 0.5, "others": 0.3},
+        },
+        _WORK + ", peak MiB": {"proa": {"least": 70.0, "median": 71.0}, "torch": {"least": 600.0, "median": 601.0}},
+    },
+    "limits": {_WORK: 1.6},
+    "flops": {_WORK: 8e6},
+    "loads": {_WORK: [0.5, 1.5]},
+}
+_ACCOUNTS = {
+    "machine": "a machine",
+    "threads": 2,
+    "accounts": {
+        _WORK: {
+            "steps": 5,
+            "ms": 200.0,
+            "GB/s": 44.0,
+            "load": 1.0,
+            "others": None,
+            "unmet": ["matmul float32 1 4 8 2 n n"],
+            "ops": {
+                "conv2d": {"calls": 2, "ms": 150.0, "limit": 100.0},
+                "add": {"calls": 3, "ms": 1.0, "limit": 0.5},
+                "sum": {"calls": 4, "ms": 0.2, "limit": 0.5},
+            },
+        }
+    },
+}
+
+
+def _page(tmp_path, *results):
+    files = []
+    for i, result in enumerate(results):
+        files.append(tmp_path / str(i))
+        files[-1].write_text(result if isinstance(result, str) else json.dumps(result))
+    report.main([*map(str, files), "--write", str(tmp_path / "page.md")])
+    return (tmp_path / "page.md").read_text()
+
+
+def test_models(tmp_path):
+    page = _page(tmp_path, _MODELS)
+    assert f"| {_WORK} | 1.6 | 2 | 4 | 4 | 1.25 (80 %) | 2.50 | 0.5 to 1.5 (30 %) |" in page
+    assert f"| {_WORK} | 71 | 601 |" in page
+    assert "3 rounds" in page
+    for name in ("models.svg", "memory.svg"):
+        assert f"](plots/{name})" in page and (tmp_path / "plots" / name).exists()
+
+
+def test_models_without_limits_or_disturbances(tmp_path):
+    bare = json.loads(json.dumps(_MODELS))
+    for part in ("limits", "flops", "loads"):
+        del bare[part]
+    for figure in bare["figures"][_WORK].values():
+        del figure["others"]
+    page = _page(tmp_path, bare)
+    assert f"| {_WORK} | - | 2 | 4 | - | - | - | 0.5 to 1.5 |" in page
+    assert "models.svg" not in page
+
+
+def test_bandwidth(tmp_path):
+    line = f"{'add (in place)':34}{68.1:10.1f}{44.6:10.1f}{153:15d}{151:15d}"
+    page = _page(tmp_path, f"2 threads, wall time, 64 MiB\nload average 0.54\n{line}\n")
+    assert "| add (in place) | 68.1 | 153 |" in page
+    assert (tmp_path / "plots" / "bandwidth.svg").exists()
+
+
+def test_accounts(tmp_path):
+    page = _page(tmp_path, _ACCOUNTS)
+    assert "| `conv2d` | 2 | 150 | 100 | 50 |" in page
+    # Those below 0.7 % of the step, and what remains of it.
+    assert "| 2 others | 7 | 1.2 | 1 | 0.2 |" in page
+    assert "| not in ops |  | 48.8 |  | 49 |" in page
+    assert "Limits of 1 kinds of products are not in it" in page
+    assert "| **step** |  | 200 | 101 | 99 |" in page

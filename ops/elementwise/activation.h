@@ -8,6 +8,7 @@
 
 #include "ops/elementwise/exponential.h"
 #include "ops/primitives/host_device.h"
+#include "ops/primitives/vector_math.h"
 
 namespace proa::inline v0::ops::formula {
 
@@ -158,32 +159,72 @@ struct Mish {
   }
 };
 
-// The exact form x Phi(x), or the one with tanh. The choice is made outside of
-// the loop, which would not vectorize with it.
-struct Gelu {
-  static constexpr float kCost = 10;
-  bool approximate;
+// gelu is x F(x), with F the normal distribution, or the logistic one of
+// 2 sqrt(2 / pi) (x + 0.044715 x^3), which is the form with tanh. Both are
+// symmetric: what is computed is the part of them beyond |x|, which keeps its
+// digits where x is negative and F(x) small.
+template <class T>
+struct GeluTail {
+  T a;        // |x|, or where the rest is 0 already: infinity times 0 is NaN
+  T beyond;   // 1 - F(|x|)
+  T density;  // F'(x)
 
-  // x factor / 2, where a factor of 0 wins over an infinite x.
-  template <class T>
-  PROA_HD static T Half(T x, T factor) {
-    const T y = T(0.5) * x * factor;
-    return factor == 0 ? T(0) : y;
+  PROA_HD static GeluTail Normal(T x) {
+    constexpr T kNorm = T(0.3989422804014327);
+    if constexpr (std::is_same_v<T, float>) {
+      const vmath::NormalTail tail = vmath::NormalTailOf(x);
+      return {tail.a, tail.beyond, kNorm * tail.bell};
+    } else {
+      const T a = AbsBelowEnd(x);
+      return {a, T(0.5) * std::erfc(a * T(0.7071067811865476)),
+              kNorm * std::exp(T(-0.5) * a * a)};
+    }
   }
+  PROA_HD static GeluTail Logistic(T x) {
+    constexpr T kSlope = T(1.5957691216057308);
+    const T a = AbsBelowEnd(x);
+    const T u = kSlope * a * (1 + T(0.044715) * a * a);
+    T e;
+    if constexpr (std::is_same_v<T, float>) {
+      e = vmath::ExpDown(vmath::AbsUpTo(u, vmath::kExpEnd), 0);
+    } else {
+      e = std::exp(-u);
+    }
+    const T beyond = e / (1 + e);
+    const T du = kSlope * (1 + T(3 * 0.044715) * a * a);
+    return {a, beyond, du * beyond / (1 + e)};
+  }
+
+ private:
+  // Of NaN: NaN or any other number.
+  PROA_HD static T AbsBelowEnd(T x) {
+    constexpr T kEnd = T(64);
+    if constexpr (std::is_same_v<T, float>) {
+      return vmath::AbsUpTo(x, kEnd);
+    } else {
+      const T a = std::abs(x);
+      return a > kEnd ? kEnd : a;
+    }
+  }
+};
+
+struct Gelu {
+  static constexpr float kCost = 8;
+  bool approximate;
 
   template <class T>
   PROA_HD static T Exact(T x) {
-    return Half(x, 1 + Erf::Apply(x * T(0.7071067811865476)));
+    return Join(x, GeluTail<T>::Normal(x));
   }
   template <class T>
   PROA_HD static T WithTanh(T x) {
-    const T u = T(0.7978845608028654) * (x + T(0.044715) * x * x * x);
-    return Half(x, 1 + Tanh::Apply(u));
+    return Join(x, GeluTail<T>::Logistic(x));
   }
   template <class T>
   PROA_HD T Apply(T x) const {
     return approximate ? WithTanh(x) : Exact(x);
   }
+  // The choice is made outside of the loop, which would not vectorize with it.
   template <class T>
   PROA_HD void Block(const T* x, T* out, int64_t n) const {
     if (approximate) {
@@ -194,24 +235,25 @@ struct Gelu {
       for (int64_t i = 0; i < n; ++i) out[i] = Exact(x[i]);
     }
   }
+
+ private:
+  template <class T>
+  PROA_HD static T Join(T x, GeluTail<T> tail) {
+    return (x < 0 ? T(0) : x) - tail.a * tail.beyond;
+  }
 };
 
 struct GeluBackward {
-  static constexpr float kCost = 16;
+  static constexpr float kCost = 9;
   bool approximate;
 
   template <class T>
   PROA_HD static T Exact(T grad, T x) {
-    const T phi = T(0.5) * (1 + Erf::Apply(x * T(0.7071067811865476)));
-    const T density = T(0.3989422804014327) * Exp::Apply(T(-0.5) * x * x);
-    return grad * (phi + x * density);
+    return Join(grad, x, GeluTail<T>::Normal(x));
   }
   template <class T>
   PROA_HD static T WithTanh(T grad, T x) {
-    const T u = T(0.7978845608028654) * (x + T(0.044715) * x * x * x);
-    const T du = T(0.7978845608028654) * (1 + T(3 * 0.044715) * x * x);
-    const T t = Tanh::Apply(u);
-    return grad * (T(0.5) * (1 + t) + T(0.5) * x * (1 - t * t) * du);
+    return Join(grad, x, GeluTail<T>::Logistic(x));
   }
   template <class T>
   PROA_HD T Apply(T grad, T x) const {
@@ -226,6 +268,15 @@ struct GeluBackward {
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) out[i] = Exact(grad[i], x[i]);
     }
+  }
+
+ private:
+  // The derivative of x F(x) at -|x|, or 1 less it.
+  template <class T>
+  PROA_HD static T Join(T grad, T x, GeluTail<T> tail) {
+    const T left = tail.beyond - tail.a * tail.density;
+    const T slope = x < 0 ? left : 1 - left;
+    return grad * (x != x ? x : slope);
   }
 };
 

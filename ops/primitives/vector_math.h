@@ -388,6 +388,56 @@ PROA_HD float Erf(float x) {
   return x != x ? x : CopySign(y, x);
 }
 
+// Ends of distributions
+// ----------------------------------------------------------------
+
+// |x|, but `limit` at most, also for NaN. As integers it is one instruction.
+PROA_HD float AbsUpTo(float x, float limit) {
+  const uint32_t bits = Bits(x) & 0x7fffffffu;
+  return FromBits(bits < Bits(limit) ? bits : Bits(limit));
+}
+
+// e^-(x + rest) for 0 <= x <= kExpEnd and a small rest: 0 where that is less
+// than 2^-126 (PowerOfTwo makes 0 of -127), with neither test nor overflow. At
+// most 1.5 ULP.
+inline constexpr float kExpEnd = 0x1.601e68p+6f;  // 127 ln 2
+PROA_HD float ExpDown(float x, float rest) {
+  int32_t n;
+  const float r = ReduceExp(-x, &n) - rest;
+  return (1.0f + (r + r * r * ExpTail(r))) * PowerOfTwo(n);
+}
+
+// Of the standard normal distribution.
+struct NormalTail {
+  float a;       // |x|, kNormalEnd at most
+  float beyond;  // P(X > |x|)
+  float bell;    // e^(-x^2 / 2)
+};
+
+// Where `bell` and `beyond` have become 0.
+inline constexpr float kNormalEnd = 0x1.a8997ep+3f;  // sqrt(2 kExpEnd)
+
+// NaN counts as infinite. `bell` is at most 2 ULP off, and `beyond` 3.5 for
+// |x| < 1, 50 elsewhere: never more than 2^-24.
+PROA_HD NormalTail NormalTailOf(float x) {
+  const float a = AbsUpTo(x, kNormalEnd);
+  // The square as one that is exact and a rest: rounded, it would cost many
+  // digits of its power.
+  const float high = FromBits(Bits(a) & 0xfffff000u);
+  const float bell =
+      ExpDown(0.5f * high * high, 0.5f * (a - high) * (a + high));
+  // P(X > a) e^(a^2 / 2) = 1/2 + v p(v), with v = c / (1 + c).
+  const float c = 0.36f * a;
+  const float v = c / (1.0f + c);
+  const float w = v * v;
+  float p = 0x1.37d204p-6f * v - 0x1.e0ffcap-5f;
+  p = p * w + (0x1.721d4ap-5f * v - 0x1.03548ep-9f);
+  p = p * w + (0x1.5d41a6p-5f * v - 0x1.e08d8ep-8f);
+  p = p * w + (-0x1.3597f4p-3f * v - 0x1.9ad9e2p-4f);
+  p = p * w + (0x1.a44428p-1f * v - 0x1.1bb136p+0f);
+  return {a, (0.5f + v * p) * bell, bell};
+}
+
 }  // namespace proa::inline v0::ops::vmath
 
 #endif  // PROA_OPS_PRIMITIVES_VECTOR_MATH_H_

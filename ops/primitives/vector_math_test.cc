@@ -111,6 +111,29 @@ TEST(VectorMath, Hyperbolic) {
 
 TEST(VectorMath, ErrorFunction) { EXPECT_ULP(1.5, Erf, std::erf(x)); }
 
+TEST(VectorMath, EndsOfDistributions) {
+  // Where the results are normal numbers.
+  constexpr float kLast = 13.24f;
+  const auto beyond = [](float x) { return NormalTailOf(x).beyond; };
+  const auto exact = [](double x) {
+    return 0.5 * std::erfc(std::abs(x) * 0x1.6a09e667f3bcdp-1);
+  };
+  ExpectWithin(3.5, beyond, exact, 1);
+  ExpectWithin(50, beyond, exact, kLast);
+  ExpectWithin(
+      2, [](float x) { return NormalTailOf(x).bell; },
+      [](double x) { return std::exp(-0.5 * x * x); }, kLast);
+  ExpectWithin(
+      1.5, [](float x) { return ExpDown(Abs(x), 0); },
+      [](double x) { return std::exp(-std::abs(x)); }, 87.3f);
+  EXPECT_EQ(ExpDown(kExpEnd, 0), 0);
+  for (const float x : {kNormalEnd, -14.0f, kInf, -kInf, kNan}) {
+    EXPECT_EQ(NormalTailOf(x).a, kNormalEnd) << x;
+    EXPECT_EQ(NormalTailOf(x).beyond, 0) << x;
+    EXPECT_EQ(NormalTailOf(x).bell, 0) << x;
+  }
+}
+
 TEST(VectorMath, ReducesArgumentsNearMultiplesOfPi) {
   // Of all floats below the limit these come closest to a multiple of pi / 2.
   for (const float x : {0x1.921fb6p0f, 0x1.921fb6p1f, 0x1.f6a7a2p7f,

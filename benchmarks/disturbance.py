@@ -1,5 +1,9 @@
 """What other processes did while something was measured, and measuring again if that was much.
 
+    python benchmarks/disturbance.py bazel-bin/ops/bandwidth_benchmark
+
+runs a command so, and prints what the run that counts has printed, with a line on what others took.
+
 The kernel counts the time that CPUs were busy; less what this process and those it has waited for took, it is what
 others took, other virtual machines included. The load average cannot tell: a measurement is a load itself.
 """
@@ -9,6 +13,8 @@ from __future__ import annotations
 import os
 import pathlib
 import resource
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -67,3 +73,23 @@ def calm(function: Callable[[], Any], watch: Callable[..., Measured] = watched) 
         if found[-1].value is None or found[-1].others is None or found[-1].others <= BOUND:
             return found[-1]
     return min(found, key=lambda m: m.others)
+
+
+def main(command: list[str]) -> int:
+    def output():
+        run = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+        return run.stdout if run.returncode == 0 else None
+
+    found = calm(output)
+    if found.value is None:
+        return 1
+    print(found.value, end="")
+    if found.others is not None:
+        print(f"others took {found.others:.2f} of a CPU")
+    return 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    sys.exit(main(sys.argv[1:]))

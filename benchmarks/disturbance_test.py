@@ -1,5 +1,7 @@
 """What others took is told from what we took, and disturbed measurements are repeated."""
 
+import sys
+
 import disturbance
 from disturbance import Measured, busy, calm, watched
 
@@ -52,3 +54,9 @@ def test_what_this_process_does_is_not_of_others():
     found = watched(lambda: sum(range(1000)))
     assert found.value == 499500
     assert found.others is None or found.others >= 0
+
+
+def test_a_command_is_run(capfd):
+    assert disturbance.main([sys.executable, "-c", "print('figures')"]) == 0
+    assert capfd.readouterr().out.startswith("figures\n")
+    assert disturbance.main([sys.executable, "-c", "raise SystemExit(2)"]) == 1

@@ -90,12 +90,14 @@ def _bandwidth(text: str) -> Section:
     bounds = re.findall(r"^(\S+) from the L1 cache\s+([\d.]+) ns", text, re.MULTILINE)
     loads = [float(v) for v in re.findall(r"^load average ([\d.]+)", text, re.MULTILINE)]
     threads = (re.findall(r"^(\d+) threads?, (\w+) time", text, re.MULTILINE) or [("?", "?")])[0]
+    others = [float(v) for v in re.findall(r"^others took ([\d.]+) of a CPU", text, re.MULTILINE)]
+    disturbed = f"; others took {page_text.others(others[-1])} of a CPU" if others else ""
     share = {name: [float(percent)] for name, _, percent in rows}
     picture = plots.bars("Memory bound ops: % of memcpy", ["Proa"], share, log=False, mark=100.0, form="{:.0f}")
     page = (
         "## Memory bound ops\n\nGB/s of the bytes that an op must read and write, and per cent of memcpy on the same "
         "threads, medians of runs each beside one of memcpy (`ops/bandwidth_benchmark.cc`); float32, 64 MiB an operand. "
-        f"Threads: {threads[0]}; {threads[1]} time, load average {min(loads):.1f} to {max(loads):.1f}.\n\n"
+        f"Threads: {threads[0]}; {threads[1]} time, load average {min(loads):.1f} to {max(loads):.1f}{disturbed}.\n\n"
         + _picture("bandwidth.svg", "Memory bound ops, per cent of memcpy")
         + "\n"
         + page_text.table(["", "GB/s", "% of memcpy"], rows)

@@ -74,7 +74,8 @@ def test_models_without_limits_or_disturbances(tmp_path):
 
 def test_bandwidth(tmp_path):
     line = f"{'add (in place)':34}{68.1:10.1f}{44.6:10.1f}{153:15d}{151:15d}"
-    page = _page(tmp_path, f"2 threads, wall time, 64 MiB\nload average 0.54\n{line}\n")
+    page = _page(tmp_path, f"2 threads, wall time, 64 MiB\nload average 0.54\n{line}\nothers took 0.04 of a CPU\n")
+    assert "load average 0.5 to 0.5; others took 4 % of a CPU." in page
     assert "| add (in place) | 68.1 | 153 |" in page
     assert (tmp_path / "plots" / "bandwidth.svg").exists()
 

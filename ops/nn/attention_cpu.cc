@@ -3,8 +3,6 @@
 // products over the batch of heads; so many queries that the scores stay in the
 // cache. How the work is divided depends on shapes only.
 #include <algorithm>
-#include <limits>
-#include <vector>
 
 #include "ops/linalg/gemm.h"
 #include "ops/nn/nn_kernels.h"
@@ -81,6 +79,7 @@ class Mask {
       if (dense_.size(d) != 1)
         strides_[4 - dense_.rank() + d] = dense_.strides()[d];
   }
+  bool defined() const { return dense_.defined(); }
   void AddTo(int64_t b, int64_t head, int64_t query, int64_t keys,
              A* row) const {
     if (!dense_.defined()) return;
@@ -98,12 +97,14 @@ class Mask {
   int64_t strides_[4] = {};
 };
 
+// Scores of a query become weights.
 template <typename A>
-void SoftmaxRow(int64_t n, A* row) {
-  const A most = MaxOver(n, row);
-  for (int64_t j = 0; j < n; ++j) row[j] = Exp(row[j] - most);
-  const A inverse = A(1) / SumOver<A>(n, [&](int64_t j) { return row[j]; });
-  for (int64_t j = 0; j < n; ++j) row[j] *= inverse;
+void Weigh(const Mask<A>& mask, A scale, int64_t b, int64_t head, int64_t query,
+           int64_t keys, A* row) {
+  if (!mask.defined() && scale >= 0) return SoftmaxRow(row, keys, scale, row);
+  for (int64_t j = 0; j < keys; ++j) row[j] *= scale;
+  mask.AddTo(b, head, query, keys, row);
+  SoftmaxRow(row, keys, A(1), row);
 }
 
 // Calls f(head, i, row, other) for the rows of dense [heads, rows, keys]
@@ -114,15 +115,14 @@ void ForEachScoreRow(int64_t heads, int64_t rows, int64_t keys, const Tensor& x,
   using A = typename Accumulate<T>::type;
   const int64_t grain = std::max<int64_t>(1, 8192 / std::max<int64_t>(1, keys));
   parallel_for(0, heads * rows, grain, [&](int64_t begin, int64_t end) {
-    std::vector<A> buffer(std::is_same_v<T, A> ? 0 : 2 * keys);
+    const RowBuffer<A> buffer(std::is_same_v<T, A> ? 0 : 2, keys);
     for (int64_t r = begin; r < end; ++r) {
       T* const px = x.data<T>() + r * keys;
       T* const py = y.defined() ? y.data<T>() + r * keys : nullptr;
       if constexpr (std::is_same_v<T, A>) {
         f(r / rows, r % rows, px, py);
       } else {
-        A* const ax = buffer.data();
-        A* const ay = ax + keys;
+        A *const ax = buffer[0], *const ay = buffer[1];
         Widened(px, keys, ax);
         if (py != nullptr) Widened(py, keys, ay);
         f(r / rows, r % rows, ax, ay);
@@ -177,10 +177,9 @@ void Attention(const KernelContext& ctx, const Tensor& query, const Tensor& key,
                 Heads(key, b, 0, true), scores);
         ForEachScoreRow<T>(s.heads, rows, s.keys, scores, Tensor(),
                            [&](int64_t head, int64_t i, A* row, A*) {
-                             for (int64_t j = 0; j < s.keys; ++j)
-                               row[j] *= static_cast<A>(scale);
-                             added.AddTo(b, head, first + i, s.keys, row);
-                             if (s.keys > 0) SoftmaxRow(s.keys, row);
+                             if (s.keys == 0) return;
+                             Weigh(added, static_cast<A>(scale), b, head,
+                                   first + i, s.keys, row);
                            });
         Product(s.heads, rows, s.e, s.keys, Dense(scores, rows, s.keys),
                 Heads(value, b), mixed);
@@ -218,10 +217,8 @@ void AttentionGrad(const KernelContext& ctx, const Tensor& grad_out,
         ForEachScoreRow<T>(s.heads, rows, s.keys, weights, grads,
                            [&](int64_t head, int64_t i, A* p, A* dp) {
                              if (s.keys == 0) return;
-                             for (int64_t j = 0; j < s.keys; ++j)
-                               p[j] *= static_cast<A>(scale);
-                             added.AddTo(b, head, first + i, s.keys, p);
-                             SoftmaxRow(s.keys, p);
+                             Weigh(added, static_cast<A>(scale), b, head,
+                                   first + i, s.keys, p);
                              const A r = SumOver<A>(s.keys, [&](int64_t j) {
                                return p[j] * dp[j];
                              });

@@ -117,11 +117,11 @@ void LayerNormWeightGrad(const KernelContext& ctx, const Tensor& grad_out,
     std::vector<A> partial(std::max<int64_t>(chunks, 1) * l.size);
     parallel_chunks(l.outer, chunk, [&](int64_t k, int64_t begin, int64_t end) {
       A* sums = partial.data() + k * l.size;
-      std::vector<A> buffer(std::is_same_v<T, A> ? 0 : 2 * l.size);
+      const RowBuffer<A> buffer(std::is_same_v<T, A> ? 0 : 2, l.size);
       for (int64_t r = begin; r < end; ++r) {
-        const A* v = Widened(x.data<T>() + r * l.size, l.size, buffer.data());
-        const A* g = Widened(grad_out.data<T>() + r * l.size, l.size,
-                             buffer.data() + l.size);
+        const A* v = Widened(x.data<T>() + r * l.size, l.size, buffer[0]);
+        const A* g =
+            Widened(grad_out.data<T>() + r * l.size, l.size, buffer[1]);
         const auto [mean, inv_std] =
             MomentsOf(v, l.size, static_cast<A>(epsilon));
         for (int64_t i = 0; i < l.size; ++i)

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <new>
 #include <type_traits>
 #include <vector>
 
@@ -30,42 +31,54 @@ PROA_HD float Log(float x) { return vmath::Log(x); }
 PROA_HD double Log(double x) { return std::log(x); }
 
 // Lanes that sums and maxima run in: an addition waits for the one before it in
-// its lane, so long rows use several vectors side by side.
-inline constexpr int kLanes = 16, kWideLanes = 64;
+// its lane, so long rows use several vectors side by side. Loops over 16 lanes
+// or fewer gcc unrolls before it looks for vectors, and then finds few.
+inline constexpr int kLanes = 32, kWideLanes = 64;
 inline constexpr int64_t kWideRow = 512;
 
 namespace row_internal {
 
-template <int kN, typename A, typename F>
-inline A SumInLanes(int64_t n, F&& f) {
-  A lanes[kN] = {};
+struct Plus {
+  template <typename A>
+  static A Of(A a, A b) {
+    return a + b;
+  }
+};
+struct Larger {
+  template <typename A>
+  static A Of(A a, A b) {
+    return b > a ? b : a;
+  }
+};
+
+// The lanes as one, halved again and again. Each half is an array of its own,
+// so that it is a register.
+template <typename Op, typename A, int kN>
+inline A Fold(const A (&lanes)[kN]) {
+  if constexpr (kN == 1) {
+    return lanes[0];
+  } else {
+    A half[kN / 2];
+    for (int l = 0; l < kN / 2; ++l)
+      half[l] = Op::Of(lanes[l], lanes[l + kN / 2]);
+    return Fold<Op>(half);
+  }
+}
+
+// f(i) for i in [0, n), each in its lane on top of `first`, then all lanes.
+template <typename Op, int kN, typename A, typename F>
+inline A FoldInLanes(int64_t n, A first, F&& f) {
+  A lanes[kN];
+  for (int l = 0; l < kN; ++l) lanes[l] = first;
   int64_t i = 0;
   for (; i + kN <= n; i += kN)
-    for (int l = 0; l < kN; ++l) lanes[l] += f(i + l);
+    for (int l = 0; l < kN; ++l) lanes[l] = Op::Of(lanes[l], f(i + l));
+  if (i == n) return Fold<Op>(lanes);
   // A copy, which is indexed by variables, so that `lanes` stay in registers.
   alignas(64) A rest[kN];
   for (int l = 0; l < kN; ++l) rest[l] = lanes[l];
-  for (int l = 0; i < n; ++i, ++l) rest[l] += f(i);
-  for (int half = kN / 2; half > 0; half /= 2)
-    for (int l = 0; l < half; ++l) rest[l] += rest[l + half];
-  return rest[0];
-}
-
-template <int kN, typename A>
-inline A MaxInLanes(int64_t n, const A* x) {
-  A lanes[kN];
-  for (int l = 0; l < kN; ++l) lanes[l] = x[0];
-  int64_t i = 0;
-  for (; i + kN <= n; i += kN)
-    for (int l = 0; l < kN; ++l)
-      lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
-  alignas(64) A rest[kN];
-  for (int l = 0; l < kN; ++l) rest[l] = lanes[l];
-  for (; i < n; ++i) rest[0] = x[i] > rest[0] ? x[i] : rest[0];
-  for (int half = kN / 2; half > 0; half /= 2)
-    for (int l = 0; l < half; ++l)
-      rest[l] = rest[l + half] > rest[l] ? rest[l + half] : rest[l];
-  return rest[0];
+  for (int l = 0; i < n; ++i, ++l) rest[l] = Op::Of(rest[l], f(i));
+  return Fold<Op>(rest);
 }
 
 }  // namespace row_internal
@@ -73,15 +86,28 @@ inline A MaxInLanes(int64_t n, const A* x) {
 // Sum of f(i) for i in [0, n).
 template <typename A, typename F>
 inline A SumOver(int64_t n, F&& f) {
-  return n < kWideRow ? row_internal::SumInLanes<kLanes, A>(n, f)
-                      : row_internal::SumInLanes<kWideLanes, A>(n, f);
+  using row_internal::FoldInLanes, row_internal::Plus;
+  return n < kWideRow ? FoldInLanes<Plus, kLanes>(n, A(0), f)
+                      : FoldInLanes<Plus, kWideLanes>(n, A(0), f);
 }
 
 // Largest x[i]; NaN is passed over. n > 0.
 template <typename A>
 inline A MaxOver(int64_t n, const A* x) {
-  return n < kWideRow ? row_internal::MaxInLanes<kLanes>(n, x)
-                      : row_internal::MaxInLanes<kWideLanes>(n, x);
+  using row_internal::FoldInLanes, row_internal::Larger;
+  const auto f = [x](int64_t i) { return x[i]; };
+  return n < kWideRow ? FoldInLanes<Larger, kLanes>(n, x[0], f)
+                      : FoldInLanes<Larger, kWideLanes>(n, x[0], f);
+}
+
+// softmax(factor x), where factor is not negative. `out` may be x.
+template <typename A>
+inline void SoftmaxRow(const A* x, int64_t n, A factor, A* out) {
+  // Rounding keeps the order: this is the largest of the products.
+  const A top = MaxOver(n, x) * factor;
+  for (int64_t i = 0; i < n; ++i) out[i] = Exp(x[i] * factor - top);
+  const A scale = A(1) / SumOver<A>(n, [&](int64_t i) { return out[i]; });
+  for (int64_t i = 0; i < n; ++i) out[i] *= scale;
 }
 
 struct AxisLayout {
@@ -100,6 +126,28 @@ inline AxisLayout LayoutOf(const Tensor& t, int64_t axis) {
   for (int d = at + 1; d < rank; ++d) l.inner *= t.size(d);
   return l;
 }
+
+// Memory for `count` rows, each from the beginning of a cache line on: else
+// every second access of a vector would cross the end of one, and loops over
+// rows in the L1 cache would take half as long again.
+template <typename A>
+class RowBuffer {
+ public:
+  RowBuffer(int64_t count, int64_t size)
+      : size_((size + kLine - 1) / kLine * kLine),
+        data_(static_cast<A*>(
+            ::operator new(count* size_ * sizeof(A), kAlignment))) {}
+  RowBuffer(const RowBuffer&) = delete;
+  RowBuffer& operator=(const RowBuffer&) = delete;
+  ~RowBuffer() { ::operator delete(data_, kAlignment); }
+  A* operator[](int64_t row) const { return data_ + row * size_; }
+
+ private:
+  static constexpr std::align_val_t kAlignment{64};
+  static constexpr int64_t kLine = 64 / sizeof(A);
+  int64_t size_;
+  A* data_;
+};
 
 // n elements as A = Accumulate<T>::type: themselves, or converted into
 // `buffer`.
@@ -149,18 +197,17 @@ void ForEachRow(const AxisLayout& l, const T* const (&in)[kInputs], T* out,
   const int64_t grain = std::max<int64_t>(1, 8192 / l.size);
   if (l.inner == 1) {
     parallel_for(0, l.outer, grain, [&](int64_t begin, int64_t end) {
-      std::vector<A> buffer(std::is_same_v<T, A> ? 0 : l.size * (kInputs + 1));
+      const RowBuffer<A> buffer(std::is_same_v<T, A> ? 0 : kInputs + 1, l.size);
       for (int64_t r = begin; r < end; ++r) {
         const A* rows[kInputs];
         for (int k = 0; k < kInputs; ++k)
-          rows[k] =
-              Widened(in[k] + r * l.size, l.size, buffer.data() + k * l.size);
+          rows[k] = Widened(in[k] + r * l.size, l.size, buffer[k]);
         if (out == nullptr) {
           row(r, rows, static_cast<A*>(nullptr));
         } else if constexpr (std::is_same_v<T, A>) {
           row(r, rows, out + r * l.size);
         } else {
-          A* const result = buffer.data() + kInputs * l.size;
+          A* const result = buffer[kInputs];
           row(r, rows, result);
           Narrow(result, l.size, out + r * l.size);
         }

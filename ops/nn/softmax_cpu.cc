@@ -14,14 +14,6 @@ namespace proa::inline v0::ops::PROA_ISA {
 namespace {
 
 template <typename A>
-void SoftmaxRow(const A* x, int64_t n, A* out) {
-  const A top = MaxOver(n, x);
-  for (int64_t i = 0; i < n; ++i) out[i] = Exp(x[i] - top);
-  const A scale = A(1) / SumOver<A>(n, [&](int64_t i) { return out[i]; });
-  for (int64_t i = 0; i < n; ++i) out[i] *= scale;
-}
-
-template <typename A>
 void LogSoftmaxRow(const A* x, int64_t n, A* out) {
   const A top = MaxOver(n, x);
   const A log_sum =
@@ -96,8 +88,10 @@ void RunColumns(const Tensor& x, int64_t axis, Tensor* out) {
 void Softmax(const KernelContext& ctx, const Tensor& x, int64_t axis,
              Tensor* out) {
   if (LayoutOf(x, axis).inner > 1) return RunColumns<ScaledExp>(x, axis, out);
-  Run<1>({&x}, axis, out,
-         [](const auto& in, int64_t n, auto* to) { SoftmaxRow(in[0], n, to); });
+  Run<1>({&x}, axis, out, [](const auto& in, int64_t n, auto* to) {
+    using A = std::remove_cvref_t<decltype(*to)>;
+    SoftmaxRow(in[0], n, A(1), to);
+  });
 }
 
 void LogSoftmax(const KernelContext& ctx, const Tensor& x, int64_t axis,

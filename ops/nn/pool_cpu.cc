@@ -5,6 +5,7 @@
 
 #include "ops/nn/float_copy.h"
 #include "ops/nn/images.h"
+#include "ops/nn/max_pool_loops.h"
 #include "ops/nn/nn_kernels.h"
 #include "ops/nn/pool_geometry.h"
 #include "ops/nn/pool_loops.h"
@@ -60,11 +61,33 @@ void ForEachWindow(const PoolGeometry& g, const PoolBlock& b, F&& f) {
   }
 }
 
+// Calls f(rows) for all rows of all images, of `height` each, in parallel. A
+// task computes what it needs of its neighbours again, so it has some rows.
+template <typename F>
+void ForEachRow(const PoolGeometry& g, int64_t height, F&& f) {
+  const int64_t planes = g.channels_last ? 1 : g.channels;
+  const int64_t channels = g.channels_last ? g.channels : 1;
+  const int64_t in_size = g.in[0] * g.in[1] * channels;
+  const int64_t out_size = g.out[0] * g.out[1] * channels;
+  const int64_t work =
+      std::max<int64_t>(in_size / std::max<int64_t>(height, 1), 1);
+  parallel_for(
+      0, g.batch * planes * height, std::max<int64_t>(1, 16384 / work),
+      [&](int64_t begin, int64_t end) {
+        while (begin < end) {
+          const int64_t image = begin / height, first = begin % height;
+          const int64_t last = std::min(height, first + end - begin);
+          f(PoolRows{image * in_size, image * out_size, channels, first, last});
+          begin += last - first;
+        }
+      });
+}
+
 void MaxForward(const PoolGeometry& g, const Tensor& x, const Tensor& out,
                 int32_t* indices) {
-  const PoolLoops loops = FindPoolLoops(x.dtype());
-  ForEachBlock(g, [&](const PoolBlock& b) {
-    loops.max(g, b, x.raw_data(), out.raw_data(), indices);
+  const MaxPoolLoops loops = FindMaxPoolLoops(x.dtype());
+  ForEachRow(g, g.out[0], [&](const PoolRows& rows) {
+    loops.forward(g, rows, x.raw_data(), out.raw_data(), indices);
   });
 }
 
@@ -216,10 +239,9 @@ void MaxPool2dGrad(const KernelContext& ctx, const Tensor& grad_out,
   RequireIndexable("max_pool2d_grad", g);
   const Tensor to = images.Out(*x_grad);
   if (g.channels_last) {
-    Zero(to);
-    const PoolLoops loops = FindPoolLoops(in.dtype());
-    return ForEachBlock(g, [&](const PoolBlock& b) {
-      loops.max_grad(g, b, grad.raw_data(), in.raw_data(), to.raw_data());
+    const MaxPoolLoops loops = FindMaxPoolLoops(in.dtype());
+    return ForEachRow(g, g.in[0], [&](const PoolRows& rows) {
+      loops.grad(g, rows, grad.raw_data(), in.raw_data(), to.raw_data());
     });
   }
   // Of planes the maxima are found side by side, and stores are single anyway.

@@ -49,6 +49,15 @@ struct PoolGeometry {
     }
   }
 
+  // The output positions [first, last) of dim d for which tap q of the kernel
+  // is inside the image; unless adaptive.
+  void OutputsOfTap(int d, int64_t q, int64_t* first, int64_t* last) const {
+    const int64_t s = window.stride[d], shift = window.pad_before[d] - q;
+    *first = shift > 0 ? (shift + s - 1) / s : 0;
+    const int64_t end = in[d] + shift;  // i * s < end
+    *last = end <= 0 ? 0 : std::min(out[d], (end + s - 1) / s);
+  }
+
  private:
   Shape ImageShape(const int64_t size[2]) const;
 };

@@ -1,5 +1,5 @@
-// The inner loops of max and mean pooling over one block (an image plane, or
-// the channels of an image where they are the last dim), compiled for each
+// The inner loops of mean pooling over one block (an image plane, or the
+// channels of an image where they are the last dim), compiled for each
 // instruction set. pool_cpu.cc shares the blocks among threads.
 #ifndef PROA_OPS_NN_POOL_LOOPS_H_
 #define PROA_OPS_NN_POOL_LOOPS_H_
@@ -23,14 +23,6 @@ struct PoolBlock {
 };
 
 struct PoolLoops {
-  // out = the maxima of x's windows, the first of equal ones, NaN above all.
-  // Unless null, indices[o] = row * width + column of each.
-  void (*max)(const PoolGeometry& g, const PoolBlock& b, const void* x,
-              void* out, int32_t* indices);
-  // x_grad += grad_out where `max` finds the maxima, where channels are the
-  // last dim. x and x_grad lie alike.
-  void (*max_grad)(const PoolGeometry& g, const PoolBlock& b,
-                   const void* grad_out, const void* x, void* x_grad);
   // out = the means of x's windows; see AvgPool2d for `exclusive`.
   void (*mean)(const PoolGeometry& g, const PoolBlock& b, bool exclusive,
                const void* x, void* out);

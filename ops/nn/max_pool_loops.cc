@@ -1,0 +1,288 @@
+// Compiled once for each instruction set (bazel/isa.bzl).
+#include "ops/nn/max_pool_loops.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "ops/nn/float_copy.h"
+
+namespace proa::inline v0::ops::PROA_ISA {
+namespace {
+
+// Elements that loops take at a time, with room behind each row for what the
+// last step of one takes too much.
+constexpr int64_t kLanes = 16;
+
+// Floats as integers of the same order, since integers compare without NaN: -0
+// below +0, NaN above all. Both ways.
+template <typename A>
+struct Key;
+template <>
+struct Key<float> {
+  using type = int32_t;
+};
+template <>
+struct Key<double> {
+  using type = int64_t;
+};
+
+template <typename K>
+inline K Flip(K bits) {
+  return bits ^ ((bits >> (8 * sizeof(K) - 1)) & std::numeric_limits<K>::max());
+}
+template <typename A>
+inline typename Key<A>::type KeyOf(A v) {
+  using K = typename Key<A>::type;
+  return v != v ? std::numeric_limits<K>::max() : Flip(std::bit_cast<K>(v));
+}
+template <typename A, typename K>
+inline A ValueOf(K key) {
+  return std::bit_cast<A>(Flip(key));
+}
+
+// The maxima of output rows of one image, as keys, and where they are: at row *
+// width + column.
+template <typename T>
+class Maxima {
+ public:
+  using A = typename Accumulate<T>::type;
+  using K = typename Key<A>::type;
+
+  // `x` is the image.
+  Maxima(const PoolGeometry& g, int64_t channels, const T* x, bool places)
+      : g_(g),
+        x_(x),
+        channels_(channels),
+        width_(g.in[1] * channels),
+        column_(width_ + kLanes),
+        column_at_(places ? width_ + kLanes : 0) {}
+
+  // Elements that a row takes, with what is written behind it.
+  int64_t RowRoom() const { return g_.out[1] * channels_ + kLanes; }
+
+  // Row i to best[0, RowRoom()), and to `at` unless null, which takes `places`.
+  // What is behind the row is of no meaning.
+  void FindRow(int64_t i, K* best, K* at) {
+    if (at != nullptr) {
+      FoldRows<true>(i);
+      FoldColumns<true>(best, at);
+    } else {
+      FoldRows<false>(i);
+      FoldColumns<false>(best, at);
+    }
+  }
+
+ private:
+  // The input rows that output row i sees, into one.
+  template <bool kPlaces>
+  void FoldRows(int64_t i) {
+    int64_t top, bottom;
+    g_.Range(0, i, &top, &bottom);
+    K* const __restrict column = column_.data();
+    K* const __restrict at = column_at_.data();
+    const T* __restrict row = x_ + top * width_;
+    const int64_t width = width_;
+    for (int64_t k = 0; k < width; ++k)
+      column[k] = KeyOf(static_cast<A>(row[k]));
+    if (kPlaces) std::fill_n(at, width, static_cast<K>(top * g_.in[1]));
+    for (int64_t r = top + 1; r < bottom; ++r) {
+      row += width;
+      const K place = static_cast<K>(r * g_.in[1]);
+      for (int64_t k = 0; k < width; ++k) {
+        const K key = KeyOf(static_cast<A>(row[k]));
+        // By a mask: a store of some lanes only would hold up the next load.
+        const K take = -static_cast<K>(key > column[k]);
+        if (kPlaces) at[k] = (place & take) | (at[k] & ~take);
+        column[k] = std::max(key, column[k]);
+      }
+    }
+  }
+
+  template <bool kPlaces>
+  void FoldColumns(K* __restrict best, K* __restrict at) {
+    if (channels_ == 1 && !g_.adaptive) return FoldTaps<kPlaces>(best, at);
+    for (int64_t j = 0; j < g_.out[1]; ++j) {
+      int64_t left, right;
+      g_.Range(1, j, &left, &right);
+      for (int64_t c = 0; c < channels_; c += kLanes) {
+        const K* key = column_.data() + left * channels_ + c;
+        const K* place = column_at_.data() + left * channels_ + c;
+        K lanes[kLanes], places[kLanes];
+        for (int l = 0; l < kLanes; ++l) lanes[l] = key[l];
+        if (kPlaces) {
+          for (int l = 0; l < kLanes; ++l)
+            places[l] = place[l] + static_cast<K>(left);
+        }
+        for (int64_t q = left + 1; q < right; ++q) {
+          key += channels_;
+          place += channels_;
+#pragma GCC unroll 1
+          for (int l = 0; l < kLanes; ++l)
+            Take<kPlaces>(key[l], place + l, q, lanes[l], places[l]);
+        }
+        const int64_t to = j * channels_ + c;
+        for (int l = 0; l < kLanes; ++l) best[to + l] = lanes[l];
+        if (kPlaces) {
+          for (int l = 0; l < kLanes; ++l) at[to + l] = places[l];
+        }
+      }
+    }
+  }
+
+  // Of a plane: taps go outermost, so that neighbouring outputs are lanes.
+  template <bool kPlaces>
+  void FoldTaps(K* best, K* at) {
+    for (int64_t j = 0; j < g_.out[1]; ++j) {
+      int64_t left, right;
+      g_.Range(1, j, &left, &right);
+      best[j] = column_[left];
+      if (kPlaces) at[j] = column_at_[left] + static_cast<K>(left);
+    }
+    for (int64_t q = 0; q < g_.window.kernel[1]; ++q) {
+      int64_t first, last;
+      g_.OutputsOfTap(1, q, &first, &last);
+      const auto tap = g_.window.stride[1] == 1   ? &Maxima::Tap<kPlaces, 1>
+                       : g_.window.stride[1] == 2 ? &Maxima::Tap<kPlaces, 2>
+                                                  : &Maxima::Tap<kPlaces, 0>;
+      (this->*tap)(q - g_.window.pad_before[1], first, last, best, at);
+    }
+  }
+
+  // kStride 0: whatever it is.
+  template <bool kPlaces, int kStride>
+  void Tap(int64_t shift, int64_t first, int64_t last, K* __restrict best,
+           K* __restrict at) {
+    const int64_t step = kStride > 0 ? kStride : g_.window.stride[1];
+    const K *const key = column_.data(), *const place = column_at_.data();
+    K none{};
+    for (int64_t j = first; j < last; ++j) {
+      const int64_t q = j * step + shift;
+      Take<kPlaces>(key[q], place + q, q, best[j], kPlaces ? at[j] : none);
+    }
+  }
+
+  // Takes in what column q has. Columns were folded by themselves, so that of
+  // equal keys either may be the one at the lesser place.
+  template <bool kPlaces>
+  static void Take(K key, const K* row_at, int64_t q, K& best, K& at) {
+    if (kPlaces) {
+      const K place = *row_at + static_cast<K>(q);
+      const K take =
+          -static_cast<K>((key > best) | ((key == best) & (place < at)));
+      at = (place & take) | (at & ~take);
+    }
+    best = std::max(key, best);
+  }
+
+  const PoolGeometry& g_;
+  const T* const x_;
+  const int64_t channels_, width_;
+  std::vector<K> column_, column_at_;
+};
+
+template <typename T>
+void Forward(const PoolGeometry& g, const PoolRows& rows, const void* x_data,
+             void* out_data, int32_t* indices) {
+  using A = typename Maxima<T>::A;
+  using K = typename Maxima<T>::K;
+  const bool places = indices != nullptr;
+  Maxima<T> maxima(g, rows.channels,
+                   static_cast<const T*>(x_data) + rows.in_start, places);
+  std::vector<K> best(maxima.RowRoom()), at(places ? maxima.RowRoom() : 0);
+  const int64_t width = g.out[1] * rows.channels;
+  for (int64_t i = rows.first; i < rows.last; ++i) {
+    const int64_t start = rows.out_start + i * width;
+    maxima.FindRow(i, best.data(), places ? at.data() : nullptr);
+    for (int64_t k = 0; places && k < width; ++k)
+      indices[start + k] = static_cast<int32_t>(at[k]);
+    T* const __restrict out = static_cast<T*>(out_data) + start;
+    const K* const __restrict keys = best.data();
+    for (int64_t k = 0; k < width; ++k) out[k] = T(ValueOf<A>(keys[k]));
+  }
+}
+
+// sums[k] += grads[k] for the first n lanes whose maximum is at `place`. Not
+// to be unrolled: of what a compiler unrolls it makes no vectors afterwards.
+template <typename A, typename K>
+inline void AddWhere(const K* __restrict at, K place, int64_t n,
+                     const A* __restrict grads, A* __restrict sums) {
+  const K count = static_cast<K>(std::min(n, kLanes));
+#pragma GCC unroll 1
+  for (int l = 0; l < kLanes; ++l) {
+    const K here = -static_cast<K>((at[l] == place) & (l < count));
+    sums[l] += std::bit_cast<A>(std::bit_cast<K>(grads[l]) & here);
+  }
+}
+
+// Goes by input rows, so that each is written once: it gathers from the windows
+// that see it. Each tap looks whether it is the place of the maximum, since
+// stores to places of their own, one for each channel, are no vectors.
+template <typename T>
+void Grad(const PoolGeometry& g, const PoolRows& rows, const void* grad_data,
+          const void* x_data, void* x_grad) {
+  using A = typename Maxima<T>::A;
+  using K = typename Maxima<T>::K;
+  const int64_t channels = rows.channels, in_width = g.in[1] * channels;
+  const int64_t out_width = g.out[1] * channels;
+  const T* const grad_out = static_cast<const T*>(grad_data) + rows.out_start;
+  Maxima<T> maxima(g, channels, static_cast<const T*>(x_data) + rows.in_start,
+                   true);
+  // The output rows that see an input row, at i % kept.
+  const int64_t kept =
+      (g.window.kernel[0] + g.window.stride[0] - 1) / g.window.stride[0];
+  const int64_t room = maxima.RowRoom();
+  std::vector<A> grads(kept * room), sums(in_width + kLanes);
+  std::vector<K> best(room), at(kept * room);
+  const auto top_of = [&](int64_t i) {
+    return i * g.window.stride[0] - g.window.pad_before[0];
+  };
+  int64_t first = 0, found = 0;  // output rows
+  for (int64_t r = rows.first; r < rows.last; ++r) {
+    while (first < g.out[0] && top_of(first) + g.window.kernel[0] <= r) ++first;
+    std::fill(sums.begin(), sums.end(), A(0));
+    for (int64_t i = first; i < g.out[0] && top_of(i) <= r; ++i) {
+      K* const row_at = at.data() + i % kept * room;
+      A* const row_grads = grads.data() + i % kept * room;
+      if (i >= found) {
+        found = i + 1;
+        maxima.FindRow(i, best.data(), row_at);
+        const T* const from = grad_out + i * out_width;
+        for (int64_t k = 0; k < out_width; ++k)
+          row_grads[k] = static_cast<A>(from[k]);
+      }
+      for (int64_t j = 0; j < g.out[1]; ++j) {
+        int64_t left, right;
+        g.Range(1, j, &left, &right);
+        for (int64_t q = left; q < right; ++q) {
+          const K place = static_cast<K>(r * g.in[1] + q);
+          for (int64_t c = 0; c < channels; c += kLanes)
+            AddWhere(row_at + j * channels + c, place, channels - c,
+                     row_grads + j * channels + c,
+                     sums.data() + q * channels + c);
+        }
+      }
+    }
+    T* const to = static_cast<T*>(x_grad) + rows.in_start + r * in_width;
+    for (int64_t k = 0; k < in_width; ++k) to[k] = T(sums[k]);
+  }
+}
+
+}  // namespace
+
+MaxPoolLoops MaxPoolLoopsFor(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return {Forward<float16>, Grad<float16>};
+    case DType::kBFloat16:
+      return {Forward<bfloat16>, Grad<bfloat16>};
+    case DType::kFloat32:
+      return {Forward<float>, Grad<float>};
+    default:
+      return {Forward<double>, Grad<double>};
+  }
+}
+
+}  // namespace proa::inline v0::ops::PROA_ISA

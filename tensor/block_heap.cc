@@ -145,28 +145,101 @@ void BlockHeap::AddRegion(void* base, size_t bytes) {
   Link(block);
 }
 
-bool BlockHeap::IsWholeRegion(const Block* block) {
-  return block->below == nullptr && block->above()->state == Block::kEnd;
+void BlockHeap::ExtendRegion(void* end, size_t bytes) {
+  CHECK(bytes >= sizeof(Block) && bytes % kAlignment == 0);
+  // What closed the region becomes the header of a block.
+  Block* block = static_cast<Block*>(end) - 1;
+  CHECK(block->state == Block::kEnd);
+  block->size = bytes;
+  Block* closing = block->above();
+  closing->size = sizeof(Block);
+  closing->state = Block::kEnd;
+  if (Block* below = block->below;
+      below != nullptr && below->state == Block::kFree) {
+    Unlink(below);
+    below->size += bytes;
+    block = below;
+  }
+  closing->below = block;
+  Link(block);
 }
 
-bool BlockHeap::TakeFreeRegion(void** base, size_t* bytes) {
+size_t BlockHeap::FreeBefore(const void* end) {
+  const Block* last = (static_cast<const Block*>(end) - 1)->below;
+  return last != nullptr && last->state == Block::kFree ? last->size : 0;
+}
+
+// The whole pages of a free block that can leave: room for what closes the part
+// below and opens the part above stays.
+BlockHeap::Pages BlockHeap::PagesIn(Block* block, size_t page) {
+  const auto up = [page](uintptr_t at) {
+    return (at + page - 1) / page * page;
+  };
+  const Block* above = block->above();
+  const uintptr_t low = reinterpret_cast<uintptr_t>(block);
+  uintptr_t high = reinterpret_cast<uintptr_t>(above);
+  uintptr_t begin = up(block->below == nullptr ? low : low + sizeof(Block));
+  // A first block that stays has its own header and what closes it.
+  if (block->below == nullptr && begin > low)
+    begin = up(low + 2 * sizeof(Block));
+  if (above->state == Block::kEnd) {
+    high += sizeof(Block);
+    if (high % page != 0) high -= 2 * sizeof(Block);
+  }
+  const uintptr_t end = high / page * page;
+  if (end <= begin) return {nullptr, nullptr};
+  return {reinterpret_cast<char*>(begin), reinterpret_cast<char*>(end)};
+}
+
+bool BlockHeap::TakeFreePages(size_t page, void** base, size_t* bytes) {
+  Block* block = nullptr;
+  Pages pages{nullptr, nullptr};
   for (Block* bin : bins_) {
-    for (Block* b = bin; b != nullptr; b = b->next_free) {
-      if (!IsWholeRegion(b)) continue;
-      Unlink(b);
-      *base = b;
-      *bytes = b->size + sizeof(Block);
-      return true;
+    for (Block* b = bin; b != nullptr && pages.begin == nullptr;
+         b = b->next_free) {
+      block = b;
+      pages = PagesIn(b, page);
     }
   }
-  return false;
+  if (pages.begin == nullptr) return false;
+  Unlink(block);
+  Block* const above = block->above();
+  // The part above becomes a region of its own, unless there is none.
+  Block* rest = reinterpret_cast<Block*>(pages.end);
+  if (above->state == Block::kEnd && pages.end > above->bytes()) {
+    // Nothing is left above.
+  } else if (rest == above) {
+    above->below = nullptr;
+  } else {
+    rest->size = above->bytes() - pages.end;
+    rest->below = nullptr;
+    above->below = rest;
+    Link(rest);
+  }
+  // The part below is closed where the pages begin.
+  if (pages.begin > block->bytes()) {
+    Block* closing = reinterpret_cast<Block*>(pages.begin) - 1;
+    Block* below = block->below;
+    if (closing != block) {
+      block->size = closing->bytes() - block->bytes();
+      Link(block);
+      below = block;
+    }
+    closing->size = sizeof(Block);
+    closing->below = below;
+    closing->state = Block::kEnd;
+  }
+  *base = pages.begin;
+  *bytes = static_cast<size_t>(pages.end - pages.begin);
+  return true;
 }
 
-size_t BlockHeap::free_region_bytes() const {
+size_t BlockHeap::free_page_bytes(size_t page) const {
   size_t bytes = 0;
-  for (const Block* bin : bins_) {
-    for (const Block* b = bin; b != nullptr; b = b->next_free) {
-      if (IsWholeRegion(b)) bytes += b->size + sizeof(Block);
+  for (Block* bin : bins_) {
+    for (Block* b = bin; b != nullptr; b = b->next_free) {
+      const Pages pages = PagesIn(b, page);
+      bytes += static_cast<size_t>(pages.end - pages.begin);
     }
   }
   return bytes;

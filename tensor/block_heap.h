@@ -3,9 +3,9 @@
 // Source of the method: Masmano, Ripoll, Crespo, Real, "TLSF", 2004.
 //
 // Each block has a header of 64 bytes before it, which also links the free
-// ones. It asks nobody for memory: the owner adds regions and takes free ones
-// out. Not thread-safe. Used by the CPU allocator; the memory must be readable
-// by the host.
+// ones. It asks nobody for memory: the owner adds regions, lets them grow and
+// takes free pages out. Not thread-safe. Used by the CPU allocator; the memory
+// must be readable by the host.
 #ifndef PROA_TENSOR_BLOCK_HEAP_H_
 #define PROA_TENSOR_BLOCK_HEAP_H_
 
@@ -32,12 +32,19 @@ class BlockHeap {
 
   // `base` aligned to kAlignment, `bytes` a multiple of it.
   void AddRegion(void* base, size_t bytes);
-  // Takes out a region without used blocks; false if there is none.
-  bool TakeFreeRegion(void** base, size_t* bytes);
+  // The region that ends at `end` grows by `bytes` behind it.
+  void ExtendRegion(void* end, size_t bytes);
+  // What is free right before `end`, where a region ends: that much less is
+  // needed to make a block by growing.
+  static size_t FreeBefore(const void* end);
+  // Takes whole pages out that no used block touches, which may leave two
+  // regions where there was one; false if there are none. `page` is a multiple
+  // of kAlignment.
+  bool TakeFreePages(size_t page, void** base, size_t* bytes);
 
   size_t free_bytes() const { return free_bytes_; }
-  // Bytes in regions without used blocks. Cost: looks at each free block.
-  size_t free_region_bytes() const;
+  // What TakeFreePages would take in all. Cost: looks at each free block.
+  size_t free_page_bytes(size_t page) const;
   size_t largest_free() const;
 
  private:
@@ -49,7 +56,11 @@ class BlockHeap {
   Block* TakeFit(size_t size);
   void Link(Block* block);
   void Unlink(Block* block);
-  static bool IsWholeRegion(const Block* block);
+  struct Pages {
+    char* begin;
+    char* end;
+  };
+  static Pages PagesIn(Block* block, size_t page);
 
   Block* bins_[kBins] = {};
   uint64_t nonempty_[kBins / 64] = {};

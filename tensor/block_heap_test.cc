@@ -14,17 +14,18 @@ namespace proa::inline v0 {
 namespace {
 
 constexpr size_t kRegion = 1 << 20;
+constexpr size_t kPage = 4096;
 
 class BlockHeapTest : public ::testing::Test {
  protected:
   void AddRegion() {
-    regions_.push_back(static_cast<char*>(
-        ::operator new (kRegion, std::align_val_t{BlockHeap::kAlignment})));
+    regions_.push_back(
+        static_cast<char*>(::operator new (kRegion, std::align_val_t{kPage})));
     heap_.AddRegion(regions_.back(), kRegion);
   }
   void TearDown() override {
     for (char* r : regions_) {
-      ::operator delete (r, std::align_val_t{BlockHeap::kAlignment});
+      ::operator delete (r, std::align_val_t{kPage});
     }
   }
 
@@ -37,7 +38,7 @@ TEST_F(BlockHeapTest, EmptyHasNothing) {
   EXPECT_EQ(heap_.largest_free(), 0u);
   void* base;
   size_t bytes;
-  EXPECT_FALSE(heap_.TakeFreeRegion(&base, &bytes));
+  EXPECT_FALSE(heap_.TakeFreePages(kPage, &base, &bytes));
 }
 
 TEST_F(BlockHeapTest, TakesAWholeRegion) {
@@ -51,7 +52,7 @@ TEST_F(BlockHeapTest, TakesAWholeRegion) {
   EXPECT_EQ(heap_.free_bytes(), 0u);
   heap_.Free(p);
   EXPECT_EQ(heap_.largest_free(), most);
-  EXPECT_EQ(heap_.free_region_bytes(), kRegion);
+  EXPECT_EQ(heap_.free_page_bytes(kPage), kRegion);
 }
 
 TEST_F(BlockHeapTest, NeighboursComeTogetherInAnyOrder) {
@@ -61,23 +62,78 @@ TEST_F(BlockHeapTest, NeighboursComeTogetherInAnyOrder) {
     void* p[4];
     for (void*& q : p) q = heap_.Allocate(1000);
     for (int i : order) heap_.Free(p[i]);
-    EXPECT_EQ(heap_.free_region_bytes(), kRegion);
+    EXPECT_EQ(heap_.free_page_bytes(kPage), kRegion);
   } while (std::next_permutation(order, order + 4));
 }
 
-TEST_F(BlockHeapTest, RegionsLeaveOnlyWhenUnused) {
+TEST_F(BlockHeapTest, UnusedPagesLeave) {
   AddRegion();
   AddRegion();
   void* p = heap_.Allocate(1000);
-  void* base;
-  size_t bytes;
-  ASSERT_TRUE(heap_.TakeFreeRegion(&base, &bytes));
-  EXPECT_EQ(bytes, kRegion);
-  EXPECT_TRUE(base == regions_[0] || base == regions_[1]);
-  EXPECT_FALSE(heap_.TakeFreeRegion(&base, &bytes));
+  void *base, *other;
+  size_t bytes, rest;
+  ASSERT_TRUE(heap_.TakeFreePages(kPage, &base, &bytes));
+  ASSERT_TRUE(heap_.TakeFreePages(kPage, &other, &rest));
+  // All of one region, and all but the first page of the other.
+  EXPECT_EQ(bytes + rest, 2 * kRegion - kPage);
+  EXPECT_FALSE(heap_.TakeFreePages(kPage, &base, &bytes));
   heap_.Free(p);
-  EXPECT_TRUE(heap_.TakeFreeRegion(&base, &bytes));
+  EXPECT_TRUE(heap_.TakeFreePages(kPage, &base, &bytes));
+  EXPECT_EQ(bytes, kPage);
   EXPECT_EQ(heap_.free_bytes(), 0u);
+}
+
+TEST_F(BlockHeapTest, PagesLeaveBetweenUsedBlocks) {
+  AddRegion();
+  void* low = heap_.Allocate(1000);
+  void* middle = heap_.Allocate(kRegion / 2);
+  void* high = heap_.Allocate(1000);
+  heap_.Free(middle);
+  std::memset(low, 1, 1000);
+  std::memset(high, 1, 1000);
+  std::map<char*, size_t> taken;
+  void* base;
+  size_t bytes, sum = 0;
+  while (heap_.TakeFreePages(kPage, &base, &bytes)) {
+    std::memset(base, 0xff, bytes);
+    taken[static_cast<char*>(base)] = bytes;
+    sum += bytes;
+  }
+  EXPECT_EQ(taken.size(), 2u);
+  EXPECT_GE(sum, kRegion - 4 * kPage);
+  // What is left works.
+  void* small = heap_.Allocate(100);
+  ASSERT_NE(small, nullptr);
+  heap_.Free(high);
+  heap_.Free(small);
+  heap_.Free(low);
+  for (sum = 0; heap_.TakeFreePages(kPage, &base, &bytes); sum += bytes) {
+  }
+  for (const auto& [at, size] : taken) sum += size;
+  EXPECT_EQ(sum, kRegion);
+  EXPECT_EQ(heap_.free_bytes(), 0u);
+}
+
+TEST_F(BlockHeapTest, RegionsGrow) {
+  char* base =
+      static_cast<char*>(::operator new (kRegion, std::align_val_t{kPage}));
+  regions_.push_back(base);
+  heap_.AddRegion(base, kRegion / 4);
+  void* p = heap_.Allocate(1000);
+  char* end = base + kRegion / 4;
+  const size_t before = BlockHeap::FreeBefore(end);
+  EXPECT_EQ(before, heap_.free_bytes());
+  heap_.ExtendRegion(end, kRegion / 4);
+  end += kRegion / 4;
+  EXPECT_EQ(BlockHeap::FreeBefore(end), before + kRegion / 4);
+  // Behind a used block too.
+  void* q = heap_.Allocate(heap_.largest_free());
+  EXPECT_EQ(BlockHeap::FreeBefore(end), 0u);
+  heap_.ExtendRegion(end, kRegion / 2);
+  EXPECT_EQ(heap_.free_bytes(), kRegion / 2);
+  heap_.Free(p);
+  heap_.Free(q);
+  EXPECT_EQ(heap_.free_page_bytes(kPage), kRegion);
 }
 
 TEST_F(BlockHeapTest, RandomUse) {
@@ -105,7 +161,7 @@ TEST_F(BlockHeapTest, RandomUse) {
     }
   }
   for (auto& [p, rest] : live) heap_.Free(p);
-  EXPECT_EQ(heap_.free_region_bytes(), 2 * kRegion);
+  EXPECT_EQ(heap_.free_page_bytes(kPage), 2 * kRegion);
 }
 
 TEST_F(BlockHeapTest, DoubleFreeIsNoticed) {

@@ -1,6 +1,7 @@
 // The allocator of the CPU: two BlockHeaps over memory from mmap. Small and
-// large blocks have regions of their own, so that a small tensor that lives
-// long does not hold a large region.
+// large blocks have regions of their own, so that small tensors that live long
+// do not lie between large ones. A region grows in place, so that neighbours
+// that are freed make room for something larger.
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -25,20 +26,31 @@ constexpr int64_t kMostBytes = int64_t{1} << 46;
 
 size_t RoundUp(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
-// Aligned to huge pages and asking for them; null if the system has none left.
-void* MapRegion(size_t bytes) {
-  const size_t padded = bytes + kHugePage;
-  void* raw = mmap(nullptr, padded, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+// Memory at an address that nothing else has, asking for huge pages; null if
+// that is not to be had.
+void* MapAt(void* at, size_t bytes) {
+  void* p = mmap(at, bytes, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  if (p == MAP_FAILED) return nullptr;
+  if (p != at) {  // a system that does not know the flag
+    munmap(p, bytes);
+    return nullptr;
+  }
+  madvise(p, bytes, MADV_HUGEPAGE);  // a wish; without it pages are small
+  return p;
+}
+
+// The same anywhere, aligned to huge pages, with `room` addresses behind it
+// that nothing else has now.
+void* MapRegion(size_t bytes, size_t room) {
+  const size_t padded = bytes + room + kHugePage;
+  void* raw = mmap(nullptr, padded, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (raw == MAP_FAILED) return nullptr;
-  char* begin = static_cast<char*>(raw);
-  char* base = reinterpret_cast<char*>(
-      RoundUp(reinterpret_cast<uintptr_t>(begin), kHugePage));
-  if (base > begin) munmap(begin, base - begin);
-  char* end = begin + padded;
-  if (end > base + bytes) munmap(base + bytes, end - (base + bytes));
-  madvise(base, bytes, MADV_HUGEPAGE);  // a wish; without it pages are small
-  return base;
+  munmap(raw, padded);
+  return MapAt(reinterpret_cast<void*>(
+                   RoundUp(reinterpret_cast<uintptr_t>(raw), kHugePage)),
+               bytes);
 }
 
 class CachingCpuAllocator final : public Allocator {
@@ -69,14 +81,19 @@ class CachingCpuAllocator final : public Allocator {
   void AfterFork() { mutex_.unlock(); }
 
  private:
-  BlockHeap& HeapFor(int64_t bytes) {
+  struct GrowingHeap : BlockHeap {
+    char* end = nullptr;  // of the region that grows; null if there is none
+  };
+
+  GrowingHeap& HeapFor(int64_t bytes) {
     return bytes < kLargeBlock ? small_ : large_;
   }
   MemoryFigures FiguresLocked() const;
   int64_t ReleaseLocked();
   // Null if there is no memory.
   void* TakeBlock(int64_t bytes);
-  void* GrowAndAllocate(BlockHeap& heap, int64_t bytes);
+  bool Grow(GrowingHeap& heap, size_t bytes);
+  void* GrowAndAllocate(GrowingHeap& heap, int64_t bytes);
   static int64_t BlockSize(void* p, int64_t bytes) {
     return kKeepBlocks ? static_cast<int64_t>(BlockHeap::UsableSize(p)) : bytes;
   }
@@ -91,7 +108,7 @@ class CachingCpuAllocator final : public Allocator {
   }
 
   mutable std::mutex mutex_;
-  BlockHeap small_, large_;
+  GrowingHeap small_, large_;
   int64_t allocated_ = 0, peak_allocated_ = 0;
   int64_t reserved_ = 0, peak_reserved_ = 0;
   int64_t cap_ = MemoryFigures().cap;
@@ -104,8 +121,8 @@ MemoryFigures CachingCpuAllocator::FiguresLocked() const {
   f.peak_allocated = peak_allocated_;
   f.reserved = reserved_;
   f.peak_reserved = peak_reserved_;
-  f.releasable = static_cast<int64_t>(small_.free_region_bytes() +
-                                      large_.free_region_bytes());
+  f.releasable = static_cast<int64_t>(small_.free_page_bytes(kHugePage) +
+                                      large_.free_page_bytes(kHugePage));
   f.largest_free = static_cast<int64_t>(
       std::max(small_.largest_free(), large_.largest_free()));
   f.cap = cap_;
@@ -115,35 +132,56 @@ MemoryFigures CachingCpuAllocator::FiguresLocked() const {
 
 int64_t CachingCpuAllocator::ReleaseLocked() {
   int64_t released = 0;
-  for (BlockHeap* heap : {&small_, &large_}) {
+  for (GrowingHeap* heap : {&small_, &large_}) {
     void* base;
     size_t bytes;
-    while (heap->TakeFreeRegion(&base, &bytes)) {
+    while (heap->TakeFreePages(kHugePage, &base, &bytes)) {
       munmap(base, bytes);
       released += static_cast<int64_t>(bytes);
+      if (static_cast<char*>(base) + bytes == heap->end) heap->end = nullptr;
     }
   }
   reserved_ -= released;
   return released;
 }
 
-void* CachingCpuAllocator::GrowAndAllocate(BlockHeap& heap, int64_t bytes) {
-  const size_t least =
-      RoundUp(static_cast<size_t>(bytes) + BlockHeap::kAlignment +
-                  BlockHeap::kRegionOverhead,
-              kHugePage);
+// Makes room for a block of `bytes`, headers included.
+bool CachingCpuAllocator::Grow(GrowingHeap& heap, size_t bytes) {
+  // What is to be used first need not be taken twice.
+  const size_t there =
+      heap.end != nullptr ? BlockHeap::FreeBefore(heap.end) : 0;
+  const size_t more =
+      std::max(RoundUp(bytes - std::min(there, bytes), kHugePage), kHugePage);
+  if (heap.end != nullptr && reserved_ + static_cast<int64_t>(more) <= cap_ &&
+      MapAt(heap.end, more) != nullptr) {
+    heap.ExtendRegion(heap.end, more);
+    heap.end += more;
+    CountReserved(static_cast<int64_t>(more));
+    return true;
+  }
+  const size_t region = RoundUp(bytes, kHugePage);
+  if (reserved_ + static_cast<int64_t>(region) > cap_) return false;
+  // Addresses may be scarce: of a limit that users set, or of the machine.
+  for (size_t room : {size_t{1} << 40, size_t{1} << 32, size_t{0}}) {
+    void* base = MapRegion(region, room);
+    if (base == nullptr) continue;
+    heap.AddRegion(base, region);
+    heap.end = static_cast<char*>(base) + region;
+    CountReserved(static_cast<int64_t>(region));
+    return true;
+  }
+  return false;
+}
+
+void* CachingCpuAllocator::GrowAndAllocate(GrowingHeap& heap, int64_t bytes) {
+  const size_t least = static_cast<size_t>(bytes) + BlockHeap::kAlignment +
+                       BlockHeap::kRegionOverhead;
   // A little first; a process that has much will need more.
   const size_t wished =
       &heap == &small_ && reserved_ > 0 ? kSmallRegion : kHugePage;
-  // The second try does without what is not needed now.
-  for (size_t region : {std::max(least, wished), least}) {
-    if (reserved_ + static_cast<int64_t>(region) > cap_) ReleaseLocked();
-    if (reserved_ + static_cast<int64_t>(region) > cap_) continue;
-    void* base = MapRegion(region);
-    if (base == nullptr && ReleaseLocked() > 0) base = MapRegion(region);
-    if (base == nullptr) continue;
-    heap.AddRegion(base, region);
-    CountReserved(static_cast<int64_t>(region));
+  // The second and third try do without what is not needed now.
+  if (Grow(heap, std::max(least, wished)) || Grow(heap, least) ||
+      (ReleaseLocked() > 0 && Grow(heap, least))) {
     return heap.Allocate(bytes);
   }
   return nullptr;
@@ -156,7 +194,7 @@ void* CachingCpuAllocator::TakeBlock(int64_t bytes) {
     CountReserved(bytes);
     return ::operator new (bytes, std::align_val_t{kAlignment}, std::nothrow);
   }
-  BlockHeap& heap = HeapFor(bytes);
+  GrowingHeap& heap = HeapFor(bytes);
   void* p = heap.Allocate(bytes);
   return p != nullptr ? p : GrowAndAllocate(heap, bytes);
 }

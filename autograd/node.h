@@ -113,6 +113,10 @@ class Node : public RefCounted {
   int num_outputs() const { return num_outputs_; }
   void set_num_outputs(int n) { num_outputs_ = n; }
 
+  // Whether this is a RecomputingNode (recomputing_node.h) that computes its
+  // first output again where it was saved.
+  bool recomputes() const { return recomputes_; }
+
   // Larger = made later; the engine runs later nodes first.
   uint64_t sequence() const { return sequence_; }
 
@@ -154,6 +158,7 @@ class Node : public RefCounted {
     if (extras_ != nullptr) [[unlikely]]
       DestroyExtras();
   }
+  void set_recomputes() { recomputes_ = true; }
 
  private:
   friend class AccumulateGrad;
@@ -192,6 +197,7 @@ class Node : public RefCounted {
   explicit Node(uint64_t sequence) : sequence_(sequence) {}
 
   int num_outputs_ = 1;
+  bool recomputes_ = false;
   absl::InlinedVector<Edge, 2> edges_;
   uint64_t sequence_;
   Extras* extras_ = nullptr;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "autograd/grad_state.h"
+#include "autograd/recomputing_node.h"
 #include "autograd/saved_tensor_hooks.h"
 #include "tensor/dtype.h"
 #include "tensor/error.h"
@@ -61,22 +62,38 @@ void SavedTensor::Keep(const Tensor& t, Kind kind) {
   kind_ = kind;
 }
 
+// Of what `from` leads to.
+void SavedTensor::KeepInput(const Tensor& input, Kind kind, const Edge& from) {
+  if (internal::has_saved_tensor_hooks) [[unlikely]] {
+    Keep(input, kind);
+    Pack(from.node.get());
+  } else if (from.node && from.node->recomputes() &&
+             static_cast<const RecomputingNode*>(from.node.get())
+                 ->Gives(input, from.slot)) [[unlikely]] {
+    kind_ = kind;
+  } else {
+    Keep(input, kind);
+  }
+}
+
 SavedTensor::SavedTensor(const Tensor& input) {
   if (!input.defined()) return;
-  Keep(input, Kind::kInput);
   Edge edge = GradEdge(input);
+  KeepInput(input, Kind::kInput, edge);
   producer_ = std::move(edge.node);
   slot_ = edge.slot;
-  if (internal::has_saved_tensor_hooks) [[unlikely]]
-    Pack(producer_.get());
 }
 
 SavedTensor::SavedTensor(const Tensor& input, const Node& owner, int edge) {
   if (!input.defined()) return;
-  Keep(input, Kind::kInputOfEdge);
+  KeepInput(input, Kind::kInputOfEdge, owner.edges()[edge]);
   slot_ = static_cast<uint32_t>(edge);
-  if (internal::has_saved_tensor_hooks) [[unlikely]]
-    Pack(producer(owner));
+}
+
+SavedTensor SavedTensor::OfRecomputedOutput() {
+  SavedTensor saved;
+  saved.kind_ = Kind::kOutput;
+  return saved;
 }
 
 SavedTensor::SavedTensor(const Tensor& output, uint32_t slot) {
@@ -134,6 +151,11 @@ Edge SavedTensor::History(Node& owner) const {
   }
 }
 
+Tensor SavedTensor::Recompute(Node& owner) const {
+  const Edge history = History(owner);
+  return static_cast<RecomputingNode*>(history.node.get())->Recomputed();
+}
+
 Tensor SavedTensor::Get(Node& owner) const {
   if (kind_ == Kind::kReleased) [[unlikely]]
     FailReleased(owner);
@@ -141,7 +163,12 @@ Tensor SavedTensor::Get(Node& owner) const {
   if (alias_.defined() && alias_.version() != version_) [[unlikely]]
     FailChanged(owner, alias_, version_);
   const bool unchanged = !packed_;
-  Tensor got = unchanged ? alias_ : Unpack(owner);
+  Tensor got = alias_;
+  if (packed_) {
+    got = Unpack(owner);
+  } else if (!got.defined()) [[unlikely]] {
+    got = Recompute(owner);
+  }
   if (!GradEnabled()) return got;
   Edge history = History(owner);
   if (!history.node) return got;

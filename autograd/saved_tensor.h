@@ -7,6 +7,8 @@
 // later in-place op may give that handle a history that leads back to this
 // node, which would be a reference cycle and, in a second derivative, the wrong
 // history.
+//
+// What its producer can compute again (recomputing_node.h) is not kept at all.
 #ifndef PROA_AUTOGRAD_SAVED_TENSOR_H_
 #define PROA_AUTOGRAD_SAVED_TENSOR_H_
 
@@ -32,6 +34,9 @@ class SavedTensor {
   // history, which would be a reference cycle; Get puts it back.
   SavedTensor(const Tensor& output, uint32_t slot);
 
+  // The first output of `owner`, which recomputes(): nothing is kept of it.
+  static SavedTensor OfRecomputedOutput();
+
   // Another handle on what was saved; if grad is on, with the history that it
   // had. Throws Error kFailedPrecondition after Release ("... backward a second
   // time") or when the version changed ("saved for <name>'s backward was
@@ -48,8 +53,8 @@ class SavedTensor {
     kReleased
   };
   Kind kind() const { return kind_; }
-  // The elements, without history; undefined if there is nothing, or if only
-  // the hooks have them (saved_tensor_hooks.h).
+  // The elements, without history; undefined if there is nothing, if only the
+  // hooks have them (saved_tensor_hooks.h), or if they are computed again.
   const Tensor& tensor() const { return alias_; }
   // Shape, dtype and place of what hooks keep; null if they keep nothing.
   const TensorMeta* packed() const;
@@ -67,8 +72,10 @@ class SavedTensor {
   };
 
   void Keep(const Tensor& t, Kind kind);
+  void KeepInput(const Tensor& input, Kind kind, const Edge& from);
   void Pack(const Node* producer);
   Tensor Unpack(const Node& owner) const;
+  Tensor Recompute(Node& owner) const;
   Edge History(Node& owner) const;
 
   Tensor alias_;  // without history

@@ -167,11 +167,11 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> BatchNormAddReluGrads(
     const Tensor& grad_inv_std, const Tensor& y, const Tensor& x,
     const Tensor& weight, const Tensor& mean, const Tensor& inv_std,
     double momentum, std::string_view data_format) {
-  const Tensor g = relu_backward(grad_out, y);
-  const auto [x_grad, weight_grad, bias_grad] = batch_norm_grads(
-      g, grad_running_mean, grad_running_var, grad_mean, grad_inv_std, x,
-      weight, mean, inv_std, momentum, data_format);
-  return {x_grad, weight_grad, bias_grad, g};
+  const auto [shift, slope] =
+      OfStatistics(grad_running_mean, grad_running_var, grad_mean, grad_inv_std,
+                   inv_std, momentum);
+  return batch_norm_add_relu_grad(grad_out, y, x, weight, mean, inv_std, shift,
+                                  slope, data_format);
 }
 
 Tensor BatchNormGradGradX(const Tensor& grad, const Tensor& grad_out,

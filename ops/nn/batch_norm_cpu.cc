@@ -69,13 +69,12 @@ void FindPivots(const ChannelLayout& l, const T* x, A* pivots) {
   }
 }
 
-// Sums over the channels of g(c, i) and of g(c, i) (x - mean).
+// g(c, i) (x - mean)
 template <typename T, typename A, typename Grad>
-void SumGrads(const ChannelLayout& l, const Grad& g, const T* __restrict x,
-              const A* __restrict mean, double* sums) {
-  SumChannels<A>(l, sums, g, [=](int64_t c, int64_t i) {
+auto CenteredBy(const Grad& g, const T* x, const A* mean) {
+  return [=](int64_t c, int64_t i) {
     return g(c, i) * (static_cast<A>(x[i]) - mean[c]);
-  });
+  };
 }
 
 // x_grad from the sums above; see BatchNormInputGrad.
@@ -177,6 +176,28 @@ void Train(const Tensor& x, const Tensor& running_mean,
   });
 }
 
+// The result of Train from the statistics that it saved.
+void Again(const Tensor& x, const Tensor& mean, const Tensor& inv_std,
+           const Tensor& weight, const Tensor& bias,
+           std::string_view data_format, const After& after, Tensor* out) {
+  const Images images(x, data_format);
+  const Tensor in = images.In(x), result = images.Out(*out);
+  const ChannelLayout l = LayoutOf(in, images.format());
+  VisitFloat(x.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using A = typename Accumulate<T>::type;
+    constexpr DType kA = kDTypeOf<A>;
+    const Tensor m = FloatCopy(mean, kA), r = FloatCopy(inv_std, kA);
+    const Tensor w = FloatCopy(weight, kA), b = FloatCopy(bias, kA);
+    const Rows<A> rows(l, 2);
+    FindScaleAndShift(l, m.data<A>(), r.data<A>(), DataOrNull<A>(w),
+                      DataOrNull<A>(b), rows[0], rows[1]);
+    Tensor holder;
+    ScaleAndShift(l, in.data<T>(), rows[0], rows[1], after,
+                  ResidualOf<T>(images, after, holder), result.data<T>());
+  });
+}
+
 void Infer(const Tensor& x, const Tensor& mean, const Tensor& variance,
            const Tensor& weight, const Tensor& bias, double epsilon,
            std::string_view data_format, const After& after, Tensor* out) {
@@ -201,11 +222,14 @@ void Infer(const Tensor& x, const Tensor& mean, const Tensor& variance,
   });
 }
 
-// The three gradients of batch normalization; null for those not wanted.
+// The gradients of batch normalization; null for those not wanted. With that of
+// a residual relu came last, and let through where `y`, its result, is
+// positive.
 struct WantedGrads {
   Tensor* x = nullptr;
   Tensor* weight = nullptr;
   Tensor* bias = nullptr;
+  Tensor* residual = nullptr;
 };
 
 // With xh = (x - mean) inv_std and means over a channel:
@@ -215,7 +239,8 @@ struct WantedGrads {
 void Grads(const Tensor& grad_out, const Tensor& x, const Tensor& weight,
            const Tensor& bias, const Tensor& mean, const Tensor& inv_std,
            const Tensor& shift, const Tensor& slope,
-           std::string_view data_format, bool relu, const WantedGrads& wanted) {
+           std::string_view data_format, bool relu, const WantedGrads& wanted,
+           const Tensor& y = Tensor()) {
   const Images images(x, data_format);
   const Tensor in = images.In(x), grad = images.In(grad_out);
   const ChannelLayout l = LayoutOf(in, images.format());
@@ -228,8 +253,10 @@ void Grads(const Tensor& grad_out, const Tensor& x, const Tensor& weight,
     const Tensor shifts = FloatCopy(shift, kA), slopes = FloatCopy(slope, kA);
     const Rows<double> sums(l, 2);
     const T* const px = in.data<T>();
-    const auto compute = [&](const auto& g) {
-      SumGrads(l, g, px, m.data<A>(), sums[0]);
+    const auto sum = [&](const auto& g) {
+      SumChannels<A>(l, sums[0], g, CenteredBy(g, px, m.data<A>()));
+    };
+    const auto write = [&](const auto& g) {
       if (wanted.x != nullptr)
         WriteInputGrad(l, g, px, DataOrNull<A>(w), m.data<A>(), r.data<A>(),
                        DataOrNull<A>(shifts), DataOrNull<A>(slopes), sums[0],
@@ -241,12 +268,33 @@ void Grads(const Tensor& grad_out, const Tensor& x, const Tensor& weight,
       A *const scale = rows[0], *const offset = rows[1];
       FindScaleAndShift(l, m.data<A>(), r.data<A>(), DataOrNull<A>(w),
                         DataOrNull<A>(b), scale, offset);
-      compute([=](int64_t c, int64_t i) {
+      const auto g = [=](int64_t c, int64_t i) {
         return WherePositive(static_cast<A>(px[i]) * scale[c] + offset[c],
                              static_cast<A>(pg[i]));
-      });
+      };
+      sum(g);
+      write(g);
+    } else if (wanted.residual != nullptr) {
+      const Tensor result = images.In(y);
+      const T* const __restrict py = result.data<T>();
+      T* const __restrict let = images.Out(*wanted.residual).template data<T>();
+      // Each element is asked for once as the first of the two sums.
+      const auto g = [=](int64_t, int64_t i) {
+        return WherePositive(static_cast<A>(py[i]), static_cast<A>(pg[i]));
+      };
+      SumChannels<A>(
+          l, sums[0],
+          [=](int64_t c, int64_t i) {
+            const A v = g(c, i);
+            let[i] = T(v);
+            return v;
+          },
+          CenteredBy(g, px, m.data<A>()));
+      write([=](int64_t, int64_t i) { return static_cast<A>(let[i]); });
     } else {
-      compute([=](int64_t, int64_t i) { return static_cast<A>(pg[i]); });
+      const auto g = [=](int64_t, int64_t i) { return static_cast<A>(pg[i]); };
+      sum(g);
+      write(g);
     }
     const Rows<A> rows(l, 2);
     for (int64_t c = 0; c < l.channels; ++c) {
@@ -294,6 +342,22 @@ void BatchNormAddRelu(const KernelContext& ctx, const Tensor& x,
         running_mean_out, running_var_out, saved_mean, saved_inv_std);
 }
 
+void BatchNormAgain(const KernelContext& ctx, const Tensor& x,
+                    const Tensor& mean, const Tensor& inv_std,
+                    const Tensor& weight, const Tensor& bias, bool relu,
+                    std::string_view data_format, Tensor* out) {
+  Again(x, mean, inv_std, weight, bias, data_format, {.relu = relu}, out);
+}
+
+void BatchNormAddReluAgain(const KernelContext& ctx, const Tensor& x,
+                           const Tensor& residual, const Tensor& mean,
+                           const Tensor& inv_std, const Tensor& weight,
+                           const Tensor& bias, std::string_view data_format,
+                           Tensor* out) {
+  Again(x, mean, inv_std, weight, bias, data_format,
+        {.relu = true, .residual = residual}, out);
+}
+
 void BatchNormInference(const KernelContext& ctx, const Tensor& x,
                         const Tensor& mean, const Tensor& variance,
                         const Tensor& weight, const Tensor& bias,
@@ -328,6 +392,17 @@ void BatchNormReluGrad(const KernelContext& ctx, const Tensor& grad_out,
                        Tensor* x_grad, Tensor* weight_grad, Tensor* bias_grad) {
   Grads(grad_out, x, weight, bias, mean, inv_std, shift, slope, data_format,
         true, {x_grad, weight_grad, bias_grad});
+}
+
+void BatchNormAddReluGrad(const KernelContext& ctx, const Tensor& grad_out,
+                          const Tensor& y, const Tensor& x,
+                          const Tensor& weight, const Tensor& mean,
+                          const Tensor& inv_std, const Tensor& shift,
+                          const Tensor& slope, std::string_view data_format,
+                          Tensor* x_grad, Tensor* weight_grad,
+                          Tensor* bias_grad, Tensor* residual_grad) {
+  Grads(grad_out, x, weight, Tensor(), mean, inv_std, shift, slope, data_format,
+        false, {x_grad, weight_grad, bias_grad, residual_grad}, y);
 }
 
 void BatchNormGrad(const KernelContext& ctx, const Tensor& grad_out,

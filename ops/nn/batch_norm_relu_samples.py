@@ -19,6 +19,10 @@ def reference_batch_norm_add_relu(x, residual, *args, **kwargs):
     return _relu(out, residual), *statistics
 
 
+def reference_batch_norm_add_relu_again(x, residual, mean, inv_std, weight=None, bias=None, data_format="NCHW"):
+    return _relu(plain.reference_batch_norm_again(x, mean, inv_std, weight, bias, False, data_format), residual)
+
+
 def reference_batch_norm_relu_inference(x, *args, **kwargs):
     return _relu(plain.reference_batch_norm_inference(x, *args, **kwargs))
 
@@ -37,6 +41,13 @@ def reference_batch_norm_relu_grad(
 ):
     g = _let_through(grad_out, x, weight, bias, mean, inv_std, data_format)
     return plain.reference_batch_norm_grad(g, x, weight, mean, inv_std, shift, slope, data_format)
+
+
+def reference_batch_norm_add_relu_grad(
+    grad_out, y, x, weight, mean, inv_std, shift=None, slope=None, data_format="NCHW"
+):
+    g = np.where(y > 0, grad_out, 0)
+    return *plain.reference_batch_norm_grad(g, x, weight, mean, inv_std, shift, slope, data_format), g
 
 
 def reference_batch_norm_relu_grads(

@@ -47,6 +47,11 @@ def reference_batch_norm(
     )
 
 
+def reference_batch_norm_again(x, mean, inv_std, weight=None, bias=None, relu=False, data_format="NCHW"):
+    out = _affine(reference_normalize_channels(x, mean, inv_std, data_format), weight, bias, data_format)
+    return np.maximum(out, 0) if relu else out
+
+
 def reference_batch_norm_inference(x, mean, variance, weight=None, bias=None, epsilon=1e-5, data_format="NCHW"):
     out = reference_normalize_channels(x, mean, 1 / np.sqrt(variance + epsilon), data_format)
     return _affine(out, weight, bias, data_format)

@@ -349,6 +349,16 @@ Shape batch_norm_relu_grad(const char* op, const Tensor& grad_out,
   return same_shapes(op, grad_out, x);
 }
 
+Shape batch_norm_add_relu_grad(const char* op, const Tensor& grad_out,
+                               const Tensor& y, const Tensor& x,
+                               const Tensor& weight, const Tensor& mean,
+                               const Tensor& inv_std,
+                               std::string_view data_format) {
+  RequireSameDType(op, x, "y", y);
+  same_shapes(op, y, x);
+  return batch_norm_grad(op, grad_out, x, weight, mean, inv_std, data_format);
+}
+
 Shape batch_norm_weight_grad(const char* op, const Tensor& grad_out,
                              const Tensor& x, const Tensor& mean,
                              const Tensor& inv_std,

@@ -120,6 +120,11 @@ Shape batch_norm_relu_grad(const char* op, const Tensor& grad_out,
                            const Tensor& x, const Tensor& weight,
                            const Tensor& bias, const Tensor& mean,
                            const Tensor& inv_std, std::string_view data_format);
+Shape batch_norm_add_relu_grad(const char* op, const Tensor& grad_out,
+                               const Tensor& y, const Tensor& x,
+                               const Tensor& weight, const Tensor& mean,
+                               const Tensor& inv_std,
+                               std::string_view data_format);
 Shape batch_norm_weight_grad(const char* op, const Tensor& grad_out,
                              const Tensor& x, const Tensor& mean,
                              const Tensor& inv_std,

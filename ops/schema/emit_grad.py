@@ -69,6 +69,7 @@ def _text(ops: list[model.Op], family: str, index: dict[str, model.Op], mutants:
         "autograd/grad_state.h",
         "autograd/inplace.h",
         "autograd/node.h",
+        "autograd/recomputing_node.h",
         "autograd/saved_tensor.h",
         "ops/front_door.h",
         "tensor/interpreters.h",
@@ -122,6 +123,7 @@ class _Node:
         self._multi = len(op.outputs) > 1
         for p in self._inputs:
             self._compile(p, index)
+        self._recompute = self._compile_recompute(index) if op.recompute else []
 
     @property
     def shares(self) -> bool:
@@ -140,15 +142,8 @@ class _Node:
     def _assignment(self, p: model.Param, text: model.Formula, index: dict[str, model.Op]):
         """Statements that compute the gradient of p by a formula; and the compiler, which knows its types."""
         op = self._op
-        names = {
-            q.name: formula.Expr(
-                q.name if q.type.is_tensor else f"{q.name}_",
-                q.type.name + ("?" if q.optional and not q.is_tensor else ""),
-            )
-            for q in op.params
-        }
+        names = self._names()
         for o in op.outputs:
-            names[o.name] = formula.Expr(o.name, "Tensor[]" if o.is_list else "Tensor")
             g = f"g_{o.name}" if self._multi else "g"
             names[g] = formula.Expr(g, "Tensor[]" if o.is_list else "Tensor")
         compiler = formula.Compiler(op, index, names, lambda f, n, rest: self._meta(p, f, n, rest))
@@ -169,13 +164,7 @@ class _Node:
             self._keep(p, name)
             lines.append(self._get(name))
         for name in sorted(compiler.use.attributes):
-            q = op.by_name[name]
-            source = (
-                f"{q.stored}({name}.begin(), {name}.end())"
-                if q.type.name.endswith("[]")
-                else (f"std::string({name})" if q.type.name == "str" else name)
-            )
-            self._add(p, f"{name}_", f"  {q.stored} {name}_{{}};", f"node->{name}_ = {source};", after=False)
+            self._keep_attribute(p, name)
         dtype = ""
         if p.name in cpp.promoted(op) and not p.is_tensor_list:
             self._add(
@@ -203,6 +192,39 @@ class _Node:
         else:
             lines.append(f"input_grads[{self._position(p)}] = {value};")
         return lines, compiler
+
+    def _names(self) -> dict[str, formula.Expr]:
+        """What formulas may name: arguments and outputs."""
+        names = {
+            q.name: formula.Expr(
+                q.name if q.type.is_tensor else f"{q.name}_",
+                q.type.name + ("?" if q.optional and not q.is_tensor else ""),
+            )
+            for q in self._op.params
+        }
+        names |= {o.name: formula.Expr(o.name, "Tensor[]" if o.is_list else "Tensor") for o in self._op.outputs}
+        return names
+
+    def _compile_recompute(self, index: dict[str, model.Op]) -> list[str]:
+        """Statements that make the first output again."""
+        op = self._op
+        compiler = formula.Compiler(op, index, self._names(), lambda f, n, rest: None)
+        expr = compiler.compile(op.recompute)
+        if expr.type != "Tensor" or compiler.use.meta or op.outputs[0].name in compiler.use.bare:
+            raise model.SchemaError(
+                op.recompute.location, f"{op.name}: `recompute` is a tensor made of arguments and other outputs"
+            )
+        self.used_ops |= compiler.use.ops
+        saved = set(self._fields)
+        for p in self._inputs:  # whichever needs a gradient
+            for name in compiler.use.bare:
+                self._keep(p, name)
+            for name in compiler.use.attributes:
+                self._keep_attribute(p, name)
+        for field in self._fields.values():
+            if field.name not in saved and field.release:
+                field.set = f"if (node->recomputes()) {field.set}"
+        return [self._get(name) for name in sorted(compiler.use.bare)] + [f"return {expr.code};"]
 
     def _choice(
         self, p: model.Param, original: list[str], compiler: formula.Compiler, index: dict[str, model.Op]
@@ -260,6 +282,15 @@ class _Node:
         )
         return member
 
+    def _keep_attribute(self, p: model.Param, name: str) -> None:
+        q = self._op.by_name[name]
+        source = (
+            f"{q.stored}({name}.begin(), {name}.end())"
+            if q.type.name.endswith("[]")
+            else (f"std::string({name})" if q.type.name == "str" else name)
+        )
+        self._add(p, f"{name}_", f"  {q.stored} {name}_{{}};", f"node->{name}_ = {source};", after=False)
+
     def _keep(self, p: model.Param, name: str) -> None:
         op = self._op
         is_list = name in op.by_name and op.by_name[name].is_tensor_list
@@ -275,7 +306,10 @@ class _Node:
             slot = [o.name for o in op.outputs].index(name)
             if op.outputs[slot].is_list:
                 raise model.SchemaError(op.location, f"{op.name}: formulas cannot keep the list output {name}")
-            code, after = f"node->{name}_ = SavedTensor({name}, {slot});", True
+            value, after = f"SavedTensor({name}, {slot})", True
+            if op.recompute and slot == 0:
+                value = f"node->recomputes() ? SavedTensor::OfRecomputedOutput() : {value}"
+            code = f"node->{name}_ = {value};"
         kind = "std::vector<SavedTensor>" if is_list else "SavedTensor"
         self._add(p, f"{name}_", f"  {kind} {name}_;", code, after, release=True)
 
@@ -330,7 +364,7 @@ class _Node:
     def _class(self) -> str:
         op = self._op
         lines = [
-            f"class {op.cpp_struct}Node final : public Node {{",
+            f"class {op.cpp_struct}Node final : public {'RecomputingNode' if op.recompute else 'Node'} {{",
             " public:",
             "  void Backward(std::span<const Tensor> grads, std::span<Tensor> input_grads) override {",
         ]
@@ -352,17 +386,26 @@ class _Node:
             lines.append("    const Tensor& g = grads[0];")
         lines += [f"    std::optional<{t}> {name};" for name, t in self._shared_types.items()]
         lines += [self._blocks[p.name] for p in self._inputs]
+        if op.recompute:
+            lines.append("    ForgetRecomputed();")
         lines.append("  }")
         lines.append(f'  const char* name() const override {{ return "{op.name}"; }}')
         released = [f.name for f in self._fields.values() if f.release]
         if released:
             lines.append("  void ReleaseSaved() override {")
             lines += [f"    Release({n});" for n in released]
+            if op.recompute:
+                lines.append("    ForgetRecomputed();")
             lines.append("  }")
             lines.append("  void VisitSaved(const SavedVisitor& visit) const override {")
             lines += [f'    Visit(visit, "{n.removesuffix("_")}", {n});' for n in released]
             lines.append("  }")
         names = ", ".join(f'{{"{p.name}", {f"{p.name}_count_" if p.is_tensor_list else "-1"}}}' for p in self._inputs)
+        if op.recompute:
+            lines.append("  Tensor Recompute() override {")
+            lines += [f"    {l}" for l in self._recompute]
+            lines.append("  }")
+            lines.append("  using RecomputingNode::AllowRecompute;")
         lines.append(f"  std::string InputName(int i) const override {{ return NameOf(i, {{{names}}}); }}")
         lines.append("")
         lines += [f.declaration for f in self._fields.values()]
@@ -433,6 +476,8 @@ class _Node:
             f"    {result} = {call};",
             "  }",
         ]
+        if op.recompute:
+            make.append(f"  node->AllowRecompute({'std::get<0>(result)' if self._multi else 'result'});")
         if not inplace:
             lines += make + self._saves(after=False)
             if len(op.outputs) > 1:

@@ -133,6 +133,7 @@ class Op:
     rows_form: str | None  # C++ function that takes over when an argument is row-sparse
     rows_params: tuple[str, ...]  # parameters that the kernel takes row-sparse as they are
     grad: dict[str, Formula | None] | None  # None: not differentiable
+    recompute: Formula | None  # how backward makes the first output again, which then is not kept
     amp: str
     fuse: str
     flops: Formula | None  # what a call costs; None: by its fuse class

@@ -22,6 +22,7 @@ _KEYS = frozenset(
         "inplace",
         "mutates",
         "grad",
+        "recompute",
         "amp",
         "flops",
         "fuse",
@@ -205,6 +206,7 @@ class _OpParser:
             rows_form=rows_form,
             rows_params=rows_params,
             grad=grad,
+            recompute=self._recompute(grad),
             amp=self._choice("amp", _AMP, "keep"),
             fuse=self._choice("fuse", _FUSE, "none"),
             flops=self._flops(),
@@ -397,6 +399,16 @@ class _OpParser:
             where = model.Location(self._path, g.key_lines[name])
             out[name] = None if text == "none" else formula.parse(text, where)
         return out if any(f is not None for f in out.values()) else None
+
+    def _recompute(self, grad: dict[str, model.Formula | None] | None) -> model.Formula | None:
+        text = self._entry.get("recompute")
+        if text is None:
+            return None
+        if grad is None:
+            self._fail(f"{self._name}: `recompute` is for backward; there is no gradient", "recompute")
+        if self._outputs[0].is_list or self._outputs[0].aliases or self._entry.get("inplace"):
+            self._fail(f"{self._name}: `recompute` gives a first output that is one new tensor", "recompute")
+        return formula.parse(str(text), self._at("recompute"))
 
     # The rest ------------------------------------------------------------------
 

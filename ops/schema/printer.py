@@ -56,6 +56,8 @@ def entry(op: model.Op) -> str:
         else:
             lines.append("  grad:")
             lines += [f"    {n}: {'none' if f is None else q(f.text)}" for n, f in op.grad.items()]
+    if op.recompute:
+        lines.append(f"  recompute: {q(op.recompute.text)}")
     for key, value, default in (
         ("amp", op.amp, "keep"),
         ("flops", op.flops.text if op.flops else None, None),

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "autograd/recomputing_node.h"
 #include "autograd/saved_tensor_hooks.h"
 #include "python/core/error.h"
 #include "python/core/gil.h"
@@ -62,6 +63,9 @@ void BindSavedTensors(py::module_& m) {
         "From now on, pack(tensor) is kept for backward on this thread, and "
         "unpack(kept) "
         "asked for the tensor.");
+  m.def("set_recompute_outputs", &autograd::SetRecomputeOutputs, py::arg("on"),
+        "Whether backward makes cheap outputs (of normalization) again instead "
+        "of keeping them.");
   m.def("pop_saved_tensors_hooks", &autograd::PopSavedTensorHooks,
         "Ends the innermost push_saved_tensors_hooks of this thread.");
 }

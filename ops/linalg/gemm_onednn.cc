@@ -7,6 +7,7 @@
 #include "ops/onednn/primitive.h"
 #include "ops/onednn/primitive_cache.h"
 #include "ops/onednn/threads.h"
+#include "tensor/parallel.h"
 #include "tensor/storage.h"
 
 namespace proa::inline v0::ops {
@@ -127,12 +128,16 @@ dnnl::memory::desc Descriptor(const Matrix& m, DType dtype) {
   return onednn::Descriptor(Span(m.dims), Span(m.strides), dtype);
 }
 
-Primitive MakeMatMul(const GemmProblem& p) {
+// `c_row_stride` is more than n where C is a part of the columns of a matrix;
+// then there is no batch.
+Primitive MakeMatMul(const GemmProblem& p, int64_t c_row_stride) {
   const auto a_desc = Descriptor(Operand(p.batch, p.a, p.m, p.k), p.dtype);
   const auto b_desc = Descriptor(Operand(p.batch, p.b, p.k, p.n), p.dtype);
   DimVector c_dims(p.batch);
   c_dims.insert(c_dims.end(), {p.m, p.n});
-  const auto c_desc = Descriptor(Dense(c_dims), p.dtype);
+  Matrix c = Dense(c_dims);
+  c.strides[c_dims.size() - 2] = c_row_stride;
+  const auto c_desc = Descriptor(c, p.dtype);
   const auto attr = onednn::UserScratchpad();
   if (p.bias == nullptr) {
     dnnl::matmul::primitive_desc pd({a_desc, b_desc, c_desc}, attr,
@@ -152,13 +157,14 @@ Primitive MakeMatMul(const GemmProblem& p) {
 
 // All that the matrices follow from, in few words: hashing them is what a small
 // product waits for.
-PrimitiveKey KeyOf(const GemmProblem& p) {
+PrimitiveKey KeyOf(const GemmProblem& p, int64_t c_row_stride) {
   PrimitiveKey key(PrimitiveKind::kMatMul);
   key.Add(static_cast<int64_t>(p.dtype) * 2 + (p.bias != nullptr));
   key.Add(int64_t{onednn::NumThreads()});
   key.Add(p.m);
   key.Add(p.n);
   key.Add(p.k);
+  key.Add(c_row_stride);
   for (const GemmOperand* x : {&p.a, &p.b}) {
     key.Add(x->row_stride);
     key.Add(x->column_stride);
@@ -180,9 +186,9 @@ void* Data(const DimVector& batch, const GemmOperand& x, int64_t rows,
   return buffer->data();
 }
 
-bool Run(const GemmProblem& p) {
+bool Run(const GemmProblem& p, int64_t c_row_stride) {
   const auto primitive = PrimitiveCache::Global().FindOrMake(
-      KeyOf(p), [&] { return MakeMatMul(p); });
+      KeyOf(p, c_row_stride), [&] { return MakeMatMul(p, c_row_stride); });
   if (!primitive->supported()) return false;
   IntrusivePtr<Storage> a_buffer, b_buffer;
   void* a = Data(p.batch, p.a, p.m, p.k, p.dtype, a_buffer);
@@ -199,10 +205,80 @@ bool Run(const GemmProblem& p) {
   return true;
 }
 
+// The size of the pieces of C that a product is cut into; no rows: it is not.
+struct Cut {
+  int64_t rows = 0, columns = 0;
+};
+
+int64_t Pieces(int64_t n, int64_t size) { return (n + size - 1) / size; }
+int64_t Pieces(const GemmProblem& p, const Cut& cut) {
+  return Pieces(p.m, cut.rows) * Pieces(p.n, cut.columns);
+}
+
+// Of a float32 product oneDNN 2.6 copies the matrices into another order if all
+// of them are dense, though its kernels need not: a sixth of the time of a
+// large product, most of it where A has few rows. Parts of matrices it does not
+// copy, but sums over k it then divides among threads, which changes bits. So
+// we cut such products, by their shapes, and give each thread whole pieces.
+// Where that pays was measured (docs/notes/cpu_speed.md).
+Cut CutOf(const GemmProblem& p) {
+  constexpr int64_t kLarge = 1 << 27;      // multiply-adds
+  constexpr int64_t kLargeB = 1 << 20;     // elements
+  constexpr int64_t kFew = 64, kVery = 8;  // rows
+  if (p.dtype != DType::kFloat32 || !p.batch.empty() || p.n < 512) return {};
+  if (p.b.column_stride != 1 || p.b.row_stride != p.n) return {};
+  const bool by_rows = p.a.column_stride == 1 && p.a.row_stride == p.k;
+  const bool by_columns = p.a.row_stride == 1 && p.a.column_stride == p.m;
+  const double of_b = static_cast<double>(p.k) * p.n;
+  if (p.m < kFew) {
+    // Very few rows are copied for sizes of powers of two only.
+    const auto is_power = [](int64_t n) { return (n & (n - 1)) == 0; };
+    const bool copied = p.m >= kVery || (is_power(p.k) && is_power(p.n));
+    if (!by_rows || of_b < kLargeB || !copied) return {};
+  } else if (of_b * p.m < kLarge || !(by_rows || (by_columns && p.n >= p.m))) {
+    return {};
+  }
+  // Of the machine, not of the threads now: the bits depend on it.
+  static const int cpus = AvailableCpus();
+  const int64_t wide = p.m < kFew ? 256 : 512, high = 1024;
+  const int64_t across = std::max<int64_t>(1, (p.n + wide / 2) / wide);
+  int64_t down = 1;
+  while (p.m > high * down ||
+         (across * down < 4 * cpus && p.m >= 2 * kFew * down))
+    down *= 2;
+  // Pieces of one size, so that threads have the same work.
+  const Cut cut{Pieces(Pieces(p.m, down), 16) * 16,
+                Pieces(Pieces(p.n, across), 64) * 64};
+  return Pieces(p, cut) >= 2 * cpus ? cut : Cut{};
+}
+
+void RunPieces(const GemmProblem& p, const Cut& cut) {
+  const int64_t across = Pieces(p.n, cut.columns);
+  parallel_for(0, Pieces(p, cut), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t row = i / across * cut.rows;
+      const int64_t column = i % across * cut.columns;
+      GemmProblem piece = p;
+      piece.m = std::min(cut.rows, p.m - row);
+      piece.n = std::min(cut.columns, p.n - column);
+      piece.a.data = static_cast<const float*>(p.a.data) + row * p.a.row_stride;
+      piece.b.data = static_cast<const float*>(p.b.data) + column;
+      piece.c = static_cast<float*>(p.c) + row * p.n + column;
+      if (p.bias != nullptr)
+        piece.bias = static_cast<const float*>(p.bias) + column;
+      Run(piece, p.n);  // float32: there is a kernel
+    }
+  });
+}
+
 }  // namespace
 
 bool GemmOneDnn(const GemmProblem& p) {
-  if (p.batch.size() <= kMaxBatchDims) return Run(p);
+  if (const Cut cut = CutOf(p); cut.rows > 0) {
+    RunPieces(p, cut);
+    return true;
+  }
+  if (p.batch.size() <= kMaxBatchDims) return Run(p, p.n);
   // The outermost dim by hand.
   GemmProblem part = p;
   const auto drop_first = [](DimVector& v) { v.erase(v.begin()); };

@@ -7,6 +7,7 @@
 
 #include "ops/linalg/gemm_loops.h"
 #include "ops/linalg/gemm_onednn.h"
+#include "ops/primitives/cpu/convert.h"
 #include "tensor/error.h"
 #include "tensor/parallel.h"
 #include "tensor/storage.h"
@@ -68,56 +69,69 @@ void RunPanels(const GemmProblem& p, GemmPanelFunction panel) {
       });
 }
 
-template <typename T>
-std::vector<float> Widen(const DimVector& batch, const GemmOperand& x,
-                         int64_t rows, int64_t columns) {
-  int64_t size = 1;
-  for (int64_t d : batch) size *= d;
-  std::vector<float> out(size * rows * columns);
-  for (int64_t e = 0; e < size; ++e) {
-    const T* source =
-        static_cast<const T*>(x.data) + BatchOffset(batch, x.batch_strides, e);
-    float* to = out.data() + e * rows * columns;
-    for (int64_t i = 0; i < rows; ++i)
-      for (int64_t j = 0; j < columns; ++j)
-        to[i * columns + j] =
-            static_cast<float>(source[i * x.row_stride + j * x.column_stride]);
-  }
-  return out;
-}
+// A dense float32 copy of an operand, along rows or columns as it is itself.
+struct Wide {
+  IntrusivePtr<Storage> memory;
+  GemmOperand x;
+};
 
-GemmOperand Dense(const float* data, const DimVector& batch, int64_t rows,
-                  int64_t columns) {
-  GemmOperand x{data, columns, 1, DimVector(batch.size())};
-  int64_t stride = rows * columns;
+Wide Widen(DType dtype, const DimVector& batch, const GemmOperand& x,
+           int64_t rows, int64_t columns) {
+  const bool by_columns = x.row_stride == 1 && x.column_stride != 1;
+  const int64_t lines = by_columns ? columns : rows;
+  const int64_t length = by_columns ? rows : columns;
+  const int64_t stride = by_columns ? x.column_stride : x.row_stride;
+  const int64_t step = by_columns ? x.row_stride : x.column_stride;
+  Wide wide;
+  wide.x.row_stride = by_columns ? 1 : length;
+  wide.x.column_stride = by_columns ? length : 1;
+  wide.x.batch_strides.resize(batch.size());
+  int64_t entries = 1;
   for (int d = static_cast<int>(batch.size()) - 1; d >= 0; --d) {
-    x.batch_strides[d] = stride;
-    stride *= batch[d];
+    wide.x.batch_strides[d] = entries * lines * length;
+    entries *= batch[d];
   }
-  return x;
+  wide.memory = Storage::Allocate(
+      entries * lines * length * static_cast<int64_t>(sizeof(float)), Place());
+  wide.x.data = wide.memory->data();
+  auto* const out = static_cast<float*>(wide.memory->data());
+  const int64_t grain = std::max<int64_t>(1, (1 << 14) / length);
+  parallel_for(0, entries * lines, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t l = begin; l < end; ++l) {
+      const int64_t offset =
+          BatchOffset(batch, x.batch_strides, l / lines) + l % lines * stride;
+      const auto convert = [&](int64_t from, int64_t to, int64_t n) {
+        cpu::Convert(dtype, At(x.data, offset + from, dtype), DType::kFloat32,
+                     out + l * length + to, n);
+      };
+      if (step == 1) {
+        convert(0, 0, length);
+      } else {
+        for (int64_t i = 0; i < length; ++i) convert(i * step, i, 1);
+      }
+    }
+  });
+  return wide;
 }
 
 // The 16-bit floats where no kernel has them: computed in float32.
-template <typename T>
 void GemmInFloat(const GemmProblem& p) {
-  const std::vector<float> a = Widen<T>(p.batch, p.a, p.m, p.k);
-  const std::vector<float> b = Widen<T>(p.batch, p.b, p.k, p.n);
+  const Wide a = Widen(p.dtype, p.batch, p.a, p.m, p.k);
+  const Wide b = Widen(p.dtype, p.batch, p.b, p.k, p.n);
   std::vector<float> bias(p.bias != nullptr ? p.n : 0);
-  for (size_t j = 0; j < bias.size(); ++j)
-    bias[j] = static_cast<float>(static_cast<const T*>(p.bias)[j]);
-  std::vector<float> c(BatchSize(p) * p.m * p.n);
-  GemmProblem wide{DType::kFloat32,
-                   p.m,
-                   p.n,
-                   p.k,
-                   p.batch,
-                   Dense(a.data(), p.batch, p.m, p.k),
-                   Dense(b.data(), p.batch, p.k, p.n),
-                   p.bias != nullptr ? bias.data() : nullptr,
-                   c.data()};
+  if (p.bias != nullptr)
+    cpu::Convert(p.dtype, p.bias, DType::kFloat32, bias.data(), p.n);
+  const int64_t size = BatchSize(p) * p.m * p.n;
+  const IntrusivePtr<Storage> c =
+      Storage::Allocate(size * static_cast<int64_t>(sizeof(float)), Place());
+  GemmProblem wide = p;
+  wide.dtype = DType::kFloat32;
+  wide.a = a.x;
+  wide.b = b.x;
+  wide.bias = p.bias != nullptr ? bias.data() : nullptr;
+  wide.c = c->data();
   Gemm(wide);
-  std::transform(c.begin(), c.end(), static_cast<T*>(p.c),
-                 [](float v) { return T(v); });
+  cpu::ConvertInParallel(DType::kFloat32, c->data(), p.dtype, p.c, size);
 }
 
 // Without a product to compute: zeros or the bias.
@@ -186,10 +200,10 @@ void Gemm(GemmProblem& p) {
       GemmOneDnn(p);
       return;
     case DType::kBFloat16:
-      if (!GemmOneDnn(p)) GemmInFloat<bfloat16>(p);
+      if (!GemmOneDnn(p)) GemmInFloat(p);
       return;
     case DType::kFloat16:
-      return GemmInFloat<float16>(p);
+      return GemmInFloat(p);
     default:
       break;
   }

@@ -143,14 +143,25 @@ void Store(const Tensor& from, int64_t count, double factor, bool more,
   const A by = static_cast<A>(factor);
   const int64_t grain = std::max<int64_t>(1, 16384 / (heads * columns + 1));
   parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {
+    const RowBuffer<A> buffer(std::is_same_v<T, float16> ? 2 : 0, columns);
     for (int64_t i = begin; i < end; ++i) {
       for (int64_t h = 0; h < heads; ++h) {
         const T* source = from.data<T>() + (h * count + i) * columns;
         T* target =
             to.data<T>() + ((b * to.size(1) + first + i) * heads + h) * columns;
-        for (int64_t c = 0; c < columns; ++c) {
-          const A v = static_cast<A>(source[c]) * by;
-          target[c] = T(more ? static_cast<A>(target[c]) + v : v);
+        if constexpr (std::is_same_v<T, float16>) {
+          // The one conversion that gcc does not vectorize here.
+          A *const row = buffer[0], *const old = buffer[1];
+          Widened(source, columns, row);
+          if (more) Widened(target, columns, old);
+          for (int64_t c = 0; c < columns; ++c)
+            row[c] = more ? old[c] + row[c] * by : row[c] * by;
+          Narrow(row, columns, target);
+        } else {
+          for (int64_t c = 0; c < columns; ++c) {
+            const A v = static_cast<A>(source[c]) * by;
+            target[c] = T(more ? static_cast<A>(target[c]) + v : v);
+          }
         }
       }
     }

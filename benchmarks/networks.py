@@ -35,6 +35,10 @@ class Api:
         """A layer: relu(batch_norm(x)), or relu(batch_norm(x) + residual) if it is given two."""
         return _NormRelu.of(self, self.batch_norm(channels))
 
+    def block(self, i, o, kernel, stride=1, groups=1):
+        """A layer: relu(batch_norm(conv(x))), or that of the sum with a residual if it is given two."""
+        return _Block.of(self, self.conv(i, o, kernel, stride, groups), self.norm_relu(o))
+
     def max_pool(self, kernel, stride, padding=0):
         return self.nn.MaxPool2D(kernel, stride, padding)
 
@@ -71,6 +75,17 @@ class ProaApi(Api):
                 return super().forward(x, residual, relu=True)
 
         return NormRelu(channels)
+
+    def block(self, i, o, kernel, stride=1, groups=1):
+        class Block(self.nn.Layer):
+            def __init__(self, conv, norm):
+                super().__init__()
+                self.conv, self.norm = conv, norm
+
+            def forward(self, x, residual=None):
+                return self.norm.after_conv(self.conv, x, residual)
+
+        return Block(self.conv(i, o, kernel, stride, groups), self.batch_norm(o))
 
 
 class TorchApi(Api):
@@ -140,6 +155,24 @@ class _NormRelu:
         return NormRelu()
 
 
+class _Block:
+    """A convolution and what follows it by separate layers."""
+
+    @staticmethod
+    def of(a: Api, conv, norm):
+        layer = a.nn.Module if isinstance(a, TorchApi) else a.nn.Layer
+
+        class Block(layer):
+            def __init__(self):
+                super().__init__()
+                self.conv, self.norm = conv, norm
+
+            def forward(self, x, residual=None):
+                return self.norm(self.conv(x), residual)
+
+        return Block()
+
+
 def api(name: str) -> Api:
     return {"proa": ProaApi, "torch": TorchApi, "torch_tuned": TunedTorchApi}.get(name, Api)(name)
 
@@ -162,14 +195,11 @@ def ten_linear(a: Api):
 def mobilenet(a: Api):
     """MobileNet v1 at width 1."""
 
-    def block(i, o, kernel, stride=1, groups=1):
-        return [a.conv(i, o, kernel, stride, groups), a.norm_relu(o)]
-
-    layers = block(3, 32, 3, 2)
+    layers = [a.block(3, 32, 3, 2)]
     plan = [(64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2)] + [(512, 1)] * 5 + [(1024, 2), (1024, 1)]
     i = 32
     for o, stride in plan:
-        layers += block(i, i, 3, stride, groups=i) + block(i, o, 1)
+        layers += [a.block(i, i, 3, stride, groups=i), a.block(i, o, 1)]
         i = o
     return a.nn.Sequential(*layers, a.global_pool(), a.nn.Flatten(), a.nn.Linear(1024, 1000))
 
@@ -181,18 +211,14 @@ def resnet50(a: Api):
         def __init__(self, i, width, stride):
             super().__init__()
             o = 4 * width
-            self.body = a.nn.Sequential(
-                a.conv(i, width, 1), a.norm_relu(width),
-                a.conv(width, width, 3, stride), a.norm_relu(width),
-                a.conv(width, o, 1),
-            )  # fmt: skip
+            self.body = a.nn.Sequential(a.block(i, width, 1), a.block(width, width, 3, stride))
             self.short = a.nn.Sequential(a.conv(i, o, 1, stride), a.batch_norm(o)) if stride > 1 or i != o else None
-            self.end = a.norm_relu(o)
+            self.end = a.block(width, o, 1)
 
         def forward(self, x):
             return self.end(self.body(x), x if self.short is None else self.short(x))
 
-    layers = [a.conv(3, 64, 7, 2), a.norm_relu(64), a.max_pool(3, 2, 1)]
+    layers = [a.block(3, 64, 7, 2), a.max_pool(3, 2, 1)]
     i = 64
     for width, count, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
         for k in range(count):

@@ -62,7 +62,7 @@ def _matrix(shape):
 def key_of_event(event: dict) -> tuple[tuple | None, int]:
     """The key of the products that an event stands for, and how many they are; None if it is none."""
     name, shapes = event["name"], shapes_of(event)
-    if name == "conv2d":
+    if name in ("conv2d", "conv2d_batch_norm_relu_inference"):
         return ("forward", *shapes[:2], math.prod(shapes[1][1:])), 1
     if name in _CONVOLUTIONS:
         y = shapes[1] if name == "conv2d_weight_grad" else shapes[0]

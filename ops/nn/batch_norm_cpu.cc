@@ -22,12 +22,6 @@ struct After {
   Tensor residual = {};
 };
 
-// As the op relu: NaN stays.
-template <typename A>
-inline A Positive(A v) {
-  return v < 0 ? A(0) : v;
-}
-
 // v where y > 0, else 0. By the sign of -y: a compiler makes a masked load of a
 // comparison, which waits for y and keeps the processor from reading ahead.
 template <typename A>
@@ -101,16 +95,6 @@ void WriteInputGrad(const ChannelLayout& l, const Grad& g,
     x_grad[i] =
         T(a[c] * g(c, i) + b[c] * (static_cast<A>(x[i]) - mean[c]) + c0[c]);
   });
-}
-
-// scale and shift, so that x * scale + shift is what was normalized.
-template <typename A>
-void FindScaleAndShift(const ChannelLayout& l, const A* mean, const A* inv_std,
-                       const A* weight, const A* bias, A* scale, A* shift) {
-  for (int64_t c = 0; c < l.channels; ++c) {
-    scale[c] = weight != nullptr ? inv_std[c] * weight[c] : inv_std[c];
-    shift[c] = (bias != nullptr ? bias[c] : A(0)) - mean[c] * scale[c];
-  }
 }
 
 // The residual as `images` lie, or null.
@@ -208,16 +192,12 @@ void Infer(const Tensor& x, const Tensor& mean, const Tensor& variance,
     using T = typename decltype(tag)::type;
     using A = typename Accumulate<T>::type;
     constexpr DType kA = kDTypeOf<A>;
-    const Tensor m = FloatCopy(mean, kA), v = FloatCopy(variance, kA);
-    const Tensor w = FloatCopy(weight, kA), b = FloatCopy(bias, kA);
-    const Rows<A> rows(l, 3);
-    A *const scale = rows[0], *const shift = rows[1], *const inv_std = rows[2];
-    for (int64_t k = 0; k < l.channels; ++k)
-      inv_std[k] = A(1) / std::sqrt(v.data<A>()[k] + static_cast<A>(epsilon));
-    FindScaleAndShift(l, m.data<A>(), inv_std, DataOrNull<A>(w),
-                      DataOrNull<A>(b), scale, shift);
+    const Rows<A> rows(l, 2);
+    FindScaleAndShiftOf(l, FloatCopy(mean, kA), FloatCopy(variance, kA),
+                        FloatCopy(weight, kA), FloatCopy(bias, kA),
+                        static_cast<A>(epsilon), rows[0], rows[1]);
     Tensor holder;
-    ScaleAndShift(l, in.data<T>(), scale, shift, after,
+    ScaleAndShift(l, in.data<T>(), rows[0], rows[1], after,
                   ResidualOf<T>(images, after, holder), result.data<T>());
   });
 }

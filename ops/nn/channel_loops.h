@@ -9,6 +9,7 @@
 #define PROA_OPS_NN_CHANNEL_LOOPS_H_
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string_view>
 
@@ -164,6 +165,35 @@ class Rows {
   int64_t channels_;
   Tensor all_;
 };
+
+// As the op relu: NaN stays.
+template <typename A>
+inline A Positive(A v) {
+  return v < 0 ? A(0) : v;
+}
+
+// scale and shift, so that x * scale + shift is what was normalized.
+template <typename A>
+void FindScaleAndShift(const ChannelLayout& l, const A* mean, const A* inv_std,
+                       const A* weight, const A* bias, A* scale, A* shift) {
+  for (int64_t c = 0; c < l.channels; ++c) {
+    scale[c] = weight != nullptr ? inv_std[c] * weight[c] : inv_std[c];
+    shift[c] = (bias != nullptr ? bias[c] : A(0)) - mean[c] * scale[c];
+  }
+}
+
+// The same from statistics that are given; all are tensors [C] of A, `weight`
+// and `bias` may be undefined.
+template <typename A>
+void FindScaleAndShiftOf(const ChannelLayout& l, const Tensor& mean,
+                         const Tensor& variance, const Tensor& weight,
+                         const Tensor& bias, A epsilon, A* scale, A* shift) {
+  const Rows<A> inv_std(l, 1);
+  for (int64_t k = 0; k < l.channels; ++k)
+    inv_std[0][k] = A(1) / std::sqrt(variance.data<A>()[k] + epsilon);
+  FindScaleAndShift(l, mean.data<A>(), inv_std[0], DataOrNull<A>(weight),
+                    DataOrNull<A>(bias), scale, shift);
+}
 
 }  // namespace proa::inline v0::ops::PROA_ISA::channel_loops
 

@@ -71,6 +71,25 @@ Shape conv2d(const char* op, const Tensor& x, const Tensor& weight,
   return g.OutputShape();
 }
 
+Shape conv2d_batch_norm(const char* op, const Tensor& x, const Tensor& weight,
+                        const Tensor& mean, const Tensor& variance,
+                        const Tensor& bias, const Tensor& norm_weight,
+                        const Tensor& norm_bias, const Tensor& residual,
+                        Ints stride, Ints padding, Ints dilation,
+                        int64_t groups, std::string_view data_format) {
+  const Shape out = conv2d(op, x, weight, bias, stride, padding, dilation,
+                           groups, data_format);
+  const int64_t channels = weight.size(0);
+  RequireVector(op, "mean", mean, channels);
+  RequireVector(op, "variance", variance, channels);
+  RequireVector(op, "norm_weight", norm_weight, channels);
+  RequireVector(op, "norm_bias", norm_bias, channels);
+  PROA_REQUIRE(!residual.defined() || !Differ(residual.shape(), out), op,
+               ": residual must be ", ToString(out), "; it is ",
+               Describe(residual));
+  return out;
+}
+
 Shape conv2d_input_grad(const char* op, const Tensor& grad_out,
                         const Tensor& weight, const IntArray& input_shape,
                         Ints stride, Ints padding, Ints dilation,

@@ -19,6 +19,12 @@ using Ints = std::span<const int64_t>;
 Shape conv2d(const char* op, const Tensor& x, const Tensor& weight,
              const Tensor& bias, Ints stride, Ints padding, Ints dilation,
              int64_t groups, std::string_view data_format);
+Shape conv2d_batch_norm(const char* op, const Tensor& x, const Tensor& weight,
+                        const Tensor& mean, const Tensor& variance,
+                        const Tensor& bias, const Tensor& norm_weight,
+                        const Tensor& norm_bias, const Tensor& residual,
+                        Ints stride, Ints padding, Ints dilation,
+                        int64_t groups, std::string_view data_format);
 Shape conv2d_input_grad(const char* op, const Tensor& grad_out,
                         const Tensor& weight, const IntArray& input_shape,
                         Ints stride, Ints padding, Ints dilation,

@@ -27,15 +27,60 @@ def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data
         >>> proa.nn.functional.conv2d(x, w, padding="SAME").shape
         [1, 4, 8, 8]
     """
-    if type(padding) is int:  # the common case, without looking at shapes
-        pads = (padding, padding)
-    else:
-        check_rank("conv2d", x, 2)
-        last = is_channel_last("conv2d", data_format, 2)
-        strides, dilations = numbers("conv2d", "stride", stride, 2), numbers("conv2d", "dilation", dilation, 2)
-        sizes, kernel = spatial_sizes(x, last), weight.shape[2:]
-        pads = flat(padding_pairs("conv2d", padding, 2, sizes, kernel, strides, dilations, last))
+    pads = _pads_2d("conv2d", x, weight, stride, padding, dilation, data_format)
     return _C.ops.conv2d(x, weight, bias, stride, pads, dilation, groups, data_format)
+
+
+def _pads_2d(where, x, weight, stride, padding, dilation, data_format):
+    """Padding of a convolution as [height, width] or [top, bottom, left, right]."""
+    if type(padding) is int:  # the common case, without looking at shapes
+        return (padding, padding)
+    check_rank(where, x, 2)
+    last = is_channel_last(where, data_format, 2)
+    strides, dilations = numbers(where, "stride", stride, 2), numbers(where, "dilation", dilation, 2)
+    return flat(padding_pairs(where, padding, 2, spatial_sizes(x, last), weight.shape[2:], strides, dilations, last))
+
+
+def conv2d_norm_relu(
+    x,
+    weight,
+    running_mean,
+    running_var,
+    norm_weight=None,
+    norm_bias=None,
+    bias=None,
+    residual=None,
+    epsilon=1e-05,
+    stride=1,
+    padding=0,
+    dilation=1,
+    groups=1,
+    data_format="NCHW",
+):
+    """relu(batch_norm(conv2d(x, weight, bias)) + residual) with the running statistics, for networks that predict.
+
+    A few images at a time are convolved, and normalized while they are in the cache: for MobileNet at batch 32 that
+    takes a fifth less time than the ops one by one. Statistics get no gradient, all else does.
+
+    Args:
+        x, weight, bias, stride, padding, dilation, groups, data_format: those of conv2d.
+        running_mean, running_var, norm_weight, norm_bias, epsilon: those of batch_norm, [O].
+        residual (Tensor, optional): of the shape of the result; is added before relu.
+
+    Returns:
+        Tensor: of the shape of conv2d's result.
+
+    Examples:
+        >>> x, w = proa.ones([1, 3, 8, 8]), proa.ones([4, 3, 3, 3])
+        >>> zero, one = proa.zeros([4]), proa.ones([4])
+        >>> float(proa.nn.functional.conv.conv2d_norm_relu(x, w, zero, one, epsilon=0.0)[0, 0, 0, 0])
+        27.0
+    """
+    pads = _pads_2d("conv2d_norm_relu", x, weight, stride, padding, dilation, data_format)
+    return _C.ops.conv2d_batch_norm_relu_inference(
+        x, weight, running_mean, running_var, bias, norm_weight, norm_bias, residual, epsilon, stride, pads, dilation,
+        groups, data_format,
+    )  # fmt: skip
 
 
 def _one_dim(x, channel_last):

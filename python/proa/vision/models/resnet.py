@@ -1,16 +1,7 @@
 """Residual networks (He et al., 2016), with wider and grouped forms."""
 
 from proa import _C, nn
-
-
-def _norm_relu(norm, relu, x, residual=None):
-    """relu(norm(x) + residual): in one pass over the images, unless something else stands for a layer or looks at it."""
-    plain = isinstance(norm, (nn.BatchNorm2D, nn.SyncBatchNorm)) and type(relu) is nn.ReLU
-    hooked = relu._forward_pre_hooks or relu._forward_post_hooks or norm._forward_pre_hooks or norm._forward_post_hooks
-    if plain and not hooked:
-        return norm(x, residual, relu=True)
-    x = norm(x)
-    return relu(x if residual is None else x + residual)
+from proa.nn.layer.conv_norm import conv_norm_relu
 
 
 class BasicBlock(nn.Layer):
@@ -34,8 +25,8 @@ class BasicBlock(nn.Layer):
 
     def forward(self, x):
         identity = x if self.downsample is None else self.downsample(x)
-        x = _norm_relu(self.bn1, self.relu, self.conv1(x))
-        return _norm_relu(self.bn2, self.relu, self.conv2(x), identity)
+        x = conv_norm_relu(self.conv1, self.bn1, self.relu, x)
+        return conv_norm_relu(self.conv2, self.bn2, self.relu, x, identity)
 
 
 class BottleneckBlock(nn.Layer):
@@ -62,9 +53,9 @@ class BottleneckBlock(nn.Layer):
 
     def forward(self, x):
         identity = x if self.downsample is None else self.downsample(x)
-        x = _norm_relu(self.bn1, self.relu, self.conv1(x))
-        x = _norm_relu(self.bn2, self.relu, self.conv2(x))
-        return _norm_relu(self.bn3, self.relu, self.conv3(x), identity)
+        x = conv_norm_relu(self.conv1, self.bn1, self.relu, x)
+        x = conv_norm_relu(self.conv2, self.bn2, self.relu, x)
+        return conv_norm_relu(self.conv3, self.bn3, self.relu, x, identity)
 
 
 _LAYERS = {
@@ -124,7 +115,7 @@ class ResNet(nn.Layer):
         return nn.Sequential(*layers)
 
     def forward(self, x):
-        x = self.maxpool(_norm_relu(self.bn1, self.relu, self.conv1(x)))
+        x = self.maxpool(conv_norm_relu(self.conv1, self.bn1, self.relu, x))
         x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
         if self.with_pool:
             x = self.avgpool(x)

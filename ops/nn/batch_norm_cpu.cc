@@ -31,6 +31,14 @@ inline A WherePositive(A y, A v) {
   return std::bit_cast<A>(std::bit_cast<Bits>(v) & on);
 }
 
+// out = grad where y is positive, else 0.
+template <typename T, typename A>
+void LetThrough(int64_t n, const T* __restrict y, const T* __restrict grad,
+                T* __restrict out) {
+  for (int64_t i = 0; i < n; ++i)
+    out[i] = T(WherePositive(static_cast<A>(y[i]), static_cast<A>(grad[i])));
+}
+
 // out = x * scale + shift for each channel, and what comes after it.
 template <typename T, typename A>
 void ScaleAndShift(const ChannelLayout& l, const T* __restrict x,
@@ -257,20 +265,14 @@ void Grads(const Tensor& grad_out, const Tensor& x, const Tensor& weight,
     } else if (wanted.residual != nullptr) {
       const Tensor result = images.In(y);
       const T* const __restrict py = result.data<T>();
-      T* const __restrict let = images.Out(*wanted.residual).template data<T>();
-      // Each element is asked for once as the first of the two sums.
-      const auto g = [=](int64_t, int64_t i) {
-        return WherePositive(static_cast<A>(py[i]), static_cast<A>(pg[i]));
-      };
-      SumChannels<A>(
-          l, sums[0],
-          [=](int64_t c, int64_t i) {
-            const A v = g(c, i);
-            let[i] = T(v);
-            return v;
-          },
-          CenteredBy(g, px, m.data<A>()));
-      write([=](int64_t, int64_t i) { return static_cast<A>(let[i]); });
+      T* const let = images.Out(*wanted.residual).template data<T>();
+      const auto g = [=](int64_t, int64_t i) { return static_cast<A>(let[i]); };
+      SumChannels<A>(l, sums[0], g, CenteredBy(g, px, m.data<A>()),
+                     [=](int64_t begin, int64_t end) {
+                       LetThrough<T, A>(end - begin, py + begin, pg + begin,
+                                        let + begin);
+                     });
+      write(g);
     } else {
       const auto g = [=](int64_t, int64_t i) { return static_cast<A>(pg[i]); };
       sum(g);

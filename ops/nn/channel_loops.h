@@ -58,13 +58,19 @@ inline int64_t RowsPerPart(const ChannelLayout& l) {
   return (rows + kRows - 1) / kRows * kRows;
 }
 
+// Nothing has to be done before elements are summed.
+struct NoPreparation {
+  void operator()(int64_t begin, int64_t end) const {}
+};
+
 // Adds first(c, offset) and second(c, offset) of the rows [begin, end) to
 // sums[c] and sums[channels + c].
-template <typename A, typename First, typename Second>
+template <typename A, typename First, typename Second, typename Prepare>
 void AddRows(const ChannelLayout& l, int64_t begin, int64_t end, double* sums,
-             First&& first, Second&& second) {
+             First&& first, Second&& second, Prepare&& prepare) {
   for (int64_t b = begin; b < end; b += kRows) {
     const int64_t last = std::min(b + kRows, end);
+    prepare(b * l.channels, last * l.channels);
     for (int64_t c0 = 0; c0 < l.channels; c0 += kBlock) {
       const int64_t n = std::min(kBlock, l.channels - c0);
       A one[kBlock] = {}, two[kBlock] = {};
@@ -84,10 +90,12 @@ void AddRows(const ChannelLayout& l, int64_t begin, int64_t end, double* sums,
 }
 
 // Two sums over each channel in one pass: sums[c] and sums[channels + c] of
-// first(c, offset) and second(c, offset).
-template <typename A, typename First, typename Second>
+// first(c, offset) and second(c, offset). prepare(begin, end) is called once
+// for all offsets, each time shortly before some of them are asked for.
+template <typename A, typename First, typename Second,
+          typename Prepare = NoPreparation>
 void SumChannels(const ChannelLayout& l, double* sums, First&& first,
-                 Second&& second) {
+                 Second&& second, Prepare&& prepare = {}) {
   std::fill_n(sums, 2 * l.channels, 0.0);
   if (!l.last) {
     const int64_t grain =
@@ -96,6 +104,7 @@ void SumChannels(const ChannelLayout& l, double* sums, First&& first,
       for (int64_t c = begin; c < end; ++c) {
         for (int64_t b = 0; b < l.batch; ++b) {
           const int64_t start = (b * l.channels + c) * l.inner;
+          prepare(start, start + l.inner);
           sums[c] += SumOver<A>(l.inner,
                                 [&](int64_t i) { return first(c, start + i); });
           sums[l.channels + c] += SumOver<A>(
@@ -106,7 +115,8 @@ void SumChannels(const ChannelLayout& l, double* sums, First&& first,
     return;
   }
   const int64_t rows = RowsPerPart(l), parts = (l.batch + rows - 1) / rows;
-  if (parts <= 1) return AddRows<A>(l, 0, l.batch, sums, first, second);
+  if (parts <= 1)
+    return AddRows<A>(l, 0, l.batch, sums, first, second, prepare);
   const Tensor scratch =
       Tensor::Empty({parts, 2 * l.channels}, DType::kFloat64);
   double* const part = scratch.data<double>();
@@ -115,7 +125,7 @@ void SumChannels(const ChannelLayout& l, double* sums, First&& first,
       double* const to = part + k * 2 * l.channels;
       std::fill_n(to, 2 * l.channels, 0.0);
       AddRows<A>(l, k * rows, std::min(l.batch, (k + 1) * rows), to, first,
-                 second);
+                 second, prepare);
     }
   });
   for (int64_t k = 0; k < parts; ++k)

@@ -26,7 +26,7 @@ def _cells(name: str, calls: float | None, ms: float, limit: float | None) -> li
         f"{calls:,.4g}" if calls else "",
         page_text.number(ms),
         page_text.number(limit) if known else "",
-        f"{above:,.0f}" if abs(above) >= 100 else f"{above:.2g}" if abs(above) >= 1e-3 else "0",
+        f"{above:,.0f}" if abs(above) >= 99.5 else f"{above:.2g}" if abs(above) >= 1e-3 else "0",
     ]
 
 

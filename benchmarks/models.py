@@ -146,8 +146,11 @@ def _measure_row(work: str, args) -> dict:
 def _merged(old: dict | None, new: dict) -> dict:
     if old is None:
         return new
+    place = {line: i for i, work in enumerate(WORK) for line in (work, work + ", peak MiB")}
     for part in ("figures", "limits", "flops", "limit_others", "loads"):
-        new[part] = old.get(part, {}) | new.get(part, {})
+        # In the order of the table, whichever rows were measured again.
+        merged = old.get(part, {}) | new.get(part, {})
+        new[part] = dict(sorted(merged.items(), key=lambda item: place[item[0]]))
     new["load"] = [min(old["load"][0], new["load"][0]), max(old["load"][1], new["load"][1])]
     return new
 

@@ -35,6 +35,27 @@ def test_node_keeps_only_what_its_formula_names():
     assert "factor_" in node and "SavedTensor" not in node
 
 
+def test_a_recomputed_output_is_not_kept():
+    grad = _FILES["testdata_grad.cc"]
+    node = grad[grad.index("class SplitScaleNode") : grad.index("const bool installed_split_scale")]
+    assert "final : public RecomputingNode" in node and node.count("ForgetRecomputed();") == 2
+    # x and shift are for it alone, scale is what a gradient names.
+    assert "if (node->recomputes()) node->x_ = " in node
+    assert "node->out_ = node->recomputes() ? SavedTensor::OfRecomputedOutput()" in node
+    assert "node->scale_ = SavedTensor(scale, 1);" in node
+    assert node.index("AllowRecompute(std::get<0>(result))") < node.index("node->x_ = ")
+
+
+@pytest.mark.parametrize("formula", ["scaled(out, factor)", "out", "reshape(x, shape(x))"])
+def test_a_recomputed_output_comes_from_what_the_node_has(formula, tmp_path):
+    text = open(f"{_DATA}/scaled.yaml", encoding="utf-8").read()
+    wrong = tmp_path / "testdata" / "scaled.yaml"  # the folder is the family
+    wrong.parent.mkdir()
+    wrong.write_text(text.replace("scaled(multiply(x, shift), factor)", formula))
+    with pytest.raises(model.SchemaError, match="`recompute` is a tensor made of arguments and other outputs|reshape"):
+        generate.generate("testdata", {op.name: op for op in parser.parse_file(str(wrong))}, has_infer=False)
+
+
 def test_an_op_without_a_reference_is_refused(tmp_path):
     samples = tmp_path / "scaled_samples.py"
     samples.write_text("def reference_multiply(x, y):\n  return x * y\n")

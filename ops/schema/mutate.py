@@ -291,3 +291,29 @@ def _with(tree, old: ast.AST, new: ast.AST):
     if not isinstance(tree, ast.AST):
         return tree
     return type(tree)(**{name: _with(value, old, new) for name, value in ast.iter_fields(tree)})
+
+
+class MutantList:
+    """Numbers the mutants; a number stands for one in all families."""
+
+    def __init__(self, family: str, index: dict[str, model.Op]):
+        self.family = family
+        self._next = 1 + 100_000 * sorted({op.family for op in index.values()}).index(family)
+        self.entries: list[dict] = []
+
+    def add(self, op: model.Op, p: model.Param, m: Mutant) -> int:
+        self.entries.append(
+            {
+                "id": self._next,
+                "family": self.family,
+                "op": op.name,
+                "input": p.name,
+                "kind": m.kind,
+                "swapped": m.swapped,
+                "original": " ".join(op.grad[p.name].text.split()),
+                "mutant": m.text,
+                "location": str(op.grad[p.name].location),
+            }
+        )
+        self._next += 1
+        return self._next - 1

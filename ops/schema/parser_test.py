@@ -84,6 +84,7 @@ def test_types_and_defaults():
         (("inplace: x -> out", "row_sparse: multiply_rows"), 5, "a list of parameters or a CamelCase function"),
         (("infer: {shape: broadcast(x, y), ", "infer: {"), 3, "needs shape and dtype"),
         (("Tensor y)", "Tensor x)"), 1, "name 'x' is used twice"),
+        (("inplace: x -> out", "inplace: x -> out\n  recompute: g"), 6, "a first output that is one new tensor"),
     ],
 )
 def test_mistakes_name_file_and_line(change, line, says):

@@ -168,46 +168,50 @@ void Train(const Tensor& x, const Tensor& running_mean,
   });
 }
 
-// The result of Train from the statistics that it saved.
-void Again(const Tensor& x, const Tensor& mean, const Tensor& inv_std,
-           const Tensor& weight, const Tensor& bias,
-           std::string_view data_format, const After& after, Tensor* out) {
+// x * scale + shift and what comes after it; find(l, scale, shift) fills these
+// two, one of each for a channel.
+template <typename F>
+void Normalize(const Tensor& x, std::string_view data_format,
+               const After& after, Tensor* out, F&& find) {
   const Images images(x, data_format);
   const Tensor in = images.In(x), result = images.Out(*out);
   const ChannelLayout l = LayoutOf(in, images.format());
   VisitFloat(x.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using A = typename Accumulate<T>::type;
-    constexpr DType kA = kDTypeOf<A>;
-    const Tensor m = FloatCopy(mean, kA), r = FloatCopy(inv_std, kA);
-    const Tensor w = FloatCopy(weight, kA), b = FloatCopy(bias, kA);
     const Rows<A> rows(l, 2);
-    FindScaleAndShift(l, m.data<A>(), r.data<A>(), DataOrNull<A>(w),
-                      DataOrNull<A>(b), rows[0], rows[1]);
+    find(l, rows[0], rows[1]);
     Tensor holder;
     ScaleAndShift(l, in.data<T>(), rows[0], rows[1], after,
                   ResidualOf<T>(images, after, holder), result.data<T>());
   });
 }
 
+// The result of Train from the statistics that it saved.
+void Again(const Tensor& x, const Tensor& mean, const Tensor& inv_std,
+           const Tensor& weight, const Tensor& bias,
+           std::string_view data_format, const After& after, Tensor* out) {
+  Normalize(x, data_format, after, out,
+            [&]<typename A>(const ChannelLayout& l, A* scale, A* shift) {
+              constexpr DType kA = kDTypeOf<A>;
+              const Tensor m = FloatCopy(mean, kA), r = FloatCopy(inv_std, kA);
+              const Tensor w = FloatCopy(weight, kA), b = FloatCopy(bias, kA);
+              FindScaleAndShift(l, m.data<A>(), r.data<A>(), DataOrNull<A>(w),
+                                DataOrNull<A>(b), scale, shift);
+            });
+}
+
 void Infer(const Tensor& x, const Tensor& mean, const Tensor& variance,
            const Tensor& weight, const Tensor& bias, double epsilon,
            std::string_view data_format, const After& after, Tensor* out) {
-  const Images images(x, data_format);
-  const Tensor in = images.In(x), result = images.Out(*out);
-  const ChannelLayout l = LayoutOf(in, images.format());
-  VisitFloat(x.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    using A = typename Accumulate<T>::type;
-    constexpr DType kA = kDTypeOf<A>;
-    const Rows<A> rows(l, 2);
-    FindScaleAndShiftOf(l, FloatCopy(mean, kA), FloatCopy(variance, kA),
-                        FloatCopy(weight, kA), FloatCopy(bias, kA),
-                        static_cast<A>(epsilon), rows[0], rows[1]);
-    Tensor holder;
-    ScaleAndShift(l, in.data<T>(), rows[0], rows[1], after,
-                  ResidualOf<T>(images, after, holder), result.data<T>());
-  });
+  Normalize(x, data_format, after, out,
+            [&]<typename A>(const ChannelLayout& l, A* scale, A* shift) {
+              constexpr DType kA = kDTypeOf<A>;
+              FindScaleAndShiftOf(l, FloatCopy(mean, kA),
+                                  FloatCopy(variance, kA),
+                                  FloatCopy(weight, kA), FloatCopy(bias, kA),
+                                  static_cast<A>(epsilon), scale, shift);
+            });
 }
 
 // The gradients of batch normalization; null for those not wanted. With that of

@@ -92,3 +92,12 @@ def test_autocast_keeps_its_dtypes():
         together, apart = conv_norm_relu(conv, norm, relu, x), norm(conv(x), relu=True)
     assert together.dtype == apart.dtype
     np.testing.assert_array_equal(together.numpy(), apart.numpy())
+
+
+def test_a_residual_of_another_dtype_promotes():
+    conv, norm, relu = _layers()
+    conv.eval(), norm.eval()
+    x, residual = _images((1, 4, 5, 5)), _images((1, 6, 5, 5)).astype("float64")
+    out = conv_norm_relu(conv, norm, relu, x, residual)
+    assert out.dtype == proa.float64
+    np.testing.assert_array_equal(out.numpy(), norm(conv(x), residual, relu=True).numpy())

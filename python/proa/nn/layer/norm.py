@@ -66,6 +66,7 @@ class _BatchNorm(Layer):
         """relu of conv(x) normalized, plus a residual: in one op where statistics are given."""
         given = not self.training if self._use_global_stats is None else self._use_global_stats
         same = conv._padding_mode == "zeros" and conv._data_format == self._data_format
+        same = same and (residual is None or residual.dtype == x.dtype)
         # Autocast has another dtype for the convolution than for the normalization.
         if not (given and same) or _C.amp.current() is not None:
             return self(conv(x), residual, relu=True)

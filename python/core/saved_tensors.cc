@@ -63,6 +63,8 @@ void BindSavedTensors(py::module_& m) {
         "From now on, pack(tensor) is kept for backward on this thread, and "
         "unpack(kept) "
         "asked for the tensor.");
+  m.def("recompute_outputs", &autograd::RecomputeOutputs,
+        "What set_recompute_outputs was given last.");
   m.def("set_recompute_outputs", &autograd::SetRecomputeOutputs, py::arg("on"),
         "Whether backward makes cheap outputs (of normalization) again instead "
         "of keeping them.");

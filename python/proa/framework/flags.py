@@ -72,9 +72,9 @@ _FLAGS = {
     ),
     "recompute_cheap_outputs": _Flag(
         bool,
-        True,
-        "Do not keep the results of normalization (with relu and residual) for backward, but compute them again: a step "
-        "of ResNet-50 takes a quarter less memory and 2 to 3 % more time. The bits are the same.",
+        _C.recompute_outputs(),
+        "Do not keep the results of batch normalization (with relu and residual) for backward, but compute them again: "
+        "less memory, the same bits, a little more time.",
         _C.set_recompute_outputs,
     ),
     "enable_eager_mode": _Flag(bool, True, "What proa.framework.in_dygraph_mode and its kin answer."),

@@ -76,7 +76,7 @@ _HOMES = {
     "get_flags": "framework.flags",
     "in_dynamic_mode": "framework.compat",
     "set_flags": "framework.flags",
-    "DataParallel": "distributed",
+    "DataParallel": "distributed.parallel",
 }
 
 if _TYPE_CHECKING:  # What __getattr__ finds, for type checkers (python/tests/typing_test.py compares).
@@ -117,6 +117,7 @@ if _TYPE_CHECKING:  # What __getattr__ finds, for type checkers (python/tests/ty
         is_compiled_with_xpu,
         set_device,
     )
+    from proa.distributed.parallel import DataParallel
     from proa.framework import (
         ParamAttr,
         create_parameter,
@@ -151,7 +152,7 @@ def __getattr__(name: str):
         return _importlib.import_module(f"proa.{name}")
     home = _HOMES.get(name)
     if home is None:
-        raise AttributeError(f"module 'proa' has no attribute {name!r}")
+        raise _importlib.import_module("proa.framework.names").MissingName("proa", name)
     value = getattr(_importlib.import_module(f"proa.{home}"), name)
     globals()[name] = value
     return value

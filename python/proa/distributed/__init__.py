@@ -1,5 +1,25 @@
-"""Training on several processes; so far what works in one."""
+"""Training on several processes, so far with one: each function means there what it means for a group of one member.
 
-from proa.distributed import fleet
+`get_rank()` is 0, `get_world_size()` is 1, collectives check their arguments and leave tensors as they are,
+`DataParallel` is the layer inside of it. A job of several processes is refused with one sentence.
+"""
 
-__all__ = ["fleet"]
+from proa.framework.names import invert as _invert
+from proa.framework.names import lazy as _lazy
+
+_HOMES = _invert({
+    "proa.distributed.parallel": "DataParallel ParallelEnv get_rank get_world_size init_parallel_env is_initialized "
+    "is_available destroy_process_group get_backend",
+    "proa.distributed.collective": "Group P2POp ReduceOp all_gather all_gather_object all_reduce all_to_all=alltoall "
+    "alltoall alltoall_single barrier batch_isend_irecv broadcast broadcast_object_list get_group irecv isend new_group "
+    "recv reduce reduce_scatter scatter scatter_object_list send split stream wait",
+    "proa.distributed.spawning": "spawn",
+    "proa.distributed.gloo": "gloo_barrier gloo_init_parallel_env gloo_release",
+    "proa.distributed.entry": "CountFilterEntry ProbabilityEntry ShowClickEntry",
+})  # fmt: skip
+
+__all__ = sorted([*_HOMES, "fleet"])
+
+__getattr__, __dir__ = _lazy(
+    __name__, _HOMES, ("collective", "fleet", "launch", "parallel", "sharding", "spawning", "utils")
+)

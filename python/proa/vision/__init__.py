@@ -1,11 +1,10 @@
-"""Models of images."""
+"""Images: models, transforms, data sets."""
 
-import importlib
+from proa.framework.names import invert as _invert
+from proa.framework.names import lazy as _lazy
 
-_SUBMODULES = frozenset(("models",))
+_HOMES = _invert({"proa.vision.image": "get_image_backend image_load set_image_backend"})
 
+__all__ = [*_HOMES]
 
-def __getattr__(name):
-    if name in _SUBMODULES:
-        return importlib.import_module(f"proa.vision.{name}")
-    raise AttributeError(f"module 'proa.vision' has no attribute {name!r}")
+__getattr__, __dir__ = _lazy(__name__, _HOMES, ("datasets", "image", "models", "ops", "transforms"))

@@ -1,5 +1,13 @@
-"""recompute, under the name that programs know."""
+"""recompute, file systems and exchanges, under the names that programs know."""
 
 from proa.autograd.recomputation import recompute
+from proa.framework.names import invert as _invert
+from proa.framework.names import lazy as _lazy
 
-__all__ = ["recompute"]
+__all__ = ["HDFSClient", "LocalFS", "recompute"]
+
+__getattr__, __dir__ = _lazy(
+    __name__,
+    _invert({"proa.distributed.fleet.utils.fs": "HDFSClient LocalFS"}),
+    ("fs", "hybrid_parallel_util"),
+)

@@ -1,0 +1,132 @@
+"""`decorate`: networks and optimizers made ready for a level of mixed precision."""
+
+from proa import _C
+from proa.framework.dtype import as_dtype
+
+__all__ = ["amp_decorate", "decorate"]
+
+
+def decorate(
+    models,
+    optimizers=None,
+    level="O1",
+    dtype="float16",
+    master_weight=None,
+    save_dtype=None,
+    master_grad=False,
+    excluded_layers=None,
+):
+    """Networks with parameters in a 16-bit type (level O2), and their optimizers with float32 copies of them.
+
+    Args:
+        models (Layer|list[Layer]): changed in place for O2, except batch and layer norms; as they are for O1.
+        optimizers (Optimizer|list[Optimizer], optional): those of the networks. Make them before.
+        level (str): "O1" or "O2".
+        dtype (str): "float16" or "bfloat16".
+        master_weight (bool, optional): keep float32 copies of 16-bit parameters; None means True for O2.
+        save_dtype (str, optional): what `state_dict` converts floating point values to.
+        master_grad (bool): accepted; gradients have the dtype of their parameters.
+        excluded_layers (Layer|type|list, optional): layers (or classes) that keep float32.
+
+    Returns:
+        The networks, or (networks, optimizers): one or a list, as given.
+
+    Raises:
+        ValueError: for another level or dtype.
+        TypeError: for what is no network or optimizer.
+
+    Examples:
+        >>> net = proa.amp.decorate(proa.nn.Linear(2, 3), level="O2", dtype="bfloat16")
+        >>> net.weight.dtype.name
+        'bfloat16'
+    """
+    from proa.nn import Layer
+    from proa.optimizer import Optimizer
+
+    if level not in ("O1", "O2"):
+        raise _C.located(ValueError(f"decorate: level must be 'O1' or 'O2', not {level!r}"))
+    kind = as_dtype(dtype)
+    if kind not in (_C.float16, _C.bfloat16):
+        raise _C.located(ValueError(f"decorate: dtype must be 'float16' or 'bfloat16', not {dtype!r}"))
+    networks = _listed("models", models, Layer)
+    chosen = [] if optimizers is None else _listed("optimizers", optimizers, Optimizer)
+    if level == "O2":
+        replaced = {}
+        for network in networks:
+            _convert(network, kind, excluded_layers, replaced)
+        for optimizer in chosen:
+            _take_over(optimizer, replaced, master_weight is not False)
+    if save_dtype is not None:
+        for network in networks:
+            _save_as(network, as_dtype(save_dtype))
+    return models if optimizers is None else (models, optimizers)
+
+
+amp_decorate = decorate
+
+
+def _listed(name, value, kind):
+    listed = value if isinstance(value, (list, tuple)) else [value]
+    for item in listed:
+        if not isinstance(item, kind):
+            raise _C.located(
+                TypeError(f"decorate: {name} must be of {kind.__name__} or a list of them, not {type(item).__name__}")
+            )
+    return list(listed)
+
+
+def _kept(excluded):
+    """(classes, layers) that keep float32."""
+    from proa.nn.layer import norm
+
+    classes = [getattr(norm, name) for name in ("BatchNorm", "BatchNorm1D", "BatchNorm2D", "BatchNorm3D", "LayerNorm",
+                                               "InstanceNorm1D", "InstanceNorm2D", "InstanceNorm3D", "SyncBatchNorm")]  # fmt: skip
+    given = [] if excluded is None else excluded if isinstance(excluded, (list, tuple)) else [excluded]
+    classes += [item for item in given if isinstance(item, type)]
+    return tuple(classes), {id(inner) for item in given if not isinstance(item, type) for inner in item.sublayers(True)}
+
+
+def _convert(network, kind, excluded, replaced):
+    classes, layers = _kept(excluded)
+    for layer in network.sublayers(include_self=True):
+        if isinstance(layer, classes) or id(layer) in layers:
+            continue
+        for name in (*layer._parameter_names, *layer._buffer_names):
+            tensor = layer.__dict__[name]
+            if tensor is None or tensor.dtype != _C.float32:
+                continue
+            if id(tensor) not in replaced:
+                with _C.eager_mode():
+                    converted = _C.to_tensor(tensor.detach(), dtype=kind)
+                replaced[id(tensor)] = _like(tensor, converted), tensor
+            layer.__dict__[name] = replaced[id(tensor)][0]
+
+
+def _like(tensor, converted):
+    from proa.framework.parameter import Parameter
+
+    if isinstance(tensor, Parameter):
+        return tensor.copy_settings_to(Parameter(converted, tensor.name, tensor.trainable))
+    converted.name, converted.persistable = tensor.name, tensor.persistable
+    return converted
+
+
+def _take_over(optimizer, replaced, master_weight):
+    for group in optimizer._groups:
+        group["params"] = [replaced[id(p)][0] if id(p) in replaced else p for p in group["params"]]
+    optimizer._buckets = None
+    if master_weight and hasattr(optimizer, "_multi_precision"):
+        optimizer._multi_precision = True
+
+
+def _save_as(network, kind):
+    plain = network.state_dict
+
+    def state_dict(*args, **kwargs):
+        state = plain(*args, **kwargs)
+        for name, tensor in state.items():
+            if tensor.dtype in (_C.float16, _C.bfloat16, _C.float32, _C.float64) and tensor.dtype != kind:
+                state[name] = tensor.astype(kind)
+        return state
+
+    network.__dict__["state_dict"] = state_dict

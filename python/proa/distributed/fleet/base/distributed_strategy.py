@@ -1,0 +1,165 @@
+"""DistributedStrategy: how a job trains, as switches and dicts of settings."""
+
+import copy
+import json
+
+from proa import _C
+
+__all__ = ["DistributedStrategy"]
+
+_SWITCHES = {
+    "adam_d2sum": False, "adaptive_localsgd": False, "amp": False, "asp": False, "auto": False, "auto_search": False,
+    "a_sync": True, "calc_comm_same_stream": False, "conv_workspace_size_limit": 512,
+    "cudnn_batchnorm_spatial_persistent": False, "cudnn_exhaustive_search": False, "dgc": False, "elastic": False,
+    "find_unused_parameters": False, "fp16_allreduce": False, "fs_client_param": "", "fuse_all_reduce_ops": True,
+    "fuse_grad_merge": False, "fuse_grad_size_in_MB": 32, "fuse_grad_size_in_num": 8, "gradient_merge": False,
+    "heter_ccl_mode": False, "hierarchical_allreduce_inter_nranks": 1, "is_fl_ps_mode": False, "lamb": False,
+    "lars": False, "last_comm_group_size_MB": 1.0, "localsgd": False, "nccl_comm_num": 1, "pipeline": False,
+    "qat": False, "recompute": False, "semi_auto": False, "sharding": False, "split_data": True,
+    "sync_batch_norm": False, "sync_nccl_allreduce": True, "tensor_parallel": False,
+    "use_hierarchical_allreduce": False, "without_graph_optimization": True,
+}  # fmt: skip
+
+_CONFIGS = {
+    "a_sync_configs": {
+        "k_steps": -1, "max_merge_var_num": 1, "send_queue_size": 16, "independent_recv_thread": False,
+        "min_send_grad_num_before_recv": 1, "thread_pool_size": 1, "send_wait_times": 1,
+        "runtime_split_send_recv": False, "launch_barrier": True, "heter_worker_device_guard": "cpu",
+        "lr_decay_steps": 10, "use_ps_gpu": 0,
+    },
+    "adaptive_localsgd_configs": {"init_k_steps": 1, "begin_step": 1},
+    "amp_configs": {
+        "init_loss_scaling": 32768.0, "incr_every_n_steps": 1000, "decr_every_n_nan_or_inf": 2, "incr_ratio": 2.0,
+        "decr_ratio": 0.8, "use_dynamic_loss_scaling": True, "custom_white_list": [], "custom_black_list": [],
+        "custom_black_varnames": [], "use_pure_fp16": False, "use_fp16_guard": True, "use_pure_bf16": False,
+    },
+    "dgc_configs": {"rampup_begin_step": 0, "rampup_step": 1, "sparsity": []},
+    "fleet_desc_configs": {},
+    "gradient_merge_configs": {"k_steps": 1, "avg": True},
+    "gradient_scale_configs": {"scale_strategy": "avg", "scale_gradient": False},
+    "hybrid_configs": {
+        "dp_degree": -1, "mp_degree": 1, "pp_degree": 1, "sharding_degree": 1, "sep_degree": 1, "ep_degree": 1,
+        "mp_configs": {}, "pp_configs": {}, "sharding_configs": {}, "order": ["dp", "pp", "sharding", "sep", "mp"],
+    },
+    "lamb_configs": {"lamb_weight_decay": 0.01, "exclude_from_weight_decay": []},
+    "lars_configs": {
+        "lars_coeff": 0.001, "lars_weight_decay": 0.0005, "epsilon": 0.0, "exclude_from_weight_decay": [],
+    },
+    "localsgd_configs": {"k_steps": 1, "begin_step": 1},
+    "pipeline_configs": {
+        "micro_batch_size": 1, "accumulate_steps": 1, "schedule_mode": "1F1B", "p2p_cache_shape": True,
+        "enable_partial_send_recv": True,
+    },
+    "qat_configs": {
+        "channel_wise_abs_max": True, "weight_bits": 8, "activation_bits": 8, "not_quant_pattern": [], "algo": "",
+    },
+    "recompute_configs": {"checkpoints": [], "enable_offload": False, "checkpoint_shape": []},
+    "sharding_configs": {
+        "sharding_segment_strategy": "segment_broadcast_MB", "segment_broadcast_MB": 32.0, "segment_anchors": [],
+        "sharding_degree": 8, "mp_degree": 1, "dp_degree": 1, "hybrid_dp": False, "gradient_merge_acc_step": 1,
+        "optimize_offload": False, "pp_allreduce_in_optimize": False, "pp_degree": 1, "optimize_cast": False,
+        "stage": 1,
+    },
+    "sparse_table_configs": {},
+    "tensor_parallel_configs": {"tensor_parallel_degree": 1, "tensor_init_seed": -1},
+    "trainer_desc_configs": {
+        "dump_fields_path": "", "dump_fields": [], "dump_param": [], "stat_var_names": [], "trainer": "",
+        "device_worker": "", "local_sparse": [], "remote_sparse": [],
+    },
+}  # fmt: skip
+
+# What changes the numbers of a static program even with one worker, and what to do instead.
+_NOT_YET = {
+    "amp": "use paddle.amp.auto_cast around the network",
+    "lars": "give the optimizer that you mean",
+    "lamb": "use paddle.optimizer.Lamb",
+    "gradient_merge": "call the optimizer every k-th step",
+    "dgc": "leave it off; there is no gradient to be exchanged",
+    "qat": "leave it off",
+    "asp": "leave it off",
+}
+
+
+class DistributedStrategy:
+    """Switches (`strategy.amp = True`) and their settings (`strategy.amp_configs = {...}`).
+
+    With one worker, what is about exchange between workers has no effect.
+
+    Raises (when an attribute is set):
+        TypeError: for a name that is none, or a value of another type.
+        ValueError: for a setting that the dict does not have.
+
+    Examples:
+        >>> strategy = proa.distributed.fleet.DistributedStrategy()
+        >>> strategy.amp = True
+        >>> strategy.amp_configs = {"init_loss_scaling": 1024.0}
+        >>> strategy.amp_configs["init_loss_scaling"], strategy.amp_configs["incr_ratio"]
+        (1024.0, 2.0)
+    """
+
+    def __init__(self):
+        from proa.static import strategies
+
+        attributes = self.__dict__
+        attributes.update(_SWITCHES)
+        attributes.update(copy.deepcopy(_CONFIGS))
+        attributes["build_strategy"] = strategies.BuildStrategy()
+        attributes["execution_strategy"] = strategies.ExecutionStrategy()
+
+    def __setattr__(self, name, value):
+        if name in _CONFIGS:
+            if not isinstance(value, dict):
+                raise _C.located(TypeError(f"DistributedStrategy: {name} must be a dict, not {type(value).__name__}"))
+            known = _CONFIGS[name]
+            wrong = [key for key in value if known and key not in known]
+            if wrong:
+                raise _C.located(
+                    ValueError(f"DistributedStrategy: {name} has no {wrong[0]!r}; it has {', '.join(known)}")
+                )
+            self.__dict__[name].update(value)
+            return
+        if name in _SWITCHES:
+            kind = type(_SWITCHES[name])
+            if kind is float and isinstance(value, int):
+                value = float(value)
+            if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+                raise _C.located(
+                    TypeError(f"DistributedStrategy: {name} must be a {kind.__name__}, not {type(value).__name__}")
+                )
+        elif name not in ("build_strategy", "execution_strategy"):
+            raise _C.located(TypeError(f"DistributedStrategy: there is no {name!r}"))
+        self.__dict__[name] = value
+
+    def check_static(self):
+        """Raises NotImplementedError for a switch that would change the numbers of a static program."""
+        for name, instead in _NOT_YET.items():
+            if self.__dict__[name]:
+                raise _C.located(
+                    NotImplementedError(
+                        f"distributed_optimizer: strategy.{name} is not in this version for static programs; {instead}"
+                    )
+                )
+
+    def _values(self):
+        return {name: value for name, value in self.__dict__.items() if not name.endswith("_strategy")}
+
+    def save_to_prototxt(self, output):
+        """Writes switches and settings into a text file."""
+        with open(output, "w", encoding="utf-8") as file:
+            json.dump(self._values(), file, indent=1)
+
+    def load_from_prototxt(self, pb_file):
+        """Reads what `save_to_prototxt` wrote."""
+        with open(pb_file, encoding="utf-8") as file:
+            try:
+                values = json.load(file)
+            except ValueError:
+                raise _C.located(
+                    ValueError(f"load_from_prototxt: {pb_file} was not written by save_to_prototxt of this package")
+                ) from None
+        for name, value in values.items():
+            setattr(self, name, value)
+
+    def __repr__(self):
+        changed = {name: value for name, value in self._values().items() if value != {**_SWITCHES, **_CONFIGS}[name]}
+        return f"DistributedStrategy({changed})"

@@ -1,0 +1,269 @@
+"""Fleet: the object behind the functions of `fleet`."""
+
+from proa import _C
+from proa.distributed.environment import require_one_process
+from proa.distributed.fleet.base.distributed_strategy import DistributedStrategy
+from proa.distributed.fleet.base.role_maker import PaddleCloudRoleMaker
+from proa.distributed.fleet.base.topology import CommunicateTopology, HybridCommunicateGroup
+from proa.distributed.fleet.base.util_factory import UtilBase
+
+__all__ = ["Fleet", "distributed_scaler", "fleet"]
+
+
+class Fleet:
+    """One worker that is all of its job. `proa.distributed.fleet` has its methods as functions."""
+
+    def __init__(self):
+        self._role_maker = None
+        self._user_defined_strategy = None
+        self._runtime_handle = None
+        self.user_defined_optimizer = None
+        self._hcg = None
+        self._util = UtilBase()
+
+    # Who we are ------------------------------------------------------------
+
+    def init(self, role_maker=None, is_collective=False, strategy=None, log_level="INFO"):
+        """Starts. Everything else of fleet comes after it.
+
+        Args:
+            role_maker (optional): PaddleCloudRoleMaker or UserDefinedRoleMaker; the environment unless given.
+            is_collective (bool): workers only, no parameter servers.
+            strategy (DistributedStrategy, optional): how to train.
+
+        Raises:
+            NotImplementedError: for more than one process.
+        """
+        if isinstance(role_maker, bool):
+            role_maker, is_collective = None, role_maker
+        if role_maker is not None and not hasattr(role_maker, "_worker_num"):
+            raise _C.located(TypeError(f"fleet.init: role_maker must be a role maker, not {type(role_maker).__name__}"))
+        require_one_process("fleet.init")
+        self._role_maker = role_maker or PaddleCloudRoleMaker(is_collective=is_collective)
+        require_one_process("fleet.init", self._role_maker._worker_num())
+        self._set_strategy(strategy)
+        from proa.distributed import parallel
+
+        if is_collective:
+            parallel.init_parallel_env()
+
+    def _set_strategy(self, strategy):
+        if strategy is None:
+            strategy = self._user_defined_strategy or DistributedStrategy()
+        if not isinstance(strategy, DistributedStrategy):
+            raise _C.located(TypeError(f"fleet: strategy must be a DistributedStrategy, not {type(strategy).__name__}"))
+        hybrid = strategy.hybrid_configs
+        ways = ("dp_degree", "pp_degree", "sharding_degree", "mp_degree")
+        dims = [max(1, hybrid[way]) for way in ways]
+        count = 1
+        for dim in dims:
+            count *= dim
+        require_one_process("fleet.init: strategy.hybrid_configs", count)
+        self._user_defined_strategy = strategy
+        self._hcg = HybridCommunicateGroup(CommunicateTopology())
+
+    def _started(self, what):
+        if self._role_maker is None:
+            raise _C.located(RuntimeError(f"fleet.{what}: call fleet.init() first"))
+        return self._role_maker
+
+    def is_first_worker(self):
+        """Whether this is worker 0."""
+        return self._started("is_first_worker")._is_first_worker()
+
+    def worker_index(self):
+        """The number of this worker."""
+        return self._started("worker_index")._worker_index()
+
+    def worker_num(self):
+        """How many workers there are."""
+        return self._started("worker_num")._worker_num()
+
+    def is_worker(self):
+        """Whether this process is a worker."""
+        return self._started("is_worker")._is_worker()
+
+    def is_server(self):
+        """Whether this process is a parameter server."""
+        return self._started("is_server")._is_server()
+
+    def worker_endpoints(self, to_string=False):
+        """The addresses of the workers: a list, or text with commas."""
+        found = self._started("worker_endpoints")._get_trainer_endpoints()
+        return ",".join(found) if to_string else found
+
+    def server_endpoints(self, to_string=False):
+        """The addresses of the parameter servers."""
+        found = self._started("server_endpoints")._get_pserver_endpoints()
+        return ",".join(found) if to_string else found
+
+    def server_num(self):
+        """How many parameter servers there are."""
+        return self._started("server_num")._server_num()
+
+    def server_index(self):
+        """The number of this parameter server."""
+        return self._started("server_index")._server_index()
+
+    def node_num(self):
+        """How many machines there are."""
+        return self._started("node_num")._node_num()
+
+    def local_rank(self):
+        """The number of this worker on its machine."""
+        return 0
+
+    rank_in_node = local_rank
+
+    def local_device_ids(self):
+        """The devices of this worker."""
+        return [0]
+
+    def world_device_ids(self):
+        """The devices of all workers."""
+        return [[0]]
+
+    def get_hybrid_communicate_group(self):
+        """The groups of this worker, one for each way of being parallel."""
+        self._started("get_hybrid_communicate_group")
+        return self._hcg
+
+    @property
+    def util(self):
+        """UtilBase: exchanges between workers."""
+        return self._util
+
+    def barrier_worker(self):
+        """Waits for all workers."""
+
+    def all_reduce(self, input, mode="sum"):
+        """Sum, max or min over all workers."""
+        return self._util.all_reduce(input, mode)
+
+    # Servers: there are none ------------------------------------------------
+
+    def init_worker(self, scopes=None):
+        """Connects to the parameter servers; there are none."""
+
+    def stop_worker(self):
+        """Leaves the parameter servers; there are none."""
+
+    def init_server(self, *args, **kwargs):
+        """Makes this process a parameter server. Not in this version."""
+        self._no_server("init_server")
+
+    def run_server(self):
+        """Serves parameters. Not in this version."""
+        self._no_server("run_server")
+
+    def _no_server(self, what):
+        raise _C.located(
+            NotImplementedError(f"fleet.{what}: this version has no parameter servers; train with the worker alone")
+        )
+
+    def shrink(self, threshold=None):
+        """Drops rarely used rows of the tables of parameter servers; there are none."""
+
+    def set_date(self, table_id, day_id):
+        """Tells the tables of parameter servers the day; there are none."""
+
+    # Training ----------------------------------------------------------------
+
+    def distributed_model(self, model):
+        """The layer as it is trained on all workers: of one worker, the layer.
+
+        Args:
+            model (Layer): the network.
+        """
+        from proa.nn import Layer
+
+        if not isinstance(model, Layer):
+            raise _C.located(TypeError(f"distributed_model: model must be a Layer, not {type(model).__name__}"))
+        self._started("distributed_model")
+        return model
+
+    def distributed_optimizer(self, optimizer, strategy=None):
+        """The optimizer as it is used on all workers: of one worker, the optimizer.
+
+        Args:
+            optimizer (Optimizer): what it is for.
+            strategy (DistributedStrategy, optional): goes before that of `init`.
+
+        Raises:
+            NotImplementedError: in static mode, for a switch that changes the numbers.
+        """
+        from proa.optimizer.optimizer import Optimizer
+
+        if not isinstance(optimizer, Optimizer):
+            raise _C.located(
+                TypeError(f"distributed_optimizer: optimizer must be an Optimizer, not {type(optimizer).__name__}")
+            )
+        if strategy is not None:
+            self._set_strategy(strategy)
+        if _C.in_static_mode():
+            (self._user_defined_strategy or DistributedStrategy()).check_static()
+        self.user_defined_optimizer = optimizer
+        return optimizer
+
+    def _optimizer(self, what):
+        if self.user_defined_optimizer is None:
+            raise _C.located(RuntimeError(f"fleet.{what}: call fleet.distributed_optimizer first"))
+        return self.user_defined_optimizer
+
+    def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None):
+        """That of the distributed optimizer."""
+        return self._optimizer("minimize").minimize(loss, startup_program, parameter_list, no_grad_set)
+
+    def step(self):
+        """That of the distributed optimizer."""
+        self._optimizer("step").step()
+
+    def clear_grad(self):
+        """That of the distributed optimizer."""
+        self._optimizer("clear_grad").clear_grad()
+
+    def state_dict(self):
+        """That of the distributed optimizer."""
+        return self._optimizer("state_dict").state_dict()
+
+    def set_state_dict(self, state_dict):
+        """That of the distributed optimizer."""
+        return self._optimizer("set_state_dict").set_state_dict(state_dict)
+
+    def get_lr(self):
+        """That of the distributed optimizer."""
+        return self._optimizer("get_lr").get_lr()
+
+    def set_lr(self, value):
+        """That of the distributed optimizer."""
+        return self._optimizer("set_lr").set_lr(value)
+
+    # Files ----------------------------------------------------------------------
+
+    def save_persistables(self, executor, dirname, main_program=None, mode=0):
+        """Writes the parameters of a static program into a folder."""
+        from proa.fluid import io
+
+        io.save_persistables(executor, dirname, main_program)
+
+    def save_inference_model(
+        self, executor, dirname, feeded_var_names, target_vars, main_program=None, export_for_deployment=True, mode=0
+    ):
+        """Writes the part of a static program that `target_vars` need into a folder."""
+        from proa.fluid import io
+
+        io.save_inference_model(dirname, feeded_var_names, target_vars, executor, main_program)
+
+    def load_model(self, path, mode=0):
+        """Reads the tables of parameter servers. Not in this version."""
+        self._no_server("load_model")
+
+    load_inference_model = save_dense_params = save_cache_model = load_model
+
+
+def distributed_scaler(scaler):
+    """The GradScaler as it is used on all workers: of one worker, the scaler."""
+    return scaler
+
+
+fleet = Fleet()

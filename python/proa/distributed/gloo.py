@@ -1,0 +1,22 @@
+"""The CPU group of a job, for programs that start it by hand; of one process it has nobody to connect."""
+
+from proa.distributed.environment import require_one_process
+
+__all__ = ["gloo_barrier", "gloo_init_parallel_env", "gloo_release"]
+
+
+def gloo_init_parallel_env(rank_id, rank_num, server_endpoint):
+    """Connects `rank_num` processes over `server_endpoint`.
+
+    Raises:
+        NotImplementedError: rank_num is greater than 1.
+    """
+    require_one_process("gloo_init_parallel_env", rank_num)
+
+
+def gloo_barrier():
+    """Waits for all processes."""
+
+
+def gloo_release():
+    """Disconnects."""

@@ -1,0 +1,5 @@
+"""See proa.distributed.launch."""
+
+from proa.distributed.launch import launch
+
+launch()

@@ -1,0 +1,227 @@
+"""The parallel environment, and DataParallel: the wrapper around a layer whose gradients are averaged over processes."""
+
+import contextlib
+import os
+from types import SimpleNamespace as _Namespace
+
+from proa import _C
+from proa.distributed.environment import require_one_process, trainer_count, trainer_id
+from proa.nn.layer.layers import Layer
+
+__all__ = [
+    "DataParallel",
+    "ParallelEnv",
+    "destroy_process_group",
+    "get_backend",
+    "get_rank",
+    "get_world_size",
+    "init_parallel_env",
+    "is_available",
+    "is_initialized",
+]
+
+_state = {"initialized": False}
+
+
+class ParallelEnv:
+    """What the launcher said about this process.
+
+    Examples:
+        >>> env = proa.distributed.ParallelEnv()
+        >>> env.rank, env.world_size
+        (0, 1)
+    """
+
+    def __init__(self):
+        self._rank = trainer_id()
+        self._world_size = trainer_count()
+        self._device_type = "cpu"
+        selected = os.environ.get("FLAGS_selected_gpus", "0").split(",")[0]
+        self._device_id = int(selected) if selected.isdigit() else 0
+        endpoints = os.environ.get("PADDLE_TRAINER_ENDPOINTS", "")
+        self._trainer_endpoints = endpoints.split(",") if endpoints else []
+        self._current_endpoint = os.environ.get("PADDLE_CURRENT_ENDPOINT", "")
+        self._nrings = 1
+
+    @property
+    def rank(self):
+        """The number of this process, from 0."""
+        return self._rank
+
+    @property
+    def world_size(self):
+        """How many processes there are."""
+        return self._world_size
+
+    @property
+    def device_id(self):
+        """The device of this process."""
+        return self._device_id
+
+    @property
+    def device_type(self):
+        """The kind of device: cpu."""
+        return self._device_type
+
+    @property
+    def current_endpoint(self):
+        """Address and port of this process; empty without a launcher."""
+        return self._current_endpoint
+
+    @property
+    def trainer_endpoints(self):
+        """Addresses and ports of all processes; empty without a launcher."""
+        return self._trainer_endpoints
+
+    @property
+    def nrings(self):
+        """How many rings collectives use."""
+        return self._nrings
+
+    local_rank = rank
+    nranks = world_size
+    dev_id = device_id
+
+
+def init_parallel_env():
+    """Makes this process a member of the job; of one process there is nothing to connect.
+
+    Returns:
+        Group: the group of all processes.
+
+    Raises:
+        NotImplementedError: the environment says that there are several processes.
+    """
+    require_one_process("init_parallel_env")
+    _state["initialized"] = True
+    from proa.distributed import collective
+
+    return collective.get_group(0)
+
+
+def is_initialized():
+    """Whether `init_parallel_env` has been called."""
+    return _state["initialized"]
+
+
+def is_available():
+    """Whether this package can train on several processes: not in this version."""
+    return False
+
+
+def destroy_process_group(group=None):
+    """Leaves the job."""
+    if group is None or group.id == 0:
+        _state["initialized"] = False
+
+
+def get_backend(group=None):
+    """What carries collectives: GLOO on CPUs."""
+    return "GLOO"
+
+
+def get_rank(group=None):
+    """The number of this process in the job, or in `group` (-1 if it is not in it).
+
+    Examples:
+        >>> proa.distributed.get_rank()
+        0
+    """
+    if group is not None:
+        return group.get_group_rank(trainer_id())
+    return trainer_id()
+
+
+def get_world_size(group=None):
+    """How many processes the job has, or `group`.
+
+    Examples:
+        >>> proa.distributed.get_world_size()
+        1
+    """
+    return group.nranks if group is not None else trainer_count()
+
+
+class DataParallel(Layer):
+    """A layer trained on several processes, each with a part of the data; with one process, the layer itself.
+
+    Args:
+        layers (Layer): the layer; its parameters are those of the wrapper, and `state_dict` has its names.
+        strategy, comm_buffer_size, last_comm_buffer_size, find_unused_parameters, group: of the exchange of
+            gradients, which one process does not have.
+
+    Examples:
+        >>> net = proa.DataParallel(proa.nn.Linear(2, 3))
+        >>> net(proa.ones([4, 2])).shape, list(net.state_dict())
+        ([4, 3], ['weight', 'bias'])
+    """
+
+    def __init__(
+        self,
+        layers,
+        strategy=None,
+        comm_buffer_size=25,
+        last_comm_buffer_size=1,
+        find_unused_parameters=False,
+        group=None,
+    ):
+        if not isinstance(layers, Layer):
+            raise _C.located(TypeError(f"DataParallel: layers must be a Layer, not {type(layers).__name__}"))
+        if strategy is not None and not hasattr(strategy, "nranks"):
+            raise _C.located(
+                TypeError(f"DataParallel: strategy must come from prepare_context, not {type(strategy).__name__}")
+            )
+        require_one_process("DataParallel")
+        super().__init__(layers.full_name() + "_data_parallel")
+        self._layers = layers
+        self._strategy = strategy if strategy is not None else _Namespace(nranks=1, local_rank=0)
+        self.find_unused_parameters = find_unused_parameters
+        self.grad_need_sync = True
+        self.comm_buffer_size = comm_buffer_size
+        self.last_comm_buffer_size = last_comm_buffer_size
+        self.group = group
+
+    def forward(self, *inputs, **kwargs):
+        """That of the layer."""
+        return self._layers(*inputs, **kwargs)
+
+    @contextlib.contextmanager
+    def no_sync(self):
+        """Inside, gradients add up without being exchanged.
+
+        Examples:
+            >>> net = proa.DataParallel(proa.nn.Linear(2, 1))
+            >>> with net.no_sync():
+            ...     net(proa.ones([1, 2])).sum().backward()
+        """
+        before = self.grad_need_sync
+        self.grad_need_sync = False
+        try:
+            yield
+        finally:
+            self.grad_need_sync = before
+
+    def scale_loss(self, loss):
+        """The loss itself; kept for programs that scaled it."""
+        return loss
+
+    def apply_collective_grads(self):
+        """Nothing; kept for programs that asked for the exchange."""
+
+    def state_dict(self, destination=None, include_sublayers=True, use_hook=True, structured_name_prefix=""):
+        """That of the layer, with its names."""
+        return self._layers.state_dict(destination, include_sublayers, use_hook, structured_name_prefix)
+
+    def set_state_dict(self, state_dict, use_structured_name=True):
+        """That of the layer, with its names."""
+        return self._layers.set_state_dict(state_dict, use_structured_name)
+
+    set_dict = set_state_dict
+    load_dict = set_state_dict
+
+
+# Under these names training loops of 2.x ask whether they are parallel.
+parallel_helper = _Namespace(
+    _is_parallel_ctx_initialized=is_initialized,
+    _is_data_parallel_mode=lambda: _state["initialized"] and trainer_count() > 1,
+)

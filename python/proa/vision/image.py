@@ -1,0 +1,57 @@
+"""Images from files, as Pillow images, arrays or tensors."""
+
+from proa import _C
+
+__all__ = ["get_image_backend", "image_load", "set_image_backend"]
+
+_backend = "pil"
+
+
+def set_image_backend(backend):
+    """Chooses what `image_load` and data sets give: "pil" (Pillow images), "cv2" (arrays, BGR) or "tensor".
+
+    Examples:
+        >>> proa.vision.set_image_backend("cv2")
+        >>> proa.vision.get_image_backend()
+        'cv2'
+        >>> proa.vision.set_image_backend("pil")
+    """
+    global _backend
+    _backend = _known("set_image_backend", backend)
+
+
+def get_image_backend():
+    """What `image_load` and data sets give: "pil", "cv2" or "tensor"."""
+    return _backend
+
+
+def _known(what, backend):
+    if backend not in ("pil", "cv2", "tensor"):
+        raise _C.located(ValueError(f"{what}: backend must be 'pil', 'cv2' or 'tensor', not {backend!r}"))
+    return backend
+
+
+def image_load(path, backend=None):
+    """The image in a file.
+
+    Args:
+        path (str): of any format that Pillow reads.
+        backend (str, optional): "pil": a Pillow image. "cv2": an array [H, W, 3], uint8, blue first. "tensor": [3, H, W],
+            float32, in 0..1, red first. That of `set_image_backend` unless given.
+
+    Raises:
+        ImportError: Pillow is not installed.
+    """
+    backend = _known("image_load", backend or _backend)
+    from proa.utils import try_import
+
+    Image = try_import("PIL.Image", "image_load needs Pillow; install it with: pip install pillow")
+    image = Image.open(path)
+    if backend == "pil":
+        return image
+    import numpy
+
+    array = numpy.asarray(image.convert("RGB"))
+    if backend == "cv2":
+        return array[:, :, ::-1].copy()
+    return _C.to_tensor(array.transpose(2, 0, 1).astype("float32") / numpy.float32(255))

@@ -1,0 +1,139 @@
+"""Transforms of values: tensors, normalization, colors."""
+
+import numbers
+import random
+
+from proa import _C
+from proa.vision.transforms import functional as F
+from proa.vision.transforms.base import BaseTransform, Compose
+
+__all__ = [
+    "BrightnessTransform",
+    "ColorJitter",
+    "ContrastTransform",
+    "Grayscale",
+    "HueTransform",
+    "Normalize",
+    "SaturationTransform",
+    "ToTensor",
+]
+
+
+class ToTensor(BaseTransform):
+    """`functional.to_tensor`."""
+
+    def __init__(self, data_format="CHW", keys=None):
+        super().__init__(keys)
+        self.data_format = data_format
+
+    def _apply_image(self, img):
+        return F.to_tensor(img, self.data_format)
+
+
+class Normalize(BaseTransform):
+    """`functional.normalize`; one number holds for three channels."""
+
+    def __init__(self, mean=0.0, std=1.0, data_format="CHW", to_rgb=False, keys=None):
+        super().__init__(keys)
+        self.mean = [mean] * 3 if isinstance(mean, numbers.Number) else mean
+        self.std = [std] * 3 if isinstance(std, numbers.Number) else std
+        self.data_format = data_format
+        self.to_rgb = to_rgb
+
+    def _apply_image(self, img):
+        return F.normalize(img, self.mean, self.std, self.data_format, self.to_rgb)
+
+
+def _check_input(value, name, center=1, bound=(0, float("inf")), clip_first_on_zero=True):
+    """[least, most] of a random factor, or None if it is always `center`."""
+    if isinstance(value, numbers.Number):
+        if value < 0:
+            raise _C.located(ValueError(f"{name}: the value must not be negative, if one number; it is {value!r}"))
+        value = [center - value, center + value]
+        if clip_first_on_zero:
+            value[0] = max(value[0], 0)
+    elif isinstance(value, (tuple, list)) and len(value) == 2:
+        if not bound[0] <= value[0] <= value[1] <= bound[1]:
+            raise _C.located(ValueError(f"{name}: the values must be between {bound[0]} and {bound[1]}, not {value!r}"))
+    else:
+        raise _C.located(TypeError(f"{name}: the value must be a number, or (least, most), not {value!r}"))
+    return None if value[0] == value[1] == center else value
+
+
+class _Color(BaseTransform):
+    _what = ""
+    _limits: dict = {}
+
+    def __init__(self, value, keys=None):
+        super().__init__(keys)
+        self.value = _check_input(value, self._what, **self._limits)
+
+    def _apply_image(self, img):
+        if self.value is None:
+            return img
+        return getattr(F, f"adjust_{self._what}")(img, random.uniform(self.value[0], self.value[1]))
+
+
+class BrightnessTransform(_Color):
+    """A random brightness.
+
+    Args:
+        value (number|tuple): factors from 1 - value to 1 + value, or from and to.
+        keys: see BaseTransform.
+    """
+
+    _what = "brightness"
+
+
+class ContrastTransform(_Color):
+    """A random contrast; see BrightnessTransform."""
+
+    _what = "contrast"
+
+
+class SaturationTransform(_Color):
+    """A random saturation; see BrightnessTransform."""
+
+    _what = "saturation"
+
+
+class HueTransform(_Color):
+    """A random turn of colors: by -value to value, at most 0.5, or from and to."""
+
+    _what = "hue"
+    _limits = {"center": 0, "bound": (-0.5, 0.5), "clip_first_on_zero": False}
+
+
+class ColorJitter(BaseTransform):
+    """Random brightness, contrast, saturation and hue, in random order; see the transforms of each."""
+
+    def __init__(self, brightness=0, contrast=0, saturation=0, hue=0, keys=None):
+        super().__init__(keys)
+        self.brightness = brightness
+        self.contrast = contrast
+        self.saturation = saturation
+        self.hue = hue
+
+    def _get_param(self, brightness, contrast, saturation, hue):
+        transforms = [
+            BrightnessTransform(brightness, self.keys),
+            ContrastTransform(contrast, self.keys),
+            SaturationTransform(saturation, self.keys),
+            HueTransform(hue, self.keys),
+        ]
+        random.shuffle(transforms)
+        return Compose(transforms)
+
+    def _apply_image(self, img):
+        return self._get_param(self.brightness, self.contrast, self.saturation, self.hue)(img)
+
+
+class Grayscale(BaseTransform):
+    """`functional.to_grayscale`."""
+
+    def __init__(self, num_output_channels=1, keys=None):
+        super().__init__(keys)
+        self.num_output_channels = num_output_channels
+
+    def _apply_image(self, img):
+        return F.to_grayscale(img, self.num_output_channels)

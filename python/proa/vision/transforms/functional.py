@@ -1,0 +1,577 @@
+"""Functions on images: Pillow images, NumPy arrays [H, W, C] (or [H, W]) and tensors [C, H, W].
+
+The result is of the kind that was given. Pillow is needed for Pillow images only.
+"""
+
+import math
+import numbers
+
+import numpy as np
+
+from proa import _C
+from proa.framework.names import missing as _missing
+from proa.vision.transforms import arrays
+
+__all__ = [
+    "adjust_brightness",
+    "adjust_contrast",
+    "adjust_hue",
+    "adjust_saturation",
+    "affine",
+    "center_crop",
+    "crop",
+    "erase",
+    "hflip",
+    "normalize",
+    "pad",
+    "perspective",
+    "resize",
+    "rotate",
+    "to_grayscale",
+    "to_tensor",
+    "vflip",
+]
+
+__getattr__ = _missing(__name__)
+
+
+# Kinds of images --------------------------------------------------------------------------------------------------------
+
+
+def _is_pil_image(img):
+    module = type(img).__module__
+    if not module.startswith("PIL") and not any(base.__module__.startswith("PIL.") for base in type(img).__mro__):
+        return False
+    from PIL import Image
+
+    return isinstance(img, Image.Image)
+
+
+def _is_tensor_image(img):
+    return isinstance(img, _C.Tensor)
+
+
+def _is_numpy_image(img):
+    return isinstance(img, np.ndarray) and img.ndim in (2, 3)
+
+
+def _check(what, img):
+    if not (_is_pil_image(img) or _is_numpy_image(img) or _is_tensor_image(img)):
+        kind = f"an array of rank {img.ndim}" if isinstance(img, np.ndarray) else type(img).__name__
+        raise _C.located(
+            TypeError(
+                f"{what}: img must be a Pillow image, an ndarray [H, W, C] or [H, W], or a Tensor [C, H, W], not {kind}"
+            )
+        )
+
+
+def _size(img):
+    """(height, width)."""
+    if _is_pil_image(img):
+        return img.size[1], img.size[0]
+    if _is_numpy_image(img):
+        return img.shape[:2]
+    return tuple(img.shape[-2:])
+
+
+def _by_array(img, function):
+    """`function` of the image as [H, W, C]; its result as what `img` is. For tensors and arrays."""
+    if _is_tensor_image(img):
+        lead = img.shape[:-3]
+        array = img.numpy()
+        if lead:
+            flat = array.reshape(-1, *array.shape[-3:])
+            done = [np.ascontiguousarray(np.moveaxis(function(np.moveaxis(one, -3, -1)), -1, -3)) for one in flat]
+            return _C.to_tensor(np.stack(done).reshape(*lead, *done[0].shape))
+        done = function(np.moveaxis(array, 0, -1))
+        return _C.to_tensor(np.ascontiguousarray(np.moveaxis(done, -1, 0)))
+    if img.ndim == 2:
+        done = function(img[:, :, None])
+        return done[:, :, 0] if done.shape[2] == 1 else done
+    return function(img)
+
+
+def _pil(name):
+    from PIL import Image
+
+    modes = {
+        "nearest": Image.NEAREST,
+        "bilinear": Image.BILINEAR,
+        "bicubic": Image.BICUBIC,
+        "box": Image.BOX,
+        "lanczos": Image.LANCZOS,
+        "hamming": Image.HAMMING,
+    }
+    return _chosen(name, modes)
+
+
+def _chosen(name, modes):
+    if name not in modes:
+        raise _C.located(ValueError(f"interpolation must be one of {', '.join(modes)}, not {name!r}"))
+    return modes[name]
+
+
+def _pair(what, name, size):
+    if isinstance(size, numbers.Number):
+        return int(size), int(size)
+    if not isinstance(size, (list, tuple)) or len(size) not in (1, 2):
+        raise _C.located(TypeError(f"{what}: {name} must be an int, or a list of one or two, not {size!r}"))
+    return int(size[0]), int(size[-1])
+
+
+# To tensors and numbers ---------------------------------------------------------------------------------------------------
+
+
+def to_tensor(pic, data_format="CHW"):
+    """A Pillow image or an array as a tensor: uint8 as float32 in 0..1, other types as they are.
+
+    Args:
+        pic: the image; of a tensor, only the order of its dims changes.
+        data_format (str): "CHW" or "HWC".
+
+    Examples:
+        >>> import numpy
+        >>> image = proa.vision.transforms.to_tensor(numpy.full([4, 5, 3], 255, "uint8"))
+        >>> image.shape, image.max().item()
+        ([3, 4, 5], 1.0)
+    """
+    _check("to_tensor", pic)
+    if data_format.upper() not in ("CHW", "HWC"):
+        raise _C.located(ValueError(f"to_tensor: data_format must be 'CHW' or 'HWC', not {data_format!r}"))
+    chw = data_format.upper() == "CHW"
+    if _is_tensor_image(pic):
+        return pic if chw else pic.transpose([1, 2, 0])
+    if _is_pil_image(pic):
+        kinds = {"I": np.int32, "I;16": np.int16, "F": np.float32}
+        array = np.array(pic, kinds.get(pic.mode, np.uint8))
+        array = 255 * array if pic.mode == "1" else array
+    else:
+        array = pic
+    array = array[:, :, None] if array.ndim == 2 else array
+    array = array.astype(np.float32) / np.float32(255) if array.dtype == np.uint8 else array
+    return _C.to_tensor(np.ascontiguousarray(array.transpose(2, 0, 1) if chw else array))
+
+
+def normalize(img, mean, std, data_format="CHW", to_rgb=False):
+    """(img - mean) / std for each channel.
+
+    Args:
+        img: Pillow image, array or tensor; Pillow images become arrays.
+        mean, std (float|list[float]): for each channel.
+        data_format (str): "CHW" or "HWC", of arrays and tensors.
+        to_rgb (bool): reverse the channels of an array first.
+
+    Returns:
+        ndarray (float32) or Tensor.
+    """
+    if _is_tensor_image(img):
+        chw = data_format.upper() == "CHW"
+        shape = [-1, 1, 1] if chw else [-1]
+        mean, std = (_C.to_tensor(np.asarray(v, "float32").reshape(shape)) for v in (mean, std))
+        return (img - mean) / std
+    if _is_pil_image(img):
+        img = np.array(img)
+    if not isinstance(img, np.ndarray):
+        _check("normalize", img)
+    shape = (-1, 1, 1) if data_format.upper() == "CHW" else (-1,)
+    mean, std = (np.float32(np.array(v)).reshape(shape) for v in (mean, std))
+    if to_rgb:
+        img = img[::-1] if data_format.upper() == "CHW" else img[..., ::-1]
+    return (np.float32(img) - mean) / std
+
+
+# Geometry -----------------------------------------------------------------------------------------------------------------
+
+
+def resize(img, size, interpolation="bilinear"):
+    """The image at another size.
+
+    Args:
+        img: the image.
+        size (int|list[int]): [height, width]; one int is the shorter side, and the other keeps its ratio.
+        interpolation (str): "nearest", "bilinear", "bicubic", "lanczos"; Pillow images "box" and "hamming" too, arrays
+            "area".
+
+    Examples:
+        >>> import numpy
+        >>> proa.vision.transforms.resize(numpy.zeros([4, 8, 3], "uint8"), 2).shape
+        (2, 4, 3)
+    """
+    _check("resize", img)
+    if not (isinstance(size, int) or (isinstance(size, (list, tuple)) and len(size) == 2)):
+        raise _C.located(TypeError(f"resize: size must be an int or [height, width], not {size!r}"))
+    height, width = _size(img)
+    if isinstance(size, int):
+        if min(height, width) == size:
+            return img
+        if width < height:
+            new = int(size * height / width), size
+        else:
+            new = size, int(size * width / height)
+    else:
+        new = int(size[0]), int(size[1])
+    if min(new) <= 0:
+        raise _C.located(ValueError(f"resize: size must be positive; {size!r} of {height} by {width} gives {new}"))
+    if _is_pil_image(img):
+        return img.resize(new[::-1], _pil(interpolation))
+    if _is_tensor_image(img) and interpolation in ("nearest", "bilinear", "bicubic") and img.dtype.is_floating_point:
+        from proa.nn import functional
+
+        batch = img if img.ndim == 4 else img.unsqueeze(0)
+        done = functional.interpolate(batch, new, mode=interpolation, data_format="NCHW")
+        return done if img.ndim == 4 else done.squeeze(0)
+    _chosen(interpolation, dict.fromkeys(("nearest", "bilinear", "area", "bicubic", "lanczos")))
+    return _by_array(img, lambda array: arrays.resize(array, *new, interpolation))
+
+
+def crop(img, top, left, height, width):
+    """The part of the image from row `top` and column `left` on; what lies outside of the image is black for Pillow."""
+    _check("crop", img)
+    if _is_pil_image(img):
+        return img.crop((left, top, left + width, top + height))
+    if _is_tensor_image(img):
+        return img[..., top : top + height, left : left + width]
+    return img[top : top + height, left : left + width]
+
+
+def center_crop(img, output_size):
+    """The middle of the image.
+
+    Args:
+        output_size (int|list[int]): [height, width], or the side of a square.
+    """
+    _check("center_crop", img)
+    new_height, new_width = _pair("center_crop", "output_size", output_size)
+    height, width = _size(img)
+    top, left = round((height - new_height) / 2.0), round((width - new_width) / 2.0)
+    return crop(img, int(top), int(left), new_height, new_width)
+
+
+def pad(img, padding, fill=0, padding_mode="constant"):
+    """The image with pixels added around it.
+
+    Args:
+        padding (int|list[int]): of all sides; [left and right, top and bottom]; or [left, top, right, bottom].
+        fill (number|tuple): of padding_mode "constant", for each channel.
+        padding_mode (str): "constant", "edge", "reflect" (without the border pixel) or "symmetric".
+    """
+    _check("pad", img)
+    if isinstance(padding, numbers.Number):
+        left = top = right = bottom = int(padding)
+    elif isinstance(padding, (list, tuple)) and len(padding) in (2, 4):
+        left, top = int(padding[0]), int(padding[1])
+        right, bottom = (int(padding[2]), int(padding[3])) if len(padding) == 4 else (left, top)
+    else:
+        raise _C.located(TypeError(f"pad: padding must be an int, or a list of two or four, not {padding!r}"))
+    if padding_mode not in ("constant", "edge", "reflect", "symmetric"):
+        raise _C.located(
+            ValueError(f"pad: padding_mode must be 'constant', 'edge', 'reflect' or 'symmetric', not {padding_mode!r}")
+        )
+    if _is_pil_image(img):
+        return _pad_pil(img, (left, top, right, bottom), fill, padding_mode)
+
+    def padded(array):
+        return _pad_array(array, (left, top, right, bottom), fill, padding_mode)
+
+    return _by_array(img, padded)
+
+
+def _pad_array(array, sides, fill, mode):
+    left, top, right, bottom = sides
+    widths = ((top, bottom), (left, right), (0, 0))
+    if mode != "constant":
+        return np.pad(array, widths, mode)
+    shape = (array.shape[0] + top + bottom, array.shape[1] + left + right, array.shape[2])
+    result = np.empty(shape, array.dtype)
+    result[...] = np.asarray(fill).astype(array.dtype)
+    result[top : top + array.shape[0], left : left + array.shape[1]] = array
+    return result
+
+
+def _pad_pil(img, sides, fill, mode):
+    from PIL import Image, ImageOps
+
+    if mode == "constant":
+        if isinstance(fill, (list, tuple)):
+            fill = tuple(fill) if len(img.getbands()) > 1 else fill[0]
+        elif len(img.getbands()) > 1 and img.mode != "P":
+            fill = (fill,) * len(img.getbands())
+        padded = ImageOps.expand(img, sides, fill)
+        if img.mode == "P":
+            padded.putpalette(img.getpalette())
+        return padded
+    array = np.asarray(img)
+    flat = array[:, :, None] if array.ndim == 2 else array
+    done = _pad_array(flat, sides, fill, mode)
+    result = Image.fromarray(done[:, :, 0] if array.ndim == 2 else done)
+    if img.mode == "P":
+        result.putpalette(img.getpalette())
+    return result
+
+
+def hflip(img):
+    """The image mirrored left to right."""
+    _check("hflip", img)
+    if _is_pil_image(img):
+        from PIL import Image
+
+        return img.transpose(Image.FLIP_LEFT_RIGHT)
+    return img.flip([-1]) if _is_tensor_image(img) else img[:, ::-1].copy()
+
+
+def vflip(img):
+    """The image mirrored top to bottom."""
+    _check("vflip", img)
+    if _is_pil_image(img):
+        from PIL import Image
+
+        return img.transpose(Image.FLIP_TOP_BOTTOM)
+    return img.flip([-2]) if _is_tensor_image(img) else img[::-1].copy()
+
+
+def _pil_fill(img, fill):
+    bands = len(img.getbands())
+    if isinstance(fill, numbers.Number):
+        return int(fill) if bands == 1 else (int(fill),) * bands
+    return tuple(fill)
+
+
+def rotate(img, angle, interpolation="nearest", expand=False, center=None, fill=0):
+    """The image turned against the clock.
+
+    Args:
+        angle (float): degrees.
+        interpolation (str): "nearest", "bilinear" or "bicubic".
+        expand (bool): make the result large enough to hold all of the image.
+        center (tuple, optional): (x, y) that stays; the middle unless given.
+        fill (number|tuple): what lies outside.
+    """
+    _check("rotate", img)
+    interpolation = "nearest" if interpolation is False else interpolation
+    if _is_pil_image(img):
+        return img.rotate(angle, _pil(interpolation), expand, center, fillcolor=_pil_fill(img, fill))
+
+    def turned(array):
+        height, width = array.shape[:2]
+        middle = center
+        if _is_tensor_image(img):  # by centers of pixels, as grids of samples are
+            middle = ((width - 1) / 2.0, (height - 1) / 2.0) if center is None else (center[0] - 0.5, center[1] - 0.5)
+        size, coefficients = arrays.rotation(height, width, angle, middle, expand)
+        return arrays.warp(array, arrays.matrix(coefficients), size, interpolation, 0 if fill is None else fill)
+
+    return _by_array(img, turned)
+
+
+def affine(img, angle, translate, scale, shear, interpolation="nearest", fill=0, center=None):
+    """The image turned, moved, scaled and sheared, about its middle.
+
+    Args:
+        angle (float): degrees, with the clock.
+        translate (list): by how many pixels to the right and down.
+        scale (float): positive.
+        shear (float|list[float]): degrees along x, or along x and y.
+        interpolation (str): "nearest", "bilinear" or "bicubic".
+        fill (number|tuple): what lies outside.
+        center (tuple, optional): (x, y) that stays; the middle unless given.
+    """
+    _check("affine", img)
+    if not isinstance(translate, (list, tuple)) or len(translate) != 2:
+        raise _C.located(TypeError(f"affine: translate must be [right, down], not {translate!r}"))
+    if not scale > 0:
+        raise _C.located(ValueError(f"affine: scale must be positive, not {scale!r}"))
+    shear = (shear, 0.0) if isinstance(shear, numbers.Number) else tuple(shear)
+    shear = (shear[0], 0.0) if len(shear) == 1 else shear
+    height, width = _size(img)
+    middle = (width * 0.5, height * 0.5) if center is None else center
+    coefficients = _inverse_affine(middle, angle, translate, scale, shear)
+    if _is_pil_image(img):
+        from PIL import Image
+
+        return img.transform(img.size, Image.AFFINE, coefficients, _pil(interpolation), fillcolor=_pil_fill(img, fill))
+    a, b, c, d, e, f = coefficients
+    # From pixel corners, as Pillow counts, to pixel centers.
+    centered = (a, b, c + 0.5 * (a + b - 1.0), d, e, f + 0.5 * (d + e - 1.0))
+    return _by_array(
+        img, lambda array: arrays.warp(array, arrays.matrix(centered), array.shape[:2], interpolation, fill)
+    )
+
+
+def _inverse_affine(center, angle, translate, scale, shear):
+    """The 2 by 3 matrix from result to image: the inverse of move * center * turn * shear * scale * center back."""
+    turn, along_x, along_y = math.radians(angle), math.radians(shear[0]), math.radians(shear[1])
+    a = math.cos(turn - along_y) / math.cos(along_y)
+    b = -math.cos(turn - along_y) * math.tan(along_x) / math.cos(along_y) - math.sin(turn)
+    c = math.sin(turn - along_y) / math.cos(along_y)
+    d = -math.sin(turn - along_y) * math.tan(along_x) / math.cos(along_y) + math.cos(turn)
+    m = [d / scale, -b / scale, 0.0, -c / scale, a / scale, 0.0]
+    x, y = -center[0] - translate[0], -center[1] - translate[1]
+    m[2] = m[0] * x + m[1] * y + center[0]
+    m[5] = m[3] * x + m[4] * y + center[1]
+    return m
+
+
+def perspective(img, startpoints, endpoints, interpolation="nearest", fill=0):
+    """The image with four of its points brought to four others.
+
+    Args:
+        startpoints, endpoints (list): four (x, y) each: corners in the image, and where they come to lie.
+        interpolation (str): "nearest", "bilinear" or "bicubic".
+        fill (number|tuple): what lies outside.
+    """
+    _check("perspective", img)
+    coefficients = arrays.perspective_coefficients(startpoints, endpoints)
+    if _is_pil_image(img):
+        from PIL import Image
+
+        return img.transform(
+            img.size, Image.PERSPECTIVE, coefficients, _pil(interpolation), fillcolor=_pil_fill(img, fill)
+        )
+    place = arrays.perspective(coefficients)
+    if _is_tensor_image(img):  # by centers of pixels, as grids of samples are
+        whole = place
+
+        def place(x, y):
+            x, y = whole(x + 0.5, y + 0.5)
+            return x - 0.5, y - 0.5
+
+    return _by_array(img, lambda array: arrays.warp(array, place, array.shape[:2], interpolation, fill))
+
+
+def erase(img, i, j, h, w, v, inplace=False):
+    """The image with the part from row `i`, column `j` on replaced.
+
+    Args:
+        i, j, h, w (int): first row, first column, height, width.
+        v (number|ndarray|Tensor): the values.
+        inplace (bool): write into `img` (arrays and tensors).
+    """
+    _check("erase", img)
+    if _is_tensor_image(img):
+        img = img if inplace else img.clone()
+        img[..., i : i + h, j : j + w] = v
+        return img
+    if _is_pil_image(img):
+        from PIL import Image
+
+        array = np.array(img)
+        array[i : i + h, j : j + w] = v
+        return Image.fromarray(array, img.mode)
+    img = img if inplace else img.copy()
+    img[i : i + h, j : j + w] = v
+    return img
+
+
+# Colors -------------------------------------------------------------------------------------------------------------------
+
+
+def _check_factor(what, name, factor, low=0.0, high=math.inf):
+    if not low <= factor <= high:
+        limit = f"from {low} to {high}" if high != math.inf else "not negative"
+        raise _C.located(ValueError(f"{what}: {name} must be {limit}, not {factor!r}"))
+
+
+def _enhanced(img, name, factor):
+    from PIL import ImageEnhance
+
+    return getattr(ImageEnhance, name)(img).enhance(factor)
+
+
+def _colored(img, factor, other):
+    """The image blended with what `other` gives of it: tensors stay within 0..1 (or 0..255 of integers)."""
+
+    def changed(array):
+        done = arrays.blend(array, other(array), factor)
+        return np.clip(done, 0.0, 1.0) if _is_tensor_image(img) and done.dtype.kind == "f" else done
+
+    return _by_array(img, changed)
+
+
+def adjust_brightness(img, brightness_factor):
+    """The image darker (0 is black) or brighter (1 is the image).
+
+    Args:
+        brightness_factor (float): not negative.
+    """
+    _check("adjust_brightness", img)
+    _check_factor("adjust_brightness", "brightness_factor", brightness_factor)
+    if _is_pil_image(img):
+        return _enhanced(img, "Brightness", brightness_factor)
+    return _colored(img, brightness_factor, lambda array: 0.0)
+
+
+def adjust_contrast(img, contrast_factor):
+    """The image with less contrast (0 is plain gray) or more (1 is the image). Arrays turn about the gray value 74.
+
+    Args:
+        contrast_factor (float): not negative.
+    """
+    _check("adjust_contrast", img)
+    _check_factor("adjust_contrast", "contrast_factor", contrast_factor)
+    if _is_pil_image(img):
+        return _enhanced(img, "Contrast", contrast_factor)
+    if _is_tensor_image(img):
+        return _colored(img, contrast_factor, lambda a: arrays.grayscale(a).mean() if a.shape[2] == 3 else a.mean())
+    return _colored(img, contrast_factor, lambda array: 74.0)
+
+
+def adjust_saturation(img, saturation_factor):
+    """The image with paler colors (0 is gray) or stronger ones (1 is the image).
+
+    Args:
+        saturation_factor (float): not negative.
+    """
+    _check("adjust_saturation", img)
+    _check_factor("adjust_saturation", "saturation_factor", saturation_factor)
+    if _is_pil_image(img):
+        return _enhanced(img, "Color", saturation_factor)
+    return _colored(img, saturation_factor, lambda a: arrays.grayscale(a) if a.shape[2] == 3 else a.astype(float))
+
+
+def adjust_hue(img, hue_factor):
+    """The image with its colors turned: by half of the circle for 0.5 and -0.5.
+
+    Args:
+        hue_factor (float): -0.5 to 0.5.
+    """
+    _check("adjust_hue", img)
+    _check_factor("adjust_hue", "hue_factor", hue_factor, -0.5, 0.5)
+    if _is_pil_image(img):
+        if img.mode in ("L", "1", "I", "F"):
+            return img
+        from PIL import Image
+
+        hue, saturation, value = img.convert("HSV").split()
+        turned = (np.array(hue, np.int64) + int(hue_factor * 255)) % 256
+        return Image.merge("HSV", (Image.fromarray(turned.astype(np.uint8), "L"), saturation, value)).convert(img.mode)
+
+    def turned_array(array):
+        if array.shape[2] == 1:
+            return array
+        scale = 255.0 if array.dtype.kind in "iu" else 1.0
+        colors = arrays.rgb_to_hsv(array.astype(np.float64) / scale)
+        colors[..., 0] = (colors[..., 0] + hue_factor) % 1.0
+        return arrays.like(arrays.hsv_to_rgb(colors) * scale, array)
+
+    return _by_array(img, turned_array)
+
+
+def to_grayscale(img, num_output_channels=1):
+    """The image in gray.
+
+    Args:
+        num_output_channels (int): 1, or 3 that are equal.
+    """
+    _check("to_grayscale", img)
+    if num_output_channels not in (1, 3):
+        raise _C.located(ValueError(f"to_grayscale: num_output_channels must be 1 or 3, not {num_output_channels!r}"))
+    if _is_pil_image(img):
+        from PIL import Image
+
+        gray = img.convert("L")
+        return gray if num_output_channels == 1 else Image.merge("RGB", (gray, gray, gray))
+
+    def gray_array(array):
+        gray = arrays.like(arrays.grayscale(array) if array.shape[2] >= 3 else array.astype(float), array)
+        return np.repeat(gray, num_output_channels, 2)
+
+    return _by_array(img, gray_array)

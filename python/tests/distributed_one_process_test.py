@@ -1,0 +1,193 @@
+"""paddle.distributed and fleet in one process: what programs ask, wrap and exchange."""
+
+import io
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import proa
+import proa.distributed as dist
+from proa.distributed import fleet
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch):
+    for name in ("PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM", "PADDLE_TRAINER_ENDPOINTS", "TRAINING_ROLE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_who_we_are():
+    assert (dist.get_rank(), dist.get_world_size()) == (0, 1)
+    env = dist.ParallelEnv()
+    assert (env.rank, env.local_rank, env.world_size, env.nranks, env.device_id, env.dev_id) == (0, 0, 1, 1, 0, 0)
+    assert env.trainer_endpoints == [] and env.current_endpoint == ""
+    group = dist.init_parallel_env()
+    assert dist.is_initialized() and group.nranks == 1 and group.rank == 0
+    assert dist.get_rank(dist.new_group([0])) == 0
+    dist.destroy_process_group()
+    assert not dist.is_initialized()
+
+
+def test_collectives_are_identities():
+    x = proa.to_tensor([1.0, 2.0])
+    for op in (dist.ReduceOp.SUM, dist.ReduceOp.MAX, dist.ReduceOp.MIN, dist.ReduceOp.PROD):
+        dist.all_reduce(x, op)
+        dist.reduce(x, 0, op)
+    dist.broadcast(x, src=0)
+    dist.barrier()
+    assert x.tolist() == [1.0, 2.0]
+    found = []
+    dist.all_gather(found, x)
+    assert len(found) == 1 and found[0].tolist() == [1.0, 2.0] and found[0] is not x
+    y = proa.zeros([2])
+    dist.scatter(y, [x], src=0)
+    assert y.tolist() == [1.0, 2.0]
+    sent = []
+    dist.alltoall([x], sent)
+    assert sent[0].tolist() == [1.0, 2.0]
+    objects = []
+    dist.all_gather_object(objects, {"a": 1})
+    assert objects == [{"a": 1}]
+    z = proa.zeros([2])
+    dist.reduce_scatter(z, [x])
+    assert z.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "call, kind, says",
+    [
+        (lambda: dist.all_reduce([1.0]), TypeError, "must be a Tensor"),
+        (lambda: dist.all_reduce(proa.ones([1]), op="sum"), ValueError, "ReduceOp"),
+        (lambda: dist.broadcast(proa.ones([1]), src=1), ValueError, "src is 1"),
+        (lambda: dist.broadcast(proa.ones([1]), src="0"), TypeError, "src"),
+        (lambda: dist.all_gather(None, proa.ones([1])), TypeError, "list"),
+        (lambda: dist.scatter(proa.ones([1]), []), ValueError, "one tensor for each process"),
+        (lambda: dist.send(proa.ones([1]), 0), RuntimeError, "nobody else"),
+        (lambda: dist.new_group([0, 1]), ValueError, "names 1"),
+        (lambda: dist.get_group(77), ValueError, "no group 77"),
+        (lambda: dist.spawn(print, nprocs=2), NotImplementedError, "in one process"),
+        (lambda: dist.spawn(3), TypeError, "func"),
+        (lambda: dist.spawn(print, nprocs=1, nothing=1), ValueError, "no option"),
+        (lambda: proa.DataParallel(3), TypeError, "must be a Layer"),
+        (lambda: fleet.init(role_maker=3), TypeError, "role maker"),
+        (lambda: fleet.init_server(), NotImplementedError, "no parameter servers"),
+        (lambda: fleet.distributed_optimizer(3), TypeError, "must be an Optimizer"),
+    ],
+)
+def test_bad_input(call, kind, says):
+    with pytest.raises(kind, match=says):
+        call()
+
+
+def test_several_processes_are_refused_in_one_sentence(monkeypatch):
+    monkeypatch.setenv("PADDLE_TRAINERS_NUM", "2")
+    assert dist.get_world_size() == 2
+    for call in (dist.init_parallel_env, fleet.init, lambda: proa.DataParallel(proa.nn.Linear(1, 1))):
+        with pytest.raises(NotImplementedError, match="2 are asked for"):
+            call()
+    monkeypatch.setenv("PADDLE_TRAINERS_NUM", "two")
+    with pytest.raises(ValueError, match="PADDLE_TRAINERS_NUM='two'"):
+        dist.get_world_size()
+
+
+def test_data_parallel_is_the_layer():
+    inner = proa.nn.Sequential(proa.nn.Linear(3, 4), proa.nn.BatchNorm1D(4))
+    net = proa.DataParallel(inner, find_unused_parameters=True)
+    x = proa.randn([5, 3])
+    assert np.array_equal(net(x).numpy(), inner(x).numpy())
+    assert list(net.state_dict()) == list(inner.state_dict())
+    assert [id(p) for p in net.parameters()] == [id(p) for p in inner.parameters()]
+    other = proa.DataParallel(proa.nn.Sequential(proa.nn.Linear(3, 4), proa.nn.BatchNorm1D(4)))
+    other.set_state_dict(net.state_dict())
+    net.eval(), other.eval()
+    assert not inner.training and np.array_equal(net(x).numpy(), other(x).numpy())
+    with net.no_sync():
+        loss = net.scale_loss(net(x).sum())
+        loss.backward()
+    net.apply_collective_grads()
+    assert inner[0].weight.grad is not None
+
+
+def test_spawn_calls_here():
+    seen = []
+    dist.spawn(lambda a, b: seen.append((a, b, dist.get_world_size(), os.environ["PADDLE_TRAINER_ID"])), (1, 2))
+    assert seen == [(1, 2, 1, "0")] and "PADDLE_TRAINER_ID" not in os.environ
+    context = dist.spawn(seen.append, (3,), nprocs=1, join=False)
+    assert context.join() and seen[-1] == 3
+
+
+def test_fleet_trains_with_one_worker():
+    strategy = fleet.DistributedStrategy()
+    strategy.amp = True
+    strategy.amp_configs = {"init_loss_scaling": 2.0}
+    fleet.init(is_collective=True, strategy=strategy)
+    assert (fleet.worker_index(), fleet.worker_num(), fleet.is_first_worker()) == (0, 1, True)
+    assert fleet.is_worker() and not fleet.is_server() and fleet.server_num() == 0
+    assert len(fleet.worker_endpoints()) == 1 and isinstance(fleet.worker_endpoints(to_string=True), str)
+    net = fleet.distributed_model(proa.nn.Linear(2, 1))
+    start = net.weight.numpy().copy()
+    sgd = fleet.distributed_optimizer(proa.optimizer.SGD(0.5, parameters=net.parameters()))
+    net(proa.ones([1, 2])).sum().backward()
+    sgd.step()
+    np.testing.assert_allclose(net.weight.numpy(), start - 0.5)
+    fleet.barrier_worker(), fleet.init_worker(), fleet.stop_worker()
+    assert fleet.get_lr() == 0.5
+    assert fleet.util.get_file_shard(["a", "b"]) == ["a", "b"]
+    assert fleet.fleet.worker_num() == 1 and "nothing" not in dir(fleet)
+
+
+def test_strategy_refuses_what_it_does_not_know(tmp_path):
+    strategy = fleet.DistributedStrategy()
+    with pytest.raises(TypeError, match="nothing"):
+        strategy.nothing = 1
+    with pytest.raises(TypeError, match="amp must be a bool"):
+        strategy.amp = "yes"
+    with pytest.raises(ValueError, match="has no 'scale'"):
+        strategy.amp_configs = {"scale": 1}
+    strategy.sharding = True
+    path = str(tmp_path / "strategy.prototxt")
+    strategy.save_to_prototxt(path)
+    other = fleet.DistributedStrategy()
+    other.load_from_prototxt(path)
+    assert other.sharding and not other.amp
+
+
+def test_local_files(tmp_path):
+    files = fleet.utils.LocalFS()
+    folder = str(tmp_path / "a" / "b")
+    files.mkdirs(folder)
+    files.touch(folder + "/x")
+    assert files.ls_dir(str(tmp_path / "a")) == (["b"], []) and files.is_file(folder + "/x")
+    files.mv(folder + "/x", folder + "/y")
+    assert files.is_exist(folder + "/y") and not files.is_exist(folder + "/x")
+    files.delete(str(tmp_path / "a"))
+    assert not files.is_exist(folder)
+
+
+def test_data_generator(monkeypatch, capsys):
+    class Words(fleet.MultiSlotDataGenerator):
+        def generate_sample(self, line):
+            def samples():
+                numbers = [int(word) for word in line.split()]
+                yield [("ids", numbers), ("label", [len(numbers)])]
+
+            return samples
+
+    monkeypatch.setattr(sys, "stdin", io.StringIO("1 2 3\n4 5\n"))
+    Words().run_from_stdin()
+    assert capsys.readouterr().out == "3 1 2 3 1 3\n2 4 5 1 2\n"
+
+
+def test_launch_runs_the_script(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text("import os, sys\nprint(os.environ['PADDLE_TRAINERS_NUM'], sys.argv[1:], __name__)\n")
+
+    def run(*arguments):
+        command = [sys.executable, "-m", "proa.distributed.launch", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert run("--gpus", "0", str(script), "--lr", "1").stdout == "1 ['--lr', '1'] __main__\n"
+    assert "in one process" in run("--gpus", "0,1", str(script)).stderr

@@ -43,7 +43,10 @@ class Parameter(_C.Tensor):
         return other
 
     def __deepcopy__(self, memo):
-        copy = Parameter(self.detach().clone(), unique_name.generate(self.name), self.trainable)
+        # Counted here and not by unique_name, which would remember the name of each parameter ever copied.
+        count = self.__dict__.get("_copies", 0)
+        self._copies = count + 1
+        copy = Parameter(self.detach().clone(), f"{self.name}_{count}", self.trainable)
         memo[id(self)] = copy
         return self.copy_settings_to(copy)
 
@@ -117,8 +120,10 @@ class ParamAttr:
         )
 
 
-def make_parameter(shape, attr, dtype, is_bias, default_initializer, name_prefix):
+def make_parameter(shape, attr, dtype, is_bias, default_initializer, names):
     """The parameter that `attr` describes, or None when it is False.
+
+    Without a name of its own it is given `names("w")`, or `names("b")`.
 
     The initializer is the first of: that of `attr`, the global one, the layer's
     default, Xavier uniform (zeros for a bias).
@@ -136,7 +141,7 @@ def make_parameter(shape, attr, dtype, is_bias, default_initializer, name_prefix
     if attr.name is not None:
         name = attr.name
     else:
-        name = unique_name.generate(f"{name_prefix}.{'b' if is_bias else 'w'}")
+        name = names("b" if is_bias else "w")
     with _C.eager_mode():  # in static mode too: a program captures parameters, it does not make them
         parameter = Parameter(initializer.start_value(init, shape, dtype), name, attr.trainable)
         if initializer.fills_in_place(init):
@@ -146,6 +151,10 @@ def make_parameter(shape, attr, dtype, is_bias, default_initializer, name_prefix
     parameter.need_clip = attr.need_clip
     parameter.do_model_average = attr.do_model_average
     return parameter
+
+
+def _names_without_layer(key):
+    return unique_name.generate(f"create_parameter_0.{key}")
 
 
 def create_parameter(shape, dtype, name=None, attr=None, is_bias=False, default_initializer=None):
@@ -170,4 +179,4 @@ def create_parameter(shape, dtype, name=None, attr=None, is_bias=False, default_
     attr = ParamAttr.of(attr)
     if name is not None and attr is not False and attr.name is None:
         attr = ParamAttr(**{**attr.__dict__, "name": name})
-    return make_parameter(shape, attr, dtype, is_bias, default_initializer, "create_parameter_0")
+    return make_parameter(shape, attr, dtype, is_bias, default_initializer, _names_without_layer)

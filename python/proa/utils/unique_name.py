@@ -17,6 +17,26 @@ class _Generator:
 _generator = _Generator()
 
 
+class Family:
+    """Unique names below a name that is unique already: `Family("linear_0")("w")` gives linear_0.w_0 and so on.
+
+    It counts by itself and goes with its owner, so that making and dropping owners leaves nothing behind. Copies of
+    an owner share it.
+    """
+
+    def __init__(self, name):
+        self.name = name
+        self.counts = {}
+
+    def __call__(self, key):
+        count = self.counts.get(key, 0)
+        self.counts[key] = count + 1
+        return f"{_generator.prefix}{self.name}.{key}_{count}"
+
+    def __deepcopy__(self, memo):
+        return self
+
+
 def generate(key):
     """The next name with this key.
 

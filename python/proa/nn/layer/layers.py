@@ -257,7 +257,13 @@ class Layer:
             is_bias (bool): start from zeros unless said otherwise.
             default_initializer (Initializer, optional): used if `attr` names none.
         """
-        return make_parameter(shape, attr, dtype or self._dtype, is_bias, default_initializer, self._full_name)
+        return make_parameter(shape, attr, dtype or self._dtype, is_bias, default_initializer, self._name_family())
+
+    def _name_family(self):
+        names = self.__dict__.get("_parameter_name_family")
+        if names is None:
+            names = self.__dict__["_parameter_name_family"] = unique_name.Family(self._full_name)
+        return names
 
     def create_variable(self, name=None, persistable=None, dtype=None):
         """An empty tensor named after this layer."""
@@ -266,7 +272,7 @@ class Layer:
     def create_tensor(self, name=None, persistable=None, dtype=None):
         """An empty tensor named after this layer."""
         tensor = _C.ops.full([0], 0.0, as_dtype(dtype or self._dtype))
-        tensor.name = f"{self._full_name}.{name}" if name else unique_name.generate(self._full_name + "._generated_var")
+        tensor.name = f"{self._full_name}.{name}" if name else self._name_family()("_generated_var")
         tensor.persistable = bool(persistable)
         return tensor
 

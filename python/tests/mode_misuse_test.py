@@ -14,7 +14,6 @@ MISUSES = {
     "append_backward": (lambda: static.append_backward(X.sum()), TypeError, "call loss.backward()"),
     "gradients": (lambda: static.gradients(X.sum(), [X]), TypeError, "call paddle.grad()"),
     "gradients of a list": (lambda: static.gradients([X], X), TypeError, "gradients: targets must be values of a"),
-    "scope_guard": (lambda: static.scope_guard(object()), RuntimeError, "there is no scope"),
     "Print": (lambda: static.Print(X), RuntimeError, "print the tensor: print(x)"),
     "embedding": (lambda: static.nn.embedding(X.astype("int64"), [4, 2]), RuntimeError, "use paddle.nn.Embedding"),
     "data_norm": (lambda: static.nn.data_norm(X), RuntimeError, "use paddle.nn.BatchNorm1D"),
@@ -46,8 +45,6 @@ def test_what_programs_cannot_hold_yet_says_so():
         for call in (lambda: static.Print(x), lambda: static.py_func(abs, x, x), lambda: static.nn.nce(x, x, 2)):
             with pytest.raises(NotImplementedError, match="programs cannot hold this yet; "):
                 call()
-        with pytest.raises(NotImplementedError, match="scope_guard: "):
-            static.scope_guard(None)
 
 
 def test_embedding_of_a_program_trains():

@@ -8,12 +8,22 @@ class CompiledProgram:
     """A program as it is; kept for programs that compile first."""
 
     def __init__(self, program_or_graph, build_strategy=None):
+        self._source = getattr(program_or_graph, "_source", program_or_graph)
         self._program = program_or_graph._program
 
-    def with_data_parallel(self, *args, **kwargs):
-        raise _C.located(
-            NotImplementedError("CompiledProgram.with_data_parallel: use distributed training in eager mode")
-        )
+    def with_data_parallel(
+        self, loss_name=None, build_strategy=None, exec_strategy=None, share_vars_from=None, places=None
+    ):
+        """The program as it is, on the one device that there is.
+
+        Raises:
+            ValueError: several places are given.
+        """
+        if places is not None and not hasattr(places, "is_cpu_place") and len(list(places)) > 1:
+            raise _C.located(
+                ValueError("CompiledProgram.with_data_parallel: this version runs on one device; give one place")
+            )
+        return self
 
 
 class Executor:
@@ -63,6 +73,8 @@ class Executor:
         program = default_main_program() if program is None else program
         if isinstance(program, LoadedProgram):
             return program.run(feed or {}, fetch_list, return_numpy)
+        program = getattr(program, "_source", program)
+        program.run_starts()
         if program is default_startup_program() and not feed and not fetch_list:
             return []
         with _C.eager_mode():

@@ -1,22 +1,11 @@
-"""Functions of static mode that reach out of a program: scopes, printing, functions of Python.
+"""Functions of static mode that reach out of a program: printing, functions of Python.
 
 Programs cannot hold them yet; in eager mode they say what to do there.
 """
 
 from proa.static.only import missing, static_only
 
-__all__ = ["Print", "py_func", "scope_guard"]
-
-
-@static_only("use the tensors themselves: in eager mode there is no scope")
-def scope_guard(scope):
-    """Makes `scope` the one that executors use. Not in this version: programs capture their parameters.
-
-    Raises:
-        RuntimeError: in eager mode.
-        NotImplementedError: in static mode.
-    """
-    missing("scope_guard", "parameters belong to the program that captures them, whichever executor runs it")
+__all__ = ["Print", "py_func"]
 
 
 @static_only("print the tensor: print(x)")

@@ -3,9 +3,10 @@
 import contextlib
 
 from proa import _C
+from proa.static.block import Block
 
 
-class Program:
+class Program(Block):
     """A program under construction, and what is remembered about it in Python.
 
     Examples:
@@ -18,9 +19,7 @@ class Program:
     def __init__(self):
         self._program = _C.Program()
         self.random_seed = 0
-
-    def global_block(self):
-        return self
+        self._begin_block()
 
     def clone(self, for_test=False):
         """The program itself: operations are only ever appended, and what is not fetched is not run."""
@@ -115,6 +114,7 @@ def data(name, shape, dtype=None, lod_level=0):
     kind = _C.DType(kind) if isinstance(kind, str) else kind
     tensor = _main._program.add_input(name, sizes, kind)
     tensor.name = name
+    _main._inputs[name] = tensor
     return tensor
 
 

@@ -1,10 +1,20 @@
 """Control flow on values of a program, and layers that make their own parameters."""
 
 from proa import _C
+from proa.framework.names import invert as _invert
+from proa.framework.names import lazy as _lazy
 from proa.static.host import py_func
 from proa.static.nn.layers import data_norm, embedding, multi_box_head, nce
 
-__all__ = ["cond", "data_norm", "embedding", "multi_box_head", "nce", "py_func", "while_loop"]
+_HOMES = _invert({
+    "proa.static.nn.parametric": "batch_norm bilinear_tensor_product conv2d conv2d_transpose conv3d conv3d_transpose fc "
+    "group_norm instance_norm layer_norm prelu row_conv sparse_embedding spectral_norm",
+    "proa.static.nn.choices": "case switch_case",
+})  # fmt: skip
+
+__all__ = ["cond", "data_norm", "embedding", "multi_box_head", "nce", "py_func", "while_loop", *_HOMES]
+
+__getattr__, __dir__ = _lazy(__name__, _HOMES)
 
 
 def cond(pred, true_fn=None, false_fn=None, name=None):

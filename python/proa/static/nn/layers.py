@@ -1,7 +1,11 @@
 """Functions that add a layer with its parameters to the program."""
 
-from proa import _C, nn
+from proa import _C
+from proa.framework.grad_mode import no_grad
+from proa.nn import functional
 from proa.static.only import missing, static_only
+from proa.static.parameters import program_parameter
+from proa.utils import unique_name
 
 __all__ = ["data_norm", "embedding", "multi_box_head", "nce"]
 
@@ -34,11 +38,11 @@ def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=No
     """
     if not isinstance(size, (list, tuple)) or len(size) != 2:
         raise _C.located(ValueError(f"embedding: size must be [rows, size of a row], not {size!r}"))
-    # The table gets its first values now, not when the program runs.
-    with _C.eager_mode():
-        table = nn.Embedding(*size, padding_idx=padding_idx, sparse=is_sparse, weight_attr=param_attr)
-        table.to(dtype=dtype)
-    return table(input)
+    table = program_parameter(list(size), param_attr, dtype, prefix=unique_name.generate("embedding"))
+    if padding_idx is not None:
+        with _C.eager_mode(), no_grad():
+            table[padding_idx] = 0.0
+    return functional.embedding(input, table, padding_idx, is_sparse)
 
 
 @static_only("use paddle.nn.BatchNorm1D")

@@ -1,0 +1,124 @@
+"""What programs ask of a program's (only) block: its variables by name, its operations, its state."""
+
+from proa import _C
+from proa.static import scope as scopes
+
+__all__ = ["Block"]
+
+
+class Block:
+    """The variables and operations of a program. A program here has one block: itself."""
+
+    idx = 0
+    parent_idx = -1
+    forward_block_idx = -1
+
+    def _begin_block(self):
+        self._starts = {}  # of a startup program: the parameters that it starts
+        self._inputs = {}
+        self._made = {}  # keeps parameters, and with them their names, as long as the program
+        scopes.programs.add(self)
+
+    # Blocks ----------------------------------------------------------------
+
+    def global_block(self):
+        """The block of the program: the program itself."""
+        return self
+
+    def current_block(self):
+        """The block that ops are recorded into: the program itself."""
+        return self
+
+    def block(self, index):
+        """The block of this number; there is one, 0."""
+        if index != 0:
+            raise _C.located(IndexError(f"Program.block: there is one block, number 0, not {index!r}"))
+        return self
+
+    @property
+    def blocks(self):
+        return [self]
+
+    @property
+    def num_blocks(self):
+        return 1
+
+    @property
+    def program(self):
+        return self
+
+    # Variables ---------------------------------------------------------------
+
+    @property
+    def vars(self):
+        """Inputs and captured tensors by name."""
+        found = {tensor.name: tensor for tensor in self.list_vars()}
+        found.update(self._inputs)
+        return found
+
+    def has_var(self, name):
+        """Whether an input or a captured tensor has this name."""
+        return name in self.vars
+
+    def var(self, name):
+        """The input or captured tensor of this name.
+
+        Raises:
+            ValueError: there is none.
+        """
+        if not isinstance(name, str):
+            raise _C.located(TypeError(f"var: name must be a str, not {type(name).__name__}"))
+        found = self.vars.get(name)
+        if found is None:
+            raise _C.located(ValueError(f"var: no input or parameter of the program is named {name!r}"))
+        return found
+
+    _find_var_recursive = var
+
+    def create_var(self, name=None, shape=None, dtype=None, persistable=False, **kwargs):
+        """A tensor of these sizes that keeps its value between runs."""
+        from proa.static.parameters import create_global_var
+
+        return create_global_var(shape or [], 0.0, dtype or "float32", persistable, name=name)
+
+    def create_parameter(self, shape, dtype, name=None, attr=None, **kwargs):
+        """A parameter; see `proa.static.create_parameter`."""
+        from proa.static.parameters import create_parameter
+
+        return create_parameter(shape, dtype, name, attr, kwargs.get("is_bias", False), kwargs.get("initializer"))
+
+    @property
+    def ops(self):
+        """One line of text for each operation."""
+        return [line for line in str(self).splitlines() if "=" in line]
+
+    # State -------------------------------------------------------------------
+
+    def state_dict(self, mode="all", scope=None):
+        """The parameters ("param"), the other persistable tensors ("opt"), or both ("all"), by name."""
+        if mode not in ("all", "opt", "param"):
+            raise _C.located(ValueError(f"Program.state_dict: mode must be 'all', 'opt' or 'param', not {mode!r}"))
+        found = {}
+        for tensor in self.list_vars():
+            trained = not tensor.stop_gradient
+            if trained and mode != "opt" or (tensor.persistable and not trained and mode != "param"):
+                found[tensor.name] = tensor
+        return found
+
+    def set_state_dict(self, state_dict, scope=None):
+        """Gives the tensors of these names the values; other names are left out.
+
+        Raises:
+            ValueError: a value has other dims.
+        """
+        from proa.static.scope import ScopeTensor
+
+        own = {tensor.name: tensor for tensor in self.list_vars()}
+        for name, value in state_dict.items():
+            if name in own:
+                ScopeTensor(own[name]).set(value)
+
+    def run_starts(self):
+        """Gives the parameters of a startup program their first values."""
+        for start in self._starts.values():
+            start.run()

@@ -1,0 +1,137 @@
+"""Parameters that functions of static mode make: found again by name, and started by the startup program."""
+
+from proa import _C
+from proa.framework.parameter import ParamAttr, make_parameter
+from proa.static import scope as scopes
+from proa.utils import unique_name
+
+__all__ = ["WeightNormParamAttr", "create_global_var", "create_parameter", "program_parameter"]
+
+
+class _Start:
+    """A parameter of a scope, and how to give it its first value again."""
+
+    def __init__(self, scope, parameter, again):
+        self.scope, self.parameter, self.again = scope, parameter, again
+
+    def run(self):
+        # It has its first value from when it was made; a second run of a startup program starts it anew.
+        name = self.parameter.name
+        if name in self.scope._started:
+            with _C.eager_mode():
+                self.parameter.set_value(self.again().detach())
+        self.scope._started.add(name)
+
+
+def program_parameter(shape, attr, dtype, is_bias=False, default_initializer=None, prefix="create_parameter"):
+    """The parameter that `attr` describes, or the one of this name and shape in the scope; None if `attr` is False.
+
+    Args:
+        shape (list[int]): sizes, all known.
+        attr (ParamAttr|str|Initializer|bool, optional): its name, how it starts and so on.
+        dtype: of the parameter.
+        is_bias (bool): start from zeros unless said otherwise.
+        default_initializer (Initializer, optional): used if `attr` names none.
+        prefix (str): of its name, such as fc_0.
+
+    Raises:
+        ValueError: a size is not known.
+    """
+    attr = ParamAttr.of(attr)
+    if attr is False:
+        return None
+    unknown = [size for size in shape if size is None or int(size) < 0]
+    if unknown:
+        raise _C.located(
+            ValueError(f"{prefix.rpartition('_')[0]}: a parameter of shape {list(shape)} needs sizes that are known")
+        )
+    name = attr.name or unique_name.generate(f"{prefix}.{'b' if is_bias else 'w'}")
+    held = scopes.global_scope()._tensors
+    parameter = held.get(name)
+    named = ParamAttr(**{**attr.__dict__, "name": name})
+
+    def made():
+        return make_parameter(shape, named, dtype, is_bias, default_initializer, prefix)
+
+    from proa.framework.dtype import as_dtype
+
+    kind = as_dtype(dtype) or _C.get_default_dtype()
+    if parameter is None or list(parameter.shape) != [int(s) for s in shape] or parameter.dtype != kind:
+        parameter = _hold(name, made())
+    _remember(parameter, made)
+    return parameter
+
+
+def _hold(name, tensor):
+    scope = scopes.global_scope()
+    scope._tensors[name] = tensor
+    scope._started.discard(name)
+    return tensor
+
+
+def _remember(parameter, again):
+    from proa.static import program
+
+    start = _Start(scopes.global_scope(), parameter, again)
+    program.default_startup_program()._starts[parameter.name] = start
+    program.default_main_program()._made[parameter.name] = parameter
+
+
+def create_parameter(shape, dtype, name=None, attr=None, is_bias=False, default_initializer=None):
+    """A parameter of the program that is being built.
+
+    Args:
+        shape (list[int]): sizes.
+        dtype (str): element type.
+        name (str, optional): its name, when `attr` gives none.
+        attr (ParamAttr, optional): initializer, learning rate and so on.
+        is_bias (bool): start from zeros unless said otherwise.
+        default_initializer (Initializer, optional): used if `attr` names none.
+
+    Examples:
+        >>> proa.static.create_parameter([2, 3], "float32", name="w_of_example").shape
+        [2, 3]
+    """
+    attr = ParamAttr.of(attr)
+    if name is not None and attr is not False and attr.name is None:
+        attr = ParamAttr(**{**attr.__dict__, "name": name})
+    return program_parameter(shape, attr, dtype, is_bias, default_initializer, unique_name.generate("create_parameter"))
+
+
+def create_global_var(shape, value, dtype, persistable=False, force_cpu=False, name=None):
+    """A tensor that keeps its value between runs, and is not trained.
+
+    Args:
+        shape (list[int]): sizes.
+        value (number): its first value.
+        dtype (str): element type.
+        persistable (bool): saved with the program.
+        force_cpu (bool): accepted.
+        name (str, optional): its name.
+    """
+    from proa.framework.dtype import as_dtype
+
+    name = name or unique_name.generate("global_var")
+
+    def made():
+        with _C.eager_mode():
+            return _C.ops.full([int(size) for size in shape], value, as_dtype(dtype))
+
+    tensor = made()
+    tensor.name = name
+    _hold(name, tensor)
+    tensor.persistable = bool(persistable)
+    tensor.stop_gradient = True
+    _remember(tensor, made)
+    return tensor
+
+
+class WeightNormParamAttr(ParamAttr):
+    """A parameter as a direction and a length. Not in this version: use `paddle.nn.utils.weight_norm` on a layer."""
+
+    def __init__(self, dim=None, **kwargs):
+        raise _C.located(
+            NotImplementedError(
+                "WeightNormParamAttr: not in this version; use a layer and paddle.nn.utils.weight_norm on it"
+            )
+        )

@@ -1,0 +1,56 @@
+"""Lists of places, and settings of where ops run."""
+
+import contextlib
+
+from proa import _C
+
+__all__ = ["cpu_places", "cuda_places", "device_guard", "mlu_places", "npu_places", "xpu_places"]
+
+
+def cpu_places(device_count=None):
+    """A list of CPU places: CPU_NUM in the environment, or one."""
+    import os
+
+    return [_C.CPUPlace()] * (device_count or int(os.environ.get("CPU_NUM") or 1))
+
+
+def _devices(what, kind, ids):
+    import os
+
+    if ids is None:
+        listed = [i for i in os.environ.get("FLAGS_selected_gpus", "").split(",") if i.strip().isdigit()]
+        ids = [int(i) for i in listed] or list(range(_C.device_count(kind)))
+    ids = [ids] if isinstance(ids, int) else list(ids)
+    return [_C.Place(f"{kind}:{i}") if kind != "gpu" else _C.CUDAPlace(i) for i in ids]
+
+
+def cuda_places(device_ids=None):
+    """A list of GPU places: of these numbers, or of all that there are."""
+    return _devices("cuda_places", "gpu", device_ids)
+
+
+def xpu_places(device_ids=None):
+    """A list of places of XPUs; there are none unless a plugin brings them."""
+    return _devices("xpu_places", "xpu", device_ids)
+
+
+def npu_places(device_ids=None):
+    """A list of places of NPUs; there are none unless a plugin brings them."""
+    return _devices("npu_places", "npu", device_ids)
+
+
+def mlu_places(device_ids=None):
+    """A list of places of MLUs; there are none unless a plugin brings them."""
+    return _devices("mlu_places", "mlu", device_ids)
+
+
+@contextlib.contextmanager
+def device_guard(device=None):
+    """Inside, ops run on `device`: "cpu", or None for where the program runs.
+
+    Raises:
+        ValueError: for a kind of device that this package has no kernels for.
+    """
+    if device is not None and device.split(":")[0] not in ("cpu", "gpu", "xpu", "npu"):
+        raise _C.located(ValueError(f"device_guard: device must be 'cpu', 'gpu' or None, not {device!r}"))
+    yield

@@ -1,0 +1,172 @@
+"""Scope: values by name, for programs that read and write parameters from outside."""
+
+import contextlib
+import weakref
+
+from proa import _C
+
+__all__ = ["Scope", "global_scope", "scope_guard"]
+
+
+class ScopeTensor:
+    """The value of a variable: an array to NumPy, and `set` writes it."""
+
+    def __init__(self, tensor):
+        self._tensor = tensor
+        self._lod = []
+
+    def set(self, array, place=None, zero_copy=False):
+        """Replaces the value; dims and dtype stay those of the variable.
+
+        Raises:
+            ValueError: `array` has other dims.
+        """
+        with _C.eager_mode():
+            value = _C.to_tensor(array)
+            if list(value.shape) != list(self._tensor.shape):
+                raise _C.located(
+                    ValueError(
+                        f"set: {self._tensor.name} is {list(self._tensor.shape)}, the value is {list(value.shape)}"
+                    )
+                )
+            grad = _C.is_grad_enabled()
+            _C.set_grad_enabled(False)
+            try:
+                self._tensor.set_value(value.astype(self._tensor.dtype))
+            finally:
+                _C.set_grad_enabled(grad)
+
+    def __array__(self, dtype=None, copy=None):
+        array = self._tensor.numpy()
+        return array if dtype is None else array.astype(dtype)
+
+    def shape(self):
+        return list(self._tensor.shape)
+
+    def _dtype(self):
+        return self._tensor.dtype
+
+    def lod(self):
+        return self._lod
+
+    def set_lod(self, lod):
+        """Keeps the lengths of sequences that the program says."""
+        self._lod = lod
+
+    recursive_sequence_lengths = lod
+    set_recursive_sequence_lengths = set_lod
+
+
+class ScopeVariable:
+    """A name in a scope."""
+
+    def __init__(self, name, tensor=None):
+        self._name = name
+        self._tensor = tensor
+
+    def name(self):
+        return self._name
+
+    def get_tensor(self):
+        """The value.
+
+        Raises:
+            RuntimeError: it has none.
+        """
+        if self._tensor is None:
+            raise _C.located(RuntimeError(f"get_tensor: {self._name} has no value in this scope"))
+        return ScopeTensor(self._tensor)
+
+
+class Scope:
+    """Values by name. Programs hold their parameters themselves; a scope finds those that were made in it.
+
+    Examples:
+        >>> scope = proa.static.Scope()
+        >>> scope.find_var("nothing") is None
+        True
+    """
+
+    def __init__(self):
+        self._tensors = {}
+        self._variables = {}
+        self._started = set()
+
+    def find_var(self, name):
+        """The variable of this name, or None."""
+        tensor = self._tensors.get(name)
+        if tensor is None:
+            tensor = _captured(name)
+        if tensor is not None:
+            return ScopeVariable(name, tensor)
+        return self._variables.get(name)
+
+    def var(self, name):
+        """The variable of this name; made without a value if there is none."""
+        found = self.find_var(name)
+        if found is None:
+            found = self._variables[name] = ScopeVariable(name)
+        return found
+
+    def erase(self, names):
+        """Forgets these names."""
+        for name in names:
+            self._tensors.pop(name, None)
+            self._variables.pop(name, None)
+            self._started.discard(name)
+
+    def local_var_names(self):
+        """The names in this scope."""
+        return sorted({*self._tensors, *self._variables})
+
+    def new_scope(self):
+        """A scope for values that live shorter."""
+        return Scope()
+
+    def drop_kids(self):
+        """Forgets scopes made by `new_scope`."""
+
+
+# Programs that a scope looks into for parameters that were made elsewhere, by layers.
+programs: weakref.WeakSet = weakref.WeakSet()
+
+
+def _captured(name):
+    for program in list(programs):
+        for tensor in program.list_vars():
+            if tensor.name == name:
+                return tensor
+    return None
+
+
+_current = Scope()
+
+
+def global_scope():
+    """The scope of now: that of `scope_guard`, or the one that is there from the start.
+
+    Examples:
+        >>> with proa.static.program_guard(proa.static.Program()):
+        ...     x = proa.static.data("x", [None, 2])
+        ...     y = proa.static.nn.fc(x, 3, weight_attr=proa.ParamAttr(name="weight_of_y"))
+        >>> proa.static.global_scope().find_var("weight_of_y").get_tensor().shape()
+        [2, 3]
+    """
+    return _current
+
+
+@contextlib.contextmanager
+def scope_guard(scope):
+    """Inside, `scope` takes the parameters that are made, and is what `global_scope` gives.
+
+    Args:
+        scope (Scope): it.
+    """
+    global _current
+    if not isinstance(scope, Scope):
+        raise _C.located(TypeError(f"scope_guard: scope must be a Scope, not {type(scope).__name__}"))
+    before, _current = _current, scope
+    try:
+        yield
+    finally:
+        _current = before

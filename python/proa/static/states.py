@@ -1,0 +1,178 @@
+"""Files of programs that are trained: parameters (.pdparams), states of optimizers (.pdopt), the program (.pdmodel)."""
+
+import os
+
+from proa import _C
+from proa.static.program import Program
+
+__all__ = [
+    "deserialize_persistables",
+    "deserialize_program",
+    "load",
+    "load_from_file",
+    "load_program_state",
+    "normalize_program",
+    "save",
+    "save_to_file",
+    "serialize_persistables",
+    "serialize_program",
+    "set_program_state",
+]
+
+
+def _checked(what, program):
+    program = getattr(program, "_source", program)
+    if not isinstance(program, Program):
+        raise _C.located(TypeError(f"{what}: program must be a Program, not {type(program).__name__}"))
+    return program
+
+
+def save(program, model_path, protocol=4, **configs):
+    """Writes the parameters of a program into `model_path`.pdparams, other tensors that it keeps into .pdopt.
+
+    Args:
+        program (Program): it.
+        model_path (str): folder and first part of the names.
+        protocol (int): accepted.
+
+    Examples:
+        >>> import tempfile
+        >>> main = proa.static.Program()
+        >>> with proa.static.program_guard(main):
+        ...     y = proa.static.nn.fc(proa.static.data("x", [None, 2]), 3)
+        >>> folder = tempfile.mkdtemp()
+        >>> proa.static.save(main, folder + "/model")
+        >>> sorted(proa.static.load_program_state(folder + "/model")) == sorted(main.state_dict())
+        True
+    """
+    from proa.framework import serialization
+
+    program = _checked("save", program)
+    if not os.path.basename(model_path):
+        raise _C.located(ValueError(f"save: model_path must end in the first part of a file name, not {model_path!r}"))
+    os.makedirs(os.path.dirname(model_path) or ".", exist_ok=True)
+    for mode, ending in (("param", ".pdparams"), ("opt", ".pdopt")):
+        values = {name: tensor.numpy() for name, tensor in program.state_dict(mode).items()}
+        serialization.save(values, model_path + ending)
+
+
+def load_program_state(model_path, var_list=None):
+    """The values that `save` wrote, as a dict of arrays.
+
+    Args:
+        model_path (str): as `save` had it, with or without .pdparams.
+        var_list (list, optional): only tensors of these names.
+    """
+    from proa.framework import serialization
+
+    base = model_path[: -len(".pdparams")] if model_path.endswith(".pdparams") else model_path
+    if not os.path.exists(base + ".pdparams"):
+        raise _C.located(FileNotFoundError(f"load_program_state: there is no {base}.pdparams"))
+    state = {}
+    for ending in (".pdparams", ".pdopt"):
+        if os.path.exists(base + ending):
+            state.update(serialization.load(base + ending, return_numpy=True))
+    state.pop("StructuredToParameterName@@", None)
+    if var_list is not None:
+        wanted = {tensor if isinstance(tensor, str) else tensor.name for tensor in var_list}
+        state = {name: value for name, value in state.items() if name in wanted}
+    return state
+
+
+def set_program_state(program, state_dict):
+    """Gives the tensors of a program the values of the same names; says which had none.
+
+    Raises:
+        ValueError: a value has other dims.
+    """
+    import warnings
+
+    program = _checked("set_program_state", program)
+    unused = set(state_dict) - set(program.state_dict())
+    program.set_state_dict(state_dict)
+    if unused:
+        warnings.warn(
+            f"set_program_state: the program has no tensors of these names: {', '.join(sorted(unused))}", stacklevel=2
+        )
+
+
+def load(program, model_path, executor=None, var_list=None):
+    """Reads into a program what `save` wrote.
+
+    Raises:
+        FileNotFoundError: there is no `model_path`.pdparams.
+        ValueError: a parameter of the program is not in the file, or has other dims there.
+    """
+    program = _checked("load", program)
+    state = load_program_state(model_path, var_list)
+    missing = [] if var_list is not None else [n for n in program.state_dict("param") if n not in state]
+    if missing:
+        raise _C.located(ValueError(f"load: parameter {missing[0]!r} of the program is not in {model_path}.pdparams"))
+    program.set_state_dict(state)
+
+
+def save_to_file(path, content):
+    """Writes bytes into a file."""
+    if not isinstance(content, bytes):
+        raise _C.located(ValueError(f"save_to_file: content must be bytes, not {type(content).__name__}"))
+    with open(path, "wb") as file:
+        file.write(content)
+
+
+def load_from_file(path):
+    """The bytes in a file."""
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def normalize_program(program, feed_vars, fetch_vars, **kwargs):
+    """The program; what is not fetched is not run, and inputs are those that are fed."""
+    return _checked("normalize_program", program)
+
+
+def _bytes_of(feed_vars, fetch_vars, ending):
+    import tempfile
+
+    from proa.static.saving import save_inference_model
+
+    with tempfile.TemporaryDirectory() as folder:
+        save_inference_model(folder + "/model", feed_vars, fetch_vars)
+        return load_from_file(folder + "/model" + ending)
+
+
+def serialize_program(feed_vars, fetch_vars, **kwargs):
+    """The bytes of the .pdmodel that `save_inference_model` writes."""
+    return _bytes_of(feed_vars, fetch_vars, ".pdmodel")
+
+
+def serialize_persistables(feed_vars, fetch_vars, executor=None, **kwargs):
+    """The bytes of the .pdiparams that `save_inference_model` writes."""
+    return _bytes_of(feed_vars, fetch_vars, ".pdiparams")
+
+
+class _Bytes:
+    """A program without its parameters, as `deserialize_program` gives it."""
+
+    def __init__(self, data):
+        self.data = data
+
+
+def deserialize_program(data):
+    """A program from the bytes of `serialize_program`; `deserialize_persistables` gives it its parameters."""
+    if not isinstance(data, bytes):
+        raise _C.located(TypeError(f"deserialize_program: data must be bytes, not {type(data).__name__}"))
+    return _Bytes(data)
+
+
+def deserialize_persistables(program, data, executor=None):
+    """The program with the parameters of `serialize_persistables`, as `load_inference_model` gives it."""
+    import tempfile
+
+    from proa.static.saving import load_inference_model
+
+    if not isinstance(program, _Bytes) or not isinstance(data, bytes):
+        raise _C.located(TypeError("deserialize_persistables: give what deserialize_program returned, and bytes"))
+    with tempfile.TemporaryDirectory() as folder:
+        save_to_file(folder + "/model.pdmodel", program.data)
+        save_to_file(folder + "/model.pdiparams", data)
+        return load_inference_model(folder + "/model")[0]

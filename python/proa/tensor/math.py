@@ -82,6 +82,10 @@ def trace(x, offset=0, axis1=0, axis2=1, name=None):
     return _C.ops.diagonal(x, offset, axis1, axis2).sum(-1)
 
 
+# Differences of differences that a program of open sizes may hold.
+_MOST_RECORDED = 1000
+
+
 def diff(x, n=1, axis=-1, prepend=None, append=None, name=None):
     """Differences of neighbours along an axis, n times.
 
@@ -96,10 +100,16 @@ def diff(x, n=1, axis=-1, prepend=None, append=None, name=None):
     axis = axis_of("diff", axis, x)
     parts = [part for part in (prepend, x, append) if part is not None]
     out = parts[0] if len(parts) == 1 else _C.ops.concat(parts, axis)
-    for _ in range(n):
-        size = out.shape[axis]
-        later = _C.ops.slice(out, [axis], [1], [size])
-        earlier = _C.ops.slice(out, [axis], [0], [max(size - 1, 0)])
+    # There is nothing left to take differences of after as many as there are elements.
+    size = out.shape[axis]
+    if size < 0 and n > _MOST_RECORDED:
+        raise _C.located(
+            ValueError(f"diff: n is {n}; of a size that is not known at most {_MOST_RECORDED} are recorded")
+        )
+    for _ in range(n if size < 0 else min(n, size)):
+        # Ends that hold for any size, known or not.
+        later = _C.ops.slice(out, [axis], [1], [2**63 - 1])
+        earlier = _C.ops.slice(out, [axis], [0], [-1])
         out = _C.ops.logical_xor(later, earlier) if out.dtype == _C.bool else later - earlier
     return out
 

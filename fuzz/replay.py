@@ -1,0 +1,501 @@
+"""What cases are made of: tensors of every kind, and the ways to call a function with them.
+
+    from fuzz.replay import *
+    differentiate(proa.nn.functional.relu, tensor('float32', [2, 3], layout='strided', grad=True))
+
+Each way reads every element of what comes back, so that a sanitizer sees where a result points.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import tempfile
+import zlib
+
+import numpy as np
+
+import proa
+from fuzz import wire
+
+nan, inf = float("nan"), float("inf")
+
+_INTEGERS = {"uint8": 8, "int8": 8, "int16": 16, "int32": 32, "int64": 64}
+# The tensors of the case that runs, for `again`.
+_made: list = []
+
+
+class Differs(Exception):
+    """Two ways to run a call give different results."""
+
+
+class BackwardFailed(Exception):
+    """A call gives a result but its backward an error."""
+
+
+# Tensors ----------------------------------------------------------------------
+
+
+def tensor(dtype, dims, layout="plain", grad=False, values=None):
+    """A tensor with the same elements each time. See `_numbers` for `values` and `_LAYOUTS` for `layout`."""
+    t = _LAYOUTS[layout](dtype, list(dims), values)
+    if grad:
+        t.stop_gradient = False
+    _made.append(t)
+    return t
+
+
+def array(dtype, dims):
+    """A NumPy array."""
+    return _numbers(dtype, dims, None)
+
+
+def again(index, view=""):
+    """The tensor number `index` of the case: itself, or a view of it."""
+    t = _made[index]
+    if view == "transposed" and t.ndim > 1:
+        return proa._C.ops.transpose(t, list(range(t.ndim))[::-1])
+    if view == "first" and t.ndim and t.shape[0]:
+        return t[0:1]
+    if view == "detached":
+        return t.detach()
+    return t
+
+
+def _numbers(dtype, dims, values):
+    """Elements: random small ones; integers in a range (low, high); or by name."""
+    rng = np.random.default_rng(zlib.crc32(f"{dtype} {dims} {values} {len(_made)}".encode()))
+    kind = np.dtype("float32" if dtype == "bfloat16" else dtype)
+    if isinstance(values, tuple):
+        return np.asarray(rng.integers(values[0], max(values[0] + 1, values[1]), dims)).astype(kind)
+    if values == "edge":
+        if dtype in _INTEGERS:
+            bits = _INTEGERS[dtype] - (dtype != "uint8")
+            edges = [0, 1, 2**bits - 1] + ([255, 128] if dtype == "uint8" else [-1, -2, -(2**bits), -(2**bits) + 1])
+            return np.asarray(rng.choice(np.array(edges, kind), dims))
+        edges = [0.0, -0.0, 1.0, nan, inf, -inf, 1e-45, 3e38, -65504.0]
+        with np.errstate(all="ignore"):
+            return np.asarray(rng.choice(np.array(edges), dims)).astype(kind)
+    if values == "zero":
+        return np.zeros(dims, kind)
+    if values == "one":
+        return np.ones(dims, kind)
+    if kind.kind == "b":
+        return np.asarray(rng.random(dims) < 0.5)
+    if kind.kind in "iu":
+        x = rng.integers(0 if kind.kind == "u" or values == "positive" else -5, 6, dims)
+        return np.asarray(x).astype(kind)
+    x = np.asarray(rng.uniform(-2, 2, dims))
+    if kind.kind == "c":
+        x = x + 1j * np.asarray(rng.uniform(-2, 2, dims))
+    elif values == "positive":
+        x = np.abs(x) + 0.25
+    elif values == "unit":
+        x = x * 0.45
+    elif values == "probability":
+        x = np.abs(x) * 0.45
+    return x.astype(kind)
+
+
+def _plain(dtype, dims, values):
+    t = proa.to_tensor(_numbers(dtype, dims, values))
+    return t.astype("bfloat16") if dtype == "bfloat16" else t
+
+
+def _transposed(dtype, dims, values):
+    return proa._C.ops.transpose(_plain(dtype, dims[::-1], values), list(range(len(dims)))[::-1])
+
+
+def _strided(dtype, dims, values):
+    if not dims:
+        return _plain(dtype, dims, values)
+    wide = _plain(dtype, [*dims[:-1], 2 * dims[-1]], values)
+    return proa._C.ops.slice(wide, [len(dims) - 1], [0], [2 * dims[-1]], [2])
+
+
+def _reversed(dtype, dims, values):
+    if not dims:
+        return _plain(dtype, dims, values)
+    return _plain(dtype, dims, values)[::-1]
+
+
+def _expanded(dtype, dims, values):
+    narrow = [1 if i % 2 == 0 else d for i, d in enumerate(dims)]
+    return proa._C.ops.broadcast_to(_plain(dtype, narrow, values), dims)
+
+
+def _overlapping(dtype, dims, values):
+    """A window that moves by one element, as of a convolution: elements lie in several rows."""
+    n = sum(max(d, 1) - 1 for d in dims) + 1
+    return proa._C.ops.as_strided(_plain(dtype, [n], values), dims, [1] * len(dims), 0)
+
+
+def _offset(dtype, dims, values):
+    """Does not begin where its storage does, nor end there."""
+    if not dims:
+        return _plain(dtype, [3], values)[1]
+    return _plain(dtype, [dims[0] + 2, *dims[1:]], values)[1:-1]
+
+
+def _channels_last(dtype, dims, values):
+    if len(dims) < 3:
+        return _plain(dtype, dims, values)
+    t = _plain(dtype, [dims[0], *dims[2:], dims[1]], values)
+    return proa._C.ops.transpose(t, [0, len(dims) - 1, *range(1, len(dims) - 1)])
+
+
+def _uninitialised(dtype, dims, values):
+    return proa.empty(dims, dtype)
+
+
+def _row_sparse(dtype, dims, values):
+    if not dims or not dims[0]:
+        return _plain(dtype, dims, values)
+    held = min(dims[0], 2)
+    rows = proa.to_tensor(np.arange(held)[::-1].copy())
+    return proa._C.ops.row_sparse(rows, _plain(dtype, [held, *dims[1:]], values), dims[0])
+
+
+_LAYOUTS = {
+    "plain": _plain,
+    "transposed": _transposed,
+    "strided": _strided,
+    "reversed": _reversed,
+    "expanded": _expanded,
+    "overlapping": _overlapping,
+    "offset": _offset,
+    "channels_last": _channels_last,
+    "uninitialised": _uninitialised,
+    "row_sparse": _row_sparse,
+}
+
+
+# Results ----------------------------------------------------------------------
+
+
+def tensors_in(result) -> list:
+    """The tensors of a result, nested or not."""
+    if isinstance(result, proa.Tensor):
+        return [result]
+    if isinstance(result, dict):
+        result = list(result.values())
+    if isinstance(result, (list, tuple)):
+        return [t for r in result for t in tensors_in(r)]
+    return []
+
+
+def _read(result) -> list:
+    """Reads every element of the tensors in a result; returns them as arrays."""
+    return [_array(t) for t in tensors_in(result) if not proa._C.is_symbolic(t)]
+
+
+def _array(t):
+    # The copy is made by instrumented code, unlike NumPy's view of the same memory.
+    t = t.detach().clone()
+    return (t.astype("float32") if t.dtype.name == "bfloat16" else t).numpy()
+
+
+def _same(a, b, what) -> None:
+    if len(a) != len(b):
+        raise Differs(f"{what}: {len(b)} results, not {len(a)}")
+    for i, (x, y) in enumerate(zip(a, b)):
+        if x.shape != y.shape or x.dtype != y.dtype:
+            raise Differs(f"{what}: result {i} is {y.shape} {y.dtype}, not {x.shape} {x.dtype}")
+        with np.errstate(all="ignore"):
+            # Sums over thousands of elements may be taken in another order.
+            if not np.allclose(
+                x.astype("complex128" if x.dtype.kind == "c" else "float64"),
+                y.astype("complex128" if x.dtype.kind == "c" else "float64"),
+                rtol=2e-2 if x.dtype.itemsize <= 4 else 1e-6,
+                atol=1e-2 if x.dtype.kind in "fc" and x.dtype.itemsize <= 4 else 1e-9,
+                equal_nan=True,
+            ):
+                raise Differs(f"{what}: result {i} has other elements")
+
+
+# Ways to call -----------------------------------------------------------------
+
+
+def call(f, *args, **kwargs):
+    """Calls as users do."""
+    return _read(f(*args, **kwargs))
+
+
+def differentiate(f, *args, **kwargs):
+    """Calls and goes backward from all results; the gradients are those of their tensors' shapes and dtypes."""
+    result = f(*args, **kwargs)
+    out = _read(result)
+    _backward(result)
+    for t in _made:
+        if t.stop_gradient or t.grad is None:
+            continue
+        _read(t.grad)
+        if list(t.grad.shape) != list(t.shape) or t.grad.dtype != t.dtype:
+            raise Differs(f"the gradient is {t.grad.shape} {t.grad.dtype}, the tensor {t.shape} {t.dtype}")
+    return out
+
+
+def _backward(result) -> None:
+    loss = None
+    for t in tensors_in(result):
+        if t.stop_gradient or not (t.is_floating_point() or t.is_complex()):
+            continue
+        part = (t.real() if t.is_complex() else t).astype("float32").sum()
+        loss = part if loss is None else loss + part
+    if loss is not None and not loss.stop_gradient:
+        try:
+            loss.backward()
+        except (MemoryError, NotImplementedError):
+            raise
+        except Exception as e:
+            raise BackwardFailed(f"{type(e).__name__}: {e}") from e
+
+
+def differentiate_twice(f, *args, **kwargs):
+    """Calls, goes backward while that is recorded for a gradient too, and backward again."""
+    result = f(*args, **kwargs)
+    outputs = [t for t in tensors_in(result) if not t.stop_gradient and t.is_floating_point()]
+    inputs = [t for t in _made if not t.stop_gradient]
+    if not outputs or not inputs:
+        return _read(result)
+    grads = proa.grad(outputs, inputs, create_graph=True, allow_unused=True)
+    _read([g for g in grads if g is not None])
+    _backward([g for g in grads if g is not None])
+    return _read([t.grad for t in inputs if t.grad is not None])
+
+
+def _symbolic(program, feeds, v, unknown):
+    """The argument with each tensor replaced by an input of the program."""
+    if isinstance(v, proa.Tensor):
+        name = f"x{len(feeds)}"
+        feeds[name] = v.detach()
+        s = program.add_input(name, [-1] * v.ndim if unknown else list(v.shape), v.dtype)
+        s.stop_gradient = v.stop_gradient
+        return s
+    if isinstance(v, (list, tuple)):
+        return type(v)(_symbolic(program, feeds, e, unknown) for e in v)
+    return v
+
+
+def _recorded(f, args, kwargs, unknown, backward):
+    """The program of a call, its feeds and what it gives."""
+    program, feeds = proa._C.Program(), {}
+    args = _symbolic(program, feeds, args, unknown)
+    kwargs = {k: _symbolic(program, feeds, v, unknown) for k, v in kwargs.items()}
+    with program.recording():
+        outputs = tensors_in(f(*args, **kwargs))
+        if backward:
+            inputs = [t for t in tensors_in([args, list(kwargs.values())]) if not t.stop_gradient]
+            losses = [t for t in outputs if not t.stop_gradient and t.is_floating_point()]
+            if inputs and losses:
+                grads = proa.grad(losses, inputs, allow_unused=True)
+                outputs = outputs + [g for g in grads if g is not None]
+    return program, feeds, [t for t in outputs if proa._C.is_symbolic(t)]
+
+
+def _copies(args):
+    """Arguments whose tensors are the caller's own, for functions that change them."""
+    if isinstance(args, proa.Tensor):
+        t = args.detach().clone()
+        t.stop_gradient = args.stop_gradient
+        return t
+    if isinstance(args, (list, tuple)):
+        return type(args)(_copies(e) for e in args)
+    if isinstance(args, dict):
+        return {k: _copies(e) for k, e in args.items()}
+    return args
+
+
+def _eager(f, args, kwargs):
+    """What an eager call gives, or None if it gives something else the next time, or an error."""
+    results = []
+    for seed in (0, 1):
+        proa.seed(seed)
+        try:
+            results.append(_read(f(*_copies(args), **_copies(kwargs))))
+        except Exception:  # pylint: disable=broad-except
+            return None
+    try:
+        _same(*results, "")
+    except Differs:
+        return None
+    return results[0]
+
+
+def record(f, *args, **kwargs):
+    """Calls, records the call, runs the program: the same results."""
+    return _record(f, args, kwargs, unknown=False, backward=False)
+
+
+def record_open(f, *args, **kwargs):
+    """The same, recorded with unknown sizes."""
+    return _record(f, args, kwargs, unknown=True, backward=False)
+
+
+def record_backward(f, *args, **kwargs):
+    """Records the call and its backward, and runs both."""
+    return _record(f, args, kwargs, unknown=False, backward=True)
+
+
+def _record(f, args, kwargs, unknown, backward):
+    want = None if backward else _eager(f, args, kwargs)
+    program, feeds, outputs = _recorded(f, args, kwargs, unknown, backward)
+    if not outputs:
+        return []
+    got = _read(program.run(feeds, outputs))
+    if want is not None and len(want) == len(got):
+        _same(want, got, "recorded")
+    return got
+
+
+def save(f, *args, **kwargs):
+    """Records the call, saves the program, loads it and runs it: the same results as of the program."""
+    program, feeds, outputs = _recorded(f, args, kwargs, False, False)
+    if not outputs:
+        return []
+    with tempfile.TemporaryDirectory() as folder:
+        prefix = f"{folder}/model"
+        proa._C.save_program(prefix, program, list(feeds), outputs)
+        loaded = proa._C.load_program(prefix)
+    return _read(loaded.run(list(feeds.values())))
+
+
+def file(what, *args, **kwargs):
+    """Records a call, saves it, changes what was saved as `what` says (`changed`), loads it and runs it."""
+    program, feeds, outputs = _recorded(what.function, args, kwargs, False, False)
+    if not outputs:
+        return []
+    with tempfile.TemporaryDirectory() as folder:
+        if what.how == "tensors":
+            path = f"{folder}/x.pdparams"
+            proa.save({"x": list(feeds.values())}, path)
+            _change_file(path, "bytes", what.number)
+            return _read(proa.load(path))
+        prefix = f"{folder}/model"
+        proa._C.save_program(prefix, program, list(feeds), outputs)
+        if what.how == "parameters":
+            _change_file(prefix + ".pdiparams", "bytes", what.number)
+        else:
+            _change_file(prefix + ".pdmodel", what.how, what.number)
+        loaded = proa._C.load_program(prefix)
+    return _read(loaded.run(list(feeds.values())))
+
+
+def _change_file(path, how, number):
+    with open(path, "rb") as f:
+        data = f.read()
+    with open(path, "wb") as f:
+        f.write(wire.changed_file(data, how, number))
+
+
+@dataclasses.dataclass
+class changed:  # pylint: disable=invalid-name
+    """What `file` calls, and how it changes the file."""
+
+    function: object
+    how: str
+    number: int
+
+
+def convert(f, *args, **kwargs):
+    """The call inside of a function that `to_static` converts, with gradients."""
+    tensors = tensors_in([list(args), list(kwargs.values())])
+
+    def fill(v, given):
+        if isinstance(v, proa.Tensor):
+            return next(given)
+        if isinstance(v, (list, tuple)):
+            return type(v)(fill(e, given) for e in v)
+        return v
+
+    def body(*ts):
+        given = iter(ts)
+        a = fill(args, given)
+        return f(*a, **{k: fill(v, given) for k, v in kwargs.items()})
+
+    result = proa.jit.to_static(body)(*tensors)
+    out = _read(result)
+    _backward(result)
+    return out
+
+
+def static(f, *args, **kwargs):
+    """The call in static mode, where tensors from outside are constants of the program."""
+    with _static_mode():
+        main = proa.static.Program()
+        with proa.static.program_guard(main):
+            outputs = tensors_in(f(*args, **kwargs))
+            outputs = [t for t in outputs if proa._C.is_symbolic(t)]
+        if not outputs:
+            return []
+        return proa.static.Executor().run(main, feed={}, fetch_list=outputs)
+
+
+@contextlib.contextmanager
+def _static_mode():
+    proa.enable_static()
+    try:
+        yield
+    finally:
+        proa.disable_static()
+
+
+# Things to call ---------------------------------------------------------------
+
+
+def layer(cls, *args, **kwargs):
+    """A function that makes a layer and calls it: `call(layer(proa.nn.Linear, 3, 4), tensor(...))`."""
+
+    def run(*inputs, **named):
+        return cls(*args, **kwargs)(*inputs, **named)
+
+    return run
+
+
+def get(x, key):
+    """x[key]"""
+    return x[key]
+
+
+def put(x, key, value):
+    """x[key] = value, of a copy of x that has its history."""
+    y = x * 1 if x.dtype.name != "bool" else x.clone()
+    y[key] = value
+    return y
+
+
+def twice(f):
+    """A function that calls f and, with the first tensor it gives, f again."""
+
+    def run(x, *args, **kwargs):
+        first = tensors_in(f(x, *args, **kwargs))
+        return f(first[0] if first else x, *args, **kwargs)
+
+    return run
+
+
+# The process ------------------------------------------------------------------
+
+_MEMORY = 512 << 20
+
+
+def prepare() -> None:
+    """Once a process: bounds what tensors may take."""
+    proa._C.memory_set_cap(_MEMORY)
+
+
+def reset() -> None:
+    """Undoes what a case did to the process."""
+    _made.clear()
+    proa.disable_static()
+    proa._C.set_grad_enabled(True)
+    proa._C.set_default_dtype("float32")
+    proa._C.set_device("cpu")
+    proa._C.set_anomaly_mode(0)
+    proa.seed(0)
+    changed = {k: v for k, v in proa.get_flags(list(_flags)).items() if v != _flags[k]} if _flags else {}
+    if changed:
+        proa.set_flags({k: _flags[k] for k in changed})
+
+
+_flags: dict = {}

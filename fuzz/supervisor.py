@@ -1,0 +1,167 @@
+"""Starts workers, sees which die, hang or grow, and on which case; starts them again behind it."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from fuzz import case as cases
+from fuzz import crash, judge, worker
+
+_HANG_SECONDS = 10  # of processor time; of real time six times as many
+_GROWN_BYTES = 5 << 30
+# A worker is started anew after so many cases: what it keeps is no finding by itself.
+_BLOCK = 4000
+# A target that brings the process down so often is left out.
+_ENOUGH = 3
+
+
+@dataclasses.dataclass
+class Finding:
+    kind: str
+    says: str
+    text: str
+    number: int
+    first: int  # where its worker began
+    count: int = 1
+
+
+class _Worker:
+    def __init__(self, folder: str, index: int, step: int):
+        self.index, self.step, self.next = index, step, index
+        self._note, self._found, self._errors = (f"{folder}/{name}-{index}" for name in ("note", "found", "errors"))
+        with open(self._note, "wb") as file:
+            file.truncate(worker.NOTE_BYTES)
+        self.note = worker.Note(self._note)
+        self.process, self._read = None, 0
+
+    def start(self, corpus: str, seed: int, end: int, kinds, skip) -> None:
+        self.began = self.next
+        self.note.write(self.next, "")
+        until = min(end, self.next + _BLOCK * self.step)
+        command = [sys.executable, "-m", "fuzz.worker", corpus, self._note, self._found]
+        command += [str(n) for n in (seed, self.next, until, self.step)] + [",".join(kinds), "\n".join(skip)]
+        with open(self._errors, "wb") as errors:
+            self.process = subprocess.Popen(command, stdout=errors, stderr=errors)
+
+    def errors(self) -> str:
+        with open(self._errors, "rb") as file:
+            return file.read()[-200_000:].decode(errors="replace")
+
+    def lines(self):
+        """What the worker said since the last time."""
+        if not os.path.exists(self._found):
+            return
+        with open(self._found, encoding="utf-8") as file:
+            file.seek(self._read)
+            for line in file:
+                if line.endswith("\n"):
+                    self._read += len(line.encode())
+                    yield json.loads(line)
+
+    def usage(self) -> tuple[float, int]:
+        """Processor seconds and resident bytes."""
+        try:
+            with open(f"/proc/{self.process.pid}/stat", encoding="utf-8") as file:
+                fields = file.read().rpartition(")")[2].split()
+        except OSError:
+            return 0.0, 0
+        ticks = int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK"), int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
+
+
+class Supervisor:
+    """Runs cases begin..end, or for some seconds; `findings` by signature, `counts` by way of calling and outcome."""
+
+    def __init__(self, corpus: str, folder: str, seed: int, jobs: int, kinds, unclear: bool, report=print):
+        self._corpus, self._seed, self._kinds, self._unclear, self._report = corpus, seed, kinds, unclear, report
+        self._workers = [_Worker(folder, i, jobs) for i in range(jobs)]
+        self._falls: collections.Counter = collections.Counter()
+        self.findings: dict[str, Finding] = {}
+        self.counts: collections.Counter = collections.Counter()
+
+    def run(self, calls: int, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        for w in self._workers:
+            w.start(self._corpus, self._seed, calls, self._kinds, self._skipped())
+        while any(w.process for w in self._workers):
+            time.sleep(0.2)
+            late = time.monotonic() > until
+            for w in self._workers:
+                self._look(w, calls, late)
+
+    def _skipped(self):
+        return sorted(t for t, n in self._falls.items() if n >= _ENOUGH)
+
+    def _look(self, w: _Worker, calls: int, late: bool) -> None:
+        if w.process is None:
+            return
+        for line in w.lines():
+            if "ran" in line:
+                self.counts[line["ran"]] += 1
+            elif line["kind"] != "unclear" or self._unclear:
+                self._add(w, line["kind"], line["says"], line["text"], line["number"])
+        status = w.process.poll()
+        number, began, used, text = w.note.read()
+        if status is None:
+            status = self._watch(w, began, used, text, number)
+            if status is None:
+                if not late:
+                    return
+                w.process.kill()
+                w.process.wait()
+                w.process = None
+                return
+        elif status == 0:
+            w.next = w.began + len(range(w.began, min(calls, w.began + _BLOCK * w.step), w.step)) * w.step
+        else:
+            # 1: an error of Python in the worker itself.
+            cause = crash.cause(status, w.errors()) if status != 1 else w.errors().strip()[-300:]
+            self._add(w, "died" if status != 1 else "fuzzer", cause, text, number)
+            self._falls[_target(text)] += 1
+            self.counts[f"{text.partition('(')[0]} died"] += 1
+            w.next = number + w.step
+        w.process = None
+        if w.next < calls and not late:
+            w.start(self._corpus, self._seed, calls, self._kinds, self._skipped())
+
+    def _watch(self, w, began, used, text, number):
+        """Ends a worker whose case takes too long or too much; None if all is well."""
+        processor, resident = w.usage()
+        # The import, before the first case, is none.
+        slow = text and (processor - used > _HANG_SECONDS or time.monotonic() - began > 6 * _HANG_SECONDS)
+        if not slow and resident < _GROWN_BYTES:
+            return None
+        w.process.send_signal(signal.SIGUSR1)
+        time.sleep(0.3)
+        w.process.kill()
+        w.process.wait()
+        where = "; ".join(line.strip() for line in w.errors().splitlines()[-30:] if "File" in line)[:400]
+        kind = "hangs" if slow else "grows"
+        self._add(w, kind, f"{processor - used:.0f} s, {resident >> 20} MiB; {where}", text, number)
+        self._falls[_target(text)] += 1
+        self.counts[f"{text.partition('(')[0]} {kind}"] += 1
+        w.next = number + w.step
+        w.process = None
+        return -signal.SIGKILL
+
+    def _add(self, w, kind, says, text, number):
+        key = judge.signature(kind, "" if kind in ("hangs", "grows") else says, "" if kind == "died" else _target(text))
+        if key in self.findings:
+            self.findings[key].count += 1
+            return
+        self.findings[key] = Finding(kind, says, text, number, w.began)
+        self._report(f"{kind}: {says}\n  {text}")
+
+
+def _target(text: str) -> str:
+    try:
+        return cases.parse(text).target
+    except (SyntaxError, ValueError):
+        return ""

@@ -317,18 +317,20 @@ def test_cross_entropy(reduction, weighted, column):
     each = each * (places if weighted else 1.0)
     expected = {"mean": each.sum() / places.sum(), "sum": each.sum(), "none": each}[reduction]
     given = label[:, None] if column else label
-    if column and reduction == "none":
-        expected = expected[:, None]
-    out = F.cross_entropy(tensor(x), tensor(given), tensor(weight) if weighted else None, reduction=reduction)
-    close(out, expected)
     logs = tensor(log_softmax(x))
     if not column:
         close(F.nll_loss(logs, tensor(label), tensor(weight) if weighted else None, reduction=reduction), expected)
+    if column and reduction == "none":
+        expected = expected[:, None]
     probabilities = tensor(special.softmax(x, -1))
-    out = F.cross_entropy(
-        probabilities, tensor(given), tensor(weight) if weighted else None, reduction=reduction, use_softmax=False
-    )
-    close(out, expected)
+    # Without a weight a label is ignored in the mean only by a number that is not negative.
+    for ignored in (-100, 7):
+        divisor = 6 if ignored < 0 and not weighted else places.sum()
+        wanted = each.sum() / divisor if reduction == "mean" else expected
+        renamed = tensor(np.where(given == -100, ignored, given))
+        how = {"weight": tensor(weight) if weighted else None, "reduction": reduction, "ignore_index": ignored}
+        close(F.cross_entropy(tensor(x), renamed, **how), wanted)
+        close(F.cross_entropy(probabilities, renamed, use_softmax=False, **how), wanted)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -276,7 +276,7 @@ def test_renorm():
 
 
 @pytest.mark.parametrize("p", ["fro", 0, 1, 2, 3.5, float("inf"), -float("inf")])
-@pytest.mark.parametrize("axis", [None, 0, -1, [0, 1]])
+@pytest.mark.parametrize("axis", [None, 0, -1, [0]])
 @pytest.mark.parametrize("keepdim", [False, True])
 def test_norm(p, axis, keepdim):
     x = array(3, 4)
@@ -290,6 +290,17 @@ def test_norm(p, axis, keepdim):
         -float("inf"): lambda: flat.min(**kwargs),
     }.get(p, lambda: (flat ** float(p)).sum(**kwargs) ** (1.0 / float(p)))()
     close(proa.norm(T(x), p, axis, keepdim), expected, 1e-4)
+
+
+@pytest.mark.parametrize("p", ["fro", 1, -1, float("inf"), -float("inf")])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_norm_of_matrices(p, keepdim):
+    x = array(2, 3, 4)
+    for axes in ([0, 1], [2, 0], (-1, -2)):
+        expected = np.linalg.norm(x, p, tuple(axes), keepdims=keepdim)
+        close(proa.norm(T(x), p, axes, keepdim), expected, 1e-4)
+    with pytest.raises(ValueError, match="of matrices"):
+        proa.norm(T(x), 3.5, [0, 1])
 
 
 def test_norm_errors():

@@ -85,7 +85,14 @@ def _scaled(grads, limit):
     if not grads:
         return grads
     factor = limit / _C.ops.clip(_C.ops.squared_norm(grads).sqrt(), limit, float("inf"))
-    factors = {g.dtype: None for g in grads}
-    for dtype in factors:
-        factors[dtype] = factor.astype(dtype)
-    return [g * factors[g.dtype] for g in grads]
+    return [scaled(g, factor) for g in grads]
+
+
+def scaled(grad, factor):
+    """A gradient times a float64 factor, in its dtype.
+
+    In half precision a small factor would have few digits or be 0 where the product is not: it is of float32.
+    """
+    if grad.dtype in (_C.float16, _C.bfloat16):
+        return (grad.astype("float32") * factor.astype("float32")).astype(grad.dtype)
+    return grad * factor.astype(grad.dtype)

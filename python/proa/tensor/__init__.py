@@ -62,6 +62,7 @@ from proa.tensor.manipulation import (
 )
 from proa.tensor.math import (
     add_n,
+    conj,
     deg2rad,
     diff,
     floor_mod,
@@ -89,7 +90,7 @@ from proa.tensor.search import (
     unique_consecutive,
     where,
 )
-from proa.tensor.stat import bincount, histogram, median, quantile
+from proa.tensor.stat import bincount, histogram, median, nanmedian, nanquantile, quantile
 
 __all__ = [
     "add_n",
@@ -105,6 +106,7 @@ __all__ = [
     "chunk",
     "clone",
     "concat",
+    "conj",
     "crop",
     "cross",
     "deg2rad",
@@ -144,6 +146,8 @@ __all__ = [
     "mod",
     "moveaxis",
     "multiplex",
+    "nanmedian",
+    "nanquantile",
     "nonzero",
     "norm",
     "normal",

@@ -5,6 +5,7 @@ import math
 from proa import _C
 from proa.tensor.logic import into
 from proa.tensor.manipulation import axis_of
+from proa.tensor.precision import narrowed, widened
 
 
 def mm(input, mat2, out=None, name=None):
@@ -45,14 +46,19 @@ def cross(x, y, axis=None, name=None):
 
 
 def norm(x, p="fro", axis=None, keepdim=False, name=None):
-    """The p-norm of vectors, or the Frobenius norm of matrices.
+    """The p-norm of vectors, or a norm of matrices.
 
     Args:
-        x (Tensor): floating point.
-        p (float|str): "fro" (the root of the sum of squares), inf, -inf, 0 (how many are not 0) or a number.
-        axis (int|list[int], optional): along which; all elements as one vector unless given.
-            Two axes with a number p treat their elements as one vector.
+        x (Tensor): any type; float16 and bfloat16 are added up in float32.
+        p (float|str): of vectors: "fro" or 2 (the root of the sum of squares), inf, -inf, 0 (how many are not 0) or a
+            number. Of matrices: "fro", or an operator norm: 1 and -1 (the largest and the smallest sum of a column),
+            inf and -inf (of a row); 2 is "fro" as yet.
+        axis (int|list[int], optional): along which; all elements as one vector unless given. Two axes mean matrices,
+            rows along the first, as in the later releases of the reference; before 2.6 they were one vector.
         keepdim (bool): keep the axes, with size 1.
+
+    Raises:
+        ValueError: another p.
 
     Examples:
         >>> proa.norm(proa.to_tensor([[3.0, 4.0]])).item()
@@ -60,21 +66,40 @@ def norm(x, p="fro", axis=None, keepdim=False, name=None):
     """
     axes = [] if axis is None else [axis] if isinstance(axis, int) else list(axis)
     axes = [axis_of("norm", a, x) for a in axes]
-    ops = _C.ops
-    if p == "fro" or p == 2:
-        return (x.abs() if x.is_complex() else x).square().sum(axes, keepdim=keepdim).sqrt()
-    if isinstance(p, str) or isinstance(p, bool) or not isinstance(p, (int, float)):
+    x = x.abs() if x.is_complex() else x
+    if p == "fro":
+        return _vector_norm(x, 2.0, axes, keepdim)
+    if isinstance(p, (str, bool)) or not isinstance(p, (int, float)):
         raise _C.located(ValueError(f'norm: p must be "fro", a number, inf or -inf, not {p!r}'))
+    if len(axes) == 2 and p != 2:
+        return _matrix_norm(x, p, axes, keepdim)
+    return _vector_norm(x, float(p), axes, keepdim)
+
+
+def _vector_norm(x, p, axes, keepdim):
+    ops, given = _C.ops, x
+    x = widened(x)
+    if p == 2:
+        return narrowed(x.square().sum(axes, keepdim=keepdim).sqrt(), given)
     size = x.abs()
     if p == math.inf:
-        return ops.max(size, axes, keepdim)
+        return narrowed(ops.max(size, axes, keepdim), given)
     if p == -math.inf:
-        return ops.min(size, axes, keepdim)
+        return narrowed(ops.min(size, axes, keepdim), given)
     if p == 0:
-        return (x != 0).astype(size.dtype).sum(axes, keepdim=keepdim)
+        return narrowed((x != 0).astype(size.dtype).sum(axes, keepdim=keepdim), given)
     if p == 1:
-        return size.sum(axes, keepdim=keepdim)
-    return (size**p).sum(axes, keepdim=keepdim) ** (1.0 / p)
+        return narrowed(size.sum(axes, keepdim=keepdim), given)
+    return narrowed((size**p).sum(axes, keepdim=keepdim) ** (1.0 / p), given)
+
+
+def _matrix_norm(x, p, axes, keepdim):
+    if p not in (1, -1, math.inf, -math.inf):
+        raise _C.located(ValueError(f'norm: of matrices (two axes) p must be "fro", 1, -1, 2, inf or -inf, not {p!r}'))
+    summed, compared = axes if p in (1, -1) else axes[::-1]
+    sums = _vector_norm(x, 1.0, [summed], True)
+    out = (_C.ops.max if p > 0 else _C.ops.min)(sums, [compared], True)
+    return out if keepdim else _C.ops.squeeze(out, axes)
 
 
 def dist(x, y, p=2):
@@ -86,7 +111,7 @@ def tensordot(x, y, axes=2, name=None):
     """Sums of products over several dims.
 
     Args:
-        x, y (Tensor): any shapes that agree in the summed dims.
+        x, y (Tensor): any shapes that agree in the summed dims; a size of 1 is repeated.
         axes (int|list|Tensor): the last `axes` dims of x with the first of y; or the dims of both;
             or a list of those of x and one of those of y.
 
@@ -112,6 +137,11 @@ def tensordot(x, y, axes=2, name=None):
     ax, ay = [axis_of("tensordot", a, x) for a in ax], [axis_of("tensordot", a, y) for a in ay]
     free_x = [i for i in range(len(x.shape)) if i not in ax]
     free_y = [i for i in range(len(y.shape)) if i not in ay]
+    # What a size of 1 stands beside is added up first.
+    over_x = [i for i, j in zip(ax, ay) if y.shape[j] == 1 != x.shape[i]]
+    over_y = [j for i, j in zip(ax, ay) if x.shape[i] == 1 != y.shape[j]]
+    x = x.sum(over_x, x.dtype, True) if over_x else x
+    y = y.sum(over_y, y.dtype, True) if over_y else y
     summed_x, summed_y = [x.shape[i] for i in ax], [y.shape[i] for i in ay]
     for a, b in zip(summed_x, summed_y):
         if a != b:

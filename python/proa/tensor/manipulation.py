@@ -35,7 +35,9 @@ def stack(x, axis=0, name=None):
 
 
 def split(x, num_or_sections, axis=0, name=None):
-    """Parts of a tensor along an axis; they are views.
+    """Parts of a tensor along an axis: copies, so that writing into one leaves x as it is.
+
+    A copy costs one pass over memory; slices (`x[:, a:b]`) and `unbind` are views.
 
     Args:
         x (Tensor): what to split.
@@ -62,18 +64,18 @@ def split(x, num_or_sections, axis=0, name=None):
         sections = [size // num] * num
     else:
         sections = [int(s.item()) if isinstance(s, _C.Tensor) else s for s in num_or_sections]
-    return list(_C.ops.split(x, sections, axis))
+    return [_C.ops.assign(part) for part in _C.ops.split(x, sections, axis)]
 
 
 def chunk(x, chunks, axis=0, name=None):
-    """Equal parts of a tensor along an axis; they are views."""
+    """Equal parts of a tensor along an axis: copies, as of split."""
     if not isinstance(chunks, int):
         raise _C.located(TypeError(f"chunk: chunks must be an int, not {type(chunks).__name__}"))
     return split(x, chunks, axis)
 
 
 def unstack(x, axis=0, num=None):
-    """The slices of x along an axis, without that dim.
+    """The slices of x along an axis, without that dim: copies, where those of `unbind` are views.
 
     Args:
         x (Tensor): what to take apart.
@@ -83,7 +85,7 @@ def unstack(x, axis=0, num=None):
     axis = axis_of("unstack", axis, x)
     if num is not None and num != x.shape[axis]:
         raise _C.located(ValueError(f"unstack: num is {num}, but dim {axis} has size {x.shape[axis]}"))
-    return list(_C.ops.unbind(x, axis))
+    return [_C.ops.assign(part) for part in _C.ops.unbind(x, axis)]
 
 
 def expand(x, shape, name=None):
@@ -199,7 +201,7 @@ def strided_slice(x, axes, starts, ends, strides, name=None):
 
 
 def crop(x, shape=None, offsets=None, name=None):
-    """A block of x.
+    """A block of x, as a copy.
 
     Args:
         x (Tensor): what to cut from.
@@ -223,7 +225,7 @@ def crop(x, shape=None, offsets=None, name=None):
                 )
             )
         ends.append(offsets[i] + size)
-    return _C.ops.slice(x, list(range(rank)), offsets, ends)
+    return _C.ops.assign(_C.ops.slice(x, list(range(rank)), offsets, ends))
 
 
 def shard_index(input, index_num, nshards, shard_id, ignore_value=-1):

@@ -21,6 +21,16 @@ def add_n(inputs, name=None):
     return _C.ops.assign(total) if len(inputs) == 1 else total
 
 
+def conj(x, name=None):
+    """The complex conjugate; of a tensor that is not complex a copy.
+
+    Examples:
+        >>> proa.conj(proa.to_tensor([1 + 2j])).tolist()
+        [(1-2j)]
+    """
+    return _C.ops.conj(x) if x.is_complex() else _C.ops.assign(x)
+
+
 def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
     """scale * x + bias, or scale * (x + bias); `act` names an activation of the result.
 

@@ -24,14 +24,14 @@ _FUNCTIONS = {
         "split", "stack", "strided_slice", "unstack",
     ),
     math: (
-        "add_n", "deg2rad", "diff", "floor_mod", "gcd", "increment", "kron", "lcm", "logit", "mod", "multiplex",
+        "add_n", "conj", "deg2rad", "diff", "floor_mod", "gcd", "increment", "kron", "lcm", "logit", "mod", "multiplex",
         "rad2deg", "renorm", "scale", "trace",
     ),
     search: (
         "gather", "index_sample", "nonzero", "put_along_axis", "put_along_axis_", "sort", "unique",
         "unique_consecutive",
     ),
-    stat: ("bincount", "histogram", "median", "quantile"),
+    stat: ("bincount", "histogram", "median", "nanmedian", "nanquantile", "quantile"),
 }  # fmt: skip
 
 

@@ -25,8 +25,42 @@ def _rows(op, x, axis):
     return _C.ops.reshape(turned, [*(x.shape[i] for i in rest), count]), kept, count
 
 
+def _at(ordered, last, part):
+    """The interpolated element at `part` of the way from the first to number `last` of each row.
+
+    `last` is the same number for all rows, or an int64 tensor of one for each row, -1 where there is none (NaN then).
+    """
+    if isinstance(last, int):
+        place = part * last
+        low = min(int(place), last)
+        value = ordered[..., low]
+        return value if place == low else value + (ordered[..., low + 1] - value) * (place - low)
+    ops = _C.ops
+    last = ops.unsqueeze(last, -1)
+    place = last.astype("float64") * part
+    low = ops.clip(ops.floor(place).astype("int64"), 0, None)
+    high = ops.clip(ops.minimum(low + 1, last), 0, None)
+    below, above = ops.take_along_axis(ordered, low, -1), ops.take_along_axis(ordered, high, -1)
+    share = (place - low.astype("float64")).astype(ordered.dtype)
+    value = ops.where(share == 0.0, below, below + (above - below) * share)
+    return ops.squeeze(value, -1)
+
+
+def _quantiles(op, x, parts, axis, keepdim, skip_nan):
+    """The list of quantiles at `parts`; NaN where there is one, unless they are skipped."""
+    rows, kept, count = _rows(op, x, axis)
+    rows = rows if rows.is_floating_point() else rows.astype(_C.get_default_dtype())
+    ordered = _C.ops.sort(rows, -1, False)[0]  # NaN comes last
+    last = (count - _C.ops.isnan(rows).astype("int64").sum(-1)) - 1 if skip_nan else count - 1
+    out = [_at(ordered, last, part) for part in parts]
+    if not skip_nan:
+        top = ordered[..., -1]
+        out = [_C.ops.where(_C.ops.isnan(top), top, value) for value in out]
+    return [_C.ops.reshape(value, kept) if keepdim else value for value in out]
+
+
 def median(x, axis=None, keepdim=False, name=None):
-    """The middle element, or the mean of the two in the middle.
+    """The middle element, or the mean of the two in the middle. NaN where there is one.
 
     Args:
         x (Tensor): real.
@@ -37,41 +71,47 @@ def median(x, axis=None, keepdim=False, name=None):
         >>> proa.median(proa.to_tensor([3.0, 1.0, 2.0])).item()
         2.0
     """
-    rows, kept, count = _rows("median", x, axis)
-    rows = rows if rows.is_floating_point() else rows.astype(_C.get_default_dtype())
-    ordered = _C.ops.sort(rows, -1, False)[0]
-    middle = ordered[..., (count - 1) // 2]
-    if count % 2 == 0:
-        middle = (middle + ordered[..., count // 2]) * 0.5
-    # NaN sorts last; any NaN makes the median NaN.
-    middle = middle + ordered[..., -1] * 0.0 if not bool(ordered.isinf().any()) else middle
-    return _C.ops.reshape(middle, kept) if keepdim else middle
+    return _quantiles("median", x, [0.5], axis, keepdim, False)[0]
 
 
-def quantile(x, q, axis=None, keepdim=False, name=None):
-    """The value below which a part q of the elements lies, interpolated.
+def nanmedian(x, axis=None, keepdim=False, name=None):
+    """The median of the elements that are not NaN; NaN where there is none. Arguments as in median."""
+    return _quantiles("nanmedian", x, [0.5], axis, keepdim, True)[0]
 
-    Args:
-        x (Tensor): floating point.
-        q (float|list[float]): in [0, 1]; a list gives a result with a first dim for its items.
-        axis (int|list[int], optional): along which; over all elements unless given.
-        keepdim (bool): keep the axes, with size 1.
-    """
+
+def _quantile(op, x, q, axis, keepdim, skip_nan):
     many = isinstance(q, (list, tuple))
     parts = list(q) if many else [q]
     if not parts or any(not 0 <= part <= 1 for part in parts):
-        raise _C.located(ValueError(f"quantile: q must be in [0, 1]; it is {q}"))
-    rows, kept, count = _rows("quantile", x, axis)
-    ordered = _C.ops.sort(rows, -1, False)[0]
-    out = []
-    for part in parts:
-        place = part * (count - 1)
-        low = min(int(place), count - 1)
-        value = ordered[..., low]
-        if place > low:
-            value = value + (ordered[..., low + 1] - value) * (place - low)
-        out.append(_C.ops.reshape(value, kept) if keepdim else value)
+        raise _C.located(ValueError(f"{op}: q must be in [0, 1]; it is {q}"))
+    out = _quantiles(op, x, parts, axis, keepdim, skip_nan)
     return _C.ops.stack(out, 0) if many else out[0]
+
+
+def quantile(x, q, axis=None, keepdim=False, name=None):
+    """The value below which a part q of the elements lies, interpolated. NaN where an element is NaN.
+
+    Args:
+        x (Tensor): real.
+        q (float|list[float]): in [0, 1]; a list gives a result with a first dim for its items.
+        axis (int|list[int], optional): along which; over all elements unless given.
+        keepdim (bool): keep the axes, with size 1.
+
+    Examples:
+        >>> proa.quantile(proa.to_tensor([1.0, 2.0, 3.0]), 0.25).item()
+        1.5
+    """
+    return _quantile("quantile", x, q, axis, keepdim, False)
+
+
+def nanquantile(x, q, axis=None, keepdim=False, name=None):
+    """quantile of the elements that are not NaN; NaN where there is none.
+
+    Examples:
+        >>> proa.nanquantile(proa.to_tensor([1.0, float("nan"), 3.0]), 0.25).item()
+        1.5
+    """
+    return _quantile("nanquantile", x, q, axis, keepdim, True)
 
 
 def histogram(input, bins=100, min=0, max=0, name=None):

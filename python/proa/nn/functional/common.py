@@ -4,6 +4,7 @@ import math
 
 from proa import _C
 from proa.nn.functional.shapes import is_channel_last, numbers
+from proa.tensor.precision import narrowed, widened
 
 
 def linear(x, weight, bias=None, name=None):
@@ -12,7 +13,7 @@ def linear(x, weight, bias=None, name=None):
     Args:
         x (Tensor): [..., in].
         weight (Tensor): [in, out].
-        bias (Tensor, optional): [out].
+        bias (Tensor, optional): [out], or [1] for all.
 
     Returns:
         Tensor: [..., out].
@@ -22,6 +23,8 @@ def linear(x, weight, bias=None, name=None):
         >>> F.linear(proa.ones([2, 3]), proa.ones([3, 4])).tolist()[0]
         [3.0, 3.0, 3.0, 3.0]
     """
+    if bias is not None and bias.size == 1:
+        bias = _C.ops.broadcast_to(bias, weight.shape[-1:])
     return _C.ops.linear(x, weight, bias)
 
 
@@ -46,10 +49,13 @@ def bilinear(x1, x2, weight, bias=None, name=None):
 
 
 def _check_p(op, p):
+    if isinstance(p, _C.Tensor) and p.size == 1:
+        p = p.item()
     if isinstance(p, bool) or not isinstance(p, (int, float)):
         raise _C.located(TypeError(f"{op}: p must be a number, not {type(p).__name__}"))
     if not 0 <= p <= 1:
         raise _C.located(ValueError(f"{op}: p must be in [0, 1]; it is {p}"))
+    return p
 
 
 def _mask(x, shape, p):
@@ -62,7 +68,7 @@ def dropout(x, p=0.5, axis=None, training=True, mode="upscale_in_train", name=No
 
     Args:
         x (Tensor): any shape.
-        p (float): the probability.
+        p (float|Tensor): the probability; of a tensor its one element.
         axis (int|list[int], optional): the mask varies along these axes and is the same along others.
         training (bool): whether anything is dropped.
         mode (str): "upscale_in_train" divides what remains by 1 - p, so that the mean stays;
@@ -73,7 +79,7 @@ def dropout(x, p=0.5, axis=None, training=True, mode="upscale_in_train", name=No
         >>> F.dropout(proa.ones([4]), 0.5, training=False).tolist()
         [1.0, 1.0, 1.0, 1.0]
     """
-    _check_p("dropout", p)
+    p = _check_p("dropout", p)
     if mode not in ("upscale_in_train", "downscale_in_infer"):
         raise _C.located(ValueError(f"dropout: mode must be upscale_in_train or downscale_in_infer, not {mode!r}"))
     upscale = mode == "upscale_in_train"
@@ -112,7 +118,7 @@ def alpha_dropout(x, p=0.5, training=True, name=None):
 
     Dropped elements become SELU's lowest value; an affine map restores the statistics.
     """
-    _check_p("alpha_dropout", p)
+    p = _check_p("alpha_dropout", p)
     if not training or p == 0:
         return x
     if p == 1:
@@ -217,7 +223,7 @@ def zeropad2d(x, padding, data_format="NCHW", name=None):
 
 
 def normalize(x, p=2, axis=1, epsilon=1e-12, name=None):
-    """x over its p-norm along an axis (at least epsilon).
+    """x over its p-norm along an axis (at least epsilon); float16 and bfloat16 are computed in float32.
 
     Examples:
         >>> proa.nn.functional.normalize(proa.to_tensor([[3.0, 4.0]])).tolist()
@@ -227,23 +233,28 @@ def normalize(x, p=2, axis=1, epsilon=1e-12, name=None):
 
     if len(x.shape) == 1:
         axis = 0
-    length = norm(x, p, axis, True)
-    return x / _C.ops.clip(length, epsilon, float("inf"))
+    wide = widened(x)
+    length = norm(wide, p, axis, True)
+    return narrowed(wide / _C.ops.clip(length, epsilon, float("inf")), x)
 
 
 def cosine_similarity(x1, x2, axis=1, eps=1e-08):
-    """Cosine of the angle between x1 and x2 along an axis; the product of their norms is at least eps."""
-    dot = (x1 * x2).sum(axis)
-    squares = (x1 * x1).sum(axis) * (x2 * x2).sum(axis)
-    return dot / _C.ops.clip(squares, eps * eps, float("inf")).sqrt()
+    """Cosine of the angle between x1 and x2 along an axis; the product of their norms is at least eps.
+
+    float16 and bfloat16 are computed in float32.
+    """
+    a, b = widened(x1), widened(x2)
+    squares = (a * a).sum(axis) * (b * b).sum(axis)
+    return narrowed((a * b).sum(axis) / _C.ops.clip(squares, eps * eps, float("inf")).sqrt(), x1, x2)
 
 
 def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):
     """(1 - epsilon) * label + epsilon * prior_dist (even over the classes unless given)."""
     if not 0 <= epsilon <= 1:
         raise _C.located(ValueError(f"label_smooth: epsilon must be in [0, 1]; it is {epsilon}"))
-    prior = 1.0 / label.shape[-1] if prior_dist is None else prior_dist
-    return label * (1.0 - epsilon) + prior * epsilon
+    if prior_dist is None:
+        prior_dist = 1.0 / max(label.shape[-1], 1)  # without classes there is nothing to smooth
+    return label * (1.0 - epsilon) + prior_dist * epsilon
 
 
 def sequence_mask(x, maxlen=None, dtype="int64", name=None):

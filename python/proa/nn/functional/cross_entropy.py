@@ -2,6 +2,7 @@
 
 from proa import _C
 from proa.nn.functional.loss import _check_reduction, reduce
+from proa.tensor.precision import narrowed, widened
 
 
 def _label_at_axis(op, label, shape, axis):
@@ -41,8 +42,8 @@ def _weighted(loss, places, reduction):
     """Reduces; the mean is over the weights, 0 if all of them are 0."""
     if reduction != "mean" or places is None:
         return reduce(loss, reduction)
-    total = places.sum()
-    return loss.sum() / (total + (total == 0.0).astype(total.dtype))
+    total = widened(places).sum()
+    return narrowed(widened(loss).sum() / (total + (total == 0.0).astype(total.dtype)), loss)
 
 
 def cross_entropy(
@@ -63,9 +64,10 @@ def cross_entropy(
         label (Tensor): class numbers, of the shape of input without `axis` (or with 1 there);
             probabilities in the shape of input with soft_label=True.
         weight (Tensor, optional): of each class, [classes].
-        ignore_index (int): places with this label count neither in the loss nor in the mean.
+        ignore_index (int): places with this label have a loss of 0 and do not count in the mean; with a negative
+            number (the default) and no weight they do count.
         reduction (str): "mean" (over the weights of the places), "sum" or "none".
-        soft_label (bool): label holds probabilities.
+        soft_label (bool): label holds probabilities. It gets no gradient.
         axis (int): where the classes are.
         use_softmax (bool): input is logits.
 
@@ -95,6 +97,7 @@ def cross_entropy(
                     f"label is {list(label.shape)} {label.dtype.name}"
                 )
             )
+        label = label.detach()
         if use_softmax:
             loss = ops.softmax_with_cross_entropy(input, label, True, ignore_index, axis)
         else:
@@ -108,7 +111,8 @@ def cross_entropy(
     label, squeezed = _label_at_axis(op, label, input.shape, axis)
     loss = _hard_loss(input, label, ignore_index, axis, use_softmax)
     places = None
-    if weight is not None or reduction == "mean":
+    # A negative number ignores no label: such a one adds 0 and is counted, as in the reference.
+    if weight is not None or reduction == "mean" and ignore_index >= 0:
         places = _places(label, weight, ignore_index, loss.dtype)
     if weight is not None:
         loss = loss * places

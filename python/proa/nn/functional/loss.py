@@ -1,6 +1,7 @@
 """Losses."""
 
 from proa import _C
+from proa.tensor.precision import narrowed, widened
 
 
 def _check_reduction(op, reduction, more=()):
@@ -52,7 +53,11 @@ def smooth_l1_loss(input, label, reduction="mean", delta=1.0, name=None):
 
 
 def log_loss(input, label, epsilon=0.0001, name=None):
-    """-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon), element by element."""
+    """-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon), element by element.
+
+    The label gets no gradient.
+    """
+    label = label.detach()
     return -(label * (input + epsilon).log()) - (1.0 - label) * (1.0 - input + epsilon).log()
 
 
@@ -63,12 +68,12 @@ def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None)
 
     Args:
         input (Tensor): probabilities.
-        label (Tensor): 0 or 1, or between; the shape of input.
+        label (Tensor): 0 or 1, or between; the shape of input. It gets no gradient.
         weight (Tensor, optional): broadcast to input.
         reduction (str): "mean", "sum" or "none".
     """
     _check_reduction("binary_cross_entropy", reduction)
-    low = -100.0
+    low, label = -100.0, label.detach()
     yes = _C.ops.clip(input.log(), low, None)
     no = _C.ops.clip((1.0 - input).log(), low, None)
     loss = -(label * yes + (1.0 - label) * no)
@@ -76,8 +81,9 @@ def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None)
 
 
 def _logits_loss(logit, label):
-    """max(x, 0) - x * label + log(1 + exp(-|x|)): stable for any x."""
-    return _C.ops.relu(logit) - logit * label + (-logit.abs()).exp().log1p()
+    """-(label * log(sigmoid(x)) + (1 - label) * log(1 - sigmoid(x))): stable for any x, with its gradient at 0 too."""
+    x = widened(logit)
+    return narrowed(x * (1.0 - label) - _C.ops.logsigmoid(x), logit)
 
 
 def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean", pos_weight=None, name=None):
@@ -85,15 +91,19 @@ def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean"
 
     Args:
         logit (Tensor): any shape.
-        label (Tensor): 0 or 1, or between; the shape of logit.
+        label (Tensor): 0 or 1, or between; the shape of logit. It gets no gradient.
         weight (Tensor, optional): broadcast to logit.
         reduction (str): "mean", "sum" or "none".
-        pos_weight (Tensor, optional): factor of positive samples.
+        pos_weight (Tensor, optional): factor of what a label adds as a positive sample, label * log(sigmoid(logit)).
     """
     _check_reduction("binary_cross_entropy_with_logits", reduction)
-    loss = _logits_loss(logit, label)
-    if pos_weight is not None:
-        loss = loss * (label * (pos_weight - 1.0) + 1.0)
+    label = label.detach()
+    if pos_weight is None:
+        loss = _logits_loss(logit, label)
+    else:
+        x = widened(logit)
+        yes = -_C.ops.logsigmoid(x)  # the loss of label 1; x more is that of label 0
+        loss = narrowed((1.0 - label) * (x + yes) + label * pos_weight * yes, logit)
     return reduce(loss if weight is None else loss * weight, reduction)
 
 
@@ -111,7 +121,9 @@ def sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, red
     _check_reduction("sigmoid_focal_loss", reduction)
     probability = _C.ops.sigmoid(logit)
     right = probability * label + (1.0 - probability) * (1.0 - label)
-    loss = _logits_loss(logit, label) * (label * alpha + (1.0 - label) * (1.0 - alpha)) * (1.0 - right) ** gamma
+    loss = (
+        _logits_loss(logit, label.detach()) * (label * alpha + (1.0 - label) * (1.0 - alpha)) * (1.0 - right) ** gamma
+    )
     return reduce(loss if normalizer is None else loss / normalizer, reduction)
 
 
@@ -120,15 +132,18 @@ def kl_div(input, label, reduction="mean", name=None):
 
     Args:
         input (Tensor): log-probabilities.
-        label (Tensor): probabilities; where it is 0 the loss is 0.
+        label (Tensor): probabilities; where it is 0 the loss is 0. It gets no gradient.
         reduction (str): "batchmean" (the sum over the first dim's size), "mean", "sum" or "none".
     """
     _check_reduction("kl_div", reduction, ("batchmean",))
+    label = label.detach()
     positive = label > 0.0
     safe = _C.ops.where(positive, label, _C.ops.full_like(label, 1.0))
     loss = _C.ops.where(positive, label * (safe.log() - input), _C.ops.full_like(input, 0.0))
     if reduction == "batchmean":
-        return loss.sum() / max(loss.shape[0], 1) if loss.shape else loss.sum()
+        if not loss.shape:
+            return loss
+        return narrowed(widened(loss).sum() / max(loss.shape[0], 1), loss)
     return reduce(loss, reduction)
 
 
@@ -158,8 +173,9 @@ def dice_loss(input, label, epsilon=1e-05, name=None):
         raise _C.located(ValueError(f"dice_loss: the last dim of label must be 1; label is {list(label.shape)}"))
     hot = _C.ops.one_hot(_C.ops.squeeze(label, -1), input.shape[-1]).astype(input.dtype)
     axes = list(range(1, len(input.shape)))
-    both = (input * hot).sum(axes)
-    return (1.0 - both * 2.0 / (input.sum(axes) + hot.sum(axes) + epsilon)).mean()
+    probability, hot = widened(input), widened(hot)
+    both = (probability * hot).sum(axes)
+    return narrowed((1.0 - both * 2.0 / (probability.sum(axes) + hot.sum(axes) + epsilon)).mean(), input)
 
 
 def npair_loss(anchor, positive, labels, l2_reg=0.002):
@@ -171,13 +187,15 @@ def npair_loss(anchor, positive, labels, l2_reg=0.002):
         l2_reg (float): strength of the penalty.
     """
     labels = _C.ops.reshape(labels, [-1, 1])
+    given = anchor, positive
+    anchor, positive = widened(anchor), widened(positive)
     same = (labels == _C.ops.transpose(labels, [1, 0])).astype(anchor.dtype)
     target = same / same.sum(1, keepdim=True)
     lengths = ((anchor * anchor).sum(1) + (positive * positive).sum(1)).mean() * (0.25 * l2_reg)
     similar = _C.ops.matmul(anchor, positive, False, True)
     from proa.nn.functional.cross_entropy import cross_entropy
 
-    return lengths + cross_entropy(similar, target, soft_label=True)
+    return narrowed(lengths + cross_entropy(similar, target, soft_label=True), *given)
 
 
 def ctc_loss(log_probs, labels, input_lengths, label_lengths, blank=0, reduction="mean", norm_by_times=False):

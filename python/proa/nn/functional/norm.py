@@ -2,6 +2,7 @@
 
 from proa import _C
 from proa.framework.grad_mode import no_grad
+from proa.tensor.precision import narrowed, widened
 
 
 def _channel_axis(op, x, data_format):
@@ -183,7 +184,8 @@ def local_response_norm(x, size, alpha=0.0001, beta=0.75, k=1.0, data_format="NC
         alpha, beta, k (float): of the formula.
         data_format (str): where the channels are.
     """
-    ops = _C.ops
+    ops, given = _C.ops, x
+    x = widened(x)  # squares
     axis, rank = _channel_axis("local_response_norm", x, data_format), len(x.shape)
     if rank < 3:
         raise _C.located(
@@ -194,5 +196,5 @@ def local_response_norm(x, size, alpha=0.0001, beta=0.75, k=1.0, data_format="NC
     n, channels = x.shape[:2]
     rows = ops.reshape(x.square(), [n, 1, channels, -1])
     mean = ops.avg_pool2d(rows, [size, 1], [1, 1], [size // 2, (size - 1) // 2, 0, 0], False, False, "NCHW")
-    out = x / ops.reshape(mean * alpha + k, x.shape) ** beta
+    out = narrowed(x / ops.reshape(mean * alpha + k, x.shape) ** beta, given)
     return ops.transpose(out, [0, *range(2, rank), 1]) if axis != 1 else out

@@ -21,7 +21,7 @@ class Constant(Initializer):
 
 
 class Assign(Initializer):
-    """The elements of a list, a NumPy array or a tensor, whose shape must be the parameter's."""
+    """The elements of a list, a NumPy array or a tensor. A parameter that is made of it takes its shape."""
 
     def __init__(self, value, name=None):
         self._value = value
@@ -29,10 +29,6 @@ class Assign(Initializer):
     def make(self, shape, dtype):
         value = self._value
         tensor = value.detach().clone() if isinstance(value, _C.Tensor) else _C.to_tensor(value)
-        if list(tensor.shape) != list(shape):
-            raise _C.located(
-                ValueError(f"Assign: the value is {list(tensor.shape)}, but the parameter is {list(shape)}")
-            )
         return tensor if tensor.dtype == dtype else _C.ops.cast(tensor, dtype)
 
 
@@ -68,7 +64,11 @@ class Dirac(Initializer):
 
 
 class Bilinear(Initializer):
-    """Weights [in, out, k, k] of a transposed convolution that interpolates bilinearly."""
+    """Weights [in, out, k, k] of a transposed convolution that interpolates.
+
+    The rows are those of bilinear interpolation. From one element of a row to the next the factor of the rows moves on
+    by 1 / k already, so that the kernel is not symmetric: it is the reference's, whose models depend on it.
+    """
 
     def make(self, shape, dtype):
         import numpy as np
@@ -78,5 +78,7 @@ class Bilinear(Initializer):
         size = shape[3]
         factor = (size + 1) // 2
         centre = (2 * factor - 1 - factor % 2) / (2.0 * factor)
-        ramp = 1 - np.abs(np.arange(size) / factor - centre)
-        return _C.to_tensor(np.broadcast_to(np.outer(ramp, ramp), shape).astype("float32"), dtype)
+        number = np.arange(size * size)
+        across, down = number % size, number / size % size
+        kernel = (1 - np.abs(across / factor - centre)) * (1 - np.abs(down / factor - centre))
+        return _C.to_tensor(np.broadcast_to(kernel.reshape(size, size), shape).astype("float32"), dtype)

@@ -15,14 +15,14 @@ def _uniform(shape, low, high, dtype):
 
 
 class Normal(Initializer):
-    """Normal with this mean and standard deviation.
+    """Normal with this mean and standard deviation; the sign of `std` does not matter.
 
     Examples:
         >>> layer = proa.nn.Linear(2, 2, weight_attr=proa.nn.initializer.Normal(0.0, 0.02))
     """
 
     def __init__(self, mean=0.0, std=1.0, name=None):
-        self._mean, self._std = float(mean), float(std)
+        self._mean, self._std = float(mean), abs(float(std))
 
     def make(self, shape, dtype):
         return _normal(shape, self._mean, self._std, dtype)
@@ -32,7 +32,7 @@ class TruncatedNormal(Initializer):
     """Normal, on condition that it lies within two standard deviations of the mean."""
 
     def __init__(self, mean=0.0, std=1.0, name=None):
-        self._mean, self._std = float(mean), float(std)
+        self._mean, self._std = float(mean), abs(float(std))
 
     def make(self, shape, dtype):
         return _C.ops.truncated_gaussian(shape, dtype, self._mean, self._std)
@@ -51,6 +51,8 @@ class Uniform(Initializer):
 
 
 class _Xavier(Initializer):
+    """Fans are numbers, not only whole ones; those of the parameter's shape unless given."""
+
     def __init__(self, fan_in=None, fan_out=None, name=None):
         self._fan_in, self._fan_out = fan_in, fan_out
 
@@ -58,7 +60,8 @@ class _Xavier(Initializer):
         fan_in, fan_out = fans(shape)
         fan_in = self._fan_in if self._fan_in is not None else fan_in
         fan_out = self._fan_out if self._fan_out is not None else fan_out
-        return 2.0 / max(fan_in + fan_out, 1)
+        total = fan_in + fan_out
+        return 2.0 / total if total else 0.0
 
 
 class XavierNormal(_Xavier):
@@ -85,7 +88,7 @@ class _Kaiming(Initializer):
 
         fan_in = self._fan_in if self._fan_in is not None else fans(shape)[0]
         gain = calculate_gain(self._nonlinearity, self._negative_slope)
-        return gain / math.sqrt(max(fan_in, 1))
+        return gain / math.sqrt(fan_in) if fan_in else 0.0
 
 
 class KaimingNormal(_Kaiming):

@@ -392,8 +392,31 @@ class LocalResponseNorm(Layer):
         return f"size={self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
+def rows_of(weight, dim):
+    """A weight as a matrix whose rows are dim `dim`."""
+    rank = len(weight.shape)
+    turned = _C.ops.transpose(weight, [dim % rank, *(i for i in range(rank) if i != dim % rank)])
+    return _C.ops.reshape(turned, [weight.shape[dim], -1])
+
+
+def power_iteration(matrix, u, v, iterations, eps):
+    """The vectors u [rows] and v [columns] after some steps towards those of the largest singular value."""
+    for _ in range(iterations):
+        v = F.normalize(_C.ops.mv(_C.ops.transpose(matrix, [1, 0]), u), axis=0, epsilon=eps)
+        u = F.normalize(_C.ops.mv(matrix, v), axis=0, epsilon=eps)
+    return u, v
+
+
+def singular_value(matrix, u, v):
+    """u^T matrix v; of the right u and v the largest singular value."""
+    return (u * _C.ops.mv(matrix, v)).sum()
+
+
 class SpectralNorm(Layer):
     """A weight divided by its largest singular value, found by power iteration (Miyato et al., 2018).
+
+    Each call starts from `weight_u` and `weight_v`, which stay as they are, so that equal weights give equal results.
+    (`nn.utils.spectral_norm` keeps them moving from call to call.)
 
     Args:
         weight_shape (list[int]): of the weight that the layer is called with.
@@ -415,19 +438,8 @@ class SpectralNorm(Layer):
         self.weight_u.stop_gradient = self.weight_v.stop_gradient = True
 
     def forward(self, x):
-        ops = _C.ops
-        rank = len(x.shape)
-        matrix = ops.transpose(x, [self._dim, *(i for i in range(rank) if i != self._dim)])
-        matrix = ops.reshape(matrix, [x.shape[self._dim], -1])
-        recording = _C.is_grad_enabled()
-        _C.set_grad_enabled(False)
-        try:
-            u, v = self.weight_u.detach(), self.weight_v.detach()
-            for _ in range(self._power_iters):
-                v = F.normalize(ops.mv(ops.transpose(matrix, [1, 0]), u), axis=0, epsilon=self._eps)
-                u = F.normalize(ops.mv(matrix, v), axis=0, epsilon=self._eps)
-            self.weight_u.set_value(u)
-            self.weight_v.set_value(v)
-        finally:
-            _C.set_grad_enabled(recording)
-        return x / (u * ops.mv(matrix, v)).sum()
+        matrix = rows_of(x, self._dim)
+        u, v = power_iteration(
+            matrix.detach(), self.weight_u.detach(), self.weight_v.detach(), self._power_iters, self._eps
+        )
+        return x / singular_value(matrix, u, v)

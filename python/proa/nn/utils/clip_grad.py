@@ -2,6 +2,8 @@
 
 from proa import _C
 from proa.framework.grad_mode import no_grad
+from proa.nn.clip import scaled
+from proa.tensor.linalg import norm
 
 
 @no_grad()
@@ -15,26 +17,23 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
         error_if_nonfinite (bool): raise RuntimeError if the norm is not finite.
 
     Returns:
-        Tensor: the norm before.
+        Tensor: the norm before; float32, or float64 if a gradient is. It is formed in float64.
     """
     parameters = [parameters] if isinstance(parameters, _C.Tensor) else list(parameters)
     with_grad = [p for p in parameters if p.grad is not None]
     if not with_grad:
         return _C.to_tensor(0.0)
     grads = [p.grad for p in with_grad]
-    if norm_type == float("inf"):
-        total = _C.ops.max(_C.ops.stack([g.abs().max() for g in grads], 0))
-    elif norm_type == 2:
-        total = _C.ops.stack([g.square().sum() for g in grads], 0).sum().sqrt()
+    if norm_type == 2:
+        total = _C.ops.squared_norm(grads).sqrt()
     else:
-        powers = _C.ops.stack([(g.abs() ** float(norm_type)).sum() for g in grads], 0)
-        total = powers.sum() ** (1.0 / norm_type)
+        total = norm(_C.ops.stack([norm(g.astype("float64"), norm_type) for g in grads], 0), norm_type)
     if error_if_nonfinite and not bool(total.isfinite()):
         raise _C.located(RuntimeError(f"clip_grad_norm_: the norm of the gradients is {total.item()}"))
     factor = _C.ops.clip(max_norm / (total + 1e-6), None, 1.0)
     for g in grads:
-        g.set_value(g * factor)
-    return total
+        g.set_value(scaled(g, factor))
+    return total if any(g.dtype == _C.float64 for g in grads) else total.astype("float32")
 
 
 @no_grad()

@@ -1,14 +1,17 @@
 """Weight normalization and spectral normalization of a layer's weight."""
 
 from proa import _C
+from proa.framework.grad_mode import no_grad
 from proa.framework.parameter import Parameter
-from proa.nn.layer.norm import SpectralNorm
+from proa.nn import functional as F
+from proa.nn.layer.norm import power_iteration, rows_of, singular_value
+from proa.tensor.linalg import norm
 
 
 def _norm_but(x, dim):
     """The L2 norm over all dims but `dim` (None or -1: over all), with size 1 there."""
     axes = [i for i in range(len(x.shape)) if dim in (None, -1) or i != dim]
-    return x.square().sum(axes, keepdim=True).sqrt()
+    return norm(x, "fro", axes, True)
 
 
 class _WeightNorm:
@@ -75,17 +78,31 @@ def remove_weight_norm(layer, name="weight"):
 
 
 class _SpectralNorm:
-    """The hook: weight = weight_orig / its largest singular value, anew in each call."""
+    """The hook: weight = weight_orig / its largest singular value, anew in each call.
 
-    def __init__(self, name, norm):
-        self.name, self.norm = name, norm
+    The vectors that find it move on in training only, and are the layer's buffers.
+    """
+
+    def __init__(self, name, dim, iterations, eps):
+        self.name, self.dim, self.iterations, self.eps = name, dim, iterations, eps
 
     def __call__(self, layer, inputs):
-        setattr(layer, self.name, self.norm(getattr(layer, self.name + "_orig")))
+        weight = getattr(layer, self.name + "_orig")
+        u, v = getattr(layer, self.name + "_u"), getattr(layer, self.name + "_v")
+        matrix = rows_of(weight, self.dim)
+        if layer.training:
+            with no_grad():
+                found = power_iteration(matrix, u, v, self.iterations, self.eps)
+                for old, new in zip((u, v), found):
+                    _C.ops.store_(old, new)
+            u, v = found
+        setattr(layer, self.name, weight / singular_value(matrix, u, v))
 
 
 def spectral_norm(layer, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
     """Divides a layer's weight by its largest singular value in each call (Miyato et al., 2018).
+
+    The value is found by power iteration, whose vectors are buffers; in evaluation they stay as they are.
 
     Args:
         layer (Layer): whose weight.
@@ -98,12 +115,20 @@ def spectral_norm(layer, name="weight", n_power_iterations=1, eps=1e-12, dim=Non
     if dim is None:
         kind = type(layer).__name__
         dim = 1 if kind == "Linear" or kind.endswith("Transpose") else 0
-    norm = SpectralNorm(weight.shape, dim, n_power_iterations, eps)
+    if n_power_iterations < 1:
+        raise _C.located(ValueError(f"spectral_norm: n_power_iterations must be positive; it is {n_power_iterations}"))
+    for hook in layer._forward_pre_hooks.values():
+        if isinstance(hook, _SpectralNorm) and hook.name == name:
+            raise _C.located(RuntimeError(f"spectral_norm: {name!r} of {type(layer).__name__} is normalized already"))
+    with no_grad():
+        u, v = (
+            F.normalize(_C.ops.gaussian([size], weight.dtype, 0.0, 1.0), axis=0, epsilon=eps)
+            for size in rows_of(weight, dim).shape
+        )
     delattr(layer, name)
     layer.add_parameter(name + "_orig", weight)
-    layer.register_buffer(name + "_u", norm.weight_u)
-    layer.register_buffer(name + "_v", norm.weight_v)
-    hook = _SpectralNorm(name, norm)
-    hook(layer, None)
-    layer.register_forward_pre_hook(hook)
+    layer.register_buffer(name + "_u", u)
+    layer.register_buffer(name + "_v", v)
+    setattr(layer, name, weight * 1.0)
+    layer.register_forward_pre_hook(_SpectralNorm(name, dim, n_power_iterations, eps))
     return layer

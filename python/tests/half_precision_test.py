@@ -1,0 +1,144 @@
+"""Sums, means, norms and losses of float16 and bfloat16 of many and of large elements, against float64.
+
+A sum in float16 is infinite above 65,504; what is divided by it becomes 0 without a word.
+"""
+
+import numpy as np
+import pytest
+
+import proa
+import proa.nn.functional as F
+
+MANY = 70_000
+_RESOLUTION = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
+rng = np.random.default_rng(0)
+
+
+def rounded(x, dtype):
+    """Numbers that the dtype has, as float64."""
+    return proa.to_tensor(np.asarray(x, "float32")).astype(dtype).astype("float64").numpy()
+
+
+def check(function, arrays, dtype, loose=4.0):
+    """Results and gradients in a half type are those in float64 to a few units in the last place."""
+    results = []
+    for kind in ("float64", dtype):
+        leaves = [proa.to_tensor(x).astype(kind) for x in arrays]
+        for leaf in leaves:
+            leaf.stop_gradient = False
+        out = function(*leaves)
+        grads = []
+        if not out.stop_gradient:
+            # Weights, as the elements of some results (softmax) have a constant sum; every type has these numbers.
+            weights = proa.to_tensor(np.arange(out.size).reshape(out.shape) % 7 - 2.0).astype(out.dtype)
+            (out * weights).sum().backward()
+            grads = [leaf.grad for leaf in leaves if leaf.grad is not None]
+        assert all(g.dtype == leaves[0].dtype for g in grads)
+        results.append([t.astype("float64").numpy() for t in (out, *grads)])
+    for exact, half in zip(*results):
+        scale = np.abs(exact).max() if exact.size else 0.0
+        # Gradients below the smallest numbers of float16 are as near as it can be.
+        tiny = 2.0**-22 if dtype == "float16" else 0.0
+        np.testing.assert_allclose(half, exact, loose * _RESOLUTION[dtype], _RESOLUTION[dtype] * scale + tiny)
+
+
+# Name, function and inputs: many elements, or large ones. Results themselves are numbers that float16 has.
+_MANY, _LARGE = rng.uniform(0.5, 1.5, MANY), rng.uniform(200, 500, (3, 40))
+_REDUCTIONS = {
+    "mean": (lambda x: x.mean(), [_MANY]),
+    "mean of large ones": (lambda x: x.mean(), [np.full(MANY, 60_000.0)]),
+    "sum": (lambda x: x.sum(), [_MANY * 0.5]),
+    "norm": (lambda x: proa.norm(x), [_MANY]),
+    "norm of large ones": (lambda x: proa.norm(x, axis=1), [_LARGE]),
+    "norm 3": (lambda x: proa.norm(x, 3.0, 1), [_LARGE]),
+    "norm inf": (lambda x: proa.norm(x, float("inf"), 1), [np.sort(_LARGE)]),
+    "matrix norm": (lambda x: proa.norm(x, 1, [0, 1]), [_LARGE]),
+    "dist": (lambda x, y: proa.dist(x, y), [_LARGE, -_LARGE * 0.1]),
+    "normalize": (lambda x: F.normalize(x), [_LARGE]),
+    "cosine_similarity": (lambda x, y: F.cosine_similarity(x, y), [_LARGE, rng.uniform(200, 500, (3, 40))]),
+    "cumsum": (lambda x: proa.cumsum(x), [_MANY[:20_000]]),
+    "softmax": (lambda x: F.softmax(x, 0), [_LARGE / 200]),
+    "log_softmax": (lambda x: F.log_softmax(x), [_LARGE / 200]),
+    "local_response_norm": (lambda x: F.local_response_norm(x, 5), [_LARGE.reshape(1, 12, 10)]),
+    "layer_norm": (lambda x: F.layer_norm(x, 40), [_LARGE]),
+}
+_LABELS = rng.integers(0, 2, MANY)
+_CLASSES = rng.integers(0, 4, MANY // 4)
+_LOGITS, _TARGETS = rng.standard_normal(MANY), _LABELS.astype("float64")
+_PROBABILITIES = rng.uniform(0.1, 0.9, MANY)
+
+
+def _classes():
+    return proa.to_tensor(_CLASSES)
+
+
+_LOSSES = {
+    "mse_loss": (F.mse_loss, [_MANY, _TARGETS]),
+    "l1_loss": (F.l1_loss, [_MANY + 1, _TARGETS]),
+    "smooth_l1_loss": (F.smooth_l1_loss, [_MANY, _TARGETS]),
+    "binary_cross_entropy": (lambda x, y: F.binary_cross_entropy(x, y), [_PROBABILITIES, _TARGETS]),
+    "binary_cross_entropy_with_logits": (F.binary_cross_entropy_with_logits, [_LOGITS, _TARGETS]),
+    "kl_div": (F.kl_div, [_LOGITS, _PROBABILITIES]),
+    "kl_div batchmean": (lambda x, y: F.kl_div(x, y, "batchmean"), [_LOGITS[:, None], _PROBABILITIES[:, None]]),
+    "cross_entropy": (lambda x: F.cross_entropy(x, _classes()), [_LOGITS.reshape(-1, 4)]),
+    "cross_entropy ignoring": (
+        lambda x: F.cross_entropy(proa.concat([x] * 5), proa.concat([_classes()] * 5), ignore_index=3),
+        [_LOGITS.reshape(-1, 4)],
+    ),
+    "cross_entropy weighted": (
+        lambda x: F.cross_entropy(x, _classes(), proa.to_tensor([4.0, 8.0, 12.0, 16.0]).astype(x.dtype)),
+        [_LOGITS.reshape(-1, 4)],
+    ),
+    "nll_loss": (
+        lambda x: F.nll_loss(proa.concat([x] * 5), proa.concat([_classes()] * 5)),
+        [-np.abs(_LOGITS.reshape(-1, 4)) - 2],
+    ),
+    "dice_loss": (
+        lambda x: F.dice_loss(x, proa.to_tensor(_LABELS.reshape(1, -1, 1))),
+        [np.stack([_PROBABILITIES, 1 - _PROBABILITIES], -1).reshape(1, -1, 2)],
+    ),
+    "margin_ranking_loss": (
+        lambda x, y: F.margin_ranking_loss(x, y, proa.ones_like(x), margin=4.0),
+        [_MANY, _PROBABILITIES],
+    ),
+    "npair_loss": (
+        lambda x, y: F.npair_loss(x, y, proa.to_tensor(np.arange(8)), l2_reg=1e-6),
+        [rng.uniform(20, 22, (8, 300)), rng.uniform(20, 22, (8, 300))],
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", [*_REDUCTIONS, *_LOSSES])
+def test_as_in_float64(name, dtype):
+    function, arrays = (_REDUCTIONS | _LOSSES)[name]
+    check(function, [rounded(x, dtype) for x in arrays], dtype, 16.0 if "npair" in name else 4.0)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_gradients_are_clipped_not_lost(dtype):
+    values = rounded(rng.uniform(200, 400, MANY), dtype)
+    norm = np.sqrt((values**2).sum())
+
+    def parameter():
+        p = proa.to_tensor(np.zeros(MANY)).astype(dtype)
+        p.stop_gradient = False
+        p.grad = proa.to_tensor(values).astype(dtype)
+        return p
+
+    def clipped(p):
+        return p.grad.astype("float64").numpy()
+
+    tolerance = {"rtol": 4 * _RESOLUTION[dtype], "atol": 2.0**-24}
+    p = parameter()
+    total = proa.nn.utils.clip_grad_norm_(p, 1.0)
+    assert total.item() == pytest.approx(norm, rel=1e-5) and total.dtype == proa.float32
+    np.testing.assert_allclose(clipped(p), values / norm, **tolerance)
+    p = parameter()
+    total = proa.nn.utils.clip_grad_norm_(p, 1.0, norm_type=3.0)
+    assert total.item() == pytest.approx((values**3).sum() ** (1 / 3), rel=1e-5)
+    for clip in (proa.nn.ClipGradByGlobalNorm(1.0), proa.nn.ClipGradByNorm(1.0)):
+        p = parameter()
+        ((_, grad),) = clip([(p, p.grad)])
+        assert grad.dtype == p.dtype
+        np.testing.assert_allclose(grad.astype("float64").numpy(), values / norm, **tolerance)

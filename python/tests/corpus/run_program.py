@@ -1,7 +1,7 @@
 """Runs one program of the corpus with the weights of same_weights.py.
 
-    python -m proa.as_paddle run_program.py programs/lenet.py      # as the test does
-    python run_program.py programs/lenet.py                        # where paddle is the reference
+python -m proa.as_paddle run_program.py programs/lenet.py      # as the test does
+python run_program.py programs/lenet.py                        # where paddle is the reference
 """
 
 import os

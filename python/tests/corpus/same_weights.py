@@ -28,7 +28,13 @@ def install(paddle):
     counts = {}
 
     def create_parameter(self, shape, attr=None, dtype=None, is_bias=False, default_initializer=None, **more):
-        arguments = {"attr": attr, "dtype": dtype, "is_bias": is_bias, "default_initializer": default_initializer, **more}
+        arguments = {
+            "attr": attr,
+            "dtype": dtype,
+            "is_bias": is_bias,
+            "default_initializer": default_initializer,
+            **more,
+        }
         if attr is False:
             return original(self, shape, **arguments)
         if isinstance(attr, str):

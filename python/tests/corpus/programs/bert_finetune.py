@@ -2,7 +2,6 @@
 import numpy as np
 import paddle
 import paddle.nn as nn
-import paddle.nn.functional as F
 
 
 class BertEmbeddings(nn.Layer):
@@ -22,7 +21,11 @@ class BertEmbeddings(nn.Layer):
             position_ids.stop_gradient = True
         if token_type_ids is None:
             token_type_ids = paddle.zeros_like(input_ids, dtype="int64")
-        embeddings = self.word_embeddings(input_ids) + self.position_embeddings(position_ids) + self.token_type_embeddings(token_type_ids)
+        embeddings = (
+            self.word_embeddings(input_ids)
+            + self.position_embeddings(position_ids)
+            + self.token_type_embeddings(token_type_ids)
+        )
         return self.dropout(self.layer_norm(embeddings))
 
 
@@ -42,13 +45,23 @@ class BertModel(nn.Layer):
         self.pad_token_id = 0
         self.initializer_range = 0.02
         self.embeddings = BertEmbeddings(vocab_size, hidden_size, 24, 2)
-        encoder_layer = nn.TransformerEncoderLayer(hidden_size, num_attention_heads, intermediate_size, dropout=0.0, activation="gelu", attn_dropout=0.0, act_dropout=0)
+        encoder_layer = nn.TransformerEncoderLayer(
+            hidden_size,
+            num_attention_heads,
+            intermediate_size,
+            dropout=0.0,
+            activation="gelu",
+            attn_dropout=0.0,
+            act_dropout=0,
+        )
         self.encoder = nn.TransformerEncoder(encoder_layer, num_hidden_layers)
         self.pooler = BertPooler(hidden_size)
 
     def forward(self, input_ids, token_type_ids=None, attention_mask=None):
         if attention_mask is None:
-            attention_mask = paddle.unsqueeze((input_ids == self.pad_token_id).astype(self.pooler.dense.weight.dtype) * -1e9, axis=[1, 2])
+            attention_mask = paddle.unsqueeze(
+                (input_ids == self.pad_token_id).astype(self.pooler.dense.weight.dtype) * -1e9, axis=[1, 2]
+            )
         encoder_outputs = self.encoder(self.embeddings(input_ids, token_type_ids), attention_mask)
         return encoder_outputs, self.pooler(encoder_outputs)
 
@@ -84,7 +97,7 @@ optimizer = paddle.optimizer.AdamW(
     apply_decay_param_fun=lambda x: x in decay_params,
     grad_clip=nn.ClipGradByGlobalNorm(clip_norm=1.0),
 )
-criterion = paddle.nn.loss.CrossEntropyLoss() if hasattr(paddle.nn, "loss") else nn.CrossEntropyLoss()
+criterion = nn.CrossEntropyLoss()
 for step in range(6):
     pick = slice(step % 3 * 4, step % 3 * 4 + 4)
     logits = model(paddle.to_tensor(input_ids[pick]), paddle.to_tensor(segments[pick]))

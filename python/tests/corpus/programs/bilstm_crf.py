@@ -8,7 +8,9 @@ class CRF(nn.Layer):
     def __init__(self, num_tags):
         super().__init__()
         self.num_tags = num_tags
-        self.transitions = self.create_parameter([num_tags, num_tags], default_initializer=nn.initializer.Uniform(-0.1, 0.1))
+        self.transitions = self.create_parameter(
+            [num_tags, num_tags], default_initializer=nn.initializer.Uniform(-0.1, 0.1)
+        )
         self.start = self.create_parameter([num_tags], is_bias=True)
 
     def log_partition(self, emissions, mask):
@@ -24,7 +26,9 @@ class CRF(nn.Layer):
         batch = paddle.arange(tags.shape[0])
         total = paddle.gather(self.start, tags[:, 0]) + emissions[batch, 0, tags[:, 0]]
         for t in range(1, tags.shape[1]):
-            step = self.transitions[tags[:, t - 1], tags[:, t]] + paddle.index_sample(emissions[:, t], tags[:, t].unsqueeze(-1)).squeeze(-1)
+            step = self.transitions[tags[:, t - 1], tags[:, t]] + paddle.index_sample(
+                emissions[:, t], tags[:, t].unsqueeze(-1)
+            ).squeeze(-1)
             total = total + step * mask[:, t]
         return total
 

@@ -1,15 +1,23 @@
 # Text recognition: convolutions, a bidirectional LSTM, CTC and greedy decoding.
 import numpy as np
 import paddle
-from paddle import nn
 import paddle.nn.functional as F
+from paddle import nn
 
 
 class CRNN(nn.Layer):
     def __init__(self, num_classes, hidden=12):
         super().__init__()
         self.cnn = nn.Sequential(
-            nn.Conv2D(1, 6, 3, 1, 1, bias_attr=False), nn.BatchNorm2D(6), nn.ReLU(), nn.MaxPool2D(2, 2), nn.Conv2D(6, 10, 3, padding=1), nn.ReLU(), nn.MaxPool2D((2, 1), (2, 1)), nn.Conv2D(10, 10, (4, 1)), nn.ReLU()
+            nn.Conv2D(1, 6, 3, 1, 1, bias_attr=False),
+            nn.BatchNorm2D(6),
+            nn.ReLU(),
+            nn.MaxPool2D(2, 2),
+            nn.Conv2D(6, 10, 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2D((2, 1), (2, 1)),
+            nn.Conv2D(10, 10, (4, 1)),
+            nn.ReLU(),
         )
         self.rnn = nn.LSTM(10, hidden, num_layers=2, direction="bidirectional")
         self.fc = nn.Linear(hidden * 2, num_classes)

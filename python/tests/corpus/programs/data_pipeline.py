@@ -1,7 +1,18 @@
 # Datasets, samplers, collate functions, splits: what comes out in which order.
 import numpy as np
 import paddle
-from paddle.io import BatchSampler, ChainDataset, ComposeDataset, ConcatDataset, DataLoader, Dataset, IterableDataset, SequenceSampler, Subset, TensorDataset
+from paddle.io import (
+    BatchSampler,
+    ChainDataset,
+    ComposeDataset,
+    ConcatDataset,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    SequenceSampler,
+    Subset,
+    TensorDataset,
+)
 
 
 class Squares(Dataset):

@@ -16,7 +16,9 @@ def weights_init(layer):
 class Generator(nn.Layer):
     def __init__(self):
         super().__init__()
-        self.conv_1 = nn.Conv2DTranspose(6, 16, 4, 1, 0, bias_attr=False, weight_attr=paddle.ParamAttr(initializer=conv_initializer))
+        self.conv_1 = nn.Conv2DTranspose(
+            6, 16, 4, 1, 0, bias_attr=False, weight_attr=paddle.ParamAttr(initializer=conv_initializer)
+        )
         self.bn_1 = nn.BatchNorm2D(16, weight_attr=paddle.ParamAttr(initializer=bn_initializer), momentum=0.8)
         self.conv_2 = nn.Conv2DTranspose(16, 8, 4, 2, 1, bias_attr=False)
         self.bn_2 = nn.BatchNorm2D(8, momentum=0.8)

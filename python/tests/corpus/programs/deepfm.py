@@ -16,14 +16,20 @@ class FM(nn.Layer):
             1,
             sparse=True,
             padding_idx=0,
-            weight_attr=paddle.ParamAttr(initializer=paddle.nn.initializer.TruncatedNormal(mean=0.0, std=self.init_value_ / math.sqrt(float(sparse_feature_dim)))),
+            weight_attr=paddle.ParamAttr(
+                initializer=paddle.nn.initializer.TruncatedNormal(
+                    mean=0.0, std=self.init_value_ / math.sqrt(float(sparse_feature_dim))
+                )
+            ),
         )
         self.embedding = paddle.nn.Embedding(sparse_feature_number, sparse_feature_dim, sparse=True, padding_idx=0)
         self.dense_w_one = paddle.create_parameter(
             shape=[dense_feature_dim], dtype="float32", default_initializer=paddle.nn.initializer.Constant(value=1.0)
         )
         self.dense_w = paddle.create_parameter(
-            shape=[1, dense_feature_dim, sparse_feature_dim], dtype="float32", default_initializer=paddle.nn.initializer.Constant(value=1.0)
+            shape=[1, dense_feature_dim, sparse_feature_dim],
+            dtype="float32",
+            default_initializer=paddle.nn.initializer.Constant(value=1.0),
         )
 
     def forward(self, sparse_inputs, dense_inputs):

@@ -9,7 +9,7 @@ class ConvBNReLU(nn.Layer):
     def __init__(self, cin, cout, k, **kwargs):
         super().__init__()
         self._conv = nn.Conv2D(cin, cout, k, bias_attr=False, **kwargs)
-        self._bn = nn.SyncBatchNorm(cout) if False else nn.BatchNorm2D(cout)
+        self._bn = nn.BatchNorm2D(cout)
 
     def forward(self, x):
         return F.relu(self._bn(self._conv(x)))
@@ -18,7 +18,9 @@ class ConvBNReLU(nn.Layer):
 class ASPP(nn.Layer):
     def __init__(self, cin, cout, rates=(1, 2, 3)):
         super().__init__()
-        self.blocks = nn.LayerList([ConvBNReLU(cin, cout, 1 if r == 1 else 3, dilation=r, padding=0 if r == 1 else r) for r in rates])
+        self.blocks = nn.LayerList(
+            [ConvBNReLU(cin, cout, 1 if r == 1 else 3, dilation=r, padding=0 if r == 1 else r) for r in rates]
+        )
         self.pool = nn.Sequential(nn.AdaptiveAvgPool2D((1, 1)), nn.Conv2D(cin, cout, 1, bias_attr=False))
         self.project = ConvBNReLU(cout * (len(rates) + 1), cout, 1)
 
@@ -40,7 +42,9 @@ class Net(nn.Layer):
         low = self.low(x)
         deep = self.aspp(self.high(low))
         deep = F.interpolate(deep, size=low.shape[2:], mode="bilinear", align_corners=True)
-        return F.interpolate(self.decoder(paddle.concat([low, deep], 1)), x.shape[-2:], mode="bilinear", align_corners=True)
+        return F.interpolate(
+            self.decoder(paddle.concat([low, deep], 1)), x.shape[-2:], mode="bilinear", align_corners=True
+        )
 
 
 def ohem(logits, label, keep):

@@ -6,7 +6,9 @@ import paddle.nn.functional as F
 
 
 def cnn(width):
-    return nn.Sequential(nn.Conv2D(2, width, 3, padding=1), nn.ReLU(), nn.AvgPool2D(2), nn.Conv2D(width, width, 3, stride=2), nn.Swish())
+    return nn.Sequential(
+        nn.Conv2D(2, width, 3, padding=1), nn.ReLU(), nn.AvgPool2D(2), nn.Conv2D(width, width, 3, stride=2), nn.Swish()
+    )
 
 
 class Net(nn.Layer):

@@ -12,7 +12,9 @@ class CausalSelfAttention(nn.Layer):
         super().__init__()
         self.c_attn = nn.Linear(n_embd, 3 * n_embd)
         self.c_proj = nn.Linear(n_embd, n_embd)
-        self.register_buffer("mask", paddle.tril(paddle.ones([block_size, block_size])).reshape([1, 1, block_size, block_size]))
+        self.register_buffer(
+            "mask", paddle.tril(paddle.ones([block_size, block_size])).reshape([1, 1, block_size, block_size])
+        )
         self.n_head = n_head
 
     def forward(self, x, cache=None):
@@ -35,7 +37,9 @@ class Block(nn.Layer):
         super().__init__()
         self.ln1, self.ln2 = nn.LayerNorm(n_embd), nn.LayerNorm(n_embd)
         self.attn = CausalSelfAttention(n_embd, n_head, block_size)
-        self.mlp = nn.Sequential(nn.Linear(n_embd, 4 * n_embd), nn.GELU(approximate=True), nn.Linear(4 * n_embd, n_embd))
+        self.mlp = nn.Sequential(
+            nn.Linear(n_embd, 4 * n_embd), nn.GELU(approximate=True), nn.Linear(4 * n_embd, n_embd)
+        )
 
     def forward(self, x, cache=None):
         x = x + self.attn(self.ln1(x), cache)
@@ -46,7 +50,9 @@ class GPT(nn.Layer):
     def __init__(self, vocab_size=20, block_size=12, n_layer=2, n_head=2, n_embd=12):
         super().__init__()
         self.tok_emb = nn.Embedding(vocab_size, n_embd)
-        self.pos_emb = self.create_parameter([1, block_size, n_embd], default_initializer=nn.initializer.TruncatedNormal(std=0.02))
+        self.pos_emb = self.create_parameter(
+            [1, block_size, n_embd], default_initializer=nn.initializer.TruncatedNormal(std=0.02)
+        )
         self.blocks = nn.LayerList([Block(n_embd, n_head, block_size) for _ in range(n_layer)])
         self.ln_f = nn.LayerNorm(n_embd)
 

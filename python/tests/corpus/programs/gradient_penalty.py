@@ -12,7 +12,14 @@ for step in range(4):
     alpha = paddle.to_tensor(rng.rand(5, 1).astype("float32"))
     interpolates = alpha * real + (1 - alpha) * fake
     interpolates.stop_gradient = False
-    gradients = paddle.grad(outputs=critic(interpolates), inputs=interpolates, grad_outputs=paddle.ones([5, 1]), create_graph=True, retain_graph=True, only_inputs=True)[0]
+    gradients = paddle.grad(
+        outputs=critic(interpolates),
+        inputs=interpolates,
+        grad_outputs=paddle.ones([5, 1]),
+        create_graph=True,
+        retain_graph=True,
+        only_inputs=True,
+    )[0]
     slopes = paddle.sqrt(paddle.sum(paddle.square(gradients), axis=1) + 1e-12)
     penalty = paddle.mean((slopes - 1.0) ** 2)
     loss = critic(fake).mean() - critic(real).mean() + 10 * penalty

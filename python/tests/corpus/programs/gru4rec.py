@@ -8,7 +8,9 @@ import paddle.nn.functional as F
 class GRU4Rec(nn.Layer):
     def __init__(self, n_items, embedding_size=10, hidden_size=14):
         super().__init__()
-        self.item_embedding = nn.Embedding(n_items, embedding_size, weight_attr=paddle.ParamAttr(initializer=nn.initializer.XavierNormal()))
+        self.item_embedding = nn.Embedding(
+            n_items, embedding_size, weight_attr=paddle.ParamAttr(initializer=nn.initializer.XavierNormal())
+        )
         self.emb_dropout = nn.Dropout(0.0)
         self.gru_layers = nn.GRU(embedding_size, hidden_size, num_layers=1)
         self.dense = nn.Linear(hidden_size, embedding_size)

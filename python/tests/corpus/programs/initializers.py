@@ -9,13 +9,27 @@ print(linear.weight.numpy().tolist(), linear.bias.numpy().tolist())
 conv = nn.Conv2D(2, 2, 3, weight_attr=paddle.ParamAttr(initializer=I.Dirac()), bias_attr=False)
 x = paddle.rand([1, 2, 5, 5])
 print("dirac", bool((conv(x) - x[:, :, 1:-1, 1:-1]).abs().max().item() < 1e-6))
-up = nn.Conv2DTranspose(1, 1, 4, stride=2, padding=1, weight_attr=paddle.ParamAttr(initializer=I.Bilinear()), bias_attr=False)
+up = nn.Conv2DTranspose(
+    1, 1, 4, stride=2, padding=1, weight_attr=paddle.ParamAttr(initializer=I.Bilinear()), bias_attr=False
+)
 print(["%.4f" % v for v in up.weight.numpy().ravel()])
-frozen = nn.Linear(2, 2, weight_attr=paddle.ParamAttr(name="frozen_w", learning_rate=0.1, trainable=False, initializer=I.Constant(2.0)))
-print(frozen.weight.name, frozen.weight.stop_gradient, frozen.weight.trainable, frozen.weight.optimize_attr["learning_rate"])
+frozen = nn.Linear(
+    2, 2, weight_attr=paddle.ParamAttr(name="frozen_w", learning_rate=0.1, trainable=False, initializer=I.Constant(2.0))
+)
+print(
+    frozen.weight.name,
+    frozen.weight.stop_gradient,
+    frozen.weight.trainable,
+    frozen.weight.optimize_attr["learning_rate"],
+)
 
 # learning_rate of a ParamAttr scales the optimizer's.
-pair = nn.LayerList([nn.Linear(1, 1, weight_attr=paddle.ParamAttr(learning_rate=rate, initializer=I.Constant(1.0)), bias_attr=False) for rate in (1.0, 0.1)])
+pair = nn.LayerList(
+    [
+        nn.Linear(1, 1, weight_attr=paddle.ParamAttr(learning_rate=rate, initializer=I.Constant(1.0)), bias_attr=False)
+        for rate in (1.0, 0.1)
+    ]
+)
 opt = paddle.optimizer.SGD(0.5, parameters=pair.parameters())
 sum(layer(paddle.ones([1, 1])).sum() for layer in pair).backward()
 opt.step()

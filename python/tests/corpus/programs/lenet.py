@@ -1,10 +1,10 @@
 # LeNet on small pictures, trained with a DataLoader.
 import numpy as np
 import paddle
+import paddle.nn.functional as F
 from paddle.io import DataLoader, Dataset
 from paddle.metric import Accuracy
 from paddle.nn import Conv2D, Linear, MaxPool2D
-import paddle.nn.functional as F
 
 
 class Digits(Dataset):
@@ -50,7 +50,9 @@ class LeNet(paddle.nn.Layer):
         return x
 
 
-train_loader = DataLoader(Digits(transform=lambda image: (image - 0.5) / 0.5), batch_size=16, shuffle=False, drop_last=True)
+train_loader = DataLoader(
+    Digits(transform=lambda image: (image - 0.5) / 0.5), batch_size=16, shuffle=False, drop_last=True
+)
 model = LeNet()
 optim = paddle.optimizer.Adam(learning_rate=0.001, parameters=model.parameters(), weight_decay=1e-4)
 model.train()

@@ -8,7 +8,7 @@ import paddle.nn.functional as F
 class TripletLoss(nn.Layer):
     def __init__(self, margin=0.5):
         super().__init__()
-        self.ranking_loss = nn.loss.MarginRankingLoss(margin=margin) if hasattr(nn, "loss") else nn.MarginRankingLoss(margin=margin)
+        self.ranking_loss = nn.MarginRankingLoss(margin=margin)
 
     def forward(self, inputs, target):
         bs = inputs.shape[0]
@@ -36,14 +36,15 @@ for step in range(4):
     feature = net(x)
     triplet = loss_fn(feature, label)
     a, b = feature[::3], feature[1::3]
-    same = paddle.nn.functional.pairwise_distance(a, b) if hasattr(F, "pairwise_distance") else nn.PairwiseDistance()(a, b)
+    same = nn.PairwiseDistance()(a, b)
     cosine = nn.CosineSimilarity(axis=1)(a, feature[2::3])
-    hinge = F.hinge_embedding_loss(same, paddle.to_tensor([1.0, -1.0, 1.0]), margin=2.0) if hasattr(F, "hinge_embedding_loss") else same.mean()
     loss = triplet + 0.1 * same.mean() + (1 - cosine).mean() * 0.1
     loss.backward()
     opt.step()
     opt.clear_grad()
-    print("step %d triplet %.5f pair %.5f cosine %.5f" % (step, triplet.item(), same.mean().item(), cosine.mean().item()))
+    print(
+        "step %d triplet %.5f pair %.5f cosine %.5f" % (step, triplet.item(), same.mean().item(), cosine.mean().item())
+    )
 feature = F.normalize(net(x), axis=1)
 similarity = paddle.matmul(feature, feature, transpose_y=True) - 2 * paddle.eye(9)
-print(similarity.argmax(1).tolist(), "%.4f" % net[1]._weight.item() if hasattr(net[1], "_weight") else net[1].weight)
+print(similarity.argmax(1).tolist(), "%.4f" % net[1]._weight.item())

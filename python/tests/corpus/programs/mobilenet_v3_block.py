@@ -3,7 +3,6 @@ import numpy as np
 import paddle
 from paddle import nn
 from paddle.nn import functional as F
-from paddle.nn.initializer import KaimingNormal
 from paddle.regularizer import L2Decay
 
 
@@ -23,7 +22,7 @@ class SEModule(nn.Layer):
         self.conv1 = nn.Conv2D(channel, channel // reduction, kernel_size=1)
         self.relu = nn.ReLU()
         self.conv2 = nn.Conv2D(channel // reduction, channel, kernel_size=1)
-        self.hardsigmoid = nn.Hardsigmoid(slope=0.2, offset=0.5) if False else nn.Hardsigmoid()
+        self.hardsigmoid = nn.Hardsigmoid()
 
     def forward(self, x):
         identity = x
@@ -35,10 +34,19 @@ class ConvBN(nn.Layer):
     def __init__(self, in_c, out_c, filter_size, stride, padding, num_groups=1, act=None):
         super().__init__()
         self.conv = nn.Conv2D(
-            in_c, out_c, filter_size, stride=stride, padding=padding, groups=num_groups, weight_attr=nn.initializer.KaimingNormal(), bias_attr=False
+            in_c,
+            out_c,
+            filter_size,
+            stride=stride,
+            padding=padding,
+            groups=num_groups,
+            weight_attr=nn.initializer.KaimingNormal(),
+            bias_attr=False,
         )
         self.bn = nn.BatchNorm2D(
-            out_c, weight_attr=paddle.ParamAttr(regularizer=L2Decay(0.0)), bias_attr=paddle.ParamAttr(regularizer=L2Decay(0.0))
+            out_c,
+            weight_attr=paddle.ParamAttr(regularizer=L2Decay(0.0)),
+            bias_attr=paddle.ParamAttr(regularizer=L2Decay(0.0)),
         )
         self.act = {"relu": nn.ReLU(), "hardswish": nn.Hardswish(), "relu6": nn.ReLU6()}.get(act)
 
@@ -52,7 +60,9 @@ class ResidualUnit(nn.Layer):
         super().__init__()
         self.if_shortcut = stride == 1 and in_c == out_c
         self.expand_conv = ConvBN(in_c, mid_c, 1, 1, 0, act=act)
-        self.bottleneck_conv = ConvBN(mid_c, mid_c, filter_size, stride, (filter_size - 1) // 2, num_groups=mid_c, act=act)
+        self.bottleneck_conv = ConvBN(
+            mid_c, mid_c, filter_size, stride, (filter_size - 1) // 2, num_groups=mid_c, act=act
+        )
         self.mid_se = SEModule(mid_c) if use_se else nn.Identity()
         self.linear_conv = ConvBN(mid_c, out_c, 1, 1, 0)
 

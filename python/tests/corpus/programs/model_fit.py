@@ -1,7 +1,6 @@
 # The high-level interface: Model.prepare, fit with callbacks, evaluate, predict, save and load.
 import numpy as np
 import paddle
-from paddle.io import TensorDataset
 from paddle.static import InputSpec
 
 rng = np.random.RandomState(91)
@@ -48,7 +47,13 @@ model.prepare(
     paddle.metric.Accuracy(),
 )
 model.fit(
-    MyDataset(0, 32), MyDataset(32, 40), batch_size=8, epochs=3, shuffle=False, verbose=0, callbacks=[recorder, paddle.callbacks.LRScheduler(by_step=False, by_epoch=True)]
+    MyDataset(0, 32),
+    MyDataset(32, 40),
+    batch_size=8,
+    epochs=3,
+    shuffle=False,
+    verbose=0,
+    callbacks=[recorder, paddle.callbacks.LRScheduler(by_step=False, by_epoch=True)],
 )
 print(recorder.events)
 result = model.evaluate(MyDataset(32, 40), batch_size=8, verbose=0)

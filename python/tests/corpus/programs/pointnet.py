@@ -9,7 +9,9 @@ class TNet(nn.Layer):
     def __init__(self, k):
         super().__init__()
         self.k = k
-        self.conv = nn.Sequential(nn.Conv1D(k, 8, 1, bias_attr=False), nn.BatchNorm1D(8), nn.ReLU(), nn.Conv1D(8, 12, 1), nn.ReLU())
+        self.conv = nn.Sequential(
+            nn.Conv1D(k, 8, 1, bias_attr=False), nn.BatchNorm1D(8), nn.ReLU(), nn.Conv1D(8, 12, 1), nn.ReLU()
+        )
         self.fc = nn.Linear(12, k * k, weight_attr=nn.initializer.Constant(0.01))
 
     def forward(self, x):
@@ -35,7 +37,7 @@ class PointNet(nn.Layer):
 
 def regularizer(t):
     eye = paddle.eye(t.shape[1]).unsqueeze(0)
-    return paddle.norm(eye - paddle.bmm(t, t.transpose([0, 2, 1])), axis=[1, 2]).mean() if False else (eye - paddle.bmm(t, t.transpose([0, 2, 1]))).square().sum(axis=[1, 2]).sqrt().mean()
+    return (eye - paddle.bmm(t, t.transpose([0, 2, 1]))).square().sum(axis=[1, 2]).sqrt().mean()
 
 
 def farthest_points(points, count):

@@ -1,9 +1,9 @@
 # Proximal policy optimization's update on recorded trajectories: clipped ratio, value, entropy.
 import numpy as np
 import paddle
+import paddle.nn.functional as F
 from paddle import nn
 from paddle.distribution import Categorical
-import paddle.nn.functional as F
 
 
 class ActorCritic(nn.Layer):

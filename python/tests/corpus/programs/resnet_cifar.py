@@ -62,7 +62,12 @@ class ResNet(nn.Layer):
                 in_channels = filters
                 self.blocks.append(block)
         self.pool = nn.AdaptiveAvgPool2D(1)
-        self.out = nn.Linear(in_channels, class_dim, weight_attr=paddle.ParamAttr(name="fc_0.w_0"), bias_attr=paddle.ParamAttr(name="fc_0.b_0"))
+        self.out = nn.Linear(
+            in_channels,
+            class_dim,
+            weight_attr=paddle.ParamAttr(name="fc_0.w_0"),
+            bias_attr=paddle.ParamAttr(name="fc_0.b_0"),
+        )
 
     def forward(self, x):
         x = self.conv(x)

@@ -73,7 +73,10 @@ def multibox_loss(box, score, gt_box, gt_label, priors):
 
 rng = np.random.RandomState(4)
 images = paddle.to_tensor(rng.rand(2, 3, 12, 12).astype("float32"))
-gt_boxes = [np.array([[0.1, 0.1, 0.5, 0.5], [0.5, 0.4, 0.9, 0.8]], "float32"), np.array([[0.3, 0.3, 0.7, 0.6]], "float32")]
+gt_boxes = [
+    np.array([[0.1, 0.1, 0.5, 0.5], [0.5, 0.4, 0.9, 0.8]], "float32"),
+    np.array([[0.3, 0.3, 0.7, 0.6]], "float32"),
+]
 gt_labels = [np.array([1, 3], "int64"), np.array([2], "int64")]
 priors = prior_boxes(6, 6)
 net = SSDHead()
@@ -82,7 +85,9 @@ for step in range(3):
     boxes, scores = net(images)
     total = 0.0
     for i in range(2):
-        loc, conf, n = multibox_loss(boxes[i], scores[i], paddle.to_tensor(gt_boxes[i]), paddle.to_tensor(gt_labels[i]), priors)
+        loc, conf, n = multibox_loss(
+            boxes[i], scores[i], paddle.to_tensor(gt_boxes[i]), paddle.to_tensor(gt_labels[i]), priors
+        )
         total += loc + conf
     total.backward()
     opt.step()

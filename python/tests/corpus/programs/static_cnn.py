@@ -31,7 +31,11 @@ for i in range(30):
     images[i, 0, labels[i, 0] * 4 : labels[i, 0] * 4 + 3] += 1
 for step in range(6):
     lo = step % 3 * 10
-    out = exe.run(program=main_prog, feed={"image": images[lo : lo + 10], "label": labels[lo : lo + 10]}, fetch_list=[avg_cost, acc])
+    out = exe.run(
+        program=main_prog,
+        feed={"image": images[lo : lo + 10], "label": labels[lo : lo + 10]},
+        fetch_list=[avg_cost, acc],
+    )
     print("step %d cost %.5f acc %.3f" % (step, float(np.ravel(out[0])[0]), float(np.ravel(out[1])[0])))
 before = exe.run(test_prog, feed={"image": images[:4], "label": labels[:4]}, fetch_list=[logits])[0]
 static.save_inference_model("model/infer", [image], [logits], exe)

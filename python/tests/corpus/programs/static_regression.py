@@ -7,10 +7,17 @@ main, startup = paddle.static.Program(), paddle.static.Program()
 with paddle.static.program_guard(main, startup):
     x = paddle.static.data(name="x", shape=[None, 4], dtype="float32")
     y = paddle.static.data(name="y", shape=[None, 1], dtype="float32")
-    weight = paddle.ParamAttr(name="w0", initializer=paddle.nn.initializer.Assign(np.linspace(-0.5, 0.5, 24).reshape(4, 6).astype("float32")))
+    weight = paddle.ParamAttr(
+        name="w0", initializer=paddle.nn.initializer.Assign(np.linspace(-0.5, 0.5, 24).reshape(4, 6).astype("float32"))
+    )
     hidden = paddle.static.nn.fc(x, size=6, activation="relu", weight_attr=weight)
     weight = paddle.ParamAttr(name="w1", initializer=paddle.nn.initializer.Constant(0.3))
-    predict = paddle.static.nn.fc(hidden, 1, weight_attr=weight, bias_attr=paddle.ParamAttr(name="b1", initializer=paddle.nn.initializer.Constant(0.1)))
+    predict = paddle.static.nn.fc(
+        hidden,
+        1,
+        weight_attr=weight,
+        bias_attr=paddle.ParamAttr(name="b1", initializer=paddle.nn.initializer.Constant(0.1)),
+    )
     loss = paddle.mean(paddle.nn.functional.square_error_cost(predict, y))
     test_program = main.clone(for_test=True)
     opt = paddle.optimizer.Momentum(learning_rate=0.05, momentum=0.9)

@@ -7,7 +7,13 @@ import paddle.nn.functional as F
 rng = np.random.RandomState(79)
 content = paddle.to_tensor(rng.rand(1, 3, 14, 14).astype("float32"))
 style = paddle.to_tensor(rng.rand(1, 3, 14, 14).astype("float32"))
-vgg = nn.Sequential(nn.Conv2D(3, 6, 3, padding=1, padding_mode="reflect"), nn.ReLU(), nn.MaxPool2D(2), nn.Conv2D(6, 8, 3, padding=1, padding_mode="replicate"), nn.ReLU())
+vgg = nn.Sequential(
+    nn.Conv2D(3, 6, 3, padding=1, padding_mode="reflect"),
+    nn.ReLU(),
+    nn.MaxPool2D(2),
+    nn.Conv2D(6, 8, 3, padding=1, padding_mode="replicate"),
+    nn.ReLU(),
+)
 for p in vgg.parameters():
     p.trainable = False
 vgg.eval()

@@ -5,8 +5,14 @@ import paddle.nn as nn
 import paddle.nn.functional as F
 
 sentences = [
-    ("the film is good and warm", 1), ("a bad film with a bad end", 0), ("good music good story", 1), ("the end is slow and cold", 0),
-    ("warm and good", 1), ("cold story", 0), ("a slow bad story", 0), ("music is warm", 1),
+    ("the film is good and warm", 1),
+    ("a bad film with a bad end", 0),
+    ("good music good story", 1),
+    ("the end is slow and cold", 0),
+    ("warm and good", 1),
+    ("cold story", 0),
+    ("a slow bad story", 0),
+    ("music is warm", 1),
 ]
 vocab = {"<pad>": 0}
 for text, _ in sentences:
@@ -39,7 +45,9 @@ class TextCNN(nn.Layer):
 
 model = TextCNN(len(vocab))
 opt = paddle.optimizer.Adam(0.01, parameters=model.parameters())
-loader = paddle.io.DataLoader(TextDataset(), batch_sampler=paddle.io.BatchSampler(TextDataset(), batch_size=3, shuffle=False))
+loader = paddle.io.DataLoader(
+    TextDataset(), batch_sampler=paddle.io.BatchSampler(TextDataset(), batch_size=3, shuffle=False)
+)
 for epoch in range(3):
     for ids, label in loader:
         logits = model(ids)

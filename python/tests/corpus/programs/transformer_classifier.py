@@ -25,7 +25,9 @@ class Classifier(nn.Layer):
         super().__init__()
         self.embedding = nn.Embedding(vocab_size, d_model, padding_idx=0)
         self.position = PositionalEncoding(d_model)
-        layer = nn.TransformerEncoderLayer(d_model, nhead, dim_feedforward=32, dropout=0.0, activation="gelu", normalize_before=True)
+        layer = nn.TransformerEncoderLayer(
+            d_model, nhead, dim_feedforward=32, dropout=0.0, activation="gelu", normalize_before=True
+        )
         self.encoder = nn.TransformerEncoder(layer, num_layers, nn.LayerNorm(d_model))
         self.classifier = nn.Linear(d_model, classes)
         self.scale = d_model**0.5

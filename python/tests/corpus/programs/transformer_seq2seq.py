@@ -12,7 +12,9 @@ class Seq2Seq(nn.Layer):
         super().__init__()
         self.src_embed, self.tgt_embed = nn.Embedding(vocab, d_model), nn.Embedding(vocab, d_model)
         self.pos = nn.Embedding(20, d_model)
-        self.transformer = nn.Transformer(d_model, nhead=3, num_encoder_layers=1, num_decoder_layers=1, dim_feedforward=20, dropout=0.0)
+        self.transformer = nn.Transformer(
+            d_model, nhead=3, num_encoder_layers=1, num_decoder_layers=1, dim_feedforward=20, dropout=0.0
+        )
         self.out = nn.Linear(d_model, vocab)
 
     def embed(self, table, tokens):
@@ -22,7 +24,13 @@ class Seq2Seq(nn.Layer):
     def forward(self, src, tgt):
         src_mask = (src == PAD).astype("float32").unsqueeze([1, 2]) * -1e9
         tgt_mask = paddle.tensor.triu((paddle.ones((tgt.shape[1], tgt.shape[1]), dtype="float32") * -1e9), 1)
-        out = self.transformer(self.embed(self.src_embed, src), self.embed(self.tgt_embed, tgt), src_mask=src_mask, tgt_mask=tgt_mask, memory_mask=src_mask)
+        out = self.transformer(
+            self.embed(self.src_embed, src),
+            self.embed(self.tgt_embed, tgt),
+            src_mask=src_mask,
+            tgt_mask=tgt_mask,
+            memory_mask=src_mask,
+        )
         return self.out(out)
 
 
@@ -34,7 +42,9 @@ tgt = np.concatenate([np.full((6, 1), BOS), src[:, ::-1], np.full((6, 1), EOS)],
 src, tgt = paddle.to_tensor(src), paddle.to_tensor(tgt)
 model = Seq2Seq()
 scheduler = paddle.optimizer.lr.NoamDecay(d_model=12, warmup_steps=10, learning_rate=0.5)
-opt = paddle.optimizer.Adam(learning_rate=scheduler, beta1=0.9, beta2=0.997, epsilon=1e-9, parameters=model.parameters())
+opt = paddle.optimizer.Adam(
+    learning_rate=scheduler, beta1=0.9, beta2=0.997, epsilon=1e-9, parameters=model.parameters()
+)
 for step in range(5):
     logits = model(src, tgt[:, :-1])
     label = tgt[:, 1:]

@@ -62,7 +62,9 @@ masks = rng.randint(0, 3, (2, 20, 24)).astype("int64")
 masks[:, :2] = 255
 masks = paddle.to_tensor(masks)
 net = UNet()
-opt = paddle.optimizer.AdamW(learning_rate=2e-3, parameters=net.parameters(), weight_decay=0.01, grad_clip=nn.ClipGradByGlobalNorm(1.0))
+opt = paddle.optimizer.AdamW(
+    learning_rate=2e-3, parameters=net.parameters(), weight_decay=0.01, grad_clip=nn.ClipGradByGlobalNorm(1.0)
+)
 for epoch in range(4):
     logits = net(images)
     ce = F.cross_entropy(logits, masks, ignore_index=255, axis=1)

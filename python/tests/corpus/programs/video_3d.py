@@ -33,10 +33,7 @@ for step in range(4):
     opt.clear_grad()
     print("step %d loss %.5f" % (step, loss.item()))
 frames = paddle.transpose(clips, [0, 2, 1, 3, 4]).reshape([-1, 3, 12, 12])
-if hasattr(F, "temporal_shift"):
-    shifted = F.temporal_shift(frames, seg_num=4, shift_ratio=1.0 / 3)
-else:
-    shifted = frames
+shifted = F.temporal_shift(frames, seg_num=4, shift_ratio=1.0 / 3)
 print(shifted.shape, "%.4f" % (shifted - frames).abs().mean().item())
 mean = frames.reshape([4, 4, 3, 12, 12]).mean(axis=1)
 print("%.5f %.5f" % (mean.std().item(), F.avg_pool3d(clips, 2, 2).abs().mean().item()))

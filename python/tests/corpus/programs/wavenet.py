@@ -41,7 +41,7 @@ def mu_law(x, mu=15):
 t = np.arange(41) / 8.0
 wave = paddle.to_tensor(np.stack([np.sin(t), np.sin(2 * t + 1) * 0.7]).astype("float32")).unsqueeze(1)
 target = mu_law(wave[:, 0, 1:])
-net = nn.utils.weight_norm(WaveNet(), "missing") if False else WaveNet()
+net = WaveNet()
 opt = paddle.optimizer.Adam(0.01, parameters=net.parameters())
 for step in range(5):
     logits = net(wave[:, :, :-1])

@@ -20,7 +20,11 @@ pairs = np.array(pairs, "int64")
 class SkipGram(paddle.nn.Layer):
     def __init__(self, vocab_size, embedding_size, init_scale=0.1):
         super(SkipGram, self).__init__()
-        self.embedding = Embedding(vocab_size, embedding_size, weight_attr=paddle.ParamAttr(name="in", initializer=paddle.nn.initializer.Uniform(-init_scale, init_scale)))
+        self.embedding = Embedding(
+            vocab_size,
+            embedding_size,
+            weight_attr=paddle.ParamAttr(name="in", initializer=paddle.nn.initializer.Uniform(-init_scale, init_scale)),
+        )
         self.embedding_out = Embedding(vocab_size, embedding_size, weight_attr=paddle.ParamAttr(name="out"))
 
     def forward(self, center_words, target_words, label):
@@ -38,7 +42,9 @@ model = SkipGram(len(word2id), 6)
 adam = paddle.optimizer.Adam(learning_rate=0.05, parameters=model.parameters())
 for step in range(6):
     batch = pairs[step * 20 % len(pairs) :][:20]
-    pred, loss = model(paddle.to_tensor(batch[:, 0]), paddle.to_tensor(batch[:, 1]), paddle.to_tensor(batch[:, 2].astype("float32")))
+    pred, loss = model(
+        paddle.to_tensor(batch[:, 0]), paddle.to_tensor(batch[:, 1]), paddle.to_tensor(batch[:, 2].astype("float32"))
+    )
     loss.backward()
     adam.step()
     adam.clear_grad()

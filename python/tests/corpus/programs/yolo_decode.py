@@ -42,7 +42,10 @@ picked = paddle.masked_select(giou(out[..., :4], target), has)
 box_loss = (1.0 - picked).mean()
 obj_loss = F.binary_cross_entropy(out[..., 4], has.astype("float32"), reduction="mean")
 label = paddle.to_tensor(rng.randint(0, num_classes, (2, 4, 5, 3)))
-cls_loss = (F.binary_cross_entropy(out[..., 5:], F.one_hot(label, num_classes), reduction="none").mean(-1) * has.astype("float32")).sum()
+cls_loss = (
+    F.binary_cross_entropy(out[..., 5:], F.one_hot(label, num_classes), reduction="none").mean(-1)
+    * has.astype("float32")
+).sum()
 loss = box_loss + obj_loss + cls_loss
 loss.backward()
 print("losses %.5f %.5f %.5f" % (box_loss, obj_loss, cls_loss))

@@ -34,9 +34,9 @@ from proa._generated.root import *
 from proa.version import full_version as __version__
 
 _SUBMODULES = frozenset((
-    "amp", "autograd", "callbacks", "compat", "device", "distributed", "fluid", "framework", "hapi", "incubate",
-    "inference", "io", "jit", "linalg", "metric", "nn", "optimizer", "profiler", "regularizer", "static", "sysconfig",
-    "tensor", "utils", "version", "vision",
+    "amp", "autograd", "callbacks", "compat", "dataset", "device", "distributed", "distribution", "fluid", "framework",
+    "hapi", "incubate", "io", "jit", "linalg", "metric", "nn", "optimizer", "profiler", "reader", "regularizer", "static",
+    "sysconfig", "tensor", "utils", "version", "vision",
 ))  # fmt: skip
 # Names of other modules that are names of the package too.
 _HOMES = {
@@ -85,8 +85,10 @@ if _TYPE_CHECKING:  # What __getattr__ finds, for type checkers (python/tests/ty
         autograd,
         callbacks,
         compat,
+        dataset,
         device,
         distributed,
+        distribution,
         fluid,
         framework,
         hapi,
@@ -98,6 +100,7 @@ if _TYPE_CHECKING:  # What __getattr__ finds, for type checkers (python/tests/ty
         nn,
         optimizer,
         profiler,
+        reader,
         regularizer,
         static,
         sysconfig,

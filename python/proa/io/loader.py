@@ -133,48 +133,22 @@ class DataLoader:
         use_multiprocess=False,
         drop_last=True,
     ):
-        """A loader fed by a generator function; call one of its `set_..._generator` methods next."""
-        return _GeneratorLoader(drop_last)
+        """A loader fed by a generator function; call one of its `set_..._generator` methods next.
+
+        Examples:
+            >>> loader = proa.io.DataLoader.from_generator()
+            >>> loader = loader.set_batch_generator(lambda: iter([proa.ones([2, 3])]))
+            >>> [x.shape for (x,) in loader]
+            [[2, 3]]
+        """
+        from proa.io.generator_loader import GeneratorLoader
+
+        return GeneratorLoader(feed_list, iterable=iterable, return_list=return_list, drop_last=drop_last)
 
     @staticmethod
     def from_dataset(dataset, places, drop_last=True):
         """A loader over a data set that makes its own batches."""
-        loader = _GeneratorLoader(drop_last)
+        from proa.io.generator_loader import GeneratorLoader
+
+        loader = GeneratorLoader(drop_last=drop_last)
         return loader.set_batch_generator(lambda: iter(dataset), places)
-
-
-class _GeneratorLoader:
-    """What `DataLoader.from_generator` returns."""
-
-    def __init__(self, drop_last):
-        self._drop_last = drop_last
-        self._batches = None
-
-    def set_sample_generator(self, reader, batch_size, drop_last=True, places=None):
-        """`reader()` gives single samples."""
-
-        def batches():
-            samples = iter(reader())
-            while batch := list(itertools.islice(samples, batch_size)):
-                if len(batch) == batch_size or not drop_last:
-                    yield default_collate_fn(batch)
-
-        self._batches = batches
-        return self
-
-    def set_sample_list_generator(self, reader, places=None):
-        """`reader()` gives lists of samples."""
-        self._batches = lambda: map(default_collate_fn, reader())
-        return self
-
-    def set_batch_generator(self, reader, places=None):
-        """`reader()` gives batches."""
-        self._batches = lambda: map(default_convert_fn, reader())
-        return self
-
-    def __iter__(self):
-        if self._batches is None:
-            raise _C.located(RuntimeError("DataLoader.from_generator: call one of its set_..._generator methods first"))
-        return Observed(self._batches())
-
-    __call__ = __iter__

@@ -16,6 +16,7 @@ class Block:
     def _begin_block(self):
         self._starts = {}  # of a startup program: the parameters that it starts
         self._inputs = {}
+        self._after_run = []  # called after each run: schedules of learning rates that step by themselves
         self._made = {}  # keeps parameters, and with them their names, as long as the program
         scopes.programs.add(self)
 

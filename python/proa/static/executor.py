@@ -81,6 +81,8 @@ class Executor:
             feeds = {name: _C.to_tensor(value) for name, value in (feed or {}).items()}
             fetches = [self._find(program, item) for item in fetch_list or ()]
             results = program._program.run(feeds, fetches, use_prune)
+        for call in program._after_run:
+            call()
         return [t.numpy() for t in results] if return_numpy else results
 
     def _find(self, program, item):

@@ -51,7 +51,7 @@ def program_parameter(shape, attr, dtype, is_bias=False, default_initializer=Non
     named = ParamAttr(**{**attr.__dict__, "name": name})
 
     def made():
-        return make_parameter(shape, named, dtype, is_bias, default_initializer, prefix)
+        return make_parameter(shape, named, dtype, is_bias, default_initializer, lambda key: name)
 
     from proa.framework.dtype import as_dtype
 

@@ -1,0 +1,49 @@
+"""Uniform: all numbers from low to high alike."""
+
+from proa import _C
+from proa.distribution.distribution import Distribution, parameter, sizes
+
+__all__ = ["Uniform"]
+
+
+class Uniform(Distribution):
+    """Uniform distributions over [low, high).
+
+    Args:
+        low, high (float|list|Tensor): where they begin and end.
+        name (str, optional): not used.
+
+    Examples:
+        >>> uniform = proa.distribution.Uniform(0.0, [1.0, 4.0])
+        >>> uniform.probs([0.5, 3.0]).tolist()
+        [1.0, 0.25]
+    """
+
+    def __init__(self, low, high, name=None):
+        self.low, self.high = parameter("Uniform", "low", low), parameter("Uniform", "high", high)
+        self.dtype = self.low.dtype
+        self.name = name or "Uniform"
+        super().__init__((self.low + self.high).shape)
+
+    def sample(self, shape=(), seed=0):
+        """Random numbers: [*shape, *batch_shape]."""
+        return self.rsample(shape, seed).detach()
+
+    def rsample(self, shape=(), seed=0):
+        """`sample` whose gradient flows to low and high."""
+        dims = sizes("Uniform.sample", shape) + list(self.batch_shape)
+        return self.low + (self.high - self.low) * _C.ops.uniform(dims, self.dtype, 0.0, 1.0, seed)
+
+    def entropy(self):
+        """log(high - low)."""
+        return (self.high - self.low).log()
+
+    def log_prob(self, value):
+        """-log(high - low) within, minus infinity outside."""
+        return self.prob(value).log()
+
+    def prob(self, value):
+        """1 / (high - low) within (both ends left out), 0 outside."""
+        value = parameter("Uniform.prob", "value", value, self.dtype)
+        inside = (value > self.low).astype(self.dtype) * (value < self.high).astype(self.dtype)
+        return inside / (self.high - self.low)

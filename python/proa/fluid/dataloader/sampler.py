@@ -1,0 +1,3 @@
+"""See proa.io."""
+
+from proa.io.sampler import *

@@ -1,0 +1,6 @@
+"""See proa.nn.Layer."""
+
+from proa.nn.layer.layers import HookRemoveHelper as HookRemoveHelper
+from proa.nn.layer.layers import Layer
+
+__all__ = ["Layer"]

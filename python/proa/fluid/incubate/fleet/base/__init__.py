@@ -1,0 +1,1 @@
+"""See proa.distributed.fleet.base."""

@@ -1,0 +1,159 @@
+"""Optimizers, with the old arguments (parameter_list, regularization); they step their schedules by themselves."""
+
+from proa import optimizer as _optimizer
+from proa.fluid import clip as _clip
+from proa.framework.names import missing as _missing
+from proa.optimizer import lr as _lr
+
+
+def __getattr__(name):
+    if name == "ExponentialMovingAverage":
+        from proa.static.averages import ExponentialMovingAverage
+
+        return ExponentialMovingAverage
+    return _missing(__name__)(name)
+
+
+class _Old:
+    """What the old optimizers have beside the new: mixed into each class below."""
+
+    def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None, grad_clip=None):
+        """`Optimizer.minimize`; then the schedule of the learning rate goes one step on."""
+        result = super().minimize(loss, startup_program, parameter_list, no_grad_set)
+        schedule = self._learning_rate
+        if getattr(schedule, "steps_itself", False):
+            from proa import _C
+
+            if _C.is_symbolic(loss):
+                from proa.static.program import default_main_program
+
+                default_main_program()._after_run.append(self._next_rate)
+            else:
+                schedule.step()
+        return result
+
+    def _next_rate(self):
+        self._learning_rate.step()
+        self._lr()
+
+    def current_step_lr(self):
+        """The learning rate of now."""
+        return self.get_lr()
+
+    def set_dict(self, state_dict):
+        """`set_state_dict`."""
+        self.set_state_dict(state_dict)
+
+
+def _start(self, base, learning_rate, parameter_list, regularization, grad_clip, name, **own):
+    if callable(learning_rate) and not isinstance(learning_rate, _lr.LRScheduler):
+        learning_rate = learning_rate()
+    base.__init__(
+        self,
+        learning_rate=learning_rate,
+        parameters=parameter_list,
+        weight_decay=regularization,
+        grad_clip=grad_clip if grad_clip is not None else _clip.default_clip(),
+        name=name,
+        **own,
+    )
+
+
+class SGDOptimizer(_Old, _optimizer.SGD):
+    """`optimizer.SGD`."""
+
+    def __init__(self, learning_rate, parameter_list=None, regularization=None, grad_clip=None, name=None):
+        _start(self, _optimizer.SGD, learning_rate, parameter_list, regularization, grad_clip, name)
+
+
+class MomentumOptimizer(_Old, _optimizer.Momentum):
+    """`optimizer.Momentum`."""
+
+    def __init__(self, learning_rate, momentum, parameter_list=None, use_nesterov=False, regularization=None,
+                 grad_clip=None, name=None):  # fmt: skip
+        _start(self, _optimizer.Momentum, learning_rate, parameter_list, regularization, grad_clip, name,
+               momentum=momentum, use_nesterov=use_nesterov)  # fmt: skip
+
+
+class AdamOptimizer(_Old, _optimizer.Adam):
+    """`optimizer.Adam`."""
+
+    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameter_list=None,
+                 regularization=None, grad_clip=None, name=None, lazy_mode=False, use_global_beta_pow=False,
+                 flatten_param_grads=False, align_size=-1):  # fmt: skip
+        _start(self, _optimizer.Adam, learning_rate, parameter_list, regularization, grad_clip, name, beta1=beta1,
+               beta2=beta2, epsilon=epsilon, lazy_mode=lazy_mode)  # fmt: skip
+
+
+class AdamaxOptimizer(_Old, _optimizer.Adamax):
+    """`optimizer.Adamax`."""
+
+    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameter_list=None,
+                 regularization=None, grad_clip=None, name=None):  # fmt: skip
+        _start(self, _optimizer.Adamax, learning_rate, parameter_list, regularization, grad_clip, name, beta1=beta1,
+               beta2=beta2, epsilon=epsilon)  # fmt: skip
+
+
+class AdagradOptimizer(_Old, _optimizer.Adagrad):
+    """`optimizer.Adagrad`."""
+
+    def __init__(self, learning_rate, epsilon=1e-6, parameter_list=None, regularization=None, grad_clip=None, name=None,
+                 initial_accumulator_value=0.0):  # fmt: skip
+        _start(self, _optimizer.Adagrad, learning_rate, parameter_list, regularization, grad_clip, name,
+               epsilon=epsilon, initial_accumulator_value=initial_accumulator_value)  # fmt: skip
+
+
+class AdadeltaOptimizer(_Old, _optimizer.Adadelta):
+    """`optimizer.Adadelta`."""
+
+    def __init__(self, learning_rate, epsilon=1e-6, rho=0.95, parameter_list=None, regularization=None, grad_clip=None,
+                 name=None):  # fmt: skip
+        _start(self, _optimizer.Adadelta, learning_rate, parameter_list, regularization, grad_clip, name,
+               epsilon=epsilon, rho=rho)  # fmt: skip
+
+
+class RMSPropOptimizer(_Old, _optimizer.RMSProp):
+    """`optimizer.RMSProp`."""
+
+    def __init__(self, learning_rate, rho=0.95, epsilon=1e-6, momentum=0.0, centered=False, parameter_list=None,
+                 regularization=None, grad_clip=None, name=None):  # fmt: skip
+        _start(self, _optimizer.RMSProp, learning_rate, parameter_list, regularization, grad_clip, name, rho=rho,
+               epsilon=epsilon, momentum=momentum, centered=centered)  # fmt: skip
+
+
+class LambOptimizer(_Old, _optimizer.Lamb):
+    """`optimizer.Lamb`."""
+
+    def __init__(self, learning_rate=0.001, lamb_weight_decay=0.01, beta1=0.9, beta2=0.999, epsilon=1e-6,
+                 parameter_list=None, regularization=None, grad_clip=None, exclude_from_weight_decay_fn=None,
+                 name=None):  # fmt: skip
+        if regularization is not None:
+            raise ValueError("LambOptimizer: give lamb_weight_decay instead of regularization")
+        clip = grad_clip if grad_clip is not None else _clip.default_clip()
+        _optimizer.Lamb.__init__(self, learning_rate, lamb_weight_decay, beta1, beta2, epsilon, parameter_list, clip,
+                                 exclude_from_weight_decay_fn, name)  # fmt: skip
+
+
+SGD, Momentum, Adam, Adamax, Adagrad = SGDOptimizer, MomentumOptimizer, AdamOptimizer, AdamaxOptimizer, AdagradOptimizer
+Adadelta, RMSProp, Lamb, Optimizer = AdadeltaOptimizer, RMSPropOptimizer, LambOptimizer, _optimizer.Optimizer
+
+
+class RecomputeOptimizer:
+    """An optimizer whose backward pass computes the checkpoints' insides again; programs here keep what they need.
+
+    Args:
+        optimizer (Optimizer): it.
+    """
+
+    def __init__(self, optimizer):
+        self._optimizer = optimizer
+
+    def _set_checkpoints(self, checkpoints):
+        """Accepted: memory is saved in eager mode by paddle.distributed.fleet.utils.recompute."""
+
+    def __getattr__(self, name):
+        return getattr(self._optimizer, name)
+
+
+def __dir__():
+    return sorted(name for name in globals() if not name.startswith("_"))

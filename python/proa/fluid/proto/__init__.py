@@ -1,0 +1,1 @@
+"""Kinds of variables in files of the reference."""

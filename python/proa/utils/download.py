@@ -1,0 +1,151 @@
+"""Files by their URL: found under the home folder, fetched once if they are not there.
+
+Weights lie in ~/.cache/paddle/hapi/weights, or under PADDLE_HOME where that is set.
+"""
+
+import hashlib
+import logging
+import os
+import shutil
+import tarfile
+import zipfile
+
+from proa import _C
+from proa.framework.names import missing as _missing
+
+__all__ = ["get_path_from_url", "get_weights_path_from_url", "is_url"]
+
+__getattr__ = _missing(__name__)
+
+logger = logging.getLogger(__name__)
+
+_HOME = os.environ.get("PADDLE_HOME") or os.path.join(os.path.expanduser("~"), ".cache", "paddle")
+WEIGHTS_HOME = os.path.join(_HOME, "hapi", "weights")
+DOWNLOAD_RETRY_LIMIT = 3
+
+
+def is_url(path):
+    """Whether it starts with http:// or https://."""
+    return path.startswith(("http://", "https://"))
+
+
+def get_weights_path_from_url(url, md5sum=None):
+    """The path of a file of weights.
+
+    Args:
+        url (str): where it comes from.
+        md5sum (str, optional): of the file; another file is fetched anew.
+
+    Raises:
+        RuntimeError: it could not be fetched.
+    """
+    return get_path_from_url(url, WEIGHTS_HOME, md5sum)
+
+
+def get_path_from_url(url, root_dir, md5sum=None, check_exist=True, decompress=True, method="get"):
+    """The path of a file under `root_dir`; of an archive, of what was in it.
+
+    Args:
+        url (str): where it comes from: http, https, or file.
+        root_dir (str): the folder.
+        md5sum (str, optional): of the file.
+        check_exist (bool): take the file that is there, if it has that sum.
+        decompress (bool): unpack tar and zip archives beside them.
+        method (str): accepted.
+
+    Raises:
+        ValueError: for another kind of URL.
+        RuntimeError: it could not be fetched.
+    """
+    if not is_url(url) and not url.startswith("file://"):
+        raise _C.located(
+            ValueError(f"get_path_from_url: {url!r} is no URL that starts with http://, https:// or file://")
+        )
+    path = _map_path(url, root_dir)
+    if not (os.path.exists(path) and check_exist and _md5check(path, md5sum)):
+        path = _download(url, root_dir, md5sum)
+    if decompress and (tarfile.is_tarfile(path) or zipfile.is_zipfile(path)):
+        path = _decompress(path)
+    return path
+
+
+def _map_path(url, root_dir):
+    return os.path.join(root_dir, os.path.basename(url.split("?")[0]))
+
+
+def _get_unique_endpoints(trainer_endpoints):
+    """One address of each machine."""
+    found = {}
+    for endpoint in trainer_endpoints:
+        found.setdefault(endpoint.split(":")[0], endpoint)
+    return set(found.values())
+
+
+def _md5check(path, md5sum=None):
+    if md5sum is None:
+        return True
+    total = hashlib.md5(usedforsecurity=False)
+    with open(path, "rb") as file:
+        while piece := file.read(1 << 20):
+            total.update(piece)
+    return total.hexdigest() == md5sum
+
+
+def _download(url, path, md5sum=None, method="get"):
+    """Fetches a file into the folder `path`; it appears there whole, or not at all."""
+    import urllib.error
+    import urllib.request
+
+    os.makedirs(path, exist_ok=True)
+    target = _map_path(url, path)
+    partial = f"{target}.{os.getpid()}.part"
+    problem = "its md5 sum is another"
+    for _ in range(DOWNLOAD_RETRY_LIMIT):
+        try:
+            with urllib.request.urlopen(url, timeout=60) as source, open(partial, "wb") as file:  # noqa: S310
+                shutil.copyfileobj(source, file)
+        except (urllib.error.URLError, OSError) as error:
+            problem = str(error)
+            continue
+        if _md5check(partial, md5sum):
+            os.replace(partial, target)
+            return target
+    if os.path.exists(partial):
+        os.remove(partial)
+    raise _C.located(
+        RuntimeError(f"download: {url} could not be fetched ({problem}); put the file at {target} by hand")
+    )
+
+
+def _decompress(path):
+    """Unpacks an archive beside it, unless that was done; the path of what was in it.
+
+    Members that would leave the folder are refused.
+    """
+    folder = os.path.dirname(path)
+    is_tar = tarfile.is_tarfile(path)
+    with tarfile.open(path) if is_tar else zipfile.ZipFile(path) as archive:
+        names = archive.getnames() if is_tar else archive.namelist()
+        for name in names:
+            if name.startswith(("/", "\\")) or ".." in name.replace("\\", "/").split("/"):
+                raise _C.located(ValueError(f"download: {path} has a member outside of its folder: {name!r}"))
+        top = _top(names, path)
+        if not os.path.exists(os.path.join(folder, top)):
+            target = folder if _is_rooted(names) else os.path.join(folder, top)
+            archive.extractall(target, **({"filter": "data"} if is_tar else {}))
+    return os.path.join(folder, top)
+
+
+def _first(name):
+    return name.removeprefix("./").split("/")[0]
+
+
+def _is_rooted(names):
+    """Whether all members lie in one folder, or there is one member."""
+    return len({_first(name) for name in names if _first(name)}) == 1
+
+
+def _top(names, path):
+    if _is_rooted(names):
+        return next(_first(name) for name in names if _first(name))
+    return os.path.splitext(os.path.basename(path).replace(".tar", ""))[0]

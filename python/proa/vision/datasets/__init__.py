@@ -1,0 +1,10 @@
+"""Data sets of images, read from files that are there, or fetched once."""
+
+from proa.framework.names import lazy as _lazy
+from proa.vision.datasets.cifar import Cifar10, Cifar100
+from proa.vision.datasets.folder import DatasetFolder, ImageFolder
+from proa.vision.datasets.mnist import MNIST, FashionMNIST
+
+__all__ = ["Cifar10", "Cifar100", "DatasetFolder", "FashionMNIST", "ImageFolder", "MNIST"]
+
+__getattr__, __dir__ = _lazy(__name__)

@@ -1,0 +1,112 @@
+"""CIFAR: color images of 32 by 32 pixels, of 10 or 100 classes, in an archive of pickles."""
+
+import io
+import pickle
+import tarfile
+
+import numpy as np
+
+from proa import _C
+from proa.io import Dataset
+from proa.vision.image import get_image_backend
+
+__all__ = ["Cifar10", "Cifar100", "read_archive"]
+
+
+class _Arrays(pickle.Unpickler):
+    """Reads lists, dicts, text, numbers and arrays; anything else in the file is refused."""
+
+    def find_class(self, module, name):
+        if (module.startswith("numpy") and name in ("_reconstruct", "ndarray", "dtype", "_frombuffer")) or (
+            module == "_codecs" and name == "encode"
+        ):
+            return super().find_class(module, name)
+        raise _C.located(ValueError(f"cifar: the archive holds {module}.{name}; it must hold arrays and lists only"))
+
+
+def _read(file):
+    return _Arrays(io.BytesIO(file.read()), encoding="bytes").load()
+
+
+def read_archive(path, part):
+    """(images [N, 3072] of uint8, labels [N]) of the members of an archive whose names hold `part`.
+
+    Raises:
+        ValueError: there are none, or they hold something else.
+    """
+    images, labels = [], []
+    with tarfile.open(path) as archive:
+        for name in sorted(member.name for member in archive if part in member.name and member.isfile()):
+            batch = _read(archive.extractfile(name))
+            found = batch.get(b"labels", batch.get(b"fine_labels"))
+            if found is None or b"data" not in batch:
+                raise _C.located(ValueError(f"cifar: {name} in {path} has no data or no labels"))
+            images.append(np.asarray(batch[b"data"], np.uint8).reshape(-1, 3072))
+            labels.append(np.asarray(found, np.int64))
+    if not images:
+        raise _C.located(ValueError(f"cifar: {path} has no member whose name holds {part!r}"))
+    return np.concatenate(images), np.concatenate(labels)
+
+
+class Cifar10(Dataset):
+    """Images of 10 classes.
+
+    Args:
+        data_file (str, optional): the archive; fetched if not given and `download`.
+        mode (str): "train" (50,000 samples) or "test" (10,000).
+        transform (Callable, optional): of the image.
+        download (bool): fetch the archive if it is not there.
+        backend (str, optional): "pil": images are Pillow's. "cv2": arrays [32, 32, 3], float32. That of
+            `vision.set_image_backend` unless given.
+
+    A sample is (image, label of int64).
+
+    Raises:
+        ValueError: for another mode or backend, or another archive.
+        RuntimeError: the archive could not be fetched.
+    """
+
+    URL = "https://dataset.bj.bcebos.com/cifar/cifar-10-python.tar.gz"
+    MD5 = "c58f30108f718f92721af3b95e74349a"
+    PARTS = {"train": "data_batch", "test": "test_batch"}
+
+    def __init__(self, data_file=None, mode="train", transform=None, download=True, backend=None):
+        self.mode = mode.lower()
+        if self.mode not in self.PARTS:
+            raise _C.located(ValueError(f"{type(self).__name__}: mode must be 'train' or 'test', not {mode!r}"))
+        self.backend = backend or get_image_backend()
+        if self.backend not in ("pil", "cv2"):
+            raise _C.located(ValueError(f"{type(self).__name__}: backend must be 'pil' or 'cv2', not {backend!r}"))
+        if data_file is None:
+            if not download:
+                raise _C.located(ValueError(f"{type(self).__name__}: give data_file, or download=True"))
+            from proa.dataset import common
+
+            data_file = common.download(self.URL, "cifar", self.MD5)
+        self.data_file = data_file
+        self.transform = transform
+        self.dtype = _C.get_default_dtype()
+        images, labels = read_archive(data_file, self.PARTS[self.mode])
+        self.data = list(zip(images, labels))
+
+    def __getitem__(self, idx):
+        image, label = self.data[idx]
+        image = image.reshape(3, 32, 32).transpose(1, 2, 0)
+        if self.backend == "pil":
+            from PIL import Image
+
+            image = Image.fromarray(image)
+        else:
+            image = image.astype("float32")
+        return (image if self.transform is None else self.transform(image)), np.array(label).astype("int64")
+
+    def __len__(self):
+        return len(self.data)
+
+
+class Cifar100(Cifar10):
+    """Images of 100 classes; see Cifar10."""
+
+    URL = "https://dataset.bj.bcebos.com/cifar/cifar-100-python.tar.gz"
+    MD5 = "eb9058c3a382ffc7106e4002c42a8d85"
+    PARTS = {"train": "train", "test": "test"}

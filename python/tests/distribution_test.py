@@ -1,0 +1,93 @@
+"""Distributions against formulas, counts of samples, and the reference's numbers (3.3)."""
+
+import math
+
+import numpy as np
+import pytest
+
+import proa
+from proa import distribution as D
+
+
+def test_normal():
+    loc, scale = np.array([0.0, 1.0]), np.array([1.0, 3.0])
+    normal, other = D.Normal(proa.to_tensor(loc, "float32"), proa.to_tensor(scale, "float32")), D.Normal(0.5, 2.0)
+    x = np.array([0.3, 0.4])
+    density = np.exp(-((x - loc) ** 2) / (2 * scale**2)) / (scale * math.sqrt(2 * math.pi))
+    np.testing.assert_allclose(normal.probs(proa.to_tensor(x, "float32")).numpy(), density, rtol=1e-6)
+    np.testing.assert_allclose(normal.log_prob(proa.to_tensor(x, "float32")).numpy(), np.log(density), rtol=1e-6)
+    np.testing.assert_allclose(normal.entropy().numpy(), 0.5 + 0.5 * np.log(2 * np.pi) + np.log(scale), rtol=1e-6)
+    np.testing.assert_allclose(normal.kl_divergence(other).numpy(), [0.34939718, 0.25078487], rtol=1e-6)
+    proa.seed(1)
+    drawn = normal.sample([20000]).numpy()
+    assert drawn.shape == (20000, 2)
+    np.testing.assert_allclose(drawn.mean(0), loc, atol=0.1)
+    np.testing.assert_allclose(drawn.std(0), scale, rtol=0.03)
+    assert other.sample((2, 3)).shape == [2, 3] and other.sample().shape == []
+    assert normal.mean.tolist() == [0.0, 1.0] and normal.variance.tolist() == [1.0, 9.0]
+
+
+def test_gradients_flow_through_rsample_only():
+    loc = proa.to_tensor([1.0], stop_gradient=False)
+    scale = proa.to_tensor([2.0], stop_gradient=False)
+    normal = D.Normal(loc, scale)
+    assert normal.sample([3]).stop_gradient
+    normal.rsample([3]).sum().backward()
+    assert loc.grad.tolist() == [3.0] and scale.grad is not None
+
+
+def test_uniform():
+    uniform = D.Uniform(proa.to_tensor([0.0, 1.0]), proa.to_tensor([1.0, 3.0]))
+    assert uniform.probs(proa.to_tensor([0.3, 0.4])).tolist() == [1.0, 0.0]
+    np.testing.assert_allclose(uniform.log_prob(proa.to_tensor([0.3, 2.4])).numpy(), [0, -math.log(2)], rtol=1e-6)
+    np.testing.assert_allclose(uniform.entropy().numpy(), [0, math.log(2)], rtol=1e-6)
+    drawn = uniform.sample([1000]).numpy()
+    assert (drawn >= [0, 1]).all() and (drawn < [1, 3]).all() and D.Uniform(0.0, 2.0).sample([3]).shape == [3]
+    assert D.kl_divergence(D.Uniform(0.0, 1.0), D.Uniform(-1.0, 3.0)).item() == pytest.approx(math.log(4))
+    assert D.kl_divergence(D.Uniform(0.0, 2.0), D.Uniform(0.0, 1.0)).item() == math.inf
+
+
+def test_categorical():
+    weights = np.array([[0.2, 0.3, 0.5], [1.0, 2.0, 4.0]], "float32")
+    c = D.Categorical(proa.to_tensor(weights))
+    other = D.Categorical(proa.to_tensor([[0.5, 0.1, 0.5], [3.0, 2.0, 4.0]]))
+    np.testing.assert_allclose(c.entropy().numpy(), [1.0906355, 0.5242666], rtol=1e-6)
+    np.testing.assert_allclose(c.kl_divergence(other).numpy(), [[0.01951201], [0.15373977]], rtol=1e-5)
+    share = weights / weights.sum(1, keepdims=True)
+    np.testing.assert_allclose(c.probs(proa.to_tensor([0, 2])).numpy(), share[:, [0, 2]], rtol=1e-6)
+    np.testing.assert_allclose(
+        c.log_prob(proa.to_tensor([[0], [1]])).numpy(), np.log(share[[[0], [1]], [[0], [1]]]), rtol=1e-6
+    )
+    proa.seed(2)
+    drawn = c.sample([5000]).numpy()
+    assert drawn.shape == (5000, 2)
+    for i in range(2):
+        np.testing.assert_allclose(np.bincount(drawn[:, i], minlength=3) / 5000, share[i], atol=0.03)
+    one = D.Categorical(proa.to_tensor([0.2, 0.3, 0.5]))
+    assert one.sample([2, 3]).shape == [2, 3] and one.entropy().shape == []
+    np.testing.assert_allclose(one.probs(proa.to_tensor([2, 1])).numpy(), [0.5, 0.3], rtol=1e-6)
+
+
+def test_divergences_of_ones_own():
+    class Own(D.Distribution):
+        pass
+
+    with pytest.raises(NotImplementedError, match="no rule for Own and Normal"):
+        D.kl_divergence(Own(), D.Normal(0.0, 1.0))
+
+    @D.register_kl(Own, D.Normal)
+    def rule(p, q):
+        return 7
+
+    assert Own().kl_divergence(D.Normal(0.0, 1.0)) == 7
+
+
+def test_bad_input():
+    for call, kind, says in (
+        (lambda: D.Normal("0", 1.0), TypeError, "loc must be a number"),
+        (lambda: D.Normal(0.0, 1.0).sample(2.5), TypeError, "shape must be"),
+        (lambda: D.Categorical(1.0), ValueError, "a dim of classes"),
+        (lambda: D.Distribution().sample(), NotImplementedError, "does not define sample"),
+    ):
+        with pytest.raises(kind, match=says):
+            call()

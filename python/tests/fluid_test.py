@@ -1,0 +1,610 @@
+"""The old namespace: every function called against NumPy, layers, optimizers with their schedules, programs, files."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+import proa
+from proa import fluid
+from proa.fluid import dygraph, layers
+
+_R = np.random.RandomState(0)
+X = _R.randn(3, 4).astype("float32")
+P = np.abs(X) + 0.1
+IMAGE = _R.randn(2, 4, 6, 6).astype("float32")
+
+
+def t(array):
+    return proa.to_tensor(np.asarray(array))
+
+
+def _softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def _sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+_I = np.array([[1], [3], [0]])
+_S = _softmax(X)
+
+# From a call (with "=" where its result is not one value) to what NumPy says.
+CALLS = {
+    "elementwise_add": (lambda: layers.elementwise_add(t(IMAGE), t(X[0]), axis=1), IMAGE + X[0][:, None, None]),
+    "elementwise_sub": (lambda: layers.elementwise_sub(t(X), t(X[0])), X - X[0]),
+    "elementwise_mul": (lambda: layers.elementwise_mul(t(X), t(X[:, 0]), axis=0), X * X[:, :1]),
+    "elementwise_div": (lambda: layers.elementwise_div(t(X), t(P)), X / P),
+    "elementwise_max": (lambda: layers.elementwise_max(t(X), t(P), act="relu"), np.maximum(X, P)),
+    "elementwise_min": (lambda: layers.elementwise_min(t(X), t(P)), np.minimum(X, P)),
+    "elementwise_pow": (lambda: layers.elementwise_pow(t(P), t(X)), P**X),
+    "elementwise_mod": (lambda: layers.elementwise_mod(t([7, 8]), t([4, 3])), [3, 2]),
+    "elementwise_floordiv": (lambda: layers.elementwise_floordiv(t([7, 8]), t([4, 3])), [1, 2]),
+    "reduce_sum": (lambda: layers.reduce_sum(t(X), dim=1, keep_dim=True), X.sum(1, keepdims=True)),
+    "reduce_sum of all": (lambda: layers.reduce_sum(t(X)), [X.sum()]),
+    "reduce_mean": (lambda: layers.reduce_mean(t(X), dim=[0]), X.mean(0)),
+    "reduce_max": (lambda: layers.reduce_max(t(X)), [X.max()]),
+    "reduce_min": (lambda: layers.reduce_min(t(X), 0), X.min(0)),
+    "reduce_prod": (lambda: layers.reduce_prod(t(X), 0), X.prod(0)),
+    "reduce_all": (lambda: layers.reduce_all(t(X > 9)), [False]),
+    "reduce_any": (lambda: layers.reduce_any(t(X > 0), 0), (X > 0).any(0)),
+    "equal": (lambda: layers.equal(t(X), t(X)), X == X),
+    "not_equal": (lambda: layers.not_equal(t(X), t(P)), X != P),
+    "less_than": (lambda: layers.less_than(t(X), t(P), cond=proa.zeros([3, 4], "bool")), X < P),
+    "less_equal": (lambda: layers.less_equal(t(X), t(P)), X <= P),
+    "greater_than": (lambda: layers.greater_than(t(X), t(P)), X > P),
+    "greater_equal": (lambda: layers.greater_equal(t(X), t(P)), X >= P),
+    "logical_and": (lambda: layers.logical_and(t(X > 0), t(X < 1)), (X > 0) & (X < 1)),
+    "logical_or": (lambda: layers.logical_or(t(X > 1), t(X < 0)), (X > 1) | (X < 0)),
+    "logical_xor": (lambda: layers.logical_xor(t(X > 0), t(X < 1)), (X > 0) ^ (X < 1)),
+    "logical_not": (lambda: layers.logical_not(t(X > 0)), X <= 0),
+    "mean": (lambda: layers.mean(t(X)), [X.mean()]),
+    "matmul": (lambda: layers.matmul(t(X), t(X), transpose_y=True, alpha=2.0), 2 * X @ X.T),
+    "mul": (lambda: layers.mul(t(IMAGE), t(_R.rand(24, 6, 2).astype("float32") * 0 + 1), 1, 2),
+            IMAGE.reshape(2, -1).sum(1, keepdims=True).repeat(2, 1)),
+    "sum": (lambda: layers.sum([t(X), t(P)]), X + P),
+    "sums": (lambda: layers.sums([t(X), t(P)], out=proa.zeros([3, 4])), X + P),
+    "l2_normalize": (lambda: layers.l2_normalize(t(X), axis=1), X / np.sqrt((X * X).sum(1, keepdims=True))),
+    "cos_sim": (lambda: layers.cos_sim(t(X), t(P)),
+                (X * P).sum(1, keepdims=True) / np.sqrt((X * X).sum(1, keepdims=True) * (P * P).sum(1, keepdims=True))),
+    "fsp_matrix": (lambda: layers.fsp_matrix(t(IMAGE), t(IMAGE)), np.einsum("nahw,nbhw->nab", IMAGE, IMAGE) / 36),
+    "where": (lambda: layers.where(t(X > 0)), np.argwhere(X > 0)),
+    "affine_channel": (lambda: layers.affine_channel(t(IMAGE), t(X[0]), t(P[0])),
+                       IMAGE * X[0][:, None, None] + P[0][:, None, None]),
+    "relu6": (lambda: layers.relu6(t(X * 5)), np.clip(X * 5, 0, 6)),
+    "leaky_relu": (lambda: layers.leaky_relu(t(X)), np.where(X > 0, X, 0.02 * X)),
+    "elu": (lambda: layers.elu(t(X)), np.where(X > 0, X, np.exp(X) - 1)),
+    "selu": (lambda: layers.selu(t(X), 2.0, 1.5), 2 * np.where(X > 0, X, 1.5 * (np.exp(X) - 1))),
+    "gelu": (lambda: layers.gelu(t(X)), X * 0.5 * (1 + np.vectorize(math.erf)(X / math.sqrt(2)))),
+    "brelu": (lambda: layers.brelu(t(X), -0.5, 0.5), np.clip(X, -0.5, 0.5)),
+    "soft_relu": (lambda: layers.soft_relu(t(X), 1.0), np.log1p(np.exp(np.clip(X, -1, 1)))),
+    "stanh": (lambda: layers.stanh(t(X)), 1.7159 * np.tanh(0.67 * X)),
+    "hard_sigmoid": (lambda: layers.hard_sigmoid(t(X)), np.clip(0.2 * X + 0.5, 0, 1)),
+    "hard_swish": (lambda: layers.hard_swish(t(X)), X * np.clip(X + 3, 0, 6) / 6),
+    "hard_swish of others": (lambda: layers.hard_swish(t(X), 5.0, 4.0, 2.0), X * np.clip(X + 2, 0, 5) / 4),
+    "swish": (lambda: layers.swish(t(X), 2.0), X * _sigmoid(2 * X)),
+    "mish": (lambda: layers.mish(t(X)), X * np.tanh(np.log1p(np.exp(X)))),
+    "maxout": (lambda: layers.maxout(t(IMAGE), 2), IMAGE.reshape(2, 2, 2, 6, 6).max(2)),
+    "softshrink": (lambda: layers.softshrink(t(X)), np.sign(X) * np.maximum(np.abs(X) - 0.5, 0)),
+    "hard_shrink": (lambda: layers.hard_shrink(t(X)), np.where(np.abs(X) > 0.5, X, 0)),
+    "thresholded_relu": (lambda: layers.thresholded_relu(t(X), 0.3), np.where(X > 0.3, X, 0)),
+    "cumsum": (lambda: layers.cumsum(t(X), 1, exclusive=True, reverse=True),
+               np.cumsum(X[:, ::-1], 1)[:, ::-1] - X),
+    "pow": (lambda: layers.pow(t(P), 3.0), P**3),
+    "clip": (lambda: layers.clip(t(X), -0.1, 0.2), np.clip(X, -0.1, 0.2)),
+    "clip_by_norm": (lambda: layers.clip_by_norm(t(X), 1.0), X / np.sqrt((X * X).sum())),
+    "scale": (lambda: layers.scale(t(X), 2.0, 1.0, False, act="tanh"), np.tanh(2 * (X + 1))),
+    "increment": (lambda: layers.increment(t(np.float32([1.0])), 2.0), [3.0]),
+    "isfinite": (lambda: layers.isfinite(t(X)), [True]),
+    "has_inf": (lambda: layers.has_inf(t(np.float32([1, np.inf]))), [True]),
+    "has_nan": (lambda: layers.has_nan(t(X)), [False]),
+    "rank": (lambda: layers.rank(t(X)), 2),
+    "size": (lambda: layers.size(t(X)), 12),
+    "shape": (lambda: layers.shape(t(X)), [3, 4]),
+    "fill_constant": (lambda: layers.fill_constant([2, 2], "int64", 7), np.full([2, 2], 7)),
+    "fill_constant_batch_size_like": (
+        lambda: layers.fill_constant_batch_size_like(t(X), [1, 2], "float32", 5.0), np.full([3, 2], 5.0)),
+    "zeros": (lambda: layers.zeros([2], "int32"), [0, 0]),
+    "ones": (lambda: layers.ones([2], "float32"), [1, 1]),
+    "zeros_like": (lambda: layers.zeros_like(t(X)), np.zeros_like(X)),
+    "ones_like": (lambda: layers.ones_like(t(X)), np.ones_like(X)),
+    "full_like": (lambda: layers.full_like(t(X), 3.0), np.full_like(X, 3)),
+    "range": (lambda: layers.range(1, 7, 2, "int64"), [1, 3, 5]),
+    "arange": (lambda: layers.arange(1, 4), [1, 2, 3]),
+    "linspace": (lambda: layers.linspace(0.0, 1.0, 5, "float32"), np.linspace(0, 1, 5)),
+    "eye": (lambda: layers.eye(2, batch_shape=[3]), np.eye(2)[None].repeat(3, 0)),
+    "diag": (lambda: layers.diag(t(X[0])), np.diag(X[0])),
+    "triu": (lambda: layers.triu(t(X)), np.triu(X)),
+    "one_hot": (lambda: layers.one_hot(t(_I), 4), np.eye(4)[_I[:, 0]]),
+    "one_hot beyond": (lambda: layers.one_hot(t([[1], [9]]), 3, allow_out_of_range=True), [[0, 1, 0], [0, 0, 0]]),
+    "cast": (lambda: layers.cast(t(X), "int32"), X.astype("int32")),
+    "assign": (lambda: layers.assign(t(X), proa.zeros([3, 4])), X),
+    "concat": (lambda: layers.concat([t(X), t(P)], axis=1), np.concatenate([X, P], 1)),
+    "stack": (lambda: layers.stack([t(X), t(P)], 1), np.stack([X, P], 1)),
+    "unstack=": (lambda: layers.unstack(t(X), 1), list(X.T)),
+    "unbind=": (lambda: layers.unbind(t(X), 0), list(X)),
+    "split=": (lambda: layers.split(t(X), 2), list(np.split(X, 2, -1))),
+    "reshape": (lambda: layers.reshape(t(X), [-1, 2], act="relu"), np.maximum(X.reshape(-1, 2), 0)),
+    "transpose": (lambda: layers.transpose(t(X), [1, 0]), X.T),
+    "squeeze": (lambda: layers.squeeze(t(X[None]), [0]), X),
+    "unsqueeze": (lambda: layers.unsqueeze(t(X), [0]), X[None]),
+    "flatten": (lambda: layers.flatten(t(IMAGE), axis=2), IMAGE.reshape(8, 36)),
+    "flatten to one row": (lambda: layers.flatten(t(X), axis=0), X.reshape(1, -1)),
+    "expand": (lambda: layers.expand(t(X), [2, 1]), np.tile(X, [2, 1])),
+    "expand_as": (lambda: layers.expand_as(t(X[:1]), t(X)), X[:1].repeat(3, 0)),
+    "slice": (lambda: layers.slice(t(X), [0, 1], [1, 0], [3, 2]), X[1:3, :2]),
+    "strided_slice": (lambda: layers.strided_slice(t(X), [1], [0], [4], [2]), X[:, ::2]),
+    "crop": (lambda: layers.crop(t(X), [2, 2], [1, 1]), X[1:3, 1:3]),
+    "crop_tensor": (lambda: layers.crop_tensor(t(X), [2, 2]), X[:2, :2]),
+    "reverse": (lambda: layers.reverse(t(X), 0), X[::-1]),
+    "pad": (lambda: layers.pad(t(X), [0, 1, 2, 0], 9.0), np.pad(X, ((0, 1), (2, 0)), constant_values=9)),
+    "pad2d": (lambda: layers.pad2d(t(IMAGE), [1, 2, 0, 1], "reflect"),
+              np.pad(IMAGE, ((0, 0), (0, 0), (1, 2), (0, 1)), "reflect")),
+    "pad_constant_like": (lambda: layers.pad_constant_like(t(X), t(X[:2, :3])),
+                          np.pad(X[:2, :3], ((0, 1), (0, 1)))),
+    "space_to_depth": (lambda: layers.space_to_depth(t(IMAGE), 2),
+                       IMAGE.reshape(2, 4, 3, 2, 3, 2).transpose(0, 3, 5, 1, 2, 4).reshape(2, 16, 3, 3)),
+    "shard_index": (lambda: layers.shard_index(t(_I), 4, 2, 0), [[1], [-1], [0]]),
+    "gather": (lambda: layers.gather(t(X), t([[2], [0]])), X[[2, 0]]),
+    "gather_nd": (lambda: layers.gather_nd(t(X), t([[1, 2]])), [X[1, 2]]),
+    "index_select": (lambda: layers.index_select(t(X), t([3, 0]), 1), X[:, [3, 0]]),
+    "scatter": (lambda: layers.scatter(t(X), t([1]), t(P[:1])), np.stack([X[0], P[0], X[2]])),
+    "scatter_nd": (lambda: layers.scatter_nd(t([[1], [1]]), t(np.float32([2, 3])), [3]), [0, 5, 0]),
+    "scatter_nd_add": (lambda: layers.scatter_nd_add(t(X[0]), t([[1]]), t(np.float32([2]))), X[0] + [0, 2, 0, 0]),
+    "argmax": (lambda: layers.argmax(t(X), 1), X.argmax(1)),
+    "argmin": (lambda: layers.argmin(t(X)), X.argmin(0)),
+    "argsort=": (lambda: layers.argsort(t(X)), [np.sort(X), np.argsort(X)]),
+    "topk=": (lambda: layers.topk(t(X), 2), [-np.sort(-X)[:, :2], np.argsort(-X)[:, :2]]),
+    "unique=": (lambda: layers.unique(t([5, 2, 5, 1])), [[5, 2, 1], [0, 1, 0, 2]]),
+    "unique_with_counts=": (lambda: layers.unique_with_counts(t([5, 2, 5, 1])), [[5, 2, 1], [0, 1, 0, 2], [2, 1, 1]]),
+    "softmax": (lambda: layers.softmax(t(X)), _S),
+    "log_softmax": (lambda: layers.log_softmax(t(X)), np.log(_S)),
+    "dropout": (lambda: layers.dropout(t(X), 0.3, is_test=True), X * 0.7),
+    "dropout upscaled": (lambda: layers.dropout(t(X), 0.3, True, dropout_implementation="upscale_in_train"), X),
+    "pool2d": (lambda: layers.pool2d(t(IMAGE), 2, "avg", 2), IMAGE.reshape(2, 4, 3, 2, 3, 2).mean((3, 5))),
+    "pool2d of all": (lambda: layers.pool2d(t(IMAGE), global_pooling=True), IMAGE.max((2, 3), keepdims=True)),
+    "pool3d": (lambda: layers.pool3d(t(IMAGE[:, None, :, :, :]), 2, "max", 2),
+               IMAGE.reshape(2, 1, 2, 2, 3, 2, 3, 2).max((3, 5, 7))),
+    "adaptive_pool2d": (lambda: layers.adaptive_pool2d(t(IMAGE), [3, 3], "avg"),
+                        IMAGE.reshape(2, 4, 3, 2, 3, 2).mean((3, 5))),
+    "adaptive_pool3d": (lambda: layers.adaptive_pool3d(t(IMAGE[:, None]), [2, 3, 3], "avg"),
+                        IMAGE.reshape(2, 1, 2, 2, 3, 2, 3, 2).mean((3, 5, 7))),
+    "resize_nearest": (lambda: layers.resize_nearest(t(IMAGE), [3, 3], align_corners=False), IMAGE[:, :, ::2, ::2]),
+    "resize_nearest by corners": (lambda: layers.resize_nearest(t(IMAGE), [2, 2]), IMAGE[:, :, ::5, ::5]),
+    "resize_bilinear": (lambda: layers.resize_bilinear(t(IMAGE), [2, 2]), IMAGE[:, :, ::5, ::5]),
+    "image_resize": (lambda: layers.image_resize(t(IMAGE), scale=1.0), IMAGE),
+    "resize_trilinear": (lambda: layers.resize_trilinear(t(IMAGE[:, None]), [4, 6, 6]), IMAGE[:, None]),
+    "label_smooth": (lambda: layers.label_smooth(t(np.eye(4, dtype="float32"))), np.eye(4) * 0.9 + 0.025),
+    "lrn": (lambda: layers.lrn(t(IMAGE[:, :1]), 1, 1.0, 0.5, 0.75), IMAGE[:, :1] / (1 + 0.5 * IMAGE[:, :1] ** 2) ** 0.75),
+    "sequence_mask": (lambda: layers.sequence_mask(t([1, 3]), 4), [[1, 0, 0, 0], [1, 1, 1, 0]]),
+    "temporal_shift": (lambda: layers.temporal_shift(t(IMAGE), 2, 0.25),
+                       np.concatenate([np.stack([0 * IMAGE[0, :1], IMAGE[0, :1]]),
+                                       np.stack([IMAGE[1, 1:2], 0 * IMAGE[1, 1:2]]), IMAGE[:, 2:]], 1)),
+    "pixel_shuffle": (lambda: layers.pixel_shuffle(t(IMAGE), 2),
+                      IMAGE.reshape(2, 1, 2, 2, 6, 6).transpose(0, 1, 4, 2, 5, 3).reshape(2, 1, 12, 12)),
+    "shuffle_channel": (lambda: layers.shuffle_channel(t(IMAGE), 2), IMAGE[:, [0, 2, 1, 3]]),
+    "unfold": (lambda: layers.unfold(t(IMAGE), 6), IMAGE.reshape(2, -1, 1)),
+    "cross_entropy": (lambda: layers.cross_entropy(t(_S), t(_I)), -np.log(np.take_along_axis(_S, _I, 1))),
+    "cross_entropy ignoring": (lambda: layers.cross_entropy(t(_S), t([[1], [-100], [0]])),
+                               -np.log(np.take_along_axis(_S, _I, 1)) * [[1], [0], [1]]),
+    "cross_entropy soft": (lambda: layers.cross_entropy(t(_S), t(_S), True), -(_S * np.log(_S)).sum(1, keepdims=True)),
+    "softmax_with_cross_entropy": (lambda: layers.softmax_with_cross_entropy(t(X), t(_I)),
+                                   -np.log(np.take_along_axis(_S, _I, 1))),
+    "sigmoid_cross_entropy_with_logits": (
+        lambda: layers.sigmoid_cross_entropy_with_logits(t(X), t(_S)),
+        -_S * np.log(_sigmoid(X)) - (1 - _S) * np.log(1 - _sigmoid(X))),
+    "square_error_cost": (lambda: layers.square_error_cost(t(X), t(P)), (X - P) ** 2),
+    "mse_loss": (lambda: layers.mse_loss(t(X), t(P)), [((X - P) ** 2).mean()]),
+    "huber_loss": (lambda: layers.huber_loss(t(X), t(P), 0.5),
+                   np.where(abs(P - X) <= 0.5, 0.5 * (P - X) ** 2, 0.5 * (abs(P - X) - 0.25))),
+    "smooth_l1": (lambda: layers.smooth_l1(t(X), t(P), sigma=2.0),
+                  np.where(abs(X - P) < 0.25, 2 * (X - P) ** 2, abs(X - P) - 0.125).sum(1, keepdims=True)),
+    "kldiv_loss": (lambda: layers.kldiv_loss(t(np.log(_S)), t(_S[::-1].copy()), "sum"),
+                   [(_S[::-1] * (np.log(_S[::-1]) - np.log(_S))).sum()]),
+    "log_loss": (lambda: layers.log_loss(t(_S[:, :1]), t(np.float32([[1], [0], [1]])), 0.0),
+                 -np.log(np.where([[1], [0], [1]], _S[:, :1], 1 - _S[:, :1]))),
+    "margin_rank_loss": (lambda: layers.margin_rank_loss(t(np.sign(X)), t(X), t(P)),
+                         np.maximum(0, 0.1 - np.sign(X) * (X - P))),
+    "rank_loss": (lambda: layers.rank_loss(t(_S), t(X), t(P)), np.log1p(np.exp(X - P)) - _S * (X - P)),
+    "accuracy": (lambda: layers.accuracy(t(X), t(X.argmax(1)[:, None])), [1.0]),
+    "is_empty": (lambda: layers.is_empty(t(X)), False),
+}  # fmt: skip
+_UNARY = ("abs acos asin atan ceil cos cosh erf exp floor log reciprocal round rsqrt sigmoid sign sin sinh softplus "
+          "softsign sqrt square tanh tanh_shrink log1p relu logsigmoid").split()  # fmt: skip
+# Called in other tests here or in static_layers_test, or random, or the functions of static mode and nn themselves.
+ELSEWHERE = (
+    "auc batch_norm case cond conv2d conv2d_transpose conv3d conv3d_transpose create_array array_length array_read "
+    "array_write create_global_var create_parameter create_tensor data dice_loss embedding fc gaussian_random "
+    "gaussian_random_batch_size_like group_norm instance_norm layer_norm npair_loss prelu Print py_func row_conv "
+    "sampling_id spectral_norm switch_case teacher_student_sigmoid_loss uniform_random uniform_random_batch_size_like "
+    "warpctc while_loop cosine_decay exponential_decay inverse_time_decay linear_lr_warmup natural_exp_decay noam_decay "
+    "piecewise_decay polynomial_decay Categorical Normal Uniform"
+).split()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_functions(name):
+    call, want = CALLS[name]
+    got = call()
+    pairs = zip(got, want, strict=True) if name.endswith("=") else [(got, want)]
+    for value, expected in pairs:
+        value, expected = value.numpy(), np.asarray(expected)
+        assert value.shape == expected.shape
+        np.testing.assert_allclose(value, expected, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("name", _UNARY)
+def test_functions_of_one_tensor(name):
+    x = P if name in ("log", "rsqrt", "sqrt", "log1p", "reciprocal") else np.clip(X, -0.9, 0.9)
+    want = {
+        "acos": np.arccos, "asin": np.arcsin, "atan": np.arctan, "erf": np.vectorize(math.erf),
+        "reciprocal": lambda v: 1 / v, "round": np.round, "rsqrt": lambda v: 1 / np.sqrt(v), "sigmoid": _sigmoid,
+        "softplus": lambda v: np.log1p(np.exp(v)), "softsign": lambda v: v / (1 + abs(v)),
+        "tanh_shrink": lambda v: v - np.tanh(v), "relu": lambda v: np.maximum(v, 0),
+        "logsigmoid": lambda v: -np.log1p(np.exp(-v)),
+    }.get(name) or getattr(np, name)  # fmt: skip
+    np.testing.assert_allclose(getattr(layers, name)(t(x)).numpy(), want(x), rtol=1e-5, atol=1e-6)
+
+
+def test_every_function_is_called_somewhere():
+    public = {name for name in dir(layers) if not name.startswith("_")}
+    modules = {"nn", "loss", "tensor", "ops", "math", "io", "control_flow", "learning_rate_scheduler", "metric_op",
+               "utils", "collective", "distributions", "core", "arguments"}  # fmt: skip
+    called = {re.sub(r"[ =].*", "", name) for name in CALLS} | set(_UNARY) | set(ELSEWHERE)
+    assert public - modules - called == set()
+    assert called - public == set()
+
+
+def test_random_functions_have_their_dims():
+    assert layers.uniform_random([2, 3], min=0.0, max=1.0).min().item() >= 0
+    assert layers.gaussian_random([4]).shape == [4] and layers.sampling_id(t(_S)).shape == [3]
+    assert layers.uniform_random_batch_size_like(t(X), [-1, 7]).shape == [3, 7]
+    assert layers.gaussian_random_batch_size_like(t(X), [-1, 7]).shape == [3, 7]
+    assert layers.create_tensor("int64").dtype == proa.int64
+
+
+def test_losses_of_several_tensors():
+    images = t(_softmax(_R.randn(2, 5, 3).astype("float32")))
+    labels = t(_R.randint(0, 3, [2, 5, 1]))
+    assert layers.dice_loss(images, labels).size == 1
+    assert layers.npair_loss(t(X), t(P), t(np.arange(3))).size == 1
+    got = layers.teacher_student_sigmoid_loss(t(np.float32([[0.3]] * 4)), t(np.float32([[-2], [-0.5], [0.4], [1.4]])))
+    base = np.log1p(np.exp(0.3))
+    np.testing.assert_allclose(
+        got.numpy().ravel(), [base, base - 0.3, 2 * base - 0.3 * 0.4, 2 * base - 0.3 - 0.3 * 0.4], rtol=1e-5
+    )
+    logits = _R.randn(5, 2, 4).astype("float32")
+    got = layers.warpctc(t(logits), t(np.int32([[1, 2], [3, 0]])), 0, False, t([5, 4]), t([2, 1]))
+    assert got.shape == [2, 1] and (got.numpy() > 0).all()
+    with pytest.raises(NotImplementedError, match="give the lengths"):
+        layers.warpctc(t(logits), t(np.int32([[1, 2]])))
+
+
+def test_schedules_against_their_formulas():
+    def rates(schedule, count=12):
+        found = []
+        for _ in range(count):
+            found.append(schedule())
+            schedule.step()
+        return found
+
+    steps = np.arange(12)
+    F = layers
+    cases = [
+        (F.exponential_decay(0.1, 4, 0.5), 0.1 * 0.5 ** (steps / 4)),
+        (F.exponential_decay(0.1, 4, 0.5, True), 0.1 * 0.5 ** (steps // 4)),
+        (F.natural_exp_decay(0.1, 4, 0.5), 0.1 * np.exp(-0.5 * steps / 4)),
+        (F.inverse_time_decay(0.1, 4, 0.5), 0.1 / (1 + 0.5 * steps / 4)),
+        (F.polynomial_decay(0.1, 5, 0.01, 2.0), 0.09 * (1 - np.minimum(steps, 5) / 5) ** 2 + 0.01),
+        (F.piecewise_decay([3, 6], [1.0, 0.5, 0.1]), np.where(steps < 3, 1, np.where(steps < 6, 0.5, 0.1))),
+        (F.noam_decay(16, 4), 0.25 * np.minimum((steps + 1) ** -0.5, (steps + 1) * 4**-1.5)),
+        (F.cosine_decay(0.1, 2, 6), 0.05 * (np.cos(steps // 2 * np.pi / 6) + 1)),
+        (F.linear_lr_warmup(0.5, 4, 0.1, 0.3), np.where(steps < 4, 0.1 + 0.2 * steps / 4, 0.5)),
+        (dygraph.NoamDecay(16, 4), 0.25 * np.minimum((steps + 1) ** -0.5, (steps + 1) * 4**-1.5)),
+        (dygraph.PiecewiseDecay([3, 6], [1.0, 0.5, 0.1], 2), np.where(steps < 1, 1, np.where(steps < 4, 0.5, 0.1))),
+        (dygraph.CosineDecay(0.1, 2, 6), 0.05 * (np.cos(steps // 2 * np.pi / 6) + 1)),
+    ]
+    for schedule, want in cases:
+        np.testing.assert_allclose(rates(schedule), want, rtol=1e-6)
+
+
+def test_optimizers_step_their_schedules_and_are_the_new_ones():
+    kinds = {
+        fluid.optimizer.SGD: (proa.optimizer.SGD, {}),
+        fluid.optimizer.MomentumOptimizer: (proa.optimizer.Momentum, {"momentum": 0.9}),
+        fluid.optimizer.Adam: (proa.optimizer.Adam, {}),
+        fluid.optimizer.Adamax: (proa.optimizer.Adamax, {}),
+        fluid.optimizer.Adagrad: (proa.optimizer.Adagrad, {}),
+        fluid.optimizer.Adadelta: (proa.optimizer.Adadelta, {}),
+        fluid.optimizer.RMSProp: (proa.optimizer.RMSProp, {}),
+        fluid.optimizer.Lamb: (proa.optimizer.Lamb, {}),
+    }
+    for old, (new, own) in kinds.items():
+        epsilon = {"epsilon": 1e-6} if new in (proa.optimizer.Adagrad, proa.optimizer.Adadelta) else {}
+        a, b = dygraph.Linear(2, 1), proa.nn.Linear(2, 1)
+        b.set_state_dict(a.state_dict())
+        decay = {} if new is proa.optimizer.Lamb else {"regularization": fluid.regularizer.L2Decay(0.1)}
+        first = old(0.1, parameter_list=a.parameters(), **own, **decay)
+        weight = {} if new is proa.optimizer.Lamb else {"weight_decay": 0.1}
+        second = new(0.1, parameters=b.parameters(), **own, **weight, **epsilon)
+        for _ in range(3):
+            loss = layers.mean(a(proa.ones([3, 2])))
+            loss.backward()
+            first.minimize(loss)
+            a.clear_gradients()
+            b(proa.ones([3, 2])).mean().backward()
+            second.step()
+            second.clear_grad()
+        np.testing.assert_allclose(a.weight.numpy(), b.weight.numpy(), rtol=1e-6, err_msg=str(old))
+    net = dygraph.Linear(1, 1)
+    sgd = fluid.optimizer.SGD(dygraph.ExponentialDecay(1.0, 1, 0.5), parameter_list=net.parameters())
+    for want in (1.0, 0.5, 0.25):
+        assert sgd.current_step_lr() == want
+        loss = net(proa.ones([1, 1])).sum()
+        loss.backward()
+        sgd.minimize(loss)
+        net.clear_gradients()
+
+
+def test_schedules_of_the_program():
+    class Third(dygraph.learning_rate_scheduler.LearningRateDecay):
+        def step(self):
+            return 1.0 / (self.step_num + 1)
+
+    net = dygraph.Linear(1, 1)
+    sgd = fluid.optimizer.SGD(Third(), parameter_list=net.parameters())
+    found = []
+    for _ in range(3):
+        loss = net(proa.ones([1, 1])).sum()
+        loss.backward()
+        found.append(sgd.current_step_lr())
+        sgd.minimize(loss)
+        net.clear_gradients()
+    assert found == [1.0, 0.5, 1.0 / 3.0]
+
+
+LAYERS = {
+    "Linear": (lambda: dygraph.Linear(4, 2, act="relu"), X, lambda m, x: np.maximum(x @ m.weight.numpy() + m.bias.numpy(), 0)),
+    "FC": (lambda: dygraph.FC(2), IMAGE, lambda m, x: x.reshape(2, -1) @ m.weight.numpy() + m.bias.numpy()),
+    "Embedding": (lambda: dygraph.Embedding([5, 3]), _I, lambda m, x: m.weight.numpy()[x]),
+    "Pool2D": (lambda: dygraph.Pool2D(2, "max", 2), IMAGE, lambda m, x: x.reshape(2, 4, 3, 2, 3, 2).max((3, 5))),
+    "LayerNorm": (lambda: dygraph.LayerNorm([4]), X,
+                  lambda m, x: (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)),
+    "GroupNorm": (lambda: dygraph.GroupNorm(4, 1), IMAGE,
+                  lambda m, x: (x - x.mean((1, 2, 3), keepdims=True)) / np.sqrt(x.var((1, 2, 3), keepdims=True) + 1e-5)),
+    "InstanceNorm": (lambda: dygraph.InstanceNorm(4), IMAGE,
+                     lambda m, x: (x - x.mean((2, 3), keepdims=True)) / np.sqrt(x.var((2, 3), keepdims=True) + 1e-5)),
+    "BatchNorm": (lambda: dygraph.BatchNorm(4, act="relu"), IMAGE,
+                  lambda m, x: np.maximum((x - x.mean((0, 2, 3), keepdims=True))
+                                          / np.sqrt(x.var((0, 2, 3), keepdims=True) + 1e-5), 0)),
+    "PRelu": (lambda: dygraph.PRelu("all"), X, lambda m, x: x),
+    "Dropout": (lambda: dygraph.Dropout(0.5, is_test=True), X, lambda m, x: x * 0.5),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers(name):
+    make, x, want = LAYERS[name]
+    layer = make()
+    np.testing.assert_allclose(layer(t(x)).numpy(), want(layer, x), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose"])
+def test_convolutions_are_those_of_nn(kind):
+    rank = int(kind[4])
+    old = getattr(dygraph, kind)(4, 2, 3, stride=2, padding=1, groups=2, act="relu")
+    new = getattr(proa.nn, kind)(4, 2, 3, stride=2, padding=1, groups=2)
+    new.set_state_dict(old.state_dict())
+    x = t(_R.randn(2, 4, *[5] * rank).astype("float32"))
+    np.testing.assert_allclose(old(x).numpy(), np.maximum(new(x).numpy(), 0), rtol=1e-5, atol=1e-6)
+
+
+def test_other_layers():
+    h, kept, gates = dygraph.GRUUnit(6)(t(_R.randn(3, 6).astype("float32")), t(_R.randn(3, 2).astype("float32")))
+    assert h.shape == [3, 2] and kept.shape == [3, 2] and gates.shape == [3, 6]
+    assert dygraph.BilinearTensorProduct(4, 4, 3, act="tanh")(t(X), t(P)).shape == [3, 3]
+    assert dygraph.SpectralNorm([4, 3])(proa.randn([4, 3])).shape == [4, 3]
+    assert dygraph.Conv2D(3, 4, 3).weight.std().item() < 0.5
+
+    class Net(dygraph.Layer):
+        def forward(self, x):
+            return layers.dropout(x, 0.5)
+
+    net = Net()
+    net.eval()
+    np.testing.assert_allclose(net(t(X)).numpy(), X * 0.5)
+    net.train()
+    assert (net(proa.ones([100])).numpy() == 0).any()
+
+
+def test_files_of_states(tmp_path):
+    path = str(tmp_path / "folder" / "model")
+    net = dygraph.Linear(2, 3)
+    adam = fluid.optimizer.Adam(0.1, parameter_list=net.parameters())
+    loss = net(proa.ones([1, 2])).sum()
+    loss.backward()
+    adam.minimize(loss)
+    fluid.save_dygraph(net.state_dict(), path)
+    fluid.save_dygraph(adam.state_dict(), path)
+    state, optimizer = fluid.load_dygraph(path)
+    np.testing.assert_array_equal(state["weight"], net.weight.numpy())
+    other = dygraph.Linear(2, 3)
+    other.set_dict(state)
+    np.testing.assert_array_equal(other.weight.numpy(), net.weight.numpy())
+    assert sorted(optimizer) == sorted(adam.state_dict())
+    adam.set_dict(optimizer)
+    with pytest.raises(FileNotFoundError, match="neither"):
+        fluid.load_dygraph(str(tmp_path / "nothing"))
+
+
+def _regression():
+    x = fluid.layers.data("x", [4])
+    y = fluid.layers.data("y", [1])
+    hidden = fluid.layers.fc(x, 8, act="tanh", param_attr=fluid.ParamAttr(initializer=fluid.initializer.Xavier()))
+    prediction = fluid.layers.fc(hidden, 1)
+    return x, y, prediction, fluid.layers.mean(fluid.layers.square_error_cost(prediction, y))
+
+
+def test_a_program_of_1x(tmp_path):
+    proa.enable_static()
+    try:
+        main, startup = fluid.Program(), fluid.Program()
+        with fluid.scope_guard(fluid.Scope()), fluid.program_guard(main, startup), fluid.unique_name.guard():
+            x, y, prediction, cost = _regression()
+            rate = fluid.layers.exponential_decay(0.1, 100, 0.9)
+            fluid.optimizer.AdamOptimizer(rate).minimize(cost)
+            place = fluid.CPUPlace()
+            exe = fluid.Executor(place)
+            exe.run(startup)
+            feeder = fluid.DataFeeder(feed_list=[x, "y"], place=place)
+            rng = np.random.RandomState(1)
+            samples = [(row, [row.sum()]) for row in rng.rand(16, 4).astype("float32")]
+            reader = fluid.io.batch(fluid.io.shuffle(lambda: iter(samples), 16), 8)
+            costs = []
+            for _ in range(60):
+                for batch in reader():
+                    costs.append(exe.run(main, feed=feeder.feed(batch), fetch_list=[cost])[0].item())
+            assert np.mean(costs[-4:]) < 0.05 * np.mean(costs[:4])
+            folder = str(tmp_path / "inference")
+            fluid.io.save_inference_model(folder, ["x"], [prediction], exe, main)
+            program, names, targets = fluid.io.load_inference_model(folder, exe)
+            feed = {names[0]: rng.rand(3, 4).astype("float32")}
+            got = exe.run(program, feed=feed, fetch_list=targets)[0]
+            want = exe.run(main, feed=feed, fetch_list=[prediction], use_prune=True)[0]
+            np.testing.assert_allclose(got, want, rtol=1e-5)
+            for save, load in ((fluid.io.save_params, fluid.io.load_params),
+                               (fluid.io.save_persistables, fluid.io.load_persistables)):  # fmt: skip
+                save(exe, str(tmp_path / "all"), main)
+                save(exe, str(tmp_path / "one"), main, filename="params")
+                exe.run(startup)
+                load(exe, str(tmp_path / "one"), main, filename="params")
+                load(exe, str(tmp_path / "all"), main)
+                np.testing.assert_allclose(exe.run(main, feed, [prediction], use_prune=True)[0], want, rtol=1e-5)
+    finally:
+        proa.disable_static()
+
+
+def test_loaders_from_generators():
+    loader = fluid.io.DataLoader.from_generator(capacity=4)
+    loader.set_sample_generator(lambda: iter([(X[0], 1), (X[1], 2), (X[2], 3)]), 2, drop_last=False)
+    batches = list(loader())
+    assert [batch[0].shape for batch in batches] == [[2, 4], [1, 4]] and batches[0][1].tolist() == [1, 2]
+    loader.set_batch_generator(lambda: iter([X, P]))
+    assert [batch[0].shape for batch in loader] == [[3, 4], [3, 4]]
+    with proa.static.program_guard(proa.static.Program()):
+        x = fluid.data("x", [None, 4])
+        loader = proa.io.DataLoader.from_generator(feed_list=[x], capacity=1, iterable=True)
+    loader.set_sample_list_generator(lambda: iter([[(row,) for row in X]]))
+    (batch,) = list(loader)
+    assert list(batch[0]) == ["x"] and batch[0]["x"].shape == [3, 4]
+    with pytest.raises(RuntimeError, match="call set_sample_generator"):
+        list(fluid.io.DataLoader.from_generator())
+    with pytest.raises(TypeError, match="reader must be a function"):
+        loader.set_batch_generator([1])
+
+
+def test_names_of_types_and_questions():
+    kind = fluid.core.VarDesc.VarType
+    assert t(X).dtype == kind.FP32 and t(_I).dtype == kind.INT64 and kind.LOD_TENSOR != kind.RAW
+    assert not fluid.is_compiled_with_cuda() and not fluid.core.is_compiled_with_rocm()
+    assert issubclass(fluid.core.EOFException, Exception) and issubclass(fluid.core.EnforceNotMet, RuntimeError)
+    assert fluid.framework.Variable is proa.Tensor and fluid.framework.in_dygraph_mode()
+    with fluid.dygraph.guard(fluid.CPUPlace()):
+        assert fluid.dygraph.enabled() and fluid.dygraph.to_variable(X).shape == [3, 4]
+    fluid.require_version("0.0.1")
+    with pytest.raises(TypeError, match="must be of float32"):
+        fluid.data_feeder.check_variable_and_dtype(t(_I), "x", ["float32"], "example")
+    assert layers.utils.map_structure(lambda v: v + 1, {"a": [1, (2, 3)]}) == {"a": [2, (3, 4)]}
+    assert layers.utils.flatten([1, [2, {"b": 4, "a": 3}]]) == [1, 2, 3, 4]
+    with pytest.raises(ValueError, match="number of elements"):
+        layers.utils.assert_same_structure([1, 2], [1])
+
+
+def test_sequences_with_lengths():
+    tensor = fluid.create_lod_tensor(np.arange(5).reshape(5, 1), [[2, 3]], fluid.CPUPlace())
+    assert tensor.lod() == [[0, 2, 5]] and np.array(tensor).shape == (5, 1)
+    assert fluid.create_random_int_lodtensor([[1, 2]], [2], None, 0, 3).shape() == [3, 2]
+    with pytest.raises(ValueError, match="lengths"):
+        fluid.create_lod_tensor(np.zeros([4, 1]), [[2, 3]])
+
+
+def test_metrics():
+    accuracy = fluid.metrics.Accuracy()
+    accuracy.update(0.5, 2)
+    accuracy.update(np.array([1.0]), 2)
+    assert accuracy.eval() == 0.75
+    precision, recall = fluid.metrics.Precision(), fluid.metrics.Recall()
+    both = fluid.metrics.CompositeMetric()
+    both.add_metric(precision), both.add_metric(recall)
+    both.update(np.array([0.9, 0.8, 0.2]), np.array([1, 0, 1]))
+    assert both.eval() == [0.5, 0.5]
+    both.reset()
+    assert both.eval() == [0.0, 0.0]
+    distance = fluid.metrics.EditDistance()
+    distance.update(np.array([0.0, 2.0]), 2)
+    assert distance.eval() == (1.0, 0.5)
+    with pytest.raises(ValueError, match="no data"):
+        fluid.metrics.Accuracy().eval()
+
+
+def test_initializers_and_clipping():
+    make = dygraph.Linear
+    for init in (fluid.initializer.Constant(2.0), fluid.initializer.Uniform(-1, 1, seed=3),
+                 fluid.initializer.Normal(0.0, 1.0), fluid.initializer.TruncatedNormal(0.0, 1.0),
+                 fluid.initializer.Xavier(uniform=False), fluid.initializer.MSRA(), fluid.initializer.MSRA(False),
+                 fluid.initializer.NumpyArrayInitializer(X)):  # fmt: skip
+        assert make(3, 4, param_attr=fluid.ParamAttr(initializer=init)).weight.shape == [3, 4]
+    assert make(3, 4, param_attr=fluid.initializer.NumpyArrayInitializer(X)).weight.tolist() == X.tolist()
+    fluid.clip.set_gradient_clip(fluid.clip.GradientClipByGlobalNorm(1e-3))
+    try:
+        net = make(2, 1)
+        sgd = fluid.optimizer.SGD(1.0, parameter_list=net.parameters())
+        before = net.weight.numpy().copy()
+        loss = net(proa.ones([1, 2])).sum()
+        loss.backward()
+        sgd.minimize(loss)
+        assert np.abs(net.weight.numpy() - before).max() < 1e-3
+    finally:
+        fluid.clip.set_gradient_clip(None)
+
+
+def test_layer_helper():
+    class Scaled(proa.nn.Layer):
+        def __init__(self):
+            super().__init__()
+            helper = fluid.layer_helper.LayerHelper("scaled", bias_attr=None, act="relu")
+            self.helper = helper
+            self.w = helper.create_parameter(
+                None, [4], "float32", default_initializer=proa.nn.initializer.Constant(-1.0)
+            )
+
+        def forward(self, x):
+            return self.helper.append_activation(x * self.w)
+
+    np.testing.assert_allclose(Scaled()(t(X)).numpy(), np.maximum(-X, 0))
+    with pytest.raises(NotImplementedError, match="call the function of 'relu'"):
+        fluid.layer_helper.LayerHelper("relu").append_op(type="relu", inputs={}, outputs={})
+
+
+def test_nets():
+    main = fluid.Program()
+    with fluid.scope_guard(fluid.Scope()), fluid.program_guard(main):
+        x = fluid.data("x", [2, 4, 6, 6])
+        pooled = fluid.nets.simple_img_conv_pool(x, 3, 3, 2, 2, act="relu")
+        group = fluid.nets.img_conv_group(x, [3, 3], 2, conv_with_batchnorm=True, pool_stride=2, conv_act="relu")
+        results = fluid.Executor().run(main, feed={"x": IMAGE}, fetch_list=[pooled, group, fluid.nets.glu(x, 1)])
+    assert [r.shape for r in results] == [(2, 3, 2, 2), (2, 3, 3, 3), (2, 2, 6, 6)]
+    np.testing.assert_allclose(results[2], IMAGE[:, :2] * _sigmoid(IMAGE[:, 2:]), rtol=1e-5)
+    q = t(_R.randn(2, 3, 4).astype("float32"))
+    assert fluid.nets.scaled_dot_product_attention(q, q, q, num_heads=2).shape == [2, 3, 4]
+
+
+def test_traced_layer(tmp_path):
+    net = dygraph.Linear(4, 2)
+    out, traced = dygraph.TracedLayer.trace(net, [t(X)])
+    np.testing.assert_allclose(traced([t(X)])[0].numpy(), out.numpy(), rtol=1e-6)
+    traced.save_inference_model(str(tmp_path / "traced"))
+    np.testing.assert_allclose(proa.jit.load(str(tmp_path / "traced"))(t(X)).numpy(), out.numpy(), rtol=1e-6)

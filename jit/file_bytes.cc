@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "profiler/system_error.h"
 
 namespace proa::inline v0::jit {
 namespace {
@@ -31,55 +32,11 @@ constexpr std::array<std::array<uint32_t, 256>, 4> kCrcTables = [] {
 
 absl::string_view View(std::string_view s) { return {s.data(), s.size()}; }
 
-absl::Status FileError(const std::string& path, const char* doing) {
-  const int error = errno;
-  const std::string text =
-      absl::StrCat(path, ": cannot ", doing, ": ", std::strerror(error));
-  if (error == ENOENT) return absl::NotFoundError(text);
-  if (error == ENOSPC) return absl::ResourceExhaustedError(text);
-  return absl::UnavailableError(text);
-}
-
-// A file descriptor that closes itself.
-class File {
- public:
-  explicit File(int fd) : fd_(fd) {}
-  ~File() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  int fd() const { return fd_; }
-  bool Close() { return ::close(std::exchange(fd_, -1)) == 0; }
-
- private:
-  int fd_;
-};
-
-bool WriteAll(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
-  return true;
-}
-
-void SyncFolderOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  const std::string folder =
-      slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const File f(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Some file systems cannot sync a folder; the data itself is safe by now.
-  if (f.fd() >= 0) (void)::fsync(f.fd());
-}
-
 }  // namespace
 
-uint32_t Crc32c(std::string_view bytes) {
+uint32_t Crc32c(std::string_view bytes, uint32_t crc) {
   const auto& t = kCrcTables;
-  uint32_t c = ~0u;
+  uint32_t c = ~crc;
   const auto* p = reinterpret_cast<const unsigned char*>(bytes.data());
   size_t n = bytes.size();
   for (; n >= 4; n -= 4, p += 4) {
@@ -92,14 +49,11 @@ uint32_t Crc32c(std::string_view bytes) {
   return ~c;
 }
 
-std::string Seal(std::string_view magic, std::string_view payload) {
+std::string Envelope(std::string_view magic, uint64_t size, uint32_t crc) {
   std::string out(kEnvelopeBytes, '\0');
-  const uint64_t size = payload.size();
-  const uint32_t crc = Crc32c(payload);
   std::memcpy(out.data(), magic.data(), 8);
   std::memcpy(out.data() + 8, &size, 8);
   std::memcpy(out.data() + 16, &crc, 4);
-  out.append(payload);
   return out;
 }
 
@@ -131,45 +85,51 @@ absl::StatusOr<std::string_view> Unseal(std::string_view what,
   return bytes;
 }
 
-absl::Status WriteFileAtomically(const std::string& path,
-                                 std::string_view bytes) {
-  const std::string temporary =
-      absl::StrCat(path, ".tmp.", static_cast<int64_t>(::getpid()));
-  File f(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-                0644));
-  if (f.fd() < 0) return FileError(temporary, "create");
-  if (!WriteAll(f.fd(), bytes) || ::fsync(f.fd()) != 0 || !f.Close()) {
-    const absl::Status s = FileError(path, "write");
-    ::unlink(temporary.c_str());
-    return s;
-  }
-  if (::rename(temporary.c_str(), path.c_str()) != 0) {
-    const absl::Status s = FileError(path, "rename into");
-    ::unlink(temporary.c_str());
-    return s;
-  }
-  SyncFolderOf(path);
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  const File f(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+absl::StatusOr<WholeFile> WholeFile::Read(const std::string& path) {
+  using profiler::SystemError;
+  // Looked at before it is opened: opening a device may do something.
   struct stat st;
-  if (f.fd() < 0 || ::fstat(f.fd(), &st) != 0) return FileError(path, "open");
-  if (!S_ISREG(st.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": is no file"));
+  if (::stat(path.c_str(), &st) != 0) {
+    return SystemError(errno, path, "cannot open");
   }
-  std::string bytes(static_cast<size_t>(st.st_size), '\0');
+  if (!S_ISREG(st.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": is no regular file"));
+  }
+  WholeFile file(
+      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), {});
+  if (file.fd_ < 0 || ::fstat(file.fd_, &st) != 0) {
+    return SystemError(errno, path, "cannot open");
+  }
+  if (!S_ISREG(st.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": is no regular file"));
+  }
+  file.bytes_.resize(static_cast<size_t>(st.st_size));
   size_t at = 0;
-  while (at < bytes.size()) {
-    const ssize_t n = ::read(f.fd(), bytes.data() + at, bytes.size() - at);
+  while (at < file.bytes_.size()) {
+    const ssize_t n =
+        ::read(file.fd_, file.bytes_.data() + at, file.bytes_.size() - at);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return FileError(path, "read");
+    if (n < 0) return SystemError(errno, path, "cannot read");
     if (n == 0) break;
     at += static_cast<size_t>(n);
   }
-  bytes.resize(at);
-  return bytes;
+  file.bytes_.resize(at);
+  return file;
+}
+
+WholeFile::WholeFile(WholeFile&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), bytes_(std::move(other.bytes_)) {}
+
+WholeFile::~WholeFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+bool WholeFile::IsStillAt(const std::string& path) const {
+  struct stat own, now;
+  return ::fstat(fd_, &own) == 0 && ::stat(path.c_str(), &now) == 0 &&
+         own.st_dev == now.st_dev && own.st_ino == now.st_ino;
 }
 
 }  // namespace proa::inline v0::jit

@@ -1,5 +1,5 @@
-// Whole files as bytes: atomic writing and checked reading, with the envelope
-// that both program and parameter files carry:
+// Whole files as bytes, checked, with the envelope that both program and
+// parameter files carry:
 //
 //   8 bytes  magic          what kind of file it is
 //   8 bytes  payload size   little endian
@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -20,20 +21,38 @@ namespace proa::inline v0::jit {
 
 inline constexpr size_t kEnvelopeBytes = 24;
 
-uint32_t Crc32c(std::string_view bytes);
+// Of bytes that may come in pieces: `crc` is that of the pieces before.
+uint32_t Crc32c(std::string_view bytes, uint32_t crc = 0);
 
-// Envelope and payload as one string; the inverse checks magic, size and
-// checksum and returns a view of the payload. `what` names the file in errors.
-std::string Seal(std::string_view magic, std::string_view payload);
+// The envelope's first bytes, for a payload with that size and checksum; the
+// inverse checks magic, size and checksum of a whole file and returns a view of
+// the payload. `what` names the file in errors.
+std::string Envelope(std::string_view magic, uint64_t size, uint32_t crc);
 absl::StatusOr<std::string_view> Unseal(std::string_view what,
                                         std::string_view magic,
                                         std::string_view bytes);
 
-// Writes a temporary file beside `path`, syncs it, renames it over `path` and
-// syncs the folder: readers see the old contents or the new, never a part.
-absl::Status WriteFileAtomically(const std::string& path,
-                                 std::string_view bytes);
-absl::StatusOr<std::string> ReadFile(const std::string& path);
+// A file that is read as a whole. Its identity tells if, meanwhile, another
+// took its name.
+class WholeFile {
+ public:
+  // Errors: profiler::SystemErrors, and InvalidArgument for what is no regular
+  // file; a pipe is not waited for.
+  static absl::StatusOr<WholeFile> Read(const std::string& path);
+  WholeFile(WholeFile&& other) noexcept;
+  WholeFile& operator=(WholeFile&&) = delete;
+  ~WholeFile();
+
+  const std::string& bytes() const { return bytes_; }
+  // False once another file has its name, or none.
+  bool IsStillAt(const std::string& path) const;
+
+ private:
+  WholeFile(int fd, std::string bytes) : fd_(fd), bytes_(std::move(bytes)) {}
+
+  int fd_;  // kept, so that its number in the file system is not given again
+  std::string bytes_;
+};
 
 }  // namespace proa::inline v0::jit
 

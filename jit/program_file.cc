@@ -1,10 +1,12 @@
 #include "jit/program_file.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "jit/file_bytes.h"
 #include "jit/program_proto.h"
+#include "profiler/atomic_file.h"
 #include "tensor/copy.h"
 #include "tensor/error.h"
 
@@ -20,17 +22,44 @@ uint64_t Align(uint64_t n) {
   return (n + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-std::string ParameterBytes(const Program& program) {
-  std::string bytes;
+// What the program file says of the parameter file.
+struct Checked {
+  uint64_t size = 0;
+  uint32_t crc = 0;
+
+  // Names the parameter file while it waits for its name.
+  std::string Key() const {
+    return absl::StrCat(absl::Hex(crc, absl::kZeroPad8), "-", size);
+  }
+};
+
+// Appends the parameter file's payload. In pieces that are copied first, so
+// that the checksum is that of what was written even if a thread trains
+// meanwhile.
+absl::StatusOr<Checked> AppendParameters(const Program& program,
+                                         profiler::AtomicFile& file) {
+  constexpr size_t kPiece = size_t{1} << 20;
+  Checked done;
+  std::string piece;
   for (ValueId id : program.captured()) {
     const Tensor& t = program.value(id).captured;
     const Tensor host =
         Contiguous(t.place().is_cpu() ? t : CopyTo(t, Place{}, true));
-    bytes.resize(Align(bytes.size()));
-    bytes.append(static_cast<const char*>(host.raw_data()),
-                 static_cast<size_t>(host.bytes()));
+    std::string_view rest(static_cast<const char*>(host.raw_data()),
+                          static_cast<size_t>(host.bytes()));
+    piece.assign(Align(done.size) - done.size, '\0');
+    for (;;) {
+      piece.append(rest.substr(0, kPiece));
+      rest.remove_prefix(std::min(kPiece, rest.size()));
+      done.size += piece.size();
+      done.crc = Crc32c(piece, done.crc);
+      const absl::Status s = file.Append(piece);
+      if (!s.ok()) return s;
+      if (rest.empty()) break;
+      piece.clear();
+    }
   }
-  return bytes;
+  return done;
 }
 
 // Gives the captured values their tensors. Offsets and sizes were checked
@@ -61,42 +90,78 @@ absl::Status In(const std::string& path, const absl::Status& s) {
 }  // namespace
 
 absl::Status SaveModule(const Module& module, const std::string& prefix) {
-  const std::string parameters = ParameterBytes(*module.program);
-  absl::StatusOr<std::string> program = SerializeModule(
-      module, kAlignment, parameters.size(), Crc32c(parameters));
-  if (!program.ok()) return program.status();
-  // Parameters first: a program file never names parameters that are not there.
-  absl::Status s = WriteFileAtomically(prefix + ".pdiparams",
-                                       Seal(kParameterMagic, parameters));
+  auto parameter_file = profiler::AtomicFile::Create(prefix + ".pdiparams");
+  if (!parameter_file.ok()) return parameter_file.status();
+  auto program_file = profiler::AtomicFile::Create(prefix + ".pdmodel");
+  if (!program_file.ok()) return program_file.status();
+
+  absl::Status s = parameter_file->Append(Envelope(kParameterMagic, 0, 0));
   if (!s.ok()) return s;
-  return WriteFileAtomically(prefix + ".pdmodel",
-                             Seal(kProgramMagic, *program));
+  const absl::StatusOr<Checked> payload =
+      AppendParameters(*module.program, *parameter_file);
+  if (!payload.ok()) return payload.status();
+  s = parameter_file->WriteAt(
+      0, Envelope(kParameterMagic, payload->size, payload->crc));
+  if (!s.ok()) return s;
+  const absl::StatusOr<std::string> program =
+      SerializeModule(module, kAlignment, payload->size, payload->crc);
+  if (!program.ok()) return program.status();
+  s = program_file->Append(
+      Envelope(kProgramMagic, program->size(), Crc32c(*program)));
+  if (s.ok()) s = program_file->Append(*program);
+  if (!s.ok()) return s;
+  return profiler::CommitTogether(*program_file,
+                                  {{&*parameter_file, payload->Key()}});
 }
 
-absl::StatusOr<Module> LoadModule(const std::string& prefix) {
-  const std::string program_path = prefix + ".pdmodel";
-  const std::string parameter_path = prefix + ".pdiparams";
-  absl::StatusOr<std::string> program_bytes = ReadFile(program_path);
-  if (!program_bytes.ok()) return program_bytes.status();
-  absl::StatusOr<std::string_view> payload =
-      Unseal(program_path, kProgramMagic, *program_bytes);
+namespace {
+
+// The payload of the parameter file that the program file names; NotFound if
+// there is another.
+absl::StatusOr<WholeFile> ReadParameters(const std::string& path,
+                                         const Checked& named) {
+  absl::Status other = absl::NotFoundError("");
+  for (const std::string& at :
+       {path, profiler::StagedPath(path, named.Key())}) {
+    absl::StatusOr<WholeFile> file = WholeFile::Read(at);
+    if (!file.ok()) {
+      if (at == path) other = file.status();
+      continue;
+    }
+    const absl::StatusOr<std::string_view> payload =
+        Unseal(at, kParameterMagic, file->bytes());
+    if (!payload.ok()) {
+      if (at == path) other = payload.status();
+      continue;
+    }
+    if (payload->size() == named.size && Crc32c(*payload) == named.crc) {
+      return file;
+    }
+  }
+  return other;
+}
+
+absl::StatusOr<Module> LoadFrom(const WholeFile& program_file,
+                                const std::string& program_path,
+                                const std::string& parameter_path) {
+  const absl::StatusOr<std::string_view> payload =
+      Unseal(program_path, kProgramMagic, program_file.bytes());
   if (!payload.ok()) return payload.status();
   absl::StatusOr<ParsedModule> parsed = ParseModule(*payload);
   if (!parsed.ok()) return In(program_path, parsed.status());
-
-  absl::StatusOr<std::string> parameter_bytes = ReadFile(parameter_path);
-  if (!parameter_bytes.ok()) return parameter_bytes.status();
-  absl::StatusOr<std::string_view> parameters =
-      Unseal(parameter_path, kParameterMagic, *parameter_bytes);
-  if (!parameters.ok()) return parameters.status();
-  if (parameters->size() != parsed->parameter_bytes ||
-      Crc32c(*parameters) != parsed->parameter_crc) {
+  const absl::StatusOr<WholeFile> parameters = ReadParameters(
+      parameter_path,
+      {.size = parsed->parameter_bytes, .crc = parsed->parameter_crc});
+  if (!parameters.ok() && parameters.status().message().empty()) {
     return absl::DataLossError(
         absl::StrCat(parameter_path, ": does not belong to ", program_path));
   }
+  if (!parameters.ok()) return parameters.status();
   try {
-    absl::Status s = FillParameters(parameter_path, *parameters, parsed->slices,
-                                    *parsed->module.program);
+    absl::Status s = FillParameters(
+        parameter_path,
+        std::string_view(parameters->bytes()).substr(kEnvelopeBytes),
+        parsed->slices, *parsed->module.program);
     if (!s.ok()) return s;
   } catch (const Error& e) {
     return absl::Status(e.code(), absl::StrCat(parameter_path, ": ", e.what()));
@@ -105,6 +170,26 @@ absl::StatusOr<Module> LoadModule(const std::string& prefix) {
     return In(program_path, s);
   }
   return std::move(parsed->module);
+}
+
+}  // namespace
+
+absl::StatusOr<Module> LoadModule(const std::string& prefix) {
+  const std::string program_path = prefix + ".pdmodel";
+  const std::string parameter_path = prefix + ".pdiparams";
+  constexpr int kMaxTries = 1000;
+  absl::StatusOr<Module> module = absl::UnknownError("");
+  int settled = 0;
+  for (int i = 0; i < kMaxTries && settled < 2; ++i) {
+    const absl::StatusOr<WholeFile> program = WholeFile::Read(program_path);
+    if (!program.ok()) return program.status();
+    module = LoadFrom(*program, program_path, parameter_path);
+    if (module.ok()) return module;
+    // A model that is replaced between two readings is read again; once more
+    // still, for parameters that got their name between two looks.
+    settled = program->IsStillAt(program_path) ? settled + 1 : 0;
+  }
+  return module;
 }
 
 }  // namespace proa::inline v0::jit

@@ -6,6 +6,7 @@
 #define PROA_JIT_PROGRAM_FILE_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,15 +23,20 @@ struct Module {
   std::vector<ValueId> inputs;   // in call order
   std::vector<ValueId> outputs;  // in call order
   std::vector<std::string> output_names;
+  // Names of captured tensors that training changes; unknown in old files.
+  std::optional<std::vector<std::string>> trainable;
 };
 
 // Writes `<prefix>.pdmodel` (program) and `<prefix>.pdiparams` (captured
-// tensors), each atomically (temporary file, fsync, rename) with a checksum.
+// tensors), each with a checksum, as one: whoever loads them, and whatever
+// happens to this process, finds the old model or the new one
+// (profiler/atomic_file.h). Errors of the system are profiler::SystemErrors.
 absl::Status SaveModule(const Module& module, const std::string& prefix);
 
-// Errors say what and where: "model.pdmodel: checksum does not match; the file
-// is truncated or was altered", "...: op 'fancy' version 2 is newer than this
-// build".
+// Waits for no writer: a model that is replaced meanwhile is the old or the
+// new one. Errors say what and where: "model.pdmodel: checksum does not match;
+// the file is truncated or was altered", "...: op 'fancy' version 2 is newer
+// than this build".
 absl::StatusOr<Module> LoadModule(const std::string& prefix);
 
 }  // namespace proa::inline v0::jit

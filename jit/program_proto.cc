@@ -161,6 +161,10 @@ class Reader {
                                     file_.output_names().end());
     out_.parameter_bytes = file_.parameter_bytes();
     out_.parameter_crc = file_.parameter_crc();
+    if (file_.has_flags()) {
+      out_.module.trainable.emplace(file_.flags().trainable().begin(),
+                                    file_.flags().trainable().end());
+    }
     return std::move(out_);
   }
 
@@ -324,6 +328,10 @@ absl::StatusOr<std::string> SerializeModule(const Module& module,
   for (const std::string& n : module.output_names) out.add_output_names(n);
   out.set_parameter_bytes(parameter_bytes);
   out.set_parameter_crc(parameter_crc);
+  if (module.trainable.has_value()) {
+    file::Flags* flags = out.mutable_flags();
+    for (const std::string& n : *module.trainable) flags->add_trainable(n);
+  }
   std::string bytes;
   if (!out.SerializeToString(&bytes)) {
     return absl::ResourceExhaustedError("the program is larger than 2 GiB");

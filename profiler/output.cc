@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <optional>
 
@@ -14,30 +13,13 @@
 #include "google/protobuf/io/zero_copy_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "profiler/atomic_file.h"
+#include "profiler/system_error.h"
 
 namespace proa::inline v0::profiler {
 namespace {
 
 namespace io = google::protobuf::io;
-
-absl::Status Failure(const std::string& path, const char* what, int error) {
-  const std::string message = path + ": " + what + ": " + std::strerror(error);
-  switch (error) {
-    case ENOSPC:
-    case EDQUOT:
-    case EFBIG:
-      return absl::ResourceExhaustedError(message);
-    case ENOENT:
-    case ENOTDIR:
-      return absl::NotFoundError(message);
-    case EACCES:
-    case EPERM:
-    case EROFS:
-      return absl::PermissionDeniedError(message);
-    default:
-      return absl::UnknownError(message);
-  }
-}
 
 // Copies into whatever chunks a stream offers.
 class ChunkWriter {
@@ -74,23 +56,21 @@ class ChunkWriter {
 
 class FileOutput final : public Output {
  public:
-  // `target` empty: `path` is written directly.
-  FileOutput(int fd, std::string path, std::string target, bool gzip)
-      : fd_(fd),
-        path_(std::move(path)),
-        target_(std::move(target)),
-        file_(fd, 1 << 18) {
-    if (gzip) gzip_.emplace(&file_);
-    writer_.emplace(gzip ? static_cast<io::ZeroCopyOutputStream*>(&*gzip_)
-                         : &file_);
+  // A file of its own, or the descriptor of what is written directly.
+  FileOutput(AtomicFile file, bool gzip)
+      : path_(file.path()), atomic_(std::move(file)), fd_(atomic_->fd()) {
+    Start(gzip);
+  }
+  FileOutput(int fd, std::string path, bool gzip)
+      : path_(std::move(path)), fd_(fd) {
+    Start(gzip);
   }
 
   ~FileOutput() override {
     if (closed_) return;
     writer_->Finish();
-    file_.Flush();  // so that the stream does not complain
-    close(fd_);
-    if (!target_.empty()) unlink(path_.c_str());
+    file_->Flush();  // so that the stream does not complain
+    if (!atomic_) close(fd_);
   }
 
   void Append(std::string_view bytes) override {
@@ -106,27 +86,32 @@ class FileOutput final : public Output {
     closed_ = true;
     writer_->Finish();
     if (gzip_ && !gzip_->Close()) failed_ = true;
-    if (!file_.Flush()) failed_ = true;
-    int error = failed_ ? (file_.GetErrno() != 0 ? file_.GetErrno() : EIO) : 0;
-    if (error == 0 && !target_.empty() && fsync(fd_) != 0) error = errno;
-    if (close(fd_) != 0 && error == 0) error = errno;
-    if (target_.empty()) {
-      return error == 0 ? absl::OkStatus()
-                        : Failure(path_, "cannot be written", error);
+    if (!file_->Flush()) failed_ = true;
+    int error =
+        failed_ ? (file_->GetErrno() != 0 ? file_->GetErrno() : EIO) : 0;
+    if (!atomic_ && close(fd_) != 0 && error == 0) error = errno;
+    if (error != 0) {
+      atomic_.reset();  // removes what was written
+      return SystemError(error, path_, "cannot be written");
     }
-    if (error == 0 && std::rename(path_.c_str(), target_.c_str()) != 0) {
-      error = errno;
-    }
-    if (error == 0) return absl::OkStatus();
-    unlink(path_.c_str());
-    return Failure(target_, "cannot be written", error);
+    if (!atomic_) return absl::OkStatus();
+    const absl::Status committed = atomic_->Commit();
+    atomic_.reset();
+    return committed;
   }
 
  private:
-  const int fd_;
+  void Start(bool gzip) {
+    file_.emplace(fd_, 1 << 18);
+    if (gzip) gzip_.emplace(&*file_);
+    writer_.emplace(gzip ? static_cast<io::ZeroCopyOutputStream*>(&*gzip_)
+                         : &*file_);
+  }
+
   const std::string path_;
-  const std::string target_;
-  io::FileOutputStream file_;
+  std::optional<AtomicFile> atomic_;
+  const int fd_;
+  std::optional<io::FileOutputStream> file_;
   std::optional<io::GzipOutputStream> gzip_;
   std::optional<ChunkWriter> writer_;
   bool failed_ = false;
@@ -152,20 +137,18 @@ class StringOutput final : public Output {
 absl::StatusOr<std::unique_ptr<Output>> Output::ToFile(const std::string& path,
                                                        bool gzip) {
   struct stat there;
-  const bool direct =
-      stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode);
+  const bool direct = stat(path.c_str(), &there) == 0 &&
+                      !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode);
   if (direct) {
-    const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    if (fd < 0) return Failure(path, "cannot be opened", errno);
-    return std::make_unique<FileOutput>(fd, path, "", gzip);
+    // Not blocking: a pipe that nobody reads is an error instead of a wait.
+    const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return SystemError(errno, path, "cannot be opened");
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+    return std::make_unique<FileOutput>(fd, path, gzip);
   }
-  std::string temporary = path + ".XXXXXX";
-  const int fd = mkostemp(temporary.data(), O_CLOEXEC);
-  if (fd < 0) return Failure(path, "cannot be created", errno);
-  const mode_t mask = umask(0);
-  umask(mask);
-  fchmod(fd, 0666 & ~mask);
-  return std::make_unique<FileOutput>(fd, temporary, path, gzip);
+  absl::StatusOr<AtomicFile> file = AtomicFile::Create(path);
+  if (!file.ok()) return file.status();
+  return std::make_unique<FileOutput>(*std::move(file), gzip);
 }
 
 std::unique_ptr<Output> Output::ToString(std::string* text) {

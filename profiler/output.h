@@ -2,9 +2,9 @@
 // Buffered, so that an export of any size takes little memory; the first error
 // sticks and is reported by Close.
 //
-// A file appears under its name only when Close has succeeded: until then the
-// bytes go to a temporary file beside it. What exists and is no regular file (a
-// device, a pipe) is written to directly.
+// A file appears under its name only when Close has succeeded (atomic_file.h).
+// What exists and is no regular file (a device, a pipe that is being read) is
+// written to directly.
 #ifndef PROA_PROFILER_OUTPUT_H_
 #define PROA_PROFILER_OUTPUT_H_
 

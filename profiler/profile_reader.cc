@@ -15,6 +15,7 @@
 #include "profiler/profile.pb.h"
 #include "profiler/profile_chunks.h"
 #include "profiler/profile_file.h"
+#include "profiler/system_error.h"
 
 namespace proa::inline v0::profiler {
 namespace {
@@ -240,7 +241,7 @@ absl::StatusOr<Recording> ParseProfile(std::string_view bytes,
 absl::StatusOr<Recording> LoadProfile(const std::string& path) {
   struct stat there;
   if (stat(path.c_str(), &there) != 0) {
-    return absl::NotFoundError(path + ": " + std::strerror(errno));
+    return SystemError(errno, path, "cannot be opened");
   }
   if (!S_ISREG(there.st_mode)) {
     return absl::InvalidArgumentError(path + " is no file");

@@ -1,6 +1,7 @@
 // Programs for Python: recording, running, saving, loading, control flow.
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "jit/recorder.h"
 #include "jit/text.h"
 #include "python/core/casters.h"
+#include "python/core/file_status.h"
 #include "python/core/gil.h"
 #include "python/core/module.h"
 #include "tensor/error.h"
@@ -269,6 +271,16 @@ void BindProgram(py::module_& m) {
       .def("__str__", [](const Program& p) { return jit::ToText(p); });
 }
 
+void Save(const Module& module, const std::string& prefix) {
+  CheckPath(prefix);
+  absl::Status saved;
+  {
+    const GilRelease release;
+    saved = jit::SaveModule(module, prefix);
+  }
+  CheckFileStatus(saved);
+}
+
 void BindModule(py::module_& m) {
   py::class_<LoadedModule>(m, "LoadedModule")
       .def("run", &LoadedModule::Run, py::arg("inputs"))
@@ -290,24 +302,35 @@ void BindModule(py::module_& m) {
           py::arg("name"), py::arg("tensor"))
       .def_property_readonly(
           "program", [](const LoadedModule& l) { return l.module.program; })
+      // None for files of 0.1, which did not say.
+      .def_property_readonly(
+          "trainable", [](const LoadedModule& l) { return l.module.trainable; })
       .def("save", [](const LoadedModule& l, const std::string& prefix) {
-        ThrowIfError(jit::SaveModule(l.module, prefix));
+        Save(l.module, prefix);
       });
 
   m.def(
       "save_program",
       [](const std::string& prefix, const ProgramPtr& program,
          const std::vector<std::string>& inputs, const Tensors& outputs,
-         const std::vector<std::string>& output_names) {
-        ThrowIfError(jit::SaveModule(
-            jit::Prune(MakeModule(program, inputs, outputs, output_names)),
-            prefix));
+         const std::vector<std::string>& output_names,
+         const std::optional<std::vector<std::string>>& trainable) {
+        Module module =
+            jit::Prune(MakeModule(program, inputs, outputs, output_names));
+        module.trainable = trainable;
+        Save(module, prefix);
       },
       py::arg("prefix"), py::arg("program"), py::arg("inputs"),
-      py::arg("outputs"), py::arg("output_names") = std::vector<std::string>());
+      py::arg("outputs"), py::arg("output_names") = std::vector<std::string>(),
+      py::arg("trainable") = py::none());
   m.def("load_program", [](const std::string& prefix) {
-    absl::StatusOr<Module> module = jit::LoadModule(prefix);
-    ThrowIfError(module.status());
+    CheckPath(prefix);
+    absl::StatusOr<Module> module = absl::UnknownError("");
+    {
+      const GilRelease release;
+      module = jit::LoadModule(prefix);
+    }
+    CheckFileStatus(module.status());
     return LoadedModule(*std::move(module));
   });
 }

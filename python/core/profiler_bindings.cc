@@ -24,6 +24,7 @@
 #include "profiler/summary.h"
 #include "pybind11/stl.h"
 #include "python/core/error.h"
+#include "python/core/file_status.h"
 #include "python/core/gil.h"
 #include "python/core/module.h"
 
@@ -34,23 +35,6 @@ namespace py = pybind11;
 using profiler::Event;
 using profiler::Recording;
 using RecordingPtr = std::shared_ptr<Recording>;
-
-// A failed export or load as the Python exception of its kind.
-void CheckOk(const absl::Status& status) {
-  if (status.ok()) return;
-  const std::string message(status.message().data(), status.message().size());
-  switch (status.code()) {
-    case absl::StatusCode::kNotFound:
-      ThrowPython(PyExc_FileNotFoundError, message);
-    case absl::StatusCode::kPermissionDenied:
-      ThrowPython(PyExc_PermissionError, message);
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kDataLoss:
-      ThrowPython(PyExc_ValueError, message);
-    default:
-      ThrowPython(PyExc_OSError, message);
-  }
-}
 
 // Names may have any bytes; Python's str is what UTF-8 there is.
 py::object Text(const char* s) {
@@ -263,12 +247,13 @@ void NameThreads(Recording& r, const std::map<int64_t, std::string>& names) {
 
 template <typename F>
 void Export(const std::string& path, bool gzip, F&& write) {
+  CheckPath(path);
   absl::Status status;
   {
     const GilRelease release;
     status = profiler::WriteFile(path, gzip, write);
   }
-  CheckOk(status);
+  CheckFileStatus(status);
 }
 
 void ExportChrome(const Recording& r, const std::string& path, bool gzip,
@@ -318,7 +303,7 @@ RecordingPtr Load(const std::string& path) {
     const GilRelease release;
     r = profiler::LoadProfile(path);
   }
-  CheckOk(r.status());
+  CheckFileStatus(r.status());
   return std::make_shared<Recording>(*std::move(r));
 }
 

@@ -188,15 +188,6 @@ def test_huge_header_takes_no_memory(path):
         proa.load(path)
 
 
-def test_pickles_are_refused(path):
-    import pickle
-
-    with open(path, "wb") as stream:
-        pickle.dump({"a": 1}, stream)
-    with pytest.raises(ValueError, match="pickle"):
-        proa.load(path)
-
-
 def test_bad_bools_are_refused(path):
     _write(path, {"a": _entry("BOOL", [1], [0, 1])}, b"\2")
     with pytest.raises(ValueError, match="neither 0 nor 1"):
@@ -208,20 +199,6 @@ def test_unknown_tree_nodes_are_refused(path):
         container.write(path, {}, tree)
         with pytest.raises(ValueError, match="proa.tree"):
             proa.load(path)
-
-
-def test_a_failed_save_leaves_the_old_file(path, monkeypatch):
-    proa.save([1], path)
-
-    def fail(*_):
-        raise OSError("disk full")
-
-    monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OSError, match="disk full"):
-        proa.save([2], path)
-    monkeypatch.undo()
-    assert proa.load(path) == [1]
-    assert os.listdir(os.path.dirname(path)) == ["file.pdparams"]
 
 
 def test_mode_is_that_of_a_new_file(path):

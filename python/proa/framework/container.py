@@ -8,15 +8,21 @@ Any reader of safetensors gets the tensors. `__metadata__` (strings only) holds
 besides: `proa.format`; `proa.tree`, the tree as JSON; `proa.checksums`, the CRC-32
 of each tensor; `proa.header`, the CRC-32 of the header with that value as zeros.
 
+`proa.with`, if there, names by their keys the files that were written together with
+this one.
+
 A file is untrusted: nothing in it is executed, and every size is checked against
-the file before memory is taken. Files are written beside their place, flushed to
-the disk and renamed, so that a reader sees the old file or the new one.
+the file before memory is taken. A reader sees the old file or the new one
+(profiler/atomic_file.h).
 """
 
+import dataclasses
+import errno
+import io
 import json
 import os
 import re
-import tempfile
+import stat
 import zlib
 
 import numpy as np
@@ -55,78 +61,159 @@ def checksum(buffer):
     return f"{zlib.crc32(buffer) & 0xFFFFFFFF:08x}"
 
 
-def _header(arrays, tree):
+@dataclasses.dataclass
+class Contents:
+    """What a file holds: name -> (dtype name, NumPy array); a tree of what JSON can hold, or None in files of
+    other programs; the file's key; the keys of those that belong to it."""
+
+    arrays: dict
+    tree: object
+    key: str = ""
+    companions: list = dataclasses.field(default_factory=list)
+
+
+def _header(contents, sums):
     """The header's bytes, padded so that the tensors start at a multiple of 64."""
-    entries, sums, offset = {}, {}, 0
-    for name, (dtype, array) in arrays.items():
-        data = memoryview(np.ascontiguousarray(array)).cast("B") if array.size else b""
+    entries, offset = {}, 0
+    for name, (dtype, array) in contents.arrays.items():
         entries[name] = {
             "dtype": dtype,
             "shape": list(array.shape),
             "data_offsets": [offset, offset + array.nbytes],
         }
-        sums[name] = checksum(data)
         offset += array.nbytes
-    entries["__metadata__"] = {
+    metadata = {
         "proa.format": FORMAT,
-        "proa.tree": json.dumps(tree, ensure_ascii=True, allow_nan=False),
+        "proa.tree": json.dumps(contents.tree, ensure_ascii=True, allow_nan=False),
         "proa.checksums": json.dumps(sums, ensure_ascii=True),
         "proa.header": _NO_CHECKSUM,
     }
+    if contents.companions:
+        metadata["proa.with"] = json.dumps(contents.companions)
+    entries["__metadata__"] = metadata
     text = json.dumps(entries, ensure_ascii=True).encode()
     text += b" " * (-(8 + len(text)) % 64)
     field = b'"proa.header": "%s"'
     return text.replace(field % _NO_CHECKSUM.encode(), field % checksum(text).encode())
 
 
+_PIECE = 1 << 20
+
+
+def _put(file, contents):
+    """Writes the bytes to an _C.AtomicFile and sets the contents' key.
+
+    In pieces that are copied first, so that a checksum is that of what was written even if
+    a thread trains meanwhile; the header is written again when the checksums are known.
+    """
+    sums = dict.fromkeys(contents.arrays, _NO_CHECKSUM)
+    header = _header(contents, sums)
+    length = len(header).to_bytes(8, "little")
+    waiting = bytearray(length + header)
+    for name, (_, array) in contents.arrays.items():
+        data = memoryview(np.ascontiguousarray(array)).cast("B") if array.size else b""
+        crc = 0
+        for begin in range(0, len(data), _PIECE):
+            piece = bytes(data[begin : begin + _PIECE])
+            crc = zlib.crc32(piece, crc)
+            waiting += piece
+            if len(waiting) >= _PIECE:
+                file.write(waiting)
+                waiting = bytearray()
+        sums[name] = f"{crc:08x}"
+    file.write(waiting)
+    header = _header(contents, sums)
+    file.write_at(0, length + header)
+    contents.key = _key(header)
+
+
+def _key(header):
+    return f"{zlib.crc32(header):08x}-{len(header)}"
+
+
+class _Memory:
+    """As _C.AtomicFile, in memory."""
+
+    def __init__(self):
+        self.stream = io.BytesIO()
+
+    def write(self, data):
+        self.stream.write(data)
+
+    def write_at(self, offset, data):
+        self.stream.getbuffer()[offset : offset + len(data)] = data
+
+
 def write(path, arrays, tree):
     """Writes a file, or leaves what was there.
 
     Args:
-        path: where.
+        path: where; a folder that is missing is made. Or an open binary file.
         arrays: name -> (dtype name of this format, NumPy array of its bytes).
         tree: what JSON can hold.
+
+    Raises:
+        OSError: with errno and the path; nothing changed.
     """
-    header = _header(arrays, tree)
+    contents = Contents(arrays, tree)
+    if hasattr(path, "write"):
+        memory = _Memory()
+        _put(memory, contents)
+        path.write(memory.stream.getbuffer())
+        return
+    with _create(path) as file:
+        _put(file, contents)
+        file.commit()
 
-    def put(stream):
-        stream.write(len(header).to_bytes(8, "little"))
-        stream.write(header)
-        for _, array in arrays.values():
-            if array.size:
-                stream.write(memoryview(np.ascontiguousarray(array)).cast("B"))
 
-    write_atomically(path, put)
+def _create(path):
+    folder = os.path.dirname(path)
+    if folder:
+        os.makedirs(folder, exist_ok=True)
+    return _C.AtomicFile(os.fsencode(path))
 
 
-def write_atomically(path, put):
-    """Calls `put(stream)` on a new file beside `path` and renames it when it is safely on the disk."""
-    path = os.fspath(path)
-    folder = os.path.dirname(path) or "."
-    os.makedirs(folder, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=folder)
+def write_together(files):
+    """Writes [(path, arrays, tree)] so that `read_together` finds all of the old or all of the new ones."""
+    opened = []
     try:
-        with os.fdopen(handle, "wb") as stream:
-            put(stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        _like_a_new_file(temporary)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-    directory = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(directory)
+        contents = [Contents(arrays, tree) for _, arrays, tree in files]
+        for path, _, _ in files:
+            opened.append(_create(path))
+        for file, c in list(zip(opened, contents))[1:]:
+            _put(file, c)
+        contents[0].companions = [c.key for c in contents[1:]]
+        _put(opened[0], contents[0])
+        _C.commit_together(opened[0], [(file, c.key) for file, c in zip(opened[1:], contents[1:])])
     finally:
-        os.close(directory)
+        for file in opened:
+            file.close()
 
 
-def _like_a_new_file(path):
-    """mkstemp makes files for the owner only; gives `path` the mode that open() would have."""
-    mask = os.umask(0)
-    os.umask(mask)
-    os.chmod(path, 0o666 & ~mask)
+def open_regular(path):
+    """Opens a file for reading; what is none is refused, and a pipe is not waited for.
+
+    Raises:
+        OSError: it is not there, may not be read, or is a folder.
+        FileError: it is a pipe, a socket or a device.
+    """
+    path = os.fspath(path)
+    _check_kind(path, os.stat(path).st_mode)  # before it is opened: opening a device may do something
+    stream = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY), "rb")  # noqa: SIM115
+    try:
+        _check_kind(path, os.fstat(stream.fileno()).st_mode)
+    except BaseException:
+        stream.close()
+        raise
+    return stream
+
+
+def _check_kind(path, mode):
+    if stat.S_ISDIR(mode):
+        raise _C.located(IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path))
+    if not stat.S_ISREG(mode):
+        kind = "pipe" if stat.S_ISFIFO(mode) else "socket" if stat.S_ISSOCK(mode) else "device"
+        raise _C.located(FileError(f"{path}: is a {kind}, not a file"))
 
 
 def read(path):
@@ -136,40 +223,82 @@ def read(path):
         FileNotFoundError: there is no such file.
         FileError: it is not such a file, is cut off, or was altered.
     """
-    path = os.fspath(path)
-    with open(path, "rb") as stream:
-        size = os.fstat(stream.fileno()).st_size
-        text = _read_header(path, stream, size)
-        entries, metadata = _parse_header(path, text)
-        start = 8 + len(text)
-        layout = _check_layout(path, entries, size - start)
-        ours = _is_ours(metadata)
-        sums = _metadata_json(path, metadata, "proa.checksums") if ours else {}
-        tree = _metadata_json(path, metadata, "proa.tree") if ours else None
-        arrays = {}
-        for name, dtype, shape, begin, end in layout:
-            stream.seek(start + begin)
-            data = bytearray(end - begin)
-            if stream.readinto(data) != len(data):
-                raise _C.located(FileError(f"{path}: tensor {name!r} is cut off"))
-            if ours and sums.get(name) != checksum(data):
-                raise _C.located(
-                    FileError(f"{path}: tensor {name!r}, at byte {start + begin}, was altered: its checksum differs")
-                )
-            if dtype == "BOOL" and max(data, default=0) > 1:
-                raise _C.located(FileError(f"{path}: tensor {name!r} holds bytes that are neither 0 nor 1"))
-            arrays[name] = dtype, np.frombuffer(data, DTYPES[dtype][0]).reshape(shape)
-    return arrays, tree
+    with open_regular(path) as stream:
+        contents = read_stream(stream, os.fspath(path))
+    return contents.arrays, contents.tree
+
+
+def read_together(paths):
+    """The contents of files that `write_together` wrote; None for those that are not there.
+
+    A file that somebody wrote alone since then is taken as it is.
+    """
+    for attempt in range(1000):
+        with open_regular(paths[0]) as stream:
+            first = read_stream(stream, paths[0])
+            rest = [_member(path, key) for path, key in zip(paths[1:], first.companions)]
+            if all(fits for _, fits in rest):
+                break
+            # Replaced between two readings: once more, and again for files that got their names meanwhile.
+            if attempt > 0 and os.path.samestat(os.fstat(stream.fileno()), os.stat(paths[0])):
+                break
+    rest = [contents for contents, _ in rest]
+    for path in paths[1 + len(rest) :]:
+        rest.append(_member(path, None)[0])
+    return [first, *rest]
+
+
+def _member(path, key):
+    """(the contents of a file, whether they are those with the key); those that still wait for the name, too."""
+    contents = None
+    try:
+        with open_regular(path) as stream:
+            contents = read_stream(stream, path)
+    except FileNotFoundError:
+        pass
+    if key is None or contents is not None and contents.key == key:
+        return contents, True
+    try:
+        with open_regular(_C.staged_path(os.fsencode(path), key)) as stream:
+            staged = read_stream(stream, path)
+    except FileNotFoundError:
+        return contents, False
+    return staged, staged.key == key
+
+
+def read_stream(stream, path):
+    """The Contents of an open file, from its position to its end."""
+    base = stream.tell()
+    size = stream.seek(0, os.SEEK_END) - base
+    stream.seek(base)
+    text = _read_header(path, stream, size)
+    entries, metadata = _parse_header(path, text)
+    start = 8 + len(text)
+    layout = _check_layout(path, entries, size - start)
+    ours = _is_ours(metadata)
+    sums = _metadata_json(path, metadata, "proa.checksums") if ours else {}
+    tree = _metadata_json(path, metadata, "proa.tree") if ours else None
+    companions = _metadata_json(path, metadata, "proa.with") if "proa.with" in metadata else []
+    if not isinstance(companions, list) or not all(re.fullmatch("[0-9a-f]+-[0-9]+", str(key)) for key in companions):
+        raise _C.located(FileError(f"{path}: proa.with is no list of keys"))
+    arrays = {}
+    for name, dtype, shape, begin, end in layout:
+        stream.seek(base + start + begin)
+        data = bytearray(end - begin)
+        if stream.readinto(data) != len(data):
+            raise _C.located(FileError(f"{path}: tensor {name!r} is cut off"))
+        if ours and sums.get(name) != checksum(data):
+            raise _C.located(
+                FileError(f"{path}: tensor {name!r}, at byte {start + begin}, was altered: its checksum differs")
+            )
+        if dtype == "BOOL" and max(data, default=0) > 1:
+            raise _C.located(FileError(f"{path}: tensor {name!r} holds bytes that are neither 0 nor 1"))
+        arrays[name] = dtype, np.frombuffer(data, DTYPES[dtype][0]).reshape(shape)
+    return Contents(arrays, tree, _key(text), companions)
 
 
 def _read_header(path, stream, size):
     start = stream.read(8)
-    if start[:1] == b"\x80":
-        raise _C.located(
-            FileError(
-                f"{path}: this is a pickle; pickles can run code and are not loaded. Save the values again with proa.save"
-            )
-        )
     if len(start) < 8:
         raise _C.located(FileError(f"{path}: {size} bytes are no file of tensors; the header's length takes 8"))
     length = int.from_bytes(start, "little")

@@ -1,10 +1,12 @@
 """`proa.save` and `proa.load`: tensors in dicts, lists and tuples, with plain values beside them.
 
 Nothing is pickled: a file holds tensors and JSON (framework/container.py), and
-loading it runs no code.
+loading it runs no code. Pickles of the reference are read as data
+(framework/pickle_reader.py).
 """
 
 import base64
+import io
 import math
 import os
 
@@ -226,17 +228,64 @@ class _Decoder:
     }
 
 
+_SAVE_OPTIONS = {"use_binary_format", "pickle_protocol", "safetensors"}
+_LOAD_OPTIONS = {"return_numpy", "model_filename", "params_filename", "keep_name_table", "safetensors"}
+
+
+def _check_options(function, given, known):
+    unknown = set(given) - known
+    if unknown:
+        raise _C.located(TypeError(f"{function}: there is no option {', '.join(sorted(unknown))}"))
+
+
+def _path_of(function, path):
+    if not isinstance(path, (str, os.PathLike)):
+        raise _C.located(TypeError(f"{function}: path must be a str or a binary file, not {type(path).__name__}"))
+    path = os.fspath(path)
+    if "\0" in path:
+        raise _C.located(ValueError(f"{function}: the path {path!r} holds a null character"))
+    return path
+
+
+def encode(obj):
+    """(arrays, tree) of a value, as the container takes them."""
+    encoder = _Encoder()
+    try:
+        tree = encoder.encode(obj, ())
+    except RecursionError:
+        raise _C.located(ValueError("save: the value is nested too deeply, or contains itself")) from None
+    return encoder.arrays, tree
+
+
+def decode(path, arrays, tree, return_numpy=False):
+    """The value of which `encode` gave arrays and tree."""
+    decoder = _Decoder(path, arrays, return_numpy)
+    if tree is None:
+        tree = ["dict", *([name, ["tensor", name, None, False]] for name in arrays)]
+    try:
+        return decoder.decode(tree)
+    except RecursionError:
+        raise _C.located(FileError(f"{path}: proa.tree is nested too deeply")) from None
+
+
 def save(obj, path, protocol=4, **configs):
-    """Writes a value to a file; the file is complete or not there at all.
+    """Writes a value to a file.
+
+    The file changes as a whole: who reads it, and whatever happens to this process, finds the old
+    contents or the new. It keeps its mode and, where this process may give them, its owner and group.
+    A symbolic link is followed: what it names changes, and the link stays. A folder, device or pipe
+    is refused. Of several who save to one path at a time, the last to be complete stays.
 
     Args:
         obj: a tensor, or dicts, lists and tuples of tensors, arrays, numbers, str, bytes and None,
             such as `layer.state_dict()` and `optimizer.state_dict()`.
-        path (str): where; missing folders are made.
-        protocol (int): accepted for compatibility; nothing is pickled.
+        path (str|file): where; missing folders are made. Or a binary file or `io.BytesIO` to write to.
+        protocol (int): of the reference's pickles, 2 to 5; checked, and of no effect: nothing is pickled.
+        use_binary_format, pickle_protocol, safetensors: the reference's options; of no effect.
 
     Raises:
         TypeError: part of `obj` cannot be saved; the message says which.
+        OSError: the file cannot be written, with errno and the path; what was there is unchanged.
 
     Examples:
         >>> import os, tempfile
@@ -246,40 +295,73 @@ def save(obj, path, protocol=4, **configs):
         >>> layer.set_state_dict(proa.load(path))
         ([], [])
     """
-    if not isinstance(path, (str, os.PathLike)):
-        raise _C.located(TypeError(f"save: path must be a str, not {type(path).__name__}"))
-    path = os.fspath(path)
-    if not os.path.basename(path):
-        raise _C.located(ValueError(f"save: {path!r} is a folder; give the name of a file"))
-    encoder = _Encoder()
-    try:
-        tree = encoder.encode(obj, ())
-    except RecursionError:
-        raise _C.located(ValueError("save: the value is nested too deeply, or contains itself")) from None
-    container.write(path, encoder.arrays, tree)
+    _check_options("save", configs, _SAVE_OPTIONS)
+    protocol = configs.get("pickle_protocol", protocol)
+    if not isinstance(protocol, int) or isinstance(protocol, bool) or not 2 <= protocol <= 5:
+        raise _C.located(ValueError(f"save: protocol must be 2, 3, 4 or 5, not {protocol!r}"))
+    if not hasattr(path, "write"):
+        path = _path_of("save", path)
+        if not os.path.basename(path):
+            raise _C.located(ValueError(f"save: {path!r} is a folder; give the name of a file"))
+    arrays, tree = encode(obj)
+    container.write(path, arrays, tree)
 
 
 def load(path, **configs):
-    """Reads what `save` wrote, or any safetensors file (as a dict of tensors).
+    """Reads what `save` wrote, any safetensors file (as a dict of tensors), or what the reference's `paddle.save` wrote.
+
+    Pickles of the reference (`.pdparams`, `.pdopt`, nested values; protocols 0 to 5) are read as data: numbers,
+    text, containers and arrays. Nothing in a file is executed or imported, and one that asks for more is refused.
 
     Args:
-        path (str): the file.
+        path (str|file): the file, or a binary file or `io.BytesIO` at its beginning.
         return_numpy (bool): arrays instead of tensors.
+        keep_name_table (bool): keep the table of parameters' names that the reference writes into a state_dict.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: the file is cut off, altered or of another kind; the message says what and where.
+        ValueError: the file is cut off, altered, of another kind, or no regular file (a pipe is not waited for);
+            the message says what and where.
     """
-    unknown = set(configs) - {"return_numpy", "model_filename", "params_filename", "keep_name_table"}
-    if unknown:
-        raise _C.located(TypeError(f"load: there is no option {', '.join(sorted(unknown))}"))
-    path = os.fspath(path)
+    _check_options("load", configs, _LOAD_OPTIONS)
     return_numpy = bool(configs.get("return_numpy", False))
-    arrays, tree = container.read(path)
-    decoder = _Decoder(path, arrays, return_numpy)
-    if tree is None:
-        tree = ["dict", *([name, ["tensor", name, None, False]] for name in arrays)]
-    try:
-        return decoder.decode(tree)
-    except RecursionError:
-        raise _C.located(FileError(f"{path}: proa.tree is nested too deeply")) from None
+    keep_name_table = bool(configs.get("keep_name_table", False))
+    if hasattr(path, "read"):
+        stream = path if path.seekable() else io.BytesIO(path.read())
+        return _load(stream, getattr(path, "name", None) or "the stream", return_numpy, keep_name_table)
+    path = _path_of("load", path)
+    with container.open_regular(path) as stream:
+        return _load(stream, path, return_numpy, keep_name_table)
+
+
+def _load(stream, path, return_numpy, keep_name_table):
+    base = stream.tell()
+    size = stream.seek(0, os.SEEK_END) - base
+    stream.seek(base)
+    start = stream.read(9)
+    stream.seek(base)
+    # Imported when needed: most programs load no pickles.
+    from proa.framework import reference_pickles
+
+    if reference_pickles.is_pickle(start, size):
+        return reference_pickles.load(stream, path, return_numpy, keep_name_table)
+    contents = container.read_stream(stream, path)
+    return decode(path, contents.arrays, contents.tree, return_numpy)
+
+
+def save_together(values):
+    """Writes {path: value} so that `load_together` finds all of the old or all of the new ones."""
+    container.write_together([(_path_of("save", path), *encode(value)) for path, value in values.items()])
+
+
+def load_together(paths, return_numpy=False):
+    """What `save_together` wrote; None for a file that is not there. Files of the reference are taken one by one."""
+    with container.open_regular(paths[0]) as stream:
+        start, size = stream.read(9), os.fstat(stream.fileno()).st_size
+    from proa.framework import reference_pickles
+
+    if reference_pickles.is_pickle(start, size):
+        there = [i == 0 or os.path.exists(path) for i, path in enumerate(paths)]
+        return [load(path, return_numpy=return_numpy) if t else None for path, t in zip(paths, there)]
+    found = container.read_together(paths)
+    return [None if c is None else decode(path, c.arrays, c.tree, return_numpy) for path, c in zip(paths, found)]

@@ -6,7 +6,7 @@ import numpy as np
 
 from proa import _C
 from proa.framework.grad_mode import no_grad
-from proa.framework.serialization import load, save
+from proa.framework.serialization import load_together, save_together
 from proa.hapi.callbacks import CallbackList, EarlyStopping, LRScheduler, ModelCheckpoint, ProgBarLogger
 from proa.io import DataLoader, Dataset
 from proa.metric import Metric
@@ -309,6 +309,7 @@ class Model:
     def save(self, path, training=True):
         """Saves parameters to path.pdparams and the optimizer's state to path.pdopt.
 
+        Whatever happens to this process, `Model.load` finds both as they were or both new.
         With training=False saves a program for inference instead, as jit.save does.
         """
         if not os.path.basename(path):
@@ -323,9 +324,10 @@ class Model:
             self.network.eval()
             jit.save(self.network, path, input_spec=self._inputs)
             return
-        save(self.network.state_dict(), path + ".pdparams")
+        values = {path + ".pdparams": self.network.state_dict()}
         if self._optimizer is not None and self._optimizer.state_dict():
-            save(self._optimizer.state_dict(), path + ".pdopt")
+            values[path + ".pdopt"] = self._optimizer.state_dict()
+        save_together(values)
 
     def load(self, path, skip_mismatch=False, reset_optimizer=False):
         """Loads what `save` saved.
@@ -336,7 +338,8 @@ class Model:
             reset_optimizer (bool): do not load the optimizer's state.
         """
         path = path[: -len(".pdparams")] if path.endswith(".pdparams") else path
-        state, own = load(path + ".pdparams"), self.network.state_dict()
+        state, optimizer_state = load_together([path + ".pdparams", path + ".pdopt"])
+        own = self.network.state_dict()
         wrong = [n for n, t in own.items() if n not in state or list(state[n].shape) != list(t.shape)]
         if wrong and not skip_mismatch:
             raise _C.located(
@@ -346,8 +349,8 @@ class Model:
                 )
             )
         self.network.set_state_dict({n: v for n, v in state.items() if n not in wrong})
-        if self._optimizer is not None and not reset_optimizer and os.path.exists(path + ".pdopt"):
-            self._optimizer.set_state_dict(load(path + ".pdopt"))
+        if self._optimizer is not None and not reset_optimizer and optimizer_state is not None:
+            self._optimizer.set_state_dict(optimizer_state)
 
     def summary(self, input_size=None, dtype=None, batch_size=None):
         """Prints the network's layers, the shapes of their results and the number of parameters."""

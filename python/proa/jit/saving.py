@@ -14,8 +14,9 @@ from proa.nn import Layer
 def save(layer, path, input_spec=None, **configs):
     """Records `layer` in evaluation mode and writes it for `jit.load` and the inference library.
 
-    Writes `<path>.pdmodel` (the program) and `<path>.pdiparams` (parameters and buffers), each
-    atomically and with a checksum, and `<path>.pdiparams.info` (which of them are trainable).
+    Writes `<path>.pdmodel` (the program) and `<path>.pdiparams` (parameters and buffers), with
+    checksums and as one: who loads them, and whatever happens to this process, finds the old model
+    or the new one. `<path>.pdiparams.info` (which parameters are trainable) is there for older versions.
 
     Args:
         layer (Layer|function): what to save; a function may be decorated by to_static.
@@ -25,6 +26,7 @@ def save(layer, path, input_spec=None, **configs):
 
     Raises:
         ValueError: no input_spec is known.
+        OSError: the files cannot be written, with errno and the path.
 
     Examples:
         >>> net = proa.nn.Linear(3, 2)
@@ -46,12 +48,15 @@ def save(layer, path, input_spec=None, **configs):
                 trace = Trace(function, specs, owner)
         else:
             trace = Trace(function, specs)
+    path = os.fspath(path)
     folder = os.path.dirname(path)
     if folder:
         os.makedirs(folder, exist_ok=True)
-    _C.save_program(path, trace.program, trace.input_names, trace.outputs)
     trainable = [name for name, p in owner.named_parameters() if not p.stop_gradient] if owner is not None else []
-    _write_info(path, {"trainable": trainable})
+    _C.save_program(os.fsencode(path), trace.program, trace.input_names, trace.outputs, trainable=trainable)
+    with _C.AtomicFile(os.fsencode(f"{path}.pdiparams.info")) as file:
+        file.write(json.dumps({"trainable": trainable}).encode())
+        file.commit()
 
 
 def _as_spec(spec):
@@ -74,19 +79,15 @@ class _NoGrad:
         _C.set_grad_enabled(self._before)
 
 
-def _write_info(path, info):
-    temporary = f"{path}.pdiparams.info.tmp.{os.getpid()}"
-    with open(temporary, "w", encoding="utf-8") as f:
-        json.dump(info, f)
-        f.flush()
-        os.fsync(f.fileno())
-    os.replace(temporary, f"{path}.pdiparams.info")
+def _trainable(path, module):
+    """Names of the parameters; models of 0.1 have them in a file of their own."""
+    if module.trainable is not None:
+        return set(module.trainable)
+    from proa.framework import container
 
-
-def _read_info(path):
     try:
-        with open(f"{path}.pdiparams.info", encoding="utf-8") as f:
-            info = json.load(f)
+        with container.open_regular(f"{path}.pdiparams.info") as f:
+            info = json.loads(f.read().decode())
         return {str(name) for name in info["trainable"]}
     except FileNotFoundError:
         return set()
@@ -127,8 +128,9 @@ def load(path, **configs):
         path (str): the prefix given to save.
 
     Raises:
-        ValueError, RuntimeError: the files are truncated, altered or of a newer version; the message says
-            which file and what.
+        FileNotFoundError: there is no such model.
+        ValueError, RuntimeError: the files are truncated, altered or of a newer version, or no regular files;
+            the message says which file and what.
 
     Examples:
         >>> import os, tempfile
@@ -138,4 +140,6 @@ def load(path, **configs):
         >>> net(proa.ones([4, 3])).shape
         [4, 2]
     """
-    return TranslatedLayer(_C.load_program(path), _read_info(path))
+    path = os.fspath(path)
+    module = _C.load_program(os.fsencode(path))
+    return TranslatedLayer(module, _trainable(path, module))

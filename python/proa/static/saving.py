@@ -20,7 +20,7 @@ def save_inference_model(path_prefix, feed_vars, fetch_vars, executor=None, **kw
     if folder:
         os.makedirs(folder, exist_ok=True)
     program = _C.program_of(fetches[0])
-    _C.save_program(path_prefix, program, [t.name for t in feeds], fetches)
+    _C.save_program(os.fsencode(path_prefix), program, [t.name for t in feeds], fetches)
 
 
 def load_inference_model(path_prefix, executor=None, **kwargs):
@@ -29,5 +29,5 @@ def load_inference_model(path_prefix, executor=None, **kwargs):
     Returns:
         list: [program, names of the inputs, targets to fetch], as Executor.run takes them.
     """
-    program = LoadedProgram(_C.load_program(path_prefix))
+    program = LoadedProgram(_C.load_program(os.fsencode(path_prefix)))
     return [program, program._module.input_names, program.fetch_targets()]

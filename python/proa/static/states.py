@@ -30,6 +30,8 @@ def _checked(what, program):
 def save(program, model_path, protocol=4, **configs):
     """Writes the parameters of a program into `model_path`.pdparams, other tensors that it keeps into .pdopt.
 
+    Whatever happens to this process, `load` finds both files as they were or both new.
+
     Args:
         program (Program): it.
         model_path (str): folder and first part of the names.
@@ -50,10 +52,12 @@ def save(program, model_path, protocol=4, **configs):
     program = _checked("save", program)
     if not os.path.basename(model_path):
         raise _C.located(ValueError(f"save: model_path must end in the first part of a file name, not {model_path!r}"))
-    os.makedirs(os.path.dirname(model_path) or ".", exist_ok=True)
-    for mode, ending in (("param", ".pdparams"), ("opt", ".pdopt")):
-        values = {name: tensor.numpy() for name, tensor in program.state_dict(mode).items()}
-        serialization.save(values, model_path + ending)
+    serialization.save_together(
+        {
+            model_path + ending: {name: tensor.numpy() for name, tensor in program.state_dict(mode).items()}
+            for mode, ending in (("param", ".pdparams"), ("opt", ".pdopt"))
+        }
+    )
 
 
 def load_program_state(model_path, var_list=None):
@@ -69,9 +73,8 @@ def load_program_state(model_path, var_list=None):
     if not os.path.exists(base + ".pdparams"):
         raise _C.located(FileNotFoundError(f"load_program_state: there is no {base}.pdparams"))
     state = {}
-    for ending in (".pdparams", ".pdopt"):
-        if os.path.exists(base + ending):
-            state.update(serialization.load(base + ending, return_numpy=True))
+    for values in serialization.load_together([base + ".pdparams", base + ".pdopt"], return_numpy=True):
+        state.update(values or {})
     state.pop("StructuredToParameterName@@", None)
     if var_list is not None:
         wanted = {tensor if isinstance(tensor, str) else tensor.name for tensor in var_list}
@@ -112,11 +115,12 @@ def load(program, model_path, executor=None, var_list=None):
 
 
 def save_to_file(path, content):
-    """Writes bytes into a file."""
+    """Writes bytes into a file, which changes as a whole (see `proa.save`)."""
     if not isinstance(content, bytes):
         raise _C.located(ValueError(f"save_to_file: content must be bytes, not {type(content).__name__}"))
-    with open(path, "wb") as file:
+    with _C.AtomicFile(os.fsencode(path)) as file:
         file.write(content)
+        file.commit()
 
 
 def load_from_file(path):

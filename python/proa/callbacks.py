@@ -1,5 +1,6 @@
 """Callbacks of Model.fit, evaluate and predict."""
 
+from proa.framework.names import missing as _missing
 from proa.hapi.callbacks import (
     Callback,
     EarlyStopping,
@@ -10,3 +11,5 @@ from proa.hapi.callbacks import (
 )
 
 __all__ = ["Callback", "EarlyStopping", "LRScheduler", "ModelCheckpoint", "ProgBarLogger", "ReduceLROnPlateau"]
+
+__getattr__ = _missing(__name__)

@@ -3,6 +3,7 @@
 from proa import _C
 from proa._generated.linalg import *  # noqa: F403
 from proa._generated.root import inverse as inv  # noqa: F401
+from proa.framework.names import missing as _missing
 from proa.tensor.linalg import norm as norm
 
 
@@ -116,3 +117,6 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
             lost = 1.0 if aweights is None else (weights * aweights.astype(rows.dtype)).sum() / total
         out = _C.ops.matmul(centred, centred * weights, False, True) / (total - lost)
     return _C.ops.squeeze(out, [0, 1]) if len(x.shape) < 2 else out
+
+
+__getattr__ = _missing(__name__)

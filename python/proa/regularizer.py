@@ -1,5 +1,7 @@
 """Weight decay: penalties on parameters that optimizers add to gradients."""
 
+from proa.framework.names import missing as _missing
+
 
 class WeightDecayRegularizer:
     """Base of L1Decay and L2Decay; `coeff` is its strength."""
@@ -27,3 +29,6 @@ class L1Decay(WeightDecayRegularizer):
 
 class L2Decay(WeightDecayRegularizer):
     """Adds `coeff * parameter` to the gradient: the gradient of coeff / 2 * parameter**2."""
+
+
+__getattr__ = _missing(__name__)

@@ -1,5 +1,6 @@
 """Running programs that say `import paddle`."""
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -137,3 +138,162 @@ def test_names_of_the_package():
 def test_run_check(capsys):
     proa.utils.run_check()
     assert "installed successfully" in capsys.readouterr().out
+
+
+_IMPORTS = """
+    import importlib, inspect, pickle, pkgutil, sys
+    import paddle
+    import paddle.nn as nn
+    import paddle.fluid as fluid
+    from paddle.fluid import layers
+    from paddle.nn.layer import norm
+    from paddle.vision.models import resnet18
+    assert importlib.import_module("paddle.vision.models") is paddle.vision.models
+    assert "paddle.nn.functional" in [m.name for m in pkgutil.walk_packages(paddle.__path__, "paddle.")]
+    # Each class and function that a module defines says that it is paddle's, is found by that, and can be pickled.
+    count = 0
+    for name, module in list(sys.modules.items()):
+        if not name.startswith("paddle.") or name.startswith(("paddle._C", "paddle._generated")):
+            continue
+        assert module is sys.modules["proa" + name[6:]], name
+        for key, value in list(vars(module).items()):
+            if not key.startswith("__") and (isinstance(value, type) or inspect.isfunction(value)):
+                home = value.__module__
+                assert not home.startswith("proa."), (name, key, home)
+                if home == name and getattr(module, value.__qualname__, None) is value:
+                    assert pickle.loads(pickle.dumps(value)) is value
+                    assert inspect.getmodule(value) is module and inspect.getsource(value)
+                    count += 1
+    assert count > 300, count
+    print(nn.Linear, type(paddle.ones([1])), paddle.float32, [paddle.int64], nn.functional.relu.__module__)
+"""
+
+
+def _program(tmp_path, text):
+    path = tmp_path / "program.py"
+    path.write_text(textwrap.dedent(text))
+    return path
+
+
+def test_every_import_form_sees_paddle(tmp_path):
+    result = run("-m", "proa.as_paddle", _program(tmp_path, _IMPORTS))
+    assert (
+        result.stdout
+        == (
+            "<class 'paddle.nn.layer.common.Linear'> <class 'paddle.Tensor'> paddle.float32 [paddle.int64] paddle.nn.functional\n"
+        )
+        or "paddle._generated" in result.stdout
+    ), result.stdout + result.stderr
+    assert result.returncode == 0, result.stderr
+
+
+def test_objects_of_programs_are_pickled_and_copied(tmp_path):
+    text = """
+        import copy, pickle
+        import paddle
+        x = pickle.loads(pickle.dumps(paddle.to_tensor([1.0, 2.0])))
+        assert x.tolist() == [1.0, 2.0] and pickle.loads(pickle.dumps(x.dtype)) == paddle.float32
+        net = copy.deepcopy(paddle.nn.Linear(2, 2))
+        assert isinstance(net.weight, paddle.fluid.framework.Parameter) and isinstance(x, paddle.Tensor)
+        print(type(net.weight))
+    """
+    result = run("-m", "proa.as_paddle", _program(tmp_path, text))
+    assert result.stdout == "<class 'paddle.framework.parameter.Parameter'>\n", result.stderr
+
+
+_ONE_ELEMENT = """
+    import numpy as np, paddle
+    print(paddle.__version__, paddle.version.major)
+    loss = paddle.mean(paddle.ones([3]))
+    assert loss.shape == [] and paddle.ones([2]).numpy().shape == (2,)
+    try:
+        print(loss.numpy()[0], loss[0].item(), float(loss.numpy()[0]), loss[:].shape, loss.numpy().shape)
+    except IndexError as e:
+        print("IndexError")
+    x = paddle.ones([2, 2])
+    assert x[0, 1].item() == 1.0 and x[0].shape == [2]
+    try:
+        x[5]
+    except IndexError:
+        print("out of range")
+"""
+
+
+def test_results_of_full_reductions_are_indexed(tmp_path):
+    program = _program(tmp_path, _ONE_ELEMENT)
+    found = run("-m", "proa.as_paddle", program)
+    assert found.stdout == "2.3.2 2\n1.0 1.0 1.0 [1] (1,)\nout of range\n", found.stderr
+    assert run("-m", "proa.as_paddle", "--version", "2.4", program).stdout.startswith("2.4.2 2\n1.0")
+    assert run("-m", "proa.as_paddle", "--version=2.5", program).stdout == "2.5.2 2\nIndexError\nout of range\n"
+    bad = run("-m", "proa.as_paddle", "--version", "1.8", program)
+    assert bad.returncode == 2 and "must be one of 2.0" in bad.stderr
+
+
+def test_the_flag_by_hand():
+    text = """
+        import proa
+        loss = proa.ones([2]).sum()
+        proa.set_flags({"FLAGS_set_to_1d": True})
+        assert loss.numpy()[0] == loss[0].item() == 2.0
+        proa.set_flags({"FLAGS_set_to_1d": False})
+        assert loss.numpy().shape == ()
+    """
+    result = run("-c", textwrap.dedent(text))
+    assert result.returncode == 0, result.stderr
+
+
+def test_other_ways_in(tmp_path, monkeypatch):
+    program = _program(
+        tmp_path, "import proa.as_paddle\nimport paddle\nprint(paddle.__version__, paddle.nn.Linear.__module__)\n"
+    )
+    assert run(program).stdout == "2.3.2 paddle.nn.layer.common\n"
+    text = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import paddle.nn; print(paddle.__version__, paddle.nn)'])\n"
+    found = run("-m", "proa.as_paddle", "--version", "2.1", _program(tmp_path, text))
+    assert found.stdout.startswith("2.1.3 <module 'proa.nn'") or found.stdout.startswith("2.1.3 <module"), found.stderr
+    folder = run("-m", "proa.as_paddle", "--path").stdout.strip()
+    monkeypatch.setenv("PYTHONPATH", folder + os.pathsep + os.environ.get("PYTHONPATH", ""))
+    monkeypatch.setenv("PROA_AS_PADDLE", "2.2")
+    assert run("-c", "from paddle.nn import Linear; import paddle; print(paddle.__version__)").stdout == "2.2.2\n"
+    monkeypatch.setenv("PROA_AS_PADDLE", "7")
+    assert "must be one of" in run("-c", "import paddle").stderr
+
+
+def test_a_pytest_plugin(tmp_path):
+    (tmp_path / "some_test.py").write_text(
+        "import paddle\n\n\ndef test_it():\n    assert paddle.ones([1]).sum()[0] == 1\n"
+    )
+    found = run("-m", "pytest", "-q", "-p", "proa.as_paddle", "-p", "no:cacheprovider", "some_test.py", cwd=tmp_path)
+    assert "1 passed" in found.stdout, found.stdout + found.stderr
+
+
+def test_names_that_are_not_there(tmp_path):
+    text = """
+        import paddle
+        for module, name in ((paddle, "Conv2d"), (paddle.nn, "Conv2d"), (paddle, "geometric"), (paddle.nn, "RMSNorm"),
+                             (paddle.fluid, "no_such_name"), (paddle.distributed, "get_worldsize")):
+            assert not hasattr(module, name) and name not in dir(module)
+            try:
+                getattr(module, name)
+            except AttributeError as e:
+                print(e)
+        try:
+            import paddle.geometric
+        except ImportError as e:
+            print(e)
+        try:
+            from paddle.nn import Conv2d
+        except ImportError as e:
+            print(type(e).__name__)
+    """
+    found = run("-m", "proa.as_paddle", _program(tmp_path, text)).stdout.splitlines()
+    later = "it belongs to a release after 2.3 of the reference, and this package follows 2.0 to 2.3"
+    assert found == [
+        "module 'paddle' has no attribute 'Conv2d'; the nearest name is paddle.nn.Conv2D",
+        f"module 'paddle.nn' has no attribute 'Conv2d': {later}; the nearest name is paddle.nn.Conv2D",
+        f"module 'paddle' has no attribute 'geometric': {later}",
+        f"module 'paddle.nn' has no attribute 'RMSNorm': {later}",
+        "module 'paddle.fluid' has no attribute 'no_such_name'",
+        "module 'paddle.distributed' has no attribute 'get_worldsize'; the nearest name is paddle.distributed.get_world_size",
+        f"No module named 'paddle.geometric': {later}",
+        "ImportError",
+    ]

@@ -7,6 +7,7 @@ from proa.autograd.py_layer import PyLayer, PyLayerContext
 from proa.autograd.recomputation import recompute, recompute_sequential
 from proa.autograd.saved_tensors import save_on_cpu, save_on_disk, saved_tensors_hooks, saved_tensors_summary
 from proa.framework.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from proa.framework.names import missing as _missing
 from proa.framework.nested import listed
 
 __all__ = [
@@ -114,3 +115,6 @@ def grad(
     if retain_graph is None:
         retain_graph = create_graph
     return _C.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, no_grad_vars)
+
+
+__getattr__ = _missing(__name__)

@@ -2,6 +2,7 @@
 
 from proa import _C
 from proa.device import memory
+from proa.framework.names import missing as _missing
 
 __all__ = [
     "device_count",
@@ -100,3 +101,6 @@ def empty_cache():
     """Gives back what the allocators of all GPUs keep; nothing to do without one."""
     for index in range(device_count()):
         memory.empty_cache(f"gpu:{index}")
+
+
+__getattr__ = _missing(__name__)

@@ -36,7 +36,9 @@ def get_program_parameter(program):
     return [var for var in program.list_vars() if is_parameter(var)]
 
 
-get_program_persistable_vars = lambda program: [var for var in program.list_vars() if is_persistable(var)]
+def get_program_persistable_vars(program):
+    """The tensors of a program that keep their values between runs."""
+    return [var for var in program.list_vars() if is_persistable(var)]
 
 
 def _chosen(main_program, vars, predicate):

@@ -51,4 +51,27 @@ def __getattr__(name):
         from proa.framework import serialization
 
         return getattr(serialization, name)
-    raise AttributeError(f"module 'proa.framework' has no attribute {name!r}")
+    from proa.framework.names import MissingName
+
+    if name in _ELSEWHERE:
+        import importlib
+
+        return getattr(importlib.import_module(_ELSEWHERE[name]), name)
+    raise MissingName("proa.framework", name)
+
+
+_ELSEWHERE = {
+    "CPUPlace": "proa._C",
+    "CUDAPinnedPlace": "proa._C",
+    "CUDAPlace": "proa._C",
+    "LayerHelper": "proa.fluid.layer_helper",
+    "Variable": "proa.static",
+    "_current_expected_place": "proa.fluid.framework",
+    "_dygraph_tracer": "proa.fluid.framework",
+    "_non_static_mode": "proa.framework.modes",
+    "dygraph_only": "proa.fluid.framework",
+    "get_flags": "proa.framework.flags",
+    "grad": "proa.autograd",
+    "in_dynamic_mode": "proa.framework.compat",
+    "set_flags": "proa.framework.flags",
+}

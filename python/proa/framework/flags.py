@@ -32,6 +32,12 @@ def _set_crash_handler(on):
     (_C.debug.enable_crash_handler if on else _C.debug.disable_crash_handler)()
 
 
+def _set_to_1d(on):
+    from proa.framework import scalars
+
+    scalars.set_to_1d(on)
+
+
 def _between(least, most):
     def check(value):
         return None if least <= value <= most else f"must be from {least} to {most}"
@@ -76,6 +82,13 @@ _FLAGS = {
         "Do not keep the results of batch normalization (with relu and residual) for backward, but compute them again: "
         "less memory, the same bits, a little more time.",
         _C.set_recompute_outputs,
+    ),
+    "set_to_1d": _Flag(
+        bool,
+        False,
+        "`numpy()` of a tensor without dims gives an array of one element, and `x[0]` gives that element, as in the "
+        "reference up to 2.4. On under proa.as_paddle for those releases.",
+        _set_to_1d,
     ),
     "enable_eager_mode": _Flag(bool, True, "What proa.framework.in_dygraph_mode and its kin answer."),
 }

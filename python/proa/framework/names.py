@@ -5,7 +5,7 @@ import importlib
 import os
 import sys
 
-__all__ = ["MissingName", "lazy", "missing"]
+__all__ = ["MissingName", "borrow", "invert", "lazy", "missing"]
 
 
 class MissingName(AttributeError):
@@ -70,6 +70,25 @@ def lazy(module, homes=None, submodules=()):
     return get, names
 
 
+def borrow(module, other):
+    """A module's `__getattr__` that looks in another, for names that programs import from where they once were defined.
+
+    Args:
+        module (str): the module's `__name__`.
+        other (str): the module that has all of its kind, "proa.nn".
+    """
+
+    def get(name):
+        if not name.startswith("_"):
+            value = getattr(importlib.import_module(other), name, None)
+            if value is not None and not isinstance(value, type(sys)):
+                sys.modules[module].__dict__[name] = value
+                return value
+        raise MissingName(module, name)
+
+    return get
+
+
 def invert(modules):
     """`homes` of `lazy` from the other side: {"proa.nn.clip": "ClipGradByNorm ClipGradByValue"}.
 
@@ -106,8 +125,26 @@ def releases():
     return found
 
 
-def nearest(module, name):
-    """A name that we have and that `name` of `module` may mean, in full; None if there is none."""
+def since_when(name):
+    """Which release of the reference has a name (without the package), or a module of it; None if that is not known."""
+    known = releases()
+    since = known.get(name) or next((s for n, s in sorted(known.items()) if n.startswith(name + ".")), None)
+    if since is None:
+        return None
+    if since.endswith("+"):
+        return (
+            f"it belongs to a release after {since[:-1]} of the reference, and this package follows 2.0 to {since[:-1]}"
+        )
+    return f"the reference has it since {since}, this package does not have it yet"
+
+
+def nearest(module, name, spelling=True):
+    """A name that we have and that `name` of `module` may mean, in full; None if there is none.
+
+    Args:
+        module, name (str): what was asked for.
+        spelling (bool): think of mistakes in spelling too, beside other cases and modules.
+    """
     import difflib
 
     here = sys.modules[module]
@@ -118,7 +155,9 @@ def nearest(module, name):
     for known in sorted(releases(), key=len):
         if known.rpartition(".")[2].lower().replace("_", "") == last and _is_there(known):
             return f"proa.{known}"
-    close = difflib.get_close_matches(name, [n for n in dir(here) if not n.startswith("_")], 1, 0.75)
+    if not spelling:
+        return None
+    close = difflib.get_close_matches(name, [n for n in dir(here) if not n.startswith("_")], 1, 0.8)
     return f"{module}.{close[0]}" if close else None
 
 
@@ -135,15 +174,10 @@ def _is_there(known):
 def _sentence(module, name):
     text = f"module {shown(module)!r} has no attribute {name!r}"
     full = f"{module}.{name}"[len("proa.") :]
-    since = releases().get(full)
+    since = since_when(full)
     if since is not None:
-        if since.endswith("+"):
-            text += (
-                f": it belongs to a release after {since[:-1]} of the reference, and this package follows 2.0 to 2.3"
-            )
-        else:
-            text += f": the reference has it since {since}, this package does not have it yet"
-    other = nearest(module, name)
+        text += f": {since}"
+    other = nearest(module, name, spelling=since is None)
     if other is not None and other != f"{module}.{name}":
         text += f"; the nearest name is {shown(other)}"
     return text

@@ -1,5 +1,6 @@
 """Data sets, samplers and loaders."""
 
+from proa.framework.names import missing as _missing
 from proa.io.collate import default_collate_fn, default_convert_fn
 from proa.io.dataset import (
     ChainDataset,
@@ -44,3 +45,5 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+
+__getattr__ = _missing(__name__)

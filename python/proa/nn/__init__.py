@@ -1,5 +1,7 @@
 """Layers of neural networks; `nn.functional` has the functions under them."""
 
+from proa.framework.names import invert as _invert
+from proa.framework.names import lazy as _lazy
 from proa.nn import functional, initializer, utils
 from proa.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from proa.nn.layer.activation import (
@@ -119,3 +121,7 @@ from proa.nn.layer.transformer import (
     TransformerEncoder,
     TransformerEncoderLayer,
 )
+
+_HOMES = _invert({"proa.nn.decode": "BeamSearchDecoder Decoder dynamic_decode"})
+
+__getattr__, __dir__ = _lazy(__name__, _HOMES, ("decode", "layer", "loss"))

@@ -1,5 +1,6 @@
 """Optimizers, and learning rates that change by a schedule (`proa.optimizer.lr`)."""
 
+from proa.framework.names import missing as _missing
 from proa.optimizer import lr
 from proa.optimizer.adam import Adam, AdamW
 from proa.optimizer.adaptive import Adadelta, Adagrad, Adamax, Lamb, RMSProp
@@ -19,3 +20,5 @@ __all__ = [
     "SGD",
     "lr",
 ]
+
+__getattr__ = _missing(__name__)

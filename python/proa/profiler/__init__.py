@@ -7,6 +7,7 @@ with proa.profiler.Profiler() as prof:
 prof.summary()
 """
 
+from proa.framework.names import missing as _missing
 from proa.profiler.event import RecordEvent, TracerEventType, counter, instant
 from proa.profiler.profiler import (
     Profiler,
@@ -37,3 +38,5 @@ __all__ = [
     "measure_roof",
     "merge",
 ]
+
+__getattr__ = _missing(__name__)

@@ -1,6 +1,7 @@
 """Functions on tensors that are more than one op: creation, random, rearranging, math, statistics, linear algebra."""
 
 # Not in __all__, which the root package takes over: these are names of proa.tensor alone.
+from proa.framework.names import borrow as _borrow
 from proa.tensor.array import array_length as array_length
 from proa.tensor.array import array_read as array_read
 from proa.tensor.array import array_write as array_write
@@ -73,6 +74,7 @@ from proa.tensor.math import (
     logit,
     mod,
     multiplex,
+    nan_to_num,
     rad2deg,
     renorm,
     scale,
@@ -146,6 +148,7 @@ __all__ = [
     "mod",
     "moveaxis",
     "multiplex",
+    "nan_to_num",
     "nanmedian",
     "nanquantile",
     "nonzero",
@@ -183,3 +186,5 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+__getattr__ = _borrow(__name__, "proa")

@@ -1,6 +1,7 @@
 """What a tensor is: questions about its type and shape."""
 
 from proa import _C
+from proa.framework.names import borrow as _borrow
 
 
 def is_tensor(x):
@@ -90,3 +91,6 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, sci_mode=No
         raise _C.located(TypeError(f"set_printoptions: sci_mode must be bool, not {type(sci_mode).__name__}"))
     given = {name: value for name, (value, _) in counts.items()} | {"sci_mode": sci_mode}
     _C.set_printoptions(**{name: value for name, value in given.items() if value is not None})
+
+
+__getattr__ = _borrow(__name__, "proa")

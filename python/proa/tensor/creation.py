@@ -2,6 +2,7 @@
 
 from proa import _C
 from proa.framework.dtype import as_dtype
+from proa.framework.names import borrow as _borrow
 
 to_tensor = _C.to_tensor
 
@@ -150,3 +151,6 @@ def meshgrid(*args, **kwargs):
         place[i] = shape[i]
         grids.append(_C.ops.broadcast_to(_C.ops.reshape(v, place), shape))
     return grids
+
+
+__getattr__ = _borrow(__name__, "proa")

@@ -3,6 +3,7 @@
 import math
 
 from proa import _C
+from proa.framework.names import borrow as _borrow
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -172,3 +173,6 @@ def _summed_alone(term, other, kept):
     if not alone:
         return term
     return x.sum(alone), [c for i, c in enumerate(letters) if i not in alone]
+
+
+__getattr__ = _borrow(__name__, "proa")

@@ -3,6 +3,7 @@
 import math
 
 from proa import _C
+from proa.framework.names import borrow as _borrow
 from proa.tensor.logic import into
 from proa.tensor.manipulation import axis_of
 from proa.tensor.precision import narrowed, widened
@@ -157,3 +158,6 @@ def tensordot(x, y, axes=2, name=None):
     left = ops.reshape(ops.transpose(x, [*free_x, *ax]), [math.prod(rows), inner_size])
     right = ops.reshape(ops.transpose(y, [*ay, *free_y]), [inner_size, math.prod(columns)])
     return ops.reshape(ops.matmul(left, right), [*rows, *columns])
+
+
+__getattr__ = _borrow(__name__, "proa")

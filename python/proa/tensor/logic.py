@@ -1,6 +1,7 @@
 """Logical and bitwise functions with an `out` argument."""
 
 from proa import _C
+from proa.framework.names import borrow as _borrow
 
 
 def into(result, out):
@@ -49,3 +50,6 @@ def bitwise_xor(x, y, out=None, name=None):
 def bitwise_not(x, out=None, name=None):
     """~x of bool or integer elements."""
     return into(_C.ops.bitwise_not(x), out)
+
+
+__getattr__ = _borrow(__name__, "proa")

@@ -1,6 +1,7 @@
 """Splitting, joining, expanding and turning tensors."""
 
 from proa import _C
+from proa.framework.names import borrow as _borrow
 
 
 def axis_of(op, axis, x, extra=0):
@@ -236,3 +237,6 @@ def shard_index(input, index_num, nshards, shard_id, ignore_value=-1):
     start = shard_id * size
     inside = _C.ops.logical_and(input >= start, input < start + size)
     return _C.ops.where(inside, input - start, _C.ops.full_like(input, ignore_value))
+
+
+__getattr__ = _borrow(__name__, "proa")

@@ -3,6 +3,7 @@
 import math
 
 from proa import _C
+from proa.framework.names import borrow as _borrow
 from proa.tensor.logic import into
 from proa.tensor.manipulation import axis_of
 
@@ -183,3 +184,31 @@ def renorm(x, p, axis, max_norm):
     shape = [1] * len(x.shape)
     shape[axis] = -1
     return x * _C.ops.reshape(factor, shape)
+
+
+def nan_to_num(x, nan=0.0, posinf=None, neginf=None, name=None):
+    """x with NaN and the infinities replaced.
+
+    Args:
+        x (Tensor): floating point, or of integers (which have none).
+        nan (float): for NaN.
+        posinf, neginf (float, optional): for the infinities; the largest and smallest number of the dtype unless given.
+
+    Examples:
+        >>> proa.nan_to_num(proa.to_tensor([float("nan"), 1.0, float("inf")]), posinf=9.0).tolist()
+        [0.0, 1.0, 9.0]
+    """
+    if not x.dtype.is_floating_point:
+        return x
+    from proa.framework.dtype import finfo
+
+    limits = finfo(x.dtype)
+    high = float(limits.max) if posinf is None else posinf
+    low = float(limits.min) if neginf is None else neginf
+    infinite, negative = _C.ops.isinf(x), _C.ops.less_than(x, 0.0)
+    replaced = _C.ops.where(negative, _C.ops.full_like(x, low), _C.ops.full_like(x, high))
+    result = _C.ops.where(infinite, replaced, x)
+    return _C.ops.where(_C.ops.isnan(x), _C.ops.full_like(x, nan), result)
+
+
+__getattr__ = _borrow(__name__, "proa")

@@ -24,7 +24,7 @@ _FUNCTIONS = {
         "split", "stack", "strided_slice", "unstack",
     ),
     math: (
-        "add_n", "conj", "deg2rad", "diff", "floor_mod", "gcd", "increment", "kron", "lcm", "logit", "mod", "multiplex",
+        "add_n", "conj", "deg2rad", "diff", "floor_mod", "gcd", "increment", "kron", "lcm", "logit", "mod", "multiplex", "nan_to_num",
         "rad2deg", "renorm", "scale", "trace",
     ),
     search: (

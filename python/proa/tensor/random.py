@@ -2,6 +2,7 @@
 
 from proa import _C
 from proa.framework.dtype import as_dtype, convert_dtype
+from proa.framework.names import borrow as _borrow
 
 
 def rand(shape, dtype=None, name=None):
@@ -46,3 +47,6 @@ def randint_like(x, low=0, high=None, dtype=None, name=None):
     whole = dtype if convert_dtype(dtype).startswith(("int", "uint")) else _C.int64
     out = _C.ops.randint(low, high, x.shape, whole)
     return out if whole is dtype else _C.ops.cast(out, dtype)
+
+
+__getattr__ = _borrow(__name__, "proa")

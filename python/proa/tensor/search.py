@@ -2,6 +2,7 @@
 
 from proa import _C
 from proa.framework.dtype import as_dtype
+from proa.framework.names import borrow as _borrow
 from proa.tensor.manipulation import axis_of
 
 
@@ -139,3 +140,6 @@ def unique_consecutive(x, return_inverse=False, return_counts=False, axis=None, 
     """The elements (or slices along an axis) without repetitions that follow each other; arguments as in unique."""
     out, inverse, counts = _C.ops.unique_consecutive(x, axis)
     return _picked([out, *(r for want, r in ((return_inverse, inverse), (return_counts, counts)) if want)], dtype)
+
+
+__getattr__ = _borrow(__name__, "proa")

@@ -1,6 +1,7 @@
 """Median, quantiles and histograms."""
 
 from proa import _C
+from proa.framework.names import borrow as _borrow
 from proa.tensor.manipulation import axis_of
 
 
@@ -160,3 +161,6 @@ def bincount(x, weights=None, minlength=0, name=None):
         raise _C.located(ValueError(f"bincount: weights must be {list(x.shape)}; they are {list(weights.shape)}"))
     start = _C.ops.full([length], 0, weights.dtype)
     return _C.ops.scatter_nd_add(start, _C.ops.unsqueeze(x, 1), weights)
+
+
+__getattr__ = _borrow(__name__, "proa")

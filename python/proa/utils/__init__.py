@@ -20,9 +20,11 @@ __all__ = [
 
 
 def __getattr__(name):
-    if name in ("dlpack", "cpp_extension", "profiler"):
+    if name in ("dlpack", "download", "profiler"):
         return importlib.import_module(f"proa.utils.{name}")
-    raise AttributeError(f"module 'proa.utils' has no attribute {name!r}")
+    from proa.framework.names import MissingName
+
+    raise MissingName("proa.utils", name)
 
 
 def environment_report():

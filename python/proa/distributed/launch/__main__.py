@@ -2,4 +2,5 @@
 
 from proa.distributed.launch import launch
 
-launch()
+if __name__ == "__main__":
+    launch()

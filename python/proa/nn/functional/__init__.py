@@ -1,6 +1,7 @@
 """The functions under the layers: convolutions, pools, normalizations, activations, losses."""
 
 from proa._generated.nn_functional import *
+from proa.framework.names import missing as _missing
 from proa.nn.functional.activation import *  # type: ignore[assignment]  # wrappers of some ops
 from proa.nn.functional.attention import scaled_dot_product_attention
 from proa.nn.functional.common import (  # type: ignore[assignment]
@@ -59,3 +60,6 @@ from proa.nn.functional.pooling import (
     max_unpool2d,
 )
 from proa.nn.functional.resize import interpolate, upsample
+from proa.nn.functional.search import gather_tree
+
+__getattr__ = _missing(__name__)

@@ -1,6 +1,7 @@
 """Activations that are more than one op, or have other arguments than their op."""
 
 from proa import _C
+from proa.framework.names import borrow as _borrow
 
 __all__ = [
     "elu_",
@@ -146,3 +147,6 @@ def gumbel_softmax(x, temperature=1.0, hard=False, axis=-1, name=None):
     one = ops.full_like(index, 1.0, x.dtype)
     hot = ops.put_along_axis(ops.full_like(soft.detach(), 0.0), index, one, axis)
     return hot - soft.detach() + soft
+
+
+__getattr__ = _borrow(__name__, "proa.nn.functional")

@@ -3,6 +3,7 @@
 import math
 
 from proa import _C
+from proa.framework.names import borrow as _borrow
 from proa.nn.functional.shapes import is_channel_last, numbers
 from proa.tensor.precision import narrowed, widened
 
@@ -393,3 +394,6 @@ def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW"):
     forward = ops.pad(x[:, 1:, c1:c2], pad_after)
     out = ops.reshape(ops.concat([back, forward, x[:, :, c2:]], 2), [frames, channels, height, width])
     return ops.transpose(out, [0, 2, 3, 1]) if last else out
+
+
+__getattr__ = _borrow(__name__, "proa.nn.functional")

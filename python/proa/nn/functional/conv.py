@@ -1,6 +1,7 @@
 """Convolutions of one, two and three spatial dims, and their transposes."""
 
 from proa import _C
+from proa.framework.names import borrow as _borrow
 from proa.nn.functional.shapes import check_rank, flat, is_channel_last, numbers, padding_pairs, spatial_sizes
 
 
@@ -307,3 +308,6 @@ def _spread(x, stride, offset, size):
         x = ops.slice(ops.reshape(x, [n, depth * stride, *rest]), [1], [0], [(depth - 1) * stride + 1])
     taken = (depth - 1) * stride + 1
     return ops.pad(x, [0, 0, offset, size - offset - taken, *[0, 0] * len(rest)])
+
+
+__getattr__ = _borrow(__name__, "proa.nn.functional")

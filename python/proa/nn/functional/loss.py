@@ -1,6 +1,7 @@
 """Losses."""
 
 from proa import _C
+from proa.framework.names import borrow as _borrow
 from proa.tensor.precision import narrowed, widened
 
 
@@ -256,3 +257,6 @@ def ctc_loss(log_probs, labels, input_lengths, label_lengths, blank=0, reduction
     if reduction == "mean":
         return (loss / ops.clip(label_lengths.astype(loss.dtype), 1.0, None)).mean()
     return reduce(loss, reduction)
+
+
+__getattr__ = _borrow(__name__, "proa.nn.functional")

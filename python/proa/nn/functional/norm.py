@@ -2,6 +2,7 @@
 
 from proa import _C
 from proa.framework.grad_mode import no_grad
+from proa.framework.names import borrow as _borrow
 from proa.tensor.precision import narrowed, widened
 
 
@@ -198,3 +199,6 @@ def local_response_norm(x, size, alpha=0.0001, beta=0.75, k=1.0, data_format="NC
     mean = ops.avg_pool2d(rows, [size, 1], [1, 1], [size // 2, (size - 1) // 2, 0, 0], False, False, "NCHW")
     out = narrowed(x / ops.reshape(mean * alpha + k, x.shape) ** beta, given)
     return ops.transpose(out, [0, *range(2, rank), 1]) if axis != 1 else out
+
+
+__getattr__ = _borrow(__name__, "proa.nn.functional")

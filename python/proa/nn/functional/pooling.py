@@ -5,6 +5,7 @@ and then one over depth, which is the same for means and maxima.
 """
 
 from proa import _C
+from proa.framework.names import borrow as _borrow
 from proa.nn.functional.shapes import check_rank, flat, is_channel_last, numbers, padding_pairs, spatial_sizes
 
 
@@ -284,3 +285,6 @@ def max_unpool1d(x, indices, kernel_size, stride=None, padding=0, data_format="N
     size = _unpool("max_unpool1d", x, indices, 1, kernel_size, stride, padding, output_size)
     wide, places = _C.ops.unsqueeze(x, 2), _C.ops.unsqueeze(indices.astype("int32"), 2)
     return _C.ops.squeeze(_C.ops.pool2d_scatter(wide, places, [*x.shape[:2], 1, *size], "NCHW"), 2)
+
+
+__getattr__ = _borrow(__name__, "proa.nn.functional")

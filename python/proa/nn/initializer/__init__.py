@@ -4,6 +4,7 @@ An initializer has `make(shape, dtype)`, which returns a new tensor, and can be
 called with a parameter to fill it in place.
 """
 
+from proa.framework.names import missing as _missing
 from proa.nn.initializer.base import (
     Initializer,
     calculate_gain,
@@ -41,3 +42,5 @@ __all__ = [
     "calculate_gain",
     "set_global_initializer",
 ]
+
+__getattr__ = _missing(__name__)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from proa._C import Tensor
+from proa.framework.names import borrow as _borrow
 from proa.nn import functional as F
 from proa.nn.initializer import Constant
 from proa.nn.layer.layers import Layer
@@ -282,3 +283,6 @@ class PReLU(Layer):
 
     def extra_repr(self):
         return f"num_parameters={self._num_parameters}, data_format={self._data_format}"
+
+
+__getattr__ = _borrow(__name__, "proa.nn")

@@ -1,6 +1,7 @@
 """Linear, Embedding, dropout, padding, resizing and other common layers."""
 
 from proa import _C
+from proa.framework.names import borrow as _borrow
 from proa.nn import functional as F
 from proa.nn.layer.layers import Layer
 
@@ -343,3 +344,6 @@ class Fold(Layer):
 
     def forward(self, x):
         return F.fold(x, self.output_sizes, self.kernel_sizes, self.strides, self.paddings, self.dilations)
+
+
+__getattr__ = _borrow(__name__, "proa.nn")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from proa import _C
+from proa.framework.names import borrow as _borrow
 from proa.framework.parameter import Parameter
 from proa.nn.layer.layers import Layer
 
@@ -216,3 +217,6 @@ class ParameterList(Layer):
         """Adds a parameter at the end."""
         self.add_parameter(str(len(self)), parameter)
         return self
+
+
+__getattr__ = _borrow(__name__, "proa.nn")

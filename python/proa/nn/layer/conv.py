@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from proa import _C
 from proa._C import Tensor
+from proa.framework.names import borrow as _borrow
 from proa.nn import functional as F
 from proa.nn.functional.shapes import is_channel_last, numbers, padding_pairs
 from proa.nn.initializer import Normal
@@ -309,3 +310,6 @@ class Conv3DTranspose(_ConvTranspose):
             in_channels, out_channels, kernel_size, stride, padding, dilation, groups, "zeros", weight_attr,
             bias_attr, data_format, output_padding,
         )  # fmt: skip
+
+
+__getattr__ = _borrow(__name__, "proa.nn")

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from proa import _C
 from proa._C import Tensor
+from proa.framework.names import borrow as _borrow
 from proa.nn import functional as F
 from proa.nn.layer.layers import Layer
 
@@ -158,3 +159,6 @@ class CTCLoss(Layer):
 
     def forward(self, log_probs, labels, input_lengths, label_lengths, norm_by_times=False):
         return F.ctc_loss(log_probs, labels, input_lengths, label_lengths, self.blank, self.reduction, norm_by_times)
+
+
+__getattr__ = _borrow(__name__, "proa.nn")

@@ -2,6 +2,7 @@
 
 from proa import _C
 from proa.framework.dtype import as_dtype
+from proa.framework.names import borrow as _borrow
 from proa.nn import functional as F
 from proa.nn.functional.conv import conv2d_norm_relu
 from proa.nn.initializer import Constant, Normal
@@ -443,3 +444,6 @@ class SpectralNorm(Layer):
             matrix.detach(), self.weight_u.detach(), self.weight_v.detach(), self._power_iters, self._eps
         )
         return x / singular_value(matrix, u, v)
+
+
+__getattr__ = _borrow(__name__, "proa.nn")

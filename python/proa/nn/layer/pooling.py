@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from proa._C import Tensor
+from proa.framework.names import borrow as _borrow
 from proa.nn import functional as F
 from proa.nn.layer.layers import Layer
 
@@ -210,3 +211,6 @@ class MaxUnPool2D(MaxUnPool1D):
 
     def __init__(self, kernel_size, stride=None, padding=0, data_format="NCHW", output_size=None, name=None):
         super().__init__(kernel_size, stride, padding, data_format, output_size)
+
+
+__getattr__ = _borrow(__name__, "proa.nn")

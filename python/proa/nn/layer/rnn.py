@@ -3,6 +3,7 @@
 import math
 
 from proa import _C
+from proa.framework.names import borrow as _borrow
 from proa.nn import functional as F
 from proa.nn.initializer import Uniform
 from proa.nn.layer.container import LayerList
@@ -455,3 +456,6 @@ class GRU(_Stack):
     ):
         attrs = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
         super().__init__(input_size, hidden_size, num_layers, direction, dropout, time_major, attrs)
+
+
+__getattr__ = _borrow(__name__, "proa.nn")

@@ -5,6 +5,7 @@ import copy
 import math
 
 from proa import _C
+from proa.framework.names import borrow as _borrow
 from proa.framework.parameter import ParamAttr
 from proa.nn import functional as F
 from proa.nn.functional.attention import additive_mask, attention_weights
@@ -409,3 +410,6 @@ class Transformer(Layer):
     def generate_square_subsequent_mask(self, length):
         """[length, length]: 0 where a step may look, -inf where it lies in the future."""
         return _C.ops.triu(_C.ops.full([length, length], float("-inf"), _C.get_default_dtype()), 1)
+
+
+__getattr__ = _borrow(__name__, "proa.nn")

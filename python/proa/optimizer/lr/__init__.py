@@ -5,6 +5,7 @@ A scheduler is made with the optimizer's base rate and given to it as
 the caller's).
 """
 
+from proa.framework.names import missing as _missing
 from proa.optimizer.lr.cycle import CosineAnnealingDecay, CyclicLR, OneCycleLR
 from proa.optimizer.lr.decay import (
     ExponentialDecay,
@@ -40,3 +41,5 @@ __all__ = [
     "ReduceOnPlateau",
     "StepDecay",
 ]
+
+__getattr__ = _missing(__name__)

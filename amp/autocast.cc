@@ -126,6 +126,8 @@ void CastArguments(const OpDefinition& op, const Registered& r,
     case AmpClass::kRaise:
       return ForEachTensor(args, [](Tensor& t) { CastTo(DType::kFloat32, t); });
     case AmpClass::kPromote:
+      if (r.settings.level == AutocastLevel::kO2 && Computes(op, low))
+        return ForEachTensor(args, [&](Tensor& t) { CastTo(low, t); });
       return Promote(args);
     case AmpClass::kKeep:
       if (r.settings.level == AutocastLevel::kO2 && Computes(op, low) &&

@@ -15,7 +15,7 @@ import numpy as np
 
 from ops.conformance import samples as samples_lib
 from ops.conformance import suite
-from ops.schema import model, param_types
+from ops.schema import model, param_types, python_signature
 
 _BIG = (2**63 - 1, -(2**63))
 # What says how large things are: "[2, 3] float32", "a tensor of 1 dims", "holds 3 elements".
@@ -38,6 +38,14 @@ class BadCall:
     must_fail: bool = True
     shapes: bool = False  # the message says what shapes there are
     kind_says: dict[type, re.Pattern] = dataclasses.field(default_factory=dict)
+
+
+# The reference's word for the kind of mistake, before everything else.
+_WORD = re.compile(r"\((InvalidArgument|OutOfRange|NotFound|PreconditionNotMet|Unimplemented|ResourceExhausted)\) ")
+
+
+def _public(case: suite.Case, p: model.Param) -> str:
+    return python_signature.name_of(case.op, p)
 
 
 def _sample_cases(proa, op: model.Op) -> list[suite.Case]:
@@ -92,7 +100,7 @@ def _wrong_types(case, p):
     elif p.type.name == "str":
         bad.append(("a number", 3))
     for what, value in bad:
-        yield BadCall(f"{p.name} is {what}", p.name, _spoiled(case, p, value), (TypeError,), (p.name,))
+        yield BadCall(f"{p.name} is {what}", p.name, _spoiled(case, p, value), (TypeError,), (_public(case, p),))
     if p.type.name in ("DType", "Place"):
         yield BadCall(
             f"{p.name} is no such name", p.name, _spoiled(case, p, "float37"), (TypeError, ValueError), ("float37",)
@@ -104,7 +112,7 @@ def _wrong_counts(case):
     if required:
         values = {k: v for k, v in case.values.items() if k != required[-1].name}
         name = required[-1].name
-        yield BadCall(f"{name} is missing", name, values, (TypeError,), (name,))
+        yield BadCall(f"{name} is missing", name, values, (TypeError,), (_public(case, required[-1]),))
     yield BadCall("an unknown keyword", "", {**case.values, "no_such": 1}, (TypeError,), ("no_such",))
 
 
@@ -175,7 +183,12 @@ def _wrong_numbers(case, p):
     wrap = (lambda v: [v]) if is_list else (lambda v: v)
     if kind in ("int", "int[]", "IntArray"):
         yield BadCall(
-            f"{p.name} is 2^63", p.name, _spoiled(case, p, wrap(2**63)), (OverflowError,), (p.name,), must_fail=True
+            f"{p.name} is 2^63",
+            p.name,
+            _spoiled(case, p, wrap(2**63)),
+            (OverflowError,),
+            (_public(case, p),),
+            must_fail=True,
         )
         for value in (*_BIG, -1):
             yield BadCall(
@@ -234,6 +247,14 @@ def judge(proa, op: model.Op, bad: BadCall) -> str | None:
         return f"{where}: {type(e).__name__} ({e}); expected {' or '.join(k.__name__ for k in bad.kinds)}"
     else:
         return f"{where}: did not fail" if bad.must_fail else None
+    # Both of Python's kind and of the reference's, which raises ValueError for these.
+    if isinstance(error, (TypeError, IndexError)) and "()" not in text and not isinstance(error, ValueError):
+        return f"{where}: {type(error).__name__} is not also a ValueError: {text}"
+    if "()" not in text and not isinstance(error, OverflowError):
+        word = _WORD.match(text)
+        if word is None:
+            return f"{where}: does not open with the kind of the mistake: {text}"
+        text = text[word.end() :]
     # A place is read before the op is known.
     begins = (f"{op.name}:", f"{op.name}()", f"{op.name}_:", "place:" if "place" in bad.param else f"{op.name}:")
     if not text.startswith(begins):

@@ -276,7 +276,7 @@ def check_errors(proa, op: model.Op) -> None:
                 case.call()
             except Exception as error:  # pylint: disable=broad-except
                 assert e.says in str(error), f"{op.name}({e.args}): says {error}, expected {e.says!r}"
-                assert type(error).__name__ == e.type, (
+                assert e.type in (kind.__name__ for kind in type(error).__mro__), (
                     f"{op.name}({e.args}): {type(error).__name__} ({error}), expected {e.type}"
                 )
             else:

@@ -2,8 +2,8 @@
 
 One C function an op, called by vectorcall: arguments are put into the order of the
 parameters without a tuple, converted one by one (python/core/convert.h), and handed to
-the front door. The same function is a function of `_C.ops` and a method of Tensor; a
-method whose keywords are renamed (`python: {params: ...}`) gets its own.
+the front door. The same function is a function of `_C.ops` and a method of Tensor. A
+parameter that is renamed (`python: {params: ...}`) answers to both of its names.
 """
 
 from __future__ import annotations
@@ -40,19 +40,12 @@ def emit(ops: list[model.Op], family: str) -> dict[str, str]:
     for op in ops:
         for inplace in (False, True) if op.inplace else (False,):
             name = op.name + ("_" if inplace else "")
-            calls.append(_call(op, inplace, f"Call_{name}", f"signature_{name}", [p.name for p in op.params]))
+            calls.append(_call(op, inplace))
             signatures.append(f"&signature_{name}")
-            functions.append(_row(op, name, inplace, f"Call_{name}", False))
+            functions.append(_row(op, name, inplace, False))
             method = python_signature.method_name(op, inplace)
-            if method is None:
-                continue
-            function = f"Call_{name}"
-            names = [python_signature.name_of(op, p) for p in op.params]
-            if names[1:] != [p.name for p in op.params[1:]]:
-                function = f"Method_{name}"
-                calls.append(_call(op, inplace, function, f"method_signature_{name}", names))
-                signatures.append(f"&method_signature_{name}")
-            methods.append(_row(op, method, inplace, function, True))
+            if method is not None:
+                methods.append(_row(op, method, inplace, True))
         if op.python and op.python.operator:
             row, is_binary = _operator(op)
             (binary if is_binary else unary).append(row)
@@ -104,17 +97,23 @@ def emit(ops: list[model.Op], family: str) -> dict[str, str]:
 # Calls -------------------------------------------------------------------------
 
 
-def _call(op: model.Op, inplace: bool, function: str, signature: str, names: list[str]) -> str:
+def _call(op: model.Op, inplace: bool) -> str:
     name = op.name + ("_" if inplace else "")
+    function, signature = f"Call_{name}", f"signature_{name}"
+    names = [python_signature.name_of(op, p) for p in op.params]
     n = len(op.params)
     lines = [f"// {name}: {op.location}"]
-    if n:
-        quoted = ", ".join(f'"{p}"' for p in names)
-        lines.append(f"constexpr const char* {signature}_names[] = {{{quoted}}};")
     bits = promotes(op, inplace)
+    more = f", {bits:#x}" if bits else ""
+    if n:
+        lines.append(f"constexpr const char* {signature}_names[] = {{{_quoted(names)}}};")
+        of_schema = [p.name for p in op.params]
+        if of_schema != names:
+            lines.append(f"constexpr const char* {signature}_also[] = {{{_quoted(of_schema)}}};")
+            more = f", {bits:#x}, {signature}_also"
     lines += [
         f'constinit Signature {signature}("{name}", {f"{signature}_names" if n else "nullptr"}, {n}, '
-        f"{python_signature.num_required(op)}{f', {bits:#x}' if bits else ''});",
+        f"{python_signature.num_required(op)}{more});",
         f"PyObject* {function}(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {{",
         "  return Guarded([&]() -> PyObject* {",
         f"    [[maybe_unused]] PyObject* a[{max(n, 1)}];",
@@ -132,6 +131,10 @@ def _call(op: model.Op, inplace: bool, function: str, signature: str, names: lis
         lines += [f"    {call};", "    return Py_NewRef(Py_None);"]
     lines += ["  });", "}\n"]
     return "\n".join(lines)
+
+
+def _quoted(names: list[str]) -> str:
+    return ", ".join(f'"{n}"' for n in names)
 
 
 def promotes(op: model.Op, inplace: bool) -> int:
@@ -215,7 +218,8 @@ def _work(op: model.Op) -> str:
 # Tables ------------------------------------------------------------------------
 
 
-def _row(op: model.Op, name: str, inplace: bool, function: str, method: bool) -> str:
+def _row(op: model.Op, name: str, inplace: bool, method: bool) -> str:
+    function = f"Call_{op.name}{'_' if inplace else ''}"
     signature = python_signature.text_signature(op, method)
     doc = op.doc if not inplace else op.doc.rstrip() + f"\nIn place: {op.inplace} holds the result."
     return f'{{"{name}", &{function}, {_quote(f"{name}({signature})" + chr(10) + "--" + chr(10) * 2 + doc)}}}'

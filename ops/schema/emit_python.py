@@ -56,8 +56,14 @@ def _function(op: model.Op, inplace: bool) -> str:
     name = python_signature.function_name(op, inplace)
     kernel = f"_ops_{op.name}{'_' if inplace else ''}"
     params = python_signature.parameters(op)
+    second = python_signature.second_names(op)
+    if second:  # A renamed one, and what follows it, has a default; the core says what is missing.
+        first = next(i for i, (n, _) in enumerate(params) if n in second)
+        params = [(n, d if i < first else d or "None") for i, (n, d) in enumerate(params)]
+        params += [("*", None), *((n, "None") for n in second.values())]
     signature = ", ".join(n if d is None else f"{n}={d}" for n, d in params)
-    passed = ", ".join(python_signature.name_of(op, p) for p in op.params)
+    names = [python_signature.name_of(op, p) for p in op.params]
+    passed = ", ".join(f"{n} if {second[n]} is None else {second[n]}" if n in second else n for n in names)
     doc = textwrap.indent(_docstring(op, inplace), "    ").replace("\\", "\\\\").replace('"""', "'''")
     return (
         f"\n{kernel} = _ops.{op.name}{'_' if inplace else ''}\n\n\n"

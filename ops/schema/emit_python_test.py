@@ -61,11 +61,12 @@ def test_functions_are_python_functions(index, monkeypatch):
     root, calls = _run(files["root.py"], monkeypatch)
     assert root["__all__"] == ["multiply", "multiply_", "sum"]
     assert inspect.isfunction(root["sum"])
-    assert str(inspect.signature(root["sum"])) == "(x, dim=None, dtype=None, keepdim=False, name=None)"
+    assert str(inspect.signature(root["sum"])) == "(x, dim=None, dtype=None, keepdim=False, name=None, *, axis=None)"
     assert str(inspect.signature(root["multiply_"])) == "(x, y, name=None)"
     root["sum"]("x", dim=1, keepdim=True)
+    root["sum"]("x", axis=2)
     root["multiply_"]("a", "b")
-    assert calls == [("sum", ("x", 1, None, True)), ("multiply_", ("a", "b"))]
+    assert calls == [("sum", ("x", 1, None, True)), ("sum", ("x", 2, None, False)), ("multiply_", ("a", "b"))]
 
 
 def test_docstring(index):
@@ -103,9 +104,7 @@ def test_example_renames(index):
 
 
 def test_text_signature(index):
-    assert (
-        python_signature.text_signature(index["sum"], True) == "$self, dim=None, dtype=None, keepdim=False, name=None"
-    )
+    assert python_signature.text_signature(index["sum"], True) == "x, dim=None, dtype=None, keepdim=False, name=None"
     assert python_signature.text_signature(index["sum"], False).startswith("x, axis=None")
     assert python_signature.default_of(index["relu"].params[1]) == "1e999"
 
@@ -116,8 +115,11 @@ def test_bindings(index):
     # The first operand of an in-place op is a tensor.
     assert 'constinit Signature signature_multiply_("multiply_", signature_multiply__names, 2, 2, 0x2);' in text
     assert "BinaryOperator::kMultiply" in text
-    # A renamed keyword needs a method of its own.
-    assert '{"sum", &Method_sum' in text and '{"sum", &Call_sum' in text
+    # A renamed parameter answers to both of its names.
+    assert 'constexpr const char* signature_sum_names[] = {"x", "dim", "dtype", "keepdim"};' in text
+    assert 'constexpr const char* signature_sum_also[] = {"x", "axis", "dtype", "keepdim"};' in text
+    assert "signature_sum_names, 4, 1, 0x0, signature_sum_also);" in text
+    assert text.count('{"sum", &Call_sum') == 2
     assert '{"multiply", &Call_multiply' in text
     assert "Given(a[3]) ? ToBool(signature_sum, 3, a[3]) : false" in text
     assert text.count("std::numeric_limits<double>::infinity()") == 1

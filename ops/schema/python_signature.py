@@ -10,6 +10,12 @@ def name_of(op: model.Op, p: model.Param) -> str:
     return op.python.params.get(p.name, p.name) if op.python else p.name
 
 
+def second_names(op: model.Op) -> dict[str, str]:
+    """Renamed parameters, public name to that of the schema, by which a keyword may call them too."""
+    pairs = {name_of(op, p): p.name for p in op.params}
+    return {public: name for public, name in pairs.items() if public != name and name not in pairs}
+
+
 def function_name(op: model.Op, inplace: bool) -> str | None:
     """The public function, or None."""
     if op.python is None or op.python.function is None or (inplace and not op.inplace):
@@ -59,14 +65,11 @@ def parameters(op: model.Op) -> list[tuple[str, str | None]]:
 
 
 def text_signature(op: model.Op, method: bool) -> str:
-    """'$self, y, name=None': what `inspect.signature` reads from the docstring of a C function."""
+    """'x, y, name=None': what `inspect.signature` reads from the docstring of a C function or a method."""
     out = []
     renamed = [name for name, _ in parameters(op)]
     schema = [p.name for p in op.params]
     for i, (_, default) in enumerate(parameters(op)):
-        if method and i == 0:
-            out.append("$self")
-            continue
         # Functions of `_C.ops` keep the names of the schema.
         text = renamed[i] if method or i >= len(schema) else schema[i]
         out.append(text if default is None else f"{text}={default}")

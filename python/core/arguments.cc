@@ -16,8 +16,7 @@ namespace {
           ? absl::StrCat(s.num_params - self)
           : absl::StrCat("from ", std::max(s.num_required - self, 0), " to ",
                          s.num_params - self);
-  ThrowPython(
-      PyExc_TypeError,
+  ThrowCallError(
       absl::StrCat(s.op, "() takes ", takes, " positional argument",
                    s.num_params - self == 1 ? "" : "s", " but ", given - self,
                    given - self == 1 ? " was given" : " were given"));
@@ -30,9 +29,8 @@ namespace {
     if (out[i] != nullptr) continue;
     absl::StrAppend(&names, count++ == 0 ? "'" : ", '", s.names[i], "'");
   }
-  ThrowPython(PyExc_TypeError,
-              absl::StrCat(s.op, "() missing ", count, " required argument",
-                           count == 1 ? "" : "s", ": ", names));
+  ThrowCallError(absl::StrCat(s.op, "() missing ", count, " required argument",
+                              count == 1 ? "" : "s", ": ", names));
 }
 
 }  // namespace
@@ -49,6 +47,9 @@ int Signature::Find(PyObject* keyword) const {
   }
   for (int i = 0; i < num_params; ++i) {
     if (PyUnicode_CompareWithASCIIString(keyword, names[i]) == 0) return i;
+  }
+  for (int i = 0; also != nullptr && i < num_params; ++i) {
+    if (PyUnicode_CompareWithASCIIString(keyword, also[i]) == 0) return i;
   }
   return PyUnicode_CompareWithASCIIString(keyword, "name") == 0 ? num_params
                                                                 : -1;
@@ -74,14 +75,13 @@ void BindSlow(const Signature& s, PyObject* self, PyObject* const* args,
     const int i = s.Find(keyword);
     if (i == s.num_params) continue;  // name=
     if (i < 0) {
-      ThrowPython(PyExc_TypeError,
-                  absl::StrCat(s.op, "() got an unexpected keyword argument '",
-                               TextOf(keyword), "'"));
+      ThrowCallError(absl::StrCat(s.op,
+                                  "() got an unexpected keyword argument '",
+                                  TextOf(keyword), "'"));
     }
     if (out[i] != nullptr) {
-      ThrowPython(PyExc_TypeError,
-                  absl::StrCat(s.op, "() got multiple values for argument '",
-                               s.names[i], "'"));
+      ThrowCallError(absl::StrCat(s.op, "() got multiple values for argument '",
+                                  s.names[i], "'"));
     }
     out[i] = args[nargs + k];
   }

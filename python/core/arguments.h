@@ -23,13 +23,16 @@ class Signature {
   static constexpr int kMaxParams = 32;
 
   // `promotes`: bit i says that a number may stand for tensor parameter i.
+  // `also`, if not null: a second name for each parameter, by keyword.
   constexpr Signature(const char* op, const char* const* names, int num_params,
-                      int num_required, uint32_t promotes = 0)
+                      int num_required, uint32_t promotes = 0,
+                      const char* const* also = nullptr)
       : op(op),
         names(names),
         num_params(num_params),
         num_required(num_required),
-        promotes(promotes) {}
+        promotes(promotes),
+        also(also) {}
 
   // Makes the names interned strings; once, before the first call.
   void Intern();
@@ -42,6 +45,7 @@ class Signature {
   int num_params;
   int num_required;
   uint32_t promotes;
+  const char* const* also;
 
  private:
   PyObject* interned_[kMaxParams] = {};

@@ -1,5 +1,6 @@
 #include "python/core/autograd_functions.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -110,6 +111,19 @@ PyMethodDef functions[] = {
 
 void RunBackward(std::span<const Tensor> outputs, std::span<const Tensor> grads,
                  const autograd::BackwardOptions& options) {
+  const bool all_require =
+      std::all_of(outputs.begin(), outputs.end(), &autograd::RequiresGrad);
+  Tensors roots, root_grads;
+  if (!all_require) [[unlikely]] {
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (!autograd::RequiresGrad(outputs[i])) continue;
+      roots.push_back(outputs[i]);
+      if (!grads.empty()) root_grads.push_back(grads[i]);
+    }
+    if (roots.empty()) return;
+    outputs = roots;
+    grads = root_grads;
+  }
   const GilRelease release;
   autograd::Backward(outputs, grads, options);
 }

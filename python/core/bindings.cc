@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "python/core/error.h"
+#include "python/core/op_method.h"
 
 namespace proa::inline v0::python {
 namespace {
@@ -34,9 +35,15 @@ void PrepareBindings() {
   }
 }
 
-void AddGeneratedMethods(Methods* methods) {
+void AddGeneratedMethods(PyObject* type) {
+  PyObject* own = reinterpret_cast<PyTypeObject*>(type)->tp_dict;
   for (const FamilyBindings& family : Families()) {
-    for (const Binding& b : family.methods) methods->push_back(Definition(b));
+    for (const Binding& b : family.methods) {
+      // What is written by hand goes before.
+      if (PyDict_GetItemString(own, b.name) != nullptr) continue;
+      const Ref method = Ref::New(NewOpMethod(b, type));
+      CheckStatus(PyObject_SetAttrString(type, b.name, method.get()));
+    }
   }
 }
 

@@ -10,14 +10,12 @@
 
 #include "python/core/arguments.h"
 #include "python/core/tensor_operators.h"
-#include "python/core/tensor_parts.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::python {
 
-// One C function, called as a function of `_C.ops` with self null and as a
-// method with the tensor as self; `doc` starts with the text signature that
-// `inspect` reads.
+// One C function, called with self null and all arguments, the tensor of a
+// method first; `doc` starts with the text signature that `inspect` reads.
 struct Binding {
   const char* name;
   FastFunction function;
@@ -51,7 +49,7 @@ class BindingRegistration {
 // Called once each by the module: names become interned strings; the functions
 // behind operators are put in place; the namespace `_C.ops` is filled.
 void PrepareBindings();
-void AddGeneratedMethods(Methods* methods);
+void AddGeneratedMethods(PyObject* type);
 void AddOpFunctions(PyObject* module);
 
 }  // namespace proa::inline v0::python

@@ -8,30 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "pybind11/pybind11.h"
 #include "python/core/call_stack.h"
+#include "python/core/exceptions.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::python {
 namespace {
-
-PyObject* TypeOf(const Error& error) {
-  if (dynamic_cast<const TypeError*>(&error) != nullptr) return PyExc_TypeError;
-  switch (error.code()) {
-    case absl::StatusCode::kInvalidArgument:
-      return PyExc_ValueError;
-    case absl::StatusCode::kOutOfRange:
-      return PyExc_IndexError;
-    case absl::StatusCode::kUnimplemented:
-      return PyExc_NotImplementedError;
-    case absl::StatusCode::kResourceExhausted:
-      return PyExc_MemoryError;
-    case absl::StatusCode::kNotFound:
-      return PyExc_FileNotFoundError;
-    case absl::StatusCode::kPermissionDenied:
-      return PyExc_PermissionError;
-    default:
-      return PyExc_RuntimeError;
-  }
-}
 
 constinit std::atomic<int> call_stack_level{1};
 
@@ -88,7 +69,8 @@ void SetWithNotes(PyObject* kind, const char* message,
 }
 
 void SetFromError(const Error& e) {
-  SetWithNotes(TypeOf(e), e.what(),
+  const ExceptionKind kind = KindOf(e);
+  SetWithNotes(kind.type, WithWord(kind.word, e.what()).c_str(),
                call_stack_level >= 2 ? e.frames() : std::string());
 }
 
@@ -106,8 +88,14 @@ void ThrowPython(PyObject* type, const std::string& message) {
   if (type == PyExc_AttributeError || type == PyExc_StopIteration) {
     PyErr_SetString(type, message.c_str());
   } else {
-    SetWithNotes(type, message.c_str(), {});
+    const ExceptionKind kind = KindOf(type);
+    SetWithNotes(kind.type, WithWord(kind.word, message).c_str(), {});
   }
+  throw PythonError();
+}
+
+void ThrowCallError(const std::string& message) {
+  SetWithNotes(PyExc_TypeError, message.c_str(), {});
   throw PythonError();
 }
 
@@ -135,11 +123,18 @@ void SetPythonError() noexcept {
 }
 
 PyObject* Located(PyObject* exception) {
-  if (GetCallStackLevel() > 0) {
-    AddNote(exception, CallSiteNote(TextOf(exception).c_str()));
+  const ExceptionKind kind =
+      KindOf(reinterpret_cast<PyObject*>(Py_TYPE(exception)));
+  Ref out = Ref::Borrow(exception);
+  const Ref args = Ref::New(PyObject_GetAttrString(exception, "args"));
+  if (*kind.word != '\0' && PyTuple_GET_SIZE(args.get()) == 1) {
+    const std::string message = WithWord(kind.word, TextOf(exception));
+    out = Ref::New(PyObject_CallFunction(kind.type, "s", message.c_str()));
   }
-  Py_INCREF(exception);
-  return exception;
+  if (GetCallStackLevel() > 0) {
+    AddNote(out.get(), CallSiteNote(TextOf(out.get()).c_str()));
+  }
+  return out.release();
 }
 
 std::string TextOf(PyObject* o) {

@@ -30,16 +30,19 @@ inline void CheckStatus(int status) {
     throw PythonError();
 }
 
-// Sets the error indicator and throws PythonError.
+// Sets the error indicator and throws PythonError. The exception is what stands
+// for `type` (python/core/exceptions.h).
 [[noreturn]] void ThrowPython(PyObject* type, const std::string& message);
+// A call that does not fit the signature: Python's own TypeError.
+[[noreturn]] void ThrowCallError(const std::string& message);
 
 // Within a catch block: sets the Python exception that belongs to the current
-// C++ one (tensor/error.h names the mapping).
+// C++ one (python/core/exceptions.h has the mapping).
 void SetPythonError() noexcept;
 
-// The exception itself (a new reference), with the note on the user's line that
-// those of the core have: for errors that the package's Python code raises,
-// `raise _C.located(ValueError(...))`.
+// What stands for the exception (python/core/exceptions.h; a new reference),
+// with the note on the user's line that those of the core have: for errors that
+// the package's Python code raises, `raise _C.located(ValueError(...))`.
 PyObject* Located(PyObject* exception);
 
 // What is added to exceptions that the core throws (FLAGS_call_stack_level),

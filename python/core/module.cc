@@ -14,6 +14,7 @@
 #include "python/core/device.h"
 #include "python/core/dtype_object.h"
 #include "python/core/error.h"
+#include "python/core/exceptions.h"
 #include "python/core/grad_node.h"
 #include "python/core/graph_reports.h"
 #include "python/core/node_reference.h"
@@ -58,6 +59,7 @@ PyMethodDef functions[] = {
     {nullptr, nullptr, 0, nullptr}};
 
 void Fill(py::module_& m) {
+  MakeExceptions(m.ptr());
   py::register_exception_translator(&Translate);
   PrepareBindings();
   MakeDTypeType(m.ptr());

@@ -14,6 +14,13 @@ namespace py = pybind11;
 struct PyPlace {
   Place place;
 };
+// Types of their own, so that programs may ask isinstance(p, CPUPlace).
+struct PyCPUPlace : PyPlace {};
+struct PyCUDAPlace : PyPlace {};
+struct PyCUDAPinnedPlace : PyPlace {};
+struct PyXPUPlace : PyPlace {};
+struct PyNPUPlace : PyPlace {};
+struct PyCustomPlace : PyPlace {};
 
 Place Parse(std::string_view text) {
   // Paddle writes Place(gpu:0) and, in older programs, CPUPlace.
@@ -23,16 +30,49 @@ Place Parse(std::string_view text) {
   return ParsePlace(text);
 }
 
-PyPlace CudaPlace(int index) {
+PyCUDAPlace CudaPlace(int index) {
   PROA_REQUIRE(index >= 0 && index < 32768, "CUDAPlace: the index is ", index,
                "; it is at least 0");
-  return {{DeviceKind::kGPU, static_cast<int16_t>(index)}};
+  return {{{DeviceKind::kGPU, static_cast<int16_t>(index)}}};
+}
+
+PyCustomPlace CustomPlace(const std::string& type, int index) {
+  PROA_REQUIRE(index >= 0 && index < 32768, "CustomPlace: the index is ", index,
+               "; it is at least 0");
+  const Place place = ParsePlace(type + ":" + std::to_string(index));
+  PROA_REQUIRE(place.kind >= DeviceKind::kFirstCustom, "CustomPlace: ", type,
+               " is no device of a plugin");
+  return {{place}};
+}
+
+// The class of a device that plugins may bring, but that has no name here.
+template <typename T>
+void BindAbsent(py::module_& m, const char* name) {
+  const std::string text =
+      std::string(
+          "The place of a device that this package does not drive; "
+          "CustomPlace names those of plugins. No place is a ") +
+      name + ".";
+  py::class_<T, PyPlace>(m, name, text.c_str())
+      .def(py::init([name = std::string(name)](int) -> T {
+             Fail(absl::StatusCode::kUnimplemented, name,
+                  ": there is no such device; use CPUPlace(), CUDAPlace(id), "
+                  "or CustomPlace(type, id) for one that a plugin brings");
+           }),
+           py::arg("id") = 0);
 }
 
 }  // namespace
 
 PyObject* WrapPlace(Place place) {
-  return py::cast(PyPlace{place}).release().ptr();
+  switch (place.kind) {
+    case DeviceKind::kCPU:
+      return py::cast(PyCPUPlace{{place}}).release().ptr();
+    case DeviceKind::kGPU:
+      return py::cast(PyCUDAPlace{{place}}).release().ptr();
+    default:
+      return py::cast(PyCustomPlace{{place}}).release().ptr();
+  }
 }
 
 std::optional<Place> FindPlace(PyObject* o) {
@@ -80,20 +120,31 @@ void BindPlaces(py::module_& m) {
                return false;
              }
            })
+      .def("_equals", [](const PyPlace& p,
+                         const PyPlace& o) { return p.place == o.place; })
+      .def("is_xpu_place", [](const PyPlace&) { return false; })
+      .def("is_npu_place", [](const PyPlace&) { return false; })
       .def("__hash__",
            [](const PyPlace& p) {
              return static_cast<int>(p.place.kind) * 65536 + p.place.index;
            })
+      // The place of a name has the class of its device.
       .def("__reduce__", [](const py::object& self) {
-        return py::make_tuple(self.attr("__class__"),
+        return py::make_tuple(py::type::of<PyPlace>(),
                               py::make_tuple(self.attr("name")));
       });
-  m.def(
-      "CPUPlace", [] { return PyPlace{}; }, "The place of host memory.");
-  m.def("CUDAPlace", &CudaPlace, py::arg("id") = 0, "The place of GPU `id`.");
-  m.def(
-      "CUDAPinnedPlace", [] { return PyPlace{}; },
-      "Host memory; pinning is left to the allocator.");
+  py::class_<PyCPUPlace, PyPlace>(m, "CPUPlace", "The place of host memory.")
+      .def(py::init([] { return PyCPUPlace{}; }));
+  py::class_<PyCUDAPlace, PyPlace>(m, "CUDAPlace", "The place of GPU `id`.")
+      .def(py::init(&CudaPlace), py::arg("id") = 0);
+  py::class_<PyCUDAPinnedPlace, PyPlace>(
+      m, "CUDAPinnedPlace", "Host memory; pinning is left to the allocator.")
+      .def(py::init([] { return PyCUDAPinnedPlace{}; }));
+  py::class_<PyCustomPlace, PyPlace>(
+      m, "CustomPlace", "The place of device `id` of a plugin's type.")
+      .def(py::init(&CustomPlace), py::arg("type"), py::arg("id") = 0);
+  BindAbsent<PyXPUPlace>(m, "XPUPlace");
+  BindAbsent<PyNPUPlace>(m, "NPUPlace");
 }
 
 }  // namespace proa::inline v0::python

@@ -12,6 +12,7 @@
 #include "ops/elementwise/elementwise_ops.h"
 #include "python/core/arguments.h"
 #include "python/core/buffer.h"
+#include "python/core/convert.h"
 #include "python/core/error.h"
 #include "python/core/gil.h"
 #include "python/core/numpy.h"
@@ -114,8 +115,16 @@ PyObject* MakeArray(const Tensor& t, PyObject* dtype, bool copy) {
       PyObject_CallFunctionObjArgs(function.get(), view.get(), dtype, nullptr));
 }
 
-PyObject* ToNumPy(PyObject* self, PyObject*) {
+constexpr const char* numpy_names[] = {"self", "blocking"};
+constinit Signature numpy_signature("numpy", numpy_names, 2, 1);
+
+// The array is there when the call returns, whatever `blocking` says.
+PyObject* ToNumPy(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
+                  PyObject* kwnames) {
   return Guarded([&] {
+    PyObject* a[2];
+    Bind(numpy_signature, self, args, nargs, kwnames, a);
+    if (Given(a[1])) ToBool(numpy_signature, 1, a[1]);
     const Tensor& t = Unwrap(self);
     const Tensor host = HostTensor("numpy", t);
     // Memory that nobody else sees needs no further copy, but the array must be
@@ -160,9 +169,12 @@ PyObject* Array(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
 
 void AddArrayMethods(Methods* methods, Slots* slots) {
   methods->push_back(
-      {"numpy", &ToNumPy, METH_NOARGS,
-       "numpy($self)\n--\n\nA NumPy array with a copy of the elements; of "
-       "bfloat16 a float32 array."});
+      {"numpy",
+       reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&ToNumPy)),
+       METH_FASTCALL | METH_KEYWORDS,
+       "numpy($self, blocking=True)\n--\n\nA NumPy array with a copy of the "
+       "elements; of bfloat16 a float32 array. It is complete when the call "
+       "returns, whatever `blocking` says."});
   methods->push_back(
       {"__array__",
        reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&Array)),

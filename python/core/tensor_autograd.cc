@@ -24,7 +24,8 @@ namespace py = pybind11;
 TensorObject* Self(PyObject* o) { return reinterpret_cast<TensorObject*>(o); }
 
 PyObject* GetStopGradient(PyObject* o, void*) {
-  return PyBool_FromLong(!autograd::RequiresGrad(Unwrap(o)));
+  return PyBool_FromLong(!autograd::RequiresGrad(Unwrap(o)) &&
+                         !Self(o)->asked_for_grad);
 }
 
 int SetStopGradient(PyObject* o, PyObject* value, void*) {
@@ -35,8 +36,11 @@ int SetStopGradient(PyObject* o, PyObject* value, void*) {
     CheckStatus(stop);
     const Tensor& t = Unwrap(o);
     // To let gradients flow to integers asks for nothing; programs do it for
-    // all of their inputs alike.
-    if (!stop && !IsDifferentiable(t.dtype())) return 0;
+    // all of their inputs alike, and read it back.
+    if (!IsDifferentiable(t.dtype())) {
+      Self(o)->asked_for_grad = stop == 0;
+      return 0;
+    }
     autograd::SetRequiresGrad(t, stop == 0);
     return 0;
   });

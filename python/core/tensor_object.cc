@@ -5,7 +5,13 @@
 #include <memory>
 
 #include "autograd/grad_state.h"
+#include "ops/creation/creation_ops.h"
+#include "python/core/arguments.h"
 #include "python/core/bindings.h"
+#include "python/core/convert.h"
+#include "python/core/dtype_object.h"
+#include "python/core/error.h"
+#include "python/core/place_object.h"
 #include "python/core/py_layer.h"
 #include "python/core/tensor_hooks.h"
 #include "python/core/tensor_parts.h"
@@ -36,6 +42,7 @@ PyObject* Fill(TensorObject* self, Tensor&& t) {
   self->weakrefs = nullptr;
   self->name = nullptr;
   self->persistable = false;
+  self->asked_for_grad = false;
   return reinterpret_cast<PyObject*>(self);
 }
 
@@ -95,36 +102,89 @@ int SetAttribute(PyObject* o, PyObject* name, PyObject* value) {
   return status;
 }
 
-// Tensor(data=None, dtype=None, place=None, stop_gradient=True). A subclass
-// gets an object over the elements of `data` and sees to its further arguments
-// itself.
+// What a call of the type says, in one of the three forms that programs use.
+struct NewArguments {
+  PyObject* data = nullptr;
+  PyObject* dtype = Py_None;
+  PyObject* place = Py_None;
+  PyObject* dims = nullptr;  // of zeros, where there are no data
+  PyObject* name = Py_None;
+  int stop_gradient = 1;
+  int persistable = 0;
+};
+
+bool IsDType(PyObject* o) { return !PyUnicode_Check(o) && FindDType(o); }
+bool IsPlace(PyObject* o) { return !PyUnicode_Check(o) && FindPlace(o); }
+
+NewArguments ParseNew(PyObject* args, PyObject* kwargs) {
+  NewArguments a;
+  PyObject* unused = nullptr;
+  const Py_ssize_t n = PyTuple_GET_SIZE(args);
+  int ok;
+  if (n > 0 && IsDType(PyTuple_GET_ITEM(args, 0))) {
+    static const char* names[] = {"dtype", "dims",        "name",
+                                  "type",  "persistable", nullptr};
+    ok = PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOOp:Tensor",
+                                     const_cast<char**>(names), &a.dtype,
+                                     &a.dims, &a.name, &unused, &a.persistable);
+  } else if ((n > 1 && IsPlace(PyTuple_GET_ITEM(args, 1))) ||
+             (kwargs != nullptr &&
+              PyDict_GetItemString(kwargs, "value") != nullptr)) {
+    static const char* names[] = {"value",     "place", "persistable",
+                                  "zero_copy", "name",  "stop_gradient",
+                                  "dtype",     nullptr};
+    ok = PyArg_ParseTupleAndKeywords(
+        args, kwargs, "O|OpOOpO:Tensor", const_cast<char**>(names), &a.data,
+        &a.place, &a.persistable, &unused, &a.name, &a.stop_gradient, &a.dtype);
+  } else {
+    static const char* names[] = {"data",          "dtype", "place",
+                                  "stop_gradient", "name",  "persistable",
+                                  "zero_copy",     nullptr};
+    ok = PyArg_ParseTupleAndKeywords(
+        args, kwargs, "|OOOpOpO:Tensor", const_cast<char**>(names), &a.data,
+        &a.dtype, &a.place, &a.stop_gradient, &a.name, &a.persistable, &unused);
+  }
+  CheckStatus(ok ? 0 : -1);
+  return a;
+}
+
+Tensor TensorOf(const NewArguments& a) {
+  if (a.data == nullptr || a.data == Py_None) {
+    const DType dtype =
+        a.dtype == Py_None ? DType::kFloat32 : *FindDType(a.dtype);
+    if (a.dims == nullptr || a.dims == Py_None)
+      return Tensor::Empty({0}, dtype);
+    static constexpr const char* names[] = {"dims"};
+    static constinit Signature signature("Tensor", names, 1, 1);
+    const DimVector dims = ToIntList(signature, 0, a.dims);
+    return ops::full(
+        IntArray(std::span<const int64_t>(dims.data(), dims.size())),
+        Scalar(0.0), dtype, std::nullopt);
+  }
+  if (IsTensor(a.data) && a.dtype == Py_None && a.place == Py_None)
+    return Unwrap(a.data).Alias();
+  return ToTensor(a.data, a.dtype, a.place);
+}
+
+// Tensor(data=None, dtype=None, place=None, stop_gradient=True), or as kDoc
+// says. A subclass gets an object over the elements of `data` and sees to its
+// further arguments itself.
 PyObject* New(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return Guarded([&]() -> PyObject* {
-    PyObject* data = nullptr;
-    PyObject* dtype = Py_None;
-    PyObject* place = Py_None;
-    int stop_gradient = 1;
+    NewArguments a;
     if (type == tensor_type) {
-      static const char* names[] = {"data", "dtype", "place", "stop_gradient",
-                                    nullptr};
-      CheckStatus(PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOp:Tensor",
-                                              const_cast<char**>(names), &data,
-                                              &dtype, &place, &stop_gradient)
-                      ? 0
-                      : -1);
+      a = ParseNew(args, kwargs);
     } else if (PyTuple_GET_SIZE(args) > 0) {
-      data = PyTuple_GET_ITEM(args, 0);
+      a.data = PyTuple_GET_ITEM(args, 0);
     }
-    Tensor t;
-    if (data == nullptr || data == Py_None) {
-      t = Tensor::Empty({0}, DType::kFloat32);
-    } else if (IsTensor(data) && dtype == Py_None && place == Py_None) {
-      t = Unwrap(data).Alias();
-    } else {
-      t = ToTensor(data, dtype, place);
-    }
-    if (!stop_gradient) autograd::SetRequiresGrad(t, true);
-    return WrapAs(type, std::move(t));
+    const Ref out = Ref::New(WrapAs(type, TensorOf(a)));
+    const auto set = [&](const char* name, PyObject* value) {
+      CheckStatus(PyObject_SetAttrString(out.get(), name, value));
+    };
+    if (!a.stop_gradient) set("stop_gradient", Py_False);
+    if (a.persistable) set("persistable", Py_True);
+    if (a.name != Py_None) set("name", a.name);
+    return Py_NewRef(out.get());
   });
 }
 
@@ -150,6 +210,9 @@ constexpr char kDoc[] =
     "Tensor(data=None, dtype=None, place=None, stop_gradient=True)\n--\n\n"
     "An n-dimensional array on a device, which may take part in "
     "differentiation.\n\n"
+    "Also called as Tensor(value, place, persistable, zero_copy, name, "
+    "stop_gradient) and, for zeros, as\n"
+    "Tensor(dtype, dims, name, type, persistable).\n\n"
     "proa.to_tensor makes one from Python and NumPy data, ops make them from "
     "others.";
 
@@ -222,8 +285,6 @@ void MakeTensorType(PyObject* module) {
   AddIndexing(&slots);
   AddSharingMethods(methods);
   AddPickling(methods);
-  AddGeneratedMethods(
-      methods);  // last: of two methods of a name the first is taken
   methods->push_back({nullptr, nullptr, 0, nullptr});
   properties->push_back({nullptr, nullptr, nullptr, nullptr, nullptr});
   slots.push_back({Py_tp_methods, methods->data()});
@@ -239,6 +300,7 @@ void MakeTensorType(PyObject* module) {
   const Ref priority = Ref::New(PyFloat_FromDouble(100.0));
   CheckStatus(
       PyObject_SetAttrString(type, "__array_priority__", priority.get()));
+  AddGeneratedMethods(type);
   CheckStatus(PyModule_AddObjectRef(module, "Tensor", type));
 }
 

@@ -25,6 +25,8 @@ struct TensorObject {
   PyObject* weakrefs;
   PyObject* name;  // str; null until asked for or set
   bool persistable;
+  // stop_gradient = False was set on integers, which have no gradient.
+  bool asked_for_grad;
 };
 
 // The type, a heap type so that Python may add methods. Set by MakeTensorType.

@@ -276,15 +276,35 @@ PyObject* Call(PyObject*, PyObject* const* args, Py_ssize_t nargs,
     Bind(signature, nullptr, args, nargs, kwnames, a);
     const auto given = [&](int i) { return a[i] == nullptr ? Py_None : a[i]; };
     Tensor t = ToTensor(a[0], given(1), given(2));
-    if (Given(a[3]) && !ToBool(signature, 3, a[3]) &&
-        IsDifferentiable(t.dtype())) {
-      autograd::SetRequiresGrad(t, true);
+    const Ref out = Ref::New(Wrap(std::move(t)));
+    if (Given(a[3]) && !ToBool(signature, 3, a[3])) {
+      CheckStatus(PyObject_SetAttrString(out.get(), "stop_gradient", Py_False));
     }
-    return Wrap(std::move(t));
+    return Py_NewRef(out.get());
+  });
+}
+
+// For the package's functions that are written in Python: what the bindings say
+// of an argument of an op.
+PyObject* TensorArgument(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
+  return Guarded([&] {
+    if (nargs != 3) ThrowCallError("tensor_argument() takes 3 arguments");
+    if (IsTensor(args[0])) return Py_NewRef(args[0]);
+    if (IsArrayLike(args[0]))
+      return Wrap(ToTensor(args[0], std::nullopt, std::nullopt));
+    ThrowPython(PyExc_TypeError, TextOf(args[1]) + ": " + TextOf(args[2]) +
+                                     " must be a Tensor or an array, not " +
+                                     TypeName(args[0]));
   });
 }
 
 PyMethodDef functions[] = {
+    {"tensor_argument",
+     reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&TensorArgument)),
+     METH_FASTCALL,
+     "tensor_argument(value, op, name)\n--\n\n"
+     "`value` if it is a Tensor, a Tensor of an array; for anything else the "
+     "error that names the\nargument."},
     {"to_tensor", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&Call)),
      METH_FASTCALL | METH_KEYWORDS,
      "to_tensor(data, dtype=None, place=None, stop_gradient=True)\n--\n\n"

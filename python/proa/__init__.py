@@ -15,7 +15,10 @@ from proa._C import (
     CPUPlace,
     CUDAPinnedPlace,
     CUDAPlace,
+    CustomPlace,
+    NPUPlace,
     Tensor,
+    XPUPlace,
     bfloat16,
     bool,
     complex64,
@@ -34,9 +37,9 @@ from proa._generated.root import *
 from proa.version import full_version as __version__
 
 _SUBMODULES = frozenset((
-    "amp", "autograd", "callbacks", "compat", "dataset", "device", "distributed", "distribution", "fluid", "framework",
-    "hapi", "incubate", "io", "jit", "linalg", "metric", "nn", "optimizer", "profiler", "reader", "regularizer", "static",
-    "sysconfig", "tensor", "utils", "version", "vision",
+    "amp", "autograd", "callbacks", "compat", "dataset", "device", "distributed", "distribution", "errors", "fluid",
+    "framework", "hapi", "incubate", "io", "jit", "linalg", "metric", "nn", "optimizer", "profiler", "reader",
+    "regularizer", "static", "sysconfig", "tensor", "utils", "version", "vision",
 ))  # fmt: skip
 # Names of other modules that are names of the package too.
 _HOMES = {
@@ -89,6 +92,7 @@ if _TYPE_CHECKING:  # What __getattr__ finds, for type checkers (python/tests/ty
         device,
         distributed,
         distribution,
+        errors,
         fluid,
         framework,
         hapi,

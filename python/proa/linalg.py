@@ -4,6 +4,7 @@ from proa import _C
 from proa._generated.linalg import *  # noqa: F403
 from proa._generated.root import inverse as inv  # noqa: F401
 from proa.framework.names import missing as _missing
+from proa.tensor.attribute import tensor_list as _tensor_list
 from proa.tensor.linalg import norm as norm
 
 
@@ -18,7 +19,7 @@ def multi_dot(x, name=None):
         >>> proa.linalg.multi_dot([a, b, c]).tolist()
         [[12.0], [12.0]]
     """
-    tensors = list(x)
+    tensors = _tensor_list(x, "multi_dot", "x")
     if len(tensors) < 2:
         raise _C.located(ValueError(f"multi_dot: at least two tensors are needed, not {len(tensors)}"))
     first, last = len(tensors[0].shape) == 1, len(tensors[-1].shape) == 1
@@ -68,6 +69,7 @@ def matrix_power(x, n, name=None):
         x (Tensor): [..., N, N].
         n (int): 0 gives identity matrices, a negative one powers of the inverse.
     """
+    x = _C.tensor_argument(x, "matrix_power", "x")
     if not isinstance(n, int):
         raise _C.located(TypeError(f"matrix_power: n must be an int, not {type(n).__name__}"))
     if len(x.shape) < 2 or x.shape[-1] != x.shape[-2]:
@@ -96,6 +98,7 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
         fweights (Tensor, optional): how often each observation counts, integers.
         aweights (Tensor, optional): weight of each observation.
     """
+    x = _C.tensor_argument(x, "cov", "x")
     if len(x.shape) > 2:
         raise _C.located(ValueError(f"cov: x must have 1 or 2 dims; it is {list(x.shape)} {x.dtype.name}"))
     rows = _C.ops.reshape(x, [1, -1]) if len(x.shape) < 2 else x if rowvar else _C.ops.transpose(x, [1, 0])

@@ -570,7 +570,7 @@ def test_interpolate():
     grid = np.stack(np.meshgrid(rows, columns, indexing="ij"), -1)
     expected = np.stack([RegularGridInterpolator((range(4), range(5)), plane)(grid) for plane in x[0]])[None]
     close(F.interpolate(tensor(x), [7, 9], mode="bilinear", align_corners=True), expected, 1e-4)
-    even = F.interpolate(tensor(np.arange(4, dtype="float32").reshape(1, 1, 4)), [8], mode="linear", data_format="NCL")
+    even = F.interpolate(tensor(np.arange(4, dtype="float32").reshape(1, 1, 4)), [8], mode="linear", data_format="NCW")
     close(even, [[[0, 0.25, 0.75, 1.25, 1.75, 2.25, 2.75, 3]]])
     close(F.interpolate(tensor(np.ones_like(x)), scale_factor=1.7, mode="bicubic"), np.ones((1, 2, 6, 8)))
     row = array(8)

@@ -1,6 +1,7 @@
 """Layer: members, state, hooks, modes, names; containers."""
 
 import copy
+import warnings
 
 import numpy as np
 import pytest
@@ -68,9 +69,9 @@ def test_attributes():
     net.second = nn.Linear(1, 1)
     assert net.second.weight.shape == [1, 1]
     with pytest.raises(KeyError, match="without dots"):
-        net.add_sublayer("a.b", nn.ReLU())
+        net.add_parameter("a.b", None)
     with pytest.raises(KeyError, match="exists already"):
-        net.add_sublayer("number", nn.ReLU())
+        net.add_sublayer("forward", nn.ReLU())
     with pytest.raises(KeyError, match="exists already"):
         net.add_parameter("forward", None)
     with pytest.raises(TypeError, match="must be a Parameter"):
@@ -101,12 +102,51 @@ def test_state_round_trip():
     assert missing == ["count", "first.bias", "second.weight"] and unexpected == ["more"]
 
 
-def test_wrong_shape_changes_nothing():
+def test_names_of_sublayers():
+    """Names with dots, empty ones and numbers are keys of the state as any other."""
+    net = nn.Layer()
+    for name in ("a.b", "", 3):
+        net.add_sublayer(name, nn.Linear(2, 2, bias_attr=False))
+    assert list(net.state_dict()) == ["a.b.weight", ".weight", "3.weight"]
+    assert len(net.parameters()) == 3
+    assert nn.Sequential(("a.b", nn.Linear(2, 3)), ("c.d", nn.ReLU()))(proa.ones([1, 2])).shape == [1, 3]
+
+
+def test_tensors_as_attributes():
+    """A tensor that is set as an attribute is a buffer that is not saved, until it is registered."""
+    net = nn.Layer()
+    net.x, net.y, net.number = proa.ones([2]), None, 3
+    assert [n for n, _ in net.named_buffers()] == ["x"] and list(net.state_dict()) == []
+    assert net.to(dtype="float64").x.dtype == proa.float64
+    net.register_buffer("x", proa.zeros([2]))
+    net.register_buffer("y", proa.zeros([2]))
+    assert list(net.state_dict()) == ["x", "y"]
+    net.z = proa.ones([2])
+    net.z = "text"
+    assert net.z == "text" and [n for n, _ in net.named_buffers()] == ["x", "y"]
+    with pytest.raises(KeyError, match="exists already"):
+        net.register_buffer("number", proa.zeros([2]))
+
+
+def test_a_value_of_another_shape_is_skipped():
+    """As when a head for other classes is loaded: with a warning, and in both lists."""
     net = Net()
-    before = net.first.weight.numpy()
-    with pytest.raises(ValueError, match=r"'first.bias' is \[4\] in Net, but \[5\]"):
-        net.set_state_dict({"first.weight": np.ones([3, 4], "float32"), "first.bias": np.ones([5], "float32")})
-    assert np.array_equal(net.first.weight.numpy(), before)
+    bias = net.first.bias.numpy()
+    with pytest.warns(UserWarning, match=r"set_state_dict: Net leaves as they are: 'first.bias' is \[4\], but \[5\]"):
+        missing, unexpected = net.set_state_dict(
+            {"first.weight": np.full([3, 4], 7, "float32"), "first.bias": np.ones([5], "float32")}
+        )
+    assert missing == ["count", "first.bias", "second.weight"] and unexpected == ["first.bias"]
+    assert np.array_equal(net.first.bias.numpy(), bias) and (net.first.weight.numpy() == 7).all()
+
+
+def test_a_state_that_matches_nothing_says_so():
+    net = nn.Linear(2, 3)
+    with pytest.warns(UserWarning, match="no name of the given state is one of Linear's; it has 'weight', 'bias', the"):
+        assert net.set_state_dict({"linear.weight": np.ones([2, 3])}) == (["weight", "bias"], ["linear.weight"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert net.set_state_dict({}) == (["weight", "bias"], [])
 
 
 def test_modes():

@@ -177,8 +177,11 @@ def test_vision_models():
     net.eval()
     with proa.no_grad():
         assert net(proa.ones([1, 3, 32, 32])).shape == [1, 7]
-    assert sum(p.size for p in models.resnet18().parameters()) == 11_689_512
-    assert sum(p.size for p in models.resnet50().parameters()) == 25_557_032
+    # The published figures, and the statistics of batch norm, which are not trained.
+    for name, trained, statistics in (("resnet18", 11_689_512, 9_600), ("resnet50", 25_557_032, 53_120)):
+        parameters = getattr(models, name)().parameters()
+        assert sum(p.size for p in parameters if p.trainable) == trained
+        assert sum(p.size for p in parameters) == trained + statistics
     with pytest.raises(NotImplementedError, match="pretrained"):
         models.resnet18(pretrained=True)
 

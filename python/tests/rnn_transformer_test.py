@@ -65,10 +65,10 @@ def test_recurrent(kind, direction, time_major):
     expected, ends = x, []
     for i, layer in enumerate(net):
         parts = []
-        for d, rnn in enumerate([layer.rnn_fw, layer.rnn_bw] if both else [layer]):
+        for d, cell in enumerate([layer.cell_fw, layer.cell_bw] if both else [layer.cell]):
             n = i * (2 if both else 1) + d
             state = (starts[n], cells_start[n]) if kind == "LSTM" else starts[n]
-            part, state = loop(kind, rnn.cell, expected, state, d == 1, lengths)
+            part, state = loop(kind, cell, expected, state, d == 1, lengths)
             parts.append(part)
             ends.append(state)
         expected = np.concatenate(parts, -1)

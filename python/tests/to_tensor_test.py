@@ -82,8 +82,9 @@ def test_copies():
 
 def test_stop_gradient():
     assert not _C.to_tensor([1.0], stop_gradient=False).stop_gradient
-    # Asks for nothing: integers carry no gradient.
-    assert _C.to_tensor([1], stop_gradient=False).stop_gradient
+    # Integers carry no gradient, and say what was asked for.
+    integers = _C.to_tensor([1], stop_gradient=False)
+    assert not integers.stop_gradient and (integers + 1).stop_gradient
 
 
 @pytest.mark.parametrize(

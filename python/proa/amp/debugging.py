@@ -46,7 +46,7 @@ def check_numerics(tensor, op_type="", var_name="", debug_mode=DebugMode.CHECK_N
         ...     proa.amp.debugging.check_numerics(proa.to_tensor([float("nan"), 1.0]), "log", "x")
         ... except RuntimeError as error:
         ...     print(error)
-        check_numerics: x of log has 1 NaN; it is [2] float32 with 1 NaN, 0 Inf, min 1, max 1, mean 1
+        (PreconditionNotMet) check_numerics: x of log has 1 NaN; it is [2] float32 with 1 NaN, 0 Inf, min 1, max 1, mean 1
     """
     abort = _mode("check_numerics", debug_mode) is DebugMode.CHECK_NAN_INF_AND_ABORT
     return _C.ops.check_numerics(tensor, op_type, var_name, abort)
@@ -82,7 +82,7 @@ class TensorCheckerConfig:
         True
         >>> proa.to_tensor([0.0]).log()
         Traceback (most recent call last):
-        RuntimeError: log: made 1 Inf in out
+        RuntimeError: (PreconditionNotMet) log: made 1 Inf in out
           out: [1] float32; 0 NaN, 1 Inf
           x: [1] float32; 0 NaN, 0 Inf, min 0, max 0, mean 0
         ...

@@ -41,7 +41,7 @@ class detect_anomaly(contextlib.ContextDecorator):  # noqa: N801, as its API nam
         ...         y.backward()
         ...     except RuntimeError as error:
         ...         print(str(error).splitlines()[0])
-        backward: sqrt's backward made a gradient of x with 0 NaN and 1 Inf; it is [1] float32; \
+        (PreconditionNotMet) backward: sqrt's backward made a gradient of x with 0 NaN and 1 Inf; it is [1] float32; \
 the gradient that came in was finite
     """
 

@@ -252,7 +252,7 @@ class Model:
         for metric in self._metrics:
             metric.reset()
         callbacks.on_eval_begin({"steps": _length(loader), "metrics": self._names()})
-        weighted, samples, logs = [], 0, {}
+        samples, logs = 0, {}
         for step, batch in enumerate(loader):
             if num_iters is not None and step >= num_iters:
                 break
@@ -262,19 +262,17 @@ class Model:
             losses = result[0] if self._metrics else result
             size = len(inputs[0]) if inputs else 0
             samples += size
-            weighted.append((size, [float(np.asarray(loss).mean()) for loss in losses]))
             logs = self._logs(losses)
             callbacks.on_eval_batch_end(step, logs)
         if self._loss and samples:
-            means = [sum(n * v[i] for n, v in weighted) / samples for i in range(len(weighted[0][1]))]
-            logs["loss"] = means
+            logs["loss"] = [float(np.asarray(loss).mean()) for loss in losses]
         logs["samples"] = samples
         callbacks.on_eval_end(logs)
         logs.pop("samples")
         return logs
 
     def evaluate(self, eval_data, batch_size=1, log_freq=10, verbose=2, num_workers=0, callbacks=None, num_iters=None):
-        """Loss and metrics over a data set: a dict, such as {"loss": [0.1], "acc": 0.98}."""
+        """Metrics over a data set, and the loss of its last batch: a dict, such as {"loss": [0.1], "acc": 0.98}."""
         loader = self._loader(eval_data, batch_size, False, num_workers)
         callbacks = self._callbacks(callbacks, log_freq, verbose, None, 1, None, None, batch_size)
         return self._evaluate(loader, callbacks, num_iters)
@@ -288,7 +286,7 @@ class Model:
             stack_outputs (bool): one array for each output instead of a list of batches.
 
         Returns:
-            list: for each output of the network a list of arrays, or one array.
+            list: for each output of the network a tuple of arrays, one for each batch, or one array.
         """
         loader = self._loader(test_data, batch_size, False, num_workers)
         callbacks = self._callbacks(callbacks, 1, verbose, None, 1, None, None, batch_size)
@@ -301,7 +299,7 @@ class Model:
             samples += len(inputs[0])
             callbacks.on_predict_batch_end(step, {})
         callbacks.on_predict_end({"samples": samples})
-        outputs = [list(parts) for parts in zip(*batches)]
+        outputs = list(zip(*batches))
         return [np.concatenate(parts) for parts in outputs] if stack_outputs else outputs
 
     # Files -------------------------------------------------------------------

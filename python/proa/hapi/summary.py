@@ -1,5 +1,6 @@
 """`summary` and `flops`: a network's layers, parameters and multiplications."""
 
+import inspect
 import math
 
 from proa import _C
@@ -18,6 +19,8 @@ def _inputs(input_size, dtypes):
     """Tensors of ones of these sizes: a tuple of numbers, or a list of such tuples."""
     if input_size is None:
         raise _C.located(ValueError("summary: give input_size or input"))
+    if hasattr(input_size, "shape"):  # an InputSpec
+        input_size = [input_size]
     one = isinstance(input_size, (tuple, list)) and all(isinstance(d, (int, type(None))) for d in input_size)
     sizes = [input_size] if one else list(input_size)
     dtypes = dtypes if isinstance(dtypes, (list, tuple)) else [dtypes] * len(sizes)
@@ -49,6 +52,15 @@ def _run(net, inputs, on_leaf):
             layer.__dict__["training"] = training
 
 
+def _takes_one(net):
+    """Whether forward can be called with one argument."""
+    try:
+        inspect.signature(net.forward).bind(None)
+    except TypeError:
+        return False
+    return True
+
+
 def summary(net, input_size=None, dtypes=None, input=None):
     """Prints a network's layers, the shapes of their inputs and results, and the number of parameters.
 
@@ -56,14 +68,15 @@ def summary(net, input_size=None, dtypes=None, input=None):
         net (Layer): the network; it is run once.
         input_size (tuple|list[tuple], optional): shapes of its inputs; None or -1 stands for 1.
         dtypes (str|list[str], optional): of the inputs.
-        input (Tensor|list|dict, optional): the inputs themselves.
+        input (Tensor|list|dict, optional): the input itself; a list is one argument if forward takes one, else its
+            arguments.
 
     Returns:
         dict: {"total_params": ..., "trainable_params": ...}.
     """
     if input is None:
         input = _inputs(input_size, dtypes)
-    elif isinstance(input, _C.Tensor):
+    elif isinstance(input, _C.Tensor) or (isinstance(input, (list, tuple)) and _takes_one(net)):
         input = [input]
     rows = []
 
@@ -121,7 +134,7 @@ def flops(net, input_size, custom_ops=None, print_detail=False):
 
 def _count(layer, inputs, outputs):
     out = outputs[0] if isinstance(outputs, (list, tuple)) else outputs
-    weight = layer.__dict__.get("weight")
+    weight = getattr(layer, "weight", None)
     if weight is None or not isinstance(out, _C.Tensor):
         return 0
     name = type(layer).__name__

@@ -21,6 +21,19 @@ class ClipGradBase:
         raise _C.located(NotImplementedError(f"{type(self).__name__} does not define _clip"))
 
 
+def _number(kind, name, value):
+    if isinstance(value, bool) or not hasattr(value, "__float__"):  # not what only looks like a number
+        raise _C.located(TypeError(f"{kind}: {name} must be a number, not {value!r}"))
+    return float(value)
+
+
+def _norm(kind, value):
+    value = _number(kind, "clip_norm", value)
+    if not value > 0.0:
+        raise _C.located(ValueError(f"{kind}: clip_norm must be positive; it is {value}"))
+    return value
+
+
 class ClipGradByValue(ClipGradBase):
     """Every element into [min, max].
 
@@ -34,8 +47,8 @@ class ClipGradByValue(ClipGradBase):
     """
 
     def __init__(self, max, min=None):
-        self.max = float(max)
-        self.min = -self.max if min is None else float(min)
+        self.max = _number("ClipGradByValue", "max", max)
+        self.min = -self.max if min is None else _number("ClipGradByValue", "min", min)
         if self.min > self.max:
             raise _C.located(
                 ValueError(f"ClipGradByValue: min must not be above max; they are {self.min} and {self.max}")
@@ -52,7 +65,7 @@ class ClipGradByNorm(ClipGradBase):
     """Each gradient to an L2 norm of at most `clip_norm`, by scaling."""
 
     def __init__(self, clip_norm):
-        self.clip_norm = float(clip_norm)
+        self.clip_norm = _norm("ClipGradByNorm", clip_norm)
 
     def _clip(self, grads):
         return [_scaled([g], self.clip_norm)[0] for g in grads]
@@ -70,7 +83,7 @@ class ClipGradByGlobalNorm(ClipGradBase):
     """
 
     def __init__(self, clip_norm, group_name="default_group"):
-        self.clip_norm = float(clip_norm)
+        self.clip_norm = _norm("ClipGradByGlobalNorm", clip_norm)
         self.group_name = group_name
 
     def _clip(self, grads):

@@ -27,6 +27,9 @@ class Adam(Optimizer):
         grad_clip (optional): ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue.
         lazy_mode (bool): of a gradient that holds some rows only (`sparse=True` of an embedding), update these rows
             and leave the others and their moments alone. Without, they move on by their moments.
+        multi_precision (bool): update float32 copies of float16 and bfloat16 parameters (`master_weights` of the state),
+            which small steps would leave as they are.
+        use_multi_tensor (bool): accepted; parameters are always updated together.
 
     Examples:
         >>> net = proa.nn.Linear(2, 1)
@@ -52,6 +55,7 @@ class Adam(Optimizer):
         use_multi_tensor=False,
     ):
         super().__init__(learning_rate, epsilon, parameters, weight_decay, grad_clip, name)
+        self._multi_precision = bool(multi_precision)
         kind = type(self).__name__
         self._default_options = {
             "beta1": _check_beta(kind, "beta1", beta1),
@@ -101,7 +105,7 @@ class AdamW(Adam):
         apply_decay_param_fun (Callable, optional): parameter name -> whether it decays.
         grad_clip (optional): ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue.
         lazy_mode (bool): rows that a sparse gradient does not hold stay as they are; see Adam.
-        multi_precision (bool): keep float32 copies of half precision parameters.
+        multi_precision (bool): update float32 copies of 16-bit parameters; see Adam.
     """
 
     def __init__(

@@ -16,20 +16,23 @@ from proa.regularizer import L1Decay, L2Decay, WeightDecayRegularizer
 class Bucket:
     """Parameters treated alike: `lr_scale`, `l1` and `l2` hold for all, and `options` of the group.
 
-    `states` maps the name of an accumulator to the list of tensors beside `params`.
+    `states` maps the name of an accumulator to the list of tensors beside `params`. `owners` are the parameters of the
+    network: the same list as `params`, unless these are float32 copies of theirs.
     """
 
-    __slots__ = ("l1", "l2", "lr_scale", "options", "params", "states")
+    __slots__ = ("l1", "l2", "lr_scale", "options", "owners", "params", "states")
 
     def __init__(self, lr_scale, l1, l2, options):
         self.lr_scale, self.l1, self.l2, self.options = lr_scale, l1, l2, options
-        self.params = []
+        self.owners = self.params = []
         self.states = {}
 
     def part(self, kept):
         """The same bucket with those parameters only for which `kept` (a list of bool) is true."""
         part = Bucket(self.lr_scale, self.l1, self.l2, self.options)
-        part.params = [p for p, k in zip(self.params, kept) if k]
+        part.owners = part.params = [p for p, k in zip(self.params, kept) if k]
+        if self.owners is not self.params:
+            part.owners = [p for p, k in zip(self.owners, kept) if k]
         part.states = {name: [s for s, k in zip(tensors, kept) if k] for name, tensors in self.states.items()}
         return part
 
@@ -63,6 +66,7 @@ class Optimizer:
     """
 
     _accumulator_names: tuple[str, ...] = ()
+    _multi_precision = False
 
     def __init__(
         self, learning_rate=0.001, epsilon=1e-08, parameters=None, weight_decay=None, grad_clip=None, name=None
@@ -93,6 +97,7 @@ class Optimizer:
         self.regularization = _as_regularizer(weight_decay)
         self._default_options = {}
         self._accumulators = defaultdict(dict)
+        self._master_weights = {}
         self._loaded = {}
         self._buckets = None
         self._groups = []
@@ -153,12 +158,30 @@ class Optimizer:
                     buckets[key] = Bucket(*key[:3], dict(key[3]))
                 buckets[key].params.append(param)
         for bucket in buckets.values():
+            if self._multi_precision and bucket.params[0].dtype in (_C.float16, _C.bfloat16):
+                bucket.params = [self._master_weight(p) for p in bucket.owners]
             for name in self._accumulator_names:
                 bucket.states[name] = [self._accumulator(name, p) for p in bucket.params]
         self._buckets = list(buckets.values())
         self._trainable = [not p.stop_gradient for p in self._parameter_list]
 
     # State of a parameter ----------------------------------------------------
+
+    def _master_weight(self, param):
+        """The float32 copy of a 16-bit parameter that updates go to, so that small ones are not lost."""
+        if param.name not in self._master_weights:
+            with _C.eager_mode():
+                master = param.detach().astype(_C.float32)
+            master.name = f"{param.name}_fp32_master_0"
+            master.persistable = True
+            master.stop_gradient = True
+            self._master_weights[param.name] = master
+            loaded = self._loaded.get("master_weights", {})
+            if param.name in loaded:
+                _assign_state(master, loaded.pop(param.name))
+                if not loaded:
+                    del self._loaded["master_weights"]
+        return self._master_weights[param.name]
 
     def _start_accumulator(self, name, param):
         """The first value of an accumulator; zeros unless a subclass knows better."""
@@ -262,7 +285,7 @@ class Optimizer:
                 self._step_clipped()
             else:
                 for bucket in self._buckets:
-                    self._update(bucket, [p.grad for p in bucket.params])
+                    self._update(bucket, [p.grad for p in bucket.owners])
         finally:
             _C.set_grad_enabled(recording)
 
@@ -277,10 +300,10 @@ class Optimizer:
         return False
 
     def _step_clipped(self):
-        pairs = [(p, p.grad) for bucket in self._buckets for p in bucket.params]
+        pairs = [(p, p.grad) for bucket in self._buckets for p in bucket.owners]
         clipped = {id(p): g for p, g in self._grad_clip([(p, g) for p, g in pairs if g is not None])}
         for bucket in self._buckets:
-            self._update(bucket, [clipped.get(id(p)) for p in bucket.params])
+            self._update(bucket, [clipped.get(id(p)) for p in bucket.owners])
 
     def _update(self, bucket, grads):
         for grad in grads:
@@ -290,9 +313,19 @@ class Optimizer:
                 break
         if not grads:
             return
+        if bucket.owners is not bucket.params:
+            self._update_masters(bucket, [g.astype(_C.float32) for g in grads])
+            return
         if bucket.l1:
             grads = [g + p.sign() * bucket.l1 for p, g in zip(bucket.params, grads)]
         self._update_bucket(bucket, grads)
+
+    def _update_masters(self, bucket, grads):
+        if bucket.l1:
+            grads = [g + p.sign() * bucket.l1 for p, g in zip(bucket.params, grads)]
+        self._update_bucket(bucket, grads)
+        for owner, master in zip(bucket.owners, bucket.params):
+            owner.set_value(master.astype(owner.dtype))
 
     def _update_bucket(self, bucket, grads):
         """Changes `bucket.params` in place. `bucket.l2` has still to be applied, `bucket.l1` has not."""
@@ -340,7 +373,7 @@ class Optimizer:
         if self._grad_clip is not None:
             given = {id(p): g for p, g in self._grad_clip([(p, g) for p, g in params_grads])}
         for bucket in self._buckets:
-            self._update(bucket, [given.get(id(p)) for p in bucket.params])
+            self._update(bucket, [given.get(id(p)) for p in bucket.owners])
 
     def minimize(self, loss, startup_program=None, parameters=None, no_grad_set=None):
         """Updates from the gradients that `loss.backward()` left.
@@ -372,11 +405,16 @@ class Optimizer:
     # Saving ------------------------------------------------------------------
 
     def state_dict(self):
-        """Accumulators by name (such as linear_0.w_0_moment1_0), and LR_Scheduler if there is one."""
+        """Accumulators by name (such as linear_0.w_0_moment1_0), and LR_Scheduler if there is one.
+
+        With multi_precision also `master_weights`, a dict of float32 copies by the names of the parameters.
+        """
         state = OrderedDict(self._loaded)
         for by_param in self._accumulators.values():
             for tensor in by_param.values():
                 state[tensor.name] = tensor
+        if self._master_weights:
+            state["master_weights"] = {**state.get("master_weights", {}), **self._master_weights}
         if isinstance(self._learning_rate, LRScheduler):
             state["LR_Scheduler"] = self._learning_rate.state_dict()
         return state
@@ -391,6 +429,12 @@ class Optimizer:
         schedule = state.pop("LR_Scheduler", None)
         if schedule is not None and isinstance(self._learning_rate, LRScheduler):
             self._learning_rate.set_state_dict(schedule)
+        masters = dict(state.pop("master_weights", None) or {})
+        for name, master in self._master_weights.items():
+            if name in masters:
+                _assign_state(master, masters.pop(name))
+        if masters:
+            self._loaded["master_weights"] = masters
         existing = {t.name: t for by_param in self._accumulators.values() for t in by_param.values()}
         for name, value in state.items():
             if name in existing:

@@ -12,6 +12,7 @@ class SGD(Optimizer):
         parameters (list): what to update; see Optimizer.
         weight_decay (float|L1Decay|L2Decay, optional): added to the gradients.
         grad_clip (optional): ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue.
+        multi_precision (bool): update float32 copies of 16-bit parameters; see Adam.
 
     Examples:
         >>> net = proa.nn.Linear(2, 1)
@@ -20,8 +21,17 @@ class SGD(Optimizer):
         >>> sgd.step()
     """
 
-    def __init__(self, learning_rate=0.001, parameters=None, weight_decay=None, grad_clip=None, name=None):
+    def __init__(
+        self,
+        learning_rate=0.001,
+        parameters=None,
+        weight_decay=None,
+        grad_clip=None,
+        name=None,
+        multi_precision=False,
+    ):
         super().__init__(learning_rate, 1e-08, parameters, weight_decay, grad_clip, name)
+        self._multi_precision = bool(multi_precision)
 
     def _update_bucket(self, bucket, grads):
         _C.ops.sgd_(bucket.params, grads, self._lr(), bucket.lr_scale, bucket.l2)
@@ -39,6 +49,9 @@ class Momentum(Optimizer):
         use_nesterov (bool): Nesterov's form.
         weight_decay (float|L1Decay|L2Decay, optional): added to the gradients.
         grad_clip (optional): ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue.
+        multi_precision (bool): update float32 copies of 16-bit parameters; see Adam.
+        rescale_grad (float): a factor on the gradients, before anything else.
+        use_multi_tensor (bool): accepted; parameters are always updated together.
     """
 
     _accumulator_names = ("velocity",)
@@ -52,12 +65,18 @@ class Momentum(Optimizer):
         weight_decay=None,
         grad_clip=None,
         name=None,
+        multi_precision=False,
+        rescale_grad=1.0,
+        use_multi_tensor=False,
     ):
         super().__init__(learning_rate, 1e-08, parameters, weight_decay, grad_clip, name)
+        self._multi_precision, self._rescale_grad = bool(multi_precision), float(rescale_grad)
         self._default_options = {"momentum": float(momentum), "use_nesterov": bool(use_nesterov)}
 
     def _update_bucket(self, bucket, grads):
         options = bucket.options
+        if self._rescale_grad != 1.0:
+            grads = [g * self._rescale_grad for g in grads]
         _C.ops.momentum_(
             bucket.params,
             grads,

@@ -34,7 +34,7 @@ from proa.tensor.creation import (
     zeros_like,
 )
 from proa.tensor.einsum import einsum
-from proa.tensor.linalg import cross, dist, inner, mm, norm, t, tensordot
+from proa.tensor.linalg import addmm, cross, dist, inner, mm, norm, t, tensordot
 from proa.tensor.logic import (
     bitwise_and,
     bitwise_not,
@@ -82,6 +82,8 @@ from proa.tensor.math import (
 )
 from proa.tensor.random import normal, rand, randint_like, randn, standard_normal
 from proa.tensor.search import (
+    argmax,
+    argmin,
     gather,
     index_sample,
     nonzero,
@@ -96,7 +98,10 @@ from proa.tensor.stat import bincount, histogram, median, nanmedian, nanquantile
 
 __all__ = [
     "add_n",
+    "addmm",
     "arange",
+    "argmax",
+    "argmin",
     "assign",
     "bincount",
     "bitwise_and",

@@ -14,9 +14,9 @@ def is_tensor(x):
     return isinstance(x, _C.Tensor)
 
 
-def _need_tensor(op, x):
+def _need_tensor(op, x, name="x"):
     if not isinstance(x, _C.Tensor):
-        raise _C.located(TypeError(f"{op}: x must be a Tensor, not {type(x).__name__}"))
+        raise _C.located(TypeError(f"{op}: {name} must be a Tensor, not {type(x).__name__}"))
 
 
 def is_complex(x):
@@ -43,9 +43,17 @@ def is_empty(x, name=None):
     return _C.to_tensor(0 in x.shape)
 
 
+def tensor_list(value, op, name):
+    """A list of the tensors in a list or tuple; otherwise the error that names the argument."""
+    if not isinstance(value, (list, tuple)):
+        kind = "None" if value is None else type(value).__name__
+        raise _C.located(TypeError(f"{op}: {name} must be a list or tuple of Tensor, not {kind}"))
+    return [_C.tensor_argument(v, op, f"element {i} of {name}") for i, v in enumerate(value)]
+
+
 def rank(input):
     """Number of dims: an int32 tensor, 0-d."""
-    _need_tensor("rank", input)
+    _need_tensor("rank", input, "input")
     return _C.to_tensor(len(input.shape), dtype=_C.int32)
 
 

@@ -15,6 +15,11 @@ def _scalar(op, name, value):
                 ValueError(f"{op}: {name} must have one element; it is {list(value.shape)} {value.dtype.name}")
             )
         return value.item()
+    if isinstance(value, str):  # "inf", "-inf", "nan", "1.5"
+        try:
+            return float(value)
+        except ValueError:
+            raise _C.located(ValueError(f"{op}: {name} must be a number or the text of one, not {value!r}")) from None
     return value
 
 
@@ -23,7 +28,7 @@ def full(shape, fill_value, dtype=None, name=None):
 
     Args:
         shape (list[int|Tensor]|Tensor): sizes.
-        fill_value (bool|int|float|Tensor): the value.
+        fill_value (bool|int|float|str|Tensor): the value; "-inf" and the like stand for what they say.
         dtype (str, optional): the default floating point type unless given.
 
     Examples:
@@ -114,6 +119,8 @@ def linspace(start, stop, num, dtype=None, name=None):
 
 def assign(x, output=None):
     """A copy of a tensor, an array or a number; written into `output` if that is given."""
+    if x is None or isinstance(x, (str, bytes)):
+        _C.tensor_argument(x, "assign", "x")
     tensor = _C.ops.assign(x) if isinstance(x, _C.Tensor) else _C.to_tensor(x)
     if output is None:
         return tensor
@@ -140,6 +147,7 @@ def meshgrid(*args, **kwargs):
         ([[0, 0, 0], [1, 1, 1]], [[0, 1, 2], [0, 1, 2]])
     """
     vectors = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
+    vectors = [_C.tensor_argument(v, "meshgrid", f"argument {i}") for i, v in enumerate(vectors)]
     for v in vectors:
         if len(v.shape) > 1:
             raise _C.located(ValueError(f"meshgrid: arguments must be vectors; one is {list(v.shape)} {v.dtype.name}"))

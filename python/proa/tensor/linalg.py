@@ -11,11 +11,14 @@ from proa.tensor.precision import narrowed, widened
 
 def mm(input, mat2, out=None, name=None):
     """The product of two matrices (or batches of them); written into `out` if that is given."""
+    input = _C.tensor_argument(input, "mm", "input")
+    mat2 = _C.tensor_argument(mat2, "mm", "mat2")
     return into(_C.ops.matmul(input, mat2), out)
 
 
 def t(input, name=None):
     """A matrix transposed; tensors of fewer dims as they are."""
+    input = _C.tensor_argument(input, "t", "input")
     rank = len(input.shape)
     if rank > 2:
         raise _C.located(ValueError(f"t: at most 2 dims are possible; input is {list(input.shape)} {input.dtype.name}"))
@@ -24,13 +27,38 @@ def t(input, name=None):
 
 def inner(x, y, name=None):
     """Sums of products over the last dims of x and y; of 0-d tensors the product."""
+    x = _C.tensor_argument(x, "inner", "x")
+    y = _C.tensor_argument(y, "inner", "y")
     if not x.shape or not y.shape:
         return x * y
     return tensordot(x, y, [[len(x.shape) - 1], [len(y.shape) - 1]])
 
 
+def addmm(input, x, y, beta=1.0, alpha=1.0, name=None):
+    """beta * input + alpha * (x y) for matrices.
+
+    Args:
+        input (Tensor): broadcasts to [M, N].
+        x (Tensor): [M, K].
+        y (Tensor): [K, N].
+        beta, alpha (float): factors.
+
+    Examples:
+        >>> proa.addmm(proa.ones([2, 2]), proa.ones([2, 3]), proa.ones([3, 2])).tolist()
+        [[4.0, 4.0], [4.0, 4.0]]
+    """
+    input = _C.tensor_argument(input, "addmm", "input")
+    if input.ndim > 2:
+        raise _C.located(
+            ValueError(f"addmm: input must have at most 2 dims; it is {list(input.shape)} {input.dtype.name}")
+        )
+    return _C.ops.addmm(input, x, y, beta, alpha)
+
+
 def cross(x, y, axis=None, name=None):
     """The cross product along an axis of size 3; the first such axis unless given."""
+    x = _C.tensor_argument(x, "cross", "x")
+    y = _C.tensor_argument(y, "cross", "y")
     if axis is None:
         sizes = list(x.shape)
         if 3 not in sizes:
@@ -65,6 +93,7 @@ def norm(x, p="fro", axis=None, keepdim=False, name=None):
         >>> proa.norm(proa.to_tensor([[3.0, 4.0]])).item()
         5.0
     """
+    x = _C.tensor_argument(x, "norm", "x")
     axes = [] if axis is None else [axis] if isinstance(axis, int) else list(axis)
     axes = [axis_of("norm", a, x) for a in axes]
     x = x.abs() if x.is_complex() else x
@@ -105,6 +134,8 @@ def _matrix_norm(x, p, axes, keepdim):
 
 def dist(x, y, p=2):
     """The p-norm of x - y, with broadcasting."""
+    x = _C.tensor_argument(x, "dist", "x")
+    y = _C.tensor_argument(y, "dist", "y")
     return norm(x - y, float(p))
 
 
@@ -120,6 +151,8 @@ def tensordot(x, y, axes=2, name=None):
         >>> proa.tensordot(proa.ones([2, 3, 4]), proa.ones([3, 4, 5]), 2).shape
         [2, 5]
     """
+    x = _C.tensor_argument(x, "tensordot", "x")
+    y = _C.tensor_argument(y, "tensordot", "y")
     if isinstance(axes, _C.Tensor):
         axes = axes.tolist()
     if isinstance(axes, int):

@@ -2,6 +2,7 @@
 
 from proa import _C
 from proa.framework.names import borrow as _borrow
+from proa.tensor.attribute import tensor_list
 
 
 def axis_of(op, axis, x, extra=0):
@@ -52,6 +53,7 @@ def split(x, num_or_sections, axis=0, name=None):
         >>> [part.shape for part in proa.split(proa.ones([3, 9]), [2, 3, -1], axis=1)]
         [[3, 2], [3, 3], [3, 4]]
     """
+    x = _C.tensor_argument(x, "split", "x")
     axis = axis_of("split", axis, x)
     if isinstance(num_or_sections, int):
         size, num = x.shape[axis], num_or_sections
@@ -70,6 +72,7 @@ def split(x, num_or_sections, axis=0, name=None):
 
 def chunk(x, chunks, axis=0, name=None):
     """Equal parts of a tensor along an axis: copies, as of split."""
+    x = _C.tensor_argument(x, "chunk", "x")
     if not isinstance(chunks, int):
         raise _C.located(TypeError(f"chunk: chunks must be an int, not {type(chunks).__name__}"))
     return split(x, chunks, axis)
@@ -83,6 +86,7 @@ def unstack(x, axis=0, num=None):
         axis (int): along which.
         num (int, optional): the expected number of slices.
     """
+    x = _C.tensor_argument(x, "unstack", "x")
     axis = axis_of("unstack", axis, x)
     if num is not None and num != x.shape[axis]:
         raise _C.located(ValueError(f"unstack: num is {num}, but dim {axis} has size {x.shape[axis]}"))
@@ -100,6 +104,7 @@ def expand(x, shape, name=None):
         >>> proa.expand(proa.to_tensor([1, 2]), [2, -1]).tolist()
         [[1, 2], [1, 2]]
     """
+    x = _C.tensor_argument(x, "expand", "x")
     if isinstance(shape, _C.Tensor):
         shape = shape.tolist()
     sizes = [int(s.item()) if isinstance(s, _C.Tensor) else s for s in shape]
@@ -125,6 +130,11 @@ def broadcast_shape(x_shape, y_shape):
         >>> proa.broadcast_shape([2, 1, 3], [1, 3, 1])
         [2, 3, 3]
     """
+    for name, shape in (("x_shape", x_shape), ("y_shape", y_shape)):
+        if not isinstance(shape, (list, tuple)):
+            raise _C.located(
+                TypeError(f"broadcast_shape: {name} must be a list or tuple of int, not {type(shape).__name__}")
+            )
     rank = max(len(x_shape), len(y_shape))
     x, y = [1] * (rank - len(x_shape)) + list(x_shape), [1] * (rank - len(y_shape)) + list(y_shape)
     out = []
@@ -139,8 +149,9 @@ def broadcast_shape(x_shape, y_shape):
     return out
 
 
-def broadcast_tensors(inputs, name=None):
-    """The tensors, each repeated to the shape that they have in common."""
+def broadcast_tensors(input=None, name=None, *, inputs=None):
+    """The tensors of a list, each repeated to the shape that they have in common. `inputs` names the list too."""
+    inputs = tensor_list(input if inputs is None else inputs, "broadcast_tensors", "input")
     if not inputs:
         raise _C.located(ValueError("broadcast_tensors: at least one tensor is needed"))
     shape = []
@@ -156,6 +167,7 @@ def moveaxis(x, source, destination, name=None):
         >>> proa.moveaxis(proa.ones([3, 2, 4]), [0, 1], [1, 2]).shape
         [4, 3, 2]
     """
+    x = _C.tensor_argument(x, "moveaxis", "x")
     source = [source] if isinstance(source, int) else list(source)
     destination = [destination] if isinstance(destination, int) else list(destination)
     if len(source) != len(destination):
@@ -173,6 +185,7 @@ def moveaxis(x, source, destination, name=None):
 
 def rot90(x, k=1, axes=(0, 1), name=None):
     """x turned k times by 90 degrees in the plane of two axes, from the first towards the second."""
+    x = _C.tensor_argument(x, "rot90", "x")
     if len(axes) != 2:
         raise _C.located(ValueError(f"rot90: two axes are needed, not {list(axes)}"))
     a, b = axis_of("rot90", axes[0], x), axis_of("rot90", axes[1], x)
@@ -198,6 +211,7 @@ def _ints(values):
 
 def strided_slice(x, axes, starts, ends, strides, name=None):
     """x[starts[i] : ends[i] : strides[i]] along each of `axes`, as a view."""
+    x = _C.tensor_argument(x, "strided_slice", "x")
     return _C.ops.slice(x, list(axes), _ints(starts), _ints(ends), _ints(strides))
 
 
@@ -209,6 +223,7 @@ def crop(x, shape=None, offsets=None, name=None):
         shape (list[int|Tensor]|Tensor, optional): of the block; -1 means all from the offset on.
         offsets (list[int|Tensor]|Tensor, optional): of the block's first element; zeros unless given.
     """
+    x = _C.tensor_argument(x, "crop", "x")
     rank = len(x.shape)
     offsets = [0] * rank if offsets is None else _ints(offsets)
     sizes = list(x.shape) if shape is None else _ints(shape)
@@ -231,6 +246,7 @@ def crop(x, shape=None, offsets=None, name=None):
 
 def shard_index(input, index_num, nshards, shard_id, ignore_value=-1):
     """Indices of one of `nshards` equal parts of [0, index_num), counted from its start; others become ignore_value."""
+    input = _C.tensor_argument(input, "shard_index", "input")
     if not 0 <= shard_id < nshards:
         raise _C.located(ValueError(f"shard_index: shard_id {shard_id} is not one of {nshards} shards"))
     size = (index_num + nshards - 1) // nshards

@@ -4,6 +4,7 @@ import math
 
 from proa import _C
 from proa.framework.names import borrow as _borrow
+from proa.tensor.attribute import tensor_list
 from proa.tensor.logic import into
 from proa.tensor.manipulation import axis_of
 
@@ -12,6 +13,7 @@ def add_n(inputs, name=None):
     """The sum of a tensor or of several of one shape."""
     if isinstance(inputs, _C.Tensor):
         return _C.ops.assign(inputs)
+    inputs = tensor_list(inputs, "add_n", "inputs")
     if not inputs:
         raise _C.located(ValueError("add_n: at least one tensor is needed"))
     total = inputs[0]
@@ -51,6 +53,7 @@ def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
 
 def increment(x, value=1.0, name=None):
     """Adds a number to a tensor in place, and returns it."""
+    x = _C.tensor_argument(x, "increment", "x")
     return x.add_(_C.ops.full_like(x, value))
 
 
@@ -64,6 +67,7 @@ floor_mod = mod
 
 def logit(x, eps=None, name=None):
     """log(x / (1 - x)); with eps, x is first kept in [eps, 1 - eps]."""
+    x = _C.tensor_argument(x, "logit", "x")
     if eps is not None:
         x = _C.ops.clip(x, eps, 1.0 - eps)
     return (x / (1.0 - x)).log()
@@ -75,11 +79,13 @@ def _floating(x):
 
 def deg2rad(x, name=None):
     """Degrees to radians."""
+    x = _C.tensor_argument(x, "deg2rad", "x")
     return _floating(x) * (math.pi / 180.0)
 
 
 def rad2deg(x, name=None):
     """Radians to degrees."""
+    x = _C.tensor_argument(x, "rad2deg", "x")
     return _floating(x) * (180.0 / math.pi)
 
 
@@ -90,6 +96,7 @@ def trace(x, offset=0, axis1=0, axis2=1, name=None):
         >>> proa.trace(proa.to_tensor([[1, 2], [3, 4]])).item()
         5
     """
+    x = _C.tensor_argument(x, "trace", "x")
     return _C.ops.diagonal(x, offset, axis1, axis2).sum(-1)
 
 
@@ -106,6 +113,7 @@ def diff(x, n=1, axis=-1, prepend=None, append=None, name=None):
         axis (int): along which.
         prepend, append (Tensor, optional): put before and after x first.
     """
+    x = _C.tensor_argument(x, "diff", "x")
     if n < 0:
         raise _C.located(ValueError(f"diff: n must not be negative; it is {n}"))
     axis = axis_of("diff", axis, x)
@@ -127,6 +135,8 @@ def diff(x, n=1, axis=-1, prepend=None, append=None, name=None):
 
 def kron(x, y, out=None, name=None):
     """The Kronecker product: every element of x times all of y; written into `out` if that is given."""
+    x = _C.tensor_argument(x, "kron", "x")
+    y = _C.tensor_argument(y, "kron", "y")
     rank = max(len(x.shape), len(y.shape))
     a, b = [1] * (rank - len(x.shape)) + list(x.shape), [1] * (rank - len(y.shape)) + list(y.shape)
     left = _C.ops.reshape(x, [d for size in a for d in (size, 1)])
@@ -142,6 +152,8 @@ def _integers(op, *tensors):
 
 def gcd(x, y, name=None):
     """Greatest common divisors, not negative; with broadcasting. gcd(x, 0) is |x|."""
+    x = _C.tensor_argument(x, "gcd", "x")
+    y = _C.tensor_argument(y, "gcd", "y")
     _integers("gcd", x, y)
     a, b = (x + _C.ops.full_like(y, 0)).abs(), (y + _C.ops.full_like(x, 0)).abs()
     # Euclid's algorithm for all elements at once, until the last one is done.
@@ -154,6 +166,8 @@ def gcd(x, y, name=None):
 
 def lcm(x, y, name=None):
     """Least common multiples, not negative; with broadcasting. lcm(x, 0) is 0."""
+    x = _C.tensor_argument(x, "lcm", "x")
+    y = _C.tensor_argument(y, "lcm", "y")
     divisor = gcd(x, y)
     safe = _C.ops.where(divisor == 0, _C.ops.full_like(divisor, 1), divisor)
     return _C.ops.floor_divide(x, safe).abs() * y.abs()
@@ -166,7 +180,8 @@ def multiplex(inputs, index, name=None):
         inputs (list[Tensor]): of one shape, [N, ...].
         index (Tensor): integers, [N, 1] or [N].
     """
-    rows = _C.ops.stack(list(inputs), 0)
+    rows = _C.ops.stack(tensor_list(inputs, "multiplex", "inputs"), 0)
+    index = _C.tensor_argument(index, "multiplex", "index")
     index = _C.ops.reshape(index, [-1]).astype("int64")
     count = _C.ops.arange(0, index.shape[0], 1, _C.int64)
     return _C.ops.gather_nd(rows, _C.ops.stack([index, count], 1))
@@ -174,6 +189,7 @@ def multiplex(inputs, index, name=None):
 
 def renorm(x, p, axis, max_norm):
     """x with every slice along `axis` scaled to a p-norm of at most max_norm."""
+    x = _C.tensor_argument(x, "renorm", "x")
     from proa.tensor.linalg import norm
 
     axis = axis_of("renorm", axis, x)

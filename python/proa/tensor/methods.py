@@ -14,7 +14,7 @@ from proa.tensor import (
 # Functions whose first parameter is the tensor, by module.
 _FUNCTIONS = {
     attribute: ("is_empty",),
-    linalg: ("cross", "dist", "inner", "mm", "norm", "t", "tensordot"),
+    linalg: ("addmm", "cross", "dist", "inner", "mm", "norm", "t", "tensordot"),
     logic: (
         "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "logical_and", "logical_not", "logical_or",
         "logical_xor",
@@ -28,7 +28,7 @@ _FUNCTIONS = {
         "rad2deg", "renorm", "scale", "trace",
     ),
     search: (
-        "gather", "index_sample", "nonzero", "put_along_axis", "put_along_axis_", "sort", "unique",
+        "argmax", "argmin", "gather", "index_sample", "nonzero", "put_along_axis", "put_along_axis_", "sort", "unique",
         "unique_consecutive",
     ),
     stat: ("bincount", "histogram", "median", "nanmedian", "nanquantile", "quantile"),
@@ -47,69 +47,69 @@ def attach(tensor_type):
         setattr(tensor_type, method.__name__, method)
 
 
-def is_tensor(self):
+def is_tensor(x):
     """True."""
     return True
 
 
-def broadcast_shape(self, y_shape):
+def broadcast_shape(x, y_shape):
     """The shape that an elementwise function of this tensor and a shape gives."""
-    return manipulation.broadcast_shape(self.shape, y_shape)
+    return manipulation.broadcast_shape(x.shape, y_shape)
 
 
-def where(self, x=None, y=None, name=None):
+def where(condition, x=None, y=None, name=None):
     """Elements of x where this tensor holds, of y elsewhere."""
-    return search.where(self, x, y)
+    return search.where(condition, x, y)
 
 
-def reverse(self, axis, name=None):
+def reverse(x, axis, name=None):
     """The elements in reverse order along axes."""
-    return _C.ops.flip(self, axis)
+    return _C.ops.flip(x, axis)
 
 
-def slice(self, axes, starts, ends):
-    """self[starts[i] : ends[i]] along each of `axes`, as a view."""
-    return manipulation.strided_slice(self, axes, starts, ends, [1] * len(axes))
+def slice(input, axes, starts, ends):
+    """input[starts[i] : ends[i]] along each of `axes`, as a view."""
+    return manipulation.strided_slice(input, axes, starts, ends, [1] * len(axes))
 
 
-def scatter_nd(self, updates, shape, name=None):
+def scatter_nd(index, updates, shape, name=None):
     """Zeros of a shape with updates added at the places that this tensor names."""
-    return _C.ops.scatter_nd(self, updates, shape)
+    return _C.ops.scatter_nd(index, updates, shape)
 
 
-def fill_(self, value, name=None):
+def fill_(x, value, name=None):
     """Writes a value into all elements."""
-    self[...] = value
-    return self
+    x[...] = value
+    return x
 
 
-def zero_(self, name=None):
+def zero_(x, name=None):
     """Writes 0 into all elements."""
-    self[...] = 0
-    return self
+    x[...] = 0
+    return x
 
 
-def uniform_(self, min=-1.0, max=1.0, seed=0, name=None):
+def uniform_(x, min=-1.0, max=1.0, seed=0, name=None):
     """Writes numbers evenly distributed in [min, max) into the elements."""
-    self[...] = _C.ops.uniform(self.shape, self.dtype, min, max, seed)
-    return self
+    x[...] = _C.ops.uniform(x.shape, x.dtype, min, max, seed)
+    return x
 
 
-def scale_(self, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
+def scale_(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
     """scale in place."""
     if act is None:
         factor = scale.item() if isinstance(scale, _C.Tensor) else scale
-        return _C.ops.scale_(self, factor, bias, bias_after_scale)
-    self[...] = math.scale(self, scale, bias, bias_after_scale, act)
-    return self
+        return _C.ops.scale_(x, factor, bias, bias_after_scale)
+    x[...] = math.scale(x, scale, bias, bias_after_scale, act)
+    return x
 
 
-def exponential_(self, lam=1.0, name=None):
+def exponential_(x, lam=1.0, name=None):
     """Writes numbers of the exponential distribution of rate lam into the elements."""
-    return _C.ops.exponential_(self, lam)
+    return _C.ops.exponential_(x, lam)
 
 
-def fill_diagonal_(self, value, offset=0, wrap=False, name=None):
+def fill_diagonal_(x, value, offset=0, wrap=False, name=None):
     """Writes a value onto the diagonal, all of whose indices are equal.
 
     Args:
@@ -117,38 +117,38 @@ def fill_diagonal_(self, value, offset=0, wrap=False, name=None):
         offset (int): of the diagonal above the main one, for matrices.
         wrap (bool): in a matrix with more rows than columns, start again after each square block.
     """
-    rank = len(self.shape)
+    rank = len(x.shape)
     if rank < 2:
-        raise _C.located(ValueError(f"fill_diagonal_: at least 2 dims are needed; x is {self.shape} {self.dtype.name}"))
-    if rank > 2 and (len(set(self.shape)) > 1 or offset):
+        raise _C.located(ValueError(f"fill_diagonal_: at least 2 dims are needed; x is {x.shape} {x.dtype.name}"))
+    if rank > 2 and (len(set(x.shape)) > 1 or offset):
         raise _C.located(ValueError("fill_diagonal_: with more than 2 dims all sizes must be equal, and offset 0"))
-    rows, columns = self.shape[:2]
+    rows, columns = x.shape[:2]
     places = [(i, i + offset) for i in range(rows) if 0 <= i + offset < columns]
     if wrap and rows > columns:
         places = [(i, i % (columns + 1) + offset) for i in range(rows)]
         places = [(i, j) for i, j in places if 0 <= j < columns]
     if places:
         index = [_C.to_tensor([p[k] for p in places]) for k in (0, 1)]
-        self[tuple(index if rank == 2 else [index[0]] * rank)] = value
-    return self
+        x[tuple(index if rank == 2 else [index[0]] * rank)] = value
+    return x
 
 
-def cov(self, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
+def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
     """linalg.cov of this tensor."""
     from proa import linalg as module
 
-    return module.cov(self, rowvar, ddof, fweights, aweights)
+    return module.cov(x, rowvar, ddof, fweights, aweights)
 
 
-def matrix_power(self, n, name=None):
+def matrix_power(x, n, name=None):
     """linalg.matrix_power of this tensor."""
     from proa import linalg as module
 
-    return module.matrix_power(self, n)
+    return module.matrix_power(x, n)
 
 
-def multi_dot(self, name=None):
+def multi_dot(x, name=None):
     """linalg.multi_dot; the first argument is a list of tensors."""
     from proa import linalg as module
 
-    return module.multi_dot(self)
+    return module.multi_dot(x)

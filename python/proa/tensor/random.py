@@ -43,6 +43,7 @@ def normal(mean=0.0, std=1.0, shape=None, name=None):
 
 def randint_like(x, low=0, high=None, dtype=None, name=None):
     """Independent integers in [low, high), or [0, low) without high, in the shape and dtype of x."""
+    x = _C.tensor_argument(x, "randint_like", "x")
     dtype = as_dtype(dtype) or x.dtype
     whole = dtype if convert_dtype(dtype).startswith(("int", "uint")) else _C.int64
     out = _C.ops.randint(low, high, x.shape, whole)

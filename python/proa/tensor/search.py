@@ -20,6 +20,7 @@ def where(condition, x=None, y=None, name=None):
         [1.0, 0.0]
     """
     if x is None and y is None:
+        condition = _C.tensor_argument(condition, "where", "condition")
         return nonzero(condition, as_tuple=True)
     if x is None or y is None:
         raise _C.located(ValueError("where: give both x and y, or neither"))
@@ -40,6 +41,7 @@ def nonzero(x, as_tuple=False):
         >>> proa.nonzero(proa.to_tensor([0.0, 2.0, 3.0])).tolist()
         [[1], [2]]
     """
+    x = _C.tensor_argument(x, "nonzero", "x")
     places = _C.ops.nonzero(x)
     if not as_tuple:
         return places
@@ -53,7 +55,38 @@ def sort(x, axis=-1, descending=False, name=None):
         >>> proa.sort(proa.to_tensor([3, 1, 2])).tolist()
         [1, 2, 3]
     """
+    x = _C.tensor_argument(x, "sort", "x")
     return _C.ops.sort(x, axis, descending)[0]
+
+
+def _index_dtype(op, dtype):
+    if dtype is None:
+        raise _C.located(ValueError(f"{op}: dtype must be int32 or int64, not None"))
+    return dtype
+
+
+def argmax(x, axis=None, keepdim=False, dtype="int64", name=None):
+    """Index of the largest element along `axis`, the first of equal ones; NaN counts as the largest.
+
+    Args:
+        x (Tensor): real.
+        axis (int, optional): all elements in row-major order unless given.
+        keepdim (bool): keep the dim, with size 1.
+        dtype (str): int32 or int64.
+
+    Examples:
+        >>> proa.argmax(proa.to_tensor([[1.0, 3.0], [4.0, 2.0]]), axis=1).tolist()
+        [1, 0]
+    """
+    return _C.ops.argmax(x, axis, keepdim, _index_dtype("argmax", dtype))
+
+
+def argmin(x, axis=None, keepdim=False, dtype="int64", name=None):
+    """Index of the smallest element along `axis`, the first of equal ones; NaN counts as the smallest.
+
+    Arguments are as in argmax.
+    """
+    return _C.ops.argmin(x, axis, keepdim, _index_dtype("argmin", dtype))
 
 
 def gather(x, index, axis=None, name=None):
@@ -72,6 +105,8 @@ def gather(x, index, axis=None, name=None):
 
 def index_sample(x, index):
     """From each row of x the elements that the row of index names: [N, M] and [N, K] to [N, K]."""
+    x = _C.tensor_argument(x, "index_sample", "x")
+    index = _C.tensor_argument(index, "index_sample", "index")
     if len(x.shape) != 2 or len(index.shape) != 2 or x.shape[0] != index.shape[0]:
         raise _C.located(
             ValueError(
@@ -89,23 +124,27 @@ def _value_like(arr, indices, value):
     return value
 
 
-def put_along_axis(arr, indices, value, axis, reduce="assign"):
+def put_along_axis(arr, indices, values=None, axis=None, reduce="assign", *, value=None):
     """A copy of arr with values put in, or added or multiplied, at the places that indices name along an axis.
 
     Args:
         arr (Tensor): any shape.
         indices (Tensor): integers, of as many dims.
-        value (Tensor|float): broadcast to the shape of indices.
+        values (Tensor|float): broadcast to the shape of indices. Also called value.
         axis (int): along which indices count.
         reduce (str): "assign", "add" or "mul" ("multiply").
     """
+    arr = _C.tensor_argument(arr, "put_along_axis", "arr")
+    indices = _C.tensor_argument(indices, "put_along_axis", "indices")
+    value = values if value is None else value
     reduce = "multiply" if reduce == "mul" else reduce
     return _C.ops.put_along_axis(arr, indices, _value_like(arr, indices, value), axis, reduce)
 
 
-def put_along_axis_(arr, indices, value, axis, reduce="assign"):
+def put_along_axis_(arr, indices, values=None, axis=None, reduce="assign", *, value=None):
     """put_along_axis in place."""
-    arr[...] = put_along_axis(arr, indices, value, axis, reduce)
+    arr = _C.tensor_argument(arr, "put_along_axis_", "arr")
+    arr[...] = put_along_axis(arr, indices, values, axis, reduce, value=value)
     return arr
 
 
@@ -131,6 +170,7 @@ def unique(x, return_index=False, return_inverse=False, return_counts=False, axi
         >>> proa.unique(proa.to_tensor([2, 3, 3, 1])).tolist()
         [1, 2, 3]
     """
+    x = _C.tensor_argument(x, "unique", "x")
     out, index, inverse, counts = _C.ops.unique(x, axis)
     wanted = [(return_index, index), (return_inverse, inverse), (return_counts, counts)]
     return _picked([out, *(r for want, r in wanted if want)], dtype)
@@ -138,6 +178,7 @@ def unique(x, return_index=False, return_inverse=False, return_counts=False, axi
 
 def unique_consecutive(x, return_inverse=False, return_counts=False, axis=None, dtype="int64", name=None):
     """The elements (or slices along an axis) without repetitions that follow each other; arguments as in unique."""
+    x = _C.tensor_argument(x, "unique_consecutive", "x")
     out, inverse, counts = _C.ops.unique_consecutive(x, axis)
     return _picked([out, *(r for want, r in ((return_inverse, inverse), (return_counts, counts)) if want)], dtype)
 

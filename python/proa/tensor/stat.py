@@ -49,6 +49,7 @@ def _at(ordered, last, part):
 
 def _quantiles(op, x, parts, axis, keepdim, skip_nan):
     """The list of quantiles at `parts`; NaN where there is one, unless they are skipped."""
+    x = _C.tensor_argument(x, op, "x")
     rows, kept, count = _rows(op, x, axis)
     rows = rows if rows.is_floating_point() else rows.astype(_C.get_default_dtype())
     ordered = _C.ops.sort(rows, -1, False)[0]  # NaN comes last
@@ -120,12 +121,15 @@ def histogram(input, bins=100, min=0, max=0, name=None):
 
     Args:
         input (Tensor): real.
-        bins (int): number of cells.
+        bins (int|Tensor): number of cells.
         min, max (float): the range; that of the elements if both are 0. Elements outside do not count.
 
     Returns:
         Tensor: int64, [bins].
     """
+    input = _C.tensor_argument(input, "histogram", "input")
+    if isinstance(bins, _C.Tensor) and bins.size == 1:
+        bins = int(bins.item())
     if not isinstance(bins, int) or bins < 1:
         raise _C.located(ValueError(f"histogram: bins must be a positive int, not {bins!r}"))
     if min > max:
@@ -148,6 +152,7 @@ def bincount(x, weights=None, minlength=0, name=None):
         weights (Tensor, optional): [N].
         minlength (int): length of the result at least.
     """
+    x = _C.tensor_argument(x, "bincount", "x")
     if len(x.shape) != 1 or not x.is_integer():
         raise _C.located(ValueError(f"bincount: x must be integers [N]; it is {list(x.shape)} {x.dtype.name}"))
     length = minlength

@@ -12,8 +12,10 @@ __all__ = [
     "maxout",
     "prelu",
     "relu_",
+    "selu",
     "softmax",
     "softmax_",
+    "softshrink",
     "tanh",
     "tanh_",
 ]
@@ -50,13 +52,50 @@ def softmax_(x, axis=-1, dtype=None, name=None):
     return _C.ops.softmax_(x, axis)
 
 
+def selu(x, scale=1.0507009873554805, alpha=1.6732632423543772, name=None):
+    """scale * x for x > 0, else scale * alpha * (e^x - 1) (Klambauer et al., 2017).
+
+    Args:
+        x (Tensor): floating point.
+        scale (float): above 1.
+        alpha (float): not negative.
+
+    Examples:
+        >>> round(proa.nn.functional.selu(proa.to_tensor([1.0])).item(), 4)
+        1.0507
+    """
+    if not scale > 1.0:
+        raise _C.located(ValueError(f"selu: scale must be above 1; it is {scale}"))
+    if not alpha >= 0.0:
+        raise _C.located(ValueError(f"selu: alpha must not be negative; it is {alpha}"))
+    return _C.ops.selu(x, scale, alpha)
+
+
+def softshrink(x, threshold=0.5, name=None):
+    """x moved towards 0 by `threshold`, and 0 where |x| <= threshold.
+
+    Args:
+        x (Tensor): floating point.
+        threshold (float): not negative.
+
+    Examples:
+        >>> proa.nn.functional.softshrink(proa.to_tensor([-1.0, 0.2, 2.0])).tolist()
+        [-0.5, 0.0, 1.5]
+    """
+    if not threshold >= 0.0:
+        raise _C.located(ValueError(f"softshrink: threshold must not be negative; it is {threshold}"))
+    return _C.ops.softshrink(x, threshold)
+
+
 def relu_(x, name=None):
     """relu in place."""
     return _C.ops.relu_(x)
 
 
 def elu_(x, alpha=1.0, name=None):
-    """elu in place."""
+    """elu in place, for alpha >= 0: of a negative one the result does not tell the sign of x."""
+    if not alpha >= 0:
+        raise _C.located(ValueError(f"elu_: alpha must not be negative; it is {alpha}; use elu"))
     return _C.ops.elu_(x, alpha)
 
 
@@ -77,6 +116,7 @@ def log_sigmoid(x, name=None):
 
 def glu(x, axis=-1, name=None):
     """First half times sigmoid of the second half along `axis` (Dauphin et al., 2017)."""
+    x = _C.tensor_argument(x, "glu", "x")
     rank = len(x.shape)
     if not -rank <= axis < rank:
         raise _C.located(IndexError(f"glu: axis {axis} is out of range; x is {list(x.shape)} {x.dtype.name}"))
@@ -89,6 +129,7 @@ def glu(x, axis=-1, name=None):
 
 def maxout(x, groups, axis=1, name=None):
     """The highest of `groups` channels that lie side by side along `axis` (Goodfellow et al., 2013)."""
+    x = _C.tensor_argument(x, "maxout", "x")
     rank = len(x.shape)
     if not -rank <= axis < rank:
         raise _C.located(IndexError(f"maxout: axis {axis} is out of range; x is {list(x.shape)} {x.dtype.name}"))
@@ -110,6 +151,8 @@ def prelu(x, weight, data_format="NCHW", name=None):
         weight (Tensor): [1], or [C].
         data_format (str): where the channels are.
     """
+    x = _C.tensor_argument(x, "prelu", "x")
+    weight = _C.tensor_argument(weight, "prelu", "weight")
     if weight.size == 1:
         slope = _C.ops.reshape(weight, [1] * len(x.shape))
     else:
@@ -135,6 +178,7 @@ def gumbel_softmax(x, temperature=1.0, hard=False, axis=-1, name=None):
         hard (bool): one-hot in the result, soft in the gradient.
         axis (int): where the classes are.
     """
+    x = _C.tensor_argument(x, "gumbel_softmax", "x")
     if temperature <= 0:
         raise _C.located(ValueError(f"gumbel_softmax: temperature must be positive; it is {temperature}"))
     ops = _C.ops

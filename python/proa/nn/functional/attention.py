@@ -45,6 +45,9 @@ def scaled_dot_product_attention(
         >>> proa.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True).shape
         [1, 3, 2, 4]
     """
+    query = _C.tensor_argument(query, "scaled_dot_product_attention", "query")
+    key = _C.tensor_argument(key, "scaled_dot_product_attention", "key")
+    value = _C.tensor_argument(value, "scaled_dot_product_attention", "value")
     ops = _C.ops
     mask = additive_mask(attn_mask, query.dtype)
     if is_causal:

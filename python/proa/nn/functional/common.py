@@ -4,7 +4,7 @@ import math
 
 from proa import _C
 from proa.framework.names import borrow as _borrow
-from proa.nn.functional.shapes import is_channel_last, numbers
+from proa.nn.functional.shapes import is_channel_last, numbers, plain_ints
 from proa.tensor.precision import narrowed, widened
 
 
@@ -13,17 +13,20 @@ def linear(x, weight, bias=None, name=None):
 
     Args:
         x (Tensor): [..., in].
-        weight (Tensor): [in, out].
+        weight (Tensor): [in, out], or [in].
         bias (Tensor, optional): [out], or [1] for all.
 
     Returns:
-        Tensor: [..., out].
+        Tensor: [..., out], or [...] for a weight of one dim.
 
     Examples:
         >>> F = proa.nn.functional
         >>> F.linear(proa.ones([2, 3]), proa.ones([3, 4])).tolist()[0]
         [3.0, 3.0, 3.0, 3.0]
     """
+    if isinstance(weight, _C.Tensor) and weight.ndim == 1:
+        product = _C.ops.matmul(x, weight)
+        return product if bias is None else product + bias
     if bias is not None and bias.size == 1:
         bias = _C.ops.broadcast_to(bias, weight.shape[-1:])
     return _C.ops.linear(x, weight, bias)
@@ -41,6 +44,9 @@ def bilinear(x1, x2, weight, bias=None, name=None):
     Returns:
         Tensor: [N, out].
     """
+    x1 = _C.tensor_argument(x1, "bilinear", "x1")
+    x2 = _C.tensor_argument(x2, "bilinear", "x2")
+    weight = _C.tensor_argument(weight, "bilinear", "weight")
     ops = _C.ops
     out, in1, in2 = weight.shape
     # [N, in1] @ [in1, out * in2]
@@ -104,12 +110,14 @@ def dropout(x, p=0.5, axis=None, training=True, mode="upscale_in_train", name=No
 
 def dropout2d(x, p=0.5, training=True, data_format="NCHW", name=None):
     """Dropout of whole channels of [N, C, H, W] (or [N, H, W, C])."""
+    x = _C.tensor_argument(x, "dropout2d", "x")
     last = is_channel_last("dropout2d", data_format, 2)
     return dropout(x, p, [0, 3] if last else [0, 1], training)
 
 
 def dropout3d(x, p=0.5, training=True, data_format="NCDHW", name=None):
     """Dropout of whole channels of [N, C, D, H, W] (or [N, D, H, W, C])."""
+    x = _C.tensor_argument(x, "dropout3d", "x")
     last = is_channel_last("dropout3d", data_format, 3)
     return dropout(x, p, [0, 4] if last else [0, 1], training)
 
@@ -119,6 +127,7 @@ def alpha_dropout(x, p=0.5, training=True, name=None):
 
     Dropped elements become SELU's lowest value; an affine map restores the statistics.
     """
+    x = _C.tensor_argument(x, "alpha_dropout", "x")
     p = _check_p("alpha_dropout", p)
     if not training or p == 0:
         return x
@@ -145,6 +154,8 @@ def embedding(x, weight, padding_idx=None, sparse=False, name=None):
     Returns:
         Tensor: [..., size].
     """
+    if isinstance(x, _C.Tensor) and x.dtype in (_C.int16, _C.int8, _C.uint8):
+        x = _C.ops.cast(x, _C.int32)
     if padding_idx is None:
         return _C.ops.embedding(x, weight, -1, sparse)
     rows = weight.shape[0]
@@ -185,6 +196,7 @@ def pad(x, pad, mode="constant", value=0.0, data_format="NCHW", name=None):
         >>> F.pad(proa.ones([1, 1, 2, 2]), [1, 1, 0, 0]).shape
         [1, 1, 2, 4]
     """
+    x = _C.tensor_argument(x, "pad", "x")
     if mode not in ("constant", "reflect", "replicate", "circular"):
         raise _C.located(ValueError(f"pad: mode must be constant, reflect, replicate or circular, not {mode!r}"))
     if isinstance(pad, _C.Tensor):
@@ -218,6 +230,8 @@ def pad(x, pad, mode="constant", value=0.0, data_format="NCHW", name=None):
 
 def zeropad2d(x, padding, data_format="NCHW", name=None):
     """Pads [N, C, H, W] with zeros; padding is [left, right, top, bottom] or one int."""
+    x = _C.tensor_argument(x, "zeropad2d", "x")
+    padding = plain_ints(padding)
     if isinstance(padding, int):
         padding = [padding] * 4
     return pad(x, padding, "constant", 0.0, data_format)
@@ -230,6 +244,7 @@ def normalize(x, p=2, axis=1, epsilon=1e-12, name=None):
         >>> proa.nn.functional.normalize(proa.to_tensor([[3.0, 4.0]])).tolist()
         [[0.6000000238418579, 0.800000011920929]]
     """
+    x = _C.tensor_argument(x, "normalize", "x")
     from proa.tensor.linalg import norm
 
     if len(x.shape) == 1:
@@ -244,6 +259,8 @@ def cosine_similarity(x1, x2, axis=1, eps=1e-08):
 
     float16 and bfloat16 are computed in float32.
     """
+    x1 = _C.tensor_argument(x1, "cosine_similarity", "x1")
+    x2 = _C.tensor_argument(x2, "cosine_similarity", "x2")
     a, b = widened(x1), widened(x2)
     squares = (a * a).sum(axis) * (b * b).sum(axis)
     return narrowed((a * b).sum(axis) / _C.ops.clip(squares, eps * eps, float("inf")).sqrt(), x1, x2)
@@ -251,8 +268,11 @@ def cosine_similarity(x1, x2, axis=1, eps=1e-08):
 
 def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):
     """(1 - epsilon) * label + epsilon * prior_dist (even over the classes unless given)."""
+    label = _C.tensor_argument(label, "label_smooth", "label")
     if not 0 <= epsilon <= 1:
         raise _C.located(ValueError(f"label_smooth: epsilon must be in [0, 1]; it is {epsilon}"))
+    if label.ndim == 0:
+        raise _C.located(ValueError(f"label_smooth: label must have a dim of classes; it is [] {label.dtype.name}"))
     if prior_dist is None:
         prior_dist = 1.0 / max(label.shape[-1], 1)  # without classes there is nothing to smooth
     return label * (1.0 - epsilon) + prior_dist * epsilon
@@ -266,6 +286,7 @@ def sequence_mask(x, maxlen=None, dtype="int64", name=None):
         maxlen (int, optional): size of the new dim; the longest length unless given.
         dtype (str): of the result.
     """
+    x = _C.tensor_argument(x, "sequence_mask", "x")
     if maxlen is None:
         maxlen = int(x.max().item())
     elif isinstance(maxlen, _C.Tensor):
@@ -276,6 +297,8 @@ def sequence_mask(x, maxlen=None, dtype="int64", name=None):
 
 def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):
     """[N, C * r * r, H, W] to [N, C, H * r, W * r] (Shi et al., 2016)."""
+    x = _C.tensor_argument(x, "pixel_shuffle", "x")
+    upscale_factor = plain_ints(upscale_factor)
     if not isinstance(upscale_factor, int) or upscale_factor < 1:
         raise _C.located(ValueError(f"pixel_shuffle: upscale_factor must be a positive int, not {upscale_factor!r}"))
     ops, r = _C.ops, upscale_factor
@@ -296,6 +319,7 @@ def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):
 
 def _four(op, paddings):
     """[top, left, bottom, right] of one, two or four paddings."""
+    paddings = plain_ints(paddings)
     if isinstance(paddings, int):
         return [paddings] * 4
     if len(paddings) == 2:
@@ -325,6 +349,7 @@ def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
     Returns:
         Tensor: [N, C * KH * KW, number of blocks].
     """
+    x = _C.tensor_argument(x, "unfold", "x")
     ops = _C.ops
     n, channels, *size = x.shape
     kernel, stride, dilation, pads, out = _window("unfold", size, kernel_sizes, strides, paddings, dilations)
@@ -350,6 +375,7 @@ def fold(x, output_sizes, kernel_sizes, strides=1, paddings=0, dilations=1, name
     Returns:
         Tensor: [N, C, H, W].
     """
+    x = _C.tensor_argument(x, "fold", "x")
     ops = _C.ops
     size = numbers("fold", "output_sizes", output_sizes, 2)
     kernel, stride, dilation, pads, out = _window("fold", size, kernel_sizes, strides, paddings, dilations)
@@ -380,6 +406,7 @@ def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW"):
         seg_num (int): frames of a clip.
         shift_ratio (float): part of the channels that moves each way, at most 0.5.
     """
+    x = _C.tensor_argument(x, "temporal_shift", "x")
     ops = _C.ops
     if not 0 <= shift_ratio <= 0.5:
         raise _C.located(ValueError(f"temporal_shift: shift_ratio must be in [0, 0.5]; it is {shift_ratio}"))

@@ -91,6 +91,8 @@ def _one_dim(x, channel_last):
 
 def conv1d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCL", name=None):
     """1-D convolution: as conv2d, with x [N, C, L] (or [N, L, C]) and weight [O, C / groups, K]."""
+    x = _C.tensor_argument(x, "conv1d", "x")
+    weight = _C.tensor_argument(weight, "conv1d", "weight")
     check_rank("conv1d", x, 1)
     last = is_channel_last("conv1d", data_format, 1)
     (stride,), (dilation,) = numbers("conv1d", "stride", stride, 1), numbers("conv1d", "dilation", dilation, 1)
@@ -114,6 +116,8 @@ def conv3d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data
 
     It is the sum over KD of 2-D convolutions of slices.
     """
+    x = _C.tensor_argument(x, "conv3d", "x")
+    weight = _C.tensor_argument(weight, "conv3d", "weight")
     check_rank("conv3d", x, 3)
     ops = _C.ops
     last = is_channel_last("conv3d", data_format, 3)
@@ -170,6 +174,8 @@ def conv2d_transpose(
         Tensor: [N, O, H', W'] with
         H' = (H - 1) * stride - top - bottom + dilation * (KH - 1) + 1 + output_padding.
     """
+    x = _C.tensor_argument(x, "conv2d_transpose", "x")
+    weight = _C.tensor_argument(weight, "conv2d_transpose", "weight")
     check_rank("conv2d_transpose", x, 2)
     last = is_channel_last("conv2d_transpose", data_format, 2)
     strides = numbers("conv2d_transpose", "stride", stride, 2)
@@ -215,6 +221,8 @@ def conv1d_transpose(
     name=None,
 ):
     """Transposed 1-D convolution: as conv2d_transpose, with x [N, C, L] and weight [C, O / groups, K]."""
+    x = _C.tensor_argument(x, "conv1d_transpose", "x")
+    weight = _C.tensor_argument(weight, "conv1d_transpose", "weight")
     op = "conv1d_transpose"
     check_rank(op, x, 1)
     last = is_channel_last(op, data_format, 1)
@@ -256,6 +264,8 @@ def conv3d_transpose(
 
     Depth slices go through 2-D transposed convolutions and are added up where they overlap.
     """
+    x = _C.tensor_argument(x, "conv3d_transpose", "x")
+    weight = _C.tensor_argument(weight, "conv3d_transpose", "weight")
     op = "conv3d_transpose"
     check_rank(op, x, 3)
     ops = _C.ops

@@ -79,6 +79,8 @@ def cross_entropy(
         >>> round(proa.nn.functional.cross_entropy(logits, proa.to_tensor([0, 1])).item(), 4)
         0.6931
     """
+    input = _C.tensor_argument(input, "cross_entropy", "input")
+    label = _C.tensor_argument(label, "cross_entropy", "label")
     op = "cross_entropy"
     _check_reduction(op, reduction)
     ops, rank = _C.ops, len(input.shape)
@@ -139,6 +141,8 @@ def softmax_with_cross_entropy(
         numeric_stable_mode (bool): accepted; it always is.
         return_softmax (bool): return (loss, softmax).
     """
+    logits = _C.tensor_argument(logits, "softmax_with_cross_entropy", "logits")
+    label = _C.tensor_argument(label, "softmax_with_cross_entropy", "label")
     axis %= len(logits.shape)
     if not soft_label and len(label.shape) == len(logits.shape) - 1:
         label = _C.ops.unsqueeze(label, axis)
@@ -156,6 +160,8 @@ def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", nam
         ignore_index (int): places with this label do not count.
         reduction (str): "mean" (over the weights of the places), "sum" or "none".
     """
+    input = _C.tensor_argument(input, "nll_loss", "input")
+    label = _C.tensor_argument(label, "nll_loss", "label")
     _check_reduction("nll_loss", reduction)
     if len(input.shape) < 2:
         raise _C.located(ValueError(f"nll_loss: input must be [N, C] or [N, C, d1, ...]; it is {list(input.shape)}"))

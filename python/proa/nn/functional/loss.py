@@ -30,23 +30,31 @@ def mse_loss(input, label, reduction="mean", name=None):
         >>> F.mse_loss(proa.to_tensor([1.0, 3.0]), proa.to_tensor([1.0, 1.0])).item()
         2.0
     """
+    input = _C.tensor_argument(input, "mse_loss", "input")
+    label = _C.tensor_argument(label, "mse_loss", "label")
     _check_reduction("mse_loss", reduction)
     return reduce((input - label).square(), reduction)
 
 
 def square_error_cost(input, label):
     """(input - label)**2, element by element."""
+    input = _C.tensor_argument(input, "square_error_cost", "input")
+    label = _C.tensor_argument(label, "square_error_cost", "label")
     return (input - label).square()
 
 
 def l1_loss(input, label, reduction="mean", name=None):
     """|input - label|."""
+    input = _C.tensor_argument(input, "l1_loss", "input")
+    label = _C.tensor_argument(label, "l1_loss", "label")
     _check_reduction("l1_loss", reduction)
     return reduce((input - label).abs(), reduction)
 
 
 def smooth_l1_loss(input, label, reduction="mean", delta=1.0, name=None):
     """Huber's loss: d**2 / 2 where |d| <= delta, delta * |d| - delta**2 / 2 elsewhere."""
+    input = _C.tensor_argument(input, "smooth_l1_loss", "input")
+    label = _C.tensor_argument(label, "smooth_l1_loss", "label")
     _check_reduction("smooth_l1_loss", reduction)
     distance = (input - label).abs()
     near = _C.ops.clip(distance, None, delta)  # min(|d|, delta)
@@ -58,7 +66,8 @@ def log_loss(input, label, epsilon=0.0001, name=None):
 
     The label gets no gradient.
     """
-    label = label.detach()
+    input = _C.tensor_argument(input, "log_loss", "input")
+    label = _C.tensor_argument(label, "log_loss", "label").detach()
     return -(label * (input + epsilon).log()) - (1.0 - label) * (1.0 - input + epsilon).log()
 
 
@@ -73,6 +82,8 @@ def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None)
         weight (Tensor, optional): broadcast to input.
         reduction (str): "mean", "sum" or "none".
     """
+    input = _C.tensor_argument(input, "binary_cross_entropy", "input")
+    label = _C.tensor_argument(label, "binary_cross_entropy", "label")
     _check_reduction("binary_cross_entropy", reduction)
     low, label = -100.0, label.detach()
     yes = _C.ops.clip(input.log(), low, None)
@@ -97,6 +108,8 @@ def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean"
         reduction (str): "mean", "sum" or "none".
         pos_weight (Tensor, optional): factor of what a label adds as a positive sample, label * log(sigmoid(logit)).
     """
+    logit = _C.tensor_argument(logit, "binary_cross_entropy_with_logits", "logit")
+    label = _C.tensor_argument(label, "binary_cross_entropy_with_logits", "label")
     _check_reduction("binary_cross_entropy_with_logits", reduction)
     label = label.detach()
     if pos_weight is None:
@@ -119,6 +132,8 @@ def sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, red
         gamma (float): how much easy samples are weighed down.
         reduction (str): "mean", "sum" or "none".
     """
+    logit = _C.tensor_argument(logit, "sigmoid_focal_loss", "logit")
+    label = _C.tensor_argument(label, "sigmoid_focal_loss", "label")
     _check_reduction("sigmoid_focal_loss", reduction)
     probability = _C.ops.sigmoid(logit)
     right = probability * label + (1.0 - probability) * (1.0 - label)
@@ -136,6 +151,8 @@ def kl_div(input, label, reduction="mean", name=None):
         label (Tensor): probabilities; where it is 0 the loss is 0. It gets no gradient.
         reduction (str): "batchmean" (the sum over the first dim's size), "mean", "sum" or "none".
     """
+    input = _C.tensor_argument(input, "kl_div", "input")
+    label = _C.tensor_argument(label, "kl_div", "label")
     _check_reduction("kl_div", reduction, ("batchmean",))
     label = label.detach()
     positive = label > 0.0
@@ -150,12 +167,17 @@ def kl_div(input, label, reduction="mean", name=None):
 
 def margin_ranking_loss(input, other, label, margin=0.0, reduction="mean", name=None):
     """max(-label * (input - other) + margin, 0); label is 1 where input should be the higher, -1 elsewhere."""
+    input = _C.tensor_argument(input, "margin_ranking_loss", "input")
+    other = _C.tensor_argument(other, "margin_ranking_loss", "other")
+    label = _C.tensor_argument(label, "margin_ranking_loss", "label")
     _check_reduction("margin_ranking_loss", reduction)
     return reduce(_C.ops.relu((other - input) * label + margin), reduction)
 
 
 def hinge_embedding_loss(input, label, margin=1.0, reduction="mean", name=None):
     """input where label is 1, max(margin - input, 0) where it is -1."""
+    input = _C.tensor_argument(input, "hinge_embedding_loss", "input")
+    label = _C.tensor_argument(label, "hinge_embedding_loss", "label")
     _check_reduction("hinge_embedding_loss", reduction)
     zero = _C.ops.full_like(input, 0.0)
     loss = _C.ops.where(label == 1, input, zero) + _C.ops.where(label == -1, _C.ops.relu(margin - input), zero)
@@ -170,6 +192,8 @@ def dice_loss(input, label, epsilon=1e-05, name=None):
         label (Tensor): class numbers, [N, ..., 1].
         epsilon (float): keeps the division finite.
     """
+    input = _C.tensor_argument(input, "dice_loss", "input")
+    label = _C.tensor_argument(label, "dice_loss", "label")
     if label.shape[-1] != 1:
         raise _C.located(ValueError(f"dice_loss: the last dim of label must be 1; label is {list(label.shape)}"))
     hot = _C.ops.one_hot(_C.ops.squeeze(label, -1), input.shape[-1]).astype(input.dtype)
@@ -187,6 +211,9 @@ def npair_loss(anchor, positive, labels, l2_reg=0.002):
         labels (Tensor): [N].
         l2_reg (float): strength of the penalty.
     """
+    anchor = _C.tensor_argument(anchor, "npair_loss", "anchor")
+    positive = _C.tensor_argument(positive, "npair_loss", "positive")
+    labels = _C.tensor_argument(labels, "npair_loss", "labels")
     labels = _C.ops.reshape(labels, [-1, 1])
     given = anchor, positive
     anchor, positive = widened(anchor), widened(positive)
@@ -214,6 +241,10 @@ def ctc_loss(log_probs, labels, input_lengths, label_lengths, blank=0, reduction
     Returns:
         Tensor: 0-d, or [N] without reduction.
     """
+    log_probs = _C.tensor_argument(log_probs, "ctc_loss", "log_probs")
+    labels = _C.tensor_argument(labels, "ctc_loss", "labels")
+    input_lengths = _C.tensor_argument(input_lengths, "ctc_loss", "input_lengths")
+    label_lengths = _C.tensor_argument(label_lengths, "ctc_loss", "label_lengths")
     _check_reduction("ctc_loss", reduction)
     ops = _C.ops
     steps, batch, classes = log_probs.shape

@@ -3,6 +3,7 @@
 from proa import _C
 from proa.framework.grad_mode import no_grad
 from proa.framework.names import borrow as _borrow
+from proa.nn.functional.shapes import plain_ints
 from proa.tensor.precision import narrowed, widened
 
 
@@ -61,6 +62,9 @@ def batch_norm(
         >>> proa.nn.functional.batch_norm(x, zero, one, one, zero, epsilon=0.0, relu=True).tolist()
         [[2.0], [0.0]]
     """
+    x = _C.tensor_argument(x, "batch_norm", "x")
+    running_mean = _C.tensor_argument(running_mean, "batch_norm", "running_mean")
+    running_var = _C.tensor_argument(running_var, "batch_norm", "running_var")
     _channel_axis("batch_norm", x, data_format)
     if use_global_stats is None:
         use_global_stats = not training
@@ -104,7 +108,9 @@ def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05, name=
         >>> proa.nn.functional.layer_norm(proa.to_tensor([[1.0, 3.0]]), 2).numpy().round(3).tolist()
         [[-1.0, 1.0]]
     """
-    shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
+    x = _C.tensor_argument(x, "layer_norm", "x")
+    shape = plain_ints(normalized_shape)
+    shape = [shape] if isinstance(shape, int) else list(shape)
     n = len(shape)
     if n == 0 or list(x.shape[-n:]) != shape:
         raise _C.located(
@@ -125,6 +131,7 @@ def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format
         weight, bias (Tensor, optional): [C].
         data_format (str): where the channels are.
     """
+    x = _C.tensor_argument(x, "group_norm", "x")
     ops = _C.ops
     axis = _channel_axis("group_norm", x, data_format)
     rank, channels = len(x.shape), x.shape[axis]
@@ -166,6 +173,7 @@ def instance_norm(
         eps (float): keeps the division finite; also called epsilon.
         data_format (str): where the channels are.
     """
+    x = _C.tensor_argument(x, "instance_norm", "x")
     eps = more.pop("epsilon", eps)
     more.pop("training", None)
     if more:
@@ -185,6 +193,7 @@ def local_response_norm(x, size, alpha=0.0001, beta=0.75, k=1.0, data_format="NC
         alpha, beta, k (float): of the formula.
         data_format (str): where the channels are.
     """
+    x = _C.tensor_argument(x, "local_response_norm", "x")
     ops, given = _C.ops, x
     x = widened(x)  # squares
     axis, rank = _channel_axis("local_response_norm", x, data_format), len(x.shape)

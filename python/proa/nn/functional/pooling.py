@@ -6,7 +6,15 @@ and then one over depth, which is the same for means and maxima.
 
 from proa import _C
 from proa.framework.names import borrow as _borrow
-from proa.nn.functional.shapes import check_rank, flat, is_channel_last, numbers, padding_pairs, spatial_sizes
+from proa.nn.functional.shapes import (
+    check_rank,
+    flat,
+    is_channel_last,
+    numbers,
+    padding_pairs,
+    plain_ints,
+    spatial_sizes,
+)
 
 
 def _window(op, x, n, kernel_size, stride, padding, last):
@@ -49,6 +57,7 @@ def max_pool2d(
         >>> proa.nn.functional.max_pool2d(x, 2).tolist()
         [[[[4.0]]]]
     """
+    x = _C.tensor_argument(x, "max_pool2d", "x")
     op = "max_pool2d"
     check_rank(op, x, 2)
     last = is_channel_last(op, data_format, 2)
@@ -76,6 +85,7 @@ def avg_pool2d(
         exclusive (bool): leave padding out of the mean.
         divisor_override (float, optional): divide sums by this instead of the number of elements.
     """
+    x = _C.tensor_argument(x, "avg_pool2d", "x")
     op = "avg_pool2d"
     check_rank(op, x, 2)
     last = is_channel_last(op, data_format, 2)
@@ -88,6 +98,7 @@ def avg_pool2d(
 
 def max_pool1d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, name=None):
     """The maximum of each window of [N, C, L]; arguments as in max_pool2d."""
+    x = _C.tensor_argument(x, "max_pool1d", "x")
     op = "max_pool1d"
     check_rank(op, x, 1)
     kernel, steps, pairs = _window(op, x, 1, kernel_size, stride, padding, False)
@@ -99,6 +110,7 @@ def max_pool1d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_m
 
 def avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None):
     """The mean of each window of [N, C, L]; arguments as in avg_pool2d."""
+    x = _C.tensor_argument(x, "avg_pool1d", "x")
     op = "avg_pool1d"
     check_rank(op, x, 1)
     kernel, steps, pairs = _window(op, x, 1, kernel_size, stride, padding, False)
@@ -120,18 +132,41 @@ def _pool3d(x, last, over_plane, over_depth):
     return ops.transpose(x, [0, 2, 3, 4, 1]) if last else x
 
 
+def _pool3d_with_places(x, last, over_plane, over_depth):
+    """The same for pools that give places too: (maxima, places in depth * H * W + row * W + column, int32)."""
+    ops = _C.ops
+    if last:
+        x = ops.transpose(x, [0, 4, 1, 2, 3])
+    n, c, d, h, w = x.shape
+    plane, in_plane = over_plane(ops.reshape(x, [n, c * d, h, w]))
+    rows, columns = plane.shape[2:]
+    size = rows * columns
+    # Of equal maxima the first in depth is taken, and in that plane the first: the first in row-major order.
+    out, places = over_depth(ops.reshape(plane, [n, c, d, size]))
+    depth = out.shape[2]
+    flat_places = ops.reshape(places, [n, c, depth * size])
+    in_plane = ops.take_along_axis(ops.reshape(in_plane, [n, c, d * size]), flat_places.astype("int64"), 2)
+    places = ops.floor_divide(flat_places, size) * (h * w) + in_plane
+    out, places = (ops.reshape(t, [n, c, depth, rows, columns]) for t in (out, places.astype("int32")))
+    return (ops.transpose(out, [0, 2, 3, 4, 1]), ops.transpose(places, [0, 2, 3, 4, 1])) if last else (out, places)
+
+
 def max_pool3d(
     x, kernel_size, stride=None, padding=0, ceil_mode=False, return_mask=False, data_format="NCDHW", name=None
 ):
-    """The maximum of each window of [N, C, D, H, W]; arguments as in max_pool2d. return_mask must be False."""
+    """The maximum of each window of [N, C, D, H, W]; arguments as in max_pool2d.
+
+    With return_mask also the places of the maxima, (depth * H + row) * W + column, as int32.
+    """
+    x = _C.tensor_argument(x, "max_pool3d", "x")
     op = "max_pool3d"
     check_rank(op, x, 3)
-    if return_mask:
-        raise _C.located(NotImplementedError("max_pool3d: return_mask=True is not there yet; use return_mask=False"))
     last = is_channel_last(op, data_format, 3)
     kernel, steps, pairs = _window(op, x, 3, kernel_size, stride, padding, last)
-    pool = _C.ops.max_pool2d
-    return _pool3d(
+    pool, whole = _C.ops.max_pool2d, _pool3d
+    if return_mask:
+        pool, whole = _C.ops.max_pool2d_with_index, _pool3d_with_places
+    return whole(
         x,
         last,
         lambda v: pool(v, kernel[1:], steps[1:], flat(pairs[1:]), ceil_mode, "NCHW"),
@@ -151,6 +186,7 @@ def avg_pool3d(
     name=None,
 ):
     """The mean of each window of [N, C, D, H, W]; arguments as in avg_pool2d."""
+    x = _C.tensor_argument(x, "avg_pool3d", "x")
     op = "avg_pool3d"
     check_rank(op, x, 3)
     last = is_channel_last(op, data_format, 3)
@@ -171,6 +207,7 @@ def _output_size(op, output_size, n):
     """Sizes of the result; None keeps that of the input, which the op calls -1."""
     if isinstance(output_size, _C.Tensor):
         output_size = output_size.tolist()
+    output_size = plain_ints(output_size)
     sizes = [output_size] * n if isinstance(output_size, int) or output_size is None else list(output_size)
     if len(sizes) == 1:
         sizes = sizes * n
@@ -189,6 +226,7 @@ def adaptive_avg_pool2d(x, output_size, data_format="NCHW", name=None):
         output_size (int|list[int|None]): one or [height, width]; None keeps the size.
         data_format (str): "NCHW" or "NHWC".
     """
+    x = _C.tensor_argument(x, "adaptive_avg_pool2d", "x")
     check_rank("adaptive_avg_pool2d", x, 2)
     is_channel_last("adaptive_avg_pool2d", data_format, 2)
     return _C.ops.adaptive_avg_pool2d(x, _output_size("adaptive_avg_pool2d", output_size, 2), data_format)
@@ -196,6 +234,7 @@ def adaptive_avg_pool2d(x, output_size, data_format="NCHW", name=None):
 
 def adaptive_avg_pool1d(x, output_size, name=None):
     """Means of windows that divide [N, C, L] into output_size parts."""
+    x = _C.tensor_argument(x, "adaptive_avg_pool1d", "x")
     check_rank("adaptive_avg_pool1d", x, 1)
     sizes = _output_size("adaptive_avg_pool1d", output_size, 1)
     return _C.ops.squeeze(_C.ops.adaptive_avg_pool2d(_C.ops.unsqueeze(x, 2), [1, *sizes], "NCHW"), 2)
@@ -203,6 +242,7 @@ def adaptive_avg_pool1d(x, output_size, name=None):
 
 def adaptive_avg_pool3d(x, output_size, data_format="NCDHW", name=None):
     """Means of windows that divide [N, C, D, H, W] into output_size parts."""
+    x = _C.tensor_argument(x, "adaptive_avg_pool3d", "x")
     op = "adaptive_avg_pool3d"
     check_rank(op, x, 3)
     sizes = _output_size(op, output_size, 3)
@@ -220,6 +260,7 @@ def adaptive_max_pool2d(x, output_size, return_mask=False, name=None):
 
     With return_mask also their places, row * W + column, as int32.
     """
+    x = _C.tensor_argument(x, "adaptive_max_pool2d", "x")
     check_rank("adaptive_max_pool2d", x, 2)
     sizes = _output_size("adaptive_max_pool2d", output_size, 2)
     out, places = _C.ops.adaptive_max_pool2d(x, sizes, "NCHW")
@@ -228,6 +269,7 @@ def adaptive_max_pool2d(x, output_size, return_mask=False, name=None):
 
 def adaptive_max_pool1d(x, output_size, return_mask=False, name=None):
     """Maxima of windows that divide [N, C, L] into output_size parts."""
+    x = _C.tensor_argument(x, "adaptive_max_pool1d", "x")
     check_rank("adaptive_max_pool1d", x, 1)
     sizes = _output_size("adaptive_max_pool1d", output_size, 1)
     out, places = _C.ops.adaptive_max_pool2d(_C.ops.unsqueeze(x, 2), [1, *sizes], "NCHW")
@@ -236,19 +278,21 @@ def adaptive_max_pool1d(x, output_size, return_mask=False, name=None):
 
 
 def adaptive_max_pool3d(x, output_size, return_mask=False, name=None):
-    """Maxima of windows that divide [N, C, D, H, W] into output_size parts. return_mask must be False."""
+    """Maxima of windows that divide [N, C, D, H, W] into output_size parts.
+
+    With return_mask also their places, (depth * H + row) * W + column, as int32.
+    """
+    x = _C.tensor_argument(x, "adaptive_max_pool3d", "x")
     op = "adaptive_max_pool3d"
     check_rank(op, x, 3)
-    if return_mask:
-        raise _C.located(
-            NotImplementedError("adaptive_max_pool3d: return_mask=True is not there yet; use return_mask=False")
-        )
     sizes = _output_size(op, output_size, 3)
 
     def pool(v, size):
-        return _C.ops.adaptive_max_pool2d(v, size, "NCHW")[0]
+        out = _C.ops.adaptive_max_pool2d(v, size, "NCHW")
+        return out if return_mask else out[0]
 
-    return _pool3d(x, False, lambda v: pool(v, sizes[1:]), lambda v: pool(v, [sizes[0], -1]))
+    whole = _pool3d_with_places if return_mask else _pool3d
+    return whole(x, False, lambda v: pool(v, sizes[1:]), lambda v: pool(v, [sizes[0], -1]))
 
 
 def _unpool(op, x, indices, n, kernel_size, stride, padding, output_size):
@@ -274,6 +318,8 @@ def max_unpool2d(x, indices, kernel_size, stride=None, padding=0, data_format="N
         kernel_size, stride, padding: those of the pool.
         output_size (list[int], optional): size of the result, if the pool's arguments leave a choice.
     """
+    x = _C.tensor_argument(x, "max_unpool2d", "x")
+    indices = _C.tensor_argument(indices, "max_unpool2d", "indices")
     check_rank("max_unpool2d", x, 2)
     size = _unpool("max_unpool2d", x, indices, 2, kernel_size, stride, padding, output_size)
     return _C.ops.pool2d_scatter(x, indices.astype("int32"), [*x.shape[:2], *size], data_format)
@@ -281,6 +327,8 @@ def max_unpool2d(x, indices, kernel_size, stride=None, padding=0, data_format="N
 
 def max_unpool1d(x, indices, kernel_size, stride=None, padding=0, data_format="NCL", output_size=None, name=None):
     """Puts maxima back where max_pool1d(return_mask=True) found them, zeros elsewhere."""
+    x = _C.tensor_argument(x, "max_unpool1d", "x")
+    indices = _C.tensor_argument(indices, "max_unpool1d", "indices")
     check_rank("max_unpool1d", x, 1)
     size = _unpool("max_unpool1d", x, indices, 1, kernel_size, stride, padding, output_size)
     wide, places = _C.ops.unsqueeze(x, 2), _C.ops.unsqueeze(indices.astype("int32"), 2)

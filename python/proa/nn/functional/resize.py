@@ -3,7 +3,7 @@
 import numpy as np
 
 from proa import _C
-from proa.nn.functional.shapes import is_channel_last, spatial_sizes
+from proa.nn.functional.shapes import spatial_sizes
 
 _RANKS = {"linear": (3,), "bilinear": (4,), "bicubic": (4,), "trilinear": (5,), "nearest": (3, 4, 5), "area": (3, 4, 5)}
 
@@ -35,6 +35,7 @@ def interpolate(
         >>> proa.nn.functional.interpolate(proa.ones([1, 3, 4, 4]), scale_factor=2).shape
         [1, 3, 8, 8]
     """
+    x = _C.tensor_argument(x, "interpolate", "x")
     mode, rank = mode.lower(), len(x.shape)
     if mode not in _RANKS:
         raise _C.located(ValueError(f"interpolate: mode must be one of {', '.join(_RANKS)}, not {mode!r}"))
@@ -49,9 +50,18 @@ def interpolate(
             ValueError(f"interpolate: align_corners goes with the linear and cubic modes, not with {mode}")
         )
     n = rank - 2
+    formats = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}[n]
     if data_format == "NCHW":  # the default stands for channels first at any rank
-        data_format = {1: "NCL", 2: "NCHW", 3: "NCDHW"}[n]
-    last = is_channel_last("interpolate", data_format, n)
+        data_format = formats[0]
+    if data_format not in formats:
+        raise _C.located(
+            ValueError(
+                f"interpolate: data_format must be {' or '.join(formats)} for {rank} dims, not {data_format!r}; "
+                f"x is {list(x.shape)} {x.dtype.name}"
+            )
+        )
+    last = data_format == formats[1]
+    data_format = {"NCW": "NCL", "NWC": "NLC"}.get(data_format, data_format)
     old = spatial_sizes(x, last)
     new, factors = _sizes(old, size, scale_factor, n)
     if mode == "area":

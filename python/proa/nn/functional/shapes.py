@@ -3,8 +3,18 @@
 from proa import _C
 
 
+def plain_ints(value):
+    """`value` with NumPy's integers as Python's; also inside of lists and tuples, and arrays as lists."""
+    if isinstance(value, (int, str, _C.Tensor)) or value is None:
+        return value
+    if isinstance(value, (list, tuple)):
+        return [plain_ints(v) for v in value]
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
 def numbers(op, name, value, n):
     """`value` as a list of n ints: one for all dims, or one each."""
+    value = plain_ints(value)
     if isinstance(value, int):
         return [value] * n
     if isinstance(value, (list, tuple)) and len(value) in (1, n) and all(isinstance(v, int) for v in value):
@@ -28,6 +38,7 @@ def padding_pairs(op, padding, n, sizes, kernel, stride, dilation, channel_last)
     those of batch and channels, which must be 0), "VALID" and "SAME" (the result has
     ceil(size / stride) elements along each dim).
     """
+    padding = plain_ints(padding)
     if isinstance(padding, str):
         return _named(op, padding, n, sizes, kernel, stride, dilation)
     if isinstance(padding, int):

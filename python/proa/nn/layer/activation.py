@@ -18,14 +18,22 @@ class _Activation(Layer):
         super().__init__()
         for key, value in settings.items():
             self.__dict__["_" + key] = value
-        self.__dict__["_settings"] = settings
+        self.__dict__["_setting_names"] = tuple(settings)
         self.__dict__["_name"] = name
 
+    def _settings(self):
+        """The settings as the attributes have them now."""
+        return {key: self.__dict__["_" + key] for key in self._setting_names}
+
+    @property
+    def name(self):
+        return self._name
+
     def forward(self, x):
-        return type(self)._function(x, **self._settings)
+        return type(self)._function(x, **self._settings())
 
     def extra_repr(self):
-        return ", ".join(f"{key}={value}" for key, value in self._settings.items())
+        return ", ".join(f"{key}={value}" for key, value in self._settings().items())
 
 
 class ReLU(_Activation):
@@ -276,10 +284,15 @@ class PReLU(Layer):
     def __init__(self, num_parameters=1, init=0.25, weight_attr=None, data_format="NCHW", name=None):
         super().__init__()
         self._num_parameters, self._data_format = num_parameters, data_format
-        self.weight = self.create_parameter([num_parameters], weight_attr, default_initializer=Constant(init))
+        self._init, self._weight_attr, self._name = init, weight_attr, name
+        self._weight = self.create_parameter([num_parameters], weight_attr, default_initializer=Constant(init))
+
+    @property
+    def weight(self):
+        return self._weight
 
     def forward(self, x):
-        return F.prelu(x, self.weight, data_format=self._data_format)
+        return F.prelu(x, self._weight, data_format=self._data_format)
 
     def extra_repr(self):
         return f"num_parameters={self._num_parameters}, data_format={self._data_format}"

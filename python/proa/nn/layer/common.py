@@ -3,6 +3,7 @@
 from proa import _C
 from proa.framework.names import borrow as _borrow
 from proa.nn import functional as F
+from proa.nn.functional.shapes import plain_ints
 from proa.nn.layer.layers import Layer
 
 
@@ -38,7 +39,7 @@ class Linear(Layer):
         super().__init__()
         self.weight = self.create_parameter([in_features, out_features], weight_attr)
         self.bias = self.create_parameter([out_features], bias_attr, is_bias=True)
-        self.name = name
+        self.name, self._weight_attr, self._bias_attr = name, weight_attr, bias_attr
 
     def forward(self, input):
         return _C.ops.linear(input, self.weight, self.bias)
@@ -63,6 +64,8 @@ class Bilinear(Layer):
         super().__init__()
         self.weight = self.create_parameter([out_features, in1_features, in2_features], weight_attr)
         self.bias = self.create_parameter([1, out_features], bias_attr, is_bias=True)
+        self._in1_features, self._in2_features, self._out_features = in1_features, in2_features, out_features
+        self._weight_attr, self._bias_attr, self._name = weight_attr, bias_attr, name
 
     def forward(self, x1, x2):
         return F.bilinear(x1, x2, self.weight, self.bias)
@@ -100,7 +103,8 @@ class Embedding(Layer):
             raise _C.located(ValueError(f"Embedding: padding_idx {padding_idx} is not one of {num_embeddings} rows"))
         self._num_embeddings, self._embedding_dim = num_embeddings, embedding_dim
         self._padding_idx = None if padding_idx is None else padding_idx % num_embeddings
-        self._sparse = sparse
+        self._sparse, self._size = sparse, [num_embeddings, embedding_dim]
+        self._weight_attr, self._name = weight_attr, name
         self.weight = self.create_parameter([num_embeddings, embedding_dim], weight_attr)
         if self._padding_idx is not None:
             recording = _C.is_grad_enabled()
@@ -147,7 +151,7 @@ class Dropout(Layer):
 
     def __init__(self, p=0.5, axis=None, mode="upscale_in_train", name=None):
         super().__init__()
-        self.p, self.axis, self.mode = p, axis, mode
+        self.p, self.axis, self.mode, self.name = p, axis, mode, name
 
     def forward(self, input):
         return F.dropout(input, self.p, self.axis, self.training, self.mode)
@@ -161,7 +165,7 @@ class Dropout2D(Layer):
 
     def __init__(self, p=0.5, data_format="NCHW", name=None):
         super().__init__()
-        self.p, self.data_format = p, data_format
+        self.p, self.data_format, self.name = p, data_format, name
 
     def forward(self, input):
         return F.dropout2d(input, self.p, self.training, self.data_format)
@@ -175,7 +179,7 @@ class Dropout3D(Layer):
 
     def __init__(self, p=0.5, data_format="NCDHW", name=None):
         super().__init__()
-        self.p, self.data_format = p, data_format
+        self.p, self.data_format, self.name = p, data_format, name
 
     def forward(self, input):
         return F.dropout3d(input, self.p, self.training, self.data_format)
@@ -189,7 +193,7 @@ class AlphaDropout(Layer):
 
     def __init__(self, p=0.5, name=None):
         super().__init__()
-        self.p = p
+        self.p, self.name = p, name
 
     def forward(self, input):
         return F.alpha_dropout(input, self.p, self.training)
@@ -201,11 +205,21 @@ class AlphaDropout(Layer):
 class _Pad(Layer):
     _dims = 2
 
-    def __init__(self, padding, mode, value, data_format):
+    def __init__(self, padding, mode, value, data_format, name=None):
         super().__init__()
+        padding = plain_ints(padding)
         if isinstance(padding, int):
             padding = [padding] * (2 * self._dims)
+        self._name = name
         self._pad, self._mode, self._value, self._data_format = padding, mode, value, data_format
+
+    @property
+    def padding(self):
+        return self._pad
+
+    @property
+    def value(self):
+        return self._value
 
     def forward(self, x):
         return F.pad(x, self._pad, self._mode, self._value, self._data_format)
@@ -221,14 +235,14 @@ class Pad1D(_Pad):
     _dims = 1
 
     def __init__(self, padding, mode="constant", value=0.0, data_format="NCL", name=None):
-        super().__init__(padding, mode, value, data_format)
+        super().__init__(padding, mode, value, data_format, name)
 
 
 class Pad2D(_Pad):
     """Pads [N, C, H, W]; padding is [left, right, top, bottom] or one int. Modes as in functional.pad."""
 
     def __init__(self, padding, mode="constant", value=0.0, data_format="NCHW", name=None):
-        super().__init__(padding, mode, value, data_format)
+        super().__init__(padding, mode, value, data_format, name)
 
 
 class Pad3D(_Pad):
@@ -237,14 +251,14 @@ class Pad3D(_Pad):
     _dims = 3
 
     def __init__(self, padding, mode="constant", value=0.0, data_format="NCDHW", name=None):
-        super().__init__(padding, mode, value, data_format)
+        super().__init__(padding, mode, value, data_format, name)
 
 
 class ZeroPad2D(_Pad):
     """Pads [N, C, H, W] with zeros; padding is [left, right, top, bottom] or one int."""
 
     def __init__(self, padding, data_format="NCHW", name=None):
-        super().__init__(padding, "constant", 0.0, data_format)
+        super().__init__(padding, "constant", 0.0, data_format, name)
 
 
 class Upsample(Layer):
@@ -263,6 +277,7 @@ class Upsample(Layer):
         super().__init__()
         self.size, self.scale_factor, self.mode = size, scale_factor, mode.lower()
         self.align_corners, self.align_mode, self.data_format = align_corners, align_mode, data_format
+        self.name = name
 
     def forward(self, x):
         return F.interpolate(
@@ -278,14 +293,14 @@ class UpsamplingNearest2D(Upsample):
     """Resizes [N, C, H, W], each element from its nearest."""
 
     def __init__(self, size=None, scale_factor=None, data_format="NCHW", name=None):
-        super().__init__(size, scale_factor, "nearest", False, 0, data_format)
+        super().__init__(size, scale_factor, "nearest", False, 0, data_format, name)
 
 
 class UpsamplingBilinear2D(Upsample):
     """Resizes [N, C, H, W] bilinearly, corners aligned."""
 
     def __init__(self, size=None, scale_factor=None, data_format="NCHW", name=None):
-        super().__init__(size, scale_factor, "bilinear", True, 0, data_format)
+        super().__init__(size, scale_factor, "bilinear", True, 0, data_format, name)
 
 
 class CosineSimilarity(Layer):
@@ -304,7 +319,7 @@ class PairwiseDistance(Layer):
 
     def __init__(self, p=2.0, epsilon=1e-06, keepdim=False, name=None):
         super().__init__()
-        self.p, self.epsilon, self.keepdim = p, epsilon, keepdim
+        self.p, self.epsilon, self.keepdim, self.name = p, epsilon, keepdim, name
 
     def forward(self, x, y):
         from proa.tensor.linalg import norm
@@ -317,7 +332,7 @@ class PixelShuffle(Layer):
 
     def __init__(self, upscale_factor, data_format="NCHW", name=None):
         super().__init__()
-        self._upscale_factor, self._data_format = upscale_factor, data_format
+        self._upscale_factor, self._data_format, self._name = upscale_factor, data_format, name
 
     def forward(self, x):
         return F.pixel_shuffle(x, self._upscale_factor, self._data_format)
@@ -329,6 +344,7 @@ class Unfold(Layer):
     def __init__(self, kernel_sizes, dilations=1, paddings=0, strides=1, name=None):
         super().__init__()
         self.kernel_sizes, self.dilations, self.paddings, self.strides = kernel_sizes, dilations, paddings, strides
+        self.name = name
 
     def forward(self, input):
         return F.unfold(input, self.kernel_sizes, self.strides, self.paddings, self.dilations)
@@ -340,7 +356,7 @@ class Fold(Layer):
     def __init__(self, output_sizes, kernel_sizes, dilations=1, paddings=0, strides=1, name=None):
         super().__init__()
         self.output_sizes, self.kernel_sizes = output_sizes, kernel_sizes
-        self.dilations, self.paddings, self.strides = dilations, paddings, strides
+        self.dilations, self.paddings, self.strides, self.name = dilations, paddings, strides, name
 
     def forward(self, x):
         return F.fold(x, self.output_sizes, self.kernel_sizes, self.strides, self.paddings, self.dilations)

@@ -55,6 +55,9 @@ class _Conv(Layer):
         self._dilation = numbers(kind, "dilation", dilation, n)
         self._padding, self._padding_mode = padding, padding_mode
         self._output_padding, self._data_format = output_padding, data_format
+        self._param_attr, self._bias_attr = weight_attr, bias_attr
+        self.output_padding = output_padding
+        self._op_type = f"conv{n}d{'_transpose' if self._transposed else ''}"
         if self._transposed:
             shape = [in_channels, out_channels // groups, *self._kernel_size]
             default = None
@@ -63,6 +66,23 @@ class _Conv(Layer):
             default = Normal(0.0, math.sqrt(2.0 / (in_channels * math.prod(self._kernel_size))))
         self.weight = self.create_parameter(shape, weight_attr, default_initializer=default)
         self.bias = self.create_parameter([out_channels], bias_attr, is_bias=True)
+
+    _use_cudnn = False
+
+    @property
+    def _channel_dim(self):
+        return -1 if self._channel_last else 1
+
+    @property
+    def _padding_algorithm(self):
+        return self._padding.upper() if isinstance(self._padding, str) else "EXPLICIT"
+
+    @property
+    def _updated_padding(self):
+        """The padding as a list: one number for each dim, or one for each side."""
+        if isinstance(self._padding, str):
+            return [0] * self._dims
+        return list(self._padding) if isinstance(self._padding, (list, tuple)) else [self._padding] * self._dims
 
     def _padded(self, x):
         """(x, padding of the convolution): x is padded here in modes that the convolution does not know."""

@@ -2,10 +2,11 @@
 
 import collections
 import re
+import warnings
 from collections.abc import MutableMapping
 
 from proa import _C
-from proa.framework.dtype import as_dtype, is_floating
+from proa.framework.dtype import as_dtype, convert_dtype, is_floating
 from proa.framework.parameter import Parameter, make_parameter
 from proa.nn.layer import paths
 from proa.utils import unique_name
@@ -70,7 +71,7 @@ class Layer:
 
     Args:
         name_scope (str, optional): prefix of the layer's unique name; the class name unless given.
-        dtype (str): dtype of parameters created without one.
+        dtype (str, optional): dtype of parameters created without one; the default dtype unless given.
 
     Examples:
         >>> class Mlp(proa.nn.Layer):
@@ -84,7 +85,12 @@ class Layer:
         [3, 2]
     """
 
-    def __init__(self, name_scope=None, dtype="float32"):
+    # What subclasses in public programs read; nothing here depends on it.
+    _built = False
+    _cast_to_low_precision = True
+    _init_in_dynamic_mode = True
+
+    def __init__(self, name_scope=None, dtype=None):
         attributes = self.__dict__
         attributes["_parameter_names"] = {}
         attributes["_buffer_names"] = {}
@@ -93,7 +99,7 @@ class Layer:
         attributes["_forward_pre_hooks"] = collections.OrderedDict()
         attributes["_forward_post_hooks"] = collections.OrderedDict()
         attributes["_full_name"] = unique_name.generate(name_scope or _snake_case(type(self).__name__))
-        attributes["_dtype"] = dtype
+        attributes["_dtype"] = convert_dtype(_C.get_default_dtype() if dtype is None else dtype)
         attributes["training"] = True
 
     # Calling ---------------------------------------------------------------
@@ -161,12 +167,25 @@ class Layer:
             self._claim(name, "_sublayer_names", "a sublayer")
         elif "_parameter_names" in attributes:
             if name in self._parameter_names and value is not None:
+                # A running mean is a parameter and a buffer.
+                if name in self._buffer_names and isinstance(value, Tensor):
+                    value = Parameter(value.detach(), value.name, trainable=False)
+                    attributes[name] = value
+                    return
                 raise _C.located(
                     TypeError(
                         f"{type(self).__name__}: {name!r} is a parameter; assign a Parameter or None, not {_kind(value)}"
                     )
                 )
-            if name in self._buffer_names and value is not None and not isinstance(value, Tensor):
+            if isinstance(value, Tensor):
+                # A tensor that is set as an attribute moves with the layer, and is not saved.
+                if name not in self._buffer_names and not hasattr(type(self), name):
+                    self._claim(name, "_buffer_names", "a buffer")
+                    self._non_persistable_buffer_names_set.add(name)
+            elif name in self._non_persistable_buffer_names_set:
+                self._buffer_names.pop(name, None)
+                self._non_persistable_buffer_names_set.discard(name)
+            elif name in self._buffer_names and value is not None:
                 raise _C.located(
                     TypeError(f"{type(self).__name__}: {name!r} is a buffer; assign a Tensor, not {_kind(value)}")
                 )
@@ -194,13 +213,16 @@ class Layer:
         self._non_persistable_buffer_names_set.discard(name)
 
     def _check_name(self, name, what):
+        """Names of parameters and buffers are attributes; those of sublayers only keys of the state."""
         if not isinstance(name, str):
             raise _C.located(TypeError(f"{type(self).__name__}: the name of {what} must be a str, not {_kind(name)}"))
         if "." in name or not name:
             raise KeyError(f"{type(self).__name__}: the name of {what} must be without dots and not empty: {name!r}")
         taken = name in self.__dict__ or hasattr(type(self), name)
         known = (self._parameter_names, self._buffer_names, self._sublayer_names)
-        if taken and not any(name in names for names in known):
+        # An attribute that holds None, or a plain tensor that becomes a buffer, waits for its value.
+        waits = name in self.__dict__ and (self.__dict__[name] is None or isinstance(self.__dict__[name], Tensor))
+        if taken and not waits and not any(name in names for names in known):
             raise KeyError(f"{type(self).__name__}: {name!r} exists already, and is not {what}")
 
     def add_parameter(self, name, parameter):
@@ -216,7 +238,9 @@ class Layer:
 
     def add_sublayer(self, name, sublayer):
         """Adds a layer under this name, and returns it."""
-        self._check_name(name, "a sublayer")
+        name = str(name)
+        if hasattr(type(self), name):
+            raise KeyError(f"{type(self).__name__}: {name!r} exists already, and is not a sublayer")
         if sublayer is not None and not isinstance(sublayer, Layer):
             raise _C.located(
                 TypeError(f"{type(self).__name__}: {name!r} must be a Layer or None, not {_kind(sublayer)}")
@@ -402,32 +426,42 @@ class Layer:
 
         Returns:
             (missing, unexpected): names of this layer without a value, and names that this layer does not have.
-
-        Raises:
-            ValueError: a value has another shape. Then nothing has been changed.
+            A value of another shape is skipped with a warning, as when a head for other classes is loaded; its name is
+            in both lists. A state of which no name fits gives a warning too.
 
         Examples:
             >>> a, b = proa.nn.Linear(2, 3), proa.nn.Linear(2, 3)
             >>> b.set_state_dict(a.state_dict())
             ([], [])
         """
-        matched, missing = [], []
+        matched, missing, misfits = [], [], []
         unused = dict.fromkeys(key for key in state_dict if key != "StructuredToParameterName@@")
-        for name, target in self.state_dict().items():
+        own = self.state_dict()
+        for name, target in own.items():
             key = name if use_structured_name else target.name
             if key not in unused:
-                missing.append(key)
+                missing.append((key, target))
                 continue
-            del unused[key]
             value = state_dict[key]
             if list(value.shape) != list(target.shape):
-                raise _C.located(
-                    ValueError(
-                        f"set_state_dict: {key!r} is {list(target.shape)} in {type(self).__name__}, "
-                        f"but {list(value.shape)} in the given state"
-                    )
-                )
+                missing.append((key, None))
+                misfits.append(f"{key!r} is {list(target.shape)}, but {list(value.shape)} in the given state")
+                continue
+            del unused[key]
             matched.append((target, value))
+        if misfits:
+            warnings.warn(
+                f"set_state_dict: {type(self).__name__} leaves as they are: {'; '.join(misfits)}", stacklevel=2
+            )
+        elif own and unused and not matched:
+            warnings.warn(
+                f"set_state_dict: no name of the given state is one of {type(self).__name__}'s; it has "
+                f"{_some(key for key, _ in missing)}, the state {_some(unused)}",
+                stacklevel=2,
+            )
+        # A parameter of two names, as those of an LSTM, needs one of them.
+        set_ = {id(target) for target, _ in matched}
+        missing = [key for key, target in missing if id(target) not in set_]
         grad = _C.is_grad_enabled()
         _C.set_grad_enabled(False)
         try:
@@ -451,11 +485,15 @@ class Layer:
             blocking (bool, optional): wait until the copies are done; they always are on the CPU.
         """
         dtype = as_dtype(dtype)
+        moved = {}  # what several names share, they share afterwards
         for layer in self.sublayers(include_self=True):
-            for name in (*layer._parameter_names, *layer._buffer_names):
+            for name in dict.fromkeys((*layer._parameter_names, *layer._buffer_names)):
                 tensor = layer.__dict__[name]
-                if tensor is not None:
-                    layer.__dict__[name] = _moved(tensor, device, dtype)
+                if tensor is None:
+                    continue
+                if id(tensor) not in moved:
+                    moved[id(tensor)] = tensor, _moved(tensor, device, dtype)
+                layer.__dict__[name] = moved[id(tensor)][1]
             if dtype is not None:
                 layer.__dict__["_dtype"] = dtype.name
         return self
@@ -489,6 +527,12 @@ class Layer:
 
 def _join(prefix, name):
     return f"{prefix}.{name}" if prefix else name
+
+
+def _some(names):
+    """The first few names, quoted."""
+    names = [repr(name) for name in names]
+    return ", ".join(names[:4]) + (" ..." if len(names) > 4 else "")
 
 
 def _kind(value):

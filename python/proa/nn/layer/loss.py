@@ -21,6 +21,7 @@ class _Loss(Layer):
             raise _C.located(
                 ValueError(f"{type(self).__name__}: reduction must be mean, sum or none, not {reduction!r}")
             )
+        self.name = settings.pop("name", None)
         for key, value in settings.items():
             setattr(self, key, value)
         self.__dict__["_settings"] = tuple(settings)
@@ -49,7 +50,7 @@ class L1Loss(_Loss):
     _function = staticmethod(F.l1_loss)
 
     def __init__(self, reduction="mean", name=None):
-        super().__init__(reduction=reduction)
+        super().__init__(reduction=reduction, name=name)
 
 
 class SmoothL1Loss(_Loss):
@@ -58,7 +59,7 @@ class SmoothL1Loss(_Loss):
     _function = staticmethod(F.smooth_l1_loss)
 
     def __init__(self, reduction="mean", delta=1.0, name=None):
-        super().__init__(reduction=reduction, delta=delta)
+        super().__init__(reduction=reduction, delta=delta, name=name)
 
 
 class CrossEntropyLoss(_Loss):
@@ -89,6 +90,7 @@ class CrossEntropyLoss(_Loss):
             soft_label=soft_label,
             axis=axis,
             use_softmax=use_softmax,
+            name=name,
         )
 
 
@@ -96,9 +98,13 @@ class NLLLoss(_Loss):
     """Negative log-likelihood; arguments as in functional.nll_loss."""
 
     _function = staticmethod(F.nll_loss)
+    _weight = property(lambda self: self.weight)
+    _ignore_index = property(lambda self: self.ignore_index)
+    _reduction = property(lambda self: self.reduction)
+    _name = property(lambda self: self.name)
 
     def __init__(self, weight=None, ignore_index=-100, reduction="mean", name=None):
-        super().__init__(weight=weight, ignore_index=ignore_index, reduction=reduction)
+        super().__init__(weight=weight, ignore_index=ignore_index, reduction=reduction, name=name)
 
 
 class BCELoss(_Loss):
@@ -107,7 +113,7 @@ class BCELoss(_Loss):
     _function = staticmethod(F.binary_cross_entropy)
 
     def __init__(self, weight=None, reduction="mean", name=None):
-        super().__init__(weight=weight, reduction=reduction)
+        super().__init__(weight=weight, reduction=reduction, name=name)
 
 
 class BCEWithLogitsLoss(_Loss):
@@ -116,7 +122,7 @@ class BCEWithLogitsLoss(_Loss):
     _function = staticmethod(F.binary_cross_entropy_with_logits)
 
     def __init__(self, weight=None, reduction="mean", pos_weight=None, name=None):
-        super().__init__(weight=weight, reduction=reduction, pos_weight=pos_weight)
+        super().__init__(weight=weight, reduction=reduction, pos_weight=pos_weight, name=name)
 
 
 class KLDivLoss(_Loss):
@@ -134,7 +140,7 @@ class HingeEmbeddingLoss(_Loss):
     _function = staticmethod(F.hinge_embedding_loss)
 
     def __init__(self, margin=1.0, reduction="mean", name=None):
-        super().__init__(margin=margin, reduction=reduction)
+        super().__init__(margin=margin, reduction=reduction, name=name)
 
 
 class MarginRankingLoss(Layer):
@@ -142,6 +148,7 @@ class MarginRankingLoss(Layer):
 
     def __init__(self, margin=0.0, reduction="mean", name=None):
         super().__init__()
+        self.name = name
         if reduction not in ("mean", "sum", "none"):
             raise _C.located(ValueError(f"MarginRankingLoss: reduction must be mean, sum or none, not {reduction!r}"))
         self.margin, self.reduction = margin, reduction

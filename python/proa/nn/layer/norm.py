@@ -1,10 +1,12 @@
 """Normalization layers."""
 
 from proa import _C
-from proa.framework.dtype import as_dtype
+from proa.framework.dtype import as_dtype, convert_dtype
 from proa.framework.names import borrow as _borrow
+from proa.framework.parameter import Parameter
 from proa.nn import functional as F
 from proa.nn.functional.conv import conv2d_norm_relu
+from proa.nn.functional.shapes import plain_ints
 from proa.nn.initializer import Constant, Normal
 from proa.nn.layer.layers import Layer
 
@@ -30,11 +32,19 @@ class _BatchNorm(Layer):
         self._data_format, self._use_global_stats = data_format, use_global_stats
         self.weight = self.create_parameter([num_features], weight_attr, default_initializer=Constant(1.0))
         self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
-        dtype = as_dtype(self._dtype)
-        self.register_buffer("_mean", _C.ops.full([num_features], 0.0, dtype))
-        self.register_buffer("_variance", _C.ops.full([num_features], 1.0, dtype))
-        self._mean.name = f"{self._full_name}.w_1"
-        self._variance.name = f"{self._full_name}.w_2"
+        self._weight_attr, self._bias_attr, self._name = weight_attr, bias_attr, name
+        self._mean = self._statistic("w_1", 0.0)
+        self._variance = self._statistic("w_2", 1.0)
+        # Parameters that are not trained, and buffers.
+        self._buffer_names.update(_mean=None, _variance=None)
+
+    _in_place = False
+    _fuse_with_relu = False
+
+    def _statistic(self, name, value):
+        with _C.eager_mode():
+            start = _C.ops.full([self._num_features], value, as_dtype(self._dtype))
+            return Parameter(start, f"{self._full_name}.{name}", trainable=False)
 
     def _check(self, x):
         if len(x.shape) not in self._ranks:
@@ -96,7 +106,7 @@ class BatchNorm1D(_BatchNorm):
         use_global_stats=None,
         name=None,
     ):
-        super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats)
+        super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name)
 
 
 class BatchNorm2D(_BatchNorm):
@@ -135,7 +145,7 @@ class BatchNorm3D(_BatchNorm):
         use_global_stats=None,
         name=None,
     ):
-        super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats)
+        super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name)
 
 
 class BatchNorm(_BatchNorm):
@@ -175,7 +185,9 @@ class BatchNorm(_BatchNorm):
         super().__init__(
             num_channels, momentum, epsilon, param_attr, bias_attr, data_layout, True if use_global_stats else None
         )
-        if dtype != "float32":
+        self._param_attr, self._data_layout, self._in_place = param_attr, data_layout, in_place
+        self._is_test, self._trainable_statistics = is_test, trainable_statistics
+        if convert_dtype(dtype) != self._dtype:
             self.to(dtype=dtype)
         if moving_mean_name is not None:
             self._mean.name = moving_mean_name
@@ -205,7 +217,7 @@ class SyncBatchNorm(_BatchNorm):
         data_format="NCHW",
         name=None,
     ):
-        super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format)
+        super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, name=name)
 
     @classmethod
     def convert_sync_batchnorm(cls, layer):
@@ -241,8 +253,10 @@ class LayerNorm(Layer):
 
     def __init__(self, normalized_shape, epsilon=1e-05, weight_attr=None, bias_attr=None, name=None):
         super().__init__()
-        shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
+        shape = plain_ints(normalized_shape)
+        shape = [shape] if isinstance(shape, int) else list(shape)
         self._normalized_shape, self._epsilon = shape, epsilon
+        self._weight_attr, self._bias_attr = weight_attr, bias_attr
         size = 1
         for d in shape:
             size *= d
@@ -282,6 +296,7 @@ class GroupNorm(Layer):
             raise _C.located(ValueError(f"GroupNorm: {num_channels} channels are not divisible by {num_groups} groups"))
         self._num_groups, self._num_channels = num_groups, num_channels
         self._epsilon, self._data_format = epsilon, data_format
+        self._weight_attr, self._bias_attr = weight_attr, bias_attr
         self.weight = self.create_parameter([num_channels], weight_attr, default_initializer=Constant(1.0))
         self.bias = self.create_parameter([num_channels], bias_attr, is_bias=True)
 
@@ -313,6 +328,7 @@ class _InstanceNorm(Layer):
                 ValueError(f"{type(self).__name__}: weight_attr and bias_attr must both be False, or neither")
             )
         self._num_features, self._epsilon, self._data_format = num_features, epsilon, data_format
+        self._momentum, self._weight_attr, self._bias_attr = momentum, weight_attr, bias_attr
         self.scale = self.create_parameter([num_features], weight_attr, default_initializer=Constant(1.0))
         self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
 
@@ -385,6 +401,7 @@ class LocalResponseNorm(Layer):
     def __init__(self, size, alpha=0.0001, beta=0.75, k=1.0, data_format="NCHW", name=None):
         super().__init__()
         self.size, self.alpha, self.beta, self.k, self.data_format = size, alpha, beta, k, data_format
+        self.name = name
 
     def forward(self, input):
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k, self.data_format)
@@ -430,6 +447,7 @@ class SpectralNorm(Layer):
     def __init__(self, weight_shape, dim=0, power_iters=1, eps=1e-12, name=None, dtype="float32"):
         super().__init__(dtype=dtype)
         self._dim, self._power_iters, self._eps = dim % len(weight_shape), power_iters, eps
+        self._weight_shape = list(weight_shape)
         rows = weight_shape[self._dim]
         columns = 1
         for i, size in enumerate(weight_shape):

@@ -13,18 +13,28 @@ class _Pool(Layer):
 
     _function: Callable[..., Tensor]  # of proa.nn.functional
 
-    def __init__(self, **settings):
+    _kept_as: dict[str, str] = {}  # setting -> its attribute, where that has another name
+
+    def __init__(self, name=None, **settings):
         super().__init__()
-        self.__dict__["_settings"] = settings
+        self.__dict__["_setting_names"] = tuple(settings)
+        for key, value in {**settings, "name": name}.items():
+            self.__dict__[self._kept_as.get(key, key)] = value
+
+    def _settings(self):
+        """The settings as the attributes have them now."""
+        return {key: self.__dict__[self._kept_as.get(key, key)] for key in self._setting_names}
 
     def forward(self, x):
-        return type(self)._function(x, **self._settings)
+        return type(self)._function(x, **self._settings())
 
     def extra_repr(self):
-        return ", ".join(f"{key}={value}" for key, value in self._settings.items() if key != "data_format")
+        return ", ".join(f"{key}={value}" for key, value in self._settings().items() if key != "data_format")
 
 
 class _MaxPool(_Pool):
+    _kept_as = {"kernel_size": "ksize"}
+
     def __init__(
         self,
         kernel_size,
@@ -42,6 +52,7 @@ class _MaxPool(_Pool):
             ceil_mode=ceil_mode,
             return_mask=return_mask,
             data_format=data_format,
+            name=name,
         )
 
 
@@ -71,7 +82,7 @@ class MaxPool3D(_MaxPool):
         data_format="NCDHW",
         name=None,
     ):
-        super().__init__(kernel_size, stride, padding, ceil_mode, return_mask, data_format)
+        super().__init__(kernel_size, stride, padding, ceil_mode, return_mask, data_format, name)
 
 
 class MaxPool1D(_Pool):
@@ -81,7 +92,12 @@ class MaxPool1D(_Pool):
 
     def __init__(self, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, name=None):
         super().__init__(
-            kernel_size=kernel_size, stride=stride, padding=padding, return_mask=return_mask, ceil_mode=ceil_mode
+            kernel_size=kernel_size,
+            stride=stride,
+            padding=padding,
+            return_mask=return_mask,
+            ceil_mode=ceil_mode,
+            name=name,
         )
 
 
@@ -92,7 +108,7 @@ class AvgPool1D(_Pool):
 
     def __init__(self, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None):
         super().__init__(
-            kernel_size=kernel_size, stride=stride, padding=padding, exclusive=exclusive, ceil_mode=ceil_mode
+            kernel_size=kernel_size, stride=stride, padding=padding, exclusive=exclusive, ceil_mode=ceil_mode, name=name
         )
 
 
@@ -100,6 +116,7 @@ class AvgPool2D(_Pool):
     """The mean of each window of [N, C, H, W]; arguments as in functional.avg_pool2d."""
 
     _function = staticmethod(F.avg_pool2d)
+    _kept_as = {"kernel_size": "ksize", "divisor_override": "divisor"}
 
     def __init__(
         self,
@@ -120,6 +137,7 @@ class AvgPool2D(_Pool):
             exclusive=exclusive,
             divisor_override=divisor_override,
             data_format=data_format,
+            name=name,
         )
 
 
@@ -139,7 +157,7 @@ class AvgPool3D(AvgPool2D):
         data_format="NCDHW",
         name=None,
     ):
-        super().__init__(kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format)
+        super().__init__(kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format, name)
 
 
 class AdaptiveAvgPool1D(_Pool):
@@ -148,25 +166,27 @@ class AdaptiveAvgPool1D(_Pool):
     _function = staticmethod(F.adaptive_avg_pool1d)
 
     def __init__(self, output_size, name=None):
-        super().__init__(output_size=output_size)
+        super().__init__(name, output_size=output_size)
 
 
 class AdaptiveAvgPool2D(_Pool):
     """Means of windows that divide [N, C, H, W] into output_size parts; None keeps a size."""
 
     _function = staticmethod(F.adaptive_avg_pool2d)
+    _kept_as = {"output_size": "_output_size", "data_format": "_data_format", "name": "_name"}
 
     def __init__(self, output_size, data_format="NCHW", name=None):
-        super().__init__(output_size=output_size, data_format=data_format)
+        super().__init__(name, output_size=output_size, data_format=data_format)
 
 
 class AdaptiveAvgPool3D(_Pool):
     """Means of windows that divide [N, C, D, H, W] into output_size parts; None keeps a size."""
 
     _function = staticmethod(F.adaptive_avg_pool3d)
+    _kept_as = {"output_size": "_output_size", "data_format": "_data_format", "name": "_name"}
 
     def __init__(self, output_size, data_format="NCDHW", name=None):
-        super().__init__(output_size=output_size, data_format=data_format)
+        super().__init__(name, output_size=output_size, data_format=data_format)
 
 
 class AdaptiveMaxPool1D(_Pool):
@@ -175,33 +195,41 @@ class AdaptiveMaxPool1D(_Pool):
     _function = staticmethod(F.adaptive_max_pool1d)
 
     def __init__(self, output_size, return_mask=False, name=None):
-        super().__init__(output_size=output_size, return_mask=return_mask)
+        super().__init__(name, output_size=output_size, return_mask=return_mask)
 
 
 class AdaptiveMaxPool2D(AdaptiveMaxPool1D):
     """Maxima of windows that divide [N, C, H, W] into output_size parts; None keeps a size."""
 
     _function = staticmethod(F.adaptive_max_pool2d)
+    _kept_as = {"output_size": "_output_size", "return_mask": "_return_mask", "name": "_name"}
 
 
 class AdaptiveMaxPool3D(AdaptiveMaxPool1D):
     """Maxima of windows that divide [N, C, D, H, W] into output_size parts; None keeps a size."""
 
     _function = staticmethod(F.adaptive_max_pool3d)
+    _kept_as = {"output_size": "_output_size", "return_mask": "_return_mask", "name": "_name"}
 
 
 class MaxUnPool1D(_Pool):
     """Puts maxima back where MaxPool1D(return_mask=True) found them; call it with (x, indices)."""
 
     _function = staticmethod(F.max_unpool1d)
+    _kept_as = {"kernel_size": "ksize"}
 
     def __init__(self, kernel_size, stride=None, padding=0, data_format="NCL", output_size=None, name=None):
         super().__init__(
-            kernel_size=kernel_size, stride=stride, padding=padding, data_format=data_format, output_size=output_size
+            kernel_size=kernel_size,
+            stride=stride,
+            padding=padding,
+            data_format=data_format,
+            output_size=output_size,
+            name=name,
         )
 
     def forward(self, x, indices):
-        return type(self)._function(x, indices, **self._settings)
+        return type(self)._function(x, indices, **self._settings())
 
 
 class MaxUnPool2D(MaxUnPool1D):
@@ -210,7 +238,7 @@ class MaxUnPool2D(MaxUnPool1D):
     _function = staticmethod(F.max_unpool2d)
 
     def __init__(self, kernel_size, stride=None, padding=0, data_format="NCHW", output_size=None, name=None):
-        super().__init__(kernel_size, stride, padding, data_format, output_size)
+        super().__init__(kernel_size, stride, padding, data_format, output_size, name)
 
 
 __getattr__ = _borrow(__name__, "proa.nn")

@@ -233,27 +233,31 @@ class RNN(Layer):
         self.is_reverse, self.time_major = is_reverse, time_major
 
     def forward(self, inputs, initial_states=None, sequence_length=None, **kwargs):
-        ops = _C.ops
-        time = 0 if self.time_major else 1
-        cell = self.cell
-        if initial_states is None:
-            initial_states = cell.get_initial_states(inputs, batch_dim_idx=1 - time)
-        whole = isinstance(cell, _Cell) and not kwargs
-        # The inputs' part of all steps is one product.
-        steps = list(ops.unbind(cell._input_part(inputs) if whole else inputs, time))
-        order = range(len(steps))
-        states, outputs = initial_states, [None] * len(steps)
-        for t in reversed(order) if self.is_reverse else order:
-            if whole:
-                output, new = cell._step(steps[t], states)
-            else:
-                output, new = cell(steps[t], states, **kwargs)
-            if sequence_length is not None:
-                running = ops.unsqueeze(sequence_length > t, -1)
-                new = _map(lambda a, b, r=running: ops.where(r, a, b), new, states)
-                output = _map(lambda a, r=running: ops.where(r, a, ops.full_like(a, 0.0)), output)
-            states, outputs[t] = new, output
-        return _map(lambda *parts: ops.stack(list(parts), time), *outputs), states
+        return _loop(self.cell, self.is_reverse, self.time_major, inputs, initial_states, sequence_length, kwargs)
+
+
+def _loop(cell, is_reverse, time_major, inputs, initial_states, sequence_length, kwargs):
+    """(outputs, last states) of a cell over all steps; see RNN."""
+    ops = _C.ops
+    time = 0 if time_major else 1
+    if initial_states is None:
+        initial_states = cell.get_initial_states(inputs, batch_dim_idx=1 - time)
+    whole = isinstance(cell, _Cell) and not kwargs
+    # The inputs' part of all steps is one product.
+    steps = list(ops.unbind(cell._input_part(inputs) if whole else inputs, time))
+    order = range(len(steps))
+    states, outputs = initial_states, [None] * len(steps)
+    for t in reversed(order) if is_reverse else order:
+        if whole:
+            output, new = cell._step(steps[t], states)
+        else:
+            output, new = cell(steps[t], states, **kwargs)
+        if sequence_length is not None:
+            running = ops.unsqueeze(sequence_length > t, -1)
+            new = _map(lambda a, b, r=running: ops.where(r, a, b), new, states)
+            output = _map(lambda a, r=running: ops.where(r, a, ops.full_like(a, 0.0)), output)
+        states, outputs[t] = new, output
+    return _map(lambda *parts: ops.stack(list(parts), time), *outputs), states
 
 
 class BiRNN(Layer):
@@ -267,22 +271,14 @@ class BiRNN(Layer):
 
     def __init__(self, cell_fw, cell_bw, time_major=False):
         super().__init__()
-        self.rnn_fw = RNN(cell_fw, False, time_major)
-        self.rnn_bw = RNN(cell_bw, True, time_major)
+        self.cell_fw, self.cell_bw = cell_fw, cell_bw
         self.time_major = time_major
-
-    @property
-    def cell_fw(self):
-        return self.rnn_fw.cell
-
-    @property
-    def cell_bw(self):
-        return self.rnn_bw.cell
 
     def forward(self, inputs, initial_states=None, sequence_length=None, **kwargs):
         first, second = (None, None) if initial_states is None else initial_states
-        forward, state_fw = self.rnn_fw(inputs, first, sequence_length, **kwargs)
-        backward, state_bw = self.rnn_bw(inputs, second, sequence_length, **kwargs)
+        major = self.time_major
+        forward, state_fw = _loop(self.cell_fw, False, major, inputs, first, sequence_length, kwargs)
+        backward, state_bw = _loop(self.cell_bw, True, major, inputs, second, sequence_length, kwargs)
         outputs = _map(lambda a, b: _C.ops.concat([a, b], -1), forward, backward)
         return outputs, (state_fw, state_bw)
 
@@ -317,13 +313,25 @@ class _Stack(LayerList):
         both = direction != "forward"
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.num_directions, self.dropout, self.time_major = 2 if both else 1, dropout, time_major
-        self.state_components = self._components
+        self.state_components, self.proj_size = self._components, 0
+        self.mode = kind.upper() if kind != "SimpleRNN" else f"RNN_{cell_settings['activation'].upper()}"
         weights = dict(zip(("weight_ih_attr", "weight_hh_attr", "bias_ih_attr", "bias_hh_attr"), attrs))
         size = input_size
         for _ in range(num_layers):
             cells = [self._cell(size, hidden_size, **cell_settings, **weights) for _ in range(self.num_directions)]
             self.append(BiRNN(*cells, time_major) if both else RNN(cells[0], False, time_major))
             size = hidden_size * self.num_directions
+        # Each parameter has a name here besides that of its cell, and this one comes first.
+        for i, layer in enumerate(self):
+            cells = (layer.cell_fw, layer.cell_bw) if both else (layer.cell,)
+            for cell, suffix in zip(cells, ("", "_reverse")):
+                for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
+                    parameter = getattr(cell, name)
+                    if parameter is not None:
+                        self.add_parameter(f"{name}_l{i}{suffix}", parameter)
+
+    def flatten_parameters(self):
+        """For programs that call it; the parameters need no rearranging here."""
 
     def _split(self, states):
         """[layers * directions, N, hidden], or a pair of them, as what each layer takes."""

@@ -31,6 +31,12 @@ def cond(pred, true_fn=None, false_fn=None, name=None):
         >>> proa.static.nn.cond(x.sum() > 0, lambda: x, lambda: -x).tolist()
         [3.0]
     """
+    if isinstance(pred, bool):
+        pred = _C.to_tensor(pred)
+    pred = _C.tensor_argument(pred, "cond", "pred")
+    for what, function in (("true_fn", true_fn), ("false_fn", false_fn)):
+        if function is not None and not callable(function):
+            raise _C.located(TypeError(f"cond: {what} must be callable, not {type(function).__name__}"))
     shapes = []
 
     def branch(function):
@@ -67,9 +73,11 @@ def while_loop(cond, body, loop_vars, is_test=False, name=None):
 
 
 def _as_list(result):
+    """The tensors of a result; plain numbers become tensors."""
     if result is None:
         return []
-    return list(result) if isinstance(result, (list, tuple)) else [result]
+    items = list(result) if isinstance(result, (list, tuple)) else [result]
+    return [_C.to_tensor(v) if isinstance(v, (bool, int, float, complex)) else v for v in items]
 
 
 def _like(result, tensors):

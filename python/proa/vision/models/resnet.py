@@ -100,7 +100,9 @@ class ResNet(nn.Layer):
         if num_classes > 0:
             self.fc = nn.Linear(512 * block.expansion, num_classes)
 
-    def _make_layer(self, block, planes, blocks, stride):
+    def _make_layer(self, block, planes, blocks, stride=1, dilate=False):
+        if dilate:
+            raise _C.located(NotImplementedError("ResNet: dilated layers are not there; use dilate=False"))
         downsample = None
         if stride != 1 or self.inplanes != planes * block.expansion:
             downsample = nn.Sequential(

@@ -8,42 +8,6 @@
 namespace proa::inline v0::jit {
 namespace {
 
-Value ToValue(const Argument& a, const Environment& env) {
-  if (const auto* ref = std::get_if<ValueRef>(&a)) {
-    return ref->id == kNoValue ? Value() : Value(env[ref->id]);
-  }
-  if (const auto* refs = std::get_if<std::vector<ValueRef>>(&a)) {
-    std::vector<Tensor> list;
-    list.reserve(refs->size());
-    for (ValueRef r : *refs) list.push_back(env[r.id]);
-    return Value(std::move(list));
-  }
-  return std::get<Value>(a);
-}
-
-void Store(const Operation& o, size_t output, Value result, Environment& env) {
-  const std::vector<ValueId>& ids = o.results[output];
-  if (auto* t = std::get_if<Tensor>(&result)) {
-    env[ids[0]] = std::move(*t);
-    return;
-  }
-  auto& list = std::get<std::vector<Tensor>>(result);
-  PROA_REQUIRE(list.size() == ids.size(), o.op->name, ": gave ", list.size(),
-               " tensors; ", ids.size(), " were recorded");
-  for (size_t i = 0; i < ids.size(); ++i) env[ids[i]] = std::move(list[i]);
-}
-
-void Call(const Operation& o, Environment& env) {
-  absl::InlinedVector<Value, 8> args;
-  for (const Argument& a : o.args) args.push_back(ToValue(a, env));
-  absl::InlinedVector<Value, 2> results(o.results.size());
-  o.op->call(std::span<const Value>(args.data(), args.size()),
-             std::span<Value>(results.data(), results.size()));
-  for (size_t i = 0; i < results.size(); ++i) {
-    Store(o, i, std::move(results[i]), env);
-  }
-}
-
 std::vector<Tensor> Values(const std::vector<Argument>& args,
                            const Environment& env) {
   std::vector<Tensor> out;
@@ -91,7 +55,7 @@ void Evaluate(const Program& program, const Block& block, Environment& env,
     const Operation& o = block.operations[i];
     try {
       if (o.kind == OperationKind::kCall) {
-        Call(o, env);
+        CallOperation(o, env);
       } else {
         ControlFlow(program, o, env);
       }

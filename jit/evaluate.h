@@ -8,13 +8,11 @@
 
 #include <vector>
 
+#include "jit/operation_call.h"
 #include "jit/program.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::jit {
-
-// The tensor of each value, by ValueId; undefined while not made or released.
-using Environment = std::vector<Tensor>;
 
 // Values to release after each operation of a block, by index of the operation
 // (Liveness::last_use).

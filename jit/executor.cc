@@ -46,7 +46,8 @@ Executor::Executor(std::shared_ptr<const Program> program,
                  " is no value of the program");
   }
   auto plan = std::make_unique<Plan>();
-  plan->liveness = Analyze(*program, fetches, /*keep_changes=*/!prune);
+  plan->liveness =
+      Analyze(*program, fetches, prune ? Changes::kNone : Changes::kAll);
   plan->program = std::move(program);
   plan->fetches = std::move(fetches);
   plan_ = std::move(plan);

@@ -3,6 +3,7 @@
 #ifndef PROA_JIT_LIVENESS_H_
 #define PROA_JIT_LIVENESS_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "jit/program.h"
@@ -36,9 +37,16 @@ struct Liveness {
   std::vector<std::vector<ValueId>> last_use;
 };
 
-// `keep_changes`: operations that change captured tensors are needed.
+// Which operations that change captured tensors are needed though nobody reads
+// what they give.
+enum class Changes : uint8_t {
+  kNone,  // inference: no updates of parameters, no running statistics
+  kRead,  // of tensors that something needed reads: counters, caches
+  kAll,
+};
+
 Liveness Analyze(const Program& program, const std::vector<ValueId>& fetches,
-                 bool keep_changes);
+                 Changes changes);
 
 }  // namespace proa::inline v0::jit
 

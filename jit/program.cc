@@ -23,6 +23,11 @@ ValueId Program::Capture(const Tensor& tensor, std::string name) {
   return id;
 }
 
+ValueId Program::FindCaptured(const Tensor& tensor) const {
+  const auto it = captures_.find(tensor.impl());
+  return it == captures_.end() ? kNoValue : it->second;
+}
+
 namespace {
 
 std::vector<ValueId> OfKind(const std::vector<ValueInfo>& values,
@@ -49,6 +54,19 @@ ValueId Program::Find(const std::string& name) const {
     const bool outer = values_[i].kind == ValueKind::kInput ||
                        values_[i].kind == ValueKind::kCaptured;
     if (outer && values_[i].name == name) return static_cast<ValueId>(i);
+  }
+  return kNoValue;
+}
+
+void Program::NameResult(ValueId id, std::string name) {
+  if (values_[id].kind == ValueKind::kResult) {
+    values_[id].name = std::move(name);
+  }
+}
+
+ValueId Program::FindAny(const std::string& name) const {
+  for (size_t i = values_.size(); i-- > 0;) {
+    if (values_[i].name == name) return static_cast<ValueId>(i);
   }
   return kNoValue;
 }

@@ -41,8 +41,14 @@ enum class ValueKind : uint8_t { kInput, kCaptured, kResult, kRegionArgument };
 struct ValueInfo {
   ValueKind kind = ValueKind::kResult;
   TensorMeta meta;
-  std::string name;  // of inputs and captured tensors; may be empty
+  std::string name;  // may be empty
   Tensor captured;   // kCaptured only
+  // While it is recorded: a result that depends on no input, parameter or
+  // random draw, so that it is the same in each run (constant.h).
+  bool constant = false;
+  // Of a tensor of sizes, those that are known (kUnknownDim otherwise); may be
+  // empty.
+  std::vector<int64_t> sizes;
 };
 
 struct ValueRef {
@@ -92,10 +98,13 @@ class Program {
 
   ValueId AddValue(ValueInfo info);
   ValueId AddValue(ValueKind kind, TensorMeta meta, std::string name = "") {
-    return AddValue(ValueInfo{kind, std::move(meta), std::move(name), {}});
+    return AddValue(ValueInfo{kind, std::move(meta), std::move(name)});
   }
   // The value of a captured tensor, made on first use of this TensorImpl.
   ValueId Capture(const Tensor& tensor, std::string name = "");
+
+  // The captured value of this TensorImpl, or kNoValue.
+  ValueId FindCaptured(const Tensor& tensor) const;
 
   // In order of creation.
   std::vector<ValueId> inputs() const;
@@ -103,6 +112,10 @@ class Program {
   // The first input (or captured tensor) of that name; kNoValue if there is
   // none.
   ValueId Find(const std::string& name) const;
+  // Gives a result a name; of inputs and captured tensors nothing changes.
+  void NameResult(ValueId id, std::string name);
+  // The last value of that name, results too.
+  ValueId FindAny(const std::string& name) const;
 
  private:
   std::vector<ValueInfo> values_;

@@ -10,10 +10,10 @@ namespace {
 
 class Pruner {
  public:
-  explicit Pruner(const Module& module)
+  Pruner(const Module& module, Changes changes)
       : from_(*module.program),
         module_(module),
-        liveness_(Analyze(from_, module.outputs, /*keep_changes=*/false)),
+        liveness_(Analyze(from_, module.outputs, changes)),
         ids_(from_.values().size(), kNoValue) {}
 
   Module Run() {
@@ -97,6 +97,8 @@ class Pruner {
 
 }  // namespace
 
-Module Prune(const Module& module) { return Pruner(module).Run(); }
+Module Prune(const Module& module, Changes changes) {
+  return Pruner(module, changes).Run();
+}
 
 }  // namespace proa::inline v0::jit

@@ -1,6 +1,7 @@
 #include "jit/recorder.h"
 
 #include "absl/strings/str_cat.h"
+#include "jit/constant.h"
 #include "jit/recording_block.h"
 #include "jit/symbolic_view.h"
 #include "ops/call_site.h"
@@ -13,37 +14,49 @@ namespace {
 
 thread_local std::shared_ptr<Program> static_program;
 
-// The program that an operation belongs to: that of its symbolic arguments,
-// which must agree, else the program of static mode.
-class ProgramFinder {
- public:
-  explicit ProgramFinder(const char* op) : op_(op) {}
-
-  void See(const Tensor& t) {
-    if (!t.defined() || !t.is_symbolic()) return;
-    const std::shared_ptr<Program>& p = SymbolOf(t).program();
-    PROA_REQUIRE(found_ == nullptr || found_ == p, op_,
-                 ": arguments belong to different programs");
-    found_ = p;
-  }
-  void See(const Value& v) {
-    if (const auto* t = std::get_if<Tensor>(&v)) return See(*t);
-    if (const auto* a = std::get_if<IntArray>(&v)) return See(a->tensor());
+// Calls f(t) for each tensor among the arguments, undefined ones too.
+template <typename F>
+void ForEachTensor(std::span<const Value> args, const F& f) {
+  for (const Value& v : args) {
+    if (const auto* t = std::get_if<Tensor>(&v)) f(*t);
+    if (const auto* a = std::get_if<IntArray>(&v)) f(a->tensor());
     if (const auto* ts = std::get_if<std::vector<Tensor>>(&v)) {
-      for (const Tensor& t : *ts) See(t);
+      for (const Tensor& t : *ts) f(t);
     }
   }
-  std::shared_ptr<Program> Get() const {
-    if (found_ != nullptr) return found_;
-    PROA_REQUIRE(static_program != nullptr, op_,
-                 ": no program is being recorded");
-    return static_program;
-  }
+}
 
- private:
-  const char* op_;
-  std::shared_ptr<Program> found_;
-};
+// The program that an operation belongs to: that of its symbolic arguments,
+// which must agree, else the program of static mode. Constants go anywhere.
+// Null if there are only constants, and no static mode.
+std::shared_ptr<Program> ProgramOf(const char* op,
+                                   std::span<const Value> args) {
+  std::shared_ptr<Program> found;
+  ForEachTensor(args, [&](const Tensor& t) {
+    if (!t.defined() || !t.is_symbolic() || IsConstant(t)) return;
+    const std::shared_ptr<Program>& p = SymbolOf(t).program();
+    PROA_REQUIRE(found == nullptr || found == p, op,
+                 ": arguments belong to different programs");
+    found = p;
+  });
+  return found != nullptr ? found : static_program;
+}
+
+// The arguments of a call that no program records. The constants among them get
+// their elements: they leave their program.
+std::vector<Value> WithElements(const char* op, std::span<const Value> args) {
+  ForEachTensor(args, [&](const Tensor& t) {
+    PROA_REQUIRE(!t.defined() || TakeElements(t), op,
+                 ": no program is being recorded; an argument is ", Describe(t),
+                 ", a value of a program");
+  });
+  std::vector<Value> out(args.begin(), args.end());
+  for (Value& v : out) {
+    const auto* a = std::get_if<IntArray>(&v);
+    if (a != nullptr && a->is_symbolic()) v = IntArray(a->tensor());
+  }
+  return out;
+}
 
 Argument ToArgument(const std::shared_ptr<Program>& program, const Value& v) {
   if (const auto* t = std::get_if<Tensor>(&v)) return RefTo(program, *t);
@@ -63,9 +76,10 @@ Argument ToArgument(const std::shared_ptr<Program>& program, const Value& v) {
 void Record(const OpDefinition& op, std::span<const Value> args,
             std::span<Value> results) {
   if (op.infer == nullptr) return op.call(args, results);
-  ProgramFinder finder(op.name);
-  for (const Value& v : args) finder.See(v);
-  const std::shared_ptr<Program> program = finder.Get();
+  const std::shared_ptr<Program> program = ProgramOf(op.name, args);
+  if (program == nullptr) {
+    return op.call(WithElements(op.name, args), results);
+  }
 
   std::vector<std::vector<TensorMeta>> metas(op.outputs.size());
   op.infer(args, metas);
@@ -77,11 +91,13 @@ void Record(const OpDefinition& op, std::span<const Value> args,
   for (const Value& v : args) {
     operation.args.push_back(ToArgument(program, v));
   }
+  const bool constant = GivesConstant(*program, op, args);
   for (size_t i = 0; i < metas.size(); ++i) {
     std::vector<Tensor> made;
     std::vector<ValueId> ids;
     for (TensorMeta& meta : metas[i]) {
       ids.push_back(program->AddValue(ValueKind::kResult, std::move(meta)));
+      program->value(ids.back()).constant = constant;
       made.push_back(MakeSymbolic(program, ids.back()));
     }
     if (op.outputs[i].aliases >= 0) LinkSymbolicViews(op, args, i, made);
@@ -132,14 +148,25 @@ Tensor AddInput(const std::shared_ptr<Program>& program,
       program->AddValue(ValueKind::kInput, {shape, dtype, Place{}}, name));
 }
 
-StaticModeScope::StaticModeScope(std::shared_ptr<Program> program)
-    : previous_(std::exchange(static_program, std::move(program))),
-      previous_forced_(thread_interpreters.forced) {
+bool TakeElements(const Tensor& t) {
+  if (!t.is_symbolic()) return true;
+  const Tensor elements = ElementsOfConstant(t);
+  if (elements.defined()) Rebind(t, elements.Alias());
+  return elements.defined();
+}
+
+void SetStaticProgram(std::shared_ptr<Program> program) {
+  static_program = std::move(program);
   if (static_program != nullptr) {
     thread_interpreters.forced |= kRecord;
   } else {
     thread_interpreters.forced &= ~kRecord;
   }
+}
+
+StaticModeScope::StaticModeScope(std::shared_ptr<Program> program)
+    : previous_(static_program), previous_forced_(thread_interpreters.forced) {
+  SetStaticProgram(std::move(program));
 }
 
 StaticModeScope::~StaticModeScope() {

@@ -64,6 +64,14 @@ class StaticModeScope {
   Interpreters previous_forced_;
 };
 
+// From now on, whatever StaticModeScope came before; until the innermost one
+// ends. Null: static mode is off.
+void SetStaticProgram(std::shared_ptr<Program> program);
+
+// Gives a constant (constant.h) its elements, so that it leaves its program;
+// true if `t` has elements now.
+bool TakeElements(const Tensor& t);
+
 }  // namespace proa::inline v0::jit
 
 #endif  // PROA_JIT_RECORDER_H_

@@ -1,5 +1,6 @@
 #include "jit/recording_block.h"
 
+#include "jit/constant.h"
 #include "jit/recorder.h"
 #include "tensor/error.h"
 
@@ -32,12 +33,24 @@ Block& CurrentBlock(Program& program) {
   return program.block();
 }
 
+std::vector<const Block*> VisibleBlocks(const Program& program) {
+  std::vector<const Block*> blocks;
+  for (RegionScope* r = innermost; r != nullptr; r = r->parent()) {
+    if (r->program() == &program) blocks.insert(blocks.begin(), &r->block());
+  }
+  blocks.insert(blocks.begin(), &program.block());
+  return blocks;
+}
+
 ValueRef RefTo(const std::shared_ptr<Program>& program, const Tensor& t) {
   if (!t.defined()) return {};
   ValueId id;
-  if (t.is_symbolic()) {
-    PROA_REQUIRE(SymbolOf(t).program() == program,
+  if (t.is_symbolic() && SymbolOf(t).program() != program) {
+    const Tensor elements = ElementsOfConstant(t);
+    PROA_REQUIRE(elements.defined(),
                  "a value of another program is used: ", Describe(t));
+    id = program->Capture(elements);
+  } else if (t.is_symbolic()) {
     id = SymbolOf(t).id();
   } else {
     id = program->Capture(t);

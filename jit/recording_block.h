@@ -40,6 +40,8 @@ class RegionScope {
 };
 
 Block& CurrentBlock(Program& program);
+// The blocks whose values may be used now, outer ones first.
+std::vector<const Block*> VisibleBlocks(const Program& program);
 
 // A reference to `t` in `program`: its value, kNoValue if undefined, a captured
 // value if it is concrete. Throws Error for a value of another program.

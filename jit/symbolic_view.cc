@@ -129,8 +129,22 @@ void Write(const char* op, const Tensor& x, const Tensor& value) {
   x.impl()->root = IntrusivePtr<TensorImpl>::Share(root.impl());
 }
 
+void KnownSizes(const Tensor& sizes, std::span<int64_t> out) {
+  const Symbol& s = SymbolOf(sizes);
+  const std::vector<int64_t>& known = s.program()->value(s.id()).sizes;
+  if (known.size() == out.size()) std::ranges::copy(known, out.begin());
+}
+
+void NoteSizes(const Tensor& sizes, std::span<const int64_t> known) {
+  const Symbol& s = SymbolOf(sizes);
+  s.program()->value(s.id()).sizes.assign(known.begin(), known.end());
+}
+
 const bool installed = [] {
-  InstallSymbolicViews({.write = &Write, .renew = &RenewSymbolicView});
+  InstallSymbolicViews({.write = &Write,
+                        .renew = &RenewSymbolicView,
+                        .known_sizes = &KnownSizes,
+                        .note_sizes = &NoteSizes});
   return true;
 }();
 

@@ -1,5 +1,6 @@
 #include "ops/int_array.h"
 
+#include "ops/symbolic_view.h"
 #include "tensor/copy.h"
 #include "tensor/error.h"
 
@@ -18,6 +19,9 @@ IntArray::IntArray(const Tensor& t) {
                  "a tensor of sizes must have a known length; it is ",
                  Describe(t));
     values_.assign(t.numel(), kUnknownDim);
+    if (const auto known = InstalledSymbolicViews().known_sizes) {
+      known(t, {values_.data(), values_.size()});
+    }
     tensor_ = t;
     return;
   }

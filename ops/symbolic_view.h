@@ -1,9 +1,13 @@
 // In-place changes of symbolic views. A symbolic view knows how it comes about
 // from the value of its root (TensorImpl::root), which the recording room
 // keeps: it says here how a change of the view becomes one of the root, and how
-// a view learns that its root has another value. Null while nothing records.
+// a view learns that its root has another value; and which elements of a
+// symbolic tensor of sizes are known. Null while nothing records.
 #ifndef PROA_OPS_SYMBOLIC_VIEW_H_
 #define PROA_OPS_SYMBOLIC_VIEW_H_
+
+#include <cstdint>
+#include <span>
 
 #include "tensor/tensor.h"
 
@@ -15,6 +19,11 @@ struct SymbolicViews {
   void (*write)(const char* op, const Tensor& x, const Tensor& value) = nullptr;
   // Rebinds a symbolic view whose root has another value by now; else nothing.
   void (*renew)(const Tensor& view) = nullptr;
+  // The elements of `sizes`, a symbolic tensor of as many sizes, as far as they
+  // are known (kUnknownDim otherwise): what `note_sizes` said.
+  void (*known_sizes)(const Tensor& sizes, std::span<int64_t> out) = nullptr;
+  void (*note_sizes)(const Tensor& sizes,
+                     std::span<const int64_t> known) = nullptr;
 };
 
 void InstallSymbolicViews(const SymbolicViews& functions);

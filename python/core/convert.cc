@@ -8,9 +8,11 @@
 #include "ops/elementwise/elementwise_ops.h"
 #include "ops/infer.h"
 #include "ops/manipulation/manipulation_ops.h"
+#include "ops/symbolic_view.h"
 #include "python/core/dtype_object.h"
 #include "python/core/numpy.h"
 #include "python/core/place_object.h"
+#include "python/core/symbolic.h"
 #include "python/core/to_tensor.h"
 #include "tensor/error.h"
 #include "tensor/promotion.h"
@@ -21,6 +23,20 @@ namespace {
 // A one-element tensor that stands for a number.
 bool IsNumberTensor(PyObject* o) {
   return IsTensor(o) && Unwrap(o).defined() && Unwrap(o).numel() == 1;
+}
+
+// A value of a program that is known only when the program runs.
+bool IsUnknown(PyObject* o) {
+  if (IsOpenSize(o)) return true;
+  return IsTensor(o) && Unwrap(o).defined() && Unwrap(o).is_symbolic() &&
+         !TryElements(Unwrap(o)).defined();
+}
+
+// The one element of a tensor for the argument `i`.
+Tensor ElementOf(const Signature& s, int i, PyObject* o) {
+  const Tensor& t = Unwrap(o);
+  if (!t.is_symbolic()) return t;
+  return Elements(absl::StrCat(s.op, ": ", s.names[i]).c_str(), t);
 }
 
 Scalar NumberOf(const Tensor& t) {
@@ -42,7 +58,7 @@ int64_t ElementInt(PyObject* o, const Signature& s, int i, Py_ssize_t k) {
                                          ", which int64 does not hold");
   }
   if (IsNumberTensor(o) && IsInteger(Unwrap(o).dtype())) {
-    return Unwrap(o).item<int64_t>();
+    return ElementOf(s, i, o).item<int64_t>();
   }
   if (!IsTensor(o) && PyIndex_Check(o)) {
     const Ref kept = Ref::Borrow(o);  // __index__ may change the list it is in
@@ -57,18 +73,25 @@ int64_t ElementInt(PyObject* o, const Signature& s, int i, Py_ssize_t k) {
 IntArray StackSizes(const Signature& s, int i, PyObject* const* items,
                     Py_ssize_t n) {
   std::vector<Tensor> parts;
+  std::vector<int64_t> known;
   for (Py_ssize_t k = 0; k < n; ++k) {
-    if (IsNumberTensor(items[k]) ||
-        (IsTensor(items[k]) && Unwrap(items[k]).is_symbolic())) {
-      parts.push_back(ops::cast(ops::reshape(Unwrap(items[k]), IntArray({1})),
-                                DType::kInt64));
+    known.push_back(kUnknownDim);
+    if (IsNumberTensor(items[k]) || IsUnknown(items[k])) {
+      const Tensor size =
+          IsOpenSize(items[k]) ? TensorOfSize(items[k]) : Unwrap(items[k]);
+      parts.push_back(
+          ops::cast(ops::reshape(size, IntArray({1})), DType::kInt64));
     } else {
       Tensor size = Tensor::Empty({1}, DType::kInt64);
-      *size.data<int64_t>() = ElementInt(items[k], s, i, k);
+      known.back() = *size.data<int64_t>() = ElementInt(items[k], s, i, k);
       parts.push_back(std::move(size));
     }
   }
-  return IntArray(ops::concat(parts, 0));
+  const Tensor sizes = ops::concat(parts, 0);
+  if (sizes.is_symbolic() && InstalledSymbolicViews().note_sizes != nullptr) {
+    InstalledSymbolicViews().note_sizes(sizes, known);
+  }
+  return IntArray(sizes);
 }
 
 // The items of a list or tuple, or of what is a sequence of numbers; null if
@@ -78,7 +101,7 @@ Ref Sequence(PyObject* o) {
   if (PyUnicode_Check(o) || PyBytes_Check(o) || PyDict_Check(o)) return Ref();
   if (!PySequence_Check(o) && !IsTensor(o)) return Ref();
   if (IsTensor(o)) {
-    if (Unwrap(o).rank() != 1 || Unwrap(o).is_symbolic()) return Ref();
+    if (Unwrap(o).rank() != 1 || IsUnknown(o)) return Ref();
     return Ref::New(PyObject_CallMethod(o, "tolist", nullptr));
   }
   Ref list = Ref::NewOrNull(PySequence_Tuple(o));
@@ -89,6 +112,12 @@ Ref Sequence(PyObject* o) {
 }  // namespace
 
 void FailType(const Signature& s, int i, const char* expected, PyObject* got) {
+  if (IsOpenSize(got)) {
+    Fail(absl::StatusCode::kFailedPrecondition, s.op, ": ", s.names[i],
+         " must be ", expected,
+         " when the program is recorded; it is a size that is known only when "
+         "the program runs; give it in the InputSpec (static.data)");
+  }
   ThrowPython(PyExc_TypeError, absl::StrCat(s.op, ": ", s.names[i], " must be ",
                                             expected, ", not ", TypeName(got)));
 }
@@ -170,7 +199,7 @@ int64_t ToInt(const Signature& s, int i, PyObject* o) {
   if (IsTensor(o)) {
     const Tensor& t = Unwrap(o);
     if (t.numel() == 1 && (IsInteger(t.dtype()) || t.dtype() == DType::kBool)) {
-      return t.item<int64_t>();
+      return ElementOf(s, i, o).item<int64_t>();
     }
     FailType(s, i, "int or a Tensor of one integer", o);
   }
@@ -186,7 +215,7 @@ int64_t ToInt(const Signature& s, int i, PyObject* o) {
 double ToFloat(const Signature& s, int i, PyObject* o) {
   if (PyFloat_Check(o)) [[likely]]
     return PyFloat_AS_DOUBLE(o);
-  if (IsNumberTensor(o)) return Unwrap(o).item<double>();
+  if (IsNumberTensor(o)) return ElementOf(s, i, o).item<double>();
   if (PyLong_Check(o)) {
     const double v = PyLong_AsDouble(o);
     if (v == -1.0 && PyErr_Occurred()) throw PythonError();
@@ -241,23 +270,27 @@ std::vector<double> ToFloatList(const Signature& s, int i, PyObject* o) {
 }
 
 IntArray ToIntArray(const Signature& s, int i, PyObject* o) {
-  if (IsTensor(o)) return IntArray(Unwrap(o));
+  if (IsTensor(o)) {
+    const Tensor elements = TryElements(Unwrap(o));
+    return IntArray(elements.defined() ? elements : Unwrap(o));
+  }
   if (PyList_Check(o) || PyTuple_Check(o)) {
     PyObject** items = PySequence_Fast_ITEMS(o);
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
     for (Py_ssize_t k = 0; k < n; ++k) {
-      if (IsTensor(items[k]) && Unwrap(items[k]).is_symbolic()) {
+      if (IsUnknown(items[k])) {
         return StackSizes(s, i, items, n);
       }
     }
   }
+  if (IsOpenSize(o)) return StackSizes(s, i, &o, 1);
   const DimVector sizes = ToIntList(s, i, o);
   return IntArray(std::span<const int64_t>(sizes.data(), sizes.size()));
 }
 
 Scalar ToScalar(const Signature& s, int i, PyObject* o) {
   if (const std::optional<Scalar> number = FindNumber(o)) return *number;
-  if (IsNumberTensor(o)) return NumberOf(Unwrap(o));
+  if (IsNumberTensor(o)) return NumberOf(ElementOf(s, i, o));
   if (IsNumPyArray(o)) {
     const Tensor t = ToTensor(o, std::nullopt, std::nullopt);
     if (t.numel() == 1) return NumberOf(t);
@@ -320,6 +353,7 @@ Tensor ToTensorArgument(const Signature& s, int i, PyObject* const* a) {
     }
   }
   if (IsArrayLike(o)) return ToTensor(o, std::nullopt, std::nullopt);
+  if (IsOpenSize(o)) return TensorOfSize(o);
   FailType(s, i,
            promotes ? "a Tensor, an array or a number" : "a Tensor or an array",
            o);

@@ -8,6 +8,7 @@
 #include "python/core/convert.h"
 #include "python/core/error.h"
 #include "python/core/numpy.h"
+#include "python/core/symbolic.h"
 #include "python/core/tensor_object.h"
 #include "python/core/to_tensor.h"
 #include "tensor/error.h"
@@ -83,8 +84,9 @@ IndexPart Part(PyObject* o, const Tensor& x) {
     return ArrayPart(NumberTensor(Scalar(o == Py_True), DType::kBool));
   if (IsTensor(o)) {
     const Tensor& t = Unwrap(o);
-    if (t.rank() == 0 && IsInteger(t.dtype()) && !t.is_symbolic()) {
-      return {Kind::kInteger, t.item<int64_t>()};
+    if (t.rank() == 0 && IsInteger(t.dtype())) {
+      const Tensor known = TryElements(t);
+      if (known.defined()) return {Kind::kInteger, known.item<int64_t>()};
     }
     return ArrayPart(t);
   }

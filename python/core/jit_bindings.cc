@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "jit/constant.h"
 #include "jit/control_flow.h"
 #include "jit/evaluate.h"
 #include "jit/executor.h"
@@ -20,6 +21,7 @@
 #include "python/core/file_status.h"
 #include "python/core/gil.h"
 #include "python/core/module.h"
+#include "python/core/symbolic.h"
 #include "tensor/error.h"
 #include "tensor/interpreters.h"
 
@@ -92,8 +94,8 @@ struct LoadedModule {
 
   explicit LoadedModule(Module m)
       : module(std::move(m)),
-        executor(std::make_shared<jit::Executor>(module.program, module.outputs,
-                                                 true)) {}
+        executor(
+            std::make_shared<jit::Executor>(module.program, module.outputs)) {}
 
   std::vector<std::pair<ValueId, Tensor>> Feeds(const Tensors& inputs) const {
     PROA_REQUIRE(inputs.size() == module.inputs.size(), "the model takes ",
@@ -238,6 +240,13 @@ void BindProgram(py::module_& m) {
           },
           py::arg("tensor"), py::arg("name"))
       .def("recording", [](const ProgramPtr& p) { return Recording(p); })
+      .def(
+          "find",
+          [](const ProgramPtr& p, const std::string& name) {
+            const ValueId id = p->FindAny(name);
+            return id == jit::kNoValue ? Tensor() : jit::MakeSymbolic(p, id);
+          },
+          py::arg("name"))
       .def("run", &RunProgram, py::arg("feeds"), py::arg("fetches"),
            py::arg("prune") = false)
       .def(
@@ -314,15 +323,20 @@ void BindModule(py::module_& m) {
       [](const std::string& prefix, const ProgramPtr& program,
          const std::vector<std::string>& inputs, const Tensors& outputs,
          const std::vector<std::string>& output_names,
-         const std::optional<std::vector<std::string>>& trainable) {
-        Module module =
-            jit::Prune(MakeModule(program, inputs, outputs, output_names));
+         const std::optional<std::vector<std::string>>& trainable,
+         bool keep_state) {
+        const jit::Changes changes =
+            keep_state ? jit::Changes::kRead : jit::Changes::kNone;
+        Module module = jit::Prune(
+            MakeModule(program, inputs, outputs, output_names), changes);
         module.trainable = trainable;
         Save(module, prefix);
       },
       py::arg("prefix"), py::arg("program"), py::arg("inputs"),
       py::arg("outputs"), py::arg("output_names") = std::vector<std::string>(),
-      py::arg("trainable") = py::none());
+      py::arg("trainable") = py::none(), py::arg("keep_state") = false,
+      "`keep_state`: changes of captured tensors that the outputs read are "
+      "part of the file.");
   m.def("load_program", [](const std::string& prefix) {
     CheckPath(prefix);
     absl::StatusOr<Module> module = absl::UnknownError("");
@@ -336,6 +350,11 @@ void BindModule(py::module_& m) {
 }
 
 void BindJit(py::module_& m) {
+  InstallSymbolic({.elements = &jit::ElementsOfConstant,
+                   .name = [](const Tensor& t, const char* name) {
+                     const jit::Symbol& s = jit::SymbolOf(t);
+                     s.program()->NameResult(s.id(), name);
+                   }});
   BindProgram(m);
   BindModule(m);
   m.def("cond", &CondOf, py::arg("predicate"), py::arg("then"),
@@ -346,6 +365,16 @@ void BindJit(py::module_& m) {
         [](const Tensor& t) { return t.defined() && t.is_symbolic(); });
   m.def("program_of",
         [](const Tensor& t) { return jit::SymbolOf(t).program(); });
+  m.def(
+      "record_into",
+      [](const ProgramPtr& program) { jit::SetStaticProgram(program); },
+      py::arg("program"),
+      "Ops of this thread are recorded into the program, or into none.");
+  m.def(
+      "take_elements", [](const Tensor& t) { return jit::TakeElements(t); },
+      "Gives a constant of a program its elements, so that it leaves the "
+      "program; False for other values of programs.");
+  m.def("set_size_type", [](const py::object& t) { SetSizeType(t.ptr()); });
   m.def("in_static_mode",
         [] { return (thread_interpreters.forced & kRecord) != 0; });
   m.def(

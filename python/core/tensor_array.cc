@@ -16,6 +16,7 @@
 #include "python/core/error.h"
 #include "python/core/gil.h"
 #include "python/core/numpy.h"
+#include "python/core/symbolic.h"
 #include "python/core/tensor_object.h"
 #include "python/core/tensor_parts.h"
 #include "tensor/copy.h"
@@ -34,16 +35,10 @@ struct View {
 // `t` in host memory, as something that has a buffer format; `t` itself if it
 // is so.
 Tensor HostTensor(const char* op, const Tensor& t) {
-  if (t.is_symbolic()) {
-    Fail(
-        absl::StatusCode::kFailedPrecondition, op,
-        ": a tensor of a program has no elements until the program runs; x is ",
-        Describe(t));
-  }
+  Tensor out = Elements(op, t);
   const InterpreterScope plain = InterpreterScope::Forbid(kAllInterpreters);
-  Tensor out = t;
   if (!out.place().is_cpu())
-    out = WithoutGil(kWorthReleasing, [&] { return CopyTo(t, Place{}); });
+    out = WithoutGil(kWorthReleasing, [&] { return CopyTo(out, Place{}); });
   if (out.layout() != Layout::kStrided)
     out = WithoutGil(kWorthReleasing, [&] { return Contiguous(out); });
   if (out.dtype() == DType::kBFloat16) out = ops::cast(out, DType::kFloat32);

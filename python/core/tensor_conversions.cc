@@ -7,6 +7,7 @@
 #include "ops/reduction/reduction_ops.h"
 #include "python/core/convert.h"
 #include "python/core/error.h"
+#include "python/core/symbolic.h"
 #include "python/core/tensor_indexing.h"
 #include "python/core/tensor_object.h"
 #include "python/core/tensor_parts.h"
@@ -30,16 +31,13 @@ PyObject* NumberObject(T v) {
   }
 }
 
-void RequireOne(const char* what, const Tensor& t) {
-  if (t.is_symbolic()) [[unlikely]] {
-    Fail(
-        absl::StatusCode::kFailedPrecondition, what,
-        ": a tensor of a program has no elements until the program runs; x is ",
-        Describe(t));
-  }
+// `x` with its one element.
+Tensor One(const char* what, const Tensor& x) {
+  Tensor t = Elements(what, x);
   PROA_REQUIRE(t.numel() == 1, what,
                ": only a tensor of one element is a number; x is ",
                Describe(t));
+  return t;
 }
 
 PyObject* ItemOf(const Tensor& t) {
@@ -51,6 +49,7 @@ PyObject* ItemOf(const Tensor& t) {
 PyObject* Item(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
   return Guarded([&]() -> PyObject* {
     Tensor t = Unwrap(self);
+    if (nargs == 1) t = Elements("item", t);
     if (nargs == 1 && !PyTuple_Check(args[0])) {  // of the flattened tensor
       const Ref index = Ref::New(PyNumber_Index(args[0]));
       const int64_t i = PyLong_AsLongLong(index.get());
@@ -74,8 +73,7 @@ PyObject* Item(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
       const Ref element = Ref::New(GetItem(self, key.get()));
       t = Unwrap(element.get());
     }
-    RequireOne("item", t);
-    return ItemOf(t);
+    return ItemOf(One("item", t));
   });
 }
 
@@ -94,8 +92,7 @@ PyObject* ListOf(const T* data, const Shape& shape, int dim, int64_t step) {
 
 PyObject* ToList(PyObject* self, PyObject*) {
   return Guarded([&] {
-    const Tensor& x = Unwrap(self);
-    if (x.is_symbolic()) RequireOne("tolist", x);
+    const Tensor x = Elements("tolist", Unwrap(self));
     const Tensor t = Contiguous(x.place().is_cpu() ? x : CopyTo(x, Place{}));
     return VisitDType(t.dtype(), [&]<typename T>(TypeTag<T>) {
       return ListOf(t.data<T>(), t.shape(), 0, t.numel());
@@ -105,8 +102,7 @@ PyObject* ToList(PyObject* self, PyObject*) {
 
 int Truth(PyObject* self) {
   return GuardedStatus([&] {
-    const Tensor& t = Unwrap(self);
-    if (t.is_symbolic()) RequireOne("bool", t);
+    const Tensor t = Elements("bool", Unwrap(self));
     PROA_REQUIRE(t.numel() == 1, "bool: the truth value of a tensor of ",
                  t.numel(), " elements is ambiguous; use all() or any(); x is ",
                  Describe(t));
@@ -116,8 +112,7 @@ int Truth(PyObject* self) {
 
 PyObject* Int(PyObject* self) {
   return Guarded([&]() -> PyObject* {
-    const Tensor& t = Unwrap(self);
-    RequireOne("int", t);
+    const Tensor t = One("int", Unwrap(self));
     if (IsComplex(t.dtype()))
       ThrowTypeError("int: x is complex; take real(x) first");
     const Ref number = Ref::New(ItemOf(t));
@@ -127,8 +122,7 @@ PyObject* Int(PyObject* self) {
 
 PyObject* Float(PyObject* self) {
   return Guarded([&]() -> PyObject* {
-    const Tensor& t = Unwrap(self);
-    RequireOne("float", t);
+    const Tensor t = One("float", Unwrap(self));
     if (IsComplex(t.dtype()))
       ThrowTypeError("float: x is complex; take real(x) first");
     return PyFloat_FromDouble(t.item<double>());
@@ -137,8 +131,7 @@ PyObject* Float(PyObject* self) {
 
 PyObject* Complex(PyObject* self, PyObject*) {
   return Guarded([&]() -> PyObject* {
-    RequireOne("complex", Unwrap(self));
-    const complex128 v = Unwrap(self).item<complex128>();
+    const auto v = One("complex", Unwrap(self)).item<complex128>();
     return PyComplex_FromDoubles(v.real(), v.imag());
   });
 }
@@ -150,8 +143,7 @@ PyObject* Index(PyObject* self) {
       ThrowTypeError("index: only integer tensors can be an index; x is " +
                      Describe(t));
     }
-    RequireOne("index", t);
-    return PyLong_FromLongLong(t.item<int64_t>());
+    return PyLong_FromLongLong(One("index", t).item<int64_t>());
   });
 }
 
@@ -192,7 +184,8 @@ int Contains(PyObject* self, PyObject* value) {
   return GuardedStatus([&] {
     const Ref equal = Ref::New(PyObject_RichCompare(self, value, Py_EQ));
     if (!IsTensor(equal.get())) return 0;
-    return ops::any(Unwrap(equal.get())).item<bool>() ? 1 : 0;
+    const Tensor any = ops::any(Unwrap(equal.get()));
+    return Elements("in", any).item<bool>() ? 1 : 0;
   });
 }
 

@@ -9,6 +9,7 @@
 #include "autograd/node.h"
 #include "ops/creation/creation_ops.h"
 #include "ops/elementwise/elementwise_ops.h"
+#include "ops/front_door.h"
 #include "ops/indexing/indexing_ops.h"
 #include "python/core/arguments.h"
 #include "python/core/convert.h"
@@ -191,6 +192,11 @@ void WriteElements(const char* op, const Tensor& t, PyObject* value,
       !t.is_symbolic()) {  // happens when the program runs
     const InterpreterScope no_grad = InterpreterScope::Forbid(kDifferentiate);
     ops::store_(t, source);
+    return;
+  }
+  if (t.is_symbolic()) {
+    const InterpreterScope no_grad = InterpreterScope::Forbid(kDifferentiate);
+    ops::RecordWrite(op, t, ops::assign(source));
     return;
   }
   WithoutGil(Elements(t), [&] {

@@ -10,6 +10,7 @@
 #include "python/core/dtype_object.h"
 #include "python/core/error.h"
 #include "python/core/place_object.h"
+#include "python/core/symbolic.h"
 #include "python/core/tensor_object.h"
 #include "python/core/tensor_parts.h"
 #include "tensor/row_sparse.h"
@@ -28,7 +29,17 @@ PyObject* IntList(std::span<const int64_t> v) {
 }
 
 PyObject* GetShape(PyObject* o, void*) {
-  return Guarded([&] { return IntList(Unwrap(o).shape().span()); });
+  return Guarded([&] {
+    const Tensor& t = Unwrap(o);
+    Ref list = Ref::New(IntList(t.shape().span()));
+    if (t.is_symbolic()) [[unlikely]] {
+      for (int i = 0; i < t.rank(); ++i) {
+        if (t.size(i) >= 0) continue;
+        CheckStatus(PyList_SetItem(list.get(), i, NewOpenSize(t, i)));
+      }
+    }
+    return list.release();
+  });
 }
 PyObject* GetStrides(PyObject* o, void*) {
   return Guarded([&] {
@@ -48,7 +59,11 @@ PyObject* GetNdim(PyObject* o, void*) {
   return PyLong_FromLong(Unwrap(o).rank());
 }
 PyObject* GetSize(PyObject* o, void*) {
-  return PyLong_FromLongLong(Unwrap(o).numel());
+  return Guarded([&] {
+    const Tensor& t = Unwrap(o);
+    return t.numel() < 0 ? Check(NewOpenSize(t, -1))
+                         : PyLong_FromLongLong(t.numel());
+  });
 }
 PyObject* GetVersion(PyObject* o, void*) {
   return PyLong_FromUnsignedLong(Unwrap(o).version());
@@ -62,6 +77,18 @@ PyObject* GetTransposed(PyObject* o, void*) {
   return Guarded([&] { return Wrap(ops::transpose(Unwrap(o), {})); });
 }
 
+// Whoever asks for the name of a value of a program may fetch it by that name.
+void NoteName(PyObject* o) {
+  const Tensor& t = Unwrap(o);
+  if (!t.defined() || !t.is_symbolic()) return;
+  const char* text = PyUnicode_AsUTF8(Self(o)->name);
+  if (text == nullptr) {
+    PyErr_Clear();
+    return;
+  }
+  NameSymbolic(t, text);
+}
+
 PyObject* GetName(PyObject* o, void*) {
   static std::atomic<int64_t> count{0};
   if (Self(o)->name == nullptr) {
@@ -69,6 +96,7 @@ PyObject* GetName(PyObject* o, void*) {
         "generated_tensor_%lld", static_cast<long long>(count.fetch_add(1)));
     if (Self(o)->name == nullptr) return nullptr;
   }
+  NoteName(o);
   return Py_NewRef(Self(o)->name);
 }
 
@@ -79,6 +107,7 @@ int SetName(PyObject* o, PyObject* value, void*) {
   }
   Py_INCREF(value);
   Py_XSETREF(Self(o)->name, value);
+  NoteName(o);
   return 0;
 }
 
@@ -102,7 +131,9 @@ int SetPersistable(PyObject* o, PyObject* value, void*) {
 void AddProperties(Properties* properties) {
   const PyGetSetDef rows[] = {
       {"shape", GetShape, nullptr,
-       "Sizes, a list of int; -1 where a program does not know one.", nullptr},
+       "Sizes, a list of int; where a program does not know one, a Size, which "
+       "is equal to -1.",
+       nullptr},
       {"strides", GetStrides, nullptr,
        "Steps between elements of each dim, in elements.", nullptr},
       {"layout", GetLayout, nullptr,

@@ -18,6 +18,7 @@
 #include "python/core/tensor_object.h"
 #include "tensor/copy.h"
 #include "tensor/error.h"
+#include "tensor/interpreters.h"
 #include "tensor/promotion.h"
 
 namespace proa::inline v0::python {
@@ -276,6 +277,11 @@ PyObject* Call(PyObject*, PyObject* const* args, Py_ssize_t nargs,
     Bind(signature, nullptr, args, nargs, kwnames, a);
     const auto given = [&](int i) { return a[i] == nullptr ? Py_None : a[i]; };
     Tensor t = ToTensor(a[0], given(1), given(2));
+    // While a program is recorded: a value of it like any other, made anew in
+    // each run, so that what changes it in place changes this run's.
+    if ((ActiveInterpreters(0) & kRecord) != 0 && !t.is_symbolic()) {
+      t = ops::assign(t);
+    }
     const Ref out = Ref::New(Wrap(std::move(t)));
     if (Given(a[3]) && !ToBool(signature, 3, a[3])) {
       CheckStatus(PyObject_SetAttrString(out.get(), "stop_gradient", Py_False));

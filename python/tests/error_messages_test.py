@@ -62,9 +62,9 @@ CASES = {
     "no file": (lambda: proa.load("/nonexistent/x"), FileNotFoundError, "/nonexistent/x"),
     "no program": (lambda: proa.jit.load("/nonexistent/x"), FileNotFoundError, "/nonexistent/x.pdmodel"),
     "feed": (
-        lambda: static.Executor().run(static.Program(), {"zz": np.ones(2)}, []),
+        lambda: static.Executor().run(static.Program(), {"zz": np.ones(2)}, ["zz"]),
         ValueError,
-        "the program has no input 'zz'",
+        "fetch_list: no tensor of the program is named 'zz'",
     ),
     "eager loss": (
         lambda: static.append_backward(X.sum()),

@@ -21,7 +21,7 @@ class InputSpec:
     def __init__(self, shape, dtype="float32", name=None, stop_gradient=False):
         if isinstance(shape, (int, str)):
             raise _C.located(TypeError(f"InputSpec: shape must be a list of sizes, not {type(shape).__name__}"))
-        self.shape = tuple(-1 if size is None else int(size) for size in shape)
+        self.shape = tuple(-1 if size is None or size == -1 else int(size) for size in shape)
         if any(size < -1 for size in self.shape):
             raise _C.located(ValueError(f"InputSpec: shape {list(shape)} has a negative size"))
         self.dtype = _C.DType(dtype) if isinstance(dtype, str) else dtype

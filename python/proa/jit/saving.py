@@ -12,7 +12,10 @@ from proa.nn import Layer
 
 
 def save(layer, path, input_spec=None, **configs):
-    """Records `layer` in evaluation mode and writes it for `jit.load` and the inference library.
+    """Records `layer` with its hooks in evaluation mode and writes it for `jit.load` and the inference library.
+
+    What the model remembers from call to call (a buffer that forward changes and reads) it remembers
+    when it is loaded, too. Random numbers are drawn anew in each call.
 
     Writes `<path>.pdmodel` (the program) and `<path>.pdiparams` (parameters and buffers), with
     checksums and as one: who loads them, and whatever happens to this process, finds the old model
@@ -22,7 +25,8 @@ def save(layer, path, input_spec=None, **configs):
         layer (Layer|function): what to save; a function may be decorated by to_static.
         path (str): prefix of the files; its folder is made if need be.
         input_spec (list, optional): an InputSpec or an example tensor for each input. May be left
-            out if to_static was given one.
+            out if to_static was given one, or if the converted function was called: then the sizes of
+            the last call are saved.
 
     Raises:
         ValueError: no input_spec is known.
@@ -35,12 +39,17 @@ def save(layer, path, input_spec=None, **configs):
     owner = layer if isinstance(layer, Layer) else getattr(layer, "_layer", None)
     function = layer.forward if isinstance(layer, Layer) else layer
     if isinstance(function, StaticFunction):
-        input_spec = input_spec if input_spec is not None else function._input_spec
+        input_spec = input_spec if input_spec is not None else function.known_specs()
         function = function.dygraph_function
     if input_spec is None:
         raise _C.located(
-            ValueError("jit.save: input_spec is missing; give an InputSpec or an example tensor for each input")
+            ValueError(
+                "jit.save: input_spec is missing; give an InputSpec or an example tensor for each input, or call the "
+                "converted function first"
+            )
         )
+    if isinstance(layer, Layer):
+        function = layer  # not forward alone: its hooks are part of the model
     specs = [_as_spec(spec) for spec in input_spec]
     with _C.eager_mode(), _NoGrad():
         if owner is not None:
@@ -53,7 +62,9 @@ def save(layer, path, input_spec=None, **configs):
     if folder:
         os.makedirs(folder, exist_ok=True)
     trainable = [name for name, p in owner.named_parameters() if not p.stop_gradient] if owner is not None else []
-    _C.save_program(os.fsencode(path), trace.program, trace.input_names, trace.outputs, trainable=trainable)
+    _C.save_program(
+        os.fsencode(path), trace.program, trace.input_names, trace.outputs, trainable=trainable, keep_state=True
+    )
     with _C.AtomicFile(os.fsencode(f"{path}.pdiparams.info")) as file:
         file.write(json.dumps({"trainable": trainable}).encode())
         file.commit()
@@ -104,13 +115,21 @@ class TranslatedLayer(Layer):
         for name, tensor in module.captured:
             if not name:
                 continue
-            key = name.replace(".", "_")
+            key = self._free_name(name.replace(".", "_"))
             if name in trainable:
                 parameter = Parameter(tensor, name)
                 module.set_captured(name, parameter)  # gradients are those of the layer's parameter
                 self.add_parameter(key, parameter)
             else:
                 self.register_buffer(key, tensor)
+
+    def _free_name(self, name):
+        """`name`, or with a number behind it if it is taken: `a.b` and `a_b` are two parameters."""
+        key, count = name, 0
+        while key in self.__dict__ or hasattr(type(self), key):
+            count += 1
+            key = f"{name}_{count}"
+        return key
 
     def forward(self, *inputs):
         results = self._module.call(list(inputs))

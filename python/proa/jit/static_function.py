@@ -6,6 +6,7 @@ import warnings
 
 from proa import _C
 from proa.autograd.py_layer import noting_layers
+from proa.framework import recorded_rates
 from proa.framework.nested import flatten, rebuild
 from proa.jit.input_spec import InputSpec
 from proa.jit.tracing import Trace
@@ -40,8 +41,8 @@ class ProgramTranslator:
 class StaticFunction:
     """A function that is recorded at its first call for each kind of arguments and replayed afterwards.
 
-    The recording holds for arguments of the same dtypes, ranks and other values; sizes that the
-    `input_spec` leaves open may differ. Gradients flow through a replay as through the function.
+    The recording holds for arguments of the same dtypes, sizes and other values; an `input_spec` says
+    which tensors are taken at all. Gradients flow through a replay as through the function.
     What depends on the value of a tensor (`if x > 0:`) cannot be recorded and is an error. A function
     that uses a PyLayer runs as it is written while gradients are recorded.
     """
@@ -50,6 +51,7 @@ class StaticFunction:
         self._function = function
         self._input_spec = list(input_spec) if input_spec is not None else None
         self._layer = layer
+        self._last_specs = None
         self._traces = {}
         functools.update_wrapper(self, function)
 
@@ -77,6 +79,8 @@ class StaticFunction:
                     TypeError(f"{self.__name__}: keyword-only arguments cannot be recorded; pass them by position")
                 )
             args = bound.args
+        self._check(args)
+        recorded_rates.refresh()
         recorded = self._recorded(args)
         if recorded is None:
             return self._function(*args)
@@ -87,8 +91,8 @@ class StaticFunction:
     def _recorded(self, args):
         training = self._layer.training if self._layer is not None else False
         key = (training, _C.is_grad_enabled(), *(_key(a) for a in args))
+        self._last_specs = specs = [_spec(a, i, self._spec_at(i)) for i, a in enumerate(args)]
         if key not in self._traces:
-            specs = [_spec(a, i, self._spec_at(i)) for i, a in enumerate(args)]
             trace = None
             with _C.eager_mode(), noting_layers() as layers:
                 try:
@@ -108,6 +112,27 @@ class StaticFunction:
             else:
                 self._traces[key] = trace, trace.program.module(trace.input_names, trace.outputs)
         return self._traces[key]
+
+    def _check(self, args):
+        """Refuses tensors that the declared specs do not allow."""
+        for i, argument in enumerate(args):
+            spec = self._spec_at(i)
+            if not isinstance(argument, _C.Tensor) or not isinstance(spec, InputSpec):
+                continue
+            fits = len(spec.shape) == argument.ndim and all(
+                s in (-1, n) for s, n in zip(spec.shape, argument.shape, strict=True)
+            )
+            if not fits or argument.dtype != spec.dtype:
+                raise _C.located(
+                    (TypeError if fits else ValueError)(
+                        f"{self.__name__}: argument {i} is {argument.shape} {argument.dtype.name}; its InputSpec says "
+                        f"{list(spec.shape)} {spec.dtype.name}"
+                    )
+                )
+
+    def known_specs(self):
+        """The specs of the decorator; else those of the last call; else None."""
+        return self._input_spec if self._input_spec is not None else self._last_specs
 
     def _spec_at(self, i):
         return self._input_spec[i] if self._input_spec is not None and i < len(self._input_spec) else None

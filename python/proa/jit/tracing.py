@@ -10,6 +10,10 @@ from proa.jit.input_spec import InputSpec
 class Trace:
     """A function recorded once: its program, inputs and outputs.
 
+    Every op that the function calls is recorded: what it computes from parameters and buffers
+    follows them, random numbers are drawn anew in each run, tensors that it makes and changes are
+    those of the run. Values that depend on constants alone can be read while it is recorded.
+
     Args:
         function: takes the inputs as positional arguments.
         specs (list): an InputSpec (or anything that is passed on as it is) for each argument.
@@ -22,7 +26,8 @@ class Trace:
         arguments = [self._argument(spec, i) for i, spec in enumerate(specs)]
         if layer is not None:
             self._name_state(layer)
-        self.result = function(*arguments)
+        with self.program.recording():
+            self.result = function(*arguments)
         self.outputs = flatten(self.result)
         if not self.outputs:
             raise _C.located(TypeError("the recorded function gives no tensors"))

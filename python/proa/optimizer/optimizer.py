@@ -8,6 +8,7 @@ op, whatever the number of parameters.
 from collections import OrderedDict, defaultdict
 
 from proa import _C
+from proa.framework import recorded_rates
 from proa.framework.grad_mode import no_grad
 from proa.optimizer.lr import LRScheduler
 from proa.regularizer import L1Decay, L2Decay, WeightDecayRegularizer
@@ -252,6 +253,8 @@ class Optimizer:
 
     def _lr(self):
         """The rate as a 0-d float64 tensor: the same tensor always, filled anew when the rate changes."""
+        if _C.in_static_mode():
+            recorded_rates.note(self)
         value = self.get_lr()
         if value != self._lr_value:
             with _C.eager_mode():
@@ -398,6 +401,8 @@ class Optimizer:
         if not self._groups or not self._parameter_list:
             self._groups = []
             self._add_param_group({"params": static.default_main_program().all_parameters()})
+        recorded_rates.note(self)
+        static.default_main_program().keep(self)
         pairs = static.append_backward(loss, parameters or self._parameter_list, no_grad_set)
         self.apply_gradients(pairs)
         return [], pairs

@@ -1,6 +1,7 @@
 """Executor: runs programs with what is fed, and gives what is fetched."""
 
 from proa import _C
+from proa.framework import recorded_rates
 from proa.static.program import Program, default_main_program, default_startup_program
 
 
@@ -62,8 +63,8 @@ class Executor:
 
         Args:
             program (Program, optional): the default main program if None.
-            feed (dict): an array or tensor for each input that is needed.
-            fetch_list (list): symbolic tensors of the program, or names of parameters.
+            feed (dict): an array or tensor for each input that is needed; others are ignored.
+            fetch_list (list): symbolic tensors of the program, or names of tensors; lists in it are flattened.
             return_numpy (bool): give NumPy arrays, not tensors.
             use_prune (bool): leave out operations that what is fetched does not need, updates of parameters too.
 
@@ -71,30 +72,47 @@ class Executor:
             list: what was fetched.
         """
         program = default_main_program() if program is None else program
+        wanted = None if fetch_list is None else _flat(fetch_list)
         if isinstance(program, LoadedProgram):
-            return program.run(feed or {}, fetch_list, return_numpy)
+            return program.run(feed or {}, wanted, return_numpy)
         program = getattr(program, "_source", program)
         program.run_starts()
-        if program is default_startup_program() and not feed and not fetch_list:
+        if program is default_startup_program() and not feed and not wanted:
             return []
+        recorded_rates.refresh()
         with _C.eager_mode():
-            feeds = {name: _C.to_tensor(value) for name, value in (feed or {}).items()}
-            fetches = [self._find(program, item) for item in fetch_list or ()]
+            inputs = set(program._program.input_names)
+            feeds = {name: _C.to_tensor(value) for name, value in (feed or {}).items() if name in inputs}
+            fetches = [self._find(program, item) for item in wanted or ()]
             results = program._program.run(feeds, fetches, use_prune)
         for call in program._after_run:
             call()
         return [t.numpy() for t in results] if return_numpy else results
 
     def _find(self, program, item):
-        if isinstance(item, str):
-            for tensor in program.list_vars():
-                if tensor.name == item:
-                    return tensor
-            raise _C.located(ValueError(f"Executor.run: no parameter is named {item!r}"))
-        return item
+        if isinstance(item, _C.Tensor):
+            return item
+        if not isinstance(item, str):
+            raise _C.located(
+                TypeError(f"Executor.run: fetch_list holds tensors of the program and names, not {type(item).__name__}")
+            )
+        for tensor in program.list_vars():
+            if tensor.name == item:
+                return tensor
+        tensor = program._program.find(item)
+        if tensor is None:
+            raise _C.located(ValueError(f"Executor.run: fetch_list: no tensor of the program is named {item!r}"))
+        return tensor
 
     def close(self):
         """Nothing is held."""
+
+
+def _flat(fetch_list):
+    """The items of nested lists and tuples; of a single item, a list of it."""
+    if isinstance(fetch_list, (list, tuple)):
+        return [item for part in fetch_list for item in _flat(part)]
+    return [fetch_list]
 
 
 class LoadedProgram(Program):
@@ -114,7 +132,8 @@ class LoadedProgram(Program):
             results = self._module.run([_C.to_tensor(feed[name]) for name in names])
         if fetch_list is not None:
             targets = self.fetch_targets()
-            results = [results[targets.index(item)] for item in fetch_list]
+            names = self._module.output_names
+            results = [results[names.index(item) if item in names else targets.index(item)] for item in fetch_list]
         return [t.numpy() for t in results] if return_numpy else results
 
     def fetch_targets(self):

@@ -1,6 +1,7 @@
 """Static mode: programs that ops are recorded into."""
 
 import contextlib
+import threading
 
 from proa import _C
 from proa.static.block import Block
@@ -18,8 +19,14 @@ class Program(Block):
 
     def __init__(self):
         self._program = _C.Program()
+        self._declared = {}  # inputs by name: sizes and dtype
+        self._kept = []
         self.random_seed = 0
         self._begin_block()
+
+    def keep(self, thing):
+        """`thing` lives as long as the program: an optimizer, whose schedule moves the rate that the program reads."""
+        self._kept.append(thing)
 
     def clone(self, for_test=False):
         """The program itself: operations are only ever appended, and what is not fetched is not run."""
@@ -44,7 +51,16 @@ class Program(Block):
 
 
 _main, _startup = Program(), Program()
-_scopes: list = []  # entered recordings, innermost last
+
+
+class _Mode(threading.local):
+    """Whether ops of this thread are recorded; `chosen` counts the calls that said so."""
+
+    recording = False
+    chosen = 0
+
+
+_mode = _Mode()
 
 
 def default_main_program():
@@ -57,22 +73,24 @@ def default_startup_program():
     return _startup
 
 
+def _apply():
+    _C.record_into(_main._program if _mode.recording else None)
+
+
+def _choose(recording):
+    _mode.recording = recording
+    _mode.chosen += 1
+    _apply()
+
+
 def enable_static():
-    """Ops are recorded into the default program from now on."""
-    if not _scopes:
-        _enter(_main)
+    """Ops are recorded into the default program from now on, also after a `program_guard` that this is called in."""
+    _choose(True)
 
 
 def disable_static():
-    """Ops run at once again."""
-    while _scopes:
-        _scopes.pop().__exit__(None, None, None)
-
-
-def _enter(program):
-    scope = program._program.recording()
-    scope.__enter__()
-    _scopes.append(scope)
+    """Ops run at once again, also in and after a `program_guard` that this is called in."""
+    _choose(False)
 
 
 @contextlib.contextmanager
@@ -87,19 +105,22 @@ def program_guard(main_program, startup_program=None):
     if not isinstance(main_program, Program):
         raise _C.located(TypeError(f"program_guard: main_program must be a Program, not {type(main_program).__name__}"))
     before = _main, _startup
+    recording, chosen = _mode.recording, _mode.chosen
     _main = main_program
     _startup = startup_program if startup_program is not None else _startup
-    scope = main_program._program.recording()
-    scope.__enter__()
+    _mode.recording = True
+    _apply()
     try:
         yield
     finally:
-        scope.__exit__(None, None, None)
         _main, _startup = before
+        if _mode.chosen == chosen:  # nobody switched the mode inside
+            _mode.recording = recording
+        _apply()
 
 
 def data(name, shape, dtype=None, lod_level=0):
-    """An input of the program.
+    """An input of the program; the same one again if it has an input of that name, shape and dtype.
 
     Args:
         name (str): by which it is fed.
@@ -108,13 +129,27 @@ def data(name, shape, dtype=None, lod_level=0):
 
     Returns:
         Tensor: symbolic.
+
+    Raises:
+        ValueError: the program has an input of that name, but of another shape or dtype.
     """
-    sizes = [-1 if size is None else int(size) for size in shape]
+    sizes = [-1 if size is None or size == -1 else int(size) for size in shape]
     kind = _C.get_default_dtype() if dtype is None else dtype
     kind = _C.DType(kind) if isinstance(kind, str) else kind
+    declared = _main._declared.get(name)
+    if declared is not None:
+        if declared != (sizes, kind):
+            raise _C.located(
+                ValueError(
+                    f"data: the program already has an input {name!r} {declared[0]} {declared[1].name}, not "
+                    f"{sizes} {kind.name}; give this one another name"
+                )
+            )
+        return _main._inputs[name]
     tensor = _main._program.add_input(name, sizes, kind)
     tensor.name = name
     _main._inputs[name] = tensor
+    _main._declared[name] = (sizes, kind)
     return tensor
 
 

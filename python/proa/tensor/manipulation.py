@@ -106,15 +106,13 @@ def expand(x, shape, name=None):
     """
     x = _C.tensor_argument(x, "expand", "x")
     if isinstance(shape, _C.Tensor):
-        shape = shape.tolist()
-    sizes = [int(s.item()) if isinstance(s, _C.Tensor) else s for s in shape]
-    new = len(sizes) - len(x.shape)
-    if -1 in sizes:
-        if new < 0 or any(s == -1 for s in sizes[:new]):
-            raise _C.located(
-                ValueError(f"expand: -1 needs a dim to keep; shape is {sizes}, x is {list(x.shape)} {x.dtype.name}")
-            )
-        sizes = [x.shape[i - new] if s == -1 else s for i, s in enumerate(sizes)]
+        return _C.ops.broadcast_to(x, shape)
+    sizes = list(shape)
+    new = len(sizes) - x.ndim
+    if any(isinstance(s, int) and s == -1 for s in (sizes if new < 0 else sizes[:new])):
+        raise _C.located(
+            ValueError(f"expand: -1 needs a dim to keep; shape is {sizes}, x is {list(x.shape)} {x.dtype.name}")
+        )
     return _C.ops.broadcast_to(x, sizes)
 
 

@@ -159,9 +159,11 @@ def kl_div(input, label, reduction="mean", name=None):
     safe = _C.ops.where(positive, label, _C.ops.full_like(label, 1.0))
     loss = _C.ops.where(positive, label * (safe.log() - input), _C.ops.full_like(input, 0.0))
     if reduction == "batchmean":
-        if not loss.shape:
+        if not loss.ndim:
             return loss
-        return narrowed(widened(loss).sum() / max(loss.shape[0], 1), loss)
+        batch = _C.ops.slice(_C.ops.shape(loss), [0], [0], [1])
+        total = widened(loss).sum()
+        return narrowed(total / _C.ops.cast(_C.ops.clip(_C.ops.squeeze(batch, [0]), 1), total.dtype), loss)
     return reduce(loss, reduction)
 
 

@@ -20,7 +20,11 @@ class Initializer:
         grad = _C.is_grad_enabled()
         _C.set_grad_enabled(False)
         try:
-            param.set_value(self.make(param.shape, param.dtype))
+            if _C.is_symbolic(param):
+                param.set_value(self.make(param.shape, param.dtype))
+            else:
+                with _C.eager_mode():  # once, also where a program is recorded
+                    param.set_value(self.make(param.shape, param.dtype))
         finally:
             _C.set_grad_enabled(grad)
         return param

@@ -66,6 +66,14 @@ class _Members(MutableMapping):
         return repr(dict(self))
 
 
+def _outlives(buffer, value):
+    """True for a value of a program that became the new content of the buffer, in each run of the program."""
+    if not isinstance(buffer, Tensor) or value is None or _C.is_symbolic(buffer) or not _C.is_symbolic(value):
+        return False
+    buffer.set_value(value)
+    return True
+
+
 class Layer:
     """Base class of layers. Assign parameters, buffers and sublayers as attributes; define `forward`.
 
@@ -189,6 +197,8 @@ class Layer:
                 raise _C.located(
                     TypeError(f"{type(self).__name__}: {name!r} is a buffer; assign a Tensor, not {_kind(value)}")
                 )
+            if name in self._buffer_names and _outlives(attributes.get(name), value):
+                return
             if name in self._sublayer_names and value is not None:
                 del self._sublayer_names[name]
         if isinstance(getattr(type(self), name, None), property):
@@ -262,6 +272,8 @@ class Layer:
             raise _C.located(
                 TypeError(f"{type(self).__name__}: {name!r} must be a Tensor or None, not {_kind(tensor)}")
             )
+        if tensor is not None:
+            _C.take_elements(tensor)  # made while a program is recorded: it outlives the program
         self._claim(name, "_buffer_names", "a buffer")
         if persistable:
             self._non_persistable_buffer_names_set.discard(name)

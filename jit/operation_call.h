@@ -1,0 +1,21 @@
+// One recorded call made again: the op's own front door on the values at hand.
+// Shared by the evaluator and by the recorder, which evaluates constants.
+#ifndef PROA_JIT_OPERATION_CALL_H_
+#define PROA_JIT_OPERATION_CALL_H_
+
+#include <vector>
+
+#include "jit/program.h"
+#include "tensor/tensor.h"
+
+namespace proa::inline v0::jit {
+
+// The tensor of each value, by ValueId; undefined while not made or released.
+using Environment = std::vector<Tensor>;
+
+// Calls the op of `o`, an operation of kind kCall, and stores what it gives.
+void CallOperation(const Operation& o, Environment& env);
+
+}  // namespace proa::inline v0::jit
+
+#endif  // PROA_JIT_OPERATION_CALL_H_

@@ -1,0 +1,20 @@
+"""Learning rates of optimizers whose steps a program holds.
+
+A program captures the tensor of the rate; a schedule moves the number that the tensor is filled from. Who
+runs a program calls `refresh` first.
+"""
+
+import weakref
+
+_optimizers: weakref.WeakSet = weakref.WeakSet()
+
+
+def note(optimizer):
+    """A program holds a step of `optimizer` from now on."""
+    _optimizers.add(optimizer)
+
+
+def refresh():
+    """Fills the tensors of the rates anew where schedules moved on."""
+    for optimizer in list(_optimizers):
+        optimizer._lr()

@@ -42,8 +42,10 @@ def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
         [3.0, 5.0]
     """
     if isinstance(scale, _C.Tensor):
-        scale = scale.item()
-    out = _C.ops.scale(x, scale, bias, bias_after_scale)
+        factor = _C.ops.cast(_C.ops.reshape(scale, []), x.dtype)
+        out = x * factor + bias if bias_after_scale else (x + bias) * factor
+    else:
+        out = _C.ops.scale(x, scale, bias, bias_after_scale)
     if act is None:
         return out
     from proa.nn import functional
@@ -156,12 +158,14 @@ def gcd(x, y, name=None):
     y = _C.tensor_argument(y, "gcd", "y")
     _integers("gcd", x, y)
     a, b = (x + _C.ops.full_like(y, 0)).abs(), (y + _C.ops.full_like(x, 0)).abs()
-    # Euclid's algorithm for all elements at once, until the last one is done.
-    while bool((b != 0).any()):
+
+    def step(a, b):
         running = b != 0
         rest = _C.ops.remainder(a, _C.ops.where(running, b, _C.ops.full_like(b, 1)))
-        a, b = _C.ops.where(running, b, a), _C.ops.where(running, rest, b)
-    return a
+        return [_C.ops.where(running, b, a), _C.ops.where(running, rest, b)]
+
+    # Euclid's algorithm for all elements at once, until the last one is done.
+    return _C.while_loop(lambda a, b: (b != 0).any(), step, [a, b])[0]
 
 
 def lcm(x, y, name=None):

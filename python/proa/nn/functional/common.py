@@ -288,10 +288,8 @@ def sequence_mask(x, maxlen=None, dtype="int64", name=None):
     """
     x = _C.tensor_argument(x, "sequence_mask", "x")
     if maxlen is None:
-        maxlen = int(x.max().item())
-    elif isinstance(maxlen, _C.Tensor):
-        maxlen = int(maxlen.item())
-    steps = _C.ops.arange(0, maxlen, 1, x.dtype)
+        maxlen = _C.ops.clip(x.max(), 0)
+    steps = _C.ops.cumsum(_C.ops.full([maxlen], 1, x.dtype), 0) - 1
     return (steps < _C.ops.unsqueeze(x, -1)).astype(dtype)
 
 

@@ -250,7 +250,7 @@ def ctc_loss(log_probs, labels, input_lengths, label_lengths, blank=0, reduction
     _check_reduction("ctc_loss", reduction)
     ops = _C.ops
     steps, batch, classes = log_probs.shape
-    if not 0 <= blank < classes:
+    if not 0 <= blank < int(classes):
         raise _C.located(ValueError(f"ctc_loss: blank must be one of {classes} classes, not {blank}"))
     scores = ops.log_softmax(log_probs, -1)
     impossible = -1e30

@@ -7,6 +7,9 @@ import signal
 
 _FRAME = re.compile(r"#\d+ 0x[0-9a-f]+ in (.+?) ([\w/.+-]+:\d+)")
 _KIND = re.compile(r"ERROR: AddressSanitizer: ([\w-]+)|runtime error: ([^\n]+)")
+# What the crash handler of the package writes (ops/crash_handler.h).
+_OPS = re.compile(r"\*\*\* ops that run: (.*?) on thread")
+_HANDLER_FRAME = re.compile(r"\*\*\* +#\d+ \S*?([\w.+-]+ \+0x[0-9a-f]+)")
 _FATAL = re.compile(r"(Check failed: [^\n]*|terminate called[^\n]*|what\(\): [^\n]*|Fatal Python error: [^\n]*)")
 
 
@@ -21,9 +24,11 @@ def cause(status: int, said: str) -> str:
         return "; ".join(fatal[:2])
     number = -status if status < 0 else status & 0x7F
     try:
-        return signal.Signals(number).name
+        name = signal.Signals(number).name
     except ValueError:
         return f"status {status}"
+    ops, frames = _OPS.search(said), _HANDLER_FRAME.findall(said)
+    return name + (f" in {ops[1]}" if ops else "") + "".join(f" {at}" for at in frames[:2])
 
 
 def _short(name: str) -> str:

@@ -11,6 +11,12 @@ from fuzz import corpus, generate, minimize, supervisor
 _CALLS = 9000
 
 
+def _is_severe(finding):
+    """What ends this test; ./dev fuzz reports the rest too: backward that is refused where forward was not, and programs
+    of open sizes that give other numbers."""
+    return finding.kind != "backward" and not (finding.kind == "differs" and finding.text.startswith("record_open"))
+
+
 @pytest.fixture(scope="module")
 def seeds(tmp_path_factory):
     path = str(tmp_path_factory.mktemp("fuzz") / "corpus.json")
@@ -21,8 +27,7 @@ def seeds(tmp_path_factory):
 def test_a_short_run_finds_nothing(seeds, tmp_path):
     watch = supervisor.Supervisor(seeds, str(tmp_path), 19, 1, generate.KINDS, False)
     watch.run(_CALLS, 600)
-    # Programs of open sizes that give other numbers are looked for by ./dev fuzz only, until sizes are values in them.
-    found = [f for f in watch.findings.values() if not (f.kind == "differs" and f.text.startswith("record_open"))]
+    found = [f for f in watch.findings.values() if _is_severe(f)]
     found = "\n".join(f"# {f.kind}, --case {f.number}: {f.says}\n{f.text}" for f in found)
     assert not found, "seed 19\n" + found
     assert sum(watch.counts.values()) == _CALLS

@@ -38,6 +38,10 @@ _UNCLEAR = re.compile(
 )
 
 
+# What backward may say of a call that was right: the user changed what it needs, or asks what has no answer.
+_RIGHT_IN_BACKWARD = re.compile(r"was changed in place|is singular|rows that occur twice|NotImplemented")
+
+
 @dataclasses.dataclass
 class Outcome:
     """`kind`: ok, refused, or what was found: internal, differs, backward, unclear."""
@@ -57,6 +61,8 @@ def run(text: str) -> Outcome:
     except replay.Differs as e:
         return Outcome("differs", str(e))
     except replay.BackwardFailed as e:
+        if _RIGHT_IN_BACKWARD.search(str(e)):
+            return Outcome("refused", "backward")
         return Outcome("internal" if _INTERNAL.search(str(e)) else "backward", str(e))
     except RecursionError as e:
         return Outcome("internal", f"RecursionError: {e}")

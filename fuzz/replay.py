@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
 import tempfile
 import zlib
 
@@ -365,6 +366,8 @@ def file(what, *args, **kwargs):
     program, feeds, outputs = _recorded(what.function, args, kwargs, False, False)
     if not outputs:
         return []
+    if what.how == "text":
+        return _read(_changed_text(program, what.number).run(list(feeds.values())))
     with tempfile.TemporaryDirectory() as folder:
         if what.how == "tensors":
             path = f"{folder}/x.pdparams"
@@ -379,6 +382,15 @@ def file(what, *args, **kwargs):
             _change_file(prefix + ".pdmodel", what.how, what.number)
         loaded = proa._C.load_program(prefix)
     return _read(loaded.run(list(feeds.values())))
+
+
+def _changed_text(program, number):
+    """The module of the program's changed text, whose outputs are the last things that it makes."""
+    text = str(program)
+    inputs = [int(n) for n in re.findall(r"^ *%(\d+) = input", text, re.MULTILINE)]
+    made = [int(n) for n in re.findall(r"%(\d+)[,)% \d]* = ", text)]
+    captured = [t for _, t in program.captured]
+    return proa._C.parse_program(wire.changed_text(text, number), captured, inputs, made[-2:])
 
 
 def _change_file(path, how, number):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import random
+import re
 import struct
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
@@ -126,6 +127,39 @@ def change(fields: list, r: random.Random) -> None:
         message[i][2] = copy.deepcopy(r.choice(others)[2])
     else:
         message[i][0] = r.choice((1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12))
+
+
+# The text of a program ------------------------------------------------------------------
+
+_TOKEN = re.compile(r"%\d+|-?\d[\d.e+-]*|\w+|[^\w\s]")
+_OTHER_TOKENS = (
+    "0", "1", "-1", "7", "9223372036854775807", "-9223372036854775808", "18446744073709551616", "1e999", "nan", "None",
+    "true", "[]", "?", "%0", "%1", "%99", "-", "(", ")", "{", "}", '"', ",", "float32", "int64", "complex64", "bool",
+    "return", "cond", "while", "captured", "input", "argument", "\\x", "[" * 300, "cond(%0) {" * 300,
+)  # fmt: skip
+
+
+def changed_text(text: str, number: int) -> str:
+    """A program's text with words or lines exchanged, doubled or taken away."""
+    r = random.Random(number)
+    for _ in range(r.choice((1, 1, 2, 4))):
+        words = list(_TOKEN.finditer(text))
+        if r.random() < 0.25:
+            lines = text.split("\n")
+            i, j = r.randrange(len(lines)), r.randrange(len(lines))
+            what = r.random()
+            if what < 0.4:
+                del lines[i]
+            elif what < 0.7:
+                lines.insert(j, lines[i])
+            else:
+                lines[i], lines[j] = lines[j], lines[i]
+            text = "\n".join(lines)
+        elif words:
+            word = r.choice(words)
+            new = r.choice(words)[0] if r.random() < 0.5 else r.choice(_OTHER_TOKENS)
+            text = text[: word.start()] + new + text[word.end() :]
+    return text
 
 
 # The envelope: magic, size, CRC-32C, zero, payload ------------------------------------

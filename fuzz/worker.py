@@ -6,6 +6,7 @@ python -m fuzz.worker --trials                           runs lines of stdin, ea
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import json
 import mmap
@@ -40,6 +41,7 @@ class Note:
 
 def _begin() -> None:
     """Before the first case: where files go, what warnings and signals do, how much memory there is."""
+    import proa
     from fuzz import replay
 
     faulthandler.register(signal.SIGUSR1)
@@ -47,6 +49,12 @@ def _begin() -> None:
     # Functions that take the name of a file write here.
     os.chdir(tempfile.mkdtemp(prefix="fuzz-"))
     replay.prepare()
+    if "libasan" not in os.environ.get("LD_PRELOAD", ""):
+        # Says on stderr which op ran; a sanitizer has handlers of its own.
+        proa.utils.enable_crash_handler(python_stack=False)
+    preloaded = ctypes.CDLL(None)
+    if hasattr(preloaded, "guard_begin"):
+        preloaded.guard_begin()
 
 
 def _run_cases(corpus, note, found, seed, begin, end, step, kinds, skip):

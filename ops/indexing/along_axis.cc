@@ -1,10 +1,11 @@
-// Composites: the ways to put along an axis, and a gradient.
+// Composites: the ways to put along an axis, and gradients.
 #include <string_view>
 
 #include "ops/creation/creation_ops.h"
 #include "ops/elementwise/elementwise_ops.h"
 #include "ops/front_door.h"
 #include "ops/indexing/indexing_ops.h"
+#include "ops/manipulation/manipulation_ops.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::ops {
@@ -41,6 +42,17 @@ Tensor PutAlongAxisMultiplyGrad(const Tensor& grad_out, const Tensor& x,
       take_along_axis(multiply(grad_out, conj(others)), indices, axis),
       divide(take_along_axis(multiply(grad_out, conj(out)), indices, axis),
              conj(safe)));
+}
+
+Tensor ChosenAlongAxisGrad(const Tensor& dy, const Tensor& indices,
+                           const IntArray& shape, int64_t axis, bool keepdim) {
+  // A 0-d tensor has no dim that could be missing.
+  if (keepdim || shape.size() == 0) {
+    return take_along_axis_grad(dy, indices, shape, axis);
+  }
+  const int64_t axes[] = {axis};
+  return take_along_axis_grad(unsqueeze(dy, axes), unsqueeze(indices, axes),
+                              shape, axis);
 }
 
 }  // namespace proa::inline v0::ops

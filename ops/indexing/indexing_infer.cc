@@ -237,6 +237,12 @@ Shape held_values(const char* op, const Tensor& x) {
   return out;
 }
 
+Shape held_values_grad(const char* op, const Tensor& dy, const Tensor& x) {
+  // How many rows x holds is known to the kernel.
+  RequireShape(op, "dy", dy, held_values(op, x), "the values of x");
+  return x.shape();
+}
+
 Shape one_hot(const char* op, const Tensor& x, int64_t num_classes) {
   PROA_REQUIRE(num_classes >= 0, op, ": num_classes is ", num_classes,
                "; it must not be negative");

@@ -36,6 +36,7 @@ Shape row_sparse(const char* op, const Tensor& rows, const Tensor& values,
                  int64_t height);
 Shape held_rows(const char* op, const Tensor& x);
 Shape held_values(const char* op, const Tensor& x);
+Shape held_values_grad(const char* op, const Tensor& dy, const Tensor& x);
 Shape one_hot(const char* op, const Tensor& x, int64_t num_classes);
 
 // Elements along an axis

@@ -43,6 +43,11 @@ void HeldValues(const KernelContext&, const Tensor& x, Tensor* out) {
 
 void HeldValuesGrad(const KernelContext&, const Tensor& dy, const Tensor& x,
                     Tensor* out) {
+  const Shape& values = IsRowSparse(x) ? ValuesOf(x).shape() : x.shape();
+  PROA_REQUIRE(dy.shape() == values,
+               "held_values_grad: dy does not have the shape of the values of "
+               "x, ",
+               ToString(values), "; dy is ", Describe(dy));
   if (!IsRowSparse(x)) {
     *out = CopyOfDense(dy);
     return;

@@ -127,3 +127,13 @@ def reference_unique_consecutive(x, axis=None):
     counts = np.diff(first + [len(items)])
     out = items[first] if axis is None else np.moveaxis(items[first], 0, axis)
     return out, inverse, counts
+
+
+def reference_chosen_along_axis_grad(dy, indices, shape, axis, keepdim):
+    out = np.zeros(shape, dy.dtype)
+    if not shape:
+        return dy + out
+    if not keepdim:
+        dy, indices = np.expand_dims(dy, axis), np.expand_dims(indices, axis)
+    np.put_along_axis(out, indices, dy, axis)
+    return out

@@ -187,6 +187,30 @@ LoadedModule Reparse(const ProgramPtr& program,
   return LoadedModule(std::move(m));
 }
 
+// The program of a text as `str(program)` writes it. `inputs` and `outputs` are
+// numbers of values in the text.
+LoadedModule Parse(const std::string& text, const Tensors& captured,
+                   const std::vector<int64_t>& inputs,
+                   const std::vector<int64_t>& outputs) {
+  absl::flat_hash_map<int64_t, ValueId> numbers;
+  absl::StatusOr<ProgramPtr> parsed = jit::ParseText(text, captured, &numbers);
+  ThrowIfError(parsed.status());
+  const auto id_of = [&](int64_t number) {
+    const auto it = numbers.find(number);
+    PROA_REQUIRE(it != numbers.end(), "parse_program: the text makes no %",
+                 number);
+    return it->second;
+  };
+  Module m;
+  m.program = *std::move(parsed);
+  for (int64_t n : inputs) m.inputs.push_back(id_of(n));
+  for (int64_t n : outputs) {
+    m.outputs.push_back(id_of(n));
+    m.output_names.push_back(absl::StrCat("output_", m.outputs.size() - 1));
+  }
+  return LoadedModule(std::move(m));
+}
+
 // Python callables as branches: they take and give tensors.
 Tensors CallPython(const py::function& f, const Tensors& args) {
   py::list list;
@@ -337,6 +361,8 @@ void BindModule(py::module_& m) {
       py::arg("trainable") = py::none(), py::arg("keep_state") = false,
       "`keep_state`: changes of captured tensors that the outputs read are "
       "part of the file.");
+  m.def("parse_program", &Parse, py::arg("text"), py::arg("captured"),
+        py::arg("inputs"), py::arg("outputs"));
   m.def("load_program", [](const std::string& prefix) {
     CheckPath(prefix);
     absl::StatusOr<Module> module = absl::UnknownError("");

@@ -37,9 +37,9 @@ from proa._generated.root import *
 from proa.version import full_version as __version__
 
 _SUBMODULES = frozenset((
-    "amp", "autograd", "callbacks", "compat", "dataset", "device", "distributed", "distribution", "errors", "fluid",
-    "framework", "hapi", "incubate", "io", "jit", "linalg", "metric", "nn", "optimizer", "profiler", "reader",
-    "regularizer", "static", "sysconfig", "tensor", "utils", "version", "vision",
+    "amp", "autograd", "callbacks", "common_ops_import", "compat", "dataset", "device", "distributed", "distribution",
+    "errors", "fluid", "framework", "hapi", "incubate", "inference", "io", "jit", "linalg", "metric", "nn", "optimizer",
+    "profiler", "reader", "regularizer", "static", "sysconfig", "tensor", "text", "utils", "version", "vision",
 ))  # fmt: skip
 # Names of other modules that are names of the package too.
 _HOMES = {
@@ -80,6 +80,7 @@ _HOMES = {
     "in_dynamic_mode": "framework.compat",
     "set_flags": "framework.flags",
     "DataParallel": "distributed.parallel",
+    "__git_commit__": "version",
 }
 
 if _TYPE_CHECKING:  # What __getattr__ finds, for type checkers (python/tests/typing_test.py compares).
@@ -87,6 +88,7 @@ if _TYPE_CHECKING:  # What __getattr__ finds, for type checkers (python/tests/ty
         amp,
         autograd,
         callbacks,
+        common_ops_import,
         compat,
         dataset,
         device,
@@ -97,6 +99,7 @@ if _TYPE_CHECKING:  # What __getattr__ finds, for type checkers (python/tests/ty
         framework,
         hapi,
         incubate,
+        inference,
         io,
         jit,
         linalg,
@@ -109,6 +112,7 @@ if _TYPE_CHECKING:  # What __getattr__ finds, for type checkers (python/tests/ty
         static,
         sysconfig,
         tensor,
+        text,
         utils,
         version,
         vision,
@@ -158,6 +162,8 @@ def __getattr__(name: str):
     if name in _SUBMODULES:
         return _importlib.import_module(f"proa.{name}")
     home = _HOMES.get(name)
+    if name == "paddle":  # programs that say `import paddle` find it in itself
+        return _importlib.import_module("proa")
     if home is None:
         raise _importlib.import_module("proa.framework.names").MissingName("proa", name)
     value = getattr(_importlib.import_module(f"proa.{home}"), name)

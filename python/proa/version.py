@@ -4,7 +4,7 @@ full_version = "0.1.0"
 major, minor, patch = full_version.split(".")
 rc = "0"
 istaged = True
-commit = "unknown"
+commit = __git_commit__ = "unknown"
 with_mkl = "OFF"
 
 

@@ -269,7 +269,7 @@ def test_a_pytest_plugin(tmp_path):
 def test_names_that_are_not_there(tmp_path):
     text = """
         import paddle
-        for module, name in ((paddle, "Conv2d"), (paddle.nn, "Conv2d"), (paddle, "geometric"), (paddle.nn, "RMSNorm"),
+        for module, name in ((paddle, "Conv2d"), (paddle.nn, "Conv2d"), (paddle, "geometric"), (paddle.nn, "Unflatten"),
                              (paddle.fluid, "no_such_name"), (paddle.distributed, "get_worldsize")):
             assert not hasattr(module, name) and name not in dir(module)
             try:
@@ -291,7 +291,7 @@ def test_names_that_are_not_there(tmp_path):
         "module 'paddle' has no attribute 'Conv2d'; the nearest name is paddle.nn.Conv2D",
         f"module 'paddle.nn' has no attribute 'Conv2d': {later}; the nearest name is paddle.nn.Conv2D",
         f"module 'paddle' has no attribute 'geometric': {later}",
-        f"module 'paddle.nn' has no attribute 'RMSNorm': {later}",
+        f"module 'paddle.nn' has no attribute 'Unflatten': {later}",
         "module 'paddle.fluid' has no attribute 'no_such_name'",
         "module 'paddle.distributed' has no attribute 'get_worldsize'; the nearest name is paddle.distributed.get_world_size",
         f"No module named 'paddle.geometric': {later}",

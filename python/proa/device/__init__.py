@@ -125,3 +125,18 @@ def get_all_custom_device_type():
 def get_available_custom_device():
     """Devices that plugins added."""
     return []
+
+
+def _convert_to_place(device):
+    """The place that a name stands for: "cpu", "gpu:0"."""
+    return device if isinstance(device, _C.Place) else _C.Place(device)
+
+
+def __getattr__(name):
+    from proa.framework.names import MissingName
+
+    if name in ("Event", "Stream", "current_stream", "stream_guard", "synchronize"):
+        from proa.device import streams
+
+        return getattr(streams, name)
+    raise MissingName(__name__, name)

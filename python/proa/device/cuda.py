@@ -2,9 +2,13 @@
 
 from proa import _C
 from proa.device import memory
+from proa.device.streams import Event, Stream, current_stream, stream_guard, synchronize
 from proa.framework.names import missing as _missing
 
 __all__ = [
+    "Event",
+    "Stream",
+    "current_stream",
     "device_count",
     "empty_cache",
     "get_device_capability",
@@ -14,6 +18,8 @@ __all__ = [
     "max_memory_reserved",
     "memory_allocated",
     "memory_reserved",
+    "stream_guard",
+    "synchronize",
 ]
 
 

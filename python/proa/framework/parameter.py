@@ -119,6 +119,8 @@ class ParamAttr:
             )
         )
 
+    _to_attr = of  # the name under which programs call it
+
 
 def make_parameter(shape, attr, dtype, is_bias, default_initializer, names):
     """The parameter that `attr` describes, or None when it is False.

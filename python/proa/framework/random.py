@@ -37,3 +37,8 @@ def set_cuda_rng_state(state_list):
     """Puts the generators of all GPUs back to the states of `get_cuda_rng_state`."""
     if state_list:
         raise _C.located(ValueError(f"set_cuda_rng_state: {len(state_list)} states were given, but there is no GPU"))
+
+
+def _manual_program_seed(seed_of_programs):
+    """`seed`: programs draw from the generators of their places."""
+    seed(seed_of_programs)

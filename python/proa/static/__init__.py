@@ -29,6 +29,7 @@ _HOMES = _invert({
     "proa.static.states": "deserialize_persistables deserialize_program load load_from_file load_program_state "
     "normalize_program save save_to_file serialize_persistables serialize_program set_program_state",
     "proa.static.places": "cuda_places device_guard mlu_places npu_places xpu_places",
+    "proa.fluid.io": "load_vars save_vars",
     "proa.static.metrics": "accuracy auc ctr_metric_bundle",
     "proa.static.averages": "ExponentialMovingAverage",
 })  # fmt: skip
@@ -39,4 +40,4 @@ __all__ = [
     "name_scope", "nn", "program_guard", "py_func", "save_inference_model", "scope_guard", *_HOMES,
 ]  # fmt: skip
 
-__getattr__, __dir__ = _lazy(__name__, _HOMES, ("amp",))
+__getattr__, __dir__ = _lazy(__name__, _HOMES, ("amp", "io"))

@@ -7,4 +7,4 @@ _HOMES = _invert({"proa.vision.image": "get_image_backend image_load set_image_b
 
 __all__ = [*_HOMES]
 
-__getattr__, __dir__ = _lazy(__name__, _HOMES, ("datasets", "image", "models", "ops", "transforms"))
+__getattr__, __dir__ = _lazy(__name__, _HOMES, ("datasets", "image", "models", "transforms"))

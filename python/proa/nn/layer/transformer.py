@@ -412,4 +412,33 @@ class Transformer(Layer):
         return _C.ops.triu(_C.ops.full([length, length], float("-inf"), _C.get_default_dtype()), 1)
 
 
+def _convert_attention_mask(attn_mask, dtype):
+    """A mask to be added to scores, for programs that write attention of their own.
+
+    A mask of bool or of integers says what is seen; what is not gets -1e9. A floating point mask is added as it is.
+    """
+    if attn_mask is None:
+        return None
+    if attn_mask.dtype.is_floating_point:
+        return attn_mask if attn_mask.dtype == dtype else attn_mask.astype(dtype)
+    return (attn_mask.astype(dtype) - 1.0) * 1e9
+
+
+def _convert_param_attr_to_list(param_attr, n):
+    """n ParamAttrs, from one for all (whose name gets a number for each) or a list."""
+    from copy import deepcopy
+
+    if isinstance(param_attr, (list, tuple)):
+        if len(param_attr) != n:
+            raise _C.located(ValueError(f"there must be {n} attributes, not {len(param_attr)}"))
+        return [ParamAttr.of(attr) for attr in param_attr]
+    if isinstance(param_attr, bool):
+        return [ParamAttr.of(None if param_attr else False)] * n
+    first = ParamAttr.of(param_attr)
+    found = [deepcopy(first) for _ in range(n)]
+    for i, attr in enumerate(found):
+        attr.name = f"{first.name}_{i}" if first.name else None
+    return found
+
+
 __getattr__ = _borrow(__name__, "proa.nn")

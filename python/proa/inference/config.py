@@ -1,0 +1,246 @@
+"""Config: which model a predictor runs, and how."""
+
+import os
+import warnings
+
+from proa import _C
+from proa.inference.kinds import PrecisionType
+
+__all__ = ["Config"]
+
+
+class _PassBuilder:
+    """The passes over the program, by name; they are chosen by the package."""
+
+    def __init__(self):
+        self._deleted = []
+
+    def all_passes(self):
+        return []
+
+    def delete_pass(self, name):
+        self._deleted.append(name)
+
+    def append_pass(self, name):
+        pass
+
+    turn_on_debug = set_passes = insert_pass = append_pass
+
+
+class Config:
+    """Which model, and how it is run.
+
+    Args:
+        Either nothing, the folder of a model, or its two files: `Config("net.pdmodel", "net.pdiparams")`.
+
+    A model is run on the CPU by all threads; settings of other engines are remembered and answered, and say by a warning
+    that they change nothing.
+    """
+
+    Precision = PrecisionType
+
+    def __init__(self, *arguments):
+        if len(arguments) > 2 or not all(isinstance(a, (str, os.PathLike)) for a in arguments):
+            raise _C.located(
+                TypeError("Config: give the folder of a model, or its program and parameters as two paths")
+            )
+        self._dir = self._prog = self._params = ""
+        if len(arguments) == 1:
+            self._dir = os.fspath(arguments[0])
+        elif arguments:
+            self._prog, self._params = map(os.fspath, arguments)
+        self._buffers = None
+        self._threads = 1
+        self._state = {"ir_optim": True, "mkldnn": False, "glog": True, "memory": False, "profile": False}
+        self._passes = _PassBuilder()
+
+    # Which model ---------------------------------------------------------------
+
+    def set_model(self, model, params=None):
+        """The folder of a model, or its two files."""
+        if params is None:
+            self._dir = model
+        else:
+            self._prog, self._params = model, params
+
+    def set_prog_file(self, path):
+        """The file of the program."""
+        self._prog = path
+
+    def set_params_file(self, path):
+        """The file of the parameters."""
+        self._params = path
+
+    def set_model_buffer(self, prog_buffer, prog_buffer_size, params_buffer, params_buffer_size):
+        """The contents of the two files."""
+        self._buffers = bytes(prog_buffer)[:prog_buffer_size], bytes(params_buffer)[:params_buffer_size]
+
+    def model_dir(self):
+        return self._dir
+
+    def prog_file(self):
+        return self._prog
+
+    def params_file(self):
+        return self._params
+
+    def model_from_memory(self):
+        return self._buffers is not None
+
+    # The CPU -------------------------------------------------------------------
+
+    def set_cpu_math_library_num_threads(self, threads):
+        """How many threads a run uses.
+
+        Raises:
+            ValueError: not a positive number.
+        """
+        if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+            raise _C.located(
+                ValueError(f"set_cpu_math_library_num_threads: threads must be a positive int, not {threads!r}")
+            )
+        self._threads = threads
+        self._state["threads"] = threads
+
+    def cpu_math_library_num_threads(self):
+        return self._threads
+
+    def enable_mkldnn(self):
+        """oneDNN is used in any case."""
+        self._state["mkldnn"] = True
+
+    def disable_mkldnn(self):
+        """Accepted: oneDNN is used in any case."""
+        self._state["mkldnn"] = False
+
+    def mkldnn_enabled(self):
+        return self._state["mkldnn"]
+
+    enable_onednn, disable_onednn, onednn_enabled = enable_mkldnn, disable_mkldnn, mkldnn_enabled
+
+    def _accepted(self, *args, **kwargs):
+        """Accepted, and changes nothing."""
+
+    set_mkldnn_cache_capacity = set_onednn_cache_capacity = set_mkldnn_op = set_bfloat16_op = _accepted
+    set_optim_cache_dir = set_optimization_level = switch_use_feed_fetch_ops = switch_specify_input_names = _accepted
+    enable_new_executor = enable_new_ir = enable_save_optim_model = disable_mkldnn_fc_passes = _accepted
+    enable_low_precision_io = exp_disable_mixed_precision_ops = enable_custom_passes = _accepted
+    switch_ir_debug = _accepted
+
+    # Switches --------------------------------------------------------------------
+
+    def switch_ir_optim(self, x=True):
+        """Whether passes run over the program; they do."""
+        self._state["ir_optim"] = bool(x)
+
+    def ir_optim(self):
+        return self._state["ir_optim"]
+
+    def enable_memory_optim(self, x=True):
+        """Whether memory is used again; it is."""
+        self._state["memory"] = bool(x)
+
+    def enable_profile(self):
+        """Accepted: use proa.profiler."""
+        self._state["profile"] = True
+
+    def disable_glog_info(self):
+        """No lines of information; there are none."""
+        self._state["glog"] = False
+
+    def glog_info_disabled(self):
+        return not self._state["glog"]
+
+    def specify_input_name(self):
+        return True
+
+    def use_feed_fetch_ops_enabled(self):
+        return False
+
+    def pass_builder(self):
+        """The list of passes."""
+        return self._passes
+
+    def delete_pass(self, name):
+        """Leaves out a pass; accepted."""
+        self._passes.delete_pass(name)
+
+    # Other devices and engines -----------------------------------------------------
+
+    def _elsewhere(self, what):
+        warnings.warn(f"Config.{what}: this package runs models on the CPU; the setting changes nothing", stacklevel=3)
+
+    def enable_use_gpu(self, memory_pool_init_size_mb=100, device_id=0, precision_mode=PrecisionType.Float32):
+        """Says by a warning that there is no GPU; the model runs on the CPU."""
+        self._elsewhere("enable_use_gpu")
+
+    def disable_gpu(self):
+        """The CPU, as in any case."""
+
+    def use_gpu(self):
+        return False
+
+    use_xpu = tensorrt_engine_enabled = onnxruntime_enabled = use_gpu
+    mkldnn_int8_enabled = tensorrt_dynamic_shape_enabled = use_gpu
+    tensorrt_varseqlen_enabled = tensorrt_dla_enabled = shape_range_info_collected = use_gpu
+    tuned_tensorrt_dynamic_shape = use_gpu
+
+    def gpu_device_id(self):
+        return 0
+
+    def memory_pool_init_size_mb(self):
+        return 0
+
+    def fraction_of_gpu_memory_for_pool(self):
+        return 0.0
+
+    def enable_xpu(self, *args, **kwargs):
+        """Says by a warning that there is no XPU."""
+        self._elsewhere("enable_xpu")
+
+    def enable_npu(self, *args, **kwargs):
+        """Says by a warning that there is no NPU."""
+        self._elsewhere("enable_npu")
+
+    def enable_custom_device(self, *args, **kwargs):
+        """Says by a warning that models run on the CPU."""
+        self._elsewhere("enable_custom_device")
+
+    def enable_ipu(self, *args, **kwargs):
+        """Says by a warning that there is no IPU."""
+        self._elsewhere("enable_ipu")
+
+    def enable_tensorrt_engine(self, workspace_size=1 << 30, max_batch_size=1, min_subgraph_size=3,
+                               precision_mode=PrecisionType.Float32, use_static=False, use_calib_mode=True,
+                               use_cuda_graph=False):  # fmt: skip
+        """Says by a warning that there is no TensorRT."""
+        self._elsewhere("enable_tensorrt_engine")
+
+    def enable_onnxruntime(self):
+        """Says by a warning that models run by this package's own code."""
+        self._elsewhere("enable_onnxruntime")
+
+    def disable_onnxruntime(self):
+        """As in any case."""
+
+    def enable_mkldnn_bfloat16(self):
+        """Says by a warning that the model computes in what it was saved in."""
+        self._elsewhere("enable_mkldnn_bfloat16")
+
+    def enable_mkldnn_int8(self, *args, **kwargs):
+        """Says by a warning that the model computes in what it was saved in."""
+        self._elsewhere("enable_mkldnn_int8")
+
+    enable_onednn_bfloat16, enable_onednn_int8 = enable_mkldnn_bfloat16, enable_mkldnn_int8
+    set_trt_dynamic_shape_info = enable_tuned_tensorrt_dynamic_shape = collect_shape_range_info = _accepted
+    enable_tensorrt_oss = enable_tensorrt_varseqlen = enable_tensorrt_dla = enable_tensorrt_inspector = _accepted
+    exp_disable_tensorrt_ops = set_xpu_device_id = set_xpu_config = enable_ort_optimization = _accepted
+
+    def shape_range_info_path(self):
+        return ""
+
+    def summary(self):
+        """The settings, as a table."""
+        rows = [("model_dir", self._dir), ("prog_file", self._prog), ("params_file", self._params),
+                ("use_gpu", False), ("cpu_math_thread", self._threads), *sorted(self._state.items())]  # fmt: skip
+        return "\n".join(f"{name:24}{value}" for name, value in rows)

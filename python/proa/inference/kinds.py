@@ -1,0 +1,49 @@
+"""Kinds of elements, places and precisions, by name."""
+
+import enum
+
+__all__ = ["DataType", "PlaceType", "PrecisionType", "get_num_bytes_of_data_type"]
+
+
+class DataType(enum.Enum):
+    """Kinds of elements."""
+
+    FLOAT32 = 0
+    INT64 = 1
+    INT32 = 2
+    UINT8 = 3
+    INT8 = 4
+    FLOAT16 = 5
+    BOOL = 6
+    FLOAT64 = 7
+    BFLOAT16 = 8
+    INT16 = 9
+
+
+class PlaceType(enum.Enum):
+    """Where tensors lie."""
+
+    UNK = -1
+    CPU = 0
+    GPU = 1
+    XPU = 2
+    NPU = 3
+    CUSTOM = 4
+
+
+class PrecisionType(enum.Enum):
+    """In what engines compute."""
+
+    Float32 = 0
+    Int8 = 1
+    Half = 2
+    Bfloat16 = 3
+
+
+_SIZES = {"FLOAT32": 4, "INT64": 8, "INT32": 4, "UINT8": 1, "INT8": 1, "FLOAT16": 2, "BOOL": 1, "FLOAT64": 8,
+          "BFLOAT16": 2, "INT16": 2}  # fmt: skip
+
+
+def get_num_bytes_of_data_type(dtype):
+    """How large an element is."""
+    return _SIZES[dtype.name]

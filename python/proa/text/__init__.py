@@ -1,0 +1,13 @@
+"""Text: decoding of tags, and data sets."""
+
+from proa.framework.names import invert as _invert
+from proa.framework.names import lazy as _lazy
+
+_HOMES = _invert({
+    "proa.text.viterbi": "ViterbiDecoder viterbi_decode",
+    "proa.text.datasets": "Imdb UCIHousing",
+})  # fmt: skip
+
+__all__ = sorted(_HOMES)
+
+__getattr__, __dir__ = _lazy(__name__, _HOMES, ("datasets", "viterbi"))

@@ -1,0 +1,111 @@
+"""Data sets of text and tables, read from files that are there, or fetched once."""
+
+import re
+import string
+import tarfile
+
+import numpy as np
+
+from proa import _C
+from proa.framework.names import missing as _missing
+from proa.io import Dataset
+
+__all__ = ["Imdb", "UCIHousing"]
+
+__getattr__ = _missing(__name__)
+
+
+def _checked(what, mode, modes):
+    if mode.lower() not in modes:
+        raise _C.located(ValueError(f"{what}: mode must be {' or '.join(map(repr, modes))}, not {mode!r}"))
+    return mode.lower()
+
+
+def _file(what, path, download, url, md5, folder):
+    if path is not None:
+        return path
+    if not download:
+        raise _C.located(ValueError(f"{what}: give data_file, or download=True"))
+    from proa.dataset import common
+
+    return common.download(url, folder, md5)
+
+
+class UCIHousing(Dataset):
+    """Prices of houses.
+
+    Args:
+        data_file (str, optional): rows of 14 numbers; fetched if not given and `download`.
+        mode (str): "train" (the first four fifths) or "test".
+        download (bool): fetch the file if it is not there.
+
+    A sample is (13 features, price), arrays of the default dtype.
+    """
+
+    def __init__(self, data_file=None, mode="train", download=True):
+        from proa.dataset import uci_housing
+
+        self.mode = _checked("UCIHousing", mode, ("train", "test"))
+        path = _file("UCIHousing", data_file, download, uci_housing.URL, uci_housing.MD5, "uci_housing")
+        self.dtype = _C.get_default_dtype().name
+        self.data = uci_housing.load_data(path)[0 if self.mode == "train" else 1]
+
+    def __getitem__(self, idx):
+        row = self.data[idx].astype(self.dtype)
+        return row[:-1], row[-1:]
+
+    def __len__(self):
+        return len(self.data)
+
+
+class Imdb(Dataset):
+    """Reviews of films.
+
+    Args:
+        data_file (str, optional): the archive aclImdb; fetched if not given and `download`.
+        mode (str): "train" or "test".
+        cutoff (int): words that occur less often, or as often, are unknown ones.
+        download (bool): fetch the archive if it is not there.
+
+    A sample is (numbers of words, label [1]: 0 positive, 1 negative). `word_idx` has the numbers by word, the most
+    frequent first.
+    """
+
+    URL = "https://dataset.bj.bcebos.com/imdb%2FaclImdb_v1.tar.gz"
+    MD5 = "7c2ac02c03563afcf9b574c7e56c153a"
+
+    def __init__(self, data_file=None, mode="train", cutoff=150, download=True):
+        self.mode = _checked("Imdb", mode, ("train", "test"))
+        self.data_file = _file("Imdb", data_file, download, self.URL, self.MD5, "imdb")
+        texts = self._read()
+        counts: dict = {}
+        for _, words in texts:
+            for word in words:
+                counts[word] = counts.get(word, 0) + 1
+        frequent = sorted(((n, w) for w, n in counts.items() if n > cutoff), key=lambda pair: (-pair[0], pair[1]))
+        self.word_idx = {word: i for i, (_, word) in enumerate(frequent)}
+        unknown = self.word_idx[b"<unk>"] = len(self.word_idx)
+        self.docs, self.labels = [], []
+        for label, part in enumerate(("pos", "neg")):
+            for name, words in texts:
+                if re.match(rf"aclImdb/{self.mode}/{part}/.*\.txt$", name):
+                    self.docs.append([self.word_idx.get(word, unknown) for word in words])
+                    self.labels.append(label)
+        if not self.docs:
+            raise _C.located(ValueError(f"Imdb: {self.data_file} holds no reviews"))
+
+    def _read(self):
+        drop = string.punctuation.encode()
+        found = []
+        with tarfile.open(self.data_file) as archive:
+            for member in archive:
+                if re.match(r"aclImdb/(train|test)/(pos|neg)/.*\.txt$", member.name):
+                    text = archive.extractfile(member).read().rstrip(b"\n\r")
+                    found.append((member.name, text.translate(None, drop).lower().split()))
+        return found
+
+    def __getitem__(self, idx):
+        return np.array(self.docs[idx]), np.array([self.labels[idx]])
+
+    def __len__(self):
+        return len(self.docs)

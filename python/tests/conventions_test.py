@@ -195,6 +195,34 @@ def test_attributes_are_live():
     assert nn.Conv2D(2, 4, 3, padding="same")._padding_algorithm == "SAME"
 
 
+def test_helpers_of_layers():
+    """Layers of 2.x make parameters and apply activations by `self._helper`."""
+
+    class Own(nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.w = self._helper.create_parameter(attr=None, shape=[2, 3], dtype="float32")
+
+        def forward(self, x):
+            return self._helper.append_activation(proa.matmul(x, self.w) - 100.0, act="relu")
+
+    layer = Own()
+    assert [n for n, _ in layer.named_parameters()] == ["w"] and layer(proa.ones([1, 2])).tolist() == [[0.0] * 3]
+    assert layer._helper.get_default_dtype() == "float32" and layer._helper.append_activation(3) == 3
+
+
+def test_rows_of_sparse_gradients():
+    table = nn.Embedding(10, 3, sparse=True)
+    table(proa.to_tensor([1, 2, 1, 4])).sum().backward()
+    grad = table.weight.grad
+    rows = grad.get_selected_rows()
+    assert grad.is_selected_rows() and sorted(rows.rows()) == sorted(grad.rows().tolist())
+    assert rows.height() == 10 and rows.get_tensor().shape == grad.values().shape == [len(rows.rows()), 3]
+    assert set(rows.rows()) == {1, 2, 4} and grad.values().sum() == 12.0
+    with pytest.raises(ValueError, match="not row-sparse"):
+        proa.ones([2]).get_selected_rows()
+
+
 def test_resnet_layers_may_be_made_by_subclasses():
     from proa.vision.models import resnet
 

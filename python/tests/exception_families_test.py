@@ -37,7 +37,7 @@ def functions():
 
 
 # Second arguments that are no tensors.
-SECOND = {"full_like": 1.0, "matrix_power": 2, "one_hot": 3}
+SECOND = {"full_like": 1.0, "matrix_power": 2, "nanquantile": 0.5, "one_hot": 3, "quantile": 0.5}
 
 
 def of_a_tensor():

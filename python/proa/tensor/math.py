@@ -31,6 +31,7 @@ def conj(x, name=None):
         >>> proa.conj(proa.to_tensor([1 + 2j])).tolist()
         [(1-2j)]
     """
+    x = _C.tensor_argument(x, "conj", "x")
     return _C.ops.conj(x) if x.is_complex() else _C.ops.assign(x)
 
 
@@ -218,6 +219,7 @@ def nan_to_num(x, nan=0.0, posinf=None, neginf=None, name=None):
         >>> proa.nan_to_num(proa.to_tensor([float("nan"), 1.0, float("inf")]), posinf=9.0).tolist()
         [0.0, 1.0, 9.0]
     """
+    x = _C.tensor_argument(x, "nan_to_num", "x")
     if not x.dtype.is_floating_point:
         return x
     from proa.framework.dtype import finfo

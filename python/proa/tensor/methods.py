@@ -41,10 +41,44 @@ def attach(tensor_type):
         for name in names:
             setattr(tensor_type, name, getattr(module, name))
     for method in (
-        broadcast_shape, exponential_, fill_, fill_diagonal_, is_tensor, reverse, scale_, scatter_nd, slice,
+        broadcast_shape, exponential_, fill_, fill_diagonal_, get_selected_rows, is_tensor, reverse, scale_, scatter_nd, slice,
         uniform_, where, zero_, cov, matrix_power, multi_dot,
     ):  # fmt: skip
         setattr(tensor_type, method.__name__, method)
+
+
+class SelectedRows:
+    """The rows that a row-sparse tensor holds: their numbers, their values, and how many rows it stands for.
+
+    Examples:
+        >>> table = proa.nn.Embedding(10, 3, sparse=True)
+        >>> table(proa.to_tensor([1, 4])).sum().backward()
+        >>> rows = table.weight.grad.get_selected_rows()
+        >>> rows.rows(), rows.height(), rows.get_tensor().shape
+        ([1, 4], 10, [2, 3])
+    """
+
+    def __init__(self, x):
+        self._x = x
+
+    def rows(self):
+        """Their numbers, a list of int."""
+        return self._x.rows().tolist()
+
+    def height(self):
+        """The size of the first dim of the tensor that they stand for."""
+        return self._x.shape[0]
+
+    def get_tensor(self):
+        """Their values, a dense tensor with one row each."""
+        return self._x.values()
+
+
+def get_selected_rows(x):
+    """What a row-sparse tensor holds, such as the gradient of an embedding with sparse=True: see SelectedRows."""
+    if not x.is_selected_rows():
+        raise _C.located(ValueError(f"get_selected_rows: x is not row-sparse; it is {list(x.shape)} {x.dtype.name}"))
+    return SelectedRows(x)
 
 
 def is_tensor(x):

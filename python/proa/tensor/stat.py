@@ -103,6 +103,7 @@ def quantile(x, q, axis=None, keepdim=False, name=None):
         >>> proa.quantile(proa.to_tensor([1.0, 2.0, 3.0]), 0.25).item()
         1.5
     """
+    x = _C.tensor_argument(x, "quantile", "x")
     return _quantile("quantile", x, q, axis, keepdim, False)
 
 
@@ -113,6 +114,7 @@ def nanquantile(x, q, axis=None, keepdim=False, name=None):
         >>> proa.nanquantile(proa.to_tensor([1.0, float("nan"), 3.0]), 0.25).item()
         1.5
     """
+    x = _C.tensor_argument(x, "nanquantile", "x")
     return _quantile("nanquantile", x, q, axis, keepdim, True)
 
 

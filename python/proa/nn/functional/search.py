@@ -21,6 +21,7 @@ def gather_tree(ids, parents):
         >>> proa.nn.functional.gather_tree(ids, parents).tolist()
         [[[2, 2]], [[1, 6]], [[3, 9]]]
     """
+    ids = _C.tensor_argument(ids, "gather_tree", "ids")
     if len(ids.shape) != 3 or list(ids.shape) != list(parents.shape):
         raise _C.located(
             ValueError(

@@ -167,6 +167,13 @@ class Layer:
     def _sub_layers(self):
         return _Members(self.__dict__, self._sublayer_names)
 
+    @property
+    def _helper(self):
+        """For layers that make their parameters by it."""
+        from proa.fluid.dygraph.layer_object_helper import LayerObjectHelper
+
+        return LayerObjectHelper(self._full_name)
+
     def __setattr__(self, name, value):
         attributes = self.__dict__
         if isinstance(value, Parameter):

@@ -108,9 +108,10 @@ TEST_F(AtomicFileTest, KeepsTheMode) {
 }
 
 TEST_F(AtomicFileTest, KeepsTheOwner) {
-  if (getuid() != 0) GTEST_SKIP() << "only root gives files away";
   Put(Path("a"), "x");
-  ASSERT_EQ(chown(Path("a").c_str(), 1234, 5678), 0);
+  if (chown(Path("a").c_str(), 1234, 5678) != 0) {
+    GTEST_SKIP() << "only root gives files away, and in no sandbox";
+  }
   ASSERT_TRUE(Save(Path("a"), "y").ok());
   struct stat s;
   stat(Path("a").c_str(), &s);
@@ -179,6 +180,7 @@ TEST_F(AtomicFileTest, RespectsWhatMayNotBeWritten) {
   }
   int status;
   waitpid(child, &status, 0);
+  if (WEXITSTATUS(status) == 3) GTEST_SKIP() << "root may write anything";
   EXPECT_EQ(status, 0);
   EXPECT_EQ(Read(Path("a")), "old");
   EXPECT_EQ(Read(Path("closed/b")), "old");

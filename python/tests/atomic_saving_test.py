@@ -483,6 +483,30 @@ def test_flags_belong_to_the_model(tmp_path):
     assert len(proa.jit.load(path).parameters()) == 1
 
 
+def test_models_of_0_1_have_their_flags_beside(tmp_path):
+    path = str(tmp_path / "model")
+    proa.enable_static()
+    try:
+        with proa.static.program_guard(proa.static.Program(), proa.static.Program()):
+            x = proa.static.data("x", [None, 3])
+            weight, program = _layer(1.0).weight, proa._C.program_of(x)
+            program.capture(weight, "weight")
+            y = proa.matmul(x, weight)
+            proa._C.save_program(path, program, ["x"], [y])  # as that version: no flags in it
+    finally:
+        proa.disable_static()
+    module = proa._C.load_program(path)
+    assert module.trainable is None
+    assert proa.jit.load(path).parameters() == []
+    with open(path + ".pdiparams.info", "w") as info:
+        json.dump({"trainable": [name for name, _ in module.captured]}, info)
+    assert len(proa.jit.load(path).parameters()) == 1
+    with open(path + ".pdiparams.info", "w") as info:
+        info.write("{")
+    with pytest.raises(ValueError, match="model.pdiparams.info"):
+        proa.jit.load(path)
+
+
 def test_a_state_saved_alone_replaces_that_of_the_model(tmp_path):
     path = str(tmp_path / "model")
 

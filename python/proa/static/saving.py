@@ -7,7 +7,7 @@ from proa.static.executor import LoadedProgram
 
 
 def save_inference_model(path_prefix, feed_vars, fetch_vars, executor=None, **kwargs):
-    """Writes the part of the program that `fetch_vars` need; the same files as `jit.save`.
+    """Writes the part of the program that `fetch_vars` need; the same files as `jit.save`, as one.
 
     Args:
         path_prefix (str): of `.pdmodel` and `.pdiparams`.
@@ -20,7 +20,8 @@ def save_inference_model(path_prefix, feed_vars, fetch_vars, executor=None, **kw
     if folder:
         os.makedirs(folder, exist_ok=True)
     program = _C.program_of(fetches[0])
-    _C.save_program(os.fsencode(path_prefix), program, [t.name for t in feeds], fetches)
+    trainable = [name for name, tensor in program.captured if name and not tensor.stop_gradient]
+    _C.save_program(os.fsencode(path_prefix), program, [t.name for t in feeds], fetches, trainable=trainable)
 
 
 def load_inference_model(path_prefix, executor=None, **kwargs):

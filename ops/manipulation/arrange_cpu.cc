@@ -138,11 +138,13 @@ PadRegion RegionAt(const Shape& inner, const Tensor& padded,
 
 // Calls f(shape, strides of the pads, offset of the pads, stride along dim of
 // what they copy, its offset) for the two paddings of `dim`. Offsets are in
-// elements.
+// elements. A padding that goes round more than once copies what it copied
+// before, and comes in parts: from the inside out, or with `undo` from the
+// outside in.
 template <typename F>
 void ForEachPad(const Shape& inner, const Tensor& padded,
                 std::span<const int64_t> paddings, std::string_view mode,
-                int dim, F f) {
+                int dim, bool undo, F f) {
   PadRegion region = RegionAt(inner, padded, paddings, dim);
   const int64_t n = inner[dim], before = paddings[2 * dim];
   const int64_t step = padded.strides()[dim];
@@ -157,8 +159,18 @@ void ForEachPad(const Shape& inner, const Tensor& padded,
       from = after ? before + n - 2 : 2 * before;
       direction = -1;
     } else {
-      from = after ? before : n;
-      direction = 1;
+      const int64_t rounds = (size - 1) / n + 1;
+      Strides source = padded.strides();
+      for (int64_t k = 0; k < rounds; ++k) {
+        // Elements [first, last) of the padding, counted from the inside.
+        const int64_t round = undo ? rounds - 1 - k : k;
+        const int64_t first = round * n, last = std::min(size, first + n);
+        const int64_t at = after ? before + n + first : before - last;
+        region.shape[dim] = last - first;
+        f(region.shape, region.offset + at * step, source,
+          region.offset + (after ? at - n : at + n) * step);
+      }
+      continue;
     }
     region.shape[dim] = size;
     Strides source = padded.strides();
@@ -267,7 +279,7 @@ void Pad(const KernelContext&, const Tensor& x,
   if (mode == "constant") return;
   const int64_t item_size = ItemSize(x.dtype());
   for (int dim = 0; dim < x.rank(); ++dim) {
-    ForEachPad(x.shape(), *out, paddings, mode, dim,
+    ForEachPad(x.shape(), *out, paddings, mode, dim, /*undo=*/false,
                [&](const Shape& shape, int64_t to, const Strides& source,
                    int64_t from) {
                  StridedCopy(shape, item_size,
@@ -290,7 +302,7 @@ void PadGrad(const KernelContext&, const Tensor& dy, const IntArray&,
   CopyElements(dy, sums);
   const int64_t item_size = ItemSize(dy.dtype());
   for (int dim = dy.rank() - 1; dim >= 0; --dim) {
-    ForEachPad(out->shape(), sums, paddings, mode, dim,
+    ForEachPad(out->shape(), sums, paddings, mode, dim, /*undo=*/true,
                [&](const Shape& shape, int64_t to, const Strides& source,
                    int64_t from) {
                  StridedAdd(dy.dtype(), shape,

@@ -35,9 +35,7 @@ Shape PaddedShape(const char* op, const Shape& shape, Ints paddings,
       PROA_REQUIRE(p > 0, op, ": padding ", p, " of dim ", i,
                    " is negative, which mode ", mode_name, " does not take");
       if (n == kUnknownDim) continue;
-      const bool fits = mode == PadMode::kReflect    ? p < n
-                        : mode == PadMode::kCircular ? p <= n
-                                                     : n > 0;
+      const bool fits = mode == PadMode::kReflect ? p < n : n > 0;
       PROA_REQUIRE(fits, op, ": padding ", p, " of dim ", i,
                    " is too large for mode ", mode_name, "; x is ", described);
     }

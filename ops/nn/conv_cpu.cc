@@ -92,6 +92,20 @@ void Convolve(const ConvGeometry& g, Wanted wanted, const Tensor& x,
   FloatCopyInto(Result(wanted, wide_x, wide_weight, wide_y), result);
 }
 
+// x from y and weight, where x may have rows and columns behind what any window
+// reaches: zeros.
+void ConvolveToInput(const ConvGeometry& g, const Tensor& x,
+                     const Tensor& weight, const Tensor& y) {
+  if (g.Excess(0) == 0 && g.Excess(1) == 0)
+    return Convolve(g, Wanted::kInput, x, weight, Tensor(), y);
+  ConvGeometry reached = g;
+  for (int d = 0; d < 2; ++d) reached.in[d] -= g.Excess(d);
+  const Tensor part = Tensor::Empty(reached.InputShape(), x.dtype(), x.place());
+  Convolve(reached, Wanted::kInput, part, weight, Tensor(), y);
+  std::memset(x.raw_data(), 0, x.bytes());
+  CopyInto(part, x.AsStrided(part.shape(), x.strides(), 0));
+}
+
 // x [..., channels] += bias[channels]
 template <typename T>
 void AddBias(const Tensor& x, const Tensor& bias) {
@@ -100,6 +114,13 @@ void AddBias(const Tensor& x, const Tensor& bias) {
   const int64_t channels = bias.numel();
   for (int64_t i = 0; i < x.numel(); i += channels)
     for (int64_t c = 0; c < channels; ++c) data[i + c] = T(data[i + c] + b[c]);
+}
+
+// `bias`, which may be one number for all channels, for each of them.
+Tensor BiasOf(const Tensor& bias, int64_t channels, DType dtype) {
+  const Tensor b = FloatCopy(bias, dtype);
+  if (!b.defined() || b.numel() == channels) return b;
+  return Contiguous(b.AsStrided({channels}, {0}, 0));
 }
 
 // The geometry `g` of an op given with `data_format`, for images [N, H, W, C].
@@ -117,7 +138,8 @@ void Conv2d(const KernelContext& ctx, const Tensor& x, const Tensor& weight,
   const ConvGeometry g =
       GeometryOf("conv2d", x.shape(), weight.shape(),
                  {stride, padding, dilation, groups, data_format});
-  Convolve(Nhwc(g), Wanted::kOutput, NhwcInput(x, data_format), weight, bias,
+  Convolve(Nhwc(g), Wanted::kOutput, NhwcInput(x, data_format), weight,
+           BiasOf(bias, g.out_channels, out->dtype()),
            NhwcOutput(*out, data_format));
 }
 
@@ -160,10 +182,9 @@ void Conv2dTranspose(const KernelContext& ctx, const Tensor& x,
                           {stride, padding, dilation, groups, data_format},
                           output_padding, output_size);
   const Tensor y = NhwcOutput(*out, data_format);
-  Convolve(Nhwc(g), Wanted::kInput, y, weight, Tensor(),
-           NhwcInput(x, data_format));
+  ConvolveToInput(Nhwc(g), y, weight, NhwcInput(x, data_format));
   if (!bias.defined() || out->numel() == 0) return;
-  const Tensor shift = FloatCopy(bias, out->dtype());
+  const Tensor shift = BiasOf(bias, g.in_channels, out->dtype());
   VisitFloat(out->dtype(), [&](auto tag) {
     AddBias<typename decltype(tag)::type>(y, shift);
   });

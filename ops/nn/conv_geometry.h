@@ -53,6 +53,9 @@ struct ConvGeometry {
             window.kernel[1]};
   }
   bool empty() const;
+  // Of a transposed convolution (see TransposeGeometryOf): the last positions
+  // of `in` that are of output_padding and that no window of stride reaches.
+  int64_t Excess(int d) const;
 
  private:
   Shape ImageShape(int64_t channels, const int64_t size[2]) const;

@@ -4,7 +4,8 @@
 // Images are never reordered. Of the algorithms that oneDNN has for them the
 // fastest is taken (docs/notes/layouts.md): the input gradient of a convolution
 // of stride 1 is the convolution with the turned and transposed weight, the
-// weight gradient of a pointwise one is a matrix product.
+// weight gradient of a pointwise one is a matrix product. The weight gradient
+// has the same bits for any number of threads (conv_weight_grad_onednn.cc).
 #ifndef PROA_OPS_NN_CONV_ONEDNN_H_
 #define PROA_OPS_NN_CONV_ONEDNN_H_
 

@@ -125,6 +125,13 @@ def reference_conv2d_transpose(
     return out + (bias[None, :, None, None] if data_format == "NCHW" else bias)
 
 
+def reference_without_excess(grad, stride=(1, 1), output_padding=(), data_format="NCHW"):
+    more = _pair(output_padding) if len(_pair(output_padding)) else [0, 0]
+    h, w = _to_nchw(grad, data_format).shape[2:]
+    read = [n - max(0, m - (s - 1)) for n, m, s in zip((h, w), more, _pair(stride))]
+    return _from_nchw(_to_nchw(grad, data_format)[:, :, : read[0], : read[1]], data_format)
+
+
 def reference_channel_sum(x, data_format="NCHW"):
     channel = x.ndim - 1 if data_format[-1] == "C" and data_format != "NC" else 1
     return x.sum(axis=tuple(d for d in range(x.ndim) if d != channel))

@@ -66,7 +66,12 @@ class Maxima {
   // Row i to best[0, RowRoom()), and to `at` unless null, which takes `places`.
   // What is behind the row is of no meaning.
   void FindRow(int64_t i, K* best, K* at) {
-    if (at != nullptr) {
+    int64_t top, bottom;
+    g_.Range(0, i, &top, &bottom);
+    if (top >= bottom) {
+      std::fill_n(best, RowRoom(), Lowest());
+      if (at != nullptr) std::fill_n(at, RowRoom(), K(-1));
+    } else if (at != nullptr) {
       FoldRows<true>(i);
       FoldColumns<true>(best, at);
     } else {
@@ -76,6 +81,11 @@ class Maxima {
   }
 
  private:
+  // The maximum of no elements: finite, and from the place -1.
+  static K Lowest() {
+    return KeyOf(static_cast<A>(std::numeric_limits<T>::lowest()));
+  }
+
   // The input rows that output row i sees, into one.
   template <bool kPlaces>
   void FoldRows(int64_t i) {
@@ -107,6 +117,11 @@ class Maxima {
     for (int64_t j = 0; j < g_.out[1]; ++j) {
       int64_t left, right;
       g_.Range(1, j, &left, &right);
+      if (left >= right) {
+        std::fill_n(best + j * channels_, channels_, Lowest());
+        if (kPlaces) std::fill_n(at + j * channels_, channels_, K(-1));
+        continue;
+      }
       for (int64_t c = 0; c < channels_; c += kLanes) {
         const K* key = column_.data() + left * channels_ + c;
         const K* place = column_at_.data() + left * channels_ + c;
@@ -138,8 +153,9 @@ class Maxima {
     for (int64_t j = 0; j < g_.out[1]; ++j) {
       int64_t left, right;
       g_.Range(1, j, &left, &right);
-      best[j] = column_[left];
-      if (kPlaces) at[j] = column_at_[left] + static_cast<K>(left);
+      best[j] = left < right ? column_[left] : Lowest();
+      if (kPlaces)
+        at[j] = left < right ? column_at_[left] + static_cast<K>(left) : K(-1);
     }
     for (int64_t q = 0; q < g_.window.kernel[1]; ++q) {
       int64_t first, last;

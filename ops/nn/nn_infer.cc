@@ -27,6 +27,14 @@ void RequireVector(const char* op, const char* name, const Tensor& t,
                ": ", name, " must be [", size, "]; it is ", Describe(t));
 }
 
+// One number for each channel, or one for all.
+void RequireBias(const char* op, const Tensor& t, int64_t channels) {
+  PROA_REQUIRE(
+      !t.defined() ||
+          (t.rank() == 1 && (t.size(0) == 1 || !Differ(t.size(0), channels))),
+      op, ": bias must be [", channels, "] or [1]; it is ", Describe(t));
+}
+
 int ChannelDim(const char* op, const Tensor& x, std::string_view data_format) {
   PROA_REQUIRE(x.rank() >= 2, op, ": x must have at least 2 dims; it is ",
                Describe(x));
@@ -67,7 +75,7 @@ Shape conv2d(const char* op, const Tensor& x, const Tensor& weight,
   const ConvGeometry g =
       GeometryOf(op, x.shape(), weight.shape(),
                  {stride, padding, dilation, groups, data_format});
-  RequireVector(op, "bias", bias, g.out_channels);
+  RequireBias(op, bias, g.out_channels);
   return g.OutputShape();
 }
 
@@ -117,7 +125,7 @@ Shape conv2d_transpose(const char* op, const Tensor& x, const Tensor& weight,
       TransposeGeometryOf(op, x.shape(), weight.shape(),
                           {stride, padding, dilation, groups, data_format},
                           output_padding, output_size);
-  RequireVector(op, "bias", bias, g.in_channels);
+  RequireBias(op, bias, g.in_channels);
   return g.InputShape();
 }
 
@@ -345,9 +353,12 @@ Shape batch_norm(const char* op, const Tensor& x, const Tensor& mean,
 
 Shape batch_norm_grad(const char* op, const Tensor& grad_out, const Tensor& x,
                       const Tensor& weight, const Tensor& mean,
-                      const Tensor& inv_std, std::string_view data_format) {
-  RequireSameDType(op, x, "grad_out", grad_out);
+                      const Tensor& inv_std, const Tensor& shift,
+                      const Tensor& slope, std::string_view data_format) {
   batch_norm(op, x, mean, inv_std, weight, Tensor(), data_format);
+  const int64_t c = channels(op, x, data_format)[0];
+  RequireVector(op, "shift", shift, c);
+  RequireVector(op, "slope", slope, c);
   return same_shapes(op, grad_out, x);
 }
 
@@ -362,27 +373,28 @@ Shape batch_norm_add(const char* op, const Tensor& x, const Tensor& residual,
 Shape batch_norm_relu_grad(const char* op, const Tensor& grad_out,
                            const Tensor& x, const Tensor& weight,
                            const Tensor& bias, const Tensor& mean,
-                           const Tensor& inv_std,
-                           std::string_view data_format) {
-  batch_norm(op, x, mean, inv_std, weight, bias, data_format);
-  return same_shapes(op, grad_out, x);
+                           const Tensor& inv_std, const Tensor& shift,
+                           const Tensor& slope, std::string_view data_format) {
+  RequireVector(op, "bias", bias, channels(op, x, data_format)[0]);
+  return batch_norm_grad(op, grad_out, x, weight, mean, inv_std, shift, slope,
+                         data_format);
 }
 
 Shape batch_norm_add_relu_grad(const char* op, const Tensor& grad_out,
                                const Tensor& y, const Tensor& x,
                                const Tensor& weight, const Tensor& mean,
-                               const Tensor& inv_std,
+                               const Tensor& inv_std, const Tensor& shift,
+                               const Tensor& slope,
                                std::string_view data_format) {
-  RequireSameDType(op, x, "y", y);
   same_shapes(op, y, x);
-  return batch_norm_grad(op, grad_out, x, weight, mean, inv_std, data_format);
+  return batch_norm_grad(op, grad_out, x, weight, mean, inv_std, shift, slope,
+                         data_format);
 }
 
 Shape batch_norm_weight_grad(const char* op, const Tensor& grad_out,
                              const Tensor& x, const Tensor& mean,
                              const Tensor& inv_std,
                              std::string_view data_format) {
-  RequireSameDType(op, x, "grad_out", grad_out);
   batch_norm(op, x, mean, inv_std, Tensor(), Tensor(), data_format);
   same_shapes(op, grad_out, x);
   return channels(op, x, data_format);

@@ -121,15 +121,18 @@ Shape attention_grad(const char* op, const Tensor& grad_out,
 Shape channels(const char* op, const Tensor& x, std::string_view data_format);
 Shape batch_norm_grad(const char* op, const Tensor& grad_out, const Tensor& x,
                       const Tensor& weight, const Tensor& mean,
-                      const Tensor& inv_std, std::string_view data_format);
+                      const Tensor& inv_std, const Tensor& shift,
+                      const Tensor& slope, std::string_view data_format);
 Shape batch_norm_relu_grad(const char* op, const Tensor& grad_out,
                            const Tensor& x, const Tensor& weight,
                            const Tensor& bias, const Tensor& mean,
-                           const Tensor& inv_std, std::string_view data_format);
+                           const Tensor& inv_std, const Tensor& shift,
+                           const Tensor& slope, std::string_view data_format);
 Shape batch_norm_add_relu_grad(const char* op, const Tensor& grad_out,
                                const Tensor& y, const Tensor& x,
                                const Tensor& weight, const Tensor& mean,
-                               const Tensor& inv_std,
+                               const Tensor& inv_std, const Tensor& shift,
+                               const Tensor& slope,
                                std::string_view data_format);
 Shape batch_norm_weight_grad(const char* op, const Tensor& grad_out,
                              const Tensor& x, const Tensor& mean,

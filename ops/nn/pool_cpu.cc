@@ -2,6 +2,7 @@
 // block) a task; memory bound. Gradients add up within a task, in a fixed
 // order.
 #include <limits>
+#include <type_traits>
 
 #include "ops/nn/float_copy.h"
 #include "ops/nn/images.h"
@@ -43,19 +44,23 @@ void ForEachBlock(const PoolGeometry& g, F&& f) {
       });
 }
 
-// The window of one output position, in input rows and columns.
+// The window of one output position, in input rows and columns, and what its
+// mean divides by.
 struct Span {
-  int64_t top, bottom, left, right;
+  int64_t top, bottom, left, right, divisor;
 };
 
 // Calls f(out_offset, window) for every output position of a block.
 template <typename F>
-void ForEachWindow(const PoolGeometry& g, const PoolBlock& b, F&& f) {
+void ForEachWindow(const PoolGeometry& g, const PoolBlock& b, bool exclusive,
+                   F&& f) {
   for (int64_t i = 0; i < g.out[0]; ++i) {
     Span s;
     g.Range(0, i, &s.top, &s.bottom);
+    const int64_t rows = g.Counted(0, i, exclusive);
     for (int64_t j = 0; j < g.out[1]; ++j) {
       g.Range(1, j, &s.left, &s.right);
+      s.divisor = rows * g.Counted(1, j, exclusive);
       f(b.out_start + i * b.out_row + j * b.out_column, s);
     }
   }
@@ -105,9 +110,8 @@ void MeanBackward(const PoolGeometry& g, bool exclusive, const T* grad_out,
   using Sum = typename Accumulate<T>::type;
   ZeroBytes(x_grad, g.InputShape().numel() * static_cast<int64_t>(sizeof(T)));
   ForEachBlock(g, [&](const PoolBlock& b) {
-    ForEachWindow(g, b, [&](int64_t o, const Span& s) {
-      const Sum divisor = static_cast<Sum>(
-          PoolDivisor(g, s.bottom - s.top, s.right - s.left, exclusive));
+    ForEachWindow(g, b, exclusive, [&](int64_t o, const Span& s) {
+      const Sum divisor = static_cast<Sum>(s.divisor);
       Sum shares[kPoolChannelBlock];
       for (int64_t c = 0; c < b.channels; ++c)
         shares[c] = static_cast<Sum>(grad_out[o + c]) / divisor;
@@ -149,7 +153,8 @@ PoolGeometry IndexGeometry(const Shape& input, const Shape& output,
   return g;
 }
 
-// Calls f(out_offset, in_offset) for each stored index.
+// Calls f(out_offset, in_offset) for each stored index; -1, of a window without
+// elements, gives the offset -1.
 template <typename F>
 void ForEachIndex(const char* op, const PoolGeometry& g, const int32_t* indices,
                   F&& f) {
@@ -159,6 +164,10 @@ void ForEachIndex(const char* op, const PoolGeometry& g, const int32_t* indices,
       for (int64_t c = 0; c < b.channels; ++c) {
         const int64_t o = b.out_start + i * b.out_column + c;
         const int64_t at = indices[o];
+        if (at == -1) {
+          f(o, int64_t{-1});
+          continue;
+        }
         if (at < 0 || at >= area) {
           Fail(absl::StatusCode::kOutOfRange, op, ": index ", at,
                " is out of range for an image of ", g.in[0], " x ", g.in[1]);
@@ -169,16 +178,27 @@ void ForEachIndex(const char* op, const PoolGeometry& g, const int32_t* indices,
   });
 }
 
-// out = zeros, and each value added where its index says.
-void Scatter(const char* op, const PoolGeometry& g, const Tensor& values,
-             const Tensor& indices, const Tensor& out) {
+// out = zeros, and put(element, value) for each value where its index says.
+template <typename Put>
+void Place(const char* op, const PoolGeometry& g, const Tensor& values,
+           const Tensor& indices, const Tensor& out, Put put) {
   Zero(out);
   VisitFloat(values.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* from = values.data<T>();
     T* to = out.data<T>();
-    ForEachIndex(op, g, indices.data<int32_t>(),
-                 [&](int64_t o, int64_t i) { to[i] = T(to[i] + from[o]); });
+    ForEachIndex(op, g, indices.data<int32_t>(), [&](int64_t o, int64_t i) {
+      if (i >= 0) put(to[i], from[o]);
+    });
+  });
+}
+
+// Values of one place are added.
+void Scatter(const char* op, const PoolGeometry& g, const Tensor& values,
+             const Tensor& indices, const Tensor& out) {
+  Place(op, g, values, indices, out, [](auto& to, auto value) {
+    using T = std::remove_reference_t<decltype(to)>;
+    to = T(to + value);
   });
 }
 
@@ -317,6 +337,17 @@ void Pool2dScatter(const KernelContext& ctx, const Tensor& values,
   Scatter("pool2d_scatter", g, from, images.In(indices), to);
 }
 
+void MaxUnpool2d(const KernelContext& ctx, const Tensor& x,
+                 const Tensor& indices, const IntArray& output_shape,
+                 std::string_view data_format, Tensor* out) {
+  const Images images(*out, data_format);
+  const Tensor from = images.In(x), to = images.Out(*out);
+  const PoolGeometry g =
+      IndexGeometry(to.shape(), from.shape(), images.format());
+  Place("max_unpool2d", g, from, images.In(indices), to,
+        [](auto& element, auto value) { element = value; });
+}
+
 void Pool2dGather(const KernelContext& ctx, const Tensor& x,
                   const Tensor& indices, std::string_view data_format,
                   Tensor* out) {
@@ -329,7 +360,7 @@ void Pool2dGather(const KernelContext& ctx, const Tensor& x,
     const T* from = in.data<T>();
     T* to = picked.data<T>();
     ForEachIndex("pool2d_gather", g, at.data<int32_t>(),
-                 [&](int64_t o, int64_t i) { to[o] = from[i]; });
+                 [&](int64_t o, int64_t i) { to[o] = i < 0 ? T(0) : from[i]; });
   });
 }
 

@@ -55,7 +55,6 @@ PoolGeometry PoolGeometryOf(const char* op, const Shape& input,
                  " is larger than the padded input (", padded, "); x is ",
                  ToString(input));
     g.out[d] = (a.ceil_mode ? room + w.stride[d] - 1 : room) / w.stride[d] + 1;
-    if ((g.out[d] - 1) * w.stride[d] >= g.in[d] + w.pad_before[d]) --g.out[d];
   }
   return g;
 }

@@ -2,9 +2,10 @@
 // kernels.
 //
 // Windows see only real elements: padding is never a maximum and, unless asked
-// for, not counted in a mean. Every window holds at least one element: padding
-// must be smaller than the kernel, and ceil_mode adds no window that starts
-// behind the image.
+// for, not counted in a mean. Padding must be smaller than the kernel. With
+// ceil_mode the last window may start behind the image and so hold no element:
+// its mean is NaN, or 0 if padding counts; its maximum is the lowest number,
+// from the place -1.
 #ifndef PROA_OPS_NN_POOL_GEOMETRY_H_
 #define PROA_OPS_NN_POOL_GEOMETRY_H_
 
@@ -47,6 +48,17 @@ struct PoolGeometry {
       *begin = std::max<int64_t>(first, 0);
       *end = std::min(first + window.kernel[d], in[d]);
     }
+  }
+
+  // By how many positions of dim d the mean at output position i divides: those
+  // inside the image, or unless `exclusive` also those in its padding
+  // (ceil_mode has windows that reach over it).
+  int64_t Counted(int d, int64_t i, bool exclusive) const {
+    int64_t begin, end;
+    Range(d, i, &begin, &end);
+    if (exclusive || adaptive) return std::max<int64_t>(end - begin, 0);
+    const int64_t first = i * window.stride[d] - window.pad_before[d];
+    return std::min(window.kernel[d], in[d] + window.pad_after[d] - first);
   }
 
   // The output positions [first, last) of dim d for which tap q of the kernel

@@ -10,9 +10,10 @@
 namespace proa::inline v0::ops::PROA_ISA {
 namespace {
 
-// The window of one output position, in input rows and columns.
+// The window of one output position, in input rows and columns, and what its
+// mean divides by.
 struct Extent {
-  int64_t top, bottom, left, right;
+  int64_t top, bottom, left, right, divisor;
 };
 
 template <typename T, typename A, int kStride>
@@ -28,8 +29,9 @@ void MeanPlane(const PoolGeometry& g, bool exclusive, const T* x, T* out) {
   std::vector<A> sums(g.out[1]);
   const int64_t s = g.window.stride[1];
   for (int64_t i = 0; i < g.out[0]; ++i) {
-    int64_t top, bottom, left, right;
+    int64_t top, bottom;
     g.Range(0, i, &top, &bottom);
+    const int64_t rows = g.Counted(0, i, exclusive);
     std::fill(sums.begin(), sums.end(), A(0));
     for (int64_t r = top; r < bottom; ++r) {
       for (int64_t q = 0; q < g.window.kernel[1]; ++q) {
@@ -44,22 +46,23 @@ void MeanPlane(const PoolGeometry& g, bool exclusive, const T* x, T* out) {
       }
     }
     for (int64_t j = 0; j < g.out[1]; ++j) {
-      g.Range(1, j, &left, &right);
-      out[i * g.out[1] + j] =
-          T(sums[j] / static_cast<A>(PoolDivisor(g, bottom - top, right - left,
-                                                 exclusive)));
+      const int64_t divisor = rows * g.Counted(1, j, exclusive);
+      out[i * g.out[1] + j] = T(sums[j] / static_cast<A>(divisor));
     }
   }
 }
 
 // Calls f(out_offset, window) for every output position of a block.
 template <typename F>
-void ForEachWindow(const PoolGeometry& g, const PoolBlock& b, F&& f) {
+void ForEachWindow(const PoolGeometry& g, const PoolBlock& b, bool exclusive,
+                   F&& f) {
   for (int64_t i = 0; i < g.out[0]; ++i) {
     Extent e;
     g.Range(0, i, &e.top, &e.bottom);
+    const int64_t rows = g.Counted(0, i, exclusive);
     for (int64_t j = 0; j < g.out[1]; ++j) {
       g.Range(1, j, &e.left, &e.right);
+      e.divisor = rows * g.Counted(1, j, exclusive);
       f(b.out_start + i * b.out_row + j * b.out_column, e);
     }
   }
@@ -73,7 +76,7 @@ void Mean(const PoolGeometry& g, const PoolBlock& b, bool exclusive,
   T* out = static_cast<T*>(out_data);
   if (!g.channels_last && !g.adaptive)
     return MeanPlane<T, A>(g, exclusive, x, out + b.out_start);
-  ForEachWindow(g, b, [&](int64_t o, const Extent& e) {
+  ForEachWindow(g, b, exclusive, [&](int64_t o, const Extent& e) {
     A sums[kPoolChannelBlock] = {};
     for (int64_t r = e.top; r < e.bottom; ++r) {
       for (int64_t q = e.left; q < e.right; ++q) {
@@ -82,8 +85,7 @@ void Mean(const PoolGeometry& g, const PoolBlock& b, bool exclusive,
           sums[c] += static_cast<A>(p[c]);
       }
     }
-    const A divisor = static_cast<A>(
-        PoolDivisor(g, e.bottom - e.top, e.right - e.left, exclusive));
+    const A divisor = static_cast<A>(e.divisor);
     for (int64_t c = 0; c < b.channels; ++c) out[o + c] = T(sums[c] / divisor);
   });
 }

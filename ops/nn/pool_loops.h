@@ -40,13 +40,6 @@ PROA_DECLARE_POOL_LOOPS(avx2)
 PROA_DECLARE_POOL_LOOPS(avx512)
 #undef PROA_DECLARE_POOL_LOOPS
 
-// What a mean divides by.
-inline int64_t PoolDivisor(const PoolGeometry& g, int64_t rows, int64_t columns,
-                           bool exclusive) {
-  if (exclusive || g.adaptive) return rows * columns;
-  return g.window.kernel[0] * g.window.kernel[1];
-}
-
 }  // namespace proa::inline v0::ops
 
 #endif  // PROA_OPS_NN_POOL_LOOPS_H_

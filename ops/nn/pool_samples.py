@@ -24,9 +24,11 @@ def _from_nchw(x, data_format):
 def _ranges(size, kernel, stride, before, after, ceil_mode):
     room = size + before + after - kernel
     n = (-(-room // stride) if ceil_mode else room // stride) + 1
-    if (n - 1) * stride >= size + before:
-        n -= 1
-    return [(max(i * stride - before, 0), min(i * stride - before + kernel, size)) for i in range(n)]
+    positions = [
+        [p for p in range(i * stride - before, i * stride - before + kernel) if p < size + after] for i in range(n)
+    ]
+    inside = [[p for p in window if 0 <= p < size] for window in positions]
+    return [(w[0], w[-1] + 1, len(p)) if w else (0, 0, len(p)) for w, p in zip(inside, positions)]
 
 
 def _windows(shape, kernel_size, stride, padding, ceil_mode):
@@ -38,19 +40,19 @@ def _windows(shape, kernel_size, stride, padding, ceil_mode):
 
 def _adaptive(shape, output_size):
     size = [shape[2 + d] if n == -1 else n for d, n in enumerate(_pair(output_size))]
-    return [[(i * shape[2 + d] // n, -(-(i + 1) * shape[2 + d] // n)) for i in range(n)] for d, n in enumerate(size)]
+    return [[(i * shape[2 + d] // n, -(-(i + 1) * shape[2 + d] // n), 0) for i in range(n)] for d, n in enumerate(size)]
 
 
 def _each(windows):
-    for i, (top, bottom) in enumerate(windows[0]):
-        for j, (left, right) in enumerate(windows[1]):
-            yield i, j, top, bottom, left, right
+    for i, (top, bottom, rows) in enumerate(windows[0]):
+        for j, (left, right, columns) in enumerate(windows[1]):
+            yield i, j, top, bottom, left, right, rows * columns
 
 
 def _max(x, windows):
     shape = x.shape[:2] + (len(windows[0]), len(windows[1]))
-    out, indices = np.zeros(shape), np.zeros(shape, np.int32)
-    for i, j, top, bottom, left, right in _each(windows):
+    out, indices = np.full(shape, np.finfo(x.dtype).min, np.float64), np.full(shape, -1, np.int32)
+    for i, j, top, bottom, left, right, _ in _each(windows):
         part = x[:, :, top:bottom, left:right]
         if part.size:
             flat = part.reshape(*part.shape[:2], -1)
@@ -84,7 +86,18 @@ def reference_pool2d_scatter(values, indices, input_shape, data_format="NCHW"):
     out = np.zeros((n, c, h * w))
     for a in range(n):
         for b in range(c):
-            np.add.at(out[a, b], i[a, b].reshape(-1), v[a, b].reshape(-1))
+            there = i[a, b].reshape(-1) >= 0
+            np.add.at(out[a, b], i[a, b].reshape(-1)[there], v[a, b].reshape(-1)[there])
+    return _from_nchw(out.reshape(n, c, h, w), data_format)
+
+
+def reference_max_unpool2d(x, indices, output_shape, data_format="NCHW"):
+    v, i = _to_nchw(x, data_format), _to_nchw(indices, data_format)
+    n, c, h, w = _nchw_shape(output_shape, data_format)
+    out = np.zeros((n, c, h * w))
+    for a, b, p, q in np.ndindex(*i.shape):
+        if i[a, b, p, q] >= 0:
+            out[a, b, i[a, b, p, q]] = v[a, b, p, q]
     return _from_nchw(out.reshape(n, c, h, w), data_format)
 
 
@@ -92,7 +105,7 @@ def reference_pool2d_gather(x, indices, data_format="NCHW"):
     x, i = _to_nchw(x, data_format), _to_nchw(indices, data_format)
     flat = x.reshape(*x.shape[:2], x.shape[2] * x.shape[3])
     places = i.reshape(*i.shape[:2], i.shape[2] * i.shape[3]).astype(np.int64)
-    out = np.take_along_axis(flat, places, -1).reshape(i.shape)
+    out = np.where(places < 0, 0, np.take_along_axis(flat, np.maximum(places, 0), -1)).reshape(i.shape)
     return _from_nchw(out, data_format)
 
 
@@ -106,21 +119,21 @@ def reference_max_pool2d_pick(values, x, kernel_size, stride=(), padding=(0, 0),
     return reference_pool2d_gather(values, indices, data_format)
 
 
-def _mean(x, windows, divisor=None):
+def _mean(x, windows, exclusive=True):
     out = np.zeros(x.shape[:2] + (len(windows[0]), len(windows[1])))
-    for i, j, top, bottom, left, right in _each(windows):
-        out[:, :, i, j] = x[:, :, top:bottom, left:right].sum(axis=(2, 3)) / (
-            divisor or (bottom - top) * (right - left)
-        )
+    for i, j, top, bottom, left, right, counted in _each(windows):
+        divisor = (bottom - top) * (right - left) if exclusive else counted
+        total = x[:, :, top:bottom, left:right].sum(axis=(2, 3))
+        out[:, :, i, j] = total / divisor if divisor else np.nan
     return out
 
 
-def _mean_grad(g, shape, windows, divisor=None):
+def _mean_grad(g, shape, windows, exclusive=True):
     out = np.zeros(shape)
-    for i, j, top, bottom, left, right in _each(windows):
-        out[:, :, top:bottom, left:right] += g[:, :, i : i + 1, j : j + 1] / (
-            divisor or (bottom - top) * (right - left)
-        )
+    for i, j, top, bottom, left, right, counted in _each(windows):
+        divisor = (bottom - top) * (right - left) if exclusive else counted
+        if divisor:
+            out[:, :, top:bottom, left:right] += g[:, :, i : i + 1, j : j + 1] / divisor
     return out
 
 
@@ -132,17 +145,15 @@ def reference_avg_pool2d(
     x, kernel_size, stride=(), padding=(0, 0), ceil_mode=False, exclusive=True, data_format="NCHW"
 ):
     x = _to_nchw(x, data_format)
-    divisor = None if exclusive else int(np.prod(_pair(kernel_size)))
-    return _from_nchw(_mean(x, _windows(x.shape, kernel_size, stride, padding, ceil_mode), divisor), data_format)
+    return _from_nchw(_mean(x, _windows(x.shape, kernel_size, stride, padding, ceil_mode), exclusive), data_format)
 
 
 def reference_avg_pool2d_grad(
     grad_out, input_shape, kernel_size, stride=(), padding=(0, 0), ceil_mode=False, exclusive=True, data_format="NCHW"
 ):
     shape = _nchw_shape(input_shape, data_format)
-    divisor = None if exclusive else int(np.prod(_pair(kernel_size)))
     windows = _windows(shape, kernel_size, stride, padding, ceil_mode)
-    return _from_nchw(_mean_grad(_to_nchw(grad_out, data_format), shape, windows, divisor), data_format)
+    return _from_nchw(_mean_grad(_to_nchw(grad_out, data_format), shape, windows, exclusive), data_format)
 
 
 def reference_adaptive_avg_pool2d(x, output_size, data_format="NCHW"):

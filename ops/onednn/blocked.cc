@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "ops/onednn/descriptor.h"
-#include "ops/onednn/engine.h"
+#include "ops/onednn/reorder.h"
 #include "ops/onednn/reorders.h"
 #include "tensor/error.h"
 #include "tensor/storage.h"
@@ -12,11 +12,10 @@
 namespace proa::inline v0::onednn {
 namespace {
 
-void Reorder(const dnnl::memory::desc& from, void* src,
-             const dnnl::memory::desc& to, void* dst) {
+void Move(const dnnl::memory::desc& from, void* src,
+          const dnnl::memory::desc& to, void* dst) {
   CountReorder(/*of_weights=*/false);
-  dnnl::memory in(from, Engine(), src), out(to, Engine(), dst);
-  dnnl::reorder(in, out).execute(Stream(), in, out);
+  Reorder(from, src, to, dst);
 }
 
 struct Format final : LayoutData {
@@ -24,7 +23,7 @@ struct Format final : LayoutData {
   Tensor ToStrided(const Tensor& t) const override {
     const Tensor out = Tensor::Empty(t.shape(), t.dtype());
     if (t.numel() > 0) {
-      Reorder(desc, t.storage()->data(), Descriptor(out), out.raw_data());
+      Move(desc, t.storage()->data(), Descriptor(out), out.raw_data());
     }
     return out;
   }
@@ -59,7 +58,7 @@ Tensor ToFormat(const Tensor& x, const dnnl::memory::desc& format) {
   Tensor out = EmptyInFormat(x.shape(), x.dtype(), format);
   if (x.numel() > 0) {
     void* elements = IsBlocked(x) ? x.storage()->data() : x.raw_data();
-    Reorder(from, elements, format, out.storage()->data());
+    Move(from, elements, format, out.storage()->data());
   }
   return out;
 }

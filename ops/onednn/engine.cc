@@ -3,7 +3,13 @@
 namespace proa::inline v0::onednn {
 
 const dnnl::engine& Engine() {
-  static const auto* engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  static const auto* engine = [] {
+    // What is compiled is kept by our own cache. oneDNN's keeps a promise that
+    // nobody will fulfil where making a primitive throws for lack of memory,
+    // and so would fail for that problem ever after.
+    dnnl::set_primitive_cache_capacity(0);
+    return new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  }();
   return *engine;
 }
 

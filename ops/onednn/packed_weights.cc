@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "ops/onednn/engine.h"
+#include "ops/onednn/reorder.h"
 #include "ops/onednn/reorders.h"
 #include "tensor/dtype.h"
 #include "tensor/parallel.h"
@@ -81,9 +81,7 @@ IntrusivePtr<Storage> Pack(const Tensor& weight, const PackFormat& format) {
   if (format.from == format.to) return turned;
   IntrusivePtr<Storage> out =
       Storage::Allocate(static_cast<int64_t>(format.to.get_size()), Place());
-  dnnl::memory source(format.from, Engine(), from),
-      target(format.to, Engine(), out->data());
-  dnnl::reorder(source, target).execute(Stream(), source, target);
+  Reorder(format.from, from, format.to, out->data());
   return out;
 }
 

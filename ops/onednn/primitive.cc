@@ -1,8 +1,13 @@
 #include "ops/onednn/primitive.h"
 
+#include <cstring>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "glog/logging.h"
 #include "ops/kernel.h"
 #include "ops/onednn/engine.h"
+#include "ops/onednn/guards.h"
 #include "ops/onednn/reorders.h"
 #include "profiler/events.h"
 #include "tensor/error.h"
@@ -24,6 +29,17 @@ void Require(dnnl_status_t status, const char* what) {
          what);
   Fail(absl::StatusCode::kInternal, "oneDNN: ", what, " failed with status ",
        static_cast<int>(status));
+}
+
+// False if the memory of others lies between the elements: a part of a matrix.
+bool IsDense(const dnnl::memory::desc& desc) {
+  const dnnl_memory_desc_t& d = desc.data;
+  if (d.format_kind != dnnl_blocked || d.format_desc.blocking.inner_nblks > 0)
+    return true;
+  size_t bytes = dnnl::memory::data_type_size(
+      static_cast<dnnl::memory::data_type>(d.data_type));
+  for (int i = 0; i < d.ndims; ++i) bytes *= static_cast<size_t>(d.dims[i]);
+  return bytes == desc.get_size();
 }
 
 }  // namespace
@@ -74,9 +90,11 @@ Primitive::Primitive(dnnl::primitive primitive,
       implementation_(profiler::Intern(pd.impl_info_str())) {
   for (const Parameter& p : parameters) {
     Slot slot{p.id, p.output, pd.query_md(dnnl::query::exec_arg_md, p.id),
-              {},   {},       0};
+              {},   {},       0,
+              true};
     slot.layout = p.layout.value_or(slot.desc);
     slot.bytes = static_cast<int64_t>(slot.desc.get_size());
+    slot.dense = IsDense(slot.desc);
     if (slot.layout != slot.desc) {
       const auto& from = p.output ? slot.desc : slot.layout;
       const auto& to = p.output ? slot.layout : slot.desc;
@@ -114,6 +132,8 @@ const dnnl::memory::desc& Primitive::desc(int id) const {
 
 void Primitive::Execute(std::initializer_list<Argument> args) const {
   CHECK_EQ(args.size(), slots_.size());
+  if (GuardsAreOn()) [[unlikely]]
+    return ExecuteGuarded(args);
   std::unique_ptr<Frame> frame(
       spare_.frame.exchange(nullptr, std::memory_order_acquire));
   if (frame == nullptr) {
@@ -155,6 +175,53 @@ void Primitive::Execute(std::initializer_list<Argument> args) const {
   // Back into the slot; one that another thread put there meanwhile goes.
   frame.reset(
       spare_.frame.exchange(frame.release(), std::memory_order_acq_rel));
+}
+
+void Primitive::ExecuteGuarded(std::initializer_list<Argument> args) const {
+  const auto frame = std::make_unique<Frame>(slots_, nullptr);
+  std::vector<GuardedBuffer> buffers;
+  std::vector<dnnl_exec_arg_t> list(frame->args(),
+                                    frame->args() + frame->size());
+  std::initializer_list<Argument>::iterator arg = args.begin();
+  for (size_t i = 0; i < slots_.size(); ++i, ++arg) {
+    const Slot& s = slots_[i];
+    CHECK_EQ(arg->id, s.id);
+    const GuardedBuffer& b = buffers.emplace_back(s.bytes);
+    if (!s.output && s.reorder) {
+      RunReorder(s.id, s.reorder, s.layout, arg->data, s.desc, b.data());
+    } else if (!s.output) {
+      std::memcpy(b.data(), arg->data, static_cast<size_t>(s.bytes));
+    }
+    // Copied back whole, such an output would overwrite what is not its own.
+    const bool in_place = s.output && !s.dense;
+    frame->Set(static_cast<int>(i), in_place ? arg->data : b.data());
+  }
+  dnnl::memory scratchpad;
+  if (scratchpad_bytes_ > 0) {
+    const GuardedBuffer& b = buffers.emplace_back(scratchpad_bytes_);
+    scratchpad = dnnl::memory(scratchpad_, Engine(), b.data());
+    list.push_back({DNNL_ARG_SCRATCHPAD, scratchpad.get()});
+  }
+  Require(dnnl_primitive_execute(primitive_.get(), Stream().get(),
+                                 static_cast<int>(list.size()), list.data()),
+          "dnnl_primitive_execute");
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const std::string what = i == slots_.size()
+                                 ? std::string("the scratchpad")
+                                 : absl::StrCat("argument ", slots_[i].id);
+    buffers[i].Check(implementation_, what.c_str());
+  }
+  arg = args.begin();
+  for (size_t i = 0; i < slots_.size(); ++i, ++arg) {
+    const Slot& s = slots_[i];
+    if (!s.output || !s.dense) continue;
+    if (s.reorder) {
+      RunReorder(s.id, s.reorder, s.desc, buffers[i].data(), s.layout,
+                 arg->data);
+    } else {
+      std::memcpy(arg->data, buffers[i].data(), static_cast<size_t>(s.bytes));
+    }
+  }
 }
 
 dnnl::primitive_attr UserScratchpad() {

@@ -61,6 +61,7 @@ class Primitive {
     dnnl::memory::desc layout;  // what the caller has
     dnnl::primitive reorder;    // between the two; null if they are the same
     int64_t bytes;              // of `desc`
+    bool dense;                 // no elements of others between those of `desc`
   };
   // oneDNN's memory objects for one run. Making one costs as much as a small
   // product, so the last one used is kept.
@@ -74,6 +75,8 @@ class Primitive {
 
   Primitive(dnnl::primitive primitive, const dnnl::primitive_desc_base& pd,
             std::initializer_list<Parameter> parameters);
+  // The same in guarded buffers (ops/onednn/guards.h).
+  void ExecuteGuarded(std::initializer_list<Argument> args) const;
 
   dnnl::primitive primitive_;
   const char* implementation_ = nullptr;  // "brg:avx512_core"

@@ -1,5 +1,11 @@
 #include "ops/onednn/primitive_cache.h"
 
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <new>
+
+#include "tensor/allocator.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::onednn {
@@ -9,8 +15,35 @@ PrimitiveCache& PrimitiveCache::Global() {
   return *cache;
 }
 
+namespace {
+
+// What the code of one primitive takes at most: up to a hundred kernels of 256
+// KiB each, until they are trimmed.
+constexpr size_t kRoomForCode = size_t{32} << 20;
+
+bool HasRoom() {
+  void* room = mmap(nullptr, kRoomForCode, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED) return false;
+  munmap(room, kRoomForCode);
+  return true;
+}
+
+// oneDNN 2.6 does not look whether it got memory for the code that it makes,
+// and writes through a null pointer.
+void RequireRoomForCode() {
+  if (HasRoom()) return;
+  CpuAllocator().Release();
+  if (HasRoom()) return;
+  Fail(absl::StatusCode::kResourceExhausted, "oneDNN: less than ",
+       kRoomForCode >> 20, " MiB are left, what compiling a kernel may need");
+}
+
+}  // namespace
+
 Primitive PrimitiveCache::Build(Primitive (*make)(const void*),
                                 const void* closure) {
+  RequireRoomForCode();
   try {
     return make(closure);
   } catch (const dnnl::error& e) {
@@ -18,6 +51,9 @@ Primitive PrimitiveCache::Build(Primitive (*make)(const void*),
     if (e.status == dnnl_out_of_memory)
       Fail(absl::StatusCode::kResourceExhausted, "oneDNN: ", e.what());
     Fail(absl::StatusCode::kInternal, "oneDNN: ", e.what());
+  } catch (const std::bad_alloc&) {
+    Fail(absl::StatusCode::kResourceExhausted,
+         "oneDNN: out of memory while a kernel was compiled");
   }
 }
 

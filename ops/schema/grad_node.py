@@ -93,12 +93,14 @@ class GradNode:
         for name in sorted(compiler.use.attributes):
             self._keep_attribute(p, name)
         dtype = ""
-        if p.name in cpp.promoted(op) and not p.is_tensor_list:
+        # Where several tensors take part, their dtypes may differ, and with them that of what a formula gives.
+        several = sum(q.is_tensor or q.is_tensor_list for q in op.params) > 1
+        if (several or p.name in cpp.promoted(op)) and not p.is_tensor_list:
             self._add(
                 p,
                 f"{p.name}_dtype_",
                 f"  DType {p.name}_dtype_ = DType::kFloat32;",
-                f"node->{p.name}_dtype_ = {p.name}.dtype();",
+                ("" if not p.optional else f"if ({p.name}.defined()) ") + f"node->{p.name}_dtype_ = {p.name}.dtype();",
                 after=False,
             )
             dtype = f"{p.name}_dtype_"

@@ -11,6 +11,7 @@
 #include "ops/crash_handler.h"
 #include "ops/kernel.h"
 #include "ops/numeric_check.h"
+#include "ops/onednn/guards.h"
 #include "ops/onednn/library_version.h"
 #include "pybind11/stl.h"
 #include "python/core/anomaly.h"
@@ -76,6 +77,8 @@ void BindDebug(py::module_& parent) {
   m.def("enable_crash_handler", &EnableCrashHandler);
   m.def("disable_crash_handler", &DisableCrashHandler);
   m.def("crash_handler_enabled", &CrashHandlerEnabled);
+  m.def("set_onednn_guards", &onednn::SetGuards, py::arg("on"),
+        "Whether buffers that oneDNN is handed lie in guarded pages.");
   m.def("build_info", &BuildInfo,
         "Versions and figures of this build, a dict.");
 }

@@ -90,6 +90,13 @@ _FLAGS = {
         "reference up to 2.4. On under proa.as_paddle for those releases.",
         _set_to_1d,
     ),
+    "guard_onednn_buffers": _Flag(
+        bool,
+        False,
+        "Hand oneDNN copies of its arguments in pages of their own, with patterns around them that are looked at "
+        "afterwards: finds code that reads or writes where it should not. Slow.",
+        _C.debug.set_onednn_guards,
+    ),
     "enable_eager_mode": _Flag(bool, True, "What proa.framework.in_dygraph_mode and its kin answer."),
 }
 

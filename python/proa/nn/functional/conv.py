@@ -11,10 +11,11 @@ def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data
     Args:
         x (Tensor): [N, C, H, W], or [N, H, W, C] with data_format "NHWC".
         weight (Tensor): [O, C / groups, KH, KW].
-        bias (Tensor, optional): [O].
+        bias (Tensor, optional): [O], or [1] for all channels.
         stride (int|list[int]): steps of the kernel, one or [height, width].
         padding (int|list|str): one number; [height, width]; [top, bottom, left, right]; pairs for
-            all four dims; "SAME" or "VALID".
+            all four dims; "VALID" (none) or "SAME": as much as makes H' = ceil(H / stride), with the
+            dilation that is given (PaddlePaddle takes it as 1 there, against its documentation).
         dilation (int|list[int]): distance of the kernel's elements.
         groups (int): channels are split into so many groups that do not mix.
         data_format (str): "NCHW" or "NHWC".
@@ -165,9 +166,12 @@ def conv2d_transpose(
     Args:
         x (Tensor): [N, C, H, W], or [N, H, W, C] with data_format "NHWC".
         weight (Tensor): [C, O / groups, KH, KW].
-        bias (Tensor, optional): [O].
-        stride, padding, groups, dilation, data_format: those of the convolution.
-        output_padding (int|list[int]): added to the size of the result on one side.
+        bias (Tensor, optional): [O], or [1] for all channels.
+        stride, padding, groups, dilation, data_format: those of the convolution. "SAME" is the padding
+            that a convolution of x would have: the result is stride times as large as x if stride
+            divides its size, else by the remainder smaller, as in PaddlePaddle (9 becomes 17, not 18).
+        output_padding (int|list[int]): added to the size of the result on one side; smaller than the
+            stride or the dilation.
         output_size (list[int], optional): size of the result, one of those that the stride allows.
 
     Returns:
@@ -181,7 +185,7 @@ def conv2d_transpose(
     strides = numbers("conv2d_transpose", "stride", stride, 2)
     dilations = numbers("conv2d_transpose", "dilation", dilation, 2)
     sizes, kernel = spatial_sizes(x, last), weight.shape[2:]
-    pads = flat(_transposed_pairs("conv2d_transpose", padding, 2, sizes, kernel, strides, dilations, last))
+    pads = flat(padding_pairs("conv2d_transpose", padding, 2, sizes, kernel, strides, dilations, last))
     extra = numbers("conv2d_transpose", "output_padding", output_padding, 2)
     if output_size is not None:
         if any(extra):
@@ -198,13 +202,6 @@ def _sizes(size, n):
     if isinstance(size, int):
         return [size] * n
     return [int(s) for s in size]
-
-
-def _transposed_pairs(op, padding, n, sizes, kernel, stride, dilation, last):
-    """As padding_pairs; "SAME" makes the result stride times as large as the input."""
-    if isinstance(padding, str) and padding.upper() == "SAME":
-        sizes = [size * s for size, s in zip(sizes, stride)]
-    return padding_pairs(op, padding, n, sizes, kernel, stride, dilation, last)
 
 
 def conv1d_transpose(
@@ -229,7 +226,7 @@ def conv1d_transpose(
     (stride,), (dilation,) = numbers(op, "stride", stride, 1), numbers(op, "dilation", dilation, 1)
     (extra,) = numbers(op, "output_padding", output_padding, 1)
     sizes, kernel = spatial_sizes(x, last), weight.shape[2:]
-    ((before, after),) = _transposed_pairs(op, padding, 1, sizes, kernel, [stride], [dilation], last)
+    ((before, after),) = padding_pairs(op, padding, 1, sizes, kernel, [stride], [dilation], last)
     if output_size is not None and extra:
         raise _C.located(ValueError(f"{op}: give either output_size or output_padding"))
     out = _C.ops.conv2d_transpose(
@@ -273,7 +270,7 @@ def conv3d_transpose(
     strides, dilations = numbers(op, "stride", stride, 3), numbers(op, "dilation", dilation, 3)
     extra = numbers(op, "output_padding", output_padding, 3)
     sizes, kernel = spatial_sizes(x, last), weight.shape[2:]
-    pairs = _transposed_pairs(op, padding, 3, sizes, kernel, strides, dilations, last)
+    pairs = padding_pairs(op, padding, 3, sizes, kernel, strides, dilations, last)
     full = [(sizes[i] - 1) * strides[i] + dilations[i] * (kernel[i] - 1) + 1 for i in range(3)]
     if output_size is not None:
         if any(extra):

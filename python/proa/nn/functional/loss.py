@@ -231,6 +231,9 @@ def npair_loss(anchor, positive, labels, l2_reg=0.002):
 def ctc_loss(log_probs, labels, input_lengths, label_lengths, blank=0, reduction="mean", norm_by_times=False):
     """Connectionist temporal classification (Graves et al., 2006).
 
+    A sample whose label has no alignment (it is longer than the input, counting a step between equal
+    neighbours) has the loss 0 and no gradient, as in PaddlePaddle.
+
     Args:
         log_probs (Tensor): logits (they are normalized here), [T, N, classes with blank].
         labels (Tensor): class numbers, [N, longest label].
@@ -238,10 +241,16 @@ def ctc_loss(log_probs, labels, input_lengths, label_lengths, blank=0, reduction
         label_lengths (Tensor): length of each label, [N].
         blank (int): number of the blank class.
         reduction (str): "mean" (each loss over its label's length, then the mean), "sum" or "none".
-        norm_by_times (bool): divide each loss by its number of steps.
+        norm_by_times (bool): divide the gradient (not the loss) of each sample by its number of steps.
 
     Returns:
         Tensor: 0-d, or [N] without reduction.
+
+    Examples:
+        >>> logits, labels = proa.zeros([3, 1, 2]), proa.to_tensor([[1]])  # 6 of 8 paths are right
+        >>> loss = proa.nn.functional.ctc_loss(logits, labels, proa.to_tensor([3]), proa.to_tensor([1]))
+        >>> round(loss.item(), 4)
+        0.2877
     """
     log_probs = _C.tensor_argument(log_probs, "ctc_loss", "log_probs")
     labels = _C.tensor_argument(labels, "ctc_loss", "labels")
@@ -278,18 +287,31 @@ def ctc_loss(log_probs, labels, input_lengths, label_lengths, blank=0, reduction
         rows.append(alpha)
     # The last two places of each sample at its last step.
     table = ops.stack(rows, 1)  # [N, T, width]
-    at = ops.reshape(input_lengths.astype("int64") - 1, [batch, 1, 1])
+    input_lengths, label_lengths = input_lengths.astype("int64"), label_lengths.astype("int64")
+    at = ops.reshape(ops.clip(input_lengths - 1, 0, None), [batch, 1, 1])
     last = ops.squeeze(ops.take_along_axis(table, ops.broadcast_to(at, [batch, 1, width]), 1), [1])
-    end = ops.reshape(label_lengths.astype("int64") * 2, [batch, 1])
+    end = ops.reshape(label_lengths * 2, [batch, 1])
     blank_end = ops.take_along_axis(last, end, 1)
     label_end = ops.take_along_axis(last, ops.clip(end - 1, 0, None), 1)
     empty = (end == 0).astype(scores.dtype) * impossible
     loss = -ops.logsumexp(ops.concat([blank_end, label_end + empty], 1), [1])
+    possible = _has_alignment(labels, input_lengths, label_lengths)
+    loss = ops.where(possible, loss, ops.full_like(loss, 0.0))
     if norm_by_times:
-        loss = loss / input_lengths.astype(loss.dtype)
+        value = loss.detach()
+        loss = value + (loss - value) / ops.clip(input_lengths, 1, None).astype(loss.dtype)
     if reduction == "mean":
         return (loss / ops.clip(label_lengths.astype(loss.dtype), 1.0, None)).mean()
     return reduce(loss, reduction)
+
+
+def _has_alignment(labels, input_lengths, label_lengths):
+    """Whether each sample has a step for each label, and one for the blank between equal neighbours."""
+    ops = _C.ops
+    repeats = (labels[:, 1:] == labels[:, :-1]).astype("int64")
+    counted = ops.arange(1, labels.shape[1], 1) < ops.reshape(label_lengths, [-1, 1])
+    needed = label_lengths + (repeats * counted.astype("int64")).sum(1)
+    return ops.logical_and(needed <= input_lengths, input_lengths > 0)
 
 
 __getattr__ = _borrow(__name__, "proa.nn.functional")

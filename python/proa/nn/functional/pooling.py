@@ -45,7 +45,8 @@ def max_pool2d(
         kernel_size (int|list[int]): one or [height, width].
         stride (int|list[int], optional): kernel_size unless given.
         padding (int|list|str): as in conv2d; padding is never a maximum.
-        ceil_mode (bool): also windows that reach over the end.
+        ceil_mode (bool): also windows that reach over the end. One that holds padding only has the lowest
+            number of the dtype as its maximum, from the place -1.
         return_mask (bool): return also the places, row * W + column, as int32.
         data_format (str): "NCHW" or "NHWC".
 
@@ -82,8 +83,10 @@ def avg_pool2d(
     Args:
         x (Tensor): [N, C, H, W], or [N, H, W, C] with data_format "NHWC".
         kernel_size, stride, padding, ceil_mode, data_format: as in max_pool2d.
-        exclusive (bool): leave padding out of the mean.
-        divisor_override (float, optional): divide sums by this instead of the number of elements.
+        exclusive (bool): leave padding out of the mean; that of a window of padding only is NaN. Otherwise
+            divide by the part of the window inside the image and its padding.
+        divisor_override (float, optional): divide sums by this instead of the number of elements (and,
+            where ceil_mode lets a window reach over the padding, by the share of it that is inside).
     """
     x = _C.tensor_argument(x, "avg_pool2d", "x")
     op = "avg_pool2d"
@@ -312,6 +315,8 @@ def _unpool(op, x, indices, n, kernel_size, stride, padding, output_size):
 def max_unpool2d(x, indices, kernel_size, stride=None, padding=0, data_format="NCHW", output_size=None, name=None):
     """Puts maxima back where max_pool2d(return_mask=True) found them, zeros elsewhere.
 
+    Of several maxima for one place the last stays.
+
     Args:
         x (Tensor): maxima, [N, C, H, W].
         indices (Tensor): their places.
@@ -322,7 +327,7 @@ def max_unpool2d(x, indices, kernel_size, stride=None, padding=0, data_format="N
     indices = _C.tensor_argument(indices, "max_unpool2d", "indices")
     check_rank("max_unpool2d", x, 2)
     size = _unpool("max_unpool2d", x, indices, 2, kernel_size, stride, padding, output_size)
-    return _C.ops.pool2d_scatter(x, indices.astype("int32"), [*x.shape[:2], *size], data_format)
+    return _C.ops.max_unpool2d(x, indices.astype("int32"), [*x.shape[:2], *size], data_format)
 
 
 def max_unpool1d(x, indices, kernel_size, stride=None, padding=0, data_format="NCL", output_size=None, name=None):
@@ -332,7 +337,7 @@ def max_unpool1d(x, indices, kernel_size, stride=None, padding=0, data_format="N
     check_rank("max_unpool1d", x, 1)
     size = _unpool("max_unpool1d", x, indices, 1, kernel_size, stride, padding, output_size)
     wide, places = _C.ops.unsqueeze(x, 2), _C.ops.unsqueeze(indices.astype("int32"), 2)
-    return _C.ops.squeeze(_C.ops.pool2d_scatter(wide, places, [*x.shape[:2], 1, *size], "NCHW"), 2)
+    return _C.ops.squeeze(_C.ops.max_unpool2d(wide, places, [*x.shape[:2], 1, *size], "NCHW"), 2)
 
 
 __getattr__ = _borrow(__name__, "proa.nn.functional")

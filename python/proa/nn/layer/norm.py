@@ -46,6 +46,8 @@ class _BatchNorm(Layer):
             start = _C.ops.full([self._num_features], value, as_dtype(self._dtype))
             return Parameter(start, f"{self._full_name}.{name}", trainable=False)
 
+    _trainable_statistics = False
+
     def _check(self, x):
         if len(x.shape) not in self._ranks:
             raise _C.located(
@@ -64,7 +66,7 @@ class _BatchNorm(Layer):
             self._variance,
             self.weight,
             self.bias,
-            self.training,
+            self.training or self._trainable_statistics,
             self._momentum,
             self._epsilon,
             self._data_format,
@@ -75,7 +77,8 @@ class _BatchNorm(Layer):
 
     def after_conv(self, conv, x, residual=None):
         """relu of conv(x) normalized, plus a residual: in one op where statistics are given."""
-        given = not self.training if self._use_global_stats is None else self._use_global_stats
+        training = self.training or self._trainable_statistics
+        given = not training if self._use_global_stats is None else self._use_global_stats
         same = conv._padding_mode == "zeros" and conv._data_format == self._data_format
         same = same and (residual is None or residual.dtype == x.dtype)
         # Autocast has another dtype for the convolution than for the normalization.
@@ -160,8 +163,8 @@ class BatchNorm(_BatchNorm):
         dtype (str): of parameters and statistics.
         data_layout (str): where the channels are.
         use_global_stats (bool): use the running statistics in training too.
-        in_place, moving_mean_name, moving_variance_name, do_model_average_for_mean_and_var,
-            trainable_statistics: accepted.
+        trainable_statistics (bool): use the batch's statistics in evaluation too, and keep them.
+        in_place, moving_mean_name, moving_variance_name, do_model_average_for_mean_and_var: accepted.
     """
 
     def __init__(
@@ -194,6 +197,7 @@ class BatchNorm(_BatchNorm):
         if moving_variance_name is not None:
             self._variance.name = moving_variance_name
         self._act = None if act is None else getattr(F, act)
+        self._trainable_statistics = trainable_statistics
         if is_test:
             self.eval()
 

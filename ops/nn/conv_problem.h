@@ -1,0 +1,34 @@
+// A convolution in oneDNN's words: descriptors, keys of the primitive cache.
+#ifndef PROA_OPS_NN_CONV_PROBLEM_H_
+#define PROA_OPS_NN_CONV_PROBLEM_H_
+
+#include "oneapi/dnnl/dnnl.hpp"
+#include "ops/nn/conv_geometry.h"
+#include "ops/onednn/primitive_key.h"
+#include "tensor/dtype.h"
+
+namespace proa::inline v0::ops {
+
+// What a primitive of `threads` threads is compiled for.
+onednn::PrimitiveKey ConvKey(onednn::PrimitiveKind kind, const ConvGeometry& g,
+                             DType dtype, bool has_bias, int threads);
+
+// The contiguous weight as oneDNN reads it. `transposed`: with the channels in
+// and out exchanged.
+dnnl::memory::desc ConvWeightDesc(const ConvGeometry& g, DType dtype,
+                                  bool transposed);
+
+struct ConvProblem {
+  dnnl::memory::desc x, weight, bias, y;
+  dnnl::memory::dims stride, dilation, pad_before, pad_after;
+};
+
+// Images lie channels-last; the primitive chooses the format of the weight.
+ConvProblem DescribeConv(const ConvGeometry& g, DType dtype);
+
+dnnl::convolution_forward::primitive_desc ForwardDesc(const ConvProblem& p,
+                                                      bool has_bias);
+
+}  // namespace proa::inline v0::ops
+
+#endif  // PROA_OPS_NN_CONV_PROBLEM_H_

@@ -1,0 +1,233 @@
+// The weight gradient through oneDNN, with the same bits for any number of
+// threads. oneDNN would divide the pixels by its thread count; so they are
+// divided here, by sizes alone, into parts of one thread each, and what the
+// parts give is added up in their order.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "oneapi/dnnl/dnnl.hpp"
+#include "ops/nn/conv_onednn.h"
+#include "ops/nn/conv_problem.h"
+#include "ops/nn/float_copy.h"
+#include "ops/nn/strided_pixels.h"
+#include "ops/nn/weight_grad_parts.h"
+#include "ops/onednn/engine.h"
+#include "ops/onednn/primitive.h"
+#include "ops/onednn/primitive_cache.h"
+#include "ops/onednn/sgemm.h"
+#include "ops/onednn/threads.h"
+#include "tensor/parallel.h"
+
+namespace proa::inline v0::ops {
+namespace {
+
+using onednn::Primitive;
+using onednn::PrimitiveCache;
+using onednn::PrimitiveKind;
+using Compiled = std::shared_ptr<const Primitive>;
+
+// Weight gradients are summed in float32, whatever the images are of.
+ConvProblem DescribeWeightGrad(const ConvGeometry& g, DType dtype) {
+  ConvProblem p = DescribeConv(g, dtype);
+  p.weight.data.data_type = dnnl_f32;
+  return p;
+}
+
+Primitive Make(const ConvGeometry& g, DType dtype) {
+  const ConvProblem p = DescribeWeightGrad(g, dtype);
+  const dnnl::convolution_backward_weights::primitive_desc pd(
+      {dnnl::algorithm::convolution_direct, p.x, p.weight, p.y, p.stride,
+       p.dilation, p.pad_before, p.pad_after},
+      onednn::UserScratchpad(), onednn::Engine(),
+      ForwardDesc(DescribeConv(g, dtype), false));
+  return Primitive::Of<dnnl::convolution_backward_weights>(
+      pd, {{DNNL_ARG_SRC},
+           {DNNL_ARG_DIFF_DST},
+           {DNNL_ARG_DIFF_WEIGHTS, ConvWeightDesc(g, DType::kFloat32, false),
+            true}});
+}
+
+Compiled Find(const ConvGeometry& g, DType dtype) {
+  const onednn::SerialScope serial;
+  return PrimitiveCache::Global().FindOrMake(
+      ConvKey(PrimitiveKind::kConvolutionWeightGrad, g, dtype, false, 1),
+      [&] { return Make(g, dtype); });
+}
+
+// sums[i] += more[i]
+void Accumulate(float* __restrict sums, const float* __restrict more,
+                int64_t n) {
+  constexpr int64_t kBlock = 16;  // known, so that it is vectorized
+  int64_t i = 0;
+  for (; i + kBlock <= n; i += kBlock)
+    for (int64_t k = 0; k < kBlock; ++k) sums[i + k] += more[i + k];
+  for (; i < n; ++i) sums[i] += more[i];
+}
+
+// Where the parts of a gradient go: `sums` of them, to be added up; the only
+// one into the gradient itself if that is float32.
+class Sums {
+ public:
+  Sums(const Tensor& weight, int64_t sums)
+      : weight_(weight), size_(weight.numel()), sums_(sums) {
+    if (sums > 1 || weight.dtype() != DType::kFloat32)
+      more_ = Tensor::Empty({sums, size_}, DType::kFloat32);
+  }
+  float* operator[](int64_t k) const {
+    return (more_.defined() ? more_ : weight_).data<float>() + k * size_;
+  }
+  void AddUp() const {
+    if (!more_.defined()) return;
+    float* const first = more_.data<float>();
+    parallel_for(0, size_, 16384, [&](int64_t begin, int64_t end) {
+      for (int64_t k = 1; k < sums_; ++k)
+        Accumulate(first + begin, first + k * size_ + begin, end - begin);
+    });
+    Shape shape = weight_.shape();
+    FloatCopyInto(more_.AsStrided(shape, ContiguousStrides(shape), 0), weight_);
+  }
+
+ private:
+  const Tensor& weight_;
+  const int64_t size_, sums_;
+  Tensor more_;
+};
+
+// weight[o, i] = sum over pixels of y[pixel, o] * x[pixel, i]
+void PointwiseWeightGrad(const ConvGeometry& image, const ConvData& data) {
+  ConvGeometry g = image;  // one column of all pixels
+  g.in[0] = g.out[0] = g.batch * g.out[0] * g.out[1];
+  g.batch = g.in[1] = g.out[1] = 1;
+  const int64_t o = g.out_channels, i = g.in_channels;
+  const float* x = data.x.data<float>();
+  const float* y = data.y.data<float>();
+  const WeightGradParts parts(g);
+  const Sums sums(data.weight, parts.sums());
+  parallel_for(0, parts.count(), 1, [&](int64_t begin, int64_t end) {
+    const onednn::SerialScope serial;
+    for (int64_t k = begin; k < end; ++k) {
+      const WeightGradPart part = parts[k];
+      onednn::Sgemm({.transpose_a = true,
+                     .m = part.channels.size(),
+                     .n = i,
+                     .k = part.rows.size(),
+                     .a = y + part.rows.begin * o + part.channels.begin,
+                     .lda = o,
+                     .b = x + part.rows.begin * i,
+                     .ldb = i,
+                     .c = sums[parts.sum_of(k)] + part.channels.begin * i,
+                     .ldc = i});
+    }
+  });
+  sums.AddUp();
+}
+
+// The taps that see padding only: oneDNN leaves some of them as they were.
+void ClearDeadTaps(const ConvGeometry& g, float* weight) {
+  const int64_t rows = g.window.kernel[0], columns = g.window.kernel[1];
+  for (int64_t p = 0; p < rows; ++p) {
+    const bool row_is_dead = SeesPaddingOnly(g, 0, p);
+    for (int64_t q = 0; q < columns; ++q) {
+      if (!row_is_dead && !SeesPaddingOnly(g, 1, q)) continue;
+      float* tap = weight + p * columns + q;
+      const int64_t count = g.out_channels * g.in_channels_per_group();
+      for (int64_t k = 0; k < count; ++k) tap[k * rows * columns] = 0;
+    }
+  }
+}
+
+// One part, compiled.
+struct Task {
+  ConvGeometry g;
+  Compiled primitive;                // null if it sees padding only
+  int64_t x_start, y_start, y_size;  // in elements
+  PartRange channels;
+  float* sum;
+};
+
+// The elements of y that the task reads, with its channels side by side.
+Tensor OutputsOf(const Task& t, const Tensor& y) {
+  const int64_t all = y.size(3), some = t.channels.size();
+  const int64_t item = ItemSize(y.dtype());
+  const Tensor out = Tensor::Empty({t.y_size, some}, y.dtype());
+  const char* from =
+      y.data<char>() + (t.y_start * all + t.channels.begin) * item;
+  char* to = out.data<char>();
+  for (int64_t k = 0; k < t.y_size; ++k)
+    std::memcpy(to + k * some * item, from + k * all * item,
+                static_cast<size_t>(some * item));
+  return out;
+}
+
+void RunTask(const Task& t, const ConvData& data) {
+  if (t.primitive == nullptr) {
+    std::fill_n(t.sum, t.g.WeightShape().numel(), 0.f);
+    return;
+  }
+  const int64_t item = ItemSize(data.x.dtype());
+  Tensor copy;
+  char* y = data.y.data<char>();
+  if (t.channels.size() < data.y.size(3)) {
+    copy = OutputsOf(t, data.y);
+    y = copy.data<char>();
+  } else {
+    y += t.y_start * data.y.size(3) * item;
+  }
+  t.primitive->Execute({{DNNL_ARG_SRC, data.x.data<char>() + t.x_start * item},
+                        {DNNL_ARG_DIFF_DST, y},
+                        {DNNL_ARG_DIFF_WEIGHTS, t.sum}});
+  ClearDeadTaps(t.g, t.sum);
+}
+
+// False if oneDNN has no kernel.
+bool Compile(const ConvGeometry& g, DType dtype, const WeightGradParts& parts,
+             const Sums& sums, std::vector<Task>* tasks) {
+  const int64_t filter = g.WeightShape().numel() / g.out_channels;
+  for (int64_t k = 0; k < parts.count(); ++k) {
+    const WeightGradPart part = parts[k];
+    int64_t row = 0;
+    Task t;
+    t.g = GeometryOfPart(g, part, &row);
+    if (t.g.in[0] > 0) {
+      t.primitive = Find(t.g, dtype);
+      if (!t.primitive->supported()) return false;
+    }
+    t.x_start = (part.images.begin * g.in[0] + row) * g.in[1] * g.in_channels;
+    t.y_start = (part.images.begin * g.out[0] + part.rows.begin) * g.out[1];
+    t.y_size = part.images.size() * part.rows.size() * g.out[1];
+    t.channels = part.channels;
+    t.sum = sums[parts.sum_of(k)] + part.channels.begin * filter;
+    tasks->push_back(std::move(t));
+  }
+  return true;
+}
+
+}  // namespace
+
+bool ConvWeightGradOneDnn(const ConvGeometry& g, const ConvData& data) {
+  if (IsStridedPointwise(g)) {
+    const Tensor taken = TakePixels(g, data.x);
+    return ConvWeightGradOneDnn(OnTakenPixels(g),
+                                {taken, data.weight, data.bias, data.y});
+  }
+  const DType dtype = data.x.dtype();
+  if (IsPointwise(g) && g.groups == 1 && dtype == DType::kFloat32) {
+    PointwiseWeightGrad(g, data);
+    return true;
+  }
+  const WeightGradParts parts(g);
+  const Sums sums(data.weight, parts.sums());
+  std::vector<Task> tasks;
+  if (!Compile(g, dtype, parts, sums, &tasks)) return false;
+  parallel_for(0, parts.count(), 1, [&](int64_t begin, int64_t end) {
+    const onednn::SerialScope serial;
+    for (int64_t k = begin; k < end; ++k) RunTask(tasks[k], data);
+  });
+  sums.AddUp();
+  return true;
+}
+
+}  // namespace proa::inline v0::ops

@@ -1,0 +1,87 @@
+#include "ops/nn/weight_grad_parts.h"
+
+#include <algorithm>
+
+namespace proa::inline v0::ops {
+namespace {
+
+constexpr int64_t kMostParts = 16;
+// Multiply-adds that are worth a part: 0.1 ms.
+constexpr double kWorkOfPart = 1 << 21;
+// Channels of a part: several vectors of them, so that as much is computed of
+// what is loaded as in the whole.
+constexpr int64_t kLeastChannels = 64;
+// Elements of the gradients that are added up: 64 MiB.
+constexpr double kMostElements = 1 << 24;
+// Pixels of a part: adding up its gradient is little beside computing it.
+constexpr int64_t kLeastPixels = 512;
+
+int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Part k of n of [0, size).
+PartRange Part(int64_t size, int64_t k, int64_t n) {
+  return {size * k / n, size * (k + 1) / n};
+}
+
+}  // namespace
+
+WeightGradParts::WeightGradParts(const ConvGeometry& g)
+    : images_(g.batch), rows_(g.out[0]), channels_(g.out_channels) {
+  const double pixels = static_cast<double>(g.batch) * g.out[0] * g.out[1];
+  const double work = pixels * static_cast<double>(g.WeightShape().numel());
+  const auto wanted = static_cast<int64_t>(
+      std::clamp<double>(work / kWorkOfPart, 1, kMostParts));
+  if (g.groups == 1)
+    channel_parts_ = std::clamp<int64_t>(channels_ / kLeastChannels, 1, wanted);
+  const auto most = static_cast<int64_t>(std::clamp<double>(
+      std::min(pixels / kLeastPixels, kMostElements / g.WeightShape().numel()),
+      1, kMostParts));
+  const int64_t sums = std::min(DivideUp(wanted, channel_parts_), most);
+  image_parts_ = std::min(sums, images_);
+  if (image_parts_ == images_)
+    row_parts_ = std::min(DivideUp(sums, image_parts_), rows_);
+}
+
+WeightGradPart WeightGradParts::operator[](int64_t k) const {
+  const int64_t sum = sum_of(k);
+  WeightGradPart part;
+  part.images = Part(images_, sum / row_parts_, image_parts_);
+  part.rows = Part(rows_, sum % row_parts_, row_parts_);
+  // Whole vectors, but for the last part.
+  constexpr int64_t kVector = 16;
+  const int64_t vectors = DivideUp(channels_, kVector);
+  part.channels = Part(vectors, k % channel_parts_, channel_parts_);
+  part.channels = {part.channels.begin * kVector,
+                   std::min(part.channels.end * kVector, channels_)};
+  return part;
+}
+
+ConvGeometry GeometryOfPart(const ConvGeometry& g, const WeightGradPart& part,
+                            int64_t* first_row) {
+  ConvGeometry p = g;
+  p.batch = part.images.size();
+  p.out_channels = part.channels.size();
+  *first_row = 0;
+  if (part.rows.size() == g.out[0]) return p;
+  const Window& w = g.window;
+  p.out[0] = part.rows.size();
+  const int64_t from = part.rows.begin * w.stride[0] - w.pad_before[0];
+  const int64_t to =
+      (part.rows.end - 1) * w.stride[0] - w.pad_before[0] + w.Extent(0);
+  *first_row = std::clamp<int64_t>(from, 0, g.in[0]);
+  const int64_t last = std::clamp<int64_t>(to, *first_row, g.in[0]);
+  p.in[0] = last - *first_row;
+  p.window.pad_before[0] = *first_row - from;
+  p.window.pad_after[0] = to - last;
+  return p;
+}
+
+bool SeesPaddingOnly(const ConvGeometry& g, int d, int64_t q) {
+  const Window& w = g.window;
+  // Output i sees position i * stride + shift.
+  const int64_t shift = q * w.dilation[d] - w.pad_before[d];
+  const int64_t first = shift >= 0 ? 0 : DivideUp(-shift, w.stride[d]);
+  return first >= g.out[d] || first * w.stride[d] + shift >= g.in[d];
+}
+
+}  // namespace proa::inline v0::ops

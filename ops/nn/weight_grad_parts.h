@@ -1,0 +1,54 @@
+// How the weight gradient of a convolution is divided into parts that threads
+// compute apart: by sizes alone, so that its bits are the same for any number
+// of threads.
+//
+// Channels of the output share nothing, so they are divided first. Pixels are
+// divided as far as the parts of the channels do not suffice: each part of them
+// gives a whole gradient, and these are added up.
+#ifndef PROA_OPS_NN_WEIGHT_GRAD_PARTS_H_
+#define PROA_OPS_NN_WEIGHT_GRAD_PARTS_H_
+
+#include <cstdint>
+
+#include "ops/nn/conv_geometry.h"
+
+namespace proa::inline v0::ops {
+
+struct PartRange {
+  int64_t begin, end;
+  int64_t size() const { return end - begin; }
+};
+
+struct WeightGradPart {
+  PartRange images;    // of the batch
+  PartRange rows;      // of the output; all of them unless it is one image
+  PartRange channels;  // of the output
+};
+
+class WeightGradParts {
+ public:
+  explicit WeightGradParts(const ConvGeometry& g);
+
+  // Parts of the pixels, each of which gives a whole gradient.
+  int64_t sums() const { return image_parts_ * row_parts_; }
+  int64_t count() const { return sums() * channel_parts_; }
+  // Part k is of sum k / (count / sums).
+  int64_t sum_of(int64_t k) const { return k / channel_parts_; }
+  WeightGradPart operator[](int64_t k) const;
+
+ private:
+  int64_t images_, rows_, channels_;
+  int64_t image_parts_ = 1, row_parts_ = 1, channel_parts_ = 1;
+};
+
+// The convolution that `part` of `g` is by itself. Its input begins with row
+// *first_row of the images; if it has none, the part sees padding only.
+ConvGeometry GeometryOfPart(const ConvGeometry& g, const WeightGradPart& part,
+                            int64_t* first_row);
+
+// True if tap `q` of the kernel along dim d sees padding only.
+bool SeesPaddingOnly(const ConvGeometry& g, int d, int64_t q);
+
+}  // namespace proa::inline v0::ops
+
+#endif  // PROA_OPS_NN_WEIGHT_GRAD_PARTS_H_

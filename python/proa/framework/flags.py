@@ -95,7 +95,7 @@ _FLAGS = {
         False,
         "Hand oneDNN copies of its arguments in pages of their own, with patterns around them that are looked at "
         "afterwards: finds code that reads or writes where it should not. Slow.",
-        _C.debug.set_onednn_guards,
+        lambda on: _C.debug.set_onednn_guards(on),
     ),
     "enable_eager_mode": _Flag(bool, True, "What proa.framework.in_dygraph_mode and its kin answer."),
 }

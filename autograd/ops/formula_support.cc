@@ -57,6 +57,10 @@ Tensor ConformSlow(const Tensor& grad, DType dtype) {
   return g.dtype() == dtype ? g : ops::cast(g, dtype);
 }
 
+Tensor PromotedSlow(const Tensor& kept, DType dtype) {
+  return ops::cast(kept, dtype);
+}
+
 bool AnyNeeded(const Node& node, int first, int count) {
   for (int i = first; i < first + count; ++i) {
     if (node.needs_input_grad(i)) return true;

@@ -46,6 +46,16 @@ inline Tensor Conform(Tensor grad, DType dtype) {
   return ConformSlow(grad, dtype);
 }
 
+// A kept argument of an op that promotes, as the op computed with it: formulas
+// over integers or over the narrower of two types would lose what the result
+// has.
+Tensor PromotedSlow(const Tensor& kept, DType dtype);
+inline Tensor Promoted(Tensor kept, DType dtype) {
+  if (!kept.defined() || kept.dtype() == dtype) [[likely]]
+    return kept;
+  return PromotedSlow(kept, dtype);
+}
+
 inline bool AnyRequiresGrad(const Tensor& t) { return RequiresGrad(t); }
 inline bool AnyRequiresGrad(std::span<const Tensor> ts) {
   for (const Tensor& t : ts) {

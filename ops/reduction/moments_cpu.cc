@@ -42,14 +42,28 @@ void SummarizeInto(const Tensor& x, uint64_t axes, int64_t cost, Tensor* out,
       });
 }
 
+// Variance, or its root.
 template <class T>
-void VarIn(const Tensor& x, uint64_t axes, bool unbiased, Tensor* out) {
+void VarIn(const Tensor& x, uint64_t axes, bool unbiased, bool root,
+           Tensor* out) {
   // 0 / 0 is NaN, as it should be, also for a single element.
   const double divisor = static_cast<double>(
       std::max<int64_t>(0, ReducedCount(x, axes) - unbiased));
   SummarizeInto<MomentsOf<T>>(
-      x, axes, /*cost=*/2, out,
-      [divisor](const auto& s) { return static_cast<T>(s.squares / divisor); });
+      x, axes, /*cost=*/2, out, [divisor, root](const auto& s) {
+        const double variance = s.squares / divisor;
+        return static_cast<T>(root ? std::sqrt(variance) : variance);
+      });
+}
+
+void VarInto(const Tensor& x, std::span<const int64_t> axis, bool unbiased,
+             bool root, Tensor* out) {
+  const uint64_t axes = ReducedAxes(x, axis);
+  if (x.dtype() == DType::kFloat64) {
+    VarIn<double>(x, axes, unbiased, root, out);
+  } else {
+    VarIn<float>(x, axes, unbiased, root, out);
+  }
 }
 
 template <class T>
@@ -67,12 +81,12 @@ void LogsumexpIn(const Tensor& x, uint64_t axes, Tensor* out) {
 
 void Var(const KernelContext&, const Tensor& x, std::span<const int64_t> axis,
          bool unbiased, bool, Tensor* out) {
-  const uint64_t axes = ReducedAxes(x, axis);
-  if (x.dtype() == DType::kFloat64) {
-    VarIn<double>(x, axes, unbiased, out);
-  } else {
-    VarIn<float>(x, axes, unbiased, out);
-  }
+  VarInto(x, axis, unbiased, /*root=*/false, out);
+}
+
+void Std(const KernelContext&, const Tensor& x, std::span<const int64_t> axis,
+         bool unbiased, bool, Tensor* out) {
+  VarInto(x, axis, unbiased, /*root=*/true, out);
 }
 
 void Logsumexp(const KernelContext&, const Tensor& x,

@@ -1,5 +1,6 @@
 #include "ops/reduction/reduction_infer.h"
 
+#include <cmath>
 #include <string>
 
 #include "ops/infer.h"
@@ -28,6 +29,14 @@ Shape reduce_nonempty(const char* op, const Tensor& x,
   // for.
   RequireElements(op, x, reduce(op, x, axis, false));
   return reduce(op, x, axis, keepdim);
+}
+
+Shape p_norm(const char* op, const Tensor& x, double p,
+             std::span<const int64_t> axis, bool keepdim) {
+  PROA_REQUIRE(!std::isnan(p), op, ": p must be a number or inf; x is ",
+               Describe(x));
+  return std::isinf(p) ? reduce_nonempty(op, x, axis, keepdim)
+                       : reduce(op, x, axis, keepdim);
 }
 
 Shape reduce_one(const char* op, const Tensor& x, std::optional<int64_t> axis,

@@ -18,6 +18,10 @@ namespace proa::inline v0::ops::infer {
 Shape reduce_nonempty(const char* op, const Tensor& x,
                       std::span<const int64_t> axis, bool keepdim);
 
+// As `reduce`; for an infinite p as `reduce_nonempty`. p must not be NaN.
+Shape p_norm(const char* op, const Tensor& x, double p,
+             std::span<const int64_t> axis, bool keepdim);
+
 // Shape of the index of an extremum: one dim dropped (or kept as 1), or all of
 // them where axis is none.
 Shape reduce_one(const char* op, const Tensor& x, std::optional<int64_t> axis,

@@ -6,6 +6,7 @@
 #include "ops/front_door.h"
 #include "ops/manipulation/manipulation_ops.h"
 #include "ops/reduction/reduction_ops.h"
+#include "ops/reduction/wide.h"
 #include "tensor/shape.h"
 
 namespace proa::inline v0::ops {
@@ -32,6 +33,9 @@ Tensor CumsumBackward(const Tensor& grad_out, const IntArray& shape,
 // x' = x where the zeros count as 1.
 Tensor CumprodBackward(const Tensor& grad_out, const Tensor& x,
                        std::optional<int64_t> dim) {
+  if (const Tensor wide = Wide(x); wide.dtype() != x.dtype()) {
+    return Narrow(CumprodBackward(Wide(grad_out), wide, dim), x.dtype());
+  }
   if (x.rank() == 0) return reshape(grad_out, ShapeOf(x));
   if (!dim.has_value()) {
     const Tensor flat = reshape(x, IntArray{-1});

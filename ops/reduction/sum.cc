@@ -8,6 +8,7 @@
 #include "ops/front_door.h"
 #include "ops/manipulation/manipulation_ops.h"
 #include "ops/reduction/reduction_ops.h"
+#include "ops/reduction/wide.h"
 #include "ops/value.h"
 #include "tensor/error.h"
 #include "tensor/shape.h"
@@ -104,7 +105,8 @@ Tensor ProdBackward(const Tensor& grad_out, const Tensor& x,
   const int kept = static_cast<int>(order.size());
   order.insert(order.end(), axes.begin(), axes.end());
   for (int d = 0; d < x.rank(); ++d) back[order[d]] = d;
-  const Tensor moved = transpose(x, order);
+  // Products of half precision overflow before the gradient does.
+  const Tensor moved = transpose(Wide(x), order);
   const Tensor rows = flatten(moved, kept, x.rank() - 1);
   const int64_t last[] = {kept}, from_first[] = {0}, from_second[] = {1},
                 to_last[] = {-1}, step[] = {1};
@@ -122,7 +124,9 @@ Tensor ProdBackward(const Tensor& grad_out, const Tensor& x,
            last);
   const Tensor others =
       transpose(reshape(conj(multiply(before, after)), ShapeOf(moved)), back);
-  return multiply(unreduce(grad_out, ShapeOf(x), axis, keepdim), others);
+  return Narrow(
+      multiply(unreduce(Wide(grad_out), ShapeOf(x), axis, keepdim), others),
+      x.dtype());
 }
 
 }  // namespace proa::inline v0::ops

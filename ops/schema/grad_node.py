@@ -82,29 +82,29 @@ class GradNode:
         self.used_ops |= compiler.use.ops
         grads = {f"g_{o.name}" if self._multi else "g" for o in op.outputs}
         self._used_grads |= {g for g in grads if re.search(rf"\b{g}\b", expr.code)}
-        lines = []
+        lines, promoted = [], self._gradient_of_promoted()
+        if promoted and compiler.use.bare & cpp.promoted(op):
+            self._used_grads.add(promoted)
         code, shared = expr.code, self._shared.get(_call_text(text))
         if shared:
             self._shared_types[shared] = index[text.tree.value.func.id].cpp_return
             code = f"std::get<{text.tree.slice.value}>(*{shared})"
         for name in sorted(compiler.use.bare - grads):
             self._keep(p, name)
-            lines.append(self._get(name))
+            lines.append(self._get(name, promoted))
         for name in sorted(compiler.use.attributes):
             self._keep_attribute(p, name)
         dtype = ""
-        # Where several tensors take part, their dtypes may differ, and with them that of what a formula gives.
-        several = sum(q.is_tensor or q.is_tensor_list for q in op.params) > 1
-        if (several or p.name in cpp.promoted(op)) and not p.is_tensor_list:
+        if self._may_differ(p) and not p.is_tensor_list:
             self._add(
                 p,
                 f"{p.name}_dtype_",
                 f"  DType {p.name}_dtype_ = DType::kFloat32;",
-                ("" if not p.optional else f"if ({p.name}.defined()) ") + f"node->{p.name}_dtype_ = {p.name}.dtype();",
+                f"{f'if ({p.name}.defined()) ' if p.optional else ''}node->{p.name}_dtype_ = {p.name}.dtype();",
                 after=False,
             )
             dtype = f"{p.name}_dtype_"
-        elif p.name in cpp.promoted(op):
+        elif self._may_differ(p):
             self._add(
                 p,
                 f"{p.name}_dtypes_",
@@ -121,6 +121,24 @@ class GradNode:
         else:
             lines.append(f"input_grads[{self._position(p)}] = {value};")
         return lines, compiler
+
+    def _may_differ(self, p: model.Param) -> bool:
+        """Whether the formula may give a gradient of another dtype than the input's.
+
+        It may where the input was cast to the compute dtype, and where it stood beside tensors of other dtypes (an
+        image of bfloat16 and a weight of float32): formulas then promote.
+        """
+        return p.name in cpp.promoted(self._op) or sum(q.type.is_tensor for q in self._op.params) > 1
+
+    def _gradient_of_promoted(self) -> str:
+        """The gradient of an output in whose dtype the op computes with the tensors that it promotes; "" if none is."""
+        op = self._op
+        if len(cpp.promoted(op)) < 2:
+            return ""
+        for o in op.outputs:
+            if not o.is_list and o.name in op.infer and op.infer[o.name].dtype.text == op.compute.text:
+                return f"g_{o.name}" if self._multi else "g"
+        return ""
 
     def _names(self) -> dict[str, formula.Expr]:
         """What formulas may name: arguments and outputs."""
@@ -247,10 +265,13 @@ class GradNode:
         edges = [p.name for p in self._inputs]
         return f", *node, {edges.index(name)}" if name in edges and not self._has_list else ""
 
-    def _get(self, name: str) -> str:
+    def _get(self, name: str, promoted: str = "") -> str:
+        """A statement that takes a kept tensor out, in the dtype that the op computed in: that of gradient `promoted`."""
         op = self._op
         if name in op.by_name and op.by_name[name].is_tensor_list:
             return f"const std::vector<Tensor> {name} = GetAll({name}_, *this);"
+        if promoted and name in cpp.promoted(op):
+            return f"const Tensor {name} = Promoted({name}_.Get(*this), {promoted}.dtype());"
         return f"const Tensor {name} = {name}_.Get(*this);"
 
     def _block(self, p: model.Param, body: list[str]) -> str:

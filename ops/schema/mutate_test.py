@@ -102,7 +102,7 @@ def test_the_node_holds_every_mutant_and_the_formula():
     assert len(set(numbers)) == len(numbers) and 0 not in numbers
     for n in numbers:
         assert f"case {n}: {{" in text
-    assert "input_grads[0] = ops::multiply(g, x);" in text[text.index("default: {") :]
+    assert "input_grads[0] = Conform(ops::multiply(g, x), x_dtype_);" in text[text.index("default: {") :]
     assert entries[0]["location"].startswith("ops/family/t.yaml:") and entries[0]["original"] == "g * x"
 
 

@@ -3,9 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "ops/infer.h"
 #include "python/core/error.h"
-#include "tensor/promotion.h"
 
 namespace proa::inline v0::python {
 namespace {
@@ -80,6 +78,22 @@ PyObject* Reduce(PyObject* o, PyObject*) {
 PyMethodDef methods[] = {{"__reduce__", Reduce, METH_NOARGS, nullptr},
                          {nullptr, nullptr, 0, nullptr}};
 
+// What C, NumPy and other frameworks call element types, beside their names.
+struct Alias {
+  std::string_view name;
+  DType dtype;
+};
+constexpr Alias kAliases[] = {
+    {"int", DType::kInt64},          {"long", DType::kInt64},
+    {"longlong", DType::kInt64},     {"intp", DType::kInt64},
+    {"intc", DType::kInt32},         {"short", DType::kInt16},
+    {"byte", DType::kInt8},          {"ubyte", DType::kUInt8},
+    {"half", DType::kFloat16},       {"single", DType::kFloat32},
+    {"float", DType::kFloat64},      {"double", DType::kFloat64},
+    {"csingle", DType::kComplex64},  {"complex", DType::kComplex128},
+    {"cdouble", DType::kComplex128}, {"bool_", DType::kBool},
+};
+
 std::optional<DType> FromName(PyObject* o) {
   Py_ssize_t size;
   const char* utf8 = PyUnicode_AsUTF8AndSize(o, &size);
@@ -88,10 +102,12 @@ std::optional<DType> FromName(PyObject* o) {
     return std::nullopt;
   }
   std::string_view name(utf8, size);
-  for (const std::string_view prefix : {"proa.", "paddle."}) {
-    if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+  name.remove_prefix(name.rfind('.') + 1);  // "paddle.float32"; 0 without
+  if (const std::optional<DType> t = ParseDType(name)) return t;
+  for (const Alias& alias : kAliases) {
+    if (alias.name == name) return alias.dtype;
   }
-  return ParseDType(name);
+  return std::nullopt;
 }
 
 // numpy.dtype has a name; numpy.float32 and its like name themselves.
@@ -109,8 +125,6 @@ std::optional<DType> FromNumPy(PyObject* o) {
     PyErr_Clear();
     return std::nullopt;
   }
-  if (PyUnicode_CompareWithASCIIString(name.get(), "bool_") == 0)
-    return DType::kBool;
   return FromName(name.get());
 }
 
@@ -121,12 +135,12 @@ PyObject* WrapDType(DType t) { return Py_NewRef(objects[static_cast<int>(t)]); }
 std::optional<DType> FindDType(PyObject* o) {
   if (Py_TYPE(o) == dtype_type) return Self(o)->dtype;
   if (PyUnicode_Check(o)) return FromName(o);
-  const DType real = ops::infer::DefaultDType();
-  if (o == reinterpret_cast<PyObject*>(&PyFloat_Type)) return real;
+  // As NumPy takes them: Python's numbers have 64 bits.
+  if (o == reinterpret_cast<PyObject*>(&PyFloat_Type)) return DType::kFloat64;
   if (o == reinterpret_cast<PyObject*>(&PyLong_Type)) return DType::kInt64;
   if (o == reinterpret_cast<PyObject*>(&PyBool_Type)) return DType::kBool;
   if (o == reinterpret_cast<PyObject*>(&PyComplex_Type))
-    return ComplexType(real);
+    return DType::kComplex128;
   return FromNumPy(o);
 }
 

@@ -1,0 +1,45 @@
+// Scalar formulas of loss.yaml: losses of one prediction and one label.
+#ifndef PROA_OPS_ELEMENTWISE_LOSS_H_
+#define PROA_OPS_ELEMENTWISE_LOSS_H_
+
+#include <cmath>
+
+#include "ops/elementwise/exponential.h"
+#include "ops/primitives/host_device.h"
+
+namespace proa::inline v0::ops::formula {
+
+struct BinaryCrossEntropy {
+  static constexpr float kCost = 10;
+  // NaN stays.
+  template <class T>
+  PROA_HD static T LogOf(T p) {
+    const T log = Log::Apply(p);
+    return log < T(-100) ? T(-100) : log;
+  }
+  template <class T>
+  PROA_HD static T Apply(T x, T label) {
+    return -(label * LogOf(x) + (T(1) - label) * LogOf(T(1) - x));
+  }
+};
+
+struct SigmoidCrossEntropy {
+  static constexpr float kCost = 10;
+  template <class T>
+  PROA_HD static T Apply(T x, T label) {
+    const T positive = x < T(0) ? T(0) : x;
+    return positive - x * label + Log1p::Apply(Exp::Apply(-std::abs(x)));
+  }
+};
+
+struct KlDivergence {
+  static constexpr float kCost = 6;
+  template <class T>
+  PROA_HD static T Apply(T x, T label) {
+    return label <= T(0) ? T(0) : label * (Log::Apply(label) - x);
+  }
+};
+
+}  // namespace proa::inline v0::ops::formula
+
+#endif  // PROA_OPS_ELEMENTWISE_LOSS_H_

@@ -5,6 +5,8 @@ same options) form a bucket; an optimizer updates a bucket with one call of a fu
 op, whatever the number of parameters.
 """
 
+import re
+import warnings
 from collections import OrderedDict, defaultdict
 
 from proa import _C
@@ -428,7 +430,7 @@ class Optimizer:
         """Takes over what `state_dict` of an equal optimizer gave.
 
         Names are those of parameters, so both optimizers must hold parameters of the
-        same names. Values for accumulators that do not exist yet are kept until they do.
+        same names; a warning says if none fits. Values for accumulators that do not exist yet are kept until they do.
         """
         state = dict(state_dict)
         schedule = state.pop("LR_Scheduler", None)
@@ -441,7 +443,17 @@ class Optimizer:
         if masters:
             self._loaded["master_weights"] = masters
         existing = {t.name: t for by_param in self._accumulators.values() for t in by_param.values()}
+        own = tuple(f"{p.name}_" for p in self._parameter_list or ())
+        if state and own and not any(str(name).startswith(own) for name in state):
+            warnings.warn(
+                f"set_state_dict: none of the names in the state ({next(iter(state))!r}, ...) belongs to a parameter of "
+                f"this optimizer ({own[0][:-1]!r}, ...); make the layers in the same order as where it was saved",
+                stacklevel=2,
+            )
         for name, value in state.items():
+            # The last number counts the optimizers of the process that wrote the state.
+            first = re.sub(r"_\d+$", "_0", name)
+            name = name if first in state else first
             if name in existing:
                 _assign_state(existing[name], value)
             else:

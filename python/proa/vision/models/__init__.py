@@ -1,5 +1,7 @@
 """Networks for images."""
 
+from proa.framework.names import invert as _invert
+from proa.framework.names import lazy as _lazy
 from proa.vision.models.lenet import LeNet
 from proa.vision.models.resnet import (
     BasicBlock,
@@ -20,7 +22,17 @@ from proa.vision.models.resnet import (
     wide_resnet101_2,
 )
 
+_HOMES = _invert({
+    "proa.vision.models.alexnet": "AlexNet alexnet",
+    "proa.vision.models.mobilenetv1": "MobileNetV1 mobilenet_v1",
+    "proa.vision.models.mobilenetv2": "MobileNetV2 mobilenet_v2",
+    "proa.vision.models.mobilenetv3": "MobileNetV3Large MobileNetV3Small mobilenet_v3_large mobilenet_v3_small",
+    "proa.vision.models.squeezenet": "SqueezeNet squeezenet1_0 squeezenet1_1",
+    "proa.vision.models.vgg": "VGG vgg11 vgg13 vgg16 vgg19",
+})  # fmt: skip
+
 __all__ = [
+    *_HOMES,
     "BasicBlock",
     "BottleneckBlock",
     "LeNet",
@@ -39,3 +51,7 @@ __all__ = [
     "wide_resnet50_2",
     "wide_resnet101_2",
 ]
+
+__getattr__, __dir__ = _lazy(
+    __name__, _HOMES, ("alexnet", "lenet", "mobilenetv1", "mobilenetv2", "mobilenetv3", "resnet", "squeezenet", "vgg")
+)

@@ -331,6 +331,15 @@ OPEN = {
     "expand_as": lambda x: paddle.ones([3, 4]).expand_as(x) * x,
     "tile": lambda x: paddle.tile(paddle.ones([3, 4]), [x.shape[0], 1, 1]) + x,
     "maximum": lambda x: paddle.maximum(x, x.shape[0]),
+    "arange": lambda x: x + paddle.arange(x.shape[0], dtype="float32").reshape([-1, 1, 1]),
+    "arange backwards": lambda x: x.sum() + paddle.arange(2 * x.shape[0], 0, -3),
+    "arange of floats": lambda x: x.sum() + paddle.arange(0.5, x.shape[0] * 1.0, 0.25),
+    "full of a sum": lambda x: x + paddle.full([x.shape[0], 1, 1], x.sum()),
+    "full_like of an integer": lambda x: paddle.full_like(x, x.argmax(), "int64"),
+    "sequence_mask": lambda x: F.sequence_mask((x.sum([1, 2]) * 2).astype("int64")),
+    "kl_div": lambda x: F.kl_div(x, x + 1, "batchmean"),
+    "diff": lambda x: paddle.diff(x, axis=0),
+    "gcd": lambda x: paddle.gcd((x * 9).astype("int32"), paddle.to_tensor(6, "int32")),
     "fresh shape": lambda x: paddle.full([x.shape[0], 2], 3.0).sum() + x,
 }
 

@@ -23,6 +23,20 @@ def _scalar(op, name, value):
     return value
 
 
+def _unread(value):
+    """A 0-d tensor for a number that only the run of a program knows, a tensor or an open size; None for others."""
+    if isinstance(value, _C.Tensor):
+        return None if value.size != 1 or _C.take_elements(value) else _C.ops.reshape(value, [])
+    tensor = getattr(value, "tensor", None)  # of a Size
+    return tensor() if tensor is not None and not isinstance(value, (int, float, complex, str)) else None
+
+
+def _filled(shape, value, dtype):
+    """A tensor of the shape that holds the element of a 0-d tensor."""
+    value = value if dtype is None else _C.ops.cast(value, dtype)
+    return _C.ops.where(_C.ops.full(shape, True, _C.bool), value, value)
+
+
 def full(shape, fill_value, dtype=None, name=None):
     """A tensor filled with a value.
 
@@ -35,6 +49,9 @@ def full(shape, fill_value, dtype=None, name=None):
         >>> proa.full([2], 7.0).tolist()
         [7.0, 7.0]
     """
+    unread = _unread(fill_value)
+    if unread is not None:
+        return _filled(shape, unread, as_dtype(dtype) or _C.get_default_dtype())
     value = _scalar("full", "fill_value", fill_value)
     if dtype is None and not isinstance(value, complex):
         dtype = _C.get_default_dtype()
@@ -63,6 +80,9 @@ def empty(shape, dtype=None, name=None):
 
 def full_like(x, fill_value, dtype=None, name=None):
     """A tensor of the shape (and dtype, unless given) of x, filled with a value."""
+    unread = _unread(fill_value)
+    if unread is not None:
+        return _filled(x.shape, unread, as_dtype(dtype) or x.dtype)
     return _C.ops.full_like(x, _scalar("full_like", "fill_value", fill_value), as_dtype(dtype))
 
 
@@ -97,6 +117,8 @@ def arange(start=0, end=None, step=1, dtype=None, name=None):
     if end is None:
         start, end = 0, start
     given = start, end, step
+    if any(_unread(v) is not None for v in given):
+        return _arange_of_run(*given, as_dtype(dtype))
     start, end, step = (_scalar("arange", what, v) for what, v in zip(("start", "end", "step"), given))
     if dtype is None:
         for value, number in zip(given, (start, end, step)):
@@ -104,6 +126,24 @@ def arange(start=0, end=None, step=1, dtype=None, name=None):
                 dtype = value.dtype if isinstance(value, _C.Tensor) else _C.get_default_dtype()
         dtype = dtype or _C.int64
     return _C.ops.arange(start, end, step, as_dtype(dtype))
+
+
+def _arange_of_run(start, end, step, dtype):
+    """arange whose numbers only the run of a program knows."""
+    start, end, step = (
+        unread if (unread := _unread(v)) is not None else _C.to_tensor(_scalar("arange", "an argument", v))
+        for v in (start, end, step)
+    )
+    if all(v.is_integer() for v in (start, end, step)):
+        kind = _C.int64
+        start, end, step = (_C.ops.cast(v, kind) for v in (start, end, step))
+        count = (end - start + step - step.sign()) // step
+    else:
+        kind = dtype or _C.get_default_dtype()
+        start, end, step = (_C.ops.cast(v, kind) for v in (start, end, step))
+        count = _C.ops.cast(((end - start) / step).ceil(), _C.int64)
+    steps = _C.ops.cumsum(_C.ops.full([_C.ops.clip(count, 0)], 1, _C.int64), 0) - 1
+    return _C.ops.cast(start + _C.ops.cast(steps, kind) * step, dtype or kind)
 
 
 def linspace(start, stop, num, dtype=None, name=None):

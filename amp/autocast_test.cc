@@ -56,6 +56,10 @@ TEST(AutocastTest, LevelO2) {
   const Tensor x = Ones();
   const AutocastScope scope(kO2);
   EXPECT_EQ(ops::relu(x).dtype(), kLow);
+  // Of several arguments too, where O1 keeps float32.
+  EXPECT_EQ(ops::add(x, x).dtype(), kLow);
+  const Tensor both[] = {x, ops::cast(x, kLow)};
+  EXPECT_EQ(ops::concat(both).dtype(), kLow);
   EXPECT_EQ(ops::softmax(x).dtype(), DType::kFloat32);
   EXPECT_EQ(ops::cast(x, DType::kFloat32).dtype(), DType::kFloat32);
   EXPECT_EQ(ops::reshape(x, {4}).dtype(), DType::kFloat32);

@@ -48,7 +48,7 @@ def auto_cast(enable=True, custom_white_list=None, custom_black_list=None, level
         enable (bool): False switches it off inside of the context.
         custom_white_list (list[str]|set[str], optional): ops to be computed in `dtype` as well, by name.
         custom_black_list (list[str]|set[str], optional): ops to be computed in float32.
-        level (str): "O1" as said; "O2": as well, all other ops cast their first argument to `dtype`; "O0": off.
+        level (str): "O1" as said; "O2": all ops compute in `dtype` but those whose results would suffer; "O0": off.
         dtype (str|DType): "float16" or "bfloat16". On a CPU bfloat16 is the fast one.
 
     Raises:

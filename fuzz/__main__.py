@@ -23,6 +23,7 @@ def _arguments():
     parser.add_argument("--jobs", type=int, default=1, help="processes that run calls (1)")
     parser.add_argument("--kinds", default=",".join(generate.KINDS), help="of op, public, index, file")
     parser.add_argument("--case", help="run one case: its text, or its number under the seed")
+    parser.add_argument("--guard", help="the path of guard.so: run under it, instead of under a sanitizer")
     parser.add_argument("--unclear", action="store_true", help="report errors whose text is Python's own, too")
     parser.add_argument("--keep", action="store_true", help="do not make findings smaller")
     return parser.parse_args()
@@ -62,13 +63,15 @@ def main() -> int:
         generator = generate.Generator(generate.load(corpus), arguments.seed, kinds)
         if arguments.case:
             return _one(generator.case(int(arguments.case)))
-        watch = supervisor.Supervisor(corpus, folder, arguments.seed, arguments.jobs, kinds, arguments.unclear)
+        watch = supervisor.Supervisor(
+            corpus, folder, arguments.seed, arguments.jobs, kinds, arguments.unclear, guard=arguments.guard
+        )
         watch.run(arguments.calls, arguments.seconds)
         print(f"\n{sum(watch.counts.values())} calls")
         for name, count in sorted(watch.counts.items()):
             print(f"  {count:8} {name}")
         print(f"{len(watch.findings)} findings")
-        trials = minimize.Trials()
+        trials = minimize.Trials(supervisor.guarded(arguments.guard))
         for finding in watch.findings.values():
             lines = [finding.text]
             if not arguments.keep and finding.kind not in ("hangs", "grows"):

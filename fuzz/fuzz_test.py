@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -9,6 +11,8 @@ from fuzz import corpus, generate, minimize, supervisor
 
 # Processor seconds: about 40. ./dev fuzz runs for longer, and under the address sanitizer.
 _CALLS = 9000
+# Under it a read past the end of a block is a fault; without Bazel the tests go without.
+_GUARD = "fuzz/guard.so" if os.path.exists("fuzz/guard.so") else os.environ.get("PROA_GUARD")
 
 
 def _is_severe(finding):
@@ -25,7 +29,7 @@ def seeds(tmp_path_factory):
 
 
 def test_a_short_run_finds_nothing(seeds, tmp_path):
-    watch = supervisor.Supervisor(seeds, str(tmp_path), 19, 1, generate.KINDS, False)
+    watch = supervisor.Supervisor(seeds, str(tmp_path), 19, 1, generate.KINDS, False, guard=_GUARD)
     watch.run(_CALLS, 600)
     found = [f for f in watch.findings.values() if _is_severe(f)]
     found = "\n".join(f"# {f.kind}, --case {f.number}: {f.says}\n{f.text}" for f in found)
@@ -105,3 +109,32 @@ def test_a_finding_is_made_small():
 def test_the_cases_that_a_finding_needs_before_it_are_found():
     trials = lambda *texts: "died" if "b" in texts and texts[-1] == "z" else "ok"
     assert minimize.sequence(list("abcdez"), trials) == ["b", "z"]
+
+
+def _blocks_are_the_systems():
+    """Whether tensors come from operator new one by one, of their own size, where the environment asks for it."""
+    code = "import ctypes, proa; ctypes.CDLL(None).guard_begin(); print((proa.ones([3]).data_ptr() + 12) % 4096)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=supervisor.guarded(_GUARD), stdout=subprocess.PIPE, check=False
+    )
+    return done.stdout.strip() == b"0"
+
+
+@pytest.mark.skipif(not _GUARD, reason="needs guard.so")
+@pytest.mark.parametrize(
+    "code, dies",
+    [
+        ("a = proa.ones([3]); read(a.data_ptr() + 8)", False),
+        ("a = proa.ones([3]); read(a.data_ptr() + 12)", True),
+        ("a = proa.ones([1000, 3]); read(a.data_ptr() + 11996)", False),
+        ("a = proa.ones([1000, 3]); read(a.data_ptr() + 12000)", True),
+        ("a = proa.ones([1000, 3]); p = a.data_ptr(); del a; read(p)", True),
+    ],
+)
+def test_the_guard_sees(code, dies):
+    """Reads in, behind and after a block, as a kernel would make them."""
+    if not _blocks_are_the_systems():
+        pytest.skip("this build has its pools still")
+    code = "import ctypes, proa; ctypes.CDLL(None).guard_begin(); read = lambda p: ctypes.string_at(p, 4); " + code
+    done = subprocess.run([sys.executable, "-c", code], env=supervisor.guarded(_GUARD), check=False)
+    assert done.returncode == (-signal.SIGSEGV if dies else 0)

@@ -15,8 +15,8 @@ from fuzz.values import ArrayValue, Code, TensorValue
 class Trials:
     """Runs cases, each in a fork of one process that has imported everything."""
 
-    def __init__(self):
-        self._process = None
+    def __init__(self, environment: dict[str, str] | None = None):
+        self._process, self._environment = None, environment
 
     def __call__(self, *texts: str) -> str:
         """The cause of the death, or the kind of the outcome, of the last of some cases that run in turn."""
@@ -27,6 +27,7 @@ class Trials:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 text=True,
+                env=self._environment,
             )
         self._process.stdin.write(json.dumps(texts) + "\n")
         self._process.stdin.flush()

@@ -505,9 +505,3 @@ def reset() -> None:
     proa._C.set_device("cpu")
     proa._C.set_anomaly_mode(0)
     proa.seed(0)
-    changed = {k: v for k, v in proa.get_flags(list(_flags)).items() if v != _flags[k]} if _flags else {}
-    if changed:
-        proa.set_flags({k: _flags[k] for k in changed})
-
-
-_flags: dict = {}

@@ -22,6 +22,14 @@ _BLOCK = 4000
 _ENOUGH = 3
 
 
+def guarded(guard: str | None) -> dict[str, str]:
+    """The environment of workers: with `guard` the library that guards memory, and no pools before it."""
+    environment = dict(os.environ)
+    if guard:
+        environment |= {"LD_PRELOAD": os.path.abspath(guard), "FLAGS_use_system_allocator": "1"}
+    return environment
+
+
 @dataclasses.dataclass
 class Finding:
     kind: str
@@ -41,14 +49,14 @@ class _Worker:
         self.note = worker.Note(self._note)
         self.process, self._read = None, 0
 
-    def start(self, corpus: str, seed: int, end: int, kinds, skip) -> None:
+    def start(self, corpus: str, seed: int, end: int, kinds, skip, environment) -> None:
         self.began = self.next
         self.note.write(self.next, "")
         until = min(end, self.next + _BLOCK * self.step)
         command = [sys.executable, "-m", "fuzz.worker", corpus, self._note, self._found]
         command += [str(n) for n in (seed, self.next, until, self.step)] + [",".join(kinds), "\n".join(skip)]
         with open(self._errors, "wb") as errors:
-            self.process = subprocess.Popen(command, stdout=errors, stderr=errors)
+            self.process = subprocess.Popen(command, stdout=errors, stderr=errors, env=environment)
 
     def errors(self) -> str:
         with open(self._errors, "rb") as file:
@@ -79,9 +87,11 @@ class _Worker:
 class Supervisor:
     """Runs cases begin..end, or for some seconds; `findings` by signature, `counts` by way of calling and outcome."""
 
-    def __init__(self, corpus: str, folder: str, seed: int, jobs: int, kinds, unclear: bool, report=print):
+    def __init__(self, corpus: str, folder: str, seed: int, jobs: int, kinds, unclear: bool, report=print, guard=None):
+        """`guard`: the path of guard.so, which is preloaded into the workers."""
         self._corpus, self._seed, self._kinds, self._unclear, self._report = corpus, seed, kinds, unclear, report
         self._workers = [_Worker(folder, i, jobs) for i in range(jobs)]
+        self._environment = guarded(guard)
         self._falls: collections.Counter = collections.Counter()
         self.findings: dict[str, Finding] = {}
         self.counts: collections.Counter = collections.Counter()
@@ -89,7 +99,7 @@ class Supervisor:
     def run(self, calls: int, seconds: float) -> None:
         until = time.monotonic() + seconds
         for w in self._workers:
-            w.start(self._corpus, self._seed, calls, self._kinds, self._skipped())
+            w.start(self._corpus, self._seed, calls, self._kinds, self._skipped(), self._environment)
         while any(w.process for w in self._workers):
             time.sleep(0.2)
             late = time.monotonic() > until
@@ -129,7 +139,7 @@ class Supervisor:
             w.next = number + w.step
         w.process = None
         if w.next < calls and not late:
-            w.start(self._corpus, self._seed, calls, self._kinds, self._skipped())
+            w.start(self._corpus, self._seed, calls, self._kinds, self._skipped(), self._environment)
 
     def _watch(self, w, began, used, text, number):
         """Ends a worker whose case takes too long or too much; None if all is well."""

@@ -46,6 +46,19 @@ def test_names(call):
     assert lacks == []
 
 
+@pytest.mark.parametrize("call", sorted(REFERENCE))
+def test_what_is_no_tensor(call):
+    """The sentence that names the argument, whatever the layer."""
+    layer = eval(f"nn.{call}")
+    if isinstance(layer, (nn.Identity, nn.LayerList, nn.LayerDict)) and not hasattr(layer, "num_layers"):
+        return  # takes anything, and cannot be called
+    parameters = inspect.signature(layer.forward).parameters.values()
+    needed = [p for p in parameters if p.default is p.empty and p.kind == p.POSITIONAL_OR_KEYWORD]
+    with pytest.raises(ValueError, match=r"^\(InvalidArgument\) \w+: [\w ]+ must be a") as e:
+        layer(*[None] * max(len(needed), 1))
+    assert isinstance(e.value, TypeError)
+
+
 @pytest.mark.parametrize("kind", ["BatchNorm", "BatchNorm1D", "BatchNorm2D", "BatchNorm3D", "SyncBatchNorm"])
 def test_statistics_are_buffers_too(kind):
     norm = getattr(nn, kind)(3)

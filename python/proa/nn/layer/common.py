@@ -324,6 +324,8 @@ class PairwiseDistance(Layer):
     def forward(self, x, y):
         from proa.tensor.linalg import norm
 
+        x, y = (_C.tensor_argument(v, "PairwiseDistance", name) for v, name in ((x, "x"), (y, "y")))
+
         return norm(x - y + self.epsilon, self.p, -1, self.keepdim)
 
 

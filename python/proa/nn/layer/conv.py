@@ -88,6 +88,7 @@ class _Conv(Layer):
         """(x, padding of the convolution): x is padded here in modes that the convolution does not know."""
         if self._padding_mode == "zeros":
             return x, self._padding
+        x = _C.tensor_argument(x, type(self).__name__, "x")
         n = self._dims
         sizes = x.shape[1:-1] if self._channel_last else x.shape[2:]
         pairs = padding_pairs(

@@ -49,6 +49,7 @@ class _BatchNorm(Layer):
     _trainable_statistics = False
 
     def _check(self, x):
+        x = _C.tensor_argument(x, type(self).__name__, "x")
         if len(x.shape) not in self._ranks:
             raise _C.located(
                 ValueError(
@@ -337,6 +338,7 @@ class _InstanceNorm(Layer):
         self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
 
     def forward(self, input):
+        input = _C.tensor_argument(input, type(self).__name__, "input")
         if len(input.shape) != self._rank and not (self._rank == 3 and len(input.shape) == 2):
             raise _C.located(
                 ValueError(
@@ -461,6 +463,7 @@ class SpectralNorm(Layer):
         self.weight_u.stop_gradient = self.weight_v.stop_gradient = True
 
     def forward(self, x):
+        x = _C.tensor_argument(x, "SpectralNorm", "x")
         matrix = rows_of(x, self._dim)
         u, v = power_iteration(
             matrix.detach(), self.weight_u.detach(), self.weight_v.detach(), self._power_iters, self._eps

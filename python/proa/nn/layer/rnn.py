@@ -79,6 +79,7 @@ class _Cell(RNNCellBase):
         return part if self.bias_hh is None else part + self.bias_hh
 
     def forward(self, inputs, states=None):
+        inputs = _C.tensor_argument(inputs, type(self).__name__, "inputs")
         if states is None:
             states = self.get_initial_states(inputs)
         return self._step(self._input_part(inputs), states)
@@ -240,6 +241,8 @@ def _loop(cell, is_reverse, time_major, inputs, initial_states, sequence_length,
     """(outputs, last states) of a cell over all steps; see RNN."""
     ops = _C.ops
     time = 0 if time_major else 1
+    if inputs is None or isinstance(cell, _Cell):  # other cells may take several tensors
+        inputs = _C.tensor_argument(inputs, type(cell).__name__, "inputs")
     if initial_states is None:
         initial_states = cell.get_initial_states(inputs, batch_dim_idx=1 - time)
     whole = isinstance(cell, _Cell) and not kwargs

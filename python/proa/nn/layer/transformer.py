@@ -249,6 +249,7 @@ class TransformerEncoder(Layer):
 
     def forward(self, src, src_mask=None, cache=None):
         """src [N, T, d_model]; src_mask as in MultiHeadAttention. With a cache gives (result, caches)."""
+        src = _C.tensor_argument(src, "TransformerEncoder", "src")
         src_mask = additive_mask(src_mask, src.dtype)
         caches = []
         for i, layer in enumerate(self.layers):
@@ -327,6 +328,7 @@ class TransformerDecoder(Layer):
 
     def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, cache=None):
         """tgt [N, T, d_model], memory [N, S, d_model]. With a cache gives (result, caches)."""
+        tgt = _C.tensor_argument(tgt, "TransformerDecoder", "tgt")
         tgt_mask, memory_mask = additive_mask(tgt_mask, tgt.dtype), additive_mask(memory_mask, tgt.dtype)
         caches = []
         for i, layer in enumerate(self.layers):

@@ -1,4 +1,4 @@
-"""Checks that the pages are true: the generated one is current, links and named files exist.
+"""Checks that the pages are true: generated ones are current, links and named files exist.
 
     check_docs.py
 
@@ -12,6 +12,7 @@ import sys
 
 sys.path.insert(0, os.getcwd())
 
+from bazel.dev import differences_page
 from ops.schema import emit_docs, parser
 
 # Files in code marks. Generated ones are named with their folder in bazel-bin.
@@ -30,6 +31,9 @@ def findings():
     with open("docs/ops.md", encoding="utf-8") as page:
         if page.read() != emit_docs.emit(ops):
             yield "docs/ops.md is not current; run: python -m ops.schema.emit_docs --out docs/ops.md ops/*/*.yaml"
+    with open(differences_page.PAGE, encoding="utf-8") as page:
+        if page.read() != differences_page.current():
+            yield f"{differences_page.PAGE} is not current; run: python bazel/dev/differences_page.py"
     for page, text in _pages():
         for target in _LINK.findall(text):
             path = target.partition("#")[0]

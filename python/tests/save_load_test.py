@@ -96,6 +96,19 @@ def test_missing_file(path):
         proa.load(path)
 
 
+def test_a_prefix(path):
+    net = proa.nn.Linear(2, 3)
+    proa.jit.save(net, path, [proa.static.InputSpec([None, 2])])
+    loaded = proa.load(path)
+    found = {str(t.tolist()) for t in loaded.values()}
+    assert found == {str(p.tolist()) for p in net.parameters()}
+    assert all(isinstance(a, np.ndarray) for a in proa.load(path, return_numpy=True).values())
+    proa.save({}, path + "x.pdparams")
+    with pytest.raises(FileNotFoundError, match="whole name, .*x.pdparams") as caught:
+        proa.load(path + "x")
+    assert caught.value.filename == path + "x"
+
+
 def test_file_is_safetensors(path):
     proa.save({"w": proa.to_tensor([[1.0, 2.0]])}, path)
     data = open(path, "rb").read()

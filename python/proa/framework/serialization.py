@@ -6,6 +6,7 @@ loading it runs no code. Pickles of the reference are read as data
 """
 
 import base64
+import errno
 import io
 import math
 import os
@@ -314,7 +315,8 @@ def load(path, **configs):
     text, containers and arrays. Nothing in a file is executed or imported, and one that asks for more is refused.
 
     Args:
-        path (str|file): the file, or a binary file or `io.BytesIO` at its beginning.
+        path (str|file): the file, or a binary file or `io.BytesIO` at its beginning. Or the prefix of a model
+            that `jit.save` wrote, for its parameters.
         return_numpy (bool): arrays instead of tensors.
         keep_name_table (bool): keep the table of parameters' names that the reference writes into a state_dict.
 
@@ -330,8 +332,20 @@ def load(path, **configs):
         stream = path if path.seekable() else io.BytesIO(path.read())
         return _load(stream, getattr(path, "name", None) or "the stream", return_numpy, keep_name_table)
     path = _path_of("load", path)
+    if not os.path.exists(path):
+        return _load_prefix(path, return_numpy)
     with container.open_regular(path) as stream:
         return _load(stream, path, return_numpy, keep_name_table)
+
+
+def _load_prefix(path, return_numpy):
+    """The parameters of a model that `jit.save` wrote, by its prefix."""
+    if not os.path.exists(f"{path}.pdmodel"):
+        near = [path + ending for ending in (".pdparams", ".pdopt") if os.path.exists(path + ending)]
+        hint = f"; give the whole name, {near[0]}" if near else ""
+        raise _C.located(FileNotFoundError(errno.ENOENT, f"there is no such file{hint}", path))
+    captured = _C.load_program(os.fsencode(path)).captured
+    return {name: tensor.numpy() if return_numpy else tensor for name, tensor in captured if name}
 
 
 def _load(stream, path, return_numpy, keep_name_table):

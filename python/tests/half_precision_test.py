@@ -48,6 +48,11 @@ _REDUCTIONS = {
     "mean": (lambda x: x.mean(), [_MANY]),
     "mean of large ones": (lambda x: x.mean(), [np.full(MANY, 60_000.0)]),
     "sum": (lambda x: x.sum(), [_MANY * 0.5]),
+    "nanmean": (lambda x: proa.nanmean(x), [_MANY]),
+    "var": (lambda x: x.var(), [_MANY]),
+    "std": (lambda x: x.std(), [_MANY]),
+    "std of large ones": (lambda x: x.std(1), [_LARGE * 20]),
+    "logsumexp": (lambda x: proa.logsumexp(x), [_MANY]),
     "norm": (lambda x: proa.norm(x), [_MANY]),
     "norm of large ones": (lambda x: proa.norm(x, axis=1), [_LARGE]),
     "norm 3": (lambda x: proa.norm(x, 3.0, 1), [_LARGE]),
@@ -113,6 +118,19 @@ _LOSSES = {
 def test_as_in_float64(name, dtype):
     function, arrays = (_REDUCTIONS | _LOSSES)[name]
     check(function, [rounded(x, dtype) for x in arrays], dtype, 16.0 if "npair" in name else 4.0)
+
+
+def test_products_of_float16_overflow_only_at_the_end():
+    factors = np.array([1000.0, 1000.0, 0.001, 0.001, 2.0])
+    check(lambda x: proa.prod(x), [rounded(factors, "float16")], "float16")
+
+
+def test_norms_of_float32_neither_overflow_nor_vanish():
+    for size in (1e30, 1e-30):
+        x = proa.to_tensor(np.full(4, size, "float32"), stop_gradient=False)
+        norm = proa.norm(x)
+        norm.backward()
+        assert norm.item() == pytest.approx(2 * size) and x.grad.tolist() == [0.5] * 4
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

@@ -85,6 +85,47 @@ def test_labels_without_classes():
     assert F.label_smooth(proa.zeros([3, 0])).shape == [3, 0]
 
 
+def test_gradients_of_certain_predictions_are_finite():
+    x = leaf([0.0, 1.0, 0.0, 1.0])
+    F.binary_cross_entropy(x, proa.to_tensor([0.0, 1.0, 1.0, 0.0]), reduction="sum").backward()
+    assert x.grad.tolist() == [0.0, 0.0, pytest.approx(-1e12), pytest.approx(1e12)]
+
+
+# Gradients at kinks ---------------------------------------------------------------------
+
+_NORMS = {
+    **{f"norm {p}": lambda x, p=p: proa.norm(x, p) for p in ("fro", 0, 0.5, 1, 2, 3, float("inf"))},
+    "norm along an axis": lambda x: proa.norm(x, 2, 1).sum(),
+    "dist": lambda x: proa.dist(x, proa.zeros([2, 2])),
+    "std": lambda x: x.std(),
+    "std along an axis": lambda x: x.std(0).sum(),
+    "cosine_similarity": lambda x: F.cosine_similarity(x, proa.ones([2, 2])).sum() * 0.0,
+    "weight_norm": lambda x: (x / (proa.norm(x) + 1.0)).sum() * 0.0,
+}
+
+
+@pytest.mark.parametrize("name", _NORMS)
+def test_gradients_at_zero_are_zero(name):
+    x = leaf(np.zeros((2, 2)))
+    _NORMS[name](x).backward()
+    assert x.grad.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_normalize_of_zeros_has_a_finite_gradient():
+    x = leaf(np.zeros((1, 2)))
+    F.normalize(x, epsilon=0.5).sum().backward()  # x / 0.5 there
+    assert x.grad.tolist() == [[2.0, 2.0]]
+
+
+def test_atan2_of_bools():
+    x, y = proa.to_tensor([True, False]), leaf([1.0, 2.0])
+    proa.atan2(x, y).sum().backward()
+    np.testing.assert_allclose(y.grad.numpy(), [-0.5, 0.0])
+    z = leaf([1.0, 2.0])
+    proa.atan2(z, proa.to_tensor([True, True])).sum().backward()
+    np.testing.assert_allclose(z.grad.numpy(), [0.5, 0.2])
+
+
 # Copies and views -----------------------------------------------------------------------
 
 _COPIES = {
@@ -225,3 +266,71 @@ def test_a_tensor_as_probability_of_dropout():
 def test_one_bias_for_all():
     out = F.linear(proa.ones([2, 3]), proa.ones([3, 4]), proa.to_tensor([1.0]))
     assert out.tolist() == [[4.0] * 4] * 2
+    one = leaf([1.0])
+    for n, name in ((1, "conv1d"), (2, "conv2d"), (3, "conv3d")):
+        x, w = proa.randn([2, 4] + [3] * n), proa.randn([4, 2] + [2] * n)
+        for function in (getattr(F, name), getattr(F, name + "_transpose")):
+            expected = function(x, w, proa.ones([4]), groups=2)
+            np.testing.assert_allclose(function(x, w, one, groups=2).numpy(), expected.numpy(), rtol=1e-6)
+    function(x, w, one, groups=2).sum().backward()
+    assert one.grad.tolist() == [float(expected.size)]
+
+
+@pytest.mark.parametrize(
+    "name, dtype",
+    [
+        ("int", "int64"),
+        (int, "int64"),
+        ("long", "int64"),
+        (np.int_, "int64"),
+        (np.intc, "int32"),
+        ("short", "int16"),
+        ("half", "float16"),
+        (np.half, "float16"),
+        ("float", "float64"),
+        (float, "float64"),
+        ("double", "float64"),
+        (np.float32, "float32"),
+        (np.dtype("float32"), "float32"),
+        ("paddle.float32", "float32"),
+        ("complex", "complex128"),
+        (complex, "complex128"),
+        (bool, "bool"),
+        ("bool_", "bool"),
+    ],
+)
+def test_dtypes_by_other_names(name, dtype):
+    x = proa.ones([2])
+    assert x.astype(name).dtype.name == x.cast(name).dtype.name == proa.zeros([2], name).dtype.name == dtype
+    assert proa.to_tensor([1], dtype=name).dtype.name == proa.framework.dtype.convert_dtype(name) == dtype
+    assert proa.zeros_like(x, dtype=name).dtype == name
+    for wrong in ("float31", object, np.dtype("U3")):
+        with pytest.raises(TypeError):
+            x.astype(wrong)
+        with pytest.raises(TypeError):
+            proa.zeros([2], wrong)
+
+
+# Optimizers -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_adam_of_sparse_rows_follows_its_formula(lazy):
+    # The first step of rows with gradients is the learning rate, whatever the gradient: 1 - 0.1 = 0.9.
+    start = proa.nn.initializer.Constant(1.0)
+    table = proa.nn.Embedding(5, 2, sparse=True, weight_attr=start)
+    adam = proa.optimizer.Adam(0.1, parameters=table.parameters(), lazy_mode=lazy)
+    p, m, v = np.ones(5), np.zeros(5), np.zeros(5)
+    for t, ids in enumerate(([1, 1, 3], [0], [3, 4]), 1):
+        table(proa.to_tensor(ids)).sum().backward()
+        adam.step()
+        adam.clear_grad()
+        g = np.bincount(ids, minlength=5).astype("float64")
+        rows = g > 0 if lazy else np.full(5, True)
+        m[rows] = 0.9 * m[rows] + 0.1 * g[rows]
+        v[rows] = 0.999 * v[rows] + 0.001 * g[rows] ** 2
+        step = 0.1 * np.sqrt(1 - 0.999**t) / (1 - 0.9**t)
+        p[rows] -= step * m[rows] / (np.sqrt(v[rows]) + 1e-8)
+        np.testing.assert_allclose(table.weight.numpy(), np.stack([p, p], 1), rtol=1e-5)
+        if t == 1:
+            np.testing.assert_allclose(p, [1.0, 0.9, 1.0, 0.9, 1.0], rtol=1e-6)

@@ -2,30 +2,20 @@
 
 from proa import _C
 
-_PYTHON_TYPES = {bool: "bool", int: "int64", float: "float32", complex: "complex64"}
-
 
 def as_dtype(dtype):
     """The `proa.dtype` that `dtype` names; None stays None.
 
-    Accepts a `proa.dtype`, a name, a NumPy dtype or scalar type, and Python's
-    bool, int, float and complex. Raises TypeError for anything else.
+    Accepts a `proa.dtype`, its name, a NumPy dtype or scalar type, Python's bool, int (int64), float (float64) and
+    complex (complex128), and the names by which C and NumPy call them: "int", "long", "short", "half", "float",
+    "double", "complex". Raises TypeError for anything else.
     """
     if dtype is None or type(dtype) is _C.DType:
         return dtype
-    name = dtype if isinstance(dtype, str) else _PYTHON_TYPES.get(dtype) if isinstance(dtype, type) else None
-    if name is None:
-        import numpy as np
-
-        try:
-            name = np.dtype(dtype).name
-        except TypeError:
-            raise _C.located(TypeError(f"dtype: {dtype!r} is not an element type of tensors")) from None
-    name = name.rpartition(".")[2]
-    found = getattr(_C, name, None)
-    if type(found) is not _C.DType:
-        raise _C.located(TypeError(f"dtype: there is no element type {name!r}"))
-    return found
+    try:
+        return _C.DType(dtype)
+    except TypeError:
+        raise _C.located(TypeError(f"dtype: {dtype!r} is not an element type of tensors")) from None
 
 
 def convert_dtype(dtype):

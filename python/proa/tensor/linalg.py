@@ -6,7 +6,6 @@ from proa import _C
 from proa.framework.names import borrow as _borrow
 from proa.tensor.logic import into
 from proa.tensor.manipulation import axis_of
-from proa.tensor.precision import narrowed, widened
 
 
 def mm(input, mat2, out=None, name=None):
@@ -78,7 +77,7 @@ def norm(x, p="fro", axis=None, keepdim=False, name=None):
     """The p-norm of vectors, or a norm of matrices.
 
     Args:
-        x (Tensor): any type; float16 and bfloat16 are added up in float32.
+        x (Tensor): any type; powers are added up in float64. Where a norm is 0 its gradient is 0.
         p (float|str): of vectors: "fro" or 2 (the root of the sum of squares), inf, -inf, 0 (how many are not 0) or a
             number. Of matrices: "fro", or an operator norm: 1 and -1 (the largest and the smallest sum of a column),
             inf and -inf (of a row); 2 is "fro" as yet.
@@ -98,36 +97,19 @@ def norm(x, p="fro", axis=None, keepdim=False, name=None):
     axes = [axis_of("norm", a, x) for a in axes]
     x = x.abs() if x.is_complex() else x
     if p == "fro":
-        return _vector_norm(x, 2.0, axes, keepdim)
+        return _C.ops.p_norm(x, 2.0, axes, keepdim)
     if isinstance(p, (str, bool)) or not isinstance(p, (int, float)):
         raise _C.located(ValueError(f'norm: p must be "fro", a number, inf or -inf, not {p!r}'))
     if len(axes) == 2 and p != 2:
         return _matrix_norm(x, p, axes, keepdim)
-    return _vector_norm(x, float(p), axes, keepdim)
-
-
-def _vector_norm(x, p, axes, keepdim):
-    ops, given = _C.ops, x
-    x = widened(x)
-    if p == 2:
-        return narrowed(x.square().sum(axes, keepdim=keepdim).sqrt(), given)
-    size = x.abs()
-    if p == math.inf:
-        return narrowed(ops.max(size, axes, keepdim), given)
-    if p == -math.inf:
-        return narrowed(ops.min(size, axes, keepdim), given)
-    if p == 0:
-        return narrowed((x != 0).astype(size.dtype).sum(axes, keepdim=keepdim), given)
-    if p == 1:
-        return narrowed(size.sum(axes, keepdim=keepdim), given)
-    return narrowed((size**p).sum(axes, keepdim=keepdim) ** (1.0 / p), given)
+    return _C.ops.p_norm(x, float(p), axes, keepdim)
 
 
 def _matrix_norm(x, p, axes, keepdim):
     if p not in (1, -1, math.inf, -math.inf):
         raise _C.located(ValueError(f'norm: of matrices (two axes) p must be "fro", 1, -1, 2, inf or -inf, not {p!r}'))
     summed, compared = axes if p in (1, -1) else axes[::-1]
-    sums = _vector_norm(x, 1.0, [summed], True)
+    sums = _C.ops.p_norm(x, 1.0, [summed], True)
     out = (_C.ops.max if p > 0 else _C.ops.min)(sums, [compared], True)
     return out if keepdim else _C.ops.squeeze(out, axes)
 

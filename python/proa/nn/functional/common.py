@@ -262,8 +262,8 @@ def cosine_similarity(x1, x2, axis=1, eps=1e-08):
     x1 = _C.tensor_argument(x1, "cosine_similarity", "x1")
     x2 = _C.tensor_argument(x2, "cosine_similarity", "x2")
     a, b = widened(x1), widened(x2)
-    squares = (a * a).sum(axis) * (b * b).sum(axis)
-    return narrowed((a * b).sum(axis) / _C.ops.clip(squares, eps * eps, float("inf")).sqrt(), x1, x2)
+    lengths = _C.ops.p_norm(a, 2.0, [axis]) * _C.ops.p_norm(b, 2.0, [axis])
+    return narrowed((a * b).sum(axis) / _C.ops.clip(lengths, eps, float("inf")), x1, x2)
 
 
 def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):

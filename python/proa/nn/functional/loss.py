@@ -85,17 +85,8 @@ def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None)
     input = _C.tensor_argument(input, "binary_cross_entropy", "input")
     label = _C.tensor_argument(label, "binary_cross_entropy", "label")
     _check_reduction("binary_cross_entropy", reduction)
-    low, label = -100.0, label.detach()
-    yes = _C.ops.clip(input.log(), low, None)
-    no = _C.ops.clip((1.0 - input).log(), low, None)
-    loss = -(label * yes + (1.0 - label) * no)
+    loss = narrowed(_C.ops.binary_cross_entropy(widened(input), widened(label)), input)
     return reduce(loss if weight is None else loss * weight, reduction)
-
-
-def _logits_loss(logit, label):
-    """-(label * log(sigmoid(x)) + (1 - label) * log(1 - sigmoid(x))): stable for any x, with its gradient at 0 too."""
-    x = widened(logit)
-    return narrowed(x * (1.0 - label) - _C.ops.logsigmoid(x), logit)
 
 
 def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean", pos_weight=None, name=None):
@@ -111,10 +102,10 @@ def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean"
     logit = _C.tensor_argument(logit, "binary_cross_entropy_with_logits", "logit")
     label = _C.tensor_argument(label, "binary_cross_entropy_with_logits", "label")
     _check_reduction("binary_cross_entropy_with_logits", reduction)
-    label = label.detach()
     if pos_weight is None:
-        loss = _logits_loss(logit, label)
+        loss = _C.ops.sigmoid_cross_entropy(logit, label)
     else:
+        label = label.detach()
         x = widened(logit)
         yes = -_C.ops.logsigmoid(x)  # the loss of label 1; x more is that of label 0
         loss = narrowed((1.0 - label) * (x + yes) + label * pos_weight * yes, logit)
@@ -138,7 +129,9 @@ def sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, red
     probability = _C.ops.sigmoid(logit)
     right = probability * label + (1.0 - probability) * (1.0 - label)
     loss = (
-        _logits_loss(logit, label.detach()) * (label * alpha + (1.0 - label) * (1.0 - alpha)) * (1.0 - right) ** gamma
+        _C.ops.sigmoid_cross_entropy(logit, label)
+        * (label * alpha + (1.0 - label) * (1.0 - alpha))
+        * (1.0 - right) ** gamma
     )
     return reduce(loss if normalizer is None else loss / normalizer, reduction)
 
@@ -154,10 +147,7 @@ def kl_div(input, label, reduction="mean", name=None):
     input = _C.tensor_argument(input, "kl_div", "input")
     label = _C.tensor_argument(label, "kl_div", "label")
     _check_reduction("kl_div", reduction, ("batchmean",))
-    label = label.detach()
-    positive = label > 0.0
-    safe = _C.ops.where(positive, label, _C.ops.full_like(label, 1.0))
-    loss = _C.ops.where(positive, label * (safe.log() - input), _C.ops.full_like(input, 0.0))
+    loss = _C.ops.kl_divergence(input, label)
     if reduction == "batchmean":
         if not loss.ndim:
             return loss

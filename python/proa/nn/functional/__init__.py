@@ -61,5 +61,6 @@ from proa.nn.functional.pooling import (
 )
 from proa.nn.functional.resize import interpolate, upsample
 from proa.nn.functional.search import gather_tree
+from proa.nn.functional.vision import affine_grid, grid_sample
 
 __getattr__ = _missing(__name__)

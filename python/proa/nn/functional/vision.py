@@ -1,0 +1,125 @@
+"""Images sampled at places that a grid gives."""
+
+from proa import _C
+
+__all__ = ["affine_grid", "grid_sample"]
+
+
+def affine_grid(theta, out_shape, align_corners=True, name=None):
+    """Places for `grid_sample`: those of the result's pixels, moved by 2 by 3 matrices.
+
+    Args:
+        theta (Tensor): [N, 2, 3].
+        out_shape (list[int]|Tensor): [N, C, H, W] of the result.
+        align_corners (bool): -1 and 1 are the centers of the corner pixels, not the edges of the image.
+
+    Returns:
+        Tensor: [N, H, W, 2]: x and y, from -1 to 1.
+
+    Examples:
+        >>> grid = proa.nn.functional.affine_grid(proa.to_tensor([[[1.0, 0, 0], [0, 1, 0]]]), [1, 1, 2, 2])
+        >>> grid.tolist()
+        [[[[-1.0, -1.0], [1.0, -1.0]], [[-1.0, 1.0], [1.0, 1.0]]]]
+    """
+    if len(theta.shape) != 3 or list(theta.shape[1:]) != [2, 3]:
+        raise _C.located(ValueError(f"affine_grid: theta must be [N, 2, 3]; it is {list(theta.shape)}"))
+    sizes = [int(size) for size in (out_shape.tolist() if isinstance(out_shape, _C.Tensor) else out_shape)]
+    if len(sizes) != 4:
+        raise _C.located(ValueError(f"affine_grid: out_shape must be [N, C, H, W], not {sizes}"))
+    height, width = sizes[2:]
+
+    def line(count):
+        if align_corners:
+            return _C.ops.linspace(-1.0, 1.0, count, theta.dtype) if count > 1 else _C.ops.full([1], 0.0, theta.dtype)
+        edge = 1.0 - 1.0 / max(count, 1)
+        return _C.ops.linspace(-edge, edge, count, theta.dtype)
+
+    x = _C.ops.broadcast_to(_C.ops.unsqueeze(line(width), [0]), [height, width])
+    y = _C.ops.broadcast_to(_C.ops.unsqueeze(line(height), [1]), [height, width])
+    base = _C.ops.stack([x, y, _C.ops.full_like(x, 1.0)], 2).reshape([1, height * width, 3])
+    return _C.ops.matmul(base, theta, False, True).reshape([-1, height, width, 2])
+
+
+def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=True, name=None):
+    """Pixels of x at the places of a grid.
+
+    Args:
+        x (Tensor): [N, C, H, W].
+        grid (Tensor): [N, OH, OW, 2]: x and y, from -1 to 1.
+        mode (str): "bilinear" or "nearest".
+        padding_mode (str): what lies outside: "zeros", "border" (the nearest pixel) or "reflection".
+        align_corners (bool): -1 and 1 are the centers of the corner pixels, not the edges of the image.
+
+    Returns:
+        Tensor: [N, C, OH, OW].
+
+    Examples:
+        >>> x = proa.arange(4, dtype="float32").reshape([1, 1, 2, 2])
+        >>> proa.nn.functional.grid_sample(x, proa.zeros([1, 1, 1, 2])).item()
+        1.5
+    """
+    if len(x.shape) != 4 or len(grid.shape) != 4 or grid.shape[3] != 2 or grid.shape[0] != x.shape[0]:
+        raise _C.located(
+            ValueError(
+                f"grid_sample: x must be [N, C, H, W] and grid [N, OH, OW, 2]; they are {list(x.shape)} and "
+                f"{list(grid.shape)}"
+            )
+        )
+    if mode not in ("bilinear", "nearest"):
+        raise _C.located(ValueError(f"grid_sample: mode must be 'bilinear' or 'nearest', not {mode!r}"))
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise _C.located(
+            ValueError(f"grid_sample: padding_mode must be 'zeros', 'border' or 'reflection', not {padding_mode!r}")
+        )
+    n, channels, height, width = x.shape
+    _, out_height, out_width, _ = grid.shape
+    column = _place(grid[..., 0], width, padding_mode, align_corners)
+    row = _place(grid[..., 1], height, padding_mode, align_corners)
+    flat = x.reshape([n, channels, height * width])
+
+    def pixels(i, j):
+        """Those of rows i and columns j, whole numbers; zeros outside."""
+        inside = (i >= 0.0).logical_and(i <= height - 1.0).logical_and(j >= 0.0).logical_and(j <= width - 1.0)
+        index = _C.ops.clip(i, 0.0, height - 1.0) * float(width) + _C.ops.clip(j, 0.0, width - 1.0)
+        index = index.astype("int64").reshape([n, 1, out_height * out_width])
+        index = _C.ops.broadcast_to(index, [n, channels, out_height * out_width])
+        found = _C.ops.take_along_axis(flat, index, 2).reshape([n, channels, out_height, out_width])
+        return found * _C.ops.unsqueeze(inside.astype(x.dtype), [1])
+
+    if mode == "nearest":
+        return pixels(_nearest(row), _nearest(column))
+    top, left = _C.ops.floor(row).detach(), _C.ops.floor(column).detach()
+    down, right = (_C.ops.unsqueeze(v, [1]) for v in (row - top, column - left))
+    upper = pixels(top, left) * (1.0 - right) + pixels(top, left + 1.0) * right
+    lower = pixels(top + 1.0, left) * (1.0 - right) + pixels(top + 1.0, left + 1.0) * right
+    return upper * (1.0 - down) + lower * down
+
+
+def _nearest(place):
+    """The nearest whole number; of two, the even one."""
+    low = _C.ops.floor(place)
+    rest = place - low
+    odd = low - 2.0 * _C.ops.floor(low * 0.5)
+    up = _C.ops.where(_C.ops.equal(rest, _C.ops.full_like(rest, 0.5)), odd, (rest > 0.5).astype(place.dtype))
+    return (low + up).detach()
+
+
+def _place(value, size, padding_mode, align_corners):
+    """-1 to 1 as pixels from 0 to size - 1, kept inside as the padding says."""
+    if align_corners:
+        place = (value + 1.0) * (0.5 * (size - 1))
+    else:
+        place = ((value + 1.0) * float(size) - 1.0) * 0.5
+    if padding_mode == "zeros":
+        return place
+    if padding_mode == "reflection":
+        first, span = (0.0, float(size - 1)) if align_corners else (-0.5, float(size))
+        if span <= 0.0:
+            place = place * 0.0
+        else:
+            away = _C.ops.abs(place - first)
+            turns = _C.ops.floor(away / span).detach()
+            rest = away - turns * span
+            back = turns - 2.0 * _C.ops.floor(turns * 0.5)
+            place = _C.ops.where(back > 0.5, span - rest, rest) + first
+    return _C.ops.clip(place, 0.0, float(size - 1))

@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <ctime>
+#include <iterator>
 #include <utility>
 
 #include "profiler/file_names.h"
@@ -73,13 +75,30 @@ std::vector<std::string> NamesIn(int folder, F&& wanted) {
   return found;
 }
 
-// Removes a temporary file, unless a living writer keeps it locked.
+// File systems of several hosts, which may not see each other's locks.
+bool IsShared(int fd) {
+  // Of linux/magic.h, and those that it does not have: cifs, smb2, fuse, ceph,
+  // lustre, gpfs.
+  constexpr uint32_t kShared[] = {NFS_SUPER_MAGIC, SMB_SUPER_MAGIC,  V9FS_MAGIC,
+                                  AFS_SUPER_MAGIC, CODA_SUPER_MAGIC, 0xff534d42,
+                                  0xfe534d42,      0x65735546,       0x00c36400,
+                                  0x0bd00bd0,      0x47504653};
+  struct statfs fs;
+  return fstatfs(fd, &fs) != 0 ||
+         std::find(std::begin(kShared), std::end(kShared),
+                   static_cast<uint32_t>(fs.f_type)) != std::end(kShared);
+}
+
+// Removes a temporary file, unless a living writer keeps it locked, or may do
+// so on another host.
 void RemoveLeftover(int folder, const std::string& name) {
+  constexpr time_t kDay = 24 * 60 * 60;
   const int fd = openat(folder, name.c_str(),
                         O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) return;
   struct stat s;
-  if (fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && LockNow(fd)) {
+  if (fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && LockNow(fd) &&
+      (!IsShared(fd) || time(nullptr) - s.st_mtime > kDay)) {
     unlinkat(folder, name.c_str(), 0);
   }
   close(fd);

@@ -27,7 +27,10 @@ F, nn, Tensor = paddle.nn.functional, paddle.nn, paddle.Tensor
 # and of the others of the same size there, lies the batch.
 FUNCTIONS = {
     "add_n": ["(f32[2,3], f32[2,3])"],
+    "addmm": ["f32[2,4], f32[2,3], f32[3,4], 0.5, 2.0"],
     "arange": ["0, 5, 2"],
+    "argmax": ["f32[2,3]", "f32[2,3], 1", "f32[3,2], 0, True"],
+    "argmin": ["f32[2,3]", "f32[2,3], 1"],
     "assign": ["f32[2,3]"],
     "bincount": ["i64[7]=0..5", "i64[7]=0..5, f32[7], minlength=9"],
     "bitwise_and": ["i32[4], i32[4]"],
@@ -81,6 +84,7 @@ FUNCTIONS = {
     "mod": ["f32[2,3], f32[2,3]>0"],
     "moveaxis": ["f32[2,3,4], 0, 1"],
     "multiplex": ["(f32[3,4], f32[3,4]), i32[3,1]=0..2"],
+    "nan_to_num": ["f32[6]nan"],
     "nanmedian": ["f32[5,3]", "f32[5,3], axis=0"],
     "nanquantile": ["f32[5,3], 0.3, axis=1"],
     "nonzero": ["f32[2,3]", "f32[2,3], as_tuple=True"],
@@ -151,6 +155,7 @@ FUNCTIONS = {
     "nn.functional.dropout3d": ["f32[8,16,2,2,2], 0.5"],
     "nn.functional.embedding": ["i64[2,3]=0..7, f32[7,4]", "i64[2,3]=0..7, f32[7,4], padding_idx=2"],
     "nn.functional.fold": ["f32[2,12,12], [4,5], [2,2]"],
+    "nn.functional.gather_tree": ["i64[3,2,2]=0..5, i64[3,2,2]=0..2"],
     "nn.functional.glu": ["f32[2,6]", "f32[4,3], axis=0"],
     "nn.functional.group_norm": ["f32[2,6,4], 3", "f32[2,4,3,6], 2, data_format='NHWC'"],
     "nn.functional.gumbel_softmax": ["f32[4,16]", "f32[4,16], hard=True"],
@@ -188,12 +193,14 @@ FUNCTIONS = {
     "nn.functional.pixel_shuffle": ["f32[2,8,3,4], 2", "f32[2,3,4,8], 2, 'NHWC'"],
     "nn.functional.prelu": ["f32[2,3,4], f32[1]", "f32[2,3,4], f32[3]"],
     "nn.functional.scaled_dot_product_attention": ["f32[2,3,2,4], f32[2,5,2,4], f32[2,5,2,4]", "f32[2,3,2,4], f32[2,3,2,4], f32[2,3,2,4], is_causal=True"],
+    "nn.functional.selu": ["f32[2,3]"],
     "nn.functional.sequence_mask": ["i64[4]=0..5, 6", "i64[4]=0..5"],
     "nn.functional.sigmoid_focal_loss": ["f32[2,3], f32[2,3]=1", "f32[2,3], f32[2,3]=1, f32[1]>0"],
     "nn.functional.smooth_l1_loss": ["f32[2,3], f32[2,3]", "f32[2,3], f32[2,3], 'none', 0.5"],
     "nn.functional.softmax": ["f32[2,3]", "f32[2,3], 0"],
     "nn.functional.softmax_": ["f32[2,3]"],
     "nn.functional.softmax_with_cross_entropy": ["f32[4,5], i64[4,1]=0..5", "f32[4,5], f32[4,5]>0, soft_label=True"],
+    "nn.functional.softshrink": ["f32[2,3]"],
     "nn.functional.square_error_cost": ["f32[2,3], f32[2,3]"],
     "nn.functional.temporal_shift": ["f32[4,8,3,3], 2, 0.25"],
     "nn.functional.unfold": ["f32[2,3,5,6], 2", "f32[2,3,5,6], [2,3], 2, 1"],
@@ -227,7 +234,7 @@ NO_COMPUTATION = {
         set_printoptions set_rng_state summary to_tensor tolist no_grad""",
     "nn.functional": "",
     "linalg": "",
-    "Tensor": """backward clear_grad clear_gradient copy_ cuda data_ptr detach_ element_size get_tensor gradient
+    "Tensor": """backward clear_grad clear_gradient copy_ cuda data_ptr detach_ element_size get_selected_rows get_tensor gradient
         is_contiguous is_dense is_dist is_selected_rows is_sparse item ndimension numpy pin_memory is_tensor broadcast_shape
         is_complex is_floating_point is_integer register_hook rows values to_dense register_post_accumulate_grad_hook retain_grads set_value value""",
 }

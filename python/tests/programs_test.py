@@ -190,6 +190,36 @@ def test_what_is_known_only_in_the_run_cannot_be_read(value):
             paddle.jit.to_static(lambda x, read=read: x * read(value(x, weight)))(paddle.ones([2]))
 
 
+def test_modes_of_layers_in_sight_choose_the_recording():
+    dropout, linear = nn.Dropout(0.5), nn.Linear(64, 64)
+    x = paddle.ones([4, 64])
+    as_function = paddle.jit.to_static(lambda x: dropout(linear(x)))
+    net = nn.Sequential(linear, dropout)
+    as_layer = paddle.jit.to_static(net)
+    for function in (as_function, as_layer):
+        net.train()
+        assert not np.array_equal(function(x).numpy(), function(x).numpy())
+        dropout.eval()  # a part alone
+        np.testing.assert_array_equal(function(x).numpy(), linear(x).numpy())
+        net.train()
+        assert not np.array_equal(function(x).numpy(), linear(x).numpy())
+
+
+def test_autocast_and_default_dtype_choose_the_recording():
+    linear = nn.Linear(2, 2)
+    function = paddle.jit.to_static(lambda x: (linear(x), paddle.ones([1])))
+    x = paddle.ones([1, 2])
+    for _ in range(2):
+        assert function(x)[0].dtype == paddle.float32
+        with paddle.amp.auto_cast(dtype="bfloat16"):
+            assert function(x)[0].dtype == paddle.bfloat16
+        paddle.set_default_dtype("float64")
+        try:
+            assert function(x)[1].dtype == paddle.float64
+        finally:
+            paddle.set_default_dtype("float32")
+
+
 # Names, hooks, specs
 
 

@@ -51,8 +51,10 @@ class StaticFunction:
         self._function = function
         self._input_spec = list(input_spec) if input_spec is not None else None
         self._layer = layer
-        self._last_specs = None
+        self._last_key = None
         self._traces = {}
+        self._specs = {}  # by key of a trace
+        self._layers = None  # found at the first call
         functools.update_wrapper(self, function)
 
     def __get__(self, instance, owner=None):
@@ -89,10 +91,10 @@ class StaticFunction:
         return rebuild(trace.result, iter(results))
 
     def _recorded(self, args):
-        training = self._layer.training if self._layer is not None else False
-        key = (training, _C.is_grad_enabled(), *(_key(a) for a in args))
-        self._last_specs = specs = [_spec(a, i, self._spec_at(i)) for i, a in enumerate(args)]
+        key = (self._context(), *(_key(a) for a in args))
+        self._last_key = key
         if key not in self._traces:
+            self._specs[key] = specs = [_spec(a, i, self._spec_at(i)) for i, a in enumerate(args)]
             trace = None
             with _C.eager_mode(), noting_layers() as layers:
                 try:
@@ -113,6 +115,14 @@ class StaticFunction:
                 self._traces[key] = trace, trace.program.module(trace.input_names, trace.outputs)
         return self._traces[key]
 
+    def _context(self):
+        """What a recording depends on besides the arguments: modes of the layers in sight, gradients, types."""
+        if self._layers is None:
+            roots = [self._layer] if self._layer is not None else _layers_in_sight(self._function)
+            self._layers = [sub for root in roots for sub in root.sublayers(include_self=True)]
+        modes = tuple(layer.training for layer in self._layers)
+        return modes, _C.is_grad_enabled(), _C.amp.current(), _C.get_default_dtype().name
+
     def _check(self, args):
         """Refuses tensors that the declared specs do not allow."""
         for i, argument in enumerate(args):
@@ -132,7 +142,7 @@ class StaticFunction:
 
     def known_specs(self):
         """The specs of the decorator; else those of the last call; else None."""
-        return self._input_spec if self._input_spec is not None else self._last_specs
+        return self._input_spec if self._input_spec is not None else self._specs.get(self._last_key)
 
     def _spec_at(self, i):
         return self._input_spec[i] if self._input_spec is not None and i < len(self._input_spec) else None
@@ -148,6 +158,21 @@ class StaticFunction:
         if not recorded:
             raise _C.located(RuntimeError(f"{self.__name__}: nothing is recorded yet; call it first"))
         return recorded[-1][0].program
+
+
+def _layers_in_sight(function):
+    """Layers that a function names: in its closure, among its globals, the object of a method, defaults."""
+    from proa.nn import Layer
+
+    code = getattr(function, "__code__", None)
+    seen = [getattr(function, "__self__", None), *(getattr(function, "__defaults__", None) or ())]
+    for cell in getattr(function, "__closure__", None) or ():
+        try:
+            seen.append(cell.cell_contents)
+        except ValueError:  # nothing yet
+            continue
+    seen += [function.__globals__.get(name) for name in code.co_names] if code is not None else []
+    return [value for value in seen if isinstance(value, Layer)]
 
 
 def _key(argument):

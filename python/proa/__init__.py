@@ -37,8 +37,8 @@ from proa._generated.root import *
 from proa.version import full_version as __version__
 
 _SUBMODULES = frozenset((
-    "amp", "autograd", "callbacks", "common_ops_import", "compat", "dataset", "device", "distributed", "distribution",
-    "errors", "fluid", "framework", "hapi", "incubate", "inference", "io", "jit", "linalg", "metric", "nn", "optimizer",
+    "_C_ops", "_legacy_C_ops", "amp", "autograd", "callbacks", "common_ops_import", "compat", "dataset", "device",
+    "distributed", "distribution", "errors", "fluid", "framework", "hapi", "incubate", "inference", "io", "jit", "linalg", "metric", "nn", "optimizer",
     "profiler", "reader", "regularizer", "static", "sysconfig", "tensor", "text", "utils", "version", "vision",
 ))  # fmt: skip
 # Names of other modules that are names of the package too.

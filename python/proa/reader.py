@@ -101,7 +101,7 @@ def buffered(reader, size):
 
     def samples():
         end = object()
-        queue: Queue = Queue(maxsize=size)
+        queue = Queue(maxsize=size)
 
         def fill():
             try:
@@ -147,7 +147,7 @@ def multiprocess_reader(readers, use_pipe=True, queue_size=1000):
 
     def samples():
         end = object()
-        queue: Queue = Queue(maxsize=queue_size)
+        queue = Queue(maxsize=queue_size)
 
         def fill(reader):
             try:

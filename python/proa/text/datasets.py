@@ -78,7 +78,7 @@ class Imdb(Dataset):
         self.mode = _checked("Imdb", mode, ("train", "test"))
         self.data_file = _file("Imdb", data_file, download, self.URL, self.MD5, "imdb")
         texts = self._read()
-        counts: dict = {}
+        counts = {}
         for _, words in texts:
             for word in words:
                 counts[word] = counts.get(word, 0) + 1

@@ -1,13 +1,6 @@
 """Control flow on values of a program, and lists of tensors."""
 
-from proa.fluid.layers.math import (
-    equal,
-    greater_equal,
-    greater_than,
-    less_equal,
-    less_than,
-    not_equal,
-)
+from proa.fluid.layers import math as _math
 from proa.fluid.layers.ops import increment
 from proa.framework.names import missing as _missing
 from proa.static import Print
@@ -20,6 +13,10 @@ __all__ = [
 ]  # fmt: skip
 
 __getattr__ = _missing(__name__)
+
+equal, not_equal, less_than, less_equal, greater_than, greater_equal = (
+    vars(_math)[name] for name in ("equal", "not_equal", "less_than", "less_equal", "greater_than", "greater_equal")
+)
 
 
 def is_empty(x, name=None):

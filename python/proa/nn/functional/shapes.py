@@ -8,7 +8,10 @@ def plain_ints(value):
     if isinstance(value, (int, str, _C.Tensor)) or value is None:
         return value
     if isinstance(value, (list, tuple)):
-        return [plain_ints(v) for v in value]
+        for v in value:
+            if type(v) is not int:
+                return [plain_ints(v) for v in value]
+        return value
     return value.tolist() if hasattr(value, "tolist") else value
 
 

@@ -5,6 +5,7 @@ import io
 import json
 import multiprocessing
 import os
+import pickle
 import random
 import resource
 import signal
@@ -534,6 +535,12 @@ def test_together_of_files_by_hand(tmp_path):
     paths = [str(tmp_path / name) for name in ("a", "b", "c")]
     serialization.save_together({p: {"n": i} for i, p in enumerate(paths)})
     assert [v["n"] for v in serialization.load_together(paths)] == [0, 1, 2]
+    # Files that were written one by one, and pickles among them.
+    alone = [str(tmp_path / name) for name in ("d", "e", "f")]
+    proa.save({"n": 3}, alone[0])
+    (tmp_path / "e").write_bytes(pickle.dumps({"n": 4}, 2))
+    assert serialization.load_together(alone) == [{"n": 3}, {"n": 4}, None]
+    assert serialization.load_together(alone[1:]) == [{"n": 4}, None]
     os.unlink(paths[2])
     assert serialization.load_together(paths)[2] is None
     with open(paths[1], "r+b") as stream:

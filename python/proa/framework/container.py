@@ -229,7 +229,7 @@ def read(path):
 
 
 def read_together(paths):
-    """The contents of files that `write_together` wrote; None for those that are not there.
+    """The contents of files that `write_together` wrote, as many as it wrote; None for those that are not there.
 
     A file that somebody wrote alone since then is taken as it is.
     """
@@ -242,10 +242,7 @@ def read_together(paths):
             # Replaced between two readings: once more, and again for files that got their names meanwhile.
             if attempt > 0 and os.path.samestat(os.fstat(stream.fileno()), os.stat(paths[0])):
                 break
-    rest = [contents for contents, _ in rest]
-    for path in paths[1 + len(rest) :]:
-        rest.append(_member(path, None)[0])
-    return [first, *rest]
+    return [first, *(contents for contents, _ in rest)]
 
 
 def _member(path, key):
@@ -256,7 +253,7 @@ def _member(path, key):
             contents = read_stream(stream, path)
     except FileNotFoundError:
         pass
-    if key is None or contents is not None and contents.key == key:
+    if contents is not None and contents.key == key:
         return contents, True
     try:
         with open_regular(_C.staged_path(os.fsencode(path), key)) as stream:

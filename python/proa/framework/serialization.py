@@ -369,13 +369,14 @@ def save_together(values):
 
 
 def load_together(paths, return_numpy=False):
-    """What `save_together` wrote; None for a file that is not there. Files of the reference are taken one by one."""
+    """What `save_together` wrote; None for a file that is not there. Others' files, too, one by one."""
     with container.open_regular(paths[0]) as stream:
         start, size = stream.read(9), os.fstat(stream.fileno()).st_size
     from proa.framework import reference_pickles
 
-    if reference_pickles.is_pickle(start, size):
-        there = [i == 0 or os.path.exists(path) for i, path in enumerate(paths)]
-        return [load(path, return_numpy=return_numpy) if t else None for path, t in zip(paths, there)]
-    found = container.read_together(paths)
-    return [None if c is None else decode(path, c.arrays, c.tree, return_numpy) for path, c in zip(paths, found)]
+    is_pickle = reference_pickles.is_pickle(start, size)
+    found = [] if is_pickle else container.read_together(paths)
+    values = [None if c is None else decode(path, c.arrays, c.tree, return_numpy) for path, c in zip(paths, found)]
+    for path in paths[len(found) :]:
+        values.append(load(path, return_numpy=return_numpy) if path == paths[0] or os.path.exists(path) else None)
+    return values

@@ -1,6 +1,7 @@
 #include "ops/linalg/gemm_onednn.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "ops/onednn/descriptor.h"
 #include "ops/onednn/engine.h"
@@ -271,6 +272,20 @@ void RunPieces(const GemmProblem& p, const Cut& cut) {
   });
 }
 
+// Whether both operands are broadcast along batch dim `d`, so that C repeats
+// along it: which oneDNN does not do.
+bool Repeats(const GemmProblem& p, size_t d) {
+  return p.a.batch_strides[d] == 0 && p.b.batch_strides[d] == 0 &&
+         p.batch[d] > 1;
+}
+
+bool AnyRepeats(const GemmProblem& p) {
+  for (size_t d = 0; d < p.batch.size(); ++d) {
+    if (Repeats(p, d)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool GemmOneDnn(const GemmProblem& p) {
@@ -278,7 +293,7 @@ bool GemmOneDnn(const GemmProblem& p) {
     RunPieces(p, cut);
     return true;
   }
-  if (p.batch.size() <= kMaxBatchDims) return Run(p, p.n);
+  if (p.batch.size() <= kMaxBatchDims && !AnyRepeats(p)) return Run(p, p.n);
   // The outermost dim by hand.
   GemmProblem part = p;
   const auto drop_first = [](DimVector& v) { v.erase(v.begin()); };
@@ -294,7 +309,11 @@ bool GemmOneDnn(const GemmProblem& p) {
     part.b.data =
         static_cast<const char*>(p.b.data) + i * p.b.batch_strides[0] * item;
     part.c = static_cast<char*>(p.c) + i * c_step * item;
-    if (!GemmOneDnn(part)) return false;
+    if (i > 0 && Repeats(p, 0)) {
+      std::memcpy(part.c, p.c, c_step * item);
+    } else if (!GemmOneDnn(part)) {
+      return false;
+    }
   }
   return true;
 }

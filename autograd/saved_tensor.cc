@@ -6,6 +6,7 @@
 #include "autograd/grad_state.h"
 #include "autograd/recomputing_node.h"
 #include "autograd/saved_tensor_hooks.h"
+#include "autograd/saved_views.h"
 #include "tensor/dtype.h"
 #include "tensor/error.h"
 #include "tensor/interpreters.h"
@@ -41,11 +42,26 @@ namespace {
 
 }  // namespace
 
-// What hooks made of a tensor.
+// What only some need: what hooks made of it; or, of a view, its place among
+// those that are kept of its storage.
 struct SavedTensor::Packed {
+  static bool Is(const SavedTensor& t) {
+    return t.packed_ && t.packed_->hooks != nullptr;
+  }
+  static void NoteView(SavedTensor& t) {
+    if (!t.alias_.storage() || t.alias_.layout() != Layout::kStrided) return;
+    t.packed_.reset(new Packed);
+    t.packed_->view.Enter(t.alias_);
+  }
+  // Which the elements have now if nobody changed them.
+  static uint32_t Version(const SavedTensor& t) {
+    return t.packed_ && t.packed_->view.preserved() ? 0 : t.version_;
+  }
+
   TensorMeta meta;
-  std::shared_ptr<const PackFunctions> hooks;
+  std::shared_ptr<const PackFunctions> hooks;  // null: nothing is packed
   std::shared_ptr<void> kept;
+  SavedView view;
 };
 
 void SavedTensor::PackedDeleter::operator()(Packed* packed) const {
@@ -53,13 +69,15 @@ void SavedTensor::PackedDeleter::operator()(Packed* packed) const {
 }
 
 const TensorMeta* SavedTensor::packed() const {
-  return packed_ ? &packed_->meta : nullptr;
+  return Packed::Is(*this) ? &packed_->meta : nullptr;
 }
 
 void SavedTensor::Keep(const Tensor& t, Kind kind) {
   alias_ = Detach(t);
   version_ = t.version();
   kind_ = kind;
+  if (t.is_view() && !internal::has_saved_tensor_hooks) [[unlikely]]
+    Packed::NoteView(*this);
 }
 
 // Of what `from` leads to.
@@ -109,9 +127,9 @@ void SavedTensor::Pack(const Node* producer) {
   if (leaf || alias_.is_symbolic()) return;
   const InterpreterScope plain =
       InterpreterScope::Forbid(kDifferentiate | kAutocast);
-  auto packed = std::unique_ptr<Packed, PackedDeleter>(
-      new Packed{.meta = {alias_.shape(), alias_.dtype(), alias_.place()},
-                 .hooks = internal::InnermostSavedTensorHooks()});
+  std::unique_ptr<Packed, PackedDeleter> packed(new Packed);
+  packed->meta = {alias_.shape(), alias_.dtype(), alias_.place()};
+  packed->hooks = internal::InnermostSavedTensorHooks();
   // A handle for the hook alone: it may do with it what it likes.
   Tensor given = Detach(alias_);
   const Storage* storage = alias_.storage().get();
@@ -160,11 +178,12 @@ Tensor SavedTensor::Get(Node& owner) const {
   if (kind_ == Kind::kReleased) [[unlikely]]
     FailReleased(owner);
   if (kind_ == Kind::kNothing) return {};
-  if (alias_.defined() && alias_.version() != version_) [[unlikely]]
+  if (alias_.defined() && alias_.version() != Packed::Version(*this))
+      [[unlikely]]
     FailChanged(owner, alias_, version_);
-  const bool unchanged = !packed_;
+  const bool unchanged = !Packed::Is(*this);
   Tensor got = alias_;
-  if (packed_) {
+  if (!unchanged) {
     got = Unpack(owner);
   } else if (!got.defined()) [[unlikely]] {
     got = Recompute(owner);
@@ -179,6 +198,7 @@ Tensor SavedTensor::Get(Node& owner) const {
 
 void SavedTensor::Release() {
   if (kind_ == Kind::kNothing) return;  // an absent argument stays absent
+  packed_ = nullptr;                    // before the view that it knows of
   *this = SavedTensor();
   kind_ = Kind::kReleased;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "autograd/saved_views.h"
 #include "ops/elementwise/elementwise_ops.h"
 #include "ops/indexing/indexing_ops.h"
 #include "ops/manipulation/manipulation_ops.h"
@@ -439,6 +440,7 @@ int SetItem(PyObject* self, PyObject* o, PyObject* v) {
     const IndexKey key = ReadIndexKey(o, x);
     const Tensor value = ValueTensor(v, x);
     return WithoutGil(Elements(x), [&] {
+      autograd::PreserveSavedViews(x);
       key.advanced ? AdvancedSet(x, key, value) : BasicSet(x, key, value);
       return 0;
     });

@@ -16,6 +16,7 @@
 #include "autograd/node_extras.h"
 #include "profiler/events.h"
 #include "tensor/error.h"
+#include "tensor/interrupt.h"
 
 namespace proa::inline v0::autograd {
 namespace {
@@ -180,7 +181,10 @@ void EngineRun::Execute() {
   if (capture_only_) MarkNeeded();
   CountDependencies();
   StartRoots();
-  while (Node* node = ready_.Pop()) RunNode(node);
+  while (Node* node = ready_.Pop()) {
+    CheckInterrupt();
+    RunNode(node);
+  }
   done_ = true;
 }
 

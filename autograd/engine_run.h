@@ -18,10 +18,10 @@
 #include <deque>
 #include <memory>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "autograd/engine.h"
 #include "autograd/node.h"
@@ -139,7 +139,7 @@ class EngineRun {
   std::vector<Node*> nodes_;  // all that were discovered
   ReadyNodes ready_;
   struct Map {
-    absl::flat_hash_map<Node*, Scratch*> of;
+    std::unordered_map<Node*, Scratch*> of;
     std::deque<Scratch> all;
   };
   std::unique_ptr<Map> map_;  // without the right to the nodes' scratch

@@ -2,10 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <set>
+#include <unordered_set>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "autograd/accumulate_grad.h"
 #include "autograd/engine.h"
 #include "autograd/grad_state.h"
@@ -42,11 +43,14 @@ bool IsOutside(const Edge& edge, uint64_t start) {
          dynamic_cast<const AccumulateGrad*>(edge.node.get()) != nullptr;
 }
 
+// Containers here are those of the standard library: Abseil's do not survive an
+// allocation that fails.
+
 // Calls `leaves(edge)` with each edge out of what was recorded after `start`;
 // it may change the edge.
 template <typename F>
 void WalkInside(std::span<Edge> roots, uint64_t start, F&& leaves) {
-  absl::flat_hash_set<Node*> seen;
+  std::unordered_set<Node*> seen;
   std::vector<Node*> stack;
   const auto visit = [&](Edge& edge) {
     if (!edge.node) return;
@@ -108,7 +112,7 @@ class RecomputeNode final : public Node {
     std::vector<Tensor> outputs = function_(inside);
     CheckUnchanged();
     std::vector<Edge> roots = EdgesOf(outputs);
-    absl::flat_hash_set<EdgeKey> known;
+    std::set<EdgeKey> known;
     for (const Tensor& t : inside) known.insert(KeyOf(GradEdge(t)));
     bool records = false;
     for (const Edge& root : roots) records |= static_cast<bool>(root.node);
@@ -192,7 +196,7 @@ class RecomputeNode final : public Node {
            "it cannot run backward a second time; pass retain_graph=True to "
            "the first");
     }
-    absl::flat_hash_map<EdgeKey, Edge> borders;
+    std::map<EdgeKey, Edge> borders;
     std::vector<Tensor> inside;
     for (size_t i = 0; i < num_inputs_; ++i) {
       const Tensor t = saved_[i].Get(*this);

@@ -5,6 +5,7 @@
 #include "jit/recording_block.h"
 #include "tensor/error.h"
 #include "tensor/interpreters.h"
+#include "tensor/interrupt.h"
 
 namespace proa::inline v0::jit {
 namespace {
@@ -208,6 +209,7 @@ TensorList WhileLoop(const std::function<Tensor(const TensorList&)>& condition,
   }
   TensorList now = vars;
   while (true) {
+    CheckInterrupt();
     const Tensor go_on = condition(now);
     CheckPredicate("while_loop", go_on);
     if (go_on.is_symbolic()) {

@@ -4,6 +4,7 @@
 #include "jit/control_flow.h"
 #include "jit/text.h"
 #include "tensor/error.h"
+#include "tensor/interrupt.h"
 
 namespace proa::inline v0::jit {
 namespace {
@@ -53,6 +54,7 @@ void Evaluate(const Program& program, const Block& block, Environment& env,
   for (size_t i = 0; i < block.operations.size(); ++i) {
     if (skip != nullptr && (*skip)[i]) continue;
     const Operation& o = block.operations[i];
+    CheckInterrupt();
     try {
       if (o.kind == OperationKind::kCall) {
         CallOperation(o, env);

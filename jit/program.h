@@ -22,10 +22,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "ops/definition.h"
 #include "ops/value.h"
@@ -120,7 +120,8 @@ class Program {
  private:
   std::vector<ValueInfo> values_;
   Block block_;
-  absl::flat_hash_map<const TensorImpl*, ValueId> captures_;
+  // (A container of Abseil would not survive an allocation that fails.)
+  std::unordered_map<const TensorImpl*, ValueId> captures_;
 };
 
 }  // namespace proa::inline v0::jit

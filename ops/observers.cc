@@ -81,7 +81,7 @@ void SetObserver(Observer which, bool on) {
       on ? active.fetch_or(Bit(which), std::memory_order_relaxed)
          : active.fetch_and(~Bit(which), std::memory_order_relaxed);
   const bool any = on || (before & ~Bit(which)) != 0;
-  InstallAllocationHooks(any ? &kHooks : nullptr);
+  InstallAllocationHooks(AllocationHookSlot::kObserve, any ? &kHooks : nullptr);
   if (any) {
     thread_interpreters.forced |= kProfile;
   } else {

@@ -1,7 +1,7 @@
 // Functions that are called for each storage that is allocated and freed, on
 // the thread that does it: for profilers and memory checkers. None are
-// installed unless somebody wants to know; then a storage costs one relaxed
-// load and a branch more.
+// installed unless somebody wants to know; a storage then costs one load and a
+// branch.
 #ifndef PROA_TENSOR_ALLOCATION_HOOKS_H_
 #define PROA_TENSOR_ALLOCATION_HOOKS_H_
 
@@ -21,14 +21,25 @@ struct AllocationHooks {
 };
 
 namespace internal {
+// Those in effect; null if there are none.
 extern constinit std::atomic<const AllocationHooks*> allocation_hooks;
 }  // namespace internal
 
-// `hooks` must live for ever; null takes them off. Thread-safe, but other
-// threads may still be inside of the old ones.
-inline void InstallAllocationHooks(const AllocationHooks* hooks) {
-  internal::allocation_hooks.store(hooks, std::memory_order_release);
-}
+// Who may install hooks; they are called in this order.
+enum class AllocationHookSlot : uint8_t { kFill, kObserve };
+
+// `hooks` must live for ever; null takes those of the slot off. Thread-safe,
+// but other threads may still be inside of the old ones.
+void InstallAllocationHooks(AllocationHookSlot slot,
+                            const AllocationHooks* hooks);
+
+// What is written into each new storage in host memory: an op that reads what
+// nobody wrote then gives other results (ops/conformance runs all of them so).
+// NaN: 0xFF bytes, a NaN in each floating-point type. Large: 1e30 in float32,
+// and finite large numbers in the other types.
+enum class MemoryFill : uint8_t { kNone, kNan, kLarge };
+void SetMemoryFill(MemoryFill fill);
+MemoryFill GetMemoryFill();
 
 }  // namespace proa::inline v0
 

@@ -1,36 +1,58 @@
 #include "tensor/allocator.h"
 
+#include <cinttypes>
+#include <cstdio>
 #include <string>
 
-#include "absl/strings/str_format.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0 {
 
-std::string FormatBytes(int64_t bytes) {
+namespace {
+
+// Texts are made where there may be no memory for them: not by Abseil, which
+// ends the process then, and nothing longer than it needs.
+struct Bytes {
+  char text[32];
+};
+
+Bytes Format(int64_t bytes) {
   constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  if (bytes < 1024) return absl::StrFormat("%d B", bytes);
+  Bytes out;
+  if (bytes < 1024) {
+    snprintf(out.text, sizeof out.text, "%" PRId64 " B", bytes);
+    return out;
+  }
   double n = static_cast<double>(bytes) / 1024;
   int unit = 0;
   while (n >= 1024 && unit < 5) {
     n /= 1024;
     ++unit;
   }
-  return absl::StrFormat("%.2f %s", n, kUnits[unit]);
+  snprintf(out.text, sizeof out.text, "%.2f %s", n, kUnits[unit]);
+  return out;
 }
+
+}  // namespace
+
+std::string FormatBytes(int64_t bytes) { return Format(bytes).text; }
 
 void FailAllocation(const std::string& device, int64_t asked,
                     const MemoryFigures& f) {
-  std::string text = absl::StrFormat(
-      "%s: out of memory; asked for %s (%d bytes), in use are %s, held are %s, "
-      "of "
-      "which %s could be released; the largest free block has %s",
-      device, FormatBytes(asked), asked, FormatBytes(f.allocated),
-      FormatBytes(f.reserved), FormatBytes(f.releasable),
-      FormatBytes(f.largest_free));
-  if (f.cap != MemoryFigures().cap) {
-    text += absl::StrFormat("; the cap is %s, raise it if the device has more",
-                            FormatBytes(f.cap));
+  char text[512];
+  int n = snprintf(
+      text, sizeof text,
+      "%s: out of memory; asked for %s (%" PRId64
+      " bytes), in use are %s, held are %s, of which %s could be released; the "
+      "largest free block has %s",
+      device.c_str(), Format(asked).text, asked, Format(f.allocated).text,
+      Format(f.reserved).text, Format(f.releasable).text,
+      Format(f.largest_free).text);
+  if (f.cap != MemoryFigures().cap && n > 0 &&
+      n < static_cast<int>(sizeof text)) {
+    snprintf(text + n, sizeof text - n,
+             "; the cap is %s, raise it if the device has more",
+             Format(f.cap).text);
   }
   throw Error(absl::StatusCode::kResourceExhausted, text);
 }

@@ -1,6 +1,7 @@
 #include "tensor/block_cache.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "glog/logging.h"
@@ -39,7 +40,12 @@ void* BlockCache::TakeNew(int64_t size) {
   void* p = source_.allocate(size);
   if (p == nullptr && ReleaseLocked() > 0) p = source_.allocate(size);
   if (p == nullptr) return nullptr;
-  live_.emplace(p, size);
+  try {
+    live_.emplace(p, size);
+  } catch (const std::bad_alloc&) {
+    source_.free(p);
+    throw;
+  }
   figures_.reserved += size;
   figures_.peak_reserved = std::max(figures_.peak_reserved, figures_.reserved);
   return p;
@@ -68,9 +74,16 @@ void BlockCache::Free(void* p, int64_t bytes) noexcept {
   std::lock_guard lock(mutex_);
   const auto it = live_.find(p);
   CHECK(it != live_.end()) << name_ << ": freed twice, or not from here";
-  figures_.allocated -= it->second;
-  kept_.emplace(it->second, p);
+  const int64_t size = it->second;
+  figures_.allocated -= size;
   live_.erase(it);
+  try {
+    kept_.emplace(size, p);
+  } catch (const std::bad_alloc&) {  // the host has no memory to note it in
+    source_.finish();
+    source_.free(p);
+    figures_.reserved -= size;
+  }
 }
 
 MemoryFigures BlockCache::Figures() const {

@@ -6,13 +6,15 @@
 // A thread keeps at most `kKeep` blocks; the rest, and all of them when the
 // thread ends, go back to operator delete. A block may be given back on another
 // thread. Under the address sanitizer nothing is kept, so that it sees each use
-// after free.
+// after free; nor if the environment says so (tensor/system_memory.h).
 #ifndef PROA_TENSOR_BLOCK_POOL_H_
 #define PROA_TENSOR_BLOCK_POOL_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <new>
+
+#include "tensor/system_memory.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define PROA_POOLS_KEEP_BLOCKS 0
@@ -34,7 +36,7 @@ class BlockPool {
       return node;
     }
 #endif
-    return ::operator new (kBytes, std::align_val_t{kAlign});
+    return NewBlock(kBytes, kAlign);
   }
 
   static void Give(void* block) {
@@ -64,7 +66,7 @@ class BlockPool {
       List& list = list_;
       while (Node* node = list.head) {
         list.head = node->next;
-        ::operator delete (node, std::align_val_t{kAlign});
+        DeleteBlock(node, kAlign);
       }
       list.room = 0;
       list.state = List::kClosed;  // what comes later is deleted at once
@@ -78,11 +80,13 @@ class BlockPool {
       static thread_local Reaper reaper;
       reaper.Touch();
       list_.state = List::kOpen;
-      list_.room = kKeep;
-      return Give(block);
+      if (KeepBlocks()) {
+        list_.room = kKeep;
+        return Give(block);
+      }
     }
 #endif
-    ::operator delete (block, std::align_val_t{kAlign});
+    DeleteBlock(block, kAlign);
   }
 
   static_assert(kBytes >= sizeof(Node));

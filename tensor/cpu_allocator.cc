@@ -13,11 +13,11 @@
 #include "tensor/allocator.h"
 #include "tensor/block_heap.h"
 #include "tensor/block_pool.h"
+#include "tensor/system_memory.h"
 
 namespace proa::inline v0 {
 namespace {
 
-constexpr bool kKeepBlocks = PROA_POOLS_KEEP_BLOCKS != 0;
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr int64_t kLargeBlock = int64_t{1} << 20;  // from here on: large heap
 constexpr size_t kSmallRegion = size_t{8} << 20;
@@ -94,8 +94,8 @@ class CachingCpuAllocator final : public Allocator {
   void* TakeBlock(int64_t bytes);
   bool Grow(GrowingHeap& heap, size_t bytes);
   void* GrowAndAllocate(GrowingHeap& heap, int64_t bytes);
-  static int64_t BlockSize(void* p, int64_t bytes) {
-    return kKeepBlocks ? static_cast<int64_t>(BlockHeap::UsableSize(p)) : bytes;
+  int64_t BlockSize(void* p, int64_t bytes) const {
+    return keep_ ? static_cast<int64_t>(BlockHeap::UsableSize(p)) : bytes;
   }
   void CountAllocation(int64_t bytes) {
     allocated_ += bytes;
@@ -107,6 +107,8 @@ class CachingCpuAllocator final : public Allocator {
     peak_reserved_ = std::max(peak_reserved_, reserved_);
   }
 
+  // Else each block is the system's, see tensor/system_memory.h.
+  const bool keep_ = PROA_POOLS_KEEP_BLOCKS != 0 && KeepBlocks();
   mutable std::mutex mutex_;
   GrowingHeap small_, large_;
   int64_t allocated_ = 0, peak_allocated_ = 0;
@@ -189,10 +191,12 @@ void* CachingCpuAllocator::GrowAndAllocate(GrowingHeap& heap, int64_t bytes) {
 
 void* CachingCpuAllocator::TakeBlock(int64_t bytes) {
   if (bytes >= kMostBytes) return nullptr;
-  if constexpr (!kKeepBlocks) {
+  if (!keep_) [[unlikely]] {
     if (reserved_ + bytes > cap_) return nullptr;
-    CountReserved(bytes);
-    return ::operator new (bytes, std::align_val_t{kAlignment}, std::nothrow);
+    void* p =
+        ::operator new (bytes, std::align_val_t{kAlignment}, std::nothrow);
+    if (p != nullptr) CountReserved(bytes);
+    return p;
   }
   GrowingHeap& heap = HeapFor(bytes);
   void* p = heap.Allocate(bytes);
@@ -214,7 +218,7 @@ void* CachingCpuAllocator::Allocate(int64_t bytes) {
 void CachingCpuAllocator::Free(void* p, int64_t bytes) noexcept {
   std::lock_guard lock(mutex_);
   allocated_ -= BlockSize(p, bytes);
-  if constexpr (kKeepBlocks) {
+  if (keep_) [[likely]] {
     HeapFor(bytes).Free(p);
   } else {
     reserved_ -= bytes;
@@ -228,6 +232,7 @@ CachingCpuAllocator& TheCpuAllocator() {
     pthread_atfork([] { TheCpuAllocator().BeforeFork(); },
                    [] { TheCpuAllocator().AfterFork(); },
                    [] { TheCpuAllocator().AfterFork(); });
+    AddMemoryKeeper([] { return TheCpuAllocator().Release() > 0; });
     return a;
   }();
   return *allocator;

@@ -12,6 +12,7 @@
 
 #include "tensor/cpu_count.h"
 #include "tensor/error.h"
+#include "tensor/interrupt.h"
 
 namespace proa::inline v0 {
 namespace {
@@ -99,7 +100,9 @@ int PieceCount(int64_t n, int64_t grain) {
   return static_cast<int>(std::min<int64_t>(worth, GetNumThreads()));
 }
 
-void Run(int64_t begin, int64_t end, int pieces, Body body, void* context) {
+namespace {
+
+void RunPart(int64_t begin, int64_t end, int pieces, Body body, void* context) {
   // The piece of the lowest range whose body threw, and what it threw.
   std::mutex error_mutex;
   std::exception_ptr error;
@@ -119,6 +122,20 @@ void Run(int64_t begin, int64_t end, int pieces, Body body, void* context) {
     }
   });
   if (error) std::rethrow_exception(error);
+}
+
+// Between parts of a range that are this long a user may interrupt. Of the
+// cheapest work, one is worth some 10 ms.
+constexpr int64_t kPart = int64_t{1} << 26;
+
+}  // namespace
+
+void Run(int64_t begin, int64_t end, int pieces, Body body, void* context) {
+  for (; end - begin > kPart; begin += kPart) {
+    RunPart(begin, begin + kPart, pieces, body, context);
+    internal::LookForInterrupt();
+  }
+  RunPart(begin, end, pieces, body, context);
 }
 
 }  // namespace parallel_internal

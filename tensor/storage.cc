@@ -42,17 +42,18 @@ IntrusivePtr<Storage> Storage::Allocate(int64_t bytes, Place place) {
     Storage* s = new (block) Storage;
     s->data_ = block + kHeader;
     s->bytes_ = bytes;
+    auto made = IntrusivePtr<Storage>::Adopt(s);
     if (const AllocationHooks* hooks = Hooks()) [[unlikely]] {
       hooks->allocated(place, s->data_, bytes, /*pooled=*/true);
     }
-    return IntrusivePtr<Storage>::Adopt(s);
+    return made;
   }
   PROA_REQUIRE(bytes >= 0, "storage: size ", bytes, " is negative");
   Allocator& allocator =
       place.is_cpu() ? CpuAllocator() : RuntimeOf(place).allocator(place.index);
-  // Before the object is made: it may throw.
-  void* data = bytes > 0 ? allocator.Allocate(bytes) : nullptr;
   Storage* s = new (TinyPool::Take()) Storage;
+  auto made = IntrusivePtr<Storage>::Adopt(s);  // what follows may throw
+  void* data = bytes > 0 ? allocator.Allocate(bytes) : nullptr;
   s->data_ = data;
   s->bytes_ = bytes;
   s->place_ = place;
@@ -60,7 +61,7 @@ IntrusivePtr<Storage> Storage::Allocate(int64_t bytes, Place place) {
   if (const AllocationHooks* hooks = Hooks(); hooks && data) [[unlikely]] {
     hooks->allocated(place, data, bytes, /*pooled=*/false);
   }
-  return IntrusivePtr<Storage>::Adopt(s);
+  return made;
 }
 
 IntrusivePtr<Storage> Storage::Wrap(void* data, int64_t bytes, Place place,
@@ -75,8 +76,9 @@ IntrusivePtr<Storage> Storage::Wrap(void* data, int64_t bytes, Place place,
   s->kind_ = Kind::kWrapped;
   s->read_only_ = read_only;
   s->release_ = held.release();
+  auto made = IntrusivePtr<Storage>::Adopt(s);
   MarkShared(*s);
-  return IntrusivePtr<Storage>::Adopt(s);
+  return made;
 }
 
 void Storage::Destroy(Storage* storage) {

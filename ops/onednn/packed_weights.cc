@@ -11,6 +11,7 @@
 #include "tensor/dtype.h"
 #include "tensor/parallel.h"
 #include "tensor/shared_memory.h"
+#include "tensor/system_memory.h"
 
 namespace proa::inline v0::onednn {
 namespace {
@@ -137,6 +138,7 @@ PackedWeights::PackedWeights(const Tensor& weight, const PackFormat& format)
   if (ours) packed = Find(weight, format, &keep);
   if (!packed) {
     CountReorder(/*of_weights=*/true);
+    EnsureHostMemory(8 << 10);  // oneDNN does not look whether it got any
     packed = Pack(weight, format);
     if (keep) Keep(weight, version, format, packed);
   }

@@ -12,6 +12,7 @@
 #include "profiler/events.h"
 #include "tensor/error.h"
 #include "tensor/storage.h"
+#include "tensor/system_memory.h"
 
 namespace proa::inline v0::onednn {
 namespace {
@@ -20,6 +21,9 @@ constexpr int kMaxArguments = 12;
 // Scratch memory up to this many bytes stays with its primitive: asking the
 // allocator would cost a tenth of a small product.
 constexpr int64_t kKeptScratch = 16 << 10;
+// What oneDNN's objects for a run take, and more; it does not check whether it
+// was given memory for them.
+constexpr int64_t kSmallObjects = 8 << 10;
 
 void Require(dnnl_status_t status, const char* what) {
   if (status == dnnl_success) [[likely]]
@@ -49,6 +53,7 @@ class Primitive::Frame {
  public:
   Frame(std::span<const Slot> slots, const dnnl::memory::desc* scratchpad) {
     CHECK_LT(slots.size(), static_cast<size_t>(kMaxArguments));
+    EnsureHostMemory(kSmallObjects);
     for (const Slot& s : slots) Add(s.id, s.desc);
     if (scratchpad == nullptr) return;
     Add(DNNL_ARG_SCRATCHPAD, *scratchpad);
@@ -115,6 +120,7 @@ void RunReorder(int id, const dnnl::primitive& reorder,
                 const dnnl::memory::desc& from, void* source,
                 const dnnl::memory::desc& to, void* target) {
   CountReorder(id == DNNL_ARG_WEIGHTS || id == DNNL_ARG_DIFF_WEIGHTS);
+  EnsureHostMemory(kSmallObjects);
   const dnnl::memory a(from, Engine(), source), b(to, Engine(), target);
   const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, a.get()},
                                   {DNNL_ARG_TO, b.get()}};

@@ -3,19 +3,19 @@
 #include <sys/mman.h>
 
 #include <cstddef>
+#include <exception>
 #include <new>
 
-#include "tensor/allocator.h"
+#include "oneapi/dnnl/dnnl.h"
 #include "tensor/error.h"
+#include "tensor/system_memory.h"
 
 namespace proa::inline v0::onednn {
-
-PrimitiveCache& PrimitiveCache::Global() {
-  static auto* cache = new PrimitiveCache;
-  return *cache;
-}
-
 namespace {
+
+// What oneDNN may take for making a primitive. It does not check everywhere
+// whether it was given memory.
+constexpr int64_t kBuildMemory = 4 << 20;
 
 // What the code of one primitive takes at most: up to a hundred kernels of 256
 // KiB each, until they are trimmed.
@@ -32,18 +32,13 @@ bool HasRoom() {
 // oneDNN 2.6 does not look whether it got memory for the code that it makes,
 // and writes through a null pointer.
 void RequireRoomForCode() {
-  if (HasRoom()) return;
-  CpuAllocator().Release();
-  if (HasRoom()) return;
+  EnsureHostMemory(kBuildMemory);
+  if (HasRoom() || (GiveBackMemory() && HasRoom())) return;
   Fail(absl::StatusCode::kResourceExhausted, "oneDNN: less than ",
        kRoomForCode >> 20, " MiB are left, what compiling a kernel may need");
 }
 
-}  // namespace
-
-Primitive PrimitiveCache::Build(Primitive (*make)(const void*),
-                                const void* closure) {
-  RequireRoomForCode();
+Primitive Attempt(Primitive (*make)(const void*), const void* closure) {
   try {
     return make(closure);
   } catch (const dnnl::error& e) {
@@ -55,6 +50,38 @@ Primitive PrimitiveCache::Build(Primitive (*make)(const void*),
     Fail(absl::StatusCode::kResourceExhausted,
          "oneDNN: out of memory while a kernel was compiled");
   }
+}
+
+// Empties the cache inside of oneDNN; primitives in use stay.
+void ForgetFailures() {
+  int capacity = 0;
+  if (dnnl_get_primitive_cache_capacity(&capacity) != dnnl_success) return;
+  dnnl_set_primitive_cache_capacity(0);
+  dnnl_set_primitive_cache_capacity(capacity);
+}
+
+}  // namespace
+
+PrimitiveCache& PrimitiveCache::Global() {
+  static auto* cache = new PrimitiveCache;
+  return *cache;
+}
+
+Primitive PrimitiveCache::Build(Primitive (*make)(const void*),
+                                const void* closure) {
+  RequireRoomForCode();
+  try {
+    return Attempt(make, closure);
+  } catch (const std::exception& e) {
+    // oneDNN remembers what it failed to make, and then says so for ever.
+    ForgetFailures();
+    const auto* error = dynamic_cast<const Error*>(&e);
+    const bool memory =
+        error != nullptr ? error->code() == absl::StatusCode::kResourceExhausted
+                         : dynamic_cast<const std::bad_alloc*>(&e) != nullptr;
+    if (!memory || !GiveBackMemory()) throw;
+  }
+  return Attempt(make, closure);
 }
 
 std::shared_ptr<const Primitive> PrimitiveCache::Find(const PrimitiveKey& key) {

@@ -61,15 +61,13 @@ const char* Utf8(PyObject* text) {
 // Calls f(frame, code) from the innermost frame outwards until it gives false.
 template <typename F>
 void WalkFrames(F&& f) {
-  PyFrameObject* frame = PyEval_GetFrame();
-  Py_XINCREF(frame);
-  while (frame != nullptr) {
-    PyCodeObject* code = PyFrame_GetCode(frame);
-    const bool more = f(frame, code);
-    Py_DECREF(code);
-    PyFrameObject* back = more ? PyFrame_GetBack(frame) : nullptr;
-    Py_DECREF(frame);
-    frame = back;
+  Ref at = Ref::Borrow(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
+  while (at) {
+    auto* frame = reinterpret_cast<PyFrameObject*>(at.get());
+    const Ref code =
+        Ref::NewOrNull(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+    if (!f(frame, reinterpret_cast<PyCodeObject*>(code.get()))) return;
+    at = Ref::NewOrNull(reinterpret_cast<PyObject*>(PyFrame_GetBack(frame)));
   }
 }
 
@@ -109,7 +107,7 @@ std::string LayerHook() {
 
 }  // namespace
 
-std::vector<Frame> UserFrames(int most, bool* inside) noexcept {
+std::vector<Frame> UserFrames(int most, bool* inside) {
   std::vector<Frame> frames;
   const QuietScope quiet;
   bool innermost = true;
@@ -134,7 +132,7 @@ std::string LineText(const Frame& frame) {
       ":", frame.line);
 }
 
-std::string SourceText(const Frame& frame) noexcept {
+std::string SourceText(const Frame& frame) {
   const QuietScope quiet;
   try {
     return py::module_::import("linecache")
@@ -148,7 +146,7 @@ std::string SourceText(const Frame& frame) noexcept {
   }
 }
 
-std::string RunningLayer() noexcept {
+std::string RunningLayer() {
   if (layer_call == nullptr) return {};
   const QuietScope quiet;
   try {

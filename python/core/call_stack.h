@@ -18,17 +18,19 @@ struct Frame {
 
 // The frames that are not of this package, innermost first, at most `most`.
 // `inside`: set to whether the innermost frame of all is the package's. With
-// the GIL held; never throws, and leaves the error indicator as it is.
-std::vector<Frame> UserFrames(int most, bool* inside = nullptr) noexcept;
+// the GIL held; throws nothing but std::bad_alloc, and leaves the error
+// indicator as it is.
+std::vector<Frame> UserFrames(int most, bool* inside = nullptr);
 
 // "train.py:12", of the innermost of them; "" if there is none.
 std::string LineText(const Frame& frame);
 // What stands in that line; "" if the file cannot be read.
-std::string SourceText(const Frame& frame) noexcept;
+std::string SourceText(const Frame& frame);
 
 // "Mlp.hidden (Linear)": the innermost layer that is being called, by its path
-// from the outermost one; "" if none is. With the GIL held; never throws.
-std::string RunningLayer() noexcept;
+// from the outermost one; "" if none is. With the GIL held; throws nothing but
+// std::bad_alloc.
+std::string RunningLayer();
 
 // set_layer_call(code, path): `code` is that of Layer.__call__, whose frames
 // are looked for; path(layers) names the last of a list of layers, outermost

@@ -16,7 +16,9 @@
 #include "pybind11/stl.h"
 #include "python/core/anomaly.h"
 #include "python/core/error.h"
+#include "tensor/allocation_hooks.h"
 #include "tensor/parallel.h"
+#include "tensor/system_memory.h"
 
 namespace proa::inline v0::python {
 namespace {
@@ -79,6 +81,18 @@ void BindDebug(py::module_& parent) {
   m.def("crash_handler_enabled", &CrashHandlerEnabled);
   m.def("set_onednn_guards", &onednn::SetGuards, py::arg("on"),
         "Whether buffers that oneDNN is handed lie in guarded pages.");
+  m.def(
+      "set_memory_fill",
+      [](const std::string& fill) {
+        SetMemoryFill(fill == "nan"     ? MemoryFill::kNan
+                      : fill == "large" ? MemoryFill::kLarge
+                                        : MemoryFill::kNone);
+      },
+      py::arg("fill"),
+      "What is written into new memory: \"nan\", \"large\" or \"\" for "
+      "nothing.");
+  m.def("keeps_blocks", &KeepBlocks,
+        "False if FLAGS_use_system_allocator was set when the process began.");
   m.def("build_info", &BuildInfo,
         "Versions and figures of this build, a dict.");
 }

@@ -1,7 +1,10 @@
 #include "python/core/error.h"
 
+#include <cxxabi.h>
+
 #include <atomic>
 #include <new>
+#include <stdexcept>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -9,7 +12,9 @@
 #include "pybind11/pybind11.h"
 #include "python/core/call_stack.h"
 #include "python/core/exceptions.h"
+#include "python/core/gil.h"
 #include "tensor/error.h"
+#include "tensor/system_memory.h"
 
 namespace proa::inline v0::python {
 namespace {
@@ -99,9 +104,15 @@ void ThrowCallError(const std::string& message) {
   throw PythonError();
 }
 
-void SetPythonError() noexcept {
+namespace {
+
+// The exception that belongs to the current C++ one. May itself run out of
+// memory.
+void SetFromCurrent() {
   try {
     throw;
+  } catch (const abi::__forced_unwind&) {
+    SleepForever();  // Python ends this thread
   } catch (const PythonError&) {
     if (PyErr_Occurred() == nullptr) {
       PyErr_SetString(PyExc_SystemError,
@@ -114,11 +125,26 @@ void SetPythonError() noexcept {
   } catch (const Error& e) {
     SetFromError(e);
   } catch (const std::bad_alloc&) {
+    // Ours may be what others lack.
+    GiveBackMemory();
     SetWithNotes(PyExc_MemoryError, "out of host memory", {});
+  } catch (const std::length_error& e) {
+    PyErr_Format(PyExc_MemoryError, "a size is beyond all memory (%s)",
+                 e.what());
   } catch (const std::exception& e) {
     PyErr_SetString(PyExc_RuntimeError, e.what());
   } catch (...) {
     PyErr_SetString(PyExc_RuntimeError, "unknown C++ exception");
+  }
+}
+
+}  // namespace
+
+void SetPythonError() noexcept {
+  try {
+    SetFromCurrent();
+  } catch (...) {  // no memory for the words, or for what looks for them
+    PyErr_NoMemory();
   }
 }
 

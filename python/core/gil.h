@@ -1,10 +1,15 @@
 // When to let other Python threads run during an op: only when the op is worth
 // more than handing the lock over and taking it back (a few microseconds if
 // contended).
+//
+// Python ends the daemon threads that want the lock while the interpreter ends,
+// by unwinding their stacks (pthread_exit). Ours have frames of C++, which
+// cannot be left so: such a thread sleeps until the process is gone.
 #ifndef PROA_PYTHON_CORE_GIL_H_
 #define PROA_PYTHON_CORE_GIL_H_
 
 #include <Python.h>
+#include <cxxabi.h>
 
 #include <cstdint>
 #include <span>
@@ -35,6 +40,28 @@ inline int64_t Elements(const IntArray& shape) {
   return n;
 }
 
+// What a thread does that Python wants to end while C++ runs on it.
+[[noreturn]] void SleepForever() noexcept;
+
+namespace internal {
+// As PyEval_RestoreThread, PyGILState_Ensure and PyGILState_Release.
+void TakeGil(PyThreadState* thread) noexcept;
+PyGILState_STATE EnsureGil() noexcept;
+void ReleaseGil(PyGILState_STATE state) noexcept;
+}  // namespace internal
+
+// `call()`, which runs Python code, where C++ stands between it and the code
+// of Python that called us: a thread that is ended inside of it sleeps at once,
+// and no destructor touches Python objects without the lock.
+template <typename F>
+auto CallingPython(F&& call) {
+  try {
+    return call();
+  } catch (const abi::__forced_unwind&) {
+    SleepForever();
+  }
+}
+
 // Releases the global lock in a scope, if there is work.
 class GilRelease {
  public:
@@ -47,7 +74,7 @@ class GilRelease {
   GilRelease& operator=(const GilRelease&) = delete;
   ~GilRelease() {
     if (thread_ != nullptr) [[unlikely]]
-      PyEval_RestoreThread(thread_);
+      internal::TakeGil(thread_);
   }
 
  private:
@@ -64,10 +91,10 @@ inline auto WithoutGil(int64_t work, F&& body) {
 // Holds the global lock in a scope; any thread, any number of times.
 class GilAcquire {
  public:
-  GilAcquire() : state_(PyGILState_Ensure()) {}
+  GilAcquire() : state_(internal::EnsureGil()) {}
   GilAcquire(const GilAcquire&) = delete;
   GilAcquire& operator=(const GilAcquire&) = delete;
-  ~GilAcquire() { PyGILState_Release(state_); }
+  ~GilAcquire() { internal::ReleaseGil(state_); }
 
  private:
   PyGILState_STATE state_;

@@ -247,7 +247,21 @@ void BindProgram(py::module_& m) {
       .def("__exit__", [](Recording& r, const py::args&) { r.Exit(); });
 
   py::class_<Program, ProgramPtr>(m, "Program")
-      .def(py::init<>())
+      .def(
+          "__init__",
+          // As py::init; but what pybind11 notes of the object is noted here,
+          // where an exception (of memory) is caught, and not after.
+          [](py::detail::value_and_holder& self) {
+            const auto program = std::make_shared<Program>();
+            self.value_ptr() = program.get();
+            try {
+              self.type->init_instance(self.inst, &program);
+            } catch (...) {
+              self.value_ptr() = nullptr;
+              throw;
+            }
+          },
+          py::detail::is_new_style_constructor())
       .def(
           "add_input",
           [](const ProgramPtr& p, const std::string& name,

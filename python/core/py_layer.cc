@@ -84,8 +84,10 @@ class PyLayerNode final : public autograd::FunctionNode {
         args.push_back(owned.back().get());
       }
       const Ref keep = Ref::Borrow(context_.get());
-      const Ref result = Ref::New(PyObject_Vectorcall(
-          function.get(), args.data(), args.size(), nullptr));
+      const Ref result = Ref::New(CallingPython([&] {
+        return PyObject_Vectorcall(function.get(), args.data(), args.size(),
+                                   nullptr);
+      }));
       return Gradients(result.get());
     } catch (const PythonError&) {
       throw pybind11::error_already_set();  // with its traceback, past the

@@ -27,8 +27,9 @@ Tensors Recompute(const py::function& function, const Tensors& inputs) {
         const GilAcquire gil;
         const py::object list = py::reinterpret_steal<py::object>(
             Wrap(Tensors(in.begin(), in.end())));
-        const py::object result = py::reinterpret_steal<py::object>(
-            PyObject_CallOneArg(owned->get(), list.ptr()));
+        const py::object result =
+            py::reinterpret_steal<py::object>(CallingPython(
+                [&] { return PyObject_CallOneArg(owned->get(), list.ptr()); }));
         if (!result) throw py::error_already_set();
         return result.cast<Tensors>();
       },

@@ -28,7 +28,10 @@ Function Callable(const char* what, const py::object& o) {
 }
 
 py::object Call(const Function& f, const py::object& argument) {
-  return py::reinterpret_borrow<py::object>(f->get())(argument);
+  PyObject* result = CallingPython(
+      [&] { return PyObject_CallOneArg(f->get(), argument.ptr()); });
+  if (result == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(result);
 }
 
 void Push(const py::object& pack_function, const py::object& unpack_function) {

@@ -32,7 +32,11 @@ template <typename... Args>
 py::object Call(const HookRegistration& r, const Args&... args) {
   if (r.function.get() == nullptr) return py::none();
   const auto function = py::reinterpret_borrow<py::object>(r.function.get());
-  return function(args...);
+  const py::tuple packed = py::make_tuple(args...);
+  PyObject* result = CallingPython(
+      [&] { return PyObject_CallObject(function.ptr(), packed.ptr()); });
+  if (result == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(result);
 }
 
 py::object Wrapped(const Tensor& t) {

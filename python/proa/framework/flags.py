@@ -38,6 +38,17 @@ def _set_to_1d(on):
     scalars.set_to_1d(on)
 
 
+def _cannot_change(value):
+    return None if value == (not _C.debug.keeps_blocks()) else "is read once, from the environment before the import"
+
+
+def _one_of(*values):
+    def check(value):
+        return None if value in values else f"must be one of {', '.join(map(repr, values))}"
+
+    return check
+
+
 def _between(least, most):
     def check(value):
         return None if least <= value <= most else f"must be from {least} to {most}"
@@ -96,6 +107,21 @@ _FLAGS = {
         "Hand oneDNN copies of its arguments in pages of their own, with patterns around them that are looked at "
         "afterwards: finds code that reads or writes where it should not. Slow.",
         lambda on: _C.debug.set_onednn_guards(on),
+    ),
+    "fill_memory": _Flag(
+        str,
+        "",
+        'What is written into each new block of memory: "nan", "large" (1e30 and the like), or "" for nothing. An op '
+        "that reads what nobody wrote then gives other results.",
+        _C.debug.set_memory_fill,
+        _one_of("", "nan", "large"),
+    ),
+    "use_system_allocator": _Flag(
+        bool,
+        not _C.debug.keeps_blocks(),
+        "Keep no memory: each block comes from operator new and goes back to it. For tools that look for errors in the "
+        "use of memory; slow. Only as a variable of the environment.",
+        check=_cannot_change,
     ),
     "enable_eager_mode": _Flag(bool, True, "What proa.framework.in_dygraph_mode and its kin answer."),
 }
@@ -157,7 +183,6 @@ _WITHOUT_EFFECT = {
     "use_ngraph": False,
     "use_pinned_memory": True,
     "use_stream_safe_cuda_allocator": True,
-    "use_system_allocator": False,
 }
 for _name, _default in _WITHOUT_EFFECT.items():
     _FLAGS[_name] = _Flag(type(_default), _default, "Kept for programs of PaddlePaddle; without effect.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import glob
 import zlib
 
@@ -231,6 +232,67 @@ def check_threads(case: Case) -> None:
         two = [to_numpy(t) for t in case.call()]
     for a, b in zip(one, two):
         compare.same_bits(a, b, f"{case.where} with 1 and 2 threads")
+
+
+def check_memory(case: Case) -> None:
+    """The same bits, in results, changed arguments and gradients, whatever the memory held that the op is given."""
+    first, *others = (_results_over(case, fill) for fill in ("", "nan", "large"))
+    for got, fill in zip(others, ("NaN", "1e30")):
+        assert [k for k, _ in got] == [k for k, _ in first], f"{case.where}: other results over {fill}"
+        for (what, a), (_, b) in zip(first, got):
+            same_bits = a.tobytes() == b.tobytes() and a.shape == b.shape
+            assert same_bits, f"{case.where}: {what} depends on what memory held ({fill})\n{a}\n{b}"
+
+
+def _results_over(case: Case, fill: str) -> list:
+    """Pairs of a name and an array: all that the op makes or changes, and the gradients of it."""
+    proa, op = case.proa, case.op
+    # New handles, on the same elements in the same order in memory, but of those that the op changes.
+    fresh = lambda name, t: t.clone() if name in op.mutates else t.detach()
+    values = {
+        k: [fresh(k, t) for t in v] if isinstance(v, list) and v and isinstance(v[0], proa.Tensor)
+        else fresh(k, v) if isinstance(v, proa.Tensor)
+        else v
+        for k, v in case.values.items()
+    }  # fmt: skip
+    leaves = []
+    for p in () if op.mutates else op.tensor_params:
+        v = values.get(p.name)
+        for t in v if isinstance(v, list) else [v]:
+            if isinstance(t, proa.Tensor) and t.dtype.name in _DIFFERENTIABLE:
+                t.stop_gradient = False
+                leaves.append((p.name, t))
+    proa.seed(7)
+    with memory_filled(proa, fill):
+        out = flatten(getattr(proa._C.ops, op.name)(**values))
+        found = [(f"result {i}", to_numpy(t.detach())) for i, t in enumerate(out)]
+        for name in op.mutates:
+            found += [(f"the new {name}", to_numpy(t)) for t in flatten(values[name])]
+        roots = [t for t in out if not t.stop_gradient]
+        if roots and leaves:
+            starts = [t.detach() for t in roots]
+            try:
+                grads = proa._C.grad(roots, [t for _, t in leaves], starts, None, False, True, None)
+            except (NotImplementedError, RuntimeError, TypeError, ValueError) as e:
+                found.append((f"{type(e).__name__} in backward", np.zeros(0)))
+            else:
+                found += [(f"gradient of {name}", to_numpy(g)) for (name, _), g in zip(leaves, grads) if g is not None]
+    return found
+
+
+@contextlib.contextmanager
+def memory_filled(proa, fill: str):
+    """Each new block of memory holds NaN ("nan"), 1e30 ("large") or what it held ("")."""
+    # And that of the host, which malloc hands out filled with the complement of a byte.
+    perturb = {"nan": 0x100, "large": 0x8E}.get(fill, 0)
+    libc = ctypes.CDLL(None)
+    proa._C.debug.set_memory_fill(fill)
+    libc.mallopt(-6, perturb)
+    try:
+        yield
+    finally:
+        libc.mallopt(-6, 0)
+        proa._C.debug.set_memory_fill("")
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@
 #include "python/core/error.h"
 #include "python/core/gil.h"
 #include "tensor/error.h"
+#include "tensor/shape.h"
 
 namespace proa::inline v0::python {
 namespace {
@@ -30,33 +31,77 @@ class Buffer {
   bool ok_;
 };
 
+// How the elements of a buffer lie. Exporters leave out what they need not say
+// (ctypes gives no strides).
+struct BufferLayout {
+  Shape shape;
+  Strides strides;  // in bytes
+  int ndim() const { return shape.rank(); }
+};
+
+BufferLayout LayoutOf(const Py_buffer& v) {
+  PROA_REQUIRE(v.ndim >= 0 && v.itemsize > 0 && v.len >= 0,
+               "to_tensor: the buffer has ", v.ndim, " dims, elements of ",
+               v.itemsize, " bytes and ", v.len, " bytes in all");
+  BufferLayout layout;
+  if (v.shape != nullptr) {
+    layout.shape =
+        Shape(std::span<const int64_t>(v.shape, static_cast<size_t>(v.ndim)));
+  } else if (v.ndim > 0) {
+    PROA_REQUIRE(v.ndim == 1, "to_tensor: the buffer has ", v.ndim,
+                 " dims, but no shape");
+    layout.shape.push_back(v.len / v.itemsize);
+  }
+  int64_t elements = 1;
+  for (const int64_t n : layout.shape) {
+    PROA_REQUIRE(n >= 0 && !__builtin_mul_overflow(elements, n, &elements),
+                 "to_tensor: the buffer has the shape ",
+                 ToString(layout.shape));
+  }
+  for (int i = 0; v.suboffsets != nullptr && i < v.ndim; ++i) {
+    PROA_REQUIRE(v.suboffsets[i] < 0,
+                 "to_tensor: the buffer has its rows in different places "
+                 "(suboffsets); copy it first");
+  }
+  if (v.strides != nullptr) {
+    layout.strides = Strides(v.strides, v.strides + v.ndim);
+    return layout;
+  }
+  PROA_REQUIRE(elements <= v.len / v.itemsize, "to_tensor: the buffer has ",
+               v.len, " bytes, too few for the shape ", ToString(layout.shape),
+               " with elements of ", v.itemsize, " bytes");
+  layout.strides = ContiguousStrides(layout.shape);
+  for (int64_t& stride : layout.strides) stride *= v.itemsize;
+  return layout;
+}
+
 // Copies the elements of a strided buffer one after the other to `out`.
 template <typename From, typename To, typename Convert>
-To* CopyElements(const char* from, const Py_buffer& v, int dim, To* out,
+To* CopyElements(const char* from, const BufferLayout& v, int dim, To* out,
                  const Convert& convert) {
-  if (dim == v.ndim) {
+  if (dim == v.ndim()) {
     From element;
     std::memcpy(&element, from, sizeof(From));
     *out = convert(element);
     return out + 1;
   }
-  const Py_ssize_t n = v.shape[dim];
-  const Py_ssize_t stride = v.strides[dim];
-  if (dim + 1 == v.ndim) {
+  const int64_t n = v.shape[dim];
+  const int64_t stride = v.strides[dim];
+  if (dim + 1 == v.ndim()) {
     if constexpr (std::is_same_v<From, To>) {
       if (stride == sizeof(From)) {
         std::memcpy(out, from, n * sizeof(From));
         return out + n;
       }
     }
-    for (Py_ssize_t i = 0; i < n; ++i) {
+    for (int64_t i = 0; i < n; ++i) {
       From element;
       std::memcpy(&element, from + i * stride, sizeof(From));
       out[i] = convert(element);
     }
     return out + n;
   }
-  for (Py_ssize_t i = 0; i < n; ++i) {
+  for (int64_t i = 0; i < n; ++i) {
     out = CopyElements<From>(from + i * stride, v, dim + 1, out, convert);
   }
   return out;
@@ -64,13 +109,16 @@ To* CopyElements(const char* from, const Py_buffer& v, int dim, To* out,
 
 template <typename From, typename To, typename Convert>
 Tensor Copy(const Py_buffer& v, DType dtype, const Convert& convert) {
-  Shape shape;
-  for (int i = 0; i < v.ndim; ++i) shape.push_back(v.shape[i]);
-  Tensor t = Tensor::Empty(shape, dtype);
+  PROA_REQUIRE(v.itemsize == sizeof(From),
+               "to_tensor: the buffer has elements of ", v.itemsize,
+               " bytes; its format '", v.format == nullptr ? "B" : v.format,
+               "' says ", sizeof(From));
+  const BufferLayout layout = LayoutOf(v);
+  Tensor t = Tensor::Empty(layout.shape, dtype);
   if (t.numel() > 0) {
     WithoutGil(t.numel(), [&] {
-      CopyElements<From>(static_cast<const char*>(v.buf), v, 0, t.data<To>(),
-                         convert);
+      CopyElements<From>(static_cast<const char*>(v.buf), layout, 0,
+                         t.data<To>(), convert);
     });
   }
   return t;

@@ -6,6 +6,7 @@
 #include <Python.h>
 
 #include <array>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -69,7 +70,7 @@ int GetBuffer(PyObject* o, Py_buffer* view, int flags) {
       fail("the tensor is not contiguous");
     }
     const int64_t item = ItemSize(t.dtype());
-    auto* v = new View;
+    auto v = std::make_unique<View>();
     for (int i = 0; i < t.rank(); ++i) {
       v->shape.push_back(t.size(i));
       v->strides.push_back(t.strides()[i] * item);
@@ -85,13 +86,13 @@ int GetBuffer(PyObject* o, Py_buffer* view, int flags) {
     view->shape = (flags & PyBUF_ND) != 0 ? v->shape.data() : nullptr;
     view->strides = strided ? v->strides.data() : nullptr;
     view->suboffsets = nullptr;
-    view->internal = v;
-    view->obj = Py_NewRef(o);
     if (writable) {
       MarkShared(*t.storage());
       t.storage()->BumpVersion();
       t.storage()->set_last_writer("a writer through the buffer protocol");
     }
+    view->internal = v.release();
+    view->obj = Py_NewRef(o);
     return 0;
   });
 }
@@ -141,13 +142,12 @@ PyObject* Array(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
     const Tensor& t = Unwrap(self);
     const Tensor host = HostTensor("__array__", t);
     const bool shares = host.is_same(t);
-    const bool copy =
-        a[2] != nullptr && a[2] != Py_None && PyObject_IsTrue(a[2]) == 1;
-    const bool never = a[2] != nullptr && a[2] == Py_False;
+    const bool copy = Given(a[2]) && ToBool(array_signature, 2, a[2]);
+    const bool never = Given(a[2]) && !copy;
     Ref out = Ref::New(MakeArray(host, dtype, copy));
     if (never) {
       const Ref plain = Ref::New(MakeArray(host, nullptr, false));
-      const Ref same = Ref::NewOrNull(PyObject_RichCompare(
+      const Ref same = Ref::New(PyObject_RichCompare(
           Ref::New(PyObject_GetAttrString(plain.get(), "dtype")).get(),
           Ref::New(PyObject_GetAttrString(out.get(), "dtype")).get(), Py_EQ));
       if (!shares || same.get() != Py_True) {

@@ -4,7 +4,9 @@
 #include <Python.h>
 
 #include <string>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "autograd/grad_state.h"
 #include "ops/elementwise/elementwise_ops.h"
 #include "python/core/arguments.h"
@@ -44,16 +46,22 @@ bool IsOurs(dlpack::Device a, dlpack::Device b) {
   return a.device_type == b.device_type && a.device_id == b.device_id;
 }
 
+// A pair of int, which `name` must be.
+std::pair<int, int> Pair(PyObject* o, const char* name) {
+  int first, second;
+  if (!PyTuple_Check(o) || !PyArg_ParseTuple(o, "ii", &first, &second)) {
+    PyErr_Clear();
+    ThrowTypeError(absl::StrCat("__dlpack__: ", name,
+                                " must be a pair of int, not ",
+                                PyTuple_Check(o) ? TextOf(o) : TypeName(o)));
+  }
+  return {first, second};
+}
+
 // (type, id) of `dl_device`, or the tensor's own device for None.
 dlpack::Device WantedDevice(PyObject* o, const Tensor& t) {
-  const dlpack::Device own = DLPackDevice(t.place());
-  if (!Given(o)) return own;
-  int type, id;
-  if (!PyTuple_Check(o) || !PyArg_ParseTuple(o, "ii", &type, &id)) {
-    PyErr_Clear();
-    ThrowTypeError("__dlpack__: dl_device must be a pair of int, not " +
-                   TypeName(o));
-  }
+  if (!Given(o)) return DLPackDevice(t.place());
+  const auto [type, id] = Pair(o, "dl_device");
   return {type, id};
 }
 
@@ -90,9 +98,7 @@ PyObject* DLPack(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
         Synchronize(t.place());
         return 0;
       });
-    int major = 0, minor = 0;
-    if (Given(a[2]))
-      CheckStatus(PyArg_ParseTuple(a[2], "ii", &major, &minor) ? 0 : -1);
+    const int major = Given(a[2]) ? Pair(a[2], "max_version").first : 0;
     try {
       if (major >= 1) {
         auto* managed = ToDLPack(t, copy || other_place);

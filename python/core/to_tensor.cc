@@ -8,6 +8,7 @@
 #include "autograd/grad_state.h"
 #include "ops/elementwise/elementwise_ops.h"
 #include "ops/infer.h"
+#include "ops/manipulation/manipulation_ops.h"
 #include "python/core/arguments.h"
 #include "python/core/buffer.h"
 #include "python/core/convert.h"
@@ -43,7 +44,8 @@ Tensor FromArrayLike(PyObject* o) {
 bool IsNested(PyObject* o) { return PyList_Check(o) || PyTuple_Check(o); }
 
 // Nested lists, in two passes: Scan finds shape and dtype, Fill writes
-// elements.
+// elements. With tensors of a program among them the second pass records
+// instead, a `stack` for each list.
 class Nested {
  public:
   Tensor Make(PyObject* o, std::optional<DType> dtype) {
@@ -57,6 +59,7 @@ class Nested {
     } else {
       t = kind_ == 0 ? real : DTypeOfScalar(kind_, real);
     }
+    if (symbolic_) return Recorded(o, 0, t);
     Tensor out = Tensor::Empty(Shape(std::span<const int64_t>(sizes_)), t);
     if (out.numel() > 0) {
       VisitDType(t, [&]<typename T>(TypeTag<T>) {
@@ -85,7 +88,10 @@ class Nested {
     PROA_REQUIRE(depth < kMaxRank, "to_tensor: lists are nested more than ",
                  kMaxRank, " deep");
     if (depth < static_cast<int>(sizes_.size())) {
-      if (sizes_[depth] != n) FailRagged(depth, sizes_[depth], n);
+      if (sizes_[depth] == kUnknownDim) sizes_[depth] = n;
+      if (sizes_[depth] != n && n != kUnknownDim) {
+        FailRagged(depth, sizes_[depth], n);
+      }
     } else if (leaf_depth_ >= 0) {
       FailArgument(
           "to_tensor: the list is ragged: numbers and lists are mixed at "
@@ -121,7 +127,9 @@ class Nested {
                      " is no number; elements are numbers, arrays, Tensors or "
                      "lists of them");
     }
-    Tensor t = ToTensor(o, std::nullopt, std::nullopt);
+    Tensor t =
+        IsTensor(o) ? Unwrap(o) : ToTensor(o, std::nullopt, std::nullopt);
+    symbolic_ |= t.is_symbolic();
     for (int i = 0; i < t.rank(); ++i) Size(depth + i, t.size(i));
     Leaf(depth + t.rank());
     array_dtype_ = found_array_ ? Promote(array_dtype_, t.dtype()) : t.dtype();
@@ -169,10 +177,7 @@ class Nested {
       *out = FindNumber(o)->to<T>();
       return out + 1;
     }
-    PROA_REQUIRE(next_array_ < arrays_.size(),
-                 "to_tensor: the list changed while it was read");
-    const Tensor t =
-        Contiguous(Converted(arrays_[next_array_++], kDTypeOf<T>, Place{}));
+    const Tensor t = Contiguous(Converted(NextArray(), kDTypeOf<T>, Place{}));
     CheckRoom(out, t.numel());
     if (t.numel() > 0) std::memcpy(out, t.raw_data(), t.bytes());
     return out + t.numel();
@@ -184,6 +189,32 @@ class Nested {
                  "to_tensor: the list changed while it was read");
   }
 
+  const Tensor& NextArray() {
+    PROA_REQUIRE(next_array_ < arrays_.size(),
+                 "to_tensor: the list changed while it was read");
+    return arrays_[next_array_++];
+  }
+
+  // Without gradients, as elements are copied.
+  Tensor Recorded(PyObject* o, int depth, DType dtype) {
+    const InterpreterScope no_grad = InterpreterScope::Forbid(kDifferentiate);
+    if (!IsNested(o)) {
+      const bool number =
+          PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o);
+      return number ? NumberTensor(*FindNumber(o), dtype)
+                    : Converted(NextArray(), dtype, Place{});
+    }
+    std::vector<Tensor> parts;
+    const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      parts.push_back(Recorded(Item(o, i).get(), depth + 1, dtype));
+    }
+    if (!parts.empty()) return ops::stack(parts, 0);
+    const std::span<const int64_t> sizes(sizes_);
+    return Tensor::Empty(Shape(sizes.subspan(depth)), dtype);
+  }
+
+  bool symbolic_ = false;      // an element is a tensor of a program
   const void* end_ = nullptr;  // of the elements
   std::vector<int64_t> sizes_;
   int leaf_depth_ = -1;  // depth at which numbers stand

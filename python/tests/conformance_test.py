@@ -77,6 +77,11 @@ def test_threads(op):
     _each(op, suite.check_threads)
 
 
+@pytest.mark.parametrize("op", [o for o in _OPS.values() if o.samples], ids=_ids)
+def test_memory(op):
+    _each(op, suite.check_memory)
+
+
 @pytest.mark.parametrize("op", [o for o in _FUNCTIONAL if not o.random], ids=_ids)
 def test_channels_last(op):
     _each(op, suite.check_channels_last)

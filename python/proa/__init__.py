@@ -81,6 +81,7 @@ _HOMES = {
     "set_flags": "framework.flags",
     "DataParallel": "distributed.parallel",
     "__git_commit__": "version",
+    "reverse": "fluid.layers.tensor",
 }
 
 if _TYPE_CHECKING:  # What __getattr__ finds, for type checkers (python/tests/typing_test.py compares).

@@ -2,4 +2,4 @@
 
 from proa.framework.names import lazy as _lazy
 
-__getattr__, __dir__ = _lazy(__name__, submodules=("cifar", "common", "image", "mnist", "uci_housing"))
+__getattr__, __dir__ = _lazy(__name__, submodules=("cifar", "common", "image", "imdb", "mnist", "uci_housing"))

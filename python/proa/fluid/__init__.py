@@ -15,7 +15,7 @@ _HOMES = _invert({
     "proa.static": "BuildStrategy CompiledProgram ExecutionStrategy Executor ParallelExecutor Program Scope Variable "
     "cpu_places cuda_places default_main_program default_startup_program device_guard global_scope load "
     "load_program_state name_scope program_guard save scope_guard set_program_state",
-    "proa._C": "CPUPlace CUDAPinnedPlace CUDAPlace Tensor",
+    "proa._C": "CPUPlace CUDAPinnedPlace CUDAPlace NPUPlace Tensor XPUPlace",
     "proa.framework": "ParamAttr Parameter",
     "proa.static.parameters": "WeightNormParamAttr",
     "proa.fluid.data_feeder": "DataFeeder",

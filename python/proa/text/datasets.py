@@ -58,6 +58,18 @@ class UCIHousing(Dataset):
         return len(self.data)
 
 
+def read_reviews(path):
+    """(name, words) of each review in an archive aclImdb: in small letters, without punctuation."""
+    drop = string.punctuation.encode()
+    found = []
+    with tarfile.open(path) as archive:
+        for member in archive:
+            if re.match(r"aclImdb/(train|test)/(pos|neg)/.*\.txt$", member.name):
+                text = archive.extractfile(member).read().rstrip(b"\n\r")
+                found.append((member.name, text.translate(None, drop).lower().split()))
+    return found
+
+
 class Imdb(Dataset):
     """Reviews of films.
 
@@ -77,7 +89,7 @@ class Imdb(Dataset):
     def __init__(self, data_file=None, mode="train", cutoff=150, download=True):
         self.mode = _checked("Imdb", mode, ("train", "test"))
         self.data_file = _file("Imdb", data_file, download, self.URL, self.MD5, "imdb")
-        texts = self._read()
+        texts = read_reviews(self.data_file)
         counts = {}
         for _, words in texts:
             for word in words:
@@ -93,16 +105,6 @@ class Imdb(Dataset):
                     self.labels.append(label)
         if not self.docs:
             raise _C.located(ValueError(f"Imdb: {self.data_file} holds no reviews"))
-
-    def _read(self):
-        drop = string.punctuation.encode()
-        found = []
-        with tarfile.open(self.data_file) as archive:
-            for member in archive:
-                if re.match(r"aclImdb/(train|test)/(pos|neg)/.*\.txt$", member.name):
-                    text = archive.extractfile(member).read().rstrip(b"\n\r")
-                    found.append((member.name, text.translate(None, drop).lower().split()))
-        return found
 
     def __getitem__(self, idx):
         return np.array(self.docs[idx]), np.array([self.labels[idx]])

@@ -144,16 +144,17 @@ Primitive MakeMatMul(const GemmProblem& p, int64_t c_row_stride) {
     dnnl::matmul::primitive_desc pd({a_desc, b_desc, c_desc}, attr,
                                     onednn::Engine());
     return Primitive::Of<dnnl::matmul>(
-        pd, {{DNNL_ARG_SRC}, {DNNL_ARG_WEIGHTS}, {DNNL_ARG_DST}});
+        pd, {{DNNL_ARG_SRC}, {DNNL_ARG_WEIGHTS}, {DNNL_ARG_DST, {}, true}});
   }
   DimVector bias_dims(c_dims.size(), 1);
   bias_dims.back() = p.n;
   const auto bias_desc = onednn::Descriptor(Span(bias_dims), p.dtype);
   dnnl::matmul::primitive_desc pd({a_desc, b_desc, bias_desc, c_desc}, attr,
                                   onednn::Engine());
-  return Primitive::Of<dnnl::matmul>(
-      pd,
-      {{DNNL_ARG_SRC}, {DNNL_ARG_WEIGHTS}, {DNNL_ARG_BIAS}, {DNNL_ARG_DST}});
+  return Primitive::Of<dnnl::matmul>(pd, {{DNNL_ARG_SRC},
+                                          {DNNL_ARG_WEIGHTS},
+                                          {DNNL_ARG_BIAS},
+                                          {DNNL_ARG_DST, {}, true}});
 }
 
 // All that the matrices follow from, in few words: hashing them is what a small

@@ -1,4 +1,6 @@
 // Composites around convolution.
+#include <limits>
+
 #include "ops/manipulation/manipulation_ops.h"
 #include "ops/nn/conv_geometry.h"
 #include "ops/nn/nn_ops.h"
@@ -19,26 +21,52 @@ Tensor ChannelSum(const Tensor& x, std::string_view data_format) {
   return sum(x, std::span<const int64_t>(axes.data(), axes.size()));
 }
 
-Tensor WithoutExcess(const Tensor& grad, std::span<const int64_t> stride,
-                     std::span<const int64_t> output_padding,
-                     std::string_view data_format) {
-  if (output_padding.empty()) return grad;
-  int64_t steps[2], more[2];
-  ReadPair("without_excess", "stride", stride, 1, steps);
-  ReadPair("without_excess", "output_padding", output_padding, 0, more);
-  const int first = IsChannelsLast("without_excess", data_format) ? 1 : 2;
-  DimVector axes, starts, ends;
-  for (int d = 0; d < 2; ++d) {
-    if (more[d] < steps[d]) continue;
-    axes.push_back(first + d);
-    starts.push_back(0);
-    ends.push_back(steps[d] - 1 - more[d]);
-  }
-  if (axes.empty()) return grad;
-  const auto span = [](const DimVector& v) {
-    return std::span<const int64_t>(v.data(), v.size());
-  };
-  return slice(grad, span(axes), span(starts), span(ends));
+namespace {
+
+// How many rows and columns output_padding makes room for, for `op`.
+struct More {
+  int64_t count[2] = {0, 0};
+  int first;  // the dim of the rows
+};
+
+More MoreOf(const char* op, std::span<const int64_t> stride,
+            std::span<const int64_t> output_padding,
+            std::string_view data_format) {
+  More m;
+  m.first = IsChannelsLast(op, data_format) ? 1 : 2;
+  if (output_padding.empty()) return m;
+  int64_t steps[2];
+  ReadPair(op, "stride", stride, 1, steps);
+  ReadPair(op, "output_padding", output_padding, 0, m.count);
+  for (int d = 0; d < 2; ++d) m.count[d] = OutputsBehind(steps[d], m.count[d]);
+  return m;
+}
+
+}  // namespace
+
+Tensor WithoutOutputsBehind(const Tensor& x, std::span<const int64_t> stride,
+                            std::span<const int64_t> output_padding,
+                            std::string_view data_format) {
+  const More m =
+      MoreOf("without_outputs_behind", stride, output_padding, data_format);
+  if (m.count[0] == 0 && m.count[1] == 0) return x;
+  const int64_t axes[] = {m.first, m.first + 1}, starts[] = {0, 0};
+  int64_t ends[2];
+  for (int d = 0; d < 2; ++d)
+    ends[d] =
+        m.count[d] > 0 ? -m.count[d] : std::numeric_limits<int32_t>::max();
+  return slice(x, axes, starts, ends);
+}
+
+Tensor WithOutputsBehind(const Tensor& x, std::span<const int64_t> stride,
+                         std::span<const int64_t> output_padding,
+                         std::string_view data_format) {
+  const More m =
+      MoreOf("with_outputs_behind", stride, output_padding, data_format);
+  if (m.count[0] == 0 && m.count[1] == 0) return x;
+  int64_t paddings[8] = {};
+  for (int d = 0; d < 2; ++d) paddings[2 * (m.first + d) + 1] = m.count[d];
+  return pad(x, paddings);
 }
 
 }  // namespace proa::inline v0::ops

@@ -92,18 +92,15 @@ void Convolve(const ConvGeometry& g, Wanted wanted, const Tensor& x,
   FloatCopyInto(Result(wanted, wide_x, wide_weight, wide_y), result);
 }
 
-// x from y and weight, where x may have rows and columns behind what any window
-// reaches: zeros.
-void ConvolveToInput(const ConvGeometry& g, const Tensor& x,
-                     const Tensor& weight, const Tensor& y) {
-  if (g.Excess(0) == 0 && g.Excess(1) == 0)
-    return Convolve(g, Wanted::kInput, x, weight, Tensor(), y);
-  ConvGeometry reached = g;
-  for (int d = 0; d < 2; ++d) reached.in[d] -= g.Excess(d);
-  const Tensor part = Tensor::Empty(reached.InputShape(), x.dtype(), x.place());
-  Convolve(reached, Wanted::kInput, part, weight, Tensor(), y);
-  std::memset(x.raw_data(), 0, x.bytes());
-  CopyInto(part, x.AsStrided(part.shape(), x.strides(), 0));
+// x [N, H, W, C] with so many more rows and columns of zeros.
+Tensor WithMore(const Tensor& x, int64_t rows, int64_t columns) {
+  if (rows == 0 && columns == 0) return x;
+  const Tensor out = Tensor::Empty(
+      {x.size(0), x.size(1) + rows, x.size(2) + columns, x.size(3)}, x.dtype(),
+      x.place());
+  std::memset(out.raw_data(), 0, out.bytes());
+  if (x.numel() > 0) CopyInto(x, out.AsStrided(x.shape(), out.strides(), 0));
+  return out;
 }
 
 // x [..., channels] += bias[channels]
@@ -177,12 +174,20 @@ void Conv2dTranspose(const KernelContext& ctx, const Tensor& x,
                      std::span<const int64_t> dilation, int64_t groups,
                      std::span<const int64_t> output_size,
                      std::string_view data_format, Tensor* out) {
-  const ConvGeometry g =
+  ConvGeometry g =
       TransposeGeometryOf("conv2d_transpose", x.shape(), weight.shape(),
                           {stride, padding, dilation, groups, data_format},
                           output_padding, output_size);
+  int64_t more[2] = {0, 0};
+  if (!output_padding.empty())
+    ReadPair("conv2d_transpose", "output_padding", output_padding, 0, more);
+  for (int d = 0; d < 2; ++d) {
+    more[d] = OutputsBehind(g.window.stride[d], more[d]);
+    g.out[d] += more[d];
+  }
   const Tensor y = NhwcOutput(*out, data_format);
-  ConvolveToInput(Nhwc(g), y, weight, NhwcInput(x, data_format));
+  Convolve(Nhwc(g), Wanted::kInput, y, weight, Tensor(),
+           WithMore(NhwcInput(x, data_format), more[0], more[1]));
   if (!bias.defined() || out->numel() == 0) return;
   const Tensor shift = BiasOf(bias, g.in_channels, out->dtype());
   VisitFloat(out->dtype(), [&](auto tag) {

@@ -118,13 +118,6 @@ bool ConvGeometry::empty() const {
          in[1] == 0 || out[0] == 0 || out[1] == 0;
 }
 
-int64_t ConvGeometry::Excess(int d) const {
-  const Window& w = window;
-  const int64_t reached = (out[d] - 1) * w.stride[d] + w.Extent(d);
-  const int64_t padded = in[d] + w.pad_before[d] + w.pad_after[d];
-  return std::max<int64_t>(0, padded - reached - (w.stride[d] - 1));
-}
-
 Shape ConvGeometry::ImageShape(int64_t channels, const int64_t size[2]) const {
   if (channels_last) return {batch, size[0], size[1], channels};
   return {batch, channels, size[0], size[1]};
@@ -207,11 +200,6 @@ ConvGeometry TransposeGeometryOf(const char* op, const Shape& x,
     PROA_REQUIRE(g.in[d] >= 1 || g.out[d] == 0, op, ": the output ",
                  kDimNames[d], " would be ", g.in[d], "; x is ", ToString(x),
                  ", weight is ", ToString(weight));
-    PROA_REQUIRE(output_padding.empty() || more[d] < w.stride[d] ||
-                     least + w.stride[d] > 1 || g.out[d] == 0,
-                 op, ": the output ", kDimNames[d], " would be ", g.in[d],
-                 ", all of output_padding; x is ", ToString(x), ", weight is ",
-                 ToString(weight));
     PROA_REQUIRE(g.in[d] >= least &&
                      g.in[d] < least + std::max(w.stride[d], more[d] + 1),
                  op, ": output_size ", g.in[d], " is not in [", least, ", ",

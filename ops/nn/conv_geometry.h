@@ -53,9 +53,6 @@ struct ConvGeometry {
             window.kernel[1]};
   }
   bool empty() const;
-  // Of a transposed convolution (see TransposeGeometryOf): the last positions
-  // of `in` that are of output_padding and that no window of stride reaches.
-  int64_t Excess(int d) const;
 
  private:
   Shape ImageShape(int64_t channels, const int64_t size[2]) const;
@@ -80,11 +77,17 @@ ConvGeometry GeometryOf(const char* op, const Shape& input, const Shape& weight,
 
 // The geometry of the convolution whose input gradient a transposed convolution
 // is: x [N, O, h, w] and weight [O, C / groups, KH, KW] give [N, C, H, W] with
-// H = (h - 1) * stride - padding + extent + output_padding, or output_size.
+// H = (h - 1) * stride - padding + extent + output_padding, or output_size. An
+// output_padding of the stride or more makes room for OutputsBehind(stride,
+// output_padding) more rows (columns) of x: those are zero.
 ConvGeometry TransposeGeometryOf(const char* op, const Shape& x,
                                  const Shape& weight, const ConvAttributes& a,
                                  std::span<const int64_t> output_padding,
                                  std::span<const int64_t> output_size);
+
+inline int64_t OutputsBehind(int64_t stride, int64_t output_padding) {
+  return output_padding / stride;
+}
 
 }  // namespace proa::inline v0::ops
 

@@ -125,11 +125,20 @@ def reference_conv2d_transpose(
     return out + (bias[None, :, None, None] if data_format == "NCHW" else bias)
 
 
-def reference_without_excess(grad, stride=(1, 1), output_padding=(), data_format="NCHW"):
+def _behind(stride, output_padding):
     more = _pair(output_padding) if len(_pair(output_padding)) else [0, 0]
-    h, w = _to_nchw(grad, data_format).shape[2:]
-    read = [n - max(0, m - (s - 1)) for n, m, s in zip((h, w), more, _pair(stride))]
-    return _from_nchw(_to_nchw(grad, data_format)[:, :, : read[0], : read[1]], data_format)
+    return [m // s for m, s in zip(more, _pair(stride))]
+
+
+def reference_without_outputs_behind(x, stride=(1, 1), output_padding=(), data_format="NCHW"):
+    rows, columns = _behind(stride, output_padding)
+    x = _to_nchw(x, data_format)
+    return _from_nchw(x[:, :, : x.shape[2] - rows, : x.shape[3] - columns], data_format)
+
+
+def reference_with_outputs_behind(x, stride=(1, 1), output_padding=(), data_format="NCHW"):
+    rows, columns = _behind(stride, output_padding)
+    return _from_nchw(np.pad(_to_nchw(x, data_format), ((0, 0), (0, 0), (0, rows), (0, columns))), data_format)
 
 
 def reference_channel_sum(x, data_format="NCHW"):

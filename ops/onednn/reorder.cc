@@ -38,7 +38,8 @@ void AddFormat(const dnnl::memory::desc& format, PrimitiveKey& key) {
 Primitive Make(const dnnl::memory::desc& from, const dnnl::memory::desc& to) {
   const dnnl::reorder::primitive_desc pd(Engine(), from, Engine(), to,
                                          UserScratchpad());
-  return Primitive::Of<dnnl::reorder>(pd, {{DNNL_ARG_FROM}, {DNNL_ARG_TO}});
+  return Primitive::Of<dnnl::reorder>(
+      pd, {{DNNL_ARG_FROM}, {DNNL_ARG_TO, {}, true}});
 }
 
 }  // namespace

@@ -172,6 +172,13 @@ def test_the_classes():
     assert type(e.value) is TypeError and str(e.value).startswith("add() missing 1 required argument: 'y'")
 
 
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(proa.errors.NotFoundError, match="no such file") as e:
+        proa.load(str(tmp_path / "none.pdparams"))
+    assert isinstance(e.value, FileNotFoundError) and isinstance(e.value, ValueError) and e.value.errno == 2
+    assert pickle.loads(pickle.dumps(e.value)).filename == e.value.filename
+
+
 NONSENSE = {
     "addmm of 4 dims": lambda: proa.addmm(*[proa.ones([2, 2, 2, 2])] * 3),
     "addmm with an input of 3 dims": lambda: proa.addmm(proa.ones([1, 2, 2]), proa.ones([2, 2]), proa.ones([2, 2])),

@@ -343,7 +343,7 @@ def _load_prefix(path, return_numpy):
     if not os.path.exists(f"{path}.pdmodel"):
         near = [path + ending for ending in (".pdparams", ".pdopt") if os.path.exists(path + ending)]
         hint = f"; give the whole name, {near[0]}" if near else ""
-        raise _C.located(FileNotFoundError(errno.ENOENT, f"there is no such file{hint}", path))
+        raise _C.located(_C.NotFoundError(errno.ENOENT, f"there is no such file{hint}", path))
     captured = _C.load_program(os.fsencode(path)).captured
     return {name: tensor.numpy() if return_numpy else tensor for name, tensor in captured if name}
 

@@ -128,6 +128,13 @@ def test_tensors_as_attributes():
         net.register_buffer("number", proa.zeros([2]))
 
 
+def test_values_of_programs_are_no_buffers():
+    net = nn.Layer()
+    with proa.static.program_guard(proa.static.Program()):
+        net.x = proa.static.data("x", [2])
+    assert net.buffers() == [] and net.x.shape == [2]
+
+
 def test_a_value_of_another_shape_is_skipped():
     """As when a head for other classes is loaded: with a warning, and in both lists."""
     net = Net()

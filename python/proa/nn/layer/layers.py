@@ -194,7 +194,8 @@ class Layer:
                 )
             if isinstance(value, Tensor):
                 # A tensor that is set as an attribute moves with the layer, and is not saved.
-                if name not in self._buffer_names and not hasattr(type(self), name):
+                known = name in self._buffer_names or hasattr(type(self), name)
+                if not known and not _C.is_symbolic(value):  # values of a program are gone with it
                     self._claim(name, "_buffer_names", "a buffer")
                     self._non_persistable_buffer_names_set.add(name)
             elif name in self._non_persistable_buffer_names_set:

@@ -10,6 +10,7 @@
 #include "tensor/device.h"
 #include "tensor/error.h"
 #include "tensor/shared_memory.h"
+#include "tensor/system_memory.h"
 
 namespace proa::inline v0 {
 namespace {
@@ -30,6 +31,11 @@ constexpr int64_t kSmall = 256;
 using TinyPool = BlockPool<kHeader + kTiny, 64, 512, Storage>;
 using SmallPool = BlockPool<kHeader + kSmall, 64, 256, Storage>;
 
+// Where nothing is kept, small blocks too are no longer than they were asked to
+// be: who watches memory (the address sanitizer, fuzz/guard.cc) then sees what
+// is read behind them. False until start-up is over, which is good as well.
+const bool small_from_pools = PROA_POOLS_KEEP_BLOCKS != 0 && KeepBlocks();
+
 void* TakePooled(int64_t bytes) {
   return bytes <= kTiny ? TinyPool::Take() : SmallPool::Take();
 }
@@ -37,7 +43,8 @@ void* TakePooled(int64_t bytes) {
 }  // namespace
 
 IntrusivePtr<Storage> Storage::Allocate(int64_t bytes, Place place) {
-  if (place.is_cpu() && bytes >= 0 && bytes <= kSmall) [[likely]] {
+  if (place.is_cpu() && bytes >= 0 && bytes <= kSmall && small_from_pools)
+      [[likely]] {
     char* block = static_cast<char*>(TakePooled(bytes));
     Storage* s = new (block) Storage;
     s->data_ = block + kHeader;

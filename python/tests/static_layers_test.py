@@ -256,3 +256,21 @@ def test_eager_mode_says_what_to_do():
             static.nn.fc(y, 3)
         with pytest.raises(ValueError, match="num_flatten_dims is 2"):
             static.nn.fc(y, 3, num_flatten_dims=2)
+
+
+def test_a_clone_for_tests_changes_no_parameter():
+    main, startup = static.Program(), static.Program()
+    with static.scope_guard(static.Scope()), static.program_guard(main, startup):
+        loss = static.nn.fc(_data((None, 4)), 3).mean()
+        test = main.clone(for_test=True)
+        proa.optimizer.SGD(0.1).minimize(loss)
+        executor = static.Executor()
+        executor.run(startup)
+        feed = {"x": np.ones([2, 4], "float32")}
+        first, second = (executor.run(test, feed=feed, fetch_list=[loss])[0] for _ in range(2))
+        trained = executor.run(main, feed=feed, fetch_list=[loss])[0]
+        assert first == second == trained
+        assert executor.run(test, feed=feed, fetch_list=[loss])[0] < first
+    with static.program_guard(static.Program()) as _, pytest.warns(UserWarning, match="dropout stay in training"):
+        F.dropout(_data((None, 4)), 0.5)
+        static.default_main_program().clone(for_test=True)

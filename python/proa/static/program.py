@@ -1,7 +1,9 @@
 """Static mode: programs that ops are recorded into."""
 
 import contextlib
+import re
 import threading
+import warnings
 
 from proa import _C
 from proa.static.block import Block
@@ -29,8 +31,11 @@ class Program(Block):
         self._kept.append(thing)
 
     def clone(self, for_test=False):
-        """The program itself: operations are only ever appended, and what is not fetched is not run."""
-        return self
+        """The program itself; for a test, one that shares its operations and leaves out what changes parameters.
+
+        Dropout and batch normalization stay as they were recorded: a warning says so if there are any in training mode.
+        """
+        return TestProgram(self) if for_test else self
 
     @property
     def num_operations(self):
@@ -50,6 +55,21 @@ class Program(Block):
     to_string = __str__
 
 
+class TestProgram(Program):
+    """A program whose runs change no parameter: what `clone(for_test=True)` gives."""
+
+    def __init__(self, source):
+        self.__dict__.update(source.__dict__)
+        found = sorted(set(re.findall(r"= ((?:batch_norm|dropout)\w*)\(", str(self))) - _OF_TESTS)
+        if found:
+            warnings.warn(
+                f"Program.clone(for_test=True): {', '.join(found)} stay in training mode in this version; build the "
+                "network a second time for the test, with the same names of parameters",
+                stacklevel=3,
+            )
+
+
+_OF_TESTS = frozenset(("batch_norm_inference", "batch_norm_relu_inference", "batch_norm_add_relu_inference"))
 _main, _startup = Program(), Program()
 
 

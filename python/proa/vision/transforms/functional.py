@@ -11,6 +11,23 @@ import numpy as np
 from proa import _C
 from proa.framework.names import missing as _missing
 from proa.vision.transforms import arrays
+from proa.vision.transforms.adjust import (
+    adjust_brightness,
+    adjust_contrast,
+    adjust_hue,
+    adjust_saturation,
+    to_grayscale,
+)
+from proa.vision.transforms.kinds import (
+    _by_array,
+    _check,
+    _chosen,
+    _is_pil_image,
+    _is_tensor_image,
+    _pair,
+    _pil,
+    _size,
+)
 
 __all__ = [
     "adjust_brightness",
@@ -33,90 +50,6 @@ __all__ = [
 ]
 
 __getattr__ = _missing(__name__)
-
-
-# Kinds of images --------------------------------------------------------------------------------------------------------
-
-
-def _is_pil_image(img):
-    module = type(img).__module__
-    if not module.startswith("PIL") and not any(base.__module__.startswith("PIL.") for base in type(img).__mro__):
-        return False
-    from PIL import Image
-
-    return isinstance(img, Image.Image)
-
-
-def _is_tensor_image(img):
-    return isinstance(img, _C.Tensor)
-
-
-def _is_numpy_image(img):
-    return isinstance(img, np.ndarray) and img.ndim in (2, 3)
-
-
-def _check(what, img):
-    if not (_is_pil_image(img) or _is_numpy_image(img) or _is_tensor_image(img)):
-        kind = f"an array of rank {img.ndim}" if isinstance(img, np.ndarray) else type(img).__name__
-        raise _C.located(
-            TypeError(
-                f"{what}: img must be a Pillow image, an ndarray [H, W, C] or [H, W], or a Tensor [C, H, W], not {kind}"
-            )
-        )
-
-
-def _size(img):
-    """(height, width)."""
-    if _is_pil_image(img):
-        return img.size[1], img.size[0]
-    if _is_numpy_image(img):
-        return img.shape[:2]
-    return tuple(img.shape[-2:])
-
-
-def _by_array(img, function):
-    """`function` of the image as [H, W, C]; its result as what `img` is. For tensors and arrays."""
-    if _is_tensor_image(img):
-        lead = img.shape[:-3]
-        array = img.numpy()
-        if lead:
-            flat = array.reshape(-1, *array.shape[-3:])
-            done = [np.ascontiguousarray(np.moveaxis(function(np.moveaxis(one, -3, -1)), -1, -3)) for one in flat]
-            return _C.to_tensor(np.stack(done).reshape(*lead, *done[0].shape))
-        done = function(np.moveaxis(array, 0, -1))
-        return _C.to_tensor(np.ascontiguousarray(np.moveaxis(done, -1, 0)))
-    if img.ndim == 2:
-        done = function(img[:, :, None])
-        return done[:, :, 0] if done.shape[2] == 1 else done
-    return function(img)
-
-
-def _pil(name):
-    from PIL import Image
-
-    modes = {
-        "nearest": Image.NEAREST,
-        "bilinear": Image.BILINEAR,
-        "bicubic": Image.BICUBIC,
-        "box": Image.BOX,
-        "lanczos": Image.LANCZOS,
-        "hamming": Image.HAMMING,
-    }
-    return _chosen(name, modes)
-
-
-def _chosen(name, modes):
-    if name not in modes:
-        raise _C.located(ValueError(f"interpolation must be one of {', '.join(modes)}, not {name!r}"))
-    return modes[name]
-
-
-def _pair(what, name, size):
-    if isinstance(size, numbers.Number):
-        return int(size), int(size)
-    if not isinstance(size, (list, tuple)) or len(size) not in (1, 2):
-        raise _C.located(TypeError(f"{what}: {name} must be an int, or a list of one or two, not {size!r}"))
-    return int(size[0]), int(size[-1])
 
 
 # To tensors and numbers ---------------------------------------------------------------------------------------------------
@@ -459,119 +392,3 @@ def erase(img, i, j, h, w, v, inplace=False):
     img = img if inplace else img.copy()
     img[i : i + h, j : j + w] = v
     return img
-
-
-# Colors -------------------------------------------------------------------------------------------------------------------
-
-
-def _check_factor(what, name, factor, low=0.0, high=math.inf):
-    if not low <= factor <= high:
-        limit = f"from {low} to {high}" if high != math.inf else "not negative"
-        raise _C.located(ValueError(f"{what}: {name} must be {limit}, not {factor!r}"))
-
-
-def _enhanced(img, name, factor):
-    from PIL import ImageEnhance
-
-    return getattr(ImageEnhance, name)(img).enhance(factor)
-
-
-def _colored(img, factor, other):
-    """The image blended with what `other` gives of it: tensors stay within 0..1 (or 0..255 of integers)."""
-
-    def changed(array):
-        done = arrays.blend(array, other(array), factor)
-        return np.clip(done, 0.0, 1.0) if _is_tensor_image(img) and done.dtype.kind == "f" else done
-
-    return _by_array(img, changed)
-
-
-def adjust_brightness(img, brightness_factor):
-    """The image darker (0 is black) or brighter (1 is the image).
-
-    Args:
-        brightness_factor (float): not negative.
-    """
-    _check("adjust_brightness", img)
-    _check_factor("adjust_brightness", "brightness_factor", brightness_factor)
-    if _is_pil_image(img):
-        return _enhanced(img, "Brightness", brightness_factor)
-    return _colored(img, brightness_factor, lambda array: 0.0)
-
-
-def adjust_contrast(img, contrast_factor):
-    """The image with less contrast (0 is plain gray) or more (1 is the image). Arrays turn about the gray value 74.
-
-    Args:
-        contrast_factor (float): not negative.
-    """
-    _check("adjust_contrast", img)
-    _check_factor("adjust_contrast", "contrast_factor", contrast_factor)
-    if _is_pil_image(img):
-        return _enhanced(img, "Contrast", contrast_factor)
-    if _is_tensor_image(img):
-        return _colored(img, contrast_factor, lambda a: arrays.grayscale(a).mean() if a.shape[2] == 3 else a.mean())
-    return _colored(img, contrast_factor, lambda array: 74.0)
-
-
-def adjust_saturation(img, saturation_factor):
-    """The image with paler colors (0 is gray) or stronger ones (1 is the image).
-
-    Args:
-        saturation_factor (float): not negative.
-    """
-    _check("adjust_saturation", img)
-    _check_factor("adjust_saturation", "saturation_factor", saturation_factor)
-    if _is_pil_image(img):
-        return _enhanced(img, "Color", saturation_factor)
-    return _colored(img, saturation_factor, lambda a: arrays.grayscale(a) if a.shape[2] == 3 else a.astype(float))
-
-
-def adjust_hue(img, hue_factor):
-    """The image with its colors turned: by half of the circle for 0.5 and -0.5.
-
-    Args:
-        hue_factor (float): -0.5 to 0.5.
-    """
-    _check("adjust_hue", img)
-    _check_factor("adjust_hue", "hue_factor", hue_factor, -0.5, 0.5)
-    if _is_pil_image(img):
-        if img.mode in ("L", "1", "I", "F"):
-            return img
-        from PIL import Image
-
-        hue, saturation, value = img.convert("HSV").split()
-        turned = (np.array(hue, np.int64) + int(hue_factor * 255)) % 256
-        return Image.merge("HSV", (Image.fromarray(turned.astype(np.uint8), "L"), saturation, value)).convert(img.mode)
-
-    def turned_array(array):
-        if array.shape[2] == 1:
-            return array
-        scale = 255.0 if array.dtype.kind in "iu" else 1.0
-        colors = arrays.rgb_to_hsv(array.astype(np.float64) / scale)
-        colors[..., 0] = (colors[..., 0] + hue_factor) % 1.0
-        return arrays.like(arrays.hsv_to_rgb(colors) * scale, array)
-
-    return _by_array(img, turned_array)
-
-
-def to_grayscale(img, num_output_channels=1):
-    """The image in gray.
-
-    Args:
-        num_output_channels (int): 1, or 3 that are equal.
-    """
-    _check("to_grayscale", img)
-    if num_output_channels not in (1, 3):
-        raise _C.located(ValueError(f"to_grayscale: num_output_channels must be 1 or 3, not {num_output_channels!r}"))
-    if _is_pil_image(img):
-        from PIL import Image
-
-        gray = img.convert("L")
-        return gray if num_output_channels == 1 else Image.merge("RGB", (gray, gray, gray))
-
-    def gray_array(array):
-        gray = arrays.like(arrays.grayscale(array) if array.shape[2] >= 3 else array.astype(float), array)
-        return np.repeat(gray, num_output_channels, 2)
-
-    return _by_array(img, gray_array)

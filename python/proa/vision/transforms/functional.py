@@ -28,6 +28,7 @@ from proa.vision.transforms.kinds import (
     _pil,
     _size,
 )
+from proa.vision.transforms.kinds import _is_numpy_image as _is_numpy_image  # programs ask it here
 
 __all__ = [
     "adjust_brightness",

@@ -13,6 +13,8 @@ _NETWORKS = {
     "mobilenet_v2": ({"scale": 0.5}, 64, 262, "features.0.0.weight", "classifier.1.bias", 55.62132263183594),
     "mobilenet_v3_small": ({"scale": 0.75}, 64, 210, "conv.0.weight", "classifier.3.bias", 51.326271057128906),
     "mobilenet_v3_large": ({"scale": 0.35}, 64, 266, "conv.0.weight", "classifier.3.bias", 51.299659729003906),
+    "shufflenet_v2_x0_25": ({}, 64, 282, "_conv1.0.weight", "_fc.bias", 50.646514892578125),
+    "shufflenet_v2_swish": ({}, 64, 282, "_conv1.0.weight", "_fc.bias", 50.96398162841797),
     "squeezenet1_0": ({}, 64, 52, "_conv.weight", "_conv9.bias", 24.76590347290039),
     "squeezenet1_1": ({}, 64, 52, "_conv.weight", "_conv9.bias", 25.096893310546875),
 }
@@ -63,4 +65,6 @@ def test_errors():
         models.vgg16(pretrained=True)
     with pytest.raises(ValueError, match="version"):
         models.SqueezeNet("2.0")
+    with pytest.raises(NotImplementedError, match="scale must be one of"):
+        models.ShuffleNetV2(0.7)
     assert proa.vision.models.vgg.VGG is models.VGG and "vgg19" in dir(models)

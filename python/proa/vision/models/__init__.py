@@ -27,6 +27,8 @@ _HOMES = _invert({
     "proa.vision.models.mobilenetv1": "MobileNetV1 mobilenet_v1",
     "proa.vision.models.mobilenetv2": "MobileNetV2 mobilenet_v2",
     "proa.vision.models.mobilenetv3": "MobileNetV3Large MobileNetV3Small mobilenet_v3_large mobilenet_v3_small",
+    "proa.vision.models.shufflenetv2": "ShuffleNetV2 shufflenet_v2_swish shufflenet_v2_x0_25 shufflenet_v2_x0_33 "
+    "shufflenet_v2_x0_5 shufflenet_v2_x1_0 shufflenet_v2_x1_5 shufflenet_v2_x2_0",
     "proa.vision.models.squeezenet": "SqueezeNet squeezenet1_0 squeezenet1_1",
     "proa.vision.models.vgg": "VGG vgg11 vgg13 vgg16 vgg19",
 })  # fmt: skip
@@ -53,5 +55,7 @@ __all__ = [
 ]
 
 __getattr__, __dir__ = _lazy(
-    __name__, _HOMES, ("alexnet", "lenet", "mobilenetv1", "mobilenetv2", "mobilenetv3", "resnet", "squeezenet", "vgg")
+    __name__,
+    _HOMES,
+    ("alexnet", "lenet", "mobilenetv1", "mobilenetv2", "mobilenetv3", "resnet", "shufflenetv2", "squeezenet", "vgg"),
 )

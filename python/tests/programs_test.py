@@ -150,6 +150,19 @@ def test_buffers_that_forward_changes(way, tmp_path):
         assert [net(x).tolist() for _ in range(3)] == [[1, 1], [2, 2], [3, 3]]
 
 
+def test_attributes_that_remember_the_last_call():
+    class Net(nn.Layer):
+        def forward(self, x):
+            self.seen = x * 2
+            return x + self.seen
+
+    net = Net()
+    assert net(paddle.ones([3])).tolist() == [3, 3, 3]
+    recorded = paddle.jit.to_static(net)
+    for n in (2, 3, 4):
+        assert recorded(paddle.ones([n])).tolist() == [3] * n
+
+
 def test_constants_can_be_read_while_a_program_is_recorded():
     @paddle.jit.to_static
     def function(x):

@@ -70,6 +70,10 @@ def _outlives(buffer, value):
     """True for a value of a program that became the new content of the buffer, in each run of the program."""
     if not isinstance(buffer, Tensor) or value is None or _C.is_symbolic(buffer) or not _C.is_symbolic(value):
         return False
+    sizes = value.shape
+    fits = len(sizes) == buffer.ndim and all(a == b for a, b in zip(sizes, buffer.shape) if isinstance(a, int))
+    if not fits or buffer.dtype != value.dtype:
+        return False  # another tensor under the same name, such as what the last call saw
     buffer.set_value(value)
     return True
 

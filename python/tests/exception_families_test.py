@@ -108,6 +108,27 @@ def test_an_axis_outside():
     assert wrong == []
 
 
+# Whose second argument is no tensor of the first's kind: sizes.
+OF_SIZES = {"expand", "pad", "zeropad2d"}
+
+
+@pytest.mark.parametrize("shape", [[], [3], [0], [0, 3], [1, 2, 1, 2, 1]], ids=str)
+def test_any_rank(shape):
+    """A result, or an error that says the function: none of Python's own from inside of it."""
+    wrong = []
+    x = proa.ones(shape)
+    for name, function, _, needed in of_a_tensor():
+        if name in OF_SIZES:
+            continue
+        others = [SECOND[name]] if name in SECOND else [x] * (needed - 1)
+        try:
+            function(x.clone(), *others)
+        except Exception as e:  # pylint: disable=broad-except
+            if not str(e).startswith(WORDS):
+                wrong.append(f"{name}: {type(e).__name__} {str(e).splitlines()[0][:100]}")
+    assert wrong == []
+
+
 def test_a_dtype_without_a_kernel():
     """TypeError and RuntimeError in one."""
     wrong, asked = [], 0

@@ -4,6 +4,7 @@ import math
 
 from proa import _C
 from proa.nn.functional.common import dropout
+from proa.nn.functional.shapes import require_dims
 
 
 def additive_mask(mask, dtype):
@@ -48,13 +49,15 @@ def scaled_dot_product_attention(
     query = _C.tensor_argument(query, "scaled_dot_product_attention", "query")
     key = _C.tensor_argument(key, "scaled_dot_product_attention", "key")
     value = _C.tensor_argument(value, "scaled_dot_product_attention", "value")
+    for name, x in (("query", query), ("key", key), ("value", value)):
+        require_dims("scaled_dot_product_attention", name, x, 4)
     ops = _C.ops
     mask = additive_mask(attn_mask, query.dtype)
     if is_causal:
         if mask is not None:
             raise _C.located(ValueError("scaled_dot_product_attention: give attn_mask or is_causal, not both"))
         mask = ops.triu(ops.full([query.shape[1], key.shape[1]], -math.inf, query.dtype), 1)
-    scale = 1.0 / math.sqrt(query.shape[-1])
+    scale = 1.0 / math.sqrt(max(query.shape[-1], 1))
     if not (dropout_p and training):
         return ops.attention(query, key, value, mask, scale)
     weights = dropout(attention_weights(query, key, mask, scale), dropout_p)

@@ -4,7 +4,7 @@ import math
 
 from proa import _C
 from proa.framework.names import borrow as _borrow
-from proa.nn.functional.shapes import is_channel_last, numbers, plain_ints
+from proa.nn.functional.shapes import is_channel_last, numbers, plain_ints, require_dims
 from proa.tensor.precision import narrowed, widened
 
 
@@ -47,6 +47,9 @@ def bilinear(x1, x2, weight, bias=None, name=None):
     x1 = _C.tensor_argument(x1, "bilinear", "x1")
     x2 = _C.tensor_argument(x2, "bilinear", "x2")
     weight = _C.tensor_argument(weight, "bilinear", "weight")
+    require_dims("bilinear", "x1", x1, 2)
+    require_dims("bilinear", "x2", x2, 2)
+    require_dims("bilinear", "weight", weight, 3)
     ops = _C.ops
     out, in1, in2 = weight.shape
     # [N, in1] @ [in1, out * in2]
@@ -348,6 +351,7 @@ def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
         Tensor: [N, C * KH * KW, number of blocks].
     """
     x = _C.tensor_argument(x, "unfold", "x")
+    require_dims("unfold", "x", x, 4)
     ops = _C.ops
     n, channels, *size = x.shape
     kernel, stride, dilation, pads, out = _window("unfold", size, kernel_sizes, strides, paddings, dilations)
@@ -405,6 +409,7 @@ def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW"):
         shift_ratio (float): part of the channels that moves each way, at most 0.5.
     """
     x = _C.tensor_argument(x, "temporal_shift", "x")
+    require_dims("temporal_shift", "x", x, 4)
     ops = _C.ops
     if not 0 <= shift_ratio <= 0.5:
         raise _C.located(ValueError(f"temporal_shift: shift_ratio must be in [0, 0.5]; it is {shift_ratio}"))

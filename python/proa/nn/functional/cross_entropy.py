@@ -2,6 +2,7 @@
 
 from proa import _C
 from proa.nn.functional.loss import _check_reduction, reduce
+from proa.nn.functional.shapes import require_dims
 from proa.tensor.precision import narrowed, widened
 
 
@@ -143,6 +144,7 @@ def softmax_with_cross_entropy(
     """
     logits = _C.tensor_argument(logits, "softmax_with_cross_entropy", "logits")
     label = _C.tensor_argument(label, "softmax_with_cross_entropy", "label")
+    require_dims("softmax_with_cross_entropy", "logits", logits, 1, float("inf"))
     axis %= len(logits.shape)
     if not soft_label and len(label.shape) == len(logits.shape) - 1:
         label = _C.ops.unsqueeze(label, axis)

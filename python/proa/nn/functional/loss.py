@@ -2,6 +2,7 @@
 
 from proa import _C
 from proa.framework.names import borrow as _borrow
+from proa.nn.functional.shapes import require_dims
 from proa.tensor.precision import narrowed, widened
 
 
@@ -185,6 +186,7 @@ def dice_loss(input, label, epsilon=1e-05, name=None):
         epsilon (float): keeps the division finite.
     """
     input = _C.tensor_argument(input, "dice_loss", "input")
+    require_dims("dice_loss", "input", input, 2, float("inf"))
     label = _C.tensor_argument(label, "dice_loss", "label")
     if label.shape[-1] != 1:
         raise _C.located(ValueError(f"dice_loss: the last dim of label must be 1; label is {list(label.shape)}"))
@@ -243,6 +245,7 @@ def ctc_loss(log_probs, labels, input_lengths, label_lengths, blank=0, reduction
         0.2877
     """
     log_probs = _C.tensor_argument(log_probs, "ctc_loss", "log_probs")
+    require_dims("ctc_loss", "log_probs", log_probs, 3)
     labels = _C.tensor_argument(labels, "ctc_loss", "labels")
     input_lengths = _C.tensor_argument(input_lengths, "ctc_loss", "input_lengths")
     label_lengths = _C.tensor_argument(label_lengths, "ctc_loss", "label_lengths")

@@ -92,6 +92,14 @@ def spatial_sizes(x, channel_last):
     return x.shape[1:-1] if channel_last else x.shape[2:]
 
 
+def require_dims(op, name, x, low, high=None):
+    """Raises unless x has `low` dims, or from `low` to `high` (inf: any number)."""
+    if low <= x.ndim <= (low if high is None else high):
+        return
+    what = f"{low}" if high is None else f"{low} or more" if high == float("inf") else f"{low} to {high}"
+    raise _C.located(ValueError(f"{op}: {name} must have {what} dims; it is {list(x.shape)} {x.dtype.name}"))
+
+
 def check_rank(op, x, n):
     """Raises unless x has batch, channels and n spatial dims."""
     if len(x.shape) != n + 2:

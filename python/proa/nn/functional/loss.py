@@ -263,7 +263,7 @@ def ctc_loss(log_probs, labels, input_lengths, label_lengths, blank=0, reduction
     path = ops.concat([path, ops.full([batch, 1], blank, _C.int64)], 1)
     # A blank may be skipped between two different labels.
     skip = ops.logical_and(path[:, 2:] != blank, path[:, 2:] != path[:, :-2])
-    skip = ops.pad(skip.astype(scores.dtype), [0, 0, 2, 0])
+    skip = ops.pad(skip.astype(scores.dtype), [0, 0, min(2, width), 0])
     no_skip = (1.0 - skip) * impossible
     start = [impossible] * width
     start[0] = 0.0

@@ -94,15 +94,25 @@ IntArray StackSizes(const Signature& s, int i, PyObject* const* items,
   return IntArray(sizes);
 }
 
+// More items than this a list of numbers never has; a range may.
+constexpr Py_ssize_t kMostItems = Py_ssize_t{1} << 24;
+
 // The items of a list or tuple, or of what is a sequence of numbers; null if
 // `o` is none of these.
-Ref Sequence(PyObject* o) {
+Ref Sequence(const Signature& s, int i, PyObject* o) {
   if (PyList_Check(o) || PyTuple_Check(o)) return Ref::Borrow(o);
   if (PyUnicode_Check(o) || PyBytes_Check(o) || PyDict_Check(o)) return Ref();
   if (!PySequence_Check(o) && !IsTensor(o)) return Ref();
   if (IsTensor(o)) {
     if (Unwrap(o).rank() != 1 || IsUnknown(o)) return Ref();
     return Ref::New(PyObject_CallMethod(o, "tolist", nullptr));
+  }
+  const Py_ssize_t n = PySequence_Size(o);
+  if (n < 0) PyErr_Clear();  // it has no size, or one beyond all numbers
+  if (n > kMostItems || (n < 0 && PyRange_Check(o))) {
+    FailArgument(s.op, ": ", s.names[i], " has ",
+                 n < 0 ? "too many" : absl::StrCat(n),
+                 " elements; a list of numbers has at most ", kMostItems);
   }
   Ref list = Ref::NewOrNull(PySequence_Tuple(o));
   if (!list) PyErr_Clear();
@@ -242,7 +252,7 @@ DimVector ToIntList(const Signature& s, int i, PyObject* o) {
       (IsTensor(o) && Unwrap(o).rank() == 0)) {
     return {ToInt(s, i, o)};
   }
-  const Ref items = Sequence(o);
+  const Ref items = Sequence(s, i, o);
   if (!items) FailType(s, i, "int or a list of int", o);
   const Py_ssize_t n = PySequence_Fast_GET_SIZE(items.get());
   DimVector out;
@@ -260,7 +270,7 @@ std::vector<double> ToFloatList(const Signature& s, int i, PyObject* o) {
   if (o == Py_None) return {};
   if (PyFloat_Check(o) || PyLong_Check(o) || IsNumPyScalar(o))
     return {ToFloat(s, i, o)};
-  const Ref items = Sequence(o);
+  const Ref items = Sequence(s, i, o);
   if (!items) FailType(s, i, "float or a list of float", o);
   std::vector<double> out;
   for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(items.get()); ++k) {
@@ -316,7 +326,7 @@ Place ToPlace(const Signature& s, int i, PyObject* o) {
 }
 
 std::vector<Tensor> ToTensorList(const Signature& s, int i, PyObject* o) {
-  const Ref items = IsTensor(o) || IsNumPyArray(o) ? Ref() : Sequence(o);
+  const Ref items = IsTensor(o) || IsNumPyArray(o) ? Ref() : Sequence(s, i, o);
   if (!items) FailType(s, i, "a list or tuple of Tensor", o);
   std::vector<Tensor> out;
   const Py_ssize_t n = PySequence_Fast_GET_SIZE(items.get());

@@ -1,0 +1,110 @@
+"""Work that takes long ends when the user asks for it (Ctrl-C), and absurd arguments are refused instead of worked on."""
+
+import signal
+import time
+
+import numpy as np
+import pytest
+
+import proa
+from proa.nn import functional as F
+
+
+class _Stop(Exception):
+    pass
+
+
+def _stopped_after(seconds, f):
+    """Calls f with a signal that comes after some time; how long it went on."""
+
+    def stop(*_):
+        raise _Stop
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    start = time.monotonic()
+    try:
+        with pytest.raises(_Stop):
+            f()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    return time.monotonic() - start
+
+
+def test_loop_of_a_program():
+    @proa.jit.to_static
+    def count(n):
+        return proa.static.nn.while_loop(lambda i: i < n, lambda i: [i + 1], [proa.zeros([1], "int64")])[0]
+
+    assert int(count(proa.full([1], 5, "int64"))) == 5
+    _stopped_after(0.3, lambda: count(proa.full([1], 10**12, "int64")))
+    assert int(count(proa.full([1], 5, "int64"))) == 5
+
+
+def test_eager_loop():
+    _stopped_after(
+        0.2, lambda: proa.static.nn.while_loop(lambda i: i < 10**12, lambda i: [i + 1], [proa.zeros([1], "int64")])
+    )
+
+
+def test_backward_of_a_long_graph():
+    """Handlers run on the way, not only at the end."""
+    x = proa.ones([4])
+    x.stop_gradient = False
+    y = x
+    for _ in range(200_000):
+        y = y + x
+    seen = []
+    before = signal.signal(signal.SIGALRM, lambda *_: seen.append(time.monotonic()))
+    signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
+    try:
+        start = time.monotonic()
+        _, end = y.sum().backward(), time.monotonic()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    np.testing.assert_array_equal(x.grad.numpy(), np.full(4, 200_001))
+    if end - start > 0.2:  # else it was too quick to be interrupted
+        assert any(start + 0.001 < t < end - 0.001 for t in seen)
+
+
+_BIG = 2**31 - 2
+_IMAGE = [1, 1, 8, 8]
+
+# Each is done, or refused, at once.
+_ABSURD = {
+    "diff n": lambda: proa.diff(proa.ones([4, 4]), n=_BIG),
+    "diff n beyond int": lambda: proa.diff(proa.ones([4, 4]), n=2**40),
+    "cov weights": lambda: proa.linalg.cov(proa.ones([4, 4]), fweights=proa.full([4], 2**31 - 1, "int64")),
+    "normalize p": lambda: F.normalize(proa.ones([4, 4]), p=1e30),
+    "normalize axis": lambda: F.normalize(proa.ones([4, 4]), axis=_BIG),
+    "norm p": lambda: proa.norm(proa.ones([4, 4]), p=float(_BIG)),
+    "norm axis": lambda: proa.norm(proa.ones([4, 4]), axis=[_BIG, _BIG]),
+    "unfold kernel": lambda: F.unfold(proa.ones(_IMAGE), _BIG),
+    "unfold padding": lambda: F.unfold(proa.ones(_IMAGE), 1, paddings=_BIG),
+    "unfold stride": lambda: F.unfold(proa.ones(_IMAGE), 1, strides=_BIG),
+    "unfold dilation": lambda: F.unfold(proa.ones(_IMAGE), 1, dilations=_BIG),
+    "avg_pool2d kernel": lambda: F.avg_pool2d(proa.ones(_IMAGE), _BIG, padding=_BIG // 2),
+    "avg_pool2d padding": lambda: F.avg_pool2d(proa.ones(_IMAGE), _BIG, stride=1, padding=_BIG),
+    "max_pool2d kernel": lambda: F.max_pool2d(proa.ones(_IMAGE), _BIG, padding=_BIG // 2),
+    "conv1d dilation": lambda: F.conv1d(
+        proa.ones([1, 1, 8]), proa.ones([1, 1, 3]), padding=_BIG // 2, dilation=_BIG // 2
+    ),
+    "conv1d stride": lambda: F.conv1d(proa.ones([1, 1, 8]), proa.ones([1, 1, 3]), stride=_BIG),
+    "mean axis": lambda: proa.mean(proa.ones([4, 4]), axis=_BIG),
+    "mean axes": lambda: proa.mean(proa.ones([4, 4]), axis=list(range(100_000))),
+    "mean of a range": lambda: proa.mean(proa.ones([4, 4]), axis=range(2**31)),
+    "sum of a range": lambda: proa.sum(proa.ones([4, 4]), axis=range(2**62)),
+    "reshape to a range": lambda: proa.reshape(proa.ones([4, 4]), range(2**40)),
+}
+
+
+@pytest.mark.parametrize("name", _ABSURD)
+def test_absurd_arguments(name):
+    start = time.process_time()
+    try:
+        _ABSURD[name]()
+    except (ValueError, IndexError, OverflowError, TypeError, MemoryError) as e:
+        assert len(str(e)) > 10
+    assert time.process_time() - start < 20  # seconds; what is done at all is done in milliseconds

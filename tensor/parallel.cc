@@ -124,15 +124,17 @@ void RunPart(int64_t begin, int64_t end, int pieces, Body body, void* context) {
   if (error) std::rethrow_exception(error);
 }
 
-// Between parts of a range that are this long a user may interrupt. Of the
-// cheapest work, one is worth some 10 ms.
-constexpr int64_t kPart = int64_t{1} << 26;
+// Between parts of a long range a user may interrupt: there are at most 1024,
+// and of the cheapest work, the shortest is worth some 10 ms.
+constexpr int64_t kShortestPart = int64_t{1} << 26;
+constexpr int64_t kMostParts = 1024;
 
 }  // namespace
 
 void Run(int64_t begin, int64_t end, int pieces, Body body, void* context) {
-  for (; end - begin > kPart; begin += kPart) {
-    RunPart(begin, begin + kPart, pieces, body, context);
+  const int64_t part = std::max(kShortestPart, (end - begin) / kMostParts);
+  for (; end - begin > part; begin += part) {
+    RunPart(begin, begin + part, pieces, body, context);
     internal::LookForInterrupt();
   }
   RunPart(begin, end, pieces, body, context);

@@ -58,11 +58,15 @@ TEST_F(ParallelTest, HugeRanges) {
     std::lock_guard lock(mutex);
     ranges.emplace_back(b, e);
   });
-  ASSERT_EQ(ranges.size(), 3u);
+  // In parts, between which a user may interrupt.
+  ASSERT_GE(ranges.size(), 3u);
+  ASSERT_LE(ranges.size(), 3u * 1025);
   std::sort(ranges.begin(), ranges.end());
-  EXPECT_EQ(ranges[0].first, 0);
-  EXPECT_EQ(ranges[1].first, ranges[0].second);
-  EXPECT_EQ(ranges[2].second, kMax);
+  EXPECT_EQ(ranges.front().first, 0);
+  for (size_t i = 1; i < ranges.size(); ++i) {
+    ASSERT_EQ(ranges[i].first, ranges[i - 1].second);
+  }
+  EXPECT_EQ(ranges.back().second, kMax);
 }
 
 TEST_F(ParallelTest, NestedLoopsRunSerially) {

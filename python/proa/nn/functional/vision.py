@@ -21,6 +21,7 @@ def affine_grid(theta, out_shape, align_corners=True, name=None):
         >>> grid.tolist()
         [[[[-1.0, -1.0], [1.0, -1.0]], [[-1.0, 1.0], [1.0, 1.0]]]]
     """
+    theta = _C.tensor_argument(theta, "affine_grid", "theta")
     if len(theta.shape) != 3 or list(theta.shape[1:]) != [2, 3]:
         raise _C.located(ValueError(f"affine_grid: theta must be [N, 2, 3]; it is {list(theta.shape)}"))
     sizes = [int(size) for size in (out_shape.tolist() if isinstance(out_shape, _C.Tensor) else out_shape)]
@@ -58,6 +59,8 @@ def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=Tr
         >>> proa.nn.functional.grid_sample(x, proa.zeros([1, 1, 1, 2])).item()
         1.5
     """
+    x = _C.tensor_argument(x, "grid_sample", "x")
+    grid = _C.tensor_argument(grid, "grid_sample", "grid")
     if len(x.shape) != 4 or len(grid.shape) != 4 or grid.shape[3] != 2 or grid.shape[0] != x.shape[0]:
         raise _C.located(
             ValueError(

@@ -93,4 +93,4 @@ def test_autocast(dtype, train):
         out = net(proa.rand([2, 3, 5, 5]))
     out.astype("float32").sum().backward()
     for p in net.parameters():
-        assert p.grad.dtype == p.dtype
+        assert p.stop_gradient or p.grad.dtype == p.dtype  # the statistics have no gradient

@@ -17,19 +17,21 @@ _SHAPES = [(2, 3, 7, 9), (1, 6, 8, 8), (2, 16, 5, 6), (1, 33, 9, 7), (3, 70, 6, 
 
 def _size(length, kernel, stride, padding, ceil_mode):
     room = length + 2 * padding - kernel
-    size = (-(-room // stride) if ceil_mode else room // stride) + 1
-    return size - (ceil_mode and (size - 1) * stride >= length + padding)
+    return (-(-room // stride) if ceil_mode else room // stride) + 1
 
 
 def _reference(x, kernel, stride, padding, ceil_mode):
-    """Maxima and their places: NaN is above all, of equal ones the first counts."""
+    """Maxima and their places: NaN is above all, of equal ones the first counts; -1 where a window is empty."""
     h, w = x.shape[2:]
     sizes = [_size(x.shape[2 + d], kernel[d], stride[d], padding[d], ceil_mode) for d in range(2)]
-    out, places = np.zeros((*x.shape[:2], *sizes), x.dtype), np.zeros((*x.shape[:2], *sizes), np.int64)
+    out = np.full((*x.shape[:2], *sizes), np.finfo(x.dtype).min, x.dtype)
+    places = np.full(out.shape, -1, np.int64)
     for i, j in np.ndindex(*sizes):
         top, left = i * stride[0] - padding[0], j * stride[1] - padding[1]
         bottom, right = min(top + kernel[0], h), min(left + kernel[1], w)
         top, left = max(top, 0), max(left, 0)
+        if top >= bottom or left >= right:
+            continue
         window = x[:, :, top:bottom, left:right].reshape(*x.shape[:2], -1)
         nan = np.isnan(window)
         at = np.where(nan.any(-1), nan.argmax(-1), np.where(nan, 0, window).argmax(-1))
@@ -41,7 +43,8 @@ def _reference(x, kernel, stride, padding, ceil_mode):
 def _scatter(grad, places, shape):
     result = np.zeros((*shape[:2], shape[2] * shape[3]))
     for index in np.ndindex(*shape[:2]):
-        np.add.at(result[index], places[index].ravel(), grad[index].ravel())
+        there = places[index].ravel() >= 0
+        np.add.at(result[index], places[index].ravel()[there], grad[index].ravel()[there])
     return result.reshape(shape)
 
 

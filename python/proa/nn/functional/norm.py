@@ -21,7 +21,8 @@ def _channel_axis(op, x, data_format):
 
 def _has_one_element(x, axis):
     """Whether each channel of x has a single element."""
-    return all(size == 1 for d, size in enumerate(x.shape) if d != axis)
+    # An open size counts as more than one: a batch of one that only the run knows is normalized as any other.
+    return all(isinstance(size, int) and size == 1 for d, size in enumerate(x.shape) if d != axis)
 
 
 def _along(x, axis, vector):

@@ -350,9 +350,9 @@ def signature_seed(target: str, f) -> cases.Case | None:
 # All of them ------------------------------------------------------------------------
 
 
-def file_seeds() -> list[cases.Case]:
+def file_seeds(names=("seeds.txt", "regressions.txt")) -> list[cases.Case]:
     out = []
-    for name in ("seeds.txt", "regressions.txt"):
+    for name in names:
         out += [cases.parse(line) for line in cases.read_lines(os.path.join(_HERE, name))]
     return [c for c in out if c.target.startswith(("proa.", "layer("))]
 

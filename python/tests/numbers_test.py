@@ -276,6 +276,16 @@ def test_one_bias_for_all():
     assert one.grad.tolist() == [float(expected.size)]
 
 
+def test_a_feed_may_lack_dims_of_one():
+    main = proa.static.Program()
+    with proa.static.program_guard(main):
+        x, w = proa.static.data("x", [3, 1]), proa.static.data("w", [-1, 1])
+        out = [proa.matmul(x, proa.ones([1, 2])), w + 1.0]
+    values = np.arange(3, dtype="float32")
+    product, more = proa.static.Executor().run(main, feed={"x": values, "w": values}, fetch_list=out)
+    assert product.tolist() == [[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]] and more.shape == (3, 1)
+
+
 @pytest.mark.parametrize(
     "name, dtype",
     [

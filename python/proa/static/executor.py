@@ -63,7 +63,8 @@ class Executor:
 
         Args:
             program (Program, optional): the default main program if None.
-            feed (dict): an array or tensor for each input that is needed; others are ignored.
+            feed (dict): an array or tensor for each input that is needed; others are ignored. Dims of size 1 at the
+                end of an input's shape may be missing: [N] for [N, 1].
             fetch_list (list): symbolic tensors of the program, or names of tensors; lists in it are flattened.
             return_numpy (bool): give NumPy arrays, not tensors.
             use_prune (bool): leave out operations that what is fetched does not need, updates of parameters too.
@@ -83,12 +84,22 @@ class Executor:
         recorded_rates.refresh()
         with _C.eager_mode():
             inputs = set(program._program.input_names)
-            feeds = {name: _C.to_tensor(value) for name, value in (feed or {}).items() if name in inputs}
+            feeds = {name: self._fed(program, name, value) for name, value in (feed or {}).items() if name in inputs}
             fetches = [self._find(program, item) for item in wanted or ()]
             results = program._program.run(feeds, fetches, use_prune)
         for call in () if use_prune else program._after_run:
             call()
         return [t.numpy() for t in results] if return_numpy else results
+
+    def _fed(self, program, name, value):
+        value = _C.to_tensor(value)
+        declared = program._program.find(name)
+        if declared is None or value.ndim >= declared.ndim:
+            return value
+        missing = list(declared.shape)[value.ndim :]
+        if all(isinstance(size, int) and size == 1 for size in missing):
+            return _C.ops.reshape(value, [*value.shape, *missing])
+        return value
 
     def _find(self, program, item):
         if isinstance(item, _C.Tensor):

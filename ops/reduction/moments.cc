@@ -59,7 +59,7 @@ Tensor Nanmean(const Tensor& x, std::span<const int64_t> axis, bool keepdim) {
                            axis, std::nullopt, keepdim);
   const Tensor count = sum(logical_not(nan), axis, std::nullopt, keepdim);
   const Tensor out = divide(total, count);
-  return Narrow(out, x.dtype());
+  return wide.dtype() == x.dtype() ? out : cast(out, x.dtype());
 }
 
 }  // namespace proa::inline v0::ops

@@ -26,8 +26,13 @@ Tensor PNormBackward(const Tensor& grad_out, const Tensor& x, const Tensor& out,
     const Tensor there = where(equal(abs(wide), norm), sign(wide), zero);
     return Narrow(multiply(g, there), x.dtype());
   }
-  const Tensor divisor = where(equal(norm, zero), one, norm);
-  if (p == 2) return Narrow(multiply(g, divide(wide, divisor)), x.dtype());
+  const Tensor none = equal(norm, zero);
+  const Tensor divisor = where(none, one, norm);
+  if (p == 2) {
+    // Left out also for the second gradient, where x alone would be 1.
+    return Narrow(multiply(where(none, zero, g), divide(wide, divisor)),
+                  x.dtype());
+  }
   // Where x is 0, so is its sign: the power, which may be of 0, is left out.
   const Tensor ratio =
       where(equal(wide, zero), one, divide(abs(wide), divisor));

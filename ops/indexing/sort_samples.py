@@ -76,6 +76,8 @@ def reference_kthvalue(x, k, axis=-1, keepdim=False):
 
 
 def reference_mode(x, axis=-1, keepdim=False):
+    if x.ndim == 0:
+        return x, np.zeros((), np.int64)
     lines = np.moveaxis(x, axis, -1)
     out = np.zeros(lines.shape[:-1], x.dtype)
     indices = np.zeros(lines.shape[:-1], np.int64)

@@ -7,6 +7,8 @@
 #include "ops/linalg/gemm.h"
 #include "ops/nn/nn_kernels.h"
 #include "ops/nn/row_loops.h"
+#include "ops/onednn/threads.h"
+#include "tensor/parallel.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
 namespace {
@@ -53,19 +55,41 @@ GemmOperand Dense(const Tensor& t, int64_t rows, int64_t columns,
   return m;
 }
 
-// to [heads, m, n] = a b
+// Rows of a product that one task computes.
+constexpr int64_t kRowsOfTask = 128;
+
+// to [heads, m, n] = a b. Each task is a product of its own on one thread:
+// whole ones are divided along k by the number of threads on some machines, and
+// their bits with them.
 void Product(int64_t heads, int64_t m, int64_t n, int64_t k,
              const GemmOperand& a, const GemmOperand& b, const Tensor& to) {
-  GemmProblem p;
-  p.dtype = to.dtype();
-  p.m = m;
-  p.n = n;
-  p.k = k;
-  p.batch = {heads};
-  p.a = a;
-  p.b = b;
-  p.c = to.raw_data();
-  Gemm(p);
+  const int64_t item = ItemSize(to.dtype());
+  const int64_t tasks = (m + kRowsOfTask - 1) / kRowsOfTask;
+  const auto head_of = [&](const GemmOperand& x, int64_t head, int64_t row) {
+    GemmOperand part = x;
+    part.data = static_cast<const char*>(x.data) +
+                (head * x.batch_strides[0] + row * x.row_stride) * item;
+    part.batch_strides.clear();
+    return part;
+  };
+  const int64_t work = std::max<int64_t>(1, std::min(m, kRowsOfTask) * n * k);
+  parallel_for(0, heads * tasks, std::max<int64_t>(1, (1 << 16) / work),
+               [&](int64_t begin, int64_t end) {
+                 const onednn::SerialScope serial;
+                 for (int64_t t = begin; t < end; ++t) {
+                   const int64_t head = t / tasks,
+                                 row = t % tasks * kRowsOfTask;
+                   GemmProblem p;
+                   p.dtype = to.dtype();
+                   p.m = std::min(kRowsOfTask, m - row);
+                   p.n = n;
+                   p.k = k;
+                   p.a = head_of(a, head, row);
+                   p.b = head_of(b, head, 0);
+                   p.c = to.data<char>() + (head * m + row) * n * item;
+                   Gemm(p);
+                 }
+               });
 }
 
 // What is added to the scores of a row: element j of query i at

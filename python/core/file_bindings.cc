@@ -105,7 +105,21 @@ void BindFiles(py::module_& m) {
   py::class_<OpenFile>(m, "AtomicFile",
                        "A file that has its name, and replaces what had it, "
                        "when it is committed; else nothing changes.")
-      .def(py::init<const std::string&>(), py::arg("path"))
+      .def(
+          "__init__",
+          // As py::init; but what pybind11 notes of the object is noted here,
+          // where an exception (of memory) is caught, and not after.
+          [](py::detail::value_and_holder& self, const std::string& path) {
+            auto file = std::make_unique<OpenFile>(path);
+            self.value_ptr() = file.get();
+            try {
+              self.type->init_instance(self.inst, &file);
+            } catch (...) {
+              self.value_ptr() = nullptr;
+              throw;
+            }
+          },
+          py::detail::is_new_style_constructor(), py::arg("path"))
       .def("write", &OpenFile::Write, py::arg("data"))
       .def("write_at", &OpenFile::WriteAt, py::arg("offset"), py::arg("data"))
       .def("commit", &OpenFile::Commit)

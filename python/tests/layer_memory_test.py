@@ -3,6 +3,7 @@
 import copy
 import gc
 import os
+import sys
 import tracemalloc
 
 import pytest
@@ -66,10 +67,12 @@ def test_python_keeps_nothing(kind):
         for _ in range(10):
             make()
         gc.collect()
+        sys._clear_type_cache()  # which holds names that attributes were looked up by
         before = tracemalloc.get_traced_memory()[0]
         for _ in range(200):
             make()
         gc.collect()
+        sys._clear_type_cache()
         kept = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()

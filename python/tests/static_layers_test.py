@@ -271,6 +271,33 @@ def test_a_clone_for_tests_changes_no_parameter():
         trained = executor.run(main, feed=feed, fetch_list=[loss])[0]
         assert first == second == trained
         assert executor.run(test, feed=feed, fetch_list=[loss])[0] < first
-    with static.program_guard(static.Program()) as _, pytest.warns(UserWarning, match="dropout stay in training"):
-        F.dropout(_data((None, 4)), 0.5)
-        static.default_main_program().clone(for_test=True)
+
+
+def test_a_clone_for_tests_evaluates(tmp_path):
+    x = np.random.RandomState(5).randn(16, 4).astype("float32") * 3 + 1
+    main, startup = static.Program(), static.Program()
+    with static.scope_guard(static.Scope()), static.program_guard(main, startup):
+        data, unused = _data((None, 4)), _data((None, 1), "unused")
+        norm = static.nn.batch_norm(data, name="bn_eval", act="relu")
+        out = F.dropout(norm, 0.5) * 2.0 + 0.0 * unused.sum()
+        test = main.clone(for_test=True)
+        proa.optimizer.SGD(0.1).minimize(out.mean())
+        executor = static.Executor()
+        executor.run(startup)
+        feed = {"x": x, "unused": np.zeros([16, 1], "float32")}
+        for _ in range(3):
+            executor.run(main, feed=feed, fetch_list=[out])
+        p = _parameters(main)
+        want = (x - p["bn_eval.w_1"].numpy()) / np.sqrt(p["bn_eval.w_2"].numpy() + 1e-5) * p["bn_eval.w_0"].numpy() + p[
+            "bn_eval.b_0"
+        ].numpy()
+        for _ in range(2):
+            got = executor.run(test, feed=feed, fetch_list=[out, norm, main.var("bn_eval.w_1")])
+            np.testing.assert_allclose(got[0], 2 * np.maximum(want, 0), rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(got[1], np.maximum(want, 0), rtol=1e-4, atol=1e-5)
+            np.testing.assert_array_equal(got[2], p["bn_eval.w_1"].numpy())
+        static.save_inference_model(str(tmp_path / "model"), [data], [norm])
+        program, names, targets = static.load_inference_model(str(tmp_path / "model"))
+        (loaded,) = executor.run(program, feed={names[0]: x}, fetch_list=targets)
+        np.testing.assert_allclose(loaded, np.maximum(want, 0), rtol=1e-4, atol=1e-5)
+        assert not np.allclose(executor.run(main, feed=feed, fetch_list=[norm])[0], np.maximum(want, 0), atol=1e-2)

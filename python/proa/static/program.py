@@ -1,9 +1,7 @@
 """Static mode: programs that ops are recorded into."""
 
 import contextlib
-import re
 import threading
-import warnings
 
 from proa import _C
 from proa.static.block import Block
@@ -31,9 +29,8 @@ class Program(Block):
         self._kept.append(thing)
 
     def clone(self, for_test=False):
-        """The program itself; for a test, one that shares its operations and leaves out what changes parameters.
-
-        Dropout and batch normalization stay as they were recorded: a warning says so if there are any in training mode.
+        """The program itself; for a test, one that shares its operations: its runs change no parameter, dropout passes
+        everything on, and batch normalization uses its running statistics.
         """
         return TestProgram(self) if for_test else self
 
@@ -56,20 +53,28 @@ class Program(Block):
 
 
 class TestProgram(Program):
-    """A program whose runs change no parameter: what `clone(for_test=True)` gives."""
+    """A program as it runs in a test: what `clone(for_test=True)` gives."""
 
     def __init__(self, source):
         self.__dict__.update(source.__dict__)
-        found = sorted(set(re.findall(r"= ((?:batch_norm|dropout)\w*)\(", str(self))) - _OF_TESTS)
-        if found:
-            warnings.warn(
-                f"Program.clone(for_test=True): {', '.join(found)} stay in training mode in this version; build the "
-                "network a second time for the test, with the same names of parameters",
-                stacklevel=3,
-            )
+        self._modules = {}
+
+    def run_test(self, feeds, fetches):
+        """What `fetches` are of these inputs, in evaluation: None if the program has nothing that is of training."""
+        from proa.static import test_mode
+
+        wanted = [item for item in fetches if _C.is_symbolic(item)]
+        if not wanted or not test_mode.has_training(self._program):
+            return None
+        key = tuple(map(id, wanted)), tuple(feeds)
+        if key not in self._modules:
+            # The tensors are kept, so that their ids stay theirs.
+            self._modules[key] = *test_mode.test_module(self._program, feeds, wanted), wanted
+        module, names, _ = self._modules[key]
+        results = iter(module.run([feeds[name] for name in names]))
+        return [next(results) if _C.is_symbolic(item) else item for item in fetches]
 
 
-_OF_TESTS = frozenset(("batch_norm_inference", "batch_norm_relu_inference", "batch_norm_add_relu_inference"))
 _main, _startup = Program(), Program()
 
 

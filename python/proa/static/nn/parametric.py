@@ -207,8 +207,10 @@ def batch_norm(input, act=None, is_test=False, momentum=0.9, epsilon=1e-05, para
     kind = _C.float32 if input.dtype in (_C.float16, _C.bfloat16) else input.dtype
     scale = program_parameter([channels], param_attr, kind, False, initializer.Constant(1.0), prefix)
     shift = program_parameter([channels], bias_attr, kind, True, prefix=prefix)
-    mean = create_global_var([channels], 0.0, kind, True, name=moving_mean_name or f"{prefix}.w_1")
-    variance = create_global_var([channels], 1.0, kind, True, name=moving_variance_name or f"{prefix}.w_2")
+    mean = create_global_var([channels], 0.0, kind, True, name=moving_mean_name or unique_name.generate(f"{prefix}.w"))
+    variance = create_global_var(
+        [channels], 1.0, kind, True, name=moving_variance_name or unique_name.generate(f"{prefix}.w")
+    )
     data_format = data_layout if len(input.shape) == 4 else {2: "NC", 3: "NCL", 5: "NCDHW"}[len(input.shape)]
     result = F.batch_norm(input, mean, variance, scale, shift, not (is_test or use_global_stats), momentum, epsilon,
                           data_format, use_global_stats or None)  # fmt: skip

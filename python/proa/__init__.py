@@ -130,6 +130,7 @@ if _TYPE_CHECKING:  # What __getattr__ finds, for type checkers (python/tests/ty
         set_device,
     )
     from proa.distributed.parallel import DataParallel
+    from proa.fluid.layers.tensor import reverse
     from proa.framework import (
         ParamAttr,
         create_parameter,

@@ -86,7 +86,6 @@ _ABSURD = {
     "unfold stride": lambda: F.unfold(proa.ones(_IMAGE), 1, strides=_BIG),
     "unfold dilation": lambda: F.unfold(proa.ones(_IMAGE), 1, dilations=_BIG),
     "avg_pool2d padding": lambda: F.avg_pool2d(proa.ones(_IMAGE), _BIG, stride=1, padding=_BIG),
-    "max_pool2d kernel": lambda: F.max_pool2d(proa.ones(_IMAGE), _BIG, padding=_BIG // 2),
     "conv1d dilation": lambda: F.conv1d(
         proa.ones([1, 1, 8]), proa.ones([1, 1, 3]), padding=_BIG // 2, dilation=_BIG // 2
     ),

@@ -11,6 +11,7 @@ is left of the file before memory is taken, bytes of arrays are read from the fi
 they are needed, and copies of what was read before count against a budget.
 
     >>> import io, pickle
+    >>> from proa.framework.pickle_reader import read
     >>> read(io.BytesIO(pickle.dumps({"lr": 0.1, "steps": [1, 2]})), "state")
     {'lr': 0.1, 'steps': [1, 2]}
 """

@@ -355,7 +355,8 @@ def check_none(proa, op: model.Op) -> None:
             try:
                 getattr(proa._C.ops, op.name)(**values)
             except TypeError as e:
-                assert p.name in str(e) and op.name in str(e), f"{op.name}: {e}"
+                named = op.python.params.get(p.name, p.name) if op.python else p.name
+                assert (p.name in str(e) or named in str(e)) and op.name in str(e), f"{op.name}: {e}"
             else:
                 raise AssertionError(f"{op.name}: {p.name}=None did not fail")
 

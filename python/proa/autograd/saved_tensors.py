@@ -101,7 +101,7 @@ class _File:
         handle, self.path = tempfile.mkstemp(".npy", "saved_tensor_", folder)
         self._remove = weakref.finalize(self, _remove, self.path)
         with os.fdopen(handle, "wb") as file:
-            np.save(file, tensor.numpy(), allow_pickle=False)
+            np.save(file, tensor.numpy().reshape(tensor.shape), allow_pickle=False)
 
     def load(self):
         return _C.to_tensor(np.load(self.path, allow_pickle=False), dtype=self.dtype, place=self.place)

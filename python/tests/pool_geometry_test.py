@@ -57,8 +57,9 @@ def _ranges(case, d):
     n = (-(-room // s) if case["ceil_mode"] else room // s) + 1
     out = []
     for i in range(n):
-        window = [p for p in range(i * s - before, i * s - before + k) if p < size + after]
-        out.append(([p for p in window if 0 <= p < size], len(window)))
+        first = i * s - before
+        # A window may begin behind the padding, if the stride is larger than the kernel: it counts less than nothing.
+        out.append(([p for p in range(first, first + k) if 0 <= p < size], min(k, size + after - first)))
     return out
 
 

@@ -317,9 +317,9 @@ def test_dtypes():
     assert {_C.float32: 1}["float32"] == 1
     assert pickle.loads(pickle.dumps(_C.int8)) is _C.int8
     assert copy.deepcopy(_C.int8) is _C.int8
-    for spelling in ("float32", "paddle.float32", np.float32, np.dtype("float32"), float, _C.float32):
+    for spelling in ("float32", "paddle.float32", np.float32, np.dtype("float32"), _C.float32):
         assert _C.DType(spelling) is _C.float32
-    assert _C.DType(int) is _C.int64
+    assert _C.DType(int) is _C.int64 and _C.DType(float) is _C.float64
     with pytest.raises(TypeError):
         _C.DType("float33")
 

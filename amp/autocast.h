@@ -25,7 +25,8 @@ namespace proa::inline v0::amp {
 enum class AutocastLevel : uint8_t {
   // Ops of class `lower` in the 16-bit type, of class `raise` in float32.
   kO1,
-  // As well, ops of class `promote`, and ops without a class: of these the first
+  // As well, ops of class `promote`, and ops without a class: of these the
+  // first
   // floating argument is cast (the data; not what a normalization keeps beside
   // it).
   kO2,

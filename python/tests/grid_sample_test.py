@@ -60,7 +60,9 @@ def test_gradients(padding):
     weights = rng.randn(1, 2, 3, 3)
 
     def total(a, b):
-        return (F.grid_sample(proa.to_tensor(a), proa.to_tensor(b), padding_mode=padding) * proa.to_tensor(weights)).sum()
+        return (
+            F.grid_sample(proa.to_tensor(a), proa.to_tensor(b), padding_mode=padding) * proa.to_tensor(weights)
+        ).sum()
 
     tensors = [proa.to_tensor(v, stop_gradient=False) for v in (x, grid)]
     (F.grid_sample(*tensors, padding_mode=padding) * proa.to_tensor(weights)).sum().backward()

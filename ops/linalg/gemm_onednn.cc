@@ -287,6 +287,16 @@ bool AnyRepeats(const GemmProblem& p) {
   return false;
 }
 
+// Without AVX-512 oneDNN 2.6 divides a batch of float32 products among threads
+// in a way that changes their bits; one product by itself it does not.
+bool BitsDependOnThreads(const GemmProblem& p) {
+  static const bool avx512 = [] {
+    const int core = static_cast<int>(dnnl::cpu_isa::avx512_core);
+    return (static_cast<int>(dnnl::get_effective_cpu_isa()) & core) == core;
+  }();
+  return !avx512 && p.dtype == DType::kFloat32 && !p.batch.empty();
+}
+
 }  // namespace
 
 bool GemmOneDnn(const GemmProblem& p) {
@@ -294,7 +304,10 @@ bool GemmOneDnn(const GemmProblem& p) {
     RunPieces(p, cut);
     return true;
   }
-  if (p.batch.size() <= kMaxBatchDims && !AnyRepeats(p)) return Run(p, p.n);
+  if (p.batch.size() <= kMaxBatchDims && !AnyRepeats(p) &&
+      !BitsDependOnThreads(p)) {
+    return Run(p, p.n);
+  }
   // The outermost dim by hand.
   GemmProblem part = p;
   const auto drop_first = [](DimVector& v) { v.erase(v.begin()); };

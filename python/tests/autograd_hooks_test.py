@@ -211,7 +211,7 @@ def test_grad_fn():
 
 def test_slots_and_list_names():
     x = _leaf(1.0, 2.0, 3.0)
-    a, b, _ = proa.split(x, 3)
+    a, b, _ = proa.unbind(x.reshape([3, 1]))
     out = proa.concat([a, b, a])
     assert out.grad_fn.input_names == ("xs[0]", "xs[1]", "xs[2]")
     assert [slot for _, slot in out.grad_fn.next_functions] == [0, 1, 0]

@@ -297,7 +297,15 @@ def test_errors_of_bindings_say_the_line_too():
 def test_every_error_of_the_package_is_located():
     """`raise _C.located(ValueError(...))`, but for those by which Python asks, and modules that load _C."""
     package = pathlib.Path(proa.__file__).parent
-    protocols = {"AttributeError", "ModuleNotFoundError", "_MissingName", "StopIteration", "KeyError", "Mismatch"}
+    protocols = {
+        "AttributeError",
+        "ModuleNotFoundError",
+        "MissingName",
+        "_MissingName",
+        "StopIteration",
+        "KeyError",
+        "Mismatch",
+    }
     bare = []
     for path in package.rglob("*.py"):
         if path.name in ("_openmp.py", "version.py") or "_generated" in path.parts:

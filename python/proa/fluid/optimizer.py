@@ -1,5 +1,6 @@
 """Optimizers, with the old arguments (parameter_list, regularization); they step their schedules by themselves."""
 
+from proa import _C
 from proa import optimizer as _optimizer
 from proa.fluid import clip as _clip
 from proa.framework.names import missing as _missing
@@ -128,7 +129,7 @@ class LambOptimizer(_Old, _optimizer.Lamb):
                  parameter_list=None, regularization=None, grad_clip=None, exclude_from_weight_decay_fn=None,
                  name=None):  # fmt: skip
         if regularization is not None:
-            raise ValueError("LambOptimizer: give lamb_weight_decay instead of regularization")
+            raise _C.located(ValueError("LambOptimizer: give lamb_weight_decay instead of regularization"))
         clip = grad_clip if grad_clip is not None else _clip.default_clip()
         _optimizer.Lamb.__init__(self, learning_rate, lamb_weight_decay, beta1, beta2, epsilon, parameter_list, clip,
                                  exclude_from_weight_decay_fn, name)  # fmt: skip

@@ -76,7 +76,7 @@ class _Interpreter:
                 pieces = [state[piece] for piece in entry["slices"]]
                 used += entry["slices"]
                 if len(set(used)) != len(used) or not all(isinstance(piece, np.ndarray) for piece in pieces):
-                    raise ValueError("a piece is used twice, or is no array")
+                    raise _C.located(ValueError("a piece is used twice, or is no array"))
                 state[key] = np.concatenate(pieces).reshape(entry["OriginShape"])
             for piece in used:
                 del state[piece]

@@ -1,5 +1,7 @@
 """Nested structures of tensors."""
 
+from proa import _C
+
 __all__ = ["assert_same_structure", "convert_to_list", "flatten", "is_sequence", "map_structure", "pack_sequence_as"]
 
 
@@ -31,7 +33,9 @@ def pack_sequence_as(structure, flat_sequence):
     """The values of a flat list, in the form of `structure`."""
     count = len(flatten(structure))
     if count != len(flat_sequence):
-        raise ValueError(f"pack_sequence_as: the structure holds {count} values, the list {len(flat_sequence)}")
+        raise _C.located(
+            ValueError(f"pack_sequence_as: the structure holds {count} values, the list {len(flat_sequence)}")
+        )
     return _packed(structure, iter(flat_sequence))
 
 
@@ -43,9 +47,9 @@ def map_structure(func, *structure):
 def assert_same_structure(nest1, nest2, check_types=True):
     """Raises ValueError or TypeError unless both have the same form."""
     if check_types and type(nest1) is not type(nest2) and (is_sequence(nest1) or is_sequence(nest2)):
-        raise TypeError(f"the structures differ: {type(nest1).__name__} and {type(nest2).__name__}")
+        raise _C.located(TypeError(f"the structures differ: {type(nest1).__name__} and {type(nest2).__name__}"))
     if is_sequence(nest1) != is_sequence(nest2) or (is_sequence(nest1) and len(nest1) != len(nest2)):
-        raise ValueError("the structures differ in their number of elements")
+        raise _C.located(ValueError("the structures differ in their number of elements"))
     if is_sequence(nest1):
         pairs = ((nest1[k], nest2[k]) for k in sorted(nest1)) if isinstance(nest1, dict) else zip(nest1, nest2)
         for a, b in pairs:
@@ -58,5 +62,5 @@ def convert_to_list(value, n, name, dtype=int):
         return [value] * n
     values = list(value)
     if len(values) != n:
-        raise ValueError(f"{name} must be one {dtype.__name__} or {n}, not {value!r}")
+        raise _C.located(ValueError(f"{name} must be one {dtype.__name__} or {n}, not {value!r}"))
     return values

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from proa import _C
+
 __all__ = ["blend", "grayscale", "hsv_to_rgb", "perspective_coefficients", "resize", "rgb_to_hsv", "rotation", "warp"]
 
 _GRAY = np.array([0.299, 0.587, 0.114])
@@ -93,7 +95,9 @@ def warp(image, place, size, interpolation, fill):
         found = _pixels(image, np.rint(x).astype(np.int64), np.rint(y).astype(np.int64), outside)
         return like(found, image)
     if interpolation not in ("bilinear", "bicubic"):
-        raise ValueError(f"interpolation must be 'nearest', 'bilinear' or 'bicubic' here, not {interpolation!r}")
+        raise _C.located(
+            ValueError(f"interpolation must be 'nearest', 'bilinear' or 'bicubic' here, not {interpolation!r}")
+        )
     kernel, taps = _KERNELS[interpolation]
     left, top = np.floor(x).astype(np.int64), np.floor(y).astype(np.int64)
     result = np.zeros((*size, image.shape[2]))

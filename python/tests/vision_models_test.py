@@ -1,70 +1,82 @@
-"""Networks for images: names of parameters and results against what the reference 3.3 printed for the same weights."""
+"""Networks for images: names, sizes and numbers against what the reference 3.3 printed for the same weights."""
 
-import numpy as np
+import json
+import os
+
 import pytest
 
 import proa
 from proa.vision import models
+from python.tests import reference_vision_models as reference
 
-# Arguments, side of the image, number of entries of the state, first and last of them, sum of the results' sizes.
-_NETWORKS = {
-    "vgg11": ({"num_classes": 0}, 64, 16, "features.0.weight", "features.18.bias", 768.6602172851562),
-    "mobilenet_v1": ({"scale": 0.25}, 64, 137, "conv1.0.weight", "fc.bias", 51.37168884277344),
-    "mobilenet_v2": ({"scale": 0.5}, 64, 262, "features.0.0.weight", "classifier.1.bias", 55.62132263183594),
-    "mobilenet_v3_small": ({"scale": 0.75}, 64, 210, "conv.0.weight", "classifier.3.bias", 51.326271057128906),
-    "mobilenet_v3_large": ({"scale": 0.35}, 64, 266, "conv.0.weight", "classifier.3.bias", 51.299659729003906),
-    "shufflenet_v2_x0_25": ({}, 64, 282, "_conv1.0.weight", "_fc.bias", 50.646514892578125),
-    "shufflenet_v2_swish": ({}, 64, 282, "_conv1.0.weight", "_fc.bias", 50.96398162841797),
-    "squeezenet1_0": ({}, 64, 52, "_conv.weight", "_conv9.bias", 24.76590347290039),
-    "squeezenet1_1": ({}, 64, 52, "_conv.weight", "_conv9.bias", 25.096893310546875),
-}
+with open(os.path.join(os.path.dirname(__file__), "reference_vision_models.json")) as _stream:
+    REFERENCE = json.load(_stream)
+
+_MAKERS = reference.makers(models)
 
 
-def _set(net):
-    """Weights as the reference was given them."""
-    rng, state = np.random.RandomState(0), net.state_dict()
-    values = {}
-    for name in sorted(state):
-        tensor = state[name]
-        value = rng.rand(*tensor.shape)
-        if "variance" in name:
-            values[name] = value + 0.5
-        else:
-            size = 2.0 / np.sqrt(max(np.prod(tensor.shape[1:]), 1)) if tensor.ndim > 1 else 0.2
-            values[name] = (value - 0.5) * size
-    net.set_state_dict({name: value.astype("float32") for name, value in values.items()})
-    return rng
+def test_every_network_is_asked():
+    assert set(_MAKERS) == set(REFERENCE) and len(models.__all__) >= 51
 
 
-@pytest.mark.parametrize("name", _NETWORKS)
-def test_the_numbers_of_the_reference(name):
-    arguments, side, count, first, last, total = _NETWORKS[name]
-    net = getattr(models, name)(**arguments)
-    net.eval()
-    names = list(net.state_dict())
-    assert (len(names), names[0], names[-1]) == (count, first, last)
-    x = _set(net).rand(1, 3, side, side).astype("float32")
-    assert net(proa.to_tensor(x)).abs().sum().item() == pytest.approx(total, rel=1e-4)
+@pytest.mark.parametrize("name", _MAKERS)
+def test_names_and_sizes(name):
+    found = reference.names(proa, name)
+    assert found == {key: REFERENCE[name][key] for key in found}
 
 
-@pytest.mark.parametrize("name", ["mobilenet_v1", "mobilenet_v2", "mobilenet_v3_small", "squeezenet1_1", "vgg11"])
+@pytest.mark.parametrize(("name", "arguments", "side"), reference.SMALL, ids=[case[0] for case in reference.SMALL])
+def test_numbers(name, arguments, side):
+    """Results in evaluation and in training, gradients, and statistics. Single precision, and signs at relu's corner."""
+    found = reference.numbers(proa, name, arguments, side)
+    near = {"eval": 1e-4, "train": 1e-3, "gradients": 1e-2, "statistics": 1e-4}
+    for key, value in found.items():
+        assert value == pytest.approx(REFERENCE[name][key], rel=near[key], abs=1e-6), key
+
+
+@pytest.mark.parametrize("name", [name for name in _MAKERS if name != "LeNet"])
+def test_pretrained(name):
+    with pytest.raises(
+        NotImplementedError,
+        match=rf"^\(Unimplemented\) {name}: pretrained weights are not downloaded; .* set_state_dict",
+    ):
+        getattr(models, name)(pretrained=True)
+
+
+@pytest.mark.parametrize("name", ["mobilenet_v1", "mobilenet_v2", "mobilenet_v3_small", "densenet121", "resnet18"])
 def test_without_the_head(name):
     kwargs = {"scale": 0.25} if name.startswith("mobile") else {}
-    net = getattr(models, name)(num_classes=0, with_pool=False, **kwargs) if name != "squeezenet1_1" else None
-    if net is not None:
-        assert len(net(proa.ones([2, 3, 32, 32])).shape) == 4
-    small = getattr(models, name)(num_classes=7, **kwargs) if name != "vgg11" else None
-    if small is not None:
-        x = proa.ones([2, 3, 64, 64])
-        small(x).sum().backward()
-        assert small(x).shape == [2, 7] and all(p.grad is not None for p in small.parameters() if not p.stop_gradient)
+    net = getattr(models, name)(num_classes=0, with_pool=False, **kwargs)
+    assert len(net(proa.ones([2, 3, 32, 32])).shape) == 4
 
 
 def test_errors():
-    with pytest.raises(NotImplementedError, match="vgg16: pretrained"):
-        models.vgg16(pretrained=True)
-    with pytest.raises(ValueError, match="version"):
-        models.SqueezeNet("2.0")
+    for make, says in (
+        (lambda: models.SqueezeNet("2.0"), "version must be"),
+        (lambda: models.DenseNet(122), r"layers must be one of \[121, 161, 169, 201, 264\], not 122"),
+        (lambda: models.ResNet(models.BasicBlock, 19), "depth must be one of"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            make()
     with pytest.raises(NotImplementedError, match="scale must be one of"):
         models.ShuffleNetV2(0.7)
-    assert proa.vision.models.vgg.VGG is models.VGG and "vgg19" in dir(models)
+
+
+def test_modules_and_functions_of_one_name():
+    """Functions, whichever name of their module was asked for first."""
+    import proa.vision.models.alexnet
+    import proa.vision.models.googlenet
+
+    assert callable(models.alexnet) and callable(models.googlenet)
+    assert models.vgg.VGG is models.VGG and "vgg19" in dir(models) and "densenet121" in dir(models)
+
+
+def test_dropout_in_dense_layers():
+    """Of new channels only, and nothing in evaluation but the factor."""
+    net = models.densenet.DenseLayer(4, 2, 2, dropout=0.5)
+    x = proa.ones([1, 4, 3, 3])
+    net.eval()
+    assert net(x).shape == [1, 6, 3, 3]
+    net.train()
+    proa.seed(0)
+    assert (net(x)[:, :4].numpy() == 1).all()

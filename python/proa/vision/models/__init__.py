@@ -2,6 +2,10 @@
 
 from proa.framework.names import invert as _invert
 from proa.framework.names import lazy as _lazy
+
+# Modules that are named like one of their functions come first: the names are the functions.
+from proa.vision.models.alexnet import AlexNet, alexnet
+from proa.vision.models.googlenet import GoogLeNet, googlenet
 from proa.vision.models.lenet import LeNet
 from proa.vision.models.resnet import (
     BasicBlock,
@@ -23,7 +27,8 @@ from proa.vision.models.resnet import (
 )
 
 _HOMES = _invert({
-    "proa.vision.models.alexnet": "AlexNet alexnet",
+    "proa.vision.models.densenet": "DenseNet densenet121 densenet161 densenet169 densenet201 densenet264",
+    "proa.vision.models.inceptionv3": "InceptionV3 inception_v3",
     "proa.vision.models.mobilenetv1": "MobileNetV1 mobilenet_v1",
     "proa.vision.models.mobilenetv2": "MobileNetV2 mobilenet_v2",
     "proa.vision.models.mobilenetv3": "MobileNetV3Large MobileNetV3Small mobilenet_v3_large mobilenet_v3_small",
@@ -35,10 +40,14 @@ _HOMES = _invert({
 
 __all__ = [
     *_HOMES,
+    "AlexNet",
     "BasicBlock",
     "BottleneckBlock",
+    "GoogLeNet",
     "LeNet",
     "ResNet",
+    "alexnet",
+    "googlenet",
     "resnet18",
     "resnet34",
     "resnet50",
@@ -57,5 +66,16 @@ __all__ = [
 __getattr__, __dir__ = _lazy(
     __name__,
     _HOMES,
-    ("alexnet", "lenet", "mobilenetv1", "mobilenetv2", "mobilenetv3", "resnet", "shufflenetv2", "squeezenet", "vgg"),
+    (
+        "densenet",
+        "inceptionv3",
+        "lenet",
+        "mobilenetv1",
+        "mobilenetv2",
+        "mobilenetv3",
+        "resnet",
+        "shufflenetv2",
+        "squeezenet",
+        "vgg",
+    ),
 )

@@ -2,6 +2,7 @@
 
 from proa import _C, nn
 from proa.nn.layer.conv_norm import conv_norm_relu
+from proa.vision.models.blocks import refuse_pretrained
 
 
 class BasicBlock(nn.Layer):
@@ -126,77 +127,71 @@ class ResNet(nn.Layer):
         return x
 
 
-def _resnet(block, depth, pretrained, **kwargs):
-    if pretrained:
-        raise _C.located(
-            NotImplementedError(
-                "pretrained weights are not downloaded; make the network with pretrained=False and load yours with "
-                "set_state_dict"
-            )
-        )
+def _resnet(name, block, depth, pretrained, **kwargs):
+    refuse_pretrained(name, pretrained)
     return ResNet(block, depth, **kwargs)
 
 
 def resnet18(pretrained=False, **kwargs):
     """ResNet of 18 layers; keyword arguments as in ResNet."""
-    return _resnet(BasicBlock, 18, pretrained, **kwargs)
+    return _resnet("resnet18", BasicBlock, 18, pretrained, **kwargs)
 
 
 def resnet34(pretrained=False, **kwargs):
     """ResNet of 34 layers; keyword arguments as in ResNet."""
-    return _resnet(BasicBlock, 34, pretrained, **kwargs)
+    return _resnet("resnet34", BasicBlock, 34, pretrained, **kwargs)
 
 
 def resnet50(pretrained=False, **kwargs):
     """ResNet of 50 layers; keyword arguments as in ResNet."""
-    return _resnet(BottleneckBlock, 50, pretrained, **kwargs)
+    return _resnet("resnet50", BottleneckBlock, 50, pretrained, **kwargs)
 
 
 def resnet101(pretrained=False, **kwargs):
     """ResNet of 101 layers; keyword arguments as in ResNet."""
-    return _resnet(BottleneckBlock, 101, pretrained, **kwargs)
+    return _resnet("resnet101", BottleneckBlock, 101, pretrained, **kwargs)
 
 
 def resnet152(pretrained=False, **kwargs):
     """ResNet of 152 layers; keyword arguments as in ResNet."""
-    return _resnet(BottleneckBlock, 152, pretrained, **kwargs)
+    return _resnet("resnet152", BottleneckBlock, 152, pretrained, **kwargs)
 
 
 def resnext50_32x4d(pretrained=False, **kwargs):
     """ResNet of 50 layers with 32 groups of width 4 (Xie et al., 2017)."""
-    return _resnet(BottleneckBlock, 50, pretrained, groups=32, width=4, **kwargs)
+    return _resnet("resnext50_32x4d", BottleneckBlock, 50, pretrained, groups=32, width=4, **kwargs)
 
 
 def resnext50_64x4d(pretrained=False, **kwargs):
     """ResNet of 50 layers with 64 groups of width 4 (Xie et al., 2017)."""
-    return _resnet(BottleneckBlock, 50, pretrained, groups=64, width=4, **kwargs)
+    return _resnet("resnext50_64x4d", BottleneckBlock, 50, pretrained, groups=64, width=4, **kwargs)
 
 
 def resnext101_32x4d(pretrained=False, **kwargs):
     """ResNet of 101 layers with 32 groups of width 4 (Xie et al., 2017)."""
-    return _resnet(BottleneckBlock, 101, pretrained, groups=32, width=4, **kwargs)
+    return _resnet("resnext101_32x4d", BottleneckBlock, 101, pretrained, groups=32, width=4, **kwargs)
 
 
 def resnext101_64x4d(pretrained=False, **kwargs):
     """ResNet of 101 layers with 64 groups of width 4 (Xie et al., 2017)."""
-    return _resnet(BottleneckBlock, 101, pretrained, groups=64, width=4, **kwargs)
+    return _resnet("resnext101_64x4d", BottleneckBlock, 101, pretrained, groups=64, width=4, **kwargs)
 
 
 def resnext152_32x4d(pretrained=False, **kwargs):
     """ResNet of 152 layers with 32 groups of width 4 (Xie et al., 2017)."""
-    return _resnet(BottleneckBlock, 152, pretrained, groups=32, width=4, **kwargs)
+    return _resnet("resnext152_32x4d", BottleneckBlock, 152, pretrained, groups=32, width=4, **kwargs)
 
 
 def resnext152_64x4d(pretrained=False, **kwargs):
     """ResNet of 152 layers with 64 groups of width 4 (Xie et al., 2017)."""
-    return _resnet(BottleneckBlock, 152, pretrained, groups=64, width=4, **kwargs)
+    return _resnet("resnext152_64x4d", BottleneckBlock, 152, pretrained, groups=64, width=4, **kwargs)
 
 
 def wide_resnet50_2(pretrained=False, **kwargs):
     """ResNet of 50 layers, twice as wide inside (Zagoruyko and Komodakis, 2016)."""
-    return _resnet(BottleneckBlock, 50, pretrained, width=128, **kwargs)
+    return _resnet("wide_resnet50_2", BottleneckBlock, 50, pretrained, width=128, **kwargs)
 
 
 def wide_resnet101_2(pretrained=False, **kwargs):
     """ResNet of 101 layers, twice as wide inside (Zagoruyko and Komodakis, 2016)."""
-    return _resnet(BottleneckBlock, 101, pretrained, width=128, **kwargs)
+    return _resnet("wide_resnet101_2", BottleneckBlock, 101, pretrained, width=128, **kwargs)

@@ -1,5 +1,6 @@
 // Kernels of conv2d, its gradients and its transpose: oneDNN for float32 and
 // bfloat16, loops for float64; float16 is computed in float32.
+#include <algorithm>
 #include <cstring>
 
 #include "ops/nn/conv_geometry.h"
@@ -16,6 +17,18 @@ namespace {
 
 // Which of the three tensors of a convolution is computed from the others.
 enum class Wanted { kOutput, kInput, kWeight };
+
+// oneDNN counts with 32 bits. The loops cost what taps inside the image cost,
+// whatever steps and padding are.
+bool FitsOneDnn(const ConvGeometry& g) {
+  constexpr int64_t kMost = int64_t{1} << 24;
+  const Window& w = g.window;
+  for (int d = 0; d < 2; ++d)
+    if (std::max({w.Extent(d), w.stride[d], w.pad_before[d], w.pad_after[d]}) >
+        kMost)
+      return false;
+  return true;
+}
 
 bool RunOneDnn(const ConvGeometry& g, Wanted wanted, const ConvData& data) {
   switch (wanted) {
@@ -73,7 +86,8 @@ void Convolve(const ConvGeometry& g, Wanted wanted, const Tensor& x,
     }
     return;
   }
-  if (dtype == DType::kFloat32 || dtype == DType::kBFloat16) {
+  if ((dtype == DType::kFloat32 || dtype == DType::kBFloat16) &&
+      FitsOneDnn(g)) {
     const Tensor bias = FloatCopy(bias_in, dtype);
     const ConvData data{x, weight, bias, y};
     if (RunOneDnn(g, wanted, data)) return;

@@ -113,7 +113,7 @@ class Maxima {
 
   template <bool kPlaces>
   void FoldColumns(K* __restrict best, K* __restrict at) {
-    if (channels_ == 1 && !g_.adaptive) return FoldTaps<kPlaces>(best, at);
+    if (channels_ == 1 && g_.ByTaps(1)) return FoldTaps<kPlaces>(best, at);
     for (int64_t j = 0; j < g_.out[1]; ++j) {
       int64_t left, right;
       g_.Range(1, j, &left, &right);
@@ -247,8 +247,9 @@ void Grad(const PoolGeometry& g, const PoolRows& rows, const void* grad_data,
   Maxima<T> maxima(g, channels, static_cast<const T*>(x_data) + rows.in_start,
                    true);
   // The output rows that see an input row, at i % kept.
-  const int64_t kept =
-      (g.window.kernel[0] + g.window.stride[0] - 1) / g.window.stride[0];
+  const int64_t kept = std::min(
+      (g.window.kernel[0] + g.window.stride[0] - 1) / g.window.stride[0],
+      g.out[0]);
   const int64_t room = maxima.RowRoom();
   std::vector<A> grads(kept * room), sums(in_width + kLanes);
   std::vector<K> best(room), at(kept * room);

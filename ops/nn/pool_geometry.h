@@ -61,6 +61,11 @@ struct PoolGeometry {
     return std::min(window.kernel[d], in[d] + window.pad_after[d] - first);
   }
 
+  // Whether to go tap by tap along dim d: not if a window has more taps than
+  // the image has positions, since absurd ones have 2^31, of which few see
+  // anything.
+  bool ByTaps(int d) const { return !adaptive && window.kernel[d] <= in[d]; }
+
   // The output positions [first, last) of dim d for which tap q of the kernel
   // is inside the image; unless adaptive.
   void OutputsOfTap(int d, int64_t q, int64_t* first, int64_t* last) const {

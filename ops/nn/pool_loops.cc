@@ -74,7 +74,7 @@ void Mean(const PoolGeometry& g, const PoolBlock& b, bool exclusive,
   using A = typename Accumulate<T>::type;
   const T* x = static_cast<const T*>(x_data) + b.in_start;
   T* out = static_cast<T*>(out_data);
-  if (!g.channels_last && !g.adaptive)
+  if (!g.channels_last && g.ByTaps(1))
     return MeanPlane<T, A>(g, exclusive, x, out + b.out_start);
   ForEachWindow(g, b, exclusive, [&](int64_t o, const Extent& e) {
     A sums[kPoolChannelBlock] = {};

@@ -85,6 +85,7 @@ _ABSURD = {
     "unfold padding": lambda: F.unfold(proa.ones(_IMAGE), 1, paddings=_BIG),
     "unfold stride": lambda: F.unfold(proa.ones(_IMAGE), 1, strides=_BIG),
     "unfold dilation": lambda: F.unfold(proa.ones(_IMAGE), 1, dilations=_BIG),
+    "max_pool2d kernel": lambda: F.max_pool2d(proa.ones(_IMAGE), _BIG, padding=_BIG // 2),
     "avg_pool2d padding": lambda: F.avg_pool2d(proa.ones(_IMAGE), _BIG, stride=1, padding=_BIG),
     "conv1d dilation": lambda: F.conv1d(
         proa.ones([1, 1, 8]), proa.ones([1, 1, 3]), padding=_BIG // 2, dilation=_BIG // 2
@@ -106,3 +107,44 @@ def test_absurd_arguments(name):
     except (ValueError, IndexError, OverflowError, TypeError, MemoryError) as e:
         assert len(str(e)) > 10
     assert time.process_time() - start < 20  # seconds; what is done at all is done in milliseconds
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dims", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["avg", "max"])
+def test_windows_cost_what_they_cover(kind, dims, dtype):
+    """Windows of 2^31 positions, half of them padding, over a few elements."""
+    x = proa.arange(1, 4**dims + 1).astype(dtype).reshape([1, 1, *[4] * dims])
+    x.stop_gradient = False
+    start = time.process_time()
+    for stride in (1, 2, 2**30):
+        y = getattr(F, f"{kind}_pool{dims}d")(x, _BIG, stride=stride, padding=_BIG // 2)
+        assert list(y.shape[2:]) == [1 + 4 // stride] * dims  # of which the middle one sees all
+        middle = y.numpy().reshape(-1)[y.size // 2 if stride < 3 else 0]
+        corner = y.numpy().reshape(-1)[0]
+        values = x.numpy().reshape([4] * dims)
+        reached = values[tuple(slice(0, _BIG // 2) for _ in range(dims))]
+        np.testing.assert_allclose(corner, reached.max() if kind == "max" else reached.mean(), rtol=1e-6)
+        np.testing.assert_allclose(middle, values.max() if kind == "max" else values.mean(), rtol=1e-6)
+        x.clear_grad()
+        y.sum().backward()
+        np.testing.assert_allclose(float(x.grad.sum()), y.size, rtol=1e-6)
+    if kind == "max":
+        _, places = getattr(F, f"max_pool{dims}d")(x, _BIG, stride=2**30, padding=_BIG // 2, return_mask=True)
+        assert int(places.reshape([-1])[0]) == 4**dims - 1
+    assert time.process_time() - start < 20
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64"])
+@pytest.mark.parametrize("kernel", [1, 3])
+def test_convolutions_of_absurd_steps(kernel, dtype):
+    x = proa.ones([1, 2, 8, 8], dtype)
+    w = proa.ones([2, 2, kernel, kernel], dtype)
+    x.stop_gradient = w.stop_gradient = False
+    # The last output begins with the first element.
+    y = F.conv2d(x, w, stride=2**30, padding=[2**30, 0, 2**30, 0])
+    expected = np.zeros([1, 2, 2, 2])
+    expected[..., 1, 1] = 2 * kernel * kernel
+    np.testing.assert_array_equal(y.astype("float64").numpy(), expected)
+    y.sum().backward()
+    assert float(x.grad.sum()) == float(w.grad.sum()) == 4 * kernel * kernel

@@ -157,13 +157,6 @@ def test_random_split():
         io.random_split(Numbers(10), [6, 3])
 
 
-def test_workers_warn():
-    with pytest.warns(UserWarning, match="in this process"):
-        loader = io.DataLoader(Numbers(3), num_workers=2)
-    assert len(list(loader)) == 3
-    assert io.get_worker_info() is None
-
-
 def test_from_generator():
     loader = io.DataLoader.from_generator(capacity=2).set_sample_generator(
         lambda: iter([(1.0, 2), (3.0, 4), (5.0, 6)]), batch_size=2

@@ -65,7 +65,7 @@ def test_errors():
 def test_modules_and_functions_of_one_name():
     """Functions, whichever name of their module was asked for first."""
     import proa.vision.models.alexnet
-    import proa.vision.models.googlenet
+    import proa.vision.models.googlenet  # noqa: F401
 
     assert callable(models.alexnet) and callable(models.googlenet)
     assert models.vgg.VGG is models.VGG and "vgg19" in dir(models) and "densenet121" in dir(models)

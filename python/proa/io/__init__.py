@@ -12,7 +12,7 @@ from proa.io.dataset import (
     TensorDataset,
     random_split,
 )
-from proa.io.loader import DataLoader, WorkerInfo, get_worker_info
+from proa.io.loader import DataLoader
 from proa.io.sampler import (
     BatchSampler,
     DistributedBatchSampler,
@@ -22,6 +22,7 @@ from proa.io.sampler import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
+from proa.io.worker import WorkerInfo, get_worker_info
 
 __all__ = [
     "BatchSampler",

@@ -19,40 +19,40 @@ def default_collate_fn(batch):
         >>> y.tolist()
         [0, 1]
     """
+    return collated(batch, lambda rows: _C.to_tensor(np.stack(rows)), _C.to_tensor)
+
+
+def collated(batch, stack, made):
+    """`default_collate_fn`, where `stack` makes one of arrays of one shape, and `made` what an array of numbers becomes."""
     first = batch[0]
     if isinstance(first, _C.Tensor):
         return _C.ops.stack(list(batch), 0)
     if isinstance(first, np.ndarray):
-        return _C.to_tensor(_stacked(batch))
+        if any(row.shape != first.shape for row in batch):
+            shapes = sorted({a.shape for a in batch})
+            raise _C.located(
+                ValueError(f"DataLoader: the arrays of a batch have different shapes: {shapes}; give a collate_fn")
+            )
+        return stack(batch)
     if isinstance(first, (numbers.Number, np.generic)):
-        return _C.to_tensor(np.array(batch))
+        return made(np.array(batch))
     if isinstance(first, (str, bytes)):
         return batch
     if isinstance(first, Mapping):
-        return {key: default_collate_fn([sample[key] for sample in batch]) for key in first}
+        return {key: collated([sample[key] for sample in batch], stack, made) for key in first}
     if isinstance(first, Sequence):
         lengths = {len(sample) for sample in batch}
         if len(lengths) > 1:
             raise _C.located(
                 ValueError(f"DataLoader: the samples of a batch have different numbers of fields: {sorted(lengths)}")
             )
-        return [default_collate_fn(list(fields)) for fields in zip(*batch)]
+        return [collated(list(fields), stack, made) for fields in zip(*batch)]
     raise _C.located(
         TypeError(
             f"DataLoader: samples of type {type(first).__name__} cannot be put together; "
             "use arrays, tensors, numbers, str, lists, tuples or dicts, or give a collate_fn"
         )
     )
-
-
-def _stacked(batch):
-    try:
-        return np.stack(batch)
-    except ValueError:
-        shapes = sorted({a.shape for a in batch})
-        raise _C.located(
-            ValueError(f"DataLoader: the arrays of a batch have different shapes: {shapes}; give a collate_fn")
-        ) from None
 
 
 def default_convert_fn(sample):
@@ -64,3 +64,41 @@ def default_convert_fn(sample):
     if isinstance(sample, Sequence) and not isinstance(sample, (str, bytes)):
         return [default_convert_fn(field) for field in sample]
     return sample
+
+
+def with_leaves(batch, change):
+    """A batch with `change` of its arrays and tensors; dicts and lists (of other sequences too) are kept."""
+    if isinstance(batch, (np.ndarray, _C.Tensor, Rows)):
+        return change(batch)
+    if isinstance(batch, Mapping):
+        return {key: with_leaves(value, change) for key, value in batch.items()}
+    if isinstance(batch, Sequence) and not isinstance(batch, (str, bytes)):
+        return [with_leaves(value, change) for value in batch]
+    return batch
+
+
+def is_numeric(array):
+    """Whether an array may become a tensor."""
+    return array.dtype.kind in "biufc"
+
+
+def as_tensors(batch):
+    """A batch with its arrays as tensors."""
+
+    def change(leaf):
+        return _C.to_tensor(leaf) if isinstance(leaf, np.ndarray) and is_numeric(leaf) else leaf
+
+    return with_leaves(batch, change)
+
+
+class Rows:
+    """Arrays of one shape that will be one array, where somebody has room for it."""
+
+    def __init__(self, rows):
+        self.rows = rows
+        self.shape = (len(rows), *rows[0].shape)
+        self.dtype = np.result_type(*{row.dtype for row in rows})
+
+    def write(self, place):
+        """Fills an array of `shape` and `dtype`."""
+        np.stack(self.rows, out=place)

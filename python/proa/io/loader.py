@@ -1,25 +1,14 @@
 """DataLoader: batches of a data set, as tensors."""
 
+import hashlib
 import itertools
-import warnings
+import os
 
 from proa import _C
-from proa.io.collate import default_collate_fn, default_convert_fn
+from proa.io.collate import as_tensors, default_collate_fn, default_convert_fn
 from proa.io.dataset import IterableDataset
 from proa.io.reader_cost import Observed
 from proa.io.sampler import BatchSampler
-
-
-class WorkerInfo:
-    """Which worker process this is: `id` of `num_workers`, and its `dataset`."""
-
-    def __init__(self, id, num_workers, dataset):
-        self.id, self.num_workers, self.dataset = id, num_workers, dataset
-
-
-def get_worker_info():
-    """The WorkerInfo inside a worker process of a DataLoader, None elsewhere."""
-    return None
 
 
 class DataLoader:
@@ -27,17 +16,30 @@ class DataLoader:
 
     Args:
         dataset (Dataset|IterableDataset): where samples come from.
-        feed_list, places, return_list: accepted for compatibility; batches are lists of
-            tensors on the current device.
+        feed_list (list, optional), return_list (bool): with return_list=False a batch is [{name: tensor}], with the names
+            of these inputs of a program: what an Executor is fed with.
+        places: accepted for compatibility; tensors are on the current device.
         batch_sampler (BatchSampler, optional): decides the batches, instead of the next three.
         batch_size (int|None): samples in a batch; None gives samples without a batch dim.
         shuffle (bool): a new random order in each epoch.
         drop_last (bool): leave out the last batch if it is smaller.
-        collate_fn (Callable, optional): list of samples -> batch.
-        num_workers (int): processes that load; 0 loads in this process. Loading in other
-            processes is not there yet: a number above 0 loads in this one and warns.
-        use_buffer_reader, use_shared_memory, timeout, persistent_workers: matter for workers only.
-        worker_init_fn (Callable, optional): called in each worker as it starts.
+        collate_fn (Callable, optional): list of samples -> batch, whose arrays become tensors and whose tuples lists.
+        num_workers (int): processes that load ahead, two batches each; 0 loads in this process. Batches come in the same
+            order for any number. Of an IterableDataset each worker has its own; see `get_worker_info`.
+        use_buffer_reader: accepted for compatibility.
+        use_shared_memory (bool): workers put arrays into memory that both processes see, not through a pipe.
+        timeout (float): seconds that a batch of a worker may be waited for; 0 waits for ever.
+        worker_init_fn (Callable, optional): called in each worker as it starts, with its number.
+        persistent_workers (bool): keep the workers, and what their data sets hold then, from one iteration to the next.
+
+    Workers are forked as an iteration begins. They see the data set as it is then, without a copy; but Python writes to
+    objects that it only reads (it counts references), and a page that a worker writes to becomes its own. A list of many
+    small objects may so come to lie in memory once a worker; an array does not. A worker has one thread for computing. The
+    seeds of its random numbers (Python's, NumPy's, Proa's) follow from `proa.seed`.
+
+    Raises:
+        Exception: what a worker raised, of the same type; the message names the worker and the sample.
+        RuntimeError: a worker was killed, or the timeout is over; the message says which, how, and at which sample.
 
     Examples:
         >>> data = proa.io.TensorDataset([proa.ones([5, 2]), proa.zeros([5])])
@@ -70,10 +72,14 @@ class DataLoader:
             raise _C.located(ValueError(f"DataLoader: num_workers must be an int >= 0, not {num_workers!r}"))
         if timeout < 0:
             raise _C.located(ValueError(f"DataLoader: timeout must not be negative; it is {timeout}"))
-        if num_workers > 0:
-            warnings.warn("DataLoader: worker processes are not there yet; loading in this process", stacklevel=2)
+        if num_workers > 0 and not hasattr(os, "memfd_create"):
+            raise _C.located(
+                NotImplementedError("DataLoader: worker processes need Linux; use num_workers=0 on this system")
+            )
         self.dataset, self.return_list, self.num_workers = dataset, return_list, num_workers
         self.places, self.timeout, self.worker_init_fn = places, timeout, worker_init_fn
+        self.feed_list, self.use_shared_memory = feed_list, use_shared_memory
+        self.persistent_workers, self._pool, self._iterations = persistent_workers, None, 0
         self._iterable = isinstance(dataset, IterableDataset)
         if self._iterable and (shuffle or batch_sampler is not None):
             raise _C.located(
@@ -103,25 +109,60 @@ class DataLoader:
         return len(self.dataset) if self.batch_sampler is None else len(self.batch_sampler)
 
     def __iter__(self):
-        return Observed(self._batches())
-
-    def _batches(self):
-        if self._iterable:
-            return self._batches_of_iterable()
-        if self.batch_sampler is None:
-            return (self.collate_fn(self.dataset[i]) for i in range(len(self.dataset)))
-        return (self.collate_fn([self.dataset[i] for i in batch]) for batch in self.batch_sampler)
+        batches = self._from_workers() if self.num_workers else self._batches()
+        if not self.return_list and self.feed_list is not None:
+            names = [tensor if isinstance(tensor, str) else tensor.name for tensor in self.feed_list]
+            batches = ([dict(zip(names, batch))] for batch in batches)
+        return Observed(batches)
 
     __call__ = __iter__
 
-    def _batches_of_iterable(self):
+    def _from_workers(self):
+        from proa.io.worker import Job
+        from proa.io.worker_pool import WorkerPool
+
+        pool = self._pool
+        if pool is None or not pool.is_open:
+            job = Job(
+                self.dataset, None if self.collate_fn is default_collate_fn else self.collate_fn, self.worker_init_fn,
+                self._iterable, self.batch_size, self.drop_last, self.batch_size is None and self.batch_sampler is None,
+                self.use_shared_memory, self.num_workers,
+            )  # fmt: skip
+            pool = WorkerPool(job, self.timeout, self._seeds())
+            self._pool = pool if self.persistent_workers else None
+        tasks = itertools.repeat(None) if self._iterable else self.batch_sampler
+        return pool.epoch(range(len(self.dataset)) if tasks is None else tasks, self.persistent_workers)
+
+    def _seeds(self):
+        """One for each worker, others in each iteration; nothing is drawn from the generator."""
+        self._iterations += 1
+        base = f"{_C.get_rng_state()} {self._iterations}"
+        return [
+            int.from_bytes(hashlib.sha256(f"{base} {rank}".encode()).digest()[:8], "little")
+            for rank in range(self.num_workers)
+        ]
+
+    def _batches(self):
+        if self._iterable:
+            groups = self._groups_of_iterable()
+        elif self.batch_sampler is None:
+            groups = (lambda i=i: self.dataset[i] for i in range(len(self.dataset)))
+        else:
+            groups = (lambda batch=batch: [self.dataset[i] for i in batch] for batch in self.batch_sampler)
+        for group in groups:
+            with _C.eager_mode():
+                batch = as_tensors(self.collate_fn(group()))
+            yield batch
+
+    def _groups_of_iterable(self):
         samples = iter(self.dataset)
         if self.batch_size is None:
-            yield from map(self.collate_fn, samples)
+            for sample in samples:
+                yield lambda sample=sample: sample
             return
         while batch := list(itertools.islice(samples, self.batch_size)):
             if len(batch) == self.batch_size or not self.drop_last:
-                yield self.collate_fn(batch)
+                yield lambda batch=batch: batch
 
     @staticmethod
     def from_generator(

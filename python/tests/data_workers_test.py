@@ -1,0 +1,474 @@
+"""Worker processes of a DataLoader: what they give, in which order, and what is said of those that fail."""
+
+import multiprocessing
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import proa
+from proa import io
+
+
+class Samples(io.Dataset):
+    """Of many kinds; `at` is called with each index."""
+
+    def __init__(self, n=10, at=None):
+        self.n, self.at = n, at
+
+    def __getitem__(self, idx):
+        if self.at is not None:
+            self.at(idx)
+        array = np.full([60, 20], idx, "float32")
+        return array, {"i": idx, "s": f"s{idx}"}, (proa.to_tensor([idx], "bfloat16"), np.zeros([0, 2]), np.array(idx))
+
+    def __len__(self):
+        return self.n
+
+
+def plain(value):
+    """A batch as something to compare."""
+    if isinstance(value, proa.Tensor):
+        return value.dtype.name, value.shape, value.tolist()
+    if isinstance(value, dict):
+        return {k: plain(v) for k, v in value.items()}
+    return [plain(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+
+def first_of(batches):
+    return [int(batch[0].numpy().ravel()[0]) for batch in batches]
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def all_gone(pids, within=5.0):
+    end = time.monotonic() + within
+    while any(map(alive, pids)) and time.monotonic() < end:
+        time.sleep(0.02)
+    return not any(map(alive, pids))
+
+
+# What they give ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize(
+    "settings",
+    [{"batch_size": 3}, {"batch_size": 4, "drop_last": True}, {"batch_size": None}, {"batch_size": 20}],
+    ids=["3", "drop_last", "samples", "one"],
+)
+def test_the_batches_of_one_process(settings, shared):
+    expected = [plain(b) for b in io.DataLoader(Samples(), **settings)]
+    for workers in (1, 3):
+        loader = io.DataLoader(Samples(), num_workers=workers, use_shared_memory=shared, **settings)
+        assert [plain(b) for b in loader] == expected and len(loader) == len(expected)
+
+
+def test_an_empty_data_set():
+    assert list(io.DataLoader(Samples(0), num_workers=2)) == []
+
+
+def test_samplers():
+    data = Samples(12)
+    for sampler in (
+        io.RandomSampler(data, generator=3),
+        io.WeightedRandomSampler([1.0] * 12, 7),
+        io.SubsetRandomSampler([3, 5, 7]),
+    ):
+        batches = io.BatchSampler(sampler=sampler, batch_size=2)
+        proa.seed(5)
+        expected = [list(b) for b in batches]
+        proa.seed(5)
+        found = [b[1]["i"].tolist() for b in io.DataLoader(data, batch_sampler=batches, num_workers=2)]
+        assert found == expected
+    orders = []
+    for workers in (0, 2):
+        proa.seed(6)
+        orders.append(
+            [b[1]["i"].tolist() for b in io.DataLoader(data, batch_size=5, shuffle=True, num_workers=workers)]
+        )
+    assert orders[0] == orders[1] != [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9], [10, 11]]
+
+
+def test_collate_functions():
+    """Their arrays become tensors and their tuples lists, as in the reference, for any number of workers."""
+    names = np.array(["a", "b"])
+
+    def collate(samples):
+        return {"x": np.stack([s[0] for s in samples]), "l": [1, 2.5, "x"], "t": (np.arange(3), None), "n": names}
+
+    for workers in (0, 2):
+        batch = next(iter(io.DataLoader(Samples(4), batch_size=2, collate_fn=collate, num_workers=workers)))
+        assert batch["x"].shape == [2, 60, 20] and batch["l"] == [1, 2.5, "x"]
+        assert plain(batch["t"]) == [("int64", [3], [0, 1, 2]), None] and batch["n"].tolist() == ["a", "b"]
+
+
+def test_batches_own_their_memory():
+    """Slots grow and are used again; what was given stays as it was."""
+
+    class Growing(io.Dataset):
+        def __getitem__(self, idx):
+            return np.full([(idx * 7919) % 5000 + 1, 3], idx, "int32")
+
+        def __len__(self):
+            return 60
+
+    batches = list(io.DataLoader(Growing(), num_workers=2))
+    assert [b.shape[1] for b in batches] == [(i * 7919) % 5000 + 1 for i in range(60)]
+    assert all((b.numpy() == i).all() for i, b in enumerate(batches))
+
+
+def test_in_order_and_ahead():
+    """The first batch is the slowest; the others wait for it, no more than two a worker."""
+    loaded = multiprocessing.get_context("fork").Value("i", 0)
+
+    def at(idx):
+        if idx == 0:
+            time.sleep(0.3)
+        with loaded.get_lock():
+            loaded.value += 1
+
+    batches = iter(io.DataLoader(Samples(12, at), num_workers=2, batch_size=1))
+    found = [next(batches)]
+    time.sleep(0.3)
+    assert 3 <= loaded.value <= 5
+    assert first_of(found + list(batches)) == list(range(12))
+
+
+def test_iterable():
+    class Stream(io.IterableDataset):
+        def __iter__(self):
+            worker = io.get_worker_info()
+            assert (worker is None) == (os.getpid() == parent)
+            return map(np.array, range(5 if worker is None or worker.id == 0 else 2))
+
+    parent = os.getpid()
+
+    def batches(**settings):
+        return [b.tolist() for b in io.DataLoader(Stream(), **settings)]
+
+    assert batches(batch_size=2, num_workers=1) == batches(batch_size=2) == [[0, 1], [2, 3], [4]]
+    assert batches(batch_size=2, num_workers=2) == [[0, 1], [0, 1], [2, 3], [4]]
+    assert batches(batch_size=2, num_workers=2, drop_last=True) == [[0, 1], [0, 1], [2, 3]]
+    assert batches(batch_size=None, num_workers=2) == [0, 0, 1, 1, 2, 3, 4]
+    loader = io.DataLoader(Stream(), batch_size=4, num_workers=2, persistent_workers=True)
+    assert [b.tolist() for b in loader] == [b.tolist() for b in loader] == [[0, 1, 2, 3], [0, 1], [4]]
+
+
+def test_initialization_and_random_numbers():
+    class Drawn(io.Dataset):
+        def __getitem__(self, idx):
+            info = io.get_worker_info()
+            assert info.num_workers == 2 and info.dataset is self and repr(info).startswith("WorkerInfo(id=")
+            return np.array([os.getpid(), info.id, self.told, np.random.rand(), proa.rand([1]).item()])
+
+        def __len__(self):
+            return 4
+
+    data = Drawn()
+
+    def init(rank):
+        data.told = 10 + rank
+
+    def epoch():
+        return np.stack([b.numpy()[0] for b in io.DataLoader(data, num_workers=2, worker_init_fn=init)])
+
+    proa.seed(1)
+    state = np.random.get_state()[1].tolist()
+    first = epoch()
+    assert first[:, 1].tolist() == [0, 1, 0, 1] and first[:, 2].tolist() == [10, 11, 10, 11]
+    assert len(set(first[:, 3])) == 4 and len(set(first[:, 4])) == 4 and len(set(first[:, 0])) == 2
+    assert not hasattr(data, "told") and io.get_worker_info() is None
+    proa.seed(1)
+    assert (epoch()[:, 3:] == first[:, 3:]).all() and np.random.get_state()[1].tolist() == state
+    proa.seed(2)
+    assert (epoch()[:, 3:] != first[:, 3:]).all()
+
+
+def test_persistent_workers():
+    class Pids(io.Dataset):
+        def __getitem__(self, idx):
+            return np.array([idx, os.getpid()])
+
+        def __len__(self):
+            return 8
+
+    def epoch(loader):
+        found = np.concatenate([b.numpy() for b in loader])
+        assert found[:, 0].tolist() == list(range(8))
+        return set(found[:, 1].tolist())
+
+    loader = io.DataLoader(Pids(), batch_size=2, num_workers=2, persistent_workers=True)
+    pids = epoch(loader)
+    assert epoch(loader) == pids and len(pids) == 2
+    for _ in loader:
+        break  # what was under way is of no interest to the next iteration
+    assert epoch(loader) == pids
+    old = iter(loader)
+    next(old)
+    new = iter(loader)
+    next(new)
+    with pytest.raises(RuntimeError, match="the iteration that began last"):
+        next(old)
+    other = io.DataLoader(Pids(), batch_size=2, num_workers=2)
+    assert not epoch(other) & epoch(other)
+    del loader, old, new
+    assert all_gone(pids)
+
+
+def test_nothing_is_left_behind():
+    pids = multiprocessing.get_context("fork").Array("i", 64)
+
+    def at(idx):
+        pids[idx] = os.getpid()
+
+    def found():
+        return {pid for pid in pids if pid}
+
+    for i, _ in enumerate(io.DataLoader(Samples(64, at), num_workers=2)):
+        if i == 1:  # of the other worker
+            break
+    assert len(found()) == 2 and all_gone(found())
+    iterator = iter(io.DataLoader(Samples(64, at), num_workers=2))
+    next(iterator)
+    next(iterator)
+    assert not all_gone(found(), 0.0)
+    del iterator
+    assert all_gone(found())
+
+
+def test_programs():
+    """What an Executor is fed with; in static mode too."""
+    proa.enable_static()
+    try:
+        x = proa.static.data("x", [-1, 60, 20])
+        for workers in (0, 2):
+            data = Samples(2)
+            loader = io.DataLoader(
+                data,
+                [x],
+                batch_size=2,
+                num_workers=workers,
+                return_list=False,
+                collate_fn=lambda b: [np.stack([b[0][0]])],
+            )
+            ((feed,),) = loader
+            assert list(feed) == ["x"] and feed["x"].numpy().shape == (1, 60, 20)
+    finally:
+        proa.disable_static()
+
+
+def test_threads_of_the_parent():
+    """Workers compute while the parent does, with all its threads: neither waits for what the other does not have."""
+    stop = threading.Event()
+
+    def busy():
+        while not stop.is_set():
+            a = proa.ones([200, 200])
+            a.matmul(a).sum().item()
+
+    thread = threading.Thread(target=busy)
+    thread.start()
+    try:
+
+        def at(idx):
+            a = proa.ones([300, 300])
+            assert (a.matmul(a) + a).sum().item() == 301 * 90000
+
+        for _ in range(4):
+            assert first_of(io.DataLoader(Samples(4, at), num_workers=2, timeout=60)) == [0, 1, 2, 3]
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_pages_of_the_parent():
+    """The collector of a worker does not write to the objects that the parent made."""
+
+    class Big(io.Dataset):
+        def __init__(self):
+            self.objects = [(i,) for i in range(300_000)]
+
+        def __getitem__(self, idx):
+            import gc
+
+            before = self.own_pages()
+            gc.collect()
+            return np.array([before, self.own_pages()])
+
+        def own_pages(self):
+            with open("/proc/self/smaps_rollup") as file:
+                return int(re.search(r"Private_Dirty:\s+(\d+)", file.read())[1])
+
+        def __len__(self):
+            return 1
+
+    ((before, after),) = next(iter(io.DataLoader(Big(), num_workers=1))).tolist()
+    assert after - before < 4_000  # KiB; the objects take 14,000
+
+
+# What goes wrong -----------------------------------------------------------------------------------------------------
+
+
+class Own(Exception):
+    """Needs two arguments."""
+
+    def __init__(self, one, two):
+        super().__init__(one, two)
+
+
+def raises(error):
+    def at(idx):
+        if idx == 5:
+            raise error
+
+    return at
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [(ValueError("bad"), ValueError), (KeyError("bad"), KeyError), (Own("bad", 1), RuntimeError),
+     (StopIteration("bad"), RuntimeError), (SystemExit("bad"), RuntimeError), (FileNotFoundError(2, "bad"), OSError),
+     (UnicodeDecodeError("utf8", b"x", 0, 1, "bad"), RuntimeError), (MemoryError("bad"), MemoryError)],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
+)  # fmt: skip
+def test_samples_that_raise(error, kind):
+    with pytest.raises(kind) as caught:
+        list(io.DataLoader(Samples(10, raises(error)), batch_size=2, num_workers=2))
+    text = str(caught.value)
+    assert re.search(r"DataLoader: worker 0 \(process \d+\) failed at sample 5 of batch 2: .*bad", text)
+    assert "in at" in text and "raise error" in text  # where
+
+
+def test_other_things_that_raise():
+    class Local(Exception):
+        pass
+
+    def no(*args):
+        raise Local("no")
+
+    for settings, says in (
+        ({"worker_init_fn": no}, r"worker 0 .* failed in worker_init_fn: .*Local: no"),
+        ({"collate_fn": no}, r"worker 0 .* failed putting batch 0 together: .*Local: no"),
+        ({"collate_fn": lambda batch: [open(os.devnull)]}, r"putting batch 0 together: TypeError: cannot pickle"),
+    ):
+        with pytest.raises((RuntimeError, TypeError), match=says):
+            list(io.DataLoader(Samples(2), num_workers=1, **settings))
+
+    class Stream(io.IterableDataset):
+        def __iter__(self):
+            yield from [1, 2, 3]
+            no()
+
+    with pytest.raises(RuntimeError, match="sample 1 of batch 1 of its part"):
+        list(io.DataLoader(Stream(), batch_size=2, num_workers=1))
+    with pytest.raises(ValueError, match="different shapes"):
+        list(io.DataLoader([np.ones(2), np.ones(3)], batch_size=2, num_workers=1))
+
+
+@pytest.mark.parametrize(
+    ("deed", "says"),
+    [(lambda: os.kill(os.getpid(), signal.SIGKILL), "was killed by SIGKILL .*memory"),
+     (lambda: os.kill(os.getpid(), signal.SIGTERM), "was killed by SIGTERM"),
+     (lambda: os._exit(3), "ended with exit code 3"),
+     (lambda: os.kill(os.getpid(), signal.SIGSTOP), r"has not sent batch 2 within 0.5 s \(timeout\)"),
+     (lambda: time.sleep(100), r"has not sent batch 2 within 0.5 s \(timeout\)")],
+    ids=["killed", "ended", "exits", "stopped", "sleeps"],
+)  # fmt: skip
+def test_workers_that_are_no_more(deed, says):
+    pids = multiprocessing.get_context("fork").Array("i", 2)
+
+    def at(idx):
+        pids[io.get_worker_info().id] = os.getpid()
+        if idx == 5:
+            deed()
+
+    loader = io.DataLoader(Samples(10, at), batch_size=2, num_workers=2, timeout=0.5 if "timeout" in says else 0)
+    with pytest.raises(RuntimeError, match=rf"worker 0 \(process \d+\) {says}.* sample 5 of batch 2"):
+        list(loader)
+    assert all_gone(pids)
+    assert first_of(io.DataLoader(Samples(3), num_workers=2)) == [0, 1, 2]
+
+
+def test_a_persistent_worker_that_is_no_more():
+    loader = io.DataLoader(Samples(4), num_workers=2, persistent_workers=True)
+    list(loader)
+    for worker in loader._pool._processes:
+        worker.process.kill()
+        worker.process.join()
+    with pytest.raises(RuntimeError, match="worker 0 .* was killed by SIGKILL .*waiting for work"):
+        list(loader)
+    assert first_of(loader) == [0, 1, 2, 3]  # anew
+
+
+def test_no_shared_memory():
+    def little(rank):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    with pytest.raises(OSError, match=r"putting batch 0 together: .* bytes of shared memory .*use_shared_memory=False"):
+        list(io.DataLoader(Samples(2), batch_size=2, num_workers=1, worker_init_fn=little))
+    loader = io.DataLoader(Samples(2), batch_size=2, num_workers=1, worker_init_fn=little, use_shared_memory=False)
+    assert first_of(loader) == [0]
+
+
+_PROGRAM = """
+    import os, sys, time
+    import numpy as np
+    import proa
+
+    class Slow(proa.io.Dataset):
+        def __getitem__(self, idx):
+            os.write(1, b"%d\\n" % os.getpid())
+            time.sleep(0.2 if idx < 2 else 100)
+            return np.zeros(3)
+        def __len__(self):
+            return 100
+
+    for batch in proa.io.DataLoader(Slow(), num_workers=2):
+        pass
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL, signal.SIGTERM])
+def test_the_end_of_the_program(how):
+    """Ctrl-C, which all processes of a terminal get, ends all of them, and quietly but for the parent."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(_PROGRAM)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    # The fourth is of a worker that sleeps.
+    pids = {int(child.stdout.readline()) for _ in range(4)}
+    assert len(pids) == 2
+    if how == signal.SIGINT:
+        os.killpg(child.pid, how)
+    else:
+        child.send_signal(how)
+    assert all_gone(pids, 10.0)
+    assert child.wait(10) != 0
+    error = child.stderr.read()
+    assert error.count("KeyboardInterrupt") == (1 if how == signal.SIGINT else 0), error
+
+
+def test_bad_arguments():
+    for settings, kind, says in (
+        ({"num_workers": -1}, ValueError, "num_workers must be an int >= 0"),
+        ({"num_workers": True}, ValueError, "num_workers must be an int >= 0"),
+        ({"timeout": -1}, ValueError, "timeout must not be negative"),
+    ):
+        with pytest.raises(kind, match=says):
+            io.DataLoader(Samples(2), **settings)

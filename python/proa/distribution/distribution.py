@@ -54,6 +54,16 @@ class Distribution:
     def event_shape(self):
         return self._event_shape
 
+    @property
+    def mean(self):
+        """The mean of samples."""
+        self._missing("mean")
+
+    @property
+    def variance(self):
+        """The variance of samples."""
+        self._missing("variance")
+
     def _missing(self, what):
         raise _C.located(NotImplementedError(f"{type(self).__name__} does not define {what}"))
 

@@ -10,7 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ops/definition.h"
-#include "ops/elementwise/elementwise_ops.h"
+#include "ops/elementwise/cast_ops.h"
 #include "ops/interpreter.h"
 #include "ops/value.h"
 #include "tensor/error.h"

@@ -16,11 +16,11 @@ makes, in package //ops/<name>:
 
     :schemas     the yaml files
     :references  <stem>_samples.py
-    :ops_h       <name>_ops.h: the front doors, header only
-    :kernels_h   <name>_kernels.h: declarations of the kernel functions
+    :ops_h       <stem>_ops.h: the front doors, header only; <name>_ops.h includes all
+    :kernels_h   <stem>_kernels.h: declarations of the kernel functions; <name>_kernels.h
     :infer       shape rules of the family
     :<name>      front doors, definitions, kernels: what a program links
-    <name>_grad.cc, <name>_bindings.cc: compiled by //autograd and //python
+    <name>_grad.cc, <name>_bindings.cc, <name>_binding_docs.cc: compiled by //autograd and //python
     <name>_grad_mutants.cc, <name>_mutants.json: for ops/conformance/mutation.py only
 
 Only headers of other families are seen here, so that families may use each other;
@@ -76,6 +76,9 @@ def op_family(
         visibility = ["//visibility:public"],
     )
     loops = [stem + "_elementwise.cc" for stem in elementwise]
+    stems = [schema[:-len(".yaml")] for schema in schemas]
+    ops_headers = [s + "_ops.h" for s in stems + [name]]
+    kernels_headers = [s + "_kernels.h" for s in stems + [name]]
     native.genrule(
         name = "generate",
         srcs = [
@@ -83,14 +86,14 @@ def op_family(
             "//ops:schemas",
         ],
         outs = [
-            name + "_ops.h",
             name + "_ops.cc",
             name + "_definitions.cc",
-            name + "_kernels.h",
+            name + "_docs.cc",
             name + "_register.cc",
             name + "_grad.cc",
             name + "_bindings.cc",
-        ] + loops,
+            name + "_binding_docs.cc",
+        ] + ops_headers + kernels_headers + loops,
         cmd = "$(execpath //ops/schema:generate) --family %s %s --out $(RULEDIR) $(SRCS)" % (
             name,
             "--has_infer" if infer else "",
@@ -123,7 +126,7 @@ def op_family(
     )
     proa_library(
         name = "ops_h",
-        hdrs = [name + "_ops.h"],
+        hdrs = ops_headers,
         visibility = ["//visibility:public"],
         deps = [
             "//ops:definition",
@@ -135,7 +138,7 @@ def op_family(
     )
     proa_library(
         name = "kernels_h",
-        hdrs = [name + "_kernels.h"],
+        hdrs = kernels_headers,
         visibility = ["//ops:__subpackages__"],
         deps = [
             "//ops:int_array",
@@ -174,6 +177,7 @@ def op_family(
         name = name,
         srcs = [
             name + "_definitions.cc",
+            name + "_docs.cc",
             name + "_ops.cc",
             name + "_register.cc",
         ] + kernels + composites,

@@ -9,8 +9,9 @@
 #include "gtest/gtest.h"
 #include "jit/program_file.h"
 #include "jit/recorder.h"
-#include "ops/elementwise/elementwise_ops.h"
-#include "ops/linalg/linalg_ops.h"
+#include "ops/elementwise/activation_ops.h"
+#include "ops/elementwise/binary_ops.h"
+#include "ops/linalg/matmul_ops.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::inference {

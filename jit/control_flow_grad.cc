@@ -14,7 +14,7 @@
 #include "jit/control_flow.h"
 #include "jit/evaluate.h"
 #include "jit/recorder.h"
-#include "ops/creation/creation_ops.h"
+#include "ops/creation/full_ops.h"
 #include "ops/front_door.h"
 #include "tensor/error.h"
 

@@ -9,9 +9,11 @@
 #include "jit/recorder.h"
 #include "jit/text.h"
 #include "jit/verify.h"
-#include "ops/elementwise/elementwise_ops.h"
-#include "ops/manipulation/manipulation_ops.h"
-#include "ops/reduction/reduction_ops.h"
+#include "ops/elementwise/binary_ops.h"
+#include "ops/elementwise/exponential_ops.h"
+#include "ops/manipulation/shape_ops.h"
+#include "ops/manipulation/view_ops.h"
+#include "ops/reduction/sum_ops.h"
 
 namespace proa::inline v0::jit {
 namespace {

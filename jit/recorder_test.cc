@@ -10,8 +10,10 @@
 #include "jit/constant.h"
 #include "jit/executor.h"
 #include "jit/prune.h"
-#include "ops/creation/creation_ops.h"
-#include "ops/elementwise/elementwise_ops.h"
+#include "ops/creation/full_ops.h"
+#include "ops/creation/random_ops.h"
+#include "ops/creation/store_ops.h"
+#include "ops/elementwise/binary_ops.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::jit {

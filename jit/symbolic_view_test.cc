@@ -13,8 +13,9 @@
 #include "gtest/gtest.h"
 #include "jit/executor.h"
 #include "jit/recorder.h"
-#include "ops/elementwise/elementwise_ops.h"
-#include "ops/manipulation/manipulation_ops.h"
+#include "ops/elementwise/binary_ops.h"
+#include "ops/manipulation/shape_ops.h"
+#include "ops/manipulation/view_ops.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::jit {

@@ -5,11 +5,13 @@
 #include <cstdint>
 
 #include "benchmark/benchmark.h"
-#include "ops/elementwise/elementwise_ops.h"
+#include "ops/elementwise/activation_ops.h"
+#include "ops/elementwise/binary_ops.h"
 #include "ops/int_array.h"
-#include "ops/linalg/linalg_ops.h"
-#include "ops/manipulation/manipulation_ops.h"
-#include "ops/reduction/reduction_ops.h"
+#include "ops/linalg/matmul_ops.h"
+#include "ops/manipulation/shape_ops.h"
+#include "ops/manipulation/view_ops.h"
+#include "ops/reduction/sum_ops.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0 {

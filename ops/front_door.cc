@@ -2,11 +2,11 @@
 
 #include <cstring>
 
-#include "ops/creation/creation_ops.h"
-#include "ops/elementwise/elementwise_ops.h"
+#include "ops/creation/store_ops.h"
+#include "ops/elementwise/cast_ops.h"
 #include "ops/infer.h"
 #include "ops/interpreter.h"
-#include "ops/manipulation/manipulation_ops.h"
+#include "ops/manipulation/shape_ops.h"
 #include "ops/on_host.h"
 #include "ops/symbolic_view.h"
 #include "tensor/copy.h"

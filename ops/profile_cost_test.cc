@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "gtest/gtest.h"
-#include "ops/elementwise/elementwise_ops.h"
+#include "ops/elementwise/binary_ops.h"
 #include "profiler/events.h"
 #include "tensor/dtype.h"
 #include "tensor/tensor.h"

@@ -1,5 +1,5 @@
 // Kernels of tensors of one value.
-#include "ops/creation/creation_kernels.h"
+#include "ops/creation/full_kernels.h"
 #include "ops/primitives/cpu/strided_copy.h"
 
 namespace proa::inline v0::ops::cpu {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "ops/creation/creation_kernels.h"
+#include "ops/creation/random_kernels.h"
 #include "tensor/error.h"
 #include "tensor/generator.h"
 #include "tensor/parallel.h"

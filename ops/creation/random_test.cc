@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "ops/creation/creation_ops.h"
+#include "ops/creation/full_ops.h"
+#include "ops/creation/random_ops.h"
 #include "tensor/generator.h"
 #include "tensor/parallel.h"
 #include "tensor/tensor.h"

@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "ops/creation/creation_infer.h"
-#include "ops/creation/creation_kernels.h"
+#include "ops/creation/range_kernels.h"
 #include "ops/primitives/cpu/strided_copy.h"
 #include "tensor/parallel.h"
 

@@ -1,4 +1,4 @@
-#include "ops/creation/creation_kernels.h"
+#include "ops/creation/store_kernels.h"
 #include "tensor/copy.h"
 #include "tensor/error.h"
 

@@ -1,6 +1,10 @@
 // Composite ops of activation.yaml: second derivatives of the smooth units.
 #include "ops/creation/creation_ops.h"
-#include "ops/elementwise/elementwise_ops.h"
+#include "ops/elementwise/activation_ops.h"
+#include "ops/elementwise/binary_ops.h"
+#include "ops/elementwise/exponential_ops.h"
+#include "ops/elementwise/select_ops.h"
+#include "ops/elementwise/unary_ops.h"
 #include "ops/front_door.h"
 
 namespace proa::inline v0::ops {

@@ -1,7 +1,7 @@
 // Kernels of cast.yaml.
 #include <cstring>
 
-#include "ops/elementwise/elementwise_kernels.h"
+#include "ops/elementwise/cast_kernels.h"
 #include "ops/primitives/cpu/blocks.h"
 #include "ops/primitives/cpu/elementwise.h"
 #include "ops/primitives/cpu/strided_copy.h"

@@ -1,7 +1,7 @@
 // Composite ops of comparison.yaml.
-#include "ops/creation/creation_ops.h"
-#include "ops/elementwise/elementwise_ops.h"
-#include "ops/reduction/reduction_ops.h"
+#include "ops/creation/full_ops.h"
+#include "ops/elementwise/comparison_ops.h"
+#include "ops/reduction/extremum_ops.h"
 
 namespace proa::inline v0::ops {
 

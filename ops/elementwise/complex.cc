@@ -1,6 +1,10 @@
 // Composite ops of complex.yaml.
-#include "ops/creation/creation_ops.h"
-#include "ops/elementwise/elementwise_ops.h"
+#include "ops/creation/full_ops.h"
+#include "ops/elementwise/binary_ops.h"
+#include "ops/elementwise/comparison_ops.h"
+#include "ops/elementwise/complex_ops.h"
+#include "ops/elementwise/select_ops.h"
+#include "ops/elementwise/unary_ops.h"
 
 namespace proa::inline v0::ops {
 

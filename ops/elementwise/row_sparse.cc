@@ -7,10 +7,13 @@
 
 #include <vector>
 
-#include "ops/elementwise/elementwise_ops.h"
+#include "ops/elementwise/binary_ops.h"
+#include "ops/elementwise/cast_ops.h"
+#include "ops/elementwise/select_ops.h"
 #include "ops/front_door.h"
-#include "ops/indexing/indexing_ops.h"
-#include "ops/manipulation/manipulation_ops.h"
+#include "ops/indexing/rows_ops.h"
+#include "ops/manipulation/join_ops.h"
+#include "ops/manipulation/shape_ops.h"
 
 namespace proa::inline v0::ops {
 namespace {

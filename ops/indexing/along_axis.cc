@@ -1,11 +1,17 @@
 // Composites: the ways to put along an axis, and gradients.
 #include <string_view>
 
-#include "ops/creation/creation_ops.h"
-#include "ops/elementwise/elementwise_ops.h"
+#include "ops/creation/full_ops.h"
+#include "ops/elementwise/binary_ops.h"
+#include "ops/elementwise/cast_ops.h"
+#include "ops/elementwise/comparison_ops.h"
+#include "ops/elementwise/complex_ops.h"
+#include "ops/elementwise/logical_ops.h"
+#include "ops/elementwise/select_ops.h"
 #include "ops/front_door.h"
-#include "ops/indexing/indexing_ops.h"
-#include "ops/manipulation/manipulation_ops.h"
+#include "ops/indexing/along_axis_ops.h"
+#include "ops/indexing/sort_ops.h"
+#include "ops/manipulation/view_ops.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::ops {

@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "ops/indexing/indexing_kernels.h"
+#include "ops/indexing/along_axis_kernels.h"
 #include "ops/primitives/cpu/gather.h"
 #include "ops/primitives/cpu/strided_copy.h"
 #include "ops/primitives/item_size.h"

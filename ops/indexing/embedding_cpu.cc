@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "ops/indexing/indexing_kernels.h"
+#include "ops/indexing/embedding_kernels.h"
 #include "ops/primitives/cpu/gather.h"
 #include "ops/primitives/cpu/strided_copy.h"
 #include "tensor/row_sparse.h"

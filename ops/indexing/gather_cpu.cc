@@ -3,7 +3,7 @@
 #include <cstring>
 #include <vector>
 
-#include "ops/indexing/indexing_kernels.h"
+#include "ops/indexing/gather_kernels.h"
 #include "ops/primitives/cpu/gather.h"
 #include "ops/primitives/cpu/strided_copy.h"
 

@@ -10,8 +10,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "ops/indexing/index_kernels.h"
 #include "ops/indexing/indexing_infer.h"
-#include "ops/indexing/indexing_kernels.h"
 #include "ops/manipulation/slice_range.h"
 #include "ops/primitives/cpu/gather.h"
 #include "ops/primitives/cpu/strided_copy.h"

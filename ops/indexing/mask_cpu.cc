@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ops/indexing/indexing_kernels.h"
+#include "ops/indexing/mask_kernels.h"
 #include "ops/primitives/cpu/strided_copy.h"
 #include "ops/primitives/item_size.h"
 #include "tensor/error.h"

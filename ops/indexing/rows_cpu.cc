@@ -1,7 +1,7 @@
 // Kernels of row-sparse tensors.
 #include <numeric>
 
-#include "ops/indexing/indexing_kernels.h"
+#include "ops/indexing/rows_kernels.h"
 #include "ops/primitives/cpu/gather.h"
 #include "tensor/copy.h"
 #include "tensor/error.h"

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ops/indexing/indexing_kernels.h"
+#include "ops/indexing/sort_kernels.h"
 #include "ops/primitives/cpu/sort.h"
 #include "tensor/error.h"
 #include "tensor/parallel.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "ops/indexing/indexing_kernels.h"
+#include "ops/indexing/sort_kernels.h"
 #include "ops/primitives/cpu/gather.h"
 #include "ops/primitives/cpu/sort.h"
 #include "ops/primitives/cpu/strided_copy.h"

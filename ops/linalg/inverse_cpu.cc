@@ -8,7 +8,7 @@
 #include <string>
 #include <type_traits>
 
-#include "ops/linalg/linalg_kernels.h"
+#include "ops/linalg/inverse_kernels.h"
 #include "tensor/dtype.h"
 #include "tensor/error.h"
 #include "tensor/parallel.h"

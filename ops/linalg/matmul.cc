@@ -1,8 +1,9 @@
 // Gradients of the matrix product, as formulas over ops.
-#include "ops/elementwise/elementwise_ops.h"
-#include "ops/linalg/linalg_ops.h"
-#include "ops/manipulation/manipulation_ops.h"
-#include "ops/reduction/reduction_ops.h"
+#include "ops/elementwise/binary_ops.h"
+#include "ops/elementwise/complex_ops.h"
+#include "ops/linalg/matmul_ops.h"
+#include "ops/manipulation/view_ops.h"
+#include "ops/reduction/sum_ops.h"
 
 namespace proa::inline v0::ops {
 namespace {

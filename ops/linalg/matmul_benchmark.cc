@@ -7,7 +7,7 @@
 
 #include "benchmark/benchmark.h"
 #include "oneapi/dnnl/dnnl.hpp"
-#include "ops/linalg/linalg_ops.h"
+#include "ops/linalg/matmul_ops.h"
 #include "tensor/tensor.h"
 
 namespace proa {

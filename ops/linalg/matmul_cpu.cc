@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "ops/linalg/gemm.h"
-#include "ops/linalg/linalg_kernels.h"
+#include "ops/linalg/matmul_kernels.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::ops::cpu {

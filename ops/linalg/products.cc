@@ -1,7 +1,9 @@
 // Products of fixed rank, as formulas over ops.
-#include "ops/elementwise/elementwise_ops.h"
-#include "ops/linalg/linalg_ops.h"
-#include "ops/manipulation/manipulation_ops.h"
+#include "ops/elementwise/binary_ops.h"
+#include "ops/elementwise/select_ops.h"
+#include "ops/linalg/matmul_ops.h"
+#include "ops/linalg/products_ops.h"
+#include "ops/manipulation/view_ops.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::ops {

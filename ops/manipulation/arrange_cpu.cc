@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "ops/manipulation/manipulation_kernels.h"
+#include "ops/manipulation/arrange_kernels.h"
 #include "ops/primitives/cpu/gather.h"
 #include "ops/primitives/cpu/strided_add.h"
 #include "ops/primitives/cpu/strided_copy.h"

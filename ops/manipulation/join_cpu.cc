@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <span>
 
-#include "ops/manipulation/manipulation_kernels.h"
+#include "ops/manipulation/join_kernels.h"
 #include "ops/primitives/cpu/strided_copy.h"
 
 namespace proa::inline v0::ops::cpu {

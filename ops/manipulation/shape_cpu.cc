@@ -1,7 +1,7 @@
 // Kernels of sizes as tensors.
 #include <algorithm>
 
-#include "ops/manipulation/manipulation_kernels.h"
+#include "ops/manipulation/shape_kernels.h"
 
 namespace proa::inline v0::ops::cpu {
 

@@ -3,7 +3,7 @@
 #include <span>
 
 #include "ops/manipulation/manipulation_infer.h"
-#include "ops/manipulation/manipulation_kernels.h"
+#include "ops/manipulation/strided_kernels.h"
 #include "ops/primitives/cpu/strided_add.h"
 #include "ops/primitives/cpu/strided_copy.h"
 

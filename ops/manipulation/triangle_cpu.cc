@@ -3,8 +3,9 @@
 #include <cstdint>
 #include <cstring>
 
-#include "ops/manipulation/manipulation_kernels.h"
 #include "ops/manipulation/slice_range.h"
+#include "ops/manipulation/strided_kernels.h"
+#include "ops/manipulation/triangle_kernels.h"
 #include "ops/primitives/cpu/strided_copy.h"
 #include "tensor/parallel.h"
 

@@ -5,8 +5,9 @@
 #include <vector>
 
 #include "ops/manipulation/manipulation_infer.h"
-#include "ops/manipulation/manipulation_kernels.h"
 #include "ops/manipulation/slice_range.h"
+#include "ops/manipulation/strided_kernels.h"
+#include "ops/manipulation/view_kernels.h"
 #include "ops/primitives/cpu/strided_copy.h"
 #include "tensor/copy.h"
 #include "tensor/error.h"

@@ -4,7 +4,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "ops/manipulation/manipulation_ops.h"
+#include "ops/manipulation/shape_ops.h"
+#include "ops/manipulation/view_ops.h"
 #include "tensor/tensor.h"
 
 namespace proa {

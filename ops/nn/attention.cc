@@ -4,12 +4,14 @@
 // With s = scale, S = s Q K^T + mask, P = softmax(S), G = grad_out:
 //   dP = G V^T,  dS = P (dP - r) with r = rowsum(P dP),
 //   dQ = s dS K,  dK = s dS^T Q,  dV = P^T G.
-#include "ops/elementwise/elementwise_ops.h"
+#include "ops/elementwise/binary_ops.h"
+#include "ops/elementwise/select_ops.h"
 #include "ops/front_door.h"
-#include "ops/linalg/linalg_ops.h"
-#include "ops/manipulation/manipulation_ops.h"
-#include "ops/nn/nn_ops.h"
-#include "ops/reduction/reduction_ops.h"
+#include "ops/linalg/matmul_ops.h"
+#include "ops/manipulation/view_ops.h"
+#include "ops/nn/attention_ops.h"
+#include "ops/nn/softmax_ops.h"
+#include "ops/reduction/sum_ops.h"
 
 namespace proa::inline v0::ops {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "ops/linalg/gemm.h"
-#include "ops/nn/nn_kernels.h"
+#include "ops/nn/attention_kernels.h"
 #include "ops/nn/row_loops.h"
 #include "ops/onednn/threads.h"
 #include "tensor/parallel.h"

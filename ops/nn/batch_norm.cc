@@ -4,11 +4,17 @@
 // With m = mean, r = inv_std, xh = (x - m) r, w = weight and A(.) the mean over
 // a channel of n elements, batch_norm_input_grad is
 //   dx = w r (g - A(g) - xh A(g xh)) + (shift + slope xh) / n.
-#include "ops/creation/creation_ops.h"
-#include "ops/elementwise/elementwise_ops.h"
-#include "ops/manipulation/manipulation_ops.h"
-#include "ops/nn/nn_ops.h"
-#include "ops/reduction/reduction_ops.h"
+#include "ops/creation/full_ops.h"
+#include "ops/elementwise/activation_ops.h"
+#include "ops/elementwise/binary_ops.h"
+#include "ops/elementwise/select_ops.h"
+#include "ops/elementwise/unary_ops.h"
+#include "ops/manipulation/shape_ops.h"
+#include "ops/manipulation/view_ops.h"
+#include "ops/nn/batch_norm_ops.h"
+#include "ops/nn/batch_norm_relu_ops.h"
+#include "ops/nn/conv_ops.h"
+#include "ops/reduction/sum_ops.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::ops {

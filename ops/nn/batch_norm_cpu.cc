@@ -6,9 +6,10 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "ops/nn/batch_norm_kernels.h"
+#include "ops/nn/batch_norm_relu_kernels.h"
 #include "ops/nn/channel_loops.h"
 #include "ops/nn/images.h"
-#include "ops/nn/nn_kernels.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
 namespace {

@@ -1,10 +1,12 @@
 // Composites around convolution.
 #include <limits>
 
-#include "ops/manipulation/manipulation_ops.h"
+#include "ops/manipulation/arrange_ops.h"
+#include "ops/manipulation/view_ops.h"
 #include "ops/nn/conv_geometry.h"
-#include "ops/nn/nn_ops.h"
-#include "ops/reduction/reduction_ops.h"
+#include "ops/nn/conv_ops.h"
+#include "ops/reduction/extremum_ops.h"
+#include "ops/reduction/sum_ops.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::ops {

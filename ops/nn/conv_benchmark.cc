@@ -6,7 +6,7 @@
 
 #include "benchmark/benchmark.h"
 #include "oneapi/dnnl/dnnl.hpp"
-#include "ops/nn/nn_ops.h"
+#include "ops/nn/conv_ops.h"
 #include "tensor/tensor.h"
 
 namespace proa {

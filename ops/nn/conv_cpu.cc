@@ -4,11 +4,11 @@
 #include <cstring>
 
 #include "ops/nn/conv_geometry.h"
+#include "ops/nn/conv_kernels.h"
 #include "ops/nn/conv_loops.h"
 #include "ops/nn/conv_onednn.h"
 #include "ops/nn/float_copy.h"
 #include "ops/nn/images.h"
-#include "ops/nn/nn_kernels.h"
 #include "tensor/copy.h"
 #include "tensor/tensor.h"
 

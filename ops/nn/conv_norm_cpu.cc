@@ -7,9 +7,10 @@
 #include <string_view>
 
 #include "ops/nn/channel_loops.h"
+#include "ops/nn/conv_kernels.h"
+#include "ops/nn/conv_norm_kernels.h"
 #include "ops/nn/float_copy.h"
 #include "ops/nn/images.h"
-#include "ops/nn/nn_kernels.h"
 #include "tensor/parallel.h"
 
 namespace proa::inline v0::ops::PROA_ISA {

@@ -1,10 +1,13 @@
 // Second-order gradient of softmax cross entropy, as a formula over ops.
-#include "ops/creation/creation_ops.h"
-#include "ops/elementwise/elementwise_ops.h"
+#include "ops/creation/full_ops.h"
+#include "ops/elementwise/binary_ops.h"
+#include "ops/elementwise/comparison_ops.h"
+#include "ops/elementwise/select_ops.h"
 #include "ops/front_door.h"
-#include "ops/manipulation/manipulation_ops.h"
-#include "ops/nn/nn_ops.h"
-#include "ops/reduction/reduction_ops.h"
+#include "ops/manipulation/view_ops.h"
+#include "ops/nn/cross_entropy_ops.h"
+#include "ops/nn/softmax_ops.h"
+#include "ops/reduction/sum_ops.h"
 
 namespace proa::inline v0::ops {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "ops/nn/class_labels.h"
-#include "ops/nn/nn_kernels.h"
+#include "ops/nn/cross_entropy_kernels.h"
 #include "ops/nn/row_loops.h"
 
 namespace proa::inline v0::ops::PROA_ISA {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "ops/nn/dropout_kernels.h"
 #include "ops/nn/float_copy.h"
-#include "ops/nn/nn_kernels.h"
 #include "ops/primitives/cpu/blocks.h"
 #include "ops/primitives/cpu/philox_words.h"
 #include "tensor/generator.h"

@@ -3,11 +3,14 @@
 // With xh the normalized x, r = 1 / sqrt(variance + epsilon), h = grad_out *
 // weight and means over a row, the gradient is  dx = r (h - mean(h) - xh mean(h
 // xh)).
-#include "ops/elementwise/elementwise_ops.h"
+#include "ops/elementwise/binary_ops.h"
+#include "ops/elementwise/select_ops.h"
+#include "ops/elementwise/unary_ops.h"
 #include "ops/front_door.h"
-#include "ops/manipulation/manipulation_ops.h"
-#include "ops/nn/nn_ops.h"
-#include "ops/reduction/reduction_ops.h"
+#include "ops/manipulation/shape_ops.h"
+#include "ops/manipulation/view_ops.h"
+#include "ops/nn/layer_norm_ops.h"
+#include "ops/reduction/sum_ops.h"
 
 namespace proa::inline v0::ops {
 namespace {

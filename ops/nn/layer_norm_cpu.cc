@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "ops/nn/nn_kernels.h"
+#include "ops/nn/layer_norm_kernels.h"
 #include "ops/nn/row_loops.h"
 
 namespace proa::inline v0::ops::PROA_ISA {

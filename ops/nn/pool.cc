@@ -1,5 +1,5 @@
 // Composites around pooling.
-#include "ops/nn/nn_ops.h"
+#include "ops/nn/pool_ops.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::ops {

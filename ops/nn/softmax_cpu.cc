@@ -4,8 +4,8 @@
 // columns side by side, and one for the result.
 #include <cmath>
 
-#include "ops/nn/nn_kernels.h"
 #include "ops/nn/row_loops.h"
+#include "ops/nn/softmax_kernels.h"
 #include "ops/primitives/cpu/exp_sum.h"
 #include "ops/primitives/cpu/loops.h"
 #include "ops/primitives/cpu/summary.h"

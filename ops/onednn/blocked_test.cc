@@ -6,8 +6,11 @@
 #include <cstring>
 #include <vector>
 
-#include "ops/elementwise/elementwise_ops.h"
-#include "ops/manipulation/manipulation_ops.h"
+#include "ops/elementwise/activation_ops.h"
+#include "ops/elementwise/binary_ops.h"
+#include "ops/manipulation/shape_ops.h"
+#include "ops/manipulation/strided_ops.h"
+#include "ops/manipulation/view_ops.h"
 #include "ops/onednn/reorders.h"
 #include "tensor/copy.h"
 #include "tensor/error.h"

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <vector>
 
+#include "ops/optimizer/adam_kernels.h"
 #include "ops/optimizer/elements.h"
 #include "ops/optimizer/lists.h"
-#include "ops/optimizer/optimizer_kernels.h"
 #include "ops/optimizer/step.h"
 
 namespace proa::inline v0::ops::PROA_ISA {

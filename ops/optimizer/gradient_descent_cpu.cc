@@ -1,7 +1,7 @@
 // Kernels of SGD and momentum, compiled once per instruction set.
 #include "ops/optimizer/elements.h"
+#include "ops/optimizer/gradient_descent_kernels.h"
 #include "ops/optimizer/lists.h"
-#include "ops/optimizer/optimizer_kernels.h"
 #include "ops/optimizer/step.h"
 
 namespace proa::inline v0::ops::PROA_ISA {

@@ -5,7 +5,7 @@
 
 #include "ops/optimizer/elements.h"
 #include "ops/optimizer/lists.h"
-#include "ops/optimizer/optimizer_kernels.h"
+#include "ops/optimizer/norm_kernels.h"
 #include "tensor/row_sparse.h"
 
 namespace proa::inline v0::ops::PROA_ISA {

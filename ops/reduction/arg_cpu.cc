@@ -9,7 +9,7 @@
 #include "ops/primitives/cast_value.h"
 #include "ops/primitives/cpu/elementwise.h"
 #include "ops/primitives/cpu/reduce.h"
-#include "ops/reduction/reduction_kernels.h"
+#include "ops/reduction/arg_kernels.h"
 #include "tensor/parallel.h"
 
 namespace proa::inline v0::ops::PROA_ISA {

@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "gtest/gtest.h"
-#include "ops/reduction/reduction_ops.h"
+#include "ops/reduction/arg_ops.h"
 #include "tensor/parallel.h"
 #include "tensor/tensor.h"
 

@@ -1,8 +1,12 @@
 // Composite ops of extremum.yaml.
 #include "ops/creation/creation_ops.h"
-#include "ops/elementwise/elementwise_ops.h"
+#include "ops/elementwise/binary_ops.h"
+#include "ops/elementwise/cast_ops.h"
+#include "ops/elementwise/comparison_ops.h"
+#include "ops/elementwise/select_ops.h"
 #include "ops/front_door.h"
-#include "ops/reduction/reduction_ops.h"
+#include "ops/reduction/extremum_ops.h"
+#include "ops/reduction/sum_ops.h"
 
 namespace proa::inline v0::ops {
 

@@ -7,8 +7,8 @@
 #include "ops/primitives/cpu/exp_sum.h"
 #include "ops/primitives/cpu/reduce.h"
 #include "ops/primitives/cpu/summary.h"
+#include "ops/reduction/moments_kernels.h"
 #include "ops/reduction/moments_of.h"
-#include "ops/reduction/reduction_kernels.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
 namespace {

@@ -8,9 +8,13 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "ops/elementwise/elementwise_ops.h"
-#include "ops/nn/nn_ops.h"
-#include "ops/reduction/reduction_ops.h"
+#include "ops/elementwise/binary_ops.h"
+#include "ops/elementwise/cast_ops.h"
+#include "ops/elementwise/exponential_ops.h"
+#include "ops/elementwise/unary_ops.h"
+#include "ops/nn/softmax_ops.h"
+#include "ops/reduction/extremum_ops.h"
+#include "ops/reduction/moments_ops.h"
 #include "tensor/parallel.h"
 #include "tensor/tensor.h"
 

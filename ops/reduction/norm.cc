@@ -1,10 +1,14 @@
 // Composite ops of norm.yaml.
 #include <cmath>
 
-#include "ops/creation/creation_ops.h"
-#include "ops/elementwise/elementwise_ops.h"
+#include "ops/creation/full_ops.h"
+#include "ops/elementwise/binary_ops.h"
+#include "ops/elementwise/comparison_ops.h"
+#include "ops/elementwise/select_ops.h"
+#include "ops/elementwise/unary_ops.h"
 #include "ops/front_door.h"
-#include "ops/reduction/reduction_ops.h"
+#include "ops/reduction/norm_ops.h"
+#include "ops/reduction/sum_ops.h"
 #include "ops/reduction/wide.h"
 
 namespace proa::inline v0::ops {

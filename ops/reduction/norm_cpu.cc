@@ -7,7 +7,7 @@
 #include "ops/primitives/cpu/blocks.h"
 #include "ops/primitives/cpu/reduce.h"
 #include "ops/primitives/cpu/summary.h"
-#include "ops/reduction/reduction_kernels.h"
+#include "ops/reduction/norm_kernels.h"
 #include "tensor/copy.h"
 #include "tensor/parallel.h"
 

@@ -1,7 +1,7 @@
 #include <string_view>
 
 #include "ops/numeric_summary.h"
-#include "ops/reduction/reduction_kernels.h"
+#include "ops/reduction/numerics_kernels.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::ops::cpu {

@@ -4,7 +4,7 @@
 #include "ops/primitives/cpu/blocks.h"
 #include "ops/primitives/cpu/elementwise.h"
 #include "ops/primitives/cpu/scan.h"
-#include "ops/reduction/reduction_kernels.h"
+#include "ops/reduction/scan_kernels.h"
 #include "tensor/shape.h"
 
 namespace proa::inline v0::ops::PROA_ISA {

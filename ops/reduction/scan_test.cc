@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "ops/reduction/reduction_ops.h"
+#include "ops/reduction/scan_ops.h"
 #include "tensor/parallel.h"
 #include "tensor/tensor.h"
 

@@ -3,11 +3,19 @@
 #include <algorithm>
 #include <vector>
 
-#include "ops/creation/creation_ops.h"
-#include "ops/elementwise/elementwise_ops.h"
+#include "ops/creation/full_ops.h"
+#include "ops/elementwise/binary_ops.h"
+#include "ops/elementwise/cast_ops.h"
+#include "ops/elementwise/comparison_ops.h"
+#include "ops/elementwise/complex_ops.h"
+#include "ops/elementwise/select_ops.h"
 #include "ops/front_door.h"
-#include "ops/manipulation/manipulation_ops.h"
-#include "ops/reduction/reduction_ops.h"
+#include "ops/manipulation/arrange_ops.h"
+#include "ops/manipulation/join_ops.h"
+#include "ops/manipulation/shape_ops.h"
+#include "ops/manipulation/view_ops.h"
+#include "ops/reduction/scan_ops.h"
+#include "ops/reduction/sum_ops.h"
 #include "ops/reduction/wide.h"
 #include "ops/value.h"
 #include "tensor/error.h"

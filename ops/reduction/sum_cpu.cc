@@ -4,7 +4,7 @@
 #include "ops/primitives/cpu/accumulator.h"
 #include "ops/primitives/cpu/blocks.h"
 #include "ops/primitives/cpu/reduce.h"
-#include "ops/reduction/reduction_kernels.h"
+#include "ops/reduction/sum_kernels.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
 namespace {

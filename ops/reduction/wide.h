@@ -4,7 +4,7 @@
 #ifndef PROA_OPS_REDUCTION_WIDE_H_
 #define PROA_OPS_REDUCTION_WIDE_H_
 
-#include "ops/elementwise/elementwise_ops.h"
+#include "ops/elementwise/cast_ops.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::ops {

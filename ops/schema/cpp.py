@@ -16,8 +16,30 @@ def head(ops: list[model.Op], includes: list[str], guard: str | None = None) -> 
     if guard:
         lines += [f"#ifndef {guard}", f"#define {guard}"]
     lines.append("")
-    lines += [f"#include {i}" if i.startswith("<") else f'#include "{i}"' for i in includes]
+    lines += [f"#include {i}" if i.startswith("<") else _quoted_include(i) for i in includes]
     return "\n".join(lines) + "\n\n"
+
+
+def _quoted_include(text: str) -> str:
+    path, _, comment = text.partition("  ")
+    return f'#include "{path}"' + (f"  {comment}" if comment else "")
+
+
+def stems(ops: list[model.Op]) -> list[str]:
+    """The schema files of ops, by name."""
+    return sorted({op.stem for op in ops})
+
+
+def umbrella(ops: list[model.Op], family: str, kind: str) -> str:
+    """The header of a family, which includes those of its stems: `nn_ops.h`. Sources include what they use."""
+    guard = f"PROA_OPS_{family.upper()}_{family.upper()}_{kind.upper()}_H_"
+    includes = [f"ops/{family}/{stem}_{kind}.h  // IWYU pragma: export" for stem in stems(ops)]
+    return head(ops, includes, guard) + f"#endif  // {guard}\n"
+
+
+def doors(used: set[str], family: str, index: dict[str, model.Op]) -> list[str]:
+    """The headers of the front doors of ops that are not of `family`."""
+    return sorted({f"ops/{index[n].family}/{index[n].stem}_ops.h" for n in used if index[n].family != family})
 
 
 def params(op: model.Op, defaults: bool = False) -> str:
@@ -128,5 +150,23 @@ def promoted(op: model.Op) -> set[str]:
     }
 
 
-def comment(text: str) -> str:
-    return "\n".join(("// " + line).rstrip() for line in text.strip().splitlines())
+def quote(text: str) -> str:
+    """A string literal."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+def texts(space: str, items: dict[str, str]) -> str:
+    """A source that holds nothing but texts: `extern const char <name>[]` of namespace `space`.
+
+    What is said about ops, and where, stands apart from what they do: a word of documentation
+    compiles one of these files, which includes nothing.
+    """
+    rows = [f"extern const char {name}[] = {quote(text)};" for name, text in items.items()]
+    lines = ["// Generated from the schemas by ops/schema; do not edit.", f"namespace {space} {{", *rows]
+    return "\n".join([*lines, f"}}  // namespace {space}\n"])
+
+
+def declared_texts(space: str, names: list[str]) -> str:
+    """The declarations of what `texts` defines."""
+    rows = [f"extern const char {name}[];" for name in names]
+    return "\n".join([f"namespace {space} {{", *rows, f"}}  // namespace {space}"])

@@ -3,7 +3,8 @@
 One C function an op, called by vectorcall: arguments are put into the order of the
 parameters without a tuple, converted one by one (python/core/convert.h), and handed to
 the front door. The same function is a function of `_C.ops` and a method of Tensor. A
-parameter that is renamed (`python: {params: ...}`) answers to both of its names.
+parameter that is renamed (`python: {params: ...}`) answers to both of its names. The texts
+that help() shows are in `<family>_binding_docs.cc`.
 """
 
 from __future__ import annotations
@@ -34,18 +35,22 @@ BINARY_OPERATORS = {
 UNARY_OPERATORS = {"-": "kNegative", "~": "kInvert", "abs": "kAbsolute"}
 
 
+_DOCS = "proa::inline v0::python::doc"
+
+
 def emit(ops: list[model.Op], family: str) -> dict[str, str]:
-    """The text of the source by file name."""
+    """The texts of the sources by file name."""
+    docs: dict[str, str] = {}
     calls, signatures, functions, methods, unary, binary = [], [], [], [], [], []
     for op in ops:
         for inplace in (False, True) if op.inplace else (False,):
             name = op.name + ("_" if inplace else "")
             calls.append(_call(op, inplace))
             signatures.append(f"&signature_{name}")
-            functions.append(_row(op, name, inplace, False))
+            functions.append(_row(op, name, inplace, False, docs))
             method = python_signature.method_name(op, inplace)
             if method is not None:
-                methods.append(_row(op, method, inplace, True))
+                methods.append(_row(op, method, inplace, True, docs))
         if op.python and op.python.operator:
             row, is_binary = _operator(op)
             (binary if is_binary else unary).append(row)
@@ -66,6 +71,7 @@ def emit(ops: list[model.Op], family: str) -> dict[str, str]:
                 "python/core/tensor_operators.h",
             ],
         ),
+        cpp.declared_texts(_DOCS, list(docs)),
         "namespace proa::inline v0::python {",
         "namespace {\n",
     ]
@@ -91,7 +97,7 @@ def emit(ops: list[model.Op], family: str) -> dict[str, str]:
         "}  // namespace",
         "}  // namespace proa::inline v0::python\n",
     ]
-    return {f"{family}_bindings.cc": "\n".join(out)}
+    return {f"{family}_bindings.cc": "\n".join(out), f"{family}_binding_docs.cc": cpp.texts(_DOCS, docs)}
 
 
 # Calls -------------------------------------------------------------------------
@@ -102,7 +108,7 @@ def _call(op: model.Op, inplace: bool) -> str:
     function, signature = f"Call_{name}", f"signature_{name}"
     names = [python_signature.name_of(op, p) for p in op.params]
     n = len(op.params)
-    lines = [f"// {name}: {op.location}"]
+    lines = [f"// {name}"]
     bits = promotes(op, inplace)
     more = f", {bits:#x}" if bits else ""
     if n:
@@ -218,15 +224,14 @@ def _work(op: model.Op) -> str:
 # Tables ------------------------------------------------------------------------
 
 
-def _row(op: model.Op, name: str, inplace: bool, method: bool) -> str:
+def _row(op: model.Op, name: str, inplace: bool, method: bool, docs: dict[str, str]) -> str:
+    """A row of a table of functions or methods; its text goes to `docs`."""
     function = f"Call_{op.name}{'_' if inplace else ''}"
     signature = python_signature.text_signature(op, method)
     doc = op.doc if not inplace else op.doc.rstrip() + f"\nIn place: {op.inplace} holds the result."
-    return f'{{"{name}", &{function}, {_quote(f"{name}({signature})" + chr(10) + "--" + chr(10) * 2 + doc)}}}'
-
-
-def _quote(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    text = f"{'method' if method else 'function'}_{name}"
+    docs[text] = f"{name}({signature})\n--\n\n{doc}"
+    return f'{{"{name}", &{function}, doc::{text}}}'
 
 
 def _operator(op: model.Op) -> tuple[str, bool]:

@@ -1,8 +1,14 @@
-"""Generates `<family>_definitions.cc`: the OpDefinition of each op, boxed calls and inference."""
+"""Generates `<family>_definitions.cc`: the OpDefinition of each op, boxed calls and inference.
+
+What an op says about itself, and where it stands, is in `<family>_docs.cc`.
+"""
 
 from __future__ import annotations
 
 from ops.schema import cpp, flops, formula, model
+
+
+_DOCS = f"{cpp.NAMESPACE}::doc"
 
 
 def emit(ops: list[model.Op], family: str, has_infer: bool) -> dict[str, str]:
@@ -16,7 +22,9 @@ def emit(ops: list[model.Op], family: str, has_infer: bool) -> dict[str, str]:
     ]
     if has_infer:
         includes.append(f"ops/{family}/{family}_infer.h")
-    out = [cpp.head(ops, includes), f"namespace {cpp.NAMESPACE} {{", "namespace {\n"]
+    docs = {op.name: op.doc for op in ops} | {f"{op.name}_source": str(op.location) for op in ops}
+    out = [cpp.head(ops, includes), cpp.declared_texts(_DOCS, list(docs))]
+    out += [f"namespace {cpp.NAMESPACE} {{", "namespace {\n"]
     for op in ops:
         out += [_params(op), _call(op, inplace=False)]
         if op.inplace:
@@ -40,11 +48,7 @@ def emit(ops: list[model.Op], family: str, has_infer: bool) -> dict[str, str]:
         "}  // namespace",
         f"}}  // namespace {cpp.NAMESPACE}\n",
     ]
-    return {f"{family}_definitions.cc": "\n".join(out)}
-
-
-def _quote(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    return {f"{family}_definitions.cc": "\n".join(out), f"{family}_docs.cc": cpp.texts(_DOCS, docs)}
 
 
 def _params(op: model.Op) -> str:
@@ -52,7 +56,7 @@ def _params(op: model.Op) -> str:
     for p in op.params:
         default, text = "nullptr", "nullptr"
         if p.default is not None or p.optional:
-            text = _quote(p.default or "none")
+            text = cpp.quote(p.default or "none")
             value = formula.cpp_default(p)
             if p.default in (None, "none") and not p.type.name.endswith("[]"):
                 default = "+[] { return Value(); }"
@@ -169,9 +173,8 @@ def _definition(op: model.Op, inplace: bool) -> str:
     return "\n".join(
         (
             f"const OpDefinition op::{s}::{'inplace_' if inplace else ''}definition = {{",
-            f'    "{n}", {op.version}, {_quote(signature)},',
-            f"    {_quote(op.doc)},",
-            f'    "{op.location}",',
+            f'    "{n}", {op.version}, {cpp.quote(signature)},',
+            f"    doc::{op.name}, doc::{op.name}_source,",
             f"    {params}, {outputs},",
             f"    {' | '.join(traits) or '0'}, {enum('AmpClass', op.amp)}, "
             f"{enum('FuseClass', op.fuse)}, {cpp.dtype_bits(op)},",

@@ -44,7 +44,7 @@ def _text(ops: list[model.Op], family: str, index: dict[str, model.Op], mutants:
         includes += ["<optional>", "<tuple>"]
     if mutants:
         includes.append("autograd/ops/active_mutant.h")
-    includes += sorted({f"ops/{index[n].family}/{index[n].family}_ops.h" for n in used} - set(includes))
+    includes += cpp.doors(used, family, index)
     text = [
         cpp.head(ops, includes),
         "namespace proa::inline v0::autograd {",

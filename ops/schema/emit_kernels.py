@@ -1,6 +1,6 @@
 """Generates kernel declarations, elementwise kernels and the registration of kernels.
 
-`<family>_kernels.h`: a declaration of every kernel function a person writes.
+`<stem>_kernels.h`: a declaration of every kernel function a person writes; `<family>_kernels.h` includes them.
 `<stem>_elementwise.cc`: kernels made of the formula structs in `<stem>.h`; compiled
 once per instruction set. `<family>_register.cc`: fills the kernel tables.
 """
@@ -13,7 +13,10 @@ ISAS = (("sse2", "kBaseline"), ("avx2", "kAvx2"), ("avx512", "kAvx512"))
 
 
 def emit(ops: list[model.Op], family: str) -> dict[str, str]:
-    files = {f"{family}_kernels.h": _header(ops, family), f"{family}_register.cc": _register(ops, family)}
+    files = {f"{family}_kernels.h": cpp.umbrella(ops, family, "kernels"), f"{family}_register.cc": _register(ops, family)}
+    _written(ops, False), _written(ops, True)  # whether those that are shared agree, in all of the family
+    for stem in cpp.stems(ops):
+        files[f"{stem}_kernels.h"] = _header([o for o in ops if o.stem == stem], family, stem)
     for stem in sorted({o.stem for o in ops if o.kernel and o.kernel.elementwise}):
         chosen = [o for o in ops if o.stem == stem and o.kernel and o.kernel.elementwise]
         files[f"{stem}_elementwise.cc"] = _elementwise(chosen, family, stem)
@@ -33,8 +36,8 @@ def _written(ops: list[model.Op], simd: bool) -> dict[str, model.Op]:
     return out
 
 
-def _header(ops: list[model.Op], family: str) -> str:
-    guard = f"PROA_OPS_{family.upper()}_{family.upper()}_KERNELS_H_"
+def _header(ops: list[model.Op], family: str, stem: str) -> str:
+    guard = f"PROA_OPS_{family.upper()}_{stem.upper()}_KERNELS_H_"
     out = [
         cpp.head(
             ops,

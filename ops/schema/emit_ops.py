@@ -1,4 +1,4 @@
-"""Generates the front doors of a family: `<family>_ops.h` and `<family>_ops.cc`.
+"""Generates the front doors of a family: `<stem>_ops.h`, `<family>_ops.h` with all of these, and `<family>_ops.cc`.
 
 A front door checks for None, reads the flag word, and either hands the call to the
 first active interpreter or infers the outputs, prepares the inputs and runs the
@@ -11,18 +11,21 @@ from ops.schema import cpp, formula, model
 
 
 def emit(ops: list[model.Op], family: str, index: dict[str, model.Op], has_infer: bool) -> dict[str, str]:
-    """Texts of the header and the source by file name."""
-    return {
-        f"{family}_ops.h": _header(ops, family),
+    """Texts of the headers and the source by file name."""
+    files = {
+        f"{family}_ops.h": cpp.umbrella(ops, family, "ops"),
         f"{family}_ops.cc": _source(ops, family, index, has_infer),
     }
+    for stem in cpp.stems(ops):
+        files[f"{stem}_ops.h"] = _header([op for op in ops if op.stem == stem], family, stem)
+    return files
 
 
 # Header ------------------------------------------------------------------------
 
 
-def _header(ops: list[model.Op], family: str) -> str:
-    guard = f"PROA_OPS_{family.upper()}_{family.upper()}_OPS_H_"
+def _header(ops: list[model.Op], family: str, stem: str) -> str:
+    guard = f"PROA_OPS_{family.upper()}_{stem.upper()}_OPS_H_"
     out = [
         cpp.head(
             ops,
@@ -45,8 +48,7 @@ def _header(ops: list[model.Op], family: str) -> str:
     out.append(f"namespace {cpp.NAMESPACE} {{\n")
     for op in ops:
         out.append(
-            f"{cpp.comment(op.doc)}\n// [{op.location}] {op.signature}\n"
-            f"{op.cpp_return} {op.name}({cpp.params(op, defaults=True)});\n"
+            f"// {op.signature}\n{op.cpp_return} {op.name}({cpp.params(op, defaults=True)});\n"
         )
         if op.inplace:
             out.append(
@@ -105,7 +107,7 @@ def _source(ops: list[model.Op], family: str, index: dict[str, model.Op], has_in
     ]
     if has_infer:
         includes.append(f"ops/{family}/{family}_infer.h")
-    includes += sorted({f"ops/{index[n].family}/{index[n].family}_ops.h" for n in used} - set(includes))
+    includes += cpp.doors(used, family, index)
     out = [cpp.head(ops, includes), f"namespace {cpp.NAMESPACE} {{\n"]
     for op in ops:
         if isinstance(op.composite, str):
@@ -118,7 +120,7 @@ def _source(ops: list[model.Op], family: str, index: dict[str, model.Op], has_in
 
 
 def _front_door(op: model.Op, index: dict[str, model.Op]) -> tuple[str, set[str]]:
-    lines = [f"// {op.name}: {op.location}"]
+    lines = [f"// {op.name}"]
     used: set[str] = set()
     if op.kernel:
         s = op.cpp_struct

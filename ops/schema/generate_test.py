@@ -29,6 +29,20 @@ def test_golden(name):
         assert _FILES[name] == f.read()
 
 
+def test_words_are_compiled_apart(tmp_path):
+    text = open(f"{_DATA}/scaled.yaml", encoding="utf-8").read()
+    path = tmp_path / "testdata" / "scaled.yaml"
+    path.parent.mkdir()
+    # Other lines, other words, other samples.
+    path.write_text("# A comment\n\n" + text.replace("doc: ", "doc: In other words. ").replace("f32[2,3]", "f32[4,3]"))
+    index = {op.name: op for op in parser.parse_file(str(path))}
+    files = generate.generate("testdata", index, has_infer=False)
+    changed = {
+        name for name, text in files.items() if text.partition("\n")[2] != _FILES[name].partition("\n")[2]
+    }
+    assert changed == {"testdata_docs.cc", "testdata_binding_docs.cc"}
+
+
 def test_node_keeps_only_what_its_formula_names():
     grad = _FILES["testdata_grad.cc"]
     node = grad[grad.index("class ScaledNode") : grad.index("DifferentiateScaled")]

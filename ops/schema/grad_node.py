@@ -300,7 +300,7 @@ class GradNode:
 
     def text(self) -> str:
         op = self._op
-        parts = [f"// {op.name}: {op.location}", self._class(), self._interpreter(inplace=False)]
+        parts = [f"// {op.name}", self._class(), self._interpreter(inplace=False)]
         if op.inplace:
             parts.append(self._interpreter(inplace=True))
         s = op.cpp_struct

@@ -48,7 +48,7 @@ class _Line(dict):
     key_lines: dict[str, int]
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
     """Safe loading with lines; repeated keys are mistakes."""
 
 

@@ -5,9 +5,11 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "ops/elementwise/elementwise_ops.h"
+#include "ops/elementwise/cast_ops.h"
 #include "ops/infer.h"
-#include "ops/manipulation/manipulation_ops.h"
+#include "ops/manipulation/join_ops.h"
+#include "ops/manipulation/shape_ops.h"
+#include "ops/manipulation/view_ops.h"
 #include "ops/symbolic_view.h"
 #include "python/core/dtype_object.h"
 #include "python/core/numpy.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/elementwise/elementwise_ops.h"
+#include "ops/elementwise/cast_ops.h"
 #include "python/core/arguments.h"
 #include "python/core/buffer.h"
 #include "python/core/convert.h"

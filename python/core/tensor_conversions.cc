@@ -3,8 +3,9 @@
 
 #include <string>
 
-#include "ops/elementwise/elementwise_ops.h"
-#include "ops/reduction/reduction_ops.h"
+#include "ops/elementwise/binary_ops.h"
+#include "ops/elementwise/complex_ops.h"
+#include "ops/reduction/extremum_ops.h"
 #include "python/core/convert.h"
 #include "python/core/error.h"
 #include "python/core/symbolic.h"

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "autograd/grad_state.h"
-#include "ops/creation/creation_ops.h"
+#include "ops/creation/full_ops.h"
 #include "python/core/arguments.h"
 #include "python/core/bindings.h"
 #include "python/core/convert.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "autograd/grad_state.h"
-#include "ops/elementwise/elementwise_ops.h"
+#include "ops/elementwise/cast_ops.h"
 #include "python/core/dtype_object.h"
 #include "python/core/error.h"
 #include "python/core/place_object.h"

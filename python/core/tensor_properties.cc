@@ -6,7 +6,8 @@
 #include <string>
 
 #include "autograd/grad_state.h"
-#include "ops/manipulation/manipulation_ops.h"
+#include "ops/manipulation/shape_ops.h"
+#include "ops/manipulation/view_ops.h"
 #include "python/core/dtype_object.h"
 #include "python/core/error.h"
 #include "python/core/place_object.h"

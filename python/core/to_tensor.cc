@@ -6,9 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "autograd/grad_state.h"
-#include "ops/elementwise/elementwise_ops.h"
+#include "ops/elementwise/cast_ops.h"
 #include "ops/infer.h"
-#include "ops/manipulation/manipulation_ops.h"
+#include "ops/manipulation/join_ops.h"
+#include "ops/manipulation/shape_ops.h"
 #include "python/core/arguments.h"
 #include "python/core/buffer.h"
 #include "python/core/convert.h"

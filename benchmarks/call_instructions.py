@@ -1,10 +1,10 @@
-"""Instructions of one op call, counted by callgrind: with nothing watching, and with each that may.
+"""Instructions of small calls, counted by callgrind, and of one op call with each that may watch it.
 
-    python benchmarks/call_instructions.py [--calls 20000]
+    python benchmarks/call_instructions.py [--calls 5000]
 
 Needs valgrind. Each figure is the difference of two runs, divided by the difference of their calls, so that what
-happens once drops out; it does not depend on what else the machine does. To see what a change costs a call, run it
-with both builds of the package (PYTHONPATH).
+happens once drops out; it does not depend on what else the machine does, and little on which machine it is. To see
+what a change costs a call, run it with both builds of the package (PYTHONPATH).
 """
 
 from __future__ import annotations
@@ -22,30 +22,55 @@ _WATCHERS = {
     "the crash handler": "proa.utils.enable_crash_handler(python_stack=False)",
     "the check for NaN": "proa.set_flags({'FLAGS_check_nan_inf': 1})",
 }
+_ADD = "add(x, y)"
+# Statements that are repeated; `r` is recorded for gradients.
+_CALLS = {
+    "x + y": "x + y",
+    "x + 2.0": "x + 2.0",
+    "x[1]": "x[1]",
+    "x.sum()": "x.sum()",
+    "x.reshape([2, 2])": "x.reshape([2, 2])",
+    "r + y, recorded": "r + y",
+    "r * y, recorded": "r * y",
+    "and 10 nodes back": "z = r\n    for _ in range(10): z = z + y\n    z.backward(y)",
+    "10 recorded alone": "z = r\n    for _ in range(10): z = z + y",
+}
 _PROGRAM = """
 import proa
-x, y, add = proa.ones([4]), proa.ones([4]), proa._C.ops.add
-{watcher}
-for _ in range({calls}): add(x, y)
+def run():
+    x, y, r, add = proa.ones([4]), proa.ones([4]), proa.ones([4]), proa._C.ops.add
+    r.stop_gradient = False
+    {watcher}
+    for _ in range({calls}):
+        {statement}
+run()
 """
 
 
-def _collected(watcher, calls):
+def _collected(statement, watcher, calls):
     command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", sys.executable, "-c"]
     environment = {**os.environ, "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"}
-    program = _PROGRAM.format(watcher=watcher, calls=calls)
+    statement = statement.replace("\n", "\n    ")
+    program = _PROGRAM.format(statement=statement, watcher=watcher, calls=calls)
     done = subprocess.run([*command, program], capture_output=True, text=True, env=environment, check=True)
     return int(re.search(r"Collected : (\d+)", done.stderr)[1])
 
 
+def _each(statement, watcher, calls):
+    few, many = (_collected(statement, watcher, n) for n in (500, 500 + calls))
+    return (many - few) / calls
+
+
 def main(argv):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--calls", type=int, default=20000)
+    parser.add_argument("--calls", type=int, default=5000)
     args = parser.parse_args(argv)
-    print("instructions of add(x, y), 4 floats, from Python")
+    print("instructions, 4 floats, from Python")
+    for name, statement in _CALLS.items():
+        print(f"{name:>20} {_each(statement, '', args.calls):8.1f}", flush=True)
+    print("of add(x, y), watched by")
     for name, watcher in _WATCHERS.items():
-        few, many = (_collected(watcher, n) for n in (1000, 1000 + args.calls))
-        print(f"{name:>20} {(many - few) / args.calls:8.1f}")
+        print(f"{name:>20} {_each(_ADD, watcher, args.calls):8.1f}", flush=True)
     return 0
 
 

@@ -472,3 +472,43 @@ def test_bad_arguments():
     ):
         with pytest.raises(kind, match=says):
             io.DataLoader(Samples(2), **settings)
+
+
+# How many ------------------------------------------------------------------------------------------------------------
+
+
+def test_tuning(monkeypatch, tmp_path):
+    asked = []
+
+    def best_number(make, dataset, batch_size):
+        asked.append(batch_size)
+        assert first_of(make(io.Subset(dataset, [3, 4]), 2)) == [3]
+        return 2
+
+    monkeypatch.setattr(io.tuning, "best_number", best_number)
+    set_config = proa.incubate.autotune.set_config
+    try:
+        (tmp_path / "config.json").write_text('{"dataloader": {"enable": true, "tuning_steps": 3}, "kernel": {}}')
+        set_config(str(tmp_path / "config.json"))
+        loader = io.DataLoader(Samples(5), batch_size=2)
+        assert first_of(loader) == [0, 2, 4] == first_of(loader)
+        assert loader.num_workers == 2 and asked == [2]  # once
+        with pytest.warns(UserWarning, match="enable of dataloader must be a bool"):
+            set_config({"dataloader": {"enable": 1}})
+        for config, kind, says in (
+            ({"other": {}}, ValueError, "'other' is none of"),
+            (3, TypeError, "must be a dict or the path of one, not int"),
+            ({"dataloader": {"enable": True, "tuning_steps": 1}}, ValueError, "tuning_steps must be"),
+        ):
+            with pytest.raises(kind, match=says):
+                set_config(config)
+    finally:
+        set_config({"dataloader": {"enable": False}})
+    monkeypatch.undo()
+    tried = []
+
+    def make(dataset, number):
+        tried.append(number)
+        return io.DataLoader(dataset, batch_size=2, num_workers=number)
+
+    assert io.tuning.best_number(make, Samples(40), 2) in tried and tried[0] == 0

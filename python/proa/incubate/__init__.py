@@ -1,5 +1,14 @@
-"""Functions whose names may still change: functional differentiation."""
+"""Functions whose names may still change: functional differentiation, optimizers around others, tuning of loaders."""
 
+from proa.framework.names import invert as _invert
+from proa.framework.names import lazy as _lazy
 from proa.incubate import autograd
 
-__all__ = ["autograd"]
+_HOMES = _invert({
+    "proa.incubate.optimizer.lookahead": "LookAhead",
+    "proa.incubate.optimizer.model_average": "ModelAverage",
+})  # fmt: skip
+
+__all__ = [*_HOMES, "autograd", "autotune", "optimizer"]
+
+__getattr__, __dir__ = _lazy(__name__, _HOMES, ("autotune", "optimizer"))

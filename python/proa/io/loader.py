@@ -5,6 +5,7 @@ import itertools
 import os
 
 from proa import _C
+from proa.io import tuning
 from proa.io.collate import as_tensors, default_collate_fn, default_convert_fn
 from proa.io.dataset import IterableDataset
 from proa.io.reader_cost import Observed
@@ -79,7 +80,7 @@ class DataLoader:
         self.dataset, self.return_list, self.num_workers = dataset, return_list, num_workers
         self.places, self.timeout, self.worker_init_fn = places, timeout, worker_init_fn
         self.feed_list, self.use_shared_memory = feed_list, use_shared_memory
-        self.persistent_workers, self._pool, self._iterations = persistent_workers, None, 0
+        self.persistent_workers, self._pool, self._iterations, self._tuned = persistent_workers, None, 0, False
         self._iterable = isinstance(dataset, IterableDataset)
         if self._iterable and (shuffle or batch_sampler is not None):
             raise _C.located(
@@ -109,6 +110,8 @@ class DataLoader:
         return len(self.dataset) if self.batch_sampler is None else len(self.batch_sampler)
 
     def __iter__(self):
+        if tuning.is_enabled() and not self._tuned and not self._iterable and self.batch_size is not None:
+            self._tuned, self.num_workers = True, tuning.best_number(self._alike, self.dataset, self.batch_size)
         batches = self._from_workers() if self.num_workers else self._batches()
         if not self.return_list and self.feed_list is not None:
             names = [tensor if isinstance(tensor, str) else tensor.name for tensor in self.feed_list]
@@ -116,6 +119,15 @@ class DataLoader:
         return Observed(batches)
 
     __call__ = __iter__
+
+    def _alike(self, dataset, num_workers):
+        """A loader of another data set that works as this one does."""
+        loader = DataLoader(
+            dataset, batch_size=self.batch_size, collate_fn=self.collate_fn, num_workers=num_workers,
+            use_shared_memory=self.use_shared_memory, worker_init_fn=self.worker_init_fn,
+        )  # fmt: skip
+        loader._tuned = True
+        return loader
 
     def _from_workers(self):
         from proa.io.worker import Job

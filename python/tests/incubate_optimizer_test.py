@@ -1,0 +1,150 @@
+"""Optimizers around others against their definitions, and minimizers against known minima."""
+
+import numpy as np
+import pytest
+
+import proa
+from proa.incubate import LookAhead, ModelAverage
+from proa.incubate.optimizer import functional as F
+
+
+def net_and_sgd(start=1.0, rate=0.1):
+    net = proa.nn.Linear(2, 1)
+    for p in net.parameters():
+        p.set_value(proa.full_like(p, start))
+    return net, proa.optimizer.SGD(rate, parameters=net.parameters())
+
+
+def descend(net, *steps):
+    net(proa.ones([3, 2])).mean().backward()
+    for step in steps:
+        step()
+    net.clear_gradients()
+
+
+def test_lookahead():
+    """Each step of SGD goes down by 0.1; slow ones start after the first, and follow half of the way each third step."""
+    net, sgd = net_and_sgd()
+    ahead = LookAhead(sgd, alpha=0.5, k=3)
+    fast, slow = 1.0, None
+    for i in range(1, 8):
+        descend(net, ahead.step)
+        fast -= 0.1
+        slow = fast if i == 1 else slow
+        if i % 3 == 0:
+            slow = fast = 0.5 * fast + 0.5 * slow
+        np.testing.assert_allclose(net.weight.numpy(), fast, rtol=1e-5)
+    other = LookAhead(sgd, alpha=0.5, k=3)
+    other.set_state_dict({k: v if isinstance(v, int) else v.numpy() for k, v in ahead.state_dict().items()})
+    for _ in range(2):
+        descend(net, other.step)
+        fast -= 0.1
+    np.testing.assert_allclose(net.weight.numpy(), 0.5 * fast + 0.5 * slow, rtol=1e-5)
+    loss = net(proa.ones([3, 2])).mean()
+    loss.backward()
+    assert len(other.minimize(loss)[1]) == 2
+
+
+def test_model_average():
+    net, sgd = net_and_sgd()
+    average = ModelAverage(0.5, net.parameters(), min_average_window=2, max_average_window=3)
+    seen, old = [], []
+    for i in range(1, 12):
+        descend(net, sgd.step, average.step)
+        seen.append(net.weight.numpy().copy())
+        if len(seen) >= 2 and len(seen) >= min(3, i * 0.5):
+            old, seen = seen, []
+        before = net.weight.numpy()
+        with average.apply():
+            np.testing.assert_allclose(net.weight.numpy(), np.mean(old + seen, 0), rtol=1e-5)
+        assert (net.weight.numpy() == before).all()
+    with average.apply(need_restore=False):
+        pass
+    assert (net.weight.numpy() != before).all()
+    average.restore()
+    assert (net.weight.numpy() == before).all()
+    with pytest.raises(KeyError), average.apply():
+        raise KeyError
+    assert (net.weight.numpy() == before).all()
+    fresh = ModelAverage(0.5, net.parameters())
+    with fresh.apply():  # nothing was added up
+        assert (net.weight.numpy() == before).all()
+
+
+def rosenbrock(x):
+    return ((1.0 - x[:-1]) ** 2 + 100.0 * (x[1:] - x[:-1] ** 2) ** 2).sum()
+
+
+def himmelblau(x):
+    return (x[0] ** 2 + x[1] - 11.0) ** 2 + (x[0] + x[1] ** 2 - 7.0) ** 2
+
+
+_SKEW = np.array([[3.0, 1.0, 0.0], [1.0, 200.0, 2.0], [0.0, 2.0, 1.0]])
+
+
+@pytest.mark.parametrize("minimize", [F.minimize_bfgs, F.minimize_lbfgs])
+def test_minima(minimize):
+    a, b = proa.to_tensor(_SKEW), proa.to_tensor([1.0, 2.0, -3.0], dtype="float64")
+    for function, start, expected, value in (
+        (rosenbrock, [-1.2, 1.0], [1.0, 1.0], 0.0),
+        (rosenbrock, [-1.0, 2.0, 0.5, 1.0], [1.0] * 4, 0.0),
+        (himmelblau, [3.5, 1.5], [3.0, 2.0], 0.0),
+        (lambda x: 0.5 * (x * a.matmul(x)).sum() - (b * x).sum(), [0.0] * 3, np.linalg.solve(_SKEW, b.numpy()), None),
+        (lambda x: (x**4 - 2.0 * x).sum(), [2.0], [0.5 ** (1 / 3)], None),
+    ):
+        found = minimize(function, proa.to_tensor(start, dtype="float64"), dtype="float64", max_iters=200)
+        assert found[0].item() is True and found[1].item() < 300, (function, found[:2])
+        np.testing.assert_allclose(found[2].numpy(), expected, atol=1e-6)
+        assert abs(found[4].numpy()).max() < 1e-6 and (value is None or abs(found[3].item() - value) < 1e-10)
+
+
+def test_inverse_hessian():
+    """Of a quadratic function BFGS learns it exactly, in as many steps as there are dims."""
+    a = proa.to_tensor(_SKEW)
+    found = F.minimize_bfgs(lambda x: 0.5 * (x * a.matmul(x)).sum(), proa.to_tensor([1.0, 1.0, 1.0], dtype="float64"),
+                            dtype="float64")  # fmt: skip
+    inverse = found[5].numpy()
+    np.testing.assert_allclose(inverse, inverse.T, atol=1e-12)
+    np.testing.assert_allclose(inverse @ _SKEW, np.eye(3), atol=0.05)
+    start = proa.to_tensor(np.linalg.inv(_SKEW))
+    for minimize in (F.minimize_bfgs, F.minimize_lbfgs):
+        known = minimize(lambda x: 0.5 * (x * a.matmul(x)).sum(), proa.to_tensor([1.0, 1.0, 1.0], dtype="float64"),
+                         initial_inverse_hessian_estimate=start, dtype="float64")  # fmt: skip
+        assert known[0].item() and known[1].item() <= 4
+
+
+def test_what_has_no_minimum():
+    found = F.minimize_bfgs(lambda x: x.sum(), proa.zeros([2]), max_iters=5)
+    assert found[0].item() is False and found[3].item() < 0
+    for function in (lambda x: (x * float("nan")).sum(), lambda x: -(x * x).sum()):
+        converged, calls, *_ = F.minimize_lbfgs(function, proa.ones([2]), max_iters=3, max_line_search_iters=5)
+        assert not converged.item() and calls.item() <= 16
+    assert F.minimize_bfgs(lambda x: (x * x).sum(), proa.zeros([2]))[0].item()  # there already
+
+
+def test_bad_input():
+    net, sgd = net_and_sgd()
+    x, f = proa.zeros([2]), (lambda x: x.sum())
+    for call, kind, says in (
+        (lambda: LookAhead(None), TypeError, "inner_optimizer must be an Optimizer, not NoneType"),
+        (lambda: LookAhead(sgd, alpha=1.5), ValueError, "alpha must be from 0 to 1"),
+        (lambda: LookAhead(sgd, k=0), ValueError, "k must be a positive int"),
+        (lambda: ModelAverage(0.1), ValueError, "parameters is missing"),
+        (lambda: F.minimize_bfgs(f, [0.0]), TypeError, "initial_position must be a Tensor, not list"),
+        (lambda: F.minimize_bfgs(f, proa.zeros([2, 2])), ValueError, "must have one dim"),
+        (lambda: F.minimize_bfgs(f, x, dtype="int32"), ValueError, "dtype must be"),
+        (lambda: F.minimize_lbfgs(f, x, line_search_fn="other"), NotImplementedError, "line_search_fn must be"),
+        (lambda: F.minimize_lbfgs(f, x, history_size=0), ValueError, "history_size must be"),
+        (lambda: F.minimize_bfgs(f, x, initial_inverse_hessian_estimate=proa.to_tensor([[1.0, 2.0], [0.0, 1.0]])),
+         ValueError, "must be symmetric"),
+        (lambda: F.minimize_bfgs(f, x, initial_inverse_hessian_estimate=-proa.eye(2)), ValueError, "positive definite"),
+    ):  # fmt: skip
+        with pytest.raises(kind, match=says):
+            call()
+    proa.enable_static()
+    try:
+        for make in (lambda: LookAhead(sgd), lambda: ModelAverage(0.1, net.parameters())):
+            with pytest.raises(NotImplementedError, match="eager mode"):
+                make()
+    finally:
+        proa.disable_static()

@@ -44,8 +44,9 @@ class Slots:
     """A worker's slots."""
 
     def __init__(self):
-        self._free: dict[int, mmap.mmap] = {}
-        self._used: dict[int, mmap.mmap] = {}
+        # From numbers to memory.
+        self._free = {}
+        self._used = {}
         self._next = 0
         self._made, self._dropped = [], []
 

@@ -46,9 +46,9 @@ class _Process:
             warnings.simplefilter("ignore", DeprecationWarning)
             self.process.start()
         its.close()
-        self.slots: dict[int, mmap.mmap] = {}
-        self.free: list[int] = []
-        self.asked: dict[int, object] = {}
+        self.slots = {}  # from numbers to memory
+        self.free = []
+        self.asked = {}  # from batches to their indices
         self.ended = False
 
 
@@ -83,7 +83,7 @@ class WorkerPool:
     def __init__(self, job, timeout, seeds):
         self._job, self._timeout = job, timeout
         self._places = mmap.mmap(-1, 16 * job.num_workers)
-        self._processes: list[_Process] = []
+        self._processes = []
         self._epoch = 0
         self._close = weakref.finalize(self, _end, self._processes, os.getpid())
         try:
@@ -126,7 +126,7 @@ class WorkerPool:
             worker.ended = False
             worker.asked.clear()
             self._send(worker, (epoch, -1, None, self._freed(worker)))
-        ready: dict[int, tuple] = {}
+        ready = {}  # from batches to (worker, Packed)
         turns = itertools.cycle(self._processes)
         asked = 0
 

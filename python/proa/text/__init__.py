@@ -5,7 +5,11 @@ from proa.framework.names import lazy as _lazy
 
 _HOMES = _invert({
     "proa.text.viterbi": "ViterbiDecoder viterbi_decode",
+    "proa.text.conll05": "Conll05st",
     "proa.text.datasets": "Imdb UCIHousing",
+    "proa.text.imikolov": "Imikolov",
+    "proa.text.movielens": "Movielens",
+    "proa.text.translation": "WMT14 WMT16",
 })  # fmt: skip
 
 __all__ = sorted(_HOMES)

@@ -7,25 +7,33 @@ import tarfile
 import numpy as np
 
 from proa import _C
-from proa.framework.names import missing as _missing
+from proa.framework.names import invert as _invert
+from proa.framework.names import lazy as _lazy
 from proa.io import Dataset
 
-__all__ = ["Imdb", "UCIHousing"]
+_HOMES = _invert({
+    "proa.text.conll05": "Conll05st",
+    "proa.text.imikolov": "Imikolov",
+    "proa.text.movielens": "Movielens",
+    "proa.text.translation": "WMT14 WMT16",
+})  # fmt: skip
 
-__getattr__ = _missing(__name__)
+__all__ = [*_HOMES, "Imdb", "UCIHousing"]
+
+__getattr__, __dir__ = _lazy(__name__, _HOMES)
 
 
-def _checked(what, mode, modes):
+def _checked(what, mode, modes, name="mode"):
     if mode.lower() not in modes:
-        raise _C.located(ValueError(f"{what}: mode must be {' or '.join(map(repr, modes))}, not {mode!r}"))
+        raise _C.located(ValueError(f"{what}: {name} must be {' or '.join(map(repr, modes))}, not {mode!r}"))
     return mode.lower()
 
 
-def _file(what, path, download, url, md5, folder):
+def _file(what, path, download, url, md5, folder, name="data_file"):
     if path is not None:
         return path
     if not download:
-        raise _C.located(ValueError(f"{what}: give data_file, or download=True"))
+        raise _C.located(ValueError(f"{what}: give {name}, or download=True"))
     from proa.dataset import common
 
     return common.download(url, folder, md5)

@@ -9,7 +9,16 @@ from proa.hapi.callbacks import (
     ProgBarLogger,
     ReduceLROnPlateau,
 )
+from proa.hapi.visual_dl import VisualDL
 
-__all__ = ["Callback", "EarlyStopping", "LRScheduler", "ModelCheckpoint", "ProgBarLogger", "ReduceLROnPlateau"]
+__all__ = [
+    "Callback",
+    "EarlyStopping",
+    "LRScheduler",
+    "ModelCheckpoint",
+    "ProgBarLogger",
+    "ReduceLROnPlateau",
+    "VisualDL",
+]
 
 __getattr__ = _missing(__name__)

@@ -140,3 +140,9 @@ def test_a_device_that_is_not_there():
     for function in (proa.device.memory_allocated, proa.device.max_memory_reserved, proa.device.empty_cache):
         with pytest.raises(ValueError, match="gpu"):
             function("gpu:0")
+
+
+@pytest.mark.parametrize("name", ["IPUPlace", "MLUPlace", "XPUPlace"])
+def test_places_of_devices_that_are_not_there(name):
+    with pytest.raises(NotImplementedError, match=f"{name}: there is no such device; use CPUPlace"):
+        getattr(proa.device, name)()

@@ -217,3 +217,38 @@ def test_weight_and_spectral_norm():
     linear = nn.utils.spectral_norm(nn.Linear(4, 3), n_power_iterations=30)
     linear(proa.ones([1, 4]))
     assert np.linalg.svd(linear.weight.numpy(), compute_uv=False)[0] == pytest.approx(1.0, abs=1e-3)
+
+
+def test_visual_dl(monkeypatch, tmp_path):
+    """What the package visualdl would be told."""
+    import sys
+    import types
+
+    written, closed = [], []
+
+    class LogWriter:
+        def __init__(self, folder):
+            assert folder == str(tmp_path)
+
+        def add_scalar(self, tag, step, value):
+            assert type(value) is float
+            written.append((tag, step))
+
+        def close(self):
+            closed.append(True)
+
+    data = proa.io.TensorDataset([proa.ones([4, 2]), proa.zeros([4, 1], "int64")])
+    net = proa.nn.Linear(2, 2)
+    model = proa.Model(net)
+    sgd = proa.optimizer.SGD(0.1, parameters=net.parameters())
+    model.prepare(sgd, proa.nn.CrossEntropyLoss(), proa.metric.Accuracy())
+    callback = proa.callbacks.VisualDL(str(tmp_path))
+    monkeypatch.setitem(sys.modules, "visualdl", None)
+    with pytest.raises(ImportError, match="pip install visualdl"):
+        model.fit(data, verbose=0, callbacks=[callback])
+    monkeypatch.setitem(sys.modules, "visualdl", types.SimpleNamespace(LogWriter=LogWriter))
+    model.fit(data, data, batch_size=2, epochs=2, verbose=0, callbacks=[callback])
+    steps = [(f"train/{name}", i) for i in (1, 2) for name in ("loss", "acc")]
+    later = [(tag, i + 2) for tag, i in steps]
+    evaluated = [[(f"eval/{name}", epoch) for name in ("loss", "acc")] for epoch in (0, 1)]
+    assert written == steps + evaluated[0] + later + evaluated[1] and closed == [True]

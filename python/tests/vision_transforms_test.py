@@ -79,7 +79,55 @@ def test_turns_by_right_angles_are_exact(kind):
         assert np.array_equal(got, want)
     assert np.array_equal(_back(T.rotate(image, 0)), square)
     wide = _back(T.rotate(_kinds(_ARRAY)[kind], 90, expand=True))
-    assert wide.shape == (53, 37, 3)
+    # Tensors have a pixel more where half pixels stick out on both sides, as in the reference.
+    assert wide.shape == ((54, 38, 3) if kind == "tensor" else (53, 37, 3))
+
+
+# What the reference 3.3 gives for a random tensor: shape, sum, and sum times the cosine of each place.
+_OF_TENSORS = {
+    ("rotate", "nearest"): ([3, 13, 18], 287.638, -10.322),
+    ("rotate", "bilinear"): ([3, 13, 18], 284.239, -9.447),
+    ("expand", "nearest"): ([3, 22, 22], 357.428, -2.007),
+    ("expand", "bilinear"): ([3, 22, 22], 333.471, 1.05),
+    ("right angle", "nearest"): ([3, 18, 14], 378.059, 8.191),
+    ("right angle", "bilinear"): ([3, 18, 14], 334.62, 3.227),
+    ("center", "nearest"): ([3, 13, 18], 354.869, 6.178),
+    ("center", "bilinear"): ([3, 13, 18], 345.286, 3.445),
+    ("affine", "nearest"): ([3, 13, 18], 181.602, -5.551),
+    ("affine", "bilinear"): ([3, 13, 18], 177.319, -2.573),
+    ("perspective", "nearest"): ([3, 13, 18], 206.71, 0.576),
+    ("perspective", "bilinear"): ([3, 13, 18], 194.88, 2.052),
+}
+_TURNS = {
+    "rotate": lambda x, m: T.rotate(x, 30, m),
+    "expand": lambda x, m: T.rotate(x, -45.5, m, expand=True),
+    "right angle": lambda x, m: T.rotate(x, 90, m, expand=True),
+    "center": lambda x, m: T.rotate(x, 20, m, center=(2, 3), fill=[0.5]),
+    "affine": lambda x, m: T.affine(x, 30, (2, 3), 0.8, (10, 5), m),
+    "perspective": lambda x, m: T.perspective(
+        x, [[0, 0], [17, 0], [17, 12], [0, 12]], [[1, 2], [14, 1], [15, 11], [2, 10]], m
+    ),
+}
+
+
+@pytest.mark.parametrize("case", _OF_TENSORS, ids=lambda case: f"{case[0]}-{case[1]}")
+def test_turns_of_tensors(case):
+    name, mode = case
+    x = proa.to_tensor(np.random.RandomState(0).rand(3, 13, 18).astype("float32"), stop_gradient=False)
+    shape, total, weighed = _OF_TENSORS[case]
+    result = _TURNS[name](x, mode)
+    assert result.shape == shape
+    y = result.detach().numpy().astype("float64")
+    assert y.sum() == pytest.approx(total, abs=2e-3)
+    assert (y * np.cos(np.arange(y.size)).reshape(y.shape)).sum() == pytest.approx(weighed, abs=2e-3)
+    # Several images at once, whole numbers, and gradients.
+    both = _TURNS[name](proa.stack([x, x * 2]).detach(), mode)
+    if name != "center":
+        np.testing.assert_allclose(both[1].numpy(), 2 * y, rtol=1e-5, atol=1e-6)
+    whole = _TURNS[name]((x.detach() * 255).astype("uint8"), mode)
+    assert whole.dtype == proa.uint8 and whole.shape == shape
+    result.sum().backward()
+    assert x.grad.abs().sum().item() > 0
 
 
 def test_turn_and_affine_of_arrays_agree_with_pillow_inside():

@@ -13,10 +13,13 @@ from proa.device.memory import (
     set_memory_limit,
 )
 
-CPUPlace = _C.CPUPlace
+CPUPlace, XPUPlace = _C.CPUPlace, _C.XPUPlace
 
 __all__ = [
     "CPUPlace",
+    "IPUPlace",
+    "MLUPlace",
+    "XPUPlace",
     "empty_cache",
     "get_all_custom_device_type",
     "get_all_device_type",
@@ -40,6 +43,26 @@ __all__ = [
     "set_device",
     "set_memory_limit",
 ]
+
+
+class _Absent:
+    """A place of a device that there is not; a plugin may bring it under a name of its own."""
+
+    def __init__(self, *args):
+        raise _C.located(
+            NotImplementedError(
+                f"{type(self).__name__}: there is no such device; use CPUPlace(), CUDAPlace(id), or CustomPlace(type, id) "
+                "for one that a plugin brings"
+            )
+        )
+
+
+class IPUPlace(_Absent):
+    """The place of a device of Graphcore's. Raises NotImplementedError, as XPUPlace does."""
+
+
+class MLUPlace(_Absent):
+    """The place of a device of Cambricon's. Raises NotImplementedError, as XPUPlace does."""
 
 
 def set_device(device):

@@ -10,7 +10,7 @@ import numpy as np
 
 from proa import _C
 from proa.framework.names import missing as _missing
-from proa.vision.transforms import arrays
+from proa.vision.transforms import arrays, grids
 from proa.vision.transforms.adjust import (
     adjust_brightness,
     adjust_contrast,
@@ -270,6 +270,11 @@ def _pil_fill(img, fill):
     return tuple(fill)
 
 
+def _by_grid(img, interpolation):
+    """Whether an image is sampled by ops: tensors are, but by "bicubic"."""
+    return _is_tensor_image(img) and interpolation in ("nearest", "bilinear")
+
+
 def rotate(img, angle, interpolation="nearest", expand=False, center=None, fill=0):
     """The image turned against the clock.
 
@@ -284,6 +289,9 @@ def rotate(img, angle, interpolation="nearest", expand=False, center=None, fill=
     interpolation = "nearest" if interpolation is False else interpolation
     if _is_pil_image(img):
         return img.rotate(angle, _pil(interpolation), expand, center, fillcolor=_pil_fill(img, fill))
+
+    if _by_grid(img, interpolation):
+        return grids.rotate(img, angle, interpolation, expand, center, fill)
 
     def turned(array):
         height, width = array.shape[:2]
@@ -322,6 +330,9 @@ def affine(img, angle, translate, scale, shear, interpolation="nearest", fill=0,
         from PIL import Image
 
         return img.transform(img.size, Image.AFFINE, coefficients, _pil(interpolation), fillcolor=_pil_fill(img, fill))
+    if _by_grid(img, interpolation):
+        middle = (0.0, 0.0) if center is None else (center[0] - width * 0.5, center[1] - height * 0.5)
+        return grids.affine(img, _inverse_affine(middle, angle, translate, scale, shear), interpolation, fill)
     a, b, c, d, e, f = coefficients
     # From pixel corners, as Pillow counts, to pixel centers.
     centered = (a, b, c + 0.5 * (a + b - 1.0), d, e, f + 0.5 * (d + e - 1.0))
@@ -360,6 +371,8 @@ def perspective(img, startpoints, endpoints, interpolation="nearest", fill=0):
         return img.transform(
             img.size, Image.PERSPECTIVE, coefficients, _pil(interpolation), fillcolor=_pil_fill(img, fill)
         )
+    if _by_grid(img, interpolation):
+        return grids.perspective(img, coefficients, interpolation, fill)
     place = arrays.perspective(coefficients)
     if _is_tensor_image(img):  # by centers of pixels, as grids of samples are
         whole = place

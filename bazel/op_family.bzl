@@ -8,6 +8,7 @@
         kernels = ["cast_cpu.cc"],           # kernel functions, baseline code
         simd_kernels = ["where_cpu.cc"],     # compiled once per instruction set
         composites = ["compare.cc"],         # C++ composites
+        upgrades = ["binary_upgrade.cc"],    # calls of older releases, where there are some
         infer = True,                        # has elementwise_infer.h and *_infer.cc
         kernel_deps = [...],
     )
@@ -46,6 +47,7 @@ def op_family(
         kernels = [],
         simd_kernels = [],
         composites = [],
+        upgrades = [],
         infer = False,
         kernel_deps = [],
         simd_deps = [],
@@ -60,6 +62,7 @@ def op_family(
       kernels: sources of kernel functions.
       simd_kernels: sources compiled once per instruction set.
       composites: sources of composite ops.
+      upgrades: sources (<stem>_upgrade.cc) of what calls of older releases become: ops/upgrade.h.
       infer: whether the family has shape rules of its own.
       kernel_deps: what `kernels` and `composites` need besides the op headers.
       simd_deps: what `simd_kernels` and `formulas` need.
@@ -173,6 +176,15 @@ def op_family(
             ] + simd_deps),
         )
         variants = [":simd"]
+    later = []
+    if upgrades:
+        proa_library(
+            name = "upgrades",
+            srcs = upgrades,
+            alwayslink = True,
+            deps = ["//ops:upgrade", "//ops:value"],
+        )
+        later = [":upgrades"]
     proa_library(
         name = name,
         srcs = [
@@ -197,5 +209,5 @@ def op_family(
             "//ops:value",
             "//tensor",
             "//tensor:interpreters",
-        ] + doors + rules + variants + kernel_deps),
+        ] + doors + rules + variants + later + kernel_deps),
     )

@@ -61,12 +61,9 @@ def read(data: bytes, depth: int = 0) -> list:
             if len(value) != size:
                 raise _NoMessage
             try:
-                # Texts may read as messages by chance: those of letters are texts.
-                value = (
-                    read(value, depth + 1)
-                    if value and not value.isascii() or 0 < len(value) and value[0] < 32
-                    else value
-                )
+                # Texts may read as messages by chance: what can be printed is a text.
+                printable = all(32 <= byte < 127 for byte in value)
+                value = value if printable else read(value, depth + 1)
             except _NoMessage:
                 pass
         else:
@@ -126,7 +123,7 @@ def change(fields: list, r: random.Random) -> None:
         # A copy: a message that holds itself has no end.
         message[i][2] = copy.deepcopy(r.choice(others)[2])
     else:
-        message[i][0] = r.choice((1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12))
+        message[i][0] = r.choice((1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 99))
 
 
 # The text of a program ------------------------------------------------------------------

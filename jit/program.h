@@ -49,6 +49,9 @@ struct ValueInfo {
   // Of a tensor of sizes, those that are known (kUnknownDim otherwise); may be
   // empty.
   std::vector<int64_t> sizes;
+  // While it is recorded, of a program that follows gradients: an evaluation
+  // under autograd would lead gradients through this value.
+  bool differentiable = false;
 };
 
 struct ValueRef {
@@ -106,6 +109,12 @@ class Program {
   // The captured value of this TensorImpl, or kNoValue.
   ValueId FindCaptured(const Tensor& tensor) const;
 
+  // Set before it is recorded: it is to be evaluated under autograd, and then
+  // to lead gradients where the recorded function did. What had no gradient in
+  // the function (no_grad, a detached tensor) passes through the op `detach`.
+  bool follows_gradients() const { return follows_gradients_; }
+  void FollowGradients() { follows_gradients_ = true; }
+
   // In order of creation.
   std::vector<ValueId> inputs() const;
   std::vector<ValueId> captured() const;
@@ -120,6 +129,7 @@ class Program {
  private:
   std::vector<ValueInfo> values_;
   Block block_;
+  bool follows_gradients_ = false;
   // (A container of Abseil would not survive an allocation that fails.)
   std::unordered_map<const TensorImpl*, ValueId> captures_;
 };

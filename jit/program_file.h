@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -25,6 +26,8 @@ struct Module {
   std::vector<std::string> output_names;
   // Names of captured tensors that training changes; unknown in old files.
   std::optional<std::vector<std::string>> trainable;
+  // In which state of the process it was recorded: ("autocast", "O1 bfloat16").
+  std::vector<std::pair<std::string, std::string>> context;
 };
 
 // Writes `<prefix>.pdmodel` (program) and `<prefix>.pdiparams` (captured
@@ -35,8 +38,9 @@ absl::Status SaveModule(const Module& module, const std::string& prefix);
 
 // Waits for no writer: a model that is replaced meanwhile is the old or the
 // new one. Errors say what and where: "model.pdmodel: checksum does not match;
-// the file is truncated or was altered", "...: op 'fancy' version 2 is newer
-// than this build".
+// the file is truncated or was altered", "...: op 'fancy' is not known to this
+// release; the file was written by 'proa 0.9.0', this is proa 0.1.0". Calls
+// that older releases recorded are upgraded (ops/upgrade.h).
 absl::StatusOr<Module> LoadModule(const std::string& prefix);
 
 }  // namespace proa::inline v0::jit

@@ -1,5 +1,7 @@
 #include "jit/recorder.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "jit/constant.h"
 #include "jit/recording_block.h"
@@ -7,6 +9,7 @@
 #include "ops/call_site.h"
 #include "ops/interpreter.h"
 #include "profiler/events.h"
+#include "tensor/dtype.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::jit {
@@ -73,6 +76,25 @@ Argument ToArgument(const std::shared_ptr<Program>& program, const Value& v) {
   return v;
 }
 
+// True if an evaluation under autograd would differentiate the call.
+bool LeadsGradients(const Program& program, const OpDefinition& op,
+                    std::span<const Argument> args) {
+  if (!program.follows_gradients()) return false;
+  if ((op.traits & kTraitDifferentiable) == 0) return false;
+  const auto leads = [&](ValueRef r) {
+    if (r.id == kNoValue) return false;
+    const ValueInfo& v = program.value(r.id);
+    return v.kind == ValueKind::kCaptured
+               ? (v.captured.flags() & kDifferentiate) != 0
+               : v.differentiable;
+  };
+  return std::ranges::any_of(args, [&](const Argument& a) {
+    if (const auto* ref = std::get_if<ValueRef>(&a)) return leads(*ref);
+    const auto* refs = std::get_if<std::vector<ValueRef>>(&a);
+    return refs != nullptr && std::ranges::any_of(*refs, leads);
+  });
+}
+
 void Record(const OpDefinition& op, std::span<const Value> args,
             std::span<Value> results) {
   if (op.infer == nullptr) return op.call(args, results);
@@ -92,12 +114,16 @@ void Record(const OpDefinition& op, std::span<const Value> args,
     operation.args.push_back(ToArgument(program, v));
   }
   const bool constant = GivesConstant(*program, op, args);
+  const bool differentiable = LeadsGradients(*program, op, operation.args);
   for (size_t i = 0; i < metas.size(); ++i) {
     std::vector<Tensor> made;
     std::vector<ValueId> ids;
     for (TensorMeta& meta : metas[i]) {
       ids.push_back(program->AddValue(ValueKind::kResult, std::move(meta)));
       program->value(ids.back()).constant = constant;
+      program->value(ids.back()).differentiable =
+          differentiable &&
+          IsDifferentiable(program->value(ids.back()).meta.dtype);
       made.push_back(MakeSymbolic(program, ids.back()));
     }
     if (op.outputs[i].aliases >= 0) LinkSymbolicViews(op, args, i, made);

@@ -1,13 +1,26 @@
 #include "jit/recording_block.h"
 
 #include "jit/constant.h"
+#include "jit/detach.h"
 #include "jit/recorder.h"
 #include "tensor/error.h"
+#include "tensor/interpreters.h"
 
 namespace proa::inline v0::jit {
 namespace {
 
 thread_local RegionScope* innermost = nullptr;
+
+ValueId AppendDetach(const std::shared_ptr<Program>& program, ValueId id) {
+  Operation o;
+  o.op = &DetachOp();
+  o.args.push_back(ValueRef{id});
+  const ValueId result =
+      program->AddValue(ValueKind::kResult, program->value(id).meta);
+  o.results.push_back({result});
+  CurrentBlock(*program).operations.push_back(std::move(o));
+  return result;
+}
 
 }  // namespace
 
@@ -52,6 +65,11 @@ ValueRef RefTo(const std::shared_ptr<Program>& program, const Tensor& t) {
     id = program->Capture(elements);
   } else if (t.is_symbolic()) {
     id = SymbolOf(t).id();
+    // The function took the gradient away; so does the program.
+    if (program->value(id).differentiable &&
+        (t.flags() & kDifferentiate) == 0) {
+      id = AppendDetach(program, id);
+    }
   } else {
     id = program->Capture(t);
   }

@@ -44,6 +44,9 @@ void BindAmp(py::module_& parent) {
         "The number of settings of autocast.");
   m.def("exchange", &amp::ExchangeAutocast, py::arg("settings"),
         "Switches this thread to settings, 0 for none; returns what was on.");
+  m.def(
+      "number", [] { return thread_interpreters.autocast; },
+      "The number of the settings that are on; 0 if autocast is off.");
   m.def("current", &Current, "(dtype, level), or None if autocast is off.");
 }
 

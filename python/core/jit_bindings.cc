@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "autograd/grad_state.h"
 #include "jit/constant.h"
 #include "jit/control_flow.h"
 #include "jit/evaluate.h"
@@ -16,12 +17,14 @@
 #include "jit/program_file.h"
 #include "jit/prune.h"
 #include "jit/recorder.h"
+#include "jit/recording_block.h"
 #include "jit/text.h"
 #include "python/core/casters.h"
 #include "python/core/file_status.h"
 #include "python/core/gil.h"
 #include "python/core/module.h"
 #include "python/core/symbolic.h"
+#include "tensor/dtype.h"
 #include "tensor/error.h"
 #include "tensor/interpreters.h"
 
@@ -32,6 +35,7 @@ namespace py = pybind11;
 using jit::Module;
 using jit::Program;
 using jit::ValueId;
+using jit::ValueInfo;
 using ProgramPtr = std::shared_ptr<Program>;
 using Tensors = std::vector<Tensor>;
 
@@ -91,11 +95,13 @@ Tensors RunProgram(const ProgramPtr& program,
 struct LoadedModule {
   Module module;
   std::shared_ptr<jit::Executor> executor;
+  std::vector<bool> gradients;  // GradientsOfCaptured when it was made
 
   explicit LoadedModule(Module m)
       : module(std::move(m)),
         executor(
-            std::make_shared<jit::Executor>(module.program, module.outputs)) {}
+            std::make_shared<jit::Executor>(module.program, module.outputs)),
+        gradients(GradientsOfCaptured()) {}
 
   std::vector<std::pair<ValueId, Tensor>> Feeds(const Tensors& inputs) const {
     PROA_REQUIRE(inputs.size() == module.inputs.size(), "the model takes ",
@@ -114,14 +120,27 @@ struct LoadedModule {
   }
 
   // Through the front doors, under the interpreters that are active: gradients
-  // flow, and a program that is being recorded takes the operations in.
+  // flow, and a program that is being recorded takes the operations in. But for
+  // autocast: its casts were recorded, or there were none.
   Tensors Call(const Tensors& inputs) const {
+    const InterpreterScope scope = InterpreterScope::Forbid(kAutocast);
     jit::Environment env = jit::MakeEnvironment(*module.program);
     for (const auto& [id, t] : Feeds(inputs)) env[id] = t;
     jit::Evaluate(*module.program, module.program->block(), env);
     Tensors out;
     for (ValueId id : module.outputs) out.push_back(env[id]);
     return out;
+  }
+
+  // Of each captured tensor whether it requires a gradient: what a recording
+  // that follows gradients holds for.
+  std::vector<bool> GradientsOfCaptured() const {
+    std::vector<bool> flags;
+    for (const ValueInfo& v : module.program->values()) {
+      if (v.kind != jit::ValueKind::kCaptured) continue;
+      flags.push_back((v.captured.flags() & kDifferentiate) != 0);
+    }
+    return flags;
   }
 
   std::vector<std::string> InputNames() const {
@@ -160,7 +179,10 @@ Module MakeModule(const ProgramPtr& program,
   for (const std::string& name : inputs) {
     m.inputs.push_back(InputNamed(*program, name));
   }
-  m.outputs = IdsIn(program, outputs);
+  for (const Tensor& t : outputs) {
+    if (!t.defined()) ThrowTypeError("an output is None; expected Tensor");
+    m.outputs.push_back(jit::RefTo(program, t).id);
+  }
   m.output_names = output_names;
   for (size_t i = m.output_names.size(); i < outputs.size(); ++i) {
     m.output_names.push_back(absl::StrCat("output_", i));
@@ -265,11 +287,25 @@ void BindProgram(py::module_& m) {
       .def(
           "add_input",
           [](const ProgramPtr& p, const std::string& name,
-             const std::vector<int64_t>& shape, DType dtype) {
-            return jit::AddInput(p, name,
-                                 Shape{std::span<const int64_t>(shape)}, dtype);
+             const std::vector<int64_t>& shape, DType dtype,
+             bool differentiable) {
+            const Tensor t = jit::AddInput(
+                p, name, Shape{std::span<const int64_t>(shape)}, dtype);
+            if (differentiable && IsDifferentiable(dtype)) {
+              autograd::SetRequiresGrad(t, true);
+              p->value(jit::SymbolOf(t).id()).differentiable = true;
+            }
+            return t;
           },
-          py::arg("name"), py::arg("shape"), py::arg("dtype"))
+          py::arg("name"), py::arg("shape"), py::arg("dtype"),
+          py::arg("differentiable") = false)
+      .def("follow_gradients", &Program::FollowGradients,
+           "The recorded function's no_grad and detach hold when the program "
+           "is called under autograd; to be said before recording.")
+      .def(
+          "value_number",
+          [](const ProgramPtr& p, const Tensor& t) { return IdIn(p, t); },
+          "Which value of the program a symbolic tensor is now.")
       .def(
           "capture",
           [](const ProgramPtr& p, const Tensor& t, const std::string& name) {
@@ -332,6 +368,15 @@ void BindModule(py::module_& m) {
   py::class_<LoadedModule>(m, "LoadedModule")
       .def("run", &LoadedModule::Run, py::arg("inputs"))
       .def("call", &LoadedModule::Call, py::arg("inputs"))
+      .def(
+          "same_gradients",
+          [](const LoadedModule& l) {
+            return l.gradients == l.GradientsOfCaptured();
+          },
+          "Whether the captured tensors that require gradients are those that "
+          "did when the module was made.")
+      .def_property_readonly(
+          "context", [](const LoadedModule& l) { return l.module.context; })
       .def_property_readonly("input_names", &LoadedModule::InputNames)
       .def_property_readonly("input_specs", &LoadedModule::InputSpecs)
       .def_property_readonly(
@@ -362,17 +407,20 @@ void BindModule(py::module_& m) {
          const std::vector<std::string>& inputs, const Tensors& outputs,
          const std::vector<std::string>& output_names,
          const std::optional<std::vector<std::string>>& trainable,
-         bool keep_state) {
+         bool keep_state,
+         const std::vector<std::pair<std::string, std::string>>& context) {
         const jit::Changes changes =
             keep_state ? jit::Changes::kRead : jit::Changes::kNone;
         Module module = jit::Prune(
             MakeModule(program, inputs, outputs, output_names), changes);
         module.trainable = trainable;
+        module.context = context;
         Save(module, prefix);
       },
       py::arg("prefix"), py::arg("program"), py::arg("inputs"),
       py::arg("outputs"), py::arg("output_names") = std::vector<std::string>(),
       py::arg("trainable") = py::none(), py::arg("keep_state") = false,
+      py::arg("context") = std::vector<std::pair<std::string, std::string>>(),
       "`keep_state`: changes of captured tensors that the outputs read are "
       "part of the file.");
   m.def("parse_program", &Parse, py::arg("text"), py::arg("captured"),

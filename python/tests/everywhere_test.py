@@ -527,6 +527,69 @@ def test_layer(name, training, tmp_path):
     _open(Case(name, text, lambda *a: _flat(layer(*a))), str(tmp_path), False)
 
 
+def _backward(function, tensors, layer):
+    """Values, and gradients of what requires some, of a call after a restart."""
+    tensors = [t.detach() for t in tensors]
+    for t in tensors:
+        t.stop_gradient = not t.is_floating_point()
+    layer.clear_gradients(set_to_zero=False)
+    out = [t for t in _flat(_seeded(function, *tensors)) if t is not None]
+    total = sum((t.astype("float32") * 0.5).sum() for t in out if t.is_floating_point() and not t.stop_gradient)
+    if isinstance(total, Tensor):
+        total.backward()
+    wanted = [*tensors, *layer.parameters()]
+    return out, [t.grad for t in wanted]
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_converted_layer_follows_its_switches(name):
+    """Mode, autocast, a second batch, hooks: after the first call, in value and gradient."""
+    layer, text = _layer(name)
+    start = {k: v.numpy() for k, v in layer.state_dict().items()}
+    case = Case(name, text, layer)
+    converted = paddle.jit.to_static(lambda *args: layer(*args))
+
+    def same(what, more=0):
+        results = []
+        for function in (lambda *args: layer(*args), converted, converted):
+            for key, value in layer.state_dict().items():
+                value.set_value(start[key])
+            tensors, _ = case.bind(*case.arguments(more))
+            try:
+                results.append(_backward(function, tensors, layer))
+            except (ValueError, RuntimeError):
+                if results or not more and what != "autocast":
+                    raise
+                return  # the call does not fit this batch, or this dtype
+        want = results[0]
+        for got in results[1:]:
+            _equal(got[0], want[0], f"{name} {what}")
+            assert [g is None for g in got[1]] == [w is None for w in want[1]], f"{name} {what}: gradients"
+            pairs = [(g, w) for g, w in zip(got[1], want[1], strict=True) if w is not None]
+            _equal([g for g, _ in pairs], [w for _, w in pairs], f"{name} {what}, gradients")
+
+    same("training")
+    layer.eval()
+    same("evaluation")
+    for more in (1, 2):
+        same("evaluation, another batch", more)
+    layer.train()
+    same("training, another batch", 1)
+    with paddle.amp.auto_cast(dtype="bfloat16"):
+        same("autocast")
+    same("training again")
+    hook = layer.register_forward_post_hook(lambda layer, inputs, out: _doubled(out))
+    same("hook")
+    hook.remove()
+    same("without the hook")
+
+
+def _doubled(out):
+    from proa.framework.nested import rebuild
+
+    return rebuild(out, (t * 2 if t.is_floating_point() else t for t in _flat(out)))
+
+
 def _flat(result):
     from proa.framework.nested import flatten
 

@@ -421,6 +421,24 @@ def test_open_sizes_are_known_by_minus_one():
         n = x.shape[0]
         assert x.shape == [-1, 3] and n == -1 and n < 0 and not n > 0 and n != 0 and -1 in x.shape
         assert str(x.shape) == "[-1, 3]" and f"{n}" == "-1"
-        assert x.shape == paddle.static.data("y", [None, 3]).shape
+        with pytest.warns(UserWarning, match="open sizes of the inputs 'x' .* and 'y' .* are taken for equal"):
+            assert x.shape == paddle.static.data("y", [None, 3]).shape
         assert x.reshape([n, 3, 1]).shape == [-1, 3, 1]  # what is known stays known
         assert paddle.static.data("z", [n, 2]).shape == [-1, 2]
+
+
+def test_open_sizes_are_what_they_are():
+    main = paddle.static.Program()
+    with paddle.static.program_guard(main):
+        x, y = paddle.static.data("x", [None, None]), paddle.static.data("y", [None])
+        n, m = x.shape
+        assert n == x.shape[0] and not n != x.shape[0] and n == (n + n) - n
+        assert 2 * n + 1 == n + (n + 1) and n != n + 1 and n < n + 1 and n + 1 > n and not n - 1 >= n
+        assert 3 * (n + m) - 3 * m == 3 * n and -n + n == 0 and (n + 2) - n == 2
+        assert n // 2 == n // 2 and n % 3 + 1 != n % 3
+        assert str(2 * n + 1) == "2*%0.shape[0] + 1" and str(n // 2 - m) == "(%0.shape[0])//(2) - %0.shape[1]"
+        for compare in (lambda: n + 1 == m, lambda: n < m, lambda: 2 * n == y.shape[0], lambda: n + 1 == 4):
+            with pytest.raises(RuntimeError, match="known only when the program runs"):
+                compare()
+        with pytest.warns(UserWarning, match="taken for equal"):
+            assert n == y.shape[0]

@@ -15,11 +15,14 @@ _PREFIX = "FLAGS_"
 
 
 class _Flag:
-    """One flag. `on_set` is called with the new value; None: the value is only kept."""
+    """One flag. `on_set` is called with the new value; None: the value is only kept.
 
-    def __init__(self, kind, default, doc, on_set=None, check=None):
+    `meaning`: it decides what a program computes, so that recordings hold for one value of it.
+    """
+
+    def __init__(self, kind, default, doc, on_set=None, check=None, meaning=False):
         self.kind, self.default, self.value, self.doc = kind, default, default, doc
-        self.on_set, self.check = on_set, check
+        self.on_set, self.check, self.meaning = on_set, check, meaning
 
 
 def _set_numeric_check(_):
@@ -100,6 +103,7 @@ _FLAGS = {
         "`numpy()` of a tensor without dims gives an array of one element, and `x[0]` gives that element, as in the "
         "reference up to 2.4. On under proa.as_paddle for those releases.",
         _set_to_1d,
+        meaning=True,
     ),
     "guard_onednn_buffers": _Flag(
         bool,
@@ -228,10 +232,20 @@ def _find(where, name):
 
 
 def _assign(values):
+    global _with_meaning
     for name, value in values.items():
         _FLAGS[name].value = value
         if _FLAGS[name].on_set:
             _FLAGS[name].on_set(value)
+    _with_meaning = tuple(flag.value for flag in _FLAGS.values() if flag.meaning)
+
+
+_with_meaning = tuple(flag.value for flag in _FLAGS.values() if flag.meaning)
+
+
+def with_meaning():
+    """The values of the flags that decide what a program computes."""
+    return _with_meaning
 
 
 def set_flags(flags):

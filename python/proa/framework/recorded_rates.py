@@ -16,5 +16,5 @@ def note(optimizer):
 
 def refresh():
     """Fills the tensors of the rates anew where schedules moved on."""
-    for optimizer in list(_optimizers):
+    for optimizer in list(_optimizers) if _optimizers else ():
         optimizer._lr()

@@ -1,10 +1,31 @@
 """Sizes that are known only when a program runs, as `x.shape` holds them."""
 
+import contextlib
 import operator
+import sys
+import threading
+import warnings
 
 from proa import _C
 
-__all__ = ["Size"]
+__all__ = ["Size", "at_least_two"]
+
+_thread = threading.local()
+
+
+@contextlib.contextmanager
+def at_least_two():
+    """Open sizes that are met inside, on this thread, are from 2 on, and of nothing else is taken for granted.
+
+    For recordings that are made open because a call had another size: the function was not written for unknown sizes.
+    A size is not -1 there; comparisons are answered only where every size from 2 on gives the same answer.
+    """
+    before = getattr(_thread, "least", None)
+    _thread.least = 2
+    try:
+        yield
+    finally:
+        _thread.least = before
 
 
 class Size:
@@ -15,16 +36,21 @@ class Size:
     needs the number itself while the program is recorded (`range`, `int`, an attribute, a comparison with
     another number) is a RuntimeError.
 
+    A size knows what it is: the same dim of the same value is the same size, and sums, differences and multiples of
+    sizes are compared as such: `2 * n + 1 - n == n + 1`, `n != n + 1`. Sizes of different inputs that are compared
+    are taken for equal, as -1 and -1 are, with a warning.
+
     Args:
         of (Tensor): the value.
         axis (int|None): the dim; None for the number of elements.
         tensor (Tensor, optional): what was computed of sizes; then `of` and `axis` say where it began.
+        terms (dict, optional): of what was computed, the sum: {(what, ...): factor}, with the constant at ().
     """
 
-    __slots__ = ("_axis", "_of", "_tensor")
+    __slots__ = ("_axis", "_of", "_tensor", "_terms")
 
-    def __init__(self, of, axis, tensor=None):
-        self._of, self._axis, self._tensor = of, axis, tensor
+    def __init__(self, of, axis, tensor=None, terms=None):
+        self._of, self._axis, self._tensor, self._terms = of, axis, tensor, terms
 
     def tensor(self):
         """The size as a 0-d int64 tensor of the program."""
@@ -44,8 +70,30 @@ class Size:
             )
         )
 
-    def _with(self, tensor):
-        return Size(self._of, self._axis, tensor)
+    def _with(self, tensor, terms):
+        return Size(self._of, self._axis, tensor, terms)
+
+    # What it is ----------------------------------------------------------------
+
+    def _sum(self):
+        """{what: factor} with the constant at (); a dim is (program, value, axis)."""
+        if self._terms is None:
+            program = _C.program_of(self._of)
+            self._terms = {(id(program), program.value_number(self._of), self._axis): 1}
+        return self._terms
+
+    def _least(self):
+        """The smallest number that it can be, or None."""
+        least = getattr(_thread, "least", None)
+        if least is None:
+            return None
+        for what, factor in self._sum().items():
+            if what and (factor < 0 or isinstance(what[0], str)):
+                return None
+        return sum(factor * (least if what else 1) for what, factor in self._sum().items())
+
+    def _is_dim(self):
+        return self._tensor is None
 
     # As a number that it is not yet ------------------------------------------
 
@@ -64,34 +112,65 @@ class Size:
     __floor__ = __ceil__ = __trunc__ = __pos__ = __round__
 
     def __repr__(self):
-        return "-1" if self._tensor is None else "?"
+        return "-1" if self._tensor is None else _text(self._sum())
 
     def __format__(self, spec):
         return format(repr(self), spec)
 
-    # As -1, the sign of an open size -------------------------------------------
+    # As -1, the sign of an open size; or as what it is ------------------------
 
     def __hash__(self):
+        if getattr(_thread, "least", None) is not None:
+            self._refuse("hash")
         return hash(-1)
 
     def __bool__(self):
-        if self._tensor is not None:
+        least = self._least()
+        if least is None and self._tensor is not None or least is not None and least < 1:
             self._refuse("bool")
         return True
 
     def _compare(self, other, compare):
-        if isinstance(other, Size):
-            # Open sizes are taken for equal, as -1 and -1 are: ops check when the program runs.
-            if compare in (operator.eq, operator.ne) and self._tensor is None and other._tensor is None:
-                return compare is operator.eq
-            self._refuse(f"{compare.__name__} of sizes")
         if isinstance(other, _C.Tensor):
             return compare(self.tensor(), other)
-        if not isinstance(other, (int, float)):
+        if isinstance(other, Size):
+            difference = _plus(self._sum(), other._sum(), -1)
+        elif isinstance(other, (int, float)):
+            difference = None if any(self._sum()) else {(): self._sum().get((), 0) - other}
+        else:
             return NotImplemented
-        if self._tensor is not None or other > 0:
+        if difference is not None:
+            if not any(difference):  # a number at most
+                return compare(difference.get((), 0), 0)
+            return self._compare_unlike(other, compare)
+        least = self._least()
+        if least is not None:
+            # The numbers from `least` on: they agree if all of them lie on one side.
+            if least > other:
+                return compare(least, other)
+            if least == other and compare in (operator.ge, operator.lt):
+                return compare is operator.ge
+            self._refuse(f"comparison with {other}")
+        if getattr(_thread, "least", None) is not None or self._tensor is not None or other > 0:
             self._refuse(f"comparison with {other}")
         return compare(-1, other)
+
+    def _compare_unlike(self, other, compare):
+        """With a size that is not known to be the same, nor known to be another."""
+        dims = self._is_dim() and other._is_dim() and compare in (operator.eq, operator.ne)
+        # What the library's own functions take for equal, their ops check when the program runs.
+        if dims and sys._getframe(3).f_globals.get("__name__", "").startswith("proa."):
+            return compare is operator.eq
+        if not dims or getattr(_thread, "least", None) is not None:
+            self._refuse(f"{compare.__name__} of sizes")
+        names = _input_name(self._of), _input_name(other._of)
+        if None not in names:
+            warnings.warn(
+                f"open sizes of the inputs {names[0]!r} (dim {self._axis}) and {names[1]!r} (dim {other._axis}) are "
+                "taken for equal; if they may differ, compare paddle.shape(x) in tensor functions",
+                stacklevel=4,
+            )
+        return compare is operator.eq
 
     def __eq__(self, other):
         return self._compare(other, operator.eq)
@@ -114,6 +193,7 @@ class Size:
     # Arithmetic ------------------------------------------------------------------
 
     def _combine(self, other, function, turned=False):
+        number = other
         if isinstance(other, Size):
             other = other.tensor()
         elif isinstance(other, _C.Tensor):
@@ -128,13 +208,72 @@ class Size:
             return NotImplemented
         if function is operator.truediv:
             return _number(function, other, self.tensor()) if turned else _number(function, self.tensor(), other)
-        return self._with(function(other, self.tensor()) if turned else function(self.tensor(), other))
+        terms = _combined(self._sum(), _sum_of(number), function, turned)
+        return self._with(function(other, self.tensor()) if turned else function(self.tensor(), other), terms)
 
     def __neg__(self):
-        return self._with(-self.tensor())
+        return self._with(-self.tensor(), _times(self._sum(), -1))
 
     def __abs__(self):
         return self
+
+
+# Sums of sizes: {what: factor}. `what` is a dim, () for the constant, or an operation on two sums. ------------------
+
+
+def _sum_of(number):
+    return number._sum() if isinstance(number, Size) else {(): int(number)}
+
+
+def _plus(a, b, factor=1):
+    out = dict(a)
+    for what, count in b.items():
+        out[what] = out.get(what, 0) + factor * count
+    return {what: count for what, count in out.items() if count}
+
+
+def _times(a, factor):
+    return {what: count * factor for what, count in a.items() if count * factor}
+
+
+def _combined(a, b, function, turned):
+    if turned:
+        a, b = b, a
+    if function is operator.add:
+        return _plus(a, b)
+    if function is operator.sub:
+        return _plus(a, b, -1)
+    if function is operator.mul:
+        for one, other in ((a, b), (b, a)):
+            if not any(one):
+                return _times(other, one.get((), 0))
+    return {(function.__name__, frozenset(a.items()), frozenset(b.items())): 1}
+
+
+_SIGNS = {"mul": "*", "floordiv": "//", "mod": "%", "pow": "**"}
+
+
+def _text(terms):
+    """`2*n + 1`; dims are named by value and axis."""
+    parts = []
+    for what, factor in sorted(terms.items(), key=lambda item: (len(item[0]) == 0, str(item[0]))):
+        if not what:
+            parts.append(str(factor))
+            continue
+        if isinstance(what[0], str):
+            left, right = (_text(dict(side)) for side in what[1:])
+            name = f"({left}){_SIGNS.get(what[0], what[0])}({right})"
+        else:
+            name = f"%{what[1]}.size" if what[2] is None else f"%{what[1]}.shape[{what[2]}]"
+        parts.append({1: name, -1: f"-{name}"}.get(factor) or f"{factor}*{name}")
+    return " + ".join(parts).replace("+ -", "- ") or "0"
+
+
+def _input_name(t):
+    """The name of an input of a program; None for other values."""
+    program = _C.program_of(t)
+    number = program.value_number(t)
+    return next((name for name in program.input_names if program.value_number(program.find(name)) == number), None)
 
 
 def _number(function, a, b):

@@ -4,10 +4,27 @@ from proa.framework.names import invert as _invert
 from proa.framework.names import lazy as _lazy
 from proa.jit.input_spec import InputSpec
 from proa.jit.saving import TranslatedLayer, load, save
-from proa.jit.static_function import ProgramTranslator, StaticFunction, not_to_static, to_static
+from proa.jit.static_function import (
+    ProgramTranslator,
+    StaticFunction,
+    not_to_static,
+    set_code_level,
+    set_verbosity,
+    to_static,
+)
 
-_HOMES = _invert({"proa.jit.tracing_layer": "TracedLayer set_code_level set_verbosity"})
+_HOMES = _invert({"proa.jit.tracing_layer": "TracedLayer"})
 
-__all__ = ["ProgramTranslator", "TranslatedLayer", "load", "not_to_static", "save", "to_static", *_HOMES]
+__all__ = [
+    "ProgramTranslator",
+    "TranslatedLayer",
+    "load",
+    "not_to_static",
+    "save",
+    "set_code_level",
+    "set_verbosity",
+    "to_static",
+    *_HOMES,
+]
 
 __getattr__, __dir__ = _lazy(__name__, _HOMES)

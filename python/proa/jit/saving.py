@@ -1,10 +1,13 @@
 """jit.save, jit.load and what load gives: models that run without their Python code."""
 
+import contextlib
 import json
 import os
 
 from proa import _C
+from proa.autograd.py_layer import noting_layers
 from proa.framework.parameter import Parameter
+from proa.jit import context
 from proa.jit.input_spec import InputSpec
 from proa.jit.static_function import StaticFunction
 from proa.jit.tracing import Trace, evaluation
@@ -24,9 +27,9 @@ def save(layer, path, input_spec=None, **configs):
     Args:
         layer (Layer|function): what to save; a function may be decorated by to_static.
         path (str): prefix of the files; its folder is made if need be.
-        input_spec (list, optional): an InputSpec or an example tensor for each input. May be left
-            out if to_static was given one, or if the converted function was called: then the sizes of
-            the last call are saved.
+        input_spec (list, optional): an InputSpec or an example tensor for each input, nested as the inputs are;
+            numbers, texts and None stand for themselves. May be left out if to_static was given one, or if the
+            converted function was called: then the sizes of its last recording are saved.
 
     Raises:
         ValueError: no input_spec is known.
@@ -51,23 +54,41 @@ def save(layer, path, input_spec=None, **configs):
     if isinstance(layer, Layer):
         function = layer  # not forward alone: its hooks are part of the model
     specs = [_as_spec(spec) for spec in input_spec]
-    with _C.eager_mode(), _NoGrad():
-        if owner is not None:
-            with evaluation(owner):
-                trace = Trace(function, specs, owner)
-        else:
-            trace = Trace(function, specs)
+    with _C.eager_mode(), evaluation(owner) if owner is not None else contextlib.nullcontext():
+        trace = _trace(function, specs, owner)
     path = os.fspath(path)
     folder = os.path.dirname(path)
     if folder:
         os.makedirs(folder, exist_ok=True)
     trainable = [name for name, p in owner.named_parameters() if not p.stop_gradient] if owner is not None else []
     _C.save_program(
-        os.fsencode(path), trace.program, trace.input_names, trace.outputs, trainable=trainable, keep_state=True
+        os.fsencode(path),
+        trace.program,
+        trace.input_names,
+        trace.outputs[: trace.num_results],
+        trainable=trainable,
+        keep_state=True,
+        context=context.settings(training=False),
     )
     with _C.AtomicFile(os.fsencode(f"{path}.pdiparams.info")) as file:
         file.write(json.dumps({"trainable": trainable}).encode())
         file.commit()
+
+
+def _trace(function, specs, owner):
+    """The forward, which leads gradients where the function does if that can be recorded."""
+    trace = None
+    if _C.is_grad_enabled():
+        with noting_layers() as layers, contextlib.suppress(Exception):  # what has no gradient may have a forward
+            trace = Trace(function, specs, owner, follow=True)
+        if layers:
+            trace = None
+    if trace is None:
+        with _NoGrad():
+            trace = Trace(function, specs, owner)
+    if not trace.num_results:
+        raise _C.located(TypeError("jit.save: the recorded function gives no tensors"))
+    return trace
 
 
 def _as_spec(spec):
@@ -76,8 +97,15 @@ def _as_spec(spec):
     if isinstance(spec, _C.Tensor):
         return InputSpec(spec.shape, spec.dtype)
     if isinstance(spec, (list, tuple)):
-        return type(spec)(_as_spec(s) for s in spec)
-    raise _C.located(TypeError(f"jit.save: input_spec holds InputSpec or Tensor, not {type(spec).__name__}"))
+        items = [_as_spec(s) for s in spec]
+        return type(spec)(*items) if hasattr(spec, "_fields") else type(spec)(items)
+    if isinstance(spec, dict):
+        return {key: _as_spec(s) for key, s in spec.items()}
+    if spec is None or isinstance(spec, (bool, int, float, str)):
+        return spec
+    raise _C.located(
+        TypeError(f"jit.save: input_spec holds InputSpec, Tensor, numbers or texts, not {type(spec).__name__}")
+    )
 
 
 class _NoGrad:

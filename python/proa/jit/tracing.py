@@ -3,8 +3,14 @@
 import contextlib
 
 from proa import _C
-from proa.framework.nested import flatten
+from proa.framework.dtype import is_floating
+from proa.framework.size import Size
+from proa.jit import structure
 from proa.jit.input_spec import InputSpec
+from proa.nn.layer.use import Uses
+
+# What results may hold besides tensors and containers: belongs to the recording.
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type, slice)
 
 
 class Trace:
@@ -15,35 +21,98 @@ class Trace:
     those of the run. Values that depend on constants alone can be read while it is recorded.
 
     Args:
-        function: takes the inputs as positional arguments.
-        specs (list): an InputSpec (or anything that is passed on as it is) for each argument.
+        function: takes the inputs.
+        specs (list): an InputSpec (or anything that is passed on as it is) for each positional argument; lists,
+            tuples, dicts of them too.
         layer (Layer, optional): whose parameters and buffers name what the program captures.
+        keywords (dict): for arguments by name.
+        follow (bool): the program leads gradients where the function does: what `no_grad` and `detach` keep away from
+            them, it keeps away too. For inputs whose `stop_gradient` is False.
     """
 
-    def __init__(self, function, specs, layer=None):
+    def __init__(self, function, specs, layer=None, keywords=None, follow=False):
         self.program = _C.Program()
+        if follow:
+            self.program.follow_gradients()
+        self.specs, self.keywords = list(specs), dict(keywords or {})
+        given = []
+        tree = structure.flatten((self.specs, self.keywords), given, _as_input)
         self.input_names = []
-        arguments = [self._argument(spec, i) for i, spec in enumerate(specs)]
+        inputs = [self._input(spec, name, follow) for spec, name in zip(given, self._names(tree), strict=True)]
+        before = [self.program.value_number(t) for t in inputs]
+        args, kwargs = structure.unflatten(tree, iter(inputs))
         if layer is not None:
             self._name_state(layer)
-        with self.program.recording():
-            self.result = function(*arguments)
-        self.outputs = flatten(self.result)
-        if not self.outputs:
-            raise _C.located(TypeError("the recorded function gives no tensors"))
+        with Uses([layer] if layer is not None else ()) as self.uses, self.program.recording():
+            result = function(*args, **kwargs)
+            self.outputs = []
+            self.result = structure.flatten(result, self.outputs, _size_of_result)
+        _refuse_hidden(self.result)
+        # Inputs that the function changed in place: what they become follows the outputs.
+        self.changed = [i for i, t in enumerate(inputs) if self.program.value_number(t) != before[i]]
+        self.num_results = len(self.outputs)
+        self.outputs += [inputs[i] for i in self.changed]
 
-    def _argument(self, spec, i):
-        if isinstance(spec, (list, tuple)):
-            return type(spec)(self._argument(item, f"{i}_{k}") for k, item in enumerate(spec))
-        if not isinstance(spec, InputSpec):
-            return spec
-        name = spec.name or f"x{i}"
+    def _names(self, tree):
+        """A name for each input: that of its spec, else its place among the arguments."""
+        positional, named = tree.items
+        for i, item in enumerate(positional.items):
+            yield from structure.paths(item, f"x{i}")
+        for key, item in zip(named.keys, named.items, strict=True):
+            yield from structure.paths(item, key)
+
+    def _input(self, spec, place, follow):
+        name = spec.name or _identifier(place)
+        base, count = name, 1
+        while name in self.input_names:
+            name, count = f"{base}_{count}", count + 1
         self.input_names.append(name)
-        return self.program.add_input(name, list(spec.shape), spec.dtype)
+        tensor = self.program.add_input(name, list(spec.shape), spec.dtype, follow and not spec.stop_gradient)
+        if not spec.stop_gradient and is_floating(spec.dtype):
+            tensor.stop_gradient = False  # for those who ask
+        return tensor
 
     def _name_state(self, layer):
         for name, tensor in (*layer.named_parameters(), *layer.named_buffers()):
             self.program.capture(tensor, name)
+
+    def module(self):
+        """The program to be called."""
+        return self.program.module(self.input_names, self.outputs)
+
+
+def _identifier(place):
+    """`x0[1]['a']` as a name: x0_1_a."""
+    return "_".join(part for part in "".join(c if c.isalnum() else " " for c in place).split())
+
+
+def _as_input(value):
+    return (structure.TENSOR, value) if isinstance(value, InputSpec) else None
+
+
+def _size_of_result(value):
+    return (structure.SIZE, value.tensor()) if isinstance(value, Size) else None
+
+
+def _refuse_hidden(tree):
+    """Results are rebuilt in each call; what hides tensors of the program cannot be."""
+    for value in structure.constants(tree):
+        if isinstance(value, _PLAIN):
+            continue
+        hidden = [name for name, v in getattr(value, "__dict__", {}).items() if _holds_symbolic(v)]
+        if hidden:
+            raise _C.located(
+                TypeError(
+                    f"the recorded function gives a {type(value).__name__}, whose {hidden[0]} holds values of the "
+                    "program; give lists, tuples, dicts, named tuples or data classes of tensors"
+                )
+            )
+
+
+def _holds_symbolic(value):
+    leaves = []
+    structure.flatten(value, leaves)
+    return any(_C.is_symbolic(t) for t in leaves)
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 
 from proa import _C
 
-__all__ = ["TracedLayer", "set_code_level", "set_verbosity"]
+__all__ = ["TracedLayer"]
 
 
 class TracedLayer:
@@ -67,11 +67,3 @@ class TracedLayer:
                     NotImplementedError(f"TracedLayer.save_inference_model: {name} must be all of them in this version")
                 )
         save(self._layer, path, input_spec=self._inputs)
-
-
-def set_code_level(level=100, also_to_stdout=False):
-    """Accepted: programs are recorded by running them; there is no transformed code to be shown."""
-
-
-def set_verbosity(level=0, also_to_stdout=False):
-    """Accepted: programs are recorded by running them; there is nothing to log."""

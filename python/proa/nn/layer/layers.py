@@ -8,10 +8,11 @@ from collections.abc import MutableMapping
 from proa import _C
 from proa.framework.dtype import as_dtype, convert_dtype, is_floating
 from proa.framework.parameter import Parameter, make_parameter
-from proa.nn.layer import paths
+from proa.nn.layer import paths, use
 from proa.utils import unique_name
 
 Tensor = _C.Tensor
+_watching = use.watching
 
 
 def _snake_case(name):
@@ -51,10 +52,12 @@ class _Members(MutableMapping):
     def __setitem__(self, name, value):
         self._names[name] = None
         self._attributes[name] = value
+        use.changed()
 
     def __delitem__(self, name):
         del self._names[name]
         del self._attributes[name]
+        use.changed()
 
     def __iter__(self):
         return iter(self._names)
@@ -108,8 +111,8 @@ class Layer:
         attributes["_buffer_names"] = {}
         attributes["_sublayer_names"] = {}
         attributes["_non_persistable_buffer_names_set"] = set()
-        attributes["_forward_pre_hooks"] = collections.OrderedDict()
-        attributes["_forward_post_hooks"] = collections.OrderedDict()
+        attributes["_forward_pre_hooks"] = use.Hooks()
+        attributes["_forward_post_hooks"] = use.Hooks()
         attributes["_full_name"] = unique_name.generate(name_scope or _snake_case(type(self).__name__))
         attributes["_dtype"] = convert_dtype(_C.get_default_dtype() if dtype is None else dtype)
         attributes["training"] = True
@@ -121,11 +124,13 @@ class Layer:
         raise _C.located(NotImplementedError(f"{type(self).__name__} does not define forward"))
 
     def __call__(self, *inputs, **kwargs):
-        if not (self._forward_pre_hooks or self._forward_post_hooks):
+        if not (self._forward_pre_hooks or self._forward_post_hooks or _watching):
             return self.forward(*inputs, **kwargs)
         return self._call_with_hooks(inputs, kwargs)
 
     def _call_with_hooks(self, inputs, kwargs):
+        if _watching:
+            use.note_call(self)
         for hook in list(self._forward_pre_hooks.values()):
             replaced = hook(self, inputs)
             if replaced is not None:
@@ -156,6 +161,29 @@ class Layer:
         handle = HookRemoveHelper(self._forward_post_hooks)
         self._forward_post_hooks[handle._hook_id] = hook
         return handle
+
+    @property
+    def training(self):
+        """Whether the layer is in training: dropout drops, batch norm learns statistics."""
+        try:
+            training = self.__dict__["training"]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__}: call super().__init__() before reading training") from None
+        if _watching:
+            use.note_read(self, training)
+        return training
+
+    @training.setter
+    def training(self, training):
+        self._set_own_training(training)
+
+    def _set_own_training(self, training):
+        attributes = self.__dict__
+        if _watching:
+            use.note_write(self)
+        if attributes.get("training") is not training:
+            attributes["training"] = training
+            use.changed()
 
     # Members ---------------------------------------------------------------
 
@@ -190,6 +218,7 @@ class Layer:
                 if name in self._buffer_names and isinstance(value, Tensor):
                     value = Parameter(value.detach(), value.name, trainable=False)
                     attributes[name] = value
+                    use.changed()
                     return
                 raise _C.located(
                     TypeError(
@@ -211,8 +240,10 @@ class Layer:
                 )
             if name in self._buffer_names and _outlives(attributes.get(name), value):
                 return
-            if name in self._sublayer_names and value is not None:
-                del self._sublayer_names[name]
+            if name in self._sublayer_names:
+                use.changed()
+                if value is not None:
+                    del self._sublayer_names[name]
         if isinstance(getattr(type(self), name, None), property):
             object.__setattr__(self, name, value)
         else:
@@ -227,8 +258,10 @@ class Layer:
             if other != kind:
                 attributes[other].pop(name, None)
         attributes[kind].setdefault(name)
+        use.changed()
 
     def __delattr__(self, name):
+        use.changed()
         object.__delattr__(self, name)
         for names in (self._parameter_names, self._buffer_names, self._sublayer_names):
             names.pop(name, None)
@@ -396,7 +429,7 @@ class Layer:
 
     def _set_training(self, training):
         for layer in self.sublayers(include_self=True):
-            layer.__dict__["training"] = training
+            layer._set_own_training(training)
 
     def train(self):
         """Sets this layer and all below to training: dropout drops, batch norm learns statistics."""
@@ -518,6 +551,7 @@ class Layer:
                 if id(tensor) not in moved:
                     moved[id(tensor)] = tensor, _moved(tensor, device, dtype)
                 layer.__dict__[name] = moved[id(tensor)][1]
+                use.changed()
             if dtype is not None:
                 layer.__dict__["_dtype"] = dtype.name
         return self

@@ -165,7 +165,8 @@ def test_summary_and_flops(capsys):
     assert proa.summary(net, (1, 1, 8, 8)) == {"total_params": 20 + 365, "trainable_params": 385}
     output = capsys.readouterr().out
     assert "Conv2D-1" in output and "[1, 2, 6, 6]" in output
-    assert proa.flops(net, [1, 1, 8, 8]) == 72 * 10 + 5 * 73
+    # Biases of linear layers are not counted, as in the reference.
+    assert proa.flops(net, [1, 1, 8, 8]) == 72 * 10 + 5 * 72
     assert net.training
 
 
@@ -252,3 +253,65 @@ def test_visual_dl(monkeypatch, tmp_path):
     later = [(tag, i + 2) for tag, i in steps]
     evaluated = [[(f"eval/{name}", epoch) for name in ("loss", "acc")] for epoch in (0, 1)]
     assert written == steps + evaluated[0] + later + evaluated[1] and closed == [True]
+
+
+# What the reference 3.3 counts: side of the image, multiply-adds.
+_FLOPS = {
+    "LeNet": (28, 347560), "resnet18": (64, 148965888), "mobilenet_v2": (64, 26825216), "densenet121": (64, 234877952),
+    "mobilenet_v3_small": (64, 6778496), "shufflenet_v2_x0_25": (64, 2017216), "squeezenet1_1": (64, 21889144),
+    "googlenet": (224, 1437208976), "inception_v3": (139, 1006612672),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _FLOPS)
+def test_flops(name, capsys):
+    side, count = _FLOPS[name]
+    net = getattr(proa.vision.models, name)()
+    assert proa.flops(net, [1, 1 if name == "LeNet" else 3, side, side]) == count
+    total = sum(p.size for p in net.parameters())
+    assert capsys.readouterr().out == f"Total Flops: {count}     Total Params: {total}\n"
+
+
+def test_flops_of_layers(capsys):
+    """One of each kind, by the reference's table."""
+    nn = proa.nn
+    net = nn.Sequential(nn.Conv2D(3, 4, 3), nn.BatchNorm2D(4), nn.ReLU(), nn.AvgPool2D(2), nn.Upsample(scale_factor=2),
+                        nn.Conv2DTranspose(4, 2, 3), nn.PReLU(), nn.LeakyReLU(), nn.Softmax(), nn.AdaptiveAvgPool2D(2),
+                        nn.MaxPool2D(2))  # fmt: skip
+    counts = [43904, 3136, 0, 392, 0, 37888, 0, 1024, 0, 1040, 0]
+    assert proa.flops(net, [2, 3, 16, 16], print_detail=True) == sum(counts)
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in capsys.readouterr().out.splitlines()]
+    assert [int(row[-1]) for row in rows if len(row) == 5 and row[-1].isdigit()] == counts
+    assert ["Layer Name", "Input Shape", "Output Shape", "Params", "Flops"] in rows
+
+    def by_attribute(layer, inputs, outputs):
+        layer.total_ops += 7
+
+    own = {nn.PReLU: lambda layer, inputs, outputs: 5, nn.Softmax: by_attribute}
+    assert proa.flops(net, [2, 3, 16, 16], custom_ops=own) == sum(counts) + 12
+    assert not hasattr(net[8], "total_ops")
+
+
+def test_rows_of_summaries(capsys):
+    nn = proa.nn
+
+    class Tagger(nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.words, self.memory = nn.Embedding(10, 4), nn.LSTM(4, 5, 2, "bidirect")
+            self.tags = nn.Sequential(nn.Linear(10, 2), nn.ReLU())
+
+        def forward(self, x):
+            return self.tags(self.memory(self.words(x))[0])
+
+    net = Tagger()
+    counts = proa.summary(net, (2, 7), "int64")
+    memory = sum(p.size for p in net.memory.parameters())
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    found = {row[0]: int(row[-1].replace(",", "")) for row in rows if row and "-" in row[0].strip("-")}
+    found.pop("Non-trainable", None)
+    assert found == {"Embedding-1": 40, "LSTM-2": memory, "Linear-3": 22, "ReLU-4": 0}
+    assert counts == {"total_params": 62 + memory, "trainable_params": 62 + memory}
+    proa.summary(proa.vision.models.resnet18(), (1, 3, 32, 32))
+    text = capsys.readouterr().out
+    assert text.count("BasicBlock-") == 8 and "Params size (MB): 44.63" in text

@@ -5,6 +5,8 @@ import math
 
 from proa import _C
 from proa.framework.grad_mode import no_grad
+from proa.nn import LayerList, Sequential
+from proa.nn.layer.conv import _Conv
 
 
 def _shapes(value):
@@ -31,12 +33,9 @@ def _inputs(input_size, dtypes):
     return made
 
 
-def _run(net, inputs, on_leaf):
-    """Runs the network in evaluation; calls on_leaf(layer, inputs, outputs) for layers without sublayers."""
-    handles = []
-    for layer in net.sublayers(include_self=True):
-        if not any(True for _ in layer.children()):
-            handles.append(layer.register_forward_post_hook(on_leaf))
+def _run(net, inputs, chosen, on_run):
+    """Runs the network in evaluation; calls on_run(layer, inputs, outputs) for each chosen layer that runs."""
+    handles = [layer.register_forward_post_hook(on_run) for layer in net.sublayers(include_self=True) if chosen(layer)]
     modes = [(layer, layer.training) for layer in net.sublayers(include_self=True)]
     net.eval()
     try:
@@ -50,6 +49,10 @@ def _run(net, inputs, on_leaf):
             handle.remove()
         for layer, training in modes:
             layer.__dict__["training"] = training
+
+
+def _is_leaf(layer):
+    return not any(True for _ in layer.children())
 
 
 def _takes_one(net):
@@ -78,19 +81,41 @@ def summary(net, input_size=None, dtypes=None, input=None):
         input = _inputs(input_size, dtypes)
     elif isinstance(input, _C.Tensor) or (isinstance(input, (list, tuple)) and _takes_one(net)):
         input = [input]
-    rows = []
+    counted, rows = set(), {}
 
-    def on_leaf(layer, inputs, outputs):
-        name = f"{type(layer).__name__}-{len(rows) + 1}"
-        count = sum(p.size for p in layer.parameters())
-        rows.append((name, str(_shapes(inputs)), str(_shapes(outputs)), f"{count:,}"))
+    def only_holds(layer):
+        return isinstance(layer, (Sequential, LayerList)) and type(layer).forward in (
+            Sequential.forward,
+            LayerList.forward,
+        )
 
-    _run(net, input, on_leaf)
+    # A list of layers that computes, such as an LSTM of several, is one layer.
+    inside = {
+        id(part)
+        for layer in net.sublayers()
+        if isinstance(layer, LayerList) and not only_holds(layer)
+        for part in layer.sublayers()
+    }
+
+    def is_row(layer):
+        """Layers that compute: not the whole, and not what only holds others."""
+        return id(layer) not in inside and not only_holds(layer) and (layer is not net or _is_leaf(net))
+
+    def on_run(layer, inputs, outputs):
+        # What no layer inside has computed with, such as the cells of an LSTM, is the layer's own.
+        own = [p for p in layer.parameters() if id(p) not in counted]
+        counted.update(map(id, own))
+        count = sum(p.size for p in own) + rows.get(id(layer), (None,) * 3 + (0,))[3]
+        name = f"{type(layer).__name__}-{list(rows).index(id(layer)) + 1 if id(layer) in rows else len(rows) + 1}"
+        rows[id(layer)] = name, _shapes(inputs), _shapes(outputs), count
+
+    _run(net, input, is_row, on_run)
+    table = [(name, str(ins), str(outs), f"{count:,}") for name, ins, outs, count in rows.values()]
     head = ("Layer (type)", "Input Shape", "Output Shape", "Param #")
-    widths = [max(len(row[i]) for row in (head, *rows)) + 2 for i in range(4)]
+    widths = [max(len(row[i]) for row in (head, *table)) + 2 for i in range(4)]
     line = "-" * sum(widths)
     print(line)
-    for i, row in enumerate((head, *rows)):
+    for i, row in enumerate((head, *table)):
         print("".join(cell.center(width) for cell, width in zip(row, widths)))
         if i == 0:
             print("=" * sum(widths))
@@ -101,48 +126,87 @@ def summary(net, input_size=None, dtypes=None, input=None):
     print(f"Trainable params: {trainable:,}")
     print(f"Non-trainable params: {total - trainable:,}")
     print(line)
+    # Of numbers of 4 bytes; results twice, for their gradients.
+    given = input.values() if isinstance(input, dict) else input
+    sizes = _numbers([_shapes(x) for x in given]), 2 * sum(_numbers(row[2]) for row in rows.values()), total
+    for what, size in zip(("Input", "Forward/backward pass", "Params", "Estimated Total"), (*sizes, sum(sizes))):
+        print(f"{what} {'Size' if what.startswith('Est') else 'size'} (MB): {size * 4 / 2**20:.2f}")
+    print(line)
     return {"total_params": total, "trainable_params": trainable}
 
 
+def _numbers(shape):
+    """How many numbers a shape has, or several have."""
+    if any(isinstance(part, list) for part in shape):
+        return sum(_numbers(part) for part in shape if isinstance(part, list))
+    return math.prod(shape)
+
+
 def flops(net, input_size, custom_ops=None, print_detail=False):
-    """Multiply-adds of one run of a network: those of linear and convolution layers, and elements of others.
+    """Multiply-adds of one run of a network, as the reference counts them: of convolutions, linear layers, batch norms,
+    leaky relu and average pools; other layers count as none.
 
     Args:
         net (Layer): the network; it is run once.
         input_size (list[int]): shape of its input.
-        custom_ops (dict, optional): layer type -> function(layer, inputs, outputs) that gives a count.
+        custom_ops (dict, optional): layer type -> function(layer, inputs, outputs) that returns a count, or adds it to
+            `layer.total_ops`.
         print_detail (bool): print a line for each layer.
 
     Returns:
         int: the count.
+
+    Examples:
+        >>> proa.flops(proa.nn.Linear(3, 2), [4, 3])
+        Total Flops: 24     Total Params: 8
+        24
     """
     custom_ops = custom_ops or {}
-    counts = []
+    rows = {}
 
-    def on_leaf(layer, inputs, outputs):
-        counter = custom_ops.get(type(layer), _count)
-        counts.append((type(layer).__name__, int(counter(layer, inputs, outputs) or 0)))
+    def on_run(layer, inputs, outputs):
+        layer.__dict__["total_ops"] = 0
+        try:
+            found = custom_ops.get(type(layer), _count)(layer, inputs, outputs)
+            count = int(layer.total_ops if found is None else found)
+        finally:
+            del layer.__dict__["total_ops"]
+        before = rows[id(layer)][4] if id(layer) in rows else 0
+        first = outputs[0] if isinstance(outputs, (list, tuple)) else outputs
+        parameters = sum(p.size for p in layer.parameters())
+        rows[id(layer)] = layer.full_name(), _shapes(inputs[0]), _shapes(first), parameters, before + count
 
-    _run(net, _inputs(tuple(input_size), None), on_leaf)
-    total = sum(count for _, count in counts)
+    _run(net, _inputs(tuple(input_size), None), _is_leaf, on_run)
     if print_detail:
-        for name, count in counts:
-            print(f"{name:<24}{count:>16,}")
-    print(f"Total Flops: {total}     Total Params: {sum(p.size for p in net.parameters())}")
+        head = ("Layer Name", "Input Shape", "Output Shape", "Params", "Flops")
+        table = [head, *(tuple(map(str, row)) for row in rows.values())]
+        widths = [max(len(row[i]) for row in table) + 2 for i in range(5)]
+        line = "+" + "+".join("-" * width for width in widths) + "+"
+        for i, row in enumerate(table):
+            print(f"{line}\n" * (i < 2) + "|" + "|".join(cell.center(width) for cell, width in zip(row, widths)) + "|")
+        print(line)
+    total = sum(row[4] for row in rows.values())
+    print(f"Total Flops: {total}     Total Params: {sum(row[3] for row in rows.values())}")
     return total
 
 
 def _count(layer, inputs, outputs):
     out = outputs[0] if isinstance(outputs, (list, tuple)) else outputs
-    weight = getattr(layer, "weight", None)
-    if weight is None or not isinstance(out, _C.Tensor):
+    if not isinstance(out, _C.Tensor):
         return 0
     name = type(layer).__name__
-    bias = 0 if layer.__dict__.get("bias") is None else 1
     if name == "Linear":
-        return out.size * (weight.shape[0] + bias)
-    if name.startswith("Conv") and not name.endswith("Transpose"):
-        return out.size * (math.prod(weight.shape[1:]) + bias)
-    if "Norm" in name:
+        return out.size * layer.weight.shape[0]
+    if isinstance(layer, _Conv):
+        bias = 0 if getattr(layer, "bias", None) is None else 1
+        return int(out.size * (inputs[0].shape[1] / layer._groups * math.prod(layer.weight.shape[2:]) + bias))
+    if name in ("BatchNorm", "BatchNorm2D"):
         return 2 * inputs[0].size
-    return out.size if name == "PReLU" else 0
+    if name == "LeakyReLU":
+        return inputs[0].size
+    if name.startswith("AvgPool"):
+        return out.size
+    if name.startswith("AdaptiveAvgPool"):
+        window = math.prod(a // b for a, b in zip(inputs[0].shape[2:], out.shape[2:]))
+        return out.size * (window + 1)
+    return 0

@@ -14,7 +14,7 @@ constexpr int64_t kLeastChannels = 64;
 // Elements of the gradients that are added up: 64 MiB.
 constexpr double kMostElements = 1 << 24;
 // Pixels of a part: adding up its gradient is little beside computing it.
-constexpr int64_t kLeastPixels = 512;
+constexpr int64_t kLeastPixels = 512, kLeastPixelsOfProduct = 192;
 
 int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -25,18 +25,21 @@ PartRange Part(int64_t size, int64_t k, int64_t n) {
 
 }  // namespace
 
-WeightGradParts::WeightGradParts(const ConvGeometry& g)
+WeightGradParts::WeightGradParts(const ConvGeometry& g, bool product)
     : images_(g.batch), rows_(g.out[0]), channels_(g.out_channels) {
   const double pixels = static_cast<double>(g.batch) * g.out[0] * g.out[1];
   const double work = pixels * static_cast<double>(g.WeightShape().numel());
   const auto wanted = static_cast<int64_t>(
       std::clamp<double>(work / kWorkOfPart, 1, kMostParts));
-  if (g.groups == 1)
-    channel_parts_ = std::clamp<int64_t>(channels_ / kLeastChannels, 1, wanted);
-  const auto most = static_cast<int64_t>(std::clamp<double>(
-      std::min(pixels / kLeastPixels, kMostElements / g.WeightShape().numel()),
+  const int64_t most_channel_parts =
+      g.groups == 1 ? std::max<int64_t>(channels_ / kLeastChannels, 1) : 1;
+  const auto most_sums = static_cast<int64_t>(std::clamp<double>(
+      std::min(pixels / (product ? kLeastPixelsOfProduct : kLeastPixels),
+               kMostElements / g.WeightShape().numel()),
       1, kMostParts));
-  const int64_t sums = std::min(DivideUp(wanted, channel_parts_), most);
+  channel_parts_ = std::min(most_channel_parts,
+                            product ? DivideUp(wanted, most_sums) : wanted);
+  const int64_t sums = std::min(DivideUp(wanted, channel_parts_), most_sums);
   image_parts_ = std::min(sums, images_);
   if (image_parts_ == images_)
     row_parts_ = std::min(DivideUp(sums, image_parts_), rows_);

@@ -4,7 +4,9 @@
 //
 // Channels of the output share nothing, so they are divided first. Pixels are
 // divided as far as the parts of the channels do not suffice: each part of them
-// gives a whole gradient, and these are added up.
+// gives a whole gradient, and these are added up. Of a product of matrices
+// pixels come first: each part of the channels would read all of the other
+// matrix again, and oneDNN is slow at narrow columns of wide matrices.
 #ifndef PROA_OPS_NN_WEIGHT_GRAD_PARTS_H_
 #define PROA_OPS_NN_WEIGHT_GRAD_PARTS_H_
 
@@ -27,7 +29,8 @@ struct WeightGradPart {
 
 class WeightGradParts {
  public:
-  explicit WeightGradParts(const ConvGeometry& g);
+  // `product`: it is computed as a product of matrices.
+  explicit WeightGradParts(const ConvGeometry& g, bool product = false);
 
   // Parts of the pixels, each of which gives a whole gradient.
   int64_t sums() const { return image_parts_ * row_parts_; }

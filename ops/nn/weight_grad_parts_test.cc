@@ -50,6 +50,17 @@ TEST(WeightGradParts, ChannelsComeBeforePixels) {
   EXPECT_EQ(parts.sums(), 1);
 }
 
+TEST(WeightGradParts, PixelsComeFirstInAProduct) {
+  // One column of all pixels, as the products take them.
+  ConvGeometry g = Geometry(1, 512, 1024, 1, 1, 1, 0);
+  g.in[0] = g.out[0] = 1568;
+  EXPECT_EQ(WeightGradParts(g, true).sums(), 8);
+  EXPECT_EQ(WeightGradParts(g, true).count(), 16);
+  g.in[0] = g.out[0] = 100;
+  EXPECT_EQ(WeightGradParts(g, true).sums(), 1);
+  EXPECT_EQ(WeightGradParts(g, true).count(), 16);
+}
+
 // What a part sees of the rows is what its outputs see in the whole.
 TEST(WeightGradParts, GeometryOfRows) {
   const ConvGeometry g = Geometry(1, 3, 64, 224, 7, 2, 3);

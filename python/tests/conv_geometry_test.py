@@ -311,6 +311,8 @@ def test_taps_that_see_padding_only(dtype):
         ([1, 3, 112, 112], [64, 3, 7, 7], 2, 3),  # parts of rows
         ([16, 64, 14, 14], [256, 64, 1, 1], 1, 0),  # a product
         ([8, 32, 28, 28], [32, 1, 3, 3], 1, 1),  # depthwise
+        ([8, 512, 14, 14], [512, 512, 1, 1], 1, 0),  # products of copies
+        ([2, 512, 7, 7], [1024, 512, 1, 1], 1, 0),
     ],
 )
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])

@@ -8,5 +8,6 @@ FAMILIES = [
     "manipulation",
     "nn",
     "optimizer",
+    "recurrent",
     "reduction",
 ]

@@ -106,7 +106,10 @@ class Case:
         f = references.of(self.op, "reference")
         wide = {k: _widen(v) for k, v in self.arrays.items()}
         with np.errstate(all="ignore"):
-            return flatten(f(**wide))
+            result = f(**wide)
+        # None stands for a result that is for the op's gradient only, and has no meaning else.
+        parts = result if isinstance(result, tuple) else (result,)
+        return [y for part in parts for y in ([None] if part is None else flatten(part))]
 
     @property
     def where(self) -> str:

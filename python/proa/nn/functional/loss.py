@@ -250,61 +250,10 @@ def ctc_loss(log_probs, labels, input_lengths, label_lengths, blank=0, reduction
     input_lengths = _C.tensor_argument(input_lengths, "ctc_loss", "input_lengths")
     label_lengths = _C.tensor_argument(label_lengths, "ctc_loss", "label_lengths")
     _check_reduction("ctc_loss", reduction)
-    ops = _C.ops
-    steps, batch, classes = log_probs.shape
-    if not 0 <= blank < int(classes):
-        raise _C.located(ValueError(f"ctc_loss: blank must be one of {classes} classes, not {blank}"))
-    scores = ops.log_softmax(log_probs, -1)
-    impossible = -1e30
-    width = 2 * labels.shape[1] + 1
-    # The label with blanks between: blank a blank b blank.
-    labels = labels.astype("int64")
-    path = ops.reshape(ops.stack([ops.full_like(labels, blank), labels], 2), [batch, width - 1])
-    path = ops.concat([path, ops.full([batch, 1], blank, _C.int64)], 1)
-    # A blank may be skipped between two different labels.
-    skip = ops.logical_and(path[:, 2:] != blank, path[:, 2:] != path[:, :-2])
-    skip = ops.pad(skip.astype(scores.dtype), [0, 0, min(2, width), 0])
-    no_skip = (1.0 - skip) * impossible
-    start = [impossible] * width
-    start[0] = 0.0
-    if width > 1:
-        start[1] = 0.0
-    alpha = _C.to_tensor(start, dtype=scores.dtype) + ops.take_along_axis(scores[0], path, 1)
-    rows = [alpha]
-    for t in range(1, steps):
-        stay = alpha
-        move = ops.pad(alpha[:, :-1], [0, 0, 1, 0], "constant", impossible)
-        jump = ops.pad(alpha[:, : max(width - 2, 0)], [0, 0, min(2, width), 0], "constant", impossible) + no_skip
-        total = ops.logsumexp(ops.stack([stay, move, jump], 0), [0])
-        alpha = ops.clip(total + ops.take_along_axis(scores[t], path, 1), impossible, None)
-        rows.append(alpha)
-    # The last two places of each sample at its last step.
-    table = ops.stack(rows, 1)  # [N, T, width]
-    input_lengths, label_lengths = input_lengths.astype("int64"), label_lengths.astype("int64")
-    at = ops.reshape(ops.clip(input_lengths - 1, 0, None), [batch, 1, 1])
-    last = ops.squeeze(ops.take_along_axis(table, ops.broadcast_to(at, [batch, 1, width]), 1), [1])
-    end = ops.reshape(label_lengths * 2, [batch, 1])
-    blank_end = ops.take_along_axis(last, end, 1)
-    label_end = ops.take_along_axis(last, ops.clip(end - 1, 0, None), 1)
-    empty = (end == 0).astype(scores.dtype) * impossible
-    loss = -ops.logsumexp(ops.concat([blank_end, label_end + empty], 1), [1])
-    possible = _has_alignment(labels, input_lengths, label_lengths)
-    loss = ops.where(possible, loss, ops.full_like(loss, 0.0))
-    if norm_by_times:
-        value = loss.detach()
-        loss = value + (loss - value) / ops.clip(input_lengths, 1, None).astype(loss.dtype)
+    loss, _ = _C.ops.ctc_loss(log_probs, labels, input_lengths, label_lengths, blank, norm_by_times)
     if reduction == "mean":
-        return (loss / ops.clip(label_lengths.astype(loss.dtype), 1.0, None)).mean()
+        return (loss / _C.ops.clip(label_lengths.astype(loss.dtype), 1.0, None)).mean()
     return reduce(loss, reduction)
-
-
-def _has_alignment(labels, input_lengths, label_lengths):
-    """Whether each sample has a step for each label, and one for the blank between equal neighbours."""
-    ops = _C.ops
-    repeats = (labels[:, 1:] == labels[:, :-1]).astype("int64")
-    counted = ops.arange(1, labels.shape[1], 1) < ops.reshape(label_lengths, [-1, 1])
-    needed = label_lengths + (repeats * counted.astype("int64")).sum(1)
-    return ops.logical_and(needed <= input_lengths, input_lengths > 0)
 
 
 __getattr__ = _borrow(__name__, "proa.nn.functional")

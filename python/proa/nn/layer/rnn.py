@@ -5,6 +5,7 @@ import math
 from proa import _C
 from proa.framework.names import borrow as _borrow
 from proa.nn import functional as F
+from proa.nn.functional.shapes import require_dims
 from proa.nn.initializer import Uniform
 from proa.nn.layer.container import LayerList
 from proa.nn.layer.layers import Layer
@@ -52,9 +53,13 @@ class RNNCellBase(Layer):
 
 
 class _Cell(RNNCellBase):
-    """Weights of a cell with `_gates` gates: ih [gates * hidden, input], hh [gates * hidden, hidden]."""
+    """Weights of a cell with `_gates` gates: ih [gates * hidden, input], hh [gates * hidden, hidden].
+
+    A step, and a loop over all of them, is a call of the op `rnn` (docs/walk_of_lstm.md).
+    """
 
     _gates = 1
+    _mode = ""  # what the op calls the cell
 
     def __init__(self, input_size, hidden_size, weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr):
         super().__init__()
@@ -69,20 +74,21 @@ class _Cell(RNNCellBase):
         self.bias_ih = self.create_parameter([rows], bias_ih_attr, is_bias=True, default_initializer=start)
         self.bias_hh = self.create_parameter([rows], bias_hh_attr, is_bias=True, default_initializer=start)
 
-    def _input_part(self, inputs):
-        """inputs @ weight_ih.T + bias_ih; inputs [..., input]."""
-        part = _C.ops.matmul(inputs, self.weight_ih, False, True)
-        return part if self.bias_ih is None else part + self.bias_ih
-
-    def _hidden_part(self, hidden):
-        part = _C.ops.matmul(hidden, self.weight_hh, False, True)
-        return part if self.bias_hh is None else part + self.bias_hh
-
     def forward(self, inputs, states=None):
         inputs = _C.tensor_argument(inputs, type(self).__name__, "inputs")
-        if states is None:
-            states = self.get_initial_states(inputs)
-        return self._step(self._input_part(inputs), states)
+        require_dims(type(self).__name__, "inputs", inputs, 2)
+        _, states = self._run(_C.ops.unsqueeze(inputs, [1]), states)
+        return states[0] if isinstance(states, tuple) else states, states
+
+    def _run(self, inputs, states=None, lengths=None, is_reverse=False, time_major=False):
+        """(outputs, last states) of all steps of inputs [N, T, input]; see RNN."""
+        weights = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, None
+        outputs, last, _, _ = _C.ops.rnn(inputs, *weights, states, None, lengths, self._mode, is_reverse, time_major)
+        return outputs, last
+
+    def _is_plain(self):
+        """Whether a step is that of the class: no hooks, no forward of another class."""
+        return type(self).forward is _Cell.forward and not self._forward_pre_hooks and not self._forward_post_hooks
 
     @property
     def state_shape(self):
@@ -120,11 +126,11 @@ class SimpleRNNCell(_Cell):
         if activation not in ("tanh", "relu"):
             raise _C.located(ValueError(f'SimpleRNNCell: activation must be "tanh" or "relu", not {activation!r}'))
         self.activation = activation
-        self._activation_fn = _C.ops.tanh if activation == "tanh" else _C.ops.relu
+        self._activation_fn = _C.ops.tanh if activation == "tanh" else _C.ops.relu  # for programs that look at it
 
-    def _step(self, part, states):
-        hidden = self._activation_fn(part + self._hidden_part(states))
-        return hidden, hidden
+    @property
+    def _mode(self):
+        return f"RNN_{self.activation.upper()}"
 
 
 class LSTMCell(_Cell):
@@ -141,7 +147,7 @@ class LSTMCell(_Cell):
         inputs [N, input], states (h [N, hidden], c [N, hidden]); gives (h', (h', c')).
     """
 
-    _gates = 4
+    _gates, _mode = 4, "LSTM"
 
     def __init__(
         self,
@@ -155,14 +161,13 @@ class LSTMCell(_Cell):
     ):
         super().__init__(input_size, hidden_size, weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
 
-    def _step(self, part, states):
-        ops = _C.ops
-        hidden, cell = states
-        size = self.hidden_size
-        i, f, g, o = ops.split(part + self._hidden_part(hidden), [size, size, size, size], -1)
-        cell = ops.sigmoid(f) * cell + ops.sigmoid(i) * ops.tanh(g)
-        hidden = ops.sigmoid(o) * ops.tanh(cell)
-        return hidden, (hidden, cell)
+    def _run(self, inputs, states=None, lengths=None, is_reverse=False, time_major=False):
+        hidden, cell = (None, None) if states is None else states
+        weights = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, None
+        outputs, hidden, cell, _ = _C.ops.rnn(
+            inputs, *weights, hidden, cell, lengths, self._mode, is_reverse, time_major
+        )
+        return outputs, (hidden, cell)
 
     @property
     def state_shape(self):
@@ -183,7 +188,7 @@ class GRUCell(_Cell):
         inputs [N, input], states [N, hidden]; gives (h', h').
     """
 
-    _gates = 3
+    _gates, _mode = 3, "GRU"
 
     def __init__(
         self,
@@ -196,16 +201,6 @@ class GRUCell(_Cell):
         name=None,
     ):
         super().__init__(input_size, hidden_size, weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
-
-    def _step(self, part, states):
-        ops = _C.ops
-        sizes = [self.hidden_size] * 3
-        x_r, x_z, x_c = ops.split(part, sizes, -1)
-        h_r, h_z, h_c = ops.split(self._hidden_part(states), sizes, -1)
-        r, z = ops.sigmoid(x_r + h_r), ops.sigmoid(x_z + h_z)
-        c = ops.tanh(x_c + r * h_c)
-        hidden = (states - c) * z + c
-        return hidden, hidden
 
 
 class RNN(Layer):
@@ -239,22 +234,26 @@ class RNN(Layer):
 
 def _loop(cell, is_reverse, time_major, inputs, initial_states, sequence_length, kwargs):
     """(outputs, last states) of a cell over all steps; see RNN."""
+    if isinstance(cell, _Cell):
+        inputs = _C.tensor_argument(inputs, type(cell).__name__, "inputs")
+        if cell._is_plain() and not kwargs:
+            return cell._run(inputs, initial_states, sequence_length, is_reverse, time_major)
+    return _loop_of_steps(cell, is_reverse, time_major, inputs, initial_states, sequence_length, kwargs)
+
+
+def _loop_of_steps(cell, is_reverse, time_major, inputs, initial_states, sequence_length, kwargs):
+    """The same of any cell, step by step: the number of steps must be known."""
     ops = _C.ops
     time = 0 if time_major else 1
-    if inputs is None or isinstance(cell, _Cell):  # other cells may take several tensors
+    if inputs is None:  # cells may take several tensors
         inputs = _C.tensor_argument(inputs, type(cell).__name__, "inputs")
     if initial_states is None:
         initial_states = cell.get_initial_states(inputs, batch_dim_idx=1 - time)
-    whole = isinstance(cell, _Cell) and not kwargs
-    # The inputs' part of all steps is one product.
-    steps = list(ops.unbind(cell._input_part(inputs) if whole else inputs, time))
+    steps = list(ops.unbind(inputs, time))
     order = range(len(steps))
     states, outputs = initial_states, [None] * len(steps)
     for t in reversed(order) if is_reverse else order:
-        if whole:
-            output, new = cell._step(steps[t], states)
-        else:
-            output, new = cell(steps[t], states, **kwargs)
+        output, new = cell(steps[t], states, **kwargs)
         if sequence_length is not None:
             running = ops.unsqueeze(sequence_length > t, -1)
             new = _map(lambda a, b, r=running: ops.where(r, a, b), new, states)

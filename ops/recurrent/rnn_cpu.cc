@@ -1,0 +1,476 @@
+// Kernels of the op rnn, compiled once per instruction set.
+//
+// Rows are packed (ops/recurrent/sequence_rows.h) and computed in float, or
+// double for that. What can be is one product over all steps: the inputs' part
+// of the gates, and in the gradient that of the inputs and of all weights. A
+// step then is one small product with weights in an order made for it
+// (step_product.h) and a loop over the gates (rnn_cells.h).
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "ops/nn/float_copy.h"
+#include "ops/primitives/cpu/blocks.h"
+#include "ops/recurrent/rnn_cells.h"
+#include "ops/recurrent/rnn_kernels.h"
+#include "ops/recurrent/rnn_sizes.h"
+#include "ops/recurrent/sequence_rows.h"
+#include "ops/recurrent/step_product.h"
+#include "tensor/parallel.h"
+
+namespace proa::inline v0::ops::PROA_ISA {
+namespace {
+
+int64_t RowGrain(int64_t columns) {
+  return std::max<int64_t>(1, 4096 / std::max<int64_t>(columns, 1));
+}
+
+template <typename From, typename To>
+void CopyRow(const From* from, int64_t n, To* to) {
+  if constexpr (std::is_same_v<From, To>) {
+    std::memcpy(to, from, n * sizeof(To));
+  } else {
+    FindConvert(kDTypeOf<From>, kDTypeOf<To>)(from, to, n);
+  }
+}
+
+// Row i of `to` is row places[i] of `from`.
+template <typename From, typename To>
+void GatherRows(const From* from, const std::vector<int64_t>& places,
+                int64_t size, To* to) {
+  if (size == 0) return;
+  parallel_for(0, static_cast<int64_t>(places.size()), RowGrain(size),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i)
+                   CopyRow(from + places[i] * size, size, to + i * size);
+               });
+}
+template <typename From, typename To>
+void ScatterRows(const From* from, const std::vector<int64_t>& places,
+                 int64_t size, To* to) {
+  if (size == 0) return;
+  parallel_for(0, static_cast<int64_t>(places.size()), RowGrain(size),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i)
+                   CopyRow(from + i * size, size, to + places[i] * size);
+               });
+}
+
+template <typename A>
+Tensor Scratch(int64_t elements) {
+  return Tensor::Empty({elements}, kDTypeOf<A>, Place());
+}
+
+// [rows, columns] as [columns, rows].
+template <typename A>
+Tensor Transposed(const A* from, int64_t rows, int64_t columns) {
+  constexpr int64_t kBlock = 16;
+  const Tensor to = Scratch<A>(rows * columns);
+  A* const out = to.data<A>();
+  parallel_for(0, (columns + kBlock - 1) / kBlock, RowGrain(rows * kBlock),
+               [&](int64_t begin, int64_t end) {
+                 const int64_t last = std::min(columns, end * kBlock);
+                 for (int64_t i = 0; i < rows; i += kBlock)
+                   for (int64_t j = begin * kBlock; j < last; ++j)
+                     for (int64_t r = i; r < std::min(rows, i + kBlock); ++r)
+                       out[j * rows + r] = from[r * columns + j];
+               });
+  return to;
+}
+
+// C [m, n] = A B (+ bias), of A^T [k, m] and B^T [n, k] as they lie. For whole
+// sequences, in the order of StepProduct: products of oneDNN without AVX-512
+// depend on the number of threads in their last bits.
+template <typename A>
+void Product(const A* a, bool transpose_a, const A* b, bool transpose_b,
+             int64_t m, int64_t n, int64_t k, const A* bias, A* c) {
+  const Tensor turned = transpose_a ? Transposed(a, k, m) : Tensor();
+  for (int64_t i = 0; bias != nullptr && i < m; ++i)
+    std::memcpy(c + i * n, bias, n * sizeof(A));
+  const StepProduct<A> product(b, k, n, transpose_b ? 1 : n,
+                               transpose_b ? k : 1, m);
+  product.Run(transpose_a ? turned.data<A>() : a, m, c, bias != nullptr);
+}
+
+// The arguments of a call, in the type that is computed in.
+template <typename A>
+struct Network {
+  Network(const char* op, const Tensor& x, const Tensor& weight_ih,
+          const Tensor& weight_hh, const Tensor& bias_ih, const Tensor& bias_hh,
+          const Tensor& weight_hr, const Tensor& h0, const Tensor& c0,
+          const Tensor& lengths, std::string_view mode, bool reverse,
+          bool time_major)
+      : cell(RnnCellOf(op, mode)),
+        reverse(reverse),
+        rows(op, x.size(time_major ? 0 : 1), x.size(time_major ? 1 : 0),
+             lengths),
+        places(rows.Places(time_major)),
+        inputs(x.size(2)),
+        gates(weight_ih.size(0)),
+        hidden(gates / Gates(cell)),
+        state(weight_hh.size(1)),
+        weight_ih(FloatCopy(weight_ih, kDTypeOf<A>)),
+        weight_hh(FloatCopy(weight_hh, kDTypeOf<A>)),
+        weight_hr(FloatCopy(weight_hr, kDTypeOf<A>)),
+        bias_ih(FloatCopy(bias_ih, kDTypeOf<A>)),
+        bias_hh(FloatCopy(bias_hh, kDTypeOf<A>)),
+        h0(FloatCopy(h0, kDTypeOf<A>)),
+        c0(FloatCopy(c0, kDTypeOf<A>)) {
+    for (int64_t i = 0; i < rows.batch(); ++i) order.push_back(rows.sample(i));
+  }
+
+  bool projects() const { return weight_hr.defined(); }
+  // Which step is the i-th.
+  int64_t Step(int64_t i) const { return reverse ? rows.steps() - 1 - i : i; }
+  // A state [N, size] in the order of rows.
+  Tensor Start(const Tensor& given, int64_t size) const {
+    const Tensor t = Scratch<A>(rows.batch() * size);
+    if (given.defined()) {
+      GatherRows(given.data<A>(), order, size, t.data<A>());
+    } else if (t.numel() > 0) {
+      std::memset(t.raw_data(), 0, t.bytes());
+    }
+    return t;
+  }
+  // The inputs as packed rows, in `buffer` unless they are that themselves.
+  template <typename T>
+  const A* Inputs(const Tensor& x, bool time_major, Tensor& buffer) const {
+    if constexpr (std::is_same_v<T, A>) {
+      if (time_major && rows.is_dense()) return x.data<A>();
+    }
+    buffer = Scratch<A>(rows.rows() * inputs);
+    GatherRows(x.data<T>(), places, inputs, buffer.data<A>());
+    return buffer.data<A>();
+  }
+
+  RnnCell cell;
+  bool reverse;
+  SequenceRows rows;
+  std::vector<int64_t> places, order;
+  int64_t inputs, gates, hidden, state;  // gates: rows of all of them
+  Tensor weight_ih, weight_hh, weight_hr, bias_ih, bias_hh, h0, c0;
+};
+
+// What is kept of each row: gates, what the cell keeps besides, and the state
+// that it started from; three matrices, one behind the other.
+template <typename A>
+struct Kept {
+  Kept(const Network<A>& net, const Tensor& reserve)
+      : gates(static_cast<A*>(reserve.raw_data())),
+        besides(gates + net.rows.rows() * net.gates),
+        before(besides + net.rows.rows() * KeptBesides(net.cell) * net.hidden),
+        end(before + net.rows.rows() * net.state) {}
+  A *gates, *besides, *before, *end;
+};
+
+// The sum of both biases, but of GRU's last gate that of the inputs only; null
+// without any.
+template <typename A>
+const A* InputBias(const Network<A>& net, std::vector<A>& buffer) {
+  if (!net.bias_ih.defined() && !net.bias_hh.defined()) return nullptr;
+  buffer.assign(net.gates, A(0));
+  const int64_t both = net.cell == RnnCell::kGru ? 2 * net.hidden : net.gates;
+  for (int64_t j = 0; j < net.gates; ++j) {
+    if (net.bias_ih.defined()) buffer[j] = net.bias_ih.template data<A>()[j];
+    if (net.bias_hh.defined() && j < both)
+      buffer[j] += net.bias_hh.template data<A>()[j];
+  }
+  return buffer.data();
+}
+
+// All steps. h [N, state] and c [N, hidden], in the order of rows, become the
+// last states; `out` takes the state of each row where it is not null.
+template <typename A>
+void RunSteps(const Network<A>& net, const Kept<A>& kept, A* h, A* c, A* out) {
+  const int64_t size = net.hidden, state = net.state, gates = net.gates;
+  const bool gru = net.cell == RnnCell::kGru;
+  const StepProduct<A> product(net.weight_hh.template data<A>(), state, gates,
+                               1, state, net.rows.rows());
+  std::optional<StepProduct<A>> projection;
+  if (net.projects())
+    projection.emplace(net.weight_hr.template data<A>(), size, state, 1, size,
+                       net.rows.rows());
+  const int64_t batch = net.rows.batch();
+  const Tensor sums = Scratch<A>(gru ? batch * gates : 0);
+  const Tensor unprojected = Scratch<A>(net.projects() ? batch * size : 0);
+  const A* hidden_bias = gru && net.bias_hh.defined()
+                             ? net.bias_hh.template data<A>() + 2 * size
+                             : nullptr;
+  for (int64_t s = 0; s < net.rows.steps(); ++s) {
+    const int64_t t = net.Step(s), n = net.rows.running(t);
+    if (n == 0) continue;
+    const int64_t first = net.rows.first(t);
+    A* const row_gates = kept.gates + first * gates;
+    A* const row_besides = kept.besides + first * KeptBesides(net.cell) * size;
+    A* const before = kept.before + first * state;
+    std::memcpy(before, h, n * state * sizeof(A));
+    A* const from_state = gru ? sums.data<A>() : row_gates;
+    product.Run(before, n, from_state, /*accumulate=*/!gru);
+    A* const cell_out = net.projects() ? unprojected.data<A>() : h;
+    parallel_for(0, n, RowGrain(4 * gates), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        A* g = row_gates + i * gates;
+        A* to = cell_out + i * size;
+        switch (net.cell) {
+          case RnnCell::kLstm:
+            std::memcpy(row_besides + i * size, c + i * size, size * sizeof(A));
+            cells::LstmForward(size, g, c + i * size, to);
+            break;
+          case RnnCell::kGru: {
+            A* of_state = from_state + i * gates;
+            if (hidden_bias != nullptr)
+              for (int64_t j = 0; j < size; ++j)
+                of_state[2 * size + j] += hidden_bias[j];
+            cells::GruForward(size, g, of_state, row_besides + i * size, to);
+            break;
+          }
+          default:
+            cells::SimpleForward(size, net.cell == RnnCell::kRelu, g, to);
+        }
+      }
+    });
+    if (projection) projection->Run(cell_out, n, h, /*accumulate=*/false);
+    if (out != nullptr)
+      std::memcpy(out + first * state, h, n * state * sizeof(A));
+  }
+}
+
+// Fills the reserve; see RunSteps.
+template <typename T, typename A>
+void Forward(const Network<A>& net, const Tensor& x, bool time_major,
+             const Tensor& reserve, A* h, A* c, A* out) {
+  const Kept<A> kept(net, reserve);
+  Tensor buffer;
+  std::vector<A> bias;
+  Product(net.template Inputs<T>(x, time_major, buffer), false,
+          net.weight_ih.template data<A>(), true, net.rows.rows(), net.gates,
+          net.inputs, InputBias(net, bias), kept.gates);
+  RunSteps(net, kept, h, c, out);
+}
+
+// Columns summed over rows, in chunks that depend on the shape only.
+template <typename A>
+void SumRows(const A* from, int64_t rows, int64_t columns, A* to) {
+  std::fill_n(to, columns, A(0));
+  parallel_for(0, columns, 64, [&](int64_t begin, int64_t end) {
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = begin; j < end; ++j) to[j] += from[i * columns + j];
+  });
+}
+
+// A result of A: itself where it has that type, else a buffer that goes into it
+// in the end.
+template <typename A>
+class Result {
+ public:
+  explicit Result(Tensor* to)
+      : to_(to),
+        own_(to->dtype() == kDTypeOf<A>
+                 ? *to
+                 : Tensor::Empty(to->shape(), kDTypeOf<A>, to->place())) {}
+  A* data() const { return own_.data<A>(); }
+  void Finish() const {
+    if (to_->dtype() != kDTypeOf<A>) FloatCopyInto(own_, *to_);
+  }
+
+ private:
+  Tensor* to_;
+  Tensor own_;
+};
+
+// The gradients of the sums of gates, of each row.
+template <typename A>
+struct GateGrads {
+  Tensor of_inputs, of_state;  // the same one but for GRU
+  Tensor of_output;            // of what was projected
+};
+
+// All steps backwards. dh, dc: of the last states in the order of rows; become
+// those of the first ones.
+template <typename A>
+GateGrads<A> RunStepsBack(const Network<A>& net, const Kept<A>& kept,
+                          const A* grad_out, A* dh, A* dc) {
+  const int64_t size = net.hidden, state = net.state, gates = net.gates;
+  const int64_t rows = net.rows.rows(), batch = net.rows.batch();
+  const bool gru = net.cell == RnnCell::kGru;
+  GateGrads<A> grads;
+  grads.of_inputs = Scratch<A>(rows * gates);
+  grads.of_state = gru ? Scratch<A>(rows * gates) : grads.of_inputs;
+  const StepProduct<A> product(net.weight_hh.template data<A>(), gates, state,
+                               state, 1, net.rows.rows());
+  std::optional<StepProduct<A>> projection;
+  Tensor unprojected;
+  if (net.projects()) {
+    projection.emplace(net.weight_hr.template data<A>(), state, size, size, 1,
+                       net.rows.rows());
+    unprojected = Scratch<A>(batch * size);
+    grads.of_output = Scratch<A>(rows * state);
+  }
+  for (int64_t s = net.rows.steps() - 1; s >= 0; --s) {
+    const int64_t t = net.Step(s), n = net.rows.running(t);
+    if (n == 0) continue;
+    const int64_t first = net.rows.first(t);
+    const A* of_out = grad_out + first * state;
+    for (int64_t i = 0; i < n * state; ++i) dh[i] += of_out[i];
+    A* of_cell = dh;
+    if (projection) {
+      std::memcpy(grads.of_output.template data<A>() + first * state, dh,
+                  n * state * sizeof(A));
+      of_cell = unprojected.data<A>();
+      projection->Run(dh, n, of_cell, /*accumulate=*/false);
+    }
+    A* const to_x = grads.of_inputs.template data<A>() + first * gates;
+    A* const to_h = grads.of_state.template data<A>() + first * gates;
+    parallel_for(0, n, RowGrain(4 * gates), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const A* g = kept.gates + (first + i) * gates;
+        const A* besides = kept.besides + (first + i) * size;
+        switch (net.cell) {
+          case RnnCell::kLstm:
+            cells::LstmBackward(size, g, besides, of_cell + i * size,
+                                dc + i * size, to_x + i * gates);
+            break;
+          case RnnCell::kGru:
+            cells::GruBackward(
+                size, g, besides, kept.before + (first + i) * state,
+                of_cell + i * size, to_x + i * gates, to_h + i * gates);
+            break;
+          default:
+            cells::SimpleBackward(size, net.cell == RnnCell::kRelu, g,
+                                  of_cell + i * size, to_x + i * gates);
+        }
+      }
+    });
+    product.Run(to_h, n, dh, /*accumulate=*/gru);
+  }
+  return grads;
+}
+
+// What was projected, of each row.
+template <typename A>
+Tensor Unprojected(const Network<A>& net, const Kept<A>& kept) {
+  const int64_t rows = net.rows.rows(), size = net.hidden;
+  const Tensor h = Scratch<A>(rows * size);
+  parallel_for(0, rows, RowGrain(4 * size), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      cells::LstmHidden(size, kept.gates + i * net.gates,
+                        kept.besides + i * size, h.data<A>() + i * size);
+  });
+  return h;
+}
+
+void Clear(const Tensor& t) {
+  if (t.numel() > 0) std::memset(t.raw_data(), 0, t.bytes());
+}
+
+}  // namespace
+
+void Rnn(const KernelContext& ctx, const Tensor& x, const Tensor& weight_ih,
+         const Tensor& weight_hh, const Tensor& bias_ih, const Tensor& bias_hh,
+         const Tensor& weight_hr, const Tensor& h0, const Tensor& c0,
+         const Tensor& lengths, std::string_view mode, bool reverse,
+         bool time_major, Tensor* out, Tensor* h, Tensor* c, Tensor* reserve) {
+  VisitFloat(out->dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using A = typename Accumulate<T>::type;
+    const Network<A> net("rnn", x, weight_ih, weight_hh, bias_ih, bias_hh,
+                         weight_hr, h0, c0, lengths, mode, reverse, time_major);
+    const int64_t rows = net.rows.rows();
+    const bool lstm = net.cell == RnnCell::kLstm;
+    const Tensor last_h = net.Start(net.h0, net.state);
+    const Tensor last_c = net.Start(net.c0, lstm ? net.hidden : 0);
+    // Rows beyond the lengths.
+    if (rows * net.state < out->numel()) Clear(*out);
+    const Tensor packed = Scratch<A>(rows * net.state);
+    Forward<T, A>(net, x, time_major, *reserve, last_h.data<A>(),
+                  last_c.data<A>(), packed.data<A>());
+    const Kept<A> kept(net, *reserve);
+    const char* end =
+        static_cast<const char*>(reserve->raw_data()) + reserve->bytes();
+    if (reserve->numel() > 0)
+      std::memset(kept.end, 0, end - reinterpret_cast<const char*>(kept.end));
+    ScatterRows(packed.data<A>(), net.places, net.state, out->data<T>());
+    ScatterRows(last_h.data<A>(), net.order, net.state, h->data<T>());
+    if (lstm)
+      ScatterRows(last_c.data<A>(), net.order, net.hidden, c->data<T>());
+  });
+}
+
+void RnnGrad(const KernelContext& ctx, const Tensor& grad_out,
+             const Tensor& grad_h, const Tensor& grad_c, const Tensor& x,
+             const Tensor& weight_ih, const Tensor& weight_hh,
+             const Tensor& bias_ih, const Tensor& bias_hh,
+             const Tensor& weight_hr, const Tensor& h0, const Tensor& c0,
+             const Tensor& lengths, const Tensor& given_reserve,
+             std::string_view mode, bool reverse, bool time_major,
+             Tensor* x_grad, Tensor* weight_ih_grad, Tensor* weight_hh_grad,
+             Tensor* bias_ih_grad, Tensor* bias_hh_grad, Tensor* weight_hr_grad,
+             Tensor* h0_grad, Tensor* c0_grad) {
+  VisitFloat(x_grad->dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using A = typename Accumulate<T>::type;
+    const Network<A> net("rnn_grad", x, weight_ih, weight_hh, bias_ih, bias_hh,
+                         weight_hr, h0, c0, lengths, mode, reverse, time_major);
+    const int64_t rows = net.rows.rows(), gates = net.gates;
+    const bool lstm = net.cell == RnnCell::kLstm;
+    const int64_t cell_state = lstm ? net.hidden : 0;
+    Tensor reserve = given_reserve;
+    if (!reserve.defined()) {
+      const int64_t width =
+          gates + KeptBesides(net.cell) * net.hidden + net.state;
+      reserve = Tensor::Empty({rows * width * int64_t{sizeof(A)}},
+                              DType::kUInt8, x.place());
+      Forward<T, A>(net, x, time_major, reserve,
+                    net.Start(net.h0, net.state).template data<A>(),
+                    net.Start(net.c0, cell_state).template data<A>(), nullptr);
+    }
+    const Kept<A> kept(net, reserve);
+
+    const Tensor of_h = FloatCopy(grad_h, kDTypeOf<A>);
+    const Tensor of_c = FloatCopy(grad_c, kDTypeOf<A>);
+    const Tensor of_out = FloatCopy(grad_out, kDTypeOf<A>);
+    const Tensor dh = net.Start(of_h, net.state);
+    const Tensor dc = net.Start(of_c, cell_state);
+    const Tensor packed = Scratch<A>(rows * net.state);
+    GatherRows(of_out.data<A>(), net.places, net.state, packed.data<A>());
+    const GateGrads<A> grads =
+        RunStepsBack(net, kept, packed.data<A>(), dh.data<A>(), dc.data<A>());
+    ScatterRows(dh.data<A>(), net.order, net.state, h0_grad->data<T>());
+    if (lstm)
+      ScatterRows(dc.data<A>(), net.order, net.hidden, c0_grad->data<T>());
+
+    const A* const dx = grads.of_inputs.template data<A>();
+    const A* const ds = grads.of_state.template data<A>();
+    Tensor buffer;
+    const A* const inputs = net.template Inputs<T>(x, time_major, buffer);
+    const Result<A> of_ih(weight_ih_grad), of_hh(weight_hh_grad),
+        of_bias_ih(bias_ih_grad), of_bias_hh(bias_hh_grad),
+        of_hr(weight_hr_grad);
+    Product(dx, true, inputs, false, gates, net.inputs, rows,
+            static_cast<const A*>(nullptr), of_ih.data());
+    Product(ds, true, kept.before, false, gates, net.state, rows,
+            static_cast<const A*>(nullptr), of_hh.data());
+    SumRows(dx, rows, gates, of_bias_ih.data());
+    SumRows(ds, rows, gates, of_bias_hh.data());
+    if (net.projects()) {
+      const Tensor projected = Unprojected(net, kept);
+      Product(grads.of_output.template data<A>(), true, projected.data<A>(),
+              false, net.state, net.hidden, rows,
+              static_cast<const A*>(nullptr), of_hr.data());
+    }
+    for (const Result<A>* r :
+         {&of_ih, &of_hh, &of_bias_ih, &of_bias_hh, &of_hr})
+      r->Finish();
+
+    const Tensor of_x = Scratch<A>(rows * net.inputs);
+    Product(dx, false, net.weight_ih.template data<A>(), false, rows,
+            net.inputs, gates, static_cast<const A*>(nullptr), of_x.data<A>());
+    if (rows * net.inputs < x_grad->numel()) Clear(*x_grad);
+    ScatterRows(of_x.data<A>(), net.places, net.inputs, x_grad->data<T>());
+  });
+}
+
+}  // namespace proa::inline v0::ops::PROA_ISA

@@ -1,5 +1,7 @@
 """What programs ask of a program's (only) block: its variables by name, its operations, its state."""
 
+import re
+
 from proa import _C
 from proa.static import scope as scopes
 
@@ -90,8 +92,8 @@ class Block:
 
     @property
     def ops(self):
-        """One line of text for each operation."""
-        return [line for line in str(self).splitlines() if "=" in line]
+        """The operations in their order: texts of a line each, with `type` and the names of their values."""
+        return [Operator(line.strip()) for line in str(self).splitlines() if _CALL.match(line)]
 
     # State -------------------------------------------------------------------
 
@@ -123,3 +125,32 @@ class Block:
         """Gives the parameters of a startup program their first values."""
         for start in self._starts.values():
             start.run()
+
+
+_CALL = re.compile(r"\s*(?:(.*?) = )?([A-Za-z]\w*)\(")
+
+
+class Operator(str):
+    """One operation of a program: its line of the program's text.
+
+    Examples:
+        >>> op = proa.static.block.Operator("%2, %3 = topk(%0, 2, -1, true, true) : [2] float32, [2] int64")
+        >>> op.type, op.input_arg_names, op.output_arg_names
+        ('topk', ['%0'], ['%2', '%3'])
+    """
+
+    @property
+    def type(self):
+        """The name of the op that it calls."""
+        return _CALL.match(self)[2]
+
+    @property
+    def input_arg_names(self):
+        """The values that it takes, as the text names them."""
+        call = _CALL.match(self)
+        return re.findall(r"%\d+", self[call.end() :].partition(" : ")[0])
+
+    @property
+    def output_arg_names(self):
+        """The values that it makes."""
+        return re.findall(r"%\d+", _CALL.match(self)[1] or "")

@@ -23,6 +23,8 @@ class ScopeTensor:
         """
         with _C.eager_mode():
             value = _C.to_tensor(array)
+            if value.size == 1 and self._tensor.size == 1 and len(value.shape) + len(self._tensor.shape) == 1:
+                value = value.reshape(self._tensor.shape)  # a number was [1] in the reference up to 2.4
             if list(value.shape) != list(self._tensor.shape):
                 raise _C.located(
                     ValueError(

@@ -31,6 +31,8 @@ def emit(ops: list[model.Op]) -> str:
 
 def _row(op: model.Op) -> str:
     first = op.doc.strip().splitlines()[0].replace("|", "\\|")
+    if op.aliases:
+        first += f" In the reference: {', '.join(f'`{a.name}`' for a in op.aliases)}."
     return f"| `{op.signature}` | {_python(op)} | {_dtypes(op)} | {_gradient(op)} | {first} |"
 
 

@@ -14,7 +14,7 @@ import os
 import re
 import sys
 
-from ops.schema import emit_bindings, emit_definitions, emit_grad, emit_kernels, emit_ops, model
+from ops.schema import alias, emit_bindings, emit_definitions, emit_grad, emit_kernels, emit_ops, model
 from ops.schema import parser as schema_parser
 
 
@@ -55,7 +55,7 @@ def check_references(family: str, index: dict[str, model.Op], samples: list[str]
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--family", required=True)
+    parser.add_argument("--family", help="without it: the table of all aliases")
     parser.add_argument("--out", required=True)
     parser.add_argument("--has_infer", action="store_true")
     parser.add_argument(
@@ -65,13 +65,20 @@ def main(argv: list[str]) -> int:
     args = parser.parse_args(argv)
     try:
         index = schema_parser.parse_files([f for f in args.files if f.endswith(".yaml")])
+        if args.family is None:
+            files = {"alias_table.cc": alias.emit_table(list(index.values()))}
+            return write(files, args.out)
         check_references(args.family, index, [f for f in args.files if f.endswith("_samples.py")])
         files = mutants(args.family, index) if args.mutants else generate(args.family, index, args.has_infer)
     except model.SchemaError as e:
         print(e, file=sys.stderr)
         return 1
+    return write(files, args.out)
+
+
+def write(files: dict[str, str], folder: str) -> int:
     for name, text in files.items():
-        with open(os.path.join(args.out, name), "w", encoding="utf-8") as f:
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
             f.write(text)
     return 0
 

@@ -103,6 +103,16 @@ class PythonApi:
 
 
 @dataclasses.dataclass(frozen=True)
+class Alias:
+    """A name that the reference gives an op, and how it calls it (alias.py); `formula` is None for the name alone."""
+
+    name: str
+    params: tuple[tuple[str, str | None], ...]
+    formula: Formula | None
+    location: Location
+
+
+@dataclasses.dataclass(frozen=True)
 class ErrorSample:
     args: str
     says: str
@@ -141,6 +151,7 @@ class Op:
     data_dependent: bool
     version: int
     python: PythonApi | None
+    aliases: tuple[Alias, ...]
     samples: tuple[str, ...]
     errors: tuple[ErrorSample, ...]
 

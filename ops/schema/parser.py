@@ -7,7 +7,7 @@ import re
 
 import yaml
 
-from ops.schema import commas, flops, formula, model, param_types
+from ops.schema import alias, commas, flops, formula, model, param_types
 
 _KEYS = frozenset(
     (
@@ -30,6 +30,7 @@ _KEYS = frozenset(
         "data_dependent",
         "version",
         "python",
+        "aliases",
         "samples",
         "errors",
     )
@@ -97,7 +98,19 @@ def parse_files(paths: list[str]) -> dict[str, model.Op]:
             if op.name in index:
                 raise model.SchemaError(op.location, f"op {op.name} is already defined at {index[op.name].location}")
             index[op.name] = op
+    _check_aliases(index)
     return index
+
+
+def _check_aliases(index: dict[str, model.Op]) -> None:
+    """An alias is one name of one op; the name of an op it may be only for that op's own call."""
+    seen: dict[str, model.Op] = {}
+    for op in index.values():
+        for a in op.aliases:
+            other = seen.setdefault(a.name, op) if a.name not in index else index[a.name]
+            if other is not op or (a.name == op.name and a.formula is None):
+                raise model.SchemaError(a.location, f"{op.name}: alias {a.name} already names op {other.name}")
+            alias.check(op, a, index)
 
 
 def _quote_calls(text: str) -> str:
@@ -214,6 +227,7 @@ class _OpParser:
             data_dependent=self._flag("data_dependent"),
             version=int(e.get("version", 1)),
             python=self._python(),
+            aliases=self._aliases(),
             samples=tuple(str(s) for s in e.get("samples") or ()),
             errors=self._errors(),
         )
@@ -437,6 +451,13 @@ class _OpParser:
             str(p.get("module", "root")).replace(".", "_"),
             dict(p.get("params") or {}),
         )
+
+    def _aliases(self) -> tuple[model.Alias, ...]:
+        entries = self._entry.get("aliases") or _Line()
+        if not isinstance(entries, _Line):
+            self._fail(f"{self._name}: `aliases` is a map from the reference's call to a formula", "aliases")
+        at = lambda text: model.Location(self._path, entries.key_lines[text])
+        return tuple(alias.parse(text, value, at(text)) for text, value in entries.items())
 
     def _errors(self) -> tuple[model.ErrorSample, ...]:
         out = []

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from ops.schema import flops, formula, model, parser, printer
+from ops.schema import alias, flops, formula, model, parser, printer
 
 _MULTIPLY = """\
 - op: multiply(Tensor x, Tensor y) -> Tensor out
@@ -33,6 +33,10 @@ def _plain(op):
             return v.text
         if isinstance(v, model.InferRule):
             return (v.shape.text, v.dtype.text)
+        if isinstance(v, model.Alias):
+            return (v.name, v.params, v.formula and v.formula.text)
+        if isinstance(v, tuple):
+            return tuple(strip(x) for x in v)
         if isinstance(v, dict):
             return {k: strip(x) for k, x in v.items()}
         return v
@@ -107,6 +111,49 @@ def test_name_defined_twice(tmp_path, monkeypatch):
         (tmp_path / name).write_text(_MULTIPLY)
     with pytest.raises(model.SchemaError, match="already defined at a.yaml:1"):
         parser.parse_files(["a.yaml", "b.yaml"])
+
+
+@pytest.mark.parametrize(
+    "entry, says",
+    [
+        ("mul(x, y): nosuch(x, y)", "there is no op 'nosuch'"),
+        ("mul(x, y): multiply(x, z)", "unknown name 'z'"),
+        ("mul(x, y): multiply(x, y, 1)", "does not fit multiply(Tensor x, Tensor y)"),
+        ("mul(x, y): multiply(x, axis=y)", "does not fit multiply(Tensor x, Tensor y)"),
+        ("mul(x=1, y): multiply(x, y)", "a required parameter follows"),
+        ("mul(x, x): multiply(x, x)", "parameter 'x'"),
+        ("mul: multiply(x, y)", "or neither"),
+        ("mul(x, y):", "or neither"),
+        ("mul x:", "is neither a name nor"),
+        ("multiply:", "alias multiply already names op multiply"),
+        ("add:", "alias add already names op add"),
+        ("other:", "alias other already names op add"),
+    ],
+)
+def test_mistakes_in_aliases(entry, says, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    entry = entry if entry.endswith(":") else '"{}": "{}"'.format(*entry.split(": "))
+    (tmp_path / "b.yaml").write_text(_MULTIPLY + f"  aliases:\n    {entry}\n")
+    (tmp_path / "a.yaml").write_text(_MULTIPLY.replace("multiply", "add", 1) + "  aliases:\n    other:\n")
+    with pytest.raises(model.SchemaError) as e:
+        parser.parse_files(["a.yaml", "b.yaml"])
+    assert str(e.value).startswith("b.yaml:") and says in str(e.value)
+
+
+def test_aliases_as_python(tmp_path, monkeypatch):
+    text = _MULTIPLY + (
+        '  aliases:\n    "mul_v2(x, y, axis=-1, both=none)": "[multiply(x, align(x, y, axis) if both == none else both), none]"\n'
+        "    mul:\n"
+    )
+    (op,) = _parse(text)
+    module = alias.emit([op])
+    compile(module, "aliases.py", "exec")
+    assert '{"mul", "multiply"},\n    {"mul_v2", "multiply"},' in alias.emit_table([op])
+    assert '    "mul": "multiply",\n    "mul_v2": "multiply",\n' in module
+    assert (
+        "def mul_v2(x, y, axis=-1, both=None):\n"
+        "    return _ops.multiply(x, _align(x, y, axis) if both is None else both), None\n"
+    ) in module
 
 
 def test_nothing_in_a_schema_is_executed(tmp_path):

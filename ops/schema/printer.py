@@ -82,6 +82,12 @@ def entry(op: model.Op) -> str:
             if v is not None
         ]
         lines.append(f"  python: {{{', '.join(items)}}}")
+    if op.aliases:
+        lines.append("  aliases:")
+        for a in op.aliases:
+            params = ", ".join(n if d is None else f"{n}={d}" for n, d in a.params)
+            call = f"{a.name}({params})" if a.formula else a.name
+            lines.append(f"    {q(call)}: {q(a.formula.text) if a.formula else ''}".rstrip())
     if op.samples:
         lines.append(f"  samples: {q(list(op.samples))}")
     if op.errors:

@@ -10,4 +10,4 @@ GENERATED_MODULES = [
     "signal",
 ]
 
-GENERATED_FILES = ["__init__.py"] + [m + ".py" for m in GENERATED_MODULES] + [m + ".pyi" for m in GENERATED_MODULES]
+GENERATED_FILES = ["__init__.py", "aliases.py"] + [m + ".py" for m in GENERATED_MODULES] + [m + ".pyi" for m in GENERATED_MODULES]

@@ -13,16 +13,13 @@ def __getattr__(name):
     try:
         old = getattr(_legacy_C_ops, plain)
     except AttributeError:
-        if own is None:
-            raise _MissingName(__name__, name) from None
-        return own
+        raise _MissingName(__name__, name) from None
     if own is None:
         return old
 
     def call(*arguments, **attributes):
-        if attributes or (len(arguments) > 1 and not any(isinstance(a, str) for a in arguments)):
-            return own(*arguments, **attributes)
-        return old(*arguments)
+        values = attributes or not any(isinstance(a, str) for a in arguments)
+        return own(*arguments, **attributes) if values and len(arguments) != 1 else old(*arguments)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = old.__doc__
@@ -30,4 +27,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*dir(_legacy_C_ops), *(name for name in dir(_C.ops) if not name.startswith("_"))})
+    return dir(_legacy_C_ops)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from proa._generated import aliases
 
 import proa
 from proa import _C_ops, _legacy_C_ops
@@ -72,6 +73,45 @@ CALLS = {
     "dropout": ([t(X), None, "dropout_prob", 0.25, "is_test", True], X * 0.75, 0),
     "pool2d": ([t(IMAGE), "pooling_type", "avg", "ksize", [5, 5], "strides", [1, 1], "paddings", [0, 0]],
                IMAGE.mean((2, 3), keepdims=True), None),
+    "elementwise_fmax": ([t(X), t(Y)], np.fmax(X, Y), None),
+    "elementwise_fmin": ([t(X), t(Y)], np.fmin(X, Y), None),
+    "grad_add": ([t(X), t(Y)], X + Y, None),
+    "minus": ([t(X), t(Y)], X - Y, None),
+    "reduce_amax": ([t(X), "dim", [0]], X.max(0), None),
+    "reduce_amin": ([t(X), "dim", [0]], X.min(0), None),
+    "logsumexp": ([t(X), "axis", [0], "reduce_all", True], np.log(np.exp(X).sum()), None),
+    "frobenius_norm": ([t(X), "dim", [0, 1], "keep_dim", False], np.linalg.norm(X), None),
+    "p_norm": ([t(X), "porder", 1.0, "axis", 1, "epsilon", 1e-12, "keepdim", True, "asvector", False],
+               np.abs(X).sum(1, keepdims=True), None),
+    "lookup_table": ([t(X), t([[2], [0]])], X[[2, 0]], None),
+    "top_k": ([t(X), "k", 1], X.max(1, keepdims=True), 0),
+    "arg_min": ([t(X), "axis", 1], X.argmin(1), None),
+    "where_index": ([t(np.array([0, 2, 0]))], [[1]], None),
+    "size": ([t(X)], 12, None),
+    "brelu": ([t(X), "t_min", 0.0, "t_max", 0.5], np.clip(X, 0, 0.5), None),
+    "hard_shrink": ([t(X), "threshold", 0.7], np.where(np.abs(X) > 0.7, X, 0), None),
+    "tanh_shrink": ([t(X)], X - np.tanh(X), None),
+    "fill_any_like": ([t(X), "value", 2.0, "dtype", 5], np.full((3, 4), 2.0), None),
+    "fill_zeros_like": ([t(X)], np.zeros((3, 4)), None),
+    "determinant": ([t(np.diag([2.0, 3.0]))], 6.0, None),
+    "slogdeterminant": ([t(np.diag([2.0, 3.0]))], [1.0, np.log(6.0)], None),
+    "index_select": ([t(X), t([1, 3]), "dim", 1], X[:, [1, 3]], None),
+    "isnan_v2": ([t(X)], np.isnan(X), None),
+    "isinf_v2": ([t(X)], np.isinf(X), None),
+    "isfinite_v2": ([t(X)], np.isfinite(X), None),
+    "bce_loss": ([t([0.25]), t([1.0])], [-np.log(0.25)], None),
+    "sigmoid_cross_entropy_with_logits": ([t([0.5, 2.0]), t([1.0, -100.0]), "normalize", True, "ignore_index", -100],
+                                          [np.log1p(np.exp(-0.5)), 0.0], None),
+    "kldiv_loss": ([t(X), t(Y), "reduction", "none"], Y * (np.log(Y) - X), None),
+    "huber_loss": ([t([0.5, 3.0]), t([0.0, 0.0]), "delta", 1.0], [0.125, 2.5], 1),
+    "diag_v2": ([t(X[0]), "offset", 1], np.diag(X[0], 1), None),
+    "reverse": ([t(X), "axis", [0]], X[::-1], None),
+    "addmm": ([t(X), t(Y[:, :3]), t(Y), "Alpha", 2.0, "Beta", 0.5], 0.5 * X + 2 * Y[:, :3] @ Y, None),
+    "uniform_random": (["shape", [3], "min", 2.0, "max", 2.0, "dtype", "float32"], [2, 2, 2], None),
+    "gaussian_random": (["shape", [3], "mean", 2.0, "std", 0.0], [2, 2, 2], None),
+    "sum": ([[t(X), t(Y)]], X + Y, None),
+    "group_norm": ([t(IMAGE), None, None, "epsilon", 1e-5, "groups", 4],
+                   (IMAGE - IMAGE.mean((2, 3), keepdims=True)) / np.sqrt(IMAGE.var((2, 3), keepdims=True) + 1e-5), 0),
     "relu": ([t(X)], np.maximum(X, 0), None),
     "c_allreduce_sum": ([t(X), "use_calc_stream", True, "ring_id", 0], X, None),
 }  # fmt: skip
@@ -114,10 +154,24 @@ def test_values_alone():
 
 
 def test_every_old_op_is_called_here():
+    """Those whose call is not that of an op of this package."""
+    from proa.framework import reference_ops
+
     elsewhere = {"batch_norm", "sync_batch_norm", "conv2d", "conv3d", "conv2d_transpose", "depthwise_conv2d",
-                 "softmax_with_cross_entropy"}  # fmt: skip
-    left = set(dir(_legacy_C_ops)) - set(CALLS) - elsewhere - set(_legacy_C_ops._UNARY)
+                 "depthwise_conv2d_transpose", "softmax_with_cross_entropy"}  # fmt: skip
+    functions = {name for name in aliases.NAMES if hasattr(aliases, name)}
+    left = {*functions, *reference_ops.OPS} - set(CALLS) - elsewhere
     assert all(name.startswith(("c_", "mp_")) for name in left), left
+
+
+def test_every_name_of_the_reference_is_one():
+    """Each alias finds an op, in `_C_ops` and in the lists of `auto_cast`."""
+    assert len(aliases.NAMES) > 70
+    for name, op in aliases.NAMES.items():
+        assert callable(getattr(_C_ops, name)) and name in dir(_C_ops)
+        assert hasattr(proa._C.ops, op)
+    with proa.amp.auto_cast(custom_black_list=sorted(aliases.NAMES), dtype="bfloat16"):
+        assert proa.matmul(t(X), t(Y.T.copy())).dtype == proa.float32
 
 
 def test_bad_input():

@@ -6,33 +6,16 @@ from proa import _C
 
 __all__ = ["amp_guard", "auto_cast"]
 
-# What Paddle calls ops that have another name here.
-_NAMES = {
-    "elementwise_add": "add",
-    "elementwise_div": "divide",
-    "elementwise_floordiv": "floor_divide",
-    "elementwise_max": "maximum",
-    "elementwise_min": "minimum",
-    "elementwise_mod": "remainder",
-    "elementwise_mul": "multiply",
-    "elementwise_pow": "pow",
-    "elementwise_sub": "subtract",
-    "lookup_table_v2": "embedding",
-    "matmul_v2": "matmul",
-    "mul": "matmul",
-    "reduce_mean": "mean",
-    "reduce_prod": "prod",
-    "reduce_sum": "sum",
-}
-
 
 def _ops(what, names):
-    """The names of ops in a list of the user, as the registry has them, sorted."""
+    """The names of ops in a list of the user, sorted."""
     if names is None:
         return []
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
         raise _C.located(TypeError(f"auto_cast: {what} must be a list, set or tuple of names of ops, not {names!r}"))
-    return sorted({_NAMES.get(name, name) for name in names})
+    from proa._generated import aliases  # The names of the reference, from the schemas.
+
+    return sorted({aliases.NAMES.get(name, name) for name in names})
 
 
 @contextlib.contextmanager
@@ -46,7 +29,8 @@ def auto_cast(enable=True, custom_white_list=None, custom_black_list=None, level
 
     Args:
         enable (bool): False switches it off inside of the context.
-        custom_white_list (list[str]|set[str], optional): ops to be computed in `dtype` as well, by name.
+        custom_white_list (list[str]|set[str], optional): ops to be computed in `dtype` as well, by the
+                name that they have here or in the reference (`matmul`, `matmul_v2`).
         custom_black_list (list[str]|set[str], optional): ops to be computed in float32.
         level (str): "O1" as said; "O2": all ops compute in `dtype` but those whose results would suffer; "O0": off.
         dtype (str|DType): "float16" or "bfloat16". On a CPU bfloat16 is the fast one.

@@ -115,9 +115,9 @@ class LayerHelper:
         bias = self.create_parameter(self.bias_attr, list(input_var.shape[dim_start:dim_end]), input_var.dtype, True)
         if bias is None:
             return input_var
-        from proa.fluid.layers.arguments import aligned
+        from proa.framework.reference_ops import align
 
-        return input_var + aligned(input_var, bias, dim_start)
+        return input_var + align(input_var, bias, dim_start)
 
     def append_activation(self, input_var):
         """The activation `act` of the input, if the arguments name one."""

@@ -2,28 +2,9 @@
 
 import proa
 from proa import _C
-from proa.fluid.layers.arguments import act_on, aligned, axes
+from proa._generated import aliases
+from proa.fluid.layers.arguments import act_on
 
-_ELEMENTWISE = {
-    "elementwise_add": proa.add,
-    "elementwise_sub": proa.subtract,
-    "elementwise_mul": proa.multiply,
-    "elementwise_div": proa.divide,
-    "elementwise_max": proa.maximum,
-    "elementwise_min": proa.minimum,
-    "elementwise_pow": proa.pow,
-    "elementwise_mod": proa.remainder,
-    "elementwise_floordiv": proa.floor_divide,
-}
-_REDUCTIONS = {
-    "reduce_sum": _C.ops.sum,
-    "reduce_mean": _C.ops.mean,
-    "reduce_max": _C.ops.max,
-    "reduce_min": _C.ops.min,
-    "reduce_prod": _C.ops.prod,
-    "reduce_all": _C.ops.all,
-    "reduce_any": _C.ops.any,
-}
 _COMPARISONS = {
     "equal": proa.equal,
     "not_equal": proa.not_equal,
@@ -39,7 +20,7 @@ _COMPARISONS = {
 
 def _elementwise(name, function):
     def call(x, y, axis=-1, act=None, name=None):
-        return act_on(function(x, aligned(x, y, axis)), act)
+        return act_on(function(x, y, axis), act)
 
     call.__doc__ = f"{name.partition('_')[2]} of x and y, whose dims meet those of x from `axis` on; then `act`."
     return call
@@ -47,7 +28,7 @@ def _elementwise(name, function):
 
 def _reduction(name, function):
     def call(input, dim=None, keep_dim=False, name=None):
-        result = function(input, axis=axes(dim), keepdim=keep_dim)
+        result = function(input, dim, keep_dim)
         # Of all elements the old function gives [1].
         return result.reshape([1]) if len(result.shape) == 0 else result
 
@@ -68,11 +49,23 @@ def _comparison(name, function):
     return call
 
 
-for _table, _make in ((_ELEMENTWISE, _elementwise), (_REDUCTIONS, _reduction), (_COMPARISONS, _comparison)):
-    for _name, _function in _table.items():
-        _made = _make(_name, _function)
-        _made.__name__ = _made.__qualname__ = _name
-        globals()[_name] = _made
+# Ops that came after the old namespace.
+_LATER = ("elementwise_fmax", "elementwise_fmin", "reduce_amax", "reduce_amin")
+
+
+def _all():
+    """From the names of the old namespace to what makes them, and the function within."""
+    for name in aliases.NAMES:
+        if name.startswith(("elementwise_", "reduce_")) and name not in _LATER:
+            yield name, _elementwise if name.startswith("elementwise_") else _reduction, getattr(aliases, name)
+    for name, function in _COMPARISONS.items():
+        yield name, _comparison, function
+
+
+for _name, _make, _function in _all():
+    _made = _make(_name, _function)
+    _made.__name__ = _made.__qualname__ = _name
+    globals()[_name] = _made
 
 
 def logical_not(x, out=None, name=None):
@@ -155,6 +148,6 @@ def affine_channel(x, scale=None, bias=None, data_layout="NCHW", act=None, name=
 
 
 __all__ = [
-    *_ELEMENTWISE, *_REDUCTIONS, *_COMPARISONS, "affine_channel", "cos_sim", "fsp_matrix", "l2_normalize", "logical_not",
+    *(_name for _name, _, _ in _all()), "affine_channel", "cos_sim", "fsp_matrix", "l2_normalize", "logical_not",
     "matmul", "mean", "mul", "sum", "sums", "where",
 ]  # fmt: skip

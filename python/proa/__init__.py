@@ -178,12 +178,17 @@ def __dir__():
     return sorted({*globals(), *_SUBMODULES, *_HOMES})
 
 
-from proa.tensor import *  # type: ignore[assignment]  # wrappers of some ops, with Paddle's arguments
-from proa.tensor import methods as _methods
-
-_methods.attach(Tensor)
-del _methods
-
+# Functions that are more than one op, and wrappers of some with Paddle's arguments. Type checkers read each `__all__`.
+from proa.tensor.attribute import *  # type: ignore[assignment]
+from proa.tensor.creation import *  # type: ignore[assignment]
+from proa.tensor.einsum import einsum as einsum
+from proa.tensor.linalg import *  # type: ignore[assignment]
+from proa.tensor.logic import *  # type: ignore[assignment]
+from proa.tensor.manipulation import *  # type: ignore[assignment]
+from proa.tensor.math import *  # type: ignore[assignment]
+from proa.tensor.random import *  # type: ignore[assignment]
+from proa.tensor.search import *  # type: ignore[assignment]
+from proa.tensor.stat import *  # type: ignore[assignment]
 
 if [_name for _name in _os.environ if _name.startswith("FLAGS_")]:
     _importlib.import_module("proa.framework.flags").read_environment()

@@ -3,6 +3,7 @@
 from proa import _C
 from proa._generated.linalg import *  # noqa: F403
 from proa._generated.root import inverse as inv  # noqa: F401
+from proa.framework.attributes import number as _number
 from proa.framework.names import missing as _missing
 from proa.tensor.attribute import tensor_list as _tensor_list
 from proa.tensor.linalg import norm as norm
@@ -70,6 +71,7 @@ def matrix_power(x, n, name=None):
         n (int): 0 gives identity matrices, a negative one powers of the inverse.
     """
     x = _C.tensor_argument(x, "matrix_power", "x")
+    n = _number(n)
     if not isinstance(n, int):
         raise _C.located(TypeError(f"matrix_power: n must be an int, not {type(n).__name__}"))
     if len(x.shape) < 2 or x.shape[-1] != x.shape[-2]:

@@ -2,194 +2,32 @@
 
 # Not in __all__, which the root package takes over: these are names of proa.tensor alone.
 from proa.framework.names import borrow as _borrow
+from proa.tensor import attribute, creation, linalg, logic, manipulation, math, random, search, stat
+from proa.tensor import methods as methods
 from proa.tensor.array import array_length as array_length
 from proa.tensor.array import array_read as array_read
 from proa.tensor.array import array_write as array_write
 from proa.tensor.array import create_array as create_array
-from proa.tensor.attribute import (
-    is_complex,
-    is_empty,
-    is_floating_point,
-    is_integer,
-    is_tensor,
-    rank,
-    set_printoptions,
-    tolist,
-)
-from proa.tensor.creation import (
-    arange,
-    assign,
-    clone,
-    diagflat,
-    empty,
-    empty_like,
-    full,
-    full_like,
-    linspace,
-    meshgrid,
-    ones,
-    ones_like,
-    to_tensor,
-    zeros,
-    zeros_like,
-)
+from proa.tensor.attribute import *
+from proa.tensor.creation import *
 from proa.tensor.einsum import einsum
-from proa.tensor.linalg import addmm, cross, dist, inner, mm, norm, t, tensordot
-from proa.tensor.logic import (
-    bitwise_and,
-    bitwise_not,
-    bitwise_or,
-    bitwise_xor,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
-)
-from proa.tensor.manipulation import (
-    broadcast_shape,
-    broadcast_tensors,
-    chunk,
-    concat,
-    crop,
-    expand,
-    expand_as,
-    moveaxis,
-    rot90,
-    shard_index,
-    split,
-    stack,
-    strided_slice,
-    unstack,
-)
-from proa.tensor.math import (
-    add_n,
-    conj,
-    deg2rad,
-    diff,
-    floor_mod,
-    gcd,
-    increment,
-    kron,
-    lcm,
-    logit,
-    mod,
-    multiplex,
-    nan_to_num,
-    rad2deg,
-    renorm,
-    scale,
-    trace,
-)
-from proa.tensor.random import normal, rand, randint_like, randn, standard_normal
-from proa.tensor.search import (
-    argmax,
-    argmin,
-    gather,
-    index_sample,
-    nonzero,
-    put_along_axis,
-    put_along_axis_,
-    sort,
-    unique,
-    unique_consecutive,
-    where,
-)
-from proa.tensor.stat import bincount, histogram, median, nanmedian, nanquantile, quantile
+from proa.tensor.linalg import *
+from proa.tensor.logic import *
+from proa.tensor.manipulation import *
+from proa.tensor.math import *
+from proa.tensor.random import *
+from proa.tensor.search import *
+from proa.tensor.stat import *
 
-__all__ = [
-    "add_n",
-    "addmm",
-    "arange",
-    "argmax",
-    "argmin",
-    "assign",
-    "bincount",
-    "bitwise_and",
-    "bitwise_not",
-    "bitwise_or",
-    "bitwise_xor",
-    "broadcast_shape",
-    "broadcast_tensors",
-    "chunk",
-    "clone",
-    "concat",
-    "conj",
-    "crop",
-    "cross",
-    "deg2rad",
-    "diagflat",
-    "diff",
-    "dist",
-    "einsum",
-    "empty",
-    "empty_like",
-    "expand",
-    "expand_as",
-    "floor_mod",
-    "full",
-    "full_like",
-    "gather",
-    "gcd",
-    "histogram",
-    "increment",
-    "index_sample",
-    "inner",
-    "is_complex",
-    "is_empty",
-    "is_floating_point",
-    "is_integer",
-    "is_tensor",
-    "kron",
-    "lcm",
-    "linspace",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "logit",
-    "median",
-    "meshgrid",
-    "mm",
-    "mod",
-    "moveaxis",
-    "multiplex",
-    "nan_to_num",
-    "nanmedian",
-    "nanquantile",
-    "nonzero",
-    "norm",
-    "normal",
-    "ones",
-    "ones_like",
-    "put_along_axis",
-    "put_along_axis_",
-    "quantile",
-    "rad2deg",
-    "rand",
-    "randint_like",
-    "randn",
-    "rank",
-    "renorm",
-    "rot90",
-    "scale",
-    "set_printoptions",
-    "shard_index",
-    "sort",
-    "split",
-    "stack",
-    "standard_normal",
-    "strided_slice",
-    "t",
-    "tensordot",
-    "to_tensor",
-    "tolist",
-    "trace",
-    "unique",
-    "unique_consecutive",
-    "unstack",
-    "where",
-    "zeros",
-    "zeros_like",
-]
+__all__ = ["einsum"]
+__all__ += attribute.__all__
+__all__ += creation.__all__
+__all__ += linalg.__all__
+__all__ += logic.__all__
+__all__ += manipulation.__all__
+__all__ += math.__all__
+__all__ += random.__all__
+__all__ += search.__all__
+__all__ += stat.__all__
 
 __getattr__ = _borrow(__name__, "proa")

@@ -2,6 +2,18 @@
 
 from proa import _C
 from proa.framework.names import borrow as _borrow
+from proa.tensor.method import method as _method
+
+__all__ = [
+    "is_complex",
+    "is_empty",
+    "is_floating_point",
+    "is_integer",
+    "is_tensor",
+    "rank",
+    "set_printoptions",
+    "tolist",
+]
 
 
 def is_tensor(x):
@@ -37,6 +49,7 @@ def is_integer(x):
     return x.is_integer()
 
 
+@_method
 def is_empty(x, name=None):
     """Whether there are no elements: a bool tensor, 0-d."""
     _need_tensor("is_empty", x)

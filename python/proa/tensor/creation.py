@@ -4,6 +4,24 @@ from proa import _C
 from proa.framework.dtype import as_dtype
 from proa.framework.names import borrow as _borrow
 
+__all__ = [
+    "arange",
+    "assign",
+    "clone",
+    "diagflat",
+    "empty",
+    "empty_like",
+    "full",
+    "full_like",
+    "linspace",
+    "meshgrid",
+    "ones",
+    "ones_like",
+    "to_tensor",
+    "zeros",
+    "zeros_like",
+]
+
 to_tensor = _C.to_tensor
 
 
@@ -153,8 +171,11 @@ def linspace(start, stop, num, dtype=None, name=None):
         >>> proa.linspace(0, 1, 3).tolist()
         [0.0, 0.5, 1.0]
     """
-    start, stop = _scalar("linspace", "start", start), _scalar("linspace", "stop", stop)
-    return _C.ops.linspace(start, stop, int(_scalar("linspace", "num", num)), as_dtype(dtype) or _C.get_default_dtype())
+    given = (v if _unread(v) is not None else _scalar("linspace", what, v)
+             for what, v in (("start", start), ("stop", stop), ("num", num)))  # fmt: skip
+    start, stop, num = given
+    num = num if _unread(num) is not None else int(num)
+    return _C.ops.linspace(start, stop, num, as_dtype(dtype) or _C.get_default_dtype())
 
 
 def assign(x, output=None):

@@ -5,6 +5,10 @@ import math
 from proa import _C
 from proa.framework.names import borrow as _borrow
 
+__all__ = [
+    "einsum",
+]
+
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -32,6 +36,7 @@ def einsum(equation, *operands):
         operands = tuple(operands[0])
     if not operands:
         raise _C.located(ValueError("einsum: at least one operand is needed"))
+    operands = [_C.tensor_argument(x, "einsum", f"element {i} of operands") for i, x in enumerate(operands)]
     inputs, output = _parse(equation, operands)
     terms = [_one_letter_each(x, letters) for x, letters in zip(operands, inputs)]
     _check_sizes(equation, terms)

@@ -3,11 +3,25 @@
 import math
 
 from proa import _C
+from proa.framework.attributes import is_late, number, numbers
 from proa.framework.names import borrow as _borrow
 from proa.tensor.logic import into
 from proa.tensor.manipulation import axis_of
+from proa.tensor.method import method as _method
+
+__all__ = [
+    "addmm",
+    "cross",
+    "dist",
+    "inner",
+    "mm",
+    "norm",
+    "t",
+    "tensordot",
+]
 
 
+@_method
 def mm(input, mat2, out=None, name=None):
     """The product of two matrices (or batches of them); written into `out` if that is given."""
     input = _C.tensor_argument(input, "mm", "input")
@@ -15,6 +29,7 @@ def mm(input, mat2, out=None, name=None):
     return into(_C.ops.matmul(input, mat2), out)
 
 
+@_method
 def t(input, name=None):
     """A matrix transposed; tensors of fewer dims as they are."""
     input = _C.tensor_argument(input, "t", "input")
@@ -24,6 +39,7 @@ def t(input, name=None):
     return _C.ops.transpose(input, [1, 0]) if rank == 2 else _C.ops.assign(input)
 
 
+@_method
 def inner(x, y, name=None):
     """Sums of products over the last dims of x and y; of 0-d tensors the product."""
     x = _C.tensor_argument(x, "inner", "x")
@@ -33,6 +49,7 @@ def inner(x, y, name=None):
     return tensordot(x, y, [[len(x.shape) - 1], [len(y.shape) - 1]])
 
 
+@_method
 def addmm(input, x, y, beta=1.0, alpha=1.0, name=None):
     """beta * input + alpha * (x y) for matrices.
 
@@ -54,6 +71,7 @@ def addmm(input, x, y, beta=1.0, alpha=1.0, name=None):
     return _C.ops.addmm(input, x, y, beta, alpha)
 
 
+@_method
 def cross(x, y, axis=None, name=None):
     """The cross product along an axis of size 3; the first such axis unless given."""
     x = _C.tensor_argument(x, "cross", "x")
@@ -73,6 +91,7 @@ def cross(x, y, axis=None, name=None):
     return _C.ops.stack([x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0], axis)
 
 
+@_method
 def norm(x, p="fro", axis=None, keepdim=False, name=None):
     """The p-norm of vectors, or a norm of matrices.
 
@@ -93,11 +112,14 @@ def norm(x, p="fro", axis=None, keepdim=False, name=None):
         5.0
     """
     x = _C.tensor_argument(x, "norm", "x")
-    axes = [] if axis is None else [axis] if isinstance(axis, int) else list(axis)
+    p, axis = number(p), numbers(axis)
+    axes = [] if axis is None else list(axis) if isinstance(axis, (list, tuple)) else [axis]
     axes = [axis_of("norm", a, x) for a in axes]
     x = x.abs() if x.is_complex() else x
     if p == "fro":
         return _C.ops.p_norm(x, 2.0, axes, keepdim)
+    if is_late(p) and len(axes) != 2:
+        return _C.ops.p_norm(x, p, axes, keepdim)
     if isinstance(p, (str, bool)) or not isinstance(p, (int, float)):
         raise _C.located(ValueError(f'norm: p must be "fro", a number, inf or -inf, not {p!r}'))
     if len(axes) == 2 and p != 2:
@@ -114,6 +136,7 @@ def _matrix_norm(x, p, axes, keepdim):
     return out if keepdim else _C.ops.squeeze(out, axes)
 
 
+@_method
 def dist(x, y, p=2):
     """The p-norm of x - y, with broadcasting."""
     x = _C.tensor_argument(x, "dist", "x")
@@ -121,6 +144,7 @@ def dist(x, y, p=2):
     return norm(x - y, float(p))
 
 
+@_method
 def tensordot(x, y, axes=2, name=None):
     """Sums of products over several dims.
 
@@ -135,8 +159,9 @@ def tensordot(x, y, axes=2, name=None):
     """
     x = _C.tensor_argument(x, "tensordot", "x")
     y = _C.tensor_argument(y, "tensordot", "y")
-    if isinstance(axes, _C.Tensor):
-        axes = axes.tolist()
+    axes = numbers(axes)
+    if is_late(axes):
+        raise _C.located(ValueError("tensordot: axes must be known when the program is recorded"))
     if isinstance(axes, int):
         if not 0 <= axes <= min(len(x.shape), len(y.shape)):
             raise _C.located(

@@ -2,6 +2,18 @@
 
 from proa import _C
 from proa.framework.names import borrow as _borrow
+from proa.tensor.method import method as _method
+
+__all__ = [
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+]
 
 
 def into(result, out):
@@ -12,41 +24,49 @@ def into(result, out):
     return out
 
 
+@_method
 def logical_and(x, y, out=None, name=None):
     """x and y, element by element, with broadcasting; not 0 is true."""
     return into(_C.ops.logical_and(x, y), out)
 
 
+@_method
 def logical_or(x, y, out=None, name=None):
     """x or y, element by element, with broadcasting; not 0 is true."""
     return into(_C.ops.logical_or(x, y), out)
 
 
+@_method
 def logical_xor(x, y, out=None, name=None):
     """Either x or y, element by element, with broadcasting; not 0 is true."""
     return into(_C.ops.logical_xor(x, y), out)
 
 
+@_method
 def logical_not(x, out=None, name=None):
     """Not x, element by element; not 0 is true."""
     return into(_C.ops.logical_not(x), out)
 
 
+@_method
 def bitwise_and(x, y, out=None, name=None):
     """x & y of bool or integer elements, with broadcasting."""
     return into(_C.ops.bitwise_and(x, y), out)
 
 
+@_method
 def bitwise_or(x, y, out=None, name=None):
     """x | y of bool or integer elements, with broadcasting."""
     return into(_C.ops.bitwise_or(x, y), out)
 
 
+@_method
 def bitwise_xor(x, y, out=None, name=None):
     """x ^ y of bool or integer elements, with broadcasting."""
     return into(_C.ops.bitwise_xor(x, y), out)
 
 
+@_method
 def bitwise_not(x, out=None, name=None):
     """~x of bool or integer elements."""
     return into(_C.ops.bitwise_not(x), out)

@@ -1,14 +1,34 @@
 """Splitting, joining, expanding and turning tensors."""
 
 from proa import _C
+from proa.framework.attributes import is_late, number, numbers
 from proa.framework.names import borrow as _borrow
 from proa.tensor.attribute import tensor_list
+from proa.tensor.method import method as _method
+
+__all__ = [
+    "broadcast_shape",
+    "broadcast_tensors",
+    "chunk",
+    "concat",
+    "crop",
+    "expand",
+    "expand_as",
+    "moveaxis",
+    "rot90",
+    "shard_index",
+    "split",
+    "stack",
+    "strided_slice",
+    "unstack",
+]
 
 
 def axis_of(op, axis, x, extra=0):
-    """A non-negative axis of x (of `extra` dims more), checked; a one-element tensor is read."""
-    if isinstance(axis, _C.Tensor):
-        axis = int(axis.item())
+    """A non-negative axis of x (of `extra` dims more), checked; a one-element tensor is read, if it can be."""
+    axis = number(axis)
+    if is_late(axis):
+        return axis
     rank = len(x.shape) + extra
     if not isinstance(axis, int):
         raise _C.located(TypeError(f"{op}: axis must be an int, not {type(axis).__name__}"))
@@ -17,6 +37,15 @@ def axis_of(op, axis, x, extra=0):
     return axis % rank
 
 
+def known_axis_of(op, axis, x):
+    """axis_of, where the function itself needs the number."""
+    axis = axis_of(op, axis, x)
+    if is_late(axis):
+        raise _C.located(ValueError(f"{op}: the axis must be known when the program is recorded"))
+    return axis
+
+
+@_method
 def concat(x, axis=0, name=None):
     """Tensors one after the other along an axis.
 
@@ -28,14 +57,16 @@ def concat(x, axis=0, name=None):
         >>> proa.concat([proa.ones([2, 1]), proa.zeros([2, 2])], axis=1).tolist()
         [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
     """
-    return _C.ops.concat(x, int(axis.item()) if isinstance(axis, _C.Tensor) else axis)
+    return _C.ops.concat(x, axis)
 
 
+@_method
 def stack(x, axis=0, name=None):
     """Tensors of one shape along a new axis."""
     return _C.ops.stack(x, axis)
 
 
+@_method
 def split(x, num_or_sections, axis=0, name=None):
     """Parts of a tensor along an axis: copies, so that writing into one leaves x as it is.
 
@@ -55,6 +86,11 @@ def split(x, num_or_sections, axis=0, name=None):
     """
     x = _C.tensor_argument(x, "split", "x")
     axis = axis_of("split", axis, x)
+    num_or_sections = numbers(num_or_sections)
+    if isinstance(num_or_sections, _C.Tensor) or is_late(axis) and isinstance(num_or_sections, int):
+        raise _C.located(
+            ValueError("split: how many parts, and the axis of equal parts, must be known when the program is recorded")
+        )
     if isinstance(num_or_sections, int):
         size, num = x.shape[axis], num_or_sections
         if num < 1 or size % num:
@@ -66,18 +102,21 @@ def split(x, num_or_sections, axis=0, name=None):
             )
         sections = [size // num] * num
     else:
-        sections = [int(s.item()) if isinstance(s, _C.Tensor) else s for s in num_or_sections]
+        sections = num_or_sections
     return [_C.ops.assign(part) for part in _C.ops.split(x, sections, axis)]
 
 
+@_method
 def chunk(x, chunks, axis=0, name=None):
     """Equal parts of a tensor along an axis: copies, as of split."""
     x = _C.tensor_argument(x, "chunk", "x")
+    chunks = number(chunks)
     if not isinstance(chunks, int):
         raise _C.located(TypeError(f"chunk: chunks must be an int, not {type(chunks).__name__}"))
     return split(x, chunks, axis)
 
 
+@_method
 def unstack(x, axis=0, num=None):
     """The slices of x along an axis, without that dim: copies, where those of `unbind` are views.
 
@@ -93,6 +132,7 @@ def unstack(x, axis=0, num=None):
     return [_C.ops.assign(part) for part in _C.ops.unbind(x, axis)]
 
 
+@_method
 def expand(x, shape, name=None):
     """x repeated along dims of size 1 (and new ones in front), as a view.
 
@@ -116,9 +156,10 @@ def expand(x, shape, name=None):
     return _C.ops.broadcast_to(x, sizes)
 
 
+@_method
 def expand_as(x, y, name=None):
     """x repeated to the shape of y, as a view."""
-    return _C.ops.broadcast_to(x, y.shape)
+    return _C.ops.broadcast_to(x, _C.tensor_argument(y, "expand_as", "y").shape)
 
 
 def broadcast_shape(x_shape, y_shape):
@@ -147,6 +188,7 @@ def broadcast_shape(x_shape, y_shape):
     return out
 
 
+@_method
 def broadcast_tensors(input=None, name=None, *, inputs=None):
     """The tensors of a list, each repeated to the shape that they have in common. `inputs` names the list too."""
     inputs = tensor_list(input if inputs is None else inputs, "broadcast_tensors", "input")
@@ -158,6 +200,7 @@ def broadcast_tensors(input=None, name=None, *, inputs=None):
     return [_C.ops.broadcast_to(x, shape) for x in inputs]
 
 
+@_method
 def moveaxis(x, source, destination, name=None):
     """x with axes at other places; the others keep their order.
 
@@ -166,12 +209,12 @@ def moveaxis(x, source, destination, name=None):
         [4, 3, 2]
     """
     x = _C.tensor_argument(x, "moveaxis", "x")
-    source = [source] if isinstance(source, int) else list(source)
-    destination = [destination] if isinstance(destination, int) else list(destination)
+    source, destination = (list(v) if isinstance(v, (list, tuple)) else [v]
+                           for v in (numbers(source), numbers(destination)))  # fmt: skip
     if len(source) != len(destination):
         raise _C.located(ValueError(f"moveaxis: {len(source)} sources but {len(destination)} destinations"))
-    source = [axis_of("moveaxis", a, x) for a in source]
-    destination = [axis_of("moveaxis", a, x) for a in destination]
+    source = [known_axis_of("moveaxis", a, x) for a in source]
+    destination = [known_axis_of("moveaxis", a, x) for a in destination]
     if len(set(source)) < len(source) or len(set(destination)) < len(destination):
         raise _C.located(
             ValueError(f"moveaxis: an axis is given twice; source is {source}, destination is {destination}")
@@ -181,12 +224,13 @@ def moveaxis(x, source, destination, name=None):
     return _C.ops.transpose(x, [where[i] if i in where else next(rest) for i in range(len(x.shape))])
 
 
+@_method
 def rot90(x, k=1, axes=(0, 1), name=None):
     """x turned k times by 90 degrees in the plane of two axes, from the first towards the second."""
     x = _C.tensor_argument(x, "rot90", "x")
     if len(axes) != 2:
         raise _C.located(ValueError(f"rot90: two axes are needed, not {list(axes)}"))
-    a, b = axis_of("rot90", axes[0], x), axis_of("rot90", axes[1], x)
+    a, b = known_axis_of("rot90", axes[0], x), known_axis_of("rot90", axes[1], x)
     if a == b:
         raise _C.located(ValueError(f"rot90: the axes must differ; they are {list(axes)}"))
     k %= 4
@@ -201,16 +245,14 @@ def rot90(x, k=1, axes=(0, 1), name=None):
     return _C.ops.flip(_C.ops.transpose(x, perm), [b])
 
 
-def _ints(values):
-    if isinstance(values, _C.Tensor):
-        values = values.tolist()
-    return [int(v.item()) if isinstance(v, _C.Tensor) else v for v in values]
-
-
+@_method
 def strided_slice(x, axes, starts, ends, strides, name=None):
     """x[starts[i] : ends[i] : strides[i]] along each of `axes`, as a view."""
     x = _C.tensor_argument(x, "strided_slice", "x")
-    return _C.ops.slice(x, list(axes), _ints(starts), _ints(ends), _ints(strides))
+    return _C.ops.slice(x, numbers(axes), numbers(starts), numbers(ends), numbers(strides))
+
+
+_ALL = 2**62  # The end of a slice that takes what there is.
 
 
 def crop(x, shape=None, offsets=None, name=None):
@@ -223,14 +265,18 @@ def crop(x, shape=None, offsets=None, name=None):
     """
     x = _C.tensor_argument(x, "crop", "x")
     rank = len(x.shape)
-    offsets = [0] * rank if offsets is None else _ints(offsets)
-    sizes = list(x.shape) if shape is None else _ints(shape)
+    offsets = [0] * rank if offsets is None else numbers(offsets)
+    sizes = list(x.shape) if shape is None else numbers(shape)
     if len(sizes) != rank or len(offsets) != rank:
         raise _C.located(
             ValueError(f"crop: {rank} sizes and offsets are needed; shape is {sizes}, offsets are {offsets}")
         )
     ends = []
     for i in range(rank):
+        if is_late(offsets[i], sizes[i]):  # of which slices keep what is there
+            whole = isinstance(sizes[i], int) and sizes[i] == -1
+            ends.append(_ALL if whole else offsets[i] + sizes[i])
+            continue
         size = x.shape[i] - offsets[i] if sizes[i] == -1 else sizes[i]
         if offsets[i] < 0 or size < 0 or offsets[i] + size > x.shape[i]:
             raise _C.located(
@@ -242,6 +288,7 @@ def crop(x, shape=None, offsets=None, name=None):
     return _C.ops.assign(_C.ops.slice(x, list(range(rank)), offsets, ends))
 
 
+@_method
 def shard_index(input, index_num, nshards, shard_id, ignore_value=-1):
     """Indices of one of `nshards` equal parts of [0, index_num), counted from its start; others become ignore_value."""
     input = _C.tensor_argument(input, "shard_index", "input")

@@ -7,8 +7,30 @@ from proa.framework.names import borrow as _borrow
 from proa.tensor.attribute import tensor_list
 from proa.tensor.logic import into
 from proa.tensor.manipulation import axis_of
+from proa.tensor.method import method as _method
+
+__all__ = [
+    "add_n",
+    "conj",
+    "deg2rad",
+    "diff",
+    "floor_mod",
+    "gcd",
+    "increment",
+    "kron",
+    "lcm",
+    "logit",
+    "mod",
+    "multiplex",
+    "nan_to_num",
+    "rad2deg",
+    "renorm",
+    "scale",
+    "trace",
+]
 
 
+@_method
 def add_n(inputs, name=None):
     """The sum of a tensor or of several of one shape."""
     if isinstance(inputs, _C.Tensor):
@@ -24,6 +46,7 @@ def add_n(inputs, name=None):
     return _C.ops.assign(total) if len(inputs) == 1 else total
 
 
+@_method
 def conj(x, name=None):
     """The complex conjugate; of a tensor that is not complex a copy.
 
@@ -35,6 +58,7 @@ def conj(x, name=None):
     return _C.ops.conj(x) if x.is_complex() else _C.ops.assign(x)
 
 
+@_method
 def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
     """scale * x + bias, or scale * (x + bias); `act` names an activation of the result.
 
@@ -54,20 +78,26 @@ def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
     return getattr(functional, act)(out)
 
 
+@_method
 def increment(x, value=1.0, name=None):
     """Adds a number to a tensor in place, and returns it."""
     x = _C.tensor_argument(x, "increment", "x")
     return x.add_(_C.ops.full_like(x, value))
 
 
+@_method
 def mod(x, y, name=None):
     """The remainder of x / y, with the sign of y."""
     return _C.ops.remainder(x, y)
 
 
-floor_mod = mod
+@_method
+def floor_mod(x, y, name=None):
+    """mod under another name."""
+    return mod(x, y)
 
 
+@_method
 def logit(x, eps=None, name=None):
     """log(x / (1 - x)); with eps, x is first kept in [eps, 1 - eps]."""
     x = _C.tensor_argument(x, "logit", "x")
@@ -80,18 +110,21 @@ def _floating(x):
     return x if x.is_floating_point() else x.astype(_C.get_default_dtype())
 
 
+@_method
 def deg2rad(x, name=None):
     """Degrees to radians."""
     x = _C.tensor_argument(x, "deg2rad", "x")
     return _floating(x) * (math.pi / 180.0)
 
 
+@_method
 def rad2deg(x, name=None):
     """Radians to degrees."""
     x = _C.tensor_argument(x, "rad2deg", "x")
     return _floating(x) * (180.0 / math.pi)
 
 
+@_method
 def trace(x, offset=0, axis1=0, axis2=1, name=None):
     """The sum of a diagonal of the plane of two axes.
 
@@ -107,6 +140,7 @@ def trace(x, offset=0, axis1=0, axis2=1, name=None):
 _MOST_RECORDED = 1000
 
 
+@_method
 def diff(x, n=1, axis=-1, prepend=None, append=None, name=None):
     """Differences of neighbours along an axis, n times.
 
@@ -136,6 +170,7 @@ def diff(x, n=1, axis=-1, prepend=None, append=None, name=None):
     return out
 
 
+@_method
 def kron(x, y, out=None, name=None):
     """The Kronecker product: every element of x times all of y; written into `out` if that is given."""
     x = _C.tensor_argument(x, "kron", "x")
@@ -153,6 +188,7 @@ def _integers(op, *tensors):
             raise _C.located(TypeError(f"{op}: integers are needed; one argument is {list(x.shape)} {x.dtype.name}"))
 
 
+@_method
 def gcd(x, y, name=None):
     """Greatest common divisors, not negative; with broadcasting. gcd(x, 0) is |x|."""
     x = _C.tensor_argument(x, "gcd", "x")
@@ -169,6 +205,7 @@ def gcd(x, y, name=None):
     return _C.while_loop(lambda a, b: (b != 0).any(), step, [a, b])[0]
 
 
+@_method
 def lcm(x, y, name=None):
     """Least common multiples, not negative; with broadcasting. lcm(x, 0) is 0."""
     x = _C.tensor_argument(x, "lcm", "x")
@@ -178,6 +215,7 @@ def lcm(x, y, name=None):
     return _C.ops.floor_divide(x, safe).abs() * y.abs()
 
 
+@_method
 def multiplex(inputs, index, name=None):
     """Row i of the tensor that index[i] names, for each i.
 
@@ -192,6 +230,7 @@ def multiplex(inputs, index, name=None):
     return _C.ops.gather_nd(rows, _C.ops.stack([index, count], 1))
 
 
+@_method
 def renorm(x, p, axis, max_norm):
     """x with every slice along `axis` scaled to a p-norm of at most max_norm."""
     x = _C.tensor_argument(x, "renorm", "x")
@@ -207,6 +246,7 @@ def renorm(x, p, axis, max_norm):
     return x * _C.ops.reshape(factor, shape)
 
 
+@_method
 def nan_to_num(x, nan=0.0, posinf=None, neginf=None, name=None):
     """x with NaN and the infinities replaced.
 

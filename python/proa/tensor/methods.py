@@ -1,50 +1,9 @@
-"""Methods of Tensor that are functions of this package."""
+"""Methods of Tensor that are no functions of the package."""
 
 from proa import _C
-from proa.tensor import (
-    attribute,
-    linalg,
-    logic,
-    manipulation,
-    math,
-    search,
-    stat,
-)
-
-# Functions whose first parameter is the tensor, by module.
-_FUNCTIONS = {
-    attribute: ("is_empty",),
-    linalg: ("addmm", "cross", "dist", "inner", "mm", "norm", "t", "tensordot"),
-    logic: (
-        "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "logical_and", "logical_not", "logical_or",
-        "logical_xor",
-    ),
-    manipulation: (
-        "broadcast_tensors", "chunk", "concat", "expand", "expand_as", "moveaxis", "rot90", "shard_index",
-        "split", "stack", "strided_slice", "unstack",
-    ),
-    math: (
-        "add_n", "conj", "deg2rad", "diff", "floor_mod", "gcd", "increment", "kron", "lcm", "logit", "mod", "multiplex", "nan_to_num",
-        "rad2deg", "renorm", "scale", "trace",
-    ),
-    search: (
-        "argmax", "argmin", "gather", "index_sample", "nonzero", "put_along_axis", "put_along_axis_", "sort", "unique",
-        "unique_consecutive",
-    ),
-    stat: ("bincount", "histogram", "median", "nanmedian", "nanquantile", "quantile"),
-}  # fmt: skip
-
-
-def attach(tensor_type):
-    """Adds the methods to the type."""
-    for module, names in _FUNCTIONS.items():
-        for name in names:
-            setattr(tensor_type, name, getattr(module, name))
-    for method in (
-        broadcast_shape, exponential_, fill_, fill_diagonal_, get_selected_rows, is_tensor, reverse, scale_, scatter_nd, slice,
-        uniform_, where, zero_, cov, matrix_power, multi_dot,
-    ):  # fmt: skip
-        setattr(tensor_type, method.__name__, method)
+from proa.framework.attributes import number
+from proa.tensor import manipulation, math, search
+from proa.tensor.method import method
 
 
 class SelectedRows:
@@ -74,6 +33,7 @@ class SelectedRows:
         return self._x.values()
 
 
+@method
 def get_selected_rows(x):
     """What a row-sparse tensor holds, such as the gradient of an embedding with sparse=True: see SelectedRows."""
     if not x.is_selected_rows():
@@ -81,54 +41,64 @@ def get_selected_rows(x):
     return SelectedRows(x)
 
 
+@method
 def is_tensor(x):
     """True."""
     return True
 
 
+@method
 def broadcast_shape(x, y_shape):
     """The shape that an elementwise function of this tensor and a shape gives."""
     return manipulation.broadcast_shape(x.shape, y_shape)
 
 
+@method
 def where(condition, x=None, y=None, name=None):
     """Elements of x where this tensor holds, of y elsewhere."""
     return search.where(condition, x, y)
 
 
+@method
 def reverse(x, axis, name=None):
     """The elements in reverse order along axes."""
     return _C.ops.flip(x, axis)
 
 
+@method
 def slice(input, axes, starts, ends):
     """input[starts[i] : ends[i]] along each of `axes`, as a view."""
     return manipulation.strided_slice(input, axes, starts, ends, [1] * len(axes))
 
 
+@method
 def scatter_nd(index, updates, shape, name=None):
     """Zeros of a shape with updates added at the places that this tensor names."""
     return _C.ops.scatter_nd(index, updates, shape)
 
 
+@method
 def fill_(x, value, name=None):
     """Writes a value into all elements."""
     x[...] = value
     return x
 
 
+@method
 def zero_(x, name=None):
     """Writes 0 into all elements."""
     x[...] = 0
     return x
 
 
+@method
 def uniform_(x, min=-1.0, max=1.0, seed=0, name=None):
     """Writes numbers evenly distributed in [min, max) into the elements."""
     x[...] = _C.ops.uniform(x.shape, x.dtype, min, max, seed)
     return x
 
 
+@method
 def scale_(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
     """scale in place."""
     if act is None:
@@ -138,11 +108,13 @@ def scale_(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
     return x
 
 
+@method
 def exponential_(x, lam=1.0, name=None):
     """Writes numbers of the exponential distribution of rate lam into the elements."""
     return _C.ops.exponential_(x, lam)
 
 
+@method
 def fill_diagonal_(x, value, offset=0, wrap=False, name=None):
     """Writes a value onto the diagonal, all of whose indices are equal.
 
@@ -151,6 +123,7 @@ def fill_diagonal_(x, value, offset=0, wrap=False, name=None):
         offset (int): of the diagonal above the main one, for matrices.
         wrap (bool): in a matrix with more rows than columns, start again after each square block.
     """
+    offset = number(offset)
     rank = len(x.shape)
     if rank < 2:
         raise _C.located(ValueError(f"fill_diagonal_: at least 2 dims are needed; x is {x.shape} {x.dtype.name}"))
@@ -167,6 +140,7 @@ def fill_diagonal_(x, value, offset=0, wrap=False, name=None):
     return x
 
 
+@method
 def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
     """linalg.cov of this tensor."""
     from proa import linalg as module
@@ -174,6 +148,7 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
     return module.cov(x, rowvar, ddof, fweights, aweights)
 
 
+@method
 def matrix_power(x, n, name=None):
     """linalg.matrix_power of this tensor."""
     from proa import linalg as module
@@ -181,6 +156,7 @@ def matrix_power(x, n, name=None):
     return module.matrix_power(x, n)
 
 
+@method
 def multi_dot(x, name=None):
     """linalg.multi_dot; the first argument is a list of tensors."""
     from proa import linalg as module

@@ -4,6 +4,14 @@ from proa import _C
 from proa.framework.dtype import as_dtype, convert_dtype
 from proa.framework.names import borrow as _borrow
 
+__all__ = [
+    "normal",
+    "rand",
+    "randint_like",
+    "randn",
+    "standard_normal",
+]
+
 
 def rand(shape, dtype=None, name=None):
     """Independent numbers, evenly distributed in [0, 1).

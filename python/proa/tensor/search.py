@@ -4,6 +4,21 @@ from proa import _C
 from proa.framework.dtype import as_dtype
 from proa.framework.names import borrow as _borrow
 from proa.tensor.manipulation import axis_of
+from proa.tensor.method import method as _method
+
+__all__ = [
+    "argmax",
+    "argmin",
+    "gather",
+    "index_sample",
+    "nonzero",
+    "put_along_axis",
+    "put_along_axis_",
+    "sort",
+    "unique",
+    "unique_consecutive",
+    "where",
+]
 
 
 def where(condition, x=None, y=None, name=None):
@@ -31,6 +46,7 @@ def where(condition, x=None, y=None, name=None):
     return _C.ops.where(condition, x, y)
 
 
+@_method
 def nonzero(x, as_tuple=False):
     """The places of elements that are not 0.
 
@@ -48,6 +64,7 @@ def nonzero(x, as_tuple=False):
     return tuple(_C.ops.slice(places, [1], [i], [i + 1]) for i in range(len(x.shape)))
 
 
+@_method
 def sort(x, axis=-1, descending=False, name=None):
     """The elements in order along an axis; equal ones keep theirs.
 
@@ -65,6 +82,7 @@ def _index_dtype(op, dtype):
     return dtype
 
 
+@_method
 def argmax(x, axis=None, keepdim=False, dtype="int64", name=None):
     """Index of the largest element along `axis`, the first of equal ones; NaN counts as the largest.
 
@@ -81,6 +99,7 @@ def argmax(x, axis=None, keepdim=False, dtype="int64", name=None):
     return _C.ops.argmax(x, axis, keepdim, _index_dtype("argmax", dtype))
 
 
+@_method
 def argmin(x, axis=None, keepdim=False, dtype="int64", name=None):
     """Index of the smallest element along `axis`, the first of equal ones; NaN counts as the smallest.
 
@@ -89,6 +108,7 @@ def argmin(x, axis=None, keepdim=False, dtype="int64", name=None):
     return _C.ops.argmin(x, axis, keepdim, _index_dtype("argmin", dtype))
 
 
+@_method
 def gather(x, index, axis=None, name=None):
     """Slices of x along an axis.
 
@@ -97,12 +117,14 @@ def gather(x, index, axis=None, name=None):
         index (Tensor): integers, [number] or [number, 1].
         axis (int|Tensor, optional): along which; 0 unless given.
     """
+    index = _C.tensor_argument(index, "gather", "index")
     axis = 0 if axis is None else axis_of("gather", axis, x)
     if len(index.shape) == 2 and index.shape[1] == 1:
         index = _C.ops.reshape(index, [-1])
     return _C.ops.gather(x, index, axis)
 
 
+@_method
 def index_sample(x, index):
     """From each row of x the elements that the row of index names: [N, M] and [N, K] to [N, K]."""
     x = _C.tensor_argument(x, "index_sample", "x")
@@ -124,6 +146,7 @@ def _value_like(arr, indices, value):
     return value
 
 
+@_method
 def put_along_axis(arr, indices, values=None, axis=None, reduce="assign", *, value=None):
     """A copy of arr with values put in, or added or multiplied, at the places that indices name along an axis.
 
@@ -141,6 +164,7 @@ def put_along_axis(arr, indices, values=None, axis=None, reduce="assign", *, val
     return _C.ops.put_along_axis(arr, indices, _value_like(arr, indices, value), axis, reduce)
 
 
+@_method
 def put_along_axis_(arr, indices, values=None, axis=None, reduce="assign", *, value=None):
     """put_along_axis in place."""
     arr = _C.tensor_argument(arr, "put_along_axis_", "arr")
@@ -155,6 +179,7 @@ def _picked(results, dtype):
     return out[0] if len(out) == 1 else tuple(out)
 
 
+@_method
 def unique(x, return_index=False, return_inverse=False, return_counts=False, axis=None, dtype="int64", name=None):
     """The different elements (or slices along an axis), in order.
 
@@ -176,6 +201,7 @@ def unique(x, return_index=False, return_inverse=False, return_counts=False, axi
     return _picked([out, *(r for want, r in wanted if want)], dtype)
 
 
+@_method
 def unique_consecutive(x, return_inverse=False, return_counts=False, axis=None, dtype="int64", name=None):
     """The elements (or slices along an axis) without repetitions that follow each other; arguments as in unique."""
     x = _C.tensor_argument(x, "unique_consecutive", "x")

@@ -1,15 +1,27 @@
 """Median, quantiles and histograms."""
 
 from proa import _C
+from proa.framework.attributes import is_late, number, numbers
 from proa.framework.names import borrow as _borrow
-from proa.tensor.manipulation import axis_of
+from proa.tensor.manipulation import known_axis_of
+from proa.tensor.method import method as _method
+
+__all__ = [
+    "bincount",
+    "histogram",
+    "median",
+    "nanmedian",
+    "nanquantile",
+    "quantile",
+]
 
 
 def _axes(op, x, axis):
     if axis is None:
         return list(range(len(x.shape)))
-    axes = [axis] if isinstance(axis, int) else list(axis)
-    return [axis_of(op, a, x) for a in axes]
+    axis = numbers(axis)
+    axes = list(axis) if isinstance(axis, (list, tuple)) else [axis]
+    return [known_axis_of(op, a, x) for a in axes]
 
 
 def _rows(op, x, axis):
@@ -61,6 +73,7 @@ def _quantiles(op, x, parts, axis, keepdim, skip_nan):
     return [_C.ops.reshape(value, kept) if keepdim else value for value in out]
 
 
+@_method
 def median(x, axis=None, keepdim=False, name=None):
     """The middle element, or the mean of the two in the middle. NaN where there is one.
 
@@ -76,12 +89,18 @@ def median(x, axis=None, keepdim=False, name=None):
     return _quantiles("median", x, [0.5], axis, keepdim, False)[0]
 
 
+@_method
 def nanmedian(x, axis=None, keepdim=False, name=None):
     """The median of the elements that are not NaN; NaN where there is none. Arguments as in median."""
     return _quantiles("nanmedian", x, [0.5], axis, keepdim, True)[0]
 
 
 def _quantile(op, x, q, axis, keepdim, skip_nan):
+    q = numbers(q)
+    if is_late(q):
+        raise _C.located(
+            ValueError(f"{op}: q must be a number or a list of numbers, known when the program is recorded")
+        )
     many = isinstance(q, (list, tuple))
     parts = list(q) if many else [q]
     if not parts or any(not 0 <= part <= 1 for part in parts):
@@ -90,6 +109,7 @@ def _quantile(op, x, q, axis, keepdim, skip_nan):
     return _C.ops.stack(out, 0) if many else out[0]
 
 
+@_method
 def quantile(x, q, axis=None, keepdim=False, name=None):
     """The value below which a part q of the elements lies, interpolated. NaN where an element is NaN.
 
@@ -107,6 +127,7 @@ def quantile(x, q, axis=None, keepdim=False, name=None):
     return _quantile("quantile", x, q, axis, keepdim, False)
 
 
+@_method
 def nanquantile(x, q, axis=None, keepdim=False, name=None):
     """quantile of the elements that are not NaN; NaN where there is none.
 
@@ -118,6 +139,7 @@ def nanquantile(x, q, axis=None, keepdim=False, name=None):
     return _quantile("nanquantile", x, q, axis, keepdim, True)
 
 
+@_method
 def histogram(input, bins=100, min=0, max=0, name=None):
     """How many elements lie in each of `bins` equal cells from min to max.
 
@@ -130,22 +152,30 @@ def histogram(input, bins=100, min=0, max=0, name=None):
         Tensor: int64, [bins].
     """
     input = _C.tensor_argument(input, "histogram", "input")
-    if isinstance(bins, _C.Tensor) and bins.size == 1:
-        bins = int(bins.item())
-    if not isinstance(bins, int) or bins < 1:
+    bins = number(bins)
+    if not is_late(bins) and (not isinstance(bins, int) or bins < 1):
         raise _C.located(ValueError(f"histogram: bins must be a positive int, not {bins!r}"))
-    if min > max:
+    min, max = number(min), number(max)
+    late = is_late(min, max)
+    if not late and min > max:
         raise _C.located(ValueError(f"histogram: min must not be above max; they are {min} and {max}"))
     x = _C.ops.reshape(input, [-1]).astype("float64")
-    if min == max == 0 and x.shape[0]:
-        min, max = x.min().item(), x.max().item()
-    if min == max:
-        min, max = min - 1.0, max + 1.0
-    inside = _C.ops.masked_select(x, _C.ops.logical_and(x >= float(min), x <= float(max)))
-    cell = _C.ops.floor((inside - float(min)) * (bins / (max - min))).astype("int64")
-    return bincount(_C.ops.clip(cell, None, bins - 1), None, bins)
+    low, high = (_C.ops.reshape(v, []).astype("float64") if is_late(v) else _C.to_tensor(float(v), dtype="float64")
+                 for v in (min, max))  # fmt: skip
+    if (late or min == max == 0) and x.shape[0]:
+        of_x = _C.ops.logical_and(low == 0, high == 0)
+        low, high = _C.ops.where(of_x, x.min(), low), _C.ops.where(of_x, x.max(), high)
+    none = (low == high).astype("float64")
+    low, high = low - none, high + none
+    cell = _C.ops.floor((x - low) * (bins / (high - low)))
+    cell = _C.ops.minimum(cell, _C.ops.full_like(cell, 0.0) + (bins - 1))
+    inside = _C.ops.logical_and(x >= low, x <= high)
+    # What lies outside is counted in a cell behind the last.
+    cell = _C.ops.where(inside, cell, _C.ops.full_like(cell, 0.0) + bins).astype("int64")
+    return _C.ops.slice(bincount(cell, None, bins + 1), [0], [0], [bins])
 
 
+@_method
 def bincount(x, weights=None, minlength=0, name=None):
     """How often each number is there, or the sum of its weights.
 
@@ -157,11 +187,15 @@ def bincount(x, weights=None, minlength=0, name=None):
     x = _C.tensor_argument(x, "bincount", "x")
     if len(x.shape) != 1 or not x.is_integer():
         raise _C.located(ValueError(f"bincount: x must be integers [N]; it is {list(x.shape)} {x.dtype.name}"))
-    length = minlength
-    if x.shape[0]:
-        if x.min().item() < 0:
-            raise _C.located(ValueError("bincount: x must not be negative"))
-        length = max(minlength, int(x.max().item()) + 1)
+    minlength = number(minlength)
+    least = (
+        _C.ops.reshape(minlength, [1]).astype(x.dtype) if is_late(minlength) else _C.ops.full([1], minlength, x.dtype)
+    )
+    length = _C.ops.max(_C.ops.concat([x + 1, least]))  # of an x without elements too
+    lowest = number(_C.ops.min(x)) if x.shape[0] else 0
+    if not is_late(lowest) and lowest < 0:
+        raise _C.located(ValueError("bincount: x must not be negative"))
+    x = _C.ops.where(x < 0, _C.ops.full_like(x, 0) + length, x)  # no index: an error when the program runs
     if weights is None:
         weights = _C.ops.full([x.shape[0]], 1, _C.int64)
     elif list(weights.shape) != list(x.shape):

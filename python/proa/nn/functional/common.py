@@ -3,6 +3,8 @@
 import math
 
 from proa import _C
+from proa.framework import attributes
+from proa.framework.attributes import is_late, number
 from proa.framework.names import borrow as _borrow
 from proa.nn.functional.shapes import is_channel_last, numbers, plain_ints, require_dims
 from proa.tensor.precision import narrowed, widened
@@ -59,8 +61,9 @@ def bilinear(x1, x2, weight, bias=None, name=None):
 
 
 def _check_p(op, p):
-    if isinstance(p, _C.Tensor) and p.size == 1:
-        p = p.item()
+    p = number(p)
+    if isinstance(p, _C.Tensor) and p.size == 1 and p.is_floating_point():
+        return p
     if isinstance(p, bool) or not isinstance(p, (int, float)):
         raise _C.located(TypeError(f"{op}: p must be a number, not {type(p).__name__}"))
     if not 0 <= p <= 1:
@@ -93,6 +96,11 @@ def dropout(x, p=0.5, axis=None, training=True, mode="upscale_in_train", name=No
     if mode not in ("upscale_in_train", "downscale_in_infer"):
         raise _C.located(ValueError(f"dropout: mode must be upscale_in_train or downscale_in_infer, not {mode!r}"))
     upscale = mode == "upscale_in_train"
+    axis = attributes.numbers(axis)
+    if is_late(axis):
+        raise _C.located(ValueError("dropout: axis must be known when the program is recorded"))
+    if isinstance(p, _C.Tensor):
+        return _dropout_of_run(x, p, axis, training, upscale)
     if not training:
         return x if upscale else x * (1.0 - p)
     if p == 0:
@@ -109,6 +117,17 @@ def dropout(x, p=0.5, axis=None, training=True, mode="upscale_in_train", name=No
     kept = {a % rank for a in axes}
     mask = _mask(x, [size if i in kept else 1 for i, size in enumerate(shape)], p)
     return x * (mask * (1.0 / (1.0 - p)) if upscale else mask)
+
+
+def _dropout_of_run(x, p, axis, training, upscale):
+    """dropout with a probability that only the run of a program knows."""
+    keep = 1.0 - _C.ops.cast(_C.ops.reshape(p, []), x.dtype)
+    if not training:
+        return x if upscale else x * keep
+    rank = len(x.shape)
+    kept = range(rank) if axis is None else {a % rank for a in ([axis] if isinstance(axis, int) else axis)}
+    mask = _C.ops.bernoulli(_C.ops.broadcast_to(keep, [n if i in kept else 1 for i, n in enumerate(x.shape)]))
+    return x * (mask / _C.ops.where(keep == 0, _C.ops.full_like(keep, 1.0), keep) if upscale else mask)
 
 
 def dropout2d(x, p=0.5, training=True, data_format="NCHW", name=None):
@@ -132,6 +151,8 @@ def alpha_dropout(x, p=0.5, training=True, name=None):
     """
     x = _C.tensor_argument(x, "alpha_dropout", "x")
     p = _check_p("alpha_dropout", p)
+    if isinstance(p, _C.Tensor):
+        raise _C.located(ValueError("alpha_dropout: p must be known when the program is recorded"))
     if not training or p == 0:
         return x
     if p == 1:
@@ -174,8 +195,6 @@ def one_hot(x, num_classes, name=None):
         >>> proa.nn.functional.one_hot(proa.to_tensor([1, 0]), 3).tolist()
         [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
     """
-    if isinstance(num_classes, _C.Tensor):
-        num_classes = int(num_classes.item())
     return _C.ops.one_hot(x, num_classes)
 
 
@@ -202,9 +221,8 @@ def pad(x, pad, mode="constant", value=0.0, data_format="NCHW", name=None):
     x = _C.tensor_argument(x, "pad", "x")
     if mode not in ("constant", "reflect", "replicate", "circular"):
         raise _C.located(ValueError(f"pad: mode must be constant, reflect, replicate or circular, not {mode!r}"))
-    if isinstance(pad, _C.Tensor):
-        pad = pad.tolist()
-    pads = [pad] if isinstance(pad, int) else [int(p) for p in pad]
+    pad = attributes.numbers(pad)
+    pads = [pad] if isinstance(pad, int) else [p if is_late(p) else int(p) for p in pad]
     rank = len(x.shape)
     if len(pads) == 1:
         pads = pads * (2 * (rank - 2))
@@ -299,7 +317,7 @@ def sequence_mask(x, maxlen=None, dtype="int64", name=None):
 def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):
     """[N, C * r * r, H, W] to [N, C, H * r, W * r] (Shi et al., 2016)."""
     x = _C.tensor_argument(x, "pixel_shuffle", "x")
-    upscale_factor = plain_ints(upscale_factor)
+    upscale_factor = number(plain_ints(number(upscale_factor)))
     if not isinstance(upscale_factor, int) or upscale_factor < 1:
         raise _C.located(ValueError(f"pixel_shuffle: upscale_factor must be a positive int, not {upscale_factor!r}"))
     ops, r = _C.ops, upscale_factor

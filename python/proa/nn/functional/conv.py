@@ -1,6 +1,8 @@
 """Convolutions of one, two and three spatial dims, and their transposes."""
 
 from proa import _C
+from proa.framework import attributes
+from proa.framework.attributes import is_late
 from proa.framework.names import borrow as _borrow
 from proa.nn.functional.shapes import check_rank, flat, is_channel_last, numbers, padding_pairs, spatial_sizes
 
@@ -197,11 +199,10 @@ def conv2d_transpose(
 
 
 def _sizes(size, n):
-    if isinstance(size, _C.Tensor):
-        size = size.tolist()
-    if isinstance(size, int):
-        return [size] * n
-    return [int(s) for s in size]
+    size = attributes.numbers(size)
+    if not isinstance(size, (list, tuple)):
+        size = [size] * n
+    return [s if is_late(s) else int(s) for s in size]
 
 
 def conv1d_transpose(

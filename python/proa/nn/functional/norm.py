@@ -120,6 +120,8 @@ def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05, name=
     """
     x = _C.tensor_argument(x, "layer_norm", "x")
     shape = plain_ints(normalized_shape)
+    if not isinstance(shape, (int, list, tuple)):
+        raise _C.located(TypeError(f"layer_norm: normalized_shape must be an int or a list of int, not {shape!r}"))
     shape = [shape] if isinstance(shape, int) else list(shape)
     n = len(shape)
     if n == 0 or list(x.shape[-n:]) != shape:

@@ -5,6 +5,8 @@ and then one over depth, which is the same for means and maxima.
 """
 
 from proa import _C
+from proa.framework import attributes
+from proa.framework.attributes import is_late
 from proa.framework.names import borrow as _borrow
 from proa.nn.functional.shapes import (
     check_rank,
@@ -208,13 +210,11 @@ def avg_pool3d(
 
 def _output_size(op, output_size, n):
     """Sizes of the result; None keeps that of the input, which the op calls -1."""
-    if isinstance(output_size, _C.Tensor):
-        output_size = output_size.tolist()
-    output_size = plain_ints(output_size)
-    sizes = [output_size] * n if isinstance(output_size, int) or output_size is None else list(output_size)
+    output_size = plain_ints(attributes.numbers(output_size))
+    sizes = list(output_size) if isinstance(output_size, (list, tuple)) else [output_size] * n
     if len(sizes) == 1:
         sizes = sizes * n
-    if len(sizes) != n or any(s is not None and (not isinstance(s, int) or s < 1) for s in sizes):
+    if len(sizes) != n or any(s is not None and not is_late(s) and (not isinstance(s, int) or s < 1) for s in sizes):
         raise _C.located(ValueError(f"{op}: output_size must be {n} positive ints or None, not {output_size!r}"))
     return [-1 if s is None else s for s in sizes]
 

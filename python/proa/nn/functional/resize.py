@@ -3,6 +3,7 @@
 import numpy as np
 
 from proa import _C
+from proa.framework.attributes import is_late, numbers
 from proa.nn.functional.shapes import spatial_sizes
 
 _RANKS = {"linear": (3,), "bilinear": (4,), "bicubic": (4,), "trilinear": (5,), "nearest": (3, 4, 5), "area": (3, 4, 5)}
@@ -71,11 +72,15 @@ def interpolate(
             x, new, **({} if n == 1 else {"data_format": data_format})
         )
     for i in range(n):
+        axis = i + (1 if last else 2)
+        if is_late(old[i], new[i], factors[i]):
+            x = _resized_of_run(x, axis, old[i], new[i], factors[i], mode, align_corners, align_mode)
+            continue
         if mode == "nearest" and new[i] == old[i] and factors[i] is None:
             continue
         step = 1.0 / factors[i] if factors[i] else old[i] / new[i]
         places = _places(old[i], new[i], step, mode, align_corners, align_mode)
-        x = _resized(x, i + (1 if last else 2), places, old[i], mode)
+        x = _resized(x, axis, places, old[i], mode)
     return x
 
 
@@ -94,10 +99,8 @@ def upsample(
 
 
 def _listed(value, n):
-    if isinstance(value, _C.Tensor):
-        value = value.tolist()
+    value = numbers(value)
     if isinstance(value, (list, tuple)):
-        value = [v.item() if isinstance(v, _C.Tensor) else v for v in value]
         return value * n if len(value) == 1 else list(value)
     return [value] * n
 
@@ -112,15 +115,63 @@ def _sizes(old, size, scale_factor, n):
             ValueError(f"interpolate: {n} values are needed, one for each spatial dim; {len(given)} were given")
         )
     if size is not None:
-        new, factors = [int(s) for s in given], [None] * n
+        new, factors = [s if is_late(s) else int(s) for s in given], [None] * n
     else:
-        factors = [float(f) for f in given]
-        if min(factors) <= 0:
+        factors = [f if is_late(f) else float(f) for f in given]
+        if any(not is_late(f) and f <= 0 for f in factors):
             raise _C.located(ValueError(f"interpolate: scale_factor must be positive; it is {scale_factor}"))
-        new = [int(o * f) for o, f in zip(old, factors)]
-    if min(new) < 1:
+        new = [_grown(o, f) if is_late(o, f) else int(o * f) for o, f in zip(old, factors)]
+    if any(not is_late(s) and s < 1 for s in new):
         raise _C.located(ValueError(f"interpolate: the new sizes must be positive; they are {new}"))
     return new, factors
+
+
+def _float64(value):
+    """A number, an open size or a tensor of one element as a 0-d tensor of float64."""
+    if not is_late(value):
+        return _C.ops.full([], value, _C.float64)
+    value = value if isinstance(value, _C.Tensor) else value.tensor()
+    return _C.ops.cast(_C.ops.reshape(value, []), _C.float64)
+
+
+def _grown(size, factor):
+    """int(size * factor), as a tensor."""
+    return _C.ops.cast(_float64(size) * _float64(factor), _C.int64)
+
+
+def _resized_of_run(x, axis, old, new, factor, mode, align_corners, align_mode):
+    """One dim resized, of which only the run of a program knows the sizes: `_places` and `_resized`, with tensors."""
+    ops = _C.ops
+    step = 1.0 / _float64(factor) if factor is not None else _float64(old) / _float64(new)
+    new, last = _float64(new), _float64(old) - 1.0
+    count = ops.cast(new, _C.int64)
+    i = ops.cast(ops.cumsum(ops.full([count], 1, _C.int64), 0) - 1, _C.float64)
+    zero = ops.full([], 0.0, _C.float64)
+    if align_corners:
+        places = i * ops.where(new > 1.0, last / ops.maximum(new - 1.0, zero + 1.0), zero)
+    elif mode == "nearest":
+        places = ops.minimum(ops.floor(i * step), last)
+    elif mode != "bicubic" and align_mode == 1:
+        places = ops.minimum(i * step, last)
+    else:
+        places = (i + 0.5) * step - 0.5
+        if mode != "bicubic":
+            places = ops.minimum(ops.maximum(places, zero), last)
+    low = ops.floor(places)
+    if mode == "nearest":
+        return ops.index_select(x, ops.cast(low, _C.int64), axis)
+    if mode == "bicubic":
+        taps = [(low + offset, weight) for offset, weight in zip((-1.0, 0.0, 1.0, 2.0), _cubic(places - low))]
+    else:
+        taps = [(low, 1.0 - (places - low)), (low + 1.0, places - low)]
+    shape = [1] * len(x.shape)
+    shape[axis] = -1
+    total = None
+    for index, weight in taps:
+        index = ops.cast(ops.minimum(ops.maximum(index, zero), last), _C.int64)
+        part = ops.index_select(x, index, axis) * ops.reshape(ops.cast(weight, x.dtype), shape)
+        total = part if total is None else total + part
+    return total
 
 
 def _places(old, new, step, mode, align_corners, align_mode):

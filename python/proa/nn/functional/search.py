@@ -22,6 +22,7 @@ def gather_tree(ids, parents):
         [[[2, 2]], [[1, 6]], [[3, 9]]]
     """
     ids = _C.tensor_argument(ids, "gather_tree", "ids")
+    parents = _C.tensor_argument(parents, "gather_tree", "parents")
     if len(ids.shape) != 3 or list(ids.shape) != list(parents.shape):
         raise _C.located(
             ValueError(

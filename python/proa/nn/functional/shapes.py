@@ -1,12 +1,15 @@
 """Arguments of convolutions and pools: numbers for each spatial dim, and padding in its many forms."""
 
 from proa import _C
+from proa.framework import attributes
 
 
 def plain_ints(value):
-    """`value` with NumPy's integers as Python's; also inside of lists and tuples, and arrays as lists."""
-    if isinstance(value, (int, str, _C.Tensor)) or value is None:
+    """`value` with NumPy's integers, and tensors of one, as Python's; also inside of lists; arrays and tensors as lists."""
+    if isinstance(value, (int, str)) or value is None:
         return value
+    if isinstance(value, _C.Tensor):
+        return attributes.numbers(value)
     if isinstance(value, (list, tuple)):
         for v in value:
             if type(v) is not int:
@@ -22,6 +25,8 @@ def numbers(op, name, value, n):
         return [value] * n
     if isinstance(value, (list, tuple)) and len(value) in (1, n) and all(isinstance(v, int) for v in value):
         return list(value) * (n if len(value) == 1 else 1)
+    if attributes.is_late(value):
+        raise _C.located(ValueError(f"{op}: {name} must be known when the program is recorded: an int or {n} ints"))
     raise _C.located(ValueError(f"{op}: {name} must be an int or {n} ints, not {value!r}"))
 
 
@@ -42,6 +47,8 @@ def padding_pairs(op, padding, n, sizes, kernel, stride, dilation, channel_last)
     ceil(size / stride) elements along each dim).
     """
     padding = plain_ints(padding)
+    if attributes.is_late(padding):
+        raise _C.located(ValueError(f"{op}: padding must be known when the program is recorded"))
     if isinstance(padding, str):
         return _named(op, padding, n, sizes, kernel, stride, dilation)
     if isinstance(padding, int):

@@ -175,6 +175,29 @@ def test_cifar_archives_execute_nothing(tmp_path):
         datasets.Cifar10(str(tmp_path / "other.tar.gz"))
 
 
+def test_cifar_as_python_2_wrote_it(tmp_path):
+    """Its text is bytes and its arrays are text, as in the archives that are out there."""
+    array = (
+        b"cnumpy.core.multiarray\n_reconstruct\nq\x05cnumpy\nndarray\nq\x06K\x00\x85U\x01b\x87Rq\x07(K\x01K\x01M\x00\x0c\x86"
+        b"cnumpy\ndtype\nq\x08U\x02u1K\x00K\x01\x87Rq\t(K\x03U\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89T\x00\x0c\x00\x00"
+        + bytes(range(256)) * 12
+        + b"tb"
+    )
+    data = b"\x80\x02}q\x01(U\x06labelsq\x04]q\nK\x06aU\x04data" + array + b"U\tfilenames]q\x0bU\x05a.pngau."
+    assert set(pickle.loads(data, encoding="bytes")) == {b"labels", b"data", b"filenames"}
+    _archive(tmp_path / "old.tar.gz", {"cifar/data_batch_1": data})
+    image, label = datasets.Cifar10(str(tmp_path / "old.tar.gz"), backend="cv2")[0]
+    assert label == 6 and image.transpose(2, 0, 1).reshape(-1).tolist() == list(range(256)) * 12
+    for content, says in (
+        (pickle.dumps([1]), "holds a list, not a dict"),
+        (pickle.dumps({"data": np.zeros([1, 3072], "uint8")}), "no data or no labels"),
+        (pickle.dumps({"data": np.zeros([1, 3072], "uint8"), "labels": [1, 2]}), "1 images, 2 labels"),
+    ):
+        _archive(tmp_path / "other.tar.gz", {"cifar/data_batch_1": content})
+        with pytest.raises(ValueError, match=says):
+            datasets.Cifar10(str(tmp_path / "other.tar.gz"))
+
+
 def test_folders(tmp_path):
     for name in ("dog", "cat"):
         (tmp_path / name).mkdir()

@@ -19,7 +19,18 @@ def default_collate_fn(batch):
         >>> y.tolist()
         [0, 1]
     """
-    return collated(batch, lambda rows: _C.to_tensor(np.stack(rows)), _C.to_tensor)
+    return collated(batch, lambda rows: _own(np.stack(rows)), _C.to_tensor)
+
+
+# What a tensor may take over as it is; others become other dtypes.
+_SHARED = frozenset(map(np.dtype, ("int8", "uint8", "int16", "int32", "int64", "float16", "float32", "float64")))
+
+
+def _own(array):
+    """A tensor of an array that nobody else has: of a big one over its memory, without another copy."""
+    if array.nbytes >= 1 << 16 and array.dtype in _SHARED and _C.get_device() == "cpu":
+        return _C.from_dlpack(array)
+    return _C.to_tensor(array)
 
 
 def collated(batch, stack, made):

@@ -3,6 +3,7 @@
 FAMILIES = [
     "creation",
     "elementwise",
+    "fft",
     "indexing",
     "linalg",
     "manipulation",

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from ops.schema import cpp, flops, formula, model
 
-
 _DOCS = f"{cpp.NAMESPACE}::doc"
 
 

@@ -13,7 +13,10 @@ ISAS = (("sse2", "kBaseline"), ("avx2", "kAvx2"), ("avx512", "kAvx512"))
 
 
 def emit(ops: list[model.Op], family: str) -> dict[str, str]:
-    files = {f"{family}_kernels.h": cpp.umbrella(ops, family, "kernels"), f"{family}_register.cc": _register(ops, family)}
+    files = {
+        f"{family}_kernels.h": cpp.umbrella(ops, family, "kernels"),
+        f"{family}_register.cc": _register(ops, family),
+    }
     _written(ops, False), _written(ops, True)  # whether those that are shared agree, in all of the family
     for stem in cpp.stems(ops):
         files[f"{stem}_kernels.h"] = _header([o for o in ops if o.stem == stem], family, stem)

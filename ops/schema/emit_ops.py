@@ -47,9 +47,7 @@ def _header(ops: list[model.Op], family: str, stem: str) -> str:
     ]
     out.append(f"namespace {cpp.NAMESPACE} {{\n")
     for op in ops:
-        out.append(
-            f"// {op.signature}\n{op.cpp_return} {op.name}({cpp.params(op, defaults=True)});\n"
-        )
+        out.append(f"// {op.signature}\n{op.cpp_return} {op.name}({cpp.params(op, defaults=True)});\n")
         if op.inplace:
             out.append(
                 f"// In place: {op.inplace} holds the result.\nTensor {op.name}_({cpp.params(op, defaults=True)});\n"

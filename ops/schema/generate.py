@@ -30,6 +30,11 @@ def _ops_of(family: str, index: dict[str, model.Op]) -> list[model.Op]:
 def generate(family: str, index: dict[str, model.Op], has_infer: bool) -> dict[str, str]:
     """All generated texts of a family by file name."""
     ops = _ops_of(family, index)
+    for op in ops:
+        if op.stem == family:
+            raise model.SchemaError(
+                op.location, f"a schema file may not have the name of its family: {family}_ops.h includes all"
+            )
     files: dict[str, str] = {}
     files |= emit_ops.emit(ops, family, index, has_infer)
     files |= emit_definitions.emit(ops, family, has_infer)

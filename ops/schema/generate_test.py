@@ -37,9 +37,7 @@ def test_words_are_compiled_apart(tmp_path):
     path.write_text("# A comment\n\n" + text.replace("doc: ", "doc: In other words. ").replace("f32[2,3]", "f32[4,3]"))
     index = {op.name: op for op in parser.parse_file(str(path))}
     files = generate.generate("testdata", index, has_infer=False)
-    changed = {
-        name for name, text in files.items() if text.partition("\n")[2] != _FILES[name].partition("\n")[2]
-    }
+    changed = {name for name, text in files.items() if text.partition("\n")[2] != _FILES[name].partition("\n")[2]}
     assert changed == {"testdata_docs.cc", "testdata_binding_docs.cc"}
 
 

@@ -38,7 +38,7 @@ from proa.version import full_version as __version__
 
 _SUBMODULES = frozenset((
     "_C_ops", "_legacy_C_ops", "amp", "autograd", "callbacks", "common_ops_import", "compat", "dataset", "device",
-    "distributed", "distribution", "errors", "fluid", "framework", "hapi", "hub", "incubate", "inference", "io", "jit", "linalg", "metric", "nn", "optimizer",
+    "distributed", "distribution", "errors", "fft", "fluid", "framework", "hapi", "hub", "incubate", "inference", "io", "jit", "linalg", "metric", "nn", "optimizer",
     "profiler", "reader", "regularizer", "static", "sysconfig", "tensor", "text", "utils", "version", "vision",
 ))  # fmt: skip
 # Names of other modules that are names of the package too.
@@ -96,6 +96,7 @@ if _TYPE_CHECKING:  # What __getattr__ finds, for type checkers (python/tests/ty
         distributed,
         distribution,
         errors,
+        fft,
         fluid,
         framework,
         hapi,

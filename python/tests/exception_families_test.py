@@ -28,7 +28,7 @@ NOT_ASKED = {"load", "save", "summary", "flops", "create_parameter", "disable_si
 def functions():
     """(module, name, function) of all public functions, each once."""
     seen = set()
-    for module in (proa, F, proa.linalg):
+    for module in (proa, F, proa.linalg, proa.fft):
         for name, function in sorted(vars(module).items()):
             if name.startswith("_") or not inspect.isfunction(function) or function in seen:
                 continue

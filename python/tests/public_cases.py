@@ -37,6 +37,22 @@ FUNCTIONS = {
     "empty_like": ["f32[2,3]"],
     "expand": ["f32[2,1], [2,4]", "f32[2,3], [2,-1,-1]", "f32[2,1], [-1,4]"],
     "expand_as": ["f32[3], f32[2,3]", "f32[2,1], f32[2,3]"],
+    **{
+        f"fft.{name}": ["f32[2,6]", "f32[2,6,5], axis=1, norm='ortho'", "f32[6,4], 5, 0", "f32[3,4], n=9"]
+        for name in ("fft", "ifft", "rfft", "ihfft", "irfft", "hfft")
+    },
+    **{
+        f"fft.{name}": ["f32[2,6]", "f32[2,3,5], [4,4], norm='forward'", "f32[2,3,5], axes=[2,1]"]
+        for name in ("fftn", "ifftn", "rfftn", "ihfftn", "irfftn", "hfftn")
+    },
+    **{
+        f"fft.{name}": ["f32[2,6,5]", "f32[2,3,5], [4,3]"]
+        for name in ("fft2", "ifft2", "rfft2", "ihfft2", "irfft2", "hfft2")
+    },
+    "fft.fftfreq": ["5, 0.5"],
+    "fft.rfftfreq": ["5, 0.5"],
+    "fft.fftshift": ["f32[4,5]", "f32[4,5], 1"],
+    "fft.ifftshift": ["f32[4,5]", "f32[4,5], [1]"],
     "floor_mod": ["i32[4], i32[4]>0"],
     "full": ["[2,3], 1.5"],
     "full_like": ["f32[2,3], 1.5"],

@@ -49,9 +49,9 @@ struct ValueInfo {
   // Of a tensor of sizes, those that are known (kUnknownDim otherwise); may be
   // empty.
   std::vector<int64_t> sizes;
-  // While it is recorded, of a program that follows gradients: an evaluation
-  // under autograd would lead gradients through this value.
-  bool differentiable = false;
+  // While it is recorded, of a program that follows gradients: it is known that
+  // an evaluation under autograd leads no gradients through this value.
+  bool no_gradient = false;
 };
 
 struct ValueRef {

@@ -86,7 +86,7 @@ bool LeadsGradients(const Program& program, const OpDefinition& op,
     const ValueInfo& v = program.value(r.id);
     return v.kind == ValueKind::kCaptured
                ? (v.captured.flags() & kDifferentiate) != 0
-               : v.differentiable;
+               : !v.no_gradient && IsDifferentiable(v.meta.dtype);
   };
   return std::ranges::any_of(args, [&](const Argument& a) {
     if (const auto* ref = std::get_if<ValueRef>(&a)) return leads(*ref);
@@ -121,9 +121,7 @@ void Record(const OpDefinition& op, std::span<const Value> args,
     for (TensorMeta& meta : metas[i]) {
       ids.push_back(program->AddValue(ValueKind::kResult, std::move(meta)));
       program->value(ids.back()).constant = constant;
-      program->value(ids.back()).differentiable =
-          differentiable &&
-          IsDifferentiable(program->value(ids.back()).meta.dtype);
+      program->value(ids.back()).no_gradient = !differentiable;
       made.push_back(MakeSymbolic(program, ids.back()));
     }
     if (op.outputs[i].aliases >= 0) LinkSymbolicViews(op, args, i, made);

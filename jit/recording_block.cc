@@ -3,6 +3,7 @@
 #include "jit/constant.h"
 #include "jit/detach.h"
 #include "jit/recorder.h"
+#include "tensor/dtype.h"
 #include "tensor/error.h"
 #include "tensor/interpreters.h"
 
@@ -17,9 +18,19 @@ ValueId AppendDetach(const std::shared_ptr<Program>& program, ValueId id) {
   o.args.push_back(ValueRef{id});
   const ValueId result =
       program->AddValue(ValueKind::kResult, program->value(id).meta);
+  program->value(result).no_gradient = true;
   o.results.push_back({result});
   CurrentBlock(*program).operations.push_back(std::move(o));
   return result;
+}
+
+// In one that is being recorded.
+bool IsMadeInRegion(const Program& program, ValueId id) {
+  bool inside = false;
+  for (RegionScope* r = innermost; r != nullptr; r = r->parent()) {
+    inside |= r->program() == &program && id >= r->first();
+  }
+  return inside;
 }
 
 }  // namespace
@@ -65,9 +76,11 @@ ValueRef RefTo(const std::shared_ptr<Program>& program, const Tensor& t) {
     id = program->Capture(elements);
   } else if (t.is_symbolic()) {
     id = SymbolOf(t).id();
-    // The function took the gradient away; so does the program.
-    if (program->value(id).differentiable &&
-        (t.flags() & kDifferentiate) == 0) {
+    // The function took the gradient away; so does the program. (What a region
+    // makes has no gradient while the region is recorded.)
+    if (program->follows_gradients() && (t.flags() & kDifferentiate) == 0 &&
+        IsDifferentiable(t.dtype()) && !program->value(id).no_gradient &&
+        !IsMadeInRegion(*program, id)) {
       id = AppendDetach(program, id);
     }
   } else {

@@ -26,6 +26,7 @@ class RegionScope {
   Block& block() { return *block_; }
   const Program* program() const { return program_.get(); }
   RegionScope* parent() const { return parent_; }
+  ValueId first() const { return first_; }  // values from here on are inside
   // Tensors from outside that the region reads, in order of use, with
   // repetitions.
   const std::vector<Tensor>& outer_tensors() const { return outer_; }

@@ -291,10 +291,9 @@ void BindProgram(py::module_& m) {
              bool differentiable) {
             const Tensor t = jit::AddInput(
                 p, name, Shape{std::span<const int64_t>(shape)}, dtype);
-            if (differentiable && IsDifferentiable(dtype)) {
-              autograd::SetRequiresGrad(t, true);
-              p->value(jit::SymbolOf(t).id()).differentiable = true;
-            }
+            differentiable = differentiable && IsDifferentiable(dtype);
+            if (differentiable) autograd::SetRequiresGrad(t, true);
+            p->value(jit::SymbolOf(t).id()).no_gradient = !differentiable;
             return t;
           },
           py::arg("name"), py::arg("shape"), py::arg("dtype"),

@@ -67,6 +67,28 @@ def test_gradients_stop_where_the_function_stops_them(function):
     _same(function, _x(3, 2))
 
 
+_cond = paddle.static.nn.cond
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: _cond(x.sum() > -99, lambda: x * x, lambda: x * 3),
+        lambda x: _cond(x.sum() > -99, lambda: x.detach() * x, lambda: x * 3),
+        lambda x: _cond(x.sum() > -99, lambda: _cond(x.sum() > -99, lambda: x * x, lambda: x), lambda: x * 3),
+        lambda x: _cond(x.sum() > -99, lambda: _nested(x * x), lambda: x * 3),
+        lambda x: _cond(x.sum() > -99, lambda: x * x, lambda: x * 3).detach() * x,
+        lambda x: _without_gradient(lambda: _cond(x.sum() > -99, lambda: x * x, lambda: x * 3)) * x,
+    ],
+)
+def test_gradients_of_regions(function):
+    _same(function, _x(3, 2))
+
+
+def _nested(y):
+    return _cond(y.sum() > -99, lambda: y * 2, lambda: y)
+
+
 def _without_gradient(function):
     with paddle.no_grad():
         return function()

@@ -5,7 +5,7 @@
 writes `golden_models/<version>/`: of each program `<name>.pdmodel`, `<name>.pdiparams` and `<name>.npz` with inputs
 and what they gave; and `ops.txt`, the signatures of all ops. Written when a release is made, by its own code; until
 then the folder of the release under work may be removed and written anew, what is there of earlier releases stays
-for ever (docs/programs.md). Together the programs hold every kind of argument that an op takes.
+for ever (docs/recordings.md). Together the programs hold every kind of argument that an op takes.
 """
 
 import pathlib

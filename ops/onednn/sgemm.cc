@@ -11,8 +11,8 @@ namespace {
 
 void Run(const SgemmProblem& p) {
   const dnnl_status_t status =
-      dnnl_sgemm(p.transpose_a ? 'T' : 'N', 'N', p.m, p.n, p.k, 1.f, p.a, p.lda,
-                 p.b, p.ldb, 0.f, p.c, p.ldc);
+      dnnl_sgemm(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', p.m, p.n,
+                 p.k, 1.f, p.a, p.lda, p.b, p.ldb, 0.f, p.c, p.ldc);
   if (status == dnnl_success) [[likely]]
     return;
   if (status == dnnl_out_of_memory)
@@ -32,7 +32,8 @@ void RunGuarded(const SgemmProblem& p) {
   constexpr int64_t kItem = sizeof(float);
   const GuardedBuffer a(kItem * (p.transpose_a ? Extent(p.k, p.m, p.lda)
                                                : Extent(p.m, p.k, p.lda)));
-  const GuardedBuffer b(kItem * Extent(p.k, p.n, p.ldb));
+  const GuardedBuffer b(kItem * (p.transpose_b ? Extent(p.n, p.k, p.ldb)
+                                               : Extent(p.k, p.n, p.ldb)));
   const GuardedBuffer c(kItem * Extent(p.m, p.n, p.ldc));
   std::memcpy(a.data(), p.a, static_cast<size_t>(a.bytes()));
   std::memcpy(b.data(), p.b, static_cast<size_t>(b.bytes()));

@@ -7,9 +7,11 @@
 namespace proa::inline v0::onednn {
 
 // c [m, n] = a [m, k] * b [k, n]; all row-major with rows ld* elements apart.
-// With transpose_a, a is [k, m]. Sizes are positive.
+// With transpose_a, a is [k, m]; with transpose_b, b is [n, k]. Sizes are
+// positive.
 struct SgemmProblem {
   bool transpose_a = false;
+  bool transpose_b = false;
   int64_t m, n, k;
   const float* a;
   int64_t lda;

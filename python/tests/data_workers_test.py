@@ -512,3 +512,40 @@ def test_tuning(monkeypatch, tmp_path):
         return io.DataLoader(dataset, batch_size=2, num_workers=number)
 
     assert io.tuning.best_number(make, Samples(40), 2) in tried and tried[0] == 0
+
+
+# Where they begin -----------------------------------------------------------------------------------------------------
+
+
+def test_loaders_in_threads_and_in_each_other():
+    found, problems = {}, []
+
+    def run(name):
+        try:
+            found[name] = first_of(io.DataLoader(Samples(6), num_workers=2, timeout=60))
+        except BaseException as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not problems and list(found.values()) == [list(range(6))] * 3
+    pairs = []
+    for outer in io.DataLoader(Samples(3), num_workers=1):
+        pairs += [(int(outer[0][0, 0, 0]), i) for i in first_of(io.DataLoader(Samples(2), num_workers=2))]
+    assert pairs == [(i, j) for i in range(3) for j in range(2)]
+
+
+def test_loaders_in_other_processes():
+    """And none of their workers holds on to what the parent has open, such as the ends of its own workers."""
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    outer = iter(io.DataLoader(Samples(8), num_workers=2))
+    next(outer)
+    child = context.Process(target=lambda: results.put(first_of(io.DataLoader(Samples(4), num_workers=2))))
+    child.start()
+    assert results.get(timeout=60) == [0, 1, 2, 3]
+    child.join(60)
+    assert child.exitcode == 0 and first_of(outer) == list(range(1, 8))

@@ -9,6 +9,7 @@ complex64 of float32 (and of integers and 16-bit floats), complex128 of float64.
 import operator
 
 from proa import _C
+from proa.framework import attributes as _attributes
 from proa.framework.names import missing as _missing
 from proa.framework.size import Size as _Size
 
@@ -82,6 +83,7 @@ def _axis(op, x, axis):
 
 
 def _list(op, name, values):
+    values = _attributes.numbers(values)
     if not isinstance(values, (list, tuple)):
         _refuse(TypeError, f"{op}: {name} must be a list or tuple of integers, not {type(values).__name__}")
     return [_integer(op, name, v) for v in values]
@@ -401,7 +403,7 @@ def ihfft2(x, s=None, axes=(-2, -1), norm="backward", name=None):
 
 
 def _spacing(op, n, d, dtype):
-    n = _size(op, "n", n)
+    n, d = _size(op, "n", n), _attributes.number(d)
     if isinstance(d, bool) or not isinstance(d, (int, float)) or d == 0:
         _refuse(ValueError, f"{op}: d is {d!r}; it must be a number other than 0")
     kind = _C.get_default_dtype() if dtype is None else _C.DType(dtype)
@@ -442,6 +444,7 @@ def _shifted(op, x, axes, half):
         _refuse(TypeError, f"{op}: x must be a Tensor, not {type(x).__name__}")
     if axes is None:
         axes = list(range(x.ndim))
+    axes = _attributes.numbers(axes)
     axes = [_axis(op, x, a) for a in ([axes] if isinstance(axes, int) else _list(op, "axes", axes))]
     if not axes:
         return _C.ops.assign(x)

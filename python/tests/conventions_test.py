@@ -232,3 +232,15 @@ def test_resnet_layers_may_be_made_by_subclasses():
             self.layer5 = self._make_layer(resnet.BasicBlock, 512, 1, stride=1)
 
     assert Own().layer5(proa.ones([1, 512, 2, 2])).shape == [1, 512, 2, 2]
+
+
+def test_the_block_of_a_variable():
+    """Programs of 2.x reach the program from a parameter."""
+    assert proa.nn.Linear(1, 1).weight.block.program is proa.static.default_main_program()
+    program = proa.static.Program()
+    proa.enable_static()
+    try:
+        with proa.static.program_guard(program):
+            assert proa.static.data("x", [1]).block is program.global_block()
+    finally:
+        proa.disable_static()

@@ -162,3 +162,13 @@ def multi_dot(x, name=None):
     from proa import linalg as module
 
     return module.multi_dot(x)
+
+
+def block(x):
+    """The block of the default main program, whose variable this is to programs of 2.x that ask (`x.block.program`)."""
+    from proa.static import default_main_program
+
+    return default_main_program().global_block()
+
+
+_C.Tensor.block = property(block)

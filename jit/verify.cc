@@ -8,14 +8,14 @@ namespace {
 class Verifier {
  public:
   explicit Verifier(const Program& program)
-      : program_(program), made_(program.values().size(), false) {}
+      : program_(program), made_(program.values().size(), State::kNot) {}
 
   absl::Status Run() {
     for (size_t i = 0; i < made_.size(); ++i) {
       const ValueInfo& v = program_.values()[i];
       const bool outer =
           v.kind == ValueKind::kInput || v.kind == ValueKind::kCaptured;
-      made_[i] = outer;
+      if (outer) made_[i] = State::kVisible;
       if (v.kind == ValueKind::kCaptured && !v.captured.defined()) {
         return absl::InvalidArgumentError(
             absl::StrCat("captured value %", i, " has no tensor"));
@@ -25,6 +25,10 @@ class Verifier {
   }
 
  private:
+  // What a region makes is seen in it, and by no one after it; nor may it be
+  // made a second time.
+  enum class State : uint8_t { kNot, kVisible, kHidden };
+
   absl::Status Fail(const std::string& what) const {
     return absl::InvalidArgumentError(
         absl::StrCat("operation ", index_, " (", name_, "): ", what));
@@ -34,18 +38,21 @@ class Verifier {
     if (id < 0 || id >= static_cast<ValueId>(made_.size())) {
       return Fail(absl::StrCat("makes value %", id, ", which does not exist"));
     }
-    if (made_[id]) return Fail(absl::StrCat("makes value %", id, " again"));
+    if (made_[id] != State::kNot) {
+      return Fail(absl::StrCat("makes value %", id, " again"));
+    }
     if (program_.value(id).kind != kind) {
       return Fail(absl::StrCat("value %", id, " is of another kind"));
     }
-    made_[id] = true;
+    made_[id] = State::kVisible;
+    trail_.push_back(id);
     return absl::OkStatus();
   }
 
   absl::Status Use(ValueRef ref, const char* param, bool may_be_none) const {
     if (ref.id == kNoValue && may_be_none) return absl::OkStatus();
     if (ref.id < 0 || ref.id >= static_cast<ValueId>(made_.size()) ||
-        !made_[ref.id]) {
+        made_[ref.id] != State::kVisible) {
       return Fail(absl::StrCat("argument ", param, " is %", ref.id,
                                ", which is not made yet"));
     }
@@ -110,8 +117,7 @@ class Verifier {
                                " returns; expected ", arguments, " and ",
                                returns));
     }
-    // What a region makes is not seen outside of it.
-    const std::vector<bool> before = made_;
+    const size_t outside = trail_.size();
     for (ValueId id : region.arguments) {
       if (absl::Status s = Make(id, ValueKind::kRegionArgument); !s.ok()) {
         return s;
@@ -123,8 +129,10 @@ class Verifier {
     for (ValueId id : region.returns) {
       if (absl::Status s = Use({id}, "return", false); !s.ok()) return s;
     }
-    scoped_.push_back(made_);
-    made_ = before;
+    for (size_t i = outside; i < trail_.size(); ++i) {
+      made_[trail_[i]] = State::kHidden;
+    }
+    trail_.resize(outside);
     return absl::OkStatus();
   }
 
@@ -148,13 +156,6 @@ class Verifier {
     const size_t in = cond ? 0 : n;
     absl::Status s = CheckRegion(*o.regions[0], in, cond ? n : 1);
     if (s.ok()) s = CheckRegion(*o.regions[1], in, n);
-    // A value made in a region may not be made a second time outside.
-    for (const auto& made : scoped_) {
-      for (size_t i = 0; i < made.size(); ++i) {
-        if (made[i] && !made_[i]) hidden_.push_back(static_cast<ValueId>(i));
-      }
-    }
-    scoped_.clear();
     --depth_;
     return s;
   }
@@ -171,11 +172,6 @@ class Verifier {
       if (!s.ok()) return s;
       for (const auto& ids : o.results) {
         for (ValueId id : ids) {
-          for (ValueId h : hidden_) {
-            if (h == id) {
-              return Fail(absl::StrCat("makes value %", id, " again"));
-            }
-          }
           if (s = Make(id, ValueKind::kResult); !s.ok()) return s;
         }
       }
@@ -185,9 +181,8 @@ class Verifier {
 
   static constexpr int kMaxDepth = 200;
   const Program& program_;
-  std::vector<bool> made_;
-  std::vector<std::vector<bool>> scoped_;
-  std::vector<ValueId> hidden_;
+  std::vector<State> made_;
+  std::vector<ValueId> trail_;  // what is made and visible, in order
   std::string name_;
   int index_ = 0;
   int depth_ = 0;

@@ -171,16 +171,21 @@ Shape scatter_nd_add(const char* op, const Tensor& x, const Tensor& index,
 Shape scatter(const char* op, const Tensor& x, const Tensor& index,
               const Tensor& updates) {
   RequireSameDType(op, x, "updates", updates);
-  PROA_REQUIRE(index.rank() <= 1, op, ": index must have 1 dim; index is ",
-               Describe(index));
-  RequireShape(op, "updates", updates,
-               GatherShape(op, x.shape(), index, 0, Describe(x)), "the rows");
+  RequireShape(op, "updates", updates, scatter_updates_grad(op, x, index),
+               "the rows");
   return x.shape();
 }
 
 Shape scatter_grad(const char* op, const Tensor& dy, const Tensor& index) {
-  GatherShape(op, dy.shape(), index, 0, Describe(dy));
+  scatter_updates_grad(op, dy, index);
   return dy.shape();
+}
+
+Shape scatter_updates_grad(const char* op, const Tensor& dy,
+                           const Tensor& index) {
+  PROA_REQUIRE(index.rank() <= 1, op, ": index must have 1 dim; index is ",
+               Describe(index));
+  return GatherShape(op, dy.shape(), index, 0, Describe(dy));
 }
 
 Shape embedding(const char* op, const Tensor& x, const Tensor& weight) {

@@ -29,6 +29,8 @@ Shape scatter_nd_add(const char* op, const Tensor& x, const Tensor& index,
 Shape scatter(const char* op, const Tensor& x, const Tensor& index,
               const Tensor& updates);
 Shape scatter_grad(const char* op, const Tensor& dy, const Tensor& index);
+Shape scatter_updates_grad(const char* op, const Tensor& dy,
+                           const Tensor& index);
 Shape embedding(const char* op, const Tensor& x, const Tensor& weight);
 Shape embedding_grad(const char* op, const Tensor& dy, const Tensor& x,
                      const IntArray& shape);

@@ -197,7 +197,8 @@ ConvGeometry TransposeGeometryOf(const char* op, const Shape& x,
     const int64_t least = CheckedMul(g.out[d] - 1, w.stride[d]) + w.Extent(d) -
                           w.pad_before[d] - w.pad_after[d];
     g.in[d] = output_size.empty() ? least + more[d] : wanted[d];
-    PROA_REQUIRE(g.in[d] >= 1 || g.out[d] == 0, op, ": the output ",
+    // An image without pixels is what no convolution gives.
+    PROA_REQUIRE(g.in[d] >= 1 && g.out[d] >= 1, op, ": the output ",
                  kDimNames[d], " would be ", g.in[d], "; x is ", ToString(x),
                  ", weight is ", ToString(weight));
     PROA_REQUIRE(g.in[d] >= least &&
@@ -205,7 +206,6 @@ ConvGeometry TransposeGeometryOf(const char* op, const Shape& x,
                  op, ": output_size ", g.in[d], " is not in [", least, ", ",
                  least + w.stride[d], "), what ", kDimNames[d], " ", g.out[d],
                  " can come from");
-    g.in[d] = std::max<int64_t>(g.in[d], 0);
   }
   return g;
 }

@@ -6,7 +6,7 @@ from proa import _C
 from proa.framework import attributes
 from proa.framework.attributes import is_late, number
 from proa.framework.names import borrow as _borrow
-from proa.nn.functional.shapes import is_channel_last, numbers, plain_ints, require_dims
+from proa.nn.functional.shapes import is_channel_last, numbers, plain_ints, positive, require_dims
 from proa.tensor.precision import narrowed, widened
 
 
@@ -349,8 +349,8 @@ def _four(op, paddings):
 
 
 def _window(op, size, kernel_sizes, strides, paddings, dilations):
-    kernel, stride = numbers(op, "kernel_sizes", kernel_sizes, 2), numbers(op, "strides", strides, 2)
-    dilation, pads = numbers(op, "dilations", dilations, 2), _four(op, paddings)
+    kernel, stride = positive(op, "kernel_sizes", kernel_sizes, 2), positive(op, "strides", strides, 2)
+    dilation, pads = positive(op, "dilations", dilations, 2), _four(op, paddings)
     out = [(size[i] + pads[i] + pads[i + 2] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in range(2)]
     if min(out) < 1:
         raise _C.located(ValueError(f"{op}: the kernel, {kernel}, is larger than the padded size of {list(size)}"))

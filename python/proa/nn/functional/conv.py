@@ -4,7 +4,7 @@ from proa import _C
 from proa.framework import attributes
 from proa.framework.attributes import is_late
 from proa.framework.names import borrow as _borrow
-from proa.nn.functional.shapes import check_rank, flat, is_channel_last, numbers, padding_pairs, spatial_sizes
+from proa.nn.functional.shapes import check_rank, flat, is_channel_last, numbers, padding_pairs, positive, spatial_sizes
 
 
 def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCHW", name=None):
@@ -124,7 +124,7 @@ def conv3d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data
     check_rank("conv3d", x, 3)
     ops = _C.ops
     last = is_channel_last("conv3d", data_format, 3)
-    strides, dilations = numbers("conv3d", "stride", stride, 3), numbers("conv3d", "dilation", dilation, 3)
+    strides, dilations = positive("conv3d", "stride", stride, 3), positive("conv3d", "dilation", dilation, 3)
     sizes, kernel = spatial_sizes(x, last), weight.shape[2:]
     pairs = padding_pairs("conv3d", padding, 3, sizes, kernel, strides, dilations, last)
     # [N, D, C, H, W], padded in depth.
@@ -268,7 +268,7 @@ def conv3d_transpose(
     check_rank(op, x, 3)
     ops = _C.ops
     last = is_channel_last(op, data_format, 3)
-    strides, dilations = numbers(op, "stride", stride, 3), numbers(op, "dilation", dilation, 3)
+    strides, dilations = positive(op, "stride", stride, 3), positive(op, "dilation", dilation, 3)
     extra = numbers(op, "output_padding", output_padding, 3)
     sizes, kernel = spatial_sizes(x, last), weight.shape[2:]
     pairs = padding_pairs(op, padding, 3, sizes, kernel, strides, dilations, last)

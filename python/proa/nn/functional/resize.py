@@ -6,6 +6,8 @@ from proa import _C
 from proa.framework.attributes import is_late, numbers
 from proa.nn.functional.shapes import spatial_sizes
 
+# Of a dim: where its elements come from takes some times as much memory.
+_LONGEST = 2**28
 _RANKS = {"linear": (3,), "bilinear": (4,), "bicubic": (4,), "trilinear": (5,), "nearest": (3, 4, 5), "area": (3, 4, 5)}
 
 
@@ -123,6 +125,8 @@ def _sizes(old, size, scale_factor, n):
         new = [_grown(o, f) if is_late(o, f) else int(o * f) for o, f in zip(old, factors)]
     if any(not is_late(s) and s < 1 for s in new):
         raise _C.located(ValueError(f"interpolate: the new sizes must be positive; they are {new}"))
+    if max(new) > _LONGEST:
+        raise _C.located(ValueError(f"interpolate: the new sizes must be at most {_LONGEST}; they are {new}"))
     return new, factors
 
 

@@ -30,6 +30,15 @@ def numbers(op, name, value, n):
     raise _C.located(ValueError(f"{op}: {name} must be an int or {n} ints, not {value!r}"))
 
 
+def positive(op, name, value, n):
+    """`numbers` that are at least 1."""
+    found = numbers(op, name, value, n)
+    for v in found:
+        if type(v) is int and v < 1:
+            raise _C.located(ValueError(f"{op}: {name} must be positive, not {v}"))
+    return found
+
+
 def is_channel_last(op, data_format, n):
     """Whether the channels are the last dim; the format must be one for n spatial dims."""
     first = {1: "NCL", 2: "NCHW", 3: "NCDHW"}[n]
@@ -80,6 +89,7 @@ def _named(op, padding, n, sizes, kernel, stride, dilation):
         return [[0, 0]] * n
     if padding.upper() != "SAME":
         raise _C.located(ValueError(f"{op}: padding must be 'SAME' or 'VALID' if it is a str, not {padding!r}"))
+    stride, dilation = positive(op, "stride", stride, n), positive(op, "dilation", dilation, n)
     pairs = []
     for i in range(n):
         size, reach = sizes[i], dilation[i] * (kernel[i] - 1) + 1

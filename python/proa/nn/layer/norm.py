@@ -416,6 +416,9 @@ class LocalResponseNorm(Layer):
         return f"size={self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
+_MOST_ITERATIONS = 10_000  # of powers; a few are enough
+
+
 def rows_of(weight, dim):
     """A weight as a matrix whose rows are dim `dim`."""
     rank = len(weight.shape)
@@ -425,6 +428,8 @@ def rows_of(weight, dim):
 
 def power_iteration(matrix, u, v, iterations, eps):
     """The vectors u [rows] and v [columns] after some steps towards those of the largest singular value."""
+    if iterations > _MOST_ITERATIONS:
+        raise _C.located(ValueError(f"spectral_norm: {iterations} iterations; {_MOST_ITERATIONS} are the most"))
     for _ in range(iterations):
         v = F.normalize(_C.ops.mv(_C.ops.transpose(matrix, [1, 0]), u), axis=0, epsilon=eps)
         u = F.normalize(_C.ops.mv(matrix, v), axis=0, epsilon=eps)

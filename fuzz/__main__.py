@@ -22,6 +22,8 @@ def _arguments():
     parser.add_argument("--seed", type=int, default=0, help="of the random numbers: the same calls for the same seed")
     parser.add_argument("--jobs", type=int, default=1, help="processes that run calls (1)")
     parser.add_argument("--kinds", default=",".join(generate.KINDS), help="of op, public, index, file")
+    parser.add_argument("--only", default="", help="call only what this regular expression is found in: conv|pool")
+    parser.add_argument("--modes", default="", help="only these ways to call: static,record (replay.py has them)")
     parser.add_argument("--case", help="run one case: its text, or its number under the seed")
     parser.add_argument("--guard", help="the path of guard.so: run under it, instead of under a sanitizer")
     parser.add_argument("--unclear", action="store_true", help="report errors whose text is Python's own, too")
@@ -60,11 +62,12 @@ def main() -> int:
             return _one(str(cases.parse(arguments.case)))
         corpus = _corpus(folder)
         kinds = arguments.kinds.split(",")
-        generator = generate.Generator(generate.load(corpus), arguments.seed, kinds)
+        aim = {"only": arguments.only, "modes": [m for m in arguments.modes.split(",") if m]}
+        generator = generate.Generator(generate.load(corpus), arguments.seed, kinds, **aim)
         if arguments.case:
             return _one(generator.case(int(arguments.case)))
         watch = supervisor.Supervisor(
-            corpus, folder, arguments.seed, arguments.jobs, kinds, arguments.unclear, guard=arguments.guard
+            corpus, folder, arguments.seed, arguments.jobs, kinds, arguments.unclear, guard=arguments.guard, aim=aim
         )
         watch.run(arguments.calls, arguments.seconds)
         print(f"\n{sum(watch.counts.values())} calls")

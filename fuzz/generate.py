@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 
 from fuzz import case as cases
 from fuzz import programs, values
@@ -51,8 +52,9 @@ _ELEMENTS = 60_000
 
 
 class Generator:
-    def __init__(self, corpus: dict, seed: int, kinds=KINDS):
-        self._seed, self._kinds = seed, kinds
+    def __init__(self, corpus: dict, seed: int, kinds=KINDS, only: str = "", modes=()):
+        """`only`: a regular expression; calls of what it is found in, and no files. `modes`: only these ways to call."""
+        self._seed, self._modes = seed, modes
         self._keywords = corpus["keywords"]
         self._by_target: dict[str, dict[str, list[str]]] = {}
         for kind, texts in corpus["seeds"].items():
@@ -60,8 +62,13 @@ class Generator:
             for text in texts:
                 # By target, so that an op with many samples is not called more often than others.
                 target = text[5:].partition(",")[0].rstrip(")") if not text[5:].startswith("layer(") else text
+                if not re.search(only, target):
+                    continue
                 targets.setdefault(target, []).append(text)
         self._targets = {kind: sorted(t) for kind, t in self._by_target.items()}
+        self._kinds = [k for k in kinds if self._targets.get(k) or k in ("index", "file") and not only]
+        if not self._kinds:
+            raise ValueError(f"there is nothing to call that has {only!r} in its name")
         self._programs = programs.Generator(corpus)
 
     def case(self, number: int) -> str:
@@ -75,7 +82,7 @@ class Generator:
         else:
             target = r.choice(self._targets[kind])
             c = cases.parse(r.choice(self._by_target[kind][target]))
-        c = c.with_(mode=_weighted(r, _MODES[kind]))
+        c = c.with_(mode=r.choice(self._modes) if self._modes else _weighted(r, _MODES[kind]))
         return str(_bounded(self._change(r, c)))
 
     def _change(self, r: random.Random, c: cases.Case) -> cases.Case:

@@ -345,8 +345,23 @@ def _record(f, args, kwargs, unknown, backward):
         return []
     got = _read(program.run(feeds, outputs))
     if want is not None and len(want) == len(got):
-        _same(want, got, "recorded")
+        try:
+            _same(want, got, "recorded")
+        except Differs:
+            if not _draws(f, args, kwargs, want):
+                raise
     return got
+
+
+def _draws(f, args, kwargs, want):
+    """Whether the results are random after all: of few values (one of three classes), two draws are often equal."""
+    for seed in range(2, 12):
+        proa.seed(seed)
+        try:
+            _same(want, _read(f(*_copies(args), **_copies(kwargs))), "")
+        except Differs:
+            return True
+    return False
 
 
 def save(f, *args, **kwargs):

@@ -48,13 +48,18 @@ class _Worker:
             file.truncate(worker.NOTE_BYTES)
         self.note = worker.Note(self._note)
         self.process, self._read = None, 0
+        self._case, self._waited = -1, 0.0
 
-    def start(self, corpus: str, seed: int, end: int, kinds, skip, environment) -> None:
+    def start(self, corpus: str, seed: int, end: int, kinds, skip, environment, aim) -> None:
         self.began = self.next
         self.note.write(self.next, "")
         until = min(end, self.next + _BLOCK * self.step)
         command = [sys.executable, "-m", "fuzz.worker", corpus, self._note, self._found]
-        command += [str(n) for n in (seed, self.next, until, self.step)] + [",".join(kinds), "\n".join(skip)]
+        command += [str(n) for n in (seed, self.next, until, self.step)] + [
+            ",".join(kinds),
+            "\n".join(skip),
+            json.dumps(aim),
+        ]
         with open(self._errors, "wb") as errors:
             self.process = subprocess.Popen(command, stdout=errors, stderr=errors, env=environment)
 
@@ -83,15 +88,28 @@ class _Worker:
         ticks = int(fields[11]) + int(fields[12])
         return ticks / os.sysconf("SC_CLK_TCK"), int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
 
+    def starved(self, number: int) -> float:
+        """Seconds for which the worker waited for a processor since it was first seen at this case."""
+        try:
+            with open(f"/proc/{self.process.pid}/schedstat", encoding="utf-8") as file:
+                waited = int(file.read().split()[1]) / 1e9
+        except (OSError, IndexError):
+            return 0.0
+        if number != self._case:
+            self._case, self._waited = number, waited
+        return waited - self._waited
+
 
 class Supervisor:
     """Runs cases begin..end, or for some seconds; `findings` by signature, `counts` by way of calling and outcome."""
 
-    def __init__(self, corpus: str, folder: str, seed: int, jobs: int, kinds, unclear: bool, report=print, guard=None):
-        """`guard`: the path of guard.so, which is preloaded into the workers."""
+    def __init__(
+        self, corpus: str, folder: str, seed: int, jobs: int, kinds, unclear: bool, report=print, guard=None, aim=None
+    ):
+        """`guard`: the path of guard.so, which is preloaded into the workers. `aim`: `only` and `modes` of the generator."""
         self._corpus, self._seed, self._kinds, self._unclear, self._report = corpus, seed, kinds, unclear, report
         self._workers = [_Worker(folder, i, jobs) for i in range(jobs)]
-        self._environment = guarded(guard)
+        self._environment, self._aim = guarded(guard), aim or {}
         self._falls: collections.Counter = collections.Counter()
         self.findings: dict[str, Finding] = {}
         self.counts: collections.Counter = collections.Counter()
@@ -99,7 +117,7 @@ class Supervisor:
     def run(self, calls: int, seconds: float) -> None:
         until = time.monotonic() + seconds
         for w in self._workers:
-            w.start(self._corpus, self._seed, calls, self._kinds, self._skipped(), self._environment)
+            w.start(self._corpus, self._seed, calls, self._kinds, self._skipped(), self._environment, self._aim)
         while any(w.process for w in self._workers):
             time.sleep(0.2)
             late = time.monotonic() > until
@@ -139,13 +157,14 @@ class Supervisor:
             w.next = number + w.step
         w.process = None
         if w.next < calls and not late:
-            w.start(self._corpus, self._seed, calls, self._kinds, self._skipped(), self._environment)
+            w.start(self._corpus, self._seed, calls, self._kinds, self._skipped(), self._environment, self._aim)
 
     def _watch(self, w, began, used, text, number):
         """Ends a worker whose case takes too long or too much; None if all is well."""
         processor, resident = w.usage()
+        waited = time.monotonic() - began - w.starved(number)
         # The import, before the first case, is none.
-        slow = text and (processor - used > _HANG_SECONDS or time.monotonic() - began > 6 * _HANG_SECONDS)
+        slow = text and (processor - used > _HANG_SECONDS or waited > 6 * _HANG_SECONDS)
         if not slow and resident < _GROWN_BYTES:
             return None
         w.process.send_signal(signal.SIGUSR1)

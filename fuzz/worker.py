@@ -1,6 +1,6 @@
 """A process that runs cases and says in a file which one, so that whoever watches knows when it dies.
 
-python -m fuzz.worker CORPUS NOTE FOUND SEED BEGIN END STEP KINDS SKIP    runs generated cases
+python -m fuzz.worker CORPUS NOTE FOUND SEED BEGIN END STEP KINDS SKIP AIM    runs generated cases
 python -m fuzz.worker --trials                           runs lines of stdin, each in a fork; answers a line each
 """
 
@@ -57,12 +57,12 @@ def _begin() -> None:
         preloaded.guard_begin()
 
 
-def _run_cases(corpus, note, found, seed, begin, end, step, kinds, skip):
+def _run_cases(corpus, note, found, seed, begin, end, step, kinds, skip, aim):
     from fuzz import case as cases
     from fuzz import generate, judge
 
     skip = set(filter(None, skip.split("\n")))
-    generator = generate.Generator(generate.load(corpus), int(seed), kinds.split(","))
+    generator = generate.Generator(generate.load(corpus), int(seed), kinds.split(","), **json.loads(aim))
     note = Note(note)
     _begin()
     with open(found, "a", encoding="utf-8") as out:

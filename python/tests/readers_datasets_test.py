@@ -161,6 +161,21 @@ def test_cifar(tmp_path):
     assert len(datasets.Cifar100(path)) == 2
 
 
+def test_cifar_as_python_2_wrote_it(tmp_path):
+    """The archives that are fetched: text of Python 2 for keys and for the bytes of the array."""
+    data = np.arange(2 * 3072, dtype=np.uint8).reshape(2, 3072)
+    file = (
+        b"\x80\x02}q\x00(U\x04dataq\x01cnumpy.core.multiarray\n_reconstruct\nq\x02cnumpy\nndarray\nq\x03K\x00\x85"
+        b"U\x01b\x87Rq\x04(K\x01K\x02M\x00\x0c\x86cnumpy\ndtype\nq\x05U\x02u1K\x00K\x01\x87Rq\x06(K\x03U\x01|NNN"
+        b"J\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89T" + struct.pack("<i", data.size) + data.tobytes()
+    ) + b"tbU\x06labels](K\x05K\x06eu."
+    assert set(pickle.loads(file, encoding="bytes")) == {b"data", b"labels"}
+    _archive(tmp_path / "c10.tar.gz", {"cifar/data_batch_1": file})
+    images, labels = zip(*datasets.Cifar10(str(tmp_path / "c10.tar.gz"), backend="cv2"))
+    np.testing.assert_array_equal(np.stack(images), data.reshape(2, 3, 32, 32).transpose(0, 2, 3, 1))
+    assert [int(label) for label in labels] == [5, 6]
+
+
 def test_cifar_archives_execute_nothing(tmp_path):
     class Evil:
         def __reduce__(self):

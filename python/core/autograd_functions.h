@@ -8,7 +8,7 @@
 #include <span>
 
 #include "autograd/engine.h"
-#include "pybind11/pybind11.h"
+#include "python/core/pybind.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::python {

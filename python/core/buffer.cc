@@ -21,7 +21,9 @@ class Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
   ~Buffer() {
-    if (ok_) PyBuffer_Release(&view_);
+    if (!ok_) return;
+    BeforeGivingBack();
+    PyBuffer_Release(&view_);
   }
   bool ok() const { return ok_; }
   const Py_buffer& view() const { return view_; }

@@ -21,7 +21,10 @@ namespace py = pybind11;
 class QuietScope {
  public:
   QuietScope() { PyErr_Fetch(&type_, &value_, &traceback_); }
-  ~QuietScope() { PyErr_Restore(type_, value_, traceback_); }
+  ~QuietScope() {
+    BeforeGivingBack();
+    PyErr_Restore(type_, value_, traceback_);
+  }
   QuietScope(const QuietScope&) = delete;
   QuietScope& operator=(const QuietScope&) = delete;
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "pybind11/pybind11.h"
+#include "python/core/pybind.h"
 
 namespace proa::inline v0::python {
 

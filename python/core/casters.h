@@ -3,11 +3,11 @@
 #ifndef PROA_PYTHON_CORE_CASTERS_H_
 #define PROA_PYTHON_CORE_CASTERS_H_
 
-#include "pybind11/pybind11.h"
 #include "pybind11/stl.h"
 #include "python/core/dtype_object.h"
 #include "python/core/error.h"
 #include "python/core/place_object.h"
+#include "python/core/pybind.h"
 #include "python/core/tensor_object.h"
 
 namespace pybind11::detail {

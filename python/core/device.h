@@ -2,7 +2,7 @@
 #ifndef PROA_PYTHON_CORE_DEVICE_H_
 #define PROA_PYTHON_CORE_DEVICE_H_
 
-#include "pybind11/pybind11.h"
+#include "python/core/pybind.h"
 
 namespace proa::inline v0::python {
 

@@ -9,10 +9,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "pybind11/pybind11.h"
 #include "python/core/call_stack.h"
 #include "python/core/exceptions.h"
 #include "python/core/gil.h"
+#include "python/core/pybind.h"
 #include "tensor/error.h"
 #include "tensor/system_memory.h"
 

@@ -9,6 +9,7 @@
 
 #include <Python.h>
 
+#include <atomic>
 #include <string>
 #include <utility>
 
@@ -74,6 +75,25 @@ inline auto GuardedStatus(F&& body) noexcept -> decltype(body()) {
   }
 }
 
+// A thread that Python ends (gil.h) is unwound without the lock: whatever would
+// give something back to Python then sleeps instead, for ever. In destructors,
+// before they do so.
+namespace internal {
+extern constinit std::atomic<bool> python_ends;
+void SleepUnlessLocked() noexcept;
+}  // namespace internal
+inline void BeforeGivingBack() noexcept {
+  if (internal::python_ends.load(std::memory_order_relaxed)) [[unlikely]]
+    internal::SleepUnlessLocked();
+}
+
+// As Py_XDECREF.
+inline void GiveBack(PyObject* o) noexcept {
+  if (o == nullptr) return;
+  BeforeGivingBack();
+  Py_DECREF(o);
+}
+
 // An owned reference.
 class Ref {
  public:
@@ -91,7 +111,7 @@ class Ref {
     std::swap(o_, o.o_);
     return *this;
   }
-  ~Ref() { Py_XDECREF(o_); }
+  ~Ref() { GiveBack(o_); }
 
   PyObject* get() const { return o_; }
   PyObject* release() { return std::exchange(o_, nullptr); }

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "profiler/atomic_file.h"
 #include "pybind11/stl.h"
+#include "python/core/constructor.h"
 #include "python/core/error.h"
 #include "python/core/file_status.h"
 #include "python/core/gil.h"
@@ -74,7 +75,10 @@ class OpenFile {
     }
     Contents(const Contents&) = delete;
     Contents& operator=(const Contents&) = delete;
-    ~Contents() { PyBuffer_Release(&buffer_); }
+    ~Contents() {
+      BeforeGivingBack();
+      PyBuffer_Release(&buffer_);
+    }
     int64_t size() const { return buffer_.len; }
     std::string_view view() const {
       return {static_cast<const char*>(buffer_.buf),
@@ -105,21 +109,11 @@ void BindFiles(py::module_& m) {
   py::class_<OpenFile>(m, "AtomicFile",
                        "A file that has its name, and replaces what had it, "
                        "when it is committed; else nothing changes.")
-      .def(
-          "__init__",
-          // As py::init; but what pybind11 notes of the object is noted here,
-          // where an exception (of memory) is caught, and not after.
-          [](py::detail::value_and_holder& self, const std::string& path) {
-            auto file = std::make_unique<OpenFile>(path);
-            self.value_ptr() = file.get();
-            try {
-              self.type->init_instance(self.inst, &file);
-            } catch (...) {
-              self.value_ptr() = nullptr;
-              throw;
-            }
-          },
-          py::detail::is_new_style_constructor(), py::arg("path"))
+      .def("__init__",
+           Constructor<const std::string&>([](const std::string& p) {
+             return std::make_unique<OpenFile>(p);
+           }),
+           kIsConstructor, py::arg("path"))
       .def("write", &OpenFile::Write, py::arg("data"))
       .def("write_at", &OpenFile::WriteAt, py::arg("offset"), py::arg("data"))
       .def("commit", &OpenFile::Commit)

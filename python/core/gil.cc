@@ -4,7 +4,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "pybind11/pybind11.h"
+#include "python/core/error.h"
+#include "python/core/pybind.h"
 #include "tensor/interrupt.h"
 
 namespace proa::inline v0::python {
@@ -28,7 +29,26 @@ const bool installed = [] {
   return true;
 }();
 
+// Runs before Python takes the lock from other threads for good.
+PyObject* NoteEnd(PyObject*, PyObject*) {
+  internal::python_ends = true;
+  Py_RETURN_NONE;
+}
+PyMethodDef note_end = {"note_end", &NoteEnd, METH_NOARGS, nullptr};
+
 }  // namespace
+
+constinit std::atomic<bool> internal::python_ends{false};
+
+void internal::SleepUnlessLocked() noexcept {
+  if (!PyGILState_Check() && !IsMainThread()) SleepForever();
+}
+
+void BindEndOfPython() {
+  const Ref function = Ref::New(PyCFunction_New(&note_end, nullptr));
+  const Ref atexit = Ref::New(PyImport_ImportModule("atexit"));
+  Ref::New(PyObject_CallMethod(atexit.get(), "register", "O", function.get()));
+}
 
 // Catching the unwinding that ends a thread is allowed as long as the handler
 // is never left.

@@ -4,7 +4,9 @@
 //
 // Python ends the daemon threads that want the lock while the interpreter ends,
 // by unwinding their stacks (pthread_exit). Ours have frames of C++, which
-// cannot be left so: such a thread sleeps until the process is gone.
+// cannot be left so: such a thread sleeps until the process is gone, at the
+// first destructor that would give something back to Python (BeforeGivingBack
+// in error.h), or where the exception is caught.
 #ifndef PROA_PYTHON_CORE_GIL_H_
 #define PROA_PYTHON_CORE_GIL_H_
 
@@ -39,6 +41,9 @@ inline int64_t Elements(const IntArray& shape) {
   }
   return n;
 }
+
+// Once, when the module is made: learns when Python ends.
+void BindEndOfPython();
 
 // What a thread does that Python wants to end while C++ runs on it.
 [[noreturn]] void SleepForever() noexcept;

@@ -20,6 +20,7 @@
 #include "jit/recording_block.h"
 #include "jit/text.h"
 #include "python/core/casters.h"
+#include "python/core/constructor.h"
 #include "python/core/file_status.h"
 #include "python/core/gil.h"
 #include "python/core/module.h"
@@ -269,21 +270,9 @@ void BindProgram(py::module_& m) {
       .def("__exit__", [](Recording& r, const py::args&) { r.Exit(); });
 
   py::class_<Program, ProgramPtr>(m, "Program")
-      .def(
-          "__init__",
-          // As py::init; but what pybind11 notes of the object is noted here,
-          // where an exception (of memory) is caught, and not after.
-          [](py::detail::value_and_holder& self) {
-            const auto program = std::make_shared<Program>();
-            self.value_ptr() = program.get();
-            try {
-              self.type->init_instance(self.inst, &program);
-            } catch (...) {
-              self.value_ptr() = nullptr;
-              throw;
-            }
-          },
-          py::detail::is_new_style_constructor())
+      .def("__init__",
+           Constructor<>([] { return std::make_shared<Program>(); }),
+           kIsConstructor)
       .def(
           "add_input",
           [](const ProgramPtr& p, const std::string& name,

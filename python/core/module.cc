@@ -15,6 +15,7 @@
 #include "python/core/dtype_object.h"
 #include "python/core/error.h"
 #include "python/core/exceptions.h"
+#include "python/core/gil.h"
 #include "python/core/grad_node.h"
 #include "python/core/graph_reports.h"
 #include "python/core/node_reference.h"
@@ -59,6 +60,7 @@ PyMethodDef functions[] = {
     {nullptr, nullptr, 0, nullptr}};
 
 void Fill(py::module_& m) {
+  BindEndOfPython();
   MakeExceptions(m.ptr());
   py::register_exception_translator(&Translate);
   PrepareBindings();

@@ -15,7 +15,10 @@ class Recursion {
   Recursion() {
     CheckStatus(Py_EnterRecursiveCall(" in nested tensors") == 0 ? 0 : -1);
   }
-  ~Recursion() { Py_LeaveRecursiveCall(); }
+  ~Recursion() {
+    BeforeGivingBack();
+    Py_LeaveRecursiveCall();
+  }
   Recursion(const Recursion&) = delete;
   Recursion& operator=(const Recursion&) = delete;
 };

@@ -1,8 +1,10 @@
 #include "python/core/place_object.h"
 
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include "python/core/constructor.h"
 #include "python/core/error.h"
 #include "tensor/error.h"
 
@@ -30,19 +32,20 @@ Place Parse(std::string_view text) {
   return ParsePlace(text);
 }
 
-PyCUDAPlace CudaPlace(int index) {
+std::unique_ptr<PyCUDAPlace> CudaPlace(int index) {
   PROA_REQUIRE(index >= 0 && index < 32768, "CUDAPlace: the index is ", index,
                "; it is at least 0");
-  return {{{DeviceKind::kGPU, static_cast<int16_t>(index)}}};
+  const Place place{DeviceKind::kGPU, static_cast<int16_t>(index)};
+  return std::make_unique<PyCUDAPlace>(PyCUDAPlace{{place}});
 }
 
-PyCustomPlace CustomPlace(const std::string& type, int index) {
+std::unique_ptr<PyCustomPlace> CustomPlace(const std::string& type, int index) {
   PROA_REQUIRE(index >= 0 && index < 32768, "CustomPlace: the index is ", index,
                "; it is at least 0");
   const Place place = ParsePlace(type + ":" + std::to_string(index));
   PROA_REQUIRE(place.kind >= DeviceKind::kFirstCustom, "CustomPlace: ", type,
                " is no device of a plugin");
-  return {{place}};
+  return std::make_unique<PyCustomPlace>(PyCustomPlace{{place}});
 }
 
 // The class of a device that plugins may bring, but that has no name here.
@@ -54,12 +57,14 @@ void BindAbsent(py::module_& m, const char* name) {
           "CustomPlace names those of plugins. No place is a ") +
       name + ".";
   py::class_<T, PyPlace>(m, name, text.c_str())
-      .def(py::init([name = std::string(name)](int) -> T {
+      .def("__init__",
+           Constructor<int>([name =
+                                 std::string(name)](int) -> std::unique_ptr<T> {
              Fail(absl::StatusCode::kUnimplemented, name,
                   ": there is no such device; use CPUPlace(), CUDAPlace(id), "
                   "or CustomPlace(type, id) for one that a plugin brings");
            }),
-           py::arg("id") = 0);
+           kIsConstructor, py::arg("id") = 0);
 }
 
 }  // namespace
@@ -88,9 +93,11 @@ std::optional<Place> FindPlace(PyObject* o) {
 void BindPlaces(py::module_& m) {
   py::class_<PyPlace>(m, "Place",
                       "Where a tensor lies: Place('cpu'), Place('gpu:0').")
-      .def(py::init(
-               [](const std::string& name) { return PyPlace{Parse(name)}; }),
-           py::arg("name") = "cpu")
+      .def("__init__",
+           Constructor<const std::string&>([](const std::string& s) {
+             return std::make_unique<PyPlace>(PyPlace{Parse(s)});
+           }),
+           kIsConstructor, py::arg("name") = "cpu")
       .def("is_cpu_place", [](const PyPlace& p) { return p.place.is_cpu(); })
       .def("is_gpu_place",
            [](const PyPlace& p) { return p.place.kind == DeviceKind::kGPU; })
@@ -134,15 +141,21 @@ void BindPlaces(py::module_& m) {
                               py::make_tuple(self.attr("name")));
       });
   py::class_<PyCPUPlace, PyPlace>(m, "CPUPlace", "The place of host memory.")
-      .def(py::init([] { return PyCPUPlace{}; }));
+      .def("__init__",
+           Constructor<>([] { return std::make_unique<PyCPUPlace>(); }),
+           kIsConstructor);
   py::class_<PyCUDAPlace, PyPlace>(m, "CUDAPlace", "The place of GPU `id`.")
-      .def(py::init(&CudaPlace), py::arg("id") = 0);
+      .def("__init__", Constructor<int>(&CudaPlace), kIsConstructor,
+           py::arg("id") = 0);
   py::class_<PyCUDAPinnedPlace, PyPlace>(
       m, "CUDAPinnedPlace", "Host memory; pinning is left to the allocator.")
-      .def(py::init([] { return PyCUDAPinnedPlace{}; }));
+      .def("__init__",
+           Constructor<>([] { return std::make_unique<PyCUDAPinnedPlace>(); }),
+           kIsConstructor);
   py::class_<PyCustomPlace, PyPlace>(
       m, "CustomPlace", "The place of device `id` of a plugin's type.")
-      .def(py::init(&CustomPlace), py::arg("type"), py::arg("id") = 0);
+      .def("__init__", Constructor<const std::string&, int>(&CustomPlace),
+           kIsConstructor, py::arg("type"), py::arg("id") = 0);
   BindAbsent<PyXPUPlace>(m, "XPUPlace");
   BindAbsent<PyNPUPlace>(m, "NPUPlace");
 }

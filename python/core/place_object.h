@@ -7,7 +7,7 @@
 
 #include <optional>
 
-#include "pybind11/pybind11.h"
+#include "python/core/pybind.h"
 #include "tensor/place.h"
 
 namespace proa::inline v0::python {

@@ -23,6 +23,7 @@
 #include "profiler/statistics.h"
 #include "profiler/summary.h"
 #include "pybind11/stl.h"
+#include "python/core/constructor.h"
 #include "python/core/error.h"
 #include "python/core/file_status.h"
 #include "python/core/gil.h"
@@ -399,8 +400,12 @@ void BindProfiler(py::module_& parent) {
       py::arg("category") = "user");
   m.def("load", &Load, py::arg("path"));
   py::class_<OpenRange>(m, "Range", "A range between two calls.")
-      .def(py::init<py::str, py::str>(), py::arg("name"),
-           py::arg("category") = "user")
+      .def("__init__",
+           Constructor<const py::str&, const py::str&>(
+               [](const py::str& name, const py::str& category) {
+                 return std::make_unique<OpenRange>(name, category);
+               }),
+           kIsConstructor, py::arg("name"), py::arg("category") = "user")
       .def("begin", &OpenRange::Begin)
       .def("end", &OpenRange::End);
   BindRecording(m);

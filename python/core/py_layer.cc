@@ -8,12 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "autograd/function.h"
 #include "autograd/grad_state.h"
-#include "pybind11/pybind11.h"
 #include "python/core/error.h"
 #include "python/core/gil.h"
 #include "python/core/nested.h"
 #include "python/core/node_reference.h"
 #include "python/core/py_layer_context.h"
+#include "python/core/pybind.h"
 #include "python/core/tensor_object.h"
 #include "tensor/error.h"
 
@@ -43,6 +43,7 @@ class Slots {
     slots_.push_back({pattern.release()});
   }
   ~Slots() {
+    BeforeGivingBack();
     for (PyObject* s : slots_) Py_DECREF(s);
   }
   Slots() = default;

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "pybind11/pybind11.h"
 #include "python/core/casters.h"
 #include "python/core/gil.h"
 #include "python/core/module.h"
+#include "python/core/pybind.h"
 #include "python/core/tensor_hooks.h"
 #include "python/core/tensor_object.h"
 

@@ -5,12 +5,12 @@
 
 #include "autograd/engine.h"
 #include "autograd/grad_state.h"
-#include "pybind11/pybind11.h"
 #include "python/core/arguments.h"
 #include "python/core/autograd_functions.h"
 #include "python/core/convert.h"
 #include "python/core/error.h"
 #include "python/core/grad_node.h"
+#include "python/core/pybind.h"
 #include "python/core/tensor_hooks.h"
 #include "python/core/tensor_object.h"
 #include "python/core/tensor_parts.h"

@@ -17,9 +17,9 @@
 #include <utility>
 
 #include "autograd/node.h"
-#include "pybind11/pybind11.h"
 #include "python/core/gil.h"
 #include "python/core/node_reference.h"
+#include "python/core/pybind.h"
 
 namespace proa::inline v0::python {
 

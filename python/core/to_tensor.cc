@@ -15,12 +15,14 @@
 #include "python/core/convert.h"
 #include "python/core/dtype_object.h"
 #include "python/core/error.h"
+#include "python/core/gil.h"
 #include "python/core/numpy.h"
 #include "python/core/place_object.h"
 #include "python/core/tensor_object.h"
 #include "tensor/copy.h"
 #include "tensor/error.h"
 #include "tensor/interpreters.h"
+#include "tensor/interrupt.h"
 #include "tensor/promotion.h"
 
 namespace proa::inline v0::python {
@@ -40,6 +42,46 @@ Tensor FromArrayLike(PyObject* o) {
   if (std::optional<Tensor> t = CopyBuffer(swapped.get())) return *t;
   ThrowTypeError("to_tensor: data of type " + TypeName(o) +
                  " holds no numbers");
+}
+
+[[noreturn]] void FailRange() {
+  PyErr_Clear();
+  ThrowPython(PyExc_OverflowError,
+              "to_tensor: the range has numbers that do not fit in int64");
+}
+
+// A range, without a Python object for each element: it may be as long as
+// memory is.
+Tensor FromRange(PyObject* o, std::optional<DType> dtype) {
+  int64_t parts[2];
+  const char* names[] = {"start", "step"};
+  for (int i = 0; i < 2; ++i) {
+    const Ref part = Ref::New(PyObject_GetAttrString(o, names[i]));
+    parts[i] = PyLong_AsLongLong(part.get());
+    if (parts[i] == -1 && PyErr_Occurred() != nullptr) FailRange();
+  }
+  const Py_ssize_t n = PyObject_Size(o);
+  if (n < 0) FailRange();
+  const auto [start, step] = parts;
+  int64_t last = 0;
+  if (n > 0 && (__builtin_mul_overflow(n - 1, step, &last) ||
+                __builtin_add_overflow(start, last, &last))) {
+    FailRange();
+  }
+  const DType t = dtype   ? *dtype
+                  : n > 0 ? DType::kInt64
+                          : ops::infer::DefaultDType();
+  Tensor out = Tensor::Empty({n}, t);
+  WithoutGil(n, [&] {
+    VisitDType(t, [&]<typename T>(TypeTag<T>) {
+      T* to = out.data<T>();
+      for (int64_t i = 0; i < n; ++i) {
+        if ((i & 0xffff) == 0) CheckInterrupt();
+        to[i] = Scalar(start + i * step).to<T>();
+      }
+    });
+  });
+  return out;
 }
 
 bool IsNested(PyObject* o) { return PyList_Check(o) || PyTuple_Check(o); }
@@ -123,7 +165,7 @@ class Nested {
       return;
     }
     if (ScanNumber(o)) return Leaf(depth);
-    if (!IsTensor(o) && !IsArrayLike(o)) {
+    if (!IsTensor(o) && !IsArrayLike(o) && !PyRange_Check(o)) {
       ThrowTypeError("to_tensor: a list element of type " + TypeName(o) +
                      " is no number; elements are numbers, arrays, Tensors or "
                      "lists of them");
@@ -178,6 +220,8 @@ class Nested {
       *out = FindNumber(o)->to<T>();
       return out + 1;
     }
+    // Now, also in static mode, which would record the cast.
+    const InterpreterScope now = InterpreterScope::Forbid(kRecord);
     const Tensor t = Contiguous(Converted(NextArray(), kDTypeOf<T>, Place{}));
     CheckRoom(out, t.numel());
     if (t.numel() > 0) std::memcpy(out, t.raw_data(), t.bytes());
@@ -242,7 +286,8 @@ Tensor OnHost(PyObject* o, std::optional<DType> dtype) {
                    "; it is a number, a list, an array or a Tensor");
   }
   if (IsArrayLike(o) || PyObject_CheckBuffer(o)) return FromArrayLike(o);
-  if (PySequence_Check(o)) {  // range and the like
+  if (PyRange_Check(o)) return FromRange(o, dtype);
+  if (PySequence_Check(o)) {
     const Ref list = Ref::New(PySequence_List(o));
     return Nested().Make(list.get(), dtype);
   }

@@ -7,6 +7,7 @@ import pytest
 
 _PROGRAM = """
 import sys, threading, time
+import numpy
 import proa
 
 def leaf(*shape):
@@ -59,6 +60,24 @@ def lists():
     proa.to_tensor([[1.0, 2.0] * 50] * 50).tolist()
     proa.ones([200, 200]).numpy()
 
+def arrays():
+    proa.ones([3]).numpy()
+
+class Array:
+    def __array__(self, *arguments, **named):
+        return numpy.ones([3 + 0 * sum(range(500))])
+
+def foreign():
+    proa.to_tensor([Array(), Array()])
+
+class Text(str):
+    def __hash__(self):
+        return sum(range(500))
+
+def bound():
+    proa._C.profiler.Range(Text("a"), Text("b"))
+    proa._C.Program().add_input("x", [Number()] * 3, "float32")
+
 class Number:
     def __index__(self):
         return 1 + 0 * sum(range(500))
@@ -82,7 +101,20 @@ for _ in range(3):
 time.sleep(float(sys.argv[2]))
 """
 
-_WORK = ["backward", "large", "hooks", "layer", "recomputed", "saved", "converted", "lists", "protocols"]
+_WORK = [
+    "backward",
+    "large",
+    "hooks",
+    "layer",
+    "recomputed",
+    "saved",
+    "converted",
+    "lists",
+    "protocols",
+    "arrays",
+    "foreign",
+    "bound",
+]
 
 
 @pytest.mark.parametrize("work", _WORK)

@@ -1,8 +1,11 @@
 """to_tensor: what it takes, which dtype comes out, and what it refuses."""
 
+import signal
+
 import numpy as np
 import pytest
 
+import proa
 from proa import _C
 
 
@@ -152,3 +155,49 @@ def test_bad_arguments():
 def test_large_list():
     data = [[float(i * j) for j in range(100)] for i in range(1000)]
     np.testing.assert_array_equal(_C.to_tensor(data).numpy(), np.array(data, "float32"))
+
+
+@pytest.mark.parametrize("dtype", [None, "float32", "bool", "int8", "complex64"])
+@pytest.mark.parametrize("r", [range(5), range(-3, 10, 4), range(7, -20, -3), range(0), range(2**62, 2**62 + 2)])
+def test_a_range_is_as_its_list(r, dtype):
+    got, want = proa.to_tensor(r, dtype), proa.to_tensor(list(r), dtype)
+    assert got.dtype == want.dtype and got.shape == want.shape
+    np.testing.assert_array_equal(got.numpy(), want.numpy())
+
+
+def test_ranges_in_lists():
+    np.testing.assert_array_equal(proa.to_tensor([range(3), range(3, 6)]).numpy(), np.arange(6).reshape(2, 3))
+    x = proa.to_tensor([range(2), [0.5, 1]])
+    assert x.dtype == proa.float32 and x.tolist() == [[0, 1], [0.5, 1]]
+    with pytest.raises(ValueError, match="ragged"):
+        proa.to_tensor([range(3), range(2)])
+
+
+def test_ranges_beyond_int64_and_beyond_memory():
+    for r in (range(2**63, 2**63 + 2), range(0, 2**64, 2**62), range(10**30), range(-(2**63), 2**63, 2**62 + 1)):
+        if max(r[0], r[-1]) < 2**63:
+            assert proa.to_tensor(r).tolist() == list(r)
+            continue
+        with pytest.raises(OverflowError, match="to_tensor: the range has numbers that do not fit in int64"):
+            proa.to_tensor(r)
+    for r in (range(2**50), range(2**62), [range(2**55)]):
+        with pytest.raises((MemoryError, ValueError, OverflowError)) as e:
+            proa.to_tensor(r)
+        assert "to_tensor" in str(e.value) or "memory" in str(e.value)
+
+
+def test_a_long_range_is_interrupted():
+    """No memory is taken for numbers of Python: 2^28 of them would be 9 GB."""
+
+    def stop(*_):
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    try:
+        with pytest.raises(TimeoutError):
+            for _ in range(100):
+                proa.to_tensor(range(2**28), "uint8")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -149,9 +149,11 @@ class Supervisor:
         elif status == 0:
             w.next = w.began + len(range(w.began, min(calls, w.began + _BLOCK * w.step), w.step)) * w.step
         else:
-            # 1: an error of Python in the worker itself.
-            cause = crash.cause(status, w.errors()) if status != 1 else w.errors().strip()[-300:]
-            self._add(w, "died" if status != 1 else "fuzzer", cause, text, number)
+            # 1: an error of Python in the worker itself, or a sanitizer's word.
+            errors = w.errors()
+            died = status != 1 or "Sanitizer" in errors
+            cause = crash.cause(status, errors) if died else errors.strip()[-300:]
+            self._add(w, "died" if died else "fuzzer", cause, text, number)
             self._falls[_target(text)] += 1
             self.counts[f"{text.partition('(')[0]} died"] += 1
             w.next = number + w.step

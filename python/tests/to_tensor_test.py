@@ -174,7 +174,7 @@ def test_ranges_in_lists():
 
 
 def test_ranges_beyond_int64_and_beyond_memory():
-    for r in (range(2**63, 2**63 + 2), range(0, 2**64, 2**62), range(10**30), range(-(2**63), 2**63, 2**62 + 1)):
+    for r in (range(2**63, 2**63 + 2), range(0, 2**64, 2**62), range(10**30)):
         if max(r[0], r[-1]) < 2**63:
             assert proa.to_tensor(r).tolist() == list(r)
             continue

@@ -107,9 +107,12 @@ bool RootRequiresGrad(const Tensor& root) {
   return RequiresGrad(root);
 }
 
-void CheckRootIsNoLeaf(const char* op, const Tensor& root) {
+// Whether a change of a view of `root` changes the values of a leaf, which
+// takes no history: the leaf is one with other values then, for its other views
+// too, and only the view that was written to knows what was written.
+bool IsLeafRoot(const Tensor& root) {
   std::lock_guard lock(views_mutex);
-  CheckNoLeaf(op, root, "a view of a leaf that requires grad");
+  return RequiresGrad(root) && IsLeaf(root);
 }
 
 constexpr const char* kLeaf =
@@ -146,14 +149,23 @@ void WriteToRoot(const Tensor& view, const Tensor& root, Edge value,
   GradState::Of(view)->seen = written;
 }
 
+// History of a view of a leaf that constants were written over: zeros go back.
+void ForgetValue(const Tensor& view) {
+  auto node = MakeNode<WriteViewNode>(
+      Region{view.shape(), ContiguousStrides(view.shape()), 0, view.dtype()});
+  node->AddEdge(GradEdge(view));
+  node->AddEdge({});
+  SetHistory(view, std::move(node), 0);
+}
+
 }  // namespace
 
 void CheckInplace(const char* op, const Tensor& t) {
   if (!GradEnabled() || !IsDifferentiable(t.dtype())) return;
   CheckNoLeaf(op, t, kLeaf);
   if (const Tensor root = RootOf(t); root.defined()) {
-    CheckRootIsNoLeaf(op, root);
-    RegionOf(op, t, root);  // throws for a root that cannot be recorded
+    // Throws for a root that cannot be recorded.
+    if (!IsLeafRoot(root)) RegionOf(op, t, root);
   } else if (t.is_view() && t.storage() && t.storage()->use_count() > 1) {
     FailInplace(op, t,
                 "a view made under no_grad, so that what it is a view of would "
@@ -175,6 +187,7 @@ void SetInplaceHistory(const Tensor& t, IntrusivePtr<Node> node,
     CountWrite(t);
     return;
   }
+  if (IsLeafRoot(root)) return SetHistory(t, std::move(node), slot);
   WriteToRoot(t, root, {node, slot}, {node, slot});
 }
 
@@ -186,7 +199,9 @@ void AssignHistory(const Tensor& t, const Tensor& value) {
   if (!RequiresGrad(t)) return;
   // Constants took the place of what had a history.
   const Tensor root = RootOf(t);
-  if (root.defined() && RootRequiresGrad(root)) {
+  if (root.defined() && IsLeafRoot(root)) {
+    ForgetValue(t);
+  } else if (root.defined() && RootRequiresGrad(root)) {
     WriteToRoot(t, root, {}, {});  // of which `t` will learn
   } else {
     GradState::Of(t)->Replace(Edge{});

@@ -41,15 +41,17 @@
 namespace proa::inline v0::autograd {
 
 // Throws Error kFailedPrecondition if `op` cannot record that it changes `t` in
-// place, while grad is on: a leaf that requires grad, a view of one, or a view
-// of which it is not known what it is a view of (made under no_grad). For a `t`
+// place, while grad is on: a leaf that requires grad, or a view of which it is
+// not known what it is a view of (made under no_grad). For a `t`
 // that does not require grad, call it only if an operand does.
 void CheckInplace(const char* op, const Tensor& t);
 // The same for an op that gives `t` another shape and leaves its elements.
 void CheckInplaceReshape(const char* op, const Tensor& t);
 
 // SetHistory, for elements that were changed in place. Of a linked view, the
-// root gets a new history as well, and with it all other views.
+// root gets a new history as well, and with it all other views; unless the root
+// is a leaf that requires grad: that is one with other values from then on, as
+// if they had been changed under no_grad.
 void SetInplaceHistory(const Tensor& t, IntrusivePtr<Node> node, uint32_t slot);
 // The same, for elements that were overwritten by those of `value`, which may
 // require grad or not.

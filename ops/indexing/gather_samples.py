@@ -61,7 +61,7 @@ def reference_scatter_grad(dy, index):
 
 def reference_scatter_updates_grad(dy, index, overwrite):
     out = dy[index]
-    for k, i in enumerate(index):
+    for k, i in enumerate(index if index.ndim else ()):  # a single one is the last
         if overwrite and i in index[k + 1 :]:
             out[k] = 0
     return out

@@ -197,6 +197,15 @@ std::tuple<Tensor, Tensor> CtcLossGradGrad(
                  Describe(*t));
   if (logits.size(0) == 0 || logits.size(1) == 0)
     return {full_like(grad_loss, Scalar(0.0)), full_like(logits, Scalar(0.0))};
+  // Logarithms of 0 are finite numbers here, which 16 bits do not hold.
+  if (logits.dtype() == DType::kFloat16 || logits.dtype() == DType::kBFloat16) {
+    const auto [of_grad_loss, of_logits] = CtcLossGradGrad(
+        cast(grad_logits, DType::kFloat32), cast(grad_loss, DType::kFloat32),
+        cast(logits, DType::kFloat32), labels, input_lengths, label_lengths,
+        blank, norm_by_times);
+    return {cast(of_grad_loss, grad_loss.dtype()),
+            cast(of_logits, logits.dtype())};
+  }
   const Tables tables = TablesOf(logits, labels, input_lengths, label_lengths,
                                  blank, norm_by_times);
   // Rates along grad_logits; those beyond the lengths do not count, nor do

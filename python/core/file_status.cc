@@ -2,8 +2,11 @@
 
 #include <Python.h>
 
+#include <cerrno>
+
 #include "profiler/system_error.h"
 #include "python/core/error.h"
+#include "python/core/exceptions.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::python {
@@ -13,9 +16,12 @@ void CheckFileStatus(const absl::Status& status) {
   if (const auto failure = profiler::SystemFailureOf(status)) {
     const Ref path = Ref::New(PyUnicode_DecodeFSDefaultAndSize(
         failure->path.data(), static_cast<Py_ssize_t>(failure->path.size())));
-    const Ref error =
-        Ref::New(PyObject_CallFunction(PyExc_OSError, "isO", failure->number,
-                                       failure->what.c_str(), path.get()));
+    // A file that is not there is what the reference raises for it, too.
+    PyObject* const type = failure->number == ENOENT
+                               ? KindOf(PyExc_FileNotFoundError).type
+                               : PyExc_OSError;
+    const Ref error = Ref::New(PyObject_CallFunction(
+        type, "isO", failure->number, failure->what.c_str(), path.get()));
     const Ref located = Ref::New(Located(error.get()));
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(located.get())),
                     located.get());

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "ops/definition.h"
 #include "python/core/casters.h"
 
@@ -94,6 +95,11 @@ py::list Traits(const OpDefinition& op) {
   return out;
 }
 
+// Others are of programs only, and no functions.
+bool InSchema(const OpDefinition& op) {
+  return absl::StrContains(op.source, ".yaml:");
+}
+
 py::dict Describe(const OpDefinition& op) {
   py::dict d;
   d["name"] = op.name;
@@ -122,10 +128,12 @@ void BindOpRegistry(py::module_& m) {
       "op_registry",
       [] {
         py::list out;
-        for (const OpDefinition* op : AllOps()) out.append(Describe(*op));
+        for (const OpDefinition* op : AllOps()) {
+          if (InSchema(*op)) out.append(Describe(*op));
+        }
         return out;
       },
-      "What is known of each op, sorted by name.");
+      "What is known of each op of the schemas, sorted by name.");
 }
 
 }  // namespace proa::inline v0::python

@@ -236,3 +236,19 @@ def test_values_of_branches():
     assert proa.static.nn.cond(proa.to_tensor(True), lambda: 1, lambda: 2).item() == 1
     assert proa.static.nn.cond(False, lambda: (1.5, True), lambda: (2.5, False))[0].item() == 2.5
     assert np.array_equal(F.elu(proa.to_tensor([-1.0]), -0.5).numpy() > 0, [True])
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        lambda path: proa.jit.load(path),
+        lambda path: proa.load(path + ".pdparams"),
+        lambda path: proa.static.load_inference_model(path, proa.static.Executor()),
+        lambda path: proa.static.load(proa.static.Program(), path),
+    ],
+)
+def test_a_model_that_is_not_there(load, tmp_path):
+    """FileNotFoundError, as Python's own, and ValueError, as the reference's."""
+    with pytest.raises(FileNotFoundError) as e:
+        load(str(tmp_path / "model"))
+    assert isinstance(e.value, ValueError) and isinstance(e.value, RuntimeError)

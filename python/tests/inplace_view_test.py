@@ -196,8 +196,10 @@ def test_view_made_before_its_base_became_a_leaf():
     assert v.stop_gradient
     (v * b).sum().backward()
     assert b.grad.tolist() == [1.0, 1.0]
-    with pytest.raises(RuntimeError, match="a view of a leaf"):
-        v.add_(paddle.to_tensor([1.0], stop_gradient=False))
+    w = paddle.to_tensor([1.0], stop_gradient=False)
+    v.add_(w)
+    v.sum().backward()
+    assert w.grad.tolist() == [1.0] and b.grad.tolist() == [1.0, 1.0] and b.tolist() == [2.0, 1.0]
 
 
 def test_other_shape_or_dtype_does_not_fit():
@@ -412,3 +414,54 @@ def test_symbolic_views_that_cannot_be_recorded():
         _run_program(outside, x=([2], [1, 2]))
     with pytest.raises(ValueError, match="one and the same"):
         _run_program(wide, x=([2], [1, 2]))
+
+
+def _write(view, key=0):
+    def change(x):
+        y = view(x)
+        y[key] = 5.0
+        return y
+
+    return change
+
+
+def _twice(x):
+    y = x.reshape([-1])
+    y[0] = x[1] * 2
+    return y
+
+
+# What is made of a leaf x, the values of x then, and the gradient of the sum of 1, 2, ... times the result: as the
+# reference has them.
+@pytest.mark.parametrize(
+    "change, values, gradient",
+    [
+        (_write(lambda x: x.reshape([-1])), [5, 2, 3, 4], [0, 2, 3, 4]),
+        (_write(lambda x: x.reshape([2, 2])), [5, 5, 3, 4], [0, 0, 3, 4]),
+        (_write(lambda x: x[1:]), [1, 5, 3, 4], [0, 0, 2, 3]),
+        (_write(lambda x: x.unsqueeze(0)), [5, 5, 5, 5], [0, 0, 0, 0]),
+        (_write(lambda x: x.reshape([2, 2]).transpose([1, 0])), [5, 2, 5, 4], [0, 3, 0, 4]),
+        (_write(lambda x: x.flatten()), [5, 2, 3, 4], [0, 2, 3, 4]),
+        (_write(lambda x: x.unsqueeze(0).squeeze(0)), [5, 2, 3, 4], [0, 2, 3, 4]),
+        (_write(lambda x: paddle.split(x, 2)[0]), [1, 2, 3, 4], [0, 2, 0, 0]),
+        (lambda x: x.reshape([-1]).add_(paddle.to_tensor(1.0)), [2, 3, 4, 5], [1, 2, 3, 4]),
+        (lambda x: x.reshape([-1]).zero_(), [0, 0, 0, 0], [0, 0, 0, 0]),
+        (_twice, [4, 2, 3, 4], [0, 4, 3, 4]),
+        (lambda x: x * _write(lambda x: x.reshape([-1]))(x), [5, 2, 3, 4], [5, 8, 18, 32]),
+    ],
+)
+def test_writing_into_a_view_of_a_leaf(change, values, gradient):
+    x = _tensor([1.0, 2.0, 3.0, 4.0], True)
+    y = change(x)
+    (y * paddle.arange(1.0, y.size + 1).reshape(y.shape)).sum().backward()
+    assert x.tolist() == values
+    assert x.grad is not None and x.grad.tolist() == gradient and x.is_leaf
+
+
+def test_each_round_writes_into_a_view_of_a_leaf_anew():
+    x = _tensor([1.0, 2.0], True)
+    for k in range(3):
+        y = x.reshape([-1])
+        y[0] = 7.0
+        y.sum().backward()
+        assert x.grad.tolist() == [0.0, k + 1.0]

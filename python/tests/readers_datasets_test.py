@@ -161,7 +161,7 @@ def test_cifar(tmp_path):
     assert len(datasets.Cifar100(path)) == 2
 
 
-def test_cifar_as_python_2_wrote_it(tmp_path):
+def test_cifar_archives_as_they_are_fetched(tmp_path):
     """The archives that are fetched: text of Python 2 for keys and for the bytes of the array."""
     data = np.arange(2 * 3072, dtype=np.uint8).reshape(2, 3072)
     file = (

@@ -76,11 +76,14 @@ class Slots:
             memory = mmap.mmap(descriptor, size)
         except OSError as error:
             os.close(descriptor)
-            raise OSError(
-                error.errno or errno.ENOMEM,
-                f"{size} bytes of shared memory for a batch are not to be had ({os.strerror(error.errno or errno.ENOMEM)}); "
+            number_of = error.errno or errno.ENOMEM
+            # Located by who asked for the batch, in another process.
+            refusal = OSError(
+                number_of,
+                f"{size} bytes of shared memory for a batch are not to be had ({os.strerror(number_of)}); "
                 "use smaller batches, fewer workers, or use_shared_memory=False",
-            ) from None
+            )
+            raise refusal from None
         self._made.append((number, size, descriptor))
         return memory
 

@@ -171,4 +171,4 @@ def block(x):
     return default_main_program().global_block()
 
 
-_C.Tensor.block = property(block)
+setattr(_C.Tensor, block.__name__, property(block))

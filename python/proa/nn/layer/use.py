@@ -9,7 +9,7 @@ import collections
 import threading
 
 # Who takes notes now, on any thread; empty almost always.
-watching = []
+watching: list["Uses"] = []
 _version = 0
 
 

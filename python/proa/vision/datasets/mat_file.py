@@ -19,6 +19,10 @@ _NUMERIC = range(6, 16)
 _MOST = 1 << 28
 
 
+class Mismatch(ValueError):
+    """What a damaged file says of itself; read_mat says which file."""
+
+
 def read_mat(path):
     """{name: array} of the arrays of numbers in a file; what else there is, is left out.
 
@@ -37,7 +41,7 @@ def read_mat(path):
                 unpacker = zlib.decompressobj()
                 text = unpacker.decompress(content, _MOST)
                 if unpacker.unconsumed_tail:
-                    raise ValueError("an array is too big")
+                    raise Mismatch("an array is too big")
                 kind, content = next(_elements(text, order))
             if kind == _MATRIX:
                 _add_matrix(found, content, order)
@@ -54,13 +58,13 @@ def _elements(data, order):
         if kind >> 16:  # a small one: its size and data beside its type
             kind, size, start = kind & 0xFFFF, kind >> 16, place + 4
             if size > 4:
-                raise ValueError("a small element is too big")
+                raise Mismatch("a small element is too big")
             place += 8
         else:
             start = place + 8
             place = start + size + (0 if kind == _COMPRESSED else -size % 8)
         if start + size > len(data):
-            raise ValueError("it ends too early")
+            raise Mismatch("it ends too early")
         yield kind, data[start : start + size]
 
 
@@ -74,5 +78,5 @@ def _add_matrix(found, content, order):
     kind, data = values[0]
     array = np.frombuffer(data, order + _DTYPES[kind])
     if min(shape) < 0 or math.prod(shape) != array.size:
-        raise ValueError(f"an array of {list(shape)} has {array.size} numbers")
+        raise Mismatch(f"an array of {list(shape)} has {array.size} numbers")
     found[name.decode("latin1")] = array.reshape(shape, order="F")

@@ -176,3 +176,39 @@ def test_collate_of_every_dtype():
             assert samples[0].any() and not batch[0].numpy().any() and batch.stop_gradient
     strided = [np.arange(80_000, dtype="float32").reshape(200, 400).T[::2] for _ in range(2)]
     assert np.array_equal(io.default_collate_fn(strided).numpy(), np.stack(strided))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_where_a_program_is_recorded(workers):
+    """Samples are values in static mode, too: what computes them with tensors runs at once."""
+
+    class Computed(proa.io.Dataset):
+        def __getitem__(self, idx):
+            return proa.ones([2]) * idx + 1
+
+        def __len__(self):
+            return 6
+
+    class Stream(proa.io.IterableDataset):
+        def __iter__(self):
+            part = proa.io.get_worker_info()
+            rank, step = (0, 1) if part is None else (part.id, part.num_workers)
+            yield from (Computed()[i] for i in range(rank, 6, step))
+
+    def found(dataset, **kwargs):
+        batches = list(proa.io.DataLoader(dataset, num_workers=workers, **kwargs))
+        return sorted(
+            float(v)
+            for batch in batches
+            for v in np.asarray(batch[0] if isinstance(batch, list) else batch)[..., 0].ravel()
+        )
+
+    proa.enable_static()
+    try:
+        assert found(Computed(), batch_size=2, shuffle=True) == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+        assert found(Stream(), batch_size=2) == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+        assert found(Stream(), batch_size=None) == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+        assert len(proa.io.random_split(Computed(), [2, 4])[1]) == 4
+        assert len(list(proa.io.WeightedRandomSampler([0.5, 0.5], 3))) == 3
+    finally:
+        proa.disable_static()

@@ -120,6 +120,80 @@ def test_accumulated_gradients_are_those_of_a_large_batch():
         assert np.allclose(p.numpy(), q.numpy(), atol=1e-5)
 
 
+@pytest.fixture(params=["eager", "static"])
+def mode(request):
+    """Model means the same where a program is being recorded."""
+    if request.param == "static":
+        proa.enable_static()
+    yield request.param
+    proa.disable_static()
+
+
+@pytest.mark.parametrize(
+    "precision",
+    [None, "O0", "O1", "O2", {"level": "O2", "dtype": "bfloat16", "init_loss_scaling": 64.0},
+     {"custom_black_list": ["tanh"], "use_dynamic_loss_scaling": False}],
+)  # fmt: skip
+def test_modes_and_precisions(mode, precision, tmp_path):
+    seen = set()
+
+    class Watched(nn.Tanh):
+        def forward(self, x):
+            seen.add(x.dtype.name)
+            return super().forward(x)
+
+    proa.seed(1)
+    net = nn.Sequential(nn.Linear(2, 8), Watched(), nn.Linear(8, 2))
+    spec = proa.static.InputSpec
+    model = proa.Model(net, [spec([None, 2], "float32", "x")], [spec([None], "int64", "y")])
+    adam = proa.optimizer.Adam(0.1, parameters=model.parameters(), multi_precision=True)
+    model.prepare(adam, nn.CrossEntropyLoss(), metric.Accuracy(), precision)
+    model.fit(Points(256, 0), Points(100, 1), batch_size=32, epochs=4, verbose=0)
+    logs = model.evaluate(Points(100, 1), batch_size=32, verbose=0)
+    assert logs["acc"] > 0.93 and logs["loss"][0] < 0.3
+    (out,) = model.predict(Points(100, 1), batch_size=32, stack_outputs=True, verbose=0)
+    assert (out.argmax(1) == Points(100, 1).y).mean() == pytest.approx(logs["acc"])
+    computed = {None: "float32", "O0": "float32"}.get(precision if isinstance(precision, str | None) else 0, "float16")
+    stored = "float16" if precision == "O2" else "float32"
+    if isinstance(precision, dict) and "level" in precision:
+        computed = stored = "bfloat16"
+    assert seen == {computed} and net[0].weight.dtype.name == stored
+    model.save(str(tmp_path / "net"))
+    files = ["net.pdopt", "net.pdparams"] + ([] if computed == "float32" else ["net.pdscaler"])
+    assert sorted(os.listdir(tmp_path)) == files
+    before = net[0].weight.numpy()
+    model.fit(Points(64, 0), batch_size=32, verbose=0)
+    model.load(str(tmp_path / "net"))
+    assert np.array_equal(net[0].weight.numpy(), before)
+    model.save(str(tmp_path / "program"), training=False)
+    assert model.summary()["total_params"] == 42 and proa.flops(net, [1, 2]) == 32
+
+
+def test_loss_scaling():
+    """The factor falls after bad batches, whose steps are left out; and comes back from a file."""
+    net = nn.Linear(2, 1)
+    model = proa.Model(net)
+    sgd = proa.optimizer.SGD(0.1, parameters=model.parameters())
+    model.prepare(sgd, nn.MSELoss(), None, {"init_loss_scaling": 1024.0, "decr_every_n_nan_or_inf": 1})
+    before = net.weight.numpy()
+    x, y = np.ones((2, 2), "float32"), np.full((2, 1), np.inf, "float32")
+    model.train_batch([x], [y])
+    assert np.array_equal(net.weight.numpy(), before)
+    assert model._precision.scaler.state_dict()["scale"] == 512.0
+    model.train_batch([x], [0 * x[:, :1]], update=False)
+    assert np.array_equal(net.weight.numpy(), before)
+    model.train_batch([x], [0 * x[:, :1]])
+    error = before.sum() + 0.0  # the bias is zero
+    assert np.allclose(net.weight.numpy(), before - 0.1 * 2 * 2 * error, atol=2e-3)  # two batches of gradients
+
+
+def test_what_a_batch_gives_without_a_loss():
+    model = proa.Model(nn.Linear(2, 2))
+    model.prepare(None, None, metric.Accuracy())
+    assert model.eval_batch([np.ones((3, 2), "float32")], [np.zeros(3, "int64")])[0] in (0.0, 1.0)
+    assert list(model.evaluate(Points(4, 0), verbose=0)) == ["acc"]
+
+
 def test_model_errors():
     model = proa.Model(nn.Linear(2, 2))
     with pytest.raises(RuntimeError, match="prepare"):
@@ -128,6 +202,16 @@ def test_model_errors():
         model.prepare(metrics=[3])
     with pytest.raises(ValueError, match="train_data"):
         model.fit()
+    for wrong, kind, says in (
+        ("O3", ValueError, "'O0', 'O1' or 'O2', not 'O3'"),
+        ({"level": 2}, ValueError, "'O0', 'O1' or 'O2', not 2"),
+        (3, TypeError, "must be a str or a dict"),
+        ({"use_pure_fp16": True}, ValueError, "amp_configs has no use_pure_fp16; it has .*level"),
+        ({"incr_ratio": 0.5}, ValueError, "incr_ratio"),
+        ({"custom_white_list": ["no_op"]}, ValueError, "no_op"),
+    ):
+        with pytest.raises(kind, match=says):
+            model.prepare(amp_configs=wrong)
 
 
 def test_accuracy():

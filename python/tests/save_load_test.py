@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import stat
 
 import numpy as np
@@ -75,6 +76,27 @@ def test_names_and_gradients_come_back(path):
     assert not loaded["weight"].stop_gradient
     arrays = proa.load(path, return_numpy=True)
     assert isinstance(arrays["weight"], np.ndarray)
+
+
+def test_where_a_program_is_recorded(path):
+    """What a file holds are values in static mode, too."""
+    pickled = {"a": np.ones([2, 3], "float32"), "b": np.zeros([2], "float32")}
+    with open(path + ".old", "wb") as file:
+        pickle.dump(pickled, file, 2)
+    proa.enable_static()
+    try:
+        layer = proa.nn.Linear(2, 3)
+        layer.weight.set_value(np.ones([2, 3], "float32"))
+        proa.save({"a": layer.weight, "b": proa.nn.Linear(2, 3).to(dtype="bfloat16").weight}, path)
+        for name in (path, path + ".old"):
+            found = proa.load(name)["a"]
+            assert found.numpy().tolist() == [[1.0] * 3] * 2
+            layer.weight.set_value(np.zeros([2, 3], "float32"))
+            layer.set_state_dict({"weight": found, "bias": layer.bias})
+            assert layer.weight.numpy().sum() == 6
+        assert proa.load(path)["b"].dtype == proa.bfloat16
+    finally:
+        proa.disable_static()
 
 
 def test_what_cannot_be_saved_is_named(path):

@@ -38,7 +38,8 @@ def load(stream, path, return_numpy, keep_name_table):
     """The value of the pickle that `stream` is at, with tensors in it (arrays with `return_numpy`)."""
     value = pickle_reader.read(stream, path)
     try:
-        return _Interpreter(path, return_numpy).interpret(value, keep_name_table)
+        with _C.eager_mode():  # What a file holds are values, where a program is recorded, too.
+            return _Interpreter(path, return_numpy).interpret(value, keep_name_table)
     except RecursionError:
         raise _C.located(FileError(f"{path}: the values are nested too deeply")) from None
 

@@ -252,7 +252,8 @@ def encode(obj):
     """(arrays, tree) of a value, as the container takes them."""
     encoder = _Encoder()
     try:
-        tree = encoder.encode(obj, ())
+        with _C.eager_mode():
+            tree = encoder.encode(obj, ())
     except RecursionError:
         raise _C.located(ValueError("save: the value is nested too deeply, or contains itself")) from None
     return encoder.arrays, tree
@@ -264,7 +265,8 @@ def decode(path, arrays, tree, return_numpy=False):
     if tree is None:
         tree = ["dict", *([name, ["tensor", name, None, False]] for name in arrays)]
     try:
-        return decoder.decode(tree)
+        with _C.eager_mode():  # What a file holds are values, where a program is recorded, too.
+            return decoder.decode(tree)
     except RecursionError:
         raise _C.located(FileError(f"{path}: proa.tree is nested too deeply")) from None
 

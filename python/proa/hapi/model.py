@@ -8,6 +8,7 @@ from proa import _C
 from proa.framework.grad_mode import no_grad
 from proa.framework.serialization import load_together, save_together
 from proa.hapi.callbacks import CallbackList, EarlyStopping, LRScheduler, ModelCheckpoint, ProgBarLogger
+from proa.hapi.precision import Precision
 from proa.io import DataLoader, Dataset
 from proa.metric import Metric
 
@@ -30,6 +31,8 @@ class Model:
         inputs (InputSpec|list, optional): of the network; decides how many fields of a sample are inputs.
         labels (InputSpec|list, optional): of the labels.
 
+    Batches are computed at once, whether a program is being recorded (`paddle.enable_static()`) or not.
+
     Examples:
         >>> net = proa.nn.Sequential(proa.nn.Flatten(), proa.nn.Linear(4, 2))
         >>> model = proa.Model(net)
@@ -43,6 +46,7 @@ class Model:
         self.network = network
         self._inputs, self._labels = _listed(inputs), _listed(labels)
         self._optimizer, self._loss, self._metrics = None, None, []
+        self._precision = Precision(None, network, None)
         self.mode = "train"
         self.stop_training = False
 
@@ -57,7 +61,14 @@ class Model:
             optimizer (Optimizer, optional): for training.
             loss (Callable, optional): outputs and labels -> loss.
             metrics (Metric|list[Metric], optional): computed in training and evaluation.
-            amp_configs: mixed precision; "O0" or None for none.
+            amp_configs (str|dict, optional): mixed precision: "O1", "O2" (the network's parameters become 16-bit), or a
+                dict of "level", "dtype" ("float16", "bfloat16"), "custom_white_list", "custom_black_list" as of
+                `auto_cast`, "init_loss_scaling", "incr_ratio", "decr_ratio", "incr_every_n_steps",
+                "decr_every_n_nan_or_inf", "use_dynamic_loss_scaling" as of `GradScaler`. "O0" or None for none.
+
+        Raises:
+            TypeError: for a loss or metrics of another kind.
+            ValueError: for another level, or a key that amp_configs does not have.
         """
         if loss is not None and not callable(loss):
             raise _C.located(TypeError(f"Model.prepare: loss must be callable, not {type(loss).__name__}"))
@@ -65,10 +76,8 @@ class Model:
         for metric in metrics:
             if not isinstance(metric, Metric):
                 raise _C.located(TypeError(f"Model.prepare: metrics must be Metrics, not {type(metric).__name__}"))
-        if amp_configs not in (None, "O0", {}):
-            raise _C.located(
-                NotImplementedError("Model.prepare: mixed precision is not there yet; leave out amp_configs")
-            )
+        with _C.eager_mode():
+            self._precision = Precision(amp_configs, self.network, optimizer)
         self._optimizer, self._loss, self._metrics = optimizer, loss, metrics
 
     # Batches -----------------------------------------------------------------
@@ -87,6 +96,16 @@ class Model:
             values.append(metric.update(*_listed(computed)))
         return values
 
+    def _run(self, inputs):
+        with self._precision.cast():
+            return self.network(*_tensors(inputs))
+
+    def _result(self, losses, values):
+        losses = [loss.numpy() for loss in losses]
+        if not self._metrics:
+            return losses
+        return (losses, values) if self._loss else values
+
     def train_batch(self, inputs, labels=None, update=True):
         """One step of training.
 
@@ -100,33 +119,34 @@ class Model:
         if self._optimizer is None or self._loss is None:
             raise _C.located(RuntimeError("Model.train_batch: call prepare with an optimizer and a loss first"))
         self.network.train()
-        labels = _tensors(labels)
-        outputs = self.network(*_tensors(inputs))
-        losses, total = self._loss_of(outputs, labels)
-        total.backward()
-        if update:
-            self._optimizer.step()
-            self._optimizer.clear_grad()
-        with no_grad():
-            values = self._update_metrics(outputs, labels)
-        losses = [loss.numpy() for loss in losses]
-        return (losses, values) if self._metrics else losses
+        self.mode = "train"
+        with _C.eager_mode():
+            labels = _tensors(labels)
+            outputs = self._run(inputs)
+            losses, total = self._loss_of(outputs, labels)
+            self._precision.backward(total)
+            if update:
+                self._precision.step(self._optimizer)
+                self._optimizer.clear_grad()
+            with no_grad():
+                return self._result(losses, self._update_metrics(outputs, labels))
 
-    @no_grad()
     def eval_batch(self, inputs, labels=None):
-        """Losses and metrics of a batch; returns as train_batch does."""
+        """Losses and metrics of a batch; returns as train_batch does, without a loss the list of metrics."""
         self.network.eval()
-        labels = _tensors(labels)
-        outputs = self.network(*_tensors(inputs))
-        losses = [loss.numpy() for loss in self._loss_of(outputs, labels)[0]] if self._loss else []
-        values = self._update_metrics(outputs, labels)
-        return (losses, values) if self._metrics else losses
+        self.mode = "eval"
+        with _C.eager_mode(), no_grad():
+            labels = _tensors(labels)
+            outputs = self._run(inputs)
+            losses = self._loss_of(outputs, labels)[0] if self._loss else []
+            return self._result(losses, self._update_metrics(outputs, labels))
 
-    @no_grad()
     def predict_batch(self, inputs):
         """The network's outputs for a batch: a list of arrays."""
         self.network.eval()
-        return [output.numpy() for output in _listed(self.network(*_tensors(inputs)))]
+        self.mode = "test"
+        with _C.eager_mode(), no_grad():
+            return [output.numpy() for output in _listed(self._run(inputs))]
 
     # Loops -------------------------------------------------------------------
 
@@ -154,9 +174,11 @@ class Model:
             names.extend(_listed(metric.name()))
         return names
 
-    def _logs(self, losses):
+    def _logs(self, result):
+        """What callbacks are told of a batch: of what train_batch or eval_batch gave."""
         logs = {}
         if self._loss:
+            losses = result[0] if self._metrics else result
             values = [float(np.asarray(loss).mean()) for loss in losses]
             logs["loss"] = values[0] if len(values) == 1 else values
         for metric in self._metrics:
@@ -215,7 +237,7 @@ class Model:
                 inputs, labels = self._fields(batch)
                 update = (step + 1) % accumulate_grad_batches == 0 or step + 1 == steps
                 result = self.train_batch(inputs, labels, update)
-                logs = self._logs(result[0] if self._metrics else result)
+                logs = self._logs(result)
                 callbacks.on_train_batch_end(step, logs)
                 done += 1
                 if num_iters is not None and done >= num_iters:
@@ -259,13 +281,11 @@ class Model:
             callbacks.on_eval_batch_begin(step)
             inputs, labels = self._fields(batch)
             result = self.eval_batch(inputs, labels)
-            losses = result[0] if self._metrics else result
-            size = len(inputs[0]) if inputs else 0
-            samples += size
-            logs = self._logs(losses)
+            samples += len(inputs[0]) if inputs else 0
+            logs = self._logs(result)
             callbacks.on_eval_batch_end(step, logs)
         if self._loss and samples:
-            logs["loss"] = [float(np.asarray(loss).mean()) for loss in losses]
+            logs["loss"] = _listed(logs["loss"])
         logs["samples"] = samples
         callbacks.on_eval_end(logs)
         logs.pop("samples")
@@ -305,9 +325,9 @@ class Model:
     # Files -------------------------------------------------------------------
 
     def save(self, path, training=True):
-        """Saves parameters to path.pdparams and the optimizer's state to path.pdopt.
+        """Saves parameters to path.pdparams, the optimizer's state to path.pdopt, a loss scaler's to path.pdscaler.
 
-        Whatever happens to this process, `Model.load` finds both as they were or both new.
+        Whatever happens to this process, `Model.load` finds all as they were or all new.
         With training=False saves a program for inference instead, as jit.save does.
         """
         if not os.path.basename(path):
@@ -325,6 +345,8 @@ class Model:
         values = {path + ".pdparams": self.network.state_dict()}
         if self._optimizer is not None and self._optimizer.state_dict():
             values[path + ".pdopt"] = self._optimizer.state_dict()
+        if self._precision.scaler is not None:
+            values[path + ".pdscaler"] = self._precision.scaler.state_dict()
         save_together(values)
 
     def load(self, path, skip_mismatch=False, reset_optimizer=False):
@@ -333,10 +355,10 @@ class Model:
         Args:
             path (str): as given to save.
             skip_mismatch (bool): leave out values that are missing or of another shape.
-            reset_optimizer (bool): do not load the optimizer's state.
+            reset_optimizer (bool): do not load the states of the optimizer and of the loss scaler.
         """
         path = path[: -len(".pdparams")] if path.endswith(".pdparams") else path
-        state, optimizer_state = load_together([path + ".pdparams", path + ".pdopt"])
+        state, optimizer_state, scaler_state = load_together([path + s for s in (".pdparams", ".pdopt", ".pdscaler")])
         own = self.network.state_dict()
         wrong = [n for n, t in own.items() if n not in state or list(state[n].shape) != list(t.shape)]
         if wrong and not skip_mismatch:
@@ -349,6 +371,8 @@ class Model:
         self.network.set_state_dict({n: v for n, v in state.items() if n not in wrong})
         if self._optimizer is not None and not reset_optimizer and optimizer_state is not None:
             self._optimizer.set_state_dict(optimizer_state)
+        if self._precision.scaler is not None and not reset_optimizer and scaler_state is not None:
+            self._precision.scaler.load_state_dict(scaler_state)
 
     def summary(self, input_size=None, dtype=None, batch_size=None):
         """Prints the network's layers, the shapes of their results and the number of parameters."""

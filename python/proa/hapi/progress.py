@@ -1,5 +1,6 @@
 """ProgressBar: a line that shows how far a loop is."""
 
+import os
 import sys
 import time
 
@@ -12,14 +13,15 @@ class ProgressBar:
         width (int): characters of the bar.
         stream: where to; standard output unless given.
 
-    On a terminal the line is written anew; elsewhere (a log file) only the last step of
-    the total gives a line.
+    On a terminal and in a notebook the line is written anew, cut to the terminal's width where that is known;
+    elsewhere (a log file) only the last step of the total gives a line.
     """
 
     def __init__(self, total=None, width=30, stream=None, every_line=False):
         self._total, self._width = total, width
         self._stream = stream or sys.stdout
-        self._terminal = bool(getattr(self._stream, "isatty", lambda: False)())
+        notebook = type(self._stream).__module__.startswith("ipykernel")
+        self._terminal = notebook or bool(getattr(self._stream, "isatty", lambda: False)())
         self._every_line = every_line
         self._start = time.perf_counter()
         self._length = 0
@@ -30,9 +32,10 @@ class ProgressBar:
         line = self._line(step, values, elapsed)
         last = self._total is not None and step >= self._total
         if self._terminal and not self._every_line:
+            line = line[: _columns(self._stream) - 1]
             padding = " " * max(self._length - len(line), 0)
             self._stream.write(f"\r{line}{padding}" + ("\n" if last else ""))
-            self._length = len(line)
+            self._length = 0 if last else len(line)
         elif last or self._every_line:
             self._stream.write(line + "\n")
         self._stream.flush()
@@ -58,7 +61,19 @@ class ProgressBar:
         return f"{head}{text} - {_span(each)}/step{left}"
 
 
+def _columns(stream):
+    """Characters of a line of the terminal; very many where nobody knows, or the terminal says 0."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or sys.maxsize
+    except (AttributeError, OSError, ValueError):
+        return sys.maxsize
+
+
 def _number(value):
+    if getattr(value, "dtype", None) == "uint16":  # a bfloat16, as the reference's arrays have it
+        value = (value.astype("uint32") << 16).view("float32")
+    if hasattr(value, "tolist"):
+        value = value.tolist()
     if isinstance(value, (list, tuple)):
         return " ".join(_number(v) for v in value)
     if isinstance(value, int):

@@ -29,7 +29,8 @@ def _inputs(input_size, dtypes):
     made = []
     for size, dtype in zip(sizes, dtypes):
         shape = [1 if d in (None, -1) else d for d in getattr(size, "shape", size)]
-        made.append(_C.ops.full(shape, 1, dtype or getattr(size, "dtype", None) or _C.float32))
+        with _C.eager_mode():
+            made.append(_C.ops.full(shape, 1, dtype or getattr(size, "dtype", None) or _C.float32))
     return made
 
 
@@ -39,7 +40,7 @@ def _run(net, inputs, chosen, on_run):
     modes = [(layer, layer.training) for layer in net.sublayers(include_self=True)]
     net.eval()
     try:
-        with no_grad():
+        with no_grad(), _C.eager_mode():
             if isinstance(inputs, dict):
                 net(**inputs)
             else:

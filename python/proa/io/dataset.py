@@ -188,7 +188,8 @@ def numpy_generator(generator):
     if generator is None:
         from proa import _C
 
-        generator = int(_C.ops.randint(0, 2**31 - 1, [1]).item())
+        with _C.eager_mode():
+            generator = int(_C.ops.randint(0, 2**31 - 1, [1]).item())
     return np.random.default_rng(int(generator))
 
 

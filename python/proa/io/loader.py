@@ -168,12 +168,15 @@ class DataLoader:
 
     def _groups_of_iterable(self):
         samples = iter(self.dataset)
-        if self.batch_size is None:
-            for sample in samples:
-                yield lambda sample=sample: sample
-            return
-        while batch := list(itertools.islice(samples, self.batch_size)):
-            if len(batch) == self.batch_size or not self.drop_last:
+        number = 1 if self.batch_size is None else self.batch_size
+        while True:
+            with _C.eager_mode():
+                batch = list(itertools.islice(samples, number))
+            if not batch:
+                return
+            if self.batch_size is None:
+                yield lambda sample=batch[0]: sample
+            elif len(batch) == number or not self.drop_last:
                 yield lambda batch=batch: batch
 
     @staticmethod

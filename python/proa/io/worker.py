@@ -229,7 +229,8 @@ class Worker:
             self._samples = None
             return
         try:
-            packed = self._load(indices)
+            with _C.eager_mode():  # Samples are values, where the parent records a program, too.
+                packed = self._load(indices)
             made, dropped = ([], []) if self._slots is None else self._slots.news()
             # What does not pickle is this batch's mistake.
             message = Channel.packed(("batch", epoch, number, packed, [m[:2] for m in made], dropped), len(made))

@@ -114,11 +114,7 @@ class Model(nn.Layer):
             F.ctc_loss(logits.transpose([1, 0, 2]), ys.astype("int32"), lens, ys_lens, blank=BLANK, reduction="sum")
             / xs.shape[0]
         )
-        ys_in = (
-            F.pad(ys, [1, 0], value=SOS)
-            if False
-            else paddle.concat([paddle.full([ys.shape[0], 1], SOS, "int64"), ys], axis=1)
-        )
+        ys_in = F.pad(ys, [0, 0, 1, 0], value=SOS)
         ys_out = paddle.concat([ys, paddle.full([ys.shape[0], 1], -1, dtype="int64")], axis=1)
         for i in range(ys.shape[0]):
             ys_out[i, int(ys_lens[i])] = SOS

@@ -37,7 +37,7 @@ class PointNet(nn.Layer):
 
 def regularizer(t):
     eye = paddle.eye(t.shape[1]).unsqueeze(0)
-    return (eye - paddle.bmm(t, t.transpose([0, 2, 1]))).square().sum(axis=[1, 2]).sqrt().mean()
+    return paddle.norm(eye - paddle.bmm(t, t.transpose([0, 2, 1])), axis=[1, 2]).mean()
 
 
 def farthest_points(points, count):

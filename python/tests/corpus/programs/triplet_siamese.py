@@ -38,11 +38,7 @@ class CenterLoss(nn.Layer):
         self.centers = self.create_parameter(shape=[classes, dim])
 
     def forward(self, x, target):
-        return (
-            F.pairwise_distance(x, F.embedding(target, self.centers)).pow(2).sum() / x.shape[0]
-            if hasattr(F, "pairwise_distance")
-            else 0
-        )
+        return F.pairwise_distance(x, F.embedding(target, self.centers)).pow(2).sum() / x.shape[0]
 
 
 def center_loss(x, centers, target):
@@ -86,12 +82,7 @@ for step in range(4):
     t, rate = triplet(feat, y)
     c = center_loss(feat, centers.weight, y)
     n = n_pairs(bn[0::2], bn[1::2], y[::2])
-    cos = (
-        F.cosine_embedding_loss(feat[:6], feat[6:], paddle.to_tensor([1, -1, 1, -1, 1, -1]))
-        if hasattr(F, "cosine_embedding_loss") and False
-        else 0.0
-    )
-    loss = t + 0.1 * c + n + cos
+    loss = t + 0.1 * c + n
     loss.backward()
     optimizer.step()
     optimizer.clear_grad()

@@ -22,17 +22,17 @@ __all__ = [
 class saved_tensors_hooks(contextlib.ContextDecorator):  # noqa: N801, as its API name
     """Packs the tensors that are saved for backward in a with block, or in a decorated function.
 
-    `pack(tensor)` is called where an op saves a tensor; what it returns, anything at all, is kept instead.
-    `unpack(packed)` is called in backward, each time that a formula needs the tensor, also after the block has ended;
+    `pack_hook(tensor)` is called where an op saves a tensor; what it returns, anything at all, is kept instead.
+    `unpack_hook(packed)` is called in backward, each time that a formula needs the tensor, also after the block has ended;
     it must return a Tensor of the same shape, dtype and place. Both run without recording gradients. What they raise,
     the forward call or backward raises. Of nested blocks, the innermost alone applies; blocks are of one thread.
 
     Leaves that require grad are not packed: the model holds its parameters anyway. A tensor that is changed in place
-    after it was packed gives the gradient of what was packed, or, if pack kept the elements themselves, an error.
+    after it was packed gives the gradient of what was packed, or, if `pack_hook` kept the elements themselves, an error.
 
     Args:
-        pack (Callable[[Tensor], Any]): what to keep of a tensor.
-        unpack (Callable[[Any], Tensor]): the tensor again.
+        pack_hook (Callable[[Tensor], Any]): what to keep of a tensor.
+        unpack_hook (Callable[[Any], Tensor]): the tensor again.
 
     Examples:
         Activations in 8 bits instead of 32:
@@ -52,13 +52,13 @@ class saved_tensors_hooks(contextlib.ContextDecorator):  # noqa: N801, as its AP
         [8.0, -1016.0]
     """
 
-    def __init__(self, pack, unpack):
-        for what, function in (("pack", pack), ("unpack", unpack)):
+    def __init__(self, pack_hook, unpack_hook):
+        for what, function in (("pack_hook", pack_hook), ("unpack_hook", unpack_hook)):
             if not callable(function):
                 raise _C.located(
                     TypeError(f"saved_tensors_hooks: {what} must be callable, not {type(function).__name__}")
                 )
-        self._functions = pack, unpack
+        self._functions = pack_hook, unpack_hook
 
     def __enter__(self):
         _C.push_saved_tensors_hooks(*self._functions)

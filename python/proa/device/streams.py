@@ -35,10 +35,10 @@ class Stream:
 
     Args:
         device (Place|int, optional): accepted.
-        priority (int): accepted.
+        priority (int, optional): accepted.
     """
 
-    def __init__(self, device=None, priority=2):
+    def __init__(self, device=None, priority=None):
         self.device = device
 
     def synchronize(self):

@@ -266,7 +266,7 @@ def scatter_object_list(out_object_list, in_object_list=None, src=0, group=None)
     out_object_list[:] = in_object_list
 
 
-def alltoall(in_tensor_list, out_tensor_list, group=None, sync_op=True, use_calc_stream=True):
+def alltoall(in_tensor_list, out_tensor_list, group=None, use_calc_stream=True, sync_op=True):
     """Sends the i-th tensor of `in_tensor_list` to process i, and appends what comes to `out_tensor_list`."""
     # Releases after 2.4 have the two the other way round: the list to be filled is the one that may be empty.
     if isinstance(in_tensor_list, list) and not in_tensor_list and out_tensor_list:

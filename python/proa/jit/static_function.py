@@ -46,9 +46,10 @@ class ProgramTranslator:
     def enable_to_static(self):
         return _enabled
 
-    def enable(self, enable_to_static):
-        """Turns recording of decorated functions on or off."""
+    def enable(self, enable_static=None, *, enable_to_static=None):
+        """Turns recording of decorated functions on or off; releases after 2.3 say enable_to_static."""
         global _enabled
+        enable_to_static = enable_static if enable_to_static is None else enable_to_static
         if not isinstance(enable_to_static, bool):
             raise _C.located(
                 TypeError(f"ProgramTranslator.enable: takes a bool, not {type(enable_to_static).__name__}")

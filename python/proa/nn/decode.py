@@ -99,11 +99,11 @@ class BeamSearchDecoder(Decoder):
         shape = list(x.shape)
         return _C.ops.broadcast_to(_C.ops.unsqueeze(x, [1]), [shape[0], self.beam_size, *shape[1:]])
 
-    def _gather(self, x, beams):
-        """Of each sample, the beams of these numbers [batch, beam]."""
+    def _gather(self, x, indices, batch_size=None):
+        """Of each sample, the beams of these numbers [batch, beam]; how many samples there are is seen from x."""
         rest = list(x.shape[2:])
-        index = beams.reshape([*beams.shape, *[1] * len(rest)])
-        return _C.ops.take_along_axis(x, _C.ops.broadcast_to(index, [*beams.shape, *rest]), 1)
+        index = indices.reshape([*indices.shape, *[1] * len(rest)])
+        return _C.ops.take_along_axis(x, _C.ops.broadcast_to(index, [*indices.shape, *rest]), 1)
 
     # Steps -----------------------------------------------------------------------
 
@@ -134,20 +134,22 @@ class BeamSearchDecoder(Decoder):
         next_inputs = self.embedding_fn(tokens) if self.embedding_fn else tokens
         return result, state, next_inputs, state.finished
 
-    def _beam_search_step(self, time, logits, next_cell_states, state):
+    def _beam_search_step(self, time, logits, next_cell_states, beam_state):
         words = logits.shape[-1]
         log_probs = _C.ops.log_softmax(logits, -1)
         # What is finished goes on with the end token at no cost.
         only_end = [-1e9] * words
         only_end[self.end_token] = 0.0
         ended = _C.to_tensor(only_end, dtype=log_probs.dtype)
-        finished = _C.ops.unsqueeze(state.finished, [2])
-        log_probs = _C.ops.where(finished, ended, log_probs) + _C.ops.unsqueeze(state.log_probs, [2])
+        finished = _C.ops.unsqueeze(beam_state.finished, [2])
+        log_probs = _C.ops.where(finished, ended, log_probs) + _C.ops.unsqueeze(beam_state.log_probs, [2])
         scores, index = _C.ops.topk(log_probs.reshape([-1, self.beam_size * words]), self.beam_size)
         beams, tokens = _C.ops.floor_divide(index, words), _C.ops.remainder(index, words)
         states = _mapped(lambda x: self._gather(x, beams), next_cell_states)
-        was_finished = _C.ops.take_along_axis(state.finished, beams, 1)
-        lengths = _C.ops.take_along_axis(state.lengths, beams, 1) + _C.ops.logical_not(was_finished).astype("int64")
+        was_finished = _C.ops.take_along_axis(beam_state.finished, beams, 1)
+        lengths = _C.ops.take_along_axis(beam_state.lengths, beams, 1) + _C.ops.logical_not(was_finished).astype(
+            "int64"
+        )
         is_end = _C.ops.equal(tokens, _C.ops.full_like(tokens, self.end_token))
         finished = _C.ops.logical_or(was_finished, is_end)
         output = self.OutputWrapper(scores, tokens, beams)

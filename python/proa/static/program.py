@@ -49,7 +49,9 @@ class Program(Block):
     def __str__(self):
         return str(self._program)
 
-    to_string = __str__
+    def to_string(self, throw_on_error=False, with_details=False):
+        """The operations as text, which has every detail and no errors to throw."""
+        return str(self)
 
 
 class TestProgram(Program):

@@ -208,7 +208,7 @@ def pad(x, pad, mode="constant", value=0.0, data_format="NCHW", name=None):
         x (Tensor): any rank with constant mode and 2 * rank paddings; else rank 3 to 5.
         pad (list[int]|Tensor): elements before and after. With 2 * rank of them, those of
             dim 0, dim 1 and so on. With fewer, those of the last spatial dim, the one before
-            it and so on: [left, right, top, bottom, front, back].
+            it and so on: [left, right, top, bottom, front, back]. Of a matrix, two are those of its columns.
         mode (str): "constant" (value), "reflect", "replicate" (the edge) or "circular".
         value (float): of constant mode.
         data_format (str): where the channels are: "NCL", "NLC", "NCHW", "NHWC", "NCDHW" or "NDHWC".
@@ -224,10 +224,12 @@ def pad(x, pad, mode="constant", value=0.0, data_format="NCHW", name=None):
     pad = attributes.numbers(pad)
     pads = [pad] if isinstance(pad, int) else [p if is_late(p) else int(p) for p in pad]
     rank = len(x.shape)
-    if len(pads) == 1:
+    if len(pads) == 1 and rank in _FORMATS:
         pads = pads * (2 * (rank - 2))
     if mode == "constant" and len(pads) == 2 * rank:
         return _C.ops.pad(x, pads, mode, value)
+    if mode == "constant" and rank == 2 and len(pads) == 2:
+        return _C.ops.pad(x, [0, 0, *pads], mode, value)
     if rank not in _FORMATS or len(pads) % 2 or len(pads) > 2 * (rank - 2):
         raise _C.located(
             ValueError(

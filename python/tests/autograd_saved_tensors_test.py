@@ -102,7 +102,7 @@ def test_errors_of_pack():
     x = _leaf(1.0) * 2
     with saved_tensors_hooks(lambda t: 1 / 0, print), pytest.raises(ZeroDivisionError):
         x * x
-    with pytest.raises(TypeError, match="unpack must be callable, not int"):
+    with pytest.raises(TypeError, match="unpack_hook must be callable, not int"):
         saved_tensors_hooks(print, 3)
     with pytest.raises(RuntimeError, match="none on this thread"):
         _C.pop_saved_tensors_hooks()

@@ -20,7 +20,7 @@ ALLOWED = {
     "inference": ["jit", "ops", "profiler", "tensor"],
     "jit": ["ops", "profiler", "tensor"],
     # The gradients of cond and while, as autograd:ops is to ops; inference has none.
-    "jit:control_flow_grad": ["autograd", "jit", "ops", "profiler", "tensor"],
+    "jit:region_grad": ["autograd", "jit", "ops", "profiler", "tensor"],
     "ops": ["profiler:events", "tensor"],
     "profiler": [],
     "python": [
@@ -31,7 +31,7 @@ ALLOWED = {
         "distributed",
         "inference",
         "jit",
-        "jit:control_flow_grad",
+        "jit:region_grad",
         "ops",
         "profiler",
         "tensor",

@@ -197,7 +197,7 @@ std::unique_ptr<Predictor> CreatePredictor(const Config& config) {
   ThrowIfError(module.status());
   auto model = std::make_shared<Model>();
   model->module = *std::move(module);
-  model->executor = std::make_unique<jit::Executor>(model->module.program,
+  model->executor = std::make_unique<jit::Executor>(*model->module.program,
                                                     model->module.outputs);
   model->threads = config.cpu_math_library_num_threads();
   return std::make_unique<ProgramPredictor>(std::move(model));

@@ -64,7 +64,7 @@ class Slice {
       for (ValueId id : ids) wanted |= missing_.erase(id) != 0;
     }
     if (!wanted) return;
-    if (o.kind != OperationKind::kCall) {
+    if (o.op->regions != nullptr) {
       unfit_ = true;
       return;
     }

@@ -2,51 +2,60 @@
 //
 //   auto out = Cond(x_is_positive, [&] { return TensorList{x}; },
 //                                  [&] { return TensorList{ops::neg(x)}; });
+//
+// Recorded, these are the region ops `cond`, `while` and `reverse_loop`, a
+// source each (region_op.h says what that is).
 #ifndef PROA_JIT_CONTROL_FLOW_H_
 #define PROA_JIT_CONTROL_FLOW_H_
 
 #include <functional>
-#include <memory>
-#include <vector>
 
-#include "jit/program.h"
+#include "jit/region_op.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::jit {
 
-using TensorList = std::vector<Tensor>;
-
 // A concrete predicate (one bool element) simply calls one of the functions.
 // With a symbolic one both are recorded into regions; their results must agree
 // in number, dtype and rank (dims that differ become unknown). Differentiable
-// where
-// //jit:control_flow_grad is linked.
+// where //jit:region_grad is linked.
 TensorList Cond(const Tensor& predicate,
                 const std::function<TensorList()>& then,
                 const std::function<TensorList()>& otherwise);
 
 // Repeats `vars = body(vars)` while condition(vars) holds. Recorded as a region
 // if a variable or the first condition is symbolic: then the body must keep
-// number, dtype and rank of the variables; dims that it changes are unknown. A
-// recorded loop has no gradient: asking for one is an error.
+// number, dtype and rank of the variables; dims that it changes are unknown.
+// Differentiable likewise.
 TensorList WhileLoop(const std::function<Tensor(const TensorList&)>& condition,
                      const std::function<TensorList(const TensorList&)>& body,
                      const TensorList& vars);
 
-// What autograd needs of a recorded control-flow operation: called with the
-// tensors that it reads and makes. Installed by //jit:control_flow_grad.
-struct RecordedCond {
-  std::shared_ptr<Program> program;
-  const Block* then = nullptr;  // live as long as the program
-  const Block* otherwise = nullptr;
-  Tensor predicate;
-  std::vector<Tensor> reads;  // from outside, without repetitions
+// A loop, and its turns again in reverse:
+//
+//   for (n = 0; condition(vars); ++n) { seen[n] = vars; vars = body(vars); }
+//   while (n-- > 0) carried = turn(seen[n] and carried, in one list);
+//
+// gives `carried`; what gradients of loops need. Random numbers are drawn from
+// `random_state` on if it is defined, in `turn` as in the same turn of `body`.
+struct ReversedLoop {
+  std::function<Tensor(const TensorList&)> condition;
+  std::function<TensorList(const TensorList&)> body;
+  std::function<TensorList(const TensorList&)> turn;
+  TensorList vars;
+  TensorList carried;
+  Tensor random_state;
 };
-using DifferentiateCond = void (*)(const RecordedCond& cond,
-                                   std::span<const Tensor> results);
-using DifferentiateLoop = void (*)(std::span<const Tensor> reads,
-                                   std::span<const Tensor> results);
-void InstallControlFlowGrad(DifferentiateCond cond, DifferentiateLoop loop);
+TensorList ReverseLoop(const ReversedLoop& loop);
+
+// How autograd treats each of them; null until //jit:region_grad installs it.
+struct ControlFlowGrad {
+  DifferentiateRegions cond = nullptr;
+  DifferentiateRegions loop = nullptr;
+  // Of what has none: says so when it is asked for.
+  DifferentiateRegions none = nullptr;
+};
+extern constinit ControlFlowGrad control_flow_grad;
 
 }  // namespace proa::inline v0::jit
 

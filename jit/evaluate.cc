@@ -1,7 +1,10 @@
 #include "jit/evaluate.h"
 
+#include <utility>
+#include <variant>
+
 #include "absl/strings/str_cat.h"
-#include "jit/control_flow.h"
+#include "jit/region_op.h"
 #include "jit/text.h"
 #include "tensor/error.h"
 #include "tensor/interrupt.h"
@@ -9,32 +12,12 @@
 namespace proa::inline v0::jit {
 namespace {
 
-std::vector<Tensor> Values(const std::vector<Argument>& args,
-                           const Environment& env) {
-  std::vector<Tensor> out;
-  for (const Argument& a : args) out.push_back(env[std::get<ValueRef>(a).id]);
-  return out;
-}
+thread_local constinit bool without_changes = false;
 
-void ControlFlow(const Program& program, const Operation& o, Environment& env) {
-  std::vector<Tensor> results;
-  if (o.kind == OperationKind::kCond) {
-    results = Cond(
-        env[std::get<ValueRef>(o.args[0]).id],
-        [&] { return EvaluateRegion(program, *o.regions[0], {}, env); },
-        [&] { return EvaluateRegion(program, *o.regions[1], {}, env); });
-  } else {
-    results = WhileLoop(
-        [&](const TensorList& vars) {
-          return EvaluateRegion(program, *o.regions[0], vars, env)[0];
-        },
-        [&](const TensorList& vars) {
-          return EvaluateRegion(program, *o.regions[1], vars, env);
-        },
-        Values(o.args, env));
-  }
-  for (size_t i = 0; i < results.size(); ++i) {
-    env[o.results[0][i]] = std::move(results[i]);
+// What an operation that changes a tensor gives where it changes nothing.
+void PassOn(const Operation& o, Environment& env) {
+  for (const auto& ids : o.results) {
+    for (ValueId id : ids) env[id] = env[std::get<ValueRef>(o.args[0]).id];
   }
 }
 
@@ -50,16 +33,17 @@ Environment MakeEnvironment(const Program& program) {
 }
 
 void Evaluate(const Program& program, const Block& block, Environment& env,
-              const std::vector<bool>* skip, const ReleasePlan* release) {
+              const ReleasePlan* release) {
   for (size_t i = 0; i < block.operations.size(); ++i) {
-    if (skip != nullptr && (*skip)[i]) continue;
     const Operation& o = block.operations[i];
     CheckInterrupt();
     try {
-      if (o.kind == OperationKind::kCall) {
-        CallOperation(o, env);
+      if (o.op->regions != nullptr) {
+        o.op->regions->evaluate(program, o, env);
+      } else if (without_changes && (o.op->traits & kTraitInplace) != 0) {
+        PassOn(o, env);
       } else {
-        ControlFlow(program, o, env);
+        CallOperation(o, env);
       }
     } catch (const Error& e) {
       e.ThrowWith(absl::StrCat("  in the program: ", OperationText(program, o),
@@ -71,6 +55,11 @@ void Evaluate(const Program& program, const Block& block, Environment& env,
     }
   }
 }
+
+WithoutChanges::WithoutChanges()
+    : before_(std::exchange(without_changes, true)) {}
+
+WithoutChanges::~WithoutChanges() { without_changes = before_; }
 
 std::vector<Tensor> EvaluateRegion(const Program& program, const Block& region,
                                    std::vector<Tensor> arguments,

@@ -21,11 +21,23 @@ using ReleasePlan = std::vector<std::vector<ValueId>>;
 // An environment with the captured tensors in place.
 Environment MakeEnvironment(const Program& program);
 
-// Runs the operations of `block`. `skip` (by index) and `release` may be null;
-// they apply to this block only. Errors of ops gain the operation's text.
+// Runs the operations of `block`. `release`, if given, applies to this block
+// only. Errors of ops gain the operation's text.
 void Evaluate(const Program& program, const Block& block, Environment& env,
-              const std::vector<bool>* skip = nullptr,
               const ReleasePlan* release = nullptr);
+
+// While it lives, operations of this thread that change captured tensors are
+// passed over: they took place when the program ran, and this is another look.
+class WithoutChanges {
+ public:
+  WithoutChanges();
+  ~WithoutChanges();
+  WithoutChanges(const WithoutChanges&) = delete;
+  WithoutChanges& operator=(const WithoutChanges&) = delete;
+
+ private:
+  bool before_;
+};
 
 // The returns of a region after evaluating it with these arguments.
 std::vector<Tensor> EvaluateRegion(const Program& program, const Block& region,

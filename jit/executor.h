@@ -2,12 +2,12 @@
 // interpreters but the profiler forbidden, and a value is released after its
 // last use.
 //
-//   Executor executor(program, {y_id});
-//   std::vector<Tensor> out = executor.Run({{x_id, batch}});
+//   const auto executor = ExecutorOf(*program, {y_id});
+//   std::vector<Tensor> out = executor->Run({{x_id, batch}});
 //
-// An Executor is immutable after construction: Run may be called from many
-// threads at once (programs that change captured tensors need the caller's
-// lock).
+// An Executor runs a copy of what it needs of the program, after the default
+// passes (pass.h); it is immutable: Run may be called from many threads at once
+// (programs that change captured tensors need the caller's lock).
 #ifndef PROA_JIT_EXECUTOR_H_
 #define PROA_JIT_EXECUTOR_H_
 
@@ -16,17 +16,20 @@
 #include <utility>
 #include <vector>
 
+#include "jit/liveness.h"
 #include "jit/program.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::jit {
 
+struct Plan;
+
 class Executor {
  public:
-  // Operations that `fetches` do not depend on are skipped unless they change
-  // captured tensors and `prune` is false.
-  Executor(std::shared_ptr<const Program> program, std::vector<ValueId> fetches,
-           bool prune = false);
+  // Operations that `fetches` do not depend on are left out, but for those that
+  // change captured tensors and that `changes` keeps.
+  Executor(const Program& program, std::vector<ValueId> fetches,
+           Changes changes = Changes::kAll);
   ~Executor();
 
   // `feeds`: a tensor for each input that is needed. Throws Error naming the
@@ -35,10 +38,24 @@ class Executor {
   std::vector<Tensor> Run(
       std::span<const std::pair<ValueId, Tensor>> feeds) const;
 
+  // The same calls under the interpreters that are active: gradients flow, and
+  // a program that is being recorded takes the operations in. Feeds may be
+  // symbolic, and are not checked.
+  std::vector<Tensor> Replay(
+      std::span<const std::pair<ValueId, Tensor>> feeds) const;
+
+  // The program that runs; values have the numbers of the one it is made of.
+  const Program& program() const;
+
  private:
-  struct Plan;
   std::unique_ptr<const Plan> plan_;
 };
+
+// The executor for these fetches, kept with the program until that is changed.
+// Not while the program is recorded by another thread.
+std::shared_ptr<const Executor> ExecutorOf(const Program& program,
+                                           const std::vector<ValueId>& fetches,
+                                           Changes changes = Changes::kAll);
 
 }  // namespace proa::inline v0::jit
 

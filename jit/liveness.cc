@@ -1,33 +1,7 @@
 #include "jit/liveness.h"
 
-#include <variant>
-
 namespace proa::inline v0::jit {
-
-bool ChangesTensors(const Operation& o) {
-  if (o.op != nullptr && (o.op->traits & kTraitInplace) != 0) return true;
-  for (const auto& region : o.regions) {
-    for (const Operation& inner : region->operations) {
-      if (ChangesTensors(inner)) return true;
-    }
-  }
-  return false;
-}
-
 namespace {
-
-// Calls f(id) for what an operation that changes tensors may change: its first
-// argument; of regions, all that they use.
-template <typename F>
-void ForEachChanged(const Operation& o, const F& f) {
-  if (!o.regions.empty()) return ForEachUse(o, f);
-  if (o.args.empty()) return;
-  const auto* ref = std::get_if<ValueRef>(&o.args[0]);
-  if (ref != nullptr && ref->id != kNoValue) f(ref->id);
-  if (const auto* refs = std::get_if<std::vector<ValueRef>>(&o.args[0])) {
-    for (ValueRef r : *refs) f(r.id);
-  }
-}
 
 // One pass from the end. `read`: by value, what Changes::kRead keeps changes
 // of.

@@ -6,29 +6,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "jit/effects.h"
 #include "jit/program.h"
+#include "jit/uses.h"
 
 namespace proa::inline v0::jit {
-
-// Calls f(id) for each value that an operation reads, those of its regions
-// included (values made inside of them too).
-template <typename F>
-void ForEachUse(const Operation& o, const F& f) {
-  for (const Argument& a : o.args) {
-    if (const auto* ref = std::get_if<ValueRef>(&a)) {
-      if (ref->id != kNoValue) f(ref->id);
-    } else if (const auto* refs = std::get_if<std::vector<ValueRef>>(&a)) {
-      for (ValueRef r : *refs) f(r.id);
-    }
-  }
-  for (const auto& region : o.regions) {
-    for (const Operation& inner : region->operations) ForEachUse(inner, f);
-    for (ValueId id : region->returns) f(id);
-  }
-}
-
-// Does the operation, or one in its regions, change captured tensors?
-bool ChangesTensors(const Operation& o);
 
 struct Liveness {
   std::vector<bool> skip;  // by operation of the outer block: nothing needs it

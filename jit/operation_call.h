@@ -13,7 +13,7 @@ namespace proa::inline v0::jit {
 // The tensor of each value, by ValueId; undefined while not made or released.
 using Environment = std::vector<Tensor>;
 
-// Calls the op of `o`, an operation of kind kCall, and stores what it gives.
+// Calls the op of `o`, which has no regions, and stores what it gives.
 void CallOperation(const Operation& o, Environment& env);
 
 }  // namespace proa::inline v0::jit

@@ -3,8 +3,46 @@
 namespace proa::inline v0::jit {
 
 ValueId Program::AddValue(ValueInfo info) {
+  ++version_;
+  const auto id = static_cast<ValueId>(values_.size());
+  if (info.kind == ValueKind::kCaptured && info.captured.defined()) {
+    captures_.emplace(info.captured.impl(), id);
+  }
   values_.push_back(std::move(info));
-  return static_cast<ValueId>(values_.size()) - 1;
+  return id;
+}
+
+void Program::NoteCopyOf(const std::shared_ptr<const Program>& original) {
+  const auto n = static_cast<ValueId>(values_.size());
+  originals_ = original->originals_;
+  originals_.push_back({original, n});
+}
+
+bool Program::Shares(const std::shared_ptr<const Program>& other,
+                     ValueId id) const {
+  if (other.get() == this) return true;
+  for (const Original& o : originals_) {
+    if (o.program.lock() == other && id < o.values) return true;
+  }
+  return false;
+}
+
+std::shared_ptr<Program::Attachment> Program::attachment() const {
+  const std::lock_guard lock(attachment_mutex_);
+  return attachment_;
+}
+
+void Program::Attach(std::shared_ptr<Attachment> attachment) const {
+  const std::lock_guard lock(attachment_mutex_);
+  attachment_.swap(attachment);
+}
+
+void Program::SetCaptured(ValueId id, Tensor tensor) {
+  ++version_;
+  const auto at = captures_.find(values_[id].captured.impl());
+  if (at != captures_.end() && at->second == id) captures_.erase(at);
+  captures_.emplace(tensor.impl(), id);
+  values_[id].captured = std::move(tensor);
 }
 
 ValueId Program::Capture(const Tensor& tensor, std::string name) {
@@ -18,9 +56,7 @@ ValueId Program::Capture(const Tensor& tensor, std::string name) {
   info.meta = {tensor.shape(), tensor.dtype(), tensor.place()};
   info.name = std::move(name);
   info.captured = tensor;
-  const ValueId id = AddValue(std::move(info));
-  captures_.emplace(tensor.impl(), id);
-  return id;
+  return AddValue(std::move(info));
 }
 
 ValueId Program::FindCaptured(const Tensor& tensor) const {

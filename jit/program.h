@@ -9,9 +9,9 @@
 //
 // A value is made once: by an input, a captured tensor, an operation, or as the
 // argument of a region. An operation calls an op of the registry with recorded
-// attributes, or is one of the two control-flow forms, which hold regions:
-//   cond(%p) {then} {else}    both regions give as many values, of equal dtypes
-//   while(%a, ...) {condition} {body}
+// attributes; that of an op with regions (region_op.h) holds these:
+//   %4 = cond(%3) {then} {otherwise}
+//   %9, %10 = while([%4, %5]) {condition} {body}
 // A region sees the values made before it in the blocks around it.
 // Captured tensors are held by handle: a program that changes them (optimizer
 // updates, running statistics) changes the tensors the user holds.
@@ -21,6 +21,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <variant>
@@ -66,20 +67,27 @@ using Argument = std::variant<ValueRef, std::vector<ValueRef>, Value>;
 
 struct Block;
 
-enum class OperationKind : uint8_t { kCall, kCond, kWhile };
+// A value that was used, and the handle that named it: the handle may name
+// another value later (in-place changes rebind it).
+struct ValueUse {
+  ValueId id = kNoValue;
+  Tensor tensor;
+};
 
 struct Operation {
-  OperationKind kind = OperationKind::kCall;
-  const OpDefinition* op = nullptr;  // kCall
+  const OpDefinition* op = nullptr;
   std::vector<Argument> args;
   // Per output of the op the values made; a Tensor[] output makes several.
   std::vector<std::vector<ValueId>> results;
-  std::vector<std::unique_ptr<Block>> regions;  // kCond: 2, kWhile: 2
+  std::vector<std::unique_ptr<Block>> regions;  // as op->regions has
   // Where the program that was recorded made the call, for messages: "in layer
   // Mlp.hidden (Linear), train.py:12". Null if unknown, not part of files;
   // lives for ever.
   const char* where = nullptr;
 };
+
+// Regions in regions; deeper ones are refused by all readers.
+inline constexpr int kMaxRegionDepth = 200;
 
 struct Block {
   std::vector<ValueId> arguments;  // of a region
@@ -96,8 +104,15 @@ class Program {
   const std::vector<ValueInfo>& values() const { return values_; }
   ValueInfo& value(ValueId id) { return values_[id]; }
   const ValueInfo& value(ValueId id) const { return values_[id]; }
-  Block& block() { return block_; }
+  Block& block() {
+    ++version_;
+    return block_;
+  }
   const Block& block() const { return block_; }
+
+  // Rises with each change of what the program does: what was found out about
+  // an older version may be wrong now.
+  uint64_t version() const { return version_; }
 
   ValueId AddValue(ValueInfo info);
   ValueId AddValue(ValueKind kind, TensorMeta meta, std::string name = "") {
@@ -105,6 +120,22 @@ class Program {
   }
   // The value of a captured tensor, made on first use of this TensorImpl.
   ValueId Capture(const Tensor& tensor, std::string name = "");
+
+  // Notes that this is a copy, whose values that are there now are those of
+  // `original`, under the same numbers.
+  void NoteCopyOf(const std::shared_ptr<const Program>& original);
+  // Is value `id` of `other` a value of this program, under the same number?
+  bool Shares(const std::shared_ptr<const Program>& other, ValueId id) const;
+
+  // What is kept with a program for those who run it (executor.h). Not copied.
+  struct Attachment {
+    virtual ~Attachment() = default;
+  };
+  std::shared_ptr<Attachment> attachment() const;
+  void Attach(std::shared_ptr<Attachment> attachment) const;
+
+  // Another tensor for a captured value.
+  void SetCaptured(ValueId id, Tensor tensor);
 
   // The captured value of this TensorImpl, or kNoValue.
   ValueId FindCaptured(const Tensor& tensor) const;
@@ -130,6 +161,14 @@ class Program {
   std::vector<ValueInfo> values_;
   Block block_;
   bool follows_gradients_ = false;
+  uint64_t version_ = 0;
+  struct Original {
+    std::weak_ptr<const Program> program;
+    ValueId values = 0;  // so many are shared
+  };
+  std::vector<Original> originals_;
+  mutable std::mutex attachment_mutex_;
+  mutable std::shared_ptr<Attachment> attachment_;
   // (A container of Abseil would not survive an allocation that fails.)
   std::unordered_map<const TensorImpl*, ValueId> captures_;
 };

@@ -273,7 +273,7 @@ TEST(Executor, ReleasesAndSkips) {
   const Tensor x = AddInput(program, "x", {2}, DType::kFloat32);
   const Tensor y = ops::exp(x);
   const Tensor unused = ops::log(x);
-  const Executor executor(program, {SymbolOf(y).id()}, /*prune=*/true);
+  const Executor executor(*program, {SymbolOf(y).id()}, Changes::kNone);
   Tensor feed = Tensor::Empty({2}, DType::kFloat32);
   feed.data<float>()[0] = feed.data<float>()[1] = 0;
   const std::pair<ValueId, Tensor> feeds[] = {{SymbolOf(x).id(), feed}};

@@ -18,7 +18,6 @@ namespace {
 namespace file = ::proa_program_file;
 
 constexpr size_t kMaxValues = size_t{1} << 24;
-constexpr int kMaxDepth = 200;
 // What the context may say (Module::context).
 constexpr std::string_view kSettings[] = {"autocast", "default_dtype",
                                           "gradients", "place", "training"};
@@ -322,44 +321,16 @@ class Reader {
     return *op;
   }
 
-  // The inverse of WriteControlFlow, and to be taken out with it.
-  void ReadControlFlow(const RecordedCall& call, Operation& o) const {
-    o.kind = call.op == "cond" ? OperationKind::kCond : OperationKind::kWhile;
-    const bool cond = o.kind == OperationKind::kCond;
-    const std::string name = cond ? "predicate" : "vars";
-    if (call.version != 1 || call.args.size() != 1 ||
-        call.args[0].first != name || call.results.size() != 1 ||
-        call.results[0].first != "out") {
-      Bad(absl::StrCat("'", call.op, "' version ", call.version,
-                       " is not as this release knows it"));
-    }
-    const RecordedArgument& a = call.args[0].second;
-    if (const auto* t = std::get_if<RecordedTensor>(&a); t != nullptr && cond) {
-      o.args.push_back(ValueRef{Id(t->id)});
-    } else if (const auto* list = std::get_if<std::vector<RecordedTensor>>(&a);
-               list != nullptr && !cond) {
-      for (RecordedTensor v : *list) o.args.push_back(ValueRef{Id(v.id)});
-    } else {
-      Bad(absl::StrCat("'", call.op, "' has no ", name));
-    }
-    o.results.emplace_back();
-    for (int64_t id : call.results[0].second) o.results[0].push_back(Id(id));
-  }
-
   Operation ReadOperation(const file::Operation& f, int depth) {
     Operation o;
     RecordedCall call = ReadCall(f);
-    if (call.op == "cond" || call.op == "while") {
-      ReadControlFlow(call, o);
-    } else {
-      UpgradeCall(call);
-      o.op = &Definition(call);
-      for (const ParamInfo& p : o.op->params) {
-        o.args.push_back(ArgumentOf(call, p));
-      }
-      for (const OutputInfo& output : o.op->outputs) {
-        o.results.push_back(ResultOf(call, output));
-      }
+    UpgradeCall(call);
+    o.op = &Definition(call);
+    for (const ParamInfo& p : o.op->params) {
+      o.args.push_back(ArgumentOf(call, p));
+    }
+    for (const OutputInfo& output : o.op->outputs) {
+      o.results.push_back(ResultOf(call, output));
     }
     for (const file::Block& region : f.regions()) {
       o.regions.push_back(std::make_unique<Block>());
@@ -369,7 +340,7 @@ class Reader {
   }
 
   void ReadBlock(const file::Block& f, Block& block, int depth) {
-    if (depth > kMaxDepth) Bad("regions are nested too deeply");
+    if (depth > kMaxRegionDepth) Bad("regions are nested too deeply");
     for (uint32_t id : f.arguments()) block.arguments.push_back(Id(id));
     for (const file::Operation& o : f.operations()) {
       block.operations.push_back(ReadOperation(o, depth));

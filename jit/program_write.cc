@@ -98,32 +98,8 @@ void WriteCall(const Operation& o, file::Operation* out) {
   }
 }
 
-// As of ops cond(Tensor predicate) -> Tensor[] out, while(Tensor[] vars) ->
-// Tensor[] out: to be taken out once they are in the registry.
-void WriteControlFlow(const Operation& o, file::Operation* out) {
-  const bool cond = o.kind == OperationKind::kCond;
-  out->set_op(cond ? "cond" : "while");
-  out->set_version(1);
-  file::Argument* a = out->add_args();
-  if (cond) {
-    Write(o.args[0], a);
-    a->set_name("predicate");
-  } else {
-    for (const Argument& v : o.args) {
-      a->mutable_value_list()->add_ids(
-          static_cast<uint32_t>(std::get<ValueRef>(v).id));
-    }
-    a->set_name("vars");
-  }
-  WriteResult("out", o.results[0], out);
-}
-
 void Write(const Operation& o, file::Operation* out) {
-  if (o.kind == OperationKind::kCall) {
-    WriteCall(o, out);
-  } else {
-    WriteControlFlow(o, out);
-  }
+  WriteCall(o, out);
   for (const auto& region : o.regions) Write(*region, out->add_regions());
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "jit/clone.h"
 #include "jit/liveness.h"
 #include "tensor/error.h"
 
@@ -32,7 +33,8 @@ class Pruner {
     const auto& operations = from_.block().operations;
     for (size_t i = 0; i < operations.size(); ++i) {
       if (liveness_.skip[i]) continue;
-      to_->block().operations.push_back(CopyOperation(operations[i]));
+      to_->block().operations.push_back(
+          CopyOperation(from_, operations[i], *to_, ids_));
     }
     Module out = module_;
     out.program = to_;
@@ -44,48 +46,6 @@ class Pruner {
  private:
   void Copy(ValueId id) {
     if (ids_[id] == kNoValue) ids_[id] = to_->AddValue(from_.value(id));
-  }
-
-  Argument CopyArgument(const Argument& a) const {
-    if (const auto* ref = std::get_if<ValueRef>(&a)) {
-      return ref->id == kNoValue ? *ref : ValueRef{ids_[ref->id]};
-    }
-    if (const auto* refs = std::get_if<std::vector<ValueRef>>(&a)) {
-      std::vector<ValueRef> out;
-      for (ValueRef r : *refs) out.push_back({ids_[r.id]});
-      return out;
-    }
-    return a;
-  }
-
-  Operation CopyOperation(const Operation& o) {
-    Operation out;
-    out.kind = o.kind;
-    out.op = o.op;
-    for (const Argument& a : o.args) out.args.push_back(CopyArgument(a));
-    for (const auto& region : o.regions)
-      out.regions.push_back(CopyBlock(*region));
-    for (const auto& ids : o.results) {
-      out.results.emplace_back();
-      for (ValueId id : ids) {
-        Copy(id);
-        out.results.back().push_back(ids_[id]);
-      }
-    }
-    return out;
-  }
-
-  std::unique_ptr<Block> CopyBlock(const Block& block) {
-    auto out = std::make_unique<Block>();
-    for (ValueId id : block.arguments) {
-      Copy(id);
-      out->arguments.push_back(ids_[id]);
-    }
-    for (const Operation& o : block.operations) {
-      out->operations.push_back(CopyOperation(o));
-    }
-    for (ValueId id : block.returns) out->returns.push_back(ids_[id]);
-    return out;
   }
 
   const Program& from_;

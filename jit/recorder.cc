@@ -179,6 +179,10 @@ bool TakeElements(const Tensor& t) {
   return elements.defined();
 }
 
+std::shared_ptr<Program> StaticProgram() {
+  return (ActiveInterpreters(0) & kRecord) != 0 ? static_program : nullptr;
+}
+
 void SetStaticProgram(std::shared_ptr<Program> program) {
   static_program = std::move(program);
   if (static_program != nullptr) {

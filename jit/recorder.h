@@ -68,6 +68,10 @@ class StaticModeScope {
 // ends. Null: static mode is off.
 void SetStaticProgram(std::shared_ptr<Program> program);
 
+// The program that all ops of this thread are recorded into now; null if there
+// is none.
+std::shared_ptr<Program> StaticProgram();
+
 // Gives a constant (constant.h) its elements, so that it leaves its program;
 // true if `t` has elements now.
 bool TakeElements(const Tensor& t);

@@ -30,7 +30,7 @@ Tensor Full(double value) {
 class StaticModeTest : public ::testing::Test {
  protected:
   Tensor Run(const Tensor& fetch) {
-    return Executor(program_, {SymbolOf(fetch).id()}).Run({})[0];
+    return Executor(*program_, {SymbolOf(fetch).id()}).Run({})[0];
   }
 
   std::shared_ptr<Program> program_ = std::make_shared<Program>();
@@ -105,7 +105,7 @@ TEST_F(StaticModeTest, PruningKeepsChangesOfWhatIsRead) {
   module.outputs = {SymbolOf(out).id()};
   module.output_names = {"out"};
   const Module kept = Prune(module, Changes::kRead);
-  const Executor executor(kept.program, kept.outputs);
+  const Executor executor(*kept.program, kept.outputs);
   for (const float want : {1, 2, 3}) {
     EXPECT_EQ(executor.Run({})[0].data<float>()[0], want);
   }

@@ -89,7 +89,7 @@ ValueRef RefTo(const std::shared_ptr<Program>& program, const Tensor& t) {
   for (RegionScope* r = innermost; r != nullptr; r = r->parent_) {
     const bool outside =
         id < r->first_ || program->value(id).kind == ValueKind::kCaptured;
-    if (r->program_ == program && outside) r->outer_.push_back(t);
+    if (r->program_ == program && outside) r->outer_.push_back({id, t});
   }
   return {id};
 }

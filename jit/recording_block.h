@@ -27,16 +27,15 @@ class RegionScope {
   const Program* program() const { return program_.get(); }
   RegionScope* parent() const { return parent_; }
   ValueId first() const { return first_; }  // values from here on are inside
-  // Tensors from outside that the region reads, in order of use, with
-  // repetitions.
-  const std::vector<Tensor>& outer_tensors() const { return outer_; }
+  // What the region reads from outside, in order of use, with repetitions.
+  const std::vector<ValueUse>& outer_uses() const { return outer_; }
 
  private:
   friend ValueRef RefTo(const std::shared_ptr<Program>&, const Tensor&);
   std::shared_ptr<Program> program_;
   std::unique_ptr<Block> block_;
   ValueId first_;  // values from here on are made inside
-  std::vector<Tensor> outer_;
+  std::vector<ValueUse> outer_;
   RegionScope* parent_;
 };
 

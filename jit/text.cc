@@ -94,7 +94,7 @@ std::string Results(const Operation& o) {
     std::vector<std::string> ids;
     for (ValueId id : o.results[i]) ids.push_back(Ref(id));
     const std::string list = absl::StrJoin(ids, ", ");
-    const bool is_list = o.op == nullptr || o.op->outputs[i].is_list;
+    const bool is_list = o.op->outputs[i].is_list;
     groups.push_back(is_list ? absl::StrCat("(", list, ")") : list);
   }
   return absl::StrJoin(groups, ", ");
@@ -112,16 +112,12 @@ std::string Call(const Operation& o) {
   std::vector<std::string> args;
   for (size_t i = 0; i < o.args.size(); ++i) {
     const std::string text = ArgumentText(o.args[i]);
-    const bool is_tensor = o.op == nullptr ||
-                           o.op->params[i].type == ParamType::kTensor ||
+    const bool is_tensor = o.op->params[i].type == ParamType::kTensor ||
                            o.op->params[i].type == ParamType::kTensorList;
     args.push_back(is_tensor ? text
                              : absl::StrCat(o.op->params[i].name, "=", text));
   }
-  const char* name = o.kind == OperationKind::kCall   ? o.op->name
-                     : o.kind == OperationKind::kCond ? "cond"
-                                                      : "while";
-  return absl::StrCat(name, "(", absl::StrJoin(args, ", "), ")");
+  return absl::StrCat(o.op->name, "(", absl::StrJoin(args, ", "), ")");
 }
 
 std::string Head(const Operation& o) {
@@ -169,6 +165,12 @@ std::string ToText(const Program& program) {
   Print(program, program.block(), 2, &out);
   absl::StrAppend(&out, "}\n");
   return out;
+}
+
+std::string CallText(const Operation& o) { return Call(o); }
+
+std::string AttributeText(const Value& attribute) {
+  return std::visit(Literal(), attribute);
 }
 
 std::string OperationText(const Program& program, const Operation& o) {

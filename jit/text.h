@@ -26,6 +26,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "jit/program.h"
+#include "ops/value.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::jit {
@@ -34,6 +35,12 @@ std::string ToText(const Program& program);
 
 // One operation, without its regions, on one line.
 std::string OperationText(const Program& program, const Operation& operation);
+
+// An operation without its results and regions: "relu(%3)".
+std::string CallText(const Operation& operation);
+
+// An attribute as it stands in the text.
+std::string AttributeText(const Value& attribute);
 
 // `captured` are the tensors of the captured values in order of appearance; a
 // program printed without them cannot be run. Errors name the line. The result

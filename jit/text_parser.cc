@@ -6,6 +6,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "jit/region_op.h"
 #include "jit/text.h"
 #include "jit/verify.h"
 #include "tensor/error.h"
@@ -281,11 +282,7 @@ class TextParser {
       return;
     }
     Operation o;
-    if (name == "cond" || name == "while") {
-      ParseControlFlow(name, o);
-    } else {
-      ParseCall(name, o);
-    }
+    ParseCall(name, o);
     DefineResults(target, o);
     block.operations.push_back(std::move(o));
   }
@@ -327,13 +324,12 @@ class TextParser {
       o.args.push_back(ParseArgument(o.op->params[i]));
     }
     Symbol(')');
+    if (o.op->regions != nullptr) ParseRegions(o);
   }
 
-  void ParseControlFlow(const std::string& name, Operation& o) {
-    if (++depth_ > 200) Fail("regions are nested too deeply");
-    o.kind = name == "cond" ? OperationKind::kCond : OperationKind::kWhile;
-    List('(', ')', [&] { o.args.push_back(Use()); });
-    for (int i = 0; i < 2; ++i) {
+  void ParseRegions(Operation& o) {
+    if (++depth_ > kMaxRegionDepth) Fail("regions are nested too deeply");
+    for (size_t i = 0; i < o.op->regions->regions.size(); ++i) {
       Symbol('{');
       o.regions.push_back(std::make_unique<Block>());
       ParseBlock(*o.regions.back(), /*region=*/true);

@@ -1,6 +1,10 @@
 #include "jit/verify.h"
 
+#include <string>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
+#include "jit/region_op.h"
 
 namespace proa::inline v0::jit {
 namespace {
@@ -8,14 +12,14 @@ namespace {
 class Verifier {
  public:
   explicit Verifier(const Program& program)
-      : program_(program), made_(program.values().size(), State::kNot) {}
+      : program_(program), state_(program.values().size(), kNotMade) {}
 
   absl::Status Run() {
-    for (size_t i = 0; i < made_.size(); ++i) {
+    for (size_t i = 0; i < state_.size(); ++i) {
       const ValueInfo& v = program_.values()[i];
       const bool outer =
           v.kind == ValueKind::kInput || v.kind == ValueKind::kCaptured;
-      if (outer) made_[i] = State::kVisible;
+      if (outer) state_[i] = kVisible;
       if (v.kind == ValueKind::kCaptured && !v.captured.defined()) {
         return absl::InvalidArgumentError(
             absl::StrCat("captured value %", i, " has no tensor"));
@@ -25,34 +29,30 @@ class Verifier {
   }
 
  private:
-  // What a region makes is seen in it, and by no one after it; nor may it be
-  // made a second time.
-  enum class State : uint8_t { kNot, kVisible, kHidden };
-
   absl::Status Fail(const std::string& what) const {
     return absl::InvalidArgumentError(
-        absl::StrCat("operation ", index_, " (", name_, "): ", what));
+        absl::StrCat("operation ", at_.index, " (", at_.name, "): ", what));
   }
 
   absl::Status Make(ValueId id, ValueKind kind) {
-    if (id < 0 || id >= static_cast<ValueId>(made_.size())) {
+    if (id < 0 || id >= static_cast<ValueId>(state_.size())) {
       return Fail(absl::StrCat("makes value %", id, ", which does not exist"));
     }
-    if (made_[id] != State::kNot) {
+    if (state_[id] != kNotMade) {
       return Fail(absl::StrCat("makes value %", id, " again"));
     }
     if (program_.value(id).kind != kind) {
       return Fail(absl::StrCat("value %", id, " is of another kind"));
     }
-    made_[id] = State::kVisible;
-    trail_.push_back(id);
+    state_[id] = kVisible;
+    made_.push_back(id);
     return absl::OkStatus();
   }
 
   absl::Status Use(ValueRef ref, const char* param, bool may_be_none) const {
     if (ref.id == kNoValue && may_be_none) return absl::OkStatus();
-    if (ref.id < 0 || ref.id >= static_cast<ValueId>(made_.size()) ||
-        made_[ref.id] != State::kVisible) {
+    if (ref.id < 0 || ref.id >= static_cast<ValueId>(state_.size()) ||
+        state_[ref.id] != kVisible) {
       return Fail(absl::StrCat("argument ", param, " is %", ref.id,
                                ", which is not made yet"));
     }
@@ -83,7 +83,6 @@ class Verifier {
   }
 
   absl::Status CheckCall(const Operation& o) {
-    if (o.op == nullptr) return Fail("calls no op");
     if (o.args.size() != o.op->params.size()) {
       return Fail(
           absl::StrCat("has ", o.args.size(), " arguments; ", o.op->signature));
@@ -93,7 +92,7 @@ class Verifier {
         return s;
       }
     }
-    if (o.results.size() != o.op->outputs.size() || !o.regions.empty()) {
+    if (o.results.size() != o.op->outputs.size()) {
       return Fail(absl::StrCat("has ", o.results.size(), " results; ",
                                o.op->signature));
     }
@@ -106,85 +105,84 @@ class Verifier {
     return absl::OkStatus();
   }
 
-  absl::Status CheckRegion(const Block& region, size_t arguments,
-                           size_t returns) {
-    const std::string name = name_;
-    const int index = index_;
-    if (region.arguments.size() != arguments ||
-        region.returns.size() != returns) {
-      return Fail(absl::StrCat("a region has ", region.arguments.size(),
-                               " arguments and ", region.returns.size(),
-                               " returns; expected ", arguments, " and ",
-                               returns));
+  absl::Status CheckRegion(const Block& region, const char* name,
+                           RegionCounts expected) {
+    if (region.arguments.size() != expected.arguments ||
+        region.returns.size() != expected.returns) {
+      return Fail(absl::StrCat("region ", name, " has ",
+                               region.arguments.size(), " arguments and ",
+                               region.returns.size(), " returns; expected ",
+                               expected.arguments, " and ", expected.returns));
     }
-    const size_t outside = trail_.size();
+    const Place at = at_;
+    const size_t outside = made_.size();
     for (ValueId id : region.arguments) {
       if (absl::Status s = Make(id, ValueKind::kRegionArgument); !s.ok()) {
         return s;
       }
     }
     if (absl::Status s = Check(region); !s.ok()) return s;
-    name_ = name;
-    index_ = index;
+    at_ = at;
     for (ValueId id : region.returns) {
       if (absl::Status s = Use({id}, "return", false); !s.ok()) return s;
     }
-    for (size_t i = outside; i < trail_.size(); ++i) {
-      made_[trail_[i]] = State::kHidden;
+    // What a region makes is not seen outside of it.
+    for (; made_.size() > outside; made_.pop_back()) {
+      state_[made_.back()] = kHidden;
     }
-    trail_.resize(outside);
     return absl::OkStatus();
   }
 
-  absl::Status CheckControlFlow(const Operation& o) {
-    if (++depth_ > kMaxDepth) return Fail("regions are nested too deeply");
-    const bool cond = o.kind == OperationKind::kCond;
-    if (o.op != nullptr || o.regions.size() != 2 || o.results.size() != 1) {
-      return Fail("is malformed");
+  absl::Status CheckRegions(const Operation& o) {
+    const RegionRules* rules = o.op->regions;
+    const size_t n = rules == nullptr ? 0 : rules->regions.size();
+    if (o.regions.size() != n) {
+      return Fail(absl::StrCat("has ", o.regions.size(), " regions; ",
+                               o.op->signature));
     }
-    if (cond && o.args.size() != 1) return Fail("takes one predicate");
-    for (const Argument& a : o.args) {
-      const auto* ref = std::get_if<ValueRef>(&a);
-      if (ref == nullptr) return Fail("takes values only");
-      if (absl::Status s = Use(*ref, "of control flow", false); !s.ok()) {
-        return s;
-      }
+    if (n == 0) return absl::OkStatus();
+    if (++depth_ > kMaxRegionDepth) {
+      return Fail("regions are nested too deeply");
     }
-    const size_t n = o.results[0].size();
-    if (!cond && n != o.args.size())
-      return Fail("changes its number of values");
-    const size_t in = cond ? 0 : n;
-    absl::Status s = CheckRegion(*o.regions[0], in, cond ? n : 1);
-    if (s.ok()) s = CheckRegion(*o.regions[1], in, n);
+    std::vector<RegionCounts> counts(n);
+    if (absl::Status s = rules->counts(o, std::span(counts)); !s.ok()) {
+      return Fail(std::string(s.message()));
+    }
+    for (size_t i = 0; i < n; ++i) {
+      absl::Status s = CheckRegion(*o.regions[i], rules->regions[i], counts[i]);
+      if (!s.ok()) return s;
+    }
     --depth_;
-    return s;
+    return absl::OkStatus();
   }
 
   absl::Status Check(const Block& block) {
     int index = 0;
     for (const Operation& o : block.operations) {
-      index_ = index++;
-      name_ = o.kind == OperationKind::kCall
-                  ? (o.op != nullptr ? o.op->name : "?")
-                  : (o.kind == OperationKind::kCond ? "cond" : "while");
-      absl::Status s =
-          o.kind == OperationKind::kCall ? CheckCall(o) : CheckControlFlow(o);
-      if (!s.ok()) return s;
+      at_ = {index++, o.op == nullptr ? "?" : o.op->name};
+      if (o.op == nullptr) return Fail("calls no op");
+      if (absl::Status s = CheckCall(o); !s.ok()) return s;
+      if (absl::Status s = CheckRegions(o); !s.ok()) return s;
       for (const auto& ids : o.results) {
         for (ValueId id : ids) {
-          if (s = Make(id, ValueKind::kResult); !s.ok()) return s;
+          absl::Status s = Make(id, ValueKind::kResult);
+          if (!s.ok()) return s;
         }
       }
     }
     return absl::OkStatus();
   }
 
-  static constexpr int kMaxDepth = 200;
+  enum State : uint8_t { kNotMade, kVisible, kHidden };
+  struct Place {
+    int index = 0;
+    const char* name = "?";
+  };
+
   const Program& program_;
-  std::vector<State> made_;
-  std::vector<ValueId> trail_;  // what is made and visible, in order
-  std::string name_;
-  int index_ = 0;
+  std::vector<State> state_;   // by value
+  std::vector<ValueId> made_;  // visible ones, in the order of their making
+  Place at_;
   int depth_ = 0;
 };
 

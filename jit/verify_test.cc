@@ -20,7 +20,7 @@ std::shared_ptr<Program> ManyConds(int count) {
                                       TensorMeta{{2}, DType::kFloat32, {}});
   for (int i = 0; i < count; ++i) {
     Operation cond;
-    cond.kind = OperationKind::kCond;
+    cond.op = FindOp("cond");
     cond.args = {ValueRef{p}};
     for (int r = 0; r < 2; ++r) {
       const ValueId y = program->AddValue(ValueKind::kResult,

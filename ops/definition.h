@@ -16,6 +16,10 @@
 
 namespace proa::inline v0 {
 
+namespace jit {
+struct RegionRules;
+}  // namespace jit
+
 struct ParamInfo {
   const char* name;
   ParamType type;
@@ -60,7 +64,8 @@ struct OpDefinition {
   uint32_t traits;
   AmpClass amp;
   FuseClass fuse;
-  uint32_t dtypes;  // bit per DType that the kernel accepts
+  uint32_t dtypes;   // bit per DType that the kernel accepts
+  uint32_t changes;  // bit per parameter that the op works on in place
 
   // The front door, boxed: unpacks, calls, packs. Throws Error kInvalidArgument
   // if a Value has the wrong alternative.
@@ -74,6 +79,12 @@ struct OpDefinition {
   // Floating point operations of a call, if the schema says so (`flops`); see
   // FlopsOf in ops/profile.h.
   double (*flops)(std::span<const Value> args, std::span<const Value> results);
+  // What the call becomes in a test (`inference`), to be called as `call` is;
+  // results that mean nothing there stay None. Null: it stays what it is.
+  void (*inference)(std::span<const Value> args, std::span<Value> results);
+  // Of an op whose operations the evaluator of programs runs itself, because
+  // they hold regions: jit/region_op.h. Null for all others.
+  const jit::RegionRules* regions = nullptr;
 };
 
 // Null if there is no such op.

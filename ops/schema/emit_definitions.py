@@ -10,7 +10,7 @@ from ops.schema import cpp, flops, formula, model
 _DOCS = f"{cpp.NAMESPACE}::doc"
 
 
-def emit(ops: list[model.Op], family: str, has_infer: bool) -> dict[str, str]:
+def emit(ops: list[model.Op], family: str, index: dict[str, model.Op], has_infer: bool) -> dict[str, str]:
     includes = [
         f"ops/{family}/{family}_ops.h",
         "ops/boxing.h",
@@ -32,6 +32,8 @@ def emit(ops: list[model.Op], family: str, has_infer: bool) -> dict[str, str]:
             out.append(_infer(op))
         if op.flops:
             out.append(_flops(op))
+        if op.inference:
+            out.append(_inference(op, index))
     out.append("}  // namespace\n")
     names = []
     for op in ops:
@@ -148,6 +150,42 @@ def _flops(op: model.Op) -> str:
     )
 
 
+def _inference(op: model.Op, index: dict[str, model.Op]) -> str:
+    """The call as it is in a test. Results that mean nothing there stay None."""
+    types = {p.name: p.type.name + ("?" if p.optional and not p.is_tensor else "") for p in op.params}
+    compiler = formula.Compiler(op, index, {n: formula.Expr(n, t) for n, t in types.items()})
+    codes = {}
+    for name, f in op.inference.items():
+        expr = compiler.compile(f)
+        if expr.type != types.get(name, "Tensor").rstrip("?"):
+            raise model.SchemaError(f.location, f"{op.name}: `inference` of {name} has type {expr.type}")
+        codes[name] = expr.code
+    for name in compiler.use.ops:
+        if index[name].family != op.family:
+            raise model.SchemaError(op.location, f"{op.name}: `inference` calls {name}, which is of another family")
+    lines = [
+        f"void Inference{op.cpp_struct}(std::span<const Value> args, std::span<Value> results) {{",
+        f'  static constexpr const char* kOp = "{op.name}";',
+        f"  CheckCount(kOp, {len(op.params)}, args, {len(op.outputs)}, results);",
+        *(f"  [[maybe_unused]] decltype(auto) {p.name} = {_unbox(op, i, p)};" for i, p in enumerate(op.params)),
+    ]
+    if set(codes) <= set(types):
+        lines.append(f"  auto out = ops::{op.name}({', '.join(codes.get(p.name, p.name) for p in op.params)});")
+        if len(op.outputs) == 1:
+            lines.append("  results[0] = std::move(out);")
+        else:
+            lines += [f"  results[{i}] = std::get<{i}>(std::move(out));" for i in range(len(op.outputs))]
+    else:
+        lines += [f"  results[{i}] = Tensor({codes[o.name]});" for i, o in enumerate(op.outputs) if o.name in codes]
+    return "\n".join((*lines, "}"))
+
+
+def _changed_bits(op: model.Op, inplace: bool) -> str:
+    """A bit for each parameter that the op changes."""
+    changed = {op.inplace} if inplace else set(op.mutates)
+    return hex(sum(1 << i for i, p in enumerate(op.params) if p.name in changed))
+
+
 def _definition(op: model.Op, inplace: bool) -> str:
     s = op.cpp_struct
     traits = []
@@ -176,8 +214,9 @@ def _definition(op: model.Op, inplace: bool) -> str:
             f"    doc::{op.name}, doc::{op.name}_source,",
             f"    {params}, {outputs},",
             f"    {' | '.join(traits) or '0'}, {enum('AmpClass', op.amp)}, "
-            f"{enum('FuseClass', op.fuse)}, {cpp.dtype_bits(op)},",
+            f"{enum('FuseClass', op.fuse)}, {cpp.dtype_bits(op)}, {_changed_bits(op, inplace)},",
             f"    &Call{s}{'Inplace' if inplace else ''}, {infer},",
-            f"    {f'&op::{s}::kernels' if op.kernel else 'nullptr'}, {f'&Flops{s}' if op.flops else 'nullptr'}}};\n",
+            f"    {f'&op::{s}::kernels' if op.kernel else 'nullptr'}, {f'&Flops{s}' if op.flops else 'nullptr'},",
+            f"    {f'&Inference{s}' if op.inference and not inplace else 'nullptr'}}};\n",
         )
     )

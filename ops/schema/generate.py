@@ -37,7 +37,7 @@ def generate(family: str, index: dict[str, model.Op], has_infer: bool) -> dict[s
             )
     files: dict[str, str] = {}
     files |= emit_ops.emit(ops, family, index, has_infer)
-    files |= emit_definitions.emit(ops, family, has_infer)
+    files |= emit_definitions.emit(ops, family, index, has_infer)
     files |= emit_kernels.emit(ops, family)
     files |= emit_grad.emit(ops, family, index)
     files |= emit_bindings.emit(ops, family)

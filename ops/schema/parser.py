@@ -23,6 +23,7 @@ _KEYS = frozenset(
         "mutates",
         "grad",
         "recompute",
+        "inference",
         "amp",
         "flops",
         "fuse",
@@ -220,6 +221,7 @@ class _OpParser:
             rows_params=rows_params,
             grad=grad,
             recompute=self._recompute(grad),
+            inference=self._inference(composite is not None),
             amp=self._choice("amp", _AMP, "keep"),
             fuse=self._choice("fuse", _FUSE, "none"),
             flops=self._flops(),
@@ -431,6 +433,30 @@ class _OpParser:
         if v != default and v not in values:
             self._fail(f"{self._name}: {key} is {v!r}; it is one of {', '.join(values)}", key)
         return v
+
+    def _inference(self, is_composite: bool) -> dict[str, model.Formula]:
+        """What the call becomes in a test: values of attributes, or formulas of outputs; {} if it stays as it is."""
+        e = self._entry
+        if is_composite:
+            if "inference" in e:
+                self._fail(f"{self._name}: a composite has no `inference` of its own; its parts have", "inference")
+            return {}
+        if "inference" not in e:
+            of_training = [p.name for p in self._params if p.name == "training" or p.name.startswith("running_")]
+            if e.get("random") or of_training:
+                what = "draws random numbers" if e.get("random") else f"has the parameter {of_training[0]}"
+                self._fail(f"{self._name}: it {what}; say by `inference` what it does in a test, or `inference: none`")
+            return {}
+        i = e["inference"]
+        if i == "none":
+            return {}
+        attributes = {p.name for p in self._params if not p.type.is_tensor}
+        if not isinstance(i, _Line) or not i or not (set(i) <= attributes or set(i) <= {o.name for o in self._outputs}):
+            self._fail(f"{self._name}: `inference` is `none`, or a map of attributes or of outputs", "inference")
+        for name, value in i.items():
+            if isinstance(value, bool):
+                i[name] = "true" if value else "false"
+        return {n: formula.parse(text, model.Location(self._path, i.key_lines[n])) for n, text in i.items()}
 
     def _flag(self, key: str) -> bool:
         v = self._entry.get(key, False)

@@ -3,6 +3,7 @@
 import dataclasses
 import glob
 import os
+import re
 
 import pytest
 
@@ -218,3 +219,27 @@ def test_flops_formulas_compile():
         "(flops::Quotient(((2.0 * flops::Numel(results[0])) * (std::get<bool>(args[2]) ? flops::Rows(args[0]) : "
         "flops::Size(args[0], -1))), flops::Numel(args[1])) + (flops::IsGiven(args[1]) ? 1.0 : 0.0))"
     )
+
+
+@pytest.mark.parametrize(
+    ("key", "says"),
+    [
+        ("random: true", "it draws random numbers; say by `inference`"),
+        ("inference: {training: false}", "`inference` is `none`, or a map of attributes or of outputs"),
+        ("inference: {x: y}", "`inference` is `none`, or a map"),
+        ("inference: {}", "`inference` is `none`, or a map"),
+    ],
+)
+def test_what_a_test_means_is_said(key, says):
+    text = "- op: f(Tensor x, float p=0.5) -> Tensor out\n  doc: d\n  infer: {shape: x, dtype: x}\n  kernel: F\n  grad: none\n"
+    with pytest.raises(model.SchemaError, match=re.escape(says)):
+        parser.parse_file("ops/a/b.yaml", text + f"  samples: ['f32[2]']\n  {key}\n")
+
+
+@pytest.mark.parametrize("param", ["bool training=true", "float running_rate=1.0"])
+def test_a_parameter_of_training_is_noticed(param):
+    text = f"- op: f(Tensor x, {param}) -> Tensor out\n  doc: d\n  infer: {{shape: x, dtype: x}}\n  kernel: F\n  grad: none\n"
+    with pytest.raises(model.SchemaError, match="has the parameter"):
+        parser.parse_file("ops/a/b.yaml", text + "  samples: ['f32[2]']\n")
+    op = parser.parse_file("ops/a/b.yaml", text + "  samples: ['f32[2]']\n  inference: none\n")[0]
+    assert op.inference == {}

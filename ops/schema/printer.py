@@ -58,6 +58,11 @@ def entry(op: model.Op) -> str:
             lines += [f"    {n}: {'none' if f is None else q(f.text)}" for n, f in op.grad.items()]
     if op.recompute:
         lines.append(f"  recompute: {q(op.recompute.text)}")
+    if op.inference:
+        lines.append("  inference:")
+        lines += [f"    {n}: {q(f.text)}" for n, f in op.inference.items()]
+    elif op.kernel:
+        lines.append("  inference: none")
     for key, value, default in (
         ("amp", op.amp, "keep"),
         ("flops", op.flops.text if op.flops else None, None),

@@ -9,10 +9,11 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "autograd/grad_state.h"
+#include "jit/clone.h"
 #include "jit/constant.h"
 #include "jit/control_flow.h"
-#include "jit/evaluate.h"
 #include "jit/executor.h"
+#include "jit/pass.h"
 #include "jit/program.h"
 #include "jit/program_file.h"
 #include "jit/prune.h"
@@ -39,12 +40,14 @@ using jit::ValueId;
 using jit::ValueInfo;
 using ProgramPtr = std::shared_ptr<Program>;
 using Tensors = std::vector<Tensor>;
+constexpr std::string_view kTestMode[] = {"test_mode"};
 
 ValueId IdIn(const ProgramPtr& program, const Tensor& t) {
   if (t.is_symbolic()) {
-    PROA_REQUIRE(jit::SymbolOf(t).program() == program,
+    const jit::Symbol& symbol = jit::SymbolOf(t);
+    PROA_REQUIRE(program->Shares(symbol.program(), symbol.id()),
                  "a value of another program: ", Describe(t));
-    return jit::SymbolOf(t).id();
+    return symbol.id();
   }
   return program->Capture(t);
 }
@@ -87,22 +90,24 @@ Tensors RunProgram(const ProgramPtr& program,
   for (const auto& [name, t] : feeds) {
     fed.emplace_back(InputNamed(*program, name), t);
   }
-  const jit::Executor executor(program, IdsIn(program, fetches), prune);
+  const auto executor =
+      jit::ExecutorOf(*program, IdsIn(program, fetches),
+                      prune ? jit::Changes::kNone : jit::Changes::kAll);
   const GilRelease release;
-  return executor.Run(fed);
+  return executor->Run(fed);
 }
 
 // A module loaded from a file (or made by parsing a program's text).
 struct LoadedModule {
   Module module;
-  std::shared_ptr<jit::Executor> executor;
   std::vector<bool> gradients;  // GradientsOfCaptured when it was made
 
   explicit LoadedModule(Module m)
-      : module(std::move(m)),
-        executor(
-            std::make_shared<jit::Executor>(module.program, module.outputs)),
-        gradients(GradientsOfCaptured()) {}
+      : module(std::move(m)), gradients(GradientsOfCaptured()) {}
+
+  std::shared_ptr<const jit::Executor> Executor() const {
+    return jit::ExecutorOf(*module.program, module.outputs);
+  }
 
   std::vector<std::pair<ValueId, Tensor>> Feeds(const Tensors& inputs) const {
     PROA_REQUIRE(inputs.size() == module.inputs.size(), "the model takes ",
@@ -116,6 +121,7 @@ struct LoadedModule {
 
   Tensors Run(const Tensors& inputs) const {
     const auto fed = Feeds(inputs);
+    const auto executor = Executor();
     const GilRelease release;
     return executor->Run(fed);
   }
@@ -125,12 +131,7 @@ struct LoadedModule {
   // autocast: its casts were recorded, or there were none.
   Tensors Call(const Tensors& inputs) const {
     const InterpreterScope scope = InterpreterScope::Forbid(kAutocast);
-    jit::Environment env = jit::MakeEnvironment(*module.program);
-    for (const auto& [id, t] : Feeds(inputs)) env[id] = t;
-    jit::Evaluate(*module.program, module.program->block(), env);
-    Tensors out;
-    for (ValueId id : module.outputs) out.push_back(env[id]);
-    return out;
+    return Executor()->Replay(Feeds(inputs));
   }
 
   // Of each captured tensor whether it requires a gradient: what a recording
@@ -189,25 +190,6 @@ Module MakeModule(const ProgramPtr& program,
     m.output_names.push_back(absl::StrCat("output_", i));
   }
   return m;
-}
-
-// The part of the program that `outputs` depend on, through its text and back.
-LoadedModule Reparse(const ProgramPtr& program,
-                     const std::vector<std::string>& inputs,
-                     const Tensors& outputs) {
-  Module m = jit::Prune(MakeModule(program, inputs, outputs, {}));
-  Tensors captured;
-  for (ValueId id : m.program->captured()) {
-    captured.push_back(m.program->value(id).captured);
-  }
-  absl::flat_hash_map<int64_t, ValueId> numbers;
-  absl::StatusOr<ProgramPtr> parsed =
-      jit::ParseText(jit::ToText(*m.program), captured, &numbers);
-  ThrowIfError(parsed.status());
-  m.program = *std::move(parsed);
-  for (ValueId& id : m.inputs) id = numbers.at(id);
-  for (ValueId& id : m.outputs) id = numbers.at(id);
-  return LoadedModule(std::move(m));
 }
 
 // The program of a text as `str(program)` writes it. `inputs` and `outputs` are
@@ -309,6 +291,15 @@ void BindProgram(py::module_& m) {
             return id == jit::kNoValue ? Tensor() : jit::MakeSymbolic(p, id);
           },
           py::arg("name"))
+      .def(
+          "value",
+          [](const ProgramPtr& p, ValueId id) {
+            PROA_REQUIRE(
+                id >= 0 && id < static_cast<ValueId>(p->values().size()),
+                "the program has no value %", id);
+            return jit::MakeSymbolic(p, id);
+          },
+          py::arg("number"), "The tensor of a number in the text.")
       .def("run", &RunProgram, py::arg("feeds"), py::arg("fetches"),
            py::arg("prune") = false)
       .def(
@@ -327,7 +318,34 @@ void BindProgram(py::module_& m) {
                                }
                                return out;
                              })
-      .def("reparse", &Reparse, py::arg("inputs"), py::arg("outputs"))
+      .def(
+          "clone",
+          [](const ProgramPtr& p, bool for_test) {
+            ProgramPtr copy = jit::Clone(*p);
+            copy->NoteCopyOf(p);
+            if (for_test) jit::RunPasses(copy, {}, kTestMode);
+            return copy;
+          },
+          py::arg("for_test") = false,
+          "A copy with the same numbers of values, which handles of this one "
+          "name there too.")
+      .def(
+          "run_passes",
+          [](const ProgramPtr& p, const std::vector<std::string>& passes,
+             const Tensors& outputs) {
+            const std::vector<std::string_view> names(passes.begin(),
+                                                      passes.end());
+            return jit::RunPasses(p, IdsIn(p, outputs), names);
+          },
+          py::arg("passes"), py::arg("outputs"),
+          "Changes the program; true if something changed.")
+      .def(
+          "plan",
+          [](const ProgramPtr& p, const Tensors& fetches) {
+            return jit::ToText(
+                jit::ExecutorOf(*p, IdsIn(p, fetches))->program());
+          },
+          py::arg("fetches"), "The text of what runs for these fetches.")
       .def_property_readonly(
           "num_operations",
           [](const Program& p) { return p.block().operations.size(); })
@@ -377,7 +395,7 @@ void BindModule(py::module_& m) {
             const ValueId id = l.module.program->Find(name);
             PROA_REQUIRE(id != jit::kNoValue && t.defined(),
                          "the program captures no '", name, "'");
-            l.module.program->value(id).captured = t;
+            l.module.program->SetCaptured(id, t);
           },
           py::arg("name"), py::arg("tensor"))
       .def_property_readonly(
@@ -396,11 +414,16 @@ void BindModule(py::module_& m) {
          const std::vector<std::string>& output_names,
          const std::optional<std::vector<std::string>>& trainable,
          bool keep_state,
-         const std::vector<std::pair<std::string, std::string>>& context) {
+         const std::vector<std::pair<std::string, std::string>>& context,
+         bool for_test) {
         const jit::Changes changes =
             keep_state ? jit::Changes::kRead : jit::Changes::kNone;
-        Module module = jit::Prune(
-            MakeModule(program, inputs, outputs, output_names), changes);
+        Module whole = MakeModule(program, inputs, outputs, output_names);
+        if (for_test) {
+          whole.program = jit::Clone(*program);
+          jit::RunPasses(whole.program, whole.outputs, kTestMode);
+        }
+        Module module = jit::Prune(whole, changes);
         module.trainable = trainable;
         module.context = context;
         Save(module, prefix);
@@ -409,6 +432,7 @@ void BindModule(py::module_& m) {
       py::arg("outputs"), py::arg("output_names") = std::vector<std::string>(),
       py::arg("trainable") = py::none(), py::arg("keep_state") = false,
       py::arg("context") = std::vector<std::pair<std::string, std::string>>(),
+      py::arg("for_test") = false,
       "`keep_state`: changes of captured tensors that the outputs read are "
       "part of the file.");
   m.def("parse_program", &Parse, py::arg("text"), py::arg("captured"),
@@ -437,6 +461,28 @@ void BindJit(py::module_& m) {
         py::arg("otherwise"));
   m.def("while_loop", &LoopOf, py::arg("condition"), py::arg("body"),
         py::arg("vars"));
+  m.def("passes", [] {
+    py::dict out;
+    for (const jit::Pass& p : jit::AllPasses()) out[p.name] = p.doc;
+    return out;
+  });
+  m.def(
+      "set_pass_checks",
+      [](bool verify, const py::object& dump) {
+        jit::PassDebugging debugging;
+        debugging.verify = verify;
+        if (!dump.is_none()) {
+          debugging.dump = [dump](const char* pass, const std::string& before,
+                                  const std::string& after) {
+            const py::gil_scoped_acquire gil;
+            dump(pass, before, after);
+          };
+        }
+        jit::SetPassDebugging(std::move(debugging));
+      },
+      py::arg("verify"), py::arg("dump") = py::none(),
+      "Whether the verifier runs after each pass; dump(pass, before, after) "
+      "is called with the texts where a pass changed something.");
   m.def("is_symbolic",
         [](const Tensor& t) { return t.defined() && t.is_symbolic(); });
   m.def("program_of",

@@ -144,16 +144,6 @@ def test_while_loop_recorded_saved_and_run(tmp_path):
         assert loaded(x).tolist() == doubled_until(x).tolist()
 
 
-def test_gradient_of_a_recorded_loop_is_an_error():
-    program = paddle.static.Program()
-    w = paddle.to_tensor([1.0], stop_gradient=False)
-    with paddle.static.program_guard(program):
-        x = paddle.static.data("x", [1], "float32")
-        y = paddle.static.nn.while_loop(lambda v: v.sum() < 10.0, lambda v: [v + w], [x])[0].sum()
-    with pytest.raises(NotImplementedError, match="while_loop"):
-        paddle.static.append_backward(y, [w])
-
-
 def test_views_of_a_detached_view():
     # A detached view has no root to follow; its views once renewed themselves without end.
     @paddle.jit.to_static

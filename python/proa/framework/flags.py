@@ -97,6 +97,12 @@ _FLAGS = {
         "less memory, the same bits, a little more time.",
         _C.set_recompute_outputs,
     ),
+    "verify_passes": _Flag(
+        bool,
+        False,
+        "Check the form of a program after each pass over it; for those who write passes.",
+        _C.set_pass_checks,
+    ),
     "set_to_1d": _Flag(
         bool,
         False,

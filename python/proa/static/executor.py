@@ -2,7 +2,7 @@
 
 from proa import _C
 from proa.framework import recorded_rates
-from proa.static.program import Program, TestProgram, default_main_program, default_startup_program
+from proa.static.program import Program, default_main_program, default_startup_program
 
 
 class CompiledProgram:
@@ -77,7 +77,7 @@ class Executor:
         if isinstance(program, LoadedProgram):
             return program.run(feed or {}, wanted, return_numpy)
         program = getattr(program, "_source", program)
-        use_prune = use_prune or isinstance(program, TestProgram)
+        use_prune = use_prune or program._for_test
         program.run_starts()
         if program is default_startup_program() and not feed and not wanted:
             return []
@@ -86,9 +86,7 @@ class Executor:
             inputs = set(program._program.input_names)
             feeds = {name: self._fed(program, name, value) for name, value in (feed or {}).items() if name in inputs}
             fetches = [self._find(program, item) for item in wanted or ()]
-            results = program.run_test(feeds, fetches) if isinstance(program, TestProgram) else None
-            if results is None:
-                results = program._program.run(feeds, fetches, use_prune)
+            results = program._program.run(feeds, fetches, use_prune)
         for call in () if use_prune else program._after_run:
             call()
         return [t.numpy() for t in results] if return_numpy else results

@@ -21,6 +21,7 @@ class Program(Block):
         self._program = _C.Program()
         self._declared = {}  # inputs by name: sizes and dtype
         self._kept = []
+        self._for_test = False
         self.random_seed = 0
         self._begin_block()
 
@@ -29,10 +30,30 @@ class Program(Block):
         self._kept.append(thing)
 
     def clone(self, for_test=False):
-        """The program itself; for a test, one that shares its operations: its runs change no parameter, dropout passes
-        everything on, and batch normalization uses its running statistics.
+        """A copy, which later operations of this program are no part of; tensors of this program name those of the
+        copy, too. Parameters are shared.
+
+        Args:
+            for_test (bool): the copy is as a test runs it: dropout passes everything on, batch normalization uses its
+                running statistics, nothing is updated, and there are no gradients.
+
+        Examples:
+            >>> main = proa.static.Program()
+            >>> with proa.static.program_guard(main):
+            ...     x = proa.static.data("x", [2])
+            ...     y = proa.nn.functional.dropout(x, 0.5)
+            >>> exe, test = proa.static.Executor(), main.clone(for_test=True)
+            >>> exe.run(test, feed={"x": proa.ones([2]).numpy()}, fetch_list=[y])[0].tolist()
+            [1.0, 1.0]
         """
-        return TestProgram(self) if for_test else self
+        copy = Program()
+        copy.__dict__.update({name: _copied(value) for name, value in self.__dict__.items()})
+        copy._program = program = self._program.clone(for_test)
+        copy._inputs = {name: program.find(name) for name in self._inputs}
+        for name, tensor in copy._inputs.items():
+            tensor.name = name
+        copy._for_test = for_test or self._for_test
+        return copy
 
     @property
     def num_operations(self):
@@ -54,27 +75,8 @@ class Program(Block):
         return str(self)
 
 
-class TestProgram(Program):
-    """A program as it runs in a test: what `clone(for_test=True)` gives."""
-
-    def __init__(self, source):
-        self.__dict__.update(source.__dict__)
-        self._modules = {}
-
-    def run_test(self, feeds, fetches):
-        """What `fetches` are of these inputs, in evaluation: None if the program has nothing that is of training."""
-        from proa.static import test_mode
-
-        wanted = [item for item in fetches if _C.is_symbolic(item)]
-        if not wanted or not test_mode.has_training(self._program):
-            return None
-        key = tuple(map(id, wanted)), tuple(feeds)
-        if key not in self._modules:
-            # The tensors are kept, so that their ids stay theirs.
-            self._modules[key] = *test_mode.test_module(self._program, feeds, wanted), wanted
-        module, names, _ = self._modules[key]
-        results = iter(module.run([feeds[name] for name in names]))
-        return [next(results) if _C.is_symbolic(item) else item for item in fetches]
+def _copied(value):
+    return value.copy() if isinstance(value, (dict, list)) else value
 
 
 _main, _startup = Program(), Program()

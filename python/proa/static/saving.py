@@ -3,7 +3,6 @@
 import os
 
 from proa import _C
-from proa.static import test_mode
 from proa.static.executor import LoadedProgram
 
 
@@ -23,13 +22,10 @@ def save_inference_model(path_prefix, feed_vars, fetch_vars, executor=None, **kw
     if folder:
         os.makedirs(folder, exist_ok=True)
     program = _C.program_of(fetches[0])
-    if test_mode.has_training(program):
-        module, names = test_mode.test_module(program, [t.name for t in feeds], fetches)
-        if len(names) == len(feeds):
-            module.save(os.fsencode(path_prefix))
-            return
     trainable = [name for name, tensor in program.captured if name and not tensor.stop_gradient]
-    _C.save_program(os.fsencode(path_prefix), program, [t.name for t in feeds], fetches, trainable=trainable)
+    _C.save_program(
+        os.fsencode(path_prefix), program, [t.name for t in feeds], fetches, trainable=trainable, for_test=True
+    )
 
 
 def load_inference_model(path_prefix, executor=None, **kwargs):

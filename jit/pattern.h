@@ -1,0 +1,72 @@
+// Patterns: what a pass looks for and what it puts in its place, as program
+// text with names in place of numbers.
+//
+//   const Rule rule(
+//       R"(%n = batch_norm_inference(%x, %m, %v, %w, %b, epsilon=?e)
+//          %y = relu(%n))",
+//       R"(%y = batch_norm_relu_inference(%x, %m, %v, %w, %b, epsilon=?e))");
+//
+// `%x` is a value (None too), `?e` an attribute, `_` a result of no interest;
+// a name that occurs twice is the same value (equal attribute) at both places.
+// Tensors stand first, in the order of the signature. An argument that is not
+// mentioned has its default, in what is looked for too: an attribute that an op
+// gains later does not get lost. `training=false` must be just that. `~add(%a,
+// %b)` takes its two tensors in either order. `%y = %x` puts a value in place
+// of another.
+//
+// What is looked for ends in one operation, which the others lead to, all of
+// one block. It is found only where the result is the same:
+//   - what the replacement does not make, nobody else uses;
+//   - what is made in its place has the same dtype and sizes;
+//   - operands are not changed on the way; operations between that need what is
+//     made now (updates of statistics) can stand behind it.
+#ifndef PROA_JIT_PATTERN_H_
+#define PROA_JIT_PATTERN_H_
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jit/effects.h"
+#include "jit/rewriter.h"
+#include "ops/definition.h"
+
+namespace proa::inline v0::jit {
+
+struct PatternArgument {
+  enum Kind : uint8_t { kDefault, kNone, kValue, kAttribute, kLiteral };
+  Kind kind = kDefault;
+  std::string text;  // the name, or the literal as program text has it
+};
+
+struct PatternOperation {
+  const OpDefinition* op = nullptr;  // null: results[0] is args[0]
+  bool commutes = false;
+  std::vector<PatternArgument> args;  // by parameter
+  std::vector<std::string> results;   // names; "_"
+};
+
+// Throws Error naming what is wrong: an op that is not registered, a parameter
+// that it does not have.
+std::vector<PatternOperation> ParsePattern(std::string_view text);
+
+class Rule {
+ public:
+  Rule(std::string_view from, std::string_view to);
+  // The op that what is looked for ends in.
+  const OpDefinition* last() const { return from_.back().op; }
+  // Replaces what ends in `o`, if it is there.
+  bool Apply(Rewriter& r, const Effects& effects, Operation& o) const;
+
+ private:
+  std::vector<PatternOperation> from_;
+  std::vector<PatternOperation> to_;
+};
+
+// Goes over the program once, and tries the rules in order at each operation.
+void ApplyRules(Rewriter& r, std::span<const Rule> rules);
+
+}  // namespace proa::inline v0::jit
+
+#endif  // PROA_JIT_PATTERN_H_

@@ -1,0 +1,102 @@
+// What the text of a pattern may be; passes_test.cc has patterns at work.
+#include "jit/pattern.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+#include "jit/text.h"
+#include "tensor/error.h"
+
+namespace proa::inline v0::jit {
+namespace {
+
+TEST(Pattern, Parses) {
+  const auto p = ParsePattern(
+      "%a, _ = dropout(%x, p=?p, training=true) %y = ~add(%a, %x)");
+  ASSERT_EQ(p.size(), 2u);
+  EXPECT_EQ(p[0].results[1], "_");
+  EXPECT_EQ(p[0].args[1].kind, PatternArgument::kAttribute);
+  EXPECT_EQ(p[0].args[2].text, "true");
+  EXPECT_EQ(p[0].args[3].kind, PatternArgument::kDefault);
+  EXPECT_TRUE(p[1].commutes);
+}
+
+TEST(Pattern, NamesItsMistakes) {
+  for (const auto& [text, says] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"", "is empty"},
+           {"%y = explode(%x)", "no op is named explode"},
+           {"%y, %z = relu(%x)", "the results are not those of"},
+           {"%y = relu(%x, slope=1)", "there is no parameter slope"},
+           {"%y = full(%x)", "no tensor stands here"},
+           {"%y relu(%x)", "expected ="},
+           {"%y = relu(%x", "expected )"}}) {
+    try {
+      ParsePattern(text);
+      FAIL() << text;
+    } catch (const Error& e) {
+      EXPECT_NE(std::string(e.what()).find(says), std::string::npos)
+          << e.what();
+    }
+  }
+}
+
+std::string After(const Rule& rule, const std::string& body, ValueId output) {
+  const auto parsed = ParseText("program {\n" + body + "}\n", {});
+  if (!parsed.ok()) return std::string(parsed.status().message());
+  const ValueId outputs[] = {output};
+  Rewriter r(*parsed, outputs);
+  ApplyRules(r, std::span(&rule, 1));
+  r.Commit();
+  const std::string text = ToText(**parsed);
+  return text.substr(10, text.size() - 12);
+}
+
+constexpr char kInput[] =
+    "  %0 = input \"x\" : [2, 2] float32\n"
+    "  %1 = input \"y\" : [2, 2] float32\n";
+
+TEST(Rule, OperandsInEitherOrderAndTheSameTwice) {
+  const Rule rule("%a = exp(%x) %y = ~add(%a, %x)", "%y = sin(%x)");
+  const std::string exp = "  %2 = exp(%0) : [2, 2] float32\n";
+  const std::string sin =
+      kInput + std::string("  %3 = sin(%0) : [2, 2] float32\n");
+  for (const char* args : {"%2, %0", "%0, %2"}) {
+    EXPECT_EQ(
+        After(rule,
+              kInput + exp + "  %3 = add(" + args + ") : [2, 2] float32\n", 3),
+        sin);
+  }
+  const std::string other =
+      kInput + exp + "  %3 = add(%2, %1) : [2, 2] float32\n";
+  EXPECT_EQ(After(rule, other, 3), other);
+}
+
+TEST(Rule, AttributesAgreeOrAreThose) {
+  const Rule rule("%a = matmul(%x, %y, transpose_x=?t) %z = relu(%a)",
+                  "%b = exp(%x) %z = matmul(%b, %y, transpose_x=?t)");
+  const auto program = [](const char* x, const char* y) {
+    return kInput + std::string("  %2 = matmul(%0, %1, transpose_x=") + x +
+           ", transpose_y=" + y +
+           ") : [2, 2] float32\n"
+           "  %3 = relu(%2) : [2, 2] float32\n";
+  };
+  EXPECT_EQ(After(rule, program("true", "false"), 3),
+            kInput + std::string("  %4 = exp(%0) : [2, 2] float32\n"
+                                 "  %3 = matmul(%4, %1, transpose_x=true, "
+                                 "transpose_y=false) : [2, 2] float32\n"));
+  EXPECT_EQ(After(rule, program("true", "true"), 3), program("true", "true"));
+}
+
+// What would have another dtype or size is not put in.
+TEST(Rule, KeepsMetas) {
+  const Rule sizes("%y = matmul(%a, %b)", "%y = sum(%a, keepdim=false)");
+  const std::string body =
+      kInput + std::string(
+                   "  %2 = matmul(%0, %1, transpose_x=false, "
+                   "transpose_y=false) : [2, 2] float32\n");
+  EXPECT_EQ(After(sizes, body, 2), body);
+}
+
+}  // namespace
+}  // namespace proa::inline v0::jit

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 
-_CONVOLUTIONS = {"conv2d": "forward", "conv2d_input_grad": "input_grad", "conv2d_weight_grad": "weight_grad"}
+_CONVOLUTIONS = {"conv2d": "forward", "conv_input_grad": "input_grad", "conv_weight_grad": "weight_grad"}
 # Products in a call of an op that is more than one.
 _SEVERAL = {"attention": 2, "attention_grad": 4}
 
@@ -65,7 +65,7 @@ def key_of_event(event: dict) -> tuple[tuple | None, int]:
     if name in ("conv2d", "conv2d_batch_norm_relu_inference"):
         return ("forward", *shapes[:2], math.prod(shapes[1][1:])), 1
     if name in _CONVOLUTIONS:
-        y = shapes[1] if name == "conv2d_weight_grad" else shapes[0]
+        y = shapes[1] if name == "conv_weight_grad" else shapes[0]
         return (_CONVOLUTIONS[name], *shapes[:2], round(event["flops"]) // (2 * math.prod(y))), 1
     if name in _SEVERAL:
         n, length, heads, size = shapes[0]

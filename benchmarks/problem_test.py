@@ -29,11 +29,11 @@ def test_flops(line, flops):
         ),
         (
             "conv float32 input_grad 1 64 56 56 128 3 3 2 1 1",
-            _event("conv2d_input_grad", "[1, 128, 28, 28] float32, [128, 64, 3, 3] float32", 2 * 128 * 28 * 28 * 576),
+            _event("conv_input_grad", "[1, 128, 28, 28] float32, [128, 64, 3, 3] float32", 2 * 128 * 28 * 28 * 576),
         ),
         (
             "conv float32 weight_grad 1 32 8 8 32 3 3 1 1 32",
-            _event("conv2d_weight_grad", "[1, 32, 8, 8] float32, [1, 32, 8, 8] float32", 2 * 32 * 64 * 9),
+            _event("conv_weight_grad", "[1, 32, 8, 8] float32, [1, 32, 8, 8] float32", 2 * 32 * 64 * 9),
         ),
         (
             "matmul float32 1 256 3072 768 n n",

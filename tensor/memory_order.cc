@@ -6,18 +6,28 @@
 namespace proa::inline v0 {
 namespace {
 
-// Dims of [N, C, H, W] from the innermost outwards.
-constexpr int kInnerFirst[] = {1, 3, 2, 0};
+bool IsImageRank(int rank) { return rank >= 3 && rank <= 5; }
 
 bool LiesChannelsLast(const Tensor& t) {
-  if (t.rank() != 4 || t.layout() != Layout::kStrided) return false;
+  if (!IsImageRank(t.rank()) || t.layout() != Layout::kStrided) return false;
   if (t.numel() == 0) return t.is_contiguous();
-  int64_t dense = 1;
-  for (int d : kInnerFirst) {
+  // From the innermost outwards: channels, the last dim to the third, images.
+  if (t.size(1) != 1 && t.strides()[1] != 1) return false;
+  int64_t dense = t.size(1);
+  for (int d = t.rank() - 1; d >= 0; --d) {
+    if (d == 1) continue;
     if (t.size(d) != 1 && t.strides()[d] != dense) return false;
     dense *= t.size(d);
   }
   return true;
+}
+
+// [N, C, ...] as [N, ..., C].
+Shape WithChannelsLast(const Shape& shape) {
+  Shape out{shape[0]};
+  for (int d = 2; d < shape.rank(); ++d) out.push_back(shape[d]);
+  out.push_back(shape[1]);
+  return out;
 }
 
 }  // namespace
@@ -34,23 +44,21 @@ MemoryOrder OrderOf(const Tensor& t) {
 
 Strides StridesIn(MemoryOrder order, const Shape& shape) {
   if (order == MemoryOrder::kRowMajor) return ContiguousStrides(shape);
-  PROA_REQUIRE(shape.rank() == 4,
-               "memory order: channels-last needs 4 dims; shape is ",
+  PROA_REQUIRE(IsImageRank(shape.rank()),
+               "memory order: channels-last needs 3 to 5 dims; shape is ",
                ToString(shape));
   // Checks for overflow.
-  const Strides nhwc =
-      ContiguousStrides(Shape{shape[0], shape[2], shape[3], shape[1]});
-  Strides strides = nhwc;
-  strides[1] = nhwc[3];
-  strides[2] = nhwc[1];
-  strides[3] = nhwc[2];
+  const Strides last = ContiguousStrides(WithChannelsLast(shape));
+  Strides strides = last;
+  strides[1] = last[shape.rank() - 1];
+  for (int d = 2; d < shape.rank(); ++d) strides[d] = last[d - 1];
   return strides;
 }
 
 Tensor EmptyInOrder(const Shape& shape, DType dtype, Place place,
                     MemoryOrder order) {
   Tensor out = Tensor::Empty(shape, dtype, place);
-  if (order == MemoryOrder::kRowMajor || shape.rank() != 4 ||
+  if (order == MemoryOrder::kRowMajor || !IsImageRank(shape.rank()) ||
       out.numel() == 0) {
     return out;
   }
@@ -60,7 +68,8 @@ Tensor EmptyInOrder(const Shape& shape, DType dtype, Place place,
 
 Tensor InOrder(const Tensor& t, MemoryOrder order) {
   if (!t.defined()) return t;
-  if (order == MemoryOrder::kRowMajor || t.rank() != 4) return Contiguous(t);
+  if (order == MemoryOrder::kRowMajor || !IsImageRank(t.rank()))
+    return Contiguous(t);
   if (LiesIn(t, order)) return t;
   Tensor out = EmptyInOrder(t.shape(), t.dtype(), t.place(), order);
   CopyInto(t, out, /*blocking=*/false);
@@ -68,7 +77,7 @@ Tensor InOrder(const Tensor& t, MemoryOrder order) {
 }
 
 Tensor AsNhwc(const Tensor& t) {
-  const Shape shape{t.size(0), t.size(2), t.size(3), t.size(1)};
+  const Shape shape = WithChannelsLast(t.shape());
   return Tensor::FromStorage(t.storage(), t.dtype(), shape,
                              ContiguousStrides(shape), t.storage_offset());
 }

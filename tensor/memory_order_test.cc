@@ -33,6 +33,25 @@ TEST(MemoryOrderTest, ChannelsLastHoldsTheSameElements) {
     EXPECT_EQ(back.data<float>()[i], static_cast<float>(i));
 }
 
+TEST(MemoryOrderTest, ImagesOfOneAndThreeDims) {
+  for (const Shape& shape : {Shape{2, 3, 4}, Shape{2, 3, 4, 5, 2}}) {
+    const Tensor x = Numbers(shape);
+    const Tensor y = InOrder(x, MemoryOrder::kChannelsLast);
+    EXPECT_EQ(y.strides()[1], 1);
+    EXPECT_EQ(y.strides()[shape.rank() - 1], 3);
+    EXPECT_EQ(OrderOf(y), MemoryOrder::kChannelsLast);
+    const Tensor last = AsNhwc(y);
+    EXPECT_TRUE(last.is_contiguous());
+    EXPECT_EQ(last.size(1), 4);
+    EXPECT_EQ(last.size(shape.rank() - 1), 3);
+    // x[0, 1, 0, ...]
+    EXPECT_EQ(last.data<float>()[1], static_cast<float>(x.strides()[1]));
+    const Tensor back = InOrder(y, MemoryOrder::kRowMajor);
+    for (int64_t i = 0; i < x.numel(); ++i)
+      EXPECT_EQ(back.data<float>()[i], static_cast<float>(i));
+  }
+}
+
 TEST(MemoryOrderTest, WhatLiesInBothOrdersIsNotCopied) {
   for (const Shape& shape :
        {Shape{2, 1, 4, 5}, Shape{2, 3, 1, 1}, Shape{0, 3, 4, 5}}) {

@@ -79,7 +79,7 @@ void Conv2dInputGrad(benchmark::State& state) {
   const Tensor w = Filled({l.o, l.c, l.k, l.k});
   const int64_t stride[] = {l.stride}, pad[] = {l.pad};
   for (auto _ : state)
-    benchmark::DoNotOptimize(ops::conv2d_input_grad(
+    benchmark::DoNotOptimize(ops::conv_input_grad(
         g, w, IntArray{l.n, l.c, l.size, l.size}, stride, pad));
   SetFlops(state, l);
 }
@@ -91,8 +91,8 @@ void Conv2dWeightGrad(benchmark::State& state) {
   const Tensor g = Filled({l.n, l.o, l.out(), l.out()});
   const int64_t stride[] = {l.stride}, pad[] = {l.pad};
   for (auto _ : state)
-    benchmark::DoNotOptimize(ops::conv2d_weight_grad(
-        x, g, IntArray{l.o, l.c, l.k, l.k}, stride, pad));
+    benchmark::DoNotOptimize(
+        ops::conv_weight_grad(x, g, IntArray{l.o, l.c, l.k, l.k}, stride, pad));
   SetFlops(state, l);
 }
 BENCHMARK(Conv2dWeightGrad)->Apply(Layers);

@@ -1,5 +1,6 @@
-// Kernels of conv2d, its gradients and its transpose: oneDNN for float32 and
-// bfloat16, loops for float64; float16 is computed in float32.
+// Kernels of convolution in one to three dims, its gradients and its transpose:
+// oneDNN for float32 and bfloat16, loops for float64; float16 is computed in
+// float32. All see images with channels last, those of one dim as of two.
 #include <algorithm>
 #include <cstring>
 
@@ -7,6 +8,7 @@
 #include "ops/nn/conv_kernels.h"
 #include "ops/nn/conv_loops.h"
 #include "ops/nn/conv_onednn.h"
+#include "ops/nn/conv_transpose_kernels.h"
 #include "ops/nn/float_copy.h"
 #include "ops/nn/images.h"
 #include "tensor/copy.h"
@@ -23,7 +25,7 @@ enum class Wanted { kOutput, kInput, kWeight };
 bool FitsOneDnn(const ConvGeometry& g) {
   constexpr int64_t kMost = int64_t{1} << 24;
   const Window& w = g.window;
-  for (int d = 0; d < 2; ++d)
+  for (int d = 0; d < g.dims(); ++d)
     if (std::max({w.Extent(d), w.stride[d], w.pad_before[d], w.pad_after[d]}) >
         kMost)
       return false;
@@ -65,7 +67,7 @@ const Tensor& Result(Wanted wanted, const Tensor& x, const Tensor& weight,
 }
 
 // Computes one of x, weight and y. All have one floating dtype but `bias`; x
-// and y are [N, H, W, C].
+// and y have channels last.
 void Convolve(const ConvGeometry& g, Wanted wanted, const Tensor& x,
               const Tensor& any_weight, const Tensor& bias_in,
               const Tensor& y) {
@@ -106,14 +108,20 @@ void Convolve(const ConvGeometry& g, Wanted wanted, const Tensor& x,
   FloatCopyInto(Result(wanted, wide_x, wide_weight, wide_y), result);
 }
 
-// x [N, H, W, C] with so many more rows and columns of zeros.
-Tensor WithMore(const Tensor& x, int64_t rows, int64_t columns) {
-  if (rows == 0 && columns == 0) return x;
-  const Tensor out = Tensor::Empty(
-      {x.size(0), x.size(1) + rows, x.size(2) + columns, x.size(3)}, x.dtype(),
-      x.place());
+// The part of `outputs`, which are those of t.conv, that a transposed
+// convolution begins with.
+Tensor WithoutOutputsBehind(const TransposeGeometry& t, const Tensor& outputs) {
+  Shape shape = outputs.shape();
+  for (int d = 0; d < t.conv.dims(); ++d) shape[1 + d] -= t.behind[d];
+  return outputs.AsStrided(shape, outputs.strides(), 0);
+}
+
+// x of a transposed convolution, and zeros for the outputs behind.
+Tensor WithOutputsBehind(const TransposeGeometry& t, const Tensor& x) {
+  if (!t.HasOutputsBehind()) return x;
+  const Tensor out = Tensor::Empty(t.conv.OutputShape(), x.dtype(), x.place());
   std::memset(out.raw_data(), 0, out.bytes());
-  if (x.numel() > 0) CopyInto(x, out.AsStrided(x.shape(), out.strides(), 0));
+  if (x.numel() > 0) CopyInto(x, WithoutOutputsBehind(t, out));
   return out;
 }
 
@@ -134,79 +142,143 @@ Tensor BiasOf(const Tensor& bias, int64_t channels, DType dtype) {
   return Contiguous(b.AsStrided({channels}, {0}, 0));
 }
 
-// The geometry `g` of an op given with `data_format`, for images [N, H, W, C].
-ConvGeometry Nhwc(ConvGeometry g) {
-  g.channels_last = true;
+// `g` for images with their channels last.
+ConvGeometry ChannelsLast(ConvGeometry g) {
+  g.format.channels_last = true;
   return g;
+}
+TransposeGeometry ChannelsLast(TransposeGeometry t) {
+  t.conv.format.channels_last = true;
+  return t;
+}
+
+// [N, L, C] as [N, 1, L, C], a weight [O, C, K] as [O, C, 1, K]: oneDNN knows
+// less of one dim. Others as they are.
+Tensor WithTwoDims(const Tensor& t, int at) {
+  if (t.rank() != 3) return t;
+  Shape shape = t.shape();
+  shape.push_back(shape[2]);
+  shape[2] = shape[1];
+  shape[at] = 1;
+  if (at == 2) shape[2] = 1;
+  return t.AsStrided(shape, ContiguousStrides(shape), 0);
+}
+
+void ConvolveImages(const ConvGeometry& g, Wanted wanted, const Tensor& x,
+                    const Tensor& weight, const Tensor& bias, const Tensor& y) {
+  Convolve(ops::WithTwoDims(g), wanted, WithTwoDims(x, 1),
+           WithTwoDims(Contiguous(weight), 2), bias, WithTwoDims(y, 1));
 }
 
 }  // namespace
 
-void Conv2d(const KernelContext& ctx, const Tensor& x, const Tensor& weight,
-            const Tensor& bias, std::span<const int64_t> stride,
-            std::span<const int64_t> padding, std::span<const int64_t> dilation,
-            int64_t groups, std::string_view data_format, Tensor* out) {
-  const ConvGeometry g =
-      GeometryOf("conv2d", x.shape(), weight.shape(),
-                 {stride, padding, dilation, groups, data_format});
-  Convolve(Nhwc(g), Wanted::kOutput, NhwcInput(x, data_format), weight,
-           BiasOf(bias, g.out_channels, out->dtype()),
-           NhwcOutput(*out, data_format));
-}
-
-void Conv2dInputGrad(const KernelContext& ctx, const Tensor& grad_out,
-                     const Tensor& weight, const IntArray& input_shape,
-                     std::span<const int64_t> stride,
-                     std::span<const int64_t> padding,
-                     std::span<const int64_t> dilation, int64_t groups,
-                     std::string_view data_format, Tensor* x_grad) {
+void Conv(const KernelContext& ctx, const Tensor& x, const Tensor& weight,
+          const Tensor& bias, std::span<const int64_t> stride,
+          std::span<const int64_t> padding, std::span<const int64_t> dilation,
+          int64_t groups, std::string_view data_format,
+          std::string_view padding_algorithm, Tensor* out) {
   const ConvGeometry g = GeometryOf(
-      "conv2d_input_grad", Shape(input_shape.values()), weight.shape(),
-      {stride, padding, dilation, groups, data_format});
-  Convolve(Nhwc(g), Wanted::kInput, NhwcOutput(*x_grad, data_format), weight,
-           Tensor(), NhwcInput(grad_out, data_format));
+      "conv", x.shape(), weight.shape(),
+      {{stride, padding, dilation, padding_algorithm}, groups, data_format});
+  ConvolveImages(ChannelsLast(g), Wanted::kOutput,
+                 ChannelsLastInput(x, data_format), weight,
+                 BiasOf(bias, g.out_channels, out->dtype()),
+                 ChannelsLastOutput(*out, data_format));
 }
 
-void Conv2dWeightGrad(const KernelContext& ctx, const Tensor& x,
-                      const Tensor& grad_out, const IntArray& weight_shape,
-                      std::span<const int64_t> stride,
-                      std::span<const int64_t> padding,
-                      std::span<const int64_t> dilation, int64_t groups,
-                      std::string_view data_format, Tensor* weight_grad) {
-  const ConvGeometry g =
-      GeometryOf("conv2d_weight_grad", x.shape(), Shape(weight_shape.values()),
-                 {stride, padding, dilation, groups, data_format});
-  Convolve(Nhwc(g), Wanted::kWeight, NhwcInput(x, data_format), *weight_grad,
-           Tensor(), NhwcInput(grad_out, data_format));
+void ConvInputGrad(const KernelContext& ctx, const Tensor& grad_out,
+                   const Tensor& weight, const IntArray& input_shape,
+                   std::span<const int64_t> stride,
+                   std::span<const int64_t> padding,
+                   std::span<const int64_t> dilation, int64_t groups,
+                   std::string_view data_format,
+                   std::string_view padding_algorithm, Tensor* x_grad) {
+  const ConvGeometry g = GeometryOf(
+      "conv_input_grad", Shape(input_shape.values()), weight.shape(),
+      {{stride, padding, dilation, padding_algorithm}, groups, data_format});
+  ConvolveImages(ChannelsLast(g), Wanted::kInput,
+                 ChannelsLastOutput(*x_grad, data_format), weight, Tensor(),
+                 ChannelsLastInput(grad_out, data_format));
 }
 
-void Conv2dTranspose(const KernelContext& ctx, const Tensor& x,
-                     const Tensor& weight, const Tensor& bias,
-                     std::span<const int64_t> stride,
-                     std::span<const int64_t> padding,
-                     std::span<const int64_t> output_padding,
-                     std::span<const int64_t> dilation, int64_t groups,
-                     std::span<const int64_t> output_size,
-                     std::string_view data_format, Tensor* out) {
-  ConvGeometry g =
-      TransposeGeometryOf("conv2d_transpose", x.shape(), weight.shape(),
-                          {stride, padding, dilation, groups, data_format},
-                          output_padding, output_size);
-  int64_t more[2] = {0, 0};
-  if (!output_padding.empty())
-    ReadPair("conv2d_transpose", "output_padding", output_padding, 0, more);
-  for (int d = 0; d < 2; ++d) {
-    more[d] = OutputsBehind(g.window.stride[d], more[d]);
-    g.out[d] += more[d];
-  }
-  const Tensor y = NhwcOutput(*out, data_format);
-  Convolve(Nhwc(g), Wanted::kInput, y, weight, Tensor(),
-           WithMore(NhwcInput(x, data_format), more[0], more[1]));
+void ConvWeightGrad(const KernelContext& ctx, const Tensor& x,
+                    const Tensor& grad_out, const IntArray& weight_shape,
+                    std::span<const int64_t> stride,
+                    std::span<const int64_t> padding,
+                    std::span<const int64_t> dilation, int64_t groups,
+                    std::string_view data_format,
+                    std::string_view padding_algorithm, Tensor* weight_grad) {
+  const ConvGeometry g = GeometryOf(
+      "conv_weight_grad", x.shape(), Shape(weight_shape.values()),
+      {{stride, padding, dilation, padding_algorithm}, groups, data_format});
+  ConvolveImages(ChannelsLast(g), Wanted::kWeight,
+                 ChannelsLastInput(x, data_format), *weight_grad, Tensor(),
+                 ChannelsLastInput(grad_out, data_format));
+}
+
+void ConvTranspose(const KernelContext& ctx, const Tensor& x,
+                   const Tensor& weight, const Tensor& bias,
+                   std::span<const int64_t> stride,
+                   std::span<const int64_t> padding,
+                   std::span<const int64_t> output_padding,
+                   std::span<const int64_t> dilation, int64_t groups,
+                   const IntArray& output_size, std::string_view data_format,
+                   std::string_view padding_algorithm, Tensor* out) {
+  const TransposeGeometry t = ChannelsLast(TransposeGeometryOf(
+      "conv_transpose", x.shape(), weight.shape(),
+      {{{stride, padding, dilation, padding_algorithm}, groups, data_format},
+       output_padding,
+       output_size.values()}));
+  const Tensor y = ChannelsLastOutput(*out, data_format);
+  ConvolveImages(t.conv, Wanted::kInput, y, weight, Tensor(),
+                 WithOutputsBehind(t, ChannelsLastInput(x, data_format)));
   if (!bias.defined() || out->numel() == 0) return;
-  const Tensor shift = BiasOf(bias, g.in_channels, out->dtype());
+  const Tensor shift = BiasOf(bias, t.conv.in_channels, out->dtype());
   VisitFloat(out->dtype(), [&](auto tag) {
     AddBias<typename decltype(tag)::type>(y, shift);
   });
+}
+
+void ConvTransposeInputGrad(
+    const KernelContext& ctx, const Tensor& grad_out, const Tensor& weight,
+    const IntArray& input_shape, std::span<const int64_t> stride,
+    std::span<const int64_t> padding, std::span<const int64_t> output_padding,
+    std::span<const int64_t> dilation, int64_t groups,
+    const IntArray& output_size, std::string_view data_format,
+    std::string_view padding_algorithm, Tensor* x_grad) {
+  const TransposeGeometry t = ChannelsLast(TransposeGeometryOf(
+      "conv_transpose_input_grad", Shape(input_shape.values()), weight.shape(),
+      {{{stride, padding, dilation, padding_algorithm}, groups, data_format},
+       output_padding,
+       output_size.values()}));
+  const Tensor to = ChannelsLastOutput(*x_grad, data_format);
+  const Tensor outputs =
+      t.HasOutputsBehind()
+          ? Tensor::Empty(t.conv.OutputShape(), to.dtype(), to.place())
+          : to;
+  ConvolveImages(t.conv, Wanted::kOutput,
+                 ChannelsLastInput(grad_out, data_format), weight, Tensor(),
+                 outputs);
+  if (t.HasOutputsBehind() && to.numel() > 0)
+    CopyInto(WithoutOutputsBehind(t, outputs), to);
+}
+
+void ConvTransposeWeightGrad(
+    const KernelContext& ctx, const Tensor& x, const Tensor& grad_out,
+    const IntArray& weight_shape, std::span<const int64_t> stride,
+    std::span<const int64_t> padding, std::span<const int64_t> output_padding,
+    std::span<const int64_t> dilation, int64_t groups,
+    const IntArray& output_size, std::string_view data_format,
+    std::string_view padding_algorithm, Tensor* weight_grad) {
+  const TransposeGeometry t = ChannelsLast(TransposeGeometryOf(
+      "conv_transpose_weight_grad", x.shape(), Shape(weight_shape.values()),
+      {{{stride, padding, dilation, padding_algorithm}, groups, data_format},
+       output_padding,
+       output_size.values()}));
+  ConvolveImages(t.conv, Wanted::kWeight,
+                 ChannelsLastInput(grad_out, data_format), *weight_grad,
+                 Tensor(),
+                 WithOutputsBehind(t, ChannelsLastInput(x, data_format)));
 }
 
 }  // namespace proa::inline v0::ops::cpu

@@ -7,59 +7,47 @@
 namespace proa::inline v0::ops {
 namespace {
 
-// Attributes beyond this are mistakes; below it sums of a few products of them
-// with sizes cannot overflow.
-constexpr int64_t kMaxAttribute = int64_t{1} << 31;
-
 bool Differ(int64_t a, int64_t b) {
   return a != b && a != kUnknownDim && b != kUnknownDim;
 }
 
-constexpr const char* kDimNames[2] = {"height", "width"};
-
-int ChannelDim(bool channels_last) { return channels_last ? 3 : 1; }
-int SpatialDim(bool channels_last, int d) {
-  return (channels_last ? 1 : 2) + d;
+// [out, in / groups, height, width]
+std::string WeightDims(const ImageFormat& f) {
+  std::string text = "[out, in / groups";
+  for (int d = 0; d < f.dims; ++d) text += std::string(", ") + f.dim_name(d);
+  return text + "]";
 }
 
-// Everything but the sizes of the images.
+// Everything but the sizes of the images, and the padding, which may depend on
+// them.
 ConvGeometry CommonGeometry(const char* op, const Shape& weight,
-                            const ConvAttributes& a) {
+                            const ConvAttributes& a, int dims) {
   ConvGeometry g;
-  g.channels_last = IsChannelsLast(op, a.data_format);
-  PROA_REQUIRE(weight.rank() == 4, op,
-               ": weight must be [out, in / groups, height, width]; it is ",
-               ToString(weight));
+  g.format = ReadFormat(op, a.data_format, dims);
+  PROA_REQUIRE(weight.rank() == g.format.rank(), op, ": weight must be ",
+               WeightDims(g.format), "; it is ", ToString(weight));
   PROA_REQUIRE(a.groups >= 1, op, ": groups is ", a.groups, ", not positive");
   g.groups = a.groups;
-  ReadPair(op, "stride", a.stride, 1, g.window.stride);
-  ReadPair(op, "dilation", a.dilation, 1, g.window.dilation);
-  ReadPadding(op, a.padding, g.window);
-  for (int d = 0; d < 2; ++d) {
-    g.window.kernel[d] = weight[2 + d];
-    PROA_REQUIRE(
-        (g.window.kernel[d] >= 1 || g.window.kernel[d] == kUnknownDim) &&
-            g.window.kernel[d] < kMaxAttribute,
-        op, ": the kernel ", kDimNames[d], " is ", g.window.kernel[d],
-        "; weight is ", ToString(weight));
-    PROA_REQUIRE(
-        g.window.kernel[d] <= kMaxAttribute * 16 / g.window.dilation[d], op,
-        ": dilation ", g.window.dilation[d], " times kernel ",
-        g.window.kernel[d], " is too large");
+  Window& w = g.window;
+  ReadNumbers(op, "stride", a.window.stride, 1, g.dims(), w.stride);
+  ReadNumbers(op, "dilation", a.window.dilation, 1, g.dims(), w.dilation);
+  for (int d = 0; d < g.dims(); ++d) {
+    w.kernel[d] = weight[2 + d];
+    PROA_REQUIRE((w.kernel[d] >= 1 || w.kernel[d] == kUnknownDim) &&
+                     w.kernel[d] < kMostOfAttribute,
+                 op, ": the kernel ", g.format.dim_name(d), " is ", w.kernel[d],
+                 "; weight is ", ToString(weight));
+    PROA_REQUIRE(w.kernel[d] <= kMostOfAttribute * 16 / w.dilation[d], op,
+                 ": dilation ", w.dilation[d], " times kernel ", w.kernel[d],
+                 " is too large");
   }
   return g;
-}
-
-void RequireImage(const char* op, const char* name, const Shape& s,
-                  std::string_view data_format) {
-  PROA_REQUIRE(s.rank() == 4, op, ": ", name, " must have 4 dims (",
-               data_format, "); it is ", ToString(s));
 }
 
 void SetChannels(const char* op, const Shape& input, const Shape& weight,
                  ConvGeometry& g) {
   const int64_t per_group = weight[1];
-  g.in_channels = input[ChannelDim(g.channels_last)];
+  g.in_channels = input[g.format.channel_dim()];
   g.out_channels = weight[0];
   PROA_REQUIRE(g.in_channels == kUnknownDim || g.in_channels % g.groups == 0,
                op, ": groups ", g.groups, " does not divide the ",
@@ -77,100 +65,102 @@ void SetChannels(const char* op, const Shape& input, const Shape& weight,
     g.in_channels = per_group * g.groups;
 }
 
-}  // namespace
-
-void ReadPair(const char* op, const char* name, std::span<const int64_t> values,
-              int64_t least, int64_t out[2]) {
-  PROA_REQUIRE(values.size() == 1 || values.size() == 2, op, ": ", name,
-               " must be 1 or 2 numbers; it is ", ToString(values));
-  for (int d = 0; d < 2; ++d) {
-    out[d] = values[values.size() == 1 ? 0 : d];
-    PROA_REQUIRE(out[d] >= least && out[d] < kMaxAttribute, op, ": ", name, " ",
-                 out[d], " is ", out[d] < least ? "too small" : "too large",
-                 "; the least is ", least);
-  }
+// The number of outputs along dim d.
+int64_t Outputs(const char* op, const ConvGeometry& g, int d, bool same,
+                const Shape& input, const Shape& weight) {
+  const Window& w = g.window;
+  if (same && g.in[d] != kUnknownDim)
+    return (g.in[d] + w.stride[d] - 1) / w.stride[d];
+  if (g.in[d] == kUnknownDim || w.kernel[d] == kUnknownDim) return kUnknownDim;
+  const int64_t padded = g.in[d] + w.pad_before[d] + w.pad_after[d];
+  PROA_REQUIRE(padded >= w.Extent(d), op, ": the kernel (",
+               g.format.dim_name(d), " ", w.Extent(d),
+               " with dilation) is larger than the padded input (", padded,
+               "); x is ", ToString(input), ", weight is ", ToString(weight));
+  return (padded - w.Extent(d)) / w.stride[d] + 1;
 }
 
-void ReadPadding(const char* op, std::span<const int64_t> padding, Window& w) {
-  if (padding.size() != 4) {
-    ReadPair(op, "padding", padding, 0, w.pad_before);
-    for (int d = 0; d < 2; ++d) w.pad_after[d] = w.pad_before[d];
+// Sets the size and the outputs behind along dim d of a transposed convolution,
+// whose x has `from` there.
+void SetTransposedSize(const char* op, int d, int64_t from, int64_t more,
+                       int64_t wanted, TransposeGeometry& t) {
+  ConvGeometry& g = t.conv;
+  const Window& w = g.window;
+  PROA_REQUIRE(more < w.stride[d] || more < w.dilation[d] || more == 0, op,
+               ": output_padding ", more, " is not smaller than the stride ",
+               w.stride[d], " or the dilation ", w.dilation[d]);
+  g.out[d] = from;
+  if (from == kUnknownDim || w.kernel[d] == kUnknownDim) {
+    g.in[d] = wanted;
     return;
   }
-  for (int d = 0; d < 2; ++d) {
-    w.pad_before[d] = padding[2 * d];
-    w.pad_after[d] = padding[2 * d + 1];
-    for (int64_t p : {w.pad_before[d], w.pad_after[d]})
-      PROA_REQUIRE(p >= 0 && p < kMaxAttribute, op, ": padding ", p, " is ",
-                   p < 0 ? "negative" : "too large");
-  }
+  const int64_t least = CheckedMul(from - 1, w.stride[d]) + w.Extent(d) -
+                        w.pad_before[d] - w.pad_after[d];
+  g.in[d] = wanted == kUnknownDim ? least + more : wanted;
+  const char* name = g.format.dim_name(d);
+  // An image without pixels is what no convolution gives.
+  PROA_REQUIRE(g.in[d] >= 1 && from >= 1, op, ": the output ", name,
+               " would be ", g.in[d], "; x has ", from, ", the kernel ",
+               w.kernel[d]);
+  PROA_REQUIRE(
+      g.in[d] >= least && g.in[d] < least + std::max(w.stride[d], more + 1), op,
+      ": output_size ", g.in[d], " is not in [", least, ", ",
+      least + w.stride[d], "), what ", name, " ", from, " can come from");
+  t.behind[d] = (g.in[d] - least) / w.stride[d];
+  g.out[d] += t.behind[d];
 }
 
-bool IsChannelsLast(const char* op, std::string_view data_format) {
-  if (data_format == "NCHW") return false;
-  PROA_REQUIRE(data_format == "NHWC", op,
-               ": data_format must be NCHW or NHWC; it is '", data_format, "'");
-  return true;
+}  // namespace
+
+Shape ConvGeometry::WeightShape() const {
+  Shape shape{out_channels, in_channels_per_group()};
+  for (int d = 0; d < dims(); ++d) shape.push_back(window.kernel[d]);
+  return shape;
 }
 
 bool ConvGeometry::empty() const {
-  return batch == 0 || in_channels == 0 || out_channels == 0 || in[0] == 0 ||
-         in[1] == 0 || out[0] == 0 || out[1] == 0;
-}
-
-Shape ConvGeometry::ImageShape(int64_t channels, const int64_t size[2]) const {
-  if (channels_last) return {batch, size[0], size[1], channels};
-  return {batch, channels, size[0], size[1]};
+  return batch == 0 || in_channels == 0 || out_channels == 0 ||
+         in_pixels() == 0 || out_pixels() == 0;
 }
 
 ConvGeometry GeometryOf(const char* op, const Shape& input, const Shape& weight,
-                        const ConvAttributes& a) {
-  ConvGeometry g = CommonGeometry(op, weight, a);
-  RequireImage(op, "x", input, a.data_format);
+                        const ConvAttributes& a, int dims) {
+  ConvGeometry g = CommonGeometry(op, weight, a, dims);
+  RequireImage(op, "x", input, g.format, a.data_format);
   SetChannels(op, input, weight, g);
   g.batch = input[0];
-  for (int d = 0; d < 2; ++d) {
-    const Window& w = g.window;
-    g.in[d] = input[SpatialDim(g.channels_last, d)];
-    if (g.in[d] == kUnknownDim || w.kernel[d] == kUnknownDim) {
-      g.out[d] = kUnknownDim;
-      continue;
-    }
-    const int64_t padded = g.in[d] + w.pad_before[d] + w.pad_after[d];
-    PROA_REQUIRE(padded >= w.Extent(d), op, ": the kernel (", kDimNames[d], " ",
-                 w.Extent(d),
-                 " with dilation) is larger than the padded input (", padded,
-                 "); x is ", ToString(input), ", weight is ", ToString(weight));
-    g.out[d] = (padded - w.Extent(d)) / w.stride[d] + 1;
-  }
+  for (int d = 0; d < g.dims(); ++d) g.in[d] = input[g.format.spatial_dim(d)];
+  ReadPadding(op, a.window, g.in, g.dims(), g.window);
+  const bool same = a.window.padding_algorithm == "SAME";
+  for (int d = 0; d < g.dims(); ++d)
+    g.out[d] = Outputs(op, g, d, same, input, weight);
   return g;
 }
 
 ConvGeometry GeometryOf(const char* op, const Shape& input, const Shape& weight,
                         const Shape& output, const ConvAttributes& a) {
   ConvGeometry g = GeometryOf(op, input, weight, a);
-  RequireImage(op, "grad_out", output, a.data_format);
+  RequireImage(op, "grad_out", output, g.format, a.data_format);
   const Shape expected = g.OutputShape();
-  for (int d = 0; d < 4; ++d) {
+  for (int d = 0; d < expected.rank(); ++d) {
     PROA_REQUIRE(!Differ(expected[d], output[d]), op, ": grad_out is ",
                  ToString(output), "; a convolution of ", ToString(input),
                  " with ", ToString(weight), " gives ", ToString(expected));
   }
   if (g.batch == kUnknownDim) g.batch = output[0];
-  for (int d = 0; d < 2; ++d)
-    if (g.out[d] == kUnknownDim)
-      g.out[d] = output[SpatialDim(g.channels_last, d)];
+  for (int d = 0; d < g.dims(); ++d)
+    if (g.out[d] == kUnknownDim) g.out[d] = output[g.format.spatial_dim(d)];
   return g;
 }
 
-ConvGeometry TransposeGeometryOf(const char* op, const Shape& x,
-                                 const Shape& weight, const ConvAttributes& a,
-                                 std::span<const int64_t> output_padding,
-                                 std::span<const int64_t> output_size) {
-  ConvGeometry g = CommonGeometry(op, weight, a);
-  RequireImage(op, "x", x, a.data_format);
+TransposeGeometry TransposeGeometryOf(const char* op, const Shape& x,
+                                      const Shape& weight,
+                                      const TransposeAttributes& a, int dims) {
+  TransposeGeometry t;
+  ConvGeometry& g = t.conv = CommonGeometry(op, weight, a.conv, dims);
+  RequireImage(op, "x", x, g.format, a.conv.data_format);
   g.batch = x[0];
-  g.out_channels = x[ChannelDim(g.channels_last)];
+  g.out_channels = x[g.format.channel_dim()];
   PROA_REQUIRE(!Differ(g.out_channels, weight[0]), op, ": x has ",
                g.out_channels, " channels but weight takes ", weight[0],
                "; x is ", ToString(x), ", weight is ", ToString(weight));
@@ -179,35 +169,39 @@ ConvGeometry TransposeGeometryOf(const char* op, const Shape& x,
                op, ": groups ", g.groups, " does not divide the ",
                g.out_channels, " input channels; x is ", ToString(x));
   g.in_channels = weight[1] == kUnknownDim ? kUnknownDim : weight[1] * g.groups;
-  int64_t more[2] = {0, 0}, wanted[2] = {0, 0};
-  if (!output_padding.empty())
-    ReadPair(op, "output_padding", output_padding, 0, more);
-  if (!output_size.empty()) ReadPair(op, "output_size", output_size, 1, wanted);
-  for (int d = 0; d < 2; ++d) {
-    const Window& w = g.window;
-    g.out[d] = x[SpatialDim(g.channels_last, d)];
-    PROA_REQUIRE(
-        more[d] < w.stride[d] || more[d] < w.dilation[d] || more[d] == 0, op,
-        ": output_padding ", more[d], " is not smaller than the stride ",
-        w.stride[d], " or the dilation ", w.dilation[d]);
-    if (g.out[d] == kUnknownDim || w.kernel[d] == kUnknownDim) {
-      g.in[d] = output_size.empty() ? kUnknownDim : wanted[d];
-      continue;
-    }
-    const int64_t least = CheckedMul(g.out[d] - 1, w.stride[d]) + w.Extent(d) -
-                          w.pad_before[d] - w.pad_after[d];
-    g.in[d] = output_size.empty() ? least + more[d] : wanted[d];
-    // An image without pixels is what no convolution gives.
-    PROA_REQUIRE(g.in[d] >= 1 && g.out[d] >= 1, op, ": the output ",
-                 kDimNames[d], " would be ", g.in[d], "; x is ", ToString(x),
-                 ", weight is ", ToString(weight));
-    PROA_REQUIRE(g.in[d] >= least &&
-                     g.in[d] < least + std::max(w.stride[d], more[d] + 1),
-                 op, ": output_size ", g.in[d], " is not in [", least, ", ",
-                 least + w.stride[d], "), what ", kDimNames[d], " ", g.out[d],
-                 " can come from");
+  int64_t sizes[kMostSpatialDims], more[kMostSpatialDims] = {0, 0, 0};
+  int64_t wanted[kMostSpatialDims] = {kUnknownDim, kUnknownDim, kUnknownDim};
+  for (int d = 0; d < g.dims(); ++d) sizes[d] = x[g.format.spatial_dim(d)];
+  ReadPadding(op, a.conv.window, sizes, g.dims(), g.window);
+  if (!a.output_padding.empty())
+    ReadNumbers(op, "output_padding", a.output_padding, 0, g.dims(), more);
+  if (!a.output_size.empty()) {
+    ReadNumbers(op, "output_size", a.output_size, kUnknownDim, g.dims(),
+                wanted);
+    for (int d = 0; d < g.dims(); ++d)
+      PROA_REQUIRE(wanted[d] != 0, op, ": output_size 0 is too small; the ",
+                   "least is 1");
   }
-  return g;
+  for (int d = 0; d < g.dims(); ++d)
+    SetTransposedSize(op, d, sizes[d], more[d], wanted[d], t);
+  return t;
+}
+
+ConvGeometry WithTwoDims(const ConvGeometry& g) {
+  if (g.dims() != 1) return g;
+  ConvGeometry two = g;
+  two.format.dims = 2;
+  const auto move = [](int64_t* v) {
+    v[1] = v[0];
+    v[0] = 1;
+  };
+  Window& w = two.window;
+  for (int64_t* v : {two.in, two.out, w.kernel, w.stride, w.dilation}) move(v);
+  for (int64_t* v : {w.pad_before, w.pad_after}) {
+    v[1] = v[0];
+    v[0] = 0;
+  }
+  return two;
 }
 
 }  // namespace proa::inline v0::ops

@@ -62,13 +62,14 @@ void Conv2dBatchNormReluInference(
     const Tensor& norm_weight, const Tensor& norm_bias, const Tensor& residual,
     double epsilon, std::span<const int64_t> stride,
     std::span<const int64_t> padding, std::span<const int64_t> dilation,
-    int64_t groups, std::string_view data_format, Tensor* out) {
+    int64_t groups, std::string_view data_format,
+    std::string_view padding_algorithm, Tensor* out) {
   if (out->numel() == 0) return;
-  const Tensor in = NhwcInput(x, data_format);
-  const Tensor y = NhwcOutput(*out, data_format);
+  const Tensor in = ChannelsLastInput(x, data_format);
+  const Tensor y = ChannelsLastOutput(*out, data_format);
   const Tensor added =
       residual.defined()
-          ? FloatCopy(NhwcInput(residual, data_format), out->dtype())
+          ? FloatCopy(ChannelsLastInput(residual, data_format), out->dtype())
           : Tensor();
   const int64_t batch = y.size(0), channels = y.size(3);
   const int64_t pixels = y.size(1) * y.size(2);
@@ -87,8 +88,8 @@ void Conv2dBatchNormReluInference(
     for (int64_t first = 0; first < batch; first += together) {
       const int64_t last = std::min(batch, first + together);
       Tensor part = ImagesOf(y, first, last);
-      cpu::Conv2d(ctx, ImagesOf(in, first, last), weight, bias, stride, padding,
-                  dilation, groups, "NHWC", &part);
+      cpu::Conv(ctx, ImagesOf(in, first, last), weight, bias, stride, padding,
+                dilation, groups, "NHWC", padding_algorithm, &part);
       const int64_t start = first * pixels * channels;
       NormalizeImages(
           (last - first) * pixels, channels, rows[0], rows[1],

@@ -20,8 +20,11 @@ def reference_conv2d_batch_norm_relu_inference(
     dilation=(1, 1),
     groups=1,
     data_format="NCHW",
+    padding_algorithm="EXPLICIT",
 ):
-    out = conv_samples.reference_conv2d(x, weight, bias, stride, padding, dilation, groups, data_format)
+    out = conv_samples.reference_conv2d(
+        x, weight, bias, stride, padding, dilation, groups, data_format, padding_algorithm
+    )
     out = batch_norm_samples.reference_batch_norm_inference(
         out, mean, variance, norm_weight, norm_bias, epsilon, data_format
     )

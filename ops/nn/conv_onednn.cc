@@ -75,7 +75,7 @@ bool AdjointOf(const ConvGeometry& g, ConvGeometry* adjoint) {
   const Window& w = g.window;
   *adjoint = g;
   std::swap(adjoint->in_channels, adjoint->out_channels);
-  for (int d = 0; d < 2; ++d) {
+  for (int d = 0; d < g.dims(); ++d) {
     if (w.stride[d] != 1) return false;
     adjoint->in[d] = g.out[d];
     adjoint->out[d] = g.in[d];
@@ -112,9 +112,8 @@ bool ConvInputGradOneDnn(const ConvGeometry& g, const ConvData& data) {
   }
   ConvGeometry adjoint;
   if (AdjointOf(g, &adjoint)) {
-    const PackFormat read{ConvWeightDesc(g, dtype, /*transposed=*/true),
-                          {},
-                          g.window.kernel[0] * g.window.kernel[1]};
+    const PackFormat read{
+        ConvWeightDesc(g, dtype, /*transposed=*/true), {}, g.taps()};
     return RunForward(adjoint, data.y, data.weight, read, Tensor(), data.x);
   }
   const auto primitive = PrimitiveCache::Global().FindOrMake(

@@ -1,5 +1,5 @@
 // The three convolutions through oneDNN: float32 and, where the machine has it,
-// bfloat16. Nothing is empty; `channels_last` of the geometry is set.
+// bfloat16. Nothing is empty; the geometry has channels last and 2 or 3 dims.
 //
 // Images are never reordered. Of the algorithms that oneDNN has for them the
 // fastest is taken (docs/notes/layouts.md): the input gradient of a convolution
@@ -15,7 +15,8 @@
 namespace proa::inline v0::ops {
 
 // The tensors of one convolution, inputs and the output alike: x and y are
-// row-major [N, H, W, C], weight is contiguous, `bias` may be undefined.
+// row-major [N, H, W, C] or [N, D, H, W, C], weight is contiguous, `bias` may
+// be undefined.
 struct ConvData {
   const Tensor& x;
   const Tensor& weight;

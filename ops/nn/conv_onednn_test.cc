@@ -39,7 +39,8 @@ class Sample {
 
   ConvGeometry Geometry() {
     ConvGeometry g;
-    g.channels_last = true;
+    g.format.channels_last = true;
+    g.format.dims = Below(4) == 0 ? 3 : 2;
     g.batch = Of({1, 1, 2, 3, 5});
     g.groups = Of({1, 1, 1, 2, 3, 8});
     const bool depthwise = g.groups > 1 && Below(2) == 0;
@@ -51,21 +52,22 @@ class Sample {
     g.in_channels = per_group() * g.groups;
     g.out_channels = per_group() * g.groups;
     const bool square = Below(2) == 0;
-    for (int d = 0; d < 2; ++d) {
+    for (int d = 0; d < g.dims(); ++d) {
       Window& w = g.window;
       w.kernel[d] = Of({1, 1, 2, 3, 3, 4, 5, 6, 7});
       w.stride[d] = Of({1, 1, 2, 2, 3, 4});
       w.dilation[d] = Of({1, 1, 1, 2, 3});
-      if (d == 1 && square) {
-        w.kernel[1] = w.kernel[0];
-        w.stride[1] = w.stride[0];
+      if (d > 0 && square) {
+        w.kernel[d] = w.kernel[0];
+        w.stride[d] = w.stride[0];
       }
+      if (g.dims() == 3) w.kernel[d] = std::min<int64_t>(w.kernel[d], 4);
       if (Below(2) == 0) {
         w.pad_before[d] = Below(std::min<int64_t>(w.Extent(d) + 1, 6));
         w.pad_after[d] = Below(2) == 0 ? w.pad_before[d] : Below(4);
       }
       const int64_t least = w.Extent(d) - w.pad_before[d] - w.pad_after[d];
-      g.in[d] = std::max<int64_t>(1, least) + Below(24);
+      g.in[d] = std::max<int64_t>(1, least) + Below(g.dims() == 3 ? 7 : 24);
       g.out[d] = (g.in[d] + w.pad_before[d] + w.pad_after[d] - w.Extent(d)) /
                      w.stride[d] +
                  1;
@@ -88,7 +90,7 @@ std::string Text(const ConvGeometry& g) {
                   std::to_string(g.in_channels) + " to " +
                   std::to_string(g.out_channels) + " groups " +
                   std::to_string(g.groups);
-  for (int d = 0; d < 2; ++d) {
+  for (int d = 0; d < g.dims(); ++d) {
     const Window& w = g.window;
     s += " | in " + std::to_string(g.in[d]) + " kernel " +
          std::to_string(w.kernel[d]) + " stride " +

@@ -23,7 +23,7 @@ onednn::PrimitiveKey ConvKey(onednn::PrimitiveKind kind, const ConvGeometry& g,
   key.Add(int64_t{has_bias});
   for (int64_t v : {g.batch, g.in_channels, g.out_channels, g.groups})
     key.Add(v);
-  for (int d = 0; d < 2; ++d) {
+  for (int d = 0; d < g.dims(); ++d) {
     const Window& w = g.window;
     for (int64_t v : {g.in[d], g.out[d], w.kernel[d], w.stride[d],
                       w.dilation[d], w.pad_before[d], w.pad_after[d]})
@@ -34,10 +34,13 @@ onednn::PrimitiveKey ConvKey(onednn::PrimitiveKind kind, const ConvGeometry& g,
 
 memory::desc ConvWeightDesc(const ConvGeometry& g, DType dtype,
                             bool transposed) {
-  const int64_t o = g.out_channels_per_group(), i = g.in_channels_per_group();
-  const int64_t kh = g.window.kernel[0], kw = g.window.kernel[1];
-  memory::dims dims{g.groups, o, i, kh, kw};
-  memory::dims strides{o * i * kh * kw, i * kh * kw, kh * kw, kw, 1};
+  const Window& w = g.window;
+  memory::dims dims{g.groups, g.out_channels_per_group(),
+                    g.in_channels_per_group()};
+  dims.insert(dims.end(), w.kernel, w.kernel + g.dims());
+  memory::dims strides(dims.size(), 1);
+  for (size_t d = dims.size() - 1; d > 0; --d)
+    strides[d - 1] = strides[d] * dims[d];
   if (transposed) {
     std::swap(dims[1], dims[2]);
     std::swap(strides[1], strides[2]);
@@ -52,18 +55,25 @@ memory::desc ConvWeightDesc(const ConvGeometry& g, DType dtype,
 ConvProblem DescribeConv(const ConvGeometry& g, DType dtype) {
   const auto t = onednn::DataType(dtype);
   const Window& w = g.window;
-  memory::dims weight{g.out_channels_per_group(), g.in_channels_per_group(),
-                      w.kernel[0], w.kernel[1]};
+  const int n = g.dims();
+  const auto dims = [n](memory::dims first, const int64_t* sizes) {
+    first.insert(first.end(), sizes, sizes + n);
+    return first;
+  };
+  memory::dims weight =
+      dims({g.out_channels_per_group(), g.in_channels_per_group()}, w.kernel);
   if (g.groups > 1) weight.insert(weight.begin(), g.groups);
+  const tag image = n == 3 ? tag::ndhwc : tag::nhwc;
   ConvProblem p;
-  p.x = {{g.batch, g.in_channels, g.in[0], g.in[1]}, t, tag::nhwc};
-  p.y = {{g.batch, g.out_channels, g.out[0], g.out[1]}, t, tag::nhwc};
+  p.x = {dims({g.batch, g.in_channels}, g.in), t, image};
+  p.y = {dims({g.batch, g.out_channels}, g.out), t, image};
   p.weight = {weight, t, tag::any};
   p.bias = {{g.out_channels}, t, tag::x};
-  p.stride = {w.stride[0], w.stride[1]};
-  p.dilation = {w.dilation[0] - 1, w.dilation[1] - 1};
-  p.pad_before = {w.pad_before[0], w.pad_before[1]};
-  p.pad_after = {w.pad_after[0], w.pad_after[1]};
+  p.stride = dims({}, w.stride);
+  p.dilation = dims({}, w.dilation);
+  for (auto& d : p.dilation) --d;
+  p.pad_before = dims({}, w.pad_before);
+  p.pad_after = dims({}, w.pad_after);
   return p;
 }
 

@@ -1,4 +1,5 @@
-// A convolution in oneDNN's words: descriptors, keys of the primitive cache.
+// A convolution of 2 or 3 dims in oneDNN's words: descriptors, keys of the
+// primitive cache.
 #ifndef PROA_OPS_NN_CONV_PROBLEM_H_
 #define PROA_OPS_NN_CONV_PROBLEM_H_
 

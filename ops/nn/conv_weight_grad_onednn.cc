@@ -127,8 +127,8 @@ class Columns {
 // weight[o, i] = sum over pixels of y[pixel, o] * x[pixel, i]
 void PointwiseWeightGrad(const ConvGeometry& image, const ConvData& data) {
   ConvGeometry g = image;  // one column of all pixels
-  g.in[0] = g.out[0] = g.batch * g.out[0] * g.out[1];
-  g.batch = g.in[1] = g.out[1] = 1;
+  g.in[0] = g.out[0] = g.batch * g.out_pixels();
+  g.batch = g.in[1] = g.out[1] = g.in[2] = g.out[2] = 1;
   const int64_t o = g.out_channels, i = g.in_channels;
   const float* x = data.x.data<float>();
   const float* y = data.y.data<float>();
@@ -159,14 +159,17 @@ void PointwiseWeightGrad(const ConvGeometry& image, const ConvData& data) {
 
 // The taps that see padding only: oneDNN leaves some of them as they were.
 void ClearDeadTaps(const ConvGeometry& g, float* weight) {
-  const int64_t rows = g.window.kernel[0], columns = g.window.kernel[1];
-  for (int64_t p = 0; p < rows; ++p) {
-    const bool row_is_dead = SeesPaddingOnly(g, 0, p);
-    for (int64_t q = 0; q < columns; ++q) {
-      if (!row_is_dead && !SeesPaddingOnly(g, 1, q)) continue;
-      float* tap = weight + p * columns + q;
-      const int64_t count = g.out_channels * g.in_channels_per_group();
-      for (int64_t k = 0; k < count; ++k) tap[k * rows * columns] = 0;
+  const int64_t taps = g.taps();
+  const int64_t filters = g.out_channels * g.in_channels_per_group();
+  // Those at position p of dim d lie side by side, `behind` in each block.
+  int64_t behind = taps;
+  for (int d = 0; d < g.dims(); ++d) {
+    const int64_t size = g.window.kernel[d], block = behind;
+    behind /= size;
+    for (int64_t p = 0; p < size; ++p) {
+      if (!SeesPaddingOnly(g, d, p)) continue;
+      for (int64_t k = 0; k < filters * taps; k += block)
+        std::fill_n(weight + k + p * behind, behind, 0.f);
     }
   }
 }
@@ -182,7 +185,7 @@ struct Task {
 
 // The elements of y that the task reads, with its channels side by side.
 Tensor OutputsOf(const Task& t, const Tensor& y) {
-  const int64_t all = y.size(3), some = t.channels.size();
+  const int64_t all = y.size(y.rank() - 1), some = t.channels.size();
   const int64_t item = ItemSize(y.dtype());
   const Tensor out = Tensor::Empty({t.y_size, some}, y.dtype());
   const char* from =
@@ -202,11 +205,12 @@ void RunTask(const Task& t, const ConvData& data) {
   const int64_t item = ItemSize(data.x.dtype());
   Tensor copy;
   char* y = data.y.data<char>();
-  if (t.channels.size() < data.y.size(3)) {
+  const int64_t channels = data.y.size(data.y.rank() - 1);
+  if (t.channels.size() < channels) {
     copy = OutputsOf(t, data.y);
     y = copy.data<char>();
   } else {
-    y += t.y_start * data.y.size(3) * item;
+    y += t.y_start * channels * item;
   }
   t.primitive->Execute({{DNNL_ARG_SRC, data.x.data<char>() + t.x_start * item},
                         {DNNL_ARG_DIFF_DST, y},
@@ -227,9 +231,11 @@ bool Compile(const ConvGeometry& g, DType dtype, const WeightGradParts& parts,
       t.primitive = Find(t.g, dtype);
       if (!t.primitive->supported()) return false;
     }
-    t.x_start = (part.images.begin * g.in[0] + row) * g.in[1] * g.in_channels;
-    t.y_start = (part.images.begin * g.out[0] + part.rows.begin) * g.out[1];
-    t.y_size = part.images.size() * part.rows.size() * g.out[1];
+    const int64_t row_size = g.out[1] * g.out[2];
+    t.x_start =
+        (part.images.begin * g.in[0] + row) * g.in[1] * g.in[2] * g.in_channels;
+    t.y_start = (part.images.begin * g.out[0] + part.rows.begin) * row_size;
+    t.y_size = part.images.size() * part.rows.size() * row_size;
     t.channels = part.channels;
     t.sum = sums[parts.sum_of(k)] + part.channels.begin * filter;
     tasks->push_back(std::move(t));

@@ -7,19 +7,27 @@ namespace {
 
 Tensor Ordered(const Tensor& x, MemoryOrder order) {
   Tensor y = InOrder(x, order);
-  if (x.rank() == 4 && !y.is_same(x)) onednn::CountReorder(false);
+  if (x.rank() >= 3 && !y.is_same(x)) onednn::CountReorder(false);
   return y;
 }
 
 }  // namespace
 
-Tensor NhwcInput(const Tensor& x, std::string_view data_format) {
-  if (data_format != "NCHW") return Ordered(x, MemoryOrder::kRowMajor);
+std::string_view WithChannelsLast(std::string_view data_format) {
+  if (data_format == "NCL") return "NLC";
+  if (data_format == "NCHW") return "NHWC";
+  if (data_format == "NCDHW") return "NDHWC";
+  return data_format;
+}
+
+Tensor ChannelsLastInput(const Tensor& x, std::string_view data_format) {
+  if (!HasChannelsFirst(data_format)) return Ordered(x, MemoryOrder::kRowMajor);
   return AsNhwc(Ordered(x, MemoryOrder::kChannelsLast));
 }
 
 Tensor Images::In(const Tensor& t) const {
-  return nhwc_ ? NhwcInput(t, "NCHW") : Ordered(t, MemoryOrder::kRowMajor);
+  return turned_ ? AsNhwc(Ordered(t, MemoryOrder::kChannelsLast))
+                 : Ordered(t, MemoryOrder::kRowMajor);
 }
 
 }  // namespace proa::inline v0::ops

@@ -43,8 +43,8 @@ inline A ValueOf(K key) {
   return std::bit_cast<A>(Flip(key));
 }
 
-// The maxima of output rows of one image, as keys, and where they are: at row *
-// width + column.
+// The maxima of output rows of one image, as keys, and where they are: at
+// (plane * height + row) * width + column.
 template <typename T>
 class Maxima {
  public:
@@ -56,26 +56,26 @@ class Maxima {
       : g_(g),
         x_(x),
         channels_(channels),
-        width_(g.in[1] * channels),
+        width_(g.in[2] * channels),
         column_(width_ + kLanes),
         column_at_(places ? width_ + kLanes : 0) {}
 
   // Elements that a row takes, with what is written behind it.
-  int64_t RowRoom() const { return g_.out[1] * channels_ + kLanes; }
+  int64_t RowRoom() const { return g_.out[2] * channels_ + kLanes; }
 
   // Row i to best[0, RowRoom()), and to `at` unless null, which takes `places`.
   // What is behind the row is of no meaning.
   void FindRow(int64_t i, K* best, K* at) {
-    int64_t top, bottom;
-    g_.Range(0, i, &top, &bottom);
-    if (top >= bottom) {
+    g_.Range(0, i / g_.out[1], &front_, &back_);
+    g_.Range(1, i % g_.out[1], &top_, &bottom_);
+    if (front_ >= back_ || top_ >= bottom_) {
       std::fill_n(best, RowRoom(), Lowest());
       if (at != nullptr) std::fill_n(at, RowRoom(), K(-1));
     } else if (at != nullptr) {
-      FoldRows<true>(i);
+      FoldRows<true>();
       FoldColumns<true>(best, at);
     } else {
-      FoldRows<false>(i);
+      FoldRows<false>();
       FoldColumns<false>(best, at);
     }
   }
@@ -86,37 +86,42 @@ class Maxima {
     return KeyOf(static_cast<A>(std::numeric_limits<T>::lowest()));
   }
 
-  // The input rows that output row i sees, into one.
+  // The input rows from front_ and top_ to back_ and bottom_, into one.
   template <bool kPlaces>
-  void FoldRows(int64_t i) {
-    int64_t top, bottom;
-    g_.Range(0, i, &top, &bottom);
+  void FoldRows() {
     K* const __restrict column = column_.data();
     K* const __restrict at = column_at_.data();
-    const T* __restrict row = x_ + top * width_;
     const int64_t width = width_;
-    for (int64_t k = 0; k < width; ++k)
-      column[k] = KeyOf(static_cast<A>(row[k]));
-    if (kPlaces) std::fill_n(at, width, static_cast<K>(top * g_.in[1]));
-    for (int64_t r = top + 1; r < bottom; ++r) {
-      row += width;
-      const K place = static_cast<K>(r * g_.in[1]);
-      for (int64_t k = 0; k < width; ++k) {
-        const K key = KeyOf(static_cast<A>(row[k]));
-        // By a mask: a store of some lanes only would hold up the next load.
-        const K take = -static_cast<K>(key > column[k]);
-        if (kPlaces) at[k] = (place & take) | (at[k] & ~take);
-        column[k] = std::max(key, column[k]);
+    bool is_first = true;
+    for (int64_t p = front_; p < back_; ++p) {
+      for (int64_t r = top_; r < bottom_; ++r) {
+        const int64_t line = p * g_.in[1] + r;
+        const T* const __restrict row = x_ + line * width;
+        const K place = static_cast<K>(line * g_.in[2]);
+        if (is_first) {
+          for (int64_t k = 0; k < width; ++k)
+            column[k] = KeyOf(static_cast<A>(row[k]));
+          if (kPlaces) std::fill_n(at, width, place);
+          is_first = false;
+          continue;
+        }
+        for (int64_t k = 0; k < width; ++k) {
+          const K key = KeyOf(static_cast<A>(row[k]));
+          // By a mask: a store of some lanes only would hold up the next load.
+          const K take = -static_cast<K>(key > column[k]);
+          if (kPlaces) at[k] = (place & take) | (at[k] & ~take);
+          column[k] = std::max(key, column[k]);
+        }
       }
     }
   }
 
   template <bool kPlaces>
   void FoldColumns(K* __restrict best, K* __restrict at) {
-    if (channels_ == 1 && g_.ByTaps(1)) return FoldTaps<kPlaces>(best, at);
-    for (int64_t j = 0; j < g_.out[1]; ++j) {
+    if (channels_ == 1 && g_.ByTaps(2)) return FoldTaps<kPlaces>(best, at);
+    for (int64_t j = 0; j < g_.out[2]; ++j) {
       int64_t left, right;
-      g_.Range(1, j, &left, &right);
+      g_.Range(2, j, &left, &right);
       if (left >= right) {
         std::fill_n(best + j * channels_, channels_, Lowest());
         if (kPlaces) std::fill_n(at + j * channels_, channels_, K(-1));
@@ -147,23 +152,23 @@ class Maxima {
     }
   }
 
-  // Of a plane: taps go outermost, so that neighbouring outputs are lanes.
+  // Of one channel: taps go outermost, so that neighbouring outputs are lanes.
   template <bool kPlaces>
   void FoldTaps(K* best, K* at) {
-    for (int64_t j = 0; j < g_.out[1]; ++j) {
+    for (int64_t j = 0; j < g_.out[2]; ++j) {
       int64_t left, right;
-      g_.Range(1, j, &left, &right);
+      g_.Range(2, j, &left, &right);
       best[j] = left < right ? column_[left] : Lowest();
       if (kPlaces)
         at[j] = left < right ? column_at_[left] + static_cast<K>(left) : K(-1);
     }
-    for (int64_t q = 0; q < g_.window.kernel[1]; ++q) {
+    for (int64_t q = 0; q < g_.window.kernel[2]; ++q) {
       int64_t first, last;
-      g_.OutputsOfTap(1, q, &first, &last);
-      const auto tap = g_.window.stride[1] == 1   ? &Maxima::Tap<kPlaces, 1>
-                       : g_.window.stride[1] == 2 ? &Maxima::Tap<kPlaces, 2>
+      g_.OutputsOfTap(2, q, &first, &last);
+      const auto tap = g_.window.stride[2] == 1   ? &Maxima::Tap<kPlaces, 1>
+                       : g_.window.stride[2] == 2 ? &Maxima::Tap<kPlaces, 2>
                                                   : &Maxima::Tap<kPlaces, 0>;
-      (this->*tap)(q - g_.window.pad_before[1], first, last, best, at);
+      (this->*tap)(q - g_.window.pad_before[2], first, last, best, at);
     }
   }
 
@@ -171,7 +176,7 @@ class Maxima {
   template <bool kPlaces, int kStride>
   void Tap(int64_t shift, int64_t first, int64_t last, K* __restrict best,
            K* __restrict at) {
-    const int64_t step = kStride > 0 ? kStride : g_.window.stride[1];
+    const int64_t step = kStride > 0 ? kStride : g_.window.stride[2];
     const K *const key = column_.data(), *const place = column_at_.data();
     K none{};
     for (int64_t j = first; j < last; ++j) {
@@ -196,6 +201,7 @@ class Maxima {
   const PoolGeometry& g_;
   const T* const x_;
   const int64_t channels_, width_;
+  int64_t front_ = 0, back_ = 0, top_ = 0, bottom_ = 0;
   std::vector<K> column_, column_at_;
 };
 
@@ -208,7 +214,7 @@ void Forward(const PoolGeometry& g, const PoolRows& rows, const void* x_data,
   Maxima<T> maxima(g, rows.channels,
                    static_cast<const T*>(x_data) + rows.in_start, places);
   std::vector<K> best(maxima.RowRoom()), at(places ? maxima.RowRoom() : 0);
-  const int64_t width = g.out[1] * rows.channels;
+  const int64_t width = g.out[2] * rows.channels;
   for (int64_t i = rows.first; i < rows.last; ++i) {
     const int64_t start = rows.out_start + i * width;
     maxima.FindRow(i, best.data(), places ? at.data() : nullptr);
@@ -241,26 +247,26 @@ void Grad(const PoolGeometry& g, const PoolRows& rows, const void* grad_data,
           const void* x_data, void* x_grad) {
   using A = typename Maxima<T>::A;
   using K = typename Maxima<T>::K;
-  const int64_t channels = rows.channels, in_width = g.in[1] * channels;
-  const int64_t out_width = g.out[1] * channels;
+  const int64_t channels = rows.channels, in_width = g.in[2] * channels;
+  const int64_t out_width = g.out[2] * channels;
   const T* const grad_out = static_cast<const T*>(grad_data) + rows.out_start;
   Maxima<T> maxima(g, channels, static_cast<const T*>(x_data) + rows.in_start,
                    true);
   // The output rows that see an input row, at i % kept.
   const int64_t kept = std::min(
-      (g.window.kernel[0] + g.window.stride[0] - 1) / g.window.stride[0],
-      g.out[0]);
+      (g.window.kernel[1] + g.window.stride[1] - 1) / g.window.stride[1],
+      g.out[1]);
   const int64_t room = maxima.RowRoom();
   std::vector<A> grads(kept * room), sums(in_width + kLanes);
   std::vector<K> best(room), at(kept * room);
   const auto top_of = [&](int64_t i) {
-    return i * g.window.stride[0] - g.window.pad_before[0];
+    return i * g.window.stride[1] - g.window.pad_before[1];
   };
   int64_t first = 0, found = 0;  // output rows
   for (int64_t r = rows.first; r < rows.last; ++r) {
-    while (first < g.out[0] && top_of(first) + g.window.kernel[0] <= r) ++first;
+    while (first < g.out[1] && top_of(first) + g.window.kernel[1] <= r) ++first;
     std::fill(sums.begin(), sums.end(), A(0));
-    for (int64_t i = first; i < g.out[0] && top_of(i) <= r; ++i) {
+    for (int64_t i = first; i < g.out[1] && top_of(i) <= r; ++i) {
       K* const row_at = at.data() + i % kept * room;
       A* const row_grads = grads.data() + i % kept * room;
       if (i >= found) {
@@ -270,11 +276,11 @@ void Grad(const PoolGeometry& g, const PoolRows& rows, const void* grad_data,
         for (int64_t k = 0; k < out_width; ++k)
           row_grads[k] = static_cast<A>(from[k]);
       }
-      for (int64_t j = 0; j < g.out[1]; ++j) {
+      for (int64_t j = 0; j < g.out[2]; ++j) {
         int64_t left, right;
-        g.Range(1, j, &left, &right);
+        g.Range(2, j, &left, &right);
         for (int64_t q = left; q < right; ++q) {
-          const K place = static_cast<K>(r * g.in[1] + q);
+          const K place = static_cast<K>(r * g.in[2] + q);
           for (int64_t c = 0; c < channels; c += kLanes)
             AddWhere(row_at + j * channels + c, place, channels - c,
                      row_grads + j * channels + c,

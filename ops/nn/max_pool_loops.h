@@ -1,10 +1,11 @@
-// The inner loops of max pooling over some rows of an image (or of a plane,
-// where channels are not the last dim), compiled for each instruction set.
-// pool_cpu.cc shares the rows among threads.
+// The inner loops of max pooling over some rows of an image (or of one channel
+// of it, where channels are not the last dim), compiled for each instruction
+// set. pool_cpu.cc shares the rows among threads.
 //
-// Windows are folded in two steps: the rows that an output row sees into one
-// row, column by column, then neighbouring columns of that. Both run along
-// dense memory, and overlapping windows share the first.
+// Windows are folded in two steps: the rows that an output row sees (of all
+// planes that it sees) into one row, column by column, then neighbouring
+// columns of that. Both run along dense memory, and overlapping windows share
+// the first.
 #ifndef PROA_OPS_NN_MAX_POOL_LOOPS_H_
 #define PROA_OPS_NN_MAX_POOL_LOOPS_H_
 
@@ -15,20 +16,21 @@
 
 namespace proa::inline v0::ops {
 
-// Rows of one image [height, width, channels]: of its outputs, or for a
-// gradient of its inputs.
+// Rows of one image [depth, height, width, channels], counted through all
+// planes: of its outputs, or for a gradient of its inputs.
 struct PoolRows {
   int64_t in_start, out_start;  // first elements of the image
-  int64_t channels;             // 1: a plane
+  int64_t channels;             // 1: an image of one channel
   int64_t first, last;
 };
 
 struct MaxPoolLoops {
   // out = the maxima of x's windows, NaN above all. Unless null, indices[o] =
-  // row * width + column of each, the least of equal ones.
+  // (plane * height + row) * width + column of each, the least of equal ones.
   void (*forward)(const PoolGeometry& g, const PoolRows& rows, const void* x,
                   void* out, int32_t* indices);
-  // x_grad = the sum of grad_out over the windows whose maximum is here.
+  // x_grad = the sum of grad_out over the windows whose maximum is here; of
+  // images of one plane.
   void (*grad)(const PoolGeometry& g, const PoolRows& rows,
                const void* grad_out, const void* x, void* x_grad);
 };

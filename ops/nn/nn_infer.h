@@ -15,28 +15,48 @@ namespace proa::inline v0::ops::infer {
 
 using Ints = std::span<const int64_t>;
 
-// Convolution. Shapes as in ops/nn/conv_geometry.h.
-Shape conv2d(const char* op, const Tensor& x, const Tensor& weight,
-             const Tensor& bias, Ints stride, Ints padding, Ints dilation,
-             int64_t groups, std::string_view data_format);
+// Convolution. Shapes as in ops/nn/conv_geometry.h; `dims` are the spatial
+// ones.
+Shape conv(const char* op, int64_t dims, const Tensor& x, const Tensor& weight,
+           const Tensor& bias, Ints stride, Ints padding, Ints dilation,
+           int64_t groups, std::string_view data_format,
+           std::string_view padding_algorithm);
 Shape conv2d_batch_norm(const char* op, const Tensor& x, const Tensor& weight,
                         const Tensor& mean, const Tensor& variance,
                         const Tensor& bias, const Tensor& norm_weight,
                         const Tensor& norm_bias, const Tensor& residual,
                         Ints stride, Ints padding, Ints dilation,
-                        int64_t groups, std::string_view data_format);
-Shape conv2d_input_grad(const char* op, const Tensor& grad_out,
-                        const Tensor& weight, const IntArray& input_shape,
-                        Ints stride, Ints padding, Ints dilation,
-                        int64_t groups, std::string_view data_format);
-Shape conv2d_weight_grad(const char* op, const Tensor& x,
-                         const Tensor& grad_out, const IntArray& weight_shape,
-                         Ints stride, Ints padding, Ints dilation,
-                         int64_t groups, std::string_view data_format);
-Shape conv2d_transpose(const char* op, const Tensor& x, const Tensor& weight,
-                       const Tensor& bias, Ints stride, Ints padding,
-                       Ints output_padding, Ints dilation, int64_t groups,
-                       Ints output_size, std::string_view data_format);
+                        int64_t groups, std::string_view data_format,
+                        std::string_view padding_algorithm);
+Shape conv_input_grad(const char* op, const Tensor& grad_out,
+                      const Tensor& weight, const IntArray& input_shape,
+                      Ints stride, Ints padding, Ints dilation, int64_t groups,
+                      std::string_view data_format,
+                      std::string_view padding_algorithm);
+Shape conv_weight_grad(const char* op, const Tensor& x, const Tensor& grad_out,
+                       const IntArray& weight_shape, Ints stride, Ints padding,
+                       Ints dilation, int64_t groups,
+                       std::string_view data_format,
+                       std::string_view padding_algorithm);
+Shape conv_transpose(const char* op, int64_t dims, const Tensor& x,
+                     const Tensor& weight, const Tensor& bias, Ints stride,
+                     Ints padding, Ints output_padding, Ints dilation,
+                     int64_t groups, const IntArray& output_size,
+                     std::string_view data_format,
+                     std::string_view padding_algorithm);
+Shape conv_transpose_input_grad(
+    const char* op, const Tensor& grad_out, const Tensor& weight,
+    const IntArray& input_shape, Ints stride, Ints padding, Ints output_padding,
+    Ints dilation, int64_t groups, const IntArray& output_size,
+    std::string_view data_format, std::string_view padding_algorithm);
+Shape conv_transpose_weight_grad(const char* op, const Tensor& x,
+                                 const Tensor& grad_out,
+                                 const IntArray& weight_shape, Ints stride,
+                                 Ints padding, Ints output_padding,
+                                 Ints dilation, int64_t groups,
+                                 const IntArray& output_size,
+                                 std::string_view data_format,
+                                 std::string_view padding_algorithm);
 
 // Order rules. Convolutions give images channels-last, whatever they are given;
 // what else maps images to images keeps the order of x. Data that is
@@ -52,25 +72,41 @@ MemoryOrder order_of_larger(const char* op, const Tensor& x,
 // The sizes of x, for rules that take sizes.
 IntArray shape_of(const char* op, const Tensor& x);
 
-// Pooling. Shapes as in ops/nn/pool_geometry.h.
-Shape pool2d(const char* op, const Tensor& x, Ints kernel_size, Ints stride,
-             Ints padding, bool ceil_mode, std::string_view data_format);
+// Pooling. Shapes as in ops/nn/pool_geometry.h; `dims` are the spatial ones.
+Shape pool(const char* op, int64_t dims, const Tensor& x, Ints kernel_size,
+           Ints stride, Ints padding, bool ceil_mode,
+           std::string_view data_format, std::string_view padding_algorithm);
 // input_shape, after checking that such a pooling gives the shape of grad_out.
-Shape pool2d_grad(const char* op, const Tensor& grad_out,
-                  const IntArray& input_shape, Ints kernel_size, Ints stride,
-                  Ints padding, bool ceil_mode, std::string_view data_format);
-Shape adaptive_pool2d(const char* op, const Tensor& x, Ints output_size,
-                      std::string_view data_format);
-Shape adaptive_pool2d_grad(const char* op, const Tensor& grad_out,
-                           const IntArray& input_shape,
-                           std::string_view data_format);
+Shape pool_grad(const char* op, const Tensor& grad_out,
+                const IntArray& input_shape, Ints kernel_size, Ints stride,
+                Ints padding, bool ceil_mode, std::string_view data_format,
+                std::string_view padding_algorithm);
+Shape avg_pool(const char* op, int64_t dims, const Tensor& x, Ints kernel_size,
+               Ints stride, Ints padding, bool ceil_mode,
+               std::string_view data_format,
+               std::optional<double> divisor_override,
+               std::string_view padding_algorithm);
+Shape avg_pool_grad(const char* op, const Tensor& grad_out,
+                    const IntArray& input_shape, Ints kernel_size, Ints stride,
+                    Ints padding, bool ceil_mode, std::string_view data_format,
+                    std::optional<double> divisor_override,
+                    std::string_view padding_algorithm);
+Shape adaptive_pool(const char* op, int64_t dims, const Tensor& x,
+                    Ints output_size, std::string_view data_format);
+Shape adaptive_pool_grad(const char* op, const Tensor& grad_out,
+                         const IntArray& input_shape,
+                         std::string_view data_format);
 // input_shape, after checking values and indices against it.
-Shape pool2d_scatter(const char* op, const Tensor& values,
-                     const Tensor& indices, const IntArray& input_shape,
-                     std::string_view data_format);
+Shape pool_scatter(const char* op, const Tensor& values, const Tensor& indices,
+                   const IntArray& input_shape, std::string_view data_format);
+// The shape of the image, after checking indices against x.
+Shape max_unpool(const char* op, int64_t dims, const Tensor& x,
+                 const Tensor& indices, Ints kernel_size, Ints stride,
+                 Ints padding, const IntArray& output_size,
+                 std::string_view data_format);
 // The shape of indices, after checking x against it.
-Shape pool2d_gather(const char* op, const Tensor& x, const Tensor& indices,
-                    std::string_view data_format);
+Shape pool_gather(const char* op, const Tensor& x, const Tensor& indices,
+                  std::string_view data_format);
 
 // The shape of x, after checking that y has the same.
 Shape same_shapes(const char* op, const Tensor& x, const Tensor& y);

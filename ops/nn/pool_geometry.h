@@ -1,5 +1,5 @@
-// PoolGeometry: the sizes of a 2-D pooling, checked, for shape rules and
-// kernels.
+// PoolGeometry: the sizes of a pooling of one to three spatial dims, checked,
+// for shape rules and kernels.
 //
 // Windows see only real elements: padding is never a maximum and, unless asked
 // for, not counted in a mean. Padding must be smaller than the kernel. With
@@ -14,7 +14,7 @@
 #include <span>
 #include <string_view>
 
-#include "ops/nn/conv_geometry.h"
+#include "ops/nn/window.h"
 #include "tensor/shape.h"
 
 namespace proa::inline v0::ops {
@@ -25,16 +25,22 @@ struct PoolAttributes {
   std::span<const int64_t> padding;
   bool ceil_mode;
   std::string_view data_format;
+  std::string_view padding_algorithm;
 };
 
 struct PoolGeometry {
-  bool channels_last = false;
+  ImageFormat format;
   bool adaptive = false;
   int64_t batch = 0, channels = 0;
-  int64_t in[2] = {0, 0};  // height, width
-  int64_t out[2] = {0, 0};
+  // Depth, height, width. Images of fewer dims have 1 of the first, and windows
+  // of one element there.
+  int64_t in[kMostSpatialDims] = {1, 1, 1};
+  int64_t out[kMostSpatialDims] = {1, 1, 1};
   Window window;  // unless adaptive
 
+  bool channels_last() const { return format.channels_last; }
+  int64_t in_pixels() const { return in[0] * in[1] * in[2]; }
+  int64_t out_pixels() const { return out[0] * out[1] * out[2]; }
   Shape InputShape() const { return ImageShape(in); }
   Shape OutputShape() const { return ImageShape(out); }
 
@@ -76,16 +82,37 @@ struct PoolGeometry {
   }
 
  private:
-  Shape ImageShape(const int64_t size[2]) const;
+  Shape ImageShape(const int64_t* size) const {
+    return format.ShapeOf(batch, channels,
+                          size + kMostSpatialDims - format.dims);
+  }
 };
 
-// Dims may be kUnknownDim. Throws Error when the sizes do not fit.
+// Dims may be kUnknownDim. `dims`: how many spatial ones there must be; 0: as
+// data_format says. Throws Error when the sizes do not fit.
 PoolGeometry PoolGeometryOf(const char* op, const Shape& input,
-                            const PoolAttributes& a);
-// output_size: one number or [height, width]; -1 keeps the size of the input.
+                            const PoolAttributes& a, int dims = 0);
+// output_size: one number or one for each dim; -1 keeps the size of the input.
 PoolGeometry AdaptivePoolGeometryOf(const char* op, const Shape& input,
                                     std::span<const int64_t> output_size,
-                                    std::string_view data_format);
+                                    std::string_view data_format, int dims = 0);
+// An image seen as a pooling whose windows are unimportant, for what goes by
+// stored indices.
+PoolGeometry IndexGeometryOf(const char* op, const Shape& input,
+                             const Shape& output, std::string_view data_format);
+
+struct UnpoolAttributes {
+  std::span<const int64_t> kernel_size;
+  std::span<const int64_t> stride;  // empty: the kernel size
+  std::span<const int64_t> padding;
+  std::span<const int64_t> output_size;  // or empty
+  std::string_view data_format;
+};
+
+// The shape of an image that such a pooling made `x` of: (h - 1) * stride - 2
+// * padding + kernel, or output_size.
+Shape UnpooledShape(const char* op, const Shape& x, const UnpoolAttributes& a,
+                    int dims);
 
 }  // namespace proa::inline v0::ops
 

@@ -10,10 +10,16 @@
 namespace proa::inline v0::ops::PROA_ISA {
 namespace {
 
-// The window of one output position, in input rows and columns, and what its
-// mean divides by.
+struct Span {
+  int64_t begin, end;
+};
+
+// The window of one output position, in input positions of each dim, and what
+// its mean divides by.
+template <typename A>
 struct Extent {
-  int64_t top, bottom, left, right, divisor;
+  Span at[kMostSpatialDims];
+  A divisor;
 };
 
 template <typename T, typename A, int kStride>
@@ -23,71 +29,123 @@ void SumTap(const T* __restrict x, int64_t stride, int64_t n,
   for (int64_t j = 0; j < n; ++j) sums[j] += static_cast<A>(x[j * step]);
 }
 
-// Of one plane [height, width].
+// Adds a row of the input to the sums of the windows that see it.
 template <typename T, typename A>
-void MeanPlane(const PoolGeometry& g, bool exclusive, const T* x, T* out) {
-  std::vector<A> sums(g.out[1]);
-  const int64_t s = g.window.stride[1];
-  for (int64_t i = 0; i < g.out[0]; ++i) {
-    int64_t top, bottom;
-    g.Range(0, i, &top, &bottom);
-    const int64_t rows = g.Counted(0, i, exclusive);
-    std::fill(sums.begin(), sums.end(), A(0));
-    for (int64_t r = top; r < bottom; ++r) {
-      for (int64_t q = 0; q < g.window.kernel[1]; ++q) {
-        int64_t first, last;
-        g.OutputsOfTap(1, q, &first, &last);
-        if (first >= last) continue;
-        const auto tap = s == 1   ? SumTap<T, A, 1>
-                         : s == 2 ? SumTap<T, A, 2>
-                                  : SumTap<T, A, 0>;
-        tap(x + r * g.in[1] + first * s - g.window.pad_before[1] + q, s,
-            last - first, sums.data() + first);
+void SumRow(const PoolGeometry& g, const T* row, A* sums) {
+  const int64_t s = g.window.stride[2];
+  for (int64_t q = 0; q < g.window.kernel[2]; ++q) {
+    int64_t first, last;
+    g.OutputsOfTap(2, q, &first, &last);
+    if (first >= last) continue;
+    const auto tap = s == 1   ? SumTap<T, A, 1>
+                     : s == 2 ? SumTap<T, A, 2>
+                              : SumTap<T, A, 0>;
+    tap(row + first * s - g.window.pad_before[2] + q, s, last - first,
+        sums + first);
+  }
+}
+
+// Of one image [depth, height, width].
+template <typename T, typename A>
+void MeanPlane(const PoolGeometry& g, const PoolDivisor& divisor, const T* x,
+               T* out) {
+  std::vector<A> sums(g.out[2]);
+  for (int64_t k = 0; k < g.out[0]; ++k) {
+    Span planes, rows;
+    g.Range(0, k, &planes.begin, &planes.end);
+    const int64_t deep = g.Counted(0, k, divisor.exclusive);
+    for (int64_t i = 0; i < g.out[1]; ++i) {
+      g.Range(1, i, &rows.begin, &rows.end);
+      const int64_t high = deep * g.Counted(1, i, divisor.exclusive);
+      std::fill(sums.begin(), sums.end(), A(0));
+      for (int64_t p = planes.begin; p < planes.end; ++p)
+        for (int64_t r = rows.begin; r < rows.end; ++r)
+          SumRow(g, x + (p * g.in[1] + r) * g.in[2], sums.data());
+      for (int64_t j = 0; j < g.out[2]; ++j) {
+        const A by =
+            divisor.value != 0
+                ? static_cast<A>(divisor.value)
+                : static_cast<A>(high * g.Counted(2, j, divisor.exclusive));
+        *out++ = T(sums[j] / by);
       }
-    }
-    for (int64_t j = 0; j < g.out[1]; ++j) {
-      const int64_t divisor = rows * g.Counted(1, j, exclusive);
-      out[i * g.out[1] + j] = T(sums[j] / static_cast<A>(divisor));
     }
   }
 }
 
 // Calls f(out_offset, window) for every output position of a block.
-template <typename F>
-void ForEachWindow(const PoolGeometry& g, const PoolBlock& b, bool exclusive,
-                   F&& f) {
-  for (int64_t i = 0; i < g.out[0]; ++i) {
-    Extent e;
-    g.Range(0, i, &e.top, &e.bottom);
-    const int64_t rows = g.Counted(0, i, exclusive);
-    for (int64_t j = 0; j < g.out[1]; ++j) {
-      g.Range(1, j, &e.left, &e.right);
-      e.divisor = rows * g.Counted(1, j, exclusive);
-      f(b.out_start + i * b.out_row + j * b.out_column, e);
+template <typename A, typename F>
+void ForEachWindow(const PoolGeometry& g, const PoolBlock& b,
+                   const PoolDivisor& divisor, F&& f) {
+  Extent<A> e;
+  const auto range = [&](int d, int64_t i) {
+    g.Range(d, i, &e.at[d].begin, &e.at[d].end);
+    return g.Counted(d, i, divisor.exclusive);
+  };
+  for (int64_t k = 0; k < g.out[0]; ++k) {
+    const int64_t deep = range(0, k);
+    for (int64_t i = 0; i < g.out[1]; ++i) {
+      const int64_t high = deep * range(1, i);
+      const int64_t row = b.out_start + k * b.out_step[0] + i * b.out_step[1];
+      for (int64_t j = 0; j < g.out[2]; ++j) {
+        const int64_t count = high * range(2, j);
+        e.divisor = divisor.value != 0 ? static_cast<A>(divisor.value)
+                                       : static_cast<A>(count);
+        f(row + j * b.out_step[2], e);
+      }
     }
   }
 }
 
+// Calls f(in_offset), from the start of the block, for every element of a
+// window.
+template <typename A, typename F>
+inline void ForEachElement(const PoolBlock& b, const Extent<A>& e, F&& f) {
+  for (int64_t p = e.at[0].begin; p < e.at[0].end; ++p)
+    for (int64_t r = e.at[1].begin; r < e.at[1].end; ++r)
+      for (int64_t q = e.at[2].begin; q < e.at[2].end; ++q)
+        f(p * b.in_step[0] + r * b.in_step[1] + q * b.in_step[2]);
+}
+
 template <typename T>
-void Mean(const PoolGeometry& g, const PoolBlock& b, bool exclusive,
+void Mean(const PoolGeometry& g, const PoolBlock& b, const PoolDivisor& divisor,
           const void* x_data, void* out_data) {
   using A = typename Accumulate<T>::type;
   const T* x = static_cast<const T*>(x_data) + b.in_start;
   T* out = static_cast<T*>(out_data);
-  if (!g.channels_last && g.ByTaps(1))
-    return MeanPlane<T, A>(g, exclusive, x, out + b.out_start);
-  ForEachWindow(g, b, exclusive, [&](int64_t o, const Extent& e) {
+  if (!g.channels_last() && g.ByTaps(2))
+    return MeanPlane<T, A>(g, divisor, x, out + b.out_start);
+  ForEachWindow<A>(g, b, divisor, [&](int64_t o, const Extent<A>& e) {
     A sums[kPoolChannelBlock] = {};
-    for (int64_t r = e.top; r < e.bottom; ++r) {
-      for (int64_t q = e.left; q < e.right; ++q) {
-        const T* p = x + r * b.in_row + q * b.in_column;
-        for (int64_t c = 0; c < b.channels; ++c)
-          sums[c] += static_cast<A>(p[c]);
-      }
-    }
-    const A divisor = static_cast<A>(e.divisor);
-    for (int64_t c = 0; c < b.channels; ++c) out[o + c] = T(sums[c] / divisor);
+    ForEachElement(b, e, [&](int64_t at) {
+      for (int64_t c = 0; c < b.channels; ++c)
+        sums[c] += static_cast<A>(x[at + c]);
+    });
+    for (int64_t c = 0; c < b.channels; ++c)
+      out[o + c] = T(sums[c] / e.divisor);
   });
+}
+
+template <typename T>
+void MeanGrad(const PoolGeometry& g, const PoolBlock& b,
+              const PoolDivisor& divisor, const void* grad_data,
+              void* x_grad_data) {
+  using A = typename Accumulate<T>::type;
+  const T* grad_out = static_cast<const T*>(grad_data);
+  T* x_grad = static_cast<T*>(x_grad_data) + b.in_start;
+  ForEachWindow<A>(g, b, divisor, [&](int64_t o, const Extent<A>& e) {
+    A shares[kPoolChannelBlock];
+    for (int64_t c = 0; c < b.channels; ++c)
+      shares[c] = static_cast<A>(grad_out[o + c]) / e.divisor;
+    ForEachElement(b, e, [&](int64_t at) {
+      for (int64_t c = 0; c < b.channels; ++c)
+        x_grad[at + c] = T(static_cast<A>(x_grad[at + c]) + shares[c]);
+    });
+  });
+}
+
+template <typename T>
+constexpr PoolLoops LoopsOf() {
+  return {Mean<T>, MeanGrad<T>};
 }
 
 }  // namespace
@@ -95,13 +153,13 @@ void Mean(const PoolGeometry& g, const PoolBlock& b, bool exclusive,
 PoolLoops PoolLoopsFor(DType dtype) {
   switch (dtype) {
     case DType::kFloat16:
-      return {Mean<float16>};
+      return LoopsOf<float16>();
     case DType::kBFloat16:
-      return {Mean<bfloat16>};
+      return LoopsOf<bfloat16>();
     case DType::kFloat32:
-      return {Mean<float>};
+      return LoopsOf<float>();
     default:
-      return {Mean<double>};
+      return LoopsOf<double>();
   }
 }
 

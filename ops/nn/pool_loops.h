@@ -1,5 +1,5 @@
-// The inner loops of mean pooling over one block (an image plane, or the
-// channels of an image where they are the last dim), compiled for each
+// The inner loops of mean pooling over one block (an image of one channel, or
+// some channels of an image where they are the last dim), compiled for each
 // instruction set. pool_cpu.cc shares the blocks among threads.
 #ifndef PROA_OPS_NN_POOL_LOOPS_H_
 #define PROA_OPS_NN_POOL_LOOPS_H_
@@ -19,13 +19,24 @@ inline constexpr int64_t kPoolChannelBlock = 32;
 struct PoolBlock {
   int64_t in_start, out_start;  // first elements
   int64_t channels;             // 1 unless they are the last dim (and dense)
-  int64_t in_row, in_column, out_row, out_column;  // strides
+  int64_t in_step[kMostSpatialDims], out_step[kMostSpatialDims];
+};
+
+// What a mean divides by: the positions of its window that PoolGeometry counts,
+// or one number for all.
+struct PoolDivisor {
+  bool exclusive = true;
+  double value = 0;  // 0: those positions
 };
 
 struct PoolLoops {
-  // out = the means of x's windows; see AvgPool2d for `exclusive`.
-  void (*mean)(const PoolGeometry& g, const PoolBlock& b, bool exclusive,
-               const void* x, void* out);
+  // out = the means of x's windows.
+  void (*mean)(const PoolGeometry& g, const PoolBlock& b,
+               const PoolDivisor& divisor, const void* x, void* out);
+  // x_grad += the share of grad_out of each element.
+  void (*mean_grad)(const PoolGeometry& g, const PoolBlock& b,
+                    const PoolDivisor& divisor, const void* grad_out,
+                    void* x_grad);
 };
 
 // For a floating dtype and the instruction set of this machine.

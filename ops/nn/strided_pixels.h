@@ -20,8 +20,8 @@ bool IsStridedPointwise(const ConvGeometry& g);
 // The same convolution of the pixels that are looked at: stride 1.
 ConvGeometry OnTakenPixels(const ConvGeometry& g);
 
-// x [N, H, W, C] at every stride-th row and column: [N, H', W', C]. Both are
-// row-major.
+// x [N, H, W, C] at every stride-th row and column: [N, H', W', C]; likewise of
+// 3 dims. Both are row-major.
 Tensor TakePixels(const ConvGeometry& g, const Tensor& x);
 
 // Its adjoint: x [N, H, W, C] is `pixels` [N, H', W', C] at every stride-th row

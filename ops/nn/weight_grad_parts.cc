@@ -27,7 +27,7 @@ PartRange Part(int64_t size, int64_t k, int64_t n) {
 
 WeightGradParts::WeightGradParts(const ConvGeometry& g, bool product)
     : images_(g.batch), rows_(g.out[0]), channels_(g.out_channels) {
-  const double pixels = static_cast<double>(g.batch) * g.out[0] * g.out[1];
+  const double pixels = static_cast<double>(g.batch) * g.out_pixels();
   const double work = pixels * static_cast<double>(g.WeightShape().numel());
   const auto wanted = static_cast<int64_t>(
       std::clamp<double>(work / kWorkOfPart, 1, kMostParts));

@@ -22,8 +22,10 @@ struct PartRange {
 };
 
 struct WeightGradPart {
-  PartRange images;    // of the batch
-  PartRange rows;      // of the output; all of them unless it is one image
+  PartRange images;  // of the batch
+  // Of the output, along the first spatial dim; all of them unless it is one
+  // image.
+  PartRange rows;
   PartRange channels;  // of the output
 };
 

@@ -11,7 +11,8 @@ ConvGeometry Geometry(int64_t batch, int64_t in, int64_t out, int64_t size,
                       int64_t kernel, int64_t stride, int64_t pad) {
   const Shape x{batch, in, size, size}, w{out, in, kernel, kernel};
   const int64_t strides[] = {stride}, pads[] = {pad}, one[] = {1};
-  return GeometryOf("test", x, w, {strides, pads, one, 1, "NCHW"});
+  return GeometryOf("test", x, w,
+                    {{strides, pads, one, "EXPLICIT"}, 1, "NCHW"});
 }
 
 // Each image, row and channel is in exactly one part of each kind.

@@ -69,6 +69,9 @@ def _params(op: model.Op) -> str:
                 default = f"+[] {{ return Value(static_cast<double>({value})); }}"
             elif p.type.name == "int":
                 default = f"+[] {{ return Value(int64_t{{{value}}}); }}"
+            elif value == "IntArray()":
+                # g++ 12 takes moving an empty one for a read of memory that is not set.
+                default = "+[] { return Value(std::in_place_type<IntArray>); }"
             else:
                 default = f"+[] {{ return Value({value}); }}"
         rows.append(

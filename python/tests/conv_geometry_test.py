@@ -135,6 +135,7 @@ def draw(rng):
     largest = {1: 120, 2: 24, 3: 9}[n]
     case["size"] = [max(1, e - sum(p)) + int(rng.integers(largest)) for e, p in zip(extent, case["padding"])]
     case["output_padding"] = [0] * n
+    case["algorithm"] = pick("EXPLICIT", "EXPLICIT", "SAME", "VALID")
     if case["transposed"] and pick(True, False):
         case["output_padding"] = [int(rng.integers(max(s, d))) for s, d in zip(case["stride"], case["dilation"])]
     return case
@@ -180,8 +181,24 @@ def _check(what, got, expected, scale, case):
     assert worst <= tolerance, f"{what} is off by {worst:.3g} (of sums of absolute values); {case}"
 
 
+def _same_padding(case, sizes):
+    pairs = []
+    for size, k, s, d in zip(sizes, case["kernel"], case["stride"], case["dilation"]):
+        total = max((-(-size // s) - 1) * s + d * (k - 1) + 1 - size, 0)
+        pairs.append([total // 2, total - total // 2])
+    return pairs
+
+
 def run(case, rng):
     """Forward and backward of one case, against the reference; the gradients, for comparisons of bits."""
+    algorithm = case.get("algorithm", "EXPLICIT")
+    if algorithm == "SAME":
+        sizes = [max(1, s // t) for s, t in zip(case["size"], case["stride"])] if case["transposed"] else case["size"]
+        case = dict(case, padding=_same_padding(case, sizes))
+    elif algorithm == "VALID":
+        extents = [d * (k - 1) + 1 for d, k in zip(case["dilation"], case["kernel"])]
+        sizes = [max(e, s) for e, s in zip(extents, case["size"])]
+        case = dict(case, padding=[[0, 0]] * case["dims"], size=sizes)
     n, reference = case["dims"], Reference(case)
     groups, transposed = case["groups"], case["transposed"]
     kernel = case["kernel"]
@@ -215,7 +232,7 @@ def run(case, rng):
     formats = {1: ("NCL", "NLC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}[n]
     arguments = dict(
         stride=case["stride"],
-        padding=[p for pair in case["padding"] for p in pair],
+        padding=[p for pair in case["padding"] for p in pair] if algorithm == "EXPLICIT" else algorithm,
         dilation=case["dilation"],
         groups=groups,
         data_format=formats[case["last"]],
@@ -311,8 +328,10 @@ def test_taps_that_see_padding_only(dtype):
         ([1, 3, 112, 112], [64, 3, 7, 7], 2, 3),  # parts of rows
         ([16, 64, 14, 14], [256, 64, 1, 1], 1, 0),  # a product
         ([8, 32, 28, 28], [32, 1, 3, 3], 1, 1),  # depthwise
-        ([8, 512, 14, 14], [512, 512, 1, 1], 1, 0),  # products of copies
-        ([2, 512, 7, 7], [1024, 512, 1, 1], 1, 0),
+        ([8, 512, 14, 14], [512, 512, 1, 1], 1, 0),  # a product of padded copies
+        ([8, 32, 2000], [64, 32, 5], 1, 2),  # one dim
+        ([2, 16, 12, 20, 20], [32, 16, 3, 3, 3], 1, 1),  # three dims
+        ([2, 64, 8, 16, 16], [128, 64, 1, 1, 1], 2, 0),
     ],
 )
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -327,7 +346,8 @@ def test_any_number_of_threads_gives_the_same_bits(shape, weight, stride, paddin
             proa._C.set_num_threads(threads)
             v = w.clone().detach()
             v.stop_gradient = False
-            F.conv2d(x, v, stride=stride, padding=padding, groups=groups).sum().backward()
+            conv = {3: F.conv1d, 4: F.conv2d, 5: F.conv3d}[len(shape)]
+            conv(x, v, stride=stride, padding=padding, groups=groups).sum().backward()
             found.append(v.grad.astype("float32").numpy())
     finally:
         proa._C.set_num_threads(before)

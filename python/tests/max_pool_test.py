@@ -82,7 +82,7 @@ def test_against_numpy(dtype, kind, last):
             maxima, indices = ops.max_pool2d_with_index(tensor(x), *rest)
             np.testing.assert_array_equal(array(maxima), out, message)
             np.testing.assert_array_equal(array(indices), places, message)
-            x_grad = array(ops.max_pool2d_grad(tensor(grad), tensor(x), *rest))
+            x_grad = array(ops.max_pool_grad(tensor(grad), tensor(x), *rest))
             np.testing.assert_allclose(x_grad, _scatter(grad, places, shape), 1e-5, 1e-5, err_msg=message)
 
 
@@ -110,7 +110,7 @@ def test_threads_do_not_change_a_bit():
         before = proa._C.get_num_threads()
         proa._C.set_num_threads(threads)
         try:
-            found.append(proa._C.ops.max_pool2d_grad(grad, x, [3, 3], [2, 2], [1, 1], False, "NHWC").numpy())
+            found.append(proa._C.ops.max_pool_grad(grad, x, [3, 3], [2, 2], [1, 1], False, "NHWC").numpy())
         finally:
             proa._C.set_num_threads(before)
     for other in found[1:]:

@@ -101,6 +101,7 @@ from proa.nn.layer.pooling import (
     MaxPool3D,
     MaxUnPool1D,
     MaxUnPool2D,
+    MaxUnPool3D,
 )
 from proa.nn.layer.rnn import (
     GRU,

@@ -58,6 +58,7 @@ from proa.nn.functional.pooling import (
     max_pool3d,
     max_unpool1d,
     max_unpool2d,
+    max_unpool3d,
 )
 from proa.nn.functional.resize import interpolate, upsample
 from proa.nn.functional.search import gather_tree

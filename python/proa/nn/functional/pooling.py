@@ -1,40 +1,28 @@
-"""Pools of one, two and three spatial dims.
-
-A 1-D pool is a 2-D one of height 1; a 3-D pool is a 2-D one over height and width
-and then one over depth, which is the same for means and maxima.
-"""
+"""Pools of one, two and three spatial dims."""
 
 from proa import _C
 from proa.framework import attributes
 from proa.framework.attributes import is_late
 from proa.framework.names import borrow as _borrow
-from proa.nn.functional.shapes import (
-    check_rank,
-    flat,
-    is_channel_last,
-    numbers,
-    padding_pairs,
-    plain_ints,
-    spatial_sizes,
-)
+from proa.nn.functional.shapes import is_channel_last, numbers, plain_ints, window_padding
 
 
-def _window(op, x, n, kernel_size, stride, padding, last):
-    """(kernel, stride, [before, after] pairs) of a pool over n dims."""
-    kernel = numbers(op, "kernel_size", kernel_size, n)
-    steps = kernel if stride is None else numbers(op, "stride", stride, n)
-    pairs = padding_pairs(op, padding, n, spatial_sizes(x, last), kernel, steps, [1] * n, last)
-    return kernel, steps, pairs
+def _window(op, n, kernel_size, stride, padding, data_format):
+    """(kernel, stride, padding, its algorithm) as the ops take them."""
+    pads, algorithm = window_padding(op, padding, n, is_channel_last(op, data_format, n))
+    steps = [] if stride is None else numbers(op, "stride", stride, n)
+    return numbers(op, "kernel_size", kernel_size, n), steps, pads, algorithm
 
 
-def _divisor_factor(exclusive, kernel, divisor_override):
-    """What a mean that is not exclusive must be multiplied by."""
-    if divisor_override is None or exclusive:
-        return None
-    count = 1
-    for k in kernel:
-        count *= k
-    return count / divisor_override
+def _max_pool(op, n, x, kernel_size, stride, padding, ceil_mode, return_mask, data_format):
+    kernel, steps, pads, algorithm = _window(op, n, kernel_size, stride, padding, data_format)
+    function = getattr(_C.ops, op + "_with_index" if return_mask else op)
+    return function(x, kernel, steps, pads, ceil_mode, data_format, algorithm)
+
+
+def _avg_pool(op, n, x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format):
+    kernel, steps, pads, algorithm = _window(op, n, kernel_size, stride, padding, data_format)
+    return getattr(_C.ops, op)(x, kernel, steps, pads, ceil_mode, exclusive, data_format, divisor_override, algorithm)
 
 
 def max_pool2d(
@@ -60,13 +48,7 @@ def max_pool2d(
         >>> proa.nn.functional.max_pool2d(x, 2).tolist()
         [[[[4.0]]]]
     """
-    x = _C.tensor_argument(x, "max_pool2d", "x")
-    op = "max_pool2d"
-    check_rank(op, x, 2)
-    last = is_channel_last(op, data_format, 2)
-    kernel, steps, pairs = _window(op, x, 2, kernel_size, stride, padding, last)
-    function = _C.ops.max_pool2d_with_index if return_mask else _C.ops.max_pool2d
-    return function(x, kernel, steps, flat(pairs), ceil_mode, data_format)
+    return _max_pool("max_pool2d", 2, x, kernel_size, stride, padding, ceil_mode, return_mask, data_format)
 
 
 def avg_pool2d(
@@ -87,73 +69,21 @@ def avg_pool2d(
         kernel_size, stride, padding, ceil_mode, data_format: as in max_pool2d.
         exclusive (bool): leave padding out of the mean; that of a window of padding only is NaN. Otherwise
             divide by the part of the window inside the image and its padding.
-        divisor_override (float, optional): divide sums by this instead of the number of elements (and,
-            where ceil_mode lets a window reach over the padding, by the share of it that is inside).
+        divisor_override (float, optional): divide the sums of all windows by this instead; not 0.
     """
-    x = _C.tensor_argument(x, "avg_pool2d", "x")
-    op = "avg_pool2d"
-    check_rank(op, x, 2)
-    last = is_channel_last(op, data_format, 2)
-    kernel, steps, pairs = _window(op, x, 2, kernel_size, stride, padding, last)
-    exclusive = exclusive and divisor_override is None
-    out = _C.ops.avg_pool2d(x, kernel, steps, flat(pairs), ceil_mode, exclusive, data_format)
-    factor = _divisor_factor(exclusive, kernel, divisor_override)
-    return out if factor is None else out * factor
+    return _avg_pool(
+        "avg_pool2d", 2, x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format
+    )
 
 
 def max_pool1d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, name=None):
     """The maximum of each window of [N, C, L]; arguments as in max_pool2d."""
-    x = _C.tensor_argument(x, "max_pool1d", "x")
-    op = "max_pool1d"
-    check_rank(op, x, 1)
-    kernel, steps, pairs = _window(op, x, 1, kernel_size, stride, padding, False)
-    wide = _C.ops.unsqueeze(x, 2)
-    function = _C.ops.max_pool2d_with_index if return_mask else _C.ops.max_pool2d
-    out = function(wide, [1, *kernel], [1, *steps], [0, 0, *flat(pairs)], ceil_mode, "NCHW")
-    return tuple(_C.ops.squeeze(o, 2) for o in out) if return_mask else _C.ops.squeeze(out, 2)
+    return _max_pool("max_pool1d", 1, x, kernel_size, stride, padding, ceil_mode, return_mask, "NCL")
 
 
 def avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None):
     """The mean of each window of [N, C, L]; arguments as in avg_pool2d."""
-    x = _C.tensor_argument(x, "avg_pool1d", "x")
-    op = "avg_pool1d"
-    check_rank(op, x, 1)
-    kernel, steps, pairs = _window(op, x, 1, kernel_size, stride, padding, False)
-    wide = _C.ops.unsqueeze(x, 2)
-    out = _C.ops.avg_pool2d(wide, [1, *kernel], [1, *steps], [0, 0, *flat(pairs)], ceil_mode, exclusive, "NCHW")
-    return _C.ops.squeeze(out, 2)
-
-
-def _pool3d(x, last, over_plane, over_depth):
-    """Applies a 2-D pool to height and width and one to depth; both take [N, C, H, W]."""
-    ops = _C.ops
-    if last:
-        x = ops.transpose(x, [0, 4, 1, 2, 3])
-    n, c, d, h, w = x.shape
-    x = over_plane(ops.reshape(x, [n, c * d, h, w]))
-    h, w = x.shape[2:]
-    x = over_depth(ops.reshape(x, [n, c, d, h * w]))
-    x = ops.reshape(x, [n, c, x.shape[2], h, w])
-    return ops.transpose(x, [0, 2, 3, 4, 1]) if last else x
-
-
-def _pool3d_with_places(x, last, over_plane, over_depth):
-    """The same for pools that give places too: (maxima, places in depth * H * W + row * W + column, int32)."""
-    ops = _C.ops
-    if last:
-        x = ops.transpose(x, [0, 4, 1, 2, 3])
-    n, c, d, h, w = x.shape
-    plane, in_plane = over_plane(ops.reshape(x, [n, c * d, h, w]))
-    rows, columns = plane.shape[2:]
-    size = rows * columns
-    # Of equal maxima the first in depth is taken, and in that plane the first: the first in row-major order.
-    out, places = over_depth(ops.reshape(plane, [n, c, d, size]))
-    depth = out.shape[2]
-    flat_places = ops.reshape(places, [n, c, depth * size])
-    in_plane = ops.take_along_axis(ops.reshape(in_plane, [n, c, d * size]), flat_places.astype("int64"), 2)
-    places = ops.floor_divide(flat_places, size) * (h * w) + in_plane
-    out, places = (ops.reshape(t, [n, c, depth, rows, columns]) for t in (out, places.astype("int32")))
-    return (ops.transpose(out, [0, 2, 3, 4, 1]), ops.transpose(places, [0, 2, 3, 4, 1])) if last else (out, places)
+    return _avg_pool("avg_pool1d", 1, x, kernel_size, stride, padding, ceil_mode, exclusive, None, "NCL")
 
 
 def max_pool3d(
@@ -163,20 +93,7 @@ def max_pool3d(
 
     With return_mask also the places of the maxima, (depth * H + row) * W + column, as int32.
     """
-    x = _C.tensor_argument(x, "max_pool3d", "x")
-    op = "max_pool3d"
-    check_rank(op, x, 3)
-    last = is_channel_last(op, data_format, 3)
-    kernel, steps, pairs = _window(op, x, 3, kernel_size, stride, padding, last)
-    pool, whole = _C.ops.max_pool2d, _pool3d
-    if return_mask:
-        pool, whole = _C.ops.max_pool2d_with_index, _pool3d_with_places
-    return whole(
-        x,
-        last,
-        lambda v: pool(v, kernel[1:], steps[1:], flat(pairs[1:]), ceil_mode, "NCHW"),
-        lambda v: pool(v, [kernel[0], 1], [steps[0], 1], [*pairs[0], 0, 0], ceil_mode, "NCHW"),
-    )
+    return _max_pool("max_pool3d", 3, x, kernel_size, stride, padding, ceil_mode, return_mask, data_format)
 
 
 def avg_pool3d(
@@ -191,21 +108,9 @@ def avg_pool3d(
     name=None,
 ):
     """The mean of each window of [N, C, D, H, W]; arguments as in avg_pool2d."""
-    x = _C.tensor_argument(x, "avg_pool3d", "x")
-    op = "avg_pool3d"
-    check_rank(op, x, 3)
-    last = is_channel_last(op, data_format, 3)
-    kernel, steps, pairs = _window(op, x, 3, kernel_size, stride, padding, last)
-    exclusive = exclusive and divisor_override is None
-    pool = _C.ops.avg_pool2d
-    out = _pool3d(
-        x,
-        last,
-        lambda v: pool(v, kernel[1:], steps[1:], flat(pairs[1:]), ceil_mode, exclusive, "NCHW"),
-        lambda v: pool(v, [kernel[0], 1], [steps[0], 1], [*pairs[0], 0, 0], ceil_mode, exclusive, "NCHW"),
+    return _avg_pool(
+        "avg_pool3d", 3, x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format
     )
-    factor = _divisor_factor(exclusive, kernel, divisor_override)
-    return out if factor is None else out * factor
 
 
 def _output_size(op, output_size, n):
@@ -229,33 +134,17 @@ def adaptive_avg_pool2d(x, output_size, data_format="NCHW", name=None):
         output_size (int|list[int|None]): one or [height, width]; None keeps the size.
         data_format (str): "NCHW" or "NHWC".
     """
-    x = _C.tensor_argument(x, "adaptive_avg_pool2d", "x")
-    check_rank("adaptive_avg_pool2d", x, 2)
-    is_channel_last("adaptive_avg_pool2d", data_format, 2)
     return _C.ops.adaptive_avg_pool2d(x, _output_size("adaptive_avg_pool2d", output_size, 2), data_format)
 
 
 def adaptive_avg_pool1d(x, output_size, name=None):
     """Means of windows that divide [N, C, L] into output_size parts."""
-    x = _C.tensor_argument(x, "adaptive_avg_pool1d", "x")
-    check_rank("adaptive_avg_pool1d", x, 1)
-    sizes = _output_size("adaptive_avg_pool1d", output_size, 1)
-    return _C.ops.squeeze(_C.ops.adaptive_avg_pool2d(_C.ops.unsqueeze(x, 2), [1, *sizes], "NCHW"), 2)
+    return _C.ops.adaptive_avg_pool1d(x, _output_size("adaptive_avg_pool1d", output_size, 1))
 
 
 def adaptive_avg_pool3d(x, output_size, data_format="NCDHW", name=None):
     """Means of windows that divide [N, C, D, H, W] into output_size parts."""
-    x = _C.tensor_argument(x, "adaptive_avg_pool3d", "x")
-    op = "adaptive_avg_pool3d"
-    check_rank(op, x, 3)
-    sizes = _output_size(op, output_size, 3)
-    pool = _C.ops.adaptive_avg_pool2d
-    return _pool3d(
-        x,
-        is_channel_last(op, data_format, 3),
-        lambda v: pool(v, sizes[1:], "NCHW"),
-        lambda v: pool(v, [sizes[0], -1], "NCHW"),
-    )
+    return _C.ops.adaptive_avg_pool3d(x, _output_size("adaptive_avg_pool3d", output_size, 3), data_format)
 
 
 def adaptive_max_pool2d(x, output_size, return_mask=False, name=None):
@@ -263,21 +152,14 @@ def adaptive_max_pool2d(x, output_size, return_mask=False, name=None):
 
     With return_mask also their places, row * W + column, as int32.
     """
-    x = _C.tensor_argument(x, "adaptive_max_pool2d", "x")
-    check_rank("adaptive_max_pool2d", x, 2)
-    sizes = _output_size("adaptive_max_pool2d", output_size, 2)
-    out, places = _C.ops.adaptive_max_pool2d(x, sizes, "NCHW")
+    out, places = _C.ops.adaptive_max_pool2d(x, _output_size("adaptive_max_pool2d", output_size, 2))
     return (out, places) if return_mask else out
 
 
 def adaptive_max_pool1d(x, output_size, return_mask=False, name=None):
     """Maxima of windows that divide [N, C, L] into output_size parts."""
-    x = _C.tensor_argument(x, "adaptive_max_pool1d", "x")
-    check_rank("adaptive_max_pool1d", x, 1)
-    sizes = _output_size("adaptive_max_pool1d", output_size, 1)
-    out, places = _C.ops.adaptive_max_pool2d(_C.ops.unsqueeze(x, 2), [1, *sizes], "NCHW")
-    out = _C.ops.squeeze(out, 2)
-    return (out, _C.ops.squeeze(places, 2)) if return_mask else out
+    out, places = _C.ops.adaptive_max_pool1d(x, _output_size("adaptive_max_pool1d", output_size, 1))
+    return (out, places) if return_mask else out
 
 
 def adaptive_max_pool3d(x, output_size, return_mask=False, name=None):
@@ -285,31 +167,22 @@ def adaptive_max_pool3d(x, output_size, return_mask=False, name=None):
 
     With return_mask also their places, (depth * H + row) * W + column, as int32.
     """
-    x = _C.tensor_argument(x, "adaptive_max_pool3d", "x")
-    op = "adaptive_max_pool3d"
-    check_rank(op, x, 3)
-    sizes = _output_size(op, output_size, 3)
-
-    def pool(v, size):
-        out = _C.ops.adaptive_max_pool2d(v, size, "NCHW")
-        return out if return_mask else out[0]
-
-    whole = _pool3d_with_places if return_mask else _pool3d
-    return whole(x, False, lambda v: pool(v, sizes[1:]), lambda v: pool(v, [sizes[0], -1]))
+    out, places = _C.ops.adaptive_max_pool3d(x, _output_size("adaptive_max_pool3d", output_size, 3))
+    return (out, places) if return_mask else out
 
 
-def _unpool(op, x, indices, n, kernel_size, stride, padding, output_size):
-    """Sizes of the unpooled image."""
-    kernel = numbers(op, "kernel_size", kernel_size, n)
-    steps = kernel if stride is None else numbers(op, "stride", stride, n)
-    pads = numbers(op, "padding", padding, n)
-    if list(indices.shape) != list(x.shape):
-        raise _C.located(
-            ValueError(f"{op}: x and indices must have one shape; they are {list(x.shape)} and {list(indices.shape)}")
-        )
+def _unpool(op, n, x, indices, kernel_size, stride, padding, data_format, output_size):
+    is_channel_last(op, data_format, n)
+    indices = _C.tensor_argument(indices, op, "indices")
+    if indices.dtype.name == "int64":
+        indices = indices.astype("int32")
     if output_size is None:
-        return [(x.shape[2 + i] - 1) * steps[i] - 2 * pads[i] + kernel[i] for i in range(n)]
-    return [int(s) for s in list(output_size)[-n:]]
+        output_size = []
+    elif not isinstance(output_size, _C.Tensor):
+        output_size = list(output_size)[-n:]  # may have the batch and channels
+    steps = [] if stride is None else numbers(op, "stride", stride, n)
+    kernel, pads = numbers(op, "kernel_size", kernel_size, n), numbers(op, "padding", padding, n)
+    return getattr(_C.ops, op)(x, indices, kernel, steps, pads, plain_ints(output_size), data_format)
 
 
 def max_unpool2d(x, indices, kernel_size, stride=None, padding=0, data_format="NCHW", output_size=None, name=None):
@@ -323,21 +196,17 @@ def max_unpool2d(x, indices, kernel_size, stride=None, padding=0, data_format="N
         kernel_size, stride, padding: those of the pool.
         output_size (list[int], optional): size of the result, if the pool's arguments leave a choice.
     """
-    x = _C.tensor_argument(x, "max_unpool2d", "x")
-    indices = _C.tensor_argument(indices, "max_unpool2d", "indices")
-    check_rank("max_unpool2d", x, 2)
-    size = _unpool("max_unpool2d", x, indices, 2, kernel_size, stride, padding, output_size)
-    return _C.ops.max_unpool2d(x, indices.astype("int32"), [*x.shape[:2], *size], data_format)
+    return _unpool("max_unpool2d", 2, x, indices, kernel_size, stride, padding, data_format, output_size)
 
 
 def max_unpool1d(x, indices, kernel_size, stride=None, padding=0, data_format="NCL", output_size=None, name=None):
     """Puts maxima back where max_pool1d(return_mask=True) found them, zeros elsewhere."""
-    x = _C.tensor_argument(x, "max_unpool1d", "x")
-    indices = _C.tensor_argument(indices, "max_unpool1d", "indices")
-    check_rank("max_unpool1d", x, 1)
-    size = _unpool("max_unpool1d", x, indices, 1, kernel_size, stride, padding, output_size)
-    wide, places = _C.ops.unsqueeze(x, 2), _C.ops.unsqueeze(indices.astype("int32"), 2)
-    return _C.ops.squeeze(_C.ops.max_unpool2d(wide, places, [*x.shape[:2], 1, *size], "NCHW"), 2)
+    return _unpool("max_unpool1d", 1, x, indices, kernel_size, stride, padding, data_format, output_size)
+
+
+def max_unpool3d(x, indices, kernel_size, stride=None, padding=0, data_format="NCDHW", output_size=None, name=None):
+    """Puts maxima back where max_pool3d(return_mask=True) found them, zeros elsewhere."""
+    return _unpool("max_unpool3d", 3, x, indices, kernel_size, stride, padding, data_format, output_size)
 
 
 __getattr__ = _borrow(__name__, "proa.nn.functional")

@@ -48,6 +48,22 @@ def is_channel_last(op, data_format, n):
     return data_format[-1] == "C" and data_format != "NC"
 
 
+def window_padding(op, padding, n, channel_last):
+    """(numbers, algorithm) as the ops take them: one number, one for each dim or two for each, and "EXPLICIT"; or
+    "SAME" or "VALID", for which the op finds the numbers where the sizes are known.
+
+    Accepts what padding_pairs does.
+    """
+    if type(padding) is int:  # the common case
+        return (padding,), "EXPLICIT"
+    padding = plain_ints(padding)
+    if isinstance(padding, str):
+        if padding.upper() not in ("SAME", "VALID"):
+            raise _C.located(ValueError(f"{op}: padding must be 'SAME' or 'VALID' if it is a str, not {padding!r}"))
+        return (0,), padding.upper()
+    return flat(padding_pairs(op, padding, n, None, None, None, None, channel_last)), "EXPLICIT"
+
+
 def padding_pairs(op, padding, n, sizes, kernel, stride, dilation, channel_last):
     """Padding as [before, after] for each of n spatial dims.
 
@@ -115,9 +131,3 @@ def require_dims(op, name, x, low, high=None):
         return
     what = f"{low}" if high is None else f"{low} or more" if high == float("inf") else f"{low} to {high}"
     raise _C.located(ValueError(f"{op}: {name} must have {what} dims; it is {list(x.shape)} {x.dtype.name}"))
-
-
-def check_rank(op, x, n):
-    """Raises unless x has batch, channels and n spatial dims."""
-    if len(x.shape) != n + 2:
-        raise _C.located(ValueError(f"{op}: x must have {n + 2} dims; it is {list(x.shape)} {x.dtype.name}"))

@@ -241,4 +241,13 @@ class MaxUnPool2D(MaxUnPool1D):
         super().__init__(kernel_size, stride, padding, data_format, output_size, name)
 
 
+class MaxUnPool3D(MaxUnPool1D):
+    """Puts maxima back where MaxPool3D(return_mask=True) found them; call it with (x, indices)."""
+
+    _function = staticmethod(F.max_unpool3d)
+
+    def __init__(self, kernel_size, stride=None, padding=0, data_format="NCDHW", output_size=None, name=None):
+        super().__init__(kernel_size, stride, padding, data_format, output_size, name)
+
+
 __getattr__ = _borrow(__name__, "proa.nn")

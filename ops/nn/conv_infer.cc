@@ -1,0 +1,141 @@
+// Shape rules of convolution.
+#include "ops/nn/conv_geometry.h"
+#include "ops/nn/infer_checks.h"
+#include "ops/nn/nn_infer.h"
+#include "tensor/error.h"
+
+namespace proa::inline v0::ops::infer {
+namespace {
+
+// One number for each channel, or one for all.
+void RequireBias(const char* op, const Tensor& t, int64_t channels) {
+  PROA_REQUIRE(
+      !t.defined() ||
+          (t.rank() == 1 && (t.size(0) == 1 || !Differ(t.size(0), channels))),
+      op, ": bias must be [", channels, "] or [1]; it is ", Describe(t));
+}
+
+}  // namespace
+
+Shape conv(const char* op, int64_t dims, const Tensor& x, const Tensor& weight,
+           const Tensor& bias, Ints stride, Ints padding, Ints dilation,
+           int64_t groups, std::string_view data_format,
+           std::string_view padding_algorithm) {
+  const ConvGeometry g = GeometryOf(
+      op, x.shape(), weight.shape(),
+      {{stride, padding, dilation, padding_algorithm}, groups, data_format},
+      static_cast<int>(dims));
+  RequireBias(op, bias, g.out_channels);
+  return g.OutputShape();
+}
+
+Shape conv2d_batch_norm(const char* op, const Tensor& x, const Tensor& weight,
+                        const Tensor& mean, const Tensor& variance,
+                        const Tensor& bias, const Tensor& norm_weight,
+                        const Tensor& norm_bias, const Tensor& residual,
+                        Ints stride, Ints padding, Ints dilation,
+                        int64_t groups, std::string_view data_format,
+                        std::string_view padding_algorithm) {
+  const Shape out = conv(op, 2, x, weight, bias, stride, padding, dilation,
+                         groups, data_format, padding_algorithm);
+  const int64_t channels = weight.size(0);
+  RequireVector(op, "mean", mean, channels);
+  RequireVector(op, "variance", variance, channels);
+  RequireVector(op, "norm_weight", norm_weight, channels);
+  RequireVector(op, "norm_bias", norm_bias, channels);
+  PROA_REQUIRE(!residual.defined() || !Differ(residual.shape(), out), op,
+               ": residual must be ", ToString(out), "; it is ",
+               Describe(residual));
+  return out;
+}
+
+Shape conv_input_grad(const char* op, const Tensor& grad_out,
+                      const Tensor& weight, const IntArray& input_shape,
+                      Ints stride, Ints padding, Ints dilation, int64_t groups,
+                      std::string_view data_format,
+                      std::string_view padding_algorithm) {
+  return GeometryOf(op, Shape(input_shape.values()), weight.shape(),
+                    grad_out.shape(),
+                    {{stride, padding, dilation, padding_algorithm},
+                     groups,
+                     data_format})
+      .InputShape();
+}
+
+Shape conv_weight_grad(const char* op, const Tensor& x, const Tensor& grad_out,
+                       const IntArray& weight_shape, Ints stride, Ints padding,
+                       Ints dilation, int64_t groups,
+                       std::string_view data_format,
+                       std::string_view padding_algorithm) {
+  GeometryOf(
+      op, x.shape(), Shape(weight_shape.values()), grad_out.shape(),
+      {{stride, padding, dilation, padding_algorithm}, groups, data_format});
+  return Shape(weight_shape.values());
+}
+
+Shape conv_transpose(const char* op, int64_t dims, const Tensor& x,
+                     const Tensor& weight, const Tensor& bias, Ints stride,
+                     Ints padding, Ints output_padding, Ints dilation,
+                     int64_t groups, const IntArray& output_size,
+                     std::string_view data_format,
+                     std::string_view padding_algorithm) {
+  const ConvGeometry g =
+      TransposeGeometryOf(op, x.shape(), weight.shape(),
+                          {{{stride, padding, dilation, padding_algorithm},
+                            groups,
+                            data_format},
+                           output_padding,
+                           output_size.values()},
+                          static_cast<int>(dims))
+          .conv;
+  RequireBias(op, bias, g.in_channels);
+  return g.InputShape();
+}
+
+namespace {
+
+// Checks that grad_out is what a transposed convolution gives.
+void RequireTransposed(const char* op, const Shape& x, const Shape& weight,
+                       const Shape& grad_out, const TransposeAttributes& a) {
+  const Shape expected =
+      TransposeGeometryOf(op, x, weight, a).conv.InputShape();
+  PROA_REQUIRE(!Differ(expected, grad_out), op, ": grad_out is ",
+               ToString(grad_out), "; a transposed convolution of ",
+               ToString(x), " with ", ToString(weight), " gives ",
+               ToString(expected));
+}
+
+}  // namespace
+
+Shape conv_transpose_input_grad(
+    const char* op, const Tensor& grad_out, const Tensor& weight,
+    const IntArray& input_shape, Ints stride, Ints padding, Ints output_padding,
+    Ints dilation, int64_t groups, const IntArray& output_size,
+    std::string_view data_format, std::string_view padding_algorithm) {
+  const Shape x(input_shape.values());
+  RequireTransposed(
+      op, x, weight.shape(), grad_out.shape(),
+      {{{stride, padding, dilation, padding_algorithm}, groups, data_format},
+       output_padding,
+       output_size.values()});
+  return x;
+}
+
+Shape conv_transpose_weight_grad(const char* op, const Tensor& x,
+                                 const Tensor& grad_out,
+                                 const IntArray& weight_shape, Ints stride,
+                                 Ints padding, Ints output_padding,
+                                 Ints dilation, int64_t groups,
+                                 const IntArray& output_size,
+                                 std::string_view data_format,
+                                 std::string_view padding_algorithm) {
+  const Shape weight(weight_shape.values());
+  RequireTransposed(
+      op, x.shape(), weight, grad_out.shape(),
+      {{{stride, padding, dilation, padding_algorithm}, groups, data_format},
+       output_padding,
+       output_size.values()});
+  return weight;
+}
+
+}  // namespace proa::inline v0::ops::infer

@@ -1,0 +1,33 @@
+// Checks that shape rules of neural network ops share.
+#ifndef PROA_OPS_NN_INFER_CHECKS_H_
+#define PROA_OPS_NN_INFER_CHECKS_H_
+
+#include <cstdint>
+
+#include "tensor/error.h"
+#include "tensor/shape.h"
+#include "tensor/tensor.h"
+
+namespace proa::inline v0::ops::infer {
+
+// Whether sizes are known to be different.
+inline bool Differ(int64_t a, int64_t b) {
+  return a != b && a != kUnknownDim && b != kUnknownDim;
+}
+
+inline bool Differ(const Shape& a, const Shape& b) {
+  if (a.rank() != b.rank()) return true;
+  for (int d = 0; d < a.rank(); ++d)
+    if (Differ(a[d], b[d])) return true;
+  return false;
+}
+
+inline void RequireVector(const char* op, const char* name, const Tensor& t,
+                          int64_t size) {
+  PROA_REQUIRE(!t.defined() || (t.rank() == 1 && !Differ(t.size(0), size)), op,
+               ": ", name, " must be [", size, "]; it is ", Describe(t));
+}
+
+}  // namespace proa::inline v0::ops::infer
+
+#endif  // PROA_OPS_NN_INFER_CHECKS_H_

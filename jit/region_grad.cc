@@ -18,6 +18,7 @@
 #include "jit/evaluate.h"
 #include "jit/random_state.h"
 #include "jit/recorder.h"
+#include "jit/recording_block.h"
 #include "ops/creation/full_ops.h"
 #include "ops/elementwise/binary_ops.h"
 #include "ops/front_door.h"
@@ -69,8 +70,22 @@ class RegionNode : public autograd::Node {
   }
 
  protected:
-  // A new handle.
+  // A new handle, without history.
   Tensor Handle(ValueId id) const { return MakeSymbolic(program_, id); }
+  // A new handle of input `i` with the history that it had.
+  Tensor Input(size_t i) const {
+    const Tensor t = Handle(inputs_[i]);
+    const Edge& edge = edges()[i];
+    if (edge.node != nullptr) autograd::SetHistory(t, edge.node, edge.slot);
+    return t;
+  }
+  // Input `i` cut off from its history, for the gradients of a region that is
+  // being recorded. That the region reads the input is noted first, so that
+  // its own gradients reach it.
+  Tensor LeafOf(size_t i) const {
+    RefTo(program_, Input(i));
+    return AsLeaf(Handle(inputs_[i]));
+  }
 
   std::vector<size_t> Wanted() const {
     std::vector<size_t> wanted;
@@ -145,7 +160,7 @@ class CondNode final : public RegionNode {
     Environment env = Outside();
     TensorList leaves;
     for (size_t i : wanted) {
-      leaves.push_back(AsLeaf(Handle(inputs_[i])));
+      leaves.push_back(LeafOf(i));
       env[inputs_[i]] = leaves.back();
     }
     TensorList found = Gradients(branch, {}, std::move(env), grads, leaves);
@@ -192,7 +207,7 @@ class LoopNode final : public RegionNode {
     loop.turn = [&](const TensorList& given) {
       return Turn(given, vars, reads);
     };
-    for (ValueId id : args_) loop.vars.push_back(Handle(id));
+    for (size_t i = 0; i < n; ++i) loop.vars.push_back(Input(i));
     for (size_t i : vars) {
       loop.carried.push_back(
           grads[i].defined() ? grads[i] : ZerosLike(Handle(results_[i])));
@@ -227,7 +242,7 @@ class LoopNode final : public RegionNode {
     }
     Environment env = Outside();
     for (size_t i : reads) {
-      leaves.push_back(AsLeaf(Handle(inputs_[i])));
+      leaves.push_back(LeafOf(i));
       env[inputs_[i]] = leaves.back();
     }
     TensorList found = Gradients(1, arguments, std::move(env), grads, leaves);

@@ -21,7 +21,7 @@ void RefuseCall(std::span<const Value>, std::span<Value>) {
       "jit/control_flow.h, static.nn.cond and static.nn.while_loop");
 }
 
-// Each value once, by a handle that requires a gradient if there is one.
+// Each value once, by the first handle that requires a gradient if there is one.
 std::vector<ValueUse> WithoutRepetitions(std::vector<ValueUse> uses) {
   std::vector<ValueUse> out;
   std::unordered_map<ValueId, size_t> seen;
@@ -29,7 +29,8 @@ std::vector<ValueUse> WithoutRepetitions(std::vector<ValueUse> uses) {
     const auto [at, is_new] = seen.emplace(u.id, out.size());
     if (is_new) {
       out.push_back(std::move(u));
-    } else if ((u.tensor.flags() & kDifferentiate) != 0) {
+    } else if ((u.tensor.flags() & kDifferentiate) != 0 &&
+               (out[at->second].tensor.flags() & kDifferentiate) == 0) {
       out[at->second] = std::move(u);
     }
   }

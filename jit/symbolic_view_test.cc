@@ -42,7 +42,7 @@ class SymbolicViewTest : public ::testing::Test {
   std::vector<double> Run(const Tensor& t) const {
     Tensor x = Tensor::Empty({3, 2}, DType::kFloat64);
     std::iota(x.data<double>(), x.data<double>() + 6, 0.0);
-    const Executor executor(program_, {SymbolOf(t).id()});
+    const Executor executor(*program_, {SymbolOf(t).id()});
     const std::pair<ValueId, Tensor> feed(SymbolOf(x_).id(), x);
     const Tensor out = ops::add(executor.Run({&feed, 1})[0], Number(0));
     return {out.data<double>(), out.data<double>() + out.numel()};

@@ -1,4 +1,4 @@
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 #include "jit/operation_call.h"
@@ -12,8 +12,8 @@ namespace {
 // Larger results are made anew in each run rather than kept.
 constexpr int64_t kMostBytes = 64 << 10;
 
-// What an operation gives that depends on attributes and on what was folded
-// before. It becomes a captured tensor of the program's own.
+// What operations give that depend on attributes alone. Where others need it, it
+// becomes a captured tensor of the program's own.
 class Folder {
  public:
   explicit Folder(Rewriter& r) : r_(r) {}
@@ -30,25 +30,35 @@ class Folder {
       return;
     }
     Environment env(r_.program().values().size());
-    ForEachUse(
-        o, [&](ValueId arg) { env[arg] = r_.program().value(arg).captured; });
+    ForEachUse(o, [&](ValueId arg) { env[arg] = folded_.at(arg); });
     try {
       const InterpreterScope plain = InterpreterScope::Forbid(kAllInterpreters);
       CallOperation(o, env);
     } catch (const Error&) {
       return;  // it fails when the program runs, with its text
     }
-    ValueInfo info;
-    info.kind = ValueKind::kCaptured;
-    info.meta = {env[id].shape(), env[id].dtype(), env[id].place()};
-    info.captured = std::move(env[id]);
-    const ValueId constant = r_.program().AddValue(std::move(info));
-    folded_.insert(constant);
-    r_.ReplaceUses(id, constant);
-    r_.Erase(o);
+    folded_.emplace(id, std::move(env[id]));
+    operations_.push_back(&o);
+  }
+
+  // From the last, so that what only folded operations used is used no more.
+  void Finish() {
+    for (size_t i = operations_.size(); i-- > 0;) {
+      const ValueId id = operations_[i]->results[0][0];
+      if (r_.uses().is_used(id)) r_.ReplaceUses(id, Capture(folded_.at(id)));
+      r_.Erase(*operations_[i]);
+    }
   }
 
  private:
+  ValueId Capture(const Tensor& t) {
+    ValueInfo info;
+    info.kind = ValueKind::kCaptured;
+    info.meta = {t.shape(), t.dtype(), t.place()};
+    info.captured = t;
+    return r_.program().AddValue(std::move(info));
+  }
+
   bool Depends(const Operation& o) const {
     constexpr uint32_t kUnfit = kTraitRandom | kTraitInplace | kTraitView;
     if ((o.op->traits & kUnfit) != 0 || o.op->regions != nullptr) return false;
@@ -71,12 +81,14 @@ class Folder {
   }
 
   Rewriter& r_;
-  std::unordered_set<ValueId> folded_;
+  std::unordered_map<ValueId, Tensor> folded_;
+  std::vector<const Operation*> operations_;
 };
 
 void Run(Rewriter& r) {
   Folder folder(r);
   r.ForEachOperation([&](Operation& o) { folder.Visit(o); });
+  folder.Finish();
 }
 
 const PassRegistration registration({"constant_folding",

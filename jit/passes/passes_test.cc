@@ -84,18 +84,18 @@ TEST(DeadCode, LooksIntoRegions) {
       "  %0 = input \"p\" : [] bool\n"
       "  %1 = input \"x\" : [4] float32\n";
   EXPECT_EQ(After("dead_code",
-                  head + "  (%2) = cond(%0) {\n"
-                         "    %3 = exp(%1) : [4] float32\n"
-                         "    %4 = log(%1) : [4] float32\n"
-                         "    return %3\n"
+                  head + "  (%4) = cond(%0) {\n"
+                         "    %2 = exp(%1) : [4] float32\n"
+                         "    %3 = log(%1) : [4] float32\n"
+                         "    return %2\n"
                          "  } {\n"
                          "    return %1\n"
                          "  } : [4] float32\n",
-                  {2}),
+                  {4}),
             head +
-                "  (%2) = cond(%0) {\n"
-                "    %3 = exp(%1) : [4] float32\n"
-                "    return %3\n"
+                "  (%4) = cond(%0) {\n"
+                "    %2 = exp(%1) : [4] float32\n"
+                "    return %2\n"
                 "  } {\n"
                 "    return %1\n"
                 "  } : [4] float32\n");
@@ -194,8 +194,8 @@ TEST(ConstantFolding, OfAttributes) {
                   "  %3 = add(%0, %2) : [2] float32\n",
                   {3}),
             "  %0 = input \"x\" : [2] float32\n"
-            "  %5 = captured \"\" : [2] float32\n"
-            "  %3 = add(%0, %5) : [2] float32\n");
+            "  %4 = captured \"\" : [2] float32\n"
+            "  %3 = add(%0, %4) : [2] float32\n");
 }
 
 TEST(ConstantFolding, NotOfOutputsOrLargeOnes) {
@@ -283,9 +283,10 @@ TEST(FuseNorm, NotOverAReaderOfTheStatistics) {
       "  store_(%0, %6)\n"
       "  %10 = batch_norm_inference(%4, %0, %1, %2, %3, epsilon=1e-05, "
       "data_format=\"NCHW\") : [?, 4, 8, 8] float32\n"
-      "  %11 = add(%10, %5) : [?, 4, 8, 8] float32\n"
-      "  %12 = relu(%11) : [?, 4, 8, 8] float32\n");
-  EXPECT_EQ(After("fuse_norm", body, {12}, 4), body);
+      "  %11 = exp(%10) : [?, 4, 8, 8] float32\n"
+      "  %12 = add(%11, %5) : [?, 4, 8, 8] float32\n"
+      "  %13 = relu(%12) : [?, 4, 8, 8] float32\n");
+  EXPECT_EQ(After("fuse_norm", body, {13}, 4), body);
 }
 
 TEST(TestMode, AsTheSchemasSay) {

@@ -70,7 +70,7 @@ def _loop_in_a_branch(x, w):
 
 
 def _growing(x, w):
-    return while_loop(lambda y: y.shape[0] < 9, lambda y: [paddle.concat([y * w.sum(), x])], [x])[0]
+    return while_loop(lambda y: paddle.shape(y)[0] < 9, lambda y: [paddle.concat([y * w.sum(), x])], [x])[0]
 
 
 def _never(x, w):
@@ -158,12 +158,12 @@ def test_backward_sees_the_draws_of_forward(build):
 
 
 def test_backward_changes_no_statistics_again():
-    mean, var = paddle.zeros([2]), paddle.ones([2])
+    mean, var, weight, bias = paddle.zeros([2]), paddle.ones([2]), paddle.ones([2]), paddle.zeros([2])
     main = paddle.static.Program()
     with paddle.static.program_guard(main):
         x = paddle.static.data("x", [4, 2])
         x.stop_gradient = False
-        norm = lambda y: paddle.nn.functional.batch_norm(y, mean, var, training=True, momentum=0.5)
+        norm = lambda y: paddle.nn.functional.batch_norm(y, mean, var, weight, bias, training=True, momentum=0.5)
         y = while_loop(lambda i, y: i < 2, lambda i, y: [i + 1, norm(y) + 3.0], [paddle.zeros([], "int64"), x])[1]
         (grad,) = paddle.static.gradients([y], [x])
     a = _RNG.standard_normal([4, 2]).astype("float32") + 8
@@ -205,6 +205,23 @@ def test_second_derivatives_of_loops_are_refused():
         (grad,) = paddle.static.gradients([_power(x, x)], [x])
         with pytest.raises(NotImplementedError, match="second derivative"):
             paddle.static.gradients([grad], [x])
+
+
+def test_branches_have_all_derivatives():
+    for leaf in (True, False):
+        main = paddle.static.Program()
+        with paddle.static.program_guard(main):
+            x = paddle.static.data("x", [2])
+            x.stop_gradient = False
+            h = x if leaf else x * 2.0
+            y = cond(h.sum() > 0, lambda h=h: h**3, lambda h=h: h)
+            (first,) = paddle.static.gradients([y], [x])
+            (second,) = paddle.static.gradients([first], [x])
+        k = 1.0 if leaf else 2.0
+        run = lambda a, main=main, f=(first, second): paddle.static.Executor().run(main, feed={"x": a}, fetch_list=f)
+        a = np.array([2.0, 3.0], "float32")
+        np.testing.assert_allclose(run(a), [3 * k**3 * a**2, 6 * k**3 * a], rtol=1e-6)
+        np.testing.assert_allclose(run(-a), [[k, k], [0.0, 0.0]], rtol=1e-6)
 
 
 def test_a_training_loop_is_saved_and_trains():

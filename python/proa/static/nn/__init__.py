@@ -69,7 +69,9 @@ def while_loop(cond, body, loop_vars, is_test=False, name=None):
     """
     if not isinstance(loop_vars, (list, tuple)) or not loop_vars:
         raise _C.located(TypeError("while_loop: loop_vars must be a list of tensors that is not empty"))
-    return _C.while_loop(cond, lambda *values: _as_list(body(*values)), list(loop_vars))
+    return _C.while_loop(
+        lambda *values: _as_list(cond(*values)), lambda *values: _as_list(body(*values)), list(loop_vars)
+    )
 
 
 def _as_list(result):

@@ -99,3 +99,12 @@ def test_bad_input():
         with pytest.raises(ValueError, match=says):
             call()
     assert F.grid_sample(x, proa.zeros([1, 0, 2, 2])).shape == [1, 1, 0, 2]
+
+
+def test_images_of_more_pixels_than_float32_counts():
+    """The last pixel is number 2 ** 24 + 1, of which float32 makes 2 ** 24."""
+    x = proa.zeros([1, 1, 2, 2**23 + 1], "float32")
+    x[0, 0, 1, -1] = 3.0
+    corner = proa.ones([1, 1, 1, 2])
+    assert F.grid_sample(x, corner).item() == 3.0
+    assert F.grid_sample(x, corner, mode="nearest").item() == 3.0

@@ -1,4 +1,4 @@
-"""Images: models, transforms, data sets."""
+"""Images: models, transforms, data sets, operations on boxes."""
 
 from proa.framework.names import invert as _invert
 from proa.framework.names import lazy as _lazy
@@ -7,4 +7,4 @@ _HOMES = _invert({"proa.vision.image": "get_image_backend image_load set_image_b
 
 __all__ = [*_HOMES]
 
-__getattr__, __dir__ = _lazy(__name__, _HOMES, ("datasets", "image", "models", "transforms"))
+__getattr__, __dir__ = _lazy(__name__, _HOMES, ("datasets", "image", "models", "ops", "transforms"))

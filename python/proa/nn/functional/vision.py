@@ -74,28 +74,36 @@ def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=Tr
         raise _C.located(
             ValueError(f"grid_sample: padding_mode must be 'zeros', 'border' or 'reflection', not {padding_mode!r}")
         )
-    n, channels, height, width = x.shape
-    _, out_height, out_width, _ = grid.shape
+    height, width = x.shape[2:]
     column = _place(grid[..., 0], width, padding_mode, align_corners)
     row = _place(grid[..., 1], height, padding_mode, align_corners)
-    flat = x.reshape([n, channels, height * width])
-
-    def pixels(i, j):
-        """Those of rows i and columns j, whole numbers; zeros outside."""
-        inside = (i >= 0.0).logical_and(i <= height - 1.0).logical_and(j >= 0.0).logical_and(j <= width - 1.0)
-        index = _C.ops.clip(i, 0.0, height - 1.0) * float(width) + _C.ops.clip(j, 0.0, width - 1.0)
-        index = index.astype("int64").reshape([n, 1, out_height * out_width])
-        index = _C.ops.broadcast_to(index, [n, channels, out_height * out_width])
-        found = _C.ops.take_along_axis(flat, index, 2).reshape([n, channels, out_height, out_width])
-        return found * _C.ops.unsqueeze(inside.astype(x.dtype), [1])
-
     if mode == "nearest":
-        return pixels(_nearest(row), _nearest(column))
+        return _pixels(x, _nearest(row), _nearest(column))
+    return bilinear(x, row, column)
+
+
+def bilinear(x, row, column):
+    """What lies between the pixels of x, [N, C, H, W], at places [N, A, B] counted in pixels, as [N, C, A, B].
+
+    Outside lie zeros.
+    """
     top, left = _C.ops.floor(row).detach(), _C.ops.floor(column).detach()
     down, right = (_C.ops.unsqueeze(v, [1]) for v in (row - top, column - left))
-    upper = pixels(top, left) * (1.0 - right) + pixels(top, left + 1.0) * right
-    lower = pixels(top + 1.0, left) * (1.0 - right) + pixels(top + 1.0, left + 1.0) * right
+    upper = _pixels(x, top, left) * (1.0 - right) + _pixels(x, top, left + 1.0) * right
+    lower = _pixels(x, top + 1.0, left) * (1.0 - right) + _pixels(x, top + 1.0, left + 1.0) * right
     return upper * (1.0 - down) + lower * down
+
+
+def _pixels(x, i, j):
+    """Those of rows i and columns j, whole numbers; zeros outside."""
+    n, channels, height, width = x.shape
+    count, shape = i.shape[1] * i.shape[2], [n, channels, *i.shape[1:]]
+    inside = (i >= 0.0).logical_and(i <= height - 1.0).logical_and(j >= 0.0).logical_and(j <= width - 1.0)
+    # Whole numbers before they are multiplied: float32 knows those up to 2 ** 24 only.
+    i, j = (_C.ops.where(inside, v, _C.ops.full_like(v, 0.0)).astype("int64") for v in (i, j))
+    index = _C.ops.broadcast_to((i * width + j).reshape([n, 1, count]), [n, channels, count])
+    found = _C.ops.take_along_axis(x.reshape([n, channels, height * width]), index, 2).reshape(shape)
+    return found * _C.ops.unsqueeze(inside.astype(x.dtype), [1])
 
 
 def _nearest(place):

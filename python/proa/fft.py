@@ -110,16 +110,6 @@ def _several(op, x, s, axes):
     return axes, s
 
 
-def _two(op, x, s, axes):
-    if axes is not None and len(_list(op, "axes", axes)) != 2:
-        _refuse(ValueError, f"{op}: axes must name two axes, not {len(axes)}")
-    if s is not None and len(_list(op, "s", s)) != 2:
-        _refuse(ValueError, f"{op}: s must be two sizes, not {len(s)}")
-    if x.ndim < 2:
-        _refuse(ValueError, f"{op}: x must have two dims or more; it is {list(x.shape)} {x.dtype.name}")
-    return (-2, -1) if axes is None else axes
-
-
 def _resized(x, axis, n):
     """x with n elements along the axis: cut, or zeros at its end."""
     now = x.shape[axis]
@@ -162,6 +152,17 @@ def _c2r(op, x, s, axes, norm, forward):
     x = _resized(x, axes[-1], n // 2 + 1)
     signal = [n if axis == axes[-1] else -1 if isinstance(size, _Size) else size for axis, size in enumerate(x.shape)]
     return _C.ops.fft_c2r(x, axes, signal, normalization, forward)
+
+
+def _two(kind, op, x, s, axes, norm, forward):
+    """A transform over two axes, by the function for several."""
+    if axes is not None and len(_list(op, "axes", axes)) != 2:
+        _refuse(ValueError, f"{op}: axes must name two axes, not {len(axes)}")
+    if s is not None and len(_list(op, "s", s)) != 2:
+        _refuse(ValueError, f"{op}: s must be two sizes, not {len(s)}")
+    if _tensor(op, x).ndim < 2:
+        _refuse(ValueError, f"{op}: x must have two dims or more; it is {list(x.shape)} {x.dtype.name}")
+    return kind(op, x, s, (-2, -1) if axes is None else axes, norm, forward)
 
 
 def _one(x, n, axis):
@@ -340,8 +341,7 @@ def fft2(x, s=None, axes=(-2, -1), norm="backward", name=None):
         >>> proa.fft.fft2(proa.ones([3, 2, 2])).shape
         [3, 2, 2]
     """
-    x = _tensor("fft2", x)
-    return _c2c("fft2", x, s, _two("fft2", x, s, axes), norm, True)
+    return _two(_c2c, "fft2", x, s, axes, norm, True)
 
 
 def ifft2(x, s=None, axes=(-2, -1), norm="backward", name=None):
@@ -351,8 +351,7 @@ def ifft2(x, s=None, axes=(-2, -1), norm="backward", name=None):
         >>> proa.fft.ifft2(proa.ones([2, 2])).real().tolist()
         [[1.0, 0.0], [0.0, 0.0]]
     """
-    x = _tensor("ifft2", x)
-    return _c2c("ifft2", x, s, _two("ifft2", x, s, axes), norm, False)
+    return _two(_c2c, "ifft2", x, s, axes, norm, False)
 
 
 def rfft2(x, s=None, axes=(-2, -1), norm="backward", name=None):
@@ -362,8 +361,7 @@ def rfft2(x, s=None, axes=(-2, -1), norm="backward", name=None):
         >>> proa.fft.rfft2(proa.ones([2, 4])).shape
         [2, 3]
     """
-    x = _tensor("rfft2", x)
-    return _r2c("rfft2", x, s, _two("rfft2", x, s, axes), norm, True)
+    return _two(_r2c, "rfft2", x, s, axes, norm, True)
 
 
 def irfft2(x, s=None, axes=(-2, -1), norm="backward", name=None):
@@ -373,8 +371,7 @@ def irfft2(x, s=None, axes=(-2, -1), norm="backward", name=None):
         >>> proa.fft.irfft2(proa.ones([2, 3])).shape
         [2, 4]
     """
-    x = _tensor("irfft2", x)
-    return _c2r("irfft2", x, s, _two("irfft2", x, s, axes), norm, False)
+    return _two(_c2r, "irfft2", x, s, axes, norm, False)
 
 
 def hfft2(x, s=None, axes=(-2, -1), norm="backward", name=None):
@@ -384,8 +381,7 @@ def hfft2(x, s=None, axes=(-2, -1), norm="backward", name=None):
         >>> proa.fft.hfft2(proa.ones([2, 3])).shape
         [2, 4]
     """
-    x = _tensor("hfft2", x)
-    return _c2r("hfft2", x, s, _two("hfft2", x, s, axes), norm, True)
+    return _two(_c2r, "hfft2", x, s, axes, norm, True)
 
 
 def ihfft2(x, s=None, axes=(-2, -1), norm="backward", name=None):
@@ -395,8 +391,7 @@ def ihfft2(x, s=None, axes=(-2, -1), norm="backward", name=None):
         >>> proa.fft.ihfft2(proa.ones([2, 4])).shape
         [2, 3]
     """
-    x = _tensor("ihfft2", x)
-    return _r2c("ihfft2", x, s, _two("ihfft2", x, s, axes), norm, False)
+    return _two(_r2c, "ihfft2", x, s, axes, norm, False)
 
 
 # Where the frequencies are ------------------------------------------------------------

@@ -37,27 +37,41 @@ def _checked(what, position, estimate, line_search_fn, dtype):
     return position.detach().astype(dtype), estimate
 
 
-def _minimize(line, position, direction_of, learn, limits):
-    """The loop of both: (converged, position, value, gradient)."""
-    max_iters, tolerance_grad, tolerance_change, max_search, first_step = limits
-    value, gradient = line.value_and_gradient(position)
-    converged = gradient.abs().max().item() < tolerance_grad
-    for _ in range(max_iters):
-        if converged:
-            break
-        direction = direction_of(gradient)
-        step, new_value, new_gradient = strong_wolfe(line, position, direction, value, gradient, max_search, first_step)
-        if step == 0.0:
-            break  # no way down along this direction
-        moved = direction * step
-        learn(moved, new_gradient - gradient)
-        position, value, gradient = position + moved, new_value, new_gradient
-        converged = gradient.abs().max().item() < tolerance_grad or direction.abs().max().item() < tolerance_change
-    return converged, position, value, gradient
+class _Search:
+    """What both look for, from where, and when they give up: their arguments, checked."""
 
+    def __init__(self, what, objective_func, initial_position, max_iters, tolerance_grad, tolerance_change,
+                 initial_inverse_hessian_estimate, line_search_fn, max_line_search_iters, initial_step_length,
+                 dtype):  # fmt: skip
+        self.position, self.matrix = _checked(
+            what, initial_position, initial_inverse_hessian_estimate, line_search_fn, dtype
+        )
+        self._max_iters, self._line = max_iters, Line(objective_func)
+        self._tolerance_grad, self._tolerance_change = tolerance_grad, tolerance_change
+        self._line_limits = max_line_search_iters, initial_step_length
 
-def _results(converged, calls, *tensors):
-    return _C.to_tensor([bool(converged)]), _C.to_tensor([calls]), *tensors
+    def run(self, direction_of, learn):
+        """(converged [1], calls [1], position, value, gradient); `learn` is told of each step and change of gradient."""
+        position = self.position
+        value, gradient = self._line.value_and_gradient(position)
+        converged = gradient.abs().max().item() < self._tolerance_grad
+        for _ in range(self._max_iters):
+            if converged:
+                break
+            direction = direction_of(gradient)
+            step, new_value, new_gradient = strong_wolfe(
+                self._line, position, direction, value, gradient, *self._line_limits
+            )
+            if step == 0.0:
+                break  # no way down along this direction
+            moved = direction * step
+            learn(moved, new_gradient - gradient)
+            position, value, gradient = position + moved, new_value, new_gradient
+            converged = (
+                gradient.abs().max().item() < self._tolerance_grad
+                or direction.abs().max().item() < self._tolerance_change
+            )
+        return _C.to_tensor([bool(converged)]), _C.to_tensor([self._line.calls]), position, value, gradient
 
 
 def minimize_bfgs(
@@ -102,12 +116,12 @@ def minimize_bfgs(
         >>> found[0].item(), found[2].tolist()
         (True, [3.0, 3.0])
     """
-    position, matrix = _checked(
-        "minimize_bfgs", initial_position, initial_inverse_hessian_estimate, line_search_fn, dtype
-    )
-    identity = _C.ops.eye(position.shape[0], position.shape[0], position.dtype)
-    inverse = identity if matrix is None else matrix
-    line = Line(objective_func)
+    search = _Search("minimize_bfgs", objective_func, initial_position, max_iters, tolerance_grad, tolerance_change,
+                     initial_inverse_hessian_estimate, line_search_fn, max_line_search_iters, initial_step_length,
+                     dtype)  # fmt: skip
+    size = search.position.shape[0]
+    identity = _C.ops.eye(size, size, search.position.dtype)
+    inverse = identity if search.matrix is None else search.matrix
 
     def learn(s, y):
         nonlocal inverse
@@ -117,9 +131,7 @@ def minimize_bfgs(
         change = identity - _C.ops.outer(s, y) / curvature
         inverse = change.matmul(inverse).matmul(change.t()) + _C.ops.outer(s, s) / curvature
 
-    limits = (max_iters, tolerance_grad, tolerance_change, max_line_search_iters, initial_step_length)
-    found = _minimize(line, position, lambda g: -inverse.matmul(g), learn, limits)
-    return _results(found[0], line.calls, *found[1:], inverse)
+    return *search.run(lambda gradient: -inverse.matmul(gradient), learn), inverse
 
 
 def minimize_lbfgs(
@@ -149,12 +161,11 @@ def minimize_lbfgs(
         >>> found[0].item(), found[2].tolist(), len(found)
         (True, [3.0, 3.0], 5)
     """
-    position, matrix = _checked(
-        "minimize_lbfgs", initial_position, initial_inverse_hessian_estimate, line_search_fn, dtype
-    )
+    search = _Search("minimize_lbfgs", objective_func, initial_position, max_iters, tolerance_grad, tolerance_change,
+                     initial_inverse_hessian_estimate, line_search_fn, max_line_search_iters, initial_step_length,
+                     dtype)  # fmt: skip
     if isinstance(history_size, bool) or not isinstance(history_size, int) or history_size < 1:
         raise _C.located(ValueError(f"minimize_lbfgs: history_size must be a positive int, not {history_size!r}"))
-    line = Line(objective_func)
     history = deque(maxlen=history_size)
 
     def learn(s, y):
@@ -168,8 +179,8 @@ def minimize_lbfgs(
             share = (s * q).sum() / curvature
             shares.append(share)
             q = q - share * y
-        if matrix is not None:
-            q = matrix.matmul(q)
+        if search.matrix is not None:
+            q = search.matrix.matmul(q)
         elif history:
             _, y, curvature = history[-1]
             q = q * (curvature / (y * y).sum())
@@ -177,6 +188,4 @@ def minimize_lbfgs(
             q = q + (share - (y * q).sum() / curvature) * s
         return -q
 
-    limits = (max_iters, tolerance_grad, tolerance_change, max_line_search_iters, initial_step_length)
-    found = _minimize(line, position, direction, learn, limits)
-    return _results(found[0], line.calls, *found[1:])
+    return search.run(direction, learn)

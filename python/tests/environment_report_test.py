@@ -1,5 +1,6 @@
 """The block for bug reports: what it says is true, and it is what run_check prints."""
 
+import json
 import os
 import platform
 import subprocess
@@ -50,3 +51,26 @@ def test_as_a_program():
         command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, check=True
     )
     assert done.stdout.startswith("proa ") and "oneDNN" in done.stdout
+
+
+def test_the_doctor(capsys, monkeypatch):
+    from proa import doctor
+    from proa.utils import install_check
+
+    assert doctor.main([]) == 0
+    assert "installed successfully" in capsys.readouterr().out
+    monkeypatch.setattr(install_check, "_train", lambda: float("nan"))
+    assert doctor.main([]) == 1
+    out, error = capsys.readouterr()
+    assert "instruction set" in out and "nan away from its known weights" in error
+    assert doctor.main(["--json"]) == 1
+    facts = json.loads(capsys.readouterr().out)
+    assert (
+        facts["ok"] is False and "nan away" in facts["error"] and facts["python"].startswith(platform.python_version())
+    )
+
+
+def test_the_doctor_as_a_program():
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-m", "proa.doctor", "--json"], capture_output=True, text=True, env=env)
+    assert done.returncode == 0 and json.loads(done.stdout)["ok"] is True and done.stderr == ""

@@ -166,6 +166,13 @@ def write(path, arrays, tree):
         file.commit()
 
 
+def write_bytes(path, data):
+    """Writes a file of these bytes, or leaves what was there."""
+    with _create(path) as file:
+        file.write(data)
+        file.commit()
+
+
 def _create(path):
     folder = os.path.dirname(path)
     if folder:

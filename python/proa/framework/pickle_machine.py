@@ -20,6 +20,8 @@ _IN_PLACE = 4096  # bytes up to which they are read at once
 class Machine:
     """The stack machine."""
 
+    names = GLOBALS  # what those in the pickle do
+
     def __init__(self, stream, name):
         self._stream, self._name = stream, name
         self._at = self._position = stream.tell()  # of the opcode, of what is read next
@@ -43,7 +45,7 @@ class Machine:
                     self._opcode = REFUSED.get(code)
                     if self._opcode is None:
                         self.fail(f"the byte 0x{code[0]:02x} is no opcode", "")
-                    self.fail("would run code or needs something from outside of the file")
+                    self.refuse()
                 self._opcode, method = known
                 method(self)
             value = self.pop()
@@ -63,6 +65,13 @@ class Machine:
         raise _C.located(
             FileError(f"{self._name}: byte {self._at}: {opcode}{what}; pickles are read as data, nothing is executed")
         )
+
+    def refuse(self):
+        self.fail("would run code or needs something from outside of the file")
+
+    def outside(self, key):
+        """What the pickle names by a key of its own, as those of an archive do their other members."""
+        self.refuse()
 
     def spend(self, size):
         """Counts memory that is not one to one in the file."""
@@ -197,7 +206,7 @@ class Machine:
     def name(self, module, name):
         if not isinstance(module, str) or not isinstance(name, str):
             self.fail("names something by what is no text")
-        call = GLOBALS.get((module, name))
+        call = self.names.get((module, name))
         if call is None:
             self.fail(f"names {module[:80]}.{name[:80]}, which is not read")
         self.push(Global(f"{module}.{name}", call))

@@ -174,13 +174,13 @@ OPCODES = {
     b"c": ("GLOBAL", _global_lines),
     b"\x93": ("STACK_GLOBAL", _global_from_stack),
     b"R": ("REDUCE", lambda m: m.reduce()),
+    b"Q": ("BINPERSID", lambda m: m.push(m.outside(m.pop()))),
     b"b": ("BUILD", lambda m: m.build()),
 }
 
 # Those that are opcodes and not read, for messages.
 REFUSED = {
     b"P": "PERSID",
-    b"Q": "BINPERSID",
     b"i": "INST",
     b"o": "OBJ",
     b"\x81": "NEWOBJ",

@@ -19,7 +19,7 @@ they are needed, and copies of what was read before count against a budget.
 import numpy as np
 
 from proa.framework.pickle_machine import Machine
-from proa.framework.pickle_values import Array, DType, Slice, kind_of
+from proa.framework.pickle_values import Array, DType, Ready, Slice, kind_of
 
 _MAX_DEPTH = 200  # of nested values
 
@@ -35,7 +35,11 @@ def read(stream, name):
         FileError: the pickle is cut off, asks for something to be called or imported, or holds
             what is neither a plain value nor an array of numbers.
     """
-    machine = Machine(stream, name)
+    return run(Machine(stream, name))
+
+
+def run(machine):
+    """The value of a machine's pickle."""
     return machine.run(_Finisher(machine).finish)
 
 
@@ -77,7 +81,7 @@ class _Finisher:
             return value
         if isinstance(value, Slice):
             return value.kind(self._machine.data(value))
-        if isinstance(value, Array) and value.value is not None:
+        if isinstance(value, Ready) or isinstance(value, Array) and value.value is not None:
             return value.value
         if isinstance(value, DType):
             return value.numpy()

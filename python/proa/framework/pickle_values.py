@@ -2,7 +2,7 @@
 
 import numpy as np
 
-__all__ = ["Array", "DType", "Global", "Slice", "kind_of"]
+__all__ = ["Array", "DType", "Global", "Ready", "Slice", "kind_of"]
 
 
 class Slice:
@@ -51,6 +51,13 @@ class Array:
             machine.fail("builds an array from an unknown state")
         _, shape, dtype, fortran, raw = state
         self.value = machine.array(raw, dtype, shape, "F" if fortran is True else "C")
+
+
+class Ready:
+    """A value that needs nothing more, whatever it is."""
+
+    def __init__(self, value):
+        self.value = value
 
 
 def kind_of(value):

@@ -229,6 +229,7 @@ class _Decoder:
     }
 
 
+_OLD_TORCH = b"\x80\x02\x8a\nl\xfc\x9cF\xf9"  # the beginning of its magic number, pickled
 _SAVE_OPTIONS = {"use_binary_format", "pickle_protocol", "safetensors"}
 _LOAD_OPTIONS = {"return_numpy", "model_filename", "params_filename", "keep_name_table", "safetensors"}
 
@@ -311,10 +312,12 @@ def save(obj, path, protocol=4, **configs):
 
 
 def load(path, **configs):
-    """Reads what `save` wrote, any safetensors file (as a dict of tensors), or what the reference's `paddle.save` wrote.
+    """Reads what `save` wrote, and the files of others, told apart by their contents.
 
-    Pickles of the reference (`.pdparams`, `.pdopt`, nested values; protocols 0 to 5) are read as data: numbers,
-    text, containers and arrays. Nothing in a file is executed or imported, and one that asks for more is refused.
+    Those are safetensors (a dict of tensors; of several files, name the `...safetensors.index.json` that lists them), what
+    the reference's `paddle.save` and PyTorch's `torch.save` wrote, and NumPy's .npy and .npz. Pickles in them (protocols 0
+    to 5) are read as data: numbers, text, containers and arrays. Nothing in a file is executed or imported, and one that
+    asks for more is refused.
 
     Args:
         path (str|file): the file, or a binary file or `io.BytesIO` at its beginning. Or the prefix of a model
@@ -356,13 +359,41 @@ def _load(stream, path, return_numpy, keep_name_table):
     stream.seek(base)
     start = stream.read(9)
     stream.seek(base)
-    # Imported when needed: most programs load no pickles.
+    # Imported when needed: most programs load no pickles, and none of others.
+    if start[:4] in (b"PK\x03\x04", b"PK\x05\x06") or start[:6] == b"\x93NUMPY":
+        from proa.framework import archives
+
+        return archives.load(stream, path, return_numpy)
+    if isinstance(path, (str, os.PathLike)) and os.fspath(path).endswith(".index.json"):
+        return _load_sharded(stream, os.fspath(path), return_numpy)
     from proa.framework import reference_pickles
 
+    if start == _OLD_TORCH:
+        raise _C.located(
+            FileError(f"{path}: a file of PyTorch before 1.6; load it there, and save it again with a newer PyTorch")
+        )
     if reference_pickles.is_pickle(start, size):
         return reference_pickles.load(stream, path, return_numpy, keep_name_table)
     contents = container.read_stream(stream, path)
     return decode(path, contents.arrays, contents.tree, return_numpy)
+
+
+def _load_sharded(stream, path, return_numpy):
+    """The tensors of several safetensors files beside each other, by the JSON file that says which holds which."""
+    table = container.parse_json(path, "it", stream.read())
+    names = table.get("weight_map") if isinstance(table, dict) else None
+    if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
+        raise _C.located(FileError(f"{path}: it has no weight_map from names to files"))
+    found = {}
+    for name in dict.fromkeys(names.values()):
+        if os.path.basename(name) != name or name in ("", ".", ".."):
+            raise _C.located(FileError(f"{path}: {name!r} is no file beside it"))
+        part = load(os.path.join(os.path.dirname(path), name), return_numpy=return_numpy)
+        missing = [key for key, where in names.items() if where == name and key not in part]
+        if missing:
+            raise _C.located(FileError(f"{path}: {name} does not hold {missing[0]!r}"))
+        found.update((key, part[key]) for key, where in names.items() if where == name)
+    return {key: found[key] for key in names}
 
 
 def save_together(values):

@@ -61,6 +61,7 @@ class Ready:
 
 
 def kind_of(value):
+    """What messages call a value."""
     if isinstance(value, Global):
         return value.name
     return {"Slice": "bytes", "DType": "dtype", "Array": "array"}.get(type(value).__name__, type(value).__name__)

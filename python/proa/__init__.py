@@ -37,9 +37,10 @@ from proa._generated.root import *
 from proa.version import full_version as __version__
 
 _SUBMODULES = frozenset((
-    "_C_ops", "_legacy_C_ops", "amp", "autograd", "callbacks", "common_ops_import", "compat", "dataset", "device",
-    "distributed", "distribution", "errors", "fft", "fluid", "framework", "hapi", "hub", "incubate", "inference", "io", "jit", "linalg", "metric", "nn", "optimizer",
-    "profiler", "reader", "regularizer", "static", "sysconfig", "tensor", "text", "utils", "version", "vision",
+    "_C_ops", "_legacy_C_ops", "amp", "autograd", "callbacks", "common_ops_import", "compat", "convert", "dataset", "device",
+    "distributed", "distribution", "doctor", "errors", "fft", "fluid", "framework", "hapi", "hub", "incubate", "inference",
+    "io", "jit", "linalg", "metric", "nn", "optimizer", "profiler", "reader", "regularizer", "static", "sysconfig", "tensor",
+    "text", "upgrade", "utils", "version", "vision",
 ))  # fmt: skip
 # Names of other modules that are names of the package too.
 _HOMES = {
@@ -91,10 +92,12 @@ if _TYPE_CHECKING:  # What __getattr__ finds, for type checkers (python/tests/ty
         callbacks,
         common_ops_import,
         compat,
+        convert,
         dataset,
         device,
         distributed,
         distribution,
+        doctor,
         errors,
         fft,
         fluid,
@@ -116,6 +119,7 @@ if _TYPE_CHECKING:  # What __getattr__ finds, for type checkers (python/tests/ty
         sysconfig,
         tensor,
         text,
+        upgrade,
         utils,
         version,
         vision,

@@ -1,4 +1,4 @@
-"""Text: decoding of tags, and data sets."""
+"""Text: tokens, decoding of tags, and data sets."""
 
 from proa.framework.names import invert as _invert
 from proa.framework.names import lazy as _lazy
@@ -10,6 +10,7 @@ _HOMES = _invert({
     "proa.text.imikolov": "Imikolov",
     "proa.text.movielens": "Movielens",
     "proa.text.translation": "WMT14 WMT16",
+    "proa.text.wordpiece": "FasterTokenizer WordPieceTokenizer",
 })  # fmt: skip
 
 __all__ = sorted(_HOMES)

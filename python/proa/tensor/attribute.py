@@ -64,6 +64,28 @@ def tensor_list(value, op, name):
     return [_C.tensor_argument(v, op, f"element {i} of {name}") for i, v in enumerate(value)]
 
 
+def optional_tensor(value, op, name):
+    """The tensor of an argument that may be None; otherwise the error that names the argument."""
+    return None if value is None else _C.tensor_argument(value, op, name)
+
+
+def tensor_or_number(value, op, name):
+    """A value as it is if `to_tensor` takes it, like numbers and lists of them; otherwise the error that names the argument."""
+    if isinstance(value, (_C.Tensor, bool, int, float, complex)):
+        return value
+    if isinstance(value, (list, tuple)):
+        try:
+            _C.to_tensor(value)
+        except (TypeError, ValueError):
+            pass
+        else:
+            return value
+    elif not isinstance(value, type) and any(hasattr(value, way) for way in ("__array__", "__float__", "__index__")):
+        return value
+    kind = "None" if value is None else type(value).__name__
+    raise _C.located(TypeError(f"{op}: {name} must be a Tensor, an array or numbers, not {kind}"))
+
+
 def rank(input):
     """Number of dims: an int32 tensor, 0-d."""
     _need_tensor("rank", input, "input")

@@ -3,6 +3,7 @@
 from proa import _C
 from proa.framework.dtype import as_dtype
 from proa.framework.names import borrow as _borrow
+from proa.tensor.attribute import tensor_or_number
 
 __all__ = [
     "arange",
@@ -180,8 +181,7 @@ def linspace(start, stop, num, dtype=None, name=None):
 
 def assign(x, output=None):
     """A copy of a tensor, an array or a number; written into `output` if that is given."""
-    if x is None or isinstance(x, (str, bytes)):
-        _C.tensor_argument(x, "assign", "x")
+    x = tensor_or_number(x, "assign", "x")
     tensor = _C.ops.assign(x) if isinstance(x, _C.Tensor) else _C.to_tensor(x)
     if output is None:
         return tensor

@@ -82,7 +82,7 @@ def cross(x, y, axis=None, name=None):
             raise _C.located(ValueError(f"cross: x has no dim of size 3; it is {sizes} {x.dtype.name}"))
         axis = sizes.index(3)
     axis = axis_of("cross", axis, x)
-    if x.shape[axis] != 3 or y.shape[axis] != 3:
+    if len(y.shape) != len(x.shape) or x.shape[axis] != 3 or y.shape[axis] != 3:
         raise _C.located(
             ValueError(f"cross: size 3 is needed at axis {axis}; x is {list(x.shape)}, y is {list(y.shape)}")
         )

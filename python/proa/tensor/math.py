@@ -4,7 +4,7 @@ import math
 
 from proa import _C
 from proa.framework.names import borrow as _borrow
-from proa.tensor.attribute import tensor_list
+from proa.tensor.attribute import optional_tensor, tensor_list
 from proa.tensor.logic import into
 from proa.tensor.manipulation import axis_of
 from proa.tensor.method import method as _method
@@ -151,6 +151,7 @@ def diff(x, n=1, axis=-1, prepend=None, append=None, name=None):
         prepend, append (Tensor, optional): put before and after x first.
     """
     x = _C.tensor_argument(x, "diff", "x")
+    prepend, append = optional_tensor(prepend, "diff", "prepend"), optional_tensor(append, "diff", "append")
     if n < 0:
         raise _C.located(ValueError(f"diff: n must not be negative; it is {n}"))
     axis = axis_of("diff", axis, x)

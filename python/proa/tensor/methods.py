@@ -80,6 +80,7 @@ def scatter_nd(index, updates, shape, name=None):
 @method
 def fill_(x, value, name=None):
     """Writes a value into all elements."""
+    _C.tensor_argument(x, "fill_", "x")
     x[...] = value
     return x
 
@@ -87,6 +88,7 @@ def fill_(x, value, name=None):
 @method
 def zero_(x, name=None):
     """Writes 0 into all elements."""
+    _C.tensor_argument(x, "zero_", "x")
     x[...] = 0
     return x
 
@@ -94,6 +96,7 @@ def zero_(x, name=None):
 @method
 def uniform_(x, min=-1.0, max=1.0, seed=0, name=None):
     """Writes numbers evenly distributed in [min, max) into the elements."""
+    _C.tensor_argument(x, "uniform_", "x")
     x[...] = _C.ops.uniform(x.shape, x.dtype, min, max, seed)
     return x
 
@@ -123,6 +126,7 @@ def fill_diagonal_(x, value, offset=0, wrap=False, name=None):
         offset (int): of the diagonal above the main one, for matrices.
         wrap (bool): in a matrix with more rows than columns, start again after each square block.
     """
+    _C.tensor_argument(x, "fill_diagonal_", "x")
     offset = number(offset)
     rank = len(x.shape)
     if rank < 2:

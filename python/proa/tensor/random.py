@@ -3,6 +3,7 @@
 from proa import _C
 from proa.framework.dtype import as_dtype, convert_dtype
 from proa.framework.names import borrow as _borrow
+from proa.tensor.attribute import tensor_or_number
 
 __all__ = [
     "normal",
@@ -41,6 +42,7 @@ def normal(mean=0.0, std=1.0, shape=None, name=None):
         std (float|Tensor): a deviation for all, or one each.
         shape (list[int]|Tensor, optional): of the result, if both are numbers.
     """
+    mean, std = tensor_or_number(mean, "normal", "mean"), tensor_or_number(std, "normal", "std")
     if isinstance(mean, _C.Tensor) or isinstance(std, _C.Tensor):
         like = mean + std
         return _C.ops.gaussian(like.shape, like.dtype, 0.0, 1.0) * std + mean

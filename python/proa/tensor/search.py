@@ -3,6 +3,7 @@
 from proa import _C
 from proa.framework.dtype import as_dtype
 from proa.framework.names import borrow as _borrow
+from proa.tensor.attribute import tensor_or_number
 from proa.tensor.manipulation import axis_of
 from proa.tensor.method import method as _method
 
@@ -38,7 +39,9 @@ def where(condition, x=None, y=None, name=None):
         condition = _C.tensor_argument(condition, "where", "condition")
         return nonzero(condition, as_tuple=True)
     if x is None or y is None:
-        raise _C.located(ValueError("where: give both x and y, or neither"))
+        missing = "x" if x is None else "y"
+        raise _C.located(TypeError(f"where: {missing} must be given too: both x and y, or neither; {missing} is None"))
+    x, y = tensor_or_number(x, "where", "x"), tensor_or_number(y, "where", "y")
     if not isinstance(x, _C.Tensor):
         x = _C.to_tensor(x, dtype=y.dtype if isinstance(y, _C.Tensor) else None)
     if not isinstance(y, _C.Tensor):
@@ -139,6 +142,7 @@ def index_sample(x, index):
 
 
 def _value_like(arr, indices, value):
+    value = tensor_or_number(value, "put_along_axis", "values")
     if not isinstance(value, _C.Tensor):
         value = _C.to_tensor(value, dtype=arr.dtype)
     if list(value.shape) != list(indices.shape):

@@ -3,6 +3,7 @@
 from proa import _C
 from proa.framework.attributes import is_late, number, numbers
 from proa.framework.names import borrow as _borrow
+from proa.tensor.attribute import optional_tensor
 from proa.tensor.manipulation import known_axis_of
 from proa.tensor.method import method as _method
 
@@ -196,6 +197,7 @@ def bincount(x, weights=None, minlength=0, name=None):
     if not is_late(lowest) and lowest < 0:
         raise _C.located(ValueError("bincount: x must not be negative"))
     x = _C.ops.where(x < 0, _C.ops.full_like(x, 0) + length, x)  # no index: an error when the program runs
+    weights = optional_tensor(weights, "bincount", "weights")
     if weights is None:
         weights = _C.ops.full([x.shape[0]], 1, _C.int64)
     elif list(weights.shape) != list(x.shape):

@@ -7,6 +7,7 @@ from proa.framework import attributes
 from proa.framework.attributes import is_late, number
 from proa.framework.names import borrow as _borrow
 from proa.nn.functional.shapes import is_channel_last, numbers, plain_ints, positive, require_dims
+from proa.tensor.attribute import optional_tensor
 from proa.tensor.precision import narrowed, widened
 
 
@@ -27,9 +28,9 @@ def linear(x, weight, bias=None, name=None):
         [3.0, 3.0, 3.0, 3.0]
     """
     if isinstance(weight, _C.Tensor) and weight.ndim == 1:
-        product = _C.ops.matmul(x, weight)
+        product, bias = _C.ops.matmul(x, weight), optional_tensor(bias, "linear", "bias")
         return product if bias is None else product + bias
-    if bias is not None and bias.size == 1:
+    if isinstance(bias, _C.Tensor) and bias.size == 1:
         bias = _C.ops.broadcast_to(bias, weight.shape[-1:])
     return _C.ops.linear(x, weight, bias)
 
@@ -49,6 +50,7 @@ def bilinear(x1, x2, weight, bias=None, name=None):
     x1 = _C.tensor_argument(x1, "bilinear", "x1")
     x2 = _C.tensor_argument(x2, "bilinear", "x2")
     weight = _C.tensor_argument(weight, "bilinear", "weight")
+    bias = optional_tensor(bias, "bilinear", "bias")
     require_dims("bilinear", "x1", x1, 2)
     require_dims("bilinear", "x2", x2, 2)
     require_dims("bilinear", "weight", weight, 3)
@@ -322,6 +324,7 @@ def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):
     upscale_factor = number(plain_ints(number(upscale_factor)))
     if not isinstance(upscale_factor, int) or upscale_factor < 1:
         raise _C.located(ValueError(f"pixel_shuffle: upscale_factor must be a positive int, not {upscale_factor!r}"))
+    require_dims("pixel_shuffle", "x", x, 4)
     ops, r = _C.ops, upscale_factor
     last = is_channel_last("pixel_shuffle", data_format, 2)
     n, channels = x.shape[0], x.shape[3] if last else x.shape[1]
@@ -401,6 +404,7 @@ def fold(x, output_sizes, kernel_sizes, strides=1, paddings=0, dilations=1, name
     ops = _C.ops
     size = numbers("fold", "output_sizes", output_sizes, 2)
     kernel, stride, dilation, pads, out = _window("fold", size, kernel_sizes, strides, paddings, dilations)
+    require_dims("fold", "x", x, 3)
     n, columns, blocks = x.shape
     if columns % (kernel[0] * kernel[1]) or blocks != out[0] * out[1]:
         raise _C.located(

@@ -3,6 +3,7 @@
 from proa import _C
 from proa.nn.functional.loss import _check_reduction, reduce
 from proa.nn.functional.shapes import require_dims
+from proa.tensor.attribute import optional_tensor
 from proa.tensor.precision import narrowed, widened
 
 
@@ -83,6 +84,7 @@ def cross_entropy(
     input = _C.tensor_argument(input, "cross_entropy", "input")
     label = _C.tensor_argument(label, "cross_entropy", "label")
     op = "cross_entropy"
+    weight = optional_tensor(weight, op, "weight")
     _check_reduction(op, reduction)
     ops, rank = _C.ops, len(input.shape)
     if not -rank <= axis < rank:

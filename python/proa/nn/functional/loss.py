@@ -3,6 +3,7 @@
 from proa import _C
 from proa.framework.names import borrow as _borrow
 from proa.nn.functional.shapes import require_dims
+from proa.tensor.attribute import optional_tensor
 from proa.tensor.precision import narrowed, widened
 
 
@@ -126,6 +127,7 @@ def sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, red
     """
     logit = _C.tensor_argument(logit, "sigmoid_focal_loss", "logit")
     label = _C.tensor_argument(label, "sigmoid_focal_loss", "label")
+    normalizer = optional_tensor(normalizer, "sigmoid_focal_loss", "normalizer")
     _check_reduction("sigmoid_focal_loss", reduction)
     probability = _C.ops.sigmoid(logit)
     right = probability * label + (1.0 - probability) * (1.0 - label)
@@ -188,6 +190,7 @@ def dice_loss(input, label, epsilon=1e-05, name=None):
     input = _C.tensor_argument(input, "dice_loss", "input")
     require_dims("dice_loss", "input", input, 2, float("inf"))
     label = _C.tensor_argument(label, "dice_loss", "label")
+    require_dims("dice_loss", "label", label, len(input.shape))
     if label.shape[-1] != 1:
         raise _C.located(ValueError(f"dice_loss: the last dim of label must be 1; label is {list(label.shape)}"))
     hot = _C.ops.one_hot(_C.ops.squeeze(label, -1), input.shape[-1]).astype(input.dtype)

@@ -15,12 +15,14 @@ def _window(op, n, kernel_size, stride, padding, data_format):
 
 
 def _max_pool(op, n, x, kernel_size, stride, padding, ceil_mode, return_mask, data_format):
+    x = _C.tensor_argument(x, op, "x")
     kernel, steps, pads, algorithm = _window(op, n, kernel_size, stride, padding, data_format)
     function = getattr(_C.ops, op + "_with_index" if return_mask else op)
     return function(x, kernel, steps, pads, ceil_mode, data_format, algorithm)
 
 
 def _avg_pool(op, n, x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format):
+    x = _C.tensor_argument(x, op, "x")
     kernel, steps, pads, algorithm = _window(op, n, kernel_size, stride, padding, data_format)
     return getattr(_C.ops, op)(x, kernel, steps, pads, ceil_mode, exclusive, data_format, divisor_override, algorithm)
 
@@ -173,6 +175,7 @@ def adaptive_max_pool3d(x, output_size, return_mask=False, name=None):
 
 def _unpool(op, n, x, indices, kernel_size, stride, padding, data_format, output_size):
     is_channel_last(op, data_format, n)
+    x = _C.tensor_argument(x, op, "x")
     indices = _C.tensor_argument(indices, op, "indices")
     if indices.dtype.name == "int64":
         indices = indices.astype("int32")

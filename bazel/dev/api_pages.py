@@ -156,3 +156,11 @@ def page(name):
 def pages():
     """{file name: Markdown} of all modules."""
     return {f"{name.replace('.', '_') or 'root'}.md": page(name) for name in MODULES}
+
+
+def names_without_example():
+    """Public functions and classes whose docstring shows no use."""
+    for module in MODULES:
+        for name, value in public_names(module).items():
+            if callable(value) and ">>>" not in (inspect.getdoc(value) or ""):
+                yield f"proa.{module}.{name}" if module else f"proa.{name}"

@@ -69,6 +69,10 @@ def matrix_power(x, n, name=None):
     Args:
         x (Tensor): [..., N, N].
         n (int): 0 gives identity matrices, a negative one powers of the inverse.
+
+    Examples:
+        >>> proa.linalg.matrix_power(proa.to_tensor([[1.0, 1.0], [0.0, 1.0]]), 3).tolist()
+        [[1.0, 3.0], [0.0, 1.0]]
     """
     x = _C.tensor_argument(x, "matrix_power", "x")
     n = _number(n)
@@ -99,6 +103,10 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
         ddof (bool): divide by the number of observations less 1.
         fweights (Tensor, optional): how often each observation counts, integers.
         aweights (Tensor, optional): weight of each observation.
+
+    Examples:
+        >>> proa.linalg.cov(proa.to_tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
+        [[1.0, -1.0], [-1.0, 1.0]]
     """
     x = _C.tensor_argument(x, "cov", "x")
     if len(x.shape) > 2:

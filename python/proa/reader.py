@@ -41,12 +41,22 @@ def cache(reader):
 
 
 def map_readers(func, *readers):
-    """A reader of `func` of the samples of several readers."""
+    """A reader of `func` of the samples of several readers.
+
+    Examples:
+        >>> list(proa.reader.map_readers(lambda a, b: a + b, lambda: iter([1, 2]), lambda: iter([3, 4]))())
+        [4, 6]
+    """
     return lambda: map(func, *(reader() for reader in readers))
 
 
 def shuffle(reader, buf_size):
-    """A reader of the same samples in another order: random within pieces of `buf_size`, by Python's `random`."""
+    """A reader of the same samples in another order: random within pieces of `buf_size`, by Python's `random`.
+
+    Examples:
+        >>> sorted(proa.reader.shuffle(lambda: iter(range(4)), 2)())
+        [0, 1, 2, 3]
+    """
 
     def samples():
         source = iter(reader())
@@ -61,7 +71,12 @@ def shuffle(reader, buf_size):
 
 
 def chain(*readers):
-    """A reader of the samples of several readers, one after another."""
+    """A reader of the samples of several readers, one after another.
+
+    Examples:
+        >>> list(proa.reader.chain(lambda: iter([1]), lambda: iter([2]))())
+        [1, 2]
+    """
     return lambda: itertools.chain(*(reader() for reader in readers))
 
 
@@ -70,6 +85,10 @@ def compose(*readers, check_alignment=True):
 
     Raises (the reader):
         ComposeNotAligned: they are of different lengths, and check_alignment is True.
+
+    Examples:
+        >>> list(proa.reader.compose(lambda: iter([1, 2]), lambda: iter([3, 4]))())
+        [(1, 3), (2, 4)]
     """
 
     def samples():
@@ -85,7 +104,12 @@ def compose(*readers, check_alignment=True):
 
 
 def firstn(reader, n):
-    """A reader of the first n samples."""
+    """A reader of the first n samples.
+
+    Examples:
+        >>> list(proa.reader.firstn(lambda: iter(range(9)), 2)())
+        [0, 1]
+    """
     return lambda: itertools.islice(reader(), n)
 
 
@@ -97,7 +121,12 @@ class _Raised:
 
 
 def buffered(reader, size):
-    """A reader whose samples are read ahead by a thread, up to `size` of them."""
+    """A reader whose samples are read ahead by a thread, up to `size` of them.
+
+    Examples:
+        >>> list(proa.reader.buffered(lambda: iter(range(3)), size=2)())
+        [0, 1, 2]
+    """
 
     def samples():
         end = object()
@@ -121,7 +150,12 @@ def buffered(reader, size):
 
 
 def xmap_readers(mapper, reader, process_num, buffer_size, order=False):
-    """A reader of `mapper` of the samples, by `process_num` threads; in the order of the samples if `order`."""
+    """A reader of `mapper` of the samples, by `process_num` threads; in the order of the samples if `order`.
+
+    Examples:
+        >>> sorted(proa.reader.xmap_readers(lambda x: x * x, lambda: iter(range(4)), 2, 4)())
+        [0, 1, 4, 9]
+    """
     from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 
     def samples():

@@ -28,7 +28,12 @@ class L1Decay(WeightDecayRegularizer):
 
 
 class L2Decay(WeightDecayRegularizer):
-    """Adds `coeff * parameter` to the gradient: the gradient of coeff / 2 * parameter**2."""
+    """Adds `coeff * parameter` to the gradient: the gradient of coeff / 2 * parameter**2.
+
+    Examples:
+        >>> net = proa.nn.Linear(2, 1)
+        >>> sgd = proa.optimizer.SGD(0.1, parameters=net.parameters(), weight_decay=proa.regularizer.L2Decay(1e-4))
+    """
 
 
 __getattr__ = _missing(__name__)

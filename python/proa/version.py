@@ -14,12 +14,22 @@ def mkl():
 
 
 def cuda():
-    """Version of CUDA that the package was built with, or "False"."""
+    """Version of CUDA that the package was built with, or "False".
+
+    Examples:
+        >>> proa.version.cuda()
+        'False'
+    """
     return "False"
 
 
 def cudnn():
-    """Version of cuDNN that the package was built with, or "False"."""
+    """Version of cuDNN that the package was built with, or "False".
+
+    Examples:
+        >>> proa.version.cudnn()
+        'False'
+    """
     return "False"
 
 

@@ -86,67 +86,132 @@ def set_device(device):
 
 
 def get_device():
-    """The device that new tensors lie on, such as "cpu" or "gpu:0"."""
+    """The device that new tensors lie on, such as "cpu" or "gpu:0".
+
+    Examples:
+        >>> proa.get_device()
+        'cpu'
+    """
     return _C.get_device()
 
 
 def get_cudnn_version():
-    """Version of cuDNN as a number such as 8900, or None without GPUs."""
+    """Version of cuDNN as a number such as 8900, or None without GPUs.
+
+    Examples:
+        >>> proa.get_cudnn_version() is None
+        True
+    """
     return None
 
 
 def is_compiled_with_cuda():
-    """Whether this package has kernels for NVIDIA GPUs."""
+    """Whether this package has kernels for NVIDIA GPUs.
+
+    Examples:
+        >>> proa.is_compiled_with_cuda()
+        False
+    """
     return False
 
 
 def is_compiled_with_cinn():
-    """False: Proa generates code by itself."""
+    """False: Proa generates code by itself.
+
+    Examples:
+        >>> proa.is_compiled_with_cinn()
+        False
+    """
     return False
 
 
 def is_compiled_with_ipu():
-    """False: this device is not supported."""
+    """False: this device is not supported.
+
+    Examples:
+        >>> proa.device.is_compiled_with_ipu()
+        False
+    """
     return False
 
 
 def is_compiled_with_mlu():
-    """False: this device is not supported."""
+    """False: this device is not supported.
+
+    Examples:
+        >>> proa.device.is_compiled_with_mlu()
+        False
+    """
     return False
 
 
 def is_compiled_with_npu():
-    """False: this device comes as a plugin, if at all."""
+    """False: this device comes as a plugin, if at all.
+
+    Examples:
+        >>> proa.is_compiled_with_npu()
+        False
+    """
     return False
 
 
 def is_compiled_with_rocm():
-    """False: AMD GPUs are not supported."""
+    """False: AMD GPUs are not supported.
+
+    Examples:
+        >>> proa.is_compiled_with_rocm()
+        False
+    """
     return False
 
 
 def is_compiled_with_xpu():
-    """False: this device comes as a plugin, if at all."""
+    """False: this device comes as a plugin, if at all.
+
+    Examples:
+        >>> proa.is_compiled_with_xpu()
+        False
+    """
     return False
 
 
 def get_all_device_type():
-    """Kinds of devices that could be there: ["cpu"], and "gpu" if the package has kernels for it."""
+    """Kinds of devices that could be there: ["cpu"], and "gpu" if the package has kernels for it.
+
+    Examples:
+        >>> proa.device.get_all_device_type()
+        ['cpu']
+    """
     return ["cpu"]
 
 
 def get_available_device():
-    """All devices there are, such as ["cpu", "gpu:0"]."""
+    """All devices there are, such as ["cpu", "gpu:0"].
+
+    Examples:
+        >>> proa.device.get_available_device()
+        ['cpu']
+    """
     return ["cpu"]
 
 
 def get_all_custom_device_type():
-    """Kinds of devices that plugins added."""
+    """Kinds of devices that plugins added.
+
+    Examples:
+        >>> proa.device.get_all_custom_device_type()
+        []
+    """
     return []
 
 
 def get_available_custom_device():
-    """Devices that plugins added."""
+    """Devices that plugins added.
+
+    Examples:
+        >>> proa.device.get_available_custom_device()
+        []
+    """
     return []
 
 

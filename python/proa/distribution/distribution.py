@@ -40,6 +40,10 @@ class Distribution:
     Attributes:
         batch_shape: the dims of the parameters: so many distributions side by side.
         event_shape: the dims of one sample of one of them.
+
+    Examples:
+        >>> issubclass(proa.distribution.Normal, proa.distribution.Distribution)
+        True
     """
 
     def __init__(self, batch_shape=(), event_shape=()):

@@ -4,20 +4,38 @@ from proa import _C
 
 
 def in_dynamic_mode():
-    """True while ops run at once; False while they are recorded into a program."""
+    """True while ops run at once; False while they are recorded into a program.
+
+    Examples:
+        >>> proa.in_dynamic_mode()
+        True
+    """
     static = getattr(_C, "in_static_mode", None)
     return not (static is not None and static())
 
 
 def enable_static():
-    """Lets ops be recorded into the default program from now on."""
+    """Lets ops be recorded into the default program from now on.
+
+    Examples:
+        >>> proa.enable_static()
+        >>> proa.in_dynamic_mode()
+        False
+        >>> proa.disable_static()
+    """
     from proa import static
 
     static.enable_static()
 
 
 def disable_static(place=None):
-    """Lets ops run at once again."""
+    """Lets ops run at once again.
+
+    Examples:
+        >>> proa.disable_static()
+        >>> proa.in_dynamic_mode()
+        True
+    """
     from proa import static
 
     static.disable_static()
@@ -37,6 +55,11 @@ def batch(reader, batch_size, drop_last=False):
         reader (Callable): gives an iterable of samples.
         batch_size (int): samples in a list.
         drop_last (bool): leave out the last list if it is shorter.
+
+    Examples:
+        >>> reader = proa.batch(lambda: iter(range(5)), batch_size=2)
+        >>> list(reader())
+        [[0, 1], [2, 3], [4]]
     """
     if not isinstance(batch_size, int) or batch_size <= 0:
         raise _C.located(ValueError(f"batch: batch_size must be a positive int, not {batch_size!r}"))

@@ -47,7 +47,12 @@ def set_default_dtype(d):
 
 
 def get_default_dtype():
-    """The name of the default floating point type, "float32" at first."""
+    """The name of the default floating point type, "float32" at first.
+
+    Examples:
+        >>> proa.get_default_dtype()
+        'float32'
+    """
     return convert_dtype(_C.get_default_dtype())
 
 
@@ -68,7 +73,12 @@ class iinfo:
 
 
 class finfo:
-    """Limits of a floating point type: `min`, `max`, `eps`, `tiny`, `bits`, `dtype`."""
+    """Limits of a floating point type: `min`, `max`, `eps`, `tiny`, `bits`, `dtype`.
+
+    Examples:
+        >>> proa.finfo("float16").max
+        65504.0
+    """
 
     def __init__(self, dtype):
         import numpy as np

@@ -287,6 +287,10 @@ def get_flags(flags):
 
     Raises:
         ValueError: no such flag; names that are like it are listed.
+
+    Examples:
+        >>> proa.get_flags(["FLAGS_call_stack_level"])
+        {'FLAGS_call_stack_level': 1}
     """
     if not isinstance(flags, (str, list, tuple)):
         raise _C.located(TypeError(f"get_flags: flags must be a str, list or tuple, not {type(flags).__name__}"))

@@ -100,7 +100,15 @@ class no_grad(_GradMode):
 
 
 class enable_grad(_GradMode):
-    """Ops called inside record gradients, also within `no_grad`."""
+    """Ops called inside record gradients, also within `no_grad`.
+
+    Examples:
+        >>> x = proa.to_tensor([1.0], stop_gradient=False)
+        >>> with proa.no_grad(), proa.enable_grad():
+        ...     y = x * 2.0
+        >>> y.stop_gradient
+        False
+    """
 
     __slots__ = ()
 

@@ -19,12 +19,28 @@ def seed(seed):
 
 
 def get_rng_state():
-    """The state of the CPU's generator, for `set_rng_state`."""
+    """The state of the CPU's generator, for `set_rng_state`.
+
+    Examples:
+        >>> state = proa.get_rng_state()
+        >>> a = proa.rand([2])
+        >>> proa.set_rng_state(state)
+        >>> (proa.rand([2]) == a).all().item()
+        True
+    """
     return _C.get_rng_state()
 
 
 def set_rng_state(state):
-    """Puts the CPU's generator back to a state that `get_rng_state` gave."""
+    """Puts the CPU's generator back to a state that `get_rng_state` gave.
+
+    Examples:
+        >>> state = proa.get_rng_state()
+        >>> a = proa.rand([2])
+        >>> proa.set_rng_state(state)
+        >>> (proa.rand([2]) == a).all().item()
+        True
+    """
     _C.set_rng_state(state)
 
 

@@ -13,6 +13,17 @@ class Callback:
     """Base of callbacks: what happens at the begin and end of training, epochs and batches.
 
     `self.model` is the Model; `self.params` holds epochs, steps, verbose, metrics, batch_size.
+
+    Examples:
+        >>> class Counter(proa.callbacks.Callback):
+        ...     def on_train_batch_end(self, step, logs=None):
+        ...         print(step, end=" ")
+        >>> net = proa.nn.Linear(2, 1)
+        >>> model = proa.Model(net)
+        >>> model.prepare(proa.optimizer.SGD(0.1, parameters=net.parameters()), proa.nn.MSELoss())
+        >>> data = proa.io.TensorDataset([proa.ones([6, 2]), proa.ones([6, 1])])
+        >>> model.fit(data, batch_size=2, verbose=0, callbacks=Counter())
+        0 1 2
     """
 
     def __init__(self):
@@ -96,6 +107,9 @@ class ProgBarLogger(Callback):
     Args:
         log_freq (int): batches between two updates.
         verbose (int): 0 nothing, 1 a bar, 2 a line for each update.
+
+    Examples:
+        >>> seldom = proa.callbacks.ProgBarLogger(log_freq=100)  # for Model.fit(callbacks=seldom)
     """
 
     def __init__(self, log_freq=1, verbose=2):
@@ -156,7 +170,11 @@ class ProgBarLogger(Callback):
 
 
 class ModelCheckpoint(Callback):
-    """Saves the model every `save_freq` epochs as save_dir/<epoch>, and at the end as save_dir/final."""
+    """Saves the model every `save_freq` epochs as save_dir/<epoch>, and at the end as save_dir/final.
+
+    Examples:
+        >>> each_fifth = proa.callbacks.ModelCheckpoint(save_freq=5, save_dir="checkpoints")  # for Model.fit
+    """
 
     def __init__(self, save_freq=1, save_dir=None):
         super().__init__()
@@ -177,6 +195,9 @@ class LRScheduler(Callback):
     Args:
         by_step (bool): after each batch.
         by_epoch (bool): after each epoch.
+
+    Examples:
+        >>> by_epoch = proa.callbacks.LRScheduler(by_step=False, by_epoch=True)  # for Model.fit(callbacks=by_epoch)
     """
 
     def __init__(self, by_step=True, by_epoch=False):
@@ -232,6 +253,9 @@ class EarlyStopping(_Monitor):
         min_delta (float): how much better counts.
         baseline (float, optional): the first value must be better than this.
         save_best_model (bool): save the best to save_dir/best_model.
+
+    Examples:
+        >>> stop = proa.callbacks.EarlyStopping("acc", mode="max", patience=2)  # for Model.fit(callbacks=stop)
     """
 
     def __init__(
@@ -274,6 +298,9 @@ class ReduceLROnPlateau(_Monitor):
         min_delta (float): how much better counts.
         cooldown (int): evaluations after a change in which bad ones do not count.
         min_lr (float): the lowest rate.
+
+    Examples:
+        >>> plateau = proa.callbacks.ReduceLROnPlateau("loss", factor=0.5, patience=3)  # for Model.fit
     """
 
     def __init__(

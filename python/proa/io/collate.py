@@ -67,7 +67,12 @@ def collated(batch, stack, made):
 
 
 def default_convert_fn(sample):
-    """One sample with its arrays and numbers as tensors, without a new dim."""
+    """One sample with its arrays and numbers as tensors, without a new dim.
+
+    Examples:
+        >>> proa.io.default_convert_fn([np.ones(2), "text"])[0].shape
+        [2]
+    """
     if isinstance(sample, (np.ndarray, np.generic)):
         return _C.to_tensor(np.asarray(sample))
     if isinstance(sample, Mapping):

@@ -29,7 +29,15 @@ class Dataset:
 
 
 class IterableDataset(Dataset):
-    """Base of data sets that give one sample after the other. Define `__iter__`."""
+    """Base of data sets that give one sample after the other. Define `__iter__`.
+
+    Examples:
+        >>> class Squares(proa.io.IterableDataset):
+        ...     def __iter__(self):
+        ...         return (np.array(i * i) for i in range(4))
+        >>> [batch.tolist() for batch in proa.io.DataLoader(Squares(), batch_size=3)]
+        [[0, 1, 4], [9]]
+    """
 
     def __iter__(self):
         raise _C.located(NotImplementedError(f"{type(self).__name__} does not define __iter__"))
@@ -75,7 +83,13 @@ class TensorDataset(Dataset):
 
 
 class ComposeDataset(Dataset):
-    """Sample i is the fields of sample i of each data set, one after the other."""
+    """Sample i is the fields of sample i of each data set, one after the other.
+
+    Examples:
+        >>> a, b = (proa.io.TensorDataset([proa.arange(3) + i]) for i in (0, 10))
+        >>> [v.item() for v in proa.io.ComposeDataset([a, b])[1]]
+        [1, 11]
+    """
 
     def __init__(self, datasets):
         self.datasets = list(datasets)
@@ -114,7 +128,13 @@ class ChainDataset(IterableDataset):
 
 
 class ConcatDataset(Dataset):
-    """Several data sets as one: the indices of the second follow those of the first."""
+    """Several data sets as one: the indices of the second follow those of the first.
+
+    Examples:
+        >>> a, b = (proa.io.TensorDataset([proa.arange(2) + i]) for i in (0, 10))
+        >>> proa.io.ConcatDataset([a, b])[2][0].item()
+        10
+    """
 
     def __init__(self, datasets):
         self.datasets = list(datasets)
@@ -142,6 +162,10 @@ class Subset(Dataset):
     Args:
         dataset (Dataset): all samples.
         indices (Sequence[int]): which of them, in order.
+
+    Examples:
+        >>> list(proa.io.Subset([10, 11, 12], [2, 0]))
+        [12, 10]
     """
 
     def __init__(self, dataset, indices):

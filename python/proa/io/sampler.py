@@ -47,6 +47,10 @@ class RandomSampler(Sampler):
             need replacement.
         generator (optional): a NumPy generator, a seed, or an iterator of indices;
             `proa.seed` decides unless given.
+
+    Examples:
+        >>> sorted(proa.io.RandomSampler(range(4)))
+        [0, 1, 2, 3]
     """
 
     def __init__(self, data_source=None, replacement=False, num_samples=None, generator=None):
@@ -83,7 +87,12 @@ class RandomSampler(Sampler):
 
 
 class SubsetRandomSampler(Sampler):
-    """These indices, in a random order."""
+    """These indices, in a random order.
+
+    Examples:
+        >>> sorted(proa.io.SubsetRandomSampler([3, 5]))
+        [3, 5]
+    """
 
     def __init__(self, indices):
         super().__init__(indices)
@@ -102,6 +111,10 @@ class WeightedRandomSampler(Sampler):
         weights (Sequence[float]): not negative; index i comes in proportion to weights[i].
         num_samples (int): how many.
         replacement (bool): whether an index may come again.
+
+    Examples:
+        >>> list(proa.io.WeightedRandomSampler([0.0, 1.0], num_samples=3))
+        [1, 1, 1]
     """
 
     def __init__(self, weights, num_samples, replacement=True):
@@ -192,6 +205,10 @@ class DistributedBatchSampler(BatchSampler):
         rank (int, optional): number of this process.
         shuffle (bool): a random order, the same in all processes; see `set_epoch`.
         drop_last (bool): leave out the last batch if it is smaller.
+
+    Examples:
+        >>> len(proa.io.DistributedBatchSampler(range(10), batch_size=4))
+        3
     """
 
     def __init__(self, dataset, batch_size, num_replicas=None, rank=None, shuffle=False, drop_last=False):

@@ -507,5 +507,13 @@ def to_static(function=None, input_spec=None, build_strategy=None, property=Fals
 
 
 def not_to_static(func=None):
-    """Marks a function that stays as it is; recording a function records what it calls anyway."""
+    """Marks a function that stays as it is; recording a function records what it calls anyway.
+
+    Examples:
+        >>> @proa.jit.not_to_static
+        ... def f(x):
+        ...     return x + 1
+        >>> f(1)
+        2
+    """
     return not_to_static if func is None else func

@@ -127,6 +127,12 @@ class Precision(_Binary):
 
     Args:
         name (str): its name.
+
+    Examples:
+        >>> precision = proa.metric.Precision()
+        >>> precision.update(np.array([0.9, 0.8, 0.1]), np.array([1, 0, 1]))
+        >>> precision.accumulate()
+        0.5
     """
 
     def __init__(self, name="precision", *args, **kwargs):
@@ -151,6 +157,12 @@ class Recall(_Binary):
 
     Args:
         name (str): its name.
+
+    Examples:
+        >>> recall = proa.metric.Recall()
+        >>> recall.update(np.array([0.9, 0.8, 0.1]), np.array([1, 0, 1]))
+        >>> recall.accumulate()
+        0.5
     """
 
     def __init__(self, name="recall", *args, **kwargs):
@@ -177,6 +189,12 @@ class Auc(Metric):
         curve (str): "ROC".
         num_thresholds (int): cells of the histogram, less one.
         name (str): its name.
+
+    Examples:
+        >>> auc = proa.metric.Auc()
+        >>> auc.update(np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([[0], [1]]))
+        >>> auc.accumulate()
+        1.0
     """
 
     def __init__(self, curve="ROC", num_thresholds=4095, name="auc", *args, **kwargs):
@@ -225,6 +243,10 @@ def accuracy(input, label, k=1, correct=None, total=None, name=None):
 
     Returns:
         Tensor: float32, 0-d.
+
+    Examples:
+        >>> proa.metric.accuracy(proa.to_tensor([[0.1, 0.9], [0.8, 0.2]]), proa.to_tensor([[1], [1]])).item()
+        0.5
     """
     guesses = _C.ops.argsort(input, -1, True)[:, :k]
     label = _C.ops.reshape(label, [-1, 1]).astype(guesses.dtype)

@@ -62,7 +62,13 @@ class ClipGradByValue(ClipGradBase):
 
 
 class ClipGradByNorm(ClipGradBase):
-    """Each gradient to an L2 norm of at most `clip_norm`, by scaling."""
+    """Each gradient to an L2 norm of at most `clip_norm`, by scaling.
+
+    Examples:
+        >>> clip = proa.nn.ClipGradByNorm(1.0)
+        >>> net = proa.nn.Linear(2, 1)
+        >>> sgd = proa.optimizer.SGD(0.1, parameters=net.parameters(), grad_clip=clip)
+    """
 
     def __init__(self, clip_norm):
         self.clip_norm = _norm("ClipGradByNorm", clip_norm)
@@ -80,6 +86,11 @@ class ClipGradByGlobalNorm(ClipGradBase):
     Args:
         clip_norm (float): the highest norm.
         group_name (str): not used; norms are taken over all parameters of an optimizer.
+
+    Examples:
+        >>> clip = proa.nn.ClipGradByGlobalNorm(1.0)
+        >>> net = proa.nn.Linear(2, 1)
+        >>> sgd = proa.optimizer.SGD(0.1, parameters=net.parameters(), grad_clip=clip)
     """
 
     def __init__(self, clip_norm, group_name="default_group"):

@@ -21,7 +21,12 @@ def _mapped(function, *structures):
 
 
 class Decoder:
-    """Base of what `dynamic_decode` runs: subclasses define `initialize`, `step` and, if they like, `finalize`."""
+    """Base of what `dynamic_decode` runs: subclasses define `initialize`, `step` and, if they like, `finalize`.
+
+    Examples:
+        >>> issubclass(proa.nn.BeamSearchDecoder, proa.nn.Decoder)
+        True
+    """
 
     def initialize(self, inits):
         """(inputs, states, finished) before the first step."""

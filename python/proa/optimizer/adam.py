@@ -106,6 +106,13 @@ class AdamW(Adam):
         grad_clip (optional): ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue.
         lazy_mode (bool): rows that a sparse gradient does not hold stay as they are; see Adam.
         multi_precision (bool): update float32 copies of 16-bit parameters; see Adam.
+
+    Examples:
+        >>> net = proa.nn.Linear(2, 1)
+        >>> adamw = proa.optimizer.AdamW(0.01, parameters=net.parameters(), weight_decay=0.1)
+        >>> net(proa.ones([1, 2])).backward()
+        >>> adamw.step()
+        >>> adamw.clear_grad()
     """
 
     def __init__(

@@ -29,6 +29,13 @@ class Adagrad(Optimizer):
         weight_decay (float|L1Decay|L2Decay, optional): added to the gradients.
         grad_clip (optional): ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue.
         initial_accumulator_value (float): what m starts from.
+
+    Examples:
+        >>> net = proa.nn.Linear(2, 1)
+        >>> adagrad = proa.optimizer.Adagrad(0.01, parameters=net.parameters())
+        >>> net(proa.ones([1, 2])).backward()
+        >>> adagrad.step()
+        >>> adagrad.clear_grad()
     """
 
     _accumulator_names = ("moment",)
@@ -65,6 +72,13 @@ class Adadelta(_PerParameter):
         parameters (list): what to update; see Optimizer.
         weight_decay (float|L1Decay|L2Decay, optional): added to the gradients.
         grad_clip (optional): ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue.
+
+    Examples:
+        >>> net = proa.nn.Linear(2, 1)
+        >>> adadelta = proa.optimizer.Adadelta(0.01, parameters=net.parameters())
+        >>> net(proa.ones([1, 2])).backward()
+        >>> adadelta.step()
+        >>> adadelta.clear_grad()
     """
 
     _accumulator_names = ("_avg_squared_grad", "_avg_squared_update")
@@ -106,6 +120,13 @@ class RMSProp(_PerParameter):
         parameters (list): what to update; see Optimizer.
         weight_decay (float|L1Decay|L2Decay, optional): added to the gradients.
         grad_clip (optional): ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue.
+
+    Examples:
+        >>> net = proa.nn.Linear(2, 1)
+        >>> rmsprop = proa.optimizer.RMSProp(0.01, parameters=net.parameters())
+        >>> net(proa.ones([1, 2])).backward()
+        >>> rmsprop.step()
+        >>> rmsprop.clear_grad()
     """
 
     _accumulator_names = ("momentum", "mean_square", "mean_grad")
@@ -160,6 +181,13 @@ class Adamax(_PerParameter):
         parameters (list): what to update; see Optimizer.
         weight_decay (float|L1Decay|L2Decay, optional): added to the gradients.
         grad_clip (optional): ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue.
+
+    Examples:
+        >>> net = proa.nn.Linear(2, 1)
+        >>> adamax = proa.optimizer.Adamax(0.01, parameters=net.parameters())
+        >>> net(proa.ones([1, 2])).backward()
+        >>> adamax.step()
+        >>> adamax.clear_grad()
     """
 
     _accumulator_names = ("moment", "inf_norm", "beta1_pow_acc")
@@ -208,6 +236,13 @@ class Lamb(_PerParameter):
         parameters (list): what to update; see Optimizer.
         grad_clip (optional): ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue.
         exclude_from_weight_decay_fn (Callable, optional): parameter -> True if it does not decay.
+
+    Examples:
+        >>> net = proa.nn.Linear(2, 1)
+        >>> lamb = proa.optimizer.Lamb(0.01, parameters=net.parameters())
+        >>> net(proa.ones([1, 2])).backward()
+        >>> lamb.step()
+        >>> lamb.clear_grad()
     """
 
     _accumulator_names = ("moment1", "moment2", "beta1_pow_acc", "beta2_pow_acc")

@@ -52,6 +52,13 @@ class Momentum(Optimizer):
         multi_precision (bool): update float32 copies of 16-bit parameters; see Adam.
         rescale_grad (float): a factor on the gradients, before anything else.
         use_multi_tensor (bool): accepted; parameters are always updated together.
+
+    Examples:
+        >>> net = proa.nn.Linear(2, 1)
+        >>> momentum = proa.optimizer.Momentum(0.1, 0.9, parameters=net.parameters())
+        >>> net(proa.ones([1, 2])).backward()
+        >>> momentum.step()
+        >>> momentum.clear_grad()
     """
 
     _accumulator_names = ("velocity",)

@@ -14,6 +14,16 @@ def append_backward(loss, parameter_list=None, no_grad_set=None, callbacks=None,
 
     Returns:
         list[tuple]: (parameter, gradient) of each parameter that the loss depends on.
+
+    Examples:
+        >>> proa.enable_static()
+        >>> with proa.static.program_guard(proa.static.Program()):
+        ...     x = proa.static.data("x", [None, 3])
+        ...     loss = proa.static.nn.fc(x, 1).mean()
+        ...     pairs = proa.static.append_backward(loss)
+        >>> len(pairs)
+        2
+        >>> proa.disable_static()
     """
     if not _C.is_symbolic(loss):
         raise _C.located(

@@ -8,7 +8,12 @@ __all__ = ["cpu_places", "cuda_places", "device_guard", "mlu_places", "npu_place
 
 
 def cpu_places(device_count=None):
-    """A list of CPU places: CPU_NUM in the environment, or one."""
+    """A list of CPU places: CPU_NUM in the environment, or one.
+
+    Examples:
+        >>> len(proa.static.cpu_places(2))
+        2
+    """
     import os
 
     return [_C.CPUPlace()] * (device_count or int(os.environ.get("CPU_NUM") or 1))

@@ -129,6 +129,17 @@ def program_guard(main_program, startup_program=None):
     Args:
         main_program (Program): takes the operations.
         startup_program (Program, optional): becomes the default startup program.
+
+    Examples:
+        >>> proa.enable_static()
+        >>> program = proa.static.Program()
+        >>> with proa.static.program_guard(program):
+        ...     x = proa.static.data("x", [None, 3])
+        ...     y = x * 2.0
+        >>> exe = proa.static.Executor()
+        >>> exe.run(program, feed={"x": np.ones([1, 3], "float32")}, fetch_list=[y])[0].tolist()
+        [[2.0, 2.0, 2.0]]
+        >>> proa.disable_static()
     """
     global _main, _startup
     if not isinstance(main_program, Program):
@@ -161,6 +172,13 @@ def data(name, shape, dtype=None, lod_level=0):
 
     Raises:
         ValueError: the program has an input of that name, but of another shape or dtype.
+
+    Examples:
+        >>> proa.enable_static()
+        >>> x = proa.static.data("x", [None, 3], "float32")
+        >>> x.name, x.dtype.name
+        ('x', 'float32')
+        >>> proa.disable_static()
     """
     sizes = [-1 if size is None or size == -1 else int(size) for size in shape]
     kind = _C.get_default_dtype() if dtype is None else dtype

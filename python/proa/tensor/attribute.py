@@ -32,26 +32,46 @@ def _need_tensor(op, x, name="x"):
 
 
 def is_complex(x):
-    """Whether the elements are complex."""
+    """Whether the elements are complex.
+
+    Examples:
+        >>> proa.is_complex(proa.to_tensor([1j]))
+        True
+    """
     _need_tensor("is_complex", x)
     return x.is_complex()
 
 
 def is_floating_point(x):
-    """Whether the elements are float16, bfloat16, float32 or float64."""
+    """Whether the elements are float16, bfloat16, float32 or float64.
+
+    Examples:
+        >>> proa.is_floating_point(proa.ones([2]))
+        True
+    """
     _need_tensor("is_floating_point", x)
     return x.is_floating_point()
 
 
 def is_integer(x):
-    """Whether the elements are integers; bool is none."""
+    """Whether the elements are integers; bool is none.
+
+    Examples:
+        >>> proa.is_integer(proa.arange(3))
+        True
+    """
     _need_tensor("is_integer", x)
     return x.is_integer()
 
 
 @_method
 def is_empty(x, name=None):
-    """Whether there are no elements: a bool tensor, 0-d."""
+    """Whether there are no elements: a bool tensor, 0-d.
+
+    Examples:
+        >>> proa.is_empty(proa.zeros([0, 3])).item()
+        True
+    """
     _need_tensor("is_empty", x)
     return _C.to_tensor(0 in x.shape)
 
@@ -87,13 +107,23 @@ def tensor_or_number(value, op, name):
 
 
 def rank(input):
-    """Number of dims: an int32 tensor, 0-d."""
+    """Number of dims: an int32 tensor, 0-d.
+
+    Examples:
+        >>> proa.rank(proa.ones([2, 3])).item()
+        2
+    """
     _need_tensor("rank", input, "input")
     return _C.to_tensor(len(input.shape), dtype=_C.int32)
 
 
 def tolist(x):
-    """The elements as nested lists; a number for a 0-d tensor."""
+    """The elements as nested lists; a number for a 0-d tensor.
+
+    Examples:
+        >>> proa.tolist(proa.arange(3))
+        [0, 1, 2]
+    """
     _need_tensor("tolist", x)
     return x.tolist()
 

@@ -88,17 +88,32 @@ def zeros(shape, dtype=None, name=None):
 
 
 def ones(shape, dtype=None, name=None):
-    """A tensor of ones, of the default floating point type unless another is given."""
+    """A tensor of ones, of the default floating point type unless another is given.
+
+    Examples:
+        >>> proa.ones([2], dtype="int64").tolist()
+        [1, 1]
+    """
     return _C.ops.full(shape, 1, as_dtype(dtype) or _C.get_default_dtype())
 
 
 def empty(shape, dtype=None, name=None):
-    """A tensor whose elements are not to be relied on (they are zeros)."""
+    """A tensor whose elements are not to be relied on (they are zeros).
+
+    Examples:
+        >>> proa.empty([2, 3]).shape
+        [2, 3]
+    """
     return _C.ops.full(shape, 0, as_dtype(dtype) or _C.get_default_dtype())
 
 
 def full_like(x, fill_value, dtype=None, name=None):
-    """A tensor of the shape (and dtype, unless given) of x, filled with a value."""
+    """A tensor of the shape (and dtype, unless given) of x, filled with a value.
+
+    Examples:
+        >>> proa.full_like(proa.ones([2]), 7).tolist()
+        [7.0, 7.0]
+    """
     unread = _unread(fill_value)
     if unread is not None:
         return _filled(x.shape, unread, as_dtype(dtype) or x.dtype)
@@ -106,17 +121,32 @@ def full_like(x, fill_value, dtype=None, name=None):
 
 
 def zeros_like(x, dtype=None, name=None):
-    """Zeros in the shape (and dtype, unless given) of x."""
+    """Zeros in the shape (and dtype, unless given) of x.
+
+    Examples:
+        >>> proa.zeros_like(proa.ones([2])).tolist()
+        [0.0, 0.0]
+    """
     return _C.ops.full_like(x, 0, as_dtype(dtype))
 
 
 def ones_like(x, dtype=None, name=None):
-    """Ones in the shape (and dtype, unless given) of x."""
+    """Ones in the shape (and dtype, unless given) of x.
+
+    Examples:
+        >>> proa.ones_like(proa.zeros([2])).tolist()
+        [1.0, 1.0]
+    """
     return _C.ops.full_like(x, 1, as_dtype(dtype))
 
 
 def empty_like(x, dtype=None, name=None):
-    """A tensor of the shape (and dtype, unless given) of x whose elements are not to be relied on."""
+    """A tensor of the shape (and dtype, unless given) of x whose elements are not to be relied on.
+
+    Examples:
+        >>> proa.empty_like(proa.ones([2, 3])).shape
+        [2, 3]
+    """
     return _C.ops.full_like(x, 0, as_dtype(dtype))
 
 
@@ -180,7 +210,15 @@ def linspace(start, stop, num, dtype=None, name=None):
 
 
 def assign(x, output=None):
-    """A copy of a tensor, an array or a number; written into `output` if that is given."""
+    """A copy of a tensor, an array or a number; written into `output` if that is given.
+
+    Examples:
+        >>> x = proa.ones([2])
+        >>> y = proa.assign(x)
+        >>> y[0] = 5.0
+        >>> x.tolist()
+        [1.0, 1.0]
+    """
     x = tensor_or_number(x, "assign", "x")
     tensor = _C.ops.assign(x) if isinstance(x, _C.Tensor) else _C.to_tensor(x)
     if output is None:
@@ -190,12 +228,24 @@ def assign(x, output=None):
 
 
 def clone(x, name=None):
-    """A copy through which gradients flow."""
+    """A copy through which gradients flow.
+
+    Examples:
+        >>> x = proa.to_tensor([2.0], stop_gradient=False)
+        >>> (proa.clone(x) * 3.0).backward()
+        >>> x.grad.tolist()
+        [3.0]
+    """
     return _C.ops.assign(x)
 
 
 def diagflat(x, offset=0, name=None):
-    """A matrix with the elements of x on a diagonal (`offset` above the main one) and zeros elsewhere."""
+    """A matrix with the elements of x on a diagonal (`offset` above the main one) and zeros elsewhere.
+
+    Examples:
+        >>> proa.diagflat(proa.to_tensor([1, 2])).tolist()
+        [[1, 0], [0, 2]]
+    """
     return _C.ops.diag(_C.ops.reshape(x, [-1]), offset)
 
 

@@ -23,7 +23,12 @@ __all__ = [
 
 @_method
 def mm(input, mat2, out=None, name=None):
-    """The product of two matrices (or batches of them); written into `out` if that is given."""
+    """The product of two matrices (or batches of them); written into `out` if that is given.
+
+    Examples:
+        >>> proa.mm(proa.ones([2, 3]), proa.ones([3, 1])).tolist()
+        [[3.0], [3.0]]
+    """
     input = _C.tensor_argument(input, "mm", "input")
     mat2 = _C.tensor_argument(mat2, "mm", "mat2")
     return into(_C.ops.matmul(input, mat2), out)
@@ -31,7 +36,12 @@ def mm(input, mat2, out=None, name=None):
 
 @_method
 def t(input, name=None):
-    """A matrix transposed; tensors of fewer dims as they are."""
+    """A matrix transposed; tensors of fewer dims as they are.
+
+    Examples:
+        >>> proa.t(proa.ones([2, 3])).shape
+        [3, 2]
+    """
     input = _C.tensor_argument(input, "t", "input")
     rank = len(input.shape)
     if rank > 2:
@@ -41,7 +51,12 @@ def t(input, name=None):
 
 @_method
 def inner(x, y, name=None):
-    """Sums of products over the last dims of x and y; of 0-d tensors the product."""
+    """Sums of products over the last dims of x and y; of 0-d tensors the product.
+
+    Examples:
+        >>> proa.inner(proa.to_tensor([1.0, 2.0]), proa.to_tensor([3.0, 4.0])).item()
+        11.0
+    """
     x = _C.tensor_argument(x, "inner", "x")
     y = _C.tensor_argument(y, "inner", "y")
     if not x.shape or not y.shape:
@@ -73,7 +88,12 @@ def addmm(input, x, y, beta=1.0, alpha=1.0, name=None):
 
 @_method
 def cross(x, y, axis=None, name=None):
-    """The cross product along an axis of size 3; the first such axis unless given."""
+    """The cross product along an axis of size 3; the first such axis unless given.
+
+    Examples:
+        >>> proa.cross(proa.to_tensor([1.0, 0.0, 0.0]), proa.to_tensor([0.0, 1.0, 0.0])).tolist()
+        [0.0, 0.0, 1.0]
+    """
     x = _C.tensor_argument(x, "cross", "x")
     y = _C.tensor_argument(y, "cross", "y")
     if axis is None:
@@ -138,7 +158,12 @@ def _matrix_norm(x, p, axes, keepdim):
 
 @_method
 def dist(x, y, p=2):
-    """The p-norm of x - y, with broadcasting."""
+    """The p-norm of x - y, with broadcasting.
+
+    Examples:
+        >>> proa.dist(proa.to_tensor([3.0, 4.0]), proa.zeros([2])).item()
+        5.0
+    """
     x = _C.tensor_argument(x, "dist", "x")
     y = _C.tensor_argument(y, "dist", "y")
     return norm(x - y, float(p))

@@ -26,49 +26,89 @@ def into(result, out):
 
 @_method
 def logical_and(x, y, out=None, name=None):
-    """x and y, element by element, with broadcasting; not 0 is true."""
+    """x and y, element by element, with broadcasting; not 0 is true.
+
+    Examples:
+        >>> proa.logical_and(proa.to_tensor([True, True]), proa.to_tensor([True, False])).tolist()
+        [True, False]
+    """
     return into(_C.ops.logical_and(x, y), out)
 
 
 @_method
 def logical_or(x, y, out=None, name=None):
-    """x or y, element by element, with broadcasting; not 0 is true."""
+    """x or y, element by element, with broadcasting; not 0 is true.
+
+    Examples:
+        >>> proa.logical_or(proa.to_tensor([False, True]), proa.to_tensor([False, False])).tolist()
+        [False, True]
+    """
     return into(_C.ops.logical_or(x, y), out)
 
 
 @_method
 def logical_xor(x, y, out=None, name=None):
-    """Either x or y, element by element, with broadcasting; not 0 is true."""
+    """Either x or y, element by element, with broadcasting; not 0 is true.
+
+    Examples:
+        >>> proa.logical_xor(proa.to_tensor([True, True]), proa.to_tensor([True, False])).tolist()
+        [False, True]
+    """
     return into(_C.ops.logical_xor(x, y), out)
 
 
 @_method
 def logical_not(x, out=None, name=None):
-    """Not x, element by element; not 0 is true."""
+    """Not x, element by element; not 0 is true.
+
+    Examples:
+        >>> proa.logical_not(proa.to_tensor([True, False])).tolist()
+        [False, True]
+    """
     return into(_C.ops.logical_not(x), out)
 
 
 @_method
 def bitwise_and(x, y, out=None, name=None):
-    """x & y of bool or integer elements, with broadcasting."""
+    """x & y of bool or integer elements, with broadcasting.
+
+    Examples:
+        >>> proa.bitwise_and(proa.to_tensor([5]), proa.to_tensor([3])).tolist()
+        [1]
+    """
     return into(_C.ops.bitwise_and(x, y), out)
 
 
 @_method
 def bitwise_or(x, y, out=None, name=None):
-    """x | y of bool or integer elements, with broadcasting."""
+    """x | y of bool or integer elements, with broadcasting.
+
+    Examples:
+        >>> proa.bitwise_or(proa.to_tensor([5]), proa.to_tensor([3])).tolist()
+        [7]
+    """
     return into(_C.ops.bitwise_or(x, y), out)
 
 
 @_method
 def bitwise_xor(x, y, out=None, name=None):
-    """x ^ y of bool or integer elements, with broadcasting."""
+    """x ^ y of bool or integer elements, with broadcasting.
+
+    Examples:
+        >>> proa.bitwise_xor(proa.to_tensor([5]), proa.to_tensor([3])).tolist()
+        [6]
+    """
     return into(_C.ops.bitwise_xor(x, y), out)
 
 
 @_method
 def bitwise_not(x, out=None, name=None):
-    """~x of bool or integer elements."""
+    """~x of bool or integer elements.
+
+    Examples:
+        >>> proa.bitwise_not(proa.to_tensor([5])).tolist()
+        [-6]
+    """
     return into(_C.ops.bitwise_not(x), out)
 
 

@@ -62,7 +62,12 @@ def concat(x, axis=0, name=None):
 
 @_method
 def stack(x, axis=0, name=None):
-    """Tensors of one shape along a new axis."""
+    """Tensors of one shape along a new axis.
+
+    Examples:
+        >>> proa.stack([proa.ones([3]), proa.zeros([3])]).shape
+        [2, 3]
+    """
     return _C.ops.stack(x, axis)
 
 
@@ -108,7 +113,12 @@ def split(x, num_or_sections, axis=0, name=None):
 
 @_method
 def chunk(x, chunks, axis=0, name=None):
-    """Equal parts of a tensor along an axis: copies, as of split."""
+    """Equal parts of a tensor along an axis: copies, as of split.
+
+    Examples:
+        >>> [part.shape for part in proa.chunk(proa.ones([4, 3]), 2)]
+        [[2, 3], [2, 3]]
+    """
     x = _C.tensor_argument(x, "chunk", "x")
     chunks = number(chunks)
     if not isinstance(chunks, int):
@@ -124,6 +134,10 @@ def unstack(x, axis=0, num=None):
         x (Tensor): what to take apart.
         axis (int): along which.
         num (int, optional): the expected number of slices.
+
+    Examples:
+        >>> [row.tolist() for row in proa.unstack(proa.to_tensor([[1, 2], [3, 4]]))]
+        [[1, 2], [3, 4]]
     """
     x = _C.tensor_argument(x, "unstack", "x")
     axis = axis_of("unstack", axis, x)
@@ -158,7 +172,12 @@ def expand(x, shape, name=None):
 
 @_method
 def expand_as(x, y, name=None):
-    """x repeated to the shape of y, as a view."""
+    """x repeated to the shape of y, as a view.
+
+    Examples:
+        >>> proa.expand_as(proa.to_tensor([1, 2]), proa.ones([3, 2])).shape
+        [3, 2]
+    """
     return _C.ops.broadcast_to(x, _C.tensor_argument(y, "expand_as", "y").shape)
 
 
@@ -190,7 +209,13 @@ def broadcast_shape(x_shape, y_shape):
 
 @_method
 def broadcast_tensors(input=None, name=None, *, inputs=None):
-    """The tensors of a list, each repeated to the shape that they have in common. `inputs` names the list too."""
+    """The tensors of a list, each repeated to the shape that they have in common. `inputs` names the list too.
+
+    Examples:
+        >>> x, y = proa.broadcast_tensors([proa.ones([2, 1]), proa.ones([3])])
+        >>> x.shape, y.shape
+        ([2, 3], [2, 3])
+    """
     inputs = tensor_list(input if inputs is None else inputs, "broadcast_tensors", "input")
     if not inputs:
         raise _C.located(ValueError("broadcast_tensors: at least one tensor is needed"))
@@ -226,7 +251,12 @@ def moveaxis(x, source, destination, name=None):
 
 @_method
 def rot90(x, k=1, axes=(0, 1), name=None):
-    """x turned k times by 90 degrees in the plane of two axes, from the first towards the second."""
+    """x turned k times by 90 degrees in the plane of two axes, from the first towards the second.
+
+    Examples:
+        >>> proa.rot90(proa.to_tensor([[1, 2], [3, 4]])).tolist()
+        [[2, 4], [1, 3]]
+    """
     x = _C.tensor_argument(x, "rot90", "x")
     if len(axes) != 2:
         raise _C.located(ValueError(f"rot90: two axes are needed, not {list(axes)}"))
@@ -247,7 +277,12 @@ def rot90(x, k=1, axes=(0, 1), name=None):
 
 @_method
 def strided_slice(x, axes, starts, ends, strides, name=None):
-    """x[starts[i] : ends[i] : strides[i]] along each of `axes`, as a view."""
+    """x[starts[i] : ends[i] : strides[i]] along each of `axes`, as a view.
+
+    Examples:
+        >>> proa.strided_slice(proa.arange(6), axes=[0], starts=[1], ends=[6], strides=[2]).tolist()
+        [1, 3, 5]
+    """
     x = _C.tensor_argument(x, "strided_slice", "x")
     return _C.ops.slice(x, numbers(axes), numbers(starts), numbers(ends), numbers(strides))
 
@@ -262,6 +297,10 @@ def crop(x, shape=None, offsets=None, name=None):
         x (Tensor): what to cut from.
         shape (list[int|Tensor]|Tensor, optional): of the block; -1 means all from the offset on.
         offsets (list[int|Tensor]|Tensor, optional): of the block's first element; zeros unless given.
+
+    Examples:
+        >>> proa.crop(proa.arange(6).reshape([2, 3]), shape=[1, 2], offsets=[1, 1]).tolist()
+        [[4, 5]]
     """
     x = _C.tensor_argument(x, "crop", "x")
     rank = len(x.shape)
@@ -290,7 +329,12 @@ def crop(x, shape=None, offsets=None, name=None):
 
 @_method
 def shard_index(input, index_num, nshards, shard_id, ignore_value=-1):
-    """Indices of one of `nshards` equal parts of [0, index_num), counted from its start; others become ignore_value."""
+    """Indices of one of `nshards` equal parts of [0, index_num), counted from its start; others become ignore_value.
+
+    Examples:
+        >>> proa.shard_index(proa.to_tensor([[1], [16]]), index_num=20, nshards=2, shard_id=1).tolist()
+        [[-1], [6]]
+    """
     input = _C.tensor_argument(input, "shard_index", "input")
     if not 0 <= shard_id < nshards:
         raise _C.located(ValueError(f"shard_index: shard_id {shard_id} is not one of {nshards} shards"))

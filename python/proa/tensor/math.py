@@ -32,7 +32,12 @@ __all__ = [
 
 @_method
 def add_n(inputs, name=None):
-    """The sum of a tensor or of several of one shape."""
+    """The sum of a tensor or of several of one shape.
+
+    Examples:
+        >>> proa.add_n([proa.ones([2]), proa.ones([2])]).tolist()
+        [2.0, 2.0]
+    """
     if isinstance(inputs, _C.Tensor):
         return _C.ops.assign(inputs)
     inputs = tensor_list(inputs, "add_n", "inputs")
@@ -80,26 +85,46 @@ def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
 
 @_method
 def increment(x, value=1.0, name=None):
-    """Adds a number to a tensor in place, and returns it."""
+    """Adds a number to a tensor in place, and returns it.
+
+    Examples:
+        >>> proa.increment(proa.zeros([1]), 2.0).tolist()
+        [2.0]
+    """
     x = _C.tensor_argument(x, "increment", "x")
     return x.add_(_C.ops.full_like(x, value))
 
 
 @_method
 def mod(x, y, name=None):
-    """The remainder of x / y, with the sign of y."""
+    """The remainder of x / y, with the sign of y.
+
+    Examples:
+        >>> proa.mod(proa.to_tensor([-3, 3]), proa.to_tensor([2, 2])).tolist()
+        [1, 1]
+    """
     return _C.ops.remainder(x, y)
 
 
 @_method
 def floor_mod(x, y, name=None):
-    """mod under another name."""
+    """mod under another name.
+
+    Examples:
+        >>> proa.floor_mod(proa.to_tensor([-3, 3]), proa.to_tensor([2, 2])).tolist()
+        [1, 1]
+    """
     return mod(x, y)
 
 
 @_method
 def logit(x, eps=None, name=None):
-    """log(x / (1 - x)); with eps, x is first kept in [eps, 1 - eps]."""
+    """log(x / (1 - x)); with eps, x is first kept in [eps, 1 - eps].
+
+    Examples:
+        >>> proa.logit(proa.to_tensor([0.5])).tolist()
+        [0.0]
+    """
     x = _C.tensor_argument(x, "logit", "x")
     if eps is not None:
         x = _C.ops.clip(x, eps, 1.0 - eps)
@@ -112,14 +137,24 @@ def _floating(x):
 
 @_method
 def deg2rad(x, name=None):
-    """Degrees to radians."""
+    """Degrees to radians.
+
+    Examples:
+        >>> round(proa.deg2rad(proa.to_tensor(180.0)).item(), 4)
+        3.1416
+    """
     x = _C.tensor_argument(x, "deg2rad", "x")
     return _floating(x) * (math.pi / 180.0)
 
 
 @_method
 def rad2deg(x, name=None):
-    """Radians to degrees."""
+    """Radians to degrees.
+
+    Examples:
+        >>> round(proa.rad2deg(proa.to_tensor(3.14159265)).item(), 3)
+        180.0
+    """
     x = _C.tensor_argument(x, "rad2deg", "x")
     return _floating(x) * (180.0 / math.pi)
 
@@ -149,6 +184,10 @@ def diff(x, n=1, axis=-1, prepend=None, append=None, name=None):
         n (int): how often.
         axis (int): along which.
         prepend, append (Tensor, optional): put before and after x first.
+
+    Examples:
+        >>> proa.diff(proa.to_tensor([1, 4, 9])).tolist()
+        [3, 5]
     """
     x = _C.tensor_argument(x, "diff", "x")
     prepend, append = optional_tensor(prepend, "diff", "prepend"), optional_tensor(append, "diff", "append")
@@ -173,7 +212,12 @@ def diff(x, n=1, axis=-1, prepend=None, append=None, name=None):
 
 @_method
 def kron(x, y, out=None, name=None):
-    """The Kronecker product: every element of x times all of y; written into `out` if that is given."""
+    """The Kronecker product: every element of x times all of y; written into `out` if that is given.
+
+    Examples:
+        >>> proa.kron(proa.to_tensor([1, 2]), proa.to_tensor([1, 10])).tolist()
+        [1, 10, 2, 20]
+    """
     x = _C.tensor_argument(x, "kron", "x")
     y = _C.tensor_argument(y, "kron", "y")
     rank = max(len(x.shape), len(y.shape))
@@ -191,7 +235,12 @@ def _integers(op, *tensors):
 
 @_method
 def gcd(x, y, name=None):
-    """Greatest common divisors, not negative; with broadcasting. gcd(x, 0) is |x|."""
+    """Greatest common divisors, not negative; with broadcasting. gcd(x, 0) is |x|.
+
+    Examples:
+        >>> proa.gcd(proa.to_tensor([12]), proa.to_tensor([18])).tolist()
+        [6]
+    """
     x = _C.tensor_argument(x, "gcd", "x")
     y = _C.tensor_argument(y, "gcd", "y")
     _integers("gcd", x, y)
@@ -208,7 +257,12 @@ def gcd(x, y, name=None):
 
 @_method
 def lcm(x, y, name=None):
-    """Least common multiples, not negative; with broadcasting. lcm(x, 0) is 0."""
+    """Least common multiples, not negative; with broadcasting. lcm(x, 0) is 0.
+
+    Examples:
+        >>> proa.lcm(proa.to_tensor([4]), proa.to_tensor([6])).tolist()
+        [12]
+    """
     x = _C.tensor_argument(x, "lcm", "x")
     y = _C.tensor_argument(y, "lcm", "y")
     divisor = gcd(x, y)
@@ -223,6 +277,10 @@ def multiplex(inputs, index, name=None):
     Args:
         inputs (list[Tensor]): of one shape, [N, ...].
         index (Tensor): integers, [N, 1] or [N].
+
+    Examples:
+        >>> proa.multiplex([proa.to_tensor([[1], [2]]), proa.to_tensor([[3], [4]])], proa.to_tensor([[1], [0]], dtype="int32")).tolist()
+        [[3], [2]]
     """
     rows = _C.ops.stack(tensor_list(inputs, "multiplex", "inputs"), 0)
     index = _C.tensor_argument(index, "multiplex", "index")
@@ -233,7 +291,12 @@ def multiplex(inputs, index, name=None):
 
 @_method
 def renorm(x, p, axis, max_norm):
-    """x with every slice along `axis` scaled to a p-norm of at most max_norm."""
+    """x with every slice along `axis` scaled to a p-norm of at most max_norm.
+
+    Examples:
+        >>> np.round(proa.renorm(proa.to_tensor([[3.0, 4.0], [0.0, 1.0]]), p=2.0, axis=0, max_norm=1.0).astype("float64").numpy(), 1).tolist()
+        [[0.6, 0.8], [0.0, 1.0]]
+    """
     x = _C.tensor_argument(x, "renorm", "x")
     from proa.tensor.linalg import norm
 

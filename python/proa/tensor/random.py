@@ -25,12 +25,22 @@ def rand(shape, dtype=None, name=None):
 
 
 def randn(shape, dtype=None, name=None):
-    """Independent numbers of the normal distribution with mean 0 and deviation 1."""
+    """Independent numbers of the normal distribution with mean 0 and deviation 1.
+
+    Examples:
+        >>> proa.randn([2, 3]).shape
+        [2, 3]
+    """
     return _C.ops.gaussian(shape, as_dtype(dtype) or _C.get_default_dtype(), 0.0, 1.0)
 
 
 def standard_normal(shape, dtype=None, name=None):
-    """The same as randn."""
+    """The same as randn.
+
+    Examples:
+        >>> proa.standard_normal([2, 3]).shape
+        [2, 3]
+    """
     return randn(shape, dtype)
 
 
@@ -41,6 +51,10 @@ def normal(mean=0.0, std=1.0, shape=None, name=None):
         mean (float|Tensor): a mean for all, or one each.
         std (float|Tensor): a deviation for all, or one each.
         shape (list[int]|Tensor, optional): of the result, if both are numbers.
+
+    Examples:
+        >>> proa.normal(mean=0.0, std=1.0, shape=[2, 3]).shape
+        [2, 3]
     """
     mean, std = tensor_or_number(mean, "normal", "mean"), tensor_or_number(std, "normal", "std")
     if isinstance(mean, _C.Tensor) or isinstance(std, _C.Tensor):
@@ -52,7 +66,12 @@ def normal(mean=0.0, std=1.0, shape=None, name=None):
 
 
 def randint_like(x, low=0, high=None, dtype=None, name=None):
-    """Independent integers in [low, high), or [0, low) without high, in the shape and dtype of x."""
+    """Independent integers in [low, high), or [0, low) without high, in the shape and dtype of x.
+
+    Examples:
+        >>> proa.randint_like(proa.ones([2, 3]), 0, 10).shape
+        [2, 3]
+    """
     x = _C.tensor_argument(x, "randint_like", "x")
     dtype = as_dtype(dtype) or x.dtype
     whole = dtype if convert_dtype(dtype).startswith(("int", "uint")) else _C.int64

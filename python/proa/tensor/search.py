@@ -107,6 +107,10 @@ def argmin(x, axis=None, keepdim=False, dtype="int64", name=None):
     """Index of the smallest element along `axis`, the first of equal ones; NaN counts as the smallest.
 
     Arguments are as in argmax.
+
+    Examples:
+        >>> proa.argmin(proa.to_tensor([3.0, 1.0, 2.0])).item()
+        1
     """
     return _C.ops.argmin(x, axis, keepdim, _index_dtype("argmin", dtype))
 
@@ -119,6 +123,10 @@ def gather(x, index, axis=None, name=None):
         x (Tensor): where from.
         index (Tensor): integers, [number] or [number, 1].
         axis (int|Tensor, optional): along which; 0 unless given.
+
+    Examples:
+        >>> proa.gather(proa.to_tensor([10, 20, 30]), proa.to_tensor([2, 0])).tolist()
+        [30, 10]
     """
     index = _C.tensor_argument(index, "gather", "index")
     axis = 0 if axis is None else axis_of("gather", axis, x)
@@ -129,7 +137,12 @@ def gather(x, index, axis=None, name=None):
 
 @_method
 def index_sample(x, index):
-    """From each row of x the elements that the row of index names: [N, M] and [N, K] to [N, K]."""
+    """From each row of x the elements that the row of index names: [N, M] and [N, K] to [N, K].
+
+    Examples:
+        >>> proa.index_sample(proa.to_tensor([[1, 2], [3, 4]]), proa.to_tensor([[1], [0]])).tolist()
+        [[2], [3]]
+    """
     x = _C.tensor_argument(x, "index_sample", "x")
     index = _C.tensor_argument(index, "index_sample", "index")
     if len(x.shape) != 2 or len(index.shape) != 2 or x.shape[0] != index.shape[0]:
@@ -160,6 +173,10 @@ def put_along_axis(arr, indices, values=None, axis=None, reduce="assign", *, val
         values (Tensor|float): broadcast to the shape of indices. Also called value.
         axis (int): along which indices count.
         reduce (str): "assign", "add" or "mul" ("multiply").
+
+    Examples:
+        >>> proa.put_along_axis(proa.zeros([2, 2]), proa.to_tensor([[1], [0]]), 5.0, 1).tolist()
+        [[0.0, 5.0], [5.0, 0.0]]
     """
     arr = _C.tensor_argument(arr, "put_along_axis", "arr")
     indices = _C.tensor_argument(indices, "put_along_axis", "indices")
@@ -170,7 +187,14 @@ def put_along_axis(arr, indices, values=None, axis=None, reduce="assign", *, val
 
 @_method
 def put_along_axis_(arr, indices, values=None, axis=None, reduce="assign", *, value=None):
-    """put_along_axis in place."""
+    """put_along_axis in place.
+
+    Examples:
+        >>> x = proa.zeros([1, 2])
+        >>> _ = proa.put_along_axis_(x, proa.to_tensor([[1]]), 5.0, 1)
+        >>> x.tolist()
+        [[0.0, 5.0]]
+    """
     arr = _C.tensor_argument(arr, "put_along_axis_", "arr")
     arr[...] = put_along_axis(arr, indices, values, axis, reduce, value=value)
     return arr
@@ -207,7 +231,12 @@ def unique(x, return_index=False, return_inverse=False, return_counts=False, axi
 
 @_method
 def unique_consecutive(x, return_inverse=False, return_counts=False, axis=None, dtype="int64", name=None):
-    """The elements (or slices along an axis) without repetitions that follow each other; arguments as in unique."""
+    """The elements (or slices along an axis) without repetitions that follow each other; arguments as in unique.
+
+    Examples:
+        >>> proa.unique_consecutive(proa.to_tensor([1, 1, 2, 1])).tolist()
+        [1, 2, 1]
+    """
     x = _C.tensor_argument(x, "unique_consecutive", "x")
     out, inverse, counts = _C.ops.unique_consecutive(x, axis)
     return _picked([out, *(r for want, r in ((return_inverse, inverse), (return_counts, counts)) if want)], dtype)

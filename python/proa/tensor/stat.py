@@ -92,7 +92,12 @@ def median(x, axis=None, keepdim=False, name=None):
 
 @_method
 def nanmedian(x, axis=None, keepdim=False, name=None):
-    """The median of the elements that are not NaN; NaN where there is none. Arguments as in median."""
+    """The median of the elements that are not NaN; NaN where there is none. Arguments as in median.
+
+    Examples:
+        >>> proa.nanmedian(proa.to_tensor([1.0, float("nan"), 3.0, 5.0])).item()
+        3.0
+    """
     return _quantiles("nanmedian", x, [0.5], axis, keepdim, True)[0]
 
 
@@ -151,6 +156,10 @@ def histogram(input, bins=100, min=0, max=0, name=None):
 
     Returns:
         Tensor: int64, [bins].
+
+    Examples:
+        >>> proa.histogram(proa.to_tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3).tolist()
+        [0, 2, 1, 0]
     """
     input = _C.tensor_argument(input, "histogram", "input")
     bins = number(bins)
@@ -184,6 +193,10 @@ def bincount(x, weights=None, minlength=0, name=None):
         x (Tensor): integers >= 0, [N].
         weights (Tensor, optional): [N].
         minlength (int): length of the result at least.
+
+    Examples:
+        >>> proa.bincount(proa.to_tensor([1, 2, 1])).tolist()
+        [0, 2, 1]
     """
     x = _C.tensor_argument(x, "bincount", "x")
     if len(x.shape) != 1 or not x.is_integer():

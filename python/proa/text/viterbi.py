@@ -71,6 +71,12 @@ class ViterbiDecoder(Layer):
     Args:
         transitions (Tensor): [tags, tags].
         include_bos_eos_tag (bool): see there.
+
+    Examples:
+        >>> decoder = proa.text.ViterbiDecoder(proa.zeros([3, 3]), include_bos_eos_tag=False)
+        >>> scores, path = decoder(proa.to_tensor([[[0.0, 1.0, 0.0], [2.0, 0.0, 0.0]]]), proa.to_tensor([2]))
+        >>> scores.tolist(), path.tolist()
+        ([3.0], [[1, 0]])
     """
 
     def __init__(self, transitions, include_bos_eos_tag=True, name=None):

@@ -92,6 +92,10 @@ def try_import(module_name, err_msg=None):
     Args:
         module_name (str): its name.
         err_msg (str, optional): what the ImportError says if it is not.
+
+    Examples:
+        >>> proa.utils.try_import("math").floor(1.5)
+        1
     """
     try:
         return importlib.import_module(module_name)
@@ -114,6 +118,9 @@ def require_version(min_version, max_version=None):
     Args:
         min_version (str): the oldest, such as "0.1.0".
         max_version (str, optional): the newest.
+
+    Examples:
+        >>> proa.utils.require_version("0.0.1")
     """
     from proa import version
 

@@ -59,7 +59,13 @@ def switch(new_generator=None):
 
 @contextlib.contextmanager
 def guard(new_generator=None):
-    """Counts anew inside `with`; a string argument becomes a prefix of all names."""
+    """Counts anew inside `with`; a string argument becomes a prefix of all names.
+
+    Examples:
+        >>> with proa.utils.unique_name.guard():
+        ...     proa.utils.unique_name.generate("fc")
+        'fc_0'
+    """
     if isinstance(new_generator, (str, bytes)):
         prefix = new_generator.decode() if isinstance(new_generator, bytes) else new_generator
         new_generator = _Generator(prefix)

@@ -21,7 +21,12 @@ def set_image_backend(backend):
 
 
 def get_image_backend():
-    """What `image_load` and data sets give: "pil", "cv2" or "tensor"."""
+    """What `image_load` and data sets give: "pil", "cv2" or "tensor".
+
+    Examples:
+        >>> proa.vision.get_image_backend()
+        'pil'
+    """
     return _backend
 
 

@@ -41,12 +41,24 @@ def softmax(x, axis=-1, dtype=None, name=None):
 
 
 def log_softmax(x, axis=-1, dtype=None, name=None):
-    """The logarithm of softmax, without overflow; arguments as in softmax."""
+    """The logarithm of softmax, without overflow; arguments as in softmax.
+
+    Examples:
+        >>> np.round(proa.nn.functional.log_softmax(proa.to_tensor([0.0, 0.0])).astype("float64").numpy(), 4).tolist()
+        [-0.6931, -0.6931]
+    """
     return _C.ops.log_softmax(_cast(x, dtype), axis)
 
 
 def softmax_(x, axis=-1, dtype=None, name=None):
-    """softmax in place."""
+    """softmax in place.
+
+    Examples:
+        >>> x = proa.to_tensor([0.0, 0.0])
+        >>> _ = proa.nn.functional.softmax_(x)
+        >>> x.tolist()
+        [0.5, 0.5]
+    """
     if dtype is not None and _cast(x, dtype).dtype != x.dtype:
         raise _C.located(TypeError(f"softmax_: the result in place has the dtype of x, {x.dtype.name}, not {dtype}"))
     return _C.ops.softmax_(x, axis)
@@ -88,34 +100,70 @@ def softshrink(x, threshold=0.5, name=None):
 
 
 def relu_(x, name=None):
-    """relu in place."""
+    """relu in place.
+
+    Examples:
+        >>> x = proa.to_tensor([-1.0, 1.0])
+        >>> _ = proa.nn.functional.relu_(x)
+        >>> x.tolist()
+        [0.0, 1.0]
+    """
     return _C.ops.relu_(x)
 
 
 def elu_(x, alpha=1.0, name=None):
-    """elu in place, for alpha >= 0: of a negative one the result does not tell the sign of x."""
+    """elu in place, for alpha >= 0: of a negative one the result does not tell the sign of x.
+
+    Examples:
+        >>> x = proa.to_tensor([0.0, 1.0])
+        >>> _ = proa.nn.functional.elu_(x)
+        >>> x.tolist()
+        [0.0, 1.0]
+    """
     if not alpha >= 0:
         raise _C.located(ValueError(f"elu_: alpha must not be negative; it is {alpha}; use elu"))
     return _C.ops.elu_(x, alpha)
 
 
 def tanh(x, name=None):
-    """Hyperbolic tangent."""
+    """Hyperbolic tangent.
+
+    Examples:
+        >>> proa.nn.functional.tanh(proa.to_tensor([0.0])).tolist()
+        [0.0]
+    """
     return _C.ops.tanh(x)
 
 
 def tanh_(x, name=None):
-    """tanh in place."""
+    """tanh in place.
+
+    Examples:
+        >>> x = proa.to_tensor([0.0])
+        >>> _ = proa.nn.functional.tanh_(x)
+        >>> x.tolist()
+        [0.0]
+    """
     return _C.ops.tanh_(x)
 
 
 def log_sigmoid(x, name=None):
-    """log(1 / (1 + exp(-x))), without overflow."""
+    """log(1 / (1 + exp(-x))), without overflow.
+
+    Examples:
+        >>> np.round(proa.nn.functional.log_sigmoid(proa.to_tensor([0.0])).astype("float64").numpy(), 4).tolist()
+        [-0.6931]
+    """
     return _C.ops.logsigmoid(x)
 
 
 def glu(x, axis=-1, name=None):
-    """First half times sigmoid of the second half along `axis` (Dauphin et al., 2017)."""
+    """First half times sigmoid of the second half along `axis` (Dauphin et al., 2017).
+
+    Examples:
+        >>> proa.nn.functional.glu(proa.to_tensor([3.0, 0.0])).tolist()
+        [1.5]
+    """
     x = _C.tensor_argument(x, "glu", "x")
     rank = len(x.shape)
     if not -rank <= axis < rank:
@@ -128,7 +176,12 @@ def glu(x, axis=-1, name=None):
 
 
 def maxout(x, groups, axis=1, name=None):
-    """The highest of `groups` channels that lie side by side along `axis` (Goodfellow et al., 2013)."""
+    """The highest of `groups` channels that lie side by side along `axis` (Goodfellow et al., 2013).
+
+    Examples:
+        >>> proa.nn.functional.maxout(proa.to_tensor([[[[1.0]], [[2.0]]]]), groups=2).flatten().tolist()
+        [2.0]
+    """
     x = _C.tensor_argument(x, "maxout", "x")
     rank = len(x.shape)
     if not -rank <= axis < rank:
@@ -150,6 +203,10 @@ def prelu(x, weight, data_format="NCHW", name=None):
         x (Tensor): [N, C, ...], or with the channels last.
         weight (Tensor): [1], or [C].
         data_format (str): where the channels are.
+
+    Examples:
+        >>> proa.nn.functional.prelu(proa.to_tensor([-2.0, 2.0]), proa.to_tensor([0.25])).tolist()
+        [-0.5, 2.0]
     """
     x = _C.tensor_argument(x, "prelu", "x")
     weight = _C.tensor_argument(weight, "prelu", "weight")
@@ -177,6 +234,10 @@ def gumbel_softmax(x, temperature=1.0, hard=False, axis=-1, name=None):
         temperature (float): positive; the lower, the nearer to one-hot.
         hard (bool): one-hot in the result, soft in the gradient.
         axis (int): where the classes are.
+
+    Examples:
+        >>> proa.nn.functional.gumbel_softmax(proa.ones([2, 3]), hard=True).sum(-1).tolist()
+        [1.0, 1.0]
     """
     x = _C.tensor_argument(x, "gumbel_softmax", "x")
     if temperature <= 0:

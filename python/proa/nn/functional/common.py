@@ -46,6 +46,10 @@ def bilinear(x1, x2, weight, bias=None, name=None):
 
     Returns:
         Tensor: [N, out].
+
+    Examples:
+        >>> proa.nn.functional.bilinear(proa.ones([2, 3]), proa.ones([2, 4]), proa.ones([5, 3, 4])).shape
+        [2, 5]
     """
     x1 = _C.tensor_argument(x1, "bilinear", "x1")
     x2 = _C.tensor_argument(x2, "bilinear", "x2")
@@ -133,14 +137,24 @@ def _dropout_of_run(x, p, axis, training, upscale):
 
 
 def dropout2d(x, p=0.5, training=True, data_format="NCHW", name=None):
-    """Dropout of whole channels of [N, C, H, W] (or [N, H, W, C])."""
+    """Dropout of whole channels of [N, C, H, W] (or [N, H, W, C]).
+
+    Examples:
+        >>> proa.nn.functional.dropout2d(proa.ones([1, 2, 3, 3]), p=0.5, training=False).sum().item()
+        18.0
+    """
     x = _C.tensor_argument(x, "dropout2d", "x")
     last = is_channel_last("dropout2d", data_format, 2)
     return dropout(x, p, [0, 3] if last else [0, 1], training)
 
 
 def dropout3d(x, p=0.5, training=True, data_format="NCDHW", name=None):
-    """Dropout of whole channels of [N, C, D, H, W] (or [N, D, H, W, C])."""
+    """Dropout of whole channels of [N, C, D, H, W] (or [N, D, H, W, C]).
+
+    Examples:
+        >>> proa.nn.functional.dropout3d(proa.ones([1, 2, 1, 3, 3]), p=0.5, training=False).sum().item()
+        18.0
+    """
     x = _C.tensor_argument(x, "dropout3d", "x")
     last = is_channel_last("dropout3d", data_format, 3)
     return dropout(x, p, [0, 4] if last else [0, 1], training)
@@ -150,6 +164,10 @@ def alpha_dropout(x, p=0.5, training=True, name=None):
     """Dropout that keeps mean and variance of SELU's outputs (Klambauer et al., 2017).
 
     Dropped elements become SELU's lowest value; an affine map restores the statistics.
+
+    Examples:
+        >>> proa.nn.functional.alpha_dropout(proa.ones([2, 3]), p=0.5, training=False).tolist()
+        [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
     """
     x = _C.tensor_argument(x, "alpha_dropout", "x")
     p = _check_p("alpha_dropout", p)
@@ -179,6 +197,10 @@ def embedding(x, weight, padding_idx=None, sparse=False, name=None):
 
     Returns:
         Tensor: [..., size].
+
+    Examples:
+        >>> proa.nn.functional.embedding(proa.to_tensor([2, 0]), proa.to_tensor([[1.0], [2.0], [3.0]])).tolist()
+        [[3.0], [1.0]]
     """
     if isinstance(x, _C.Tensor) and x.dtype in (_C.int16, _C.int8, _C.uint8):
         x = _C.ops.cast(x, _C.int32)
@@ -254,7 +276,12 @@ def pad(x, pad, mode="constant", value=0.0, data_format="NCHW", name=None):
 
 
 def zeropad2d(x, padding, data_format="NCHW", name=None):
-    """Pads [N, C, H, W] with zeros; padding is [left, right, top, bottom] or one int."""
+    """Pads [N, C, H, W] with zeros; padding is [left, right, top, bottom] or one int.
+
+    Examples:
+        >>> proa.nn.functional.zeropad2d(proa.ones([1, 1, 1, 1]), [1, 0, 0, 1])[0, 0].tolist()
+        [[0.0, 1.0], [0.0, 0.0]]
+    """
     x = _C.tensor_argument(x, "zeropad2d", "x")
     padding = plain_ints(padding)
     if isinstance(padding, int):
@@ -283,6 +310,10 @@ def cosine_similarity(x1, x2, axis=1, eps=1e-08):
     """Cosine of the angle between x1 and x2 along an axis; the product of their norms is at least eps.
 
     float16 and bfloat16 are computed in float32.
+
+    Examples:
+        >>> proa.nn.functional.cosine_similarity(proa.to_tensor([[1.0, 0.0]]), proa.to_tensor([[0.0, 2.0]])).tolist()
+        [0.0]
     """
     x1 = _C.tensor_argument(x1, "cosine_similarity", "x1")
     x2 = _C.tensor_argument(x2, "cosine_similarity", "x2")
@@ -292,7 +323,12 @@ def cosine_similarity(x1, x2, axis=1, eps=1e-08):
 
 
 def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):
-    """(1 - epsilon) * label + epsilon * prior_dist (even over the classes unless given)."""
+    """(1 - epsilon) * label + epsilon * prior_dist (even over the classes unless given).
+
+    Examples:
+        >>> np.round(proa.nn.functional.label_smooth(proa.to_tensor([[0.0, 1.0]])).astype("float64").numpy(), 3).tolist()
+        [[0.05, 0.95]]
+    """
     label = _C.tensor_argument(label, "label_smooth", "label")
     if not 0 <= epsilon <= 1:
         raise _C.located(ValueError(f"label_smooth: epsilon must be in [0, 1]; it is {epsilon}"))
@@ -310,6 +346,10 @@ def sequence_mask(x, maxlen=None, dtype="int64", name=None):
         x (Tensor): lengths, [...].
         maxlen (int, optional): size of the new dim; the longest length unless given.
         dtype (str): of the result.
+
+    Examples:
+        >>> proa.nn.functional.sequence_mask(proa.to_tensor([1, 3]), maxlen=3).tolist()
+        [[1, 0, 0], [1, 1, 1]]
     """
     x = _C.tensor_argument(x, "sequence_mask", "x")
     if maxlen is None:
@@ -319,7 +359,12 @@ def sequence_mask(x, maxlen=None, dtype="int64", name=None):
 
 
 def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):
-    """[N, C * r * r, H, W] to [N, C, H * r, W * r] (Shi et al., 2016)."""
+    """[N, C * r * r, H, W] to [N, C, H * r, W * r] (Shi et al., 2016).
+
+    Examples:
+        >>> proa.nn.functional.pixel_shuffle(proa.ones([1, 4, 2, 2]), 2).shape
+        [1, 1, 4, 4]
+    """
     x = _C.tensor_argument(x, "pixel_shuffle", "x")
     upscale_factor = number(plain_ints(number(upscale_factor)))
     if not isinstance(upscale_factor, int) or upscale_factor < 1:
@@ -372,6 +417,10 @@ def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
 
     Returns:
         Tensor: [N, C * KH * KW, number of blocks].
+
+    Examples:
+        >>> proa.nn.functional.unfold(proa.ones([1, 3, 4, 4]), 2).shape
+        [1, 12, 9]
     """
     x = _C.tensor_argument(x, "unfold", "x")
     require_dims("unfold", "x", x, 4)
@@ -399,6 +448,10 @@ def fold(x, output_sizes, kernel_sizes, strides=1, paddings=0, dilations=1, name
 
     Returns:
         Tensor: [N, C, H, W].
+
+    Examples:
+        >>> proa.nn.functional.fold(proa.ones([1, 4, 4]), output_sizes=[3, 3], kernel_sizes=2)[0, 0].tolist()
+        [[1.0, 2.0, 1.0], [2.0, 4.0, 2.0], [1.0, 2.0, 1.0]]
     """
     x = _C.tensor_argument(x, "fold", "x")
     ops = _C.ops
@@ -431,6 +484,10 @@ def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW"):
         x (Tensor): [N * seg_num, C, H, W] (or NHWC): frames of N clips.
         seg_num (int): frames of a clip.
         shift_ratio (float): part of the channels that moves each way, at most 0.5.
+
+    Examples:
+        >>> proa.nn.functional.temporal_shift(proa.ones([4, 4, 2, 2]), seg_num=2).shape
+        [4, 4, 2, 2]
     """
     x = _C.tensor_argument(x, "temporal_shift", "x")
     require_dims("temporal_shift", "x", x, 4)

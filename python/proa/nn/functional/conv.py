@@ -100,12 +100,22 @@ def conv2d_norm_relu(
 
 
 def conv1d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCL", name=None):
-    """1-D convolution: as conv2d, with x [N, C, L] (or [N, L, C]) and weight [O, C / groups, K]."""
+    """1-D convolution: as conv2d, with x [N, C, L] (or [N, L, C]) and weight [O, C / groups, K].
+
+    Examples:
+        >>> proa.nn.functional.conv1d(proa.ones([1, 2, 5]), proa.ones([3, 2, 3])).shape
+        [1, 3, 3]
+    """
     return _conv("conv1d", 1, x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
 def conv3d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCDHW", name=None):
-    """3-D convolution: as conv2d, with x [N, C, D, H, W] (or [N, D, H, W, C]) and weight [O, C / groups, KD, KH, KW]."""
+    """3-D convolution: as conv2d, with x [N, C, D, H, W] (or [N, D, H, W, C]) and weight [O, C / groups, KD, KH, KW].
+
+    Examples:
+        >>> proa.nn.functional.conv3d(proa.ones([1, 2, 4, 4, 4]), proa.ones([3, 2, 3, 3, 3])).shape
+        [1, 3, 2, 2, 2]
+    """
     return _conv("conv3d", 3, x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
@@ -138,6 +148,10 @@ def conv2d_transpose(
     Returns:
         Tensor: [N, O, H', W'] with
         H' = (H - 1) * stride - top - bottom + dilation * (KH - 1) + 1 + output_padding.
+
+    Examples:
+        >>> proa.nn.functional.conv2d_transpose(proa.ones([1, 2, 3, 3]), proa.ones([2, 4, 3, 3]), stride=2).shape
+        [1, 4, 7, 7]
     """
     return _conv_transpose(
         "conv2d_transpose",
@@ -184,7 +198,12 @@ def conv1d_transpose(
     data_format="NCL",
     name=None,
 ):
-    """Transposed 1-D convolution: as conv2d_transpose, with x [N, C, L] and weight [C, O / groups, K]."""
+    """Transposed 1-D convolution: as conv2d_transpose, with x [N, C, L] and weight [C, O / groups, K].
+
+    Examples:
+        >>> proa.nn.functional.conv1d_transpose(proa.ones([1, 2, 5]), proa.ones([2, 3, 3])).shape
+        [1, 3, 7]
+    """
     return _conv_transpose(
         "conv1d_transpose",
         1,
@@ -214,7 +233,12 @@ def conv3d_transpose(
     data_format="NCDHW",
     name=None,
 ):
-    """Transposed 3-D convolution: as conv2d_transpose, with x [N, C, D, H, W] and weight [C, O / groups, KD, KH, KW]."""
+    """Transposed 3-D convolution: as conv2d_transpose, with x [N, C, D, H, W] and weight [C, O / groups, KD, KH, KW].
+
+    Examples:
+        >>> proa.nn.functional.conv3d_transpose(proa.ones([1, 2, 2, 2, 2]), proa.ones([2, 3, 2, 2, 2])).shape
+        [1, 3, 3, 3, 3]
+    """
     return _conv_transpose(
         "conv3d_transpose",
         3,

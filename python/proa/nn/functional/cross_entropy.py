@@ -143,6 +143,10 @@ def softmax_with_cross_entropy(
         soft_label, ignore_index, axis: as in cross_entropy.
         numeric_stable_mode (bool): accepted; it always is.
         return_softmax (bool): return (loss, softmax).
+
+    Examples:
+        >>> np.round(proa.nn.functional.softmax_with_cross_entropy(proa.zeros([1, 2]), proa.to_tensor([[1]])).astype("float64").numpy(), 4).tolist()
+        [[0.6931]]
     """
     logits = _C.tensor_argument(logits, "softmax_with_cross_entropy", "logits")
     label = _C.tensor_argument(label, "softmax_with_cross_entropy", "label")
@@ -163,6 +167,10 @@ def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", nam
         weight (Tensor, optional): of each class, [C].
         ignore_index (int): places with this label do not count.
         reduction (str): "mean" (over the weights of the places), "sum" or "none".
+
+    Examples:
+        >>> proa.nn.functional.nll_loss(proa.to_tensor([[-0.5, -1.5]]), proa.to_tensor([1])).item()
+        1.5
     """
     input = _C.tensor_argument(input, "nll_loss", "input")
     label = _C.tensor_argument(label, "nll_loss", "label")

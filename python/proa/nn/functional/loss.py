@@ -39,14 +39,24 @@ def mse_loss(input, label, reduction="mean", name=None):
 
 
 def square_error_cost(input, label):
-    """(input - label)**2, element by element."""
+    """(input - label)**2, element by element.
+
+    Examples:
+        >>> proa.nn.functional.square_error_cost(proa.to_tensor([1.0, 3.0]), proa.zeros([2])).tolist()
+        [1.0, 9.0]
+    """
     input = _C.tensor_argument(input, "square_error_cost", "input")
     label = _C.tensor_argument(label, "square_error_cost", "label")
     return (input - label).square()
 
 
 def l1_loss(input, label, reduction="mean", name=None):
-    """|input - label|."""
+    """|input - label|.
+
+    Examples:
+        >>> proa.nn.functional.l1_loss(proa.to_tensor([1.0, 4.0]), proa.zeros([2])).item()
+        2.5
+    """
     input = _C.tensor_argument(input, "l1_loss", "input")
     label = _C.tensor_argument(label, "l1_loss", "label")
     _check_reduction("l1_loss", reduction)
@@ -54,7 +64,12 @@ def l1_loss(input, label, reduction="mean", name=None):
 
 
 def smooth_l1_loss(input, label, reduction="mean", delta=1.0, name=None):
-    """Huber's loss: d**2 / 2 where |d| <= delta, delta * |d| - delta**2 / 2 elsewhere."""
+    """Huber's loss: d**2 / 2 where |d| <= delta, delta * |d| - delta**2 / 2 elsewhere.
+
+    Examples:
+        >>> proa.nn.functional.smooth_l1_loss(proa.to_tensor([0.5, 3.0]), proa.zeros([2])).item()
+        1.3125
+    """
     input = _C.tensor_argument(input, "smooth_l1_loss", "input")
     label = _C.tensor_argument(label, "smooth_l1_loss", "label")
     _check_reduction("smooth_l1_loss", reduction)
@@ -67,6 +82,10 @@ def log_loss(input, label, epsilon=0.0001, name=None):
     """-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon), element by element.
 
     The label gets no gradient.
+
+    Examples:
+        >>> np.round(proa.nn.functional.log_loss(proa.to_tensor([[0.5]]), proa.to_tensor([[1.0]])).astype("float64").numpy(), 3).tolist()
+        [[0.693]]
     """
     input = _C.tensor_argument(input, "log_loss", "input")
     label = _C.tensor_argument(label, "log_loss", "label").detach()
@@ -83,6 +102,10 @@ def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None)
         label (Tensor): 0 or 1, or between; the shape of input. It gets no gradient.
         weight (Tensor, optional): broadcast to input.
         reduction (str): "mean", "sum" or "none".
+
+    Examples:
+        >>> round(proa.nn.functional.binary_cross_entropy(proa.to_tensor([0.5]), proa.to_tensor([1.0])).item(), 4)
+        0.6931
     """
     input = _C.tensor_argument(input, "binary_cross_entropy", "input")
     label = _C.tensor_argument(label, "binary_cross_entropy", "label")
@@ -100,6 +123,10 @@ def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean"
         weight (Tensor, optional): broadcast to logit.
         reduction (str): "mean", "sum" or "none".
         pos_weight (Tensor, optional): factor of what a label adds as a positive sample, label * log(sigmoid(logit)).
+
+    Examples:
+        >>> round(proa.nn.functional.binary_cross_entropy_with_logits(proa.to_tensor([0.0]), proa.to_tensor([1.0])).item(), 4)
+        0.6931
     """
     logit = _C.tensor_argument(logit, "binary_cross_entropy_with_logits", "logit")
     label = _C.tensor_argument(label, "binary_cross_entropy_with_logits", "label")
@@ -124,6 +151,10 @@ def sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, red
         alpha (float): weight of positive samples; negative ones get 1 - alpha.
         gamma (float): how much easy samples are weighed down.
         reduction (str): "mean", "sum" or "none".
+
+    Examples:
+        >>> round(proa.nn.functional.sigmoid_focal_loss(proa.to_tensor([[0.0]]), proa.to_tensor([[1.0]])).item(), 4)
+        0.0433
     """
     logit = _C.tensor_argument(logit, "sigmoid_focal_loss", "logit")
     label = _C.tensor_argument(label, "sigmoid_focal_loss", "label")
@@ -146,6 +177,10 @@ def kl_div(input, label, reduction="mean", name=None):
         input (Tensor): log-probabilities.
         label (Tensor): probabilities; where it is 0 the loss is 0. It gets no gradient.
         reduction (str): "batchmean" (the sum over the first dim's size), "mean", "sum" or "none".
+
+    Examples:
+        >>> proa.nn.functional.kl_div(proa.zeros([1, 2]), proa.to_tensor([[0.0, 1.0]]), reduction="sum").item()
+        0.0
     """
     input = _C.tensor_argument(input, "kl_div", "input")
     label = _C.tensor_argument(label, "kl_div", "label")
@@ -161,7 +196,12 @@ def kl_div(input, label, reduction="mean", name=None):
 
 
 def margin_ranking_loss(input, other, label, margin=0.0, reduction="mean", name=None):
-    """max(-label * (input - other) + margin, 0); label is 1 where input should be the higher, -1 elsewhere."""
+    """max(-label * (input - other) + margin, 0); label is 1 where input should be the higher, -1 elsewhere.
+
+    Examples:
+        >>> proa.nn.functional.margin_ranking_loss(proa.to_tensor([1.0]), proa.to_tensor([3.0]), proa.to_tensor([1.0])).item()
+        2.0
+    """
     input = _C.tensor_argument(input, "margin_ranking_loss", "input")
     other = _C.tensor_argument(other, "margin_ranking_loss", "other")
     label = _C.tensor_argument(label, "margin_ranking_loss", "label")
@@ -170,7 +210,12 @@ def margin_ranking_loss(input, other, label, margin=0.0, reduction="mean", name=
 
 
 def hinge_embedding_loss(input, label, margin=1.0, reduction="mean", name=None):
-    """input where label is 1, max(margin - input, 0) where it is -1."""
+    """input where label is 1, max(margin - input, 0) where it is -1.
+
+    Examples:
+        >>> proa.nn.functional.hinge_embedding_loss(proa.to_tensor([0.5, 0.5]), proa.to_tensor([1.0, -1.0])).item()
+        0.5
+    """
     input = _C.tensor_argument(input, "hinge_embedding_loss", "input")
     label = _C.tensor_argument(label, "hinge_embedding_loss", "label")
     _check_reduction("hinge_embedding_loss", reduction)
@@ -186,6 +231,10 @@ def dice_loss(input, label, epsilon=1e-05, name=None):
         input (Tensor): probabilities, [N, ..., classes].
         label (Tensor): class numbers, [N, ..., 1].
         epsilon (float): keeps the division finite.
+
+    Examples:
+        >>> round(proa.nn.functional.dice_loss(proa.to_tensor([[[0.9, 0.1]]]), proa.to_tensor([[[0]]])).item(), 3)
+        0.1
     """
     input = _C.tensor_argument(input, "dice_loss", "input")
     require_dims("dice_loss", "input", input, 2, float("inf"))
@@ -207,6 +256,10 @@ def npair_loss(anchor, positive, labels, l2_reg=0.002):
         anchor, positive (Tensor): [N, size].
         labels (Tensor): [N].
         l2_reg (float): strength of the penalty.
+
+    Examples:
+        >>> proa.nn.functional.npair_loss(proa.ones([2, 3]), proa.ones([2, 3]), proa.to_tensor([0.0, 1.0])).shape
+        []
     """
     anchor = _C.tensor_argument(anchor, "npair_loss", "anchor")
     positive = _C.tensor_argument(positive, "npair_loss", "positive")

@@ -142,6 +142,10 @@ def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format
         epsilon (float): keeps the division finite.
         weight, bias (Tensor, optional): [C].
         data_format (str): where the channels are.
+
+    Examples:
+        >>> proa.nn.functional.group_norm(proa.rand([2, 4, 3, 3]), num_groups=2).shape
+        [2, 4, 3, 3]
     """
     x = _C.tensor_argument(x, "group_norm", "x")
     ops = _C.ops
@@ -184,6 +188,10 @@ def instance_norm(
         momentum: accepted.
         eps (float): keeps the division finite; also called epsilon.
         data_format (str): where the channels are.
+
+    Examples:
+        >>> proa.nn.functional.instance_norm(proa.rand([2, 4, 3, 3])).shape
+        [2, 4, 3, 3]
     """
     x = _C.tensor_argument(x, "instance_norm", "x")
     eps = more.pop("epsilon", eps)
@@ -204,6 +212,10 @@ def local_response_norm(x, size, alpha=0.0001, beta=0.75, k=1.0, data_format="NC
         size (int): how many channels.
         alpha, beta, k (float): of the formula.
         data_format (str): where the channels are.
+
+    Examples:
+        >>> proa.nn.functional.local_response_norm(proa.rand([2, 4, 3, 3]), size=5).shape
+        [2, 4, 3, 3]
     """
     x = _C.tensor_argument(x, "local_response_norm", "x")
     ops, given = _C.ops, x

@@ -72,6 +72,10 @@ def avg_pool2d(
         exclusive (bool): leave padding out of the mean; that of a window of padding only is NaN. Otherwise
             divide by the part of the window inside the image and its padding.
         divisor_override (float, optional): divide the sums of all windows by this instead; not 0.
+
+    Examples:
+        >>> proa.nn.functional.avg_pool2d(proa.ones([1, 2, 4, 4]), 2).shape
+        [1, 2, 2, 2]
     """
     return _avg_pool(
         "avg_pool2d", 2, x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format
@@ -79,12 +83,22 @@ def avg_pool2d(
 
 
 def max_pool1d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, name=None):
-    """The maximum of each window of [N, C, L]; arguments as in max_pool2d."""
+    """The maximum of each window of [N, C, L]; arguments as in max_pool2d.
+
+    Examples:
+        >>> proa.nn.functional.max_pool1d(proa.to_tensor([[[1.0, 3.0, 5.0, 7.0]]]), 2).tolist()
+        [[[3.0, 7.0]]]
+    """
     return _max_pool("max_pool1d", 1, x, kernel_size, stride, padding, ceil_mode, return_mask, "NCL")
 
 
 def avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None):
-    """The mean of each window of [N, C, L]; arguments as in avg_pool2d."""
+    """The mean of each window of [N, C, L]; arguments as in avg_pool2d.
+
+    Examples:
+        >>> proa.nn.functional.avg_pool1d(proa.to_tensor([[[1.0, 3.0, 5.0, 7.0]]]), 2).tolist()
+        [[[2.0, 6.0]]]
+    """
     return _avg_pool("avg_pool1d", 1, x, kernel_size, stride, padding, ceil_mode, exclusive, None, "NCL")
 
 
@@ -94,6 +108,10 @@ def max_pool3d(
     """The maximum of each window of [N, C, D, H, W]; arguments as in max_pool2d.
 
     With return_mask also the places of the maxima, (depth * H + row) * W + column, as int32.
+
+    Examples:
+        >>> proa.nn.functional.max_pool3d(proa.ones([1, 2, 4, 4, 4]), 2).shape
+        [1, 2, 2, 2, 2]
     """
     return _max_pool("max_pool3d", 3, x, kernel_size, stride, padding, ceil_mode, return_mask, data_format)
 
@@ -109,7 +127,12 @@ def avg_pool3d(
     data_format="NCDHW",
     name=None,
 ):
-    """The mean of each window of [N, C, D, H, W]; arguments as in avg_pool2d."""
+    """The mean of each window of [N, C, D, H, W]; arguments as in avg_pool2d.
+
+    Examples:
+        >>> proa.nn.functional.avg_pool3d(proa.ones([1, 2, 4, 4, 4]), 2).shape
+        [1, 2, 2, 2, 2]
+    """
     return _avg_pool(
         "avg_pool3d", 3, x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format
     )
@@ -135,17 +158,31 @@ def adaptive_avg_pool2d(x, output_size, data_format="NCHW", name=None):
         x (Tensor): [N, C, H, W], or [N, H, W, C] with data_format "NHWC".
         output_size (int|list[int|None]): one or [height, width]; None keeps the size.
         data_format (str): "NCHW" or "NHWC".
+
+    Examples:
+        >>> proa.nn.functional.adaptive_avg_pool2d(proa.ones([1, 2, 5, 5]), 3).shape
+        [1, 2, 3, 3]
     """
     return _C.ops.adaptive_avg_pool2d(x, _output_size("adaptive_avg_pool2d", output_size, 2), data_format)
 
 
 def adaptive_avg_pool1d(x, output_size, name=None):
-    """Means of windows that divide [N, C, L] into output_size parts."""
+    """Means of windows that divide [N, C, L] into output_size parts.
+
+    Examples:
+        >>> proa.nn.functional.adaptive_avg_pool1d(proa.to_tensor([[[1.0, 2.0, 3.0, 4.0]]]), 2).tolist()
+        [[[1.5, 3.5]]]
+    """
     return _C.ops.adaptive_avg_pool1d(x, _output_size("adaptive_avg_pool1d", output_size, 1))
 
 
 def adaptive_avg_pool3d(x, output_size, data_format="NCDHW", name=None):
-    """Means of windows that divide [N, C, D, H, W] into output_size parts."""
+    """Means of windows that divide [N, C, D, H, W] into output_size parts.
+
+    Examples:
+        >>> proa.nn.functional.adaptive_avg_pool3d(proa.ones([1, 2, 5, 5, 5]), 3).shape
+        [1, 2, 3, 3, 3]
+    """
     return _C.ops.adaptive_avg_pool3d(x, _output_size("adaptive_avg_pool3d", output_size, 3), data_format)
 
 
@@ -153,13 +190,22 @@ def adaptive_max_pool2d(x, output_size, return_mask=False, name=None):
     """Maxima of windows that divide [N, C, H, W] into output_size parts, as in adaptive_avg_pool2d.
 
     With return_mask also their places, row * W + column, as int32.
+
+    Examples:
+        >>> proa.nn.functional.adaptive_max_pool2d(proa.ones([1, 2, 5, 5]), 3).shape
+        [1, 2, 3, 3]
     """
     out, places = _C.ops.adaptive_max_pool2d(x, _output_size("adaptive_max_pool2d", output_size, 2))
     return (out, places) if return_mask else out
 
 
 def adaptive_max_pool1d(x, output_size, return_mask=False, name=None):
-    """Maxima of windows that divide [N, C, L] into output_size parts."""
+    """Maxima of windows that divide [N, C, L] into output_size parts.
+
+    Examples:
+        >>> proa.nn.functional.adaptive_max_pool1d(proa.to_tensor([[[1.0, 2.0, 3.0, 4.0]]]), 2).tolist()
+        [[[2.0, 4.0]]]
+    """
     out, places = _C.ops.adaptive_max_pool1d(x, _output_size("adaptive_max_pool1d", output_size, 1))
     return (out, places) if return_mask else out
 
@@ -168,6 +214,10 @@ def adaptive_max_pool3d(x, output_size, return_mask=False, name=None):
     """Maxima of windows that divide [N, C, D, H, W] into output_size parts.
 
     With return_mask also their places, (depth * H + row) * W + column, as int32.
+
+    Examples:
+        >>> proa.nn.functional.adaptive_max_pool3d(proa.ones([1, 2, 5, 5, 5]), 3).shape
+        [1, 2, 3, 3, 3]
     """
     out, places = _C.ops.adaptive_max_pool3d(x, _output_size("adaptive_max_pool3d", output_size, 3))
     return (out, places) if return_mask else out
@@ -198,17 +248,34 @@ def max_unpool2d(x, indices, kernel_size, stride=None, padding=0, data_format="N
         indices (Tensor): their places.
         kernel_size, stride, padding: those of the pool.
         output_size (list[int], optional): size of the result, if the pool's arguments leave a choice.
+
+    Examples:
+        >>> y, places = proa.nn.functional.max_pool2d(proa.rand([1, 2, 4, 4]), 2, return_mask=True)
+        >>> proa.nn.functional.max_unpool2d(y, places, 2).shape
+        [1, 2, 4, 4]
     """
     return _unpool("max_unpool2d", 2, x, indices, kernel_size, stride, padding, data_format, output_size)
 
 
 def max_unpool1d(x, indices, kernel_size, stride=None, padding=0, data_format="NCL", output_size=None, name=None):
-    """Puts maxima back where max_pool1d(return_mask=True) found them, zeros elsewhere."""
+    """Puts maxima back where max_pool1d(return_mask=True) found them, zeros elsewhere.
+
+    Examples:
+        >>> y, places = proa.nn.functional.max_pool1d(proa.to_tensor([[[1.0, 3.0, 7.0, 5.0]]]), 2, return_mask=True)
+        >>> proa.nn.functional.max_unpool1d(y, places, 2).tolist()
+        [[[0.0, 3.0, 7.0, 0.0]]]
+    """
     return _unpool("max_unpool1d", 1, x, indices, kernel_size, stride, padding, data_format, output_size)
 
 
 def max_unpool3d(x, indices, kernel_size, stride=None, padding=0, data_format="NCDHW", output_size=None, name=None):
-    """Puts maxima back where max_pool3d(return_mask=True) found them, zeros elsewhere."""
+    """Puts maxima back where max_pool3d(return_mask=True) found them, zeros elsewhere.
+
+    Examples:
+        >>> y, places = proa.nn.functional.max_pool3d(proa.rand([1, 2, 4, 4, 4]), 2, return_mask=True)
+        >>> proa.nn.functional.max_unpool3d(y, places, 2).shape
+        [1, 2, 4, 4, 4]
+    """
     return _unpool("max_unpool3d", 3, x, indices, kernel_size, stride, padding, data_format, output_size)
 
 

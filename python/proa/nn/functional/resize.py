@@ -96,7 +96,12 @@ def upsample(
     data_format="NCHW",
     name=None,
 ):
-    """The same as interpolate."""
+    """The same as interpolate.
+
+    Examples:
+        >>> proa.nn.functional.upsample(proa.ones([1, 1, 2, 2]), scale_factor=2).shape
+        [1, 1, 4, 4]
+    """
     return interpolate(x, size, scale_factor, mode, align_corners, align_mode, data_format)
 
 

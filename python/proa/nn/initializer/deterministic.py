@@ -21,7 +21,12 @@ class Constant(Initializer):
 
 
 class Assign(Initializer):
-    """The elements of a list, a NumPy array or a tensor. A parameter that is made of it takes its shape."""
+    """The elements of a list, a NumPy array or a tensor. A parameter that is made of it takes its shape.
+
+    Examples:
+        >>> proa.nn.Linear(1, 2, weight_attr=proa.nn.initializer.Assign([[1.0, 2.0]])).weight.tolist()
+        [[1.0, 2.0]]
+    """
 
     def __init__(self, value, name=None):
         self._value = value
@@ -36,6 +41,10 @@ class Dirac(Initializer):
     """An identity convolution: input channel i goes to output channel i of each group.
 
     The weight is [out, in / groups, ...]; all else is zero.
+
+    Examples:
+        >>> proa.nn.Conv1D(2, 2, 1, weight_attr=proa.nn.initializer.Dirac()).weight[:, :, 0].tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
     """
 
     def __init__(self, groups=1, name=None):
@@ -68,6 +77,11 @@ class Bilinear(Initializer):
 
     The rows are those of bilinear interpolation. From one element of a row to the next the factor of the rows moves on
     by 1 / k already, so that the kernel is not symmetric: it is the reference's, whose models depend on it.
+
+    Examples:
+        >>> up = proa.nn.Conv2DTranspose(1, 1, 4, stride=2, weight_attr=proa.nn.initializer.Bilinear())
+        >>> up.weight[0, 0, 0].tolist()
+        [0.0625, 0.28125, 0.375, 0.15625]
     """
 
     def make(self, shape, dtype):

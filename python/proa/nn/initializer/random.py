@@ -29,7 +29,12 @@ class Normal(Initializer):
 
 
 class TruncatedNormal(Initializer):
-    """Normal, on condition that it lies within two standard deviations of the mean."""
+    """Normal, on condition that it lies within two standard deviations of the mean.
+
+    Examples:
+        >>> bool(proa.nn.Linear(9, 9, weight_attr=proa.nn.initializer.TruncatedNormal()).weight.abs().max() <= 2.0)
+        True
+    """
 
     def __init__(self, mean=0.0, std=1.0, name=None):
         self._mean, self._std = float(mean), abs(float(std))
@@ -39,7 +44,12 @@ class TruncatedNormal(Initializer):
 
 
 class Uniform(Initializer):
-    """Uniform in [low, high)."""
+    """Uniform in [low, high).
+
+    Examples:
+        >>> bool(proa.nn.Linear(9, 9, weight_attr=proa.nn.initializer.Uniform(-0.1, 0.1)).weight.abs().max() <= 0.1)
+        True
+    """
 
     def __init__(self, low=-1.0, high=1.0, name=None):
         if low > high:
@@ -65,14 +75,24 @@ class _Xavier(Initializer):
 
 
 class XavierNormal(_Xavier):
-    """Normal of variance 2 / (fan_in + fan_out) (Glorot and Bengio, 2010)."""
+    """Normal of variance 2 / (fan_in + fan_out) (Glorot and Bengio, 2010).
+
+    Examples:
+        >>> proa.nn.Linear(2, 3, weight_attr=proa.nn.initializer.XavierNormal()).weight.shape
+        [2, 3]
+    """
 
     def make(self, shape, dtype):
         return _normal(shape, 0.0, math.sqrt(self._variance(shape)), dtype)
 
 
 class XavierUniform(_Xavier):
-    """Uniform of variance 2 / (fan_in + fan_out) (Glorot and Bengio, 2010)."""
+    """Uniform of variance 2 / (fan_in + fan_out) (Glorot and Bengio, 2010).
+
+    Examples:
+        >>> bool(proa.nn.Linear(3, 3, weight_attr=proa.nn.initializer.XavierUniform()).weight.abs().max() <= 1.0)
+        True
+    """
 
     def make(self, shape, dtype):
         limit = math.sqrt(3.0 * self._variance(shape))
@@ -92,14 +112,24 @@ class _Kaiming(Initializer):
 
 
 class KaimingNormal(_Kaiming):
-    """Normal of standard deviation gain / sqrt(fan_in), sqrt(2 / fan_in) for relu (He et al., 2015)."""
+    """Normal of standard deviation gain / sqrt(fan_in), sqrt(2 / fan_in) for relu (He et al., 2015).
+
+    Examples:
+        >>> proa.nn.Linear(2, 3, weight_attr=proa.nn.initializer.KaimingNormal()).weight.shape
+        [2, 3]
+    """
 
     def make(self, shape, dtype):
         return _normal(shape, 0.0, self._std(shape), dtype)
 
 
 class KaimingUniform(_Kaiming):
-    """Uniform in +-sqrt(3) * gain / sqrt(fan_in), +-sqrt(6 / fan_in) for relu (He et al., 2015)."""
+    """Uniform in +-sqrt(3) * gain / sqrt(fan_in), +-sqrt(6 / fan_in) for relu (He et al., 2015).
+
+    Examples:
+        >>> bool(proa.nn.Linear(6, 3, weight_attr=proa.nn.initializer.KaimingUniform()).weight.abs().max() <= 1.0)
+        True
+    """
 
     def make(self, shape, dtype):
         limit = math.sqrt(3.0) * self._std(shape)
@@ -110,6 +140,11 @@ class Orthogonal(Initializer):
     """`gain` times a random matrix with orthonormal rows or columns, whichever are fewer.
 
     Dims after the first are taken together. By a QR factorization of normal numbers in float64.
+
+    Examples:
+        >>> w = proa.nn.Linear(3, 3, weight_attr=proa.nn.initializer.Orthogonal()).weight
+        >>> bool(proa.allclose(w @ w.T, proa.eye(3), atol=1e-5))
+        True
     """
 
     def __init__(self, gain=1.0, name=None):

@@ -37,7 +37,12 @@ class _Activation(Layer):
 
 
 class ReLU(_Activation):
-    """max(x, 0)."""
+    """max(x, 0).
+
+    Examples:
+        >>> proa.nn.ReLU()(proa.to_tensor([-2.0, 2.0])).tolist()
+        [0.0, 2.0]
+    """
 
     def __init__(self, name=None):
         super().__init__(name)
@@ -47,7 +52,12 @@ class ReLU(_Activation):
 
 
 class ReLU6(_Activation):
-    """min(max(x, 0), 6)."""
+    """min(max(x, 0), 6).
+
+    Examples:
+        >>> proa.nn.ReLU6()(proa.to_tensor([-2.0, 8.0])).tolist()
+        [0.0, 6.0]
+    """
 
     _function = staticmethod(F.relu6)
 
@@ -56,7 +66,12 @@ class ReLU6(_Activation):
 
 
 class Sigmoid(_Activation):
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)).
+
+    Examples:
+        >>> proa.nn.Sigmoid()(proa.to_tensor([0.0])).tolist()
+        [0.5]
+    """
 
     _function = staticmethod(F.sigmoid)
 
@@ -65,7 +80,12 @@ class Sigmoid(_Activation):
 
 
 class LogSigmoid(_Activation):
-    """log(1 / (1 + exp(-x)))."""
+    """log(1 / (1 + exp(-x))).
+
+    Examples:
+        >>> np.round(proa.nn.LogSigmoid()(proa.to_tensor([0.0])).astype("float64").numpy(), 4).tolist()
+        [-0.6931]
+    """
 
     _function = staticmethod(F.log_sigmoid)
 
@@ -74,7 +94,12 @@ class LogSigmoid(_Activation):
 
 
 class Tanh(_Activation):
-    """Hyperbolic tangent."""
+    """Hyperbolic tangent.
+
+    Examples:
+        >>> proa.nn.Tanh()(proa.to_tensor([0.0])).tolist()
+        [0.0]
+    """
 
     _function = staticmethod(F.tanh)
 
@@ -83,7 +108,12 @@ class Tanh(_Activation):
 
 
 class Tanhshrink(_Activation):
-    """x - tanh(x)."""
+    """x - tanh(x).
+
+    Examples:
+        >>> proa.nn.Tanhshrink()(proa.to_tensor([0.0])).tolist()
+        [0.0]
+    """
 
     _function = staticmethod(F.tanhshrink)
 
@@ -92,7 +122,12 @@ class Tanhshrink(_Activation):
 
 
 class Silu(_Activation):
-    """x * sigmoid(x)."""
+    """x * sigmoid(x).
+
+    Examples:
+        >>> proa.nn.Silu()(proa.to_tensor([0.0])).tolist()
+        [0.0]
+    """
 
     _function = staticmethod(F.silu)
 
@@ -101,7 +136,12 @@ class Silu(_Activation):
 
 
 class Swish(_Activation):
-    """x * sigmoid(x)."""
+    """x * sigmoid(x).
+
+    Examples:
+        >>> proa.nn.Swish()(proa.to_tensor([0.0])).tolist()
+        [0.0]
+    """
 
     _function = staticmethod(F.swish)
 
@@ -110,7 +150,12 @@ class Swish(_Activation):
 
 
 class Mish(_Activation):
-    """x * tanh(log(1 + exp(x)))."""
+    """x * tanh(log(1 + exp(x))).
+
+    Examples:
+        >>> proa.nn.Mish()(proa.to_tensor([0.0])).tolist()
+        [0.0]
+    """
 
     _function = staticmethod(F.mish)
 
@@ -119,7 +164,12 @@ class Mish(_Activation):
 
 
 class Softsign(_Activation):
-    """x / (1 + |x|)."""
+    """x / (1 + |x|).
+
+    Examples:
+        >>> proa.nn.Softsign()(proa.to_tensor([1.0])).tolist()
+        [0.5]
+    """
 
     _function = staticmethod(F.softsign)
 
@@ -128,7 +178,12 @@ class Softsign(_Activation):
 
 
 class Hardsigmoid(_Activation):
-    """min(max(x / 6 + 0.5, 0), 1)."""
+    """min(max(x / 6 + 0.5, 0), 1).
+
+    Examples:
+        >>> proa.nn.Hardsigmoid()(proa.to_tensor([-4.0, 0.0, 4.0])).tolist()
+        [0.0, 0.5, 1.0]
+    """
 
     _function = staticmethod(F.hardsigmoid)
 
@@ -137,7 +192,12 @@ class Hardsigmoid(_Activation):
 
 
 class Hardswish(_Activation):
-    """x * min(max(x + 3, 0), 6) / 6."""
+    """x * min(max(x + 3, 0), 6) / 6.
+
+    Examples:
+        >>> proa.nn.Hardswish()(proa.to_tensor([-4.0, 4.0])).tolist()
+        [0.0, 4.0]
+    """
 
     _function = staticmethod(F.hardswish)
 
@@ -146,7 +206,12 @@ class Hardswish(_Activation):
 
 
 class GELU(_Activation):
-    """x * P(X <= x) of a standard normal X; `approximate` by tanh."""
+    """x * P(X <= x) of a standard normal X; `approximate` by tanh.
+
+    Examples:
+        >>> proa.nn.GELU()(proa.to_tensor([0.0])).tolist()
+        [0.0]
+    """
 
     _function = staticmethod(F.gelu)
 
@@ -155,7 +220,12 @@ class GELU(_Activation):
 
 
 class ELU(_Activation):
-    """x where positive, alpha * (exp(x) - 1) elsewhere."""
+    """x where positive, alpha * (exp(x) - 1) elsewhere.
+
+    Examples:
+        >>> proa.nn.ELU()(proa.to_tensor([0.0, 2.0])).tolist()
+        [0.0, 2.0]
+    """
 
     _function = staticmethod(F.elu)
 
@@ -164,7 +234,12 @@ class ELU(_Activation):
 
 
 class CELU(_Activation):
-    """max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)."""
+    """max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0).
+
+    Examples:
+        >>> proa.nn.CELU()(proa.to_tensor([0.0, 2.0])).tolist()
+        [0.0, 2.0]
+    """
 
     _function = staticmethod(F.celu)
 
@@ -173,7 +248,12 @@ class CELU(_Activation):
 
 
 class SELU(_Activation):
-    """scale * (x where positive, alpha * (exp(x) - 1) elsewhere)."""
+    """scale * (x where positive, alpha * (exp(x) - 1) elsewhere).
+
+    Examples:
+        >>> proa.nn.SELU()(proa.to_tensor([0.0])).tolist()
+        [0.0]
+    """
 
     _function = staticmethod(F.selu)
 
@@ -182,7 +262,12 @@ class SELU(_Activation):
 
 
 class LeakyReLU(_Activation):
-    """x where positive, negative_slope * x elsewhere."""
+    """x where positive, negative_slope * x elsewhere.
+
+    Examples:
+        >>> proa.nn.LeakyReLU(0.5)(proa.to_tensor([-2.0, 2.0])).tolist()
+        [-1.0, 2.0]
+    """
 
     _function = staticmethod(F.leaky_relu)
 
@@ -191,7 +276,12 @@ class LeakyReLU(_Activation):
 
 
 class Hardshrink(_Activation):
-    """x where |x| > threshold, 0 elsewhere."""
+    """x where |x| > threshold, 0 elsewhere.
+
+    Examples:
+        >>> proa.nn.Hardshrink()(proa.to_tensor([0.25, 2.0])).tolist()
+        [0.0, 2.0]
+    """
 
     _function = staticmethod(F.hardshrink)
 
@@ -200,7 +290,12 @@ class Hardshrink(_Activation):
 
 
 class Softshrink(_Activation):
-    """x moved towards 0 by threshold."""
+    """x moved towards 0 by threshold.
+
+    Examples:
+        >>> proa.nn.Softshrink()(proa.to_tensor([0.25, 2.0])).tolist()
+        [0.0, 1.5]
+    """
 
     _function = staticmethod(F.softshrink)
 
@@ -209,7 +304,12 @@ class Softshrink(_Activation):
 
 
 class ThresholdedReLU(_Activation):
-    """x where x > threshold, 0 elsewhere."""
+    """x where x > threshold, 0 elsewhere.
+
+    Examples:
+        >>> proa.nn.ThresholdedReLU()(proa.to_tensor([0.5, 2.0])).tolist()
+        [0.0, 2.0]
+    """
 
     _function = staticmethod(F.thresholded_relu)
 
@@ -218,7 +318,12 @@ class ThresholdedReLU(_Activation):
 
 
 class Hardtanh(_Activation):
-    """x kept in [min, max]."""
+    """x kept in [min, max].
+
+    Examples:
+        >>> proa.nn.Hardtanh()(proa.to_tensor([-4.0, 0.5])).tolist()
+        [-1.0, 0.5]
+    """
 
     _function = staticmethod(F.hardtanh)
 
@@ -227,7 +332,12 @@ class Hardtanh(_Activation):
 
 
 class Softplus(_Activation):
-    """log(1 + exp(beta * x)) / beta; x itself where beta * x > threshold."""
+    """log(1 + exp(beta * x)) / beta; x itself where beta * x > threshold.
+
+    Examples:
+        >>> np.round(proa.nn.Softplus()(proa.to_tensor([0.0])).astype("float64").numpy(), 4).tolist()
+        [0.6931]
+    """
 
     _function = staticmethod(F.softplus)
 
@@ -236,7 +346,12 @@ class Softplus(_Activation):
 
 
 class Softmax(_Activation):
-    """exp(x) over its sum along `axis`."""
+    """exp(x) over its sum along `axis`.
+
+    Examples:
+        >>> proa.nn.Softmax()(proa.to_tensor([1.0, 1.0])).tolist()
+        [0.5, 0.5]
+    """
 
     _function = staticmethod(F.softmax)
 
@@ -245,7 +360,12 @@ class Softmax(_Activation):
 
 
 class LogSoftmax(_Activation):
-    """The logarithm of Softmax."""
+    """The logarithm of Softmax.
+
+    Examples:
+        >>> np.round(proa.nn.LogSoftmax()(proa.to_tensor([0.0, 0.0])).astype("float64").numpy(), 4).tolist()
+        [-0.6931, -0.6931]
+    """
 
     _function = staticmethod(F.log_softmax)
 
@@ -254,7 +374,12 @@ class LogSoftmax(_Activation):
 
 
 class Maxout(_Activation):
-    """The highest of `groups` channels that lie side by side along `axis`."""
+    """The highest of `groups` channels that lie side by side along `axis`.
+
+    Examples:
+        >>> proa.nn.Maxout(2)(proa.ones([1, 4, 2, 2])).shape
+        [1, 2, 2, 2]
+    """
 
     _function = staticmethod(F.maxout)
 
@@ -263,7 +388,12 @@ class Maxout(_Activation):
 
 
 class GLU(_Activation):
-    """First half times sigmoid of the second half along `axis`."""
+    """First half times sigmoid of the second half along `axis`.
+
+    Examples:
+        >>> proa.nn.GLU()(proa.to_tensor([3.0, 0.0])).tolist()
+        [1.5]
+    """
 
     _function = staticmethod(F.glu)
 
@@ -279,6 +409,10 @@ class PReLU(Layer):
         init (float): what the weight starts from.
         weight_attr (ParamAttr, optional): of the weight.
         data_format (str): where the channels are.
+
+    Examples:
+        >>> proa.nn.PReLU()(proa.to_tensor([-2.0, 2.0])).tolist()
+        [-0.5, 2.0]
     """
 
     def __init__(self, num_parameters=1, init=0.25, weight_attr=None, data_format="NCHW", name=None):

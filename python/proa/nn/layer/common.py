@@ -8,7 +8,12 @@ from proa.nn.layer.layers import Layer
 
 
 class Identity(Layer):
-    """Gives back its input; takes any arguments, so that it can stand for any layer."""
+    """Gives back its input; takes any arguments, so that it can stand for any layer.
+
+    Examples:
+        >>> proa.nn.Identity()(proa.ones([2])).tolist()
+        [1.0, 1.0]
+    """
 
     def __init__(self, *args, **kwargs):
         super().__init__()
@@ -58,6 +63,10 @@ class Bilinear(Layer):
         out_features (int): size of the last dim of the result.
         weight_attr (ParamAttr, optional): of the weight, [out, in1, in2].
         bias_attr (ParamAttr|bool, optional): of the bias, [1, out]; False for none.
+
+    Examples:
+        >>> proa.nn.Bilinear(3, 4, 5)(proa.ones([2, 3]), proa.ones([2, 4])).shape
+        [2, 5]
     """
 
     def __init__(self, in1_features, in2_features, out_features, weight_attr=None, bias_attr=None, name=None):
@@ -147,6 +156,13 @@ class Dropout(Layer):
         p (float): the probability.
         axis (int|list[int], optional): the mask varies along these axes only.
         mode (str): "upscale_in_train", or "downscale_in_infer" (scales by 1 - p in evaluation instead).
+
+    Examples:
+        >>> layer = proa.nn.Dropout(0.5)
+        >>> layer.eval()
+        Dropout(p=0.5, axis=None, mode=upscale_in_train)
+        >>> layer(proa.ones([2])).tolist()
+        [1.0, 1.0]
     """
 
     def __init__(self, p=0.5, axis=None, mode="upscale_in_train", name=None):
@@ -161,7 +177,12 @@ class Dropout(Layer):
 
 
 class Dropout2D(Layer):
-    """Dropout of whole channels of [N, C, H, W] (or [N, H, W, C])."""
+    """Dropout of whole channels of [N, C, H, W] (or [N, H, W, C]).
+
+    Examples:
+        >>> proa.nn.Dropout2D(0.5)(proa.ones([1, 2, 3, 3])).shape
+        [1, 2, 3, 3]
+    """
 
     def __init__(self, p=0.5, data_format="NCHW", name=None):
         super().__init__()
@@ -175,7 +196,12 @@ class Dropout2D(Layer):
 
 
 class Dropout3D(Layer):
-    """Dropout of whole channels of [N, C, D, H, W] (or [N, D, H, W, C])."""
+    """Dropout of whole channels of [N, C, D, H, W] (or [N, D, H, W, C]).
+
+    Examples:
+        >>> proa.nn.Dropout3D(0.5)(proa.ones([1, 2, 1, 3, 3])).shape
+        [1, 2, 1, 3, 3]
+    """
 
     def __init__(self, p=0.5, data_format="NCDHW", name=None):
         super().__init__()
@@ -189,7 +215,15 @@ class Dropout3D(Layer):
 
 
 class AlphaDropout(Layer):
-    """Dropout that keeps mean and variance of SELU's outputs (Klambauer et al., 2017)."""
+    """Dropout that keeps mean and variance of SELU's outputs (Klambauer et al., 2017).
+
+    Examples:
+        >>> layer = proa.nn.AlphaDropout(0.5)
+        >>> layer.eval()
+        AlphaDropout(p=0.5)
+        >>> layer(proa.ones([2])).tolist()
+        [1.0, 1.0]
+    """
 
     def __init__(self, p=0.5, name=None):
         super().__init__()
@@ -230,7 +264,12 @@ class _Pad(Layer):
 
 
 class Pad1D(_Pad):
-    """Pads the last dim of [N, C, L]; padding is [left, right] or one int. Modes as in functional.pad."""
+    """Pads the last dim of [N, C, L]; padding is [left, right] or one int. Modes as in functional.pad.
+
+    Examples:
+        >>> proa.nn.Pad1D([1, 0])(proa.ones([1, 1, 2])).tolist()
+        [[[0.0, 1.0, 1.0]]]
+    """
 
     _dims = 1
 
@@ -239,14 +278,24 @@ class Pad1D(_Pad):
 
 
 class Pad2D(_Pad):
-    """Pads [N, C, H, W]; padding is [left, right, top, bottom] or one int. Modes as in functional.pad."""
+    """Pads [N, C, H, W]; padding is [left, right, top, bottom] or one int. Modes as in functional.pad.
+
+    Examples:
+        >>> proa.nn.Pad2D([1, 0, 2, 0])(proa.ones([1, 1, 2, 2])).shape
+        [1, 1, 4, 3]
+    """
 
     def __init__(self, padding, mode="constant", value=0.0, data_format="NCHW", name=None):
         super().__init__(padding, mode, value, data_format, name)
 
 
 class Pad3D(_Pad):
-    """Pads [N, C, D, H, W]; padding is [left, right, top, bottom, front, back] or one int."""
+    """Pads [N, C, D, H, W]; padding is [left, right, top, bottom, front, back] or one int.
+
+    Examples:
+        >>> proa.nn.Pad3D(1)(proa.ones([1, 1, 2, 2, 2])).shape
+        [1, 1, 4, 4, 4]
+    """
 
     _dims = 3
 
@@ -255,14 +304,24 @@ class Pad3D(_Pad):
 
 
 class ZeroPad2D(_Pad):
-    """Pads [N, C, H, W] with zeros; padding is [left, right, top, bottom] or one int."""
+    """Pads [N, C, H, W] with zeros; padding is [left, right, top, bottom] or one int.
+
+    Examples:
+        >>> proa.nn.ZeroPad2D([1, 0, 0, 1])(proa.ones([1, 1, 1, 1])).tolist()
+        [[[[0.0, 1.0], [0.0, 0.0]]]]
+    """
 
     def __init__(self, padding, data_format="NCHW", name=None):
         super().__init__(padding, "constant", 0.0, data_format, name)
 
 
 class Upsample(Layer):
-    """Resizes the dims after the channels; arguments as in functional.interpolate."""
+    """Resizes the dims after the channels; arguments as in functional.interpolate.
+
+    Examples:
+        >>> proa.nn.Upsample(scale_factor=2)(proa.ones([1, 1, 2, 2])).shape
+        [1, 1, 4, 4]
+    """
 
     def __init__(
         self,
@@ -290,21 +349,36 @@ class Upsample(Layer):
 
 
 class UpsamplingNearest2D(Upsample):
-    """Resizes [N, C, H, W], each element from its nearest."""
+    """Resizes [N, C, H, W], each element from its nearest.
+
+    Examples:
+        >>> proa.nn.UpsamplingNearest2D(scale_factor=2)(proa.ones([1, 1, 2, 2])).shape
+        [1, 1, 4, 4]
+    """
 
     def __init__(self, size=None, scale_factor=None, data_format="NCHW", name=None):
         super().__init__(size, scale_factor, "nearest", False, 0, data_format, name)
 
 
 class UpsamplingBilinear2D(Upsample):
-    """Resizes [N, C, H, W] bilinearly, corners aligned."""
+    """Resizes [N, C, H, W] bilinearly, corners aligned.
+
+    Examples:
+        >>> proa.nn.UpsamplingBilinear2D(size=[4, 4])(proa.ones([1, 1, 2, 2])).shape
+        [1, 1, 4, 4]
+    """
 
     def __init__(self, size=None, scale_factor=None, data_format="NCHW", name=None):
         super().__init__(size, scale_factor, "bilinear", True, 0, data_format, name)
 
 
 class CosineSimilarity(Layer):
-    """Cosine of the angle between x1 and x2 along `axis`."""
+    """Cosine of the angle between x1 and x2 along `axis`.
+
+    Examples:
+        >>> np.round(proa.nn.CosineSimilarity(axis=1)(proa.ones([2, 3]), proa.ones([2, 3])).astype("float64").numpy(), 3).tolist()
+        [1.0, 1.0]
+    """
 
     def __init__(self, axis=1, eps=1e-08):
         super().__init__()
@@ -315,7 +389,12 @@ class CosineSimilarity(Layer):
 
 
 class PairwiseDistance(Layer):
-    """The p-norm of x - y + epsilon along the last dim."""
+    """The p-norm of x - y + epsilon along the last dim.
+
+    Examples:
+        >>> np.round(proa.nn.PairwiseDistance()(proa.to_tensor([[3.0, 4.0]]), proa.zeros([1, 2])).astype("float64").numpy(), 3).tolist()
+        [5.0]
+    """
 
     def __init__(self, p=2.0, epsilon=1e-06, keepdim=False, name=None):
         super().__init__()
@@ -330,7 +409,12 @@ class PairwiseDistance(Layer):
 
 
 class PixelShuffle(Layer):
-    """[N, C * r * r, H, W] to [N, C, H * r, W * r]."""
+    """[N, C * r * r, H, W] to [N, C, H * r, W * r].
+
+    Examples:
+        >>> proa.nn.PixelShuffle(2)(proa.ones([1, 4, 2, 2])).shape
+        [1, 1, 4, 4]
+    """
 
     def __init__(self, upscale_factor, data_format="NCHW", name=None):
         super().__init__()
@@ -341,7 +425,12 @@ class PixelShuffle(Layer):
 
 
 class Unfold(Layer):
-    """Sliding blocks of [N, C, H, W] as columns; arguments as in functional.unfold."""
+    """Sliding blocks of [N, C, H, W] as columns; arguments as in functional.unfold.
+
+    Examples:
+        >>> proa.nn.Unfold(2)(proa.ones([1, 3, 4, 4])).shape
+        [1, 12, 9]
+    """
 
     def __init__(self, kernel_sizes, dilations=1, paddings=0, strides=1, name=None):
         super().__init__()
@@ -353,7 +442,12 @@ class Unfold(Layer):
 
 
 class Fold(Layer):
-    """Sums columns of sliding blocks into [N, C, H, W]; arguments as in functional.fold."""
+    """Sums columns of sliding blocks into [N, C, H, W]; arguments as in functional.fold.
+
+    Examples:
+        >>> proa.nn.Fold(output_sizes=[3, 3], kernel_sizes=2)(proa.ones([1, 4, 4])).shape
+        [1, 1, 3, 3]
+    """
 
     def __init__(self, output_sizes, kernel_sizes, dilations=1, paddings=0, strides=1, name=None):
         super().__init__()

@@ -135,6 +135,12 @@ class LayerDict(Layer):
 
     Args:
         sublayers (dict|list[tuple[str, Layer]], optional): the first entries.
+
+    Examples:
+        >>> layers = proa.nn.LayerDict({"first": proa.nn.Linear(2, 3)})
+        >>> layers["second"] = proa.nn.ReLU()
+        >>> list(layers.keys()), len(layers.parameters())
+        (['first', 'second'], 2)
     """
 
     def __init__(self, sublayers=None):
@@ -192,7 +198,13 @@ class LayerDict(Layer):
 
 
 class ParameterList(Layer):
-    """A list of parameters that belong to the layer that holds it."""
+    """A list of parameters that belong to the layer that holds it.
+
+    Examples:
+        >>> net = proa.nn.ParameterList([proa.create_parameter([2], "float32") for _ in range(3)])
+        >>> len(net.parameters())
+        3
+    """
 
     def __init__(self, parameters=None):
         super().__init__()

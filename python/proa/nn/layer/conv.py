@@ -114,7 +114,12 @@ class _Conv(Layer):
 
 
 class Conv1D(_Conv):
-    """1-D convolution of [N, C, L]; arguments as in Conv2D."""
+    """1-D convolution of [N, C, L]; arguments as in Conv2D.
+
+    Examples:
+        >>> proa.nn.Conv1D(2, 3, 3)(proa.ones([1, 2, 5])).shape
+        [1, 3, 3]
+    """
 
     _dims = 1
 
@@ -192,7 +197,12 @@ class Conv2D(_Conv):
 
 
 class Conv3D(_Conv):
-    """3-D convolution of [N, C, D, H, W]; arguments as in Conv2D."""
+    """3-D convolution of [N, C, D, H, W]; arguments as in Conv2D.
+
+    Examples:
+        >>> proa.nn.Conv3D(2, 3, 3)(proa.ones([1, 2, 4, 4, 4])).shape
+        [1, 3, 2, 2, 2]
+    """
 
     _dims = 3
 
@@ -242,7 +252,12 @@ class _ConvTranspose(_Conv):
 
 
 class Conv1DTranspose(_ConvTranspose):
-    """Transposed 1-D convolution of [N, C, L]; arguments as in Conv2DTranspose."""
+    """Transposed 1-D convolution of [N, C, L]; arguments as in Conv2DTranspose.
+
+    Examples:
+        >>> proa.nn.Conv1DTranspose(2, 3, 3)(proa.ones([1, 2, 5])).shape
+        [1, 3, 7]
+    """
 
     _dims = 1
     _function = staticmethod(F.conv1d_transpose)
@@ -308,7 +323,12 @@ class Conv2DTranspose(_ConvTranspose):
 
 
 class Conv3DTranspose(_ConvTranspose):
-    """Transposed 3-D convolution of [N, C, D, H, W]; arguments as in Conv2DTranspose."""
+    """Transposed 3-D convolution of [N, C, D, H, W]; arguments as in Conv2DTranspose.
+
+    Examples:
+        >>> proa.nn.Conv3DTranspose(2, 3, 2)(proa.ones([1, 2, 2, 2, 2])).shape
+        [1, 3, 3, 3, 3]
+    """
 
     _dims = 3
     _function = staticmethod(F.conv3d_transpose)

@@ -45,7 +45,12 @@ class MSELoss(_Loss):
 
 
 class L1Loss(_Loss):
-    """|input - label|, reduced."""
+    """|input - label|, reduced.
+
+    Examples:
+        >>> proa.nn.L1Loss()(proa.to_tensor([1.0, 4.0]), proa.zeros([2])).item()
+        2.5
+    """
 
     _function = staticmethod(F.l1_loss)
 
@@ -54,7 +59,12 @@ class L1Loss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """Huber's loss; see functional.smooth_l1_loss."""
+    """Huber's loss; see functional.smooth_l1_loss.
+
+    Examples:
+        >>> proa.nn.SmoothL1Loss()(proa.to_tensor([0.5, 3.0]), proa.zeros([2])).item()
+        1.3125
+    """
 
     _function = staticmethod(F.smooth_l1_loss)
 
@@ -95,7 +105,12 @@ class CrossEntropyLoss(_Loss):
 
 
 class NLLLoss(_Loss):
-    """Negative log-likelihood; arguments as in functional.nll_loss."""
+    """Negative log-likelihood; arguments as in functional.nll_loss.
+
+    Examples:
+        >>> proa.nn.NLLLoss()(proa.to_tensor([[-0.5, -1.5]]), proa.to_tensor([1])).item()
+        1.5
+    """
 
     _function = staticmethod(F.nll_loss)
     _weight = property(lambda self: self.weight)
@@ -108,7 +123,12 @@ class NLLLoss(_Loss):
 
 
 class BCELoss(_Loss):
-    """Binary cross entropy of probabilities; arguments as in functional.binary_cross_entropy."""
+    """Binary cross entropy of probabilities; arguments as in functional.binary_cross_entropy.
+
+    Examples:
+        >>> round(proa.nn.BCELoss()(proa.to_tensor([0.5]), proa.to_tensor([1.0])).item(), 4)
+        0.6931
+    """
 
     _function = staticmethod(F.binary_cross_entropy)
 
@@ -117,7 +137,12 @@ class BCELoss(_Loss):
 
 
 class BCEWithLogitsLoss(_Loss):
-    """Binary cross entropy of logits; arguments as in functional.binary_cross_entropy_with_logits."""
+    """Binary cross entropy of logits; arguments as in functional.binary_cross_entropy_with_logits.
+
+    Examples:
+        >>> round(proa.nn.BCEWithLogitsLoss()(proa.to_tensor([0.0]), proa.to_tensor([1.0])).item(), 4)
+        0.6931
+    """
 
     _function = staticmethod(F.binary_cross_entropy_with_logits)
 
@@ -126,7 +151,12 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """Divergence of exp(input) from label; arguments as in functional.kl_div."""
+    """Divergence of exp(input) from label; arguments as in functional.kl_div.
+
+    Examples:
+        >>> proa.nn.KLDivLoss(reduction="sum")(proa.zeros([1, 2]), proa.to_tensor([[0.0, 1.0]])).item()
+        0.0
+    """
 
     _function = staticmethod(F.kl_div)
 
@@ -135,7 +165,12 @@ class KLDivLoss(_Loss):
 
 
 class HingeEmbeddingLoss(_Loss):
-    """input where label is 1, max(margin - input, 0) where it is -1, reduced."""
+    """input where label is 1, max(margin - input, 0) where it is -1, reduced.
+
+    Examples:
+        >>> proa.nn.HingeEmbeddingLoss()(proa.to_tensor([0.5, 0.5]), proa.to_tensor([1.0, -1.0])).item()
+        0.5
+    """
 
     _function = staticmethod(F.hinge_embedding_loss)
 
@@ -144,7 +179,12 @@ class HingeEmbeddingLoss(_Loss):
 
 
 class MarginRankingLoss(Layer):
-    """max(-label * (input - other) + margin, 0), reduced."""
+    """max(-label * (input - other) + margin, 0), reduced.
+
+    Examples:
+        >>> proa.nn.MarginRankingLoss()(proa.to_tensor([1.0]), proa.to_tensor([3.0]), proa.to_tensor([1.0])).item()
+        2.0
+    """
 
     def __init__(self, margin=0.0, reduction="mean", name=None):
         super().__init__()
@@ -158,7 +198,13 @@ class MarginRankingLoss(Layer):
 
 
 class CTCLoss(Layer):
-    """Connectionist temporal classification; arguments as in functional.ctc_loss."""
+    """Connectionist temporal classification; arguments as in functional.ctc_loss.
+
+    Examples:
+        >>> loss = proa.nn.CTCLoss()
+        >>> loss(proa.zeros([3, 1, 4]), proa.to_tensor([[1, 2]], "int32"), proa.to_tensor([3]), proa.to_tensor([2])).shape
+        []
+    """
 
     def __init__(self, blank=0, reduction="mean"):
         super().__init__()

@@ -95,7 +95,12 @@ class _BatchNorm(Layer):
 
 
 class BatchNorm1D(_BatchNorm):
-    """Batch normalization of [N, C] or [N, C, L]; arguments as in BatchNorm2D."""
+    """Batch normalization of [N, C] or [N, C, L]; arguments as in BatchNorm2D.
+
+    Examples:
+        >>> proa.nn.BatchNorm1D(3)(proa.rand([4, 3])).shape
+        [4, 3]
+    """
 
     _ranks = (2, 3)
 
@@ -134,7 +139,12 @@ class BatchNorm2D(_BatchNorm):
 
 
 class BatchNorm3D(_BatchNorm):
-    """Batch normalization of [N, C, D, H, W]; arguments as in BatchNorm2D."""
+    """Batch normalization of [N, C, D, H, W]; arguments as in BatchNorm2D.
+
+    Examples:
+        >>> proa.nn.BatchNorm3D(3)(proa.rand([2, 3, 2, 2, 2])).shape
+        [2, 3, 2, 2, 2]
+    """
 
     _ranks = (5,)
 
@@ -166,6 +176,10 @@ class BatchNorm(_BatchNorm):
         use_global_stats (bool): use the running statistics in training too.
         trainable_statistics (bool): use the batch's statistics in evaluation too, and keep them.
         in_place, moving_mean_name, moving_variance_name, do_model_average_for_mean_and_var: accepted.
+
+    Examples:
+        >>> proa.nn.BatchNorm(3)(proa.rand([2, 3, 4, 4])).shape
+        [2, 3, 4, 4]
     """
 
     def __init__(
@@ -210,7 +224,12 @@ class BatchNorm(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalization over the batches of all processes; in one process the same as BatchNorm."""
+    """Batch normalization over the batches of all processes; in one process the same as BatchNorm.
+
+    Examples:
+        >>> proa.nn.SyncBatchNorm(3)(proa.rand([2, 3, 4, 4])).shape
+        [2, 3, 4, 4]
+    """
 
     def __init__(
         self,
@@ -284,6 +303,10 @@ class GroupNorm(Layer):
         epsilon (float): keeps the division finite.
         weight_attr, bias_attr (ParamAttr|bool, optional): of weight and bias, [C]; False for none.
         data_format (str): where the channels are.
+
+    Examples:
+        >>> proa.nn.GroupNorm(num_groups=2, num_channels=4)(proa.rand([2, 4, 3, 3])).shape
+        [2, 4, 3, 3]
     """
 
     def __init__(
@@ -354,7 +377,12 @@ class _InstanceNorm(Layer):
 
 
 class InstanceNorm1D(_InstanceNorm):
-    """Normalizes each channel of each sample of [N, C, L]; arguments as in InstanceNorm2D."""
+    """Normalizes each channel of each sample of [N, C, L]; arguments as in InstanceNorm2D.
+
+    Examples:
+        >>> proa.nn.InstanceNorm1D(3)(proa.rand([2, 3, 5])).shape
+        [2, 3, 5]
+    """
 
     _rank = 3
 
@@ -380,11 +408,20 @@ class InstanceNorm2D(_InstanceNorm):
         momentum: accepted.
         weight_attr, bias_attr (ParamAttr|bool, optional): of scale and bias, [C]; both False for none.
         data_format (str): where the channels are.
+
+    Examples:
+        >>> proa.nn.InstanceNorm2D(3)(proa.rand([2, 3, 4, 4])).shape
+        [2, 3, 4, 4]
     """
 
 
 class InstanceNorm3D(_InstanceNorm):
-    """Normalizes each channel of each sample of [N, C, D, H, W]; arguments as in InstanceNorm2D."""
+    """Normalizes each channel of each sample of [N, C, D, H, W]; arguments as in InstanceNorm2D.
+
+    Examples:
+        >>> proa.nn.InstanceNorm3D(3)(proa.rand([2, 3, 2, 2, 2])).shape
+        [2, 3, 2, 2, 2]
+    """
 
     _rank = 5
 
@@ -402,7 +439,12 @@ class InstanceNorm3D(_InstanceNorm):
 
 
 class LocalResponseNorm(Layer):
-    """Normalizes over neighbouring channels; arguments as in functional.local_response_norm."""
+    """Normalizes over neighbouring channels; arguments as in functional.local_response_norm.
+
+    Examples:
+        >>> proa.nn.LocalResponseNorm(size=5)(proa.rand([2, 4, 3, 3])).shape
+        [2, 4, 3, 3]
+    """
 
     def __init__(self, size, alpha=0.0001, beta=0.75, k=1.0, data_format="NCHW", name=None):
         super().__init__()
@@ -453,6 +495,10 @@ class SpectralNorm(Layer):
         power_iters (int): iterations in each call.
         eps (float): keeps divisions finite.
         dtype (str): of the vectors.
+
+    Examples:
+        >>> proa.nn.SpectralNorm([4, 3], dim=0, power_iters=2)(proa.rand([4, 3])).shape
+        [4, 3]
     """
 
     def __init__(self, weight_shape, dim=0, power_iters=1, eps=1e-12, name=None, dtype="float32"):

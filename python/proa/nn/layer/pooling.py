@@ -68,7 +68,12 @@ class MaxPool2D(_MaxPool):
 
 
 class MaxPool3D(_MaxPool):
-    """The maximum of each window of [N, C, D, H, W]; arguments as in functional.max_pool2d."""
+    """The maximum of each window of [N, C, D, H, W]; arguments as in functional.max_pool2d.
+
+    Examples:
+        >>> proa.nn.MaxPool3D(2)(proa.ones([1, 3, 4, 4, 4])).shape
+        [1, 3, 2, 2, 2]
+    """
 
     _function = staticmethod(F.max_pool3d)
 
@@ -86,7 +91,12 @@ class MaxPool3D(_MaxPool):
 
 
 class MaxPool1D(_Pool):
-    """The maximum of each window of [N, C, L]; arguments as in functional.max_pool2d."""
+    """The maximum of each window of [N, C, L]; arguments as in functional.max_pool2d.
+
+    Examples:
+        >>> proa.nn.MaxPool1D(2)(proa.ones([1, 3, 4])).shape
+        [1, 3, 2]
+    """
 
     _function = staticmethod(F.max_pool1d)
 
@@ -102,7 +112,12 @@ class MaxPool1D(_Pool):
 
 
 class AvgPool1D(_Pool):
-    """The mean of each window of [N, C, L]; arguments as in functional.avg_pool2d."""
+    """The mean of each window of [N, C, L]; arguments as in functional.avg_pool2d.
+
+    Examples:
+        >>> proa.nn.AvgPool1D(2)(proa.ones([1, 3, 4])).shape
+        [1, 3, 2]
+    """
 
     _function = staticmethod(F.avg_pool1d)
 
@@ -113,7 +128,12 @@ class AvgPool1D(_Pool):
 
 
 class AvgPool2D(_Pool):
-    """The mean of each window of [N, C, H, W]; arguments as in functional.avg_pool2d."""
+    """The mean of each window of [N, C, H, W]; arguments as in functional.avg_pool2d.
+
+    Examples:
+        >>> proa.nn.AvgPool2D(2)(proa.ones([1, 3, 4, 4])).shape
+        [1, 3, 2, 2]
+    """
 
     _function = staticmethod(F.avg_pool2d)
     _kept_as = {"kernel_size": "ksize", "divisor_override": "divisor"}
@@ -142,7 +162,12 @@ class AvgPool2D(_Pool):
 
 
 class AvgPool3D(AvgPool2D):
-    """The mean of each window of [N, C, D, H, W]; arguments as in functional.avg_pool2d."""
+    """The mean of each window of [N, C, D, H, W]; arguments as in functional.avg_pool2d.
+
+    Examples:
+        >>> proa.nn.AvgPool3D(2)(proa.ones([1, 3, 4, 4, 4])).shape
+        [1, 3, 2, 2, 2]
+    """
 
     _function = staticmethod(F.avg_pool3d)
 
@@ -161,7 +186,12 @@ class AvgPool3D(AvgPool2D):
 
 
 class AdaptiveAvgPool1D(_Pool):
-    """Means of windows that divide [N, C, L] into output_size parts."""
+    """Means of windows that divide [N, C, L] into output_size parts.
+
+    Examples:
+        >>> proa.nn.AdaptiveAvgPool1D(2)(proa.ones([1, 3, 5])).shape
+        [1, 3, 2]
+    """
 
     _function = staticmethod(F.adaptive_avg_pool1d)
 
@@ -170,7 +200,12 @@ class AdaptiveAvgPool1D(_Pool):
 
 
 class AdaptiveAvgPool2D(_Pool):
-    """Means of windows that divide [N, C, H, W] into output_size parts; None keeps a size."""
+    """Means of windows that divide [N, C, H, W] into output_size parts; None keeps a size.
+
+    Examples:
+        >>> proa.nn.AdaptiveAvgPool2D(1)(proa.ones([1, 3, 5, 5])).shape
+        [1, 3, 1, 1]
+    """
 
     _function = staticmethod(F.adaptive_avg_pool2d)
     _kept_as = {"output_size": "_output_size", "data_format": "_data_format", "name": "_name"}
@@ -180,7 +215,12 @@ class AdaptiveAvgPool2D(_Pool):
 
 
 class AdaptiveAvgPool3D(_Pool):
-    """Means of windows that divide [N, C, D, H, W] into output_size parts; None keeps a size."""
+    """Means of windows that divide [N, C, D, H, W] into output_size parts; None keeps a size.
+
+    Examples:
+        >>> proa.nn.AdaptiveAvgPool3D(1)(proa.ones([1, 3, 4, 4, 4])).shape
+        [1, 3, 1, 1, 1]
+    """
 
     _function = staticmethod(F.adaptive_avg_pool3d)
     _kept_as = {"output_size": "_output_size", "data_format": "_data_format", "name": "_name"}
@@ -190,7 +230,12 @@ class AdaptiveAvgPool3D(_Pool):
 
 
 class AdaptiveMaxPool1D(_Pool):
-    """Maxima of windows that divide [N, C, L] into output_size parts."""
+    """Maxima of windows that divide [N, C, L] into output_size parts.
+
+    Examples:
+        >>> proa.nn.AdaptiveMaxPool1D(2)(proa.ones([1, 3, 5])).shape
+        [1, 3, 2]
+    """
 
     _function = staticmethod(F.adaptive_max_pool1d)
 
@@ -199,21 +244,37 @@ class AdaptiveMaxPool1D(_Pool):
 
 
 class AdaptiveMaxPool2D(AdaptiveMaxPool1D):
-    """Maxima of windows that divide [N, C, H, W] into output_size parts; None keeps a size."""
+    """Maxima of windows that divide [N, C, H, W] into output_size parts; None keeps a size.
+
+    Examples:
+        >>> proa.nn.AdaptiveMaxPool2D(2)(proa.ones([1, 3, 5, 5])).shape
+        [1, 3, 2, 2]
+    """
 
     _function = staticmethod(F.adaptive_max_pool2d)
     _kept_as = {"output_size": "_output_size", "return_mask": "_return_mask", "name": "_name"}
 
 
 class AdaptiveMaxPool3D(AdaptiveMaxPool1D):
-    """Maxima of windows that divide [N, C, D, H, W] into output_size parts; None keeps a size."""
+    """Maxima of windows that divide [N, C, D, H, W] into output_size parts; None keeps a size.
+
+    Examples:
+        >>> proa.nn.AdaptiveMaxPool3D(2)(proa.ones([1, 3, 4, 4, 4])).shape
+        [1, 3, 2, 2, 2]
+    """
 
     _function = staticmethod(F.adaptive_max_pool3d)
     _kept_as = {"output_size": "_output_size", "return_mask": "_return_mask", "name": "_name"}
 
 
 class MaxUnPool1D(_Pool):
-    """Puts maxima back where MaxPool1D(return_mask=True) found them; call it with (x, indices)."""
+    """Puts maxima back where MaxPool1D(return_mask=True) found them; call it with (x, indices).
+
+    Examples:
+        >>> y, places = proa.nn.MaxPool1D(2, return_mask=True)(proa.rand([1, 3, 4]))
+        >>> proa.nn.MaxUnPool1D(2)(y, places).shape
+        [1, 3, 4]
+    """
 
     _function = staticmethod(F.max_unpool1d)
     _kept_as = {"kernel_size": "ksize"}
@@ -233,7 +294,13 @@ class MaxUnPool1D(_Pool):
 
 
 class MaxUnPool2D(MaxUnPool1D):
-    """Puts maxima back where MaxPool2D(return_mask=True) found them; call it with (x, indices)."""
+    """Puts maxima back where MaxPool2D(return_mask=True) found them; call it with (x, indices).
+
+    Examples:
+        >>> y, places = proa.nn.MaxPool2D(2, return_mask=True)(proa.rand([1, 3, 4, 4]))
+        >>> proa.nn.MaxUnPool2D(2)(y, places).shape
+        [1, 3, 4, 4]
+    """
 
     _function = staticmethod(F.max_unpool2d)
 
@@ -242,7 +309,13 @@ class MaxUnPool2D(MaxUnPool1D):
 
 
 class MaxUnPool3D(MaxUnPool1D):
-    """Puts maxima back where MaxPool3D(return_mask=True) found them; call it with (x, indices)."""
+    """Puts maxima back where MaxPool3D(return_mask=True) found them; call it with (x, indices).
+
+    Examples:
+        >>> y, places = proa.nn.MaxPool3D(2, return_mask=True)(proa.rand([1, 3, 4, 4, 4]))
+        >>> proa.nn.MaxUnPool3D(2)(y, places).shape
+        [1, 3, 4, 4, 4]
+    """
 
     _function = staticmethod(F.max_unpool3d)
 

@@ -20,7 +20,12 @@ def _map(function, *structures):
 
 
 class RNNCellBase(Layer):
-    """Base of cells: one step from (inputs, states) to (outputs, new states)."""
+    """Base of cells: one step from (inputs, states) to (outputs, new states).
+
+    Examples:
+        >>> issubclass(proa.nn.LSTMCell, proa.nn.RNNCellBase)
+        True
+    """
 
     def get_initial_states(self, batch_ref, shape=None, dtype=None, init_value=0.0, batch_dim_idx=0):
         """States to start from, of the batch size of `batch_ref`.
@@ -109,6 +114,11 @@ class SimpleRNNCell(_Cell):
 
     Shape:
         inputs [N, input], states [N, hidden]; gives (h', h').
+
+    Examples:
+        >>> output, state = proa.nn.SimpleRNNCell(3, 4)(proa.ones([2, 3]))
+        >>> output.shape
+        [2, 4]
     """
 
     def __init__(
@@ -145,6 +155,11 @@ class LSTMCell(_Cell):
 
     Shape:
         inputs [N, input], states (h [N, hidden], c [N, hidden]); gives (h', (h', c')).
+
+    Examples:
+        >>> output, (h, c) = proa.nn.LSTMCell(3, 4)(proa.ones([2, 3]))
+        >>> output.shape, c.shape
+        ([2, 4], [2, 4])
     """
 
     _gates, _mode = 4, "LSTM"
@@ -186,6 +201,11 @@ class GRUCell(_Cell):
 
     Shape:
         inputs [N, input], states [N, hidden]; gives (h', h').
+
+    Examples:
+        >>> output, state = proa.nn.GRUCell(3, 4)(proa.ones([2, 3]))
+        >>> output.shape
+        [2, 4]
     """
 
     _gates, _mode = 3, "GRU"
@@ -269,6 +289,12 @@ class BiRNN(Layer):
         cell_fw (RNNCellBase): cell of the forward loop.
         cell_bw (RNNCellBase): cell of the backward loop.
         time_major (bool): inputs are [T, N, ...] instead of [N, T, ...].
+
+    Examples:
+        >>> net = proa.nn.BiRNN(proa.nn.GRUCell(3, 4), proa.nn.GRUCell(3, 4))
+        >>> outputs, states = net(proa.ones([2, 5, 3]))
+        >>> outputs.shape
+        [2, 5, 8]
     """
 
     def __init__(self, cell_fw, cell_bw, time_major=False):
@@ -373,6 +399,11 @@ class SimpleRNN(_Stack):
     """Layers of SimpleRNNCell; arguments as in LSTM, and the activation of the cells.
 
     Calling it gives (outputs [N, T, directions * hidden], h [layers * directions, N, hidden]).
+
+    Examples:
+        >>> outputs, state = proa.nn.SimpleRNN(3, 4)(proa.ones([2, 5, 3]))
+        >>> outputs.shape, state.shape
+        ([2, 5, 4], [1, 2, 4])
     """
 
     _cell = SimpleRNNCell
@@ -446,6 +477,11 @@ class GRU(_Stack):
     """Layers of GRUCell; arguments as in LSTM.
 
     Calling it gives (outputs [N, T, directions * hidden], h [layers * directions, N, hidden]).
+
+    Examples:
+        >>> outputs, state = proa.nn.GRU(3, 4, num_layers=2)(proa.ones([2, 5, 3]))
+        >>> outputs.shape, state.shape
+        ([2, 5, 4], [2, 2, 4])
     """
 
     _cell = GRUCell

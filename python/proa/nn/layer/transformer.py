@@ -186,6 +186,10 @@ class TransformerEncoderLayer(_Block):
         attn_dropout, act_dropout (float, optional): of attention weights and of the hidden layer; dropout unless given.
         normalize_before (bool): normalize the inputs of each part instead of the sums.
         weight_attr, bias_attr (optional): an attr, or one each for attention and feed-forward net.
+
+    Examples:
+        >>> proa.nn.TransformerEncoderLayer(8, 2, 16)(proa.ones([1, 5, 8])).shape
+        [1, 5, 8]
     """
 
     def __init__(
@@ -271,6 +275,10 @@ class TransformerDecoderLayer(_Block):
     """Self-attention, attention to an encoder's memory, and a feed-forward net.
 
     Args: as in TransformerEncoderLayer; attrs may be three.
+
+    Examples:
+        >>> proa.nn.TransformerDecoderLayer(8, 2, 16)(proa.ones([1, 3, 8]), proa.ones([1, 5, 8])).shape
+        [1, 3, 8]
     """
 
     def __init__(
@@ -317,7 +325,13 @@ class TransformerDecoderLayer(_Block):
 
 
 class TransformerDecoder(Layer):
-    """`num_layers` layers made like `decoder_layer`, which is the first of them; arguments as in TransformerEncoder."""
+    """`num_layers` layers made like `decoder_layer`, which is the first of them; arguments as in TransformerEncoder.
+
+    Examples:
+        >>> layer = proa.nn.TransformerDecoderLayer(8, 2, 16)
+        >>> proa.nn.TransformerDecoder(layer, 2)(proa.ones([1, 3, 8]), proa.ones([1, 5, 8])).shape
+        [1, 3, 8]
+    """
 
     def __init__(self, decoder_layer, num_layers, norm=None):
         super().__init__()

@@ -18,6 +18,13 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
 
     Returns:
         Tensor: the norm before; float32, or float64 if a gradient is. It is formed in float64.
+
+    Examples:
+        >>> net = proa.nn.Linear(2, 1)
+        >>> (net(proa.ones([1, 2])) * 100.0).backward()
+        >>> _ = proa.nn.utils.clip_grad_norm_(net.parameters(), max_norm=1.0)
+        >>> bool(net.weight.grad.norm() <= 1.0)
+        True
     """
     parameters = [parameters] if isinstance(parameters, _C.Tensor) else list(parameters)
     with_grad = [p for p in parameters if p.grad is not None]
@@ -38,7 +45,15 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
 
 @no_grad()
 def clip_grad_value_(parameters, clip_value):
-    """Every element of the gradients of parameters into [-clip_value, clip_value]."""
+    """Every element of the gradients of parameters into [-clip_value, clip_value].
+
+    Examples:
+        >>> net = proa.nn.Linear(2, 1)
+        >>> (net(proa.ones([1, 2])) * 100.0).backward()
+        >>> proa.nn.utils.clip_grad_value_(net.parameters(), 1.0)
+        >>> net.weight.grad.flatten().tolist()
+        [1.0, 1.0]
+    """
     parameters = [parameters] if isinstance(parameters, _C.Tensor) else list(parameters)
     if clip_value < 0:
         raise _C.located(ValueError(f"clip_grad_value_: clip_value must not be negative; it is {clip_value}"))

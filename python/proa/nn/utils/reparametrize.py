@@ -65,7 +65,14 @@ def weight_norm(layer, name="weight", dim=0):
 
 
 def remove_weight_norm(layer, name="weight"):
-    """Undoes weight_norm: the weight is one parameter again."""
+    """Undoes weight_norm: the weight is one parameter again.
+
+    Examples:
+        >>> net = proa.nn.utils.weight_norm(proa.nn.Linear(2, 3))
+        >>> _ = proa.nn.utils.remove_weight_norm(net)
+        >>> sorted(name for name, _ in net.named_parameters())
+        ['bias', 'weight']
+    """
     for key, hook in list(layer._forward_pre_hooks.items()):
         if isinstance(hook, _WeightNorm) and hook.name == name:
             weight = hook.weight(layer).detach().clone()
@@ -110,6 +117,11 @@ def spectral_norm(layer, name="weight", n_power_iterations=1, eps=1e-12, dim=Non
         n_power_iterations (int): of each call.
         eps (float): keeps divisions finite.
         dim (int, optional): rows of the matrix; 1 for linear layers and transposed convolutions, else 0.
+
+    Examples:
+        >>> net = proa.nn.utils.spectral_norm(proa.nn.Linear(2, 3))
+        >>> net(proa.ones([1, 2])).shape
+        [1, 3]
     """
     weight = layer._parameters[name]
     if dim is None:

@@ -18,7 +18,14 @@ def parameters_to_vector(parameters, name=None):
 
 @no_grad()
 def vector_to_parameters(vec, parameters, name=None):
-    """Writes the elements of a vector into parameters, one after the other."""
+    """Writes the elements of a vector into parameters, one after the other.
+
+    Examples:
+        >>> net = proa.nn.Linear(2, 1)
+        >>> proa.nn.utils.vector_to_parameters(proa.to_tensor([1.0, 2.0, 3.0]), net.parameters())
+        >>> net.bias.tolist()
+        [3.0]
+    """
     parameters = list(parameters)
     sizes = [math.prod(p.shape) for p in parameters]
     if vec.size != sum(sizes):

@@ -14,6 +14,13 @@ class CosineAnnealingDecay(LRScheduler):
         T_max (int): half the period.
         eta_min (float): the lowest rate.
         last_epoch, verbose: as in LRScheduler.
+
+    Examples:
+        >>> rate = proa.optimizer.lr.CosineAnnealingDecay(1.0, T_max=2)
+        >>> for _ in range(3):
+        ...     print(round(rate.get_lr(), 4), end=" ")
+        ...     rate.step()
+        1.0 0.25 0.0
     """
 
     def __init__(self, learning_rate, T_max, eta_min=0, last_epoch=-1, verbose=False):
@@ -51,6 +58,11 @@ class OneCycleLR(LRScheduler):
         anneal_strategy (str): "cos" or "linear".
         three_phase (bool): go down as one went up, and then further.
         last_epoch, verbose: as in LRScheduler.
+
+    Examples:
+        >>> rate = proa.optimizer.lr.OneCycleLR(1.0, total_steps=4)
+        >>> rate.get_lr() < 1.0
+        True
     """
 
     def __init__(
@@ -115,6 +127,13 @@ class CyclicLR(LRScheduler):
         scale_fn (Callable, optional): height of a cycle or step, instead of a mode.
         scale_mode (str): "cycle" or "iterations": what scale_fn is called with.
         last_epoch, verbose: as in LRScheduler.
+
+    Examples:
+        >>> rate = proa.optimizer.lr.CyclicLR(0.1, 0.5, step_size_up=2)
+        >>> for _ in range(4):
+        ...     print(round(rate.get_lr(), 4), end=" ")
+        ...     rate.step()
+        0.1 0.3 0.5 0.3
     """
 
     def __init__(

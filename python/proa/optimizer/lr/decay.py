@@ -14,6 +14,12 @@ class NoamDecay(LRScheduler):
         warmup_steps (int): steps until the highest rate.
         learning_rate (float): a factor.
         last_epoch, verbose: as in LRScheduler.
+
+    Examples:
+        >>> rate = proa.optimizer.lr.NoamDecay(d_model=4, warmup_steps=2)
+        >>> rate.step()
+        >>> round(rate.get_lr(), 4)
+        0.1768
     """
 
     def __init__(self, d_model, warmup_steps, learning_rate=1.0, last_epoch=-1, verbose=False):
@@ -73,6 +79,13 @@ class NaturalExpDecay(LRScheduler):
         learning_rate (float): the base rate.
         gamma (float): speed of the decay, positive.
         last_epoch, verbose: as in LRScheduler.
+
+    Examples:
+        >>> rate = proa.optimizer.lr.NaturalExpDecay(1.0, gamma=0.1)
+        >>> for _ in range(3):
+        ...     print(round(rate.get_lr(), 4), end=" ")
+        ...     rate.step()
+        1.0 0.9048 0.8187
     """
 
     def __init__(self, learning_rate, gamma, last_epoch=-1, verbose=False):
@@ -92,6 +105,13 @@ class InverseTimeDecay(LRScheduler):
         learning_rate (float): the base rate.
         gamma (float): speed of the decay.
         last_epoch, verbose: as in LRScheduler.
+
+    Examples:
+        >>> rate = proa.optimizer.lr.InverseTimeDecay(1.0, gamma=1.0)
+        >>> for _ in range(3):
+        ...     print(round(rate.get_lr(), 4), end=" ")
+        ...     rate.step()
+        1.0 0.5 0.3333
     """
 
     def __init__(self, learning_rate, gamma, last_epoch=-1, verbose=False):
@@ -112,6 +132,13 @@ class PolynomialDecay(LRScheduler):
         power (float): shape of the decay.
         cycle (bool): after `decay_steps`, start again with a period that many times as long.
         last_epoch, verbose: as in LRScheduler.
+
+    Examples:
+        >>> rate = proa.optimizer.lr.PolynomialDecay(1.0, decay_steps=2, end_lr=0.0)
+        >>> for _ in range(3):
+        ...     print(rate.get_lr(), end=" ")
+        ...     rate.step()
+        1.0 0.5 0.0
     """
 
     def __init__(self, learning_rate, decay_steps, end_lr=0.0001, power=1.0, cycle=False, last_epoch=-1, verbose=False):
@@ -138,6 +165,13 @@ class ExponentialDecay(LRScheduler):
         learning_rate (float): the base rate.
         gamma (float): factor of each epoch, in (0, 1).
         last_epoch, verbose: as in LRScheduler.
+
+    Examples:
+        >>> rate = proa.optimizer.lr.ExponentialDecay(1.0, gamma=0.5)
+        >>> for _ in range(3):
+        ...     print(rate.get_lr(), end=" ")
+        ...     rate.step()
+        1.0 0.5 0.25
     """
 
     def __init__(self, learning_rate, gamma, last_epoch=-1, verbose=False):
@@ -158,6 +192,13 @@ class MultiStepDecay(LRScheduler):
         milestones (list[int]): increasing epochs.
         gamma (float): the factor, below 1.
         last_epoch, verbose: as in LRScheduler.
+
+    Examples:
+        >>> rate = proa.optimizer.lr.MultiStepDecay(1.0, milestones=[1, 2], gamma=0.5)
+        >>> for _ in range(3):
+        ...     print(rate.get_lr(), end=" ")
+        ...     rate.step()
+        1.0 0.5 0.25
     """
 
     def __init__(self, learning_rate, milestones, gamma=0.1, last_epoch=-1, verbose=False):
@@ -185,6 +226,13 @@ class StepDecay(LRScheduler):
         step_size (int): epochs between two changes.
         gamma (float): the factor, below 1.
         last_epoch, verbose: as in LRScheduler.
+
+    Examples:
+        >>> rate = proa.optimizer.lr.StepDecay(1.0, step_size=2, gamma=0.5)
+        >>> for _ in range(4):
+        ...     print(rate.get_lr(), end=" ")
+        ...     rate.step()
+        1.0 1.0 0.5 0.5
     """
 
     def __init__(self, learning_rate, step_size, gamma=0.1, last_epoch=-1, verbose=False):
@@ -206,6 +254,13 @@ class LambdaDecay(LRScheduler):
         learning_rate (float): the base rate.
         lr_lambda (Callable): epoch -> factor.
         last_epoch, verbose: as in LRScheduler.
+
+    Examples:
+        >>> rate = proa.optimizer.lr.LambdaDecay(1.0, lambda epoch: 0.5**epoch)
+        >>> for _ in range(3):
+        ...     print(rate.get_lr(), end=" ")
+        ...     rate.step()
+        1.0 0.5 0.25
     """
 
     def __init__(self, learning_rate, lr_lambda, last_epoch=-1, verbose=False):
@@ -225,6 +280,13 @@ class MultiplicativeDecay(LRScheduler):
         learning_rate (float): the base rate.
         lr_lambda (Callable): epoch -> factor.
         last_epoch, verbose: as in LRScheduler.
+
+    Examples:
+        >>> rate = proa.optimizer.lr.MultiplicativeDecay(1.0, lambda epoch: 0.5)
+        >>> for _ in range(3):
+        ...     print(rate.get_lr(), end=" ")
+        ...     rate.step()
+        1.0 0.5 0.25
     """
 
     def __init__(self, learning_rate, lr_lambda, last_epoch=-1, verbose=False):

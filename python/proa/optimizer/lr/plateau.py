@@ -18,6 +18,13 @@ class ReduceOnPlateau(LRScheduler):
         min_lr (float): the lowest rate.
         epsilon (float): smaller changes of the rate are not made.
         verbose (bool): print each change.
+
+    Examples:
+        >>> rate = proa.optimizer.lr.ReduceOnPlateau(1.0, factor=0.5, patience=0)
+        >>> for loss in (1.0, 2.0, 3.0):
+        ...     rate.step(loss)
+        >>> rate.get_lr()
+        0.25
     """
 
     _saved = ("cooldown_counter", "best", "num_bad_epochs", "last_epoch", "last_lr")

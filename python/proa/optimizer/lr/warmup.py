@@ -13,6 +13,13 @@ class LinearWarmup(LRScheduler):
         start_lr (float): the first rate.
         end_lr (float): the rate at the end of the warm-up.
         last_epoch, verbose: as in LRScheduler.
+
+    Examples:
+        >>> rate = proa.optimizer.lr.LinearWarmup(1.0, warmup_steps=2, start_lr=0.0, end_lr=1.0)
+        >>> for _ in range(3):
+        ...     print(rate.get_lr(), end=" ")
+        ...     rate.step()
+        0.0 0.5 1.0
     """
 
     def __init__(self, learning_rate, warmup_steps, start_lr, end_lr, last_epoch=-1, verbose=False):

@@ -60,6 +60,11 @@ class MobileNetV1(nn.Layer):
 
 
 def mobilenet_v1(pretrained=False, scale=1.0, **kwargs):
-    """MobileNet with its channels times `scale`."""
+    """MobileNet with its channels times `scale`.
+
+    Examples:
+        >>> proa.vision.models.mobilenet_v1(scale=0.25, num_classes=3)(proa.ones([1, 3, 32, 32])).shape
+        [1, 3]
+    """
     refuse_pretrained("mobilenet_v1", pretrained)
     return MobileNetV1(scale=scale, **kwargs)

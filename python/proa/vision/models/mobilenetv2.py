@@ -69,6 +69,11 @@ class MobileNetV2(nn.Layer):
 
 
 def mobilenet_v2(pretrained=False, scale=1.0, **kwargs):
-    """MobileNetV2 with its channels times `scale`."""
+    """MobileNetV2 with its channels times `scale`.
+
+    Examples:
+        >>> proa.vision.models.mobilenet_v2(scale=0.25, num_classes=3)(proa.ones([1, 3, 32, 32])).shape
+        [1, 3]
+    """
     refuse_pretrained("mobilenet_v2", pretrained)
     return MobileNetV2(scale=scale, **kwargs)

@@ -114,7 +114,12 @@ class MobileNetV3Large(MobileNetV3):
 
 
 def mobilenet_v3_small(pretrained=False, scale=1.0, **kwargs):
-    """MobileNetV3Small with its channels times `scale`."""
+    """MobileNetV3Small with its channels times `scale`.
+
+    Examples:
+        >>> proa.vision.models.mobilenet_v3_small(scale=0.5, num_classes=3)(proa.ones([1, 3, 32, 32])).shape
+        [1, 3]
+    """
     refuse_pretrained("mobilenet_v3_small", pretrained)
     return MobileNetV3Small(scale=scale, **kwargs)
 

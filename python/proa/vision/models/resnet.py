@@ -133,7 +133,12 @@ def _resnet(name, block, depth, pretrained, **kwargs):
 
 
 def resnet18(pretrained=False, **kwargs):
-    """ResNet of 18 layers; keyword arguments as in ResNet."""
+    """ResNet of 18 layers; keyword arguments as in ResNet.
+
+    Examples:
+        >>> proa.vision.models.resnet18(num_classes=3)(proa.ones([1, 3, 32, 32])).shape
+        [1, 3]
+    """
     return _resnet("resnet18", BasicBlock, 18, pretrained, **kwargs)
 
 

@@ -123,7 +123,12 @@ def _shufflenet(name, pretrained, scale, act="relu", **kwargs):
 
 
 def shufflenet_v2_x0_25(pretrained=False, **kwargs):
-    """ShuffleNetV2 of a quarter of the channels."""
+    """ShuffleNetV2 of a quarter of the channels.
+
+    Examples:
+        >>> proa.vision.models.shufflenet_v2_x0_25(num_classes=3)(proa.ones([1, 3, 32, 32])).shape
+        [1, 3]
+    """
     return _shufflenet("shufflenet_v2_x0_25", pretrained, 0.25, **kwargs)
 
 

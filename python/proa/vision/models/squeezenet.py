@@ -83,6 +83,11 @@ def squeezenet1_0(pretrained=False, **kwargs):
 
 
 def squeezenet1_1(pretrained=False, **kwargs):
-    """SqueezeNet 1.1: the same accuracy for fewer products."""
+    """SqueezeNet 1.1: the same accuracy for fewer products.
+
+    Examples:
+        >>> proa.vision.models.squeezenet1_1(num_classes=3)(proa.ones([1, 3, 64, 64])).shape
+        [1, 3]
+    """
     refuse_pretrained("squeezenet1_1", pretrained)
     return SqueezeNet("1.1", **kwargs)

@@ -38,6 +38,10 @@ def adjust_brightness(img, brightness_factor):
 
     Args:
         brightness_factor (float): not negative.
+
+    Examples:
+        >>> proa.vision.transforms.adjust_brightness(np.full((1, 1, 3), 100, "uint8"), 1.5)[0, 0].tolist()
+        [150, 150, 150]
     """
     _check("adjust_brightness", img)
     _check_factor("adjust_brightness", "brightness_factor", brightness_factor)
@@ -51,6 +55,10 @@ def adjust_contrast(img, contrast_factor):
 
     Args:
         contrast_factor (float): not negative.
+
+    Examples:
+        >>> proa.vision.transforms.adjust_contrast(np.full((1, 1, 3), 100, "uint8"), 0.5)[0, 0].tolist()
+        [87, 87, 87]
     """
     _check("adjust_contrast", img)
     _check_factor("adjust_contrast", "contrast_factor", contrast_factor)
@@ -66,6 +74,10 @@ def adjust_saturation(img, saturation_factor):
 
     Args:
         saturation_factor (float): not negative.
+
+    Examples:
+        >>> proa.vision.transforms.adjust_saturation(np.full((1, 1, 3), 100, "uint8"), 0.5)[0, 0].tolist()
+        [100, 100, 100]
     """
     _check("adjust_saturation", img)
     _check_factor("adjust_saturation", "saturation_factor", saturation_factor)
@@ -79,6 +91,10 @@ def adjust_hue(img, hue_factor):
 
     Args:
         hue_factor (float): -0.5 to 0.5.
+
+    Examples:
+        >>> proa.vision.transforms.adjust_hue(np.full((1, 1, 3), 100, "uint8"), 0.5)[0, 0].tolist()
+        [100, 100, 100]
     """
     _check("adjust_hue", img)
     _check_factor("adjust_hue", "hue_factor", hue_factor, -0.5, 0.5)
@@ -107,6 +123,10 @@ def to_grayscale(img, num_output_channels=1):
 
     Args:
         num_output_channels (int): 1, or 3 that are equal.
+
+    Examples:
+        >>> proa.vision.transforms.to_grayscale(np.full((1, 1, 3), 100, "uint8"))[0, 0].tolist()
+        [100]
     """
     _check("to_grayscale", img)
     if num_output_channels not in (1, 3):

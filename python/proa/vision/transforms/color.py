@@ -20,7 +20,12 @@ __all__ = [
 
 
 class ToTensor(BaseTransform):
-    """`functional.to_tensor`."""
+    """`functional.to_tensor`.
+
+    Examples:
+        >>> proa.vision.transforms.ToTensor()(np.full((2, 2, 3), 255, "uint8")).shape
+        [3, 2, 2]
+    """
 
     def __init__(self, data_format="CHW", keys=None):
         super().__init__(keys)
@@ -31,7 +36,12 @@ class ToTensor(BaseTransform):
 
 
 class Normalize(BaseTransform):
-    """`functional.normalize`; one number holds for three channels."""
+    """`functional.normalize`; one number holds for three channels.
+
+    Examples:
+        >>> proa.vision.transforms.Normalize(0.5, 0.5)(proa.ones([3, 1, 1])).flatten().tolist()
+        [1.0, 1.0, 1.0]
+    """
 
     def __init__(self, mean=0.0, std=1.0, data_format="CHW", to_rgb=False, keys=None):
         super().__init__(keys)
@@ -80,32 +90,56 @@ class BrightnessTransform(_Color):
     Args:
         value (number|tuple): factors from 1 - value to 1 + value, or from and to.
         keys: see BaseTransform.
+
+    Examples:
+        >>> proa.vision.transforms.BrightnessTransform(0.4)(np.zeros((4, 4, 3), "uint8")).shape
+        (4, 4, 3)
     """
 
     _what = "brightness"
 
 
 class ContrastTransform(_Color):
-    """A random contrast; see BrightnessTransform."""
+    """A random contrast; see BrightnessTransform.
+
+    Examples:
+        >>> proa.vision.transforms.ContrastTransform(0.4)(np.zeros((4, 4, 3), "uint8")).shape
+        (4, 4, 3)
+    """
 
     _what = "contrast"
 
 
 class SaturationTransform(_Color):
-    """A random saturation; see BrightnessTransform."""
+    """A random saturation; see BrightnessTransform.
+
+    Examples:
+        >>> proa.vision.transforms.SaturationTransform(0.4)(np.zeros((4, 4, 3), "uint8")).shape
+        (4, 4, 3)
+    """
 
     _what = "saturation"
 
 
 class HueTransform(_Color):
-    """A random turn of colors: by -value to value, at most 0.5, or from and to."""
+    """A random turn of colors: by -value to value, at most 0.5, or from and to.
+
+    Examples:
+        >>> proa.vision.transforms.HueTransform(0.4)(np.zeros((4, 4, 3), "uint8")).shape
+        (4, 4, 3)
+    """
 
     _what = "hue"
     _limits = {"center": 0, "bound": (-0.5, 0.5), "clip_first_on_zero": False}
 
 
 class ColorJitter(BaseTransform):
-    """Random brightness, contrast, saturation and hue, in random order; see the transforms of each."""
+    """Random brightness, contrast, saturation and hue, in random order; see the transforms of each.
+
+    Examples:
+        >>> proa.vision.transforms.ColorJitter(0.4, 0.4, 0.4, 0.1)(np.zeros((4, 4, 3), "uint8")).shape
+        (4, 4, 3)
+    """
 
     def __init__(self, brightness=0, contrast=0, saturation=0, hue=0, keys=None):
         super().__init__(keys)
@@ -129,7 +163,12 @@ class ColorJitter(BaseTransform):
 
 
 class Grayscale(BaseTransform):
-    """`functional.to_grayscale`."""
+    """`functional.to_grayscale`.
+
+    Examples:
+        >>> proa.vision.transforms.Grayscale()(np.zeros((4, 4, 3), "uint8")).shape
+        (4, 4, 1)
+    """
 
     def __init__(self, num_output_channels=1, keys=None):
         super().__init__(keys)

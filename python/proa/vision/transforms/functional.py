@@ -97,6 +97,10 @@ def normalize(img, mean, std, data_format="CHW", to_rgb=False):
 
     Returns:
         ndarray (float32) or Tensor.
+
+    Examples:
+        >>> proa.vision.transforms.normalize(proa.ones([3, 1, 1]), [0.5] * 3, [0.5] * 3).flatten().tolist()
+        [1.0, 1.0, 1.0]
     """
     if _is_tensor_image(img):
         chw = data_format.upper() == "CHW"
@@ -159,7 +163,12 @@ def resize(img, size, interpolation="bilinear"):
 
 
 def crop(img, top, left, height, width):
-    """The part of the image from row `top` and column `left` on; what lies outside of the image is black for Pillow."""
+    """The part of the image from row `top` and column `left` on; what lies outside of the image is black for Pillow.
+
+    Examples:
+        >>> proa.vision.transforms.crop(np.zeros((4, 4, 3), "uint8"), 0, 1, 2, 3).shape
+        (2, 3, 3)
+    """
     _check("crop", img)
     if _is_pil_image(img):
         return img.crop((left, top, left + width, top + height))
@@ -173,6 +182,10 @@ def center_crop(img, output_size):
 
     Args:
         output_size (int|list[int]): [height, width], or the side of a square.
+
+    Examples:
+        >>> proa.vision.transforms.center_crop(np.zeros((4, 4, 3), "uint8"), 2).shape
+        (2, 2, 3)
     """
     _check("center_crop", img)
     new_height, new_width = _pair("center_crop", "output_size", output_size)
@@ -188,6 +201,10 @@ def pad(img, padding, fill=0, padding_mode="constant"):
         padding (int|list[int]): of all sides; [left and right, top and bottom]; or [left, top, right, bottom].
         fill (number|tuple): of padding_mode "constant", for each channel.
         padding_mode (str): "constant", "edge", "reflect" (without the border pixel) or "symmetric".
+
+    Examples:
+        >>> proa.vision.transforms.pad(np.zeros((4, 4, 3), "uint8"), [1, 2]).shape
+        (8, 6, 3)
     """
     _check("pad", img)
     if isinstance(padding, numbers.Number):
@@ -244,7 +261,12 @@ def _pad_pil(img, sides, fill, mode):
 
 
 def hflip(img):
-    """The image mirrored left to right."""
+    """The image mirrored left to right.
+
+    Examples:
+        >>> proa.vision.transforms.hflip(np.array([[[1], [2]]], "uint8"))[0, :, 0].tolist()
+        [2, 1]
+    """
     _check("hflip", img)
     if _is_pil_image(img):
         from PIL import Image
@@ -254,7 +276,12 @@ def hflip(img):
 
 
 def vflip(img):
-    """The image mirrored top to bottom."""
+    """The image mirrored top to bottom.
+
+    Examples:
+        >>> proa.vision.transforms.vflip(np.array([[[1]], [[2]]], "uint8"))[:, 0, 0].tolist()
+        [2, 1]
+    """
     _check("vflip", img)
     if _is_pil_image(img):
         from PIL import Image
@@ -284,6 +311,10 @@ def rotate(img, angle, interpolation="nearest", expand=False, center=None, fill=
         expand (bool): make the result large enough to hold all of the image.
         center (tuple, optional): (x, y) that stays; the middle unless given.
         fill (number|tuple): what lies outside.
+
+    Examples:
+        >>> proa.vision.transforms.rotate(np.array([[[1], [2]], [[3], [4]]], "uint8"), 90)[:, :, 0].tolist()
+        [[0, 0], [2, 4]]
     """
     _check("rotate", img)
     interpolation = "nearest" if interpolation is False else interpolation
@@ -391,6 +422,10 @@ def erase(img, i, j, h, w, v, inplace=False):
         i, j, h, w (int): first row, first column, height, width.
         v (number|ndarray|Tensor): the values.
         inplace (bool): write into `img` (arrays and tensors).
+
+    Examples:
+        >>> proa.vision.transforms.erase(proa.ones([1, 2, 2]), 0, 0, 1, 1, 0.0)[0].tolist()
+        [[0.0, 1.0], [1.0, 1.0]]
     """
     _check("erase", img)
     if _is_tensor_image(img):

@@ -33,6 +33,10 @@ class Resize(BaseTransform):
         size (int|list[int]): [height, width], or the shorter side.
         interpolation (str): how.
         keys: see BaseTransform.
+
+    Examples:
+        >>> proa.vision.transforms.Resize((2, 3))(np.zeros((4, 4, 3), "uint8")).shape
+        (2, 3, 3)
     """
 
     def __init__(self, size, interpolation="bilinear", keys=None):
@@ -55,6 +59,10 @@ class RandomResizedCrop(BaseTransform):
         ratio (list): the least and the most that its width is of its height.
         interpolation (str): how.
         keys: see BaseTransform.
+
+    Examples:
+        >>> proa.vision.transforms.RandomResizedCrop(2)(np.zeros((4, 4, 3), "uint8")).shape
+        (2, 2, 3)
     """
 
     def __init__(self, size, scale=(0.08, 1.0), ratio=(3.0 / 4, 4.0 / 3), interpolation="bilinear", keys=None):
@@ -88,7 +96,12 @@ class RandomResizedCrop(BaseTransform):
 
 
 class CenterCrop(BaseTransform):
-    """`functional.center_crop`."""
+    """`functional.center_crop`.
+
+    Examples:
+        >>> proa.vision.transforms.CenterCrop(2)(np.zeros((4, 4, 3), "uint8")).shape
+        (2, 2, 3)
+    """
 
     def __init__(self, size, keys=None):
         super().__init__(keys)
@@ -107,14 +120,24 @@ class _Flip(BaseTransform):
 
 
 class RandomHorizontalFlip(_Flip):
-    """Mirrors left to right, with probability `prob`."""
+    """Mirrors left to right, with probability `prob`.
+
+    Examples:
+        >>> proa.vision.transforms.RandomHorizontalFlip(1.0)(np.array([[[1], [2]]], "uint8"))[0, :, 0].tolist()
+        [2, 1]
+    """
 
     def _apply_image(self, img):
         return F.hflip(img) if random.random() < self.prob else img
 
 
 class RandomVerticalFlip(_Flip):
-    """Mirrors top to bottom, with probability `prob`."""
+    """Mirrors top to bottom, with probability `prob`.
+
+    Examples:
+        >>> proa.vision.transforms.RandomVerticalFlip(1.0)(np.array([[[1]], [[2]]], "uint8"))[:, 0, 0].tolist()
+        [2, 1]
+    """
 
     def _apply_image(self, img):
         return F.vflip(img) if random.random() < self.prob else img
@@ -126,6 +149,10 @@ class Transpose(BaseTransform):
     Args:
         order (tuple): of the dims.
         keys: see BaseTransform.
+
+    Examples:
+        >>> proa.vision.transforms.Transpose()(np.zeros((4, 5, 3), "uint8")).shape
+        (3, 4, 5)
     """
 
     def __init__(self, order=(2, 0, 1), keys=None):
@@ -152,6 +179,10 @@ class RandomCrop(BaseTransform):
 
     Raises:
         ValueError: the image is smaller than `size`.
+
+    Examples:
+        >>> proa.vision.transforms.RandomCrop(2)(np.zeros((4, 4, 3), "uint8")).shape
+        (2, 2, 3)
     """
 
     def __init__(self, size, padding=None, pad_if_needed=False, fill=0, padding_mode="constant", keys=None):
@@ -188,7 +219,12 @@ class RandomCrop(BaseTransform):
 
 
 class Pad(BaseTransform):
-    """`functional.pad`."""
+    """`functional.pad`.
+
+    Examples:
+        >>> proa.vision.transforms.Pad(1)(np.zeros((4, 4, 3), "uint8")).shape
+        (6, 6, 3)
+    """
 
     def __init__(self, padding, fill=0, padding_mode="constant", keys=None):
         super().__init__(keys)
@@ -227,6 +263,10 @@ class RandomRotation(BaseTransform):
         degrees (number|tuple): from (the negative) and to.
         interpolation, expand, center, fill: see `functional.rotate`.
         keys: see BaseTransform.
+
+    Examples:
+        >>> proa.vision.transforms.RandomRotation(10)(np.zeros((4, 4, 3), "uint8")).shape
+        (4, 4, 3)
     """
 
     def __init__(self, degrees, interpolation="nearest", expand=False, center=None, fill=0, keys=None):
@@ -255,6 +295,10 @@ class RandomAffine(BaseTransform):
         shear (number|tuple, optional): degrees along x; of four, along y too.
         interpolation, fill, center: see `functional.affine`.
         keys: see BaseTransform.
+
+    Examples:
+        >>> proa.vision.transforms.RandomAffine(10, translate=(0.1, 0.1))(np.zeros((4, 4, 3), "uint8")).shape
+        (4, 4, 3)
     """
 
     def __init__(
@@ -299,6 +343,10 @@ class RandomPerspective(BaseTransform):
         distortion_scale (float): the most, as a part of the half size.
         interpolation, fill: see `functional.perspective`.
         keys: see BaseTransform.
+
+    Examples:
+        >>> proa.vision.transforms.RandomPerspective(1.0)(np.zeros((8, 8, 3), "uint8")).shape
+        (8, 8, 3)
     """
 
     def __init__(self, prob=0.5, distortion_scale=0.5, interpolation="nearest", fill=0, keys=None):
@@ -339,6 +387,10 @@ class RandomErasing(BaseTransform):
         value (number|list|str): what it is replaced by; "random" for noise.
         inplace (bool): write into the image.
         keys: see BaseTransform.
+
+    Examples:
+        >>> proa.vision.transforms.RandomErasing(prob=1.0)(proa.ones([3, 8, 8])).shape
+        [3, 8, 8]
     """
 
     def __init__(self, prob=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=0, inplace=False, keys=None):

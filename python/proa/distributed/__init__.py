@@ -16,6 +16,7 @@ _HOMES = _invert({
     "proa.distributed.spawning": "spawn",
     "proa.distributed.gloo": "gloo_barrier gloo_init_parallel_env gloo_release",
     "proa.distributed.entry": "CountFilterEntry ProbabilityEntry ShowClickEntry",
+    "proa.distributed.file_dataset": "InMemoryDataset QueueDataset",
 })  # fmt: skip
 
 __all__ = sorted([*_HOMES, "fleet"])

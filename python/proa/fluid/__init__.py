@@ -19,6 +19,7 @@ _HOMES = _invert({
     "proa.framework": "ParamAttr Parameter",
     "proa.static.parameters": "WeightNormParamAttr",
     "proa.fluid.data_feeder": "DataFeeder",
+    "proa.fluid.dataset": "DatasetFactory",
     "proa.fluid.lod_tensor": "LoDTensor create_lod_tensor create_random_int_lodtensor",
     "proa.fluid.dygraph.base": "disable_dygraph enable_dygraph enable_imperative=enable_dygraph "
     "disable_imperative=disable_dygraph",

@@ -91,6 +91,43 @@ class Executor:
             call()
         return [t.numpy() for t in results] if return_numpy else results
 
+    def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
+                           fetch_info=None, print_period=100, fetch_handler=None):  # fmt: skip
+        """Runs `program` once for each batch of a data set.
+
+        Args:
+            program (Program, optional): the default main program if None.
+            dataset (QueueDataset|InMemoryDataset): of `paddle.distributed`.
+            fetch_list (list, optional): printed every `print_period` batches,
+            fetch_info (list[str], optional): with these texts before them.
+            scope, thread, debug, fetch_handler: accepted; of no effect.
+
+        Raises:
+            ValueError: the data set is missing, or fetch_info has another length than fetch_list.
+
+        Examples:
+            >>> exe = proa.static.Executor()
+            >>> exe.train_from_dataset(None, proa.distributed.QueueDataset())
+            Traceback (most recent call last):
+            RuntimeError: ... call init with use_var first...
+        """
+        if dataset is None:
+            raise _C.located(ValueError("Executor.train_from_dataset: dataset is missing"))
+        fetches = list(fetch_list or ())
+        texts = [getattr(item, "name", item) for item in fetches] if fetch_info is None else list(fetch_info)
+        if len(texts) != len(fetches):
+            raise _C.located(
+                ValueError(
+                    f"Executor.train_from_dataset: fetch_info has {len(texts)} texts for {len(fetches)} of fetch_list"
+                )
+            )
+        for number, feed in enumerate(dataset.batches(), 1):
+            found = self.run(program, feed=feed, fetch_list=fetches, scope=scope)
+            if fetches and number % print_period == 0:
+                print(f"batch {number}: " + ", ".join(f"{text} {value}" for text, value in zip(texts, found)))
+
+    infer_from_dataset = train_from_dataset
+
     def _fed(self, program, name, value):
         value = _C.to_tensor(value)
         declared = program._program.find(name)

@@ -1,0 +1,279 @@
+"""Data sets of text files with a sample a line, for `Executor.train_from_dataset`.
+
+A line holds the slots of the sample in the order of `use_var`: for each the number of its values, then they themselves, as
+`fleet.MultiSlotDataGenerator` writes them. Files may go through a program first (`pipe_command`), which reads their lines and
+writes such ones.
+"""
+
+import math
+import os
+import random
+import shlex
+import subprocess
+import threading
+
+import numpy as np
+
+from proa import _C
+
+__all__ = ["FileDataset", "InMemoryDataset", "QueueDataset"]
+
+
+class FileDataset:
+    """What both kinds share: settings, files, and how a line becomes arrays."""
+
+    def __init__(self):
+        self._files, self._variables = [], []
+        self._batch_size, self._command = 1, "cat"
+
+    # Settings
+
+    def init(self, **kwargs):
+        """Settings.
+
+        Args:
+            batch_size (int): samples of a batch, 1 unless given.
+            use_var (list[Tensor]): inputs of a program (`static.data`), one for each slot: int64 or float32.
+            pipe_command (str): a program and its arguments that files go through, "cat" for none; no shell reads it.
+            thread_num, input_type, fs_name, fs_ugi, download_cmd: accepted; one process reads local files.
+
+        Raises:
+            ValueError: batch_size is not positive, or an unknown setting.
+            TypeError: an input of another dtype.
+        """
+        known = ("batch_size", "use_var", "pipe_command", "thread_num", "input_type", "fs_name", "fs_ugi", "download_cmd",
+                 "data_feed_type")  # fmt: skip
+        unknown = sorted(set(kwargs) - set(known))
+        if unknown:
+            raise _C.located(
+                ValueError(
+                    f"{type(self).__name__}: there is no setting {', '.join(unknown)}; there are {', '.join(known)}"
+                )
+            )
+        if "batch_size" in kwargs:
+            self.set_batch_size(kwargs["batch_size"])
+        if "use_var" in kwargs:
+            self.set_use_var(kwargs["use_var"])
+        if "pipe_command" in kwargs:
+            self.set_pipe_command(kwargs["pipe_command"])
+
+    update_settings = init
+
+    def _init_distributed_settings(self, **kwargs):
+        """Settings of jobs of several processes; accepted."""
+
+    def set_batch_size(self, batch_size):
+        """How many samples a batch has."""
+        if not isinstance(batch_size, int) or batch_size < 1:
+            raise _C.located(ValueError(f"{type(self).__name__}: batch_size must be positive, not {batch_size!r}"))
+        self._batch_size = batch_size
+
+    def set_use_var(self, var_list):
+        """The inputs that the slots of a line are for."""
+        for var in var_list:
+            if var.dtype not in (_C.int64, _C.float32):
+                raise _C.located(
+                    TypeError(f"{type(self).__name__}: slots are int64 or float32; {var.name} is {var.dtype.name}")
+                )
+        self._variables = list(var_list)
+
+    def set_pipe_command(self, pipe_command):
+        """The program that files go through."""
+        self._command = pipe_command
+
+    def set_thread(self, thread_num):
+        """Accepted; one thread reads."""
+
+    def set_filelist(self, filelist):
+        """The files, read in this order."""
+        self._files = [os.fspath(file) for file in filelist]
+
+    # Reading
+
+    def _lines(self, file):
+        arguments = shlex.split(self._command)
+        if arguments in ([], ["cat"]):
+            with open(file, "rb") as stream:
+                yield from stream
+            return
+        with open(file, "rb") as stream, subprocess.Popen(arguments, stdin=stream, stdout=subprocess.PIPE) as child:
+            yield from child.stdout
+            if child.wait():
+                raise _C.located(
+                    RuntimeError(f"{type(self).__name__}: {self._command!r} ended with {child.returncode} for {file}")
+                )
+
+    def _samples(self):
+        """The samples of all files, one after another: a list of an array for each slot."""
+        if not self._variables:
+            raise _C.located(RuntimeError(f"{type(self).__name__}: call init with use_var first"))
+        for file in self._files:
+            for number, line in enumerate(self._lines(file), 1):
+                if line.strip():
+                    yield self._sample(line.split(), f"{file}:{number}")
+
+    def _sample(self, words, where):
+        found, at = [], 0
+        for var in self._variables:
+            try:
+                count = int(words[at])
+                values = words[at + 1 : at + 1 + count]
+                if count < 1 or len(values) != count:
+                    raise ValueError
+                found.append(np.array(values, "int64" if var.dtype == _C.int64 else "float32"))
+            except (IndexError, ValueError, OverflowError):
+                raise _C.located(
+                    ValueError(
+                        f"{where}: slot {var.name!r} must be the number of its values, at least 1, and as many of "
+                        f"{var.dtype.name}"
+                    )
+                ) from None
+            at += 1 + count
+        if at != len(words):
+            raise _C.located(ValueError(f"{where}: {len(words) - at} words more than the slots of use_var"))
+        return found
+
+    def _batches_of(self, samples):
+        """Feeds of a program: a dict of arrays for each batch; the last may be smaller."""
+        batch = []
+        for sample in samples:
+            batch.append(sample)
+            if len(batch) == self._batch_size:
+                yield self._feed(batch)
+                batch = []
+        if batch:
+            yield self._feed(batch)
+
+    def _feed(self, batch):
+        feed = {}
+        for var, rows in zip(self._variables, zip(*batch)):
+            counts = {len(row) for row in rows}
+            sizes = [d for d in list(var.shape)[1:] if type(d) is int and d >= 0]
+            whole = len(sizes) == len(var.shape) - 1
+            if len(counts) > 1 or whole and counts != {math.prod(sizes)}:
+                raise _C.located(
+                    ValueError(
+                        f"{type(self).__name__}: slot {var.name!r} is {list(var.shape)}, and samples of a batch have "
+                        f"{', '.join(map(str, sorted(counts)))} values; pad them to one number in pipe_command"
+                    )
+                )
+            feed[var.name] = np.stack(rows).reshape([len(rows), *sizes]) if whole else np.stack(rows)
+        return feed
+
+
+class QueueDataset(FileDataset):
+    """Files that are read while a program trains on them.
+
+    Examples:
+        >>> dataset = proa.distributed.QueueDataset()
+        >>> dataset.init(batch_size=2, pipe_command="cat")
+        >>> dataset.set_filelist(["part-0.txt", "part-1.txt"])
+    """
+
+    def batches(self):
+        """Feeds, a batch each, as the files are read."""
+        return self._batches_of(self._samples())
+
+
+class InMemoryDataset(FileDataset):
+    """Files that are read once, and whose samples can be shuffled.
+
+    Examples:
+        >>> import os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), "part-0")
+        >>> _ = open(path, "w").write("1 7 2 0.5 1.5\\n1 8 2 2.5 3.5\\n")
+        >>> proa.enable_static()
+        >>> with proa.static.program_guard(proa.static.Program()):
+        ...     slots = [proa.static.data("id", [None, 1], "int64"), proa.static.data("x", [None, 2])]
+        >>> proa.disable_static()
+        >>> dataset = proa.distributed.InMemoryDataset()
+        >>> dataset.init(batch_size=2, use_var=slots)
+        >>> dataset.set_filelist([path])
+        >>> dataset.load_into_memory()
+        >>> next(dataset.batches())["id"].tolist()
+        [[7], [8]]
+    """
+
+    def __init__(self):
+        super().__init__()
+        self._loaded, self._loading, self._failed = None, None, None
+
+    def batches(self):
+        """Feeds, a batch each, of what is in memory."""
+        if self._loaded is None:
+            raise _C.located(RuntimeError("InMemoryDataset: call load_into_memory first"))
+        return self._batches_of(self._loaded)
+
+    def load_into_memory(self, is_shuffle=False):
+        """Reads all files."""
+        self._loaded = list(self._samples())
+        if is_shuffle:
+            self.local_shuffle()
+
+    def preload_into_memory(self, thread_num=None):
+        """Begins to read all files beside the program; `wait_preload_done` comes next."""
+
+        def load():
+            try:
+                self.load_into_memory()
+            except Exception as error:
+                self._failed = error
+
+        self._failed = None
+        self._loading = threading.Thread(target=load, daemon=True)
+        self._loading.start()
+
+    def wait_preload_done(self):
+        """Waits for what `preload_into_memory` began; raises what kept it from reading."""
+        if self._loading is None:
+            raise _C.located(RuntimeError("InMemoryDataset: call preload_into_memory first"))
+        self._loading.join()
+        self._loading, failed, self._failed = None, self._failed, None
+        if failed is not None:
+            raise failed
+
+    def _random(self):
+        with _C.eager_mode():
+            return random.Random(int(_C.ops.randint(0, 2**31 - 1, [1]).item()))
+
+    def local_shuffle(self):
+        """Puts the samples in another order, which `proa.seed` decides."""
+        if self._loaded is None:
+            raise _C.located(RuntimeError("InMemoryDataset: call load_into_memory first"))
+        self._random().shuffle(self._loaded)
+
+    def global_shuffle(self, fleet=None, thread_num=12):
+        """Puts the samples of all processes in another order: of one process, `local_shuffle`."""
+        self.local_shuffle()
+
+    def slots_shuffle(self, slots):
+        """Gives the values of these slots to other samples: what a slot is worth shows in how much worse it becomes.
+
+        Args:
+            slots (list[str]): names of inputs.
+        """
+        names = [var.name for var in self._variables]
+        unknown = [slot for slot in slots if slot not in names]
+        if unknown:
+            raise _C.located(
+                ValueError(f"InMemoryDataset: there is no slot {unknown[0]!r}; there are {', '.join(names)}")
+            )
+        order = self._random()
+        for slot in slots:
+            at = names.index(slot)
+            values = [sample[at] for sample in self._loaded or ()]
+            order.shuffle(values)
+            for sample, value in zip(self._loaded or (), values):
+                sample[at] = value
+
+    def release_memory(self):
+        """Forgets the samples."""
+        self._loaded = None
+
+    def get_memory_data_size(self, fleet=None):
+        """How many samples are in memory."""
+        return len(self._loaded or ())
+
+    def get_shuffle_data_size(self, fleet=None):
+        """How many samples there are after a shuffle: of one process, those in memory."""
+        return len(self._loaded or ())

@@ -1,4 +1,4 @@
-"""VisualDL: values of training and evaluations in files that VisualDL shows."""
+"""VisualDL: values of training and evaluations in files that VisualDL or TensorBoard show."""
 
 import numbers
 
@@ -12,13 +12,11 @@ __all__ = ["VisualDL"]
 class VisualDL(Callback):
     """Writes the loss and the metrics, as train/... after each batch and as eval/... after each evaluation of an epoch.
 
-    Needs the package visualdl; only the first process of a machine writes.
+    The files are those of the package visualdl where it is installed, else event files for TensorBoard
+    (`proa.utils.LogWriter`). Only the first process of a machine writes.
 
     Args:
         log_dir (str): the folder of the files.
-
-    Raises:
-        ImportError: visualdl is not installed (when training begins).
 
     Examples:
         >>> proa.callbacks.VisualDL("logs").log_dir
@@ -39,9 +37,11 @@ class VisualDL(Callback):
     def on_train_begin(self, logs=None):
         self.train_step = 0
         if self._is_write():
-            from proa.utils import try_import
-
-            self._writer = try_import("visualdl").LogWriter(self.log_dir)
+            try:
+                from visualdl import LogWriter
+            except ImportError:
+                from proa.utils.log_writer import LogWriter
+            self._writer = LogWriter(self.log_dir)
 
     def on_epoch_begin(self, epoch, logs=None):
         self.epoch = epoch

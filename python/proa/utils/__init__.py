@@ -8,6 +8,7 @@ from proa import _C
 from proa.utils import unique_name
 
 __all__ = [
+    "LogWriter",
     "deprecated",
     "disable_crash_handler",
     "enable_crash_handler",
@@ -20,6 +21,8 @@ __all__ = [
 
 
 def __getattr__(name):
+    if name == "LogWriter":
+        return importlib.import_module("proa.utils.log_writer").LogWriter
     if name in ("dlpack", "download", "profiler"):
         return importlib.import_module(f"proa.utils.{name}")
     from proa.framework.names import MissingName

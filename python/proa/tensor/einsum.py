@@ -1,5 +1,7 @@
 """einsum: sums of products by index letters, as transposes, reshapes and matrix products."""
 
+import functools
+import itertools
 import math
 
 from proa import _C
@@ -9,6 +11,9 @@ __all__ = [
     "einsum",
 ]
 
+# Up to so many operands the best of all orders is found; of more, the cheapest pair is taken again and again.
+_MOST_FOR_BEST = 6
+_TYPICAL = 64  # what a size that is known only when the program runs counts as there
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -40,12 +45,7 @@ def einsum(equation, *operands):
     inputs, output = _parse(equation, operands)
     terms = [_one_letter_each(x, letters) for x, letters in zip(operands, inputs)]
     _check_sizes(equation, terms)
-    while len(terms) > 1:
-        i, j = _cheapest(terms)
-        second, first = terms.pop(j), terms.pop(i)
-        kept = set(output).union(*(letters for _, letters in terms))
-        terms.append(_contract(first, second, kept))
-    x, letters = terms[0]
+    x, letters = _contract_all(terms, output)
     dropped = [i for i, letter in enumerate(letters) if letter not in output]
     if dropped:
         x = x.sum(dropped)
@@ -118,6 +118,8 @@ def _check_sizes(equation, terms):
     sizes = {}
     for x, letters in terms:
         for letter, size in zip(letters, x.shape):
+            if not isinstance(size, int):
+                continue  # the ops check it when the program runs
             known = sizes.setdefault(letter, size)
             if known == 1:
                 sizes[letter] = size
@@ -125,20 +127,63 @@ def _check_sizes(equation, terms):
                 _fail(equation, f"{letter!r} stands for sizes {known} and {size}")
 
 
-def _cheapest(terms):
-    """The pair whose product has the fewest multiplications."""
-    if len(terms) == 2:
-        return 0, 1
+def _contract_all(terms, output):
+    if len(terms) == 1:
+        return terms[0]
+    sizes = {}
+    for x, letters in terms:
+        for letter, size in zip(letters, x.shape):
+            size = size if isinstance(size, int) else _TYPICAL
+            sizes[letter] = max(size, sizes.get(letter, 1))
+    tree = _order(tuple("".join(letters) for _, letters in terms), "".join(output), tuple(sorted(sizes.items())))
 
-    def cost(i, j):
-        sizes = {}
-        for x, letters in (terms[i], terms[j]):
-            for letter, size in zip(letters, x.shape):
-                sizes[letter] = max(size, sizes.get(letter, 1))
-        return math.prod(sizes.values())
+    def contract(node):
+        """The product of the operands of a node, and which these are."""
+        if isinstance(node, int):
+            return terms[node], {node}
+        (first, some), (second, others) = contract(node[0]), contract(node[1])
+        done = some | others
+        kept = set(output).union(*(letters for i, (_, letters) in enumerate(terms) if i not in done))
+        return _contract(first, second, kept), done
 
-    pairs = [(i, j) for i in range(len(terms)) for j in range(i + 1, len(terms))]
-    return min(pairs, key=lambda pair: cost(*pair))
+    return contract(tree)[0]
+
+
+@functools.lru_cache(maxsize=256)
+def _order(inputs, output, sizes):
+    """Which operands to multiply first, for the fewest multiplications: a tree of pairs, with operands by number."""
+    sizes, count = dict(sizes), len(inputs)
+
+    def letters_of(group):
+        """Letters of the product of a group that something else needs."""
+        inside = set().union(*(inputs[i] for i in group))
+        return inside & set(output).union(*(inputs[i] for i in range(count) if i not in group))
+
+    def cost(a, b):
+        return math.prod(sizes[c] for c in letters_of(a) | letters_of(b))
+
+    best = {frozenset([i]): (0, i) for i in range(count)}
+    if count > _MOST_FOR_BEST:
+        groups = list(best)
+        while len(groups) > 1:
+            a, b = min(itertools.combinations(groups, 2), key=lambda pair: cost(*pair))
+            best[a | b] = (0, (best[a][1], best[b][1]))
+            groups = [g for g in groups if g not in (a, b)] + [a | b]
+        return best[groups[0]][1]
+    for size in range(2, count + 1):
+        for group in map(frozenset, itertools.combinations(range(count), size)):
+            first, *rest = sorted(group)
+            splits = (
+                frozenset([first, *chosen]) for k in range(size - 1) for chosen in itertools.combinations(rest, k)
+            )
+            best[group] = min(
+                (
+                    (best[a][0] + best[group - a][0] + cost(a, group - a), (best[a][1], best[group - a][1]))
+                    for a in splits
+                ),
+                key=lambda found: found[0],
+            )
+    return best[frozenset(range(count))][1]
 
 
 def _contract(first, second, kept):
@@ -150,8 +195,8 @@ def _contract(first, second, kept):
     # A letter of size 1 on one side broadcasts; a sum over it is a sum of the other side.
     shared = [c for c in a if c in size_y]
     batch = [c for c in shared if c in kept]
-    summed = [c for c in shared if c not in kept and size_x[c] == size_y[c]]
-    uneven = [c for c in shared if c not in kept and size_x[c] != size_y[c]]
+    uneven = [c for c in shared if c not in kept and _is_one(size_x[c]) != _is_one(size_y[c])]
+    summed = [c for c in shared if c not in kept and c not in uneven]
     if uneven:
         drop_x = [a.index(c) for c in uneven]
         x = x.sum(drop_x)
@@ -167,8 +212,12 @@ def _contract(first, second, kept):
     x = ops.reshape(x, [*batch_x, math.prod(rows), inner])
     y = ops.reshape(y, [*batch_y, inner, math.prod(columns)])
     out = ops.matmul(x, y)
-    both = [max(p, q) if min(p, q) else 0 for p, q in zip(batch_x, batch_y)]
+    both = [q if _is_one(p) or not _is_one(q) and isinstance(q, int) else p for p, q in zip(batch_x, batch_y)]
     return ops.reshape(out, [*both, *rows, *columns]), [*batch, *only_x, *only_y]
+
+
+def _is_one(size):
+    return isinstance(size, int) and size == 1
 
 
 def _summed_alone(term, other, kept):

@@ -8,6 +8,8 @@ from proa.framework.names import missing as _missing
 from proa.tensor.attribute import tensor_list as _tensor_list
 from proa.tensor.linalg import norm as norm
 
+_TYPICAL = 64  # what a size that is known only when the program runs counts as, where an order is chosen
+
 
 def multi_dot(x, name=None):
     """The product of several matrices, in the order that takes the fewest multiplications.
@@ -33,7 +35,8 @@ def multi_dot(x, name=None):
             raise _C.located(
                 ValueError(f"multi_dot: tensor {i} must be a matrix; it is {list(m.shape)} {m.dtype.name}")
             )
-    order = _best_order([tensors[0].shape[0], *(m.shape[1] for m in tensors)])
+    sizes = [tensors[0].shape[0], *(m.shape[1] for m in tensors)]
+    order = _best_order([n if isinstance(n, int) else _TYPICAL for n in sizes])
 
     def product(i, j):
         if i == j:
@@ -130,6 +133,31 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
             lost = 1.0 if aweights is None else (weights * aweights.astype(rows.dtype)).sum() / total
         out = _C.ops.matmul(centred, centred * weights, False, True) / (total - lost)
     return _C.ops.squeeze(out, [0, 1]) if len(x.shape) < 2 else out
+
+
+def corrcoef(x, rowvar=True, name=None):
+    """The correlation coefficients of several variables: their covariances over the products of their deviations.
+
+    Args:
+        x (Tensor): [variables, observations], or one variable [observations].
+        rowvar (bool): False: the variables are the columns.
+
+    Returns:
+        Tensor: [variables, variables], from -1 to 1; 0-d for one variable. A variable that is constant has NaN.
+
+    Examples:
+        >>> proa.linalg.corrcoef(proa.to_tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
+        [[1.0, -1.0], [-1.0, 1.0]]
+    """
+    x = _C.tensor_argument(x, "corrcoef", "x")
+    if len(x.shape) not in (1, 2):
+        raise _C.located(ValueError(f"corrcoef: x must have 1 or 2 dims; it is {list(x.shape)} {x.dtype.name}"))
+    found = cov(x, rowvar)
+    if len(x.shape) == 1:
+        return found / found
+    deviations = _C.ops.sqrt(_C.ops.diagonal(found))
+    found = found / _C.ops.unsqueeze(deviations, 1) / _C.ops.unsqueeze(deviations, 0)
+    return _C.ops.clip(found, -1.0, 1.0)
 
 
 __getattr__ = _missing(__name__)

@@ -349,6 +349,29 @@ def test_cov(ddof):
     close(proa.linalg.cov(T(x), True, ddof, T(f), T(a)), expected, 1e-4)
 
 
+def test_corrcoef():
+    x = array(4, 9)
+    close(proa.linalg.corrcoef(T(x)), np.corrcoef(x), 1e-4)
+    close(proa.linalg.corrcoef(T(x), False), np.corrcoef(x, rowvar=False), 1e-4)
+    assert proa.linalg.corrcoef(T(x[0])).item() == 1.0
+    with pytest.raises(ValueError, match="1 or 2 dims"):
+        proa.linalg.corrcoef(proa.ones([2, 2, 2]))
+
+
+def test_multi_dot_of_unknown_sizes():
+    arrays = [array(2, 3), array(3, 4), array(4, 5), array(5)]
+    proa.enable_static()
+    try:
+        program = proa.static.Program()
+        with proa.static.program_guard(program):
+            feeds = [proa.static.data(f"x{i}", [-1] * a.ndim, "float32") for i, a in enumerate(arrays)]
+            out = proa.linalg.multi_dot(feeds)
+        (got,) = proa.static.Executor().run(program, feed={f"x{i}": a for i, a in enumerate(arrays)}, fetch_list=[out])
+    finally:
+        proa.disable_static()
+    close(got, np.linalg.multi_dot(arrays), 1e-3)
+
+
 # Searching and statistics -------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/linalg/gemm_pieces.h"
 #include "ops/onednn/descriptor.h"
 #include "ops/onednn/engine.h"
 #include "ops/onednn/primitive.h"
@@ -114,11 +115,21 @@ IntrusivePtr<Storage> Packed(const DimVector& batch, const GemmOperand& x,
   return buffer;
 }
 
-Matrix Operand(const DimVector& batch, const GemmOperand& x, int64_t rows,
-               int64_t columns) {
-  if (CanBeReadInPlace(batch, x, rows, columns))
-    return InPlace(batch, x, rows, columns);
-  return Dense(DenseDims(batch, x, rows, columns));
+// The operand as oneDNN can read it: itself, or a dense copy kept in `buffer`.
+GemmOperand Readable(const DimVector& batch, const GemmOperand& x, int64_t rows,
+                     int64_t columns, DType dtype,
+                     IntrusivePtr<Storage>& buffer) {
+  if (CanBeReadInPlace(batch, x, rows, columns)) return x;
+  buffer = Packed(batch, x, rows, columns, dtype);
+  GemmOperand dense;
+  dense.data = buffer->data();
+  const Strides strides =
+      ContiguousStrides(Shape(DenseDims(batch, x, rows, columns)));
+  dense.row_stride = strides[batch.size()];
+  dense.column_stride = 1;
+  for (size_t d = 0; d < batch.size(); ++d)
+    dense.batch_strides.push_back(x.batch_strides[d] == 0 ? 0 : strides[d]);
+  return dense;
 }
 
 std::span<const int64_t> Span(const DimVector& v) {
@@ -132,8 +143,8 @@ dnnl::memory::desc Descriptor(const Matrix& m, DType dtype) {
 // `c_row_stride` is more than n where C is a part of the columns of a matrix;
 // then there is no batch.
 Primitive MakeMatMul(const GemmProblem& p, int64_t c_row_stride) {
-  const auto a_desc = Descriptor(Operand(p.batch, p.a, p.m, p.k), p.dtype);
-  const auto b_desc = Descriptor(Operand(p.batch, p.b, p.k, p.n), p.dtype);
+  const auto a_desc = Descriptor(InPlace(p.batch, p.a, p.m, p.k), p.dtype);
+  const auto b_desc = Descriptor(InPlace(p.batch, p.b, p.k, p.n), p.dtype);
   DimVector c_dims(p.batch);
   c_dims.insert(c_dims.end(), {p.m, p.n});
   Matrix c = Dense(c_dims);
@@ -179,22 +190,12 @@ PrimitiveKey KeyOf(const GemmProblem& p, int64_t c_row_stride) {
   return key;
 }
 
-// What oneDNN reads of an operand: its own memory, or that of a dense copy.
-void* Data(const DimVector& batch, const GemmOperand& x, int64_t rows,
-           int64_t columns, DType dtype, IntrusivePtr<Storage>& buffer) {
-  if (CanBeReadInPlace(batch, x, rows, columns))
-    return const_cast<void*>(x.data);
-  buffer = Packed(batch, x, rows, columns, dtype);
-  return buffer->data();
-}
-
 bool Run(const GemmProblem& p, int64_t c_row_stride) {
   const auto primitive = PrimitiveCache::Global().FindOrMake(
       KeyOf(p, c_row_stride), [&] { return MakeMatMul(p, c_row_stride); });
   if (!primitive->supported()) return false;
-  IntrusivePtr<Storage> a_buffer, b_buffer;
-  void* a = Data(p.batch, p.a, p.m, p.k, p.dtype, a_buffer);
-  void* b = Data(p.batch, p.b, p.k, p.n, p.dtype, b_buffer);
+  void* a = const_cast<void*>(p.a.data);
+  void* b = const_cast<void*>(p.b.data);
   if (p.bias != nullptr) {
     primitive->Execute({{DNNL_ARG_SRC, a},
                         {DNNL_ARG_WEIGHTS, b},
@@ -207,23 +208,19 @@ bool Run(const GemmProblem& p, int64_t c_row_stride) {
   return true;
 }
 
-// The size of the pieces of C that a product is cut into; no rows: it is not.
-struct Cut {
-  int64_t rows = 0, columns = 0;
-};
-
-int64_t Pieces(int64_t n, int64_t size) { return (n + size - 1) / size; }
-int64_t Pieces(const GemmProblem& p, const Cut& cut) {
-  return Pieces(p.m, cut.rows) * Pieces(p.n, cut.columns);
+// Of float32, for which there is a kernel.
+void RunPiece(const GemmProblem& p, int64_t c_row_stride) {
+  const onednn::SerialScope serial;
+  Run(p, c_row_stride);
 }
 
 // Of a float32 product oneDNN 2.6 copies the matrices into another order if all
 // of them are dense, though its kernels need not: a sixth of the time of a
 // large product, most of it where A has few rows. Parts of matrices it does not
-// copy, but sums over k it then divides among threads, which changes bits. So
-// we cut such products, by their shapes, and give each thread whole pieces.
-// Where that pays was measured (docs/notes/cpu_speed.md).
-Cut CutOf(const GemmProblem& p) {
+// copy. So we cut such products, by their shapes, and give each thread whole
+// pieces. Where that pays was measured (docs/notes/cpu_speed.md). No rows: not
+// cut.
+GemmCut CutAgainstCopies(const GemmProblem& p) {
   constexpr int64_t kLarge = 1 << 27;      // multiply-adds
   constexpr int64_t kLargeB = 1 << 20;     // elements
   constexpr int64_t kFew = 64, kVery = 8;  // rows
@@ -248,29 +245,8 @@ Cut CutOf(const GemmProblem& p) {
   while (p.m > high * down ||
          (across * down < 4 * cpus && p.m >= 2 * kFew * down))
     down *= 2;
-  // Pieces of one size, so that threads have the same work.
-  const Cut cut{Pieces(Pieces(p.m, down), 16) * 16,
-                Pieces(Pieces(p.n, across), 64) * 64};
-  return Pieces(p, cut) >= 2 * cpus ? cut : Cut{};
-}
-
-void RunPieces(const GemmProblem& p, const Cut& cut) {
-  const int64_t across = Pieces(p.n, cut.columns);
-  parallel_for(0, Pieces(p, cut), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t row = i / across * cut.rows;
-      const int64_t column = i % across * cut.columns;
-      GemmProblem piece = p;
-      piece.m = std::min(cut.rows, p.m - row);
-      piece.n = std::min(cut.columns, p.n - column);
-      piece.a.data = static_cast<const float*>(p.a.data) + row * p.a.row_stride;
-      piece.b.data = static_cast<const float*>(p.b.data) + column;
-      piece.c = static_cast<float*>(p.c) + row * p.n + column;
-      if (p.bias != nullptr)
-        piece.bias = static_cast<const float*>(p.bias) + column;
-      Run(piece, p.n);  // float32: there is a kernel
-    }
-  });
+  const GemmCut cut = EvenCut(p.m, p.n, p.k, down, across, 1);
+  return GemmPieces(p, cut) >= 2 * cpus ? cut : GemmCut{};
 }
 
 // Whether both operands are broadcast along batch dim `d`, so that C repeats
@@ -287,28 +263,27 @@ bool AnyRepeats(const GemmProblem& p) {
   return false;
 }
 
-// Without AVX-512 oneDNN 2.6 divides a batch of float32 products among threads
-// in a way that changes their bits; one product by itself it does not.
+bool IsDense(const GemmOperand& x, int64_t rows, int64_t columns) {
+  return (x.column_stride == 1 && x.row_stride == columns) ||
+         (x.row_stride == 1 && x.column_stride == rows);
+}
+
+// Whether oneDNN 2.6 divides sums of a product over k among its threads, so
+// that bits depend on their number: those of float32 that it does not copy into
+// another order first, so all of them without AVX-512.
 bool BitsDependOnThreads(const GemmProblem& p) {
   static const bool avx512 = [] {
     const int core = static_cast<int>(dnnl::cpu_isa::avx512_core);
     return (static_cast<int>(dnnl::get_effective_cpu_isa()) & core) == core;
   }();
-  return !avx512 && p.dtype == DType::kFloat32 && !p.batch.empty();
+  return p.dtype == DType::kFloat32 &&
+         !(avx512 && IsDense(p.a, p.m, p.k) && IsDense(p.b, p.k, p.n));
 }
 
-}  // namespace
+bool RunReadable(const GemmProblem& p);
 
-bool GemmOneDnn(const GemmProblem& p) {
-  if (const Cut cut = CutOf(p); cut.rows > 0) {
-    RunPieces(p, cut);
-    return true;
-  }
-  if (p.batch.size() <= kMaxBatchDims && !AnyRepeats(p) &&
-      !BitsDependOnThreads(p)) {
-    return Run(p, p.n);
-  }
-  // The outermost dim by hand.
+// A batch, by its outermost dim.
+bool RunEach(const GemmProblem& p) {
   GemmProblem part = p;
   const auto drop_first = [](DimVector& v) { v.erase(v.begin()); };
   drop_first(part.batch);
@@ -325,11 +300,35 @@ bool GemmOneDnn(const GemmProblem& p) {
     part.c = static_cast<char*>(p.c) + i * c_step * item;
     if (i > 0 && Repeats(p, 0)) {
       std::memcpy(part.c, p.c, c_step * item);
-    } else if (!GemmOneDnn(part)) {
+    } else if (!RunReadable(part)) {
       return false;
     }
   }
   return true;
+}
+
+// Operands can be read in place.
+bool RunReadable(const GemmProblem& p) {
+  if (AnyRepeats(p)) return RunEach(p);
+  if (BitsDependOnThreads(p)) {
+    RunInPieces(p, CutBySizes(p), &RunPiece);
+    return true;
+  }
+  if (const GemmCut cut = CutAgainstCopies(p); cut.rows > 0) {
+    RunInPieces(p, cut, &RunPiece);
+    return true;
+  }
+  return p.batch.size() <= kMaxBatchDims ? Run(p, p.n) : RunEach(p);
+}
+
+}  // namespace
+
+bool GemmOneDnn(const GemmProblem& p) {
+  IntrusivePtr<Storage> a_buffer, b_buffer;
+  GemmProblem readable = p;
+  readable.a = Readable(p.batch, p.a, p.m, p.k, p.dtype, a_buffer);
+  readable.b = Readable(p.batch, p.b, p.k, p.n, p.dtype, b_buffer);
+  return RunReadable(readable);
 }
 
 }  // namespace proa::inline v0::ops

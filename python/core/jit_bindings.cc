@@ -30,6 +30,12 @@
 #include "tensor/error.h"
 #include "tensor/interpreters.h"
 
+namespace pybind11::detail {
+template <>
+class type_caster<std::shared_ptr<proa::jit::Program>>
+    : public proa::python::SharedCaster<proa::jit::Program> {};
+}  // namespace pybind11::detail
+
 namespace proa::inline v0::python {
 namespace {
 

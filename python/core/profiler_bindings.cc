@@ -29,6 +29,12 @@
 #include "python/core/gil.h"
 #include "python/core/module.h"
 
+namespace pybind11::detail {
+template <>
+class type_caster<std::shared_ptr<proa::profiler::Recording>>
+    : public proa::python::SharedCaster<proa::profiler::Recording> {};
+}  // namespace pybind11::detail
+
 namespace proa::inline v0::python {
 namespace {
 

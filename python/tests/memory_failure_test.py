@@ -4,6 +4,7 @@ Each scenario runs in a process of its own, with a library before it (failing_me
 fail, then its second, and so on until none fails any more; then the same with all allocations from there on.
 """
 
+import contextlib
 import ctypes
 import os
 import pathlib
@@ -222,6 +223,35 @@ def interchange(proa):
     return run
 
 
+def bound_classes(proa):
+    """The classes that pybind11 binds."""
+
+    def run():
+        places = [
+            proa.CPUPlace(),
+            proa.CUDAPlace(0),
+            proa.CUDAPinnedPlace(),
+            proa._C.Place("cpu"),
+            proa._C.Place("gpu:1"),
+        ]
+        assert [str(p) for p in places[:2]] == ["Place(cpu)", "Place(gpu:0)"]
+        x = proa.ones([2])
+        assert x.place == places[0]
+        program = proa._C.Program()
+        s = program.add_input("x", [2], "float32")
+        with program.recording():
+            y = s + s
+        for make in (lambda: proa._C.XPUPlace(0), lambda: proa._C.CustomPlace("none", 0), lambda: proa._C.Place("no")):
+            with contextlib.suppress(ValueError, NotImplementedError):
+                make()
+        proa._C.profiler.Range("a", "b").begin()
+        proa._C.profiler.start(0, 0, 0)
+        assert len(proa._C.profiler.take()) >= 0
+        return program.run({"x": x}, [y])
+
+    return run
+
+
 def saving(proa):
     folder = tempfile.mkdtemp()
     layer = proa.nn.Linear(3, 2)
@@ -236,7 +266,7 @@ def saving(proa):
 
 _SCENARIOS = [
     eager_op, products, convolution, in_place, backward, second_order, views, recompute, py_layer, hooks, recording,
-    executor, training, interchange, saving,
+    executor, training, interchange, bound_classes, saving,
 ]  # fmt: skip
 
 

@@ -221,19 +221,16 @@ void RunPiece(const GemmProblem& p, int64_t c_row_stride) {
 // pieces. Where that pays was measured (docs/notes/cpu_speed.md). No rows: not
 // cut.
 GemmCut CutAgainstCopies(const GemmProblem& p) {
-  constexpr int64_t kLarge = 1 << 27;      // multiply-adds
-  constexpr int64_t kLargeB = 1 << 20;     // elements
-  constexpr int64_t kFew = 64, kVery = 8;  // rows
+  constexpr int64_t kLarge = 1 << 27;   // multiply-adds
+  constexpr int64_t kLargeB = 1 << 20;  // elements
+  constexpr int64_t kFew = 64;          // rows
   if (p.dtype != DType::kFloat32 || !p.batch.empty() || p.n < 512) return {};
   if (p.b.column_stride != 1 || p.b.row_stride != p.n) return {};
   const bool by_rows = p.a.column_stride == 1 && p.a.row_stride == p.k;
   const bool by_columns = p.a.row_stride == 1 && p.a.column_stride == p.m;
   const double of_b = static_cast<double>(p.k) * p.n;
   if (p.m < kFew) {
-    // Very few rows are copied for sizes of powers of two only.
-    const auto is_power = [](int64_t n) { return (n & (n - 1)) == 0; };
-    const bool copied = p.m >= kVery || (is_power(p.k) && is_power(p.n));
-    if (!by_rows || of_b < kLargeB || !copied) return {};
+    if (!by_rows || of_b < kLargeB) return {};
   } else if (of_b * p.m < kLarge || !(by_rows || (by_columns && p.n >= p.m))) {
     return {};
   }
@@ -270,14 +267,16 @@ bool IsDense(const GemmOperand& x, int64_t rows, int64_t columns) {
 
 // Whether oneDNN 2.6 divides sums of a product over k among its threads, so
 // that bits depend on their number: those of float32 that it does not copy into
-// another order first, so all of them without AVX-512.
+// another order first, so all of them without AVX-512, and thin ones.
 bool BitsDependOnThreads(const GemmProblem& p) {
   static const bool avx512 = [] {
     const int core = static_cast<int>(dnnl::cpu_isa::avx512_core);
     return (static_cast<int>(dnnl::get_effective_cpu_isa()) & core) == core;
   }();
-  return p.dtype == DType::kFloat32 &&
-         !(avx512 && IsDense(p.a, p.m, p.k) && IsDense(p.b, p.k, p.n));
+  constexpr int64_t kThin = 8;
+  const bool copied = avx512 && p.m >= kThin && p.n >= kThin &&
+                      IsDense(p.a, p.m, p.k) && IsDense(p.b, p.k, p.n);
+  return p.dtype == DType::kFloat32 && !copied;
 }
 
 bool RunReadable(const GemmProblem& p);
@@ -311,7 +310,12 @@ bool RunEach(const GemmProblem& p) {
 bool RunReadable(const GemmProblem& p) {
   if (AnyRepeats(p)) return RunEach(p);
   if (BitsDependOnThreads(p)) {
-    RunInPieces(p, CutBySizes(p), &RunPiece);
+    const GemmCut cut = CutBySizes(p);
+    if (p.batch.empty() && GemmPieces(p, cut) == 1) {
+      RunPiece(p, p.n);
+    } else {
+      RunInPieces(p, cut, &RunPiece);
+    }
     return true;
   }
   if (const GemmCut cut = CutAgainstCopies(p); cut.rows > 0) {
@@ -324,6 +328,10 @@ bool RunReadable(const GemmProblem& p) {
 }  // namespace
 
 bool GemmOneDnn(const GemmProblem& p) {
+  if (CanBeReadInPlace(p.batch, p.a, p.m, p.k) &&
+      CanBeReadInPlace(p.batch, p.b, p.k, p.n)) {
+    return RunReadable(p);
+  }
   IntrusivePtr<Storage> a_buffer, b_buffer;
   GemmProblem readable = p;
   readable.a = Readable(p.batch, p.a, p.m, p.k, p.dtype, a_buffer);

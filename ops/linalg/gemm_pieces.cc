@@ -9,9 +9,6 @@
 namespace proa::inline v0::ops {
 namespace {
 
-// Rows and columns of a piece come in these steps, as kernels compute them.
-constexpr int64_t kRowStep = 16, kColumnStep = 64;
-
 int64_t Parts(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
 int64_t Entries(const GemmProblem& p) {
@@ -86,7 +83,8 @@ int64_t WorthwhilePieces(int64_t m, int64_t n, int64_t k) {
   const double work = static_cast<double>(m) * n * k;
   const double read = static_cast<double>(m) * k + static_cast<double>(k) * n +
                       static_cast<double>(m) * n;
-  double pieces = std::max(1., std::min(4., work / (1 << 20)));
+  double pieces = std::max(1., std::min(2., work / (1 << 18)));
+  pieces = std::max(pieces, std::min(4., work / (1 << 19)));
   pieces = std::max(pieces, std::min(8., work / (1 << 21)));
   pieces = std::max(pieces, std::min(16., work / (1 << 23)));
   pieces = std::max(pieces, std::min(8., read / (1 << 18)));
@@ -98,11 +96,13 @@ int64_t WorthwhilePieces(int64_t m, int64_t n, int64_t k) {
 
 GemmCut EvenCut(int64_t m, int64_t n, int64_t k, int64_t down, int64_t across,
                 int64_t deep) {
-  const auto size = [](int64_t all, int64_t parts, int64_t step) {
-    return parts == 1 ? all : Parts(Parts(all, parts), step) * step;
+  // In steps that kernels compute.
+  const auto size = [](int64_t all, int64_t parts) {
+    if (parts == 1) return all;
+    const int64_t part = Parts(all, parts), step = part < 256 ? 16 : 64;
+    return Parts(part, step) * step;
   };
-  return {size(m, down, kRowStep), size(n, across, kColumnStep),
-          size(k, deep, kColumnStep)};
+  return {size(m, down), size(n, across), size(k, deep)};
 }
 
 int64_t GemmPieces(const GemmProblem& p, const GemmCut& cut) {
@@ -110,7 +110,7 @@ int64_t GemmPieces(const GemmProblem& p, const GemmCut& cut) {
 }
 
 GemmCut CutBySizes(const GemmProblem& p) {
-  constexpr int64_t kShortest = 128;  // of what is halved
+  constexpr int64_t kShortest = 96;  // of what is halved
   constexpr int64_t kLeastDepth = 512;
   const int64_t m = p.m, n = p.n, k = p.k;
   const int64_t wanted =

@@ -1,15 +1,21 @@
 #include "ops/nn/conv_onednn.h"
 
+#include <memory>
+#include <optional>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "oneapi/dnnl/dnnl.hpp"
 #include "ops/nn/conv_problem.h"
 #include "ops/nn/strided_pixels.h"
+#include "ops/nn/weight_grad_parts.h"
 #include "ops/onednn/engine.h"
 #include "ops/onednn/packed_weights.h"
 #include "ops/onednn/primitive.h"
 #include "ops/onednn/primitive_cache.h"
 #include "ops/onednn/threads.h"
+#include "tensor/parallel.h"
 
 namespace proa::inline v0::ops {
 namespace {
@@ -44,27 +50,101 @@ Primitive MakeInputGrad(const ConvGeometry& g, DType dtype) {
       {{DNNL_ARG_DIFF_DST}, {DNNL_ARG_WEIGHTS}, {DNNL_ARG_DIFF_SRC, {}, true}});
 }
 
+std::shared_ptr<const Primitive> Forward(const ConvGeometry& g, DType dtype,
+                                         bool has_bias) {
+  return PrimitiveCache::Global().FindOrMake(
+      ConvKey(PrimitiveKind::kConvolution, g, dtype, has_bias,
+              onednn::NumThreads()),
+      [&] { return MakeForward(g, dtype, has_bias); });
+}
+
+std::shared_ptr<const Primitive> InputGrad(const ConvGeometry& g, DType dtype) {
+  return PrimitiveCache::Global().FindOrMake(
+      ConvKey(PrimitiveKind::kConvolutionInputGrad, g, dtype, false,
+              onednn::NumThreads()),
+      [&] { return MakeInputGrad(g, dtype); });
+}
+
+// Whether bits depend on the number of threads: where oneDNN computes by
+// products of matrices, which it cuts by how many threads there are.
+bool BitsDependOnThreads(const Primitive& p) {
+  return p.implementation().find("gemm") != std::string_view::npos;
+}
+
+// Of row-major images, the elements of part `images` from row `row` on.
+void* At(const Tensor& t, const ConvGeometry& g, const PartRange& images,
+         int64_t row, bool output) {
+  const int64_t rows = output ? g.out[0] : g.in[0];
+  const int64_t pixels = output ? g.out_pixels() : g.in_pixels();
+  const int64_t channels = output ? g.out_channels : g.in_channels;
+  const int64_t pixel = images.begin * pixels + row * (pixels / rows);
+  return static_cast<char*>(t.raw_data()) +
+         pixel * channels * ItemSize(t.dtype());
+}
+
+// Calls run(primitive, part, the first row of its input, the packed weight) for
+// each part, on one thread. `find` gives the primitive of a geometry.
+template <typename Find, typename Run>
+void RunParts(const ConvGeometry& g, const std::vector<WeightGradPart>& parts,
+              const Tensor& weight, const PackFormat& read, const Find& find,
+              const Run& run) {
+  std::optional<PackedWeights> packed;
+  dnnl::memory::desc format;
+  {
+    const onednn::SerialScope serial;
+    int64_t row;
+    format = find(GeometryOfPart(g, parts[0], &row))->desc(DNNL_ARG_WEIGHTS);
+    packed.emplace(weight, PackFormat{read.from, format, read.flip});
+  }
+  parallel_for(
+      0, static_cast<int64_t>(parts.size()), 1,
+      [&](int64_t begin, int64_t end) {
+        const onednn::SerialScope serial;
+        for (int64_t i = begin; i < end; ++i) {
+          int64_t row;
+          const auto primitive = find(GeometryOfPart(g, parts[i], &row));
+          const dnnl::memory::desc& wanted = primitive->desc(DNNL_ARG_WEIGHTS);
+          if (wanted == format) {
+            run(*primitive, parts[i], row, packed->data());
+          } else {
+            const PackedWeights own(weight, {read.from, wanted, read.flip});
+            run(*primitive, parts[i], row, own.data());
+          }
+        }
+      });
+}
+
 // Runs a forward convolution of `x` to `y`, which need not be those of `data`.
 bool RunForward(const ConvGeometry& g, const Tensor& x, const Tensor& weight,
                 const PackFormat& read, const Tensor& bias, const Tensor& y) {
   const bool has_bias = bias.defined();
-  const auto primitive = PrimitiveCache::Global().FindOrMake(
-      ConvKey(PrimitiveKind::kConvolution, g, x.dtype(), has_bias,
-              onednn::NumThreads()),
-      [&] { return MakeForward(g, x.dtype(), has_bias); });
+  const auto find = [&](const ConvGeometry& part) {
+    return Forward(part, x.dtype(), has_bias);
+  };
+  const auto run = [&](const Primitive& primitive, const WeightGradPart& part,
+                       int64_t row, void* packed) {
+    void* const from = At(x, g, part.images, row, false);
+    void* const to = At(y, g, part.images, part.rows.begin, true);
+    if (has_bias) {
+      primitive.Execute({{DNNL_ARG_SRC, from},
+                         {DNNL_ARG_WEIGHTS, packed},
+                         {DNNL_ARG_BIAS, bias.raw_data()},
+                         {DNNL_ARG_DST, to}});
+    } else {
+      primitive.Execute({{DNNL_ARG_SRC, from},
+                         {DNNL_ARG_WEIGHTS, packed},
+                         {DNNL_ARG_DST, to}});
+    }
+  };
+  const auto primitive = find(g);
   if (!primitive->supported()) return false;
+  if (BitsDependOnThreads(*primitive)) {
+    RunParts(g, PixelParts(g, /*rows=*/true), weight, read, find, run);
+    return true;
+  }
   const PackedWeights packed(
       weight, {read.from, primitive->desc(DNNL_ARG_WEIGHTS), read.flip});
-  if (has_bias) {
-    primitive->Execute({{DNNL_ARG_SRC, x.raw_data()},
-                        {DNNL_ARG_WEIGHTS, packed.data()},
-                        {DNNL_ARG_BIAS, bias.raw_data()},
-                        {DNNL_ARG_DST, y.raw_data()}});
-  } else {
-    primitive->Execute({{DNNL_ARG_SRC, x.raw_data()},
-                        {DNNL_ARG_WEIGHTS, packed.data()},
-                        {DNNL_ARG_DST, y.raw_data()}});
-  }
+  run(*primitive, WholeOf(g), 0, packed.data());
   return true;
 }
 
@@ -116,16 +196,26 @@ bool ConvInputGradOneDnn(const ConvGeometry& g, const ConvData& data) {
         ConvWeightDesc(g, dtype, /*transposed=*/true), {}, g.taps()};
     return RunForward(adjoint, data.y, data.weight, read, Tensor(), data.x);
   }
-  const auto primitive = PrimitiveCache::Global().FindOrMake(
-      ConvKey(PrimitiveKind::kConvolutionInputGrad, g, dtype, false,
-              onednn::NumThreads()),
-      [&] { return MakeInputGrad(g, dtype); });
+  const auto find = [&](const ConvGeometry& part) {
+    return InputGrad(part, dtype);
+  };
+  const auto run = [&](const Primitive& primitive, const WeightGradPart& part,
+                       int64_t row, void* packed) {
+    primitive.Execute(
+        {{DNNL_ARG_DIFF_DST, At(data.y, g, part.images, 0, true)},
+         {DNNL_ARG_WEIGHTS, packed},
+         {DNNL_ARG_DIFF_SRC, At(data.x, g, part.images, 0, false)}});
+  };
+  const auto primitive = find(g);
   if (!primitive->supported()) return false;
-  const PackedWeights packed(data.weight, {ConvWeightDesc(g, dtype, false),
-                                           primitive->desc(DNNL_ARG_WEIGHTS)});
-  primitive->Execute({{DNNL_ARG_DIFF_DST, data.y.raw_data()},
-                      {DNNL_ARG_WEIGHTS, packed.data()},
-                      {DNNL_ARG_DIFF_SRC, data.x.raw_data()}});
+  PackFormat read{ConvWeightDesc(g, dtype, false), {}};
+  if (BitsDependOnThreads(*primitive)) {
+    RunParts(g, PixelParts(g, /*rows=*/false), data.weight, read, find, run);
+    return true;
+  }
+  read.to = primitive->desc(DNNL_ARG_WEIGHTS);
+  const PackedWeights packed(data.weight, read);
+  run(*primitive, WholeOf(g), 0, packed.data());
   return true;
 }
 

@@ -4,8 +4,11 @@
 // Images are never reordered. Of the algorithms that oneDNN has for them the
 // fastest is taken (docs/notes/layouts.md): the input gradient of a convolution
 // of stride 1 is the convolution with the turned and transposed weight, the
-// weight gradient of a pointwise one is a matrix product. The weight gradient
-// has the same bits for any number of threads (conv_weight_grad_onednn.cc).
+// weight gradient of a pointwise one is a matrix product.
+//
+// The same bits for any number of threads: weight gradients are divided by us
+// (conv_weight_grad_onednn.cc), and so are convolutions that oneDNN computes by
+// products of matrices, which it cuts by how many threads there are.
 #ifndef PROA_OPS_NN_CONV_ONEDNN_H_
 #define PROA_OPS_NN_CONV_ONEDNN_H_
 

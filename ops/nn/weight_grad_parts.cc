@@ -23,14 +23,19 @@ PartRange Part(int64_t size, int64_t k, int64_t n) {
   return {size * k / n, size * (k + 1) / n};
 }
 
+int64_t WorthwhileParts(const ConvGeometry& g) {
+  const double pixels = static_cast<double>(g.batch) * g.out_pixels();
+  const double work = pixels * static_cast<double>(g.WeightShape().numel());
+  return static_cast<int64_t>(
+      std::clamp<double>(work / kWorkOfPart, 1, kMostParts));
+}
+
 }  // namespace
 
 WeightGradParts::WeightGradParts(const ConvGeometry& g, bool product)
     : images_(g.batch), rows_(g.out[0]), channels_(g.out_channels) {
   const double pixels = static_cast<double>(g.batch) * g.out_pixels();
-  const double work = pixels * static_cast<double>(g.WeightShape().numel());
-  const auto wanted = static_cast<int64_t>(
-      std::clamp<double>(work / kWorkOfPart, 1, kMostParts));
+  const int64_t wanted = WorthwhileParts(g);
   const int64_t most_channel_parts =
       g.groups == 1 ? std::max<int64_t>(channels_ / kLeastChannels, 1) : 1;
   const auto most_sums = static_cast<int64_t>(std::clamp<double>(
@@ -57,6 +62,32 @@ WeightGradPart WeightGradParts::operator[](int64_t k) const {
   part.channels = {part.channels.begin * kVector,
                    std::min(part.channels.end * kVector, channels_)};
   return part;
+}
+
+WeightGradPart WholeOf(const ConvGeometry& g) {
+  return {{0, g.batch}, {0, g.out[0]}, {0, g.out_channels}};
+}
+
+std::vector<WeightGradPart> PixelParts(const ConvGeometry& g, bool rows) {
+  const int64_t wanted = WorthwhileParts(g);
+  const int64_t image_parts = std::min(wanted, g.batch);
+  int64_t row_parts = 1;
+  if (rows && image_parts == g.batch)
+    row_parts = std::min(DivideUp(wanted, image_parts), g.out[0]);
+  std::vector<WeightGradPart> parts;
+  for (int64_t i = 0; i < image_parts; ++i) {
+    for (int64_t r = 0; r < row_parts; ++r) {
+      WeightGradPart part = WholeOf(g);
+      part.images = Part(g.batch, i, image_parts);
+      part.rows = Part(g.out[0], r, row_parts);
+      int64_t first_row;
+      // Rows that see padding only are no convolution of their own.
+      if (GeometryOfPart(g, part, &first_row).in[0] == 0)
+        return PixelParts(g, /*rows=*/false);
+      parts.push_back(part);
+    }
+  }
+  return parts;
 }
 
 ConvGeometry GeometryOfPart(const ConvGeometry& g, const WeightGradPart& part,

@@ -11,6 +11,7 @@
 #define PROA_OPS_NN_WEIGHT_GRAD_PARTS_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "ops/nn/conv_geometry.h"
 
@@ -45,6 +46,13 @@ class WeightGradParts {
   int64_t images_, rows_, channels_;
   int64_t image_parts_ = 1, row_parts_ = 1, channel_parts_ = 1;
 };
+
+// All of it.
+WeightGradPart WholeOf(const ConvGeometry& g);
+
+// Parts of the pixels alone, for what gives each pixel a result of its own:
+// whole images, and rows of one if there are few and `rows` says so.
+std::vector<WeightGradPart> PixelParts(const ConvGeometry& g, bool rows);
 
 // The convolution that `part` of `g` is by itself. Its input begins with row
 // *first_row of the images; if it has none, the part sees padding only.

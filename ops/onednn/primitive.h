@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "absl/container/inlined_vector.h"
 #include "oneapi/dnnl/dnnl.hpp"
@@ -45,6 +46,10 @@ class Primitive {
   Primitive(Primitive&&) noexcept = default;
 
   bool supported() const { return static_cast<bool>(primitive_); }
+  // oneDNN's name of it: "jit:avx2", "x64:gemm:jit"; empty if not supported.
+  std::string_view implementation() const {
+    return supported() ? implementation_ : "";
+  }
 
   // The format that it computes argument `id`, a declared one, in.
   const dnnl::memory::desc& desc(int id) const;

@@ -12,9 +12,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "ops/linalg/gemm.h"
 #include "ops/nn/float_copy.h"
-#include "ops/onednn/sgemm.h"
-#include "ops/onednn/threads.h"
 #include "ops/primitives/cpu/blocks.h"
 #include "ops/recurrent/rnn_cells.h"
 #include "ops/recurrent/rnn_kernels.h"
@@ -83,60 +82,22 @@ Tensor Transposed(const A* from, int64_t rows, int64_t columns) {
   return to;
 }
 
-// The float products of oneDNN, each on one thread: what it shares among
-// threads it sums in another order. The pieces depend on the sizes only.
-void ProductInPieces(onednn::SgemmProblem whole) {
-  const bool across = whole.n >= whole.m;
-  const int64_t length = across ? whole.n : whole.m;
-  const double work = static_cast<double>(whole.m) * whole.n * whole.k;
-  const int64_t pieces =
-      std::clamp<int64_t>(static_cast<int64_t>(work / (1 << 27)), 1,
-                          std::max<int64_t>(1, length / 128));
-  parallel_for(0, pieces, 1, [&](int64_t begin, int64_t end) {
-    const onednn::SerialScope serial;
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t from = length * i / pieces;
-      const int64_t count = length * (i + 1) / pieces - from;
-      onednn::SgemmProblem p = whole;
-      if (across) {
-        p.n = count;
-        p.b += p.transpose_b ? from * p.ldb : from;
-        p.c += from;
-      } else {
-        p.m = count;
-        p.a += p.transpose_a ? from : from * p.lda;
-        p.c += from * p.ldc;
-      }
-      onednn::Sgemm(p);
-    }
-  });
-}
-
 // C [m, n] = A B (+ bias), of A^T [k, m] and B^T [n, k] as they lie.
 template <typename A>
 void Product(const A* a, bool transpose_a, const A* b, bool transpose_b,
              int64_t m, int64_t n, int64_t k, const A* bias, A* c) {
   if (m == 0 || n == 0) return;
   if constexpr (std::is_same_v<A, float>) {
-    if (k > 0) {
-      ProductInPieces({.transpose_a = transpose_a,
-                       .transpose_b = transpose_b,
-                       .m = m,
-                       .n = n,
-                       .k = k,
-                       .a = a,
-                       .lda = transpose_a ? m : k,
-                       .b = b,
-                       .ldb = transpose_b ? k : n,
-                       .c = c,
-                       .ldc = n});
-      if (bias == nullptr) return;
-      parallel_for(0, m, RowGrain(n), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i)
-          for (int64_t j = 0; j < n; ++j) c[i * n + j] += bias[j];
-      });
-      return;
-    }
+    GemmProblem p;
+    p.m = m;
+    p.n = n;
+    p.k = k;
+    p.a = {a, transpose_a ? 1 : k, transpose_a ? m : 1, {}};
+    p.b = {b, transpose_b ? 1 : n, transpose_b ? k : 1, {}};
+    p.bias = bias;
+    p.c = c;
+    Gemm(p);
+    return;
   }
   const Tensor turned = transpose_a ? Transposed(a, k, m) : Tensor();
   for (int64_t i = 0; bias != nullptr && i < m; ++i)

@@ -106,9 +106,39 @@ class Sample:
             tuple(map(change, self.args)), {k: change(v) for k, v in self.kwargs.items()}, f"{self.text} as {new}"
         )
 
+    def grown(self, elements: int) -> "Sample":
+        """The same call, all dims of all tensors longer by one factor, so that the largest has about `elements`.
+
+        Dims of 0 and 1 stay, and so do attributes: a call may not fit its attributes any more.
+        """
+
+        def size(factor: float) -> float:
+            return max(
+                (np.prod([_longer(d, factor) for d in s.dims], dtype=np.float64) for s in self.specs()), default=0
+            )
+
+        factor = 1
+        while size(factor) < elements and factor < 4096 and size(factor + 1) > size(factor):
+            factor += max(1, factor // 4)
+
+        def change(a):
+            if isinstance(a, TensorSpec):
+                return dataclasses.replace(a, dims=tuple(_longer(d, factor) for d in a.dims))
+            return [change(x) for x in a] if isinstance(a, list) else a
+
+        return Sample(
+            tuple(map(change, self.args)),
+            {k: change(v) for k, v in self.kwargs.items()},
+            f"{self.text} with dims {factor} times as long",
+        )
+
     @property
     def special(self) -> bool:
         return any(s.values.strip() == "nan" for s in self.specs())
+
+
+def _longer(dim: int, factor: int) -> int:
+    return dim * factor if dim > 1 else dim
 
 
 def parse(text: str, dtypes: tuple[str, ...]) -> list[Sample]:

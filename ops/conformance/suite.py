@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import glob
+import time
 import zlib
 
 import numpy as np
@@ -228,13 +229,49 @@ def check_inplace(case: Case) -> None:
 
 
 def check_threads(case: Case) -> None:
-    """The same bits with one thread and with two."""
-    with threads(case.proa, 1):
-        one = [to_numpy(t) for t in case.call()]
-    with threads(case.proa, 2):
-        two = [to_numpy(t) for t in case.call()]
-    for a, b in zip(one, two):
-        compare.same_bits(a, b, f"{case.where} with 1 and 2 threads")
+    """The same bits, in results, changed arguments and gradients, with any number of threads."""
+    results = []
+    for n in (1, 2, 3, 5):
+        with threads(case.proa, n):
+            results.append(_results_over(case, ""))
+    for n, got in zip((2, 3, 5), results[1:]):
+        for (what, a), (_, b) in zip(results[0], got, strict=True):
+            compare.same_bits(one_nan(a), one_nan(b), f"{case.where}: {what} with 1 and {n} threads")
+
+
+def one_nan(a: np.ndarray) -> np.ndarray:
+    """With one NaN for all: which it is follows from where vectors begin."""
+    return np.where(np.isnan(a), a.dtype.type(np.nan), a) if a.dtype.kind in "fc" else a
+
+
+def large_cases(proa, op: model.Op, most: int = 2) -> list[Case]:
+    """Cases of tensors so large that the work is divided among threads, in float32 where the op takes it."""
+    cases = []
+    for sample in samples_of(op):
+        dtype = deciding_dtype(op, sample)
+        if dtype is None or sample.special or dtype != "float32" and "float32" in op.dtypes:
+            continue
+        for elements in (1 << 16, 1 << 13, 1 << 10):
+            case = Case(proa, op, sample.grown(elements))
+            if _runs(case):
+                cases.append(case)
+                break
+        if len(cases) == most:
+            break
+    return cases
+
+
+def _runs(case: Case) -> bool:
+    """Whether a call of it succeeds, in little memory and time: products of all with all do not."""
+    started = time.monotonic()
+    case.proa._C.memory_set_cap(1 << 25)
+    try:
+        case.call()
+    except (IndexError, MemoryError, NotImplementedError, RuntimeError, TypeError, ValueError):
+        return False
+    finally:
+        case.proa._C.memory_set_cap(1 << 62)
+    return time.monotonic() - started < 0.2
 
 
 def check_memory(case: Case) -> None:

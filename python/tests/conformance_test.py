@@ -72,9 +72,11 @@ def test_inplace(op):
     _each(op, suite.check_inplace)
 
 
-@pytest.mark.parametrize("op", [o for o in _FUNCTIONAL if o.kernel and not o.random], ids=_ids)
+@pytest.mark.parametrize("op", [o for o in _OPS.values() if o.samples], ids=_ids)
 def test_threads(op):
+    """Of samples, and of some that are so large that the work is divided among threads."""
     _each(op, suite.check_threads)
+    _each(op, suite.check_threads, suite.large_cases(proa, op))
 
 
 @pytest.mark.parametrize("op", [o for o in _OPS.values() if o.samples], ids=_ids)

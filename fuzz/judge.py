@@ -26,7 +26,7 @@ _DOCUMENTED = (
 _INTERNAL = re.compile(
     r"std::|basic_string|vector::|_M_|bad_alloc|bad_variant|formula of an op is wrong|Broken promise|Check failed|"
     r"could not (create|execute)|returned (NULL|a result with)|absl::|"
-    r"stoi|bad_function_call|map::at|unordered_map"
+    r"\bstoi\b|bad_function_call|map::at|unordered_map"
 )
 # Python's own words, where a function of ours should have spoken.
 _UNCLEAR = re.compile(

@@ -22,6 +22,7 @@ def _raise(kind, text):
         (AttributeError, "'int' object has no attribute 'shape'", "unclear"),
         (TypeError, "'NoneType' object is not subscriptable", "unclear"),
         (ValueError, "", "unclear"),
+        (ValueError, "/tmp/tmpstoim5ln/model: field 7 of Meta is not known", "refused"),
         (ZeroDivisionError, "division by zero", "unclear"),
         (replay.Differs, "recorded: result 0 has other elements", "differs"),
         (replay.BackwardFailed, "ValueError: sizes differ", "backward"),

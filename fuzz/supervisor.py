@@ -78,15 +78,15 @@ class _Worker:
                     self._read += len(line.encode())
                     yield json.loads(line)
 
-    def usage(self) -> tuple[float, int]:
-        """Processor seconds and resident bytes."""
+    def usage(self) -> tuple[float, int, bool]:
+        """Processor seconds, resident bytes, and whether it could run now."""
         try:
             with open(f"/proc/{self.process.pid}/stat", encoding="utf-8") as file:
                 fields = file.read().rpartition(")")[2].split()
         except OSError:
-            return 0.0, 0
+            return 0.0, 0, True
         ticks = int(fields[11]) + int(fields[12])
-        return ticks / os.sysconf("SC_CLK_TCK"), int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
+        return ticks / os.sysconf("SC_CLK_TCK"), int(fields[21]) * os.sysconf("SC_PAGE_SIZE"), fields[0] == "R"
 
     def starved(self, number: int) -> float:
         """Seconds for which the worker waited for a processor since it was first seen at this case."""
@@ -163,8 +163,9 @@ class Supervisor:
 
     def _watch(self, w, began, used, text, number):
         """Ends a worker whose case takes too long or too much; None if all is well."""
-        processor, resident = w.usage()
-        waited = time.monotonic() - began - w.starved(number)
+        processor, resident, runnable = w.usage()
+        # What waits for a processor does not hang; how long it has, the system knows when it gets one.
+        waited = 0 if runnable else time.monotonic() - began - w.starved(number)
         # The import, before the first case, is none.
         slow = text and (processor - used > _HANG_SECONDS or waited > 6 * _HANG_SECONDS)
         if not slow and resident < _GROWN_BYTES:

@@ -92,7 +92,8 @@ Tensor ChannelMean(const Tensor& x, std::string_view data_format) {
     return mean(x, std::span<const int64_t>(axes.data(), axes.size()));
   }
   const Tensor total = channel_sum(x, data_format);
-  if (x.shape().known()) return total;
+  // Divided, so that integers give floats as elsewhere.
+  if (x.shape().known()) return divide(total, full_like(total, Scalar(1.0)));
   // In a program of unknown dims x may turn out to be empty.
   return divide(total,
                 maximum(channel_sum(full_like(x, Scalar(1.0)), data_format),

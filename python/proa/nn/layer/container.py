@@ -17,6 +17,17 @@ def _position(index, length, what):
     return index % length
 
 
+# Making so many layers takes seconds; more are a mistake, which would take all memory.
+_MOST_LAYERS = 4096
+
+
+def checked_layers(owner, count):
+    """`count`, which says how many layers `owner`, a name, is to make."""
+    if count > _MOST_LAYERS:
+        raise _C.located(ValueError(f"{owner}: num_layers is {count}; at most {_MOST_LAYERS} are made"))
+    return count
+
+
 class Sequential(Layer):
     """Layers called one after the other.
 

@@ -7,7 +7,7 @@ from proa.framework.names import borrow as _borrow
 from proa.nn import functional as F
 from proa.nn.functional.shapes import require_dims
 from proa.nn.initializer import Uniform
-from proa.nn.layer.container import LayerList
+from proa.nn.layer.container import LayerList, checked_layers
 from proa.nn.layer.layers import Layer
 
 
@@ -345,7 +345,7 @@ class _Stack(LayerList):
         self.mode = kind.upper() if kind != "SimpleRNN" else f"RNN_{cell_settings['activation'].upper()}"
         weights = dict(zip(("weight_ih_attr", "weight_hh_attr", "bias_ih_attr", "bias_hh_attr"), attrs))
         size = input_size
-        for _ in range(num_layers):
+        for _ in range(checked_layers(kind, num_layers)):
             cells = [self._cell(size, hidden_size, **cell_settings, **weights) for _ in range(self.num_directions)]
             self.append(BiRNN(*cells, time_major) if both else RNN(cells[0], False, time_major))
             size = hidden_size * self.num_directions

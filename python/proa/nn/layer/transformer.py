@@ -10,7 +10,7 @@ from proa.framework.parameter import ParamAttr
 from proa.nn import functional as F
 from proa.nn.functional.attention import additive_mask, attention_weights
 from proa.nn.layer.common import Dropout, Linear
-from proa.nn.layer.container import LayerList
+from proa.nn.layer.container import LayerList, checked_layers
 from proa.nn.layer.layers import Layer
 from proa.nn.layer.norm import LayerNorm
 
@@ -247,7 +247,10 @@ class TransformerEncoder(Layer):
     def __init__(self, encoder_layer, num_layers, norm=None):
         super().__init__()
         self.layers = LayerList(
-            [encoder_layer if i == 0 else type(encoder_layer)(**encoder_layer._config) for i in range(num_layers)]
+            [
+                encoder_layer if i == 0 else type(encoder_layer)(**encoder_layer._config)
+                for i in range(checked_layers("TransformerEncoder", num_layers))
+            ]
         )
         self.num_layers, self.norm = num_layers, norm
 
@@ -336,7 +339,10 @@ class TransformerDecoder(Layer):
     def __init__(self, decoder_layer, num_layers, norm=None):
         super().__init__()
         self.layers = LayerList(
-            [decoder_layer if i == 0 else type(decoder_layer)(**decoder_layer._config) for i in range(num_layers)]
+            [
+                decoder_layer if i == 0 else type(decoder_layer)(**decoder_layer._config)
+                for i in range(checked_layers("TransformerDecoder", num_layers))
+            ]
         )
         self.num_layers, self.norm = num_layers, norm
 

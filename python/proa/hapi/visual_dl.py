@@ -1,5 +1,6 @@
 """VisualDL: values of training and evaluations in files that VisualDL or TensorBoard show."""
 
+import importlib
 import numbers
 
 import numpy as np
@@ -38,10 +39,11 @@ class VisualDL(Callback):
         self.train_step = 0
         if self._is_write():
             try:
-                from visualdl import LogWriter
+                self._writer = importlib.import_module("visualdl").LogWriter(self.log_dir)
             except ImportError:
                 from proa.utils.log_writer import LogWriter
-            self._writer = LogWriter(self.log_dir)
+
+                self._writer = LogWriter(self.log_dir)
 
     def on_epoch_begin(self, epoch, logs=None):
         self.epoch = epoch

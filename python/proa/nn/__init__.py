@@ -65,6 +65,7 @@ from proa.nn.layer.loss import (
     CrossEntropyLoss,
     CTCLoss,
     HingeEmbeddingLoss,
+    HSigmoidLoss,
     KLDivLoss,
     L1Loss,
     MarginRankingLoss,

@@ -42,6 +42,7 @@ from proa.nn.functional.loss import (
     smooth_l1_loss,
     square_error_cost,
 )
+from proa.nn.functional.many_classes import class_center_sample, hsigmoid_loss, margin_cross_entropy
 from proa.nn.functional.norm import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm
 from proa.nn.functional.pooling import (
     adaptive_avg_pool1d,

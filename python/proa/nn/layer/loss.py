@@ -214,4 +214,45 @@ class CTCLoss(Layer):
         return F.ctc_loss(log_probs, labels, input_lengths, label_lengths, self.blank, self.reduction, norm_by_times)
 
 
+class HSigmoidLoss(Layer):
+    """The loss of finding a class by a walk down a binary tree: `functional.hsigmoid_loss` with a weight and a bias.
+
+    Args:
+        feature_size (int): D.
+        num_classes (int): of the complete tree; with is_custom the number of inner nodes and one.
+        weight_attr, bias_attr (ParamAttr, optional): of the parameters; bias_attr=False leaves the bias out.
+        is_custom (bool): calls give path_table and path_code.
+        is_sparse (bool): accepted; gradients are dense.
+
+    Shape:
+        input [N, D], label [N] or [N, 1], path_table and path_code [N, L] -> [N, 1]. weight is [num_classes - 1, D], bias
+        [num_classes - 1, 1]; with is_custom they have num_classes rows.
+
+    Raises:
+        ValueError: fewer than two classes, or paths that are missing with is_custom.
+
+    Examples:
+        >>> loss = proa.nn.HSigmoidLoss(3, 4)
+        >>> loss(proa.ones([2, 3]), proa.to_tensor([0, 3])).shape
+        [2, 1]
+    """
+
+    def __init__(self, feature_size, num_classes, weight_attr=None, bias_attr=None, is_custom=False, is_sparse=False,
+                 name=None):  # fmt: skip
+        super().__init__()
+        if num_classes < 2 and not is_custom:
+            raise _C.located(ValueError(f"HSigmoidLoss: num_classes must be at least 2; it is {num_classes}"))
+        self._num_classes, self._is_custom, self._is_sparse = num_classes, is_custom, is_sparse
+        rows = num_classes if is_custom else num_classes - 1
+        self.weight = self.create_parameter([rows, feature_size], weight_attr)
+        self.bias = self.create_parameter([rows, 1], bias_attr, is_bias=True)
+
+    def forward(self, input, label, path_table=None, path_code=None):
+        if self._is_custom and (path_table is None or path_code is None):
+            raise _C.located(ValueError("HSigmoidLoss: with is_custom, path_table and path_code must be given"))
+        return F.hsigmoid_loss(
+            input, label, self._num_classes, self.weight, self.bias, path_table, path_code, self._is_sparse
+        )
+
+
 __getattr__ = _borrow(__name__, "proa.nn")

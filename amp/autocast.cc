@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "absl/container/flat_hash_map.h"
+#include "ops/alias.h"
 #include "ops/definition.h"
 #include "ops/elementwise/cast_ops.h"
 #include "ops/interpreter.h"
@@ -47,7 +48,7 @@ const Registered& Get(uint32_t number) {
 void AddList(const std::vector<std::string>& names, AmpClass amp,
              Registered* r) {
   for (const std::string& name : names) {
-    const OpDefinition* op = FindOp(name);
+    const OpDefinition* op = ops::FindOpByAnyName(name);
     PROA_REQUIRE(op != nullptr, "auto_cast: there is no op called '", name,
                  "'");
     PROA_REQUIRE(r->lists.try_emplace(op, amp).first->second == amp,

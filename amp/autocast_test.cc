@@ -83,6 +83,14 @@ TEST(AutocastTest, Lists) {
   EXPECT_EQ(ops::matmul(x, x).dtype(), DType::kFloat32);
 }
 
+TEST(AutocastTest, NamesOfTheReference) {
+  const Tensor x = Ones();
+  const AutocastScope scope(
+      {.dtype = kLow, .lower = {"elementwise_add"}, .raise = {"matmul_v2"}});
+  EXPECT_EQ(ops::add(x, x).dtype(), kLow);
+  EXPECT_EQ(ops::matmul(x, x).dtype(), DType::kFloat32);
+}
+
 TEST(AutocastTest, Nesting) {
   const Tensor x = Ones();
   EXPECT_EQ(CurrentAutocast(), nullptr);

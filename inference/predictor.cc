@@ -8,14 +8,19 @@
 #include "jit/executor.h"
 #include "jit/program_file.h"
 #include "tensor/copy.h"
+#include "tensor/dtype.h"
 #include "tensor/error.h"
 #include "tensor/parallel.h"
 
 namespace proa::inline v0::inference {
 namespace {
 
-// The public enumeration repeats the core's, so that the header needs no other.
-static_assert(static_cast<int>(DataType::kComplex128) + 1 == kNumDTypes);
+// The public enumeration repeats the core's, so that the header needs no other;
+// the compiler sees to it that each has the same name and number.
+#define PROA_SAME_NUMBER(e, T, name, kind) \
+  static_assert(static_cast<int>(DataType::e) == static_cast<int>(DType::e));
+PROA_FOR_EACH_DTYPE(PROA_SAME_NUMBER)
+#undef PROA_SAME_NUMBER
 
 DataType TypeOf(DType t) { return static_cast<DataType>(t); }
 DType ToDType(DataType t) { return static_cast<DType>(t); }

@@ -8,6 +8,8 @@ in the Python binding (python/core/convert.h).
 from __future__ import annotations
 
 import dataclasses
+import pathlib
+import re
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,38 +57,21 @@ _ROWS = (
 )
 PARAM_TYPES = {row.name: row for row in _ROWS}
 
-DTYPES = (
-    "bool",
-    "uint8",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "float16",
-    "bfloat16",
-    "float32",
-    "float64",
-    "complex64",
-    "complex128",
+# tensor/dtype.h has the table of element types: enumerator, C++ type, name, kind.
+_DTYPE_ROWS = re.findall(
+    r"X\((k\w+), (?:::proa::)?(\w+), \"(\w+)\", '(\w)'\)",
+    (pathlib.Path(__file__).parents[2] / "tensor" / "dtype.h").read_text(encoding="utf-8"),
 )
+DTYPES = tuple(name for _, _, name, _ in _DTYPE_ROWS)
 # Enumerator of DType, C++ type.
-DTYPE_CPP = {
-    "bool": ("kBool", "bool"),
-    "uint8": ("kUInt8", "uint8_t"),
-    "int8": ("kInt8", "int8_t"),
-    "int16": ("kInt16", "int16_t"),
-    "int32": ("kInt32", "int32_t"),
-    "int64": ("kInt64", "int64_t"),
-    "float16": ("kFloat16", "float16"),
-    "bfloat16": ("kBFloat16", "bfloat16"),
-    "float32": ("kFloat32", "float"),
-    "float64": ("kFloat64", "double"),
-    "complex64": ("kComplex64", "complex64"),
-    "complex128": ("kComplex128", "complex128"),
-}
-_INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
-_FLOATS = ("float16", "bfloat16", "float32", "float64")
-_COMPLEX = ("complex64", "complex128")
+DTYPE_CPP = {name: (enum, cpp) for enum, cpp, name, _ in _DTYPE_ROWS}
+
+
+def _of_kinds(kinds: str) -> tuple[str, ...]:
+    return tuple(name for _, _, name, kind in _DTYPE_ROWS if kind in kinds)
+
+
+_INTEGERS, _FLOATS, _COMPLEX = _of_kinds("ui"), _of_kinds("f"), _of_kinds("c")
 DTYPE_SETS = {
     "all": DTYPES,
     "numeric": _INTEGERS + _FLOATS + _COMPLEX,

@@ -7,26 +7,13 @@
 #include "tensor/error.h"
 
 namespace proa::inline v0::autograd {
-namespace {
-
-bool ShapesAgree(const Shape& a, const Shape& b) {
-  if (a.rank() != b.rank()) return false;
-  for (int i = 0; i < a.rank(); ++i) {
-    if (a[i] != b[i] && a[i] != kUnknownDim && b[i] != kUnknownDim)
-      return false;
-  }
-  return true;
-}
-
-}  // namespace
-
 void AccumulateGrad::Accumulate(Tensor grad, bool create_graph) {
   // This and `grad` are dropped after the lock is: this very leaf may go with
   // them.
   Tensor displaced;
   std::lock_guard lock(mu_);
   if (leaf_ == nullptr) return;
-  if (!ShapesAgree(grad.shape(), leaf_->shape) || grad.dtype() != leaf_->dtype)
+  if (!ShapesFit(grad.shape(), leaf_->shape) || grad.dtype() != leaf_->dtype)
       [[unlikely]] {
     Fail(absl::StatusCode::kInternal, "backward: a gradient that is ",
          Describe(grad), " arrived at a leaf that is ", ToString(leaf_->shape),

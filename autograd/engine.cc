@@ -12,19 +12,9 @@
 namespace proa::inline v0::autograd {
 namespace {
 
-bool SameDim(int64_t a, int64_t b) {
-  return a == b || a == kUnknownDim || b == kUnknownDim;
-}
-
 bool Fits(const Tensor& grad, const Tensor& output) {
-  if (grad.rank() != output.rank() || grad.dtype() != output.dtype() ||
-      grad.place() != output.place()) {
-    return false;
-  }
-  for (int i = 0; i < grad.rank(); ++i) {
-    if (!SameDim(grad.size(i), output.size(i))) return false;
-  }
-  return true;
+  return ShapesFit(grad.shape(), output.shape()) &&
+         grad.dtype() == output.dtype() && grad.place() == output.place();
 }
 
 void CheckOutput(const char* op, size_t i, const Tensor& output) {

@@ -77,7 +77,7 @@ void RunFormula(Node* node, std::span<const Tensor> grads,
 }
 
 bool SameMeta(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && a.dtype() == b.dtype() &&
+  return ShapesFit(a.shape(), b.shape()) && a.dtype() == b.dtype() &&
          a.place() == b.place();
 }
 

@@ -16,16 +16,6 @@ bool Contains(std::span<const Tensor> tensors, const Tensor& t) {
                              [&](const Tensor& o) { return o.is_same(t); });
 }
 
-bool SameShape(const Shape& a, const Shape& b) {
-  if (a.rank() != b.rank()) return false;
-  for (int i = 0; i < a.rank(); ++i) {
-    if (a[i] != b[i] && a[i] != kUnknownDim && b[i] != kUnknownDim) {
-      return false;
-    }
-  }
-  return true;
-}
-
 // Another handle on the elements of `t`, which the rules of views protect.
 Tensor ViewOf(const Tensor& t) {
   Tensor view = Detach(t);
@@ -156,7 +146,7 @@ void FunctionNode::Backward(std::span<const Tensor> grads,
 
 void FunctionNode::Check(size_t i, const Tensor& grad) const {
   const Meta& meta = inputs_[i];
-  if (SameShape(grad.shape(), meta.shape) && grad.dtype() == meta.dtype &&
+  if (ShapesFit(grad.shape(), meta.shape) && grad.dtype() == meta.dtype &&
       grad.place() == meta.place) {
     return;
   }

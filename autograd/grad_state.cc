@@ -28,17 +28,6 @@ GradState& StateOf(const Tensor& t) {
   return *GradState::Of(t);
 }
 
-bool SameShape(const Tensor& a, const Tensor& b) {
-  if (a.rank() != b.rank()) return false;
-  for (int i = 0; i < a.rank(); ++i) {
-    if (a.size(i) != b.size(i) && a.size(i) != kUnknownDim &&
-        b.size(i) != kUnknownDim) {
-      return false;
-    }
-  }
-  return true;
-}
-
 // Calls `f(state)` with the gradient locked, if it needs that.
 template <typename F>
 void WithGradLocked(GradState& state, F&& f) {
@@ -162,7 +151,7 @@ Tensor GetGrad(const Tensor& t) {
 
 void SetGrad(const Tensor& t, Tensor grad) {
   if (!grad.defined() && GradState::Of(t) == nullptr) return;
-  if (grad.defined() && !SameShape(t, grad)) {
+  if (grad.defined() && !ShapesFit(t.shape(), grad.shape())) {
     FailArgument("grad: the gradient of a tensor has its shape; x is ",
                  Describe(t), ", grad is ", Describe(grad));
   }

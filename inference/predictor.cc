@@ -37,7 +37,9 @@ class Handle final : public TensorHandle {
   DataType type() const override { return TypeOf(meta_.dtype); }
   std::vector<int64_t> shape() const override {
     const Shape& s = tensor_.defined() ? tensor_.shape() : meta_.shape;
-    return {s.begin(), s.end()};
+    std::vector<int64_t> sizes(s.begin(), s.end());
+    for (int64_t& n : sizes) n = IsUnknown(n) ? kUnknownDim : n;
+    return sizes;
   }
   int64_t numel() const override {
     return tensor_.defined() ? tensor_.numel() : meta_.shape.numel();
@@ -48,7 +50,7 @@ class Handle final : public TensorHandle {
     const Shape given{std::span<const int64_t>(shape)};
     bool fits = given.rank() == meta_.shape.rank();
     for (int i = 0; fits && i < given.rank(); ++i) {
-      fits = meta_.shape[i] == kUnknownDim || meta_.shape[i] == given[i];
+      fits = IsUnknown(meta_.shape[i]) || meta_.shape[i] == given[i];
     }
     PROA_REQUIRE(fits, "input '", name_, "' takes shape ",
                  ToString(meta_.shape), ", not ", ToString(given));

@@ -14,7 +14,7 @@ namespace {
 bool Fits(const Shape& declared, const Shape& given) {
   if (declared.rank() != given.rank()) return false;
   for (int i = 0; i < given.rank(); ++i) {
-    if (declared[i] != kUnknownDim && declared[i] != given[i]) return false;
+    if (!IsUnknown(declared[i]) && declared[i] != given[i]) return false;
   }
   return true;
 }

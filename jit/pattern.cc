@@ -182,7 +182,8 @@ std::optional<std::vector<TensorMeta>> InferredOf(
 }
 
 bool SameMeta(const TensorMeta& a, const TensorMeta& b) {
-  return a.dtype == b.dtype && a.shape == b.shape && a.place == b.place;
+  return a.dtype == b.dtype && ShapesFit(a.shape, b.shape) &&
+         a.place == b.place;
 }
 
 // One match on its way to be replaced.

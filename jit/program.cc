@@ -1,8 +1,16 @@
 #include "jit/program.h"
 
+#include <atomic>
+#include <utility>
+
 namespace proa::inline v0::jit {
 
 ValueId Program::AddValue(ValueInfo info) {
+  // Each unknown dim gets a name that no other value of any program has.
+  static std::atomic<int64_t> names{0};
+  for (int64_t& d : info.meta.shape.dims()) {
+    if (d == kUnknownDim) d = NamedDim(names++);
+  }
   ++version_;
   const auto id = static_cast<ValueId>(values_.size());
   if (info.kind == ValueKind::kCaptured && info.captured.defined()) {

@@ -47,8 +47,8 @@ struct ValueInfo {
   // While it is recorded: a result that depends on no input, parameter or
   // random draw, so that it is the same in each run (constant.h).
   bool constant = false;
-  // Of a tensor of sizes, those that are known (kUnknownDim otherwise); may be
-  // empty.
+  // Of a tensor of sizes, those that are known, and names of those that are not
+  // (kUnknownDim otherwise); may be empty.
   std::vector<int64_t> sizes;
   // While it is recorded, of a program that follows gradients: it is known that
   // an evaluation under autograd leads no gradients through this value.

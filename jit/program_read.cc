@@ -73,7 +73,7 @@ TensorMeta ReadMeta(const file::Meta& m) {
   TensorMeta meta;
   if (m.dims_size() > kMaxRank) Bad("a shape has too many dims");
   for (int64_t d : m.dims()) {
-    if (d < kUnknownDim) Bad("a shape has a negative size");
+    if (d < 0 && d != kUnknownDim) Bad("a shape has a negative size");
     meta.shape.push_back(d);
   }
   meta.shape.numel();  // throws Error when it overflows

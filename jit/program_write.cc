@@ -15,7 +15,7 @@ namespace file = ::proa_program_file;
 std::string ToStdString(std::string_view s) { return std::string(s); }
 
 void Write(const TensorMeta& m, file::Meta* out) {
-  for (int64_t d : m.shape) out->add_dims(d);
+  for (int64_t d : m.shape) out->add_dims(IsUnknown(d) ? kUnknownDim : d);
   out->set_dtype(ToStdString(Name(m.dtype)));
   if (!m.place.is_cpu()) out->set_place(ToString(m.place));
 }

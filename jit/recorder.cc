@@ -7,6 +7,7 @@
 #include "jit/recording_block.h"
 #include "jit/symbolic_view.h"
 #include "ops/call_site.h"
+#include "ops/int_array.h"
 #include "ops/interpreter.h"
 #include "profiler/events.h"
 #include "tensor/dtype.h"
@@ -71,7 +72,9 @@ Argument ToArgument(const std::shared_ptr<Program>& program, const Value& v) {
   }
   if (const auto* a = std::get_if<IntArray>(&v)) {
     if (a->is_symbolic()) return RefTo(program, a->tensor());
-    return Value(std::vector<int64_t>(a->values().begin(), a->values().end()));
+    std::vector<int64_t> sizes(a->values().begin(), a->values().end());
+    for (int64_t& n : sizes) n = IsNamed(n) ? kUnknownDim : n;
+    return Value(std::move(sizes));
   }
   return v;
 }
@@ -93,6 +96,48 @@ bool LeadsGradients(const Program& program, const OpDefinition& op,
     const auto* refs = std::get_if<std::vector<ValueRef>>(&a);
     return refs != nullptr && std::ranges::any_of(*refs, leads);
   });
+}
+
+// What a view of sizes shows of them.
+Shape ElementsOfView(const OpDefinition& op, std::span<const Value> args) {
+  const auto* x = std::get_if<Tensor>(&args[0]);
+  if (x == nullptr || !x->is_symbolic() || x->dtype() != DType::kInt64) {
+    return Shape();
+  }
+  const Symbol& symbol = SymbolOf(*x);
+  const std::vector<int64_t>& sizes =
+      symbol.program()->value(symbol.id()).sizes;
+  if (sizes.empty()) return Shape();
+  for (const Value& v : args.subspan(1)) {
+    const auto* a = std::get_if<IntArray>(&v);
+    const auto* t = std::get_if<Tensor>(&v);
+    if ((a != nullptr && a->is_symbolic()) || (t != nullptr && t->defined())) {
+      return Shape();
+    }
+  }
+  Tensor elements = Tensor::Empty(x->shape(), DType::kInt64);
+  std::ranges::copy(sizes, elements.data<int64_t>());
+  std::vector<Value> numbers(args.begin(), args.end());
+  numbers[0] = std::move(elements);
+  Value part;
+  const InterpreterScope plain = InterpreterScope::Forbid(kAllInterpreters);
+  op.call(numbers, {&part, 1});
+  return Shape(IntArray(std::get<Tensor>(part)).values());
+}
+
+// Sizes keep their identity on their way through tensors.
+std::vector<int64_t> KnownElements(const OpDefinition& op,
+                                   std::span<const Value> args,
+                                   const TensorMeta& meta) {
+  if (meta.dtype != DType::kInt64 || meta.shape.rank() > 1 ||
+      op.outputs.size() != 1 || op.outputs[0].is_list) {
+    return {};
+  }
+  const Shape known = op.elements != nullptr        ? op.elements(args)
+                      : op.fuse == FuseClass::kView ? ElementsOfView(op, args)
+                                                    : Shape();
+  if (known.rank() != meta.shape.numel()) return {};
+  return {known.begin(), known.end()};
 }
 
 void Record(const OpDefinition& op, std::span<const Value> args,
@@ -119,7 +164,9 @@ void Record(const OpDefinition& op, std::span<const Value> args,
     std::vector<Tensor> made;
     std::vector<ValueId> ids;
     for (TensorMeta& meta : metas[i]) {
+      std::vector<int64_t> sizes = KnownElements(op, args, meta);
       ids.push_back(program->AddValue(ValueKind::kResult, std::move(meta)));
+      program->value(ids.back()).sizes = std::move(sizes);
       program->value(ids.back()).constant = constant;
       program->value(ids.back()).no_gradient = !differentiable;
       made.push_back(MakeSymbolic(program, ids.back()));
@@ -160,7 +207,7 @@ Tensor MakeSymbolic(const std::shared_ptr<Program>& program, ValueId id) {
 Tensor AddInput(const std::shared_ptr<Program>& program,
                 const std::string& name, const Shape& shape, DType dtype) {
   for (const int64_t d : shape) {
-    PROA_REQUIRE(d >= 0 || d == kUnknownDim, "input '", name, "': shape ",
+    PROA_REQUIRE(d >= 0 || IsUnknown(d), "input '", name, "': shape ",
                  ToString(shape), " has a negative size");
   }
   const ValueId other = program->Find(name);

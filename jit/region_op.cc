@@ -21,7 +21,8 @@ void RefuseCall(std::span<const Value>, std::span<Value>) {
       "jit/control_flow.h, static.nn.cond and static.nn.while_loop");
 }
 
-// Each value once, by the first handle that requires a gradient if there is one.
+// Each value once, by the first handle that requires a gradient if there is
+// one.
 std::vector<ValueUse> WithoutRepetitions(std::vector<ValueUse> uses) {
   std::vector<ValueUse> out;
   std::unordered_map<ValueId, size_t> seen;
@@ -69,7 +70,7 @@ void CheckPredicate(const char* op, const Tensor& t) {
     ThrowTypeError(absl::StrCat(op, ": the condition is ", Describe(t),
                                 "; expected bool"));
   }
-  PROA_REQUIRE(t.numel() == 1 || t.numel() == kUnknownDim, op,
+  PROA_REQUIRE(t.numel() == 1 || IsUnknown(t.numel()), op,
                ": the condition is ", Describe(t), "; expected one element");
 }
 

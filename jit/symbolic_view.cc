@@ -42,7 +42,7 @@ IntArray ShapeOf(const Tensor& t) {
 // `t` in the shape of `like`, as far as that is known.
 Tensor InShapeOf(const Tensor& like, const Tensor& t) {
   const Shape& shape = like.shape();
-  const auto unknown = std::ranges::count(shape, kUnknownDim);
+  const auto unknown = std::ranges::count_if(shape, IsUnknown);
   const bool empty = std::ranges::count(shape, 0) != 0;
   if (unknown == 0 || (unknown == 1 && !empty)) {
     return ops::reshape(t, IntArray(shape));
@@ -137,16 +137,10 @@ void KnownSizes(const Tensor& sizes, std::span<int64_t> out) {
   if (known.size() == out.size()) std::ranges::copy(known, out.begin());
 }
 
-void NoteSizes(const Tensor& sizes, std::span<const int64_t> known) {
-  const Symbol& s = SymbolOf(sizes);
-  s.program()->value(s.id()).sizes.assign(known.begin(), known.end());
-}
-
 const bool installed = [] {
   InstallSymbolicViews({.write = &Write,
                         .renew = &RenewSymbolicView,
-                        .known_sizes = &KnownSizes,
-                        .note_sizes = &NoteSizes});
+                        .known_sizes = &KnownSizes});
   return true;
 }();
 

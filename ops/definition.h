@@ -82,6 +82,10 @@ struct OpDefinition {
   // What the call becomes in a test (`inference`), to be called as `call` is;
   // results that mean nothing there stay None. Null: it stays what it is.
   void (*inference)(std::span<const Value> args, std::span<Value> results);
+  // Of a result of a few integers, those that are known before the program
+  // runs, as dims are (`elements`); an empty shape if nothing is known. Null:
+  // nothing is, unless the op is a view.
+  Shape (*elements)(std::span<const Value> args);
   // Of an op whose operations the evaluator of programs runs itself, because
   // they hold regions: jit/region_op.h. Null for all others.
   const jit::RegionRules* regions = nullptr;

@@ -1,12 +1,15 @@
 #include "ops/front_door.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "ops/creation/store_ops.h"
 #include "ops/elementwise/cast_ops.h"
 #include "ops/infer.h"
 #include "ops/interpreter.h"
+#include "ops/manipulation/join_ops.h"
 #include "ops/manipulation/shape_ops.h"
+#include "ops/manipulation/view_ops.h"
 #include "ops/on_host.h"
 #include "ops/symbolic_view.h"
 #include "tensor/copy.h"
@@ -241,16 +244,25 @@ IntArray ShapeOf(const Tensor& t) {
 
 int64_t SizeOf(const Tensor& t, int64_t axis) {
   const int64_t size = t.size(NormalizeAxis("size", axis, t.rank()));
-  PROA_REQUIRE(size != kUnknownDim, "size: dim ", axis, " of ", Describe(t),
+  PROA_REQUIRE(!IsUnknown(size), "size: dim ", axis, " of ", Describe(t),
                " is not known before the program runs");
   return size;
 }
 
-std::vector<int64_t> SizesOf(std::span<const Tensor> ts, int64_t axis) {
+IntArray SizesOf(std::span<const Tensor> ts, int64_t axis) {
   std::vector<int64_t> sizes;
   sizes.reserve(ts.size());
-  for (const Tensor& t : ts) sizes.push_back(SizeOf(t, axis));
-  return sizes;
+  for (const Tensor& t : ts) {
+    sizes.push_back(t.size(NormalizeAxis("sizes", axis, t.rank())));
+  }
+  if (std::ranges::none_of(sizes, IsUnknown)) return IntArray(sizes);
+  std::vector<Tensor> parts;
+  for (const Tensor& t : ts) {
+    const int64_t a = NormalizeAxis("sizes", axis, t.rank());
+    const int64_t axes[] = {0}, begin[] = {a}, end[] = {a + 1};
+    parts.push_back(ops::slice(ops::shape(t), axes, begin, end, {}));
+  }
+  return IntArray(ops::concat(parts, 0));
 }
 
 namespace {

@@ -171,7 +171,7 @@ void CallOnHost(const OpDefinition& op, Place place,
 IntArray ShapeOf(const Tensor& t);
 inline IntArray ShapeOf(const IntArray& shape) { return shape; }
 int64_t SizeOf(const Tensor& t, int64_t axis);
-std::vector<int64_t> SizesOf(std::span<const Tensor> ts, int64_t axis);
+IntArray SizesOf(std::span<const Tensor> ts, int64_t axis);
 // A 0-d tensor of the dtype and place of `like` (or what its kind promotes to).
 Tensor ScalarLike(const Tensor& like, const Scalar& value);
 

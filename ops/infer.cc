@@ -89,12 +89,31 @@ Shape sizes(const char* op, const IntArray& shape) {
   PROA_REQUIRE(out.rank() <= kMaxRank, op, ": ", out.rank(), " dims; at most ",
                kMaxRank, " are possible");
   for (const int64_t d : out) {
-    PROA_REQUIRE(d >= 0 || (shape.is_symbolic() && d == kUnknownDim), op,
+    PROA_REQUIRE(d >= 0 || (shape.is_symbolic() && IsUnknown(d)), op,
                  ": shape ", ToString(out), " has a negative size");
   }
   out.numel();  // throws when the product overflows
   return out;
 }
+
+Shape known_elements(const char*, const Tensor& x) {
+  const bool integers =
+      x.dtype() == DType::kInt32 || x.dtype() == DType::kInt64;
+  const bool few = x.rank() <= 1 && x.shape().known() && x.numel() <= kMaxRank;
+  return integers && few ? Shape(IntArray(x).values()) : Shape();
+}
+
+Shape joined_elements(const char* op, std::span<const Tensor> xs) {
+  Shape out;
+  for (const Tensor& x : xs) {
+    const Shape part = known_elements(op, x);
+    if (part.rank() == 0 && x.numel() != 0) return Shape();
+    for (const int64_t n : part) out.push_back(n);
+  }
+  return out;
+}
+
+Shape sizes_of(const char*, const Tensor& x) { return x.shape(); }
 
 Shape along(const char* op, const Tensor& x, int64_t axis) {
   NormalizeAxis(op, axis, x.rank());

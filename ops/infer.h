@@ -33,6 +33,12 @@ Shape reduce(const char* op, const Tensor& x, std::optional<int64_t> axis,
 // The sizes themselves, checked: no negative size (unless symbolic), no
 // overflow.
 Shape sizes(const char* op, const IntArray& shape);
+// Element rules (`elements`): what is known of the elements of small integer
+// tensors of one dim or none. Empty if nothing is.
+Shape known_elements(const char* op, const Tensor& x);
+Shape joined_elements(const char* op, std::span<const Tensor> xs);
+Shape sizes_of(const char* op, const Tensor& x);
+
 // Same shape, after checking that `axis` is an axis of x.
 Shape along(const char* op, const Tensor& x, int64_t axis);
 

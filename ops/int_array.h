@@ -20,7 +20,13 @@ class IntArray {
   IntArray() = default;
   IntArray(std::initializer_list<int64_t> v) : values_(v) {}
   IntArray(std::span<const int64_t> v) : values_(v.begin(), v.end()) {}
-  IntArray(const Shape& s) : values_(s.dims()) {}
+  // Unknown dims are kUnknownDim, whatever their names.
+  IntArray(const Shape& s) : values_(s.dims()) {
+    for (int64_t& d : values_) {
+      if (IsNamed(d)) [[unlikely]]
+        d = kUnknownDim;
+    }
+  }
   // A 1-D (or 0-d) int32 or int64 tensor. A concrete one is read at once; a
   // symbolic one is kept, and `size` is its length if known, else -1.
   explicit IntArray(const Tensor& t);
@@ -28,7 +34,8 @@ class IntArray {
   bool is_symbolic() const { return tensor_.defined(); }
   const Tensor& tensor() const { return tensor_; }
   Interpreters flags() const { return tensor_.flags(); }
-  // Unknown dims are kUnknownDim when symbolic (shape inference sees them).
+  // When symbolic, as shape inference sees them: sizes and named dims as far as
+  // they are known, kUnknownDim otherwise.
   std::span<const int64_t> values() const {
     return {values_.data(), values_.size()};
   }

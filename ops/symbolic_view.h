@@ -20,10 +20,8 @@ struct SymbolicViews {
   // Rebinds a symbolic view whose root has another value by now; else nothing.
   void (*renew)(const Tensor& view) = nullptr;
   // The elements of `sizes`, a symbolic tensor of as many sizes, as far as they
-  // are known (kUnknownDim otherwise): what `note_sizes` said.
+  // are known (kUnknownDim otherwise).
   void (*known_sizes)(const Tensor& sizes, std::span<int64_t> out) = nullptr;
-  void (*note_sizes)(const Tensor& sizes,
-                     std::span<const int64_t> known) = nullptr;
 };
 
 void InstallSymbolicViews(const SymbolicViews& functions);

@@ -27,6 +27,13 @@ namespace {
 
 bool Shape::known() const {
   for (int64_t d : dims_) {
+    if (IsUnknown(d)) return false;
+  }
+  return true;
+}
+
+bool Shape::identified() const {
+  for (int64_t d : dims_) {
     if (d == kUnknownDim) return false;
   }
   return true;
@@ -40,12 +47,12 @@ int64_t Shape::numel() const {
   for (int64_t d : dims_) {
     overflow |= __builtin_mul_overflow(n, d, &n);
     zero |= d == 0;
-    unknown |= d == kUnknownDim;
+    unknown |= IsUnknown(d);
     negative |= d < 0;
   }
   if (negative | overflow) [[unlikely]] {
     for (int64_t d : dims_) {
-      if (d < kUnknownDim) FailSizes(*this);
+      if (d < 0 && !IsUnknown(d)) FailSizes(*this);
     }
     if (unknown) return kUnknownDim;
     if (zero) return 0;
@@ -84,11 +91,19 @@ bool IsContiguous(const Shape& shape, const Strides& strides) {
   return contiguous;
 }
 
+bool ShapesFit(const Shape& a, const Shape& b) {
+  if (a.rank() != b.rank()) return false;
+  for (int i = 0; i < a.rank(); ++i) {
+    if (a[i] != b[i] && !IsUnknown(a[i]) && !IsUnknown(b[i])) return false;
+  }
+  return true;
+}
+
 std::string ToString(std::span<const int64_t> dims) {
   std::string text = "[";
   for (size_t i = 0; i < dims.size(); ++i) {
     if (i > 0) text += ", ";
-    if (dims[i] == kUnknownDim) {
+    if (IsUnknown(dims[i])) {
       text += '?';
     } else {
       absl::StrAppend(&text, dims[i]);
@@ -124,11 +139,11 @@ Shape BroadcastShapes(std::string_view op, const Shape& x, const Shape& y) {
     const int64_t b = other[i];
     // One row of the table a case; a and b may change sides.
     if (a == b || b == 1) continue;  // (n, n), (n, 1), (?, ?), (?, 1)
-    if (a == 1)
-      out[i + shift] = b;  // (1, n), (1, ?)
-    else if (a == kUnknownDim)
-      out[i + shift] = b;  // (?, n): n, checked when run
-    else if (b != kUnknownDim) {
+    if (a == 1 || (IsUnknown(a) && !IsUnknown(b))) {
+      out[i + shift] = b;  // (1, n), (1, ?); (?, n): n, checked when run
+    } else if (IsUnknown(a)) {
+      out[i + shift] = kUnknownDim;  // one of them may be 1
+    } else if (!IsUnknown(b)) {
       FailArgument(op, ": shapes do not broadcast at dim ", i + shift,
                    "; x is ", ToString(x), ", y is ", ToString(y));
     }

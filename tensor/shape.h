@@ -1,6 +1,6 @@
 // Shape and Strides: small vectors of int64 sizes, with overflow-checked
-// arithmetic. A dim of a symbolic tensor may be kUnknownDim; a tensor with
-// storage has only known dims.
+// arithmetic. A dim of a symbolic tensor may be unknown; a tensor with storage
+// has only known dims.
 #ifndef PROA_TENSOR_SHAPE_H_
 #define PROA_TENSOR_SHAPE_H_
 
@@ -13,7 +13,18 @@
 
 namespace proa::inline v0 {
 
+// An unknown dim of which nothing else is known.
 inline constexpr int64_t kUnknownDim = -1;
+// Unknown dims with a name: where the same one stands, there is the same size
+// whenever the program runs. Shape inference hands them on as it does sizes and
+// computes with none of them: what it computes of an unknown dim is
+// kUnknownDim, to which the recorder gives a new name.
+inline constexpr int64_t kMostNamedDims = int64_t{1} << 60;
+constexpr int64_t NamedDim(int64_t name) { return INT64_MIN + name; }
+constexpr bool IsNamed(int64_t dim) { return dim < INT64_MIN + kMostNamedDims; }
+constexpr bool IsUnknown(int64_t dim) {
+  return dim == kUnknownDim || IsNamed(dim);
+}
 
 // Inline up to six dims; more are allowed up to kMaxRank.
 using DimVector = absl::InlinedVector<int64_t, 6>;
@@ -39,8 +50,10 @@ class Shape {
   DimVector& dims() { return dims_; }
   const DimVector& dims() const { return dims_; }
 
-  // False if a dim is kUnknownDim.
+  // False if a dim is unknown.
   bool known() const;
+  // True if each dim is known or has a name: equal shapes are equal sizes.
+  bool identified() const;
   // Product of the dims; 1 for 0-d, kUnknownDim unless known(). Throws Error if
   // the product does not fit in int64.
   int64_t numel() const;
@@ -60,6 +73,9 @@ using Strides = DimVector;
 Strides ContiguousStrides(const Shape& shape);
 bool IsContiguous(const Shape& shape, const Strides& strides);
 
+// Equal as far as is known: the ranks are, and where both dims are known.
+bool ShapesFit(const Shape& a, const Shape& b);
+
 // "[2, 3]"; unknown dims print as "?".
 std::string ToString(const Shape& shape);
 std::string ToString(std::span<const int64_t> dims);
@@ -69,7 +85,8 @@ int64_t CheckedMul(int64_t a, int64_t b);
 int64_t CheckedAdd(int64_t a, int64_t b);
 
 // The NumPy broadcasting rule (the one table). Unknown dims: known > 1 wins,
-// unknown with 1 is unknown. Throws Error
+// unknown with 1 is the unknown one, two that are not the same are unknown.
+// Throws Error
 // "<op>: shapes do not broadcast at dim 1; x is [2, 3], y is [2, 4]".
 Shape BroadcastShapes(std::string_view op, const Shape& x, const Shape& y);
 

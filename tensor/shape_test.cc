@@ -34,6 +34,21 @@ TEST(Shape, Numel) {
   EXPECT_EQ(Shape({kUnknownDim, kMax, kMax}).numel(), kUnknownDim);
 }
 
+TEST(Shape, NamedDims) {
+  const Shape named = {NamedDim(3), 2}, unnamed = {kUnknownDim, 2};
+  EXPECT_FALSE(named.known());
+  EXPECT_TRUE(named.identified());
+  EXPECT_FALSE(unnamed.identified());
+  EXPECT_EQ(named.numel(), kUnknownDim);
+  EXPECT_EQ(ToString(named), "[?, 2]");
+  EXPECT_TRUE(IsNamed(NamedDim(kMostNamedDims - 1)));
+  EXPECT_FALSE(IsUnknown(-2));
+  EXPECT_TRUE(ShapesFit(named, unnamed));
+  EXPECT_TRUE(ShapesFit(named, {5, 2}));
+  EXPECT_FALSE(ShapesFit(named, {5, 3}));
+  EXPECT_FALSE(ShapesFit(named, {5, 2, 1}));
+}
+
 TEST(Shape, NumelOverflows) {
   EXPECT_EQ(ErrorOf([] {
               Shape({kMax, 2}).numel();
@@ -90,6 +105,12 @@ TEST(Shape, Broadcast) {
   EXPECT_EQ(BroadcastShapes("op", {u}, {3}), Shape({3}));
   EXPECT_EQ(BroadcastShapes("op", {3}, {u}), Shape({3}));
   EXPECT_EQ(BroadcastShapes("op", {u}, {1}), Shape({u}));
+  const int64_t n = NamedDim(0), m = NamedDim(7);
+  EXPECT_EQ(BroadcastShapes("op", {n}, {n}), Shape({n}));
+  EXPECT_EQ(BroadcastShapes("op", {n, 1}, {1, m}), Shape({n, m}));
+  EXPECT_EQ(BroadcastShapes("op", {n, m}, {4, 5}), Shape({4, 5}));
+  EXPECT_EQ(BroadcastShapes("op", {n}, {m}), Shape({u}));  // one may be 1
+  EXPECT_EQ(BroadcastShapes("op", {n}, {u}), Shape({u}));
   EXPECT_EQ(BroadcastShapes("op", {1}, {u}), Shape({u}));
   EXPECT_EQ(BroadcastShapes("op", {u}, {u}), Shape({u}));
   EXPECT_EQ(BroadcastShapes("op", {u}, {0}), Shape({0}));

@@ -20,6 +20,19 @@ bool IsPure(const Operation& o, const Effects& effects) {
   return pure;
 }
 
+// The gradients of equal calls are added up where they meet: of one call before
+// its formula, in the dtype of its result, where 16 bits would lose what
+// several calls keep.
+bool AddsGradientsIn16Bits(const Program& program, const Operation& o) {
+  if ((o.op->traits & kTraitDifferentiable) == 0) return false;
+  bool found = false;
+  ForEachResult(o, [&](ValueId id) {
+    const DType t = program.value(id).meta.dtype;
+    found |= t == DType::kFloat16 || t == DType::kBFloat16;
+  });
+  return found;
+}
+
 // Operations of a block, and of the regions in it, which see those before.
 class Merger {
  public:
@@ -29,7 +42,9 @@ class Merger {
     std::vector<std::string> added;
     for (Operation& o : block.operations) {
       for (const auto& region : o.regions) Visit(*region);
-      if (!IsPure(o, effects_)) continue;
+      if (!IsPure(o, effects_) || AddsGradientsIn16Bits(r_.program(), o)) {
+        continue;
+      }
       std::string key = CallText(o);
       const auto [at, is_new] = seen_.emplace(key, &o);
       if (is_new) {

@@ -155,7 +155,7 @@ Shape multinomial(const char* op, const Tensor& x, int64_t num_samples,
   const int64_t n = x.size(x.rank() - 1);
   PROA_REQUIRE(n != 0, op, ": there are no weights to draw from; x is ",
                Describe(x));
-  PROA_REQUIRE(replacement || n == kUnknownDim || num_samples <= n, op, ": ",
+  PROA_REQUIRE(replacement || IsUnknown(n) || num_samples <= n, op, ": ",
                num_samples, " samples without replacement of ", n,
                " weights; x is ", Describe(x));
   if (x.rank() == 1) return {num_samples};

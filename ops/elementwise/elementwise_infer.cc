@@ -12,8 +12,8 @@ Shape gradient_of(const char* op, const Tensor& grad_out, const Tensor& of) {
   bool same = grad_out.rank() == of.rank();
   for (int d = 0; same && d < out.rank(); ++d) {
     const int64_t n = grad_out.size(d);
-    same = n == out[d] || n == kUnknownDim || out[d] == kUnknownDim;
-    if (out[d] == kUnknownDim) out[d] = n;
+    same = n == out[d] || IsUnknown(n) || IsUnknown(out[d]);
+    if (IsUnknown(out[d])) out[d] = n;
   }
   PROA_REQUIRE(same, op, ": the gradient is ", Describe(grad_out),
                ", what it is the gradient of ", Describe(of),

@@ -41,9 +41,9 @@ int64_t SignalSize(const char* op, const Tensor& x, const IntArray& signal,
                absl::StrJoin(signal.values(), ", "),
                "] is not the shape of the result; x is ", Describe(x));
   const int64_t n = signal[axis], m = x.size(axis);
-  PROA_REQUIRE(n > 0 || n == kUnknownDim, op, ": a signal of ", n,
-               " along axis ", axis, " has no frequencies; x is ", Describe(x));
-  PROA_REQUIRE(n == kUnknownDim || m == kUnknownDim || m == n / 2 + 1, op,
+  PROA_REQUIRE(n > 0 || IsUnknown(n), op, ": a signal of ", n, " along axis ",
+               axis, " has no frequencies; x is ", Describe(x));
+  PROA_REQUIRE(IsUnknown(n) || IsUnknown(m) || m == n / 2 + 1, op,
                ": a signal of ", n, " has ", n / 2 + 1,
                " frequencies along axis ", axis, "; x is ", Describe(x));
   return n;
@@ -63,7 +63,8 @@ Shape fft_half(const char* op, const Tensor& x, std::span<const int64_t> axes,
   const int last = LastAxis(op, x, axes);
   CheckNormalization(op, normalization);
   Shape out = x.shape();
-  if (out[last] != kUnknownDim) out[last] = out[last] / 2 + 1;
+  const int64_t n = out[last];
+  out[last] = IsUnknown(n) ? kUnknownDim : n / 2 + 1;
   return out;
 }
 
@@ -75,7 +76,9 @@ Shape fft_signal(const char* op, const Tensor& x, std::span<const int64_t> axes,
   const int64_t m = x.size(last);
   if (signal.size() > 0) {
     out[last] = SignalSize(op, x, signal, last);
-  } else if (m != kUnknownDim) {
+  } else if (IsUnknown(m)) {
+    out[last] = kUnknownDim;
+  } else {
     PROA_REQUIRE(m > 1, op, ": ", m, " frequencies along axis ", last,
                  " make no signal without its size; x is ", Describe(x));
     out[last] = 2 * (m - 1);

@@ -18,7 +18,7 @@ void RequireIndexDType(const char* op, const std::string& name,
 }
 
 bool Fits(int64_t n, int64_t to) {
-  return n == to || n == 1 || n == kUnknownDim || to == kUnknownDim;
+  return n == to || n == 1 || IsUnknown(n) || IsUnknown(to);
 }
 
 void RequireBroadcasts(const char* op, const char* name, const Tensor& t,
@@ -53,8 +53,7 @@ Shape GatherNdShape(const char* op, const Shape& x, const Tensor& index) {
   PROA_REQUIRE(index.rank() > 0, op, ": index needs 1 dim or more; index is ",
                Describe(index));
   const int64_t depth = index.size(index.rank() - 1);
-  PROA_REQUIRE(depth != kUnknownDim, op,
-               ": the last dim of index must be known");
+  PROA_REQUIRE(!IsUnknown(depth), op, ": the last dim of index must be known");
   PROA_REQUIRE(depth <= x.rank(), op, ": the last dim of index is ", depth,
                ", but x has ", x.rank(), " dims; x is ", ToString(x),
                ", index is ", Describe(index));
@@ -78,7 +77,11 @@ Shape AlongAxisShape(const char* op, const Shape& x, const Tensor& indices,
     PROA_REQUIRE(Fits(n, m) || m == 1, op, ": sizes ", n, " and ", m,
                  " of dim ", i, " do not fit; x is ", described,
                  ", indices is ", Describe(indices));
-    if (m == 1 || m == kUnknownDim) out[i] = n == 1 ? m : n;
+    if (IsUnknown(m) && IsUnknown(n) && m != n) {
+      out[i] = kUnknownDim;  // one of them may be 1
+    } else if (m == 1 || IsUnknown(m)) {
+      out[i] = n == 1 ? m : n;
+    }
   }
   return out;
 }
@@ -215,9 +218,9 @@ Shape row_sparse(const char* op, const Tensor& rows, const Tensor& values,
   RequireIndexDType(op, "rows", rows);
   PROA_REQUIRE(rows.rank() == 1, op, ": rows must have 1 dim; rows is ",
                Describe(rows));
-  PROA_REQUIRE(values.rank() >= 1 && (values.size(0) == rows.size(0) ||
-                                      values.size(0) == kUnknownDim ||
-                                      rows.size(0) == kUnknownDim),
+  PROA_REQUIRE(values.rank() >= 1 &&
+                   (values.size(0) == rows.size(0) ||
+                    IsUnknown(values.size(0)) || IsUnknown(rows.size(0))),
                op, ": values must have a first dim of the number of rows, ",
                rows.size(0), "; values is ", Describe(values));
   PROA_REQUIRE(height >= 0, op, ": height is ", height,
@@ -364,7 +367,7 @@ Shape topk(const char* op, const Tensor& x, int64_t k, int64_t axis) {
   const int a = NormalizeAxis(op, axis, x.rank());
   const int64_t n = x.rank() == 0 ? 1 : x.size(a);
   PROA_REQUIRE(k >= 0, op, ": k is ", k, "; it must not be negative");
-  PROA_REQUIRE(n == kUnknownDim || k <= n, op, ": k is ", k, ", but dim ", a,
+  PROA_REQUIRE(IsUnknown(n) || k <= n, op, ": k is ", k, ", but dim ", a,
                " has ", n, " elements; x is ", Describe(x));
   Shape out = x.shape();
   if (out.rank() > 0) {
@@ -380,7 +383,7 @@ Shape kthvalue(const char* op, const Tensor& x, int64_t k, int64_t axis,
   const int a = NormalizeAxis(op, axis, x.rank());
   const int64_t n = x.rank() == 0 ? 1 : x.size(a);
   PROA_REQUIRE(k >= 1, op, ": k is ", k, "; it counts from 1");
-  PROA_REQUIRE(n == kUnknownDim || k <= n, op, ": k is ", k, ", but dim ", a,
+  PROA_REQUIRE(IsUnknown(n) || k <= n, op, ": k is ", k, ", but dim ", a,
                " has ", n, " elements; k counts from 1; x is ", Describe(x));
   Shape out = x.shape();
   if (out.rank() == 0) return out;
@@ -400,8 +403,7 @@ Shape searchsorted(const char* op, const Tensor& sorted_sequence,
       sorted_sequence.rank() == 1 || sorted_sequence.rank() == values.rank();
   for (int i = 0; good && i + 1 < sorted_sequence.rank(); ++i) {
     good = sorted_sequence.size(i) == values.size(i) ||
-           sorted_sequence.size(i) == kUnknownDim ||
-           values.size(i) == kUnknownDim;
+           IsUnknown(sorted_sequence.size(i)) || IsUnknown(values.size(i));
   }
   PROA_REQUIRE(good, op,
                ": sorted_sequence must be a vector or have the leading dims of "

@@ -6,7 +6,7 @@ namespace proa::inline v0::ops::infer {
 namespace {
 
 bool Differ(int64_t a, int64_t b) {
-  return a != b && a != kUnknownDim && b != kUnknownDim;
+  return a != b && !IsUnknown(a) && !IsUnknown(b);
 }
 
 Shape BatchDims(const Tensor& t) {

@@ -24,10 +24,10 @@ void RequireRank(const char* op, const char* name, const Tensor& t, int rank) {
 Tensor BatchedMatMul(const Tensor& x, const Tensor& y) {
   RequireRank("bmm", "x", x, 3);
   RequireRank("bmm", "y", y, 3);
-  PROA_REQUIRE(x.size(0) == y.size(0) || x.size(0) == kUnknownDim ||
-                   y.size(0) == kUnknownDim,
-               "bmm: the batch sizes differ; x is ", Describe(x), ", y is ",
-               Describe(y));
+  PROA_REQUIRE(
+      x.size(0) == y.size(0) || IsUnknown(x.size(0)) || IsUnknown(y.size(0)),
+      "bmm: the batch sizes differ; x is ", Describe(x), ", y is ",
+      Describe(y));
   return matmul(x, y);
 }
 
@@ -42,10 +42,10 @@ Tensor Dot(const Tensor& x, const Tensor& y) {
                "dot: x and y must both have 1 or 2 dims; x is ", Describe(x),
                ", y is ", Describe(y));
   if (x.rank() == 1) return matmul(x, y);
-  PROA_REQUIRE(x.size(0) == y.size(0) || x.size(0) == kUnknownDim ||
-                   y.size(0) == kUnknownDim,
-               "dot: the batch sizes differ; x is ", Describe(x), ", y is ",
-               Describe(y));
+  PROA_REQUIRE(
+      x.size(0) == y.size(0) || IsUnknown(x.size(0)) || IsUnknown(y.size(0)),
+      "dot: the batch sizes differ; x is ", Describe(x), ", y is ",
+      Describe(y));
   const int64_t matrix[] = {1, 2};
   return squeeze(matmul(AddDim(x, 1), AddDim(y, 2)), matrix);
 }

@@ -34,12 +34,16 @@ Shape PaddedShape(const char* op, const Shape& shape, Ints paddings,
       if (p == 0 || mode == PadMode::kConstant) continue;
       PROA_REQUIRE(p > 0, op, ": padding ", p, " of dim ", i,
                    " is negative, which mode ", mode_name, " does not take");
-      if (n == kUnknownDim) continue;
+      if (IsUnknown(n)) continue;
       const bool fits = mode == PadMode::kReflect ? p < n : n > 0;
       PROA_REQUIRE(fits, op, ": padding ", p, " of dim ", i,
                    " is too large for mode ", mode_name, "; x is ", described);
     }
-    if (n == kUnknownDim) continue;
+    if (IsUnknown(n)) {
+      const bool padded = paddings[2 * i] != 0 || paddings[2 * i + 1] != 0;
+      if (padded) out[i] = kUnknownDim;
+      continue;
+    }
     // Checked from both sides: what one side cuts off the other cannot give
     // back.
     PROA_REQUIRE(n + std::min<int64_t>(paddings[2 * i], 0) >= 0 &&
@@ -90,9 +94,8 @@ int64_t RepeatedSize(const char* op, int64_t n, const IntArray& repeats,
   }
   // One -1 of a symbolic array may stand for a length that is not known.
   if (repeats.is_symbolic()) return kUnknownDim;
-  PROA_REQUIRE(n == kUnknownDim || repeats.size() == n, op, ": ",
-               repeats.size(), " repeats for ", n, " elements; x is ",
-               described);
+  PROA_REQUIRE(IsUnknown(n) || repeats.size() == n, op, ": ", repeats.size(),
+               " repeats for ", n, " elements; x is ", described);
   int64_t total = 0;
   for (int i = 0; i < repeats.size(); ++i)
     total = AddSizes(op, total, repeats[i]);

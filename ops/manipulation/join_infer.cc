@@ -20,10 +20,10 @@ Shape concat(const char* op, std::span<const Tensor> xs, int64_t axis) {
       const int64_t n = xs[k].size(i);
       if (i == a) {
         out[i] = AddSizes(op, out[i], n);
-      } else if (out[i] == kUnknownDim) {
+      } else if (IsUnknown(out[i])) {
         out[i] = n;
       } else {
-        PROA_REQUIRE(n == out[i] || n == kUnknownDim, op, ": tensor ", k,
+        PROA_REQUIRE(n == out[i] || IsUnknown(n), op, ": tensor ", k,
                      " does not fit at dim ", i, "; tensor 0 is ",
                      Describe(xs[0]), ", tensor ", k, " is ", Describe(xs[k]));
       }
@@ -41,8 +41,8 @@ Shape stack(const char* op, std::span<const Tensor> xs, int64_t axis) {
     bool good = xs[k].rank() == out.rank();
     for (int i = 0; good && i < out.rank(); ++i) {
       const int64_t n = xs[k].size(i);
-      good = n == out[i] || n == kUnknownDim || out[i] == kUnknownDim;
-      if (out[i] == kUnknownDim) out[i] = n;
+      good = n == out[i] || IsUnknown(n) || IsUnknown(out[i]);
+      if (IsUnknown(out[i])) out[i] = n;
     }
     PROA_REQUIRE(good, op, ": tensor ", k,
                  " does not have the shape of tensor 0; tensor 0 is ",

@@ -36,8 +36,8 @@ Shape diagonal(const char* op, const Tensor& x, int64_t offset, int64_t axis1,
                int64_t axis2);
 Shape diagonal_grad(const char* op, const Tensor& dy, const IntArray& shape,
                     int64_t offset, int64_t axis1, int64_t axis2);
-std::vector<Shape> split(const char* op, const Tensor& x, Ints sections,
-                         int64_t axis);
+std::vector<Shape> split(const char* op, const Tensor& x,
+                         const IntArray& sections, int64_t axis);
 std::vector<Shape> unbind(const char* op, const Tensor& x, int64_t axis);
 Shape as_real(const char* op, const Tensor& x);
 Shape as_complex(const char* op, const Tensor& x);

@@ -46,7 +46,10 @@ SlicePart ResolveSlices(const char* op, const Shape& shape,
     const int64_t step = steps.empty() ? 1 : steps[k];
     PROA_REQUIRE(step != 0, op, ": stride of axis ", axis, " is zero");
     const int64_t n = shape[axis];
-    if (n == kUnknownDim) continue;  // the size of the part is not known either
+    if (IsUnknown(n)) {
+      part.shape[axis] = kUnknownDim;
+      continue;
+    }
     const SliceRange range = ResolveSlice(n, starts[k], ends[k], step);
     part.shape[axis] = range.size;
     if (strides.empty()) continue;
@@ -78,7 +81,7 @@ SlicePart ResolveDiagonal(const char* op, const Shape& shape,
     part.shape.push_back(shape[i]);
     if (!strides.empty()) part.strides.push_back(strides[i]);
   }
-  const bool known = shape[a] != kUnknownDim && shape[b] != kUnknownDim;
+  const bool known = !IsUnknown(shape[a]) && !IsUnknown(shape[b]);
   const int64_t length =
       known ? DiagonalLength(shape[a], shape[b], offset) : kUnknownDim;
   part.shape.push_back(length);

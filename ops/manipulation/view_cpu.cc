@@ -172,9 +172,8 @@ void DiagonalGrad(const KernelContext&, const Tensor& dy, const IntArray&,
                                      out->strides(), offset, axis1, axis2)));
 }
 
-void Split(const KernelContext&, const Tensor& x,
-           std::span<const int64_t> sections, int64_t axis,
-           std::vector<Tensor>* out) {
+void Split(const KernelContext&, const Tensor& x, const IntArray& sections,
+           int64_t axis, std::vector<Tensor>* out) {
   const int a = NormalizeAxis("split", axis, x.rank());
   int64_t start = 0;
   for (const Shape& shape : infer::split("split", x, sections, axis)) {

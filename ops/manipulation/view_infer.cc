@@ -44,17 +44,17 @@ Shape ReshapeOf(const char* op, const Tensor& x, const IntArray& shape) {
     if (!kept) rest = MulSizes(op, rest, from[i]);
   }
   if (inferred < 0) {
-    PROA_REQUIRE(
-        numel == kUnknownDim || filled == kUnknownDim || filled == numel, op,
-        ": ", numel, " elements do not fill the shape ",
-        ToString(shape.values()), "; x is ", Describe(x));
+    PROA_REQUIRE(IsUnknown(numel) || IsUnknown(filled) || filled == numel, op,
+                 ": ", numel, " elements do not fill the shape ",
+                 ToString(shape.values()), "; x is ", Describe(x));
     return out;
   }
   // Kept dims divide out on both sides, known or not, empty or not.
-  PROA_REQUIRE(rest == kUnknownDim || rest % given == 0, op, ": ", numel,
+  PROA_REQUIRE(IsUnknown(rest) || rest % given == 0, op, ": ", numel,
                " elements do not divide into the shape ",
                ToString(shape.values()), "; x is ", Describe(x));
-  out[inferred] = rest == kUnknownDim ? kUnknownDim : rest / given;
+  if (given != 1) out[inferred] = IsUnknown(rest) ? kUnknownDim : rest / given;
+  if (given == 1) out[inferred] = rest;
   return out;
 }
 
@@ -91,7 +91,7 @@ Shape reshape(const char* op, const Tensor& x, const IntArray& shape) {
   if (shape.is_symbolic()) {
     Shape out(shape.values());
     for (int64_t& d : out.dims()) {
-      if (d <= 0) d = kUnknownDim;
+      if (d <= 0 && !IsNamed(d)) d = kUnknownDim;
     }
     return out;
   }
@@ -123,7 +123,7 @@ Shape squeeze(const char* op, const Tensor& x, Ints axis) {
   Shape out;
   for (int i = 0; i < x.rank(); ++i) {
     // Whether the dim stays decides the rank of the result.
-    PROA_REQUIRE(x.size(i) != kUnknownDim || (chosen >> i & 1) == 0, op,
+    PROA_REQUIRE(!IsUnknown(x.size(i)) || (chosen >> i & 1) == 0, op,
                  ": the size of dim ", i,
                  " must be known, or another axis named; x is ", Describe(x));
     if (x.size(i) != 1 || (chosen >> i & 1) == 0) out.push_back(x.size(i));
@@ -170,7 +170,9 @@ Shape broadcast_to(const char* op, const Tensor& x, const IntArray& shape) {
   for (int i = 0; i < out.rank(); ++i) {
     const int64_t n = i >= shift ? x.size(i - shift) : 1;
     if (shape.is_symbolic()) {
-      if (out[i] < 0 && n != 1) out[i] = n;  // a dim of 1 may still grow
+      // A dim of 1, or of what may be 1, may still grow.
+      if (IsUnknown(out[i]) && n > 1) out[i] = n;
+      if (out[i] < 0 && !IsNamed(out[i])) out[i] = kUnknownDim;
       continue;
     }
     if (out[i] == -1) {
@@ -179,12 +181,12 @@ Shape broadcast_to(const char* op, const Tensor& x, const IntArray& shape) {
                    "; x is ", Describe(x));
       out[i] = n;
     }
-    PROA_REQUIRE(out[i] >= 0 || n == kUnknownDim, op, ": size ", out[i], " in ",
+    PROA_REQUIRE(out[i] >= 0 || IsUnknown(n), op, ": size ", out[i], " in ",
                  ToString(shape.values()),
                  "; a size is not negative, or -1 (kept)");
-    PROA_REQUIRE(n == out[i] || n == 1 || n == kUnknownDim, op, ": dim ",
-                 i - shift, " of size ", n, " does not broadcast to ", out[i],
-                 "; x is ", Describe(x));
+    PROA_REQUIRE(n == out[i] || n == 1 || IsUnknown(n), op, ": dim ", i - shift,
+                 " of size ", n, " does not broadcast to ", out[i], "; x is ",
+                 Describe(x));
   }
   out.numel();  // a view of more elements than int64 counts is refused
   return out;
@@ -222,33 +224,38 @@ Shape diagonal_grad(const char* op, const Tensor& dy, const IntArray& shape,
   return out;
 }
 
-std::vector<Shape> split(const char* op, const Tensor& x, Ints sections,
-                         int64_t axis) {
+std::vector<Shape> split(const char* op, const Tensor& x,
+                         const IntArray& sections, int64_t axis) {
   PROA_REQUIRE(x.rank() > 0, op, ": a 0-d tensor cannot be split");
   const int a = NormalizeAxis(op, axis, x.rank());
-  PROA_REQUIRE(!sections.empty(), op, ": sections is empty");
+  PROA_REQUIRE(sections.size() > 0, op, ": sections is empty");
+  if (sections.is_symbolic()) {  // -1 is a section that is not known
+    std::vector<Shape> parts(sections.size(), x.shape());
+    for (int k = 0; k < sections.size(); ++k) parts[k][a] = sections[k];
+    return parts;
+  }
   int64_t total = 0;
   int rest = -1;
-  for (size_t k = 0; k < sections.size(); ++k) {
+  for (int k = 0; k < sections.size(); ++k) {
     if (sections[k] == -1) {
       PROA_REQUIRE(rest < 0, op, ": more than one section is -1 in ",
-                   ToString(sections));
-      rest = static_cast<int>(k);
+                   ToString(sections.values()));
+      rest = k;
       continue;
     }
     PROA_REQUIRE(sections[k] >= 0, op, ": section ", sections[k], " in ",
-                 ToString(sections), " is negative");
+                 ToString(sections.values()), " is negative");
     total = AddSizes(op, total, sections[k]);
   }
   const int64_t n = x.size(a);
-  PROA_REQUIRE(n == kUnknownDim || (rest < 0 ? total == n : total <= n), op,
-               ": the sections ", ToString(sections), " do not add up to ", n,
-               " at dim ", a, "; x is ", Describe(x));
+  PROA_REQUIRE(IsUnknown(n) || (rest < 0 ? total == n : total <= n), op,
+               ": the sections ", ToString(sections.values()),
+               " do not add up to ", n, " at dim ", a, "; x is ", Describe(x));
   std::vector<Shape> out(sections.size(), x.shape());
-  for (size_t k = 0; k < sections.size(); ++k) {
-    out[k][a] = static_cast<int>(k) != rest ? sections[k]
-                : n == kUnknownDim          ? kUnknownDim
-                                            : n - total;
+  for (int k = 0; k < sections.size(); ++k) {
+    out[k][a] = k != rest      ? sections[k]
+                : IsUnknown(n) ? kUnknownDim
+                               : n - total;
   }
   return out;
 }
@@ -256,7 +263,7 @@ std::vector<Shape> split(const char* op, const Tensor& x, Ints sections,
 std::vector<Shape> unbind(const char* op, const Tensor& x, int64_t axis) {
   PROA_REQUIRE(x.rank() > 0, op, ": a 0-d tensor cannot be unbound");
   const int a = NormalizeAxis(op, axis, x.rank());
-  PROA_REQUIRE(x.size(a) != kUnknownDim, op, ": the size of dim ", a,
+  PROA_REQUIRE(!IsUnknown(x.size(a)), op, ": the size of dim ", a,
                " must be known; x is ", Describe(x));
   Shape part = x.shape();
   part.dims().erase(part.dims().begin() + a);
@@ -272,7 +279,7 @@ Shape as_real(const char* op, const Tensor& x) {
 
 Shape as_complex(const char* op, const Tensor& x) {
   PROA_REQUIRE(x.rank() > 0 && (x.size(x.rank() - 1) == 2 ||
-                                x.size(x.rank() - 1) == kUnknownDim),
+                                IsUnknown(x.size(x.rank() - 1))),
                op, ": the last dim must have size 2; x is ", Describe(x));
   Shape out = x.shape();
   out.dims().pop_back();

@@ -8,7 +8,7 @@ namespace proa::inline v0::ops {
 namespace {
 
 bool Differ(int64_t a, int64_t b) {
-  return a != b && a != kUnknownDim && b != kUnknownDim;
+  return a != b && !IsUnknown(a) && !IsUnknown(b);
 }
 
 // [out, in / groups, height, width]
@@ -33,7 +33,7 @@ ConvGeometry CommonGeometry(const char* op, const Shape& weight,
   ReadNumbers(op, "dilation", a.window.dilation, 1, g.dims(), w.dilation);
   for (int d = 0; d < g.dims(); ++d) {
     w.kernel[d] = weight[2 + d];
-    PROA_REQUIRE((w.kernel[d] >= 1 || w.kernel[d] == kUnknownDim) &&
+    PROA_REQUIRE((w.kernel[d] >= 1 || IsUnknown(w.kernel[d])) &&
                      w.kernel[d] < kMostOfAttribute,
                  op, ": the kernel ", g.format.dim_name(d), " is ", w.kernel[d],
                  "; weight is ", ToString(weight));
@@ -49,19 +49,18 @@ void SetChannels(const char* op, const Shape& input, const Shape& weight,
   const int64_t per_group = weight[1];
   g.in_channels = input[g.format.channel_dim()];
   g.out_channels = weight[0];
-  PROA_REQUIRE(g.in_channels == kUnknownDim || g.in_channels % g.groups == 0,
-               op, ": groups ", g.groups, " does not divide the ",
-               g.in_channels, " input channels; x is ", ToString(input));
-  PROA_REQUIRE(g.out_channels == kUnknownDim || g.out_channels % g.groups == 0,
-               op, ": groups ", g.groups, " does not divide the ",
-               g.out_channels, " output channels; weight is ",
-               ToString(weight));
-  PROA_REQUIRE(per_group == kUnknownDim || g.in_channels == kUnknownDim ||
+  PROA_REQUIRE(IsUnknown(g.in_channels) || g.in_channels % g.groups == 0, op,
+               ": groups ", g.groups, " does not divide the ", g.in_channels,
+               " input channels; x is ", ToString(input));
+  PROA_REQUIRE(IsUnknown(g.out_channels) || g.out_channels % g.groups == 0, op,
+               ": groups ", g.groups, " does not divide the ", g.out_channels,
+               " output channels; weight is ", ToString(weight));
+  PROA_REQUIRE(IsUnknown(per_group) || IsUnknown(g.in_channels) ||
                    per_group * g.groups == g.in_channels,
                op, ": x has ", g.in_channels, " channels but weight has ",
                per_group, " times ", g.groups, " groups; x is ",
                ToString(input), ", weight is ", ToString(weight));
-  if (g.in_channels == kUnknownDim && per_group != kUnknownDim)
+  if (IsUnknown(g.in_channels) && !IsUnknown(per_group))
     g.in_channels = per_group * g.groups;
 }
 
@@ -69,9 +68,9 @@ void SetChannels(const char* op, const Shape& input, const Shape& weight,
 int64_t Outputs(const char* op, const ConvGeometry& g, int d, bool same,
                 const Shape& input, const Shape& weight) {
   const Window& w = g.window;
-  if (same && g.in[d] != kUnknownDim)
+  if (same && !IsUnknown(g.in[d]))
     return (g.in[d] + w.stride[d] - 1) / w.stride[d];
-  if (g.in[d] == kUnknownDim || w.kernel[d] == kUnknownDim) return kUnknownDim;
+  if (IsUnknown(g.in[d]) || IsUnknown(w.kernel[d])) return kUnknownDim;
   const int64_t padded = g.in[d] + w.pad_before[d] + w.pad_after[d];
   PROA_REQUIRE(padded >= w.Extent(d), op, ": the kernel (",
                g.format.dim_name(d), " ", w.Extent(d),
@@ -90,13 +89,13 @@ void SetTransposedSize(const char* op, int d, int64_t from, int64_t more,
                ": output_padding ", more, " is not smaller than the stride ",
                w.stride[d], " or the dilation ", w.dilation[d]);
   g.out[d] = from;
-  if (from == kUnknownDim || w.kernel[d] == kUnknownDim) {
+  if (IsUnknown(from) || IsUnknown(w.kernel[d])) {
     g.in[d] = wanted;
     return;
   }
   const int64_t least = CheckedMul(from - 1, w.stride[d]) + w.Extent(d) -
                         w.pad_before[d] - w.pad_after[d];
-  g.in[d] = wanted == kUnknownDim ? least + more : wanted;
+  g.in[d] = IsUnknown(wanted) ? least + more : wanted;
   const char* name = g.format.dim_name(d);
   // An image without pixels is what no convolution gives.
   PROA_REQUIRE(g.in[d] >= 1 && from >= 1, op, ": the output ", name,
@@ -147,9 +146,9 @@ ConvGeometry GeometryOf(const char* op, const Shape& input, const Shape& weight,
                  ToString(output), "; a convolution of ", ToString(input),
                  " with ", ToString(weight), " gives ", ToString(expected));
   }
-  if (g.batch == kUnknownDim) g.batch = output[0];
+  if (IsUnknown(g.batch)) g.batch = output[0];
   for (int d = 0; d < g.dims(); ++d)
-    if (g.out[d] == kUnknownDim) g.out[d] = output[g.format.spatial_dim(d)];
+    if (IsUnknown(g.out[d])) g.out[d] = output[g.format.spatial_dim(d)];
   return g;
 }
 
@@ -164,11 +163,11 @@ TransposeGeometry TransposeGeometryOf(const char* op, const Shape& x,
   PROA_REQUIRE(!Differ(g.out_channels, weight[0]), op, ": x has ",
                g.out_channels, " channels but weight takes ", weight[0],
                "; x is ", ToString(x), ", weight is ", ToString(weight));
-  if (g.out_channels == kUnknownDim) g.out_channels = weight[0];
-  PROA_REQUIRE(g.out_channels == kUnknownDim || g.out_channels % g.groups == 0,
-               op, ": groups ", g.groups, " does not divide the ",
-               g.out_channels, " input channels; x is ", ToString(x));
-  g.in_channels = weight[1] == kUnknownDim ? kUnknownDim : weight[1] * g.groups;
+  if (IsUnknown(g.out_channels)) g.out_channels = weight[0];
+  PROA_REQUIRE(IsUnknown(g.out_channels) || g.out_channels % g.groups == 0, op,
+               ": groups ", g.groups, " does not divide the ", g.out_channels,
+               " input channels; x is ", ToString(x));
+  g.in_channels = IsUnknown(weight[1]) ? kUnknownDim : weight[1] * g.groups;
   int64_t sizes[kMostSpatialDims], more[kMostSpatialDims] = {0, 0, 0};
   int64_t wanted[kMostSpatialDims] = {kUnknownDim, kUnknownDim, kUnknownDim};
   for (int d = 0; d < g.dims(); ++d) sizes[d] = x[g.format.spatial_dim(d)];

@@ -12,7 +12,7 @@ namespace proa::inline v0::ops::infer {
 
 // Whether sizes are known to be different.
 inline bool Differ(int64_t a, int64_t b) {
-  return a != b && a != kUnknownDim && b != kUnknownDim;
+  return a != b && !IsUnknown(a) && !IsUnknown(b);
 }
 
 inline bool Differ(const Shape& a, const Shape& b) {

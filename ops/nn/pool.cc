@@ -51,7 +51,7 @@ Tensor AdaptiveAvgPoolLike(const Tensor& x, const IntArray& out_shape,
   int64_t sizes[kMostSpatialDims];
   for (int d = 0; d < format.dims; ++d) {
     sizes[d] = out_shape[format.spatial_dim(d)];
-    PROA_REQUIRE(sizes[d] != kUnknownDim, "adaptive_avg_pool_like: the ",
+    PROA_REQUIRE(!IsUnknown(sizes[d]), "adaptive_avg_pool_like: the ",
                  format.dim_name(d), " must be known");
   }
   const std::span<const int64_t> size(sizes, format.dims);

@@ -57,7 +57,7 @@ PoolGeometry PoolGeometryOf(const char* op, const Shape& input,
     const char* name = g.format.dim_name(d);
     PROA_REQUIRE(padding < w.kernel[d], op, ": padding ", padding,
                  " is not smaller than the kernel ", name, " ", w.kernel[d]);
-    if (g.in[d] == kUnknownDim) {
+    if (IsUnknown(g.in[d])) {
       g.out[d] = kUnknownDim;
       continue;
     }
@@ -114,10 +114,10 @@ Shape UnpooledShape(const char* op, const Shape& x, const UnpoolAttributes& a,
   } else {
     for (int d = 0; d < n; ++d) {
       const int64_t from = x[g.format.spatial_dim(d)];
-      size[d] = from == kUnknownDim ? kUnknownDim
-                                    : CheckedMul(from - 1, stride[d]) -
-                                          2 * padding[d] + kernel[d];
-      PROA_REQUIRE(from == kUnknownDim || size[d] >= 0, op, ": the output ",
+      size[d] = IsUnknown(from) ? kUnknownDim
+                                : CheckedMul(from - 1, stride[d]) -
+                                      2 * padding[d] + kernel[d];
+      PROA_REQUIRE(IsUnknown(from) || size[d] >= 0, op, ": the output ",
                    g.format.dim_name(d), " would be ", size[d], "; x is ",
                    ToString(x));
     }

@@ -127,7 +127,7 @@ Shape pool_scatter(const char* op, const Tensor& values, const Tensor& indices,
                    const IntArray& input_shape, std::string_view data_format) {
   const Shape in(input_shape.values());
   for (int64_t d : in)
-    PROA_REQUIRE(d >= 0 || d == kUnknownDim, op, ": input_shape ", ToString(in),
+    PROA_REQUIRE(d >= 0 || IsUnknown(d), op, ": input_shape ", ToString(in),
                  " has a negative size");
   RequireIndices(op, values, indices);
   RequireSameImages(op, values.shape(), in, data_format);

@@ -36,7 +36,7 @@ void RequirePadding(const char* op, int64_t p) {
 void SetSamePadding(const int64_t* sizes, int dims, Window& w) {
   for (int d = 0; d < dims; ++d) {
     w.pad_before[d] = w.pad_after[d] = 0;
-    if (sizes[d] == kUnknownDim || w.kernel[d] == kUnknownDim) continue;
+    if (IsUnknown(sizes[d]) || IsUnknown(w.kernel[d])) continue;
     const int64_t outputs = (sizes[d] + w.stride[d] - 1) / w.stride[d];
     const int64_t total = std::max<int64_t>(
         (outputs - 1) * w.stride[d] + w.Extent(d) - sizes[d], 0);

@@ -7,7 +7,7 @@ namespace proa::inline v0::ops::infer {
 namespace {
 
 bool Differ(int64_t a, int64_t b) {
-  return a != b && a != kUnknownDim && b != kUnknownDim;
+  return a != b && !IsUnknown(a) && !IsUnknown(b);
 }
 
 void RequireIntegers(const char* op, const char* name, const Tensor& t) {
@@ -36,7 +36,7 @@ Shape ctc_loss(const char* op, const Tensor& logits, const Tensor& labels,
   };
   require_lengths("input_lengths", input_lengths);
   require_lengths("label_lengths", label_lengths);
-  PROA_REQUIRE(blank >= 0 && (classes == kUnknownDim || blank < classes), op,
+  PROA_REQUIRE(blank >= 0 && (IsUnknown(classes) || blank < classes), op,
                ": blank must be one of ", classes, " classes, not ", blank);
   return {batch};
 }
@@ -47,7 +47,7 @@ Shape ctc_reserve(const char* op, const Tensor& logits, const Tensor& labels) {
   PROA_REQUIRE(longest < int64_t{1} << 40, op,
                ": labels is too long: ", Describe(labels));
   return {logits.size(1), logits.size(0),
-          longest == kUnknownDim ? kUnknownDim : (2 * longest + 2) * item};
+          IsUnknown(longest) ? kUnknownDim : (2 * longest + 2) * item};
 }
 
 Shape ctc_loss_grad(const char* op, const Tensor& grad_loss,

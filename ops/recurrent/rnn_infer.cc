@@ -8,11 +8,11 @@ namespace proa::inline v0::ops::infer {
 namespace {
 
 bool Differ(int64_t a, int64_t b) {
-  return a != b && a != kUnknownDim && b != kUnknownDim;
+  return a != b && !IsUnknown(a) && !IsUnknown(b);
 }
 
 // Whichever of the two is known.
-int64_t Known(int64_t a, int64_t b) { return a != kUnknownDim ? a : b; }
+int64_t Known(int64_t a, int64_t b) { return !IsUnknown(a) ? a : b; }
 
 void Require(const char* op, const char* name, const Tensor& t,
              const Shape& want) {
@@ -35,7 +35,7 @@ int64_t Steps(const Tensor& x, bool time_major) {
 }
 int64_t Hidden(const Tensor& weight_ih, RnnCell cell) {
   const int64_t rows = weight_ih.size(0);
-  return rows == kUnknownDim ? kUnknownDim : rows / Gates(cell);
+  return IsUnknown(rows) ? kUnknownDim : rows / Gates(cell);
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ Shape rnn_out(const char* op, const Tensor& x, const Tensor& weight_ih,
   const int64_t batch = Batch(x, time_major), gates = Gates(cell);
   Require(op, "weight_ih", weight_ih, weight_ih.shape());
   PROA_REQUIRE(weight_ih.rank() == 2 && !Differ(weight_ih.size(1), x.size(2)) &&
-                   (weight_ih.size(0) == kUnknownDim ||
+                   (IsUnknown(weight_ih.size(0)) ||
                     (weight_ih.size(0) > 0 && weight_ih.size(0) % gates == 0)),
                op, ": weight_ih must be [", gates, " H, ", x.size(2), "] for ",
                mode, " of x ", Describe(x), "; it is ", Describe(weight_ih));
@@ -110,7 +110,7 @@ Shape rnn_reserve(const char* op, const Tensor& x, const Tensor& weight_ih,
       x.dtype() == DType::kFloat64 || weight_ih.dtype() == DType::kFloat64;
   const int64_t hidden = Hidden(weight_ih, cell), state = weight_hh.size(1);
   int64_t bytes = kUnknownDim;
-  if (hidden != kUnknownDim && state != kUnknownDim) {
+  if (!IsUnknown(hidden) && !IsUnknown(state)) {
     PROA_REQUIRE(hidden < int64_t{1} << 40 && state < int64_t{1} << 40, op,
                  ": weights are too large: ", Describe(weight_hh));
     bytes =

@@ -51,8 +51,7 @@ Shape sum_to(const char* op, const Tensor& x, const IntArray& shape) {
   bool fits = lead >= 0;
   for (int d = 0; fits && d < to.rank(); ++d) {
     const int64_t from = x.size(lead + d);
-    fits = to[d] == 1 || to[d] == from || to[d] == kUnknownDim ||
-           from == kUnknownDim;
+    fits = to[d] == 1 || to[d] == from || IsUnknown(to[d]) || IsUnknown(from);
   }
   PROA_REQUIRE(fits, op, ": ", ToString(to),
                " does not broadcast to the shape of x; x is ", Describe(x));

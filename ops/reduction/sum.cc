@@ -41,20 +41,18 @@ std::vector<int64_t> SortedAxes(const char* op, std::span<const int64_t> axis,
 }
 
 bool AnyUnknown(std::span<const int64_t> dims) {
-  return std::find(dims.begin(), dims.end(), kUnknownDim) != dims.end();
+  return std::any_of(dims.begin(), dims.end(), IsUnknown);
 }
 
 }  // namespace
 
 Tensor SumTo(const Tensor& x, const IntArray& shape) {
   const std::span<const int64_t> to = shape.values();
+  if (std::ranges::equal(to, x.shape()) && x.shape().identified()) return x;
   if (shape.is_symbolic() || AnyUnknown(to) || !x.shape().known()) {
     return reduce_to(x, shape);
   }
   const int lead = x.rank() - shape.size();
-  if (lead == 0 && std::equal(to.begin(), to.end(), x.shape().begin())) {
-    return x;
-  }
   bool fits = lead >= 0;
   std::vector<int64_t> axes;
   for (int d = 0; fits && d < x.rank(); ++d) {
@@ -85,8 +83,8 @@ Tensor DivideByCount(const Tensor& x, const IntArray& shape,
   int64_t count = 1;
   bool known = true;
   for (const int64_t a : axes) {
-    known = known && shape[a] != kUnknownDim;
-    count = CheckedMul(count, shape[a]);
+    known = known && !IsUnknown(shape[a]);
+    if (known) count = CheckedMul(count, shape[a]);
   }
   if (known) return scale(x, Scalar(1.0 / static_cast<double>(count)));
   PROA_REQUIRE(shape.is_symbolic(), "divide_by_count: shape ",

@@ -32,6 +32,8 @@ def emit(ops: list[model.Op], family: str, index: dict[str, model.Op], has_infer
             out.append(_infer(op))
         if op.flops:
             out.append(_flops(op))
+        if op.elements:
+            out.append(_elements(op))
         if op.inference:
             out.append(_inference(op, index))
     out.append("}  // namespace\n")
@@ -153,6 +155,19 @@ def _flops(op: model.Op) -> str:
     )
 
 
+def _elements(op: model.Op) -> str:
+    return "\n".join(
+        (
+            f"Shape Elements{op.cpp_struct}(std::span<const Value> args) {{",
+            f'  static constexpr const char* kOp = "{op.name}";',
+            f"  CheckCount(kOp, {len(op.params)}, args);",
+            *(f"  [[maybe_unused]] decltype(auto) {p.name} = {_unbox(op, i, p)};" for i, p in enumerate(op.params)),
+            f"  return {cpp.rule(op, op.elements, 'shape')};",
+            "}",
+        )
+    )
+
+
 def _inference(op: model.Op, index: dict[str, model.Op]) -> str:
     """The call as it is in a test. Results that mean nothing there stay None."""
     types = {p.name: p.type.name + ("?" if p.optional and not p.is_tensor else "") for p in op.params}
@@ -220,6 +235,7 @@ def _definition(op: model.Op, inplace: bool) -> str:
             f"{enum('FuseClass', op.fuse)}, {cpp.dtype_bits(op)}, {_changed_bits(op, inplace)},",
             f"    &Call{s}{'Inplace' if inplace else ''}, {infer},",
             f"    {f'&op::{s}::kernels' if op.kernel else 'nullptr'}, {f'&Flops{s}' if op.flops else 'nullptr'},",
-            f"    {f'&Inference{s}' if op.inference and not inplace else 'nullptr'}}};\n",
+            f"    {f'&Inference{s}' if op.inference and not inplace else 'nullptr'}, "
+            f"{f'&Elements{s}' if op.elements and not inplace else 'nullptr'}}};\n",
         )
     )

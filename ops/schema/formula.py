@@ -106,7 +106,7 @@ META_FUNCTIONS = {
     "rank": ("int", "int64_t{{{0}.rank()}}"),
     "size": ("int", "SizeOf({0}, {1})"),
     "len": ("int", "static_cast<int64_t>({0}.size())"),
-    "sizes": ("int[]", "SizesOf({0}, {1})"),
+    "sizes": ("IntArray", "SizesOf({0}, {1})"),
 }
 
 

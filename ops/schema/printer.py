@@ -58,6 +58,8 @@ def entry(op: model.Op) -> str:
             lines += [f"    {n}: {'none' if f is None else q(f.text)}" for n, f in op.grad.items()]
     if op.recompute:
         lines.append(f"  recompute: {q(op.recompute.text)}")
+    if op.elements:
+        lines.append(f"  elements: {q(op.elements.text)}")
     if op.inference:
         lines.append("  inference:")
         lines += [f"    {n}: {q(f.text)}" for n, f in op.inference.items()]

@@ -10,7 +10,6 @@
 #include "ops/manipulation/join_ops.h"
 #include "ops/manipulation/shape_ops.h"
 #include "ops/manipulation/view_ops.h"
-#include "ops/symbolic_view.h"
 #include "python/core/dtype_object.h"
 #include "python/core/numpy.h"
 #include "python/core/place_object.h"
@@ -75,9 +74,7 @@ int64_t ElementInt(PyObject* o, const Signature& s, int i, Py_ssize_t k) {
 IntArray StackSizes(const Signature& s, int i, PyObject* const* items,
                     Py_ssize_t n) {
   std::vector<Tensor> parts;
-  std::vector<int64_t> known;
   for (Py_ssize_t k = 0; k < n; ++k) {
-    known.push_back(kUnknownDim);
     if (IsNumberTensor(items[k]) || IsUnknown(items[k])) {
       const Tensor size =
           IsOpenSize(items[k]) ? TensorOfSize(items[k]) : Unwrap(items[k]);
@@ -85,15 +82,11 @@ IntArray StackSizes(const Signature& s, int i, PyObject* const* items,
           ops::cast(ops::reshape(size, IntArray({1})), DType::kInt64));
     } else {
       Tensor size = Tensor::Empty({1}, DType::kInt64);
-      known.back() = *size.data<int64_t>() = ElementInt(items[k], s, i, k);
+      *size.data<int64_t>() = ElementInt(items[k], s, i, k);
       parts.push_back(std::move(size));
     }
   }
-  const Tensor sizes = ops::concat(parts, 0);
-  if (sizes.is_symbolic() && InstalledSymbolicViews().note_sizes != nullptr) {
-    InstalledSymbolicViews().note_sizes(sizes, known);
-  }
-  return IntArray(sizes);
+  return IntArray(ops::concat(parts, 0));
 }
 
 // More items than this a list of numbers never has; a range may.

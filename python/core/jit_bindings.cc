@@ -279,6 +279,19 @@ void BindProgram(py::module_& m) {
            "The recorded function's no_grad and detach hold when the program "
            "is called under autograd; to be said before recording.")
       .def(
+          "text_of_dim",
+          [](const ProgramPtr& p, int64_t name) {
+            for (size_t v = 0; v < p->values().size(); ++v) {
+              const Shape& shape = p->values()[v].meta.shape;
+              for (int d = 0; d < shape.rank(); ++d) {
+                if (shape[d] != name) continue;
+                return absl::StrCat("%", v, ".shape[", d, "]");
+              }
+            }
+            return std::string("?");
+          },
+          py::arg("name"), "`%0.shape[1]`: the first value with this dim.")
+      .def(
           "value_number",
           [](const ProgramPtr& p, const Tensor& t) { return IdIn(p, t); },
           "Which value of the program a symbolic tensor is now.")
@@ -493,6 +506,11 @@ void BindJit(py::module_& m) {
         [](const Tensor& t) { return t.defined() && t.is_symbolic(); });
   m.def("program_of",
         [](const Tensor& t) { return jit::SymbolOf(t).program(); });
+  m.def(
+      "dim_name", [](const Tensor& t, int axis) { return t.size(axis); },
+      py::arg("x"), py::arg("axis"),
+      "What an unknown dim of a symbolic tensor is called: a number of its own "
+      "for each size, the same wherever shape inference hands it on.");
   m.def(
       "record_into",
       [](const ProgramPtr& program) { jit::SetStaticProgram(program); },

@@ -180,7 +180,7 @@ void WriteElements(const char* op, const Tensor& t, PyObject* value,
   } else {
     source = ToTensor(value, t.dtype(), t.place());
   }
-  if (source.shape() != t.shape()) {
+  if (!ShapesFit(source.shape(), t.shape())) {
     PROA_REQUIRE(
         source.numel() == t.numel() && source.rank() <= 1 && t.rank() <= 1, op,
         ": the value does not have the shape of the tensor; x is ", Describe(t),

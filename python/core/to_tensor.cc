@@ -131,8 +131,8 @@ class Nested {
     PROA_REQUIRE(depth < kMaxRank, "to_tensor: lists are nested more than ",
                  kMaxRank, " deep");
     if (depth < static_cast<int>(sizes_.size())) {
-      if (sizes_[depth] == kUnknownDim) sizes_[depth] = n;
-      if (sizes_[depth] != n && n != kUnknownDim) {
+      if (IsUnknown(sizes_[depth])) sizes_[depth] = n;
+      if (sizes_[depth] != n && !IsUnknown(n)) {
         FailRagged(depth, sizes_[depth], n);
       }
     } else if (leaf_depth_ >= 0) {

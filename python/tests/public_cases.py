@@ -187,6 +187,7 @@ FUNCTIONS = {
     "nn.functional.max_pool2d": ["f32[2,3,8,7], 2", "f32[2,3,8,8], 2, return_mask=True", "f32[2,3,8,8], 3, 2, 'SAME'"],
     "nn.functional.max_pool3d": ["f32[2,3,4,6,5], 2"],
     "nn.functional.max_unpool1d": ["f32[2,3,4], i32[2,3,4]=0..8, 2"],
+    "nn.functional.max_unpool3d": ["f32[2,3,2,2,2], i32[2,3,2,2,2]=0..64, 2"],
     "nn.functional.max_unpool2d": ["f32[2,3,4,4], i32[2,3,4,4]=0..64, 2"],
     "nn.functional.maxout": ["f32[2,6,3], 2", "f32[2,4,6], 3, axis=2"],
     "nn.functional.mse_loss": ["f32[2,3], f32[2,3]", "f32[2,3], f32[2,3], 'sum'"],

@@ -36,7 +36,7 @@ class Size:
     needs the number itself while the program is recorded (`range`, `int`, an attribute, a comparison with
     another number) is a RuntimeError.
 
-    A size knows what it is: the same dim of the same value is the same size, and sums, differences and multiples of
+    A size knows what it is: a dim that an op hands on from its argument is the same size, and sums, differences and multiples of
     sizes are compared as such: `2 * n + 1 - n == n + 1`, `n != n + 1`. Sizes of different inputs that are compared
     are taken for equal, as -1 and -1 are, with a warning.
 
@@ -76,10 +76,13 @@ class Size:
     # What it is ----------------------------------------------------------------
 
     def _sum(self):
-        """{what: factor} with the constant at (); a dim is (program, value, axis)."""
+        """{what: factor} with the constant at (); a dim is (its name,), a number of elements (program, value)."""
         if self._terms is None:
-            program = _C.program_of(self._of)
-            self._terms = {(id(program), program.value_number(self._of), self._axis): 1}
+            if self._axis is None:
+                program = _C.program_of(self._of)
+                self._terms = {(id(program), program.value_number(self._of)): 1}
+            else:
+                self._terms = {(_C.dim_name(self._of, self._axis),): 1}
         return self._terms
 
     def _least(self):
@@ -112,7 +115,7 @@ class Size:
     __floor__ = __ceil__ = __trunc__ = __pos__ = __round__
 
     def __repr__(self):
-        return "-1" if self._tensor is None else _text(self._sum())
+        return "-1" if self._tensor is None else _text(self._sum(), _C.program_of(self._of))
 
     def __format__(self, spec):
         return format(repr(self), spec)
@@ -253,18 +256,18 @@ def _combined(a, b, function, turned):
 _SIGNS = {"mul": "*", "floordiv": "//", "mod": "%", "pow": "**"}
 
 
-def _text(terms):
-    """`2*n + 1`; dims are named by value and axis."""
+def _text(terms, program):
+    """`2*n + 1`; dims are named by the value that had them first, and axis."""
     parts = []
     for what, factor in sorted(terms.items(), key=lambda item: (len(item[0]) == 0, str(item[0]))):
         if not what:
             parts.append(str(factor))
             continue
         if isinstance(what[0], str):
-            left, right = (_text(dict(side)) for side in what[1:])
+            left, right = (_text(dict(side), program) for side in what[1:])
             name = f"({left}){_SIGNS.get(what[0], what[0])}({right})"
         else:
-            name = f"%{what[1]}.size" if what[2] is None else f"%{what[1]}.shape[{what[2]}]"
+            name = program.text_of_dim(what[0]) if len(what) == 1 else f"%{what[1]}.size"
         parts.append({1: name, -1: f"-{name}"}.get(factor) or f"{factor}*{name}")
     return " + ".join(parts).replace("+ -", "- ") or "0"
 

@@ -1,0 +1,192 @@
+"""Every public function with each of its dims open in turn: saved, loaded, run at three sizes.
+
+Values and gradients are those of eager mode. A dim is opened together with those that must be as large, found by
+trying; where the call fits no other size, it is run at its own. Refusals are sentences, and stand in REFUSED with
+their reason.
+
+`python open_sizes_test.py NAME...` shows what became of the dims of some functions, all without one.
+"""
+
+import os
+import sys
+import tempfile
+
+import numpy as np
+import pytest
+
+import proa as paddle
+from ops.conformance import samples
+from python.tests.public_cases import Case, public_cases
+
+# Why a dim cannot be open, by a part of the message.
+REFUSED = {
+    "must be known": "the rank or the number of results depends on the size (squeeze, unbind, unstack)",
+    "is known only when the program runs": "Python needs the number: the number of results, of turns of a loop",
+    "no elements until the program runs": "Python reads elements: which ones there are decides the size of the result",
+    "gives no tensors": "the result is a number of Python",
+    "must be int when the program is recorded": "an attribute that must be a number then",
+    "must be a number or a Tensor": "an attribute that must be a number then",
+    "the last dim of index must be known": "the rank of the result depends on it",
+    "must have a known length": "a list of sizes whose length is open: the rank of the result would be",
+}
+# How many samples of a function are tried; the conformance suite runs all of them.
+_MOST_SAMPLES = 2
+
+
+class _Sized(Case):
+    """A case whose tensors may be made at other sizes: `changes` is {(tensor, axis): size}."""
+
+    changes = {}
+
+    def arguments(self, more=0):
+        specs = self._sample.specs()
+        saved = [s.dims for s in specs]
+        try:
+            for (i, axis), size in self.changes.items():
+                dims = list(specs[i].dims)
+                dims[axis] = size
+                object.__setattr__(specs[i], "dims", tuple(dims))
+            return super().arguments(more)
+        finally:
+            for s, dims in zip(specs, saved, strict=True):
+                object.__setattr__(s, "dims", dims)
+
+    def dims(self):
+        return [s.dims for s in self._sample.specs()]
+
+
+def _groups(case, i, axis):
+    """Sets of dims that may have to be as large as dim `axis` of tensor `i`, small ones first."""
+    dims = case.dims()
+    n, right = dims[i][axis], len(dims[i]) - axis
+    every = [(k, a) for k, d in enumerate(dims) for a in range(len(d)) if d[a] == n]
+    yield {(i, axis)}
+    yield {(k, a) for k, a in every if a == axis}
+    yield {(k, a) for k, a in every if len(dims[k]) - a == right}
+    yield set(every)
+
+
+def _run(case, changes, function=None):
+    """(tensors, results, gradients) of a call, eager or of a loaded function."""
+    case.changes = changes
+    tensors, eager = case.bind(*case.arguments())
+    for t in tensors:
+        t.stop_gradient = not t.is_floating_point()
+    paddle.seed(3)
+    if function is None:
+        out = eager(*tensors)
+    else:
+        out = function(*tensors)
+        out = list(out) if isinstance(out, (list, tuple)) else [out]
+    led = [t for t in out if t.is_floating_point() and not t.stop_gradient]
+    weights = [
+        paddle.to_tensor(np.random.default_rng(5).uniform(0.5, 1.5, t.shape).astype(t.numpy().dtype)) for t in led
+    ]
+    if led:
+        paddle.autograd.backward(led, weights)
+    return tensors, out, [t.grad for t in tensors]
+
+
+def _same(got, want, where):
+    assert len(got) == len(want), f"{where}: {len(got)} results instead of {len(want)}"
+    for a, b in zip(got, want, strict=True):
+        if a is None or b is None:  # no gradient, or one of zeros
+            assert all(t is None or not t.any() for t in (a, b)), f"{where}: {a} instead of {b}"
+        else:
+            assert a.dtype == b.dtype and a.shape == b.shape, f"{where}: {a.dtype} {a.shape}, eager {b.dtype} {b.shape}"
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=3e-5, atol=3e-5, err_msg=where)
+
+
+def _fitting(case, i, axis):
+    """The dims to open together, and the sizes at which the call may be made."""
+    n = case.dims()[i][axis]
+    for group in _groups(case, i, axis):
+        sizes = []
+        for size in (n + 1, 2 * n, 3 * n):
+            try:
+                _run(case, dict.fromkeys(group, size))
+            except Exception:  # the call does not fit
+                continue
+            sizes.append(size)
+        if sizes:
+            return group, sizes
+    return {(i, axis)}, []
+
+
+def check(case, folder):
+    """What became of each dim: {(tensor, axis): sizes, or the message of a refusal}."""
+    outcome, done = {}, set()
+    for i, dims in enumerate(case.dims()):
+        for axis in range(len(dims)):
+            if (i, axis) in done:
+                continue
+            group, sizes = _fitting(case, i, axis)
+            done |= group
+            outcome[i, axis] = _check_open(case, group, [dims[axis], *sizes], folder)
+    return outcome
+
+
+def _check_open(case, group, sizes, folder):
+    case.changes = {}
+    tensors, function = case.bind(*case.arguments())
+    specs = []
+    for k, t in enumerate(tensors):
+        open_axes = {a for j, a in group if j == k}
+        specs.append(
+            paddle.static.InputSpec([-1 if a in open_axes else n for a, n in enumerate(t.shape)], t.dtype, f"x{k}")
+        )
+        specs[-1].stop_gradient = not t.is_floating_point()
+    prefix = os.path.join(folder, "model")
+    where = f"{case.name}({case.text}), open {sorted(group)}"
+    try:
+        paddle.jit.save(function, prefix, specs)
+    except Exception as e:
+        text = str(e)
+        assert any(reason in text for reason in REFUSED), f"{where}: refused by {type(e).__name__} {text}"
+        return text
+    loaded = paddle.jit.load(prefix)
+    loaded.train()
+    for size in sizes:
+        changes = dict.fromkeys(group, size)
+        _, want, gradients = _run(case, changes)
+        _, got, others = _run(case, changes, loaded)
+        _same(got, want, f"{where} at {size}")
+        _same(others, gradients, f"{where} at {size}, gradients")
+    return sizes
+
+
+def _cases():
+    for name, function, texts in public_cases():
+        for text in texts[:_MOST_SAMPLES]:
+            text = text.replace(".T", "")
+            (sample,) = samples.parse(text, ("float32",)) if text.strip() else (samples.Sample((), {}, ""),)
+            # Samples of all dtypes are of float32 here, which functions of complex numbers do not take.
+            if sample.specs() and not any(s.views for s in sample.specs()) and name not in ("imag", "as_real"):
+                yield name, _Sized(name, text, function)
+
+
+_CASES = {}
+for _name, _case in _cases():
+    _CASES.setdefault(_name, []).append(_case)
+
+
+@pytest.mark.parametrize("name", _CASES)
+def test_function(name, tmp_path):
+    for case in _CASES[name]:
+        check(case, str(tmp_path))
+
+
+def main(names):
+    with tempfile.TemporaryDirectory() as folder:
+        for name, cases in _CASES.items():
+            if names and name not in names and name.rpartition(".")[2] not in names:
+                continue
+            for case in cases:
+                try:
+                    print(f"{name}({case.text}):", check(case, folder))
+                except Exception as e:
+                    print(f"{name}({case.text}): FAILED {type(e).__name__}: {(str(e).strip().splitlines() or [''])[0]}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

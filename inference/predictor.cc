@@ -10,7 +10,7 @@
 #include "tensor/copy.h"
 #include "tensor/dtype.h"
 #include "tensor/error.h"
-#include "tensor/parallel.h"
+#include "tensor/execution.h"
 
 namespace proa::inline v0::inference {
 namespace {
@@ -143,7 +143,7 @@ class ProgramPredictor final : public Predictor {
   }
 
   void Run() override {
-    if (model_->threads > 0) SetNumThreads(model_->threads);
+    const ExecutionScope scope({.num_threads = model_->threads});
     std::vector<std::pair<jit::ValueId, Tensor>> feeds;
     for (size_t i = 0; i < inputs_.size(); ++i) {
       PROA_REQUIRE(inputs_[i]->tensor().defined(), "input '",

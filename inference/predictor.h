@@ -15,7 +15,8 @@
 // Only the standard library appears here. Errors are std::runtime_error
 // (proa::Error) with a sentence that says what and where. A Predictor is for
 // one thread at a time; Clone gives another thread its own, sharing weights and
-// the execution plan.
+// the execution plan. A run changes nothing of the process: its number of
+// threads holds on its own thread, while it lasts.
 #ifndef PROA_INFERENCE_PREDICTOR_H_
 #define PROA_INFERENCE_PREDICTOR_H_
 

@@ -13,6 +13,7 @@
 #include "ops/elementwise/binary_ops.h"
 #include "ops/linalg/matmul_ops.h"
 #include "tensor/error.h"
+#include "tensor/parallel.h"
 
 namespace proa::inline v0::inference {
 namespace {
@@ -71,6 +72,15 @@ TEST(Predictor, ClonesWorkInOtherThreads) {
   }
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(wrong, std::vector<int>(4, 0));
+}
+
+TEST(Predictor, ThreadsAreOfTheRunAlone) {
+  SetNumThreads(3);
+  Config config(SavedModel());
+  config.SetCpuMathLibraryNumThreads(1);
+  const auto p = CreatePredictor(config);
+  EXPECT_EQ(RunOn(*p, {1, 1}), (std::vector<float>{4, 0.5}));
+  EXPECT_EQ(GetNumThreads(), 3);
 }
 
 TEST(Predictor, MisuseIsNamed) {

@@ -6,6 +6,7 @@
 
 #include "ops/on_host.h"
 #include "tensor/error.h"
+#include "tensor/execution.h"
 #include "tensor/promotion.h"
 
 namespace proa::inline v0::ops::infer {
@@ -182,6 +183,10 @@ void SetDefaultDType(DType t) {
 
 Place DefaultPlace() {
   if (OnHost::Active()) return {};
+  const Execution* execution = CurrentExecution();
+  if (execution != nullptr && execution->place.has_value()) {
+    return *execution->place;
+  }
   return default_place.load(std::memory_order_relaxed);
 }
 

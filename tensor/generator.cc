@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tensor/error.h"
+#include "tensor/execution.h"
 
 namespace proa::inline v0 {
 namespace {
@@ -56,6 +57,12 @@ PhiloxStream Generator::Reserve(int64_t words) {
 }
 
 Generator& DefaultGenerator(Place place) {
+  if (place.is_cpu()) {
+    const Execution* execution = CurrentExecution();
+    if (execution != nullptr && execution->generator != nullptr) {
+      return *execution->generator;
+    }
+  }
   Defaults& d = TheDefaults();
   if (place.is_cpu()) return d.cpu;
   std::lock_guard lock(d.mutex);

@@ -12,6 +12,7 @@
 
 #include "tensor/cpu_count.h"
 #include "tensor/error.h"
+#include "tensor/execution.h"
 #include "tensor/interrupt.h"
 
 namespace proa::inline v0 {
@@ -75,6 +76,10 @@ int AvailableCpus() {
 }
 
 int GetNumThreads() {
+  const Execution* execution = CurrentExecution();
+  if (execution != nullptr && execution->num_threads > 0) {
+    return execution->num_threads;
+  }
   const int n = num_threads.load(std::memory_order_relaxed);
   return n > 0 ? n : InitialThreads();
 }

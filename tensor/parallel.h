@@ -19,8 +19,10 @@ namespace proa::inline v0 {
 
 // Threads that parallel_for may use. At first OMP_NUM_THREADS, or else the CPUs
 // of the affinity mask, or what the cgroup's quota is worth if that is less.
+// Inside of an ExecutionScope that says so: its number.
 int GetNumThreads();
-// For the whole process, oneDNN included. Throws Error unless n >= 1.
+// For the whole process, oneDNN included; a scope's number stays. Throws Error
+// unless n >= 1.
 void SetNumThreads(int n);
 
 // The CPUs that this process may use: affinity and cgroup quota, at least 1.

@@ -1,5 +1,6 @@
 #include "python/core/device.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -7,11 +8,13 @@
 #include "ops/infer.h"
 #include "ops/onednn/reorders.h"
 #include "python/core/casters.h"
+#include "python/core/constructor.h"
 #include "python/core/gil.h"
 #include "tensor/allocator.h"
 #include "tensor/device.h"
 #include "tensor/device_plugin.h"
 #include "tensor/error.h"
+#include "tensor/execution.h"
 #include "tensor/generator.h"
 #include "tensor/parallel.h"
 #include "tensor/print.h"
@@ -20,6 +23,18 @@ namespace proa::inline v0::python {
 namespace {
 
 namespace py = pybind11;
+
+// An ExecutionScope as a `with` statement.
+class ThreadScope {
+ public:
+  explicit ThreadScope(int n) : n_(n) {}
+  void Enter() { scope_.emplace(Execution{.num_threads = n_}); }
+  void Exit() { scope_.reset(); }
+
+ private:
+  int n_;
+  std::optional<ExecutionScope> scope_;
+};
 
 Place PlaceOr(std::optional<Place> place) {
   return place ? *place : ops::infer::DefaultPlace();
@@ -169,6 +184,15 @@ void BindDevice(py::module_& m) {
   m.def("get_default_dtype", [] { return ops::infer::DefaultDType(); });
   m.def("set_num_threads", &SetNumThreads, py::arg("n"));
   m.def("get_num_threads", &GetNumThreads);
+  py::class_<ThreadScope>(m, "ThreadScope",
+                          "with ThreadScope(n): the computations of this "
+                          "Python thread use n threads; 0: as before.")
+      .def("__init__", Constructor<int>([](int n) {
+             return std::make_unique<ThreadScope>(n);
+           }),
+           kIsConstructor, py::arg("num_threads"))
+      .def("__enter__", [](ThreadScope& s) { s.Enter(); })
+      .def("__exit__", [](ThreadScope& s, const py::args&) { s.Exit(); });
   m.def(
       "reorder_counts",
       [] {

@@ -1,5 +1,7 @@
 """paddle.inference: what programs that deploy a model call."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -107,3 +109,20 @@ def test_bad_input(model, tmp_path):
     ):
         with pytest.raises(kind, match=says):
             call()
+
+
+def test_threads_are_of_the_run_alone(tmp_path):
+    """Others see the number of the process, also while a predictor runs."""
+    before = proa._C.get_num_threads()
+    with proa._C.ThreadScope(1):
+        assert proa._C.get_num_threads() == 1
+        seen = []
+        thread = threading.Thread(target=lambda: seen.append(proa._C.get_num_threads()))
+        thread.start()
+        thread.join()
+        assert seen == [before]
+        with proa._C.ThreadScope(0):
+            assert proa._C.get_num_threads() == 1
+    assert proa._C.get_num_threads() == before
+    with pytest.raises(ValueError, match="num_threads"), proa._C.ThreadScope(-1):
+        pass

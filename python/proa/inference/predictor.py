@@ -165,16 +165,8 @@ class Predictor:
             raise _C.located(
                 ValueError(f"Predictor.run: input {missing[0]!r} has no value; copy_from_cpu gives it one")
             )
-        threads = self._config._state.get("threads")
-        before = _C.get_num_threads()
-        if threads is not None:
-            _C.set_num_threads(threads)
-        try:
-            with _C.eager_mode():
-                results = self._module.run([handle._value for handle in self._inputs.values()])
-        finally:
-            if threads is not None:
-                _C.set_num_threads(before)
+        with _C.ThreadScope(self._config._state.get("threads") or 0), _C.eager_mode():
+            results = self._module.run([handle._value for handle in self._inputs.values()])
         for handle, value in zip(self._outputs.values(), results):
             handle._value = value
         return True if inputs is None else list(results)

@@ -86,9 +86,10 @@ int64_t WorthwhilePieces(int64_t m, int64_t n, int64_t k) {
   double pieces = std::max(1., std::min(2., work / (1 << 18)));
   pieces = std::max(pieces, std::min(4., work / (1 << 19)));
   pieces = std::max(pieces, std::min(8., work / (1 << 21)));
-  pieces = std::max(pieces, std::min(16., work / (1 << 23)));
   pieces = std::max(pieces, std::min(8., read / (1 << 18)));
-  pieces = std::max(pieces, static_cast<double>(m) * n / (512 * 512));
+  // Large ones of [1024, 512]: parts of 512 rows and columns or less oneDNN
+  // reads in place, which takes twice the time where rows lie 8 KiB apart.
+  pieces = std::max(pieces, static_cast<double>(m) * n / (1024 * 512));
   return static_cast<int64_t>(std::min(pieces, kMaxPieces));
 }
 

@@ -7,7 +7,7 @@ namespace proa::inline v0::jit {
 
 ValueId Program::AddValue(ValueInfo info) {
   // Each unknown dim gets a name that no other value of any program has.
-  static std::atomic<int64_t> names{0};
+  static std::atomic<int64_t> names{1};
   for (int64_t& d : info.meta.shape.dims()) {
     if (d == kUnknownDim) d = NamedDim(names++);
   }

@@ -47,12 +47,14 @@ int64_t Shape::numel() const {
   for (int64_t d : dims_) {
     overflow |= __builtin_mul_overflow(n, d, &n);
     zero |= d == 0;
-    unknown |= IsUnknown(d);
+    unknown |= IsUnknown(d) && d != NamedDim(0);
     negative |= d < 0;
   }
   if (negative | overflow) [[unlikely]] {
     for (int64_t d : dims_) {
-      if (d < 0 && !IsUnknown(d)) FailSizes(*this);
+      // The recorder gives no dim the name 0: the least of all numbers is what
+      // users pass to see what happens.
+      if (d < 0 && (!IsUnknown(d) || d == NamedDim(0))) FailSizes(*this);
     }
     if (unknown) return kUnknownDim;
     if (zero) return 0;

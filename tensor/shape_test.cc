@@ -105,7 +105,7 @@ TEST(Shape, Broadcast) {
   EXPECT_EQ(BroadcastShapes("op", {u}, {3}), Shape({3}));
   EXPECT_EQ(BroadcastShapes("op", {3}, {u}), Shape({3}));
   EXPECT_EQ(BroadcastShapes("op", {u}, {1}), Shape({u}));
-  const int64_t n = NamedDim(0), m = NamedDim(7);
+  const int64_t n = NamedDim(1), m = NamedDim(7);
   EXPECT_EQ(BroadcastShapes("op", {n}, {n}), Shape({n}));
   EXPECT_EQ(BroadcastShapes("op", {n, 1}, {1, m}), Shape({n, m}));
   EXPECT_EQ(BroadcastShapes("op", {n, m}, {4, 5}), Shape({4, 5}));

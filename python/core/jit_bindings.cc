@@ -198,6 +198,25 @@ Module MakeModule(const ProgramPtr& program,
   return m;
 }
 
+// The part of the program that `outputs` depend on, through its text and back.
+LoadedModule Reparse(const ProgramPtr& program,
+                     const std::vector<std::string>& inputs,
+                     const Tensors& outputs) {
+  Module m = jit::Prune(MakeModule(program, inputs, outputs, {}));
+  Tensors captured;
+  for (ValueId id : m.program->captured()) {
+    captured.push_back(m.program->value(id).captured);
+  }
+  absl::flat_hash_map<int64_t, ValueId> numbers;
+  absl::StatusOr<ProgramPtr> parsed =
+      jit::ParseText(jit::ToText(*m.program), captured, &numbers);
+  ThrowIfError(parsed.status());
+  m.program = *std::move(parsed);
+  for (ValueId& id : m.inputs) id = numbers.at(id);
+  for (ValueId& id : m.outputs) id = numbers.at(id);
+  return LoadedModule(std::move(m));
+}
+
 // The program of a text as `str(program)` writes it. `inputs` and `outputs` are
 // numbers of values in the text.
 LoadedModule Parse(const std::string& text, const Tensors& captured,
@@ -328,6 +347,7 @@ void BindProgram(py::module_& m) {
             return LoadedModule(MakeModule(p, inputs, outputs, {}));
           },
           py::arg("inputs"), py::arg("outputs"))
+      .def("reparse", &Reparse, py::arg("inputs"), py::arg("outputs"))
       .def_property_readonly("captured",
                              [](const Program& p) {
                                std::vector<std::pair<std::string, Tensor>> out;

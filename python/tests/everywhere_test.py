@@ -78,6 +78,7 @@ LAYERS = {
     "InstanceNorm1D": ("3", "f32[2,3,5]"),
     "InstanceNorm2D": ("3", "f32[2,3,5,4]"),
     "InstanceNorm3D": ("3", "f32[2,3,2,3,4]"),
+    "HSigmoidLoss": ("3, 5", "f32[4,3], i64[4,1]=0..5"),
     "HingeEmbeddingLoss": ("", "f32[2,3], f32[2,3]=1"),
     "KLDivLoss": ("'batchmean'", "f32[2,3], f32[2,3]>0"),
     "L1Loss": ("", "f32[2,3], f32[2,3]"),

@@ -7,10 +7,10 @@ import pathlib
 
 import numpy as np
 import pytest
-import reference_vision_ops
 
 import proa
 from proa.vision import ops
+from python.tests import reference_vision_ops
 
 _CASES = list(reference_vision_ops.cases())
 _FOUND = json.loads((pathlib.Path(__file__).parent / "reference_vision_ops.json").read_text())

@@ -145,13 +145,16 @@ class Executor:
             raise _C.located(
                 TypeError(f"Executor.run: fetch_list holds tensors of the program and names, not {type(item).__name__}")
             )
-        for tensor in program.list_vars():
-            if tensor.name == item:
+        # A tensor gets its name when it is asked for: what a copy has may be named in the original alone.
+        while program is not None:
+            for tensor in program.list_vars():
+                if tensor.name == item:
+                    return tensor
+            tensor = program._program.find(item)
+            if tensor is not None:
                 return tensor
-        tensor = program._program.find(item)
-        if tensor is None:
-            raise _C.located(ValueError(f"Executor.run: fetch_list: no tensor of the program is named {item!r}"))
-        return tensor
+            program = program._copied_from
+        raise _C.located(ValueError(f"Executor.run: fetch_list: no tensor of the program is named {item!r}"))
 
     def close(self):
         """Nothing is held."""

@@ -22,6 +22,7 @@ class Program(Block):
         self._declared = {}  # inputs by name: sizes and dtype
         self._kept = []
         self._for_test = False
+        self._copied_from = None
         self.random_seed = 0
         self._begin_block()
 
@@ -53,6 +54,7 @@ class Program(Block):
         for name, tensor in copy._inputs.items():
             tensor.name = name
         copy._for_test = for_test or self._for_test
+        copy._copied_from = self
         return copy
 
     @property

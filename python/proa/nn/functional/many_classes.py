@@ -158,6 +158,7 @@ def class_center_sample(label, num_classes, num_samples, group=None):
         ([1, 0, 1], [2, 7])
     """
     what = "class_center_sample"
+    label = _C.tensor_argument(label, what, "label")
     if not 1 <= num_samples <= num_classes:
         raise _C.located(ValueError(f"{what}: num_samples must be in 1..{num_classes}; it is {num_samples}"))
     label = _labels(what, label, num_classes)

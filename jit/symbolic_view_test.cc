@@ -128,7 +128,8 @@ TEST_F(SymbolicViewTest, ARecipeLeadsFromTheRoot) {
   EXPECT_STREQ(recipe.steps[1].op->name, "slice");
   EXPECT_EQ(recipe.root_shape, base_.shape());
   EXPECT_EQ(recipe.root_symbol, base_.impl()->symbol);
-  const std::vector<Tensor> rows = ops::split(Rows(base_, 0, 2), Ints{1, 1});
+  const std::vector<Tensor> rows =
+      ops::split(Rows(base_, 0, 2), IntArray({1, 1}));
   EXPECT_EQ(SymbolOf(rows[1]).view()->steps.back().item, 1u);
 }
 

@@ -12,8 +12,8 @@ namespace {
 // Larger results are made anew in each run rather than kept.
 constexpr int64_t kMostBytes = 64 << 10;
 
-// What operations give that depend on attributes alone. Where others need it, it
-// becomes a captured tensor of the program's own.
+// What operations give that depend on attributes alone. Where others need it,
+// it becomes a captured tensor of the program's own.
 class Folder {
  public:
   explicit Folder(Rewriter& r) : r_(r) {}

@@ -54,7 +54,7 @@ TEST(ViewTest, ReshapedViewsHaveTheRightElements) {
 
 TEST(ViewTest, SplitUnbindAndBroadcastShare) {
   const Tensor x = Iota({4, 6});
-  for (const Tensor& t : ops::split(x, std::vector<int64_t>{2, 4}, 1)) {
+  for (const Tensor& t : ops::split(x, IntArray({2, 4}), 1)) {
     EXPECT_TRUE(Shares(x, t));
     EXPECT_TRUE(t.is_view());
   }

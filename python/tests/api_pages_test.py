@@ -5,9 +5,9 @@ import pathlib
 import pkgutil
 import re
 
-import proa
 import pytest
 
+import proa
 from bazel.dev import api_pages
 
 

@@ -305,6 +305,7 @@ def test_every_error_of_the_package_is_located():
         "StopIteration",
         "KeyError",
         "Mismatch",
+        "_Leave",  # what upgrade does not touch; caught there
     }
     bare = []
     for path in package.rglob("*.py"):

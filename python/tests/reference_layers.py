@@ -19,7 +19,7 @@ Conv1DTranspose(2,4,3) Conv2D(2,4,3) Conv2D(2,4,3,bias_attr=False) Conv2D(2,4,3,
 Conv2DTranspose(2,4,3) Conv3D(2,4,3) Conv3DTranspose(2,4,3) CosineSimilarity() CrossEntropyLoss() CELU() Dropout()
 Dropout2D() Dropout3D() ELU() Embedding(10,3) Embedding(10,3,padding_idx=1) Flatten() Fold(4,2) GELU() GRU(3,4)
 GRU(3,4,2,'bidirect') GRUCell(3,4) GroupNorm(2,4) Hardshrink() Hardsigmoid() Hardswish() Hardtanh()
-HingeEmbeddingLoss() Identity() InstanceNorm1D(3) InstanceNorm2D(3) InstanceNorm3D(3) KLDivLoss() L1Loss() LSTM(3,4)
+HSigmoidLoss(3,5) HingeEmbeddingLoss() Identity() InstanceNorm1D(3) InstanceNorm2D(3) InstanceNorm3D(3) KLDivLoss() L1Loss() LSTM(3,4)
 LSTM(3,4,2,'bidirect') LSTMCell(3,4) LayerDict({'a':nn.Linear(2,2)}) LayerList([nn.Linear(2,2)]) LayerNorm(4)
 LayerNorm([2,4]) LeakyReLU() Linear(2,3) LocalResponseNorm(3) LogSigmoid() LogSoftmax() MSELoss() MarginRankingLoss()
 MaxPool1D(2) MaxPool2D(2) MaxPool3D(2) MaxUnPool1D(2) MaxUnPool2D(2) Maxout(2) Mish() MultiHeadAttention(4,2) NLLLoss()

@@ -73,17 +73,17 @@ def _read_npy(stream, size, path):
     try:
         version = form.read_magic(stream)
         if version not in ((1, 0), (2, 0)):
-            raise ValueError(f"version {version} of the format")
+            raise _C.located(ValueError(f"version {version} of the format"))
         read = form.read_array_header_1_0 if version == (1, 0) else form.read_array_header_2_0
         shape, fortran, dtype = read(stream)
         if dtype.hasobject or dtype.names is not None:
-            raise ValueError("Python objects or records, not numbers")
+            raise _C.located(ValueError("Python objects or records, not numbers"))
         needed = math.prod(shape) * dtype.itemsize
         if needed > size:
-            raise ValueError(f"{needed} bytes of {list(shape)} {dtype}, but only {size} are there")
+            raise _C.located(ValueError(f"{needed} bytes of {list(shape)} {dtype}, but only {size} are there"))
         data = stream.read(needed)
         if len(data) != needed:
-            raise ValueError("the file is cut off")
+            raise _C.located(ValueError("the file is cut off"))
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
         raise _C.located(FileError(f"{path}: not a whole array of numbers: {error}")) from None
     flat = np.frombuffer(bytearray(data), dtype).astype(dtype.newbyteorder("="), copy=False)

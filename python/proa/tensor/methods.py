@@ -114,6 +114,7 @@ def scale_(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
 @method
 def exponential_(x, lam=1.0, name=None):
     """Writes numbers of the exponential distribution of rate lam into the elements."""
+    _C.tensor_argument(x, "exponential_", "x")
     x[...] = _C.ops.exponential(x.detach(), lam)  # what is drawn has no gradient
     return x
 

@@ -120,11 +120,10 @@ def _read(text):
         olds, news = old.split(), new.split()
         if len(news) == len(olds) and not (len(news) == 1 and news[0] in _HOUSES):
             found.update(zip(olds, news))
-        elif len(news) <= 1:
+        else:
+            assert len(news) <= 1, f"{len(olds)} names and {len(news)} successors: {line}"
             home = f"{news[0]}." if news else ""
             found.update((name, home + name.rpartition(".")[2]) for name in olds)
-        else:
-            raise ValueError(f"{len(olds)} names and {len(news)} successors: {line}")
     return found
 
 

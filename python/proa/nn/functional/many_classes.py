@@ -56,6 +56,10 @@ def hsigmoid_loss(input, label, num_classes, weight, bias=None, path_table=None,
     what = "hsigmoid_loss"
     x = _C.tensor_argument(input, what, "input")
     weight = _C.tensor_argument(weight, what, "weight")
+    if bias is not None:
+        bias = _C.tensor_argument(bias, what, "bias")
+    if isinstance(num_classes, _C.Tensor):
+        num_classes = int(num_classes)
     if not isinstance(num_classes, int) or num_classes < 2:
         raise _C.located(ValueError(f"{what}: num_classes must be at least 2; it is {num_classes!r}"))
     if len(x.shape) != 2 or len(weight.shape) != 2 or weight.shape[1] != x.shape[1]:

@@ -243,6 +243,8 @@ class HSigmoidLoss(Layer):
         if num_classes < 2 and not is_custom:
             raise _C.located(ValueError(f"HSigmoidLoss: num_classes must be at least 2; it is {num_classes}"))
         self._num_classes, self._is_custom, self._is_sparse = num_classes, is_custom, is_sparse
+        self._feature_size, self._weight_attr, self._bias_attr = feature_size, weight_attr, bias_attr
+        self._name = name
         rows = num_classes if is_custom else num_classes - 1
         self.weight = self.create_parameter([rows, feature_size], weight_attr)
         self.bias = self.create_parameter([rows, 1], bias_attr, is_bias=True)

@@ -402,13 +402,15 @@ def test_workers_that_are_no_more(deed, says):
     def at(idx):
         pids[io.get_worker_info().id] = os.getpid()
         if idx == 5:
+            wait_until(lambda: taken.value)  # or the batches before may not arrive
             reached.value = 1
             deed()
 
-    reached = multiprocessing.get_context("fork").Value("i", 0)
+    reached, taken = (multiprocessing.get_context("fork").Value("i", 0) for _ in range(2))
     loader = io.DataLoader(Samples(10, at), batch_size=2, num_workers=2, timeout=60, persistent_workers=True)
     batches = iter(loader)
     assert first_of([next(batches), next(batches)]) == [0, 2]
+    taken.value = 1
     wait_until(lambda: reached.value)  # However slow the machine is: only the deed can make the wait long.
     if "timeout" in says:
         loader._pool._timeout = 0.1

@@ -3,10 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "autograd/engine.h"
-#include "autograd/grad_state.h"
 #include "gtest/gtest.h"
-#include "jit/executor.h"
 #include "jit/recorder.h"
 #include "ops/elementwise/activation_ops.h"
 #include "ops/elementwise/binary_ops.h"
@@ -92,19 +89,6 @@ TEST_F(SizesTest, PartsHaveTheSizesOfTheWhole) {
   const std::vector<Tensor> parts = ops::split(joined, IntArray(sections), 0);
   ASSERT_EQ(parts.size(), 2u);
   EXPECT_EQ(parts[1].shape(), x_.shape());
-}
-
-// A gradient is not summed to a shape that it has.
-TEST_F(SizesTest, GradientsNeedNoReduction) {
-  autograd::SetRequiresGrad(x_, true);
-  const Tensor loss = ops::sum(ops::multiply(ops::add(x_, x_), x_));
-  const std::vector<Tensor> grads =
-      autograd::Grad(std::vector<Tensor>{loss}, std::vector<Tensor>{x_}, {}, {},
-                     /*allow_unused=*/false, {});
-  EXPECT_EQ(grads[0].shape(), x_.shape());
-  for (const Operation& o : program_->block().operations) {
-    EXPECT_STRNE(o.op->name, "reduce_to");
-  }
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ TEST_F(SymbolicViewTest, AStaleViewIsRecordedOnceMore) {
   const ValueId fresh = SymbolOf(view).id();
   EXPECT_EQ(SymbolOf(view).id(), fresh);
   ops::add_(row, Number(1));
-  EXPECT_EQ(base_.shape(), Shape({kUnknownDim, 2}));  // as before
+  EXPECT_TRUE(ShapesFit(base_.shape(), {kUnknownDim, 2}));  // as before
   const size_t operations = num_operations();
   const ValueId renewed = SymbolOf(view).id();
   EXPECT_NE(renewed, fresh);

@@ -66,7 +66,6 @@ FUNCTIONS = {
     "kron": ["f32[2,3], f32[3,2]"],
     "lcm": ["i32[4], i32[4]"],
     "lerp_": ["f32[2,3], f32[2,3], 0.5"],
-    "linalg.cond": ["f32[3,3]"],
     "linalg.corrcoef": ["f32[3,5]", "f32[5,3], False"],
     "linalg.cov": ["f32[3,5]"],
     "linalg.inv": ["f32[2,3,3]"],

@@ -29,8 +29,8 @@ ABSENT = [pattern for row in _DIFFERENCES for pattern in row.get("absent", ())]
 def _value(text):
     """A default to compare by: numbers by value, lists as tuples; names of things as text."""
     try:
-        value = eval(text, {"__builtins__": {}})  # Our own data.
-    except Exception:  # pylint: disable=broad-except
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
         return text.rpartition(".")[2]
     return tuple(value) if isinstance(value, list) else value
 

@@ -58,16 +58,15 @@ def test_a_call_through_a_bad_pointer():
 
 
 def test_the_op_that_runs_is_named():
+    # One product of seconds: the signal comes in its midst, not between two calls.
     code = (
         ON
-        + "x = proa.ones([4]); x.stop_gradient = False\n"
-        + "class Bad(proa.autograd.PyLayer):\n"
-        + "  pass\n"
         + "import threading, time\n"
+        + "a = proa.ones([6000, 6000]); begun = threading.Event()\n"
         + "def work():\n"
-        + "  a = proa.ones([2500, 2500]); b = proa.matmul(a, a)\n"
+        + "  begun.set()\n"
         + "  while True: proa.matmul(a, a)\n"
-        + "threading.Thread(target=work, daemon=True).start(); time.sleep(1.5)\n"
+        + "threading.Thread(target=work, daemon=True).start(); begun.wait(); time.sleep(0.5)\n"
         + "os.kill(os.getpid(), signal.SIGSEGV); time.sleep(5)\n"
     )
     status, err = run(code)

@@ -204,10 +204,17 @@ def _call(case, inputs_by_place):
     values = {k: list(v) if isinstance(v, list) else v for k, v in case.values.items()}
     for (name, i), t in inputs_by_place.items():
         if i is None:
-            values[name] = t
+            values[name] = _hermitian_part(case.proa, t) if name in case.hermitian else t
         else:
             values[name][i] = t
     return suite.flatten(getattr(case.proa._C.ops, case.op.name)(**values))
+
+
+def _hermitian_part(proa, t):
+    """So that a change of one element changes its mirror image alike."""
+    axes = list(range(len(t.shape)))
+    axes[-2:] = axes[:-3:-1]
+    return proa._C.ops.scale(proa._C.ops.add(t, proa._C.ops.conj(proa._C.ops.transpose(t, axes))), 0.5)
 
 
 def _loss(case, tensors, v):

@@ -20,6 +20,10 @@ _TENSOR = re.compile(
 )
 
 
+# Values of matrices that are their own conjugate transposes.
+HERMITIAN = ("hermitian", "definite")
+
+
 @dataclasses.dataclass(frozen=True)
 class TensorSpec:
     """A tensor of a sample: dtype name, dims, views ('T', 's', 'b') and what its values are.
@@ -68,6 +72,9 @@ class TensorSpec:
             x = x * (0.45 * float(m[1]))
         elif values == "wide":
             x = x * 5
+        elif values in HERMITIAN:
+            adjoint = np.conj(np.swapaxes(x, -1, -2))
+            x = x + adjoint if values == "hermitian" else x @ adjoint + x.shape[-1] * np.eye(x.shape[-1])
         elif values == "nan":
             flat = x.reshape(-1)
             for i, special in enumerate((np.nan, np.inf, -np.inf, 0.0, -0.0)):

@@ -77,6 +77,7 @@ class Case:
         self._replace = dtype
         self.arrays: dict[str, object] = {}  # by parameter
         self.values: dict[str, object] = {}  # by parameter
+        self.hermitian: set[str] = set()  # parameters that differences change within such matrices
         for p, a in zip(op.params, sample.args):
             self._add(p, a)
         for name, a in sample.kwargs.items():
@@ -88,6 +89,8 @@ class Case:
             self.arrays[p.name], self.values[p.name] = [x for x, _ in pairs], [t for _, t in pairs]
         elif isinstance(a, (samples_lib.TensorSpec, np.ndarray)):
             self.arrays[p.name], self.values[p.name] = self._tensor(a)
+            if getattr(a, "values", "").strip() in samples_lib.HERMITIAN:
+                self.hermitian.add(p.name)
         else:
             self.arrays[p.name] = self.values[p.name] = a
 

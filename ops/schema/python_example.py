@@ -48,6 +48,9 @@ def _tensor(text: str) -> str | None:
     if not m or m[1] not in (*param_types.DTYPE_CODES, "N"):
         return None
     dtype = "float32" if m[1] == "N" else param_types.DTYPE_CODES[m[1]]
+    if m[3].strip() in ("hermitian", "definite"):
+        sizes = m[2].replace(" ", "").split(",")
+        return f"proa.eye({sizes[0]})" if dtype == "float32" and len(sizes) == 2 else None
     shape = "[" + ", ".join(m[2].replace(" ", "").split(",")) + "]"
     # Indices start at zero; every other sample takes ones.
     function = "zeros" if dtype.startswith("int") and "=" in m[3] else "ones"

@@ -118,10 +118,11 @@ def norm(x, p="fro", axis=None, keepdim=False, name=None):
     Args:
         x (Tensor): any type; powers are added up in float64. Where a norm is 0 its gradient is 0.
         p (float|str): of vectors: "fro" or 2 (the root of the sum of squares), inf, -inf, 0 (how many are not 0) or a
-            number. Of matrices: "fro", or an operator norm: 1 and -1 (the largest and the smallest sum of a column),
-            inf and -inf (of a row); 2 is "fro" as yet.
+            number. Of matrices: "fro", "nuc" (the sum of the singular values), or an operator norm: 1 and -1 (the largest
+            and the smallest sum of a column), inf and -inf (of a row), 2 and -2 (the largest and the smallest singular value).
         axis (int|list[int], optional): along which; all elements as one vector unless given. Two axes mean matrices,
-            rows along the first, as in the later releases of the reference; before 2.6 they were one vector.
+            rows along the first, as in the later releases of the reference; before 2.6 they were one vector. "nuc" takes
+            a tensor of two dims for a matrix.
         keepdim (bool): keep the axes, with size 1.
 
     Raises:
@@ -135,25 +136,47 @@ def norm(x, p="fro", axis=None, keepdim=False, name=None):
     p, axis = number(p), numbers(axis)
     axes = [] if axis is None else list(axis) if isinstance(axis, (list, tuple)) else [axis]
     axes = [axis_of("norm", a, x) for a in axes]
+    if isinstance(p, str) and p == "nuc" and axis is None and len(x.shape) == 2:
+        axes = [0, 1]
+    if len(axes) == 2 and axes[0] != axes[1] and not isinstance(p, _C.Tensor) and p in ("nuc", 2, -2):
+        return _spectral_norm(x, p, axes, keepdim)
     x = x.abs() if x.is_complex() else x
     if p == "fro":
         return _C.ops.p_norm(x, 2.0, axes, keepdim)
     if is_late(p) and len(axes) != 2:
         return _C.ops.p_norm(x, p, axes, keepdim)
     if isinstance(p, (str, bool)) or not isinstance(p, (int, float)):
-        raise _C.located(ValueError(f'norm: p must be "fro", a number, inf or -inf, not {p!r}'))
-    if len(axes) == 2 and p != 2:
+        raise _C.located(
+            ValueError(f'norm: p must be "fro", a number, inf or -inf, or "nuc" with two axes, not {p!r} with {axis!r}')
+        )
+    if len(axes) == 2:
         return _matrix_norm(x, p, axes, keepdim)
     return _C.ops.p_norm(x, float(p), axes, keepdim)
 
 
 def _matrix_norm(x, p, axes, keepdim):
     if p not in (1, -1, math.inf, -math.inf):
-        raise _C.located(ValueError(f'norm: of matrices (two axes) p must be "fro", 1, -1, 2, inf or -inf, not {p!r}'))
+        raise _C.located(
+            ValueError(f'norm: of matrices (two axes) p must be "fro", "nuc", 1, -1, 2, -2, inf or -inf, not {p!r}')
+        )
     summed, compared = axes if p in (1, -1) else axes[::-1]
     sums = _C.ops.p_norm(x, 1.0, [summed], True)
     out = (_C.ops.max if p > 0 else _C.ops.min)(sums, [compared], True)
     return out if keepdim else _C.ops.squeeze(out, axes)
+
+
+def _spectral_norm(x, p, axes, keepdim):
+    """A norm by singular values, of the matrices along two axes."""
+    if not x.is_complex() and x.dtype not in (_C.float32, _C.float64):
+        narrow = x.dtype if x.is_floating_point() else _C.get_default_dtype()
+        return _C.ops.cast(_spectral_norm(_C.ops.cast(x, _C.float32), p, axes, keepdim), narrow)
+    others = [a for a in range(len(x.shape)) if a not in axes]
+    values = _C.ops.svdvals(_C.ops.transpose(x, [*others, *axes]))
+    if p == "nuc":
+        out = _C.ops.sum(values, [-1])
+    else:
+        out = _C.ops.max(values, [-1]) if p == 2 else _C.ops.min(values, [-1])
+    return _C.ops.unsqueeze(out, sorted(axes)) if keepdim else out
 
 
 @_method

@@ -155,6 +155,38 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
 
 
 @method
+def cond(x, p=None, name=None):
+    """linalg.cond of this tensor."""
+    from proa import linalg as module
+
+    return module.cond(x, p)
+
+
+@method
+def lu(x, pivot=True, get_infos=False, name=None):
+    """linalg.lu of this tensor."""
+    from proa import linalg as module
+
+    return module.lu(x, pivot, get_infos)
+
+
+@method
+def lstsq(x, y, rcond=None, driver=None, name=None):
+    """linalg.lstsq of this tensor."""
+    from proa import linalg as module
+
+    return module.lstsq(x, y, rcond, driver)
+
+
+@method
+def qr(x, mode="reduced", name=None):
+    """linalg.qr of this tensor."""
+    from proa import linalg as module
+
+    return module.qr(x, mode)
+
+
+@method
 def matrix_power(x, n, name=None):
     """linalg.matrix_power of this tensor."""
     from proa import linalg as module

@@ -1,12 +1,11 @@
-"""Linear algebra."""
+"""Products of several matrices."""
 
 from proa import _C
-from proa._generated.linalg import *  # noqa: F403
-from proa._generated.root import inverse as inv  # noqa: F401
 from proa.framework.attributes import number as _number
-from proa.framework.names import missing as _missing
+from proa.framework.names import borrow as _borrow
 from proa.tensor.attribute import tensor_list as _tensor_list
-from proa.tensor.linalg import norm as norm
+
+__all__ = ["matrix_power", "multi_dot"]
 
 _TYPICAL = 64  # what a size that is known only when the program runs counts as, where an order is chosen
 
@@ -97,67 +96,4 @@ def matrix_power(x, n, name=None):
     return out
 
 
-def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
-    """The covariance matrix of several variables.
-
-    Args:
-        x (Tensor): [variables, observations], or one variable [observations].
-        rowvar (bool): False: the variables are the columns.
-        ddof (bool): divide by the number of observations less 1.
-        fweights (Tensor, optional): how often each observation counts, integers.
-        aweights (Tensor, optional): weight of each observation.
-
-    Examples:
-        >>> proa.linalg.cov(proa.to_tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
-        [[1.0, -1.0], [-1.0, 1.0]]
-    """
-    x = _C.tensor_argument(x, "cov", "x")
-    if len(x.shape) > 2:
-        raise _C.located(ValueError(f"cov: x must have 1 or 2 dims; it is {list(x.shape)} {x.dtype.name}"))
-    rows = _C.ops.reshape(x, [1, -1]) if len(x.shape) < 2 else x if rowvar else _C.ops.transpose(x, [1, 0])
-    weights = None
-    if fweights is not None:
-        weights = fweights.astype(rows.dtype)
-    if aweights is not None:
-        weights = aweights.astype(rows.dtype) if weights is None else weights * aweights.astype(rows.dtype)
-    if weights is None:
-        total = float(rows.shape[1])
-        centred = rows - rows.mean(1, keepdim=True)
-        scaled, divisor = centred, total - (1.0 if ddof else 0.0)
-        out = _C.ops.matmul(centred, scaled, False, True) * (1.0 / divisor if divisor > 0 else float("nan"))
-    else:
-        total = weights.sum()
-        centred = rows - (rows * weights).sum(1, keepdim=True) / total
-        lost = 0.0
-        if ddof:
-            lost = 1.0 if aweights is None else (weights * aweights.astype(rows.dtype)).sum() / total
-        out = _C.ops.matmul(centred, centred * weights, False, True) / (total - lost)
-    return _C.ops.squeeze(out, [0, 1]) if len(x.shape) < 2 else out
-
-
-def corrcoef(x, rowvar=True, name=None):
-    """The correlation coefficients of several variables: their covariances over the products of their deviations.
-
-    Args:
-        x (Tensor): [variables, observations], or one variable [observations].
-        rowvar (bool): False: the variables are the columns.
-
-    Returns:
-        Tensor: [variables, variables], from -1 to 1; 0-d for one variable. A variable that is constant has NaN.
-
-    Examples:
-        >>> proa.linalg.corrcoef(proa.to_tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
-        [[1.0, -1.0], [-1.0, 1.0]]
-    """
-    x = _C.tensor_argument(x, "corrcoef", "x")
-    if len(x.shape) not in (1, 2):
-        raise _C.located(ValueError(f"corrcoef: x must have 1 or 2 dims; it is {list(x.shape)} {x.dtype.name}"))
-    found = cov(x, rowvar)
-    if len(x.shape) == 1:
-        return found / found
-    deviations = _C.ops.sqrt(_C.ops.diagonal(found))
-    found = found / _C.ops.unsqueeze(deviations, 1) / _C.ops.unsqueeze(deviations, 0)
-    return _C.ops.clip(found, -1.0, 1.0)
-
-
-__getattr__ = _missing(__name__)
+__getattr__ = _borrow(__name__, "proa")

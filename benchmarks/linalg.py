@@ -1,0 +1,115 @@
+"""What linear algebra costs beside PyTorch: microseconds of CPU on one thread, by op, size and batch.
+
+    python benchmarks/linalg.py                      # a table: Proa and PyTorch by turns, worst ratio last column
+    python benchmarks/linalg.py --framework proa --json -
+
+One framework a process (side_by_side.py). Each figure is the least of several runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import time
+
+import numpy as np
+import side_by_side
+
+_SIZES = ((4, 1000), (16, 100), (64, 4), (256, 1))  # rows, matrices
+_OPS = (
+    "cholesky",
+    "lu",
+    "solve",
+    "inv",
+    "det",
+    "qr",
+    "svd",
+    "svdvals",
+    "eigh",
+    "eigvalsh",
+    "eig",
+    "pinv",
+    "lstsq",
+    "multi_dot",
+)
+
+
+class Proa:
+    def __init__(self):
+        self.lib = importlib.import_module("proa")
+        self.lib._C.set_num_threads(1)
+        self.linalg, self.tensor = self.lib.linalg, self.lib.to_tensor
+
+    def lu(self, x):
+        return self.linalg.lu(x)
+
+    def svd(self, x):
+        return self.linalg.svd(x)
+
+
+class Torch:
+    def __init__(self):
+        self.lib = importlib.import_module("torch")
+        self.lib.set_num_threads(1)
+        self.linalg, self.tensor = self.lib.linalg, self.lib.tensor
+
+    def lu(self, x):
+        return self.linalg.lu_factor(x)
+
+    def svd(self, x):
+        return self.linalg.svd(x, full_matrices=False)
+
+
+def cases(framework):
+    """Pairs of a name and a function that does it once."""
+    rng = np.random.default_rng(0)
+    linalg = framework.linalg
+    for n, count in _SIZES:
+        x = rng.standard_normal((count, n, n)).astype("float32")
+        general = framework.tensor(x)
+        definite = framework.tensor(x @ x.swapaxes(1, 2) + n * np.eye(n, dtype="float32"))
+        for name in _OPS:
+            argument = definite if name in ("cholesky", "eigh", "eigvalsh", "solve", "inv") else general
+            function = getattr(framework, name, None) or getattr(linalg, name)
+            arguments = (argument, general) if name in ("solve", "lstsq") else (argument,)
+            if name == "multi_dot":
+                arguments = ([general[0], general[0], general[0]],)
+            yield f"{name} {count} x {n}", lambda f=function, a=arguments: f(*a)
+
+
+def least(function, seconds: float) -> float:
+    """Microseconds of the fastest of the runs that fit into the time, at least two."""
+    function()
+    best, end, runs = float("inf"), time.perf_counter() + seconds, 0
+    while time.perf_counter() < end or runs < 2:
+        begin = time.process_time()
+        function()
+        best, runs = min(best, time.process_time() - begin), runs + 1
+    return best * 1e6
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--framework", choices=["proa", "torch"])
+    parser.add_argument("--json", help="'-': one line of figures")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=0.1, help="for each figure")
+    args = parser.parse_args()
+    if args.framework:
+        framework = {"proa": Proa, "torch": Torch}[args.framework]()
+        print(json.dumps({name: least(f, args.seconds) for name, f in cases(framework)}))
+        return
+    names = [n for n in side_by_side.installed(tuned=False) if n in ("proa", "torch")]
+    result = side_by_side.run(__file__, ["--seconds", str(args.seconds)], names, args.rounds, 1)
+    figures = result["figures"]
+    ratio = lambda line: figures[line]["proa"]["median"] / figures[line]["torch"]["median"] if len(names) == 2 else 0.0
+    result["figures"] = {line: figures[line] for line in sorted(figures, key=ratio, reverse=True)}
+    side_by_side.print_table(result, "us")
+    if len(names) == 2:
+        ratios = sorted(map(ratio, figures))
+        print(f"Proa over PyTorch: median {ratios[len(ratios) // 2]:.2f}, most {ratios[-1]:.2f}")
+
+
+if __name__ == "__main__":
+    main()

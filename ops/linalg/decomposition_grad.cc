@@ -87,7 +87,7 @@ Tensor ReciprocalDifferences(const Tensor& t) {
 int64_t SizeOf(const char* op, const Tensor& t, int axis) {
   RequireMatrices(t);
   const int64_t size = t.size(t.rank() + axis);
-  PROA_REQUIRE(size != kUnknownDim, op,
+  PROA_REQUIRE(!IsUnknown(size), op,
                ": its gradient needs known sizes of the matrices; one is ",
                Describe(t));
   return size;
@@ -265,11 +265,11 @@ Tensor SvdGrad(const Tensor& grad_u, const Tensor& grad_s,
       add(add(multiply(turn_u, AsRow(s)), multiply(AsColumn(s), turn_v)),
           DiagonalMatrix(on_diagonal));
   Tensor g = TimesAdjoint(Times(left, inner), right);
-  if (m == kUnknownDim || m != k) {
+  if (IsUnknown(m) || m != k) {
     const Tensor outside = subtract(g_u, Times(left, uu));
     g = add(g, TimesAdjoint(multiply(outside, AsRow(inverse_s)), right));
   }
-  if (n == kUnknownDim || n != k) {
+  if (IsUnknown(n) || n != k) {
     const Tensor outside = subtract(g_v, Times(right, vv));
     g = add(g, TimesAdjoint(multiply(left, AsRow(inverse_s)), outside));
   }

@@ -10,13 +10,14 @@ namespace proa::inline v0::ops::infer {
 namespace {
 
 bool Differ(int64_t a, int64_t b) {
-  return a != b && a != kUnknownDim && b != kUnknownDim;
+  return a != b && !IsUnknown(a) && !IsUnknown(b);
 }
 
 int64_t Smaller(int64_t a, int64_t b) {
-  // 0 is the smaller one, whatever the other is.
+  // 0 is the smaller one, whatever the other is; so is the same one.
   if (a == 0 || b == 0) return 0;
-  return a == kUnknownDim || b == kUnknownDim ? kUnknownDim : std::min(a, b);
+  if (a == b) return a;
+  return IsUnknown(a) || IsUnknown(b) ? kUnknownDim : std::min(a, b);
 }
 
 int64_t RowsOf(const Tensor& x) { return x.size(x.rank() - 2); }
@@ -60,8 +61,8 @@ void CheckMode(const char* op, std::string_view mode) {
 Shape solve(const char* op, const Tensor& x, const Tensor& y) {
   square(op, x);
   // Either size of x may be unknown.
-  const int64_t n = RowsOf(x) == kUnknownDim ? ColumnsOf(x) : RowsOf(x);
-  Shape out = System(op, x, y, n == kUnknownDim ? RowsOf(y) : n);
+  const int64_t n = IsUnknown(RowsOf(x)) ? ColumnsOf(x) : RowsOf(x);
+  Shape out = System(op, x, y, IsUnknown(n) ? RowsOf(y) : n);
   PROA_REQUIRE(!Differ(n, RowsOf(y)), "solve: y must have ", n, " rows; x is ",
                Describe(x), ", y is ", Describe(y));
   return out;
@@ -69,8 +70,8 @@ Shape solve(const char* op, const Tensor& x, const Tensor& y) {
 
 Shape triangular_solve(const char* op, const Tensor& x, const Tensor& y) {
   square(op, x);
-  const int64_t n = RowsOf(x) == kUnknownDim ? ColumnsOf(x) : RowsOf(x);
-  Shape out = System(op, x, y, n == kUnknownDim ? RowsOf(y) : n);
+  const int64_t n = IsUnknown(RowsOf(x)) ? ColumnsOf(x) : RowsOf(x);
+  Shape out = System(op, x, y, IsUnknown(n) ? RowsOf(y) : n);
   PROA_REQUIRE(!Differ(n, RowsOf(y)), op, ": y must have ", n, " rows; x is ",
                Describe(x), ", y is ", Describe(y));
   return out;
@@ -121,9 +122,8 @@ Shape lu_permutation(const char* op, const Tensor& pivots, int64_t rows) {
   const int64_t k = pivots.size(pivots.rank() - 1);
   PROA_REQUIRE(rows >= 0, op, ": rows must not be negative; it is ", rows,
                ", pivots is ", Describe(pivots));
-  PROA_REQUIRE(k == kUnknownDim || k <= rows, op, ": ", k,
-               " pivots are more than ", rows, " rows; pivots is ",
-               Describe(pivots));
+  PROA_REQUIRE(IsUnknown(k) || k <= rows, op, ": ", k, " pivots are more than ",
+               rows, " rows; pivots is ", Describe(pivots));
   return WithMatrix(Shape(pivots.shape().span().first(pivots.rank() - 1)), rows,
                     rows);
 }
@@ -189,7 +189,7 @@ Shape eigh_values(const char* op, const Tensor& x, std::string_view uplo) {
 
 Shape eig_values(const char* op, const Tensor& x) {
   Shape out = square_batch(op, x);
-  out.push_back(RowsOf(x) == kUnknownDim ? ColumnsOf(x) : RowsOf(x));
+  out.push_back(IsUnknown(RowsOf(x)) ? ColumnsOf(x) : RowsOf(x));
   return out;
 }
 

@@ -18,7 +18,7 @@ bool HoldsVectors(const Tensor& x, const Tensor& y) {
   if (y.rank() + 1 != x.rank()) return false;
   for (int d = 0; d < y.rank(); ++d) {
     const int64_t a = x.size(d), b = y.size(d);
-    if (a != b && a != kUnknownDim && b != kUnknownDim) return false;
+    if (a != b && !IsUnknown(a) && !IsUnknown(b)) return false;
   }
   return true;
 }

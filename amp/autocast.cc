@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ops/alias.h"
+#include "ops/boxed_call.h"
 #include "ops/definition.h"
 #include "ops/elementwise/cast_ops.h"
 #include "ops/interpreter.h"
@@ -144,9 +145,16 @@ void Interpreter(const OpDefinition& op, std::span<const Value> args,
   const uint32_t number = thread_interpreters.autocast;
   if (number == 0 || (op.traits & kTraitInplace) != 0)
     return op.call(args, results);
+  // Tensors that stand for numbers are no operands: they keep their dtypes.
   std::vector<Value> cast(args.begin(), args.end());
+  for (size_t i = 0; i < cast.size(); ++i) {
+    if (IsTensorAttribute(op.params[i], cast[i])) cast[i] = Value();
+  }
   CastArguments(op, Get(number), cast);
-  op.call(cast, results);
+  for (size_t i = 0; i < cast.size(); ++i) {
+    if (IsTensorAttribute(op.params[i], args[i])) cast[i] = args[i];
+  }
+  CallBoxed(op, cast, results);
 }
 
 const bool installed = [] {

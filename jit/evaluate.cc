@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "jit/region_op.h"
 #include "jit/text.h"
+#include "jit/uses.h"
+#include "ops/boxed_call.h"
 #include "tensor/error.h"
 #include "tensor/interrupt.h"
 
@@ -19,6 +21,36 @@ void PassOn(const Operation& o, Environment& env) {
   for (const auto& ids : o.results) {
     for (ValueId id : ids) env[id] = env[std::get<ValueRef>(o.args[0]).id];
   }
+}
+
+// Of a call with attributes that are values of the program, the recorder could
+// only conclude what holds for the numbers that it tried (late_call.h). What
+// was recorded behind the call relies on it.
+void CheckResultsOfLateCall(const Program& program, const Operation& o,
+                            const Environment& env) {
+  ForEachResult(o, [&](ValueId id) {
+    const TensorMeta& m = program.value(id).meta;
+    const Tensor& t = env[id];
+    bool fits = t.dtype() == m.dtype && t.rank() == m.shape.rank();
+    for (int d = 0; fits && d < t.rank(); ++d) {
+      fits = m.shape[d] == kUnknownDim || t.shape()[d] == kUnknownDim ||
+             t.shape()[d] == m.shape[d];
+    }
+    PROA_REQUIRE(fits, o.op->name, ": gives ", Describe(t),
+                 " for a number that is a value of the program; when it was "
+                 "recorded ",
+                 ToString(m.shape), " was foreseen; give the number itself");
+  });
+}
+
+bool IsLateCall(const Operation& o) {
+  for (size_t i = 0; i < o.args.size(); ++i) {
+    const auto* ref = std::get_if<ValueRef>(&o.args[i]);
+    if (ref != nullptr && ref->id != kNoValue && MayBeLate(o.op->params[i])) {
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -44,6 +76,7 @@ void Evaluate(const Program& program, const Block& block, Environment& env,
         PassOn(o, env);
       } else {
         CallOperation(o, env);
+        if (IsLateCall(o)) CheckResultsOfLateCall(program, o, env);
       }
     } catch (const Error& e) {
       e.ThrowWith(absl::StrCat("  in the program: ", OperationText(program, o),

@@ -5,14 +5,14 @@
 #include <variant>
 
 #include "absl/container/inlined_vector.h"
+#include "ops/boxed_call.h"
 #include "ops/definition.h"
 #include "ops/value.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::jit {
-namespace {
 
-Value ToValue(const Argument& a, const Environment& env) {
+Value ArgumentValue(const Argument& a, const Environment& env) {
   if (const auto* ref = std::get_if<ValueRef>(&a)) {
     return ref->id == kNoValue ? Value() : Value(env[ref->id]);
   }
@@ -24,6 +24,8 @@ Value ToValue(const Argument& a, const Environment& env) {
   }
   return std::get<Value>(a);
 }
+
+namespace {
 
 void Store(const Operation& o, size_t output, Value result, Environment& env) {
   const std::vector<ValueId>& ids = o.results[output];
@@ -41,10 +43,10 @@ void Store(const Operation& o, size_t output, Value result, Environment& env) {
 
 void CallOperation(const Operation& o, Environment& env) {
   absl::InlinedVector<Value, 8> args;
-  for (const Argument& a : o.args) args.push_back(ToValue(a, env));
+  for (const Argument& a : o.args) args.push_back(ArgumentValue(a, env));
   absl::InlinedVector<Value, 2> results(o.results.size());
-  o.op->call(std::span<const Value>(args.data(), args.size()),
-             std::span<Value>(results.data(), results.size()));
+  CallBoxed(*o.op, std::span<const Value>(args.data(), args.size()),
+            std::span<Value>(results.data(), results.size()));
   for (size_t i = 0; i < results.size(); ++i) {
     Store(o, i, std::move(results[i]), env);
   }

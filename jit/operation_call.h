@@ -13,7 +13,11 @@ namespace proa::inline v0::jit {
 // The tensor of each value, by ValueId; undefined while not made or released.
 using Environment = std::vector<Tensor>;
 
-// Calls the op of `o`, which has no regions, and stores what it gives.
+// An argument as the op takes it: the tensors of now, or the attribute.
+Value ArgumentValue(const Argument& a, const Environment& env);
+
+// Calls the op of `o`, which has no regions, and stores what it gives. An
+// attribute that is a value of the program is read now.
 void CallOperation(const Operation& o, Environment& env);
 
 }  // namespace proa::inline v0::jit

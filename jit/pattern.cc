@@ -9,6 +9,7 @@
 
 #include "jit/recorder.h"
 #include "jit/text.h"
+#include "ops/boxed_call.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::jit {
@@ -154,6 +155,13 @@ Operation Build(const PatternOperation& p, const Bindings& b) {
   return o;
 }
 
+bool IsLate(const Operation& o, const std::vector<Value>& args) {
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (IsTensorAttribute(o.op->params[i], args[i])) return true;
+  }
+  return false;
+}
+
 // What the op says that it makes; nothing if it refuses the arguments.
 std::optional<std::vector<TensorMeta>> InferredOf(
     const std::shared_ptr<Program>& program, const Operation& o) {
@@ -169,6 +177,7 @@ std::optional<std::vector<TensorMeta>> InferredOf(
   }
   std::vector<std::vector<TensorMeta>> results(o.op->outputs.size());
   try {
+    if (IsLate(o, args)) return std::nullopt;
     o.op->infer(args, results);
   } catch (const Error&) {
     return std::nullopt;

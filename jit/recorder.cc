@@ -1,6 +1,7 @@
 #include "jit/recorder.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "jit/constant.h"
@@ -140,16 +141,11 @@ std::vector<int64_t> KnownElements(const OpDefinition& op,
   return {known.begin(), known.end()};
 }
 
-void Record(const OpDefinition& op, std::span<const Value> args,
+// Appends the call; the results are symbolic.
+void Append(const std::shared_ptr<Program>& program, const OpDefinition& op,
+            std::span<const Value> args,
+            std::vector<std::vector<TensorMeta>> metas,
             std::span<Value> results) {
-  if (op.infer == nullptr) return op.call(args, results);
-  const std::shared_ptr<Program> program = ProgramOf(op.name, args);
-  if (program == nullptr) {
-    return op.call(WithElements(op.name, args), results);
-  }
-
-  std::vector<std::vector<TensorMeta>> metas(op.outputs.size());
-  op.infer(args, metas);
   Operation operation;
   operation.op = &op;
   if (const std::string where = CallSiteWithCode(); !where.empty()) {
@@ -182,12 +178,53 @@ void Record(const OpDefinition& op, std::span<const Value> args,
   CurrentBlock(*program).operations.push_back(std::move(operation));
 }
 
+void Record(const OpDefinition& op, std::span<const Value> args,
+            std::span<Value> results) {
+  if (GivenResults::Take(op, results)) return;
+  if (op.infer == nullptr) return op.call(args, results);
+  const std::shared_ptr<Program> program = ProgramOf(op.name, args);
+  if (program == nullptr) {
+    return op.call(WithElements(op.name, args), results);
+  }
+
+  std::vector<std::vector<TensorMeta>> metas(op.outputs.size());
+  op.infer(args, metas);
+  Append(program, op, args, std::move(metas), results);
+}
+
+thread_local constinit GivenResults* given_results = nullptr;
+
 const bool installed = [] {
   InstallInterpreter(kRecord, &Record);
   return true;
 }();
 
 }  // namespace
+
+void RecordCall(const OpDefinition& op, std::span<const Value> args,
+                std::vector<std::vector<TensorMeta>> metas,
+                std::span<Value> results) {
+  const std::shared_ptr<Program> program = ProgramOf(op.name, args);
+  PROA_REQUIRE(program != nullptr, op.name, ": no program is being recorded");
+  Append(program, op, args, std::move(metas), results);
+}
+
+GivenResults::GivenResults(const OpDefinition& op, std::vector<Value> results)
+    : op_(&op),
+      results_(std::move(results)),
+      outer_(std::exchange(given_results, this)),
+      forced_(InterpreterScope::Force(kRecord)) {}
+
+GivenResults::~GivenResults() { given_results = outer_; }
+
+bool GivenResults::Take(const OpDefinition& op, std::span<Value> results) {
+  GivenResults* const given = given_results;
+  if (given == nullptr || given->op_ != &op) [[likely]]
+    return false;
+  given_results = given->outer_;
+  std::ranges::move(given->results_, results.begin());
+  return true;
+}
 
 const Symbol& SymbolOf(const Tensor& t) {
   PROA_REQUIRE(t.defined() && t.is_symbolic(),

@@ -12,10 +12,14 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "jit/program.h"
+#include "ops/definition.h"
+#include "ops/value.h"
+#include "tensor/interpreters.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::jit {
@@ -49,6 +53,31 @@ Tensor MakeSymbolic(const std::shared_ptr<Program>& program, ValueId id);
 // A new input of the program.
 Tensor AddInput(const std::shared_ptr<Program>& program,
                 const std::string& name, const Shape& shape, DType dtype);
+
+// Appends a call of which the metas of the results are known (of each output).
+// An attribute may be a symbolic tensor (late_call.h).
+void RecordCall(const OpDefinition& op, std::span<const Value> args,
+                std::vector<std::vector<TensorMeta>> metas,
+                std::span<Value> results);
+
+// While it lives, the next call of `op` on this thread that comes as far as the
+// recording interpreter gives `results`, and nothing is recorded or computed:
+// autograd hangs its node on results that were made before.
+class GivenResults {
+ public:
+  GivenResults(const OpDefinition& op, std::vector<Value> results);
+  ~GivenResults();
+  GivenResults(const GivenResults&) = delete;
+  GivenResults& operator=(const GivenResults&) = delete;
+  // By the recorder: true if the call was meant.
+  static bool Take(const OpDefinition& op, std::span<Value> results);
+
+ private:
+  const OpDefinition* op_;
+  std::vector<Value> results_;
+  GivenResults* outer_;
+  InterpreterScope forced_;
+};
 
 // While it lives, ops that create (no tensor argument) are recorded too:
 // "static mode". Nests; of this thread.

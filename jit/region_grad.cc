@@ -271,8 +271,9 @@ class RefusingNode final : public autograd::Node {
  public:
   void Backward(std::span<const Tensor>, std::span<Tensor>) override {
     Fail(absl::StatusCode::kUnimplemented,
-         "a recorded while_loop, or cond that draws random numbers, has no "
-         "second derivative; unroll it, or run it in eager mode");
+         "a recorded while_loop, a cond that draws random numbers, and a call "
+         "with a number that is a value of the program have no second "
+         "derivative; unroll it, give the number, or run it in eager mode");
   }
   const char* name() const override { return "backward of while or cond"; }
 };

@@ -128,6 +128,10 @@ void RegionRecorder::Argument(std::span<const Tensor> ts) {
   operation_.args.push_back(std::move(refs));
 }
 
+void RegionRecorder::Attribute(Value v) {
+  operation_.args.emplace_back(std::move(v));
+}
+
 TensorList RegionRecorder::Region(
     std::span<const TensorMeta> arguments,
     const std::function<TensorList(const TensorList&)>& body) {

@@ -56,7 +56,14 @@ struct RegionRules {
   // Runs (or records, if symbolic tensors are among the values) `o`.
   void (*evaluate)(const Program& program, const Operation& o,
                    Environment& env);
+  // Passes leave the operations in its regions as they are: the regions are no
+  // code that runs, but say what was called.
+  bool fixed = false;
 };
+
+inline bool HasFixedRegions(const Operation& o) {
+  return o.op->regions != nullptr && o.op->regions->fixed;
+}
 
 // A definition of an op with regions. To be registered by OpRegistration.
 OpDefinition RegionOp(const char* name, const char* signature, const char* doc,
@@ -84,6 +91,7 @@ class RegionRecorder {
 
   void Argument(const Tensor& t);             // of a Tensor or Tensor?
   void Argument(std::span<const Tensor> ts);  // of a Tensor[]
+  void Attribute(Value v);
   // The next region: `body` is called with symbolic tensors of these metas.
   // Returns what it gave.
   TensorList Region(std::span<const TensorMeta> arguments,

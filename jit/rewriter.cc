@@ -5,6 +5,7 @@
 
 #include "jit/recorder.h"
 #include "jit/recording_block.h"
+#include "jit/region_op.h"
 #include "tensor/error.h"
 #include "tensor/interpreters.h"
 
@@ -17,7 +18,9 @@ void Rewriter::ForEachOperation(const std::function<void(Operation&)>& f) {
 void Rewriter::Visit(Block& block, const std::function<void(Operation&)>& f) {
   for (Operation& o : block.operations) {
     if (is_erased(o)) continue;
-    for (const auto& region : o.regions) Visit(*region, f);
+    if (!HasFixedRegions(o)) {
+      for (const auto& region : o.regions) Visit(*region, f);
+    }
     if (!is_erased(o)) f(o);
   }
 }

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "jit/recorder.h"
+#include "ops/boxed_call.h"
 #include "ops/creation/full_ops.h"
 #include "ops/elementwise/binary_ops.h"
 #include "ops/elementwise/cast_ops.h"
@@ -57,7 +58,7 @@ Tensor Follow(const ViewRecipe& recipe, const Tensor& from) {
     std::vector<Value> args = step.args;
     args[step.op->outputs[step.output].aliases] = t;
     std::vector<Value> results(step.op->outputs.size());
-    step.op->call(args, results);
+    CallBoxed(*step.op, args, results);
     Value& v = results[step.output];
     const auto* list = std::get_if<std::vector<Tensor>>(&v);
     t = list != nullptr ? (*list)[step.item] : std::get<Tensor>(v);

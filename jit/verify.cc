@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "jit/region_op.h"
+#include "ops/boxed_call.h"
+#include "tensor/error.h"
 
 namespace proa::inline v0::jit {
 namespace {
@@ -59,8 +61,21 @@ class Verifier {
     return absl::OkStatus();
   }
 
+  // An attribute that is a value of the program (late_call.h).
+  absl::Status CheckLate(const ParamInfo& p, ValueRef ref) const {
+    if (absl::Status s = Use(ref, p.name, p.optional); !s.ok()) return s;
+    if (ref.id == kNoValue) return absl::OkStatus();
+    try {
+      CheckTensorAttribute(at_.name, p, program_.value(ref.id).meta);
+    } catch (const Error& e) {
+      return Fail(e.what());
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status CheckArgument(const ParamInfo& p, const Argument& a) const {
     if (const auto* ref = std::get_if<ValueRef>(&a)) {
+      if (MayBeLate(p)) return CheckLate(p, *ref);
       if (p.type != ParamType::kTensor && p.type != ParamType::kIntArray) {
         return Fail(absl::StrCat("argument ", p.name, " may not be a tensor"));
       }

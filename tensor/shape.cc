@@ -96,7 +96,7 @@ bool IsContiguous(const Shape& shape, const Strides& strides) {
 bool ShapesFit(const Shape& a, const Shape& b) {
   if (a.rank() != b.rank()) return false;
   for (int i = 0; i < a.rank(); ++i) {
-    if (a[i] != b[i] && !IsUnknown(a[i]) && !IsUnknown(b[i])) return false;
+    if (Differ(a[i], b[i])) return false;
   }
   return true;
 }

@@ -25,6 +25,10 @@ constexpr bool IsNamed(int64_t dim) { return dim < INT64_MIN + kMostNamedDims; }
 constexpr bool IsUnknown(int64_t dim) {
   return dim == kUnknownDim || IsNamed(dim);
 }
+// True if both are known, and different.
+constexpr bool Differ(int64_t a, int64_t b) {
+  return a != b && !IsUnknown(a) && !IsUnknown(b);
+}
 
 // Inline up to six dims; more are allowed up to kMaxRank.
 using DimVector = absl::InlinedVector<int64_t, 6>;

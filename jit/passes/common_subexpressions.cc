@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "jit/effects.h"
 #include "jit/pass.h"
+#include "jit/region_op.h"
 #include "jit/text.h"
 
 namespace proa::inline v0::jit {
@@ -41,7 +42,9 @@ class Merger {
   void Visit(Block& block) {
     std::vector<std::string> added;
     for (Operation& o : block.operations) {
-      for (const auto& region : o.regions) Visit(*region);
+      if (!HasFixedRegions(o)) {
+        for (const auto& region : o.regions) Visit(*region);
+      }
       if (!IsPure(o, effects_) || AddsGradientsIn16Bits(r_.program(), o)) {
         continue;
       }

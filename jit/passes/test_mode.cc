@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "jit/pass.h"
 #include "jit/recorder.h"
+#include "ops/boxed_call.h"
 #include "ops/value.h"
 #include "tensor/error.h"
 
@@ -48,6 +49,18 @@ void EraseUsers(Rewriter& r, ValueId id, const std::string& what) {
   }
 }
 
+// The schema's formula may need the number, to choose what is recorded.
+void RefuseLate(const Operation& o) {
+  for (size_t i = 0; i < o.args.size(); ++i) {
+    const auto* ref = std::get_if<ValueRef>(&o.args[i]);
+    PROA_REQUIRE(
+        ref == nullptr || ref->id == kNoValue || !MayBeLate(o.op->params[i]),
+        o.op->name, ": ", o.op->params[i].name,
+        " is a value of the program; of such a call there is no form for "
+        "tests");
+  }
+}
+
 // What the schema says that the call is in a test (`inference`) takes its
 // place.
 void Replace(Rewriter& r, Operation& o) {
@@ -88,6 +101,7 @@ void Run(Rewriter& r) {
     if ((o.op->traits & kTraitInplace) != 0) {
       EraseChange(r, o);
     } else if (o.op->inference != nullptr) {
+      RefuseLate(o);
       Replace(r, o);
     }
   });

@@ -9,10 +9,6 @@
 namespace proa::inline v0::ops::infer {
 namespace {
 
-bool Differ(int64_t a, int64_t b) {
-  return a != b && !IsUnknown(a) && !IsUnknown(b);
-}
-
 int64_t Smaller(int64_t a, int64_t b) {
   // 0 is the smaller one, whatever the other is; so is the same one.
   if (a == 0 || b == 0) return 0;

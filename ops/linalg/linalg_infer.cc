@@ -5,10 +5,6 @@
 namespace proa::inline v0::ops::infer {
 namespace {
 
-bool Differ(int64_t a, int64_t b) {
-  return a != b && !IsUnknown(a) && !IsUnknown(b);
-}
-
 Shape BatchDims(const Tensor& t) {
   const auto dims = t.shape().span();
   return Shape(dims.first(dims.size() > 2 ? dims.size() - 2 : 0));

@@ -7,10 +7,6 @@
 namespace proa::inline v0::ops {
 namespace {
 
-bool Differ(int64_t a, int64_t b) {
-  return a != b && !IsUnknown(a) && !IsUnknown(b);
-}
-
 // [out, in / groups, height, width]
 std::string WeightDims(const ImageFormat& f) {
   std::string text = "[out, in / groups";

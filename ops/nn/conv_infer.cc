@@ -43,7 +43,7 @@ Shape conv2d_batch_norm(const char* op, const Tensor& x, const Tensor& weight,
   RequireVector(op, "variance", variance, channels);
   RequireVector(op, "norm_weight", norm_weight, channels);
   RequireVector(op, "norm_bias", norm_bias, channels);
-  PROA_REQUIRE(!residual.defined() || !Differ(residual.shape(), out), op,
+  PROA_REQUIRE(!residual.defined() || ShapesFit(residual.shape(), out), op,
                ": residual must be ", ToString(out), "; it is ",
                Describe(residual));
   return out;

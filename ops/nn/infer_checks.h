@@ -10,18 +10,6 @@
 
 namespace proa::inline v0::ops::infer {
 
-// Whether sizes are known to be different.
-inline bool Differ(int64_t a, int64_t b) {
-  return a != b && !IsUnknown(a) && !IsUnknown(b);
-}
-
-inline bool Differ(const Shape& a, const Shape& b) {
-  if (a.rank() != b.rank()) return true;
-  for (int d = 0; d < a.rank(); ++d)
-    if (Differ(a[d], b[d])) return true;
-  return false;
-}
-
 inline void RequireVector(const char* op, const char* name, const Tensor& t,
                           int64_t size) {
   PROA_REQUIRE(!t.defined() || (t.rank() == 1 && !Differ(t.size(0), size)), op,

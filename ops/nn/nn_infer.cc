@@ -34,7 +34,7 @@ void CheckNllLabel(const char* op, const Shape& x, const Tensor& label,
                    const Tensor& weight) {
   PROA_REQUIRE(x.rank() >= 2, op, ": x must be [N, C, ...]; it is ",
                ToString(x));
-  PROA_REQUIRE(!Differ(Without(x, 1), label.shape()), op, ": label must be ",
+  PROA_REQUIRE(ShapesFit(Without(x, 1), label.shape()), op, ": label must be ",
                ToString(Without(x, 1)), "; it is ", Describe(label));
   RequireVector(op, "weight", weight, x[1]);
 }
@@ -44,7 +44,7 @@ void CheckNllLabel(const char* op, const Shape& x, const Tensor& label,
 // Softmax and losses ----------------------------------------------------------
 
 Shape same_shapes(const char* op, const Tensor& x, const Tensor& y) {
-  PROA_REQUIRE(!Differ(x.shape(), y.shape()), op, ": shapes differ; they are ",
+  PROA_REQUIRE(ShapesFit(x.shape(), y.shape()), op, ": shapes differ; they are ",
                Describe(x), " and ", Describe(y));
   return x.shape();
 }
@@ -62,7 +62,7 @@ Shape cross_entropy(const char* op, const Tensor& x, const Tensor& label,
   Shape loss = x.shape();
   loss[at] = 1;
   if (soft_label) {
-    PROA_REQUIRE(!Differ(label.shape(), x.shape()), op,
+    PROA_REQUIRE(ShapesFit(label.shape(), x.shape()), op,
                  ": a soft label must have the shape of logits; logits is ",
                  Describe(x), ", label is ", Describe(label));
     if (!IsFloat(label.dtype()))
@@ -72,7 +72,7 @@ Shape cross_entropy(const char* op, const Tensor& x, const Tensor& label,
     return loss;
   }
   const Shape flat = Without(x.shape(), at);
-  PROA_REQUIRE(!Differ(label.shape(), loss) || !Differ(label.shape(), flat), op,
+  PROA_REQUIRE(ShapesFit(label.shape(), loss) || ShapesFit(label.shape(), flat), op,
                ": label must be ", ToString(loss), " or ", ToString(flat),
                "; it is ", Describe(label));
   return loss;
@@ -82,7 +82,7 @@ Shape cross_entropy_grad(const char* op, const Tensor& grad_loss,
                          const Tensor& x, const Tensor& label, bool soft_label,
                          int64_t axis) {
   const Shape loss = cross_entropy(op, x, label, soft_label, axis);
-  PROA_REQUIRE(!Differ(grad_loss.shape(), loss), op, ": grad_loss must be ",
+  PROA_REQUIRE(ShapesFit(grad_loss.shape(), loss), op, ": grad_loss must be ",
                ToString(loss), "; it is ", Describe(grad_loss));
   return x.shape();
 }
@@ -110,7 +110,7 @@ void RequireRowVector(const char* op, const char* name, const Tensor& t,
                       const Shape& row) {
   if (!t.defined()) return;
   const bool flat = t.rank() == 1 && !Differ(t.size(0), row.numel());
-  PROA_REQUIRE(flat || !Differ(t.shape(), row), op, ": ", name,
+  PROA_REQUIRE(flat || ShapesFit(t.shape(), row), op, ": ", name,
                " must have the ", "shape ", ToString(row),
                " (or be flat); it is ", Describe(t));
 }

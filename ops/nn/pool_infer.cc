@@ -44,7 +44,7 @@ Shape pool_grad(const char* op, const Tensor& grad_out,
       PoolGeometryOf(op, Shape(input_shape.values()),
                      {kernel_size, stride, padding, ceil_mode, data_format,
                       padding_algorithm});
-  PROA_REQUIRE(!Differ(g.OutputShape(), grad_out.shape()), op, ": grad_out is ",
+  PROA_REQUIRE(ShapesFit(g.OutputShape(), grad_out.shape()), op, ": grad_out is ",
                ToString(grad_out.shape()), "; pooling ",
                ToString(g.InputShape()), " gives ", ToString(g.OutputShape()));
   return g.InputShape();
@@ -74,7 +74,7 @@ void RequireIndices(const char* op, const Tensor& values,
                     const Tensor& indices) {
   PROA_REQUIRE(indices.dtype() == DType::kInt32, op,
                ": indices must be int32; they are ", Describe(indices));
-  PROA_REQUIRE(!Differ(values.shape(), indices.shape()), op,
+  PROA_REQUIRE(ShapesFit(values.shape(), indices.shape()), op,
                ": shapes differ; values is ", Describe(values), ", indices is ",
                Describe(indices));
 }

@@ -6,10 +6,6 @@
 namespace proa::inline v0::ops::infer {
 namespace {
 
-bool Differ(int64_t a, int64_t b) {
-  return a != b && !IsUnknown(a) && !IsUnknown(b);
-}
-
 void RequireIntegers(const char* op, const char* name, const Tensor& t) {
   if (!IsInteger(t.dtype()))
     ThrowTypeError(

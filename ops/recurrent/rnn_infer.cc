@@ -7,10 +7,6 @@
 namespace proa::inline v0::ops::infer {
 namespace {
 
-bool Differ(int64_t a, int64_t b) {
-  return a != b && !IsUnknown(a) && !IsUnknown(b);
-}
-
 // Whichever of the two is known.
 int64_t Known(int64_t a, int64_t b) { return !IsUnknown(a) ? a : b; }
 

@@ -67,6 +67,7 @@ def emit(ops: list[model.Op], family: str) -> dict[str, str]:
                 "python/core/convert.h",
                 "python/core/error.h",
                 "python/core/gil.h",
+                "python/core/late_call.h",
                 "python/core/tensor_object.h",
                 "python/core/tensor_operators.h",
             ],
@@ -125,6 +126,9 @@ def _call(op: model.Op, inplace: bool) -> str:
         f"    [[maybe_unused]] PyObject* a[{max(n, 1)}];",
         f"    Bind({signature}, self, args, nargs, kwnames, a);",
     ]
+    late = op.kernel is not None and any(p.type.name in _MAY_BE_LATE for p in op.params)
+    if late:
+        lines.append(f"    return OrLate({signature}, a, [&]() -> PyObject* {{")
     lines += ["    " + _convert(p, i, signature) for i, p in enumerate(op.params)]
     passed = ", ".join(_passed(p) for p in op.params)
     call = f"ops::{name}({passed})"
@@ -135,8 +139,14 @@ def _call(op: model.Op, inplace: bool) -> str:
         lines.append(f"    return Wrap({call});")
     else:
         lines += [f"    {call};", "    return Py_NewRef(Py_None);"]
+    if late:
+        lines.append("    });")
     lines += ["  });", "}\n"]
     return "\n".join(lines)
+
+
+# Attributes that may be tensors of a program (python/core/late_call.h).
+_MAY_BE_LATE = ("bool", "int", "float", "int[]", "float[]", "Scalar")
 
 
 def _quoted(names: list[str]) -> str:

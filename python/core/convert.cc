@@ -11,6 +11,7 @@
 #include "ops/manipulation/shape_ops.h"
 #include "ops/manipulation/view_ops.h"
 #include "python/core/dtype_object.h"
+#include "python/core/late_call.h"
 #include "python/core/numpy.h"
 #include "python/core/place_object.h"
 #include "python/core/symbolic.h"
@@ -26,18 +27,17 @@ bool IsNumberTensor(PyObject* o) {
   return IsTensor(o) && Unwrap(o).defined() && Unwrap(o).numel() == 1;
 }
 
-// A value of a program that is known only when the program runs.
-bool IsUnknown(PyObject* o) {
-  if (IsOpenSize(o)) return true;
-  return IsTensor(o) && Unwrap(o).defined() && Unwrap(o).is_symbolic() &&
-         !TryElements(Unwrap(o)).defined();
-}
-
 // The one element of a tensor for the argument `i`.
 Tensor ElementOf(const Signature& s, int i, PyObject* o) {
   const Tensor& t = Unwrap(o);
   if (!t.is_symbolic()) return t;
-  return Elements(absl::StrCat(s.op, ": ", s.names[i]).c_str(), t);
+  Tensor elements = TryElements(t);
+  if (elements.defined()) return elements;
+  throw LateAttribute(absl::StatusCode::kFailedPrecondition,
+                      absl::StrCat(s.op, ": ", s.names[i],
+                                   ": a tensor of a program has no elements "
+                                   "until the program runs; x is ",
+                                   Describe(t)));
 }
 
 Scalar NumberOf(const Tensor& t) {
@@ -75,7 +75,7 @@ IntArray StackSizes(const Signature& s, int i, PyObject* const* items,
                     Py_ssize_t n) {
   std::vector<Tensor> parts;
   for (Py_ssize_t k = 0; k < n; ++k) {
-    if (IsNumberTensor(items[k]) || IsUnknown(items[k])) {
+    if (IsNumberTensor(items[k]) || IsLate(items[k])) {
       const Tensor size =
           IsOpenSize(items[k]) ? TensorOfSize(items[k]) : Unwrap(items[k]);
       parts.push_back(
@@ -99,7 +99,7 @@ Ref Sequence(const Signature& s, int i, PyObject* o) {
   if (PyUnicode_Check(o) || PyBytes_Check(o) || PyDict_Check(o)) return Ref();
   if (!PySequence_Check(o) && !IsTensor(o)) return Ref();
   if (IsTensor(o)) {
-    if (Unwrap(o).rank() != 1 || IsUnknown(o)) return Ref();
+    if (Unwrap(o).rank() != 1 || IsLate(o)) return Ref();
     return Ref::New(PyObject_CallMethod(o, "tolist", nullptr));
   }
   const Py_ssize_t n = PySequence_Size(o);
@@ -118,10 +118,12 @@ Ref Sequence(const Signature& s, int i, PyObject* o) {
 
 void FailType(const Signature& s, int i, const char* expected, PyObject* got) {
   if (IsOpenSize(got)) {
-    Fail(absl::StatusCode::kFailedPrecondition, s.op, ": ", s.names[i],
-         " must be ", expected,
-         " when the program is recorded; it is a size that is known only when "
-         "the program runs; give it in the InputSpec (static.data)");
+    throw LateAttribute(
+        absl::StatusCode::kFailedPrecondition,
+        absl::StrCat(s.op, ": ", s.names[i], " must be ", expected,
+                     " when the program is recorded; it is a size that is "
+                     "known only when the program runs; give it in the "
+                     "InputSpec (static.data)"));
   }
   ThrowPython(PyExc_TypeError, absl::StrCat(s.op, ": ", s.names[i], " must be ",
                                             expected, ", not ", TypeName(got)));
@@ -184,6 +186,7 @@ bool IsArrayLike(PyObject* o) {
 bool ToBool(const Signature& s, int i, PyObject* o) {
   if (o == Py_True) return true;
   if (o == Py_False) return false;
+  if (IsLate(o)) ElementOf(s, i, o);  // throws
   if (PyLong_Check(o) || IsNumPyScalar(o) || IsNumberTensor(o)) {
     const int truth = PyObject_IsTrue(o);
     CheckStatus(truth);
@@ -247,6 +250,7 @@ DimVector ToIntList(const Signature& s, int i, PyObject* o) {
       (IsTensor(o) && Unwrap(o).rank() == 0)) {
     return {ToInt(s, i, o)};
   }
+  if (IsTensor(o) && IsLate(o)) ElementOf(s, i, o);  // throws
   const Ref items = Sequence(s, i, o);
   if (!items) FailType(s, i, "int or a list of int", o);
   const Py_ssize_t n = PySequence_Fast_GET_SIZE(items.get());
@@ -265,6 +269,7 @@ std::vector<double> ToFloatList(const Signature& s, int i, PyObject* o) {
   if (o == Py_None) return {};
   if (PyFloat_Check(o) || PyLong_Check(o) || IsNumPyScalar(o))
     return {ToFloat(s, i, o)};
+  if (IsTensor(o) && IsLate(o)) ElementOf(s, i, o);  // throws
   const Ref items = Sequence(s, i, o);
   if (!items) FailType(s, i, "float or a list of float", o);
   std::vector<double> out;
@@ -272,6 +277,19 @@ std::vector<double> ToFloatList(const Signature& s, int i, PyObject* o) {
     out.push_back(ToFloat(s, i, PySequence_Fast_GET_ITEM(items.get(), k)));
   }
   return out;
+}
+
+Tensor FindLate(const Signature& s, int i, PyObject* o) {
+  if (o == nullptr) return Tensor();
+  if (IsOpenSize(o)) return TensorOfSize(o);
+  if (IsLate(o)) return Unwrap(o);
+  if (!PyList_Check(o) && !PyTuple_Check(o)) return Tensor();
+  PyObject** items = PySequence_Fast_ITEMS(o);
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+  for (Py_ssize_t k = 0; k < n; ++k) {
+    if (IsLate(items[k])) return StackSizes(s, i, items, n).tensor();
+  }
+  return Tensor();
 }
 
 IntArray ToIntArray(const Signature& s, int i, PyObject* o) {
@@ -283,7 +301,7 @@ IntArray ToIntArray(const Signature& s, int i, PyObject* o) {
     PyObject** items = PySequence_Fast_ITEMS(o);
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
     for (Py_ssize_t k = 0; k < n; ++k) {
-      if (IsUnknown(items[k])) {
+      if (IsLate(items[k])) {
         return StackSizes(s, i, items, n);
       }
     }

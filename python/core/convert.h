@@ -57,6 +57,9 @@ DimVector ToIntList(const Signature& s, int i,
 std::vector<double> ToFloatList(const Signature& s, int i, PyObject* o);
 IntArray ToIntArray(const Signature& s, int i, PyObject* o);
 Scalar ToScalar(const Signature& s, int i, PyObject* o);
+// The tensor that an attribute is, or that a list with such tensors makes, if
+// only the run of a program knows its elements; undefined otherwise.
+Tensor FindLate(const Signature& s, int i, PyObject* o);
 DType ToDType(const Signature& s, int i, PyObject* o);
 Place ToPlace(const Signature& s, int i, PyObject* o);
 std::vector<Tensor> ToTensorList(const Signature& s, int i, PyObject* o);

@@ -7,6 +7,7 @@
 #include "ops/elementwise/elementwise_ops.h"
 #include "python/core/convert.h"
 #include "python/core/error.h"
+#include "python/core/late_call.h"
 #include "python/core/numpy.h"
 #include "python/core/symbolic.h"
 #include "python/core/tensor_object.h"
@@ -30,6 +31,11 @@ using Kind = IndexPart::Kind;
 // Beyond int64 it is clamped, as in Python.
 int64_t Bound(PyObject* o, int64_t none) {
   if (o == Py_None) return none;
+  if (IsLate(o)) {
+    throw LateAttribute(
+        absl::StatusCode::kFailedPrecondition,
+        "index: a bound of a slice is known only when the program runs");
+  }
   if (!PyIndex_Check(o)) {
     ThrowTypeError("slice: bounds must be int or None, not " + TypeName(o));
   }

@@ -36,6 +36,12 @@ bool IsOpenSize(PyObject* o) {
   return reinterpret_cast<PyObject*>(Py_TYPE(o)) == size_type;
 }
 
+bool IsLate(PyObject* o) {
+  if (IsOpenSize(o)) return true;
+  return IsTensor(o) && Unwrap(o).defined() && Unwrap(o).is_symbolic() &&
+         !TryElements(Unwrap(o)).defined();
+}
+
 Tensor TensorOfSize(PyObject* o) {
   const Ref tensor = Ref::New(PyObject_CallMethod(o, "tensor", nullptr));
   return Unwrap(tensor.get());

@@ -20,6 +20,9 @@ void NameSymbolic(const Tensor& t, const char* name);
 // Sizes that only the run of a program knows: objects of the Python class
 // proa.framework.size.Size, which stand in `shape` and go where a size goes.
 bool IsOpenSize(PyObject* o);
+// Whether `o` is an open size, or a tensor of a program whose elements only the
+// run of the program knows.
+bool IsLate(PyObject* o);
 // The size as a 0-d int64 tensor of the program.
 Tensor TensorOfSize(PyObject* o);
 // A new object for the size of `t` along `axis`; -1: its number of elements.

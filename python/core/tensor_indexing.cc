@@ -17,6 +17,7 @@
 #include "python/core/error.h"
 #include "python/core/gil.h"
 #include "python/core/index_key.h"
+#include "python/core/late_call.h"
 #include "python/core/tensor_object.h"
 #include "python/core/tensor_parts.h"
 #include "python/core/to_tensor.h"
@@ -430,7 +431,14 @@ Tensor SelectFirst(const Tensor& x, int64_t i) {
 PyObject* GetItem(PyObject* self, PyObject* o) {
   return Guarded([&]() -> PyObject* {
     const Tensor& x = Unwrap(self);
-    const IndexKey key = ReadIndexKey(o, x);
+    IndexKey key;
+    try {
+      key = ReadIndexKey(o, x);
+    } catch (const LateAttribute&) {
+      const Ref module =
+          Ref::New(PyImport_ImportModule("proa.tensor.late_slices"));
+      return Check(PyObject_CallMethod(module.get(), "part", "OO", self, o));
+    }
     if (!key.advanced) return Wrap(BasicGet(x, key));
     return Wrap(WithoutGil(Elements(x), [&] { return AdvancedGet(x, key); }));
   });

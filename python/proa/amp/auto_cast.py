@@ -13,9 +13,7 @@ def _ops(what, names):
         return []
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
         raise _C.located(TypeError(f"auto_cast: {what} must be a list, set or tuple of names of ops, not {names!r}"))
-    from proa._generated import aliases  # The names of the reference, from the schemas.
-
-    return sorted({aliases.NAMES.get(name, name) for name in names})
+    return sorted(set(names))
 
 
 @contextlib.contextmanager

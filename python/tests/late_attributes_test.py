@@ -1,0 +1,192 @@
+"""Attributes as values of programs: each number, and each list of numbers, that a public function takes.
+
+The calls are those of tensor_attributes_test.py. Each attribute is an input of a program: of a static one, with gradients by
+`static.gradients`; of a converted function, called with the number and with another call after it, with gradients by
+`backward`; and of the same function saved and loaded. All give what the number gives; or recording is refused by one
+sentence, and then function and parameter stand in `KNOWN` with the reason.
+
+`python late_attributes_test.py NAME...` shows what became of some.
+"""
+
+import sys
+
+import numpy as np
+import pytest
+
+import proa as paddle
+from python.tests.tensor_attributes_test import CASES, OTHERWISE, Call, _same
+
+# Why an attribute must be known when a program is recorded.
+RANK = "the number of dims, or of tensors, of the result depends on it"
+PYTHON = "which operations are recorded depends on it"
+# (function or "*", parameter) to the reason.
+KNOWN = {}
+# What draws, and what a tensor makes another call of.
+DRAWN = ("nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d")
+
+
+def known(name, parameter):
+    return KNOWN.get((name, parameter)) or KNOWN.get(("*", parameter)) or KNOWN.get((name, "*"))
+
+
+def _weighted(outputs):
+    """A number of the floating results that depends on each element differently; None if there is none."""
+    total = None
+    for out in outputs:
+        if out.is_floating_point() and not out.stop_gradient:
+            wide = out.astype("float32")
+            part = (wide * (wide * 0.25 + 1.0)).sum()
+            total = part if total is None else total + part
+    return total
+
+
+def _is_float(t):
+    return t.is_floating_point()
+
+
+def _draws(call):
+    first, second = call(call.tensors(), call.value), call(call.tensors(), call.value, seed=4)
+    return any(not np.array_equal(a.numpy(), b.numpy(), equal_nan=a.is_floating_point()) for a, b in zip(first, second))
+
+
+def _numbers(value):
+    """(the number or numbers as tensors, how a call takes them)."""
+    if isinstance(value, (list, tuple)):
+        return [paddle.to_tensor(v) for v in value], list
+    return [paddle.to_tensor(value)], lambda ts: ts[0]
+
+
+def _eager_gradients(call, value, run):
+    tensors = [t.detach() for t in call.tensors()]
+    for t in tensors:
+        t.stop_gradient = not _is_float(t)
+    total = _weighted(run(tensors, value))
+    if total is None:
+        return None
+    total.backward()
+    return [None if t.grad is None else t.grad.numpy() for t in tensors]
+
+
+def _same_gradients(got, want, where):
+    for a, b in zip(got, want, strict=True):
+        if a is None or b is None:
+            assert (a is None or not np.any(a)) and (b is None or not np.any(b)), where
+        else:
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4, err_msg=f"{where}: gradient")
+
+
+def _static(call, late, pack, want, gradients, random, where):
+    tensors = call.tensors()
+    paddle.enable_static()
+    try:
+        main = paddle.static.Program()
+        with paddle.static.program_guard(main, paddle.static.Program()):
+            paddle.seed(3)
+            numbers = [paddle.static.data(f"n{i}", n.shape, n.dtype.name) for i, n in enumerate(late)]
+            inputs = [paddle.static.data(f"x{i}", t.shape, t.dtype.name) for i, t in enumerate(tensors)]
+            for x in inputs:
+                x.stop_gradient = not _is_float(x)
+            outs = call(inputs, pack(numbers))
+            floats = [x for x in inputs if _is_float(x)]
+            total = _weighted(outs) if gradients is not None else None
+            grads = [] if total is None else paddle.static.gradients([total], floats)
+            feed = {f"n{i}": n.numpy() for i, n in enumerate(late)} | {
+                f"x{i}": t.numpy() for i, t in enumerate(tensors)
+            }
+            exe = paddle.static.Executor()
+            found = exe.run(main, feed=feed, fetch_list=[*outs, *[g for g in grads if g is not None]])
+    finally:
+        paddle.disable_static()
+    results = [paddle.to_tensor(v) for v in found[: len(outs)]]
+    if random:
+        assert [t.shape for t in results] == [t.shape for t in want], where
+        return
+    _same(results, want, where)
+    if total is not None:
+        rest = iter(found[len(outs) :])
+        got = iter([None if g is None else next(rest) for g in grads])
+        _same_gradients([next(got) if _is_float(t) else None for t in tensors], gradients, where)
+
+
+def _converted(call, late, pack, want, gradients, random, where, folder):
+    count = len(late)
+
+    def program(*given):
+        return call(list(given[count:]), pack(list(given[:count])))
+
+    recorded = paddle.jit.to_static(program)
+
+    def run(function):
+        def of(tensors, value):
+            paddle.seed(3)
+            out = function(*value, *tensors)
+            return list(out) if isinstance(out, (list, tuple)) else [out]
+
+        return of
+
+    specs = [paddle.static.InputSpec(t.shape, t.dtype.name, f"v{i}") for i, t in enumerate([*late, *call.tensors()])]
+    paddle.jit.save(program, f"{folder}/model", input_spec=specs)
+    loaded = paddle.jit.load(f"{folder}/model")
+    for way, function in (("converted", recorded), ("saved", loaded)):
+        got = run(function)(call.tensors(), late)
+        if random:
+            assert [t.shape for t in got] == [t.shape for t in want], f"{where}, {way}"
+            continue
+        _same(got, want, f"{where}, {way}")
+        if gradients is not None:
+            _same_gradients(_eager_gradients(call, late, run(function)), gradients, f"{where}, {way}")
+
+
+def check(name, text, place, parameter, folder):
+    """What became of an attribute as a value of programs: None, or the sentence that refuses it."""
+    call = Call(name, text, place)
+    if (name, parameter) in OTHERWISE and name == "normal":
+        return None
+    want = call(call.tensors(), call.value)
+    random = _draws(call) or name in DRAWN
+    gradients = None if random else _eager_gradients(call, call.value, call)
+    late, pack = _numbers(call.value)
+    where = f"{name}({text}) with {parameter} = {call.value} as a value of a program"
+    try:
+        _static(call, late, pack, want, gradients, random, f"{where}, static")
+        _converted(call, late, pack, want, gradients, random, where, folder)
+    except (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError) as e:
+        said = (str(e).splitlines() or [""])[0]
+        assert said.startswith("(") and not any(w in said for w in ("object", "NoneType", "cast", "std::")), (
+            f"{where}: {type(e).__name__} {said}"
+        )
+        return said
+    return None
+
+
+@pytest.mark.parametrize("name", sorted({c[0] for c in CASES}))
+def test_attributes_as_values_of_programs(name, tmp_path):
+    for case in CASES:
+        if case[0] == name:
+            refused = check(*case, str(tmp_path))
+            reason = known(name, case[3])
+            assert (refused is not None) == (reason is not None), f"{case}: {refused or 'is not refused'}"
+
+
+def main(names):
+    import collections
+    import tempfile
+
+    counts = collections.Counter()
+    for case in CASES:
+        if names and case[0] not in names:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                what = check(*case, folder)
+            except Exception as e:  # pylint: disable=broad-except
+                what = f"FAILED {type(e).__name__} {(str(e).splitlines() or [''])[0][:200]}"
+        kind = "equal" if what is None else "FAILED" if what.startswith("FAILED") else "refused"
+        counts[kind] += 1
+        if what is not None or names:
+            print(case[0], "|", case[1], "|", case[3], "::", what or "equal")
+    print(dict(counts))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -33,7 +33,7 @@ void CheckResultsOfLateCall(const Program& program, const Operation& o,
     const Tensor& t = env[id];
     bool fits = t.dtype() == m.dtype && t.rank() == m.shape.rank();
     for (int d = 0; fits && d < t.rank(); ++d) {
-      fits = m.shape[d] == kUnknownDim || t.shape()[d] == kUnknownDim ||
+      fits = IsUnknown(m.shape[d]) || IsUnknown(t.shape()[d]) ||
              t.shape()[d] == m.shape[d];
     }
     PROA_REQUIRE(fits, o.op->name, ": gives ", Describe(t),

@@ -47,7 +47,7 @@ Value NumberFor(const ParamInfo& p, const Tensor& t, int64_t number) {
 std::vector<Value> ListsFor(const OpDefinition& op, const ParamInfo& p,
                             const Tensor& t) {
   const int64_t n = t.rank() == 0 ? 1 : t.shape()[0];
-  PROA_REQUIRE(n != kUnknownDim, op.name, ": how many numbers ", p.name,
+  PROA_REQUIRE(!IsUnknown(n), op.name, ": how many numbers ", p.name,
                " has must be known when the program is recorded; it is ",
                Describe(t));
   std::vector<Value> out;
@@ -62,7 +62,7 @@ std::vector<Value> ListsFor(const OpDefinition& op, const ParamInfo& p,
   const auto add = [&](auto number_at) {
     std::vector<int64_t> list = known;
     for (int64_t i = 0; i < n; ++i) {
-      if (list[i] == kUnknownDim) list[i] = number_at(i);
+      if (IsUnknown(list[i])) list[i] = number_at(i);
     }
     out.emplace_back(std::move(list));
   };

@@ -83,7 +83,7 @@ void CheckTensorAttribute(const char* op, const ParamInfo& p,
   const bool shape_fits = IsList(p)
                               ? t.shape.rank() <= 1
                               : std::ranges::all_of(t.shape, [](int64_t d) {
-                                  return d == 1 || d == kUnknownDim;
+                                  return d == 1 || IsUnknown(d);
                                 });
   const bool kind_fits =
       IsOfIntegers(p) ? IsInteger(t.dtype) || t.dtype == DType::kBool

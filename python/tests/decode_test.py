@@ -122,3 +122,10 @@ def test_bad_input():
         nn.functional.gather_tree(proa.zeros([2, 3]), proa.zeros([2, 3]))
     with pytest.raises(NotImplementedError, match="does not define step"):
         nn.decode.Decoder().step(0, None, None)
+
+
+def test_finished_beams_go_on_with_the_end_only():
+    decoder = proa.nn.BeamSearchDecoder(None, 0, 2, 2)
+    probs = np.log(np.full([1, 2, 3], 1 / 3, "float32"))
+    out = decoder._mask_probs(proa.to_tensor(probs), proa.to_tensor([[False, True]])).numpy()
+    assert np.array_equal(out[0, 0], probs[0, 0]) and np.array_equal(out[0, 1], np.array([-1e9, -1e9, 0], "float32"))

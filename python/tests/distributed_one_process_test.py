@@ -155,6 +155,47 @@ def test_strategy_refuses_what_it_does_not_know(tmp_path):
     assert other.sharding and not other.amp
 
 
+def test_every_setting_is_an_attribute_with_its_type():
+    kinds = {bool: ("yes", True), int: (True, 7), float: ("1", 2), str: (1, "a"), dict: ([], {})}
+    settings = {n: v for n, v in vars(fleet.DistributedStrategy).items() if n[0] != "_" and hasattr(v, "__set__")}
+    assert {"a_sync", "auto", "lars_configs", "build_strategy", "execution_strategy"} < set(settings)
+    for name, setting in settings.items():
+        assert setting.__doc__, name
+        strategy, other = fleet.DistributedStrategy(), fleet.DistributedStrategy()
+        if not hasattr(setting, "default"):
+            with pytest.raises(TypeError, match=f"{name} must be a"):
+                setattr(strategy, name, {})
+            setattr(strategy, name, getattr(other, name))
+            assert getattr(strategy, name) is getattr(other, name)
+            continue
+        wrong, right = kinds[type(setting.default)]
+        with pytest.raises(TypeError, match=f"{name} must be a"):
+            setattr(strategy, name, wrong)
+        if setting.default and isinstance(setting.default, dict):
+            right = {next(iter(setting.default)): "changed"}
+        setattr(strategy, name, right)
+        assert getattr(strategy, name) == ({**setting.default, **right} if isinstance(right, dict) else right)
+        assert getattr(other, name) == setting.default == getattr(fleet.DistributedStrategy(), name)
+
+
+def test_programs_that_looked_up_rows_on_servers(tmp_path):
+    proa.enable_static()
+    try:
+        main, startup = proa.static.Program(), proa.static.Program()
+        with proa.static.program_guard(main, startup):
+            x = proa.static.data("x", [None, 2])
+            y = proa.nn.Linear(2, 1)(x)
+        infer = fleet.utils.DistributedInfer(main, startup)
+        exe = proa.static.Executor()
+        infer.init_distributed_infer_env(exe, y)
+        out = exe.run(infer.get_dist_infer_program(), feed={"x": np.ones([3, 2], "float32")}, fetch_list=[y])
+        assert out[0].shape == (3, 1)
+        with pytest.raises(TypeError, match="DistributedInfer"):
+            fleet.utils.DistributedInfer(3)
+    finally:
+        proa.disable_static()
+
+
 def test_local_files(tmp_path):
     files = fleet.utils.LocalFS()
     folder = str(tmp_path / "a" / "b")

@@ -24,7 +24,7 @@ F, nn, Tensor = paddle.nn.functional, paddle.nn, paddle.Tensor
 
 # What is no computation on tensors, by module: settings, conversions to Python, files, devices, marks.
 NO_COMPUTATION = {
-    "": """CPUPlace CUDAPinnedPlace CUDAPlace batch broadcast_shape create_parameter disable_signal_handler
+    "": """CPUPlace CUDAPinnedPlace CUDAPlace batch broadcast_shape check_shape create_parameter disable_signal_handler
         disable_static enable_static empty flops get_cuda_rng_state get_cudnn_version get_default_dtype get_device get_flags
         get_rng_state grad in_dynamic_mode is_complex is_floating_point is_grad_enabled is_integer is_tensor load
         is_compiled_with_cinn is_compiled_with_cuda is_compiled_with_npu is_compiled_with_rocm is_compiled_with_xpu
@@ -35,7 +35,7 @@ NO_COMPUTATION = {
     "fft": "",
     "Tensor": """backward clear_grad clear_gradient copy_ cuda data_ptr detach_ element_size get_selected_rows get_tensor gradient
         is_contiguous is_dense is_dist is_selected_rows is_sparse item ndimension numpy pin_memory is_tensor broadcast_shape
-        is_complex is_floating_point is_integer register_hook rows values to_dense register_post_accumulate_grad_hook retain_grads set_value value""",
+        is_complex is_floating_point is_integer register_hook rows values to_dense to_uva_tensor register_post_accumulate_grad_hook retain_grads set_value value""",
 }
 
 # Arguments of the constructor, input.

@@ -80,3 +80,11 @@ def test_dropout_in_dense_layers():
     net.train()
     proa.seed(0)
     assert (net(x)[:, :4].numpy() == 1).all()
+
+
+def test_the_block_by_its_documented_name():
+    net = models.ResNet(Block=models.BasicBlock, depth=18, num_classes=3)
+    assert net(proa.ones([1, 3, 32, 32])).shape == [1, 3] and isinstance(net.layer1[0], models.BasicBlock)
+    for arguments in ({}, {"block": models.BasicBlock, "Block": models.BasicBlock}):
+        with pytest.raises(TypeError, match="one of block and Block"):
+            models.ResNet(depth=18, **arguments)

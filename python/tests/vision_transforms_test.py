@@ -277,3 +277,10 @@ def test_images_from_files(tmp_path):
     assert proa.vision.get_image_backend() == "pil"
     with pytest.raises(ValueError, match="backend"):
         proa.vision.set_image_backend("gif")
+
+
+def test_resample_is_another_name_of_interpolation():
+    image = np.random.default_rng(0).integers(0, 256, (7, 9, 3), dtype="uint8")
+    for kind in (image, Image.fromarray(image)):
+        turned = [np.asarray(T.rotate(kind, 30, **{name: "bilinear"})) for name in ("resample", "interpolation")]
+        assert np.array_equal(*turned) and not np.array_equal(turned[0], np.asarray(T.rotate(kind, 30)))

@@ -110,6 +110,18 @@ class BeamSearchDecoder(Decoder):
         index = indices.reshape([*indices.shape, *[1] * len(rest)])
         return _C.ops.take_along_axis(x, _C.ops.broadcast_to(index, [*indices.shape, *rest]), 1)
 
+    def _mask_probs(self, probs, finished):
+        """Logarithms of probabilities with which a finished beam goes on with the end token, at no cost, and nothing else.
+
+        Args:
+            probs (Tensor): [batch, beam, words].
+            finished (Tensor): [batch, beam], bool.
+        """
+        only_end = [-1e9] * probs.shape[-1]
+        only_end[self.end_token] = 0.0
+        ended = _C.to_tensor(only_end, dtype=probs.dtype)
+        return _C.ops.where(_C.ops.unsqueeze(finished, [2]), ended, probs)
+
     # Steps -----------------------------------------------------------------------
 
     def initialize(self, initial_cell_states):
@@ -142,12 +154,7 @@ class BeamSearchDecoder(Decoder):
     def _beam_search_step(self, time, logits, next_cell_states, beam_state):
         words = logits.shape[-1]
         log_probs = _C.ops.log_softmax(logits, -1)
-        # What is finished goes on with the end token at no cost.
-        only_end = [-1e9] * words
-        only_end[self.end_token] = 0.0
-        ended = _C.to_tensor(only_end, dtype=log_probs.dtype)
-        finished = _C.ops.unsqueeze(beam_state.finished, [2])
-        log_probs = _C.ops.where(finished, ended, log_probs) + _C.ops.unsqueeze(beam_state.log_probs, [2])
+        log_probs = self._mask_probs(log_probs, beam_state.finished) + _C.ops.unsqueeze(beam_state.log_probs, [2])
         scores, index = _C.ops.topk(log_probs.reshape([-1, self.beam_size * words]), self.beam_size)
         beams, tokens = _C.ops.floor_divide(index, words), _C.ops.remainder(index, words)
         states = _mapped(lambda x: self._gather(x, beams), next_cell_states)

@@ -1,5 +1,7 @@
 """Splitting, joining, expanding and turning tensors."""
 
+import operator
+
 from proa import _C
 from proa.framework.attributes import is_late, number, numbers
 from proa.framework.names import borrow as _borrow
@@ -9,6 +11,7 @@ from proa.tensor.method import method as _method
 __all__ = [
     "broadcast_shape",
     "broadcast_tensors",
+    "check_shape",
     "chunk",
     "concat",
     "crop",
@@ -179,6 +182,36 @@ def expand_as(x, y, name=None):
         [3, 2]
     """
     return _C.ops.broadcast_to(x, _C.tensor_argument(y, "expand_as", "y").shape)
+
+
+def check_shape(shape):
+    """Raises unless a shape is one that functions of creation take.
+
+    Args:
+        shape (Tensor|list|tuple): integers, none negative; each may be a Tensor of integers.
+
+    Raises:
+        TypeError: for anything else than integers.
+        ValueError: for a negative size.
+
+    Examples:
+        >>> proa.check_shape([2, proa.to_tensor(3)])
+        >>> proa.check_shape([2, -3])
+        Traceback (most recent call last):
+            ...
+        ValueError: check_shape: sizes must not be negative; shape is [2, -3]
+    """
+    for size in [shape] if isinstance(shape, _C.Tensor) else shape:
+        if isinstance(size, _C.Tensor):
+            if not size.is_integer():
+                raise _C.located(TypeError(f"check_shape: sizes must be integers, not {size.dtype.name}"))
+            continue
+        try:
+            negative = operator.index(size) < 0
+        except TypeError:
+            raise _C.located(TypeError(f"check_shape: sizes must be integers, not {type(size).__name__}")) from None
+        if negative:
+            raise _C.located(ValueError(f"check_shape: sizes must not be negative; shape is {list(shape)}"))
 
 
 def broadcast_shape(x_shape, y_shape):

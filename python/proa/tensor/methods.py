@@ -210,3 +210,19 @@ def block(x):
 
 
 setattr(_C.Tensor, block.__name__, property(block))
+
+
+@method
+def to_uva_tensor(x, device_id=0):
+    """The tensor in memory of this machine that a GPU may read: for a package without GPUs, an error that says so."""
+    _C.tensor_argument(x, "to_uva_tensor", "x")
+    x.cuda(device_id)
+    return x
+
+
+@method
+def _repr_html_(x):
+    """What notebooks show: shape, dtype and place, and the numbers or those of the corners, as a table."""
+    from proa.framework import html
+
+    return html.tensor(x)

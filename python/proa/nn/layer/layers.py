@@ -579,6 +579,11 @@ class Layer:
             return f"{type(self).__name__}({extra})"
         return f"{type(self).__name__}({extra}\n  " + "\n  ".join(lines) + "\n)"
 
+    def _repr_html_(self):
+        from proa.framework import html
+
+        return html.layer(self)
+
     def __dir__(self):
         return sorted({*object.__dir__(self)})
 

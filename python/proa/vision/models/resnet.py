@@ -78,10 +78,22 @@ class ResNet(nn.Layer):
         num_classes (int): size of the result; 0 or less leaves out the linear layer.
         with_pool (bool): pool to 1x1 before it.
         groups (int): of the inner convolutions.
+        Block (type): another name of `block`, as the reference's documentation has it.
+
+    Shape:
+        [N, 3, H, W] to [N, num_classes]; without classes [N, C, 1, 1], and without pooling [N, C, H / 32, W / 32].
+
+    Examples:
+        >>> net = proa.vision.models.ResNet(proa.vision.models.BasicBlock, depth=18, num_classes=0, with_pool=False)
+        >>> net(proa.zeros([1, 3, 64, 32])).shape
+        [1, 512, 2, 1]
     """
 
-    def __init__(self, block, depth=50, width=64, num_classes=1000, with_pool=True, groups=1):
+    def __init__(self, block=None, depth=50, width=64, num_classes=1000, with_pool=True, groups=1, Block=None):
         super().__init__()
+        if (block is None) == (Block is None):
+            raise _C.located(TypeError("ResNet: one of block and Block must be given: BasicBlock or BottleneckBlock"))
+        block = Block if block is None else block
         if depth not in _LAYERS:
             raise _C.located(ValueError(f"ResNet: depth must be one of {sorted(_LAYERS)}, not {depth}"))
         layers = _LAYERS[depth]

@@ -302,7 +302,7 @@ def _by_grid(img, interpolation):
     return _is_tensor_image(img) and interpolation in ("nearest", "bilinear")
 
 
-def rotate(img, angle, interpolation="nearest", expand=False, center=None, fill=0):
+def rotate(img, angle, interpolation="nearest", expand=False, center=None, fill=0, resample=None):
     """The image turned against the clock.
 
     Args:
@@ -311,12 +311,14 @@ def rotate(img, angle, interpolation="nearest", expand=False, center=None, fill=
         expand (bool): make the result large enough to hold all of the image.
         center (tuple, optional): (x, y) that stays; the middle unless given.
         fill (number|tuple): what lies outside.
+        resample (str, optional): another name of `interpolation`, as older programs have it; goes before it.
 
     Examples:
         >>> proa.vision.transforms.rotate(np.array([[[1], [2]], [[3], [4]]], "uint8"), 90)[:, :, 0].tolist()
         [[0, 0], [2, 4]]
     """
     _check("rotate", img)
+    interpolation = interpolation if resample is None else resample
     interpolation = "nearest" if interpolation is False else interpolation
     if _is_pil_image(img):
         return img.rotate(angle, _pil(interpolation), expand, center, fillcolor=_pil_fill(img, fill))

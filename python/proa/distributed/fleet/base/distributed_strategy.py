@@ -80,6 +80,62 @@ _NOT_YET = {
 }
 
 
+class _Setting:
+    """A switch or dict of settings as an attribute: what it is unless set, and what may be set."""
+
+    def __init__(self, name, default):
+        self.name, self.default = name, default
+        self.__doc__ = f"A {type(default).__name__}; {default!r} unless set."
+
+    def __get__(self, strategy, kind=None):
+        return self if strategy is None else strategy.__dict__[self.name]
+
+    def __set__(self, strategy, value):
+        strategy.__dict__[self.name] = self.checked(value)
+
+    def checked(self, value):
+        """The value as it is kept, or an error."""
+        kind = type(self.default)
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise _C.located(
+                TypeError(f"DistributedStrategy: {self.name} must be a {kind.__name__}, not {type(value).__name__}")
+            )
+        return value
+
+
+class _Configs(_Setting):
+    """A dict whose keys are known: setting it changes those that are given."""
+
+    def __set__(self, strategy, value):
+        if not isinstance(value, dict):
+            raise _C.located(TypeError(f"DistributedStrategy: {self.name} must be a dict, not {type(value).__name__}"))
+        wrong = [key for key in value if self.default and key not in self.default]
+        if wrong:
+            raise _C.located(
+                ValueError(f"DistributedStrategy: {self.name} has no {wrong[0]!r}; it has {', '.join(self.default)}")
+            )
+        strategy.__dict__[self.name].update(value)
+
+
+class _Compilation(_Setting):
+    """Settings of the static executor that came with the reference."""
+
+    def __init__(self, name, kind):
+        self.name, self.kind = name, kind
+        self.__doc__ = f"A proa.static.{kind}."
+
+    def checked(self, value):
+        from proa import static
+
+        if not isinstance(value, getattr(static, self.kind)):
+            raise _C.located(
+                TypeError(f"DistributedStrategy: {self.name} must be a {self.kind}, not {type(value).__name__}")
+            )
+        return value
+
+
 class DistributedStrategy:
     """Switches (`strategy.amp = True`) and their settings (`strategy.amp_configs = {...}`).
 
@@ -107,28 +163,9 @@ class DistributedStrategy:
         attributes["execution_strategy"] = strategies.ExecutionStrategy()
 
     def __setattr__(self, name, value):
-        if name in _CONFIGS:
-            if not isinstance(value, dict):
-                raise _C.located(TypeError(f"DistributedStrategy: {name} must be a dict, not {type(value).__name__}"))
-            known = _CONFIGS[name]
-            wrong = [key for key in value if known and key not in known]
-            if wrong:
-                raise _C.located(
-                    ValueError(f"DistributedStrategy: {name} has no {wrong[0]!r}; it has {', '.join(known)}")
-                )
-            self.__dict__[name].update(value)
-            return
-        if name in _SWITCHES:
-            kind = type(_SWITCHES[name])
-            if kind is float and isinstance(value, int):
-                value = float(value)
-            if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-                raise _C.located(
-                    TypeError(f"DistributedStrategy: {name} must be a {kind.__name__}, not {type(value).__name__}")
-                )
-        elif name not in ("build_strategy", "execution_strategy"):
+        if not isinstance(getattr(type(self), name, None), _Setting):
             raise _C.located(TypeError(f"DistributedStrategy: there is no {name!r}"))
-        self.__dict__[name] = value
+        object.__setattr__(self, name, value)
 
     def check_static(self):
         """Raises NotImplementedError for a switch that would change the numbers of a static program."""
@@ -163,3 +200,11 @@ class DistributedStrategy:
     def __repr__(self):
         changed = {name: value for name, value in self._values().items() if value != {**_SWITCHES, **_CONFIGS}[name]}
         return f"DistributedStrategy({changed})"
+
+
+for _name, _default in _SWITCHES.items():
+    setattr(DistributedStrategy, _name, _Setting(_name, _default))
+for _name, _default in _CONFIGS.items():
+    setattr(DistributedStrategy, _name, _Configs(_name, _default))
+DistributedStrategy.build_strategy = _Compilation("build_strategy", "BuildStrategy")
+DistributedStrategy.execution_strategy = _Compilation("execution_strategy", "ExecutionStrategy")

@@ -4,10 +4,16 @@ from proa.autograd.recomputation import recompute
 from proa.framework.names import invert as _invert
 from proa.framework.names import lazy as _lazy
 
-__all__ = ["HDFSClient", "LocalFS", "recompute"]
+__all__ = ["DistributedInfer", "HDFSClient", "LocalFS", "recompute"]
 
 __getattr__, __dir__ = _lazy(
     __name__,
-    _invert({"proa.distributed.fleet.utils.fs": "HDFSClient LocalFS"}),
-    ("fs", "hybrid_parallel_util"),
+    _invert(
+        {
+            "proa.distributed.fleet.utils.fs": "LocalFS",
+            "proa.distributed.fleet.utils.hdfs": "HDFSClient",
+            "proa.distributed.fleet.utils.ps_util": "DistributedInfer",
+        }
+    ),  # fmt: skip
+    ("fs", "hdfs", "hybrid_parallel_util", "ps_util"),
 )

@@ -1,11 +1,34 @@
-"""Files where a job keeps its checkpoints: on this machine (LocalFS), or in Hadoop (HDFSClient, not in this version)."""
+"""Files where a job keeps its checkpoints: on this machine (LocalFS), or in Hadoop (HDFSClient)."""
 
 import os
 import shutil
 
 from proa import _C
+from proa.framework.names import lazy as _lazy
 
-__all__ = ["FS", "FSFileExistsError", "FSFileNotExistsError", "HDFSClient", "LocalFS"]
+__all__ = [
+    "ExecuteError",
+    "FS",
+    "FSFileExistsError",
+    "FSFileNotExistsError",
+    "FSShellCmdAborted",
+    "FSTimeOut",
+    "LocalFS",
+]
+
+__getattr__, __dir__ = _lazy(__name__, {"HDFSClient": "proa.distributed.fleet.utils.hdfs"})
+
+
+class ExecuteError(Exception):
+    """A command that the file system works by failed."""
+
+
+class FSTimeOut(Exception):
+    """It took longer than it may."""
+
+
+class FSShellCmdAborted(ExecuteError):
+    """A command that the file system works by was aborted."""
 
 
 class FSFileExistsError(Exception):
@@ -88,12 +111,3 @@ class LocalFS(FS):
 
     def need_upload_download(self):
         return False
-
-
-class HDFSClient(FS):
-    """Hadoop's file system. Not in this version."""
-
-    def __init__(self, hadoop_home, configs, time_out=300000, sleep_inter=1000):
-        raise _C.located(
-            NotImplementedError("HDFSClient: this version reads no Hadoop; mount the file system, and use LocalFS")
-        )

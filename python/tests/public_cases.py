@@ -221,6 +221,23 @@ FUNCTIONS = {
     "nn.functional.unfold": ["f32[2,3,5,6], 2", "f32[2,3,5,6], [2,3], 2, 1"],
     "nn.functional.upsample": ["f32[2,3,4,5], size=[8,7]", "f32[2,3,4,5], None, 2, 'nearest'"],
     "nn.functional.zeropad2d": ["f32[2,3,4,5], [1,2,0,1]"],
+    # The first dim, which the suites leave open and make larger, is that of the sequences; rows are as many as the lengths say.
+    "static.nn.sequence_unpad": ["f32[4,5,2], i64[4]=1..5", "f32[4,5,2], i64[4,1]=0..2"],
+    "static.nn.sequence_pad": ["f32[4,2], 0.5, lengths=i64[4]=1", "f32[4,2], 0.5, 3, lengths=i64[4]=1"],
+    "static.nn.sequence_pool": [
+        f"f32[4,2], '{kind}', lengths=i64[4]=1" for kind in ("sum", "average", "sqrt", "max", "first", "last")
+    ],
+    "static.nn.sequence_first_step": ["f32[4,2], lengths=i64[4]=1"],
+    "static.nn.sequence_last_step": ["f32[4,2], lengths=i64[4]=1"],
+    "static.nn.sequence_softmax": ["f32[4,1], lengths=i64[4]=1"],
+    "static.nn.sequence_reverse": ["f32[4,2], lengths=i64[4]=1"],
+    "static.nn.sequence_expand": ["f32[4,2], f32[4,1], lengths=i64[4]=0..3"],
+    "static.nn.sequence_expand_as": ["f32[4,2], f32[4,1], lengths=i64[4]=1..3"],
+    "static.nn.sequence_enumerate": ["i64[4,1]=0..9, 2, lengths=i64[4]=1"],
+    "static.nn.sequence_reshape": ["f32[4,6], 3, lengths=i64[4]=1"],
+    "static.nn.sequence_scatter": ["f32[4,6], i64[4,1]=0..6, f32[4,1], lengths=i64[4]=1"],
+    "static.nn.sequence_slice": ["f32[4,2], i64[4]=0, i64[4]=1, lengths=i64[4]=1"],
+    "static.nn.sequence_concat": ["(f32[4,2], f32[4,2]), lengths=(i64[4]=1, i64[4]=1)"],
     "Tensor.astype": ["f32[2,3], 'int32'"],
     "Tensor.contiguous": ["f32[2,3].T"],
     "Tensor.cpu": ["f32[2,3]"],

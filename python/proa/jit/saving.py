@@ -135,19 +135,20 @@ def _trainable(path, module):
 
 
 class TranslatedLayer(Layer):
-    """A layer that runs a loaded program; its parameters can be trained further."""
+    """A layer that runs a loaded program; its parameters can be trained further. `jit.load` makes it.
 
-    def __init__(self, module, trainable):
+    Args:
+        programs (dict): what each method runs; there is "forward".
+        persistable_vars (dict): the tensors that the program captures, by name: parameters, and buffers.
+    """
+
+    def __init__(self, programs, persistable_vars):
         super().__init__()
-        self._module = module
-        for name, tensor in module.captured:
-            if not name:
-                continue
+        self._module = programs["forward"]
+        for name, tensor in persistable_vars.items():
             key = self._free_name(name.replace(".", "_"))
-            if name in trainable:
-                parameter = Parameter(tensor, name)
-                module.set_captured(name, parameter)  # gradients are those of the layer's parameter
-                self.add_parameter(key, parameter)
+            if isinstance(tensor, Parameter):
+                self.add_parameter(key, tensor)
             else:
                 self.register_buffer(key, tensor)
 
@@ -164,8 +165,27 @@ class TranslatedLayer(Layer):
         return results[0] if len(results) == 1 else results
 
     def program(self, method_name="forward"):
-        """The program; its text is str(program)."""
+        """The program that a method runs; its text is str(program).
+
+        Raises:
+            ValueError: there is no method of that name.
+        """
+        if method_name != "forward":
+            raise _C.located(ValueError(f"TranslatedLayer.program: there is 'forward', but no {method_name!r}"))
         return self._module.program
+
+
+def _persistable(module, trainable):
+    """The captured tensors by name; those of the `trainable` names as parameters, in the program too."""
+    found = {}
+    for name, tensor in module.captured:
+        if not name:
+            continue
+        if name in trainable:
+            tensor = Parameter(tensor, name)
+            module.set_captured(name, tensor)  # gradients are those of the layer's parameter
+        found[name] = tensor
+    return found
 
 
 def load(path, **configs):
@@ -189,4 +209,4 @@ def load(path, **configs):
     """
     path = os.fspath(path)
     module = _C.load_program(os.fsencode(path))
-    return TranslatedLayer(module, _trainable(path, module))
+    return TranslatedLayer({"forward": module}, _persistable(module, _trainable(path, module)))

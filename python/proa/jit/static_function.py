@@ -7,6 +7,7 @@ import itertools
 import sys
 import threading
 import warnings
+import weakref
 
 from proa import _C
 from proa.autograd.py_layer import noting_layers
@@ -26,10 +27,39 @@ _enabled = True
 _verbosity = 0
 _code_level = 0
 _uses = itertools.count(1)
+_functions: weakref.WeakSet = weakref.WeakSet()
+
+
+class ProgramCache:
+    """The recordings of all converted functions that are alive.
+
+    Examples:
+        >>> double = proa.jit.to_static(lambda x: x + x)
+        >>> before = len(proa.jit.ProgramTranslator().get_program_cache())
+        >>> y = double(proa.ones([2]))
+        >>> len(proa.jit.ProgramTranslator().get_program_cache()) - before
+        1
+    """
+
+    def concrete_programs(self):
+        """What was recorded, a list: each with its `program`, `inputs` and `outputs`."""
+        return [r.trace for f in list(_functions) for r in list(f._recordings) if r.trace is not None]
+
+    def __len__(self):
+        return len(self.concrete_programs())
 
 
 class ProgramTranslator:
-    """The switch of to_static: `enable(False)` makes decorated functions run as they are written."""
+    """The switch of to_static: `enable(False)` makes decorated functions run as they are written.
+
+    Examples:
+        >>> translator = proa.jit.ProgramTranslator()
+        >>> translator.get_output(lambda x: x * 2, proa.ones([2])).tolist()
+        [2.0, 2.0]
+        >>> main, startup, inputs, outputs = translator.get_program(lambda x: x * 2, proa.ones([2]))
+        >>> main.num_operations, len(inputs), len(outputs)
+        (1, 1, 1)
+    """
 
     _instance = None
 
@@ -55,6 +85,55 @@ class ProgramTranslator:
                 TypeError(f"ProgramTranslator.enable: takes a bool, not {type(enable_to_static).__name__}")
             )
         _enabled = enable_to_static
+
+    def get_func(self, dygraph_func):
+        """The function converted: a StaticFunction, or the function itself while conversion is off."""
+        return _converted("get_func", dygraph_func) if _enabled else dygraph_func
+
+    def get_output(self, dygraph_func, *args, **kwargs):
+        """What the converted function gives for these arguments."""
+        return self.get_func(dygraph_func)(*args, **kwargs)
+
+    def get_program(self, dygraph_func, *args, **kwargs):
+        """What a call with these arguments is recorded as: (main program, startup program, inputs, outputs).
+
+        Arguments may be tensors, arrays or InputSpecs. While conversion is off, what the function gives.
+        """
+        from proa.static.program import Program
+
+        if not _enabled:
+            return dygraph_func(*args, **kwargs)
+        function = _converted("get_program", dygraph_func)
+        trace = function.recorded_for(args, kwargs)
+        main = Program()
+        main._program = trace.program
+        for name in trace.input_names:
+            main._inputs[name] = tensor = trace.program.find(name)
+            tensor.name = name
+        return main, Program(), list(main._inputs.values()), trace.outputs[: trace.num_results]
+
+    def get_code(self, dygraph_func):
+        """The source of the function: what is recorded is what it does, no other text is made of it."""
+        return _converted("get_code", dygraph_func).code
+
+    def get_program_cache(self):
+        """What all converted functions have recorded."""
+        return ProgramCache()
+
+
+def _converted(what, function):
+    if isinstance(function, StaticFunction):
+        return function
+    if not callable(function):
+        raise _C.located(
+            TypeError(f"ProgramTranslator.{what}: takes a function or layer, not {type(function).__name__}")
+        )
+    from proa.nn import Layer
+
+    if isinstance(function, Layer):
+        forward = function.forward
+        return forward if isinstance(forward, StaticFunction) else StaticFunction(forward, None, function)
+    return StaticFunction(function, None, getattr(function, "__self__", None))
 
 
 def set_verbosity(level=0, also_to_stdout=False):
@@ -151,6 +230,7 @@ class StaticFunction:
         self._forget()
         self._lock = threading.RLock()
         functools.update_wrapper(self, function)
+        _functions.add(self)
 
     def _forget(self):
         self._known = {}  # (context, tree, kinds, sizes): the recording that was used last
@@ -396,6 +476,16 @@ class StaticFunction:
         """The Trace for these specs (or those of the decorator)."""
         return Trace(self._function, list(specs) or self._input_spec or [], self._layer)
 
+    def recorded_for(self, args, kwargs):
+        """A new Trace for these arguments; tensors and arrays stand for their sizes and dtypes."""
+        args, kwargs = self._bound(args, kwargs) if kwargs else (args, kwargs)
+        tensors = []
+        tree = structure.flatten((args, kwargs), tensors, _array_as_tensor)
+        specs = [InputSpec(t.shape, t.dtype, stop_gradient=t.stop_gradient) for t in tensors]
+        args, kwargs = structure.unflatten(tree, iter(specs))
+        with _C.eager_mode():
+            return Trace(self._function, args, self._layer, kwargs)
+
     @property
     def concrete_program(self):
         """The recording that was used last; without a call, one for the specs of the decorator."""
@@ -506,8 +596,12 @@ def to_static(function=None, input_spec=None, build_strategy=None, property=Fals
     return decorate if function is None else decorate(function)
 
 
-def not_to_static(func=None):
+def not_to_static(func=None, *, function=None):
     """Marks a function that stays as it is; recording a function records what it calls anyway.
+
+    Args:
+        func (Callable): it; without it, a decorator is returned.
+        function: the name of `func` in 2.0 to 2.3.
 
     Examples:
         >>> @proa.jit.not_to_static
@@ -516,4 +610,5 @@ def not_to_static(func=None):
         >>> f(1)
         2
     """
+    func = function if func is None else func
     return not_to_static if func is None else func

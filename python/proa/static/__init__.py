@@ -24,7 +24,8 @@ from proa.static.saving import load_inference_model, save_inference_model
 from proa.static.scope import Scope, global_scope, scope_guard
 
 _HOMES = _invert({
-    "proa.static.strategies": "BuildStrategy ExecutionStrategy IpuStrategy ParallelExecutor",
+    "proa.static.strategies": "BuildStrategy ExecutionStrategy ParallelExecutor",
+    "proa.static.ipu": "IpuCompiledProgram IpuStrategy ipu_shard_guard set_ipu_shard",
     "proa.static.parameters": "WeightNormParamAttr create_global_var create_parameter",
     "proa.static.states": "deserialize_persistables deserialize_program load load_from_file load_program_state "
     "normalize_program save save_to_file serialize_persistables serialize_program set_program_state",

@@ -18,6 +18,8 @@ class Block:
     def _begin_block(self):
         self._starts = {}  # of a startup program: the parameters that it starts
         self._inputs = {}
+        self._levels = {}  # lengths of sequences by the name of their number of rows (proa.static.sequences)
+        self._leveled = {}  # inputs that bring lengths: how many levels
         self._after_run = []  # called after each run: schedules of learning rates that step by themselves
         self._made = {}  # keeps parameters, and with them their names, as long as the program
         scopes.programs.add(self)
@@ -94,6 +96,15 @@ class Block:
     def ops(self):
         """The operations in their order: texts of a line each, with `type` and the names of their values."""
         return [Operator(line.strip()) for line in str(self).splitlines() if _CALL.match(line)]
+
+    def graph(self):
+        """Operations and values as a graph in the DOT language, for Graphviz."""
+        lines = ["digraph program {", "  node [fontname=monospace];"]
+        for number, op in enumerate(self.ops):
+            lines.append(f'  op{number} [shape=box, label="{op.type}"];')
+            lines += [f'  "{value}" -> op{number};' for value in dict.fromkeys(op.input_arg_names)]
+            lines += [f'  op{number} -> "{value}";' for value in op.output_arg_names]
+        return "\n".join([*lines, "}", ""])
 
     # State -------------------------------------------------------------------
 

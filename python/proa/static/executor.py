@@ -3,14 +3,41 @@
 from proa import _C
 from proa.framework import recorded_rates
 from proa.static.program import Program, default_main_program, default_startup_program
+from proa.static.sequences import lengths_name
 
 
 class CompiledProgram:
-    """A program as it is; kept for programs that compile first."""
+    """A program as it is, with the settings that programs which compile first give.
+
+    Args:
+        program_or_graph (Program|CompiledProgram): it.
+        build_strategy (BuildStrategy, optional): see there.
+
+    Raises:
+        TypeError: for what is no program.
+
+    Examples:
+        >>> main = proa.static.Program()
+        >>> with proa.static.program_guard(main):
+        ...     y = proa.static.data("x", [None]) + 1.0
+        >>> compiled = proa.static.CompiledProgram(main)
+        >>> proa.static.Executor().run(compiled, feed={"x": np.zeros([1], "float32")}, fetch_list=[y])[0].tolist()
+        [1.0]
+    """
 
     def __init__(self, program_or_graph, build_strategy=None):
         self._source = getattr(program_or_graph, "_source", program_or_graph)
+        if not isinstance(self._source, Program):
+            raise _C.located(TypeError(f"CompiledProgram: takes a Program, not {type(self._source).__name__}"))
         self._program = program_or_graph._program
+        self._runs = 1
+        self._build(build_strategy)
+
+    def _build(self, strategy):
+        path = getattr(strategy, "debug_graphviz_path", "")
+        if path:
+            with open(path, "w") as file:
+                file.write(self._source.graph())
 
     def with_data_parallel(
         self, loss_name=None, build_strategy=None, exec_strategy=None, share_vars_from=None, places=None
@@ -24,6 +51,8 @@ class CompiledProgram:
             raise _C.located(
                 ValueError("CompiledProgram.with_data_parallel: this version runs on one device; give one place")
             )
+        self._build(build_strategy)
+        self._runs = max(1, getattr(exec_strategy, "num_iteration_per_run", 1))
         return self
 
 
@@ -76,6 +105,8 @@ class Executor:
         wanted = None if fetch_list is None else _flat(fetch_list)
         if isinstance(program, LoadedProgram):
             return program.run(feed or {}, wanted, return_numpy)
+        for _ in range(getattr(program, "_runs", 1) - 1):
+            self.run(program._source, feed, fetch_list, scope=scope)
         program = getattr(program, "_source", program)
         use_prune = use_prune or program._for_test
         program.run_starts()
@@ -84,7 +115,9 @@ class Executor:
         recorded_rates.refresh()
         with _C.eager_mode():
             inputs = set(program._program.input_names)
-            feeds = {name: self._fed(program, name, value) for name, value in (feed or {}).items() if name in inputs}
+            feeds = {
+                name: self._fed(program, name, value) for name, value in _with_lengths(feed, inputs) if name in inputs
+            }
             fetches = [self._find(program, item) for item in wanted or ()]
             results = program._program.run(feeds, fetches, use_prune)
         for call in () if use_prune else program._after_run:
@@ -160,6 +193,27 @@ class Executor:
         """Nothing is held."""
 
 
+def _with_lengths(feed, inputs):
+    """What is fed, item by item; of a LoDTensor the lengths of its sequences too, where an input takes them."""
+    for name, value in (feed or {}).items():
+        yield name, value
+        levels = getattr(value, "recursive_sequence_lengths", None)
+        if levels is None:
+            continue
+        import numpy as np
+
+        levels = levels()
+        if not value.has_valid_recursive_sequence_lengths():
+            raise _C.located(
+                ValueError(
+                    f"Executor.run: feed {name!r}: the lengths {levels[-1]} are not those of {len(np.asarray(value))} rows"
+                )
+            )
+        for number, lengths in enumerate(levels):
+            if lengths_name(name, number) in inputs:
+                yield lengths_name(name, number), np.asarray(lengths, "int64")
+
+
 def _flat(fetch_list):
     """The items of nested lists and tuples; of a single item, a list of it."""
     if isinstance(fetch_list, (list, tuple)):
@@ -177,6 +231,7 @@ class LoadedProgram(Program):
 
     def run(self, feed, fetch_list, return_numpy):
         names = self._module.input_names
+        feed = dict(_with_lengths(feed, names))
         missing = [name for name in names if name not in feed]
         if missing:
             raise _C.located(ValueError(f"Executor.run: input {missing[0]!r} is not fed"))

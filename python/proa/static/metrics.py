@@ -31,7 +31,7 @@ def accuracy(input, label, k=1, correct=None, total=None):
     if correct is not None:
         _C.ops.store_(correct, hits.sum().reshape(correct.shape).astype(correct.dtype))
     if total is not None:
-        _C.ops.store_(total, _C.ops.ones_like(hits).sum().reshape(total.shape).astype(total.dtype))
+        _C.ops.store_(total, _C.ops.full_like(hits, 1).sum().reshape(total.shape).astype(total.dtype))
     return hits.mean().reshape([1])
 
 

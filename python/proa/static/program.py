@@ -76,6 +76,19 @@ class Program(Block):
         """The operations as text, which has every detail and no errors to throw."""
         return str(self)
 
+    @staticmethod
+    def parse_from_string(binary_str):
+        """The program of the bytes that `serialize_program` gives (or of a .pdmodel), without its parameters.
+
+        `deserialize_persistables` gives it its parameters, and with them it can be run.
+
+        Raises:
+            TypeError: for what is no bytes.
+        """
+        from proa.static.states import deserialize_program
+
+        return deserialize_program(binary_str)
+
 
 def _copied(value):
     return value.copy() if isinstance(value, (dict, list)) else value
@@ -168,6 +181,8 @@ def data(name, shape, dtype=None, lod_level=0):
         name (str): by which it is fed.
         shape (list): sizes; None or -1 for sizes that are known only when the program runs.
         dtype: default: the default dtype.
+        lod_level (int): from 1 on, the rows are sequences of different lengths, which are fed with them as a
+            `fluid.LoDTensor` (`fluid.create_lod_tensor`); see `proa.static.sequences`.
 
     Returns:
         Tensor: symbolic.
@@ -199,6 +214,10 @@ def data(name, shape, dtype=None, lod_level=0):
     tensor.name = name
     _main._inputs[name] = tensor
     _main._declared[name] = (sizes, kind)
+    if lod_level:
+        from proa.static import sequences
+
+        sequences.declare(name, tensor, int(lod_level))
     return tensor
 
 

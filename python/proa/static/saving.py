@@ -4,6 +4,7 @@ import os
 
 from proa import _C
 from proa.static.executor import LoadedProgram
+from proa.static.sequences import lengths_name
 
 
 def save_inference_model(path_prefix, feed_vars, fetch_vars, executor=None, **kwargs):
@@ -22,10 +23,17 @@ def save_inference_model(path_prefix, feed_vars, fetch_vars, executor=None, **kw
     if folder:
         os.makedirs(folder, exist_ok=True)
     program = _C.program_of(fetches[0])
+    names = [name for t in feeds for name in (t.name, *_lengths_of(program, t.name))]
     trainable = [name for name, tensor in program.captured if name and not tensor.stop_gradient]
-    _C.save_program(
-        os.fsencode(path_prefix), program, [t.name for t in feeds], fetches, trainable=trainable, for_test=True
-    )
+    _C.save_program(os.fsencode(path_prefix), program, names, fetches, trainable=trainable, for_test=True)
+
+
+def _lengths_of(program, name):
+    """The inputs for the lengths of sequences in an input, which are fed with it."""
+    inputs, number = set(program.input_names), 0
+    while lengths_name(name, number) in inputs:
+        yield lengths_name(name, number)
+        number += 1
 
 
 def load_inference_model(path_prefix, executor=None, **kwargs):
@@ -35,4 +43,6 @@ def load_inference_model(path_prefix, executor=None, **kwargs):
         list: [program, names of the inputs, targets to fetch], as Executor.run takes them.
     """
     program = LoadedProgram(_C.load_program(os.fsencode(path_prefix)))
-    return [program, program._module.input_names, program.fetch_targets()]
+    names = program._module.input_names
+    lengths = {lengths_name(name, number) for name in names for number in range(len(names))}
+    return [program, [name for name in names if name not in lengths], program.fetch_targets()]

@@ -38,6 +38,10 @@ class ScopeTensor:
             finally:
                 _C.set_grad_enabled(grad)
 
+    def tensor(self):
+        """The tensor itself."""
+        return self._tensor
+
     def __array__(self, dtype=None, copy=None):
         array = self._tensor.numpy()
         return array if dtype is None else array.astype(dtype)

@@ -209,7 +209,65 @@ def block(x):
     return default_main_program().global_block()
 
 
-setattr(_C.Tensor, block.__name__, property(block))
+def lod_level(x):
+    """How many levels of sequences the rows are made of: of inputs with `lod_level`, and of what sequence functions give."""
+    from proa.static import sequences
+
+    return len(sequences.levels_of(x))
+
+
+for _attribute in (block, lod_level):
+    setattr(_C.Tensor, _attribute.__name__, property(_attribute))
+
+# In static mode -----------------------------------------------------------------------------------------------------------
+
+_write = _C.Tensor.set_value
+
+
+@method
+def get_value(self, scope=None):
+    """The value of a variable that keeps one (a parameter): of `scope`, or its own.
+
+    Raises:
+        ValueError: a scope is given that has no variable of this name.
+        RuntimeError: it is a value of a program, which has none before the program runs: fetch it.
+    """
+    if scope is not None:
+        return _of_scope("get_value", self, scope)
+    if _C.is_symbolic(self):
+        raise _C.located(
+            RuntimeError("get_value: a value of a program has no number until it runs; fetch it with Executor.run")
+        )
+    return self
+
+
+@method
+def set_value(self, value, scope=None):
+    """Gives the tensor, or the variable of its name in `scope`, another value of the same dims.
+
+    Args:
+        value (Tensor|ndarray|number): what to write.
+        scope (Scope, optional): of static mode.
+    """
+    if scope is None:
+        return _write(self, value)
+    return _write(_of_scope("set_value", self, scope), value)
+
+
+@method
+def to_string(self, throw_on_error=False, with_details=True):
+    """One line about a value of a program; of other tensors, their text."""
+    if not _C.is_symbolic(self):
+        return repr(self)
+    sizes = ", ".join(str(size) for size in self.shape)
+    return f"var {self.name} : LOD_TENSOR.shape({sizes}).dtype({self.dtype.name}).stop_gradient({self.stop_gradient})"
+
+
+def _of_scope(what, x, scope):
+    found = scope.find_var(x.name)
+    if found is None:
+        raise _C.located(ValueError(f"{what}: the scope has no variable {x.name!r}"))
+    return found.get_tensor().tensor()
 
 
 @method

@@ -10,6 +10,9 @@ _HOMES = _invert({
     "proa.static.nn.parametric": "batch_norm bilinear_tensor_product conv2d conv2d_transpose conv3d conv3d_transpose fc "
     "group_norm instance_norm layer_norm prelu row_conv sparse_embedding spectral_norm",
     "proa.static.nn.choices": "case switch_case",
+    "proa.static.nn.sequence": "sequence_concat sequence_conv sequence_enumerate sequence_expand sequence_expand_as "
+    "sequence_first_step sequence_last_step sequence_pad sequence_pool sequence_reshape sequence_reverse sequence_scatter "
+    "sequence_slice sequence_softmax sequence_unpad",
 })  # fmt: skip
 
 __all__ = ["cond", "data_norm", "embedding", "multi_box_head", "nce", "py_func", "while_loop", *_HOMES]

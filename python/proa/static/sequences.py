@@ -1,0 +1,180 @@
+"""Sequences of different lengths, one after another in the rows of a tensor: how long they are, and where each row is.
+
+What 1.x called a LoD is here a tensor of lengths beside the rows. A program knows the lengths by the size of the rows: an input
+with `lod_level` brings them, and every value with as many rows as that input (its embedding, a layer of it) has its sequences, for
+sizes have an identity (proa.framework.size). Functions that make other sequences (static.nn.sequence_expand) say so of their results.
+"""
+
+from functools import cached_property
+
+from proa import _C
+from proa.framework.size import Size
+
+__all__ = ["Layout", "declare", "layout_of", "lengths_name", "levels_of", "note"]
+
+
+def lengths_name(name, level):
+    """What the input is called that takes the lengths of a level of input `name`."""
+    return f"{name}@LENGTHS{level}"
+
+
+def declare(name, tensor, lod_level):
+    """Gives an input of the default main program inputs for the lengths of its sequences, outermost level first."""
+    from proa.static.program import default_main_program
+
+    main = default_main_program()
+    levels = []
+    for level in range(lod_level):
+        lengths = main._program.add_input(lengths_name(name, level), [-1], _C.int64)
+        lengths.name = lengths_name(name, level)
+        levels.append(lengths)
+    main._leveled[name] = lod_level
+    note(tensor, levels)
+
+
+def _table(tensor):
+    """The lengths that the tensor's program knows, by the name of a size; None of what is no Program's."""
+    from proa.static.program import default_main_program
+    from proa.static.scope import programs
+
+    own, main = _C.program_of(tensor), default_main_program()
+    if main._program is own:
+        return main._levels
+    return next((program._levels for program in list(programs) if program._program is own), None)
+
+
+def _rows(tensor):
+    """What the lengths of a value of a program are kept by: the name of its number of rows; where that is known, the value."""
+    if not _C.is_symbolic(tensor) or not tensor.shape:
+        return None
+    if isinstance(tensor.shape[0], Size):
+        return _C.dim_name(tensor, 0)
+    return "value", _C.program_of(tensor).value_number(tensor)
+
+
+def note(tensor, levels):
+    """The rows of a value of a program are sequences of these lengths (a list of int64 tensors, the last for the rows)."""
+    rows = _rows(tensor)
+    table = _table(tensor) if rows is not None else None
+    if table is not None and levels:
+        table[rows] = list(levels)
+
+
+def levels_of(tensor):
+    """The lengths of the sequences that the rows are, outermost level first; [] where nothing is known of any."""
+    rows = _rows(tensor)
+    table = _table(tensor) if rows is not None else None
+    return list(table.get(rows, ())) if table else []
+
+
+def as_lengths(op, lengths, name="lengths"):
+    """A list, array or integer tensor [sequences] or [sequences, 1] as int64 [sequences]."""
+    if not isinstance(lengths, _C.Tensor):
+        lengths = _C.to_tensor(lengths, dtype="int64")
+    if lengths.is_floating_point() or lengths.dtype == _C.bool or len(lengths.shape) not in (1, 2):
+        raise _C.located(
+            TypeError(f"{op}: {name} must hold integers, [sequences]; it is {list(lengths.shape)} {lengths.dtype.name}")
+        )
+    return _C.ops.reshape(lengths, [-1]).astype("int64")
+
+
+def layout_of(op, x, lengths=None, level=-1, name="input"):
+    """The Layout of the sequences in x: of `lengths`, or of what its program knows.
+
+    Raises:
+        ValueError: nothing is known; or the lengths are not those of the rows.
+    """
+    _C.tensor_argument(x, op, name)
+    if not x.shape:
+        raise _C.located(ValueError(f"{op}: {name} must have rows, the first dim; it is [] {x.dtype.name}"))
+    if lengths is None:
+        levels = levels_of(x)
+        if not levels:
+            raise _C.located(
+                ValueError(
+                    f"{op}: nothing is known of sequences in {name} {list(x.shape)} {x.dtype.name}; give lengths=, an int64 "
+                    "tensor [sequences], or declare the input by static.data(..., lod_level=1)"
+                )
+            )
+        return Layout(levels[level])
+    layout = Layout(as_lengths(op, lengths))
+    if level == -1 and not _C.is_symbolic(layout.lengths):
+        counts = layout.lengths.tolist()
+        known = not isinstance(x.shape[0], Size)
+        if any(n < 0 for n in counts) or known and sum(counts) != x.shape[0]:
+            shown = counts if len(counts) < 10 else [*counts[:8], "..."]
+            raise _C.located(
+                ValueError(f"{op}: lengths {shown} are not those of the {x.shape[0]} rows of {name} {list(x.shape)}")
+            )
+    return layout
+
+
+def count(like):
+    """0, 1, 2 ... for the elements of a tensor of one dim."""
+    return _C.ops.cumsum(_C.ops.full_like(like, 1), 0) - 1
+
+
+def take(rows, index):
+    """rows[index], for an index of any dims."""
+    return _C.ops.gather_nd(rows, _C.ops.unsqueeze(index, [-1]))
+
+
+def take_or(rows, index, valid, value):
+    """rows[index] where `valid`, elsewhere rows of `value`, which gets no gradient."""
+    other = _C.ops.full([1, *rows.shape[1:]], value, rows.dtype)
+    index = _C.ops.where(valid, index + 1, _C.ops.full_like(index, 0))
+    return take(_C.ops.concat([other, rows], 0), index)
+
+
+class Layout:
+    """Where the rows of sequences are that stand one after another.
+
+    Args:
+        lengths (Tensor): int64, [sequences].
+    """
+
+    def __init__(self, lengths):
+        self.lengths = lengths
+
+    @cached_property
+    def begins(self):
+        """The first row of each sequence."""
+        return _C.ops.cumsum(self.lengths, 0) - self.lengths
+
+    @cached_property
+    def sequence(self):
+        """For each row, which sequence it belongs to."""
+        from proa.tensor.creation import arange
+
+        rows = arange(0, _C.ops.sum(self.lengths), 1, "int64")
+        return _C.ops.searchsorted(_C.ops.cumsum(self.lengths, 0), rows, False, True)
+
+    @cached_property
+    def position(self):
+        """For each row, its place in its sequence."""
+        return count(self.sequence) - self.of_sequence(self.begins)
+
+    def of_sequence(self, values):
+        """For each row, the value of its sequence."""
+        return take(values, self.sequence)
+
+    def longest(self, least=0):
+        """The length of the longest sequence, and not less than `least`: a 0-d tensor."""
+        return _C.ops.max(_C.ops.concat([self.lengths, _C.ops.full([1], least, _C.int64)], 0))
+
+    def steps(self, size):
+        """0, 1 ... size - 1 as [1, size], and which of them are rows of which sequence: bool [sequences, size]."""
+        from proa.tensor.creation import arange
+
+        steps = _C.ops.unsqueeze(arange(0, size, 1, "int64"), [0])
+        return steps, steps < _C.ops.unsqueeze(self.lengths, [1])
+
+    def padded(self, rows, value, size=None):
+        """The sequences side by side, [sequences, size, ...], filled up by `value`; `size` is that of the longest (1 at least)."""
+        steps, valid = self.steps(self.longest(1) if size is None else size)
+        return take_or(rows, _C.ops.unsqueeze(self.begins, [1]) + steps, valid, value)
+
+    def unpadded(self, padded):
+        """The rows of [sequences, size, ...]."""
+        index = _C.ops.stack([self.sequence, self.position], 1)
+        return _C.ops.gather_nd(padded, index)

@@ -1,0 +1,177 @@
+"""Names of static programs and of recorded functions that programs of 2.x use: settings, members of variables, the translator."""
+
+import numpy as np
+import pytest
+
+import proa
+from proa import jit, static
+
+
+def _settings(kind):
+    from proa.static.strategies import Setting
+
+    return [(name, setting) for name, setting in vars(kind).items() if isinstance(setting, Setting)]
+
+
+@pytest.mark.parametrize("kind", [static.BuildStrategy, static.ExecutionStrategy])
+def test_every_setting_has_a_kind_a_meaning_and_a_check(kind):
+    assert len(_settings(kind)) >= 9
+    for name, setting in _settings(kind):
+        strategy = kind()
+        assert setting.__doc__ and getattr(strategy, name) == setting.default
+        setattr(strategy, name, setting.default)
+        assert f"{name}={setting.default!r}" in repr(strategy)
+        with pytest.raises(TypeError, match=f"{kind.__name__}.{name}: must be"):
+            setattr(strategy, name, 1.5)
+        assert getattr(kind(), name) == setting.default  # of another strategy
+
+
+def test_choices_of_settings():
+    build = static.BuildStrategy()
+    build.reduce_strategy = static.BuildStrategy.ReduceStrategy.Reduce
+    build.gradient_scale_strategy = static.BuildStrategy.GradientScaleStrategy.One
+    assert (build.reduce_strategy, build.gradient_scale_strategy) == (1, 1)
+    with pytest.raises(ValueError, match="reduce_strategy: must be one of 0, 1, 2, not 7"):
+        build.reduce_strategy = 7
+    with pytest.raises(AttributeError, match="BuildStrategy has no setting 'fuse_everything'"):
+        build.fuse_everything = True
+
+
+def _counting():
+    """A program that adds x to a sum in each run: (program, sum)."""
+    main = static.Program()
+    with static.program_guard(main):
+        total = static.create_global_var([1], 0.0, "float32", persistable=True)
+        proa.assign(total + static.data("x", [1]), total)
+    return main, total
+
+
+def test_iterations_of_a_run_and_the_graph(tmp_path):
+    main, total = _counting()
+    build, execution = static.BuildStrategy(), static.ExecutionStrategy()
+    build.debug_graphviz_path, execution.num_iteration_per_run = str(tmp_path / "graph.dot"), 3
+    compiled = static.CompiledProgram(main, build).with_data_parallel(exec_strategy=execution)
+    feed = {"x": np.ones([1], "float32")}
+    assert static.Executor().run(compiled, feed=feed, fetch_list=[total])[0].tolist() == [3.0]
+    text = (tmp_path / "graph.dot").read_text()
+    assert text.startswith("digraph program {") and 'label="add"' in text and "-> op0;" in text
+    with pytest.raises(TypeError, match="CompiledProgram: takes a Program, not int"):
+        static.CompiledProgram(3)
+
+
+def test_parallel_executor_of_one_device():
+    main, total = _counting()
+    first = static.ParallelExecutor(False, main_program=main)
+    second = static.ParallelExecutor(False, main_program=main, share_vars_from=first)
+    feed = {"x": np.ones([1], "float32")}
+    assert first.run([total], [feed])[0].tolist() == [1.0] and second.run([total], feed_dict=feed)[0].tolist() == [2.0]
+    with pytest.raises(ValueError, match="feed holds 2 dicts"):
+        first.run([total], [feed, feed])
+    with pytest.raises(TypeError, match="share_vars_from must be a ParallelExecutor, not int"):
+        static.ParallelExecutor(False, main_program=main, share_vars_from=3)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        static.IpuStrategy,
+        static.IpuCompiledProgram,
+        static.ipu_shard_guard,
+        lambda: static.set_ipu_shard(lambda: 0),
+        lambda: static.IpuStrategy.set_options(None, {}),
+        lambda: static.IpuStrategy.num_ipus.__get__(object()),
+    ],
+)
+def test_what_needs_an_ipu_says_so(call):
+    with pytest.raises(NotImplementedError, match="has no IPU backend"):
+        call()
+
+
+def test_members_of_variables():
+    with static.program_guard(static.Program()):
+        x = static.data("x", [None, 3], lod_level=1)
+        y = static.nn.fc(x, 2, weight_attr="weight_of_members")
+        assert x.to_string(True) == "var x : LOD_TENSOR.shape(-1, 3).dtype(float32).stop_gradient(True)"
+        assert (x.lod_level, y.lod_level, static.data("z", [2]).lod_level) == (1, 1, 0)
+        with pytest.raises(RuntimeError, match="no number until it runs; fetch it"):
+            y.get_value()
+        scope = static.global_scope()
+        weight = static.default_main_program().var("weight_of_members")
+        weight.set_value(np.ones([3, 2], "float32"), scope)
+        assert np.array(weight.get_value(scope)).tolist() == [[1.0, 1.0]] * 3
+        weight.set_value(np.zeros([3, 2], "float32"))
+        assert weight.get_value().numpy().sum() == 0
+        with pytest.raises(ValueError, match="the scope has no variable "):
+            proa.ones([2]).get_value(static.Scope())
+    assert proa.ones([2]).lod_level == 0 and "shape=[2]" in proa.ones([2]).to_string()
+
+
+def test_a_program_of_bytes():
+    main = static.Program()
+    with static.program_guard(main):
+        y = static.nn.fc(static.data("x", [None, 2]), 3)
+        data, parameters = (
+            static.serialize_program([main.var("x")], [y]),
+            static.serialize_persistables([main.var("x")], [y]),
+        )
+    loaded = static.deserialize_persistables(static.Program.parse_from_string(data), parameters)
+    x = np.ones([1, 2], "float32")
+    executor = static.Executor()
+    want = executor.run(main, feed={"x": x}, fetch_list=[y])[0]
+    np.testing.assert_array_equal(executor.run(loaded, feed={"x": x}, fetch_list=loaded.fetch_targets())[0], want)
+    with pytest.raises(TypeError, match="must be bytes, not str"):
+        static.Program.parse_from_string("text")
+
+
+class _Net(proa.nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.linear = proa.nn.Linear(3, 2)
+
+    def forward(self, x):
+        return self.linear(x)
+
+
+def test_the_translator():
+    translator, net, x = jit.ProgramTranslator.get_instance(), _Net(), proa.ones([4, 3])
+    assert translator is jit.ProgramTranslator()
+    np.testing.assert_array_equal(translator.get_output(net, x).numpy(), net(x).numpy())
+    converted = translator.get_func(lambda v: v * 2)
+    assert (
+        isinstance(converted, proa.jit.static_function.StaticFunction) and translator.get_func(converted) is converted
+    )
+    assert converted(x).tolist() == (x * 2).tolist()
+    main, startup, inputs, outputs = translator.get_program(net, x)
+    assert [t.name for t in main.all_parameters()] == [p.name for p in net.parameters()]
+    assert startup.num_operations == 0 and inputs[0].shape == [4, 3] and outputs[0].shape == [4, 2]
+    (got,) = static.Executor().run(main, feed={inputs[0].name: np.ones([4, 3], "float32")}, fetch_list=outputs)
+    np.testing.assert_allclose(got, net(x).numpy(), rtol=1e-6)
+    main, _, inputs, _ = translator.get_program(lambda a, b: a + b, static.InputSpec([None, 3]), b=x)
+    assert [list(t.shape) for t in inputs] == [[-1, 3], [4, 3]]
+    assert "return self.linear(x)" in translator.get_code(net)
+    with pytest.raises(TypeError, match="get_func: takes a function or layer, not int"):
+        translator.get_func(3)
+    before = len(translator.get_program_cache())
+    converted(proa.ones([2, 2, 2]))
+    assert len(translator.get_program_cache().concrete_programs()) == before + 1
+    translator.enable(False)
+    try:
+        assert translator.get_func(len) is len and translator.get_output(lambda v: v + 1, 1) == 2
+    finally:
+        translator.enable(True)
+
+
+def test_names_of_recorded_functions(tmp_path):
+    @jit.not_to_static
+    def one(x):
+        return x + 1
+
+    assert jit.not_to_static(function=one) is one and jit.not_to_static()(one) is one
+    prefix = str(tmp_path / "net")
+    jit.save(_Net(), prefix, [static.InputSpec([None, 3])])
+    loaded = jit.load(prefix)
+    again = jit.TranslatedLayer({"forward": loaded._module}, dict(loaded.named_parameters()))
+    x = proa.ones([2, 3])
+    np.testing.assert_array_equal(again(x).numpy(), loaded(x).numpy())
+    with pytest.raises(ValueError, match="there is 'forward', but no 'backward'"):
+        loaded.program("backward")

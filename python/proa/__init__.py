@@ -37,7 +37,7 @@ from proa._generated.root import *
 from proa.version import full_version as __version__
 
 _SUBMODULES = frozenset((
-    "_C_ops", "_legacy_C_ops", "amp", "autograd", "callbacks", "common_ops_import", "compat", "convert", "dataset", "device",
+    "_C_ops", "_legacy_C_ops", "amp", "array_api", "autograd", "callbacks", "common_ops_import", "compat", "convert", "dataset", "device",
     "distributed", "distribution", "doctor", "errors", "fft", "fluid", "framework", "hapi", "hub", "incubate", "inference",
     "io", "jit", "linalg", "metric", "nn", "optimizer", "profiler", "reader", "regularizer", "static", "sysconfig", "tensor",
     "text", "upgrade", "utils", "version", "vision",
@@ -88,6 +88,7 @@ _HOMES = {
 if _TYPE_CHECKING:  # What __getattr__ finds, for type checkers (python/tests/typing_test.py compares).
     from proa import (
         amp,
+        array_api,
         autograd,
         callbacks,
         common_ops_import,

@@ -8,6 +8,7 @@ import pytest
 
 _DOCS = pathlib.Path(__file__).parents[2] / "docs"
 _PAGES = [
+    "array_api.md",
     "data.md",
     "coming_from_pytorch.md",
     *sorted(f"tutorials/{path.name}" for path in _DOCS.glob("tutorials/*.md")),

@@ -284,3 +284,41 @@ def _repr_html_(x):
     from proa.framework import html
 
     return html.tensor(x)
+
+
+@method
+def __array_namespace__(x, *, api_version=None):
+    """`proa.array_api`: the functions of the array API standard.
+
+    Raises:
+        ValueError: for a version of the standard that is none, or newer than what is there.
+    """
+    from proa import array_api
+
+    if api_version not in (None, "2021.12", "2022.12", "2023.12"):
+        raise _C.located(ValueError(f"__array_namespace__: api_version is {api_version!r}; there is 2023.12"))
+    return array_api
+
+
+@method
+def to_device(x, device, *, stream=None):
+    """The tensor on another device."""
+    if stream is not None:
+        raise _C.located(ValueError("to_device: there are no streams to wait for; give stream=None"))
+    return x if device == x.place else x.to(device)
+
+
+def _device(x):
+    """Where the elements are, as the array API standard names it: `place`."""
+    return x.place
+
+
+def _mT(x):
+    """Each matrix with rows and columns swapped."""
+    from proa.array_api import matrix_transpose
+
+    return matrix_transpose(x)
+
+
+for _name, _get in (("device", _device), ("mT", _mT)):
+    setattr(_C.Tensor, _name, property(_get))

@@ -4,18 +4,23 @@ from proa import _C
 from proa.framework.names import invert as _invert
 from proa.framework.names import lazy as _lazy
 from proa.static.host import py_func
-from proa.static.nn.layers import data_norm, embedding, multi_box_head, nce
+from proa.static.nn.layers import embedding
 
 _HOMES = _invert({
     "proa.static.nn.parametric": "batch_norm bilinear_tensor_product conv2d conv2d_transpose conv3d conv3d_transpose fc "
     "group_norm instance_norm layer_norm prelu row_conv sparse_embedding spectral_norm",
+    "proa.static.nn.crf": "crf_decoding",
+    "proa.static.nn.kept_sums": "data_norm",
+    "proa.static.nn.deform": "deform_conv2d",
+    "proa.static.nn.sampled": "nce",
+    "proa.static.nn.ssd": "multi_box_head",
     "proa.static.nn.choices": "case switch_case",
     "proa.static.nn.sequence": "sequence_concat sequence_conv sequence_enumerate sequence_expand sequence_expand_as "
     "sequence_first_step sequence_last_step sequence_pad sequence_pool sequence_reshape sequence_reverse sequence_scatter "
     "sequence_slice sequence_softmax sequence_unpad",
 })  # fmt: skip
 
-__all__ = ["cond", "data_norm", "embedding", "multi_box_head", "nce", "py_func", "while_loop", *_HOMES]
+__all__ = ["cond", "embedding", "py_func", "while_loop", *_HOMES]
 
 __getattr__, __dir__ = _lazy(__name__, _HOMES)
 

@@ -62,6 +62,7 @@ def _normalization(op, norm, forward):
 
 
 def _integer(op, name, value):
+    value = _attributes.known_number(op, name, value)
     try:
         return operator.index(value)
     except TypeError:
@@ -69,6 +70,10 @@ def _integer(op, name, value):
 
 
 def _size(op, name, value):
+    """How many points, checked; as it is if only the run of a program knows it."""
+    value = _attributes.number(value)
+    if _attributes.is_late(value):
+        return value
     value = _integer(op, name, value)
     if not 1 <= value <= _MOST_POINTS:
         _refuse(ValueError, f"{op}: {name} is {value}; it must be positive, and at most {_MOST_POINTS}")
@@ -86,7 +91,7 @@ def _list(op, name, values):
     values = _attributes.numbers(values)
     if not isinstance(values, (list, tuple)):
         _refuse(TypeError, f"{op}: {name} must be a list or tuple of integers, not {type(values).__name__}")
-    return [_integer(op, name, v) for v in values]
+    return list(values)
 
 
 def _several(op, x, s, axes):
@@ -98,7 +103,7 @@ def _several(op, x, s, axes):
             _refuse(ValueError, f"{op}: s has {len(s)} sizes; x is {list(x.shape)} {x.dtype.name}")
         axes = list(range(x.ndim)) if s is None else list(range(x.ndim - len(s), x.ndim))
     else:
-        axes = [_axis(op, x, a) for a in _list(op, "axes", axes)]
+        axes = [_axis(op, x, a) for a in _attributes.known(op, "axes", _list(op, "axes", axes))]
         if len(set(axes)) != len(axes):
             _refuse(ValueError, f"{op}: an axis is named twice in {axes}")
     if s is None:
@@ -113,11 +118,12 @@ def _several(op, x, s, axes):
 def _resized(x, axis, n):
     """x with n elements along the axis: cut, or zeros at its end."""
     now = x.shape[axis]
-    if n is None or (not isinstance(now, _Size) and now == n):
+    unknown = _attributes.is_late(now, n)
+    if n is None or not unknown and now == n:
         return x
-    if isinstance(now, _Size) or now < n:
+    if unknown or now < n:
         paddings = [0] * (2 * x.ndim)
-        paddings[2 * axis + 1] = n if isinstance(now, _Size) else n - now
+        paddings[2 * axis + 1] = n if unknown else n - now
         x = _C.ops.pad(x, paddings)
     return _C.ops.slice(x, [axis], [0], [n])
 
@@ -158,16 +164,17 @@ def _two(kind, op, x, s, axes, norm, forward):
     """A transform over two axes, by the function for several."""
     if axes is not None and len(_list(op, "axes", axes)) != 2:
         _refuse(ValueError, f"{op}: axes must name two axes, not {len(axes)}")
-    if s is not None and len(_list(op, "s", s)) != 2:
+    s = None if s is None else _list(op, "s", s)
+    if s is not None and len(s) != 2:
         _refuse(ValueError, f"{op}: s must be two sizes, not {len(s)}")
     if _tensor(op, x).ndim < 2:
         _refuse(ValueError, f"{op}: x must have two dims or more; it is {list(x.shape)} {x.dtype.name}")
     return kind(op, x, s, (-2, -1) if axes is None else axes, norm, forward)
 
 
-def _one(x, n, axis):
+def _one(op, n, axis):
     """What the functions of one axis are in those of several."""
-    return (None if n is None else [n]), [axis]
+    return (None if n is None else [n]), [_attributes.known_number(op, "axis", axis)]
 
 
 # One axis ------------------------------------------------------------------------
@@ -194,7 +201,7 @@ def fft(x, n=None, axis=-1, norm="backward", name=None):
         >>> proa.fft.fft(proa.to_tensor([1.0, 0.0, -1.0, 0.0])).real().tolist()
         [0.0, 2.0, 0.0, 2.0]
     """
-    return _c2c("fft", x, *_one(x, n, axis), norm, True)
+    return _c2c("fft", x, *_one("fft", n, axis), norm, True)
 
 
 def ifft(x, n=None, axis=-1, norm="backward", name=None):
@@ -206,7 +213,7 @@ def ifft(x, n=None, axis=-1, norm="backward", name=None):
         >>> proa.fft.ifft(proa.fft.fft(proa.to_tensor([1.0, 2.0, 3.0]))).real().round().tolist()
         [1.0, 2.0, 3.0]
     """
-    return _c2c("ifft", x, *_one(x, n, axis), norm, False)
+    return _c2c("ifft", x, *_one("ifft", n, axis), norm, False)
 
 
 def rfft(x, n=None, axis=-1, norm="backward", name=None):
@@ -218,7 +225,7 @@ def rfft(x, n=None, axis=-1, norm="backward", name=None):
         >>> proa.fft.rfft(proa.to_tensor([1.0, 0.0, -1.0, 0.0])).real().tolist()
         [0.0, 2.0, 0.0]
     """
-    return _r2c("rfft", x, *_one(x, n, axis), norm, True)
+    return _r2c("rfft", x, *_one("rfft", n, axis), norm, True)
 
 
 def irfft(x, n=None, axis=-1, norm="backward", name=None):
@@ -233,7 +240,7 @@ def irfft(x, n=None, axis=-1, norm="backward", name=None):
         >>> proa.fft.irfft(proa.fft.rfft(proa.to_tensor([1.0, 2.0, 3.0])), n=3).round().tolist()
         [1.0, 2.0, 3.0]
     """
-    return _c2r("irfft", x, *_one(x, n, axis), norm, False)
+    return _c2r("irfft", x, *_one("irfft", n, axis), norm, False)
 
 
 def hfft(x, n=None, axis=-1, norm="backward", name=None):
@@ -245,7 +252,7 @@ def hfft(x, n=None, axis=-1, norm="backward", name=None):
         >>> proa.fft.hfft(proa.to_tensor([1.0, 2.0, 3.0])).tolist()
         [8.0, -2.0, 0.0, -2.0]
     """
-    return _c2r("hfft", x, *_one(x, n, axis), norm, True)
+    return _c2r("hfft", x, *_one("hfft", n, axis), norm, True)
 
 
 def ihfft(x, n=None, axis=-1, norm="backward", name=None):
@@ -255,7 +262,7 @@ def ihfft(x, n=None, axis=-1, norm="backward", name=None):
         >>> proa.fft.ihfft(proa.to_tensor([8.0, -2.0, 0.0, -2.0])).real().tolist()
         [1.0, 2.0, 3.0]
     """
-    return _r2c("ihfft", x, *_one(x, n, axis), norm, False)
+    return _r2c("ihfft", x, *_one("ihfft", n, axis), norm, False)
 
 
 # Several axes ----------------------------------------------------------------------
@@ -398,7 +405,7 @@ def ihfft2(x, s=None, axes=(-2, -1), norm="backward", name=None):
 
 
 def _spacing(op, n, d, dtype):
-    n, d = _size(op, "n", n), _attributes.number(d)
+    n, d = _size(op, "n", _attributes.known_number(op, "n", n)), _attributes.known_number(op, "d", d)
     if isinstance(d, bool) or not isinstance(d, (int, float)) or d == 0:
         _refuse(ValueError, f"{op}: d is {d!r}; it must be a number other than 0")
     kind = _C.get_default_dtype() if dtype is None else _C.DType(dtype)
@@ -439,7 +446,7 @@ def _shifted(op, x, axes, half):
         _refuse(TypeError, f"{op}: x must be a Tensor, not {type(x).__name__}")
     if axes is None:
         axes = list(range(x.ndim))
-    axes = _attributes.numbers(axes)
+    axes = _attributes.known(op, "axes", axes)
     axes = [_axis(op, x, a) for a in ([axes] if isinstance(axes, int) else _list(op, "axes", axes))]
     if not axes:
         return _C.ops.assign(x)

@@ -6,7 +6,9 @@ runs. Ops take such tensors wherever they take a number or a list of numbers.
 
 from proa import _C
 
-__all__ = ["is_late", "number", "numbers"]
+__all__ = ["is_late", "known", "known_number", "number", "numbers"]
+
+_PLAIN = (int, float, str, bool, type(None))
 
 
 def number(value):
@@ -30,6 +32,40 @@ def numbers(values):
             return values.tolist()
         return [values[i] for i in range(values.shape[0])]
     return [number(v) for v in values] if isinstance(values, (list, tuple)) else values
+
+
+def known(op, parameter, value):
+    """`numbers` of what decides which operations are recorded: a value of the program is refused.
+
+    Args:
+        op (str): the public function.
+        parameter (str): its parameter.
+        value: what was given for it.
+
+    Raises:
+        ValueError: it is, or holds, a tensor whose number only the run of a program knows.
+    """
+    if type(value) in _PLAIN:
+        return value
+    value = numbers(value)
+    for v in value if isinstance(value, (list, tuple)) else (value,):
+        _require_elements(op, parameter, v)
+    return value
+
+
+def known_number(op, parameter, value):
+    """`number` of what decides which operations are recorded; else as `known`."""
+    if type(value) in _PLAIN:
+        return value
+    value = number(value)
+    _require_elements(op, parameter, value)
+    return value
+
+
+def _require_elements(op, parameter, value):
+    if isinstance(value, _C.Tensor) and not _C.take_elements(value):
+        what = f"{list(value.shape)} {value.dtype.name}, a value of the program"
+        raise _C.located(ValueError(f"{op}: {parameter} must be known when the program is recorded; it is {what}"))
 
 
 def is_late(*values):

@@ -3,6 +3,7 @@
 import math
 
 from proa import _C
+from proa.framework.attributes import known_number as _known_number
 from proa.framework.attributes import number as _number
 from proa.framework.dtype import finfo as _finfo
 from proa.framework.names import borrow as _borrow
@@ -27,7 +28,7 @@ def cond(x, p=None, name=None):
         >>> proa.linalg.cond(proa.to_tensor([[2.0, 0.0], [0.0, 1.0]])).item()
         2.0
     """
-    x, p = _C.tensor_argument(x, "cond", "x"), _number(p)
+    x, p = _C.tensor_argument(x, "cond", "x"), _known_number("cond", "p", p)
     if len(x.shape) < 2:
         raise _C.located(ValueError(f"cond: x must be [..., M, N]; it is {list(x.shape)} {x.dtype.name}"))
     if isinstance(p, (bool, _C.Tensor)) or p not in (None, "fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf):

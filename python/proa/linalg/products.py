@@ -1,7 +1,7 @@
 """Products of several matrices."""
 
 from proa import _C
-from proa.framework.attributes import number as _number
+from proa.framework.attributes import known_number as _known_number
 from proa.framework.names import borrow as _borrow
 from proa.tensor.attribute import tensor_list as _tensor_list
 
@@ -77,7 +77,7 @@ def matrix_power(x, n, name=None):
         [[1.0, 3.0], [0.0, 1.0]]
     """
     x = _C.tensor_argument(x, "matrix_power", "x")
-    n = _number(n)
+    n = _known_number("matrix_power", "n", n)
     if not isinstance(n, int):
         raise _C.located(TypeError(f"matrix_power: n must be an int, not {type(n).__name__}"))
     if len(x.shape) < 2 or x.shape[-1] != x.shape[-2]:

@@ -3,10 +3,10 @@
 import math
 
 from proa import _C
-from proa.framework.attributes import is_late, number, numbers
+from proa.framework.attributes import is_late, known, known_number, number, numbers
 from proa.framework.names import borrow as _borrow
 from proa.tensor.logic import into
-from proa.tensor.manipulation import axis_of
+from proa.tensor.manipulation import axis_of, known_axis_of
 from proa.tensor.method import method as _method
 
 __all__ = [
@@ -83,6 +83,11 @@ def addmm(input, x, y, beta=1.0, alpha=1.0, name=None):
         raise _C.located(
             ValueError(f"addmm: input must have at most 2 dims; it is {list(input.shape)} {input.dtype.name}")
         )
+    beta, alpha = number(beta), number(alpha)
+    if is_late(beta):
+        input, beta = input * _C.ops.cast(beta, input.dtype), 1.0
+    if is_late(alpha):
+        x, alpha = x * _C.ops.cast(alpha, x.dtype), 1.0
     return _C.ops.addmm(input, x, y, beta, alpha)
 
 
@@ -101,7 +106,7 @@ def cross(x, y, axis=None, name=None):
         if 3 not in sizes:
             raise _C.located(ValueError(f"cross: x has no dim of size 3; it is {sizes} {x.dtype.name}"))
         axis = sizes.index(3)
-    axis = axis_of("cross", axis, x)
+    axis = known_axis_of("cross", axis, x)
     if len(y.shape) != len(x.shape) or x.shape[axis] != 3 or y.shape[axis] != 3:
         raise _C.located(
             ValueError(f"cross: size 3 is needed at axis {axis}; x is {list(x.shape)}, y is {list(y.shape)}")
@@ -138,12 +143,14 @@ def norm(x, p="fro", axis=None, keepdim=False, name=None):
     axes = [axis_of("norm", a, x) for a in axes]
     if isinstance(p, str) and p == "nuc" and axis is None and len(x.shape) == 2:
         axes = [0, 1]
-    if len(axes) == 2 and axes[0] != axes[1] and not isinstance(p, _C.Tensor) and p in ("nuc", 2, -2):
+    if len(axes) == 2 and p != "fro":  # which norm it is decides what is recorded
+        p, axes = known_number("norm", "p", p), known("norm", "axis", axes)
+    if len(axes) == 2 and p != "fro" and axes[0] != axes[1] and not isinstance(p, _C.Tensor) and p in ("nuc", 2, -2):
         return _spectral_norm(x, p, axes, keepdim)
     x = x.abs() if x.is_complex() else x
     if p == "fro":
         return _C.ops.p_norm(x, 2.0, axes, keepdim)
-    if is_late(p) and len(axes) != 2:
+    if is_late(p):
         return _C.ops.p_norm(x, p, axes, keepdim)
     if isinstance(p, (str, bool)) or not isinstance(p, (int, float)):
         raise _C.located(
@@ -189,7 +196,8 @@ def dist(x, y, p=2):
     """
     x = _C.tensor_argument(x, "dist", "x")
     y = _C.tensor_argument(y, "dist", "y")
-    return norm(x - y, float(p))
+    p = number(p)
+    return norm(x - y, p if is_late(p) else float(p))
 
 
 @_method
@@ -207,9 +215,7 @@ def tensordot(x, y, axes=2, name=None):
     """
     x = _C.tensor_argument(x, "tensordot", "x")
     y = _C.tensor_argument(y, "tensordot", "y")
-    axes = numbers(axes)
-    if is_late(axes):
-        raise _C.located(ValueError("tensordot: axes must be known when the program is recorded"))
+    axes = known("tensordot", "axes", axes)
     if isinstance(axes, int):
         if not 0 <= axes <= min(len(x.shape), len(y.shape)):
             raise _C.located(

@@ -3,7 +3,7 @@
 import operator
 
 from proa import _C
-from proa.framework.attributes import is_late, number, numbers
+from proa.framework.attributes import is_late, known, known_number, number, numbers
 from proa.framework.names import borrow as _borrow
 from proa.tensor.attribute import tensor_list
 from proa.tensor.method import method as _method
@@ -21,6 +21,7 @@ __all__ = [
     "rot90",
     "shard_index",
     "split",
+    "squeeze",
     "stack",
     "strided_slice",
     "unstack",
@@ -40,12 +41,9 @@ def axis_of(op, axis, x, extra=0):
     return axis % rank
 
 
-def known_axis_of(op, axis, x):
+def known_axis_of(op, axis, x, parameter="axis"):
     """axis_of, where the function itself needs the number."""
-    axis = axis_of(op, axis, x)
-    if is_late(axis):
-        raise _C.located(ValueError(f"{op}: the axis must be known when the program is recorded"))
-    return axis
+    return axis_of(op, known_number(op, parameter, axis), x)
 
 
 @_method
@@ -75,6 +73,40 @@ def stack(x, axis=0, name=None):
 
 
 @_method
+def squeeze(x, axis=None, name=None):
+    """x without dims of size 1, as a view.
+
+    Args:
+        x (Tensor): any shape.
+        axis (int|list[int]|Tensor, optional): which dims; one of another size stays. All dims of size 1 unless given. Of an
+            axis that only the run of a program knows the size must be 1: how many dims there are is recorded.
+
+    Examples:
+        >>> proa.squeeze(proa.ones([1, 3, 1]), axis=0).shape
+        [3, 1]
+    """
+    if axis is None or type(axis) is int:
+        return _C.ops.squeeze(x, axis)
+    axis = numbers(axis)
+    if not is_late(axis):
+        return _C.ops.squeeze(x, axis)
+    x = _C.tensor_argument(x, "squeeze", "x")
+    rank, axes = len(x.shape), list(axis) if isinstance(axis, (list, tuple)) else [axis]
+    if len(axes) > rank:
+        raise _C.located(IndexError(f"squeeze: {len(axes)} axes are out of range; x is {list(x.shape)} {x.dtype.name}"))
+    if rank == len(axes):
+        return _C.ops.reshape(x, [])
+    # The sizes of the other dims, in their order; with another number of elements than x has the reshape is an error.
+    places = _C.ops.arange(0, rank, 1, _C.int64)
+    dropped = _C.ops.full([rank], 0, _C.int64)
+    for a in axes:
+        a = _C.ops.cast(_C.ops.reshape(a, []), _C.int64) if isinstance(a, _C.Tensor) else a
+        dropped = _C.ops.where(_C.ops.equal(places, a % rank), places - places + 1, dropped)
+    order = _C.ops.argsort(dropped * rank + places, 0, False)
+    return _C.ops.reshape(x, _C.ops.gather(_C.ops.shape(x), _C.ops.slice(order, [0], [0], [rank - len(axes)]), 0))
+
+
+@_method
 def split(x, num_or_sections, axis=0, name=None):
     """Parts of a tensor along an axis: copies, so that writing into one leaves x as it is.
 
@@ -93,24 +125,26 @@ def split(x, num_or_sections, axis=0, name=None):
         [[3, 2], [3, 3], [3, 4]]
     """
     x = _C.tensor_argument(x, "split", "x")
-    axis = axis_of("split", axis, x)
+    return _split("split", x, num_or_sections, axis, "num_or_sections")
+
+
+def _split(op, x, num_or_sections, axis, parameter):
     num_or_sections = numbers(num_or_sections)
-    if isinstance(num_or_sections, _C.Tensor) or is_late(axis) and isinstance(num_or_sections, int):
-        raise _C.located(
-            ValueError("split: how many parts, and the axis of equal parts, must be known when the program is recorded")
-        )
+    if isinstance(num_or_sections, _C.Tensor):
+        num_or_sections = known(op, parameter, num_or_sections)
     if isinstance(num_or_sections, int):
+        axis = known_axis_of(op, axis, x)
         size, num = x.shape[axis], num_or_sections
         if num < 1 or size % num:
             raise _C.located(
                 ValueError(
-                    f"split: dim {axis} of size {size} cannot be split into {num} equal parts; "
+                    f"{op}: dim {axis} of size {size} cannot be split into {num} equal parts; "
                     f"x is {list(x.shape)} {x.dtype.name}"
                 )
             )
         sections = [size // num] * num
     else:
-        sections = num_or_sections
+        axis, sections = axis_of(op, axis, x), num_or_sections
     return [_C.ops.assign(part) for part in _C.ops.split(x, sections, axis)]
 
 
@@ -123,10 +157,10 @@ def chunk(x, chunks, axis=0, name=None):
         [[2, 3], [2, 3]]
     """
     x = _C.tensor_argument(x, "chunk", "x")
-    chunks = number(chunks)
+    chunks = known_number("chunk", "chunks", chunks)
     if not isinstance(chunks, int):
         raise _C.located(TypeError(f"chunk: chunks must be an int, not {type(chunks).__name__}"))
-    return split(x, chunks, axis)
+    return _split("chunk", x, chunks, axis, "chunks")
 
 
 @_method
@@ -143,7 +177,7 @@ def unstack(x, axis=0, num=None):
         [[1, 2], [3, 4]]
     """
     x = _C.tensor_argument(x, "unstack", "x")
-    axis = axis_of("unstack", axis, x)
+    axis = known_axis_of("unstack", axis, x)
     if num is not None and num != x.shape[axis]:
         raise _C.located(ValueError(f"unstack: num is {num}, but dim {axis} has size {x.shape[axis]}"))
     return [_C.ops.assign(part) for part in _C.ops.unbind(x, axis)]
@@ -271,8 +305,8 @@ def moveaxis(x, source, destination, name=None):
                            for v in (numbers(source), numbers(destination)))  # fmt: skip
     if len(source) != len(destination):
         raise _C.located(ValueError(f"moveaxis: {len(source)} sources but {len(destination)} destinations"))
-    source = [known_axis_of("moveaxis", a, x) for a in source]
-    destination = [known_axis_of("moveaxis", a, x) for a in destination]
+    source = [known_axis_of("moveaxis", a, x, "source") for a in source]
+    destination = [known_axis_of("moveaxis", a, x, "destination") for a in destination]
     if len(set(source)) < len(source) or len(set(destination)) < len(destination):
         raise _C.located(
             ValueError(f"moveaxis: an axis is given twice; source is {source}, destination is {destination}")
@@ -291,9 +325,10 @@ def rot90(x, k=1, axes=(0, 1), name=None):
         [[2, 4], [1, 3]]
     """
     x = _C.tensor_argument(x, "rot90", "x")
+    k, axes = known_number("rot90", "k", k), known("rot90", "axes", axes)
     if len(axes) != 2:
         raise _C.located(ValueError(f"rot90: two axes are needed, not {list(axes)}"))
-    a, b = known_axis_of("rot90", axes[0], x), known_axis_of("rot90", axes[1], x)
+    a, b = axis_of("rot90", axes[0], x), axis_of("rot90", axes[1], x)
     if a == b:
         raise _C.located(ValueError(f"rot90: the axes must differ; they are {list(axes)}"))
     k %= 4
@@ -320,9 +355,6 @@ def strided_slice(x, axes, starts, ends, strides, name=None):
     return _C.ops.slice(x, numbers(axes), numbers(starts), numbers(ends), numbers(strides))
 
 
-_ALL = 2**62  # The end of a slice that takes what there is.
-
-
 def crop(x, shape=None, offsets=None, name=None):
     """A block of x, as a copy.
 
@@ -338,16 +370,16 @@ def crop(x, shape=None, offsets=None, name=None):
     x = _C.tensor_argument(x, "crop", "x")
     rank = len(x.shape)
     offsets = [0] * rank if offsets is None else numbers(offsets)
-    sizes = list(x.shape) if shape is None else numbers(shape)
+    sizes = list(x.shape if shape is None else numbers(shape))
     if len(sizes) != rank or len(offsets) != rank:
         raise _C.located(
             ValueError(f"crop: {rank} sizes and offsets are needed; shape is {sizes}, offsets are {offsets}")
         )
     ends = []
     for i in range(rank):
-        if is_late(offsets[i], sizes[i]):  # of which slices keep what is there
-            whole = isinstance(sizes[i], int) and sizes[i] == -1
-            ends.append(_ALL if whole else offsets[i] + sizes[i])
+        if is_late(offsets[i], sizes[i]):
+            sizes[i] = _late_size(x.shape[i] - offsets[i], sizes[i])
+            ends.append(offsets[i] + sizes[i])
             continue
         size = x.shape[i] - offsets[i] if sizes[i] == -1 else sizes[i]
         if offsets[i] < 0 or size < 0 or offsets[i] + size > x.shape[i]:
@@ -356,8 +388,18 @@ def crop(x, shape=None, offsets=None, name=None):
                     f"crop: dim {i} has no {size} elements from {offsets[i]} on; x is {list(x.shape)} {x.dtype.name}"
                 )
             )
+        sizes[i] = size
         ends.append(offsets[i] + size)
-    return _C.ops.assign(_C.ops.slice(x, list(range(rank)), offsets, ends))
+    block = _C.ops.assign(_C.ops.slice(x, list(range(rank)), offsets, ends))
+    # Slices keep what is there; a block of other sizes than asked for is an error when the program runs.
+    return _C.ops.reshape(block, sizes) if is_late(offsets, sizes) else block
+
+
+def _late_size(rest, size):
+    """`size` of a block, or, where it is -1, `rest`; of either only the run of a program may know the number."""
+    if isinstance(size, _C.Tensor):
+        return _C.ops.where(size == -1, rest, size)
+    return rest if isinstance(size, int) and size == -1 else size
 
 
 @_method
@@ -369,6 +411,10 @@ def shard_index(input, index_num, nshards, shard_id, ignore_value=-1):
         [[-1], [6]]
     """
     input = _C.tensor_argument(input, "shard_index", "input")
+    nshards, shard_id = (
+        known_number("shard_index", "nshards", nshards),
+        known_number("shard_index", "shard_id", shard_id),
+    )
     if not 0 <= shard_id < nshards:
         raise _C.located(ValueError(f"shard_index: shard_id {shard_id} is not one of {nshards} shards"))
     size = (index_num + nshards - 1) // nshards

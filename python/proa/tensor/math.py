@@ -3,10 +3,11 @@
 import math
 
 from proa import _C
+from proa.framework.attributes import is_late, known_number, number
 from proa.framework.names import borrow as _borrow
 from proa.tensor.attribute import optional_tensor, tensor_list
 from proa.tensor.logic import into
-from proa.tensor.manipulation import axis_of
+from proa.tensor.manipulation import known_axis_of
 from proa.tensor.method import method as _method
 
 __all__ = [
@@ -191,9 +192,10 @@ def diff(x, n=1, axis=-1, prepend=None, append=None, name=None):
     """
     x = _C.tensor_argument(x, "diff", "x")
     prepend, append = optional_tensor(prepend, "diff", "prepend"), optional_tensor(append, "diff", "append")
+    n = known_number("diff", "n", n)
     if n < 0:
         raise _C.located(ValueError(f"diff: n must not be negative; it is {n}"))
-    axis = axis_of("diff", axis, x)
+    axis = known_axis_of("diff", axis, x)
     parts = [part for part in (prepend, x, append) if part is not None]
     out = parts[0] if len(parts) == 1 else _C.ops.concat(parts, axis)
     # There is nothing left to take differences of after as many as there are elements.
@@ -300,10 +302,10 @@ def renorm(x, p, axis, max_norm):
     x = _C.tensor_argument(x, "renorm", "x")
     from proa.tensor.linalg import norm
 
-    axis = axis_of("renorm", axis, x)
+    axis, p = known_axis_of("renorm", axis, x), number(p)
     others = [i for i in range(len(x.shape)) if i != axis]
     flat = _C.ops.reshape(_C.ops.transpose(x, [axis, *others]), [x.shape[axis], -1])
-    length = norm(flat, float(p), 1)
+    length = norm(flat, p if is_late(p) else float(p), 1)
     factor = _C.ops.where(length > max_norm, max_norm / (length + 1e-7), _C.ops.full_like(length, 1.0))
     shape = [1] * len(x.shape)
     shape[axis] = -1

@@ -1,7 +1,7 @@
 """Methods of Tensor that are no functions of the package."""
 
 from proa import _C
-from proa.framework.attributes import number
+from proa.framework.attributes import known_number
 from proa.tensor import manipulation, math, search
 from proa.tensor.method import method
 
@@ -129,7 +129,7 @@ def fill_diagonal_(x, value, offset=0, wrap=False, name=None):
         wrap (bool): in a matrix with more rows than columns, start again after each square block.
     """
     _C.tensor_argument(x, "fill_diagonal_", "x")
-    offset = number(offset)
+    offset = known_number("fill_diagonal_", "offset", offset)
     rank = len(x.shape)
     if rank < 2:
         raise _C.located(ValueError(f"fill_diagonal_: at least 2 dims are needed; x is {x.shape} {x.dtype.name}"))

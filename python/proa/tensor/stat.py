@@ -1,7 +1,7 @@
 """Median, quantiles and histograms."""
 
 from proa import _C
-from proa.framework.attributes import is_late, number, numbers
+from proa.framework.attributes import is_late, known, number, numbers
 from proa.framework.names import borrow as _borrow
 from proa.tensor.attribute import optional_tensor
 from proa.tensor.manipulation import known_axis_of
@@ -102,11 +102,7 @@ def nanmedian(x, axis=None, keepdim=False, name=None):
 
 
 def _quantile(op, x, q, axis, keepdim, skip_nan):
-    q = numbers(q)
-    if is_late(q):
-        raise _C.located(
-            ValueError(f"{op}: q must be a number or a list of numbers, known when the program is recorded")
-        )
+    q = known(op, "q", q)
     many = isinstance(q, (list, tuple))
     parts = list(q) if many else [q]
     if not parts or any(not 0 <= part <= 1 for part in parts):

@@ -1,6 +1,7 @@
 """Activations that are more than one op, or have other arguments than their op."""
 
 from proa import _C
+from proa.framework.attributes import known_number
 from proa.framework.names import borrow as _borrow
 
 __all__ = [
@@ -164,7 +165,7 @@ def glu(x, axis=-1, name=None):
         >>> proa.nn.functional.glu(proa.to_tensor([3.0, 0.0])).tolist()
         [1.5]
     """
-    x = _C.tensor_argument(x, "glu", "x")
+    x, axis = _C.tensor_argument(x, "glu", "x"), known_number("glu", "axis", axis)
     rank = len(x.shape)
     if not -rank <= axis < rank:
         raise _C.located(IndexError(f"glu: axis {axis} is out of range; x is {list(x.shape)} {x.dtype.name}"))
@@ -182,7 +183,8 @@ def maxout(x, groups, axis=1, name=None):
         >>> proa.nn.functional.maxout(proa.to_tensor([[[[1.0]], [[2.0]]]]), groups=2).flatten().tolist()
         [2.0]
     """
-    x = _C.tensor_argument(x, "maxout", "x")
+    x, axis = _C.tensor_argument(x, "maxout", "x"), known_number("maxout", "axis", axis)
+    groups = known_number("maxout", "groups", groups)
     rank = len(x.shape)
     if not -rank <= axis < rank:
         raise _C.located(IndexError(f"maxout: axis {axis} is out of range; x is {list(x.shape)} {x.dtype.name}"))

@@ -1,10 +1,8 @@
 """Linear maps, dropout, padding, similarity and rearrangements."""
 
-import math
-
 from proa import _C
 from proa.framework import attributes
-from proa.framework.attributes import is_late, number
+from proa.framework.attributes import is_late, known, known_number, number
 from proa.framework.names import borrow as _borrow
 from proa.nn.functional.shapes import is_channel_last, numbers, plain_ints, positive, require_dims
 from proa.tensor.attribute import optional_tensor
@@ -79,6 +77,8 @@ def _check_p(op, p):
 
 def _mask(x, shape, p):
     """Zeros with probability p and ones elsewhere, of the dtype of x."""
+    if isinstance(p, _C.Tensor):
+        return _C.ops.bernoulli(_C.ops.broadcast_to(1.0 - p, shape))
     return _C.ops.bernoulli(_C.ops.full(shape, 1.0 - p, x.dtype))
 
 
@@ -102,9 +102,7 @@ def dropout(x, p=0.5, axis=None, training=True, mode="upscale_in_train", name=No
     if mode not in ("upscale_in_train", "downscale_in_infer"):
         raise _C.located(ValueError(f"dropout: mode must be upscale_in_train or downscale_in_infer, not {mode!r}"))
     upscale = mode == "upscale_in_train"
-    axis = attributes.numbers(axis)
-    if is_late(axis):
-        raise _C.located(ValueError("dropout: axis must be known when the program is recorded"))
+    axis = known("dropout", "axis", axis)
     if isinstance(p, _C.Tensor):
         return _dropout_of_run(x, p, axis, training, upscale)
     if not training:
@@ -171,18 +169,19 @@ def alpha_dropout(x, p=0.5, training=True, name=None):
     """
     x = _C.tensor_argument(x, "alpha_dropout", "x")
     p = _check_p("alpha_dropout", p)
-    if isinstance(p, _C.Tensor):
-        raise _C.located(ValueError("alpha_dropout: p must be known when the program is recorded"))
-    if not training or p == 0:
+    late = isinstance(p, _C.Tensor)
+    if not training or not late and p == 0:
         return x
-    if p == 1:
+    if not late and p == 1:
         return x * 0.0
     lowest = -1.0507009873554805 * 1.6732632423543772
+    p = _C.ops.cast(_C.ops.reshape(p, []), x.dtype) if late else p
     keep = 1.0 - p
-    a = 1.0 / math.sqrt(keep * (1.0 + p * lowest * lowest))
+    a = (keep * (1.0 + p * lowest * lowest)) ** -0.5
     b = -a * p * lowest
     mask = _mask(x, x.shape, p)
-    return (x * mask + (1.0 - mask) * lowest) * a + b
+    out = (x * mask + (1.0 - mask) * lowest) * a + b
+    return _C.ops.where(keep == 0, _C.ops.full_like(x, 0.0), out) if late else out
 
 
 def embedding(x, weight, padding_idx=None, sparse=False, name=None):
@@ -206,7 +205,7 @@ def embedding(x, weight, padding_idx=None, sparse=False, name=None):
         x = _C.ops.cast(x, _C.int32)
     if padding_idx is None:
         return _C.ops.embedding(x, weight, -1, sparse)
-    rows = weight.shape[0]
+    rows, padding_idx = weight.shape[0], known_number("embedding", "padding_idx", padding_idx)
     if not -rows <= padding_idx < rows:
         raise _C.located(ValueError(f"embedding: padding_idx {padding_idx} is not one of {rows} rows"))
     return _C.ops.embedding(x, weight, padding_idx % rows, sparse)
@@ -366,7 +365,7 @@ def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):
         [1, 1, 4, 4]
     """
     x = _C.tensor_argument(x, "pixel_shuffle", "x")
-    upscale_factor = number(plain_ints(number(upscale_factor)))
+    upscale_factor = number(plain_ints(known_number("pixel_shuffle", "upscale_factor", upscale_factor)))
     if not isinstance(upscale_factor, int) or upscale_factor < 1:
         raise _C.located(ValueError(f"pixel_shuffle: upscale_factor must be a positive int, not {upscale_factor!r}"))
     require_dims("pixel_shuffle", "x", x, 4)
@@ -388,7 +387,7 @@ def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):
 
 def _four(op, paddings):
     """[top, left, bottom, right] of one, two or four paddings."""
-    paddings = plain_ints(paddings)
+    paddings = known(op, "paddings", plain_ints(paddings))
     if isinstance(paddings, int):
         return [paddings] * 4
     if len(paddings) == 2:
@@ -492,6 +491,7 @@ def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW"):
     x = _C.tensor_argument(x, "temporal_shift", "x")
     require_dims("temporal_shift", "x", x, 4)
     ops = _C.ops
+    shift_ratio = known_number("temporal_shift", "shift_ratio", shift_ratio)
     if not 0 <= shift_ratio <= 0.5:
         raise _C.located(ValueError(f"temporal_shift: shift_ratio must be in [0, 0.5]; it is {shift_ratio}"))
     last = is_channel_last("temporal_shift", data_format, 2)

@@ -1,6 +1,7 @@
 """Convolutions of one, two and three spatial dims, and their transposes."""
 
 from proa import _C
+from proa.framework.attributes import known_number
 from proa.framework.names import borrow as _borrow
 from proa.nn.functional.shapes import is_channel_last, numbers, plain_ints, window_padding
 
@@ -29,7 +30,7 @@ def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data
         >>> proa.nn.functional.conv2d(x, w, padding="SAME").shape
         [1, 4, 8, 8]
     """
-    if type(padding) is int:  # the common case
+    if type(padding) is int and type(groups) is int:  # the common case
         return _C.ops.conv2d(x, weight, bias, stride, padding, dilation, groups, data_format)
     return _conv("conv2d", 2, x, weight, bias, stride, padding, dilation, groups, data_format)
 
@@ -38,6 +39,7 @@ def _conv(op, n, x, weight, bias, stride, padding, dilation, groups, data_format
     """The op of this name, with its arguments as it takes them."""
     format, last = _format(op, data_format, n)
     pads, algorithm = window_padding(op, padding, n, last)
+    groups = known_number(op, "groups", groups)
     return getattr(_C.ops, op)(
         x,
         weight,

@@ -1,6 +1,7 @@
 """Cross entropy and negative log-likelihood, with their weights and ignored labels."""
 
 from proa import _C
+from proa.framework.attributes import known_number
 from proa.nn.functional.loss import _check_reduction, reduce
 from proa.nn.functional.shapes import require_dims
 from proa.tensor.attribute import optional_tensor
@@ -87,6 +88,7 @@ def cross_entropy(
     weight = optional_tensor(weight, op, "weight")
     _check_reduction(op, reduction)
     ops, rank = _C.ops, len(input.shape)
+    axis = known_number(op, "axis", axis)
     if not -rank <= axis < rank:
         raise _C.located(
             IndexError(f"{op}: axis {axis} is out of range; input is {list(input.shape)} {input.dtype.name}")

@@ -1,6 +1,7 @@
 """Losses for very many classes: by a tree of them, with margins between them, and over a sample of them."""
 
 from proa import _C
+from proa.framework.attributes import known_number
 from proa.framework.grad_mode import no_grad
 
 __all__ = ["class_center_sample", "hsigmoid_loss", "margin_cross_entropy"]
@@ -58,8 +59,7 @@ def hsigmoid_loss(input, label, num_classes, weight, bias=None, path_table=None,
     weight = _C.tensor_argument(weight, what, "weight")
     if bias is not None:
         bias = _C.tensor_argument(bias, what, "bias")
-    if isinstance(num_classes, _C.Tensor):
-        num_classes = int(num_classes)
+    num_classes = known_number(what, "num_classes", num_classes)
     if not isinstance(num_classes, int) or num_classes < 2:
         raise _C.located(ValueError(f"{what}: num_classes must be at least 2; it is {num_classes!r}"))
     if len(x.shape) != 2 or len(weight.shape) != 2 or weight.shape[1] != x.shape[1]:
@@ -163,6 +163,10 @@ def class_center_sample(label, num_classes, num_samples, group=None):
     """
     what = "class_center_sample"
     label = _C.tensor_argument(label, what, "label")
+    num_classes, num_samples = (
+        known_number(what, "num_classes", num_classes),
+        known_number(what, "num_samples", num_samples),
+    )
     if not 1 <= num_samples <= num_classes:
         raise _C.located(ValueError(f"{what}: num_samples must be in 1..{num_classes}; it is {num_samples}"))
     label = _labels(what, label, num_classes)

@@ -1,6 +1,7 @@
 """Normalizations."""
 
 from proa import _C
+from proa.framework.attributes import known, known_number
 from proa.framework.grad_mode import no_grad
 from proa.framework.names import borrow as _borrow
 from proa.nn.functional.shapes import plain_ints
@@ -119,7 +120,7 @@ def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05, name=
         [[-1.0, 1.0]]
     """
     x = _C.tensor_argument(x, "layer_norm", "x")
-    shape = plain_ints(normalized_shape)
+    shape = plain_ints(known("layer_norm", "normalized_shape", normalized_shape))
     if not isinstance(shape, (int, list, tuple)):
         raise _C.located(TypeError(f"layer_norm: normalized_shape must be an int or a list of int, not {shape!r}"))
     shape = [shape] if isinstance(shape, int) else list(shape)
@@ -151,6 +152,7 @@ def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format
     ops = _C.ops
     axis = _channel_axis("group_norm", x, data_format)
     rank, channels = len(x.shape), x.shape[axis]
+    num_groups = known_number("group_norm", "num_groups", num_groups)
     if num_groups < 1 or channels % num_groups:
         raise _C.located(ValueError(f"group_norm: {channels} channels are not divisible by {num_groups} groups"))
     if axis != 1:

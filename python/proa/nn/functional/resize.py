@@ -130,7 +130,7 @@ def _sizes(old, size, scale_factor, n):
         new = [_grown(o, f) if is_late(o, f) else int(o * f) for o, f in zip(old, factors)]
     if any(not is_late(s) and s < 1 for s in new):
         raise _C.located(ValueError(f"interpolate: the new sizes must be positive; they are {new}"))
-    if max(new) > _LONGEST:
+    if any(not is_late(s) and s > _LONGEST for s in new):
         raise _C.located(ValueError(f"interpolate: the new sizes must be at most {_LONGEST}; they are {new}"))
     return new, factors
 

@@ -25,8 +25,7 @@ def numbers(op, name, value, n):
         return [value] * n
     if isinstance(value, (list, tuple)) and len(value) in (1, n) and all(isinstance(v, int) for v in value):
         return list(value) * (n if len(value) == 1 else 1)
-    if attributes.is_late(value):
-        raise _C.located(ValueError(f"{op}: {name} must be known when the program is recorded: an int or {n} ints"))
+    attributes.known(op, name, value)
     raise _C.located(ValueError(f"{op}: {name} must be an int or {n} ints, not {value!r}"))
 
 
@@ -71,9 +70,7 @@ def padding_pairs(op, padding, n, sizes, kernel, stride, dilation, channel_last)
     those of batch and channels, which must be 0), "VALID" and "SAME" (the result has
     ceil(size / stride) elements along each dim).
     """
-    padding = plain_ints(padding)
-    if attributes.is_late(padding):
-        raise _C.located(ValueError(f"{op}: padding must be known when the program is recorded"))
+    padding = attributes.known(op, "padding", plain_ints(padding))
     if isinstance(padding, str):
         return _named(op, padding, n, sizes, kernel, stride, dilation)
     if isinstance(padding, int):

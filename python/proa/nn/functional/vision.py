@@ -1,6 +1,7 @@
 """Images sampled at places that a grid gives."""
 
 from proa import _C
+from proa.framework.attributes import is_late, numbers
 
 __all__ = ["affine_grid", "grid_sample"]
 
@@ -24,21 +25,23 @@ def affine_grid(theta, out_shape, align_corners=True, name=None):
     theta = _C.tensor_argument(theta, "affine_grid", "theta")
     if len(theta.shape) != 3 or list(theta.shape[1:]) != [2, 3]:
         raise _C.located(ValueError(f"affine_grid: theta must be [N, 2, 3]; it is {list(theta.shape)}"))
-    sizes = [int(size) for size in (out_shape.tolist() if isinstance(out_shape, _C.Tensor) else out_shape)]
+    sizes = [size if is_late(size) else int(size) for size in numbers(out_shape)]
     if len(sizes) != 4:
         raise _C.located(ValueError(f"affine_grid: out_shape must be [N, C, H, W], not {sizes}"))
     height, width = sizes[2:]
 
     def line(count):
-        if align_corners:
-            return _C.ops.linspace(-1.0, 1.0, count, theta.dtype) if count > 1 else _C.ops.full([1], 0.0, theta.dtype)
-        edge = 1.0 - 1.0 / max(count, 1)
+        if isinstance(count, _C.Tensor):
+            n = _C.ops.cast(_C.ops.reshape(count, []), _C.float64)
+            edge = _C.ops.minimum(n - 1.0, _C.ops.full_like(n, 1.0)) if align_corners else 1.0 - 1.0 / n
+        else:
+            edge = min(count - 1.0, 1.0) if align_corners else 1.0 - 1.0 / max(count, 1)
         return _C.ops.linspace(-edge, edge, count, theta.dtype)
 
     x = _C.ops.broadcast_to(_C.ops.unsqueeze(line(width), [0]), [height, width])
     y = _C.ops.broadcast_to(_C.ops.unsqueeze(line(height), [1]), [height, width])
     base = _C.ops.stack([x, y, _C.ops.full_like(x, 1.0)], 2).reshape([1, height * width, 3])
-    return _C.ops.matmul(base, theta, False, True).reshape([-1, height, width, 2])
+    return _C.ops.matmul(base, theta, False, True).reshape([theta.shape[0], height, width, 2])
 
 
 def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=True, name=None):

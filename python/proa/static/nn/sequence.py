@@ -5,6 +5,7 @@ eager mode, `lengths` says it.
 """
 
 from proa import _C
+from proa.framework.attributes import known_number
 from proa.static.nn.parametric import activated
 from proa.static.only import static_only
 from proa.static.parameters import program_parameter
@@ -155,6 +156,7 @@ def sequence_pad(x, pad_value, maxlen=None, name=None, *, lengths=None):
     """
     layout = layout_of("sequence_pad", x, lengths, name="x")
     longest = layout.longest()
+    maxlen = known_number("sequence_pad", "maxlen", maxlen)
     if maxlen is not None and maxlen != -1:
         if not _C.is_symbolic(longest) and longest.item() > int(maxlen):
             raise _C.located(
@@ -312,6 +314,7 @@ def sequence_reshape(input, new_dim, *, lengths=None):
         raise _C.located(ValueError(f"sequence_reshape: input must be [rows, size]; it is {list(input.shape)}"))
     size = input.shape[1]
     elements = layout.lengths * size
+    new_dim = known_number("sequence_reshape", "new_dim", new_dim)
     if not _C.is_symbolic(elements) and any(n % new_dim for n in elements.tolist()):
         raise _C.located(
             ValueError(

@@ -220,7 +220,7 @@ ELSEWHERE = (
     "array_write create_global_var create_parameter create_tensor data dice_loss embedding fc gaussian_random "
     "gaussian_random_batch_size_like group_norm instance_norm layer_norm npair_loss prelu Print py_func row_conv "
     "sampling_id spectral_norm switch_case teacher_student_sigmoid_loss uniform_random uniform_random_batch_size_like "
-    "warpctc while_loop cosine_decay exponential_decay inverse_time_decay linear_lr_warmup natural_exp_decay noam_decay "
+    "warpctc while_loop linear_chain_crf cosine_decay exponential_decay inverse_time_decay linear_lr_warmup natural_exp_decay noam_decay "
     "piecewise_decay polynomial_decay Categorical Normal Uniform BeamSearchDecoder Decoder dynamic_decode"
 ).split()
 

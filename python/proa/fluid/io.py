@@ -5,8 +5,8 @@ import os
 from proa import _C
 from proa.framework.names import invert as _invert
 from proa.framework.names import lazy as _lazy
-from proa.static import default_main_program
-from proa.static.executor import LoadedProgram
+from proa.static import default_main_program, global_scope
+from proa.static.binding import value_in
 
 _HOMES = _invert({
     "proa.io": "BatchSampler ComposeDataset Dataset IterableDataset RandomSampler Sampler SequenceSampler TensorDataset",
@@ -62,7 +62,8 @@ def save_vars(executor, dirname, main_program=None, vars=None, predicate=None, f
     from proa.framework import save
 
     os.makedirs(dirname or ".", exist_ok=True)
-    values = {var.name: var.numpy() for var in _chosen(main_program, vars, predicate)}
+    scope = global_scope()
+    values = {var.name: value_in(scope, var).numpy() for var in _chosen(main_program, vars, predicate)}
     if filename is not None:
         save(values, os.path.join(dirname or ".", filename))
         return
@@ -87,7 +88,7 @@ def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, f
         held = together if together is not None else load(os.path.join(dirname, var.name), return_numpy=True)
         if var.name not in held:
             raise _C.located(ValueError(f"load_vars: {var.name!r} is not in {filename or var.name}"))
-        ScopeTensor(var).set(held[var.name])
+        ScopeTensor(value_in(global_scope(), var)).set(held[var.name])
 
 
 def save_params(executor, dirname, main_program=None, filename=None):
@@ -147,5 +148,6 @@ def load_inference_model(dirname, executor, model_filename=None, params_filename
     Returns:
         list: [program, names of the inputs, targets to fetch].
     """
-    program = LoadedProgram(_C.load_program(_prefix(dirname, model_filename)))
-    return [program, program._module.input_names, program.fetch_targets()]
+    from proa.static.saving import load_inference_model as read
+
+    return read(_prefix(dirname, model_filename), executor)

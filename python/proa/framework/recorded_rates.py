@@ -18,3 +18,8 @@ def refresh():
     """Fills the tensors of the rates anew where schedules moved on."""
     for optimizer in list(_optimizers) if _optimizers else ():
         optimizer._lr()
+
+
+def tensors():
+    """The tensors of these rates."""
+    return [optimizer._lr_tensor for optimizer in list(_optimizers) if optimizer._lr_tensor is not None]

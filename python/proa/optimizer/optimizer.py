@@ -200,6 +200,10 @@ class Optimizer:
             tensor.persistable = True
             tensor.stop_gradient = True
             by_param[param.name] = tensor
+            if _C.in_static_mode():
+                from proa.static.parameters import remember_made
+
+                remember_made(tensor, lambda: self._start_accumulator(name, param))
             if tensor.name in self._loaded:
                 _assign_state(tensor, self._loaded.pop(tensor.name))
         return by_param[param.name]
@@ -214,6 +218,10 @@ class Optimizer:
             tensor.name = f"{param.name}_{name}_0"
             tensor.persistable = True
             by_param[param.name] = tensor
+            if _C.in_static_mode():
+                from proa.static.parameters import remember_made
+
+                remember_made(tensor, lambda: _C.ops.full(size, fill_value, dtype or param.dtype))
             if tensor.name in self._loaded:
                 _assign_state(tensor, self._loaded.pop(tensor.name))
         return by_param[param.name]

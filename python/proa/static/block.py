@@ -1,9 +1,11 @@
 """What programs ask of a program's (only) block: its variables by name, its operations, its state."""
 
 import re
+import weakref
 
 from proa import _C
 from proa.static import scope as scopes
+from proa.static.binding import value_in
 
 __all__ = ["Block"]
 
@@ -20,6 +22,7 @@ class Block:
         self._inputs = {}
         self._levels = {}  # lengths of sequences by the name of their number of rows (proa.static.sequences)
         self._leveled = {}  # inputs that bring lengths: how many levels
+        self._bound = weakref.WeakKeyDictionary()  # what runs in other scopes (proa.static.binding)
         self._after_run = []  # called after each run: schedules of learning rates that step by themselves
         self._made = {}  # keeps parameters, and with them their names, as long as the program
         scopes.programs.add(self)
@@ -110,13 +113,14 @@ class Block:
 
     def state_dict(self, mode="all", scope=None):
         """The parameters ("param"), the other persistable tensors ("opt"), or both ("all"), by name."""
+        scope = scopes.global_scope() if scope is None else scope
         if mode not in ("all", "opt", "param"):
             raise _C.located(ValueError(f"Program.state_dict: mode must be 'all', 'opt' or 'param', not {mode!r}"))
         found = {}
         for tensor in self.list_vars():
             trained = not tensor.stop_gradient
             if trained and mode != "opt" or (tensor.persistable and not trained and mode != "param"):
-                found[tensor.name] = tensor
+                found[tensor.name] = value_in(scope, tensor)
         return found
 
     def set_state_dict(self, state_dict, scope=None):
@@ -127,15 +131,16 @@ class Block:
         """
         from proa.static.scope import ScopeTensor
 
-        own = {tensor.name: tensor for tensor in self.list_vars()}
+        scope = scopes.global_scope() if scope is None else scope
+        own = {tensor.name: value_in(scope, tensor) for tensor in self.list_vars()}
         for name, value in state_dict.items():
             if name in own:
                 ScopeTensor(own[name]).set(value)
 
-    def run_starts(self):
-        """Gives the parameters of a startup program their first values."""
-        for start in self._starts.values():
-            start.run()
+    def run_starts(self, scope):
+        """Gives the parameters of a startup program their first values in a scope."""
+        for start in list(self._starts.values()):
+            start.run(scope)
 
 
 _CALL = re.compile(r"\s*(?:(.*?) = )?([A-Za-z]\w*)\(")

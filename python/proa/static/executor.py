@@ -2,6 +2,8 @@
 
 from proa import _C
 from proa.framework import recorded_rates
+from proa.static import scope as scopes
+from proa.static.binding import bound, value_in
 from proa.static.program import Program, default_main_program, default_startup_program
 from proa.static.sequences import lengths_name
 
@@ -95,6 +97,8 @@ class Executor:
             feed (dict): an array or tensor for each input that is needed; others are ignored. Dims of size 1 at the
                 end of an input's shape may be missing: [N] for [N, 1].
             fetch_list (list): symbolic tensors of the program, or names of tensors; lists in it are flattened.
+            scope (Scope, optional): whose parameters it works on; that of `global_scope`. A scope has parameters of its
+                own after the startup program was run in it; until then, or if they were made in it, the program's.
             return_numpy (bool): give NumPy arrays, not tensors.
             use_prune (bool): leave out operations that what is fetched does not need, updates of parameters too.
 
@@ -109,7 +113,10 @@ class Executor:
             self.run(program._source, feed, fetch_list, scope=scope)
         program = getattr(program, "_source", program)
         use_prune = use_prune or program._for_test
-        program.run_starts()
+        scope = scopes.global_scope() if scope is None else scope
+        if not isinstance(scope, scopes.Scope):
+            raise _C.located(TypeError(f"Executor.run: scope must be a Scope, not {type(scope).__name__}"))
+        program.run_starts(scope)
         if program is default_startup_program() and not feed and not wanted:
             return []
         recorded_rates.refresh()
@@ -119,7 +126,10 @@ class Executor:
                 name: self._fed(program, name, value) for name, value in _with_lengths(feed, inputs) if name in inputs
             }
             fetches = [self._find(program, item) for item in wanted or ()]
-            results = program._program.run(feeds, fetches, use_prune)
+            recorded = bound(program, scope)
+            if recorded is not program._program:
+                fetches = [t if _C.is_symbolic(t) else value_in(scope, t) for t in fetches]
+            results = recorded.run(feeds, fetches, use_prune)
         for call in () if use_prune else program._after_run:
             call()
         return [t.numpy() for t in results] if return_numpy else results

@@ -9,18 +9,34 @@ __all__ = ["WeightNormParamAttr", "create_global_var", "create_parameter", "prog
 
 
 class _Start:
-    """A parameter of a scope, and how to give it its first value again."""
+    """A tensor of a scope, and how to give it its first value again."""
 
-    def __init__(self, scope, parameter, again):
-        self.scope, self.parameter, self.again = scope, parameter, again
+    def __init__(self, scope, tensor, again):
+        self.scope, self.tensor, self.again = scope, tensor, again
 
-    def run(self):
+    def run(self, scope):
+        name = self.tensor.name
+        if scope is not self.scope:
+            self._run_elsewhere(scope, name)
         # It has its first value from when it was made; a second run of a startup program starts it anew.
-        name = self.parameter.name
-        if name in self.scope._started:
+        elif name in scope._started:
             with _C.eager_mode():
-                self.parameter.set_value(self.again().detach())
-        self.scope._started.add(name)
+                self.tensor.set_value(self.again().detach().astype(self.tensor.dtype))
+        scope._started.add(name)
+
+    def _run_elsewhere(self, scope, name):
+        from proa.static import binding
+
+        with _C.eager_mode():
+            value = binding.like(self.tensor, self.again())
+            own = scope._own.get(name)
+            if own is None or list(own.shape) != list(value.shape) or own.dtype != value.dtype:
+                scope._own[name] = value
+                scope._changes += 1
+            else:
+                stopped, own.stop_gradient = own.stop_gradient, True
+                own.set_value(value)
+                own.stop_gradient = stopped
 
 
 def program_parameter(shape, attr, dtype, is_bias=False, default_initializer=None, prefix="create_parameter"):
@@ -58,7 +74,7 @@ def program_parameter(shape, attr, dtype, is_bias=False, default_initializer=Non
     kind = as_dtype(dtype) or _C.get_default_dtype()
     if parameter is None or list(parameter.shape) != [int(s) for s in shape] or parameter.dtype != kind:
         parameter = _hold(name, made())
-    _remember(parameter, made)
+    remember(parameter, made)
     return parameter
 
 
@@ -69,12 +85,24 @@ def _hold(name, tensor):
     return tensor
 
 
-def _remember(parameter, again):
+def remember(tensor, again):
+    """The startup program of now starts a tensor that the program of now captures.
+
+    Args:
+        tensor (Tensor): has its first value already.
+        again (Callable): gives that value, or draws it, again.
+    """
     from proa.static import program
 
-    start = _Start(scopes.global_scope(), parameter, again)
-    program.default_startup_program()._starts[parameter.name] = start
-    program.default_main_program()._made[parameter.name] = parameter
+    start = _Start(scopes.global_scope(), tensor, again)
+    program.default_startup_program()._starts[tensor.name] = start
+    program.default_main_program()._made[tensor.name] = tensor
+
+
+def remember_made(tensor, again):
+    """`remember`, for what layers and optimizers make in static mode: the scope of now finds it by its name."""
+    _hold(tensor.name, tensor)
+    remember(tensor, again)
 
 
 def create_parameter(shape, dtype, name=None, attr=None, is_bias=False, default_initializer=None):
@@ -122,7 +150,7 @@ def create_global_var(shape, value, dtype, persistable=False, force_cpu=False, n
     _hold(name, tensor)
     tensor.persistable = bool(persistable)
     tensor.stop_gradient = True
-    _remember(tensor, made)
+    remember(tensor, made)
     return tensor
 
 

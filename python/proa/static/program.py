@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+import weakref
 
 from proa import _C
 from proa.static.block import Block
@@ -53,6 +54,7 @@ class Program(Block):
         copy._inputs = {name: program.find(name) for name in self._inputs}
         for name, tensor in copy._inputs.items():
             tensor.name = name
+        copy._bound = weakref.WeakKeyDictionary()
         copy._for_test = for_test or self._for_test
         copy._copied_from = self
         return copy

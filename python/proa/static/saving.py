@@ -3,6 +3,8 @@
 import os
 
 from proa import _C
+from proa.static import scope as scopes
+from proa.static.binding import bound
 from proa.static.executor import LoadedProgram
 from proa.static.sequences import lengths_name
 
@@ -22,10 +24,21 @@ def save_inference_model(path_prefix, feed_vars, fetch_vars, executor=None, **kw
     folder = os.path.dirname(path_prefix)
     if folder:
         os.makedirs(folder, exist_ok=True)
-    program = _C.program_of(fetches[0])
+    recorded = _C.program_of(fetches[0])
+    program = _in_scope(recorded)
+    fetches = [program.value(recorded.value_number(t)) for t in fetches]
     names = [name for t in feeds for name in (t.name, *_lengths_of(program, t.name))]
     trainable = [name for name, tensor in program.captured if name and not tensor.stop_gradient]
     _C.save_program(os.fsencode(path_prefix), program, names, fetches, trainable=trainable, for_test=True)
+
+
+def _in_scope(recorded):
+    """The program as the scope of now has it."""
+    scope = scopes.global_scope()
+    for program in list(scopes.programs):
+        if program._program is recorded:
+            return bound(program, scope)
+    return recorded
 
 
 def _lengths_of(program, name):

@@ -85,7 +85,8 @@ class ScopeVariable:
 
 
 class Scope:
-    """Values by name. Programs hold their parameters themselves; a scope finds those that were made in it.
+    """Values by name: of the parameters that were made while it was the scope of now, and of those that a startup program that is
+    run in it starts. Two scopes hold two sets of parameters of one program.
 
     Examples:
         >>> scope = proa.static.Scope()
@@ -94,18 +95,25 @@ class Scope:
     """
 
     def __init__(self):
-        self._tensors = {}
+        self._tensors = {}  # made here
+        self._own = {}  # values of what was made elsewhere
+        self._changes = 0
         self._variables = {}
         self._started = set()
+        self._parent = None
+        self._kids = []
 
     def find_var(self, name):
-        """The variable of this name, or None."""
-        tensor = self._tensors.get(name)
+        """The variable of this name, here or in the scope that this one was made by; or None."""
+        tensor = self._own.get(name)
         if tensor is None:
+            tensor = self._tensors.get(name)
+        if tensor is None and (self._tensors or self._own or self is _first):
             tensor = _captured(name)
         if tensor is not None:
             return ScopeVariable(name, tensor)
-        return self._variables.get(name)
+        found = self._variables.get(name)
+        return found if found is not None or self._parent is None else self._parent.find_var(name)
 
     def var(self, name):
         """The variable of this name; made without a value if there is none."""
@@ -117,20 +125,25 @@ class Scope:
     def erase(self, names):
         """Forgets these names."""
         for name in names:
+            self._changes += self._own.pop(name, None) is not None
             self._tensors.pop(name, None)
             self._variables.pop(name, None)
             self._started.discard(name)
 
     def local_var_names(self):
         """The names in this scope."""
-        return sorted({*self._tensors, *self._variables})
+        return sorted({*self._tensors, *self._own, *self._variables})
 
     def new_scope(self):
-        """A scope for values that live shorter."""
-        return Scope()
+        """A scope for values that live shorter; it finds what is here, too."""
+        kid = Scope()
+        kid._parent = self
+        self._kids.append(kid)
+        return kid
 
     def drop_kids(self):
         """Forgets scopes made by `new_scope`."""
+        self._kids.clear()
 
 
 # Programs that a scope looks into for parameters that were made elsewhere, by layers.
@@ -145,7 +158,7 @@ def _captured(name):
     return None
 
 
-_current = Scope()
+_first = _current = Scope()
 
 
 def global_scope():

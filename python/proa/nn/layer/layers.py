@@ -338,7 +338,14 @@ class Layer:
             is_bias (bool): start from zeros unless said otherwise.
             default_initializer (Initializer, optional): used if `attr` names none.
         """
-        return make_parameter(shape, attr, dtype or self._dtype, is_bias, default_initializer, self._name_family())
+        arguments = shape, attr, dtype or self._dtype, is_bias, default_initializer
+        made = make_parameter(*arguments, self._name_family())
+        if made is not None and _C.in_static_mode():
+            from proa.static.parameters import remember_made
+
+            name = made.name
+            remember_made(made, lambda: make_parameter(*arguments, lambda key: name))
+        return made
 
     def _name_family(self):
         names = self.__dict__.get("_parameter_name_family")

@@ -23,6 +23,27 @@ def test_example(name, capsys):
     assert "Traceback" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    "name, picture",
+    [
+        ("autoencoder", "autoencoder"),
+        ("dqn", "dqn"),
+        ("gan", "gan"),
+        ("segmentation", "segmentation"),
+        ("text_classifier", "text"),
+        ("translation", "translation"),
+        ("word2vec", "words"),
+    ],
+)
+def test_example_with_a_picture(name, picture, tmp_path, capsys):
+    """It learns what it says, and draws: many colours, not one."""
+    from matplotlib import image
+
+    assert load(name).main(["--quick", "--out", str(tmp_path)]) == 0, capsys.readouterr().out
+    pixels = image.imread(tmp_path / f"{picture}.png")
+    assert min(pixels.shape[:2]) > 300 and len(set(map(tuple, pixels[::5, ::5, :3].reshape(-1, 3).tolist()))) > 20
+
+
 def test_digits(tmp_path, capsys):
     assert load("digits").main(["--quick", "--out", str(tmp_path)]) == 0
     output = capsys.readouterr().out

@@ -25,7 +25,12 @@ __getattr__ = _missing(__name__)
 
 
 class ComposeNotAligned(ValueError):
-    """Readers that are composed are of different lengths."""
+    """Readers that are composed are of different lengths.
+
+    Examples:
+        >>> issubclass(proa.reader.ComposeNotAligned, ValueError)
+        True
+    """
 
 
 def cache(reader):

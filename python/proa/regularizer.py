@@ -4,7 +4,12 @@ from proa.framework.names import missing as _missing
 
 
 class WeightDecayRegularizer:
-    """Base of L1Decay and L2Decay; `coeff` is its strength."""
+    """Base of L1Decay and L2Decay; `coeff` is its strength.
+
+    Examples:
+        >>> isinstance(proa.regularizer.L2Decay(1e-4), proa.regularizer.WeightDecayRegularizer)
+        True
+    """
 
     def __init__(self, coeff=0.0):
         self._coeff = float(coeff)

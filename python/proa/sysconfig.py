@@ -6,10 +6,20 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def get_include():
-    """The folder of the C++ headers."""
+    """The folder of the C++ headers.
+
+    Examples:
+        >>> type(proa.sysconfig.get_include()).__name__
+        'str'
+    """
     return os.path.join(_HERE, "include")
 
 
 def get_lib():
-    """The folder of the shared libraries."""
+    """The folder of the shared libraries.
+
+    Examples:
+        >>> type(proa.sysconfig.get_lib()).__name__
+        'str'
+    """
     return os.path.join(_HERE, "libs")

@@ -9,7 +9,12 @@ with_mkl = "OFF"
 
 
 def mkl():
-    """ "OFF": matrix products run on oneDNN."""
+    """ "OFF": matrix products run on oneDNN.
+
+    Examples:
+        >>> type(proa.version.mkl()).__name__
+        'str'
+    """
     return with_mkl
 
 
@@ -34,7 +39,12 @@ def cudnn():
 
 
 def show():
-    """Prints the version, a line for each part."""
+    """Prints the version, a line for each part.
+
+    Examples:
+        >>> proa.version.show()  # doctest: +ELLIPSIS
+        full_version:...
+    """
     print("full_version:", full_version)
     print("major:", major)
     print("minor:", minor)

@@ -67,7 +67,12 @@ def _set_mode(mode):
 
 
 def is_anomaly_enabled():
-    """True if anomaly mode is on."""
+    """True if anomaly mode is on.
+
+    Examples:
+        >>> proa.autograd.is_anomaly_enabled()
+        False
+    """
     return _C.anomaly_mode() != 0
 
 

@@ -39,7 +39,14 @@ __all__ = [
 
 
 class ReduceOp:
-    """How `all_reduce` and `reduce` combine: SUM, MAX, MIN, PROD, AVG."""
+    """How `all_reduce` and `reduce` combine: SUM, MAX, MIN, PROD, AVG.
+
+    Examples:
+        >>> x = proa.ones([2])
+        >>> _ = proa.distributed.all_reduce(x, proa.distributed.ReduceOp.MAX)
+        >>> x.tolist()
+        [1.0, 1.0]
+    """
 
     SUM = 0
     MAX = 1
@@ -128,6 +135,10 @@ def new_group(ranks=None, backend=None, timeout=None, nccl_comm_init_option=0):
 
     Raises:
         ValueError: a number that no process has.
+
+    Examples:
+        >>> proa.distributed.new_group([0]).nranks
+        1
     """
     ranks = [0] if ranks is None else sorted(ranks)
     wrong = [rank for rank in ranks if rank != 0]
@@ -196,7 +207,12 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, sync_op=True, use_calc_strea
 
 
 def reduce(tensor, dst, op=ReduceOp.SUM, group=None, sync_op=True, use_calc_stream=True):
-    """Combines `tensor` over all processes into that of process `dst`, in place."""
+    """Combines `tensor` over all processes into that of process `dst`, in place.
+
+    Examples:
+        >>> x = proa.ones([2])
+        >>> _ = proa.distributed.reduce(x, dst=0)
+    """
     _check_tensor("reduce", "tensor", tensor)
     _check_rank("reduce", "dst", dst, group)
     _check_op("reduce", op)
@@ -204,14 +220,23 @@ def reduce(tensor, dst, op=ReduceOp.SUM, group=None, sync_op=True, use_calc_stre
 
 
 def broadcast(tensor, src, group=None, sync_op=True, use_calc_stream=True):
-    """Copies the tensor of process `src` into those of all others, in place."""
+    """Copies the tensor of process `src` into those of all others, in place.
+
+    Examples:
+        >>> x = proa.ones([2])
+        >>> _ = proa.distributed.broadcast(x, src=0)
+    """
     _check_tensor("broadcast", "tensor", tensor)
     _check_rank("broadcast", "src", src, group)
     return _Done()
 
 
 def barrier(group=None):
-    """Waits for all processes; one waits for nobody."""
+    """Waits for all processes; one waits for nobody.
+
+    Examples:
+        >>> _ = proa.distributed.barrier()
+    """
 
 
 def all_gather(tensor_list, tensor, group=None, sync_op=True, use_calc_stream=True):
@@ -238,7 +263,14 @@ def all_gather(tensor_list, tensor, group=None, sync_op=True, use_calc_stream=Tr
 
 
 def all_gather_object(object_list, obj, group=None):
-    """Appends the objects of all processes to `object_list`."""
+    """Appends the objects of all processes to `object_list`.
+
+    Examples:
+        >>> found = []
+        >>> proa.distributed.all_gather_object(found, {"a": 1})
+        >>> found
+        [{'a': 1}]
+    """
     if not isinstance(object_list, list):
         raise _C.located(TypeError(f"all_gather_object: object_list must be a list, not {type(object_list).__name__}"))
     object_list.append(obj)
@@ -250,7 +282,14 @@ def broadcast_object_list(object_list, src, group=None):
 
 
 def scatter(tensor, tensor_list=None, src=0, group=None, sync_op=True, use_calc_stream=True):
-    """Gives each process one of the tensors that process `src` has, into `tensor`."""
+    """Gives each process one of the tensors that process `src` has, into `tensor`.
+
+    Examples:
+        >>> x = proa.zeros([2])
+        >>> _ = proa.distributed.scatter(x, [proa.ones([2])], src=0)
+        >>> x.tolist()
+        [1.0, 1.0]
+    """
     _check_tensor("scatter", "tensor", tensor)
     _check_rank("scatter", "src", src, group)
     _check_list("scatter", "tensor_list", [] if tensor_list is None else tensor_list, 1)
@@ -267,7 +306,14 @@ def scatter_object_list(out_object_list, in_object_list=None, src=0, group=None)
 
 
 def alltoall(in_tensor_list, out_tensor_list, group=None, use_calc_stream=True, sync_op=True):
-    """Sends the i-th tensor of `in_tensor_list` to process i, and appends what comes to `out_tensor_list`."""
+    """Sends the i-th tensor of `in_tensor_list` to process i, and appends what comes to `out_tensor_list`.
+
+    Examples:
+        >>> out = []
+        >>> _ = proa.distributed.alltoall([proa.ones([2])], out)
+        >>> out[0].tolist()
+        [1.0, 1.0]
+    """
     # Releases after 2.4 have the two the other way round: the list to be filled is the one that may be empty.
     if isinstance(in_tensor_list, list) and not in_tensor_list and out_tensor_list:
         in_tensor_list, out_tensor_list = out_tensor_list, in_tensor_list
@@ -289,7 +335,14 @@ def alltoall_single(out_tensor, in_tensor, in_split_sizes=None, out_split_sizes=
 
 
 def reduce_scatter(tensor, tensor_list, op=ReduceOp.SUM, group=None, sync_op=True, use_calc_stream=True):
-    """Combines lists of tensors over all processes, and gives each process its part."""
+    """Combines lists of tensors over all processes, and gives each process its part.
+
+    Examples:
+        >>> x = proa.zeros([2])
+        >>> _ = proa.distributed.reduce_scatter(x, [proa.ones([2])])
+        >>> x.tolist()
+        [1.0, 1.0]
+    """
     _check_tensor("reduce_scatter", "tensor", tensor)
     _check_op("reduce_scatter", op)
     if not isinstance(tensor_list, _C.Tensor):
@@ -308,6 +361,12 @@ def send(tensor, dst=0, group=None, sync_op=True, use_calc_stream=True):
 
     Raises:
         RuntimeError: there is nobody else.
+
+    Examples:
+        >>> proa.distributed.send(proa.ones([1]), 0)
+        Traceback (most recent call last):
+            ...
+        RuntimeError: ...
     """
     _check_tensor("send", "tensor", tensor)
     _check_rank("send", "dst", dst, group)

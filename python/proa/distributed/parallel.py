@@ -91,6 +91,11 @@ def init_parallel_env():
 
     Raises:
         NotImplementedError: the environment says that there are several processes.
+
+    Examples:
+        >>> proa.distributed.init_parallel_env().nranks
+        1
+        >>> proa.distributed.destroy_process_group()
     """
     require_one_process("init_parallel_env")
     _state["initialized"] = True
@@ -100,17 +105,36 @@ def init_parallel_env():
 
 
 def is_initialized():
-    """Whether `init_parallel_env` has been called."""
+    """Whether `init_parallel_env` has been called.
+
+    Examples:
+        >>> _ = proa.distributed.init_parallel_env()
+        >>> proa.distributed.is_initialized()
+        True
+        >>> proa.distributed.destroy_process_group()
+    """
     return _state["initialized"]
 
 
 def is_available():
-    """Whether this package can train on several processes: not in this version."""
+    """Whether this package can train on several processes: not in this version.
+
+    Examples:
+        >>> proa.distributed.is_available()
+        False
+    """
     return False
 
 
 def destroy_process_group(group=None):
-    """Leaves the job."""
+    """Leaves the job.
+
+    Examples:
+        >>> _ = proa.distributed.init_parallel_env()
+        >>> proa.distributed.destroy_process_group()
+        >>> proa.distributed.is_initialized()
+        False
+    """
     if group is None or group.id == 0:
         _state["initialized"] = False
 

@@ -44,7 +44,11 @@ def disable_static(place=None):
 
 
 def disable_signal_handler():
-    """Takes the crash handler off again (`proa.utils.enable_crash_handler`); no other signal handler is installed."""
+    """Takes the crash handler off again (`proa.utils.enable_crash_handler`); no other signal handler is installed.
+
+    Examples:
+        >>> proa.disable_signal_handler()
+    """
     _C.debug.disable_crash_handler()
 
 

@@ -45,12 +45,21 @@ def set_rng_state(state):
 
 
 def get_cuda_rng_state():
-    """States of the generators of all GPUs: a list, empty without GPUs."""
+    """States of the generators of all GPUs: a list, empty without GPUs.
+
+    Examples:
+        >>> proa.get_cuda_rng_state()  # one state for each GPU
+        []
+    """
     return []
 
 
 def set_cuda_rng_state(state_list):
-    """Puts the generators of all GPUs back to the states of `get_cuda_rng_state`."""
+    """Puts the generators of all GPUs back to the states of `get_cuda_rng_state`.
+
+    Examples:
+        >>> proa.set_cuda_rng_state(proa.get_cuda_rng_state())
+    """
     if state_list:
         raise _C.located(ValueError(f"set_cuda_rng_state: {len(state_list)} states were given, but there is no GPU"))
 

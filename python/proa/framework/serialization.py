@@ -329,6 +329,11 @@ def load(path, **configs):
         FileNotFoundError: there is no such file.
         ValueError: the file is cut off, altered, of another kind, or no regular file (a pipe is not waited for);
             the message says what and where.
+
+    Examples:
+        >>> proa.save({"x": proa.ones([2])}, "/tmp/load_example.pdparams")
+        >>> proa.load("/tmp/load_example.pdparams")["x"].tolist()
+        [1.0, 1.0]
     """
     _check_options("load", configs, _LOAD_OPTIONS)
     return_numpy = bool(configs.get("return_numpy", False))

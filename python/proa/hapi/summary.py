@@ -77,6 +77,11 @@ def summary(net, input_size=None, dtypes=None, input=None):
 
     Returns:
         dict: {"total_params": ..., "trainable_params": ...}.
+
+    Examples:
+        >>> proa.summary(proa.nn.Linear(4, 3), (1, 4))["total_params"]  # doctest: +ELLIPSIS
+        ---...
+        15
     """
     if input is None:
         input = _inputs(input_size, dtypes)

@@ -18,14 +18,24 @@ from proa.inference.predictor import Predictor, PredictorPool, Tensor, create_pr
 
 
 def get_version():
-    """The version of the package, as text."""
+    """The version of the package, as text.
+
+    Examples:
+        >>> proa.inference.get_version().startswith("version: ")
+        True
+    """
     from proa import version
 
     return f"version: {version.full_version}\ncommit: {version.commit}\n"
 
 
 def get_trt_compile_version():
-    """The version of TensorRT that was built in: none."""
+    """The version of TensorRT that was built in: none.
+
+    Examples:
+        >>> proa.inference.get_trt_compile_version()
+        (0, 0, 0)
+    """
     return (0, 0, 0)
 
 

@@ -35,6 +35,11 @@ class Config:
 
     A model is run on the CPU by all threads; settings of other engines are remembered and answered, and say by a warning
     that they change nothing.
+
+    Examples:
+        >>> config = proa.inference.Config("/models/net.pdmodel", "/models/net.pdiparams")
+        >>> config.prog_file()
+        '/models/net.pdmodel'
     """
 
     Precision = PrecisionType

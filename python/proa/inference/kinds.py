@@ -6,7 +6,12 @@ __all__ = ["DataType", "PlaceType", "PrecisionType", "get_num_bytes_of_data_type
 
 
 class DataType(enum.Enum):
-    """Kinds of elements."""
+    """Kinds of elements.
+
+    Examples:
+        >>> proa.inference.get_num_bytes_of_data_type(proa.inference.DataType.FLOAT32)
+        4
+    """
 
     FLOAT32 = 0
     INT64 = 1
@@ -45,5 +50,10 @@ _SIZES = {"FLOAT32": 4, "INT64": 8, "INT32": 4, "UINT8": 1, "INT8": 1, "FLOAT16"
 
 
 def get_num_bytes_of_data_type(dtype):
-    """How large an element is."""
+    """How large an element is.
+
+    Examples:
+        >>> proa.inference.get_num_bytes_of_data_type(proa.inference.DataType.INT64)
+        8
+    """
     return _SIZES[dtype.name]

@@ -111,7 +111,18 @@ class ComposeDataset(Dataset):
 
 
 class ChainDataset(IterableDataset):
-    """The samples of several iterable data sets, one set after the other."""
+    """The samples of several iterable data sets, one set after the other.
+
+    Examples:
+        >>> class Numbers(proa.io.IterableDataset):
+        ...     def __init__(self, *numbers):
+        ...         self.numbers = numbers
+        ...
+        ...     def __iter__(self):
+        ...         return iter(self.numbers)
+        >>> list(proa.io.ChainDataset([Numbers(1, 2), Numbers(3)]))
+        [1, 2, 3]
+    """
 
     def __init__(self, datasets):
         self.datasets = list(datasets)

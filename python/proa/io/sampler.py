@@ -13,6 +13,13 @@ class Sampler:
 
     Args:
         data_source (Dataset, optional): what is sampled.
+
+    Examples:
+        >>> class Backwards(proa.io.Sampler):
+        ...     def __iter__(self):
+        ...         return iter(range(len(self.data_source) - 1, -1, -1))
+        >>> list(Backwards([10, 11, 12]))
+        [2, 1, 0]
     """
 
     def __init__(self, data_source=None):

@@ -25,7 +25,12 @@ STARTING, COLLATING, WAITING = -1, -2, -3
 
 
 class WorkerInfo:
-    """Which worker process this is: `id` of `num_workers`, its `dataset`, and the `seed` of its random numbers."""
+    """Which worker process this is: `id` of `num_workers`, its `dataset`, and the `seed` of its random numbers.
+
+    Examples:
+        >>> proa.io.get_worker_info() is None  # but in a worker of a DataLoader
+        True
+    """
 
     def __init__(self, id, num_workers, dataset, seed=0):
         self.id, self.num_workers, self.dataset, self.seed = id, num_workers, dataset, seed

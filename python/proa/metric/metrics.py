@@ -14,6 +14,25 @@ class Metric:
 
     `compute` runs on tensors for each batch; what it returns goes to `update`, which
     adds up; `accumulate` gives the value so far and `reset` starts again.
+
+    Examples:
+        >>> class Largest(proa.metric.Metric):
+        ...     def reset(self):
+        ...         self.value = float("-inf")
+        ...
+        ...     def update(self, x):
+        ...         self.value = max(self.value, float(x.max()))
+        ...
+        ...     def accumulate(self):
+        ...         return self.value
+        ...
+        ...     def name(self):
+        ...         return "largest"
+        >>> metric = Largest()
+        >>> metric.reset()
+        >>> metric.update(np.array([1.0, 3.0]))
+        >>> metric.accumulate()
+        3.0
     """
 
     def compute(self, *args):

@@ -205,6 +205,13 @@ def dynamic_decode(
 
     Raises:
         ValueError: the decoder never ends, for there is no max_step_num and it never says finished in 100,000 steps.
+
+    Examples:
+        >>> cell, words = proa.nn.GRUCell(4, 4), proa.nn.Embedding(8, 4)
+        >>> decoder = proa.nn.BeamSearchDecoder(cell, 0, 1, 3, words, proa.nn.Linear(4, 8))
+        >>> ids, states, lengths = proa.nn.dynamic_decode(decoder, proa.zeros([2, 4]), max_step_num=4, return_length=True)
+        >>> ids.shape[0], ids.shape[2], lengths.shape
+        (2, 3, [2, 3])
     """
     if _C.in_static_mode():
         raise _C.located(

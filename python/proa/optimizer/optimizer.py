@@ -66,6 +66,12 @@ class Optimizer:
     Subclasses name their per-parameter state in `_accumulator_names` and define
     `_update_bucket(bucket, grads)`; or, one parameter at a time,
     `_append_optimize_op(block, (parameter, grad))`.
+
+    Examples:
+        >>> layer = proa.nn.Linear(2, 1)
+        >>> sgd = proa.optimizer.SGD(0.1, parameters=layer.parameters())
+        >>> isinstance(sgd, proa.optimizer.Optimizer), sgd.get_lr()
+        (True, 0.1)
     """
 
     _accumulator_names: tuple[str, ...] = ()

@@ -7,7 +7,12 @@ from proa import _C
 
 
 class TracerEventType(enum.Enum):
-    """What an event is about; its value is the category under which exports and tables show it."""
+    """What an event is about; its value is the category under which exports and tables show it.
+
+    Examples:
+        >>> proa.profiler.TracerEventType.UserDefined.name
+        'UserDefined'
+    """
 
     Operator = "op"
     Dataloader = "dataloader"
@@ -92,6 +97,10 @@ def instant(name, event_type=TracerEventType.UserDefined):
     Args:
         name (str): any text.
         event_type (TracerEventType): what it is about.
+
+    Examples:
+        >>> with proa.profiler.Profiler() as p:
+        ...     proa.profiler.instant("epoch begins")
     """
     if _C.profiler.enabled():
         _C.profiler.instant(name, _category(event_type))
@@ -103,6 +112,10 @@ def counter(name, value):
     Args:
         name (str): of the quantity, "loss".
         value (float): its value.
+
+    Examples:
+        >>> with proa.profiler.Profiler() as p:
+        ...     proa.profiler.counter("loss", 0.5)
     """
     if _C.profiler.enabled():
         _C.profiler.counter(name, float(value))

@@ -17,7 +17,12 @@ from proa.profiler.timer import StepTimer
 
 
 class ProfilerState(enum.Enum):
-    """What a profiler does during a step."""
+    """What a profiler does during a step.
+
+    Examples:
+        >>> proa.profiler.make_scheduler(closed=1, ready=0, record=1)(0) == proa.profiler.ProfilerState.CLOSED
+        True
+    """
 
     CLOSED = 0  # nothing
     READY = 1  # records, so that what is slow only once is over; the events are thrown away
@@ -26,7 +31,12 @@ class ProfilerState(enum.Enum):
 
 
 class ProfilerTarget(enum.Enum):
-    """Which devices to record."""
+    """Which devices to record.
+
+    Examples:
+        >>> proa.profiler.ProfilerTarget.CPU.name
+        'CPU'
+    """
 
     CPU = 0
     GPU = 1

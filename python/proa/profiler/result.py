@@ -7,7 +7,12 @@ from proa import _C
 
 
 class SortedKeys(enum.Enum):
-    """Order of the rows of tables. The GPU's keys sort like the CPU's where there is none."""
+    """Order of the rows of tables. The GPU's keys sort like the CPU's where there is none.
+
+    Examples:
+        >>> proa.profiler.SortedKeys.CPUTotal.name
+        'CPUTotal'
+    """
 
     CPUTotal = 0
     CPUAvg = 1
@@ -20,7 +25,12 @@ class SortedKeys(enum.Enum):
 
 
 class SummaryView(enum.Enum):
-    """Tables of a summary."""
+    """Tables of a summary.
+
+    Examples:
+        >>> proa.profiler.SummaryView.OperatorView.name
+        'OperatorView'
+    """
 
     DeviceView = 0
     OverView = 1

@@ -145,6 +145,16 @@ def deprecated(update_to="", since="", reason="", level=1):
         since (str): the version of the change.
         reason (str): why.
         level (int): 0 says it in the docstring only, 1 warns, 2 raises RuntimeError.
+
+    Examples:
+        >>> @proa.utils.deprecated(update_to="proa.new", since="2.0")
+        ... def old():
+        ...     return 1
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     old()
+        1
     """
 
     def mark(function):

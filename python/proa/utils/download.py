@@ -25,7 +25,12 @@ DOWNLOAD_RETRY_LIMIT = 3
 
 
 def is_url(path):
-    """Whether it starts with http:// or https://."""
+    """Whether it starts with http:// or https://.
+
+    Examples:
+        >>> proa.utils.download.is_url("https://host/file.tgz"), proa.utils.download.is_url("/data/file.tgz")
+        (True, False)
+    """
     return path.startswith(("http://", "https://"))
 
 

@@ -50,7 +50,14 @@ def generate(key):
 
 
 def switch(new_generator=None):
-    """Starts counting anew (or goes on with `new_generator`); returns the generator in use so far."""
+    """Starts counting anew (or goes on with `new_generator`); returns the generator in use so far.
+
+    Examples:
+        >>> before = proa.utils.unique_name.switch()
+        >>> proa.utils.unique_name.generate("fc")
+        'fc_0'
+        >>> _ = proa.utils.unique_name.switch(before)
+    """
     global _generator
     old = _generator
     _generator = new_generator if isinstance(new_generator, _Generator) else _Generator()

@@ -46,6 +46,12 @@ def image_load(path, backend=None):
 
     Raises:
         ImportError: Pillow is not installed.
+
+    Examples:
+        >>> from PIL import Image
+        >>> Image.new("RGB", (6, 4)).save("/tmp/image_load_example.png")
+        >>> proa.vision.image_load("/tmp/image_load_example.png").size
+        (6, 4)
     """
     backend = _known("image_load", backend or _backend)
     from proa.utils import try_import

@@ -36,6 +36,10 @@ class AlexNet(nn.Layer):
 
     Args:
         num_classes (int): 0 leaves the linear layers out.
+
+    Examples:
+        >>> proa.vision.models.AlexNet(num_classes=4)(proa.zeros([1, 3, 224, 224])).shape
+        [1, 4]
     """
 
     def __init__(self, num_classes=1000):

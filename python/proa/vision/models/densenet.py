@@ -139,7 +139,12 @@ def _densenet(layers, pretrained, **kwargs):
 
 
 def densenet121(pretrained=False, **kwargs):
-    """DenseNet of 121 layers; keyword arguments as in DenseNet."""
+    """DenseNet of 121 layers; keyword arguments as in DenseNet.
+
+    Examples:
+        >>> proa.vision.models.densenet121(num_classes=4)(proa.zeros([1, 3, 32, 32])).shape
+        [1, 4]
+    """
     return _densenet(121, pretrained, **kwargs)
 
 

@@ -118,6 +118,11 @@ class GoogLeNet(nn.Layer):
 
 
 def googlenet(pretrained=False, **kwargs):
-    """GoogLeNet; keyword arguments as there."""
+    """GoogLeNet; keyword arguments as there.
+
+    Examples:
+        >>> [out.shape for out in proa.vision.models.googlenet(num_classes=4)(proa.zeros([1, 3, 224, 224]))]
+        [[1, 4], [1, 4], [1, 4]]
+    """
     refuse_pretrained("googlenet", pretrained)
     return GoogLeNet(**kwargs)

@@ -41,6 +41,10 @@ class MobileNetV2(nn.Layer):
         scale (float): factor on all channels.
         num_classes (int): 0 leaves the linear layer out.
         with_pool (bool): average over all pixels.
+
+    Examples:
+        >>> proa.vision.models.MobileNetV2(scale=0.25, num_classes=4)(proa.zeros([1, 3, 32, 32])).shape
+        [1, 4]
     """
 
     def __init__(self, scale=1.0, num_classes=1000, with_pool=True):

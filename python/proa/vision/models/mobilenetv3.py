@@ -100,14 +100,24 @@ class MobileNetV3(nn.Layer):
 
 
 class MobileNetV3Small(MobileNetV3):
-    """The small one; see MobileNetV2 for the arguments."""
+    """The small one; see MobileNetV2 for the arguments.
+
+    Examples:
+        >>> proa.vision.models.MobileNetV3Small(scale=0.5, num_classes=4)(proa.zeros([1, 3, 32, 32])).shape
+        [1, 4]
+    """
 
     def __init__(self, scale=1.0, num_classes=1000, with_pool=True):
         super().__init__(_SMALL, channels_of(1024 * scale), scale, num_classes, with_pool)
 
 
 class MobileNetV3Large(MobileNetV3):
-    """The large one; see MobileNetV2 for the arguments."""
+    """The large one; see MobileNetV2 for the arguments.
+
+    Examples:
+        >>> proa.vision.models.MobileNetV3Large(scale=0.5, num_classes=4)(proa.zeros([1, 3, 32, 32])).shape
+        [1, 4]
+    """
 
     def __init__(self, scale=1.0, num_classes=1000, with_pool=True):
         super().__init__(_LARGE, channels_of(1280 * scale), scale, num_classes, with_pool)
@@ -125,6 +135,11 @@ def mobilenet_v3_small(pretrained=False, scale=1.0, **kwargs):
 
 
 def mobilenet_v3_large(pretrained=False, scale=1.0, **kwargs):
-    """MobileNetV3Large with its channels times `scale`."""
+    """MobileNetV3Large with its channels times `scale`.
+
+    Examples:
+        >>> proa.vision.models.mobilenet_v3_large(scale=0.5, num_classes=4)(proa.zeros([1, 3, 32, 32])).shape
+        [1, 4]
+    """
     refuse_pretrained("mobilenet_v3_large", pretrained)
     return MobileNetV3Large(scale=scale, **kwargs)

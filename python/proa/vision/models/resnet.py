@@ -6,7 +6,12 @@ from proa.vision.models.blocks import refuse_pretrained
 
 
 class BasicBlock(nn.Layer):
-    """Two 3x3 convolutions with a shortcut."""
+    """Two 3x3 convolutions with a shortcut.
+
+    Examples:
+        >>> proa.vision.models.BasicBlock(8, 8)(proa.zeros([2, 8, 6, 5])).shape
+        [2, 8, 6, 5]
+    """
 
     expansion = 1
 
@@ -31,7 +36,12 @@ class BasicBlock(nn.Layer):
 
 
 class BottleneckBlock(nn.Layer):
-    """A 3x3 convolution between two 1x1 ones, with a shortcut."""
+    """A 3x3 convolution between two 1x1 ones, with a shortcut.
+
+    Examples:
+        >>> proa.vision.models.BottleneckBlock(16, 4)(proa.zeros([2, 16, 6, 5])).shape
+        [2, 16, 6, 5]
+    """
 
     expansion = 4
 
@@ -155,12 +165,22 @@ def resnet18(pretrained=False, **kwargs):
 
 
 def resnet34(pretrained=False, **kwargs):
-    """ResNet of 34 layers; keyword arguments as in ResNet."""
+    """ResNet of 34 layers; keyword arguments as in ResNet.
+
+    Examples:
+        >>> proa.vision.models.resnet34(num_classes=4)(proa.zeros([1, 3, 32, 32])).shape
+        [1, 4]
+    """
     return _resnet("resnet34", BasicBlock, 34, pretrained, **kwargs)
 
 
 def resnet50(pretrained=False, **kwargs):
-    """ResNet of 50 layers; keyword arguments as in ResNet."""
+    """ResNet of 50 layers; keyword arguments as in ResNet.
+
+    Examples:
+        >>> proa.vision.models.resnet50(num_classes=4)(proa.zeros([1, 3, 32, 32])).shape
+        [1, 4]
+    """
     return _resnet("resnet50", BottleneckBlock, 50, pretrained, **kwargs)
 
 

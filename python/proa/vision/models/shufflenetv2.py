@@ -78,6 +78,10 @@ class ShuffleNetV2(nn.Layer):
         act (str): "relu" or "swish".
         num_classes (int): 0 leaves the linear layer out.
         with_pool (bool): average over all pixels.
+
+    Examples:
+        >>> proa.vision.models.ShuffleNetV2(scale=0.25, num_classes=4)(proa.zeros([1, 3, 32, 32])).shape
+        [1, 4]
     """
 
     def __init__(self, scale=1.0, act="relu", num_classes=1000, with_pool=True):
@@ -133,30 +137,60 @@ def shufflenet_v2_x0_25(pretrained=False, **kwargs):
 
 
 def shufflenet_v2_x0_33(pretrained=False, **kwargs):
-    """ShuffleNetV2 of a third of the channels."""
+    """ShuffleNetV2 of a third of the channels.
+
+    Examples:
+        >>> proa.vision.models.shufflenet_v2_x0_33(num_classes=4)(proa.zeros([1, 3, 32, 32])).shape
+        [1, 4]
+    """
     return _shufflenet("shufflenet_v2_x0_33", pretrained, 0.33, **kwargs)
 
 
 def shufflenet_v2_x0_5(pretrained=False, **kwargs):
-    """ShuffleNetV2 of half of the channels."""
+    """ShuffleNetV2 of half of the channels.
+
+    Examples:
+        >>> proa.vision.models.shufflenet_v2_x0_5(num_classes=4)(proa.zeros([1, 3, 32, 32])).shape
+        [1, 4]
+    """
     return _shufflenet("shufflenet_v2_x0_5", pretrained, 0.5, **kwargs)
 
 
 def shufflenet_v2_x1_0(pretrained=False, **kwargs):
-    """ShuffleNetV2."""
+    """ShuffleNetV2.
+
+    Examples:
+        >>> proa.vision.models.shufflenet_v2_x1_0(num_classes=4)(proa.zeros([1, 3, 32, 32])).shape
+        [1, 4]
+    """
     return _shufflenet("shufflenet_v2_x1_0", pretrained, 1.0, **kwargs)
 
 
 def shufflenet_v2_x1_5(pretrained=False, **kwargs):
-    """ShuffleNetV2 of half as many channels more."""
+    """ShuffleNetV2 of half as many channels more.
+
+    Examples:
+        >>> proa.vision.models.shufflenet_v2_x1_5(num_classes=4)(proa.zeros([1, 3, 32, 32])).shape
+        [1, 4]
+    """
     return _shufflenet("shufflenet_v2_x1_5", pretrained, 1.5, **kwargs)
 
 
 def shufflenet_v2_x2_0(pretrained=False, **kwargs):
-    """ShuffleNetV2 of twice the channels."""
+    """ShuffleNetV2 of twice the channels.
+
+    Examples:
+        >>> proa.vision.models.shufflenet_v2_x2_0(num_classes=4)(proa.zeros([1, 3, 32, 32])).shape
+        [1, 4]
+    """
     return _shufflenet("shufflenet_v2_x2_0", pretrained, 2.0, **kwargs)
 
 
 def shufflenet_v2_swish(pretrained=False, **kwargs):
-    """ShuffleNetV2 with swish."""
+    """ShuffleNetV2 with swish.
+
+    Examples:
+        >>> proa.vision.models.shufflenet_v2_swish(num_classes=4)(proa.zeros([1, 3, 32, 32])).shape
+        [1, 4]
+    """
     return _shufflenet("shufflenet_v2_swish", pretrained, 1.0, "swish", **kwargs)

@@ -43,6 +43,10 @@ class SqueezeNet(nn.Layer):
         version (str): "1.0" or "1.1".
         num_classes (int): 0 leaves the last convolution out.
         with_pool (bool): average over all pixels.
+
+    Examples:
+        >>> proa.vision.models.SqueezeNet("1.1", num_classes=4)(proa.zeros([1, 3, 64, 64])).shape
+        [1, 4]
     """
 
     def __init__(self, version, num_classes=1000, with_pool=True):
@@ -77,7 +81,12 @@ class SqueezeNet(nn.Layer):
 
 
 def squeezenet1_0(pretrained=False, **kwargs):
-    """SqueezeNet 1.0."""
+    """SqueezeNet 1.0.
+
+    Examples:
+        >>> proa.vision.models.squeezenet1_0(num_classes=4)(proa.zeros([1, 3, 64, 64])).shape
+        [1, 4]
+    """
     refuse_pretrained("squeezenet1_0", pretrained)
     return SqueezeNet("1.0", **kwargs)
 

@@ -348,6 +348,11 @@ def affine(img, angle, translate, scale, shear, interpolation="nearest", fill=0,
         interpolation (str): "nearest", "bilinear" or "bicubic".
         fill (number|tuple): what lies outside.
         center (tuple, optional): (x, y) that stays; the middle unless given.
+
+    Examples:
+        >>> image = np.zeros((4, 6, 3), "uint8")
+        >>> proa.vision.transforms.affine(image, 30, translate=[1, 0], scale=1.5, shear=[0.0, 0.0]).shape
+        (4, 6, 3)
     """
     _check("affine", img)
     if not isinstance(translate, (list, tuple)) or len(translate) != 2:
@@ -395,6 +400,11 @@ def perspective(img, startpoints, endpoints, interpolation="nearest", fill=0):
         startpoints, endpoints (list): four (x, y) each: corners in the image, and where they come to lie.
         interpolation (str): "nearest", "bilinear" or "bicubic".
         fill (number|tuple): what lies outside.
+
+    Examples:
+        >>> corners, moved = [[0, 0], [5, 0], [5, 3], [0, 3]], [[1, 0], [5, 0], [5, 3], [0, 3]]
+        >>> proa.vision.transforms.perspective(np.zeros((4, 6, 3), "uint8"), corners, moved).shape
+        (4, 6, 3)
     """
     _check("perspective", img)
     coefficients = arrays.perspective_coefficients(startpoints, endpoints)

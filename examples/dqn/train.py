@@ -110,6 +110,7 @@ def main(arguments=None):
     for i, j in free:
         di, dj = MOVES[values[i, j].argmax()]
         left.arrow(j - 0.2 * dj, i - 0.2 * di, 0.3 * dj, 0.3 * di, head_width=0.18, color="white")
+    left.plot(GOAL[1], GOAL[0], "*", color="gold", markersize=22)
     left.plot(*np.array(way).T[::-1], color="tomato", linewidth=3, alpha=0.6)
     left.set(xticks=[], yticks=[], title="worth of each place, and where to go", facecolor="black")
     right.plot(lengths, ".")

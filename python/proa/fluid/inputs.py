@@ -1,12 +1,17 @@
 """Inputs of programs, and calls that programs make for their effect on memory."""
 
 from proa import _C, static
+from proa.static.program import assume_static
 
 __all__ = ["cuda_pinned_places", "data", "memory_optimize", "release_memory"]
 
 
 def data(name, shape, dtype="float32", lod_level=0):
-    """An input of the program: `static.data` of float32 unless said otherwise."""
+    """An input of the program: `static.data` of float32 unless said otherwise.
+
+    Where no mode was ever chosen, static mode is on from now on, as it was in 1.x.
+    """
+    assume_static()
     return static.data(name, shape, dtype, lod_level)
 
 

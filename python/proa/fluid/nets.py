@@ -2,7 +2,7 @@
 
 from proa.fluid import layers
 
-__all__ = ["glu", "img_conv_group", "scaled_dot_product_attention", "simple_img_conv_pool"]
+__all__ = ["glu", "img_conv_group", "scaled_dot_product_attention", "sequence_conv_pool", "simple_img_conv_pool"]
 
 
 def simple_img_conv_pool(input, num_filters, filter_size, pool_size, pool_stride, pool_padding=0, pool_type="max",
@@ -33,6 +33,14 @@ def img_conv_group(input, conv_num_filter, pool_size, conv_padding=1, conv_filte
             x = layers.batch_norm(x, act=conv_act)
             x = layers.dropout(x, rates[i]) if abs(rates[i]) > 1e-5 else x
     return layers.pool2d(x, pool_size, pool_type, pool_stride)
+
+
+def sequence_conv_pool(
+    input, num_filters, filter_size, param_attr=None, act="sigmoid", pool_type="max", bias_attr=None
+):
+    """A convolution along sequences, and one row for each."""
+    conv = layers.sequence_conv(input, num_filters, filter_size, param_attr=param_attr, bias_attr=bias_attr, act=act)
+    return layers.sequence_pool(conv, pool_type)
 
 
 def glu(input, dim=-1):

@@ -134,6 +134,12 @@ def enable_static():
     _choose(True)
 
 
+def assume_static():
+    """`enable_static`, unless this thread has ever chosen a mode: programs of 1.x were static without saying so."""
+    if not _C.in_static_mode() and not _mode.chosen:
+        _choose(True)
+
+
 def disable_static():
     """Ops run at once again, also in and after a `program_guard` that this is called in."""
     _choose(False)

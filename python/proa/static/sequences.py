@@ -60,6 +60,13 @@ def note(tensor, levels):
         table[rows] = list(levels)
 
 
+def as_rows_of(result, x):
+    """A result that has a row for each row of x: with the same number of rows, by name, and the same sequences."""
+    if _C.is_symbolic(result) and _C.is_symbolic(x) and isinstance(x.shape[0], Size):
+        result = _C.ops.reshape(result, [x.shape[0], *result.shape[1:]])
+    return result
+
+
 def levels_of(tensor):
     """The lengths of the sequences that the rows are, outermost level first; [] where nothing is known of any."""
     rows = _rows(tensor)

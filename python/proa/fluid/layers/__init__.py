@@ -3,7 +3,7 @@
 from proa.framework.names import lazy as _lazy
 
 _MODULES = ("nn", "loss", "tensor", "ops", "math", "io", "control_flow", "learning_rate_scheduler", "metric_op", "utils",
-            "collective", "distributions", "rnn")  # fmt: skip
+            "collective", "distributions", "rnn", "sequence_lod")  # fmt: skip
 _get, _names = _lazy(__name__, {"core": "proa.fluid:core"}, _MODULES)
 
 
@@ -11,7 +11,8 @@ def _homes():
     import importlib
 
     found = {}
-    for module in ("nn", "loss", "io", "control_flow", "learning_rate_scheduler", "metric_op", "distributions", "rnn"):
+    for module in ("nn", "loss", "io", "control_flow", "learning_rate_scheduler", "metric_op", "distributions", "rnn",
+                   "sequence_lod"):  # fmt: skip
         home = importlib.import_module(f"{__name__}.{module}")
         for name in home.__all__:
             found.setdefault(name, getattr(home, name))

@@ -3,10 +3,9 @@
 import proa
 from proa import _C
 from proa.nn import functional as F
-from proa.static.nn.crf import linear_chain_crf
 
 __all__ = [
-    "cross_entropy", "dice_loss", "huber_loss", "kldiv_loss", "linear_chain_crf", "log_loss", "margin_rank_loss", "mse_loss", "npair_loss",
+    "cross_entropy", "dice_loss", "huber_loss", "kldiv_loss", "log_loss", "margin_rank_loss", "mse_loss", "npair_loss",
     "rank_loss", "sigmoid_cross_entropy_with_logits", "smooth_l1", "softmax_with_cross_entropy", "square_error_cost",
     "teacher_student_sigmoid_loss", "warpctc",
 ]  # fmt: skip

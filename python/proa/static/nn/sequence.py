@@ -9,7 +9,7 @@ from proa.framework.attributes import known_number
 from proa.static.nn.parametric import activated
 from proa.static.only import static_only
 from proa.static.parameters import program_parameter
-from proa.static.sequences import Layout, as_lengths, layout_of, levels_of, note, take, take_or
+from proa.static.sequences import Layout, as_lengths, as_rows_of, layout_of, levels_of, note, take, take_or
 from proa.tensor.creation import arange
 from proa.tensor.manipulation import expand
 from proa.utils import unique_name
@@ -119,7 +119,8 @@ def sequence_softmax(input, use_cudnn=False, name=None, *, lengths=None):
 
 
 def _same_rows(result, x, lengths):
-    """The result has the sequences of x."""
+    """The result has the rows of x, and their sequences."""
+    result = as_rows_of(result, x)
     if lengths is None:
         note(result, levels_of(x))
     return result

@@ -187,7 +187,7 @@ def meshgrid(*arrays, indexing="xy"):
     for i, x in enumerate(arrays):
         place = {0: 1, 1: 0}.get(i, i) if swap else i
         wide.append(_C.ops.reshape(x, [-1 if d == place else 1 for d in range(n)]) if n else x)
-    shape: list = []
+    shape = []
     for x in wide:
         shape = _broadcast_shape(shape, x.shape)
     return [_C.ops.broadcast_to(x, shape) for x in wide]

@@ -33,7 +33,7 @@ def broadcast_arrays(*arrays):
         >>> [x.shape for x in proa.array_api.broadcast_arrays(proa.ones([2, 1]), proa.ones([3]))]
         [[2, 3], [2, 3]]
     """
-    shape: list = []
+    shape = []
     for x in arrays:
         shape = _manipulation.broadcast_shape(shape, x.shape)
     return [_C.ops.broadcast_to(x, shape) for x in arrays]

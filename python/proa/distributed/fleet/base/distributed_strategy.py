@@ -206,5 +206,5 @@ for _name, _default in _SWITCHES.items():
     setattr(DistributedStrategy, _name, _Setting(_name, _default))
 for _name, _default in _CONFIGS.items():
     setattr(DistributedStrategy, _name, _Configs(_name, _default))
-DistributedStrategy.build_strategy = _Compilation("build_strategy", "BuildStrategy")
-DistributedStrategy.execution_strategy = _Compilation("execution_strategy", "ExecutionStrategy")
+for _name, _kind in (("build_strategy", "BuildStrategy"), ("execution_strategy", "ExecutionStrategy")):
+    setattr(DistributedStrategy, _name, _Compilation(_name, _kind))

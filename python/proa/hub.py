@@ -89,7 +89,14 @@ def list(repo_dir, source="github", force_reload=False):  # noqa: A001
 
 
 def help(repo_dir, model, source="github", force_reload=False):  # noqa: A001
-    """What a model's docstring says; arguments as in `list`."""
+    """What a model's docstring says; arguments as in `list`.
+
+    Examples:
+        >>> proa.hub.help("/no/such/folder", "net", source="local")
+        Traceback (most recent call last):
+            ...
+        proa.errors.NotFoundError: ...there is no hubconf.py in /no/such/folder...
+    """
     return _entry("help", repo_dir, model, source)[1].__doc__
 
 

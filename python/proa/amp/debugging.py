@@ -9,7 +9,12 @@ __all__ = ["DebugMode", "TensorCheckerConfig", "check_numerics", "disable_tensor
 
 
 class DebugMode(enum.Enum):
-    """What a check does when it finds a NaN or Inf."""
+    """What a check does when it finds a NaN or Inf.
+
+    Examples:
+        >>> proa.amp.debugging.DebugMode.CHECK_NAN_INF_AND_ABORT.value
+        0
+    """
 
     CHECK_NAN_INF_AND_ABORT = 0  # raises
     CHECK_NAN_INF = 1  # says so on stderr, and on

@@ -62,22 +62,49 @@ def memory_allocated(device=None):
 
     Raises:
         ValueError: there is no such GPU.
+
+    Examples:
+        >>> proa.device.cuda.memory_allocated()  # a package without GPUs
+        Traceback (most recent call last):
+            ...
+        ValueError: ...there is no GPU gpu:0; this machine or package has 0...
     """
     return memory.memory_allocated(_gpu("memory_allocated", device))
 
 
 def max_memory_allocated(device=None):
-    """The most bytes of the GPU's memory that tensors have had at a time. Arguments: `memory_allocated`."""
+    """The most bytes of the GPU's memory that tensors have had at a time. Arguments: `memory_allocated`.
+
+    Examples:
+        >>> proa.device.cuda.max_memory_allocated()  # a package without GPUs
+        Traceback (most recent call last):
+            ...
+        ValueError: ...there is no GPU gpu:0; this machine or package has 0...
+    """
     return memory.max_memory_allocated(_gpu("max_memory_allocated", device))
 
 
 def memory_reserved(device=None):
-    """Bytes of the GPU's memory that the allocator holds. Arguments: `memory_allocated`."""
+    """Bytes of the GPU's memory that the allocator holds. Arguments: `memory_allocated`.
+
+    Examples:
+        >>> proa.device.cuda.memory_reserved()  # a package without GPUs
+        Traceback (most recent call last):
+            ...
+        ValueError: ...there is no GPU gpu:0; this machine or package has 0...
+    """
     return memory.memory_reserved(_gpu("memory_reserved", device))
 
 
 def max_memory_reserved(device=None):
-    """The most bytes of the GPU's memory that the allocator has held. Arguments: `memory_allocated`."""
+    """The most bytes of the GPU's memory that the allocator has held. Arguments: `memory_allocated`.
+
+    Examples:
+        >>> proa.device.cuda.max_memory_reserved()  # a package without GPUs
+        Traceback (most recent call last):
+            ...
+        ValueError: ...there is no GPU gpu:0; this machine or package has 0...
+    """
     return memory.max_memory_reserved(_gpu("max_memory_reserved", device))
 
 
@@ -89,22 +116,46 @@ def get_device_properties(device=None):
 
     Raises:
         ValueError: there is no such GPU.
+
+    Examples:
+        >>> proa.device.cuda.get_device_properties()  # a package without GPUs
+        Traceback (most recent call last):
+            ...
+        ValueError: ...there is no GPU gpu:0; this machine or package has 0...
     """
     _gpu("get_device_properties", device)
 
 
 def get_device_name(device=None):
-    """The name of a GPU. Arguments and errors: `get_device_properties`."""
+    """The name of a GPU. Arguments and errors: `get_device_properties`.
+
+    Examples:
+        >>> proa.device.cuda.get_device_name()  # a package without GPUs
+        Traceback (most recent call last):
+            ...
+        ValueError: ...there is no GPU gpu:0; this machine or package has 0...
+    """
     _gpu("get_device_name", device)
 
 
 def get_device_capability(device=None):
-    """(major, minor) of a GPU's instruction set. Arguments and errors: `get_device_properties`."""
+    """(major, minor) of a GPU's instruction set. Arguments and errors: `get_device_properties`.
+
+    Examples:
+        >>> proa.device.cuda.get_device_capability()  # a package without GPUs
+        Traceback (most recent call last):
+            ...
+        ValueError: ...there is no GPU gpu:0; this machine or package has 0...
+    """
     _gpu("get_device_capability", device)
 
 
 def empty_cache():
-    """Gives back what the allocators of all GPUs keep; nothing to do without one."""
+    """Gives back what the allocators of all GPUs keep; nothing to do without one.
+
+    Examples:
+        >>> proa.device.cuda.empty_cache()
+    """
     for index in range(device_count()):
         memory.empty_cache(f"gpu:{index}")
 

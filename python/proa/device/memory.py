@@ -30,22 +30,41 @@ def memory_allocated(device=None):
 
 
 def max_memory_allocated(device=None):
-    """The most bytes that tensors have had at a time, since the beginning or `reset_max_memory_allocated`."""
+    """The most bytes that tensors have had at a time, since the beginning or `reset_max_memory_allocated`.
+
+    Examples:
+        >>> type(proa.device.max_memory_allocated()).__name__
+        'int'
+    """
     return _C.memory_figures(device)["peak_allocated"]
 
 
 def memory_reserved(device=None):
-    """Bytes that the allocator has taken from the system: for tensors, and kept for the next ones."""
+    """Bytes that the allocator has taken from the system: for tensors, and kept for the next ones.
+
+    Examples:
+        >>> type(proa.device.memory_reserved()).__name__
+        'int'
+    """
     return _C.memory_figures(device)["reserved"]
 
 
 def max_memory_reserved(device=None):
-    """The most bytes that the allocator has had from the system at a time."""
+    """The most bytes that the allocator has had from the system at a time.
+
+    Examples:
+        >>> type(proa.device.max_memory_reserved()).__name__
+        'int'
+    """
     return _C.memory_figures(device)["peak_reserved"]
 
 
 def reset_max_memory_allocated(device=None):
-    """Begins anew with the maxima, at what there is now (both of them: allocated and reserved)."""
+    """Begins anew with the maxima, at what there is now (both of them: allocated and reserved).
+
+    Examples:
+        >>> proa.device.reset_max_memory_allocated()
+    """
     _C.memory_reset_peak(device)
 
 
@@ -53,7 +72,11 @@ reset_max_memory_reserved = reset_max_memory_allocated
 
 
 def empty_cache(device=None):
-    """Gives what the allocator keeps for the next tensors back to the system; returns how many bytes."""
+    """Gives what the allocator keeps for the next tensors back to the system; returns how many bytes.
+
+    Examples:
+        >>> _ = proa.device.empty_cache()
+    """
     return _C.memory_release(device)
 
 

@@ -12,6 +12,12 @@ class Event:
 
     Args:
         enable_timing, blocking, interprocess (bool): accepted.
+
+    Examples:
+        >>> event = proa.device.cuda.Event()
+        >>> event.record()
+        >>> event.query()
+        True
     """
 
     def __init__(self, enable_timing=False, blocking=False, interprocess=False):
@@ -36,6 +42,9 @@ class Stream:
     Args:
         device (Place|int, optional): accepted.
         priority (int, optional): accepted.
+
+    Examples:
+        >>> proa.device.cuda.Stream().synchronize()
     """
 
     def __init__(self, device=None, priority=None):
@@ -68,7 +77,12 @@ _stream = Stream()
 
 
 def current_stream(device=None):
-    """The stream that work goes into."""
+    """The stream that work goes into.
+
+    Examples:
+        >>> stream = proa.device.cuda.current_stream()
+        >>> stream.synchronize()
+    """
     return _stream
 
 
@@ -86,5 +100,9 @@ def stream_guard(stream):
 
 
 def synchronize(device=None):
-    """Waits until the work of a device is done."""
+    """Waits until the work of a device is done.
+
+    Examples:
+        >>> proa.device.cuda.synchronize()
+    """
     _C.synchronize()

@@ -120,7 +120,12 @@ def is_initialized():
 
 
 def get_group(id=0):
-    """The group of this number; 0 is the group of all processes."""
+    """The group of this number; 0 is the group of all processes.
+
+    Examples:
+        >>> proa.distributed.get_group().nranks
+        1
+    """
     if id not in _groups:
         raise _C.located(ValueError(f"get_group: there is no group {id!r}; new_group makes one"))
     return _groups[id]
@@ -277,7 +282,14 @@ def all_gather_object(object_list, obj, group=None):
 
 
 def broadcast_object_list(object_list, src, group=None):
-    """Copies the objects of process `src` into the lists of all others."""
+    """Copies the objects of process `src` into the lists of all others.
+
+    Examples:
+        >>> objects = [{"a": 1}]
+        >>> proa.distributed.broadcast_object_list(objects, src=0)
+        >>> objects
+        [{'a': 1}]
+    """
     _check_rank("broadcast_object_list", "src", src, group)
 
 
@@ -298,7 +310,14 @@ def scatter(tensor, tensor_list=None, src=0, group=None, sync_op=True, use_calc_
 
 
 def scatter_object_list(out_object_list, in_object_list=None, src=0, group=None):
-    """Gives each process one of the objects that process `src` has, into `out_object_list`."""
+    """Gives each process one of the objects that process `src` has, into `out_object_list`.
+
+    Examples:
+        >>> found = []
+        >>> proa.distributed.scatter_object_list(found, [{"a": 1}], src=0)
+        >>> found
+        [{'a': 1}]
+    """
     _check_rank("scatter_object_list", "src", src, group)
     if not isinstance(in_object_list, list) or len(in_object_list) != 1:
         raise _C.located(ValueError("scatter_object_list: in_object_list must be a list of one object a process, 1"))
@@ -327,7 +346,14 @@ def alltoall(in_tensor_list, out_tensor_list, group=None, use_calc_stream=True, 
 
 
 def alltoall_single(out_tensor, in_tensor, in_split_sizes=None, out_split_sizes=None, group=None, sync_op=True):
-    """`alltoall` of parts of one tensor."""
+    """`alltoall` of parts of one tensor.
+
+    Examples:
+        >>> x = proa.zeros([2])
+        >>> _ = proa.distributed.alltoall_single(x, proa.ones([2]))
+        >>> x.tolist()
+        [1.0, 1.0]
+    """
     _check_tensor("alltoall_single", "out_tensor", out_tensor)
     _check_tensor("alltoall_single", "in_tensor", in_tensor)
     _copy(out_tensor, in_tensor)
@@ -378,6 +404,12 @@ def recv(tensor, src=0, group=None, sync_op=True, use_calc_stream=True):
 
     Raises:
         RuntimeError: there is nobody else.
+
+    Examples:
+        >>> proa.distributed.recv(proa.ones([1]), 0)
+        Traceback (most recent call last):
+            ...
+        RuntimeError: ...there is one process, and nobody else to exchange tensors with...
     """
     _check_tensor("recv", "tensor", tensor)
     _check_rank("recv", "src", src, group)
@@ -385,29 +417,57 @@ def recv(tensor, src=0, group=None, sync_op=True, use_calc_stream=True):
 
 
 def isend(tensor, dst, group=None):
-    """`send` that does not wait."""
+    """`send` that does not wait.
+
+    Examples:
+        >>> proa.distributed.isend(proa.ones([1]), 0)
+        Traceback (most recent call last):
+            ...
+        RuntimeError: ...there is one process, and nobody else to exchange tensors with...
+    """
     return send(tensor, dst, group)
 
 
 def irecv(tensor, src=None, group=None):
-    """`recv` that does not wait."""
+    """`recv` that does not wait.
+
+    Examples:
+        >>> proa.distributed.irecv(proa.ones([1]), 0)
+        Traceback (most recent call last):
+            ...
+        RuntimeError: ...there is one process, and nobody else to exchange tensors with...
+    """
     return recv(tensor, 0 if src is None else src, group)
 
 
 class P2POp:
-    """One send or receive of `batch_isend_irecv`."""
+    """One send or receive of `batch_isend_irecv`.
+
+    Examples:
+        >>> proa.distributed.P2POp(proa.distributed.isend, proa.ones([1]), 0).peer
+        0
+    """
 
     def __init__(self, op, tensor, peer, group=None):
         self.op, self.tensor, self.peer, self.group = op, tensor, peer, group
 
 
 def batch_isend_irecv(p2p_op_list):
-    """Starts several sends and receives."""
+    """Starts several sends and receives.
+
+    Examples:
+        >>> proa.distributed.batch_isend_irecv([])
+        []
+    """
     return [p2p.op(p2p.tensor, p2p.peer, p2p.group) for p2p in p2p_op_list]
 
 
 def wait(tensor, group=None, use_calc_stream=True):
-    """Waits until collectives on `tensor` are over; they are."""
+    """Waits until collectives on `tensor` are over; they are.
+
+    Examples:
+        >>> proa.distributed.wait(proa.ones([1]))
+    """
     _check_tensor("wait", "tensor", tensor)
 
 

@@ -15,8 +15,16 @@ def gloo_init_parallel_env(rank_id, rank_num, server_endpoint):
 
 
 def gloo_barrier():
-    """Waits for all processes."""
+    """Waits for all processes.
+
+    Examples:
+        >>> proa.distributed.gloo_barrier()
+    """
 
 
 def gloo_release():
-    """Disconnects."""
+    """Disconnects.
+
+    Examples:
+        >>> proa.distributed.gloo_release()
+    """

@@ -140,7 +140,12 @@ def destroy_process_group(group=None):
 
 
 def get_backend(group=None):
-    """What carries collectives: GLOO on CPUs."""
+    """What carries collectives: GLOO on CPUs.
+
+    Examples:
+        >>> proa.distributed.get_backend()
+        'GLOO'
+    """
     return "GLOO"
 
 

@@ -142,6 +142,9 @@ def set_verbosity(level=0, also_to_stdout=False):
     Args:
         level (int): 0 for none.
         also_to_stdout (bool): on stdout too.
+
+    Examples:
+        >>> proa.jit.set_verbosity(0)
     """
     global _verbosity
     _verbosity = (int(level), bool(also_to_stdout)) if level else 0

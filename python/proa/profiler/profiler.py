@@ -131,6 +131,10 @@ def export_chrome_tracing(dir_name, worker_name=None):
 
     Returns:
         Callable: takes the Profiler.
+
+    Examples:
+        >>> with proa.profiler.Profiler(on_trace_ready=proa.profiler.export_chrome_tracing("/tmp/trace_example")) as p:
+        ...     _ = proa.ones([2]) + 1
     """
     return _exporter(dir_name, worker_name, ".paddle_trace.json", "json")
 
@@ -144,6 +148,10 @@ def export_protobuf(dir_name, worker_name=None):
 
     Returns:
         Callable: takes the Profiler.
+
+    Examples:
+        >>> with proa.profiler.Profiler(on_trace_ready=proa.profiler.export_protobuf("/tmp/profile_example")) as p:
+        ...     _ = proa.ones([2]) + 1
     """
     return _exporter(dir_name, worker_name, ".paddle_trace.pb", "pb")
 

@@ -33,6 +33,11 @@ class Fleet:
 
         Raises:
             NotImplementedError: for more than one process.
+
+        Examples:
+            >>> proa.distributed.fleet.init(is_collective=True)
+            >>> proa.distributed.fleet.worker_num()
+            1
         """
         if isinstance(role_maker, bool):
             role_maker, is_collective = None, role_maker
@@ -68,63 +73,147 @@ class Fleet:
         return self._role_maker
 
     def is_first_worker(self):
-        """Whether this is worker 0."""
+        """Whether this is worker 0.
+
+        Examples:
+            >>> proa.distributed.fleet.init(is_collective=True)
+            >>> proa.distributed.fleet.is_first_worker()
+            True
+        """
         return self._started("is_first_worker")._is_first_worker()
 
     def worker_index(self):
-        """The number of this worker."""
+        """The number of this worker.
+
+        Examples:
+            >>> proa.distributed.fleet.init(is_collective=True)
+            >>> proa.distributed.fleet.worker_index()
+            0
+        """
         return self._started("worker_index")._worker_index()
 
     def worker_num(self):
-        """How many workers there are."""
+        """How many workers there are.
+
+        Examples:
+            >>> proa.distributed.fleet.init(is_collective=True)
+            >>> proa.distributed.fleet.worker_num()
+            1
+        """
         return self._started("worker_num")._worker_num()
 
     def is_worker(self):
-        """Whether this process is a worker."""
+        """Whether this process is a worker.
+
+        Examples:
+            >>> proa.distributed.fleet.init(is_collective=True)
+            >>> proa.distributed.fleet.is_worker()
+            True
+        """
         return self._started("is_worker")._is_worker()
 
     def is_server(self):
-        """Whether this process is a parameter server."""
+        """Whether this process is a parameter server.
+
+        Examples:
+            >>> proa.distributed.fleet.init(is_collective=True)
+            >>> proa.distributed.fleet.is_server()
+            False
+        """
         return self._started("is_server")._is_server()
 
     def worker_endpoints(self, to_string=False):
-        """The addresses of the workers: a list, or text with commas."""
+        """The addresses of the workers: a list, or text with commas.
+
+        Examples:
+            >>> proa.distributed.fleet.init(is_collective=True)
+            >>> len(proa.distributed.fleet.worker_endpoints())
+            1
+        """
         found = self._started("worker_endpoints")._get_trainer_endpoints()
         return ",".join(found) if to_string else found
 
     def server_endpoints(self, to_string=False):
-        """The addresses of the parameter servers."""
+        """The addresses of the parameter servers.
+
+        Examples:
+            >>> proa.distributed.fleet.init(is_collective=True)
+            >>> proa.distributed.fleet.server_endpoints()
+            []
+        """
         found = self._started("server_endpoints")._get_pserver_endpoints()
         return ",".join(found) if to_string else found
 
     def server_num(self):
-        """How many parameter servers there are."""
+        """How many parameter servers there are.
+
+        Examples:
+            >>> proa.distributed.fleet.init(is_collective=True)
+            >>> proa.distributed.fleet.server_num()
+            0
+        """
         return self._started("server_num")._server_num()
 
     def server_index(self):
-        """The number of this parameter server."""
+        """The number of this parameter server.
+
+        Examples:
+            >>> proa.distributed.fleet.init(is_collective=True)
+            >>> proa.distributed.fleet.server_index()
+            0
+        """
         return self._started("server_index")._server_index()
 
     def node_num(self):
-        """How many machines there are."""
+        """How many machines there are.
+
+        Examples:
+            >>> proa.distributed.fleet.init(is_collective=True)
+            >>> proa.distributed.fleet.node_num()
+            1
+        """
         return self._started("node_num")._node_num()
 
     def local_rank(self):
-        """The number of this worker on its machine."""
+        """The number of this worker on its machine.
+
+        Examples:
+            >>> proa.distributed.fleet.init(is_collective=True)
+            >>> proa.distributed.fleet.local_rank()
+            0
+        """
         return 0
 
     rank_in_node = local_rank
 
     def local_device_ids(self):
-        """The devices of this worker."""
+        """The devices of this worker.
+
+        Examples:
+            >>> proa.distributed.fleet.init(is_collective=True)
+            >>> proa.distributed.fleet.local_device_ids()
+            [0]
+        """
         return [0]
 
     def world_device_ids(self):
-        """The devices of all workers."""
+        """The devices of all workers.
+
+        Examples:
+            >>> proa.distributed.fleet.init(is_collective=True)
+            >>> proa.distributed.fleet.world_device_ids()
+            [[0]]
+        """
         return [[0]]
 
     def get_hybrid_communicate_group(self):
-        """The groups of this worker, one for each way of being parallel."""
+        """The groups of this worker, one for each way of being parallel.
+
+        Examples:
+            >>> proa.distributed.fleet.init(is_collective=True)
+            >>> proa.distributed.fleet.get_hybrid_communicate_group().get_data_parallel_world_size()
+            1
+        """
         self._started("get_hybrid_communicate_group")
         return self._hcg
 
@@ -134,7 +223,12 @@ class Fleet:
         return self._util
 
     def barrier_worker(self):
-        """Waits for all workers."""
+        """Waits for all workers.
+
+        Examples:
+            >>> proa.distributed.fleet.init(is_collective=True)
+            >>> proa.distributed.fleet.barrier_worker()
+        """
 
     def all_reduce(self, input, mode="sum"):
         """Sum, max or min over all workers."""
@@ -143,17 +237,43 @@ class Fleet:
     # Servers: there are none ------------------------------------------------
 
     def init_worker(self, scopes=None):
-        """Connects to the parameter servers; there are none."""
+        """Connects to the parameter servers; there are none.
+
+        Examples:
+            >>> proa.distributed.fleet.init(is_collective=True)
+            >>> proa.distributed.fleet.init_worker()
+        """
 
     def stop_worker(self):
-        """Leaves the parameter servers; there are none."""
+        """Leaves the parameter servers; there are none.
+
+        Examples:
+            >>> proa.distributed.fleet.init(is_collective=True)
+            >>> proa.distributed.fleet.stop_worker()
+        """
 
     def init_server(self, *args, **kwargs):
-        """Makes this process a parameter server. Not in this version."""
+        """Makes this process a parameter server. Not in this version.
+
+        Examples:
+            >>> proa.distributed.fleet.init(is_collective=True)
+            >>> proa.distributed.fleet.init_server()
+            Traceback (most recent call last):
+                ...
+            NotImplementedError: ...no parameter servers; train with the worker alone...
+        """
         self._no_server("init_server")
 
     def run_server(self):
-        """Serves parameters. Not in this version."""
+        """Serves parameters. Not in this version.
+
+        Examples:
+            >>> proa.distributed.fleet.init(is_collective=True)
+            >>> proa.distributed.fleet.run_server()
+            Traceback (most recent call last):
+                ...
+            NotImplementedError: ...no parameter servers; train with the worker alone...
+        """
         self._no_server("run_server")
 
     def _no_server(self, what):
@@ -174,6 +294,12 @@ class Fleet:
 
         Args:
             model (Layer): the network.
+
+        Examples:
+            >>> proa.distributed.fleet.init(is_collective=True)
+            >>> net = proa.nn.Linear(2, 1)
+            >>> proa.distributed.fleet.distributed_model(net) is net
+            True
         """
         from proa.nn import Layer
 
@@ -191,6 +317,12 @@ class Fleet:
 
         Raises:
             NotImplementedError: in static mode, for a switch that changes the numbers.
+
+        Examples:
+            >>> proa.distributed.fleet.init(is_collective=True)
+            >>> sgd = proa.optimizer.SGD(0.1, parameters=proa.nn.Linear(2, 1).parameters())
+            >>> proa.distributed.fleet.distributed_optimizer(sgd).get_lr()
+            0.1
         """
         from proa.optimizer.optimizer import Optimizer
 

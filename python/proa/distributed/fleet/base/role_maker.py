@@ -9,7 +9,12 @@ __all__ = ["PaddleCloudRoleMaker", "Role", "RoleMakerBase", "UserDefinedRoleMake
 
 
 class Role:
-    """What a process does."""
+    """What a process does.
+
+    Examples:
+        >>> proa.distributed.fleet.Role.WORKER
+        1
+    """
 
     WORKER = 1
     SERVER = 2

@@ -24,7 +24,7 @@ _ROOT = pathlib.Path(__file__).parents[2]
 
 # Chapters of the pages in docs/; others go to the last.
 _CHAPTERS = {
-    "Guides": ["data", "coming_from_paddle", "names_of_1x", "recordings", "debugging", "profiling", "performance"],
+    "Guides": ["data", "coming_from_paddle", "names_of_1x", "recordings", "to_static", "debugging", "profiling", "performance"],
     "Tutorials": ["tutorials/*"],
     "How it is built": ["*"],
 }

@@ -115,6 +115,8 @@ class Size:
     __floor__ = __ceil__ = __trunc__ = __pos__ = __round__
 
     def __repr__(self):
+        if getattr(_thread, "least", None) is not None:
+            self._refuse("str")  # a text would hold for this size alone
         return "-1" if self._tensor is None else _text(self._sum(), _C.program_of(self._of))
 
     def __format__(self, spec):

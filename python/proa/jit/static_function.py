@@ -13,7 +13,7 @@ from proa import _C
 from proa.autograd.py_layer import noting_layers
 from proa.framework import recorded_rates
 from proa.framework.size import at_least_two
-from proa.jit import context, structure
+from proa.jit import context, refusals, structure
 from proa.jit.input_spec import InputSpec
 from proa.jit.sizes import WIDE, SizeHistory, fits
 from proa.jit.tracing import Trace
@@ -372,9 +372,10 @@ class StaticFunction:
         with _C.eager_mode(), noting_layers() as layers, wide:
             try:
                 recording.trace = Trace(self._function, args, self._layer, kwargs, follow=gradients)
-            except Exception:
+            except Exception as error:
                 # What cannot be recorded does not matter in what will not be replayed.
                 if not layers or not gradients:
+                    refusals.explain(error)
                     raise
         if layers and gradients:
             # A replay would differentiate what their forward did.

@@ -1,0 +1,54 @@
+"""What is said of a function that cannot be recorded because it asks for a value that only the run of the program knows."""
+
+import ast
+import linecache
+import os
+
+__all__ = ["explain"]
+
+_ASKED = ("has no elements until the program runs", "is known only when the program runs")
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+# By the first of these that the line is or holds.
+_INSTEAD = (
+    (ast.While, "a `while` depends on a tensor", "paddle.static.nn.while_loop(condition, body, variables)"),
+    (ast.If, "an `if` depends on a tensor", "paddle.where(condition, a, b) or paddle.static.nn.cond(condition, f, g)"),
+    (ast.Assert, "an `assert` depends on a tensor", "check the result outside of the function"),
+    (ast.For, "a `for` depends on a tensor", "paddle.static.nn.while_loop(condition, body, variables)"),
+    (ast.IfExp, "`a if condition else b` depends on a tensor", "paddle.where(condition, a, b)"),
+    (ast.BoolOp, "`and` or `or` depends on a tensor", "paddle.logical_and(a, b), paddle.logical_or(a, b)"),
+    (ast.Compare, "a comparison is used as a truth value", "paddle.where(condition, a, b)"),
+)
+
+
+def explain(error):
+    """Adds to an error of a recording where the user asked for the value, what for, and what to write in its place."""
+    if not any(text in str(error) for text in _ASKED):
+        return
+    found = None
+    step = error.__traceback__
+    while step is not None:
+        if not step.tb_frame.f_code.co_filename.startswith(_OWN):
+            found = step
+        step = step.tb_next
+    if found is None:
+        return
+    name, line = found.tb_frame.f_code.co_filename, found.tb_lineno
+    text = linecache.getline(name, line, found.tb_frame.f_globals).strip()
+    if not any(f"{os.path.basename(name)}:{line}" in note for note in getattr(error, "__notes__", ())):
+        error.add_note(f"  at {os.path.basename(name)}:{line}, in {found.tb_frame.f_code.co_name}: {text}")
+    for kind, what, instead in _INSTEAD:
+        if any(isinstance(node, kind) for node in ast.walk(_parsed(text))):
+            error.add_note(
+                f"  to_static records what is done, not what would be done for other values: {what}; use {instead}"
+            )
+            return
+
+
+def _parsed(text):
+    """The statement that begins in a line; its body may be missing."""
+    for ending in ("", " pass", "\n    pass"):
+        try:
+            return ast.parse(text + ending)
+        except SyntaxError:
+            continue
+    return ast.Module([], [])

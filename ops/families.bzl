@@ -11,4 +11,5 @@ FAMILIES = [
     "optimizer",
     "recurrent",
     "reduction",
+    "special",
 ]

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+import scipy.special
+import scipy.stats
 
 import proa
 from proa import distribution as D
@@ -91,3 +93,80 @@ def test_bad_input():
     ):
         with pytest.raises(kind, match=says):
             call()
+
+
+def test_beta():
+    alpha, beta = np.array([0.5, 2.0, 7.5]), np.array([0.7, 3.0, 1.0])
+    ours, theirs = D.Beta(proa.to_tensor(alpha), proa.to_tensor(beta)), scipy.stats.beta(alpha, beta)
+    x = np.array([0.1, 0.5, 0.9])
+    np.testing.assert_allclose(ours.prob(proa.to_tensor(x)).numpy(), theirs.pdf(x), rtol=1e-12)
+    np.testing.assert_allclose(ours.log_prob(proa.to_tensor(x)).numpy(), theirs.logpdf(x), rtol=1e-12)
+    np.testing.assert_allclose(ours.mean.numpy(), theirs.mean(), rtol=1e-14)
+    np.testing.assert_allclose(ours.variance.numpy(), theirs.var(), rtol=1e-13)
+    np.testing.assert_allclose(ours.entropy().numpy(), theirs.entropy(), rtol=1e-10, atol=1e-12)
+    # At the ends a power of 0 is 1.
+    ends = D.Beta(proa.to_tensor([1.0, 1.0], "float64"), proa.to_tensor([2.0, 1.0], "float64"))
+    assert ends.prob(proa.to_tensor([0.0, 1.0], "float64")).tolist() == pytest.approx([2.0, 1.0])
+    proa.seed(3)
+    drawn = ours.sample([4000]).numpy()
+    assert drawn.shape == (4000, 3) and D.Beta(2.0, [1.0, 3.0]).sample().shape == [2]
+    for k in range(3):
+        assert scipy.stats.kstest(drawn[:, k], scipy.stats.beta(alpha[k], beta[k]).cdf).pvalue > 1e-3
+    p, q = D.Beta(2.0, 3.0), D.Beta(1.0, 4.0)
+    want = (
+        scipy.special.betaln(1, 4) - scipy.special.betaln(2, 3)
+        + scipy.special.psi(2) * 1 + scipy.special.psi(3) * -1 + 0 * scipy.special.psi(5)
+    )  # fmt: skip
+    assert D.kl_divergence(p, q).item() == pytest.approx(want, rel=1e-5)
+    assert D.Beta(1e-3, 1e-3).sample([200]).isfinite().all().item()
+
+
+def test_dirichlet():
+    a = np.array([[0.5, 2.0, 3.0], [4.0, 5.0, 0.6]])
+    ours = D.Dirichlet(proa.to_tensor(a))
+    x = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]])
+    theirs = [scipy.stats.dirichlet(row) for row in a]
+    np.testing.assert_allclose(
+        ours.log_prob(proa.to_tensor(x)).numpy(), [t.logpdf(r) for t, r in zip(theirs, x)], rtol=1e-12
+    )
+    np.testing.assert_allclose(ours.prob(proa.to_tensor(x)).numpy(), [t.pdf(r) for t, r in zip(theirs, x)], rtol=1e-12)
+    np.testing.assert_allclose(ours.mean.numpy(), [t.mean() for t in theirs], rtol=1e-14)
+    np.testing.assert_allclose(ours.variance.numpy(), [t.var() for t in theirs], rtol=1e-13)
+    np.testing.assert_allclose(ours.entropy().numpy(), [t.entropy() for t in theirs], rtol=1e-11)
+    assert ours.batch_shape == (2,) and ours.event_shape == (3,)
+    proa.seed(4)
+    drawn = ours.sample([4000]).numpy()
+    assert drawn.shape == (4000, 2, 3)
+    np.testing.assert_allclose(drawn.sum(-1), 1, rtol=1e-12)
+    for i in range(2):
+        for k in range(3):
+            marginal = scipy.stats.beta(a[i, k], a[i].sum() - a[i, k])
+            assert scipy.stats.kstest(drawn[:, i, k], marginal.cdf).pvalue > 1e-3
+    b = np.array([[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]])
+    psi, log_b = scipy.special.psi, lambda v: scipy.special.gammaln(v).sum(-1) - scipy.special.gammaln(v.sum(-1))
+    want = log_b(b) - log_b(a) + ((a - b) * (psi(a) - psi(a.sum(-1, keepdims=True)))).sum(-1)
+    np.testing.assert_allclose(ours.kl_divergence(D.Dirichlet(proa.to_tensor(b))).numpy(), want, rtol=1e-10)
+    with pytest.raises(ValueError, match="must have a dim of shares"):
+        D.Dirichlet(1.0)
+
+
+def test_multinomial():
+    p = np.array([[0.2, 0.3, 0.5], [0.6, 0.4, 0.0]])
+    ours, theirs = D.Multinomial(6, proa.to_tensor(p * 10)), [scipy.stats.multinomial(6, row) for row in p]
+    x = np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 0.0]])
+    np.testing.assert_allclose(
+        ours.log_prob(proa.to_tensor(x)).numpy(), [t.logpmf(r) for t, r in zip(theirs, x)], rtol=1e-12
+    )
+    np.testing.assert_allclose(ours.prob(proa.to_tensor(x)).numpy(), [t.pmf(r) for t, r in zip(theirs, x)], rtol=1e-12)
+    np.testing.assert_allclose(ours.entropy().numpy(), [t.entropy() for t in theirs], rtol=1e-10)
+    np.testing.assert_allclose(ours.mean.numpy(), 6 * p, rtol=1e-14)
+    np.testing.assert_allclose(ours.variance.numpy(), 6 * p * (1 - p), rtol=1e-13)
+    proa.seed(5)
+    drawn = ours.sample([3000]).numpy()
+    assert drawn.shape == (3000, 2, 3) and (drawn.sum(-1) == 6).all() and (drawn[:, 1, 2] == 0).all()
+    np.testing.assert_allclose(drawn.mean(0), 6 * p, atol=0.1)
+    np.testing.assert_allclose(drawn.var(0), 6 * p * (1 - p), atol=0.12)
+    assert D.Multinomial(3, [1.0, 1.0]).sample().shape == [2]
+    for count, kind in ((0, ValueError), (1.5, TypeError), (True, TypeError)):
+        with pytest.raises(kind, match="total_count"):
+            D.Multinomial(count, [1.0, 1.0])

@@ -10,9 +10,12 @@ from proa.framework.names import invert as _invert
 from proa.framework.names import lazy as _lazy
 
 _HOMES = _invert({
+    "proa.distribution.beta": "Beta",
+    "proa.distribution.dirichlet": "Dirichlet",
     "proa.distribution.elementwise_transform": "AbsTransform AffineTransform ExpTransform PowerTransform "
     "SigmoidTransform TanhTransform",
     "proa.distribution.independent": "Independent",
+    "proa.distribution.multinomial": "Multinomial",
     "proa.distribution.structural_transform": "ChainTransform IndependentTransform ReshapeTransform SoftmaxTransform "
     "StackTransform StickBreakingTransform",
     "proa.distribution.transform": "Transform",

@@ -1,4 +1,5 @@
-"""Functions whose names may still change: functional differentiation, optimizers around others, tuning of loaders."""
+"""Functions whose names may still change: functional differentiation, fused layers, optimizers around others, tuning of
+loaders."""
 
 from proa.framework.names import invert as _invert
 from proa.framework.names import lazy as _lazy
@@ -7,8 +8,9 @@ from proa.incubate import autograd
 _HOMES = _invert({
     "proa.incubate.optimizer.lookahead": "LookAhead",
     "proa.incubate.optimizer.model_average": "ModelAverage",
+    "proa.incubate.softmax": "softmax_mask_fuse softmax_mask_fuse_upper_triangle",
 })  # fmt: skip
 
-__all__ = [*_HOMES, "autograd", "autotune", "optimizer"]
+__all__ = [*_HOMES, "autograd", "autotune", "nn", "optimizer"]
 
-__getattr__, __dir__ = _lazy(__name__, _HOMES, ("autotune", "optimizer"))
+__getattr__, __dir__ = _lazy(__name__, _HOMES, ("autotune", "nn", "optimizer"))

@@ -146,6 +146,60 @@ def fill_diagonal_(x, value, offset=0, wrap=False, name=None):
     return x
 
 
+def _on_diagonal(what, x, y, offset, dim1, dim2):
+    """x with the dims turned so that the matrices of dim1 and dim2 come first, the indices of a diagonal of these,
+    y turned as such a part of it, and the order that turns back."""
+    x, y = _C.tensor_argument(x, what, "x"), _C.tensor_argument(y, what, "y")
+    offset, dim1, dim2 = number(offset), number(dim1), number(dim2)
+    rank = len(x.shape)
+    for dim in (dim1, dim2):
+        if not -rank <= dim < rank:
+            raise _C.located(IndexError(f"{what}: dim {dim} is out of range; x is {list(x.shape)} {x.dtype.name}"))
+    dim1, dim2 = dim1 % rank, dim2 % rank
+    if dim1 == dim2:
+        raise _C.located(ValueError(f"{what}: dim1 and dim2 are both {dim1}"))
+    rows, columns = x.shape[dim1], x.shape[dim2]
+    first, last = max(0, -offset), min(rows, columns - offset)
+    count = max(0, last - first)
+    rest = [d for d in range(rank) if d not in (dim1, dim2)]
+    wanted = [x.shape[d] for d in rest] + [count]
+    if list(y.shape) != wanted:
+        raise _C.located(ValueError(f"{what}: y must be {wanted}, the diagonals of x; it is {list(y.shape)}"))
+    order = [dim1, dim2, *rest]
+    back = sorted(range(rank), key=order.__getitem__)
+    row = _C.ops.arange(first, first + count, 1, _C.int64)
+    values = _C.ops.transpose(y, [rank - 2, *range(rank - 2)])
+    return _C.ops.transpose(x, order), [row, row + offset], values.astype(x.dtype), back
+
+
+@method
+def fill_diagonal_tensor(x, y, offset=0, dim1=0, dim2=1, name=None):
+    """x with the elements of y on the diagonals of the matrices that dim1 and dim2 make.
+
+    Args:
+        y (Tensor): the dims of x but dim1 and dim2, and then as many elements as a diagonal has.
+        offset (int): of the diagonal above the main one.
+        dim1, dim2 (int): rows and columns of the matrices.
+
+    Returns:
+        Tensor: of the shape of x.
+
+    Raises:
+        ValueError: y of another shape, or one dim twice.
+        IndexError: dims that x does not have.
+    """
+    turned, places, values, back = _on_diagonal("fill_diagonal_tensor", x, y, offset, dim1, dim2)
+    return _C.ops.transpose(_C.ops.index_put(turned, places, values, [0, 1]), back)
+
+
+@method
+def fill_diagonal_tensor_(x, y, offset=0, dim1=0, dim2=1, name=None):
+    """fill_diagonal_tensor in place."""
+    turned, places, values, back = _on_diagonal("fill_diagonal_tensor_", x, y, offset, dim1, dim2)
+    x[...] = _C.ops.transpose(_C.ops.index_put(turned, places, values, [0, 1]), back)
+    return x
+
+
 @method
 def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
     """linalg.cov of this tensor."""
@@ -160,6 +214,22 @@ def cond(x, p=None, name=None):
     from proa import linalg as module
 
     return module.cond(x, p)
+
+
+@method
+def inv(x, name=None):
+    """linalg.inv of this tensor."""
+    from proa import linalg as module
+
+    return module.inv(x)
+
+
+@method
+def lu_unpack(x, y, unpack_ludata=True, unpack_pivots=True, name=None):
+    """linalg.lu_unpack of this tensor and pivots y."""
+    from proa import linalg as module
+
+    return module.lu_unpack(x, y, unpack_ludata, unpack_pivots)
 
 
 @method

@@ -148,3 +148,16 @@ def test_bad_input():
                 make()
     finally:
         proa.disable_static()
+
+
+def test_fused_lamb_of_one_worker_is_lamb():
+    weights = []
+    for kind in (proa.optimizer.Lamb, proa.incubate.optimizer.DistributedFusedLamb):
+        net, _ = net_and_sgd()
+        lamb = kind(0.1, 0.02, parameters=net.parameters(), exclude_from_weight_decay_fn=lambda p: p.shape == [1])
+        for _ in range(3):
+            descend(net, lamb.step)
+        weights.append([p.numpy() for p in net.parameters()])
+    assert all(np.array_equal(a, b) for a, b in zip(*weights)) and not np.array_equal(weights[0][0], np.ones([2, 1]))
+    with pytest.raises(NotImplementedError, match="gradient_accumulation_steps must be 1, not 4"):
+        proa.incubate.optimizer.DistributedFusedLamb(parameters=net.parameters(), gradient_accumulation_steps=4)

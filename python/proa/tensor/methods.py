@@ -150,7 +150,9 @@ def _on_diagonal(what, x, y, offset, dim1, dim2):
     """x with the dims turned so that the matrices of dim1 and dim2 come first, the indices of a diagonal of these,
     y turned as such a part of it, and the order that turns back."""
     x, y = _C.tensor_argument(x, what, "x"), _C.tensor_argument(y, what, "y")
-    offset, dim1, dim2 = number(offset), number(dim1), number(dim2)
+    offset, dim1, dim2 = (
+        known_number(what, name, value) for name, value in (("offset", offset), ("dim1", dim1), ("dim2", dim2))
+    )
     rank = len(x.shape)
     for dim in (dim1, dim2):
         if not -rank <= dim < rank:

@@ -73,8 +73,12 @@ def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
         [3.0, 5.0]
     """
     if isinstance(scale, _C.Tensor):
-        factor = _C.ops.cast(_C.ops.reshape(scale, []), x.dtype)
+        whole = not (x.is_floating_point() or x.is_complex())
+        # As the op does it: on integers in float64, and cut off.
+        factor = _C.ops.cast(_C.ops.reshape(scale, []), _C.float64 if whole else x.dtype)
         out = x * factor + bias if bias_after_scale else (x + bias) * factor
+        if whole:
+            out = _C.ops.cast(out, x.dtype)
     else:
         out = _C.ops.scale(x, scale, bias, bias_after_scale)
     if act is None:

@@ -6,6 +6,7 @@
         elementwise = ["binary"],            # stems with `kernel: elementwise` ops
         formulas = ["binary.h"],             # their formula structs
         kernels = ["cast_cpu.cc"],           # kernel functions, baseline code
+        device_kernels = {"device": [..]},   # those of other backends (`kernel:` by backend)
         simd_kernels = ["where_cpu.cc"],     # compiled once per instruction set
         composites = ["compare.cc"],         # C++ composites
         upgrades = ["binary_upgrade.cc"],    # calls of older releases, where there are some
@@ -20,6 +21,7 @@ makes, in package //ops/<name>:
     :ops_h       <stem>_ops.h: the front doors, header only; <name>_ops.h includes all
     :kernels_h   <stem>_kernels.h: declarations of the kernel functions; <name>_kernels.h
     :infer       shape rules of the family
+    :<name>_<backend>  kernels of a backend besides the CPU, registered when linked
     :<name>      front doors, definitions, kernels: what a program links
     <name>_grad.cc, <name>_bindings.cc, <name>_binding_docs.cc: compiled by //autograd and //python
     <name>_grad_mutants.cc, <name>_mutants.json: for ops/conformance/mutation.py only
@@ -45,6 +47,7 @@ def op_family(
         elementwise = [],
         formulas = [],
         kernels = [],
+        device_kernels = {},
         simd_kernels = [],
         composites = [],
         upgrades = [],
@@ -60,6 +63,8 @@ def op_family(
       elementwise: stems whose ops have elementwise kernels.
       formulas: headers of formula structs.
       kernels: sources of kernel functions.
+      device_kernels: sources of kernel functions by backend; what runs on every device ("device") is linked with the
+        family, others by who builds for them.
       simd_kernels: sources compiled once per instruction set.
       composites: sources of composite ops.
       upgrades: sources (<stem>_upgrade.cc) of what calls of older releases become: ops/upgrade.h.
@@ -96,7 +101,7 @@ def op_family(
             name + "_grad.cc",
             name + "_bindings.cc",
             name + "_binding_docs.cc",
-        ] + ops_headers + kernels_headers + loops,
+        ] + ops_headers + kernels_headers + loops + ["%s_register_%s.cc" % (name, b) for b in device_kernels],
         cmd = "$(execpath //ops/schema:generate) --family %s %s --out $(RULEDIR) $(SRCS)" % (
             name,
             "--has_infer" if infer else "",
@@ -185,6 +190,15 @@ def op_family(
             deps = ["//ops:upgrade", "//ops:value"],
         )
         later = [":upgrades"]
+    for backend, sources in device_kernels.items():
+        proa_library(
+            name = "%s_%s" % (name, backend),
+            srcs = ["%s_register_%s.cc" % (name, backend)] + sources,
+            alwayslink = True,
+            deps = _unique([":kernels_h", ":ops_h", "//ops:kernel", "//tensor"] + kernel_deps),
+        )
+    if "device" in device_kernels:
+        later = later + [":%s_device" % name]
     proa_library(
         name = name,
         srcs = [

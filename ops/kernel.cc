@@ -4,7 +4,11 @@
 #include <string>
 #include <string_view>
 
+#include "tensor/allocator.h"
+#include "tensor/device.h"
 #include "tensor/error.h"
+#include "tensor/generator.h"
+#include "tensor/parallel.h"
 
 namespace proa::inline v0 {
 namespace {
@@ -34,6 +38,28 @@ Isa DetectIsa() {
 thread_local constinit const char* chosen_implementation
     __attribute__((tls_model("initial-exec"))) = nullptr;
 
+StreamTag* KernelContext::stream() const {
+  return place.is_cpu() ? nullptr
+                        : RuntimeOf(place).current_stream(place.index);
+}
+
+Generator& KernelContext::generator() const { return DefaultGenerator(place); }
+
+int KernelContext::num_threads() const { return GetNumThreads(); }
+
+Workspace::Workspace(const KernelContext& ctx, int64_t bytes)
+    : allocator_(ctx.place.is_cpu()
+                     ? &CpuAllocator()
+                     : &RuntimeOf(ctx.place).allocator(ctx.place.index)),
+      bytes_(bytes) {
+  PROA_REQUIRE(bytes >= 0, "Workspace: size ", bytes, " is negative");
+  if (bytes > 0) data_ = allocator_->Allocate(bytes);
+}
+
+Workspace::~Workspace() {
+  if (data_ != nullptr) allocator_->Free(data_, bytes_);
+}
+
 const char* Name(Isa isa) {
   constexpr const char* kNames[] = {"sse2", "avx2", "avx512"};
   return kNames[static_cast<int>(isa)];
@@ -55,6 +81,18 @@ void KernelTable::Register(DeviceKind kind, uint32_t dtypes, Isa isa,
     }
     kernels_[k][t] = kernel;
     isa_[k][t] = static_cast<int8_t>(isa);
+  }
+}
+
+void KernelTable::RegisterForDevices(uint32_t dtypes, AnyKernel kernel) {
+  for (int k = 0; k < kMaxDeviceKinds; ++k) {
+    if (k == static_cast<int>(DeviceKind::kCPU)) continue;
+    for (int t = 0; t < kNumDTypes; ++t) {
+      if ((dtypes >> t & 1) == 0 || kernels_[k][t] != nullptr) continue;
+      kernels_[k][t] = kernel;
+      // The lowest, so that one of the kind's own comes over it.
+      isa_[k][t] = static_cast<int8_t>(Isa::kBaseline);
+    }
   }
 }
 

@@ -18,10 +18,44 @@
 
 namespace proa::inline v0 {
 
+class Allocator;
 class Generator;
+struct StreamTag;
 
+// What a kernel computes with: the settings of its thread (tensor/execution.h)
+// for its place. It costs nothing to those that ask for nothing.
 struct KernelContext {
   Place place;
+
+  // Where work on a device goes; null on the CPU, and for the default stream.
+  StreamTag* stream() const;
+  // Whose numbers a random kernel draws.
+  Generator& generator() const;
+  // That loops of the kernel may run on; parallel_for keeps to it by itself.
+  int num_threads() const;
+};
+
+// Memory for a kernel's own use while it runs: what it is to hold is undefined.
+// On a device it may be given back before the work on the context's stream is
+// done; whoever gets it next comes after.
+class Workspace {
+ public:
+  Workspace(const KernelContext& ctx, int64_t bytes);
+  ~Workspace();
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+
+  // Aligned to 64 bytes; null if `bytes` is 0.
+  void* data() const { return data_; }
+  template <typename T>
+  T* as() const {
+    return static_cast<T*>(data_);
+  }
+
+ private:
+  Allocator* allocator_;
+  const int64_t bytes_;
+  void* data_ = nullptr;
 };
 
 // Instruction sets a CPU kernel is compiled for; a machine runs the highest
@@ -40,6 +74,9 @@ class KernelTable {
   // Sets the kernel for each dtype of the bit set. Of several instruction sets
   // the highest that this machine runs wins, in any order of registration.
   void Register(DeviceKind kind, uint32_t dtypes, Isa isa, AnyKernel kernel);
+  // For every kind but the CPU, those to come included, that has none of its
+  // own.
+  void RegisterForDevices(uint32_t dtypes, AnyKernel kernel);
   // What the kernel in that place was compiled for.
   Isa IsaOf(DeviceKind kind, DType dtype) const {
     return Isa{isa_[static_cast<int>(kind)][static_cast<int>(dtype)]};

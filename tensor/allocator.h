@@ -13,6 +13,8 @@
 
 namespace proa::inline v0 {
 
+struct StreamTag;  // tensor/device.h
+
 // In bytes. Storages of at most 256 bytes on the CPU are not in here: threads
 // pool them (tensor/block_pool.h).
 struct MemoryFigures {
@@ -40,6 +42,11 @@ class Allocator {
   virtual void* Allocate(int64_t bytes) = 0;
   // `bytes` as they were asked for.
   virtual void Free(void* p, int64_t bytes) noexcept = 0;
+  // Work of `stream` uses the block too, besides the stream that was current
+  // when it was asked for: when it has been freed, whoever gets it next waits
+  // for both. For devices; nothing to do where work is finished when a call
+  // returns.
+  virtual void UseOn(void* p, StreamTag* stream) {}
 
   virtual MemoryFigures Figures() const = 0;
   virtual void ResetPeak() = 0;

@@ -24,24 +24,32 @@ BlockCache::BlockCache(std::string name, Source source)
 
 BlockCache::~BlockCache() { Release(); }
 
-void* BlockCache::TakeKept(int64_t size) {
-  const auto it = kept_.lower_bound(size);
+void* BlockCache::TakeKept(int64_t size, StreamTag* stream) {
   // A block much too large is better left for a request of its size.
-  if (it == kept_.end() || it->first > size + size / 4) return nullptr;
-  void* p = it->second;
-  live_.emplace(p, it->first);
+  const auto begin = kept_.lower_bound(size);
+  const auto end = kept_.upper_bound(size + size / 4);
+  if (begin == end) return nullptr;
+  const auto own = std::find_if(begin, end, [&](const auto& kept) {
+    return kept.second.streams.size() == 1 && kept.second.streams[0] == stream;
+  });
+  const auto it = own == end ? begin : own;
+  for (StreamTag* other : it->second.streams) {
+    if (other != stream) source_.order(other, stream);
+  }
+  void* p = it->second.p;
+  live_.emplace(p, Block{it->first, {stream}});
   kept_.erase(it);
   return p;
 }
 
-void* BlockCache::TakeNew(int64_t size) {
+void* BlockCache::TakeNew(int64_t size, StreamTag* stream) {
   if (figures_.reserved > figures_.cap - size) ReleaseLocked();
   if (figures_.reserved > figures_.cap - size) return nullptr;
   void* p = source_.allocate(size);
   if (p == nullptr && ReleaseLocked() > 0) p = source_.allocate(size);
   if (p == nullptr) return nullptr;
   try {
-    live_.emplace(p, size);
+    live_.emplace(p, Block{size, {stream}});
   } catch (const std::bad_alloc&) {
     source_.free(p);
     throw;
@@ -56,14 +64,15 @@ void* BlockCache::Allocate(int64_t bytes) {
   void* p = nullptr;
   if (bytes < kMostBytes) {
     const int64_t size = RoundSize(bytes);
-    p = TakeKept(size);
-    if (p == nullptr) p = TakeNew(size);
+    StreamTag* const stream = source_.stream();
+    p = TakeKept(size, stream);
+    if (p == nullptr) p = TakeNew(size, stream);
   }
   if (p == nullptr) {
     lock.unlock();
     FailAllocation(name_, bytes, Figures());
   }
-  figures_.allocated += live_[p];
+  figures_.allocated += live_.at(p).size;
   figures_.peak_allocated =
       std::max(figures_.peak_allocated, figures_.allocated);
   ++figures_.allocations;
@@ -74,16 +83,37 @@ void BlockCache::Free(void* p, int64_t bytes) noexcept {
   std::lock_guard lock(mutex_);
   const auto it = live_.find(p);
   CHECK(it != live_.end()) << name_ << ": freed twice, or not from here";
-  const int64_t size = it->second;
+  const int64_t size = it->second.size;
   figures_.allocated -= size;
+  Kept kept{p, std::move(it->second.streams)};
   live_.erase(it);
   try {
-    kept_.emplace(size, p);
+    kept_.emplace(size, std::move(kept));
   } catch (const std::bad_alloc&) {  // the host has no memory to note it in
     source_.finish();
     source_.free(p);
     figures_.reserved -= size;
   }
+}
+
+void BlockCache::UseOn(void* p, StreamTag* stream) {
+  std::lock_guard lock(mutex_);
+  const auto it = live_.find(p);
+  CHECK(it != live_.end()) << name_ << ": used after it was freed";
+  auto& streams = it->second.streams;
+  if (std::find(streams.begin(), streams.end(), stream) == streams.end()) {
+    streams.push_back(stream);
+  }
+}
+
+void BlockCache::ForgetStream(StreamTag* stream) noexcept {
+  std::lock_guard lock(mutex_);
+  const auto forget = [&](auto& streams) {
+    streams.erase(std::remove(streams.begin(), streams.end(), stream),
+                  streams.end());
+  };
+  for (auto& [size, kept] : kept_) forget(kept.streams);
+  for (auto& [p, block] : live_) forget(block.streams);
 }
 
 MemoryFigures BlockCache::Figures() const {
@@ -114,8 +144,8 @@ int64_t BlockCache::ReleaseLocked() {
   if (kept_.empty()) return 0;
   source_.finish();
   int64_t released = 0;
-  for (const auto& [size, p] : kept_) {
-    source_.free(p);
+  for (const auto& [size, kept] : kept_) {
+    source_.free(kept.p);
     released += size;
   }
   kept_.clear();

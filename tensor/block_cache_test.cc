@@ -6,6 +6,8 @@
 #include <limits>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tensor/error.h"
 
@@ -78,6 +80,56 @@ TEST_F(BlockCacheTest, CapAndImpossibleSizes) {
   cache_.Allocate(1000);
   EXPECT_THROW(cache_.Allocate(std::numeric_limits<int64_t>::max()), Error);
   EXPECT_EQ(cache_.Figures().cap, 1 << 20);
+}
+
+StreamTag* Stream(uintptr_t number) {
+  return reinterpret_cast<StreamTag*>(number);
+}
+
+TEST(BlockCacheStreams, ABlockGoesToItsOwnStreamFirst) {
+  StreamTag* current = Stream(1);
+  uintptr_t next = 4096;
+  std::vector<std::pair<StreamTag*, StreamTag*>> orders;
+  BlockCache cache("npu:0",
+                   {.allocate =
+                        [&](int64_t bytes) {
+                          next += bytes;
+                          return reinterpret_cast<void*>(next - bytes);
+                        },
+                    .free = [](void*) {},
+                    .finish = [] {},
+                    .stream = [&] { return current; },
+                    .order =
+                        [&](StreamTag* earlier, StreamTag* later) {
+                          orders.emplace_back(earlier, later);
+                        }});
+  void* a = cache.Allocate(512);
+  current = Stream(2);
+  void* b = cache.Allocate(512);
+  cache.Free(a, 512);
+  cache.Free(b, 512);
+  EXPECT_EQ(cache.Allocate(512), b);  // not a, which was the first
+  EXPECT_TRUE(orders.empty());
+  EXPECT_EQ(cache.Allocate(512), a);  // of stream 1
+  EXPECT_EQ(orders, (std::vector{std::pair{Stream(1), Stream(2)}}));
+  orders.clear();
+  cache.UseOn(a, Stream(3));
+  cache.UseOn(a, Stream(3));
+  cache.UseOn(a, Stream(2));  // its own
+  cache.Free(a, 512);
+  EXPECT_EQ(cache.Allocate(512), a);
+  EXPECT_EQ(orders, (std::vector{std::pair{Stream(3), Stream(2)}}));
+  orders.clear();
+  cache.Free(a, 512);
+  EXPECT_EQ(cache.Allocate(512), a);  // the order stands already
+  EXPECT_TRUE(orders.empty());
+  cache.Free(a, 512);
+  cache.ForgetStream(Stream(2));  // it is gone, with a behind it
+  current = Stream(1);
+  EXPECT_EQ(cache.Allocate(512), a);
+  EXPECT_TRUE(orders.empty());
+  cache.Free(a, 512);
+  cache.Free(b, 512);
 }
 
 }  // namespace

@@ -53,6 +53,8 @@ struct Device {
         index(place.index),
         stream(runtime.current_stream(index)) {}
   void Wait() { runtime.SynchronizeStream(index, stream); }
+  // The stream works on memory that may have come from another one.
+  void Use(const Tensor& x) { x.storage()->UseOn(stream); }
   // Keeps host memory until the stream has passed this point.
   void Hold(const IntrusivePtr<Storage>& storage) {
     Storage* held = IntrusivePtr<Storage>(storage).release();
@@ -77,6 +79,7 @@ Tensor FetchSpan(const Tensor& x) {
   IntrusivePtr<Storage> host = Storage::Allocate(bytes, Place{});
   if (bytes > 0) {
     Device device(x.place());
+    device.Use(x);
     device.runtime.CopyToHost(
         device.index, host->data(),
         static_cast<char*>(x.raw_data()) + span.low * item, bytes,
@@ -90,6 +93,7 @@ Tensor FetchSpan(const Tensor& x) {
 void HostToDevice(const Tensor& src, const Tensor& dst, bool blocking) {
   const Tensor plain = Contiguous(src);
   Device device(dst.place());
+  device.Use(dst);
   device.runtime.CopyToDevice(device.index, dst.raw_data(), plain.raw_data(),
                               plain.bytes(), device.stream);
   if (blocking) {
@@ -102,6 +106,7 @@ void HostToDevice(const Tensor& src, const Tensor& dst, bool blocking) {
 void DeviceToHost(const Tensor& src, const Tensor& dst, bool blocking) {
   if (!dst.is_contiguous()) return HostCopy(FetchSpan(src), dst);
   Device device(src.place());
+  device.Use(src);
   device.runtime.CopyToHost(device.index, dst.raw_data(), src.raw_data(),
                             src.bytes(), device.stream);
   if (blocking) {
@@ -125,6 +130,8 @@ void DeviceToDevice(const Tensor& src, const Tensor& dst) {
 // On one device. False if its runtime cannot copy strided tensors.
 bool CopyWithin(const Tensor& src, const Tensor& dst) {
   Device device(src.place());
+  device.Use(src);
+  device.Use(dst);
   if (src.is_contiguous() && dst.is_contiguous()) {
     device.runtime.CopyOnDevice(device.index, dst.raw_data(), src.raw_data(),
                                 src.bytes(), device.stream);
@@ -149,6 +156,7 @@ void CopyThroughHost(const Tensor& src, const Tensor& dst) {
   HostCopy(from, to);
   const ElementSpan span = SpanOf(dst.shape(), dst.strides());
   Device device(dst.place());
+  device.Use(dst);
   device.runtime.CopyToDevice(
       device.index,
       static_cast<char*>(dst.raw_data()) + span.low * ItemSize(dst.dtype()),

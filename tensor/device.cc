@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <memory>
 #include <vector>
 
+#include "glog/logging.h"
 #include "tensor/cpu_runtime.h"
 #include "tensor/error.h"
 
@@ -13,6 +15,8 @@ namespace {
 
 // Zero-initialized, so usable before any dynamic initializer has run.
 constinit std::atomic<DeviceRuntime*> runtimes[kMaxDeviceKinds] = {};
+
+thread_local constinit const StreamScope* innermost_stream = nullptr;
 
 }  // namespace
 
@@ -33,14 +37,55 @@ void DeviceRuntime::CopyPeer(int dst_device, void* dst, int src_device,
   }
 }
 
+StreamHandle DeviceRuntime::current_stream(int device) const {
+  for (const StreamScope* s = innermost_stream; s != nullptr; s = s->before_) {
+    if (&s->runtime_ == this && s->device_ == device) return s->stream_;
+  }
+  return current_[device].load(std::memory_order_acquire);
+}
+
 void DeviceRuntime::SetCurrentStream(int device, StreamHandle stream) {
-  const StreamHandle before = current_stream(device);
-  if (before == stream) return;
-  EventHandle event = CreateEvent(device);
-  RecordEvent(device, event, before);
-  StreamWaitEvent(device, stream, event);
+  OrderStreams(device, current_[device].load(std::memory_order_acquire),
+               stream);
   current_[device].store(stream, std::memory_order_release);
-  DestroyEvent(device, event);
+}
+
+void DeviceRuntime::OrderStreams(int device, StreamHandle earlier,
+                                 StreamHandle later) {
+  if (earlier == later) return;
+  struct Event {  // goes in any case
+    DeviceRuntime& runtime;
+    const int device;
+    const EventHandle handle;
+    ~Event() { runtime.DestroyEvent(device, handle); }
+  };
+  const Event event{*this, device, CreateEvent(device)};
+  RecordEvent(device, event.handle, earlier);
+  StreamWaitEvent(device, later, event.handle);
+}
+
+StreamScope::StreamScope(Place place, StreamHandle stream)
+    : runtime_(RuntimeOf(place)),
+      device_(place.index),
+      stream_(stream),
+      around_(runtime_.current_stream(place.index)),
+      before_(innermost_stream) {
+  runtime_.OrderStreams(device_, around_, stream_);
+  innermost_stream = this;
+}
+
+StreamScope::~StreamScope() {
+  innermost_stream = before_;
+  try {
+    runtime_.OrderStreams(device_, stream_, around_);
+  } catch (const std::exception& e) {  // no event: wait here instead
+    LOG(ERROR) << "StreamScope: " << e.what() << "; waits for the device";
+    try {
+      runtime_.SynchronizeDevice(device_);
+    } catch (const std::exception& gone) {
+      LOG(ERROR) << "StreamScope: " << gone.what();
+    }
+  }
 }
 
 DeviceKind RegisterDeviceRuntime(std::string_view kind_name,

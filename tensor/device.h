@@ -25,7 +25,6 @@
 namespace proa::inline v0 {
 
 // Opaque; null is the device's default stream.
-struct StreamTag;
 using StreamHandle = StreamTag*;
 struct EventTag;
 using EventHandle = EventTag*;
@@ -45,9 +44,9 @@ class DeviceRuntime {
   virtual bool synchronous() const { return false; }
 
   // Memory. Caching: a freed block may be handed out at once, for work that is
-  // enqueued later on the current stream. That is safe because all work of the
-  // core goes to the current stream, and because a change of it is ordered (see
-  // below).
+  // enqueued later on the current stream of the thread that asks. Each block
+  // remembers the stream that it was asked for on, and those of
+  // Allocator::UseOn; work of another stream waits for them.
   virtual Allocator& allocator(int device) = 0;
 
   // Copies are enqueued; host memory must stay valid, and a source unchanged,
@@ -97,15 +96,37 @@ class DeviceRuntime {
   // Milliseconds between two recorded events that are done.
   virtual double ElapsedMs(int device, EventHandle start, EventHandle end) = 0;
 
-  // The stream that the core uses on `device`, for all threads. Setting another
-  // one makes it wait for the work of the one before.
-  StreamHandle current_stream(int device) const {
-    return current_[device].load(std::memory_order_acquire);
-  }
+  // The stream that the core uses on `device` on this thread: that of the
+  // innermost StreamScope, or else the one that all threads share.
+  StreamHandle current_stream(int device) const;
+  // Changes the shared one. The new one waits for the work of the one before.
   void SetCurrentStream(int device, StreamHandle stream);
+  // Work that is enqueued on `later` from now on waits for what `earlier` has.
+  void OrderStreams(int device, StreamHandle earlier, StreamHandle later);
 
  private:
   std::array<std::atomic<StreamHandle>, kMaxDevices> current_ = {};
+};
+
+// Work of this thread on the device of `place` goes to `stream`, for as long as
+// the scope stands. What was enqueued before on the stream around it comes
+// before, and what is enqueued there after the scope comes after: a thread sees
+// its own work in the order of its program. Streams of two threads have no
+// order between them; a tensor that is handed over needs an event.
+class StreamScope {
+ public:
+  StreamScope(Place place, StreamHandle stream);
+  ~StreamScope();
+  StreamScope(const StreamScope&) = delete;
+  StreamScope& operator=(const StreamScope&) = delete;
+
+ private:
+  friend class DeviceRuntime;
+  DeviceRuntime& runtime_;
+  const int device_;
+  const StreamHandle stream_;
+  const StreamHandle around_;
+  const StreamScope* const before_;
 };
 
 // Puts a runtime into the table, under a new or known kind name. Throws Error

@@ -41,7 +41,12 @@ class PluginRuntime final : public DeviceRuntime {
               .allocate = [this,
                            d](int64_t bytes) { return NewBlock(d, bytes); },
               .free = [this, d](void* p) { p_.free_memory(d, p); },
-              .finish = [this, d] { p_.synchronize_device(d); }}));
+              .finish = [this, d] { p_.synchronize_device(d); },
+              .stream = [this, d] { return current_stream(d); },
+              .order =
+                  [this, d](StreamTag* earlier, StreamTag* later) {
+                    OrderStreams(d, earlier, later);
+                  }}));
     }
   }
 
@@ -96,6 +101,7 @@ class PluginRuntime final : public DeviceRuntime {
   }
   void DestroyStream(int device, StreamHandle stream) noexcept override {
     p_.destroy_stream(device, Plain(stream));
+    allocators_[device]->ForgetStream(stream);
   }
   void SynchronizeStream(int device, StreamHandle stream) override {
     Check(p_.synchronize_stream(device, Plain(stream)), "synchronize_stream");

@@ -7,7 +7,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <functional>
+#include <future>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "tensor/copy.h"
@@ -172,6 +176,110 @@ TEST_P(PluginTest, ANewCurrentStreamComesAfterTheOldOne) {
     rt_.SetCurrentStream(0, stream);
     t = CopyTo(t, place_, /*blocking=*/false);
     rt_.SetCurrentStream(0, nullptr);
+    ExpectEqual(t, Range({2000}));
+  }
+  rt_.DestroyStream(0, stream);
+}
+
+// A stream of its own for another thread, which stands before the test's work
+// does, so that nothing but the allocator orders the two.
+class OtherThread {
+ public:
+  OtherThread(DeviceRuntime& rt, Place place, std::function<void()> work)
+      : rt_(rt), stream_(rt.CreateStream(place.index)) {
+    std::promise<void> ready;
+    thread_ = std::thread(
+        [this, place, &ready, work = std::move(work), go = go_.get_future()] {
+          const StreamScope scope(place, stream_);
+          ready.set_value();
+          go.wait();
+          work();
+        });
+    ready.get_future().wait();
+  }
+  void Run() {
+    go_.set_value();
+    thread_.join();
+    rt_.DestroyStream(0, stream_);
+  }
+
+ private:
+  DeviceRuntime& rt_;
+  const StreamHandle stream_;
+  std::promise<void> go_;
+  std::thread thread_;
+};
+
+TEST_P(PluginTest, AThreadHasItsOwnStream) {
+  StreamHandle seen = nullptr, shared = nullptr;
+  std::thread before([&] { shared = rt_.current_stream(0); });
+  before.join();
+  OtherThread other(rt_, place_, [&] {
+    seen = rt_.current_stream(0);
+    EXPECT_EQ(rt_.current_stream(1), nullptr);
+  });
+  EXPECT_EQ(rt_.current_stream(0), shared);
+  other.Run();
+  EXPECT_NE(seen, nullptr);
+  EXPECT_EQ(rt_.current_stream(0), shared);
+}
+
+TEST_P(PluginTest, AFreedBlockGoesToAnotherStreamAfterItsWork) {
+  rt_.allocator(0).Release();
+  void* block = nullptr;
+  Tensor zeros;
+  OtherThread other(rt_, place_, [&] {
+    zeros = Tensor::Empty({5000}, DType::kFloat32, place_);
+    EXPECT_EQ(zeros.raw_data(), block);
+    rt_.Fill(0, zeros.raw_data(), 0, zeros.bytes(), rt_.current_stream(0));
+  });
+  Tensor a = CopyTo(Range({5000}), place_);
+  block = a.raw_data();
+  std::vector<Tensor> late;  // keep the stream busy before the copy that counts
+  for (int i = 0; i < 10; ++i) {
+    late.push_back(CopyTo(Range({10}), place_, /*blocking=*/false));
+  }
+  const Tensor b = CopyTo(a, place_, /*blocking=*/false);
+  a = Tensor();
+  other.Run();
+  ExpectEqual(b, Range({5000}));
+}
+
+TEST_P(PluginTest, ABlockThatAnotherStreamUsesIsReusedAfterThat) {
+  rt_.allocator(0).Release();
+  Tensor a = CopyTo(Range({5000}), place_);
+  void* const block = a.raw_data();
+  Tensor b;
+  OtherThread other(rt_, place_, [&] {
+    std::vector<Tensor> late;
+    for (int i = 0; i < 10; ++i) {
+      late.push_back(CopyTo(Range({10}), place_, /*blocking=*/false));
+    }
+    b = CopyTo(a, place_, /*blocking=*/false);
+    a = Tensor();  // back to the stream of the test, which knows nothing of b
+    const StreamScope back(place_, nullptr);
+    const Tensor zeros = Tensor::Empty({5000}, DType::kFloat32, place_);
+    EXPECT_EQ(zeros.raw_data(), block);
+    rt_.Fill(0, zeros.raw_data(), 0, zeros.bytes(), nullptr);
+  });
+  other.Run();
+  ExpectEqual(b, Range({5000}));
+}
+
+TEST_P(PluginTest, AScopeIsOrderedWithTheWorkAroundIt) {
+  const StreamHandle stream = rt_.CreateStream(0);
+  for (int repeat = 0; repeat < 5; ++repeat) {
+    Tensor t = CopyTo(Range({2000}), place_, /*blocking=*/false);
+    {
+      const StreamScope scope(place_, stream);
+      EXPECT_EQ(rt_.current_stream(0), stream);
+      for (int i = 0; i < 5; ++i) t = CopyTo(t, place_, /*blocking=*/false);
+      {
+        const StreamScope inner(second_, nullptr);  // another device
+        EXPECT_EQ(rt_.current_stream(0), stream);
+      }
+    }
+    t = CopyTo(t, place_, /*blocking=*/false);
     ExpectEqual(t, Range({2000}));
   }
   rt_.DestroyStream(0, stream);

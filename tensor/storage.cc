@@ -88,6 +88,11 @@ IntrusivePtr<Storage> Storage::Wrap(void* data, int64_t bytes, Place place,
   return made;
 }
 
+void Storage::UseOn(StreamTag* stream) {
+  if (place_.is_cpu() || kind_ != Kind::kAllocator || data_ == nullptr) return;
+  RuntimeOf(place_).allocator(place_.index).UseOn(data_, stream);
+}
+
 void Storage::Destroy(Storage* storage) {
   ForgetShared(*storage);
   if (storage->kind_ == Kind::kPooled) [[likely]] {

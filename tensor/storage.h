@@ -14,6 +14,8 @@
 
 namespace proa::inline v0 {
 
+struct StreamTag;  // tensor/device.h
+
 class Storage final : public RefCounted {
  public:
   // Uninitialized memory from the caching allocator of the place. Small CPU
@@ -33,6 +35,10 @@ class Storage final : public RefCounted {
   void set_release(std::function<void()> release) {
     *release_ = std::move(release);
   }
+
+  // Work of `stream` of its device uses the memory too, and may still do so
+  // when the storage goes: Allocator::UseOn. Wrapped memory is its owner's care.
+  void UseOn(StreamTag* stream);
 
   void* data() const { return data_; }
   int64_t bytes() const { return bytes_; }

@@ -25,7 +25,7 @@ constexpr int64_t kGrain = 4096;  // numbers; about 10 ns each
 
 PhiloxStream Stream(const KernelContext& ctx, int64_t seed, int64_t words) {
   if (seed != 0) return PhiloxStream(static_cast<uint64_t>(seed), 0);
-  return DefaultGenerator(ctx.place).Reserve(words);
+  return ctx.generator().Reserve(words);
 }
 
 // out[i] = f(block i / per_block, i % per_block) for each element.

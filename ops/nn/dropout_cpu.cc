@@ -76,7 +76,7 @@ void Dropout(const KernelContext& ctx, const Tensor& x, double p, bool training,
       Apply<T>(from, nullptr, scale, n, to);
       return;
     }
-    const PhiloxStream stream = DefaultGenerator(ctx.place).Reserve(n);
+    const PhiloxStream stream = ctx.generator().Reserve(n);
     const uint64_t least = LeastKept(p);
     const bool stream_out = from != to && PaysToStream(9 * n);
     parallel_for(0, (n + kTogether - 1) / kTogether, 16,

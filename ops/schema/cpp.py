@@ -74,9 +74,9 @@ def kernel_params(op: model.Op, names: bool = True) -> str:
     return ", ".join(out)
 
 
-def dtype_bits(op: model.Op) -> str:
+def dtype_bits(of: model.Op | model.DeviceKernel) -> str:
     """The bit set of the declared dtypes, as a literal."""
-    bits = sum(1 << param_types.DTYPES.index(d) for d in op.dtypes)
+    bits = sum(1 << param_types.DTYPES.index(d) for d in of.dtypes)
     return f"0x{bits:03x}u"
 
 

@@ -2,7 +2,8 @@
 
 `<stem>_kernels.h`: a declaration of every kernel function a person writes; `<family>_kernels.h` includes them.
 `<stem>_elementwise.cc`: kernels made of the formula structs in `<stem>.h`; compiled
-once per instruction set. `<family>_register.cc`: fills the kernel tables.
+once per instruction set. `<family>_register.cc`: fills the kernel tables, and
+`<family>_register_<backend>.cc` those places of them that a backend besides the CPU has kernels for.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ def emit(ops: list[model.Op], family: str) -> dict[str, str]:
     for stem in sorted({o.stem for o in ops if o.kernel and o.kernel.elementwise}):
         chosen = [o for o in ops if o.stem == stem and o.kernel and o.kernel.elementwise]
         files[f"{stem}_elementwise.cc"] = _elementwise(chosen, family, stem)
+    for backend in model.BACKENDS:
+        if any(k.backend == backend for o in ops for k in o.device_kernels):
+            files[f"{family}_register_{backend}.cc"] = _register_backend(ops, family, backend)
     return files
 
 
@@ -64,6 +68,12 @@ def _header(ops: list[model.Op], family: str, stem: str) -> str:
             out.append(f"namespace {space} {{")
             out += [f"void {n}({cpp.kernel_params(o)});" for n, o in functions.items()]
             out.append(f"}}  // namespace {space}")
+    for backend in model.BACKENDS:
+        functions = {k.function: o for o in ops for k in o.device_kernels if k.backend == backend}
+        if functions:
+            out.append(f"namespace {backend} {{")
+            out += [f"void {n}({cpp.kernel_params(o)});" for n, o in functions.items()]
+            out.append(f"}}  // namespace {backend}")
     out += [f"}}  // namespace {cpp.NAMESPACE}", f"#endif  // {guard}\n"]
     return "\n".join(out)
 
@@ -99,6 +109,28 @@ def _elementwise(ops: list[model.Op], family: str, stem: str) -> str:
             out.append(f"    case DType::{enum}: return reinterpret_cast<AnyKernel>(&{s}Elementwise<{kind}>);")
         out += ["    default: return nullptr;", "  }", "}"]
     out.append(f"}}  // namespace {cpp.NAMESPACE}::PROA_ISA\n")
+    return "\n".join(out)
+
+
+def _register_backend(ops: list[model.Op], family: str, backend: str) -> str:
+    """Linked with the kernels of the backend, where a build has it."""
+    out = [
+        cpp.head(ops, [f"ops/{family}/{family}_kernels.h", f"ops/{family}/{family}_ops.h", "ops/kernel.h"]),
+        f"namespace {cpp.NAMESPACE} {{",
+        "namespace {",
+        "const bool registered = [] {",
+    ]
+    kind = model.BACKENDS[backend]
+    for op in ops:
+        for k in op.device_kernels:
+            if k.backend != backend:
+                continue
+            call = f"Register({kind}, {{bits}}, Isa::kBaseline, " if kind else "RegisterForDevices({bits}, "
+            out.append(
+                f"  op::{op.cpp_struct}::kernels.{call.format(bits=cpp.dtype_bits(k))}"
+                f"reinterpret_cast<AnyKernel>(static_cast<op::{op.cpp_struct}::Kernel>(&{backend}::{k.function})));"
+            )
+    out += ["  return true;", "}();", "}  // namespace", f"}}  // namespace {cpp.NAMESPACE}\n"]
     return "\n".join(out)
 
 

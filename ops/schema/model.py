@@ -82,6 +82,11 @@ class InferRule:
     order: Formula | None = None
 
 
+# The backends besides the CPU that a schema may name kernels for, and what the kernels are registered for.
+# `device` is every device that has none of its own: such a kernel asks nothing but its DeviceRuntime.
+BACKENDS = {"cuda": "DeviceKind::kGPU", "device": None}
+
+
 @dataclasses.dataclass(frozen=True)
 class Kernel:
     """`elementwise`, or the name of a kernel function."""
@@ -89,6 +94,15 @@ class Kernel:
     function: str
     simd: bool
     elementwise: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class DeviceKernel:
+    """A kernel function of a backend besides the CPU, in the namespace of its name."""
+
+    backend: str  # of BACKENDS
+    function: str
+    dtypes: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,6 +148,7 @@ class Op:
     infer: dict[str, InferRule]
     compute: Formula | None  # dtype rule that decides the kernel and casts its arguments
     kernel: Kernel | None
+    device_kernels: tuple[DeviceKernel, ...]
     composite: Formula | str | None  # a formula, or the name of a C++ function
     strided: bool
     channels_last: bool  # the kernel takes images of either memory order

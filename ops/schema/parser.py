@@ -188,7 +188,7 @@ class _OpParser:
             if key not in e:
                 self._fail(f"key {key!r} is missing")
         self._parse_signature(str(e["op"]))
-        kernel, composite = self._kernel(), self._composite()
+        kernel, composite = self._kernel(self._kernels().get("cpu")), self._composite()
         if (kernel is None) == (composite is None):
             self._fail(f"{self._name}: give either `kernel` or `composite`")
         infer, compute = self._infer(composite is not None)
@@ -212,6 +212,7 @@ class _OpParser:
             infer=infer,
             compute=compute,
             kernel=kernel,
+            device_kernels=self._device_kernels(),
             composite=composite,
             strided=accepts == "strided" or bool(kernel and kernel.elementwise),
             channels_last=accepts == "channels_last",
@@ -280,12 +281,39 @@ class _OpParser:
 
     # Kernel --------------------------------------------------------------------
 
-    def _kernel(self) -> model.Kernel | None:
+    def _kernels(self) -> dict:
+        """`kernel` by backend; without one it is the CPU's."""
         k = self._entry.get("kernel")
+        if not isinstance(k, _Line) or "function" in k:
+            return {} if k is None else {"cpu": k}
+        unknown = sorted(set(k) - {"cpu", *model.BACKENDS})
+        if unknown:
+            backends = ", ".join(["cpu", *model.BACKENDS])
+            self._fail(f"`kernel` has the key {unknown[0]!r}; a map has backends ({backends}), or function", "kernel")
+        if "cpu" not in k:
+            self._fail(f"{self._name}: `kernel` has none for cpu, which every op runs on", "kernel")
+        return k
+
+    def _device_kernels(self) -> tuple[model.DeviceKernel, ...]:
+        out = []
+        for backend, k in self._kernels().items():
+            if backend == "cpu":
+                continue
+            function, dtypes = k, self._dtypes()
+            if isinstance(k, dict):
+                if set(k) - {"function", "dtypes"} or "function" not in k:
+                    self._fail(f"`kernel` of {backend} as a map has the keys function and dtypes", "kernel")
+                function, dtypes = k["function"], self._dtypes(k.get("dtypes", "all"), "kernel")
+            if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", str(function)):
+                self._fail(f"kernel {function!r} of {backend} is no CamelCase function", "kernel")
+            out.append(model.DeviceKernel(backend, str(function), dtypes))
+        return tuple(out)
+
+    def _kernel(self, k) -> model.Kernel | None:
         if k is None:
             return None
         simd = False
-        if isinstance(k, _Line):
+        if isinstance(k, dict):
             if set(k) - {"function", "simd"} or "function" not in k:
                 self._fail("`kernel` as a map has the keys function and simd", "kernel")
             simd, k = bool(k.get("simd", False)), k["function"]
@@ -344,13 +372,14 @@ class _OpParser:
         flops.compile_formula(f, self._params, self._outputs)
         return f
 
-    def _dtypes(self) -> tuple[str, ...]:
-        d = self._entry.get("dtypes", "all")
+    def _dtypes(self, d=None, key: str = "dtypes") -> tuple[str, ...]:
+        if d is None:
+            d = self._entry.get("dtypes", "all")
         if isinstance(d, str) and d in param_types.DTYPE_SETS:
             return param_types.DTYPE_SETS[d]
         if isinstance(d, list) and all(t in param_types.DTYPES for t in d):
             return tuple(t for t in param_types.DTYPES if t in d)
-        self._fail(f"dtypes {d!r}; give one of {', '.join(param_types.DTYPE_SETS)} or a list of dtypes", "dtypes")
+        self._fail(f"dtypes {d!r}; give one of {', '.join(param_types.DTYPE_SETS)} or a list of dtypes", key)
 
     # Aliasing ------------------------------------------------------------------
 

@@ -32,9 +32,9 @@ def entry(op: model.Op) -> str:
             lines.append(f"    {name}: {{shape: {q(r.shape.text)}, dtype: {q(r.dtype.text)}{order}}}")
     if op.kernel:
         k = op.kernel
-        lines.append(
-            "  kernel: elementwise" if k.elementwise else f"  kernel: {{function: {k.function}, simd: {q(k.simd)}}}"
-        )
+        cpu = "elementwise" if k.elementwise else f"{{function: {k.function}, simd: {q(k.simd)}}}"
+        lines += ["  kernel:", f"    cpu: {cpu}"]
+        lines += [f"    {d.backend}: {{function: {d.function}, dtypes: {q(list(d.dtypes))}}}" for d in op.device_kernels]
         if op.strided and not k.elementwise:
             lines.append("  accepts: strided")
         if op.channels_last:

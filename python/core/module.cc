@@ -1,9 +1,5 @@
 // The extension module proa._C: brings the parts together, in an order that
 // their types need.
-#include "python/core/module.h"
-
-#include <vector>
-
 #include "python/core/amp.h"
 #include "python/core/anomaly.h"
 #include "python/core/autograd_functions.h"
@@ -18,11 +14,13 @@
 #include "python/core/gil.h"
 #include "python/core/grad_node.h"
 #include "python/core/graph_reports.h"
+#include "python/core/module.h"
 #include "python/core/node_reference.h"
 #include "python/core/op_registry.h"
 #include "python/core/place_object.h"
 #include "python/core/py_layer.h"
 #include "python/core/saved_tensors.h"
+#include "python/core/streams.h"
 #include "python/core/tensor_dlpack.h"
 #include "python/core/tensor_hooks.h"
 #include "python/core/tensor_object.h"
@@ -82,6 +80,7 @@ void Fill(py::module_& m) {
   BindCallStack(m);
   BindDebug(m);
   BindDevice(m);
+  BindStreams(m);
   BindOpRegistry(m);
   m.def(
       "from_dlpack",

@@ -185,3 +185,52 @@ def test_tensors_in_different_places_are_an_error_of_every_op():
         )
     }
     assert not wrong, wrong
+
+
+def test_streams_are_the_devices():
+    from proa.device import Event, Stream, current_stream, stream_guard
+
+    default, stream = current_stream(), Stream()
+    assert str(stream.device) == "Place(async:0)" and stream != default
+    x = _there(_random(100))
+    start, end = Event(), Event()
+    with stream_guard(stream):
+        assert current_stream() == stream
+        start.record()
+        for _ in range(20):
+            x = x.clone()
+        end.record()
+        assert not end.query()  # a copy takes 0.1 ms at least, and nobody has waited
+    assert current_stream() == default
+    np.testing.assert_array_equal(x.numpy(), _random(100))  # what follows a scope comes after it
+    end.synchronize()
+    assert end.query() and start.elapsed_time(end) >= 1
+    other = Stream()
+    other.wait_stream(stream)
+    other.wait_event(Event())
+    other.synchronize()
+    assert other.query()
+
+
+def test_what_is_no_stream():
+    from proa.device import Event, Stream, stream_guard
+
+    with pytest.raises(TypeError, match="stream_guard: stream must be a Stream, not int"):
+        stream_guard(3)
+    with pytest.raises(TypeError, match="record: stream must be a Stream, not str"):
+        Event().record("async:0")
+    with pytest.raises(RuntimeError, match="both events must have been recorded"):
+        Event().elapsed_time(Event())
+    on_second = Event()
+    on_second.record(Stream("async:1"))
+    with pytest.raises((ValueError, RuntimeError), match="the event is on async:1, and the other is on async:0"):
+        on_second.record(Stream("async:0"))
+
+
+def test_filled_on_the_device():
+    for value, dtype in [(0, "float32"), (1, "uint8"), (0x0101, "int16"), (2.5, "float64"), (-1, "int64"), (True, "bool")]:
+        x = proa.full([3, 5], value, dtype)
+        assert str(x.place) == "Place(async:0)"
+        np.testing.assert_array_equal(x.numpy(), np.full([3, 5], value, dtype))
+        np.testing.assert_array_equal(proa.full_like(x.t(), value).numpy(), np.full([5, 3], value, dtype))
+    assert proa.zeros([0, 3]).shape == [0, 3]

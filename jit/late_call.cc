@@ -25,6 +25,8 @@ using Metas = std::vector<std::vector<TensorMeta>>;
 // What stands for a late number while results are inferred. Numbers that an op
 // refuses are left out, so that axes and sizes are found among them alike.
 constexpr int64_t kNumbers[] = {1, 2, 3, 0, 5, 7, -1, -2};
+// Axes above are not tried.
+constexpr int64_t kMostAxes = 8;
 // Runs of inference for one call; each takes about a microsecond, a refused one
 // ten.
 constexpr size_t kMostRuns = 2500;
@@ -70,10 +72,15 @@ std::vector<Value> ListsFor(const OpDefinition& op, const ParamInfo& p,
     add([&](int64_t) { return number; });
   }
   if (n > 1) {  // axes, each of them once
-    add([](int64_t i) { return i; });
+    for (int64_t k = 0; k < n; ++k) {  // each at each place
+      add([&](int64_t i) { return (i + k) % n; });
+    }
     add([&](int64_t i) { return n - 1 - i; });
-    add([](int64_t i) { return i + 1; });
-    add([](int64_t i) { return (i + 1) % 2 + 1; });
+    // Some of more than n: each chosen in one list, and left out in another.
+    for (int64_t k = 1; k < kMostAxes; ++k) {
+      add([&](int64_t i) { return i + k; });
+      add([&](int64_t i) { return i * k; });
+    }
   }
   return out;
 }

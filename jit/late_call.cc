@@ -1,6 +1,8 @@
 #include "jit/late_call.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <exception>
 #include <optional>
 #include <utility>
@@ -26,7 +28,7 @@ using Metas = std::vector<std::vector<TensorMeta>>;
 // refuses are left out, so that axes and sizes are found among them alike.
 constexpr int64_t kNumbers[] = {1, 2, 3, 0, 5, 7, -1, -2};
 // Axes above are not tried.
-constexpr int64_t kMostAxes = 8;
+constexpr int kMostAxes = 8;
 // Runs of inference for one call; each takes about a microsecond, a refused one
 // ten.
 constexpr size_t kMostRuns = 2500;
@@ -76,10 +78,14 @@ std::vector<Value> ListsFor(const OpDefinition& op, const ParamInfo& p,
       add([&](int64_t i) { return (i + k) % n; });
     }
     add([&](int64_t i) { return n - 1 - i; });
-    // Some of more than n: each chosen in one list, and left out in another.
-    for (int64_t k = 1; k < kMostAxes; ++k) {
-      add([&](int64_t i) { return i + k; });
-      add([&](int64_t i) { return i * k; });
+    // Every choice of n among more.
+    for (uint32_t set = 0; set < 1u << kMostAxes; ++set) {
+      if (std::popcount(set) != n) continue;
+      add([rest = set](int64_t) mutable {
+        const int axis = std::countr_zero(rest);
+        rest &= rest - 1;
+        return static_cast<int64_t>(axis);
+      });
     }
   }
   return out;

@@ -138,6 +138,28 @@ Shape IndexShape(const char* op, const Shape& x,
 
 // Rows ----------------------------------------------------------------------
 
+// Dims ------------------------------------------------------------------------
+
+uint64_t DroppedDims(const char* op, const Tensor& x, Ints axis) {
+  uint64_t dropped = 0;
+  for (int64_t a : axis) {
+    const int i = NormalizeAxis(op, a, x.rank());
+    PROA_REQUIRE(IsUnknown(x.size(i)) || x.size(i) == 1, op, ": dim ", i,
+                 " has ", x.size(i), " elements, not one; x is ", Describe(x));
+    dropped |= uint64_t{1} << i;
+  }
+  return dropped;
+}
+
+Shape drop_dims(const char* op, const Tensor& x, Ints axis) {
+  const uint64_t dropped = DroppedDims(op, x, axis);
+  Shape out;
+  for (int i = 0; i < x.rank(); ++i) {
+    if ((dropped >> i & 1) == 0) out.push_back(x.size(i));
+  }
+  return out;
+}
+
 Shape gather(const char* op, const Tensor& x, const Tensor& index,
              int64_t axis) {
   return GatherShape(op, x.shape(), index, axis, Describe(x));

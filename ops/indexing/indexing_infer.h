@@ -16,6 +16,12 @@ namespace proa::inline v0::ops::infer {
 
 using Ints = std::span<const int64_t>;
 
+// Dims
+// The dims of `axis`, a bit for each; throws Error if one is known not to be
+// of size 1.
+uint64_t DroppedDims(const char* op, const Tensor& x, Ints axis);
+Shape drop_dims(const char* op, const Tensor& x, Ints axis);
+
 // Rows
 Shape gather(const char* op, const Tensor& x, const Tensor& index,
              int64_t axis);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "autograd/saved_views.h"
 #include "ops/elementwise/cast_ops.h"
+#include "ops/indexing/drop_ops.h"
 #include "ops/indexing/index_ops.h"
 #include "ops/indexing/mask_ops.h"
 #include "ops/manipulation/shape_ops.h"
@@ -197,7 +198,7 @@ Tensor RecordedView(const Tensor& x, const SliceArguments& a) {
     t = ops::slice(t, Span(a.axes), Span(a.starts), Span(a.ends),
                    Span(a.steps));
   }
-  if (!a.dropped.empty()) t = ops::squeeze(t, Span(a.dropped));
+  if (!a.dropped.empty()) t = ops::drop_dims(t, Span(a.dropped));
   if (!a.added.empty()) t = ops::unsqueeze(t, Span(a.added));
   return t;
 }

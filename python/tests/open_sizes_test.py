@@ -176,22 +176,6 @@ def test_function(name, tmp_path):
         check(case, str(tmp_path))
 
 
-def main(names):
-    with tempfile.TemporaryDirectory() as folder:
-        for name, cases in _CASES.items():
-            if names and name not in names and name.rpartition(".")[2] not in names:
-                continue
-            for case in cases:
-                try:
-                    print(f"{name}({case.text}):", check(case, folder))
-                except Exception as e:
-                    print(f"{name}({case.text}): FAILED {type(e).__name__}: {(str(e).strip().splitlines() or [''])[0]}")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
-
-
 KEYS = [0, -1, (slice(None), 0), (0, -1), (..., 1), (None, 0), (slice(1, None), -2), (0, slice(None, None, 2)), (-1, None, ...)]
 
 
@@ -211,3 +195,19 @@ def test_integers_as_indices(key, tmp_path):
         np.testing.assert_array_equal(leaf.grad.numpy(), want)
     with pytest.raises((ValueError, IndexError)):
         loaded(paddle.ones([0, 0]))
+
+
+def main(names):
+    with tempfile.TemporaryDirectory() as folder:
+        for name, cases in _CASES.items():
+            if names and name not in names and name.rpartition(".")[2] not in names:
+                continue
+            for case in cases:
+                try:
+                    print(f"{name}({case.text}):", check(case, folder))
+                except Exception as e:
+                    print(f"{name}({case.text}): FAILED {type(e).__name__}: {(str(e).strip().splitlines() or [''])[0]}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

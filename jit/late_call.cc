@@ -73,7 +73,7 @@ std::vector<Value> ListsFor(const OpDefinition& op, const ParamInfo& p,
   for (const int64_t number : kNumbers) {
     add([&](int64_t) { return number; });
   }
-  if (n > 1) {  // axes, each of them once
+  if (n > 1) {                         // axes, each of them once
     for (int64_t k = 0; k < n; ++k) {  // each at each place
       add([&](int64_t i) { return (i + k) % n; });
     }

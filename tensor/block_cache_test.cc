@@ -90,19 +90,18 @@ TEST(BlockCacheStreams, ABlockGoesToItsOwnStreamFirst) {
   StreamTag* current = Stream(1);
   uintptr_t next = 4096;
   std::vector<std::pair<StreamTag*, StreamTag*>> orders;
-  BlockCache cache("npu:0",
-                   {.allocate =
-                        [&](int64_t bytes) {
-                          next += bytes;
-                          return reinterpret_cast<void*>(next - bytes);
-                        },
-                    .free = [](void*) {},
-                    .finish = [] {},
-                    .stream = [&] { return current; },
-                    .order =
-                        [&](StreamTag* earlier, StreamTag* later) {
-                          orders.emplace_back(earlier, later);
-                        }});
+  BlockCache cache("npu:0", {.allocate =
+                                 [&](int64_t bytes) {
+                                   next += bytes;
+                                   return reinterpret_cast<void*>(next - bytes);
+                                 },
+                             .free = [](void*) {},
+                             .finish = [] {},
+                             .stream = [&] { return current; },
+                             .order =
+                                 [&](StreamTag* earlier, StreamTag* later) {
+                                   orders.emplace_back(earlier, later);
+                                 }});
   void* a = cache.Allocate(512);
   current = Stream(2);
   void* b = cache.Allocate(512);

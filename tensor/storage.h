@@ -37,7 +37,8 @@ class Storage final : public RefCounted {
   }
 
   // Work of `stream` of its device uses the memory too, and may still do so
-  // when the storage goes: Allocator::UseOn. Wrapped memory is its owner's care.
+  // when the storage goes: Allocator::UseOn. Wrapped memory is its owner's
+  // care.
   void UseOn(StreamTag* stream);
 
   void* data() const { return data_; }

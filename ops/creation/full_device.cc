@@ -14,17 +14,18 @@ namespace {
 void FillOn(const KernelContext& ctx, const Scalar& value, Tensor* out) {
   if (out->numel() == 0) return;
   const Tensor one = Tensor::Empty({1}, out->dtype());
-  Fill(one, value);
+  cpu::Fill(one, value);
   const auto* bytes = static_cast<const uint8_t*>(one.raw_data());
   const int64_t item = ItemSize(out->dtype());
-  if (out->is_contiguous() &&
-      std::all_of(bytes, bytes + item, [&](uint8_t b) { return b == *bytes; })) {
+  if (out->is_contiguous() && std::all_of(bytes, bytes + item, [&](uint8_t b) {
+        return b == *bytes;
+      })) {
     out->storage()->UseOn(ctx.stream());
     RuntimeOf(ctx.place).Fill(ctx.place.index, out->raw_data(), *bytes,
                               out->bytes(), ctx.stream());
   } else {
     const Tensor host = Tensor::Empty(out->shape(), out->dtype());
-    Fill(host, value);
+    cpu::Fill(host, value);
     CopyInto(host, *out);
   }
 }

@@ -44,8 +44,8 @@ void CheckNllLabel(const char* op, const Shape& x, const Tensor& label,
 // Softmax and losses ----------------------------------------------------------
 
 Shape same_shapes(const char* op, const Tensor& x, const Tensor& y) {
-  PROA_REQUIRE(ShapesFit(x.shape(), y.shape()), op, ": shapes differ; they are ",
-               Describe(x), " and ", Describe(y));
+  PROA_REQUIRE(ShapesFit(x.shape(), y.shape()), op,
+               ": shapes differ; they are ", Describe(x), " and ", Describe(y));
   return x.shape();
 }
 
@@ -72,8 +72,8 @@ Shape cross_entropy(const char* op, const Tensor& x, const Tensor& label,
     return loss;
   }
   const Shape flat = Without(x.shape(), at);
-  PROA_REQUIRE(ShapesFit(label.shape(), loss) || ShapesFit(label.shape(), flat), op,
-               ": label must be ", ToString(loss), " or ", ToString(flat),
+  PROA_REQUIRE(ShapesFit(label.shape(), loss) || ShapesFit(label.shape(), flat),
+               op, ": label must be ", ToString(loss), " or ", ToString(flat),
                "; it is ", Describe(label));
   return loss;
 }

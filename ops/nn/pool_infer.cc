@@ -44,8 +44,8 @@ Shape pool_grad(const char* op, const Tensor& grad_out,
       PoolGeometryOf(op, Shape(input_shape.values()),
                      {kernel_size, stride, padding, ceil_mode, data_format,
                       padding_algorithm});
-  PROA_REQUIRE(ShapesFit(g.OutputShape(), grad_out.shape()), op, ": grad_out is ",
-               ToString(grad_out.shape()), "; pooling ",
+  PROA_REQUIRE(ShapesFit(g.OutputShape(), grad_out.shape()), op,
+               ": grad_out is ", ToString(grad_out.shape()), "; pooling ",
                ToString(g.InputShape()), " gives ", ToString(g.OutputShape()));
   return g.InputShape();
 }

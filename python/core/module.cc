@@ -1,5 +1,6 @@
 // The extension module proa._C: brings the parts together, in an order that
 // their types need.
+#include "python/core/module.h"
 #include "python/core/amp.h"
 #include "python/core/anomaly.h"
 #include "python/core/autograd_functions.h"
@@ -14,7 +15,6 @@
 #include "python/core/gil.h"
 #include "python/core/grad_node.h"
 #include "python/core/graph_reports.h"
-#include "python/core/module.h"
 #include "python/core/node_reference.h"
 #include "python/core/op_registry.h"
 #include "python/core/place_object.h"

@@ -144,8 +144,7 @@ void BindStreams(py::module_& m) {
   py::class_<StreamGuard>(m, "StreamGuard",
                           "with StreamGuard(stream): the work of this thread "
                           "on the stream's device goes to it.")
-      .def("__init__",
-           Constructor<py::object>([](py::object stream) {
+      .def("__init__", Constructor<py::object>([](py::object stream) {
              return std::make_unique<StreamGuard>(std::move(stream));
            }),
            kIsConstructor, py::arg("stream"))
@@ -155,8 +154,8 @@ void BindStreams(py::module_& m) {
       "current_stream",
       [](std::optional<Place> p) {
         const Place at = PlaceOr(p);
-        return std::make_unique<Stream>(
-            at, RuntimeOf(at).current_stream(at.index));
+        return std::make_unique<Stream>(at,
+                                        RuntimeOf(at).current_stream(at.index));
       },
       place, "The stream that this thread works on.");
 }

@@ -3,8 +3,8 @@
 //   auto out = Cond(x_is_positive, [&] { return TensorList{x}; },
 //                                  [&] { return TensorList{ops::neg(x)}; });
 //
-// Recorded, these are the region ops `cond`, `while` and `reverse_loop`, a
-// source each (region_op.h says what that is).
+// Recorded, these are the region ops `cond`, `while`, `reverse_loop` and
+// `custom_gradient`, a source each (region_op.h says what that is).
 #ifndef PROA_JIT_CONTROL_FLOW_H_
 #define PROA_JIT_CONTROL_FLOW_H_
 
@@ -48,10 +48,25 @@ struct ReversedLoop {
 };
 TensorList ReverseLoop(const ReversedLoop& loop);
 
+// `outputs` as they are, to whoever computes; their gradients go to `inputs`,
+// as `backward` makes them: given one for each output it gives one for each
+// input, undefined for zeros. All are of dtypes with gradients, and one of the
+// outputs is symbolic: what a function that runs at once needs is
+// autograd/function.h.
+TensorList CustomGradient(
+    const TensorList& outputs, const TensorList& inputs,
+    const std::function<TensorList(const TensorList&)>& backward);
+
 // How autograd treats each of them; null until //jit:region_grad installs it.
 struct ControlFlowGrad {
   DifferentiateRegions cond = nullptr;
   DifferentiateRegions loop = nullptr;
+  DifferentiateRegions custom = nullptr;
+  // Of a `custom_gradient` that is evaluated: `results` are new handles on its
+  // outputs, `inputs` what gets the gradients. `env` has what its region reads.
+  void (*custom_now)(const Program& program, const Operation& o,
+                     const Environment& env, const TensorList& inputs,
+                     const TensorList& results) = nullptr;
   // Of what has none: says so when it is asked for.
   DifferentiateRegions none = nullptr;
 };

@@ -95,7 +95,7 @@ struct Block {
   std::vector<ValueId> returns;  // of a region
 };
 
-class Program {
+class Program : public std::enable_shared_from_this<Program> {
  public:
   Program() = default;
   Program(const Program&) = delete;

@@ -9,16 +9,21 @@
 // differentiable again. What a region draws at random is drawn again from the
 // same state of the generator; what it changes is not changed again.
 #include <algorithm>
+#include <memory>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "autograd/engine.h"
 #include "autograd/grad_state.h"
 #include "autograd/node.h"
+#include "autograd/saved_tensor.h"
 #include "jit/control_flow.h"
 #include "jit/evaluate.h"
 #include "jit/random_state.h"
 #include "jit/recorder.h"
 #include "jit/recording_block.h"
+#include "jit/uses.h"
 #include "ops/creation/full_ops.h"
 #include "ops/elementwise/binary_ops.h"
 #include "ops/front_door.h"
@@ -267,6 +272,138 @@ void DifferentiateLoop(const RecordedRegions& recorded,
   Hang(MakeNode<LoopNode>(recorded, inputs), inputs, results);
 }
 
+// The region of `custom_gradient` is its backward already. Recorded it is
+// replayed into the program, evaluated it runs on what it read at the time,
+// which is kept as any node keeps its tensors: with versions, and with the
+// histories that second derivatives follow.
+class CustomNode final : public autograd::Node {
+ public:
+  CustomNode(std::shared_ptr<const Program> program, const Operation& o,
+             std::shared_ptr<Program> recording)
+      : program_(std::move(program)),
+        region_(o.regions[0].get()),
+        recording_(std::move(recording)) {
+    for (ValueRef r : std::get<std::vector<ValueRef>>(o.args[0])) {
+      outputs_.push_back(r.id);
+    }
+  }
+
+  // Once each, after the edges. `results`: what the node is hung on.
+  void Keep(ValueId id, const Tensor& t, std::span<const Tensor> results) {
+    const auto at = std::ranges::find(outputs_, id);
+    kept_ids_.push_back(id);
+    if (at == outputs_.end()) {
+      kept_.emplace_back(t);
+    } else {  // its gradient is the node's, not that of what computed it
+      const auto k = static_cast<size_t>(at - outputs_.begin());
+      kept_.emplace_back(results[k], static_cast<uint32_t>(k));
+    }
+  }
+  void KeepMetas(std::span<const Tensor> results) {
+    for (size_t k = 0; k < results.size(); ++k) {
+      metas_.push_back(
+          {results[k].shape(), results[k].dtype(), results[k].place()});
+      // Its sizes may be unknown.
+      like_.emplace_back(
+          results[k].is_symbolic()
+              ? autograd::SavedTensor(results[k], static_cast<uint32_t>(k))
+              : autograd::SavedTensor());
+    }
+  }
+
+  void Backward(std::span<const Tensor> grads,
+                std::span<Tensor> input_grads) override {
+    TensorList given;
+    for (size_t k = 0; k < grads.size(); ++k) {
+      given.push_back(grads[k].defined() ? grads[k] : Zeros(k));
+    }
+    Environment env = MakeEnvironment(*program_);
+    for (size_t i = 0; i < kept_.size(); ++i) {
+      env[kept_ids_[i]] = kept_[i].Get(*this);
+    }
+    const TensorList found = Run(std::move(given), env);
+    for (size_t i = 0; i < found.size(); ++i) {
+      if (needs_input_grad(static_cast<int>(i))) input_grads[i] = found[i];
+    }
+  }
+  void ReleaseSaved() override {
+    for (auto& t : kept_) t.Release();
+  }
+  const char* name() const override { return "custom_gradient"; }
+
+ private:
+  Tensor Zeros(size_t k) {
+    const Tensor like = like_[k].Get(*this);
+    if (like.defined()) return ZerosLike(like);
+    return ops::full(IntArray(metas_[k].shape.span()), Scalar(int64_t{0}),
+                     metas_[k].dtype, metas_[k].place);
+  }
+  TensorList Run(TensorList grads, Environment& env) {
+    if (recording_ == nullptr) {
+      return EvaluateRegion(*program_, *region_, std::move(grads), env);
+    }
+    const StaticModeScope recording(recording_);
+    const WithoutChanges unchanged;
+    return EvaluateRegion(*program_, *region_, std::move(grads), env);
+  }
+
+  const std::shared_ptr<const Program> program_;
+  const Block* const region_;                 // lives as long as the program
+  const std::shared_ptr<Program> recording_;  // null: nothing is recorded
+  std::vector<ValueId> outputs_, kept_ids_;
+  std::vector<autograd::SavedTensor> kept_, like_;
+  std::vector<TensorMeta> metas_;
+};
+
+// `reads`: of the region, each once, outputs and inputs too if it reads them.
+void HangCustom(const IntrusivePtr<CustomNode>& node,
+                std::span<const Tensor> inputs, std::span<const ValueUse> reads,
+                std::span<const Tensor> results) {
+  for (const Tensor& t : inputs) node->AddEdge(GradEdge(t));
+  node->set_num_outputs(static_cast<int>(results.size()));
+  for (const ValueUse& use : reads) node->Keep(use.id, use.tensor, results);
+  node->KeepMetas(results);
+  for (size_t i = 0; i < results.size(); ++i) {
+    autograd::SetHistory(results[i], node, static_cast<uint32_t>(i));
+  }
+}
+
+void DifferentiateCustom(const RecordedRegions& recorded,
+                         std::span<const Tensor> results) {
+  TensorList inputs;
+  for (size_t i = results.size(); i < recorded.args.size(); ++i) {
+    inputs.push_back(recorded.args[i].tensor);
+  }
+  if (std::ranges::none_of(inputs, &RequiresGrad)) return;
+  const Operation& o = CurrentBlock(*recorded.program).operations.back();
+  HangCustom(MakeNode<CustomNode>(recorded.program, o, recorded.program),
+             inputs, recorded.reads, results);
+}
+
+void HangCustomNow(const Program& program, const Operation& o,
+                   const Environment& env, const TensorList& inputs,
+                   const TensorList& results) {
+  if (std::ranges::none_of(inputs, &RequiresGrad)) return;
+  std::vector<ValueUse> reads;
+  const Block& region = *o.regions[0];
+  // Once each; not what the region makes.
+  std::unordered_set<ValueId> seen(region.arguments.begin(),
+                                   region.arguments.end());
+  for (const Operation& inner : region.operations) {
+    ForEachResult(inner, [&](ValueId id) { seen.insert(id); });
+  }
+  const auto see = [&](ValueId id) {
+    if (!env[id].defined() || !seen.insert(id).second) return;
+    // Captured values are in every environment.
+    if (program.value(id).kind == ValueKind::kCaptured) return;
+    reads.push_back({id, env[id]});
+  };
+  for (const Operation& inner : region.operations) ForEachUse(inner, see);
+  for (const ValueId id : region.returns) see(id);
+  HangCustom(MakeNode<CustomNode>(program.shared_from_this(), o, nullptr),
+             inputs, reads, results);
+}
+
 class RefusingNode final : public autograd::Node {
  public:
   void Backward(std::span<const Tensor>, std::span<Tensor>) override {
@@ -287,7 +424,8 @@ void Refuse(const RecordedRegions& recorded, std::span<const Tensor> results) {
 }
 
 const bool installed = [] {
-  control_flow_grad = {&DifferentiateCond, &DifferentiateLoop, &Refuse};
+  control_flow_grad = {&DifferentiateCond, &DifferentiateLoop,
+                       &DifferentiateCustom, &HangCustomNow, &Refuse};
   return true;
 }();
 

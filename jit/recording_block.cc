@@ -57,6 +57,13 @@ Block& CurrentBlock(Program& program) {
   return program.block();
 }
 
+bool IsInRegion(const Program& program) {
+  for (RegionScope* r = innermost; r != nullptr; r = r->parent()) {
+    if (r->program() == &program) return true;
+  }
+  return false;
+}
+
 std::vector<const Block*> VisibleBlocks(const Program& program) {
   std::vector<const Block*> blocks;
   for (RegionScope* r = innermost; r != nullptr; r = r->parent()) {

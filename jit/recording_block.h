@@ -40,6 +40,8 @@ class RegionScope {
 };
 
 Block& CurrentBlock(Program& program);
+// Whether that is a region of an operation.
+bool IsInRegion(const Program& program);
 // The blocks whose values may be used now, outer ones first.
 std::vector<const Block*> VisibleBlocks(const Program& program);
 

@@ -175,7 +175,44 @@ bool SameHandles(const Tensors& a, const Tensors& b) {
   return true;
 }
 
-Ref Apply(PyObject* layer, PyObject* args, PyObject* kwargs) {
+constinit PyLayerRecorder recorder = nullptr;
+
+Ref ApplyAnywhere(PyObject* layer, PyObject* args, PyObject* kwargs) {
+  if (recorder != nullptr) {
+    Tensors inputs;
+    TakeTensors(args, inputs);
+    if (kwargs != nullptr) TakeTensors(kwargs, inputs);
+    for (const Tensor& t : inputs) {
+      if (t.defined() && t.is_symbolic()) {
+        return recorder(layer, args, kwargs, inputs);
+      }
+    }
+  }
+  return ApplyPyLayer(layer, args, kwargs);
+}
+
+PyObject* CallPyLayer(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return Guarded([&]() -> PyObject* {
+    if (n != 3 || !PyType_Check(args[0]) || !PyTuple_Check(args[1]) ||
+        !PyDict_Check(args[2])) {
+      ThrowTypeError("call_py_layer: takes a class, a tuple and a dict");
+    }
+    return ApplyAnywhere(args[0], args[1],
+                         PyDict_GET_SIZE(args[2]) != 0 ? args[2] : nullptr)
+        .release();
+  });
+}
+
+PyMethodDef functions[] = {
+    {"call_py_layer",
+     reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&CallPyLayer)),
+     METH_FASTCALL,
+     "call_py_layer(cls, args, kwargs, /)\n--\n\nWhat PyLayer.apply does."},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+Ref ApplyPyLayer(PyObject* layer, PyObject* args, PyObject* kwargs) {
   const Ref context = Ref::New(NewPyLayerContext());
   const auto node = autograd::MakeNode<PyLayerNode>(layer, context.get());
   autograd::FunctionCall call(node);
@@ -210,26 +247,7 @@ Ref Apply(PyObject* layer, PyObject* args, PyObject* kwargs) {
   return returned;
 }
 
-PyObject* CallPyLayer(PyObject*, PyObject* const* args, Py_ssize_t n) {
-  return Guarded([&]() -> PyObject* {
-    if (n != 3 || !PyType_Check(args[0]) || !PyTuple_Check(args[1]) ||
-        !PyDict_Check(args[2])) {
-      ThrowTypeError("call_py_layer: takes a class, a tuple and a dict");
-    }
-    return Apply(args[0], args[1],
-                 PyDict_GET_SIZE(args[2]) != 0 ? args[2] : nullptr)
-        .release();
-  });
-}
-
-PyMethodDef functions[] = {
-    {"call_py_layer",
-     reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&CallPyLayer)),
-     METH_FASTCALL,
-     "call_py_layer(cls, args, kwargs, /)\n--\n\nWhat PyLayer.apply does."},
-    {nullptr, nullptr, 0, nullptr}};
-
-}  // namespace
+void InstallPyLayerRecorder(PyLayerRecorder r) { recorder = r; }
 
 PyObject* ContextOfNode(const autograd::Node& node) {
   const auto* layer = dynamic_cast<const PyLayerNode*>(&node);

@@ -6,11 +6,25 @@
 
 #include <Python.h>
 
+#include <vector>
+
 #include "autograd/node.h"
+#include "python/core/error.h"
+#include "tensor/tensor.h"
 
 namespace proa::inline v0::python {
 
 void BindPyLayer(PyObject* module);
+
+// One call of PyLayer.apply; `kwargs` may be null.
+Ref ApplyPyLayer(PyObject* layer, PyObject* args, PyObject* kwargs);
+
+// What happens to a call with values of a program among its tensors, `inputs`
+// (py_layer_program.cc); else it is called as any other.
+using PyLayerRecorder = Ref (*)(PyObject* layer, PyObject* args,
+                                PyObject* kwargs,
+                                const std::vector<Tensor>& inputs);
+void InstallPyLayerRecorder(PyLayerRecorder recorder);
 
 // For the garbage collector (node_reference.h): what an owner of `node` shows
 // of the call that made it, its context (borrowed); null if it is no PyLayer's.

@@ -39,9 +39,9 @@ class PyLayer:
     not as attributes: what is saved is checked for changes and let go after backward, and an output kept
     as an attribute is a reference cycle, which lives until the garbage collector comes.
 
-    Static mode records forward and, when gradients are asked for, backward as it is written here. A
-    function under `jit.to_static` that uses a PyLayer runs as it is written while gradients are on (a
-    warning says so once); without gradients, and in `jit.save`, it is the program of its forward.
+    A program (static, converted or saved) holds forward and backward as they were when it was recorded. A
+    function under `jit.to_static` whose PyLayer does what cannot be recorded runs as it is written (a warning
+    says so once), and `jit.save` refuses it while gradients are on.
 
     An input that forward changes in place and returns gets this function as its history; one that it
     returns unchanged comes back as a new Tensor on the same elements. Backward is recorded when a

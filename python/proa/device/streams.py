@@ -138,12 +138,21 @@ class stream_guard:
 
 
 def current_stream(device=None):
-    """The stream that the work of this thread on a device goes into."""
+    """The stream that the work of this thread on a device goes into.
+
+    Examples:
+        >>> stream = proa.device.cuda.current_stream()
+        >>> stream.synchronize()
+    """
     return Stream._of(_C.current_stream(_place(device)))
 
 
 def synchronize(device=None):
-    """Waits until the work of a device is done."""
+    """Waits until the work of a device is done.
+
+    Examples:
+        >>> proa.device.cuda.synchronize()
+    """
     _C.synchronize(_place(device))
 
 

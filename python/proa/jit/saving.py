@@ -81,9 +81,14 @@ def _trace(function, specs, owner):
     if _C.is_grad_enabled():
         with noting_layers() as layers, contextlib.suppress(Exception):  # what has no gradient may have a forward
             trace = Trace(function, specs, owner, follow=True)
-        if layers:
-            trace = None
     if trace is None:
+        if layers:
+            raise _C.located(
+                RuntimeError(
+                    f"jit.save: {layers[0].__name__}, a PyLayer, does what a program cannot hold; "
+                    "save under no_grad for a program without its backward"
+                )
+            )
         with _NoGrad():
             trace = Trace(function, specs, owner)
     if not trace.num_results:

@@ -223,7 +223,7 @@ class StaticFunction:
     `explain()` lists them, with the reason for each.
 
     Gradients flow through a replay as through the function. What depends on the value of a tensor (`if x > 0:`) cannot
-    be recorded and is an error. A function that uses a PyLayer runs as it is written while gradients are recorded.
+    be recorded and is an error. A PyLayer is recorded with its backward; one that does what cannot be recorded runs as it is written, with a warning.
     """
 
     def __init__(self, function, input_spec=None, layer=None):
@@ -373,19 +373,16 @@ class StaticFunction:
             try:
                 recording.trace = Trace(self._function, args, self._layer, kwargs, follow=gradients)
             except Exception as error:
-                # What cannot be recorded does not matter in what will not be replayed.
                 if not layers or not gradients:
                     refusals.explain(error)
                     raise
-        if layers and gradients:
-            # A replay would differentiate what their forward did.
-            recording.trace = None
-            warnings.warn(
-                f"{self.__name__}: runs as it is written, not as a program, because it uses "
-                f"{layers[0].__name__}, whose backward a program does not hold",
-                stacklevel=5,
-            )
-        else:
+                why = str(error).splitlines() or [type(error).__name__]
+                warnings.warn(
+                    f"{self.__name__}: runs as it is written, not as a program, because it uses "
+                    f"{layers[0].__name__}, and recording failed: {why[0]}",
+                    stacklevel=5,
+                )
+        if recording.trace is not None:
             trace = recording.trace
             recording.module = trace.module()
             trace.outputs = None  # with the graph that hangs on them

@@ -19,8 +19,9 @@ ALLOWED = {
     "distributed": ["autograd", "ops", "profiler", "tensor"],
     "inference": ["jit", "ops", "profiler", "tensor"],
     "jit": ["ops", "profiler", "tensor"],
-    # The gradients of cond and while, as autograd:ops is to ops; inference has none.
+    # The gradients of cond, while and late calls, as autograd:ops is to ops; inference has none.
     "jit:region_grad": ["autograd", "jit", "ops", "profiler", "tensor"],
+    "jit:late_call_grad": ["autograd", "jit", "ops", "profiler", "tensor"],
     "ops": ["profiler:events", "tensor"],
     "profiler": [],
     "python": [
@@ -31,6 +32,7 @@ ALLOWED = {
         "distributed",
         "inference",
         "jit",
+        "jit:late_call_grad",
         "jit:region_grad",
         "ops",
         "profiler",

@@ -50,11 +50,13 @@ TensorList ReverseLoop(const ReversedLoop& loop);
 
 // `outputs` as they are, to whoever computes; their gradients go to `inputs`,
 // as `backward` makes them: given one for each output it gives one for each
-// input, undefined for zeros. All are of dtypes with gradients, and one of the
-// outputs is symbolic: what a function that runs at once needs is
+// input, undefined for zeros. `seen` are the inputs as the outputs were made of
+// them, cut off from their history or not: what backward reads of these, second
+// derivatives take for the inputs. All are of dtypes with gradients, and one of
+// the outputs is symbolic: what a function that runs at once needs is
 // autograd/function.h.
 TensorList CustomGradient(
-    const TensorList& outputs, const TensorList& inputs,
+    const TensorList& outputs, const TensorList& inputs, const TensorList& seen,
     const std::function<TensorList(const TensorList&)>& backward);
 
 // How autograd treats each of them; null until //jit:region_grad installs it.

@@ -14,7 +14,8 @@ namespace {
 constexpr const char* kRegions[] = {"backward"};
 const ParamInfo kParams[] = {
     {"outputs", ParamType::kTensorList, false, nullptr, nullptr},
-    {"inputs", ParamType::kTensorList, false, nullptr, nullptr}};
+    {"inputs", ParamType::kTensorList, false, nullptr, nullptr},
+    {"seen", ParamType::kTensorList, false, nullptr, nullptr}};
 constexpr OutputInfo kOutputs[] = {{"out", true}};
 
 absl::Status Counts(const Operation& o, std::span<RegionCounts> out) {
@@ -24,6 +25,10 @@ absl::Status Counts(const Operation& o, std::span<RegionCounts> out) {
   if (count(0) != o.results[0].size()) {
     return absl::InvalidArgumentError(
         "custom_gradient gives as many tensors as it has outputs");
+  }
+  if (count(1) != count(2)) {
+    return absl::InvalidArgumentError(
+        "custom_gradient has as many inputs as it has seen");
   }
   out[0] = {count(0), count(1)};
   return absl::OkStatus();
@@ -37,7 +42,7 @@ void EvaluateCustomGradient(const Program& program, const Operation& o,
   if (std::ranges::any_of(outputs, is_symbolic)) {
     return StoreList(
         o,
-        CustomGradient(outputs, inputs,
+        CustomGradient(outputs, inputs, ListArgument(o, 2, env),
                        RegionFunction(program, *o.regions[0], env)),
         env);
   }
@@ -52,10 +57,10 @@ void EvaluateCustomGradient(const Program& program, const Operation& o,
 const RegionRules rules = {kRegions, &Counts, &EvaluateCustomGradient};
 const OpDefinition definition = RegionOp(
     "custom_gradient",
-    "custom_gradient(Tensor[] outputs, Tensor[] inputs) {backward} -> "
-    "Tensor[] out",
+    "custom_gradient(Tensor[] outputs, Tensor[] inputs, Tensor[] seen) "
+    "{backward} -> Tensor[] out",
     "The outputs as they are. The gradients of the inputs are what the region "
-    "makes of those of the outputs.",
+    "makes of those of the outputs; what it reads of `seen` are the inputs.",
     kParams, kOutputs, &rules);
 
 const OpDefinition* const kDefinitions[] = {&definition};
@@ -68,7 +73,7 @@ Tensor ZerosLike(const Tensor& t) {
 }  // namespace
 
 TensorList CustomGradient(
-    const TensorList& outputs, const TensorList& inputs,
+    const TensorList& outputs, const TensorList& inputs, const TensorList& seen,
     const std::function<TensorList(const TensorList&)>& backward) {
   const auto symbolic = std::ranges::find_if(
       outputs, [](const Tensor& t) { return t.is_symbolic(); });
@@ -77,6 +82,7 @@ TensorList CustomGradient(
   RegionRecorder recorder(definition, SymbolOf(*symbolic).program());
   recorder.Argument(std::span<const Tensor>(outputs));
   recorder.Argument(std::span<const Tensor>(inputs));
+  recorder.Argument(std::span<const Tensor>(seen));
   std::vector<TensorMeta> metas;
   for (const Tensor& t : outputs) metas.push_back(MetaOf(t));
   recorder.Region(metas, [&](const TensorList& grads) {

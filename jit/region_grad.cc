@@ -286,17 +286,25 @@ class CustomNode final : public autograd::Node {
     for (ValueRef r : std::get<std::vector<ValueRef>>(o.args[0])) {
       outputs_.push_back(r.id);
     }
+    for (ValueRef r : std::get<std::vector<ValueRef>>(o.args[2])) {
+      seen_.push_back(r.id);
+    }
   }
 
   // Once each, after the edges. `results`: what the node is hung on.
-  void Keep(ValueId id, const Tensor& t, std::span<const Tensor> results) {
-    const auto at = std::ranges::find(outputs_, id);
+  void Keep(ValueId id, const Tensor& t, std::span<const Tensor> inputs,
+            std::span<const Tensor> results) {
     kept_ids_.push_back(id);
-    if (at == outputs_.end()) {
-      kept_.emplace_back(t);
-    } else {  // its gradient is the node's, not that of what computed it
+    if (const auto at = std::ranges::find(outputs_, id); at != outputs_.end()) {
+      // Its gradient is the node's, not that of what computed it.
       const auto k = static_cast<size_t>(at - outputs_.begin());
       kept_.emplace_back(results[k], static_cast<uint32_t>(k));
+    } else if (const auto in = std::ranges::find(seen_, id);
+               in != seen_.end()) {
+      const auto k = static_cast<size_t>(in - seen_.begin());
+      kept_.emplace_back(inputs[k], *this, static_cast<int>(k));
+    } else {
+      kept_.emplace_back(t);
     }
   }
   void KeepMetas(std::span<const Tensor> results) {
@@ -350,7 +358,7 @@ class CustomNode final : public autograd::Node {
   const std::shared_ptr<const Program> program_;
   const Block* const region_;                 // lives as long as the program
   const std::shared_ptr<Program> recording_;  // null: nothing is recorded
-  std::vector<ValueId> outputs_, kept_ids_;
+  std::vector<ValueId> outputs_, seen_, kept_ids_;
   std::vector<autograd::SavedTensor> kept_, like_;
   std::vector<TensorMeta> metas_;
 };
@@ -361,7 +369,9 @@ void HangCustom(const IntrusivePtr<CustomNode>& node,
                 std::span<const Tensor> results) {
   for (const Tensor& t : inputs) node->AddEdge(GradEdge(t));
   node->set_num_outputs(static_cast<int>(results.size()));
-  for (const ValueUse& use : reads) node->Keep(use.id, use.tensor, results);
+  for (const ValueUse& use : reads) {
+    node->Keep(use.id, use.tensor, inputs, results);
+  }
   node->KeepMetas(results);
   for (size_t i = 0; i < results.size(); ++i) {
     autograd::SetHistory(results[i], node, static_cast<uint32_t>(i));
@@ -370,9 +380,10 @@ void HangCustom(const IntrusivePtr<CustomNode>& node,
 
 void DifferentiateCustom(const RecordedRegions& recorded,
                          std::span<const Tensor> results) {
+  const size_t n = (recorded.args.size() - results.size()) / 2;
   TensorList inputs;
-  for (size_t i = results.size(); i < recorded.args.size(); ++i) {
-    inputs.push_back(recorded.args[i].tensor);
+  for (size_t i = 0; i < n; ++i) {
+    inputs.push_back(recorded.args[results.size() + i].tensor);
   }
   if (std::ranges::none_of(inputs, &RequiresGrad)) return;
   const Operation& o = CurrentBlock(*recorded.program).operations.back();

@@ -62,7 +62,7 @@ Ref Record(PyObject* layer, PyObject* args, PyObject* kwargs,
   }
   if (made.empty()) return result;
   const Tensors returned =
-      jit::CustomGradient(plain, inputs, [&](const Tensors& grads) {
+      jit::CustomGradient(plain, inputs, leaves, [&](const Tensors& grads) {
         return autograd::Grad(made, leaves, grads, {}, /*allow_unused=*/true,
                               {});
       });

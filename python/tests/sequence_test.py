@@ -252,7 +252,7 @@ def test_a_model_of_sequences_is_saved_and_loaded(tmp_path):
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda x: nn.sequence_pool(x, "sum"), "nothing is known of sequences in input .* give lengths="),
+        (lambda x: nn.sequence_pool(x, "sum"), "nothing is known of sequences in input .* lengths must be given"),
         (lambda x: nn.sequence_pool(x, "middle", lengths=[3]), "pool_type must be one of average, sum"),
         (lambda x: nn.sequence_pool(x, "sum", lengths=[1, 1]), "lengths .1, 1. are not those of the 3 rows"),
         (lambda x: nn.sequence_pool(x, "sum", lengths=[4, -1]), "lengths .4, -1. are not those of the 3 rows"),

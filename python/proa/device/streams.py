@@ -71,11 +71,13 @@ class Stream:
 
     def __init__(self, device=None, priority=None):
         self._stream = _C.Stream(_place(device))
+        self._asked = None
 
     @classmethod
     def _of(cls, stream):
         made = cls.__new__(cls)
         made._stream = stream
+        made._asked = None
         return made
 
     @property
@@ -96,8 +98,13 @@ class Stream:
         self._stream.synchronize()
 
     def query(self):
-        """Whether its work is done."""
-        return self.record_event().query()
+        """Whether the work that it had when it was first asked is done; a device may need a moment to say yes."""
+        if self._asked is None:
+            self._asked = self.record_event()
+        done = self._asked.query()
+        if done:
+            self._asked = None
+        return done
 
     def wait_event(self, event):
         """Lets later work wait for an event; one that nobody has recorded is past."""

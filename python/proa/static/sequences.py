@@ -6,6 +6,7 @@ sizes have an identity (proa.framework.size). Functions that make other sequence
 """
 
 from functools import cached_property
+from numbers import Integral
 
 from proa import _C
 from proa.framework.size import Size
@@ -76,8 +77,10 @@ def levels_of(tensor):
 
 def as_lengths(op, lengths, name="lengths"):
     """A list, array or integer tensor [sequences] or [sequences, 1] as int64 [sequences]."""
-    if not isinstance(lengths, _C.Tensor):
+    if isinstance(lengths, (list, tuple)) and all(isinstance(n, Integral) for n in lengths):
         lengths = _C.to_tensor(lengths, dtype="int64")
+    else:
+        lengths = _C.tensor_argument(lengths, op, name)
     if lengths.is_floating_point() or lengths.dtype == _C.bool or len(lengths.shape) not in (1, 2):
         raise _C.located(
             TypeError(f"{op}: {name} must hold integers, [sequences]; it is {list(lengths.shape)} {lengths.dtype.name}")
@@ -98,9 +101,9 @@ def layout_of(op, x, lengths=None, level=-1, name="input"):
         levels = levels_of(x)
         if not levels:
             raise _C.located(
-                ValueError(
-                    f"{op}: nothing is known of sequences in {name} {list(x.shape)} {x.dtype.name}; give lengths=, an int64 "
-                    "tensor [sequences], or declare the input by static.data(..., lod_level=1)"
+                _C.ArgumentTypeError(
+                    f"(InvalidArgument) {op}: nothing is known of sequences in {name} {list(x.shape)} {x.dtype.name}; lengths must be given, "
+                    "an int64 tensor [sequences], or the input be declared by static.data(..., lod_level=1)"
                 )
             )
         return Layout(levels[level])

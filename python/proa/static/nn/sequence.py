@@ -252,6 +252,7 @@ def _expanded(x, layout, repeats):
 
 
 def _repeats(op, y, lengths, level):
+    _C.tensor_argument(y, op, "y")
     return layout_of(op, y, None, level, "y").lengths if lengths is None else as_lengths(op, lengths)
 
 
@@ -270,6 +271,7 @@ def sequence_expand(x, y, ref_level=-1, name=None, *, lengths=None, x_lengths=No
         >>> proa.static.nn.sequence_expand(x, y, lengths=[2, 0, 3]).tolist()
         [[1.0], [1.0], [3.0], [3.0], [3.0]]
     """
+    _C.tensor_argument(x, "sequence_expand", "x")
     repeats = _repeats("sequence_expand", y, lengths, ref_level)
     own = x_lengths if x_lengths is not None else (levels_of(x) or [None])[0]
     if own is None:
@@ -404,6 +406,8 @@ def sequence_scatter(input, index, updates, name=None, *, lengths=None):
         >>> proa.static.nn.sequence_scatter(x, proa.to_tensor([0, 2, 0]), proa.to_tensor([1.0, 2.0, 3.0]), lengths=[2, 1]).tolist()
         [[2.0, 1.0, 3.0], [4.0, 1.0, 1.0]]
     """
+    input = _C.tensor_argument(input, "sequence_scatter", "input")
+    updates = _C.tensor_argument(updates, "sequence_scatter", "updates")
     layout = layout_of("sequence_scatter", index, lengths, name="index")
     columns = _C.ops.reshape(index, [-1]).astype("int64")
     places = _C.ops.stack([layout.sequence, columns], 1)

@@ -89,7 +89,14 @@ Shape conv_transpose(const char* op, int64_t dims, const Tensor& x,
                           static_cast<int>(dims))
           .conv;
   RequireBias(op, bias, g.in_channels);
-  return g.InputShape();
+  if (!output_size.is_symbolic()) return g.InputShape();
+  const Shape shape = g.InputShape();
+  DimVector out(shape.dims().begin(), shape.dims().end());
+  for (int d = 0; d < g.dims(); ++d) {
+    if (d >= output_size.size() || IsUnknown(output_size[d]))
+      out[g.format.spatial_dim(d)] = kUnknownDim;
+  }
+  return Shape(out);
 }
 
 namespace {

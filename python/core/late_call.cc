@@ -40,7 +40,8 @@ Value Box(const Signature& s, int i, const ParamInfo& p, PyObject* const* a) {
   PyObject* o = a[i];
   if (!Given(o) && (p.default_value != nullptr || p.optional)) {
     if (p.default_value == nullptr || (o != nullptr && p.optional)) {
-      return Value();
+      // A program writes an optional tensor that is not there as such.
+      return p.type == ParamType::kTensor ? Value(Tensor()) : Value();
     }
     return p.default_value();
   }

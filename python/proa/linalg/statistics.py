@@ -30,10 +30,10 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
     if aweights is not None:
         weights = aweights.astype(rows.dtype) if weights is None else weights * aweights.astype(rows.dtype)
     if weights is None:
-        total = float(rows.shape[1])
+        count = _C.ops.shape(rows)[1].astype(rows.dtype)
         centred = rows - rows.mean(1, keepdim=True)
-        scaled, divisor = centred, total - (1.0 if ddof else 0.0)
-        out = _C.ops.matmul(centred, scaled, False, True) * (1.0 / divisor if divisor > 0 else float("nan"))
+        # 0 / 0, not a number, where there are too few.
+        out = _C.ops.matmul(centred, centred, False, True) / _C.ops.clip(count - (1.0 if ddof else 0.0), 0.0)
     else:
         total = weights.sum()
         centred = rows - (rows * weights).sum(1, keepdim=True) / total

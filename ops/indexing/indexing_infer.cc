@@ -144,6 +144,10 @@ uint64_t DroppedDims(const char* op, const Tensor& x, Ints axis) {
   uint64_t dropped = 0;
   for (int64_t a : axis) {
     const int i = NormalizeAxis(op, a, x.rank());
+    if (x.rank() == 0) {  // which counts as one dim there
+      Fail(absl::StatusCode::kOutOfRange, op, ": axis ", a,
+           " is out of range for a tensor of 0 dims; x is ", Describe(x));
+    }
     PROA_REQUIRE(IsUnknown(x.size(i)) || x.size(i) == 1, op, ": dim ", i,
                  " has ", x.size(i), " elements, not one; x is ", Describe(x));
     dropped |= uint64_t{1} << i;

@@ -1,6 +1,7 @@
 // Shape rules of linear systems and decompositions.
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "ops/infer.h"
 #include "ops/linalg/linalg_infer.h"
@@ -30,10 +31,14 @@ Shape WithMatrix(Shape batch, int64_t rows, int64_t columns) {
   return batch;
 }
 
-// [..., rows of x, K] of y, after checking that; `name` is the op to users.
-Shape System(const char* name, const Tensor& x, const Tensor& y, int64_t rows) {
+void RequireMatrix(const char* name, const Tensor& x, const Tensor& y) {
   PROA_REQUIRE(y.rank() >= 2, name, ": y must be [..., N, K]; it is ",
                Describe(y), ", x is ", Describe(x));
+}
+
+// [..., rows of x, K] of y, after checking that; `name` is the op to users.
+Shape System(const char* name, const Tensor& x, const Tensor& y, int64_t rows) {
+  RequireMatrix(name, x, y);
   PROA_REQUIRE(!Differ(RowsOf(x), RowsOf(y)), name, ": y must have ", RowsOf(x),
                " rows; x is ", Describe(x), ", y is ", Describe(y));
   Shape batch;
@@ -56,6 +61,7 @@ void CheckMode(const char* op, std::string_view mode) {
 
 Shape solve(const char* op, const Tensor& x, const Tensor& y) {
   square(op, x);
+  RequireMatrix(op, x, y);  // whose rows are asked for here already
   // Either size of x may be unknown.
   const int64_t n = IsUnknown(RowsOf(x)) ? ColumnsOf(x) : RowsOf(x);
   Shape out = System(op, x, y, IsUnknown(n) ? RowsOf(y) : n);
@@ -66,6 +72,7 @@ Shape solve(const char* op, const Tensor& x, const Tensor& y) {
 
 Shape triangular_solve(const char* op, const Tensor& x, const Tensor& y) {
   square(op, x);
+  RequireMatrix(op, x, y);
   const int64_t n = IsUnknown(RowsOf(x)) ? ColumnsOf(x) : RowsOf(x);
   Shape out = System(op, x, y, IsUnknown(n) ? RowsOf(y) : n);
   PROA_REQUIRE(!Differ(n, RowsOf(y)), op, ": y must have ", n, " rows; x is ",
@@ -80,6 +87,14 @@ Shape lstsq(const char* op, const Tensor& x, const Tensor& y,
                    driver == "gelss",
                op, ": driver is '", driver,
                "'; it must be 'gels', 'gelsy', 'gelsd' or 'gelss'");
+  // Singular values are written in the type of what is computed, into a result
+  // of the type of x.
+  if ((driver == "gelsd" || driver == "gelss") &&
+      RealType(x.dtype()) != RealType(promote(op, x, y))) {
+    ThrowTypeError(std::string(op) + ": driver '" + std::string(driver) +
+                   "' needs an x of the dtype of the result; cast x; x is " +
+                   Describe(x) + ", y is " + Describe(y));
+  }
   const Shape out = System(op, x, y, ColumnsOf(x));
   bool fits = out.rank() == x.rank();
   for (int d = 0; fits && d + 2 < x.rank(); ++d)

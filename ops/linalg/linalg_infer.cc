@@ -1,5 +1,8 @@
 #include "ops/linalg/linalg_infer.h"
 
+#include <string>
+
+#include "ops/infer.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::ops::infer {
@@ -8,6 +11,16 @@ namespace {
 Shape BatchDims(const Tensor& t) {
   const auto dims = t.shape().span();
   return Shape(dims.first(dims.size() > 2 ? dims.size() - 2 : 0));
+}
+
+// A bias is cast to the type of the result, and must not lose more than digits.
+void RequireHeld(const char* op, const Tensor& bias, DType result) {
+  if (!bias.defined() || IsComplex(result)) return;
+  if (IsComplex(bias.dtype()) || (IsFloat(bias.dtype()) && !IsFloat(result))) {
+    ThrowTypeError(
+        std::string(op) + ": the result is " + std::string(Name(result)) +
+        ", which does not hold the bias; cast x; bias is " + Describe(bias));
+  }
 }
 
 }  // namespace
@@ -50,6 +63,7 @@ Shape linear(const char* op, const Tensor& x, const Tensor& weight,
                    (bias.rank() == 1 && !Differ(bias.size(0), weight.size(1))),
                op, ": bias must be [out]; it is ", Describe(bias),
                ", weight is ", Describe(weight));
+  RequireHeld(op, bias, promote(op, x, weight));
   Shape out = x.shape();
   out[out.rank() - 1] = weight.size(1);
   out.numel();  // throws if the product overflows

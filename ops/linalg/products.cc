@@ -1,6 +1,8 @@
 // Products of fixed rank, as formulas over ops.
 #include "ops/elementwise/binary_ops.h"
+#include "ops/elementwise/cast_ops.h"
 #include "ops/elementwise/select_ops.h"
+#include "ops/infer.h"
 #include "ops/linalg/matmul_ops.h"
 #include "ops/linalg/products_ops.h"
 #include "ops/manipulation/view_ops.h"
@@ -58,9 +60,14 @@ Tensor AddMatMul(const Tensor& input, const Tensor& x, const Tensor& y,
                  double beta, double alpha) {
   RequireRank("addmm", "x", x, 2);
   RequireRank("addmm", "y", y, 2);
-  Tensor product = matmul(x, y);
-  if (alpha != 1) product = scale(product, Scalar(alpha));
-  return add(beta == 1 ? input : scale(input, Scalar(beta)), product);
+  const Tensor product = matmul(x, y);
+  // The factors cut nothing off where integers stand beside floating operands.
+  const DType common = infer::promote("addmm", input, product);
+  const auto times = [common](const Tensor& t, double factor) {
+    if (factor == 1) return t;
+    return scale(t.dtype() == common ? t : cast(t, common), Scalar(factor));
+  };
+  return add(times(input, beta), times(product, alpha));
 }
 
 }  // namespace proa::inline v0::ops

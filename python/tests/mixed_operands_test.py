@@ -171,13 +171,7 @@ def _numbers(call, tensors):
     return [(t.dtype.name, t.astype("complex128").numpy()) for t in call(*tensors)]
 
 
-# Not mended yet: a factor of integers, and a bias beside integers, lose their fractions.
-_CUTS = pytest.mark.xfail(strict=True, reason="integers beside floating operands are cut off")
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=_CUTS) if n in ("addmm", "nn.functional.linear") else n for n in PUBLIC]
-)
+@pytest.mark.parametrize("name", PUBLIC)
 def test_public_functions(name):
     tensors, same, call = PUBLIC[name]
     integral = tensors[0].dtype == proa.int32
@@ -210,6 +204,34 @@ def test_a_factor_that_is_a_tensor_is_not_cut_off():
     scaled = proa.scale(whole, proa.to_tensor(1.5), bias=0.25)
     assert scaled.dtype == proa.int64 and scaled.tolist() == proa.scale(whole, 1.5, bias=0.25).tolist()
     assert scaled.tolist() == [[4, 3], [1, 6]]
+
+
+def test_operands_that_were_cut_off():
+    whole, real = proa.to_tensor([[3, 2], [1, 4]]), proa.to_tensor([[0.5, 0.25], [1.5, 2.0]])
+    a, b = whole.numpy(), real.numpy()
+    assert proa.addmm(whole, real, real, beta=0.5).tolist() == (a * 0.5 + b @ b).tolist()
+    assert proa.addmm(real, whole, whole, alpha=0.5).tolist() == (b + a @ a * 0.5).tolist()
+    with pytest.raises(TypeError, match="linear: the result is int64, which does not hold the bias"):
+        proa.nn.functional.linear(whole, whole, proa.to_tensor([0.5, 0.5]))
+    with pytest.raises(TypeError, match="does not hold the bias"):
+        proa.nn.functional.linear(real, real, proa.to_tensor([1j, 0.0]))
+
+
+def test_singular_values_of_mixed_systems():
+    # What was computed in float64 went into the memory of half as many bytes.
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((2, 6, 4)), rng.standard_normal((2, 6, 2))
+    want = np.linalg.svd(x, compute_uv=False)
+    real = {"complex64": "float32", "complex128": "float64"}
+    for a, b in itertools.permutations(("float16", "float32", "float64", "complex64", "complex128"), 2):
+        try:
+            values = proa.linalg.lstsq(proa.to_tensor(x, a), proa.to_tensor(y, b), driver="gelsd")[3]
+        except TypeError as e:
+            assert "needs an x of the dtype of the result; cast x" in str(e)
+            assert real.get(a, a) != real.get(common((a, b)), common((a, b)))
+            continue
+        assert values.dtype.name == real.get(a, a)
+        np.testing.assert_allclose(values.numpy(), want, rtol=1e-5)
 
 
 def test_what_the_reference_does_otherwise():

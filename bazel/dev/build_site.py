@@ -1,4 +1,5 @@
-"""Builds the site of the documentation: the pages of docs/, and one about each public module, made from docstrings.
+"""Builds the site of the documentation: the pages of docs/, those that are made (made_pages.py), and one about each
+public module, made from docstrings.
 
     build_site.py --out FOLDER     # with mkdocs and the package proa installed
 
@@ -17,14 +18,24 @@ import tempfile
 
 import yaml
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import api_pages
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+from bazel.dev import api_pages, made_pages
 
-_ROOT = pathlib.Path(__file__).parents[2]
+_ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # Chapters of the pages in docs/; others go to the last.
 _CHAPTERS = {
-    "Guides": ["data", "coming_from_paddle", "names_of_1x", "recordings", "to_static", "debugging", "profiling", "performance"],
+    "Guides": [
+        "data",
+        "coming_from_paddle",
+        "names_of_1x",
+        "coming_from_pytorch",
+        "recordings",
+        "to_static",
+        "debugging",
+        "profiling",
+        "performance",
+    ],
     "Tutorials": ["tutorials/*"],
     "How it is built": ["*"],
 }
@@ -35,7 +46,11 @@ def write_sources(folder):
     docs = _ROOT / "docs"
     sources = {path.relative_to(docs): path for path in sorted(docs.rglob("*.md"))}
     for relative, path in sources.items():
-        _write(folder / relative, _without_outer_links(path, docs))
+        text = _without_outer_links(path, docs)
+        _write(folder / relative, text.replace(made_pages.MARK, made_pages.differences_table()))
+    for name, text in zip(made_pages.MADE, (made_pages.ops_page(), made_pages.names_page()), strict=True):
+        sources[pathlib.Path(name)] = None
+        _write(folder / name, text)
     for path in docs.rglob("*"):
         if path.suffix in (".svg", ".png"):
             target = folder / path.relative_to(docs)

@@ -1,4 +1,4 @@
-"""Checks that the pages are true: generated ones are current, links and named files exist.
+"""Checks that the pages are true: links and named files exist, and what is made is not committed.
 
     check_docs.py
 
@@ -12,8 +12,7 @@ import sys
 
 sys.path.insert(0, os.getcwd())
 
-from bazel.dev import differences_page
-from ops.schema import emit_docs, parser
+from bazel.dev import made_pages
 
 # Files in code marks. Generated ones are named with their folder in bazel-bin.
 _FILE = re.compile(r"`((?:tensor|ops|autograd|jit|inference|profiler|python|bazel|examples|benchmarks)/[\w/.-]+\.\w+)`")
@@ -27,13 +26,11 @@ def _pages():
 
 
 def findings():
-    ops = list(parser.parse_files(sorted(glob.glob("ops/*/*.yaml"))).values())
-    with open("docs/ops.md", encoding="utf-8") as page:
-        if page.read() != emit_docs.emit(ops):
-            yield "docs/ops.md is not current; run: python -m ops.schema.emit_docs --out docs/ops.md ops/*/*.yaml"
-    with open(differences_page.PAGE, encoding="utf-8") as page:
-        if page.read() != differences_page.current():
-            yield f"{differences_page.PAGE} is not current; run: python bazel/dev/differences_page.py"
+    for name in made_pages.MADE:
+        if os.path.exists(f"docs/{name}"):
+            yield f"docs/{name} is made by ./dev docs and not committed; remove it"
+    made_pages.ops_page()
+    made_pages.differences_table()
     for page, text in _pages():
         for target in _LINK.findall(text):
             path = target.partition("#")[0]

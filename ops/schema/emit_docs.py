@@ -1,6 +1,6 @@
-"""Generates docs/ops.md: a table of all ops, one section a family.
+"""The page of all ops, a table a family.
 
-python -m ops.schema.emit_docs --out docs/ops.md ops/*/*.yaml
+`bazel build //docs:ops` writes bazel-bin/docs/ops.md, and ./dev docs has it on the site.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ops.schema import parser as schema_parser
 
 _HEAD = """# Ops
 
-Generated from the schemas by `ops/schema/emit_docs.py`; do not edit. `docs/schema.md` explains the signatures.
+Made from the schemas; [the schema language](schema.md) explains the signatures.
 """
 
 

@@ -20,8 +20,6 @@ def table():
     lines = [
         "# Names of 1.8 in 2.x",
         "",
-        "<!-- made by python -m proa.upgrade --table -->",
-        "",
         "`python -m proa.upgrade old.py` rewrites them, with the parameters that are called otherwise; `--write` changes the file.",
         "What it leaves it lists, with the line and why.",
         "",

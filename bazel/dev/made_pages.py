@@ -1,0 +1,40 @@
+"""The pages of docs/ that are made and not committed; ./dev docs puts them into the site.
+
+`ops.md`, the table of all ops, needs the schemas only and is a target too: `bazel build //docs:ops` writes
+bazel-bin/docs/ops.md. `names_of_1x.md` is what `python -m proa.upgrade --table` prints. The table of
+differences goes into a page that is written, at a mark.
+"""
+
+import pathlib
+
+import yaml
+
+from ops.schema import emit_docs, parser
+
+_ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# What ./dev test wants absent from docs/.
+MADE = ("ops.md", "names_of_1x.md")
+# Stands in docs/coming_from_paddle.md, once.
+MARK = "<!-- the table of differences.yaml -->"
+
+
+def ops_page():
+    """The table of all ops."""
+    schemas = sorted(str(path) for path in (_ROOT / "ops").glob("*/*.yaml"))
+    return emit_docs.emit(list(parser.parse_files(schemas).values()))
+
+
+def names_page():
+    """The names of 1.8 and their successors; needs the package."""
+    from proa.upgrade import __main__ as upgrade
+
+    return upgrade.table()
+
+
+def differences_table():
+    """docs/differences.yaml as a table of Markdown."""
+    rows = yaml.safe_load((_ROOT / "docs" / "differences.yaml").read_text(encoding="utf-8"))
+    cells = [[row[key].replace("|", "\\|") for key in ("subject", "reference", "proa", "why")] for row in rows]
+    lines = ["| subject | PaddlePaddle | Proa | why |", "|---|---|---|---|"]
+    return "\n".join(lines + [f"| {' | '.join(row)} |" for row in cells])

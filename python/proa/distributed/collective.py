@@ -6,7 +6,7 @@ Each function checks its arguments as it would for many members, then does what 
 from types import SimpleNamespace as _Namespace
 
 from proa import _C
-from proa.distributed.environment import trainer_id
+from proa.distributed.environment import is_initialized, trainer_id
 
 __all__ = [
     "Group",
@@ -110,13 +110,6 @@ class _Done:
 
     def synchronize(self):
         return True
-
-
-def is_initialized():
-    """Whether `init_parallel_env` has been called."""
-    from proa.distributed import parallel
-
-    return parallel.is_initialized()
 
 
 def get_group(id=0):

@@ -4,7 +4,7 @@ import os
 
 from proa import _C
 
-__all__ = ["require_one_process", "trainer_count", "trainer_id"]
+__all__ = ["is_initialized", "require_one_process", "trainer_count", "trainer_id"]
 
 
 def _number(name, default):
@@ -39,3 +39,23 @@ def require_one_process(what, count=None):
                 "PADDLE_TRAINERS_NUM, or nprocs=1), which uses all cores of the machine"
             )
         )
+
+
+_state = {"initialized": False}
+
+
+def is_initialized():
+    """Whether `init_parallel_env` has been called.
+
+    Examples:
+        >>> _ = proa.distributed.init_parallel_env()
+        >>> proa.distributed.is_initialized()
+        True
+        >>> proa.distributed.destroy_process_group()
+    """
+    return _state["initialized"]
+
+
+def note_initialized(whether):
+    """This process is a member of the job from now on, or no longer."""
+    _state["initialized"] = whether

@@ -5,7 +5,14 @@ import os
 from types import SimpleNamespace as _Namespace
 
 from proa import _C
-from proa.distributed.environment import require_one_process, trainer_count, trainer_id
+from proa.distributed.collective import get_group
+from proa.distributed.environment import (
+    is_initialized,
+    note_initialized,
+    require_one_process,
+    trainer_count,
+    trainer_id,
+)
 from proa.nn.layer.layers import Layer
 
 __all__ = [
@@ -19,8 +26,6 @@ __all__ = [
     "is_available",
     "is_initialized",
 ]
-
-_state = {"initialized": False}
 
 
 class ParallelEnv:
@@ -98,22 +103,8 @@ def init_parallel_env():
         >>> proa.distributed.destroy_process_group()
     """
     require_one_process("init_parallel_env")
-    _state["initialized"] = True
-    from proa.distributed import collective
-
-    return collective.get_group(0)
-
-
-def is_initialized():
-    """Whether `init_parallel_env` has been called.
-
-    Examples:
-        >>> _ = proa.distributed.init_parallel_env()
-        >>> proa.distributed.is_initialized()
-        True
-        >>> proa.distributed.destroy_process_group()
-    """
-    return _state["initialized"]
+    note_initialized(True)
+    return get_group(0)
 
 
 def is_available():
@@ -136,7 +127,7 @@ def destroy_process_group(group=None):
         False
     """
     if group is None or group.id == 0:
-        _state["initialized"] = False
+        note_initialized(False)
 
 
 def get_backend(group=None):
@@ -252,5 +243,5 @@ class DataParallel(Layer):
 # Under these names training loops of 2.x ask whether they are parallel.
 parallel_helper = _Namespace(
     _is_parallel_ctx_initialized=is_initialized,
-    _is_data_parallel_mode=lambda: _state["initialized"] and trainer_count() > 1,
+    _is_data_parallel_mode=lambda: is_initialized() and trainer_count() > 1,
 )

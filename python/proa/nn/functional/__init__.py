@@ -25,7 +25,7 @@ from proa.nn.functional.common import (  # type: ignore[assignment]
     zeropad2d,
 )
 from proa.nn.functional.conv import conv1d, conv1d_transpose, conv2d, conv2d_transpose, conv3d, conv3d_transpose
-from proa.nn.functional.cross_entropy import cross_entropy, nll_loss, softmax_with_cross_entropy
+from proa.nn.functional.cross_entropy import cross_entropy, nll_loss, npair_loss, softmax_with_cross_entropy
 from proa.nn.functional.loss import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -37,7 +37,6 @@ from proa.nn.functional.loss import (
     log_loss,
     margin_ranking_loss,
     mse_loss,
-    npair_loss,
     sigmoid_focal_loss,
     smooth_l1_loss,
     square_error_cost,

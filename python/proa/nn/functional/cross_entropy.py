@@ -1,4 +1,4 @@
-"""Cross entropy and negative log-likelihood, with their weights and ignored labels."""
+"""Cross entropy and negative log-likelihood, with their weights and ignored labels, and what is made of them."""
 
 from proa import _C
 from proa.framework.attributes import known_number
@@ -190,3 +190,28 @@ def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", nam
     if reduction != "mean":
         return reduce(loss, reduction)
     return _weighted(loss, _places(label, weight, ignore_index, loss.dtype), reduction)
+
+
+def npair_loss(anchor, positive, labels, l2_reg=0.002):
+    """The N-pair loss (Sohn, 2016): cross entropy of anchors' similarities, plus a penalty on lengths.
+
+    Args:
+        anchor, positive (Tensor): [N, size].
+        labels (Tensor): [N].
+        l2_reg (float): strength of the penalty.
+
+    Examples:
+        >>> proa.nn.functional.npair_loss(proa.ones([2, 3]), proa.ones([2, 3]), proa.to_tensor([0.0, 1.0])).shape
+        []
+    """
+    anchor = _C.tensor_argument(anchor, "npair_loss", "anchor")
+    positive = _C.tensor_argument(positive, "npair_loss", "positive")
+    labels = _C.tensor_argument(labels, "npair_loss", "labels")
+    labels = _C.ops.reshape(labels, [-1, 1])
+    given = anchor, positive
+    anchor, positive = widened(anchor), widened(positive)
+    same = (labels == _C.ops.transpose(labels, [1, 0])).astype(anchor.dtype)
+    target = same / same.sum(1, keepdim=True)
+    lengths = ((anchor * anchor).sum(1) + (positive * positive).sum(1)).mean() * (0.25 * l2_reg)
+    similar = _C.ops.matmul(anchor, positive, False, True)
+    return narrowed(lengths + cross_entropy(similar, target, soft_label=True), *given)

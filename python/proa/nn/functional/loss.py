@@ -249,33 +249,6 @@ def dice_loss(input, label, epsilon=1e-05, name=None):
     return narrowed((1.0 - both * 2.0 / (probability.sum(axes) + hot.sum(axes) + epsilon)).mean(), input)
 
 
-def npair_loss(anchor, positive, labels, l2_reg=0.002):
-    """The N-pair loss (Sohn, 2016): cross entropy of anchors' similarities, plus a penalty on lengths.
-
-    Args:
-        anchor, positive (Tensor): [N, size].
-        labels (Tensor): [N].
-        l2_reg (float): strength of the penalty.
-
-    Examples:
-        >>> proa.nn.functional.npair_loss(proa.ones([2, 3]), proa.ones([2, 3]), proa.to_tensor([0.0, 1.0])).shape
-        []
-    """
-    anchor = _C.tensor_argument(anchor, "npair_loss", "anchor")
-    positive = _C.tensor_argument(positive, "npair_loss", "positive")
-    labels = _C.tensor_argument(labels, "npair_loss", "labels")
-    labels = _C.ops.reshape(labels, [-1, 1])
-    given = anchor, positive
-    anchor, positive = widened(anchor), widened(positive)
-    same = (labels == _C.ops.transpose(labels, [1, 0])).astype(anchor.dtype)
-    target = same / same.sum(1, keepdim=True)
-    lengths = ((anchor * anchor).sum(1) + (positive * positive).sum(1)).mean() * (0.25 * l2_reg)
-    similar = _C.ops.matmul(anchor, positive, False, True)
-    from proa.nn.functional.cross_entropy import cross_entropy
-
-    return narrowed(lengths + cross_entropy(similar, target, soft_label=True), *given)
-
-
 def ctc_loss(log_probs, labels, input_lengths, label_lengths, blank=0, reduction="mean", norm_by_times=False):
     """Connectionist temporal classification (Graves et al., 2006).
 

@@ -1,10 +1,13 @@
 """What the pages show runs, block after block."""
 
+import doctest
 import pathlib
 import re
 import runpy
 
 import pytest
+
+import proa
 
 _DOCS = pathlib.Path(__file__).parents[2] / "docs"
 _PAGES = [
@@ -13,6 +16,8 @@ _PAGES = [
     "coming_from_pytorch.md",
     *sorted(f"tutorials/{path.name}" for path in _DOCS.glob("tutorials/*.md")),
 ]
+# Pages whose programs are shown with what they print.
+_WALKS = ["walk_of_a_pass.md", "walk_of_gelu.md"]
 
 
 def test_there_are_pages():
@@ -27,3 +32,18 @@ def test_the_page(name, tmp_path):
     program = tmp_path / "page.py"  # a file, as programs are: `to_static` reads their text
     program.write_text("\n\n".join(blocks))
     runpy.run_path(str(program))
+
+
+@pytest.mark.parametrize("name", _WALKS)
+def test_the_walk(name):
+    text = (_DOCS / name).read_text()
+    blocks = re.findall(r"```python\n(>>> .*?)```", text, re.DOTALL)
+    assert len(blocks) >= 2 and re.search(r"programs (of this page )?run as a\s+test", text)
+    example = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, name, name, 0)
+    said = []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    try:
+        runner.run(example, out=said.append)
+    finally:
+        proa.disable_static()
+    assert runner.failures == 0 and runner.tries > 5, "".join(said)

@@ -32,6 +32,8 @@ LATER = {
         "proa.static.block",
         "proa.static.parameters",
     ): "methods whose functions note in the current program what they made",
+    ("proa.static.program", "proa.static.sequences"): "`data` of sequences, whose lengths the current program declares",
+    ("proa.static.program", "proa.static.states"): "the method that makes a Program of what a function wrote",
 }
 
 

@@ -34,7 +34,9 @@ def entry(op: model.Op) -> str:
         k = op.kernel
         cpu = "elementwise" if k.elementwise else f"{{function: {k.function}, simd: {q(k.simd)}}}"
         lines += ["  kernel:", f"    cpu: {cpu}"]
-        lines += [f"    {d.backend}: {{function: {d.function}, dtypes: {q(list(d.dtypes))}}}" for d in op.device_kernels]
+        lines += [
+            f"    {d.backend}: {{function: {d.function}, dtypes: {q(list(d.dtypes))}}}" for d in op.device_kernels
+        ]
         if op.strided and not k.elementwise:
             lines.append("  accepts: strided")
         if op.channels_last:

@@ -229,7 +229,14 @@ def test_what_is_no_stream():
 
 
 def test_filled_on_the_device():
-    for value, dtype in [(0, "float32"), (1, "uint8"), (0x0101, "int16"), (2.5, "float64"), (-1, "int64"), (True, "bool")]:
+    for value, dtype in [
+        (0, "float32"),
+        (1, "uint8"),
+        (0x0101, "int16"),
+        (2.5, "float64"),
+        (-1, "int64"),
+        (True, "bool"),
+    ]:
         x = proa.full([3, 5], value, dtype)
         assert str(x.place) == "Place(async:0)"
         np.testing.assert_array_equal(x.numpy(), np.full([3, 5], value, dtype))

@@ -23,8 +23,8 @@ EXCEPTIONS = {
     frozenset(("float64", "complex64")): "complex128",
 }
 IN_PROGRAMS = [("int64", "float32"), ("float32", "float64"), ("bfloat16", "float16"), ("uint8", "int8")]
-# Its result has the type of x, by its schema: on integers it is cut off.
-CUT_OFF = {"scale"}
+# What the result has the type of cuts off what it cannot hold: x of scale, the tensor that is filled, integers of addmm.
+CUT_OFF = {"scale", "addmm", "Tensor.fill_diagonal_tensor", "Tensor.fill_diagonal_tensor_"}
 RESOLUTION = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
 
 

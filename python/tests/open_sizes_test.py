@@ -176,7 +176,17 @@ def test_function(name, tmp_path):
         check(case, str(tmp_path))
 
 
-KEYS = [0, -1, (slice(None), 0), (0, -1), (..., 1), (None, 0), (slice(1, None), -2), (0, slice(None, None, 2)), (-1, None, ...)]
+KEYS = [
+    0,
+    -1,
+    (slice(None), 0),
+    (0, -1),
+    (..., 1),
+    (None, 0),
+    (slice(1, None), -2),
+    (0, slice(None, None, 2)),
+    (-1, None, ...),
+]
 
 
 @pytest.mark.parametrize("key", KEYS, ids=str)

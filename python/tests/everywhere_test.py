@@ -35,7 +35,8 @@ NO_COMPUTATION = {
     "fft": "",
     "Tensor": """backward clear_grad clear_gradient copy_ cuda data_ptr detach_ element_size get_selected_rows get_tensor gradient
         is_contiguous is_dense is_dist is_selected_rows is_sparse item ndimension numpy pin_memory is_tensor broadcast_shape
-        is_complex is_floating_point is_integer register_hook rows values to_dense to_device to_uva_tensor register_post_accumulate_grad_hook retain_grads set_value value""",
+        is_complex is_floating_point is_integer register_hook rows values to_dense to_device to_uva_tensor register_post_accumulate_grad_hook retain_grads set_value value
+        get_value to_string""",
 }
 
 # Arguments of the constructor, input.
@@ -352,7 +353,7 @@ def _generated_twin(name):
     """`add_` is made from the op of `add`, as are methods from functions of their names."""
     last = name.rpartition(".")[2]
     bare = last.rstrip("_")
-    places = (paddle, F, Tensor)
+    places = (paddle, paddle.linalg, F, Tensor)
     return any(
         getattr(getattr(place, n, None), "__module__", "").startswith("proa._generated")
         for place in places
@@ -367,7 +368,8 @@ def test_every_function_stands_here():
         for name in _written(module, path):
             last = name.rpartition(".")[2]
             known = name in FUNCTIONS or path and last in FUNCTIONS or last in skipped.split()
-            if not known and not _generated_twin(name) and f"nn.functional.{last}" not in FUNCTIONS:
+            twins = [f"nn.functional.{last}"] + [f"linalg.{last}"] * (path == "Tensor")
+            if not known and not any(t in FUNCTIONS or _generated_twin(t) for t in [name, *twins]):
                 missing.append(name)
     assert not missing, f"no case, and no reason for none: {missing}"
 

@@ -43,10 +43,6 @@ class HDFSClient(FS):
         >>> client = proa.distributed.fleet.utils.HDFSClient("/no/hadoop", {"fs.default.name": "hdfs://host:54310"})
         >>> client.need_upload_download()
         True
-        >>> client.is_exist("/data")
-        Traceback (most recent call last):
-            ...
-        FileNotFoundError: HDFSClient: there is no program /no/hadoop/bin/hadoop; hadoop_home is Hadoop's folder
     """
 
     def __init__(self, hadoop_home, configs, time_out=5 * 60 * 1000, sleep_inter=1000):

@@ -45,6 +45,12 @@ KNOWN = {
     **{(f, "axis"): COMPOSED for f in ("count_nonzero", "index_select", "nanmean", "nansum")},
     **{(f, "axis"): COMPOSED for f in ("put_along_axis", "put_along_axis_")},
     ("Tensor.fill_diagonal_", "offset"): PYTHON,
+    ("Tensor.fill_diagonal_tensor", "dim1"): PYTHON,
+    ("Tensor.fill_diagonal_tensor", "dim2"): PYTHON,
+    ("Tensor.fill_diagonal_tensor", "offset"): PYTHON,
+    ("Tensor.fill_diagonal_tensor_", "dim1"): PYTHON,
+    ("Tensor.fill_diagonal_tensor_", "dim2"): PYTHON,
+    ("Tensor.fill_diagonal_tensor_", "offset"): PYTHON,
     ("Tensor.matrix_power", "n"): PYTHON,
     ("allclose", "atol"): COMPOSED,
     ("allclose", "rtol"): COMPOSED,
@@ -75,7 +81,6 @@ KNOWN = {
     ("rot90", "k"): PYTHON,
     ("shard_index", "nshards"): PYTHON,
     ("shard_index", "shard_id"): PYTHON,
-    ("squeeze", "axis"): ONE,
     ("static.nn.sequence_pad", "maxlen"): PYTHON,
     ("static.nn.sequence_reshape", "new_dim"): PYTHON,
     ("tensordot", "axes"): RANK,
@@ -83,6 +88,7 @@ KNOWN = {
 }
 # Of calls that are recorded otherwise: these arguments beside the attribute decide it.
 KNOWN_BESIDE = {
+    ("squeeze", "axis", "f32[1,3,1], [1]"): ONE,
     ("linalg.norm", "axis", "p='nuc'"): PYTHON,
     ("split", "axis", ", 3,"): RANK,
     ("split", "num_or_sections", "f32[4,3], 2"): RANK,

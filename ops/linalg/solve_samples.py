@@ -21,14 +21,20 @@ def _adjoint(x):
     return np.conj(np.swapaxes(x, -1, -2))
 
 
+def _solve(x, y):
+    """Of matrices y, broadcast: NumPy 1 takes some of them for vectors."""
+    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    return np.linalg.solve(np.broadcast_to(x, batch + x.shape[-2:]), np.broadcast_to(y, batch + y.shape[-2:]))
+
+
 def reference_solve(x, y):
     if y.ndim == 1 or y.shape == x.shape[:-1]:
-        return np.linalg.solve(x, y[..., None])[..., 0]
-    return np.linalg.solve(x, y)
+        return _solve(x, y[..., None])[..., 0]
+    return _solve(x, y)
 
 
 def reference_linear_solve(x, y, adjoint=False):
-    return np.linalg.solve(_adjoint(x) if adjoint else x, y)
+    return _solve(_adjoint(x) if adjoint else x, y)
 
 
 def _triangle(x, upper, unitriangular):
@@ -41,7 +47,7 @@ def _triangle(x, upper, unitriangular):
 
 def reference_triangular_solve(x, y, upper=True, transpose=False, unitriangular=False):
     x = _triangle(x, upper, unitriangular)
-    return np.linalg.solve(np.swapaxes(x, -1, -2) if transpose else x, y)
+    return _solve(np.swapaxes(x, -1, -2) if transpose else x, y)
 
 
 def reference_triangular_solve_grad_x(grad_y, out, x_shape, upper=True, transpose=False, unitriangular=False):
@@ -56,7 +62,7 @@ def reference_triangular_solve_grad_x(grad_y, out, x_shape, upper=True, transpos
 
 def reference_cholesky_solve(x, y, upper=False):
     y = _triangle(y, upper, False)
-    return np.linalg.solve(_adjoint(y) @ y if upper else y @ _adjoint(y), x)
+    return _solve(_adjoint(y) @ y if upper else y @ _adjoint(y), x)
 
 
 def _pinv(x, rcond):

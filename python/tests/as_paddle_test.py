@@ -157,7 +157,8 @@ _IMPORTS = """
             continue
         assert module is sys.modules["proa" + name[6:]], name
         for key, value in list(vars(module).items()):
-            if not key.startswith("__") and (isinstance(value, type) or inspect.isfunction(value)):
+            made = isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields")  # has no source
+            if not key.startswith("__") and not made and (isinstance(value, type) or inspect.isfunction(value)):
                 home = value.__module__
                 assert not home.startswith("proa."), (name, key, home)
                 if home == name and getattr(module, value.__qualname__, None) is value:

@@ -339,7 +339,6 @@ CALLS = {
     "eigvals": (L.eigvals, ["x"]),
     "eigvalsh": (L.eigvalsh, ["d"]),
     "inv": (L.inv, ["d"]),
-    "lstsq": (L.lstsq, ["x", "b"]),
     "lu": (L.lu, ["x"]),
     "matrix_power": (lambda x: L.matrix_power(x, 3), ["x"]),
     "matrix_rank": (L.matrix_rank, ["x"]),
@@ -440,3 +439,14 @@ def test_what_is_given_as_a_tensor():
     for i, rcond in enumerate((1e-15, 1e-6)):
         close(found[i], np.linalg.pinv(x[i], rcond), "float64", 1e4)
     close(L.pinv(proa.to_tensor(x), proa.to_tensor([[1e-3]])), np.linalg.pinv(x, 1e-3), "float64", 100)
+
+
+def test_least_squares_of_unknown_sizes_are_refused():
+    proa.enable_static()
+    try:
+        with proa.static.program_guard(proa.static.Program()):
+            x, y = (proa.static.data(n, [-1, -1], "float64") for n in "xy")
+            with pytest.raises(ValueError, match="lstsq: the sizes of x must be known when the program is recorded"):
+                L.lstsq(x, y)
+    finally:
+        proa.disable_static()

@@ -73,7 +73,7 @@ FUNCTIONS = {
     "linalg.corrcoef": ["f32[3,5]", "f32[5,3], False"],
     "linalg.cov": ["f32[3,5]"],
     "linalg.inv": ["f32[2,3,3]"],
-    "linalg.lstsq": ["f32[2,4,3], f32[2,4,2]", "f32[2,4,3], f32[2,4,1], driver='gels'"],
+    "linalg.lstsq": ["f32[2,4,3], f32[2,4,2]", "f32[2,3,3], f32[2,3,1], driver='gels'"],
     "linalg.lu": ["f32[2,3,3]", "f32[2,3,4], get_infos=True", "f32[2,3,3] definite, pivot=False"],
     "linalg.lu_unpack": ["f32[2,3,3], i32[2,3]=2..4"],
     "linalg.matrix_power": ["f32[2,3,3], 3", "f32[2,3,3], 0"],

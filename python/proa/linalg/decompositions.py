@@ -162,7 +162,14 @@ def lstsq(x, y, rcond=None, driver=None, name=None):
     ops = _C.ops
     solution, rank, values = ops.lstsq(x, y, float(rcond), driver)
     rows, columns = x.shape[-2:]
-    if isinstance(rows, int) and isinstance(columns, int) and rows <= columns:
+    if not (isinstance(rows, int) and isinstance(columns, int)):
+        raise _C.located(
+            ValueError(
+                "lstsq: the sizes of x must be known when the program is recorded, whether there are residuals depends on "
+                f"them; x is {list(x.shape)} {x.dtype.name}"
+            )
+        )
+    if rows <= columns:
         residuals = ops.full([0], 0.0, values.dtype)
     else:
         missed = ops.subtract(ops.matmul(x, solution), y)

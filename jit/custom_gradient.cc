@@ -4,8 +4,6 @@
 #include "jit/control_flow.h"
 #include "jit/evaluate.h"
 #include "jit/recorder.h"
-#include "ops/creation/full_ops.h"
-#include "ops/front_door.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::jit {
@@ -65,10 +63,6 @@ const OpDefinition definition = RegionOp(
 
 const OpDefinition* const kDefinitions[] = {&definition};
 const OpRegistration registration(kDefinitions);
-
-Tensor ZerosLike(const Tensor& t) {
-  return ops::full(ops::ShapeOf(t), Scalar(int64_t{0}), t.dtype(), t.place());
-}
 
 }  // namespace
 

@@ -28,17 +28,11 @@
 #include "jit/recording_block.h"
 #include "jit/region_op.h"
 #include "ops/boxed_call.h"
-#include "ops/creation/full_ops.h"
-#include "ops/front_door.h"
 #include "tensor/error.h"
 #include "tensor/interpreters.h"
 
 namespace proa::inline v0::jit {
 namespace {
-
-Tensor ZerosLike(const Tensor& t) {
-  return ops::full(ops::ShapeOf(t), Scalar(int64_t{0}), t.dtype(), t.place());
-}
 
 void AppendTensors(const Value& v, TensorList* out) {
   if (const auto* t = std::get_if<Tensor>(&v)) {

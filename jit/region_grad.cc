@@ -37,10 +37,6 @@ using autograd::GradEdge;
 using autograd::MakeNode;
 using autograd::RequiresGrad;
 
-Tensor ZerosLike(const Tensor& t) {
-  return ops::full(ops::ShapeOf(t), Scalar(int64_t{0}), t.dtype(), t.place());
-}
-
 Tensor AsLeaf(Tensor t) {
   autograd::SetRequiresGrad(t, true);
   return t;

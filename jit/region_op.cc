@@ -9,6 +9,8 @@
 #include "jit/random_state.h"
 #include "jit/recorder.h"
 #include "jit/recording_block.h"
+#include "ops/creation/full_ops.h"
+#include "ops/front_door.h"
 #include "tensor/error.h"
 #include "tensor/interpreters.h"
 
@@ -84,6 +86,10 @@ void CheckDefined(const char* op, const TensorList& results) {
 }
 
 TensorMeta MetaOf(const Tensor& t) { return {t.shape(), t.dtype(), t.place()}; }
+
+Tensor ZerosLike(const Tensor& t) {
+  return ops::full(ops::ShapeOf(t), Scalar(int64_t{0}), t.dtype(), t.place());
+}
 
 TensorMeta Join(const char* op, size_t i, const TensorMeta& a,
                 const TensorMeta& b) {

@@ -77,6 +77,8 @@ OpDefinition RegionOp(const char* name, const char* signature, const char* doc,
 void CheckPredicate(const char* op, const Tensor& t);
 void CheckDefined(const char* op, const TensorList& results);
 TensorMeta MetaOf(const Tensor& t);
+// Of its sizes, known or not.
+Tensor ZerosLike(const Tensor& t);
 // The meta that covers both: dims that differ are unknown. Throws Error naming
 // result `i` if dtypes or ranks differ.
 TensorMeta Join(const char* op, size_t i, const TensorMeta& a,

@@ -223,7 +223,7 @@ def test_inside_of_a_branch_and_a_loop():
         assert x.grad.tolist() == [slope]
 
 
-def test_a_change_between_forward_and_backward_is_seen():
+def test_what_was_kept_goes_with_the_backward():
     f = proa.jit.to_static(lambda x: Square.apply(x * 1))
     x = _leaf(3.0)
     y = f(x)

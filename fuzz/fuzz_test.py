@@ -96,6 +96,18 @@ def test_faults_are_found(fault, kind, says, tmp_path, monkeypatch):
     assert all(says in f.says and f.text == fault and f.number == 1 for f in found)
 
 
+def test_half_a_line_waits_for_its_other_half(tmp_path):
+    """The worker writes while the supervisor reads."""
+    watched = supervisor._Worker(str(tmp_path), 0, 1)
+    said = []
+    with open(tmp_path / "found-0", "w", encoding="utf-8") as file:
+        for part in ('{"ran": "a"}\n{"ra', "", 'n": "ü', '"}\n', '{"ran": "c"}'):
+            file.write(part)
+            file.flush()
+            said.append([line["ran"] for line in watched.lines()])
+    assert said == [["a"], [], [], ["ü"], []]
+
+
 def test_a_finding_is_made_small():
     """With outcomes that a function decides: a death whenever a tensor has a dim of 5 or more."""
 

@@ -71,12 +71,13 @@ class _Worker:
         """What the worker said since the last time."""
         if not os.path.exists(self._found):
             return
-        with open(self._found, encoding="utf-8") as file:
+        # In bytes, and only what was there at one moment: the worker writes on, and half a line may be the last of it.
+        with open(self._found, "rb") as file:
             file.seek(self._read)
-            for line in file:
-                if line.endswith("\n"):
-                    self._read += len(line.encode())
-                    yield json.loads(line)
+            said = file.read()
+        said = said[: said.rfind(b"\n") + 1]
+        self._read += len(said)
+        yield from map(json.loads, said.splitlines())
 
     def usage(self) -> tuple[float, int, bool]:
         """Processor seconds, resident bytes, and whether it could run now."""

@@ -7,7 +7,6 @@ Submodules are imported when they are first used, so that importing the package 
 
 import importlib as _importlib
 import os as _os
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from proa import _openmp as _openmp  # isort: skip; loads _C, and so comes first
 from proa import _C
@@ -85,7 +84,10 @@ _HOMES = {
     "reverse": "fluid.layers.tensor",
 }
 
-if _TYPE_CHECKING:  # What __getattr__ finds, for type checkers (python/tests/typing_test.py compares).
+# What __getattr__ finds, for type checkers (python/tests/typing_test.py compares), who know the name: typing itself takes
+# longer to import than half of this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
     from proa import (
         amp,
         array_api,
@@ -165,6 +167,7 @@ if _TYPE_CHECKING:  # What __getattr__ finds, for type checkers (python/tests/ty
     from proa.framework.flags import get_flags, set_flags
     from proa.framework.random import get_cuda_rng_state, set_cuda_rng_state
     from proa.hapi import Model, flops, summary
+del TYPE_CHECKING
 
 
 def __getattr__(name: str):

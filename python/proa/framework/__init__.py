@@ -1,7 +1,5 @@
 """What every other part of the package stands on: dtypes, parameters, gradient modes, random state, files."""
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-
 from proa.framework import core
 from proa.framework.dtype import as_dtype, convert_dtype, finfo, get_default_dtype, iinfo, set_default_dtype
 from proa.framework.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
@@ -41,8 +39,10 @@ __all__ = [
     "set_rng_state",
 ]
 
-if _TYPE_CHECKING:
+TYPE_CHECKING = False  # type checkers know the name (proa/__init__.py)
+if TYPE_CHECKING:
     from proa.framework.serialization import load, save
+del TYPE_CHECKING
 
 
 def __getattr__(name):

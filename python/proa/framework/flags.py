@@ -3,7 +3,6 @@
 Each is defined here, with its type, its default, and what happens when it is set.
 """
 
-import difflib
 import os
 import warnings
 
@@ -224,6 +223,8 @@ def _parse(where, name, flag, value):
 
 def near(name, known, prefix=""):
     """ "; did you mean a or b?", of names that are like one that does not exist; "" if none is."""
+    import difflib  # slow to import, needed for errors only
+
     close = difflib.get_close_matches(name, known, 3, 0.6)
     return f"; did you mean {' or '.join(prefix + n for n in close)}?" if close else ""
 

@@ -1,7 +1,7 @@
 """Switching the recording of gradients: context managers that are decorators too."""
 
 import functools
-import inspect
+import types
 
 from proa import _C
 
@@ -39,6 +39,8 @@ class _GradMode:
             raise _C.located(
                 TypeError(f"{type(self).__name__}: can decorate what is callable, not {type(func).__name__}")
             )
+        import inspect  # takes longer to import than the package, in which nothing is decorated while it is imported
+
         if inspect.isgeneratorfunction(func):
             return self._wrap_generator(func)
 
@@ -53,7 +55,7 @@ class _GradMode:
         for name, value in list(vars(cls).items()):
             if isinstance(value, (staticmethod, classmethod)):
                 setattr(cls, name, type(value)(self._again()(value.__func__)))
-            elif inspect.isfunction(value):
+            elif isinstance(value, types.FunctionType):
                 setattr(cls, name, self._again()(value))
         return cls
 

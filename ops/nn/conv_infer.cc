@@ -13,6 +13,7 @@ void RequireBias(const char* op, const Tensor& t, int64_t channels) {
       !t.defined() ||
           (t.rank() == 1 && (t.size(0) == 1 || !Differ(t.size(0), channels))),
       op, ": bias must be [", channels, "] or [1]; it is ", Describe(t));
+  RequireReal(op, "bias", t);
 }
 
 }  // namespace

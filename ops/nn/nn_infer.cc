@@ -113,6 +113,7 @@ void RequireRowVector(const char* op, const char* name, const Tensor& t,
   PROA_REQUIRE(flat || ShapesFit(t.shape(), row), op, ": ", name,
                " must have the ", "shape ", ToString(row),
                " (or be flat); it is ", Describe(t));
+  RequireReal(op, name, t);
 }
 
 Shape RowOf(const char* op, const Tensor& x, int64_t begin_axis) {

@@ -217,6 +217,21 @@ def test_operands_that_were_cut_off():
         proa.nn.functional.linear(real, real, proa.to_tensor([1j, 0.0]))
 
 
+def test_imaginary_parts_are_not_dropped():
+    F, z = proa.nn.functional, proa.to_tensor([1j, 1.0])
+    x, w, real = proa.ones([2, 2, 4]), proa.ones([2, 2, 3]), proa.ones([2])
+    for call in (
+        lambda: F.conv1d(x, w, z),
+        lambda: F.conv1d_transpose(x, w, z),
+        lambda: F.layer_norm(proa.ones([3, 2]), 2, z),
+        lambda: F.layer_norm(proa.ones([3, 2]), 2, real, z),
+        lambda: F.batch_norm(x, real, real, z, real, training=True),
+        lambda: F.batch_norm(x, real, real, real, z),
+    ):
+        with pytest.raises(TypeError, match="must be real; it is .2. complex64"):
+            call()
+
+
 def test_singular_values_of_mixed_systems():
     # What was computed in float64 went into the memory of half as many bytes.
     rng = np.random.default_rng(0)

@@ -7,7 +7,7 @@ import signal
 
 _FRAME = re.compile(r"#\d+ 0x[0-9a-f]+ in (.+?) ([\w/.+-]+:\d+)")
 _KIND = re.compile(r"ERROR: AddressSanitizer: ([\w-]+)|runtime error: ([^\n]+)")
-# What the crash handler of the package writes (ops/crash_handler.h).
+# What the crash handler of the package writes (diagnostics/crash_handler.h).
 _OPS = re.compile(r"\*\*\* ops that run: (.*?) on thread")
 _HANDLER_FRAME = re.compile(r"\*\*\* +#\d+ \S*?([\w.+-]+ \+0x[0-9a-f]+)")
 _FATAL = re.compile(r"(Check failed: [^\n]*|terminate called[^\n]*|what\(\): [^\n]*|Fatal Python error: [^\n]*)")

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "ops/call_log.h"
-#include "ops/crash_handler.h"
+#include "diagnostics/call_log.h"
+#include "diagnostics/crash_handler.h"
+#include "diagnostics/numeric_check.h"
 #include "ops/kernel.h"
-#include "ops/numeric_check.h"
 #include "ops/onednn/guards.h"
 #include "ops/onednn/library_version.h"
 #include "pybind11/stl.h"

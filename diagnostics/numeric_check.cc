@@ -1,4 +1,4 @@
-#include "ops/numeric_check.h"
+#include "diagnostics/numeric_check.h"
 
 #include <unistd.h>
 

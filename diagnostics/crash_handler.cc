@@ -1,4 +1,4 @@
-#include "ops/crash_handler.h"
+#include "diagnostics/crash_handler.h"
 
 #include <execinfo.h>
 #include <fcntl.h>

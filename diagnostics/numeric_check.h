@@ -8,8 +8,8 @@
 // unless an argument has one already (masks are made of them). Numbers that the
 // program itself gives, such as full(inf), are not a mistake. Costs a pass over
 // each result; nothing when it is off.
-#ifndef PROA_OPS_NUMERIC_CHECK_H_
-#define PROA_OPS_NUMERIC_CHECK_H_
+#ifndef PROA_DIAGNOSTICS_NUMERIC_CHECK_H_
+#define PROA_DIAGNOSTICS_NUMERIC_CHECK_H_
 
 #include <cstdint>
 #include <string>
@@ -35,4 +35,4 @@ const NumericCheck& GetNumericCheck();
 
 }  // namespace proa::inline v0
 
-#endif  // PROA_OPS_NUMERIC_CHECK_H_
+#endif  // PROA_DIAGNOSTICS_NUMERIC_CHECK_H_

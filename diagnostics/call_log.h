@@ -8,8 +8,8 @@
 // the code that ran - instruction set, or what oneDNN chose - the time with all
 // of that, and where it was called. A call that failed says `failed` for its
 // results, one that was recorded `recorded` for the code.
-#ifndef PROA_OPS_CALL_LOG_H_
-#define PROA_OPS_CALL_LOG_H_
+#ifndef PROA_DIAGNOSTICS_CALL_LOG_H_
+#define PROA_DIAGNOSTICS_CALL_LOG_H_
 
 namespace proa::inline v0 {
 
@@ -18,4 +18,4 @@ void SetCallLog(bool on);
 
 }  // namespace proa::inline v0
 
-#endif  // PROA_OPS_CALL_LOG_H_
+#endif  // PROA_DIAGNOSTICS_CALL_LOG_H_

@@ -13,8 +13,8 @@
 // default, so that the exit status and core dump are what they would have been.
 // Safe in a signal handler: no locks, no allocation; /proc/self/maps is read
 // with plain system calls.
-#ifndef PROA_OPS_CRASH_HANDLER_H_
-#define PROA_OPS_CRASH_HANDLER_H_
+#ifndef PROA_DIAGNOSTICS_CRASH_HANDLER_H_
+#define PROA_DIAGNOSTICS_CRASH_HANDLER_H_
 
 namespace proa::inline v0 {
 
@@ -29,4 +29,4 @@ bool CrashHandlerEnabled();
 
 }  // namespace proa::inline v0
 
-#endif  // PROA_OPS_CRASH_HANDLER_H_
+#endif  // PROA_DIAGNOSTICS_CRASH_HANDLER_H_

@@ -1,4 +1,4 @@
-#include "ops/call_log.h"
+#include "diagnostics/call_log.h"
 
 #include <unistd.h>
 

@@ -4,6 +4,7 @@ FAMILIES = [
     "creation",
     "elementwise",
     "fft",
+    "graph",
     "indexing",
     "linalg",
     "manipulation",
@@ -11,5 +12,7 @@ FAMILIES = [
     "optimizer",
     "recurrent",
     "reduction",
+    "signal",
     "special",
+    "vision",
 ]

@@ -38,8 +38,8 @@ from proa.version import full_version as __version__
 _SUBMODULES = frozenset((
     "_C_ops", "_legacy_C_ops", "amp", "array_api", "autograd", "callbacks", "common_ops_import", "compat", "convert", "dataset", "device",
     "distributed", "distribution", "doctor", "errors", "fft", "fluid", "framework", "hapi", "hub", "incubate", "inference",
-    "io", "jit", "linalg", "metric", "nn", "optimizer", "profiler", "reader", "regularizer", "static", "sysconfig", "tensor",
-    "text", "upgrade", "utils", "version", "vision",
+    "io", "jit", "linalg", "metric", "nn", "optimizer", "profiler", "reader", "regularizer", "signal", "static", "sysconfig",
+    "tensor", "text", "upgrade", "utils", "version", "vision",
 ))  # fmt: skip
 # Names of other modules that are names of the package too.
 _HOMES = {
@@ -118,6 +118,7 @@ if TYPE_CHECKING:
         profiler,
         reader,
         regularizer,
+        signal,
         static,
         sysconfig,
         tensor,

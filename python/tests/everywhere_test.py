@@ -33,6 +33,8 @@ NO_COMPUTATION = {
     "nn.functional": "",
     "linalg": "",
     "fft": "",
+    "incubate": "LookAhead ModelAverage autograd autotune nn optimizer",
+    "signal": "",
     "Tensor": """backward clear_grad clear_gradient copy_ cuda data_ptr detach_ element_size get_selected_rows get_tensor gradient
         is_contiguous is_dense is_dist is_selected_rows is_sparse item ndimension numpy pin_memory is_tensor broadcast_shape
         is_complex is_floating_point is_integer register_hook rows values to_dense to_device to_uva_tensor register_post_accumulate_grad_hook retain_grads set_value value

@@ -60,6 +60,18 @@ FUNCTIONS = {
     "gather": ["f32[4,3], i64[2]=0..4", "f32[3,4], i64[2]=0..4, axis=1"],
     "gcd": ["i32[4], i32[4]"],
     "histogram": ["f32[9]", "f32[9], 5, -1, 1"],
+    **{
+        f"incubate.{name}": ["f32[5,3], i64[5]=0..1", "f32[5], i32[5]=2..3"]
+        for name in ("segment_max", "segment_mean", "segment_min", "segment_sum")
+    },
+    "incubate.graph_khop_sampler": ["i64[9]=0..1, i64[2]=0..1, i64[1]=0..1, [2]"],
+    "incubate.graph_reindex": ["i64[1]=7..8, i64[4]=0..9, i32[1]=4..5"],
+    "incubate.graph_sample_neighbors": ["i64[9]=0..1, i64[2]=0..1, i64[1]=0..1"],
+    "incubate.graph_send_recv": [
+        "f32[4,3], i64[6]=0..4, i64[6]=0..4",
+        "f32[4,3], i32[6]=0..4, i32[6]=0..2, 'mean', 2",
+        "f32[4], i64[6]=0..4, i64[6]=0..4, pool_type='max'",
+    ],
     "incubate.softmax_mask_fuse": ["f32[2,2,3,4], f32[2,1,3,4]"],
     "incubate.softmax_mask_fuse_upper_triangle": ["f32[2,2,3,3]"],
     "increment": ["f32[1]"],
@@ -115,6 +127,12 @@ FUNCTIONS = {
     "rot90": ["f32[2,3]", "f32[2,3,4], 1, [1,2]"],
     "scale": ["f32[2,3], 2.0, 1.0", "f32[2,3], f32[1]"],
     "shard_index": ["i64[4,1]=0..20, 20, 2, 0, -1"],
+    "signal.istft": ["c64[2,5,6], 8", "c64[5,6], 8, 4, length=12", "c64[2,8,5], 8, 2, onesided=False, return_complex=True"],
+    "signal.stft": [
+        "f32[2,20], 8",
+        "f32[2,20], 8, 4, 6, f32[6], False, onesided=False",
+        "f32[30], 9, pad_mode='constant', normalized=True",
+    ],
     "sort": ["f32[2,5]", "f32[5,2], axis=0, descending=True"],
     "split": ["f32[4,3], 2", "f32[3,4], [1,-1], axis=1", "f32[4,6], 3, axis=1"],
     "squeeze": ["f32[1,3,1]", "f32[1,3], 0", "f32[3,1,2], [1]"],
@@ -129,6 +147,12 @@ FUNCTIONS = {
     "unique_consecutive": ["i64[7]=0..2"],
     "unstack": ["f32[3,2]", "f32[2,3], axis=1"],
     "where": ["b[2,3], f32[2,3], f32[2,3]", "b[2,3]"],
+    "vision.ops.psroi_pool": ["f32[1,12,5,6], f32[2,4]=0..6, i32[1]=2..3, [2,3]"],
+    "vision.ops.roi_align": [
+        "f32[1,2,5,6], f32[2,4]=0..6, i32[1]=2..3, 2",
+        "f32[1,2,5,6], f32[2,4]=0..6, i32[1]=2..3, [2,3], 0.5, 2, False",
+    ],
+    "vision.ops.roi_pool": ["f32[1,2,5,6], f32[2,4]=0..6, i32[1]=2..3, 2, 0.5"],
     "zeros_like": ["f32[2,3]"],
     "nn.functional.adaptive_avg_pool1d": ["f32[2,3,7], 3"],
     "nn.functional.adaptive_avg_pool2d": ["f32[2,3,7,8], 3", "f32[2,3,7,8], [None,2]"],

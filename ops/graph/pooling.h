@@ -1,0 +1,41 @@
+// Sums and extremes of groups of rows: what is under segments and messages of
+// graphs. Each element is made by one thread, from rows in their order, so
+// results are the same bits for any number of threads.
+#ifndef PROA_OPS_GRAPH_POOLING_H_
+#define PROA_OPS_GRAPH_POOLING_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace proa::inline v0::ops::cpu {
+
+// Which rows of a source belong to each row of the result: those at
+// rows[starts[k]], ..., rows[starts[k + 1] - 1].
+struct RowGroups {
+  std::vector<int64_t> starts;  // one more than groups
+  std::vector<int64_t> rows;    // none: row i is i
+
+  int64_t size() const { return static_cast<int64_t>(starts.size()) - 1; }
+  int64_t count(int64_t k) const { return starts[k + 1] - starts[k]; }
+};
+
+// Groups by ids that rise from 0; as many as the last id says. Throws Error for
+// ids that are negative, fall, or are too large for memory.
+RowGroups GroupsOfSegments(const char* op, const Tensor& segment_ids);
+
+// sources[e] belongs to group targets[e] of n, in the order of e.
+RowGroups GroupsOfEdges(std::span<const int64_t> sources,
+                        std::span<const int64_t> targets, int64_t n);
+
+enum class Pool { kSum, kMean, kMax, kMin };
+
+// The rows of out, one a group, from those of x; both contiguous, of one dtype.
+// Sums are made in double (int64); an empty group gives zeros.
+void PoolRows(Pool pool, const RowGroups& groups, const Tensor& x, Tensor* out);
+
+}  // namespace proa::inline v0::ops::cpu
+
+#endif  // PROA_OPS_GRAPH_POOLING_H_

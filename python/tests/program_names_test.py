@@ -175,3 +175,34 @@ def test_names_of_recorded_functions(tmp_path):
     np.testing.assert_array_equal(again(x).numpy(), loaded(x).numpy())
     with pytest.raises(ValueError, match="there is 'forward', but no 'backward'"):
         loaded.program("backward")
+
+
+def test_print_shows_values_of_each_run(capsys):
+    main, startup = static.Program(), static.Program()
+    with static.scope_guard(static.Scope()), static.program_guard(main, startup):
+        x = static.data("x", [None, 2])
+        y = static.Print(static.nn.fc(x, 2, weight_attr=proa.nn.initializer.Constant(1.0), bias_attr=False) * 1.5,
+                         message="y of", summarize=3)  # fmt: skip
+        once = static.Print(
+            y * 2.0, first_n=1, print_phase="forward", print_tensor_name=False, print_tensor_shape=False
+        )
+        loss = (once * static.data("w", [None, 2])).sum()
+        proa.optimizer.SGD(0.0).minimize(loss)
+        test = main.clone(for_test=True)
+        executor = static.Executor()
+        executor.run(startup)
+        feed = {"x": np.float32([[1, 2], [3, 4]]), "w": np.full([2, 2], 0.5, "float32")}
+        (got,) = executor.run(main, feed=feed, fetch_list=[loss])
+        assert got.item() == 30.0
+        text = capsys.readouterr().out
+        assert "y of\tVariable: " in text and "  - data: [4.5 4.5 10.5 ...]" in text
+        assert "  - dtype: float32\n  - data: [9 9 21 21]" in text
+        executor.run(main, feed=feed, fetch_list=[loss])
+        assert "[9 9 21 21]" not in capsys.readouterr().out  # first_n
+        # A test is fed less: what it does not compute is not shown.
+        assert executor.run(test, feed={"x": feed["x"]}, fetch_list=[y])[0].shape == (2, 2)
+        assert "[4.5 4.5 10.5 ...]" in capsys.readouterr().out
+        with pytest.raises(ValueError, match="print_phase must be 'forward', 'backward' or 'both', not 'never'"):
+            static.Print(x, print_phase="never")
+        with pytest.raises(NotImplementedError, match="fetch what static.gradients or append_backward gives"):
+            static.Print(x, print_phase="backward")

@@ -24,6 +24,7 @@ class Block:
         self._leveled = {}  # inputs that bring lengths: how many levels
         self._bound = weakref.WeakKeyDictionary()  # what runs in other scopes (proa.static.binding)
         self._after_run = []  # called after each run: schedules of learning rates that step by themselves
+        self._prints = []  # what is shown after a run (proa.static.host)
         self._made = {}  # keeps parameters, and with them their names, as long as the program
         scopes.programs.add(self)
 

@@ -129,7 +129,11 @@ class Executor:
             recorded = bound(program, scope)
             if recorded is not program._program:
                 fetches = [t if _C.is_symbolic(t) else value_in(scope, t) for t in fetches]
-            results = recorded.run(feeds, fetches, use_prune)
+            shown = [(p, t) for p in program._prints if (t := p.wanted(program, feeds)) is not None]
+            results = recorded.run(feeds, [*fetches, *(t for _, t in shown)], use_prune)
+            for (printed, _), value in zip(shown, results[len(fetches) :]):
+                printed.show(value)
+            results = results[: len(fetches)]
         for call in () if use_prune else program._after_run:
             call()
         return [t.numpy() for t in results] if return_numpy else results

@@ -1,11 +1,51 @@
-"""Functions of static mode that reach out of a program: printing, functions of Python.
+"""Functions of static mode that reach out of a program: printing, functions of Python."""
 
-Programs cannot hold them yet; in eager mode they say what to do there.
-"""
+import re
+import sys
 
+from proa import _C
 from proa.static.only import missing, static_only
 
 __all__ = ["Print", "py_func"]
+
+
+class _Printed:
+    """A value of a program that is shown after each run that computes it."""
+
+    def __init__(self, tensor, settings):
+        self._tensor, self._settings = tensor, settings
+        self._times = 0
+        try:
+            text = _C.program_of(tensor).plan([tensor])
+        except (ValueError, RuntimeError) as error:
+            raise _C.located(
+                NotImplementedError("Print: inside of cond and while_loop not in this version; print their results")
+            ) from error
+        inputs = re.findall(r'(%\d+) = input "([^"]*)"', text)
+        self._inputs = {name for number, name in inputs if len(re.findall(rf"{number}\b", text)) > 1}
+
+    def wanted(self, program, fed):
+        """The value, or None: shown often enough already, or of inputs that this run is not fed."""
+        if 0 <= self._settings["first_n"] <= self._times:
+            return None
+        return self._tensor if self._inputs <= set(fed) else None
+
+    def show(self, value):
+        self._times += 1
+        settings = self._settings
+        lines = [settings["message"] or ""]
+        name = self._tensor.name
+        if settings["name"]:
+            lines[0] += f"\tVariable: {name}"
+        if settings["shape"]:
+            lines.append(f"  - shape: {list(value.shape)}")
+        if settings["type"]:
+            lines.append(f"  - dtype: {value.dtype.name}")
+        elements = value.flatten().tolist()
+        most = settings["summarize"]
+        shown = elements if most < 0 else elements[:most]
+        lines.append(f"  - data: [{' '.join(f'{v:g}' for v in shown)}{' ...' if len(shown) < len(elements) else ''}]")
+        print("\n".join(line for line in lines if line), file=sys.stdout, flush=True)
 
 
 @static_only("print the tensor: print(x)")
@@ -20,13 +60,46 @@ def Print(
     print_tensor_lod=True,
     print_phase="both",
 ):
-    """Prints `input` when the program runs. Not in this version: fetch it.
+    """Prints a value of the program after each run that computes it.
+
+    Args:
+        input (Tensor): a value of the program.
+        first_n (int): so often; always if negative.
+        message (str, optional): stands before it.
+        summarize (int): how many elements; all if negative.
+        print_tensor_name, print_tensor_type, print_tensor_shape (bool): what is said of it.
+        print_tensor_lod (bool): accepted.
+        print_phase (str): "forward" or "both", which print the value.
+
+    Returns:
+        Tensor: `input`, to be used in its place.
 
     Raises:
         RuntimeError: in eager mode.
-        NotImplementedError: in static mode.
+        ValueError: for another print_phase.
+        NotImplementedError: for the gradient ("backward").
+
+    Examples:
+        >>> main = proa.static.Program()
+        >>> with proa.static.program_guard(main):
+        ...     y = proa.static.Print(proa.static.data("x", [2]) * 2.0, message="twice", print_tensor_name=False)
+        >>> _ = proa.static.Executor().run(main, feed={"x": np.ones([2], "float32")}, fetch_list=[y])
+        twice
+          - shape: [2]
+          - dtype: float32
+          - data: [2 2]
     """
-    missing("Print", "fetch the value with Executor.run(fetch_list=[...]) and print that")
+    from proa.static.program import default_main_program
+
+    if print_phase not in ("forward", "backward", "both"):
+        raise _C.located(ValueError(f"Print: print_phase must be 'forward', 'backward' or 'both', not {print_phase!r}"))
+    program = default_main_program()
+    settings = {"first_n": first_n, "message": message, "summarize": summarize, "name": print_tensor_name,
+                "type": print_tensor_type, "shape": print_tensor_shape}  # fmt: skip
+    if print_phase == "backward":
+        missing("Print of a gradient", "fetch what static.gradients or append_backward gives")
+    program._prints.append(_Printed(input, settings))
+    return input
 
 
 @static_only("call the function, or write a paddle.autograd.PyLayer")

@@ -59,10 +59,14 @@ def _begin() -> None:
 
 def _run_cases(corpus, note, found, seed, begin, end, step, kinds, skip, aim):
     from fuzz import case as cases
-    from fuzz import generate, judge
+    from fuzz import generate, judge, ranks
 
     skip = set(filter(None, skip.split("\n")))
-    generator = generate.Generator(generate.load(corpus), int(seed), kinds.split(","), **json.loads(aim))
+    aim, corpus = json.loads(aim), generate.load(corpus)
+    if kinds == ranks.KIND:
+        generator = ranks.Generator(corpus)
+    else:
+        generator = generate.Generator(corpus, int(seed), kinds.split(","), **aim)
     note = Note(note)
     _begin()
     with open(found, "a", encoding="utf-8") as out:

@@ -59,7 +59,12 @@ def test_istft_gives_the_signal_back(normalized, center, lengths):
     n = min(back.shape[1], 60)
     np.testing.assert_allclose(back[:, :n], x[:, :n], atol=1e-12)
     if center:
-        for length in (40, 60, 80):
+        # Behind the signal a short window, which n_fft surrounds with zeros, leaves samples that no frame tells of.
+        beyond = lambda: proa.signal.istft(s, n_fft, hop, win, window, center, normalized, length=80)  # noqa: E731
+        if win == 10:
+            with pytest.raises(ValueError, match="the window adds up to 0 at sample 65"):
+                beyond()
+        for length in (40, 60) if win == 10 else (40, 60, 80):
             cut = proa.signal.istft(s, n_fft, hop, win, window, center, normalized, length=length).numpy()
             assert cut.shape == (2, length)
             m = min(length, n)

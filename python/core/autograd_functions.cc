@@ -104,7 +104,16 @@ PyMethodDef functions[] = {
      "set_grad_enabled(mode)\n--\n\nSwitches recording on this thread; returns "
      "what it was."},
     {"is_grad_enabled", &IsGradEnabled, METH_NOARGS,
-     "is_grad_enabled()\n--\n\nTrue if this thread records gradients."},
+     "is_grad_enabled()\n--\n\n"
+     R"(True if this thread records gradients.
+
+Examples:
+    >>> with proa.no_grad():
+    ...     proa.is_grad_enabled()
+    False
+    >>> proa.is_grad_enabled()
+    True
+)"},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

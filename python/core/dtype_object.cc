@@ -146,8 +146,13 @@ std::optional<DType> FindDType(PyObject* o) {
 
 void MakeDTypeType(PyObject* module) {
   PyType_Slot slots[] = {
-      {Py_tp_doc,
-       const_cast<char*>("DType(name)\n--\n\nAn element type of tensors.")},
+      {Py_tp_doc, const_cast<char*>("DType(name)\n--\n\n"
+                                    R"(An element type of tensors.
+
+Examples:
+    >>> proa.dtype("float32") == proa.float32, proa.ones([2]).dtype == "float32", proa.int64.name
+    (True, True, 'int64')
+)")},
       {Py_tp_new, reinterpret_cast<void*>(&New)},
       {Py_tp_repr, reinterpret_cast<void*>(&Repr)},
       {Py_tp_hash, reinterpret_cast<void*>(&Hash)},

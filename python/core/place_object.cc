@@ -55,7 +55,11 @@ void BindAbsent(py::module_& m, const char* name) {
       std::string(
           "The place of a device that this package does not drive; "
           "CustomPlace names those of plugins. No place is a ") +
-      name + ".";
+      name + ".\n\nExamples:\n    >>> proa." + name + R"((0)
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: ...there is no such device; use CPUPlace()...
+)";
   py::class_<T, PyPlace>(m, name, text.c_str())
       .def("__init__",
            Constructor<int>([name =
@@ -140,20 +144,43 @@ void BindPlaces(py::module_& m) {
         return py::make_tuple(py::type::of<PyPlace>(),
                               py::make_tuple(self.attr("name")));
       });
-  py::class_<PyCPUPlace, PyPlace>(m, "CPUPlace", "The place of host memory.")
+  py::class_<PyCPUPlace, PyPlace>(m, "CPUPlace", R"(The place of host memory.
+
+Examples:
+    >>> x = proa.to_tensor([1.0], place=proa.CPUPlace())
+    >>> x.place, isinstance(x.place, proa.CPUPlace)
+    (Place(cpu), True)
+)")
       .def("__init__",
            Constructor<>([] { return std::make_unique<PyCPUPlace>(); }),
            kIsConstructor);
-  py::class_<PyCUDAPlace, PyPlace>(m, "CUDAPlace", "The place of GPU `id`.")
+  py::class_<PyCUDAPlace, PyPlace>(m, "CUDAPlace", R"(The place of GPU `id`.
+
+Examples:
+    >>> proa.CUDAPlace(1), proa.CUDAPlace(1) == proa.CUDAPlace(0)
+    (Place(gpu:1), False)
+)")
       .def("__init__", Constructor<int>(&CudaPlace), kIsConstructor,
            py::arg("id") = 0);
   py::class_<PyCUDAPinnedPlace, PyPlace>(
-      m, "CUDAPinnedPlace", "Host memory; pinning is left to the allocator.")
+      m, "CUDAPinnedPlace", R"(Host memory; pinning is left to the allocator.
+
+Examples:
+    >>> proa.ones([2]).cpu().place == proa.CPUPlace(), isinstance(proa.CUDAPinnedPlace(), proa.CUDAPinnedPlace)
+    (True, True)
+)")
       .def("__init__",
            Constructor<>([] { return std::make_unique<PyCUDAPinnedPlace>(); }),
            kIsConstructor);
   py::class_<PyCustomPlace, PyPlace>(
-      m, "CustomPlace", "The place of device `id` of a plugin's type.")
+      m, "CustomPlace", R"(The place of device `id` of a plugin's type.
+
+Examples:
+    >>> proa.CustomPlace("no_such_device", 0)
+    Traceback (most recent call last):
+        ...
+    ValueError: ...no_such_device...
+)")
       .def("__init__", Constructor<const std::string&, int>(&CustomPlace),
            kIsConstructor, py::arg("type"), py::arg("id") = 0);
   BindAbsent<PyXPUPlace>(m, "XPUPlace");

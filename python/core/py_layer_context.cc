@@ -214,9 +214,24 @@ PyMemberDef context_members[] = {
 
 constexpr char kContextDoc[] =
     "PyLayerContext()\n--\n\n"
-    "What forward and backward of a PyLayer get as `ctx`: keeps tensors for "
-    "backward, and\n"
-    "any other value as an attribute.";
+    R"(What forward and backward of a PyLayer get as `ctx`: keeps tensors for backward, and any other value as an attribute.
+
+Examples:
+    >>> class Scaled(proa.autograd.PyLayer):
+    ...     @staticmethod
+    ...     def forward(ctx, x, factor):
+    ...         ctx.factor = factor
+    ...         ctx.save_for_backward(x)
+    ...         return x * x * factor
+    ...     @staticmethod
+    ...     def backward(ctx, grad):
+    ...         (x,) = ctx.saved_tensor()
+    ...         return grad * x * (2 * ctx.factor)
+    >>> x = proa.to_tensor([1.0, 3.0], stop_gradient=False)
+    >>> Scaled.apply(x, 10).sum().backward()
+    >>> x.grad.tolist()
+    [20.0, 60.0]
+)";
 
 }  // namespace
 

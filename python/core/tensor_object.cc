@@ -213,8 +213,15 @@ constexpr char kDoc[] =
     "Also called as Tensor(value, place, persistable, zero_copy, name, "
     "stop_gradient) and, for zeros, as\n"
     "Tensor(dtype, dims, name, type, persistable).\n\n"
-    "proa.to_tensor makes one from Python and NumPy data, ops make them from "
-    "others.";
+    R"(proa.to_tensor makes one from Python and NumPy data, ops make them from others.
+
+Examples:
+    >>> x = proa.to_tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> x.shape, x.dtype, (x + 1).sum(0).tolist()
+    ([2, 2], proa.float32, [6.0, 8.0])
+    >>> proa.Tensor([1, 2], "float64", stop_gradient=False).stop_gradient
+    False
+)";
 
 }  // namespace
 

@@ -391,8 +391,30 @@ PyMethodDef functions[] = {
     {"to_tensor", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&Call)),
      METH_FASTCALL | METH_KEYWORDS,
      "to_tensor(data, dtype=None, place=None, stop_gradient=True)\n--\n\n"
-     "A Tensor with a copy of the data: a number, nested lists, an array or a "
-     "Tensor."},
+     R"(A Tensor with a copy of the data.
+
+Args:
+    data (number|list|ndarray|Tensor): a number, nested lists of one shape, an array of any library that has
+        __array__, __dlpack__ or the buffer protocol, or a Tensor.
+    dtype (str|dtype, optional): that of the data unless given; floats of Python have the default dtype.
+    place (Place|str, optional): the current device unless given.
+    stop_gradient (bool): False if gradients are wanted.
+
+Returns:
+    Tensor: of the shape of the data.
+
+Raises:
+    ValueError: lists of unequal lengths, or a number that the dtype cannot hold.
+    TypeError: data of another kind.
+
+Examples:
+    >>> proa.to_tensor([[1, 2], [3, 4]]).dtype, proa.to_tensor([1.0]).dtype, proa.to_tensor(2.5).shape
+    (proa.int64, proa.float32, [])
+    >>> x = proa.to_tensor(np.arange(3), dtype="float32", stop_gradient=False)
+    >>> (x * x).sum().backward()
+    >>> x.grad.tolist()
+    [0.0, 2.0, 4.0]
+)"},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

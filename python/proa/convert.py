@@ -157,7 +157,21 @@ def _write(target, value):
 
 
 def main(arguments=None):
-    """The program; returns its exit code."""
+    """The program; returns its exit code.
+
+    Examples:
+        >>> import os, tempfile
+        >>> from proa import convert
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> source, target = (os.path.join(folder.name, name) for name in ("a.pdparams", "a.safetensors"))
+        >>> proa.save({"fc.weight": proa.ones([2, 3])}, source)
+        >>> convert.main([source, target, "--rename", "^fc=head", "--transpose", "fc.*"])
+        /...a.safetensors: 1 tensors
+        0
+        >>> {name: tensor.shape for name, tensor in proa.load(target).items()}
+        {'head.weight': [3, 2]}
+        >>> folder.cleanup()
+    """
     parser = argparse.ArgumentParser(
         prog="python -m proa.convert", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -101,7 +101,7 @@ def help(repo_dir, model, source="github", force_reload=False):  # noqa: A001
 
 
 def load(repo_dir, model, source="github", force_reload=False, **kwargs):
-    """A model: what its function returns.
+    r"""A model: what its function returns.
 
     Args:
         repo_dir, source, force_reload: as in `list`.
@@ -110,6 +110,15 @@ def load(repo_dir, model, source="github", force_reload=False, **kwargs):
 
     Raises:
         RuntimeError: there is no such function, or a module is missing that `dependencies` names.
+
+    Examples:
+        >>> import os, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> with open(os.path.join(folder.name, "hubconf.py"), "w") as file:
+        ...     _ = file.write("import proa\ndef line(size=1):\n    return proa.nn.Linear(size, 1)\n")
+        >>> proa.hub.load(folder.name, "line", source="local", size=3).weight.shape
+        [3, 1]
+        >>> folder.cleanup()
     """
     module, function = _entry("load", repo_dir, model, source)
     wanted = getattr(module, "dependencies", None) or ()

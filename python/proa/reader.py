@@ -182,7 +182,13 @@ def xmap_readers(mapper, reader, process_num, buffer_size, order=False):
 
 
 def multiprocess_reader(readers, use_pipe=True, queue_size=1000):
-    """A reader of the samples of several readers, each read by a thread of its own, as they come."""
+    """A reader of the samples of several readers, each read by a thread of its own, as they come.
+
+    Examples:
+        >>> readers = [lambda: iter([1, 2]), lambda: iter([3])]
+        >>> sorted(proa.reader.multiprocess_reader(readers)())
+        [1, 2, 3]
+    """
 
     def samples():
         end = object()

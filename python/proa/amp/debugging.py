@@ -112,6 +112,17 @@ def enable_tensor_checker(checker_config):
 
     Args:
         checker_config (TensorCheckerConfig): which ops, and what to do.
+
+    Examples:
+        >>> debugging = proa.amp.debugging
+        >>> debugging.enable_tensor_checker(debugging.TensorCheckerConfig(checked_op_list=["log"]))
+        >>> _ = proa.exp(proa.to_tensor([1000.0]))  # an Inf, of an op that is not looked at
+        >>> proa.log(proa.to_tensor([-1.0]))
+        Traceback (most recent call last):
+            ...
+        RuntimeError: (PreconditionNotMet) log: made 1 NaN in out
+        ...
+        >>> debugging.disable_tensor_checker()
     """
     if not isinstance(checker_config, TensorCheckerConfig):
         raise _C.located(
@@ -125,6 +136,13 @@ def enable_tensor_checker(checker_config):
 
 
 def disable_tensor_checker():
-    """Looks no more; the choice of ops is forgotten."""
+    """Looks no more; the choice of ops is forgotten.
+
+    Examples:
+        >>> proa.amp.debugging.enable_tensor_checker(proa.amp.debugging.TensorCheckerConfig())
+        >>> proa.amp.debugging.disable_tensor_checker()
+        >>> proa.log(proa.to_tensor([0.0])).tolist()
+        [-inf]
+    """
     flags.set_flags({"check_nan_inf": False, "check_nan_inf_level": 0})
     _C.debug.set_numeric_check(0, [], [])

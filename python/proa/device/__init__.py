@@ -58,11 +58,25 @@ class _Absent:
 
 
 class IPUPlace(_Absent):
-    """The place of a device of Graphcore's. Raises NotImplementedError, as XPUPlace does."""
+    """The place of a device of Graphcore's. Raises NotImplementedError, as XPUPlace does.
+
+    Examples:
+        >>> proa.device.IPUPlace()
+        Traceback (most recent call last):
+            ...
+        NotImplementedError: ...IPUPlace: there is no such device; use CPUPlace()...
+    """
 
 
 class MLUPlace(_Absent):
-    """The place of a device of Cambricon's. Raises NotImplementedError, as XPUPlace does."""
+    """The place of a device of Cambricon's. Raises NotImplementedError, as XPUPlace does.
+
+    Examples:
+        >>> proa.device.MLUPlace(0)
+        Traceback (most recent call last):
+            ...
+        NotImplementedError: ...MLUPlace: there is no such device; use CPUPlace()...
+    """
 
 
 def set_device(device):

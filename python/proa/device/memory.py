@@ -86,6 +86,15 @@ def set_memory_limit(limit, device=None):
     Args:
         limit (int): bytes.
         device (Place|str, optional): the current device unless given.
+
+    Examples:
+        >>> from proa import device
+        >>> device.set_memory_limit(device.memory_reserved() + (64 << 20))  # 64 MiB more than there is now
+        >>> proa.ones([1 << 30])
+        Traceback (most recent call last):
+            ...
+        MemoryError: ...
+        >>> device.set_memory_limit(2**63 - 1)
     """
     if isinstance(limit, bool) or not isinstance(limit, int):
         raise _C.located(TypeError(f"set_memory_limit: limit must be int, not {type(limit).__name__}"))

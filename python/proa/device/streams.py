@@ -130,6 +130,14 @@ class stream_guard:
 
     Args:
         stream (Stream): of any device; None changes nothing.
+
+    Examples:
+        >>> stream = proa.device.Stream()
+        >>> with proa.device.stream_guard(stream):
+        ...     y = proa.ones([2]) + 1
+        >>> stream.synchronize()
+        >>> y.tolist()
+        [2.0, 2.0]
     """
 
     def __init__(self, stream):

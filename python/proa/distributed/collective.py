@@ -63,6 +63,11 @@ class Group:
         nranks (int): how many they are.
         rank (int): this process's place among them, -1 if it is none of them.
         id (int): the group's number; 0 is the group of all.
+
+    Examples:
+        >>> group = proa.distributed.new_group([0])
+        >>> group.ranks, group.nranks, group.rank, group.get_group_rank(3)
+        ([0], 1, 0, -1)
     """
 
     def __init__(self, ranks, id=0, name=None):
@@ -474,6 +479,13 @@ def split(x, size, operation, axis=0, num_partitions=1, gather_out=True, weight_
 
     Raises:
         ValueError: num_partitions is not 1.
+
+    Examples:
+        >>> x = proa.ones([4, 3])
+        >>> proa.distributed.split(x, [3, 5], "linear").shape
+        [4, 5]
+        >>> proa.distributed.split(proa.to_tensor([1, 7]), [10, 2], "embedding").shape
+        [2, 2]
     """
     from proa import nn
 

@@ -10,6 +10,13 @@ class ProbabilityEntry:
 
     Args:
         probability (float): above 0, at most 1.
+
+    Examples:
+        >>> entry = proa.distributed.ProbabilityEntry(0.1)
+        >>> x = proa.distributed.ProbabilityEntry(2.0)
+        Traceback (most recent call last):
+            ...
+        ValueError: ...probability must be a float in (0, 1], not 2.0...
     """
 
     def __init__(self, probability):
@@ -28,6 +35,13 @@ class CountFilterEntry:
 
     Args:
         count_filter (int): at least 0.
+
+    Examples:
+        >>> entry = proa.distributed.CountFilterEntry(10)
+        >>> proa.distributed.CountFilterEntry(-1)
+        Traceback (most recent call last):
+            ...
+        ValueError: ...count_filter must be an int from 0, not -1...
     """
 
     def __init__(self, count_filter):
@@ -40,7 +54,15 @@ class CountFilterEntry:
 
 
 class ShowClickEntry:
-    """Rows are judged by the inputs of these names: how often shown, how often clicked."""
+    """Rows are judged by the inputs of these names: how often shown, how often clicked.
+
+    Examples:
+        >>> entry = proa.distributed.ShowClickEntry("show", "click")
+        >>> proa.distributed.ShowClickEntry("show", 1)
+        Traceback (most recent call last):
+            ...
+        ValueError: ...show_name and click_name must be str...
+    """
 
     def __init__(self, show_name, click_name):
         if not isinstance(show_name, str) or not isinstance(click_name, str):

@@ -10,6 +10,11 @@ def gloo_init_parallel_env(rank_id, rank_num, server_endpoint):
 
     Raises:
         NotImplementedError: rank_num is greater than 1.
+
+    Examples:
+        >>> proa.distributed.gloo_init_parallel_env(0, 1, "127.0.0.1:8100")
+        >>> proa.distributed.gloo_barrier()
+        >>> proa.distributed.gloo_release()
     """
     require_one_process("gloo_init_parallel_env", rank_num)
 

@@ -58,6 +58,17 @@ def save_vars(executor, dirname, main_program=None, vars=None, predicate=None, f
         main_program (Program, optional): the default main program unless given.
         vars (list, optional): tensors or names; otherwise those for which `predicate(tensor)` is true.
         filename (str, optional): of one file for all.
+
+    Examples:
+        >>> import os, tempfile
+        >>> static = proa.static
+        >>> folder, main = tempfile.TemporaryDirectory(), static.Program()
+        >>> with static.program_guard(main):
+        ...     y = static.nn.fc(static.data("x", [None, 2]), 3, weight_attr=proa.ParamAttr(name="weight_of_vars"))
+        >>> static.save_vars(static.Executor(), folder.name, main, vars=["weight_of_vars"])
+        >>> os.listdir(folder.name)
+        ['weight_of_vars']
+        >>> folder.cleanup()
     """
     from proa.framework import save
 
@@ -79,6 +90,21 @@ def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, f
     Raises:
         FileNotFoundError: a file is not there.
         ValueError: a tensor is not in the file, or has other dims there.
+
+    Examples:
+        >>> import tempfile
+        >>> static = proa.static
+        >>> folder, main = tempfile.TemporaryDirectory(), static.Program()
+        >>> with static.program_guard(main):
+        ...     y = static.nn.fc(static.data("x", [None, 2]), 3, weight_attr=proa.ParamAttr(name="weight_to_load"))
+        >>> value = static.global_scope().find_var("weight_to_load").get_tensor()
+        >>> before = np.array(value)
+        >>> static.save_vars(static.Executor(), folder.name, main, vars=["weight_to_load"])
+        >>> value.set(np.zeros([2, 3], "float32"))
+        >>> static.load_vars(static.Executor(), folder.name, main, vars=["weight_to_load"])
+        >>> bool((np.array(value) == before).all())
+        True
+        >>> folder.cleanup()
     """
     from proa.framework import load
     from proa.static.scope import ScopeTensor

@@ -26,7 +26,12 @@ class DataType(enum.Enum):
 
 
 class PlaceType(enum.Enum):
-    """Where tensors lie."""
+    """Where tensors lie.
+
+    Examples:
+        >>> [place.name for place in proa.inference.PlaceType][:3]
+        ['UNK', 'CPU', 'GPU']
+    """
 
     UNK = -1
     CPU = 0
@@ -37,7 +42,12 @@ class PlaceType(enum.Enum):
 
 
 class PrecisionType(enum.Enum):
-    """In what engines compute."""
+    """In what engines compute.
+
+    Examples:
+        >>> [precision.name for precision in proa.inference.PrecisionType]
+        ['Float32', 'Int8', 'Half', 'Bfloat16']
+    """
 
     Float32 = 0
     Int8 = 1

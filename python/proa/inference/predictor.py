@@ -15,7 +15,22 @@ __all__ = ["Predictor", "PredictorPool", "Tensor", "create_predictor"]
 
 
 class Tensor:
-    """An input or a result of a predictor. `copy_from_cpu` and `copy_to_cpu` carry arrays."""
+    """An input or a result of a predictor. `copy_from_cpu` and `copy_to_cpu` carry arrays.
+
+    Examples:
+        >>> import os, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = os.path.join(folder.name, "net")
+        >>> proa.jit.save(proa.nn.ReLU(), path, [proa.static.InputSpec([None, 2], "float32", "x")])
+        >>> predictor = proa.inference.create_predictor(proa.inference.Config(path + ".pdmodel", path + ".pdiparams"))
+        >>> x = predictor.get_input_handle("x")
+        >>> x.copy_from_cpu(np.array([[-1.0, 2.0]], "float32"))
+        >>> predictor.run(), x.shape()
+        (True, [1, 2])
+        >>> predictor.get_output_handle(predictor.get_output_names()[0]).copy_to_cpu().tolist()
+        [[0.0, 2.0]]
+        >>> folder.cleanup()
+    """
 
     def __init__(self, name, value=None):
         self._name = name
@@ -108,7 +123,21 @@ def _module(config):
 
 
 class Predictor:
-    """A loaded model; `create_predictor` makes it."""
+    """A loaded model; `create_predictor` makes it.
+
+    Examples:
+        >>> import os, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = os.path.join(folder.name, "net")
+        >>> proa.jit.save(proa.nn.ReLU(), path, [proa.static.InputSpec([None, 2], "float32", "x")])
+        >>> predictor = proa.inference.create_predictor(proa.inference.Config(path + ".pdmodel", path + ".pdiparams"))
+        >>> predictor.get_input_names()
+        ['x']
+        >>> (y,) = predictor.run([np.array([[-1.0, 2.0]], "float32")])
+        >>> y.tolist()
+        [[0.0, 2.0]]
+        >>> folder.cleanup()
+    """
 
     def __init__(self, config, module=None):
         self._config = config
@@ -187,7 +216,18 @@ class Predictor:
 
 
 class PredictorPool:
-    """Several predictors of one model: `retrieve(i)`."""
+    """Several predictors of one model: `retrieve(i)`.
+
+    Examples:
+        >>> import os, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = os.path.join(folder.name, "net")
+        >>> proa.jit.save(proa.nn.ReLU(), path, [proa.static.InputSpec([None, 2], "float32", "x")])
+        >>> pool = proa.inference.PredictorPool(proa.inference.Config(path + ".pdmodel", path + ".pdiparams"), 2)
+        >>> pool.retrieve(1).run([np.array([[-1.0, 2.0]], "float32")])[0].tolist()
+        [[0.0, 2.0]]
+        >>> folder.cleanup()
+    """
 
     def __init__(self, config, size=1):
         if size < 1:
@@ -208,6 +248,16 @@ def create_predictor(config):
     Raises:
         TypeError: for no Config.
         FileNotFoundError, ValueError: its files are not there, or are no model.
+
+    Examples:
+        >>> import os, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = os.path.join(folder.name, "net")
+        >>> proa.jit.save(proa.nn.Linear(2, 3), path, [proa.static.InputSpec([None, 2], "float32", "x")])
+        >>> predictor = proa.inference.create_predictor(proa.inference.Config(path + ".pdmodel", path + ".pdiparams"))
+        >>> predictor.run([np.zeros([4, 2], "float32")])[0].shape
+        [4, 3]
+        >>> folder.cleanup()
     """
     if not isinstance(config, Config):
         raise _C.located(TypeError(f"create_predictor: config must be a Config, not {type(config).__name__}"))

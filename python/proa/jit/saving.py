@@ -145,6 +145,16 @@ class TranslatedLayer(Layer):
     Args:
         programs (dict): what each method runs; there is "forward".
         persistable_vars (dict): the tensors that the program captures, by name: parameters, and buffers.
+
+    Examples:
+        >>> import os, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = os.path.join(folder.name, "net")
+        >>> proa.jit.save(proa.nn.Linear(2, 3), path, [proa.static.InputSpec([None, 2], "float32", "x")])
+        >>> net = proa.jit.load(path)
+        >>> isinstance(net, proa.jit.TranslatedLayer), net(proa.ones([4, 2])).shape, len(net.parameters())
+        (True, [4, 3], 2)
+        >>> folder.cleanup()
     """
 
     def __init__(self, programs, persistable_vars):

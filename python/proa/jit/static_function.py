@@ -156,6 +156,9 @@ def set_code_level(level=100, also_to_stdout=False):
     Args:
         level (int): 0 for none.
         also_to_stdout (bool): on stdout too.
+
+    Examples:
+        >>> proa.jit.set_code_level(0)
     """
     global _code_level
     _code_level = (int(level), bool(also_to_stdout)) if level else 0

@@ -191,6 +191,18 @@ def load_profiler_result(file_name):
     Raises:
         FileNotFoundError: there is no such file.
         ValueError: it is no such file, was cut off or altered.
+
+    Examples:
+        >>> import os, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> with proa.profiler.Profiler(on_trace_ready=lambda profiler: None) as profiler:
+        ...     _ = proa.ones([2]) + 1
+        >>> path = os.path.join(folder.name, "run.pb")
+        >>> profiler.profiler_result.save(path, format="pb")
+        >>> loaded = proa.profiler.load_profiler_result(path)
+        >>> type(loaded).__name__
+        'ProfilerResult'
+        >>> folder.cleanup()
     """
     return ProfilerResult(_C.profiler.load(os.fspath(file_name)))
 
@@ -205,5 +217,14 @@ def merge(results):
 
     Returns:
         ProfilerResult: with the events of all.
+
+    Examples:
+        >>> results = []
+        >>> for i in range(2):
+        ...     with proa.profiler.Profiler(on_trace_ready=lambda profiler: None) as profiler:
+        ...         _ = proa.ones([2]) + i
+        ...     results.append(profiler.profiler_result)
+        >>> type(proa.profiler.merge(results)).__name__
+        'ProfilerResult'
     """
     return ProfilerResult(_C.profiler.merge([result._recording for result in results]))

@@ -46,6 +46,16 @@ def gradients(targets, inputs, target_gradients=None, no_grad_set=None):
         inputs (Tensor|list): symbolic tensors or parameters; their stop_gradient must be False.
         target_gradients (list, optional): weights of the targets; ones. They count in higher orders too:
             what this function gives can be differentiated again, also by them.
+
+    Examples:
+        >>> static = proa.static
+        >>> main = static.Program()
+        >>> with static.program_guard(main):
+        ...     x = static.data("x", [None])
+        ...     x.stop_gradient = False
+        ...     (dx,) = static.gradients(x * x, x)
+        >>> static.Executor().run(main, feed={"x": np.array([1.0, 3.0], "float32")}, fetch_list=[dx])[0].tolist()
+        [2.0, 6.0]
     """
     as_list = lambda value: list(value) if isinstance(value, (list, tuple)) else [value]
     if not any(_C.is_symbolic(t) for t in as_list(targets)):

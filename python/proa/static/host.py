@@ -109,5 +109,14 @@ def py_func(func, x, out, backward_func=None, skip_vars_in_backward_input=None):
     Raises:
         RuntimeError: in eager mode.
         NotImplementedError: in static mode.
+
+    Examples:
+        >>> static = proa.static
+        >>> with static.program_guard(static.Program()):
+        ...     x = static.data("x", [None, 2])
+        ...     static.py_func(np.sort, x, x)
+        Traceback (most recent call last):
+            ...
+        NotImplementedError: ...fetch x, call the function and feed the result to a second program...
     """
     missing("py_func", "fetch x, call the function and feed the result to a second program")

@@ -31,6 +31,11 @@ class IpuStrategy:
 
     Raises:
         NotImplementedError: always.
+
+    Examples:
+        >>> proa.static.IpuStrategy()
+        Traceback (most recent call last):
+        NotImplementedError: ...this package runs on CPUs and has no IPU backend...
     """
 
     num_ipus = _Refused("IpuStrategy.num_ipus")

@@ -66,6 +66,17 @@ def auc(input, label, curve="ROC", num_thresholds=4095, topk=1, slide_steps=1, i
     Returns:
         (Tensor, Tensor, list): both areas, [1] float64, and the counts that are kept:
         [positives of all, negatives of all, positives of all, negatives of all].
+
+    Examples:
+        >>> static = proa.static
+        >>> main = static.Program()
+        >>> with static.program_guard(main):
+        ...     chance, label = static.data("chance", [None, 2]), static.data("label", [None, 1], "int64")
+        ...     area, of_batch, counts = static.auc(chance, label)
+        >>> chances = np.array([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]], "float32")
+        >>> feed = {"chance": chances, "label": np.array([[0], [1], [1]])}
+        >>> static.Executor().run(main, feed=feed, fetch_list=[area])[0].tolist()
+        [1.0]
     """
     if curve not in ("ROC", "PR"):
         raise _C.located(ValueError(f"auc: curve must be 'ROC' or 'PR', not {curve!r}"))
@@ -86,6 +97,16 @@ def ctr_metric_bundle(input, label, ins_tag_weight=None):
 
     Returns:
         six Tensors [1]: squared errors, absolute errors, probabilities, sigmoids of them, labels, rows.
+
+    Examples:
+        >>> static = proa.static
+        >>> main = static.Program()
+        >>> with static.program_guard(main):
+        ...     chance, label = static.data("chance", [None, 1]), static.data("label", [None, 1])
+        ...     squared, absolute, *others = static.ctr_metric_bundle(chance, label)
+        >>> feed = {"chance": np.array([[0.5], [1.0]], "float32"), "label": np.array([[1.0], [1.0]], "float32")}
+        >>> [value.tolist() for value in static.Executor().run(main, feed=feed, fetch_list=[squared, absolute])]
+        [[0.25], [0.5]]
     """
     label = label.astype(input.dtype)
     error = input - label

@@ -136,6 +136,15 @@ def create_global_var(shape, value, dtype, persistable=False, force_cpu=False, n
         persistable (bool): saved with the program.
         force_cpu (bool): accepted.
         name (str, optional): its name.
+
+    Examples:
+        >>> static, main = proa.static, proa.static.Program()
+        >>> with static.program_guard(main):
+        ...     calls = static.create_global_var([1], 0.0, "float32", persistable=True)
+        ...     now = proa.increment(calls)
+        >>> executor = static.Executor()
+        >>> [executor.run(main, fetch_list=[now])[0].tolist() for _ in range(2)]
+        [[1.0], [2.0]]
     """
     from proa.framework.dtype import as_dtype
 
@@ -155,7 +164,14 @@ def create_global_var(shape, value, dtype, persistable=False, force_cpu=False, n
 
 
 class WeightNormParamAttr(ParamAttr):
-    """A parameter as a direction and a length. Not in this version: use `paddle.nn.utils.weight_norm` on a layer."""
+    """A parameter as a direction and a length. Not in this version: use `paddle.nn.utils.weight_norm` on a layer.
+
+    Examples:
+        >>> proa.static.WeightNormParamAttr(dim=0)
+        Traceback (most recent call last):
+            ...
+        NotImplementedError: ...use a layer and paddle.nn.utils.weight_norm on it...
+    """
 
     def __init__(self, dim=None, **kwargs):
         raise _C.located(

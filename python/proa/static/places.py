@@ -30,22 +30,42 @@ def _devices(what, kind, ids):
 
 
 def cuda_places(device_ids=None):
-    """A list of GPU places: of these numbers, or of all that there are."""
+    """A list of GPU places: of these numbers, or of all that there are.
+
+    Examples:
+        >>> proa.static.cuda_places() if proa.device.cuda.device_count() == 0 else []
+        []
+    """
     return _devices("cuda_places", "gpu", device_ids)
 
 
 def xpu_places(device_ids=None):
-    """A list of places of XPUs; there are none unless a plugin brings them."""
+    """A list of places of XPUs; there are none unless a plugin brings them.
+
+    Examples:
+        >>> proa.static.xpu_places()
+        []
+    """
     return _devices("xpu_places", "xpu", device_ids)
 
 
 def npu_places(device_ids=None):
-    """A list of places of NPUs; there are none unless a plugin brings them."""
+    """A list of places of NPUs; there are none unless a plugin brings them.
+
+    Examples:
+        >>> proa.static.npu_places()
+        []
+    """
     return _devices("npu_places", "npu", device_ids)
 
 
 def mlu_places(device_ids=None):
-    """A list of places of MLUs; there are none unless a plugin brings them."""
+    """A list of places of MLUs; there are none unless a plugin brings them.
+
+    Examples:
+        >>> proa.static.mlu_places()
+        []
+    """
     return _devices("mlu_places", "mlu", device_ids)
 
 
@@ -55,6 +75,15 @@ def device_guard(device=None):
 
     Raises:
         ValueError: for a kind of device that this package has no kernels for.
+
+    Examples:
+        >>> with proa.static.program_guard(proa.static.Program()), proa.static.device_guard("cpu"):
+        ...     y = proa.static.data("x", [None, 2]) * 2.0
+        >>> with proa.static.device_guard("tpu"):
+        ...     pass
+        Traceback (most recent call last):
+            ...
+        ValueError: ...device must be 'cpu', 'gpu' or None, not 'tpu'...
     """
     if device is not None and device.split(":")[0] not in ("cpu", "gpu", "xpu", "npu"):
         raise _C.located(ValueError(f"device_guard: device must be 'cpu', 'gpu' or None, not {device!r}"))

@@ -110,12 +110,26 @@ _mode = _Mode()
 
 
 def default_main_program():
-    """The program that ops are recorded into."""
+    """The program that ops are recorded into.
+
+    Examples:
+        >>> main = proa.static.Program()
+        >>> with proa.static.program_guard(main):
+        ...     proa.static.default_main_program() is main
+        True
+    """
     return _main
 
 
 def default_startup_program():
-    """An empty program: parameters get their first values when they are made."""
+    """An empty program: parameters get their first values when they are made.
+
+    Examples:
+        >>> main, startup = proa.static.Program(), proa.static.Program()
+        >>> with proa.static.program_guard(main, startup):
+        ...     proa.static.default_startup_program() is startup
+        True
+    """
     return _startup
 
 
@@ -231,5 +245,12 @@ def data(name, shape, dtype=None, lod_level=0):
 
 @contextlib.contextmanager
 def name_scope(prefix=None):
-    """Nothing: names of values are those of the program text."""
+    """Nothing: names of values are those of the program text.
+
+    Examples:
+        >>> with proa.static.program_guard(proa.static.Program()), proa.static.name_scope("encoder"):
+        ...     y = proa.static.data("x", [None, 2]) + 1.0
+        >>> y.shape[1:]
+        [2]
+    """
     yield

@@ -18,6 +18,18 @@ def save_inference_model(path_prefix, feed_vars, fetch_vars, executor=None, **kw
         path_prefix (str): of `.pdmodel` and `.pdiparams`.
         feed_vars (Tensor|list): inputs of the program.
         fetch_vars (Tensor|list): what the model gives.
+
+    Examples:
+        >>> import os, tempfile
+        >>> static, main, folder = proa.static, proa.static.Program(), tempfile.TemporaryDirectory()
+        >>> with static.program_guard(main):
+        ...     x = static.data("x", [None, 2])
+        ...     y = static.nn.fc(x, 3)
+        >>> executor = static.Executor()
+        >>> static.save_inference_model(os.path.join(folder.name, "net"), [x], [y], executor, program=main)
+        >>> sorted(os.listdir(folder.name))
+        ['net.pdiparams', 'net.pdmodel']
+        >>> folder.cleanup()
     """
     as_list = lambda value: list(value) if isinstance(value, (list, tuple)) else [value]
     feeds, fetches = as_list(feed_vars), as_list(fetch_vars)
@@ -54,6 +66,19 @@ def load_inference_model(path_prefix, executor=None, **kwargs):
 
     Returns:
         list: [program, names of the inputs, targets to fetch], as Executor.run takes them.
+
+    Examples:
+        >>> import os, tempfile
+        >>> static, main, folder = proa.static, proa.static.Program(), tempfile.TemporaryDirectory()
+        >>> path = os.path.join(folder.name, "net")
+        >>> with static.program_guard(main):
+        ...     x = static.data("x", [None, 2])
+        ...     static.save_inference_model(path, [x], [x * 2.0], static.Executor())
+        >>> program, names, targets = static.load_inference_model(path, static.Executor())
+        >>> feed = {names[0]: np.array([[1.0, 2.0]], "float32")}
+        >>> static.Executor().run(program, feed=feed, fetch_list=targets)[0].tolist()
+        [[2.0, 4.0]]
+        >>> folder.cleanup()
     """
     program = LoadedProgram(_C.load_program(os.fsencode(path_prefix)))
     names = program._module.input_names

@@ -180,6 +180,13 @@ def scope_guard(scope):
 
     Args:
         scope (Scope): it.
+
+    Examples:
+        >>> scope = proa.static.Scope()
+        >>> with proa.static.scope_guard(scope), proa.static.program_guard(proa.static.Program()):
+        ...     y = proa.static.nn.fc(proa.static.data("x", [None, 2]), 3, weight_attr=proa.ParamAttr(name="weight_of_scope"))
+        >>> scope.find_var("weight_of_scope").get_tensor().shape(), proa.static.global_scope() is scope
+        ([2, 3], False)
     """
     global _current
     if not isinstance(scope, Scope):

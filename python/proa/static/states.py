@@ -66,6 +66,16 @@ def load_program_state(model_path, var_list=None):
     Args:
         model_path (str): as `save` had it, with or without .pdparams.
         var_list (list, optional): only tensors of these names.
+
+    Examples:
+        >>> import os, tempfile
+        >>> static, main, folder = proa.static, proa.static.Program(), tempfile.TemporaryDirectory()
+        >>> with static.program_guard(main):
+        ...     y = static.nn.fc(static.data("x", [None, 2]), 3, weight_attr=proa.ParamAttr(name="weight_of_state"))
+        >>> static.save(main, os.path.join(folder.name, "net"))
+        >>> static.load_program_state(os.path.join(folder.name, "net"), ["weight_of_state"])["weight_of_state"].shape
+        (2, 3)
+        >>> folder.cleanup()
     """
     from proa.framework import serialization
 
@@ -87,6 +97,14 @@ def set_program_state(program, state_dict):
 
     Raises:
         ValueError: a value has other dims.
+
+    Examples:
+        >>> static, main = proa.static, proa.static.Program()
+        >>> with static.program_guard(main):
+        ...     y = static.nn.fc(static.data("x", [None, 2]), 1, weight_attr=proa.ParamAttr(name="weight_to_set"))
+        >>> static.set_program_state(main, {"weight_to_set": np.array([[5.0], [6.0]], "float32")})
+        >>> np.array(static.global_scope().find_var("weight_to_set").get_tensor()).tolist()
+        [[5.0], [6.0]]
     """
     import warnings
 
@@ -105,6 +123,21 @@ def load(program, model_path, executor=None, var_list=None):
     Raises:
         FileNotFoundError: there is no `model_path`.pdparams.
         ValueError: a parameter of the program is not in the file, or has other dims there.
+
+    Examples:
+        >>> import os, tempfile
+        >>> static, main, folder = proa.static, proa.static.Program(), tempfile.TemporaryDirectory()
+        >>> path = os.path.join(folder.name, "net")
+        >>> with static.program_guard(main):
+        ...     y = static.nn.fc(static.data("x", [None, 2]), 1, weight_attr=proa.ParamAttr(name="weight_of_net"))
+        >>> static.save(main, path)
+        >>> weight = static.global_scope().find_var("weight_of_net").get_tensor()
+        >>> saved = np.array(weight)
+        >>> weight.set(np.zeros([2, 1], "float32"))
+        >>> static.load(main, path)
+        >>> bool((np.array(weight) == saved).all())
+        True
+        >>> folder.cleanup()
     """
     program = _checked("load", program)
     state = load_program_state(model_path, var_list)
@@ -115,7 +148,17 @@ def load(program, model_path, executor=None, var_list=None):
 
 
 def save_to_file(path, content):
-    """Writes bytes into a file, which changes as a whole (see `proa.save`)."""
+    """Writes bytes into a file, which changes as a whole (see `proa.save`).
+
+    Examples:
+        >>> import os, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = os.path.join(folder.name, "bytes")
+        >>> proa.static.save_to_file(path, b"abc")
+        >>> proa.static.load_from_file(path)
+        b'abc'
+        >>> folder.cleanup()
+    """
     if not isinstance(content, bytes):
         raise _C.located(ValueError(f"save_to_file: content must be bytes, not {type(content).__name__}"))
     with _C.AtomicFile(os.fsencode(path)) as file:
@@ -124,13 +167,32 @@ def save_to_file(path, content):
 
 
 def load_from_file(path):
-    """The bytes in a file."""
+    """The bytes in a file.
+
+    Examples:
+        >>> import os, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = os.path.join(folder.name, "bytes")
+        >>> proa.static.save_to_file(path, b"abc")
+        >>> proa.static.load_from_file(path)
+        b'abc'
+        >>> folder.cleanup()
+    """
     with open(path, "rb") as file:
         return file.read()
 
 
 def normalize_program(program, feed_vars, fetch_vars, **kwargs):
-    """The program; what is not fetched is not run, and inputs are those that are fed."""
+    """The program; what is not fetched is not run, and inputs are those that are fed.
+
+    Examples:
+        >>> static, main = proa.static, proa.static.Program()
+        >>> with static.program_guard(main):
+        ...     x = static.data("x", [None, 2])
+        ...     y = x + 1.0
+        >>> static.normalize_program(main, [x], [y]) is main
+        True
+    """
     return _checked("normalize_program", program)
 
 
@@ -145,12 +207,30 @@ def _bytes_of(feed_vars, fetch_vars, ending):
 
 
 def serialize_program(feed_vars, fetch_vars, **kwargs):
-    """The bytes of the .pdmodel that `save_inference_model` writes."""
+    """The bytes of the .pdmodel that `save_inference_model` writes.
+
+    Examples:
+        >>> static = proa.static
+        >>> with static.program_guard(static.Program()):
+        ...     x = static.data("x", [None, 2])
+        ...     data = static.serialize_program([x], [static.nn.fc(x, 3)])
+        >>> type(data), len(data) > 0
+        (<class 'bytes'>, True)
+    """
     return _bytes_of(feed_vars, fetch_vars, ".pdmodel")
 
 
 def serialize_persistables(feed_vars, fetch_vars, executor=None, **kwargs):
-    """The bytes of the .pdiparams that `save_inference_model` writes."""
+    """The bytes of the .pdiparams that `save_inference_model` writes.
+
+    Examples:
+        >>> static = proa.static
+        >>> with static.program_guard(static.Program()):
+        ...     x = static.data("x", [None, 2])
+        ...     data = static.serialize_persistables([x], [static.nn.fc(x, 3)])
+        >>> type(data), len(data) >= 4 * (2 * 3 + 3)  # float32
+        (<class 'bytes'>, True)
+    """
     return _bytes_of(feed_vars, fetch_vars, ".pdiparams")
 
 
@@ -162,14 +242,36 @@ class _Bytes:
 
 
 def deserialize_program(data):
-    """A program from the bytes of `serialize_program`; `deserialize_persistables` gives it its parameters."""
+    """A program from the bytes of `serialize_program`; `deserialize_persistables` gives it its parameters.
+
+    Examples:
+        >>> static = proa.static
+        >>> with static.program_guard(static.Program()):
+        ...     x = static.data("x", [None, 2])
+        ...     y = x * 2.0
+        ...     texts = static.serialize_program([x], [y]), static.serialize_persistables([x], [y])
+        >>> program = static.deserialize_persistables(static.deserialize_program(texts[0]), texts[1])
+        >>> static.Executor().run(program, feed={"x": np.ones([1, 2], "float32")}, fetch_list=program.fetch_targets())
+        [array([[2., 2.]], dtype=float32)]
+    """
     if not isinstance(data, bytes):
         raise _C.located(TypeError(f"deserialize_program: data must be bytes, not {type(data).__name__}"))
     return _Bytes(data)
 
 
 def deserialize_persistables(program, data, executor=None):
-    """The program with the parameters of `serialize_persistables`, as `load_inference_model` gives it."""
+    """The program with the parameters of `serialize_persistables`, as `load_inference_model` gives it.
+
+    Examples:
+        >>> static = proa.static
+        >>> with static.program_guard(static.Program()):
+        ...     x = static.data("x", [None, 2])
+        ...     y = static.nn.fc(x, 3, weight_attr=proa.nn.initializer.Constant(1.0))
+        ...     texts = static.serialize_program([x], [y]), static.serialize_persistables([x], [y])
+        >>> program = static.deserialize_persistables(static.deserialize_program(texts[0]), texts[1])
+        >>> static.Executor().run(program, feed={"x": np.ones([1, 2], "float32")}, fetch_list=program.fetch_targets())
+        [array([[2., 2., 2.]], dtype=float32)]
+    """
     import tempfile
 
     from proa.static.saving import load_inference_model

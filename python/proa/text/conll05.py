@@ -24,7 +24,7 @@ _FILES = (
 
 
 class Conll05st(Dataset):
-    """Words, and their parts in what a verb tells.
+    r"""Words, and their parts in what a verb tells.
 
     Args:
         data_file (str, optional): the archive conll05st-tests.tar.gz.
@@ -38,6 +38,28 @@ class Conll05st(Dataset):
     Raises:
         ValueError: other files.
         RuntimeError: a file could not be fetched.
+
+    Examples:
+        >>> import gzip, io, os, tarfile, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> def written(name, content):
+        ...     path = os.path.join(folder.name, name)
+        ...     with open(path, "w") as file:
+        ...         _ = file.write(content)
+        ...     return path
+        >>> path = os.path.join(folder.name, "tests.tar.gz")
+        >>> with tarfile.open(path, "w:gz") as archive:
+        ...     for part, content in (("words", b"cats\nsleep\n\n"), ("props", b"- (A0*)\nsleep (V*)\n\n")):
+        ...         content = gzip.compress(content)
+        ...         member = tarfile.TarInfo(f"conll05st-release/test.wsj/{part}/test.wsj.{part}.gz")
+        ...         member.size = len(content)
+        ...         archive.addfile(member, io.BytesIO(content))
+        >>> words, verbs = written("words", "UNK\ncats\nsleep\nbos\neos\n"), written("verbs", "sleep\n")
+        >>> tags, vectors = written("tags", "B-A0\nI-A0\nB-V\nI-V\nO\n"), written("vectors", "")
+        >>> data = proa.text.Conll05st(path, words, verbs, tags, vectors)
+        >>> data[0][0].tolist(), data[0][-1].tolist()
+        ([1, 2], [0, 2])
+        >>> folder.cleanup()
     """
 
     def __init__(self, data_file=None, word_dict_file=None, verb_dict_file=None, target_dict_file=None, emb_file=None,

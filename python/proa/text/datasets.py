@@ -48,6 +48,17 @@ class UCIHousing(Dataset):
         download (bool): fetch the file if it is not there.
 
     A sample is (13 features, price), arrays of the default dtype.
+
+    Examples:
+        >>> import os, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = os.path.join(folder.name, "housing.data")
+        >>> np.savetxt(path, np.arange(10 * 14).reshape(10, 14))
+        >>> data = proa.text.UCIHousing(path, mode="test")
+        >>> features, price = data[0]
+        >>> len(data), features.shape, price.tolist()
+        (2, (13,), [125.0])
+        >>> folder.cleanup()
     """
 
     def __init__(self, data_file=None, mode="train", download=True):
@@ -89,6 +100,23 @@ class Imdb(Dataset):
 
     A sample is (numbers of words, label [1]: 0 positive, 1 negative). `word_idx` has the numbers by word, the most
     frequent first.
+
+    Examples:
+        >>> import io, os, tarfile, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = os.path.join(folder.name, "aclImdb.tar.gz")
+        >>> with tarfile.open(path, "w:gz") as archive:
+        ...     for name, text in (("pos/0", b"A good, good film!"), ("neg/0", b"A bad film.")):
+        ...         member = tarfile.TarInfo(f"aclImdb/train/{name}.txt")
+        ...         member.size = len(text)
+        ...         archive.addfile(member, io.BytesIO(text))
+        >>> data = proa.text.Imdb(path, cutoff=1)
+        >>> data.word_idx
+        {b'a': 0, b'film': 1, b'good': 2, b'<unk>': 3}
+        >>> words, label = data[1]
+        >>> words.tolist(), label.tolist()
+        ([0, 3, 1], [1])
+        >>> folder.cleanup()
     """
 
     URL = "https://dataset.bj.bcebos.com/imdb%2FaclImdb_v1.tar.gz"

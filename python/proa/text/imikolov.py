@@ -12,7 +12,7 @@ __all__ = ["Imikolov"]
 
 
 class Imikolov(Dataset):
-    """Numbers of words.
+    r"""Numbers of words.
 
     Args:
         data_file (str, optional): the archive simple-examples.tgz; fetched if not given and `download`.
@@ -29,6 +29,22 @@ class Imikolov(Dataset):
     Raises:
         ValueError: for other arguments, or another archive.
         RuntimeError: the archive could not be fetched.
+
+    Examples:
+        >>> import io, os, tarfile, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = os.path.join(folder.name, "simple-examples.tgz")
+        >>> with tarfile.open(path, "w:gz") as archive:
+        ...     for part in ("train", "valid"):
+        ...         member = tarfile.TarInfo(f"./simple-examples/data/ptb.{part}.txt")
+        ...         member.size = 6
+        ...         archive.addfile(member, io.BytesIO(b"a b a\n"))
+        >>> data = proa.text.Imikolov(path, "NGRAM", window_size=3, min_word_freq=1)
+        >>> data.word_idx
+        {b'a': 0, '<e>': 1, '<s>': 2, b'b': 3, '<unk>': 4}
+        >>> [np.stack(sample).tolist() for sample in data]
+        [[2, 0, 3], [0, 3, 0], [3, 0, 1]]
+        >>> folder.cleanup()
     """
 
     _URL = "https://dataset.bj.bcebos.com/imikolov%2Fsimple-examples.tgz"

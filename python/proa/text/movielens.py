@@ -48,7 +48,7 @@ class UserInfo:
 
 
 class Movielens(Dataset):
-    """Ratings of films.
+    r"""Ratings of films.
 
     Args:
         data_file (str, optional): the archive ml-1m.zip; fetched if not given and `download`.
@@ -62,6 +62,19 @@ class Movielens(Dataset):
     Raises:
         ValueError: for another mode, or another archive.
         RuntimeError: the archive could not be fetched.
+
+    Examples:
+        >>> import os, tempfile, zipfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = os.path.join(folder.name, "ml-1m.zip")
+        >>> with zipfile.ZipFile(path, "w") as archive:
+        ...     archive.writestr("ml-1m/movies.dat", "7::Toy Story (1995)::Animation|Comedy\n")
+        ...     archive.writestr("ml-1m/users.dat", "1::F::25::10::48067\n")
+        ...     archive.writestr("ml-1m/ratings.dat", "1::7::5::978300760\n")
+        >>> data = proa.text.Movielens(path, test_ratio=0.0)
+        >>> [part.tolist() for part in data[0]]  # user, sex, age, job; film, kinds, title; rating
+        [[1], [1], [2], [10], [7], [0, 1], [1, 0], [5.0]]
+        >>> folder.cleanup()
     """
 
     _URL = "https://dataset.bj.bcebos.com/movielens%2Fml-1m.zip"

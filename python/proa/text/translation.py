@@ -45,7 +45,7 @@ class _Translations(Dataset):
 
 
 class WMT14(_Translations):
-    """Sentences in English and French.
+    r"""Sentences in English and French.
 
     Args:
         data_file (str, optional): the archive wmt14.tgz; fetched if not given and `download`.
@@ -59,6 +59,23 @@ class WMT14(_Translations):
     Raises:
         ValueError: for another mode or size, or another archive.
         RuntimeError: the archive could not be fetched.
+
+    Examples:
+        >>> import io, os, tarfile, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = os.path.join(folder.name, "wmt14.tgz")
+        >>> marks = b"<s>\n<e>\n<unk>\n"
+        >>> with tarfile.open(path, "w:gz") as archive:
+        ...     for name, content in (
+        ...         ("src.dict", marks + b"hello\n"), ("trg.dict", marks + b"bonjour\n"), ("test/test", b"hello\tbonjour\n")
+        ...     ):
+        ...         member = tarfile.TarInfo(f"wmt14/{name}")
+        ...         member.size = len(content)
+        ...         archive.addfile(member, io.BytesIO(content))
+        >>> data = proa.text.WMT14(path, mode="test", dict_size=4)
+        >>> [part.tolist() for part in data[0]]
+        [[0, 3, 1], [0, 3], [3, 1]]
+        >>> folder.cleanup()
     """
 
     _URL = "http://paddlemodels.bj.bcebos.com/wmt/wmt14.tgz"
@@ -100,7 +117,7 @@ class WMT14(_Translations):
 
 
 class WMT16(_Translations):
-    """Descriptions of images in English and German.
+    r"""Descriptions of images in English and German.
 
     Args:
         data_file (str, optional): the archive wmt16.tar.gz; fetched if not given and `download`.
@@ -115,6 +132,22 @@ class WMT16(_Translations):
     Raises:
         ValueError: for another mode, language or size, or another archive.
         RuntimeError: the archive could not be fetched.
+
+    Examples:
+        >>> import io, os, tarfile, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = os.path.join(folder.name, "wmt16.tar.gz")
+        >>> with tarfile.open(path, "w:gz") as archive:
+        ...     for name, content in (("train", b"a dog\tein hund\n"), ("val", b"a cat\teine katze\n")):
+        ...         member = tarfile.TarInfo(f"wmt16/{name}")
+        ...         member.size = len(content)
+        ...         archive.addfile(member, io.BytesIO(content))
+        >>> data = proa.text.WMT16(path, mode="val", src_dict_size=5, trg_dict_size=5)
+        >>> data.get_dict("en")
+        {'<s>': 0, '<e>': 1, '<unk>': 2, 'a': 3, 'dog': 4}
+        >>> [part.tolist() for part in data[0]]
+        [[0, 3, 2, 1], [0, 2, 2], [2, 2, 1]]
+        >>> folder.cleanup()
     """
 
     _URL = "http://paddlemodels.bj.bcebos.com/wmt/wmt16.tar.gz"

@@ -18,7 +18,14 @@ _INNER = re.compile(
 
 
 class Upgraded:
-    """What `upgrade` gives: the `text`, the number of `changes`, and what is `left`: [(line, name, why)]."""
+    r"""What `upgrade` gives: the `text`, the number of `changes`, and what is `left`: [(line, name, why)].
+
+    Examples:
+        >>> from proa.upgrade import upgrade
+        >>> upgraded = upgrade("import paddle.fluid as fluid\ny = fluid.layers.relu(x)\n")
+        >>> upgraded.text, upgraded.left
+        ('import paddle\ny = paddle.nn.functional.relu(x)\n', [])
+    """
 
     def __init__(self, text, changes, left):
         self.text, self.changes, self.left = text, changes, left

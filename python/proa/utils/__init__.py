@@ -67,7 +67,12 @@ def enable_crash_handler(python_stack=True):
 
 
 def disable_crash_handler():
-    """Takes the crash handler off; the standard library's faulthandler stays as it is."""
+    """Takes the crash handler off; the standard library's faulthandler stays as it is.
+
+    Examples:
+        >>> proa.utils.enable_crash_handler(python_stack=False)
+        >>> proa.utils.disable_crash_handler()
+    """
     _C.debug.disable_crash_handler()
 
 

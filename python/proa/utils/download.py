@@ -43,6 +43,12 @@ def get_weights_path_from_url(url, md5sum=None):
 
     Raises:
         RuntimeError: it could not be fetched.
+
+    Examples:
+        >>> proa.utils.download.get_weights_path_from_url("weights.pdparams")
+        Traceback (most recent call last):
+            ...
+        ValueError: ...is no URL that starts with http://, https:// or file://...
     """
     return get_path_from_url(url, WEIGHTS_HOME, md5sum)
 
@@ -61,6 +67,16 @@ def get_path_from_url(url, root_dir, md5sum=None, check_exist=True, decompress=T
     Raises:
         ValueError: for another kind of URL.
         RuntimeError: it could not be fetched.
+
+    Examples:
+        >>> import os, pathlib, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> there = pathlib.Path(folder.name, "weights.txt")
+        >>> _ = there.write_text("1 2 3")
+        >>> path = proa.utils.download.get_path_from_url(there.as_uri(), os.path.join(folder.name, "cache"))
+        >>> pathlib.Path(path).read_text(), os.path.basename(os.path.dirname(path))
+        ('1 2 3', 'cache')
+        >>> folder.cleanup()
     """
     if not is_url(url) and not url.startswith("file://"):
         raise _C.located(

@@ -22,6 +22,11 @@ class Family:
 
     It counts by itself and goes with its owner, so that making and dropping owners leaves nothing behind. Copies of
     an owner share it.
+
+    Examples:
+        >>> names = proa.utils.unique_name.Family("linear_7")
+        >>> names("w"), names("b"), names("w")
+        ('linear_7.w_0', 'linear_7.b_0', 'linear_7.w_1')
     """
 
     def __init__(self, name):

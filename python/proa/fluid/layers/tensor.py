@@ -234,7 +234,12 @@ crop_tensor = crop
 
 
 def reverse(x, axis):
-    """x with the order along axes turned round."""
+    """x with the order along axes turned round.
+
+    Examples:
+        >>> proa.reverse(proa.to_tensor([[1, 2], [3, 4]]), axis=0).tolist()
+        [[3, 4], [1, 2]]
+    """
     return proa.flip(x, axis if isinstance(axis, (list, tuple)) else [axis])
 
 

@@ -127,6 +127,17 @@ def conv2d(input, num_filters, filter_size, stride=1, padding=0, dilation=1, gro
 
     Raises:
         RuntimeError: in eager mode.
+
+    Examples:
+        >>> with proa.static.program_guard(proa.static.Program()):
+        ...     x = proa.static.data("x", [None, 3, 8, 8])
+        ...     y = proa.static.nn.conv2d(x, num_filters=4, filter_size=3, act="relu")
+        >>> y.shape[1:]
+        [4, 6, 6]
+        >>> proa.static.nn.conv2d(proa.ones([1, 3, 8, 8]), 4, 3)
+        Traceback (most recent call last):
+            ...
+        RuntimeError: ...conv2d: works on programs, but static mode is off...
     """
     return _convolution("conv2d", 2, input, num_filters, filter_size, groups, param_attr, bias_attr, name, data_format,
                         F.conv2d, act, stride=stride, padding=padding, dilation=dilation)  # fmt: skip
@@ -135,7 +146,15 @@ def conv2d(input, num_filters, filter_size, stride=1, padding=0, dilation=1, gro
 @static_only("use paddle.nn.Conv3D")
 def conv3d(input, num_filters, filter_size, stride=1, padding=0, dilation=1, groups=None, param_attr=None,
            bias_attr=None, use_cudnn=True, act=None, name=None, data_format="NCDHW"):  # fmt: skip
-    """A 3-D convolution with its weight; see `conv2d`."""
+    """A 3-D convolution with its weight; see `conv2d`.
+
+    Examples:
+        >>> with proa.static.program_guard(proa.static.Program()):
+        ...     x = proa.static.data("x", [None, 3, 4, 8, 8])
+        ...     y = proa.static.nn.conv3d(x, num_filters=4, filter_size=3, padding=1)
+        >>> y.shape[1:]
+        [4, 4, 8, 8]
+    """
     return _convolution("conv3d", 3, input, num_filters, filter_size, groups, param_attr, bias_attr, name, data_format,
                         F.conv3d, act, stride=stride, padding=padding, dilation=dilation)  # fmt: skip
 
@@ -170,6 +189,13 @@ def conv2d_transpose(input, num_filters, output_size=None, filter_size=None, pad
 
     Args:
         output_size (int|list[int], optional): of the result; gives filter_size if that is missing.
+
+    Examples:
+        >>> with proa.static.program_guard(proa.static.Program()):
+        ...     x = proa.static.data("x", [None, 3, 4, 4])
+        ...     y = proa.static.nn.conv2d_transpose(x, num_filters=2, output_size=[8, 8], stride=2)
+        >>> y.shape[1:]
+        [2, 8, 8]
     """
     return _transposed("conv2d_transpose", 2, input, num_filters, output_size, filter_size, padding, stride, dilation,
                        groups, param_attr, bias_attr, act, name, data_format, F.conv2d_transpose)  # fmt: skip
@@ -179,7 +205,15 @@ def conv2d_transpose(input, num_filters, output_size=None, filter_size=None, pad
 def conv3d_transpose(input, num_filters, output_size=None, filter_size=None, padding=0, stride=1, dilation=1,
                      groups=None, param_attr=None, bias_attr=None, use_cudnn=True, act=None, name=None,
                      data_format="NCDHW"):  # fmt: skip
-    """A transposed 3-D convolution with its weight; see `conv2d_transpose`."""
+    """A transposed 3-D convolution with its weight; see `conv2d_transpose`.
+
+    Examples:
+        >>> with proa.static.program_guard(proa.static.Program()):
+        ...     x = proa.static.data("x", [None, 3, 2, 4, 4])
+        ...     y = proa.static.nn.conv3d_transpose(x, num_filters=2, filter_size=2, stride=2)
+        >>> y.shape[1:]
+        [2, 4, 8, 8]
+    """
     return _transposed("conv3d_transpose", 3, input, num_filters, output_size, filter_size, padding, stride, dilation,
                        groups, param_attr, bias_attr, act, name, data_format, F.conv3d_transpose)  # fmt: skip
 
@@ -201,6 +235,14 @@ def batch_norm(input, act=None, is_test=False, momentum=0.9, epsilon=1e-05, para
 
     Raises:
         RuntimeError: in eager mode.
+
+    Examples:
+        >>> static, main = proa.static, proa.static.Program()
+        >>> with static.program_guard(main):
+        ...     y = static.nn.batch_norm(static.data("x", [None, 1]))
+        >>> x = np.array([[1.0], [3.0]], "float32")
+        >>> static.Executor().run(main, feed={"x": x}, fetch_list=[y])[0].round(3).tolist()
+        [[-1.0], [1.0]]
     """
     channels = _channels(input, data_layout) if len(input.shape) > 1 else input.shape[0]
     prefix = _prefix(name, "batch_norm")
@@ -224,6 +266,14 @@ def layer_norm(input, scale=True, shift=True, begin_norm_axis=1, epsilon=1e-05, 
 
     Raises:
         RuntimeError: in eager mode.
+
+    Examples:
+        >>> static, main = proa.static, proa.static.Program()
+        >>> with static.program_guard(main):
+        ...     y = static.nn.layer_norm(static.data("x", [None, 2]))
+        >>> x = np.array([[1.0, 3.0], [5.0, 5.0]], "float32")
+        >>> static.Executor().run(main, feed={"x": x}, fetch_list=[y])[0].round(3).tolist()
+        [[-1.0, 1.0], [0.0, 0.0]]
     """
     dims = list(input.shape[begin_norm_axis:])
     count = math.prod(dims) if all(d >= 0 for d in dims) else -1
@@ -244,6 +294,14 @@ def group_norm(input, groups, epsilon=1e-05, param_attr=None, bias_attr=None, ac
 
     Raises:
         RuntimeError: in eager mode.
+
+    Examples:
+        >>> static, main = proa.static, proa.static.Program()
+        >>> with static.program_guard(main):
+        ...     y = static.nn.group_norm(static.data("x", [None, 4, 1, 1]), groups=2)
+        >>> x = np.array([1.0, 3.0, 2.0, 6.0], "float32").reshape(1, 4, 1, 1)
+        >>> static.Executor().run(main, feed={"x": x}, fetch_list=[y])[0].round(3).reshape(-1).tolist()
+        [-1.0, 1.0, -1.0, 1.0]
     """
     channels = _channels(input, data_layout)
     prefix = _prefix(name, "group_norm")
@@ -258,6 +316,14 @@ def instance_norm(input, epsilon=1e-05, param_attr=None, bias_attr=None, name=No
 
     Raises:
         RuntimeError: in eager mode.
+
+    Examples:
+        >>> static, main = proa.static, proa.static.Program()
+        >>> with static.program_guard(main):
+        ...     y = static.nn.instance_norm(static.data("x", [None, 1, 1, 2]))
+        >>> x = np.array([1.0, 3.0], "float32").reshape(1, 1, 1, 2)
+        >>> static.Executor().run(main, feed={"x": x}, fetch_list=[y])[0].round(3).reshape(-1).tolist()
+        [-1.0, 1.0]
     """
     prefix = _prefix(name, "instance_norm")
     channels = [input.shape[1]]
@@ -272,6 +338,13 @@ def prelu(x, mode, param_attr=None, data_format="NCHW", name=None):
 
     Raises:
         RuntimeError: in eager mode.
+
+    Examples:
+        >>> static, main = proa.static, proa.static.Program()
+        >>> with static.program_guard(main):
+        ...     y = static.nn.prelu(static.data("x", [None, 2]), "all")
+        >>> static.Executor().run(main, feed={"x": np.array([[-4.0, 2.0]], "float32")}, fetch_list=[y])[0].tolist()
+        [[-1.0, 2.0]]
     """
     if mode not in ("all", "channel", "element"):
         raise _C.located(ValueError(f"prelu: mode must be 'all', 'channel' or 'element', not {mode!r}"))
@@ -289,6 +362,13 @@ def bilinear_tensor_product(x, y, size, act=None, name=None, param_attr=None, bi
 
     Raises:
         RuntimeError: in eager mode.
+
+    Examples:
+        >>> with proa.static.program_guard(proa.static.Program()):
+        ...     x, y = proa.static.data("x", [None, 3]), proa.static.data("y", [None, 4])
+        ...     z = proa.static.nn.bilinear_tensor_product(x, y, size=5)
+        >>> z.shape[1:]
+        [5]
     """
     prefix = _prefix(name, "bilinear_tensor_product")
     weight = program_parameter([size, x.shape[1], y.shape[1]], param_attr, x.dtype, prefix=prefix)
@@ -303,6 +383,13 @@ def sparse_embedding(input, size, padding_idx=None, is_test=False, entry=None, t
 
     Raises:
         RuntimeError: in eager mode.
+
+    Examples:
+        >>> with proa.static.program_guard(proa.static.Program()):
+        ...     ids = proa.static.data("ids", [None, 6], "int64")
+        ...     vectors = proa.static.nn.sparse_embedding(ids, [100, 8])
+        >>> vectors.shape[1:]
+        [6, 8]
     """
     from proa.static.nn.layers import embedding
 
@@ -315,6 +402,14 @@ def spectral_norm(weight, dim=0, power_iters=1, eps=1e-12, name=None):
 
     Raises:
         RuntimeError: in eager mode.
+
+    Examples:
+        >>> static, main = proa.static, proa.static.Program()
+        >>> with static.program_guard(main):
+        ...     y = static.nn.spectral_norm(static.data("w", [2, 2]), power_iters=20)
+        >>> w = np.diag([4.0, 1.0]).astype("float32")
+        >>> static.Executor().run(main, feed={"w": w}, fetch_list=[y])[0].round(3).tolist()
+        [[1.0, 0.0], [0.0, 0.25]]
     """
     from proa import nn
 
@@ -333,6 +428,13 @@ def row_conv(input, future_context_size, param_attr=None, act=None):
 
     Raises:
         RuntimeError: in eager mode.
+
+    Examples:
+        >>> with proa.static.program_guard(proa.static.Program()):
+        ...     x = proa.static.data("x", [None, 9, 4])
+        ...     y = proa.static.nn.row_conv(x, future_context_size=2)
+        >>> y.shape[1:]
+        [9, 4]
     """
     channels = input.shape[-1]
     weight = program_parameter(

@@ -71,6 +71,21 @@ class Cifar10(Dataset):
     Raises:
         ValueError: for another mode or backend, or another archive.
         RuntimeError: the archive could not be fetched.
+
+    Examples:
+        >>> import io, os, pickle, tarfile, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = os.path.join(folder.name, "cifar.tar.gz")
+        >>> batch = pickle.dumps({b"data": np.zeros([2, 3072], "uint8"), b"labels": [7, 3]})
+        >>> with tarfile.open(path, "w:gz") as archive:
+        ...     member = tarfile.TarInfo("cifar-10-batches-py/test_batch")
+        ...     member.size = len(batch)
+        ...     archive.addfile(member, io.BytesIO(batch))
+        >>> data = proa.vision.datasets.Cifar10(path, mode="test", backend="cv2")
+        >>> image, label = data[1]
+        >>> len(data), image.shape, label.tolist()
+        (2, (32, 32, 3), 3)
+        >>> folder.cleanup()
     """
 
     URL = "https://dataset.bj.bcebos.com/cifar/cifar-10-python.tar.gz"
@@ -112,7 +127,22 @@ class Cifar10(Dataset):
 
 
 class Cifar100(Cifar10):
-    """Images of 100 classes; see Cifar10."""
+    """Images of 100 classes; see Cifar10.
+
+    Examples:
+        >>> import io, os, pickle, tarfile, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = os.path.join(folder.name, "cifar.tar.gz")
+        >>> batch = pickle.dumps({b"data": np.zeros([2, 3072], "uint8"), b"fine_labels": [7, 99]})
+        >>> with tarfile.open(path, "w:gz") as archive:
+        ...     member = tarfile.TarInfo("cifar-100-python/train")
+        ...     member.size = len(batch)
+        ...     archive.addfile(member, io.BytesIO(batch))
+        >>> image, label = proa.vision.datasets.Cifar100(path, backend="pil")[1]
+        >>> image.size, label.tolist()
+        ((32, 32), 99)
+        >>> folder.cleanup()
+    """
 
     URL = "https://dataset.bj.bcebos.com/cifar/cifar-100-python.tar.gz"
     MD5 = "eb9058c3a382ffc7106e4002c42a8d85"

@@ -40,6 +40,33 @@ class Flowers(Dataset):
     Raises:
         ValueError: for another mode or backend, or another file.
         RuntimeError: a file could not be fetched.
+
+    Examples:
+        >>> import io, os, struct, tarfile, tempfile
+        >>> from PIL import Image
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> def mat(name, numbers):  # a file of MATLAB's with one array of bytes
+        ...     def part(kind, data):
+        ...         return struct.pack("<2I", kind, len(data)) + data + bytes(-len(data) % 8)
+        ...     head = part(6, struct.pack("<2I", 9, 0)) + part(5, struct.pack("<2i", 1, len(numbers)))
+        ...     path = os.path.join(folder.name, name + ".mat")
+        ...     with open(path, "wb") as file:
+        ...         _ = file.write(b"MATLAB 5.0".ljust(124) + struct.pack("<H2s", 0x100, b"IM"))
+        ...         _ = file.write(part(14, head + part(1, name.encode()) + part(2, bytes(numbers))))
+        ...     return path
+        >>> path = os.path.join(folder.name, "102flowers.tgz")
+        >>> picture = io.BytesIO()
+        >>> Image.new("RGB", (4, 6)).save(picture, "jpeg")
+        >>> with tarfile.open(path, "w:gz") as archive:
+        ...     member = tarfile.TarInfo("jpg/image_00002.jpg")
+        ...     member.size = picture.tell()
+        ...     _ = picture.seek(0)
+        ...     archive.addfile(member, picture)
+        >>> data = proa.vision.datasets.Flowers(path, mat("labels", [5, 102]), mat("tstid", [2]), backend="cv2")
+        >>> image, label = data[0]
+        >>> image.shape, label.tolist()
+        ((6, 4, 3), [102])
+        >>> folder.cleanup()
     """
 
     def __init__(self, data_file=None, label_file=None, setid_file=None, mode="train", transform=None, download=True,

@@ -95,7 +95,19 @@ class DatasetFolder(Dataset):
 
 
 class ImageFolder(Dataset):
-    """All images under a folder, without classes; see DatasetFolder. A sample is [image]."""
+    """All images under a folder, without classes; see DatasetFolder. A sample is [image].
+
+    Examples:
+        >>> import os, tempfile
+        >>> from PIL import Image
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> Image.new("RGB", (4, 6), (255, 0, 0)).save(os.path.join(folder.name, "red.png"))
+        >>> data = proa.vision.datasets.ImageFolder(folder.name, transform=proa.vision.transforms.ToTensor())
+        >>> (image,) = data[0]
+        >>> len(data), image.shape, image[:, 0, 0].tolist()
+        (1, [3, 6, 4], [1.0, 0.0, 0.0])
+        >>> folder.cleanup()
+    """
 
     def __init__(self, root, loader=None, extensions=None, transform=None, is_valid_file=None):
         self.root = root

@@ -49,6 +49,20 @@ class MNIST(Dataset):
     Raises:
         ValueError: for another mode or backend, or files that do not belong together.
         RuntimeError: the files could not be fetched.
+
+    Examples:
+        >>> import os, struct, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> images, labels = (os.path.join(folder.name, name) for name in ("images", "labels"))
+        >>> with open(images, "wb") as file:
+        ...     _ = file.write(struct.pack(">4I", 0x803, 2, 28, 28) + bytes(2 * 28 * 28))
+        >>> with open(labels, "wb") as file:
+        ...     _ = file.write(struct.pack(">2I", 0x801, 2) + bytes([7, 3]))
+        >>> data = proa.vision.datasets.MNIST(images, labels, backend="cv2")
+        >>> image, label = data[1]
+        >>> len(data), image.shape, label.tolist()
+        (2, (28, 28, 1), [3])
+        >>> folder.cleanup()
     """
 
     NAME = "mnist"
@@ -106,7 +120,22 @@ class MNIST(Dataset):
 
 
 class FashionMNIST(MNIST):
-    """Clothes; see MNIST."""
+    """Clothes; see MNIST.
+
+    Examples:
+        >>> import os, struct, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> images, labels = (os.path.join(folder.name, name) for name in ("images", "labels"))
+        >>> with open(images, "wb") as file:
+        ...     _ = file.write(struct.pack(">4I", 0x803, 1, 28, 28) + bytes(28 * 28))
+        >>> with open(labels, "wb") as file:
+        ...     _ = file.write(struct.pack(">2I", 0x801, 1) + bytes([9]))
+        >>> to_tensor = proa.vision.transforms.ToTensor()
+        >>> image, label = proa.vision.datasets.FashionMNIST(images, labels, transform=to_tensor)[0]
+        >>> image.shape, label.tolist()
+        ([1, 28, 28], [9])
+        >>> folder.cleanup()
+    """
 
     NAME = "fashion-mnist"
     URL_PREFIX = "https://dataset.bj.bcebos.com/fashion_mnist/"

@@ -34,6 +34,29 @@ class VOC2012(Dataset):
     Raises:
         ValueError: for another mode or backend, or another archive.
         RuntimeError: the archive could not be fetched.
+
+    Examples:
+        >>> import io, os, tarfile, tempfile
+        >>> from PIL import Image
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = os.path.join(folder.name, "voc.tar")
+        >>> def encoded(image, kind):
+        ...     file = io.BytesIO()
+        ...     image.save(file, kind)
+        ...     return file.getvalue()
+        >>> with tarfile.open(path, "w") as archive:
+        ...     for name, content in {
+        ...         "ImageSets/Segmentation/val.txt": b"a",
+        ...         "JPEGImages/a.jpg": encoded(Image.new("RGB", (5, 3)), "jpeg"),
+        ...         "SegmentationClass/a.png": encoded(Image.new("L", (5, 3), 15), "png"),
+        ...     }.items():
+        ...         member = tarfile.TarInfo("VOCdevkit/VOC2012/" + name)
+        ...         member.size = len(content)
+        ...         archive.addfile(member, io.BytesIO(content))
+        >>> image, classes = proa.vision.datasets.VOC2012(path, mode="valid", backend="cv2")[0]
+        >>> image.shape, classes.shape, classes.max().tolist()
+        ((3, 5, 3), (3, 5), 15.0)
+        >>> folder.cleanup()
     """
 
     def __init__(self, data_file=None, mode="train", transform=None, download=True, backend=None):

@@ -69,6 +69,16 @@ class AlexNet(nn.Layer):
 
 
 def alexnet(pretrained=False, **kwargs):
-    """AlexNet."""
+    """AlexNet.
+
+    Examples:
+        >>> net = proa.vision.models.alexnet(num_classes=0)  # the convolutions alone
+        >>> net(proa.zeros([1, 3, 64, 64])).shape
+        [1, 256, 1, 1]
+        >>> proa.vision.models.alexnet(pretrained=True)
+        Traceback (most recent call last):
+            ...
+        NotImplementedError: ...
+    """
     refuse_pretrained("alexnet", pretrained)
     return AlexNet(**kwargs)

@@ -149,20 +149,44 @@ def densenet121(pretrained=False, **kwargs):
 
 
 def densenet161(pretrained=False, **kwargs):
-    """DenseNet of 161 layers; keyword arguments as in DenseNet."""
+    """DenseNet of 161 layers; keyword arguments as in DenseNet.
+
+    Examples:
+        >>> net = proa.vision.models.densenet161(num_classes=0)  # the last channels, pooled
+        >>> net(proa.zeros([1, 3, 32, 32])).shape
+        [1, 2208, 1, 1]
+    """
     return _densenet(161, pretrained, **kwargs)
 
 
 def densenet169(pretrained=False, **kwargs):
-    """DenseNet of 169 layers; keyword arguments as in DenseNet."""
+    """DenseNet of 169 layers; keyword arguments as in DenseNet.
+
+    Examples:
+        >>> net = proa.vision.models.densenet169(num_classes=0)  # the last channels, pooled
+        >>> net(proa.zeros([1, 3, 32, 32])).shape
+        [1, 1664, 1, 1]
+    """
     return _densenet(169, pretrained, **kwargs)
 
 
 def densenet201(pretrained=False, **kwargs):
-    """DenseNet of 201 layers; keyword arguments as in DenseNet."""
+    """DenseNet of 201 layers; keyword arguments as in DenseNet.
+
+    Examples:
+        >>> net = proa.vision.models.densenet201(num_classes=0)  # the last channels, pooled
+        >>> net(proa.zeros([1, 3, 32, 32])).shape
+        [1, 1920, 1, 1]
+    """
     return _densenet(201, pretrained, **kwargs)
 
 
 def densenet264(pretrained=False, **kwargs):
-    """DenseNet of 264 layers; keyword arguments as in DenseNet."""
+    """DenseNet of 264 layers; keyword arguments as in DenseNet.
+
+    Examples:
+        >>> net = proa.vision.models.densenet264(num_classes=0)  # the last channels, pooled
+        >>> net(proa.zeros([1, 3, 32, 32])).shape
+        [1, 2688, 1, 1]
+    """
     return _densenet(264, pretrained, **kwargs)

@@ -175,6 +175,12 @@ class InceptionV3(nn.Layer):
 
 
 def inception_v3(pretrained=False, **kwargs):
-    """Inception v3; keyword arguments as in InceptionV3."""
+    """Inception v3; keyword arguments as in InceptionV3.
+
+    Examples:
+        >>> net = proa.vision.models.inception_v3(num_classes=0, with_pool=False)
+        >>> net(proa.zeros([1, 3, 107, 107])).shape
+        [1, 2048, 2, 2]
+    """
     refuse_pretrained("inception_v3", pretrained)
     return InceptionV3(**kwargs)

@@ -185,50 +185,110 @@ def resnet50(pretrained=False, **kwargs):
 
 
 def resnet101(pretrained=False, **kwargs):
-    """ResNet of 101 layers; keyword arguments as in ResNet."""
+    """ResNet of 101 layers; keyword arguments as in ResNet.
+
+    Examples:
+        >>> net = proa.vision.models.resnet101(num_classes=4)
+        >>> net(proa.zeros([1, 3, 32, 32])).shape
+        [1, 4]
+    """
     return _resnet("resnet101", BottleneckBlock, 101, pretrained, **kwargs)
 
 
 def resnet152(pretrained=False, **kwargs):
-    """ResNet of 152 layers; keyword arguments as in ResNet."""
+    """ResNet of 152 layers; keyword arguments as in ResNet.
+
+    Examples:
+        >>> net = proa.vision.models.resnet152(num_classes=4)
+        >>> net(proa.zeros([1, 3, 32, 32])).shape
+        [1, 4]
+    """
     return _resnet("resnet152", BottleneckBlock, 152, pretrained, **kwargs)
 
 
 def resnext50_32x4d(pretrained=False, **kwargs):
-    """ResNet of 50 layers with 32 groups of width 4 (Xie et al., 2017)."""
+    """ResNet of 50 layers with 32 groups of width 4 (Xie et al., 2017).
+
+    Examples:
+        >>> net = proa.vision.models.resnext50_32x4d(num_classes=4)
+        >>> net(proa.zeros([1, 3, 32, 32])).shape
+        [1, 4]
+    """
     return _resnet("resnext50_32x4d", BottleneckBlock, 50, pretrained, groups=32, width=4, **kwargs)
 
 
 def resnext50_64x4d(pretrained=False, **kwargs):
-    """ResNet of 50 layers with 64 groups of width 4 (Xie et al., 2017)."""
+    """ResNet of 50 layers with 64 groups of width 4 (Xie et al., 2017).
+
+    Examples:
+        >>> net = proa.vision.models.resnext50_64x4d(num_classes=4)
+        >>> net(proa.zeros([1, 3, 32, 32])).shape
+        [1, 4]
+    """
     return _resnet("resnext50_64x4d", BottleneckBlock, 50, pretrained, groups=64, width=4, **kwargs)
 
 
 def resnext101_32x4d(pretrained=False, **kwargs):
-    """ResNet of 101 layers with 32 groups of width 4 (Xie et al., 2017)."""
+    """ResNet of 101 layers with 32 groups of width 4 (Xie et al., 2017).
+
+    Examples:
+        >>> net = proa.vision.models.resnext101_32x4d(num_classes=4)
+        >>> net(proa.zeros([1, 3, 32, 32])).shape
+        [1, 4]
+    """
     return _resnet("resnext101_32x4d", BottleneckBlock, 101, pretrained, groups=32, width=4, **kwargs)
 
 
 def resnext101_64x4d(pretrained=False, **kwargs):
-    """ResNet of 101 layers with 64 groups of width 4 (Xie et al., 2017)."""
+    """ResNet of 101 layers with 64 groups of width 4 (Xie et al., 2017).
+
+    Examples:
+        >>> net = proa.vision.models.resnext101_64x4d(num_classes=4)
+        >>> net(proa.zeros([1, 3, 32, 32])).shape
+        [1, 4]
+    """
     return _resnet("resnext101_64x4d", BottleneckBlock, 101, pretrained, groups=64, width=4, **kwargs)
 
 
 def resnext152_32x4d(pretrained=False, **kwargs):
-    """ResNet of 152 layers with 32 groups of width 4 (Xie et al., 2017)."""
+    """ResNet of 152 layers with 32 groups of width 4 (Xie et al., 2017).
+
+    Examples:
+        >>> net = proa.vision.models.resnext152_32x4d(num_classes=4)
+        >>> net(proa.zeros([1, 3, 32, 32])).shape
+        [1, 4]
+    """
     return _resnet("resnext152_32x4d", BottleneckBlock, 152, pretrained, groups=32, width=4, **kwargs)
 
 
 def resnext152_64x4d(pretrained=False, **kwargs):
-    """ResNet of 152 layers with 64 groups of width 4 (Xie et al., 2017)."""
+    """ResNet of 152 layers with 64 groups of width 4 (Xie et al., 2017).
+
+    Examples:
+        >>> net = proa.vision.models.resnext152_64x4d(num_classes=4)
+        >>> net(proa.zeros([1, 3, 32, 32])).shape
+        [1, 4]
+    """
     return _resnet("resnext152_64x4d", BottleneckBlock, 152, pretrained, groups=64, width=4, **kwargs)
 
 
 def wide_resnet50_2(pretrained=False, **kwargs):
-    """ResNet of 50 layers, twice as wide inside (Zagoruyko and Komodakis, 2016)."""
+    """ResNet of 50 layers, twice as wide inside (Zagoruyko and Komodakis, 2016).
+
+    Examples:
+        >>> net = proa.vision.models.wide_resnet50_2(num_classes=4)
+        >>> net(proa.zeros([1, 3, 32, 32])).shape
+        [1, 4]
+    """
     return _resnet("wide_resnet50_2", BottleneckBlock, 50, pretrained, width=128, **kwargs)
 
 
 def wide_resnet101_2(pretrained=False, **kwargs):
-    """ResNet of 101 layers, twice as wide inside (Zagoruyko and Komodakis, 2016)."""
+    """ResNet of 101 layers, twice as wide inside (Zagoruyko and Komodakis, 2016).
+
+    Examples:
+        >>> net = proa.vision.models.wide_resnet101_2(num_classes=4)
+        >>> net(proa.zeros([1, 3, 32, 32])).shape
+        [1, 4]
+    """
     return _resnet("wide_resnet101_2", BottleneckBlock, 101, pretrained, width=128, **kwargs)

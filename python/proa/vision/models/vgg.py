@@ -75,20 +75,52 @@ def _vgg(name, cfg, batch_norm, pretrained, **kwargs):
 
 
 def vgg11(pretrained=False, batch_norm=False, **kwargs):
-    """VGG of 11 layers."""
+    """VGG of 11 layers.
+
+    Examples:
+        >>> net = proa.vision.models.vgg11(num_classes=0, with_pool=False)
+        >>> len([layer for layer in net.sublayers() if isinstance(layer, proa.nn.Conv2D)])
+        8
+        >>> net(proa.zeros([1, 3, 32, 32])).shape
+        [1, 512, 1, 1]
+    """
     return _vgg("vgg11", "A", batch_norm, pretrained, **kwargs)
 
 
 def vgg13(pretrained=False, batch_norm=False, **kwargs):
-    """VGG of 13 layers."""
+    """VGG of 13 layers.
+
+    Examples:
+        >>> net = proa.vision.models.vgg13(num_classes=0, with_pool=False)
+        >>> len([layer for layer in net.sublayers() if isinstance(layer, proa.nn.Conv2D)])
+        10
+        >>> net(proa.zeros([1, 3, 32, 32])).shape
+        [1, 512, 1, 1]
+    """
     return _vgg("vgg13", "B", batch_norm, pretrained, **kwargs)
 
 
 def vgg16(pretrained=False, batch_norm=False, **kwargs):
-    """VGG of 16 layers."""
+    """VGG of 16 layers.
+
+    Examples:
+        >>> net = proa.vision.models.vgg16(num_classes=0, with_pool=False)
+        >>> len([layer for layer in net.sublayers() if isinstance(layer, proa.nn.Conv2D)])
+        13
+        >>> net(proa.zeros([1, 3, 32, 32])).shape
+        [1, 512, 1, 1]
+    """
     return _vgg("vgg16", "D", batch_norm, pretrained, **kwargs)
 
 
 def vgg19(pretrained=False, batch_norm=False, **kwargs):
-    """VGG of 19 layers."""
+    """VGG of 19 layers.
+
+    Examples:
+        >>> net = proa.vision.models.vgg19(num_classes=0, with_pool=False)
+        >>> len([layer for layer in net.sublayers() if isinstance(layer, proa.nn.Conv2D)])
+        16
+        >>> net(proa.zeros([1, 3, 32, 32])).shape
+        [1, 512, 1, 1]
+    """
     return _vgg("vgg19", "E", batch_norm, pretrained, **kwargs)

@@ -11,7 +11,14 @@ __all__ = ["Fleet", "distributed_scaler", "fleet"]
 
 
 class Fleet:
-    """One worker that is all of its job. `proa.distributed.fleet` has its methods as functions."""
+    """One worker that is all of its job. `proa.distributed.fleet` has its methods as functions.
+
+    Examples:
+        >>> fleet = proa.distributed.fleet.Fleet()
+        >>> fleet.init(is_collective=True)
+        >>> fleet.worker_index(), fleet.worker_num(), fleet.is_first_worker()
+        (0, 1, True)
+    """
 
     def __init__(self):
         self._role_maker = None
@@ -231,7 +238,13 @@ class Fleet:
         """
 
     def all_reduce(self, input, mode="sum"):
-        """Sum, max or min over all workers."""
+        """Sum, max or min over all workers.
+
+        Examples:
+            >>> proa.distributed.fleet.init(is_collective=True)
+            >>> np.asarray(proa.distributed.fleet.all_reduce(np.array([1.0, 2.0]), "max")).tolist()
+            [1.0, 2.0]
+        """
         return self._util.all_reduce(input, mode)
 
     # Servers: there are none ------------------------------------------------
@@ -282,10 +295,20 @@ class Fleet:
         )
 
     def shrink(self, threshold=None):
-        """Drops rarely used rows of the tables of parameter servers; there are none."""
+        """Drops rarely used rows of the tables of parameter servers; there are none.
+
+        Examples:
+            >>> proa.distributed.fleet.init(is_collective=True)
+            >>> proa.distributed.fleet.shrink()
+        """
 
     def set_date(self, table_id, day_id):
-        """Tells the tables of parameter servers the day; there are none."""
+        """Tells the tables of parameter servers the day; there are none.
+
+        Examples:
+            >>> proa.distributed.fleet.init(is_collective=True)
+            >>> proa.distributed.fleet.set_date(0, "20260101")
+        """
 
     # Training ----------------------------------------------------------------
 
@@ -343,37 +366,122 @@ class Fleet:
         return self.user_defined_optimizer
 
     def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None):
-        """That of the distributed optimizer."""
+        """That of the distributed optimizer.
+
+        Examples:
+            >>> fleet = proa.distributed.fleet
+            >>> fleet.init(is_collective=True)
+            >>> net = proa.nn.Linear(2, 1, weight_attr=proa.nn.initializer.Constant(1.0))
+            >>> optimizer = fleet.distributed_optimizer(proa.optimizer.SGD(0.5, parameters=net.parameters()))
+            >>> loss = net(proa.ones([1, 2])).sum()
+            >>> loss.backward()
+            >>> _ = fleet.minimize(loss)
+            >>> net.weight.tolist()
+            [[0.5], [0.5]]
+        """
         return self._optimizer("minimize").minimize(loss, startup_program, parameter_list, no_grad_set)
 
     def step(self):
-        """That of the distributed optimizer."""
+        """That of the distributed optimizer.
+
+        Examples:
+            >>> fleet = proa.distributed.fleet
+            >>> fleet.init(is_collective=True)
+            >>> net = proa.nn.Linear(2, 1, weight_attr=proa.nn.initializer.Constant(1.0))
+            >>> optimizer = fleet.distributed_optimizer(proa.optimizer.SGD(0.5, parameters=net.parameters()))
+            >>> net(proa.ones([1, 2])).sum().backward()
+            >>> fleet.step()
+            >>> net.weight.tolist()
+            [[0.5], [0.5]]
+        """
         self._optimizer("step").step()
 
     def clear_grad(self):
-        """That of the distributed optimizer."""
+        """That of the distributed optimizer.
+
+        Examples:
+            >>> fleet = proa.distributed.fleet
+            >>> fleet.init(is_collective=True)
+            >>> net = proa.nn.Linear(2, 1)
+            >>> optimizer = fleet.distributed_optimizer(proa.optimizer.SGD(0.5, parameters=net.parameters()))
+            >>> net(proa.ones([1, 2])).sum().backward()
+            >>> fleet.clear_grad()
+            >>> net.weight.grad.tolist()
+            [[0.0], [0.0]]
+        """
         self._optimizer("clear_grad").clear_grad()
 
     def state_dict(self):
-        """That of the distributed optimizer."""
+        """That of the distributed optimizer.
+
+        Examples:
+            >>> fleet = proa.distributed.fleet
+            >>> fleet.init(is_collective=True)
+            >>> net = proa.nn.Linear(2, 1)
+            >>> optimizer = fleet.distributed_optimizer(proa.optimizer.Momentum(0.1, parameters=net.parameters()))
+            >>> net(proa.ones([1, 2])).sum().backward()
+            >>> fleet.step()
+            >>> sorted(tensor.shape for tensor in fleet.state_dict().values() if isinstance(tensor, proa.Tensor))
+            [[1], [2, 1]]
+        """
         return self._optimizer("state_dict").state_dict()
 
     def set_state_dict(self, state_dict):
-        """That of the distributed optimizer."""
+        """That of the distributed optimizer.
+
+        Examples:
+            >>> fleet = proa.distributed.fleet
+            >>> fleet.init(is_collective=True)
+            >>> net = proa.nn.Linear(2, 1)
+            >>> optimizer = fleet.distributed_optimizer(proa.optimizer.Adam(0.1, parameters=net.parameters()))
+            >>> fleet.set_state_dict(fleet.state_dict())
+        """
         return self._optimizer("set_state_dict").set_state_dict(state_dict)
 
     def get_lr(self):
-        """That of the distributed optimizer."""
+        """That of the distributed optimizer.
+
+        Examples:
+            >>> fleet = proa.distributed.fleet
+            >>> fleet.init(is_collective=True)
+            >>> sgd = proa.optimizer.SGD(0.1, parameters=proa.nn.Linear(2, 1).parameters())
+            >>> _ = fleet.distributed_optimizer(sgd)
+            >>> fleet.get_lr()
+            0.1
+        """
         return self._optimizer("get_lr").get_lr()
 
     def set_lr(self, value):
-        """That of the distributed optimizer."""
+        """That of the distributed optimizer.
+
+        Examples:
+            >>> fleet = proa.distributed.fleet
+            >>> fleet.init(is_collective=True)
+            >>> sgd = proa.optimizer.SGD(0.1, parameters=proa.nn.Linear(2, 1).parameters())
+            >>> _ = fleet.distributed_optimizer(sgd)
+            >>> fleet.set_lr(0.01)
+            >>> sgd.get_lr()
+            0.01
+        """
         return self._optimizer("set_lr").set_lr(value)
 
     # Files ----------------------------------------------------------------------
 
     def save_persistables(self, executor, dirname, main_program=None, mode=0):
-        """Writes the parameters of a static program into a folder."""
+        """Writes the parameters of a static program into a folder.
+
+        Examples:
+            >>> import os, tempfile
+            >>> fleet, static = proa.distributed.fleet, proa.static
+            >>> fleet.init(is_collective=True)
+            >>> folder, main = tempfile.TemporaryDirectory(), static.Program()
+            >>> with static.program_guard(main):
+            ...     y = static.nn.fc(static.data("x", [None, 2]), 3, weight_attr=proa.ParamAttr(name="weight_to_save"))
+            >>> fleet.save_persistables(static.Executor(), folder.name, main)
+            >>> "weight_to_save" in os.listdir(folder.name)
+            True
+            >>> folder.cleanup()
+        """
         from proa.fluid import io
 
         io.save_persistables(executor, dirname, main_program)
@@ -381,20 +489,46 @@ class Fleet:
     def save_inference_model(
         self, executor, dirname, feeded_var_names, target_vars, main_program=None, export_for_deployment=True, mode=0
     ):
-        """Writes the part of a static program that `target_vars` need into a folder."""
+        """Writes the part of a static program that `target_vars` need into a folder.
+
+        Examples:
+            >>> import os, tempfile
+            >>> fleet, static = proa.distributed.fleet, proa.static
+            >>> fleet.init(is_collective=True)
+            >>> folder, main = tempfile.TemporaryDirectory(), static.Program()
+            >>> with static.program_guard(main):
+            ...     y = static.nn.fc(static.data("x", [None, 2]), 3)
+            >>> fleet.save_inference_model(static.Executor(), folder.name, ["x"], [y], main)
+            >>> sorted(os.listdir(folder.name))
+            ['__model__.pdiparams', '__model__.pdmodel']
+            >>> folder.cleanup()
+        """
         from proa.fluid import io
 
         io.save_inference_model(dirname, feeded_var_names, target_vars, executor, main_program)
 
     def load_model(self, path, mode=0):
-        """Reads the tables of parameter servers. Not in this version."""
+        """Reads the tables of parameter servers. Not in this version.
+
+        Examples:
+            >>> proa.distributed.fleet.load_model("/tables")
+            Traceback (most recent call last):
+                ...
+            NotImplementedError: ...no parameter servers; train with the worker alone...
+        """
         self._no_server("load_model")
 
     load_inference_model = save_dense_params = save_cache_model = load_model
 
 
 def distributed_scaler(scaler):
-    """The GradScaler as it is used on all workers: of one worker, the scaler."""
+    """The GradScaler as it is used on all workers: of one worker, the scaler.
+
+    Examples:
+        >>> scaler = proa.amp.GradScaler(init_loss_scaling=1024.0)
+        >>> proa.distributed.fleet.distributed_scaler(scaler) is scaler
+        True
+    """
     return scaler
 
 

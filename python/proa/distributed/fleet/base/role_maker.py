@@ -97,6 +97,12 @@ class PaddleCloudRoleMaker(RoleMakerBase):
 
     Raises:
         NotImplementedError: the environment asks for a parameter server or several workers.
+
+    Examples:
+        >>> role = proa.distributed.fleet.PaddleCloudRoleMaker(is_collective=True)
+        >>> proa.distributed.fleet.init(role)
+        >>> proa.distributed.fleet.worker_index(), proa.distributed.fleet.worker_num()
+        (0, 1)
     """
 
     def __init__(self, is_collective=False, **kwargs):
@@ -128,6 +134,12 @@ class UserDefinedRoleMaker(PaddleCloudRoleMaker):
 
     Raises:
         NotImplementedError: for a server or several workers.
+
+    Examples:
+        >>> fleet = proa.distributed.fleet
+        >>> fleet.init(fleet.UserDefinedRoleMaker(current_id=0, worker_endpoints=["127.0.0.1:6170"]))
+        >>> fleet.worker_endpoints()
+        ['127.0.0.1:6170']
     """
 
     def __init__(self, is_collective=False, init_gloo=False, **kwargs):

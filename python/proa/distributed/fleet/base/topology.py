@@ -62,7 +62,13 @@ class CommunicateTopology:
 
 
 class HybridCommunicateGroup:
-    """The groups of this process: of one process each."""
+    """The groups of this process: of one process each.
+
+    Examples:
+        >>> groups = proa.distributed.fleet.HybridCommunicateGroup()
+        >>> groups.get_data_parallel_world_size(), groups.get_model_parallel_rank(), groups.get_data_parallel_group().ranks
+        (1, 0, [0])
+    """
 
     def __init__(self, topology=None):
         topology = CommunicateTopology() if topology is None else topology

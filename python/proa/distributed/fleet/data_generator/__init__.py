@@ -67,7 +67,17 @@ def _check(line):
 
 
 class MultiSlotStringDataGenerator(DataGenerator):
-    """Samples of words: each slot as their number, then they themselves."""
+    """Samples of words: each slot as their number, then they themselves.
+
+    Examples:
+        >>> class Words(proa.distributed.fleet.MultiSlotStringDataGenerator):
+        ...     def generate_sample(self, line):
+        ...         def samples():
+        ...             yield [("words", ["good", "film"]), ("label", ["1"])]
+        ...         return samples
+        >>> Words().run_from_memory()
+        2 good film 1 1
+    """
 
     def _gen_str(self, line):
         _check(line)
@@ -75,7 +85,17 @@ class MultiSlotStringDataGenerator(DataGenerator):
 
 
 class MultiSlotDataGenerator(DataGenerator):
-    """Samples of integers or floats: each slot as the number of its values, then they themselves."""
+    """Samples of integers or floats: each slot as the number of its values, then they themselves.
+
+    Examples:
+        >>> class Clicks(proa.distributed.fleet.MultiSlotDataGenerator):
+        ...     def generate_sample(self, line):
+        ...         def samples():
+        ...             yield [("ids", [12, 7]), ("price", [0.5])]
+        ...         return samples
+        >>> Clicks().run_from_memory()
+        2 12 7 1 0.5
+    """
 
     def _gen_str(self, line):
         _check(line)

@@ -37,7 +37,7 @@ from proa.version import full_version as __version__
 
 _SUBMODULES = frozenset((
     "_C_ops", "_legacy_C_ops", "amp", "array_api", "autograd", "callbacks", "common_ops_import", "compat", "convert", "dataset", "device",
-    "distributed", "distribution", "doctor", "errors", "fft", "fluid", "framework", "hapi", "hub", "incubate", "inference",
+    "distributed", "distribution", "doctor", "errors", "fft", "fluid", "framework", "hapi", "hub", "hugging_face", "incubate", "inference",
     "io", "jit", "linalg", "metric", "nn", "optimizer", "profiler", "reader", "regularizer", "signal", "static", "sysconfig",
     "tensor", "text", "upgrade", "utils", "version", "vision",
 ))  # fmt: skip
@@ -107,6 +107,7 @@ if TYPE_CHECKING:
         framework,
         hapi,
         hub,
+        hugging_face,
         incubate,
         inference,
         io,
@@ -167,7 +168,8 @@ if TYPE_CHECKING:
     )
     from proa.framework.flags import get_flags, set_flags
     from proa.framework.random import get_cuda_rng_state, set_cuda_rng_state
-    from proa.hapi import Model, flops, summary
+    from proa.hapi.model import Model
+    from proa.hapi.summary import flops, summary
 del TYPE_CHECKING
 
 

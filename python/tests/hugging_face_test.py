@@ -1,0 +1,143 @@
+"""proa.hugging_face: folders as the transformers package writes them give the results that it gives."""
+
+import json
+
+import numpy as np
+import pytest
+
+import proa
+from proa import hugging_face
+from python.tests import hugging_face_checkpoints as checkpoints
+
+_SAVED = json.loads(checkpoints.FILE.read_text())
+
+
+def _folder(path, kind, change=lambda state: state, **settings):
+    """A folder with a network's configuration and weights."""
+    saved = _SAVED[kind]
+    (path / "config.json").write_text(json.dumps({**saved["config"], **settings}))
+    state = change(checkpoints.values(saved["shapes"]))
+    proa.save({name: proa.to_tensor(value) for name, value in state.items()}, str(path / "model.safetensors"))
+    return str(path)
+
+
+def _results(net, kind):
+    given = {k: proa.to_tensor(v) for k, v in checkpoints.inputs(_SAVED[kind]["config"]["model_type"]).items()}
+    out = net(given.pop("images")) if "images" in given else net(**given)
+    return list(out) if isinstance(out, tuple) else [out]
+
+
+@pytest.mark.parametrize("kind", _SAVED)
+def test_the_results_of_transformers(kind, tmp_path):
+    net = hugging_face.from_pretrained(_folder(tmp_path, kind))
+    assert not net.training
+    results, wanted = _results(net, kind), _SAVED[kind]["results"]
+    assert len(results) == len(wanted)
+    for got, want in zip(results, wanted):
+        np.testing.assert_allclose(got.numpy(), want, atol=2e-5, rtol=2e-5)
+    # Trained further, as any layer.
+    net.train()
+    sum(result.square().mean() for result in _results(net, kind)).backward()
+    assert all(p.grad is not None for p in net.parameters() if not p.stop_gradient)
+
+
+def test_what_other_releases_write(tmp_path):
+    """The old names of normalizations, positions and masks beside the weights, half precision, several files."""
+    olds = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
+
+    def old(state):
+        state = {next((n.replace(a, b) for a, b in olds.items() if a in n), n): v for n, v in state.items()}
+        return {**state, "bert.embeddings.position_ids": np.arange(12)[None], "cls.seq_relationship.bias": np.zeros(2)}
+
+    (tmp_path / "bert").mkdir()
+    net = hugging_face.from_pretrained(_folder(tmp_path / "bert", "BertForMaskedLM", old))
+    np.testing.assert_allclose(
+        _results(net, "BertForMaskedLM")[0].numpy(), _SAVED["BertForMaskedLM"]["results"][0], atol=2e-5
+    )
+
+    (tmp_path / "gpt").mkdir()
+    masks = {
+        "transformer.h.0.attn.bias": np.ones([1, 1, 12, 12], "bool"),
+        "transformer.h.0.attn.masked_bias": np.array(-1e4),
+    }
+    folder = _folder(tmp_path / "gpt", "GPT2LMHeadModel", lambda state: {**state, **masks})
+    state = proa.load(folder + "/model.safetensors")
+    halves = [dict(list(state.items())[i::2]) for i in range(2)]
+    for i, half in enumerate(halves):
+        proa.save(half, f"{folder}/model-{i}.safetensors")
+    weight_map = {name: f"model-{i}.safetensors" for i, half in enumerate(halves) for name in half}
+    (tmp_path / "gpt" / "model.safetensors").unlink()
+    (tmp_path / "gpt" / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}))
+    want = np.array(_SAVED["GPT2LMHeadModel"]["results"][0])
+    np.testing.assert_allclose(
+        _results(hugging_face.from_pretrained(folder), "GPT2LMHeadModel")[0].numpy(), want, atol=2e-5
+    )
+
+    (tmp_path / "half").mkdir()
+    half = _folder(tmp_path / "half", "GPT2LMHeadModel", lambda s: {n: v.astype("float16") for n, v in s.items()})
+    net = hugging_face.from_pretrained(half)
+    assert net.wte.weight.dtype == proa.float32
+    np.testing.assert_allclose(_results(net, "GPT2LMHeadModel")[0].numpy(), want, atol=0.02 * np.abs(want).max())
+
+
+def test_the_body_of_a_network_with_a_head(tmp_path):
+    """BertModel out of what BertForSequenceClassification wrote: the head is left."""
+    folder = _folder(tmp_path, "BertForSequenceClassification", architectures=["BertModel"])
+    x, pooled = _results(hugging_face.from_pretrained(folder), "BertModel")
+    want = np.array(_SAVED["BertForSequenceClassification"]["results"][0])
+    state = checkpoints.values(_SAVED["BertForSequenceClassification"]["shapes"])
+    np.testing.assert_allclose(
+        pooled.numpy() @ state["classifier.weight"].T + state["classifier.bias"], want, atol=2e-5
+    )
+    assert x.shape == [2, 7, 16]
+
+
+def test_tokens_one_by_one(tmp_path):
+    net = hugging_face.from_pretrained(_folder(tmp_path, "GPT2LMHeadModel"))
+    tokens = proa.to_tensor(checkpoints.inputs("gpt2")["input_ids"])
+    cache = net.gen_cache(tokens)
+    parts = []
+    for start, end in ((0, 3), (3, 4), (4, 7)):
+        scores, cache = net(tokens[:, start:end], cache)
+        parts.append(scores)
+    np.testing.assert_allclose(proa.concat(parts, 1).numpy(), _SAVED["GPT2LMHeadModel"]["results"][0], atol=2e-5)
+    with pytest.raises(ValueError, match="13 tokens, but n_positions is 12"):
+        net(proa.zeros([1, 13], "int64"))
+
+
+def _without(name):
+    return lambda state: {n: v for n, v in state.items() if n != name}
+
+
+@pytest.mark.parametrize("change, settings, error, says", [
+    (_without("vit.layernorm.bias"), {}, ValueError, "it has no encoder.norm.bias"),
+    (lambda s: {**s, "vit.more.weight": np.zeros(2)}, {}, ValueError, "it has more.weight"),
+    (lambda s: {**s, "vit.layernorm.bias": np.zeros(7)}, {}, ValueError, r"encoder.norm.bias \[16\] is \[7\]"),
+    (lambda s: s, {"hidden_size": "16"}, ValueError, "hidden_size of the configuration must be a positive int, not '16'"),
+    (lambda s: s, {"hidden_act": "mish"}, ValueError, "the activation must be one of"),
+    (lambda s: s, {"model_type": "llama"}, NotImplementedError, "model_type 'llama' is not here; bert, gpt2, resnet, vit are"),
+    (lambda s: s, {"architectures": ["ViTForMaskedImageModeling"]}, NotImplementedError, "ViTForMaskedImageModeling is not here"),
+])  # fmt: skip
+def test_what_does_not_fit(change, settings, error, says, tmp_path):
+    with pytest.raises(error, match=says):
+        hugging_face.from_pretrained(_folder(tmp_path, "ViTForImageClassification", change, **settings))
+
+
+def test_folders_that_are_none(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        hugging_face.from_pretrained(str(tmp_path))
+    (tmp_path / "config.json").write_text("[1]")
+    with pytest.raises(ValueError, match="it holds a list, not a dict"):
+        hugging_face.from_pretrained(str(tmp_path))
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(ValueError, match="config.json"):
+        hugging_face.from_pretrained(str(tmp_path))
+    (tmp_path / "config.json").write_text(json.dumps(_SAVED["ViTModel"]["config"]))
+    with pytest.raises(FileNotFoundError, match="has none of model.safetensors"):
+        hugging_face.from_pretrained(str(tmp_path))
+
+
+def test_images_of_another_size(tmp_path):
+    net = hugging_face.from_pretrained(_folder(tmp_path, "ViTModel"))
+    with pytest.raises(ValueError, match=r"images must be \[N, C, 8, 8\], not \[1, 3, 9, 8\]"):
+        net(proa.zeros([1, 3, 9, 8]))

@@ -143,3 +143,140 @@ def test_decorate():
             call()
     with pytest.raises(TypeError, match="Layer"):
         proa.amp.decorate(3)
+
+
+def test_decorate_twice_and_parameters_that_changed_between():
+    net = proa.nn.Linear(2, 3)
+    sgd = proa.optimizer.SGD(0.1, parameters=net.parameters())
+    net.to(dtype="float32")
+    net.weight = proa.create_parameter([2, 3], "float32", name=net.weight.name)
+    with pytest.raises(RuntimeError, match="holds another .* make the optimizer from net.parameters"):
+        proa.amp.decorate(net, sgd, level="O2")
+    net = proa.nn.Linear(2, 3)
+    proa.amp.decorate(net, level="O2")
+    for dtype in ("float16", "bfloat16"):
+        with pytest.raises(RuntimeError, match="in 16 bits already .* is float16.; decorate a float32 network, once"):
+            proa.amp.decorate(net, level="O2", dtype=dtype)
+
+
+def test_layers_shared_by_models_are_cast_once():
+    shared = proa.nn.Linear(2, 2)
+    first, second = (
+        proa.nn.Sequential(shared, proa.nn.Linear(2, 1)),
+        proa.nn.Sequential(shared, proa.nn.GroupNorm(1, 2)),
+    )
+    optimizers = [proa.optimizer.Adam(0.1, parameters=m.parameters()) for m in (first, second)]
+    models, same = proa.amp.decorate([first, second], optimizers, level="O2", dtype="bfloat16")
+    assert models == [first, second] and same == optimizers
+    assert first[0].weight is second[0].weight and shared.weight.dtype == proa.bfloat16
+    assert all(any(p is shared.weight for p in o._parameter_list) for o in optimizers)
+    assert second[1].weight.dtype == proa.float32
+    with proa.amp.auto_cast(level="O2", dtype="bfloat16"):
+        (first(proa.ones([4, 2])).sum() + second(proa.ones([4, 2])).square().sum()).backward()
+    assert shared.weight.grad.dtype == proa.bfloat16 and second[1].weight.grad.dtype == proa.float32
+
+
+def test_two_optimizers_of_which_one_overflows():
+    nets = [proa.nn.Linear(2, 1) for _ in range(2)]
+    optimizers = [proa.optimizer.SGD(0.1, parameters=net.parameters()) for net in nets]
+    scaler = proa.amp.GradScaler(init_loss_scaling=4.0, decr_every_n_nan_or_inf=1)
+    before = [net.weight.numpy().copy() for net in nets]
+    for net, value in zip(nets, (np.inf, 1.0)):
+        scaler.scale(net(proa.full([1, 2], value)).sum()).backward()
+    for optimizer in optimizers:
+        scaler.unscale_(optimizer)
+    for optimizer in optimizers:
+        scaler.step(optimizer)
+    scaler.update()
+    assert np.array_equal(before[0], nets[0].weight.numpy())
+    np.testing.assert_allclose(before[1] - 0.1, nets[1].weight.numpy(), rtol=1e-6)
+    assert scaler.state_dict()["scale"][0] == 2.0
+
+
+def test_accumulation_clipping_and_recompute():
+    values = [proa.randn([4, 2]) for _ in range(3)]
+    results = []
+    for scale in (None, 1024.0):
+        proa.seed(1)
+        net = proa.nn.Linear(2, 2)
+        sgd = proa.optimizer.SGD(1.0, parameters=net.parameters())
+        scaler = proa.amp.GradScaler(enable=scale is not None, init_loss_scaling=scale or 1.0)
+        for x in values:
+            scaler.scale(proa.autograd.recompute(net, x).square().sum()).backward()
+        scaler.unscale_(sgd)
+        clip = proa.nn.ClipGradByGlobalNorm(0.5)
+        for p, g in clip([(p, p.grad) for p in net.parameters()]):
+            p.grad.set_value(g)
+        scaler.step(sgd)
+        scaler.update()
+        results.append(net.weight.numpy())
+    np.testing.assert_allclose(*results, rtol=1e-5)
+
+
+def test_a_scaled_loss_inside_of_o2_is_float32():
+    scaler = proa.amp.GradScaler()
+    with proa.amp.auto_cast(level="O2"):
+        scaled = scaler.scale(proa.to_tensor([4.0]))
+        half = scaler.scale(proa.to_tensor([4.0], dtype="float16"))
+    assert scaled.dtype == half.dtype == proa.float32
+    assert scaled.item() == half.item() == 4.0 * 2**15
+
+
+def test_small_gradients_reach_float32_copies():
+    net = proa.nn.Linear(1, 1, weight_attr=proa.nn.initializer.Constant(0.0), bias_attr=False)
+    sgd = proa.optimizer.SGD(1.0, parameters=net.parameters())
+    net, sgd = proa.amp.decorate(net, sgd, level="O2")
+    scaler = proa.amp.GradScaler(init_loss_scaling=2.0**15)
+    # 1e-9 is nothing in float16; times the factor it is 3.3e-5.
+    scaler.scale((net(proa.ones([1, 1], "float16")).astype("float32") * 1e-9).sum()).backward()
+    scaler.step(sgd)
+    scaler.update()
+    master = sgd.state_dict()["master_weights"][net.weight.name]
+    assert master.item() == pytest.approx(-1e-9, rel=1e-2) and net.weight.dtype == proa.float16
+
+
+def test_many_steps_left_out_name_the_parameter():
+    net, sgd = _net()
+    scaler = proa.amp.GradScaler()
+    with pytest.warns(UserWarning) as caught:
+        for _ in range(10):
+            net.bias.grad = None
+            scaler.scale((net.weight * float("inf")).sum()).backward()
+            scaler.step(sgd)
+            scaler.update()
+            if _ < 9:
+                sgd.clear_grad()
+    said = [str(w.message) for w in caught if "GradScaler" in str(w.message)]
+    assert len(said) == 1
+    assert (
+        f"10 steps in a row were left out; the factor is 2048. Not finite: the gradient of {net.weight.name} ([2, 1] float32)"
+        in said[0]
+    )
+
+
+@pytest.mark.parametrize("value", ["3", True, None, float("nan"), float("inf")])
+def test_settings_that_are_no_numbers(value):
+    scaler = proa.amp.GradScaler()
+    for name in ("init_loss_scaling", "incr_ratio", "decr_ratio", "incr_every_n_steps", "decr_every_n_nan_or_inf"):
+        with pytest.raises((TypeError, ValueError), match=name):
+            getattr(scaler, f"set_{name}")(value)
+
+
+def test_losses_that_are_none():
+    scaler = proa.amp.GradScaler()
+    for value in (proa.ones([2], "int64"), proa.ones([2], "complex64")):
+        with pytest.raises(TypeError, match="must be of a floating point dtype"):
+            scaler.scale(value)
+    for method in ("step", "unscale_"):
+        with pytest.raises(TypeError, match="optimizer must be an Optimizer, not int"):
+            getattr(scaler, method)(3)
+
+
+def test_float64_gradients_whose_squares_overflow_are_finite():
+    weight = proa.create_parameter([2], "float64")
+    sgd = proa.optimizer.SGD(1e-200, parameters=[weight])
+    scaler = proa.amp.GradScaler(init_loss_scaling=2.0)
+    before = weight.numpy().copy()
+    scaler.scale((weight * 1e200).sum()).backward()
+    scaler.step(sgd)
+    np.testing.assert_allclose(before - weight.numpy(), [1.0, 1.0])

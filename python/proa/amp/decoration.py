@@ -19,7 +19,8 @@ def decorate(
     """Networks with parameters in a 16-bit type (level O2), and their optimizers with float32 copies of them.
 
     Args:
-        models (Layer|list[Layer]): changed in place for O2, except batch and layer norms; as they are for O1.
+        models (Layer|list[Layer]): changed in place for O2, except norms, which keep float32; as they are for O1. A layer that
+            several of them share is cast once.
         optimizers (Optimizer|list[Optimizer], optional): those of the networks. Make them before.
         level (str): "O1" or "O2".
         dtype (str): "float16" or "bfloat16".
@@ -34,6 +35,7 @@ def decorate(
     Raises:
         ValueError: for another level or dtype.
         TypeError: for what is no network or optimizer.
+        RuntimeError: a network is in 16 bits already; an optimizer holds other parameters than the networks.
 
     Examples:
         >>> net = proa.amp.decorate(proa.nn.Linear(2, 3), level="O2", dtype="bfloat16")
@@ -55,7 +57,7 @@ def decorate(
         for network in networks:
             _convert(network, kind, excluded_layers, replaced)
         for optimizer in chosen:
-            _take_over(optimizer, replaced, master_weight is not False)
+            _take_over(optimizer, networks, replaced, master_weight is not False)
     if save_dtype is not None:
         for network in networks:
             _save_as(network, as_dtype(save_dtype))
@@ -79,7 +81,7 @@ def _kept(excluded):
     """(classes, layers) that keep float32."""
     from proa.nn.layer import norm
 
-    classes = [getattr(norm, name) for name in ("BatchNorm", "BatchNorm1D", "BatchNorm2D", "BatchNorm3D", "LayerNorm",
+    classes = [getattr(norm, name) for name in ("BatchNorm", "BatchNorm1D", "BatchNorm2D", "BatchNorm3D", "GroupNorm", "LayerNorm",
                                                "InstanceNorm1D", "InstanceNorm2D", "InstanceNorm3D", "SyncBatchNorm")]  # fmt: skip
     given = [] if excluded is None else excluded if isinstance(excluded, (list, tuple)) else [excluded]
     classes += [item for item in given if isinstance(item, type)]
@@ -87,36 +89,62 @@ def _kept(excluded):
 
 
 def _convert(network, kind, excluded, replaced):
+    """Casts the parameters and buffers of a network, each once: `replaced` maps the old ones' ids to (new, old)."""
     classes, layers = _kept(excluded)
+    done, low = False, None
     for layer in network.sublayers(include_self=True):
         if isinstance(layer, classes) or id(layer) in layers:
             continue
         for name in (*layer._parameter_names, *layer._buffer_names):
             tensor = layer.__dict__[name]
-            if tensor is None or tensor.dtype != _C.float32:
+            if tensor is None:
                 continue
-            if id(tensor) not in replaced:
-                with _C.eager_mode():
-                    converted = _C.to_tensor(tensor.detach(), dtype=kind)
-                replaced[id(tensor)] = _like(tensor, converted), tensor
-            layer.__dict__[name] = replaced[id(tensor)][0]
+            if tensor.dtype == _C.float32:
+                if id(tensor) not in replaced:
+                    replaced[id(tensor)] = converted_like(tensor, kind), tensor
+                layer.__dict__[name] = replaced[id(tensor)][0]
+                done = True
+            elif tensor.dtype in (_C.float16, _C.bfloat16) and all(tensor is not new for new, _ in replaced.values()):
+                low = tensor if low is None or tensor.dtype != kind else low
+    if low is not None and (low.dtype != kind or not done):
+        raise _C.located(
+            RuntimeError(
+                f"decorate: {type(network).__name__} is in 16 bits already ({low.name} is {low.dtype.name}); decorate a "
+                "float32 network, once, with all its optimizers"
+            )
+        )
 
 
-def _like(tensor, converted):
+def converted_like(tensor, kind):
+    """A tensor of another dtype with the elements, the name and the settings of a parameter or buffer."""
     from proa.framework.parameter import Parameter
 
+    with _C.eager_mode():
+        converted = _C.to_tensor(tensor.detach(), dtype=kind)
     if isinstance(tensor, Parameter):
         return tensor.copy_settings_to(Parameter(converted, tensor.name, tensor.trainable))
     converted.name, converted.persistable = tensor.name, tensor.persistable
     return converted
 
 
-def _take_over(optimizer, replaced, master_weight):
+def _take_over(optimizer, networks, replaced, master_weight):
+    """The optimizer updates the new parameters, from float32 copies if it is to have such."""
+    own = {p.name: p for network in networks for p in network.parameters()}
     for group in optimizer._groups:
-        group["params"] = [replaced[id(p)][0] if id(p) in replaced else p for p in group["params"]]
+        for i, p in enumerate(group["params"]):
+            new, _ = replaced.get(id(p), (p, None))
+            if own.get(p.name, new) is not new:
+                raise _C.located(
+                    RuntimeError(
+                        f"decorate: the optimizer holds another {p.name} than the network, whose parameters were replaced after "
+                        "the optimizer was made; make the optimizer from net.parameters() just before decorate"
+                    )
+                )
+            group["params"][i] = new
     optimizer._buckets = None
-    if master_weight and hasattr(optimizer, "_multi_precision"):
+    if master_weight:
         optimizer._multi_precision = True
+        optimizer._exact.update((old.name, old) for _, old in replaced.values() if own.get(old.name) is not None)
 
 
 def _save_as(network, kind):

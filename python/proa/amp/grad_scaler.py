@@ -1,10 +1,14 @@
 """GradScaler: a loss times a large factor, so that gradients do not vanish in float16."""
 
 import enum
+import math
+import warnings
 
 from proa import _C
 
 __all__ = ["AmpScaler", "GradScaler"]
+
+_LOW = (_C.float16, _C.bfloat16)
 
 
 class _Stage(enum.Enum):
@@ -15,8 +19,43 @@ class _Stage(enum.Enum):
     STEPPED = 2
 
 
+class _Seen:
+    """An optimizer since the last update: its stage, and whether its gradients are finite (a tensor until someone asks)."""
+
+    __slots__ = ("finite", "optimizer", "stage")
+
+    def __init__(self, optimizer):
+        self.optimizer, self.stage, self.finite = optimizer, _Stage.INIT, True
+
+    def is_finite(self):
+        if self.finite is not True and self.finite is not False:
+            # Squares of float64 are out of range where the elements are not: then each is looked at.
+            self.finite = bool(self.finite) or all(
+                g.dtype == _C.float64 and bool(_C.ops.isfinite(g).all()) for g in _grads(self.optimizer)
+            )
+        return self.finite
+
+
+class _AtOnce:
+    """No gradients, no casts, no recording: for what a scaler does with gradients."""
+
+    def __enter__(self):
+        self._grad, self._cast = _C.is_grad_enabled(), _C.amp.exchange(0)
+        self._mode = _C.eager_mode()
+        _C.set_grad_enabled(False)
+        self._mode.__enter__()
+
+    def __exit__(self, *error):
+        self._mode.__exit__(*error)
+        _C.set_grad_enabled(self._grad)
+        _C.amp.exchange(self._cast)
+
+
 class GradScaler:
     """Scales losses, unscales gradients, leaves out steps whose gradients are not finite, and adapts the factor.
+
+    Several optimizers may share one: each is unscaled and stepped once, then comes one `update`. Gradients of several
+    `backward` add up before a step. After `say_after` steps in a row that were left out a warning names a parameter.
 
     Args:
         enable (bool): False makes every method do what a program without a scaler does.
@@ -28,6 +67,7 @@ class GradScaler:
 
     Raises:
         ValueError: for a ratio or a number of steps that is out of range.
+        TypeError: for what is no number.
 
     Examples:
         >>> net = proa.nn.Linear(2, 1)
@@ -40,6 +80,9 @@ class GradScaler:
         >>> scaler.update()
         >>> sgd.clear_grad()
     """
+
+    #: After how many steps in a row that were left out a warning says which parameter is to blame.
+    say_after = 10
 
     def __init__(
         self,
@@ -60,16 +103,32 @@ class GradScaler:
         self._use_dynamic_loss_scaling = bool(use_dynamic_loss_scaling)
         self._incr_count = 0
         self._decr_count = 0
-        self._found_inf = False
-        self._stages = {}
+        self._left_out = 0
+        self._seen = {}
 
     # Use -------------------------------------------------------------------
 
     def scale(self, var):
-        """The loss times the factor; the loss itself if the scaler is not enabled."""
+        """The loss times the factor, float32 of a 16-bit one; the loss itself if the scaler is not enabled.
+
+        Args:
+            var (Tensor): of a floating point dtype.
+        """
         if not isinstance(var, _C.Tensor):
             raise _C.located(TypeError(f"GradScaler.scale: var must be a Tensor, not {type(var).__name__}"))
-        return var * self._scale if self._enable else var
+        if not var.is_floating_point():
+            raise _C.located(
+                TypeError(
+                    f"GradScaler.scale: var must be of a floating point dtype, as losses are; it is {var.dtype.name}"
+                )
+            )
+        if not self._enable:
+            return var
+        cast = _C.amp.exchange(0)
+        try:
+            return (var.astype(_C.float32) if var.dtype in _LOW else var) * self._scale
+        finally:
+            _C.amp.exchange(cast)
 
     def unscale_(self, optimizer):
         """Divides the gradients of the optimizer's parameters by the factor; for clipping before `step`.
@@ -79,23 +138,22 @@ class GradScaler:
         """
         if not self._enable:
             return
-        stage = self._stage(optimizer)
-        if stage is _Stage.UNSCALED:
-            self._refuse("unscale_", "unscale_() has been called on this optimizer since the last update()")
-        if stage is _Stage.STEPPED:
-            self._refuse("unscale_", "step() has been called on this optimizer since the last update()")
-        grads = [p.grad for p in optimizer._parameter_list if p.grad is not None]
-        before = _C.is_grad_enabled()
-        _C.set_grad_enabled(False)
-        try:
-            with _C.eager_mode():
-                for grad in grads:
-                    grad.scale_(1.0 / self._scale)
-                finite = [_C.ops.all(_C.ops.isfinite(grad)) for grad in grads]
-                self._found_inf = bool(finite) and not _C.ops.stack(finite).all().item()
-        finally:
-            _C.set_grad_enabled(before)
-        self._stages[id(optimizer)] = _Stage.UNSCALED
+        seen = self._of("unscale_", optimizer)
+        if seen.stage is _Stage.UNSCALED:
+            self._refuse(
+                "unscale_",
+                "unscale_() has been called on this optimizer since the last update(); call update() after step()",
+            )
+        if seen.stage is _Stage.STEPPED:
+            self._refuse(
+                "unscale_", "step() has been called on this optimizer since the last update(); call update() first"
+            )
+        grads = _grads(optimizer)
+        with _AtOnce():
+            for grad in grads:
+                grad.scale_(1.0 / self._scale)
+            seen.finite = _finite(grads)
+        seen.stage = _Stage.UNSCALED
 
     def step(self, optimizer):
         """`optimizer.step()` with unscaled gradients; nothing if one of them is not finite. `update` comes next.
@@ -105,26 +163,59 @@ class GradScaler:
         """
         if not self._enable:
             return optimizer.step()
-        if self._stage(optimizer) is _Stage.STEPPED:
-            self._refuse("step", "step() has been called on this optimizer since the last update()")
-        if self._stage(optimizer) is _Stage.INIT:
-            self.unscale_(optimizer)
-        if not self._found_inf:
-            optimizer.step()
-        self._stages[id(optimizer)] = _Stage.STEPPED
+        seen = self._of("step", optimizer)
+        if seen.stage is _Stage.STEPPED:
+            self._refuse(
+                "step", "step() has been called on this optimizer since the last update(); call update() first"
+            )
+        if seen.stage is _Stage.INIT and _takes_gradients(optimizer):
+            self._step_from_scaled(seen)
+        else:
+            if seen.stage is _Stage.INIT:
+                self.unscale_(optimizer)
+            if seen.is_finite():
+                optimizer.step()
+        seen.stage = _Stage.STEPPED
         return None
+
+    def _step_from_scaled(self, seen):
+        """A step of an optimizer with float32 copies: 16-bit gradients become float32 before they are divided, so that small
+        ones are not lost."""
+        with _AtOnce():
+            seen.finite = _finite(_grads(seen.optimizer))
+            if not seen.is_finite():
+                return
+            pairs = [(p, p.grad) for p in seen.optimizer._parameter_list if p.grad is not None]
+            pairs = [(p, _plain(g).astype(_C.float32) * (1.0 / self._scale)) if g.dtype in _LOW
+                     else (p, g.scale_(1.0 / self._scale)) for p, g in pairs]  # fmt: skip
+        seen.optimizer.apply_gradients(pairs)
 
     def minimize(self, optimizer, *args, **kwargs):
         """`step` by the optimizer's `minimize(*args, **kwargs)`, and `update`.
 
         Returns:
             What the optimizer's `minimize` gives; (None, None) for a step that is left out.
+
+        Raises:
+            RuntimeError: `step` has been called since the last `update`.
+            TypeError: the loss is a value of a program.
         """
         if not self._enable:
             return optimizer.minimize(*args, **kwargs)
-        if self._stage(optimizer) is _Stage.INIT:
+        if any(isinstance(a, _C.Tensor) and _C.is_symbolic(a) for a in (*args, *kwargs.values())):
+            raise _C.located(
+                TypeError(
+                    "GradScaler.minimize: the loss is a value of a program; decorate the optimizer by paddle.static.amp.decorate instead"
+                )  # fmt: skip
+            )
+        seen = self._of("minimize", optimizer)
+        if seen.stage is _Stage.STEPPED:
+            self._refuse(
+                "minimize", "step() has been called on this optimizer since the last update(); call update() first"
+            )
+        if seen.stage is _Stage.INIT:
             self.unscale_(optimizer)
-        result = (None, None) if self._found_inf else optimizer.minimize(*args, **kwargs)
+        result = optimizer.minimize(*args, **kwargs) if seen.is_finite() else (None, None)
         self.update()
         return result
 
@@ -132,13 +223,16 @@ class GradScaler:
         """Adapts the factor to what has been seen since the last `update`."""
         if not self._enable:
             return
+        bad = [seen for seen in self._seen.values() if not seen.is_finite()]
+        self._left_out = self._left_out + 1 if bad else 0
+        if bad and self._left_out % self.say_after == 0:
+            self._say(bad)
         if self._use_dynamic_loss_scaling:
-            self._adapt()
-        self._stages.clear()
-        self._found_inf = False
+            self._adapt(bool(bad))
+        self._seen.clear()
 
-    def _adapt(self):
-        if self._found_inf:
+    def _adapt(self, found_inf):
+        if found_inf:
             self._incr_count = 0
             self._decr_count += 1
             if self._decr_count == self._decr_every_n_nan_or_inf:
@@ -152,11 +246,27 @@ class GradScaler:
                 self._scale = larger if larger < 3.4e38 else self._scale
                 self._incr_count = 0
 
-    def _stage(self, optimizer):
-        return self._stages.get(id(optimizer), _Stage.INIT)
+    def _of(self, what, optimizer):
+        if not hasattr(optimizer, "_parameter_list"):
+            raise _C.located(
+                TypeError(f"GradScaler.{what}: optimizer must be an Optimizer, not {type(optimizer).__name__}")
+            )
+        return self._seen.setdefault(id(optimizer), _Seen(optimizer))
 
     def _refuse(self, what, why):
         raise _C.located(RuntimeError(f"GradScaler.{what}: {why}"))
+
+    def _say(self, bad):
+        """Warns of many steps in a row that were left out."""
+        with _AtOnce():
+            found = [_told(p) for seen in bad for p in seen.optimizer._parameter_list if p.grad is not None]
+        found = [text for text in found if text] or ["no gradient that is still there"]
+        warnings.warn(
+            f"GradScaler: {self._left_out} steps in a row were left out; the factor is {self._scale:g}. Not finite: "
+            f"{found[0]}{f' and {len(found) - 1} more' if len(found) > 1 else ''}. "
+            "paddle.amp.debugging.enable_tensor_checker finds the op that makes it first",
+            stacklevel=3,
+        )
 
     # Settings ----------------------------------------------------------------
 
@@ -174,7 +284,7 @@ class GradScaler:
 
     def set_init_loss_scaling(self, new_init_loss_scaling):
         """Sets the first factor, which is the factor from now on."""
-        self._init_loss_scaling = _positive("init_loss_scaling", new_init_loss_scaling)
+        self._init_loss_scaling = positive("init_loss_scaling", new_init_loss_scaling)
         self._scale = self._init_loss_scaling
 
     def get_incr_ratio(self):
@@ -183,9 +293,7 @@ class GradScaler:
 
     def set_incr_ratio(self, new_incr_ratio):
         """Sets it; it must be above 1."""
-        if not new_incr_ratio > 1.0:
-            raise _C.located(ValueError(f"GradScaler: incr_ratio must be above 1, not {new_incr_ratio}"))
-        self._incr_ratio = float(new_incr_ratio)
+        self._incr_ratio = in_range("incr_ratio", new_incr_ratio, 1.0, math.inf)
 
     def get_decr_ratio(self):
         """What the factor is multiplied by after bad steps."""
@@ -193,9 +301,7 @@ class GradScaler:
 
     def set_decr_ratio(self, new_decr_ratio):
         """Sets it; it must be between 0 and 1."""
-        if not 0.0 < new_decr_ratio < 1.0:
-            raise _C.located(ValueError(f"GradScaler: decr_ratio must be between 0 and 1, not {new_decr_ratio}"))
-        self._decr_ratio = float(new_decr_ratio)
+        self._decr_ratio = in_range("decr_ratio", new_decr_ratio, 0.0, 1.0)
 
     def get_incr_every_n_steps(self):
         """After how many good steps in a row the factor grows."""
@@ -203,7 +309,7 @@ class GradScaler:
 
     def set_incr_every_n_steps(self, new_incr_every_n_steps):
         """Sets it."""
-        self._incr_every_n_steps = int(_positive("incr_every_n_steps", new_incr_every_n_steps))
+        self._incr_every_n_steps = steps("incr_every_n_steps", new_incr_every_n_steps)
 
     def get_decr_every_n_nan_or_inf(self):
         """After how many bad steps in a row the factor shrinks."""
@@ -211,7 +317,7 @@ class GradScaler:
 
     def set_decr_every_n_nan_or_inf(self, new_decr_every_n_nan_or_inf):
         """Sets it."""
-        self._decr_every_n_nan_or_inf = int(_positive("decr_every_n_nan_or_inf", new_decr_every_n_nan_or_inf))
+        self._decr_every_n_nan_or_inf = steps("decr_every_n_nan_or_inf", new_decr_every_n_nan_or_inf)
 
     # State ---------------------------------------------------------------------
 
@@ -257,10 +363,69 @@ class GradScaler:
     set_state_dict = load_state_dict
 
 
-def _positive(name, value):
-    if not value > 0:
-        raise _C.located(ValueError(f"GradScaler: {name} must be positive, not {value}"))
+def _grads(optimizer):
+    return [p.grad for p in optimizer._parameter_list if p.grad is not None]
+
+
+def _finite(grads):
+    """Whether all elements are finite, a tensor, by one op: squares are summed in float64, where those of float32 have room."""
+    return _C.ops.isfinite(_C.ops.squared_norm(grads)) if grads else True
+
+
+def _plain(grad):
+    return grad.to_dense() if grad.is_selected_rows() else grad
+
+
+def _takes_gradients(optimizer):
+    """Whether a step may be given gradients of another dtype than that of their parameters: all of 16 bits have float32 copies."""
+    from proa.optimizer import Optimizer
+
+    return (
+        isinstance(optimizer, Optimizer)
+        and type(optimizer).step is Optimizer.step
+        and optimizer._multi_precision
+        and any(g.dtype in _LOW for g in _grads(optimizer))
+    )
+
+
+def _told(param):
+    """What is not finite in the gradient of a parameter; None where all is."""
+    grad = _plain(param.grad)
+    nans, infs = int(_C.ops.isnan(grad).sum()), int(_C.ops.isinf(grad).sum())
+    if not nans and not infs:
+        return None
+    return f"the gradient of {param.name} ({list(grad.shape)} {grad.dtype.name}), with {nans} NaN and {infs} Inf"
+
+
+def _number(name, value):
+    if isinstance(value, bool) or not hasattr(value, "__float__"):
+        raise _C.located(TypeError(f"GradScaler: {name} must be a number, not {value!r}"))
     return float(value)
+
+
+def positive(name, value):
+    """A number above 0, finite."""
+    number = _number(name, value)
+    if not 0.0 < number < math.inf:
+        raise _C.located(ValueError(f"GradScaler: {name} must be positive and finite, not {value}"))
+    return number
+
+
+def in_range(name, value, low, high):
+    """A number above `low` and below `high`."""
+    number = _number(name, value)
+    if not low < number < high:
+        said = f"above {low:g}" if high == math.inf else f"between {low:g} and {high:g}"
+        raise _C.located(ValueError(f"GradScaler: {name} must be {said}, not {value}"))
+    return number
+
+
+def steps(name, value):
+    """A positive whole number."""
+    number = positive(name, value)
+    if number != int(number):
+        raise _C.located(ValueError(f"GradScaler: {name} must be a whole number, not {value}"))
+    return int(number)
 
 
 # The name under which 2.x programs import it from paddle.amp.grad_scaler.

@@ -4,6 +4,7 @@ import contextlib
 
 from proa import _C
 from proa.amp import GradScaler, auto_cast, decorate
+from proa.framework.dtype import as_dtype
 
 _OF_CAST = ("custom_white_list", "custom_black_list", "dtype")
 _OF_SCALER = (
@@ -39,6 +40,15 @@ def _settings(amp_configs):
     return settings
 
 
+def _decorate(network, optimizer, dtype):
+    """The network in 16 bits; one that an earlier `prepare` converted stays."""
+    if any(p.dtype == as_dtype(dtype) for p in network.parameters()):
+        if optimizer is not None:
+            optimizer._multi_precision = True
+    else:
+        decorate(network, optimizer, "O2", dtype)
+
+
 class Precision:
     """What a Model computes in.
 
@@ -65,7 +75,7 @@ class Precision:
             pass
         self.scaler = GradScaler(**{key: settings[key] for key in _OF_SCALER if key in settings})
         if level == "O2":
-            decorate(network, optimizer, "O2", settings.get("dtype", "float16"))
+            _decorate(network, optimizer, settings.get("dtype", "float16"))
         if settings.get("use_fp16_guard"):
             self._cast = None
 

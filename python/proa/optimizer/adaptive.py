@@ -1,4 +1,5 @@
-"""Adagrad, and Adadelta, RMSProp, Adamax and Lamb, written with tensor ops."""
+"""Adagrad, and Adadelta, RMSProp, Adamax and Lamb, written with tensor ops: a program that records a step follows its rate and
+its counts."""
 
 from proa import _C
 from proa.optimizer.adam import _check_beta
@@ -6,17 +7,22 @@ from proa.optimizer.optimizer import Optimizer, with_l2
 
 
 class _PerParameter(Optimizer):
-    """Updates one parameter at a time: `_update_one(param, grad, state, rate, options)`.
+    """Updates one parameter at a time: `_update_one(param, grad, state, rate, options)`, with the rate as a 0-d float64 tensor.
 
     There is no rule for rows: a row-sparse gradient is made dense.
     """
 
     def _update_bucket(self, bucket, grads):
-        rate = self.get_lr() * bucket.lr_scale
+        rate = self._lr() * bucket.lr_scale
         grads = [g.to_dense() if g.is_selected_rows() else g for g in grads]
         for i, (param, grad) in enumerate(zip(bucket.params, with_l2(bucket, grads))):
             state = {name: tensors[i] for name, tensors in bucket.states.items()}
             self._update_one(param, grad, state, rate, bucket.options)
+
+
+def _unbiasing(power):
+    """1 / (1 - power) of a power of a beta, 0-d float64."""
+    return 1.0 / (1.0 - power.astype(_C.float64).reshape([]))
 
 
 class Adagrad(Optimizer):
@@ -29,6 +35,7 @@ class Adagrad(Optimizer):
         weight_decay (float|L1Decay|L2Decay, optional): added to the gradients.
         grad_clip (optional): ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue.
         initial_accumulator_value (float): what m starts from.
+        multi_precision (bool): update float32 copies of 16-bit parameters; see Adam.
 
     Examples:
         >>> net = proa.nn.Linear(2, 1)
@@ -49,8 +56,10 @@ class Adagrad(Optimizer):
         grad_clip=None,
         name=None,
         initial_accumulator_value=0.0,
+        multi_precision=False,
     ):
         super().__init__(learning_rate, epsilon, parameters, weight_decay, grad_clip, name)
+        self._multi_precision = bool(multi_precision)
         self._initial = float(initial_accumulator_value)
         self._default_options = {"epsilon": float(epsilon)}
 
@@ -72,6 +81,7 @@ class Adadelta(_PerParameter):
         parameters (list): what to update; see Optimizer.
         weight_decay (float|L1Decay|L2Decay, optional): added to the gradients.
         grad_clip (optional): ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue.
+        multi_precision (bool): update float32 copies of 16-bit parameters; see Adam.
 
     Examples:
         >>> net = proa.nn.Linear(2, 1)
@@ -92,8 +102,10 @@ class Adadelta(_PerParameter):
         weight_decay=None,
         grad_clip=None,
         name=None,
+        multi_precision=False,
     ):
         super().__init__(learning_rate, epsilon, parameters, weight_decay, grad_clip, name)
+        self._multi_precision = bool(multi_precision)
         self._default_options = {"epsilon": float(epsilon), "rho": float(rho)}
 
     def _update_one(self, param, grad, state, rate, options):
@@ -102,7 +114,7 @@ class Adadelta(_PerParameter):
         squared_grad.set_value(squared_grad * rho + grad * grad * (1.0 - rho))
         update = ((squared_update + epsilon) / (squared_grad + epsilon)).sqrt() * grad
         squared_update.set_value(squared_update * rho + update * update * (1.0 - rho))
-        param.subtract_(update * rate)
+        param.subtract_(update * rate.astype(param.dtype))
 
 
 class RMSProp(_PerParameter):
@@ -120,6 +132,7 @@ class RMSProp(_PerParameter):
         parameters (list): what to update; see Optimizer.
         weight_decay (float|L1Decay|L2Decay, optional): added to the gradients.
         grad_clip (optional): ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue.
+        multi_precision (bool): update float32 copies of 16-bit parameters; see Adam.
 
     Examples:
         >>> net = proa.nn.Linear(2, 1)
@@ -142,8 +155,10 @@ class RMSProp(_PerParameter):
         weight_decay=None,
         grad_clip=None,
         name=None,
+        multi_precision=False,
     ):
         super().__init__(learning_rate, epsilon, parameters, weight_decay, grad_clip, name)
+        self._multi_precision = bool(multi_precision)
         for what, value in (("rho", rho), ("epsilon", epsilon), ("momentum", momentum)):
             if value is None or value < 0.0:
                 raise _C.located(ValueError(f"RMSProp: {what} must not be negative or None; it is {value}"))
@@ -163,7 +178,7 @@ class RMSProp(_PerParameter):
             mean = state["mean_grad"]
             mean.set_value(mean * rho + grad * (1.0 - rho))
             spread = square - mean * mean
-        step = grad / (spread + options["epsilon"]).sqrt() * rate
+        step = grad / (spread + options["epsilon"]).sqrt() * rate.astype(param.dtype)
         if options["momentum"]:
             step = state["momentum"] * options["momentum"] + step
             state["momentum"].set_value(step)
@@ -181,6 +196,7 @@ class Adamax(_PerParameter):
         parameters (list): what to update; see Optimizer.
         weight_decay (float|L1Decay|L2Decay, optional): added to the gradients.
         grad_clip (optional): ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue.
+        multi_precision (bool): update float32 copies of 16-bit parameters; see Adam.
 
     Examples:
         >>> net = proa.nn.Linear(2, 1)
@@ -202,8 +218,10 @@ class Adamax(_PerParameter):
         weight_decay=None,
         grad_clip=None,
         name=None,
+        multi_precision=False,
     ):
         super().__init__(learning_rate, epsilon, parameters, weight_decay, grad_clip, name)
+        self._multi_precision = bool(multi_precision)
         self._default_options = {
             "beta1": _check_beta("Adamax", "beta1", beta1),
             "beta2": _check_beta("Adamax", "beta2", beta2),
@@ -220,7 +238,7 @@ class Adamax(_PerParameter):
         moment, norm, power = state["moment"], state["inf_norm"], state["beta1_pow_acc"]
         moment.set_value(moment * beta1 + grad * (1.0 - beta1))
         norm.set_value(_C.ops.maximum(grad.abs(), norm * beta2 + options["epsilon"]))
-        param.subtract_(moment / norm * (rate / (1.0 - power.item())))
+        param.subtract_(moment / norm * (rate * _unbiasing(power)).astype(param.dtype))
         power.set_value(power * beta1)
 
 
@@ -236,6 +254,7 @@ class Lamb(_PerParameter):
         parameters (list): what to update; see Optimizer.
         grad_clip (optional): ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue.
         exclude_from_weight_decay_fn (Callable, optional): parameter -> True if it does not decay.
+        multi_precision (bool): update float32 copies of 16-bit parameters; see Adam.
 
     Examples:
         >>> net = proa.nn.Linear(2, 1)
@@ -258,8 +277,10 @@ class Lamb(_PerParameter):
         grad_clip=None,
         exclude_from_weight_decay_fn=None,
         name=None,
+        multi_precision=False,
     ):
         super().__init__(learning_rate, epsilon, parameters, None, grad_clip, name)
+        self._multi_precision = bool(multi_precision)
         self._exclude = exclude_from_weight_decay_fn
         self._default_options = {
             "beta1": _check_beta("Lamb", "beta1", beta1),
@@ -267,6 +288,12 @@ class Lamb(_PerParameter):
             "epsilon": float(epsilon),
             "lamb_weight_decay": float(lamb_weight_decay),
         }
+
+    def _settings(self, param, group):
+        lr_scale, l1, l2, options = super()._settings(param, group)
+        if self._exclude is not None and self._exclude(param):
+            options = tuple((name, 0.0 if name == "lamb_weight_decay" else value) for name, value in options)
+        return lr_scale, l1, l2, options
 
     def _start_accumulator(self, name, param):
         if name in ("beta1_pow_acc", "beta2_pow_acc"):
@@ -279,14 +306,15 @@ class Lamb(_PerParameter):
         power1, power2 = state["beta1_pow_acc"], state["beta2_pow_acc"]
         moment1.set_value(moment1 * beta1 + grad * (1.0 - beta1))
         moment2.set_value(moment2 * beta2 + grad * grad * (1.0 - beta2))
-        unbiased1 = moment1 * (1.0 / (1.0 - power1.item()))
-        unbiased2 = moment2 * (1.0 / (1.0 - power2.item()))
+        unbiased1 = moment1 * _unbiasing(power1).astype(param.dtype)
+        unbiased2 = moment2 * _unbiasing(power2).astype(param.dtype)
         step = unbiased1 / (unbiased2.sqrt() + options["epsilon"])
         decay = options["lamb_weight_decay"]
-        if decay and not (self._exclude is not None and self._exclude(param)):
+        if decay:
             step = step + param * decay
-        param_norm, step_norm = (param * param).sum().item() ** 0.5, (step * step).sum().item() ** 0.5
-        ratio = param_norm / step_norm if param_norm > 0.0 and step_norm > 0.0 else 1.0
-        param.subtract_(step * (rate * ratio))
+        param_norm, step_norm = (_C.ops.squared_norm([t]).sqrt() for t in (param, step))
+        measured = _C.ops.logical_and(param_norm > 0.0, step_norm > 0.0)
+        ratio = _C.ops.where(measured, param_norm / step_norm, _C.ops.full_like(param_norm, 1.0))
+        param.subtract_(step * (rate * ratio).astype(param.dtype))
         power1.set_value(power1 * beta1)
         power2.set_value(power2 * beta2)

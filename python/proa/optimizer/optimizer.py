@@ -107,6 +107,8 @@ class Optimizer:
         self._default_options = {}
         self._accumulators = defaultdict(dict)
         self._master_weights = {}
+        self._exact = {}  # float32 parameters that amp.decorate made 16-bit ones of, until they are master weights
+        self._written = {}  # versions of the 16-bit parameters after the last step, by name
         self._loaded = {}
         self._buckets = None
         self._groups = []
@@ -167,7 +169,7 @@ class Optimizer:
                     buckets[key] = Bucket(*key[:3], dict(key[3]))
                 buckets[key].params.append(param)
         for bucket in buckets.values():
-            if self._multi_precision and bucket.params[0].dtype in (_C.float16, _C.bfloat16):
+            if self._has_master(bucket.params[0]):
                 bucket.params = [self._master_weight(p) for p in bucket.owners]
             for name in self._accumulator_names:
                 bucket.states[name] = [self._accumulator(name, p) for p in bucket.params]
@@ -180,17 +182,33 @@ class Optimizer:
         """The float32 copy of a 16-bit parameter that updates go to, so that small ones are not lost."""
         if param.name not in self._master_weights:
             with _C.eager_mode():
-                master = param.detach().astype(_C.float32)
+                exact = self._exact.pop(param.name, None)
+                if exact is None or not _same(exact.detach().astype(param.dtype), param):
+                    exact = param
+                master = exact.detach().astype(_C.float32)
             master.name = f"{param.name}_fp32_master_0"
             master.persistable = True
             master.stop_gradient = True
             self._master_weights[param.name] = master
+            if _C.in_static_mode():
+                from proa.static.parameters import remember_made
+
+                remember_made(master, lambda: param.detach().astype(_C.float32))
             loaded = self._loaded.get("master_weights", {})
             if param.name in loaded:
                 _assign_state(master, loaded.pop(param.name))
                 if not loaded:
                     del self._loaded["master_weights"]
+            self._written[param.name] = param.inplace_version
         return self._master_weights[param.name]
+
+    def _follow_parameters(self, bucket):
+        """Parameters that somebody else wrote to since the last step (a checkpoint was loaded) begin their copies anew."""
+        for owner, master in zip(bucket.owners, bucket.params):
+            if owner.inplace_version != self._written[owner.name]:
+                if not _same(master.astype(owner.dtype), owner):
+                    master.set_value(owner.astype(_C.float32))
+                self._written[owner.name] = owner.inplace_version
 
     def _start_accumulator(self, name, param):
         """The first value of an accumulator; zeros unless a subclass knows better."""
@@ -295,7 +313,7 @@ class Optimizer:
             >>> sgd.step()
             >>> sgd.clear_grad()
         """
-        recording = _C.is_grad_enabled()
+        recording, cast = _C.is_grad_enabled(), _C.amp.exchange(0)
         _C.set_grad_enabled(False)
         try:
             if self._buckets is None or self._trainability_changed():
@@ -307,6 +325,7 @@ class Optimizer:
                     self._update(bucket, [p.grad for p in bucket.owners])
         finally:
             _C.set_grad_enabled(recording)
+            _C.amp.exchange(cast)
 
     def _trainability_changed(self):
         i = 0
@@ -340,11 +359,14 @@ class Optimizer:
         self._update_bucket(bucket, grads)
 
     def _update_masters(self, bucket, grads):
+        if not _C.is_symbolic(grads[0]):
+            self._follow_parameters(bucket)
         if bucket.l1:
             grads = [g + p.sign() * bucket.l1 for p, g in zip(bucket.params, grads)]
         self._update_bucket(bucket, grads)
         for owner, master in zip(bucket.owners, bucket.params):
             owner.set_value(master.astype(owner.dtype))
+            self._written[owner.name] = owner.inplace_version
 
     def _update_bucket(self, bucket, grads):
         """Changes `bucket.params` in place. `bucket.l2` has still to be applied, `bucket.l1` has not."""
@@ -387,12 +409,16 @@ class Optimizer:
     def apply_gradients(self, params_grads):
         """Updates parameters from given gradients instead of their own."""
         given = {id(p): g for p, g in params_grads}
-        if self._buckets is None or self._trainability_changed():
-            self._make_buckets()
-        if self._grad_clip is not None:
-            given = {id(p): g for p, g in self._grad_clip([(p, g) for p, g in params_grads])}
-        for bucket in self._buckets:
-            self._update(bucket, [given.get(id(p)) for p in bucket.owners])
+        cast = _C.amp.exchange(0)  # a step inside of auto_cast is none of its business
+        try:
+            if self._buckets is None or self._trainability_changed():
+                self._make_buckets()
+            if self._grad_clip is not None:
+                given = {id(p): g for p, g in self._grad_clip([(p, g) for p, g in params_grads])}
+            for bucket in self._buckets:
+                self._update(bucket, [given.get(id(p)) for p in bucket.owners])
+        finally:
+            _C.amp.exchange(cast)
 
     def minimize(self, loss, startup_program=None, parameters=None, no_grad_set=None):
         """Updates from the gradients that `loss.backward()` left.
@@ -451,11 +477,7 @@ class Optimizer:
         if schedule is not None and isinstance(self._learning_rate, LRScheduler):
             self._learning_rate.set_state_dict(schedule)
         masters = dict(state.pop("master_weights", None) or {})
-        for name, master in self._master_weights.items():
-            if name in masters:
-                _assign_state(master, masters.pop(name))
-        if masters:
-            self._loaded["master_weights"] = masters
+        self._take_masters(masters)
         existing = {t.name: t for by_param in self._accumulators.values() for t in by_param.values()}
         own = tuple(f"{p.name}_" for p in self._parameter_list or ())
         if state and own and not any(str(name).startswith(own) for name in state):
@@ -465,15 +487,54 @@ class Optimizer:
                 stacklevel=2,
             )
         for name, value in state.items():
-            # The last number counts the optimizers of the process that wrote the state.
-            first = re.sub(r"_\d+$", "_0", name)
-            name = name if first in state else first
+            name = self._own_name(name, state)
             if name in existing:
                 _assign_state(existing[name], value)
             else:
                 self._loaded[name] = value
 
+    def _own_name(self, name, state):
+        """What an accumulator of a state is called here."""
+        # The last number counts the optimizers of the process that wrote the state.
+        first = re.sub(r"_\d+$", "_0", name)
+        name = name if first in state else first
+        for p in self._parameter_list or ():
+            # Those of float32 copies bear their names; a state of float32 training goes on with copies, and back.
+            if not name.startswith(f"{p.name}_"):
+                continue
+            rest = name[len(p.name) + 1 :].removeprefix("fp32_master_0_")
+            if any(rest == f"{kind}_0" for kind in self._accumulator_names):
+                return f"{p.name}_{'fp32_master_0_' if self._has_master(p) else ''}{rest}"
+        return name
+
+    def _has_master(self, param):
+        return self._multi_precision and param.dtype in (_C.float16, _C.bfloat16)
+
+    def _take_masters(self, masters):
+        """Float32 copies of a state; a float32 parameter that is a rounded one of them becomes it."""
+        for p in self._parameter_list or ():
+            if p.name not in masters:
+                continue
+            if p.name in self._master_weights:
+                _assign_state(self._master_weights[p.name], masters.pop(p.name))
+                self._written[p.name] = p.inplace_version
+            elif p.dtype == _C.float32:
+                with _C.eager_mode(), no_grad():
+                    exact = _C.to_tensor(masters.pop(p.name))
+                    for low in (_C.float16, _C.bfloat16):
+                        if list(exact.shape) == list(p.shape) and _same(exact.astype(low).astype(_C.float32), p):
+                            p.set_value(exact)
+                            break
+        if masters:
+            self._loaded["master_weights"] = masters
+
     set_dict = set_state_dict
+
+
+def _same(x, y):
+    """Whether two tensors of a dtype are alike in every bit, NaN too."""
+    with _C.eager_mode():
+        return list(x.shape) == list(y.shape) and bool(((x == y) | (x != x) & (y != y)).all())
 
 
 def _assign_state(tensor, value):

@@ -1,5 +1,6 @@
 """What programs ask of a program's (only) block: its variables by name, its operations, its state."""
 
+import contextlib
 import re
 import weakref
 
@@ -25,6 +26,9 @@ class Block:
         self._bound = weakref.WeakKeyDictionary()  # what runs in other scopes (proa.static.binding)
         self._after_run = []  # called after each run: schedules of learning rates that step by themselves
         self._prints = []  # what is shown after a run (proa.static.host)
+        self._guarded = []  # first and end numbers of the operations inside of amp.fp16_guard
+        self._mixed = None  # of a program in mixed precision (proa.static.amp): which
+        self._replaced = []  # what it was before: a program, and what stands for each of its values in the next
         self._made = {}  # keeps parameters, and with them their names, as long as the program
         scopes.programs.add(self)
 
@@ -37,6 +41,13 @@ class Block:
     def current_block(self):
         """The block that ops are recorded into: the program itself."""
         return self
+
+    def current(self, tensor):
+        """What stands for a tensor of the program now: itself, or what mixed precision made of it."""
+        for before, values in self._replaced if _C.is_symbolic(tensor) else ():
+            with contextlib.suppress(ValueError):  # it names no value of that program, nor of what that is a copy of
+                tensor = values[before.value_number(tensor)]
+        return tensor
 
     def block(self, index):
         """The block of this number; there is one, 0."""

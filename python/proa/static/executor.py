@@ -129,7 +129,7 @@ class Executor:
             recorded = bound(program, scope)
             if recorded is not program._program:
                 fetches = [t if _C.is_symbolic(t) else value_in(scope, t) for t in fetches]
-            shown = [(p, t) for p in program._prints if (t := p.wanted(program, feeds)) is not None]
+            shown = [(p, program.current(t)) for p in program._prints if (t := p.wanted(program, feeds)) is not None]
             results = recorded.run(feeds, [*fetches, *(t for _, t in shown)], use_prune)
             for (printed, _), value in zip(shown, results[len(fetches) :]):
                 printed.show(value)
@@ -187,7 +187,7 @@ class Executor:
 
     def _find(self, program, item):
         if isinstance(item, _C.Tensor):
-            return item
+            return program.current(item)
         if not isinstance(item, str):
             raise _C.located(
                 TypeError(f"Executor.run: fetch_list holds tensors of the program and names, not {type(item).__name__}")
@@ -197,9 +197,10 @@ class Executor:
             for tensor in program.list_vars():
                 if tensor.name == item:
                     return tensor
-            tensor = program._program.find(item)
-            if tensor is not None:
-                return tensor
+            for recorded in (program._program, *(before for before, _ in reversed(program._replaced))):
+                tensor = recorded.find(item)
+                if tensor is not None:
+                    return program.current(tensor)
             program = program._copied_from
         raise _C.located(ValueError(f"Executor.run: fetch_list: no tensor of the program is named {item!r}"))
 

@@ -20,6 +20,7 @@ class Program(Block):
 
     def __init__(self):
         self._program = _C.Program()
+        self._program.follow_gradients()
         self._declared = {}  # inputs by name: sizes and dtype
         self._kept = []
         self._for_test = False

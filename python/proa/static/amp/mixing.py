@@ -1,0 +1,187 @@
+"""Recorded programs made again in mixed precision: by the interpreter that casts eager calls, one operation after another."""
+
+import contextlib
+
+from proa import _C
+from proa.framework.dtype import as_dtype
+from proa.framework.size import Size
+from proa.static import scope as scopes
+from proa.static.amp.lists import AutoMixedPrecisionLists
+from proa.static.program import default_main_program
+from proa.static.replay import Replay
+
+__all__ = ["cast_captured", "mix"]
+
+
+def checked_level(where, level):
+    """A level that there is."""
+    if level not in ("O0", "O1", "O2"):
+        raise _C.located(ValueError(f"{where}: level must be 'O0', 'O1' or 'O2', not {level!r}"))
+    return level
+
+
+def checked_dtype(where, dtype):
+    """The name of a 16-bit dtype."""
+    kind = as_dtype(dtype)
+    if kind not in (_C.float16, _C.bfloat16):
+        raise _C.located(ValueError(f"{where}: dtype must be 'float16' or 'bfloat16', not {dtype!r}"))
+    return kind.name
+
+
+def checked_lists(where, lists):
+    """The lists, or empty ones."""
+    lists = AutoMixedPrecisionLists() if lists is None else lists
+    if not isinstance(lists, AutoMixedPrecisionLists):
+        raise _C.located(
+            TypeError(
+                f"{where}: amp_lists must be AutoMixedPrecisionLists or CustomOpLists, not {type(lists).__name__}"
+            )
+        )
+    return lists
+
+
+class _Choice:
+    """For each call of a program what it is made again in."""
+
+    def __init__(self, number, black, guards):
+        self._number, self._guards, self._black, self._at = number, guards, black, -1
+
+    def __call__(self, call):
+        self._at += 1
+        guarded = self._guards is None or any(first <= self._at < end for first, end in self._guards)
+        return _settings(self._number) if guarded and self._black.isdisjoint(call.values()) else None
+
+
+@contextlib.contextmanager
+def _settings(number):
+    before = _C.amp.exchange(number)
+    try:
+        yield
+    finally:
+        _C.amp.exchange(before)
+
+
+def mix(program, dtype, level, lists=None, use_guard=None, trains=False):
+    """Makes the operations of a program again in mixed precision, in their place.
+
+    Parameters stay what they are, float32: their casts are operations of the program. Tensors of the program name what
+    they named: `Executor.run` finds what was made of them.
+
+    Args:
+        program (Program): recorded in float32, without gradients and updates.
+        dtype (str): "float16" or "bfloat16".
+        level (str): "O1" or "O2".
+        lists (AutoMixedPrecisionLists, optional): see there.
+        use_guard (bool, optional): only what was recorded inside of `fp16_guard`; None: if there is such a part.
+        trains (bool): gradients of the program follow, and no further mixing.
+
+    Raises:
+        RuntimeError: the program is in mixed precision already, or has updates of parameters.
+        NotImplementedError: it has a PyLayer.
+    """
+    if program._mixed is not None:
+        raise _C.located(
+            RuntimeError(f"static.amp: the program is in mixed precision already ({program._mixed}); decorate it once")
+        )
+    lists = checked_lists("static.amp", lists)
+    number = lists.settings(dtype, level) if level != "O0" else 0
+    guards = program._guarded if use_guard or (use_guard is None and program._guarded) else None
+    replay, recorded, inputs = _begin(program, trains)
+    _refuse_updates(replay)
+    black = {program._program.value_number(t) for t in _named(program, lists.black_varnames)}
+    black |= {n for n, t in replay.env.items() if t.name in lists.black_varnames}
+    with recorded.recording():
+        replay.run(_Choice(number, black, guards))
+    _finish(program, replay, recorded, inputs)
+    program._mixed = f"{level} {dtype}"
+
+
+def cast_captured(program, chosen, dtype):
+    """Puts 16-bit tensors of the same names in the place of float32 ones that a program captures; gives them by name.
+
+    Args:
+        program (Program): made again.
+        chosen (Callable): tensor -> whether to cast it.
+        dtype (DType): of the new ones.
+    """
+    made = {}
+
+    def converted(tensor):
+        if tensor.dtype != _C.float32 or not chosen(tensor):
+            return tensor
+        if tensor.name not in made:
+            from proa.amp.decoration import converted_like
+
+            made[tensor.name] = converted_like(tensor, dtype)
+        return made[tensor.name]
+
+    replay, recorded, inputs = _begin(program, False, converted)
+    with recorded.recording():
+        replay.run(lambda call: _settings(0))
+    _finish(program, replay, recorded, inputs)
+    held = scopes.global_scope()._tensors
+    held.update((name, tensor) for name, tensor in made.items() if name in held)
+    return made
+
+
+def _begin(program, trains, captured=lambda tensor: tensor):
+    """What makes a program again, what it is recorded into, and the inputs of that."""
+    recorded = _C.Program()
+    if not trains:
+        recorded.follow_gradients()
+    inputs = {}
+    for name in program._program.input_names:
+        old = program._program.find(name)
+        sizes, kind = program._declared.get(name) or ([-1 if isinstance(s, Size) else s for s in old.shape], old.dtype)
+        inputs[name] = recorded.add_input(name, sizes, kind)
+        inputs[name].name = name
+        if name in program._inputs:
+            inputs[name].stop_gradient = program._inputs[name].stop_gradient
+    return Replay(program._program, inputs, captured), recorded, inputs
+
+
+def _finish(program, replay, recorded, inputs):
+    """The program has the new operations from now on; its tensors name them."""
+    from proa.static import program as programs
+
+    old, env = program._program, replay.env
+    program._replaced.append((old, env))
+    program._levels = {_same_rows(rows, old, env): [env[old.value_number(t)] for t in lengths]
+                       for rows, lengths in program._levels.items()}  # fmt: skip
+    program._program, program._inputs = recorded, {name: inputs[name] for name in program._inputs}
+    program._guarded = []
+    program._bound.clear()
+    if program is default_main_program():
+        programs._apply()
+
+
+def _same_rows(rows, old, env):
+    """The key of a number of rows (proa.static.sequences) among the new values."""
+    if isinstance(rows, tuple):
+        return "value", _C.program_of(env[rows[1]]).value_number(env[rows[1]])
+    for number, tensor in env.items():
+        value = old.value(number)
+        if value.ndim and _C.is_symbolic(value) and _C.dim_name(value, 0) == rows:
+            return _C.dim_name(tensor, 0)
+    return rows
+
+
+def _named(program, names):
+    return [t for t in map(program._program.find, names) if t is not None]
+
+
+def _refuse_updates(replay):
+    for call in replay.calls:
+        changed = call.args[0] if call.args and call.op.endswith("_") else []
+        for number in changed if isinstance(changed, list) else [changed]:
+            if not replay.env.get(number, _STOPPED).stop_gradient:
+                raise _C.located(
+                    RuntimeError(
+                        f"static.amp: the program updates {replay.env[number].name} by {call.op} already; decorate the "
+                        "optimizer before its minimize"
+                    )
+                )
+
+
+class _STOPPED:
+    stop_gradient = True

@@ -1,0 +1,163 @@
+"""Every optimizer with float32 copies of 16-bit parameters: its updates, its state, checkpoints that change between the two."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import proa as paddle
+
+KINDS = sorted(
+    name
+    for name, kind in vars(paddle.optimizer).items()
+    if inspect.isclass(kind) and issubclass(kind, paddle.optimizer.Optimizer) and kind is not paddle.optimizer.Optimizer
+)
+EVERY = pytest.mark.parametrize("name", KINDS)
+BOTH = pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+START = np.linspace(-1, 1, 6).reshape(2, 3).astype("float32")
+
+
+def _made(name, dtype, called, **options):
+    """A parameter and its optimizer."""
+    p = paddle.create_parameter([2, 3], dtype, name=called)
+    p.set_value(paddle.to_tensor(START).astype(dtype))
+    kind = getattr(paddle.optimizer, name)
+    return p, kind(learning_rate=0.01, parameters=[p], multi_precision=dtype != "float32", **options)
+
+
+def _step(p, optimizer, number, low):
+    """A step with a gradient that is a 16-bit number in either dtype."""
+    grad = paddle.to_tensor(np.cos(START + number) * 0.1).astype(low)
+    p.grad = grad.astype(p.dtype)
+    optimizer.step()
+
+
+def test_there_are_all_of_them():
+    assert len(KINDS) == 9
+
+
+@EVERY
+@BOTH
+def test_updates_are_those_in_float32(name, dtype):
+    clip = {} if name == "Lamb" else {"weight_decay": 0.01}
+    clip["grad_clip"] = paddle.nn.ClipGradByGlobalNorm(0.1)
+    p, optimizer = _made(name, dtype, f"multi_{name}_{dtype}", **clip)
+    q, plain = _made(name, "float32", f"single_{name}_{dtype}", **clip)
+    q.set_value(p.astype("float32"))
+    for number in range(12):
+        with paddle.amp.auto_cast(level="O2", dtype=dtype):  # a step is no business of autocast
+            _step(p, optimizer, number, dtype)
+        _step(q, plain, number, dtype)
+    master = optimizer.state_dict()["master_weights"][p.name]
+    # The clipped gradient is rounded to the dtype of the gradient.
+    np.testing.assert_allclose(master.numpy(), q.numpy(), atol=2e-4 if dtype == "float16" else 2e-3)
+    assert np.array_equal(p.astype("float32").numpy(), master.astype(dtype).astype("float32").numpy())
+    assert all(t.dtype == paddle.float32 for n, t in optimizer.state_dict().items() if isinstance(t, paddle.Tensor))
+
+
+@EVERY
+def test_a_checkpoint_of_float32_goes_on_with_copies_and_back(name):
+    called = f"checkpoint_{name}"
+    q, plain = _made(name, "float32", called)
+    for number in range(3):
+        _step(q, plain, number, "bfloat16")
+    weights, state = q.numpy(), {k: v.numpy() for k, v in plain.state_dict().items()}
+
+    p, optimizer = _made(name, "bfloat16", called)
+    p.set_value(paddle.to_tensor(weights).astype("bfloat16"))
+    optimizer.set_state_dict(state)
+    rounded, other = _made(name, "float32", called)
+    rounded.set_value(p.astype("float32"))
+    other.set_state_dict(state)
+    for number in range(3, 6):
+        _step(p, optimizer, number, "bfloat16")
+        _step(rounded, other, number, "bfloat16")
+    np.testing.assert_allclose(optimizer._master_weights[called].numpy(), rounded.numpy(), rtol=1e-5, atol=1e-7)
+
+    # Back: parameters that are rounded master weights become them, and moments are found by their other names.
+    back, last = _made(name, "float32", called)
+    back.set_value(p.astype("float32"))
+    last.set_state_dict(optimizer.state_dict())
+    np.testing.assert_allclose(back.numpy(), rounded.numpy(), rtol=1e-5, atol=1e-7)
+    _step(back, last, 6, "bfloat16")
+    _step(rounded, other, 6, "bfloat16")
+    np.testing.assert_allclose(back.numpy(), rounded.numpy(), rtol=1e-5, atol=1e-7)
+
+
+@EVERY
+def test_a_state_is_restored(name):
+    called = f"restored_{name}"
+    p, first = _made(name, "bfloat16", called)
+    _step(p, first, 0, "bfloat16")
+    q, second = _made(name, "bfloat16", called)
+    q.set_value(p)
+    state = first.state_dict()
+    masters = {k: v.clone() for k, v in state.pop("master_weights").items()}
+    second.set_state_dict({"master_weights": masters, **{k: v.clone() for k, v in state.items()}})
+    _step(p, first, 1, "bfloat16")
+    _step(q, second, 1, "bfloat16")
+    masters = [o.state_dict()["master_weights"][called].numpy() for o in (first, second)]
+    assert np.array_equal(*masters) and first.state_dict().keys() == second.state_dict().keys()
+
+
+def test_parameters_that_are_loaded_go_before_their_copies():
+    p, sgd = _made("SGD", "bfloat16", "loaded_under_copies")
+    _step(p, sgd, 0, "bfloat16")
+    p.set_value(paddle.full([2, 3], 4.0, "bfloat16"))
+    p.grad = paddle.zeros([2, 3], "bfloat16")
+    sgd.step()
+    assert p.tolist() == [[4.0] * 3] * 2
+
+
+def test_decorate_keeps_the_float32_values_as_copies():
+    net = paddle.nn.Linear(3, 4)
+    exact = net.weight.numpy().copy()
+    adam = paddle.optimizer.Adam(0.0, parameters=net.parameters())
+    net, adam = paddle.amp.decorate(net, adam, level="O2", dtype="bfloat16")
+    net(paddle.ones([1, 3], "bfloat16")).sum().backward()
+    adam.step()
+    assert np.array_equal(adam.state_dict()["master_weights"][net.weight.name].numpy(), exact)
+
+
+def test_the_functions_of_a_user_see_the_parameters_of_the_network():
+    seen = []
+
+    def decays(p):
+        seen.append(getattr(p, "name", p))
+        return False
+
+    for kind, option in (("AdamW", "apply_decay_param_fun"), ("Lamb", "exclude_from_weight_decay_fn")):
+        p, optimizer = _made(kind, "bfloat16", f"seen_{kind}", **{option: decays})
+        _step(p, optimizer, 0, "bfloat16")
+    assert set(seen) == {"seen_AdamW", "seen_Lamb"}
+
+
+@pytest.mark.parametrize("name", ["Adamax", "Lamb", "RMSProp", "Adadelta", "Adam", "Momentum"])
+def test_steps_that_a_program_records(name):
+    """As at once, also where rate and powers move on."""
+    x = np.linspace(-1, 1, 12).reshape(4, 3).astype("float32")
+    results = []
+    for recorded in (False, True):
+        net = paddle.nn.Linear(3, 1, weight_attr=paddle.nn.initializer.Constant(0.5))
+        rate = paddle.optimizer.lr.StepDecay(0.1, step_size=2)
+        if not recorded:
+            optimizer = getattr(paddle.optimizer, name)(rate, parameters=net.parameters())
+            for _ in range(5):
+                net(paddle.to_tensor(x)).square().mean().backward()
+                optimizer.step()
+                optimizer.clear_grad()
+                rate.step()
+        else:
+            paddle.enable_static()
+            try:
+                main = paddle.static.Program()
+                with paddle.static.program_guard(main, paddle.static.Program()):
+                    loss = net(paddle.static.data("x", [None, 3])).square().mean()
+                    getattr(paddle.optimizer, name)(rate).minimize(loss)
+                for _ in range(5):
+                    paddle.static.Executor().run(main, {"x": x})
+                    rate.step()
+            finally:
+                paddle.disable_static()
+        results.append(net.weight.numpy())
+    np.testing.assert_allclose(*results, rtol=1e-5)

@@ -23,10 +23,12 @@ class Generator:
     """All cases, in the order of the ops' names; `case` as of `generate.Generator`."""
 
     def __init__(self, corpus: dict):
-        first: dict[str, str] = {}
-        for text in corpus["seeds"]["op"]:
-            first.setdefault(cases.parse(text).target, text)
-        self._cases = [c for _, text in sorted(first.items()) for c in _changed(cases.parse(text))]
+        # Of each op the sample with the most operands, of which some may be left out.
+        seeds: dict[str, cases.Case] = {}
+        for right in map(cases.parse, corpus["seeds"]["op"]):
+            if right.target not in seeds or _operands(right) > _operands(seeds[right.target]):
+                seeds[right.target] = right
+        self._cases = [c for _, right in sorted(seeds.items()) for c in _changed(right)]
 
     def __len__(self) -> int:
         return len(self._cases)
@@ -35,9 +37,13 @@ class Generator:
         return str(self._cases[number].with_(mode=_MODES[number % len(_MODES)]))
 
 
+def _operands(c: cases.Case) -> int:
+    return sum(isinstance(v, TensorValue) for v in c.leaves())
+
+
 def _changed(right: cases.Case):
     """The call with each tensor in turn at each of the dims."""
-    for operand in range(sum(isinstance(v, TensorValue) for v in right.leaves())):
+    for operand in range(_operands(right)):
         for dims in _DIMS:
             seen = itertools.count()
 

@@ -23,7 +23,7 @@ def test_no_operand_of_another_rank_is_trusted(tmp_path):
 
 def test_each_operand_of_each_op_is_changed():
     right = "call(f, tensor('float32', [4, 4]), [tensor('int64', [4], values=(0, 3))], axis=1)"
-    cases = ranks.Generator({"seeds": {"op": [right, right.replace("4", "5")]}})
+    cases = ranks.Generator({"seeds": {"op": ["call(f, tensor('float32', [5, 5]))", right, right.replace("4", "5")]}})
     assert len(cases) == 2 * len(ranks._DIMS)
     texts = [cases.case(n) for n in range(len(cases))]
     assert texts[0] == ("call(f, tensor('float32', [], grad=True), [tensor('int64', [4], values=(0, 3))], axis=1)")

@@ -72,6 +72,10 @@ absl::StatusOr<std::string_view> Unseal(std::string_view what,
   uint32_t crc;
   std::memcpy(&size, bytes.data() + 8, 8);
   std::memcpy(&crc, bytes.data() + 16, 4);
+  if (bytes.substr(20, 4) != std::string_view("\0\0\0\0", 4)) {
+    return absl::DataLossError(absl::StrCat(
+        View(what), ": the file was altered, or is of a later release"));
+  }
   bytes.remove_prefix(kEnvelopeBytes);
   if (size != bytes.size()) {
     return absl::DataLossError(

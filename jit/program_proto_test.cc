@@ -241,48 +241,5 @@ TEST(ProgramProto, MutationsNeverCrash) {
   EXPECT_GT(accepted, 0);
 }
 
-TEST(Text, ParsesBackAndNamesTheLineOfAMistake) {
-  const std::string text =
-      "program {\n"
-      "  %0 = input \"x\" : [?, 3] float32\n"
-      "  %1 = exp(%0) : [?, 3] float32\n"
-      "}\n";
-  const auto program = ParseText(text, {});
-  ASSERT_TRUE(program.ok()) << program.status();
-  EXPECT_EQ(ToText(**program), text);
-
-  for (const auto& [from, to, says] :
-       std::vector<std::tuple<std::string, std::string, std::string>>{
-           {"exp(%0)", "exp(%7)", "line 3: %7 is not made yet"},
-           {"exp(%0)", "explode(%0)", "line 3: no op is named 'explode'"},
-           {"float32\n}", "float33\n}", "'float33' is no dtype"},
-           {"%1 =", "%0 =", "made twice"},
-           {"exp(%0)", "exp(%0", "expected ')'"}}) {
-    std::string bad = text;
-    bad.replace(bad.find(from), from.size(), to);
-    const auto refused = ParseText(bad, {});
-    ASSERT_FALSE(refused.ok()) << bad;
-    EXPECT_NE(std::string(refused.status().message()).find(says),
-              std::string::npos)
-        << refused.status();
-  }
-}
-
-TEST(Executor, ReleasesAndSkips) {
-  auto program = std::make_shared<Program>();
-  const Tensor x = AddInput(program, "x", {2}, DType::kFloat32);
-  const Tensor y = ops::exp(x);
-  const Tensor unused = ops::log(x);
-  const Executor executor(*program, {SymbolOf(y).id()}, Changes::kNone);
-  Tensor feed = Tensor::Empty({2}, DType::kFloat32);
-  feed.data<float>()[0] = feed.data<float>()[1] = 0;
-  const std::pair<ValueId, Tensor> feeds[] = {{SymbolOf(x).id(), feed}};
-  const std::vector<Tensor> out = executor.Run(feeds);
-  EXPECT_EQ(out[0].data<float>()[1], 1.f);
-  EXPECT_EQ(feed.impl()->use_count(),
-            2);  // `feed` and `feeds`: the run kept nothing
-  (void)unused;
-}
-
 }  // namespace
 }  // namespace proa::inline v0::jit

@@ -1,0 +1,91 @@
+#include "jit/evaluate.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+#include "jit/program_for_test.h"
+#include "tensor/error.h"
+
+namespace proa::inline v0::jit {
+namespace {
+
+TEST(Evaluate, StoresWhatOperationsGiveAndReleases) {
+  const auto program = Parse(
+      "  %0 = captured \"w\" : [2] float32\n"
+      "  %1 = input \"x\" : [2] float32\n"
+      "  %2 = add(%0, %1) : [2] float32\n"
+      "  %3 = neg(%2) : [2] float32\n",
+      {Floats({1, 2})});
+  Environment env = MakeEnvironment(*program);
+  ASSERT_TRUE(env[0].defined());
+  EXPECT_FALSE(env[1].defined());
+  env[1] = Floats({10, 20});
+  const ReleasePlan release = {{1}, {2}};
+  Evaluate(*program, program->block(), env, &release);
+  EXPECT_FALSE(env[1].defined());
+  EXPECT_FALSE(env[2].defined());
+  EXPECT_EQ(Elements(env[3]), std::vector<float>({-11, -22}));
+}
+
+TEST(Evaluate, ErrorsNameTheOperation) {
+  const auto program = Parse(
+      "  %0 = input \"x\" : [?] float32\n"
+      "  %1 = input \"y\" : [?] float32\n"
+      "  %2 = add(%0, %1) : [?] float32\n");
+  program->block().operations[0].where = "train.py:12";
+  Environment env = MakeEnvironment(*program);
+  env[0] = Floats({1, 2});
+  env[1] = Floats({1, 2, 3});
+  try {
+    Evaluate(*program, program->block(), env);
+    FAIL() << "sizes that do not fit were taken";
+  } catch (const Error& e) {
+    const std::string said = e.what();
+    EXPECT_NE(said.find("in the program: %2 = add(%0, %1"), std::string::npos)
+        << said;
+    EXPECT_NE(said.find("recorded: train.py:12"), std::string::npos) << said;
+  }
+}
+
+TEST(Evaluate, AnotherLookChangesNothing) {
+  const Tensor w = Floats({1, 2});
+  const auto program = Parse(
+      "  %0 = captured \"w\" : [2] float32\n"
+      "  %1 = exp(%0) : [2] float32\n"
+      "  store_(%0, %1)\n",
+      {w});
+  {
+    const WithoutChanges unchanged;
+    { const WithoutChanges nested; }
+    Environment env = MakeEnvironment(*program);
+    Evaluate(*program, program->block(), env);
+    EXPECT_EQ(Elements(w), std::vector<float>({1, 2}));
+  }
+  Environment env = MakeEnvironment(*program);
+  Evaluate(*program, program->block(), env);
+  EXPECT_NE(Elements(w)[0], 1);
+}
+
+TEST(EvaluateRegion, IsAFunctionOfItsArguments) {
+  const auto program = Parse(
+      "  %0 = input \"x\" : [2] float32\n"
+      "  %1 = input \"p\" : [] bool\n"
+      "  (%5) = while([%0]) {\n"
+      "    %2 = argument : [2] float32\n"
+      "    return %1\n"
+      "  } {\n"
+      "    %3 = argument : [2] float32\n"
+      "    %4 = add(%3, %0) : [2] float32\n"
+      "    return %4\n"
+      "  } : [2] float32\n");
+  Environment env = MakeEnvironment(*program);
+  env[0] = Floats({1, 2});
+  const Block& body = *program->block().operations[0].regions[1];
+  for (const float x : {10.f, 20.f}) {
+    const auto out = EvaluateRegion(*program, body, {Floats({x, x})}, env);
+    EXPECT_EQ(Elements(out[0]), std::vector<float>({x + 1, x + 2}));
+  }
+}
+
+}  // namespace
+}  // namespace proa::inline v0::jit

@@ -4,8 +4,11 @@ import importlib.util
 import os
 import re
 import subprocess
+import sys
 
 import pytest
+
+import proa
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -68,3 +71,18 @@ def test_profile_any_program(tmp_path, capsys):
     assert files == set(os.listdir(tmp_path))
     # Whichever thread got there first.
     assert re.search(r"^sorter \d;list of ", (tmp_path / "stacks.txt").read_text(), re.M)
+
+
+def test_types(tmp_path):
+    """What a type checker says of the examples and of what they use of the package: nothing."""
+    command = [sys.executable, "-m", "mypy", "--no-error-summary", "--check-untyped-defs", "--follow-imports=silent"]
+    command += ["--explicit-package-bases", "--disable-error-code=import-untyped", "--cache-dir", str(tmp_path)]
+    packages = os.path.dirname(os.path.dirname(proa.__file__))
+    files = [
+        os.path.join(root, f) for root, _, found in os.walk(HERE) for f in found if f in ("train.py", "profile.py")
+    ]
+    assert len(files) >= 12
+    run = subprocess.run(
+        command + files, capture_output=True, text=True, cwd=HERE, env={**os.environ, "MYPYPATH": f"{HERE}:{packages}"}
+    )
+    assert run.stdout + run.stderr == ""

@@ -76,7 +76,8 @@ def main(arguments=None):
     net, target = (nn.Sequential(nn.Linear(SIDE * SIDE, 64), nn.ReLU(), nn.Linear(64, 4)) for _ in range(2))
     target.set_state_dict(net.state_dict())
     optimizer = paddle.optimizer.Adam(3e-3, parameters=net.parameters())
-    memory, lengths, made = collections.deque(maxlen=3000), [], 0
+    memory: collections.deque[tuple] = collections.deque(maxlen=3000)
+    lengths, made = [], 0
     free = [(i, j) for i, j in np.ndindex(SIDE, SIDE) if not MAZE[i, j] and (i, j) != GOAL]
     games = 120 if options.quick else 300
     for game in range(games):

@@ -45,7 +45,7 @@ def main(arguments=None):
     os.makedirs(args.out, exist_ok=True)
 
     source = random.Random(0)
-    lists = queue.Queue()
+    lists: queue.Queue[list[float] | None] = queue.Queue()
     threads = [threading.Thread(target=work, args=(lists,), name=f"sorter {i}") for i in range(2)]
     with profiler.Profiler(on_trace_ready=lambda prof: None) as prof:
         for thread in threads:

@@ -57,7 +57,7 @@ class UNet(paddle.nn.Layer):
         self.pool = nn.MaxPool2D(2)
 
     def forward(self, x):
-        seen = []
+        seen: list[paddle.Tensor] = []
         for layer in self.down:
             x = layer(self.pool(x) if seen else x)
             seen.append(x)

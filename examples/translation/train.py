@@ -96,8 +96,8 @@ def influence(net, x, y):
         score = net(None, paddle.to_tensor(y[None, :t]), embedded)[0, -1, int(y[t])]
         (g,) = paddle.grad(score, embedded)
         rows.append(g.norm(axis=-1)[0].numpy())
-    rows = np.array(rows)
-    return rows / rows.sum(1, keepdims=True)
+    weights = np.array(rows)
+    return weights / weights.sum(1, keepdims=True)
 
 
 def main(arguments=None):

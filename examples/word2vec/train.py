@@ -74,9 +74,8 @@ def main(arguments=None):
     often = np.cumsum(often / often.sum())
     data, size = pairs(text, random), 512
     held, data = data[:2000], data[2000:]
-    labels = np.zeros([size, 1 + NEGATIVE], "float32")
+    labels = paddle.zeros([size, 1 + NEGATIVE])
     labels[:, 0] = 1
-    labels = paddle.to_tensor(labels)
     for step in range(1000 if options.quick else 4000):
         rows = data[step * size % (len(data) - size) :][:size]
         wrong = np.searchsorted(often, random.random([size, NEGATIVE])).clip(max=len(vocabulary) - 1)
@@ -100,7 +99,7 @@ def main(arguments=None):
     middle = vectors[shown] - vectors[shown].mean(0)
     places = middle @ np.linalg.svd(middle, full_matrices=False)[2][:2].T
     figure, axis = plt.subplots(figsize=(10, 8))
-    axis.scatter(*places.T, s=3, color="silver")
+    axis.scatter(places[:, 0], places[:, 1], s=3, color="silver")
     for i, place in zip(shown, places):
         axis.annotate(vocabulary[i], place, fontsize=8)
     axis.set(title="words of Python's reference, by their neighbours", xticks=[], yticks=[])

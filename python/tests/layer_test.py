@@ -156,6 +156,22 @@ def test_a_state_that_matches_nothing_says_so():
         assert net.set_state_dict({}) == (["weight", "bias"], [])
 
 
+def test_names_that_look_alike_are_shown():
+    """What has no value, what looks like it, and what is left over; nothing is said of values that are left over alone."""
+    net = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 2))
+    state = {name: value.numpy() for name, value in net.state_dict().items()}
+    state["0.weigth"], state["epoch"] = state.pop("0.weight"), np.ones([1])
+    says = "Sequential leaves as they are: '0.weight', for which the given state has nothing .but '0.weigth'.; left over: '0.weigth', 'epoch'"
+    with pytest.warns(UserWarning, match=says):
+        assert net.set_state_dict(state) == (["0.weight"], ["0.weigth", "epoch"])
+    state["0.weight"] = state.pop("0.weigth")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert net.set_state_dict(state) == ([], ["epoch"])
+    with pytest.warns(UserWarning, match="'bias', for which the given state has nothing$"):
+        nn.Linear(2, 2).set_state_dict({"weight": np.ones([2, 2])})
+
+
 def test_modes():
     net = nn.Sequential(nn.Dropout(0.5), nn.Sequential(nn.Dropout(0.5)))
     assert net.eval() is net

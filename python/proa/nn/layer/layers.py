@@ -490,15 +490,15 @@ class Layer:
 
         Returns:
             (missing, unexpected): names of this layer without a value, and names that this layer does not have.
-            A value of another shape is skipped with a warning, as when a head for other classes is loaded; its name is
-            in both lists. A state of which no name fits gives a warning too.
+            A value of another shape is skipped, as when a head for other classes is loaded; its name is in both lists.
+            Where something is missing, a warning names it, what looks like it, and what is left over.
 
         Examples:
             >>> a, b = proa.nn.Linear(2, 3), proa.nn.Linear(2, 3)
             >>> b.set_state_dict(a.state_dict())
             ([], [])
         """
-        matched, missing, misfits = [], [], []
+        matched, missing, misfits = [], [], {}
         unused = dict.fromkeys(key for key in state_dict if key != "StructuredToParameterName@@")
         own = self.state_dict()
         for name, target in own.items():
@@ -509,23 +509,17 @@ class Layer:
             value = state_dict[key]
             if list(value.shape) != list(target.shape):
                 missing.append((key, None))
-                misfits.append(f"{key!r} is {list(target.shape)}, but {list(value.shape)} in the given state")
+                misfits[key] = f"{key!r} is {list(target.shape)}, but {list(value.shape)} in the given state"
                 continue
             del unused[key]
             matched.append((target, value))
-        if misfits:
-            warnings.warn(
-                f"set_state_dict: {type(self).__name__} leaves as they are: {'; '.join(misfits)}", stacklevel=2
-            )
-        elif own and unused and not matched:
-            warnings.warn(
-                f"set_state_dict: no name of the given state is one of {type(self).__name__}'s; it has "
-                f"{_some(key for key, _ in missing)}, the state {_some(unused)}",
-                stacklevel=2,
-            )
         # A parameter of two names, as those of an LSTM, needs one of them.
         set_ = {id(target) for target, _ in matched}
         missing = [key for key, target in missing if id(target) not in set_]
+        if missing and state_dict:
+            absent, left = ([k for k in keys if k not in misfits] for keys in (missing, unused))
+            what = _what_does_not_fit(type(self).__name__, list(misfits.values()), absent, left, bool(matched))
+            warnings.warn(f"set_state_dict: {what}", stacklevel=2)
         grad = _C.is_grad_enabled()
         _C.set_grad_enabled(False)
         try:
@@ -597,6 +591,29 @@ class Layer:
 
 def _join(prefix, name):
     return f"{prefix}.{name}" if prefix else name
+
+
+def _what_does_not_fit(layer, misfits, absent, left, any_fits):
+    """The sentence about a state that leaves parameters as they are.
+
+    Args:
+        layer (str): its class.
+        misfits (list[str]): what is said of values of other shapes.
+        absent, left (list[str]): names that have no value, and values that have no name.
+        any_fits (bool): some value has a name.
+    """
+    if left and not misfits and not any_fits:
+        return f"no name of the given state is one of {layer}'s; it has {_some(absent)}, the state {_some(left)}"
+    import difflib  # slow to import, needed for errors only
+
+    parts = list(misfits)
+    if absent:
+        near = [found[0] for name in absent[:4] for found in [difflib.get_close_matches(name, left, 1, 0.75)] if found]
+        hint = f" (but {_some(near)})" if near else ""
+        parts.append(f"{_some(absent)}, for which the given state has nothing{hint}")
+    if left:
+        parts.append(f"left over: {_some(left)}")
+    return f"{layer} leaves as they are: {'; '.join(parts)}"
 
 
 def _some(names):

@@ -32,6 +32,7 @@ _CHAPTERS = {
         "coming_from_pytorch",
         "recordings",
         "to_static",
+        "mixed_precision",
         "debugging",
         "profiling",
         "performance",
@@ -47,7 +48,9 @@ def write_sources(folder):
     sources = {path.relative_to(docs): path for path in sorted(docs.rglob("*.md"))}
     for relative, path in sources.items():
         text = _without_outer_links(path, docs)
-        _write(folder / relative, text.replace(made_pages.MARK, made_pages.differences_table()))
+        for mark, made in made_pages.MARKS.items():
+            text = text.replace(mark, made()) if mark in text else text
+        _write(folder / relative, text)
     for name, text in zip(made_pages.MADE, (made_pages.ops_page(), made_pages.names_page()), strict=True):
         sources[pathlib.Path(name)] = None
         _write(folder / name, text)

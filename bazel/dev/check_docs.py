@@ -72,7 +72,10 @@ def findings():
         if os.path.exists(f"docs/{name}"):
             yield f"docs/{name} is made by ./dev docs and not committed; remove it"
     made_pages.ops_page()
-    made_pages.differences_table()
+    for mark, made in made_pages.MARKS.items():
+        made()
+        if sum(text.count(mark) for _, text in _pages()) != 1:
+            yield f"{mark} stands in no page of docs/, or in several"
     for page, text in _pages():
         for target in _LINK.findall(text):
             path = target.partition("#")[0]

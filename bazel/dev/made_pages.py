@@ -2,7 +2,8 @@
 
 `ops.md`, the table of all ops, needs the schemas only and is a target too: `bazel build //docs:ops` writes
 bazel-bin/docs/ops.md. `names_of_1x.md` is what `python -m proa.upgrade --table` prints. The table of
-differences goes into a page that is written, at a mark.
+differences goes into a page that is written, at a mark, and so does that of the classes of mixed precision, which running
+this file prints.
 """
 
 import pathlib
@@ -15,8 +16,6 @@ _ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # What ./dev test wants absent from docs/.
 MADE = ("ops.md", "names_of_1x.md")
-# Stands in docs/coming_from_paddle.md, once.
-MARK = "<!-- the table of differences.yaml -->"
 
 
 def ops_page():
@@ -38,3 +37,26 @@ def differences_table():
     cells = [[row[key].replace("|", "\\|") for key in ("subject", "reference", "proa", "why")] for row in rows]
     lines = ["| subject | PaddlePaddle | Proa | why |", "|---|---|---|---|"]
     return "\n".join(lines + [f"| {' | '.join(row)} |" for row in cells])
+
+
+def classes_table():
+    """The ops of each class of mixed precision as a table of Markdown."""
+    schemas = sorted(str(path) for path in (_ROOT / "ops").glob("*/*.yaml"))
+    ops = list(parser.parse_files(schemas).values())
+    lines = ["| class | ops |", "|---|---|"]
+    for kind in ("lower", "raise", "promote"):
+        named = [_with_aliases(op) for op in sorted(ops, key=lambda op: op.name) if op.amp == kind]
+        lines.append(f"| `{kind}` | {', '.join(named)} |")
+    return "\n".join(lines)
+
+
+def _with_aliases(op):
+    others = ", ".join(f"`{name}`" for name in dict.fromkeys(a.name for a in op.aliases) if name != op.name)
+    return f"`{op.name}`" + (f" ({others})" if others else "")
+
+
+# Comments that stand in a page, once, and what the site has in their place.
+MARKS = {"<!-- the table of differences.yaml -->": differences_table, "<!-- the classes of amp -->": classes_table}
+
+if __name__ == "__main__":
+    print(classes_table())

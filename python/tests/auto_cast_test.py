@@ -239,3 +239,91 @@ def test_a_small_network_learns(level):
 def test_bad_arguments(options, error, text):
     with pytest.raises(error, match=text), paddle.amp.auto_cast(**options):
         pass
+
+
+def test_what_ran_in_which_type(capsys):
+    net = paddle.nn.Sequential(paddle.nn.Conv2D(3, 4, 3), paddle.nn.BatchNorm2D(4), paddle.nn.ReLU())
+    with paddle.amp.debugging.collect_operator_stats() as stats:
+        assert stats.calls == {}
+        with cast():
+            out = net(tensor(2, 3, 5, 5)).sum()
+        out.backward()
+    empty = dict.fromkeys(("float16", "bfloat16", "float32", "other", "casts"), 0)
+    assert stats.calls["conv2d"] == {**empty, "bfloat16": 1, "casts": 3}
+    assert stats.calls["relu"] == {**empty, "bfloat16": 1}
+    assert stats.calls["sum"]["float32"] >= 1 and stats.calls["sum"]["casts"] >= 1
+    assert stats.calls["conv_weight_grad"]["bfloat16"] == 1
+    shown = capsys.readouterr().out.splitlines()
+    assert len(shown) == len(stats.calls) + 1 and shown[0].split() == ["op", *empty]
+    debugging = paddle.amp.debugging
+    debugging.enable_operator_stats_collection()
+    with pytest.raises(RuntimeError, match="enabled already; disable it first"):
+        debugging.enable_operator_stats_collection()
+    tensor(2).exp()
+    debugging.disable_operator_stats_collection()
+    assert "exp  " in capsys.readouterr().out
+    with pytest.raises(RuntimeError, match="not enabled; enable it first"):
+        debugging.disable_operator_stats_collection()
+
+
+def test_casts_of_a_program_that_runs_are_counted():
+    function = paddle.jit.to_static(lambda x: paddle.matmul(x, x))
+    with cast():
+        function(tensor(2, 2))
+        with paddle.amp.debugging.collect_operator_stats(show=False) as stats:
+            function(tensor(2, 2))
+    assert stats.calls["matmul"]["bfloat16"] == 1 and stats.calls["matmul"]["float32"] == 0
+    assert stats.calls["cast"]["float32"] >= 1
+
+
+def test_checks_of_chosen_ops_and_of_one_layer():
+    debugging = paddle.amp.debugging
+
+    class Log(paddle.nn.Layer):
+        @debugging.check_layer_numerics
+        def forward(self, x):
+            return (x - 1.0).log()
+
+    zero = paddle.zeros([1])
+    for choose, raises in ((debugging.set_skipped_op_list, False), (debugging.set_checked_op_list, True)):
+        choose(["log"])
+        if raises:
+            with pytest.raises(RuntimeError, match="log: made 1 NaN"):
+                Log()(zero)
+        else:
+            assert Log()(zero).isnan().all()
+        choose(None)
+    with pytest.raises(ValueError, match="set_checked_op_list: .* no op 'lgo'"):
+        debugging.set_checked_op_list(["lgo"])
+    assert zero.log().isinf().all()  # off again
+
+
+@pytest.mark.parametrize("level", ["O1", "O2"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_converted_training_is_that_at_once(level, dtype):
+    """dy2static-12: with norms, a loss scaler and float32 copies; gradients have the dtypes of parameters."""
+    nn = paddle.nn
+    x, y = paddle.randn([16, 8]), paddle.randint(0, 3, [16])
+    results = []
+    for way in range(3):
+        paddle.seed(0)
+        net = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1D(16), nn.ReLU(), nn.LayerNorm(16), nn.Linear(16, 3))
+        adam = paddle.optimizer.Adam(0.01, parameters=net.parameters())
+        if level == "O2":
+            net, adam = paddle.amp.decorate(net, adam, level, dtype)
+        run = paddle.jit.to_static(net) if way == 1 else net
+        step = lambda: nn.functional.cross_entropy(run(x), y)  # noqa: E731
+        step = paddle.jit.to_static(step) if way == 2 else step
+        scaler, losses = paddle.amp.GradScaler(enable=dtype == "float16"), []
+        for _ in range(6):
+            with paddle.amp.auto_cast(level=level, dtype=dtype):
+                loss = step()
+            scaler.scale(loss).backward()
+            assert all(p.grad is None or p.grad.dtype == p.dtype for p in net.parameters())
+            scaler.step(adam)
+            scaler.update()
+            adam.clear_grad()
+            losses.append(loss.item())
+        assert losses[-1] < losses[0] and net[0].weight.dtype.name == (dtype if level == "O2" else "float32")
+        results.append(losses)
+    assert results[0] == results[1] == results[2]

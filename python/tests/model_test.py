@@ -158,6 +158,7 @@ def test_modes_and_precisions(mode, precision, tmp_path):
     if isinstance(precision, dict) and "level" in precision:
         computed = stored = "bfloat16"
     assert seen == {computed} and net[0].weight.dtype.name == stored
+    assert model.train_batch([np.ones([2, 2], "float32")], [np.zeros([2], "int64")])[0][0].dtype == np.float32
     model.save(str(tmp_path / "net"))
     files = ["net.pdopt", "net.pdparams"] + ([] if computed == "float32" else ["net.pdscaler"])
     assert sorted(os.listdir(tmp_path)) == files

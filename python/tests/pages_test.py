@@ -14,6 +14,7 @@ _PAGES = [
     "array_api.md",
     "data.md",
     "coming_from_pytorch.md",
+    "mixed_precision.md",
     *sorted(f"tutorials/{path.name}" for path in _DOCS.glob("tutorials/*.md")),
 ]
 # Pages whose programs are shown with what they print.

@@ -1,11 +1,21 @@
-"""To find where NaN and Inf come from: a check of one tensor, and of what every op gives."""
+"""To find where NaN and Inf come from: a check of one tensor, and of what every op gives; and what ran in which dtype."""
 
 import enum
+import functools
 
 from proa import _C
 from proa.framework import flags
+from proa.framework.names import invert, lazy
 
-__all__ = ["DebugMode", "TensorCheckerConfig", "check_numerics", "disable_tensor_checker", "enable_tensor_checker"]
+_HOMES = invert({
+    "proa.amp.operator_stats": "OperatorStats collect_operator_stats disable_operator_stats_collection "
+    "enable_operator_stats_collection",
+})  # fmt: skip
+
+__all__ = ["DebugMode", "TensorCheckerConfig", "check_layer_numerics", "check_numerics", "disable_tensor_checker",
+           "enable_tensor_checker", "set_checked_op_list", "set_skipped_op_list", *_HOMES]  # fmt: skip
+
+__getattr__, __dir__ = lazy(__name__, _HOMES)
 
 
 class DebugMode(enum.Enum):
@@ -57,17 +67,15 @@ def check_numerics(tensor, op_type="", var_name="", debug_mode=DebugMode.CHECK_N
     return _C.ops.check_numerics(tensor, op_type, var_name, abort)
 
 
-def _names(what, names):
+def _names(what, names, where="TensorCheckerConfig"):
     if names is None:
         return []
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise _C.located(TypeError(f"TensorCheckerConfig: {what} must be a list of names of ops, not {names!r}"))
+        raise _C.located(TypeError(f"{where}: {what} must be a list of names of ops, not {names!r}"))
     known = {op["name"] for op in _C.op_registry()}
     for name in names:
         if name not in known:
-            raise _C.located(
-                ValueError(f"TensorCheckerConfig: {what}: there is no op {name!r}{flags.near(name, known)}")
-            )
+            raise _C.located(ValueError(f"{where}: {what}: there is no op {name!r}{flags.near(name, known)}"))
     return list(names)
 
 
@@ -146,3 +154,67 @@ def disable_tensor_checker():
     """
     flags.set_flags({"check_nan_inf": False, "check_nan_inf_level": 0})
     _C.debug.set_numeric_check(0, [], [])
+
+
+def set_checked_op_list(checked_op_list):
+    """Only these ops are looked at by the checks of NaN and Inf; all if None.
+
+    Args:
+        checked_op_list (list[str]|None): names of ops.
+
+    Raises:
+        ValueError: there is no such op.
+
+    Examples:
+        >>> proa.amp.debugging.set_checked_op_list(["log"])
+        >>> proa.amp.debugging.set_checked_op_list(None)
+    """
+    action, _, skipped = _C.debug.numeric_check()
+    _C.debug.set_numeric_check(action, _names("checked_op_list", checked_op_list, "set_checked_op_list"), list(skipped))
+
+
+def set_skipped_op_list(skipped_op_list):
+    """These ops are not looked at by the checks of NaN and Inf; none if None.
+
+    Args:
+        skipped_op_list (list[str]|None): names of ops.
+
+    Raises:
+        ValueError: there is no such op.
+
+    Examples:
+        >>> proa.amp.debugging.set_skipped_op_list(["log"])
+        >>> proa.amp.debugging.set_skipped_op_list(None)
+    """
+    action, checked, _ = _C.debug.numeric_check()
+    _C.debug.set_numeric_check(action, list(checked), _names("skipped_op_list", skipped_op_list, "set_skipped_op_list"))
+
+
+def check_layer_numerics(func):
+    """A layer's forward in which each op that makes a NaN or Inf is an error.
+
+    Args:
+        func (Callable): the `forward` of a layer.
+
+    Examples:
+        >>> class Root(proa.nn.Layer):
+        ...     @proa.amp.debugging.check_layer_numerics
+        ...     def forward(self, x):
+        ...         return x.sqrt()
+        >>> Root()(proa.to_tensor([4.0])).tolist()
+        [2.0]
+        >>> Root()(proa.to_tensor([-4.0]))
+        Traceback (most recent call last):
+        RuntimeError: (PreconditionNotMet) sqrt: made 1 NaN in out...
+    """
+
+    @functools.wraps(func)
+    def checked(self, *args, **kwargs):
+        before = flags.get_flags(["check_nan_inf", "check_nan_inf_level"])
+        flags.set_flags({"check_nan_inf_level": 0, "check_nan_inf": True})
+        try:
+            return func(self, *args, **kwargs)
+        finally:
+            flags.set_flags(before)
+
+    return checked

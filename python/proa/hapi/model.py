@@ -83,7 +83,9 @@ class Model:
     # Batches -----------------------------------------------------------------
 
     def _loss_of(self, outputs, labels):
-        losses = _listed(self._loss(*_listed(outputs), *labels))
+        # A loss has the digits of float32, whatever the network computes in.
+        outputs = [t.astype(_C.float32) if t.dtype in (_C.float16, _C.bfloat16) else t for t in _listed(outputs)]
+        losses = _listed(self._loss(*outputs, *labels))
         total = losses[0]
         for loss in losses[1:]:
             total = total + loss

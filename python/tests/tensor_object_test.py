@@ -343,3 +343,38 @@ def test_reference_counts():
     gc.collect()
     after = sys.getrefcount(x), sys.getrefcount(_C.Tensor), sys.getrefcount(_C.float32)
     assert after == before
+
+
+_OF_NUMPY = {
+    "argmax": {"axis": 1}, "argsort": {}, "amax": {"axis": 0}, "any": {}, "all": {"axis": 1}, "average": {}, "ceil": {}, "clip": {"a_min": 1, "a_max": 2},
+    "copy": {}, "cumsum": {"axis": 1}, "diagonal": {}, "expand_dims": {"axis": 0}, "flip": {}, "histogram": {}, "max": {}, "mean": {"axis": (0, 1)},
+    "median": {}, "min": {"initial": 0.5}, "nanmean": {}, "ndim": {}, "nonzero": {}, "percentile": {"q": [25, 75]}, "prod": {"keepdims": True},
+    "ptp": {}, "ravel": {}, "repeat": {"repeats": 2}, "round": {"decimals": 1}, "size": {}, "sort": {}, "squeeze": {}, "std": {"ddof": 1},
+    "sum": {"dtype": "float64"}, "swapaxes": {"axis1": 0, "axis2": 1}, "take": {"indices": [0, 3]}, "trace": {}, "transpose": {}, "unique": {},
+    "var": {}, "where": {}, "linalg.norm": {}, "linalg.svd": {}, "fft.fft": {}, "sin": {}, "isnan": {},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _OF_NUMPY)
+def test_functions_of_numpy(name):
+    """They give of a tensor what they give of its array."""
+    function = np
+    for part in name.split("."):
+        function = getattr(function, part)
+    array = np.array([[3.0, 1.5, 2.0], [4.0, 0.0, 5.25]], "float32")
+    got, want = (function(x, **_OF_NUMPY[name]) for x in (_C.to_tensor(array, stop_gradient=False), array))
+    assert type(got) is type(want)
+    for one, other in zip(*((r if isinstance(r, tuple) else (r,)) for r in (got, want))):
+        assert np.asarray(one).dtype == np.asarray(other).dtype
+        np.testing.assert_array_equal(one, other)
+
+
+def test_functions_of_numpy_on_lists_and_into_arrays():
+    x = _C.to_tensor([1.0, 2.0])
+    assert np.concatenate([x, np.ones(1, "float32")]).tolist() == [1.0, 2.0, 1.0]
+    assert np.where(x > 1, x, 0).tolist() == [0.0, 2.0] and np.einsum("i,i->", x, x) == 5.0
+    out = np.zeros(2, "float32")
+    assert np.cumsum(x, out=out) is out and out.tolist() == [1.0, 3.0]
+    assert np.allclose(x, [1, 2]) and np.array_equal(x, x) and np.full_like(x, 7).tolist() == [7.0, 7.0]
+    with pytest.raises(TypeError, match="numpy.cumsum: out must be an array"):
+        np.cumsum(np.ones(2, "float32"), out=x)

@@ -372,6 +372,30 @@ def __array_namespace__(x, *, api_version=None):
     return array_api
 
 
+def _with_arrays(value):
+    """The value with arrays in place of tensors; lists, tuples and dicts are gone through."""
+    if isinstance(value, _C.Tensor):
+        return value.__array__()
+    if type(value) in (list, tuple):
+        return type(value)(map(_with_arrays, value))
+    if type(value) is dict:
+        return {name: _with_arrays(each) for name, each in value.items()}
+    return value
+
+
+@method
+def __array_function__(x, func, types, args, kwargs):
+    """NumPy's protocol: calls `func` with arrays in place of tensors. Gradients do not pass; functions of this package have them.
+
+    Raises:
+        TypeError: a tensor is given for `out`; what NumPy wrote there would be lost.
+    """
+    out = kwargs.get("out")
+    if isinstance(out, _C.Tensor) or (isinstance(out, tuple) and any(isinstance(each, _C.Tensor) for each in out)):
+        raise _C.located(TypeError(f"numpy.{func.__name__}: out must be an array; write x[...] = the result instead"))
+    return func(*_with_arrays(args), **_with_arrays(kwargs))
+
+
 @method
 def to_device(x, device, *, stream=None):
     """The tensor on another device."""

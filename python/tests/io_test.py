@@ -1,5 +1,7 @@
 """Data sets, samplers and the loader."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -132,6 +134,53 @@ def test_distributed_sampler_covers_the_data():
     assert list(a) == first
     with pytest.raises(ValueError, match="rank"):
         io.DistributedBatchSampler(Numbers(10), 2, num_replicas=2, rank=2)
+
+
+@pytest.mark.parametrize(
+    "size, ranks, batch, drop_last", list(itertools.product((1, 3, 5, 8, 11, 13), (1, 2, 3), (1, 2, 4), (False, True)))
+)
+def test_each_process_has_a_batch_in_turn(size, ranks, batch, drop_last):
+    """As in the reference: the first samples fill up the last ones; processes take batches in turn, and equal parts of the rest."""
+    each = -(-size // ranks)
+    order = [i % size for i in range(each * ranks)]
+    want = [[] for _ in range(ranks)]
+    while len(order) >= batch * ranks:
+        for mine in want:
+            mine.append([order.pop(0) for _ in range(batch)])
+    rest = len(order) // ranks
+    for mine in want:
+        last = [order.pop(0) for _ in range(rest)]
+        if last and not drop_last:
+            mine.append(last)
+    samplers = [io.DistributedBatchSampler(range(size), batch, ranks, r, drop_last=drop_last) for r in range(ranks)]
+    assert [list(sampler) for sampler in samplers] == want
+    assert [len(sampler) for sampler in samplers] == [len(mine) for mine in want]
+
+
+def test_samplers_of_a_million():
+    """All indices are there, in the numbers and shares that were asked for; of ints, not of objects of NumPy's."""
+    million = range(10**6)
+    for sampler, replacement in (
+        (io.SequenceSampler(million), False),
+        (io.RandomSampler(million), False),
+        (io.SubsetRandomSampler(million), False),
+        (io.RandomSampler(million, replacement=True), True),
+    ):
+        indices = list(sampler)
+        assert len(indices) == len(sampler) == 10**6 and type(indices[0]) is int
+        # Of as many draws, 1 - 1/e of the indices come.
+        assert abs(len(set(indices)) / 1e6 - (0.63212 if replacement else 1)) <= 2e-3 * replacement
+        assert (indices == list(million)) == isinstance(sampler, io.SequenceSampler)
+    weights = np.ones(10**6)
+    weights[: 10**5] = 9.0
+    drawn = np.array(list(io.WeightedRandomSampler(weights, 10**6)))
+    assert abs((drawn < 10**5).mean() - 0.5) < 2e-3
+    drawn = list(io.WeightedRandomSampler(weights, 10**5, replacement=False))
+    assert len(set(drawn)) == 10**5
+    batches = list(io.BatchSampler(million, shuffle=True, batch_size=4096, drop_last=True))
+    assert len(batches) == 244 and len({i for batch in batches for i in batch}) == 244 * 4096
+    parts = [io.DistributedBatchSampler(million, 1000, 3, rank, shuffle=True) for rank in range(3)]
+    assert len({i for part in parts for batch in part for i in batch}) == 10**6
 
 
 def test_datasets():

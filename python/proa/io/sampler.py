@@ -242,7 +242,10 @@ class DistributedBatchSampler(BatchSampler):
             self.epoch += 1
         # The first samples fill up the last ones, so that all processes have as many.
         order = np.resize(order, self.total_size)
-        mine = order.reshape(self.num_samples, self.nranks)[:, self.local_rank].tolist()
+        # In turn each process has a batch, and in the end an equal part of the rest.
+        whole = self.total_size // (self.batch_size * self.nranks) * self.batch_size * self.nranks
+        mine = order[:whole].reshape(-1, self.nranks, self.batch_size)[:, self.local_rank].reshape(-1).tolist()
+        mine += order[whole:].reshape(self.nranks, -1)[self.local_rank].tolist()
         for start in range(0, self.num_samples, self.batch_size):
             batch = mine[start : start + self.batch_size]
             if len(batch) == self.batch_size or not self.drop_last:

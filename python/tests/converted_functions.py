@@ -1,36 +1,20 @@
 """Functions as people write them, construct by construct: what `to_static` must run as Python does.
 
-The first line of each docstring names the construct in docs/to_static.md, which `python converted_functions.py` writes.
+The first line of each docstring names the construct in docs/to_static.md, which `python converted_registry.py` writes. What
+depends on tensors stands in files of its own, by subject.
 """
 
 import collections
 import contextlib
 import dataclasses
 import functools
-import inspect
 
 import proa as paddle
 from proa import nn
+from python.tests.converted_registry import supported
 
 F = nn.functional
-SUPPORTED, REFUSED = [], []
 _RATE = 0.5
-
-
-def supported(function):
-    """A construct that gives what eager execution gives: values and gradients."""
-    SUPPORTED.append(function)
-    return function
-
-
-def refused(says):
-    """A construct that is an error naming the line."""
-
-    def note(function):
-        REFUSED.append((function, says))
-        return function
-
-    return note
 
 
 # Python values ---------------------------------------------------------------------------------------------------------
@@ -482,78 +466,3 @@ def suppression(x):
     area = (high - low).prod(-1)
     inner = paddle.clip(paddle.minimum(high[:, None], high) - paddle.maximum(low[:, None], low), min=0).prod(-1)
     return inner / (area[:, None] + area - inner + 1e-3)
-
-
-# What is an error -----------------------------------------------------------------------------------------------------
-
-
-@refused("known only when the program runs|no elements until the program runs")
-def if_of_tensor(x):
-    """`if` of a tensor's value: use `paddle.where` or `static.nn.cond`"""
-    if x.sum() > 0:
-        return x
-    return -x
-
-
-@refused("known only when the program runs|no elements until the program runs")
-def while_of_tensor(x):
-    """`while` of a tensor's value: use `static.nn.while_loop`"""
-    while x.sum() < 100:
-        x = x * 2
-    return x
-
-
-@refused("known only when the program runs|no elements until the program runs")
-def and_of_tensor(x):
-    """`and`, `or`, `not` of tensors: use `paddle.logical_and`, `logical_or`, `logical_not`"""
-    return x * 2 if x.sum() > 0 and x.mean() < 1 else x
-
-
-@refused("known only when the program runs|no elements until the program runs")
-def number_of_tensor(x):
-    """`int`, `float`, `item`, `numpy`, `tolist` of a value of the program: pass the tensor on"""
-    return x * float(x.sum())
-
-
-@refused("known only when the program runs|no elements until the program runs")
-def range_of_tensor(x):
-    """`range` of a value of the program: use `static.nn.while_loop`"""
-    for _ in range(x.argmax()):
-        x = x + 1
-    return x
-
-
-@refused("known only when the program runs|no elements until the program runs")
-def assert_of_tensor(x):
-    """`assert` of a tensor's value"""
-    assert (x.abs() < 100).all()
-    return x
-
-
-def page():
-    """docs/to_static.md."""
-    title = lambda function: inspect.getdoc(inspect.unwrap(function)).splitlines()[0]
-    lines = [
-        "# What `to_static` supports",
-        "",
-        "Written by `python python/tests/converted_functions.py` from the functions that `converted_functions_test.py` converts: each runs",
-        "as it runs without `to_static`, with the same values and gradients, at two sizes, twice, and after `jit.save` and `jit.load`.",
-        "`to_static` records what a function does when it is called ([recordings](recordings.md)), so all of Python works whose way does not",
-        "depend on a tensor's value. What does is an error, which names the line and what to write instead; nothing falls back silently.",
-        "",
-        "| works | as in |",
-        "|---|---|",
-        *(f"| {title(f)} | `{inspect.unwrap(f).__name__}` |" for f in SUPPORTED),
-        "",
-        "| is an error | as in |",
-        "|---|---|",
-        *(f"| {title(f)} | `{f.__name__}` |" for f, _ in REFUSED),
-        "",
-    ]
-    return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    import pathlib
-
-    (pathlib.Path(__file__).resolve().parents[2] / "docs" / "to_static.md").write_text(page())

@@ -156,7 +156,11 @@ class Size:
             if least == other and compare in (operator.ge, operator.lt):
                 return compare is operator.ge
             self._refuse(f"comparison with {other}")
-        if getattr(_thread, "least", None) is not None or self._tensor is not None or other > 0:
+        if getattr(_thread, "least", None) is not None:
+            self._refuse(f"comparison with {other}")
+        if self._tensor is not None or other > 0:
+            if _is_converted(sys._getframe(2)):
+                return compare(self.tensor(), other)
             self._refuse(f"comparison with {other}")
         return compare(-1, other)
 
@@ -166,7 +170,11 @@ class Size:
         # What the library's own functions take for equal, their ops check when the program runs.
         if dims and sys._getframe(3).f_globals.get("__name__", "").startswith("proa."):
             return compare is operator.eq
-        if not dims or getattr(_thread, "least", None) is not None:
+        if getattr(_thread, "least", None) is not None:
+            self._refuse(f"{compare.__name__} of sizes")
+        if not dims:
+            if _is_converted(sys._getframe(3)):
+                return compare(self.tensor(), other.tensor())
             self._refuse(f"{compare.__name__} of sizes")
         names = _input_name(self._of), _input_name(other._of)
         if None not in names:
@@ -224,6 +232,13 @@ class Size:
 
 
 # Sums of sizes: {what: factor}. `what` is a dim, () for the constant, or an operation on two sums. ------------------
+
+
+def _is_converted(frame):
+    """Whether the code that compares is a user's, of a function that is converted: there the answer may be a tensor."""
+    from proa.jit.dy2static import functions
+
+    return functions.is_made(frame.f_code)
 
 
 def _sum_of(number):

@@ -14,6 +14,7 @@ from proa.autograd.py_layer import noting_layers
 from proa.framework import recorded_rates
 from proa.framework.size import at_least_two
 from proa.jit import context, refusals, structure
+from proa.jit.dy2static import calls
 from proa.jit.input_spec import InputSpec
 from proa.jit.sizes import WIDE, SizeHistory, fits
 from proa.jit.tracing import Trace
@@ -284,7 +285,7 @@ class StaticFunction:
             args, kwargs = self._bound(args, kwargs)
         call = _Call(args, kwargs)
         if any(map(_C.is_symbolic, call.tensors)):
-            return self._function(*args, **kwargs)
+            return (calls.call(self._function) if calls.is_converting() else self._function)(*args, **kwargs)
         recorded_rates.refresh()
         state = context.current()
         key = (state, call.tree, call.kinds, call.sizes)
@@ -298,8 +299,10 @@ class StaticFunction:
             return self._function(*args, **kwargs)
         trace = recording.trace
         results = recording.module.call(list(call.tensors))
+        if trace.checks:
+            trace.check(results)
         if trace.changed:
-            for i, value in zip(trace.changed, results[trace.num_results :], strict=True):
+            for i, value in zip(trace.changed, results[trace.num_results : trace.first_check], strict=True):
                 _overwrite(call.tensors[i], value)
         if trace.result is structure.TENSOR:
             return results[0]
@@ -601,7 +604,7 @@ def to_static(function=None, input_spec=None, build_strategy=None, property=Fals
 
 
 def not_to_static(func=None, *, function=None):
-    """Marks a function that stays as it is; recording a function records what it calls anyway.
+    """Marks a function that is not converted: what it does is recorded, but `if x > 0` of a tensor in it is an error.
 
     Args:
         func (Callable): it; without it, a decorator is returned.
@@ -615,4 +618,7 @@ def not_to_static(func=None, *, function=None):
         2
     """
     func = function if func is None else func
-    return not_to_static if func is None else func
+    if func is None:
+        return not_to_static
+    calls.leave(func)
+    return func

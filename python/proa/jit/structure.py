@@ -27,8 +27,9 @@ class _Leaf:
         return self._name
 
 
-# Stands in a tree for a tensor; and for a size that is known when the program runs, a number then.
-TENSOR, SIZE = _Leaf("tensor"), _Leaf("size")
+# Stands in a tree for a tensor; for a size that is known when the program runs, a number then; and for a tensor whose
+# rows are the items of a list.
+TENSOR, SIZE, ITEMS = _Leaf("tensor"), _Leaf("size"), _Leaf("items")
 
 
 class Constant:
@@ -132,16 +133,16 @@ def flatten(value, leaves, convert=None):
     if isinstance(value, dict):
         items = tuple(flatten(item, leaves, convert) for item in value.values())
         return _Container(kind, tuple(value), items, None if kind is dict else _blank(value, ()))
+    converted = convert(value) if convert is not None else None
+    if converted is not None:
+        leaf, tensor = converted
+        leaves.append(tensor)
+        return leaf
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = tuple(f.name for f in dataclasses.fields(value))
         items = tuple(flatten(getattr(value, name), leaves, convert) for name in names)
         return _Container(kind, names, items, _blank(value, names))
-    converted = convert(value) if convert is not None else None
-    if converted is None:
-        return Constant(value)
-    leaf, tensor = converted
-    leaves.append(tensor)
-    return leaf
+    return Constant(value)
 
 
 @functools.lru_cache
@@ -166,6 +167,9 @@ def unflatten(tree, leaves):
         return next(leaves)
     if tree is SIZE:
         return int(next(leaves))
+    if tree is ITEMS:
+        rows = next(leaves)
+        return list(_C.ops.unbind(rows, 0)) if rows.shape[0] else []
     if isinstance(tree, Constant):
         return tree.value
     items = [unflatten(item, leaves) for item in tree.items]
@@ -190,7 +194,7 @@ def unflatten(tree, leaves):
 
 def paths(tree, prefix):
     """The place of each leaf that is no constant: `x[0].name`."""
-    if tree is TENSOR or tree is SIZE:
+    if isinstance(tree, _Leaf):
         yield prefix
     elif isinstance(tree, _Container):
         for key, item in zip(tree.keys or range(len(tree.items)), tree.items, strict=True):

@@ -6,6 +6,8 @@ from proa import _C
 from proa.framework.dtype import is_floating
 from proa.framework.size import Size
 from proa.jit import structure
+from proa.jit.dy2static import calls, checks, tracebacks, undefined
+from proa.jit.dy2static.arrays import TensorArray
 from proa.jit.input_spec import InputSpec
 from proa.nn.layer.use import Uses
 
@@ -44,14 +46,17 @@ class Trace:
         if layer is not None:
             self._name_state(layer)
         with Uses([layer] if layer is not None else ()) as self.uses, self.program.recording():
-            result = function(*args, **kwargs)
+            result, self.checks = _converted_call(function, args, kwargs)
             self.outputs = []
-            self.result = structure.flatten(result, self.outputs, _size_of_result)
+            self.result = structure.flatten(result, self.outputs, _late_result)
         _refuse_hidden(self.result)
         # Inputs that the function changed in place: what they become follows the outputs.
         self.changed = [i for i, t in enumerate(inputs) if self.program.value_number(t) != before[i]]
         self.num_results = len(self.outputs)
         self.outputs += [inputs[i] for i in self.changed]
+        # What is asserted and printed comes last: not part of a saved program.
+        self.first_check = len(self.outputs)
+        self.outputs += [t for check in self.checks for t in check.tensors]
 
     def _names(self, tree):
         """A name for each input: that of its spec, else its place among the arguments."""
@@ -76,6 +81,13 @@ class Trace:
         for name, tensor in (*layer.named_parameters(), *layer.named_buffers()):
             self.program.capture(tensor, name)
 
+    def check(self, results):
+        """Asserts and prints what the function does of the results of a run."""
+        at = self.first_check
+        for check in self.checks:
+            check.run(results[at : at + len(check.tensors)])
+            at += len(check.tensors)
+
     def module(self):
         """The program to be called."""
         return self.program.module(self.input_names, self.outputs)
@@ -90,8 +102,21 @@ def _as_input(value):
     return (structure.TENSOR, value) if isinstance(value, InputSpec) else None
 
 
-def _size_of_result(value):
-    return (structure.SIZE, value.tensor()) if isinstance(value, Size) else None
+def _late_result(value):
+    """Results that are a tensor of the program but nothing of the kind for the caller."""
+    if isinstance(value, Size):
+        return structure.SIZE, value.tensor()
+    return (structure.ITEMS, value.stacked) if isinstance(value, TensorArray) else None
+
+
+def _converted_call(function, args, kwargs):
+    """(what the function gives, what is to be checked after a run); it and what it calls are converted (dy2static)."""
+    undefined.forget()
+    try:
+        with calls.converting(), checks.collecting() as found:
+            return calls.call(function)(*args, **kwargs), found
+    except Exception as error:
+        raise tracebacks.of_user(undefined.explained(error))  # noqa: B904 (it is the same error, or says what it was)
 
 
 def _refuse_hidden(tree):

@@ -135,7 +135,8 @@ class Layer:
             replaced = hook(self, inputs)
             if replaced is not None:
                 inputs = replaced if isinstance(replaced, tuple) else (replaced,)
-        outputs = self.forward(*inputs, **kwargs)
+        forward = self.forward if not _watching else use.recorded(self.forward)
+        outputs = forward(*inputs, **kwargs)
         for hook in list(self._forward_post_hooks.values()):
             replaced = hook(self, inputs, outputs)
             if replaced is not None:

@@ -32,6 +32,13 @@ def note_call(layer):
             uses.called[id(layer)] = layer
 
 
+def recorded(forward):
+    """What is called in place of a layer's forward while functions are recorded: converted where proa.jit does so."""
+    from proa.jit.dy2static import calls
+
+    return calls.call(forward) if calls.is_converting() else forward
+
+
 def note_read(layer, training):
     """`layer.training` is read."""
     thread = threading.get_ident()

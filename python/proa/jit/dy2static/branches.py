@@ -1,0 +1,333 @@
+"""`if`, and what follows it: Python's where the condition is, else both ways in a `cond` of the program."""
+
+import contextlib
+import threading
+
+from proa import _C
+from proa.framework.dtype import is_floating
+from proa.jit import structure
+from proa.jit.dy2static import arrays, signals, undefined
+from proa.jit.dy2static.state import UNDEFINED, State
+from proa.jit.dy2static.values import (
+    becomes_tensor,
+    built,
+    described,
+    equal,
+    flat,
+    is_late,
+    is_number,
+    known_sizes,
+    one_element,
+    overwrite,
+    tensor_of,
+    truth,
+    wider,
+    zeros,
+)
+
+_RETURN = ("return",)
+_MOST = 12  # attempts
+_depth = threading.local()
+
+
+@contextlib.contextmanager
+def region():
+    """Around what is recorded for one way of a statement, which may not be the way of the run."""
+    _depth.now = getattr(_depth, "now", 0) + 1
+    try:
+        yield
+    finally:
+        _depth.now -= 1
+
+
+def in_region():
+    """Whether a region is recorded on this thread."""
+    return getattr(_depth, "now", 0) > 0
+
+
+def if_(test, then, otherwise, site, rest=None):
+    """The signal of an `if`, and of what follows it if that is given."""
+    if not is_late(test):
+        if test:
+            signal = then()
+        else:
+            signal = otherwise() if otherwise is not None else None
+        return signal if rest is None else after(signal, rest, site)
+    always_then, always_else, may_jump = site[5]
+    inline = rest is not None and (always_then or always_else)
+
+    def way(function):
+        def run():
+            signal = function() if function is not None else None
+            return after(signal, rest, site) if inline else signal
+
+        return run
+
+    signal = choose(truth(test), way(then), way(otherwise), [then, otherwise, rest], site, may_jump)
+    return signal if rest is None or inline else after(signal, rest, site)
+
+
+def after(signal, rest, site, functions=()):
+    """The signal of what follows a statement that ended with one; `functions` have its names, if `rest` has not."""
+    if signal is None:
+        return rest()
+    if not isinstance(signal, signals.Mixed) or 0 not in signal.codes:
+        return signal
+    left = signals.Mixed(signal.code, signal.codes - {0} or {0}, signal.payload)
+    return choose(signals.at_end(signal), rest, lambda: left, functions or [rest], site, True)
+
+
+class _Again(Exception):
+    """The ways are to be recorded once more, by what is known now."""
+
+    def __init__(self, choice):
+        self.choice = choice
+
+
+class _Plan:
+    def __init__(self):
+        self.kinds = {}  # (key, number of the leaf): (dtype, sizes or None) that both ways give
+        self.payload = None  # (tree, leaves) of what the second way returns alone
+        self.alive = None  # what the second way makes of names, where the first one returns
+        self.containers = set()
+        self.arrays = {}  # id of a list that one way appends to: a tensor as it holds
+
+
+def choose(predicate, first, second, functions, site, may_jump):
+    """The signal of one of two functions, by a bool tensor; their state is that of `functions`."""
+    plan = _Plan()
+    for _ in range(_MOST):
+        choice = _Choice(first, second, State(functions, site, plan.containers, plan.arrays), plan, may_jump)
+        try:
+            return choice.record(predicate)
+        except _Again as again:
+            if again.choice is not choice:
+                raise
+            choice.state.reset()
+    raise _C.located(RuntimeError(f"{choice.state.where()}: the ways of this `if` do not settle"))
+
+
+def _stand_ins(tree, leaves):
+    """A value with tensors in the place of its numbers: what another way gives that has none."""
+    return tree, [tensor_of(v) if is_number(v) else v for v in leaves]
+
+
+class _Conflict:
+    def __init__(self, reason, kind=None):
+        self.reason, self.kind = reason, kind
+
+
+class _Choice:
+    """Two ways that are recorded: what the first gives, the second has to give too."""
+
+    def __init__(self, first, second, state, plan, may_jump):
+        self._ways, self.state, self._plan, self._may_jump = (first, second), state, plan, may_jump
+        self._emitted = []  # tensors that the first way gives
+        self._values = []  # of each way
+        self._given = {}  # key: [number of the tensor, or None for what is no tensor]
+
+    def record(self, predicate):
+        results = _C.cond(predicate, self._first, self._second)
+        for key, decision in self._decisions.items():
+            if key != _RETURN:
+                self._put(key, decision, results)
+        self.state.settle_arrays()
+        codes = signals.codes_of(self._signals[0]) | signals.codes_of(self._signals[1])
+        payload = None
+        if 3 in codes:
+            payload = self._built(self._decisions[_RETURN], results)
+        return signals.signal_of(results[-1] if self._may_jump else None, codes, payload)
+
+    def _put(self, key, decision, results):
+        if isinstance(decision, _Conflict):
+            if key[0] == "contents":
+                raise _C.located(NotImplementedError(f"{self.state.where()}: {decision.reason}"))
+            undefined.note(key[-1], decision.reason, decision.kind)
+            self.state.put(key, UNDEFINED)
+            return
+        value = self._built(decision, results)
+        before = self.state.before.get(key)
+        if key in self._in_place and value is not before:
+            overwrite(before, value)
+            value = before
+        self.state.put(key, value)
+
+    @staticmethod
+    def _built(decision, results):
+        tree, leaves = decision
+        return built(tree, [results[leaf] if number else leaf for number, leaf in leaves])
+
+    # The ways --------------------------------------------------------------------------------------------------------------
+
+    def _run(self, number):
+        """({key: (tree, leaves)}, signal, keys that are changed in place alone) of a way."""
+        self.state.enter()
+        with region():
+            signal = self._ways[number]()
+        values, changed = self.state.leave()
+        if number and not set(changed) <= self._plan.containers:
+            self._plan.containers.update(changed)
+            raise _Again(self)
+        self._plan.containers.update(changed)
+        pure = {k for k, v in values.items() if self.state.is_alias(k, v) or v is self.state.before.get(k)}
+        self._watch_lists(values)
+        self._values.append(values)
+        found = {key: flat(value) for key, value in values.items()}
+        has, payload = signals.payload_of(signal)
+        if has:
+            found[_RETURN] = flat(payload)
+        return found, signal, {k for k in pure if isinstance(values[k], _C.Tensor)}
+
+    def _watch_lists(self, values):
+        """Notes what became an array in a way, and what grows in one way and not in the other."""
+        for key, value in values.items():
+            if not self.state.is_list(key):
+                continue
+            slot, before = self.state.container(key[1])
+            if any(isinstance(v, arrays.Moved) for v in value) or self._values and self._grew(key, before, value):
+                longest = max([value, *(v[key] for v in self._values if key in v)], key=len)
+                self._plan.arrays[key[1]] = arrays.element(slot.name, before, longest, self.state.where())
+                raise _Again(self)
+
+    def _grew(self, key, before, value):
+        slot, _ = self.state.container(key[1])
+        other = self._values[0].get(key, before)
+        return (
+            isinstance(slot.container, list) and len(value) != len(other) and max(len(value), len(other)) > len(before)
+        )
+
+    def _first(self):
+        self._found, self._signal, self._pure = self._run(0)
+        self._stand_ins = {}
+        if _RETURN not in self._found and self._plan.payload is not None:
+            self._stand_ins[_RETURN] = self._plan.payload
+        if self._plan.alive is not None and signals.codes_of(self._signal) == {3}:
+            # Nobody reads what names are where this way returns: they are of the kind that the other way makes of them.
+            self._stand_ins.update(self._plan.alive)
+            self._values[0] = dict(self.state.before)
+            self._found = {key: value for key, value in self._found.items() if key == _RETURN}
+        for key, (tree, leaves) in self._stand_ins.items():
+            self._found[key] = tree, [zeros(t) if isinstance(t, _C.Tensor) else t for t in leaves]
+        for key, (_, leaves) in self._found.items():
+            numbers = []
+            for j, leaf in enumerate(leaves):
+                numbers.append(len(self._emitted) if becomes_tensor(leaf) else None)
+                if becomes_tensor(leaf):
+                    self._emitted.append(tensor_of(leaf, *self._plan.kinds.get((key, j), (None, None))))
+            self._given[key] = numbers
+        return [*self._emitted, *([signals.code_tensor(self._signal)] if self._may_jump else [])]
+
+    def _second(self):
+        found, signal, pure = self._run(1)
+        self._signals = self._signal, signal
+        if _RETURN in found and _RETURN not in self._found:
+            self._plan.payload = _stand_ins(*found[_RETURN])
+            raise _Again(self)
+        dead = [signals.codes_of(s) == {3} for s in self._signals]
+        if dead[0] and not dead[1] and self._plan.alive is None:
+            self._plan.alive = {
+                key: _stand_ins(*value)
+                for key, value in found.items()
+                if key != _RETURN and self._values[1][key] is not self.state.before.get(key)
+            }
+            raise _Again(self)
+        self._only_first = dead[1] and not dead[0]
+        self._out = [None] * len(self._emitted)
+        self._decisions = {key: self._decided(key, found.get(key), signal) for key in self._found}
+        for key in found:
+            if key not in self._decisions and not self._only_first and signals.codes_of(self._signal) != {3}:
+                self._decisions[key] = self._missing(key)
+        self._in_place = self._pure & pure & set(self.state.in_place)
+        for number, t in enumerate(self._out):
+            if t is None:
+                self._out[number] = zeros(self._emitted[number])
+        return [*self._out, *([signals.code_tensor(signal)] if self._may_jump else [])]
+
+    # What becomes of a value --------------------------------------------------------------------------------------------------
+
+    def _missing(self, key):
+        return _Conflict(
+            f"{self.state.name(key)} has a value in one way of the statement at {self.state.where()}, which depends on "
+            "a tensor, and none in the other; give it one before"
+        )
+
+    def _decided(self, key, other, signal):
+        """(tree, [(whether it is a result, number of it or value)]), or a _Conflict."""
+        tree, leaves = self._found[key]
+        before = self.state.before.get(key, UNDEFINED)
+        if all(key in v and v[key] is before for v in self._values):
+            return structure.TENSOR, [(False, before)]
+        if other is None or self._only_first and key != _RETURN:
+            if key == _RETURN or self._only_first:  # whatever it is, nobody reads it
+                return tree, [(n is not None, leaf if n is None else n) for n, leaf in zip(self._given[key], leaves)]
+            return self._missing(key)
+        if tree != other[0]:
+            return self._differs(key, f"{described(built(tree, leaves))} and {described(built(*other))}")
+        decided = []
+        for j, (a, b) in enumerate(zip(leaves, other[1], strict=True)):
+            decided.append(self._leaf(key, j, a, b))
+            if isinstance(decided[-1], _Conflict):
+                return decided[-1]
+        return tree, decided
+
+    def _leaf(self, key, j, a, b):
+        """(True, number of the result) or (False, value)."""
+        number = self._given[key][j]
+        missing = key in self._stand_ins
+        if equal(a, b) and not missing:
+            return False, a
+        if number is None or not becomes_tensor(b):
+            if missing:
+                return False, b
+            return self._differs(key, f"{described(a)} and {described(b)}")
+        given = self._emitted[number]
+        made = tensor_of(b)
+        if made.dtype != given.dtype:
+            dtype = self._common(given, made, is_number(a) or missing, is_number(b))
+            if dtype is None:
+                return self._differs(key, f"{described(a)} and {described(b)}")
+            if dtype != given.dtype:
+                self._again(key, j, dtype, None)
+            made = tensor_of(made, dtype)
+        if len(made.shape) != len(given.shape):
+            if is_number(b) and one_element(given):
+                made = tensor_of(made, None, known_sizes(given))
+            elif (is_number(a) or missing) and one_element(made):
+                self._again(key, j, made.dtype, known_sizes(made))
+            else:
+                return self._differs(key, f"{described(a)} and {described(b)}")
+        self._out[number] = made
+        return True, number
+
+    def _common(self, a, b, weak_a, weak_b):
+        """The dtype that both become; None if they are tensors of two dtypes."""
+        if weak_a and weak_b:
+            return wider(a.dtype, b.dtype)
+        if weak_a or weak_b:
+            strong, weak = (b.dtype, a.dtype) if weak_a else (a.dtype, b.dtype)
+            if strong == wider(strong, weak) or is_floating(strong) and is_floating(weak):
+                return strong
+            return wider(strong, weak)
+        if _C.amp.current() is not None and is_floating(a.dtype) and is_floating(b.dtype):
+            return max(a.dtype, b.dtype, key=lambda d: (d == _C.float64, d == _C.float32))
+        return None
+
+    def _again(self, key, j, dtype, sizes):
+        known = self._plan.kinds.get((key, j), (None, None))
+        self._plan.kinds[key, j] = dtype, sizes or known[1]
+        raise _Again(self)
+
+    def _differs(self, key, what):
+        where = self.state.where()
+        if key == _RETURN:
+            raise _C.located(
+                TypeError(
+                    f"{where}: what is returned depends on a tensor, and the ways give {what}; let both return tensors of "
+                    "one dtype and number of dims, in the same lists or tuples"
+                )
+            )
+        return _Conflict(
+            f"the ways of the statement at {where}, which depends on a tensor, give {what}; let both give tensors of one "
+            "dtype and number of dims",
+            TypeError,
+        )

@@ -1,0 +1,88 @@
+"""Functions of Python that converted functions call with tensors: `len`, `int`, `range`, `print` and their like.
+
+For everything else they are what they are.
+"""
+
+import builtins
+
+from proa import _C
+from proa.framework.size import Size
+from proa.jit.dy2static import iterables
+from proa.jit.dy2static.arrays import TensorArray
+from proa.jit.dy2static.values import is_late, truth
+
+
+def len_(value):
+    if isinstance(value, TensorArray):
+        value = value.stacked
+    if isinstance(value, _C.Tensor) and value.shape and isinstance(value.shape[0], Size):
+        return value.shape[0]
+    return len(value)
+
+
+def _casts(kind, dtype):
+    def cast(*args, **kwargs):
+        if len(args) == 1 and not kwargs:
+            (value,) = args
+            if is_late(value):
+                return truth(value) if dtype is None else _C.ops.cast(_scalar(value), dtype())
+            if isinstance(value, Size) and kind is int:
+                return value
+        return kind(*args, **kwargs)
+
+    return cast
+
+
+def _scalar(value):
+    if value.shape and all(type(n) is int for n in value.shape) and value.size != 1:
+        raise _C.located(TypeError(f"a tensor of {value.size} elements is no number; it is {list(value.shape)}"))
+    return value if not value.shape else _C.ops.reshape(value, [])
+
+
+def range_(*args):
+    if args and any(isinstance(a, Size) or is_late(a) for a in args):
+        return iterables.Range(*args)
+    return range(*args)
+
+
+def enumerate_(iterable, start=0):
+    items = iterables.late(_plain(iterable))
+    return enumerate(iterable, start) if items is None else iterables.Enumerate(items, start)
+
+
+def zip_(*parts, **kwargs):
+    parts = [_plain(p) for p in parts]
+    if all(iterables.late(p) is None for p in parts):
+        return zip(*parts, **kwargs)
+    return iterables.Zip([iterables.as_late(p) for p in parts])
+
+
+def reversed_(iterable):
+    items = iterables.late(_plain(iterable))
+    return reversed(iterable) if items is None else iterables.Reversed(items)
+
+
+def _plain(iterable):
+    return iterable.stacked if isinstance(iterable, TensorArray) else iterable
+
+
+def print_(*values, **kwargs):
+    from proa.jit.dy2static import checks
+
+    if any(is_late(v) for v in values):
+        checks.shown(values, kwargs)
+    else:
+        print(*values, **kwargs)
+
+
+REPLACED = {
+    builtins.len: len_,
+    builtins.int: _casts(int, lambda: _C.int64),
+    builtins.float: _casts(float, _C.get_default_dtype),
+    builtins.bool: _casts(bool, None),
+    builtins.range: range_,
+    builtins.enumerate: enumerate_,
+    builtins.zip: zip_,
+    builtins.reversed: reversed_,
+    builtins.print: print_,
+}

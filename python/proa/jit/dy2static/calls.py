@@ -1,0 +1,127 @@
+"""What a converted function calls: functions of users are converted too, those of libraries are left alone."""
+
+import functools
+import os
+import sys
+import threading
+import types
+
+from proa import _C
+from proa.jit.dy2static import functions
+
+_OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
+_is_library: dict = {}  # by file
+_ignored: set = set()  # names of modules
+_left: set = set()  # ids of code objects that not_to_static was given
+_kept: list = []  # those
+_state = threading.local()
+
+
+class converting:
+    """`with converting():` calls on this thread convert what they call, layers too."""
+
+    def __init__(self, on=True):
+        self._on = on
+
+    def __enter__(self):
+        self._before = getattr(_state, "on", False)
+        _state.on = self._on
+
+    def __exit__(self, *unused):
+        _state.on = self._before
+
+
+def is_converting():
+    """Whether a function that is converted is recorded on this thread."""
+    return getattr(_state, "on", False)
+
+
+def leave(function):
+    """Lets a function stay as it is written."""
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    if code is not None and id(code) not in _left:
+        _left.add(id(code))
+        _kept.append(code)
+        functions._functions.pop(getattr(function, "__func__", function), None)
+
+
+def ignore(modules):
+    """Lets functions of modules, and of modules in them, stay as they are written."""
+    for module in modules if isinstance(modules, (list, tuple)) else [modules]:
+        if not isinstance(module, types.ModuleType):
+            raise _C.located(TypeError(f"ignore_module: takes modules, not {type(module).__name__}"))
+        _ignored.add(module.__name__)
+
+
+@functools.lru_cache(maxsize=1)
+def _libraries():
+    """The folders of proa, of the standard library and of what is installed."""
+    import sysconfig
+
+    paths = {os.path.join(path, "") for path in sysconfig.get_paths().values() if path}
+    return (_OWN, *(paths - {os.path.join(sys.prefix, "")}))
+
+
+def why_left(function):
+    """Why a function of Python is not to be converted; None if it is."""
+    code = function.__code__
+    if id(code) in _left:
+        return "it is marked by not_to_static"
+    library = _is_library.get(code.co_filename)
+    if library is None:
+        path = code.co_filename
+        library = path.startswith(_libraries()) or f"{os.sep}site-packages{os.sep}" in path or path[:1] == "<"
+        if path.startswith("<doctest ") or path.startswith("<ipython"):
+            library = False
+        _is_library[path] = library
+    if library:
+        return "it is of a library"
+    if _ignored:
+        name = function.__globals__.get("__name__", "")
+        if any(name == module or name.startswith(f"{module}.") for module in _ignored):
+            return "its module is ignored (ignore_module)"
+    return None
+
+
+def converted(function):
+    """A function of Python, converted unless it is to be left."""
+    if functions.is_made(function.__code__) or why_left(function) is not None:
+        return function
+    return functions.convert(function)
+
+
+@functools.lru_cache(maxsize=1)
+def _of_arrays():
+    from proa.jit.dy2static import array_functions
+
+    return array_functions.replaced()
+
+
+def call(function):
+    """What is called in place of a function, method, layer or other callable object."""
+    kind = type(function)
+    if kind is types.FunctionType:
+        made = converted(function)
+        return made if made is not function else _of_arrays().get(function, function)
+    if kind is types.MethodType:
+        inner = function.__func__
+        if type(inner) is not types.FunctionType:
+            return function
+        made = converted(inner)
+        return function if made is inner else types.MethodType(made, function.__self__)
+    if kind is types.BuiltinFunctionType or kind is type:
+        from proa.jit.dy2static import builtin_functions
+
+        try:
+            return builtin_functions.REPLACED.get(function, function)
+        except TypeError:
+            return function
+    if kind is functools.partial:
+        inner = call(function.func)
+        return function if inner is function.func else functools.partial(inner, *function.args, **function.keywords)
+    method = getattr(kind, "__call__", None)  # noqa: B004 (what it is, not whether there is one)
+    if type(method) is types.FunctionType and not issubclass(kind, type):
+        made = converted(method)
+        if made is not method:
+            return types.MethodType(made, function)
+    return function

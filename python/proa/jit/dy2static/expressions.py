@@ -1,0 +1,144 @@
+"""Expressions whose way depends on truth values, and calls, as calls of the runtime.
+
+| written | rewritten |
+|---|---|
+| `a and b`, `a or b` | `_proa_.all_of(lambda: a, lambda: b)`, `any_of` |
+| `not a` | `_proa_.negated(a)` |
+| `a < b < c` | `_proa_.chained(a, (operator, lambda: b), (operator, lambda: c))` |
+| `a if t else b` | `_proa_.chosen(t, lambda: a, lambda: b)` |
+| `f(x)` | `_proa_.call(f)(x)` |
+| `super()` | `super(__class__, self)` |
+
+An operand that binds a name (`:=`) or awaits stays in its place, where the name belongs.
+"""
+
+import ast
+
+from proa.jit.dy2static import scopes
+
+RUNTIME = "_proa_"  # the free variable of rewritten functions that holds the runtime
+_OPERATORS = {
+    ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
+}  # fmt: skip
+
+
+def runtime(name, *args, at):
+    """A call of a function of the runtime."""
+    made = ast.Call(ast.Attribute(ast.Name(RUNTIME, ast.Load()), name, ast.Load()), list(args), [])
+    return placed(made, at)
+
+
+def placed(node, at):
+    """The node with the position of another one in all that has none."""
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        if "lineno" in part._attributes and not hasattr(part, "lineno"):
+            ast.copy_location(part, at)
+            if part.end_lineno != part.lineno:  # a call counts as one of its last line
+                part.end_lineno, part.end_col_offset = part.lineno, part.col_offset
+        waiting += [p for p in ast.iter_child_nodes(part) if not hasattr(p, "lineno")]
+    return node
+
+
+def later(expression):
+    """A lambda that gives the expression."""
+    empty = ast.arguments([], [], None, [], [], None, [])
+    return placed(ast.Lambda(empty, expression), expression)
+
+
+def _stays(*expressions):
+    """Whether expressions must be evaluated where they are written."""
+    kinds = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
+    return any(isinstance(node, kinds) for e in expressions for node in scopes.own(e))
+
+
+class Expressions(ast.NodeTransformer):
+    """Rewrites the expressions of a function.
+
+    Args:
+        function_names: (first parameter of the function or None, whether `super()` may be written out).
+    """
+
+    def __init__(self, first, nested):
+        self._first, self._nested = first, nested
+
+    def visit_BoolOp(self, node):
+        stays = _stays(*node.values[1:])
+        self.generic_visit(node)
+        if stays or scopes.is_plain(node):
+            return node
+        name = "all_of" if isinstance(node.op, ast.And) else "any_of"
+        return runtime(name, *map(later, node.values), at=node) if not _stays(node.values[0]) else node
+
+    def visit_UnaryOp(self, node):
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Not) and not scopes.is_plain(node.operand):
+            return runtime("negated", node.operand, at=node)
+        return node
+
+    def visit_Compare(self, node):
+        stays = _stays(*node.comparators)
+        self.generic_visit(node)
+        if len(node.ops) == 1 or stays or not all(type(op) in _OPERATORS for op in node.ops):
+            return node
+        pairs = [
+            placed(ast.Tuple([ast.Constant(_OPERATORS[type(op)]), later(value)], ast.Load()), value)
+            for op, value in zip(node.ops, node.comparators, strict=True)
+        ]
+        return runtime("chained", node.left, *pairs, at=node)
+
+    def visit_IfExp(self, node):
+        stays = _stays(node.body, node.orelse)
+        plain = scopes.is_plain(node.test)
+        self.generic_visit(node)
+        if stays or plain:
+            return node
+        return runtime("chosen", node.test, later(node.body), later(node.orelse), at=node)
+
+    def visit_Call(self, node):
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id == "super":
+            if not node.args and self._first is not None:
+                node.args = [placed(ast.Name(name, ast.Load()), node) for name in ("__class__", self._first)]
+            return node
+        node.func = runtime("call", node.func, at=node.func)
+        return node
+
+    def visit_Lambda(self, node):
+        node.args = self.visit(node.args)
+        first = next((a.arg for a in (*node.args.posonlyargs, *node.args.args)), None)
+        node.body = Expressions(first, self._nested).visit(node.body)
+        return node
+
+    def visit_FunctionDef(self, node):
+        node.decorator_list = [self.visit(d) for d in node.decorator_list]
+        node.args = self.visit(node.args)
+        node.returns = None
+        return self._nested(node)
+
+    def visit_AsyncFunctionDef(self, node):
+        return node
+
+    def visit_ClassDef(self, node):
+        return node  # its methods are converted when they are called
+
+    def visit_AnnAssign(self, node):
+        """Without the annotation: a name of an enclosing function may have none."""
+        if not isinstance(node.target, ast.Name):
+            return self.generic_visit(node)
+        if node.value is None:
+            return placed(ast.Pass(), node)
+        return placed(ast.Assign([node.target], self.visit(node.value)), node)
+
+    def visit_arg(self, node):
+        node.annotation = None
+        return node
+
+    def visit_Assert(self, node):
+        self.generic_visit(node)
+        args = [node.test]
+        if node.msg is not None and not _stays(node.msg):
+            args.append(later(node.msg))
+        node.test = runtime("asserted", *args, at=node.test)
+        return node

@@ -1,0 +1,371 @@
+"""What a block may change: names, attributes, contents of lists; read before and after it, and put back.
+
+state = State(functions, site)
+state.enter()          # all as it was; tensors that are changed in place are copies
+...                    # the block runs
+found = state.leave()  # what it made of it, by key; all as it was again
+state.put(key, value)
+"""
+
+import collections
+import types
+
+from proa import _C
+from proa.jit import structure
+from proa.jit.dy2static import arrays
+from proa.jit.dy2static.values import is_late
+
+_CONTAINERS = (list, dict, set, collections.deque)
+_DEPTH = 4
+
+
+class _Undefined:
+    def __repr__(self):
+        return "undefined"
+
+
+UNDEFINED = _Undefined()
+
+
+class _Variable:
+    """A name of a function, by its cell."""
+
+    def __init__(self, name, cell):
+        self.name, self._cell = name, cell
+
+    def get(self):
+        try:
+            return self._cell.cell_contents
+        except ValueError:
+            return UNDEFINED
+
+    def put(self, value):
+        if value is not UNDEFINED:
+            self._cell.cell_contents = value
+        elif self.get() is not UNDEFINED:
+            del self._cell.cell_contents
+
+
+class _Global:
+    def __init__(self, name, names):
+        self.name, self._names = name, names
+
+    def get(self):
+        return self._names.get(self.name, UNDEFINED)
+
+    def put(self, value):
+        if value is UNDEFINED:
+            self._names.pop(self.name, None)
+        else:
+            self._names[self.name] = value
+
+
+class _Attribute:
+    def __init__(self, owner, path):
+        self.name, self._owner, self._attribute = ".".join(path), owner, path[-1]
+
+    def get(self):
+        return getattr(self._owner, self._attribute, UNDEFINED)
+
+    def put(self, value):
+        if value is not UNDEFINED:
+            setattr(self._owner, self._attribute, value)
+        elif hasattr(self._owner, self._attribute):
+            delattr(self._owner, self._attribute)
+
+
+class _Contents:
+    """What a list, dict, set or deque holds."""
+
+    def __init__(self, container, name):
+        self.container, self.name = container, name
+
+    def get(self):
+        return list(self.container) if not isinstance(self.container, dict) else dict(self.container)
+
+    def put(self, value):
+        self.container.clear()
+        if isinstance(self.container, (dict, set)):
+            self.container.update(value)
+        else:
+            self.container.extend(value)
+
+
+class _Rows:
+    """What a TensorArray holds."""
+
+    def __init__(self, array, name):
+        self._array, self.name = array, name
+
+    def get(self):
+        return self._array.stacked
+
+    def put(self, value):
+        self._array.stacked = value
+
+
+class State:
+    """What the functions of a statement's blocks may change.
+
+    Args:
+        functions: of the blocks; None among them are passed over.
+        site: of the statement (statements.py).
+        containers (set): ids of lists and dicts, and keys of names, that are known to be changed by what is called.
+        made (dict): by the ids of lists that become TensorArrays, a tensor as they will hold.
+    """
+
+    def __init__(self, functions, site, containers=(), made=None):
+        self.line, names, attributes, items, chains, _ = site
+        functions = [f for f in functions if f is not None]
+        self.file = functions[0].__code__.co_filename
+        self._cells = {}
+        for function in functions:
+            self._reach(function, 0)
+        self._globals = functions[0].__globals__
+        self._slots = {("name", name): self._variable(name) for name in names if not name.startswith("_proa_")}
+        for path in (*attributes, *items):
+            slot = self._slot(path, names)
+            if slot is not None:
+                self._slots.setdefault(("name", *path), slot)
+        self.in_place = [("name", *path) for path in items if ("name", *path) in self._slots]
+        self.before = {key: slot.get() for key, slot in self._slots.items()}
+        self._roots = []  # (slot, value) of names and attributes
+        self._seen = self._containers(chains)
+        self._originals = []  # (slot, list) of what becomes an array here
+        for number, like in (made or {}).items():
+            self._as_array(number, like)
+        for slot, _ in self._roots:
+            array = slot.get()
+            if isinstance(array, arrays.TensorArray):
+                key = "contents", id(array)
+                self._slots[key], self.before[key] = _Rows(array, slot.name), array.stacked
+        for number in containers:
+            if number in self._seen:
+                self._note(self._seen[number][0])
+        for slot, value in self._roots:
+            if self._key(slot) in containers:
+                self._slots[self._key(slot)], self.before[self._key(slot)] = slot, value
+        self._aliases = {}
+        self._numbers = self._handles()
+
+    def _reach(self, function, depth):
+        """The variables of a function, and of those that they hold: these may change theirs."""
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            if name.startswith("_proa_") or any(cell is known for known in self._cells.values()):
+                continue
+            while name in self._cells:
+                name += "'"
+            self._cells[name] = cell
+            value = _Variable(name, cell).get()
+            if isinstance(value, types.FunctionType) and depth < _DEPTH and value.__closure__:
+                self._reach(value, depth + 1)
+
+    # What there is -----------------------------------------------------------------------------------------------------
+
+    def _variable(self, name):
+        cell = self._cells.get(name)
+        return _Variable(name, cell) if cell is not None else _Global(name, self._globals)
+
+    def _slot(self, path, names):
+        """The slot of a dotted name; None where it begins at what the block makes itself."""
+        if len(path) == 1:
+            slot = self._variable(path[0])
+            return slot if slot.get() is not UNDEFINED else None
+        if path[0] in names:
+            return None
+        owner = self._reached(path[:-1])
+        return None if owner is UNDEFINED or not hasattr(owner, "__dict__") else _Attribute(owner, path)
+
+    def _reached(self, path):
+        value = self._variable(path[0]).get()
+        for name in path[1:]:
+            if value is UNDEFINED:
+                return value
+            value = getattr(value, name, UNDEFINED)
+        return value
+
+    def _containers(self, chains):
+        """{id: (slot, contents)} of lists and dicts that names and attributes lead to."""
+        found = {}
+        slots = [self._variable(name) for name in self._cells if not name.startswith("_proa_")]
+        for path in chains:
+            owner = self._reached(path[:-1])
+            if path[-1] in getattr(owner, "__dict__", ()):
+                slots.append(_Attribute(owner, path))
+        self._roots = [(slot, slot.get()) for slot in slots]
+        waiting = [(slot.name, value, _DEPTH) for slot, value in self._roots]
+        while waiting:
+            name, value, depth = waiting.pop()
+            if not isinstance(value, (*_CONTAINERS, tuple)) or id(value) in found or not depth:
+                continue
+            if not isinstance(value, tuple):
+                slot = _Contents(value, name)
+                found[id(value)] = slot, slot.get()
+            inner = value.values() if isinstance(value, dict) else value
+            waiting += [(name, item, depth - 1) for item in inner if isinstance(item, (*_CONTAINERS, tuple))]
+        return found
+
+    def _as_array(self, number, like):
+        """A list that grows: what the names for it hold is a TensorArray."""
+        bound = [slot for slot, value in self._roots if id(value) == number]
+        if not bound:
+            name = self._seen[number][0].name
+            raise _C.located(
+                NotImplementedError(
+                    f"{self.where()}: a list in {name} grows by what depends on a tensor; only a list that has a name or "
+                    "is an attribute may"
+                )
+            )
+        array = arrays.of_list(self._seen[number][1], like)
+        for slot in bound:
+            self._originals.append((slot, slot.get()))
+            slot.put(array)
+            self._roots = [(s, array if s is slot else v) for s, v in self._roots]
+            key = self._key(slot)
+            if key in self._slots:
+                self.before[key] = array
+
+    def settle_arrays(self):
+        """After a statement of which lists became arrays: who holds such a list otherwise cannot take it for what it was."""
+        for slot, original in self._originals:
+            array = slot.get()
+            if isinstance(array, arrays.TensorArray):
+                original[:] = [arrays.Moved(array.stacked)]
+
+    def reset(self):
+        """All as it was before there was this state."""
+        self.restore()
+        for slot, original in self._originals:
+            slot.put(original)
+
+    def _handles(self):
+        """The values of the program that the tensors of names, and in lists, are now."""
+        found = {}
+        for name in self._cells:
+            self._note_handles(name, self._variable(name).get(), found)
+        for slot, contents in self._seen.values():
+            self._note_handles(slot.name, contents, found)
+        return found
+
+    def _note_handles(self, name, value, found):
+        leaves = []
+        if isinstance(value, (_C.Tensor, list, tuple, dict)):
+            structure.flatten(value, leaves)
+        for t in leaves:
+            if id(t) not in found and is_late(t):
+                found[id(t)] = name, t, _C.program_of(t), _C.program_of(t).value_number(t)
+
+    @staticmethod
+    def _key(slot):
+        return ("name", *slot.name.split("."))
+
+    def _note(self, slot):
+        key = "contents", id(slot.container)
+        if key not in self._slots:
+            self._slots[key] = slot
+            self.before[key] = self._seen[id(slot.container)][1]
+
+    # In and out ---------------------------------------------------------------------------------------------------------
+
+    def name(self, key):
+        """How a text calls what is kept by a key."""
+        slot = self._slots[key]
+        return f"the contents of {slot.name}" if key[0] == "contents" else slot.name
+
+    def keys(self):
+        return list(self._slots)
+
+    def put(self, key, value):
+        self._slots[key].put(value)
+
+    def get(self, key):
+        return self._slots[key].get()
+
+    def restore(self):
+        """All as it was."""
+        for key, slot in self._slots.items():
+            slot.put(self.before[key])
+        for slot, value in self._roots:
+            if slot.get() is not value and self._key(slot) not in self._slots:
+                slot.put(value)
+        for slot, contents in self._seen.values():
+            if not _same(slot.get(), contents):
+                slot.put(contents)
+
+    def enter(self):
+        """All as it was, for a block; what it changes in place are copies."""
+        self.restore()
+        self._aliases = {}
+        for key in self.in_place:
+            value = self.before[key]
+            if is_late(value):
+                copy = _C.ops.assign(value)
+                program = _C.program_of(copy)
+                self._aliases[key] = copy, program, program.value_number(copy)
+                self.put(key, copy)
+
+    def leave(self):
+        """({key: value} of what is defined after a block, what else it changed: ids of lists, keys of names); all as it was."""
+        after = {key: slot.get() for key, slot in self._slots.items()}
+        for key, (copy, program, number) in self._aliases.items():
+            if after[key] is copy and program.value_number(copy) == number:
+                after[key] = self.before[key]
+        changed = [
+            number
+            for number, (slot, contents) in self._seen.items()
+            if ("contents", number) not in self._slots and not _same(slot.get(), contents)
+        ]
+        for slot, value in self._roots:
+            now = slot.get()
+            if now is not value and self._key(slot) not in self._slots and not isinstance(now, arrays.TensorArray):
+                changed.append(self._key(slot))
+                self._slots[self._key(slot)] = slot
+                self.before[self._key(slot)] = value
+                after[self._key(slot)] = now
+        self._refuse_changed_handles()
+        for number in changed:
+            if number in self._seen:
+                after["contents", number] = self._seen[number][0].get()
+                self._note(self._seen[number][0])
+        self.restore()
+        return {key: value for key, value in after.items() if value is not UNDEFINED}, changed
+
+    def is_alias(self, key, value):
+        """Whether it is the copy that the block that runs got for a tensor, changed in place."""
+        return key in self._aliases and self._aliases[key][0] is value
+
+    def container(self, number):
+        """(slot, contents before) of a list or dict."""
+        return self._seen[number]
+
+    def is_seen(self, value):
+        """Whether it is a list or dict whose contents are watched."""
+        return (
+            id(value) in self._seen or isinstance(value, arrays.TensorArray) and ("contents", id(value)) in self._slots
+        )
+
+    def is_list(self, key):
+        """Whether the key is that of the contents of a list or dict."""
+        return key[0] == "contents" and key[1] in self._seen
+
+    def _refuse_changed_handles(self):
+        for name, t, program, number in self._numbers.values():
+            if program.value_number(t) != number:
+                raise _C.located(
+                    NotImplementedError(
+                        f"{self.where()}: {name} is changed in place in a block that depends on a tensor, by a call "
+                        f"that does not show it; write {name} = ... with the changed tensor"
+                    )
+                )
+
+    def where(self):
+        """`file.py:12`."""
+        return f"{self.file.rsplit('/', 1)[-1]}:{self.line}"
+
+
+def _same(a, b):
+    if len(a) != len(b):
+        return False
+    if isinstance(a, dict):
+        return all(k in b and b[k] is v for k, v in a.items()) and list(a) == list(b)
+    return all(x is y for x, y in zip(a, b, strict=True))

@@ -1,0 +1,109 @@
+"""Tensors of what blocks made: numbers that become tensors, stand-ins for what one way has and the other has not."""
+
+import dataclasses
+
+from proa import _C
+from proa.framework.dtype import is_floating
+from proa.framework.size import Size
+from proa.jit import structure
+
+
+def is_late(value):
+    """Whether it is a tensor of which only the run of the program knows the elements."""
+    return isinstance(value, _C.Tensor) and _C.is_symbolic(value) and not _C.take_elements(value)
+
+
+def is_number(value):
+    """Whether it may become a tensor of one element."""
+    return isinstance(value, (bool, int, float, Size))
+
+
+def _anything(value):
+    """Every leaf counts; data classes are looked into."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return None
+    return structure.TENSOR, value
+
+
+def flat(value):
+    """(tree, leaves): all that is no container is a leaf."""
+    leaves: list = []
+    return structure.flatten(value, leaves, _anything), leaves
+
+
+def built(tree, leaves):
+    """The value of a tree with these leaves."""
+    return structure.unflatten(tree, iter(leaves))
+
+
+def becomes_tensor(leaf):
+    return isinstance(leaf, _C.Tensor) or is_number(leaf)
+
+
+def known_sizes(t):
+    """Sizes with 1 for those that only the run knows."""
+    return [n if type(n) is int and n >= 0 else 1 for n in t.shape]
+
+
+def tensor_of(leaf, dtype=None, sizes=None):
+    """A number or tensor as a tensor, of a dtype, and of sizes with one element."""
+    t = leaf.tensor() if isinstance(leaf, Size) else leaf if isinstance(leaf, _C.Tensor) else _C.to_tensor(leaf)
+    if dtype is not None and t.dtype != dtype:
+        t = _C.ops.cast(t, dtype)
+    if sizes is not None and list(t.shape) != list(sizes):
+        t = _C.ops.reshape(t, list(sizes))
+    return t
+
+
+def zeros(t):
+    """Of the dtype and number of dims of a tensor; open sizes are 1."""
+    return _C.ops.full(known_sizes(t), 0, t.dtype)
+
+
+def truth(value):
+    """A condition as a bool tensor []."""
+    if not all(type(n) is int for n in value.shape) or value.size == 1:
+        value = _C.ops.cast(value, _C.bool) if value.dtype != _C.bool else value
+        return value if not value.shape else _C.ops.reshape(value, [])
+    bool(value)  # says what is wrong
+    raise AssertionError
+
+
+def one_element(t):
+    """Whether it has one element, for all that is known."""
+    return all(type(n) is int and n == 1 for n in t.shape)
+
+
+def wider(a, b):
+    """The dtype of a sum of numbers of these kinds, where one of them is a number of Python; None if they do not meet."""
+    if a == b:
+        return a
+    if is_floating(a) != is_floating(b):
+        return a if is_floating(a) else b
+    if _C.bool in (a, b):
+        return b if a == _C.bool else a
+    return None
+
+
+def equal(a, b):
+    """Whether two leaves are one value, whatever the program computes."""
+    if a is b:
+        return True
+    if isinstance(a, (_C.Tensor, Size)) or isinstance(b, (_C.Tensor, Size)) or type(a) is not type(b):
+        return False
+    return structure.Constant(a) == structure.Constant(b)
+
+
+def described(value):
+    """What a text says of a value."""
+    if isinstance(value, _C.Tensor):
+        return f"{[n if type(n) is int and n >= 0 else '?' for n in value.shape]} {value.dtype.name}".replace("'", "")
+    if isinstance(value, (list, tuple, dict)):
+        return f"a {type(value).__name__} of {len(value)}"
+    text = repr(value)
+    return text if len(text) < 40 else type(value).__name__
+
+
+def overwrite(tensor, value):
+    """Gives a tensor other elements, in place."""
+    tensor[...] = value

@@ -1,0 +1,140 @@
+"""Functions that `to_static` refuses: each runs as it is written, and recorded is an error that names the line."""
+
+import proa as paddle
+from python.tests.converted_registry import refused
+
+_NUMBER = "known only when the program runs|no elements until the program runs"
+
+
+@refused(_NUMBER)
+def number_of_tensor(x):
+    """`item`, `numpy`, `tolist` of a value of the program: pass the tensor on"""
+    return x * x.sum().item()
+
+
+@refused(_NUMBER)
+def in_a_generator(x):
+    """`if` of a tensor in a generator: use a function"""
+
+    def rows():
+        for row in x:
+            if row.sum() > 0:
+                yield row
+
+    return sum(rows()) + x.sum()
+
+
+@refused("y has a value in one way")
+def defined_in_one_way(x):
+    """A name that one way alone gives a value, read afterwards: give it one before"""
+    if x.abs().sum() > 0:
+        y = x * 2
+    return y
+
+
+@refused(r"y: the ways of the statement .* give \[3, 4\] float32 and \[\] float32")
+def shapes_of_ways(x):
+    """Numbers of dims that differ between the ways, read afterwards: reshape one of them"""
+    if x.sum() > 0:
+        y = x * 2
+    else:
+        y = x.sum()
+    return y
+
+
+@refused(r"y: the ways of the statement .* give \[3, 4\] float32 and \[3, 4\] int64")
+def dtypes_of_ways(x):
+    """Dtypes that differ between the ways, read afterwards: cast one of them"""
+    if x.abs().sum() > 0:
+        y = x * 2
+    else:
+        y = (x * 2).astype("int64")
+    return y
+
+
+@refused("what is returned depends on a tensor, and the ways give a tuple of 2 and")
+def returns_of_ways(x):
+    """Returned structures that differ between the ways: return the same ones"""
+    if x.abs().sum() > 0:
+        return x, x
+    return x
+
+
+@refused("comes to its end and gives None")
+def return_in_one_way(x):
+    """`return` in one way alone: return something in the other"""
+    if x.abs().sum() > 0:
+        return x
+
+
+@refused("y gets its first value in the loop")
+def defined_in_loop(x):
+    """A name that a loop of a tensor binds first, read afterwards: give it a value before"""
+    n = paddle.to_tensor(0)
+    while n < (x.abs() > 0).astype("int64").sum():
+        y = x * 2
+        n = n + 1
+    return y
+
+
+@refused("total: the ways of the statement|total is 0 before it")
+def matrix_of_number(x):
+    """A number that a loop makes a matrix: begin with a tensor of the shape"""
+    total, n = 0, paddle.to_tensor(0)
+    while n < (x.abs() > 0).astype("int64").sum():
+        total = total + x
+        n = n + 1
+    return total
+
+
+@refused("must keep dtype and number of dims from turn to turn")
+def dims_in_loop(x):
+    """A number of dims that changes from turn to turn"""
+    y, n = x, paddle.to_tensor(0)
+    while n < (x.abs() > 100).astype("int64").sum():
+        y = y.unsqueeze(0)
+        n = n + 1
+    return y
+
+
+@refused("`raise` that depends on a tensor")
+def raise_of_tensor(x):
+    """`raise` by a tensor: write `assert`"""
+    if x.isnan().any():
+        raise ValueError("nan")
+    return x
+
+
+@refused("assert of a tensor in a branch")
+def assert_in_branch(x):
+    """`assert` of a tensor in a branch of a tensor: assert after it"""
+    if x.sum() < 1e9:
+        assert x.sum() < 1e9
+    return x
+
+
+@refused("other|grows")
+def list_of_lists(x):
+    """A list in a list that grows in one way: give it a name"""
+    items = [[x]]
+    if x.abs().sum() > 0:
+        items[0].append(x)
+    return items[0][-1]
+
+
+@refused("index|int")
+def list_by_tensor(x):
+    """A list by an index that is a tensor: use `paddle.stack` and `gather`"""
+    items = [1.0, 2.0, 3.0]
+    return x * items[x.argmax() % 3]
+
+
+@refused("use the name|is passed on|Moved|alias|items of a list")
+def list_by_another_name(x):
+    """A list that a loop made an array, by another name"""
+    items, n = [], paddle.to_tensor(0)
+    holder = {"items": items}
+    while n < (x.abs() > 0).astype("int64").sum():
+        items.append(x)
+        n = n + 1
+    return paddle.stack(holder["items"]).sum(0)

@@ -1,0 +1,76 @@
+"""The corpus of functions that `to_static` converts: who belongs to it, and the page that is made of it."""
+
+import importlib
+import inspect
+import pathlib
+
+# The files of the corpus, in the order of the page.
+MODULES = ["converted_functions", "converted_branches", "converted_loops", "converted_refusals"]
+SUPPORTED, REFUSED = [], []
+
+
+def supported(function):
+    """A construct that gives what eager execution gives: values and gradients."""
+    SUPPORTED.append(function)
+    return function
+
+
+def refused(says):
+    """A construct that is an error naming the line."""
+
+    def note(function):
+        REFUSED.append((function, says))
+        return function
+
+    return note
+
+
+def whole():
+    """(SUPPORTED, REFUSED) of all files."""
+    for name in MODULES:
+        importlib.import_module(f"python.tests.{name}")
+    return SUPPORTED, REFUSED
+
+
+def name_of(function):
+    """The name of a function of the corpus."""
+    return inspect.unwrap(function).__name__
+
+
+def _title(function):
+    return inspect.getdoc(inspect.unwrap(function)).splitlines()[0]
+
+
+def page():
+    """docs/to_static.md."""
+    whole()
+    lines = [
+        "# What `to_static` supports",
+        "",
+        "Written by `python python/tests/converted_registry.py` from the functions that `converted_functions_test.py` converts: each runs",
+        "as it runs without `to_static`, with the same values and gradients, at two sizes, twice, and after `jit.save` and `jit.load`.",
+        "",
+        "`to_static` records what a function does when it is called ([recordings](recordings.md)). Before that the function, and what it",
+        "calls of the user's code, is rewritten, so that `if`, `while`, `for`, `and`, `or`, `not`, ternaries and `assert` look at what they",
+        "are given: a value of Python is Python's, once and for all; of a tensor that only the run of the program knows, both ways are",
+        "recorded, as `cond` and `while` of the program ([programs](programs.md)). What cannot be recorded is an error, which names the",
+        "line and what to write instead; nothing falls back silently. Code of libraries is left as it is (the standard library,",
+        "site-packages, proa itself), and so are generators, functions without source, and what `not_to_static` and `ignore_module` name.",
+        "",
+        "| works | as in |",
+        "|---|---|",
+        *(f"| {_title(f)} | `{name_of(f)}` |" for f in SUPPORTED),
+        "",
+        "| is an error | as in |",
+        "|---|---|",
+        *(f"| {_title(f)} | `{name_of(f)}` |" for f, _ in REFUSED),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    # This file is a module of its own when it is run; the corpus registers itself with the imported one.
+    from python.tests.converted_registry import page as page_of_corpus
+
+    (pathlib.Path(__file__).resolve().parents[2] / "docs" / "to_static.md").write_text(page_of_corpus())

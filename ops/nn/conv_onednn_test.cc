@@ -75,6 +75,29 @@ class Sample {
     return g;
   }
 
+  // Of a line: one spatial dim counts, of several that there are.
+  ConvGeometry Line() {
+    ConvGeometry g;
+    g.format.channels_last = true;
+    g.format.dims = static_cast<int>(Of({2, 2, 3}));
+    g.batch = Of({1, 2, 3});
+    g.in_channels = Of({16, 17, 33, 64});
+    g.out_channels = Of({16, 17, 64, 65, 130});
+    const int d = static_cast<int>(Below(g.dims()));
+    Window& w = g.window;
+    w.kernel[d] = Of({2, 3, 5, 8});
+    w.stride[d] = Of({1, 1, 2, 3});
+    w.dilation[d] = Of({1, 1, 2, 40});
+    // Some taps see nothing but padding, at times.
+    w.pad_before[d] = Of({0, 1, w.Extent(d) / 2, w.Extent(d) + 3});
+    w.pad_after[d] = Of({0, 1, w.Extent(d) / 2, w.Extent(d) + 3});
+    g.in[d] = w.Extent(d) + Below(200);
+    g.out[d] = (g.in[d] + w.pad_before[d] + w.pad_after[d] - w.Extent(d)) /
+                   w.stride[d] +
+               1;
+    return g;
+  }
+
   Tensor Filled(const Shape& shape) {
     const Tensor t = Tensor::Empty(shape, DType::kFloat32);
     std::generate_n(t.data<float>(), t.numel(), [&] { return Value(); });
@@ -114,39 +137,48 @@ void ExpectNear(const char* what, const Tensor& got,
   }
 }
 
-TEST(ConvOneDnn, SampleOfGeometries) {
+// Each of the three against the loops.
+void Check(Sample& sample, const ConvGeometry& g) {
+  const Tensor x = sample.Filled(g.InputShape());
+  const Tensor w = sample.Filled(g.WeightShape());
+  const Tensor y = sample.Filled(g.OutputShape());
+  const Tensor bias = sample.Filled({g.out_channels});
+  std::vector<double> wx = Wide(x), ww = Wide(w), wy = Wide(y);
+  const Tensor out = Tensor::Empty(y.shape(), DType::kFloat32);
+  ASSERT_TRUE(ConvOneDnn(g, {x, w, bias, out}));
+  std::vector<double> expected(wy.size());
+  ConvLoops<double>(g, wx.data(), ww.data(), Wide(bias).data(),
+                    expected.data());
+  ExpectNear("the result", out, expected);
+  const Tensor x_grad = Tensor::Empty(x.shape(), DType::kFloat32);
+  ASSERT_TRUE(ConvInputGradOneDnn(g, {x_grad, w, Tensor(), y}));
+  expected.resize(wx.size());
+  ConvInputGradLoops<double>(g, expected.data(), ww.data(), wy.data());
+  ExpectNear("the gradient of x", x_grad, expected);
+  const Tensor w_grad = Tensor::Empty(w.shape(), DType::kFloat32);
+  ASSERT_TRUE(ConvWeightGradOneDnn(g, {x, w_grad, Tensor(), y}));
+  expected.resize(ww.size());
+  ConvWeightGradLoops<double>(g, wx.data(), expected.data(), wy.data());
+  ExpectNear("the gradient of the weight", w_grad, expected);
+}
+
+void CheckSample(ConvGeometry (Sample::*draw)(), int64_t count) {
   onednn::SetGuards(true);
-  const int64_t count = FromEnvironment("PROA_GEOMETRIES", 150);
+  count = FromEnvironment("PROA_GEOMETRIES", count);
   const int64_t seed = FromEnvironment("PROA_GEOMETRY_SEED", 0);
   for (int64_t i = 0; i < count; ++i) {
     Sample sample(seed * 1'000'003 + i);
-    const ConvGeometry g = sample.Geometry();
+    const ConvGeometry g = (sample.*draw)();
     SCOPED_TRACE("case " + std::to_string(i) + ": " + Text(g));
-    const Tensor x = sample.Filled(g.InputShape());
-    const Tensor w = sample.Filled(g.WeightShape());
-    const Tensor y = sample.Filled(g.OutputShape());
-    const Tensor bias = sample.Filled({g.out_channels});
-    std::vector<double> wx = Wide(x), ww = Wide(w), wy = Wide(y);
-    const Tensor out = Tensor::Empty(y.shape(), DType::kFloat32);
-    ASSERT_TRUE(ConvOneDnn(g, {x, w, bias, out}));
-    std::vector<double> expected(wy.size());
-    ConvLoops<double>(g, wx.data(), ww.data(), Wide(bias).data(),
-                      expected.data());
-    ExpectNear("the result", out, expected);
-    const Tensor x_grad = Tensor::Empty(x.shape(), DType::kFloat32);
-    ASSERT_TRUE(ConvInputGradOneDnn(g, {x_grad, w, Tensor(), y}));
-    expected.resize(wx.size());
-    ConvInputGradLoops<double>(g, expected.data(), ww.data(), wy.data());
-    ExpectNear("the gradient of x", x_grad, expected);
-    const Tensor w_grad = Tensor::Empty(w.shape(), DType::kFloat32);
-    ASSERT_TRUE(ConvWeightGradOneDnn(g, {x, w_grad, Tensor(), y}));
-    expected.resize(ww.size());
-    ConvWeightGradLoops<double>(g, wx.data(), expected.data(), wy.data());
-    ExpectNear("the gradient of the weight", w_grad, expected);
-    if (HasFatalFailure()) return;
+    Check(sample, g);
+    if (testing::Test::HasFatalFailure()) return;
   }
   onednn::SetGuards(false);
 }
+
+TEST(ConvOneDnn, SampleOfGeometries) { CheckSample(&Sample::Geometry, 150); }
+
+TEST(ConvOneDnn, SampleOfLines) { CheckSample(&Sample::Line, 60); }
 
 }  // namespace
 }  // namespace proa::ops

@@ -10,9 +10,9 @@ namespace proa::inline v0::onednn {
 namespace {
 
 void Run(const SgemmProblem& p) {
-  const dnnl_status_t status =
-      dnnl_sgemm(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', p.m, p.n,
-                 p.k, 1.f, p.a, p.lda, p.b, p.ldb, 0.f, p.c, p.ldc);
+  const dnnl_status_t status = dnnl_sgemm(
+      p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', p.m, p.n, p.k, 1.f,
+      p.a, p.lda, p.b, p.ldb, p.accumulate ? 1.f : 0.f, p.c, p.ldc);
   if (status == dnnl_success) [[likely]]
     return;
   if (status == dnnl_out_of_memory)
@@ -37,6 +37,10 @@ void RunGuarded(const SgemmProblem& p) {
   const GuardedBuffer c(kItem * Extent(p.m, p.n, p.ldc));
   std::memcpy(a.data(), p.a, static_cast<size_t>(a.bytes()));
   std::memcpy(b.data(), p.b, static_cast<size_t>(b.bytes()));
+  if (p.accumulate)
+    for (int64_t i = 0; i < p.m; ++i)
+      std::memcpy(static_cast<float*>(c.data()) + i * p.ldc, p.c + i * p.ldc,
+                  static_cast<size_t>(p.n * kItem));
   SgemmProblem guarded = p;
   guarded.a = static_cast<const float*>(a.data());
   guarded.b = static_cast<const float*>(b.data());

@@ -19,6 +19,7 @@ struct SgemmProblem {
   int64_t ldb;
   float* c;
   int64_t ldc;
+  bool accumulate = false;  // c += a * b
 };
 
 // Throws Error kResourceExhausted if oneDNN has no memory for it.

@@ -56,20 +56,27 @@ std::vector<int64_t> ImagesOf(const char* op, const Tensor& boxes_num,
   return images;
 }
 
-// Corners of box k, which must be numbers that arithmetic can be done with.
+// Corners of box k, which must be numbers that arithmetic can be done with, as
+// they are and scaled.
 struct Box {
   double x1, y1, x2, y2;
 };
 
 template <typename T>
-std::vector<Box> BoxesOf(const char* op, const Tensor& boxes) {
+std::vector<Box> BoxesOf(const char* op, const Tensor& boxes, double scale) {
+  constexpr double kMost = 1e12;
+  PROA_REQUIRE(std::fabs(scale) < kMost, op, ": spatial_scale is ", scale,
+               "; it must be finite, and less than 1e12");
   std::vector<Box> out;
   const T* p = boxes.data<T>();
   for (int64_t k = 0; k < boxes.size(0); ++k, p += 4) {
     for (int i = 0; i < 4; ++i) {
-      PROA_REQUIRE(std::fabs(static_cast<double>(p[i])) < 1e12, op, ": box ", k,
-                   " is not finite, or beyond 1e12: ", p[i], " at [", k, ", ",
-                   i, "]; boxes is ", Describe(boxes));
+      const auto corner = static_cast<double>(p[i]);
+      PROA_REQUIRE(
+          std::fabs(corner) < kMost && std::fabs(corner * scale) < kMost, op,
+          ": box ", k, " is not finite, or beyond 1e12: ", p[i], " at [", k,
+          ", ", i, "], spatial_scale is ", scale, "; boxes is ",
+          Describe(boxes));
     }
     out.push_back({p[0], p[1], p[2], p[3]});
   }
@@ -136,7 +143,7 @@ std::vector<AlignedRegion> AlignRegions(const char* op, const Tensor& boxes,
                                         int64_t width) {
   std::vector<AlignedRegion> out;
   const double offset = aligned ? 0.5 : 0.0;
-  for (const Box& b : BoxesOf<T>(op, boxes)) {
+  for (const Box& b : BoxesOf<T>(op, boxes, scale)) {
     const double x = b.x1 * scale - offset, y = b.y1 * scale - offset;
     double w = b.x2 * scale - offset - x, h = b.y2 * scale - offset - y;
     if (!aligned) {
@@ -182,7 +189,7 @@ std::vector<Region> WholeRegions(const char* op, const Tensor& boxes,
     return spans;
   };
   std::vector<Region> out;
-  for (const Box& b : BoxesOf<T>(op, boxes)) {
+  for (const Box& b : BoxesOf<T>(op, boxes, scale)) {
     out.push_back(
         {axis(b.y1, b.y2, parts_h, height), axis(b.x1, b.x2, parts_w, width)});
   }
@@ -207,7 +214,7 @@ std::vector<Region> PartRegions(const char* op, const Tensor& boxes,
     return spans;
   };
   std::vector<Region> out;
-  for (const Box& b : BoxesOf<T>(op, boxes)) {
+  for (const Box& b : BoxesOf<T>(op, boxes, scale)) {
     out.push_back(
         {axis(b.y1, b.y2, parts_h, height), axis(b.x1, b.x2, parts_w, width)});
   }

@@ -70,3 +70,65 @@ def test_a_mask_and_causal():
     q, k, v = map(proa.to_tensor, _inputs(5, 5))
     with pytest.raises(ValueError, match="give attn_mask or is_causal, not both"):
         scaled_dot_product_attention(q, k, v, attn_mask=proa.ones([5, 5]), is_causal=True)
+
+
+def _rows(length, rng, n=2, heads=2):
+    """Keys that each query of each head sees, as many for each head, as CSR: offsets, columns, booleans."""
+    count = 2 * length
+    seen = np.zeros([n * heads, length * length], bool)
+    for row in seen:
+        row[rng.choice(length * (length - 1), count, False)] = True  # the last query sees nothing
+    seen = seen.reshape(n, heads, length, length)
+    offset = np.concatenate([np.zeros([n, heads, 1], int), seen.sum(-1).cumsum(-1)], -1)
+    return offset, np.nonzero(seen)[3].reshape(n, heads, count), seen
+
+
+@pytest.mark.parametrize("integer", ["int32", "int64"])
+@pytest.mark.parametrize("masks", ["", "padding", "places", "padding places"])
+def test_keys_by_rows(integer, masks):
+    rng, length = np.random.default_rng(3), 6
+    q, k, v = (rng.standard_normal((2, 2, length, 4)).astype("float32") for _ in range(3))
+    offset, columns, seen = _rows(length, rng)
+    options = {}
+    if "padding" in masks:
+        options["key_padding_mask"] = (rng.random((2, length)) > 0.3).astype("float32")
+        seen = seen & (options["key_padding_mask"] != 0)[:, None, None]
+    if "places" in masks:
+        options["attn_mask"] = (rng.random((length, length)) > 0.3).astype("float32")
+        seen = seen & (options["attn_mask"] != 0)
+    assert not seen.any(-1).all()  # some query sees nothing
+    tensors = [proa.to_tensor(x, stop_gradient=False) for x in (q, k, v)]
+    out = proa.nn.functional.sparse_attention(
+        *tensors, proa.to_tensor(offset.astype(integer)), proa.to_tensor(columns.astype(integer)),
+        **{name: proa.to_tensor(mask) for name, mask in options.items()},
+    )  # fmt: skip
+    scores = np.where(seen, q.astype("float64") @ np.swapaxes(k, -1, -2) / 2, -np.inf)
+    weights = np.exp(scores - np.where(seen.any(-1), scores.max(-1), 0.0)[..., None])
+    weights /= np.maximum(weights.sum(-1, keepdims=True), 1e-300)
+    np.testing.assert_allclose(out.numpy(), weights @ v, rtol=1e-5, atol=1e-5)
+    out.sum().backward()
+    # Of v: how much each key is seen; nothing is NaN.
+    np.testing.assert_allclose(
+        tensors[2].grad.numpy(), np.repeat(weights.sum(-2)[..., None], 4, -1), rtol=1e-5, atol=1e-5
+    )
+    assert all(np.isfinite(t.grad.numpy()).all() for t in tensors)
+
+
+def test_rows_that_do_not_fit():
+    x, offset = proa.ones([1, 2, 3, 4]), proa.to_tensor([[[0, 1, 1, 2]] * 2])
+    columns = proa.to_tensor([[[0, 2]] * 2])
+    attend = proa.nn.functional.sparse_attention
+    assert attend(x, x, x, offset, columns).shape == [1, 2, 3, 4]
+    assert attend(x, x, x, offset * 0, columns[:, :, :0]).numpy().max() == 0
+    for arguments, says in (
+        ((x, x[:, :, :2], x, offset, columns), r"key must be \[1, 2, 3, 4\]; it is \[1, 2, 2, 4\]"),
+        ((x, x, x, offset[:, :, 1:], columns), r"sparse_csr_offset must be \[1, 2, 4\]"),
+        ((x, x, x, offset, columns[0]), "sparse_csr_columns"),
+        ((x[0], x, x, offset, columns), "query"),
+        ((x, x, x, offset, columns, proa.ones([3])), r"key_padding_mask must be \[1, 3\]"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            attend(*arguments)
+    for wrong in ((offset, columns + 2), (offset, columns - 1), (offset + 1, columns)):
+        with pytest.raises(IndexError):
+            attend(x, x, x, *wrong)

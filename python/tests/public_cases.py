@@ -244,6 +244,7 @@ FUNCTIONS = {
     "nn.functional.softmax_": ["f32[2,3]"],
     "nn.functional.softmax_with_cross_entropy": ["f32[4,5], i64[4,1]=0..5", "f32[4,5], f32[4,5]>0, soft_label=True"],
     "nn.functional.softshrink": ["f32[2,3]"],
+    "nn.functional.sparse_attention": ["f32[2,1,2,3], f32[2,1,2,3], f32[2,1,2,3], i64[2,1,3]=0, i64[2,1,2]=0..2"],
     "nn.functional.square_error_cost": ["f32[2,3], f32[2,3]"],
     "nn.functional.temporal_shift": ["f32[4,8,3,3], 2, 0.25"],
     "nn.functional.unfold": ["f32[2,3,5,6], 2", "f32[2,3,5,6], [2,3], 2, 1"],

@@ -3,10 +3,8 @@
 Weights lie in ~/.cache/paddle/hapi/weights, or under PADDLE_HOME where that is set.
 """
 
-import hashlib
 import logging
 import os
-import shutil
 import tarfile
 import zipfile
 
@@ -64,6 +62,8 @@ def get_path_from_url(url, root_dir, md5sum=None, check_exist=True, decompress=T
         decompress (bool): unpack tar and zip archives beside them.
         method (str): accepted.
 
+    An interrupted download goes on where it ended, if `md5sum` is given. On a terminal a line shows how far it is.
+
     Raises:
         ValueError: for another kind of URL.
         RuntimeError: it could not be fetched.
@@ -103,39 +103,17 @@ def _get_unique_endpoints(trainer_endpoints):
 
 
 def _md5check(path, md5sum=None):
-    if md5sum is None:
-        return True
-    total = hashlib.md5(usedforsecurity=False)
-    with open(path, "rb") as file:
-        while piece := file.read(1 << 20):
-            total.update(piece)
-    return total.hexdigest() == md5sum
+    from proa.utils.fetching import md5_is
+
+    return md5_is(path, md5sum)
 
 
 def _download(url, path, md5sum=None, method="get"):
     """Fetches a file into the folder `path`; it appears there whole, or not at all."""
-    import urllib.error
-    import urllib.request
+    from proa.utils.fetching import fetch
 
     os.makedirs(path, exist_ok=True)
-    target = _map_path(url, path)
-    partial = f"{target}.{os.getpid()}.part"
-    problem = "its md5 sum is another"
-    for _ in range(DOWNLOAD_RETRY_LIMIT):
-        try:
-            with urllib.request.urlopen(url, timeout=60) as source, open(partial, "wb") as file:  # noqa: S310
-                shutil.copyfileobj(source, file)
-        except (urllib.error.URLError, OSError) as error:
-            problem = str(error)
-            continue
-        if _md5check(partial, md5sum):
-            os.replace(partial, target)
-            return target
-    if os.path.exists(partial):
-        os.remove(partial)
-    raise _C.located(
-        RuntimeError(f"download: {url} could not be fetched ({problem}); put the file at {target} by hand")
-    )
+    return fetch(url, _map_path(url, path), md5sum, DOWNLOAD_RETRY_LIMIT)
 
 
 def _decompress(path):

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import proa as paddle
+from proa.static.amp import mixing
 from python.tests.public_cases import FUNCTIONS, Case, function_at, parameter_names, public_cases
 
 F, nn, Tensor = paddle.nn.functional, paddle.nn, paddle.Tensor
@@ -325,6 +326,53 @@ def test_a_converted_layer_follows_its_switches(name):
     same("hook")
     hook.remove()
     same("without the hook")
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_trains_in_a_mixed_program(name):
+    """Recorded in float32 and made again by static.amp, as at once under autocast: dtypes, values and gradients."""
+    layer, text = _layer(name)
+    layer.eval()  # what is drawn is another's matter
+    case = Case(name, text, layer)
+    tensors, function = case.bind(*case.arguments())
+    static = paddle.static
+    for level in ("O1", "O2"):
+        with paddle.amp.auto_cast(level=level, dtype="bfloat16"):
+            want = _flat(function(*tensors))
+        _sum(want).backward() if any(not t.stop_gradient for t in want) else None
+        grads = {p.name: p.grad for p in layer.parameters() if p.grad is not None}
+        layer.clear_gradients(set_to_zero=False)
+        paddle.enable_static()
+        try:
+            main, pairs = static.Program(), []
+            with static.program_guard(main, static.Program()):
+                inputs = [static.data(f"x{i}", t.shape, t.dtype.name) for i, t in enumerate(tensors)]
+                outputs = _flat(function(*inputs))
+                if grads:
+                    sgd = static.amp.decorate(paddle.optimizer.SGD(0.0), level=level, dtype="bfloat16")
+                    _, pairs = sgd.minimize(_sum(outputs))
+                else:
+                    mixing.mix(main, "bfloat16", level)
+            feed = {f"x{i}": t for i, t in enumerate(tensors)}
+            found = static.Executor().run(main, feed, outputs + [g for _, g in pairs], return_numpy=False)
+        finally:
+            paddle.disable_static()
+        assert [t.dtype for t in found[: len(want)]] == [t.dtype for t in want], f"{name} {level}"
+        # SpectralNorm asks for dtypes while it is recorded: another one rounds once more.
+        near = {"rtol": 2**-6, "atol": 2**-6}
+        for a, b in zip(found, want):
+            if name == "SpectralNorm":
+                np.testing.assert_allclose(a.numpy(), b.numpy(), **near)
+            else:
+                _equal([a], [b], f"{name} {level}")
+        assert {p.name for p, _ in pairs} == set(grads), f"{name} {level}"
+        for (p, _), g in zip(pairs, found[len(want) :]):
+            np.testing.assert_allclose(g.numpy(), grads[p.name].numpy(), **near, err_msg=f"{name} {level} {p.name}")
+
+
+def _sum(outputs):
+    floating = [t.astype("float32").sum() for t in outputs if t.is_floating_point() and not t.stop_gradient]
+    return sum(floating[1:], floating[0])
 
 
 def _doubled(out):

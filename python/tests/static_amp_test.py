@@ -216,6 +216,36 @@ def test_parameters_in_sixteen_bits():
     np.testing.assert_allclose(found, expected, atol=5e-3)
 
 
+def test_files_with_the_casts_and_without(tmp_path):
+    x = static.data("x", [None, 4])
+    y = static.nn.fc(x, 3, bias_attr=False)
+    main = static.default_main_program()
+    before = main.clone(for_test=True)
+    static.amp.decorate(paddle.optimizer.SGD(0.1), dtype="bfloat16").minimize(y.mean())
+    exe, feed = static.Executor(), {"x": np.full([2, 4], 0.3, "float32")}
+    exe.run(feed=feed)
+    for program, kinds in ((None, ["bfloat16"]), (main, ["bfloat16"]), (before, ["float32"])):
+        more = {} if program is None else {"program": program}
+        static.save_inference_model(str(tmp_path / "net"), [x], [y], exe, **more)
+        loaded, names, targets = static.load_inference_model(str(tmp_path / "net"), exe)
+        assert _kinds(loaded, "matmul") == kinds
+        found = exe.run(loaded, feed, targets, return_numpy=False)[0]
+        assert found.dtype.name == kinds[0]
+        np.testing.assert_allclose(found.astype("float32").numpy(), exe.run(before, feed, [y])[0], rtol=0.02)
+
+
+def test_what_is_recorded_of_tensors_from_before():
+    x = static.data("x", [None, 4])
+    y = paddle.matmul(x, paddle.ones([4, 2]))
+    static.amp.cast_model_to_fp16(static.default_main_program())
+    later = paddle.matmul(y, paddle.ones([2, 2])) + 1.0
+    for _ in range(2):
+        found = static.Executor().run(feed={"x": np.ones([1, 4], "float32")}, fetch_list=[later, y])
+        assert found[0].tolist() == [[9.0, 9.0]] and found[0].dtype == found[1].dtype == np.float16
+    static.amp.cast_parameters_to_fp16()
+    assert static.Executor().run(feed={"x": np.ones([1, 4], "float32")}, fetch_list=[later])[0].tolist() == [[9.0, 9.0]]
+
+
 def test_the_package_bf16():
     bf16 = static.amp.bf16
     with bf16.bf16_guard():
@@ -301,16 +331,39 @@ def test_what_is_refused():
             static.amp.cast_model_to_fp16(static.default_main_program())
 
 
-def test_a_py_layer_is_refused():
-    class Twice(paddle.autograd.PyLayer):
+@LEVELS
+@BOTH
+def test_a_py_layer(level, dtype):
+    class Scaled(paddle.autograd.PyLayer):
         @staticmethod
-        def forward(ctx, x):
-            return x * 2.0
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return paddle.matmul(x, y), x + 1.0
 
         @staticmethod
-        def backward(ctx, g):
-            return g * 2.0
+        def backward(ctx, g, h):
+            x, y = ctx.saved_tensor()
+            g = g.astype("float32")
+            dx = 5.0 * paddle.matmul(g, y, transpose_y=True) + h.astype("float32")
+            return dx.astype(x.dtype), paddle.matmul(x.astype("float32"), g, transpose_x=True)
 
-    loss = Twice.apply(static.nn.fc(static.data("x", [1, 2]), 1)).sum()
-    with pytest.raises(NotImplementedError, match="a program with a PyLayer .*auto_cast"):
-        static.amp.decorate(paddle.optimizer.SGD(0.1)).minimize(loss)
+    def loss_of(layer, x, y):
+        product, more = Scaled.apply(layer(x), y)
+        return (product.astype("float32") * more.astype("float32").sum()).mean()
+
+    values = np.linspace(-1, 1, 6).reshape(2, 3).astype("float32"), np.eye(4, dtype="float32")
+    paddle.disable_static()
+    paddle.seed(0)
+    layer = paddle.nn.Linear(3, 4)
+    with paddle.amp.auto_cast(level=level, dtype=dtype):
+        loss = loss_of(layer, *map(paddle.to_tensor, values))
+    loss.backward()
+    paddle.enable_static()
+    x, y = static.data("x", [2, 3]), static.data("y", [4, 4])
+    optimizer = static.amp.decorate(paddle.optimizer.SGD(0.1), level=level, dtype=dtype, init_loss_scaling=1.0,
+                                    use_dynamic_loss_scaling=False)  # fmt: skip
+    _, pairs = optimizer.minimize(loss_of(layer, x, y))
+    feed = dict(zip("xy", values))
+    found = dict(zip([p.name for p, _ in pairs], static.Executor().run(feed=feed, fetch_list=[g for _, g in pairs])))
+    for p in layer.parameters():
+        np.testing.assert_allclose(found[p.name], p.grad.numpy(), rtol=2e-2, atol=2e-2)

@@ -1,6 +1,5 @@
 """What programs ask of a program's (only) block: its variables by name, its operations, its state."""
 
-import contextlib
 import re
 import weakref
 
@@ -28,7 +27,7 @@ class Block:
         self._prints = []  # what is shown after a run (proa.static.host)
         self._guarded = []  # first and end numbers of the operations inside of amp.fp16_guard
         self._mixed = None  # of a program in mixed precision (proa.static.amp): which
-        self._replaced = []  # what it was before: a program, and what stands for each of its values in the next
+        self._replaced = []  # what it was before: a program, what stands for each of its values in the next, and what makes more of them
         self._made = {}  # keeps parameters, and with them their names, as long as the program
         scopes.programs.add(self)
 
@@ -44,10 +43,20 @@ class Block:
 
     def current(self, tensor):
         """What stands for a tensor of the program now: itself, or what mixed precision made of it."""
-        for before, values in self._replaced if _C.is_symbolic(tensor) else ():
-            with contextlib.suppress(ValueError):  # it names no value of that program, nor of what that is a copy of
-                tensor = values[before.value_number(tensor)]
+        for before, values, make in self._replaced if _C.is_symbolic(tensor) else ():
+            try:
+                number = before.value_number(tensor)
+            except ValueError:  # it names no value of that program, nor of what that is a copy of
+                continue
+            if number not in values:
+                make()
+            tensor = values[number]
         return tensor
+
+    def owns(self, tensor):
+        """Whether a symbolic tensor was recorded into the program."""
+        own = _C.program_of(tensor)
+        return self._program is own or any(before is own for before, *_ in self._replaced)
 
     def block(self, index):
         """The block of this number; there is one, 0."""

@@ -197,7 +197,7 @@ class Executor:
             for tensor in program.list_vars():
                 if tensor.name == item:
                     return tensor
-            for recorded in (program._program, *(before for before, _ in reversed(program._replaced))):
+            for recorded in (program._program, *(before for before, *_ in reversed(program._replaced))):
                 tensor = recorded.find(item)
                 if tensor is not None:
                     return program.current(tensor)

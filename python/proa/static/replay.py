@@ -9,6 +9,7 @@ import functools
 import re
 
 from proa import _C
+from proa.amp.auto_cast import auto_cast
 
 __all__ = ["Call", "Region", "Replay", "parse"]
 
@@ -144,25 +145,30 @@ class Replay:
     """
 
     def __init__(self, recorded, inputs, captured=lambda tensor: tensor):
-        self._recorded = recorded
-        numbers, self.calls = parse(str(recorded))
-        tensors = [tensor for _, tensor in recorded.captured]
-        self.env = {number: captured(tensor) for number, tensor in zip(numbers, tensors, strict=True)}
+        self._recorded, self._captured, self._made = recorded, captured, 0
+        self.env, self._plain = {}, set()
+        self._read()
         self.env.update((recorded.value_number(recorded.find(name)), tensor) for name, tensor in inputs.items())
-        # Numbers of Python in the arithmetic of the program: in it they took the dtype of their operand.
-        self._plain = {n for n, t in zip(numbers, tensors) if t.ndim == 0 and t.stop_gradient and not t.persistable}
+
+    def _read(self):
+        numbers, self.calls = parse(str(self._recorded))
+        for number, (_, tensor) in zip(numbers, self._recorded.captured, strict=True):
+            if number not in self.env:
+                self.env[number] = self._captured(tensor)
+                # Numbers of Python in the arithmetic of the program: in it they took the dtype of their operand.
+                if tensor.ndim == 0 and tensor.stop_gradient and not tensor.persistable:
+                    self._plain.add(number)
 
     def run(self, context):
-        """Makes the calls; `context(call)` gives for each of the outermost a context manager to make it in, or None for one that
-        computes in the dtypes that were recorded."""
-        for call in self.calls:
-            manager = context(call)
-            if manager is None:
-                with _C_plain():
-                    self._make(call, exact=True)
-            else:
-                with manager:
-                    self._make(call, exact=False)
+        """Makes the calls that were not made yet; `context(number, call)` gives for each of the outermost a context manager to
+        make it in, or None for one that computes in the dtypes that were recorded."""
+        self._read()
+        for number in range(self._made, len(self.calls)):
+            call = self.calls[number]
+            manager = context(number, call)
+            with auto_cast(enable=False) if manager is None else manager:
+                self._make(call, exact=manager is None)
+            self._made = number + 1
 
     def dtype(self, number):
         """The dtype that a value has in the program."""
@@ -217,6 +223,8 @@ class Replay:
         branches = [functools.partial(self._region, region, exact) for region in call.regions]
         if call.op == "cond":
             return _C.cond(args[0], *branches)
+        if call.op == "custom_gradient":
+            return self._custom_gradient(call.regions[0], *args[:2])
         if call.op != "while":
             self._refuse(call)
         first = [self._recast(n, t) for n, t in zip(call.args[0], args[0])]
@@ -229,17 +237,31 @@ class Replay:
         # Branches agree on dtypes, and so do the rounds of a loop: on those that were recorded.
         return [self._recast(number, self.env[number]) for number in region.returns]
 
+    def _custom_gradient(self, region, made, inputs):
+        """A PyLayer that gives what its forward made again, and whose backward is the region, which autocast leaves alone."""
+        from proa.autograd import PyLayer
+
+        class Again(PyLayer):
+            @staticmethod
+            def forward(ctx, *inputs):
+                return tuple(made)
+
+            @staticmethod
+            def backward(ctx, *grads):
+                self.env.update(zip(region.arguments, grads, strict=True))
+                with auto_cast(enable=False):
+                    for call in region.calls:
+                        self._make(call, exact=False)
+                grads = [self.env[number] for number in region.returns]
+                return tuple(g if g.dtype == t.dtype else g.astype(t.dtype) for g, t in zip(grads, inputs, strict=True))
+
+        given = Again.apply(*inputs)
+        return [given] if isinstance(given, _C.Tensor) else list(given)
+
     def _refuse(self, call):
-        what = "a PyLayer" if call.op == "custom_gradient" else call.op
         raise _C.located(
             NotImplementedError(
-                f"a program with {what} cannot be made again in mixed precision; build the network inside of "
+                f"a program with {call.op} cannot be made again in mixed precision; build the network inside of "
                 "paddle.amp.auto_cast, which records its casts"
             )
         )
-
-
-def _C_plain():
-    from proa.amp.auto_cast import auto_cast
-
-    return auto_cast(enable=False)

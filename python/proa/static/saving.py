@@ -18,6 +18,8 @@ def save_inference_model(path_prefix, feed_vars, fetch_vars, executor=None, **kw
         path_prefix (str): of `.pdmodel` and `.pdiparams`.
         feed_vars (Tensor|list): inputs of the program.
         fetch_vars (Tensor|list): what the model gives.
+        program (Program, optional): whose; that of `fetch_vars`. One in mixed precision (`static.amp`) is written with its casts,
+            its `clone` from before without.
 
     Examples:
         >>> import os, tempfile
@@ -36,7 +38,12 @@ def save_inference_model(path_prefix, feed_vars, fetch_vars, executor=None, **kw
     folder = os.path.dirname(path_prefix)
     if folder:
         os.makedirs(folder, exist_ok=True)
-    recorded = _C.program_of(fetches[0])
+    if "program" in kwargs or _C.is_symbolic(fetches[0]):
+        # Of a program in mixed precision (static.amp) the tensors from before name what it is now.
+        owner = kwargs.get("program") or next((p for p in list(scopes.programs) if p.owns(fetches[0])), None)
+        owner = getattr(owner, "_source", owner)
+        fetches = fetches if owner is None else [owner.current(t) for t in fetches]
+    recorded = owner._program if kwargs.get("program") else _C.program_of(fetches[0])
     program = _in_scope(recorded)
     fetches = [program.value(recorded.value_number(t)) for t in fetches]
     names = [name for t in feeds for name in (t.name, *_lengths_of(program, t.name))]

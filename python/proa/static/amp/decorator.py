@@ -51,7 +51,7 @@ class OptimizerWithMixedPrecision:
             RuntimeError: the program is in mixed precision by another optimizer's other settings, or is trained already.
         """
         program = self._owner(loss)
-        if program._mixed != self._settings or not _belongs(program, loss):
+        if program._mixed != self._settings:
             mix(program, self._dtype, self._level, self._lists, self._use_guard, trains=True)
         self._program = program
         with program_guard(program, startup_program):
@@ -141,7 +141,7 @@ class OptimizerWithMixedPrecision:
                     "paddle.amp.GradScaler, or record the program after enable_static()"
                 )
             )
-        return next(p for p in list(programs) if _belongs(p, loss))
+        return next(p for p in list(programs) if p.owns(loss))
 
     def _take_parameters(self, pairs):
         optimizer = self._optimizer
@@ -168,11 +168,6 @@ class OptimizerWithMixedPrecision:
         _C.ops.store_(scale, _C.ops.where(grows, larger, _C.ops.where(shrinks, smaller, scale)))
         _C.ops.store_(good, _C.ops.where(grows, zero, goods))
         _C.ops.store_(bad, _C.ops.where(shrinks, zero, bads))
-
-
-def _belongs(program, tensor):
-    own = _C.program_of(tensor)
-    return program._program is own or any(before is own for before, _ in program._replaced)
 
 
 def _variable(name, value, dtype):

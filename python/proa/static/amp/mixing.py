@@ -44,11 +44,10 @@ class _Choice:
     """For each call of a program what it is made again in."""
 
     def __init__(self, number, black, guards):
-        self._number, self._guards, self._black, self._at = number, guards, black, -1
+        self._number, self._guards, self._black = number, guards, black
 
-    def __call__(self, call):
-        self._at += 1
-        guarded = self._guards is None or any(first <= self._at < end for first, end in self._guards)
+    def __call__(self, at, call):
+        guarded = self._guards is None or any(first <= at < end for first, end in self._guards)
         return _settings(self._number) if guarded and self._black.isdisjoint(call.values()) else None
 
 
@@ -77,7 +76,6 @@ def mix(program, dtype, level, lists=None, use_guard=None, trains=False):
 
     Raises:
         RuntimeError: the program is in mixed precision already, or has updates of parameters.
-        NotImplementedError: it has a PyLayer.
     """
     if program._mixed is not None:
         raise _C.located(
@@ -90,9 +88,7 @@ def mix(program, dtype, level, lists=None, use_guard=None, trains=False):
     _refuse_updates(replay)
     black = {program._program.value_number(t) for t in _named(program, lists.black_varnames)}
     black |= {n for n, t in replay.env.items() if t.name in lists.black_varnames}
-    with recorded.recording():
-        replay.run(_Choice(number, black, guards))
-    _finish(program, replay, recorded, inputs)
+    _finish(program, replay, recorded, inputs, _Choice(number, black, guards))
     program._mixed = f"{level} {dtype}"
 
 
@@ -116,9 +112,7 @@ def cast_captured(program, chosen, dtype):
         return made[tensor.name]
 
     replay, recorded, inputs = _begin(program, False, converted)
-    with recorded.recording():
-        replay.run(lambda call: _settings(0))
-    _finish(program, replay, recorded, inputs)
+    _finish(program, replay, recorded, inputs, lambda at, call: _settings(0))
     held = scopes.global_scope()._tensors
     held.update((name, tensor) for name, tensor in made.items() if name in held)
     return made
@@ -140,12 +134,18 @@ def _begin(program, trains, captured=lambda tensor: tensor):
     return Replay(program._program, inputs, captured), recorded, inputs
 
 
-def _finish(program, replay, recorded, inputs):
+def _finish(program, replay, recorded, inputs, context):
     """The program has the new operations from now on; its tensors name them."""
     from proa.static import program as programs
 
+    def make():
+        with recorded.recording():
+            replay.run(context)
+
+    make()
     old, env = program._program, replay.env
-    program._replaced.append((old, env))
+    # What is recorded later of tensors from before goes into the program that they are of; it is made again when it is wanted.
+    program._replaced.append((old, env, make))
     program._levels = {_same_rows(rows, old, env): [env[old.value_number(t)] for t in lengths]
                        for rows, lengths in program._levels.items()}  # fmt: skip
     program._program, program._inputs = recorded, {name: inputs[name] for name in program._inputs}

@@ -52,7 +52,7 @@ def dtypes_of_ways(x):
     return y
 
 
-@refused("what is returned depends on a tensor, and the ways give a tuple of 2 and")
+@refused("a value depends on a tensor, and the ways give a tuple of 2 and")
 def returns_of_ways(x):
     """Returned structures that differ between the ways: return the same ones"""
     if x.abs().sum() > 0:

@@ -5,7 +5,17 @@ import inspect
 import pathlib
 
 # The files of the corpus, in the order of the page.
-MODULES = ["converted_functions", "converted_branches", "converted_loops", "converted_refusals"]
+MODULES = [
+    "converted_functions",
+    "converted_branches",
+    "converted_changes",
+    "converted_loops",
+    "converted_turns",
+    "converted_expressions",
+    "converted_code",
+    "converted_models",
+    "converted_refusals",
+]
 SUPPORTED, REFUSED = [], []
 
 

@@ -238,7 +238,8 @@ def _is_converted(frame):
     """Whether the code that compares is a user's, of a function that is converted: there the answer may be a tensor."""
     from proa.jit.dy2static import functions
 
-    return functions.is_made(frame.f_code)
+    # A chained comparison is made by the runtime of converted functions.
+    return functions.is_made(frame.f_code) or frame.f_globals.get("__name__") == "proa.jit.dy2static.runtime"
 
 
 def _sum_of(number):

@@ -7,6 +7,8 @@ from proa.jit.saving import TranslatedLayer, load, save
 from proa.jit.static_function import (
     ProgramTranslator,
     StaticFunction,
+    enable_to_static,
+    ignore_module,
     not_to_static,
     set_code_level,
     set_verbosity,
@@ -18,6 +20,8 @@ _HOMES = _invert({"proa.jit.tracing_layer": "TracedLayer"})
 __all__ = [
     "ProgramTranslator",
     "TranslatedLayer",
+    "enable_to_static",
+    "ignore_module",
     "load",
     "not_to_static",
     "save",

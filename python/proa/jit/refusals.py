@@ -4,6 +4,8 @@ import ast
 import linecache
 import os
 
+from proa.jit.dy2static import calls
+
 __all__ = ["explain"]
 
 _ASKED = ("has no elements until the program runs", "is known only when the program runs")
@@ -36,10 +38,14 @@ def explain(error):
     text = linecache.getline(name, line, found.tb_frame.f_globals).strip()
     if not any(f"{os.path.basename(name)}:{line}" in note for note in getattr(error, "__notes__", ())):
         error.add_note(f"  at {os.path.basename(name)}:{line}, in {found.tb_frame.f_code.co_name}: {text}")
+    why = calls.why_unconverted(found.tb_frame.f_code)
+    if why is None:
+        return  # what it asks for has no counterpart: .item(), .numpy(), an index of a list
     for kind, what, instead in _INSTEAD:
         if any(isinstance(node, kind) for node in ast.walk(_parsed(text))):
             error.add_note(
-                f"  to_static records what is done, not what would be done for other values: {what}; use {instead}"
+                f"  {found.tb_frame.f_code.co_name} is not converted, because {why}, so that it is recorded as it is, and "
+                f"{what}; use {instead}, or a function that is converted"
             )
             return
 

@@ -6,6 +6,7 @@ import inspect
 import itertools
 import sys
 import threading
+import types
 import warnings
 import weakref
 
@@ -14,7 +15,7 @@ from proa.autograd.py_layer import noting_layers
 from proa.framework import recorded_rates
 from proa.framework.size import at_least_two
 from proa.jit import context, refusals, structure
-from proa.jit.dy2static import calls
+from proa.jit.dy2static import calls, functions
 from proa.jit.input_spec import InputSpec
 from proa.jit.sizes import WIDE, SizeHistory, fits
 from proa.jit.tracing import Trace
@@ -114,7 +115,7 @@ class ProgramTranslator:
         return main, Program(), list(main._inputs.values()), trace.outputs[: trace.num_results]
 
     def get_code(self, dygraph_func):
-        """The source of the function: what is recorded is what it does, no other text is made of it."""
+        """The source of the function after conversion."""
         return _converted("get_code", dygraph_func).code
 
     def get_program_cache(self):
@@ -152,7 +153,7 @@ def set_verbosity(level=0, also_to_stdout=False):
 
 
 def set_code_level(level=100, also_to_stdout=False):
-    """From level 1 on, each program that is recorded is shown on stderr.
+    """From level 1 on, each program that is recorded is shown on stderr, with the source that it was recorded from.
 
     Args:
         level (int): 0 for none.
@@ -163,6 +164,41 @@ def set_code_level(level=100, also_to_stdout=False):
     """
     global _code_level
     _code_level = (int(level), bool(also_to_stdout)) if level else 0
+
+
+def enable_to_static(enable_to_static_bool):
+    """Turns recording of decorated functions on or off: `ProgramTranslator().enable`.
+
+    Args:
+        enable_to_static_bool (bool): off, they run as they are written.
+
+    Examples:
+        >>> proa.jit.enable_to_static(True)
+    """
+    ProgramTranslator().enable(enable_to_static_bool)
+
+
+def ignore_module(modules):
+    """Lets the functions of modules, and of modules in them, stay as they are written when what calls them is converted.
+
+    Args:
+        modules (list[module]): they.
+
+    Examples:
+        >>> import json
+        >>> proa.jit.ignore_module([json])
+    """
+    calls.ignore(modules)
+
+
+def _code_of(function):
+    """The source of a function after conversion; as it is written where there is none."""
+    inner = getattr(function, "__func__", function)
+    if isinstance(inner, types.FunctionType) and calls.why_left(inner) is None:
+        conversion = functions.conversion_of(inner)
+        if conversion.code is not None:
+            return conversion.text()
+    return inspect.getsource(function)
 
 
 def _show(where, text):
@@ -226,8 +262,8 @@ class StaticFunction:
     function needs the number, each size has its own recording. At most 64 recordings are kept (MAX_RECORDINGS).
     `explain()` lists them, with the reason for each.
 
-    Gradients flow through a replay as through the function. What depends on the value of a tensor (`if x > 0:`) cannot
-    be recorded and is an error. A PyLayer is recorded with its backward; one that does what cannot be recorded runs as it is written, with a warning.
+    Gradients flow through a replay as through the function. What depends on the value of a tensor (`if x > 0:`) is
+    recorded with all its ways (proa.jit.dy2static), or is an error that says why not. A PyLayer is recorded with its backward; one that does what cannot be recorded runs as it is written, with a warning.
     """
 
     def __init__(self, function, input_spec=None, layer=None):
@@ -280,12 +316,12 @@ class StaticFunction:
 
     def __call__(self, *args, **kwargs):
         if not _enabled or _C.in_static_mode():
-            return self._function(*args, **kwargs)
+            return (calls.call(self._function) if calls.is_converting() else self._function)(*args, **kwargs)
         if kwargs:
             args, kwargs = self._bound(args, kwargs)
         call = _Call(args, kwargs)
         if any(map(_C.is_symbolic, call.tensors)):
-            return (calls.call(self._function) if calls.is_converting() else self._function)(*args, **kwargs)
+            return self._function(*args, **kwargs)
         recorded_rates.refresh()
         state = context.current()
         key = (state, call.tree, call.kinds, call.sizes)
@@ -362,6 +398,9 @@ class StaticFunction:
             self._dropped += 1
         _show(_verbosity, f"proa.jit: {self._described()} was recorded: {recording.reason}")
         if recording.module is not None:
+            if _code_level:
+                with contextlib.suppress(OSError, TypeError):
+                    _show(_code_level, f"proa.jit: {self._described()}\n{self.code}")
             _show(_code_level, f"proa.jit: {self._described()}\n{recording.trace.program}")
         return recording
 
@@ -502,8 +541,8 @@ class StaticFunction:
 
     @property
     def code(self):
-        """The source of the function."""
-        return inspect.getsource(self._function)
+        """The source of the function as it is recorded: converted, or as it is written where it is left alone."""
+        return _code_of(self._function)
 
     @property
     def main_program(self):

@@ -322,7 +322,7 @@ class _Choice:
         if key == _RETURN:
             raise _C.located(
                 TypeError(
-                    f"{where}: what is returned depends on a tensor, and the ways give {what}; let both return tensors of "
+                    f"{where}: a value depends on a tensor, and the ways give {what}; let both be tensors of "
                     "one dtype and number of dims, in the same lists or tuples"
                 )
             )

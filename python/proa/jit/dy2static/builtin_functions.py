@@ -25,7 +25,7 @@ def _casts(kind, dtype):
         if len(args) == 1 and not kwargs:
             (value,) = args
             if is_late(value):
-                return truth(value) if dtype is None else _C.ops.cast(_scalar(value), dtype())
+                return truth(value) if dtype is None else _C.ops.cast(_scalar(value).detach(), dtype())
             if isinstance(value, Size) and kind is int:
                 return value
         return kind(*args, **kwargs)

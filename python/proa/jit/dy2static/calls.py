@@ -83,6 +83,22 @@ def why_left(function):
     return None
 
 
+def why_unconverted(code):
+    """Why the code of a frame is not that of a converted function; None if it is."""
+    if functions.is_made(code):
+        return None
+    if id(code) in _left:
+        return "it is marked by not_to_static"
+    known = functions.known_conversion(code)
+    if known is not None and known.why is not None:
+        return known.why
+    if _is_library.get(code.co_filename):
+        return "it is of a library"
+    if code.co_flags & functions.LEFT_ALONE:
+        return "it is a generator or coroutine"
+    return "it is called by what is not converted"
+
+
 def converted(function):
     """A function of Python, converted unless it is to be left."""
     if functions.is_made(function.__code__) or why_left(function) is not None:

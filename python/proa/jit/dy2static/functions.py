@@ -9,7 +9,7 @@ from proa.jit.dy2static import source
 from proa.jit.dy2static.expressions import RUNTIME, Expressions
 from proa.jit.dy2static.statements import NotConverted, Statements, converted
 
-_LEFT_ALONE = 0x20 | 0x80 | 0x100 | 0x200  # flags of generators and coroutines
+LEFT_ALONE = 0x20 | 0x80 | 0x100 | 0x200  # flags of generators and coroutines
 _FUTURE = 0x1FE0000  # flags of `from __future__`
 
 
@@ -39,6 +39,12 @@ def conversion_of(function):
         forget = lambda _: _conversions.pop(key, None)
         known = _conversions[id(code)] = weakref.ref(code, forget), _convert(function)
     return known[1]
+
+
+def known_conversion(code):
+    """The Conversion of a code object that was tried before; None of others."""
+    known = _conversions.get(id(code))
+    return None if known is None else known[1]
 
 
 def is_made(code):
@@ -83,15 +89,18 @@ def _cell_of_runtime():
 
 def _convert(function):
     code = function.__code__
-    if code.co_flags & _LEFT_ALONE:
+    if code.co_flags & LEFT_ALONE:
         return Conversion(why="it is a generator or coroutine")
     found = source.find(function)
     if found is None:
         return Conversion(why="its source is not to be had")
     node, owner = found
     try:
-        tree = _rewritten(source.copied(node))
-        made = _compiled(tree, code, owner)
+        node = source.copied(node)
+        if owner is not None:
+            source.mangle(node, owner)
+        tree = _rewritten(node)
+        made = _compiled(tree, code)
     except (NotConverted, RecursionError) as error:
         return Conversion(why=str(error).splitlines()[0])
     if any(name not in (*code.co_freevars, RUNTIME) for name in made.co_freevars):
@@ -113,23 +122,24 @@ def _rewritten(node):
     return Statements(node, numbers).rewrite(node)
 
 
-def _compiled(tree, code, owner):
+def _compiled(tree, code):
     """The code object of the rewritten function, in a function that has its free variables as parameters."""
     is_lambda = isinstance(tree, ast.Lambda)
     names = dict.fromkeys([*code.co_freevars, RUNTIME])
     body = [ast.Return(tree)] if is_lambda else [tree]
     arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
-    whole: ast.stmt = ast.FunctionDef("_proa_free_", arguments, body, [], None)
-    if owner is not None:  # private names are those of its class
-        whole = ast.ClassDef(owner, [], [], [whole], [])
+    if not is_lambda:
+        tree.name = "_proa_function_"  # which is no variable of its own
+    whole = ast.FunctionDef("_proa_free_", arguments, body, [], None)
     module = ast.Module([whole], [])
     whole.lineno = whole.end_lineno = tree.lineno
     whole.col_offset = whole.end_col_offset = tree.col_offset
     ast.fix_missing_locations(module)
     outer = compile(module, code.co_filename, "exec", code.co_flags & _FUTURE, dont_inherit=True)
-    while outer.co_name != "_proa_free_":
-        outer = next(c for c in outer.co_consts if isinstance(c, types.CodeType))
+    outer = next(c for c in outer.co_consts if isinstance(c, types.CodeType))
     made = next(c for c in outer.co_consts if isinstance(c, types.CodeType))
+    if not is_lambda:
+        tree.name = code.co_name
     made = made.replace(co_name=code.co_name, co_qualname=code.co_qualname)
     return _named(made, code)
 

@@ -84,3 +84,23 @@ def copied(node):
                 setattr(new, name, getattr(node, name))
         return new
     return [copied(item) for item in node] if isinstance(node, list) else node
+
+
+def mangle(node, owner):
+    """Private names (`__x`) of a function of a class, as the compiler writes them: in place."""
+    prefix = f"_{owner.lstrip('_')}"
+
+    def private(name):
+        return f"{prefix}{name}" if name.startswith("__") and not name.endswith("__") and owner.strip("_") else name
+
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        for field in ("id", "attr", "arg", "name", "asname", "rest"):
+            value = getattr(part, field, None)
+            if isinstance(value, str) and not (isinstance(part, ast.alias) and "." in value):
+                setattr(part, field, private(value))
+        if isinstance(part, (ast.Global, ast.Nonlocal)):
+            part.names = [private(name) for name in part.names]
+        if not isinstance(part, ast.ClassDef):  # which has names of its own
+            waiting += ast.iter_child_nodes(part)

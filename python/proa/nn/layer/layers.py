@@ -81,6 +81,10 @@ def _outlives(buffer, value):
     return True
 
 
+def _as_it_is(function):
+    return function
+
+
 class Layer:
     """Base class of layers. Assign parameters, buffers and sublayers as attributes; define `forward`.
 
@@ -131,14 +135,14 @@ class Layer:
     def _call_with_hooks(self, inputs, kwargs):
         if _watching:
             use.note_call(self)
+        recorded = use.recorded if _watching else _as_it_is
         for hook in list(self._forward_pre_hooks.values()):
-            replaced = hook(self, inputs)
+            replaced = recorded(hook)(self, inputs)
             if replaced is not None:
                 inputs = replaced if isinstance(replaced, tuple) else (replaced,)
-        forward = self.forward if not _watching else use.recorded(self.forward)
-        outputs = forward(*inputs, **kwargs)
+        outputs = recorded(self.forward)(*inputs, **kwargs)
         for hook in list(self._forward_post_hooks.values()):
-            replaced = hook(self, inputs, outputs)
+            replaced = recorded(hook)(self, inputs, outputs)
             if replaced is not None:
                 outputs = replaced
         return outputs

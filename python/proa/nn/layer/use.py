@@ -32,11 +32,11 @@ def note_call(layer):
             uses.called[id(layer)] = layer
 
 
-def recorded(forward):
-    """What is called in place of a layer's forward while functions are recorded: converted where proa.jit does so."""
+def recorded(function):
+    """What is called in place of a layer's forward or hook while functions are recorded: converted where proa.jit does so."""
     from proa.jit.dy2static import calls
 
-    return calls.call(forward) if calls.is_converting() else forward
+    return calls.call(function) if calls.is_converting() else function
 
 
 def note_read(layer, training):

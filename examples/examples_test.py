@@ -42,8 +42,9 @@ def test_example_with_a_picture(name, picture, tmp_path, capsys):
     """It learns what it says, and draws: many colours, not one."""
     from matplotlib import image
 
-    assert load(name).main(["--quick", "--out", str(tmp_path)]) == 0, capsys.readouterr().out
-    pixels = image.imread(tmp_path / f"{picture}.png")
+    folder = tmp_path / "made" / "anew"
+    assert load(name).main(["--quick", "--out", str(folder)]) == 0, capsys.readouterr().out
+    pixels = image.imread(folder / f"{picture}.png")
     assert min(pixels.shape[:2]) > 300 and len(set(map(tuple, pixels[::5, ::5, :3].reshape(-1, 3).tolist()))) > 20
 
 

@@ -60,6 +60,7 @@ def main(arguments=None):
     parser.add_argument("--quick", action="store_true", help="few epochs, for tests")
     parser.add_argument("--out", default=".", help="where the picture goes")
     options = parser.parse_args(arguments)
+    os.makedirs(options.out, exist_ok=True)
     digits = load_digits()
     images = (digits.data / 16).astype("float32")
     order = np.random.default_rng(1).permutation(len(images))

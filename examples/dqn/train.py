@@ -70,6 +70,7 @@ def main(arguments=None):
     parser.add_argument("--quick", action="store_true", help="fewer games, for tests")
     parser.add_argument("--out", default=".", help="where the picture goes")
     options = parser.parse_args(arguments)
+    os.makedirs(options.out, exist_ok=True)
     paddle.seed(0)
     random = np.random.default_rng(0)
     nn = paddle.nn

@@ -41,6 +41,7 @@ def main(arguments=None):
     parser.add_argument("--quick", action="store_true", help="few steps, for tests")
     parser.add_argument("--out", default=".", help="where the picture goes")
     options = parser.parse_args(arguments)
+    os.makedirs(options.out, exist_ok=True)
     real = (load_digits().data / 16).astype("float32")
     paddle.seed(3)
     random = np.random.default_rng(3)

@@ -71,6 +71,7 @@ def main(arguments=None):
     parser.add_argument("--quick", action="store_true", help="few steps, for tests")
     parser.add_argument("--out", default=".", help="where the picture goes")
     options = parser.parse_args(arguments)
+    os.makedirs(options.out, exist_ok=True)
     # Of each photograph the left part is learned from, the right one is for the test; of digits some and others.
     photographs, digits = load_sample_images().images, load_digits().images
     parts = [[p[:, :440] for p in photographs], [p[:, 440:] for p in photographs]]

@@ -92,6 +92,7 @@ def main(arguments=None):
     parser.add_argument("--quick", action="store_true", help="few epochs, for tests")
     parser.add_argument("--out", default=".", help="where the picture goes")
     options = parser.parse_args(arguments)
+    os.makedirs(options.out, exist_ok=True)
     corpus = sentences()
     counts = collections.Counter(word for words, _ in corpus for word in words)
     vocabulary = [word for word, n in counts.most_common(2000) if n > 2]

@@ -105,6 +105,7 @@ def main(arguments=None):
     parser.add_argument("--quick", action="store_true", help="few steps, for tests")
     parser.add_argument("--out", default=".", help="where the picture goes")
     options = parser.parse_args(arguments)
+    os.makedirs(options.out, exist_ok=True)
     pairs = [(english(n), [BEGIN, *french(n), END]) for n in range(1000)]
     codes = []
     for side in (0, 1):

@@ -65,6 +65,7 @@ def main(arguments=None):
     parser.add_argument("--quick", action="store_true", help="few steps, for tests")
     parser.add_argument("--out", default=".", help="where the picture goes")
     options = parser.parse_args(arguments)
+    os.makedirs(options.out, exist_ok=True)
     random = np.random.default_rng(8)
     vocabulary, text = corpus(25 if options.quick else 8)
     paddle.seed(8)

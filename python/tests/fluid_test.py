@@ -613,3 +613,69 @@ def test_traced_layer(tmp_path):
     np.testing.assert_allclose(traced([t(X)])[0].numpy(), out.numpy(), rtol=1e-6)
     traced.save_inference_model(str(tmp_path / "traced"))
     np.testing.assert_allclose(proa.jit.load(str(tmp_path / "traced"))(t(X)).numpy(), out.numpy(), rtol=1e-6)
+
+
+def _lars(p, g, state, lr, decay=0.0005, momentum=0.9, coeff=0.001):
+    p_norm, g_norm = np.sqrt((p * p).sum()), np.sqrt((g * g).sum())
+    rate = lr * coeff * p_norm / (g_norm + decay * p_norm) if decay > 0 and p_norm > 0 and g_norm > 0 else lr
+    state["v"] = momentum * state.get("v", 0) + rate * (g + decay * p)
+    return p - state["v"]
+
+
+def _ftrl(p, g, state, lr, l1=0.0, l2=0.0, power=-0.5):
+    old = state.get("n", np.zeros_like(p))
+    state["n"] = old + g * g
+    new, old = state["n"] ** -power, old**-power
+    state["z"] = state.get("z", 0) + g - (new - old) / lr * p
+    z = state["z"]
+    return np.where(np.abs(z) > l1, (np.sign(z) * l1 - z) / (new / lr + 2 * l2), 0)
+
+
+def _decayed(p, g, state, lr, decay=0.95, epsilon=1e-6):
+    state["m"] = decay * state.get("m", 0) + (1 - decay) * g * g
+    return p - lr * g / (np.sqrt(state["m"]) + epsilon)
+
+
+@pytest.mark.parametrize("kind, settings, formula, own", [
+    ("LarsMomentum", {"momentum": 0.9}, _lars, {}),
+    ("LarsMomentum", {"momentum": 0.5, "lars_weight_decay": 0.0}, _lars, {"momentum": 0.5, "decay": 0.0}),
+    ("LarsMomentum", {"momentum": 0.9, "lars_coeff": 0.1, "exclude_from_weight_decay": ["w_of"]}, _lars, {"decay": 0.0}),
+    ("LarsMomentum", {"momentum": 0.9, "lars_coeff": 0.1, "rescale_grad": 1.0}, _lars, {"coeff": 0.1}),
+    ("Ftrl", {}, _ftrl, {}),
+    ("Ftrl", {"l1": 0.3, "l2": 0.2, "lr_power": -0.7}, _ftrl, {"l1": 0.3, "l2": 0.2, "power": -0.7}),
+    ("DecayedAdagrad", {"decay": 0.8}, _decayed, {"decay": 0.8}),
+])  # fmt: skip
+@pytest.mark.parametrize("static", [False, True])
+def test_rules_of_optimizers_that_2_does_not_have(kind, settings, formula, own, static):
+    start, data = _R.randn(4, 2).astype("float32"), _R.randn(3, 5, 4).astype("float32")
+    weight, state = start.astype("float64"), {}
+    for x in data:
+        weight = formula(weight, np.repeat(x.astype("float64").mean(0)[:, None] / 2, 2, 1), state, 0.1, **own)
+    attr = fluid.ParamAttr(
+        name=f"w_of_{kind}_{len(own)}_{static}", initializer=fluid.initializer.NumpyArrayInitializer(start)
+    )
+    optimizer = getattr(fluid.optimizer, kind)
+    if static:
+        main, startup = proa.static.Program(), proa.static.Program()
+        proa.enable_static()
+        try:
+            with proa.static.program_guard(main, startup):
+                loss = layers.mean(layers.fc(proa.static.data("x", [None, 4]), 2, param_attr=attr, bias_attr=False))
+                optimizer(0.1, **settings).minimize(loss)
+            executor = proa.static.Executor()
+            executor.run(startup)
+            for x in data:
+                executor.run(main, feed={"x": x}, fetch_list=[loss])
+            got = np.array(proa.static.global_scope().find_var(attr.name).get_tensor())
+        finally:
+            proa.disable_static()
+    else:
+        net = proa.nn.Linear(4, 2, attr, False)
+        made = optimizer(0.1, parameter_list=net.parameters(), **settings)
+        for x in data:
+            loss = net(t(x)).mean()
+            loss.backward()
+            made.minimize(loss)
+            made.clear_grad()
+        got = net.weight.numpy()
+    np.testing.assert_allclose(got, weight, rtol=2e-5, atol=2e-6)

@@ -3,6 +3,7 @@
 from proa import _C
 from proa import optimizer as _optimizer
 from proa.fluid import clip as _clip
+from proa.fluid import optimizer_rules as _rules
 from proa.framework.names import missing as _missing
 from proa.optimizer import lr as _lr
 
@@ -135,6 +136,85 @@ class LambOptimizer(_Old, _optimizer.Lamb):
                                  exclude_from_weight_decay_fn, name)  # fmt: skip
 
 
+class LarsMomentumOptimizer(_Old, _rules.Lars):
+    """Momentum with a rate for each layer (You et al., 2017), for very large batches.
+
+    Args:
+        learning_rate (float|LRScheduler): the rate.
+        momentum (float): part of the last step that goes on.
+        lars_coeff (float): how far a layer goes for its norm.
+        lars_weight_decay (float): added to the gradients, times the parameter; 0 makes it plain momentum.
+        parameter_list (list, optional): what to update; in static mode all unless given.
+        regularization, grad_clip (optional): as in `optimizer.Momentum`.
+        name (str, optional): not used.
+        exclude_from_weight_decay (list[str], optional): parts of names of parameters that do not decay.
+        epsilon (float): keeps the division finite.
+        multi_precision (bool): update float32 copies of 16-bit parameters.
+        rescale_grad (float): factor of the gradients.
+
+    Examples:
+        >>> net = proa.nn.Linear(2, 1)
+        >>> lars = proa.fluid.optimizer.LarsMomentum(0.1, 0.9, parameter_list=net.parameters())
+        >>> net(proa.ones([4, 2])).mean().backward()
+        >>> lars.step()
+        >>> lars.clear_grad()
+    """
+
+    def __init__(self, learning_rate, momentum, lars_coeff=0.001, lars_weight_decay=0.0005, parameter_list=None,
+                 regularization=None, grad_clip=None, name=None, exclude_from_weight_decay=None, epsilon=0,
+                 multi_precision=False, rescale_grad=1.0):  # fmt: skip
+        _start(self, _rules.Lars, learning_rate, parameter_list, regularization, grad_clip, name, momentum=momentum,
+               lars_coeff=lars_coeff, lars_weight_decay=lars_weight_decay, epsilon=epsilon,
+               exclude=exclude_from_weight_decay, multi_precision=multi_precision, rescale_grad=rescale_grad)  # fmt: skip
+
+
+class FtrlOptimizer(_Old, _rules.Ftrl):
+    """Follow the regularized leader (McMahan et al., 2013): what l1 holds at zero stays there.
+
+    Args:
+        learning_rate (float|LRScheduler): the rate.
+        l1, l2 (float): strengths of the two norms.
+        lr_power (float): not positive; -0.5 for the square root.
+        parameter_list, regularization, grad_clip, name: as in LarsMomentum.
+
+    Examples:
+        >>> net = proa.nn.Linear(2, 1)
+        >>> ftrl = proa.fluid.optimizer.Ftrl(0.1, l1=10.0, parameter_list=net.parameters())
+        >>> net(proa.ones([4, 2])).mean().backward()
+        >>> ftrl.step()
+        >>> net.bias.tolist()
+        [0.0]
+    """
+
+    def __init__(self, learning_rate, l1=0.0, l2=0.0, lr_power=-0.5, parameter_list=None, regularization=None,
+                 grad_clip=None, name=None):  # fmt: skip
+        _start(self, _rules.Ftrl, learning_rate, parameter_list, regularization, grad_clip, name, l1=l1, l2=l2,
+               lr_power=lr_power)  # fmt: skip
+
+
+class DecayedAdagradOptimizer(_Old, _rules.DecayedAdagrad):
+    """Adagrad whose sum of squares decays.
+
+    Args:
+        learning_rate (float|LRScheduler): the rate.
+        decay (float): part of the sum that stays.
+        epsilon (float): keeps the division finite.
+        parameter_list, regularization, grad_clip, name: as in LarsMomentum.
+
+    Examples:
+        >>> net = proa.nn.Linear(2, 1)
+        >>> adagrad = proa.fluid.optimizer.DecayedAdagrad(0.1, parameter_list=net.parameters())
+        >>> net(proa.ones([4, 2])).mean().backward()
+        >>> adagrad.step()
+    """
+
+    def __init__(self, learning_rate, decay=0.95, epsilon=1e-6, parameter_list=None, regularization=None, grad_clip=None,
+                 name=None):  # fmt: skip
+        _start(self, _rules.DecayedAdagrad, learning_rate, parameter_list, regularization, grad_clip, name, decay=decay,
+               epsilon=epsilon)  # fmt: skip
+
+
+LarsMomentum, Ftrl, DecayedAdagrad = LarsMomentumOptimizer, FtrlOptimizer, DecayedAdagradOptimizer
 SGD, Momentum, Adam, Adamax, Adagrad = SGDOptimizer, MomentumOptimizer, AdamOptimizer, AdamaxOptimizer, AdagradOptimizer
 Adadelta, RMSProp, Lamb, Optimizer = AdadeltaOptimizer, RMSPropOptimizer, LambOptimizer, _optimizer.Optimizer
 

@@ -327,3 +327,11 @@ def test_converted_training_is_that_at_once(level, dtype):
         assert losses[-1] < losses[0] and net[0].weight.dtype.name == (dtype if level == "O2" else "float32")
         results.append(losses)
     assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float64", "complex64"])
+def test_other_arguments_are_left_alone(dtype):
+    x = paddle.ones([2, 2]).astype(dtype)
+    for level in ("O1", "O2"):
+        with cast(level=level):
+            assert paddle.matmul(x, x).dtype == (x + x).dtype == x.dtype

@@ -161,3 +161,38 @@ def test_steps_that_a_program_records(name):
                 paddle.disable_static()
         results.append(net.weight.numpy())
     np.testing.assert_allclose(*results, rtol=1e-5)
+
+
+@BOTH
+@pytest.mark.parametrize("clip", ["ClipGradByNorm", "ClipGradByGlobalNorm"])
+def test_clipping_accumulates_in_float32(clip, dtype):
+    """90,000 elements, whose squares no 16-bit sum holds; and of zeros no NaN."""
+    p = paddle.create_parameter([300, 300], dtype)
+    for value, most in ((60.0, 1 / 300), (0.0, 0.0), (2.0**-20, 2.0**-20)):
+        ((_, found),) = getattr(paddle.nn, clip)(1.0)([(p, paddle.full([300, 300], value, dtype))])
+        assert found.dtype == p.dtype
+        np.testing.assert_allclose(found.astype("float32").numpy(), most, rtol=2**-8)
+
+
+@BOTH
+@pytest.mark.parametrize("name", ["SGD", "Adam", "Lamb"])
+def test_rows_of_an_embedding(name, dtype):
+    """Gradients of some rows, in 16 bits, with a scaler: as those in float32."""
+    found = []
+    for level in ("O0", "O2"):
+        paddle.seed(0)
+        table = paddle.nn.Embedding(6, 2, sparse=True)
+        optimizer = getattr(paddle.optimizer, name)(learning_rate=0.1, parameters=table.parameters())
+        if level == "O2":
+            table, optimizer = paddle.amp.decorate(table, optimizer, level, dtype)
+        scaler = paddle.amp.GradScaler(init_loss_scaling=1024.0)  # a row that occurs twice has twice that
+        for explicit in (False, True):
+            scaler.scale(table(paddle.to_tensor([1, 1, 4])).sum()).backward()
+            assert table.weight.grad.is_selected_rows()
+            if explicit:
+                scaler.unscale_(optimizer)
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.clear_grad()
+        found.append(optimizer.state_dict().get("master_weights", {}).get(table.weight.name, table.weight).numpy())
+    np.testing.assert_allclose(*found, rtol=1e-5)

@@ -6,7 +6,7 @@ from proa import _C
 from proa.framework.dtype import is_floating
 from proa.framework.size import Size
 from proa.jit import structure
-from proa.jit.dy2static import calls, checks, tracebacks, undefined
+from proa.jit.dy2static import branches, calls, checks, leaks, tracebacks, undefined
 from proa.jit.dy2static.arrays import TensorArray
 from proa.jit.input_spec import InputSpec
 from proa.nn.layer.use import Uses
@@ -46,6 +46,7 @@ class Trace:
         if layer is not None:
             self._name_state(layer)
         with Uses([layer] if layer is not None else ()) as self.uses, self.program.recording():
+            before_regions = branches.regions_so_far()
             result, self.checks = _converted_call(function, args, kwargs)
             self.outputs = []
             self.result = structure.flatten(result, self.outputs, _late_result)
@@ -57,6 +58,8 @@ class Trace:
         # What is asserted and printed comes last: not part of a saved program.
         self.first_check = len(self.outputs)
         self.outputs += [t for check in self.checks for t in check.tensors]
+        if branches.regions_so_far() > before_regions:
+            self._refuse_leaks()
 
     def _names(self, tree):
         """A name for each input: that of its spec, else its place among the arguments."""
@@ -80,6 +83,16 @@ class Trace:
     def _name_state(self, layer):
         for name, tensor in (*layer.named_parameters(), *layer.named_buffers()):
             self.program.capture(tensor, name)
+
+    def _refuse_leaks(self):
+        """What a branch or loop makes is not seen outside of it, however it got there: by an attribute, a global."""
+        if leaks.is_leaking(self.program, [self.program.value_number(t) for t in self.outputs if _C.is_symbolic(t)]):
+            raise _C.located(
+                RuntimeError(
+                    "a tensor that was made in a branch or loop that depends on a tensor is used after it; it left by an "
+                    "object that the function does not show to be changed: assign it to a name or attribute in the branch"
+                )
+            )
 
     def check(self, results):
         """Asserts and prints what the function does of the results of a run."""

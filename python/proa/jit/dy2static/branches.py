@@ -34,10 +34,16 @@ _depth = threading.local()
 def region():
     """Around what is recorded for one way of a statement, which may not be the way of the run."""
     _depth.now = getattr(_depth, "now", 0) + 1
+    _depth.count = getattr(_depth, "count", 0) + 1
     try:
         yield
     finally:
         _depth.now -= 1
+
+
+def regions_so_far():
+    """How many regions were recorded on this thread."""
+    return getattr(_depth, "count", 0)
 
 
 def in_region():

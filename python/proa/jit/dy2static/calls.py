@@ -13,6 +13,7 @@ _OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 _is_library: dict = {}  # by file
 _ignored: set = set()  # names of modules
 _left: set = set()  # ids of code objects that not_to_static was given
+_of_library: set = set()  # ids of code objects that are known to be of libraries
 _kept: list = []  # those
 _state = threading.local()
 
@@ -75,6 +76,8 @@ def why_left(function):
             library = False
         _is_library[path] = library
     if library:
+        _of_library.add(id(code))
+        _kept.append(code)
         return "it is of a library"
     if _ignored:
         name = function.__globals__.get("__name__", "")
@@ -117,11 +120,13 @@ def call(function):
     """What is called in place of a function, method, layer or other callable object."""
     kind = type(function)
     if kind is types.FunctionType:
+        if id(function.__code__) in _of_library:
+            return _of_arrays().get(function, function)
         made = converted(function)
         return made if made is not function else _of_arrays().get(function, function)
     if kind is types.MethodType:
         inner = function.__func__
-        if type(inner) is not types.FunctionType:
+        if type(inner) is not types.FunctionType or id(inner.__code__) in _of_library:
             return function
         made = converted(inner)
         return function if made is inner else types.MethodType(made, function.__self__)
@@ -136,7 +141,7 @@ def call(function):
         inner = call(function.func)
         return function if inner is function.func else functools.partial(inner, *function.args, **function.keywords)
     method = getattr(kind, "__call__", None)  # noqa: B004 (what it is, not whether there is one)
-    if type(method) is types.FunctionType and not issubclass(kind, type):
+    if type(method) is types.FunctionType and id(method.__code__) not in _of_library and not issubclass(kind, type):
         made = converted(method)
         if made is not method:
             return types.MethodType(made, function)

@@ -280,3 +280,18 @@ def test_float64_gradients_whose_squares_overflow_are_finite():
     scaler.scale((weight * 1e200).sum()).backward()
     scaler.step(sgd)
     np.testing.assert_allclose(before - weight.numpy(), [1.0, 1.0])
+
+
+def test_save_dtype_is_of_what_is_saved():
+    net = proa.nn.Linear(2, 3)
+    around = proa.nn.Sequential(net, proa.nn.Linear(3, 3))
+    proa.amp.decorate(net, level="O2", save_dtype="float32")
+    state = {name: value + 1.0 for name, value in net.state_dict().items()}
+    assert {value.dtype for value in state.values()} == {proa.float32}
+    assert net.set_state_dict(state) == ([], [])
+    assert net.weight.dtype == proa.float16
+    np.testing.assert_allclose(net.weight.astype("float32").numpy(), state["weight"].numpy(), atol=1e-3)
+    assert [value.dtype.name for value in around.state_dict().values()] == ["float32"] * 4
+    assert list(around.state_dict()) == ["0.weight", "0.bias", "1.weight", "1.bias"]
+    with pytest.raises(ValueError, match="decorate: save_dtype must be a floating point dtype, not 'int8'"):
+        proa.amp.decorate(proa.nn.Linear(2, 3), level="O2", save_dtype="int8")

@@ -50,6 +50,9 @@ def decorate(
     kind = as_dtype(dtype)
     if kind not in (_C.float16, _C.bfloat16):
         raise _C.located(ValueError(f"decorate: dtype must be 'float16' or 'bfloat16', not {dtype!r}"))
+    saved = as_dtype(save_dtype)
+    if saved not in (None, _C.float16, _C.bfloat16, _C.float32, _C.float64):
+        raise _C.located(ValueError(f"decorate: save_dtype must be a floating point dtype, not {save_dtype!r}"))
     networks = _listed("models", models, Layer)
     chosen = [] if optimizers is None else _listed("optimizers", optimizers, Optimizer)
     if level == "O2":
@@ -58,9 +61,8 @@ def decorate(
             _convert(network, kind, excluded_layers, replaced)
         for optimizer in chosen:
             _take_over(optimizer, networks, replaced, master_weight is not False)
-    if save_dtype is not None:
-        for network in networks:
-            _save_as(network, as_dtype(save_dtype))
+    for network in networks if saved is not None else ():
+        _save_as(network, saved)
     return models if optimizers is None else (models, optimizers)
 
 
@@ -148,13 +150,18 @@ def _take_over(optimizer, networks, replaced, master_weight):
 
 
 def _save_as(network, kind):
-    plain = network.state_dict
+    """What the network's `state_dict` gives, and its part of that of a network around it, is of this dtype; what is loaded goes
+    into the tensors themselves."""
+    plain = type(network).state_dict
 
-    def state_dict(*args, **kwargs):
-        state = plain(*args, **kwargs)
-        for name, tensor in state.items():
-            if tensor.dtype in (_C.float16, _C.bfloat16, _C.float32, _C.float64) and tensor.dtype != kind:
-                state[name] = tensor.astype(kind)
-        return state
+    def state_dict(destination=None, include_sublayers=True, use_hook=True, structured_name_prefix=""):
+        own = plain(network, None, include_sublayers, use_hook, structured_name_prefix)
+        for name, tensor in own.items() if use_hook else ():
+            if tensor.is_floating_point() and tensor.dtype != kind:
+                own[name] = tensor.astype(kind)
+        if destination is None:
+            return own
+        destination.update(own)
+        return destination
 
     network.__dict__["state_dict"] = state_dict

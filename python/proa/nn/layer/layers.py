@@ -467,6 +467,7 @@ class Layer:
         Args:
             destination (dict, optional): filled and returned, if given.
             include_sublayers (bool): with those of the layers below.
+            use_hook (bool): of networks that `amp.decorate(save_dtype=...)` made ready, copies in that dtype.
         """
         state = collections.OrderedDict() if destination is None else destination
         attributes = self.__dict__
@@ -505,7 +506,7 @@ class Layer:
         """
         matched, missing, misfits = [], [], {}
         unused = dict.fromkeys(key for key in state_dict if key != "StructuredToParameterName@@")
-        own = self.state_dict()
+        own = self.state_dict(use_hook=False)
         for name, target in own.items():
             key = name if use_structured_name else target.name
             if key not in unused:

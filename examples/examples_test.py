@@ -30,6 +30,7 @@ def test_example(name, capsys):
     "name, picture",
     [
         ("autoencoder", "autoencoder"),
+        ("detection", "detection"),
         ("dqn", "dqn"),
         ("gan", "gan"),
         ("segmentation", "segmentation"),

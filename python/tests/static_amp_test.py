@@ -265,6 +265,25 @@ def test_the_package_bf16():
     assert [hex(b) for b in bits] == ["0x3f80", "0x3f80", "0x3f82", "0x8000", "0x7f80"]  # ties to even
 
 
+@pytest.mark.parametrize("configs, dtype", [({}, "float16"), ({"use_pure_fp16": True}, "float16"),
+                                            ({"use_pure_bf16": True}, "bfloat16"), ({"custom_black_list": ["matmul"]}, "float32")])  # fmt: skip
+def test_a_strategy_of_fleet(configs, dtype):
+    fleet = paddle.distributed.fleet
+    strategy = fleet.DistributedStrategy()
+    strategy.amp, strategy.amp_configs = True, {"init_loss_scaling": 64.0, **configs}
+    fleet.init(is_collective=True, strategy=strategy)
+    try:
+        loss = static.nn.fc(static.data("x", [None, 2]), 1).mean()
+        optimizer = fleet.distributed_optimizer(paddle.optimizer.SGD(0.1))
+        fleet.minimize(loss)
+    finally:
+        fleet.init(is_collective=True, strategy=fleet.DistributedStrategy())
+    assert fleet.distributed_optimizer(optimizer) is optimizer
+    assert _kinds(static.default_main_program(), "matmul")[0] == dtype
+    factor = static.Executor().run(feed={"x": np.ones([1, 2], "float32")}, fetch_list=[optimizer.get_loss_scaling()])[0]
+    assert factor.item() == (1.0 if dtype == "bfloat16" else 64.0)
+
+
 def test_another_scope_and_a_second_start():
     x = static.data("x", [1, 2])
     loss = static.nn.fc(x, 1).sum()

@@ -207,7 +207,8 @@ def decorate(
         incr_ratio, decr_ratio (float): what it is multiplied by then.
         use_dynamic_loss_scaling (bool): whether it changes; None means True for float16.
         use_pure_fp16 (bool): level O2.
-        use_fp16_guard, use_amp_guard (bool, optional): only what was recorded inside of `fp16_guard`. None: if there is such a part.
+        use_fp16_guard, use_amp_guard (bool, optional): only what was recorded inside of `fp16_guard`. None: at O2, if there is such a
+            part.
         use_bf16 (bool): bfloat16 instead of float16.
         use_promote (bool): accepted; ops of mixed arguments compute in float32.
         level (str, optional): "O0", "O1" or "O2"; before use_pure_fp16.
@@ -258,6 +259,8 @@ def decorate(
         "use_dynamic_loss_scaling": dynamic and not low,
     }
     guard = use_fp16_guard if use_amp_guard is None else use_amp_guard
+    if guard is None and level != "O2":
+        guard = False
     return OptimizerWithMixedPrecision(
         optimizer, checked_lists("static.amp.decorate", amp_lists), level, dtype, scaling, guard
     )

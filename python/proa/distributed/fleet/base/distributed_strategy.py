@@ -70,7 +70,6 @@ _CONFIGS = {
 
 # What changes the numbers of a static program even with one worker, and what to do instead.
 _NOT_YET = {
-    "amp": "use paddle.amp.auto_cast around the network",
     "lars": "give the optimizer that you mean",
     "lamb": "use paddle.optimizer.Lamb",
     "gradient_merge": "call the optimizer every k-th step",
@@ -166,6 +165,22 @@ class DistributedStrategy:
         if not isinstance(getattr(type(self), name, None), _Setting):
             raise _C.located(TypeError(f"DistributedStrategy: there is no {name!r}"))
         object.__setattr__(self, name, value)
+
+    def mixed(self, optimizer):
+        """The optimizer of a static program: by `amp` and `amp_configs` one that trains it in mixed precision."""
+        if not self.amp:
+            return optimizer
+        from proa.static import amp
+
+        configs = dict(self.amp_configs)
+        names = [configs.pop(f"custom_{kind}") for kind in ("white_list", "black_list", "black_varnames")]
+        bf16 = configs.pop("use_pure_bf16")
+        configs["use_pure_fp16"] |= bf16
+        # On unless set: a mark that no part of the program bears marks all of it.
+        configs["use_fp16_guard"] = None if configs["use_fp16_guard"] else False
+        if bf16:
+            configs["use_dynamic_loss_scaling"] = False
+        return amp.decorate(optimizer, amp.CustomOpLists(*names), use_bf16=bf16, **configs)
 
     def check_static(self):
         """Raises NotImplementedError for a switch that would change the numbers of a static program."""

@@ -332,7 +332,8 @@ class Fleet:
         return model
 
     def distributed_optimizer(self, optimizer, strategy=None):
-        """The optimizer as it is used on all workers: of one worker, the optimizer.
+        """The optimizer as it is used on all workers: of one worker, the optimizer; in static mode with `strategy.amp` what
+        `static.amp.decorate` gives.
 
         Args:
             optimizer (Optimizer): what it is for.
@@ -349,14 +350,17 @@ class Fleet:
         """
         from proa.optimizer.optimizer import Optimizer
 
-        if not isinstance(optimizer, Optimizer):
+        decorated = isinstance(getattr(optimizer, "_optimizer", None), Optimizer)  # by static.amp
+        if not decorated and not isinstance(optimizer, Optimizer):
             raise _C.located(
                 TypeError(f"distributed_optimizer: optimizer must be an Optimizer, not {type(optimizer).__name__}")
             )
         if strategy is not None:
             self._set_strategy(strategy)
         if _C.in_static_mode():
-            (self._user_defined_strategy or DistributedStrategy()).check_static()
+            chosen = self._user_defined_strategy or DistributedStrategy()
+            chosen.check_static()
+            optimizer = optimizer if decorated else chosen.mixed(optimizer)
         self.user_defined_optimizer = optimizer
         return optimizer
 

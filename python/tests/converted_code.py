@@ -1,11 +1,9 @@
-"""Functions, classes and closures in which control flow depends on tensors."""
+"""Functions and closures in which control flow depends on tensors."""
 
-import abc
 import contextlib
 import functools
 
 import proa as paddle
-from proa import nn
 from python.tests.converted_registry import supported
 
 F = nn.functional
@@ -145,183 +143,6 @@ def contexts_of_users(x):
     return y
 
 
-class _Shape(abc.ABC):
-    scale = 1.5
-
-    def __init__(self, value):
-        self.value = value
-        self.__count = 0
-
-    @abc.abstractmethod
-    def area(self, x): ...
-
-    @property
-    def half(self):
-        if self.value.sum() > 0:
-            return self.value * 0.5
-        return self.value
-
-    @classmethod
-    def made(cls, x):
-        if x.sum() > 0:
-            x = x * cls.scale
-        return cls(x)
-
-    @staticmethod
-    def positive(x):
-        return x if x.sum() > 0 else -x
-
-    def counted(self, x):
-        if x.sum() > 0:
-            self.__count += 1
-        else:
-            self.__count += 2
-        return x * self.__count
-
-    def __add__(self, other):
-        return self.positive(self.value) + other.value
-
-    def __call__(self, x):
-        return self.area(x) if x.sum() > 0 else x
-
-
-class _Square(_Shape):
-    def area(self, x):
-        if x.mean() > 0:
-            return x * self.value
-        return x + self.value
-
-
-@supported
-def methods(x):
-    """Methods with branches"""
-    return _Square(x).area(x)
-
-
-@supported
-def class_methods(x):
-    """Class methods and static methods with branches"""
-    return _Square.made(x).value + _Square.positive(x)
-
-
-@supported
-def callable_objects(x):
-    """Objects that are called"""
-    return _Square(x)(x)
-
-
-@supported
-def private_names(x):
-    """Private names of a class"""
-    square = _Square(x)
-    return square.counted(x) + square.counted(-x)
-
-
-class _Base(nn.Layer):
-    def __init__(self, width=4):
-        super().__init__()
-        self.linear = nn.Linear(4, width, weight_attr=nn.initializer.Constant(0.25))
-        self.limit = 1.0
-
-    def forward(self, x, factor=1.0):
-        y = self.linear(x) * factor
-        if y.abs().max() > self.limit:
-            y = y / y.abs().max()
-        return y
-
-    def helper(self, x):
-        if x.sum() > 0:
-            return x
-        return -x
-
-
-class _Derived(_Base):
-    def __init__(self):
-        super().__init__()
-        self.gate = nn.Linear(4, 4, weight_attr=nn.initializer.Constant(-0.2))
-
-    def helper(self, x):
-        y = super().helper(x)
-        if y.max() > 2:
-            y = y * 0.1
-        return y
-
-    def forward(self, x, *, deep=True):
-        y = super().forward(x, factor=2.0)
-        if x.sum() > 0:
-            y = super(_Derived, self).forward(y) + self.helper(x)
-        elif deep:
-            y = self.helper(self.gate(y))
-        return y
-
-
-_LAYER = _Derived()
-
-
-@supported
-def super_in_branches(x):
-    """`super()` in methods and in branches of them"""
-    return _LAYER(x)
-
-
-@supported
-def method_of_layer(x):
-    """A method of a layer that is not `forward`"""
-    return _LAYER.helper(x)
-
-
-@supported
-def keyword_only_forward(x):
-    """Keyword-only arguments of `forward`"""
-    return _LAYER(x, deep=False)
-
-
-class _Mixed(nn.Layer):
-    def __init__(self):
-        super().__init__()
-        self.blocks = nn.LayerList([_Base() for _ in range(3)])
-        self.names = nn.LayerDict({"a": _Base(), "b": nn.Tanh()})
-
-    def forward(self, x):
-        for k, block in enumerate(self.blocks):
-            x = block(x) + x
-            if k == 1 and x.sum() > 4:
-                x = x * 0.5
-        for name, layer in self.names.items():
-            x = layer(x) if name == "b" else layer(x) * 2
-        return x
-
-
-_MIXED = _Mixed()
-
-
-@supported
-def layers_in_lists(x):
-    """Layers with branches in a LayerList and a LayerDict"""
-    return _MIXED(x)
-
-
-def _hooked():
-    layer = _Base()
-
-    def after(layer, inputs, output):
-        if output.sum() > 0:
-            return output * 2
-        return output
-
-    layer.register_forward_post_hook(after)
-    return layer
-
-
-_HOOKED = _hooked()
-
-
-@supported
-def hooks(x):
-    """Hooks of layers"""
-    return _HOOKED(x) + x
-
-
 @supported
 def static_cond_of_users(x):
     """`static.nn.cond`, `case` and `while_loop` beside `if` and `while`"""
@@ -439,3 +260,68 @@ def names_like_builtins(x):
         if x.sum() > 0:
             x = x * k
     return x * len(x)
+
+
+@supported
+def functions_given_to_functions(x):
+    """Functions that are given to `map`, `functools.reduce`, `static.nn.cond` and `while_loop`"""
+    rows = list(map(_pick, [x[0], x[1]]))
+    total = functools.reduce(_larger, rows)
+    y = paddle.static.nn.cond(x.sum() > 0, functools.partial(_pick, x), lambda: _pick(x * 2))
+    return paddle.static.nn.while_loop(_small, _grown, [y])[0] + total
+
+
+def _larger(a, b):
+    if a.sum() > b.sum():
+        return a
+    return b
+
+
+def _small(v):
+    if v.ndim == 2 and v.abs().sum() < 30:
+        return v.max() < 10
+    return v.max() < -100
+
+
+def _grown(v):
+    if v.sum() > 0:
+        return [v * 1.5 + 0.1]
+    return [v * 1.6 - 0.1]
+
+
+@supported
+def any_and_all(x):
+    """`any`, `all`, `max`, `min` of tensors"""
+    rows = [x[0], x[1], x[2]]
+    y = x
+    if any(row.sum() > 2 for row in rows):
+        y = y * 2
+    if all([row.max() > 0 for row in rows]):
+        y = y + 1
+    return y + max(rows[0].sum(), rows[1].sum(), 0.5) * min(x.max(), 1.0)
+
+
+@supported
+def stack_of_a_list(x):
+    """A list as a stack: `append`, `pop`, `insert`, `clear` in branches of Python"""
+    stack = [x]
+    for k in range(4):
+        top = stack.pop()
+        if k % 2:
+            stack.insert(0, top)
+        else:
+            stack.append(top * 2 if top.sum() > 0 else top * 3)
+    return stack[-1]
+
+
+@supported
+def dicts_that_change(x):
+    """`pop`, `update`, `setdefault` of dicts in branches"""
+    d = {"a": x, "b": x * 2}
+    if x.sum() > 0:
+        d.update(a=x * 3)
+        d["c"] = d.pop("b")
+    else:
+        d.setdefault("c", x * 5)
+        d.pop("b")
+    return d["a"] + d["c"]

@@ -13,6 +13,7 @@ MODULES = [
     "converted_turns",
     "converted_expressions",
     "converted_code",
+    "converted_classes",
     "converted_models",
     "converted_refusals",
 ]

@@ -2,6 +2,7 @@
 
 import functools
 import pathlib
+import re
 import sys
 import textwrap
 import types
@@ -81,7 +82,7 @@ def test_not_to_static_and_ignored_modules_stay(tmp_path):
 def test_the_library_and_numpy_are_left():
     from proa.jit.dy2static import calls
 
-    for function in (nn.Linear.forward, nn.functional.softmax, np.stack, functools.reduce, textwrap.dedent):
+    for function in (nn.Linear.forward, nn.functional.softmax, np.stack, functools.wraps, textwrap.dedent):
         assert calls.call(function) is function
     assert calls.call(_branching) is not _branching
     assert calls.call(calls.call(_branching)) is calls.call(_branching)
@@ -260,6 +261,30 @@ def test_a_dict_that_one_way_alone_fills_is_an_error():
     with pytest.raises(NotImplementedError, match="a dict of 1 and a dict of 0"):
         paddle.jit.to_static(keeping)(X)
     assert not kept
+
+
+def test_what_has_no_counterpart_says_what_to_write():
+    def chosen(x):
+        return [row for row in [x[0], x[1]] if row.sum() > 0][0]
+
+    def indexed(x):
+        items = [1.0, 2.0]
+        return x * items[x.argmax() % 2]
+
+    class Box:
+        def __add__(self, x):
+            if x.sum() > 0:
+                return x
+            return -x
+
+    for function, says in (
+        (chosen, "write a `for` with `append`"),
+        (indexed, r"use paddle.stack\(list\)\[index\]"),
+        (lambda x: Box() + x, "__add__ is not converted, because it is called by what is not converted"),
+    ):
+        with pytest.raises(RuntimeError) as error:
+            paddle.jit.to_static(function)(X)
+        assert re.search(says, "\n".join(error.value.__notes__))
 
 
 # Training --------------------------------------------------------------------------------------------------------------------

@@ -40,7 +40,12 @@ def explain(error):
         error.add_note(f"  at {os.path.basename(name)}:{line}, in {found.tb_frame.f_code.co_name}: {text}")
     why = calls.why_unconverted(found.tb_frame.f_code)
     if why is None:
-        return  # what it asks for has no counterpart: .item(), .numpy(), an index of a list
+        # What it asks for has no counterpart: .item(), .numpy(), an index of a list, the `if` of a comprehension.
+        if any(isinstance(node, ast.comprehension) and node.ifs for node in ast.walk(_parsed(text))):
+            error.add_note("  the `if` of a comprehension depends on a tensor; write a `for` with `append`")
+        elif any(isinstance(node, ast.Subscript) for node in ast.walk(_parsed(text))):
+            error.add_note("  an index of a list or dict depends on a tensor; use paddle.stack(list)[index]")
+        return
     for kind, what, instead in _INSTEAD:
         if any(isinstance(node, kind) for node in ast.walk(_parsed(text))):
             error.add_note(

@@ -89,6 +89,10 @@ def _read_of(function):
     return call
 
 
+NAMES = ("stack", "concat", "array_length", "array_read", "array_write")
+
+
+@functools.lru_cache(maxsize=1)
 def replaced():
     """{function of the library: what takes arrays too}."""
     import proa

@@ -4,10 +4,12 @@ For everything else they are what they are.
 """
 
 import builtins
+import functools
+import operator
 
 from proa import _C
 from proa.framework.size import Size
-from proa.jit.dy2static import iterables
+from proa.jit.dy2static import iterables, takers
 from proa.jit.dy2static.arrays import TensorArray
 from proa.jit.dy2static.values import is_late, truth
 
@@ -75,6 +77,47 @@ def print_(*values, **kwargs):
         print(*values, **kwargs)
 
 
+def any_(items):
+    """True at the first that holds; a tensor where that depends on one."""
+    found = False
+    for item in items:
+        found = runtime().any_of(lambda found=found: found, lambda item=item: item) if is_late(found) else item
+        if not is_late(found) and found:
+            return True
+    return found if is_late(found) else False
+
+
+def all_(items):
+    found = True
+    for item in items:
+        found = runtime().all_of(lambda found=found: found, lambda item=item: item) if is_late(found) else item
+        if not is_late(found) and not found:
+            return False
+    return found if is_late(found) else True
+
+
+def _best(function, before):
+    """`max` or `min`: the first of those that none comes before."""
+
+    def best(*items, **kwargs):
+        given = list(items[0]) if len(items) == 1 and isinstance(items[0], (list, tuple)) else list(items)
+        if kwargs or len(given) < 2 or not any(is_late(v) or isinstance(v, Size) for v in given):
+            return function(*items, **kwargs)
+        found = given[0]
+        for item in given[1:]:
+            other = found
+            found = runtime().chosen(before(item, other), lambda item=item: item, lambda other=other: other)
+        return found
+
+    return best
+
+
+def runtime():
+    from proa.jit.dy2static import runtime
+
+    return runtime
+
+
 REPLACED = {
     builtins.len: len_,
     builtins.int: _casts(int, lambda: _C.int64),
@@ -85,4 +128,10 @@ REPLACED = {
     builtins.zip: zip_,
     builtins.reversed: reversed_,
     builtins.print: print_,
+    builtins.map: takers.taker(builtins.map),
+    functools.reduce: takers.taker(functools.reduce),
+    builtins.any: any_,
+    builtins.all: all_,
+    builtins.max: _best(builtins.max, operator.gt),
+    builtins.min: _best(builtins.min, operator.lt),
 }

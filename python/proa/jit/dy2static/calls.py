@@ -13,7 +13,7 @@ _OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 _is_library: dict = {}  # by file
 _ignored: set = set()  # names of modules
 _left: set = set()  # ids of code objects that not_to_static was given
-_of_library: set = set()  # ids of code objects that are known to be of libraries
+_of_library: dict = {}  # by ids of code objects of libraries: what is called in place of their functions, or None
 _kept: list = []  # those
 _state = threading.local()
 
@@ -76,7 +76,8 @@ def why_left(function):
             library = False
         _is_library[path] = library
     if library:
-        _of_library.add(id(code))
+        # Functions that a decorator made share their code.
+        _of_library[id(code)] = _replacement(function) if function.__closure__ is None else None
         _kept.append(code)
         return "it is of a library"
     if _ignored:
@@ -109,21 +110,70 @@ def converted(function):
     return functions.convert(function)
 
 
-@functools.lru_cache(maxsize=1)
-def _of_arrays():
-    from proa.jit.dy2static import array_functions
+def _replacement(function):
+    """What is called in place of a function of a library: of those that take arrays or call what they are given."""
+    from proa.jit.dy2static import array_functions, takers
 
-    return array_functions.replaced()
+    if function.__name__ in array_functions.NAMES:
+        return array_functions.replaced().get(function)
+    return takers.replaced(function)
+
+
+def _constructor(kind):
+    """A class whose `__init__` is a user's: called, its `__init__` is converted."""
+    begin = kind.__init__
+    if type(begin) is not types.FunctionType or id(begin.__code__) in _of_library:
+        return kind
+    made = converted(begin)
+    if made is begin or kind.__new__ is not object.__new__:
+        return kind
+
+    def construct(*args, **kwargs):
+        instance = kind.__new__(kind)
+        made(instance, *args, **kwargs)
+        return instance
+
+    return construct
+
+
+def read(owner, name):
+    """`owner.name`, where the name is that of a property of a user's class: its function is converted."""
+    for kind in type(owner).__mro__:
+        if name in kind.__dict__:
+            found = kind.__dict__[name]
+            if type(found) is property and type(found.fget) is types.FunctionType:
+                return converted(found.fget)(owner)
+            break
+    return getattr(owner, name)
+
+
+def properties(names):
+    """The names of properties of the classes among the values of a dict, such as the globals of a function."""
+    known = _properties.get(id(names))
+    if known is None or known[0] != len(names):
+        found = set()
+        for value in list(names.values()):
+            if isinstance(value, type):
+                for kind in value.__mro__:
+                    if kind.__module__.partition(".")[0] not in ("builtins", "proa"):
+                        found.update(name for name, p in kind.__dict__.items() if type(p) is property)
+        known = _properties[id(names)] = len(names), found
+    return known[1]
+
+
+_properties: dict = {}  # by id of a dict: (its length, names)
 
 
 def call(function):
     """What is called in place of a function, method, layer or other callable object."""
     kind = type(function)
     if kind is types.FunctionType:
-        if id(function.__code__) in _of_library:
-            return _of_arrays().get(function, function)
-        made = converted(function)
-        return made if made is not function else _of_arrays().get(function, function)
+        made = _of_library.get(id(function.__code__), False)
+        if made is False:
+            made = converted(function)
+            if made is function:
+                made = _of_library.get(id(function.__code__))
+        return made or function
     if kind is types.MethodType:
         inner = function.__func__
         if type(inner) is not types.FunctionType or id(inner.__code__) in _of_library:
@@ -134,9 +184,10 @@ def call(function):
         from proa.jit.dy2static import builtin_functions
 
         try:
-            return builtin_functions.REPLACED.get(function, function)
+            found = builtin_functions.REPLACED.get(function)
         except TypeError:
             return function
+        return found or (function if kind is not type else _constructor(function))
     if kind is functools.partial:
         inner = call(function.func)
         return function if inner is function.func else functools.partial(inner, *function.args, **function.keywords)

@@ -8,6 +8,7 @@
 | `a if t else b` | `_proa_.chosen(t, lambda: a, lambda: b)` |
 | `f(x)` | `_proa_.call(f)(x)` |
 | `super()` | `super(__class__, self)` |
+| `a.name`, the name of a property | `_proa_.read(a, "name")` |
 
 An operand that binds a name (`:=`) or awaits stays in its place, where the name belongs.
 """
@@ -57,11 +58,13 @@ class Expressions(ast.NodeTransformer):
     """Rewrites the expressions of a function.
 
     Args:
-        function_names: (first parameter of the function or None, whether `super()` may be written out).
+        first (str|None): the first parameter of the function, for `super()`.
+        nested: rewrites a function that stands in it.
+        properties (set): names of attributes that may be properties of users' classes.
     """
 
-    def __init__(self, first, nested):
-        self._first, self._nested = first, nested
+    def __init__(self, first, nested, properties):
+        self._first, self._nested, self._properties = first, nested, properties
 
     def visit_BoolOp(self, node):
         stays = _stays(*node.values[1:])
@@ -105,10 +108,16 @@ class Expressions(ast.NodeTransformer):
         node.func = runtime("call", node.func, at=node.func)
         return node
 
+    def visit_Attribute(self, node):
+        self.generic_visit(node)
+        if node.attr in self._properties and isinstance(node.ctx, ast.Load):
+            return runtime("read", node.value, ast.Constant(node.attr), at=node)
+        return node
+
     def visit_Lambda(self, node):
         node.args = self.visit(node.args)
         first = next((a.arg for a in (*node.args.posonlyargs, *node.args.args)), None)
-        node.body = Expressions(first, self._nested).visit(node.body)
+        node.body = Expressions(first, self._nested, self._properties).visit(node.body)
         return node
 
     def visit_FunctionDef(self, node):

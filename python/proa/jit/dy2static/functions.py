@@ -94,12 +94,14 @@ def _convert(function):
     found = source.find(function)
     if found is None:
         return Conversion(why="its source is not to be had")
+    from proa.jit.dy2static import calls
+
     node, owner = found
     try:
         node = source.copied(node)
         if owner is not None:
             source.mangle(node, owner)
-        tree = _rewritten(node)
+        tree = _rewritten(node, calls.properties(function.__globals__))
         made = _compiled(tree, code)
     except (NotConverted, RecursionError) as error:
         return Conversion(why=str(error).splitlines()[0])
@@ -108,18 +110,18 @@ def _convert(function):
     return Conversion(made, tree)
 
 
-def _rewritten(node):
+def _rewritten(node, properties):
     numbers = itertools.count(1)
     node.args.defaults = []
     node.args.kw_defaults = [None] * len(node.args.kwonlyargs)
     if isinstance(node, ast.Lambda):
-        return Expressions(None, lambda inner: converted(inner, numbers)).visit(node)
+        return Expressions(None, lambda inner: converted(inner, numbers, properties), properties).visit(node)
     node.decorator_list = []
     node.returns = None
     for argument in ast.walk(node.args):
         if isinstance(argument, ast.arg):
             argument.annotation = None
-    return Statements(node, numbers).rewrite(node)
+    return Statements(node, numbers, properties).rewrite(node)
 
 
 def _compiled(tree, code):

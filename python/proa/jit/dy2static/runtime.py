@@ -5,14 +5,14 @@ import operator
 from proa import _C
 from proa.jit.dy2static import branches
 from proa.jit.dy2static.branches import after, choose, if_
-from proa.jit.dy2static.calls import call
+from proa.jit.dy2static.calls import call, read
 from proa.jit.dy2static.loops import for_, while_
 from proa.jit.dy2static.signals import BREAK, CONTINUE, Mixed, Returned
 from proa.jit.dy2static.values import is_late, truth
 
 __all__ = [
     "BREAK", "CONTINUE", "Returned", "after", "all_of", "any_of", "asserted", "call", "chained", "chosen", "for_", "if_",
-    "negated", "raising", "result", "while_",
+    "negated", "raising", "read", "result", "while_",
 ]  # fmt: skip
 
 _NOWHERE = (0, (), (), (), (), (False, False, True))

@@ -36,16 +36,17 @@ class Statements:
     Args:
         node (ast.FunctionDef): it.
         numbers: gives numbers for the names of functions that are made.
+        properties (set): names of attributes that may be properties of users' classes.
     """
 
-    def __init__(self, node, numbers):
+    def __init__(self, node, numbers, properties):
         arguments = node.args
         self._numbers = numbers
         first = next((a.arg for a in (*arguments.posonlyargs, *arguments.args)), None)
         self._parameters = {a.arg for a in ast.walk(arguments) if isinstance(a, ast.arg)}
         self._globals = scopes.declared(node.body, ast.Global)
         self._nonlocals = scopes.declared(node.body, ast.Nonlocal)
-        self._expressions = Expressions(first, lambda inner: converted(inner, numbers))
+        self._expressions = Expressions(first, lambda inner: converted(inner, numbers, properties), properties)
 
     def rewrite(self, node):
         """The function, changed in place."""
@@ -260,12 +261,12 @@ class Statements:
         return (line, tuple(names), tuple(attributes), tuple(items), tuple(chains), leaves)
 
 
-def converted(node, numbers):
+def converted(node, numbers, properties):
     """A function that stands in one that is converted."""
     kinds = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
     if any(isinstance(n, kinds) for n in scopes.own(node.body)):
         return node
-    return Statements(node, numbers).rewrite(node)
+    return Statements(node, numbers, properties).rewrite(node)
 
 
 def _leaps(statement):

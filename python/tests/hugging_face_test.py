@@ -1,6 +1,7 @@
 """proa.hugging_face: folders as the transformers package writes them give the results that it gives."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -141,3 +142,73 @@ def test_images_of_another_size(tmp_path):
     net = hugging_face.from_pretrained(_folder(tmp_path, "ViTModel"))
     with pytest.raises(ValueError, match=r"images must be \[N, C, 8, 8\], not \[1, 3, 9, 8\]"):
         net(proa.zeros([1, 3, 9, 8]))
+
+
+_WORDS = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "a",
+    "dog",
+    "##s",
+    "bark",
+    "##ed",
+    "!",
+    ",",
+    "\u4e2d",
+    "caf",
+    "##e",
+]
+
+
+def _tokenized(folder):
+    encode = hugging_face.tokenizer_of(str(folder))
+    return [
+        {name: tensor.tolist() for name, tensor in encode(*given).items()}
+        for given in (
+            (["A dog, dogs!", "Caf\u00e9 barked", "", "cats [MASK] \u4e2da"],),
+            (["a dog", "dogs"], ["barked!", "a a a a"]),
+            (["a dog dogs barked", "dogs"], ["barked! a a a", "a"], 7),
+            ("A dog",),
+        )
+    ]
+
+
+def test_texts(tmp_path):
+    (tmp_path / "vocab.txt").write_text("\n".join(_WORDS))
+    single, pairs, cut, one = _tokenized(tmp_path)
+    assert single["input_ids"] == [
+        [2, 5, 6, 11, 6, 7, 10, 3], [2, 13, 14, 8, 9, 3, 0, 0], [2, 3, 0, 0, 0, 0, 0, 0], [2, 1, 4, 12, 5, 3, 0, 0]]  # fmt: skip
+    assert [sum(row) for row in single["attention_mask"]] == [8, 6, 2, 6]
+    assert (
+        pairs["token_type_ids"] == [[0, 0, 0, 0, 1, 1, 1, 1, 0], [0, 0, 0, 0, 1, 1, 1, 1, 1]][: len(pairs["input_ids"])]
+    )
+    assert len(cut["input_ids"][0]) == 7 and one["input_ids"] == [[2, 5, 6, 3]]
+    with pytest.raises(ValueError, match="2 texts and 1 to pair them with"):
+        hugging_face.tokenizer_of(str(tmp_path))(["a", "a"], ["a"])
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": False}))
+    assert hugging_face.tokenizer_of(str(tmp_path))("A dog")["input_ids"].tolist() == [[2, 1, 6, 3]]
+    net = hugging_face.network_of({**_SAVED["BertModel"]["config"]})
+    assert net(**hugging_face.tokenizer_of(str(tmp_path))(["a dog", "dogs"]))[1].shape == [2, 16]
+
+
+def test_folders_without_a_tokenizer(tmp_path, monkeypatch):
+    with pytest.raises(FileNotFoundError, match="neither tokenizer.json nor vocab.txt"):
+        hugging_face.tokenizer_of(str(tmp_path))
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(ModuleNotFoundError, match="pip install tokenizers"):
+        hugging_face.tokenizer_of(str(tmp_path))
+    (tmp_path / "vocab.txt").write_text("\n".join(_WORDS))
+    assert hugging_face.tokenizer_of(str(tmp_path))("dogs")["input_ids"].tolist() == [[2, 6, 7, 3]]
+
+
+def test_the_tokenizers_package_gives_the_same(tmp_path):
+    tokenizers = pytest.importorskip("tokenizers")
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "vocab.txt").write_text("\n".join(_WORDS))
+    tokenizers.BertWordPieceTokenizer(str(tmp_path / "own" / "vocab.txt")).save(str(tmp_path / "tokenizer.json"))
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"pad_token": "[PAD]"}))
+    assert _tokenized(tmp_path) == _tokenized(tmp_path / "own")

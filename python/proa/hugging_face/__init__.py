@@ -4,6 +4,7 @@
 
 A folder holds config.json and the weights, as safetensors (of one file or of several) or as PyTorch's pytorch_model.bin. It is read
 as it is: nothing is downloaded, and nothing in it is executed. Neither PyTorch nor the transformers package is needed.
+`tokenizer_of` the same folder makes tensors of texts.
 
 | `model_type` | the network | its head, by `architectures` |
 |---|---|---|
@@ -21,8 +22,9 @@ _HOMES = _invert({
     "proa.hugging_face.gpt2": "GPT2",
     "proa.hugging_face.vit": "ViT",
     "proa.hugging_face.loading": "from_pretrained network_of renamed",
+    "proa.hugging_face.tokenizing": "tokenizer_of",
 })  # fmt: skip
 
-__all__ = ["Bert", "GPT2", "ViT", "from_pretrained", "network_of", "renamed"]
+__all__ = ["Bert", "GPT2", "ViT", "from_pretrained", "network_of", "renamed", "tokenizer_of"]
 
 __getattr__, __dir__ = _lazy(__name__, _HOMES)

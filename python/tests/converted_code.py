@@ -6,8 +6,6 @@ import functools
 import proa as paddle
 from python.tests.converted_registry import supported
 
-F = nn.functional
-
 
 @supported
 def called_in_expressions(x):

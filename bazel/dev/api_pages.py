@@ -10,7 +10,7 @@ MODULES = (
     "amp.debugging", "autograd", "jit", "static", "static.nn", "static.amp", "vision", "vision.models", "vision.transforms",
     "vision.datasets", "vision.ops", "text", "distribution", "linalg", "fft", "signal", "array_api", "array_api.linalg",
     "array_api.fft", "callbacks", "hub", "hugging_face", "inference", "profiler",
-    "device", "device.cuda", "distributed", "distributed.fleet", "incubate.autograd", "incubate.autotune",
+    "device", "device.cuda", "distributed", "distributed.fleet", "distributed.fleet.metrics", "incubate.autograd", "incubate.autotune",
     "incubate.optimizer", "incubate.optimizer.functional", "convert", "doctor", "upgrade", "reader", "sysconfig", "utils",
     "utils.dlpack", "utils.download", "utils.unique_name", "version",
 )  # fmt: skip

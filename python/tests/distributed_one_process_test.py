@@ -232,3 +232,63 @@ def test_launch_runs_the_script(tmp_path):
 
     assert run("--gpus", "0", str(script), "--lr", "1").stdout == "1 ['--lr', '1'] __main__\n"
     assert "in one process" in run("--gpus", "0,1", str(script)).stderr
+
+
+class _TwoWorkers:
+    """Stands for fleet.util of a job of two: the other worker has the same values in reverse order, plus one."""
+
+    def all_reduce(self, input, mode="sum", comm_world="worker"):
+        other = np.asarray(input)[..., ::-1] + 1 if np.ndim(input) else np.asarray(input) + 1
+        return {"sum": np.add, "max": np.maximum, "min": np.minimum}[mode](input, other)
+
+
+def test_metrics_over_all_workers():
+    """Of one worker and, through `util`, of two: against the same over all samples."""
+    from sklearn.metrics import roc_auc_score
+
+    from proa.distributed.fleet import metrics
+
+    rng = np.random.RandomState(0)
+    positive, negative = rng.randint(0, 9, 20), rng.randint(0, 9, 20)
+    for util, (pos, neg) in (
+        (None, (positive, negative)),
+        (_TwoWorkers(), (positive + positive[::-1] + 1, negative + negative[::-1] + 1)),
+    ):
+        scores, truth = np.repeat(np.arange(20).tolist() * 2, [*pos, *neg]), [1] * pos.sum() + [0] * neg.sum()
+        assert metrics.auc(positive[None], proa.to_tensor(negative), util=util) == pytest.approx(
+            roc_auc_score(truth, scores)
+        )
+        # Sums of buckets stand for errors here.
+        assert metrics.mae(positive, negative, util=util) == pytest.approx(pos.sum() / neg.sum())
+        assert metrics.rmse(positive, negative, util=util) == pytest.approx(
+            metrics.mse(positive, negative, util=util) ** 0.5
+        )
+        assert metrics.acc(positive, negative, util=util) == pytest.approx(pos.sum() / neg.sum())
+        assert metrics.sum(positive, util=util).tolist() == pos.tolist()
+    assert metrics.max(positive, util=_TwoWorkers()).tolist() == np.maximum(positive, positive[::-1] + 1).tolist()
+    assert metrics.min(positive).tolist() == positive.tolist() and metrics.sum(2.5) == 2.5
+    assert metrics.auc(np.zeros(3), np.ones(3)) == 0.5
+    for call, error, says in (
+        (lambda: metrics.auc(np.zeros(3), np.ones(4)), ValueError, "stat_pos has 3 buckets, stat_neg 4"),
+        (lambda: metrics.mae(1.0, 0), ValueError, "total_ins_num is 0"),
+        (lambda: metrics.sum([1]), TypeError, "must be an array, a tensor or a variable's name, not list"),
+        (lambda: metrics.sum("no_such_variable"), ValueError, "no variable 'no_such_variable'"),
+    ):
+        with pytest.raises(error, match=says):
+            call()
+
+
+def test_metrics_of_what_a_program_keeps():
+    from proa.distributed.fleet import metrics
+
+    static, main = proa.static, proa.static.Program()
+    with static.program_guard(main):
+        chance, label = static.data("chance", [None, 2]), static.data("label", [None, 1], "int64")
+        area, _, (positive, negative, *_) = static.auc(chance, label)
+    rng = np.random.RandomState(1)
+    for _ in range(3):
+        p = rng.rand(8, 1).astype("float32")
+        feed = {"chance": np.concatenate([1 - p, p], 1), "label": rng.randint(0, 2, [8, 1])}
+        (want,) = static.Executor().run(main, feed=feed, fetch_list=[area])
+    assert metrics.auc(positive.name, negative.name) == pytest.approx(want.item())
+    assert metrics.auc(positive, negative) == pytest.approx(want.item())

@@ -221,3 +221,31 @@ def test_transformer_trains():
         opt.clear_grad()
         losses.append(loss.item())
     assert losses[-1] < 0.7 * losses[0]
+
+
+@pytest.mark.parametrize("kind", ["none", "growing", "static"])
+def test_a_subclass_that_computes_attention_itself(kind):
+    """As programs for the reference do, from `_prepare_qkv`."""
+
+    class Own(nn.MultiHeadAttention):
+        def forward(self, query, key=None, value=None, attn_mask=None, cache=None):
+            q, k, v, *cache = self._prepare_qkv(query, query, query, cache)
+            weights = nn.functional.softmax(proa.matmul(q * self.head_dim**-0.5, k, transpose_y=True))
+            out = proa.matmul(weights, v).transpose([0, 2, 1, 3])
+            out = self.out_proj(out.reshape([out.shape[0], out.shape[1], self.embed_dim]))
+            return (out, *cache) if cache else out
+
+    own, plain = Own(8, 2), nn.MultiHeadAttention(8, 2)
+    own.set_state_dict(plain.state_dict())
+    x, memory = proa.randn([2, 3, 8]), proa.randn([2, 5, 8])
+    caches = {
+        "none": lambda layer: None,
+        "growing": lambda layer: layer.gen_cache(*layer.compute_kv(memory, memory)),
+        "static": lambda layer: layer.gen_cache(memory, type=layer.StaticCache),
+    }
+    got, want = (layer(x, x, x, cache=caches[kind](layer)) for layer in (own, plain))
+    if kind != "none":
+        (got, after), (want, wanted) = got, want
+        for one, other in zip(after, wanted):
+            np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-5, atol=1e-6)

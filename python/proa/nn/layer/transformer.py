@@ -111,6 +111,17 @@ class MultiHeadAttention(Layer):
             return self.Cache(empty, empty)
         return self.Cache(key, value)
 
+    def _prepare_qkv(self, query, key, value, cache=None):
+        """Projected queries, keys and values [N, heads, T, head_dim], and the cache if there is one: for subclasses."""
+        q = self._heads(self.q_proj(query))
+        if isinstance(cache, self.StaticCache):
+            return q, cache.k, cache.v, cache
+        k, v = self.compute_kv(key, value)
+        if isinstance(cache, self.Cache):
+            k, v = _C.ops.concat([cache.k, k], 2), _C.ops.concat([cache.v, v], 2)
+            cache = self.Cache(k, v)
+        return (q, k, v) if cache is None else (q, k, v, cache)
+
     def forward(self, query, key=None, value=None, attn_mask=None, cache=None):
         ops = _C.ops
         key = query if key is None else key

@@ -231,6 +231,8 @@ def test_a_small_network_learns(level):
     [
         ({"level": "O3"}, ValueError, "'O0', 'O1' or 'O2', not 'O3'"),
         ({"dtype": "float32"}, ValueError, "must be float16 or bfloat16, not float32"),
+        ({"dtype": "floaty"}, ValueError, "must be float16 or bfloat16, not 'floaty'"),
+        ({"dtype": ["float16"]}, ValueError, "must be float16 or bfloat16, not ."),
         ({"custom_white_list": "relu"}, TypeError, "names of ops, not 'relu'"),
         ({"custom_white_list": ["nosuch"]}, ValueError, "no op called 'nosuch'"),
         ({"custom_white_list": ["relu"], "custom_black_list": ["relu"]}, ValueError, "relu is in the list"),
@@ -335,3 +337,18 @@ def test_other_arguments_are_left_alone(dtype):
     for level in ("O1", "O2"):
         with cast(level=level):
             assert paddle.matmul(x, x).dtype == (x + x).dtype == x.dtype
+
+
+@pytest.mark.parametrize("level", ["O1", "O2"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_ops_of_float32_only_take_what_was_cast(level, dtype):
+    """Each op without a class that has no 16-bit type: after a product its argument is one."""
+    x, boxes = tensor(1, 1, 4, 4), paddle.to_tensor([[0.0, 0.0, 2.0, 2.0]])
+    with paddle.amp.auto_cast(level=level, dtype=dtype):
+        features = paddle.matmul(x, x)
+        assert features.dtype.name == dtype
+        pooled = paddle.vision.ops.roi_align(features, boxes, paddle.to_tensor([1], dtype="int32"), 2)
+        whole = paddle.as_complex(paddle.matmul(tensor(3, 2), tensor(2, 2)))
+    assert pooled.dtype == paddle.float32 and whole.dtype == paddle.complex64
+    pooled.sum().backward()
+    assert x.grad.dtype == paddle.float32

@@ -370,6 +370,46 @@ def test_a_layer_trains_in_a_mixed_program(name):
             np.testing.assert_allclose(g.numpy(), grads[p.name].numpy(), **near, err_msg=f"{name} {level} {p.name}")
 
 
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_in_a_mixed_program(name):
+    """Recorded in float32 and made again by static.amp, as at once under autocast."""
+    static = paddle.static
+    for case in (case for case in _cases() if case.name == name):
+        tensors, function = case.bind(*case.arguments())
+        twice = [[_array(t) for t in _flat(function(*tensors))] for _ in range(2)]
+        if name.endswith("_") or any(not np.array_equal(a, b, equal_nan=a.dtype.kind in "fc") for a, b in zip(*twice)):
+            continue  # what is changed keeps its dtype at once alone; what is drawn is another's matter
+        for level in ("O1", "O2"):
+            try:
+                with paddle.amp.auto_cast(level=level, dtype="bfloat16"):
+                    want = _flat(function(*tensors))
+            except TypeError as error:
+                assert "must have the dtype of x" in str(error)  # auto_cast_ops_test names these
+                continue
+            paddle.enable_static()
+            try:
+                main = static.Program()
+                with static.program_guard(main, static.Program()):
+                    outputs = _flat(
+                        function(*[static.data(f"x{i}", t.shape, t.dtype.name) for i, t in enumerate(tensors)])
+                    )
+                if not outputs or not all(paddle._C.is_symbolic(t) for t in outputs):
+                    continue
+                mixing.mix(main, "bfloat16", level)
+                feed = {f"x{i}": t for i, t in enumerate(tensors)}
+                found = static.Executor().run(main, feed, outputs, return_numpy=False)
+            finally:
+                paddle.disable_static()
+            for a, b in zip(found, want, strict=True):
+                if name != "Tensor.contiguous":  # at once it is no op
+                    assert a.dtype == b.dtype, f"{case.text} {level}"
+                    assert np.array_equal(_array(a), _array(b), equal_nan=a.is_floating_point()), f"{case.text} {level}"
+
+
+def _array(tensor):
+    return (tensor.astype("float32") if tensor.is_floating_point() else tensor).numpy()
+
+
 def _sum(outputs):
     floating = [t.astype("float32").sum() for t in outputs if t.is_floating_point() and not t.stop_gradient]
     return sum(floating[1:], floating[0])

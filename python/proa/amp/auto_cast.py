@@ -1,10 +1,11 @@
 """`auto_cast`: op calls in a 16-bit floating point type where that is faster and safe."""
 
 import contextlib
+import functools
 
 from proa import _C
 
-__all__ = ["amp_guard", "auto_cast"]
+__all__ = ["amp_guard", "auto_cast", "settings_of"]
 
 
 def _ops(what, names):
@@ -14,6 +15,38 @@ def _ops(what, names):
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
         raise _C.located(TypeError(f"auto_cast: {what} must be a list, set or tuple of names of ops, not {names!r}"))
     return sorted(set(names))
+
+
+@functools.cache
+def _of_float32_only(dtype):
+    """The ops without a class that have float32 and not this 16-bit type: a 16-bit argument of theirs becomes float32."""
+    return frozenset(
+        op["name"]
+        for op in _C.op_registry()
+        if op["amp"] == "keep" and "float32" in op["dtypes"] and dtype not in op["dtypes"]
+        if "composite" not in op["traits"]
+        and "inplace" not in op["traits"]  # parts have classes; what is changed is not cast
+    )
+
+
+def settings_of(dtype, level, white, black):
+    """The number of the settings of autocast for `_C.amp.exchange`.
+
+    Args:
+        dtype (str|DType): a 16-bit type.
+        level (str): "O1" or "O2".
+        white, black (Iterable[str]): names of ops.
+    """
+    if not isinstance(dtype, (str, _C.DType)):
+        return _C.amp.settings(dtype, False, [], [])  # which says what is wrong
+    return _number(dtype, level == "O2", tuple(white), tuple(black))
+
+
+@functools.lru_cache(maxsize=1024)  # as many as there are
+def _number(dtype, o2, white, black):
+    name = dtype if isinstance(dtype, str) else getattr(dtype, "name", "")
+    more = _of_float32_only(name).difference(white) if name in ("float16", "bfloat16") else ()
+    return _C.amp.settings(dtype, o2, sorted(white), sorted({*black, *more}))
 
 
 @contextlib.contextmanager
@@ -47,7 +80,7 @@ def auto_cast(enable=True, custom_white_list=None, custom_black_list=None, level
     if level not in ("O0", "O1", "O2"):
         raise _C.located(ValueError(f"auto_cast: level must be 'O0', 'O1' or 'O2', not {level!r}"))
     white, black = _ops("custom_white_list", custom_white_list), _ops("custom_black_list", custom_black_list)
-    settings = _C.amp.settings(dtype, level == "O2", white, black)
+    settings = settings_of(dtype, level, white, black)
     before = _C.amp.exchange(settings if enable and level != "O0" else 0)
     try:
         yield

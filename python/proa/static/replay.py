@@ -183,7 +183,7 @@ class Replay:
         else:
             if call.op not in _registry():
                 self._refuse(call)
-            given = getattr(_C.ops, call.op)(*self._numbers(call, args))
+            given = self._call(call, args, exact)
         if len(call.results) == 1:
             given = [given]
         for number, tensor in zip(call.results, given or ()):
@@ -191,6 +191,17 @@ class Replay:
                 self.env.update(zip(number, tensor, strict=True))
             else:
                 self.env[number] = tensor
+
+    def _call(self, call, args, exact):
+        """What the op gives; of arguments whose casts do not go together, or that it does not take, in the recorded dtypes."""
+        op = getattr(_C.ops, call.op)
+        try:
+            return op(*self._numbers(call, args))
+        except TypeError:
+            if exact:
+                raise
+        with auto_cast(enable=False):
+            return op(*[self._argument(arg, True) for arg in call.args])
 
     def _argument(self, arg, exact):
         if isinstance(arg, list):

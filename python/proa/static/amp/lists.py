@@ -1,6 +1,7 @@
 """Which ops and values of a program are computed in 16 bits, said by names."""
 
 from proa import _C
+from proa.amp.auto_cast import settings_of
 
 __all__ = ["AutoMixedPrecisionLists", "AutoMixedPrecisionListsBF16", "CustomOpLists"]
 
@@ -44,7 +45,7 @@ class AutoMixedPrecisionLists:
 
     def settings(self, dtype, level):
         """The number of the settings of autocast that these lists mean."""
-        return _C.amp.settings(dtype, level == "O2", sorted(self.white_list), sorted(self.black_list))
+        return settings_of(dtype, level, self.white_list, self.black_list)
 
 
 CustomOpLists = AutoMixedPrecisionLists

@@ -177,6 +177,7 @@ def test_tools_see_the_lines_of_users():
 def test_a_debugger_finds_the_variables():
     found = types.SimpleNamespace()
 
+    @paddle.jit.not_to_static
     def look():
         found.names = set(sys._getframe(1).f_locals)
 
@@ -235,6 +236,7 @@ def test_a_print_in_a_branch_warns():
 def test_a_value_that_leaves_its_branch_is_an_error():
     box = types.SimpleNamespace()
 
+    @paddle.jit.not_to_static  # or the way that does not leak would give it no value
     def leak(value):
         box.value = value
 
@@ -245,6 +247,86 @@ def test_a_value_that_leaves_its_branch_is_an_error():
 
     with pytest.raises(RuntimeError, match="made in a branch or loop"):
         paddle.jit.to_static(leaking)(X)
+
+
+class _Counter:
+    def __init__(self):
+        self.n, self.seen, self.named = 0, [], {}
+
+    def count(self, value, by=1):
+        self.n += by
+        self.seen.append(value)
+        self.named["last"] = value
+
+
+_SEEN: list = []
+
+
+def _note(value):
+    _SEEN.append(value)
+
+
+def _by_methods(x):
+    counter, other = _Counter(), _Counter()
+    other.inner = counter
+    if x.sum() > 0:
+        counter.count(x)
+        other.count(x * 2, by=2)
+    else:
+        counter.count(-x, by=3)
+        other.inner.count(x)
+        other.count(x * 3)
+        counter.seen.pop()
+    return counter.seen[0] * counter.n + other.seen[0] * other.n + counter.named["last"]
+
+
+def _by_methods_in_a_loop(x):
+    counter = _Counter()
+    counter.named["last"] = x
+    while counter.named["last"].abs().sum() < 100:
+        counter.named["last"] = counter.named["last"] * 2
+        counter.n += 1
+    return counter.named["last"] * counter.n
+
+
+def _of_a_module(x):
+    _SEEN.clear()
+    if x.sum() > 0:
+        _note(x * 2)
+    else:
+        _note(x * 3)
+    return _SEEN[0]
+
+
+def _made_in_a_branch(x):
+    y = x
+    if x.sum() > 0:
+        counter, items = _Counter(), []
+        counter.count(x * 2)
+        items.append(counter.n)
+        y = counter.seen[0] * len(items)
+    return y
+
+
+def _constant_changed_in_place(x):
+    buffer, other = paddle.zeros([2]), paddle.zeros([2])
+    if x.sum() > 0:
+        buffer.add_(x[0])
+    else:
+        buffer[0] = 5.0
+    other.add_(x[0])
+    return buffer + other
+
+
+@pytest.mark.parametrize(
+    "function", [_by_methods, _by_methods_in_a_loop, _of_a_module, _made_in_a_branch, _constant_changed_in_place]
+)
+def test_what_functions_that_are_called_write_is_of_one_way(function):
+    """Both ways are recorded, and each writes to objects and lists that the statement does not name."""
+    converted = paddle.jit.to_static(function)
+    for x in (X, -X, X * 2, -X):
+        np.testing.assert_allclose(converted(x).numpy(), function(x).numpy())
+    assert len(converted._recordings) == 1
 
 
 def test_a_dict_that_one_way_alone_fills_is_an_error():

@@ -6,7 +6,7 @@ import threading
 from proa import _C
 from proa.framework.dtype import is_floating
 from proa.jit import structure
-from proa.jit.dy2static import arrays, signals, undefined
+from proa.jit.dy2static import arrays, signals, undefined, writes
 from proa.jit.dy2static.state import UNDEFINED, State
 from proa.jit.dy2static.values import (
     becomes_tensor,
@@ -32,13 +32,10 @@ _depth = threading.local()
 
 @contextlib.contextmanager
 def region():
-    """Around what is recorded for one way of a statement, which may not be the way of the run."""
-    _depth.now = getattr(_depth, "now", 0) + 1
+    """Around what is recorded for one way of a statement, which may not be the way of the run: what is written in it."""
     _depth.count = getattr(_depth, "count", 0) + 1
-    try:
-        yield
-    finally:
-        _depth.now -= 1
+    with writes.logging() as log:
+        yield log
 
 
 def regions_so_far():
@@ -48,7 +45,7 @@ def regions_so_far():
 
 def in_region():
     """Whether a region is recorded on this thread."""
-    return getattr(_depth, "now", 0) > 0
+    return writes.depth() > 0
 
 
 def if_(test, then, otherwise, site, rest=None):
@@ -96,6 +93,7 @@ class _Plan:
         self.payload = None  # (tree, leaves) of what the second way returns alone
         self.alive = None  # what the second way makes of names, where the first one returns
         self.containers = set()
+        self.watched = {}  # objects and lists that functions which are called write to
         self.arrays = {}  # id of a list that one way appends to: a tensor as it holds
 
 
@@ -103,7 +101,9 @@ def choose(predicate, first, second, functions, site, may_jump):
     """The signal of one of two functions, by a bool tensor; their state is that of `functions`."""
     plan = _Plan()
     for _ in range(_MOST):
-        choice = _Choice(first, second, State(functions, site, plan.containers, plan.arrays), plan, may_jump)
+        choice = _Choice(
+            first, second, State(functions, site, plan.containers, plan.arrays, plan.watched), plan, may_jump
+        )
         try:
             return choice.record(predicate)
         except _Again as again:
@@ -168,9 +168,9 @@ class _Choice:
     def _run(self, number):
         """({key: (tree, leaves)}, signal, keys that are changed in place alone) of a way."""
         self.state.enter()
-        with region():
+        with region() as log:
             signal = self._ways[number]()
-        values, changed = self.state.leave()
+        values, changed = self.state.leave(log)
         if number and not set(changed) <= self._plan.containers:
             self._plan.containers.update(changed)
             raise _Again(self)

@@ -7,7 +7,7 @@ import threading
 import types
 
 from proa import _C
-from proa.jit.dy2static import functions
+from proa.jit.dy2static import functions, writes
 
 _OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _is_library: dict = {}  # by file
@@ -181,6 +181,8 @@ def call(function):
         made = converted(inner)
         return function if made is inner else types.MethodType(made, function.__self__)
     if kind is types.BuiltinFunctionType or kind is type:
+        if writes.depth() and kind is not type:
+            writes.items(function.__self__, sys._getframe(1).f_globals)
         from proa.jit.dy2static import builtin_functions
 
         try:

@@ -46,6 +46,7 @@ class _Plan:
         self.kinds = {}  # (key, number of the leaf): (dtype, sizes or None)
         self.payload = None  # (tree, leaves) of what a turn returns
         self.containers = set()
+        self.watched = {}  # objects and lists that functions which are called write to
         self.arrays = {}  # id of a list: an element of it
         self.rebuilt = set()  # keys of names that get other lists in a turn
 
@@ -61,7 +62,7 @@ def repeated(what, site, entry, may_peel=True):
     """
     plan = _Plan()
     for _ in range(_MOST):
-        loop = _Loop(what, State(what.functions, site, plan.containers, plan.arrays), site, entry, plan)
+        loop = _Loop(what, State(what.functions, site, plan.containers, plan.arrays, plan.watched), site, entry, plan)
         try:
             return loop.record()
         except _Again as again:
@@ -181,7 +182,7 @@ class _Loop:
 
     def _turn(self, variables):
         hidden = self._taken(variables)
-        with region():
+        with region() as log:
             signal, hidden = self._what.turn(*hidden)
             out = list(hidden)
             if self._codes is not None:
@@ -192,7 +193,7 @@ class _Loop:
             out += self._payload_of(signal)
         in_place = {key for key in self.state.in_place if self.state.get(key) is self._handles.get(key)}
         self._in_place = in_place
-        found, changed = self.state.leave()
+        found, changed = self.state.leave(log)
         if changed:
             self._lists(changed, found)
         for key in self._variables:

@@ -1,9 +1,10 @@
 """What rewritten functions call, under the name `_proa_`."""
 
 import operator
+import sys
 
 from proa import _C
-from proa.jit.dy2static import branches
+from proa.jit.dy2static import branches, writes
 from proa.jit.dy2static.branches import after, choose, if_
 from proa.jit.dy2static.calls import call, read
 from proa.jit.dy2static.loops import for_, while_
@@ -12,7 +13,7 @@ from proa.jit.dy2static.values import is_late, truth
 
 __all__ = [
     "BREAK", "CONTINUE", "Returned", "after", "all_of", "any_of", "asserted", "call", "chained", "chosen", "for_", "if_",
-    "negated", "raising", "read", "result", "while_",
+    "negated", "raising", "read", "result", "while_", "writing",
 ]  # fmt: skip
 
 _NOWHERE = (0, (), (), (), (), (False, False, True))
@@ -114,6 +115,16 @@ def asserted(test, message=None):
     from proa.jit.dy2static import checks
 
     return checks.note(truth(test), message)
+
+
+def writing(owner, name=None):
+    """Before an attribute of an object is assigned, or the contents of a list or dict."""
+    if writes.depth():
+        names = sys._getframe(1).f_globals
+        if name is None:
+            writes.items(owner, names)
+        else:
+            writes.attribute(owner, name, names)
 
 
 def raising():

@@ -7,24 +7,14 @@ found = state.leave()  # what it made of it, by key; all as it was again
 state.put(key, value)
 """
 
-import collections
 import types
 
 from proa import _C
 from proa.jit import structure
-from proa.jit.dy2static import arrays
-from proa.jit.dy2static.values import is_late
+from proa.jit.dy2static import arrays, writes
+from proa.jit.dy2static.writes import CONTAINERS, UNDEFINED
 
-_CONTAINERS = (list, dict, set, collections.deque)
 _DEPTH = 4
-
-
-class _Undefined:
-    def __repr__(self):
-        return "undefined"
-
-
-UNDEFINED = _Undefined()
 
 
 class _Variable:
@@ -64,6 +54,9 @@ class _Attribute:
     def __init__(self, owner, path):
         self.name, self._owner, self._attribute = ".".join(path), owner, path[-1]
 
+    def is_of(self, owner, name):
+        return self._owner is owner and self._attribute == name
+
     def get(self):
         return getattr(self._owner, self._attribute, UNDEFINED)
 
@@ -81,7 +74,7 @@ class _Contents:
         self.container, self.name = container, name
 
     def get(self):
-        return list(self.container) if not isinstance(self.container, dict) else dict(self.container)
+        return writes.contents(self.container)
 
     def put(self, value):
         self.container.clear()
@@ -111,10 +104,12 @@ class State:
         functions: of the blocks; None among them are passed over.
         site: of the statement (statements.py).
         containers (set): ids of lists and dicts, and keys of names, that are known to be changed by what is called.
+        watched (dict): objects and lists that the functions called write to, (object, name of the attribute or None) by
+            key; grows by what is found.
         made (dict): by the ids of lists that become TensorArrays, a tensor as they will hold.
     """
 
-    def __init__(self, functions, site, containers=(), made=None):
+    def __init__(self, functions, site, containers=(), made=None, watched=None):
         self.line, names, attributes, items, chains, _ = site
         functions = [f for f in functions if f is not None]
         self.file = functions[0].__code__.co_filename
@@ -131,6 +126,9 @@ class State:
         self.before = {key: slot.get() for key, slot in self._slots.items()}
         self._roots = []  # (slot, value) of names and attributes
         self._seen = self._containers(chains)
+        self._watched = {} if watched is None else watched
+        for key, (thing, name, _) in self._watched.items():
+            self._watch(key, thing, name)
         self._originals = []  # (slot, list) of what becomes an array here
         for number, like in (made or {}).items():
             self._as_array(number, like)
@@ -196,14 +194,51 @@ class State:
         waiting = [(slot.name, value, _DEPTH) for slot, value in self._roots]
         while waiting:
             name, value, depth = waiting.pop()
-            if not isinstance(value, (*_CONTAINERS, tuple)) or id(value) in found or not depth:
+            if not isinstance(value, (*CONTAINERS, tuple)) or id(value) in found or not depth:
                 continue
             if not isinstance(value, tuple):
                 slot = _Contents(value, name)
                 found[id(value)] = slot, slot.get()
             inner = value.values() if isinstance(value, dict) else value
-            waiting += [(name, item, depth - 1) for item in inner if isinstance(item, (*_CONTAINERS, tuple))]
+            waiting += [(name, item, depth - 1) for item in inner if isinstance(item, (*CONTAINERS, tuple))]
         return found
+
+    def _watch(self, key, thing, name):
+        if name is not None:
+            self._slots[key] = slot = _Attribute(thing, (type(thing).__name__, name))
+            self.before[key] = slot.get()
+        elif id(thing) not in self._seen:
+            slot = _Contents(thing, f"a {type(thing).__name__}")
+            self._seen[id(thing)] = slot, slot.get()
+
+    def _found_by_log(self, log):
+        """Keys of what functions that were called wrote to and what was there before the region; all as it was."""
+        new = {}
+        unknown = [
+            (("attribute", *key), owner, name, before)
+            for key, (owner, name, before) in log.attributes.items()
+            if not any(isinstance(slot, _Attribute) and slot.is_of(owner, name) for slot in self._slots.values())
+        ]
+        unknown += [
+            (("contents", number), container, None, before)
+            for number, (container, before) in log.containers.items()
+            if number not in self._seen
+        ]
+        while unknown:
+            roots = [value for _, value in self._roots] + [owner for owner in log.globals.values()]
+            there = writes.reached(roots)
+            known = [entry for entry in unknown if id(entry[1]) in there]
+            if not known:
+                break  # what is left was made in the region
+            for key, thing, name, before in known:
+                slot = _Attribute(thing, ("", name)) if name is not None else _Contents(thing, "")
+                new[key] = thing, name, slot.get()
+                slot.put(before)
+            unknown = [entry for entry in unknown if entry not in known]
+        for key, (thing, name, _) in new.items():
+            self._watch(key, thing, name)
+            self._watched[key] = thing, name, None
+        return {key: value for key, (_, _, value) in new.items()}
 
     def _as_array(self, number, like):
         """A list that grows: what the names for it hold is a TensorArray."""
@@ -212,8 +247,8 @@ class State:
             name = self._seen[number][0].name
             raise _C.located(
                 NotImplementedError(
-                    f"{self.where()}: a list in {name} grows by what depends on a tensor; only a list that has a name or "
-                    "is an attribute may"
+                    f"{self.where()}: {name} has a list that grows by what depends on a tensor; append to it where it has a "
+                    "name, or is an attribute of what has one"
                 )
             )
         array = arrays.of_list(self._seen[number][1], like)
@@ -252,7 +287,7 @@ class State:
         if isinstance(value, (_C.Tensor, list, tuple, dict)):
             structure.flatten(value, leaves)
         for t in leaves:
-            if id(t) not in found and is_late(t):
+            if id(t) not in found and _C.is_symbolic(t):
                 found[id(t)] = name, t, _C.program_of(t), _C.program_of(t).value_number(t)
 
     @staticmethod
@@ -298,13 +333,13 @@ class State:
         self._aliases = {}
         for key in self.in_place:
             value = self.before[key]
-            if is_late(value):
+            if isinstance(value, _C.Tensor) and _C.is_symbolic(value):  # constants too: they are changed in each run
                 copy = _C.ops.assign(value)
                 program = _C.program_of(copy)
                 self._aliases[key] = copy, program, program.value_number(copy)
                 self.put(key, copy)
 
-    def leave(self):
+    def leave(self, log=None):
         """({key: value} of what is defined after a block, what else it changed: ids of lists, keys of names); all as it was."""
         after = {key: slot.get() for key, slot in self._slots.items()}
         for key, (copy, program, number) in self._aliases.items():
@@ -328,6 +363,13 @@ class State:
                 after["contents", number] = self._seen[number][0].get()
                 self._note(self._seen[number][0])
         self.restore()
+        if log is not None:
+            found = self._found_by_log(log)
+            for key, value in found.items():
+                after[key] = value
+                changed.append(key[1] if key[0] == "contents" else key)
+                if key[0] == "contents":
+                    self._note(self._seen[key[1]][0])
         return {key: value for key, value in after.items() if value is not UNDEFINED}, changed
 
     def is_alias(self, key, value):
@@ -350,7 +392,8 @@ class State:
 
     def _refuse_changed_handles(self):
         for name, t, program, number in self._numbers.values():
-            if program.value_number(t) != number:
+            # A constant may have left the program meanwhile.
+            if _C.is_symbolic(t) and program.value_number(t) != number:
                 raise _C.located(
                     NotImplementedError(
                         f"{self.where()}: {name} is changed in place in a block that depends on a tensor, by a call "

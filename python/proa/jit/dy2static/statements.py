@@ -22,7 +22,7 @@ change, and how its blocks leave (of an `if`: the first always, the second alway
 
 import ast
 
-from proa.jit.dy2static import scopes
+from proa.jit.dy2static import scopes, source
 from proa.jit.dy2static.expressions import RUNTIME, Expressions, placed, runtime
 
 
@@ -114,6 +114,8 @@ class Statements:
             return [statement] if top else []
         if isinstance(statement, ast.Raise):
             return [placed(ast.Expr(runtime("raising", at=statement)), statement), self._expression(statement)]
+        if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete)):
+            return [*_announced(statement), self._expression(statement)]
         if scopes.blocks(statement) and not isinstance(statement, (*scopes.FUNCTIONS, ast.ClassDef)):
             return [self._kept(statement, top)]
         return [self._expression(statement)]
@@ -267,6 +269,29 @@ def converted(node, numbers, properties):
     if any(isinstance(n, kinds) for n in scopes.own(node.body)):
         return node
     return Statements(node, numbers, properties).rewrite(node)
+
+
+def _announced(statement):
+    """Calls that say which attributes and items a statement is about to write."""
+    made = []
+    targets = getattr(statement, "targets", None) or [statement.target]
+    for target in targets:
+        for part in ast.walk(target):
+            if isinstance(part, ast.Attribute) and not isinstance(part.ctx, ast.Load):
+                owner, args = part.value, [ast.Constant(part.attr)]
+            elif isinstance(part, ast.Subscript) and not isinstance(part.ctx, ast.Load):
+                owner, args = part.value, []
+            elif isinstance(part, ast.Name) and isinstance(statement, ast.AugAssign) and part is target:
+                owner, args = part, []
+            else:
+                continue
+            if scopes.dotted(owner) is not None:
+                owner = source.copied(owner)
+                for name in ast.walk(owner):
+                    if hasattr(name, "ctx"):
+                        name.ctx = ast.Load()
+                made.append(placed(ast.Expr(runtime("writing", owner, *args, at=statement)), statement))
+    return made
 
 
 def _leaps(statement):

@@ -170,3 +170,50 @@ def test_multinomial():
     for count, kind in ((0, ValueError), (1.5, TypeError), (True, TypeError)):
         with pytest.raises(kind, match="total_count"):
             D.Multinomial(count, [1.0, 1.0])
+
+
+_EXTREMES = [
+    *((f"normal {scale}", lambda s=scale: D.Normal(s, 2 * s), lambda s=scale: scipy.stats.norm(s, 2 * s), [0.5 * scale, -scale, 3 * scale])
+      for scale in (1e-30, 1e-20, 1e20, 1e30)),
+    *((f"uniform {low} {high}", lambda l=low, h=high: D.Uniform(l, h), lambda l=low, h=high: scipy.stats.uniform(l, h - l), [low / 2 + high / 2, low / 4 + high / 4 * 3, -3.2e38])
+      for low, high in ((-1e38, 1e38), (-3e38, 3e38), (0.0, 1e-38), (1e30, 1.5e30))),
+    *((f"beta {a} {b}", lambda a=a, b=b: D.Beta(a, b), lambda a=a, b=b: scipy.stats.beta(a, b), [1e-6, 0.5, 1 - 1e-6])
+      for a, b in ((1e-3, 1e-3), (1e-10, 1.0), (1e3, 1e-3), (1e6, 1e6), (1e-30, 1e-30), (1e9, 3.0))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("ours, theirs, values", [case[1:] for case in _EXTREMES], ids=[case[0] for case in _EXTREMES])
+def test_extreme_parameters(ours, theirs, values):
+    """As SciPy in float64 says, of the same numbers as float32 has them."""
+    ours, theirs = ours(), theirs()
+    values = np.array(values, "float32")
+    with np.errstate(all="ignore"):
+        want = theirs.logpdf(values.astype("float64"))
+    np.testing.assert_allclose(ours.log_prob(proa.to_tensor(values)).numpy(), want, rtol=2e-5, atol=2e-6)
+    np.testing.assert_allclose(ours.entropy().numpy(), theirs.entropy(), rtol=2e-5)
+    if isinstance(ours, D.Beta):
+        np.testing.assert_allclose(ours.variance.numpy(), theirs.var(), rtol=1e-5)
+        assert np.isfinite(ours.sample([200]).numpy()).all()
+    np.testing.assert_allclose(D.kl_divergence(ours, ours).numpy(), 0, atol=1e-6)
+
+
+def test_divergences_of_far_scales():
+    """KL of normals is log(b / a) + (a^2 + d^2) / (2 b^2) - 1 / 2, also where a / b is near the ends of the numbers."""
+    for a, b in ((1e-15, 1e15), (1e-30, 1e-28), (1e30, 1e28), (2.0, 2.0)):
+        want = np.log(b / a) + 0.5 * (a / b) ** 2 - 0.5
+        np.testing.assert_allclose(
+            D.kl_divergence(D.Normal(0.0, a), D.Normal(0.0, b)).numpy(), want, rtol=1e-5, atol=1e-6
+        )
+    wide, narrow = D.Uniform(-3e38, 3e38), D.Uniform(-1.0, 1.0)
+    np.testing.assert_allclose(D.kl_divergence(narrow, wide).numpy(), np.log(3e38), rtol=1e-6)
+    assert D.kl_divergence(wide, narrow).item() == np.inf
+
+
+def test_large_concentrations():
+    for concentration in ([1e6, 1.0, 1e-3], [1e-3] * 3, [1e-30] * 3, [1e5, 2e5, 3e5]):
+        ours, theirs = D.Dirichlet(proa.to_tensor(concentration)), scipy.stats.dirichlet(np.array(concentration))
+        np.testing.assert_allclose(ours.entropy().numpy(), theirs.entropy(), rtol=1e-5)
+        np.testing.assert_allclose(
+            ours.log_prob(proa.to_tensor([0.2, 0.3, 0.5])).numpy(), theirs.logpdf([0.2, 0.3, 0.5]), rtol=1e-5
+        )
+        np.testing.assert_allclose(ours.variance.numpy(), theirs.var(), rtol=1e-5)

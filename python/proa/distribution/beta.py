@@ -36,7 +36,7 @@ class Beta(ExponentialFamily):
     def variance(self):
         """alpha beta / ((alpha + beta)^2 (alpha + beta + 1))."""
         total = self.alpha + self.beta
-        return self.alpha * self.beta / (total * total * (total + 1.0))
+        return (self.alpha / total) * (self.beta / total) / (total + 1.0)
 
     def sample(self, shape=()):
         """Random numbers: [*shape, *batch_shape]."""
@@ -51,16 +51,17 @@ class Beta(ExponentialFamily):
     def log_prob(self, value):
         """(alpha - 1) log(value) + (beta - 1) log(1 - value) - log B(alpha, beta)."""
         value = parameter("Beta.log_prob", "value", value, self.dtype)
-        # A factor of 0 takes away an infinite logarithm at the ends.
-        left = _times_log(self.alpha - 1.0, value.log())
-        return left + _times_log(self.beta - 1.0, _C.ops.log1p(-value)) - self._log_normalizer(self.alpha, self.beta)
+        # In float64, as large terms cancel. A factor of 0 takes away an infinite logarithm at the ends.
+        alpha, beta, value = (x.astype(_C.float64) for x in (self.alpha, self.beta, value))
+        powers = _times_log(alpha - 1.0, value.log()) + _times_log(beta - 1.0, _C.ops.log1p(-value))
+        return (powers - self._log_normalizer(alpha, beta)).astype(self.dtype)
 
     def entropy(self):
         """log B(alpha, beta) - (alpha - 1) digamma(alpha) - (beta - 1) digamma(beta) + (alpha + beta - 2) digamma(alpha + beta)."""
-        alpha, beta, digamma = self.alpha, self.beta, _C.ops.digamma
+        alpha, beta, digamma = self.alpha.astype(_C.float64), self.beta.astype(_C.float64), _C.ops.digamma
         total = alpha + beta
         value = self._log_normalizer(alpha, beta) + (total - 2.0) * digamma(total)
-        return value - (alpha - 1.0) * digamma(alpha) - (beta - 1.0) * digamma(beta)
+        return (value - (alpha - 1.0) * digamma(alpha) - (beta - 1.0) * digamma(beta)).astype(self.dtype)
 
     @property
     def _natural_parameters(self):

@@ -35,8 +35,9 @@ class Dirichlet(ExponentialFamily):
     @property
     def variance(self):
         """a (A - a) / (A^2 (A + 1)), a the concentration and A its sum."""
-        total = self.concentration.sum(-1, keepdim=True)
-        return self.concentration * (total - self.concentration) / (total * total * (total + 1.0))
+        a = self.concentration.astype(_C.float64)
+        total = a.sum(-1, keepdim=True)
+        return ((a / total) * ((total - a) / total) / (total + 1.0)).astype(self.dtype)
 
     def sample(self, shape=()):
         """Random shares: [*shape, *batch_shape, k]."""
@@ -51,15 +52,18 @@ class Dirichlet(ExponentialFamily):
     def log_prob(self, value):
         """The sum of (concentration - 1) log(value), less log B(concentration)."""
         value = parameter("Dirichlet.log_prob", "value", value, self.dtype)
-        powers = (value.log() * (self.concentration - 1.0)).sum(-1)
-        return powers - self._log_normalizer(self.concentration)
+        # In float64, as large terms cancel.
+        a = self.concentration.astype(_C.float64)
+        powers = (value.astype(_C.float64).log() * (a - 1.0)).sum(-1)
+        return (powers - self._log_normalizer(a)).astype(self.dtype)
 
     def entropy(self):
         """log B(a) + (A - k) digamma(A) - the sum of (a - 1) digamma(a), a the concentration and A its sum."""
-        a, digamma = self.concentration, _C.ops.digamma
+        a, digamma = self.concentration.astype(_C.float64), _C.ops.digamma
         total = a.sum(-1)
         inner = ((a - 1.0) * digamma(a)).sum(-1)
-        return self._log_normalizer(a) + (total - float(self.event_shape[0])) * digamma(total) - inner
+        value = self._log_normalizer(a) + (total - float(self.event_shape[0])) * digamma(total) - inner
+        return value.astype(self.dtype)
 
     @property
     def _natural_parameters(self):

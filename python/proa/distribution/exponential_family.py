@@ -6,13 +6,14 @@ __all__ = ["ExponentialFamily", "log_normalizer_and_slope"]
 
 
 def log_normalizer_and_slope(distribution):
-    """(F(theta), theta, dF/dtheta) of natural parameters; all of them have gradients."""
-    from proa import grad
+    """(F(theta), theta, dF/dtheta) of natural parameters, in float64, as differences of these follow; all have gradients."""
+    from proa import _C, grad
 
     parameters = []
     for parameter in distribution._natural_parameters:
         # A fresh variable each, as one tensor may stand for several.
-        parameters.append(parameter * 1.0 if not parameter.stop_gradient else parameter.detach())
+        fresh = parameter.detach() if parameter.stop_gradient else parameter * 1.0
+        parameters.append(fresh.astype(_C.float64) if fresh.dtype == _C.float32 else fresh)
         parameters[-1].stop_gradient = False
     value = distribution._log_normalizer(*parameters)
     return value, parameters, grad(value.sum(), parameters, create_graph=True)
@@ -54,4 +55,4 @@ class ExponentialFamily(Distribution):
         value = value - self._mean_carrier_measure
         for parameter, slope in zip(parameters, slopes):
             value = value - parameter * slope
-        return value
+        return value.astype(self._natural_parameters[0].dtype)

@@ -74,15 +74,16 @@ def _nearest(pairs):
 
 @register_kl(Normal, Normal)
 def _normals(p, q):
-    ratio = (p.scale / q.scale) * (p.scale / q.scale)
-    move = ((p.loc - q.loc) / q.scale) * ((p.loc - q.loc) / q.scale)
-    return 0.5 * (ratio + move - 1.0 - ratio.log())
+    # In float64, which holds squares of all ratios.
+    loc, scale, other_loc, other_scale = (x.astype(_C.float64) for x in (p.loc, p.scale, q.loc, q.scale))
+    ratio, move = scale / other_scale, (loc - other_loc) / other_scale
+    return (0.5 * (ratio * ratio + move * move - 1.0) - ratio.log()).astype(p.dtype)
 
 
 @register_kl(Uniform, Uniform)
 def _uniforms(p, q):
     inside = (q.low <= p.low).logical_and(p.high <= q.high)
-    value = ((q.high - q.low) / (p.high - p.low)).log()
+    value = q.entropy() - p.entropy()
     return _C.ops.where(inside, value, _C.ops.full_like(value, float("inf")))
 
 
@@ -102,9 +103,9 @@ def _exponential_families(p, q):
             )
         )
     value, parameters, slopes = log_normalizer_and_slope(p)
-    others = q._natural_parameters
+    others = [other.astype(parameter.dtype) for other, parameter in zip(q._natural_parameters, parameters)]
     result = q._log_normalizer(*others) - value
     for parameter, other, slope in zip(parameters, others, slopes):
         term = (other - parameter) * slope
         result = result - (term.sum(list(range(-len(q.event_shape), 0))) if q.event_shape else term)
-    return result
+    return result.astype(p.dtype) if hasattr(p, "dtype") else result

@@ -54,9 +54,6 @@ class Normal(Distribution):
     def log_prob(self, value):
         """-(value - loc)^2 / (2 scale^2) - log(scale) - log(2 pi) / 2."""
         value = parameter("Normal.log_prob", "value", value, self.dtype)
-        variance = self.scale * self.scale
-        return (
-            -((value - self.loc) * (value - self.loc)) / (2.0 * variance)
-            - self.scale.log()
-            - (0.5 * math.log(2.0 * math.pi))
-        )
+        # Divided before it is squared: the square of a small or large scale is no number any more.
+        away = (value - self.loc) / self.scale
+        return -0.5 * (away * away) - self.scale.log() - 0.5 * math.log(2.0 * math.pi)

@@ -1,5 +1,7 @@
 """Uniform: all numbers from low to high alike."""
 
+import math
+
 from proa import _C
 from proa.distribution.distribution import Distribution, parameter, sizes
 
@@ -36,14 +38,19 @@ class Uniform(Distribution):
 
     def entropy(self):
         """log(high - low)."""
-        return (self.high - self.low).log()
+        # By halves, as from -3e38 to 3e38 it is further than the largest number.
+        return (self.high * 0.5 - self.low * 0.5).log() + math.log(2.0)
 
     def log_prob(self, value):
         """-log(high - low) within, minus infinity outside."""
-        return self.prob(value).log()
+        inside = self._inside(parameter("Uniform.log_prob", "value", value, self.dtype))
+        within = -self.entropy()
+        return _C.ops.where(inside, within, _C.ops.full_like(within, -math.inf))
 
     def prob(self, value):
         """1 / (high - low) within (both ends left out), 0 outside."""
         value = parameter("Uniform.prob", "value", value, self.dtype)
-        inside = (value > self.low).astype(self.dtype) * (value < self.high).astype(self.dtype)
-        return inside / (self.high - self.low)
+        return self._inside(value).astype(self.dtype) * 0.5 / (self.high * 0.5 - self.low * 0.5)
+
+    def _inside(self, value):
+        return (value > self.low).logical_and(value < self.high)

@@ -25,8 +25,7 @@ _BOUND = {"float16": 64 * 2.0**-11, "bfloat16": 64 * 2.0**-8, "float32": 2.0**-1
 _STEPS = set("ceil floor round trunc frac sign floor_divide remainder topk argsort sort mode kthvalue unique".split())
 
 # Ops that want two operands of one dtype and have no class yet: O2 casts the first alone.
-_PAIRED = set("as_strided_set index_put put_along_axis_add put_along_axis_assign put_along_axis_multiply scatter scatter_nd_add "
-              "slice_set".split())  # fmt: skip
+_PAIRED = set("as_strided_set put_along_axis_add put_along_axis_assign put_along_axis_multiply".split())
 
 
 def _cases(op):

@@ -352,3 +352,18 @@ def test_ops_of_float32_only_take_what_was_cast(level, dtype):
     assert pooled.dtype == paddle.float32 and whole.dtype == paddle.complex64
     pooled.sum().backward()
     assert x.grad.dtype == paddle.float32
+
+
+@pytest.mark.parametrize("level", ["O1", "O2"])
+def test_values_written_into_a_tensor(level):
+    def written(h):
+        m = paddle.scatter(paddle.zeros([2, 3]), paddle.to_tensor([0, 1]), h)
+        return paddle.scatter_nd_add(m, paddle.to_tensor([[0]]), h[1:])
+
+    h = tensor(2, 3).detach()
+    expected = np.stack([h.numpy().sum(0), h.numpy()[1]])
+    for function in (written, paddle.jit.to_static(written)):
+        with cast(level=level):
+            found = function(h)
+        assert found.dtype == (LOW if level == "O2" else paddle.float32)
+        np.testing.assert_allclose(found.astype("float32").numpy(), expected, rtol=2**-6, atol=2**-6)

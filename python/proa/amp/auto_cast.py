@@ -29,6 +29,15 @@ def _of_float32_only(dtype):
     )
 
 
+@functools.cache
+def _writing():
+    """The ops without a class that give a tensor with values written into it, whose dtype the values must have: O2, which casts the
+    first argument of such an op, casts these too."""
+    ops = {op["name"]: op for op in _C.op_registry()}
+    tensors = {name: sum(p["type"].startswith("Tensor") for p in op["params"]) for name, op in ops.items()}
+    return frozenset(name for name in ops if ops[name]["amp"] == "keep" and name + "_" in ops and tensors[name] > 1)
+
+
 def settings_of(dtype, level, white, black):
     """The number of the settings of autocast for `_C.amp.exchange`.
 
@@ -45,8 +54,11 @@ def settings_of(dtype, level, white, black):
 @functools.lru_cache(maxsize=1024)  # as many as there are
 def _number(dtype, o2, white, black):
     name = dtype if isinstance(dtype, str) else getattr(dtype, "name", "")
-    more = _of_float32_only(name).difference(white) if name in ("float16", "bfloat16") else ()
-    return _C.amp.settings(dtype, o2, sorted(white), sorted({*black, *more}))
+    if name in ("float16", "bfloat16"):
+        given = {*white, *black}
+        black = {*black, *(_of_float32_only(name) - given)}
+        white = {*white, *(_writing() - given)} if o2 else white
+    return _C.amp.settings(dtype, o2, sorted(white), sorted(black))
 
 
 @contextlib.contextmanager

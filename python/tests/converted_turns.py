@@ -292,3 +292,136 @@ def _until(v, limit):
     while v.sum() < limit:
         v = v * 1.25
     return v
+
+
+@supported
+def else_of_inner_loops(x):
+    """`break`, `continue` and `else` of loops of Python in each other, by Python and by tensors"""
+    y = x
+    for i in range(3):
+        for j in range(3):
+            if j == 2:
+                break
+            if x[i].sum() > 0:
+                continue
+            y = y + j + 1
+        else:
+            y = y * 100
+        y = y + i
+    return y
+
+
+@supported
+def endless_with_returns(x):
+    """`while True` that ends by `return` alone"""
+    n = 0
+    while True:
+        n += 1
+        if x.sum() * n > 3:
+            return n * x
+        if n > 5:
+            return x
+
+
+@supported
+def return_in_else_of_loop(x):
+    """`return` in the `else` of a loop"""
+    for k in range(2):
+        if x[k].sum() > 1.0:
+            break
+    else:
+        return x * 7
+    return x * k
+
+
+@supported
+def try_in_loop(x):
+    """`try`, `except`, `finally` with `continue` in a loop"""
+    y = x
+    for k in range(4):
+        try:
+            if k == 2:
+                raise KeyError("a")
+            if y.sum() > 2:
+                continue
+            y = y + 1
+        except KeyError:
+            y = y * 2
+            continue
+        finally:
+            y = y + 0.5
+    return y
+
+
+@supported
+def names_used_again(x):
+    """Names that two loops use"""
+    i, s = 0, x.abs().sum()
+    while s > 1:
+        s = s / 2
+        i += 1
+    t = 0
+    while s < 8:
+        s = s * 3
+        t += i
+        i = i + 1
+    return x * i + t
+
+
+@supported
+def length_in_loop(x):
+    """`len` of a list in the loop that appends to it"""
+    items = []
+    for row in x:
+        if len(items) > 0 and row.sum() > 0:
+            items.append(row + items[-1])
+        else:
+            items.append(row)
+    return paddle.stack(items)
+
+
+@supported
+def sizes_in_loops(x):
+    """A loop by the size of what it changes"""
+    y = x
+    if x.shape[0] % 2 == 0:
+        y = paddle.concat([y, y[:1]])
+    while y.shape[0] > 2:
+        y = y[1:] + y[:1]
+        if y.shape[0] <= 2:
+            break
+    return y.sum(0)
+
+
+@supported
+def index_that_returns(x):
+    """A function that returns the index of a loop"""
+
+    def first(v):
+        for k in range(3):
+            if v[k].sum() > 1:
+                return k
+        return 10
+
+    return x * first(x)
+
+
+@supported
+def attribute_as_target(x):
+    """An attribute as the target of a `for`"""
+    holder = _Counter()
+    for holder.n in range(3):
+        if x[holder.n].sum() > 1:
+            break
+    return x * holder.n
+
+
+@supported
+def selected_or_nothing(x):
+    """What is selected by values, or nothing of it"""
+    chosen = x.flatten()[paddle.nonzero(x.flatten() > 1.4).flatten()]
+    if chosen.shape[0] == 0:
+        return x.sum() * 0
+    if len(chosen) > 1 or not chosen.shape[0]:
+        return chosen.max() + chosen.shape[0]
+    return chosen.sum() * 10

@@ -95,6 +95,26 @@ class Size:
                 return None
         return sum(factor * (least if what else 1) for what, factor in self._sum().items())
 
+    def is_of_inputs(self):
+        """Whether it is computed from sizes of inputs alone, not from those of what depends on values."""
+        program = _C.program_of(self._of)
+        inputs = {program.value_number(program.find(name)) for name in program.input_names}
+        for what in self._sum():
+            if not what:
+                continue
+            if isinstance(what[0], str):
+                return False
+            number = what[1] if len(what) == 2 else int(program.text_of_dim(what[0]).partition(".")[0].lstrip("%"))
+            if number not in inputs:
+                return False
+        return True
+
+    def truth(self):
+        """`bool` of it in a function that is converted: a tensor where that depends on the run."""
+        if self._least() is not None and self.is_of_inputs():
+            return bool(self)
+        return self.tensor() != 0
+
     def _is_dim(self):
         return self._tensor is None
 
@@ -149,6 +169,10 @@ class Size:
                 return compare(difference.get((), 0), 0)
             return self._compare_unlike(other, compare)
         least = self._least()
+        if _is_converted(sys._getframe(2)) and not (other == -1 and compare in (operator.eq, operator.ne)):
+            # In a function that is converted the answer may be a tensor, where it is not the same for all sizes.
+            if least is None or not self.is_of_inputs():
+                return compare(self.tensor(), other)
         if least is not None:
             # The numbers from `least` on: they agree if all of them lie on one side.
             if least > other:
@@ -159,8 +183,6 @@ class Size:
         if getattr(_thread, "least", None) is not None:
             self._refuse(f"comparison with {other}")
         if self._tensor is not None or other > 0:
-            if _is_converted(sys._getframe(2)):
-                return compare(self.tensor(), other)
             self._refuse(f"comparison with {other}")
         return compare(-1, other)
 

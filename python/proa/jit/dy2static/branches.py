@@ -11,6 +11,7 @@ from proa.jit.dy2static.state import UNDEFINED, State
 from proa.jit.dy2static.values import (
     becomes_tensor,
     built,
+    condition,
     described,
     equal,
     flat,
@@ -50,6 +51,7 @@ def in_region():
 
 def if_(test, then, otherwise, site, rest=None):
     """The signal of an `if`, and of what follows it if that is given."""
+    test = condition(test)
     if not is_late(test):
         if test:
             signal = then()

@@ -16,7 +16,7 @@ from proa.jit.dy2static.values import is_late, truth
 
 def len_(value):
     if isinstance(value, TensorArray):
-        value = value.stacked
+        return value.stacked.shape[0]
     if isinstance(value, _C.Tensor) and value.shape and isinstance(value.shape[0], Size):
         return value.shape[0]
     return len(value)

@@ -9,7 +9,7 @@ from proa.jit.dy2static import iterables, signals
 from proa.jit.dy2static.branches import after, choose
 from proa.jit.dy2static.repeat import repeated
 from proa.jit.dy2static.signals import BREAK, CONTINUE, Mixed
-from proa.jit.dy2static.values import is_late, truth
+from proa.jit.dy2static.values import condition, is_late, truth
 
 # Turns that are left of a loop over Python's numbers, when a break becomes one of the program: more than these are a loop.
 _UNROLLED = 16
@@ -19,7 +19,7 @@ _MOST_TURNS = 10000
 def while_(test, turn, site, otherwise=None):
     """The signal of a `while`."""
     while True:
-        go_on = test()
+        go_on = condition(test())
         if is_late(go_on):
             return _finished(repeated(_While(test, turn), site, None), otherwise, site)
         if not go_on:
@@ -116,8 +116,11 @@ class _While:
         self.functions = [test, turn]
 
     def goes_on(self):
-        value = self._test()
+        value = condition(self._test())
+        self.endless = value is True
         return truth(value) if isinstance(value, _C.Tensor) else _C.to_tensor(bool(value))
+
+    endless = False  # it ends by a jump alone
 
     def turn(self):
         return _without_continue(self._turn()), ()
@@ -128,6 +131,8 @@ class _While:
 
 class _For:
     """The same of a `for`, by the number of its turn."""
+
+    endless = False
 
     def __init__(self, items, turn, number):
         self._items, self._turn = items, turn

@@ -11,7 +11,7 @@ from proa.framework.dtype import is_floating
 from proa.jit import structure
 from proa.jit.dy2static import arrays, signals, undefined
 from proa.jit.dy2static.branches import choose, region
-from proa.jit.dy2static.signals import BREAK, Mixed
+from proa.jit.dy2static.signals import Mixed
 from proa.jit.dy2static.state import UNDEFINED, State
 from proa.jit.dy2static.values import (
     becomes_tensor,
@@ -325,8 +325,5 @@ class _Loop:
         self.state.settle_arrays()
         if self._codes is None or self._codes == {0}:
             return None
-        code = self._code
-        codes = self._codes
-        if codes == {1}:
-            return BREAK
-        return Mixed(code, codes | {0}, built(*self._returned) if 3 in codes else None)
+        codes = self._codes - {0} if self._what.endless else self._codes
+        return signals.signal_of(self._code, codes, built(*self._returned) if 3 in codes else None)

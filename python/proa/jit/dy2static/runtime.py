@@ -4,12 +4,13 @@ import operator
 import sys
 
 from proa import _C
+from proa.framework.size import Size
 from proa.jit.dy2static import branches, writes
 from proa.jit.dy2static.branches import after, choose, if_
 from proa.jit.dy2static.calls import call, read
 from proa.jit.dy2static.loops import for_, while_
 from proa.jit.dy2static.signals import BREAK, CONTINUE, Mixed, Returned
-from proa.jit.dy2static.values import is_late, truth
+from proa.jit.dy2static.values import condition, is_late, truth
 
 __all__ = [
     "BREAK", "CONTINUE", "Returned", "after", "all_of", "any_of", "asserted", "call", "chained", "chosen", "for_", "if_",
@@ -37,6 +38,7 @@ def result(signal):
 
 def chosen(test, first, second):
     """`first() if test else second()`."""
+    test = condition(test)
     if not is_late(test):
         return first() if test else second()
     line = first.__code__.co_firstlineno, *_NOWHERE[1:]
@@ -57,6 +59,8 @@ def _until(operands, last):
     value = None
     for k, operand in enumerate(operands):
         value = operand()
+        if isinstance(value, Size) and is_late(condition(value)):
+            value = value.tensor()
         if is_late(value):
             return _late(value, operands[k + 1 :], last)
         if k + 1 < len(operands) and bool(value) is last:
@@ -88,6 +92,7 @@ def _truth_value(value):
 
 def negated(value):
     """`not value`."""
+    value = condition(value)
     return _C.ops.logical_not(truth(value)) if is_late(value) else not value
 
 
@@ -109,6 +114,7 @@ def chained(left, *pairs):
 
 def asserted(test, message=None):
     """The condition of an `assert`."""
+    test = condition(test)
     if not is_late(test):
         return test
     truth(test)

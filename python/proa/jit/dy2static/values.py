@@ -13,6 +13,11 @@ def is_late(value):
     return isinstance(value, _C.Tensor) and _C.is_symbolic(value) and not _C.take_elements(value)
 
 
+def condition(value):
+    """A value whose truth is asked for: of an open size the tensor that says so."""
+    return value.truth() if isinstance(value, Size) else value
+
+
 def is_number(value):
     """Whether it may become a tensor of one element."""
     return isinstance(value, (bool, int, float, Size))

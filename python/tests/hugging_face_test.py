@@ -81,6 +81,28 @@ def test_what_other_releases_write(tmp_path):
     np.testing.assert_allclose(_results(net, "GPT2LMHeadModel")[0].numpy(), want, atol=0.02 * np.abs(want).max())
 
 
+def test_names_of_transformers_5_in_memory(tmp_path):
+    """What torch.save of a ViT's state_dict has; files of save_pretrained keep the older names."""
+    news = (
+        ("encoder.layer.", "layers."), ("attention.attention.query", "attention.q_proj"), ("attention.attention.key", "attention.k_proj"),
+        ("attention.attention.value", "attention.v_proj"), ("attention.output.dense", "attention.o_proj"),
+        ("intermediate.dense", "mlp.fc1"), ("output.dense", "mlp.fc2"),
+    )  # fmt: skip
+
+    def new(state):
+        renamed = {}
+        for name, value in state.items():
+            for old, now in news:
+                name = name.replace(old, now)
+            renamed[name] = value
+        assert "vit.layers.1.mlp.fc2.weight" in renamed
+        return renamed
+
+    net = hugging_face.from_pretrained(_folder(tmp_path, "ViTForImageClassification", new))
+    want = _SAVED["ViTForImageClassification"]["results"][0]
+    np.testing.assert_allclose(_results(net, "ViTForImageClassification")[0].numpy(), want, atol=2e-5)
+
+
 def test_the_body_of_a_network_with_a_head(tmp_path):
     """BertModel out of what BertForSequenceClassification wrote: the head is left."""
     folder = _folder(tmp_path, "BertForSequenceClassification", architectures=["BertModel"])

@@ -15,6 +15,12 @@ NAMES = (
     (r"^encoder\.layer\.(\d+)\.layernorm_after", r"encoder.layers.\1.norm2"),
     (r"^encoder\.layer\.(\d+)\.intermediate\.dense", r"encoder.layers.\1.linear1"),
     (r"^encoder\.layer\.(\d+)\.output\.dense", r"encoder.layers.\1.linear2"),
+    # As transformers 5 has them in memory.
+    (r"^layers\.(\d+)\.attention\.([qkv])_proj", r"encoder.layers.\1.self_attn.\2_proj"),
+    (r"^layers\.(\d+)\.attention\.o_proj", r"encoder.layers.\1.self_attn.out_proj"),
+    (r"^layers\.(\d+)\.layernorm_before", r"encoder.layers.\1.norm1"),
+    (r"^layers\.(\d+)\.layernorm_after", r"encoder.layers.\1.norm2"),
+    (r"^layers\.(\d+)\.mlp\.fc([12])", r"encoder.layers.\1.linear\2"),
     (r"^layernorm", "encoder.norm"),
     (r"^pooler\.dense", "pooler"),
 )  # fmt: skip

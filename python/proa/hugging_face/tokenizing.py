@@ -1,5 +1,6 @@
 """Texts as the networks of Hugging Face's folders take them."""
 
+import importlib
 import json
 import os
 
@@ -42,7 +43,7 @@ def tokenizer_of(folder):
     whole, words = (os.path.join(folder, name) for name in ("tokenizer.json", "vocab.txt"))
     if os.path.exists(whole):
         try:
-            import tokenizers
+            tokenizers = importlib.import_module("tokenizers")
         except ModuleNotFoundError:
             if not os.path.exists(words):
                 raise _C.located(

@@ -50,7 +50,7 @@ template <typename T>
 void PoolOne(Pool pool, const RowGroups& groups, int64_t k, int64_t inner,
              int64_t begin, int64_t end, const T* x, T* out) {
   const int64_t first = groups.starts[k], last = groups.starts[k + 1];
-  T* to = out + k * inner;
+  T* to = out + groups.target(k) * inner;
   if (first == last) {
     std::fill(to + begin, to + end, T(0));
     return;
@@ -80,9 +80,10 @@ void PoolOne(Pool pool, const RowGroups& groups, int64_t k, int64_t inner,
 }
 
 template <typename T>
-void PoolAll(Pool pool, const RowGroups& groups, int64_t inner, const T* x,
-             T* out) {
+void PoolAll(Pool pool, const RowGroups& groups, int64_t rows, int64_t inner,
+             const T* x, T* out) {
   const int64_t n = groups.size();
+  if (!groups.targets.empty()) std::fill_n(out, rows * inner, T(0));
   const int64_t blocks = (inner + kColumns - 1) / kColumns;
   const int64_t pieces = n * blocks;
   if (pieces == 0) return;
@@ -97,23 +98,41 @@ void PoolAll(Pool pool, const RowGroups& groups, int64_t inner, const T* x,
   });
 }
 
+// Calls f with the elements of ids.
+template <typename F>
+auto WithIds(const Tensor& ids, F f) {
+  return ids.dtype() == DType::kInt32 ? f(ids.data<int32_t>())
+                                      : f(ids.data<int64_t>());
+}
+
 template <typename T>
-RowGroups GroupsOf(const char* op, const T* ids, int64_t count) {
-  RowGroups groups;
-  groups.starts.push_back(0);
+int64_t CountOf(const char* op, const T* ids, int64_t count) {
+  int64_t last = -1;
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t id = ids[i], open = groups.size();
+    const int64_t id = ids[i];
     if (id < 0) {
       ThrowError(absl::StatusCode::kOutOfRange,
                  std::string(op) + ": id " + std::to_string(id) + " at [" +
                      std::to_string(i) + "] is negative");
     }
-    PROA_REQUIRE(id >= open - 1, op, ": segment_ids must not fall; id ", id,
-                 " at [", i, "] comes after ", open - 1);
+    PROA_REQUIRE(id >= last, op, ": segment_ids must not fall; id ", id,
+                 " at [", i, "] comes after ", last);
     PROA_REQUIRE(id < kMostSegments, op, ": id ", id, " at [", i,
                  "] is too large");
-    // The first of its segment: those without rows end here too.
-    if (id >= open) groups.starts.resize(id + 2, i);
+    last = id;
+  }
+  return last + 1;
+}
+
+template <typename T>
+RowGroups GroupsOf(const T* ids, int64_t count) {
+  RowGroups groups;
+  groups.starts.push_back(0);
+  for (int64_t i = 0; i < count; ++i) {
+    if (i == 0 || ids[i] != ids[i - 1]) {
+      groups.targets.push_back(ids[i]);
+      groups.starts.push_back(i);
+    }
     groups.starts.back() = i + 1;
   }
   return groups;
@@ -121,11 +140,16 @@ RowGroups GroupsOf(const char* op, const T* ids, int64_t count) {
 
 }  // namespace
 
-RowGroups GroupsOfSegments(const char* op, const Tensor& segment_ids) {
-  const int64_t count = segment_ids.numel();
-  return segment_ids.dtype() == DType::kInt32
-             ? GroupsOf(op, segment_ids.data<int32_t>(), count)
-             : GroupsOf(op, segment_ids.data<int64_t>(), count);
+int64_t CountSegments(const char* op, const Tensor& segment_ids) {
+  return WithIds(segment_ids, [&](const auto* ids) {
+    return CountOf(op, ids, segment_ids.numel());
+  });
+}
+
+RowGroups GroupsOfSegments(const Tensor& segment_ids) {
+  return WithIds(segment_ids, [&](const auto* ids) {
+    return GroupsOf(ids, segment_ids.numel());
+  });
 }
 
 RowGroups GroupsOfEdges(std::span<const int64_t> sources,
@@ -148,7 +172,7 @@ void PoolRows(Pool pool, const RowGroups& groups, const Tensor& x,
   for (int i = 1; i < out->rank(); ++i) inner *= out->size(i);
   VisitDType(x.dtype(), [&]<typename T>(TypeTag<T>) {
     if constexpr (!IsComplex(kDTypeOf<T>) && !std::is_same_v<T, bool>) {
-      PoolAll(pool, groups, inner, x.data<T>(), out->data<T>());
+      PoolAll(pool, groups, out->size(0), inner, x.data<T>(), out->data<T>());
     }
   });
 }

@@ -13,11 +13,11 @@ namespace {
 
 void Segments(const char* op, Pool pool, const Tensor& x,
               const Tensor& segment_ids, Tensor* out) {
-  const RowGroups groups = GroupsOfSegments(op, segment_ids);
   Shape shape = x.shape();
-  shape[0] = groups.size();
+  shape[0] = CountSegments(op, segment_ids);
   *out = Tensor::Empty(shape, x.dtype(), x.place());
-  PoolRows(pool, groups, x, out);
+  if (out->numel() == 0) return;
+  PoolRows(pool, GroupsOfSegments(segment_ids), x, out);
 }
 
 }  // namespace
@@ -44,10 +44,11 @@ void SegmentMin(const KernelContext&, const Tensor& x, const Tensor& ids,
 
 void SegmentMeanGrad(const KernelContext&, const Tensor& dy, const Tensor& ids,
                      Tensor* out) {
-  const RowGroups groups = GroupsOfSegments("segment_mean_grad", ids);
-  PROA_REQUIRE(dy.size(0) == groups.size(), "segment_mean_grad: dy has ",
-               dy.size(0), " rows, segments ", groups.size(), "; dy is ",
-               Describe(dy));
+  const int64_t segments = CountSegments("segment_mean_grad", ids);
+  PROA_REQUIRE(dy.size(0) == segments, "segment_mean_grad: dy has ", dy.size(0),
+               " rows, segments ", segments, "; dy is ", Describe(dy));
+  if (dy.numel() == 0) return;
+  const RowGroups groups = GroupsOfSegments(ids);
   int64_t inner = 1;
   for (int i = 1; i < dy.rank(); ++i) inner *= dy.size(i);
   VisitDType(dy.dtype(), [&]<typename T>(TypeTag<T>) {
@@ -60,7 +61,8 @@ void SegmentMeanGrad(const KernelContext&, const Tensor& dy, const Tensor& ids,
           for (int64_t i = groups.starts[k]; i < groups.starts[k + 1]; ++i) {
             for (int64_t j = 0; j < inner; ++j) {
               to[i * inner + j] = static_cast<T>(
-                  static_cast<double>(from[k * inner + j]) / count);
+                  static_cast<double>(from[groups.target(k) * inner + j]) /
+                  count);
             }
           }
         }

@@ -14,6 +14,7 @@
 #include "ops/nn/batch_norm_ops.h"
 #include "ops/nn/batch_norm_relu_ops.h"
 #include "ops/nn/conv_ops.h"
+#include "ops/nn/window.h"
 #include "ops/reduction/sum_ops.h"
 #include "tensor/error.h"
 
@@ -23,8 +24,7 @@ namespace {
 int ChannelDim(const Tensor& x, std::string_view data_format) {
   PROA_REQUIRE(x.rank() >= 2, "batch_norm: x must have at least 2 dims; it is ",
                Describe(x));
-  const bool last = data_format.size() > 1 && data_format.back() == 'C';
-  return last ? x.rank() - 1 : 1;
+  return ChannelDimOf(x.rank(), data_format);
 }
 
 DimVector OtherDims(const Tensor& x, std::string_view data_format) {

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "ops/nn/row_loops.h"
+#include "ops/nn/window.h"
 #include "tensor/dtype.h"
 #include "tensor/parallel.h"
 #include "tensor/tensor.h"
@@ -29,8 +30,7 @@ struct ChannelLayout {
 
 inline ChannelLayout LayoutOf(const Tensor& x, std::string_view data_format) {
   ChannelLayout l;
-  l.last = x.rank() == 2 || data_format.back() == 'C';
-  if (data_format == "NC") l.last = true;
+  l.last = ChannelDimOf(x.rank(), data_format) == x.rank() - 1;
   if (l.last) {
     for (int d = 0; d + 1 < x.rank(); ++d) l.batch *= x.size(d);
     l.channels = x.size(x.rank() - 1);

@@ -39,9 +39,7 @@ Tensor ConvTranspose(const Tensor& x, const Tensor& weight, const Tensor& bias,
 Tensor ChannelSum(const Tensor& x, std::string_view data_format) {
   PROA_REQUIRE(x.rank() >= 2,
                "channel_sum: x must have at least 2 dims; it is ", Describe(x));
-  const bool channels_last =
-      data_format.size() > 1 && data_format.back() == 'C';
-  const int channel = channels_last ? x.rank() - 1 : 1;
+  const int channel = ChannelDimOf(x.rank(), data_format);
   DimVector axes;
   for (int d = 0; d < x.rank(); ++d)
     if (d != channel) axes.push_back(d);

@@ -40,8 +40,8 @@ Shape conv2d_batch_norm(const char* op, const Tensor& x, const Tensor& weight,
   const Shape out = conv(op, 2, x, weight, bias, stride, padding, dilation,
                          groups, data_format, padding_algorithm);
   const int64_t channels = weight.size(0);
-  RequireVector(op, "mean", mean, channels);
-  RequireVector(op, "variance", variance, channels);
+  RequireStatistics(op, "mean", mean, channels);
+  RequireStatistics(op, "variance", variance, channels);
   RequireVector(op, "norm_weight", norm_weight, channels);
   RequireVector(op, "norm_bias", norm_bias, channels);
   PROA_REQUIRE(!residual.defined() || ShapesFit(residual.shape(), out), op,

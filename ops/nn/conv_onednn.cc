@@ -65,6 +65,22 @@ std::shared_ptr<const Primitive> InputGrad(const ConvGeometry& g, DType dtype) {
       [&] { return MakeInputGrad(g, dtype); });
 }
 
+// The primitives of parts, in their order; none if one of them has no kernel,
+// though the whole has.
+template <typename Find>
+std::vector<std::shared_ptr<const Primitive>> FindParts(
+    const ConvGeometry& g, const std::vector<WeightGradPart>& parts,
+    const Find& find) {
+  const onednn::SerialScope serial;
+  std::vector<std::shared_ptr<const Primitive>> out;
+  for (const WeightGradPart& part : parts) {
+    int64_t row;
+    out.push_back(find(GeometryOfPart(g, part, &row)));
+    if (!HasKernel(*out.back())) return {};
+  }
+  return out;
+}
+
 // Whether bits depend on the number of threads: where oneDNN computes by
 // products of matrices, which it cuts by how many threads there are.
 bool BitsDependOnThreads(const Primitive& p) {
@@ -83,17 +99,18 @@ void* At(const Tensor& t, const ConvGeometry& g, const PartRange& images,
 }
 
 // Calls run(primitive, part, the first row of its input, the packed weight) for
-// each part, on one thread. `find` gives the primitive of a geometry.
+// each part, on one thread. `find` gives the primitive of a geometry. False if
+// one of them has no kernel.
 template <typename Find, typename Run>
-void RunParts(const ConvGeometry& g, const std::vector<WeightGradPart>& parts,
+bool RunParts(const ConvGeometry& g, const std::vector<WeightGradPart>& parts,
               const Tensor& weight, const PackFormat& read, const Find& find,
               const Run& run) {
+  const auto primitives = FindParts(g, parts, find);
+  if (primitives.empty()) return false;
+  const dnnl::memory::desc format = primitives[0]->desc(DNNL_ARG_WEIGHTS);
   std::optional<PackedWeights> packed;
-  dnnl::memory::desc format;
   {
     const onednn::SerialScope serial;
-    int64_t row;
-    format = find(GeometryOfPart(g, parts[0], &row))->desc(DNNL_ARG_WEIGHTS);
     packed.emplace(weight, PackFormat{read.from, format, read.flip});
   }
   parallel_for(
@@ -102,16 +119,18 @@ void RunParts(const ConvGeometry& g, const std::vector<WeightGradPart>& parts,
         const onednn::SerialScope serial;
         for (int64_t i = begin; i < end; ++i) {
           int64_t row;
-          const auto primitive = find(GeometryOfPart(g, parts[i], &row));
-          const dnnl::memory::desc& wanted = primitive->desc(DNNL_ARG_WEIGHTS);
+          GeometryOfPart(g, parts[i], &row);
+          const Primitive& primitive = *primitives[i];
+          const dnnl::memory::desc& wanted = primitive.desc(DNNL_ARG_WEIGHTS);
           if (wanted == format) {
-            run(*primitive, parts[i], row, packed->data());
+            run(primitive, parts[i], row, packed->data());
           } else {
             const PackedWeights own(weight, {read.from, wanted, read.flip});
-            run(*primitive, parts[i], row, own.data());
+            run(primitive, parts[i], row, own.data());
           }
         }
       });
+  return true;
 }
 
 // Runs a forward convolution of `x` to `y`, which need not be those of `data`.
@@ -137,10 +156,9 @@ bool RunForward(const ConvGeometry& g, const Tensor& x, const Tensor& weight,
     }
   };
   const auto primitive = find(g);
-  if (!primitive->supported()) return false;
+  if (!HasKernel(*primitive)) return false;
   if (BitsDependOnThreads(*primitive)) {
-    RunParts(g, PixelParts(g, /*rows=*/true), weight, read, find, run);
-    return true;
+    return RunParts(g, PixelParts(g, /*rows=*/true), weight, read, find, run);
   }
   const PackedWeights packed(
       weight, {read.from, primitive->desc(DNNL_ARG_WEIGHTS), read.flip});
@@ -207,11 +225,11 @@ bool ConvInputGradOneDnn(const ConvGeometry& g, const ConvData& data) {
          {DNNL_ARG_DIFF_SRC, At(data.x, g, part.images, 0, false)}});
   };
   const auto primitive = find(g);
-  if (!primitive->supported()) return false;
+  if (!HasKernel(*primitive)) return false;
   PackFormat read{ConvWeightDesc(g, dtype, false), {}};
   if (BitsDependOnThreads(*primitive)) {
-    RunParts(g, PixelParts(g, /*rows=*/false), data.weight, read, find, run);
-    return true;
+    return RunParts(g, PixelParts(g, /*rows=*/false), data.weight, read, find,
+                    run);
   }
   read.to = primitive->desc(DNNL_ARG_WEIGHTS);
   const PackedWeights packed(data.weight, read);

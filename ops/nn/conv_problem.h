@@ -5,6 +5,7 @@
 
 #include "oneapi/dnnl/dnnl.hpp"
 #include "ops/nn/conv_geometry.h"
+#include "ops/onednn/primitive.h"
 #include "ops/onednn/primitive_key.h"
 #include "tensor/dtype.h"
 
@@ -29,6 +30,11 @@ ConvProblem DescribeConv(const ConvGeometry& g, DType dtype);
 
 dnnl::convolution_forward::primitive_desc ForwardDesc(const ConvProblem& p,
                                                       bool has_bias);
+
+// False where oneDNN has no kernel of its own for the problem: none, or the one
+// that it compares others with, which takes thirty times as long as ConvLoops
+// (odd numbers of channels, dilations with padding).
+bool HasKernel(const onednn::Primitive& p);
 
 }  // namespace proa::inline v0::ops
 

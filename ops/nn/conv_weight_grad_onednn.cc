@@ -316,7 +316,7 @@ bool Compile(const ConvGeometry& g, DType dtype, const WeightGradParts& parts,
     t.g = GeometryOfPart(g, part, &row);
     if (t.g.in[0] > 0) {
       t.primitive = Find(t.g, dtype);
-      if (!t.primitive->supported()) return false;
+      if (!HasKernel(*t.primitive)) return false;
     }
     const int64_t row_size = g.out[1] * g.out[2];
     t.x_start =

@@ -28,6 +28,16 @@ inline void RequireVector(const char* op, const char* name, const Tensor& t,
   RequireReal(op, name, t);
 }
 
+// Means and variances, in whose type more of them are made.
+inline void RequireStatistics(const char* op, const char* name, const Tensor& t,
+                              int64_t size) {
+  RequireVector(op, name, t, size);
+  if (!IsFloat(t.dtype())) {
+    ThrowTypeError(std::string(op) + ": " + name + " must be floating; it is " +
+                   Describe(t));
+  }
+}
+
 }  // namespace proa::inline v0::ops::infer
 
 #endif  // PROA_OPS_NN_INFER_CHECKS_H_

@@ -1,8 +1,12 @@
 #include "ops/nn/nn_infer.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "absl/strings/str_cat.h"
 #include "ops/infer.h"
 #include "ops/nn/infer_checks.h"
+#include "ops/nn/window.h"
 #include "tensor/dtype.h"
 #include "tensor/error.h"
 
@@ -12,14 +16,12 @@ namespace {
 int ChannelDim(const char* op, const Tensor& x, std::string_view data_format) {
   PROA_REQUIRE(x.rank() >= 2, op, ": x must have at least 2 dims; it is ",
                Describe(x));
-  const bool first = data_format == "NC" || data_format == "NCL" ||
-                     data_format == "NCHW" || data_format == "NCDHW";
-  const bool last =
-      data_format == "NLC" || data_format == "NHWC" || data_format == "NDHWC";
-  PROA_REQUIRE(first || last, op,
-               ": data_format must be NC, NCL, NCHW, NCDHW, ",
+  constexpr std::string_view kFormats[] = {"NC",  "NCL",  "NCHW", "NCDHW",
+                                           "NLC", "NHWC", "NDHWC"};
+  PROA_REQUIRE(std::ranges::find(kFormats, data_format) != std::end(kFormats),
+               op, ": data_format must be NC, NCL, NCHW, NCDHW, ",
                "NLC, NHWC or NDHWC; it is '", data_format, "'");
-  return last ? x.rank() - 1 : 1;
+  return ChannelDimOf(x.rank(), data_format);
 }
 
 // The shape of x without axis `at`.
@@ -154,8 +156,8 @@ Shape batch_norm(const char* op, const Tensor& x, const Tensor& mean,
                  const Tensor& variance, const Tensor& weight,
                  const Tensor& bias, std::string_view data_format) {
   const int64_t c = channels(op, x, data_format)[0];
-  RequireVector(op, "mean", mean, c);
-  RequireVector(op, "variance", variance, c);
+  RequireStatistics(op, "mean", mean, c);
+  RequireStatistics(op, "variance", variance, c);
   RequireVector(op, "weight", weight, c);
   RequireVector(op, "bias", bias, c);
   return x.shape();

@@ -32,6 +32,12 @@ inline bool HasChannelsFirst(std::string_view data_format) {
   return data_format.size() >= 3 && data_format[1] == 'C';
 }
 
+// The dim of channels of any format, "NC" too, in a tensor of `rank` dims: the
+// one place that says so.
+inline int ChannelDimOf(int rank, std::string_view data_format) {
+  return data_format.size() > 2 && data_format.back() == 'C' ? rank - 1 : 1;
+}
+
 // Throws Error for other formats, and for those of other than `dims` spatial
 // dims (0: any).
 ImageFormat ReadFormat(const char* op, std::string_view data_format,

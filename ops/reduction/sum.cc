@@ -78,6 +78,10 @@ Tensor Unreduce(const Tensor& x, const IntArray& shape,
 
 Tensor DivideByCount(const Tensor& x, const IntArray& shape,
                      std::span<const int64_t> axis) {
+  if (!IsDifferentiable(x.dtype())) {
+    ThrowTypeError("divide_by_count: x must be floating or complex; it is " +
+                   Describe(x));
+  }
   const std::vector<int64_t> axes =
       SortedAxes("divide_by_count", axis, shape.size());
   int64_t count = 1;

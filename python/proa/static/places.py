@@ -6,6 +6,9 @@ from proa import _C
 
 __all__ = ["cpu_places", "cuda_places", "device_guard", "mlu_places", "npu_places", "xpu_places"]
 
+# Of a list that is made: no machine has so many processors.
+_MOST = 1 << 16
+
 
 def cpu_places(device_count=None):
     """A list of CPU places: CPU_NUM in the environment, or one.
@@ -16,6 +19,10 @@ def cpu_places(device_count=None):
     """
     import os
 
+    if device_count is not None and (type(device_count) is not int or not 0 <= device_count <= _MOST):
+        raise _C.located(
+            ValueError(f"cpu_places: device_count must be an int from 0 (CPU_NUM) to {_MOST}; it is {device_count!r}")
+        )
     return [_C.CPUPlace()] * (device_count or int(os.environ.get("CPU_NUM") or 1))
 
 

@@ -240,7 +240,7 @@ def data(name, shape, dtype=None, lod_level=0):
     if lod_level:
         from proa.static import sequences
 
-        sequences.declare(name, tensor, int(lod_level))
+        sequences.declare(name, tensor, lod_level)
     return tensor
 
 

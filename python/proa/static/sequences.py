@@ -11,6 +11,8 @@ from numbers import Integral
 from proa import _C
 from proa.framework.size import Size
 
+_MOST_LEVELS = 8
+
 __all__ = ["Layout", "declare", "layout_of", "lengths_name", "levels_of", "note"]
 
 
@@ -23,6 +25,8 @@ def declare(name, tensor, lod_level):
     """Gives an input of the default main program inputs for the lengths of its sequences, outermost level first."""
     from proa.static.program import default_main_program
 
+    if type(lod_level) is not int or not 0 < lod_level <= _MOST_LEVELS:
+        raise _C.located(ValueError(f"data: lod_level must be an int from 0 to {_MOST_LEVELS}; it is {lod_level!r}"))
     main = default_main_program()
     levels = []
     for level in range(lod_level):

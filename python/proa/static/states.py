@@ -178,7 +178,7 @@ def load_from_file(path):
         b'abc'
         >>> folder.cleanup()
     """
-    with open(path, "rb") as file:
+    with open(os.fspath(path), "rb") as file:  # not what has a number among open files
         return file.read()
 
 

@@ -73,7 +73,7 @@ def is_empty(x, name=None):
         True
     """
     _need_tensor("is_empty", x)
-    return _C.to_tensor(0 in x.shape)
+    return _C.ops.numel(x) == 0
 
 
 def tensor_list(value, op, name):

@@ -128,6 +128,9 @@ def split(x, num_or_sections, axis=0, name=None):
     return _split("split", x, num_or_sections, axis, "num_or_sections")
 
 
+_MOST_EMPTY_PARTS = 1 << 16
+
+
 def _split(op, x, num_or_sections, axis, parameter):
     num_or_sections = numbers(num_or_sections)
     if isinstance(num_or_sections, _C.Tensor):
@@ -135,7 +138,8 @@ def _split(op, x, num_or_sections, axis, parameter):
     if isinstance(num_or_sections, int):
         axis = known_axis_of(op, axis, x)
         size, num = x.shape[axis], num_or_sections
-        if num < 1 or size % num:
+        # Nothing can be cut into any number of nothings; of them a list is made.
+        if num < 1 or size % num or num > max(size, _MOST_EMPTY_PARTS):
             raise _C.located(
                 ValueError(
                     f"{op}: dim {axis} of size {size} cannot be split into {num} equal parts; "

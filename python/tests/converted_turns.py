@@ -425,3 +425,20 @@ def selected_or_nothing(x):
     if len(chosen) > 1 or not chosen.shape[0]:
         return chosen.max() + chosen.shape[0]
     return chosen.sum() * 10
+
+
+@supported
+def detached_in_branches(x):
+    """`detach` and `no_grad` in branches and loops"""
+    if x.sum() > 0:
+        with paddle.no_grad():
+            y = x * 3
+        y = y + x
+    else:
+        y = (x * 5).detach() * x
+    n = 0
+    while y.abs().sum() < 60:
+        half = (y * 0.5).detach()
+        y = y * 2 + half
+        n += 1
+    return y * n

@@ -182,7 +182,12 @@ def call(function):
         return function if made is inner else types.MethodType(made, function.__self__)
     if kind is types.BuiltinFunctionType or kind is type:
         if writes.depth() and kind is not type:
-            writes.items(function.__self__, sys._getframe(1).f_globals)
+            owner = function.__self__
+            if isinstance(owner, _C.Tensor) and function.__name__ == "detach":
+                from proa.jit.dy2static import stops
+
+                return lambda *args: stops.stopped(function(*args))
+            writes.items(owner, sys._getframe(1).f_globals)
         from proa.jit.dy2static import builtin_functions
 
         try:

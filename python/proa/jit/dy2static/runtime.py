@@ -10,10 +10,11 @@ from proa.jit.dy2static.branches import after, choose, if_
 from proa.jit.dy2static.calls import call, read
 from proa.jit.dy2static.loops import for_, while_
 from proa.jit.dy2static.signals import BREAK, CONTINUE, Mixed, Returned
+from proa.jit.dy2static.stops import context, kept
 from proa.jit.dy2static.values import condition, is_late, truth
 
 __all__ = [
-    "BREAK", "CONTINUE", "Returned", "after", "all_of", "any_of", "asserted", "call", "chained", "chosen", "for_", "if_",
+    "BREAK", "CONTINUE", "Returned", "after", "all_of", "any_of", "asserted", "call", "chained", "chosen", "context", "for_", "if_", "kept",
     "negated", "raising", "read", "result", "while_", "writing",
 ]  # fmt: skip
 
@@ -127,6 +128,12 @@ def writing(owner, name=None):
     """Before an attribute of an object is assigned, or the contents of a list or dict."""
     if writes.depth():
         names = sys._getframe(1).f_globals
+        if name == "stop_gradient" and isinstance(owner, _C.Tensor):
+            raise _C.located(
+                NotImplementedError(
+                    "stop_gradient cannot be set in a branch or loop that depends on a tensor; write x = x.detach()"
+                )
+            )
         if name is None:
             writes.items(owner, names)
         else:

@@ -97,8 +97,9 @@ def test_to_static_matches_eager_with_gradients():
     assert "tanh" in str(f.main_program)
 
 
-def test_a_branch_on_a_value_is_an_error_that_says_so():
+def test_a_branch_on_a_value_that_is_not_converted_is_an_error_that_says_so():
     @paddle.jit.to_static
+    @paddle.jit.not_to_static
     def f(x):
         return x if x.sum() > 0 else -x
 

@@ -148,7 +148,7 @@ def test_the_translator():
     np.testing.assert_allclose(got, net(x).numpy(), rtol=1e-6)
     main, _, inputs, _ = translator.get_program(lambda a, b: a + b, static.InputSpec([None, 3]), b=x)
     assert [list(t.shape) for t in inputs] == [[-1, 3], [4, 3]]
-    assert "return self.linear(x)" in translator.get_code(net)
+    assert "return _proa_.call(self.linear)(x)" in translator.get_code(net)
     with pytest.raises(TypeError, match="get_func: takes a function or layer, not int"):
         translator.get_func(3)
     before = len(translator.get_program_cache())

@@ -256,12 +256,14 @@ class Size:
 # Sums of sizes: {what: factor}. `what` is a dim, () for the constant, or an operation on two sums. ------------------
 
 
+# Ids of the code objects of functions that proa.jit converts.
+converted_codes: set = set()
+
+
 def _is_converted(frame):
     """Whether the code that compares is a user's, of a function that is converted: there the answer may be a tensor."""
-    from proa.jit.dy2static import functions
-
     # A chained comparison is made by the runtime of converted functions.
-    return functions.is_made(frame.f_code) or frame.f_globals.get("__name__") == "proa.jit.dy2static.runtime"
+    return id(frame.f_code) in converted_codes or frame.f_globals.get("__name__") == "proa.jit.dy2static.runtime"
 
 
 def _sum_of(number):

@@ -6,11 +6,15 @@ from proa import _C
 from proa.framework.dtype import is_floating
 from proa.framework.size import Size
 from proa.jit import structure
-from proa.jit.dy2static import branches, calls, checks, leaks, tracebacks, undefined
+from proa.jit.dy2static import array_functions, branches, builtin_functions, calls, checks, leaks, tracebacks, undefined
 from proa.jit.dy2static.arrays import TensorArray
 from proa.jit.input_spec import InputSpec
+from proa.nn.layer import use
 from proa.nn.layer.use import Uses
 
+# Modules that say of functions what is called in their place.
+_REPLACEMENTS = (array_functions, builtin_functions)
+use.set_converter(calls.recorded)
 # What results may hold besides tensors and containers: belongs to the recording.
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type, slice)
 

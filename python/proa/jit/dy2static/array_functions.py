@@ -3,6 +3,7 @@
 import functools
 
 from proa import _C
+from proa.jit.dy2static import calls
 from proa.jit.dy2static.arrays import TensorArray
 from proa.jit.dy2static.branches import in_region
 from proa.jit.dy2static.values import is_late, tensor_of
@@ -89,19 +90,23 @@ def _read_of(function):
     return call
 
 
-NAMES = ("stack", "concat", "array_length", "array_read", "array_write")
+_WRAPPERS = {
+    "stack": lambda function: _with_arrays(function, stack, 0),
+    "concat": lambda function: _with_arrays(function, concat, 0),
+    "array_length": lambda function: _with_arrays(function, length, 0),
+    "array_read": _read_of,
+    "array_write": _write_of,
+}
 
 
-@functools.lru_cache(maxsize=1)
-def replaced():
-    """{function of the library: what takes arrays too}."""
-    import proa
-    from proa.tensor import array
+def _replacement(function):
+    """What takes arrays too in place of a function of this package; None for others."""
+    wrapper = _WRAPPERS.get(function.__name__)
+    return (
+        wrapper(function)
+        if wrapper is not None and function.__module__.startswith(("proa._generated", "proa.tensor"))
+        else None
+    )
 
-    return {
-        proa.stack: _with_arrays(proa.stack, stack, 0),
-        proa.concat: _with_arrays(proa.concat, concat, 0),
-        array.array_length: _with_arrays(array.array_length, length, 0),
-        array.array_read: _read_of(array.array_read),
-        array.array_write: _write_of(array.array_write),
-    }
+
+calls.of_libraries.append(_replacement)

@@ -9,7 +9,7 @@ import operator
 
 from proa import _C
 from proa.framework.size import Size
-from proa.jit.dy2static import iterables, takers
+from proa.jit.dy2static import calls, checks, iterables, runtime, takers
 from proa.jit.dy2static.arrays import TensorArray
 from proa.jit.dy2static.values import is_late, truth
 
@@ -69,8 +69,6 @@ def _plain(iterable):
 
 
 def print_(*values, **kwargs):
-    from proa.jit.dy2static import checks
-
     if any(is_late(v) for v in values):
         checks.shown(values, kwargs)
     else:
@@ -81,7 +79,7 @@ def any_(items):
     """True at the first that holds; a tensor where that depends on one."""
     found = False
     for item in items:
-        found = runtime().any_of(lambda found=found: found, lambda item=item: item) if is_late(found) else item
+        found = runtime.any_of(lambda found=found: found, lambda item=item: item) if is_late(found) else item
         if not is_late(found) and found:
             return True
     return found if is_late(found) else False
@@ -90,7 +88,7 @@ def any_(items):
 def all_(items):
     found = True
     for item in items:
-        found = runtime().all_of(lambda found=found: found, lambda item=item: item) if is_late(found) else item
+        found = runtime.all_of(lambda found=found: found, lambda item=item: item) if is_late(found) else item
         if not is_late(found) and not found:
             return False
     return found if is_late(found) else True
@@ -106,32 +104,28 @@ def _best(function, before):
         found = given[0]
         for item in given[1:]:
             other = found
-            found = runtime().chosen(before(item, other), lambda item=item: item, lambda other=other: other)
+            found = runtime.chosen(before(item, other), lambda item=item: item, lambda other=other: other)
         return found
 
     return best
 
 
-def runtime():
-    from proa.jit.dy2static import runtime
-
-    return runtime
-
-
-REPLACED = {
-    builtins.len: len_,
-    builtins.int: _casts(int, lambda: _C.int64),
-    builtins.float: _casts(float, _C.get_default_dtype),
-    builtins.bool: _casts(bool, None),
-    builtins.range: range_,
-    builtins.enumerate: enumerate_,
-    builtins.zip: zip_,
-    builtins.reversed: reversed_,
-    builtins.print: print_,
-    builtins.map: takers.taker(builtins.map),
-    functools.reduce: takers.taker(functools.reduce),
-    builtins.any: any_,
-    builtins.all: all_,
-    builtins.max: _best(builtins.max, operator.gt),
-    builtins.min: _best(builtins.min, operator.lt),
-}
+calls.replaced.update(
+    {
+        builtins.len: len_,
+        builtins.int: _casts(int, lambda: _C.int64),
+        builtins.float: _casts(float, _C.get_default_dtype),
+        builtins.bool: _casts(bool, None),
+        builtins.range: range_,
+        builtins.enumerate: enumerate_,
+        builtins.zip: zip_,
+        builtins.reversed: reversed_,
+        builtins.print: print_,
+        builtins.map: takers.taker(builtins.map),
+        functools.reduce: takers.taker(functools.reduce),
+        builtins.any: any_,
+        builtins.all: all_,
+        builtins.max: _best(builtins.max, operator.gt),
+        builtins.min: _best(builtins.min, operator.lt),
+    }
+)

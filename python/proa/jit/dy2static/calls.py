@@ -7,7 +7,7 @@ import threading
 import types
 
 from proa import _C
-from proa.jit.dy2static import functions, writes
+from proa.jit.dy2static import functions, stops, writes
 
 _OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _is_library: dict = {}  # by file
@@ -15,6 +15,9 @@ _ignored: set = set()  # names of modules
 _left: set = set()  # ids of code objects that not_to_static was given
 _of_library: dict = {}  # by ids of code objects of libraries: what is called in place of their functions, or None
 _kept: list = []  # those
+# What other modules call in place of functions: of builtins, and by functions that know those of libraries.
+replaced: dict = {}
+of_libraries: list = []
 _state = threading.local()
 
 
@@ -30,6 +33,11 @@ class converting:
 
     def __exit__(self, *unused):
         _state.on = self._before
+
+
+def recorded(function):
+    """What is called in place of a layer's forward or hook."""
+    return call(function) if is_converting() else function
 
 
 def is_converting():
@@ -112,11 +120,11 @@ def converted(function):
 
 def _replacement(function):
     """What is called in place of a function of a library: of those that take arrays or call what they are given."""
-    from proa.jit.dy2static import array_functions, takers
-
-    if function.__name__ in array_functions.NAMES:
-        return array_functions.replaced().get(function)
-    return takers.replaced(function)
+    for find in of_libraries:
+        found = find(function)
+        if found is not None:
+            return found
+    return None
 
 
 def _constructor(kind):
@@ -147,23 +155,6 @@ def read(owner, name):
     return getattr(owner, name)
 
 
-def properties(names):
-    """The names of properties of the classes among the values of a dict, such as the globals of a function."""
-    known = _properties.get(id(names))
-    if known is None or known[0] != len(names):
-        found = set()
-        for value in list(names.values()):
-            if isinstance(value, type):
-                for kind in value.__mro__:
-                    if kind.__module__.partition(".")[0] not in ("builtins", "proa"):
-                        found.update(name for name, p in kind.__dict__.items() if type(p) is property)
-        known = _properties[id(names)] = len(names), found
-    return known[1]
-
-
-_properties: dict = {}  # by id of a dict: (its length, names)
-
-
 def call(function):
     """What is called in place of a function, method, layer or other callable object."""
     kind = type(function)
@@ -184,14 +175,10 @@ def call(function):
         if writes.depth() and kind is not type:
             owner = function.__self__
             if isinstance(owner, _C.Tensor) and function.__name__ == "detach":
-                from proa.jit.dy2static import stops
-
                 return lambda *args: stops.stopped(function(*args))
             writes.items(owner, sys._getframe(1).f_globals)
-        from proa.jit.dy2static import builtin_functions
-
         try:
-            found = builtin_functions.REPLACED.get(function)
+            found = replaced.get(function)
         except TypeError:
             return function
         return found or (function if kind is not type else _constructor(function))

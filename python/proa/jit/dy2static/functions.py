@@ -5,7 +5,8 @@ import itertools
 import types
 import weakref
 
-from proa.jit.dy2static import source
+from proa.framework.size import converted_codes as _made
+from proa.jit.dy2static import properties, source
 from proa.jit.dy2static.expressions import RUNTIME, Expressions
 from proa.jit.dy2static.statements import NotConverted, Statements, converted
 
@@ -26,8 +27,8 @@ class Conversion:
 
 _conversions: dict = {}  # by id of a code object: (weak reference to it, Conversion)
 _functions: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # function: converted function
-_made: set = set()  # ids of code objects that are rewritten
-_runtime_cell = None
+# What rewritten functions find under the name of the runtime; it puts itself there.
+runtime_cell = types.CellType()
 
 
 def conversion_of(function):
@@ -67,7 +68,7 @@ def convert(function):
 
 def _with_code(function, code):
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    cells[RUNTIME] = _cell_of_runtime()
+    cells[RUNTIME] = runtime_cell
     made = types.FunctionType(
         code, function.__globals__, function.__name__, function.__defaults__, tuple(cells[n] for n in code.co_freevars)
     )
@@ -78,15 +79,6 @@ def _with_code(function, code):
     return made
 
 
-def _cell_of_runtime():
-    global _runtime_cell
-    if _runtime_cell is None:
-        from proa.jit.dy2static import runtime
-
-        _runtime_cell = types.CellType(runtime)
-    return _runtime_cell
-
-
 def _convert(function):
     code = function.__code__
     if code.co_flags & LEFT_ALONE:
@@ -94,14 +86,12 @@ def _convert(function):
     found = source.find(function)
     if found is None:
         return Conversion(why="its source is not to be had")
-    from proa.jit.dy2static import calls
-
     node, owner = found
     try:
         node = source.copied(node)
         if owner is not None:
             source.mangle(node, owner)
-        tree = _rewritten(node, calls.properties(function.__globals__))
+        tree = _rewritten(node, properties.names_in(function.__globals__))
         made = _compiled(tree, code)
     except (NotConverted, RecursionError) as error:
         return Conversion(why=str(error).splitlines()[0])
@@ -110,18 +100,18 @@ def _convert(function):
     return Conversion(made, tree)
 
 
-def _rewritten(node, properties):
+def _rewritten(node, names):
     numbers = itertools.count(1)
     node.args.defaults = []
     node.args.kw_defaults = [None] * len(node.args.kwonlyargs)
     if isinstance(node, ast.Lambda):
-        return Expressions(None, lambda inner: converted(inner, numbers, properties), properties).visit(node)
+        return Expressions(None, lambda inner: converted(inner, numbers, names), names).visit(node)
     node.decorator_list = []
     node.returns = None
     for argument in ast.walk(node.args):
         if isinstance(argument, ast.arg):
             argument.annotation = None
-    return Statements(node, numbers, properties).rewrite(node)
+    return Statements(node, numbers, names).rewrite(node)
 
 
 def _compiled(tree, code):

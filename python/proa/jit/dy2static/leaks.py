@@ -13,7 +13,7 @@ def is_leaking(program, outputs):
         program (Program): whose text says what its blocks make and use: each region is between braces.
         outputs (iterable[int]): values that the program gives.
     """
-    scopes: list = [set()]
+    scopes = [set()]
     for line in str(program).splitlines()[1:]:
         line = _STRING.sub("", line.strip())
         if line.startswith("}") and len(scopes) > 1:

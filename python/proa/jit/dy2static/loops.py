@@ -109,7 +109,7 @@ def _finished(signal, otherwise, site):
 class _While:
     """What is repeated: a condition and a turn; `hidden` are values besides those of names."""
 
-    hidden: tuple = ()
+    hidden = ()
 
     def __init__(self, test, turn):
         self._test, self._turn = test, turn

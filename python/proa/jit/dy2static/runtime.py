@@ -5,7 +5,7 @@ import sys
 
 from proa import _C
 from proa.framework.size import Size
-from proa.jit.dy2static import branches, writes
+from proa.jit.dy2static import branches, checks, functions, writes
 from proa.jit.dy2static.branches import after, choose, if_
 from proa.jit.dy2static.calls import call, read
 from proa.jit.dy2static.loops import for_, while_
@@ -119,8 +119,6 @@ def asserted(test, message=None):
     if not is_late(test):
         return test
     truth(test)
-    from proa.jit.dy2static import checks
-
     return checks.note(truth(test), message)
 
 
@@ -149,3 +147,6 @@ def raising():
                 "result outside of the function"
             )
         )
+
+
+functions.runtime_cell.cell_contents = sys.modules[__name__]

@@ -27,7 +27,7 @@ def own(nodes, into_comprehensions=True):
 
 def bound(nodes):
     """The names that statements bind, in the order of the text."""
-    names: dict = {}
+    names = {}
     targets_of_comprehensions = set()
     for node in own(nodes):
         if isinstance(node, _COMPREHENSIONS):
@@ -54,7 +54,7 @@ def declared(nodes, kind):
 
 def dotted(node):
     """`self.a.b` as ("self", "a", "b"); None for what is no chain of names."""
-    parts: list = []
+    parts = []
     while isinstance(node, ast.Attribute):
         parts.insert(0, node.attr)
         node = node.value
@@ -67,8 +67,8 @@ def changed(nodes):
     Changed in place is what gets an item (`y[0] = v`), and what a method is called of that may do so: its name ends
     in an underscore, as those of tensors, or begins it. Lists and dicts are found when the function runs.
     """
-    attributes: dict = {}
-    items: dict = {}
+    attributes = {}
+    items = {}
     for node in own(nodes):
         if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
             name = dotted(node)
@@ -91,7 +91,7 @@ def changed(nodes):
 
 def chains(nodes):
     """Attributes that are read, as dotted names: lists that methods of them change are found by these."""
-    found: dict = {}
+    found = {}
     for node in own(nodes):
         if isinstance(node, ast.Attribute) and isinstance(node.value, (ast.Name, ast.Attribute)):
             name = dotted(node.value)

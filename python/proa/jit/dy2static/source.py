@@ -24,7 +24,7 @@ def find(function):
 def _index(filename, lines):
     known = _files.get(filename)
     if known is None or known[0] is not lines:
-        index: dict = {}
+        index = {}
         try:
             tree = ast.parse("".join(lines))
         except (SyntaxError, ValueError, RecursionError):

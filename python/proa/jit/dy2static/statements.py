@@ -261,7 +261,7 @@ class Statements:
         parts = [block] if whole is None else [block, *scopes.blocks(whole), _conditions(whole)]
         chains = list(dict.fromkeys(chain for part in parts for chain in scopes.chains(part)))
         names = [name for name in scopes.bound(block)]
-        leaves: tuple = tuple(sorted(scopes.jumps(whole.body))) if isinstance(whole, (ast.For, ast.While)) else ()
+        leaves = tuple(sorted(scopes.jumps(whole.body))) if isinstance(whole, (ast.For, ast.While)) else ()
         if isinstance(whole, ast.If):
             leaves = scopes.always_leaves(whole.body), scopes.always_leaves(whole.orelse), bool(scopes.jumps(whole))
         line = whole.lineno if whole is not None else block[0].lineno
@@ -278,7 +278,7 @@ def converted(node, numbers, properties):
 
 def _without_gradients(statement):
     """At the end of a `with`: what it binds has no gradient if it is `no_grad`."""
-    names: dict = {}
+    names = {}
     for inner in statement.body:
         targets = inner.targets if isinstance(inner, (ast.Assign, ast.Delete)) else [getattr(inner, "target", None)]
         for target in targets:

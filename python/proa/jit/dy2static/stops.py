@@ -4,29 +4,23 @@ What a region makes has no gradient while it is recorded, so that a program does
 backward of zeros says so.
 """
 
-import functools
 import threading
 
 from proa import _C
+from proa.autograd.py_layer import PyLayer
 from proa.framework.dtype import is_floating
 from proa.framework.grad_mode import no_grad
 from proa.jit.dy2static import writes
 
 
-@functools.lru_cache(maxsize=1)
-def _layer():
-    from proa.autograd import PyLayer
+class _Stopped(PyLayer):
+    @staticmethod
+    def forward(ctx, x):
+        return _C.ops.assign(x)
 
-    class Stopped(PyLayer):
-        @staticmethod
-        def forward(ctx, x):
-            return _C.ops.assign(x)
-
-        @staticmethod
-        def backward(ctx, g):
-            return _C.ops.zeros_like(g) if hasattr(_C.ops, "zeros_like") else g * 0
-
-    return Stopped
+    @staticmethod
+    def backward(ctx, g):
+        return _C.ops.full_like(g, 0)
 
 
 def stopped(value):
@@ -40,7 +34,7 @@ def stopped(value):
         return value
     before = _C.set_grad_enabled(True)
     try:
-        return _layer().apply(value)
+        return _Stopped.apply(value)
     finally:
         _C.set_grad_enabled(before)
 

@@ -32,7 +32,7 @@ def _anything(value):
 
 def flat(value):
     """(tree, leaves): all that is no container is a leaf."""
-    leaves: list = []
+    leaves = []
     return structure.flatten(value, leaves, _anything), leaves
 
 

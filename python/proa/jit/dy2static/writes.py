@@ -90,7 +90,7 @@ def items(container, names):
 
 def reached(roots):
     """The ids of objects that are reached from some: through lists, dicts, attributes, variables of functions."""
-    found: set = set()
+    found = set()
     waiting = list(roots)
     while waiting and len(found) < _MOST:
         value = waiting.pop()

@@ -11,6 +11,7 @@ import threading
 # Who takes notes now, on any thread; empty almost always.
 watching: list["Uses"] = []
 _version = 0
+_convert = None  # of proa.jit
 
 
 def changed():
@@ -34,9 +35,13 @@ def note_call(layer):
 
 def recorded(function):
     """What is called in place of a layer's forward or hook while functions are recorded: converted where proa.jit does so."""
-    from proa.jit.dy2static import calls
+    return _convert(function) if _convert is not None else function
 
-    return calls.call(function) if calls.is_converting() else function
+
+def set_converter(convert):
+    """Lets proa.jit convert what layers call."""
+    global _convert
+    _convert = convert
 
 
 def note_read(layer, training):

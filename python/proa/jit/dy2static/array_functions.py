@@ -10,12 +10,14 @@ from proa.jit.dy2static.values import is_late, tensor_of
 
 
 def stack(array, axis=0, name=None):
+    """`paddle.stack` of an array."""
     rows = array.stacked
     axis = axis + len(rows.shape) if axis < 0 else axis
     return rows if axis == 0 else _C.ops.transpose(rows, _moved(len(rows.shape), axis))
 
 
 def concat(array, axis=0, name=None):
+    """`paddle.concat` of an array."""
     rows = array.stacked
     dims = len(rows.shape)
     axis = axis + dims - 1 if axis < 0 else axis
@@ -31,10 +33,12 @@ def _moved(dims, axis):
 
 
 def length(array):
+    """The number of its items, a size."""
     return array.stacked.shape[0]
 
 
 def read(array, i):
+    """An item of it."""
     return array[tensor_of(i, None, []) if isinstance(i, _C.Tensor) else i]
 
 

@@ -15,6 +15,7 @@ from proa.jit.dy2static.values import is_late, truth
 
 
 def len_(value):
+    """`len`, of tensors with open sizes and arrays too."""
     if isinstance(value, TensorArray):
         return value.stacked.shape[0]
     if isinstance(value, _C.Tensor) and value.shape and isinstance(value.shape[0], Size):
@@ -42,17 +43,20 @@ def _scalar(value):
 
 
 def range_(*args):
+    """`range`, of tensors and sizes too."""
     if args and any(isinstance(a, Size) or is_late(a) for a in args):
         return iterables.Range(*args)
     return range(*args)
 
 
 def enumerate_(iterable, start=0):
+    """`enumerate`, of what has an open number of items too."""
     items = iterables.late(_plain(iterable))
     return enumerate(iterable, start) if items is None else iterables.Enumerate(items, start)
 
 
 def zip_(*parts, **kwargs):
+    """`zip`, of the same."""
     parts = [_plain(p) for p in parts]
     if all(iterables.late(p) is None for p in parts):
         return zip(*parts, **kwargs)
@@ -60,6 +64,7 @@ def zip_(*parts, **kwargs):
 
 
 def reversed_(iterable):
+    """`reversed`, of the same."""
     items = iterables.late(_plain(iterable))
     return reversed(iterable) if items is None else iterables.Reversed(items)
 
@@ -69,6 +74,7 @@ def _plain(iterable):
 
 
 def print_(*values, **kwargs):
+    """`print`, which the run does where it has tensors."""
     if any(is_late(v) for v in values):
         checks.shown(values, kwargs)
     else:
@@ -86,6 +92,7 @@ def any_(items):
 
 
 def all_(items):
+    """`all`: False at the first that does not hold; a tensor where that depends on one."""
     found = True
     for item in items:
         found = runtime.all_of(lambda found=found: found, lambda item=item: item) if is_late(found) else item

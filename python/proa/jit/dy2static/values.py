@@ -42,6 +42,7 @@ def built(tree, leaves):
 
 
 def becomes_tensor(leaf):
+    """Whether it is a tensor, or a number that may become one."""
     return isinstance(leaf, _C.Tensor) or is_number(leaf)
 
 

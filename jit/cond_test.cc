@@ -67,6 +67,30 @@ TEST_F(CondTest, DimsThatDifferAreUnknown) {
   EXPECT_EQ(RunProgram(y, feeds)[0].shape(), Shape({3}));
 }
 
+TEST_F(CondTest, WhatAWayMakesIsItsOwn) {
+  Tensor kept;
+  const auto way = [&] {
+    kept = ops::exp(x_);
+    return TensorList{x_};
+  };
+  Cond(p_, way, way);
+  EXPECT_THROW(ops::sin(kept), Error);
+  // Nor is it seen by another region, nor after one that failed.
+  EXPECT_THROW(Cond(
+                   p_, [&] { return TensorList{ops::sin(kept)}; },
+                   [&] { return TensorList{x_}; }),
+               Error);
+  EXPECT_THROW(Cond(
+                   p_,
+                   [&] {
+                     kept = ops::exp(x_);
+                     return TensorList{Tensor()};
+                   },
+                   way),
+               Error);
+  EXPECT_THROW(ops::sin(kept), Error);
+}
+
 TEST_F(CondTest, BothWaysMustAgree) {
   const auto gives = [](TensorList ts) {
     return [ts = std::move(ts)] { return ts; };

@@ -53,6 +53,9 @@ struct ValueInfo {
   // While it is recorded, of a program that follows gradients: it is known that
   // an evaluation under autograd leads no gradients through this value.
   bool no_gradient = false;
+  // While it is recorded: made in a region that is recorded no more, where
+  // nothing outside can see it.
+  bool of_finished_region = false;
 };
 
 struct ValueRef {

@@ -33,15 +33,40 @@ bool IsMadeInRegion(const Program& program, ValueId id) {
   return inside;
 }
 
+bool IsLent(const Program& program) {
+  for (RegionScope* r = innermost; r != nullptr; r = r->parent()) {
+    if (r->program() == &program && r->is_lent()) return true;
+  }
+  return false;
+}
+
+// The value of a region that has ended is seen by nobody outside; a constant
+// may leave it.
+bool IsHidden(const Program& program, ValueId id) {
+  const ValueInfo& v = program.value(id);
+  return v.of_finished_region &&
+         (v.kind == ValueKind::kResult ||
+          v.kind == ValueKind::kRegionArgument) &&
+         !IsLent(program);
+}
+
 }  // namespace
 
-RegionScope::RegionScope(const std::shared_ptr<Program>& program)
+RegionScope::RegionScope(const std::shared_ptr<Program>& program, bool lent)
     : program_(program),
       block_(std::make_unique<Block>()),
       first_(static_cast<ValueId>(program->values().size())),
+      lent_(lent),
       parent_(std::exchange(innermost, this)) {}
 
-RegionScope::~RegionScope() { innermost = parent_; }
+RegionScope::~RegionScope() {
+  innermost = parent_;
+  if (lent_) return;
+  const auto end = static_cast<ValueId>(program_->values().size());
+  for (ValueId id = first_; id < end; ++id) {
+    program_->value(id).of_finished_region = true;
+  }
+}
 
 std::unique_ptr<Block> RegionScope::Finish(const std::vector<Tensor>& returns) {
   for (const Tensor& t : returns) {
@@ -80,6 +105,12 @@ ValueRef RefTo(const std::shared_ptr<Program>& program, const Tensor& t) {
     const Tensor elements = ElementsOfConstant(t);
     PROA_REQUIRE(elements.defined(),
                  "a value of another program is used: ", Describe(t));
+    id = program->Capture(elements);
+  } else if (t.is_symbolic() && IsHidden(*program, SymbolOf(t).id())) {
+    const Tensor elements = ElementsOfConstant(t);
+    PROA_REQUIRE(elements.defined(), "a value that is made in a branch or a ",
+                 "loop is used outside of it: ", Describe(t),
+                 "; let the branch or the body return it");
     id = program->Capture(elements);
   } else if (t.is_symbolic()) {
     id = SymbolOf(t).id();

@@ -16,7 +16,10 @@ namespace proa::inline v0::jit {
 // reads: the inputs of the control-flow operation in the eyes of autograd.
 class RegionScope {
  public:
-  explicit RegionScope(const std::shared_ptr<Program>& program);
+  // What the region makes is its own from its end on; unless it is `lent`: a
+  // place to record what goes elsewhere.
+  explicit RegionScope(const std::shared_ptr<Program>& program,
+                       bool lent = false);
   ~RegionScope();
   RegionScope(const RegionScope&) = delete;
   RegionScope& operator=(const RegionScope&) = delete;
@@ -26,6 +29,7 @@ class RegionScope {
   Block& block() { return *block_; }
   const Program* program() const { return program_.get(); }
   RegionScope* parent() const { return parent_; }
+  bool is_lent() const { return lent_; }
   ValueId first() const { return first_; }  // values from here on are inside
   // What the region reads from outside, in order of use, with repetitions.
   const std::vector<ValueUse>& outer_uses() const { return outer_; }
@@ -35,6 +39,7 @@ class RegionScope {
   std::shared_ptr<Program> program_;
   std::unique_ptr<Block> block_;
   ValueId first_;  // values from here on are made inside
+  bool lent_;
   std::vector<ValueUse> outer_;
   RegionScope* parent_;
 };
@@ -46,7 +51,8 @@ bool IsInRegion(const Program& program);
 std::vector<const Block*> VisibleBlocks(const Program& program);
 
 // A reference to `t` in `program`: its value, kNoValue if undefined, a captured
-// value if it is concrete. Throws Error for a value of another program.
+// value if it is concrete. Throws Error for a value of another program, or of a
+// region that has ended.
 ValueRef RefTo(const std::shared_ptr<Program>& program, const Tensor& t);
 
 }  // namespace proa::inline v0::jit

@@ -47,7 +47,7 @@ void Rewriter::RecordBefore(const Operation& at,
     const InterpreterScope only =
         InterpreterScope::Forbid(kAllInterpreters & ~kRecord);
     const StaticModeScope recording(program_);
-    RegionScope region(program_);
+    RegionScope region(program_, /*lent=*/true);
     f();
     made = region.Finish({});
   }

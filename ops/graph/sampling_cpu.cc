@@ -196,7 +196,8 @@ void GraphReindex(const KernelContext&, const Tensor& x,
       }
       PROA_REQUIRE(sum == edges, "graph_reindex: the counts sum to ",
                    sum > edges ? "more" : std::to_string(sum), "; there are ",
-                   edges, " neighbors");
+                   edges, " neighbors; neighbors is ", Describe(neighbors),
+                   ", count is ", Describe(count));
     });
     T* src = reindex_src->data<T>();
     for (int64_t e = 0; e < edges; ++e) {

@@ -52,6 +52,11 @@ void RequirePooled(const char* op, int64_t height, int64_t width) {
                " x ", width, "; it must be positive");
 }
 
+void RequireRatio(const char* op, int64_t sampling_ratio) {
+  PROA_REQUIRE(sampling_ratio <= kMostPoints, op, ": sampling_ratio is ",
+               sampling_ratio, "; it may be ", kMostPoints, " at most");
+}
+
 }  // namespace
 
 Shape regions(const char* op, const Tensor& x, const Tensor& boxes,
@@ -60,15 +65,16 @@ Shape regions(const char* op, const Tensor& x, const Tensor& boxes,
   RequireImages(op, x);
   RequireBoxes(op, x, "x", boxes, boxes_num, x.size(0));
   RequirePooled(op, height, width);
-  PROA_REQUIRE(sampling_ratio <= kMostPoints, op, ": sampling_ratio is ",
-               sampling_ratio, "; it may be ", kMostPoints, " at most");
+  RequireRatio(op, sampling_ratio);
   const Shape out{boxes.size(0), x.size(1), height, width};
   out.numel();  // refuses what no number counts
   return out;
 }
 
 Shape regions_grad(const char* op, const Tensor& dy, const Tensor& boxes,
-                   const Tensor& boxes_num, const IntArray& shape) {
+                   const Tensor& boxes_num, const IntArray& shape,
+                   int64_t sampling_ratio) {
+  RequireRatio(op, sampling_ratio);
   const Shape out = sizes(op, shape);
   PROA_REQUIRE(out.rank() == 4, op, ": shape must be [N, C, H, W]; it is ",
                ToString(out));

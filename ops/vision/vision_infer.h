@@ -16,7 +16,8 @@ Shape regions(const char* op, const Tensor& x, const Tensor& boxes,
               int64_t sampling_ratio);
 // The given shape of images, of which dy has the regions.
 Shape regions_grad(const char* op, const Tensor& dy, const Tensor& boxes,
-                   const Tensor& boxes_num, const IntArray& shape);
+                   const Tensor& boxes_num, const IntArray& shape,
+                   int64_t sampling_ratio);
 // [regions, channels, height, width] of channels * height * width channels.
 Shape part_regions(const char* op, const Tensor& x, const Tensor& boxes,
                    const Tensor& boxes_num, int64_t height, int64_t width,

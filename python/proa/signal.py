@@ -3,15 +3,24 @@
 from proa import _C
 from proa._generated.signal import *  # noqa: F403
 from proa._generated.signal import frame, overlap_add
+from proa.framework.attributes import known_number
 from proa.framework.names import missing as _missing
 
 __all__ = ["istft", "stft"]
 
 
 def _lengths(what, n_fft, hop_length, win_length, window):
-    """(hop_length, window of n_fft), the window as given or of ones, with zeros around it."""
-    for name, value in (("n_fft", n_fft), ("hop_length", hop_length), ("win_length", win_length)):
-        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value <= 0):
+    """(n_fft, hop_length, win_length, window) as numbers, and the window as given or None."""
+    given = {"n_fft": n_fft, "hop_length": hop_length, "win_length": win_length}
+    given = {name: None if v is None else known_number(what, name, v) for name, v in given.items()}
+    n_fft, hop_length, win_length = given.values()
+    for name, value in given.items():
+        if (
+            name == "n_fft"
+            and value is None
+            or value is not None
+            and (not isinstance(value, int) or isinstance(value, bool) or value <= 0)
+        ):
             raise _C.located(ValueError(f"{what}: {name} must be a positive int; it is {value!r}"))
     hop_length = n_fft // 4 if hop_length is None else hop_length
     win_length = n_fft if win_length is None else win_length
@@ -20,11 +29,11 @@ def _lengths(what, n_fft, hop_length, win_length, window):
     if win_length > n_fft:
         raise _C.located(ValueError(f"{what}: win_length {win_length} is larger than n_fft {n_fft}"))
     if window is None:
-        return hop_length, win_length, None
+        return n_fft, hop_length, win_length, None
     window = _C.tensor_argument(window, what, "window")
     if list(window.shape) != [win_length]:
         raise _C.located(ValueError(f"{what}: window must be [{win_length}]; it is {list(window.shape)}"))
-    return hop_length, win_length, window
+    return n_fft, hop_length, win_length, window
 
 
 def _full_window(window, win_length, n_fft, kind):
@@ -71,7 +80,7 @@ def stft(x, n_fft, hop_length=None, win_length=None, window=None, center=True, p
         [5, 9]
     """
     x = _signal("stft", x, (1, 2))
-    hop_length, win_length, window = _lengths("stft", n_fft, hop_length, win_length, window)
+    n_fft, hop_length, win_length, window = _lengths("stft", n_fft, hop_length, win_length, window)
     if pad_mode not in ("constant", "reflect"):
         raise _C.located(ValueError(f"stft: pad_mode must be 'reflect' or 'constant', not {pad_mode!r}"))
     one = len(x.shape) == 1
@@ -122,7 +131,7 @@ def istft(x, n_fft, hop_length=None, win_length=None, window=None, center=True, 
         [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
     """
     x = _signal("istft", x, (2, 3))
-    hop_length, win_length, window = _lengths("istft", n_fft, hop_length, win_length, window)
+    n_fft, hop_length, win_length, window = _lengths("istft", n_fft, hop_length, win_length, window)
     if not x.is_complex():
         raise _C.located(TypeError(f"istft: x must be complex; it is {list(x.shape)} {x.dtype.name}"))
     if hop_length > win_length:
@@ -131,6 +140,7 @@ def istft(x, n_fft, hop_length=None, win_length=None, window=None, center=True, 
         raise _C.located(ValueError("istft: onesided must be False where the signal is complex"))
     if window is not None and window.is_complex() and not return_complex:
         raise _C.located(ValueError("istft: a complex window needs return_complex"))
+    length = None if length is None else known_number("istft", "length", length)
     if length is not None and (not isinstance(length, int) or length <= 0):
         raise _C.located(ValueError(f"istft: length must be a positive int; it is {length!r}"))
     one = len(x.shape) == 2

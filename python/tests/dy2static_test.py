@@ -245,8 +245,16 @@ def test_a_value_that_leaves_its_branch_is_an_error():
             leak(x * 2)
         return x + box.value
 
-    with pytest.raises(RuntimeError, match="made in a branch or loop"):
+    with pytest.raises(ValueError, match="made in a branch or a loop is used outside of it"):
         paddle.jit.to_static(leaking)(X)
+
+    def giving(x):
+        if x.sum() > 0:
+            leak(x * 2)
+        return box.value
+
+    with pytest.raises(RuntimeError, match="made in a branch or loop"):
+        paddle.jit.to_static(giving)(X)
 
 
 class _Counter:

@@ -306,6 +306,9 @@ def test_every_error_of_the_package_is_located():
         "KeyError",
         "Mismatch",
         "_Leave",  # what upgrade does not touch; caught there
+        "_Again",  # of dy2static, caught there: record once more; leave a function as it is written
+        "NotConverted",
+        "AssertionError",  # the user's own
     }
     bare = []
     for path in package.rglob("*.py"):

@@ -34,6 +34,8 @@ KNOWN = {
     **{("fft." + f + "n", "axes"): PYTHON for f in _LINES},
     **{("fft." + f, "axes"): PYTHON for f in ("fftshift", "ifftshift")},
     **{("fft." + f, p): PYTHON for f in ("fftfreq", "rfftfreq") for p in ("n", "d")},
+    **{("signal.stft", p): PYTHON for p in ("n_fft", "hop_length", "win_length")},
+    **{("vision.ops." + f, "output_size"): PYTHON for f in ("psroi_pool", "roi_align", "roi_pool")},
     **{("nn.functional." + f, "stride"): WINDOW for f in _CONVOLUTIONS},
     **{("nn.functional." + f, p): WINDOW for f in _POOLS for p in ("kernel_size", "stride", "padding")},
     **{("nn.functional." + f, "kernel_sizes"): WINDOW for f in ("fold", "unfold")},

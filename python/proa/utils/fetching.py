@@ -159,7 +159,7 @@ class _Transfer:
             shown.end()
             self._file.flush()
         if total is not None and have < total:
-            raise OSError(f"the connection ended after {have} of {total} bytes")
+            raise _C.located(OSError(f"the connection ended after {have} of {total} bytes"))
 
 
 def _validator(headers):

@@ -40,6 +40,13 @@ bool Shape::identified() const {
 }
 
 int64_t Shape::numel() const {
+  // Most calls: two known dims at most, whose product no number exceeds.
+  if (dims_.size() <= 2) {
+    const int64_t a = dims_.empty() ? 1 : dims_[0];
+    const int64_t b = dims_.size() < 2 ? 1 : dims_[1];
+    if (static_cast<uint64_t>(a | b) >> 31 == 0) [[likely]]
+      return a * b;
+  }
   // A dim of size 0 makes the product 0 whatever the others are, as in
   // mathematics; so overflow is only looked at in the end.
   int64_t n = 1;
@@ -65,6 +72,14 @@ int64_t Shape::numel() const {
 
 Strides ContiguousStrides(const Shape& shape) {
   Strides strides = shape.dims();
+  // Most calls, as in numel.
+  if (shape.rank() <= 2 && shape.rank() > 0 &&
+      static_cast<uint64_t>(strides[0] | strides.back()) >> 31 == 0)
+      [[likely]] {
+    strides[0] = std::max<int64_t>(strides.back(), 1);
+    strides.back() = 1;
+    return strides;
+  }
   int64_t step = 1;
   bool overflow = false;
   for (int i = shape.rank() - 1; i >= 0; --i) {

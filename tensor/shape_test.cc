@@ -65,6 +65,12 @@ TEST(Shape, NumelOverflows) {
 
 TEST(Shape, Strides) {
   EXPECT_EQ(ContiguousStrides({}), Strides());
+  EXPECT_EQ(ContiguousStrides({0}), (Strides{1}));
+  EXPECT_EQ(ContiguousStrides({5}), (Strides{1}));
+  EXPECT_EQ(ContiguousStrides({5, 3}), (Strides{3, 1}));
+  EXPECT_EQ(ContiguousStrides({5, 0}), (Strides{1, 1}));
+  EXPECT_EQ(ContiguousStrides({0, 3}), (Strides{3, 1}));
+  EXPECT_THROW(ContiguousStrides({kMax, kMax}), Error);
   EXPECT_EQ(ContiguousStrides({2, 3, 4}), (Strides{12, 4, 1}));
   EXPECT_EQ(ContiguousStrides({2, 0, 4}), (Strides{4, 4, 1}));
   EXPECT_EQ(ContiguousStrides({1, 2, 3, 4, 5, 6, 7, 8}).size(), 8u);

@@ -71,8 +71,12 @@ void RunPieces(int pieces, F run) {
 }  // namespace
 
 int AvailableCpus() {
-  static const int cpus = CountAvailableCpus();
-  return cpus;
+  // No static of C++: counting reads files, and a child of a fork would wait
+  // for ever for the thread of its parent that does.
+  static constinit std::atomic<int> cpus = 0;
+  int n = cpus.load(std::memory_order_relaxed);
+  if (n == 0) cpus.store(n = CountAvailableCpus(), std::memory_order_relaxed);
+  return n;
 }
 
 int GetNumThreads() {

@@ -1,10 +1,12 @@
 #include "ops/onednn/primitive_cache.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include <cstddef>
 #include <exception>
 #include <new>
+#include <shared_mutex>
 
 #include "oneapi/dnnl/dnnl.h"
 #include "tensor/error.h"
@@ -60,16 +62,45 @@ void ForgetFailures() {
   dnnl_set_primitive_cache_capacity(capacity);
 }
 
+// Held, shared, while a primitive is made.
+std::shared_mutex& Builds() {
+  static auto* builds = new std::shared_mutex;
+  return *builds;
+}
+
 }  // namespace
 
 PrimitiveCache& PrimitiveCache::Global() {
-  static auto* cache = new PrimitiveCache;
+  // A child of a fork has the locks as they were, without the threads that
+  // would give them back: nobody holds them, nor is inside of oneDNN to make a
+  // primitive, while the process forks. (Registered after the allocator, whose
+  // lock is taken inside of these.)
+  static auto* cache = [] {
+    auto* made = new PrimitiveCache;
+    static PrimitiveCache* forked = made;
+    pthread_atfork(
+        [] {
+          Builds().lock();
+          forked->mutex_.lock();
+        },
+        [] {
+          forked->mutex_.unlock();
+          Builds().unlock();
+        },
+        [] {
+          forked->mutex_.unlock();
+          // It knows its writer by the number of a thread, which is another.
+          new (&Builds()) std::shared_mutex;
+        });
+    return made;
+  }();
   return *cache;
 }
 
 Primitive PrimitiveCache::Build(Primitive (*make)(const void*),
                                 const void* closure) {
   RequireRoomForCode();
+  const std::shared_lock building(Builds());
   try {
     return Attempt(make, closure);
   } catch (const std::exception& e) {

@@ -83,6 +83,10 @@ Shape regions_grad(const char* op, const Tensor& dy, const Tensor& boxes,
                    !Differ(dy.size(1), out[1]),
                op, ": dy must be [", boxes.size(0), ", ", out[1],
                ", h, w] by the boxes and x's shape; it is ", Describe(dy));
+  for (const int d : {2, 3}) {
+    PROA_REQUIRE(IsUnknown(dy.size(d)) || dy.size(d) > 0, op,
+                 ": the pooled size must be positive; dy is ", Describe(dy));
+  }
   return out;
 }
 

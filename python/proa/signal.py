@@ -3,7 +3,7 @@
 from proa import _C
 from proa._generated.signal import *  # noqa: F403
 from proa._generated.signal import frame, overlap_add
-from proa.framework.attributes import known_number
+from proa.framework.attributes import known_number as _known_number
 from proa.framework.names import missing as _missing
 
 __all__ = ["istft", "stft"]
@@ -12,7 +12,7 @@ __all__ = ["istft", "stft"]
 def _lengths(what, n_fft, hop_length, win_length, window):
     """(n_fft, hop_length, win_length, window) as numbers, and the window as given or None."""
     given = {"n_fft": n_fft, "hop_length": hop_length, "win_length": win_length}
-    given = {name: None if v is None else known_number(what, name, v) for name, v in given.items()}
+    given = {name: None if v is None else _known_number(what, name, v) for name, v in given.items()}
     n_fft, hop_length, win_length = given.values()
     for name, value in given.items():
         if (
@@ -140,7 +140,7 @@ def istft(x, n_fft, hop_length=None, win_length=None, window=None, center=True, 
         raise _C.located(ValueError("istft: onesided must be False where the signal is complex"))
     if window is not None and window.is_complex() and not return_complex:
         raise _C.located(ValueError("istft: a complex window needs return_complex"))
-    length = None if length is None else known_number("istft", "length", length)
+    length = None if length is None else _known_number("istft", "length", length)
     if length is not None and (not isinstance(length, int) or length <= 0):
         raise _C.located(ValueError(f"istft: length must be a positive int; it is {length!r}"))
     one = len(x.shape) == 2

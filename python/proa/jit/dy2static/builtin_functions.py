@@ -9,7 +9,7 @@ import operator
 
 from proa import _C
 from proa.framework.size import Size
-from proa.jit.dy2static import calls, checks, iterables, runtime, takers
+from proa.jit.dy2static import calls, checks, given, iterables, runtime
 from proa.jit.dy2static.arrays import TensorArray
 from proa.jit.dy2static.values import is_late, truth
 
@@ -128,8 +128,8 @@ calls.replaced.update(
         builtins.zip: zip_,
         builtins.reversed: reversed_,
         builtins.print: print_,
-        builtins.map: takers.taker(builtins.map),
-        functools.reduce: takers.taker(functools.reduce),
+        builtins.map: given.taker(builtins.map),
+        functools.reduce: given.taker(functools.reduce),
         builtins.any: any_,
         builtins.all: all_,
         builtins.max: _best(builtins.max, operator.gt),

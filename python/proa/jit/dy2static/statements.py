@@ -67,8 +67,10 @@ class Statements:
         """Rewritten statements of a block; `top`: of the function itself, where `return` returns."""
         out = []
         for k, statement in enumerate(statements):
-            if isinstance(statement, ast.With) and not scopes.always_leaves(statement.body):
-                statement.body += _without_gradients(statement)
+            if isinstance(statement, ast.With):
+                _keep_results(statement)
+                if not scopes.always_leaves(statement.body):
+                    statement.body += _without_gradients(statement)
             rest = statements[k + 1 :]
             leaves = bool(scopes.jumps(statement)) and _leaps(statement)
             if isinstance(statement, ast.If):
@@ -274,6 +276,13 @@ def converted(node, numbers, properties):
     if any(isinstance(n, kinds) for n in scopes.own(node.body)):
         return node
     return Statements(node, numbers, properties).rewrite(node)
+
+
+def _keep_results(statement):
+    """What returns in a `with` give has no gradient if it is `no_grad`."""
+    for node in scopes.own(statement.body):
+        if isinstance(node, ast.Return) and node.value is not None:
+            node.value = runtime("kept", node.value, at=node.value)
 
 
 def _without_gradients(statement):

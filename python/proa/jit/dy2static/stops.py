@@ -11,6 +11,7 @@ from proa.autograd.py_layer import PyLayer
 from proa.framework.dtype import is_floating
 from proa.framework.grad_mode import no_grad
 from proa.jit.dy2static import writes
+from proa.jit.dy2static.values import built, flat
 
 
 class _Stopped(PyLayer):
@@ -39,6 +40,14 @@ def stopped(value):
         _C.set_grad_enabled(before)
 
 
+def all_stopped(value):
+    """The same of the tensors in lists, tuples and dicts."""
+    if isinstance(value, _C.Tensor):
+        return stopped(value)
+    tree, leaves = flat(value)
+    return built(tree, [stopped(leaf) for leaf in leaves])
+
+
 _thread = threading.local()
 
 
@@ -63,5 +72,5 @@ def context(manager):
 
 
 def kept(value):
-    """A value that a `with` of a block binds: without gradient if that is `no_grad`."""
-    return stopped(value) if writes.depth() and getattr(_thread, "inside", 0) else value
+    """A value that a `with` of a block binds or returns: without gradient if that is `no_grad`."""
+    return all_stopped(value) if writes.depth() and getattr(_thread, "inside", 0) else value

@@ -55,6 +55,8 @@ def cond(pred, true_fn=None, false_fn=None, name=None):
 
         return call
 
+    if _C.is_symbolic(pred):
+        true_fn, false_fn = (_block(function) for function in (true_fn, false_fn))
     results = _C.cond(pred, branch(true_fn), branch(false_fn))
     return _like(shapes[0], results)
 
@@ -77,9 +79,20 @@ def while_loop(cond, body, loop_vars, is_test=False, name=None):
     """
     if not isinstance(loop_vars, (list, tuple)) or not loop_vars:
         raise _C.located(TypeError("while_loop: loop_vars must be a list of tensors that is not empty"))
+    if _C.in_static_mode() or any(isinstance(v, _C.Tensor) and _C.is_symbolic(v) for v in loop_vars):
+        cond, body = _block(cond), _block(body)
     return _C.while_loop(
         lambda *values: _as_list(cond(*values)), lambda *values: _as_list(body(*values)), list(loop_vars)
     )
+
+
+def _block(function):
+    """The function as one that the program runs: what it does to gradients (`no_grad`, `detach`) and asks of tensors is recorded."""
+    if function is None:
+        return None
+    from proa.jit.dy2static import given
+
+    return given.block(function)
 
 
 def _as_list(result):

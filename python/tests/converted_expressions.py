@@ -286,8 +286,8 @@ def annotated(x: paddle.Tensor, scale: float = 2.0) -> paddle.Tensor:
     y: paddle.Tensor = x
     count: int
     if x.sum() > 0:
-        count: int = 3
-        y: paddle.Tensor = x * count * scale
+        count: int = 3  # type: ignore[no-redef]
+        y: paddle.Tensor = x * count * scale  # type: ignore[no-redef]
     return y
 
 

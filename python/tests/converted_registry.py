@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import pathlib
+from collections.abc import Callable
 
 # The files of the corpus, in the order of the page.
 MODULES = [
@@ -17,7 +18,8 @@ MODULES = [
     "converted_models",
     "converted_refusals",
 ]
-SUPPORTED, REFUSED = [], []
+SUPPORTED: list[Callable] = []
+REFUSED: list[Callable] = []
 
 
 def supported(function):

@@ -20,7 +20,7 @@ def index(*values):
 
 
 CASES = {
-    "None": (lambda: proa.add(None, X), TypeError, "add: x must be a Tensor, an array or a number, not None"),
+    "None": (lambda: proa.add(None, X), TypeError, "add: x must be a Tensor, an array or a number, not None"),  # type: ignore[arg-type]
     "label": (lambda: F.cross_entropy(X, index(1, 5)), ValueError, "label 5 at position 1 is not in [0, 3)"),
     "one_hot": (lambda: F.one_hot(index(1, 5), 3), IndexError, "one_hot: index 5 at [1] is out of range"),
     "scatter": (

@@ -147,16 +147,16 @@ def test_a_dtype_without_a_kernel():
     assert asked > 40
     assert wrong == []
     for function in (proa.abs, F.softmax, F.relu):
-        with pytest.raises(RuntimeError, match="does not accept bool") as e:
+        with pytest.raises(RuntimeError, match="does not accept bool") as caught:
             function(x)
-        assert isinstance(e.value, TypeError) and isinstance(e.value, ValueError)
+        assert isinstance(caught.value, TypeError) and isinstance(caught.value, ValueError)
 
 
 CASES = [
     (lambda: proa.ones([2, 3]).sum(axis=5), proa.errors.IndexRangeError, "(OutOfRange) sum: "),
     (lambda: proa.ones([2])[7], proa.errors.IndexRangeError, "(OutOfRange) "),
-    (lambda: proa.exp([1.0]), proa.errors.ArgumentTypeError, "(InvalidArgument) exp: x must be a Tensor or an array, not list"),
-    (lambda: proa.exp(proa.to_tensor([1])).foo, AttributeError, ""),
+    (lambda: proa.exp([1.0]), proa.errors.ArgumentTypeError, "(InvalidArgument) exp: x must be a Tensor or an array, not list"),  # type: ignore[arg-type]
+    (lambda: proa.exp(proa.to_tensor([1])).foo, AttributeError, ""),  # type: ignore[attr-defined]
     (lambda: proa.abs(proa.to_tensor([True])), proa.errors.DTypeError, "(InvalidArgument) abs: does not accept bool"),
     (lambda: proa.ones([2, 3]) + proa.ones([2]), ValueError, "(InvalidArgument) add: "),
     (lambda: nn.Layer()(1), NotImplementedError, "(Unimplemented) Layer does not define forward"),
@@ -203,7 +203,7 @@ def test_a_file_that_is_not_there(tmp_path):
 NONSENSE = {
     "addmm of 4 dims": lambda: proa.addmm(*[proa.ones([2, 2, 2, 2])] * 3),
     "addmm with an input of 3 dims": lambda: proa.addmm(proa.ones([1, 2, 2]), proa.ones([2, 2]), proa.ones([2, 2])),
-    "argmax": lambda: proa.argmax(proa.ones([2]), dtype=None),
+    "argmax": lambda: proa.argmax(proa.ones([2]), dtype=None),  # type: ignore[arg-type]
     "argmin": lambda: proa.ones([2]).argmin(dtype=None),
     "selu scale": lambda: F.selu(proa.ones([2]), scale=0.5),
     "selu alpha": lambda: F.selu(proa.ones([2]), alpha=-1.0),
@@ -218,7 +218,7 @@ NONSENSE = {
     "interpolate": lambda: F.interpolate(proa.ones([1, 1, 4]), [2], mode="linear", data_format="NCL"),
     "interpolate of 4 dims": lambda: F.interpolate(proa.ones([1, 1, 4, 4]), [2, 2], data_format="NCW"),
     "elu_": lambda: F.elu_(proa.ones([2]), -0.5),
-    "full": lambda: proa.full([1], "abc"),
+    "full": lambda: proa.full([1], "abc"),  # type: ignore[arg-type]
     "label_smooth": lambda: F.label_smooth(proa.ones([])),
     "cond of a number": lambda: proa.static.nn.cond(3, lambda: 1, lambda: 2),
     "cond without functions": lambda: proa.static.nn.cond(proa.to_tensor(True), 1, 2),

@@ -94,7 +94,7 @@ def test_gradients_of_certain_predictions_are_finite():
 # Gradients at kinks ---------------------------------------------------------------------
 
 _NORMS = {
-    **{f"norm {p}": lambda x, p=p: proa.norm(x, p) for p in ("fro", 0, 0.5, 1, 2, 3, float("inf"))},
+    **{f"norm {p}": lambda x, p=p: proa.norm(x, p) for p in ("fro", 0, 0.5, 1, 2, 3, float("inf"))},  # type: ignore[misc]
     "norm along an axis": lambda x: proa.norm(x, 2, 1).sum(),
     "dist": lambda x: proa.dist(x, proa.zeros([2, 2])),
     "std": lambda x: x.std(),

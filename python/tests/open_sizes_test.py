@@ -36,7 +36,7 @@ _MOST_SAMPLES = 2
 class _Sized(Case):
     """A case whose tensors may be made at other sizes: `changes` is {(tensor, axis): size}."""
 
-    changes = {}
+    changes: dict = {}
 
     def arguments(self, more=0):
         specs = self._sample.specs()
@@ -165,7 +165,7 @@ def _cases():
                 yield name, _Sized(name, text, function)
 
 
-_CASES = {}
+_CASES: dict = {}
 for _name, _case in _cases():
     _CASES.setdefault(_name, []).append(_case)
 

@@ -17,7 +17,7 @@ from proa import nn, static
 from proa.nn import functional as F
 
 t = paddle.to_tensor
-CHECKS = {}
+CHECKS: dict = {}
 
 # Subjects of docs/differences.yaml by what was asked.
 ON_PURPOSE = {

@@ -226,7 +226,7 @@ def _text(s):
     return b"X" + struct.pack("<I", len(s)) + s.encode()
 
 
-_ran = []
+_ran: list = []
 
 
 class _Runs:
@@ -378,7 +378,7 @@ def test_cut_anywhere_says_so():
 class _Watch:
     """Sees what the interpreter is asked to do: imports, calls of the system, code that is made or run."""
 
-    _ALL = []  # hooks cannot be taken away again
+    _ALL: list = []  # hooks cannot be taken away again
 
     def __init__(self):
         self.events = []

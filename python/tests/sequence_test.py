@@ -54,7 +54,7 @@ def _windows(rows, lengths, size, value):
 # Of the rows and their lengths: the function, what a loop gives, and whether the result has the same sequences.
 CASES = {
     **{
-        f"pool {kind}": (lambda x, n, kind=kind: nn.sequence_pool(x, kind, lengths=n), _pool(kind))
+        f"pool {kind}": (lambda x, n, kind=kind: nn.sequence_pool(x, kind, lengths=n), _pool(kind))  # type: ignore[misc]
         for kind in ("sum", "average", "sqrt", "max", "first", "last")
     },
     "pool with a value": (lambda x, n: nn.sequence_pool(x, "MAX", pad_value=2.5, lengths=n), _pool("max", 2.5)),

@@ -17,7 +17,7 @@ def t(value, dtype="float64", **kwargs):
 # A transform, an x (one event, after two batch dims where it takes events), and f of NumPy where that is simple.
 _X = np.array([[0.3, -1.2, 2.0], [0.9, 0.1, -0.4]])
 TRANSFORMS = {
-    "affine": (lambda: D.AffineTransform(t(0.5), t([-2.0, 1.5, 3.0])), _X, lambda x: 0.5 + [-2.0, 1.5, 3.0] * x),
+    "affine": (lambda: D.AffineTransform(t(0.5), t([-2.0, 1.5, 3.0])), _X, lambda x: 0.5 + np.array([-2.0, 1.5, 3.0]) * x),
     "exp": (D.ExpTransform, _X, np.exp),
     "power": (lambda: D.PowerTransform(t([2.0, -1.0, 0.5])), np.abs(_X), lambda x: x ** [2.0, -1.0, 0.5]),
     "sigmoid": (D.SigmoidTransform, _X, lambda x: 1 / (1 + np.exp(-x))),

@@ -86,6 +86,32 @@ def test_callbacks():
     ]  # fmt: skip
 
 
+def test_layers_are_set_to_train_once_an_epoch_and_after_what_came_between():
+    """Not in every batch: for a small network such a walk over its layers is felt."""
+    calls = []
+
+    class Net(nn.Sequential):
+        def train(self):
+            calls.append(len(steps))
+            super().train()
+
+    class Between(proa.callbacks.Callback):
+        def on_train_batch_end(self, step, logs=None):
+            steps.append(self.model.network[1].training)
+            if len(steps) == 2:
+                self.model.eval_batch([np.ones([1, 2], "float32")], [np.zeros([1, 1], "int64")])
+            if len(steps) == 4:
+                self.model.network.eval()
+
+    steps: list[bool] = []
+    model = proa.Model(Net(nn.Linear(2, 3), nn.Dropout(0.5)))
+    model.prepare(proa.optimizer.SGD(0.1, parameters=model.parameters()), nn.CrossEntropyLoss())
+    model.fit(Points(12, 0), batch_size=2, epochs=2, verbose=0, callbacks=Between())
+    assert steps == [True] * 12 and calls == [0, 2, 4, 6]
+    model.train_batch([np.ones([1, 2], "float32")], [np.zeros([1, 1], "int64")])
+    assert calls[-1] == 12
+
+
 def test_early_stopping(capsys, tmp_path):
     model = make(rate=0.0)
     stop = proa.callbacks.EarlyStopping("loss", patience=2)

@@ -98,6 +98,7 @@ class CallbackList:
             for callback in self.callbacks:
                 getattr(callback, name)(*args)
 
+        setattr(self, name, call)  # once, not at every batch
         return call
 
 

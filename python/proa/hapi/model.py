@@ -49,6 +49,7 @@ class Model:
         self._precision = Precision(None, network, None)
         self.mode = "train"
         self.stop_training = False
+        self._in_epoch = False  # a batch of the epoch that runs was trained on, so that layers are as they should be
 
     def parameters(self, *args, **kwargs):
         """The network's parameters."""
@@ -120,8 +121,10 @@ class Model:
         """
         if self._optimizer is None or self._loss is None:
             raise _C.located(RuntimeError("Model.train_batch: call prepare with an optimizer and a loss first"))
-        self.network.train()
-        self.mode = "train"
+        # A walk over all layers in each batch of `fit` would be felt.
+        if not (self._in_epoch and self.mode == "train" and self.network.training):
+            self.network.train()
+            self.mode = "train"
         with _C.eager_mode():
             labels = _tensors(labels)
             outputs = self._run(inputs)
@@ -130,6 +133,8 @@ class Model:
             if update:
                 self._precision.step(self._optimizer)
                 self._optimizer.clear_grad()
+            if not self._metrics:
+                return self._result(losses, [])
             with no_grad():
                 return self._result(losses, self._update_metrics(outputs, labels))
 
@@ -181,7 +186,7 @@ class Model:
         logs = {}
         if self._loss:
             losses = result[0] if self._metrics else result
-            values = [float(np.asarray(loss).mean()) for loss in losses]
+            values = [loss.item() if loss.size == 1 else float(loss.mean()) for loss in losses]
             logs["loss"] = values[0] if len(values) == 1 else values
         for metric in self._metrics:
             logs.update(zip(_listed(metric.name()), _listed(metric.accumulate())))
@@ -226,7 +231,7 @@ class Model:
         eval_loader = None if eval_data is None else self._loader(eval_data, batch_size, False, num_workers)
         steps = _length(loader)
         callbacks = self._callbacks(callbacks, log_freq, verbose, save_dir, save_freq, epochs, steps, batch_size)
-        self.stop_training = False
+        self.stop_training = self._in_epoch = False
         done = 0
         callbacks.on_train_begin()
         for epoch in range(epochs):
@@ -239,12 +244,14 @@ class Model:
                 inputs, labels = self._fields(batch)
                 update = (step + 1) % accumulate_grad_batches == 0 or step + 1 == steps
                 result = self.train_batch(inputs, labels, update)
+                self._in_epoch = True
                 logs = self._logs(result)
                 callbacks.on_train_batch_end(step, logs)
                 done += 1
                 if num_iters is not None and done >= num_iters:
                     self.stop_training = True
                     break
+            self._in_epoch = False
             callbacks.on_epoch_end(epoch, logs)
             if eval_loader is not None and (epoch + 1) % eval_freq == 0:
                 self._evaluate(eval_loader, callbacks)

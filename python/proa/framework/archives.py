@@ -9,22 +9,18 @@ import io
 import math
 import os
 import zipfile
-import zlib
 
 import numpy as np
 
 from proa import _C
 from proa.framework import pickle_reader
 from proa.framework.container import FileError
+from proa.framework.damage import damage_named, most_unpacked
 from proa.framework.pickle_machine import Machine
 from proa.framework.pickle_names import GLOBALS
 from proa.framework.pickle_values import Global, Ready, kind_of
 
 __all__ = ["load"]
-
-# Archives may be compressed, zeros to a thousandth: what is unpacked may be this many times what the file holds.
-_MOST_UNPACKED = 256
-_ALWAYS_UNPACKED = 1 << 26
 
 
 def load(stream, path, return_numpy):
@@ -40,18 +36,17 @@ def load(stream, path, return_numpy):
         stream.seek(start)
         return _tensor(_read_npy(stream, size, path), path, return_numpy)
     stream.seek(start)
-    try:
+    with damage_named("not a whole zip archive of arrays", path):
         with zipfile.ZipFile(stream) as archive:
             return _load_zip(archive, stream, path, return_numpy)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OverflowError) as error:
-        raise _C.located(FileError(f"{path}: not a whole zip archive of arrays: {error}")) from None
 
 
 def _load_zip(archive, stream, path, return_numpy):
     members = {info.filename: info for info in archive.infolist()}
     size = stream.seek(0, os.SEEK_END)
-    if sum(info.file_size for info in members.values()) > max(_MOST_UNPACKED * size, _ALWAYS_UNPACKED):
-        raise _C.located(FileError(f"{path}: its members are more than {_MOST_UNPACKED} times as large as the file"))
+    unpacked, most = sum(info.file_size for info in members.values()), most_unpacked(size)
+    if unpacked > most:
+        raise _C.located(FileError(f"{path}: its members are {unpacked // max(size, 1)} times as large as the file"))
     pickles = [name for name in members if name.split("/")[-1] == "data.pkl" and name.count("/") <= 1]
     if len(pickles) == 1:
         return _TorchMachine(archive, members, pickles[0], path, size, return_numpy).value()
@@ -70,7 +65,7 @@ def _load_zip(archive, stream, path, return_numpy):
 def _read_npy(stream, size, path):
     """The array of an .npy; its header is checked against the size before memory is taken."""
     form = np.lib.format
-    try:
+    with damage_named("not a whole array of numbers", path):
         version = form.read_magic(stream)
         if version not in ((1, 0), (2, 0)):
             raise _C.located(ValueError(f"version {version} of the format"))
@@ -84,8 +79,6 @@ def _read_npy(stream, size, path):
         data = stream.read(needed)
         if len(data) != needed:
             raise _C.located(ValueError("the file is cut off"))
-    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
-        raise _C.located(FileError(f"{path}: not a whole array of numbers: {error}")) from None
     flat = np.frombuffer(bytearray(data), dtype).astype(dtype.newbyteorder("="), copy=False)
     return flat.reshape(shape, order="F" if fortran else "C")
 

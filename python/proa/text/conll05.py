@@ -1,11 +1,12 @@
 """Conll05st: sentences, and which part each word plays for a verb (the shared task of CoNLL 2005; its test set)."""
 
 import gzip
-import tarfile
 
 import numpy as np
 
 from proa import _C
+from proa.dataset.packed import contents, open_tar
+from proa.framework.damage import most_unpacked
 from proa.io import Dataset
 from proa.text.datasets import _file
 
@@ -97,13 +98,14 @@ class Conll05st(Dataset):
 
     def _lines(self, part):
         name = f"conll05st-release/test.wsj/{part}/test.wsj.{part}.gz"
-        with tarfile.open(self.data_file) as archive:
+        with open_tar("Conll05st", self.data_file) as archive:
             try:
-                packed = archive.extractfile(name)
+                packed = contents(archive, name, self.data_file)
             except KeyError:
                 raise _C.located(ValueError(f"Conll05st: {self.data_file} has no {name}")) from None
             with gzip.GzipFile(fileobj=packed) as file:
-                return [line.strip().decode() for line in file]
+                most = most_unpacked(len(packed.getbuffer()))
+                return [line.strip().decode() for line in file.read(most).splitlines()]
 
     def _add(self, sentence, rows):
         """A sample for each verb of a sentence: the first column names verbs, the others are of one verb each."""

@@ -2,11 +2,11 @@
 
 import re
 import string
-import tarfile
 
 import numpy as np
 
 from proa import _C
+from proa.dataset.packed import contents, open_tar
 from proa.framework.names import invert as _invert
 from proa.framework.names import lazy as _lazy
 from proa.io import Dataset
@@ -81,10 +81,10 @@ def read_reviews(path):
     """(name, words) of each review in an archive aclImdb: in small letters, without punctuation."""
     drop = string.punctuation.encode()
     found = []
-    with tarfile.open(path) as archive:
+    with open_tar("Imdb", path) as archive:
         for member in archive:
             if re.match(r"aclImdb/(train|test)/(pos|neg)/.*\.txt$", member.name):
-                text = archive.extractfile(member).read().rstrip(b"\n\r")
+                text = contents(archive, member, path).read().rstrip(b"\n\r")
                 found.append((member.name, text.translate(None, drop).lower().split()))
     return found
 

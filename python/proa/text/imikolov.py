@@ -1,10 +1,9 @@
 """Imikolov: sentences of newspapers (the Penn Treebank as Mikolov prepared it), for language models."""
 
-import tarfile
-
 import numpy as np
 
 from proa import _C
+from proa.dataset.packed import contents, open_tar
 from proa.io import Dataset
 from proa.text.datasets import _checked, _file
 
@@ -59,7 +58,7 @@ class Imikolov(Dataset):
             raise _C.located(ValueError(f"Imikolov: window_size must be positive for 'NGRAM', not {window_size!r}"))
         self.window_size, self.min_word_freq = window_size, min_word_freq
         self.data_file = _file("Imikolov", data_file, download, self._URL, self._MD5, "imikolov")
-        with tarfile.open(self.data_file) as archive:
+        with open_tar("Imikolov", self.data_file) as archive:
             self.word_idx = self._words(self._lines(archive, "train") + self._lines(archive, "valid"))
             self.data = []
             for words in self._lines(archive, self.mode):
@@ -69,7 +68,7 @@ class Imikolov(Dataset):
         names = [n for n in archive.getnames() if n.removeprefix("./") == f"simple-examples/data/ptb.{part}.txt"]
         if not names:
             raise _C.located(ValueError(f"Imikolov: {self.data_file} has no simple-examples/data/ptb.{part}.txt"))
-        return [line.strip().split() for line in archive.extractfile(names[0])]
+        return [line.strip().split() for line in contents(archive, names[0], self.data_file)]
 
     def _words(self, sentences):
         counts = {"<s>": len(sentences), "<e>": len(sentences)}

@@ -1,11 +1,11 @@
 """Movielens: what people thought of films (Harper and Konstan, 2015)."""
 
 import re
-import zipfile
 
 import numpy as np
 
 from proa import _C
+from proa.dataset.packed import contents, open_zip
 from proa.io import Dataset
 from proa.text.datasets import _checked, _file
 
@@ -84,7 +84,7 @@ class Movielens(Dataset):
         self.mode = _checked("Movielens", mode, ("train", "test"))
         self.data_file = _file("Movielens", data_file, download, self._URL, self._MD5, "sentiment")
         self.test_ratio, self.rand_seed = test_ratio, rand_seed
-        with zipfile.ZipFile(self.data_file) as archive:
+        with open_zip("Movielens", self.data_file) as archive:
             self._read_films(self._rows(archive, "movies", 3))
             users = self._rows(archive, "users", 5)
             self.user_info = {int(row[0]): UserInfo(*row[:4]) for row in users}
@@ -92,7 +92,7 @@ class Movielens(Dataset):
 
     def _rows(self, archive, name, columns):
         try:
-            lines = archive.read(f"ml-1m/{name}.dat").decode("latin1").splitlines()
+            lines = contents(archive, f"ml-1m/{name}.dat", self.data_file).read().decode("latin1").splitlines()
         except KeyError:
             raise _C.located(ValueError(f"Movielens: {self.data_file} has no ml-1m/{name}.dat")) from None
         rows = [line.strip().split("::") for line in lines if line.strip()]

@@ -1,10 +1,9 @@
 """WMT14 and WMT16: sentences and their translations."""
 
-import tarfile
-
 import numpy as np
 
 from proa import _C
+from proa.dataset.packed import contents, open_tar
 from proa.io import Dataset
 from proa.text.datasets import _checked, _file
 
@@ -87,20 +86,20 @@ class WMT14(_Translations):
         self.dict_size = _positive("WMT14", "dict_size", dict_size)
         self.data_file = _file("WMT14", data_file, download, self._URL, self._MD5, "wmt14")
         self.src_ids, self.trg_ids, self.trg_ids_next = [], [], []
-        with tarfile.open(self.data_file) as archive:
+        with open_tar("WMT14", self.data_file) as archive:
             names = archive.getnames()
             self.src_dict, self.trg_dict = (
                 self._words(archive, [n for n in names if n.endswith(end)], end) for end in ("src.dict", "trg.dict")
             )
             for name in names:
                 if name.endswith(f"{self.mode}/{self.mode}"):
-                    self._read(archive.extractfile(name))
+                    self._read(contents(archive, name, self.data_file))
 
     def _words(self, archive, names, end):
         if len(names) != 1:
             raise _C.located(ValueError(f"WMT14: {self.data_file} must have one {end}; it has {len(names)}"))
         words = {}
-        for number, line in zip(range(self.dict_size), archive.extractfile(names[0])):
+        for number, line in zip(range(self.dict_size), contents(archive, names[0], self.data_file)):
             words[line.strip().decode()] = number
         return words
 
@@ -163,7 +162,7 @@ class WMT16(_Translations):
         self.trg_dict_size = min(_positive("WMT16", "trg_dict_size", trg_dict_size), self._MOST[other])
         self.data_file = _file("WMT16", data_file, download, self._URL, self._MD5, "wmt16")
         self.src_ids, self.trg_ids, self.trg_ids_next = [], [], []
-        with tarfile.open(self.data_file) as archive:
+        with open_tar("WMT16", self.data_file) as archive:
             counts = {"en": {}, "de": {}}
             for sentences in _pairs(self._part(archive, "train")):
                 for words, count in zip(sentences, counts.values()):
@@ -178,7 +177,7 @@ class WMT16(_Translations):
 
     def _part(self, archive, mode):
         try:
-            return archive.extractfile(f"wmt16/{mode}")
+            return contents(archive, f"wmt16/{mode}", self.data_file)
         except KeyError:
             raise _C.located(ValueError(f"WMT16: {self.data_file} has no wmt16/{mode}")) from None
 

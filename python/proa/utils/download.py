@@ -6,9 +6,12 @@ Weights lie in ~/.cache/paddle/hapi/weights, or under PADDLE_HOME where that is 
 import logging
 import os
 import tarfile
+import tempfile
 import zipfile
+import zlib
 
 from proa import _C
+from proa.framework.damage import damage_named
 from proa.framework.names import missing as _missing
 
 __all__ = ["get_path_from_url", "get_weights_path_from_url", "is_url"]
@@ -85,9 +88,18 @@ def get_path_from_url(url, root_dir, md5sum=None, check_exist=True, decompress=T
     path = _map_path(url, root_dir)
     if not (os.path.exists(path) and check_exist and _md5check(path, md5sum)):
         path = _download(url, root_dir, md5sum)
-    if decompress and (tarfile.is_tarfile(path) or zipfile.is_zipfile(path)):
+    if decompress and _is_archive(path):
         path = _decompress(path)
     return path
+
+
+def _is_archive(path):
+    if zipfile.is_zipfile(path):
+        return True
+    try:
+        return tarfile.is_tarfile(path)
+    except (EOFError, zlib.error):  # a packed file that is cut off; unpacking says so
+        return True
 
 
 def _map_path(url, root_dir):
@@ -119,19 +131,28 @@ def _download(url, path, md5sum=None, method="get"):
 def _decompress(path):
     """Unpacks an archive beside it, unless that was done; the path of what was in it.
 
-    Members that would leave the folder are refused.
+    Members that would leave the folder are refused, and links out of it.
     """
     folder = os.path.dirname(path)
-    is_tar = tarfile.is_tarfile(path)
-    with tarfile.open(path) if is_tar else zipfile.ZipFile(path) as archive:
+    is_tar = not zipfile.is_zipfile(path)
+    with (
+        # The others: members that are a file and a folder.
+        damage_named("no whole archive", path, (IsADirectoryError, NotADirectoryError, FileExistsError)),
+        tarfile.open(path) if is_tar else zipfile.ZipFile(path) as archive,
+    ):
         names = archive.getnames() if is_tar else archive.namelist()
         for name in names:
             if name.startswith(("/", "\\")) or ".." in name.replace("\\", "/").split("/"):
                 raise _C.located(ValueError(f"download: {path} has a member outside of its folder: {name!r}"))
+            if max(map(len, map(os.fsencode, name.split("/")))) > 255:
+                raise _C.located(ValueError(f"download: {path} has a member with too long a name: {name[:80]!r}..."))
         top = _top(names, path)
         if not os.path.exists(os.path.join(folder, top)):
-            target = folder if _is_rooted(names) else os.path.join(folder, top)
-            archive.extractall(target, **({"filter": "data"} if is_tar else {}))
+            # Elsewhere first: what is there is whole, also when this is ended in the middle.
+            with tempfile.TemporaryDirectory(prefix=f"{top}.", dir=folder or ".") as place:
+                target = place if _is_rooted(names) else os.path.join(place, top)
+                archive.extractall(target, **({"filter": "data"} if is_tar else {}))
+                os.rename(os.path.join(place, top), os.path.join(folder, top))
     return os.path.join(folder, top)
 
 

@@ -46,6 +46,8 @@ def image_load(path, backend=None):
 
     Raises:
         ImportError: Pillow is not installed.
+        OSError: the file cannot be read.
+        ValueError: it is no image, or a damaged one; of a Pillow image the pixels are read, and missed, later.
 
     Examples:
         >>> from PIL import Image
@@ -54,15 +56,17 @@ def image_load(path, backend=None):
         (6, 4)
     """
     backend = _known("image_load", backend or _backend)
+    from proa.framework.damage import damage_named
     from proa.utils import try_import
 
     Image = try_import("PIL.Image", "image_load needs Pillow; install it with: pip install pillow")
-    image = Image.open(path)
-    if backend == "pil":
-        return image
-    import numpy
+    with damage_named("no whole image of a kind that Pillow reads", path, (Image.DecompressionBombError,)):
+        image = Image.open(path)
+        if backend == "pil":
+            return image
+        import numpy
 
-    array = numpy.asarray(image.convert("RGB"))
+        array = numpy.asarray(image.convert("RGB"))
     if backend == "cv2":
         return array[:, :, ::-1].copy()
     return _C.to_tensor(array.transpose(2, 0, 1).astype("float32") / numpy.float32(255))

@@ -1,11 +1,9 @@
 """CIFAR: color images of 32 by 32 pixels, of 10 or 100 classes, in an archive of pickles."""
 
-import io
-import tarfile
-
 import numpy as np
 
 from proa import _C
+from proa.dataset.packed import contents, open_tar
 from proa.framework import pickle_reader
 from proa.io import Dataset
 from proa.vision.image import get_image_backend
@@ -13,17 +11,9 @@ from proa.vision.image import get_image_backend
 __all__ = ["Cifar10", "Cifar100", "read_archive"]
 
 
-# More than any file of these data sets has.
-_MOST = 1 << 28
-
-
 def _read(archive, member, path):
     """The dict of a member, by a reader that runs nothing; its keys are text."""
-    if member.size > _MOST:
-        raise _C.located(
-            ValueError(f"cifar: {member.name} in {path} has {member.size} bytes; that is no batch of images")
-        )
-    batch = pickle_reader.read(io.BytesIO(archive.extractfile(member).read()), f"{path}: {member.name}")
+    batch = pickle_reader.read(contents(archive, member, path), f"{path}: {member.name}")
     if not isinstance(batch, dict):
         raise _C.located(ValueError(f"cifar: {member.name} in {path} holds a {type(batch).__name__}, not a dict"))
     return {key.decode("latin1") if isinstance(key, bytes) else key: value for key, value in batch.items()}
@@ -36,7 +26,7 @@ def read_archive(path, part):
         ValueError: there are none, or they hold something else.
     """
     images, labels = [], []
-    with tarfile.open(path) as archive:
+    with open_tar("CIFAR", path) as archive:
         members = [member for member in archive if part in member.name and member.isfile()]
         for member in sorted(members, key=lambda member: member.name):
             batch = _read(archive, member, path)

@@ -1,11 +1,13 @@
 """Flowers: photographs of 102 kinds of flowers (Nilsback and Zisserman, 2008)."""
 
 import os
-import tarfile
+import shutil
 
 import numpy as np
 
 from proa import _C
+from proa.dataset.packed import contents, open_tar
+from proa.framework.damage import damage_named
 from proa.io import Dataset
 from proa.vision.datasets.mat_file import read_mat
 from proa.vision.image import get_image_backend
@@ -108,28 +110,31 @@ class Flowers(Dataset):
         place = tempfile.mkdtemp(
             prefix=f"{os.path.basename(self.data_path)}.", dir=os.path.dirname(self.data_path) or "."
         )
-        with tarfile.open(self.data_file) as archive:
-            for member in archive:
-                name = member.name.removeprefix("./")
-                if member.isfile() and name.startswith("jpg/") and name.count("/") == 1 and name.endswith(".jpg"):
-                    target = os.path.join(place, "jpg", os.path.basename(name))
-                    os.makedirs(os.path.dirname(target), exist_ok=True)
-                    with open(target, "wb") as file:
-                        file.write(archive.extractfile(member).read())
-        if not os.path.isdir(os.path.join(place, "jpg")):
-            os.rmdir(place)
-            raise _C.located(ValueError(f"Flowers: {self.data_file} has no jpg/*.jpg"))
-        os.makedirs(self.data_path, exist_ok=True)
-        os.rename(os.path.join(place, "jpg"), os.path.join(self.data_path, "jpg"))
-        os.rmdir(place)
+        try:
+            with open_tar("Flowers", self.data_file) as archive:
+                for member in archive:
+                    name = member.name.removeprefix("./")
+                    if member.isfile() and name.startswith("jpg/") and name.count("/") == 1 and name.endswith(".jpg"):
+                        target = os.path.join(place, "jpg", os.path.basename(name))
+                        os.makedirs(os.path.dirname(target), exist_ok=True)
+                        with open(target, "wb") as file:
+                            file.write(contents(archive, member, self.data_file).getbuffer())
+            if not os.path.isdir(os.path.join(place, "jpg")):
+                raise _C.located(ValueError(f"Flowers: {self.data_file} has no jpg/*.jpg"))
+            os.makedirs(self.data_path, exist_ok=True)
+            os.rename(os.path.join(place, "jpg"), os.path.join(self.data_path, "jpg"))
+        finally:
+            shutil.rmtree(place)
 
     def __getitem__(self, idx):
         from PIL import Image
 
         index = int(self.indexes[idx])
-        image = Image.open(os.path.join(self.data_path, "jpg", f"image_{index:05}.jpg"))
-        if self.backend == "cv2":
-            image = np.array(image)
+        path = os.path.join(self.data_path, "jpg", f"image_{index:05}.jpg")
+        with damage_named("no whole image", path):
+            image = Image.open(path)
+            if self.backend == "cv2":
+                image = np.array(image)
         if self.transform is not None:
             image = self.transform(image)
         if self.backend == "cv2":

@@ -2,11 +2,13 @@
 
 import gzip
 import math
+import os
 import struct
 
 import numpy as np
 
 from proa import _C
+from proa.framework.damage import damage_named, most_unpacked
 from proa.io import Dataset
 from proa.vision.image import get_image_backend
 
@@ -21,12 +23,14 @@ def read_idx(path):
     """
     with open(path, "rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
-    with gzip.open(path) if packed else open(path, "rb") as file:
+    with damage_named("no whole idx file", path), gzip.open(path) if packed else open(path, "rb") as file:
         head = file.read(4)
         if len(head) < 4 or head[:3] != b"\0\0\x08":
             raise _C.located(ValueError(f"{path}: this is no idx file of bytes; it begins with {head!r}"))
         dims = struct.unpack(f">{head[3]}I", file.read(4 * head[3]))
         count = math.prod(dims)
+        if count > most_unpacked(os.path.getsize(path)):
+            raise _C.located(ValueError(f"{path}: an array of {list(dims)} is too much for a file of its size"))
         data = file.read(count + 1)
     if len(data) != count:
         raise _C.located(ValueError(f"{path}: the array is {list(dims)}, {count} bytes; the file holds {len(data)}"))

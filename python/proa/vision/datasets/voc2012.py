@@ -2,11 +2,12 @@
 
 import io
 import os
-import tarfile
 
 import numpy as np
 
 from proa import _C
+from proa.dataset.packed import open_tar
+from proa.framework.damage import damage_named
 from proa.io import Dataset
 from proa.vision.image import get_image_backend
 
@@ -83,10 +84,12 @@ class VOC2012(Dataset):
     def _read_places(self):
         """From names, without the folders that all have, to (offset, size)."""
         try:
-            with tarfile.open(self.data_file, "r:") as archive:
+            with open_tar("VOC2012", self.data_file, "r:") as archive:
                 members = [(m.name, m.offset_data, m.size) for m in archive if m.isfile()]
-        except tarfile.ReadError:
-            raise _C.located(ValueError(f"VOC2012: {self.data_file} is no tar archive, or a packed one")) from None
+        except ValueError as error:
+            raise _C.located(
+                ValueError(f"VOC2012: {self.data_file} is no tar archive, or a packed one: {error}")
+            ) from None
         top = "VOCdevkit/VOC2012/"
         return {n.removeprefix("./").removeprefix(top): (o, s) for n, o, s in members if top in n}
 
@@ -99,9 +102,11 @@ class VOC2012(Dataset):
     def __getitem__(self, idx):
         from PIL import Image
 
-        data, label = (Image.open(io.BytesIO(self._read(names[idx]))) for names in (self.data, self.labels))
+        with damage_named(f"{self.data[idx]} or {self.labels[idx]} is no image", self.data_file):
+            data, label = (Image.open(io.BytesIO(self._read(names[idx]))) for names in (self.data, self.labels))
         if self.backend == "cv2":
-            data, label = np.array(data), np.array(label)
+            with damage_named(f"{self.data[idx]} or {self.labels[idx]} is no whole image", self.data_file):
+                data, label = np.array(data), np.array(label)
         if self.transform is not None:
             data = self.transform(data)
         if self.backend == "cv2":

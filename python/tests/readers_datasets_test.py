@@ -5,6 +5,7 @@ import io
 import os
 import pickle
 import random
+import resource
 import struct
 import tarfile
 import zipfile
@@ -98,6 +99,34 @@ def test_bad_urls_and_archives(tmp_path):
     _archive(tmp_path / "evil.tar.gz", {"../../outside": b"1"})
     with pytest.raises(ValueError, match="outside of its folder"):
         download._decompress(str(tmp_path / "evil.tar.gz"))
+
+
+def test_archives_unpack_as_a_whole_or_not_at_all(tmp_path):
+    """What was unpacked halfway was taken for the whole at the next time."""
+    _archive(tmp_path / "cut.tar.gz", {"cut/a": b"1" * 10, "cut/b": os.urandom(20000)})
+    data = (tmp_path / "cut.tar.gz").read_bytes()
+    (tmp_path / "cut.tar.gz").write_bytes(data[:-8000])
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no whole archive"):
+            download._decompress(str(tmp_path / "cut.tar.gz"))
+        assert os.listdir(tmp_path) == ["cut.tar.gz"]
+    (tmp_path / "cut.tar.gz").write_bytes(data)
+    assert sorted(os.listdir(download._decompress(str(tmp_path / "cut.tar.gz")))) == ["a", "b"]
+
+
+def test_what_is_packed_too_well_to_be_data_takes_no_memory(tmp_path):
+    """A kilobyte that says it is gigabytes, and a tenth of a megabyte that is a hundred."""
+    (tmp_path / "huge.gz").write_bytes(
+        gzip.compress(struct.pack(">4I", 0x803, 1 << 20, 1 << 10, 1 << 10) + bytes(1000))
+    )
+    _archive(tmp_path / "bomb.tar.gz", {"aclImdb/train/pos/0.txt": bytes(100 << 20)})
+    labels = _idx(tmp_path / "labels", np.arange(5).astype("uint8"), False)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(ValueError, match="too much for a file of its size"):
+        datasets.MNIST(str(tmp_path / "huge.gz"), labels)
+    with pytest.raises(ValueError, match=f"says it has {100 << 20} bytes"):
+        proa.text.Imdb(str(tmp_path / "bomb.tar.gz"))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 40 << 10
 
 
 def _idx(path, array, packed):

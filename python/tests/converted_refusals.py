@@ -8,20 +8,21 @@ _NUMBER = "known only when the program runs|no elements until the program runs"
 
 @refused(_NUMBER)
 def number_of_tensor(x):
-    """`item`, `numpy`, `tolist` of a value of the program: pass the tensor on"""
-    return x * x.sum().item()
+    """`numpy`, `tolist` of a value of the program: pass the tensor on"""
+    return x * x.sum().numpy()
 
 
 @refused(_NUMBER)
-def in_a_generator(x):
-    """`if` of a tensor in a generator: use a function"""
+def sent_to_a_generator(x):
+    """`if` of a tensor in a generator that does more than yield: use a function"""
 
     def rows():
-        for row in x:
-            if row.sum() > 0:
-                yield row
+        factor = yield x[0]
+        if x.sum() > 0:
+            yield x[1] * factor
 
-    return sum(rows()) + x.sum()
+    steps = rows()
+    return next(steps) + steps.send(2)
 
 
 @refused("y has a value in one way")
@@ -68,11 +69,12 @@ def return_in_one_way(x):
 
 
 @refused("y gets its first value in the loop")
-def defined_in_loop(x):
-    """A name that a loop of a tensor binds first, read afterwards: give it a value before"""
+def defined_in_some_turns(x):
+    """A name that a branch in a loop of a tensor binds first, read after the loop: give it a value before"""
     n = paddle.to_tensor(0)
     while n < (x.abs() > 0).astype("int64").sum():
-        y = x * 2
+        if x.sum() < 1e9:
+            y = x * 2
         n = n + 1
     return y
 
@@ -97,20 +99,16 @@ def dims_in_loop(x):
     return y
 
 
-@refused("`raise` that depends on a tensor")
-def raise_of_tensor(x):
-    """`raise` by a tensor: write `assert`"""
-    if x.isnan().any():
-        raise ValueError("nan")
-    return x
-
-
-@refused("assert of a tensor in a branch")
-def assert_in_branch(x):
-    """`assert` of a tensor in a branch of a tensor: assert after it"""
-    if x.sum() < 1e9:
-        assert x.sum() < 1e9
-    return x
+@refused("in a `try` that may handle it")
+def raise_in_try(x):
+    """`raise` and `assert` by a tensor, in a `try` that may handle the error: use an `if`"""
+    try:
+        if x.sum() > 1e9:
+            raise ValueError("large")
+        y = x
+    except ValueError:
+        y = -x
+    return y
 
 
 @refused("other|grows")

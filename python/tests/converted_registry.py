@@ -15,6 +15,7 @@ MODULES = [
     "converted_expressions",
     "converted_code",
     "converted_classes",
+    "converted_errors",
     "converted_models",
     "converted_refusals",
 ]
@@ -68,7 +69,11 @@ def page():
         "are given: a value of Python is Python's, once and for all; of a tensor that only the run of the program knows, both ways are",
         "recorded, as `cond` and `while` of the program ([programs](programs.md)). What cannot be recorded is an error, which names the",
         "line and what to write instead; nothing falls back silently. Code of libraries is left as it is (the standard library,",
-        "site-packages, proa itself), and so are generators, functions without source, and what `not_to_static` and `ignore_module` name.",
+        "site-packages, proa itself), and so are functions without source, and what `not_to_static` and `ignore_module` name.",
+        "",
+        "Errors that depend on tensors (`raise`, `assert`, a name that a loop without turns should have given) are raised after the run,",
+        "by whoever calls the converted function; a program that `jit.save` wrote does not hold them. Generators are Python's, unless",
+        "their items depend on tensors: these give all their items at once. The sum of no items has the shape of an item."
         "",
         "| works | as in |",
         "|---|---|",

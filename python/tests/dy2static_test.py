@@ -355,7 +355,7 @@ def test_a_dict_that_one_way_alone_fills_is_an_error():
 
 def test_what_has_no_counterpart_says_what_to_write():
     def chosen(x):
-        return [row for row in [x[0], x[1]] if row.sum() > 0][0]
+        return next(iter({k: row for k, row in enumerate([x[0], x[1]]) if row.sum() > 0}.values()))
 
     def indexed(x):
         items = [1.0, 2.0]

@@ -6,7 +6,17 @@ from proa import _C
 from proa.framework.dtype import is_floating
 from proa.framework.size import Size
 from proa.jit import structure
-from proa.jit.dy2static import array_functions, branches, builtin_functions, calls, checks, leaks, tracebacks, undefined
+from proa.jit.dy2static import (
+    array_functions,
+    branches,
+    builtin_functions,
+    calls,
+    checks,
+    leaks,
+    tracebacks,
+    undefined,
+    wishes,
+)
 from proa.jit.dy2static.arrays import TensorArray
 from proa.jit.input_spec import InputSpec
 from proa.nn.layer import use
@@ -37,6 +47,16 @@ class Trace:
     """
 
     def __init__(self, function, specs, layer=None, keywords=None, follow=False):
+        with wishes.collecting():
+            while True:
+                try:
+                    self._record(function, specs, layer, keywords, follow)
+                    return
+                except Exception as error:
+                    if not wishes.noted(error):
+                        raise
+
+    def _record(self, function, specs, layer, keywords, follow):
         self.program = _C.Program()
         if follow:
             self.program.follow_gradients()

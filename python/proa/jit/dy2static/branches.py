@@ -6,7 +6,7 @@ import threading
 from proa import _C
 from proa.framework.dtype import is_floating
 from proa.jit import structure
-from proa.jit.dy2static import arrays, signals, undefined, writes
+from proa.jit.dy2static import arrays, checks, signals, undefined, writes
 from proa.jit.dy2static.state import UNDEFINED, State
 from proa.jit.dy2static.values import (
     becomes_tensor,
@@ -27,6 +27,7 @@ from proa.jit.dy2static.values import (
 )
 
 _RETURN = ("return",)
+_LASTING = (_RETURN, ("name", checks.Failure.name))  # what counts where a way leaves, too
 _MOST = 12  # attempts
 _depth = threading.local()
 
@@ -170,8 +171,13 @@ class _Choice:
     def _run(self, number):
         """({key: (tree, leaves)}, signal, keys that are changed in place alone) of a way."""
         self.state.enter()
-        with region() as log:
-            signal = self._ways[number]()
+        with region() as log, checks.block() as block:
+            try:
+                signal = self._ways[number]()
+            except Exception as error:
+                if not block.takes(error):
+                    raise
+                signal = signals.RAISED
         values, changed = self.state.leave(log)
         if number and not set(changed) <= self._plan.containers:
             self._plan.containers.update(changed)
@@ -209,11 +215,11 @@ class _Choice:
         self._stand_ins = {}
         if _RETURN not in self._found and self._plan.payload is not None:
             self._stand_ins[_RETURN] = self._plan.payload
-        if self._plan.alive is not None and signals.codes_of(self._signal) == {3}:
+        if self._plan.alive is not None and signals.ends(self._signal):
             # Nobody reads what names are where this way returns: they are of the kind that the other way makes of them.
             self._stand_ins.update(self._plan.alive)
-            self._values[0] = dict(self.state.before)
-            self._found = {key: value for key, value in self._found.items() if key == _RETURN}
+            self._values[0] = {**self.state.before, **{k: v for k, v in self._values[0].items() if k in _LASTING}}
+            self._found = {key: value for key, value in self._found.items() if key in _LASTING}
         for key, (tree, leaves) in self._stand_ins.items():
             self._found[key] = tree, [zeros(t) if isinstance(t, _C.Tensor) else t for t in leaves]
         for key, (_, leaves) in self._found.items():
@@ -231,19 +237,19 @@ class _Choice:
         if _RETURN in found and _RETURN not in self._found:
             self._plan.payload = _stand_ins(*found[_RETURN])
             raise _Again(self)
-        dead = [signals.codes_of(s) == {3} for s in self._signals]
+        dead = [signals.ends(s) for s in self._signals]
         if dead[0] and not dead[1] and self._plan.alive is None:
             self._plan.alive = {
                 key: _stand_ins(*value)
                 for key, value in found.items()
-                if key != _RETURN and self._values[1][key] is not self.state.before.get(key)
+                if key not in _LASTING and self._values[1][key] is not self.state.before.get(key)
             }
             raise _Again(self)
         self._only_first = dead[1] and not dead[0]
         self._out = [None] * len(self._emitted)
         self._decisions = {key: self._decided(key, found.get(key), signal) for key in self._found}
         for key in found:
-            if key not in self._decisions and not self._only_first and signals.codes_of(self._signal) != {3}:
+            if key not in self._decisions and not self._only_first and not signals.ends(self._signal):
                 self._decisions[key] = self._missing(key)
         self._in_place = self._pure & pure & set(self.state.in_place)
         for number, t in enumerate(self._out):
@@ -265,7 +271,7 @@ class _Choice:
         before = self.state.before.get(key, UNDEFINED)
         if all(key in v and v[key] is before for v in self._values):
             return structure.TENSOR, [(False, before)]
-        if other is None or self._only_first and key != _RETURN:
+        if other is None or self._only_first and key not in _LASTING:
             if key == _RETURN or self._only_first:  # whatever it is, nobody reads it
                 return tree, [(n is not None, leaf if n is None else n) for n, leaf in zip(self._given[key], leaves)]
             return self._missing(key)

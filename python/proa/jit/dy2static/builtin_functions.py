@@ -42,6 +42,23 @@ def _scalar(value):
     return value if not value.shape else _C.ops.reshape(value, [])
 
 
+def _item(tensor, method):
+    """`tensor.item`: of what only the run knows the element as a tensor, as `int` and `float` give it."""
+
+    def item(*args):
+        if not is_late(tensor):
+            return method(*args)
+        element = tensor if not args else tensor.flatten()[args[0]] if len(args) == 1 else tensor[tuple(args)]
+        return _scalar(element).detach()
+
+    return item
+
+
+def sum_(items, /, start=0):
+    """`sum`, of lists that loops of the program made too."""
+    return sum(items, start) if not isinstance(items, TensorArray) else items.stacked.sum(0) + start
+
+
 def range_(*args):
     """`range`, of tensors and sizes too."""
     if args and any(isinstance(a, Size) or is_late(a) for a in args):
@@ -117,6 +134,7 @@ def _best(function, before):
     return best
 
 
+calls.methods["item"] = _item
 calls.replaced.update(
     {
         builtins.len: len_,
@@ -124,6 +142,7 @@ calls.replaced.update(
         builtins.float: _casts(float, _C.get_default_dtype),
         builtins.bool: _casts(bool, None),
         builtins.range: range_,
+        builtins.sum: sum_,
         builtins.enumerate: enumerate_,
         builtins.zip: zip_,
         builtins.reversed: reversed_,

@@ -7,7 +7,7 @@ import threading
 import types
 
 from proa import _C
-from proa.jit.dy2static import functions, stops, writes
+from proa.jit.dy2static import functions, stops, wishes, writes
 
 _OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _is_library: dict = {}  # by file
@@ -17,6 +17,7 @@ _of_library: dict = {}  # by ids of code objects of libraries: what is called in
 _kept: list = []  # those
 # What other modules call in place of functions: of builtins, and by functions that know those of libraries.
 replaced: dict = {}
+methods: dict = {"detach": lambda tensor, method: lambda *args: stops.stopped(method(*args))}  # of tensors
 of_libraries: list = []
 _state = threading.local()
 
@@ -159,6 +160,10 @@ def call(function):
     """What is called in place of a function, method, layer or other callable object."""
     kind = type(function)
     if kind is types.FunctionType:
+        if function.__code__.co_flags & 0x20 and wishes.is_wished(wishes.generator(function.__code__)):
+            from proa.jit.dy2static import generators
+
+            return generators.as_list(function)
         made = _of_library.get(id(function.__code__), False)
         if made is False:
             made = converted(function)
@@ -167,15 +172,19 @@ def call(function):
         return made or function
     if kind is types.MethodType:
         inner = function.__func__
+        if type(inner) is types.FunctionType and inner.__code__.co_flags & 0x20:
+            made = call(inner)
+            return function if made is inner else types.MethodType(made, function.__self__)
         if type(inner) is not types.FunctionType or id(inner.__code__) in _of_library:
             return function
         made = converted(inner)
         return function if made is inner else types.MethodType(made, function.__self__)
     if kind is types.BuiltinFunctionType or kind is type:
+        owner = function.__self__ if kind is not type else None
+        if isinstance(owner, _C.Tensor):
+            found = methods.get(function.__name__)
+            return function if found is None else found(owner, function)
         if writes.depth() and kind is not type:
-            owner = function.__self__
-            if isinstance(owner, _C.Tensor) and function.__name__ == "detach":
-                return lambda *args: stops.stopped(function(*args))
             writes.items(owner, sys._getframe(1).f_globals)
         try:
             found = replaced.get(function)

@@ -1,14 +1,14 @@
-"""Assertions and prints of what only the run of a program knows: made by who replays it, after the run.
+"""Assertions, errors and prints of what only the run of a program knows: made by who replays it, after the run.
 
-A recording hands their tensors out besides its results. In a loop of the program there is no one run of them, so there
-they are refused.
+A recording hands their tensors out besides its results. What fails in a branch or loop is a number, 0 for nothing, that
+the program carries as it carries the names that a block changes: `Failure` says which error it stands for.
 """
 
 import threading
 import warnings
 
 from proa import _C
-from proa.jit.dy2static import branches
+from proa.jit.dy2static import tracebacks, writes
 from proa.jit.dy2static.values import is_late
 
 _thread = threading.local()
@@ -17,12 +17,12 @@ _thread = threading.local()
 class Assertion:
     """`assert condition, message`."""
 
-    def __init__(self, condition, message):
-        self.tensors, self._message = [condition], message
+    def __init__(self, condition, error):
+        self.tensors, self._error = [condition], error
 
     def run(self, tensors):
         if not tensors[0].item():
-            raise AssertionError(*self._message)
+            raise self._error.with_traceback(None)
 
 
 class Printed:
@@ -38,37 +38,147 @@ class Printed:
         print(*[next(found) if late else v for v, late in zip(self._values, self._late, strict=True)], **self._settings)
 
 
+class Failure:
+    """The first error of branches and loops, by its number; a place that State restores like a name."""
+
+    name = "assert"  # no name of a user
+
+    def __init__(self):
+        self.code, self._errors = 0, []
+
+    def get(self):
+        return self.code
+
+    def put(self, value):
+        self.code = value
+
+    @property
+    def tensors(self):
+        return [self.code]
+
+    def add(self, error, holds=None):
+        """From here on an error is due, unless one was before: always, or where `holds`, a bool tensor, is False."""
+        self._errors.append((error, tracebacks.of_user(error).__traceback__))
+        code = _C.ops.assign(_C.to_tensor(self.code)) if isinstance(self.code, int) else self.code
+        fails = _C.ops.equal(code, _C.to_tensor(0))
+        if holds is not None:
+            fails = _C.ops.logical_and(fails, _C.ops.logical_not(holds))
+        self.code = _C.ops.where(fails, _C.to_tensor(len(self._errors)), code)
+
+    def run(self, tensors):
+        code = tensors[0].item()
+        if code:
+            error, place = self._errors[code - 1]
+            raise error.with_traceback(place)
+
+
 class collecting:
     """`with collecting() as found:` what is to be done after the run of what is recorded inside."""
 
     def __enter__(self):
-        self._before = getattr(_thread, "found", None)
-        _thread.found = []
+        self._before = getattr(_thread, "found", None), getattr(_thread, "failure", None)
+        _thread.found, _thread.failure = [], Failure()
         return _thread.found
 
     def __exit__(self, *unused):
-        _thread.found = self._before
+        if isinstance(_thread.failure.code, _C.Tensor):
+            _thread.found.append(_thread.failure)
+        _thread.found, _thread.failure = self._before
+
+
+def failure():
+    """The Failure of what is recorded on this thread, or None."""
+    return getattr(_thread, "failure", None)
+
+
+def goes_on(condition):
+    """The condition of a loop, which ends when an error is due."""
+    found = failure()
+    if found is None or isinstance(found.code, int):
+        return condition
+    return _C.ops.logical_and(condition, _C.ops.equal(found.code, _C.to_tensor(0)))
+
+
+class guarded:
+    """Around the body of a `try` with handlers: an error that only the run knows would pass them by."""
+
+    def __enter__(self):
+        _thread.guards = getattr(_thread, "guards", 0) + 1
+
+    def __exit__(self, *unused):
+        _thread.guards -= 1
+
+
+class block:
+    """Around a branch or turn: a `try` in it handles what it raises, one around it cannot."""
+
+    def __enter__(self):
+        self._before = getattr(_thread, "guards", 0)
+        _thread.guards = 0
+        return self
+
+    def __exit__(self, *unused):
+        _thread.guards = self._before
+
+    def takes(self, error):
+        """Whether the error is one of a `raise` or `assert` that was run in the block; then it is due after the run."""
+        if getattr(_thread, "raised", None) is not error or failure() is None:
+            return False
+        _thread.raised = None
+        if self._before:
+            raise _C.located(
+                NotImplementedError(
+                    f"{type(error).__name__} is raised where a tensor says so, in a `try` that may handle it; handle it by "
+                    "an `if` of the same condition"
+                )
+            ) from None
+        failure().add(error)
+        return True
+
+
+def raised(error):
+    """An error that is about to be raised by a statement of the user in a branch or loop."""
+    error = error() if isinstance(error, type) and issubclass(error, BaseException) else error
+    if writes.depth():
+        _thread.raised = error
+    return error
 
 
 def note(condition, message):
     """An assertion of a bool tensor; True."""
-    if branches.in_region():
+    found = getattr(_thread, "found", None)
+    if found is None:
+        if writes.depth():
+            raise _C.located(
+                NotImplementedError(
+                    "assert of a tensor in a branch of static.nn is not in this version; assert what it gives"
+                )
+            )
+        return True
+    expect(condition, AssertionError(*(() if message is None else (message(),))))
+    return True
+
+
+def expect(condition, error):
+    """An error is due after the run where a bool tensor is False."""
+    found = getattr(_thread, "found", None)
+    if getattr(_thread, "guards", 0):
         raise _C.located(
             NotImplementedError(
-                "assert of a tensor in a branch or loop that depends on a tensor is not in this version; assert what it "
-                "gives after it"
+                f"{type(error).__name__} where a tensor says so, in a `try` that may handle it; use an `if` instead"
             )
         )
-    found = getattr(_thread, "found", None)
-    if found is not None:
-        text = () if message is None else (message(),)
-        found.append(Assertion(condition, text))
-    return True
+    if found is None:
+        return
+    if writes.depth() or isinstance(_thread.failure.code, _C.Tensor):
+        _thread.failure.add(error, condition)
+    else:
+        found.append(Assertion(condition, error))
 
 
 def shown(values, settings):
     """A print of these values."""
-    if branches.in_region():
+    if writes.depth():
         warnings.warn(
             "print: in a branch or loop that depends on a tensor, values of the program are not printed when it runs; "
             "print what it gives after it",

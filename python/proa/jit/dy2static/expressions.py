@@ -7,6 +7,7 @@
 | `a < b < c` | `_proa_.chained(a, (operator, lambda: b), (operator, lambda: c))` |
 | `a if t else b` | `_proa_.chosen(t, lambda: a, lambda: b)` |
 | `f(x)` | `_proa_.call(f)(x)` |
+| `[f(a) for a in b if c]` | `_proa_.listed(b, lambda item: [c for a in (item,)][0], ...)`; also in `sum` and `list` |
 | `super()` | `super(__class__, self)` |
 | `a.name`, the name of a property | `_proa_.read(a, "name")` |
 
@@ -15,7 +16,7 @@ An operand that binds a name (`:=`) or awaits stays in its place, where the name
 
 import ast
 
-from proa.jit.dy2static import scopes
+from proa.jit.dy2static import scopes, source
 
 RUNTIME = "_proa_"  # the free variable of rewritten functions that holds the runtime
 _OPERATORS = {
@@ -99,7 +100,39 @@ class Expressions(ast.NodeTransformer):
             return node
         return runtime("chosen", node.test, later(node.body), later(node.orelse), at=node)
 
+    def visit_ListComp(self, node):
+        stays = len(node.generators) > 1 or node.generators[0].is_async or _stays(node)
+        self.generic_visit(node)
+        if stays:
+            return node
+        part = node.generators[0]
+        ways = [
+            None if not part.ifs else self._of_item(self._all(part.ifs), part.target),
+            self._of_item(node.elt, part.target),
+        ]
+        ways[0] = ways[0] or placed(ast.Constant(None), node)
+        return runtime("listed", part.iter, *ways, at=node)
+
+    def _all(self, conditions):
+        if len(conditions) == 1:
+            return conditions[0]
+        return runtime("all_of", *map(later, conditions), at=conditions[0])
+
+    @staticmethod
+    def _of_item(expression, target):
+        """A lambda that gives an expression of the names that are bound to an item."""
+        loop = ast.comprehension(
+            source.copied(target), ast.Tuple([ast.Name("_proa_item_", ast.Load())], ast.Load()), [], 0
+        )
+        only = ast.Subscript(ast.ListComp(expression, [loop]), ast.Constant(0), ast.Load())
+        argument = ast.arguments([], [ast.arg("_proa_item_")], None, [], [], None, [])
+        return placed(ast.Lambda(argument, only), expression)
+
     def visit_Call(self, node):
+        if isinstance(node.func, ast.Name) and node.func.id in ("sum", "list", "tuple") and len(node.args) == 1:
+            if isinstance(node.args[0], ast.GeneratorExp) and len(node.args[0].generators) == 1:
+                inner = node.args[0]  # which is gone through at once
+                node.args[0] = placed(ast.ListComp(inner.elt, inner.generators), inner)
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id == "super":
             if not node.args and self._first is not None:

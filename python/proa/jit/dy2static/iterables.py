@@ -6,6 +6,7 @@ open first dim is one.
 
 from proa import _C
 from proa.framework.size import Size
+from proa.jit.dy2static.arrays import TensorArray
 from proa.jit.dy2static.values import is_late
 
 
@@ -138,6 +139,8 @@ def late(iterable):
     """The items of an iterable as Late, or None where Python knows how many there are."""
     if isinstance(iterable, Late):
         return iterable
+    if isinstance(iterable, TensorArray):
+        return Rows(iterable.stacked)
     if isinstance(iterable, _C.Tensor) and iterable.shape and isinstance(iterable.shape[0], Size):
         return Rows(iterable)
     return None

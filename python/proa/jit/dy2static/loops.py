@@ -8,7 +8,7 @@ from proa import _C
 from proa.jit.dy2static import iterables, signals
 from proa.jit.dy2static.branches import after, choose
 from proa.jit.dy2static.repeat import repeated
-from proa.jit.dy2static.signals import BREAK, CONTINUE, Mixed
+from proa.jit.dy2static.signals import BREAK, CONTINUE, RAISED, Mixed
 from proa.jit.dy2static.values import condition, is_late, truth
 
 # Turns that are left of a loop over Python's numbers, when a break becomes one of the program: more than these are a loop.
@@ -73,7 +73,7 @@ def _rest(iterable, iterator, number, turn, site, signal):
 
 def _without_continue(signal):
     """The end of a turn: `continue` is none."""
-    if signal is CONTINUE:
+    if signal is CONTINUE or signal is RAISED:
         return None
     if isinstance(signal, Mixed) and 2 in signal.codes:
         return _mapped(signal, 2)

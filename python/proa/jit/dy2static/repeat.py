@@ -3,13 +3,14 @@
 What is a tensor or number before the loop is a variable of it; a turn must leave its dtype and number of dims. Numbers of
 Python become tensors of the dtype that a turn makes of them. Where a turn changes more than that - None becomes a
 tensor, an int a matrix - the first turn is recorded alone, behind the loop's condition, and the loop begins with the second.
-A list that each turn appends to becomes a TensorArray.
+A list that each turn appends to becomes a TensorArray. A name that a turn binds first, and that is read after the loop, is a
+variable too; the run fails if there was no turn.
 """
 
 from proa import _C
 from proa.framework.dtype import is_floating
 from proa.jit import structure
-from proa.jit.dy2static import arrays, signals, undefined
+from proa.jit.dy2static import arrays, checks, signals, undefined, wishes
 from proa.jit.dy2static.branches import choose, region
 from proa.jit.dy2static.signals import Mixed
 from proa.jit.dy2static.state import UNDEFINED, State
@@ -21,6 +22,7 @@ from proa.jit.dy2static.values import (
     flat,
     is_number,
     known_sizes,
+    nothing,
     one_element,
     overwrite,
     tensor_of,
@@ -48,6 +50,7 @@ class _Plan:
         self.containers = set()
         self.watched = {}  # objects and lists that functions which are called write to
         self.arrays = {}  # id of a list: an element of it
+        self.first = {}  # key of a name that each turn binds, read after the loop: (tree, leaves) of such a value
         self.rebuilt = set()  # keys of names that get other lists in a turn
 
 
@@ -118,6 +121,8 @@ class _Loop:
         out = list(self._what.hidden)
         if self._codes is not None:
             out.append(signals.code_tensor(self._entry))
+        if self._plan.first:
+            out.append(_C.to_tensor(False))  # whether there was a turn
         payload = self._plan.payload
         if self._entry is not None and 3 in self._entry.codes:
             tree, leaves = flat(self._entry.payload)
@@ -132,8 +137,11 @@ class _Loop:
             out += [t for t in given if isinstance(t, _C.Tensor)]
         for key in self.state.keys():
             value = self.state.before[key]
-            if value is UNDEFINED:
+            if value is UNDEFINED and key not in self._plan.first:
                 continue
+            if value is UNDEFINED:
+                tree, leaves = self._plan.first[key]
+                value = built(tree, [nothing(leaf) for leaf in leaves])
             whole = self.state.is_seen(value) and key[0] == "name" and key not in self._plan.rebuilt
             tree, leaves = (structure.TENSOR, [value]) if whole else flat(value)
             kinds = [self._plan.kinds.get((key, j), (None, None)) for j in range(len(leaves))]
@@ -142,19 +150,20 @@ class _Loop:
             out += [tensor_of(v, *kind) for v, kind, moving in zip(leaves, kinds, moves, strict=True) if moving]
         return out
 
-    def _taken(self, variables):
-        """The hidden tensors; names and code are what the loop's variables are."""
+    def _taken(self, variables, after=False):
+        """The hidden tensors; names and code are what the loop's variables are. Names of turns have values `after` it."""
         self.state.restore()
         values = iter(variables)
         hidden = [next(values) for _ in range(self._hidden)]
         self._code = next(values) if self._codes is not None else None
+        self._any = next(values) if self._plan.first else None
         if self._payload is not None:
             tree, leaves = self._payload
             self._returned = tree, [next(values) if isinstance(t, _C.Tensor) else t for t in leaves]
         for key, (tree, leaves, moves) in self._variables.items():
             now = [next(values) if moving else leaf for leaf, moving in zip(leaves, moves, strict=True)]
             self._handles[key] = value = built(tree, now)
-            self.state.put(key, value)
+            self.state.put(key, value if after or key not in self._plan.first else UNDEFINED)
         return hidden
 
     # The regions --------------------------------------------------------------------------------------------------------------
@@ -177,28 +186,42 @@ class _Loop:
                 at_end = _C.ops.equal(self._code, _C.to_tensor(0))
                 never = lambda: [_C.to_tensor(False)]
                 (go_on,) = _C.cond(at_end, lambda: [self._what.goes_on(*hidden)], never)
+            go_on = checks.goes_on(go_on)
         self.state.restore()
         return [go_on]
 
     def _turn(self, variables):
         hidden = self._taken(variables)
         with region() as log:
-            signal, hidden = self._what.turn(*hidden)
+            signal, hidden = self._turned(hidden)
             out = list(hidden)
             if self._codes is not None:
                 self._codes |= signals.codes_of(signal)
                 out.append(signals.code_tensor(signal))
             elif signal is not None:
                 raise AssertionError(signal)
+            if self._plan.first:
+                out.append(_C.to_tensor(True))
             out += self._payload_of(signal)
         in_place = {key for key in self.state.in_place if self.state.get(key) is self._handles.get(key)}
         self._in_place = in_place
         found, changed = self.state.leave(log)
         if changed:
             self._lists(changed, found)
+        self._note_first(found)
         for key in self._variables:
             out += self._kept(key, found.get(key, UNDEFINED))
         return out
+
+    def _turned(self, hidden):
+        """(signal, next hidden) of a turn; one that raises an error is the last."""
+        with checks.block() as block:
+            try:
+                return self._what.turn(*hidden)
+            except Exception as error:
+                if not block.takes(error):
+                    raise
+                return None, hidden
 
     def _payload_of(self, signal):
         """What the turn returns, or what was returned."""
@@ -302,13 +325,33 @@ class _Loop:
                 self._plan.containers.add(number)
         raise _Again(self)
 
+    def _note_first(self, found):
+        """Names that the turn binds, and that are read after the loop, become variables in the next attempt."""
+        new = [
+            k for k in self.state.keys() if k not in self._variables and k in found and wishes.is_wished(self._wish(k))
+        ]
+        for key in new:
+            tree, leaves = flat(found[key])
+            self._plan.first[key] = tree, leaves
+        if new:
+            raise _Again(self)
+
+    def _wish(self, key):
+        return (self.state.file, self.state.line, key[-1])
+
     def _unsteady(self, what):
         return _Unstable(self, what)
 
     # After it -----------------------------------------------------------------------------------------------------------------
 
     def _end(self, results):
-        self._taken(results)
+        self._taken(results, after=True)
+        if self._any is not None:
+            names = ", ".join(self.state.name(key) for key in self._plan.first)
+            error = UnboundLocalError(
+                f"{names}: the loop at {self.state.where()}, which gives it its value, had no turn"
+            )
+            checks.expect(self._any, error)
         for key in self._variables:
             before = self.state.before[key]
             if key in self._in_place and isinstance(before, _C.Tensor):
@@ -320,6 +363,7 @@ class _Loop:
                     key[-1],
                     f"{self.state.name(key)} gets its first value in the loop at {self.state.where()}, which depends on a "
                     "tensor and may have no turns; give it one before",
+                    wish=self._wish(key),
                 )
                 self.state.put(key, UNDEFINED)
         self.state.settle_arrays()

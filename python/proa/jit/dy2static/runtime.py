@@ -5,17 +5,20 @@ import sys
 
 from proa import _C
 from proa.framework.size import Size
-from proa.jit.dy2static import branches, checks, functions, writes
+from proa.jit.dy2static import checks, functions, writes
 from proa.jit.dy2static.branches import after, choose, if_
 from proa.jit.dy2static.calls import call, read
+from proa.jit.dy2static.checks import guarded, raised
+from proa.jit.dy2static.comprehensions import listed
+from proa.jit.dy2static.generators import bounded
 from proa.jit.dy2static.loops import for_, while_
 from proa.jit.dy2static.signals import BREAK, CONTINUE, Mixed, Returned
 from proa.jit.dy2static.stops import context, kept
 from proa.jit.dy2static.values import condition, is_late, truth
 
 __all__ = [
-    "BREAK", "CONTINUE", "Returned", "after", "all_of", "any_of", "asserted", "call", "chained", "chosen", "context", "for_", "if_", "kept",
-    "negated", "raising", "read", "result", "while_", "writing",
+    "BREAK", "CONTINUE", "Returned", "after", "all_of", "any_of", "asserted", "bounded", "call", "chained", "chosen", "context", "for_", "if_", "kept", "listed",
+    "guarded", "negated", "raised", "read", "result", "while_", "writing",
 ]  # fmt: skip
 
 _NOWHERE = (0, (), (), (), (), (False, False, True))
@@ -117,8 +120,9 @@ def asserted(test, message=None):
     """The condition of an `assert`."""
     test = condition(test)
     if not is_late(test):
+        if not test and writes.depth():
+            raise checks.raised(AssertionError(*(() if message is None else (message(),))))
         return test
-    truth(test)
     return checks.note(truth(test), message)
 
 
@@ -136,17 +140,6 @@ def writing(owner, name=None):
             writes.items(owner, names)
         else:
             writes.attribute(owner, name, names)
-
-
-def raising():
-    """Before a `raise`."""
-    if branches.in_region():
-        raise _C.located(
-            NotImplementedError(
-                "a `raise` that depends on a tensor cannot be recorded; write `assert condition, message`, or check the "
-                "result outside of the function"
-            )
-        )
 
 
 functions.runtime_cell.cell_contents = sys.modules[__name__]

@@ -14,6 +14,9 @@ class _Jump:
 
 
 BREAK, CONTINUE = _Jump("break", 1), _Jump("continue", 2)
+RAISED = _Jump(
+    "raise", 4
+)  # of one way: what follows is that of the other ways, as the run ends with the error (checks.py)
 
 
 class Returned:
@@ -65,12 +68,18 @@ def payload_of(signal):
     return isinstance(signal, Returned), getattr(signal, "value", None)
 
 
+def ends(signal):
+    """Whether nobody reads what names are where this is the signal."""
+    return codes_of(signal) in ({3}, {4})
+
+
 def signal_of(code, codes, payload):
     """The signal of a tensor of codes."""
+    codes = codes - {4} or codes
     if len(codes) > 1:
         return Mixed(code, codes, payload)
     (only,) = codes
-    return (None, BREAK, CONTINUE)[only] if only < 3 else Returned(payload)
+    return Returned(payload) if only == 3 else (None, BREAK, CONTINUE, None, RAISED)[only]
 
 
 def at_end(mixed):

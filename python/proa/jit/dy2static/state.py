@@ -11,7 +11,7 @@ import types
 
 from proa import _C
 from proa.jit import structure
-from proa.jit.dy2static import arrays, writes
+from proa.jit.dy2static import arrays, checks, writes
 from proa.jit.dy2static.writes import CONTAINERS, UNDEFINED
 
 _DEPTH = 4
@@ -190,6 +190,9 @@ class State:
             owner = self._reached(path[:-1])
             if path[-1] in getattr(owner, "__dict__", ()):
                 slots.append(_Attribute(owner, path))
+        failure = checks.failure()
+        if failure is not None:
+            slots.append(failure)
         self._roots = [(slot, slot.get()) for slot in slots]
         waiting = [(slot.name, value, _DEPTH) for slot, value in self._roots]
         while waiting:

@@ -71,6 +71,9 @@ class Statements:
                 _keep_results(statement)
                 if not scopes.always_leaves(statement.body):
                     statement.body += _without_gradients(statement)
+            if isinstance(statement, ast.Try) and statement.handlers:
+                guard = ast.withitem(runtime("guarded", at=statement), None)
+                statement.body = [placed(ast.With([guard], statement.body), statement.body[0])]
             rest = statements[k + 1 :]
             leaves = bool(scopes.jumps(statement)) and _leaps(statement)
             if isinstance(statement, ast.If):
@@ -117,7 +120,10 @@ class Statements:
         if isinstance(statement, (ast.Global, ast.Nonlocal)):
             return [statement] if top else []
         if isinstance(statement, ast.Raise):
-            return [placed(ast.Expr(runtime("raising", at=statement)), statement), self._expression(statement)]
+            statement = self._expression(statement)
+            if statement.exc is not None:
+                statement.exc = runtime("raised", statement.exc, at=statement)
+            return [statement]
         if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete)):
             return [*_announced(statement), self._expression(statement)]
         if scopes.blocks(statement) and not isinstance(statement, (*scopes.FUNCTIONS, ast.ClassDef)):

@@ -1,4 +1,7 @@
-"""Why a name has no value after a statement that was recorded: what an error says where it is read."""
+"""Why a name has no value after a statement that was recorded: what an error says where it is read.
+
+Some of these values the statement could have kept, had it known that they are read (wishes.py).
+"""
 
 import re
 import threading
@@ -11,23 +14,37 @@ def forget():
     _thread.reasons = {}
 
 
-def note(name, reason, kind=None):
-    """`name` has no value from now on; `kind` is the class of the error where it is more than a missing name."""
+def note(name, reason, kind=None, wish=None):
+    """`name` has no value from now on.
+
+    Args:
+        kind: the class of the error where it is more than a missing name.
+        wish: says to the statement, by wishes.is_wished, that the value is read, if it is recorded once more.
+    """
     if not hasattr(_thread, "reasons"):
         forget()
-    _thread.reasons[name] = reason, kind
+    _thread.reasons[name] = reason, kind, wish
 
 
 def explained(error):
     """The error to raise for one that a missing name gave; itself if nothing is known of the name."""
-    if not isinstance(error, (NameError, AttributeError)):
-        return error
-    found = re.search(r"'(\w+)'(?: where| is not|$)", str(error)) or re.search(r"attribute '(\w+)'", str(error))
-    name = getattr(error, "name", None) or (found and found.group(1))
-    reason, kind = getattr(_thread, "reasons", {}).get(name, (None, None))
+    reason, kind, _ = missed(error)
     if reason is None:
         return error
     if kind is None:
         error.add_note(f"  {reason}")
         return error
+    name = _name(error)
     return kind(f"{name}: {reason}").with_traceback(error.__traceback__)
+
+
+def missed(error):
+    """What was noted of the name that an error misses."""
+    if not isinstance(error, (NameError, AttributeError)):
+        return None, None, None
+    return getattr(_thread, "reasons", {}).get(_name(error), (None, None, None))
+
+
+def _name(error):
+    found = re.search(r"'(\w+)'(?: where| is not|$)", str(error)) or re.search(r"attribute '(\w+)'", str(error))
+    return getattr(error, "name", None) or (found and found.group(1))

@@ -66,6 +66,13 @@ def zeros(t):
     return _C.ops.full(known_sizes(t), 0, t.dtype)
 
 
+def nothing(leaf):
+    """What stands for a value that there is not yet: not a number, or 0."""
+    if not isinstance(leaf, _C.Tensor):
+        return leaf
+    return _C.ops.full(known_sizes(leaf), float("nan") if is_floating(leaf.dtype) else 0, leaf.dtype)
+
+
 def truth(value):
     """A condition as a bool tensor []."""
     if not all(type(n) is int for n in value.shape) or value.size == 1:

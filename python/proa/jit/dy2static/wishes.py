@@ -1,0 +1,56 @@
+"""Recordings that are made once more, with what a first one missed: a name that a loop binds, the items of a generator.
+
+What costs something in each run of the program is recorded only where it is wished for.
+"""
+
+import threading
+
+from proa.jit.dy2static import undefined
+
+_GENERATOR = 0x20
+_ASKED = ("has no elements until the program runs", "is known only when the program runs")
+_thread = threading.local()
+
+
+def is_wished(wish):
+    """Whether a first recording missed this."""
+    return wish in getattr(_thread, "wishes", ())
+
+
+class collecting:
+    """Around the recordings of a function: what one missed, the next one has."""
+
+    def __enter__(self):
+        self._before = getattr(_thread, "wishes", None)
+        _thread.wishes = set()
+
+    def __exit__(self, *unused):
+        _thread.wishes = self._before
+
+
+def noted(error):
+    """Whether an error of a recording says what it missed, so that it is to be made once more."""
+    wish = _of_generator(error) or undefined.missed(error)[2]
+    if wish is None or wish in _thread.wishes:
+        return False
+    _thread.wishes.add(wish)
+    return True
+
+
+def generator(code):
+    """The wish for the items of a generator as a list; None for other code."""
+    return ("generator", code.co_filename, code.co_firstlineno, code.co_name) if code.co_flags & _GENERATOR else None
+
+
+def _of_generator(error):
+    """The wish for that generator of the user which asked for a value that only the run of the program knows."""
+    if not any(text in str(error) for text in _ASKED):
+        return None
+    found = None
+    step = error.__traceback__
+    while step is not None:
+        code = step.tb_frame.f_code
+        if not step.tb_frame.f_globals.get("__name__", "").startswith("proa."):
+            found = generator(code) if code.co_name[:1] != "<" else None
+        step = step.tb_next
+    return found

@@ -370,6 +370,16 @@ def test_creation():
         same(xp.triu(proa.to_tensor(x), k=k), np.triu(x, k))
 
 
+def test_what_the_suite_found():
+    """Dtypes of results: of signs of other precision, of sizes of complex determinants, and complex numbers in a row."""
+    assert xp.copysign(xp.ones([2]), xp.ones([2], dtype=xp.float64)).dtype == xp.float64
+    sign, size = xp.linalg.slogdet(proa.to_tensor([[2j, 0], [0, 3]]))
+    same(size, np.array(np.log(6), "float32"))
+    assert sign.dtype == xp.complex64 and abs(sign.item() - 1j) < 1e-6
+    same(xp.linspace(0, 2 + 4j, 3), np.array([0, 1 + 2j, 2 + 4j], "complex64"))
+    same(xp.linspace(1j, 3, 4, dtype=xp.complex128, endpoint=False), np.linspace(1j, 3, 4, endpoint=False))
+
+
 def test_asarray():
     same(xp.asarray([[1, 2], [3, 4]]), np.array([[1, 2], [3, 4]]))
     same(xp.asarray([1, 2.5]), np.array([1, 2.5], "float32"))

@@ -157,6 +157,9 @@ def full_like(x, /, fill_value, *, dtype=None, device=None):
     return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device)
 
 
+_COMPLEX = {_C.float32: _C.complex64, _C.float64: _C.complex128}
+
+
 def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
     """num values at equal distances from start to stop, which is one of them if `endpoint`.
 
@@ -164,11 +167,18 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
         >>> proa.array_api.linspace(0, 1, 4, endpoint=False).tolist()
         [0.0, 0.25, 0.5, 0.75]
     """
-    dtype = dtype or default_float()
+    dtype = dtype or (
+        _COMPLEX[default_float()] if isinstance(start, complex) or isinstance(stop, complex) else default_float()
+    )
     if num == 0:
         return _on(_C.ops.full([0], 0, dtype), device)
     if not endpoint:
         stop = stop - (stop - start) / num
+    if dtype in _COMPLEX.values():
+        part = _C.float32 if dtype == _C.complex64 else _C.float64
+        start, stop = complex(start), complex(stop)
+        re, im = (_C.ops.linspace(a, b, num, part) for a, b in ((start.real, stop.real), (start.imag, stop.imag)))
+        return _on(_C.ops.complex(re, im), device)
     return _on(_C.ops.linspace(start, stop, num, dtype), device)
 
 

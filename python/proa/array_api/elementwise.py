@@ -8,6 +8,7 @@ import re
 
 from proa import _C
 from proa.array_api.dtypes import is_kind as _is_kind
+from proa.array_api.dtypes import result_type
 
 # The standard's name: the op, and an example: what is put in, and what comes out.
 _UNARY = {
@@ -166,7 +167,7 @@ def copysign(x1, x2, /):
         >>> proa.array_api.copysign(proa.to_tensor([1.0, 2.0]), proa.to_tensor([-0.0, 3.0])).tolist()
         [-1.0, 2.0]
     """
-    size = _C.ops.abs(x1)
+    size = _C.ops.abs(x1).astype(result_type(x1, x2))
     return _C.ops.where(signbit(x2), -size, size)
 
 

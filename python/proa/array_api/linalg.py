@@ -281,7 +281,8 @@ def slogdet(x, /):
         >>> proa.array_api.linalg.slogdet(proa.to_tensor([[-1.0, 0.0], [0.0, 1.0]])).sign.item()
         -1.0
     """
-    return SlogdetResult(*_C.ops.unbind(_linalg.slogdet(x), 0))
+    sign, size = _C.ops.unbind(_linalg.slogdet(x), 0)
+    return SlogdetResult(sign, _C.ops.real(size) if size.is_complex() else size)
 
 
 def solve(x1, x2, /):

@@ -301,6 +301,7 @@ def _unique(name):
     def check(draw):
         x = array(draw, ("bool", *INTS, *REALS), low=0, high=4)
         got, expected = getattr(xp, name)(xp.asarray(x)), getattr(np, name)(x)
+        expected = np.sort(expected) if name == "unique_values" else expected  # in any order
         same(tuple(got) if isinstance(expected, tuple) else got, expected, (name, x))
         if isinstance(expected, tuple):
             assert got._fields == expected._fields

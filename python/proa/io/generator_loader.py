@@ -12,7 +12,8 @@ class GeneratorLoader:
     """Batches from a generator of samples, of lists of samples, or of batches. `DataLoader.from_generator` makes it.
 
     In eager mode a batch is a list of tensors; in static mode a list of one feed, or with `return_list` a list of
-    tensors.
+    tensors. With `iterable=False` it belongs to the program, which it feeds in each run after `start()`, until a run raises
+    `fluid.core.EOFException`; then `reset()`.
     """
 
     def __init__(self, feed_list=None, capacity=None, use_double_buffer=True, iterable=True, return_list=False,
@@ -23,13 +24,15 @@ class GeneratorLoader:
             raise _C.located(
                 ValueError("DataLoader.from_generator: static mode needs feed_list, the inputs of the program")
             )
+        self.inputs = list(feed_list or ())
+        self._running = None
+        self._iterable = iterable
         if not iterable:
-            raise _C.located(
-                NotImplementedError(
-                    "DataLoader.from_generator: iterable=False is not in this version; iterate over the loader and feed "
-                    "what it gives"
-                )
-            )
+            if not self._static:
+                raise _C.located(ValueError("DataLoader.from_generator: iterable=False is for programs"))
+            from proa.static.program import default_main_program
+
+            default_main_program()._readers.append(self)
         self._return_list = return_list or not self._static
         self._batches = None
 
@@ -72,15 +75,43 @@ class GeneratorLoader:
     decorate_sample_generator = set_sample_generator
     decorate_sample_list_generator = set_sample_list_generator
     decorate_paddle_reader = set_sample_list_generator
-    decorate_batch_generator = set_batch_generator
+    decorate_batch_generator = decorate_tensor_provider = set_batch_generator
 
-    def __iter__(self):
+    def start(self):
+        """Runs of the program take batches from now on."""
+        if self._iterable:
+            raise _C.located(RuntimeError("start: is for loaders with iterable=False; iterate over this one"))
+        self._need_batches()
+        self._running = iter(self._batches())
+
+    def reset(self):
+        """After the last batch, or before: `start` begins anew."""
+        self._running = None
+
+    def feed(self):
+        """What the next run is fed; nothing where it was not started.
+
+        Raises:
+            EOFException: there is no batch left.
+        """
+        if self._running is None:
+            return {}
+        for batch in self._running:
+            return dict(zip(self._names, batch if isinstance(batch, (list, tuple)) else [batch], strict=True))
+        from proa.fluid.core import EOFException
+
+        raise _C.located(EOFException("the reader has no more batches; call reset, and start to begin anew"))
+
+    def _need_batches(self):
         if self._batches is None:
             raise _C.located(
                 RuntimeError(
                     "DataLoader: call set_sample_generator, set_sample_list_generator or set_batch_generator first"
                 )
             )
+
+    def __iter__(self):
+        self._need_batches()
         return Observed(self._tensors())
 
     def _tensors(self):

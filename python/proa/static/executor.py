@@ -113,6 +113,9 @@ class Executor:
             self.run(program._source, feed, fetch_list, scope=scope)
         program = getattr(program, "_source", program)
         use_prune = use_prune or program._for_test
+        for reader in program._readers:
+            if not set(feed or ()).issuperset(tensor.name for tensor in reader.inputs):
+                feed = {**reader.feed(), **(feed or {})}
         scope = scopes.global_scope() if scope is None else scope
         if not isinstance(scope, scopes.Scope):
             raise _C.located(TypeError(f"Executor.run: scope must be a Scope, not {type(scope).__name__}"))

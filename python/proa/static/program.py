@@ -23,6 +23,7 @@ class Program(Block):
         self._program.follow_gradients()
         self._declared = {}  # inputs by name: sizes and dtype
         self._kept = []
+        self._readers = []  # that feed it (GeneratorLoader)
         self._for_test = False
         self._copied_from = None
         self.random_seed = 0

@@ -4,6 +4,7 @@ import proa
 from proa import _C
 from proa._generated import aliases
 from proa.fluid.layers.arguments import act_on
+from proa.fluid.layers.switches import assigned
 
 _COMPARISONS = {
     "equal": proa.equal,
@@ -42,7 +43,7 @@ def _comparison(name, function):
         into = cond if cond is not None else out
         if into is None:
             return result
-        _C.ops.store_(into, result.reshape(into.shape))
+        _C.ops.store_(into, assigned(into, result.reshape(into.shape)))
         return into
 
     call.__doc__ = f"{name} of x and y, element by element; written into `cond` if that is given."

@@ -4,6 +4,7 @@ import functools
 
 import proa
 from proa import _C
+from proa.fluid.layers.switches import assigned
 from proa.nn import functional as F
 
 # From the old name to the function; each takes (x, name=None).
@@ -181,7 +182,10 @@ def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
 
 def increment(x, value=1.0, in_place=True):
     """x + value; x itself is changed unless in_place is False."""
-    return proa.increment(x, value) if in_place else x + value
+    if not in_place:
+        return x + value
+    _C.ops.store_(x, assigned(x, x + _C.ops.full_like(x, value)))
+    return x
 
 
 @functools.wraps(proa.uniform)

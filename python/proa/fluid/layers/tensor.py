@@ -3,6 +3,7 @@
 import proa
 from proa import _C
 from proa.fluid.layers.arguments import act_on
+from proa.fluid.layers.switches import assigned
 from proa.static.parameters import create_global_var
 
 __all__ = [
@@ -19,7 +20,7 @@ __all__ = [
 def _into(out, value):
     if out is None:
         return value
-    _C.ops.store_(out, value.reshape(out.shape).astype(out.dtype))
+    _C.ops.store_(out, assigned(out, value.reshape(out.shape).astype(out.dtype)))
     return out
 
 

@@ -13,6 +13,6 @@ _HOMES = _invert({
     "proa.incubate.softmax": "softmax_mask_fuse softmax_mask_fuse_upper_triangle",
 })  # fmt: skip
 
-__all__ = [*_HOMES, "autograd", "autotune", "nn", "optimizer"]
+__all__ = [*_HOMES, "asp", "autograd", "autotune", "nn", "optimizer"]
 
-__getattr__, __dir__ = _lazy(__name__, _HOMES, ("autotune", "nn", "optimizer"))
+__getattr__, __dir__ = _lazy(__name__, _HOMES, ("asp", "autotune", "nn", "optimizer"))

@@ -41,4 +41,4 @@ __all__ = [
     "name_scope", "nn", "program_guard", "py_func", "save_inference_model", "scope_guard", *_HOMES,
 ]  # fmt: skip
 
-__getattr__, __dir__ = _lazy(__name__, _HOMES, ("amp", "io"))
+__getattr__, __dir__ = _lazy(__name__, _HOMES, ("amp", "io", "sparsity"))

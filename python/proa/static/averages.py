@@ -12,7 +12,8 @@ class ExponentialMovingAverage:
 
     Args:
         decay (float): between 0 and 1.
-        thres_steps (Tensor, optional): not in this version.
+        thres_steps (Tensor, optional): the number of the step, as it is when `update` is run: the decay is then not above
+            (1 + steps) / (10 + steps), so that the first averages follow their parameters.
         name (str, optional): not used.
 
     Call `update()` after each step in eager mode, or while the program is built in static mode. Inside of `apply` the
@@ -29,10 +30,11 @@ class ExponentialMovingAverage:
 
     def __init__(self, decay=0.999, thres_steps=None, name=None, parameters=None):
         if thres_steps is not None:
-            raise _C.located(NotImplementedError("ExponentialMovingAverage: thres_steps is not in this version"))
+            thres_steps = _C.tensor_argument(thres_steps, "ExponentialMovingAverage", "thres_steps")
         if not 0.0 <= decay < 1.0:
             raise _C.located(ValueError(f"ExponentialMovingAverage: decay must be in [0, 1), not {decay!r}"))
         self._decay = decay
+        self._steps = thres_steps
         self._averages = {}
         self._parameters = []
         self._power = None
@@ -58,12 +60,20 @@ class ExponentialMovingAverage:
                     self._power = _C.ops.full([], 1.0, _C.float64)
                     self._averages = {p.name: _C.ops.full_like(p, 0.0) for p in self._parameters}
                 self._power.persistable = True
-            _C.ops.store_(self._power, self._power * self._decay)
+            decay = self._decay_now()
+            _C.ops.store_(self._power, self._power * decay)
             for p in self._parameters:
                 average = self._averages[p.name]
-                _C.ops.store_(average, average * self._decay + p.detach() * (1.0 - self._decay))
+                own = decay if isinstance(decay, float) else decay.astype(p.dtype)
+                _C.ops.store_(average, average * own + p.detach() * (1.0 - own))
         finally:
             _C.set_grad_enabled(grad)
+
+    def _decay_now(self):
+        if self._steps is None:
+            return float(self._decay)
+        steps = _C.ops.reshape(self._steps.detach(), []).astype(_C.float64)
+        return _C.ops.minimum((steps + 1.0) / (steps + 10.0), _C.ops.full_like(steps, self._decay))
 
     @contextlib.contextmanager
     def apply(self, executor=None, need_restore=True):

@@ -107,6 +107,52 @@ def test_images(tmp_path, img, dataformats, expected):
     assert np.array_equal(pixels, expected) and (image[1][0], image[2][0]) == pixels.shape[:2]
 
 
+def _nodes(event):
+    """{name: (op, inputs, sizes of the results)} of an event's graph."""
+    found = {}
+    for node in fields(event[4][0])[1]:
+        node = fields(node)
+        shapes = [
+            fields(fields(fields(a)[2][0])[1][0])[7] for a in node.get(5, []) if fields(a)[1] == [b"_output_shapes"]
+        ]
+        sizes = [[fields(d)[1][0] for d in fields(shape).get(2, [])] for shape in (shapes[0] if shapes else [])]
+        found[node[1][0].decode()] = node[2][0].decode(), [i.decode() for i in node.get(3, [])], sizes
+    return found
+
+
+def test_graphs(tmp_path, capsys):
+    """Read by the package tensorboard 2.21, too, when this was written."""
+    net = proa.nn.Sequential(proa.nn.Linear(4, 3), proa.nn.ReLU(), proa.nn.Linear(3, 3), proa.nn.ReLU())
+    with LogWriter(str(tmp_path)) as writer:
+        writer.add_graph(net, [proa.static.InputSpec([None, 4], "float32", "x")], verbose=True)
+        writer.add_graph(net, proa.ones([2, 4]))
+        proa.enable_static()
+        main = proa.static.Program()
+        with proa.static.program_guard(main, proa.static.Program()):
+            proa.topk(proa.static.data("in", [2, 4]), 2)[1].sum()
+        proa.disable_static()
+        writer.add_graph(main)
+        with pytest.raises(ValueError, match="input_spec is missing"):
+            writer.add_graph(net)
+    _, first, second, third = events(writer.file_name)
+    nodes, any_size = _nodes(first), (1 << 64) - 1
+    assert nodes["x"] == ("Placeholder", [], [[any_size, 4]]) and nodes["0/weight"] == ("Parameter", [], [[4, 3]])
+    assert nodes["0/linear"] == ("linear", ["x", "0/weight", "0/bias"], [[any_size, 3]])
+    assert nodes["relu"][1] == ["0/linear"] and nodes["2/linear"][1][0] == "relu" and nodes["relu_1"][1] == ["2/linear"]
+    assert _nodes(second)["relu_1"][2] == [[2, 3]] and "linear(%0" in capsys.readouterr().out
+    nodes = _nodes(third)
+    assert nodes["topk"] == ("topk", ["in"], [[2, 2], [2, 2]]) and nodes["sum"][1:] == (["topk:1"], [[]])
+
+
+def test_texts(tmp_path):
+    with LogWriter(str(tmp_path)) as writer:
+        writer.add_text("note", "**gro\u00df**", 4)
+    _, event = events(writer.file_name)
+    value = fields(fields(event[5][0])[1][0])
+    assert event[2] == [4] and value[1] == [b"note"] and fields(fields(value[9][0])[1][0])[1] == [b"text"]
+    assert fields(value[8][0])[1] == [7] and fields(value[8][0])[8] == ["**gro\u00df**".encode()]
+
+
 def test_what_is_refused(tmp_path):
     with LogWriter(str(tmp_path), "x.tfevents") as writer:
         for img, dataformats in ((np.ones(3), "HW"), (np.ones((2, 2)), "HWC"), (np.ones((2, 2)), "WH")):

@@ -1,4 +1,4 @@
-"""LogWriter: numbers, distributions and images of a training, in event files that TensorBoard shows.
+"""LogWriter: numbers, distributions, images, texts and graphs of a training, in event files that TensorBoard shows.
 
 A file is a row of records: the size of an event, its checksum, the event, its checksum. An event is a protocol buffer
 (tensorflow/core/util/event.proto), written here field by field.
@@ -14,6 +14,7 @@ import zlib
 import numpy as np
 
 from proa import _C
+from proa.utils import proto_fields
 
 __all__ = ["LogWriter"]
 
@@ -36,37 +37,6 @@ def _checksum(data):
         crc = crc >> 8 ^ table[(crc ^ byte) & 0xFF]
     crc ^= 0xFFFFFFFF
     return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
-
-
-# Fields of protocol buffers: their number, then their contents.
-
-
-def _varint(value):
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    return bytes(out) + bytes([value])
-
-
-def _integer(field, value):
-    return _varint(field << 3) + _varint(value & (1 << 64) - 1)
-
-
-def _double(field, value):
-    return _varint(field << 3 | 1) + struct.pack("<d", value)
-
-
-def _float(field, value):
-    return _varint(field << 3 | 5) + struct.pack("<f", value)
-
-
-def _bytes(field, value):
-    return _varint(field << 3 | 2) + _varint(len(value)) + value
-
-
-def _doubles(field, values):
-    return _bytes(field, np.asarray(values, "<f8").tobytes())
 
 
 def _png(pixels):
@@ -120,7 +90,7 @@ class LogWriter:
         )
         self.file_name = os.path.join(self.logdir, name)
         self._file = open(self.file_name, "xb", buffering=0)
-        self._write(_double(1, time.time()) + _bytes(3, b"brain.Event:2"))
+        self._write(proto_fields.double_field(1, time.time()) + proto_fields.bytes_field(3, b"brain.Event:2"))
 
     def _write(self, event):
         if self._file is None:
@@ -130,10 +100,15 @@ class LogWriter:
         self._file.write(size + _checksum(size) + event + _checksum(event))
 
     def _add(self, tag, value, step, walltime):
-        event = _double(1, time.time() if walltime is None else walltime)
+        event = proto_fields.double_field(1, time.time() if walltime is None else walltime)
         if step is not None:
-            event += _integer(2, int(step))
-        self._write(event + _bytes(5, _bytes(1, _bytes(1, str(tag).encode()) + value)))
+            event += proto_fields.integer_field(2, int(step))
+        self._write(
+            event
+            + proto_fields.bytes_field(
+                5, proto_fields.bytes_field(1, proto_fields.bytes_field(1, str(tag).encode()) + value)
+            )
+        )
 
     def add_scalar(self, tag, value, step=None, walltime=None):
         """A number.
@@ -144,7 +119,7 @@ class LogWriter:
             step (int, optional): when.
             walltime (float, optional): seconds since 1970; now unless given.
         """
-        self._add(tag, _float(2, float(_array(value).reshape(()))), step, walltime)
+        self._add(tag, proto_fields.float_field(2, float(_array(value).reshape(()))), step, walltime)
 
     def add_histogram(self, tag, values, step=None, walltime=None, buckets=30):
         """How numbers are distributed; what is not finite is left out.
@@ -160,8 +135,15 @@ class LogWriter:
             figures = [values.min(), values.max(), values.size, values.sum(), (values**2).sum()]
         else:
             counts, edges, figures = [0], [0.0, 0.0], [0.0] * 5
-        data = b"".join(_double(i, float(figure)) for i, figure in enumerate(figures, 1))
-        self._add(tag, _bytes(5, data + _doubles(6, edges[1:]) + _doubles(7, counts)), step, walltime)
+        data = b"".join(proto_fields.double_field(i, float(figure)) for i, figure in enumerate(figures, 1))
+        self._add(
+            tag,
+            proto_fields.bytes_field(
+                5, data + proto_fields.doubles_field(6, edges[1:]) + proto_fields.doubles_field(7, counts)
+            ),
+            step,
+            walltime,
+        )
 
     def add_image(self, tag, img, step=None, walltime=None, dataformats="HWC"):
         """An image.
@@ -188,8 +170,41 @@ class LogWriter:
         if pixels.dtype != np.uint8:
             pixels = np.rint(np.clip(np.nan_to_num(pixels), 0, 1) * 255).astype("uint8")
         height, width, channels = pixels.shape
-        data = _integer(1, height) + _integer(2, width) + _integer(3, channels) + _bytes(4, _png(pixels))
-        self._add(tag, _bytes(4, data), step, walltime)
+        data = (
+            proto_fields.integer_field(1, height)
+            + proto_fields.integer_field(2, width)
+            + proto_fields.integer_field(3, channels)
+            + proto_fields.bytes_field(4, _png(pixels))
+        )
+        self._add(tag, proto_fields.bytes_field(4, data), step, walltime)
+
+    def add_graph(self, model, input_spec=None, verbose=False):
+        """What a network computes: parameters, operations and the shapes between them, in groups by layer.
+
+        Args:
+            model (Layer|Program): the network, or a program of `paddle.static`.
+            input_spec (InputSpec|Tensor|list): what the network takes; not for a program.
+            verbose (bool): print the program, too.
+
+        Examples:
+            >>> import tempfile
+            >>> with proa.utils.LogWriter(tempfile.mkdtemp()) as writer:
+            ...     writer.add_graph(proa.nn.Linear(4, 2), [proa.static.InputSpec([None, 4])])
+        """
+        from proa.utils import log_graph
+
+        text = log_graph.program_text(model, input_spec)
+        if verbose:
+            print(text)
+        self._write(proto_fields.double_field(1, time.time()) + proto_fields.bytes_field(4, log_graph.graph(text)))
+
+    def add_text(self, tag, text_string, step=None, walltime=None):
+        """A text, which TensorBoard shows as Markdown."""
+        # A tensor of one string (dtype 7, no dims); the plugin's name tells what it is.
+        value = proto_fields.integer_field(1, 7) + proto_fields.bytes_field(2, b"")
+        value += proto_fields.bytes_field(8, str(text_string))
+        plugin = proto_fields.bytes_field(1, proto_fields.bytes_field(1, "text"))
+        self._add(tag, proto_fields.bytes_field(9, plugin) + proto_fields.bytes_field(8, value), step, walltime)
 
     def flush(self):
         """Puts what was written on the disk."""

@@ -32,7 +32,7 @@ Only headers of other families are seen here, so that families may use each othe
 
 load("//bazel:isa.bzl", "isa_libraries")
 load("//bazel:library.bzl", "proa_library")
-load("//ops:families.bzl", "FAMILIES")
+load("//ops:families.bzl", "families_seen_by")
 
 def _unique(labels):
     out = []
@@ -165,7 +165,7 @@ def op_family(
             deps = ["//ops:infer", "//ops:int_array", "//tensor", "//tensor:scalar", "//tensor:error", "//tensor:shape", "//tensor:dtype"] + infer_deps,
         )
         rules = [":infer"]
-    doors = ["//ops/%s:ops_h" % f for f in FAMILIES]
+    doors = ["//ops/%s:ops_h" % f for f in families_seen_by(name)]
     variants = []
     if elementwise or simd_kernels:
         isa_libraries(

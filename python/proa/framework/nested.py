@@ -1,4 +1,6 @@
-"""Tensors in nested lists, tuples and dicts."""
+"""Tensors in nested lists, tuples, dicts and data classes (sparse tensors are such)."""
+
+import copy
 
 from proa import _C
 
@@ -9,14 +11,14 @@ def listed(value):
 
 
 def flatten(value):
-    """The tensors of nested lists, tuples and dicts, in order."""
+    """The tensors of nested lists, tuples, dicts and data classes, in order."""
     if isinstance(value, _C.Tensor):
         return [value]
     if isinstance(value, dict):
         return [t for key in value for t in flatten(value[key])]
     if isinstance(value, (list, tuple)):
         return [t for item in value for t in flatten(item)]
-    return []
+    return [t for name in _fields(value) for t in flatten(getattr(value, name))]
 
 
 def rebuild(value, tensors, leaf=_C.Tensor):
@@ -28,4 +30,15 @@ def rebuild(value, tensors, leaf=_C.Tensor):
     if isinstance(value, (list, tuple)):
         items = [rebuild(item, tensors, leaf) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    return value
+    fields = _fields(value)
+    if not fields:
+        return value
+    made = copy.copy(value)
+    for name in fields:
+        object.__setattr__(made, name, rebuild(getattr(value, name), tensors, leaf))
+    return made
+
+
+def _fields(value):
+    """The names of the fields of a data class, none of anything else."""
+    return () if isinstance(value, type) else tuple(getattr(type(value), "__dataclass_fields__", ()))

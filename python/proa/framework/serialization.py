@@ -10,6 +10,7 @@ import errno
 import io
 import math
 import os
+import sys
 
 import numpy as np
 
@@ -43,7 +44,8 @@ class _Encoder:
 
     A node is a plain str, int, bool, None or finite float, or a list whose first item
     says what it is: ["list", ...], ["tuple", ...], ["dict", [key, value], ...],
-    ["tensor", name, flags], ["array", name], ["float", text], ["complex", re, im], ["bytes", base64].
+    ["tensor", name, flags], ["array", name], ["float", text], ["complex", re, im], ["bytes", base64],
+    ["sparse", "coo" or "csr", shape, coalesced, its tensors].
     """
 
     def __init__(self):
@@ -74,6 +76,8 @@ class _Encoder:
             return [kind, *(self.encode(v, (*path, str(i))) for i, v in enumerate(value))]
         if type(value) is _C.DType:
             return ["dtype", value.name]
+        if isinstance(value, _sparse_tensors()):
+            return self._sparse(value, path)
         raise _C.located(
             TypeError(
                 f"save: {_where(path)} is a {type(value).__name__}; only tensors, arrays, numbers, str, bytes, None, "
@@ -96,6 +100,11 @@ class _Encoder:
             self._names[id(tensor)] = self._put(array, path, code)
         return ["tensor", self._names[id(tensor)], tensor.name, not tensor.stop_gradient]
 
+    def _sparse(self, value, path):
+        layout = "coo" if value.is_sparse_coo() else "csr"
+        parts = {name: self._tensor(part, (*path, name)) for name, part in value._parts().items()}
+        return ["sparse", layout, value.shape, value._coalesced, *parts.values()]
+
     def _put(self, array, path, code):
         """The name under which the array is stored: its path, made unique."""
         name = wanted = ".".join(path) or "value"
@@ -105,6 +114,12 @@ class _Encoder:
             name = f"{wanted}#{count}"
         self.arrays[name] = code, array
         return name
+
+
+def _sparse_tensors():
+    """The class of sparse tensors; nothing has it before the module is there."""
+    module = sys.modules.get("proa.sparse.tensor")
+    return module.SparseTensor if module is not None else ()
 
 
 def _where(path):
@@ -198,6 +213,13 @@ class _Decoder:
             self._made[name] = tensor
         return self._made[name]
 
+    def _sparse(self, items):
+        from proa.sparse.creation import of_file
+
+        layout, shape, coalesced, *parts = items
+        parts = [self.decode(part) for part in parts]
+        return parts if self._return_numpy else of_file(layout, shape, coalesced, parts)
+
     def _float(self, items):
         (text,) = items
         return float(text)
@@ -222,6 +244,7 @@ class _Decoder:
         "dict": _dict,
         "array": _array,
         "tensor": _tensor,
+        "sparse": _sparse,
         "float": _float,
         "complex": _complex,
         "bytes": _bytes,

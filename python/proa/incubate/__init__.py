@@ -1,5 +1,5 @@
 """Functions whose names may still change: functional differentiation, graphs, fused layers, optimizers around others,
-tuning of loaders."""
+sparse tensors, tuning of loaders."""
 
 from proa.framework.names import invert as _invert
 from proa.framework.names import lazy as _lazy
@@ -13,6 +13,6 @@ _HOMES = _invert({
     "proa.incubate.softmax": "softmax_mask_fuse softmax_mask_fuse_upper_triangle",
 })  # fmt: skip
 
-__all__ = [*_HOMES, "asp", "autograd", "autotune", "nn", "optimizer"]
+__all__ = [*_HOMES, "asp", "autograd", "autotune", "nn", "optimizer", "sparse", "strings"]
 
-__getattr__, __dir__ = _lazy(__name__, _HOMES, ("asp", "autotune", "nn", "optimizer"))
+__getattr__, __dir__ = _lazy(__name__, _HOMES, ("asp", "autotune", "nn", "optimizer", "sparse", "strings"))

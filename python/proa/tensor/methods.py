@@ -48,6 +48,61 @@ def is_tensor(x):
 
 
 @method
+def is_sparse_coo(x):
+    """False: sparse tensors are of classes of their own, proa.sparse.SparseCooTensor and SparseCsrTensor."""
+    return False
+
+
+@method
+def is_sparse_csr(x):
+    """False; see is_sparse_coo."""
+    return False
+
+
+@method
+def to_sparse_coo(x, sparse_dim=None):
+    """The elements that are not 0, by their indices.
+
+    Args:
+        sparse_dim (int, optional): how many dims, the first ones, are sparse; all unless given. Elements have the others whole.
+
+    Returns:
+        SparseCooTensor: coalesced. Gradients of its values go to the elements.
+
+    Raises:
+        ValueError: sparse_dim is not from 1 to the number of dims.
+
+    Examples:
+        >>> proa.to_tensor([[0.0, 5.0], [0.0, 0.0]]).to_sparse_coo(2).indices().tolist()
+        [[0], [1]]
+    """
+    from proa.sparse.tensor import of_dense
+
+    return of_dense(x, known_number("to_sparse_coo", "sparse_dim", sparse_dim))
+
+
+@method
+def to_sparse_csr(x):
+    """The elements that are not 0, by rows, of a matrix or a batch of matrices.
+
+    Returns:
+        SparseCsrTensor: with gradients as of to_sparse_coo.
+
+    Raises:
+        ValueError: the tensor has not 2 or 3 dims.
+
+    Examples:
+        >>> proa.to_tensor([[0.0, 5.0], [0.0, 0.0]]).to_sparse_csr().crows().tolist()
+        [0, 1, 1]
+    """
+    from proa.sparse.tensor import of_dense
+
+    if len(x.shape) not in (2, 3):
+        raise _C.located(ValueError(f"to_sparse_csr: x must have 2 or 3 dims; it is {list(x.shape)} {x.dtype.name}"))
+    return of_dense(x).to_sparse_csr()
+
+
+@method
 def broadcast_shape(x, y_shape):
     """The shape that an elementwise function of this tensor and a shape gives."""
     return manipulation.broadcast_shape(x.shape, y_shape)

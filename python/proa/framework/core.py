@@ -8,7 +8,20 @@ from proa._C import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place, Tensor
 __all__ = ["CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "Place", "VarBase", "VarDesc", "eager"]
 
 VarBase = Tensor
-eager = _Namespace(Tensor=Tensor)
+
+
+class _Eager(_Namespace):
+    """`core.eager`: the types of tensors; that of strings comes when it is used."""
+
+    def __getattr__(self, name):
+        if name == "StringTensor":
+            from proa.incubate.strings import StringTensor
+
+            return StringTensor
+        raise AttributeError(name)
+
+
+eager = _Eager(Tensor=Tensor)
 
 
 class VarDesc:

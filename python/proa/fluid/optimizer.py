@@ -34,6 +34,22 @@ class _Old:
                 schedule.step()
         return result
 
+    def _lr(self):
+        """The rate as a 0-d float64 tensor; of a rate that is a variable of the program, what it is then."""
+        rate = self.__dict__.get("_rate")
+        return super()._lr() if rate is None else _C.ops.reshape(rate.detach(), []).astype(_C.float64)
+
+    def get_lr(self):
+        """The learning rate of now."""
+        rate = self.__dict__.get("_rate")
+        if rate is None:
+            return super().get_lr()
+        from proa.static import global_scope
+        from proa.static.binding import value_in
+
+        with _C.eager_mode():
+            return value_in(global_scope(), rate).item()
+
     def _next_rate(self):
         self._learning_rate.step()
         self._lr()
@@ -47,9 +63,17 @@ class _Old:
         self.set_state_dict(state_dict)
 
 
+def _rate_of(optimizer, rate):
+    """What an optimizer is made with: a number or schedule; 1 where a variable, which the program moves, is the rate."""
+    if callable(rate) and not isinstance(rate, (_lr.LRScheduler, _C.Tensor)):
+        rate = rate()
+    if isinstance(rate, _C.Tensor):
+        optimizer._rate, rate = rate, 1.0
+    return rate
+
+
 def _start(self, base, learning_rate, parameter_list, regularization, grad_clip, name, **own):
-    if callable(learning_rate) and not isinstance(learning_rate, _lr.LRScheduler):
-        learning_rate = learning_rate()
+    learning_rate = _rate_of(self, learning_rate)
     base.__init__(
         self,
         learning_rate=learning_rate,
@@ -132,8 +156,8 @@ class LambOptimizer(_Old, _optimizer.Lamb):
         if regularization is not None:
             raise _C.located(ValueError("LambOptimizer: give lamb_weight_decay instead of regularization"))
         clip = grad_clip if grad_clip is not None else _clip.default_clip()
-        _optimizer.Lamb.__init__(self, learning_rate, lamb_weight_decay, beta1, beta2, epsilon, parameter_list, clip,
-                                 exclude_from_weight_decay_fn, name)  # fmt: skip
+        _optimizer.Lamb.__init__(self, _rate_of(self, learning_rate), lamb_weight_decay, beta1, beta2, epsilon, parameter_list,
+                                 clip, exclude_from_weight_decay_fn, name)  # fmt: skip
 
 
 class LarsMomentumOptimizer(_Old, _rules.Lars):

@@ -6,8 +6,13 @@ import types
 from proa import _C
 
 is_grad_enabled = _C.is_grad_enabled
-# What is called in place of a decorated function, by the mode: set by proa.jit, which converts functions.
-around = None
+_around = None  # what is called in place of a decorated function, by the mode
+
+
+def set_around(function):
+    """Lets proa.jit convert what is decorated."""
+    global _around
+    _around = function
 
 
 class _GradMode:
@@ -49,7 +54,7 @@ class _GradMode:
         @functools.wraps(func)
         def wrapper(*args, **kwargs):
             with self._again():
-                return (func if around is None else around(self._mode, func))(*args, **kwargs)
+                return (func if _around is None else _around(self._mode, func))(*args, **kwargs)
 
         return wrapper
 

@@ -40,4 +40,4 @@ def _around(mode, function):
     return lambda *args, **kwargs: stops.all_stopped(made(*args, **kwargs))
 
 
-grad_mode.around = _around
+grad_mode.set_around(_around)

@@ -139,18 +139,34 @@ void CastArguments(const OpDefinition& op, const Registered& r,
   }
 }
 
+// A tensor changed in place keeps its dtype: what goes into it is cast to that,
+// where all would be cast to one.
+void CastToFirst(const OpDefinition& op, const Registered& r,
+                 std::span<Value> args) {
+  const auto listed = r.lists.find(&op);
+  if ((listed != r.lists.end() ? listed->second : op.amp) !=
+      AmpClass::kPromote) {
+    return;
+  }
+  const auto* changed = std::get_if<Tensor>(&args[0]);
+  if (changed == nullptr || !changed->defined() || !IsCast(changed->dtype()))
+    return;
+  const DType dtype = changed->dtype();
+  ForEachTensor(args.subspan(1), [&](Tensor& t) { CastTo(dtype, t); });
+}
+
 // Entered with autocast forbidden: the casts are not cast.
 void Interpreter(const OpDefinition& op, std::span<const Value> args,
                  std::span<Value> results) {
   const uint32_t number = thread_interpreters.autocast;
-  if (number == 0 || (op.traits & kTraitInplace) != 0)
-    return op.call(args, results);
+  if (number == 0) return op.call(args, results);
   // Tensors that stand for numbers are no operands: they keep their dtypes.
   std::vector<Value> cast(args.begin(), args.end());
   for (size_t i = 0; i < cast.size(); ++i) {
     if (IsTensorAttribute(op.params[i], cast[i])) cast[i] = Value();
   }
-  CastArguments(op, Get(number), cast);
+  const bool inplace = (op.traits & kTraitInplace) != 0;
+  (inplace ? CastToFirst : CastArguments)(op, Get(number), cast);
   for (size_t i = 0; i < cast.size(); ++i) {
     if (IsTensorAttribute(op.params[i], args[i])) cast[i] = args[i];
   }

@@ -10,6 +10,7 @@
 #include "autograd/region.h"
 #include "tensor/dtype.h"
 #include "tensor/error.h"
+#include "tensor/fork_locks.h"
 #include "tensor/interpreters.h"
 #include "tensor/shape.h"
 
@@ -54,7 +55,14 @@ class ReadViewNode final : public Node {
 // Guards the histories of linked views and of their roots: readers renew those
 // of views, and several threads may change views of one root. What goes under
 // it must outlive it: Python's hooks may go with an edge, and want its lock.
-std::mutex views_mutex;
+std::mutex& ViewsMutex() {
+  static auto* mutex = [] {
+    auto* made = new std::mutex;
+    HoldWhileForking(*made);
+    return made;
+  }();
+  return *mutex;
+}
 
 // The region of `root` that its linked view shows.
 Region RegionOf(const char* op, const Tensor& view, const Tensor& root) {
@@ -103,7 +111,7 @@ void CheckNoLeaf(const char* op, const Tensor& t, const char* what) {
 }
 
 bool RootRequiresGrad(const Tensor& root) {
-  std::lock_guard lock(views_mutex);
+  std::lock_guard lock(ViewsMutex());
   return RequiresGrad(root);
 }
 
@@ -111,7 +119,7 @@ bool RootRequiresGrad(const Tensor& root) {
 // takes no history: the leaf is one with other values then, for its other views
 // too, and only the view that was written to knows what was written.
 bool IsLeafRoot(const Tensor& root) {
-  std::lock_guard lock(views_mutex);
+  std::lock_guard lock(ViewsMutex());
   return RequiresGrad(root) && IsLeaf(root);
 }
 
@@ -139,7 +147,7 @@ void WriteToRoot(const Tensor& view, const Tensor& root, Edge value,
                  Edge history) {
   auto node = MakeNode<WriteViewNode>(RegionOf("in-place op", view, root));
   Edge displaced[2];  // go after the lock
-  std::lock_guard lock(views_mutex);
+  std::lock_guard lock(ViewsMutex());
   node->AddEdge(GradEdge(root));
   node->AddEdge(std::move(value));
   displaced[0] = Displace(root, {std::move(node), 0});
@@ -214,7 +222,7 @@ void LinkRecordedView(const Tensor& view, const Tensor& base) {
   LinkView(view, base);
   const Tensor root = RootOf(view);
   if (!root.defined() || root.impl()->view_flags == 0) return;
-  std::lock_guard lock(views_mutex);
+  std::lock_guard lock(ViewsMutex());
   if (GradState* state = GradState::Of(view)) {
     state->seen = GradState::Of(root)->writes;
   }
@@ -232,7 +240,7 @@ Edge internal::ViewEdge(const Tensor& t) {
   if (t.is_symbolic()) RenewSymbolicView(t);
   TensorImpl* impl = t.impl();
   Edge displaced;  // goes after the lock
-  std::lock_guard lock(views_mutex);
+  std::lock_guard lock(ViewsMutex());
   const TensorImpl* root = impl->root.get();
   if (root == nullptr || root->view_flags == 0 || t.is_symbolic() ||
       (root->storage != impl->storage && (impl->flags & kDifferentiate) != 0)) {

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "tensor/copy.h"
+#include "tensor/fork_locks.h"
 #include "tensor/interpreters.h"
 
 namespace proa::inline v0::autograd {
@@ -18,7 +19,11 @@ struct Lists {
 };
 
 Lists& AllLists() {
-  static auto* lists = new Lists;
+  static auto* lists = [] {
+    auto* made = new Lists;
+    HoldWhileForking(made->mutex);
+    return made;
+  }();
   return *lists;
 }
 

@@ -31,7 +31,8 @@ void EvaluateCond(const Program& program, const Operation& o,
             env);
 }
 
-const RegionRules rules = {kRegions, &Counts, &EvaluateCond};
+const RegionRules rules = {kRegions, &Counts, &EvaluateCond,
+                           /*differentiated=*/true};
 const OpDefinition definition = RegionOp(
     "cond", "cond(Tensor predicate) {then} {otherwise} -> Tensor[] out",
     "What the first region gives where the predicate holds, else what "

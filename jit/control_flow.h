@@ -69,6 +69,8 @@ struct ControlFlowGrad {
   void (*custom_now)(const Program& program, const Operation& o,
                      const Environment& env, const TensorList& inputs,
                      const TensorList& results) = nullptr;
+  // Gives `t`, an argument of a region that follows gradients, a history.
+  void (*argument)(const Tensor& t) = nullptr;
   // Of what has none: says so when it is asked for.
   DifferentiateRegions none = nullptr;
 };

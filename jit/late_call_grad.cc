@@ -109,6 +109,7 @@ void EvaluateGradient(const Program& program, const Operation& o,
                       Environment& env);
 
 const RegionRules rules = {kRegions, &Counts, &EvaluateGradient,
+                           /*differentiated=*/false,
                            /*fixed=*/true};
 const OpDefinition definition = RegionOp(
     "gradient",

@@ -80,11 +80,22 @@ Argument ToArgument(const std::shared_ptr<Program>& program, const Value& v) {
   return v;
 }
 
-// True if an evaluation under autograd would differentiate the call.
+// True if an evaluation under autograd would differentiate the call, or what
+// differentiates its region. `operands` are what it is called with, `args` what
+// is recorded of them.
 bool LeadsGradients(const Program& program, const OpDefinition& op,
+                    std::span<const Value> operands,
                     std::span<const Argument> args) {
-  if (!program.follows_gradients()) return false;
   if ((op.traits & kTraitDifferentiable) == 0) return false;
+  if (IsInFollowingRegion(program)) {
+    // An input may have got its gradient after it was made.
+    bool differentiates = false;
+    ForEachTensor(operands, [&](const Tensor& t) {
+      differentiates |= t.defined() && (t.flags() & kDifferentiate) != 0;
+    });
+    if (differentiates) return true;
+  }
+  if (!program.follows_gradients()) return false;
   const auto leads = [&](ValueRef r) {
     if (r.id == kNoValue) return false;
     const ValueInfo& v = program.value(r.id);
@@ -155,7 +166,8 @@ void Append(const std::shared_ptr<Program>& program, const OpDefinition& op,
     operation.args.push_back(ToArgument(program, v));
   }
   const bool constant = GivesConstant(*program, op, args);
-  const bool differentiable = LeadsGradients(*program, op, operation.args);
+  const bool differentiable =
+      LeadsGradients(*program, op, args, operation.args);
   for (size_t i = 0; i < metas.size(); ++i) {
     std::vector<Tensor> made;
     std::vector<ValueId> ids;

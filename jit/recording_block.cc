@@ -24,13 +24,16 @@ ValueId AppendDetach(const std::shared_ptr<Program>& program, ValueId id) {
   return result;
 }
 
-// In one that is being recorded.
-bool IsMadeInRegion(const Program& program, ValueId id) {
-  bool inside = false;
+// Whether the handles of a value tell if it has a gradient: those of a program
+// that follows gradients do, but for what is made in a region that does not;
+// else those of what a region makes that does.
+bool HandlesTell(const Program& program, ValueId id) {
   for (RegionScope* r = innermost; r != nullptr; r = r->parent()) {
-    inside |= r->program() == &program && id >= r->first();
+    if (r->program() == &program && id >= r->first()) {
+      return r->follows_gradients();
+    }
   }
-  return inside;
+  return program.follows_gradients();
 }
 
 bool IsLent(const Program& program) {
@@ -82,6 +85,13 @@ Block& CurrentBlock(Program& program) {
   return program.block();
 }
 
+bool IsInFollowingRegion(const Program& program) {
+  for (RegionScope* r = innermost; r != nullptr; r = r->parent()) {
+    if (r->program() == &program) return r->follows_gradients();
+  }
+  return false;
+}
+
 bool IsInRegion(const Program& program) {
   for (RegionScope* r = innermost; r != nullptr; r = r->parent()) {
     if (r->program() == &program) return true;
@@ -114,11 +124,9 @@ ValueRef RefTo(const std::shared_ptr<Program>& program, const Tensor& t) {
     id = program->Capture(elements);
   } else if (t.is_symbolic()) {
     id = SymbolOf(t).id();
-    // The function took the gradient away; so does the program. (What a region
-    // makes has no gradient while the region is recorded.)
-    if (program->follows_gradients() && (t.flags() & kDifferentiate) == 0 &&
-        IsDifferentiable(t.dtype()) && !program->value(id).no_gradient &&
-        !IsMadeInRegion(*program, id)) {
+    // The function took the gradient away; so does the program.
+    if ((t.flags() & kDifferentiate) == 0 && IsDifferentiable(t.dtype()) &&
+        !program->value(id).no_gradient && HandlesTell(*program, id)) {
       id = AppendDetach(program, id);
     }
   } else {

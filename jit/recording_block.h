@@ -30,6 +30,10 @@ class RegionScope {
   const Program* program() const { return program_.get(); }
   RegionScope* parent() const { return parent_; }
   bool is_lent() const { return lent_; }
+  // Its values have gradients where those of the eager program have; else none
+  // has one while it is recorded.
+  void FollowGradients() { follows_gradients_ = true; }
+  bool follows_gradients() const { return follows_gradients_; }
   ValueId first() const { return first_; }  // values from here on are inside
   // What the region reads from outside, in order of use, with repetitions.
   const std::vector<ValueUse>& outer_uses() const { return outer_; }
@@ -40,10 +44,13 @@ class RegionScope {
   std::unique_ptr<Block> block_;
   ValueId first_;  // values from here on are made inside
   bool lent_;
+  bool follows_gradients_ = false;
   std::vector<ValueUse> outer_;
   RegionScope* parent_;
 };
 
+// Whether the innermost region of the program follows gradients.
+bool IsInFollowingRegion(const Program& program);
 Block& CurrentBlock(Program& program);
 // Whether that is a region of an operation.
 bool IsInRegion(const Program& program);

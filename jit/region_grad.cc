@@ -430,9 +430,23 @@ void Refuse(const RecordedRegions& recorded, std::span<const Tensor> results) {
   if (!inputs.empty()) Hang(MakeNode<RefusingNode>(), inputs, results);
 }
 
+// That of a variable of a loop in its body, which is no leaf: it may be changed
+// in place. A gradient that arrives belongs to nobody.
+class ArgumentNode final : public autograd::Node {
+ public:
+  ArgumentNode() { set_num_outputs(1); }
+  void Backward(std::span<const Tensor>, std::span<Tensor>) override {}
+  const char* name() const override { return "region_argument"; }
+};
+
+void GiveHistory(const Tensor& t) {
+  autograd::SetHistory(t, MakeNode<ArgumentNode>(), 0);
+}
+
 const bool installed = [] {
-  control_flow_grad = {&DifferentiateCond, &DifferentiateLoop,
-                       &DifferentiateCustom, &HangCustomNow, &Refuse};
+  control_flow_grad = {&DifferentiateCond,   &DifferentiateLoop,
+                       &DifferentiateCustom, &HangCustomNow,
+                       &GiveHistory,         &Refuse};
   return true;
 }();
 

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "jit/control_flow.h"
 #include "jit/evaluate.h"
 #include "jit/random_state.h"
 #include "jit/recorder.h"
@@ -141,16 +142,25 @@ void RegionRecorder::Attribute(Value v) {
 TensorList RegionRecorder::Region(
     std::span<const TensorMeta> arguments,
     const std::function<TensorList(const TensorList&)>& body) {
-  // The operation as a whole carries the grad node, not its parts.
-  const InterpreterScope scope = InterpreterScope::Forbid(kDifferentiate);
   Program& program = *recorded_.program;
   RegionScope region(recorded_.program);
+  // The operation as a whole carries the gradient. The nodes of its parts only
+  // tell which values have one, and go with their handles.
+  const bool follow = operation_.op->regions->differentiated && GradEnabled() &&
+                      control_flow_grad.argument != nullptr;
+  if (follow) region.FollowGradients();
+  const InterpreterScope scope = follow
+                                     ? InterpreterScope::Allow(0)
+                                     : InterpreterScope::Forbid(kDifferentiate);
   TensorList given;
   for (const TensorMeta& meta : arguments) {
     region.block().arguments.push_back(
         program.AddValue(ValueKind::kRegionArgument, meta));
     given.push_back(
         MakeSymbolic(recorded_.program, region.block().arguments.back()));
+    if (follow && IsDifferentiable(meta.dtype)) {
+      control_flow_grad.argument(given.back());
+    }
   }
   TensorList returns = body(given);
   CheckDefined(operation_.op->name, returns);

@@ -56,6 +56,9 @@ struct RegionRules {
   // Runs (or records, if symbolic tensors are among the values) `o`.
   void (*evaluate)(const Program& program, const Operation& o,
                    Environment& env);
+  // The gradient is made of the operations in its regions: these are recorded
+  // as the eager program runs them, gradients taken away included.
+  bool differentiated = false;
   // Passes leave the operations in its regions as they are: the regions are no
   // code that runs, but say what was called.
   bool fixed = false;

@@ -35,7 +35,8 @@ void EvaluateWhile(const Program& program, const Operation& o,
             env);
 }
 
-const RegionRules rules = {kRegions, &Counts, &EvaluateWhile};
+const RegionRules rules = {kRegions, &Counts, &EvaluateWhile,
+                           /*differentiated=*/true};
 const OpDefinition definition =
     RegionOp("while", "while(Tensor[] vars) {condition} {body} -> Tensor[] out",
              "Repeats vars = body(vars) while condition(vars) holds. The body "

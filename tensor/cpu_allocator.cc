@@ -2,7 +2,6 @@
 // large blocks have regions of their own, so that small tensors that live long
 // do not lie between large ones. A region grows in place, so that neighbours
 // that are freed make room for something larger.
-#include <pthread.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "tensor/allocator.h"
 #include "tensor/block_heap.h"
 #include "tensor/block_pool.h"
+#include "tensor/fork_locks.h"
 #include "tensor/system_memory.h"
 
 namespace proa::inline v0 {
@@ -76,9 +76,7 @@ class CachingCpuAllocator final : public Allocator {
     return ReleaseLocked();
   }
 
-  // A fork while another thread holds the lock would leave it locked for ever.
-  void BeforeFork() { mutex_.lock(); }
-  void AfterFork() { mutex_.unlock(); }
+  void HoldLockWhileForking() { HoldWhileForking(mutex_); }
 
  private:
   struct GrowingHeap : BlockHeap {
@@ -229,9 +227,7 @@ void CachingCpuAllocator::Free(void* p, int64_t bytes) noexcept {
 CachingCpuAllocator& TheCpuAllocator() {
   static CachingCpuAllocator* allocator = [] {
     auto* a = new CachingCpuAllocator;
-    pthread_atfork([] { TheCpuAllocator().BeforeFork(); },
-                   [] { TheCpuAllocator().AfterFork(); },
-                   [] { TheCpuAllocator().AfterFork(); });
+    a->HoldLockWhileForking();
     AddMemoryKeeper([] { return TheCpuAllocator().Release() > 0; });
     return a;
   }();

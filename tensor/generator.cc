@@ -8,19 +8,26 @@
 
 #include "tensor/error.h"
 #include "tensor/execution.h"
+#include "tensor/fork_locks.h"
 
 namespace proa::inline v0 {
-namespace {
 
-struct Defaults {
+struct DefaultGenerators {
+  DefaultGenerators() {
+    HoldWhileForking(mutex);
+    HoldWhileForking(cpu.mutex_);
+  }
+
   std::mutex mutex;
   uint64_t seed = Generator::kDefaultSeed;
   Generator cpu;  // without a look-up
   std::map<std::pair<int, int>, std::unique_ptr<Generator>> others;
 };
 
-Defaults& TheDefaults() {
-  static Defaults* defaults = new Defaults;
+namespace {
+
+DefaultGenerators& TheDefaults() {
+  static auto* defaults = new DefaultGenerators;
   return *defaults;
 }
 
@@ -63,7 +70,7 @@ Generator& DefaultGenerator(Place place) {
       return *execution->generator;
     }
   }
-  Defaults& d = TheDefaults();
+  DefaultGenerators& d = TheDefaults();
   if (place.is_cpu()) return d.cpu;
   std::lock_guard lock(d.mutex);
   auto& g = d.others[{static_cast<int>(place.kind), place.index}];
@@ -72,7 +79,7 @@ Generator& DefaultGenerator(Place place) {
 }
 
 void SeedAll(uint64_t seed) {
-  Defaults& d = TheDefaults();
+  DefaultGenerators& d = TheDefaults();
   std::lock_guard lock(d.mutex);
   d.seed = seed;
   d.cpu.Seed(seed);

@@ -47,6 +47,8 @@ class Generator {
   PhiloxStream Reserve(int64_t words);
 
  private:
+  friend struct DefaultGenerators;
+
   mutable std::mutex mutex_;
   GeneratorState state_;
 };

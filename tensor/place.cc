@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tensor/error.h"
+#include "tensor/fork_locks.h"
 
 namespace proa::inline v0 {
 namespace {
@@ -17,7 +18,11 @@ struct KindNames {
 };
 
 KindNames& Kinds() {
-  static KindNames* kinds = new KindNames;
+  static KindNames* kinds = [] {
+    auto* made = new KindNames;
+    HoldWhileForking(made->mutex);
+    return made;
+  }();
   return *kinds;
 }
 

@@ -3,6 +3,8 @@
 #include <mutex>
 #include <unordered_set>
 
+#include "tensor/fork_locks.h"
+
 namespace proa::inline v0 {
 namespace internal {
 
@@ -18,7 +20,11 @@ struct Shared {
 };
 
 Shared& All() {
-  static auto* shared = new Shared;
+  static auto* shared = [] {
+    auto* made = new Shared;
+    HoldWhileForking(made->mutex);
+    return made;
+  }();
   return *shared;
 }
 

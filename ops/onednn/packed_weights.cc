@@ -9,6 +9,7 @@
 #include "ops/onednn/reorder.h"
 #include "ops/onednn/reorders.h"
 #include "tensor/dtype.h"
+#include "tensor/fork_locks.h"
 #include "tensor/parallel.h"
 #include "tensor/shared_memory.h"
 #include "tensor/system_memory.h"
@@ -49,7 +50,11 @@ struct Table {
 };
 
 Table& Kept() {
-  static auto* table = new Table;
+  static auto* table = [] {
+    auto* made = new Table;
+    HoldWhileForking(made->mutex);
+    return made;
+  }();
   return *table;
 }
 

@@ -367,3 +367,22 @@ def test_values_written_into_a_tensor(level):
             found = function(h)
         assert found.dtype == (LOW if level == "O2" else paddle.float32)
         np.testing.assert_allclose(found.astype("float32").numpy(), expected, rtol=2**-6, atol=2**-6)
+
+
+@pytest.mark.parametrize("level", ["O1", "O2"])
+@pytest.mark.parametrize("recorded", [False, True], ids=["eager", "converted"])
+def test_what_is_written_in_place_gets_the_dtype_of_the_place(level, recorded):
+    def function(x, w):
+        y = x * 1.0
+        y[0] = x.matmul(w)[0]
+        y[:, 1:] = x.matmul(w)[:, 1:]
+        y.add_(x.matmul(w))
+        return y
+
+    x, w = paddle.ones([2, 2]), paddle.ones([2, 2])
+    if recorded:
+        function = paddle.jit.to_static(function)
+    with paddle.amp.auto_cast(level=level, dtype="bfloat16"):
+        y = function(x, w)
+    assert y.dtype == (paddle.bfloat16 if level == "O2" else paddle.float32)
+    np.testing.assert_array_equal(y.astype("float32").numpy(), [[4.0, 4.0], [3.0, 4.0]])

@@ -1,4 +1,4 @@
-"""Every public function with each of its dims open in turn: saved, loaded, run at three sizes.
+"""Every public function with each of its dims open in turn: saved, loaded, run at three sizes and at zero.
 
 Values and gradients are those of eager mode. A dim is opened together with those that must be as large, found by
 trying; where the call fits no other size, it is run at its own. Refusals are sentences, and stand in REFUSED with
@@ -152,7 +152,25 @@ def _check_open(case, group, sizes, folder):
         _, got, others = _run(case, changes, loaded)
         _same(got, want, f"{where} at {size}")
         _same(others, gradients, f"{where} at {size}, gradients")
+    _check_empty(case, group, loaded, where)
     return sizes
+
+
+def _check_empty(case, group, loaded, where):
+    """At size 0 the program gives what eager mode gives. What eager mode refuses it refuses, or its results are empty too."""
+    changes = dict.fromkeys(group, 0)
+    try:
+        _, want, gradients = _run(case, changes)
+    except Exception:
+        try:
+            _, got, _ = _run(case, changes, loaded)
+        except Exception:
+            return
+        assert not any(t.numel() for t in got), f"{where} at 0: {got}; eager mode refuses"
+        return
+    _, got, others = _run(case, changes, loaded)
+    _same(got, want, f"{where} at 0")
+    _same(others, gradients, f"{where} at 0, gradients")
 
 
 def _cases():

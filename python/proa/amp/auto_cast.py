@@ -17,27 +17,6 @@ def _ops(what, names):
     return sorted(set(names))
 
 
-@functools.cache
-def _of_float32_only(dtype):
-    """The ops without a class that have float32 and not this 16-bit type: a 16-bit argument of theirs becomes float32."""
-    return frozenset(
-        op["name"]
-        for op in _C.op_registry()
-        if op["amp"] == "keep" and "float32" in op["dtypes"] and dtype not in op["dtypes"]
-        if "composite" not in op["traits"]
-        and "inplace" not in op["traits"]  # parts have classes; what is changed is not cast
-    )
-
-
-@functools.cache
-def _writing():
-    """The ops without a class that give a tensor with values written into it, whose dtype the values must have: O2, which casts the
-    first argument of such an op, casts these too."""
-    ops = {op["name"]: op for op in _C.op_registry()}
-    tensors = {name: sum(p["type"].startswith("Tensor") for p in op["params"]) for name, op in ops.items()}
-    return frozenset(name for name in ops if ops[name]["amp"] == "keep" and name + "_" in ops and tensors[name] > 1)
-
-
 def settings_of(dtype, level, white, black):
     """The number of the settings of autocast for `_C.amp.exchange`.
 
@@ -48,17 +27,12 @@ def settings_of(dtype, level, white, black):
     """
     if not isinstance(dtype, (str, _C.DType)):
         return _C.amp.settings(dtype, False, [], [])  # which says what is wrong
-    return _number(dtype, level == "O2", tuple(white), tuple(black))
+    return _number(dtype, level == "O2", tuple(sorted(white)), tuple(sorted(black)))
 
 
 @functools.lru_cache(maxsize=1024)  # as many as there are
 def _number(dtype, o2, white, black):
-    name = dtype if isinstance(dtype, str) else getattr(dtype, "name", "")
-    if name in ("float16", "bfloat16"):
-        given = {*white, *black}
-        black = {*black, *(_of_float32_only(name) - given)}
-        white = {*white, *(_writing() - given)} if o2 else white
-    return _C.amp.settings(dtype, o2, sorted(white), sorted(black))
+    return _C.amp.settings(dtype, o2, list(white), list(black))
 
 
 @contextlib.contextmanager

@@ -67,7 +67,12 @@ def matrix_rank(x, tol=None, hermitian=False, name=None):
         else:
             rows, columns = x.shape[-2:]
             larger = max(rows, columns) if isinstance(rows, int) and isinstance(columns, int) else _larger(x)
-            limit = ops.max(values, [-1], True) * _finfo(values.dtype).eps * larger
+            # (A program may be run on matrices without rows.)
+            limit = (
+                ops.max(ops.pad(values, [0, 0] * (len(x.shape) - 2) + [0, 1]), [-1], True)
+                * _finfo(values.dtype).eps
+                * larger
+            )
     elif isinstance(tol, _C.Tensor):
         limit = ops.unsqueeze(ops.cast(tol, values.dtype), [-1])
     elif isinstance(tol, bool) or not isinstance(tol, (int, float)):

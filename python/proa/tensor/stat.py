@@ -170,7 +170,9 @@ def histogram(input, bins=100, min=0, max=0, name=None):
                  for v in (min, max))  # fmt: skip
     if (late or min == max == 0) and x.shape[0]:
         of_x = _C.ops.logical_and(low == 0, high == 0)
-        low, high = _C.ops.where(of_x, x.min(), low), _C.ops.where(of_x, x.max(), high)
+        # Its first element once more, or 0: a program may be run on no elements.
+        filled = _C.ops.concat([x, _C.ops.slice(_C.ops.concat([x, _C.ops.full([1], 0.0, x.dtype)]), [0], [0], [1])])
+        low, high = _C.ops.where(of_x, filled.min(), low), _C.ops.where(of_x, filled.max(), high)
     none = (low == high).astype("float64")
     low, high = low - none, high + none
     cell = _C.ops.floor((x - low) * (bins / (high - low)))

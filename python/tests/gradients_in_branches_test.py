@@ -1,0 +1,131 @@
+"""Gradients that are taken away inside of branches and loops: a program takes away the same ones."""
+
+import numpy as np
+import pytest
+
+import proa
+from proa import jit, static
+
+
+@proa.no_grad()
+def _thrice(x):
+    return 3 * x
+
+
+def _decorated_function(x):
+    return static.nn.cond(x.sum() > 0, lambda: _thrice(x) + 2 * x, lambda: x)
+
+
+def _context_around_a_read(x):
+    def branch():
+        with proa.no_grad():
+            taken = x * x
+        return taken * x
+
+    return static.nn.cond(x.sum() > 0, branch, lambda: x)
+
+
+def _detached_part(x):
+    return static.nn.cond(x.sum() > 0, lambda: (x * x).detach() * x, lambda: x)
+
+
+def _stopped_part(x):
+    def branch():
+        y = x * x
+        y.stop_gradient = True
+        return y * x
+
+    return static.nn.cond(x.sum() > 0, branch, lambda: x)
+
+
+def _nested(x):
+    def inner():
+        return static.nn.cond(x.max() > 0, lambda: _thrice(x) + x, lambda: x)
+
+    return static.nn.cond(x.sum() > 0, lambda: inner() * x, lambda: x)
+
+
+def _loop(x):
+    def body(i, y):
+        return i + 1, y * x + _thrice(y)
+
+    return static.nn.while_loop(lambda i, y: i < 3, body, [proa.zeros([], "int64"), x])[1]
+
+
+def _loop_changed_in_place(x):
+    def body(i, y):
+        y += _thrice(x) * x
+        return i + 1, y
+
+    return static.nn.while_loop(lambda i, y: i < 3, body, [proa.zeros([], "int64"), x * 1])[1]
+
+
+def _branch_in_loop(x):
+    def body(i, y):
+        return i + 1, static.nn.cond(y.sum() > 4, lambda: _thrice(y) + y, lambda: y * x)
+
+    return static.nn.while_loop(lambda i, y: i < 3, body, [proa.zeros([], "int64"), x])[1]
+
+
+def _grad_again_in_no_grad(x):
+    def outer():
+        with proa.no_grad():
+            taken = x * 5
+            with proa.enable_grad():
+                kept = x * x
+        return kept + taken
+
+    return static.nn.cond(x.sum() > 0, outer, lambda: x)
+
+
+_FUNCTIONS = [f for name, f in sorted(globals().items()) if name.startswith("_") and callable(f)]
+_FUNCTIONS = [f for f in _FUNCTIONS if f is not _thrice and getattr(f, "__module__", "") == __name__]
+
+
+def _run(function):
+    x = proa.to_tensor([1.0, 2.0, 0.5], stop_gradient=False)
+    y = function(x)
+    y.sum().backward()
+    return y.numpy(), x.grad.numpy()
+
+
+@pytest.mark.parametrize("function", _FUNCTIONS, ids=lambda f: f.__name__[1:])
+def test_recorded_as_eager(function):
+    want, want_grad = _run(function)
+    got, got_grad = _run(jit.to_static(function))
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+    np.testing.assert_allclose(got_grad, want_grad, rtol=1e-6)
+
+
+@pytest.mark.parametrize("function", _FUNCTIONS, ids=lambda f: f.__name__[1:])
+def test_static_program(function):
+    want, want_grad = _run(function)
+    program = static.Program()
+    proa.enable_static()
+    try:
+        with static.program_guard(program):
+            x = static.data("x", [3])
+            x.stop_gradient = False
+            y = function(x)
+            grad = static.gradients([y.sum()], [x])[0]
+        got = static.Executor().run(program, {"x": np.float32([1.0, 2.0, 0.5])}, [y, grad])
+    finally:
+        proa.disable_static()
+    np.testing.assert_allclose(got[0], want, rtol=1e-6)
+    np.testing.assert_allclose(got[1], want_grad, rtol=1e-6)
+
+
+def test_a_branch_knows_what_has_a_gradient():
+    seen = []
+
+    def function(x):
+        def branch():
+            seen.append([x.stop_gradient, (x * 2).stop_gradient, _thrice(x).stop_gradient])
+            return x * 2
+
+        return static.nn.cond(x.sum() > 0, branch, lambda: x)
+
+    x = proa.ones([2])
+    x.stop_gradient = False
+    jit.to_static(function)(x)
+    assert seen[0] == [False, False, True]

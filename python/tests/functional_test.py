@@ -1,5 +1,6 @@
 """nn.functional against NumPy."""
 
+import inspect
 import math
 
 import numpy as np
@@ -378,7 +379,9 @@ def test_cross_entropy_gradient():
 
 def test_softmax_with_cross_entropy():
     x, label = array(3, 4), np.array([[0], [1], [3]])
-    loss, probabilities = F.softmax_with_cross_entropy(tensor(x), tensor(label), return_softmax=True)
+    with pytest.warns(DeprecationWarning, match="use paddle.nn.functional.cross_entropy"):
+        loss, probabilities = F.softmax_with_cross_entropy(tensor(x), tensor(label), return_softmax=True)
+    assert "deprecated" in inspect.getdoc(F.softmax_with_cross_entropy)
     close(loss, -np.take_along_axis(log_softmax(x), label, 1))
     close(probabilities, special.softmax(x, -1))
 

@@ -134,7 +134,7 @@ def _dropout(x, seed_tensor=None, dropout_prob=0.5, is_test=False, fix_seed=Fals
 @_op("softmax_with_cross_entropy")
 def _cross_entropy(logits, label, soft_label=False, ignore_index=-100, numeric_stable_mode=True, axis=-1,
                    use_softmax=True):  # fmt: skip
-    loss, softmax = proa.nn.functional.softmax_with_cross_entropy(logits, label, soft_label, ignore_index,
+    loss, softmax = proa.nn.functional.softmax_with_cross_entropy.__wrapped__(logits, label, soft_label, ignore_index,
                                                                   return_softmax=True, axis=axis)  # fmt: skip
     return softmax, loss
 

@@ -176,7 +176,8 @@ def deprecated(update_to="", since="", reason="", level=1):
                 warnings.warn(message, DeprecationWarning, stacklevel=2)
             return function(*args, **kwargs)
 
-        wrapper.__doc__ = f"{message}.\n\n{function.__doc__ or ''}"
+        # Its lines begin further right than the first: the two parts together are to look like one docstring.
+        wrapper.__doc__ = f"{message}.\n\n    {function.__doc__ or ''}"
         return wrapper
 
     return mark

@@ -35,7 +35,7 @@ def cross_entropy(input, label, soft_label=False, ignore_index=-100):
 def softmax_with_cross_entropy(logits, label, soft_label=False, ignore_index=-100, numeric_stable_mode=True,
                                return_softmax=False, axis=-1):  # fmt: skip
     """`nn.functional.softmax_with_cross_entropy`."""
-    return F.softmax_with_cross_entropy(
+    return F.softmax_with_cross_entropy.__wrapped__(  # without its warning
         logits, label, soft_label, ignore_index, numeric_stable_mode, return_softmax, axis
     )
 

@@ -6,6 +6,7 @@ from proa.nn.functional.loss import _check_reduction, reduce
 from proa.nn.functional.shapes import require_dims
 from proa.tensor.attribute import optional_tensor
 from proa.tensor.precision import narrowed, widened
+from proa.utils import deprecated
 
 
 def _label_at_axis(op, label, shape, axis):
@@ -128,6 +129,7 @@ def cross_entropy(
     return _weighted(loss, places, reduction)
 
 
+@deprecated("paddle.nn.functional.cross_entropy", since="2.0")
 def softmax_with_cross_entropy(
     logits,
     label,

@@ -1,6 +1,9 @@
 """Transforms of images against Pillow itself, NumPy, and one another; random ones draw as programs seed them."""
 
+import io
 import random
+import resource
+import struct
 
 import numpy as np
 import pytest
@@ -277,6 +280,22 @@ def test_images_from_files(tmp_path):
     assert proa.vision.get_image_backend() == "pil"
     with pytest.raises(ValueError, match="backend"):
         proa.vision.set_image_backend("gif")
+
+
+def test_images_that_say_they_are_huge_take_no_memory(tmp_path):
+    memory = io.BytesIO()
+    Image.new("RGB", (16, 16)).save(memory, "JPEG")
+    data = bytearray(memory.getvalue())
+    at = data.index(b"\xff\xc0")
+    data[at + 5 : at + 9] = struct.pack(">HH", 12000, 12000)
+    (tmp_path / "huge.jpg").write_bytes(data)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for source in (str(tmp_path / "huge.jpg"), io.BytesIO(data)):
+        with pytest.raises(ValueError, match="12000 by 12000 pixels are too many"):
+            proa.vision.image_load(source, backend="tensor")
+    with pytest.raises(ValueError, match="12000 by 12000 pixels"):
+        proa.vision.ops.decode_jpeg(proa.vision.ops.read_file(str(tmp_path / "huge.jpg")))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10
 
 
 def test_resample_is_another_name_of_interpolation():

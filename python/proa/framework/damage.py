@@ -13,7 +13,7 @@ import zlib
 from proa import _C
 from proa.framework.container import FileError
 
-__all__ = ["damage_named", "most_unpacked"]
+__all__ = ["damage_named", "most_pixels", "most_unpacked"]
 
 # Archives may be compressed, zeros to a thousandth: what is unpacked may be this many times what the file holds.
 _MOST_UNPACKED = 256
@@ -31,6 +31,11 @@ _RAISED = (
     tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, gzip.BadGzipFile, EOFError, struct.error, RuntimeError,
     tokenize.TokenError, SyntaxError, RecursionError, MemoryError, ArithmeticError, LookupError, TypeError, ValueError,
 )  # fmt: skip
+
+
+def most_pixels(size):
+    """How many pixels the image in a file of a size may have: deflate makes a thousandth of zeros, eight pixels a byte."""
+    return max(8256 * size, 1 << 24)
 
 
 @contextlib.contextmanager

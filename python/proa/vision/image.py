@@ -1,5 +1,7 @@
 """Images from files, as Pillow images, arrays or tensors."""
 
+import os
+
 from proa import _C
 
 __all__ = ["get_image_backend", "image_load", "set_image_backend"]
@@ -36,6 +38,15 @@ def _known(what, backend):
     return backend
 
 
+def _size(file):
+    if not hasattr(file, "seek"):
+        return os.path.getsize(file)
+    place = file.tell()
+    size = file.seek(0, os.SEEK_END)
+    file.seek(place)
+    return size
+
+
 def image_load(path, backend=None):
     """The image in a file.
 
@@ -56,7 +67,7 @@ def image_load(path, backend=None):
         (6, 4)
     """
     backend = _known("image_load", backend or _backend)
-    from proa.framework.damage import damage_named
+    from proa.framework.damage import damage_named, most_pixels
     from proa.utils import try_import
 
     Image = try_import("PIL.Image", "image_load needs Pillow; install it with: pip install pillow")
@@ -64,6 +75,8 @@ def image_load(path, backend=None):
         image = Image.open(path)
         if backend == "pil":
             return image
+        if image.width * image.height > most_pixels(_size(path)):
+            raise _C.located(ValueError(f"{path}: {image.width} by {image.height} pixels are too many for its size"))
         import numpy
 
         array = numpy.asarray(image.convert("RGB"))

@@ -61,11 +61,18 @@ def decode_jpeg(x, mode="unchanged", name=None):
         raise _C.located(ValueError(f"decode_jpeg: x must be uint8 [size]; it is {list(x.shape)} {x.dtype.name}"))
     if mode not in ("unchanged", "gray", "rgb"):
         raise _C.located(ValueError(f"decode_jpeg: mode must be 'unchanged', 'gray' or 'rgb', not {mode!r}"))
+    from proa.framework.damage import most_pixels
     from proa.utils import try_import
 
     Image = try_import("PIL.Image", "decode_jpeg needs Pillow; install it with: pip install pillow")
     try:
         image = Image.open(io.BytesIO(x.numpy().tobytes()), formats=["JPEG"])
+        if image.width * image.height > most_pixels(x.size):
+            raise _C.located(
+                ValueError(
+                    f"decode_jpeg: x says it has {image.width} by {image.height} pixels; {x.size} bytes are too few"
+                )
+            )
         if mode != "unchanged":
             image = image.convert({"gray": "L", "rgb": "RGB"}[mode])
         pixels = np.asarray(image)

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "jit/executor.h"
 #include "jit/program_file.h"
+#include "ops/extension/loader.h"
 #include "tensor/copy.h"
 #include "tensor/dtype.h"
 #include "tensor/error.h"
@@ -228,5 +229,7 @@ PROA_INFERENCE_COPY(int64_t)
 PROA_INFERENCE_COPY(float)
 PROA_INFERENCE_COPY(double)
 #undef PROA_INFERENCE_COPY
+
+void LoadExtension(const std::string& path) { ops::LoadExtension(path); }
 
 }  // namespace proa::inline v0::inference

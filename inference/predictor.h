@@ -98,6 +98,11 @@ class Predictor {
 
 std::unique_ptr<Predictor> CreatePredictor(const Config& config);
 
+// Loads a library of custom operators (proa/extension.h), so that models with
+// them can be loaded. Call it before CreatePredictor; again is nothing. The
+// library is code of this process: load only what you trust.
+void LoadExtension(const std::string& path);
+
 }  // namespace proa::inline v0::inference
 
 #endif  // PROA_INFERENCE_PREDICTOR_H_

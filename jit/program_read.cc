@@ -282,8 +282,16 @@ class Reader {
     return {program_->AddValue(ValueKind::kResult, TensorMeta{})};
   }
 
-  const OpDefinition& Definition(const RecordedCall& call) const {
+  const OpDefinition& Definition(const RecordedCall& call,
+                                 const std::string& extension) const {
     const OpDefinition* op = FindOp(call.op);
+    if (op == nullptr && !extension.empty()) {
+      Bad(absl::StrCat("op ", Quoted(call.op), " is of the extension ",
+                       Quoted(extension),
+                       ", which is not loaded; load it first "
+                       "(proa.utils.cpp_extension.load or import its module, "
+                       "in C++ proa::inference::LoadExtension)"));
+    }
     if (op == nullptr) {
       Bad(absl::StrCat("op ", Quoted(call.op),
                        " is not known to this release"));
@@ -325,7 +333,7 @@ class Reader {
     Operation o;
     RecordedCall call = ReadCall(f);
     UpgradeCall(call);
-    o.op = &Definition(call);
+    o.op = &Definition(call, f.extension());
     for (const ParamInfo& p : o.op->params) {
       o.args.push_back(ArgumentOf(call, p));
     }

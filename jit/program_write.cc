@@ -5,6 +5,7 @@
 #include "jit/program.pb.h"
 #include "jit/program_format.h"
 #include "jit/program_proto.h"
+#include "ops/extension/origin.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::jit {
@@ -86,6 +87,9 @@ void WriteResult(const char* name, const std::vector<ValueId>& ids,
 void WriteCall(const Operation& o, file::Operation* out) {
   out->set_op(o.op->name);
   out->set_version(static_cast<uint32_t>(o.op->version));
+  if (const char* extension = ops::OriginOf(*o.op)) {
+    out->set_extension(extension);
+  }
   for (size_t i = 0; i < o.args.size(); ++i) {
     file::Argument written;
     Write(o.args[i], &written);

@@ -1,6 +1,8 @@
 #include "ops/definition.h"
 
 #include <algorithm>
+#include <atomic>
+#include <mutex>
 #include <vector>
 
 #include "tensor/error.h"
@@ -8,10 +10,17 @@
 namespace proa::inline v0 {
 namespace {
 
-// Grows while libraries load (static initialization, plugins); read afterwards.
-std::vector<const OpDefinition*>& Registry() {
-  static auto* registry = new std::vector<const OpDefinition*>;
-  return *registry;
+using Registry = std::vector<const OpDefinition*>;
+
+// Each registration (static initialization, extensions) makes a new list, so
+// that those who read the old one at the same time go on. Old lists stay: they
+// are few.
+std::atomic<const Registry*> registry{nullptr};
+
+const Registry& Current() {
+  static const auto* const none = new Registry;
+  const Registry* found = registry.load(std::memory_order_acquire);
+  return found != nullptr ? *found : *none;
 }
 
 bool NameLess(const OpDefinition* a, std::string_view b) { return a->name < b; }
@@ -19,25 +28,27 @@ bool NameLess(const OpDefinition* a, std::string_view b) { return a->name < b; }
 }  // namespace
 
 OpRegistration::OpRegistration(std::span<const OpDefinition* const> ops) {
-  auto& registry = Registry();
+  static auto* mutex = new std::mutex;
+  const std::lock_guard lock(*mutex);
+  auto* next = new Registry(Current());
   for (const OpDefinition* op : ops) {
     const std::string_view name = op->name;
-    auto at =
-        std::lower_bound(registry.begin(), registry.end(), name, NameLess);
-    if (at != registry.end() && (*at)->name == name) {
+    auto at = std::lower_bound(next->begin(), next->end(), name, NameLess);
+    if (at != next->end() && (*at)->name == name) {
       Fail(absl::StatusCode::kAlreadyExists, "op ", op->name,
            " is registered twice: ", (*at)->source, " and ", op->source);
     }
-    registry.insert(at, op);
+    next->insert(at, op);
   }
+  registry.store(next, std::memory_order_release);
 }
 
 const OpDefinition* FindOp(std::string_view name) {
-  const auto& registry = Registry();
-  auto at = std::lower_bound(registry.begin(), registry.end(), name, NameLess);
-  return at != registry.end() && (*at)->name == name ? *at : nullptr;
+  const Registry& all = Current();
+  auto at = std::lower_bound(all.begin(), all.end(), name, NameLess);
+  return at != all.end() && (*at)->name == name ? *at : nullptr;
 }
 
-std::span<const OpDefinition* const> AllOps() { return Registry(); }
+std::span<const OpDefinition* const> AllOps() { return Current(); }
 
 }  // namespace proa::inline v0

@@ -6,6 +6,7 @@ import weakref
 from proa import _C
 from proa.static import scope as scopes
 from proa.static.binding import value_in
+from proa.utils import unique_name
 
 __all__ = ["Block"]
 
@@ -105,9 +106,16 @@ class Block:
     _find_var_recursive = var
 
     def create_var(self, name=None, shape=None, dtype=None, persistable=False, **kwargs):
-        """A tensor of these sizes that keeps its value between runs."""
+        """A tensor of these sizes that keeps its value between runs; of unknown sizes, one that an op is still to make."""
         from proa.static.parameters import create_global_var
 
+        sizes = [size if isinstance(size, int) and size >= 0 else -1 for size in shape or []]
+        if -1 in sizes:
+            name = name or unique_name.generate("variable")
+            dtype = _C.DType(dtype or "float32")
+            tensor = self._program.add_input(name, sizes, dtype)
+            tensor.name = name
+            return tensor
         return create_global_var(shape or [], 0.0, dtype or "float32", persistable, name=name)
 
     def create_parameter(self, shape, dtype, name=None, attr=None, **kwargs):

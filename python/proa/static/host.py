@@ -102,21 +102,58 @@ def Print(
     return input
 
 
-@static_only("call the function, or write a paddle.autograd.PyLayer")
+class _Always:
+    """A value that is computed in each run, because somebody looks: of a function called for what it does."""
+
+    def __init__(self, tensor):
+        self._printed = _Printed(tensor, {"first_n": -1})
+
+    def wanted(self, program, fed):
+        return self._printed.wanted(program, fed)
+
+    def show(self, value):
+        pass
+
+
+@static_only("call the function, or define an op: proa.utils.custom_op")
 def py_func(func, x, out, backward_func=None, skip_vars_in_backward_input=None):
-    """Calls a function of Python when the program runs. Not in this version.
+    """Calls a function of Python when the program runs, on tensors with elements.
+
+    A program with it can be run and cloned; one that is saved asks the process that runs it for the function.
+    For an op of one's own that is saved and loaded by name, see `proa.utils.custom_op`.
+
+    Args:
+        func (Callable): takes a Tensor for each of x; returns a Tensor or an array for each of out.
+        x (Tensor, list[Tensor] or None): values of the program.
+        out (Tensor, list[Tensor] or None): values whose shapes and dtypes the results have, from
+            `Block.create_var`. They become the results. None: the function is called for what it does, in each run.
+        backward_func (Callable, optional): takes x, out and the gradients of out; returns the gradients of x, None for
+            zeros. Without it no gradients flow.
+        skip_vars_in_backward_input (Tensor, list[Tensor], optional): those of x and out that backward_func does not
+            take.
+
+    Returns:
+        Tensor, list[Tensor] or None: out.
 
     Raises:
         RuntimeError: in eager mode.
-        NotImplementedError: in static mode.
+        TypeError: no function, or no values.
+        ValueError: what is skipped is none of x and out.
 
     Examples:
         >>> static = proa.static
-        >>> with static.program_guard(static.Program()):
+        >>> main = static.Program()
+        >>> with static.program_guard(main):
         ...     x = static.data("x", [None, 2])
-        ...     static.py_func(np.sort, x, x)
-        Traceback (most recent call last):
-            ...
-        NotImplementedError: ...fetch x, call the function and feed the result to a second program...
+        ...     out = main.current_block().create_var(name="sorted", shape=x.shape, dtype=x.dtype)
+        ...     y = static.py_func(lambda v: np.sort(v.numpy()), x, out)
+        >>> static.Executor().run(main, feed={"x": np.array([[2, 1]], "float32")}, fetch_list=[y])[0].tolist()
+        [[1.0, 2.0]]
     """
-    missing("py_func", "fetch x, call the function and feed the result to a second program")
+    from proa.static import host_functions
+    from proa.static.program import default_main_program
+
+    results, effect = host_functions.call(func, x, out, backward_func, skip_vars_in_backward_input)
+    if effect is not None:
+        default_main_program()._prints.append(_Always(effect))
+    return results

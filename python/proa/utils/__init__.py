@@ -8,7 +8,10 @@ from proa import _C
 from proa.utils import unique_name
 
 __all__ = [
+    "CustomOp",
     "LogWriter",
+    "cpp_extension",
+    "custom_op",
     "deprecated",
     "disable_crash_handler",
     "enable_crash_handler",
@@ -23,7 +26,9 @@ __all__ = [
 def __getattr__(name):
     if name == "LogWriter":
         return importlib.import_module("proa.utils.log_writer").LogWriter
-    if name in ("dlpack", "download", "profiler"):
+    if name in ("CustomOp", "custom_op"):
+        return getattr(importlib.import_module("proa.utils.custom_ops"), name)
+    if name in ("cpp_extension", "dlpack", "download", "profiler"):
         return importlib.import_module(f"proa.utils.{name}")
     from proa.framework.names import MissingName
 

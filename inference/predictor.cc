@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "jit/executor.h"
 #include "jit/program_file.h"
+#include "jit/reference/load.h"
 #include "ops/extension/loader.h"
 #include "tensor/copy.h"
 #include "tensor/dtype.h"
@@ -201,7 +202,11 @@ std::unique_ptr<Predictor> CreatePredictor(const Config& config) {
   PROA_REQUIRE(!config.model().empty(), "inference: no model is set");
   PROA_REQUIRE(config.cpu_math_library_num_threads() >= 0,
                "inference: the number of threads is negative");
-  absl::StatusOr<jit::Module> module = jit::LoadModule(config.model());
+  absl::StatusOr<jit::Module> module =
+      config.parameters().empty()
+          ? jit::reference::LoadAnyModel(config.model())
+          : jit::reference::LoadAnyModel(jit::reference::ModelFiles{
+                config.model(), config.parameters()});
   ThrowIfError(module.status());
   auto model = std::make_shared<Model>();
   model->module = *std::move(module);

@@ -48,8 +48,21 @@ class Config {
   // Path without the suffixes .pdmodel and .pdiparams; either full name is fine
   // too.
   explicit Config(const std::string& model) { SetModel(model); }
+  // A folder is fine as well, one that PaddlePaddle 1.x or 2.x saved
+  // (`__model__` and the parameters): their programs become ours when they are
+  // loaded.
   void SetModel(const std::string& model);
+  // The files of program and parameters by their full names, such as
+  // PaddlePaddle wrote them.
+  Config(const std::string& program, const std::string& parameters) {
+    SetModel(program, parameters);
+  }
+  void SetModel(const std::string& program, const std::string& parameters) {
+    model_ = program;
+    parameters_ = parameters;
+  }
   const std::string& model() const { return model_; }
+  const std::string& parameters() const { return parameters_; }
 
   // Threads of one run; 0 (the default): as many as the process may use.
   void SetCpuMathLibraryNumThreads(int n) { threads_ = n; }
@@ -57,6 +70,7 @@ class Config {
 
  private:
   std::string model_;
+  std::string parameters_;
   int threads_ = 0;
 };
 

@@ -19,6 +19,8 @@
 #include "jit/prune.h"
 #include "jit/recorder.h"
 #include "jit/recording_block.h"
+#include "jit/reference/import.h"
+#include "jit/reference/load.h"
 #include "jit/text.h"
 #include "python/core/casters.h"
 #include "python/core/constructor.h"
@@ -476,16 +478,28 @@ void BindModule(py::module_& m) {
       "part of the file.");
   m.def("parse_program", &Parse, py::arg("text"), py::arg("captured"),
         py::arg("inputs"), py::arg("outputs"));
-  m.def("load_program", [](const std::string& prefix) {
-    CheckPath(prefix);
-    absl::StatusOr<Module> module = absl::UnknownError("");
-    {
-      const GilRelease release;
-      module = jit::LoadModule(prefix);
-    }
-    CheckFileStatus(module.status());
-    return LoadedModule(*std::move(module));
-  });
+  m.def(
+      "load_program",
+      [](const std::string& path,
+         const std::optional<std::string>& parameters) {
+        CheckPath(path);
+        if (parameters.has_value()) CheckPath(*parameters);
+        absl::StatusOr<Module> module = absl::UnknownError("");
+        {
+          const GilRelease release;
+          module = parameters.has_value()
+                       ? jit::reference::LoadAnyModel({path, *parameters})
+                       : jit::reference::LoadAnyModel(path);
+        }
+        CheckFileStatus(module.status());
+        return LoadedModule(*std::move(module));
+      },
+      py::arg("path"), py::arg("parameters") = py::none(),
+      "A prefix or folder, or the file of a program and that of its "
+      "parameters ('': one beside it for each).");
+  m.def(
+      "reference_op_types", [] { return jit::reference::KnownTypes(); },
+      "The op types of PaddlePaddle 1.x and 2.x that programs may have.");
 }
 
 void BindJit(py::module_& m) {

@@ -169,11 +169,14 @@ def save_inference_model(dirname, feeded_var_names, target_vars, executor, main_
 
 
 def load_inference_model(dirname, executor, model_filename=None, params_filename=None, pserver_endpoints=None):
-    """Reads what `save_inference_model` wrote.
+    """Reads what `save_inference_model` wrote, here or in PaddlePaddle 1.x.
 
     Returns:
         list: [program, names of the inputs, targets to fetch].
     """
     from proa.static.saving import load_inference_model as read
 
-    return read(_prefix(dirname, model_filename), executor)
+    path = _prefix(dirname, model_filename)
+    if os.path.exists(path + ".pdmodel"):
+        return read(path, executor)
+    return read(dirname, executor, model_filename=model_filename, params_filename=params_filename)

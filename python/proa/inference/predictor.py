@@ -96,7 +96,7 @@ def _module(config):
             return _C.load_program(os.fsencode(os.path.join(folder, "model")))
     prog, params = config._prog, config._params
     if not prog and config._dir:
-        if os.path.exists(config._dir + ".pdmodel"):
+        if os.path.exists(config._dir + ".pdmodel") or os.path.exists(os.path.join(config._dir, "__model__")):
             return _C.load_program(os.fsencode(config._dir))
         found = sorted(glob.glob(os.path.join(glob.escape(config._dir), "*.pdmodel")))
         if len(found) != 1:

@@ -204,12 +204,13 @@ def _persistable(module, trainable):
 
 
 def load(path, **configs):
-    """Loads what `jit.save` wrote.
+    """Loads what `jit.save` wrote, here or in PaddlePaddle 2.x (`docs/programs.md` lists the ops that its programs may have).
 
     Args:
-        path (str): the prefix given to save.
+        path (str): the prefix given to save; or a folder with `__model__`, as PaddlePaddle 1.x wrote it.
 
     Raises:
+        NotImplementedError: a program of PaddlePaddle has ops that are not known; the message lists all of them.
         FileNotFoundError: there is no such model.
         ValueError, RuntimeError: the files are truncated, altered or of a newer version, or no regular files;
             the message says which file and what.

@@ -68,8 +68,24 @@ def _lengths_of(program, name):
         number += 1
 
 
+def _loaded(path, model, params):
+    if model is None and params is None:
+        return _C.load_program(os.fsencode(path))
+    files = (os.path.join(path, model or "__model__"), os.path.join(path, params) if params else "")
+    return _C.load_program(*map(os.fsencode, files))
+
+
 def load_inference_model(path_prefix, executor=None, **kwargs):
-    """Loads a model.
+    """Loads a model, one of PaddlePaddle 1.x and 2.x too: `docs/programs.md` lists the ops that it may have.
+
+    Args:
+        path_prefix (str): of `.pdmodel` and `.pdiparams`; or a folder with `__model__`.
+        executor: accepted.
+        model_filename (str, optional): the file of the program in the folder `path_prefix`.
+        params_filename (str, optional): that of the parameters; without it each has a file of its own.
+
+    Raises:
+        NotImplementedError: the program has ops that are not known; the message lists all of them with their attributes.
 
     Returns:
         list: [program, names of the inputs, targets to fetch], as Executor.run takes them.
@@ -87,7 +103,9 @@ def load_inference_model(path_prefix, executor=None, **kwargs):
         [[2.0, 4.0]]
         >>> folder.cleanup()
     """
-    program = LoadedProgram(_C.load_program(os.fsencode(path_prefix)))
+    program = LoadedProgram(
+        _loaded(os.fspath(path_prefix), kwargs.get("model_filename"), kwargs.get("params_filename"))
+    )
     names = program._module.input_names
     lengths = {lengths_name(name, number) for name in names for number in range(len(names))}
     return [program, [name for name in names if name not in lengths], program.fetch_targets()]

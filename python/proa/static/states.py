@@ -64,7 +64,7 @@ def load_program_state(model_path, var_list=None):
     """The values that `save` wrote, as a dict of arrays.
 
     Args:
-        model_path (str): as `save` had it, with or without .pdparams.
+        model_path (str): as `save` had it, with or without .pdparams; or an inference model.
         var_list (list, optional): only tensors of these names.
 
     Examples:
@@ -80,11 +80,14 @@ def load_program_state(model_path, var_list=None):
     from proa.framework import serialization
 
     base = model_path[: -len(".pdparams")] if model_path.endswith(".pdparams") else model_path
-    if not os.path.exists(base + ".pdparams"):
-        raise _C.located(FileNotFoundError(f"load_program_state: there is no {base}.pdparams"))
     state = {}
-    for values in serialization.load_together([base + ".pdparams", base + ".pdopt"], return_numpy=True):
-        state.update(values or {})
+    if os.path.exists(base + ".pdparams"):
+        for values in serialization.load_together([base + ".pdparams", base + ".pdopt"], return_numpy=True):
+            state.update(values or {})
+    elif os.path.exists(base + ".pdmodel") or os.path.isdir(base):
+        state = {name: tensor.numpy() for name, tensor in _C.load_program(os.fsencode(base)).captured if name}
+    else:
+        raise _C.located(FileNotFoundError(f"load_program_state: there is no {base}.pdparams"))
     state.pop("StructuredToParameterName@@", None)
     if var_list is not None:
         wanted = {tensor if isinstance(tensor, str) else tensor.name for tensor in var_list}

@@ -1,0 +1,651 @@
+#include "jit/reference/import.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "jit/control_flow.h"
+#include "jit/prune.h"
+#include "jit/recorder.h"
+#include "jit/reference/rule_run.h"
+#include "tensor/error.h"
+#include "tensor/interpreters.h"
+
+namespace proa::inline v0::jit::reference {
+namespace {
+
+constexpr int kMaxDepth = 100;  // of blocks
+
+std::string Quoted(const std::string& s) {
+  return absl::StrCat("'", absl::CEscape(s.substr(0, 80)), "'");
+}
+
+// Ops of late releases write small what older ones wrote large: x, X.
+bool SameSlot(const std::string& a, const std::string& b) {
+  return absl::EqualsIgnoreCase(a, b);
+}
+
+const std::vector<std::string>* FindSlot(const Slots& slots,
+                                         const std::string& name) {
+  for (const auto& [slot, arguments] : slots) {
+    if (SameSlot(slot, name)) return &arguments;
+  }
+  return nullptr;
+}
+
+// The only variable of a slot.
+const std::string& OneOf(const OpDesc& op, const Slots& slots,
+                         const std::string& name) {
+  const std::vector<std::string>* s = FindSlot(slots, name);
+  PROA_REQUIRE(s != nullptr && s->size() == 1, "it must have one ", name);
+  return (*s)[0];
+}
+
+int BlockOf(const OpDesc& op) {
+  const auto at = op.attributes.find("sub_block");
+  PROA_REQUIRE(
+      at != op.attributes.end() && at->second.kind == AttributeKind::kBlock,
+      "it has no block");
+  return static_cast<int>(std::get<int64_t>(at->second.value));
+}
+
+struct ToRuleValue {
+  RuleValue operator()(bool v) const { return v; }
+  RuleValue operator()(int64_t v) const { return v; }
+  RuleValue operator()(double v) const { return v; }
+  RuleValue operator()(const std::string& v) const { return v; }
+  template <typename T>
+  RuleValue operator()(const std::vector<T>& v) const {
+    return RuleList(v.begin(), v.end());
+  }
+};
+RuleValue AttributeValue(const AttributeDesc& a) {
+  return std::visit(ToRuleValue(), a.value);
+}
+
+// Whether an attribute that a rule does not know changes nothing: it is off.
+bool IsOff(const AttributeDesc& a) {
+  struct Off {
+    bool operator()(bool v) const { return !v; }
+    bool operator()(int64_t v) const { return v == 0; }
+    bool operator()(double v) const { return v == 0; }
+    bool operator()(const std::string& v) const { return v.empty(); }
+    bool operator()(const std::vector<int64_t>& v) const { return v.empty(); }
+    bool operator()(const std::vector<double>& v) const { return v.empty(); }
+    bool operator()(const std::vector<std::string>& v) const {
+      return std::ranges::all_of(v, [](auto& s) { return s.empty(); });
+    }
+  };
+  return std::visit(Off(), a.value);
+}
+
+// What variables hold while a block is translated.
+struct Scope {
+  std::map<std::string, Tensor> values;
+  // Of a block that is run on a condition: what it gives is recorded when it is
+  // known what it is chosen against.
+  struct Waiting {
+    Tensor predicate;
+    int block;
+    std::map<std::string, Tensor> before;  // what it sees
+  };
+  std::map<std::string, std::shared_ptr<Waiting>> waiting;
+};
+
+class Importer {
+ public:
+  Importer(const ProgramDesc& desc,
+           const std::function<Tensor(const std::string&)>& parameter,
+           const RuleBook& book)
+      : desc_(desc), parameter_(parameter), book_(book) {
+    for (const BlockDesc& b : desc.blocks) {
+      for (const VarDesc& v : b.vars) vars_.emplace(v.name, &v);
+      for (const OpDesc& op : b.ops) {
+        for (const auto& [slot, out] : op.outputs) {
+          changed_.insert(out.begin(), out.end());
+        }
+      }
+    }
+  }
+
+  Module Run();
+
+  using Handler = void (Importer::*)(const OpDesc&, Scope&);
+  static const std::map<std::string, Handler>& Handlers();
+
+ private:
+  void CheckKnown() const;
+  void CheckBlocks() const;
+  void Inputs(Scope& scope);
+  void Block(int index, Scope& scope);
+  void Op(const OpDesc& op, Scope& scope);
+  void ByRule(const OpDesc& op, const Rule& rule, Scope& scope);
+
+  void Feed(const OpDesc& op, Scope& scope);
+  void Fetch(const OpDesc& op, Scope& scope);
+  void Loop(const OpDesc& op, Scope& scope);
+  void Conditional(const OpDesc& op, Scope& scope);
+  void Select(const OpDesc& op, Scope& scope);
+  void Nothing(const OpDesc&, Scope&) {}
+
+  const BlockDesc& BlockAt(int index) const {
+    PROA_REQUIRE(index > 0 && index < static_cast<int>(desc_.blocks.size()),
+                 "there is no block ", index);
+    return desc_.blocks[index];
+  }
+  const VarDesc* Var(const std::string& name) const {
+    const auto at = vars_.find(name);
+    return at == vars_.end() ? nullptr : at->second;
+  }
+  // Names that a block, or one within, gives new values.
+  void Written(int index, std::set<std::string>& names, int depth = 0) const;
+  // Undefined if there is none.
+  Tensor Find(const std::string& name, Scope& scope);
+  Tensor Get(const std::string& name, Scope& scope);
+  void Set(const std::string& name, Tensor t, Scope& scope);
+  // What stands for a variable that has no value yet.
+  Tensor Placeholder(const std::string& name);
+  Tensor Truth(const Tensor& t) const;
+  TensorList Outputs(int block, const std::vector<std::string>& names,
+                     std::map<std::string, Tensor> values);
+
+  const ProgramDesc& desc_;
+  const std::function<Tensor(const std::string&)>& parameter_;
+  const RuleBook& book_;
+  std::map<std::string, const VarDesc*> vars_;
+  std::map<std::string, Tensor> parameters_;
+  std::set<std::string> changed_;  // what some op gives
+  std::shared_ptr<Program> program_ = std::make_shared<Program>();
+  std::map<int64_t, ValueId> feeds_;
+  std::map<int64_t, std::pair<std::string, Tensor>> fetches_;
+  int depth_ = 0;
+};
+
+const std::map<std::string, Importer::Handler>& Importer::Handlers() {
+  static const auto* const handlers = new std::map<std::string, Handler>{
+      {"feed", &Importer::Feed},
+      {"fetch", &Importer::Fetch},
+      {"fetch_v2", &Importer::Fetch},
+      {"while", &Importer::Loop},
+      {"conditional_block", &Importer::Conditional},
+      {"conditional_block_infer", &Importer::Conditional},
+      {"select_input", &Importer::Select},
+      {"delete_var", &Importer::Nothing},
+      {"nop", &Importer::Nothing},
+  };
+  return *handlers;
+}
+
+// Lists everything that is not known, with attributes, once for each type.
+void Importer::CheckKnown() const {
+  std::map<std::string, std::pair<int, std::string>> unknown;
+  for (size_t b = 0; b < desc_.blocks.size(); ++b) {
+    for (const OpDesc& op : desc_.blocks[b].ops) {
+      if (Handlers().contains(op.type)) continue;
+      const auto at = book_.rules.find(op.type);
+      std::vector<std::string> texts;
+      for (const auto& [name, a] : op.attributes) {
+        if (book_.ignored.contains(name)) continue;
+        if (at != book_.rules.end() &&
+            (IsOff(a) ||
+             std::ranges::any_of(at->second->attributes,
+                                 [&](auto& p) { return p.name == name; }))) {
+          continue;
+        }
+        texts.push_back(
+            absl::StrCat(absl::CEscape(name.substr(0, 80)), "=", ToString(a)));
+      }
+      if (at != book_.rules.end() && texts.empty()) continue;
+      auto& [count, text] = unknown[op.type];
+      if (++count == 1) {
+        text = absl::StrCat(at == book_.rules.end() ? "" : "attributes ", "(",
+                            absl::StrJoin(texts, ", "), ")");
+      }
+    }
+  }
+  if (unknown.empty()) return;
+  std::vector<std::string> lines;
+  for (const auto& [type, what] : unknown) {
+    lines.push_back(absl::StrCat("  ", absl::CEscape(type.substr(0, 80)), " ",
+                                 what.second, " in ", what.first,
+                                 what.first == 1 ? " op" : " ops"));
+  }
+  ThrowError(absl::StatusCode::kUnimplemented,
+             absl::StrCat("the program has ops that are not known:\n",
+                          absl::StrJoin(lines, "\n")));
+}
+
+// Each block is used once at most, by an op of a block before it.
+void Importer::CheckBlocks() const {
+  std::vector<bool> used(desc_.blocks.size());
+  for (size_t b = 0; b < desc_.blocks.size(); ++b) {
+    for (const OpDesc& op : desc_.blocks[b].ops) {
+      for (const auto& [name, a] : op.attributes) {
+        if (a.kind != AttributeKind::kBlock) continue;
+        const int64_t at = std::get<int64_t>(a.value);
+        PROA_REQUIRE(at > static_cast<int64_t>(b) &&
+                         at < static_cast<int64_t>(used.size()),
+                     "block ", b, ": op ", Quoted(op.type), " has no block ",
+                     at, " after its own");
+        PROA_REQUIRE(!used[at], "block ", at, " belongs to two ops");
+        used[at] = true;
+      }
+    }
+  }
+}
+
+Module Importer::Run() {
+  CheckBlocks();
+  CheckKnown();
+  const StaticModeScope recording(program_);
+  const InterpreterScope plain =
+      InterpreterScope::Forbid(kProfile | kAutocast | kDifferentiate);
+  Scope scope;
+  Inputs(scope);
+  Block(0, scope);
+  Module module;
+  module.program = program_;
+  for (const auto& [column, id] : feeds_) module.inputs.push_back(id);
+  for (const auto& [column, out] : fetches_) {
+    module.outputs.push_back(SymbolOf(out.second).id());
+    module.output_names.push_back(out.first);
+  }
+  PROA_REQUIRE(!module.outputs.empty(),
+               "the program fetches nothing; it was saved for training, or is "
+               "a start-up program");
+  std::vector<std::string> trainable;
+  for (const auto& [name, t] : parameters_) {
+    const bool floating =
+        kDTypeInfo
+            [static_cast<int>(
+                 SymbolOf(t).program()->value(SymbolOf(t).id()).meta.dtype)]
+                .kind == 'f';
+    // Running statistics are changed, or say that they have no gradient.
+    if (floating && !changed_.contains(name) && !Var(name)->stop_gradient) {
+      trainable.push_back(name);
+    }
+  }
+  Module out = Prune(module);
+  std::erase_if(trainable, [&](const std::string& name) {
+    return out.program->Find(name) == kNoValue;
+  });
+  out.trainable = std::move(trainable);
+  return out;
+}
+
+// Programs without feed ops say by their variables what is fed.
+void Importer::Inputs(Scope& scope) {
+  const auto& ops = desc_.blocks[0].ops;
+  const bool feeds = std::ranges::any_of(
+      ops, [](const OpDesc& op) { return op.type == "feed"; });
+  if (feeds) return;
+  for (const VarDesc& v : desc_.blocks[0].vars) {
+    if (!v.need_check_feed || v.persistable) continue;
+    OpDesc feed;
+    feed.outputs = {{"Out", {v.name}}};
+    feed.attributes["col"].value = static_cast<int64_t>(feeds_.size());
+    Feed(feed, scope);
+  }
+}
+
+void Importer::Block(int index, Scope& scope) {
+  PROA_REQUIRE(++depth_ < kMaxDepth, "blocks lie in blocks too deep");
+  const auto& ops = desc_.blocks[index].ops;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    try {
+      Op(ops[i], scope);
+    } catch (const Error& e) {
+      const std::string where =
+          absl::StrCat("block ", index, ", op ", i, " ", Quoted(ops[i].type));
+      e.ThrowAfter(absl::StrCat(where, ": "));
+    }
+  }
+  --depth_;
+}
+
+void Importer::Op(const OpDesc& op, Scope& scope) {
+  if (const auto at = Handlers().find(op.type); at != Handlers().end()) {
+    return (this->*at->second)(op, scope);
+  }
+  ByRule(op, *book_.rules.at(op.type), scope);
+}
+
+void Importer::ByRule(const OpDesc& op, const Rule& rule, Scope& scope) {
+  RuleRun::Names names;
+  for (const RuleParameter& p : rule.inputs) {
+    const std::vector<std::string>* given = FindSlot(op.inputs, p.name);
+    const size_t n = given == nullptr ? 0 : given->size();
+    if (p.list) {
+      RuleList list;
+      for (size_t i = 0; i < n; ++i) {
+        list.emplace_back(Get((*given)[i], scope));
+      }
+      names[p.name] = std::move(list);
+    } else if (n == 0) {
+      PROA_REQUIRE(p.optional, "input ", p.name, " is missing");
+      names[p.name] = RuleValue();
+    } else {
+      PROA_REQUIRE(n == 1, "input ", p.name, " is ", n, " variables");
+      // A missing one may be named @EMPTY@.
+      Tensor t = Find((*given)[0], scope);
+      PROA_REQUIRE(t.defined() || p.optional, "variable ", Quoted((*given)[0]),
+                   " has no value");
+      if (t.defined()) {
+        names[p.name] = std::move(t);
+      } else {
+        names[p.name] = RuleValue();
+      }
+    }
+  }
+  for (const auto& [slot, arguments] : op.inputs) {
+    PROA_REQUIRE(
+        arguments.empty() ||
+            std::ranges::any_of(
+                rule.inputs, [&](auto& p) { return SameSlot(p.name, slot); }),
+        "input ", Quoted(slot), " is not known");
+  }
+  const auto output_variable = [&](const std::string& slot) -> const VarDesc* {
+    const std::vector<std::string>* out = FindSlot(op.outputs, slot);
+    return out == nullptr || out->empty() ? nullptr : Var((*out)[0]);
+  };
+  RuleRun run(
+      book_, op.type,
+      [&](std::string_view what, const std::string& slot) -> RuleValue {
+        const std::vector<std::string>* out = FindSlot(op.outputs, slot);
+        if (out == nullptr || out->empty()) return {};
+        if (what == "before") {
+          Tensor t = Find((*out)[0], scope);
+          return t.defined() ? RuleValue(t) : RuleValue();
+        }
+        const VarDesc* v = output_variable(slot);
+        if (v == nullptr) return {};
+        if (what == "declared_type") {
+          return v->dtype.has_value() ? RuleValue(*v->dtype) : RuleValue();
+        }
+        return RuleList(v->dims.begin(), v->dims.end());
+      });
+  for (const RuleParameter& p : rule.attributes) {
+    const auto at = op.attributes.find(p.name);
+    if (at != op.attributes.end()) {
+      names[p.name] = AttributeValue(at->second);
+    } else {
+      PROA_REQUIRE(p.has_default, "attribute ", p.name, " is missing");
+      Rule constant;
+      constant.where = rule.where;
+      constant.outputs.resize(1);
+      constant.outputs[0].list = true;  // a list is one value
+      constant.body.push_back({{}, p.default_value});
+      names[p.name] = run.Run(constant, {})[0];
+    }
+  }
+  const RuleList results = run.Run(rule, std::move(names));
+  for (size_t i = 0; i < results.size(); ++i) {
+    const std::vector<std::string>* out =
+        FindSlot(op.outputs, rule.outputs[i].name);
+    if (out == nullptr || out->empty()) continue;
+    if (const Tensor* t = results[i].As<Tensor>()) {
+      PROA_REQUIRE(out->size() == 1, "output ", rule.outputs[i].name, " is ",
+                   out->size(), " variables");
+      Set((*out)[0], *t, scope);
+    } else if (const RuleList* list = results[i].As<RuleList>()) {
+      PROA_REQUIRE(list->size() == out->size(), "output ", rule.outputs[i].name,
+                   " is ", out->size(), " variables, not ", list->size());
+      for (size_t k = 0; k < list->size(); ++k) {
+        Set((*out)[k], AsTensor((*list)[k], Tensor()), scope);
+      }
+    } else if (!results[i].is_none()) {
+      Set((*out)[0], AsTensor(results[i], Tensor()), scope);
+    }
+  }
+}
+
+Tensor Importer::Find(const std::string& name, Scope& scope) {
+  if (const auto at = scope.values.find(name); at != scope.values.end()) {
+    return at->second;
+  }
+  if (const auto at = scope.waiting.find(name); at != scope.waiting.end()) {
+    // It is used whether or not the block ran: zeros if it did not.
+    const auto waiting = at->second;
+    const TensorList found = Cond(
+        waiting->predicate,
+        [&] { return Outputs(waiting->block, {name}, waiting->before); },
+        [&] {
+          const Tensor t = Placeholder(name);
+          PROA_REQUIRE(t.defined(), "variable ", Quoted(name),
+                       " may have no value");
+          return TensorList{t};
+        });
+    scope.waiting.erase(name);
+    scope.values[name] = found[0];
+    return found[0];
+  }
+  const VarDesc* v = Var(name);
+  if (v == nullptr || !v->persistable) return Tensor();
+  if (const auto at = parameters_.find(name); at != parameters_.end()) {
+    return at->second;
+  }
+  const Tensor t = parameter_(name);
+  if (!t.defined()) return Tensor();
+  const Tensor held = MakeSymbolic(program_, program_->Capture(t, name));
+  parameters_[name] = held;
+  return held;
+}
+
+Tensor Importer::Get(const std::string& name, Scope& scope) {
+  Tensor t = Find(name, scope);
+  PROA_REQUIRE(t.defined(), "variable ", Quoted(name), " has no value");
+  return t;
+}
+
+void Importer::Set(const std::string& name, Tensor t, Scope& scope) {
+  const VarDesc* v = Var(name);
+  // Older releases had no 0-d tensors: where ours is 0-d and theirs is [1], it
+  // is what comes after that counts.
+  if (v != nullptr && v->kind == VarKind::kTensor && t.rank() == 0 &&
+      v->dims == std::vector<int64_t>{1}) {
+    t = *CallOp(*FindOp("reshape"), {{"", t}, {"", RuleList{int64_t{1}}}})
+             .As<Tensor>();
+  }
+  if (!t.is_symbolic()) t = MakeSymbolic(program_, program_->Capture(t));
+  scope.waiting.erase(name);
+  scope.values[name] = std::move(t);
+}
+
+void Importer::Feed(const OpDesc& op, Scope& scope) {
+  const std::string& name = OneOf(op, op.outputs, "Out");
+  const VarDesc* v = Var(name);
+  PROA_REQUIRE(v != nullptr, "variable ", Quoted(name), " is not declared");
+  PROA_REQUIRE(v->dtype.has_value(), "variable ", Quoted(name),
+               " has elements of an unknown type");
+  PROA_REQUIRE(v->dims.size() <= kMaxRank, "variable ", Quoted(name),
+               " has too many dims");
+  const auto column = op.attributes.find("col");
+  const int64_t at = column == op.attributes.end()
+                         ? static_cast<int64_t>(feeds_.size())
+                         : AttributeValue(column->second).integer();
+  PROA_REQUIRE(!feeds_.contains(at), "two inputs have number ", at);
+  DimVector dims;
+  for (int64_t d : v->dims) {
+    PROA_REQUIRE(d >= -1, "variable ", Quoted(name), " has a size of ", d);
+    dims.push_back(d < 0 ? kUnknownDim : d);
+  }
+  const Tensor t = AddInput(
+      program_, name, Shape(std::span<const int64_t>(dims.data(), dims.size())),
+      *v->dtype);
+  feeds_[at] = SymbolOf(t).id();
+  scope.values[name] = t;
+}
+
+void Importer::Fetch(const OpDesc& op, Scope& scope) {
+  const std::string& name = OneOf(op, op.inputs, "X");
+  const auto column = op.attributes.find("col");
+  const int64_t at = column == op.attributes.end()
+                         ? static_cast<int64_t>(fetches_.size())
+                         : AttributeValue(column->second).integer();
+  PROA_REQUIRE(depth_ == 1, "it must be in the first block");
+  PROA_REQUIRE(!fetches_.contains(at), "two outputs have number ", at);
+  fetches_[at] = {name, Get(name, scope)};
+}
+
+void Importer::Written(int index, std::set<std::string>& names,
+                       int depth) const {
+  PROA_REQUIRE(depth < kMaxDepth, "blocks lie in blocks too deep");
+  for (const OpDesc& op : BlockAt(index).ops) {
+    for (const auto& [slot, out] : op.outputs) {
+      names.insert(out.begin(), out.end());
+    }
+    for (const auto& [name, a] : op.attributes) {
+      if (a.kind == AttributeKind::kBlock) {
+        Written(static_cast<int>(std::get<int64_t>(a.value)), names, depth + 1);
+      }
+    }
+  }
+}
+
+Tensor Importer::Placeholder(const std::string& name) {
+  const VarDesc* v = Var(name);
+  if (v == nullptr || !v->dtype.has_value()) return Tensor();
+  const bool array = v->kind == VarKind::kTensorArray;
+  if (!array && v->kind != VarKind::kTensor) return Tensor();
+  RuleList dims;
+  if (array) dims.push_back(int64_t{0});
+  for (int64_t d : v->dims) dims.push_back(std::max<int64_t>(d, 1));
+  if (dims.size() > kMaxRank) return Tensor();
+  return *CallOp(*FindOp("full"),
+                 {{"", dims}, {"", int64_t{0}}, {"dtype", *v->dtype}})
+              .As<Tensor>();
+}
+
+Tensor Importer::Truth(const Tensor& t) const {
+  if (t.dtype() == DType::kBool) return t;
+  return *CallOp(*FindOp("cast"), {{"", t}, {"", DType::kBool}}).As<Tensor>();
+}
+
+// What `names` hold after a block.
+TensorList Importer::Outputs(int block, const std::vector<std::string>& names,
+                             std::map<std::string, Tensor> values) {
+  Scope scope;
+  scope.values = std::move(values);
+  BlockAt(block);
+  Block(block, scope);
+  TensorList out;
+  for (const std::string& name : names) out.push_back(Get(name, scope));
+  return out;
+}
+
+void Importer::Loop(const OpDesc& op, Scope& scope) {
+  const int block = BlockOf(op);
+  BlockAt(block);
+  const std::string& condition = OneOf(op, op.inputs, "Condition");
+  std::set<std::string> written;
+  Written(block, written);
+  PROA_REQUIRE(written.contains(condition), "its block never changes ",
+               Quoted(condition));
+  std::vector<std::string> names;
+  TensorList vars;
+  for (const std::string& name : written) {
+    Tensor t = Find(name, scope);
+    const VarDesc* v = Var(name);
+    if (!t.defined() && v != nullptr && v->kind == VarKind::kTensorArray) {
+      t = Placeholder(name);
+    }
+    if (!t.defined()) continue;  // of the block alone
+    names.push_back(name);
+    vars.push_back(t);
+  }
+  const auto at = std::ranges::find(names, condition);
+  PROA_REQUIRE(at != names.end(), "variable ", Quoted(condition),
+               " has no value");
+  const size_t index = at - names.begin();
+  // All that the block sees is made before the regions are recorded.
+  const std::map<std::string, Tensor> outside = scope.values;
+  const TensorList results =
+      WhileLoop([&](const TensorList& now) { return Truth(now[index]); },
+                [&](const TensorList& now) {
+                  std::map<std::string, Tensor> values = outside;
+                  for (size_t i = 0; i < names.size(); ++i)
+                    values[names[i]] = now[i];
+                  return Outputs(block, names, std::move(values));
+                },
+                vars);
+  for (size_t i = 0; i < names.size(); ++i) {
+    scope.values[names[i]] = results[i];
+  }
+}
+
+void Importer::Conditional(const OpDesc& op, Scope& scope) {
+  const int block = BlockOf(op);
+  BlockAt(block);
+  const Tensor predicate = Truth(Get(OneOf(op, op.inputs, "Cond"), scope));
+  std::set<std::string> written;
+  Written(block, written);
+  std::vector<std::string> names;
+  TensorList before;
+  auto waiting = std::make_shared<Scope::Waiting>();
+  waiting->predicate = predicate;
+  waiting->block = block;
+  waiting->before = scope.values;
+  for (const std::string& name : written) {
+    const Tensor t = Find(name, scope);
+    if (t.defined()) {
+      names.push_back(name);
+      before.push_back(t);
+    } else {
+      scope.waiting[name] = waiting;
+    }
+  }
+  if (names.empty()) return;
+  const TensorList results = Cond(
+      predicate, [&] { return Outputs(block, names, waiting->before); },
+      [&] { return before; });
+  for (size_t i = 0; i < names.size(); ++i) {
+    scope.values[names[i]] = results[i];
+  }
+}
+
+void Importer::Select(const OpDesc& op, Scope& scope) {
+  const std::vector<std::string>* from = FindSlot(op.inputs, "X");
+  PROA_REQUIRE(from != nullptr && from->size() == 2, "it must have two X");
+  const Tensor mask = Truth(Get(OneOf(op, op.inputs, "Mask"), scope));
+  const auto way = [&](int i) {
+    return [&, i]() -> TensorList {
+      const std::string& name = (*from)[i];
+      const auto at = scope.waiting.find(name);
+      if (at == scope.waiting.end()) return {Get(name, scope)};
+      return Outputs(at->second->block, {name}, at->second->before);
+    };
+  };
+  Set(OneOf(op, op.outputs, "Out"), Cond(mask, way(1), way(0))[0], scope);
+}
+
+}  // namespace
+
+std::vector<std::string> PersistableNames(const ProgramDesc& desc) {
+  std::set<std::string> names;
+  for (const BlockDesc& b : desc.blocks) {
+    for (const VarDesc& v : b.vars) {
+      if (v.persistable && v.kind == VarKind::kTensor) names.insert(v.name);
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+Module Import(const ProgramDesc& desc,
+              const std::function<Tensor(const std::string&)>& parameter,
+              const RuleBook& book) {
+  return Importer(desc, parameter, book).Run();
+}
+
+std::vector<std::string> KnownTypes() {
+  std::set<std::string> out;
+  for (const auto& [type, handler] : Importer::Handlers()) out.insert(type);
+  for (const auto& [type, rule] : AllRules().rules) out.insert(type);
+  return {out.begin(), out.end()};
+}
+
+}  // namespace proa::inline v0::jit::reference

@@ -1,0 +1,36 @@
+// Models of either kind, ours (program_file.h) or those that PaddlePaddle 1.x
+// and 2.x saved, told apart by what the files hold.
+#ifndef PROA_JIT_REFERENCE_LOAD_H_
+#define PROA_JIT_REFERENCE_LOAD_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "jit/program_file.h"
+
+namespace proa::inline v0::jit::reference {
+
+// Where a model lies. `parameters` may be empty: then there is a file for each
+// parameter beside the program, or the program has none.
+struct ModelFiles {
+  std::string program;
+  std::string parameters;
+};
+
+// From what a user names: the common prefix of `<prefix>.pdmodel` and
+// `<prefix>.pdiparams`, or a folder with `__model__` (and `__params__`, or a
+// file for each parameter) or with one .pdmodel.
+absl::StatusOr<ModelFiles> FindModel(const std::string& prefix_or_folder);
+
+// Errors say what and where: "net.pdmodel: block 0, op 3 'conv2d': ...".
+absl::StatusOr<Module> LoadAnyModel(const ModelFiles& files);
+absl::StatusOr<Module> LoadAnyModel(const std::string& prefix_or_folder);
+
+// The same from memory; `parameters` is the stream of all of them.
+absl::StatusOr<Module> ParseReferenceModel(std::string_view program,
+                                           std::string_view parameters);
+
+}  // namespace proa::inline v0::jit::reference
+
+#endif  // PROA_JIT_REFERENCE_LOAD_H_

@@ -539,6 +539,27 @@ def test_similarity_and_normalize():
     close(proa.nn.PairwiseDistance()(tensor(a), tensor(b)), np.linalg.norm(a - b + 1e-6, axis=1))
 
 
+@pytest.mark.parametrize("sizes", [[-1, 3, -1, -1], [-1, 3, 5, -1], [2, -1, 5, 6], [2, 3, 5, 6]])
+def test_unfold_of_open_sizes(sizes):
+    """Sizes of images that a program does not know: it said that they must be given."""
+    x = array(2, 3, 5, 6)
+    arguments = dict(kernel_sizes=[2, 3], strides=[1, 2], paddings=[1, 0], dilations=[2, 1])
+    expected = F.unfold(tensor(x), **arguments).numpy()
+    proa.enable_static()
+    try:
+        main = proa.static.Program()
+        with proa.static.program_guard(main, proa.static.Program()):
+            image = proa.static.data("image", sizes)
+            image.stop_gradient = False
+            columns = F.unfold(image, **arguments)
+            gradient = proa.static.gradients((columns * columns).sum(), image)[0]
+        found, slope = proa.static.Executor().run(main, feed={"image": x}, fetch_list=[columns, gradient])
+    finally:
+        proa.disable_static()
+    assert np.array_equal(found, expected)
+    close(slope, 2 * F.fold(tensor(expected), [5, 6], **arguments).numpy())
+
+
 def test_unfold_and_fold():
     x = array(2, 3, 5, 6)
     arguments = dict(kernel_sizes=[3, 2], strides=2, paddings=[1, 0, 1, 2])

@@ -401,9 +401,12 @@ def _window(op, size, kernel_sizes, strides, paddings, dilations):
     kernel, stride = positive(op, "kernel_sizes", kernel_sizes, 2), positive(op, "strides", strides, 2)
     dilation, pads = positive(op, "dilations", dilations, 2), _four(op, paddings)
     out = [(size[i] + pads[i] + pads[i + 2] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in range(2)]
-    if min(out) < 1:
+    if any(n < 1 for n in out if isinstance(n, int)):  # those that are open are seen when the program runs
         raise _C.located(ValueError(f"{op}: the kernel, {kernel}, is larger than the padded size of {list(size)}"))
     return kernel, stride, dilation, pads, out
+
+
+_TO_THE_END = (1 << 31) - 1
 
 
 def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
@@ -415,7 +418,10 @@ def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
         paddings (int|list[int]): one, [height, width] or [top, left, bottom, right].
 
     Returns:
-        Tensor: [N, C * KH * KW, number of blocks].
+        Tensor: [N, C * KH * KW, number of blocks]: none where H or W is open in a program, and turns out too small.
+
+    Raises:
+        ValueError: the kernel is larger than the padded image.
 
     Examples:
         >>> proa.nn.functional.unfold(proa.ones([1, 3, 4, 4]), 2).shape
@@ -424,17 +430,17 @@ def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
     x = _C.tensor_argument(x, "unfold", "x")
     require_dims("unfold", "x", x, 4)
     ops = _C.ops
-    n, channels, *size = x.shape
-    kernel, stride, dilation, pads, out = _window("unfold", size, kernel_sizes, strides, paddings, dilations)
+    kernel, stride, dilation, pads, _ = _window("unfold", x.shape[2:], kernel_sizes, strides, paddings, dilations)
     if any(pads):
         x = ops.pad(x, [0, 0, 0, 0, pads[0], pads[2], pads[1], pads[3]])
     taps = []
     for i in range(kernel[0]):
         for j in range(kernel[1]):
+            # Counted from the end, and so for any size: as many behind the last as the kernel has behind the tap.
             start = [i * dilation[0], j * dilation[1]]
-            end = [start[d] + (out[d] - 1) * stride[d] + 1 for d in range(2)]
-            taps.append(ops.slice(x, [2, 3], start, end, stride))
-    return ops.reshape(ops.stack(taps, 2), [n, channels * kernel[0] * kernel[1], out[0] * out[1]])
+            behind = [(kernel[d] - 1 - at) * dilation[d] for d, at in enumerate((i, j))]
+            taps.append(ops.slice(x, [2, 3], start, [-n or _TO_THE_END for n in behind], stride))
+    return ops.flatten(ops.flatten(ops.stack(taps, 2), 1, 2), 2, 3)
 
 
 def fold(x, output_sizes, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):

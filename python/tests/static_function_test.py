@@ -548,3 +548,21 @@ def test_each_recording_is_told_of(capsys):
     assert "multiply(%0" in text
     function(_x(2, 2))
     assert not capsys.readouterr().err
+
+
+def test_the_cache_of_a_function_knows_what_was_used_last():
+    function = paddle.jit.to_static(lambda x: x + x)
+    with pytest.raises(RuntimeError, match="nothing is recorded yet"):
+        function.program_cache.last()
+    function(_x(2, 3))
+    function(_x(2, 3).astype("float64"))
+    assert len(function.program_cache) == 2 and function.program_cache.last()[1][0].specs[0].dtype == paddle.float64
+    function(_x(2, 3))
+    key, (concrete, module) = function.program_cache.last()
+    assert concrete.specs[0].dtype == paddle.float32 and concrete is function.concrete_program
+    assert module is not None and key in [r.key for r in function._recordings]
+
+
+def test_flops_of_a_converted_layer():
+    plain, converted = nn.Linear(4, 8), paddle.jit.to_static(nn.Linear(4, 8))
+    assert paddle.flops(converted, [2, 4]) == paddle.flops(plain, [2, 4]) > 0

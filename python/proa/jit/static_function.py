@@ -4,19 +4,19 @@ import contextlib
 import functools
 import inspect
 import itertools
-import sys
 import threading
 import types
 import warnings
-import weakref
 
 from proa import _C
 from proa.autograd.py_layer import noting_layers
 from proa.framework import recorded_rates
 from proa.framework.size import at_least_two
-from proa.jit import context, refusals, structure
+from proa.jit import context, declared, reasons, refusals, settings, structure
 from proa.jit.dy2static import calls, functions
 from proa.jit.input_spec import InputSpec
+from proa.jit.program_cache import ProgramCache, functions_alive
+from proa.jit.reasons import sizes_text
 from proa.jit.sizes import WIDE, SizeHistory, fits
 from proa.jit.tracing import Trace
 
@@ -25,173 +25,10 @@ MAX_RECORDINGS = 64
 # Calls whose recording is found without a comparison of sizes.
 _MAX_KNOWN = 1024
 
-_enabled = True
-_verbosity = 0
-_code_level = 0
 _uses = itertools.count(1)
-_functions: weakref.WeakSet = weakref.WeakSet()
 
 
-class ProgramCache:
-    """The recordings of all converted functions that are alive.
-
-    Examples:
-        >>> double = proa.jit.to_static(lambda x: x + x)
-        >>> before = len(proa.jit.ProgramTranslator().get_program_cache())
-        >>> y = double(proa.ones([2]))
-        >>> len(proa.jit.ProgramTranslator().get_program_cache()) - before
-        1
-    """
-
-    def concrete_programs(self):
-        """What was recorded, a list: each with its `program`, `inputs` and `outputs`."""
-        return [r.trace for f in list(_functions) for r in list(f._recordings) if r.trace is not None]
-
-    def __len__(self):
-        return len(self.concrete_programs())
-
-
-class ProgramTranslator:
-    """The switch of to_static: `enable(False)` makes decorated functions run as they are written.
-
-    Examples:
-        >>> translator = proa.jit.ProgramTranslator()
-        >>> translator.get_output(lambda x: x * 2, proa.ones([2])).tolist()
-        [2.0, 2.0]
-        >>> main, startup, inputs, outputs = translator.get_program(lambda x: x * 2, proa.ones([2]))
-        >>> main.num_operations, len(inputs), len(outputs)
-        (1, 1, 1)
-    """
-
-    _instance = None
-
-    def __new__(cls):
-        if cls._instance is None:
-            cls._instance = super().__new__(cls)
-        return cls._instance
-
-    @classmethod
-    def get_instance(cls):
-        return cls()
-
-    @property
-    def enable_to_static(self):
-        return _enabled
-
-    def enable(self, enable_static=None, *, enable_to_static=None):
-        """Turns recording of decorated functions on or off; releases after 2.3 say enable_to_static."""
-        global _enabled
-        enable_to_static = enable_static if enable_to_static is None else enable_to_static
-        if not isinstance(enable_to_static, bool):
-            raise _C.located(
-                TypeError(f"ProgramTranslator.enable: takes a bool, not {type(enable_to_static).__name__}")
-            )
-        _enabled = enable_to_static
-
-    def get_func(self, dygraph_func):
-        """The function converted: a StaticFunction, or the function itself while conversion is off."""
-        return _converted("get_func", dygraph_func) if _enabled else dygraph_func
-
-    def get_output(self, dygraph_func, *args, **kwargs):
-        """What the converted function gives for these arguments."""
-        return self.get_func(dygraph_func)(*args, **kwargs)
-
-    def get_program(self, dygraph_func, *args, **kwargs):
-        """What a call with these arguments is recorded as: (main program, startup program, inputs, outputs).
-
-        Arguments may be tensors, arrays or InputSpecs. While conversion is off, what the function gives.
-        """
-        from proa.static.program import Program
-
-        if not _enabled:
-            return dygraph_func(*args, **kwargs)
-        function = _converted("get_program", dygraph_func)
-        trace = function.recorded_for(args, kwargs)
-        main = Program()
-        main._program = trace.program
-        for name in trace.input_names:
-            main._inputs[name] = tensor = trace.program.find(name)
-            tensor.name = name
-        return main, Program(), list(main._inputs.values()), trace.outputs[: trace.num_results]
-
-    def get_code(self, dygraph_func):
-        """The source of the function after conversion."""
-        return _converted("get_code", dygraph_func).code
-
-    def get_program_cache(self):
-        """What all converted functions have recorded."""
-        return ProgramCache()
-
-
-def _converted(what, function):
-    if isinstance(function, StaticFunction):
-        return function
-    if not callable(function):
-        raise _C.located(
-            TypeError(f"ProgramTranslator.{what}: takes a function or layer, not {type(function).__name__}")
-        )
-    from proa.nn import Layer
-
-    if isinstance(function, Layer):
-        forward = function.forward
-        return forward if isinstance(forward, StaticFunction) else StaticFunction(forward, None, function)
-    return StaticFunction(function, None, getattr(function, "__self__", None))
-
-
-def set_verbosity(level=0, also_to_stdout=False):
-    """From level 1 on, a line on stderr tells of each recording of a converted function, and why it was made.
-
-    Args:
-        level (int): 0 for none.
-        also_to_stdout (bool): on stdout too.
-
-    Examples:
-        >>> proa.jit.set_verbosity(0)
-    """
-    global _verbosity
-    _verbosity = (int(level), bool(also_to_stdout)) if level else 0
-
-
-def set_code_level(level=100, also_to_stdout=False):
-    """From level 1 on, each program that is recorded is shown on stderr, with the source that it was recorded from.
-
-    Args:
-        level (int): 0 for none.
-        also_to_stdout (bool): on stdout too.
-
-    Examples:
-        >>> proa.jit.set_code_level(0)
-    """
-    global _code_level
-    _code_level = (int(level), bool(also_to_stdout)) if level else 0
-
-
-def enable_to_static(enable_to_static_bool):
-    """Turns recording of decorated functions on or off: `ProgramTranslator().enable`.
-
-    Args:
-        enable_to_static_bool (bool): off, they run as they are written.
-
-    Examples:
-        >>> proa.jit.enable_to_static(True)
-    """
-    ProgramTranslator().enable(enable_to_static_bool)
-
-
-def ignore_module(modules):
-    """Lets the functions of modules, and of modules in them, stay as they are written when what calls them is converted.
-
-    Args:
-        modules (list[module]): they.
-
-    Examples:
-        >>> import json
-        >>> proa.jit.ignore_module([json])
-    """
-    calls.ignore(modules)
-
-
-def _code_of(function):
+def code_of(function):
     """The source of a function after conversion; as it is written where there is none."""
     inner = getattr(function, "__func__", function)
     if isinstance(inner, types.FunctionType) and calls.why_left(inner) is None:
@@ -199,13 +36,6 @@ def _code_of(function):
         if conversion.code is not None:
             return conversion.text()
     return inspect.getsource(function)
-
-
-def _show(where, text):
-    if where:
-        print(text, file=sys.stderr)
-        if where[1]:
-            print(text)
 
 
 class _Call:
@@ -273,7 +103,7 @@ class StaticFunction:
         self._forget()
         self._lock = threading.RLock()
         functools.update_wrapper(self, function)
-        _functions.add(self)
+        functions_alive.add(self)
 
     def _forget(self):
         self._known = {}  # (context, tree, kinds, sizes): the recording that was used last
@@ -315,7 +145,7 @@ class StaticFunction:
         return self._function
 
     def __call__(self, *args, **kwargs):
-        if not _enabled or _C.in_static_mode():
+        if not settings.enabled or _C.in_static_mode():
             return (calls.call(self._function) if calls.is_converting() else self._function)(*args, **kwargs)
         if kwargs:
             args, kwargs = self._bound(args, kwargs)
@@ -357,7 +187,7 @@ class StaticFunction:
 
     def _find(self, call, state, key):
         """The recording for a call that is not known as it is; a new one if need be."""
-        self._check(call)
+        declared.check(self._input_spec, call, self._described)
         with self._lock:
             for recording in self._recordings:
                 if recording.key == key[:3] and fits(recording.sizes, call.sizes):
@@ -372,10 +202,10 @@ class StaticFunction:
             return recording
 
     def _record(self, call, state, key):
-        reason = self._reason(call, key)
+        reason = reasons.reason(self._recordings, self._dropped, call, key)
         history = self._histories.get(key[1:])
         if history is None:
-            history = self._histories[key[1:]] = SizeHistory(self._declared_sizes(call))
+            history = self._histories[key[1:]] = SizeHistory(declared.sizes(self._input_spec, call))
         errors = []
         for sizes in history.proposals(call.sizes):
             try:
@@ -396,18 +226,18 @@ class StaticFunction:
             self._recordings.remove(oldest)
             self._known = {k: r for k, r in self._known.items() if r is not oldest}
             self._dropped += 1
-        _show(_verbosity, f"proa.jit: {self._described()} was recorded: {recording.reason}")
+        settings.show(settings.verbosity, f"proa.jit: {self._described()} was recorded: {recording.reason}")
         if recording.module is not None:
-            if _code_level:
+            if settings.code_level:
                 with contextlib.suppress(OSError, TypeError):
-                    _show(_code_level, f"proa.jit: {self._described()}\n{self.code}")
-            _show(_code_level, f"proa.jit: {self._described()}\n{recording.trace.program}")
+                    settings.show(settings.code_level, f"proa.jit: {self._described()}\n{self.code}")
+            settings.show(settings.code_level, f"proa.jit: {self._described()}\n{recording.trace.program}")
         return recording
 
     def _recorded(self, call, key, sizes, reason):
         specs = [
-            _spec(t, declared, size)
-            for t, declared, size in zip(call.tensors, self._declared(call), sizes, strict=True)
+            declared.spec_of(t, spec, size)
+            for t, spec, size in zip(call.tensors, declared.of_call(self._input_spec, call), sizes, strict=True)
         ]
         args, kwargs = structure.unflatten(call.tree, iter(specs))
         recording = _Recording(key, sizes, reason)
@@ -433,74 +263,14 @@ class StaticFunction:
             trace.outputs = None  # with the graph that hangs on them
         return recording
 
-    def _reason(self, call, key):
-        """Why no recording so far serves this call: by what the one that is most like it differs."""
-        best = None
-        for recording in self._recordings:
-            state, tree, kinds = recording.key
-            if tree != key[1]:
-                rank, why = 0, f"other arguments: {_difference(tree, key[1])}"
-            elif kinds != key[2]:
-                rank, why = 1, f"other tensors: {_tensor_difference(call, kinds, key[2])}"
-            elif state != key[0]:
-                rank, why = 2, f"other context: {', '.join(context.differences(state, key[0]))}"
-            elif not fits(recording.sizes, call.sizes):
-                rank, why = 3, f"other sizes: {_sizes_text(call.sizes)}, recorded for {_sizes_text(recording.sizes)}"
-            else:
-                rank, why = 4, recording.broken or "the recording does not hold any more"
-            if best is None or rank >= best[0]:
-                best = rank, why
-        if best is None:
-            return "the first call" if not self._dropped else "earlier recordings were dropped"
-        return best[1]
-
     def explain(self):
         """The recordings of this function: for which sizes, how often used, and why each was made; as text."""
         lines = [f"{self._described()}: {len(self._recordings)} recordings, {self._dropped} dropped"]
         for i, r in enumerate(self._recordings):
             kind = "runs as written" if r.module is None else f"{r.trace.program.num_operations} operations"
             state = f"; not used any more: {r.broken}" if r.broken else ""
-            lines.append(f"  {i}: {_sizes_text(r.sizes)}, {kind}, {r.calls} calls; {r.reason}{state}")
+            lines.append(f"  {i}: {sizes_text(r.sizes)}, {kind}, {r.calls} calls; {r.reason}{state}")
         return "\n".join(lines)
-
-    # Declared inputs ---------------------------------------------------------
-
-    def _declared(self, call):
-        """The InputSpec of each tensor of the call, None for those that have none."""
-        if self._input_spec is None:
-            return [None] * len(call.tensors)
-        args, kwargs = structure.unflatten(call.tree, iter([structure.TENSOR] * len(call.tensors)))
-        specs = list(itertools.islice(itertools.chain(self._input_spec, itertools.repeat(None)), len(args)))
-        found = []
-        for argument, spec in zip(args, specs, strict=True):
-            _pair(argument, spec, found)
-        _pair(kwargs, {}, found)
-        return found
-
-    def _declared_sizes(self, call):
-        """Sizes with those open that the specs leave open, or None without specs."""
-        declared = self._declared(call)
-        if not any(declared):
-            return None
-        return tuple(tuple(spec.shape) if spec is not None else s for spec, s in zip(declared, call.sizes, strict=True))
-
-    def _check(self, call):
-        """Refuses tensors that the declared specs do not allow."""
-        if self._input_spec is None:
-            return
-        names = structure.paths(call.tree.items[0], "argument ")
-        for spec, t, name in itertools.zip_longest(self._declared(call), call.tensors, names):
-            if spec is None:
-                continue
-            right = len(spec.shape) == t.ndim and fits((spec.shape,), (tuple(t.shape),))
-            if not right or t.dtype != spec.dtype:
-                number = name.replace("[", "", 1).replace("]", "", 1)
-                raise _C.located(
-                    (TypeError if right else ValueError)(
-                        f"{self._described()}: {number} is {t.shape} {t.dtype.name}; its InputSpec says "
-                        f"{list(spec.shape)} {spec.dtype.name}"
-                    )
-                )
 
     def _described(self):
         """The function with its file and line, of a layer with its class."""
@@ -540,9 +310,14 @@ class StaticFunction:
         return self.get_concrete_program()
 
     @property
+    def program_cache(self):
+        """The recordings: a ProgramCache."""
+        return ProgramCache(self)
+
+    @property
     def code(self):
         """The source of the function as it is recorded: converted, or as it is written where it is left alone."""
-        return _code_of(self._function)
+        return code_of(self._function)
 
     @property
     def main_program(self):
@@ -553,58 +328,12 @@ class StaticFunction:
         return recorded[-1].trace.program
 
 
-def _spec(tensor, declared, sizes):
-    return InputSpec(
-        [None if n < 0 else n for n in sizes],
-        tensor.dtype,
-        declared.name if declared is not None else None,
-        stop_gradient=tensor.stop_gradient,
-    )
-
-
-def _pair(argument, spec, found):
-    """Appends, for each tensor of an argument, the spec that is declared for it."""
-    if argument is structure.TENSOR:
-        found.append(spec if isinstance(spec, InputSpec) else None)
-    elif isinstance(argument, dict):
-        for key, item in argument.items():
-            _pair(item, spec.get(key) if isinstance(spec, dict) else None, found)
-    elif isinstance(argument, (list, tuple)):
-        specs = list(spec) if isinstance(spec, (list, tuple)) else []
-        for i, item in enumerate(argument):
-            _pair(item, specs[i] if i < len(specs) else None, found)
-    else:
-        leaves = []
-        structure.flatten(argument, leaves, lambda v: (v, v) if v is structure.TENSOR else None)
-        found += [None] * len(leaves)
-
-
 def _overwrite(tensor, value):
     """What the function did to an argument in place."""
     if tensor.stop_gradient and value.stop_gradient:
         _C.ops.store_(tensor, value)
     else:
         tensor[...] = value
-
-
-def _sizes_text(sizes):
-    return ", ".join("[" + ", ".join("?" if n < 0 else str(n) for n in s) + "]" for s in sizes) or "no tensors"
-
-
-def _difference(a, b):
-    if isinstance(a, structure.Constant) and isinstance(b, structure.Constant):
-        return f"{b!r}, recorded for {a!r}"
-    same = hasattr(a, "items") and hasattr(b, "items") and (a.type, a.keys) == (b.type, b.keys)
-    if same and len(a.items) == len(b.items):
-        return next(_difference(x, y) for x, y in zip(a.items, b.items, strict=True) if x != y)
-    return "another structure"
-
-
-def _tensor_difference(call, old, new):
-    i = next(i for i, (a, b) in enumerate(zip(old, new, strict=True)) if a != b)
-    if old[i][0] != new[i][0]:
-        return f"tensor {i} is {new[i][0].name}, recorded for {old[i][0].name}"
-    return f"tensor {i} {'does not require' if new[i][1] else 'requires'} a gradient"
 
 
 def to_static(function=None, input_spec=None, build_strategy=None, property=False):

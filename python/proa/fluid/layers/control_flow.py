@@ -2,6 +2,10 @@
 
 from proa.fluid.layers import math as _math
 from proa.fluid.layers.ops import increment
+from proa.fluid.layers.recurrent_blocks import DynamicRNN as DynamicRNN
+from proa.fluid.layers.recurrent_blocks import StaticRNN as StaticRNN
+from proa.fluid.layers.switches import IfElse as IfElse
+from proa.fluid.layers.switches import Switch as Switch
 from proa.framework.names import missing as _missing
 from proa.static import Print
 from proa.static.nn import case, cond, switch_case, while_loop

@@ -29,15 +29,6 @@ def _detached_part(x):
     return static.nn.cond(x.sum() > 0, lambda: (x * x).detach() * x, lambda: x)
 
 
-def _stopped_part(x):
-    def branch():
-        y = x * x
-        y.stop_gradient = True
-        return y * x
-
-    return static.nn.cond(x.sum() > 0, branch, lambda: x)
-
-
 def _nested(x):
     def inner():
         return static.nn.cond(x.max() > 0, lambda: _thrice(x) + x, lambda: x)

@@ -6,7 +6,7 @@ import types
 from proa import _C
 
 is_grad_enabled = _C.is_grad_enabled
-_around = None  # what is called in place of a decorated function, by the mode
+_around = None  # gives what is called in place of a decorated function
 
 
 def set_around(function):
@@ -54,7 +54,7 @@ class _GradMode:
         @functools.wraps(func)
         def wrapper(*args, **kwargs):
             with self._again():
-                return (func if _around is None else _around(self._mode, func))(*args, **kwargs)
+                return (func if _around is None else _around(func))(*args, **kwargs)
 
         return wrapper
 

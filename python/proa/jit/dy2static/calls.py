@@ -7,7 +7,7 @@ import threading
 import types
 
 from proa import _C
-from proa.jit.dy2static import functions, stops, wishes, writes
+from proa.jit.dy2static import functions, wishes, writes
 
 _OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _is_library: dict = {}  # by file
@@ -17,7 +17,7 @@ _of_library: dict = {}  # by ids of code objects of libraries: what is called in
 _kept: list = []  # those
 # What other modules call in place of functions: of builtins, and by functions that know those of libraries.
 replaced: dict = {}
-methods: dict = {"detach": lambda tensor, method: lambda *args: stops.stopped(method(*args))}  # of tensors
+methods: dict = {}  # of tensors
 of_libraries: list = []
 _state = threading.local()
 

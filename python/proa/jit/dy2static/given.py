@@ -4,7 +4,7 @@ import functools
 import types
 
 from proa.framework import grad_mode
-from proa.jit.dy2static import calls, stops, writes
+from proa.jit.dy2static import calls, writes
 
 
 def taker(function):
@@ -32,12 +32,4 @@ def block(function):
     return call
 
 
-def _around(mode, function):
-    """What is called in place of a function that a mode of gradients decorates."""
-    made = calls.recorded(function)
-    if mode or not writes.depth():
-        return made
-    return lambda *args, **kwargs: stops.all_stopped(made(*args, **kwargs))
-
-
-grad_mode.set_around(_around)
+grad_mode.set_around(calls.recorded)

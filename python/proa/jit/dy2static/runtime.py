@@ -13,11 +13,10 @@ from proa.jit.dy2static.comprehensions import listed
 from proa.jit.dy2static.generators import bounded
 from proa.jit.dy2static.loops import for_, while_
 from proa.jit.dy2static.signals import BREAK, CONTINUE, Mixed, Returned
-from proa.jit.dy2static.stops import context, kept
 from proa.jit.dy2static.values import condition, is_late, truth
 
 __all__ = [
-    "BREAK", "CONTINUE", "Returned", "after", "all_of", "any_of", "asserted", "bounded", "call", "chained", "chosen", "context", "for_", "if_", "kept", "listed",
+    "BREAK", "CONTINUE", "Returned", "after", "all_of", "any_of", "asserted", "bounded", "call", "chained", "chosen", "for_", "if_", "listed",
     "guarded", "negated", "raised", "read", "result", "while_", "writing",
 ]  # fmt: skip
 

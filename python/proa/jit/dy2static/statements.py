@@ -67,10 +67,6 @@ class Statements:
         """Rewritten statements of a block; `top`: of the function itself, where `return` returns."""
         out = []
         for k, statement in enumerate(statements):
-            if isinstance(statement, ast.With):
-                _keep_results(statement)
-                if not scopes.always_leaves(statement.body):
-                    statement.body += _without_gradients(statement)
             if isinstance(statement, ast.Try) and statement.handlers:
                 guard = ast.withitem(runtime("guarded", at=statement), None)
                 statement.body = [placed(ast.With([guard], statement.body), statement.body[0])]
@@ -144,15 +140,12 @@ class Statements:
                         part.guard = self._expression(part.guard)
             elif name == "items":
                 for item in value:
-                    item.context_expr = self._context(item.context_expr)
+                    item.context_expr = self._expression(item.context_expr)
             elif isinstance(value, ast.expr):
                 setattr(statement, name, self._expression(value))
         if getattr(statement, "body", None) == []:
             statement.body = [placed(ast.Pass(), statement)]
         return statement
-
-    def _context(self, node):
-        return runtime("context", self._expression(node), at=node)
 
     def _expression(self, node):
         return self._expressions.visit(node)
@@ -231,7 +224,7 @@ class Statements:
         for part, name in guards:
             setattr(part, name, self._expression(getattr(part, name)))
         for item in getattr(statement, "items", ()):
-            item.context_expr = self._context(item.context_expr)
+            item.context_expr = self._expression(item.context_expr)
         if isinstance(statement, ast.Match):
             statement.subject = self._expression(statement.subject)
         if body:
@@ -282,30 +275,6 @@ def converted(node, numbers, properties):
     if any(isinstance(n, kinds) for n in scopes.own(node.body)):
         return node
     return Statements(node, numbers, properties).rewrite(node)
-
-
-def _keep_results(statement):
-    """What returns in a `with` give has no gradient if it is `no_grad`."""
-    for node in scopes.own(statement.body):
-        if isinstance(node, ast.Return) and node.value is not None:
-            node.value = runtime("kept", node.value, at=node.value)
-
-
-def _without_gradients(statement):
-    """At the end of a `with`: what it binds has no gradient if it is `no_grad`."""
-    names = {}
-    for inner in statement.body:
-        targets = inner.targets if isinstance(inner, (ast.Assign, ast.Delete)) else [getattr(inner, "target", None)]
-        for target in targets:
-            for part in ast.walk(target) if isinstance(target, (ast.Name, ast.Tuple, ast.List)) else ():
-                if isinstance(part, ast.Name):
-                    names.pop(part.id, None)
-                    if isinstance(inner, (ast.Assign, ast.AugAssign)):
-                        names[part.id] = None
-    at = statement.body[-1]
-    return [
-        placed(ast.Assign([ast.Name(name, ast.Store())], runtime("kept", _name(name), at=at)), at) for name in names
-    ]
 
 
 def _announced(statement):

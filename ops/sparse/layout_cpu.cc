@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "ops/sparse/compressed.h"
@@ -70,6 +71,22 @@ void CooCrows(const KernelContext&, const Tensor& indices,
   *out = NumbersIn(op, crows, indices.dtype());
 }
 
+namespace {
+
+// Throws Error where a row has a column twice.
+void RequireDistinct(const char* op, std::span<const int64_t> cols,
+                     int64_t row) {
+  if (Rise(cols)) return;
+  std::vector<int64_t> sorted(cols.begin(), cols.end());
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  PROA_REQUIRE(twice == sorted.end(), op, ": row ", row, " has column ",
+               twice == sorted.end() ? 0 : *twice,
+               " twice; a COO tensor may have elements at one place");
+}
+
+}  // namespace
+
 void CsrIndices(const KernelContext&, const Tensor& crows, const Tensor& cols,
                 const IntArray& shape, Tensor* out) {
   const Compressed x("csr_indices", crows, cols, ShapeOf(shape));
@@ -84,6 +101,11 @@ void CsrIndices(const KernelContext&, const Tensor& crows, const Tensor& cols,
             for (int64_t r = begin; r < end; ++r) {
               const T row = static_cast<T>(r % x.rows());
               const T b = static_cast<T>(r / x.rows());
+              RequireDistinct(
+                  "csr_indices",
+                  x.cols().subspan(x.starts()[r],
+                                   x.starts()[r + 1] - x.starts()[r]),
+                  r);
               for (int64_t e = x.starts()[r]; e < x.starts()[r + 1]; ++e) {
                 to[e] = row;
                 if (batches != nullptr) batches[e] = b;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <span>
 #include <type_traits>
+#include <vector>
 
 #include "ops/nn/float_copy.h"
 #include "ops/nn/row_loops.h"
@@ -22,19 +23,16 @@ namespace {
 
 constexpr int64_t kWorkPerThread = 1 << 14;  // products
 
-// Rows to be made: those of y at `cols`, times values, at `numbers` if given.
+// Rows to be made: those of y at `cols`, times values.
 template <typename T>
 struct Rows {
   std::span<const int64_t> starts;
   const int64_t* cols;
-  const int64_t* numbers;
   const T* values;
   int64_t own;  // of one matrix
   const T* y;
   int64_t y_rows;  // of one matrix
   int64_t n;
-
-  T value(int64_t e) const { return values[numbers ? numbers[e] : e]; }
 };
 
 // f(row) for all rows, in pieces of like work.
@@ -63,32 +61,65 @@ void ForEachRowByWork(std::span<const int64_t> starts, int64_t each, F&& f) {
   });
 }
 
+#if defined(__AVX512F__)
+constexpr int kBytes = 64;
+#elif defined(__AVX2__)
+constexpr int kBytes = 32;
+#else
+constexpr int kBytes = 16;
+#endif
+
 template <typename A>
 struct VectorOf {
-  static constexpr int kBytes = 64;
   static constexpr int kSize = kBytes / sizeof(A);
   typedef A type __attribute__((vector_size(kBytes)));
 };
 
+template <typename A>
+typename VectorOf<A>::type Load(const A* from) {
+  typename VectorOf<A>::type v;
+  std::memcpy(&v, from, sizeof(v));
+  return v;
+}
+
 // kVectors vectors of columns of one row.
 template <int kVectors, typename T>
 void Tile(const Rows<T>& x, int64_t begin, int64_t end, const T* y, T* out) {
-  using Vector = typename VectorOf<T>::type;
   constexpr int kSize = VectorOf<T>::kSize;
-  Vector sums[kVectors];
-#pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) sums[v] = Vector{};
+  const int64_t* const cols = x.cols;
+  const T* const values = x.values;
+  const int64_t n = x.n;
+  typename VectorOf<T>::type sums[kVectors] = {};
   for (int64_t e = begin; e < end; ++e) {
-    const T* from = y + x.cols[e] * x.n;
-    const T value = x.value(e);
-#pragma GCC unroll 4
+    const T* const from = y + cols[e] * n;
+    const T value = values[e];
+#pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
-      Vector part;
-      std::memcpy(&part, from + v * kSize, sizeof(part));
-      sums[v] += value * part;
+      sums[v] += value * Load(from + v * kSize);
     }
   }
-  std::memcpy(out, sums, sizeof(sums));
+#pragma GCC unroll 8
+  for (int v = 0; v < kVectors; ++v) {
+    std::memcpy(out + v * kSize, &sums[v], sizeof(sums[v]));
+  }
+}
+
+// One column: a product waits for none of the three before it.
+template <typename A, typename T>
+void Column(const Rows<T>& x, int64_t begin, int64_t end, const T* y, T* out) {
+  A sums[4] = {};
+  int64_t e = begin;
+  for (; e + 4 <= end; e += 4) {
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) {
+      sums[k] += static_cast<A>(x.values[e + k]) *
+                 static_cast<A>(y[x.cols[e + k] * x.n]);
+    }
+  }
+  for (; e < end; ++e) {
+    sums[0] += static_cast<A>(x.values[e]) * static_cast<A>(y[x.cols[e] * x.n]);
+  }
+  *out = static_cast<T>((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
 // Up to kWidth columns, summed up in A.
@@ -98,7 +129,7 @@ void Columns(const Rows<T>& x, int64_t begin, int64_t end, const T* y,
   A sums[kWidth] = {};
   for (int64_t e = begin; e < end; ++e) {
     const T* from = y + x.cols[e] * x.n;
-    const A value = static_cast<A>(x.value(e));
+    const A value = static_cast<A>(x.values[e]);
     for (int64_t j = 0; j < width; ++j) {
       sums[j] += value * static_cast<A>(from[j]);
     }
@@ -114,8 +145,12 @@ void MakeRow(const Rows<T>& x, int64_t r, T* out) {
   int64_t j = 0;
   if constexpr (std::is_same_v<T, A>) {
     constexpr int kSize = VectorOf<T>::kSize;
-    for (; j + 4 * kSize <= x.n; j += 4 * kSize) {
+    for (; j + 8 * kSize <= x.n; j += 8 * kSize) {
+      Tile<8>(x, begin, end, y + j, out + j);
+    }
+    if (j + 4 * kSize <= x.n) {
       Tile<4>(x, begin, end, y + j, out + j);
+      j += 4 * kSize;
     }
     if (j + 2 * kSize <= x.n) {
       Tile<2>(x, begin, end, y + j, out + j);
@@ -125,17 +160,31 @@ void MakeRow(const Rows<T>& x, int64_t r, T* out) {
       Tile<1>(x, begin, end, y + j, out + j);
       j += kSize;
     }
-    if (x.n - j == 1) {
-      Columns<1, A>(x, begin, end, y + j, 1, out + j);
-    } else if (j < x.n) {
-      Columns<kSize, A>(x, begin, end, y + j, x.n - j, out + j);
-    }
-  } else {
-    for (; j < x.n; j += 32) {
-      Columns<32, A>(x, begin, end, y + j, std::min<int64_t>(32, x.n - j),
-                     out + j);
+  }
+  if (x.n - j == 1) return Column<A>(x, begin, end, y + j, out + j);
+  for (; j < x.n; j += 16) {
+    Columns<16, A>(x, begin, end, y + j, std::min<int64_t>(16, x.n - j),
+                   out + j);
+  }
+}
+
+// The sum of a[j] b[j], in lanes that are the same for every instruction set.
+template <typename A>
+A Dot(const A* a, const A* b, int64_t n) {
+  constexpr int kLanes = 32, kSize = VectorOf<A>::kSize;
+  constexpr int kVectors = kLanes / kSize;
+  typename VectorOf<A>::type sums[kVectors] = {};
+  int64_t j = 0;
+  for (; j + kLanes <= n; j += kLanes) {
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) {
+      sums[v] += Load(a + j + v * kSize) * Load(b + j + v * kSize);
     }
   }
+  A lanes[kLanes];
+  std::memcpy(lanes, sums, sizeof(lanes));
+  for (int l = 0; j < n; ++j, ++l) lanes[l] += a[j] * b[j];
+  return row_internal::Fold<row_internal::Plus>(lanes);
 }
 
 template <typename T>
@@ -156,12 +205,14 @@ void CsrMatmul(const KernelContext&, const Tensor& values, const Tensor& crows,
     const T* v = values.data<T>();
     if (transpose) {
       const cpu::ByColumns t(x);
-      MakeRows<T>({t.starts, t.rows.data(), t.numbers.data(), v, x.columns(),
+      std::vector<T> moved(t.numbers.size());
+      for (size_t e = 0; e < moved.size(); ++e) moved[e] = v[t.numbers[e]];
+      MakeRows<T>({t.starts, t.rows.data(), moved.data(), x.columns(),
                    y.data<T>(), x.rows(), n},
                   out->data<T>());
     } else {
-      MakeRows<T>({x.starts(), x.cols().data(), nullptr, v, x.rows(),
-                   y.data<T>(), x.columns(), n},
+      MakeRows<T>({x.starts(), x.cols().data(), v, x.rows(), y.data<T>(),
+                   x.columns(), n},
                   out->data<T>());
     }
   });
@@ -181,9 +232,13 @@ void CsrSampledMatmul(const KernelContext&, const Tensor& x, const Tensor& y,
       const T* b = y.data<T>() + r / at.rows() * at.columns() * n;
       for (int64_t e = at.starts()[r]; e < at.starts()[r + 1]; ++e) {
         const T* c = b + at.cols()[e] * n;
-        to[e] = static_cast<T>(SumOver<A>(n, [&](int64_t j) {
-          return static_cast<A>(a[j]) * static_cast<A>(c[j]);
-        }));
+        if constexpr (std::is_same_v<T, A>) {
+          to[e] = Dot(a, c, n);
+        } else {
+          to[e] = static_cast<T>(SumOver<A>(n, [&](int64_t j) {
+            return static_cast<A>(a[j]) * static_cast<A>(c[j]);
+          }));
+        }
       }
     });
   });

@@ -600,6 +600,8 @@ ERRORS = [
     ("sparse.sparse_csr_tensor([0, 2, 1], [0, 1], [1.0, 2.0], [2, 3])", ValueError, "crows must rise"),
     ("sparse.sparse_csr_tensor([1, 2, 2], [0, 1], [1.0, 2.0], [2, 3])", ValueError, "crows must begin with 0"),
     ("sparse.sparse_csr_tensor([0, 1, 1], [0, 1], [1.0, 2.0], [2, 3])", ValueError, "crows come to 1 elements; cols has 2"),
+    ("sparse.sparse_csr_tensor([0, 2], [1, 1], [1.0, 2.0], [1, 3])", ValueError, "row 0 has column 1 twice"),
+    ("sparse.sparse_csr_tensor([0, 0, 3], [2, 1, 2], [1.0, 2.0, 3.0], [2, 3])", ValueError, "row 1 has column 2 twice"),
     ("sparse.sparse_csr_tensor([0, 1, 2], [0, 3], [1.0, 2.0], [2, 3])", IndexError, "index 3"),
     ("sparse.sparse_csr_tensor([0, 1, 2], [0, 1], [1.0], [2, 3])", ValueError, r"values must be \[2\] by cols"),
     ("sparse.sparse_csr_tensor([0, 1, 2], [0, 1], [1.0, 2.0], [3, 3])", ValueError, "crows must have 4 numbers"),

@@ -49,7 +49,7 @@ def of_pairs(op, function, x, y):
 
 def at_places(op, function, x, y):
     """function(x, y) with a dense y that broadcasts to the shape of x, where x has elements."""
-    x = x.coalesce()
+    x = x._distinct()
     try:
         y = _C.ops.broadcast_to(y, x.shape)
     except ValueError:
@@ -169,7 +169,6 @@ def divide(x, y, name=None):
         out = _all_elements(_C.ops.divide(x.to_dense(), y.to_dense()), x.to_sparse_coo().sparse_dim())
         return out.to_sparse_csr() if x.is_sparse_csr() else out
     if _is_number(y):
-        x = x.coalesce()
         return x._with_values(_C.ops.divide(x._values, y))
     return at_places("divide", _C.ops.divide, x, _C.tensor_argument(y, "divide", "y"))
 

@@ -101,7 +101,7 @@ def sparse_csr_tensor(crows, cols, values, shape=None, dtype=None, place=None, s
     Args:
         crows (Tensor|ndarray|list): integers [rows + 1], where each row begins; of a batch [batch * (rows + 1)], those of each
             matrix from 0.
-        cols (Tensor|ndarray|list): integers [nnz], the column of each element.
+        cols (Tensor|ndarray|list): integers [nnz], the column of each element; of a row each once, in any order.
         values (Tensor|ndarray|list): [nnz].
         shape (list[int], optional): [rows, columns] or [batch, rows, columns]; unless given that of the smallest matrix
             that has all columns.
@@ -112,7 +112,8 @@ def sparse_csr_tensor(crows, cols, values, shape=None, dtype=None, place=None, s
 
     Raises:
         TypeError: crows or cols are no integers.
-        ValueError: shapes do not fit each other, or crows fall, do not begin with 0 or do not come to nnz.
+        ValueError: shapes do not fit each other, crows fall, do not begin with 0 or do not come to nnz, or a row
+            has a column twice.
         IndexError: a column is outside of the shape.
 
     Examples:
@@ -165,7 +166,7 @@ def mask_as(x, mask, name=None):
         raise _C.located(TypeError(f"mask_as: mask must be a sparse tensor, not {type(mask).__name__}"))
     if list(x.shape) != mask.shape:
         raise _C.located(ValueError(f"mask_as: x must have the shape of mask, {mask.shape}; it is {list(x.shape)}"))
-    mask = mask.coalesce()
+    mask = mask._distinct()
     return mask._with_values(_C.ops.gather_nd(x, _C.ops.transpose(mask.to_sparse_coo().indices(), [1, 0])))
 
 

@@ -128,7 +128,7 @@ def masked_matmul(x, y, mask, name=None):
     """
     op = "masked_matmul"
     x, y = _C.tensor_argument(x, op, "x"), _C.tensor_argument(y, op, "y")
-    mask = sparse_argument(op, "mask", mask).coalesce()
+    mask = sparse_argument(op, "mask", mask)._distinct()
     _require_matrices(op, x=x, y=y, mask=mask)
     rows = _rows(mask)
     values = _C.ops.csr_sampled_matmul(x, _swapped(y), rows._crows, rows._cols, rows._shape)

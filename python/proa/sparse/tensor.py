@@ -190,6 +190,10 @@ class SparseCooTensor(SparseTensor):
         shape = [*self._shape[: self.sparse_dim()], *values.shape[1:]]
         return SparseCooTensor(self._indices, values, shape, self._coalesced)
 
+    def _distinct(self):
+        """The tensor with one element at a place."""
+        return self.coalesce()
+
     def indices(self):
         """Where the elements are, [sparse_dim, nnz]."""
         return self._indices
@@ -244,8 +248,8 @@ class SparseCooTensor(SparseTensor):
 class SparseCsrTensor(SparseTensor):
     """A matrix, or a batch of matrices, by rows; made by sparse_csr_tensor and Tensor.to_sparse_csr.
 
-    The elements of row i are those numbered crows()[i] to crows()[i + 1] - 1; `cols()` and `values()` are [nnz]. In a batch
-    each matrix has its own crows, which begin with 0, one after the other.
+    The elements of row i are those numbered crows()[i] to crows()[i + 1] - 1; `cols()` and `values()` are [nnz]. A row has a
+    column once, in any order. In a batch each matrix has its own crows, which begin with 0, one after the other.
 
     Examples:
         >>> x = proa.sparse.sparse_csr_tensor([0, 1, 1, 3], [1, 0, 2], [1.0, 2.0, 3.0], [3, 3])
@@ -265,6 +269,9 @@ class SparseCsrTensor(SparseTensor):
     def _with_values(self, values):
         return SparseCsrTensor(self._crows, self._cols, values, self._shape, self._coalesced)
 
+    def _distinct(self):
+        return self  # as it was made
+
     def crows(self):
         """Where each row begins, and the number of elements behind the last one."""
         return self._crows
@@ -282,7 +289,7 @@ class SparseCsrTensor(SparseTensor):
         return True
 
     def to_dense(self):
-        """All elements, as an ordinary tensor. Elements at one place are added up."""
+        """All elements, as an ordinary tensor."""
         return self.to_sparse_coo().to_dense()
 
     def to_sparse_coo(self, sparse_dim=None):

@@ -20,7 +20,7 @@ def sparse_argument(op, name, x):
 
 def of_values(op, function, x):
     """The tensor with function(values); elements at one place are added up first."""
-    x = sparse_argument(op, "x", x).coalesce()
+    x = sparse_argument(op, "x", x)._distinct()
     return x._with_values(function(x._values))
 
 

@@ -76,7 +76,7 @@ def softmax(x, axis=-1, name=None):
         >>> proa.sparse.nn.functional.softmax(x).to_dense().tolist()
         [[0.5, 0.0, 0.5], [0.0, 1.0, 0.0]]
     """
-    x = sparse_argument("softmax", "x", x).coalesce()
+    x = sparse_argument("softmax", "x", x)._distinct()
     axis = shapes._axis("softmax", known_number("softmax", "axis", axis), x.ndim)
     if x.is_sparse_csr() and axis != x.ndim - 1:
         raise _C.located(ValueError(f"softmax: of CSR the axis must be the last, {x.ndim - 1}; it is {axis}"))

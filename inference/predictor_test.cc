@@ -9,9 +9,11 @@
 #include "gtest/gtest.h"
 #include "jit/program_file.h"
 #include "jit/recorder.h"
+#include "ops/definition.h"
 #include "ops/elementwise/activation_ops.h"
 #include "ops/elementwise/binary_ops.h"
 #include "ops/linalg/matmul_ops.h"
+#include "ops/value.h"
 #include "tensor/error.h"
 #include "tensor/parallel.h"
 
@@ -56,6 +58,27 @@ TEST(Predictor, RunsAnyBatchSize) {
   EXPECT_EQ(RunOn(*p, {1, 1}), (std::vector<float>{4, 0.5}));
   EXPECT_EQ(RunOn(*p, {1, 1, 0, -1}), (std::vector<float>{4, 0.5, 0, 0.5}));
   EXPECT_EQ(RunOn(*p, {}), std::vector<float>{});
+}
+
+TEST(Predictor, RunsOperatorsOfAnExtension) {
+  EXPECT_THROW(LoadExtension("nowhere.so"), Error);
+  LoadExtension("ops/extension/testing/negate_v1.so");
+  LoadExtension("ops/extension/testing/negate_v1.so");  // again is nothing
+  auto program = std::make_shared<jit::Program>();
+  const Tensor x =
+      jit::AddInput(program, "x", {kUnknownDim, 2}, DType::kFloat32);
+  Value y;
+  const std::vector<Value> args = {Value(x)};
+  FindOp("v1_negate")->call(args, {&y, 1});
+  jit::Module module;
+  module.program = program;
+  module.inputs = {jit::SymbolOf(x).id()};
+  module.outputs = {jit::SymbolOf(std::get<Tensor>(y)).id()};
+  module.output_names = {"y"};
+  const std::string prefix = std::string(std::getenv("TEST_TMPDIR")) + "/own";
+  ASSERT_TRUE(jit::SaveModule(module, prefix).ok());
+  const auto p = CreatePredictor(Config(prefix));
+  EXPECT_EQ(RunOn(*p, {1, -2}), (std::vector<float>{-1, 2}));
 }
 
 TEST(Predictor, ClonesWorkInOtherThreads) {

@@ -16,6 +16,7 @@ from proa.autograd import gradcheck, gradgradcheck
 from proa.utils import cpp_extension, custom_op
 
 _HERE = pathlib.Path(__file__).absolute().parent
+_V1 = _HERE.parent.parent / "ops/extension/testing"
 _QUICK = ["-O0"]  # the tests compile more than they compute
 
 
@@ -316,6 +317,21 @@ def test_autocast_leaves_it_alone(ops):
         assert _affine(ops, proa.ones([2])).dtype == proa.float32
 
 
+def test_programs_in_mixed_precision(ops):
+    main, startup = static.Program(), static.Program()
+    with static.program_guard(main, startup), static.scope_guard(static.Scope()):
+        proa.seed(0)
+        x = static.data("x", [None, 4])
+        y = ops.test_affine(static.nn.fc(x, 4), 0.5, ints=[1], floats=[], texts=["a", "b\nc\\"])
+        loss = (ops.test_bump(y, x) ** 2).mean()
+        static.amp.decorate(proa.optimizer.SGD(0.01)).minimize(loss)
+        exe = static.Executor()
+        exe.run(startup)
+        fed = {"x": _random(3, 4).astype("float32")}
+        losses = [exe.run(main, feed=fed, fetch_list=[loss])[0].item() for _ in range(3)]
+    assert losses[2] < losses[1] < losses[0]
+
+
 def test_by_other_names(ops):
     x = proa.ones([2], "float64")
     assert _C.ops.test_cube(x).tolist() == proa._C_ops.test_cube(x).tolist() == [1.0, 1.0]
@@ -382,8 +398,8 @@ def _v1(folder, *defines, name="v1_negate", number=[0]):  # noqa: B006 - counts 
     """An extension in C that was built against version 1.0 of the interface."""
     number[0] += 1
     library = folder / f"v1_{number[0]}.so"
-    command = ["cc", "-shared", "-fPIC", f"-I{_HERE / 'extension_v1'}", f'-DOP_NAME="{name}"', *[f"-D{d}" for d in defines],
-               str(_HERE / "extension_v1/negate.c"), "-o", str(library)]  # fmt: skip
+    command = ["cc", "-shared", "-fPIC", f"-I{_V1 / 'v1'}", f'-DOP_NAME="{name}"', *[f"-D{d}" for d in defines],
+               str(_V1 / "negate_v1.c"), "-o", str(library)]  # fmt: skip
     subprocess.run(command, check=True)
     return cpp_extension.load_library(library)
 
@@ -583,6 +599,10 @@ def test_the_reference_form(paddle_ops):
     xs = [proa.ones([2]), proa.zeros([2])]
     assert paddle_ops.pd_add_vec(xs, proa.ones([2]))[1] is xs[1]
     assert [v.tolist() for v in xs] == [[2.0, 2.0], [1.0, 1.0]]
+    one, z = proa.ones([2]), proa.zeros([2])
+    assert [t if t is None else t.tolist() for t in paddle_ops.pd_add_maybe(one, None, None)] == [[2.0, 2.0], None]
+    out, same = paddle_ops.pd_add_maybe(one, [one, one], z)
+    assert out.tolist() == [5.0, 5.0] and same is z and z.tolist() == [1.0, 1.0]
     assert paddle_ops.pd_methods(proa.full([3], 1.5)).tolist() == [1.5] * 3
 
 

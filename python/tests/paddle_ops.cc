@@ -168,3 +168,31 @@ PD_BUILD_OP(pd_methods)
     .Inputs({"X"})
     .Outputs({"Out"})
     .SetKernelFn(PD_KERNEL(Methods));
+
+// None, a list that may be None, and in place what may be None.
+std::vector<paddle::Tensor> AddMaybe(
+    const paddle::Tensor& x,
+    const paddle::optional<std::vector<paddle::Tensor>>& ys,
+    paddle::optional<paddle::Tensor>& z) {
+  paddle::Tensor out = x + x;
+  if (ys) {
+    for (size_t i = 0; i < ys->size(); ++i) out = out + ys->at(i);
+  }
+  if (z) {
+    for (int64_t i = 0; i < z->size(); ++i) z->data<float>()[i] += 1.0f;
+    out = out + z.get();
+  }
+  return {out};
+}
+std::vector<std::vector<int64_t>> AddMaybeShape(
+    const std::vector<int64_t>& x,
+    const paddle::optional<std::vector<std::vector<int64_t>>>& ys,
+    const paddle::optional<std::vector<int64_t>>& z) {
+  return {x};
+}
+PD_BUILD_OP(pd_add_maybe)
+    .Inputs({"X", paddle::Optional(paddle::Vec("Y")), paddle::Optional("Z")})
+    .Outputs({"Out", paddle::Optional("OutZ")})
+    .SetInplaceMap({{paddle::Optional("Z"), paddle::Optional("OutZ")}})
+    .SetKernelFn(PD_KERNEL(AddMaybe))
+    .SetInferShapeFn(PD_INFER_SHAPE(AddMaybeShape));

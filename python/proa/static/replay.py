@@ -10,6 +10,7 @@ import re
 
 from proa import _C
 from proa.amp.auto_cast import auto_cast
+from proa.utils.op_function import recorded
 
 __all__ = ["Call", "Region", "Replay", "parse"]
 
@@ -181,7 +182,7 @@ class Replay:
         elif call.op == "detach":
             given = args[0].detach()
         else:
-            if call.op not in _registry():
+            if call.op not in _registry() and recorded(call.op) is None:
                 self._refuse(call)
             given = self._call(call, args, exact)
         if len(call.results) == 1:
@@ -194,7 +195,7 @@ class Replay:
 
     def _call(self, call, args, exact):
         """What the op gives; of arguments whose casts do not go together, or that it does not take, in the recorded dtypes."""
-        op = getattr(_C.ops, call.op)
+        op = recorded(call.op) or getattr(_C.ops, call.op)
         try:
             return op(*self._numbers(call, args))
         except TypeError:
@@ -216,7 +217,7 @@ class Replay:
 
     def _numbers(self, call, args):
         """Arguments, plain numbers among them in the dtype of the 16-bit operand that they belong to."""
-        if _registry()[call.op]["amp"] != "promote":
+        if call.op not in _registry() or _registry()[call.op]["amp"] != "promote":
             return args
         low = [a.dtype for a in args if isinstance(a, _C.Tensor) and a.dtype in (_C.float16, _C.bfloat16)]
         if not low:

@@ -1,10 +1,13 @@
 """Functions of Python over ops that were defined while the process runs (extensions, `proa.utils.custom_op`)."""
 
 import inspect
+import re
 
 from proa import _C
 
-__all__ = ["function_of", "publish"]
+__all__ = ["function_of", "operators", "publish", "recorded"]
+
+_defined: dict[str, dict] = {}
 
 _TYPES = {"Tensor": "Tensor", "Tensor[]": "list[Tensor]", "str[]": "list[str]", "int[]": "list[int]",
           "float[]": "list[float]"}  # fmt: skip
@@ -73,6 +76,7 @@ def publish(infos):
     functions = {}
     for info in infos:
         functions[info["name"]] = function = function_of(info)
+        _defined[info["name"]] = info
         setattr(_C.ops, info["name"], function)
     return functions
 
@@ -81,3 +85,24 @@ def operators(infos):
     """The names of those that are no gradients of others."""
     gradients = {info["gradient"] for info in infos}
     return [info["name"] for info in infos if info["name"] not in gradients]
+
+
+def _strings(joined):
+    """The items of a list of strings, which a program has as one: each with a newline behind it."""
+    return [re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], item) for item in joined.split("\n")[:-1]]
+
+
+def recorded(name):
+    """The op as programs call it, a function of its arguments as they print them; None if none of this name is defined.
+
+    An op that works in place changes copies there.
+    """
+    info = _defined.get(name)
+    if info is None:
+        return None
+    kinds = [p["type"] for p in info["params"]]
+
+    def call(*args):
+        return _C.call_custom_op(name, tuple(_strings(a) if k == "str[]" else a for k, a in zip(kinds, args)))
+
+    return call

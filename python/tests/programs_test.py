@@ -201,7 +201,7 @@ def test_what_is_known_only_in_the_run_cannot_be_read(value):
     for read in (
         lambda t: t.tolist(),
         lambda t: t.numpy(),
-        lambda t: t.item(),
+        paddle.jit.not_to_static(lambda t: t.item()),
         paddle.jit.not_to_static(lambda t: float(t)),
     ):
         with pytest.raises(RuntimeError, match="no elements until the program runs"):

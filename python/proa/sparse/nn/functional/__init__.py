@@ -6,7 +6,7 @@ from proa.framework.names import lazy as _lazy
 _HOMES = _invert(
     {
         "proa.sparse.nn.functional.activation": "leaky_relu relu relu6 softmax",
-        "proa.sparse.nn.functional.attention": "attention",
+        "proa.sparse.nn.functional.chosen_keys": "attention",
         "proa.sparse.nn.functional.windows": "conv2d conv3d max_pool3d subm_conv2d subm_conv3d",
     }
 )

@@ -103,7 +103,7 @@ def test_layers_are_set_to_train_once_an_epoch_and_after_what_came_between():
             if len(steps) == 4:
                 self.model.network.eval()
 
-    steps: list[bool] = []
+    steps = []
     model = proa.Model(Net(nn.Linear(2, 3), nn.Dropout(0.5)))
     model.prepare(proa.optimizer.SGD(0.1, parameters=model.parameters()), nn.CrossEntropyLoss())
     model.fit(Points(12, 0), batch_size=2, epochs=2, verbose=0, callbacks=Between())

@@ -21,8 +21,8 @@ globals().update({{name: getattr(_library, name) for name in dir(_library) if no
 
 def _setuptools():
     try:
-        import setuptools
-        from setuptools.command import build_ext
+        import setuptools  # type: ignore[import-untyped]  # its stubs are a package of their own
+        from setuptools.command import build_ext  # type: ignore[import-untyped]
     except ImportError:
         raise _C.located(ImportError("cpp_extension.setup: setuptools is needed; pip install setuptools")) from None
     return setuptools, build_ext.build_ext

@@ -373,6 +373,8 @@ def test_creation():
 def test_what_the_suite_found():
     """Dtypes of results: of signs of other precision, of sizes of complex determinants, and complex numbers in a row."""
     assert xp.copysign(xp.ones([2]), xp.ones([2], dtype=xp.float64)).dtype == xp.float64
+    matrices = np.stack([np.eye(2), 2 * np.eye(2)]).astype("float32")
+    same(xp.linalg.solve(proa.to_tensor(matrices), xp.ones([2, 2])), np.linalg.inv(matrices) @ np.ones((2, 2), "f4"))
     sign, size = xp.linalg.slogdet(proa.to_tensor([[2j, 0], [0, 3]]))
     same(size, np.array(np.log(6), "float32"))
     assert sign.dtype == xp.complex64 and abs(sign.item() - 1j) < 1e-6

@@ -294,6 +294,8 @@ def solve(x1, x2, /):
     """
     if x2.ndim == 1:
         return _C.ops.squeeze(_linalg.solve(x1, _C.ops.unsqueeze(x2, [1])), [-1])
+    if x2.ndim < x1.ndim:  # matrices, too: not the vectors that `linalg.solve` may take them for
+        x2 = _C.ops.broadcast_to(x2, [*x1.shape[:-2], *x2.shape[-2:]])
     return _linalg.solve(x1, x2)
 
 

@@ -214,6 +214,23 @@ TEST(LoadReferenceModel, BadPrograms) {
       "", has(message([](auto& p) { p.blocks[1].parent = 5; }), "comes later"));
 }
 
+// 64 GiB, if they were computed.
+TEST(LoadReferenceModel, HugeConstantsAreNotComputed) {
+  ProgramDesc p = Sample();
+  auto& ops = p.blocks[0].ops;
+  OpDesc fill = ops[5];
+  fill.outputs = {{"Out", {"huge"}}};
+  fill.attributes["shape"].value = std::vector<int64_t>{int64_t{1} << 33};
+  OpDesc most{"reduce_max", {{"X", {"huge"}}}, {{"Out", {"most"}}}, {}};
+  OpDesc sized = ops[5];
+  sized.inputs = {{"ShapeTensorList", {"most"}}};
+  sized.outputs = {{"Out", {"sized"}}};
+  ops.insert(ops.begin(), {fill, most, sized});
+  ops.push_back(FetchOp("sized", 2));
+  const auto m = ParseReferenceModel(SerializeProgramDesc(p), Parameters());
+  EXPECT_TRUE(m.ok()) << m.status();
+}
+
 TEST(LoadReferenceModel, TruncatedAtEachByte) {
   const std::string program = SerializeProgramDesc(Sample());
   const std::string parameters = Parameters();

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "jit/constant.h"
 #include "jit/control_flow.h"
+#include "jit/recorder.h"
 #include "jit/reference/program_desc.h"
 #include "jit/reference/rule_run.h"
 #include "tensor/copy.h"
@@ -296,6 +297,15 @@ RuleValue Op(RuleRun&, const Args& args) {
   return CallOpNamed(name.c_str(), Args(args.begin() + 1, args.end()));
 }
 
+// Of a program with huge constants none is computed before the run: a file may
+// ask for any size.
+bool HasHugeConstant(const Program& program) {
+  constexpr int64_t kHuge = int64_t{1} << 24;
+  return std::ranges::any_of(program.values(), [](const ValueInfo& v) {
+    return v.constant && v.meta.shape.known() && v.meta.shape.numel() > kHuge;
+  });
+}
+
 }  // namespace
 
 RuleValue KnownNumbers(const RuleValue& v) {
@@ -303,7 +313,8 @@ RuleValue KnownNumbers(const RuleValue& v) {
   const Tensor* t = v.As<Tensor>();
   if (t == nullptr) return v;
   const Tensor found = t->is_symbolic() && IsConstant(*t) &&
-                               t->shape().known() && t->numel() <= kMost
+                               t->shape().known() && t->numel() <= kMost &&
+                               !HasHugeConstant(*SymbolOf(*t).program())
                            ? ElementsOfConstant(*t)
                        : t->is_symbolic() ? Tensor()
                                           : *t;

@@ -34,6 +34,7 @@ KNOWN = {
     **{("fft." + f + "n", "axes"): PYTHON for f in _LINES},
     **{("fft." + f, "axes"): PYTHON for f in ("fftshift", "ifftshift")},
     **{("fft." + f, p): PYTHON for f in ("fftfreq", "rfftfreq") for p in ("n", "d")},
+    ("Tensor.to_sparse_coo", "sparse_dim"): RANK,
     **{("signal.stft", p): PYTHON for p in ("n_fft", "hop_length", "win_length")},
     **{("vision.ops." + f, "output_size"): PYTHON for f in ("psroi_pool", "roi_align", "roi_pool")},
     **{("nn.functional." + f, "stride"): WINDOW for f in _CONVOLUTIONS},

@@ -40,14 +40,6 @@ def test_in_eager_mode(name):
     assert e.value.__notes__[0].startswith("  at mode_misuse_test.py:")
 
 
-def test_what_programs_cannot_hold_yet_says_so():
-    with static.program_guard(static.Program()):
-        x = static.data("x", [2, 3])
-        for call in (lambda: static.py_func(abs, x, x),):
-            with pytest.raises(NotImplementedError, match="programs cannot hold this yet; "):
-                call()
-
-
 def test_embedding_of_a_program_trains():
     main = static.Program()
     with static.program_guard(main):

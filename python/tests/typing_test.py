@@ -10,12 +10,15 @@ import pytest
 
 import proa
 
-_PACKAGES = pathlib.Path(proa.__file__).parent.parent
-
 
 def _mypy(folder, *arguments):
     command = [sys.executable, "-m", "mypy", "--no-error-summary", "--cache-dir", str(folder / "cache"), *arguments]
-    environment = {**os.environ, "MYPYPATH": f"{_PACKAGES}:{pathlib.Path(__file__).parents[2]}"}
+    # A folder with the package alone: beside it may lie the tests, which would then have two names.
+    packages = folder / "packages"
+    if not packages.exists():
+        packages.mkdir()
+        (packages / "proa").symlink_to(pathlib.Path(proa.__file__).parent)
+    environment = {**os.environ, "MYPYPATH": f"{packages}:{pathlib.Path(__file__).parents[2]}"}
     run = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
     assert not run.stderr, run.stderr
     return run.stdout.splitlines()

@@ -78,6 +78,7 @@ def to_sparse_coo(x, sparse_dim=None):
     """
     from proa.sparse.tensor import of_dense
 
+    x = _C.tensor_argument(x, "to_sparse_coo", "x")
     return of_dense(x, known_number("to_sparse_coo", "sparse_dim", sparse_dim))
 
 
@@ -97,6 +98,7 @@ def to_sparse_csr(x):
     """
     from proa.sparse.tensor import of_dense
 
+    x = _C.tensor_argument(x, "to_sparse_csr", "x")
     if len(x.shape) not in (2, 3):
         raise _C.located(ValueError(f"to_sparse_csr: x must have 2 or 3 dims; it is {list(x.shape)} {x.dtype.name}"))
     return of_dense(x).to_sparse_csr()

@@ -1,10 +1,9 @@
 """Small tools: unique names, a check of the installation, version requirements."""
 
-import functools
 import importlib
-import warnings
 
 from proa import _C
+from proa._deprecation import deprecated
 from proa.utils import unique_name
 
 __all__ = [
@@ -145,44 +144,3 @@ def require_version(min_version, max_version=None):
         raise _C.located(Exception(f"version {min_version} or newer is needed; {version.full_version} is installed"))
     if max_version is not None and here > _version(max_version):
         raise _C.located(Exception(f"version {max_version} or older is needed; {version.full_version} is installed"))
-
-
-def deprecated(update_to="", since="", reason="", level=1):
-    """Marks a function: calling it warns, and its docstring says what to use instead.
-
-    Args:
-        update_to (str): the new name.
-        since (str): the version of the change.
-        reason (str): why.
-        level (int): 0 says it in the docstring only, 1 warns, 2 raises RuntimeError.
-
-    Examples:
-        >>> @proa.utils.deprecated(update_to="proa.new", since="2.0")
-        ... def old():
-        ...     return 1
-        >>> import warnings
-        >>> with warnings.catch_warnings():
-        ...     warnings.simplefilter("ignore")
-        ...     old()
-        1
-    """
-
-    def mark(function):
-        message = f"{function.__module__}.{function.__name__} is deprecated"
-        message += f" since {since}" if since else ""
-        message += f"; use {update_to}" if update_to else ""
-        message += f". {reason}" if reason else ""
-
-        @functools.wraps(function)
-        def wrapper(*args, **kwargs):
-            if level == 2:
-                raise _C.located(RuntimeError(message))
-            if level == 1:
-                warnings.warn(message, DeprecationWarning, stacklevel=2)
-            return function(*args, **kwargs)
-
-        # Its lines begin further right than the first: the two parts together are to look like one docstring.
-        wrapper.__doc__ = f"{message}.\n\n    {function.__doc__ or ''}"
-        return wrapper
-
-    return mark

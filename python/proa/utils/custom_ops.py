@@ -132,6 +132,13 @@ class CustomOp:
     """An op of Python. Called as a function; `infer` and `gradient` are decorators of what else belongs to it.
 
     The op joins the registry when it is first called; what belongs to it must be there by then.
+
+    Examples:
+        >>> @proa.utils.custom_op("doc_double(Tensor x) -> Tensor out")
+        ... def double(x):
+        ...     return x.numpy() * 2
+        >>> isinstance(double, proa.utils.CustomOp), double(proa.to_tensor([2.0])).tolist()
+        (True, [4.0])
     """
 
     def __init__(self, signature, kernel, infer=None, gradient=None):

@@ -1,12 +1,12 @@
 """Cross entropy and negative log-likelihood, with their weights and ignored labels, and what is made of them."""
 
 from proa import _C
+from proa._deprecation import deprecated
 from proa.framework.attributes import known_number
 from proa.nn.functional.loss import _check_reduction, reduce
 from proa.nn.functional.shapes import require_dims
 from proa.tensor.attribute import optional_tensor
 from proa.tensor.precision import narrowed, widened
-from proa.utils import deprecated
 
 
 def _label_at_axis(op, label, shape, axis):

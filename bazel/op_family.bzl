@@ -18,6 +18,7 @@ makes, in package //ops/<name>:
 
     :schemas     the yaml files
     :references  <stem>_samples.py
+    :reference_rules  reference.rules, where there is one: what the reference's ops are here
     :ops_h       <stem>_ops.h: the front doors, header only; <name>_ops.h includes all
     :kernels_h   <stem>_kernels.h: declarations of the kernel functions; <name>_kernels.h
     :infer       shape rules of the family
@@ -82,6 +83,11 @@ def op_family(
         name = "references",
         srcs = native.glob(["*_samples.py"], allow_empty = True),
         visibility = ["//visibility:public"],
+    )
+    native.filegroup(
+        name = "reference_rules",
+        srcs = native.glob(["reference.rules"], allow_empty = True),
+        visibility = ["//jit/reference:__pkg__"],
     )
     loops = [stem + "_elementwise.cc" for stem in elementwise]
     stems = [schema[:-len(".yaml")] for schema in schemas]

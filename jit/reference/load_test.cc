@@ -285,25 +285,5 @@ TEST(LoadReferenceModel, MutantsAreErrorsOrPrograms) {
 
 TEST(Rules, EachIsKnown) { EXPECT_GE(KnownTypes().size(), 300u); }
 
-TEST(Rules, Errors) {
-  const auto message = [](std::string_view text) -> std::string {
-    const RuleText t{"some.rules", text};
-    try {
-      ParseRules({&t, 1});
-    } catch (const Error& e) {
-      return e.what();
-    }
-    return "";
-  };
-  EXPECT_EQ(message("relu(X) -> Out: same(X)\n"), "");
-  EXPECT_EQ(message("\nrelu(X) -> Out: same(X\n"),
-            "some.rules:2: expected ')' at ''");
-  EXPECT_EQ(message("a(X) -> Out: X\na(X) -> Out: X\n"),
-            "some.rules:2: a second rule for 'a' at ''");
-  EXPECT_EQ(message("  X\n"),
-            "some.rules:1: this line belongs to no rule at "
-            "'X'");
-}
-
 }  // namespace
 }  // namespace proa::inline v0::jit::reference

@@ -13,7 +13,7 @@
 // last one is the output (or the list of outputs), unless lines have set
 // outputs by name. Expressions are those of Python without lambda, dicts and
 // statements; they call functions (`def` in any rules file), the built-in ones
-// (rule_builtins.h) and ops by name. A condition may be a tensor: then `a if c
+// (rule_builtins.cc) and ops by name. A condition may be a tensor: then `a if c
 // else b` is recorded as a cond.
 #ifndef PROA_JIT_REFERENCE_RULE_H_
 #define PROA_JIT_REFERENCE_RULE_H_
@@ -31,7 +31,7 @@ namespace proa::inline v0::jit::reference {
 struct Expression {
   enum class Kind {
     kNone,
-    kBool,     // number
+    kBool,     // integer
     kInt,      // integer
     kFloat,    // number
     kText,     // text
@@ -67,7 +67,7 @@ struct RuleParameter {
 };
 
 struct Rule {
-  std::string where;  // "vision.rules:12"
+  std::string where;  // "vision/reference.rules:12"
   std::vector<RuleParameter> inputs;
   std::vector<RuleParameter> attributes;
   std::vector<RuleParameter> outputs;
@@ -92,7 +92,7 @@ struct RuleText {
   std::string_view text;
 };
 
-// Throws Error: "vision.rules:12: ...".
+// Throws Error: "vision/reference.rules:12: ...".
 RuleBook ParseRules(std::span<const RuleText> texts);
 
 // Those of this build, parsed on first use.

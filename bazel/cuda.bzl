@@ -1,6 +1,7 @@
 """cuda_library: .cu sources compiled by nvcc, usable as a C++ dependency.
 
-Built with --config=cuda only; otherwise `bazel build //...` skips it and naming
+Built with --config=cuda only (--define=cuda_archs=hopper leaves out what other GPUs than Hopper's need, for half the
+time); otherwise `bazel build //...` skips it and naming
 it, or depending on it, is an error that says so. Depend on it through
 `select({"//bazel:cuda": [":x_cuda"], "//conditions:default": []})`.
 """
@@ -20,6 +21,8 @@ _FLAGS = [
     "-fPIC,-Wall,-fno-omit-frame-pointer,-fno-canonical-system-headers",
     "--expt-relaxed-constexpr",
     "--expt-extended-lambda",
+    # A storage class of the host that device code has no need of.
+    "-diag-suppress=1835",
     "-O3",
     "-lineinfo",
     "-DNDEBUG",
@@ -119,9 +122,13 @@ def cuda_library(name, deps = [], **kwargs):
       deps: C++ libraries; the CUDA runtime is added.
       **kwargs: srcs, hdrs, copts, archs (as of nvcc's -gencode), alwayslink.
     """
+    kwargs.setdefault("archs", select({
+        "//bazel:cuda_hopper": _ARCHS[:1],
+        "//conditions:default": _ARCHS,
+    }))
     _cuda_library(
         name = name,
-        deps = deps + ["@local_cuda//:cudart_static"],
+        deps = deps + ["@local_cuda//:cudart"],
         target_compatible_with = select({
             "//bazel:cuda": [],
             "//conditions:default": ["@platforms//:incompatible"],

@@ -6,7 +6,7 @@
         elementwise = ["binary"],            # stems with `kernel: elementwise` ops
         formulas = ["binary.h"],             # their formula structs
         kernels = ["cast_cpu.cc"],           # kernel functions, baseline code
-        device_kernels = {"device": [..]},   # those of other backends (`kernel:` by backend)
+        device_kernels = {"cuda": [..]},     # those of other backends (`kernel:` by backend)
         simd_kernels = ["where_cpu.cc"],     # compiled once per instruction set
         composites = ["compare.cc"],         # C++ composites
         upgrades = ["binary_upgrade.cc"],    # calls of older releases, where there are some
@@ -19,10 +19,12 @@ makes, in package //ops/<name>:
     :schemas     the yaml files
     :references  <stem>_samples.py
     :reference_rules  reference.rules, where there is one: what the reference's ops are here
+    :onnx_rules  onnx.py, where there is one: what the ops are in ONNX
     :ops_h       <stem>_ops.h: the front doors, header only; <name>_ops.h includes all
     :kernels_h   <stem>_kernels.h: declarations of the kernel functions; <name>_kernels.h
     :infer       shape rules of the family
     :<name>_<backend>  kernels of a backend besides the CPU, registered when linked
+    :cuda        those for NVIDIA GPUs, with the elementwise ones; built with --config=cuda
     :<name>      front doors, definitions, kernels: what a program links
     <name>_grad.cc, <name>_bindings.cc, <name>_binding_docs.cc: compiled by //autograd and //python
     <name>_grad_mutants.cc, <name>_mutants.json: for ops/conformance/mutation.py only
@@ -31,6 +33,7 @@ Only headers of other families are seen here, so that families may use each othe
 //ops links them all.
 """
 
+load("//bazel:cuda.bzl", "cuda_library")
 load("//bazel:isa.bzl", "isa_libraries")
 load("//bazel:library.bzl", "proa_library")
 load("//ops:families.bzl", "families_seen_by")
@@ -41,6 +44,46 @@ def _unique(labels):
         if label not in out:
             out.append(label)
     return out
+
+def _cuda(name, sources, elementwise, formulas, formula_deps, deps):
+    """:cuda, the kernels for NVIDIA GPUs; empty for a family that has none."""
+    parts = []
+    headers = [":kernels_h", ":ops_h", "//ops:kernel", "//tensor", "//tensor:scalar"]
+    if elementwise:
+        cuda_library(
+            name = name + "_cuda_elementwise",
+            srcs = [stem + "_elementwise.cu" for stem in elementwise],
+            hdrs = formulas,
+            # The order of operations of the CPU, for the same bits.
+            copts = ["-fmad=false"],
+            deps = _unique(headers + ["//ops/primitives/cuda:elementwise"] + formula_deps),
+        )
+        parts.append(name + "_cuda_elementwise")
+    if sources:
+        cuda_library(
+            name = name + "_cuda_kernels",
+            srcs = sources,
+            deps = _unique(headers + ["//ops/primitives/cuda"] + deps),
+        )
+        parts.append(name + "_cuda_kernels")
+    if sources != None:
+        # Names the kernels, so it comes before them when all is linked.
+        proa_library(
+            name = name + "_cuda",
+            srcs = [name + "_register_cuda.cc"],
+            alwayslink = True,
+            target_compatible_with = select({
+                "//bazel:cuda": [],
+                "//conditions:default": ["@platforms//:incompatible"],
+            }),
+            deps = [":kernels_h", ":ops_h", "//ops:kernel", "//tensor"] + [":" + p for p in parts],
+        )
+        parts = [name + "_cuda"]
+    proa_library(
+        name = "cuda",
+        visibility = ["//visibility:public"],
+        deps = [":" + p for p in parts],
+    )
 
 def op_family(
         name,
@@ -54,6 +97,7 @@ def op_family(
         upgrades = [],
         infer = False,
         kernel_deps = [],
+        cuda_deps = [],
         simd_deps = [],
         infer_deps = []):
     """See the file comment.
@@ -65,12 +109,13 @@ def op_family(
       formulas: headers of formula structs.
       kernels: sources of kernel functions.
       device_kernels: sources of kernel functions by backend; what runs on every device ("device") is linked with the
-        family, others by who builds for them.
+        family; those for "cuda" are .cu and .cuh files.
       simd_kernels: sources compiled once per instruction set.
       composites: sources of composite ops.
       upgrades: sources (<stem>_upgrade.cc) of what calls of older releases become: ops/upgrade.h.
       infer: whether the family has shape rules of its own.
       kernel_deps: what `kernels` and `composites` need besides the op headers.
+      cuda_deps: what the kernels for CUDA need besides the op headers and ops/primitives/cuda.
       simd_deps: what `simd_kernels` and `formulas` need.
       infer_deps: what the shape rules need besides //ops:infer.
     """
@@ -89,10 +134,18 @@ def op_family(
         srcs = native.glob(["reference.rules"], allow_empty = True),
         visibility = ["//jit/reference:__pkg__"],
     )
+    native.filegroup(
+        name = "onnx_rules",
+        srcs = native.glob(["onnx.py"], allow_empty = True),
+        visibility = ["//python:__pkg__"],
+    )
     loops = [stem + "_elementwise.cc" for stem in elementwise]
     stems = [schema[:-len(".yaml")] for schema in schemas]
     ops_headers = [s + "_ops.h" for s in stems + [name]]
     kernels_headers = [s + "_kernels.h" for s in stems + [name]]
+    backends = {b: s for b, s in device_kernels.items()}
+    if elementwise and "cuda" not in backends:
+        backends["cuda"] = []
     native.genrule(
         name = "generate",
         srcs = [
@@ -107,7 +160,10 @@ def op_family(
             name + "_grad.cc",
             name + "_bindings.cc",
             name + "_binding_docs.cc",
-        ] + ops_headers + kernels_headers + loops + ["%s_register_%s.cc" % (name, b) for b in device_kernels],
+        ] + ops_headers + kernels_headers + loops + [stem + "_elementwise.cu" for stem in elementwise] + [
+            "%s_register_%s.cc" % (name, b)
+            for b in backends
+        ],
         cmd = "$(execpath //ops/schema:generate) --family %s %s --out $(RULEDIR) $(SRCS)" % (
             name,
             "--has_infer" if infer else "",
@@ -196,15 +252,15 @@ def op_family(
             deps = ["//ops:upgrade", "//ops:value"],
         )
         later = [":upgrades"]
-    for backend, sources in device_kernels.items():
+    if "device" in backends:
         proa_library(
-            name = "%s_%s" % (name, backend),
-            srcs = ["%s_register_%s.cc" % (name, backend)] + sources,
+            name = name + "_device",
+            srcs = [name + "_register_device.cc"] + backends["device"],
             alwayslink = True,
             deps = _unique([":kernels_h", ":ops_h", "//ops:kernel", "//tensor"] + kernel_deps),
         )
-    if "device" in device_kernels:
         later = later + [":%s_device" % name]
+    _cuda(name, backends.get("cuda", None), elementwise, formulas, simd_deps, cuda_deps)
     proa_library(
         name = name,
         srcs = [

@@ -26,6 +26,16 @@ def test_example(name, capsys):
     assert "Traceback" not in capsys.readouterr().out
 
 
+def test_onnx(tmp_path, capsys):
+    pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    assert load("onnx", "export.py").main(["--quick", "--out", str(tmp_path)]) == 0
+    output = capsys.readouterr().out
+    assert float(re.search(r"accuracy in ONNX Runtime (\S+)", output)[1]) > 0.7
+    difference, of = re.search(r"difference from Proa (\S+) of (\S+)", output).groups()
+    assert float(difference) < 1e-4 * float(of)
+
+
 @pytest.mark.parametrize(
     "name, picture",
     [

@@ -15,6 +15,7 @@
 #include "tensor/copy.h"
 #include "tensor/device.h"
 #include "tensor/promotion.h"
+#include "tensor/row_sparse.h"
 
 namespace proa::inline v0::ops {
 
@@ -45,6 +46,11 @@ Tensor PrepareSlow(const Tensor& t, DType dtype, Place place, bool contiguous) {
   }
   if (r.dtype() != dtype) r = ops::cast(r, dtype);
   return r;
+}
+
+Tensor PrepareOperandSlow(const Tensor& t, DType dtype, Place place) {
+  const bool number = t.rank() == 0 && t.place().is_cpu();
+  return PrepareSlow(t, dtype, number ? Place{} : place, /*contiguous=*/false);
 }
 
 Tensor EmptyAmongSlow(const Shape& shape, DType dtype, Place place,
@@ -184,9 +190,7 @@ void CheckMayChange(const char* op, Interpreters flags_of_changed) {
   }
 }
 
-bool RunsOnHost(Place place) {
-  return !place.is_cpu() && place.kind >= DeviceKind::kFirstCustom;
-}
+bool RunsOnHost(Place place) { return !place.is_cpu(); }
 
 namespace {
 
@@ -209,13 +213,18 @@ void WriteBack(const OpDefinition& op, const Value& host, const Value& there) {
   }
 }
 
+Tensor MoveTo(const Tensor& t, Place place) {
+  if (!t.defined()) return t;
+  if (!IsRowSparse(t)) return CopyTo(t, place);
+  return MakeRowSparse(CopyTo(RowsOf(t), place), CopyTo(ValuesOf(t), place),
+                       t.size(0));
+}
+
 Value MoveTo(const Value& v, Place place) {
-  if (const auto* t = std::get_if<Tensor>(&v)) {
-    return t->defined() ? Value(CopyTo(*t, place, true)) : v;
-  }
+  if (const auto* t = std::get_if<Tensor>(&v)) return Value(MoveTo(*t, place));
   if (const auto* ts = std::get_if<std::vector<Tensor>>(&v)) {
     std::vector<Tensor> moved;
-    for (const Tensor& t : *ts) moved.push_back(CopyTo(t, place, true));
+    for (const Tensor& t : *ts) moved.push_back(MoveTo(t, place));
     return Value(std::move(moved));
   }
   if (std::holds_alternative<Place>(v)) return Value(place);

@@ -72,6 +72,18 @@ inline const Tensor& PrepareInput(const Tensor& t, DType dtype, Place place,
   *buffer = PrepareSlow(t, dtype, place, contiguous);
   return *buffer;
 }
+// The same for elementwise kernels, which take strides, and on a device a
+// number of the host as it is.
+Tensor PrepareOperandSlow(const Tensor& t, DType dtype, Place place);
+inline const Tensor& PrepareOperand(const Tensor& t, DType dtype, Place place,
+                                    Tensor* buffer) {
+  if (t.dtype() == dtype && t.place() == place &&
+      (t.is_contiguous() || t.layout() == Layout::kStrided)) [[likely]] {
+    return t;
+  }
+  *buffer = PrepareOperandSlow(t, dtype, place);
+  return *buffer;
+}
 // The same for kernels that take images in either memory order.
 inline const Tensor& PrepareImage(const Tensor& t, DType dtype, Place place,
                                   Tensor* buffer) {

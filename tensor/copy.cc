@@ -94,6 +94,11 @@ void HostToDevice(const Tensor& src, const Tensor& dst, bool blocking) {
   const Tensor plain = Contiguous(src);
   Device device(dst.place());
   device.Use(dst);
+  if (plain.bytes() <= DeviceRuntime::kMaxValueBytes) {
+    return device.runtime.CopyValueToDevice(device.index, dst.raw_data(),
+                                            plain.raw_data(), plain.bytes(),
+                                            device.stream);
+  }
   device.runtime.CopyToDevice(device.index, dst.raw_data(), plain.raw_data(),
                               plain.bytes(), device.stream);
   if (blocking) {

@@ -29,6 +29,14 @@ using StreamHandle = StreamTag*;
 struct EventTag;
 using EventHandle = EventTag*;
 
+// What a device is, as far as its runtime knows.
+struct DeviceProperties {
+  std::string name;
+  int64_t memory = 0;        // bytes
+  int major = 0, minor = 0;  // of the instruction set
+  int multiprocessors = 0;
+};
+
 // All functions are thread-safe and throw Error on failure, except where
 // noexcept. `device` is in [0, device_count()).
 class DeviceRuntime {
@@ -40,6 +48,9 @@ class DeviceRuntime {
   virtual int device_count() = 0;
   // For people, e.g. "NVIDIA H200".
   virtual std::string DeviceDescription(int device) = 0;
+  virtual DeviceProperties Properties(int device) {
+    return {.name = DeviceDescription(device)};
+  }
   // True if work is finished when a call returns (the CPU).
   virtual bool synchronous() const { return false; }
 
@@ -53,6 +64,13 @@ class DeviceRuntime {
   // until the stream has passed them. Different devices: `CopyPeer`.
   virtual void CopyToDevice(int device, void* dst, const void* src_host,
                             int64_t bytes, StreamHandle stream) = 0;
+  // The same of at most kMaxValueBytes, which may change when this returns.
+  static constexpr int64_t kMaxValueBytes = 16;
+  virtual void CopyValueToDevice(int device, void* dst, const void* src_host,
+                                 int64_t bytes, StreamHandle stream) {
+    CopyToDevice(device, dst, src_host, bytes, stream);
+    SynchronizeStream(device, stream);
+  }
   virtual void CopyToHost(int device, void* dst_host, const void* src,
                           int64_t bytes, StreamHandle stream) = 0;
   virtual void CopyOnDevice(int device, void* dst, const void* src,

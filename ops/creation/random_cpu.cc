@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "ops/creation/random_arguments.h"
 #include "ops/creation/random_kernels.h"
 #include "tensor/error.h"
-#include "tensor/generator.h"
 #include "tensor/parallel.h"
 #include "tensor/philox.h"
 
@@ -22,11 +22,6 @@ namespace {
 
 using Block = std::array<uint32_t, 4>;
 constexpr int64_t kGrain = 4096;  // numbers; about 10 ns each
-
-PhiloxStream Stream(const KernelContext& ctx, int64_t seed, int64_t words) {
-  if (seed != 0) return PhiloxStream(static_cast<uint64_t>(seed), 0);
-  return ctx.generator().Reserve(words);
-}
 
 // out[i] = f(block i / per_block, i % per_block) for each element.
 template <typename T, typename F>
@@ -52,7 +47,7 @@ template <typename F>
 void FillUniform(const KernelContext& ctx, int64_t seed, Tensor* out, F f) {
   const int64_t words =
       out->numel() * (out->dtype() == DType::kFloat64 ? 2 : 1);
-  const PhiloxStream stream = Stream(ctx, seed, words);
+  const PhiloxStream stream = RandomStream(ctx, seed, words);
   const auto narrow = [&]<typename T>(T) {
     FillFrom<T>(stream, 4, out, [&](const Block& r, int j, int64_t i) {
       return f(UniformFloat(r[j]), i);
@@ -220,9 +215,7 @@ void Uniform(const KernelContext& ctx, const IntArray&, std::optional<DType>,
              const Scalar& min, const Scalar& max, int64_t seed,
              std::optional<Place>, Tensor* out) {
   const double low = min.to<double>(), high = max.to<double>();
-  PROA_REQUIRE(std::isfinite(low) && std::isfinite(high), "uniform: min ", low,
-               " and max ", high, " must be finite");
-  PROA_REQUIRE(low <= high, "uniform: min ", low, " is larger than max ", high);
+  CheckUniform(low, high);
   VisitFloat(out->dtype(), [&]<typename T>(TypeTag<T>) {
     // Rounding may reach max, which does not belong to the range.
     FillUniform(ctx, seed, out, [=]<typename U>(U u, int64_t) {
@@ -238,9 +231,10 @@ void Uniform(const KernelContext& ctx, const IntArray&, std::optional<DType>,
 void Gaussian(const KernelContext& ctx, const IntArray&, std::optional<DType>,
               double mean, double std, int64_t seed, std::optional<Place>,
               Tensor* out) {
-  PROA_REQUIRE(std >= 0, "gaussian: std ", std, " is negative");
+  CheckGaussian(std);
   const bool wide = out->dtype() == DType::kFloat64;
-  const PhiloxStream stream = Stream(ctx, seed, out->numel() * (wide ? 2 : 1));
+  const PhiloxStream stream =
+      RandomStream(ctx, seed, out->numel() * (wide ? 2 : 1));
   const int64_t n = out->numel();
   VisitFloat(out->dtype(), [&]<typename T>(TypeTag<T>) {
     using Real = std::conditional_t<std::is_same_v<T, double>, double, float>;
@@ -271,8 +265,7 @@ void TruncatedGaussian(const KernelContext& ctx, const IntArray&,
                        std::optional<DType>, double mean, double std, double a,
                        double b, int64_t seed, std::optional<Place>,
                        Tensor* out) {
-  PROA_REQUIRE(std >= 0, "truncated_gaussian: std ", std, " is negative");
-  PROA_REQUIRE(a < b, "truncated_gaussian: a ", a, " is not below b ", b);
+  CheckTruncatedGaussian(std, a, b);
   // By inversion: erf at the ends, a number between, back.
   const double low = std::erf(a * 0.7071067811865476);
   const double high = std::erf(b * 0.7071067811865476);
@@ -291,7 +284,8 @@ void Randint(const KernelContext& ctx, int64_t low, std::optional<int64_t> high,
   // As unsigned numbers: the range may be wider than int64.
   const uint64_t range =
       static_cast<uint64_t>(to) - static_cast<uint64_t>(from);
-  const PhiloxStream stream = Stream(ctx, seed, CheckedMul(out->numel(), 2));
+  const PhiloxStream stream =
+      RandomStream(ctx, seed, CheckedMul(out->numel(), 2));
   VisitDType(out->dtype(), [&]<typename T>(TypeTag<T>) {
     if constexpr (std::is_integral_v<T>) {
       FillFrom<T>(stream, 2, out, [&](const Block& r, int j, int64_t) {
@@ -304,7 +298,7 @@ void Randint(const KernelContext& ctx, int64_t low, std::optional<int64_t> high,
 
 void Randperm(const KernelContext& ctx, int64_t n, DType, int64_t seed,
               std::optional<Place>, Tensor* out) {
-  const PhiloxStream stream = Stream(ctx, seed, CheckedMul(n, 2));
+  const PhiloxStream stream = RandomStream(ctx, seed, CheckedMul(n, 2));
   std::vector<int64_t> order(n);
   std::iota(order.begin(), order.end(), int64_t{0});
   // Fisher and Yates, from the end.
@@ -341,7 +335,7 @@ void Multinomial(const KernelContext& ctx, const Tensor& x, int64_t num_samples,
   const int64_t n = x.size(x.rank() - 1), rows = x.numel() / n;
   const int64_t per_row = replacement ? num_samples : n;
   const PhiloxStream stream =
-      Stream(ctx, seed, CheckedMul(CheckedMul(rows, per_row), 2));
+      RandomStream(ctx, seed, CheckedMul(CheckedMul(rows, per_row), 2));
   VisitFloat(x.dtype(), [&]<typename T>(TypeTag<T>) {
     parallel_for(0, rows, std::max<int64_t>(1, kGrain / (n + num_samples)),
                  [&](int64_t b, int64_t e) {
@@ -364,7 +358,7 @@ void Multinomial(const KernelContext& ctx, const Tensor& x, int64_t num_samples,
 
 void Exponential(const KernelContext& ctx, const Tensor&, double lam,
                  int64_t seed, Tensor* out) {
-  PROA_REQUIRE(lam > 0, "exponential: lam ", lam, " is not positive");
+  CheckExponential(lam);
   FillUniform(ctx, seed, out, [=]<typename U>(U u, int64_t) {
     return -std::log1p(-u) / static_cast<U>(lam);
   });
@@ -381,7 +375,7 @@ void Poisson(const KernelContext& ctx, const Tensor& x, int64_t seed,
           "poisson: a mean is negative or not finite: element ", i, " is ",
           static_cast<double>(mean[i]));
     }
-    const PhiloxStream stream = Stream(ctx, seed, words);
+    const PhiloxStream stream = RandomStream(ctx, seed, words);
     T* to = out->data<T>();
     parallel_for(0, x.numel(), 512, [&](int64_t b, int64_t e) {
       for (int64_t i = b; i < e; ++i) {

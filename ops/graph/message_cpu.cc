@@ -16,6 +16,7 @@ void Messages(const char* op, Pool pool, const Tensor& x, const Tensor& src,
               const Tensor& dst, Tensor* out) {
   const IndexList sources(op, src, x.size(0), 0, false);
   const IndexList targets(op, dst, out->size(0), 0, false);
+  if (out->numel() == 0) return;  // however many rows it has
   PoolRows(pool,
            GroupsOfEdges(sources.values(), targets.values(), out->size(0)), x,
            out);
@@ -51,6 +52,10 @@ void GraphSumGrad(const KernelContext&, const Tensor& dy, const Tensor& src,
                   const Tensor& dst, const IntArray&, bool mean, Tensor* out) {
   const IndexList sources("graph_sum_grad", src, out->size(0), 0, false);
   const IndexList targets("graph_sum_grad", dst, dy.size(0), 0, false);
+  if (out->numel() == 0 || dy.numel() == 0) {
+    std::fill_n(out->data<char>(), out->bytes(), char{0});
+    return;
+  }
   PoolRows(Pool::kSum,
            GroupsOfEdges(targets.values(), sources.values(), out->size(0)),
            mean ? OverCounts(dy, targets.values()) : dy, out);

@@ -1,5 +1,5 @@
 // Kernels of views: each only describes, on any device. Their adjoints copy
-// into zeros, on the CPU.
+// into zeros, on the CPU (view_device.cc: elsewhere).
 #include <cstdint>
 #include <optional>
 #include <vector>

@@ -5,6 +5,27 @@
 #include "tensor/error.h"
 
 namespace proa::inline v0::ops {
+namespace {
+
+[[noreturn]] void RefuseLabels(const char* op, const Tensor& label) {
+  ThrowTypeError(std::string(op) + ": labels must be integers; label is " +
+                 Describe(label));
+}
+
+}  // namespace
+
+void RequireIntegerLabels(const char* op, const Tensor& label) {
+  switch (label.dtype()) {
+    case DType::kUInt8:
+    case DType::kInt8:
+    case DType::kInt16:
+    case DType::kInt32:
+    case DType::kInt64:
+      return;
+    default:
+      RefuseLabels(op, label);
+  }
+}
 
 std::vector<int64_t> ReadClassLabels(const char* op, const Tensor& label,
                                      int64_t classes, int64_t ignore_index) {
@@ -37,8 +58,7 @@ std::vector<int64_t> ReadClassLabels(const char* op, const Tensor& label,
       read(TypeTag<int64_t>{});
       break;
     default:
-      ThrowTypeError(std::string(op) + ": labels must be integers; label is " +
-                     Describe(label));
+      RefuseLabels(op, label);
   }
   return out;
 }

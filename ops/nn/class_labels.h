@@ -17,6 +17,10 @@ inline constexpr int64_t kIgnoredLabel = -1;
 std::vector<int64_t> ReadClassLabels(const char* op, const Tensor& label,
                                      int64_t classes, int64_t ignore_index);
 
+// Throws TypeError unless `label` is of integers; for kernels that read labels
+// on a device.
+void RequireIntegerLabels(const char* op, const Tensor& label);
+
 }  // namespace proa::inline v0::ops
 
 #endif  // PROA_OPS_NN_CLASS_LABELS_H_

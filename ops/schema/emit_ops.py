@@ -285,6 +285,8 @@ def _prepare(op: model.Op, inplace: bool) -> tuple[list[str], list[str]]:
         else:
             lines.append(f"  Tensor {p.name}_buffer;")
             prepared = f"PrepareInput({p.name}, {dtype}, run_place, {contiguous}, &{p.name}_buffer)"
+            if op.kernel.elementwise:
+                prepared = f"PrepareOperand({p.name}, {dtype}, run_place, &{p.name}_buffer)"
             if op.channels_last:
                 prepared = f"PrepareImage({p.name}, {dtype}, run_place, &{p.name}_buffer)"
             if p.name in op.rows_params:

@@ -86,6 +86,11 @@ class InferRule:
 # `device` is every device that has none of its own: such a kernel asks nothing but its DeviceRuntime.
 BACKENDS = {"cuda": "DeviceKind::kGPU", "device": None}
 
+# The kernel that is made of a formula struct. Backends that compile the structs, besides the CPU, and the dtypes that
+# they compute none of.
+ELEMENTWISE = "elementwise"
+FORMULA_BACKENDS = {"cuda": ("complex64", "complex128")}
+
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
@@ -98,11 +103,15 @@ class Kernel:
 
 @dataclasses.dataclass(frozen=True)
 class DeviceKernel:
-    """A kernel function of a backend besides the CPU, in the namespace of its name."""
+    """A kernel function of a backend besides the CPU, in the namespace of its name; or `elementwise`."""
 
     backend: str  # of BACKENDS
     function: str
     dtypes: tuple[str, ...]
+
+    @property
+    def elementwise(self) -> bool:
+        return self.function == ELEMENTWISE
 
 
 @dataclasses.dataclass(frozen=True)

@@ -78,6 +78,7 @@ DTYPE_SETS = {
     "real": _INTEGERS + _FLOATS,
     "floating": _FLOATS,
     "floating_complex": _FLOATS + _COMPLEX,
+    "real_bool": ("bool",) + _INTEGERS + _FLOATS,
     "integral": _INTEGERS,
     "integral_bool": ("bool",) + _INTEGERS,
 }

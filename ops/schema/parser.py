@@ -284,6 +284,8 @@ class _OpParser:
     def _kernels(self) -> dict:
         """`kernel` by backend; without one it is the CPU's."""
         k = self._entry.get("kernel")
+        if k == model.ELEMENTWISE:
+            return dict.fromkeys(["cpu", *model.FORMULA_BACKENDS], k)
         if not isinstance(k, _Line) or "function" in k:
             return {} if k is None else {"cpu": k}
         unknown = sorted(set(k) - {"cpu", *model.BACKENDS})
@@ -304,6 +306,11 @@ class _OpParser:
                 if set(k) - {"function", "dtypes"} or "function" not in k:
                     self._fail(f"`kernel` of {backend} as a map has the keys function and dtypes", "kernel")
                 function, dtypes = k["function"], self._dtypes(k.get("dtypes", "all"), "kernel")
+            if function == model.ELEMENTWISE and backend in model.FORMULA_BACKENDS:
+                dtypes = tuple(d for d in dtypes if d not in model.FORMULA_BACKENDS[backend])
+                if dtypes:
+                    out.append(model.DeviceKernel(backend, function, dtypes))
+                continue
             if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", str(function)):
                 self._fail(f"kernel {function!r} of {backend} is no CamelCase function", "kernel")
             out.append(model.DeviceKernel(backend, str(function), dtypes))
@@ -317,7 +324,7 @@ class _OpParser:
             if set(k) - {"function", "simd"} or "function" not in k:
                 self._fail("`kernel` as a map has the keys function and simd", "kernel")
             simd, k = bool(k.get("simd", False)), k["function"]
-        if k == "elementwise":
+        if k == model.ELEMENTWISE:
             return model.Kernel("", True, True)
         if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", str(k)):
             self._fail(f"kernel {k!r} is neither `elementwise` nor a CamelCase function", "kernel")

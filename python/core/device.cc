@@ -161,6 +161,29 @@ void BindDevice(py::module_& m) {
         "Where new tensors lie from now on.");
   m.def("get_device", [] { return ToString(ops::infer::DefaultPlace()); });
   m.def("device_count", &DeviceCount, py::arg("kind") = "gpu");
+  m.def(
+      "has_devices",
+      [](std::string_view kind_name) {
+        DeviceKind kind;
+        return FindDeviceKind(kind_name, &kind) &&
+               FindDeviceRuntime(kind) != nullptr;
+      },
+      py::arg("kind"),
+      "Whether this build or a plugin knows devices of a kind, be there any or "
+      "none.");
+  m.def(
+      "device_properties",
+      [](Place place) {
+        const DeviceProperties p = RuntimeOf(place).Properties(place.index);
+        py::dict out;
+        out["name"] = p.name;
+        out["memory"] = p.memory;
+        out["major"] = p.major;
+        out["minor"] = p.minor;
+        out["multiprocessors"] = p.multiprocessors;
+        return out;
+      },
+      py::arg("place"), "What the runtime of a device says of it.");
   m.def("load_device_plugin", &LoadPlugin, py::arg("path"),
         "Makes a shared library's devices known; returns the name of their "
         "kind.");

@@ -38,7 +38,7 @@ from proa.version import full_version as __version__
 _SUBMODULES = frozenset((
     "_C_ops", "_legacy_C_ops", "amp", "array_api", "autograd", "callbacks", "common_ops_import", "compat", "convert", "dataset", "device",
     "distributed", "distribution", "doctor", "errors", "fft", "fluid", "framework", "hapi", "hub", "hugging_face", "incubate", "inference",
-    "io", "jit", "linalg", "metric", "nn", "optimizer", "profiler", "reader", "regularizer", "signal", "sparse", "static", "sysconfig",
+    "io", "jit", "linalg", "metric", "nn", "onnx", "optimizer", "profiler", "reader", "regularizer", "signal", "sparse", "static", "sysconfig",
     "tensor", "text", "upgrade", "utils", "version", "vision",
 ))  # fmt: skip
 # Names of other modules that are names of the package too.
@@ -115,6 +115,7 @@ if TYPE_CHECKING:
         linalg,
         metric,
         nn,
+        onnx,
         optimizer,
         profiler,
         reader,

@@ -243,3 +243,11 @@ def test_mode_is_that_of_a_new_file(path):
     finally:
         os.umask(old)
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o644
+
+
+def test_saves_without_gradients(tmp_path):
+    net = proa.nn.Linear(2, 3)
+    with proa.no_grad():
+        proa.jit.save(net, str(tmp_path / "net"), [proa.static.InputSpec([None, 2])])
+    x = proa.ones([1, 2])
+    assert proa.jit.load(str(tmp_path / "net"))(x).numpy().tolist() == net(x).numpy().tolist()

@@ -126,7 +126,7 @@ def is_compiled_with_cuda():
         >>> proa.is_compiled_with_cuda()
         False
     """
-    return False
+    return _C.has_devices("gpu")
 
 
 def is_compiled_with_cinn():

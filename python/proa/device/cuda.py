@@ -1,5 +1,7 @@
 """NVIDIA GPUs: memory and properties. Without one every function but `device_count` says so."""
 
+import types
+
 from proa import _C
 from proa.device import memory
 from proa.device.streams import Event, Stream, current_stream, stream_guard, synchronize
@@ -24,13 +26,13 @@ __all__ = [
 
 
 def device_count():
-    """Number of GPUs that this package can use.
+    """Number of GPUs that this package can use; 0 for one that was built without CUDA.
 
     Examples:
         >>> proa.device.cuda.device_count() >= 0
         True
     """
-    return 0
+    return _C.device_count("gpu")
 
 
 def _gpu(function, device):
@@ -108,8 +110,12 @@ def max_memory_reserved(device=None):
     return memory.max_memory_reserved(_gpu("max_memory_reserved", device))
 
 
+class _Properties(types.SimpleNamespace):
+    """`name`, `major`, `minor`, `total_memory` (bytes) and `multi_processor_count` of a GPU."""
+
+
 def get_device_properties(device=None):
-    """What the driver says of a GPU. This package has no kernels for GPUs, so that there is none.
+    """What the driver says of a GPU: `name`, `major`, `minor`, `total_memory` (bytes), `multi_processor_count`.
 
     Args:
         device (Place|int|str, optional): the first GPU unless given.
@@ -123,7 +129,14 @@ def get_device_properties(device=None):
             ...
         ValueError: ...there is no GPU gpu:0; this machine or package has 0...
     """
-    _gpu("get_device_properties", device)
+    known = _C.device_properties(_gpu("get_device_properties", device))
+    return _Properties(
+        name=known["name"],
+        major=known["major"],
+        minor=known["minor"],
+        total_memory=known["memory"],
+        multi_processor_count=known["multiprocessors"],
+    )
 
 
 def get_device_name(device=None):
@@ -135,7 +148,7 @@ def get_device_name(device=None):
             ...
         ValueError: ...there is no GPU gpu:0; this machine or package has 0...
     """
-    _gpu("get_device_name", device)
+    return _C.device_properties(_gpu("get_device_name", device))["name"]
 
 
 def get_device_capability(device=None):
@@ -147,7 +160,8 @@ def get_device_capability(device=None):
             ...
         ValueError: ...there is no GPU gpu:0; this machine or package has 0...
     """
-    _gpu("get_device_capability", device)
+    known = _C.device_properties(_gpu("get_device_capability", device))
+    return known["major"], known["minor"]
 
 
 def empty_cache():

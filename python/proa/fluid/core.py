@@ -42,12 +42,17 @@ op_proto_and_checker_maker = _Namespace(
 
 
 def is_compiled_with_cuda():
-    """Whether CUDA is built in: no."""
+    """Whether CUDA is built in."""
+    return _C.has_devices("gpu")
+
+
+def is_compiled_with_rocm():
+    """Whether ROCm is built in: no."""
     return False
 
 
-is_compiled_with_rocm = is_compiled_with_npu = is_compiled_with_xpu = is_compiled_with_mlu = is_compiled_with_cuda
-is_compiled_with_ipu = is_compiled_with_cinn = is_compiled_with_dist = is_compiled_with_cuda
+is_compiled_with_npu = is_compiled_with_xpu = is_compiled_with_mlu = is_compiled_with_rocm
+is_compiled_with_ipu = is_compiled_with_cinn = is_compiled_with_dist = is_compiled_with_rocm
 
 
 def is_compiled_with_mkldnn():

@@ -39,23 +39,8 @@ def save(layer, path, input_spec=None, **configs):
         >>> net = proa.nn.Linear(3, 2)
         >>> proa.jit.save(net, "/tmp/linear", [proa.static.InputSpec([None, 3], "float32", "x")])
     """
-    owner = layer if isinstance(layer, Layer) else getattr(layer, "_layer", None)
-    function = layer.forward if isinstance(layer, Layer) else layer
-    if isinstance(function, StaticFunction):
-        input_spec = input_spec if input_spec is not None else function.known_specs()
-        function = function.dygraph_function
-    if input_spec is None:
-        raise _C.located(
-            ValueError(
-                "jit.save: input_spec is missing; give an InputSpec or an example tensor for each input, or call the "
-                "converted function first"
-            )
-        )
-    if isinstance(layer, Layer):
-        function = layer  # not forward alone: its hooks are part of the model
-    specs = [_as_spec(spec) for spec in input_spec]
-    with _C.eager_mode(), evaluation(owner) if owner is not None else contextlib.nullcontext():
-        trace = _trace(function, specs, owner)
+    owner = _owner(layer)
+    trace = recorded("jit.save", layer, input_spec)
     path = os.fspath(path)
     folder = os.path.dirname(path)
     if folder:
@@ -75,9 +60,34 @@ def save(layer, path, input_spec=None, **configs):
         file.commit()
 
 
-def _trace(function, specs, owner):
+def _owner(layer):
+    return layer if isinstance(layer, Layer) else getattr(layer, "_layer", None)
+
+
+def recorded(what, layer, input_spec):
+    """The Trace of a layer or function in evaluation mode, as `jit.save` and others (`what`) write it."""
+    owner = _owner(layer)
+    function = layer.forward if isinstance(layer, Layer) else layer
+    if isinstance(function, StaticFunction):
+        input_spec = input_spec if input_spec is not None else function.known_specs()
+        function = function.dygraph_function
+    if input_spec is None:
+        raise _C.located(
+            ValueError(
+                f"{what}: input_spec is missing; give an InputSpec or an example tensor for each input, or call the "
+                "converted function first"
+            )
+        )
+    if isinstance(layer, Layer):
+        function = layer  # not forward alone: its hooks are part of the model
+    specs = [_as_spec(what, spec) for spec in input_spec]
+    with _C.eager_mode(), evaluation(owner) if owner is not None else contextlib.nullcontext():
+        return _trace(what, function, specs, owner)
+
+
+def _trace(what, function, specs, owner):
     """The forward, which leads gradients where the function does if that can be recorded."""
-    trace = None
+    trace, layers = None, []
     if _C.is_grad_enabled():
         with noting_layers() as layers, contextlib.suppress(Exception):  # what has no gradient may have a forward
             trace = Trace(function, specs, owner, follow=True)
@@ -85,31 +95,31 @@ def _trace(function, specs, owner):
         if layers:
             raise _C.located(
                 RuntimeError(
-                    f"jit.save: {layers[0].__name__}, a PyLayer, does what a program cannot hold; "
+                    f"{what}: {layers[0].__name__}, a PyLayer, does what a program cannot hold; "
                     "save under no_grad for a program without its backward"
                 )
             )
         with _NoGrad():
             trace = Trace(function, specs, owner)
     if not trace.num_results:
-        raise _C.located(TypeError("jit.save: the recorded function gives no tensors"))
+        raise _C.located(TypeError(f"{what}: the recorded function gives no tensors"))
     return trace
 
 
-def _as_spec(spec):
+def _as_spec(what, spec):
     if isinstance(spec, InputSpec):
         return spec
     if isinstance(spec, _C.Tensor):
         return InputSpec(spec.shape, spec.dtype)
     if isinstance(spec, (list, tuple)):
-        items = [_as_spec(s) for s in spec]
+        items = [_as_spec(what, s) for s in spec]
         return type(spec)(*items) if hasattr(spec, "_fields") else type(spec)(items)
     if isinstance(spec, dict):
-        return {key: _as_spec(s) for key, s in spec.items()}
+        return {key: _as_spec(what, s) for key, s in spec.items()}
     if spec is None or isinstance(spec, (bool, int, float, str)):
         return spec
     raise _C.located(
-        TypeError(f"jit.save: input_spec holds InputSpec, Tensor, numbers or texts, not {type(spec).__name__}")
+        TypeError(f"{what}: input_spec holds InputSpec, Tensor, numbers or texts, not {type(spec).__name__}")
     )
 
 

@@ -1,0 +1,21 @@
+// What matmul and linear ask of Gemm, whoever computes it.
+#ifndef PROA_OPS_LINALG_MATMUL_PROBLEM_H_
+#define PROA_OPS_LINALG_MATMUL_PROBLEM_H_
+
+#include "ops/linalg/gemm.h"
+#include "tensor/tensor.h"
+
+namespace proa::inline v0::ops {
+
+// x y, with the last two dims of either swapped first if asked; shapes have
+// passed inference.
+GemmProblem MatMulProblem(const Tensor& x, const Tensor& y, bool transpose_x,
+                          bool transpose_y, const Tensor& out);
+
+// x weight; `bias` is left to the caller.
+GemmProblem LinearProblem(const Tensor& x, const Tensor& weight,
+                          const Tensor& out);
+
+}  // namespace proa::inline v0::ops
+
+#endif  // PROA_OPS_LINALG_MATMUL_PROBLEM_H_

@@ -9,6 +9,12 @@ it, or depending on it, is an error that says so. Depend on it through
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 load("@local_cuda//:info.bzl", "CUDA_ROOT")
 
+# For target_compatible_with of what is built with --config=cuda only.
+CUDA_ONLY = select({
+    "//bazel:cuda": [],
+    "//conditions:default": ["@platforms//:incompatible"],
+})
+
 # Hopper natively, and code for everything from Ampere on that the driver
 # translates. (The intermediate code of 90a itself runs nowhere else.)
 _ARCHS = [
@@ -129,9 +135,6 @@ def cuda_library(name, deps = [], **kwargs):
     _cuda_library(
         name = name,
         deps = deps + ["@local_cuda//:cudart"],
-        target_compatible_with = select({
-            "//bazel:cuda": [],
-            "//conditions:default": ["@platforms//:incompatible"],
-        }),
+        target_compatible_with = CUDA_ONLY,
         **kwargs
     )

@@ -33,7 +33,7 @@ Only headers of other families are seen here, so that families may use each othe
 //ops links them all.
 """
 
-load("//bazel:cuda.bzl", "cuda_library")
+load("//bazel:cuda.bzl", "CUDA_ONLY", "cuda_library")
 load("//bazel:isa.bzl", "isa_libraries")
 load("//bazel:library.bzl", "proa_library")
 load("//ops:families.bzl", "families_seen_by")
@@ -72,10 +72,7 @@ def _cuda(name, sources, elementwise, formulas, formula_deps, deps):
             name = name + "_cuda",
             srcs = [name + "_register_cuda.cc"],
             alwayslink = True,
-            target_compatible_with = select({
-                "//bazel:cuda": [],
-                "//conditions:default": ["@platforms//:incompatible"],
-            }),
+            target_compatible_with = CUDA_ONLY,
             deps = [":kernels_h", ":ops_h", "//ops:kernel", "//tensor"] + [":" + p for p in parts],
         )
         parts = [name + "_cuda"]

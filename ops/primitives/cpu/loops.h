@@ -24,38 +24,13 @@
 #include <type_traits>
 #include <utility>
 
-#include "ops/primitives/cast_value.h"
 #include "ops/primitives/cpu/elementwise.h"
+#include "ops/primitives/formula.h"
 #include "ops/primitives/host_device.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
 namespace loops_internal {
-
-template <class T>
-using Compute = std::conditional_t<kIsHalf<T>, float, T>;
-
-// Formula with its attributes bound to compute type C.
-template <class C, class Formula>
-auto BindTo(const Formula& f) {
-  if constexpr (requires { f.template Bind<C>(); }) {
-    return f.template Bind<C>();
-  } else {
-    return f;
-  }
-}
-
-template <class C, class Formula, class... Ins>
-struct InputTypesOf {
-  template <class>
-  using Same = C;
-  using type = std::tuple<Same<Ins>...>;
-};
-template <class C, class Formula, class... Ins>
-requires requires { typename Formula::template InputTypes<C>; }
-struct InputTypesOf<C, Formula, Ins...> {
-  using type = typename Formula::template InputTypes<C>;
-};
 
 template <class Formula>
 constexpr float CostOf() {
@@ -110,11 +85,10 @@ struct Loop<Formula, std::tuple<In...>> {
 
 template <class T, class Formula, class... Ins>
 void RunElementwise(const Formula& formula, Tensor* out, const Ins&... ins) {
-  using C = loops_internal::Compute<T>;
-  const auto f = loops_internal::BindTo<C>(formula);
+  using C = ComputeType<T>;
+  const auto f = BindFormula<C>(formula);
   using Bound = std::remove_const_t<decltype(f)>;
-  using Inputs =
-      typename loops_internal::InputTypesOf<C, Formula, Ins...>::type;
+  using Inputs = FormulaInputs<C, Formula, Ins...>;
   using L = loops_internal::Loop<Bound, Inputs>;
   static constexpr ElementwiseLoop kLoop = []<class... In>(std::tuple<In...>*) {
     return ElementwiseLoop{&L::Run,

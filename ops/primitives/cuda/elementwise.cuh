@@ -21,6 +21,7 @@
 #include "ops/primitives/cuda/numbers.cuh"
 #include "ops/primitives/cuda/operands.h"
 #include "ops/primitives/cuda/plan.h"
+#include "ops/primitives/formula.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::ops::cuda {
@@ -59,28 +60,6 @@ __device__ __forceinline__ Pack<M, V> LoadPack(const Pointers<kOperands>& p,
   for (int k = 0; k < V; ++k) pack.v[k] = one;
   return pack;
 }
-
-// Formula with its attributes bound to compute type C.
-template <class C, class Formula>
-auto BindTo(const Formula& f) {
-  if constexpr (requires { f.template Bind<C>(); }) {
-    return f.template Bind<C>();
-  } else {
-    return f;
-  }
-}
-
-template <class C, class Formula, class... Ins>
-struct InputTypesOf {
-  template <class>
-  using Same = C;
-  using type = std::tuple<Same<Ins>...>;
-};
-template <class C, class Formula, class... Ins>
-requires requires { typename Formula::template InputTypes<C>; }
-struct InputTypesOf<C, Formula, Ins...> {
-  using type = typename Formula::template InputTypes<C>;
-};
 
 // The type of elements of T in memory that are computed in C: those of another
 // type (a condition) lie in their own.
@@ -210,7 +189,7 @@ void RunElementwise(const KernelContext& ctx, const Formula& formula,
                     Tensor* out, const Ins&... ins) {
   using namespace elementwise_internal;  // NOLINT
   using C = Compute<T>;
-  const auto f = BindTo<C>(formula);
+  const auto f = BindFormula<C>(formula);
   using Bound = std::remove_const_t<decltype(f)>;
   [&]<class... In>(std::tuple<In...>*) {
     // A condition may be of any type; what counts is whether it is true.
@@ -219,7 +198,7 @@ void RunElementwise(const KernelContext& ctx, const Formula& formula,
         {out->dtype(),
          kDTypeOf<std::conditional_t<std::is_same_v<In, C>, T, In>>...});
     Launch<T, Bound, In...>(f, operands.plan, operands.host, StreamOf(ctx));
-  }(static_cast<typename InputTypesOf<C, Formula, Ins...>::type*>(nullptr));
+  }(static_cast<FormulaInputs<C, Formula, Ins...>*>(nullptr));
 }
 
 }  // namespace proa::inline v0::ops::cuda

@@ -9,14 +9,14 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "ops/primitives/cast_value.h"
+#include "ops/primitives/formula.h"
 #include "tensor/dtype.h"
 
 namespace proa::inline v0::ops::cuda {
 
 // What an element of type T is computed in.
 template <class T>
-using Compute = std::conditional_t<kIsHalf<T>, float, T>;
+using Compute = ComputeType<T>;
 
 // How an element of type T lies in memory.
 template <class T>

@@ -140,13 +140,6 @@ __device__ __forceinline__ int64_t KeyOf(double v) {
                 : bits ^ ((bits >> 63) & std::numeric_limits<int64_t>::max());
 }
 
-template <class C, int V, class M>
-__device__ __forceinline__ void ReadPack(const M* from, C (&to)[V]) {
-  const auto pack = *reinterpret_cast<const Pack<M, V>*>(from);
-#pragma unroll
-  for (int k = 0; k < V; ++k) to[k] = Load<C>(pack.v[k]);
-}
-
 // The lowest number of T, the maximum of nothing.
 template <class T>
 struct LowestOf {

@@ -143,6 +143,14 @@ __device__ __forceinline__ void ForEachPack(int64_t size,
   }
 }
 
+// V numbers that lie side by side, at once; `from` and `to` are aligned for it.
+template <class C, int V, class M>
+__device__ __forceinline__ void ReadPack(const M* from, C (&to)[V]) {
+  const auto pack = *reinterpret_cast<const Pack<M, V>*>(from);
+#pragma unroll
+  for (int k = 0; k < V; ++k) to[k] = Load<C>(pack.v[k]);
+}
+
 template <class M, int V, class C>
 __device__ __forceinline__ void WritePack(M* to, const C (&values)[V]) {
   Pack<M, V> pack;

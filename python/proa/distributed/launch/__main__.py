@@ -1,6 +1,6 @@
 """See proa.distributed.launch."""
 
-from proa.distributed.launch import launch
+from proa.distributed.launch import main
 
 if __name__ == "__main__":
-    launch()
+    main()

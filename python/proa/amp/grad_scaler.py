@@ -106,6 +106,11 @@ class GradScaler:
         self._left_out = 0
         self._seen = {}
 
+    @staticmethod
+    def agreed(finite):
+        """Whether all gradients are finite, from whether those of this process are; a job of several ranks replaces it."""
+        return finite
+
     # Use -------------------------------------------------------------------
 
     def scale(self, var):
@@ -152,7 +157,7 @@ class GradScaler:
         with _AtOnce():
             for grad in grads:
                 grad.scale_(1.0 / self._scale)
-            seen.finite = _finite(grads)
+            seen.finite = self.agreed(_finite(grads))
         seen.stage = _Stage.UNSCALED
 
     def step(self, optimizer):
@@ -182,7 +187,7 @@ class GradScaler:
         """A step of an optimizer with float32 copies: 16-bit gradients become float32 before they are divided, so that small
         ones are not lost."""
         with _AtOnce():
-            seen.finite = _finite(_grads(seen.optimizer))
+            seen.finite = self.agreed(_finite(_grads(seen.optimizer)))
             if not seen.is_finite():
                 return
             pairs = [(p, p.grad) for p in seen.optimizer._parameter_list if p.grad is not None]

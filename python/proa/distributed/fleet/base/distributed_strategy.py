@@ -79,6 +79,28 @@ _NOT_YET = {
 }
 
 
+# What the others have no counterpart for while a model is trained eagerly on several workers, and what to do instead.
+_NOT_DYNAMIC = {
+    "lars": "give the optimizer that you mean (paddle.incubate.optimizer.LarsMomentumOptimizer)",
+    "lamb": "use paddle.optimizer.Lamb",
+    "gradient_merge": "call step and clear_grad every k-th batch, with the loss divided by k; or pipeline_configs"
+    "['accumulate_steps']",
+    "dgc": "use fp16_allreduce to exchange half of the bytes",
+    "localsgd": "average the parameters with paddle.distributed.all_reduce when you want them equal",
+    "adaptive_localsgd": "average the parameters with paddle.distributed.all_reduce when you want them equal",
+    "qat": "leave it off",
+    "asp": "use paddle.incubate.asp.decorate on the optimizer",
+    "auto": "name the degrees in hybrid_configs",
+    "auto_search": "name the degrees in hybrid_configs",
+    "semi_auto": "name the degrees in hybrid_configs",
+    "heter_ccl_mode": "leave it off",
+    "is_fl_ps_mode": "leave it off",
+}
+
+# The order in which hybrid_configs names ways, and what a topology calls them.
+_WAYS = {"dp": "data", "pp": "pipe", "sharding": "sharding", "sep": "sep", "mp": "model"}
+
+
 class _Setting:
     """A switch or dict of settings as an attribute: what it is unless set, and what may be set."""
 
@@ -181,6 +203,63 @@ class DistributedStrategy:
         if bf16:
             configs["use_dynamic_loss_scaling"] = False
         return amp.decorate(optimizer, amp.CustomOpLists(*names), use_bf16=bf16, **configs)
+
+    def places(self, count):
+        """(names, dims) of the topology that `hybrid_configs` describes for `count` processes.
+
+        A `dp_degree` of -1 takes what the others leave.
+
+        Raises:
+            ValueError: they are not `count` processes.
+        """
+        hybrid = self.hybrid_configs
+        order = list(hybrid["order"])
+        if sorted(order) != sorted(_WAYS):
+            raise _C.located(
+                ValueError(
+                    f"DistributedStrategy: hybrid_configs['order'] must name each of {list(_WAYS)} once; it is {order}"
+                )
+            )
+        degrees = {way: hybrid[f"{way}_degree"] for way in order}
+        if self.tensor_parallel and degrees["mp"] == 1:
+            degrees["mp"] = self.tensor_parallel_configs["tensor_parallel_degree"]
+        for way, degree in degrees.items():
+            if (
+                isinstance(degree, bool)
+                or not isinstance(degree, int)
+                or (degree < 1 and (way != "dp" or degree != -1))
+            ):
+                raise _C.located(
+                    ValueError(
+                        f"DistributedStrategy: hybrid_configs['{way}_degree'] must be a positive int, not {degree!r}"
+                    )
+                )
+        others = 1
+        for way, degree in degrees.items():
+            others *= degree if way != "dp" else 1
+        if degrees["dp"] == -1 and count % others == 0:
+            degrees["dp"] = count // others
+        if degrees["dp"] * others != count:
+            text = ", ".join(f"{way}_degree {degree}" for way, degree in degrees.items() if degree != 1)
+            raise _C.located(
+                ValueError(
+                    f"DistributedStrategy: hybrid_configs ({text or 'all degrees 1'}) do not make the {count} processes of "
+                    "the job: their product must be that number"
+                )
+            )
+        if degrees["sep"] == 1:  # as programs of 2.3 know the topology
+            del degrees["sep"]
+        return [_WAYS[way] for way in degrees], list(degrees.values())
+
+    def check_dynamic(self):
+        """Raises NotImplementedError for a switch that several workers would not follow."""
+        for name, instead in _NOT_DYNAMIC.items():
+            if self.__dict__[name]:
+                raise _C.located(
+                    NotImplementedError(
+                        f"fleet: strategy.{name} is not in this version for eager training on several workers; {instead}"
+                    )
+                )
 
     def check_static(self):
         """Raises NotImplementedError for a switch that would change the numbers of a static program."""

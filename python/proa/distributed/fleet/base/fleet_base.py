@@ -1,7 +1,7 @@
 """Fleet: the object behind the functions of `fleet`."""
 
 from proa import _C
-from proa.distributed.environment import require_one_process
+from proa.distributed.environment import job, trainer_count
 from proa.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from proa.distributed.fleet.base.role_maker import PaddleCloudRoleMaker
 from proa.distributed.fleet.base.topology import CommunicateTopology, HybridCommunicateGroup
@@ -11,7 +11,7 @@ __all__ = ["Fleet", "distributed_scaler", "fleet"]
 
 
 class Fleet:
-    """One worker that is all of its job. `proa.distributed.fleet` has its methods as functions.
+    """This worker of a job. `proa.distributed.fleet` has its methods as functions.
 
     Examples:
         >>> fleet = proa.distributed.fleet.Fleet()
@@ -39,7 +39,7 @@ class Fleet:
             strategy (DistributedStrategy, optional): how to train.
 
         Raises:
-            NotImplementedError: for more than one process.
+            ValueError: `strategy.hybrid_configs` are not as many processes as the job has.
 
         Examples:
             >>> proa.distributed.fleet.init(is_collective=True)
@@ -50,29 +50,22 @@ class Fleet:
             role_maker, is_collective = None, role_maker
         if role_maker is not None and not hasattr(role_maker, "_worker_num"):
             raise _C.located(TypeError(f"fleet.init: role_maker must be a role maker, not {type(role_maker).__name__}"))
-        require_one_process("fleet.init")
-        self._role_maker = role_maker or PaddleCloudRoleMaker(is_collective=is_collective)
-        require_one_process("fleet.init", self._role_maker._worker_num())
-        self._set_strategy(strategy)
         from proa.distributed import parallel
 
-        if is_collective:
+        if is_collective or trainer_count() > 1:
             parallel.init_parallel_env()
+        self._role_maker = role_maker or PaddleCloudRoleMaker(is_collective=is_collective)
+        self._set_strategy(strategy)
 
     def _set_strategy(self, strategy):
         if strategy is None:
             strategy = self._user_defined_strategy or DistributedStrategy()
         if not isinstance(strategy, DistributedStrategy):
             raise _C.located(TypeError(f"fleet: strategy must be a DistributedStrategy, not {type(strategy).__name__}"))
-        hybrid = strategy.hybrid_configs
-        ways = ("dp_degree", "pp_degree", "sharding_degree", "mp_degree")
-        dims = [max(1, hybrid[way]) for way in ways]
-        count = 1
-        for dim in dims:
-            count *= dim
-        require_one_process("fleet.init: strategy.hybrid_configs", count)
+        names, dims = strategy.places(trainer_count())
+        if self._hcg is None or (self._hcg.nranks, self._hcg.topology()._dims) != (trainer_count(), dims):
+            self._hcg = HybridCommunicateGroup(CommunicateTopology(names, dims))
         self._user_defined_strategy = strategy
-        self._hcg = HybridCommunicateGroup(CommunicateTopology())
 
     def _started(self, what):
         if self._role_maker is None:
@@ -189,7 +182,7 @@ class Fleet:
             >>> proa.distributed.fleet.local_rank()
             0
         """
-        return 0
+        return job().local_rank
 
     rank_in_node = local_rank
 
@@ -201,7 +194,13 @@ class Fleet:
             >>> proa.distributed.fleet.local_device_ids()
             [0]
         """
-        return [0]
+        return [self._device()]
+
+    @staticmethod
+    def _device():
+        from proa.distributed.parallel import ParallelEnv
+
+        return ParallelEnv().device_id
 
     def world_device_ids(self):
         """The devices of all workers.
@@ -211,7 +210,7 @@ class Fleet:
             >>> proa.distributed.fleet.world_device_ids()
             [[0]]
         """
-        return [[0]]
+        return self._util.all_gather(self.local_device_ids())
 
     def get_hybrid_communicate_group(self):
         """The groups of this worker, one for each way of being parallel.
@@ -236,6 +235,7 @@ class Fleet:
             >>> proa.distributed.fleet.init(is_collective=True)
             >>> proa.distributed.fleet.barrier_worker()
         """
+        self._util.barrier()
 
     def all_reduce(self, input, mode="sum"):
         """Sum, max or min over all workers.
@@ -313,10 +313,17 @@ class Fleet:
     # Training ----------------------------------------------------------------
 
     def distributed_model(self, model):
-        """The layer as it is trained on all workers: of one worker, the layer.
+        """The layer as it is trained on all workers.
+
+        By `strategy.hybrid_configs`: PipelineParallel for stages, TensorParallel, ShardingParallel or DataParallel;
+        of one worker, the layer. Its parameters begin equal on all workers that share them.
 
         Args:
-            model (Layer): the network.
+            model (Layer): the network; a PipelineLayer for stages.
+
+        Raises:
+            TypeError: for something else.
+            NotImplementedError: a switch of the strategy that is not in this version.
 
         Examples:
             >>> proa.distributed.fleet.init(is_collective=True)
@@ -324,12 +331,13 @@ class Fleet:
             >>> proa.distributed.fleet.distributed_model(net) is net
             True
         """
+        from proa.distributed.fleet.base.model import distributed
         from proa.nn import Layer
 
         if not isinstance(model, Layer):
             raise _C.located(TypeError(f"distributed_model: model must be a Layer, not {type(model).__name__}"))
         self._started("distributed_model")
-        return model
+        return distributed(model, self._hcg, self._user_defined_strategy)
 
     def distributed_optimizer(self, optimizer, strategy=None):
         """The optimizer as it is used on all workers: of one worker, the optimizer; in static mode with `strategy.amp` what
@@ -340,7 +348,7 @@ class Fleet:
             strategy (DistributedStrategy, optional): goes before that of `init`.
 
         Raises:
-            NotImplementedError: in static mode, for a switch that changes the numbers.
+            NotImplementedError: a switch of the strategy that is not in this version.
 
         Examples:
             >>> proa.distributed.fleet.init(is_collective=True)
@@ -357,10 +365,16 @@ class Fleet:
             )
         if strategy is not None:
             self._set_strategy(strategy)
+        chosen = self._user_defined_strategy or DistributedStrategy()
         if _C.in_static_mode():
-            chosen = self._user_defined_strategy or DistributedStrategy()
             chosen.check_static()
             optimizer = optimizer if decorated else chosen.mixed(optimizer)
+        elif trainer_count() > 1:
+            from proa.distributed.fleet.meta_optimizers.dygraph_optimizer import HybridParallelOptimizer
+
+            chosen.check_dynamic()
+            self._started("distributed_optimizer")
+            optimizer = HybridParallelOptimizer(optimizer, self._hcg, chosen)
         self.user_defined_optimizer = optimizer
         return optimizer
 
@@ -526,13 +540,19 @@ class Fleet:
 
 
 def distributed_scaler(scaler):
-    """The GradScaler as it is used on all workers: of one worker, the scaler.
+    """The GradScaler as it is used on all workers: a step is skipped on all of them when one has an infinite gradient.
+
+    Of one worker, the scaler.
 
     Examples:
         >>> scaler = proa.amp.GradScaler(init_loss_scaling=1024.0)
         >>> proa.distributed.fleet.distributed_scaler(scaler) is scaler
         True
     """
+    if trainer_count() > 1:
+        from proa.distributed.fleet.meta_optimizers.dygraph_optimizer import watch_all_ranks
+
+        watch_all_ranks(scaler, fleet._hcg.get_check_parallel_group() if fleet._hcg else None)
     return scaler
 
 

@@ -3,7 +3,7 @@
 import os
 
 from proa import _C
-from proa.distributed.environment import require_one_process, trainer_count, trainer_id
+from proa.distributed.environment import job
 
 __all__ = ["PaddleCloudRoleMaker", "Role", "RoleMakerBase", "UserDefinedRoleMaker"]
 
@@ -23,14 +23,21 @@ class Role:
     COORDINATOR = 5
 
 
+def _util():
+    from proa.distributed.fleet.base.util_factory import UtilBase
+
+    return UtilBase()
+
+
 class RoleMakerBase:
-    """A worker, the first of one."""
+    """A worker; the first of one unless a subclass knows better."""
 
     def __init__(self, **kwargs):
         self._kwargs = kwargs
         self._is_collective = False
         self._role = Role.WORKER
         self._current_id = 0
+        self._workers, self._nodes = 1, 1
         self._worker_endpoints = ["127.0.0.1:6170"]
         self._server_endpoints = []
 
@@ -44,7 +51,7 @@ class RoleMakerBase:
         return self._is_worker() and self._current_id == 0
 
     def _worker_num(self):
-        return len(self._worker_endpoints)
+        return self._workers
 
     def _server_num(self):
         return len(self._server_endpoints)
@@ -55,7 +62,7 @@ class RoleMakerBase:
     _server_index = _role_id = _worker_index
 
     def _node_num(self):
-        return 1
+        return self._nodes
 
     def _get_trainer_endpoints(self):
         return self._worker_endpoints
@@ -67,13 +74,13 @@ class RoleMakerBase:
         pass
 
     def _barrier(self, comm_world="worker"):
-        pass
+        _util().barrier(comm_world)
 
     def _all_gather(self, value, comm_world="worker"):
-        return [value]
+        return _util().all_gather(value, comm_world)
 
     def _all_reduce(self, value, mode="sum", comm_world="worker"):
-        return value
+        return _util().all_reduce(value, mode, comm_world)
 
     # As 1.x programs call them.
     is_worker, is_server, is_first_worker = _is_worker, _is_server, _is_first_worker
@@ -96,7 +103,8 @@ class PaddleCloudRoleMaker(RoleMakerBase):
         is_collective (bool): workers only, no parameter servers.
 
     Raises:
-        NotImplementedError: the environment asks for a parameter server or several workers.
+        NotImplementedError: the environment asks for a parameter server.
+        ValueError: it contradicts itself.
 
     Examples:
         >>> role = proa.distributed.fleet.PaddleCloudRoleMaker(is_collective=True)
@@ -115,11 +123,12 @@ class PaddleCloudRoleMaker(RoleMakerBase):
                     "start the worker alone"
                 )
             )
-        require_one_process("PaddleCloudRoleMaker", trainer_count())
-        self._current_id = trainer_id()
-        endpoints = os.environ.get("PADDLE_TRAINER_ENDPOINTS", "")
-        if endpoints:
-            self._worker_endpoints = endpoints.split(",")
+        told = job()
+        self._current_id, self._workers, self._nodes = told.rank, told.world_size, told.node_count
+        if told.endpoints:
+            self._worker_endpoints = told.endpoints
+        elif told.world_size > 1:  # a launcher that gives out one address: ranks stand for ports
+            self._worker_endpoints = [f"{told.master[0]}:{told.master[1] + rank}" for rank in range(told.world_size)]
 
 
 class UserDefinedRoleMaker(PaddleCloudRoleMaker):
@@ -128,12 +137,13 @@ class UserDefinedRoleMaker(PaddleCloudRoleMaker):
     Args:
         is_collective (bool): workers only.
         role (int): Role.WORKER.
-        current_id (int): the number of this worker: 0.
-        worker_num (int): how many workers: 1.
+        current_id (int): the number of this worker.
+        worker_num (int): how many workers.
         worker_endpoints, server_endpoints (list[str]): addresses.
 
     Raises:
-        NotImplementedError: for a server or several workers.
+        NotImplementedError: for a server.
+        ValueError: the launcher says something else.
 
     Examples:
         >>> fleet = proa.distributed.fleet
@@ -150,7 +160,16 @@ class UserDefinedRoleMaker(PaddleCloudRoleMaker):
             raise _C.located(
                 NotImplementedError("UserDefinedRoleMaker: this version has workers only; role must be Role.WORKER")
             )
-        endpoints = kwargs.get("worker_endpoints")
-        require_one_process("UserDefinedRoleMaker", kwargs.get("worker_num") or len(endpoints or [""]))
+        endpoints = list(kwargs.get("worker_endpoints") or ())
+        self._workers = kwargs.get("worker_num") or len(endpoints) or 1
+        told = job()
+        if (self._current_id, self._workers) != (told.rank, told.world_size):
+            raise _C.located(
+                ValueError(
+                    f"UserDefinedRoleMaker: worker {self._current_id} of {self._workers}, and the environment says "
+                    f"{told.rank} of {told.world_size} ({told.source}); start the script with fleetrun"
+                )
+            )
+        self._nodes = told.node_count
         if endpoints:
-            self._worker_endpoints = list(endpoints)
+            self._worker_endpoints = endpoints

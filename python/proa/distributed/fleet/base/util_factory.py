@@ -1,12 +1,32 @@
 """UtilBase: exchanges of small things between workers, and their shares of files."""
 
+import numpy as np
+
 from proa import _C
+from proa.distributed.environment import trainer_count, trainer_id
 
 __all__ = ["UtilBase"]
 
 
+def _many(what, comm_world):
+    """Whether there is anybody to exchange with; a job that has not begun is begun."""
+    if comm_world not in ("worker", "all"):
+        raise _C.located(
+            NotImplementedError(
+                f"{what}: comm_world {comm_world!r}: this version has workers only, no parameter servers"
+            )
+        )
+    if trainer_count() == 1:
+        return False
+    from proa.distributed import parallel
+
+    if not parallel.is_initialized():
+        parallel.init_parallel_env()
+    return True
+
+
 class UtilBase:
-    """`fleet.util`: of one worker, what is exchanged is its own.
+    """`fleet.util`: exchanges between all workers; of one worker, what is exchanged is its own.
 
     Examples:
         >>> proa.distributed.fleet.util.all_reduce(3.0), proa.distributed.fleet.util.get_file_shard(["a", "b"])
@@ -14,27 +34,66 @@ class UtilBase:
     """
 
     def all_reduce(self, input, mode="sum", comm_world="worker"):
-        """Sum, max or min of `input` over all workers."""
+        """Sum, max or min of `input` over all workers.
+
+        Args:
+            input (ndarray|list|number): of one shape on all workers.
+            mode (str): "sum", "max" or "min".
+            comm_world (str): "worker".
+
+        Returns:
+            ndarray, or a number for a number.
+        """
         if mode not in ("sum", "max", "min"):
             raise _C.located(ValueError(f"all_reduce: mode must be 'sum', 'max' or 'min', not {mode!r}"))
-        import numpy
+        array = np.asarray(input)
+        if _many("all_reduce", comm_world):
+            from proa.distributed import collective
 
-        return input.copy() if isinstance(input, numpy.ndarray) else input
+            op = {"sum": collective.ReduceOp.SUM, "max": collective.ReduceOp.MAX, "min": collective.ReduceOp.MIN}[mode]
+            tensor = _C.ops.reshape(_tensor(array), [-1])
+            collective.all_reduce(tensor, op)
+            array = tensor.numpy().reshape(array.shape).astype(array.dtype)
+        elif isinstance(input, np.ndarray):
+            array = input.copy()
+        else:
+            return input
+        return array if isinstance(input, (np.ndarray, list, tuple)) else array.item()
 
     def all_gather(self, input, comm_world="worker"):
-        """The values of all workers."""
-        return [input]
+        """The values of all workers, by number."""
+        if not _many("all_gather", comm_world):
+            return [input]
+        from proa.distributed import collective
+
+        found = []
+        collective.all_gather_object(found, input)
+        return found
 
     def barrier(self, comm_world="worker"):
         """Waits for all workers."""
+        if _many("barrier", comm_world):
+            from proa.distributed import collective
+
+            collective.barrier()
 
     def get_file_shard(self, files):
-        """The files of this worker."""
+        """The files of this worker: neighbours in the list, as many for each worker but for one."""
         if not isinstance(files, list):
             raise _C.located(TypeError(f"get_file_shard: files must be a list of paths, not {type(files).__name__}"))
-        return list(files)
+        rank, count = trainer_id(), trainer_count()
+        size, more = divmod(len(files), count)
+        begin = rank * size + min(rank, more)
+        return files[begin : begin + size + (rank < more)]
 
     def print_on_rank(self, message, rank_id):
         """Prints on one worker."""
-        if rank_id == 0:
+        if rank_id == trainer_id():
             print(message)
+
+
+def _tensor(array):
+    from proa import to_tensor
+
+    with _C.eager_mode():
+        return to_tensor(array)

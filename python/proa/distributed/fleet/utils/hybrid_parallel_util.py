@@ -1,19 +1,145 @@
-"""Exchanges of gradients and parameters by hand; of one worker there is nothing to exchange."""
+"""Exchanges of gradients and parameters by hand, coalesced by dtype."""
+
+from proa import _C
 
 __all__ = [
+    "average_gradients",
     "broadcast_dp_parameters",
     "broadcast_mp_parameters",
+    "broadcast_parameters",
     "broadcast_sharding_parameters",
     "fused_allreduce_gradients",
 ]
 
+_MOST = 128 << 20  # bytes of one exchange
+_LOW = (_C.float16, _C.bfloat16)
+
+
+def _batches(tensors):
+    """Lists of tensors of one dtype whose bytes together are not too many."""
+    kinds = {}
+    for tensor in tensors:
+        kinds.setdefault(tensor.dtype, []).append(tensor)
+    for same in kinds.values():
+        batch, size = [], 0
+        for tensor in same:
+            bytes_of = tensor.size * tensor.element_size()
+            if batch and size + bytes_of > _MOST:
+                yield batch
+                batch, size = [], 0
+            batch.append(tensor)
+            size += bytes_of
+        yield batch
+
+
+def _in_one(tensors, exchange):
+    """Calls `exchange` on one flat tensor in place of several, then writes them."""
+    flat = _C.ops.concat([t.reshape([-1]) for t in tensors], 0)
+    flat = exchange(flat)
+    sizes = [t.size for t in tensors]
+    for tensor, part in zip(tensors, _C.ops.split(flat, sizes, 0)):
+        tensor.set_value(part.reshape(tensor.shape))
+
+
+class _Quiet:
+    """No gradients are recorded, nothing is cast."""
+
+    def __enter__(self):
+        self._grad, self._cast = _C.is_grad_enabled(), _C.amp.exchange(0)
+        _C.set_grad_enabled(False)
+
+    def __exit__(self, *_):
+        _C.set_grad_enabled(self._grad)
+        _C.amp.exchange(self._cast)
+
+
+def average_gradients(parameters, group, half=False, total=False):
+    """Replaces gradients by their mean over a group.
+
+    A parameter that has no gradient here has one of zeros if another process has one.
+
+    Args:
+        parameters (list[Tensor]): the same on all processes.
+        group (Group): the processes.
+        half (bool): float32 gradients are exchanged as float16.
+        total (bool): the sum in place of the mean.
+    """
+    from proa.distributed import collective
+
+    if group.nranks == 1 or not parameters:
+        return
+    with _Quiet():
+        has = _C.ops.stack([_C.ops.full([], float(p.grad is not None), _C.float32) for p in parameters])
+        collective.all_reduce(has, collective.ReduceOp.MAX, group)
+        parameters = [p for p, there in zip(parameters, has.tolist()) if there]
+        for p in parameters:
+            if p.grad is None:
+                p.grad = _C.ops.full_like(p, 0.0)
+
+        def exchange(flat):
+            dtype = flat.dtype
+            if half and dtype == _C.float32:
+                flat = (flat if total else flat.scale(1.0 / group.nranks)).astype(_C.float16)
+                collective.all_reduce(flat, collective.ReduceOp.SUM, group)
+                return flat.astype(dtype)
+            collective.all_reduce(flat, collective.ReduceOp.SUM, group)
+            return flat if total else flat.scale(1.0 / group.nranks)
+
+        for batch in _batches([p.grad for p in parameters]):
+            _in_one(batch, exchange)
+
+
+def broadcast_parameters(model, group, divided=True):
+    """Gives the processes of a group the parameters and buffers of its first.
+
+    Args:
+        divided (bool): those of which each process has a part (`is_distributed`) too.
+    """
+    from proa.distributed import collective
+
+    if group.nranks == 1:
+        return
+
+    def exchange(flat):
+        collective.broadcast(flat, group.ranks[0], group)
+        return flat
+
+    with _Quiet():
+        tensors = [p for p in model.parameters() if divided or not getattr(p, "is_distributed", False)]
+        for batch in _batches([*tensors, *model.buffers()]):
+            _in_one(batch, exchange)
+
 
 def fused_allreduce_gradients(parameter_list, hcg=None):
-    """Averages the gradients of the parameters over all workers."""
+    """Averages the gradients of the parameters over all data-parallel workers."""
+    from proa.distributed import collective
+
+    group = collective.get_group(0) if hcg is None else hcg.get_data_parallel_group()
+    average_gradients([p for p in parameter_list if not p.stop_gradient], group)
+
+
+def _groups(hcg):
+    from proa.distributed.fleet.base.fleet_base import fleet
+
+    return fleet._hcg if hcg is None else hcg
 
 
 def broadcast_dp_parameters(model, hcg=None):
-    """Gives all workers the parameters of the first."""
+    """Gives all data-parallel workers the parameters of the first."""
+    hcg = _groups(hcg)
+    if hcg is not None:
+        broadcast_parameters(model, hcg.get_data_parallel_group())
 
 
-broadcast_mp_parameters = broadcast_sharding_parameters = broadcast_dp_parameters
+def broadcast_mp_parameters(model, hcg=None):
+    """Gives all model-parallel workers the parameters of the first that are not divided among them."""
+    hcg = _groups(hcg)
+    if hcg is not None:
+        broadcast_parameters(model, hcg.get_model_parallel_group(), divided=False)
+
+
+def broadcast_sharding_parameters(model, hcg=None):
+    """Gives all workers among whom states are divided the parameters of the first."""
+    hcg = _groups(hcg)
+    if hcg is not None:
+        broadcast_parameters(model, hcg.get_sharding_parallel_group())

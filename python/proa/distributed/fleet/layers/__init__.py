@@ -1,0 +1,5 @@
+"""Layers of fleet."""
+
+from proa.framework.names import lazy as _lazy
+
+__getattr__, __dir__ = _lazy(__name__, submodules=("mpu",))

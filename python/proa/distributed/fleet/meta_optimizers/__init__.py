@@ -1,0 +1,5 @@
+"""Optimizers as several workers use them."""
+
+from proa.framework.names import lazy as _lazy
+
+__getattr__, __dir__ = _lazy(__name__, submodules=("dygraph_optimizer",))

@@ -1,0 +1,86 @@
+"""Tensors between neighbouring stages: a header that says what comes, then the tensors."""
+
+from proa import _C
+from proa.distributed import collective
+
+__all__ = ["Line"]
+
+_DTYPES = [_C.float32, _C.float64, _C.float16, _C.bfloat16, _C.int64, _C.int32, _C.bool, _C.int16, _C.int8, _C.uint8]
+_FLOATING = frozenset(_DTYPES[:4])
+_LENGTH = 96  # numbers in a header: at most some ten tensors
+
+
+class Line:
+    """The pipeline of this process.
+
+    Sends do not wait, so that two stages that send to each other at once both go on; what is sent is kept until it has
+    gone.
+
+    Args:
+        group (Group): the stages, in their order.
+    """
+
+    def __init__(self, group):
+        self._group, self._stage = group, group.rank
+        self._under_way = []
+
+    def _rank(self, step):
+        return self._group.ranks[self._stage + step]
+
+    def _send(self, tensor, step):
+        self._under_way.append((collective.isend(tensor, self._rank(step), self._group), tensor))
+
+    def send(self, tensors, step):
+        """Sends a tensor or a tuple of them to the next stage (step 1) or the one before (-1)."""
+        alone = not isinstance(tensors, (tuple, list))
+        tensors = [tensors] if alone else list(tensors)
+        header = [len(tensors), int(alone)]
+        for tensor in tensors:
+            if tensor is None:
+                header.append(-1)
+                continue
+            if tensor.dtype not in _DTYPES:
+                raise _C.located(TypeError(f"pipeline: stages do not exchange {tensor.dtype} tensors"))
+            header += [_DTYPES.index(tensor.dtype), int(tensor.stop_gradient), tensor.ndim, *tensor.shape]
+        if len(header) > _LENGTH:
+            raise _C.located(ValueError(f"pipeline: {len(tensors)} tensors are too many between two stages"))
+        self._send(_numbers(header + [0] * (_LENGTH - len(header))), step)
+        for tensor in tensors:
+            if tensor is not None:
+                self._send(tensor.detach().clone(), step)
+        # What has gone is let go.
+        self._under_way = [(task, t) for task, t in self._under_way if task is not None and not task.is_completed()]
+
+    def receive(self, step):
+        """What the next stage (step 1) or the one before (-1) sends: a tensor, or a tuple of tensors and None."""
+        header = _numbers([0] * _LENGTH)
+        collective.recv(header, self._rank(step), self._group)
+        count, alone, *header = header.tolist()
+        tensors = []
+        for _ in range(count):
+            kind = header.pop(0)
+            if kind < 0:
+                tensors.append(None)
+                continue
+            stop_gradient, ndim = header.pop(0), header.pop(0)
+            shape, header = header[:ndim], header[ndim:]
+            with _C.eager_mode():
+                tensor = _C.ops.full(shape, 0, _DTYPES[kind])
+            collective.recv(tensor, self._rank(step), self._group)
+            tensor.stop_gradient = bool(stop_gradient) or tensor.dtype not in _FLOATING
+            tensors.append(tensor)
+        return tensors[0] if alone else tuple(tensors)
+
+    def finish(self):
+        """Returns when all that was sent has gone."""
+        for task, _ in self._under_way:
+            if task is not None:
+                task.wait()
+        self._under_way = []
+
+
+def _numbers(values):
+    from proa import to_tensor
+
+    with _C.eager_mode():
+        return to_tensor(values, dtype="int64")

@@ -1,0 +1,5 @@
+"""TensorParallel, under the name that programs know."""
+
+from proa.distributed.fleet.meta_parallel.meta_parallel_base import TensorParallel
+
+__all__ = ["TensorParallel"]

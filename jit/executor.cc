@@ -55,6 +55,11 @@ Executor::Executor(const Program& program, std::vector<ValueId> fetches,
     : plan_(std::make_unique<const Plan>(
           MakePlan(program, std::move(fetches), changes))) {}
 
+Executor::Executor(const Program& program, std::vector<ValueId> fetches,
+                   Changes changes, std::span<const std::string_view> passes)
+    : plan_(std::make_unique<const Plan>(
+          MakePlan(program, std::move(fetches), changes, passes))) {}
+
 Executor::~Executor() = default;
 
 const Program& Executor::program() const { return *plan_->program; }

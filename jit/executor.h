@@ -13,6 +13,7 @@
 
 #include <memory>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,10 @@ class Executor {
   // change captured tensors and that `changes` keeps.
   Executor(const Program& program, std::vector<ValueId> fetches,
            Changes changes = Changes::kAll);
+  // With these passes, by their names, in place of the default ones. Throws
+  // Error for a name that no pass has.
+  Executor(const Program& program, std::vector<ValueId> fetches,
+           Changes changes, std::span<const std::string_view> passes);
   ~Executor();
 
   // `feeds`: a tensor for each input that is needed. Throws Error naming the

@@ -99,6 +99,23 @@ TEST(Executor, ReplayIsRecordedByWhoRecords) {
   EXPECT_EQ(outer->block().operations.size(), 1u);
 }
 
+TEST(Executor, RunsThePassesThatAreNamed) {
+  const auto program = Parse(
+      "  %0 = input \"x\" : [1] float32\n"
+      "  %1 = exp(%0) : [1] float32\n"
+      "  %2 = exp(%0) : [1] float32\n"
+      "  %3 = add(%1, %2) : [1] float32\n");
+  const auto count = [&](std::span<const std::string_view> passes) {
+    const Executor e(*program, {3}, Changes::kAll, passes);
+    return e.program().block().operations.size();
+  };
+  constexpr std::string_view kOne[] = {"common_subexpressions"};
+  constexpr std::string_view kNone[] = {"fancy"};
+  EXPECT_EQ(count({}), 3u);
+  EXPECT_EQ(count(kOne), 2u);
+  EXPECT_THROW(count(kNone), Error);
+}
+
 TEST(Executor, RunsOnManyThreadsAtOnce) {
   const auto program = Parse(
       "  %0 = input \"x\" : [1] float32\n"

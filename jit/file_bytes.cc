@@ -1,6 +1,7 @@
 #include "jit/file_bytes.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -89,7 +90,8 @@ absl::StatusOr<std::string_view> Unseal(std::string_view what,
   return bytes;
 }
 
-absl::StatusOr<WholeFile> WholeFile::Read(const std::string& path) {
+absl::StatusOr<WholeFile> WholeFile::Open(const std::string& path,
+                                          size_t* size) {
   using profiler::SystemError;
   // Looked at before it is opened: opening a device may do something.
   struct stat st;
@@ -101,7 +103,7 @@ absl::StatusOr<WholeFile> WholeFile::Read(const std::string& path) {
         absl::StrCat(path, ": is no regular file"));
   }
   WholeFile file(
-      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), {});
+      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (file.fd_ < 0 || ::fstat(file.fd_, &st) != 0) {
     return SystemError(errno, path, "cannot open");
   }
@@ -109,22 +111,47 @@ absl::StatusOr<WholeFile> WholeFile::Read(const std::string& path) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": is no regular file"));
   }
-  file.bytes_.resize(static_cast<size_t>(st.st_size));
+  *size = static_cast<size_t>(st.st_size);
+  return file;
+}
+
+absl::StatusOr<WholeFile> WholeFile::Read(const std::string& path) {
+  size_t size = 0;
+  absl::StatusOr<WholeFile> file = Open(path, &size);
+  if (!file.ok()) return file.status();
+  const auto bytes = std::make_shared<std::string>(size, '\0');
   size_t at = 0;
-  while (at < file.bytes_.size()) {
-    const ssize_t n =
-        ::read(file.fd_, file.bytes_.data() + at, file.bytes_.size() - at);
+  while (at < size) {
+    const ssize_t n = ::read(file->fd_, bytes->data() + at, size - at);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return SystemError(errno, path, "cannot read");
+    if (n < 0) return profiler::SystemError(errno, path, "cannot read");
     if (n == 0) break;
     at += static_cast<size_t>(n);
   }
-  file.bytes_.resize(at);
+  file->bytes_ = std::string_view(*bytes).substr(0, at);
+  file->memory_ = bytes;
+  return file;
+}
+
+absl::StatusOr<WholeFile> WholeFile::Map(const std::string& path) {
+  size_t size = 0;
+  absl::StatusOr<WholeFile> file = Open(path, &size);
+  if (!file.ok() || size == 0) return file;
+  void* const at =
+      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file->fd_, 0);
+  if (at == MAP_FAILED) {
+    return profiler::SystemError(errno, path, "cannot map");
+  }
+  file->memory_ =
+      std::shared_ptr<void>(at, [size](void* p) { ::munmap(p, size); });
+  file->bytes_ = {static_cast<const char*>(at), size};
   return file;
 }
 
 WholeFile::WholeFile(WholeFile&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), bytes_(std::move(other.bytes_)) {}
+    : fd_(std::exchange(other.fd_, -1)),
+      memory_(std::move(other.memory_)),
+      bytes_(other.bytes_) {}
 
 WholeFile::~WholeFile() {
   if (fd_ >= 0) ::close(fd_);

@@ -10,6 +10,7 @@
 #define PROA_JIT_FILE_BYTES_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,19 +40,28 @@ class WholeFile {
   // Errors: profiler::SystemErrors, and InvalidArgument for what is no regular
   // file; a pipe is not waited for.
   static absl::StatusOr<WholeFile> Read(const std::string& path);
+  // The same without a copy: pages come from the file when they are touched,
+  // processes share them, and what this one writes stays its own. For files
+  // that are replaced by others, as ours are, not changed in place: one that is
+  // cut short meanwhile ends the process.
+  static absl::StatusOr<WholeFile> Map(const std::string& path);
   WholeFile(WholeFile&& other) noexcept;
   WholeFile& operator=(WholeFile&&) = delete;
   ~WholeFile();
 
-  const std::string& bytes() const { return bytes_; }
+  std::string_view bytes() const { return bytes_; }
+  // Keeps the bytes, longer than this object.
+  const std::shared_ptr<void>& memory() const { return memory_; }
   // False once another file has its name, or none.
   bool IsStillAt(const std::string& path) const;
 
  private:
-  WholeFile(int fd, std::string bytes) : fd_(fd), bytes_(std::move(bytes)) {}
+  explicit WholeFile(int fd) : fd_(fd) {}
+  static absl::StatusOr<WholeFile> Open(const std::string& path, size_t* size);
 
   int fd_;  // kept, so that its number in the file system is not given again
-  std::string bytes_;
+  std::shared_ptr<void> memory_;
+  std::string_view bytes_;
 };
 
 }  // namespace proa::inline v0::jit

@@ -73,6 +73,28 @@ TEST_F(WholeFileTest, KnowsWhetherAnotherTookItsName) {
   EXPECT_FALSE(file->IsStillAt(path_));
 }
 
+TEST_F(WholeFileTest, MapsWithoutACopy) {
+  Write(path_, "one");
+  std::shared_ptr<void> memory;
+  {
+    const auto file = WholeFile::Map(path_);
+    ASSERT_TRUE(file.ok()) << file.status();
+    EXPECT_EQ(file->bytes(), "one");
+    memory = file->memory();
+  }
+  // The bytes stay, and what is written to them is not the file's.
+  char* const bytes = static_cast<char*>(memory.get());
+  EXPECT_EQ(std::string(bytes, 3), "one");
+  bytes[0] = 'O';
+  EXPECT_EQ(WholeFile::Read(path_)->bytes(), "one");
+  Write(path_, "");
+  const auto empty = WholeFile::Map(path_);
+  ASSERT_TRUE(empty.ok()) << empty.status();
+  EXPECT_EQ(empty->bytes(), "");
+  EXPECT_FALSE(WholeFile::Map(path_ + " that is not there").ok());
+  EXPECT_FALSE(WholeFile::Map(::testing::TempDir()).ok());
+}
+
 TEST_F(WholeFileTest, ReadsRegularFilesOnly) {
   EXPECT_FALSE(WholeFile::Read(path_ + " that is not there").ok());
   EXPECT_FALSE(WholeFile::Read(::testing::TempDir()).ok());

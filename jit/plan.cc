@@ -42,6 +42,11 @@ bool EraseSkipped(const std::vector<bool>& skip, Block& block) {
 
 Plan MakePlan(const Program& program, std::vector<ValueId> outputs,
               Changes changes) {
+  return MakePlan(program, std::move(outputs), changes, DefaultPasses());
+}
+
+Plan MakePlan(const Program& program, std::vector<ValueId> outputs,
+              Changes changes, std::span<const std::string_view> passes) {
   CheckMade(program, outputs);
   const Liveness needed = Analyze(program, outputs, changes);
   auto copy = std::make_shared<Program>();
@@ -54,7 +59,7 @@ Plan MakePlan(const Program& program, std::vector<ValueId> outputs,
     copy->block().operations.push_back(
         CopyOperation(program, operations[i], *copy, ids));
   }
-  RunPasses(copy, outputs, DefaultPasses());
+  RunPasses(copy, outputs, passes);
   Plan plan;
   plan.liveness = Analyze(*copy, outputs, changes);
   if (EraseSkipped(plan.liveness.skip, copy->block())) {

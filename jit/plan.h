@@ -4,6 +4,8 @@
 #define PROA_JIT_PLAN_H_
 
 #include <memory>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "jit/liveness.h"
@@ -19,7 +21,11 @@ struct Plan {
   std::vector<ValueId> inputs;    // likewise
 };
 
-// Throws Error for an output that the program does not make.
+// Throws Error for an output that the program does not make, and for a name
+// that no pass has.
+Plan MakePlan(const Program& program, std::vector<ValueId> outputs,
+              Changes changes, std::span<const std::string_view> passes);
+// With the default passes.
 Plan MakePlan(const Program& program, std::vector<ValueId> outputs,
               Changes changes);
 

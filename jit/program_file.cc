@@ -9,6 +9,8 @@
 #include "profiler/atomic_file.h"
 #include "tensor/copy.h"
 #include "tensor/error.h"
+#include "tensor/shape.h"
+#include "tensor/storage.h"
 
 namespace proa::inline v0::jit {
 namespace {
@@ -64,7 +66,10 @@ absl::StatusOr<Checked> AppendParameters(const Program& program,
 
 // Gives the captured values their tensors. Offsets and sizes were checked
 // against each other by ParseModule; here against the file.
+// `memory` keeps the bytes, which the tensors then share; null: they are
+// copied.
 absl::Status FillParameters(const std::string& path, std::string_view bytes,
+                            const std::shared_ptr<void>& memory,
                             const std::vector<ParameterSlice>& slices,
                             Program& program) {
   for (const ParameterSlice& s : slices) {
@@ -74,9 +79,20 @@ absl::Status FillParameters(const std::string& path, std::string_view bytes,
           absl::StrCat(path, ": '", v.name, "' lies at bytes ", s.offset,
                        " to ", s.offset + s.bytes, " of ", bytes.size()));
     }
+    // An old file may have them where their type cannot lie.
+    const char* const at = bytes.data() + s.offset;
+    if (memory != nullptr && s.bytes > 0 &&
+        reinterpret_cast<uintptr_t>(at) % alignof(double) == 0) {
+      auto storage =
+          Storage::Wrap(const_cast<char*>(at), static_cast<int64_t>(s.bytes),
+                        Place{}, [memory] {});
+      v.captured =
+          Tensor::FromStorage(std::move(storage), v.meta.dtype, v.meta.shape,
+                              ContiguousStrides(v.meta.shape));
+      continue;
+    }
     Tensor t = Tensor::Empty(v.meta.shape, v.meta.dtype);
-    if (s.bytes > 0)
-      std::memcpy(t.raw_data(), bytes.data() + s.offset, s.bytes);
+    if (s.bytes > 0) std::memcpy(t.raw_data(), at, s.bytes);
     v.captured = std::move(t);
   }
   return absl::OkStatus();
@@ -116,14 +132,26 @@ absl::Status SaveModule(const Module& module, const std::string& prefix) {
 
 namespace {
 
+// Whether these are the parameters that a program file names; Unseal has
+// compared the checksum in the envelope with the payload.
+bool Names(const Checked& named, std::string_view payload,
+           std::string_view file) {
+  return payload.size() == named.size &&
+         file.substr(0, kEnvelopeBytes) ==
+             Envelope(kParameterMagic, named.size, named.crc);
+}
+
 // The payload of the parameter file that the program file names; NotFound if
 // there is another.
 absl::StatusOr<WholeFile> ReadParameters(const std::string& path,
-                                         const Checked& named) {
+                                         const Checked& named,
+                                         Parameters parameters) {
   absl::Status other = absl::NotFoundError("");
   for (const std::string& at :
        {path, profiler::StagedPath(path, named.Key())}) {
-    absl::StatusOr<WholeFile> file = WholeFile::Read(at);
+    absl::StatusOr<WholeFile> file = parameters == Parameters::kMapped
+                                         ? WholeFile::Map(at)
+                                         : WholeFile::Read(at);
     if (!file.ok()) {
       if (at == path) other = file.status();
       continue;
@@ -134,62 +162,101 @@ absl::StatusOr<WholeFile> ReadParameters(const std::string& path,
       if (at == path) other = payload.status();
       continue;
     }
-    if (payload->size() == named.size && Crc32c(*payload) == named.crc) {
-      return file;
-    }
+    if (Names(named, *payload, file->bytes())) return file;
   }
   return other;
 }
 
-absl::StatusOr<Module> LoadFrom(const WholeFile& program_file,
+// The program with its parameters, the contents of a file.
+absl::StatusOr<Module> Complete(ParsedModule parsed,
                                 const std::string& program_path,
-                                const std::string& parameter_path) {
+                                const std::string& parameter_path,
+                                std::string_view parameters,
+                                const std::shared_ptr<void>& memory) {
+  try {
+    absl::Status s =
+        FillParameters(parameter_path, parameters.substr(kEnvelopeBytes),
+                       memory, parsed.slices, *parsed.module.program);
+    if (!s.ok()) return s;
+  } catch (const Error& e) {
+    return absl::Status(e.code(), absl::StrCat(parameter_path, ": ", e.what()));
+  }
+  if (absl::Status s = VerifyModule(parsed.module); !s.ok()) {
+    return In(program_path, s);
+  }
+  return std::move(parsed.module);
+}
+
+absl::StatusOr<ParsedModule> ParseProgram(std::string_view bytes,
+                                          const std::string& path) {
   const absl::StatusOr<std::string_view> payload =
-      Unseal(program_path, kProgramMagic, program_file.bytes());
+      Unseal(path, kProgramMagic, bytes);
   if (!payload.ok()) return payload.status();
   absl::StatusOr<ParsedModule> parsed = ParseModule(*payload);
-  if (!parsed.ok()) return In(program_path, parsed.status());
+  if (!parsed.ok()) return In(path, parsed.status());
+  return parsed;
+}
+
+absl::StatusOr<Module> LoadFrom(const WholeFile& program_file,
+                                const std::string& program_path,
+                                const std::string& parameter_path,
+                                Parameters kind) {
+  absl::StatusOr<ParsedModule> parsed =
+      ParseProgram(program_file.bytes(), program_path);
+  if (!parsed.ok()) return parsed.status();
   const absl::StatusOr<WholeFile> parameters = ReadParameters(
       parameter_path,
-      {.size = parsed->parameter_bytes, .crc = parsed->parameter_crc});
+      {.size = parsed->parameter_bytes, .crc = parsed->parameter_crc}, kind);
   if (!parameters.ok() && parameters.status().message().empty()) {
     return absl::DataLossError(
         absl::StrCat(parameter_path, ": does not belong to ", program_path));
   }
   if (!parameters.ok()) return parameters.status();
-  try {
-    absl::Status s = FillParameters(
-        parameter_path,
-        std::string_view(parameters->bytes()).substr(kEnvelopeBytes),
-        parsed->slices, *parsed->module.program);
-    if (!s.ok()) return s;
-  } catch (const Error& e) {
-    return absl::Status(e.code(), absl::StrCat(parameter_path, ": ", e.what()));
-  }
-  if (absl::Status s = VerifyModule(parsed->module); !s.ok()) {
-    return In(program_path, s);
-  }
-  return std::move(parsed->module);
+  return Complete(*std::move(parsed), program_path, parameter_path,
+                  parameters->bytes(),
+                  kind == Parameters::kMapped ? parameters->memory() : nullptr);
 }
 
 }  // namespace
 
-absl::StatusOr<Module> LoadModule(const std::string& prefix) {
-  const std::string program_path = prefix + ".pdmodel";
-  const std::string parameter_path = prefix + ".pdiparams";
+absl::StatusOr<Module> LoadModule(const std::string& prefix,
+                                  Parameters parameters) {
+  return LoadModuleFiles(prefix + ".pdmodel", prefix + ".pdiparams",
+                         parameters);
+}
+
+absl::StatusOr<Module> LoadModuleFiles(const std::string& program_path,
+                                       const std::string& parameter_path,
+                                       Parameters parameters) {
   constexpr int kMaxTries = 1000;
   absl::StatusOr<Module> module = absl::UnknownError("");
   int settled = 0;
   for (int i = 0; i < kMaxTries && settled < 2; ++i) {
     const absl::StatusOr<WholeFile> program = WholeFile::Read(program_path);
     if (!program.ok()) return program.status();
-    module = LoadFrom(*program, program_path, parameter_path);
+    module = LoadFrom(*program, program_path, parameter_path, parameters);
     if (module.ok()) return module;
     // A model that is replaced between two readings is read again; once more
     // still, for parameters that got their name between two looks.
     settled = program->IsStillAt(program_path) ? settled + 1 : 0;
   }
   return module;
+}
+
+absl::StatusOr<Module> ParseModuleFiles(std::string_view program,
+                                        std::string_view parameters) {
+  const std::string program_name = "program", parameter_name = "parameters";
+  absl::StatusOr<ParsedModule> parsed = ParseProgram(program, program_name);
+  if (!parsed.ok()) return parsed.status();
+  const absl::StatusOr<std::string_view> payload =
+      Unseal(parameter_name, kParameterMagic, parameters);
+  if (!payload.ok()) return payload.status();
+  if (!Names({.size = parsed->parameter_bytes, .crc = parsed->parameter_crc},
+             *payload, parameters)) {
+    return absl::DataLossError("the parameters do not belong to the program");
+  }
+  return Complete(*std::move(parsed), program_name, parameter_name, parameters,
+                  nullptr);
 }
 
 }  // namespace proa::inline v0::jit

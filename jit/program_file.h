@@ -41,7 +41,21 @@ absl::Status SaveModule(const Module& module, const std::string& prefix);
 // the file is truncated or was altered", "...: op 'fancy' is not known to this
 // release; the file was written by 'proa 0.9.0', this is proa 0.1.0". Calls
 // that older releases recorded are upgraded (ops/upgrade.h).
-absl::StatusOr<Module> LoadModule(const std::string& prefix);
+//
+// kMapped: parameters stay in the file until they are read, and processes that
+// run the model share them (WholeFile::Map tells the danger).
+enum class Parameters { kCopied, kMapped };
+absl::StatusOr<Module> LoadModule(const std::string& prefix,
+                                  Parameters parameters = Parameters::kCopied);
+
+// The same by the full names of the two files.
+absl::StatusOr<Module> LoadModuleFiles(
+    const std::string& program_path, const std::string& parameter_path,
+    Parameters parameters = Parameters::kCopied);
+
+// The same from the contents of the two files.
+absl::StatusOr<Module> ParseModuleFiles(std::string_view program,
+                                        std::string_view parameters);
 
 }  // namespace proa::inline v0::jit
 

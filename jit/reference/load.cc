@@ -109,6 +109,12 @@ absl::StatusOr<Module> Load(const WholeFile& program, const ModelFiles& files) {
   }
 }
 
+// The first byte of theirs is the tag of the first block; that of ours is a
+// letter. What is neither is reported by our reader.
+bool IsOurs(std::string_view program) {
+  return program.empty() || program[0] != '\n';
+}
+
 }  // namespace
 
 absl::StatusOr<ModelFiles> FindModel(const std::string& named) {
@@ -162,21 +168,30 @@ absl::StatusOr<ModelFiles> FindModel(const std::string& named) {
   return ModelFiles{prefix, together ? beside : ""};
 }
 
-absl::StatusOr<Module> LoadAnyModel(const ModelFiles& files) {
+absl::StatusOr<Module> LoadAnyModel(const ModelFiles& files,
+                                    Parameters parameters) {
   const absl::StatusOr<WholeFile> program = WholeFile::Read(files.program);
   if (!program.ok()) return program.status();
-  // The first byte of theirs is the tag of the first block; that of ours is a
-  // letter. What is neither is reported by our reader.
-  const bool ours = program->bytes().empty() || program->bytes()[0] != '\n';
-  if (!ours) return Load(*program, files);
-  const std::string prefix = WithoutEnding(files.program, ".pdmodel");
-  return LoadModule(prefix);
+  if (!IsOurs(program->bytes())) return Load(*program, files);
+  return LoadModuleFiles(
+      files.program,
+      files.parameters.empty()
+          ? WithoutEnding(files.program, ".pdmodel") + ".pdiparams"
+          : files.parameters,
+      parameters);
 }
 
-absl::StatusOr<Module> LoadAnyModel(const std::string& prefix_or_folder) {
+absl::StatusOr<Module> LoadAnyModel(const std::string& prefix_or_folder,
+                                    Parameters parameters) {
   const absl::StatusOr<ModelFiles> files = FindModel(prefix_or_folder);
   if (!files.ok()) return files.status();
-  return LoadAnyModel(*files);
+  return LoadAnyModel(*files, parameters);
+}
+
+absl::StatusOr<Module> ParseAnyModel(std::string_view program,
+                                     std::string_view parameters) {
+  return IsOurs(program) ? ParseModuleFiles(program, parameters)
+                         : ParseReferenceModel(program, parameters);
 }
 
 absl::StatusOr<Module> ParseReferenceModel(std::string_view program,

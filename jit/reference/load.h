@@ -24,12 +24,18 @@ struct ModelFiles {
 absl::StatusOr<ModelFiles> FindModel(const std::string& prefix_or_folder);
 
 // Errors say what and where: "net.pdmodel: block 0, op 3 'conv2d': ...".
-absl::StatusOr<Module> LoadAnyModel(const ModelFiles& files);
-absl::StatusOr<Module> LoadAnyModel(const std::string& prefix_or_folder);
+// Parameters::kMapped holds for our own files; others are copied.
+absl::StatusOr<Module> LoadAnyModel(
+    const ModelFiles& files, Parameters parameters = Parameters::kCopied);
+absl::StatusOr<Module> LoadAnyModel(
+    const std::string& prefix_or_folder,
+    Parameters parameters = Parameters::kCopied);
 
 // The same from memory; `parameters` is the stream of all of them.
 absl::StatusOr<Module> ParseReferenceModel(std::string_view program,
                                            std::string_view parameters);
+absl::StatusOr<Module> ParseAnyModel(std::string_view program,
+                                     std::string_view parameters);
 
 }  // namespace proa::inline v0::jit::reference
 

@@ -13,104 +13,78 @@
 //   output->CopyToCpu(scores.data());
 //
 // Only the standard library appears here. Errors are std::runtime_error
-// (proa::Error) with a sentence that says what and where. A Predictor is for
-// one thread at a time; Clone gives another thread its own, sharing weights and
-// the execution plan. A run changes nothing of the process: its number of
-// threads holds on its own thread, while it lasts.
+// (proa::Error) with a sentence that says what and where.
+//
+// Threads: every method may be called from many threads at once. Run(inputs,
+// &outputs) shares nothing between calls but the weights: that is how many
+// threads use one predictor. Run() reads and writes the predictor's handles,
+// which are one set: threads that each want their own take a Clone, which
+// shares weights and plan and costs a few handles. A run changes nothing of the
+// process: its number of threads holds on its own thread, while it lasts.
 #ifndef PROA_INFERENCE_PREDICTOR_H_
 #define PROA_INFERENCE_PREDICTOR_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "inference/config.h"
+#include "inference/tensor.h"
+#include "inference/types.h"
+
 namespace proa::inline v0::inference {
-
-enum class DataType : uint8_t {
-  kBool,
-  kUInt8,
-  kInt8,
-  kInt16,
-  kInt32,
-  kInt64,
-  kFloat16,
-  kBFloat16,
-  kFloat32,
-  kFloat64,
-  kComplex64,
-  kComplex128,
-};
-
-class Config {
- public:
-  Config() = default;
-  // Path without the suffixes .pdmodel and .pdiparams; either full name is fine
-  // too.
-  explicit Config(const std::string& model) { SetModel(model); }
-  // A folder is fine as well, one that PaddlePaddle 1.x or 2.x saved
-  // (`__model__` and the parameters): their programs become ours when they are
-  // loaded.
-  void SetModel(const std::string& model);
-  // The files of program and parameters by their full names, such as
-  // PaddlePaddle wrote them.
-  Config(const std::string& program, const std::string& parameters) {
-    SetModel(program, parameters);
-  }
-  void SetModel(const std::string& program, const std::string& parameters) {
-    model_ = program;
-    parameters_ = parameters;
-  }
-  const std::string& model() const { return model_; }
-  const std::string& parameters() const { return parameters_; }
-
-  // Threads of one run; 0 (the default): as many as the process may use.
-  void SetCpuMathLibraryNumThreads(int n) { threads_ = n; }
-  int cpu_math_library_num_threads() const { return threads_; }
-
- private:
-  std::string model_;
-  std::string parameters_;
-  int threads_ = 0;
-};
-
-// An input or output of a predictor, by name. Lives as long as its predictor.
-class TensorHandle {
- public:
-  virtual ~TensorHandle() = default;
-  virtual const std::string& name() const = 0;
-  virtual DataType type() const = 0;
-  // Of an output: after Run. Unknown sizes of an input are -1 before Reshape.
-  virtual std::vector<int64_t> shape() const = 0;
-  virtual int64_t numel() const = 0;
-
-  // Sets the shape of an input; the next CopyFromCpu reads that many elements.
-  virtual void Reshape(const std::vector<int64_t>& shape) = 0;
-  // T must be the type of the tensor: float, double, bool, [u]int8_t, int16_t,
-  // int32_t, int64_t.
-  template <typename T>
-  void CopyFromCpu(const T* data);
-  template <typename T>
-  void CopyToCpu(T* data) const;
-
- protected:
-  virtual void CopyFrom(const void* data, DataType type) = 0;
-  virtual void CopyTo(void* data, DataType type) const = 0;
-};
 
 class Predictor {
  public:
   virtual ~Predictor() = default;
   virtual std::vector<std::string> GetInputNames() const = 0;
   virtual std::vector<std::string> GetOutputNames() const = 0;
+  // What the model declares; unknown sizes are -1.
+  virtual std::map<std::string, std::vector<int64_t>> GetInputTensorShape()
+      const = 0;
+  virtual std::map<std::string, DataType> GetInputTypes() const = 0;
   // Throws for a name that is not among them.
-  virtual TensorHandle* GetInputHandle(const std::string& name) = 0;
-  virtual TensorHandle* GetOutputHandle(const std::string& name) = 0;
-  virtual void Run() = 0;
+  virtual std::unique_ptr<Tensor> GetInputHandle(const std::string& name) = 0;
+  virtual std::unique_ptr<Tensor> GetOutputHandle(const std::string& name) = 0;
+  // From the input handles to the output handles; true, or it throws.
+  virtual bool Run() = 0;
+  // The same without handles: `inputs` in the order of GetInputNames (those
+  // with a name may come in any order); `outputs` become new arrays, in the
+  // order of GetOutputNames.
+  virtual bool Run(const std::vector<Tensor>& inputs,
+                   std::vector<Tensor>* outputs) const = 0;
   virtual std::unique_ptr<Predictor> Clone() const = 0;
+  // Nothing is kept between runs but inputs and outputs.
+  virtual void ClearIntermediateTensor() {}
+  // Lets go of the outputs, and gives memory that the process does not use back
+  // to the system; returns how many bytes.
+  virtual uint64_t TryShrinkMemory() = 0;
 };
 
-std::unique_ptr<Predictor> CreatePredictor(const Config& config);
+std::shared_ptr<Predictor> CreatePredictor(const Config& config);
+
+// Predictors of one model, which share weights and plan.
+class PredictorPool {
+ public:
+  // Throws unless size is positive.
+  explicit PredictorPool(const Config& config, size_t size = 1);
+  // Throws for a number that is not less than size.
+  Predictor* Retrieve(size_t index) const;
+  Predictor* Retrive(size_t index) const { return Retrieve(index); }
+
+ private:
+  std::vector<std::shared_ptr<Predictor>> predictors_;
+};
+
+// "version: 0.1.0\n".
+std::string GetVersion();
+// There is no TensorRT: 0, 0, 0.
+std::tuple<int, int, int> GetTrtCompileVersion();
+std::tuple<int, int, int> GetTrtRuntimeVersion();
 
 // Loads a library of custom operators (proa/extension.h), so that models with
 // them can be loaded. Call it before CreatePredictor; again is nothing. The

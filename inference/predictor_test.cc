@@ -1,5 +1,6 @@
 #include "inference/predictor.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <string>
@@ -7,12 +8,10 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "inference/model_for_test.h"
 #include "jit/program_file.h"
 #include "jit/recorder.h"
 #include "ops/definition.h"
-#include "ops/elementwise/activation_ops.h"
-#include "ops/elementwise/binary_ops.h"
-#include "ops/linalg/matmul_ops.h"
 #include "ops/value.h"
 #include "tensor/error.h"
 #include "tensor/parallel.h"
@@ -20,32 +19,12 @@
 namespace proa::inline v0::inference {
 namespace {
 
-// relu(x @ w + 1) with w = [[1, -1], [2, 0.5]], saved under the test's own
-// folder.
-std::string SavedModel() {
-  auto program = std::make_shared<jit::Program>();
-  const Tensor x =
-      jit::AddInput(program, "x", {kUnknownDim, 2}, DType::kFloat32);
-  Tensor w = Tensor::Empty({2, 2}, DType::kFloat32);
-  const float values[] = {1, -1, 2, 0.5};
-  std::copy_n(values, 4, w.data<float>());
-  const Tensor y = ops::relu(ops::add(ops::matmul(x, w), Tensor::Scalar(1.f)));
-  jit::Module module;
-  module.program = program;
-  module.inputs = {jit::SymbolOf(x).id()};
-  module.outputs = {jit::SymbolOf(y).id()};
-  module.output_names = {"y"};
-  const std::string prefix = std::string(std::getenv("TEST_TMPDIR")) + "/model";
-  EXPECT_TRUE(jit::SaveModule(module, prefix).ok());
-  return prefix;
-}
-
 std::vector<float> RunOn(Predictor& p, const std::vector<float>& x) {
-  TensorHandle* in = p.GetInputHandle("x");
+  const auto in = p.GetInputHandle("x");
   in->Reshape({static_cast<int64_t>(x.size()) / 2, 2});
   in->CopyFromCpu(x.data());
   p.Run();
-  TensorHandle* out = p.GetOutputHandle("y");
+  const auto out = p.GetOutputHandle("y");
   std::vector<float> y(static_cast<size_t>(out->numel()));
   out->CopyToCpu(y.data());
   return y;
@@ -65,7 +44,7 @@ TEST(Predictor, RunsOperatorsOfAnExtension) {
   LoadExtension("ops/extension/testing/negate_v1.so");
   LoadExtension("ops/extension/testing/negate_v1.so");  // again is nothing
   auto program = std::make_shared<jit::Program>();
-  const Tensor x =
+  const proa::Tensor x =
       jit::AddInput(program, "x", {kUnknownDim, 2}, DType::kFloat32);
   Value y;
   const std::vector<Value> args = {Value(x)};
@@ -73,7 +52,7 @@ TEST(Predictor, RunsOperatorsOfAnExtension) {
   jit::Module module;
   module.program = program;
   module.inputs = {jit::SymbolOf(x).id()};
-  module.outputs = {jit::SymbolOf(std::get<Tensor>(y)).id()};
+  module.outputs = {jit::SymbolOf(std::get<proa::Tensor>(y)).id()};
   module.output_names = {"y"};
   const std::string prefix = std::string(std::getenv("TEST_TMPDIR")) + "/own";
   ASSERT_TRUE(jit::SaveModule(module, prefix).ok());
@@ -95,6 +74,216 @@ TEST(Predictor, ClonesWorkInOtherThreads) {
   }
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(wrong, std::vector<int>(4, 0));
+}
+
+// The same as a call of Run(inputs, &outputs).
+std::vector<float> CallOn(const Predictor& p, const std::vector<float>& x) {
+  Tensor in("x");
+  in.Reshape({static_cast<int64_t>(x.size()) / 2, 2});
+  in.CopyFromCpu(x.data());
+  std::vector<Tensor> out;
+  EXPECT_TRUE(p.Run({in}, &out));
+  std::vector<float> y(static_cast<size_t>(out[0].numel()));
+  out[0].CopyToCpu(y.data());
+  return y;
+}
+
+TEST(Predictor, OneServesManyThreads) {
+  const auto p = CreatePredictor(Config(SavedModel()));
+  constexpr int kThreads = 16;
+  std::vector<std::thread> threads;
+  std::vector<int> wrong(kThreads, 0);
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      for (int k = 0; k < 200; ++k) {
+        // Another number of rows each time.
+        std::vector<float> x(static_cast<size_t>(2 * (1 + k % 7)), 0);
+        x[0] = static_cast<float>(i * 200 + k);
+        const std::vector<float> y = CallOn(*p, x);
+        wrong[i] += y.size() != x.size() || y[0] != x[0] + 1 ||
+                    y[y.size() - 1] != (x.size() == 2 ? y[1] : 1);
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(wrong, std::vector<int>(kThreads, 0));
+}
+
+// Handles are one set: whose numbers a run has is open, that they are whole
+// ones is not.
+TEST(Predictor, HandlesOfManyThreadsAreNoRace) {
+  const auto p = CreatePredictor(Config(SavedModel()));
+  RunOn(*p, {0, 0});
+  std::vector<std::thread> threads;
+  std::vector<int> wrong(8, 0);
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&, i] {
+      const auto in = p->GetInputHandle("x");
+      const auto out = p->GetOutputHandle("y");
+      const float x[2] = {static_cast<float>(i), static_cast<float>(i)};
+      for (int k = 0; k < 200; ++k) {
+        in->CopyFromCpu(x);
+        p->Run();
+        float y[2];
+        out->CopyToCpu(y);
+        const float v = (y[0] - 1) / 3;
+        const float expected = std::max(0.f, 1 - v / 2);
+        wrong[i] += v < 0 || v > 7 || y[1] != expected;
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(wrong, std::vector<int>(8, 0));
+}
+
+TEST(Predictor, ArraysOfOnesOwn) {
+  const auto p = CreatePredictor(Config(SavedModel()));
+  std::vector<Tensor> out;
+  EXPECT_EQ(CallOn(*p, {}), std::vector<float>{});
+  EXPECT_THROW(p->Run({}, &out), Error);
+  EXPECT_THROW(p->Run({Tensor("x")}, &out), Error);
+  EXPECT_THROW(p->Run({Tensor("z")}, &out), Error);
+  EXPECT_THROW(p->Run({Tensor()}, nullptr), Error);
+  Tensor wide("x");
+  wide.Reshape({1, 2});
+  const double elements[2] = {1, 2};
+  wide.CopyFromCpu(elements);
+  EXPECT_THROW(p->Run({wide}, &out), TypeError);
+  Tensor long_("x");
+  long_.Reshape({1, 3});
+  const float three[3] = {};
+  long_.CopyFromCpu(three);
+  EXPECT_THROW(p->Run({long_}, &out), Error);
+  EXPECT_THROW(long_.CopyFromCpu(three, 8, DataType::kFloat32), Error);
+}
+
+TEST(Predictor, ExternalMemoryIsReadWhereItLies) {
+  const auto p = CreatePredictor(Config(SavedModel()));
+  const auto in = p->GetInputHandle("x");
+  std::vector<float> x = {1, 1};
+  in->ShareExternalData(x.data(), std::vector<int>{1, 2});
+  p->Run();
+  float y[2];
+  p->GetOutputHandle("y")->CopyToCpu(y);
+  EXPECT_EQ(y[0], 4);
+  x[0] = 2;  // seen without another call
+  p->Run();
+  p->GetOutputHandle("y")->CopyToCpu(y);
+  EXPECT_EQ(y[0], 5);
+  const float other[2] = {7, 0};
+  in->CopyFromCpu(other);  // not into the caller's memory
+  EXPECT_EQ(x[0], 2);
+  EXPECT_EQ(in->mutable_data<float>()[0], 7);
+  EXPECT_THROW(in->ShareExternalData(x.data(), std::vector<int>{2}), Error);
+  EXPECT_THROW(
+      in->ShareExternalData(reinterpret_cast<const float*>(
+                                reinterpret_cast<const char*>(x.data()) + 1),
+                            std::vector<int>{1, 2}),
+      Error);
+}
+
+TEST(Predictor, ElementsInPlace) {
+  const auto p = CreatePredictor(Config(SavedModel()));
+  const auto in = p->GetInputHandle("x");
+  in->Reshape({1, 2});
+  float* x = in->mutable_data<float>();
+  for (int k = 0; k < 3; ++k) {
+    x[0] = static_cast<float>(k);
+    x[1] = 0;
+    p->Run();
+    PlaceType place;
+    int size = 0;
+    const auto out = p->GetOutputHandle("y");
+    const float* y = out->data<float>(&place, &size);
+    EXPECT_EQ(size, 2);
+    EXPECT_EQ(y[0], static_cast<float>(k) + 1);
+    EXPECT_EQ(in->mutable_data<float>(), x);
+  }
+  EXPECT_THROW(in->mutable_data<int>(), TypeError);
+}
+
+TEST(Predictor, ShrinksAndGoesOn) {
+  const auto p = CreatePredictor(Config(SavedModel()));
+  const std::vector<float> x(200000, 1);
+  const std::vector<float> y = RunOn(*p, x);
+  const auto out = p->GetOutputHandle("y");
+  const auto in = p->GetInputHandle("x");
+  p->ClearIntermediateTensor();
+  EXPECT_EQ(out->numel(), 200000);
+  p->TryShrinkMemory();
+  float none;
+  EXPECT_THROW(out->CopyToCpu(&none), Error);
+  EXPECT_EQ(RunOn(*p, x), y);
+}
+
+TEST(PredictorPool, SharesTheModel) {
+  const PredictorPool pool(Config(SavedModel()), 3);
+  EXPECT_NE(pool.Retrieve(0), pool.Retrieve(2));
+  EXPECT_EQ(RunOn(*pool.Retrive(2), {1, 1}), (std::vector<float>{4, 0.5}));
+  EXPECT_THROW(pool.Retrieve(3), Error);
+  EXPECT_THROW(PredictorPool(Config(SavedModel()), 0), Error);
+}
+
+TEST(Predictor, OutlivedByItsHandles) {
+  std::unique_ptr<Tensor> out;
+  {
+    const auto p = CreatePredictor(Config(SavedModel()));
+    RunOn(*p, {1, 1});
+    out = p->GetOutputHandle("y");
+  }
+  float y[2];
+  out->CopyToCpu(y);
+  EXPECT_EQ(y[0], 4);
+}
+
+std::string Contents(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(Config, ModelFromMemoryAndByTwoFiles) {
+  const std::string prefix = SavedModel();
+  const std::string program = Contents(prefix + ".pdmodel");
+  const std::string weights = Contents(prefix + ".pdiparams");
+  Config config;
+  config.SetModelBuffer(program.data(), program.size(), weights.data(),
+                        weights.size());
+  EXPECT_EQ(RunOn(*CreatePredictor(config), {1, 1})[0], 4);
+  config.SetModelBuffer(program.data(), program.size() - 1, weights.data(),
+                        weights.size());
+  EXPECT_THROW(CreatePredictor(config), Error);
+  config.SetModelBuffer(program.data(), program.size(), nullptr, 0);
+  EXPECT_THROW(CreatePredictor(config), Error);
+  std::ofstream(prefix + "_p", std::ios::binary) << program;
+  std::ofstream(prefix + "_w", std::ios::binary) << weights;
+  EXPECT_EQ(
+      RunOn(*CreatePredictor(Config(prefix + "_p", prefix + "_w")), {1, 1})[0],
+      4);
+}
+
+TEST(Config, PassesAreListedDeletedInserted) {
+  Config config(SavedModel());
+  auto* passes = config.pass_builder();
+  const size_t count = passes->size();
+  EXPECT_GT(count, 2u);
+  passes->DeletePass("dead_code");
+  passes->DeletePass("conv_elementwise_add_act_fuse_pass");  // the reference's
+  EXPECT_EQ(passes->size(), count - 1);
+  passes->InsertPass(0, "dead_code");
+  EXPECT_EQ(passes->AllPasses()[0], "dead_code");
+  EXPECT_THROW(passes->AppendPass("fancy"), Error);
+  EXPECT_THROW(passes->InsertPass(count + 1, "dead_code"), Error);
+  config.SwitchIrDebug();
+  config.SetOptimCacheDir(std::getenv("TEST_TMPDIR"));
+  EXPECT_EQ(RunOn(*CreatePredictor(config), {1, 1})[0], 4);
+  const std::string dump =
+      Contents(std::string(std::getenv("TEST_TMPDIR")) + "/ir_00_loaded.txt");
+  EXPECT_NE(dump.find("relu"), std::string::npos);
+  config.SetOptimCacheDir("/nowhere");
+  EXPECT_THROW(CreatePredictor(config), Error);
+  config.SwitchIrOptim(false);
+  EXPECT_NE(config.Summary().find("ir_optim            false"),
+            std::string::npos);
 }
 
 TEST(Predictor, ThreadsAreOfTheRunAlone) {

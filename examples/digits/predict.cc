@@ -43,14 +43,14 @@ std::vector<float> ReadImages(const std::string& path) {
 // Scores [n, kClasses] of images [n, 1, kSide, kSide].
 std::vector<float> Run(const std::string& model,
                        const std::vector<float>& images) {
-  const std::unique_ptr<proa::inference::Predictor> predictor =
+  const std::shared_ptr<proa::inference::Predictor> predictor =
       proa::inference::CreatePredictor(proa::inference::Config(model));
-  auto* input = predictor->GetInputHandle(predictor->GetInputNames().at(0));
+  auto input = predictor->GetInputHandle(predictor->GetInputNames().at(0));
   const int64_t count = static_cast<int64_t>(images.size()) / kPixels;
   input->Reshape({count, 1, kSide, kSide});
   input->CopyFromCpu(images.data());
   predictor->Run();
-  auto* output = predictor->GetOutputHandle(predictor->GetOutputNames().at(0));
+  auto output = predictor->GetOutputHandle(predictor->GetOutputNames().at(0));
   std::vector<float> scores(output->numel());
   if (static_cast<int64_t>(scores.size()) != count * kClasses) {
     throw std::runtime_error(model + ": the model does not give " +

@@ -1,0 +1,161 @@
+// What a predictor runs, and how: the files of the model, threads, passes.
+//
+//   proa::inference::Config config("model");  // model.pdmodel and .pdiparams
+//   config.SetCpuMathLibraryNumThreads(4);
+//   config.pass_builder()->DeletePass("fuse_norm");
+//
+// Models run on the CPU. Settings of GPUs and of other engines are accepted, so
+// that programs written for PaddlePaddle compile and run, and answered
+// truthfully: `use_gpu()` is false whatever was asked for.
+#ifndef PROA_INFERENCE_CONFIG_H_
+#define PROA_INFERENCE_CONFIG_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "inference/types.h"
+
+namespace proa::inline v0::inference {
+
+// The passes over the program, in the order in which they run.
+class PassStrategy {
+ public:
+  PassStrategy();  // the default ones
+
+  const std::vector<std::string>& AllPasses() const { return passes_; }
+  // Names that can be inserted, sorted.
+  static std::vector<std::string> AvailablePasses();
+
+  // Takes a pass out wherever it stands. A name that is not in the list is
+  // nothing: programs delete passes of PaddlePaddle, which are not here.
+  void DeletePass(const std::string& name);
+  void DeletePass(size_t index);
+  // Throw for a name that no pass has, or a place behind the end.
+  void InsertPass(size_t index, const std::string& name);
+  void AppendPass(const std::string& name) { InsertPass(size(), name); }
+  void ClearPasses() { passes_.clear(); }
+  void TurnOnDebug() { debug_ = true; }
+  bool debug() const { return debug_; }
+  size_t size() const { return passes_.size(); }
+
+ private:
+  std::vector<std::string> passes_;
+  bool debug_ = false;
+};
+
+class Config {
+ public:
+  using Precision = PrecisionType;
+
+  Config() = default;
+  // Path without the suffixes .pdmodel and .pdiparams, or either full name; or
+  // a folder, also one that PaddlePaddle 1.x or 2.x saved (`__model__` and the
+  // parameters): their programs become ours when they are loaded.
+  explicit Config(const std::string& model) { SetModel(model); }
+  void SetModel(const std::string& model);
+  // The files of program and parameters by their full names.
+  Config(const std::string& program, const std::string& parameters) {
+    SetModel(program, parameters);
+  }
+  void SetModel(const std::string& program, const std::string& parameters) {
+    model_ = program;
+    parameters_ = parameters;
+  }
+  void SetProgFile(const std::string& path) { model_ = path; }
+  void SetParamsFile(const std::string& path) { parameters_ = path; }
+  // The contents of the two files; copied.
+  void SetModelBuffer(const char* program, size_t program_bytes,
+                      const char* parameters, size_t parameter_bytes);
+  bool model_from_memory() const { return from_memory_; }
+  const std::string& program_bytes() const { return program_bytes_; }
+  const std::string& parameter_bytes() const { return parameter_bytes_; }
+
+  // What was set, by this library's names and by PaddlePaddle's.
+  const std::string& model() const { return model_; }
+  const std::string& parameters() const { return parameters_; }
+  const std::string& model_dir() const { return model_; }
+  const std::string& prog_file() const { return model_; }
+  const std::string& params_file() const { return parameters_; }
+
+  // Threads of one run; 0 (the default): as many as the process may use.
+  void SetCpuMathLibraryNumThreads(int n) { threads_ = n; }
+  int cpu_math_library_num_threads() const { return threads_; }
+
+  // Whether passes run over the program: yes unless switched off.
+  void SwitchIrOptim(bool on = true) { ir_optim_ = on; }
+  bool ir_optim() const { return ir_optim_; }
+  // Writes the program as text, before the passes and after each, into the
+  // folder of SetOptimCacheDir, or the current one: "ir_00_loaded.txt", ...
+  void SwitchIrDebug(bool on = true) { ir_debug_ = on; }
+  bool ir_debug() const { return ir_debug_ || passes_.debug(); }
+  void SetOptimCacheDir(const std::string& folder) { dump_folder_ = folder; }
+  const std::string& optim_cache_dir() const { return dump_folder_; }
+  PassStrategy* pass_builder() { return &passes_; }
+  const PassStrategy& passes() const { return passes_; }
+  void DeletePass(const std::string& name) { passes_.DeletePass(name); }
+
+  // Accepted. Values are released after their last use and oneDNN computes in
+  // any case; nothing is logged.
+  void EnableMemoryOptim(bool on = true) { memory_optim_ = on; }
+  bool enable_memory_optim() const { return memory_optim_; }
+  void EnableMKLDNN() { onednn_ = true; }
+  void DisableMKLDNN() { onednn_ = false; }
+  bool mkldnn_enabled() const { return onednn_; }
+  void SetMkldnnCacheCapacity(int) {}
+  void DisableGlogInfo() { quiet_ = true; }
+  bool glog_info_disabled() const { return quiet_; }
+  void EnableProfile() { profile_ = true; }
+  bool profile_enabled() const { return profile_; }
+  void SwitchUseFeedFetchOps(int = 1) {}
+  void SwitchSpecifyInputNames(bool = true) {}
+  bool use_feed_fetch_ops_enabled() const { return false; }
+  bool specify_input_name() const { return true; }
+
+  // Accepted, and false ever after: models run on the CPU, in the types that
+  // they were saved in (proa.inference.convert_to_mixed_precision converts a
+  // saved model to bfloat16).
+  void EnableUseGpu(uint64_t /*memory_mb*/ = 0, int /*device*/ = 0) {}
+  void DisableGpu() {}
+  bool use_gpu() const { return false; }
+  int gpu_device_id() const { return 0; }
+  int memory_pool_init_size_mb() const { return 0; }
+  float fraction_of_gpu_memory_for_pool() const { return 0; }
+  void EnableXpu(int /*l3_workspace_size*/ = 0) {}
+  bool use_xpu() const { return false; }
+  void EnableTensorRtEngine(int64_t /*workspace*/ = 0, int /*max_batch*/ = 1,
+                            int /*min_subgraph*/ = 3,
+                            Precision /*precision*/ = Precision::kFloat32,
+                            bool /*use_static*/ = false,
+                            bool /*use_calib_mode*/ = true) {}
+  bool tensorrt_engine_enabled() const { return false; }
+  void EnableMkldnnBfloat16() {}
+  bool mkldnn_bfloat16_enabled() const { return false; }
+  void EnableONNXRuntime() {}
+  void DisableONNXRuntime() {}
+  bool use_onnxruntime() const { return false; }
+
+  // The settings, a line for each.
+  std::string Summary() const;
+
+ private:
+  std::string model_;
+  std::string parameters_;
+  std::string program_bytes_;
+  std::string parameter_bytes_;
+  std::string dump_folder_;
+  PassStrategy passes_;
+  int threads_ = 0;
+  bool from_memory_ = false;
+  bool ir_optim_ = true;
+  bool ir_debug_ = false;
+  bool memory_optim_ = false;
+  bool onednn_ = true;
+  bool quiet_ = false;
+  bool profile_ = false;
+};
+
+}  // namespace proa::inline v0::inference
+
+#endif  // PROA_INFERENCE_CONFIG_H_

@@ -109,12 +109,31 @@ Tensors RunProgram(const ProgramPtr& program,
 struct LoadedModule {
   Module module;
   std::vector<bool> gradients;  // GradientsOfCaptured when it was made
+  std::shared_ptr<const jit::Executor> compiled;  // by WithPasses, else null
 
   explicit LoadedModule(Module m)
       : module(std::move(m)), gradients(GradientsOfCaptured()) {}
 
   std::shared_ptr<const jit::Executor> Executor() const {
+    if (compiled != nullptr) return compiled;
     return jit::ExecutorOf(*module.program, module.outputs);
+  }
+
+  // The same module and tensors, run after these passes in place of the default
+  // ones. What is changed of the program later is not seen.
+  LoadedModule WithPasses(const std::vector<std::string>& passes) const {
+    const std::vector<std::string_view> names(passes.begin(), passes.end());
+    LoadedModule out = *this;
+    out.compiled = std::make_shared<const jit::Executor>(
+        *module.program, module.outputs, jit::Changes::kAll, names);
+    return out;
+  }
+
+  // Replay under all interpreters, autocast too: what is recorded of it with
+  // symbolic inputs is the model in the types that autocast chooses, the
+  // parameters cast for good.
+  Tensors Replay(const Tensors& inputs) const {
+    return Executor()->Replay(Feeds(inputs));
   }
 
   std::vector<std::pair<ValueId, Tensor>> Feeds(const Tensors& inputs) const {
@@ -160,9 +179,12 @@ struct LoadedModule {
     return names;
   }
 
-  py::list InputSpecs() const {
+  py::list InputSpecs() const { return Specs(module.inputs); }
+  py::list OutputSpecs() const { return Specs(module.outputs); }
+
+  py::list Specs(const std::vector<ValueId>& ids) const {
     py::list specs;
-    for (ValueId id : module.inputs) {
+    for (ValueId id : ids) {
       const TensorMeta& m = module.program->value(id).meta;
       specs.append(py::make_tuple(
           std::vector<int64_t>(m.shape.begin(), m.shape.end()), m.dtype));
@@ -345,10 +367,12 @@ void BindProgram(py::module_& m) {
       .def(
           "module",
           [](const ProgramPtr& p, const std::vector<std::string>& inputs,
-             const Tensors& outputs) {
-            return LoadedModule(MakeModule(p, inputs, outputs, {}));
+             const Tensors& outputs,
+             const std::vector<std::string>& output_names) {
+            return LoadedModule(MakeModule(p, inputs, outputs, output_names));
           },
-          py::arg("inputs"), py::arg("outputs"))
+          py::arg("inputs"), py::arg("outputs"),
+          py::arg("output_names") = std::vector<std::string>())
       .def("reparse", &Reparse, py::arg("inputs"), py::arg("outputs"))
       .def_property_readonly("captured",
                              [](const Program& p) {
@@ -415,6 +439,14 @@ void BindModule(py::module_& m) {
   py::class_<LoadedModule>(m, "LoadedModule")
       .def("run", &LoadedModule::Run, py::arg("inputs"))
       .def("call", &LoadedModule::Call, py::arg("inputs"))
+      .def("replay", &LoadedModule::Replay, py::arg("inputs"),
+           "As call, with the casts of autocast where that is on.")
+      .def("with_passes", &LoadedModule::WithPasses, py::arg("passes"),
+           "The same, run after these passes in place of the default ones.")
+      .def_property_readonly("plan",
+                             [](const LoadedModule& l) {
+                               return jit::ToText(l.Executor()->program());
+                             })
       .def(
           "same_gradients",
           [](const LoadedModule& l) {
@@ -426,6 +458,7 @@ void BindModule(py::module_& m) {
           "context", [](const LoadedModule& l) { return l.module.context; })
       .def_property_readonly("input_names", &LoadedModule::InputNames)
       .def_property_readonly("input_specs", &LoadedModule::InputSpecs)
+      .def_property_readonly("output_specs", &LoadedModule::OutputSpecs)
       .def_property_readonly(
           "output_names",
           [](const LoadedModule& l) { return l.module.output_names; })
@@ -480,23 +513,46 @@ void BindModule(py::module_& m) {
         py::arg("inputs"), py::arg("outputs"));
   m.def(
       "load_program",
-      [](const std::string& path,
-         const std::optional<std::string>& parameters) {
+      [](const std::string& path, const std::optional<std::string>& parameters,
+         bool mapped) {
         CheckPath(path);
         if (parameters.has_value()) CheckPath(*parameters);
+        const jit::Parameters kind =
+            mapped ? jit::Parameters::kMapped : jit::Parameters::kCopied;
         absl::StatusOr<Module> module = absl::UnknownError("");
         {
           const GilRelease release;
-          module = parameters.has_value()
-                       ? jit::reference::LoadAnyModel({path, *parameters})
-                       : jit::reference::LoadAnyModel(path);
+          module =
+              parameters.has_value()
+                  ? jit::reference::LoadAnyModel(
+                        jit::reference::ModelFiles{path, *parameters}, kind)
+                  : jit::reference::LoadAnyModel(path, kind);
         }
         CheckFileStatus(module.status());
         return LoadedModule(*std::move(module));
       },
       py::arg("path"), py::arg("parameters") = py::none(),
+      py::arg("mapped") = false,
       "A prefix or folder, or the file of a program and that of its "
-      "parameters ('': one beside it for each).");
+      "parameters ('': one beside it for each). `mapped`: parameters of our "
+      "own files are not read but mapped, shared by processes.");
+  m.def(
+      "parse_program_files",
+      [](const std::string& program, const std::string& parameters) {
+        absl::StatusOr<Module> module =
+            jit::reference::ParseAnyModel(program, parameters);
+        ThrowIfError(module.status());
+        return LoadedModule(*std::move(module));
+      },
+      py::arg("program"), py::arg("parameters"),
+      "The contents of the two files, as bytes.");
+  m.def("default_passes", [] {
+    std::vector<std::string> names;
+    for (std::string_view name : jit::DefaultPasses()) {
+      names.emplace_back(name);
+    }
+    return names;
+  });
   m.def(
       "reference_op_types", [] { return jit::reference::KnownTypes(); },
       "The op types of PaddlePaddle 1.x and 2.x that programs may have.");

@@ -1,5 +1,7 @@
 """paddle.inference: what programs that deploy a model call."""
 
+import concurrent.futures
+import multiprocessing
 import threading
 
 import numpy as np
@@ -79,7 +81,7 @@ def test_other_engines_say_that_they_change_nothing(model):
     for call in (
         lambda: config.enable_use_gpu(200, 0),
         lambda: config.enable_tensorrt_engine(precision_mode=inference.PrecisionType.Half),
-        config.enable_mkldnn_bfloat16,
+        config.enable_lite_engine,
         config.enable_xpu,
     ):
         with pytest.warns(UserWarning, match="on the CPU"):
@@ -126,3 +128,209 @@ def test_threads_are_of_the_run_alone(tmp_path):
     assert proa._C.get_num_threads() == before
     with pytest.raises(ValueError, match="num_threads"), proa._C.ThreadScope(-1):
         pass
+
+
+def test_one_predictor_on_many_threads(model):
+    predictor = inference.create_predictor(inference.Config(str(model[0])))
+    inputs = [np.random.RandomState(i).randn(1 + i % 5, 3).astype("float32") for i in range(200)]
+    want = [predictor.run([x])[0].numpy() for x in inputs]
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        got = list(pool.map(lambda x: predictor.run([x])[0].numpy(), inputs))
+    for one, other in zip(got, want):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_clones_on_many_threads(model):
+    first = inference.create_predictor(inference.Config(str(model[0])))
+
+    def work(number):
+        x = np.full([1 + number % 3, 3], number, "float32")
+        clone = first.clone()
+        return all(np.array_equal(_result(clone, x), first.run([x])[0].numpy()) for _ in range(20))
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(16)))
+
+
+def test_external_data_is_read_where_it_lies(model):
+    predictor = inference.create_predictor(inference.Config(str(model[0])))
+    x = X.copy()
+    predictor.get_input_handle("x").share_external_data(x)
+    predictor.run()
+    output = predictor.get_output_handle(predictor.get_output_names()[0])
+    np.testing.assert_allclose(output.copy_to_cpu(), model[1], rtol=1e-6)
+    x[:] = 0  # seen without another call
+    predictor.run()
+    np.testing.assert_array_equal(output.copy_to_cpu()[0], output.copy_to_cpu()[3])
+    for other in (X[::2], np.asfortranarray(X)):
+        (got,) = predictor.run([other])
+        np.testing.assert_allclose(got.numpy(), predictor.run([np.array(other)])[0].numpy(), rtol=1e-6)
+    fixed = X.copy()
+    fixed.flags.writeable = False
+    np.testing.assert_allclose(predictor.run([fixed])[0].numpy(), model[1], rtol=1e-6)
+
+
+def test_memory_is_given_back_and_the_predictor_goes_on(model):
+    predictor = inference.create_predictor(inference.Config(str(model[0])))
+    _result(predictor)
+    predictor.clear_intermediate_tensor()
+    output = predictor.get_output_handle(predictor.get_output_names()[0])
+    assert output.shape() == [4, 2]
+    assert predictor.try_shrink_memory() >= 0
+    with pytest.raises(RuntimeError, match="no value"):
+        output.copy_to_cpu()
+    np.testing.assert_allclose(_result(predictor), model[1], rtol=1e-6)
+
+
+def test_passes_are_listed_deleted_and_inserted(model, tmp_path):
+    config = inference.Config(str(model[0]))
+    passes = config.pass_builder()
+    names = passes.all_passes()
+    assert set(names) <= set(proa._C.passes()) and "dead_code" in names
+    passes.delete_pass("dead_code")
+    config.delete_pass("conv_elementwise_add_act_fuse_pass")  # the reference's
+    passes.insert_pass(1, "dead_code")
+    passes.append_pass("identities")
+    assert passes.all_passes() == [names[0], "dead_code", *[n for n in names[1:] if n != "dead_code"], "identities"]
+    assert "dead_code" in config.summary() and "dead_code" in passes.debug_string()
+    config.switch_ir_debug()
+    config.set_optim_cache_dir(str(tmp_path / "dumps"))
+    np.testing.assert_allclose(_result(inference.create_predictor(config)), model[1], rtol=1e-6)
+    dumped = sorted(path.name for path in (tmp_path / "dumps").iterdir())
+    assert dumped[:3] == ["ir_00_loaded.txt", f"ir_01_{names[0]}.txt", "ir_02_dead_code.txt"]
+    assert len(dumped) == 1 + len(passes.all_passes())
+    assert "linear(" in (tmp_path / "dumps" / dumped[0]).read_text()
+    for call, kind, says in (
+        (lambda: passes.append_pass("fancy"), ValueError, "no pass is named 'fancy'; there are"),
+        (lambda: passes.insert_pass(99, "dead_code"), IndexError, "cannot stand at 99"),
+        (lambda: passes.delete_pass(99), IndexError, "none has the number 99"),
+    ):
+        with pytest.raises(kind, match=says):
+            call()
+
+
+def _conv_net():
+    proa.seed(3)
+    net = proa.nn.Sequential(
+        proa.nn.Conv2D(3, 8, 3), proa.nn.BatchNorm2D(8), proa.nn.ReLU(), proa.nn.Flatten(), proa.nn.Linear(288, 5)
+    )
+    net.eval()
+    return net
+
+
+def test_a_deleted_pass_does_not_run(tmp_path):
+    proa.jit.save(_conv_net(), str(tmp_path / "net"), [proa.static.InputSpec([None, 3, 8, 8], "float32", "x")])
+    plans = []
+    for change in (
+        lambda c: None,
+        lambda c: c.pass_builder().delete_pass("fuse_norm"),
+        lambda c: c.switch_ir_optim(False),
+    ):
+        config = inference.Config(str(tmp_path / "net"))
+        change(config)
+        plans.append(inference.create_predictor(config)._module.plan)
+    assert ["conv2d_batch_norm_relu" in plan for plan in plans] == [True, False, False]
+    assert all("batch_norm_inference(" in plan for plan in plans[1:])
+
+
+def test_bfloat16(tmp_path):
+    net = _conv_net()
+    path = str(tmp_path / "net")
+    proa.jit.save(net, path, [proa.static.InputSpec([None, 3, 8, 8], "float32", "x")])
+    x = np.random.RandomState(0).randn(2, 3, 8, 8).astype("float32")
+    want = net(proa.to_tensor(x)).numpy()
+    config = inference.Config(path)
+    config.enable_mkldnn_bfloat16()
+    assert config.mkldnn_bfloat16_enabled()
+    predictor = inference.create_predictor(config)
+    (name,) = predictor.get_output_names()
+    assert [name] == inference.create_predictor(inference.Config(path)).get_output_names()
+    got = _result(predictor, x)
+    assert got.dtype == np.float32 and 0 < abs(got - want).max() < 0.03 * abs(want).max()
+    assert "[288, 5] bfloat16" in predictor._module.plan and "[8, 3, 3, 3] bfloat16" in predictor._module.plan
+
+
+def test_convert_to_mixed_precision(tmp_path):
+    net = _conv_net()
+    path = str(tmp_path / "net")
+    proa.jit.save(net, path, [proa.static.InputSpec([None, 3, 8, 8], "float32", "x")])
+    x = np.random.RandomState(0).randn(2, 3, 8, 8).astype("float32")
+    want = net(proa.to_tensor(x)).numpy()
+    old = [path + ".pdmodel", path + ".pdiparams"]
+    new = [path + "_16.pdmodel", path + "_16.pdiparams"]
+    for precision in (inference.PrecisionType.Bfloat16, inference.PrecisionType.Half):
+        inference.convert_to_mixed_precision(*old, *new, precision, inference.PlaceType.CPU)
+        got = _result(inference.create_predictor(inference.Config(*new)), x)
+        assert got.dtype == np.float32 and abs(got - want).max() < 0.03 * abs(want).max()
+        assert (tmp_path / "net_16.pdiparams").stat().st_size < 0.7 * (tmp_path / "net.pdiparams").stat().st_size
+    inference.convert_to_mixed_precision(
+        *old, *new, inference.PrecisionType.Half, keep_io_types=False, black_list={"conv2d"}
+    )
+    predictor = inference.create_predictor(inference.Config(*new))
+    (got,) = predictor.run([x.astype("float16")])
+    assert got.dtype.name == "float16" and abs(got.numpy() - want).max() < 0.03 * abs(want).max()
+    assert "[8, 3, 3, 3] float32" in predictor._module.plan
+    for arguments, says in (
+        ([*old, *new, inference.PrecisionType.Int8], "Half or Bfloat16"),
+        ([*old, "a.pdmodel", "b.pdiparams"], "must be <prefix>.pdmodel"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            inference.convert_to_mixed_precision(*arguments)
+    with pytest.raises(FileNotFoundError):
+        inference.convert_to_mixed_precision(path + "x.pdmodel", path + "x.pdiparams", *new)
+
+
+def _mapped(path, offset):
+    """Bytes of a file that this process has mapped and holds for itself alone."""
+    config = inference.Config(path)
+    config.enable_memory_optim()
+    predictor = inference.create_predictor(config)
+    x = np.ones([1, 512], "float32")
+    (got,) = predictor.run([x])
+    lines, private = open("/proc/self/smaps", encoding="utf-8").read().splitlines(), None
+    for i, line in enumerate(lines):
+        if line.endswith("net.pdiparams"):
+            fields = dict(part.split(":", 1) for part in lines[i + 1 : i + 20] if ":" in part)
+            private = int(fields["Private_Dirty"].split()[0]), int(fields["Rss"].split()[0])
+    offset.put((got.numpy().sum().item(), private))
+
+
+def test_weights_stay_in_the_file(tmp_path):
+    net = proa.nn.Linear(512, 1024)
+    path = str(tmp_path / "net")
+    proa.jit.save(net, path, [proa.static.InputSpec([None, 512], "float32", "x")])
+    results = multiprocessing.get_context("spawn").Queue()
+    process = multiprocessing.get_context("spawn").Process(target=_mapped, args=(path, results))
+    process.start()
+    total, (dirty, resident) = results.get(timeout=120)
+    process.join()
+    want = net(proa.ones([1, 512])).numpy().sum().item()
+    assert abs(total - want) < 1e-3 and dirty == 0 and resident >= 2048
+    # Saving over a model that is mapped is fine, and what the predictor has stays.
+    config = inference.Config(path)
+    config.enable_memory_optim()
+    predictor = inference.create_predictor(config)
+    proa.jit.save(proa.nn.Linear(512, 1024), path, [proa.static.InputSpec([None, 512], "float32", "x")])
+    assert abs(predictor.run([np.ones([1, 512], "float32")])[0].numpy().sum().item() - want) < 1e-3
+    damaged = (tmp_path / "net.pdiparams").read_bytes()[:-1]
+    (tmp_path / "net.pdiparams").write_bytes(damaged)
+    with pytest.raises(ValueError, match="truncated|belong"):
+        inference.create_predictor(config)
+
+
+def test_soak(model):
+    """Memory stays, whatever the shapes are, and however many predictors come and go."""
+
+    def resident():
+        return int(open("/proc/self/statm", encoding="utf-8").read().split()[1]) * 4096
+
+    predictor = inference.create_predictor(inference.Config(str(model[0])))
+    sizes = np.random.RandomState(0).randint(1, 200, 1000)
+    for n in sizes:
+        predictor.run([np.ones([n, 3], "float32")])
+    before = resident()
+    for n in sizes:
+        predictor.run([np.ones([n, 3], "float32")])
+    for _ in range(100):
+        inference.create_predictor(inference.Config(str(model[0])))
+    assert resident() - before < 8 << 20

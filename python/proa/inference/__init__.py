@@ -12,8 +12,9 @@ Examples:
 """
 
 from proa.framework.names import missing as _missing
-from proa.inference.config import Config
+from proa.inference.config import Config, PassBuilder
 from proa.inference.kinds import DataType, PlaceType, PrecisionType, get_num_bytes_of_data_type
+from proa.inference.precision import convert_to_mixed_precision
 from proa.inference.predictor import Predictor, PredictorPool, Tensor, create_predictor
 
 
@@ -42,8 +43,8 @@ def get_trt_compile_version():
 get_trt_runtime_version = get_trt_compile_version
 
 __all__ = [
-    "Config", "DataType", "PlaceType", "PrecisionType", "Predictor", "PredictorPool", "Tensor", "create_predictor",
-    "get_num_bytes_of_data_type", "get_trt_compile_version", "get_trt_runtime_version", "get_version",
+    "Config", "DataType", "PassBuilder", "PlaceType", "PrecisionType", "Predictor", "PredictorPool", "Tensor",
+    "convert_to_mixed_precision", "create_predictor", "get_num_bytes_of_data_type", "get_trt_compile_version", "get_trt_runtime_version", "get_version",
 ]  # fmt: skip
 
 __getattr__ = _missing(__name__)

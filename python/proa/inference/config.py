@@ -6,25 +6,94 @@ import warnings
 from proa import _C
 from proa.inference.kinds import PrecisionType
 
-__all__ = ["Config"]
+__all__ = ["Config", "PassBuilder"]
 
 
-class _PassBuilder:
-    """The passes over the program, by name; they are chosen by the package."""
+class PassBuilder:
+    """The passes over the program, by name, in the order in which they run; `Config.pass_builder()` gives it.
+
+    Examples:
+        >>> passes = proa.inference.Config().pass_builder()
+        >>> passes.all_passes()
+        ['identities', 'constant_folding', 'common_subexpressions', 'fuse_norm', 'dead_code']
+        >>> passes.delete_pass("fuse_norm")
+        >>> passes.append_pass("identities")
+        >>> passes.insert_pass(0, "dead_code")
+        >>> passes.all_passes()[0], passes.all_passes()[-1]
+        ('dead_code', 'identities')
+    """
 
     def __init__(self):
-        self._deleted = []
+        self._names = list(_C.default_passes())
+        self._debug = False
 
     def all_passes(self):
-        return []
+        """The names, in order."""
+        return list(self._names)
 
-    def delete_pass(self, name):
-        self._deleted.append(name)
+    def _checked(self, what, name):
+        if name not in _C.passes():
+            raise _C.located(
+                ValueError(f"{what}: no pass is named {name!r}; there are {', '.join(sorted(_C.passes()))}")
+            )
+        return name
 
     def append_pass(self, name):
-        pass
+        """Puts a pass at the end.
 
-    turn_on_debug = set_passes = insert_pass = append_pass
+        Raises:
+            ValueError: no pass has this name.
+        """
+        self._names.append(self._checked("append_pass", name))
+
+    def insert_pass(self, idx, name):
+        """Puts a pass at a place of the list.
+
+        Raises:
+            ValueError: no pass has this name.
+            IndexError: the place is behind the end.
+        """
+        if not 0 <= idx <= len(self._names):
+            raise _C.located(
+                IndexError(f"insert_pass: there are {len(self._names)} passes; a pass cannot stand at {idx}")
+            )
+        self._names.insert(idx, self._checked("insert_pass", name))
+
+    def delete_pass(self, name):
+        """Takes a pass out, by its name or number. A name that is not in the list is nothing: programs delete passes of
+        the reference, which are not here.
+
+        Raises:
+            IndexError: there is no pass of this number.
+        """
+        if isinstance(name, int):
+            if not 0 <= name < len(self._names):
+                raise _C.located(
+                    IndexError(f"delete_pass: there are {len(self._names)} passes; none has the number {name}")
+                )
+            del self._names[name]
+        else:
+            self._names = [own for own in self._names if own != name]
+
+    def set_passes(self, passes):
+        """These passes and no others.
+
+        Raises:
+            ValueError: no pass has one of the names.
+        """
+        self._names = [self._checked("set_passes", name) for name in passes]
+
+    def clear_passes(self):
+        """No passes."""
+        self._names = []
+
+    def turn_on_debug(self):
+        """As `Config.switch_ir_debug()`."""
+        self._debug = True
+
+    def debug_string(self):
+        """The names, a line for each."""
+        return "".join(f"  - {name}\n" for name in self._names)
 
 
 class Config:
@@ -33,8 +102,8 @@ class Config:
     Args:
         Either nothing, the folder of a model, or its two files: `Config("net.pdmodel", "net.pdiparams")`.
 
-    A model is run on the CPU by all threads; settings of other engines are remembered and answered, and say by a warning
-    that they change nothing.
+    A model is run on the CPU; settings of other engines are remembered and answered, and say by a warning that they
+    change nothing. Unless `set_cpu_math_library_num_threads` was called, a run uses as many threads as the process.
 
     Examples:
         >>> config = proa.inference.Config("/models/net.pdmodel", "/models/net.pdiparams")
@@ -56,8 +125,12 @@ class Config:
             self._prog, self._params = map(os.fspath, arguments)
         self._buffers = None
         self._threads = 1
-        self._state = {"ir_optim": True, "mkldnn": False, "glog": True, "memory": False, "profile": False}
-        self._passes = _PassBuilder()
+        self._state = {
+            "ir_optim": True, "ir_debug": False, "mkldnn": False, "bfloat16": False, "glog": True, "memory": False,
+            "profile": False,
+        }  # fmt: skip
+        self._cache_dir = ""
+        self._passes = PassBuilder()
 
     # Which model ---------------------------------------------------------------
 
@@ -127,10 +200,10 @@ class Config:
         """Accepted, and changes nothing."""
 
     set_mkldnn_cache_capacity = set_onednn_cache_capacity = set_mkldnn_op = set_bfloat16_op = _accepted
-    set_optim_cache_dir = set_optimization_level = switch_use_feed_fetch_ops = switch_specify_input_names = _accepted
+    set_optimization_level = switch_use_feed_fetch_ops = switch_specify_input_names = _accepted
     enable_new_executor = enable_new_ir = enable_save_optim_model = disable_mkldnn_fc_passes = _accepted
     enable_low_precision_io = exp_disable_mixed_precision_ops = enable_custom_passes = _accepted
-    switch_ir_debug = _accepted
+    enable_gpu_multi_stream = partially_release = use_opencl = _accepted
 
     # Switches --------------------------------------------------------------------
 
@@ -141,9 +214,28 @@ class Config:
     def ir_optim(self):
         return self._state["ir_optim"]
 
+    def switch_ir_debug(self, x=True):
+        """Writes the program as text, before the passes and after each, when the predictor is created: `ir_00_loaded.txt`,
+        `ir_01_identities.txt`, ... in the folder of `set_optim_cache_dir`, or the current one.
+        """
+        self._state["ir_debug"] = bool(x)
+
+    def set_optim_cache_dir(self, path):
+        """Where `switch_ir_debug` writes."""
+        self._cache_dir = os.fspath(path)
+
     def enable_memory_optim(self, x=True):
-        """Whether memory is used again; it is."""
+        """Leaves the weights in the file, mapped, where this package wrote it: they are read when they are needed, and
+        processes that run the model share them. Do not change the file in place meanwhile; saving over it is fine. What
+        a run computes is released after its last use in any case.
+        """
         self._state["memory"] = bool(x)
+
+    def memory_optim_enabled(self):
+        return self._state["memory"]
+
+    def profile_enabled(self):
+        return self._state["profile"]
 
     def enable_profile(self):
         """Accepted: use proa.profiler."""
@@ -167,7 +259,7 @@ class Config:
         return self._passes
 
     def delete_pass(self, name):
-        """Leaves out a pass; accepted."""
+        """Leaves out a pass; one that is not in the list is nothing."""
         self._passes.delete_pass(name)
 
     # Other devices and engines -----------------------------------------------------
@@ -185,13 +277,17 @@ class Config:
     def use_gpu(self):
         return False
 
-    use_xpu = tensorrt_engine_enabled = onnxruntime_enabled = use_gpu
+    use_xpu = use_npu = use_ipu = use_custom_device = tensorrt_engine_enabled = onnxruntime_enabled = use_gpu
+    tensorrt_oss_enabled = trt_allow_build_at_runtime = lite_engine_enabled = mkldnn_quantizer_enabled = use_gpu
+    dlnne_enabled = thread_local_stream_enabled = use_gpu
     mkldnn_int8_enabled = tensorrt_dynamic_shape_enabled = use_gpu
     tensorrt_varseqlen_enabled = tensorrt_dla_enabled = shape_range_info_collected = use_gpu
     tuned_tensorrt_dynamic_shape = use_gpu
 
     def gpu_device_id(self):
         return 0
+
+    xpu_device_id = npu_device_id = gpu_device_id
 
     def memory_pool_init_size_mb(self):
         return 0
@@ -221,6 +317,10 @@ class Config:
         """Says by a warning that there is no TensorRT."""
         self._elsewhere("enable_tensorrt_engine")
 
+    def enable_lite_engine(self, *args, **kwargs):
+        """Says by a warning that there is no Paddle Lite."""
+        self._elsewhere("enable_lite_engine")
+
     def enable_onnxruntime(self):
         """Says by a warning that models run by this package's own code."""
         self._elsewhere("enable_onnxruntime")
@@ -229,14 +329,20 @@ class Config:
         """As in any case."""
 
     def enable_mkldnn_bfloat16(self):
-        """Says by a warning that the model computes in what it was saved in."""
-        self._elsewhere("enable_mkldnn_bfloat16")
+        """Matrix products and convolutions compute in bfloat16, their weights converted when the model is loaded;
+        inputs and results keep their dtypes. `convert_to_mixed_precision` does it once, for a file.
+        """
+        self._state["bfloat16"] = True
+
+    def mkldnn_bfloat16_enabled(self):
+        return self._state["bfloat16"]
 
     def enable_mkldnn_int8(self, *args, **kwargs):
         """Says by a warning that the model computes in what it was saved in."""
         self._elsewhere("enable_mkldnn_int8")
 
     enable_onednn_bfloat16, enable_onednn_int8 = enable_mkldnn_bfloat16, enable_mkldnn_int8
+    enable_quantizer = enable_mkldnn_quantizer = enable_mkldnn_int8
     set_trt_dynamic_shape_info = enable_tuned_tensorrt_dynamic_shape = collect_shape_range_info = _accepted
     enable_tensorrt_oss = enable_tensorrt_varseqlen = enable_tensorrt_dla = enable_tensorrt_inspector = _accepted
     exp_disable_tensorrt_ops = set_xpu_device_id = set_xpu_config = enable_ort_optimization = _accepted
@@ -246,6 +352,19 @@ class Config:
 
     def summary(self):
         """The settings, as a table."""
-        rows = [("model_dir", self._dir), ("prog_file", self._prog), ("params_file", self._params),
-                ("use_gpu", False), ("cpu_math_thread", self._threads), *sorted(self._state.items())]  # fmt: skip
+        rows = [
+            ("model_dir", self._dir), ("prog_file", self._prog), ("params_file", self._params),
+            ("from_memory", self.model_from_memory()), ("use_gpu", self.use_gpu()),
+            ("cpu_math_thread", self._state.get("threads", "all")),
+            *((name, value) for name, value in sorted(self._state.items()) if name != "threads"),
+            ("passes", " ".join(self._running_passes())),
+        ]  # fmt: skip
         return "\n".join(f"{name:24}{value}" for name, value in rows)
+
+    def _running_passes(self):
+        """The passes that will run."""
+        return self._passes.all_passes() if self._state["ir_optim"] else []
+
+    def _dumps(self):
+        """The folder for the texts of the program, or None."""
+        return (self._cache_dir or ".") if self._state["ir_debug"] or self._passes._debug else None

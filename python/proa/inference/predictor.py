@@ -1,17 +1,30 @@
 """Predictor: a loaded model, and handles of what goes in and comes out."""
 
-import glob
 import os
-import shutil
-import tempfile
 
 import numpy as np
 
 from proa import _C
 from proa.inference.config import Config
 from proa.inference.kinds import DataType
+from proa.inference.loading import load_module
+from proa.inference.precision import in_precision
 
 __all__ = ["Predictor", "PredictorPool", "Tensor", "create_predictor"]
+
+
+def _shared(data):
+    """A tensor over the memory of an array, where that can be."""
+    if data is None or isinstance(data, _C.Tensor):
+        return data
+    array = np.asarray(data)
+    if array.flags.c_contiguous and array.flags.writeable and array.dtype.isnative:
+        try:
+            return _C.from_dlpack(array)
+        except (BufferError, RuntimeError, TypeError, ValueError):
+            pass  # A kind of element that DLPack does not carry.
+    with _C.eager_mode():
+        return _C.to_tensor(array)
 
 
 class Tensor:
@@ -61,8 +74,10 @@ class Tensor:
             self._value = _C.to_tensor(np.array(data))
 
     def share_external_data(self, data):
-        """Takes an array or tensor; a tensor is not copied."""
-        self._value = data if isinstance(data, _C.Tensor) else _C.to_tensor(np.asarray(data))
+        """Takes an array or tensor without a copy: runs read the caller's memory, which must not change meanwhile. An
+        array that is not contiguous, or whose memory may not be written, is copied.
+        """
+        self._value = _shared(data)
 
     def copy_to_cpu(self):
         """The value as an array.
@@ -86,40 +101,19 @@ class Tensor:
         self._lod = lod
 
 
-def _module(config):
-    """Loads what a config names. Files that are not called alike are put side by side first."""
-    if config._buffers is not None:
-        with tempfile.TemporaryDirectory() as folder:
-            for ending, data in zip((".pdmodel", ".pdiparams"), config._buffers):
-                with open(os.path.join(folder, "model" + ending), "wb") as file:
-                    file.write(data)
-            return _C.load_program(os.fsencode(os.path.join(folder, "model")))
-    prog, params = config._prog, config._params
-    if not prog and config._dir:
-        if os.path.exists(config._dir + ".pdmodel") or os.path.exists(os.path.join(config._dir, "__model__")):
-            return _C.load_program(os.fsencode(config._dir))
-        found = sorted(glob.glob(os.path.join(glob.escape(config._dir), "*.pdmodel")))
-        if len(found) != 1:
-            raise _C.located(
-                ValueError(
-                    f"create_predictor: the folder {config._dir!r} must hold one .pdmodel; it holds {len(found)}"
-                )
-            )
-        prog = found[0]
-        params = prog[: -len(".pdmodel")] + ".pdiparams"
-    if not prog:
-        raise _C.located(ValueError("create_predictor: the config names no model; give Config the files"))
-    for path in (prog, params):
-        if path and not os.path.exists(path):
-            raise _C.located(FileNotFoundError(f"create_predictor: there is no file {path}"))
-    base = os.path.splitext(prog)[0]
-    if prog == base + ".pdmodel" and params in ("", base + ".pdiparams"):
-        return _C.load_program(os.fsencode(base))
-    with tempfile.TemporaryDirectory() as folder:
-        shutil.copy(prog, os.path.join(folder, "model.pdmodel"))
-        if params:
-            shutil.copy(params, os.path.join(folder, "model.pdiparams"))
-        return _C.load_program(os.fsencode(os.path.join(folder, "model")))
+def _compiled(config):
+    """The module as it runs."""
+    module = load_module(config)
+    if config._state["bfloat16"]:
+        module = in_precision(module, "bfloat16")
+    passes = config._running_passes()
+    folder = config._dumps()
+    if folder is not None:
+        os.makedirs(folder, exist_ok=True)
+        for i, name in enumerate(["loaded", *passes]):
+            with open(os.path.join(folder, f"ir_{i:02}_{name}.txt"), "w", encoding="utf-8") as file:
+                file.write(module.with_passes(passes[:i]).plan)
+    return module.with_passes(passes)
 
 
 class Predictor:
@@ -141,7 +135,7 @@ class Predictor:
 
     def __init__(self, config, module=None):
         self._config = config
-        self._module = _module(config) if module is None else module
+        self._module = _compiled(config) if module is None else module
         self._inputs = {name: Tensor(name) for name in self._module.input_names}
         self._outputs = {name: Tensor(name) for name in self._output_names()}
 
@@ -178,24 +172,26 @@ class Predictor:
     def run(self, inputs=None):
         """Computes the results of what the input handles hold; or of a list of arrays or tensors, then as a list.
 
+        With a list it may be called on one predictor from many threads at once: calls share nothing but the weights,
+        and the interpreter is free while one computes. Handles are one set: threads that use them take a `clone()` each.
+
         Returns:
             bool|list: True, or the results.
 
         Raises:
             ValueError: an input has no value, or the list is not one for each input.
         """
-        if inputs is not None:
+        if inputs is None:
+            values = [handle._value for handle in self._inputs.values()]
+        else:
             if len(inputs) != len(self._inputs):
                 raise _C.located(ValueError(f"Predictor.run: there are {len(self._inputs)} inputs, not {len(inputs)}"))
-            for handle, value in zip(self._inputs.values(), inputs):
-                handle.share_external_data(value)
-        missing = [name for name, handle in self._inputs.items() if handle._value is None]
-        if missing:
-            raise _C.located(
-                ValueError(f"Predictor.run: input {missing[0]!r} has no value; copy_from_cpu gives it one")
-            )
+            values = [_shared(value) for value in inputs]
+        for name, value in zip(self._inputs, values):
+            if value is None:
+                raise _C.located(ValueError(f"Predictor.run: input {name!r} has no value; copy_from_cpu gives it one"))
         with _C.ThreadScope(self._config._state.get("threads") or 0), _C.eager_mode():
-            results = self._module.run([handle._value for handle in self._inputs.values()])
+            results = self._module.run(values)
         for handle, value in zip(self._outputs.values(), results):
             handle._value = value
         return True if inputs is None else list(results)
@@ -207,10 +203,12 @@ class Predictor:
         return Predictor(self._config, self._module)
 
     def clear_intermediate_tensor(self):
-        """Nothing is kept between runs."""
+        """Nothing is kept between runs but inputs and results."""
 
     def try_shrink_memory(self):
-        """Gives memory that is not used back to the system; how many bytes."""
+        """Lets go of the results, and gives memory that is not used back to the system; how many bytes."""
+        for handle in self._outputs.values():
+            handle._value = None
         released = _C.memory_release()
         return released if isinstance(released, int) else 0
 

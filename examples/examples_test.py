@@ -36,6 +36,26 @@ def test_onnx(tmp_path, capsys):
     assert float(difference) < 1e-4 * float(of)
 
 
+def test_serving(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("aiohttp")
+    pytest.importorskip("prometheus_client")
+    path = str(tmp_path / "net")
+    proa.jit.save(proa.nn.Linear(3, 2), path, [proa.static.InputSpec([None, 3], "float32", "x")])
+    command = [sys.executable, "-m", "proa.inference.serve", path, "--port", "0"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        url = server.stdout.readline().split()[-1]
+        monkeypatch.setattr(sys, "argv", ["client.py", "--url", url, "--model", "net", "--rows", "5"])
+        client = load("serving", "client.py")
+        client.main()
+        assert re.match(r"output_0 \[5, 2\]: \[", capsys.readouterr().out)
+        with pytest.raises(RuntimeError, match=r"\(400\): input 'x': the model takes the shape"):
+            client.Client(url, "net").infer({"x": [[1, 2]]})
+    finally:
+        server.terminate()
+        assert server.wait(60) == 0
+
+
 @pytest.mark.parametrize(
     "name, picture",
     [

@@ -33,6 +33,7 @@ _CHAPTERS = {
         "recordings",
         "to_static",
         "mixed_precision",
+        "inference",
         "debugging",
         "profiling",
         "performance",

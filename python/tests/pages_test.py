@@ -13,6 +13,7 @@ _DOCS = pathlib.Path(__file__).parents[2] / "docs"
 _PAGES = [
     "array_api.md",
     "data.md",
+    "inference.md",
     "coming_from_pytorch.md",
     "mixed_precision.md",
     *sorted(f"tutorials/{path.name}" for path in _DOCS.glob("tutorials/*.md")),

@@ -1,0 +1,118 @@
+"""The archive of the inference library, unpacked into an empty folder: its samples build and run there."""
+
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+
+import numpy as np
+import pytest
+
+import proa
+
+ARCHIVE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "proa_inference.tar.gz")
+# Nothing of the build is in reach.
+ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C"}
+
+
+@pytest.fixture(scope="module", name="root")
+def _root(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("clean")
+    with tarfile.open(ARCHIVE) as tar:
+        tar.extractall(folder, filter="data") if hasattr(tarfile, "data_filter") else tar.extractall(folder)
+    return folder / "proa_inference"
+
+
+@pytest.fixture(scope="module", name="model")
+def _model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model")
+    net = proa.nn.Sequential(
+        proa.nn.Conv2D(1, 4, 3), proa.nn.BatchNorm2D(4), proa.nn.ReLU(), proa.nn.Flatten(), proa.nn.Linear(144, 3)
+    )
+    net.eval()
+    proa.jit.save(net, str(folder / "net"), [proa.static.InputSpec([None, 1, 8, 8], "float32", "x")])
+    return str(folder / "net"), net(proa.ones([2, 1, 8, 8])).numpy()
+
+
+def _run(*command, **keywords):
+    return subprocess.run(
+        [str(part) for part in command], env=ENVIRONMENT, capture_output=True, text=True, check=False, **keywords
+    )
+
+
+def _built(*command, **keywords):
+    done = _run(*command, **keywords)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _predicts(program, model):
+    prefix, want = model
+    done = _run(program, prefix + ".pdmodel", prefix + ".pdiparams", 2)
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_allclose(np.fromstring(done.stdout, sep="\n").reshape(2, 3), want, rtol=1e-4, atol=1e-5)
+    done = _run(program, "/nowhere.pdmodel", "/nowhere.pdiparams")
+    assert done.returncode == 1 and "/nowhere.pdmodel" in done.stderr
+
+
+def test_c_by_pkg_config(root, model, tmp_path):
+    keywords = {"cwd": tmp_path}
+    environment = {**ENVIRONMENT, "PKG_CONFIG_PATH": str(root / "lib/pkgconfig")}
+    flags = subprocess.run(
+        ["pkg-config", "--cflags", "--libs", "proa_inference"],
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split()
+    _built(
+        "gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", root / "samples/c/predict.c", *flags,
+        f"-Wl,-rpath,{root}/lib", "-o", "predict", **keywords,
+    )  # fmt: skip
+    _predicts(tmp_path / "predict", model)
+
+
+@pytest.mark.skipif(not shutil.which("cmake", path=ENVIRONMENT["PATH"]), reason="cmake is not installed")
+@pytest.mark.parametrize("language", ["c", "cpp"])
+def test_samples_by_cmake(root, model, tmp_path, language):
+    _built("cmake", "-S", root / "samples" / language, "-B", tmp_path, f"-DCMAKE_PREFIX_PATH={root}")
+    _built("cmake", "--build", tmp_path)
+    _predicts(tmp_path / "predict", model)
+
+
+def test_cpp_by_the_compiler_alone(root, model, tmp_path):
+    _built(
+        "g++", "-std=c++17", "-Wall", "-Wextra", root / "samples/cpp/predict.cc", f"-I{root}/include", f"-L{root}/lib",
+        "-lproa_inference", f"-Wl,-rpath,{root}/lib", "-o", tmp_path / "predict",
+    )  # fmt: skip
+    _predicts(tmp_path / "predict", model)
+
+
+def test_headers_stand_alone(root, tmp_path):
+    """Each compiles by itself, and names no library but the standard one."""
+    headers = sorted((root / "include").rglob("*.h"))
+    assert len(headers) >= 12
+    for header in headers:
+        in_c = header.name.startswith("pd_")
+        _built("gcc" if in_c else "g++", "-std=c99" if in_c else "-std=c++17", "-fsyntax-only", "-Wall", "-Werror",
+               "-x", "c" if in_c else "c++", header, f"-I{root}/include")  # fmt: skip
+        for name in re.findall(r"#include [<\"](.*)[>\"]", header.read_text()):
+            assert "/" not in name or name.startswith("inference/"), (header, name)
+
+
+def test_nothing_else_of_the_system_is_needed(root):
+    """The library finds what it needs in the archive, and exports its own names only."""
+    listing = _run("ldd", root / "lib/libproa_inference.so").stdout
+    runtime = re.compile(r"(linux-vdso|ld-linux|libc\.|libm\.|libstdc\+\+|libgcc_s|libpthread|libdl|librt)")
+    for line in listing.splitlines():
+        assert runtime.search(line) or str(root) in os.path.realpath(line.split("=>")[-1].split()[0]), line
+    names = _run("nm", "-D", "--defined-only", "--format=posix", root / "lib/libproa_inference.so").stdout
+    foreign = [
+        line for line in names.splitlines()
+        if not re.match(r"(PD_|_Z(N|NK|T[ISV]N)4proa2v09inference)", line) and line.split()[1] != "A"
+    ]  # fmt: skip
+    assert not foreign, foreign[:10]
+    declared = set()
+    for header in (root / "include/inference/c").glob("*.h"):
+        declared |= set(re.findall(r"PD_CAPI [\w ]+\*? ?(PD_\w+)\(", header.read_text()))
+    assert len(declared) > 60 and declared <= {line.split()[0] for line in names.splitlines()}

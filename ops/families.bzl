@@ -1,6 +1,7 @@
 """The op families: each a folder below ops/ with an op_family in its BUILD file."""
 
 FAMILIES = [
+    "collective",
     "creation",
     "elementwise",
     "fft",

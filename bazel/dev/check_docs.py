@@ -20,7 +20,7 @@ from ops.schema import generate, parser
 
 # Files in code marks. Generated ones are named with their folder in bazel-bin.
 _FILE = re.compile(
-    r"`((?:tensor|ops|autograd|amp|diagnostics|jit|inference|profiler|python|bazel|examples|benchmarks)/[\w/.-]+\.\w+)`"
+    r"`((?:tensor|ops|autograd|amp|diagnostics|distributed|jit|inference|profiler|python|bazel|examples|benchmarks)/[\w/.-]+\.\w+)`"
 )
 # A quotation: lines of a file in their order; `...` stands for those left out.
 _QUOTED = re.compile(r"<!-- from (\S+) -->\n```[^\n]*\n(.*?)```", re.DOTALL)

@@ -209,7 +209,7 @@ def _definition(op: model.Op, inplace: bool) -> str:
     traits = []
     if op.is_view:
         traits.append("kTraitView")
-    if inplace or op.mutates:
+    if inplace or (op.mutates and op.params[0].name in op.mutates):
         traits.append("kTraitInplace")
     if op.random:
         traits.append("kTraitRandom")

@@ -456,7 +456,7 @@ def _door(op: model.Op) -> str:
     ]
     if op.mutates:
         lines.append(f'      CheckMayChange("{op.name}", {" | ".join("FlagsOf(" + m + ")" for m in op.mutates)});')
-    else:
+    if not op.mutates or op.differentiable_params:
         lines.append(f"      if (op::{s}::differentiate != nullptr) return op::{s}::differentiate({cpp.args(op)});")
     lines += [
         "      const InterpreterScope scope = InterpreterScope::Forbid(kDifferentiate);",

@@ -1,12 +1,18 @@
-"""Collectives among the processes of a group; every group here has this process alone.
+"""Collectives among the processes of a group.
 
-Each function checks its arguments as it would for many members, then does what is left to do: nothing, or a copy.
+Without gradients they work in place on memory, and `sync_op=False` returns a task that is done later. Where a gradient is
+to flow, and in programs, they are ops (`ops/collective`), which are recorded and differentiated like others. In a group
+of one they check their arguments and do what is left to do: nothing, or a copy.
 """
 
+import pickle
 from types import SimpleNamespace as _Namespace
 
+import numpy as np
+
 from proa import _C
-from proa.distributed.environment import is_initialized, trainer_id
+from proa.distributed.environment import is_initialized
+from proa.distributed.groups import Group, context, resolve
 
 __all__ = [
     "Group",
@@ -55,53 +61,7 @@ class ReduceOp:
     AVG = 4
 
 
-class Group:
-    """Processes that take part in a collective together.
-
-    Attributes:
-        ranks (list[int]): their numbers in the job.
-        nranks (int): how many they are.
-        rank (int): this process's place among them, -1 if it is none of them.
-        id (int): the group's number; 0 is the group of all.
-
-    Examples:
-        >>> group = proa.distributed.new_group([0])
-        >>> group.ranks, group.nranks, group.rank, group.get_group_rank(3)
-        ([0], 1, 0, -1)
-    """
-
-    def __init__(self, ranks, id=0, name=None):
-        self.ranks = list(ranks)
-        self.id = id
-        self.name = name or f"_default_pg{id}"
-
-    @property
-    def nranks(self):
-        return len(self.ranks)
-
-    world_size = nranks
-
-    @property
-    def rank(self):
-        return self.get_group_rank(trainer_id())
-
-    def get_group_rank(self, rank):
-        """The place of a process of the job in the group; -1 if it is not in it."""
-        return self.ranks.index(rank) if rank in self.ranks else -1
-
-    def is_member(self):
-        """Whether this process is in it."""
-        return self.rank >= 0
-
-    @property
-    def process_group(self):
-        return self
-
-    def __repr__(self):
-        return f"rank: {self.rank}, nranks: {self.nranks}, id: {self.id}, ranks: {', '.join(map(str, self.ranks))}"
-
-
-_groups = {0: Group([0], 0)}
+_OPS = {ReduceOp.SUM: "sum", ReduceOp.MAX: "max", ReduceOp.MIN: "min", ReduceOp.PROD: "prod", ReduceOp.AVG: "avg"}
 
 
 class _Done:
@@ -117,6 +77,30 @@ class _Done:
         return True
 
 
+class _Task:
+    """A collective that runs: `wait` returns when it is over, or raises what went wrong in it."""
+
+    def __init__(self, work, finish=None):
+        self._work, self._finish = work, finish
+
+    def wait(self, timeout=None):
+        """Waits, at most `timeout` seconds; False if it is not over then."""
+        if not self._work.wait(timeout):
+            return False
+        if self._finish is not None:
+            finish, self._finish = self._finish, None
+            finish()
+        return True
+
+    def is_completed(self):
+        """Whether `wait` would return at once."""
+        return self._work.is_completed()
+
+    def synchronize(self):
+        """`wait()`."""
+        return self.wait()
+
+
 def get_group(id=0):
     """The group of this number; 0 is the group of all processes.
 
@@ -124,17 +108,16 @@ def get_group(id=0):
         >>> proa.distributed.get_group().nranks
         1
     """
-    if id not in _groups:
-        raise _C.located(ValueError(f"get_group: there is no group {id!r}; new_group makes one"))
-    return _groups[id]
+    return resolve(id)
 
 
 def new_group(ranks=None, backend=None, timeout=None, nccl_comm_init_option=0):
-    """A group of some of the processes.
+    """A group of some of the processes. All processes of the job call it, in the same order.
 
     Args:
         ranks (list[int], optional): their numbers; all unless given.
-        backend, timeout: accepted.
+        backend (str, optional): accepted; bytes go as they go in the group of all.
+        timeout (float | datetime.timedelta, optional): how long its collectives wait for others; 30 minutes unless given.
 
     Raises:
         ValueError: a number that no process has.
@@ -143,13 +126,16 @@ def new_group(ranks=None, backend=None, timeout=None, nccl_comm_init_option=0):
         >>> proa.distributed.new_group([0]).nranks
         1
     """
-    ranks = [0] if ranks is None else sorted(ranks)
-    wrong = [rank for rank in ranks if rank != 0]
-    if wrong:
+    job = context()
+    ranks = list(range(job.size)) if ranks is None else sorted(set(ranks))
+    wrong = [rank for rank in ranks if rank not in range(job.size)]
+    if wrong and job.size == 1:
         raise _C.located(ValueError(f"new_group: the job has one process, number 0; ranks names {wrong[0]}"))
-    group = Group(ranks, max(_groups) + 1)
-    _groups[group.id] = group
-    return group
+    if wrong:
+        raise _C.located(ValueError(f"new_group: the job has processes 0 to {job.size - 1}; ranks names {wrong[0]}"))
+    if hasattr(timeout, "total_seconds"):
+        timeout = timeout.total_seconds()
+    return job.new_group(ranks) if timeout is None else job.new_group(ranks, float(timeout))
 
 
 def _check_tensor(what, name, tensor):
@@ -169,16 +155,19 @@ def _check_list(what, name, tensors, count=None):
 
 
 def _check_rank(what, name, rank, group):
-    members = (group or _groups[0]).ranks if not isinstance(group, int) else get_group(group).ranks
+    """The place of a process of the job in the group."""
+    members = resolve(group).ranks
     if isinstance(rank, bool) or not isinstance(rank, int):
         raise _C.located(TypeError(f"{what}: {name} must be an int, not {type(rank).__name__}"))
     if rank not in members:
         raise _C.located(ValueError(f"{what}: {name} is {rank}, and the processes of the group are {members}"))
+    return members.index(rank)
 
 
 def _check_op(what, op):
-    if op not in (ReduceOp.SUM, ReduceOp.MAX, ReduceOp.MIN, ReduceOp.PROD, ReduceOp.AVG):
+    if op not in _OPS:
         raise _C.located(ValueError(f"{what}: op must be one of ReduceOp, not {op!r}"))
+    return _OPS[op]
 
 
 def _copy(target, source):
@@ -191,13 +180,73 @@ def _copy(target, source):
             _C.set_grad_enabled(grad)
 
 
+def _plain(function, *args):
+    """An op of tensors at hand that leaves no trace."""
+    with _C.eager_mode():
+        grad = _C.is_grad_enabled()
+        _C.set_grad_enabled(False)
+        try:
+            return function(*args)
+        finally:
+            _C.set_grad_enabled(grad)
+
+
+def _is_op(*tensors):
+    """Whether a call on the tensors is to be recorded or differentiated."""
+    grad = _C.is_grad_enabled()
+    return any(_C.is_symbolic(t) or (grad and not t.stop_gradient and not t.is_leaf) for t in tensors)
+
+
+def _outside(group):
+    """Whether this process has no part in the collective, as the reference has it: the call does nothing."""
+    return not group.is_member()
+
+
+def _start(group, sync, kind, input=None, output=None, finish=None, **rest):
+    """Starts a collective on memory; its task, which is over if `sync`."""
+    work = group.carrier.start(kind, input, output, wait=bool(sync), **rest)
+    if sync:
+        if finish is not None:
+            finish()
+        return _Done()
+    task = _Task(work, finish)
+    group.pending = [t for t in group.pending if not t.is_completed() or t._finish is not None]
+    group.pending.append(task)
+    return task
+
+
+def _flat(tensors):
+    """Their elements in one vector."""
+    return _plain(lambda: _C.ops.concat([_C.ops.reshape(t.detach(), [-1]) for t in tensors], 0))
+
+
+def _fill(tensors, flat):
+    """The elements of a vector, into tensors."""
+    at = 0
+    for tensor in tensors:
+        size = tensor.size
+        _copy(tensor, _plain(lambda t=tensor, at=at, size=size: flat[at : at + size].reshape(t.shape)))
+        at += size
+
+
+def _empty(shape, like):
+    return _plain(lambda: _C.ops.full(shape, 0, like.dtype))
+
+
 def all_reduce(tensor, op=ReduceOp.SUM, group=None, sync_op=True, use_calc_stream=True):
-    """Combines `tensor` over all processes, in place.
+    """Combines `tensor` over all processes, in place; sums go in the order of ranks.
 
     Args:
         tensor (Tensor): changed in place; of one process it stays.
         op (int): one of ReduceOp.
         group (Group, optional): all processes unless given.
+        sync_op (bool): wait for the result.
+
+    Returns:
+        a task with `wait()` and `is_completed()`.
+
+    Raises:
+        RuntimeError: processes disagree on the call, one of them is gone, or did not come in time.
 
     Examples:
         >>> x = proa.ones([2])
@@ -205,8 +254,13 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, sync_op=True, use_calc_strea
         True
     """
     _check_tensor("all_reduce", "tensor", tensor)
-    _check_op("all_reduce", op)
-    return _Done()
+    name, group = _check_op("all_reduce", op), resolve(group)
+    if group.nranks == 1 or _outside(group):
+        return _Done()
+    if _is_op(tensor):
+        tensor[...] = _C.ops.all_reduce(tensor, group.id, name)
+        return _Done()
+    return _start(group, sync_op, "all_reduce", tensor, tensor, reduce=name)
 
 
 def reduce(tensor, dst, op=ReduceOp.SUM, group=None, sync_op=True, use_calc_stream=True):
@@ -217,9 +271,14 @@ def reduce(tensor, dst, op=ReduceOp.SUM, group=None, sync_op=True, use_calc_stre
         >>> _ = proa.distributed.reduce(x, dst=0)
     """
     _check_tensor("reduce", "tensor", tensor)
-    _check_rank("reduce", "dst", dst, group)
-    _check_op("reduce", op)
-    return _Done()
+    root, name, group = _check_rank("reduce", "dst", dst, group), _check_op("reduce", op), resolve(group)
+    if group.nranks == 1 or _outside(group):
+        return _Done()
+    if _is_op(tensor):
+        tensor[...] = _C.ops.reduce_to_rank(tensor, root, group.id, name)
+        return _Done()
+    output = tensor if group.rank == root else None
+    return _start(group, sync_op, "reduce", tensor, output, peer=root, reduce=name)
 
 
 def broadcast(tensor, src, group=None, sync_op=True, use_calc_stream=True):
@@ -230,8 +289,13 @@ def broadcast(tensor, src, group=None, sync_op=True, use_calc_stream=True):
         >>> _ = proa.distributed.broadcast(x, src=0)
     """
     _check_tensor("broadcast", "tensor", tensor)
-    _check_rank("broadcast", "src", src, group)
-    return _Done()
+    root, group = _check_rank("broadcast", "src", src, group), resolve(group)
+    if group.nranks == 1 or _outside(group):
+        return _Done()
+    if _is_op(tensor):
+        tensor[...] = _C.ops.broadcast_from(tensor, root, group.id)
+        return _Done()
+    return _start(group, sync_op, "broadcast", tensor, tensor, peer=root)
 
 
 def barrier(group=None):
@@ -240,10 +304,13 @@ def barrier(group=None):
     Examples:
         >>> _ = proa.distributed.barrier()
     """
+    group = resolve(group)
+    if group.nranks > 1 and not _outside(group):
+        _start(group, True, "barrier")
 
 
 def all_gather(tensor_list, tensor, group=None, sync_op=True, use_calc_stream=True):
-    """Appends the tensors of all processes to `tensor_list`, by number.
+    """Appends the tensors of all processes to `tensor_list`, by number; fills the tensors that it has.
 
     Examples:
         >>> found = []
@@ -253,20 +320,54 @@ def all_gather(tensor_list, tensor, group=None, sync_op=True, use_calc_stream=Tr
         1
     """
     _check_tensor("all_gather", "tensor", tensor)
-    if isinstance(tensor_list, _C.Tensor):
-        _copy(tensor_list, tensor.reshape(tensor_list.shape))
+    group = resolve(group)
+    into_one = isinstance(tensor_list, _C.Tensor)
+    if not into_one:
+        _check_list("all_gather", "tensor_list", tensor_list)
+        if tensor_list:
+            _check_list("all_gather", "tensor_list", tensor_list, group.nranks)
+    if _outside(group):
         return _Done()
-    _check_list("all_gather", "tensor_list", tensor_list)
-    if not tensor_list:
-        tensor_list.append(tensor.clone())
+    if group.nranks == 1:
+        if into_one:
+            _copy(tensor_list, tensor.reshape(tensor_list.shape))
+        elif tensor_list:
+            _copy(tensor_list[0], tensor)
+        else:
+            tensor_list.append(tensor.clone())
         return _Done()
-    _check_list("all_gather", "tensor_list", tensor_list, 1)
-    _copy(tensor_list[0], tensor)
-    return _Done()
+    if _is_op(tensor):
+        rows = _C.ops.all_gather(_C.ops.reshape(tensor, [1, *tensor.shape]), group.nranks, group.id)
+        if into_one:
+            tensor_list[...] = _C.ops.reshape(rows, tensor_list.shape)
+        else:
+            tensor_list[:] = [rows[i] for i in range(group.nranks)]
+        return _Done()
+    if into_one:
+        return _start(group, sync_op, "all_gather", tensor, tensor_list)
+    rows = _empty([group.nranks, *tensor.shape], tensor)
+    if tensor_list:
+        given = list(tensor_list)
+
+        def finish():
+            for i, part in enumerate(given):
+                _copy(part, _plain(lambda i=i: rows[i]))
+    else:
+        finish = None
+        tensor_list.extend(_plain(lambda: [rows[i] for i in range(group.nranks)]))
+    return _start(group, sync_op, "all_gather", tensor, rows, finish)
+
+
+def _to_bytes(obj):
+    return _C.to_tensor(np.frombuffer(pickle.dumps(obj), np.uint8).copy())
+
+
+def _from_bytes(tensor):
+    return pickle.loads(tensor.numpy().tobytes())
 
 
 def all_gather_object(object_list, obj, group=None):
-    """Appends the objects of all processes to `object_list`.
+    """Appends the objects of all processes to `object_list`. They are pickled: between processes that trust each other.
 
     Examples:
         >>> found = []
@@ -276,7 +377,26 @@ def all_gather_object(object_list, obj, group=None):
     """
     if not isinstance(object_list, list):
         raise _C.located(TypeError(f"all_gather_object: object_list must be a list, not {type(object_list).__name__}"))
-    object_list.append(obj)
+    group = resolve(group)
+    if _outside(group):
+        return
+    if group.nranks == 1:
+        object_list.append(obj)
+        return
+    own = _to_bytes(obj)
+    sizes = _gather_sizes(own.size, group)
+    flat = _empty([sum(sizes)], own)
+    _start(group, True, "all_gather", own, flat, out_splits=sizes)
+    at = 0
+    for size in sizes:
+        object_list.append(_from_bytes(flat[at : at + size]))
+        at += size
+
+
+def _gather_sizes(size, group):
+    sizes = _C.to_tensor(np.zeros(group.nranks, np.int64))
+    _start(group, True, "all_gather", _C.to_tensor(np.array([size], np.int64)), sizes)
+    return sizes.tolist()
 
 
 def broadcast_object_list(object_list, src, group=None):
@@ -288,7 +408,18 @@ def broadcast_object_list(object_list, src, group=None):
         >>> objects
         [{'a': 1}]
     """
-    _check_rank("broadcast_object_list", "src", src, group)
+    root, group = _check_rank("broadcast_object_list", "src", src, group), resolve(group)
+    if group.nranks == 1 or _outside(group):
+        return
+    mine = group.rank == root
+    data = _to_bytes(object_list) if mine else None
+    size = _C.to_tensor(np.array([data.size if mine else 0], np.int64))
+    _start(group, True, "broadcast", size, size, peer=root)
+    if not mine:
+        data = _empty([size.item()], _C.to_tensor(np.zeros(1, np.uint8)))
+    _start(group, True, "broadcast", data, data, peer=root)
+    if not mine:
+        object_list[:] = _from_bytes(data)
 
 
 def scatter(tensor, tensor_list=None, src=0, group=None, sync_op=True, use_calc_stream=True):
@@ -301,10 +432,17 @@ def scatter(tensor, tensor_list=None, src=0, group=None, sync_op=True, use_calc_
         [1.0, 1.0]
     """
     _check_tensor("scatter", "tensor", tensor)
-    _check_rank("scatter", "src", src, group)
-    _check_list("scatter", "tensor_list", [] if tensor_list is None else tensor_list, 1)
-    _copy(tensor, tensor_list[0])
-    return _Done()
+    root, group = _check_rank("scatter", "src", src, group), resolve(group)
+    mine = group.rank == root
+    if mine:
+        _check_list("scatter", "tensor_list", [] if tensor_list is None else tensor_list, group.nranks)
+    if _outside(group):
+        return _Done()
+    if group.nranks == 1:
+        _copy(tensor, tensor_list[0])
+        return _Done()
+    input = _flat(tensor_list) if mine else None
+    return _start(group, sync_op, "scatter", input, tensor, peer=root)
 
 
 def scatter_object_list(out_object_list, in_object_list=None, src=0, group=None):
@@ -316,14 +454,26 @@ def scatter_object_list(out_object_list, in_object_list=None, src=0, group=None)
         >>> found
         [{'a': 1}]
     """
-    _check_rank("scatter_object_list", "src", src, group)
-    if not isinstance(in_object_list, list) or len(in_object_list) != 1:
-        raise _C.located(ValueError("scatter_object_list: in_object_list must be a list of one object a process, 1"))
-    out_object_list[:] = in_object_list
+    root, group = _check_rank("scatter_object_list", "src", src, group), resolve(group)
+    mine = group.rank == root
+    if mine and (not isinstance(in_object_list, list) or len(in_object_list) != group.nranks):
+        raise _C.located(
+            ValueError(f"scatter_object_list: in_object_list must be a list of one object a process, {group.nranks}")
+        )
+    if _outside(group):
+        return
+    if group.nranks == 1:
+        out_object_list[:] = in_object_list
+        return
+    found = [in_object_list if mine else None]
+    broadcast_object_list(found, group.ranks[root], group)
+    out_object_list[:] = [found[0][group.rank]]
 
 
 def alltoall(in_tensor_list, out_tensor_list, group=None, use_calc_stream=True, sync_op=True):
     """Sends the i-th tensor of `in_tensor_list` to process i, and appends what comes to `out_tensor_list`.
+
+    Tensors may have different shapes if `out_tensor_list` holds tensors of those that come.
 
     Examples:
         >>> out = []
@@ -334,17 +484,52 @@ def alltoall(in_tensor_list, out_tensor_list, group=None, use_calc_stream=True, 
     # Releases after 2.4 have the two the other way round: the list to be filled is the one that may be empty.
     if isinstance(in_tensor_list, list) and not in_tensor_list and out_tensor_list:
         in_tensor_list, out_tensor_list = out_tensor_list, in_tensor_list
-    _check_list("alltoall", "in_tensor_list", in_tensor_list, 1)
+    group = resolve(group)
+    _check_list("alltoall", "in_tensor_list", in_tensor_list, group.nranks)
     _check_list("alltoall", "out_tensor_list", out_tensor_list)
     if out_tensor_list:
-        _copy(out_tensor_list[0], in_tensor_list[0])
+        _check_list("alltoall", "out_tensor_list", out_tensor_list, group.nranks)
+    if _outside(group):
+        return _Done()
+    if group.nranks == 1:
+        if out_tensor_list:
+            _copy(out_tensor_list[0], in_tensor_list[0])
+        else:
+            out_tensor_list.append(in_tensor_list[0].clone())
+        return _Done()
+    shapes = [t.shape for t in (out_tensor_list or in_tensor_list)]
+    gives = [t.size for t in in_tensor_list]
+    gets = [int(np.prod(shape)) for shape in shapes]
+    if _is_op(*in_tensor_list):
+        flat = _C.ops.concat([_C.ops.reshape(t, [-1]) for t in in_tensor_list], 0)
+        parts = _C.ops.split(_C.ops.all_to_all(flat, group.id, gives, gets), gets, 0)
+        out_tensor_list[:] = [_C.ops.reshape(p, s) for p, s in zip(parts, shapes)]
+        return _Done()
+    into = _empty([sum(gets)], in_tensor_list[0])
+    if out_tensor_list:
+        given = list(out_tensor_list)
+
+        def finish():
+            _fill(given, into)
     else:
-        out_tensor_list.append(in_tensor_list[0].clone())
-    return _Done()
+        finish, at = None, 0
+        for size, shape in zip(gets, shapes):
+            part = _plain(lambda at=at, size=size, shape=shape: into[at : at + size].reshape(shape))
+            out_tensor_list.append(part)
+            at += size
+    return _start(group, sync_op, "all_to_all", _flat(in_tensor_list), into, finish, in_splits=gives, out_splits=gets)
 
 
-def alltoall_single(out_tensor, in_tensor, in_split_sizes=None, out_split_sizes=None, group=None, sync_op=True):
-    """`alltoall` of parts of one tensor.
+def alltoall_single(
+    out_tensor, in_tensor, in_split_sizes=None, out_split_sizes=None, group=None, sync_op=True, use_calc_stream=True
+):
+    """`alltoall` of parts of one tensor: rows of dim 0, equally many unless sizes are given.
+
+    Args:
+        out_tensor (Tensor): is filled.
+        in_tensor (Tensor): is divided.
+        in_split_sizes (list[int], optional): rows that go to each process.
+        out_split_sizes (list[int], optional): rows that come from each.
 
     Examples:
         >>> x = proa.zeros([2])
@@ -352,14 +537,44 @@ def alltoall_single(out_tensor, in_tensor, in_split_sizes=None, out_split_sizes=
         >>> x.tolist()
         [1.0, 1.0]
     """
+    # Releases before 2.5 have the input first; a reader of either names them.
     _check_tensor("alltoall_single", "out_tensor", out_tensor)
     _check_tensor("alltoall_single", "in_tensor", in_tensor)
-    _copy(out_tensor, in_tensor)
-    return _Done()
+    group = resolve(group)
+    if _outside(group):
+        return _Done()
+    if group.nranks == 1:
+        _copy(out_tensor, in_tensor)
+        return _Done()
+    gives = gets = []
+    if in_split_sizes or out_split_sizes:
+        gives = _sizes("in_split_sizes", in_split_sizes, in_tensor, group)
+        gets = _sizes("out_split_sizes", out_split_sizes, out_tensor, group)
+    if _is_op(in_tensor):
+        out_tensor[...] = _C.ops.all_to_all(in_tensor, group.id, gives, gets)
+        return _Done()
+    return _start(group, sync_op, "all_to_all", in_tensor, out_tensor, in_splits=gives, out_splits=gets)
+
+
+def _sizes(name, sizes, tensor, group):
+    rows = tensor.shape[0] if tensor.shape else 0
+    sizes = [rows // group.nranks] * group.nranks if not sizes else [int(n) for n in sizes]
+    if len(sizes) != group.nranks or sum(sizes) != rows or min(sizes) < 0:
+        raise _C.located(
+            ValueError(
+                f"alltoall_single: {name} must be {group.nranks} numbers of rows that add up to the {rows} of the tensor, "
+                f"not {sizes}"
+            )
+        )
+    return sizes
 
 
 def reduce_scatter(tensor, tensor_list, op=ReduceOp.SUM, group=None, sync_op=True, use_calc_stream=True):
     """Combines lists of tensors over all processes, and gives each process its part.
+
+    Args:
+        tensor (Tensor): is filled.
+        tensor_list (list[Tensor] | Tensor): one for each process, or one whose dim 0 is divided.
 
     Examples:
         >>> x = proa.zeros([2])
@@ -368,16 +583,40 @@ def reduce_scatter(tensor, tensor_list, op=ReduceOp.SUM, group=None, sync_op=Tru
         [1.0, 1.0]
     """
     _check_tensor("reduce_scatter", "tensor", tensor)
-    _check_op("reduce_scatter", op)
-    if not isinstance(tensor_list, _C.Tensor):
-        _check_list("reduce_scatter", "tensor_list", tensor_list, 1)
-        tensor_list = tensor_list[0]
-    _copy(tensor, tensor_list)
-    return _Done()
+    name, group = _check_op("reduce_scatter", op), resolve(group)
+    whole = isinstance(tensor_list, _C.Tensor)
+    if not whole:
+        _check_list("reduce_scatter", "tensor_list", tensor_list, group.nranks)
+    if _outside(group):
+        return _Done()
+    if group.nranks == 1:
+        _copy(tensor, tensor_list if whole else tensor_list[0])
+        return _Done()
+    if _is_op(*([tensor_list] if whole else tensor_list)):
+        flat = tensor_list if whole else _C.ops.concat([_C.ops.reshape(t, [-1]) for t in tensor_list], 0)
+        part = _C.ops.reduce_scatter(flat, group.nranks, group.id, name)
+        tensor[...] = _C.ops.reshape(part, tensor.shape)
+        return _Done()
+    input = tensor_list if whole else _flat(tensor_list)
+    return _start(group, sync_op, "reduce_scatter", input, tensor, reduce=name)
 
 
-def _to_nobody(what):
-    raise _C.located(RuntimeError(f"{what}: there is one process, and nobody else to exchange tensors with"))
+def _message(kind, tensor, peer, group, sync):
+    what, name = ("send", "dst") if kind == "send" else ("recv", "src")
+    _check_tensor(what, "tensor", tensor)
+    place, group = _check_rank(what, name, peer, group), resolve(group)
+    if _outside(group):
+        return _Done()
+    if group.nranks == 1:
+        raise _C.located(RuntimeError(f"{what}: there is one process, and nobody else to exchange tensors with"))
+    if _C.is_symbolic(tensor):
+        if kind == "send":
+            _C.ops.send_to_(tensor, _C.distributed.turn(), place, group.id)
+        else:
+            tensor[...] = _C.ops.receive_from_(place, _C.distributed.turn(), tensor.shape, tensor.dtype, group.id)
+        return _Done()
+    tensors = {"input": tensor} if kind == "send" else {"output": tensor}
+    return _start(group, sync, kind, peer=place, **tensors)
 
 
 def send(tensor, dst=0, group=None, sync_op=True, use_calc_stream=True):
@@ -392,9 +631,7 @@ def send(tensor, dst=0, group=None, sync_op=True, use_calc_stream=True):
             ...
         RuntimeError: ...
     """
-    _check_tensor("send", "tensor", tensor)
-    _check_rank("send", "dst", dst, group)
-    _to_nobody("send")
+    return _message("send", tensor, dst, group, sync_op)
 
 
 def recv(tensor, src=0, group=None, sync_op=True, use_calc_stream=True):
@@ -409,13 +646,11 @@ def recv(tensor, src=0, group=None, sync_op=True, use_calc_stream=True):
             ...
         RuntimeError: ...there is one process, and nobody else to exchange tensors with...
     """
-    _check_tensor("recv", "tensor", tensor)
-    _check_rank("recv", "src", src, group)
-    _to_nobody("recv")
+    return _message("receive", tensor, src, group, sync_op)
 
 
 def isend(tensor, dst, group=None):
-    """`send` that does not wait.
+    """`send` that does not wait: returns a task. The tensor must not be changed before it is over.
 
     Examples:
         >>> proa.distributed.isend(proa.ones([1]), 0)
@@ -423,11 +658,11 @@ def isend(tensor, dst, group=None):
             ...
         RuntimeError: ...there is one process, and nobody else to exchange tensors with...
     """
-    return send(tensor, dst, group)
+    return _message("send", tensor, dst, group, False)
 
 
 def irecv(tensor, src=None, group=None):
-    """`recv` that does not wait.
+    """`recv` that does not wait: returns a task.
 
     Examples:
         >>> proa.distributed.irecv(proa.ones([1]), 0)
@@ -435,7 +670,7 @@ def irecv(tensor, src=None, group=None):
             ...
         RuntimeError: ...there is one process, and nobody else to exchange tensors with...
     """
-    return recv(tensor, 0 if src is None else src, group)
+    return _message("receive", tensor, 0 if src is None else src, group, False)
 
 
 class P2POp:
@@ -451,7 +686,7 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list):
-    """Starts several sends and receives.
+    """Starts several sends and receives; a task for each.
 
     Examples:
         >>> proa.distributed.batch_isend_irecv([])
@@ -461,12 +696,16 @@ def batch_isend_irecv(p2p_op_list):
 
 
 def wait(tensor, group=None, use_calc_stream=True):
-    """Waits until collectives on `tensor` are over; they are.
+    """Waits until the collectives of the group that were started with `sync_op=False` are over.
 
     Examples:
         >>> proa.distributed.wait(proa.ones([1]))
     """
     _check_tensor("wait", "tensor", tensor)
+    group = resolve(group)
+    pending, group.pending = group.pending, []
+    for task in pending:
+        task.wait()
 
 
 def split(x, size, operation, axis=0, num_partitions=1, gather_out=True, weight_attr=None, bias_attr=None, name=None):

@@ -5,9 +5,10 @@ import os
 from types import SimpleNamespace as _Namespace
 
 from proa import _C
-from proa.distributed.collective import get_group
+from proa.distributed import groups
 from proa.distributed.environment import (
     is_initialized,
+    job,
     note_initialized,
     require_one_process,
     trainer_count,
@@ -89,36 +90,44 @@ class ParallelEnv:
 
 
 def init_parallel_env():
-    """Makes this process a member of the job; of one process there is nothing to connect.
+    """Makes this process a member of the job that its launcher describes; returns when all processes are there.
+
+    The process of rank 0 serves the store in which they meet, at the address that the environment names (PADDLE_MASTER,
+    MASTER_ADDR and MASTER_PORT, or the first of PADDLE_TRAINER_ENDPOINTS). `PROA_INIT_TIMEOUT` is how many seconds they
+    wait for each other, 300 unless it is set. Processes with another PROA_JOB_SECRET are refused.
 
     Returns:
         Group: the group of all processes.
 
     Raises:
-        NotImplementedError: the environment says that there are several processes.
+        RuntimeError: a process did not come or died, or the port is in use.
 
     Examples:
         >>> proa.distributed.init_parallel_env().nranks
         1
         >>> proa.distributed.destroy_process_group()
     """
-    require_one_process("init_parallel_env")
+    if groups.context().job is not None:
+        return groups.resolve(None)
+    mine = job()
+    if mine.world_size > 1:
+        groups.begin(mine.rank, mine.world_size, mine.master)
     note_initialized(True)
-    return get_group(0)
+    return groups.resolve(None)
 
 
 def is_available():
-    """Whether this package can train on several processes: not in this version.
+    """Whether this package can train on several processes: it can.
 
     Examples:
         >>> proa.distributed.is_available()
-        False
+        True
     """
-    return False
+    return True
 
 
 def destroy_process_group(group=None):
-    """Leaves the job.
+    """Leaves the job, or ends one group.
 
     Examples:
         >>> _ = proa.distributed.init_parallel_env()
@@ -127,11 +136,18 @@ def destroy_process_group(group=None):
         False
     """
     if group is None or group.id == 0:
-        note_initialized(False)
+        groups.end()
+        return
+    groups.groups().pop(group.id, None)
+    if group.carrier is not None:
+        group.carrier = None
+        groups.context().job.forget_group(group.id)
 
 
 def get_backend(group=None):
-    """What carries collectives: GLOO on CPUs.
+    """What carries collectives, by the name that programs know: GLOO, which stands for CPUs.
+
+    The bytes go by this package's own transport: common memory on one machine, sockets between machines.
 
     Examples:
         >>> proa.distributed.get_backend()
@@ -147,9 +163,7 @@ def get_rank(group=None):
         >>> proa.distributed.get_rank()
         0
     """
-    if group is not None:
-        return group.get_group_rank(trainer_id())
-    return trainer_id()
+    return groups.rank() if group is None else group.get_group_rank(groups.rank())
 
 
 def get_world_size(group=None):
@@ -159,7 +173,7 @@ def get_world_size(group=None):
         >>> proa.distributed.get_world_size()
         1
     """
-    return group.nranks if group is not None else trainer_count()
+    return group.nranks if group is not None else groups.world_size()
 
 
 class DataParallel(Layer):

@@ -1,0 +1,179 @@
+// Sends and receives of a process group.
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "distributed/process_group_parts.h"
+#include "ops/call_site.h"
+#include "tensor/copy.h"
+#include "tensor/error.h"
+
+namespace proa::inline v0::distributed {
+
+std::string TextOfCurrentError() {
+  try {
+    throw;
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    return "it was interrupted";
+  }
+}
+
+std::shared_ptr<Work> ProcessGroup::StartMessage(const CollectiveCall& call,
+                                                 bool wait) {
+  const bool sends = call.kind == Collective::kSend;
+  const int peer = static_cast<int>(call.peer);
+  Mailbox* box = nullptr;
+  CallHeader header;
+  {
+    const std::lock_guard lock(mu_);
+    std::unique_ptr<Mailbox>& known = mailboxes_[peer];
+    if (known == nullptr) known = std::make_unique<Mailbox>(peer);
+    box = known.get();
+    header =
+        HeaderOf(call, sends ? ++box->sent : ++box->received, SourceLine());
+  }
+  CollectiveCall flat = call;
+  if (sends) {
+    flat.in = Contiguous(call.in);
+  } else if (!call.out.is_contiguous()) {
+    flat.out = Contiguous(call.out);
+  }
+  return (sends ? box->out : box->in)
+      .Run(
+          [this, box, call, flat, header, sends](bool here) {
+            {
+              const std::lock_guard lock(box->mu);
+              if (!box->broken.empty()) {
+                Fail(absl::StatusCode::kFailedPrecondition, Name(call.kind),
+                     ": messages with ", NameOf(box->peer),
+                     " ended with an earlier error: ", box->broken);
+              }
+            }
+            try {
+              sends ? Send(*box, flat, header, here)
+                    : Receive(*box, flat, header, here);
+            } catch (...) {
+              const std::lock_guard lock(box->mu);
+              if (box->broken.empty()) box->broken = TextOfCurrentError();
+              throw;
+            }
+            if (!sends) {
+              if (!call.out.is_contiguous()) CopyInto(flat.out, call.out);
+              if (call.out.storage()) call.out.storage()->BumpVersion();
+            }
+          },
+          wait);
+}
+
+namespace {
+
+struct Patience {
+  const Fabric& fabric;
+  const int peer;  // of the job
+  const std::atomic<bool>& aborted;
+  const Clock::time_point end;
+  const bool here;
+  const CallHeader& own;
+
+  std::string What() const {
+    return absl::StrCat(Name(own.kind),
+                        own.kind == Collective::kSend ? " to " : " from ",
+                        "rank ", peer, " #", own.sequence,
+                        own.Where().empty() ? "" : " ", own.Where());
+  }
+  [[noreturn]] void FailGone() const {
+    Fail(absl::StatusCode::kUnavailable, What(), ": rank ", peer,
+         fabric.presence(peer) == Presence::kLeft
+             ? " has left the job"
+             : " died (its connection is gone)");
+  }
+  void Check() const {
+    if (here) LookForInterrupt();
+    if (aborted.load()) {
+      Fail(absl::StatusCode::kCancelled, What(), ": the group was ended");
+    }
+    if (Clock::now() >= end) {
+      Fail(absl::StatusCode::kDeadlineExceeded, What(), ": rank ", peer,
+           own.kind == Collective::kSend ? " did not receive it in time"
+                                         : " sent nothing in time");
+    }
+  }
+};
+
+void MoveAll(int fd, char* data, size_t n, bool out, const Patience& p) {
+  size_t done = 0;
+  while (done < n) {
+    const ssize_t k =
+        out ? send(fd, data + done, n - done, MSG_NOSIGNAL | MSG_DONTWAIT)
+            : recv(fd, data + done, n - done, MSG_DONTWAIT);
+    if (k > 0) {
+      done += k;
+      continue;
+    }
+    if (k == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {
+      p.FailGone();
+    }
+    pollfd wait{fd, static_cast<short>(out ? POLLOUT : POLLIN), 0};
+    if (poll(&wait, 1, 20) == 0) {
+      p.Check();
+      // Data that came before the end would have been there.
+      if (p.fabric.presence(p.peer) != Presence::kHere) p.FailGone();
+    }
+  }
+}
+
+// The connection of the pair, when both have asked for it.
+int Opened(std::mutex& mu, Socket& socket, Fabric& fabric,
+           const std::string& name, const Patience& p) {
+  const std::lock_guard lock(mu);
+  while (!socket) {
+    try {
+      socket = fabric.Connect(p.peer, name, Limit(100));
+    } catch (const Error& e) {
+      if (e.code() != absl::StatusCode::kDeadlineExceeded) throw;
+      p.Check();
+    }
+  }
+  return socket.fd();
+}
+
+}  // namespace
+
+void ProcessGroup::Send(Mailbox& box, const CollectiveCall& call,
+                        const CallHeader& header, bool here) {
+  const Patience p{*fabric_, members()[box.peer],
+                   aborted_, Clock::now() + options_.limit,
+                   here,     header};
+  const int fd =
+      Opened(box.mu, box.socket, *fabric_, absl::StrCat("messages ", id()), p);
+  CallHeader own = header;
+  own.bytes = call.in.bytes();
+  MoveAll(fd, reinterpret_cast<char*>(&own), sizeof own, true, p);
+  MoveAll(fd, static_cast<char*>(call.in.raw_data()), call.in.bytes(), true, p);
+}
+
+void ProcessGroup::Receive(Mailbox& box, const CollectiveCall& call,
+                           const CallHeader& header, bool here) {
+  const Patience p{*fabric_, members()[box.peer],
+                   aborted_, Clock::now() + options_.limit,
+                   here,     header};
+  const int fd =
+      Opened(box.mu, box.socket, *fabric_, absl::StrCat("messages ", id()), p);
+  CallHeader theirs;
+  MoveAll(fd, reinterpret_cast<char*>(&theirs), sizeof theirs, false, p);
+  if (theirs.magic != CallHeader::kMagic ||
+      theirs.sequence != header.sequence || theirs.dtype != header.dtype ||
+      theirs.bytes != call.out.bytes()) {
+    Fail(absl::StatusCode::kFailedPrecondition, p.What(), ": rank ", p.peer,
+         " sends ", theirs.Text(), ", and ", Describe(call.out),
+         " is to be filled");
+  }
+  MoveAll(fd, static_cast<char*>(call.out.raw_data()), call.out.bytes(), false,
+          p);
+}
+
+}  // namespace proa::inline v0::distributed

@@ -1,0 +1,376 @@
+#include "distributed/process_group.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "distributed/movement.h"
+#include "distributed/process_group_parts.h"
+#include "ops/call_site.h"
+#include "tensor/copy.h"
+#include "tensor/error.h"
+
+namespace proa::inline v0::distributed {
+namespace {
+
+int64_t BytesOf(const Tensor& t) { return t.defined() ? t.bytes() : 0; }
+
+// What two ranks must agree on.
+bool Agree(const CallHeader& a, const CallHeader& b) {
+  if (a.sequence != b.sequence || a.kind != b.kind || a.reduce != b.reduce ||
+      a.peer != b.peer) {
+    return false;
+  }
+  return a.kind == Collective::kBarrier || a.dtype == b.dtype;
+}
+
+}  // namespace
+
+// One collective, while it runs: who came, and since when it waits.
+struct ProcessGroup::Attempt {
+  Attempt(ProcessGroup& g, const CallHeader& h, bool here)
+      : group(g),
+        own(h),
+        headers(g.size()),
+        came(g.size()),
+        end(Clock::now() + g.options_.limit),
+        on_callers_thread(here) {}
+
+  // Thrown where nothing moves any more.
+  void Watch() {
+    if (on_callers_thread) LookForInterrupt();
+    if (group.aborted_.load()) {
+      Fail(absl::StatusCode::kCancelled, What(), ": the group was ended");
+    }
+    for (int i = 0; i < group.size(); ++i) {
+      if (i == group.rank_) continue;
+      const Presence p = group.fabric_->presence(group.members()[i]);
+      const bool ended = group.links_->HasEnded(i);
+      // One that left in order is missed only by who waits for it.
+      const bool missed = !came[i] && group.links_->Available(i) == 0;
+      if (p == Presence::kLost || (missed && p == Presence::kLeft) ||
+          (missed && ended)) {
+        Fail(absl::StatusCode::kUnavailable, What(), ": ", group.NameOf(i),
+             p == Presence::kLeft ? " has left the job"
+                                  : " died (its connection is gone)");
+      }
+    }
+    if (Clock::now() >= end) FailTimeout();
+  }
+
+  std::string What() const {
+    return absl::StrCat(Name(own.kind), " #", own.sequence,
+                        own.Where().empty() ? "" : " ", own.Where());
+  }
+
+  [[noreturn]] void FailTimeout() const {
+    std::string missing, present;
+    int absent = 0;
+    for (int i = 0; i < group.size(); ++i) {
+      std::string& list = came[i] ? present : missing;
+      absl::StrAppend(&list, list.empty() ? "" : ", ", group.members()[i]);
+      absent += !came[i];
+    }
+    const std::string limit =
+        absl::StrCat(" (limit ", group.options_.limit.count() / 1000.0, " s)");
+    if (absent == 0) {
+      Fail(absl::StatusCode::kDeadlineExceeded, What(),
+           ": all ranks entered it, and it did not end", limit);
+    }
+    Fail(absl::StatusCode::kDeadlineExceeded, absent == 1 ? "rank " : "ranks ",
+         missing, " never entered ", What(), "; ", present, " did", limit);
+  }
+
+  void Compare() const {
+    for (int i = 0; i < group.size(); ++i) {
+      if (Agree(headers[i], own)) continue;
+      // The same sentence on all ranks: the first that differs from rank 0.
+      int other = i;
+      for (int k = 0; k < group.size(); ++k) {
+        if (!Agree(headers[0], headers[k])) {
+          other = k;
+          break;
+        }
+      }
+      FailMismatch(0, other);
+    }
+  }
+
+  [[noreturn]] void FailMismatch(int a, int b) const {
+    Fail(absl::StatusCode::kFailedPrecondition,
+         "ranks disagree in collective #", own.sequence, " of group ",
+         group.id(), ": ", group.NameOf(a), " calls ", headers[a].Text(), ", ",
+         group.NameOf(b), " calls ", headers[b].Text());
+  }
+
+  ProcessGroup& group;
+  const CallHeader& own;
+  std::vector<CallHeader> headers;
+  std::vector<bool> came;
+  const Clock::time_point end;
+  const bool on_callers_thread;
+};
+
+ProcessGroup::ProcessGroup(std::shared_ptr<Fabric> fabric, GroupOptions options)
+    : fabric_(std::move(fabric)), options_(std::move(options)) {
+  for (int i = 0; i < size(); ++i) {
+    if (members()[i] == fabric_->rank()) rank_ = i;
+  }
+  PROA_REQUIRE(rank_ >= 0, "new_group: rank ", fabric_->rank(),
+               " is not a member");
+  if (size() == 1) return;
+  links_ = NewLinks(*fabric_, absl::StrCat("group ", id()), members(), rank_,
+                    options_.shared_memory, options_.limit);
+  transport_ = links_->kind();
+}
+
+ProcessGroup::~ProcessGroup() { Abort(); }
+
+std::string ProcessGroup::NameOf(int rank) const {
+  return absl::StrCat("rank ", members()[rank]);
+}
+
+std::shared_ptr<Work> ProcessGroup::Start(const CollectiveCall& call,
+                                          bool wait) {
+  Check(call);
+  return call.kind == Collective::kSend || call.kind == Collective::kReceive
+             ? StartMessage(call, wait)
+             : StartExchange(call, wait);
+}
+
+void ProcessGroup::Check(const CollectiveCall& call) const {
+  const char* op = Name(call.kind);
+  for (const Tensor* t : {&call.in, &call.out}) {
+    PROA_REQUIRE(!t->defined() || (t->place().is_cpu() && !t->is_symbolic()),
+                 op, ": tensors must lie on the CPU; one is ", Describe(*t));
+  }
+  PROA_REQUIRE(call.peer >= 0 && call.peer < size(), op, ": there is no rank ",
+               call.peer, " in a group of ", size());
+  const bool message =
+      call.kind == Collective::kSend || call.kind == Collective::kReceive;
+  if (message && call.peer == rank_) {
+    Fail(absl::StatusCode::kFailedPrecondition, op,
+         size() == 1 ? ": there is one process, and nobody else to exchange "
+                       "tensors with"
+                     : ": a rank does not send to itself");
+  }
+  const bool root = call.peer == rank_;
+  const int64_t in = call.in.defined() ? call.in.numel() : 0;
+  const int64_t out = call.out.defined() ? call.out.numel() : 0;
+  const int64_t n = size();
+  const bool uneven = !call.in_splits.empty() || !call.out_splits.empty();
+  bool fits = true;
+  switch (call.kind) {
+    case Collective::kAllReduce:
+    case Collective::kBroadcast:
+      fits = in == out;
+      break;
+    case Collective::kReduce:
+      fits = !root || in == out;
+      break;
+    case Collective::kAllGather:
+      fits = uneven ? call.out_splits.size() == static_cast<size_t>(n)
+                    : out == in * n;
+      break;
+    case Collective::kGather:
+      fits = !root || out == in * n;
+      break;
+    case Collective::kScatter:
+      fits = !root || in == out * n;
+      break;
+    case Collective::kReduceScatter:
+      fits = in == out * n;
+      break;
+    case Collective::kAllToAll:
+      fits = uneven ? call.in_splits.size() == static_cast<size_t>(n) &&
+                          call.out_splits.size() == static_cast<size_t>(n)
+                    : in == out && in % n == 0;
+      break;
+    default:
+      break;
+  }
+  PROA_REQUIRE(
+      fits, op, ": the tensors do not fit a group of ", n,
+      "; what is given is ", call.in.defined() ? Describe(call.in) : "none",
+      ", what is to be filled ",
+      call.out.defined() ? Describe(call.out) : "none",
+      uneven ? ", and there must be one number of rows for each rank" : "");
+  if (call.kind == Collective::kAllReduce || call.kind == Collective::kReduce ||
+      call.kind == Collective::kReduceScatter) {
+    RequireFoldable(op, call.reduce, call.in.dtype());
+  }
+  if (call.in.defined() && call.out.defined() &&
+      call.in.dtype() != call.out.dtype()) {
+    ThrowTypeError(absl::StrCat(op, ": dtypes differ: ", Describe(call.in),
+                                " goes into ", Describe(call.out)));
+  }
+}
+
+std::shared_ptr<Work> ProcessGroup::StartExchange(const CollectiveCall& call,
+                                                  bool wait) {
+  CallHeader header;
+  {
+    const std::lock_guard lock(mu_);
+    if (!broken_.empty()) {
+      Fail(absl::StatusCode::kFailedPrecondition, Name(call.kind), ": group ",
+           id(), " ended with an earlier error: ", broken_);
+    }
+    header = HeaderOf(call, ++sequence_, SourceLine());
+  }
+  // A tensor with strides is worked on as a copy.
+  CollectiveCall flat = call;
+  flat.group = 0;
+  if (flat.in.defined()) flat.in = Contiguous(call.in);
+  if (flat.out.defined() && !call.out.is_contiguous()) {
+    flat.out = call.in.is_same(call.out) ? flat.in : Contiguous(call.out);
+  }
+  return lane_.Run(
+      [this, call, flat, header](bool here) {
+        recorder_.Begin(header);
+        try {
+          Run(flat, header, here);
+        } catch (...) {
+          recorder_.End(header.sequence, true);
+          {
+            const std::lock_guard lock(mu_);
+            if (broken_.empty()) broken_ = TextOfCurrentError();
+          }
+          throw;
+        }
+        recorder_.End(header.sequence, false);
+        if (call.out.defined()) {
+          if (!call.out.is_contiguous()) CopyInto(flat.out, call.out);
+          if (call.out.storage()) call.out.storage()->BumpVersion();
+        }
+      },
+      wait);
+}
+
+void ProcessGroup::Run(const CollectiveCall& call, const CallHeader& header,
+                       bool here) {
+  if (size() == 1) {
+    RunAlone(call);
+    return;
+  }
+  // How many bytes go to each rank and come from it.
+  const int n = size();
+  std::vector<int64_t> to(n), from(n);
+  const int64_t in = BytesOf(call.in), out = BytesOf(call.out);
+  const bool root = call.peer == rank_;
+  const auto rows = [](const Tensor& t, const std::vector<int64_t>& splits) {
+    const int64_t sum =
+        std::accumulate(splits.begin(), splits.end(), int64_t{0});
+    return sum == 0 ? 0 : t.bytes() / sum;
+  };
+  switch (call.kind) {
+    case Collective::kAllReduce:
+    case Collective::kReduce:
+      // Not what goes, but what the ranks must agree on.
+      to.assign(n, in);
+      from.assign(n, in);
+      break;
+    case Collective::kReduceScatter:
+      to.assign(n, in);
+      from.assign(n, out * n);
+      break;
+    case Collective::kBroadcast:
+      if (root) to.assign(n, in);
+      from[call.peer] = out;
+      break;
+    case Collective::kAllGather:
+      to.assign(n, in);
+      from.assign(n, out / n);
+      if (!call.out_splits.empty()) {
+        const int64_t row = rows(call.out, call.out_splits);
+        for (int i = 0; i < n; ++i) from[i] = call.out_splits[i] * row;
+      }
+      break;
+    case Collective::kGather:
+      to[call.peer] = in;
+      if (root) from.assign(n, out / n);
+      break;
+    case Collective::kScatter:
+      if (root) to.assign(n, in / n);
+      from[call.peer] = out;
+      break;
+    case Collective::kAllToAll: {
+      to.assign(n, in / n);
+      from.assign(n, out / n);
+      if (!call.in_splits.empty()) {
+        const int64_t give = rows(call.in, call.in_splits);
+        const int64_t get = rows(call.out, call.out_splits);
+        for (int i = 0; i < n; ++i) {
+          to[i] = call.in_splits[i] * give;
+          from[i] = call.out_splits[i] * get;
+        }
+      }
+      break;
+    }
+    default:
+      break;
+  }
+  Attempt attempt(*this, header, here);
+  const Watch watch = [&] { attempt.Watch(); };
+  ExchangeHeaders(*links_, header, to, &attempt.headers, &attempt.came, watch);
+  attempt.Compare();
+  attempt.headers[rank_].bytes = to[rank_];
+  for (int i = 0; i < n; ++i) {
+    if (attempt.headers[i].bytes != from[i]) attempt.FailMismatch(i, rank_);
+  }
+  Move(call, to, from, attempt);
+  Drain(*links_, watch);
+}
+
+void ProcessGroup::Move(const CollectiveCall& call,
+                        const std::vector<int64_t>& to,
+                        const std::vector<int64_t>& from, Attempt& attempt) {
+  const int n = size();
+  const bool root = call.peer == rank_;
+  const Watch watch = [&] { attempt.Watch(); };
+  auto* in = static_cast<const char*>(call.in.defined() ? call.in.raw_data()
+                                                        : nullptr);
+  auto* out =
+      static_cast<char*>(call.out.defined() ? call.out.raw_data() : nullptr);
+  if (call.kind == Collective::kBarrier) return;
+  if (call.kind == Collective::kAllReduce || call.kind == Collective::kReduce ||
+      call.kind == Collective::kReduceScatter) {
+    const size_t item = ItemSize(call.in.dtype());
+    const size_t elements = call.in.numel();
+    if (elements == 0) return;
+    Reduction r{.reduce = call.reduce,
+                .dtype = call.in.dtype(),
+                .root = static_cast<int>(call.peer)};
+    const size_t part = (elements + n - 1) / n;
+    for (int i = 0; i < n; ++i) {
+      const size_t begin = std::min(elements, i * part);
+      r.segments.push_back({begin, std::min(elements - begin, part)});
+    }
+    const size_t own = r.segments[rank_].begin * item;
+    if (call.kind == Collective::kAllReduce) {
+      Reduce(*links_, r, in, out + own, out, watch);
+    } else if (call.kind == Collective::kReduceScatter) {
+      r.to = Reduction::To::kOwner;
+      Reduce(*links_, r, in, out, nullptr, watch);
+    } else {
+      r.to = Reduction::To::kRoot;
+      std::vector<char> scratch(root ? 0 : r.segments[rank_].size * item);
+      Reduce(*links_, r, in, root ? out + own : scratch.data(), out, watch);
+    }
+    return;
+  }
+  std::vector<Bytes> gives(n);
+  std::vector<MutableBytes> gets(n);
+  const bool same = call.kind == Collective::kBroadcast ||
+                    call.kind == Collective::kAllGather ||
+                    call.kind == Collective::kGather;
+  int64_t give = 0, get = 0;
+  for (int i = 0; i < n; ++i) {
+    gives[i] = {in + give, static_cast<size_t>(to[i])};
+    gets[i] = {out + get, static_cast<size_t>(from[i])};
+    if (!same) give += to[i];
+    get += from[i];
+  }
+  ExchangeBytes(*links_, gives, gets, watch);
+}
+
+}  // namespace proa::inline v0::distributed

@@ -1,0 +1,90 @@
+// ProcessGroup: ranks that take part in collectives together.
+//
+//   std::shared_ptr<Work> w = group.Start({.kind = Collective::kAllReduce,
+//                                          .in = x, .out = x}, /*wait=*/false);
+//   ...
+//   w->Wait();
+//
+// The collectives of a group run one after the other, in the order in which
+// they are started, which is the same on all ranks; sends and receives run
+// beside them, in order for each peer and direction. What goes wrong in one
+// (ranks that disagree, a rank that never comes or dies, Ctrl-C) is thrown on
+// every rank that takes part, and ends the group.
+#ifndef PROA_DISTRIBUTED_PROCESS_GROUP_H_
+#define PROA_DISTRIBUTED_PROCESS_GROUP_H_
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "distributed/fabric.h"
+#include "distributed/flight_recorder.h"
+#include "distributed/links.h"
+#include "distributed/work.h"
+#include "ops/collective/collective.h"
+
+namespace proa::inline v0::distributed {
+
+struct GroupOptions {
+  int64_t id = 0;
+  std::vector<int> members;  // ranks of the job, ascending
+  Limit limit{1800000};      // of each collective
+  bool shared_memory = true;
+};
+
+class ProcessGroup {
+ public:
+  // Called by all members, and by them only. Throws Error if one of them does
+  // not come.
+  ProcessGroup(std::shared_ptr<Fabric> fabric, GroupOptions options);
+  ~ProcessGroup();
+
+  int64_t id() const { return options_.id; }
+  int size() const { return static_cast<int>(options_.members.size()); }
+  int rank() const { return rank_; }  // in the group
+  const std::vector<int>& members() const { return options_.members; }
+  // "shared memory" or "sockets".
+  const char* transport() const { return transport_; }
+  const FlightRecorder& recorder() const { return recorder_; }
+
+  // Tensors of any strides on the CPU. Throws Error at once for arguments that
+  // can be seen to be wrong; the group goes on then.
+  std::shared_ptr<Work> Start(const CollectiveCall& call, bool wait);
+  // What runs ends soon, with an error.
+  void Abort() { aborted_.store(true); }
+
+ private:
+  struct Attempt;
+  struct Mailbox;
+  std::shared_ptr<Work> StartExchange(const CollectiveCall& call, bool wait);
+  std::shared_ptr<Work> StartMessage(const CollectiveCall& call, bool wait);
+  void Check(const CollectiveCall& call) const;
+  void Run(const CollectiveCall& call, const CallHeader& header, bool here);
+  void Move(const CollectiveCall& call, const std::vector<int64_t>& to,
+            const std::vector<int64_t>& from, Attempt& attempt);
+  void Send(Mailbox& box, const CollectiveCall& call, const CallHeader& header,
+            bool here);
+  void Receive(Mailbox& box, const CollectiveCall& call,
+               const CallHeader& header, bool here);
+  std::string NameOf(int rank) const;
+
+  const std::shared_ptr<Fabric> fabric_;
+  const GroupOptions options_;
+  int rank_ = -1;
+  const char* transport_ = "alone";
+  std::unique_ptr<Links> links_;  // null for a group of one
+  FlightRecorder recorder_;
+  std::mutex mu_;
+  uint64_t sequence_ = 0;  // guarded by mu_
+  std::string broken_;     // guarded by mu_: why it ended
+  std::atomic<bool> aborted_{false};
+  std::map<int, std::unique_ptr<Mailbox>> mailboxes_;  // guarded by mu_
+  Lane lane_;
+};
+
+}  // namespace proa::inline v0::distributed
+
+#endif  // PROA_DISTRIBUTED_PROCESS_GROUP_H_

@@ -1,0 +1,33 @@
+// What process_group.cc and messages.cc share. Internal to this room.
+#ifndef PROA_DISTRIBUTED_PROCESS_GROUP_PARTS_H_
+#define PROA_DISTRIBUTED_PROCESS_GROUP_PARTS_H_
+
+#include <string>
+
+#include "distributed/process_group.h"
+#include "distributed/socket.h"
+#include "distributed/work.h"
+
+namespace proa::inline v0::distributed {
+
+// Within a catch block.
+std::string TextOfCurrentError();
+
+// Messages to and from one peer: a connection, which the first message makes,
+// and a lane for each direction.
+struct ProcessGroup::Mailbox {
+  explicit Mailbox(int peer_rank) : peer(peer_rank) {}
+
+  const int peer;  // in the group
+  std::mutex mu;
+  Socket socket;  // guarded by mu while it is made
+  uint64_t sent = 0;
+  uint64_t received = 0;
+  std::string broken;  // guarded by mu
+  Lane out;
+  Lane in;
+};
+
+}  // namespace proa::inline v0::distributed
+
+#endif  // PROA_DISTRIBUTED_PROCESS_GROUP_PARTS_H_

@@ -1,0 +1,157 @@
+#include "distributed/store.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "distributed/socket.h"
+#include "distributed/tcp_store.h"
+#include "tensor/error.h"
+
+namespace proa::distributed {
+namespace {
+
+absl::StatusCode CodeOf(const std::function<void()>& f, std::string* text) {
+  try {
+    f();
+  } catch (const Error& e) {
+    *text = e.what();
+    return e.code();
+  }
+  return absl::StatusCode::kOk;
+}
+
+void TestStore(Store& a, Store& b) {
+  a.Set("x", std::string("1\0 2", 4));
+  EXPECT_EQ(b.Get("x", Limit(1000)), std::string("1\0 2", 4));
+  EXPECT_EQ(a.Add("n", 2), 2);
+  EXPECT_EQ(b.Add("n", -5), -3);
+  EXPECT_EQ(a.Get("n", Limit(0)), "-3");
+  EXPECT_TRUE(b.Delete("x"));
+  EXPECT_FALSE(b.Delete("x"));
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    b.Set("late", "here");
+  });
+  EXPECT_EQ(a.Get("late", Limit(5000)), "here");
+  later.join();
+  std::string text;
+  EXPECT_EQ(CodeOf([&] { a.Get("never", Limit(20)); }, &text),
+            absl::StatusCode::kDeadlineExceeded);
+  EXPECT_NE(text.find("nobody set 'never' within 0.02 s"), std::string::npos);
+  a.Set("text", "no number");
+  EXPECT_EQ(CodeOf([&] { a.Add("text", 1); }, &text),
+            absl::StatusCode::kInvalidArgument);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      for (int k = 0; k < 50; ++k) (i % 2 == 0 ? a : b).Add("sum", 1);
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(a.Add("sum", 0), 200);
+}
+
+TEST(StoreTest, Hash) {
+  HashStore s;
+  TestStore(s, s);
+}
+
+TEST(StoreTest, File) {
+  const std::string dir = std::string(std::getenv("TEST_TMPDIR")) + "/store";
+  FileStore a(dir), b(dir);
+  TestStore(a, b);
+}
+
+TEST(StoreTest, Tcp) {
+  TcpStoreServer server(0);
+  TcpStore a("127.0.0.1", server.port(), Limit(5000));
+  TcpStore b("127.0.0.1", server.port(), Limit(5000));
+  TestStore(a, b);
+  const std::string large(3 << 20, 'x');
+  a.Set("large", large);
+  EXPECT_EQ(b.Get("large", Limit(5000)), large);
+}
+
+TEST(StoreTest, TcpServerComesLater) {
+  const int port = [] {
+    const Socket s = Listen(0);
+    return PortOf(s);
+  }();
+  std::unique_ptr<TcpStoreServer> server;
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    server = std::make_unique<TcpStoreServer>(port);
+  });
+  TcpStore a("127.0.0.1", port, Limit(10000));
+  a.Set("x", "y");
+  later.join();
+}
+
+TEST(StoreTest, PortInUse) {
+  TcpStoreServer server(0);
+  std::string text;
+  EXPECT_EQ(CodeOf([&] { TcpStoreServer other(server.port()); }, &text),
+            absl::StatusCode::kAlreadyExists);
+  EXPECT_NE(text.find("another program has it"), std::string::npos);
+}
+
+TEST(StoreTest, NobodyServes) {
+  const int port = [] {
+    const Socket s = Listen(0);
+    return PortOf(s);
+  }();
+  std::string text;
+  EXPECT_EQ(CodeOf([&] { TcpStore("127.0.0.1", port, Limit(50)); }, &text),
+            absl::StatusCode::kUnavailable);
+  EXPECT_NE(text.find("cannot connect to 127.0.0.1"), std::string::npos);
+}
+
+TEST(StoreTest, ServerVanishes) {
+  auto server = std::make_unique<TcpStoreServer>(0);
+  TcpStore a("127.0.0.1", server->port(), Limit(5000));
+  server.reset();
+  std::string text;
+  EXPECT_EQ(CodeOf([&] { a.Get("x", Limit(5000)); }, &text),
+            absl::StatusCode::kUnavailable);
+  EXPECT_NE(text.find("has vanished"), std::string::npos);
+}
+
+TEST(StoreTest, StrangersAreRefused) {
+  TcpStoreServer server(0);
+  const Socket s = Connect("127.0.0.1", server.port(), Limit(5000));
+  SendAll(s, "GET / HTTP/1.1\r\n\r\n", 18, Limit(1000), "test");
+  char c;
+  std::string text;
+  EXPECT_EQ(CodeOf([&] { ReceiveAll(s, &c, 1, Limit(5000), "test"); }, &text),
+            absl::StatusCode::kUnavailable);
+  // A greeting whose secret would take 4 GiB.
+  const Socket t = Connect("127.0.0.1", server.port(), Limit(5000));
+  const uint32_t greeting[] = {0x50524f41, 0xffffffff, 0};
+  SendAll(t, greeting, sizeof greeting, Limit(1000), "test");
+  EXPECT_EQ(CodeOf([&] { ReceiveAll(t, &c, 1, Limit(5000), "test"); }, &text),
+            absl::StatusCode::kUnavailable);
+  // One with another secret.
+  const Socket u = Connect("127.0.0.1", server.port(), Limit(5000));
+  const std::string wrong("\x41\x4f\x52\x50\x01\0\0\0\x07\0\0\0?store 0", 20);
+  SendAll(u, wrong.data(), wrong.size(), Limit(1000), "test");
+  EXPECT_EQ(CodeOf([&] { ReceiveAll(u, &c, 1, Limit(5000), "test"); }, &text),
+            absl::StatusCode::kUnavailable);
+  // A question too long to be taken.
+  const Socket v = Connect("127.0.0.1", server.port(), Limit(5000));
+  Greet(v, "store -1", Limit(1000), "test");
+  const uint32_t question[] = {'s', 0xfffffff0, 0xfffffff0};
+  SendAll(v, question, sizeof question, Limit(1000), "test");
+  EXPECT_EQ(CodeOf([&] { ReceiveAll(v, &c, 1, Limit(5000), "test"); }, &text),
+            absl::StatusCode::kUnavailable);
+  TcpStore honest("127.0.0.1", server.port(), Limit(5000));
+  EXPECT_EQ(CodeOf([&] { honest.Set("x", std::string(size_t{65} << 20, 'x')); },
+                   &text),
+            absl::StatusCode::kOutOfRange);
+  honest.Set("x", "y");
+}
+
+}  // namespace
+}  // namespace proa::distributed

@@ -1,0 +1,108 @@
+#include <sys/socket.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "distributed/fabric.h"
+#include "tensor/error.h"
+
+namespace proa::inline v0::distributed {
+namespace {
+
+// What the ranks of one job share.
+struct World {
+  explicit World(int n) : presence(n), store(std::make_shared<HashStore>()) {}
+  std::vector<std::atomic<Presence>> presence;
+  std::shared_ptr<HashStore> store;
+  std::mutex mu;
+  std::map<std::string, Socket> ends;  // of which the first was taken
+  std::map<std::string, std::weak_ptr<void>> memory;
+};
+
+std::shared_ptr<World> WorldOf(const std::string& job, int size) {
+  static std::mutex mu;
+  static auto* worlds = new std::map<std::string, std::weak_ptr<World>>;
+  const std::lock_guard lock(mu);
+  std::weak_ptr<World>& known = (*worlds)[job];
+  std::shared_ptr<World> world = known.lock();
+  if (world == nullptr) {
+    world = std::make_shared<World>(size);
+    known = world;
+  }
+  PROA_REQUIRE(world->presence.size() == static_cast<size_t>(size),
+               "distributed: job '", job, "' has ", world->presence.size(),
+               " threads, not ", size);
+  return world;
+}
+
+class ThreadFabric final : public Fabric {
+ public:
+  ThreadFabric(std::shared_ptr<World> world, int rank, int size)
+      : Fabric(world->store, rank, size), world_(std::move(world)) {}
+
+  ~ThreadFabric() override {
+    Presence here = Presence::kHere;
+    world_->presence[rank()].compare_exchange_strong(here, Presence::kLost);
+  }
+
+  Socket Connect(int peer, const std::string& name, Limit) override {
+    const std::string key = absl::StrCat(std::min(rank(), peer), " ",
+                                         std::max(rank(), peer), " ", name);
+    const std::lock_guard lock(world_->mu);
+    const auto at = world_->ends.find(key);
+    if (at != world_->ends.end()) {
+      Socket s = std::move(at->second);
+      world_->ends.erase(at);
+      return s;
+    }
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+                   pair) != 0) {
+      Fail(absl::StatusCode::kUnavailable,
+           "distributed: no connection between ",
+           "threads: ", std::strerror(errno));
+    }
+    world_->ends[key] = Socket(pair[1]);
+    return Socket(pair[0]);
+  }
+
+  CommonMemory Share(const std::string& name, std::span<const int>,
+                     size_t bytes, Limit) override {
+    const std::lock_guard lock(world_->mu);
+    std::weak_ptr<void>& known = world_->memory[name];
+    std::shared_ptr<void> owner = known.lock();
+    if (owner == nullptr) {
+      void* at = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+      if (at == nullptr) return {};
+      std::memset(at, 0, bytes);
+      owner = std::shared_ptr<void>(at, &std::free);
+      known = owner;
+    }
+    return {static_cast<char*>(owner.get()), bytes, owner};
+  }
+
+  Presence presence(int peer) const override {
+    return world_->presence[peer].load(std::memory_order_acquire);
+  }
+
+  void SayGoodbye() override {
+    world_->presence[rank()].store(Presence::kLeft);
+  }
+
+ private:
+  const std::shared_ptr<World> world_;
+};
+
+}  // namespace
+
+std::unique_ptr<Fabric> NewThreadFabric(const std::string& job, int rank,
+                                        int size) {
+  return std::make_unique<ThreadFabric>(WorldOf(job, size), rank, size);
+}
+
+}  // namespace proa::inline v0::distributed

@@ -1,0 +1,91 @@
+// Composites of collectives.
+#include "ops/collective/collective.h"
+#include "ops/collective/exchange_ops.h"
+#include "ops/creation/creation_ops.h"
+#include "ops/elementwise/elementwise_ops.h"
+#include "tensor/error.h"
+
+namespace proa::inline v0::ops {
+namespace {
+
+[[noreturn]] void FailNoGradient(const char* op, std::string_view reduce) {
+  Fail(absl::StatusCode::kUnimplemented, op, ": ",
+       reduce == "prod" ? "a product" : reduce,
+       " over ranks has no gradient here; take sum or avg, or stop the "
+       "gradient of x");
+}
+
+}  // namespace
+
+Tensor AllReduceInTurn(const Tensor& x, int64_t group,
+                       std::string_view reduce) {
+  if (reduce == "max" || reduce == "min") {
+    return extreme_over_ranks_in_turn_(x, CollectiveTurn(), group, reduce);
+  }
+  return all_reduce_in_turn_(x, CollectiveTurn(), group, reduce);
+}
+
+Tensor ReduceToInTurn(const Tensor& x, int64_t root, int64_t group,
+                      std::string_view reduce) {
+  return reduce_to_rank_in_turn_(x, CollectiveTurn(), root, group, reduce);
+}
+
+Tensor BroadcastFromInTurn(const Tensor& x, int64_t root, int64_t group) {
+  return broadcast_from_in_turn_(x, CollectiveTurn(), root, group);
+}
+
+Tensor AllGatherInTurn(const Tensor& x, int64_t ranks, int64_t group) {
+  return all_gather_in_turn_(x, CollectiveTurn(), ranks, group);
+}
+
+Tensor ReduceScatterInTurn(const Tensor& x, int64_t ranks, int64_t group,
+                           std::string_view reduce) {
+  return reduce_scatter_in_turn_(x, CollectiveTurn(), ranks, group, reduce);
+}
+
+Tensor GatherToInTurn(const Tensor& x, int64_t root, int64_t ranks,
+                      int64_t group) {
+  return gather_to_in_turn_(x, CollectiveTurn(), root, ranks, group);
+}
+
+Tensor ScatterFromInTurn(const Tensor& x, int64_t root, int64_t ranks,
+                         int64_t group) {
+  return scatter_from_in_turn_(x, CollectiveTurn(), root, ranks, group);
+}
+
+Tensor AllToAllInTurn(const Tensor& x, int64_t group,
+                      std::span<const int64_t> in_splits,
+                      std::span<const int64_t> out_splits) {
+  return all_to_all_in_turn_(x, CollectiveTurn(), group, in_splits, out_splits);
+}
+
+Tensor AllReduceGrad(const Tensor& dy, int64_t group, std::string_view reduce) {
+  if (reduce == "prod") FailNoGradient("all_reduce", reduce);
+  return all_reduce(dy, group, reduce);
+}
+
+Tensor ExtremeOverRanksGrad(const Tensor& dy, const Tensor& x,
+                            const Tensor& out, int64_t group) {
+  const Tensor chosen = cast(equal(x, out), dy.dtype());
+  const Tensor share = divide(all_reduce(dy, group), all_reduce(chosen, group));
+  return multiply(chosen, share);
+}
+
+Tensor ReduceToGrad(const Tensor& dy, int64_t root, int64_t group,
+                    std::string_view reduce) {
+  if (reduce != "sum") FailNoGradient("reduce_to_rank", reduce);
+  return broadcast_from(dy, root, group);
+}
+
+Tensor ReduceScatterGrad(const Tensor& dy, int64_t ranks, int64_t group,
+                         std::string_view reduce) {
+  if (reduce != "sum" && reduce != "avg")
+    FailNoGradient("reduce_scatter", reduce);
+  Tensor all = all_gather(dy, ranks, group);
+  if (reduce == "avg") {
+    all = divide(all, full({}, Scalar(ranks), all.dtype()));
+  }
+  return all;
+}
+
+}  // namespace proa::inline v0::ops

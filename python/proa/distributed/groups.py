@@ -1,0 +1,231 @@
+"""The job that this process (or thread) is a rank of, and its groups.
+
+A job begins with `begin` and ends with `end`. Ranks are processes, which meet in a store that rank 0 serves, or threads
+of one process (`run_threads`), each with a job of its own. Without a job there is one group, of this process alone.
+"""
+
+import atexit
+import os
+import threading
+
+from proa import _C
+from proa.distributed.environment import is_initialized, note_initialized, trainer_count, trainer_id
+
+__all__ = ["DEFAULT_TIMEOUT", "Context", "Group", "begin", "context", "end", "groups", "rank", "resolve", "run_threads", "world_size"]  # fmt: skip
+
+DEFAULT_TIMEOUT = 1800.0  # seconds that a collective waits
+
+
+class Group:
+    """Processes that take part in a collective together.
+
+    Attributes:
+        ranks (list[int]): their numbers in the job.
+        nranks (int): how many they are.
+        rank (int): this process's place among them, -1 if it is none of them.
+        id (int): the group's number; 0 is the group of all.
+
+    Examples:
+        >>> group = proa.distributed.new_group([0])
+        >>> group.ranks, group.nranks, group.rank, group.get_group_rank(3)
+        ([0], 1, 0, -1)
+    """
+
+    def __init__(self, ranks, id=0, name=None, carrier=None):
+        self.ranks = list(ranks)
+        self.id = id
+        self.name = name or f"_default_pg{id}"
+        self.carrier = carrier  # of _C.distributed; None: this process alone, or not a member
+        self.pending = []  # tasks that were not waited for
+
+    @property
+    def nranks(self):
+        return len(self.ranks)
+
+    world_size = nranks
+
+    @property
+    def rank(self):
+        return self.get_group_rank(rank())
+
+    def get_group_rank(self, rank):
+        """The place of a process of the job in the group; -1 if it is not in it."""
+        return self.ranks.index(rank) if rank in self.ranks else -1
+
+    def is_member(self):
+        """Whether this process is in it."""
+        return self.rank >= 0
+
+    @property
+    def process_group(self):
+        return self
+
+    def __repr__(self):
+        return f"rank: {self.rank}, nranks: {self.nranks}, id: {self.id}, ranks: {', '.join(map(str, self.ranks))}"
+
+
+class Context:
+    """A job, as one of its ranks sees it.
+
+    Attributes:
+        job: of _C.distributed; None for a job of one process.
+        store, server: where ranks meet; the server is rank 0's.
+        groups (dict[int, Group]): by number.
+    """
+
+    def __init__(self, job=None, rank=0, size=1, store=None, server=None):
+        self.job, self.rank, self.size, self.store, self.server = job, rank, size, store, server
+        self.groups = {}
+
+    def new_group(self, ranks, timeout=DEFAULT_TIMEOUT):
+        """The next group: all ranks of the job call this, in the same order, and those in it wait for each other."""
+        id = max(self.groups, default=-1) + 1
+        carrier = None
+        if self.job is not None and self.rank in ranks:
+            carrier = self.job.new_group(id, ranks, timeout, os.environ.get("PROA_SHARED_MEMORY", "1") != "0")
+        group = self.groups[id] = Group(ranks, id, carrier=carrier)
+        return group
+
+
+_alone = Context()
+_alone.groups[0] = Group([0], 0)
+_process = {"context": None}
+_thread = threading.local()
+
+
+def context():
+    """The job of this thread, else that of the process, else that of one process."""
+    return getattr(_thread, "context", None) or _process["context"] or _alone
+
+
+def rank():
+    """The number of this process in its job."""
+    found = context()
+    return found.rank if found is not _alone else trainer_id()
+
+
+def world_size():
+    """How many processes the job has."""
+    found = context()
+    return found.size if found is not _alone else trainer_count()
+
+
+def groups():
+    """{number: Group} of this process."""
+    return context().groups
+
+
+def resolve(group):
+    """The Group that an argument `group` names: None is the group of all, a number is its."""
+    if group is None:
+        return groups()[0]
+    if isinstance(group, int) and not isinstance(group, bool):
+        if group not in groups():
+            raise _C.located(ValueError(f"get_group: there is no group {group!r}; new_group makes one"))
+        return groups()[group]
+    return group
+
+
+def begin(rank, size, master, timeout=DEFAULT_TIMEOUT, meeting_timeout=None):
+    """Makes this process rank `rank` of a job of `size`; returns when all are there.
+
+    Args:
+        master (tuple[str, int]): where rank 0 listens.
+        timeout (float): seconds that a collective waits for others.
+        meeting_timeout (float, optional): seconds that ranks wait for each other here; `PROA_INIT_TIMEOUT`, else 300.
+    """
+    if _process["context"] is not None:
+        return _process["context"]
+    seconds = float(os.environ.get("PROA_INIT_TIMEOUT", "300")) if meeting_timeout is None else meeting_timeout
+    host, port = master
+    # A launcher that serves the store says so.
+    serves = rank == 0 and os.environ.get("PROA_STORE_SERVED", "0") == "0"
+    server = _C.distributed.TcpStoreServer(port) if serves else None
+    store = _C.distributed.TcpStore(
+        "127.0.0.1" if server is not None and host == "localhost" else host, port, seconds, rank
+    )
+    job = _C.distributed.processes(store, rank, size, seconds)
+    made = Context(job, rank, size, store, server)
+    _C.distributed.set_job_of_process(job)
+    _process["context"] = made
+    made.new_group(list(range(size)), timeout)
+    note_initialized(True)
+    return made
+
+
+def end():
+    """Leaves the job; what still runs ends with an error."""
+    if getattr(_thread, "context", None) is not None:
+        made, _thread.context = _thread.context, None
+        _C.distributed.set_job_of_thread(None)
+    else:
+        note_initialized(False)
+        made, _process["context"] = _process["context"], None
+        _C.distributed.set_job_of_process(None)
+    if made is not None:
+        for group in made.groups.values():
+            group.carrier = None
+        made.groups.clear()
+        made.job = made.store = made.server = None
+
+
+@atexit.register
+def _leave():
+    if _process["context"] is not None:
+        end()
+
+
+_jobs = {"count": 0}
+_count = threading.Lock()
+
+
+def run_threads(function, ranks, *args, timeout=60.0):
+    """Calls `function(*args)` on `ranks` threads, each of which is a rank of one job; for tests and for debuggers.
+
+    Args:
+        timeout (float): seconds that a collective waits for others.
+
+    Returns:
+        list: what each rank returned.
+
+    Raises:
+        Exception: what the first rank that failed raised.
+
+    Examples:
+        >>> def rank_and_sum():
+        ...     x = proa.ones([2]) * proa.distributed.get_rank()
+        ...     proa.distributed.all_reduce(x)
+        ...     return proa.distributed.get_rank(), x.tolist()
+        >>> from proa.distributed.groups import run_threads
+        >>> run_threads(rank_and_sum, 2)
+        [(0, [1.0, 1.0]), (1, [1.0, 1.0])]
+    """
+    with _count:
+        _jobs["count"] += 1
+        name = f"threads {_jobs['count']}"
+    results, errors = [None] * ranks, []
+
+    def run(rank):
+        try:
+            job = _C.distributed.threads(name, rank, ranks)
+            _thread.context = Context(job, rank, ranks)
+            _C.distributed.set_job_of_thread(job)
+            del job
+            _thread.context.new_group(list(range(ranks)), timeout)
+            results[rank] = function(*args)
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            end()
+
+    before = is_initialized()
+    note_initialized(True)
+    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(ranks)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    note_initialized(before)
+    if errors:
+        raise errors[0]
+    return results

@@ -88,6 +88,41 @@ def test_cpp_by_the_compiler_alone(root, model, tmp_path):
     _predicts(tmp_path / "predict", model)
 
 
+JAVAC = shutil.which("javac", path=ENVIRONMENT["PATH"])
+JAVA_HOME = os.path.dirname(os.path.dirname(os.path.realpath(JAVAC))) if JAVAC else ""
+
+
+@pytest.mark.skipif(not os.path.exists(JAVA_HOME + "/include/jni.h"), reason="there is no JDK")
+def test_java(root, model, tmp_path):
+    """As its README says."""
+    sources = sorted((root / "java/src").rglob("*.java"))
+    assert len(sources) == 4
+    _built("javac", "-Xlint:all", "-Werror", "-d", tmp_path / "classes", *sources)
+    _built("jar", "--create", "--file", tmp_path / "proa-inference.jar", "-C", tmp_path / "classes", ".")
+    _built(
+        "gcc", "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{root}/include", f"-I{JAVA_HOME}/include",
+        f"-I{JAVA_HOME}/include/linux", root / "java/src/main/native/proa_inference_jni.c", f"-L{root}/lib",
+        "-lproa_inference", f"-Wl,-rpath,{root}/lib", "-o", tmp_path / "libproa_inference_jni.so",
+    )  # fmt: skip
+    programs = [root / "java/sample/Predict.java", os.path.join(os.path.dirname(ARCHIVE), "java/test/Check.java")]
+    _built("javac", "-cp", tmp_path / "proa-inference.jar", "-d", tmp_path, *programs)
+    start = ["java", "-Xcheck:jni", "-cp", f"{tmp_path}/proa-inference.jar:{tmp_path}"]
+    start.append(f"-Dproa.inference.library.path={tmp_path}")
+    prefix, want = model
+    done = _run(*start, "Predict", prefix + ".pdmodel", prefix + ".pdiparams", 2)
+    assert done.returncode == 0, done.stdout + done.stderr
+    np.testing.assert_allclose(np.fromstring(done.stdout, sep="\n").reshape(2, 3), want, rtol=1e-4, atol=1e-5)
+
+    class Double(proa.nn.Layer):
+        def forward(self, x):
+            return x + x
+
+    twice = str(tmp_path / "twice")
+    proa.jit.save(Double(), twice, [proa.static.InputSpec([None, 2], "float32", "x")])
+    done = _run(*start, "Check", twice + ".pdmodel", twice + ".pdiparams")
+    assert done.returncode == 0 and done.stdout == "java: all right\n", done.stdout + done.stderr
+
+
 def test_headers_stand_alone(root, tmp_path):
     """Each compiles by itself, and names no library but the standard one."""
     headers = sorted((root / "include").rglob("*.h"))

@@ -90,7 +90,8 @@ def _place(path):
     """Where a source file of the repository stands in the archive."""
     if path.endswith(".h"):
         return "include/inference/" + path.split("/inference/", 1)[-1].removeprefix("inference/")
-    return {"README.md": "README.md"}.get(os.path.basename(path)) or "samples/" + path.split("packaging/inference/")[1]
+    name = path.split("packaging/inference/")[1]
+    return name if name == "README.md" or name.startswith("java/") else "samples/" + name
 
 
 def _tar(folder, out):

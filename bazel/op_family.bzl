@@ -20,6 +20,7 @@ makes, in package //ops/<name>:
     :references  <stem>_samples.py
     :reference_rules  reference.rules, where there is one: what the reference's ops are here
     :onnx_rules  onnx.py, where there is one: what the ops are in ONNX
+    :onnx_import_rules  onnx_import*.py, likewise: what operators of ONNX are here
     :ops_h       <stem>_ops.h: the front doors, header only; <name>_ops.h includes all
     :kernels_h   <stem>_kernels.h: declarations of the kernel functions; <name>_kernels.h
     :infer       shape rules of the family
@@ -134,6 +135,11 @@ def op_family(
     native.filegroup(
         name = "onnx_rules",
         srcs = native.glob(["onnx.py"], allow_empty = True),
+        visibility = ["//python:__pkg__"],
+    )
+    native.filegroup(
+        name = "onnx_import_rules",
+        srcs = native.glob(["onnx_import*.py"], allow_empty = True),
         visibility = ["//python:__pkg__"],
     )
     loops = [stem + "_elementwise.cc" for stem in elementwise]

@@ -11,6 +11,7 @@ from proa.onnx.rule import (
     onnx,
     promoted,
     refuse,
+    renaming,
     result,
     sizes,
     to_result,
@@ -23,12 +24,16 @@ def _is_float(x):
 
 def _same(operator):
     """The operator of ONNX that means the same, of `x` in the dtype of the result."""
-    return lambda x: getattr(onnx, operator)(to_result(x))
+    return renaming(operator, lambda x: getattr(onnx, operator)(to_result(x)))
 
 
 def _promoting(operator, of_bool=None):
     """The operator of two tensors in the dtype of the result; another one of truth values."""
-    return lambda x, y: getattr(onnx, of_bool if result().dtype == "bool" else operator)(*to_result(x, y))
+
+    def rule(x, y):
+        return getattr(onnx, of_bool if result().dtype == "bool" else operator)(*to_result(x, y))
+
+    return renaming(operator, rule)
 
 
 def _comparing(operator, of_bool=True):
@@ -40,12 +45,12 @@ def _comparing(operator, of_bool=True):
             x, y = cast(x, "int32"), cast(y, "int32")
         return getattr(onnx, operator)(x, y)
 
-    return compare
+    return renaming(operator, compare)
 
 
 def _of_floats(rule):
     """What leaves integers as they are."""
-    return lambda x: rule(x) if _is_float(x) else onnx.Identity(x)
+    return renaming(rule.operator, lambda x: rule(x) if _is_float(x) else onnx.Identity(x))
 
 
 # Functions ---------------------------------------------------------------------------------------------------------------
@@ -333,7 +338,7 @@ def onnx_isclose(x, y, rtol, atol, equal_nan):
 
 
 def _logical(operator):
-    return lambda x, y: getattr(onnx, operator)(cast(x, "bool"), cast(y, "bool"))
+    return renaming(operator, lambda x, y: getattr(onnx, operator)(cast(x, "bool"), cast(y, "bool")))
 
 
 onnx_logical_and = _logical("And")

@@ -29,6 +29,7 @@ import numpy as np
 import pytest
 
 import proa
+import proa.onnx
 from proa.utils import download
 from proa.vision import datasets
 
@@ -224,6 +225,59 @@ def _jpeg(path):
     return proa.vision.ops.decode_jpeg(proa.vision.ops.read_file(path))
 
 
+def _tag(number, *parts):
+    """A field of a protocol buffer: numbers, texts and messages by their type."""
+    made = b""
+    for part in parts:
+        if isinstance(part, int):
+            made += _varint(number << 3) + _varint(part)
+        else:
+            part = part.encode() if isinstance(part, str) else part
+            made += _varint(number << 3 | 2) + _varint(len(part)) + part
+    return made
+
+
+def _varint(n):
+    made = bytearray()
+    while n > 127:
+        made.append(n & 127 | 128)
+        n >>= 7
+    return bytes([*made, n])
+
+
+def _onnx(nodes, tensors):
+    """A model of ONNX from the input x to the output y, each [2, 3]."""
+    info = [_tag(1, n) + _tag(2, _tag(1, _tag(1, 1) + _tag(2, _tag(1, _tag(1, 2), _tag(1, 3))))) for n in "xy"]
+    graph = _tag(1, *nodes) + _tag(2, "graph") + _tag(5, *tensors) + _tag(11, info[0]) + _tag(12, info[1])
+    return _tag(1, 8) + _tag(8, _tag(2, 17)) + _tag(7, graph)
+
+
+def _onnx_node(kind, inputs, outputs, *attributes):
+    return _tag(1, *inputs) + _tag(2, *outputs) + _tag(3, f"the {kind}") + _tag(4, kind) + _tag(5, *attributes)
+
+
+def _onnx_models():
+    weight = _tag(1, 3, 4) + _tag(2, 1) + _tag(8, "w") + _tag(9, _R.rand(3, 4).astype("f4").tobytes())
+    shape = _tag(1, 2) + _tag(2, 7) + _tag(7, _varint(4) + _varint(2)) + _tag(8, "s")
+    outside = _tag(1, 2) + _tag(2, 1) + _tag(8, "o") + _tag(13, _tag(1, "location") + _tag(2, "m.bin")) + _tag(14, 1)
+    axis = _tag(1, "axis") + _tag(3, 1) + _tag(20, 2)
+    body = _tag(1, _onnx_node("Relu", ["x"], ["b"])) + _tag(2, "body") + _tag(12, _tag(1, "b"))
+    branches = [_tag(1, name) + _tag(6, body) + _tag(20, 5) for name in ("then_branch", "else_branch")]
+    true = _tag(2, 9) + _tag(8, "c") + _tag(9, b"\1")
+    return [
+        _onnx([_onnx_node("MatMul", "xw", "a"), _onnx_node("Reshape", "as", "b"), _onnx_node("Softmax", "b", "y", axis)],
+              [weight, shape]),
+        _onnx([_onnx_node("If", "c", "a", *branches), _onnx_node("Add", "ao", "y")], [true, outside]),
+        _onnx([_onnx_node("MatMul", "xw", "y")], [weight]) + _tag(25, _tag(1, "F") + _tag(4, "a") + _tag(5, "b")
+              + _tag(7, _onnx_node("Neg", "a", "b")) + _tag(9, _tag(2, 17)) + _tag(10, "my")),
+    ]  # fmt: skip
+
+
+def _read_onnx(path):
+    _beside(os.path.dirname(path), "m.bin", np.ones(2, "f4").tobytes())
+    return proa.onnx.load(path)
+
+
 _SHARDS = json.dumps({"metadata": {"total_size": 16},
                       "weight_map": {"a": "one.safetensors", "b": "two.safetensors"}}).encode()  # fmt: skip
 _OTHERS = _safetensors({"w": ("F32", [2, 3], _R.bytes(24)), "h": ("BF16", [4], _R.bytes(8)), "e": ("I8", [0], b"")})
@@ -262,6 +316,7 @@ READERS = {
     "housing": Reader(lambda p: _all(proa.text.UCIHousing(p)), "housing.data", [
         b"\n".join(b" ".join(b"%.2f" % v for v in _R.rand(14)) for _ in range(10)),
     ]),
+    "onnx": Reader(_read_onnx, "m.onnx", _onnx_models()),
     "unpacked tar": _packed(_unpack, "a.tar.gz", "unpacked"),
     "unpacked zip": _packed(_unpack, "a.zip", "unpacked", _zip),
 }  # fmt: skip

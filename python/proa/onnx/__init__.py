@@ -1,8 +1,10 @@
-"""Models as files of ONNX, which other engines run.
+"""Models as files of ONNX: written for other engines, and read from them.
 
     proa.onnx.export(layer, "model", input_spec=[proa.static.InputSpec([None, 3, 224, 224])])
+    net = proa.onnx.load("model.onnx")
 
-Needs the package onnx. What an op is there stands beside the op (`ops/<family>/onnx.py`); docs/onnx.md.
+Export needs the package onnx, load does not. What an op is there stands beside the op (`ops/<family>/onnx.py`), and what
+an operator is here (`ops/<family>/onnx_import.py`); docs/onnx.md.
 """
 
 import os
@@ -10,7 +12,7 @@ import os
 from proa import _C
 from proa.framework.names import missing as _missing
 
-__all__ = ["export", "export_program"]
+__all__ = ["export", "export_program", "load"]
 
 
 def export(layer, path, input_spec=None, opset_version=9, **configs):
@@ -75,6 +77,35 @@ def export_program(path, feed_vars, fetch_vars, program=None, opset_version=9, *
     listed = [list(v) if isinstance(v, (list, tuple)) else [v] for v in (feed_vars, fetch_vars)]
     own = (program or default_main_program())._program
     settings.write(own, [t.name for t in listed[0]], listed[1], path, opset_version, for_test=True)
+
+
+def load(path):
+    """Reads a model of ONNX as a layer, which runs, differentiates, trains and can be saved and exported again.
+
+    Initializers of floating dtypes become parameters under their names, statistics of normalizations and large integer
+    ones buffers; `net.input_spec` describes the inputs. The file is untrusted: nothing of it is executed, and its
+    external data must lie in its folder. Versions 1 to 23 of ONNX's operators are known.
+
+    Args:
+        path (str|bytes): the file, or what is in it; external data only with a path.
+
+    Returns:
+        Layer: takes the inputs in order or by name; gives the output, or a list where there are several.
+
+    Raises:
+        ValueError: the file is damaged, or no model that can run: of operators that are not known all are listed, with
+            their nodes.
+        OSError: it cannot be read.
+
+    Examples:
+        >>> relu = b"\\x08\\x08:\\x18\\n\\x0c\\n\\x01x\\x12\\x01y\\"\\x04ReluZ\\x03\\n\\x01xb\\x03\\n\\x01yB\\x02\\x10\\x11"
+        >>> net = proa.onnx.load(relu)  # or the path of a file
+        >>> net(proa.to_tensor([-1.0, 2.0])).tolist()
+        [0.0, 2.0]
+    """
+    from proa.onnx import importing
+
+    return importing.load(path)
 
 
 class _Settings:

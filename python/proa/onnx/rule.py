@@ -21,7 +21,7 @@ from proa.onnx.graph import Body, Element, Value, current
 
 __all__ = [
     "Value", "axes_of", "block", "cast", "constant", "filled", "highest", "ints", "known_size", "late", "like", "lowest", "onnx", "opset_version", "promoted",
-    "refuse", "regions", "reshaped", "result", "results", "size", "sizes", "to_result", "wanted",
+    "refuse", "regions", "renaming", "reshaped", "result", "results", "size", "sizes", "to_result", "wanted",
 ]  # fmt: skip
 
 late = Annotated[Any, "late"]  # of a parameter
@@ -192,3 +192,9 @@ def highest(dtype):
     if dtype.startswith(("float", "bfloat")):
         return math.inf
     return {"bool": 1, "uint8": 255}.get(dtype) or 2 ** (int(dtype[3:]) - 1) - 1
+
+
+def renaming(operator, function):
+    """`function`, a rule that adds this operator alone: for import it says that the operator is the op."""
+    function.operator = operator
+    return function

@@ -19,6 +19,7 @@ makes, in package //ops/<name>:
     :schemas     the yaml files
     :references  <stem>_samples.py
     :reference_rules  reference.rules, where there is one: what the reference's ops are here
+    :pdmodel_rules  pdmodel.py, where there is one: what the ops are in the reference's files, beside reference.rules
     :onnx_rules  onnx.py, where there is one: what the ops are in ONNX
     :onnx_import_rules  onnx_import*.py, likewise: what operators of ONNX are here
     :ops_h       <stem>_ops.h: the front doors, header only; <name>_ops.h includes all
@@ -130,7 +131,12 @@ def op_family(
     native.filegroup(
         name = "reference_rules",
         srcs = native.glob(["reference.rules"], allow_empty = True),
-        visibility = ["//jit/reference:__pkg__"],
+        visibility = ["//jit/reference:__pkg__", "//python:__pkg__"],
+    )
+    native.filegroup(
+        name = "pdmodel_rules",
+        srcs = native.glob(["pdmodel.py"], allow_empty = True),
+        visibility = ["//python:__pkg__"],
     )
     native.filegroup(
         name = "onnx_rules",

@@ -14,7 +14,7 @@ from proa.jit.tracing import Trace, evaluation
 from proa.nn import Layer
 
 
-def save(layer, path, input_spec=None, **configs):
+def save(layer, path, input_spec=None, format="proa", **configs):
     """Records `layer` with its hooks in evaluation mode and writes it for `jit.load` and the inference library.
 
     What the model remembers from call to call (a buffer that forward changes and reads) it remembers
@@ -30,15 +30,23 @@ def save(layer, path, input_spec=None, **configs):
         input_spec (list, optional): an InputSpec or an example tensor for each input, nested as the inputs are;
             numbers, texts and None stand for themselves. May be left out if to_static was given one, or if the
             converted function was called: then the sizes of its last recording are saved.
+        format (str, optional): "proa", or "paddle" for files that PaddlePaddle reads: the forward alone, of ops that
+            it has, without the memory of buffers that forward changes.
 
     Raises:
-        ValueError: no input_spec is known.
+        ValueError: no input_spec is known, or an unknown format.
+        NotImplementedError: operations that PaddlePaddle's format cannot say: all of them, with the lines that made
+            them; then nothing is written.
         OSError: the files cannot be written, with errno and the path.
 
     Examples:
         >>> net = proa.nn.Linear(3, 2)
         >>> proa.jit.save(net, "/tmp/linear", [proa.static.InputSpec([None, 3], "float32", "x")])
+        >>> proa.jit.save(net, "/tmp/for_paddle", [proa.static.InputSpec([None, 3])], format="paddle")
     """
+    from proa.jit import reference
+
+    reference.check_format("jit.save", format)
     owner = _owner(layer)
     trace = recorded("jit.save", layer, input_spec)
     path = os.fspath(path)
@@ -46,6 +54,10 @@ def save(layer, path, input_spec=None, **configs):
     if folder:
         os.makedirs(folder, exist_ok=True)
     trainable = [name for name, p in owner.named_parameters() if not p.stop_gradient] if owner is not None else []
+    if format == "paddle":
+        outputs = trace.outputs[: trace.num_results]
+        reference.save("jit.save", path, trace.program, trace.input_names, outputs, trainable)
+        return
     _C.save_program(
         os.fsencode(path),
         trace.program,

@@ -20,6 +20,11 @@ def save_inference_model(path_prefix, feed_vars, fetch_vars, executor=None, **kw
         fetch_vars (Tensor|list): what the model gives.
         program (Program, optional): whose; that of `fetch_vars`. One in mixed precision (`static.amp`) is written with its casts,
             its `clone` from before without.
+        format (str, optional): "proa", or "paddle" for files that PaddlePaddle reads, as of `jit.save`.
+
+    Raises:
+        ValueError: an unknown format.
+        NotImplementedError: operations that PaddlePaddle's format cannot say, with the lines that made them.
 
     Examples:
         >>> import os, tempfile
@@ -33,6 +38,9 @@ def save_inference_model(path_prefix, feed_vars, fetch_vars, executor=None, **kw
         ['net.pdiparams', 'net.pdmodel']
         >>> folder.cleanup()
     """
+    from proa.jit import reference
+
+    wanted = reference.check_format("static.save_inference_model", kwargs.get("format", "proa"))
     as_list = lambda value: list(value) if isinstance(value, (list, tuple)) else [value]
     feeds, fetches = as_list(feed_vars), as_list(fetch_vars)
     folder = os.path.dirname(path_prefix)
@@ -48,6 +56,9 @@ def save_inference_model(path_prefix, feed_vars, fetch_vars, executor=None, **kw
     fetches = [program.value(recorded.value_number(t)) for t in fetches]
     names = [name for t in feeds for name in (t.name, *_lengths_of(program, t.name))]
     trainable = [name for name, tensor in program.captured if name and not tensor.stop_gradient]
+    if wanted == "paddle":
+        reference.save("static.save_inference_model", path_prefix, program, names, fetches, trainable, for_test=True)
+        return
     _C.save_program(os.fsencode(path_prefix), program, names, fetches, trainable=trainable, for_test=True)
 
 

@@ -1,0 +1,144 @@
+"""A program of PaddlePaddle under construction: blocks of variables and operations."""
+
+import contextlib
+import threading
+
+import numpy as np
+
+from proa.jit.reference import wire
+
+
+class NotInReference(Exception):
+    """The format cannot say this."""
+
+
+class Value:
+    """A variable.
+
+    Attributes:
+        name (str): in the program.
+        dtype (str): "float32".
+        shape (tuple): sizes, negative numbers for open ones; None where it is not known.
+    """
+
+    __slots__ = ("dtype", "name", "shape")
+
+    def __init__(self, name, dtype, shape=None):
+        self.name, self.dtype, self.shape = name, dtype, shape
+
+    @property
+    def rank(self):
+        return len(self.shape)
+
+
+class _Building(threading.local):
+    graph = None
+
+
+_building = _Building()
+
+
+def current():
+    """The graph that a rule adds to."""
+    return _building.graph
+
+
+class Graph:
+    """Blocks, and the tensors of persistable variables by name; for one thread."""
+
+    def __init__(self):
+        self.blocks = [{"parent": -1, "vars": [], "ops": []}]
+        self.tensors = {}  # of parameters and constants, by name: (dtype, array)
+        self.operation = None  # what the converter is at
+        self._at = 0
+        self._names, self._variables, self._constants = set(), {}, {}
+
+    @contextlib.contextmanager
+    def building(self):
+        """Rules add to this graph."""
+        before, _building.graph = _building.graph, self
+        try:
+            yield self
+        finally:
+            _building.graph = before
+
+    @contextlib.contextmanager
+    def block(self):
+        """Operations made meanwhile go to a block of their own, whose number it gives."""
+        before, self._at = self._at, len(self.blocks)
+        self.blocks.append({"parent": before, "vars": [], "ops": []})
+        try:
+            yield wire.Block(self._at)
+        finally:
+            self._at = before
+
+    def free_name(self, wish):
+        """`wish`, or with a number behind it if it is taken."""
+        name, count = wish, 0
+        while name in self._names:
+            count += 1
+            name = f"{wish}_{count}"
+        self._names.add(name)
+        return name
+
+    def variable(self, wish, dtype, shape=None, outermost=False, **more):
+        """Declares a variable in the block that is built, or the first one, and returns its Value."""
+        value = Value(self.free_name(wish), dtype, shape)
+        declared = {"name": value.name, "dtype": dtype, "dims": dims_of(shape), **more}
+        self.blocks[0 if outermost else self._at]["vars"].append(declared)
+        self._variables[value.name] = declared
+        return value
+
+    def special(self, name, kind, persistable):
+        """Declares a variable that is no tensor."""
+        name = self.free_name(name)
+        declared = {"name": name, "kind": kind, "persistable": persistable}
+        self.blocks[0 if persistable else self._at]["vars"].append(declared)
+        return name
+
+    def describe(self, value, dtype, shape):
+        """What the program knows of a value that a rule made."""
+        declared = self._variables[value.name]
+        if not declared.get("persistable") and not declared.get("need_check_feed"):
+            declared.update(dtype=dtype, dims=dims_of(shape))
+        return Value(value.name, dtype, tuple(shape))
+
+    def parameter(self, name, dtype, array, trainable=False):
+        """A persistable variable of these elements."""
+        value = self.variable(
+            name or "constant",
+            dtype,
+            array.shape,
+            outermost=True,
+            persistable=True,
+            parameter=trainable,
+            stop_gradient=not trainable,
+        )
+        self.tensors[value.name] = (dtype, array)
+        return value
+
+    def constant(self, values, dtype):
+        """A value of these elements, as a NumPy array of this dtype (bfloat16: its bits as uint16)."""
+        array = np.ascontiguousarray(values) if isinstance(values, np.ndarray) else np.array(values, dtype)
+        key = (dtype, array.shape, array.tobytes())
+        if key not in self._constants:
+            self._constants[key] = self.parameter("", dtype, array)
+        return self._constants[key]
+
+    def op(self, kind, inputs, outputs, attributes):
+        """Adds an operation; `inputs` and `outputs` are lists of names of variables by slot."""
+        made = {"type": kind, "inputs": inputs, "outputs": outputs, "attributes": attributes}
+        self.blocks[self._at]["ops"].append(made)
+
+    def reads(self, block):
+        """The names that a block, or one within, takes from the blocks around it."""
+        own = {v["name"] for v in self.blocks[block]["vars"]}
+        found = set()
+        for made in self.blocks[block]["ops"]:
+            found.update(name for names in made["inputs"].values() for name in names)
+        return found - own
+
+
+def dims_of(shape):
+    """Dims as the format has them: -1 for an open one."""
+    return [max(d, -1) for d in shape or ()]

@@ -1,9 +1,9 @@
-"""Optimizer states and parameters divided among processes; of one, all are here."""
+"""Optimizer states, gradients and parameters divided among processes; of one process, all are here."""
 
 import os
 
 from proa import _C
-from proa.distributed.environment import require_one_process
+from proa.distributed.environment import trainer_count
 
 __all__ = ["group_sharded_parallel", "save_group_sharded_model"]
 
@@ -22,22 +22,104 @@ def group_sharded_parallel(
 ):
     """Divides among processes: the states of the optimizer ("os"), gradients too ("os_g"), parameters too ("p_g_os").
 
+    With N processes, a parameter of P bytes, and an optimizer with states of K bytes a parameter's byte, each process
+    keeps P + P + K P / N bytes at "os", P + P / N + K P / N at "os_g" and (2 P + K P) / N at "p_g_os". Losses and
+    weights are those of one process that has the whole batch.
+
+    Args:
+        model (Layer): the network, equal on all processes (the first's parameters are taken).
+        optimizer (Optimizer): SGD, Momentum, Adam, AdamW, Adamax, Adagrad, Adadelta or RMSProp, before its first step.
+        level (str): "os", "os_g" or "p_g_os".
+        scaler (GradScaler, optional): leaves out a step on all processes together.
+        group (Group, optional): the processes; all unless given.
+        offload (bool): states in the host's memory, where they are on CPUs.
+        sync_buffers, buffer_max_size, segment_size, sync_comm: accepted; buffers begin equal, exchanges are waited for.
+
     Returns:
-        (model, optimizer, scaler): as given; one process holds everything.
+        (model, optimizer, scaler): to be used in place of the given ones.
+
+    Raises:
+        ValueError: for another level.
+        TypeError: for what is no Layer or Optimizer.
+        NotImplementedError: an optimizer or a clip that looks at whole parameters; offload on a GPU.
+
+    Examples:
+        >>> net = proa.nn.Linear(2, 1)
+        >>> sgd = proa.optimizer.SGD(0.1, parameters=net.parameters())
+        >>> net, sgd, _ = proa.distributed.sharding.group_sharded_parallel(net, sgd, "os_g")
     """
+    from proa.nn import Layer
+    from proa.optimizer import Optimizer
+
     if level not in ("os", "os_g", "p_g_os"):
         raise _C.located(ValueError(f"group_sharded_parallel: level must be 'os', 'os_g' or 'p_g_os', not {level!r}"))
-    require_one_process("group_sharded_parallel")
-    return model, optimizer, scaler
+    for name, value, kind in (("model", model, Layer), ("optimizer", optimizer, Optimizer)):
+        if not isinstance(value, kind):
+            raise _C.located(
+                TypeError(f"group_sharded_parallel: {name} must be a {kind.__name__}, not {type(value).__name__}")
+            )
+    if offload and any("cpu" not in str(p.place).lower() for p in model.parameters()):
+        raise _C.located(
+            NotImplementedError("group_sharded_parallel: offload from a GPU is not in this version; leave it out")
+        )
+    if trainer_count() == 1:
+        return model, optimizer, scaler
+    from proa.distributed import collective, parallel
+    from proa.distributed.fleet.meta_optimizers.dygraph_optimizer import watch_all_ranks
+    from proa.distributed.fleet.meta_parallel import sharding as divided
+
+    if not parallel.is_initialized():
+        parallel.init_parallel_env()
+    group = collective.get_group(0) if group is None else group
+    if level == "p_g_os":
+        wrapper = divided.DividedParameters(model, group)
+        optimizer = divided.DividedOptimizer(optimizer, group, parts=wrapper.parts)
+        optimizer.note_shapes(wrapper.shapes)
+    else:
+        from proa.distributed.fleet.utils.hybrid_parallel_util import broadcast_parameters
+
+        broadcast_parameters(model, group)
+        optimizer = divided.DividedOptimizer(optimizer, group)
+        wrapper = divided.DividedGradients(model, optimizer, group) if level == "os_g" else model
+    if scaler is not None:
+        watch_all_ranks(scaler, group)
+    return wrapper, optimizer, scaler
 
 
 def save_group_sharded_model(model, output, optimizer=None):
-    """Writes model.pdmodel, and model.pdopt of the optimizer, into the folder `output`."""
+    """Writes model.pdmodel, and model.pdopt of the optimizer, into the folder `output`, as one process would have them.
+
+    All processes call it together; the first writes.
+
+    Args:
+        model (Layer): from `group_sharded_parallel`.
+        output (str): a folder, made if it is not there.
+        optimizer (optional): from `group_sharded_parallel`.
+
+    Raises:
+        ValueError: output is a file.
+
+    Examples:
+        >>> import os, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> proa.distributed.sharding.save_group_sharded_model(proa.nn.Linear(2, 1), folder.name)
+        >>> os.listdir(folder.name)
+        ['model.pdmodel']
+        >>> folder.cleanup()
+    """
+    from proa.distributed.environment import trainer_id
     from proa.framework import save
 
     if os.path.isfile(output):
         raise _C.located(ValueError(f"save_group_sharded_model: output must be a folder, and {output} is a file"))
-    os.makedirs(output, exist_ok=True)
-    save(model.state_dict(), os.path.join(output, "model.pdmodel"))
-    if optimizer is not None:
-        save(optimizer.state_dict(), os.path.join(output, "model.pdopt"))
+    state = model.state_dict()
+    states = None if optimizer is None else optimizer.state_dict()
+    if trainer_id() == 0:
+        os.makedirs(output, exist_ok=True)
+        save(state, os.path.join(output, "model.pdmodel"))
+        if states is not None:
+            save(states, os.path.join(output, "model.pdopt"))
+    if trainer_count() > 1:
+        from proa.distributed import collective
+
+        collective.barrier()

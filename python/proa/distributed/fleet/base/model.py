@@ -30,7 +30,9 @@ def distributed(model, hcg, strategy):
     from proa.distributed.fleet import meta_parallel as wrappers
 
     mode = hcg.get_parallel_mode()
-    if mode == ParallelMode.DATA_PARALLEL and not strategy.fp16_allreduce:
+    # Experts that differ between processes are not averaged: the optimizer exchanges the others' gradients.
+    alike = not any(getattr(p, "no_sync", False) for p in model.parameters())
+    if mode == ParallelMode.DATA_PARALLEL and alike and not strategy.fp16_allreduce:
         from proa.distributed.parallel import DataParallel
 
         for parameter in model.parameters():

@@ -3,7 +3,8 @@
 import itertools
 
 from proa import _C
-from proa.distributed.environment import trainer_count, trainer_id
+from proa.distributed.groups import rank as own_rank
+from proa.distributed.groups import world_size
 
 __all__ = ["CommunicateTopology", "HybridCommunicateGroup", "ParallelMode"]
 
@@ -130,14 +131,14 @@ class HybridCommunicateGroup:
 
     def __init__(self, topology=None):
         topology = CommunicateTopology() if topology is None else topology
-        if topology.world_size() != trainer_count():
+        if topology.world_size() != world_size():
             raise _C.located(
                 ValueError(
                     f"HybridCommunicateGroup: {dict(zip(topology.get_hybrid_group_names(), topology._dims))} are "
-                    f"{topology.world_size()} processes, and the job has {trainer_count()}"
+                    f"{topology.world_size()} processes, and the job has {world_size()}"
                 )
             )
-        self._topo, self.global_rank, self.nranks = topology, trainer_id(), trainer_count()
+        self._topo, self.global_rank, self.nranks = topology, own_rank(), world_size()
         names = topology.get_hybrid_group_names()
         self._place = dict(zip(names, topology.get_coord(self.global_rank)))
         self._groups = {name: self._make([name]) for name in names}

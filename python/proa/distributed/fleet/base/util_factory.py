@@ -3,7 +3,8 @@
 import numpy as np
 
 from proa import _C
-from proa.distributed.environment import trainer_count, trainer_id
+from proa.distributed.groups import rank as own_rank
+from proa.distributed.groups import world_size
 
 __all__ = ["UtilBase"]
 
@@ -16,7 +17,7 @@ def _many(what, comm_world):
                 f"{what}: comm_world {comm_world!r}: this version has workers only, no parameter servers"
             )
         )
-    if trainer_count() == 1:
+    if world_size() == 1:
         return False
     from proa.distributed import parallel
 
@@ -81,14 +82,14 @@ class UtilBase:
         """The files of this worker: neighbours in the list, as many for each worker but for one."""
         if not isinstance(files, list):
             raise _C.located(TypeError(f"get_file_shard: files must be a list of paths, not {type(files).__name__}"))
-        rank, count = trainer_id(), trainer_count()
+        rank, count = own_rank(), world_size()
         size, more = divmod(len(files), count)
         begin = rank * size + min(rank, more)
         return files[begin : begin + size + (rank < more)]
 
     def print_on_rank(self, message, rank_id):
         """Prints on one worker."""
-        if rank_id == trainer_id():
+        if rank_id == own_rank():
             print(message)
 
 

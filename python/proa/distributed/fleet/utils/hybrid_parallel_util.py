@@ -9,6 +9,7 @@ __all__ = [
     "broadcast_parameters",
     "broadcast_sharding_parameters",
     "fused_allreduce_gradients",
+    "somewhere",
 ]
 
 _MOST = 128 << 20  # bytes of one exchange
@@ -53,6 +54,21 @@ class _Quiet:
         _C.amp.exchange(self._cast)
 
 
+def somewhere(parameters, group):
+    """Those that have a gradient on some process of the group; where they have none here, it is zeros from now on."""
+    from proa.distributed import collective
+
+    if not parameters:
+        return []
+    has = _C.ops.stack([_C.ops.full([], float(p.grad is not None), _C.float32) for p in parameters])
+    collective.all_reduce(has, collective.ReduceOp.MAX, group)
+    found = [p for p, there in zip(parameters, has.tolist()) if there]
+    for p in found:
+        if p.grad is None:
+            p.grad = _C.ops.full_like(p.detach(), 0.0)
+    return found
+
+
 def average_gradients(parameters, group, half=False, total=False):
     """Replaces gradients by their mean over a group.
 
@@ -68,13 +84,14 @@ def average_gradients(parameters, group, half=False, total=False):
 
     if group.nranks == 1 or not parameters:
         return
+    own = [p for p in parameters if getattr(p, "no_sync", False)]
+    parameters = [p for p in parameters if not getattr(p, "no_sync", False)]
     with _Quiet():
-        has = _C.ops.stack([_C.ops.full([], float(p.grad is not None), _C.float32) for p in parameters])
-        collective.all_reduce(has, collective.ReduceOp.MAX, group)
-        parameters = [p for p, there in zip(parameters, has.tolist()) if there]
-        for p in parameters:
-            if p.grad is None:
-                p.grad = _C.ops.full_like(p, 0.0)
+        for p in own:
+            # Of experts: what came from all processes has been added up already.
+            if p.grad is not None and not total:
+                p.grad = p.grad.scale(1.0 / group.nranks)
+        parameters = somewhere(parameters, group)
 
         def exchange(flat):
             dtype = flat.dtype
@@ -106,6 +123,7 @@ def broadcast_parameters(model, group, divided=True):
 
     with _Quiet():
         tensors = [p for p in model.parameters() if divided or not getattr(p, "is_distributed", False)]
+        tensors = [p for p in tensors if not getattr(p, "no_sync", False)]
         for batch in _batches([*tensors, *model.buffers()]):
             _in_one(batch, exchange)
 

@@ -117,7 +117,9 @@ class _ReduceScatter(PyLayer):
                 ValueError(f"the first dim of {list(x.shape)} is not divided evenly among {group.nranks} processes")
             )
         out = _C.ops.full([x.shape[0] // group.nranks, *x.shape[1:]], 0.0, x.dtype)
-        collective.reduce_scatter(out, [part.clone() for part in _C.ops.split(x, group.nranks, 0)], group=group)
+        collective.reduce_scatter(
+            out, [part.clone() for part in _C.ops.split(x, [x.shape[0] // group.nranks] * group.nranks, 0)], group=group
+        )
         return out
 
     @staticmethod

@@ -58,7 +58,7 @@ class HybridParallelOptimizer:
         if divides:
             from proa.distributed.fleet.meta_parallel.sharding.divided_optimizer import DividedOptimizer
 
-            self._inner_opt = DividedOptimizer(optimizer, hcg.get_sharding_parallel_group(), average=True)
+            self._inner_opt = DividedOptimizer(optimizer, hcg.get_sharding_parallel_group(), clip=False)
         base = optimizer
         clip = base._grad_clip
         if type(clip) is ClipGradByGlobalNorm and hcg.get_check_parallel_group().nranks > 1:

@@ -96,10 +96,14 @@ class Config {
   const PassStrategy& passes() const { return passes_; }
   void DeletePass(const std::string& name) { passes_.DeletePass(name); }
 
-  // Accepted. Values are released after their last use and oneDNN computes in
-  // any case; nothing is logged.
+  // Leaves the weights in the file, mapped, where this library's writer made
+  // it: processes that run the model share them. Do not change the file in
+  // place meanwhile; saving over it is fine. (What a run computes is released
+  // after its last use in any case.)
   void EnableMemoryOptim(bool on = true) { memory_optim_ = on; }
   bool enable_memory_optim() const { return memory_optim_; }
+
+  // Accepted: oneDNN computes in any case, and nothing is logged.
   void EnableMKLDNN() { onednn_ = true; }
   void DisableMKLDNN() { onednn_ = false; }
   bool mkldnn_enabled() const { return onednn_; }

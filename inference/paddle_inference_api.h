@@ -10,6 +10,7 @@
 
 #include <memory>
 
+#include "inference/cipher.h"
 #include "inference/predictor.h"
 
 namespace paddle_infer {

@@ -172,11 +172,14 @@ absl::StatusOr<jit::Module> Load(const Config& config) {
                                          config.parameter_bytes());
   }
   PROA_REQUIRE(!config.model().empty(), "inference: no model is set");
+  const jit::Parameters kind = config.enable_memory_optim()
+                                   ? jit::Parameters::kMapped
+                                   : jit::Parameters::kCopied;
   if (config.parameters().empty()) {
-    return jit::reference::LoadAnyModel(config.model());
+    return jit::reference::LoadAnyModel(config.model(), kind);
   }
   return jit::reference::LoadAnyModel(
-      jit::reference::ModelFiles{config.model(), config.parameters()});
+      jit::reference::ModelFiles{config.model(), config.parameters()}, kind);
 }
 
 void WriteText(const std::string& folder, size_t number, std::string_view name,

@@ -261,6 +261,14 @@ TEST(Config, ModelFromMemoryAndByTwoFiles) {
       4);
 }
 
+TEST(Config, WeightsStayInTheFile) {
+  Config config(SavedModel());
+  config.EnableMemoryOptim();
+  const auto p = CreatePredictor(config);
+  SavedModel();  // saved over
+  EXPECT_EQ(RunOn(*p, {1, 1}), (std::vector<float>{4, 0.5}));
+}
+
 TEST(Config, PassesAreListedDeletedInserted) {
   Config config(SavedModel());
   auto* passes = config.pass_builder();

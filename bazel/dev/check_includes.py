@@ -27,6 +27,7 @@ _EXTERNAL = {
     "gtest/": "@googletest//",
     "numpy/": "@local_python//",
     "oneapi/dnnl": "@onednn//",
+    "openssl/": "@openssl//",
     "pybind11/": "@pybind11//",
     "unsupported/Eigen/": "@eigen//",
 }

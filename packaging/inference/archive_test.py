@@ -88,6 +88,48 @@ def test_cpp_by_the_compiler_alone(root, model, tmp_path):
     _predicts(tmp_path / "predict", model)
 
 
+_ENCRYPTED = """
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include "paddle_inference_api.h"
+static std::string Read(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+int main(int, char** argv) {
+  const auto cipher = paddle_infer::MakeCipher("");
+  const std::string key = paddle_infer::CipherUtils::GenKeyToFile(256, "key");
+  std::string plain[2];
+  for (int i = 0; i < 2; ++i) {
+    cipher->EncryptToFile(Read(argv[1 + i]), key, "encrypted");
+    plain[i] = cipher->DecryptFromFile(paddle_infer::CipherUtils::ReadKeyFromFile("key"), "encrypted");
+  }
+  try {
+    cipher->DecryptFromFile(paddle_infer::CipherUtils::GenKey(256), "encrypted");
+    return 1;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s\\n", e.what());
+  }
+  paddle_infer::Config config;
+  config.SetModelBuffer(plain[0].data(), plain[0].size(), plain[1].data(), plain[1].size());
+  return paddle_infer::CreatePredictor(config)->GetInputNames().size() == 1 ? 0 : 1;
+}
+"""
+
+
+def test_an_encrypted_model(root, model, tmp_path):
+    (tmp_path / "main.cc").write_text(_ENCRYPTED)
+    _built(
+        "g++", "-std=c++17", "main.cc", f"-I{root}/include", f"-L{root}/lib", "-lproa_inference",
+        f"-Wl,-rpath,{root}/lib", "-o", "main", cwd=tmp_path,
+    )  # fmt: skip
+    prefix, _ = model
+    done = _run(tmp_path / "main", prefix + ".pdmodel", prefix + ".pdiparams", cwd=tmp_path)
+    assert done.returncode == 0 and "another one than that of Encrypt" in done.stderr, done.stderr
+
+
 JAVAC = shutil.which("javac", path=ENVIRONMENT["PATH"])
 JAVA_HOME = os.path.dirname(os.path.dirname(os.path.realpath(JAVAC))) if JAVAC else ""
 

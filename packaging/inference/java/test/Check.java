@@ -43,6 +43,7 @@ public final class Check {
   public static void main(String[] arguments) throws InterruptedException {
     Config config = new Config(arguments[0], arguments[1]);
     config.setCpuMathLibraryNumThreads(1);
+    config.enableMemoryOptim(true);
     require(config.getCpuMathLibraryNumThreads() == 1 && config.isIrOptim(), "settings");
     require(config.summary().contains("passes") && config.getProgFile().equals(arguments[0]), "summary");
     List<String> passes = new ArrayList<>(Arrays.asList(config.allPasses()));

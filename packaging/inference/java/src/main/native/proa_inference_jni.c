@@ -124,6 +124,12 @@ JAVA(void, configSwitchIrDebug)(JNIEnv* env, jclass c, jlong at, jboolean on) {
   PD_ConfigSwitchIrDebug(CONFIG, on != 0);
 }
 
+JAVA(void, configEnableMemoryOptim)
+(JNIEnv* env, jclass c, jlong at, jboolean on) {
+  (void)env, (void)c;
+  PD_ConfigEnableMemoryOptim(CONFIG, on != 0);
+}
+
 /* A method that hands one text to the C interface. */
 #define WITH_TEXT(name, call)                                         \
   JAVA(void, name)(JNIEnv * env, jclass c, jlong at, jstring value) { \

@@ -85,8 +85,10 @@ public final class Config implements AutoCloseable {
   /** Accepted: oneDNN computes in any case. */
   public synchronized void enableMKLDNN() {}
 
-  /** Accepted: values are released after their last use in any case. */
-  public synchronized void enableMemoryOptim(boolean on) {}
+  /** Leaves the weights in the file, mapped: processes that run the model share them. */
+  public synchronized void enableMemoryOptim(boolean on) {
+    Native.configEnableMemoryOptim(address(), on);
+  }
 
   /** Accepted: nothing is logged. */
   public synchronized void disableGlogInfo() {}

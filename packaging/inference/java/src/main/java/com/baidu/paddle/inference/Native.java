@@ -76,6 +76,8 @@ final class Native {
 
   static native void configSwitchIrDebug(long config, boolean on);
 
+  static native void configEnableMemoryOptim(long config, boolean on);
+
   static native void configSetOptimCacheDir(long config, String folder);
 
   static native void configDeletePass(long config, String name);

@@ -346,6 +346,50 @@ def test_elements_that_do_not_fit(dtype, data, says):
         _read(dtype, [1], data)
 
 
+def test_mutants_are_requests_or_refused():
+    own = [protocol.Input("x", "float32", [-1, 3]), protocol.Input("n", "int64", [-1])]
+    document = {
+        "id": "a",
+        "parameters": {"binary_data_output": False},
+        "inputs": [
+            {"name": "x", "shape": [1, 3], "datatype": "FP32", "parameters": {"binary_data_size": 12}},
+            {"name": "n", "shape": [2], "datatype": "INT64", "data": [1, 2]},
+        ],
+        "outputs": [{"name": "x", "parameters": {"binary_data": True}}],
+    }
+    text = json.dumps(document).encode()
+    pieces = [
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b",",
+        b'"',
+        b"-1",
+        b"1e9",
+        b"null",
+        b"true",
+        b"99999999999999999999",
+        b"\\u0000",
+        b"\xff",
+    ]
+    random, good = np.random.RandomState(0), 0
+    for _ in range(5000):
+        mutant = bytearray(text)
+        for _ in range(random.randint(1, 4)):
+            at = random.randint(len(mutant))
+            piece = pieces[random.randint(len(pieces))]
+            mutant[at : at + random.randint(0, 6)] = piece
+        size = len(mutant) if random.randint(4) else random.randint(len(mutant) + 20)
+        try:
+            request = protocol.read_request(bytes(mutant) + bytes(12), size, own, own)
+            protocol.answer({}, request, own, request.arrays)
+            good += 1
+        except protocol.RequestError:
+            pass
+    assert good > 20
+
+
 def test_shapes_of_no_dims_and_no_elements():
     assert _read("float32", [], [2.5]).shape == ()
     assert _read("int64", [2, 0], [[], []]).shape == (2, 0)

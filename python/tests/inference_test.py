@@ -152,6 +152,51 @@ def test_clones_on_many_threads(model):
         assert all(pool.map(work, range(16)))
 
 
+def test_clones_of_a_recurrent_model(tmp_path):
+    class Tagger(proa.nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.lstm, self.out = proa.nn.LSTM(4, 8, direction="bidirect"), proa.nn.Linear(16, 3)
+
+        def forward(self, x):
+            return self.out(self.lstm(x)[0])
+
+    net = Tagger()
+    net.eval()
+    proa.jit.save(net, str(tmp_path / "net"), [proa.static.InputSpec([None, None, 4], "float32", "x")])
+    first = inference.create_predictor(inference.Config(str(tmp_path / "net")))
+
+    def work(number):
+        clone, random = first.clone(), np.random.RandomState(number)
+        for _ in range(10):
+            x = random.randn(1 + random.randint(3), 1 + random.randint(9), 4).astype("float32")
+            np.testing.assert_allclose(_result(clone, x), net(proa.to_tensor(x)).numpy(), rtol=1e-5, atol=1e-6)
+        return True
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(8)))
+
+
+def test_the_interpreter_is_free_while_a_predictor_runs(tmp_path):
+    class Slow(proa.nn.Layer):
+        def forward(self, x):
+            return proa.static.nn.while_loop(lambda i, y: i < 200, lambda i, y: [i + 1, proa.tanh(y @ x)], [
+                proa.zeros([], "int64"), x])[1]  # fmt: skip
+
+    proa.jit.save(
+        proa.jit.to_static(Slow()), str(tmp_path / "net"), [proa.static.InputSpec([256, 256], "float32", "x")]
+    )
+    predictor = inference.create_predictor(inference.Config(str(tmp_path / "net")))
+    x, turns = np.zeros([256, 256], "float32"), 0
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        running = pool.submit(predictor.run, [x])
+        while not running.done():
+            turns += 1
+            threading.Event().wait(0.0005)
+    # Held, it would be given up a few times at most, while the thread starts and ends.
+    assert turns > 20, turns
+
+
 def test_external_data_is_read_where_it_lies(model):
     predictor = inference.create_predictor(inference.Config(str(model[0])))
     x = X.copy()

@@ -138,19 +138,25 @@ def _count(n, before, behind, k, stride, dilation, ceil_mode):
     return count
 
 
-def _parts(x, kernel, strides, dilations, padding, ceil_mode, fill):
-    """For each place in the window, the elements that stand there: tensors [N, C, windows...]."""
+def _parts(x, kernel, strides, dilations, padding, ceil_mode, fill, around=None):
+    """For each place in the window, the elements that stand there: tensors [N, C, windows...].
+
+    What lies in the padding, and what ceil_mode adds behind it, is `fill`; where `around` is given, that of the padding
+    is `around`.
+    """
     dims = len(kernel)
     if any(hasattr(n, "tensor") for n in x.shape[2:]):
         refuse("this pool needs sizes that are known")
     counts = [_count(x.shape[2 + d], *padding[d], kernel[d], strides[d], dilations[d], ceil_mode) for d in range(dims)]
     if min(counts) < 1:
         refuse(f"windows {kernel} do not fit {list(x.shape[2:])}")
-    wide = [0, 0, 0, 0]
+    near, far = [0, 0, 0, 0], [0, 0, 0, 0]
     for d in range(dims):
         need = (counts[d] - 1) * strides[d] + dilations[d] * (kernel[d] - 1) + 1
-        wide += [padding[d][0], max(need - x.shape[2 + d] - padding[d][0], padding[d][1])]
-    y = ops.pad(x, wide, "constant", fill) if any(wide) else x
+        near += list(padding[d])
+        far += [0, max(need - x.shape[2 + d] - sum(padding[d]), 0)]
+    y = ops.pad(x, near, "constant", fill if around is None else around) if any(near) else x
+    y = ops.pad(y, far, "constant", fill) if any(far) else y
     axes = list(range(2, 2 + dims))
     made = []
     for place in itertools.product(*map(range, kernel)):
@@ -226,11 +232,18 @@ def from_AveragePool(x, *, kernel_shape, auto_pad="NOTSET", ceil_mode=0, count_i
         return function(x, list(kernel_shape), strides, even if all(p == q for p, q in padding) else both, False,
                         not count_include_pad, _FORMATS[dims])  # fmt: skip
     total = functools.reduce(ops.add, _parts(x, kernel_shape, strides, dilations, padding, ceil_mode, 0.0))
-    ones = ops.full_like(x, 1.0)
-    if count_include_pad:  # what ceil_mode adds behind the padding is not counted
-        ones = ops.pad(ones, [0, 0, 0, 0, *[n for pair in padding for n in pair]], "constant", 1.0)
-        padding = [(0, 0)] * dims
-    return total / functools.reduce(ops.add, _parts(ones, kernel_shape, strides, dilations, padding, ceil_mode, 0.0))
+    # What ceil_mode adds behind the padding is never counted.
+    ones = _parts(
+        ops.full_like(x, 1.0),
+        kernel_shape,
+        strides,
+        dilations,
+        padding,
+        ceil_mode,
+        0.0,
+        1.0 if count_include_pad else 0.0,
+    )
+    return total / functools.reduce(ops.add, ones)
 
 
 def from_LpPool(x, *, kernel_shape, auto_pad="NOTSET", ceil_mode=0, dilations=None, p=2, pads=None, strides=None):

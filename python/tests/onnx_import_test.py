@@ -391,3 +391,48 @@ def test_every_rule_can_be_bound():
     for (domain, operator), rule in imported_graph.rules().items():
         assert rule.variadic <= (len(rule.inputs) > 0), (domain, operator)
         assert set(rule.kinds.values()) <= {"numbers", "raw", "state"}, (domain, operator)
+
+
+# Predictors ----------------------------------------------------------------------------------------------------------------
+
+
+@_needed
+@pytest.mark.parametrize("engine", [False, True])
+@pytest.mark.parametrize("kind", ["program", "onnx"])
+def test_predictors(kind, engine, tmp_path):
+    """Programs and files of ONNX, in this package's own code and in ONNX Runtime."""
+    proa.seed(5)
+    net = proa.vision.models.LeNet()
+    net.eval()
+    specs = [InputSpec([None, 1, 28, 28], "float32", "image")]
+    if kind == "program":
+        proa.jit.save(net, str(tmp_path / "m"), specs)
+        config = proa.inference.Config(str(tmp_path / "m.pdmodel"), str(tmp_path / "m.pdiparams"))
+    else:
+        proa.onnx.export(net, str(tmp_path / "m"), specs)
+        config = proa.inference.Config(str(tmp_path / "m.onnx"))
+    assert not config.onnxruntime_enabled()
+    if engine:
+        config.enable_onnxruntime()
+    assert config.onnxruntime_enabled() == engine
+    predictor = proa.inference.create_predictor(config)
+    assert predictor.get_input_names() == ["image"]
+    for n in (1, 3):
+        x = proa.randn([n, 1, 28, 28])
+        (y,) = predictor.run([x])
+        np.testing.assert_allclose(np.asarray(y), net(x).numpy(), rtol=1e-4, atol=1e-5)
+    handle = predictor.get_input_handle("image")
+    handle.copy_from_cpu(x.numpy())
+    predictor.clone().get_output_names()
+    predictor.run()
+    np.testing.assert_allclose(
+        predictor.get_output_handle(predictor.get_output_names()[0]).copy_to_cpu(), net(x).numpy(), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_onnxruntime_that_is_not_there(monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(ImportError, match="pip install onnxruntime"):
+        proa.inference.Config("m.onnx").enable_onnxruntime()

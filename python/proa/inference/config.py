@@ -127,7 +127,7 @@ class Config:
         self._threads = 1
         self._state = {
             "ir_optim": True, "ir_debug": False, "mkldnn": False, "bfloat16": False, "glog": True, "memory": False,
-            "profile": False,
+            "profile": False, "onnxruntime": False,
         }  # fmt: skip
         self._cache_dir = ""
         self._passes = PassBuilder()
@@ -277,7 +277,7 @@ class Config:
     def use_gpu(self):
         return False
 
-    use_xpu = use_npu = use_ipu = use_custom_device = tensorrt_engine_enabled = onnxruntime_enabled = use_gpu
+    use_xpu = use_npu = use_ipu = use_custom_device = tensorrt_engine_enabled = use_gpu
     tensorrt_oss_enabled = trt_allow_build_at_runtime = lite_engine_enabled = mkldnn_quantizer_enabled = use_gpu
     dlnne_enabled = thread_local_stream_enabled = use_gpu
     mkldnn_int8_enabled = tensorrt_dynamic_shape_enabled = use_gpu
@@ -322,11 +322,22 @@ class Config:
         self._elsewhere("enable_lite_engine")
 
     def enable_onnxruntime(self):
-        """Says by a warning that models run by this package's own code."""
-        self._elsewhere("enable_onnxruntime")
+        """Lets ONNX Runtime run the model: a file of ONNX, or a program, exported when the predictor is made.
+
+        Raises:
+            ImportError: the package onnxruntime is not installed.
+        """
+        from proa.inference import onnxruntime_engine
+
+        onnxruntime_engine.package()
+        self._state["onnxruntime"] = True
 
     def disable_onnxruntime(self):
-        """As in any case."""
+        """Models run by this package's own code."""
+        self._state["onnxruntime"] = False
+
+    def onnxruntime_enabled(self):
+        return self._state["onnxruntime"]
 
     def enable_mkldnn_bfloat16(self):
         """Matrix products and convolutions compute in bfloat16, their weights converted when the model is loaded;

@@ -4,6 +4,7 @@ import glob
 import os
 
 from proa import _C
+from proa.inference import onnxruntime_engine
 
 __all__ = ["load_module"]
 
@@ -35,5 +36,7 @@ def load_module(config):
     """What a config names, loaded; without its passes."""
     if config._buffers is not None:
         return _C.parse_program_files(*config._buffers)
+    if onnxruntime_engine.is_onnx_file(config._prog or config._dir):
+        return onnxruntime_engine.imported_module(config._prog or config._dir)
     prog, params = _files(config)
     return _C.load_program(os.fsencode(prog), None if params is None else os.fsencode(params), config._state["memory"])

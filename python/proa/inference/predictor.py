@@ -5,6 +5,7 @@ import os
 import numpy as np
 
 from proa import _C
+from proa.inference import onnxruntime_engine
 from proa.inference.config import Config
 from proa.inference.kinds import DataType
 from proa.inference.loading import load_module
@@ -103,6 +104,11 @@ class Tensor:
 
 def _compiled(config):
     """The module as it runs."""
+    if config._state["onnxruntime"]:
+        path = config._prog or config._dir
+        return onnxruntime_engine.onnxruntime_module(
+            path, lambda: load_module(config), config._state.get("threads") or 0
+        )
     module = load_module(config)
     if config._state["bfloat16"]:
         module = in_precision(module, "bfloat16")

@@ -15,6 +15,9 @@ from proa import _C
 from proa.onnx import model_file, wire
 from proa.onnx.import_rule import Known
 
+# Element types that are held in wider signed ones, and operators that would see it.
+_WIDENED = {4: "uint16", 12: "uint32", 13: "uint64"}
+_OF_BITS = ("BitwiseNot",)
 # Versions of the operator set whose meaning the rules know.
 OLDEST, NEWEST = 1, 23
 _STANDARD = ("", "ai.onnx")
@@ -175,10 +178,13 @@ class Builder:
             if key in self.functions:
                 raise Refusal(f"function {f.name!r} is there twice")
             self.functions[key] = Function(key, f)
-        self._building = []
+        self._building, self._widened, self._of_bits = [], set(), []
         if model.graph is None:
             raise Refusal("there is no graph in it")
         self.graph = self._graph(model.graph, self._opsets, "", set(), main=True)
+        if self._widened:
+            self.problems += [f"{place}: of {' and '.join(sorted(self._widened))}, which the model has and which are held in "
+                              "wider integers here, it would give other numbers" for place in self._of_bits]  # fmt: skip
 
     def _versions(self, imports, where):
         found = {}
@@ -202,6 +208,10 @@ class Builder:
         if len(set(inputs)) != len(inputs):
             raise Refusal(f"{where}two inputs have one name")
         declared = {v.name: v.type for v in message.input}
+        for v in message.input:
+            self._note_type(
+                v.type.tensor_type.elem_type if v.type is not None and v.type.tensor_type is not None else 0
+            )
         if not main:  # an initializer that is an input too is given by who runs the body
             inputs = [v.name for v in message.input]
         graph = Graph(name, inputs, [v.name for v in message.output], [], constants, declared)
@@ -279,6 +289,10 @@ class Builder:
             return node
         if domain == "" and message.op_type == "Constant":
             return node
+        if message.op_type == "Cast":
+            self._note_type(attributes.get("to"))
+        if message.op_type in _OF_BITS and domain == "":
+            self._of_bits.append(place)
         node.rule = rules().get((domain, message.op_type))
         if node.rule is None:
             what = f"{domain}.{message.op_type}" if domain else message.op_type
@@ -306,7 +320,12 @@ class Builder:
             self._building.pop()
         return function
 
+    def _note_type(self, number):
+        if number in _WIDENED:
+            self._widened.add(_WIDENED[number])
+
     def _constant(self, tensor, place):
+        self._note_type(tensor.data_type)
         try:
             dtype, array = model_file.array_of(tensor, self.folder)
         except ValueError as error:

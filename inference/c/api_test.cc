@@ -22,6 +22,13 @@ TEST(CApi, AProgramOfPaddlePaddle) {
                     (prefix + ".pdiparams").c_str());
   PD_ConfigSetCpuMathLibraryNumThreads(config, 1);
   PD_ConfigSwitchIrOptim(config, true);
+  PD_ConfigEnableUseGpu(config, 100, 0);
+  PD_ConfigEnableNpu(config, 0);
+  PD_ConfigEnableONNXRuntime(config);
+  PD_ConfigEnableTensorRtOSS(config);
+  EXPECT_FALSE(PD_ConfigUseGpu(config) || PD_ConfigUseNpu(config));
+  EXPECT_FALSE(PD_ConfigONNXRuntimeEnabled(config));
+  EXPECT_FALSE(PD_ConfigTensorRtOssEnabled(config));
   PD_Cstr* summary = PD_ConfigSummary(config);
   EXPECT_EQ(summary->size, std::strlen(summary->data) + 1);
   PD_CstrDestroy(summary);

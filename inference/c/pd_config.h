@@ -3,6 +3,7 @@
 #ifndef PROA_INFERENCE_C_PD_CONFIG_H_
 #define PROA_INFERENCE_C_PD_CONFIG_H_
 
+#include "inference/c/pd_config_engines.h"
 #include "inference/c/pd_types.h"
 
 #ifdef __cplusplus

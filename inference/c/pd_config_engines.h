@@ -1,0 +1,50 @@
+/* Settings of GPUs and of other engines, by PaddlePaddle's names: accepted, so
+ * that its programs compile and run, and answered truthfully: models run on the
+ * CPU by this library's own code, so every question is answered with false.
+ * pd_config.h includes this. */
+#ifndef PROA_INFERENCE_C_PD_CONFIG_ENGINES_H_
+#define PROA_INFERENCE_C_PD_CONFIG_ENGINES_H_
+
+#include "inference/c/pd_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+PD_CAPI void PD_ConfigEnableCudnn(PD_Config* config);
+PD_CAPI PD_Bool PD_ConfigCudnnEnabled(PD_Config* config);
+PD_CAPI void PD_ConfigEnableGpuMultiStream(PD_Config* config);
+PD_CAPI PD_Bool PD_ConfigThreadLocalStreamEnabled(PD_Config* config);
+PD_CAPI PD_Bool PD_ConfigUseXpu(PD_Config* config);
+PD_CAPI int32_t PD_ConfigXpuDeviceId(PD_Config* config);
+PD_CAPI void PD_ConfigEnableNpu(PD_Config* config, int32_t device);
+PD_CAPI PD_Bool PD_ConfigUseNpu(PD_Config* config);
+PD_CAPI int32_t PD_ConfigNpuDeviceId(PD_Config* config);
+PD_CAPI void PD_ConfigEnableONNXRuntime(PD_Config* config);
+PD_CAPI void PD_ConfigDisableONNXRuntime(PD_Config* config);
+PD_CAPI PD_Bool PD_ConfigONNXRuntimeEnabled(PD_Config* config);
+PD_CAPI void PD_ConfigEnableORTOptimization(PD_Config* config);
+PD_CAPI void PD_ConfigSetTrtDynamicShapeInfo(
+    PD_Config* config, size_t tensor_num, const char** tensor_name,
+    size_t* shapes_num, int32_t** min_shape, int32_t** max_shape,
+    int32_t** optim_shape, PD_Bool disable_trt_plugin_fp16);
+PD_CAPI PD_Bool PD_ConfigTensorRtDynamicShapeEnabled(PD_Config* config);
+PD_CAPI void PD_ConfigDisableTensorRtOPs(PD_Config* config, size_t ops_num,
+                                         const char** ops_name);
+PD_CAPI void PD_ConfigEnableTensorRtOSS(PD_Config* config);
+PD_CAPI PD_Bool PD_ConfigTensorRtOssEnabled(PD_Config* config);
+PD_CAPI void PD_ConfigEnableTensorRtDla(PD_Config* config, int32_t dla_core);
+PD_CAPI PD_Bool PD_ConfigTensorRtDlaEnabled(PD_Config* config);
+PD_CAPI void PD_ConfigSetMkldnnOp(PD_Config* config, size_t ops_num,
+                                  const char** op_list);
+PD_CAPI void PD_ConfigSetBfloat16Op(PD_Config* config, size_t ops_num,
+                                    const char** op_list);
+PD_CAPI void PD_ConfigEnableMkldnnQuantizer(PD_Config* config);
+PD_CAPI PD_Bool PD_ConfigMkldnnQuantizerEnabled(PD_Config* config);
+PD_CAPI void PD_ConfigPartiallyRelease(PD_Config* config);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* PROA_INFERENCE_C_PD_CONFIG_ENGINES_H_ */

@@ -3,8 +3,10 @@
 import importlib.util
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -24,6 +26,36 @@ def load(name, file="train.py"):
 def test_example(name, capsys):
     assert load(name).main(["--quick"]) == 0
     assert "Traceback" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("way", ["--mp", "--pp", "--sharding", "--dp"])
+def test_gpt_on_two_ranks(way, tmp_path):
+    """It learns, goes on from a checkpoint when a rank is killed, and ends as if nothing had happened."""
+    script = os.path.join(HERE, "gpt_parallel", "train.py")
+    losses = []
+    for folder in ("a", "b") if way == "--mp" else ("a",):
+        flags = ["--nproc_per_node", "2", "--max_restart", "1", "--log_dir", str(tmp_path / f"logs_{folder}")]
+        more = ["--quick", way, "2", "--checkpoint", str(tmp_path / folder)]
+        job = subprocess.Popen(
+            [sys.executable, "-m", "proa.distributed.launch", *flags, script, *more],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
+        )
+        if folder == "b":
+            while not (tmp_path / "b" / "latest").exists():
+                assert job.poll() is None
+                time.sleep(0.05)
+            ranks = subprocess.run(
+                ["pgrep", "-f", f"train.py.*{tmp_path / 'b'}"], capture_output=True, text=True, check=True
+            ).stdout.split()
+            os.kill(max(int(pid) for pid in ranks if int(pid) != job.pid), signal.SIGKILL)
+        out, err = job.communicate(timeout=120)
+        assert job.returncode == 0, out + err
+        assert ("start 2 of at most 2" in err) == (folder == "b"), err
+        losses.append(re.findall(r"^step 150: loss (\S+)", out, re.M)[-1])
+    assert len(set(losses)) == 1
 
 
 def test_onnx(tmp_path, capsys):

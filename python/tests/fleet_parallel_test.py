@@ -185,6 +185,7 @@ def gpt(degrees, segments="uniform", recompute=0, kind="AdamW", half=False):
 @pytest.mark.parametrize(
     "count, degrees, more",
     [
+        (2, {"dp_degree": 2}, ()),
         (2, {"mp_degree": 2}, ()),
         (2, {"pp_degree": 2}, ()),
         (2, {"pp_degree": 2}, ([0, 1], 1)),  # uneven stages, with recompute

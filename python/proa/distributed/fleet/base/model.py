@@ -33,17 +33,9 @@ def distributed(model, hcg, strategy):
     # Experts that differ between processes are not averaged: the optimizer exchanges the others' gradients.
     alike = not any(getattr(p, "no_sync", False) for p in model.parameters())
     if mode == ParallelMode.DATA_PARALLEL and alike and not strategy.fp16_allreduce:
-        from proa.distributed.parallel import DataParallel
-
-        for parameter in model.parameters():
-            parameter.reduced_by_model = True
-        return DataParallel(
-            model,
-            comm_buffer_size=strategy.fuse_grad_size_in_MB,
-            last_comm_buffer_size=strategy.last_comm_group_size_MB,
-            find_unused_parameters=strategy.find_unused_parameters,
-            group=hcg.get_data_parallel_group(),
-        )
+        wrapped = _data_parallel(model, hcg, strategy)
+        if wrapped is not None:
+            return wrapped
     if mode == ParallelMode.PIPELINE_PARALLEL:
         if not isinstance(model, wrappers.PipelineLayer):
             raise _C.located(
@@ -55,3 +47,22 @@ def distributed(model, hcg, strategy):
         return wrappers.PipelineParallel(model, hcg, strategy)
     kind = {ParallelMode.TENSOR_PARALLEL: wrappers.TensorParallel}.get(mode, wrappers.ShardingParallel)
     return kind(model, hcg, strategy)
+
+
+def _data_parallel(model, hcg, strategy):
+    """DataParallel, which averages gradients during backward; None where the optimizer has to do it before a step."""
+    from proa.distributed.parallel import DataParallel
+
+    try:
+        wrapped = DataParallel(
+            model,
+            comm_buffer_size=strategy.fuse_grad_size_in_MB,
+            last_comm_buffer_size=strategy.last_comm_group_size_MB,
+            find_unused_parameters=strategy.find_unused_parameters,
+            group=hcg.get_data_parallel_group(),
+        )
+    except NotImplementedError:
+        return None
+    for parameter in model.parameters():
+        parameter.reduced_by_model = True
+    return wrapped

@@ -107,7 +107,25 @@ def _without_outer_links(path, docs):
             text if bang else f"{text} (`{os.path.relpath(goal, _ROOT)}`)" if text.strip("`") not in str(goal) else text
         )
 
-    return re.sub(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)", link, path.read_text(encoding="utf-8"))
+    return re.sub(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)", link, _without_diagrams(path.read_text(encoding="utf-8")))
+
+
+def _without_diagrams(text):
+    """Graphs of Mermaid as tables, of what leads where: the site has no scripts from elsewhere that would draw them."""
+
+    def table(found):
+        names, goals = {}, {}
+        for edge in re.findall(r"^\s*(\S.*?)\s*-->\s*(\S.*?)\s*$", found[1], re.MULTILINE):
+            ends = []
+            for end in edge:
+                name, _, label = end.partition("[")
+                names[name] = label.rstrip("]") or names.get(name, name)
+                ends.append(name)
+            goals.setdefault(ends[0], []).append(ends[1])
+        rows = [f"| {names[a]} | {', '.join(names[b] for b in bs)} |" for a, bs in goals.items()]
+        return "\n".join(["| from | to |", "|---|---|", *rows])
+
+    return re.sub(r"```mermaid\n(?:graph|flowchart) \w+\n(.*?)```", table, text, flags=re.DOTALL)
 
 
 class _Page(html.parser.HTMLParser):

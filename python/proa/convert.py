@@ -189,8 +189,11 @@ def main(arguments=None):
     rename = [item.split("=", 1) for item in given.rename]
     try:
         names = convert(given.source, given.target, rename, given.transpose, given.take, given.drop)
-    except (OSError, ValueError, TypeError, re.error) as error:
-        print(str(error).splitlines()[0], file=sys.stderr)
+    except re.error as error:
+        print(f"--rename: {error.pattern!r} is no regular expression: {error}", file=sys.stderr)
+        return 1
+    except (OSError, ValueError, TypeError) as error:
+        print(re.sub(r"^\(\w+\) ", "", str(error).splitlines()[0]), file=sys.stderr)
         return 1
     print(f"{given.target}: {len(names)} tensors")
     return 0

@@ -202,6 +202,36 @@ def test_the_program(tmp_path, capsys):
     assert program.main([str(tmp_path / "none.py")]) == 1
 
 
+def test_what_the_names_mean_must_be_seen():
+    star = upgrade("from paddle.fluid import *\nlayers.relu(x)\n")
+    assert star.changes == 0 and [(line, name) for line, name, _ in star.left] == [(1, "from paddle.fluid import *")]
+    text = "import paddle.fluid as fluid\ndef f(fluid):\n    return fluid.layers.relu(1)\n"
+    bound = upgrade(text)
+    assert bound.text == text and [(line, name) for line, name, _ in bound.left] == [(2, "fluid")]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\xef\xbb\xbfimport paddle.fluid as fluid\r\nfluid.layers.relu(x)  # \xc3\xa9",
+        b"# -*- coding: latin-1 -*-\nimport paddle.fluid as fluid\ns = '\xe9'; fluid.layers.relu(s)\n",
+    ],
+)
+def test_files_keep_their_encoding_and_ends_of_lines(data, tmp_path, capsys):
+    path = tmp_path / "old.py"
+    path.write_bytes(data)
+    assert program.main([str(path)]) == 0 and "+paddle" in capsys.readouterr().out.replace("+s = 'é'; ", "+")
+    assert program.main(["--write", str(path)]) == 0
+    new = data.replace(b"import paddle.fluid as fluid", b"import paddle")
+    assert path.read_bytes() == new.replace(b"fluid.layers.relu", b"paddle.nn.functional.relu")
+
+
+def test_nothing_given(capsys):
+    with pytest.raises(SystemExit):
+        program.main([])
+    assert "give files or folders" in capsys.readouterr().err
+
+
 def test_the_page():
     out = io.StringIO()
     with contextlib.redirect_stdout(out):

@@ -2,8 +2,10 @@
 
 import argparse
 import difflib
+import io
 import pathlib
 import sys
+import tokenize
 
 from proa.framework import container
 from proa.upgrade.names import HINTS, NAMES
@@ -45,11 +47,14 @@ def main(arguments=None):
     if given.table:
         print(table(), end="")
         return 0
+    if not given.paths:
+        parser.error("give files or folders, or --table")
     code = 0
     for path in _files(given.paths):
         try:
             data = path.read_bytes()
-            text = data.decode()
+            encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+            text = data.decode(encoding)
             found = upgrade(text)
         except (OSError, SyntaxError, ValueError) as error:
             print(f"{path}: {error}", file=sys.stderr)
@@ -60,11 +65,12 @@ def main(arguments=None):
         if found.text == text:
             continue
         if given.write:
-            container.write_bytes(str(path), found.text.encode())
+            container.write_bytes(str(path), found.text.encode(encoding))
             print(f"{path}: {found.changes} changes")
         else:
             old, new = (t.splitlines(keepends=True) for t in (text, found.text))
-            sys.stdout.writelines(difflib.unified_diff(old, new, str(path), str(path)))
+            for line in difflib.unified_diff(old, new, str(path), str(path)):
+                print(line, end="" if line.endswith("\n") else "\n\\ No newline at end of file\n")
     return code
 
 

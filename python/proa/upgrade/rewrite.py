@@ -98,14 +98,16 @@ class _Rewriter:
         self._starts = starts
         self._edits, self._left, self._kept = [], [], set()
         self._homes, self._imports = {}, []
+        self._shadowed = set()
         self._uses_static = self._uses_eager = False
 
     def run(self):
         for node in ast.walk(self._tree):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self._note_import(node)
+        self._leave_shadowed()
         if not self._homes:
-            return Upgraded(self._source.decode(), 0, [])
+            return Upgraded(self._source.decode(), 0, sorted(self._left))
         self._visit(self._tree)
         changes = len(self._edits)
         if changes:
@@ -138,11 +140,33 @@ class _Rewriter:
                     self._homes[alias.asname or "paddle"] = alias.name if alias.asname else "paddle"
         elif not node.level and node.module and node.module.split(".")[0] == "paddle":
             for alias in node.names:
+                if alias.name == "*" and node.module.split(".")[:2] == ["paddle", "fluid"]:
+                    why = "which names come with it is not to be seen; import the names, or paddle.fluid as fluid"
+                    self._left.append((node.lineno, f"from {node.module} import *", why))
+                    continue
                 full = f"{node.module}.{alias.name}"
                 if full.split(".")[:2] == ["paddle", "fluid"]:
                     self._homes[alias.asname or alias.name] = full
         if len(self._homes) > before:
             self._imports.append(node)
+
+    def _leave_shadowed(self):
+        """Names that are bound to something else, too, stay as they are: which of both is meant is not to be seen."""
+        for node in ast.walk(self._tree):
+            if isinstance(node, ast.arg):
+                name = node.arg
+            elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                name = node.id
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                name = node.name
+            else:
+                continue
+            if name in self._homes and name != "paddle":
+                why = "this name is bound here, too; what is reached by it is left as it is"
+                self._left.append((node.lineno, name, why))
+                self._shadowed.add(name)
+        for name in self._shadowed:
+            del self._homes[name]
 
     def _change_imports(self):
         has_paddle = any(

@@ -9,6 +9,7 @@ namespace proa::inline v0::ops {
 namespace {
 
 [[noreturn]] void FailNoGradient(const char* op, std::string_view reduce) {
+  ParseReduceOp(op, reduce);  // Throws for what is none at all.
   Fail(absl::StatusCode::kUnimplemented, op, ": ",
        reduce == "prod" ? "a product" : reduce,
        " over ranks has no gradient here; take sum or avg, or stop the "

@@ -5,15 +5,15 @@ import os
 from types import SimpleNamespace as _Namespace
 
 from proa import _C
-from proa.distributed import groups
+from proa.distributed import collective, groups
 from proa.distributed.environment import (
     is_initialized,
     job,
     note_initialized,
-    require_one_process,
     trainer_count,
     trainer_id,
 )
+from proa.distributed.reducer import Reducer
 from proa.nn.layer.layers import Layer
 
 __all__ = [
@@ -179,10 +179,21 @@ def get_world_size(group=None):
 class DataParallel(Layer):
     """A layer trained on several processes, each with a part of the data; with one process, the layer itself.
 
+    When it is made, the parameters and buffers of all processes become those of the first. In backward gradients are
+    averaged over the processes, in buckets that go while the rest is computed. A gradient that is row-sparse stays so.
+
     Args:
         layers (Layer): the layer; its parameters are those of the wrapper, and `state_dict` has its names.
-        strategy, comm_buffer_size, last_comm_buffer_size, find_unused_parameters, group: of the exchange of
-            gradients, which one process does not have.
+        strategy (optional): what prepare_context gave.
+        comm_buffer_size (float): MiB of a bucket.
+        last_comm_buffer_size (float): MiB of the bucket that goes first: the last layers', whose gradients come first.
+        find_unused_parameters (bool): some parameters may have no gradient in a step. Looking for them costs a walk
+            through the graph in each forward.
+        group (Group, optional): all processes unless given.
+        compression (str, optional): "float16" or "bfloat16": float32 gradients go in 16 bits; they add up in float32.
+
+    Raises:
+        RuntimeError: the processes have different parameters, or (in the next forward) one had no gradient.
 
     Examples:
         >>> net = proa.DataParallel(proa.nn.Linear(2, 3))
@@ -198,6 +209,7 @@ class DataParallel(Layer):
         last_comm_buffer_size=1,
         find_unused_parameters=False,
         group=None,
+        compression=None,
     ):
         if not isinstance(layers, Layer):
             raise _C.located(TypeError(f"DataParallel: layers must be a Layer, not {type(layers).__name__}"))
@@ -205,7 +217,15 @@ class DataParallel(Layer):
             raise _C.located(
                 TypeError(f"DataParallel: strategy must come from prepare_context, not {type(strategy).__name__}")
             )
-        require_one_process("DataParallel")
+        if compression not in (None, "float16", "bfloat16"):
+            raise _C.located(ValueError(f"DataParallel: compression must be float16 or bfloat16, not {compression!r}"))
+        if groups.context().job is None and trainer_count() > 1:
+            raise _C.located(
+                RuntimeError(
+                    f"DataParallel: the job has {trainer_count()} processes, which are not connected; call "
+                    "paddle.distributed.init_parallel_env() first"
+                )
+            )
         super().__init__(layers.full_name() + "_data_parallel")
         self._layers = layers
         self._strategy = strategy if strategy is not None else _Namespace(nranks=1, local_rank=0)
@@ -214,14 +234,27 @@ class DataParallel(Layer):
         self.comm_buffer_size = comm_buffer_size
         self.last_comm_buffer_size = last_comm_buffer_size
         self.group = group
+        self.__dict__["_reducer"] = None
+        mine = groups.resolve(group)
+        if mine.nranks > 1:
+            _make_equal(layers, mine)
+            trained = [(n, p) for n, p in layers.named_parameters() if not p.stop_gradient]
+            if trained:
+                self.__dict__["_reducer"] = Reducer(
+                    trained, mine, comm_buffer_size, last_comm_buffer_size, find_unused_parameters, compression
+                )
 
     def forward(self, *inputs, **kwargs):
         """That of the layer."""
-        return self._layers(*inputs, **kwargs)
+        outputs = self._layers(*inputs, **kwargs)
+        if self._reducer is not None and _C.is_grad_enabled():
+            self._reducer.synchronizes = self.grad_need_sync
+            self._reducer.prepare(outputs)
+        return outputs
 
     @contextlib.contextmanager
     def no_sync(self):
-        """Inside, gradients add up without being exchanged.
+        """Inside, gradients add up without being exchanged; the next backward outside exchanges the sums.
 
         Examples:
             >>> net = proa.DataParallel(proa.nn.Linear(2, 1))
@@ -230,10 +263,14 @@ class DataParallel(Layer):
         """
         before = self.grad_need_sync
         self.grad_need_sync = False
+        if self._reducer is not None:
+            self._reducer.synchronizes = False
         try:
             yield
         finally:
             self.grad_need_sync = before
+            if self._reducer is not None:
+                self._reducer.synchronizes = before
 
     def scale_loss(self, loss):
         """The loss itself; kept for programs that scaled it."""
@@ -252,6 +289,34 @@ class DataParallel(Layer):
 
     set_dict = set_state_dict
     load_dict = set_state_dict
+
+
+def _make_equal(layers, group):
+    """The parameters and buffers of the group's first process, on all; raises where they are not of the same kind."""
+    tensors = list(layers.state_dict().items())
+    mine = [(name, tuple(t.shape), t.dtype.name) for name, t in tensors]
+    found = []
+    collective.all_gather_object(found, mine, group)
+    for place, theirs in enumerate(found):
+        if theirs == found[0]:
+            continue
+        pair = next(
+            ((a, b) for a, b in zip([*found[0], None], [*theirs, None]) if a != b),
+            (f"{len(found[0])}", f"{len(theirs)}"),
+        )
+        raise _C.located(
+            RuntimeError(
+                f"DataParallel: processes have different models: process {group.ranks[0]} has {pair[0]} where process "
+                f"{group.ranks[place]} has {pair[1]}"
+            )
+        )
+    grad = _C.is_grad_enabled()
+    _C.set_grad_enabled(False)
+    try:
+        for _, tensor in tensors:
+            collective.broadcast(tensor, group.ranks[0], group)
+    finally:
+        _C.set_grad_enabled(grad)
 
 
 # Under these names training loops of 2.x ask whether they are parallel.

@@ -243,6 +243,44 @@ class SyncBatchNorm(_BatchNorm):
     ):
         super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, name=name)
 
+    def forward(self, x, residual=None, relu=False):
+        """x normalized by the mean and the variance of the batches of all processes."""
+        from proa.distributed.groups import resolve
+
+        group = resolve(None)
+        training = self.training or self._trainable_statistics
+        if group.nranks == 1 or not training or self._use_global_stats:
+            return super().forward(x, residual, relu)
+        self._check(x)
+        out = self._over_ranks(x, group)
+        out = out if residual is None else out + residual
+        return F.relu(out) if relu else out
+
+    def _over_ranks(self, x, group):
+        # In float32 as batch_norm; two exchanges, so that the variance is of differences from the mean.
+        last = self._data_format[-1] == "C" and x.ndim > 2
+        axes = [i for i in range(x.ndim) if i != (x.ndim - 1 if last else 1)]
+        shape = [1] * x.ndim
+        shape[x.ndim - 1 if last else 1] = -1
+        wide = x.cast("float32") if x.dtype in (_C.float16, _C.bfloat16) else x
+        count = float(wide.size // max(1, wide.shape[x.ndim - 1 if last else 1]))
+        sums = _C.ops.concat([wide.sum(axes), _C.ops.full([1], count, wide.dtype)], 0)
+        sums = _C.ops.all_reduce(sums, group.id, "sum")
+        n = sums[-1].detach()
+        mean = sums[:-1] / n
+        away = wide - mean.reshape(shape)
+        variance = _C.ops.all_reduce((away * away).sum(axes), group.id, "sum") / n
+        out = away * _C.ops.rsqrt(variance + self._epsilon).reshape(shape)
+        if self.weight is not None:
+            out = out * self.weight.reshape(shape)
+        if self.bias is not None:
+            out = out + self.bias.reshape(shape)
+        keep = self._momentum
+        for running, now in ((self._mean, mean), (self._variance, variance)):
+            value = running * keep + now.detach().cast(running.dtype) * (1.0 - keep)
+            _C.ops.store_(running, value.detach())
+        return out.cast(x.dtype)
+
     @classmethod
     def convert_sync_batchnorm(cls, layer):
         """`layer` with every batch normalization in it replaced by a SyncBatchNorm of the same parameters."""

@@ -134,7 +134,10 @@ int Opened(std::mutex& mu, Socket& socket, Fabric& fabric,
     try {
       socket = fabric.Connect(p.peer, name, Limit(100));
     } catch (const Error& e) {
-      if (e.code() != absl::StatusCode::kDeadlineExceeded) throw;
+      if (p.fabric.presence(p.peer) != Presence::kHere) p.FailGone();
+      if (e.code() != absl::StatusCode::kDeadlineExceeded) {
+        e.ThrowAfter(p.What() + ": ");
+      }
       p.Check();
     }
   }

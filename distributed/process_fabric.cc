@@ -166,6 +166,7 @@ class ProcessFabric final : public Fabric {
   }
 
   void AcceptLoop() {
+    NeverLookForInterrupt();
     while (true) {
       pollfd polls[] = {{stop_.fd(), POLLIN, 0}, {listener_.fd(), POLLIN, 0}};
       if (poll(polls, 2, -1) < 0 && errno != EINTR) return;
@@ -183,6 +184,7 @@ class ProcessFabric final : public Fabric {
 
   // What a lifeline says: 'b' is goodbye; its end without it, a death.
   void MonitorLoop() {
+    NeverLookForInterrupt();
     while (true) {
       std::vector<pollfd> polls = {{stop_.fd(), POLLIN, 0}};
       std::vector<int> ranks = {-1};

@@ -200,6 +200,10 @@ void Greet(const Socket& s, const std::string& subject, Limit limit,
   } catch (const Error& e) {
     if (e.code() != absl::StatusCode::kUnavailable) throw;
   }
+  if (answer == 0) {
+    Fail(absl::StatusCode::kUnavailable, who,
+         " has vanished: it closed the connection instead of greeting");
+  }
   if (answer != 'y') {
     Fail(absl::StatusCode::kPermissionDenied, who,
          ": the other end refused this process; it is of another job, or "
@@ -218,9 +222,12 @@ bool AcceptGreeting(const Socket& s, std::string* subject, Limit limit) {
     }
     std::string secret(g.secret_size, '\0');
     ReceiveAll(s, secret.data(), secret.size(), limit, "greeting");
-    if (!SameSecret(secret, JobSecret())) return false;
     subject->resize(g.subject_size);
     ReceiveAll(s, subject->data(), subject->size(), limit, "greeting");
+    if (!SameSecret(secret, JobSecret())) {
+      SendAll(s, "n", 1, limit, "greeting");
+      return false;
+    }
     SendAll(s, "y", 1, limit, "greeting");
     const int on = 1;
     setsockopt(s.fd(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);

@@ -7,7 +7,15 @@
 
 namespace proa::inline v0::distributed {
 
-void LookForInterrupt() { internal::LookForInterrupt(); }
+namespace {
+thread_local constinit bool looks = true;
+}  // namespace
+
+void LookForInterrupt() {
+  if (looks) internal::LookForInterrupt();
+}
+
+void NeverLookForInterrupt() { looks = false; }
 
 void store_internal::FailTimeout(const std::string& key, Limit limit) {
   Fail(absl::StatusCode::kDeadlineExceeded, "store: nobody set '", key,

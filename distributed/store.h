@@ -75,6 +75,9 @@ int64_t Number(const std::string& key, const std::string& text);
 
 // Asks the user's wish to stop now; for loops whose turns take milliseconds.
 void LookForInterrupt();
+// Of threads that this room makes: they are not asked, since who answers may be
+// gone (Python, while it ends) when they still run.
+void NeverLookForInterrupt();
 
 }  // namespace proa::inline v0::distributed
 

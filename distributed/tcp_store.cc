@@ -46,6 +46,7 @@ class TcpStoreServer::Loop {
   }
 
   void Run() {
+    NeverLookForInterrupt();
     while (true) {
       std::vector<pollfd> polls = {{stop_.fd(), POLLIN, 0},
                                    {listener_.fd(), POLLIN, 0}};

@@ -65,6 +65,7 @@ std::shared_ptr<Work> Lane::Run(std::function<void(bool here)> body,
 }
 
 void Lane::Loop() {
+  NeverLookForInterrupt();
   std::unique_lock lock(mu_);
   while (true) {
     changed_.wait(lock, [&] { return stop_ || (!busy_ && !tasks_.empty()); });

@@ -204,13 +204,14 @@ def run_threads(function, ranks, *args, timeout=60.0):
         _jobs["count"] += 1
         name = f"threads {_jobs['count']}"
     results, errors = [None] * ranks, []
+    # All at once: a rank that is done early must not end the job before others begin.
+    jobs = [_C.distributed.threads(name, rank, ranks) for rank in range(ranks)]
 
     def run(rank):
         try:
-            job = _C.distributed.threads(name, rank, ranks)
-            _thread.context = Context(job, rank, ranks)
-            _C.distributed.set_job_of_thread(job)
-            del job
+            _thread.context = Context(jobs[rank], rank, ranks)
+            _C.distributed.set_job_of_thread(jobs[rank])
+            jobs[rank] = None
             _thread.context.new_group(list(range(ranks)), timeout)
             results[rank] = function(*args)
         except BaseException as error:

@@ -1,0 +1,232 @@
+"""What ranks say when one of them dies, disagrees, or never comes; and that they end."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import ranks
+
+import proa
+import proa.distributed as dist
+from proa.distributed.groups import run_threads
+
+_LIMIT = 5.0  # seconds in which the others raise
+
+
+def _kill(source, victim, count, says, **environment):
+    """Rank `victim` kills itself at `kill()`; the others must fail within the limit. Their errors."""
+    kill = f"""
+def kill():
+    if int(os.environ["PADDLE_TRAINER_ID"]) == {victim}:
+        print(time.time(), flush=True)
+        os.kill(os.getpid(), {signal.SIGKILL})
+"""
+    processes = ranks.start(kill + source, count, **environment)
+    began = time.time()
+    outputs = [p.communicate(timeout=60) for p in processes]
+    killed = re.search(r"^[\d.]+$", outputs[victim][0], re.M)
+    assert killed, outputs[victim]
+    # Python's own end takes its time; the error's own time is what the program printed.
+    for rank, (p, (out, err)) in enumerate(zip(processes, outputs)):
+        if rank == victim:
+            assert p.returncode == -signal.SIGKILL
+            continue
+        assert p.returncode != 0, f"rank {rank} did not notice: {out}"
+        assert re.search(says, err), err
+        raised = re.search(r"^raised ([\d.]+)$", out, re.M)
+        assert raised, (out, err)
+        assert float(raised[1]) - float(killed[0]) < _LIMIT
+    assert time.time() - began < 60
+
+
+_BODY = """
+try:
+    {0}
+except RuntimeError:
+    print("raised", time.time(), flush=True)
+    raise
+"""
+
+
+@pytest.mark.parametrize("victim", [0, 2])
+@pytest.mark.parametrize("shared", ["0", "1"])
+def test_killed_in_all_reduce(victim, shared):
+    source = """
+dist.init_parallel_env()
+x = proa.ones([100000])
+for i in range(3):
+    dist.all_reduce(x)
+kill()
+""" + _BODY.format("dist.all_reduce(x)")
+    says = rf"all_reduce #4 \(.*\): rank {victim} (died|has left the job)"
+    _kill(source, victim, 3, says, PROA_SHARED_MEMORY=shared)
+
+
+def test_killed_while_others_do_not_wait_for_it():
+    # Ranks 0 and 1 wait for each other's message, and rank 1 for the dead one.
+    source = """
+dist.init_parallel_env()
+x = proa.ones([4])
+dist.barrier()
+kill()
+""" + _BODY.format("dist.recv(x, 2 if dist.get_rank() == 1 else 1)")
+    _kill(source, 2, 3, r"receive from rank [12] #1 .*rank [12] (died|has left|is gone)")
+
+
+def test_killed_at_the_start():
+    source = """
+if os.environ["PADDLE_TRAINER_ID"] == "1":
+    host, port = os.environ["PADDLE_MASTER"].split(":")
+    store = proa._C.distributed.TcpStore(host, int(port), 30.0, 1)
+    kill()
+""" + _BODY.format("dist.init_parallel_env()")
+    _kill(source, 1, 3, "init_parallel_env: rank 1 died while rank [02] waited for all|store .* has vanished")
+
+
+def test_rank_0_killed_at_the_start():
+    # Others have met the store, which ends with its process.
+    source = """
+if os.environ["PADDLE_TRAINER_ID"] == "0":
+    server = proa._C.distributed.TcpStoreServer(int(os.environ["PADDLE_MASTER"].split(":")[1]))
+    time.sleep(3)
+    kill()
+""" + _BODY.format("dist.init_parallel_env()")
+    _kill(source, 0, 2, "store 127.0.0.1:\\d+ has vanished", PROA_INIT_TIMEOUT="30")
+
+
+def test_killed_at_the_end():
+    source = """
+dist.init_parallel_env()
+x = proa.ones([4])
+dist.all_reduce(x)
+if dist.get_rank() == 1:
+    dist.barrier = None
+kill()
+""" + _BODY.format("dist.barrier() if dist.barrier else None")
+    _kill(source, 1, 2, "barrier #2")
+
+
+def test_one_that_never_comes_is_named():
+    def body():
+        group = dist.new_group([0, 1, 2], timeout=0.4)
+        x = proa.ones([4])
+        dist.all_reduce(x, group=group)
+        if dist.get_rank() == 1:
+            time.sleep(1.0)
+            return None
+        with pytest.raises(RuntimeError) as raised:
+            dist.all_reduce(x, group=group)
+        return str(raised.value)
+
+    first, _, third = run_threads(body, 3)
+    for text in (first, third):
+        assert re.search(
+            r"rank 1 never entered all_reduce #2 \(distributed_faults_test.py:\d+\); 0, 2 did \(limit 0.4 s\)", text
+        ), text
+
+
+def test_ranks_that_disagree_are_named():
+    def body():
+        rank = dist.get_rank()
+        with pytest.raises(RuntimeError) as raised:
+            if rank == 0:
+                dist.all_reduce(proa.ones([2, 3]))
+            else:
+                dist.broadcast(proa.ones([2, 3], dtype="int64"), 1)
+        with pytest.raises(RuntimeError, match="ended with an earlier error: ranks disagree"):
+            dist.barrier()
+        return str(raised.value)
+
+    for text in run_threads(body, 2):
+        assert re.search(
+            r"ranks disagree in collective #1 of group 0: rank 0 calls all_reduce sum of \[2, 3\] float32 "
+            r"\(distributed_faults_test.py:\d+\), rank 1 calls broadcast of \[2, 3\] int64, root 1 "
+            r"\(distributed_faults_test.py:\d+\)",
+            text,
+        ), text
+
+
+def test_a_message_of_another_shape():
+    def body():
+        if dist.get_rank() == 0:
+            dist.send(proa.ones([4]), 1)
+            return
+        with pytest.raises(RuntimeError, match=r"rank 0 sends send of \[4\] float32.*\[5\] float32 is to be filled"):
+            dist.recv(proa.ones([5]), 0)
+
+    run_threads(body, 2)
+
+
+def test_the_flight_record():
+    def body():
+        dist.all_reduce(proa.ones([2]))
+        dist.barrier()
+        return dist.get_group(0).carrier.entries()
+
+    for entries in run_threads(body, 2):
+        assert [e["sequence"] for e in entries] == [1, 2]
+        assert entries[0]["state"] == "done" and entries[0]["microseconds"] > 0
+        assert re.fullmatch(r"all_reduce sum of \[2\] float32 \(distributed_faults_test.py:\d+\)", entries[0]["call"])
+
+
+def test_interrupt_ends_a_wait():
+    source = """
+dist.init_parallel_env()
+if dist.get_rank() == 0:
+    time.sleep(3)
+else:
+    print("waits", flush=True)
+    dist.all_reduce(proa.ones([4]))
+"""
+    processes = ranks.start(source, 2)
+    assert processes[1].stdout.readline() == "waits\n"
+    time.sleep(0.3)
+    began = time.time()
+    processes[1].send_signal(signal.SIGINT)
+    _, err = processes[1].communicate(timeout=30)
+    assert "KeyboardInterrupt" in err and time.time() - began < 3
+    processes[0].communicate(timeout=30)
+
+
+def test_another_secret_is_refused():
+    source = """
+rank = int(os.environ["PADDLE_TRAINER_ID"])
+os.environ["PROA_JOB_SECRET"] = "one" if rank == 0 else "two"
+dist.init_parallel_env()
+"""
+    processes = ranks.start(source, 2, PROA_INIT_TIMEOUT="4")
+    outputs = [p.communicate(timeout=60) for p in processes]
+    assert all(p.returncode for p in processes)
+    assert "PROA_JOB_SECRET differs" in outputs[1][1]
+    assert "rank 1 of 2 did not come within 4 s" in outputs[0][1]
+
+
+def test_port_in_use():
+    port = ranks.free_port()
+    server = proa._C.distributed.TcpStoreServer(port)
+    with pytest.raises(RuntimeError, match=f"cannot listen on port {port}.*give the job another master port"):
+        proa._C.distributed.TcpStoreServer(port)
+    del server
+
+
+def test_no_process_is_left():
+    source = "dist.init_parallel_env(); dist.all_reduce(proa.ones([4])); print(os.getpid())"
+    for pid in map(int, ranks.run(source, 2)):
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def test_alone_without_a_job():
+    out = subprocess.run(
+        [sys.executable, "-c", "import proa.distributed as d; print(d.get_world_size(), d.is_initialized())"],
+        env={k: v for k, v in os.environ.items() if not k.startswith("PADDLE_")}
+        | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert out.stdout == "1 False\n"

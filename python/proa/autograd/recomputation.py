@@ -1,5 +1,6 @@
 """recompute: parts of a model whose intermediate tensors are computed again in backward instead of being kept."""
 
+import sys
 import warnings
 
 from proa import _C
@@ -16,11 +17,28 @@ class _RandomState:
         self._state = state
 
     def __enter__(self):
-        self._before = _C.get_rng_state()
-        _C.set_rng_state(self._state)
+        self._before = _random_states()
+        _set_random_states(self._state)
 
     def __exit__(self, *_):
-        _C.set_rng_state(self._before)
+        _set_random_states(self._before)
+
+
+def _tracker():
+    """The states by name of model-parallel layers, if there are any."""
+    module = sys.modules.get("proa.distributed.fleet.layers.mpu.random")
+    return None if module is None else module.get_rng_state_tracker()
+
+
+def _random_states():
+    tracker = _tracker()
+    return _C.get_rng_state(), None if tracker is None else tracker.get_states_tracker()
+
+
+def _set_random_states(states):
+    _C.set_rng_state(states[0])
+    if states[1] is not None:
+        _tracker().set_states_tracker(states[1])
 
 
 class _Call:
@@ -91,7 +109,7 @@ def recompute(function, *args, **kwargs):
     tensors = flatten([args, kwargs])
     if not _C.is_grad_enabled() or _C.in_static_mode() or any(_C.is_symbolic(t) for t in tensors):
         return function(*args, **kwargs)
-    call = _Call(function, args, kwargs, _C.get_rng_state() if preserve else None)
+    call = _Call(function, args, kwargs, _random_states() if preserve else None)
     results = _C.recompute(call, tensors)
     if results and all(t.stop_gradient for t in results):
         _hint_once()

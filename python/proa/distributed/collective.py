@@ -709,15 +709,21 @@ def wait(tensor, group=None, use_calc_stream=True):
 
 
 def split(x, size, operation, axis=0, num_partitions=1, gather_out=True, weight_attr=None, bias_attr=None, name=None):
-    """A linear layer or an embedding whose parameter is divided among `num_partitions` processes; here, one.
+    """A linear layer or an embedding whose parameter is divided among `num_partitions` processes, applied to `x`.
+
+    Each call makes a layer; make the layers of `fleet.meta_parallel` instead where a model is called more than once.
 
     Args:
         x (Tensor): what the layer is applied to.
-        size (list[int]): [in, out] of the layer, or [rows, size] of the table.
+        size (list[int]): [in, out] of the whole layer, or [rows, size] of the table.
         operation (str): "linear" or "embedding".
+        axis (int): of a linear layer: 0 divides the inputs (rows of the weight), 1 the outputs; of an embedding 0.
+        num_partitions (int): processes of the job, or of fleet's model-parallel group.
+        gather_out (bool): the whole output on each process, where the outputs are divided.
+        weight_attr, bias_attr: as in Linear.
 
     Raises:
-        ValueError: num_partitions is not 1.
+        ValueError: another number of processes, another operation or axis, or sizes that they do not divide.
 
     Examples:
         >>> x = proa.ones([4, 3])
@@ -728,13 +734,31 @@ def split(x, size, operation, axis=0, num_partitions=1, gather_out=True, weight_
     """
     from proa import nn
 
-    if num_partitions != 1:
-        raise _C.located(ValueError(f"split: there is one process, so num_partitions must be 1, not {num_partitions}"))
-    if operation == "linear":
-        return nn.Linear(*size, weight_attr=weight_attr, bias_attr=bias_attr)(x)
-    if operation == "embedding":
+    if operation not in ("linear", "embedding"):
+        raise _C.located(ValueError(f"split: operation must be 'linear' or 'embedding', not {operation!r}"))
+    if num_partitions == 1 and context().size == 1:
+        if operation == "linear":
+            return nn.Linear(*size, weight_attr=weight_attr, bias_attr=bias_attr)(x)
         return nn.Embedding(*size, weight_attr=weight_attr)(x)
-    raise _C.located(ValueError(f"split: operation must be 'linear' or 'embedding', not {operation!r}"))
+    from proa.distributed.fleet import meta_parallel as layers
+    from proa.distributed.fleet.layers.mpu.mp_ops import model_group
+
+    group = model_group()
+    if num_partitions != group.nranks:
+        who = "there is one process" if context().size == 1 else f"{group.nranks} processes divide a model"
+        raise _C.located(ValueError(f"split: {who}, so num_partitions must be {group.nranks}, not {num_partitions}"))
+    if axis not in ((0, 1) if operation == "linear" else (0,)):
+        raise _C.located(ValueError(f"split: axis must be 0{' or 1' if operation == 'linear' else ''}, not {axis!r}"))
+    has_bias = bias_attr is not False
+    if operation == "embedding":
+        layer = layers.VocabParallelEmbedding(*size, weight_attr=weight_attr, mp_group=group)
+    elif axis == 0:
+        layer = layers.RowParallelLinear(*size, weight_attr=weight_attr, has_bias=has_bias, mp_group=group)
+    else:
+        layer = layers.ColumnParallelLinear(
+            *size, weight_attr=weight_attr, has_bias=has_bias, gather_output=gather_out, mp_group=group
+        )
+    return layer(x)
 
 
 stream = _Namespace(
@@ -748,19 +772,38 @@ stream = _Namespace(
 )
 
 
-# Names by which model-parallel layers of 2.x reach the same things; a group of one has nothing to divide.
+# Names by which model-parallel code of 2.x reaches exchanges with gradients; in a group of one they give the tensor itself.
 def _c_identity(tensor, group=None):
-    return tensor
+    from proa.distributed.fleet.layers.mpu import mp_ops
+
+    return mp_ops.copy_in(tensor, group)
 
 
-_c_split = _c_concat = _concat = _c_identity
+def _c_split(tensor, group=None):
+    from proa.distributed.fleet.layers.mpu import mp_ops
+
+    return mp_ops.split_last(tensor, group)
+
+
+def _c_concat(tensor, group=None):
+    from proa.distributed.fleet.layers.mpu import mp_ops
+
+    return mp_ops.gather_last(tensor, group)
+
+
+_concat = _c_concat
 
 
 def _mp_allreduce(tensor, op=ReduceOp.SUM, group=None, use_calc_stream=True, use_model_parallel=True):
-    return tensor
+    from proa.distributed.fleet.layers.mpu import mp_ops
+
+    return mp_ops.sum_up(tensor, group)
 
 
 def _c_lookup_table(table, index, start_index=0, name=None):
+    """Rows of this process's part of a table; zeros for indices of other parts."""
+    from proa.distributed.fleet.layers.mpu.mp_layers import _local
     from proa.nn import functional
 
-    return functional.embedding(index - start_index if start_index else index, table)
+    here, at = _local(index, start_index, table.shape[0])
+    return functional.embedding(at, table) * here.unsqueeze(-1).astype(table.dtype)

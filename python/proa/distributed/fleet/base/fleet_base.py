@@ -348,7 +348,7 @@ class Fleet:
             strategy (DistributedStrategy, optional): goes before that of `init`.
 
         Raises:
-            NotImplementedError: a switch of the strategy that is not in this version.
+            NotImplementedError: a switch of the strategy that is not in this version; a program on several workers.
 
         Examples:
             >>> proa.distributed.fleet.init(is_collective=True)
@@ -368,6 +368,13 @@ class Fleet:
         chosen = self._user_defined_strategy or DistributedStrategy()
         if _C.in_static_mode():
             chosen.check_static()
+            if trainer_count() > 1:
+                raise _C.located(
+                    NotImplementedError(
+                        "distributed_optimizer: fleet does not divide programs among several workers in this version; train "
+                        "eagerly (paddle.disable_static()), or put paddle.distributed.all_reduce into the program"
+                    )
+                )
             optimizer = optimizer if decorated else chosen.mixed(optimizer)
         elif trainer_count() > 1:
             from proa.distributed.fleet.meta_optimizers.dygraph_optimizer import HybridParallelOptimizer

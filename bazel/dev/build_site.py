@@ -23,6 +23,11 @@ from bazel.dev import api_pages, made_pages
 
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
 
+# The theme's switch between light and dark wants the styles of a highlighter that this site does not load.
+_MAIN = """{% extends "base.html" %}
+{% block extrahead %}<style id="hljs-light"></style><style id="hljs-dark"></style>{% endblock %}
+"""
+
 # Chapters of the pages in docs/; others go to the last.
 _CHAPTERS = {
     "Guides": [
@@ -75,7 +80,7 @@ def write_sources(folder):
     return {
         "site_name": "Proa",
         "nav": nav,
-        "theme": {"name": "mkdocs", "color_mode": "auto", "user_color_mode_toggle": True, "highlightjs": False,
+        "theme": {"name": "mkdocs", "custom_dir": "theme", "color_mode": "auto", "user_color_mode_toggle": True, "highlightjs": False,
                   "nav_style": "dark"},
         "markdown_extensions": ["attr_list", "tables", "fenced_code", {"toc": {"permalink": True, "toc_depth": 2}}],
         "plugins": ["search"],
@@ -168,6 +173,7 @@ def build(out):
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         settings = write_sources(folder / "docs")
+        _write(folder / "theme" / "main.html", _MAIN)
         (folder / "mkdocs.yml").write_text(yaml.safe_dump(settings, sort_keys=False))
         call = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(out.resolve())]
         done = subprocess.run(call, cwd=folder, capture_output=True, text=True)

@@ -197,3 +197,19 @@ def test_what_cannot_be_converted(arguments, says, tmp_path, capsys):
     else:
         assert code == 1 and error.count("\n") == 1 and not list(tmp_path.iterdir())
         assert re.search(says, error), error
+
+
+def test_archives_without_names_or_members_are_refused(tmp_path):
+    import zipfile
+
+    from proa.utils import download
+
+    with zipfile.ZipFile(tmp_path / "none.zip", "w"):
+        pass
+    with zipfile.ZipFile(tmp_path / "nameless.zip", "w") as archive:
+        archive.writestr("a", "x")
+    path = tmp_path / "nameless.zip"
+    path.write_bytes(path.read_bytes().replace(b"a", b"\0"))  # a name ends at its first NUL
+    for name, says in (("none", "holds nothing that can be unpacked"), ("nameless", "a member without a name")):
+        with pytest.raises(ValueError, match=says):
+            download._decompress(str(tmp_path / f"{name}.zip"))

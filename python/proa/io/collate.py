@@ -11,7 +11,8 @@ from proa import _C
 def default_collate_fn(batch):
     """Puts samples of one structure together: arrays, tensors and numbers get a new first dim.
 
-    Lists and tuples are taken apart field by field, dicts key by key; strings stay lists.
+    Lists and tuples are taken apart field by field, dicts key by key; strings stay lists. What offers an array (images of
+    Pillow, rows of pandas) counts as one.
 
     Examples:
         >>> from proa.io import default_collate_fn
@@ -58,12 +59,27 @@ def collated(batch, stack, made):
                 ValueError(f"DataLoader: the samples of a batch have different numbers of fields: {sorted(lengths)}")
             )
         return [collated(list(fields), stack, made) for fields in zip(*batch)]
+    if hasattr(first, "__array__") or hasattr(first, "__array_interface__"):  # images of Pillow, rows of pandas
+        return collated([_numbers(sample) for sample in batch], stack, made)
     raise _C.located(
         TypeError(
             f"DataLoader: samples of type {type(first).__name__} cannot be put together; "
             "use arrays, tensors, numbers, str, lists, tuples or dicts, or give a collate_fn"
         )
     )
+
+
+def _numbers(sample):
+    """An array of what offers one."""
+    array = np.asarray(sample)
+    if array.dtype.kind not in "biufc":
+        raise _C.located(
+            TypeError(
+                f"DataLoader: a sample of type {type(sample).__name__} holds elements of {array.dtype}, not numbers of one "
+                "dtype; choose the columns or convert them first, or give a collate_fn"
+            )
+        )
+    return array
 
 
 def default_convert_fn(sample):

@@ -53,7 +53,7 @@ class TensorDataset(Dataset):
     """Sample i is the tuple of row i of each tensor.
 
     Args:
-        tensors (list[Tensor]): all with the same first dim.
+        tensors (list[Tensor]): all with the same first dim; arrays, lists, and frames and columns of pandas, too.
 
     Examples:
         >>> data = proa.io.TensorDataset([proa.ones([4, 2]), proa.zeros([4])])
@@ -62,7 +62,7 @@ class TensorDataset(Dataset):
     """
 
     def __init__(self, tensors):
-        tensors = list(tensors)
+        tensors = [_by_rows(tensor) for tensor in tensors]
         if not tensors:
             raise _C.located(ValueError("TensorDataset: at least one tensor is needed"))
         for i, tensor in enumerate(tensors):
@@ -80,6 +80,11 @@ class TensorDataset(Dataset):
 
     def __len__(self):
         return self.tensors[0].shape[0]
+
+
+def _by_rows(data):
+    """Data whose rows are reached by their numbers: those of pandas by what they are called."""
+    return _C.to_tensor(data) if hasattr(data, "iloc") or not hasattr(data, "shape") else data
 
 
 class ComposeDataset(Dataset):

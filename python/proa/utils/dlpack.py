@@ -25,3 +25,29 @@ def from_dlpack(dlpack):
         [0, 1, 2]
     """
     return _C.from_dlpack(dlpack)
+
+
+def from_torch(tensor):
+    """A tensor over the elements of one of PyTorch, without a copy: what is written to one is read from the other.
+
+    Gradients are not shared: it is what `tensor.detach()` holds.
+
+    Args:
+        tensor (torch.Tensor): on a device that Proa has.
+
+    Raises:
+        TypeError: it is no tensor of PyTorch.
+
+    Examples:
+        >>> import torch  # doctest: +SKIP
+        >>> proa.utils.dlpack.from_torch(torch.ones(2)).tolist()  # doctest: +SKIP
+        [1.0, 1.0]
+    """
+    if not (hasattr(tensor, "__dlpack__") and hasattr(tensor, "detach")) or isinstance(tensor, _C.Tensor):
+        raise _C.located(
+            TypeError(
+                f"from_torch: a torch.Tensor is needed, not {type(tensor).__name__}; from_dlpack takes any object with "
+                "__dlpack__, to_tensor copies numbers"
+            )
+        )
+    return _C.from_dlpack(tensor.detach())

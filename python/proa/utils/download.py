@@ -142,6 +142,8 @@ def _decompress(path):
     ):
         names = archive.getnames() if is_tar else archive.namelist()
         for name in names:
+            if not name:
+                raise _C.located(ValueError(f"download: {path} has a member without a name"))
             if name.startswith(("/", "\\")) or ".." in name.replace("\\", "/").split("/"):
                 raise _C.located(ValueError(f"download: {path} has a member outside of its folder: {name!r}"))
             if max(map(len, map(os.fsencode, name.split("/")))) > 255:
@@ -152,6 +154,8 @@ def _decompress(path):
             with tempfile.TemporaryDirectory(prefix=f"{top}.", dir=folder or ".") as place:
                 target = place if _is_rooted(names) else os.path.join(place, top)
                 archive.extractall(target, **({"filter": "data"} if is_tar else {}))
+                if not os.path.lexists(os.path.join(place, top)):
+                    raise _C.located(ValueError(f"download: {path} holds nothing that can be unpacked"))
                 os.rename(os.path.join(place, top), os.path.join(folder, top))
     return os.path.join(folder, top)
 

@@ -111,6 +111,14 @@ PyObject* MakeArray(const Tensor& t, PyObject* dtype, bool copy) {
       PyObject_CallFunctionObjArgs(function.get(), view.get(), dtype, nullptr));
 }
 
+// NumPy's copy of an expanded view is larger than the tensor: what the tensors'
+// own memory has no room for (the cap counts) is refused in the same words.
+// Nothing is written to the memory that is asked for here.
+void RequireRoom(const Tensor& t) {
+  if (t.layout() != Layout::kStrided || t.storage() == nullptr) return;
+  if (t.bytes() > t.storage()->bytes()) Tensor::Empty(t.shape(), t.dtype());
+}
+
 constexpr const char* numpy_names[] = {"self", "blocking"};
 constinit Signature numpy_signature("numpy", numpy_names, 2, 1);
 
@@ -123,6 +131,7 @@ PyObject* ToNumPy(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
     if (Given(a[1])) ToBool(numpy_signature, 1, a[1]);
     const Tensor& t = Unwrap(self);
     const Tensor host = HostTensor("numpy", t);
+    RequireRoom(host);
     // Memory that nobody else sees needs no further copy, but the array must be
     // writable, which a buffer's is not.
     return MakeArray(host, nullptr, true);

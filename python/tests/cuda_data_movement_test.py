@@ -134,7 +134,8 @@ def test_as_on_the_cpu(case):
     assert len(here) == len(there)
     for a, b in zip(here, there):
         assert a.dtype == b.dtype
-        np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-5)
+        # Of sums of thousands of float32 numbers, which meet in another order.
+        np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])

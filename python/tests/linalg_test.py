@@ -451,3 +451,14 @@ def test_least_squares_of_unknown_sizes_are_refused():
                 L.lstsq(x, y)
     finally:
         proa.disable_static()
+
+
+def test_a_product_of_very_many():
+    """The order of many matrices is found in less than n^3 steps, and is still a good one."""
+    sizes = [(3, 2, 5, 1)[k % 4] for k in range(1001)]
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal((m, n)) / np.sqrt(n) for m, n in itertools.pairwise(sizes)]
+    want = arrays[0]
+    for a in arrays[1:]:
+        want = want @ a
+    close(L.multi_dot([proa.to_tensor(a) for a in arrays]), want, "float64", 1000)

@@ -3,8 +3,8 @@
 import types
 
 from proa import _C
-from proa.device import memory
-from proa.device.streams import Event, Stream, current_stream, stream_guard, synchronize
+from proa.device import memory, streams
+from proa.device.streams import Event, Stream, stream_guard
 from proa.framework.names import missing as _missing
 
 __all__ = [
@@ -54,6 +54,39 @@ def _gpu(function, device):
             ValueError(f"{function}: there is no GPU {place.name}; this machine or package has {device_count()}")
         )
     return place
+
+
+def _meant(function, device):
+    """The device that a number, name or None stands for: a GPU where there is one, also while the default is the CPU."""
+    if not device_count():
+        return device
+    current = _C.get_device()
+    return current if device is None and current.startswith("gpu") else _gpu(function, device)
+
+
+def current_stream(device=None):
+    """The stream that the work of a GPU is put into: of the current one, or the first, for None.
+
+    Without a GPU that of the current device.
+
+    Examples:
+        >>> proa.device.cuda.current_stream().synchronize()
+    """
+    return streams.current_stream(_meant("device.cuda.current_stream", device))
+
+
+def synchronize(device=None):
+    """Waits until the work of a GPU is done: of the current one, or the first, for None.
+
+    Without a GPU it waits for the current device.
+
+    Raises:
+        IndexError: an index that a kernel met is out of range; and other errors of values (docs/gpu.md).
+
+    Examples:
+        >>> proa.device.cuda.synchronize()
+    """
+    streams.synchronize(_meant("device.cuda.synchronize", device))
 
 
 def memory_allocated(device=None):

@@ -4,13 +4,13 @@ import os
 
 import numpy as np
 import pytest
-import ranks
 
 import proa
 import proa.distributed as dist
 import proa.nn.functional as F
 from proa import nn
 from proa.distributed import fleet
+from python.tests import ranks
 
 VOCABULARY, HIDDEN, HEADS, BATCH, LENGTH, STEPS = 8, 8, 4, 8, 5, 5
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-import ranks
 
 import proa
 import proa.distributed as dist
 from proa import nn
 from proa.distributed.groups import run_threads
+from python.tests import ranks
 
 _DATA = np.random.default_rng(5).normal(size=(12, 6)).astype(np.float32)
 _WEIGHTS = np.random.default_rng(6)

@@ -8,11 +8,11 @@ import sys
 import time
 
 import pytest
-import ranks
 
 import proa
 import proa.distributed as dist
 from proa.distributed.groups import run_threads
+from python.tests import ranks
 
 _LIMIT = 5.0  # seconds in which the others raise
 

@@ -4,11 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
-import ranks
 
 import proa
 import proa.distributed as dist
 from proa.distributed.groups import run_threads
+from python.tests import ranks
 
 _DTYPES = [
     "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64",

@@ -135,7 +135,10 @@ int Opened(std::mutex& mu, Socket& socket, Fabric& fabric,
       socket = fabric.Connect(p.peer, name, Limit(100));
     } catch (const Error& e) {
       if (p.fabric.presence(p.peer) != Presence::kHere) p.FailGone();
-      if (e.code() != absl::StatusCode::kDeadlineExceeded) {
+      // Slow to answer, or to take the connection; p.Check() knows for how long
+      // that is borne.
+      if (e.code() != absl::StatusCode::kDeadlineExceeded &&
+          e.code() != absl::StatusCode::kUnavailable) {
         e.ThrowAfter(p.What() + ": ");
       }
       p.Check();

@@ -7,6 +7,7 @@ of one process (`run_threads`), each with a job of its own. Without a job there 
 import atexit
 import os
 import threading
+import time
 
 from proa import _C
 from proa.distributed.environment import is_initialized, note_initialized, trainer_count, trainer_id
@@ -149,8 +150,23 @@ def begin(rank, size, master, timeout=DEFAULT_TIMEOUT, meeting_timeout=None):
     _C.distributed.set_job_of_process(job)
     _process["context"] = made
     made.new_group(list(range(size)), timeout)
+    store.add(_BEGUN, 1)
     note_initialized(True)
     return made
+
+
+# In the store: how many ranks have begun. Who serves the store stays until all have, or this many seconds.
+_BEGUN = "ranks that have begun"
+_PATIENCE = 3.0
+
+
+def _wait_for_late_ones(made):
+    until = time.monotonic() + _PATIENCE
+    try:
+        while made.store.add(_BEGUN, 0) < made.size and time.monotonic() < until:
+            time.sleep(0.01)
+    except Exception:  # noqa: BLE001
+        return  # the store itself is in trouble, and the job with it
 
 
 def end():
@@ -163,6 +179,8 @@ def end():
         made, _process["context"] = _process["context"], None
         _C.distributed.set_job_of_process(None)
     if made is not None:
+        if made.server is not None:
+            _wait_for_late_ones(made)
         for group in made.groups.values():
             group.carrier = None
         made.groups.clear()

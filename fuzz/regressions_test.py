@@ -14,6 +14,12 @@ from fuzz import judge, replay
 _LINES = cases.read_lines(os.path.join(os.path.dirname(__file__), "regressions.txt"))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _bounded_memory():
+    """As the fuzzer's workers run: absurd sizes are refused and not tried."""
+    replay.prepare()
+
+
 @pytest.mark.parametrize("line", _LINES)
 def test_line(line):
     text, _, says = line.partition("  # ")

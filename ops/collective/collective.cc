@@ -1,5 +1,8 @@
 #include "ops/collective/collective.h"
 
+#include <deque>
+#include <mutex>
+
 #include "tensor/copy.h"
 #include "tensor/error.h"
 
@@ -31,13 +34,16 @@ void InstallCollectiveCarrier(CollectiveCarrier* carrier) {
   installed = carrier;
 }
 
-const Tensor& CollectiveTurn() {
-  static const Tensor* turn = [] {
-    auto* t = new Tensor(Tensor::Empty({1}, DType::kUInt8));
-    *t->data<uint8_t>() = 0;
-    return t;
-  }();
-  return *turn;
+const Tensor& CollectiveTurn(const Place& place) {
+  static std::mutex& mutex = *new std::mutex;
+  static auto& turns = *new std::deque<Tensor>;  // references stay
+  const std::lock_guard lock(mutex);
+  for (const Tensor& turn : turns) {
+    if (turn.place() == place) return turn;
+  }
+  Tensor turn = Tensor::Empty({1}, DType::kUInt8);
+  *turn.data<uint8_t>() = 0;
+  return turns.emplace_back(place.is_cpu() ? turn : CopyTo(turn, place));
 }
 
 void RunAlone(const CollectiveCall& call) {

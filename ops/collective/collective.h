@@ -60,9 +60,9 @@ class CollectiveCarrier {
 // Call at start-up; null takes it away. Not synchronized.
 void InstallCollectiveCarrier(CollectiveCarrier* carrier);
 
-// What every collective op of this process changes, so that programs keep their
-// order.
-const Tensor& CollectiveTurn();
+// What every collective op on tensors in a place changes, so that programs keep
+// their order. Thread-safe.
+const Tensor& CollectiveTurn(const Place& place = Place());
 
 // By the carrier, or as a group of one.
 void RunCollective(const CollectiveCall& call);

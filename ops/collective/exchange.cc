@@ -21,43 +21,48 @@ namespace {
 Tensor AllReduceInTurn(const Tensor& x, int64_t group,
                        std::string_view reduce) {
   if (reduce == "max" || reduce == "min") {
-    return extreme_over_ranks_in_turn_(x, CollectiveTurn(), group, reduce);
+    return extreme_over_ranks_in_turn_(x, CollectiveTurn(x.place()), group,
+                                       reduce);
   }
-  return all_reduce_in_turn_(x, CollectiveTurn(), group, reduce);
+  return all_reduce_in_turn_(x, CollectiveTurn(x.place()), group, reduce);
 }
 
 Tensor ReduceToInTurn(const Tensor& x, int64_t root, int64_t group,
                       std::string_view reduce) {
-  return reduce_to_rank_in_turn_(x, CollectiveTurn(), root, group, reduce);
+  return reduce_to_rank_in_turn_(x, CollectiveTurn(x.place()), root, group,
+                                 reduce);
 }
 
 Tensor BroadcastFromInTurn(const Tensor& x, int64_t root, int64_t group) {
-  return broadcast_from_in_turn_(x, CollectiveTurn(), root, group);
+  return broadcast_from_in_turn_(x, CollectiveTurn(x.place()), root, group);
 }
 
 Tensor AllGatherInTurn(const Tensor& x, int64_t ranks, int64_t group) {
-  return all_gather_in_turn_(x, CollectiveTurn(), ranks, group);
+  return all_gather_in_turn_(x, CollectiveTurn(x.place()), ranks, group);
 }
 
 Tensor ReduceScatterInTurn(const Tensor& x, int64_t ranks, int64_t group,
                            std::string_view reduce) {
-  return reduce_scatter_in_turn_(x, CollectiveTurn(), ranks, group, reduce);
+  return reduce_scatter_in_turn_(x, CollectiveTurn(x.place()), ranks, group,
+                                 reduce);
 }
 
 Tensor GatherToInTurn(const Tensor& x, int64_t root, int64_t ranks,
                       int64_t group) {
-  return gather_to_in_turn_(x, CollectiveTurn(), root, ranks, group);
+  return gather_to_in_turn_(x, CollectiveTurn(x.place()), root, ranks, group);
 }
 
 Tensor ScatterFromInTurn(const Tensor& x, int64_t root, int64_t ranks,
                          int64_t group) {
-  return scatter_from_in_turn_(x, CollectiveTurn(), root, ranks, group);
+  return scatter_from_in_turn_(x, CollectiveTurn(x.place()), root, ranks,
+                               group);
 }
 
 Tensor AllToAllInTurn(const Tensor& x, int64_t group,
                       std::span<const int64_t> in_splits,
                       std::span<const int64_t> out_splits) {
-  return all_to_all_in_turn_(x, CollectiveTurn(), group, in_splits, out_splits);
+  return all_to_all_in_turn_(x, CollectiveTurn(x.place()), group, in_splits,
+                             out_splits);
 }
 
 Tensor AllReduceGrad(const Tensor& dy, int64_t group, std::string_view reduce) {

@@ -223,7 +223,9 @@ void BindGroups(py::module_& m) {
         NoGil());
   m.def("set_job_of_thread", &distributed::SetJobOfThread, py::arg("job"),
         NoGil());
-  m.def("turn", &CollectiveTurn, "What every collective op changes.");
+  m.def(
+      "turn", [] { return CollectiveTurn(); },
+      "What every collective op on the host changes.");
 }
 
 void Bind(py::module_& parent) {

@@ -14,6 +14,11 @@ import proa
 # Imports inside of functions that would close a circle: (where, what is imported) and why. Everything else is taken apart.
 LATER = {
     (
+        "proa.distributed.collective",
+        "proa.distributed.fleet.layers.mpu.mp_layers",
+    ): "split makes the layers that are divided",
+    ("proa.distributed.collective", "proa.distributed.fleet.layers.mpu.mp_ops"): "passes old names on",
+    (
         "proa.distribution.distribution",
         "proa.distribution.kl",
     ): "the method of what a function says of all distributions",

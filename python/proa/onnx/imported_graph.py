@@ -345,7 +345,7 @@ class Builder:
             dense = np.zeros(shape, values.array.dtype)
             places = at if at.ndim == 1 else np.ravel_multi_index(tuple(at.T), shape)
             if (places < 0).any():
-                raise ValueError("negative places")
+                raise _C.located(ValueError("negative places"))
             dense.reshape(-1)[places] = values.array.reshape(-1)
         except (ValueError, IndexError) as error:
             raise Refusal(f"{place}: {error}") from None

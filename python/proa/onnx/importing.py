@@ -185,7 +185,7 @@ class _Frame:
             if name in frame.graph.constants:
                 return frame._constant(name)
             frame = frame.outer
-        raise ValueError(f"{name!r} has no value: it was left out where the function was called")
+        raise _C.located(ValueError(f"{name!r} has no value: it was left out where the function was called"))
 
     def _constant(self, name):
         value = self.graph.constants[name]
@@ -195,7 +195,7 @@ class _Frame:
         if isinstance(value, Known):
             return value
         if value is None:
-            raise ValueError(f"the attribute of {name!r} was left out where the function was called")
+            raise _C.located(ValueError(f"the attribute of {name!r} was left out where the function was called"))
         whole = value[0] if isinstance(value, list) and value else value
         dtype = "float32" if isinstance(whole, float) else "string" if isinstance(whole, str) else "int64"
         return Known(np.array(value, object if dtype == "string" else dtype), dtype)

@@ -5,6 +5,7 @@ import os
 
 import numpy as np
 
+from proa import _C
 from proa.onnx import wire
 
 # Fields by number, as https://onnx.ai/onnx/api/classes.html describes them: (name, kind, whether repeated).
@@ -147,10 +148,10 @@ def dtype_of(number):
         ValueError: there is none.
     """
     if number not in ELEMENTS:
-        raise ValueError(f"there is no element type {number}")
+        raise _C.located(ValueError(f"there is no element type {number}"))
     name, _, _, dtype = ELEMENTS[number]
     if dtype is None:
-        raise ValueError(f"elements of {name} have no dtype here; convert the model to float32, or to int8")
+        raise _C.located(ValueError(f"elements of {name} have no dtype here; convert the model to float32, or to int8"))
     return dtype
 
 
@@ -167,12 +168,12 @@ def array_of(tensor, folder=None):
     dtype = dtype_of(tensor.data_type)
     shape = list(tensor.dims)
     if any(d < 0 for d in shape):
-        raise ValueError(f"sizes {shape} are negative")
+        raise _C.located(ValueError(f"sizes {shape} are negative"))
     count = math.prod(shape)
     name, stored, field, _ = ELEMENTS[tensor.data_type]
     if dtype == "string":
         if len(tensor.string_data) != count:
-            raise ValueError(f"{len(tensor.string_data)} texts for sizes {shape}")
+            raise _C.located(ValueError(f"{len(tensor.string_data)} texts for sizes {shape}"))
         return dtype, np.array([_text(s) for s in tensor.string_data], object).reshape(shape)
     if tensor.data_location == 1:
         raw = _external(tensor, folder)
@@ -185,9 +186,9 @@ def array_of(tensor, folder=None):
     else:
         array = _from_field(getattr(tensor, field), name, stored, field)
     if array.size != count:
-        raise ValueError(f"{array.size} elements of {name} for sizes {shape}")
+        raise _C.located(ValueError(f"{array.size} elements of {name} for sizes {shape}"))
     if name == "uint64" and (array >> np.uint64(63)).any():
-        raise ValueError("numbers of uint64 beyond int64 have no dtype here")
+        raise _C.located(ValueError("numbers of uint64 beyond int64 have no dtype here"))
     if name in ("uint16", "uint32", "uint64"):
         array = array.astype(dtype)
     return dtype, array.reshape(shape)
@@ -202,24 +203,24 @@ def _from_bytes(raw, name, stored, count):
         pairs = np.frombuffer(raw, np.uint8)
         both = np.stack([pairs & 15, pairs >> 4], -1).reshape(-1)
         if len(both) - count not in (0, 1):
-            raise ValueError(f"{len(pairs)} bytes for {count} elements of {name}")
+            raise _C.located(ValueError(f"{len(pairs)} bytes for {count} elements of {name}"))
         both = both[:count]
         return both if name == "uint4" else ((both.astype(np.int8) ^ 8) - 8).astype(np.int8)
     width = np.dtype(stored).itemsize
     if len(raw) != count * width:
-        raise ValueError(f"{len(raw)} bytes for {count} elements of {name}")
+        raise _C.located(ValueError(f"{len(raw)} bytes for {count} elements of {name}"))
     array = np.frombuffer(raw, np.uint8 if name == "bool" else stored)
     return array != 0 if name == "bool" else array
 
 
 def _from_field(values, name, stored, field):
     if name in ("uint4", "int4"):
-        raise ValueError(f"elements of {name} must be given as bytes")
+        raise _C.located(ValueError(f"elements of {name} must be given as bytes"))
     code = {"f": "f4", "d": "f8"}.get(field[0], "i8")
     numbers = np.frombuffer(values, code) if len(values) else np.zeros([0], code)
     if name.startswith("complex"):
         if len(numbers) % 2:
-            raise ValueError("a complex number lacks its imaginary part")
+            raise _C.located(ValueError("a complex number lacks its imaginary part"))
         return numbers.view(np.dtype(stored))
     if field != "int32_data":
         return numbers.view(np.uint64).astype(stored) if field == "uint64_data" else numbers.astype(stored)
@@ -233,14 +234,16 @@ def _external(tensor, folder):
     said = {entry.key: entry.value for entry in tensor.external_data}
     location = said.get("location", "")
     if folder is None:
-        raise ValueError(f"its elements lie in the file {location!r}, and the model was given as bytes; give its path")
+        raise _C.located(
+            ValueError(f"its elements lie in the file {location!r}, and the model was given as bytes; give its path")
+        )
     parts = location.replace("\\", "/").split("/")
     if not location or "\0" in location or os.path.isabs(location) or ".." in parts or ":" in parts[0]:
-        raise ValueError(f"its elements lie at {location!r}, which is not in the folder of the model")
+        raise _C.located(ValueError(f"its elements lie at {location!r}, which is not in the folder of the model"))
     path = os.path.join(folder, location)
     real, top = os.path.realpath(path), os.path.realpath(folder)
     if os.path.commonpath([real, top]) != top:
-        raise ValueError(f"its elements lie at {location!r}, a link out of the folder of the model")
+        raise _C.located(ValueError(f"its elements lie at {location!r}, a link out of the folder of the model"))
     offset, length = _number(said, "offset", 0), _number(said, "length", None)
     try:
         from proa.framework import container
@@ -249,13 +252,13 @@ def _external(tensor, folder):
             size = os.fstat(file.fileno()).st_size
             length = size - offset if length is None else length
             if offset + length > size or length < 0:
-                raise ValueError(f"bytes {offset} to {offset + length} of {location!r}, which has {size}")
+                raise _C.located(ValueError(f"bytes {offset} to {offset + length} of {location!r}, which has {size}"))
             file.seek(offset)
             data = file.read(length)
     except OSError as error:
-        raise ValueError(f"the file of its elements, {location!r}: {error.strerror or error}") from None
+        raise _C.located(ValueError(f"the file of its elements, {location!r}: {error.strerror or error}")) from None
     if len(data) != length:
-        raise ValueError(f"{location!r} ended early")
+        raise _C.located(ValueError(f"{location!r} ended early"))
     return data
 
 
@@ -264,5 +267,5 @@ def _number(said, key, otherwise):
     if text is None:
         return otherwise
     if not text.isascii() or not text.isdigit() or len(text) > 18:
-        raise ValueError(f"its elements have the {key} {text[:40]!r}")
+        raise _C.located(ValueError(f"its elements have the {key} {text[:40]!r}"))
     return int(text)

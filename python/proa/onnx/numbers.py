@@ -5,6 +5,7 @@ Open sizes stay numbers, so that `Shape`, `Gather`, `Concat`, `Reshape` are what
 
 import numpy as np
 
+from proa import _C
 from proa.onnx.import_rule import Known
 
 # More elements than this are no shapes.
@@ -62,14 +63,14 @@ def _reshape(node, inputs):
 def _divide(node, inputs):
     a, b = (x.array for x in inputs)
     if b.dtype == object or (b <= 0).any() or (a.dtype != object and (a < 0).any()):
-        raise ValueError("sizes are divided by positive numbers")
+        raise _C.located(ValueError("sizes are divided by positive numbers"))
     return a // b
 
 
 def _where(node, inputs):
     condition, a, b = (x.array for x in inputs)
     if condition.dtype == object:
-        raise ValueError("the condition must be known")
+        raise _C.located(ValueError("the condition must be known"))
     return np.where(condition, a, b)
 
 
@@ -81,7 +82,7 @@ def _equal(node, inputs):
     for left, right in pairs:
         if any(hasattr(n, "tensor") and not (isinstance(m, (int, np.integer)) and m < 0)
                for n, m in ((left, right), (right, left))):  # fmt: skip
-            raise ValueError("open sizes are compared with negative numbers only")
+            raise _C.located(ValueError("open sizes are compared with negative numbers only"))
         made.append(not (hasattr(left, "tensor") or hasattr(right, "tensor")) and left == right)
     return np.array(made, bool).reshape(pairs.shape)
 
@@ -90,14 +91,14 @@ def _constant_of_shape(node, inputs):
     shape = [int(n) for n in inputs[0].array.reshape(-1)]
     value = node.attributes.get("value")
     if value is None or np.prod(shape, dtype=object) > _MOST:
-        raise ValueError("no integers, or many")
+        raise _C.located(ValueError("no integers, or many"))
     return np.full(shape, value.array.reshape(-1)[0])
 
 
 def _range(node, inputs):
     start, limit, step = (int(x.array.reshape(-1)[0]) for x in inputs)
     if len(range(start, limit, step)) > _MOST:
-        raise ValueError("many")
+        raise _C.located(ValueError("many"))
     return np.arange(start, limit, step, dtype=inputs[0].dtype)
 
 
@@ -105,7 +106,7 @@ def _cast(node, inputs):
     from proa.onnx.model_file import dtype_of
 
     if dtype_of(node.attributes["to"]) not in _EXACT:
-        raise ValueError("no integers")
+        raise _C.located(ValueError("no integers"))
     return inputs[0].array
 
 
@@ -139,7 +140,7 @@ _OPERATORS = {
 
 
 def _not_here():
-    raise ValueError("left to the rule")
+    raise _C.located(ValueError("left to the rule"))
 
 
 def computed(node, inputs):

@@ -49,18 +49,18 @@ class _Peer:
         """Messages that have come; ConnectionError when it is over or speaks another language."""
         data = self.connection.recv(1 << 16)
         if not data:
-            raise ConnectionError("closed the connection")
+            raise _C.located(ConnectionError("closed the connection"))
         self.heard = time.monotonic()
         self._buffer += data
         if len(self._buffer) > _MOST:
-            raise ConnectionError("sent a message that is too long")
+            raise _C.located(ConnectionError("sent a message that is too long"))
         *lines, self._buffer = self._buffer.split(b"\n")
         try:
             messages = [json.loads(line) for line in lines]
             if not all(isinstance(m, dict) and isinstance(m.get("kind"), str) for m in messages):
                 raise ValueError
         except ValueError:
-            raise ConnectionError("is no launcher of this job") from None
+            raise _C.located(ConnectionError("is no launcher of this job")) from None
         return [m for m in messages if m["kind"] != "beat"]
 
     def close(self):
@@ -147,10 +147,10 @@ class Server:
         job = self._plan.job_id
         if message.get("job") != job:
             peer.send({"kind": "refuse", "text": f"it belongs to job {message.get('job')!r}, and this is job {job!r}"})
-            raise ConnectionError("another job")
+            raise _C.located(ConnectionError("another job"))
         if not hmac.compare_digest(str(message.get("proof", "")), _proof(job, peer.nonce, "client")):
             peer.send({"kind": "refuse", "text": "it does not know the job's secret (PROA_JOB_SECRET)"})
-            raise ConnectionError("no secret")
+            raise _C.located(ConnectionError("no secret"))
         peer.known = True
         peer.send({"kind": "welcome", "proof": _proof(job, str(message["nonce"]), "server")})
         self._handle(key, message)
@@ -216,8 +216,8 @@ class Client:
                 if message["kind"] == "challenge":
                     self._nonce = str(message["nonce"])
                     return
-                raise ConnectionError("is no launcher of this job")
-        raise ConnectionError("does not answer")
+                raise _C.located(ConnectionError("is no launcher of this job"))
+        raise _C.located(ConnectionError("does not answer"))
 
     def send(self, message):
         if message["kind"] == "join":
@@ -238,7 +238,7 @@ class Client:
                 if selector.select(wait):
                     found = self._peer.read()
             if time.monotonic() - self._peer.heard > _DEAD:
-                raise ConnectionError("is silent")
+                raise _C.located(ConnectionError("is silent"))
         except OSError as error:
             return [{"kind": "stop", "code": 1, "why": f"the master {_address(self._plan.master)} {error}"}]
         for message in found:

@@ -7,6 +7,8 @@ import struct
 
 import numpy as np
 
+from proa import _C
+
 # How the format numbers element types; bfloat16 stands in arrays as uint16.
 CODES = {
     "bool": 0, "int16": 1, "int32": 2, "int64": 3, "float16": 4, "float32": 5, "float64": 6, "uint8": 20, "int8": 21,
@@ -82,7 +84,7 @@ def _form(value):
         return 1, 4, _float
     if isinstance(value, str):
         return 2, 5, _bytes
-    raise TypeError(f"no attribute: {value!r}")
+    raise _C.located(TypeError(f"no attribute: {value!r}"))
 
 
 def _list_form(values):

@@ -38,7 +38,7 @@ def from_QuantizeLinear(x, scale, zero=None, *, axis=1, block_size=0, output_dty
     dtype = zero.dtype.name if zero is not None else dtype_named(output_dtype) if output_dtype else "uint8"
     scale, zero = (_like_dim(v, x, axis, block_size) for v in (scale, zero))
     low, high = _bounds(dtype)
-    # Training goes through the rounding as if it were not there.
+    # Numbers of 8 bits have no gradient: what lies before is not trained.
     y = x / to(scale, x.dtype)
     moved = ops.round(to(y, "float32")) + (0.0 if zero is None else to(zero, "float32"))
     return to(ops.clip(moved, float(low), float(high)), dtype)

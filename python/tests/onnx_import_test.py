@@ -266,7 +266,7 @@ def test_open_sizes_of_shapes(tmp_path):
 
 
 @_needed
-def test_quantized_trains_its_scale():
+def test_quantized_as_onnx_runtime_runs_it():
     """A model with quantize and dequantize nodes runs as ONNX Runtime runs it."""
     number = lambda name, kind, value: helper.make_tensor(name, kind, [], [value])  # noqa: E731
     nodes = [

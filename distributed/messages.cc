@@ -118,10 +118,11 @@ void MoveAll(int fd, char* data, size_t n, bool out, const Patience& p) {
       p.FailGone();
     }
     pollfd wait{fd, static_cast<short>(out ? POLLOUT : POLLIN), 0};
+    // Data that came before the end would be there when the wait is over.
+    const bool gone = p.fabric.presence(p.peer) != Presence::kHere;
     if (poll(&wait, 1, 20) == 0) {
       p.Check();
-      // Data that came before the end would have been there.
-      if (p.fabric.presence(p.peer) != Presence::kHere) p.FailGone();
+      if (gone) p.FailGone();
     }
   }
 }
@@ -131,10 +132,12 @@ int Opened(std::mutex& mu, Socket& socket, Fabric& fabric,
            const std::string& name, const Patience& p) {
   const std::lock_guard lock(mu);
   while (!socket) {
+    // Who was here when the attempt began may have connected since, and left.
+    const bool gone = p.fabric.presence(p.peer) != Presence::kHere;
     try {
-      socket = fabric.Connect(p.peer, name, Limit(100));
+      socket = fabric.Connect(p.peer, name, gone ? Limit(1000) : Limit(100));
     } catch (const Error& e) {
-      if (p.fabric.presence(p.peer) != Presence::kHere) p.FailGone();
+      if (gone) p.FailGone();
       // Slow to answer, or to take the connection; p.Check() knows for how long
       // that is borne.
       if (e.code() != absl::StatusCode::kDeadlineExceeded &&

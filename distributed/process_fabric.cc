@@ -8,11 +8,13 @@
 
 #include <atomic>
 #include <charconv>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -23,6 +25,8 @@ namespace proa::inline v0::distributed {
 namespace {
 
 constexpr char kLifeline[] = "life";
+// How long a connection may take from the peer to who asks for it.
+constexpr Limit kOnItsWay(500);
 
 class ProcessFabric final : public Fabric {
  public:
@@ -58,6 +62,7 @@ class ProcessFabric final : public Fabric {
     }
     const std::string key = absl::StrCat(peer, " ", name);
     const auto end = Clock::now() + limit;
+    std::optional<Clock::time_point> gone;
     std::unique_lock lock(mu_);
     while (true) {
       const auto at = parked_.find(key);
@@ -73,7 +78,11 @@ class ProcessFabric final : public Fabric {
       came_.wait_for(lock, std::chrono::milliseconds(20));
       lock.unlock();
       const std::string lost = FirstLost();
-      if (!lost.empty() || presence(peer) != Presence::kHere) {
+      // Who left in order may have connected before, and the connection be on
+      // its way through the loop that accepts it.
+      const bool left = presence(peer) != Presence::kHere;
+      if (left && !gone) gone = Clock::now();
+      if (!lost.empty() || (left && Clock::now() - *gone > kOnItsWay)) {
         Fail(absl::StatusCode::kUnavailable, "distributed: rank ",
              lost.empty() ? std::to_string(peer) : lost, " is gone while rank ",
              rank(), " waits to be connected");

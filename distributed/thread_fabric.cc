@@ -24,19 +24,24 @@ struct World {
   std::map<std::string, std::weak_ptr<void>> memory;
 };
 
+// A job that some of its threads have not come to yet. It is kept until all
+// have: the first may leave before the last comes.
+struct Gathering {
+  std::shared_ptr<World> world;
+  int came = 0;
+};
+
 std::shared_ptr<World> WorldOf(const std::string& job, int size) {
   static std::mutex mu;
-  static auto* worlds = new std::map<std::string, std::weak_ptr<World>>;
+  static auto* gatherings = new std::map<std::string, Gathering>;
   const std::lock_guard lock(mu);
-  std::weak_ptr<World>& known = (*worlds)[job];
-  std::shared_ptr<World> world = known.lock();
-  if (world == nullptr) {
-    world = std::make_shared<World>(size);
-    known = world;
-  }
+  Gathering& known = (*gatherings)[job];
+  if (known.world == nullptr) known.world = std::make_shared<World>(size);
+  const std::shared_ptr<World> world = known.world;
   PROA_REQUIRE(world->presence.size() == static_cast<size_t>(size),
                "distributed: job '", job, "' has ", world->presence.size(),
                " threads, not ", size);
+  if (++known.came == size) gatherings->erase(job);
   return world;
 }
 

@@ -9,10 +9,10 @@
 #include <variant>
 
 #include "absl/container/flat_hash_map.h"
+#include "amp/cast_cache.h"
 #include "ops/alias.h"
 #include "ops/boxed_call.h"
 #include "ops/definition.h"
-#include "ops/elementwise/cast_ops.h"
 #include "ops/interpreter.h"
 #include "ops/value.h"
 #include "tensor/error.h"
@@ -76,7 +76,7 @@ void ForEachTensor(std::span<Value> args, F f) {
 }
 
 void CastTo(DType dtype, Tensor& t) {
-  if (IsCast(t.dtype()) && t.dtype() != dtype) t = ops::cast(t, dtype);
+  if (IsCast(t.dtype()) && t.dtype() != dtype) t = CastOnce(t, dtype);
 }
 
 // To float32 if the arguments are not all of one 16-bit type.
@@ -206,6 +206,15 @@ uint32_t ExchangeAutocast(uint32_t settings) {
   t.autocast = settings;
   t.forced = settings != 0 ? t.forced | kAutocast : t.forced & ~kAutocast;
   return before;
+}
+
+AutocastScope::AutocastScope(const Autocast& settings)
+    : saved_(ExchangeAutocast(RegisterAutocast(settings))),
+      outermost_(BeginCastCache()) {}
+
+AutocastScope::~AutocastScope() {
+  if (outermost_) EndCastCache();
+  ExchangeAutocast(saved_);
 }
 
 const Autocast* CurrentAutocast() {

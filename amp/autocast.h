@@ -8,7 +8,8 @@
 //   Tensor p = ops::softmax(y);        // in float32
 //
 // Only float16, bfloat16 and float32 arguments are cast, and never those of an
-// op that changes its argument. Settings are those of a thread.
+// op that changes its argument. Settings are those of a thread. Inside of a
+// scope a parameter is cast once, until it changes (cast_cache.h).
 #ifndef PROA_AMP_AUTOCAST_H_
 #define PROA_AMP_AUTOCAST_H_
 
@@ -48,7 +49,7 @@ struct Autocast {
 uint32_t RegisterAutocast(const Autocast& settings);
 
 // Switches this thread to settings number `settings`, 0 to none; returns what
-// was on. Use AutocastScope where a scope does.
+// was on. Use AutocastScope where a scope does: this keeps no casts.
 uint32_t ExchangeAutocast(uint32_t settings);
 
 // Null if it is off on this thread.
@@ -56,14 +57,14 @@ const Autocast* CurrentAutocast();
 
 class AutocastScope {
  public:
-  explicit AutocastScope(const Autocast& settings)
-      : saved_(ExchangeAutocast(RegisterAutocast(settings))) {}
+  explicit AutocastScope(const Autocast& settings);
   AutocastScope(const AutocastScope&) = delete;
   AutocastScope& operator=(const AutocastScope&) = delete;
-  ~AutocastScope() { ExchangeAutocast(saved_); }
+  ~AutocastScope();
 
  private:
   uint32_t saved_;
+  bool outermost_;  // of those on this thread: its end gives casts back
 };
 
 }  // namespace proa::inline v0::amp

@@ -11,6 +11,8 @@ Tests, benchmarks and everything else marked testonly may look anywhere.
 # in README.md.
 ALLOWED = {
     "amp": ["ops", "profiler", "tensor"],
+    # The histories of kept casts, as autograd:ops is to ops.
+    "amp:cast_cache_grad": ["amp", "autograd", "ops", "profiler", "tensor"],
     "autograd": ["profiler", "tensor"],
     # The generated nodes: the only part of autograd that knows an op.
     "autograd:ops": ["autograd", "autograd/ops", "ops", "profiler", "tensor"],
@@ -27,6 +29,7 @@ ALLOWED = {
     "profiler": [],
     "python": [
         "amp",
+        "amp:cast_cache_grad",
         "autograd",
         "autograd/ops",
         "autograd:ops",

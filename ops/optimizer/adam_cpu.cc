@@ -15,7 +15,8 @@ using optimizer::StepWork;
 
 struct AdamLists {
   std::span<const Tensor> params, grads, moment1s, moment2s, beta1_pows,
-      beta2_pows;
+      beta2_pows, rounded;
+  double grad_scale;
 };
 
 // What is the same for all parameters. `keep` is what decoupled decay leaves.
@@ -50,7 +51,7 @@ std::vector<AdamFactors> Factors(const AdamLists& l, const AdamNumbers& n) {
 }
 
 void Step(const char* op, const AdamLists& l, const AdamNumbers& n) {
-  const StepWork work(op, l.params, l.grads, n.rows);
+  const StepWork work(op, l.params, {l.grads, l.grad_scale, l.rounded}, n.rows);
   Check(op, l);
   const std::vector<AdamFactors> factors = Factors(l, n);
   RunStep(work, [&]<typename T>(size_t i, int64_t begin, int64_t count,
@@ -94,9 +95,11 @@ void Adam(const KernelContext&, std::span<const Tensor> params,
           std::span<const Tensor> moment2s, std::span<const Tensor> beta1_pows,
           std::span<const Tensor> beta2_pows, const Tensor& lr, double beta1,
           double beta2, double epsilon, double lr_scale, double l2,
-          bool lazy_mode) {
+          bool lazy_mode, double grad_scale, std::span<const Tensor> rounded) {
   const double rate = optimizer::ReadRate("adam_", lr) * lr_scale;
-  Step("adam_", {params, grads, moment1s, moment2s, beta1_pows, beta2_pows},
+  Step("adam_",
+       {params, grads, moment1s, moment2s, beta1_pows, beta2_pows, rounded,
+        grad_scale},
        {rate, beta1, beta2, epsilon, l2, 1.0, RowsFor(lazy_mode, l2)});
 }
 
@@ -105,19 +108,22 @@ void AdamW(const KernelContext&, std::span<const Tensor> params,
            std::span<const Tensor> moment2s, std::span<const Tensor> beta1_pows,
            std::span<const Tensor> beta2_pows, const Tensor& lr, double beta1,
            double beta2, double epsilon, double decay, double lr_scale,
-           bool lazy_mode) {
+           bool lazy_mode, double grad_scale, std::span<const Tensor> rounded) {
   const double rate = optimizer::ReadRate("adamw_", lr) * lr_scale;
-  Step("adamw_", {params, grads, moment1s, moment2s, beta1_pows, beta2_pows},
+  Step("adamw_",
+       {params, grads, moment1s, moment2s, beta1_pows, beta2_pows, rounded,
+        grad_scale},
        {rate, beta1, beta2, epsilon, 0.0, 1.0 - rate * decay,
         RowsFor(lazy_mode, 0.0)});
 }
 
 void Adagrad(const KernelContext&, std::span<const Tensor> params,
              std::span<const Tensor> grads, std::span<const Tensor> moments,
-             const Tensor& lr, double epsilon, double lr_scale, double l2) {
+             const Tensor& lr, double epsilon, double lr_scale, double l2,
+             double grad_scale, std::span<const Tensor> rounded) {
   const double rate = optimizer::ReadRate("adagrad_", lr) * lr_scale;
   optimizer::CheckBeside("adagrad_", params, "moments", moments);
-  const StepWork work("adagrad_", params, grads,
+  const StepWork work("adagrad_", params, {grads, grad_scale, rounded},
                       l2 == 0.0 ? StepRows::kHeld : StepRows::kAll);
   RunStep(work, [&]<typename T>(size_t i, int64_t begin, int64_t n,
                                 const T* __restrict__ g) {

@@ -92,17 +92,18 @@ void Raise(const KernelContext& ctx, std::span<const Tensor> first,
 }
 
 void Step(const KernelContext& ctx, const char* op, const AdamStep& step,
-          std::span<const Tensor> params, std::span<const Tensor> grads,
+          std::span<const Tensor> params, const Gradients& gradients,
           std::span<const Tensor> moment1s, std::span<const Tensor> moment2s,
           std::span<const Tensor> beta1_pows,
           std::span<const Tensor> beta2_pows, const Tensor& lr) {
-  optimizer::CheckGradients(op, params, grads);
+  optimizer::CheckGradients(op, params, gradients.grads);
+  optimizer::CheckRounded(op, params, gradients.rounded);
   optimizer::CheckBeside(op, params, "moment1s", moment1s);
   optimizer::CheckBeside(op, params, "moment2s", moment2s);
   optimizer::CheckPowers(op, params, "beta1_pows", beta1_pows);
   optimizer::CheckPowers(op, params, "beta2_pows", beta2_pows);
   CheckRate(op, lr);
-  RunStep(ctx, step, params, grads, {moment1s, moment2s}, lr, beta1_pows,
+  RunStep(ctx, step, params, gradients, {moment1s, moment2s}, lr, beta1_pows,
           beta2_pows);
   Raise(ctx, beta1_pows, beta2_pows, step.beta1, step.beta2);
 }
@@ -114,14 +115,15 @@ void Adam(const KernelContext& ctx, std::span<const Tensor> params,
           std::span<const Tensor> moment2s, std::span<const Tensor> beta1_pows,
           std::span<const Tensor> beta2_pows, const Tensor& lr, double beta1,
           double beta2, double epsilon, double lr_scale, double l2,
-          bool lazy_mode) {
+          bool lazy_mode, double grad_scale, std::span<const Tensor> rounded) {
   if (AnyRows(grads)) {
     return StepOnHost(op::Adam::definition, ctx.place, params, grads, moment1s,
                       moment2s, beta1_pows, beta2_pows, lr, beta1, beta2,
-                      epsilon, lr_scale, l2, lazy_mode);
+                      epsilon, lr_scale, l2, lazy_mode, grad_scale, rounded);
   }
-  Step(ctx, "adam_", {lr_scale, beta1, beta2, epsilon, l2, 0.0}, params, grads,
-       moment1s, moment2s, beta1_pows, beta2_pows, lr);
+  Step(ctx, "adam_", {lr_scale, beta1, beta2, epsilon, l2, 0.0}, params,
+       {grads, grad_scale, rounded}, moment1s, moment2s, beta1_pows, beta2_pows,
+       lr);
 }
 
 void AdamW(const KernelContext& ctx, std::span<const Tensor> params,
@@ -129,28 +131,31 @@ void AdamW(const KernelContext& ctx, std::span<const Tensor> params,
            std::span<const Tensor> moment2s, std::span<const Tensor> beta1_pows,
            std::span<const Tensor> beta2_pows, const Tensor& lr, double beta1,
            double beta2, double epsilon, double decay, double lr_scale,
-           bool lazy_mode) {
+           bool lazy_mode, double grad_scale, std::span<const Tensor> rounded) {
   if (AnyRows(grads)) {
     return StepOnHost(op::Adamw::definition, ctx.place, params, grads, moment1s,
                       moment2s, beta1_pows, beta2_pows, lr, beta1, beta2,
-                      epsilon, decay, lr_scale, lazy_mode);
+                      epsilon, decay, lr_scale, lazy_mode, grad_scale, rounded);
   }
   Step(ctx, "adamw_", {lr_scale, beta1, beta2, epsilon, 0.0, decay}, params,
-       grads, moment1s, moment2s, beta1_pows, beta2_pows, lr);
+       {grads, grad_scale, rounded}, moment1s, moment2s, beta1_pows, beta2_pows,
+       lr);
 }
 
 void Adagrad(const KernelContext& ctx, std::span<const Tensor> params,
              std::span<const Tensor> grads, std::span<const Tensor> moments,
-             const Tensor& lr, double epsilon, double lr_scale, double l2) {
+             const Tensor& lr, double epsilon, double lr_scale, double l2,
+             double grad_scale, std::span<const Tensor> rounded) {
   if (AnyRows(grads)) {
     return StepOnHost(op::Adagrad::definition, ctx.place, params, grads,
-                      moments, lr, epsilon, lr_scale, l2);
+                      moments, lr, epsilon, lr_scale, l2, grad_scale, rounded);
   }
   optimizer::CheckGradients("adagrad_", params, grads);
+  optimizer::CheckRounded("adagrad_", params, rounded);
   optimizer::CheckBeside("adagrad_", params, "moments", moments);
   CheckRate("adagrad_", lr);
-  RunStep(ctx, AdagradStep{lr_scale, epsilon, l2}, params, grads, {moments},
-          lr);
+  RunStep(ctx, AdagradStep{lr_scale, epsilon, l2}, params,
+          {grads, grad_scale, rounded}, {moments}, lr);
 }
 
 }  // namespace proa::inline v0::ops::cuda

@@ -11,9 +11,9 @@ using optimizer::StepWork;
 
 void Sgd(const KernelContext&, std::span<const Tensor> params,
          std::span<const Tensor> grads, const Tensor& lr, double lr_scale,
-         double l2) {
+         double l2, double grad_scale, std::span<const Tensor> rounded) {
   const double rate = optimizer::ReadRate("sgd_", lr) * lr_scale;
-  const StepWork work("sgd_", params, grads,
+  const StepWork work("sgd_", params, {grads, grad_scale, rounded},
                       l2 == 0.0 ? StepRows::kHeld : StepRows::kAll);
   RunStep(work, [&]<typename T>(size_t i, int64_t begin, int64_t n,
                                 const T* __restrict__ g) {
@@ -30,10 +30,12 @@ void Sgd(const KernelContext&, std::span<const Tensor> params,
 void Momentum(const KernelContext&, std::span<const Tensor> params,
               std::span<const Tensor> grads, std::span<const Tensor> velocities,
               const Tensor& lr, double momentum, bool use_nesterov,
-              double lr_scale, double l2) {
+              double lr_scale, double l2, double grad_scale,
+              std::span<const Tensor> rounded) {
   optimizer::CheckBeside("momentum_", params, "velocities", velocities);
   const double rate = optimizer::ReadRate("momentum_", lr) * lr_scale;
-  const StepWork work("momentum_", params, grads, StepRows::kAll);
+  const StepWork work("momentum_", params, {grads, grad_scale, rounded},
+                      StepRows::kAll);
   RunStep(work, [&]<typename T>(size_t i, int64_t begin, int64_t n,
                                 const T* __restrict__ g) {
     using W = Wide<T>;

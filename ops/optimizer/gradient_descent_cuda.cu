@@ -56,29 +56,34 @@ struct MomentumStep {
 
 void Sgd(const KernelContext& ctx, std::span<const Tensor> params,
          std::span<const Tensor> grads, const Tensor& lr, double lr_scale,
-         double l2) {
+         double l2, double grad_scale, std::span<const Tensor> rounded) {
   if (AnyRows(grads)) {
     return StepOnHost(op::Sgd::definition, ctx.place, params, grads, lr,
-                      lr_scale, l2);
+                      lr_scale, l2, grad_scale, rounded);
   }
   optimizer::CheckGradients("sgd_", params, grads);
+  optimizer::CheckRounded("sgd_", params, rounded);
   CheckRate("sgd_", lr);
-  RunStep(ctx, SgdStep{lr_scale, l2}, params, grads, {}, lr);
+  RunStep(ctx, SgdStep{lr_scale, l2}, params, {grads, grad_scale, rounded}, {},
+          lr);
 }
 
 void Momentum(const KernelContext& ctx, std::span<const Tensor> params,
               std::span<const Tensor> grads, std::span<const Tensor> velocities,
               const Tensor& lr, double momentum, bool use_nesterov,
-              double lr_scale, double l2) {
+              double lr_scale, double l2, double grad_scale,
+              std::span<const Tensor> rounded) {
   if (AnyRows(grads)) {
     return StepOnHost(op::Momentum::definition, ctx.place, params, grads,
-                      velocities, lr, momentum, use_nesterov, lr_scale, l2);
+                      velocities, lr, momentum, use_nesterov, lr_scale, l2,
+                      grad_scale, rounded);
   }
   optimizer::CheckGradients("momentum_", params, grads);
   optimizer::CheckBeside("momentum_", params, "velocities", velocities);
+  optimizer::CheckRounded("momentum_", params, rounded);
   CheckRate("momentum_", lr);
   RunStep(ctx, MomentumStep{lr_scale, momentum, l2, use_nesterov}, params,
-          grads, {velocities}, lr);
+          {grads, grad_scale, rounded}, {velocities}, lr);
 }
 
 }  // namespace proa::inline v0::ops::cuda

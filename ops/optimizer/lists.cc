@@ -14,6 +14,8 @@ void CheckLengths(const char* op, std::span<const Tensor> params,
                " tensors but ", name, " has ", list.size());
 }
 
+bool IsLow(DType t) { return t == DType::kFloat16 || t == DType::kBFloat16; }
+
 // Throws unless `t`, element i of the list `name`, is like `p`.
 void CheckLike(const char* op, const Tensor& p, const char* name, size_t i,
                const Tensor& t) {
@@ -40,7 +42,27 @@ void CheckGradients(const char* op, std::span<const Tensor> params,
                     std::span<const Tensor> grads) {
   CheckLengths(op, params, "grads", grads);
   for (size_t i = 0; i < params.size(); ++i) {
-    CheckLike(op, params[i], "grads", i, grads[i]);
+    const Tensor &p = params[i], &g = grads[i];
+    const bool narrow = p.dtype() == DType::kFloat32 && IsLow(g.dtype());
+    if (narrow && p.is_contiguous() && g.shape() == p.shape()) continue;
+    CheckLike(op, p, "grads", i, g);
+  }
+}
+
+void CheckRounded(const char* op, std::span<const Tensor> params,
+                  std::span<const Tensor> rounded) {
+  if (rounded.empty()) return;
+  CheckLengths(op, params, "rounded", rounded);
+  for (size_t i = 0; i < params.size(); ++i) {
+    const Tensor &p = params[i], &r = rounded[i];
+    PROA_REQUIRE(p.dtype() == DType::kFloat32, op, ": params[", i,
+                 "] must be float32 beside rounded ones; it is ", Describe(p));
+    PROA_REQUIRE(IsLow(r.dtype()), op, ": rounded[", i,
+                 "] must be float16 or bfloat16; it is ", Describe(r));
+    PROA_REQUIRE(r.shape() == p.shape(), op, ": rounded[", i, "] is ",
+                 Describe(r), ", but params[", i, "] is ", Describe(p));
+    PROA_REQUIRE(r.is_contiguous(), op, ": rounded[", i,
+                 "] must be contiguous; it is ", Describe(r));
   }
 }
 
@@ -51,6 +73,18 @@ void CheckFloating(const char* op, const char* name,
                  "] must be of a floating-point type; it is ",
                  Describe(list[i]));
   }
+}
+
+void CheckUnscale(const char* op, std::span<const Tensor> xs,
+                  const Tensor& found_inf) {
+  CheckFloating(op, "xs", xs);
+  for (size_t i = 0; i < xs.size(); ++i) {
+    PROA_REQUIRE(xs[i].is_contiguous(), op, ": xs[", i,
+                 "] must be contiguous; it is ", Describe(xs[i]));
+  }
+  PROA_REQUIRE(found_inf.numel() == 1 && found_inf.dtype() == DType::kBool, op,
+               ": found_inf must be one bool element; it is ",
+               Describe(found_inf));
 }
 
 void CheckPowers(const char* op, std::span<const Tensor> params,

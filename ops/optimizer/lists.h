@@ -14,13 +14,23 @@ namespace proa::inline v0::ops::optimizer {
 void CheckBeside(const char* op, std::span<const Tensor> params,
                  const char* name, std::span<const Tensor> list);
 
-// The same for gradients, which may be row-sparse.
+// The same for gradients, which may be row-sparse, and of 16 bits where the
+// parameter is float32.
 void CheckGradients(const char* op, std::span<const Tensor> params,
                     std::span<const Tensor> grads);
+
+// Throws unless `rounded` is empty, or has a contiguous 16-bit float tensor
+// beside each of `params`, which are float32 then.
+void CheckRounded(const char* op, std::span<const Tensor> params,
+                  std::span<const Tensor> rounded);
 
 // Throws unless all of `list` are of a floating-point type.
 void CheckFloating(const char* op, const char* name,
                    std::span<const Tensor> list);
+
+// Throws unless all of `xs` are contiguous floats and `found_inf` is one bool.
+void CheckUnscale(const char* op, std::span<const Tensor> xs,
+                  const Tensor& found_inf);
 
 // Throws unless `list` has one float32 element for each of `params`.
 void CheckPowers(const char* op, std::span<const Tensor> params,

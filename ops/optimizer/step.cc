@@ -12,9 +12,15 @@ constexpr int64_t kZeros = 1024;
 }  // namespace
 
 StepWork::StepWork(const char* op, std::span<const Tensor> params,
-                   std::span<const Tensor> grads, StepRows rows)
-    : params_(params), grads_(grads), mode_(rows) {
+                   const StepGradients& gradients, StepRows rows)
+    : params_(params),
+      grads_(gradients.grads),
+      rounded_(gradients.rounded),
+      scale_(gradients.scale),
+      mode_(rows) {
+  const std::span<const Tensor> grads = grads_;
   CheckGradients(op, params, grads);
+  CheckRounded(op, params, rounded_);
   starts_.reserve(params.size() + 1);
   starts_.push_back(0);
   for (size_t i = 0; i < params.size(); ++i) {

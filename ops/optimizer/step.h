@@ -4,12 +4,16 @@
 // where a gradient of zero changes something too (momentum, decay), by all rows
 // with zeros between.
 //
-//   StepWork work("sgd_", params, grads, StepRows::kHeld);
-//   RunStep(work, [&]<typename T>(size_t i, int64_t begin, int64_t n, const T*
-//   g) {
+//   StepWork work("sgd_", params, {grads, grad_scale, rounded},
+//   StepRows::kHeld); RunStep(work, [&]<typename T>(size_t i, int64_t begin,
+//   int64_t n, const T* g) {
 //     T* p = params[i].data<T>() + begin;
 //     for (int64_t j = 0; j < n; ++j) p[j] -= rate * g[j];
 //   });
+//
+// RunStep (elements.h) also hides that gradients of float32 parameters may be
+// of 16 bits, that they count times a factor, and that there may be 16-bit
+// parameters to be written beside float32 ones: formulas know one type.
 //
 // Pieces are cut from all parameters together, so that many small ones and a
 // few large ones keep the threads equally busy.
@@ -28,18 +32,27 @@ namespace proa::inline v0::ops::optimizer {
 // The rows of a parameter that a step changes when its gradient is row-sparse.
 enum class StepRows { kHeld, kAll };
 
+struct StepGradients {
+  std::span<const Tensor> grads;
+  double scale = 1.0;                    // what they count times
+  std::span<const Tensor> rounded = {};  // 16-bit copies of the parameters
+};
+
 class StepWork {
  public:
-  // Throws unless there is a gradient of its shape and dtype beside each of
-  // `params`, which are contiguous. Merges the rows of row-sparse gradients.
-  // The lists must outlive this.
+  // Throws unless there is a gradient beside each of `params` (CheckGradients),
+  // which are contiguous, and what is rounded is as CheckRounded says. Merges
+  // the rows of row-sparse gradients. The lists must outlive this.
   StepWork(const char* op, std::span<const Tensor> params,
-           std::span<const Tensor> grads, StepRows rows);
+           const StepGradients& gradients, StepRows rows);
 
   // Elements to go through, of all parameters: the range that is cut into
   // pieces.
   int64_t total() const { return starts_.back(); }
   std::span<const Tensor> params() const { return params_; }
+  DType gradient_dtype(size_t i) const { return grads_[i].dtype(); }
+  double scale() const { return scale_; }
+  std::span<const Tensor> rounded() const { return rounded_; }
 
   // Calls body(i, begin, n, gradients) for the parts [begin, begin + n) of
   // parameters that [first, last) of the work consists of; `gradients` points
@@ -62,7 +75,8 @@ class StepWork {
   void ForAllRows(const Rows& r, int64_t first, int64_t last, size_t i,
                   F& body) const;
 
-  std::span<const Tensor> params_, grads_;
+  std::span<const Tensor> params_, grads_, rounded_;
+  const double scale_;
   const StepRows mode_;
   std::vector<int64_t> starts_;  // of each parameter in the work, and the end
   std::vector<Rows> rows_;       // empty unless some gradient is row-sparse
@@ -95,7 +109,7 @@ void StepWork::ForParts(int64_t first, int64_t last, F&& body) const {
 template <typename F>
 void StepWork::ForHeldRows(const Rows& r, int64_t first, int64_t last, size_t i,
                            F& body) const {
-  const int64_t item = ItemSize(params_[i].dtype());
+  const int64_t item = ItemSize(grads_[i].dtype());
   while (first < last) {
     const int64_t k = first / r.inner, offset = first % r.inner;
     const int64_t n = std::min(last - first, r.inner - offset);
@@ -108,7 +122,7 @@ void StepWork::ForHeldRows(const Rows& r, int64_t first, int64_t last, size_t i,
 template <typename F>
 void StepWork::ForAllRows(const Rows& r, int64_t first, int64_t last, size_t i,
                           F& body) const {
-  const int64_t item = ItemSize(params_[i].dtype());
+  const int64_t item = ItemSize(grads_[i].dtype());
   size_t k = std::lower_bound(r.rows.begin(), r.rows.end(), first / r.inner) -
              r.rows.begin();
   while (first < last) {

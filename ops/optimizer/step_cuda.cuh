@@ -39,6 +39,7 @@ struct Batch {
   char* data[kMostTensors][kLists];  // parameter, gradient, states
   const float* power1[kMostTensors];
   const float* power2[kMostTensors];
+  char* rounded[kMostTensors];  // 16-bit copies to be written, or null
   int64_t size[kMostTensors];
   uint32_t chunk[kMostBlocks];
   uint8_t tensor[kMostBlocks];
@@ -54,11 +55,30 @@ struct Rate {
   }
 };
 
-template <class T, class Formula>
+// Rounds `values` to a 16-bit copy of the parameter, at `i` of it.
+template <int N, class W>
+__device__ __forceinline__ void WriteRounded(char* low, bool is_half, int64_t i,
+                                             const W* values) {
+  const auto write = [&]<class L>(L*) {
+    Pack<L, N> pack;
+#pragma unroll
+    for (int j = 0; j < N; ++j) pack.v[j] = Store<L>(values[j]);
+    *reinterpret_cast<Pack<L, N>*>(reinterpret_cast<L*>(low) + i) = pack;
+  };
+  if (is_half) {
+    write(static_cast<__half*>(nullptr));
+  } else {
+    write(static_cast<__nv_bfloat16*>(nullptr));
+  }
+}
+
+// Parameters and states are of T, gradients of G.
+template <class T, class G, class Formula>
 __global__ void __launch_bounds__(kThreads)
     Step(Formula f, const __grid_constant__ Batch<2 + Formula::kStates> batch,
-         Rate rate) {
+         Rate rate, double grad_scale, bool rounds_to_half) {
   using M = Memory<T>;
+  using MG = Memory<G>;
   using W = Compute<T>;
   constexpr int kStates = Formula::kStates;
   constexpr int V = 16 / sizeof(M);
@@ -68,22 +88,30 @@ __global__ void __launch_bounds__(kThreads)
   const auto factors = f.template Prepare<W>(
       rate.Read(), batch.power1[t] != nullptr ? *batch.power1[t] : 0.0f,
       batch.power2[t] != nullptr ? *batch.power2[t] : 0.0f);
-  M* lists[2 + kStates];
-  bool aligned = true;
+  const W scale = static_cast<W>(grad_scale);
+  const MG* grads = reinterpret_cast<const MG*>(batch.data[t][1]) + begin;
+  char* low = batch.rounded[t];
+  if (low != nullptr) low += begin * 2;
+  M* lists[2 + kStates];  // that of the gradient is not used
+  bool aligned = reinterpret_cast<uintptr_t>(grads) % (V * sizeof(MG)) == 0 &&
+                 reinterpret_cast<uintptr_t>(low) % (V * 2) == 0;
 #pragma unroll
   for (int k = 0; k < 2 + kStates; ++k) {
     lists[k] = reinterpret_cast<M*>(batch.data[t][k]) + begin;
+    if (k == 1) continue;
     aligned = aligned && reinterpret_cast<uintptr_t>(lists[k]) % 16 == 0;
   }
-  const auto apply = [&](M* const(&at)[2 + kStates], int64_t i) {
+  // Returns the new parameter.
+  const auto apply = [&](M* const(&at)[2 + kStates], int64_t i, MG g) {
     W p = Load<W>(at[0][i]);
     W states[kStates > 0 ? kStates : 1];
 #pragma unroll
     for (int k = 0; k < kStates; ++k) states[k] = Load<W>(at[2 + k][i]);
-    f.Apply(factors, &p, Load<W>(at[1][i]), states);
+    f.Apply(factors, &p, Load<W>(g) * scale, states);
     at[0][i] = Store<M>(p);
 #pragma unroll
     for (int k = 0; k < kStates; ++k) at[2 + k][i] = Store<M>(states[k]);
+    return p;
   };
   int64_t done = 0;
   if (aligned) {
@@ -93,56 +121,106 @@ __global__ void __launch_bounds__(kThreads)
       M* at[2 + kStates];
 #pragma unroll
       for (int k = 0; k < 2 + kStates; ++k) {
-        packs[k] = reinterpret_cast<const Pack<M, V>*>(lists[k])[i];
+        if (k != 1) packs[k] = reinterpret_cast<const Pack<M, V>*>(lists[k])[i];
         at[k] = packs[k].v;
       }
+      const auto g = reinterpret_cast<const Pack<MG, V>*>(grads)[i];
+      W results[V];
 #pragma unroll
-      for (int j = 0; j < V; ++j) apply(at, j);
+      for (int j = 0; j < V; ++j) results[j] = apply(at, j, g.v[j]);
 #pragma unroll
       for (int k = 0; k < 2 + kStates; ++k) {
         if (k != 1) reinterpret_cast<Pack<M, V>*>(lists[k])[i] = packs[k];
       }
+      if (low != nullptr) WriteRounded<V>(low, rounds_to_half, i * V, results);
     }
   }
-  for (int64_t i = done + threadIdx.x; i < n; i += kThreads) apply(lists, i);
+  for (int64_t i = done + threadIdx.x; i < n; i += kThreads) {
+    const W result = apply(lists, i, grads[i]);
+    if (low != nullptr) WriteRounded<1>(low, rounds_to_half, i, &result);
+  }
 }
 
-template <class T, class Formula>
+template <class T, class G, class Formula>
 void Launch(const Formula& f, const Batch<2 + Formula::kStates>& batch,
-            int blocks, const Rate& rate, cudaStream_t stream) {
+            int blocks, const Rate& rate, double grad_scale,
+            bool rounds_to_half, cudaStream_t stream) {
   if (blocks == 0) return;
-  Step<T, Formula><<<blocks, kThreads, 0, stream>>>(f, batch, rate);
+  Step<T, G, Formula><<<blocks, kThreads, 0, stream>>>(
+      f, batch, rate, grad_scale, rounds_to_half);
   CheckLaunch("step of an optimizer");
 }
+
+// Types of a parameter, its gradient and its rounded copy (kBool: none), which
+// those of a launch share.
+struct Kinds {
+  DType param, grad, rounded;
+};
+// The rounded copy comes with float32 parameters only, a gradient of other type
+// too.
+inline constexpr Kinds kKinds[] = {
+    {DType::kFloat32, DType::kFloat32, DType::kBool},
+    {DType::kFloat32, DType::kFloat32, DType::kFloat16},
+    {DType::kFloat32, DType::kFloat32, DType::kBFloat16},
+    {DType::kFloat32, DType::kFloat16, DType::kBool},
+    {DType::kFloat32, DType::kFloat16, DType::kFloat16},
+    {DType::kFloat32, DType::kFloat16, DType::kBFloat16},
+    {DType::kFloat32, DType::kBFloat16, DType::kBool},
+    {DType::kFloat32, DType::kBFloat16, DType::kFloat16},
+    {DType::kFloat32, DType::kBFloat16, DType::kBFloat16},
+    {DType::kBFloat16, DType::kBFloat16, DType::kBool},
+    {DType::kFloat16, DType::kFloat16, DType::kBool},
+    {DType::kFloat64, DType::kFloat64, DType::kBool},
+};
 
 }  // namespace step_internal
 
 template <int kStates>
 using StateLists = std::array<std::span<const Tensor>, kStates>;
 
+// Gradients, what they count times, and 16-bit copies of the parameters that
+// are to be written, if there are any.
+struct Gradients {
+  std::span<const Tensor> grads;
+  double scale;
+  std::span<const Tensor> rounded;
+};
+
 // Lists have been checked; gradients are dense and contiguous. `powers`: two
 // lists of one float each beside every parameter, or none.
 template <class Formula>
 void RunStep(const KernelContext& ctx, const Formula& f,
-             std::span<const Tensor> params, std::span<const Tensor> grads,
+             std::span<const Tensor> params, const Gradients& gradients,
              const StateLists<Formula::kStates>& states, const Tensor& lr,
              std::span<const Tensor> power1 = {},
              std::span<const Tensor> power2 = {}) {
   using namespace step_internal;  // NOLINT
   const cudaStream_t stream = StreamOf(ctx);
   const Rate rate = {lr.raw_data(), lr.dtype() == DType::kFloat64};
-  for (const DType dtype :
-       {DType::kFloat32, DType::kBFloat16, DType::kFloat16, DType::kFloat64}) {
+  const std::span<const Tensor> grads = gradients.grads;
+  const std::span<const Tensor> rounded = gradients.rounded;
+  for (const Kinds& kinds : kKinds) {
     Batch<2 + Formula::kStates> batch;
     int tensors = 0, blocks = 0;
     const auto flush = [&] {
-      VisitFloat(dtype, [&]<class T>(Tag<T>) {
-        Launch<T>(f, batch, blocks, rate, stream);
+      VisitFloat(kinds.param, [&]<class T>(Tag<T>) {
+        VisitFloat(kinds.grad, [&]<class G>(Tag<G>) {
+          if constexpr (std::is_same_v<T, G> ||
+                        (std::is_same_v<T, float> && sizeof(G) == 2)) {
+            Launch<T, G>(f, batch, blocks, rate, gradients.scale,
+                         kinds.rounded == DType::kFloat16, stream);
+          }
+        });
       });
       tensors = blocks = 0;
     };
     for (size_t i = 0; i < params.size(); ++i) {
-      if (params[i].dtype() != dtype || params[i].numel() == 0) continue;
+      if (params[i].numel() == 0 || params[i].dtype() != kinds.param ||
+          grads[i].dtype() != kinds.grad ||
+          (rounded.empty() ? DType::kBool : rounded[i].dtype()) !=
+              kinds.rounded) {
+        continue;
+      }
       const int64_t chunks = CeilDiv(params[i].numel(), kChunk);
       int t = -1;
       for (int64_t c = 0; c < chunks; ++c) {
@@ -159,6 +237,8 @@ void RunStep(const KernelContext& ctx, const Formula& f,
           }
           batch.power1[t] = power1.empty() ? nullptr : power1[i].data<float>();
           batch.power2[t] = power2.empty() ? nullptr : power2[i].data<float>();
+          batch.rounded[t] =
+              rounded.empty() ? nullptr : rounded[i].data<char>();
           batch.size[t] = params[i].numel();
         }
         batch.chunk[blocks] = static_cast<uint32_t>(c);

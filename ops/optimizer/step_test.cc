@@ -53,8 +53,8 @@ TEST(StepWork, AnyFormInAnyPieces) {
                                      RowSparse({3, 1, 3}, Counting({3, 2}), 4),
                                      Counting({}),
                                      RowSparse({}, Counting({0, 1}), 3)};
-  const StepWork held("step", params, grads, StepRows::kHeld);
-  const StepWork all("step", params, grads, StepRows::kAll);
+  const StepWork held("step", params, {grads}, StepRows::kHeld);
+  const StepWork all("step", params, {grads}, StepRows::kAll);
   EXPECT_EQ(held.total(), 2 + 0 + 4 + 1 + 0);
   EXPECT_EQ(all.total(), 2 + 0 + 8 + 1 + 3);
   for (int64_t piece = 1; piece <= all.total(); ++piece) {
@@ -72,7 +72,7 @@ TEST(StepWork, LongRunsOfZeros) {
   const std::vector<Tensor> params = {Counting({5000, 3})};
   const std::vector<Tensor> grads = {
       RowSparse({4000, 10}, Counting({2, 3}), 5000)};
-  const StepWork work("step", params, grads, StepRows::kAll);
+  const StepWork work("step", params, {grads}, StepRows::kAll);
   const Seen seen = Visit(work, 4097);
   for (int64_t row = 0; row < 5000; ++row) {
     for (int64_t j = 0; j < 3; ++j) {
@@ -83,14 +83,14 @@ TEST(StepWork, LongRunsOfZeros) {
 }
 
 TEST(StepWork, Nothing) {
-  EXPECT_EQ(StepWork("step", {}, {}, StepRows::kAll).total(), 0);
+  EXPECT_EQ(StepWork("step", {}, {{}}, StepRows::kAll).total(), 0);
 }
 
 TEST(StepWork, RefusesGradientsThatDoNotFit) {
   const std::vector<Tensor> params = {Counting({2})};
   const std::vector<Tensor> other = {RowSparse({}, Counting({0}), 3)};
-  EXPECT_THROW(StepWork("step", params, {}, StepRows::kAll), Error);
-  EXPECT_THROW(StepWork("step", params, other, StepRows::kAll), Error);
+  EXPECT_THROW(StepWork("step", params, {{}}, StepRows::kAll), Error);
+  EXPECT_THROW(StepWork("step", params, {other}, StepRows::kAll), Error);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "amp/autocast.h"
+#include "amp/cast_cache.h"
 #include "pybind11/stl.h"
 #include "python/core/dtype_object.h"
 #include "tensor/error.h"
@@ -44,6 +45,12 @@ void BindAmp(py::module_& parent) {
         "The number of settings of autocast.");
   m.def("exchange", &amp::ExchangeAutocast, py::arg("settings"),
         "Switches this thread to settings, 0 for none; returns what was on.");
+  m.def("begin_cast_cache", &amp::BeginCastCache,
+        "Lets this thread keep casts of parameters; False if it does already.");
+  m.def("end_cast_cache", &amp::EndCastCache,
+        "Gives the memory of the kept casts back.");
+  m.def("num_kept_casts", &amp::NumKeptCasts,
+        "How many casts this thread keeps.");
   m.def(
       "number", [] { return thread_interpreters.autocast; },
       "The number of the settings that are on; 0 if autocast is off.");

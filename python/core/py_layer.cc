@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "autograd/function.h"
 #include "autograd/grad_state.h"
+#include "ops/elementwise/cast_ops.h"
 #include "python/core/error.h"
 #include "python/core/gil.h"
 #include "python/core/nested.h"
@@ -62,7 +63,10 @@ class PyLayerNode final : public autograd::FunctionNode {
   PyLayerNode(PyObject* layer, PyObject* context)
       : name_(reinterpret_cast<PyTypeObject*>(layer)->tp_name),
         layer_(Py_NewRef(layer)),
-        context_(*this, context) {}
+        context_(*this, context),
+        autocast_((thread_interpreters.forced & kAutocast) != 0
+                      ? thread_interpreters.autocast
+                      : 0) {}
   ~PyLayerNode() override {
     if (!Py_IsInitialized()) return;  // the interpreter has taken them along
     const GilAcquire gil;
@@ -85,11 +89,20 @@ class PyLayerNode final : public autograd::FunctionNode {
         args.push_back(owned.back().get());
       }
       const Ref keep = Ref::Borrow(context_.get());
-      const Ref result = Ref::New(CallingPython([&] {
-        return PyObject_Vectorcall(function.get(), args.data(), args.size(),
-                                   nullptr);
-      }));
-      return Gradients(result.get());
+      Tensors found;
+      {
+        // What autocast did forward, it does backward.
+        const InterpreterScope scope =
+            InterpreterScope::Force(autocast_ != 0 ? kAutocast : 0);
+        if (autocast_ != 0) thread_interpreters.autocast = autocast_;
+        const Ref result = Ref::New(CallingPython([&] {
+          return PyObject_Vectorcall(function.get(), args.data(), args.size(),
+                                     nullptr);
+        }));
+        found = Gradients(result.get());
+      }
+      ToInputDTypes(found);
+      return found;
     } catch (const PythonError&) {
       throw pybind11::error_already_set();  // with its traceback, past the
                                             // engine
@@ -100,6 +113,9 @@ class PyLayerNode final : public autograd::FunctionNode {
     Slots inputs, outputs;
   };
   AllSlots& slots() { return *slots_; }
+  void AddInputDType(const Tensor& t) {
+    dtypes_.push_back(t.defined() ? t.dtype() : DType::kFloat32);
+  }
 
   PyObject* shown_context() const { return context_.shown(); }
 
@@ -136,9 +152,27 @@ class PyLayerNode final : public autograd::FunctionNode {
     return found;
   }
 
+  // Autocast decides the dtypes of what forward and backward compute: what is
+  // of a dtype that it casts becomes that of its input.
+  void ToInputDTypes(Tensors& grads) const {
+    const auto is_cast = [](DType t) {
+      return t == DType::kFloat32 || t == DType::kFloat16 ||
+             t == DType::kBFloat16;
+    };
+    for (size_t i = 0; i < grads.size() && i < dtypes_.size(); ++i) {
+      Tensor& g = grads[i];
+      if (g.defined() && g.dtype() != dtypes_[i] && is_cast(g.dtype()) &&
+          is_cast(dtypes_[i])) {
+        g = ops::cast(g, dtypes_[i]);
+      }
+    }
+  }
+
   const std::string name_;
   PyObject* layer_;
   NodeReference context_;
+  const uint32_t autocast_;    // settings of the forward call; 0 if it was off
+  std::vector<DType> dtypes_;  // of the inputs
   AllSlots* slots_ = new AllSlots;  // goes with the global lock held
 };
 
@@ -225,7 +259,10 @@ Ref ApplyPyLayer(PyObject* layer, PyObject* args, PyObject* kwargs) {
        kwargs != nullptr && PyDict_Next(kwargs, &at, &key, &value);) {
     node->slots().inputs.Add(value, inputs);
   }
-  for (const Tensor& t : inputs) call.AddInput(t);
+  for (const Tensor& t : inputs) {
+    call.AddInput(t);
+    node->AddInputDType(t);
+  }
 
   const Ref result = CallForward(layer, context.get(), args, kwargs);
   Tensors made;

@@ -120,9 +120,7 @@ def test_hooks_see_the_dtype_of_their_tensor():
     assert seen == [LOW, paddle.float32]
 
 
-def test_a_py_layer_is_cast_inside_and_its_backward_is_not():
-    seen = []
-
+def _product(seen):
     class Product(paddle.autograd.PyLayer):
         @staticmethod
         def forward(ctx, x, y):
@@ -134,16 +132,62 @@ def test_a_py_layer_is_cast_inside_and_its_backward_is_not():
         @staticmethod
         def backward(ctx, g):
             x, y = ctx.saved_tensor()
-            g = g.astype("float32")
             dx = paddle.matmul(g, y, transpose_y=True)
             seen.append(dx.dtype)
             return dx, paddle.matmul(x, g, transpose_x=True)
 
-    x, y = tensor(2, 2), tensor(2, 2, seed=1)
+    return Product
+
+
+def test_a_py_layer_is_cast_forward_and_backward_alike():
+    """Its gradients get the dtypes of what they are gradients of."""
+    for inside in (True, False):  # where backward is called does not matter
+        x, y, seen = tensor(2, 2), tensor(2, 2, seed=1), []
+        with cast():
+            loss = _product(seen).apply(x, y).sum()
+            if inside:
+                loss.backward()
+        if not inside:
+            with paddle.amp.auto_cast(dtype="float16"):
+                loss.backward()
+        assert seen == [LOW, LOW]
+        assert x.grad.dtype == y.grad.dtype == paddle.float32
+        np.testing.assert_allclose(x.grad.numpy(), np.ones((2, 2)) @ y.numpy().T, rtol=2**-6, atol=2**-6)
+
+
+def test_a_py_layer_outside_of_autocast_is_not_cast():
+    x, y, seen = tensor(2, 2), tensor(2, 2, seed=1), []
+    loss = _product(seen).apply(x, y).sum()
     with cast():
-        Product.apply(x, y).sum().backward()
-    assert seen == [LOW, paddle.float32]
-    np.testing.assert_allclose(x.grad.numpy(), np.ones((2, 2)) @ y.numpy().T, rtol=1e-5)
+        loss.backward()
+    assert seen == [paddle.float32] * 2
+
+
+def test_a_py_layer_in_a_recomputed_segment_and_in_a_program():
+    for wrap in (lambda f: lambda *a: paddle.autograd.recompute(f, *a), paddle.jit.to_static):
+        x, y, seen = tensor(2, 2), tensor(2, 2, seed=1), []
+        layer = _product(seen)
+        function = wrap(lambda a, b: layer.apply(a, b).sum())
+        with cast():
+            loss = function(x, y)
+        loss.backward()
+        assert set(seen) == {LOW}
+        assert x.grad.dtype == paddle.float32
+        np.testing.assert_allclose(x.grad.numpy(), np.ones((2, 2)) @ y.numpy().T, rtol=2**-6, atol=2**-6)
+
+
+def test_gradients_of_a_py_layer_of_another_kind_are_refused():
+    class Wrong(paddle.autograd.PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1.0
+
+        @staticmethod
+        def backward(ctx, g):
+            return g.astype("float64")
+
+    with pytest.raises(ValueError, match="does not fit its input"):
+        Wrong.apply(tensor(2)).sum().backward()
 
 
 def test_recompute_casts_again_as_it_was():
@@ -386,3 +430,152 @@ def test_what_is_written_in_place_gets_the_dtype_of_the_place(level, recorded):
         y = function(x, w)
     assert y.dtype == (paddle.bfloat16 if level == "O2" else paddle.float32)
     np.testing.assert_array_equal(y.astype("float32").numpy(), [[4.0, 4.0], [3.0, 4.0]])
+
+
+# Casts of parameters are kept ---------------------------------------------------
+
+KEPT = paddle._C.amp.num_kept_casts
+
+
+def test_a_weight_is_cast_once_a_step():
+    w, x = tensor(4, 4), paddle.ones([2, 4], "bfloat16")
+
+    def step():
+        with cast():
+            y = x
+            for _ in range(5):
+                y = paddle.matmul(y, w)
+            assert KEPT() == 1
+        assert KEPT() == 0
+        return y
+
+    step().astype("float32").sum().backward()
+    assert w.grad.dtype == paddle.float32
+    expected = w.grad.numpy().copy()
+    w.clear_grad()
+    y = x
+    for _ in range(5):
+        y = paddle.matmul(y, w.astype("bfloat16"))
+    y.astype("float32").sum().backward()
+    np.testing.assert_array_equal(w.grad.numpy(), expected)
+
+
+def test_a_weight_that_changes_is_cast_again():
+    w, x = paddle.create_parameter([2, 2], "float32"), paddle.ones([1, 2])
+    sgd = paddle.optimizer.SGD(1.0, parameters=[w])
+
+    def check():
+        want = paddle.matmul(x.astype("bfloat16"), w.detach().astype("bfloat16"))
+        assert (paddle.matmul(x, w) == want).all()
+
+    with cast():
+        for value in (1.0, 2.0):
+            w.set_value(paddle.full([2, 2], value))
+            check()
+            paddle.matmul(x, w).sum().backward()
+            sgd.step()
+            sgd.clear_grad()
+            check()
+        with paddle.no_grad():
+            w.add_(paddle.ones([2, 2]))
+            check()
+            w[0] = 7.0
+            check()
+            w.detach().scale_(2.0)
+            check()
+            step = paddle.jit.to_static(lambda: w.add_(paddle.ones([2, 2])))
+            step()
+            check()
+        assert KEPT() == 1
+
+
+def test_kept_casts_with_no_grad_nested_contexts_and_threads():
+    w, x = tensor(2, 2), paddle.ones([1, 2])
+    with cast():
+        with paddle.no_grad():
+            assert paddle.matmul(x, w).stop_gradient
+        loss = paddle.matmul(x, w).sum()
+        assert not loss.stop_gradient
+        with paddle.amp.auto_cast(dtype="float16"):
+            assert paddle.matmul(x, w).dtype == paddle.float16
+        with cast(enable=False):
+            assert paddle.matmul(x, w).dtype == paddle.float32
+        assert KEPT() == 2
+        seen = []
+
+        def other():
+            with cast():
+                paddle.matmul(x, w)
+                seen.append(KEPT())
+            seen.append(KEPT())
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        assert seen == [1, 0] and KEPT() == 2
+        with pytest.raises(ZeroDivisionError), cast():
+            raise ZeroDivisionError
+        assert KEPT() == 2
+    assert KEPT() == 0
+    loss.backward()
+    assert w.grad.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
+def test_losses_that_share_a_kept_cast_are_differentiated_one_by_one():
+    w, x = tensor(2, 2), paddle.ones([1, 2])
+    with cast():
+        losses = [paddle.matmul(x, w).sum() for _ in range(3)]
+        for loss in losses:
+            loss.backward()
+    assert w.grad.tolist() == [[3.0, 3.0], [3.0, 3.0]]
+
+
+def test_second_derivatives_through_kept_casts():
+    w = tensor(3, 3)
+    with cast():
+        y = paddle.matmul(paddle.matmul(w, w), w).sum()
+    (g,) = paddle.grad(y, w, create_graph=True)
+    (found,) = paddle.grad(g.square().sum(), w)
+    v = paddle.to_tensor(w.detach(), stop_gradient=False)
+    low = lambda: v.astype("bfloat16")  # noqa: E731
+    y = paddle.matmul(paddle.matmul(low(), low()), low()).astype("float32").sum()
+    (g,) = paddle.grad(y, v, create_graph=True)
+    (expected,) = paddle.grad(g.square().sum(), v)
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=2**-5, atol=2**-4)
+
+
+def test_hooks_of_a_parameter_run_once_and_views_are_not_kept():
+    w, x, seen = tensor(2, 2), paddle.ones([1, 2]), []
+    w.register_hook(lambda g: seen.append(g.dtype))
+    with cast():
+        (paddle.matmul(x, w) + paddle.matmul(x, w)).sum().backward()
+        paddle.matmul(x, w.t())
+        assert KEPT() == 1
+    assert seen == [paddle.float32]
+
+
+def test_a_recorded_function_keeps_nothing():
+    w, x = tensor(2, 2), paddle.ones([1, 2])
+    function = paddle.jit.to_static(lambda t: paddle.matmul(t, w).sum())
+    with cast():
+        first = function(x)
+        assert KEPT() == 0
+        with paddle.no_grad():
+            w.set_value(paddle.full([2, 2], 3.0))
+        second = function(x)
+    assert second.item() == 12.0 and first.item() != 12.0
+    second.backward()
+    assert w.grad.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
+def test_memory_of_kept_casts_goes_back():
+    w, x = tensor(256, 256), paddle.ones([1, 256])
+    with paddle.no_grad():
+        for _ in range(3):
+            with cast():
+                paddle.matmul(x, w)
+            assert KEPT() == 0
+    with cast(), paddle.no_grad():
+        for _ in range(500):
+            paddle.matmul(x, tensor(256, 1))
+        assert KEPT() <= 66

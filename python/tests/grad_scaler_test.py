@@ -248,6 +248,7 @@ def test_many_steps_left_out_name_the_parameter():
                 sgd.clear_grad()
     said = [str(w.message) for w in caught if "GradScaler" in str(w.message)]
     assert len(said) == 1
+    assert "GradScaler.first_op(run) says which op" in said[0]
     assert (
         f"10 steps in a row were left out; the factor is 2048. Not finite: the gradient of {net.weight.name} ([2, 1] float32)"
         in said[0]
@@ -295,3 +296,146 @@ def test_save_dtype_is_of_what_is_saved():
     assert list(around.state_dict()) == ["0.weight", "0.bias", "1.weight", "1.bias"]
     with pytest.raises(ValueError, match="decorate: save_dtype must be a floating point dtype, not 'int8'"):
         proa.amp.decorate(proa.nn.Linear(2, 3), level="O2", save_dtype="int8")
+
+
+def _kernels(run):
+    with proa.amp.debugging.collect_operator_stats(show=False) as stats:
+        run()
+    return {name: sum(n for dtype, n in row.items() if dtype != "casts") for name, row in stats.calls.items()}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+def test_unscaling_is_one_op_for_all_gradients(dtype):
+    params = [proa.create_parameter([n], dtype) for n in (1, 7, 70000, 0)]
+    sgd = proa.optimizer.SGD(1.0, parameters=params)
+    scaler = proa.amp.GradScaler(init_loss_scaling=4.0)
+    for p in params:
+        p.grad = proa.full(p.shape, 8.0, dtype)
+    calls = _kernels(lambda: scaler.unscale_(sgd))
+    assert calls.pop("full", 0) <= 1 and calls == {"check_finite_and_unscale_": 1}
+    assert all((p.grad == 2.0).all() for p in params)
+    scaler.step(sgd)
+    scaler.update()
+    assert scaler.state_dict()["incr_count"] == 1
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan")])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+def test_what_is_not_finite_is_found_wherever_it_is(value, dtype):
+    for size in (1, 17, 40000):
+        for at in (0, size // 2, size - 1):
+            grads = [proa.ones([3], dtype), proa.ones([size], dtype), proa.ones([5], dtype)]
+            assert bool(proa._C.ops.all_finite(grads))
+            grads[1][at] = value
+            assert not proa._C.ops.all_finite(grads)
+            found = proa.to_tensor([False])
+            proa._C.ops.check_finite_and_unscale_([grads[0], grads[2]], found, 0.5)
+            assert not found.item()
+            proa._C.ops.check_finite_and_unscale_(grads, found, 0.5)
+            assert found.item() and grads[0].tolist() == [0.25] * 3
+            proa._C.ops.check_finite_and_unscale_([grads[0]], found, 0.5)
+            assert found.item()  # stays
+
+
+def test_gradients_of_any_layout():
+    p = proa.create_parameter([3, 4], "float32")
+    table = proa.nn.Embedding(6, 2, sparse=True)
+    sgd = proa.optimizer.SGD(1.0, parameters=[p, table.weight])
+    scaler = proa.amp.GradScaler(init_loss_scaling=16.0, decr_every_n_nan_or_inf=1)
+    for bad in (None, "table", "view"):
+        p.grad = (proa.arange(12, dtype="float32").reshape([4, 3]) * 16.0).t()
+        assert not p.grad.is_contiguous()
+        scaler.scale(table(proa.to_tensor([1, 1, 4])).sum() * (float("inf") if bad == "table" else 1.0)).backward()
+        if bad == "view":
+            p.grad[1, 1] = float("nan")
+        before = p.numpy().copy(), table.weight.numpy().copy()
+        scaler.unscale_(sgd)
+        scaler.step(sgd)
+        scaler.update()
+        sgd.clear_grad()
+        stays = [np.array_equal(b, a.numpy()) for b, a in zip(before, (p, table.weight))]
+        assert stays == [bad is not None] * 2
+        if bad is None:
+            np.testing.assert_allclose(before[0] - p.numpy(), np.arange(12.0).reshape(4, 3).T, atol=1e-6)
+            np.testing.assert_allclose((before[1] - table.weight.numpy())[:, 0], [0, 2, 0, 0, 1, 0], atol=1e-6)
+    assert scaler.state_dict()["scale"][0] == 4.0
+
+
+def test_equal_rows_whose_sum_is_too_large_for_float16():
+    table = proa.nn.Embedding(6, 2, sparse=True)
+    sgd = proa.optimizer.SGD(1.0, parameters=table.parameters())
+    table, sgd = proa.amp.decorate(table, sgd, level="O2")
+    before = table.weight.astype("float32").numpy()
+    scaler = proa.amp.GradScaler(init_loss_scaling=1.0)
+    scaler.scale((table(proa.to_tensor([1, 1])).astype("float32") * 60000.0).sum()).backward()
+    scaler.step(sgd)
+    assert np.array_equal(before, table.weight.astype("float32").numpy())  # 120000 is none of float16
+
+
+@pytest.mark.parametrize(
+    "kind", ["SGD", "Momentum", "Adam", "AdamW", "Adagrad", "Lamb", "RMSProp", "Adamax", "Adadelta"]
+)
+@pytest.mark.parametrize("clipped", [False, True])
+def test_scaled_steps_of_float32_copies_are_those_without_a_scaler(kind, clipped):
+    results = []
+    for scaled in (False, True):
+        proa.seed(0)
+        clip = {"grad_clip": proa.nn.ClipGradByGlobalNorm(0.5)} if clipped else {}
+        net = proa.nn.Sequential(proa.nn.Linear(4, 8), proa.nn.LayerNorm(8), proa.nn.Linear(8, 2))
+        optimizer = getattr(proa.optimizer, kind)(learning_rate=0.01, parameters=net.parameters(), **clip)
+        net, optimizer = proa.amp.decorate(net, optimizer, level="O2", dtype="bfloat16")
+        scaler = proa.amp.GradScaler(enable=scaled, init_loss_scaling=2.0**10)
+        for number in range(4):
+            x = proa.to_tensor(np.random.RandomState(number).randn(8, 4).astype("float32"))
+            with proa.amp.auto_cast(level="O2", dtype="bfloat16"):
+                loss = net(x).astype("float32").square().mean()
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.clear_grad()
+        results.append([m.numpy() for m in optimizer.state_dict()["master_weights"].values()])
+    for one, other in zip(*results):
+        # A power of two scales without rounding; clipping rounds gradients to 16 bits at the one side.
+        np.testing.assert_allclose(one, other, rtol=1e-5 if not clipped else 0, atol=1e-6 if not clipped else 2e-3)
+
+
+def test_which_op_was_first():
+    x = proa.to_tensor([-1.0, 4.0], stop_gradient=False)
+    scaler = proa.amp.GradScaler()
+    said = scaler.first_op(lambda: scaler.scale(((x * 2.0).sqrt() + 1.0).sum()).backward())
+    assert said.startswith("sqrt: made 1 NaN in out")
+    # In backward: the root has no slope at zero.
+    y = proa.to_tensor([0.0], stop_gradient=False)
+    assert "Inf" in scaler.first_op(lambda: scaler.scale(y.sqrt().sum()).backward())
+    assert scaler.first_op(lambda: scaler.scale((x * x).sum()).backward()) is None
+    assert proa.to_tensor([-1.0]).sqrt().isnan().all()  # off again
+
+    def broken():
+        raise RuntimeError("a bug of the user")
+
+    with pytest.raises(RuntimeError, match="a bug of the user"):
+        scaler.first_op(broken)
+    with pytest.raises(TypeError, match="first_op: run must be callable, not int"):
+        scaler.first_op(3)
+
+
+def test_a_scaler_with_layers_of_the_user():
+    class Double(proa.autograd.PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2.0
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2.0
+
+    weight = proa.create_parameter([2], "float32")
+    before = weight.numpy().copy()
+    sgd = proa.optimizer.SGD(1.0, parameters=[weight])
+    scaler = proa.amp.GradScaler(init_loss_scaling=1024.0)
+    with proa.amp.auto_cast(custom_white_list=["multiply"]):
+        loss = proa.autograd.recompute(Double.apply, weight).sum()
+    scaler.scale(loss).backward()
+    scaler.step(sgd)
+    scaler.update()
+    np.testing.assert_allclose(before - weight.numpy(), [2.0, 2.0])

@@ -42,7 +42,8 @@ def auto_cast(enable=True, custom_white_list=None, custom_black_list=None, level
     Matrix products and convolutions cast their float32 arguments to `dtype`; ops whose results would suffer (sums,
     softmax, losses, normalization, exponentials) cast 16-bit arguments to float32; ops of several arguments of
     different dtypes compute in float32. Gradients have the dtypes of what they are gradients of. Changes in place keep
-    their dtype. Settings are those of the thread, and a recorded program keeps the casts that it was recorded with.
+    their dtype. A parameter is cast once and not at each use, until it changes or the outermost context ends. Settings are
+    those of the thread, and a recorded program keeps the casts that it was recorded with.
 
     Args:
         enable (bool): False switches it off inside of the context.
@@ -67,10 +68,14 @@ def auto_cast(enable=True, custom_white_list=None, custom_black_list=None, level
         raise _C.located(ValueError(f"auto_cast: level must be 'O0', 'O1' or 'O2', not {level!r}"))
     white, black = _ops("custom_white_list", custom_white_list), _ops("custom_black_list", custom_black_list)
     settings = settings_of(dtype, level, white, black)
-    before = _C.amp.exchange(settings if enable and level != "O0" else 0)
+    on = bool(enable) and level != "O0"
+    before = _C.amp.exchange(settings if on else 0)
+    outermost = on and _C.amp.begin_cast_cache()
     try:
         yield
     finally:
+        if outermost:
+            _C.amp.end_cast_cache()
         _C.amp.exchange(before)
 
 

@@ -5,6 +5,7 @@ import math
 import warnings
 
 from proa import _C
+from proa.framework import flags
 
 __all__ = ["AmpScaler", "GradScaler"]
 
@@ -20,7 +21,8 @@ class _Stage(enum.Enum):
 
 
 class _Seen:
-    """An optimizer since the last update: its stage, and whether its gradients are finite (a tensor until someone asks)."""
+    """An optimizer since the last update: its stage, and whether its gradients are finite, which is computed on the device
+    and read when someone asks."""
 
     __slots__ = ("finite", "optimizer", "stage")
 
@@ -28,12 +30,20 @@ class _Seen:
         self.optimizer, self.stage, self.finite = optimizer, _Stage.INIT, True
 
     def is_finite(self):
-        if self.finite is not True and self.finite is not False:
-            # Squares of float64 are out of range where the elements are not: then each is looked at.
-            self.finite = bool(self.finite) or all(
-                g.dtype == _C.float64 and bool(_C.ops.isfinite(g).all()) for g in _grads(self.optimizer)
-            )
+        self.finite = bool(self.finite)
         return self.finite
+
+
+class _Flags:
+    """Tensors that say whether something is finite, or was found not to be, on one place each. Its truth: all is finite."""
+
+    __slots__ = ("finite", "found")
+
+    def __init__(self):
+        self.finite, self.found = [], []
+
+    def __bool__(self):
+        return not any(map(bool, self.found)) and all(map(bool, self.finite))
 
 
 class _AtOnce:
@@ -153,11 +163,8 @@ class GradScaler:
             self._refuse(
                 "unscale_", "step() has been called on this optimizer since the last update(); call update() first"
             )
-        grads = _grads(optimizer)
         with _AtOnce():
-            for grad in grads:
-                grad.scale_(1.0 / self._scale)
-            seen.finite = self.agreed(_finite(grads))
+            seen.finite = self.agreed(_unscale(_grads(optimizer), 1.0 / self._scale))
         seen.stage = _Stage.UNSCALED
 
     def step(self, optimizer):
@@ -184,16 +191,11 @@ class GradScaler:
         return None
 
     def _step_from_scaled(self, seen):
-        """A step of an optimizer with float32 copies: 16-bit gradients become float32 before they are divided, so that small
-        ones are not lost."""
+        """A step of an optimizer with float32 copies, which divides 16-bit gradients in float32, so that small ones are not lost."""
         with _AtOnce():
             seen.finite = self.agreed(_finite(_grads(seen.optimizer)))
-            if not seen.is_finite():
-                return
-            pairs = [(p, p.grad) for p in seen.optimizer._parameter_list if p.grad is not None]
-            pairs = [(p, _plain(g).astype(_C.float32) * (1.0 / self._scale)) if g.dtype in _LOW
-                     else (p, g.scale_(1.0 / self._scale)) for p, g in pairs]  # fmt: skip
-        seen.optimizer.apply_gradients(pairs)
+        if seen.is_finite():
+            seen.optimizer._step_scaled(1.0 / self._scale)
 
     def minimize(self, optimizer, *args, **kwargs):
         """`step` by the optimizer's `minimize(*args, **kwargs)`, and `update`.
@@ -236,6 +238,39 @@ class GradScaler:
             self._adapt(bool(bad))
         self._seen.clear()
 
+    def first_op(self, run):
+        """Which op makes the first NaN or Inf: runs forward and backward again, and looks at what each op gives.
+
+        To be asked when steps are left out. It takes a pass over every result; gradients that there are by then add up, so
+        clear them afterwards.
+
+        Args:
+            run (Callable): what to look at, without arguments: `lambda: scaler.scale(loss()).backward()`.
+
+        Returns:
+            str: the op, and what it was given; None if all is finite.
+
+        Examples:
+            >>> scaler = proa.amp.GradScaler()
+            >>> x = proa.to_tensor([-1.0], stop_gradient=False)
+            >>> print(scaler.first_op(lambda: scaler.scale((x + 0.5).log().sum()).backward()).splitlines()[0])
+            log: made 1 NaN in out
+        """
+        if not callable(run):
+            raise _C.located(TypeError(f"GradScaler.first_op: run must be callable, not {type(run).__name__}"))
+        before = flags.get_flags(["check_nan_inf", "check_nan_inf_level"])
+        flags.set_flags({"check_nan_inf_level": 0, "check_nan_inf": True})
+        try:
+            run()
+        except RuntimeError as error:
+            text = str(error).removeprefix("(PreconditionNotMet) ")
+            if ": made " not in text.partition("\n")[0]:
+                raise
+            return text
+        finally:
+            flags.set_flags(before)
+        return None
+
     def _adapt(self, found_inf):
         if found_inf:
             self._incr_count = 0
@@ -269,7 +304,7 @@ class GradScaler:
         warnings.warn(
             f"GradScaler: {self._left_out} steps in a row were left out; the factor is {self._scale:g}. Not finite: "
             f"{found[0]}{f' and {len(found) - 1} more' if len(found) > 1 else ''}. "
-            "paddle.amp.debugging.enable_tensor_checker finds the op that makes it first",
+            "GradScaler.first_op(run) says which op makes it first",
             stacklevel=3,
         )
 
@@ -373,8 +408,34 @@ def _grads(optimizer):
 
 
 def _finite(grads):
-    """Whether all elements are finite, a tensor, by one op: squares are summed in float64, where those of float32 have room."""
-    return _C.ops.isfinite(_C.ops.squared_norm(grads)) if grads else True
+    """Whether all elements are finite: one op for those of a place."""
+    seen = _Flags()
+    seen.finite = [_C.ops.all_finite(tensors) for tensors in _by_place(grads)]
+    return seen
+
+
+def _unscale(grads, factor):
+    """Multiplies gradients in place; whether all are finite then. One op for those of a place, however many."""
+    seen, together, others = _Flags(), [], []
+    for grad in grads:
+        # A few rows of a table, or a view of what somebody else laid out: one by one.
+        (others if grad.is_selected_rows() or not grad.is_contiguous() else together).append(grad)
+    for tensors in _by_place(together):
+        found = _C.ops.full([1], False, _C.bool, tensors[0].place)
+        _C.ops.check_finite_and_unscale_(tensors, found, factor)
+        seen.found.append(found)
+    for grad in others:
+        grad.scale_(factor)
+    seen.finite = [_C.ops.all_finite(tensors) for tensors in _by_place(others)]
+    return seen
+
+
+def _by_place(tensors):
+    """Lists of those that lie in the same place."""
+    lists = {}
+    for tensor in tensors:
+        lists.setdefault(str(tensor.place), []).append(tensor)
+    return lists.values()
 
 
 def _plain(grad):

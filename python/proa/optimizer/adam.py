@@ -1,7 +1,7 @@
 """Adam and AdamW."""
 
 from proa import _C
-from proa.optimizer.optimizer import Optimizer
+from proa.optimizer.optimizer import Optimizer, fuses_masters
 
 
 def _check_beta(kind, name, value):
@@ -72,6 +72,7 @@ class Adam(Optimizer):
             return _C.ops.full([1], self._default_options["beta2"], _C.float32)
         return _C.ops.full_like(param, 0.0)
 
+    @fuses_masters
     def _update_bucket(self, bucket, grads):
         options, states = bucket.options, bucket.states
         _C.ops.adam_(
@@ -88,6 +89,8 @@ class Adam(Optimizer):
             bucket.lr_scale,
             bucket.l2,
             options["lazy_mode"],
+            bucket.grad_scale,
+            list(bucket.rounded),
         )
 
 
@@ -151,6 +154,7 @@ class AdamW(Adam):
             decay = 0.0
         return lr_scale, 0.0, 0.0, (*options, ("decay", decay))
 
+    @fuses_masters
     def _update_bucket(self, bucket, grads):
         options, states = bucket.options, bucket.states
         _C.ops.adamw_(
@@ -167,4 +171,6 @@ class AdamW(Adam):
             options["decay"],
             bucket.lr_scale,
             options["lazy_mode"],
+            bucket.grad_scale,
+            list(bucket.rounded),
         )

@@ -3,7 +3,7 @@ its counts."""
 
 from proa import _C
 from proa.optimizer.adam import _check_beta
-from proa.optimizer.optimizer import Optimizer, with_l2
+from proa.optimizer.optimizer import Optimizer, fuses_masters, with_l2
 
 
 class _PerParameter(Optimizer):
@@ -66,9 +66,19 @@ class Adagrad(Optimizer):
     def _start_accumulator(self, name, param):
         return _C.ops.full_like(param, self._initial)
 
+    @fuses_masters
     def _update_bucket(self, bucket, grads):
-        epsilon = bucket.options["epsilon"]
-        _C.ops.adagrad_(bucket.params, grads, bucket.states["moment"], self._lr(), epsilon, bucket.lr_scale, bucket.l2)
+        _C.ops.adagrad_(
+            bucket.params,
+            grads,
+            bucket.states["moment"],
+            self._lr(),
+            bucket.options["epsilon"],
+            bucket.lr_scale,
+            bucket.l2,
+            bucket.grad_scale,
+            list(bucket.rounded),
+        )
 
 
 class Adadelta(_PerParameter):

@@ -15,20 +15,31 @@ from proa.framework.grad_mode import no_grad
 from proa.optimizer.lr import LRScheduler
 from proa.regularizer import L1Decay, L2Decay, WeightDecayRegularizer
 
+_LOW = (_C.float16, _C.bfloat16)
+
+
+def fuses_masters(update_bucket):
+    """Marks an `_update_bucket` whose op takes 16-bit gradients beside float32 copies, multiplies by `bucket.grad_scale` and
+    writes `bucket.rounded`: all in one pass. One that a subclass defines is not marked, and gets float32 gradients."""
+    update_bucket.fuses_masters = True
+    return update_bucket
+
 
 class Bucket:
     """Parameters treated alike: `lr_scale`, `l1` and `l2` hold for all, and `options` of the group.
 
     `states` maps the name of an accumulator to the list of tensors beside `params`. `owners` are the parameters of the
-    network: the same list as `params`, unless these are float32 copies of theirs.
+    network: the same list as `params`, unless these are float32 copies of theirs. `grad_scale` and `rounded` are for updates
+    that are marked by `fuses_masters`: what gradients count times, and the 16-bit parameters to be written.
     """
 
-    __slots__ = ("l1", "l2", "lr_scale", "options", "owners", "params", "states")
+    __slots__ = ("grad_scale", "l1", "l2", "lr_scale", "options", "owners", "params", "rounded", "states")
 
     def __init__(self, lr_scale, l1, l2, options):
         self.lr_scale, self.l1, self.l2, self.options = lr_scale, l1, l2, options
         self.owners = self.params = []
         self.states = {}
+        self.grad_scale, self.rounded = 1.0, ()
 
     def part(self, kept):
         """The same bucket with those parameters only for which `kept` (a list of bool) is true."""
@@ -313,16 +324,20 @@ class Optimizer:
             >>> sgd.step()
             >>> sgd.clear_grad()
         """
+        self._step_scaled(1.0)
+
+    def _step_scaled(self, factor):
+        """A step with gradients times a factor, which a GradScaler knows; they stay as they are."""
         recording, cast = _C.is_grad_enabled(), _C.amp.exchange(0)
         _C.set_grad_enabled(False)
         try:
             if self._buckets is None or self._trainability_changed():
                 self._make_buckets()
             if self._grad_clip is not None:
-                self._step_clipped()
+                self._step_clipped(factor)
             else:
                 for bucket in self._buckets:
-                    self._update(bucket, [p.grad for p in bucket.owners])
+                    self._update(bucket, [p.grad for p in bucket.owners], factor)
         finally:
             _C.set_grad_enabled(recording)
             _C.amp.exchange(cast)
@@ -337,13 +352,16 @@ class Optimizer:
                 i += 1
         return False
 
-    def _step_clipped(self):
+    def _step_clipped(self, factor):
         pairs = [(p, p.grad) for bucket in self._buckets for p in bucket.owners]
-        clipped = {id(p): g for p, g in self._grad_clip([(p, g) for p, g in pairs if g is not None])}
+        pairs = [(p, g) for p, g in pairs if g is not None]
+        if factor != 1.0:
+            pairs = [(p, _times(_as_float32(g), factor)) for p, g in pairs]
+        clipped = {id(p): g for p, g in self._grad_clip(pairs)}
         for bucket in self._buckets:
             self._update(bucket, [clipped.get(id(p)) for p in bucket.owners])
 
-    def _update(self, bucket, grads):
+    def _update(self, bucket, grads, factor=1.0):
         for grad in grads:
             if grad is None:
                 kept = [g is not None for g in grads]
@@ -351,21 +369,31 @@ class Optimizer:
                 break
         if not grads:
             return
-        if bucket.owners is not bucket.params:
-            self._update_masters(bucket, [g.astype(_C.float32) for g in grads])
-            return
-        if bucket.l1:
-            grads = [g + p.sign() * bucket.l1 for p, g in zip(bucket.params, grads)]
-        self._update_bucket(bucket, grads)
-
-    def _update_masters(self, bucket, grads):
-        if not _C.is_symbolic(grads[0]):
+        masters = bucket.owners is not bucket.params
+        recorded = _C.is_symbolic(grads[0])
+        if masters and not recorded:
             self._follow_parameters(bucket)
-        if bucket.l1:
-            grads = [g + p.sign() * bucket.l1 for p, g in zip(bucket.params, grads)]
+        fused = getattr(type(self)._update_bucket, "fuses_masters", False) and not bucket.l1 and not recorded
+        if fused:
+            # Rows that occur twice are added up: in float32.
+            grads = (
+                [_as_float32(g) if g.dtype in _LOW and g.is_selected_rows() else g for g in grads] if masters else grads
+            )
+            bucket.grad_scale, bucket.rounded = factor, bucket.owners if masters else ()
+        else:
+            if masters:
+                grads = [_as_float32(g) for g in grads]
+            if factor != 1.0:
+                grads = [_times(g, factor) for g in grads]
+            if bucket.l1:
+                grads = [g + p.sign() * bucket.l1 for p, g in zip(bucket.params, grads)]
+            bucket.grad_scale, bucket.rounded = 1.0, ()
         self._update_bucket(bucket, grads)
+        if not masters:
+            return
         for owner, master in zip(bucket.owners, bucket.params):
-            owner.set_value(master.astype(owner.dtype))
+            if not fused:
+                owner.set_value(master.astype(owner.dtype))
             self._written[owner.name] = owner.inplace_version
 
     def _update_bucket(self, bucket, grads):
@@ -508,7 +536,7 @@ class Optimizer:
         return name
 
     def _has_master(self, param):
-        return self._multi_precision and param.dtype in (_C.float16, _C.bfloat16)
+        return self._multi_precision and param.dtype in _LOW
 
     def _take_masters(self, masters):
         """Float32 copies of a state; a float32 parameter that is a rounded one of them becomes it."""
@@ -535,6 +563,14 @@ def _same(x, y):
     """Whether two tensors of a dtype are alike in every bit, NaN too."""
     with _C.eager_mode():
         return list(x.shape) == list(y.shape) and bool(((x == y) | (x != x) & (y != y)).all())
+
+
+def _as_float32(grad):
+    return grad.astype(_C.float32) if grad.dtype in _LOW else grad
+
+
+def _times(grad, factor):
+    return (grad.to_dense() if grad.is_selected_rows() else grad) * factor
 
 
 def _assign_state(tensor, value):

@@ -1,7 +1,7 @@
 """SGD and Momentum."""
 
 from proa import _C
-from proa.optimizer.optimizer import Optimizer
+from proa.optimizer.optimizer import Optimizer, fuses_masters
 
 
 class SGD(Optimizer):
@@ -33,8 +33,11 @@ class SGD(Optimizer):
         super().__init__(learning_rate, 1e-08, parameters, weight_decay, grad_clip, name)
         self._multi_precision = bool(multi_precision)
 
+    @fuses_masters
     def _update_bucket(self, bucket, grads):
-        _C.ops.sgd_(bucket.params, grads, self._lr(), bucket.lr_scale, bucket.l2)
+        _C.ops.sgd_(
+            bucket.params, grads, self._lr(), bucket.lr_scale, bucket.l2, bucket.grad_scale, list(bucket.rounded)
+        )
 
 
 class Momentum(Optimizer):
@@ -80,10 +83,9 @@ class Momentum(Optimizer):
         self._multi_precision, self._rescale_grad = bool(multi_precision), float(rescale_grad)
         self._default_options = {"momentum": float(momentum), "use_nesterov": bool(use_nesterov)}
 
+    @fuses_masters
     def _update_bucket(self, bucket, grads):
         options = bucket.options
-        if self._rescale_grad != 1.0:
-            grads = [g * self._rescale_grad for g in grads]
         _C.ops.momentum_(
             bucket.params,
             grads,
@@ -93,4 +95,6 @@ class Momentum(Optimizer):
             options["use_nesterov"],
             bucket.lr_scale,
             bucket.l2,
+            bucket.grad_scale * self._rescale_grad,
+            list(bucket.rounded),
         )

@@ -1,0 +1,40 @@
+// Histories of casts whose elements were kept (cast_cache.h).
+#include <span>
+#include <vector>
+
+#include "amp/cast_cache.h"
+#include "autograd/function.h"
+#include "autograd/grad_state.h"
+#include "ops/elementwise/cast_ops.h"
+#include "tensor/dtype.h"
+#include "tensor/tensor.h"
+
+namespace proa::inline v0::amp {
+namespace {
+
+// A cast whose elements are there already.
+struct KeptCast : autograd::CustomFunction<KeptCast> {
+  static constexpr const char* kName = "cast";
+  DType source = DType::kFloat32;
+
+  Tensor Forward(autograd::FunctionContext&, const Tensor& t,
+                 const Tensor& value) {
+    source = t.dtype();
+    return value;
+  }
+  std::vector<Tensor> Backward(autograd::FunctionContext&,
+                               std::span<const Tensor> grads) {
+    return {ops::cast(grads[0], source), Tensor()};
+  }
+};
+
+const bool is_installed = [] {
+  InstallCastHistory({.is_leaf = &autograd::IsLeaf,
+                      .record = [](const Tensor& t, const Tensor& value) {
+                        return KeptCast::Apply(t, value);
+                      }});
+  return true;
+}();
+
+}  // namespace
+}  // namespace proa::inline v0::amp

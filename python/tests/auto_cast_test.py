@@ -375,6 +375,21 @@ def test_converted_training_is_that_at_once(level, dtype):
     assert results[0] == results[1] == results[2]
 
 
+@pytest.mark.parametrize("level", ["O1", "O2"])
+def test_layer_norm_casts_nothing(level):
+    """16-bit data goes through beside float32 parameters, which get gradients of float32 (amp-11)."""
+    norm, x = paddle.nn.LayerNorm(8), tensor(4, 8).detach().astype("bfloat16")
+    x.stop_gradient = False
+    with cast(level=level), paddle.amp.debugging.collect_operator_stats(show=False) as stats:
+        y = norm(x)
+    assert y.dtype == LOW and KEPT() == 0
+    assert stats.calls["layer_norm"]["casts"] == 0
+    exact = paddle.nn.functional.layer_norm(x.detach().astype("float32"), 8, norm.weight, norm.bias)
+    np.testing.assert_allclose(y.astype("float32").numpy(), exact.numpy(), rtol=2**-8, atol=2**-9)
+    y.astype("float32").square().sum().backward()
+    assert x.grad.dtype == LOW and norm.weight.grad.dtype == norm.bias.grad.dtype == paddle.float32
+
+
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float64", "complex64"])
 def test_other_arguments_are_left_alone(dtype):
     x = paddle.ones([2, 2]).astype(dtype)

@@ -145,6 +145,19 @@ def test_decorate():
         proa.amp.decorate(3)
 
 
+def test_decorate_in_the_order_of_2_3():
+    net = proa.nn.Linear(2, 3)
+    adam = proa.optimizer.Adam(parameters=net.parameters())
+    proa.amp.decorate(net, adam, "O2", None, "float32")
+    assert net.weight.dtype == proa.float16 and net.state_dict()["weight"].dtype == proa.float32
+    net = proa.nn.Linear(2, 3)
+    sgd = proa.optimizer.SGD(parameters=net.parameters())
+    proa.amp.decorate(net, sgd, "O2", False)
+    net.weight.grad = proa.ones([2, 3], "float16")
+    sgd.step()
+    assert "master_weights" not in sgd.state_dict()
+
+
 def test_decorate_twice_and_parameters_that_changed_between():
     net = proa.nn.Linear(2, 3)
     sgd = proa.optimizer.SGD(0.1, parameters=net.parameters())

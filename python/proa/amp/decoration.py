@@ -23,7 +23,8 @@ def decorate(
             several of them share is cast once.
         optimizers (Optimizer|list[Optimizer], optional): those of the networks. Make them before.
         level (str): "O1" or "O2".
-        dtype (str): "float16" or "bfloat16".
+        dtype (str): "float16" or "bfloat16". Programs of 2.3 have none: a bool or None here is `master_weight`, and what comes
+            after it `save_dtype`.
         master_weight (bool, optional): keep float32 copies of 16-bit parameters; None means True for O2.
         save_dtype (str, optional): what `state_dict` converts floating point values to.
         master_grad (bool): accepted; gradients have the dtype of their parameters.
@@ -47,6 +48,8 @@ def decorate(
 
     if level not in ("O1", "O2"):
         raise _C.located(ValueError(f"decorate: level must be 'O1' or 'O2', not {level!r}"))
+    if dtype is None or isinstance(dtype, bool):
+        dtype, master_weight, save_dtype = "float16", dtype, save_dtype if master_weight is None else master_weight
     kind = as_dtype(dtype)
     if kind not in (_C.float16, _C.bfloat16):
         raise _C.located(ValueError(f"decorate: dtype must be 'float16' or 'bfloat16', not {dtype!r}"))

@@ -1,7 +1,7 @@
-"""Training on several processes, so far with one: each function means there what it means for a group of one member.
+"""Training on several processes: how they start and meet, collectives among them, and `DataParallel`.
 
-`get_rank()` is 0, `get_world_size()` is 1, collectives check their arguments and leave tensors as they are,
-`DataParallel` is the layer inside of it. A job of several processes is refused with one sentence.
+A process that nobody started as one of several is a job of one: `get_rank()` is 0, `get_world_size()` is 1, collectives
+check their arguments and leave tensors as they are, and `DataParallel` is the layer inside of it.
 """
 
 from proa.framework.names import invert as _invert

@@ -6,7 +6,7 @@ buckets are made anew, in the order in which gradients came on rank 0.
 """
 
 from proa import _C
-from proa.distributed import collective
+from proa.distributed import collective, objects
 from proa.distributed.groups import resolve
 
 __all__ = ["Reducer"]
@@ -215,7 +215,7 @@ class Reducer:
                 held, values = _C.ops.held_rows(p.grad), _C.ops.held_values(p.grad)
             else:  # unused here
                 held, values = _C.ops.full([0], 0, "int64"), _C.ops.full([0, *p.shape[1:]], 0, p.dtype)
-            sizes = collective._gather_sizes(held.shape[0], group)
+            sizes = objects.gather_sizes(held.shape[0], group)
             all_held = _C.ops.full([sum(sizes)], 0, held.dtype)
             all_values = _C.ops.full([sum(sizes), *p.shape[1:]], 0, values.dtype)
             group.carrier.start("all_gather", held, all_held, out_splits=sizes)

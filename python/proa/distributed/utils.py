@@ -3,7 +3,8 @@
 import numpy as np
 
 from proa import _C
-from proa.distributed.collective import _check_tensor, resolve
+from proa.distributed.calls import check_tensor
+from proa.distributed.groups import resolve
 
 __all__ = ["global_gather", "global_scatter"]
 
@@ -29,7 +30,7 @@ def _order(arriving):
 
 
 def _exchange(what, x, local_count, global_count, group, back):
-    _check_tensor(what, "x", x)
+    check_tensor(what, "x", x)
     group = resolve(group)
     local, arriving = (
         _counts(what, name, value, group)

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "tensor/error.h"
@@ -30,7 +32,9 @@ bool NameLess(const OpDefinition* a, std::string_view b) { return a->name < b; }
 OpRegistration::OpRegistration(std::span<const OpDefinition* const> ops) {
   static auto* mutex = new std::mutex;
   const std::lock_guard lock(*mutex);
-  auto* next = new Registry(Current());
+  // Readers may still hold the one before: it stays, and is not lost.
+  static auto* all = new std::vector<std::unique_ptr<const Registry>>;
+  auto next = std::make_unique<Registry>(Current());
   for (const OpDefinition* op : ops) {
     const std::string_view name = op->name;
     auto at = std::lower_bound(next->begin(), next->end(), name, NameLess);
@@ -40,7 +44,8 @@ OpRegistration::OpRegistration(std::span<const OpDefinition* const> ops) {
     }
     next->insert(at, op);
   }
-  registry.store(next, std::memory_order_release);
+  registry.store(next.get(), std::memory_order_release);
+  all->push_back(std::move(next));
 }
 
 const OpDefinition* FindOp(std::string_view name) {

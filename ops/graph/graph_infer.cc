@@ -79,7 +79,8 @@ Shape graph_rows(const char* op, const Tensor& x, const Tensor& src_index,
     const int64_t rows = out_size.values()[0];
     if (out_size.is_symbolic() && IsUnknown(rows)) {
       out[0] = kUnknownDim;
-    } else if (rows > 0) {
+    } else if (rows > 0 || (rows == 0 && given > 1)) {
+      // As one number 0 means "as x has"; a whole shape means what it says.
       out[0] = rows;
     }
   }

@@ -5,7 +5,7 @@ import numpy as np
 
 def _rows(x, out_size):
     size = np.ravel(np.asarray(out_size if out_size is not None else [], np.int64))
-    return int(size[0]) if size.size and size[0] > 0 else len(x)
+    return int(size[0]) if size.size and (size[0] > 0 or size.size > 1) else len(x)
 
 
 def _pooled(x, src, dst, out_size, f):

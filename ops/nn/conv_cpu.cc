@@ -39,9 +39,6 @@ bool RunOneDnn(const ConvGeometry& g, Wanted wanted, const ConvData& data) {
     case Wanted::kInput:
       return ConvInputGradOneDnn(g, data);
     case Wanted::kWeight:
-      // oneDNN 2.6 writes and reads past its memory for small volumes of
-      // bfloat16 on CPUs with AVX-512 (fuzz/regressions.txt): in float32.
-      if (g.dims() == 3 && data.x.dtype() == DType::kBFloat16) return false;
       return ConvWeightGradOneDnn(g, data);
   }
   return false;

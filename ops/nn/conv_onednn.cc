@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "oneapi/dnnl/dnnl.hpp"
+#include "ops/nn/conv_defects.h"
 #include "ops/nn/conv_problem.h"
 #include "ops/nn/strided_pixels.h"
 #include "ops/nn/weight_grad_parts.h"
@@ -193,6 +194,7 @@ bool ConvOneDnn(const ConvGeometry& g, const ConvData& data) {
     return ConvOneDnn(OnTakenPixels(g),
                       {taken, data.weight, data.bias, data.y});
   }
+  if (!OneDnnForwardIsRight(g, data.x.dtype())) return false;
   return RunForward(g, data.x, data.weight,
                     {ConvWeightDesc(g, data.x.dtype(), false), {}}, data.bias,
                     data.y);
@@ -200,6 +202,7 @@ bool ConvOneDnn(const ConvGeometry& g, const ConvData& data) {
 
 bool ConvInputGradOneDnn(const ConvGeometry& g, const ConvData& data) {
   const DType dtype = data.y.dtype();
+  if (!OneDnnInputGradIsRight(g, dtype)) return false;
   if (IsStridedPointwise(g)) {
     const ConvGeometry taken = OnTakenPixels(g);
     const Tensor pixels = Tensor::Empty(taken.InputShape(), dtype);

@@ -70,8 +70,9 @@ ConvProblem DescribeConv(const ConvGeometry& g, DType dtype) {
   p.weight = {weight, t, tag::any};
   p.bias = {{g.out_channels}, t, tag::x};
   p.stride = dims({}, w.stride);
-  p.dilation = dims({}, w.dilation);
-  for (auto& d : p.dilation) --d;
+  // One tap is never apart from another.
+  for (int d = 0; d < n; ++d)
+    p.dilation.push_back(w.kernel[d] == 1 ? 0 : w.dilation[d] - 1);
   p.pad_before = dims({}, w.pad_before);
   p.pad_after = dims({}, w.pad_after);
   return p;

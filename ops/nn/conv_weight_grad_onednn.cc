@@ -9,11 +9,14 @@
 #include <vector>
 
 #include "oneapi/dnnl/dnnl.hpp"
+#include "ops/nn/conv_defects.h"
 #include "ops/nn/conv_onednn.h"
 #include "ops/nn/conv_problem.h"
 #include "ops/nn/float_copy.h"
+#include "ops/nn/matrix_columns.h"
 #include "ops/nn/strided_pixels.h"
 #include "ops/nn/weight_grad_parts.h"
+#include "ops/nn/weight_grad_products.h"
 #include "ops/onednn/engine.h"
 #include "ops/onednn/primitive.h"
 #include "ops/onednn/primitive_cache.h"
@@ -96,34 +99,6 @@ class Sums {
   Tensor more_;
 };
 
-// Columns [begin, begin + size) of some rows of a matrix, for a product: as
-// they lie, or apart from each other in a copy where rows that lie a power of
-// two apart would share few lines of the cache (at 2 KiB the product takes half
-// as long again).
-class Columns {
- public:
-  Columns(const float* rows, int64_t count, int64_t width, int64_t begin,
-          int64_t size)
-      : data_(rows + begin), step_(width) {
-    constexpr int64_t kBadStep = 512, kGap = 16;
-    if (width % kBadStep != 0) return;
-    step_ = size % kBadStep == 0 ? size + kGap : size;
-    copy_ = Tensor::Empty({count, step_}, DType::kFloat32);
-    float* const to = copy_.data<float>();
-    for (int64_t k = 0; k < count; ++k)
-      std::memcpy(to + k * step_, data_ + k * width,
-                  static_cast<size_t>(size) * sizeof(float));
-    data_ = to;
-  }
-  const float* data() const { return data_; }
-  int64_t step() const { return step_; }
-
- private:
-  const float* data_;
-  int64_t step_;
-  Tensor copy_;
-};
-
 // weight[o, i] = sum over pixels of y[pixel, o] * x[pixel, i]
 void PointwiseWeightGrad(const ConvGeometry& image, const ConvData& data) {
   ConvGeometry g = image;  // one column of all pixels
@@ -139,9 +114,9 @@ void PointwiseWeightGrad(const ConvGeometry& image, const ConvData& data) {
     for (int64_t k = begin; k < end; ++k) {
       const WeightGradPart part = parts[k];
       const int64_t rows = part.rows.size();
-      const Columns a(y + part.rows.begin * o, rows, o, part.channels.begin,
-                      part.channels.size());
-      const Columns b(x + part.rows.begin * i, rows, i, 0, i);
+      const MatrixColumns a(y + part.rows.begin * o, rows, o,
+                            part.channels.begin, part.channels.size());
+      const MatrixColumns b(x + part.rows.begin * i, rows, i, 0, i);
       onednn::Sgemm({.transpose_a = true,
                      .m = part.channels.size(),
                      .n = i,
@@ -155,93 +130,6 @@ void PointwiseWeightGrad(const ConvGeometry& image, const ConvData& data) {
     }
   });
   sums.AddUp();
-}
-
-// The spatial dim of a convolution over a line, -1 if it is none: the others
-// have one element and one tap.
-int LineOf(const ConvGeometry& g) {
-  int line = -1;
-  for (int d = 0; d < kMostSpatialDims; ++d) {
-    if (g.in[d] == 1 && g.out[d] == 1 && g.window.kernel[d] == 1 &&
-        g.window.pad_before[d] == 0)
-      continue;
-    if (line >= 0) return -1;
-    line = d;
-  }
-  return line;
-}
-
-// Lines for which a product for each tap is faster than oneDNN's convolution,
-// which took 1.7 times as long for 256 channels of 500 places, 3 taps (AVX2).
-bool SuitsProducts(const ConvGeometry& g) {
-  constexpr int64_t kLeastChannels = 16, kLeastPixels = 64;
-  const int line = LineOf(g);
-  return line >= 0 && g.groups == 1 && g.in_channels >= kLeastChannels &&
-         g.out_channels >= kLeastChannels && g.out[line] >= kLeastPixels;
-}
-
-// The places of the output whose tap `q` lies in the line.
-PartRange InsideOfTap(const ConvGeometry& g, int line, int64_t q) {
-  const int64_t stride = g.window.stride[line];
-  const int64_t shift = q * g.window.dilation[line] - g.window.pad_before[line];
-  const int64_t begin = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
-  const int64_t last = g.in[line] - 1 - shift;
-  const int64_t end = last < 0 ? 0 : std::min(g.out[line], last / stride + 1);
-  return {begin, std::max(begin, end)};
-}
-
-// weight[o, i, q] = sum over images and places p of
-//     y[p, o] * x[p * stride + q * dilation - pad_before, i]
-// A part is a tap of some channels of y, so that nothing is added up.
-void LineWeightGrad(const ConvGeometry& g, const ConvData& data) {
-  const int line = LineOf(g);
-  const int64_t o = g.out_channels, i = g.in_channels, taps = g.taps();
-  const int64_t stride = g.window.stride[line];
-  const float* x = data.x.data<float>();
-  const float* y = data.y.data<float>();
-  // [tap, o, i]
-  const Tensor sums = Tensor::Empty({taps, o, i}, DType::kFloat32);
-  constexpr int64_t kChannels = 64;
-  const int64_t parts = (o + kChannels - 1) / kChannels;
-  parallel_for(0, taps * parts, 1, [&](int64_t begin, int64_t end) {
-    const onednn::SerialScope serial;
-    for (int64_t k = begin; k < end; ++k) {
-      const int64_t q = k / parts, first = k % parts * kChannels;
-      const int64_t channels = std::min(kChannels, o - first);
-      const PartRange inside = InsideOfTap(g, line, q);
-      float* const sum = sums.data<float>() + (q * o + first) * i;
-      if (inside.size() == 0) {
-        std::fill_n(sum, channels * i, 0.f);
-        continue;
-      }
-      const int64_t at = inside.begin * stride + q * g.window.dilation[line] -
-                         g.window.pad_before[line];
-      for (int64_t n = 0; n < g.batch; ++n) {
-        const Columns a(y + (n * g.out[line] + inside.begin) * o, inside.size(),
-                        o, first, channels);
-        const Columns b(x + (n * g.in[line] + at) * i, inside.size(),
-                        stride * i, 0, i);
-        onednn::Sgemm({.transpose_a = true,
-                       .m = channels,
-                       .n = i,
-                       .k = inside.size(),
-                       .a = a.data(),
-                       .lda = a.step(),
-                       .b = b.data(),
-                       .ldb = b.step(),
-                       .c = sum,
-                       .ldc = i,
-                       .accumulate = n > 0});
-      }
-    }
-  });
-  Shape shape = data.weight.shape();
-  Strides strides = ContiguousStrides(shape);
-  // As [tap, o, i] lies; sizes of 1 may have any stride.
-  for (int d = 2; d < shape.rank(); ++d) strides[d] = o * i;
-  strides[0] = i;
-  strides[1] = 1;
-  FloatCopyInto(sums.AsStrided(shape, strides, 0), data.weight);
 }
 
 // The taps that see padding only: oneDNN leaves some of them as they were.
@@ -315,6 +203,7 @@ bool Compile(const ConvGeometry& g, DType dtype, const WeightGradParts& parts,
     Task t;
     t.g = GeometryOfPart(g, part, &row);
     if (t.g.in[0] > 0) {
+      if (!OneDnnWeightGradIsRight(t.g, dtype)) return false;
       t.primitive = Find(t.g, dtype);
       if (!HasKernel(*t.primitive)) return false;
     }
@@ -344,13 +233,17 @@ bool ConvWeightGradOneDnn(const ConvGeometry& g, const ConvData& data) {
     return true;
   }
   if (dtype == DType::kFloat32 && SuitsProducts(g)) {
-    LineWeightGrad(g, data);
+    WeightGradByProducts(g, data);
     return true;
   }
   const WeightGradParts parts(g);
   const Sums sums(data.weight, parts.sums());
   std::vector<Task> tasks;
-  if (!Compile(g, dtype, parts, sums, &tasks)) return false;
+  if (!Compile(g, dtype, parts, sums, &tasks)) {
+    if (dtype != DType::kFloat32 || g.groups > 1) return false;
+    WeightGradByProducts(g, data);
+    return true;
+  }
   parallel_for(0, parts.count(), 1, [&](int64_t begin, int64_t end) {
     const onednn::SerialScope serial;
     for (int64_t k = begin; k < end; ++k) RunTask(tasks[k], data);

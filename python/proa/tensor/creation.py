@@ -179,20 +179,24 @@ def arange(start=0, end=None, step=1, dtype=None, name=None):
 
 def _arange_of_run(start, end, step, dtype):
     """arange whose numbers only the run of a program knows."""
-    start, end, step = (
+    given = start, end, step
+    tensors = [
         unread if (unread := _unread(v)) is not None else _C.to_tensor(_scalar("arange", "an argument", v))
-        for v in (start, end, step)
-    )
-    if all(v.is_integer() for v in (start, end, step)):
-        kind = _C.int64
-        start, end, step = (_C.ops.cast(v, kind) for v in (start, end, step))
-        count = (end - start + step - step.sign()) // step
-    else:
-        kind = dtype or _C.get_default_dtype()
-        start, end, step = (_C.ops.cast(v, kind) for v in (start, end, step))
+        for v in given
+    ]
+    floating = [
+        v.dtype if isinstance(v, _C.Tensor) else _C.get_default_dtype()
+        for v, tensor in zip(given, tensors)
+        if tensor.is_floating_point()
+    ]
+    kind = _C.float64 if floating else _C.int64
+    start, end, step = (_C.ops.cast(v, kind) for v in tensors)
+    if floating:
         count = _C.ops.cast(((end - start) / step).ceil(), _C.int64)
+    else:
+        count = (end - start + step - step.sign()) // step
     steps = _C.ops.cumsum(_C.ops.full([_C.ops.clip(count, 0)], 1, _C.int64), 0) - 1
-    return _C.ops.cast(start + _C.ops.cast(steps, kind) * step, dtype or kind)
+    return _C.ops.cast(start + _C.ops.cast(steps, kind) * step, dtype or (floating or [kind])[-1])
 
 
 def linspace(start, stop, num, dtype=None, name=None):

@@ -1,5 +1,7 @@
 """Linear maps, dropout, padding, similarity and rearrangements."""
 
+import math
+
 from proa import _C
 from proa.framework import attributes
 from proa.framework.attributes import is_late, known, known_number, number
@@ -407,6 +409,8 @@ def _window(op, size, kernel_sizes, strides, paddings, dilations):
 
 
 _TO_THE_END = (1 << 31) - 1
+# Each is an operation of the program; where sizes are known, the image holds the kernel.
+_MOST_TAPS = 65536
 
 
 def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
@@ -421,7 +425,7 @@ def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
         Tensor: [N, C * KH * KW, number of blocks]: none where H or W is open in a program, and turns out too small.
 
     Raises:
-        ValueError: the kernel is larger than the padded image.
+        ValueError: the kernel is larger than the padded image, or has more than 65536 taps where H or W is open.
 
     Examples:
         >>> proa.nn.functional.unfold(proa.ones([1, 3, 4, 4]), 2).shape
@@ -433,6 +437,10 @@ def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
     kernel, stride, dilation, pads, _ = _window("unfold", x.shape[2:], kernel_sizes, strides, paddings, dilations)
     if any(pads):
         x = ops.pad(x, [0, 0, 0, 0, pads[0], pads[2], pads[1], pads[3]])
+    if math.prod(kernel) > _MOST_TAPS and not all(isinstance(n, int) for n in x.shape[2:]):
+        raise _C.located(
+            ValueError(f"unfold: a kernel of {kernel} has {math.prod(kernel)} taps; at most {_MOST_TAPS} for open sizes")
+        )
     taps = []
     for i in range(kernel[0]):
         for j in range(kernel[1]):

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 
-#include "ops/nn/channels_cuda.cuh"
 #include "ops/nn/rows_cuda.cuh"
 #include "ops/primitives/cuda/visit.cuh"
 #include "tensor/tensor.h"
@@ -43,20 +42,16 @@ __device__ __forceinline__ Affine<C> AffineOf(int64_t c, C mean, C inv_std,
   return {scale, bias.At(c, C(0)) - mean * scale};
 }
 
-// `spread` is the variance, or 1 / standard deviation: that of a batch, which
-// passes through if each channel is one element. `means` may be null.
+// `spread` is the variance, or 1 / standard deviation; `means` may be null.
 template <class C>
 __global__ void FindAffine(FloatArray mean, FloatArray spread, bool is_variance,
                            C epsilon, FloatArray weight, FloatArray bias,
-                           Channels l, Affine<C>* affine, C* means) {
+                           int64_t channels, Affine<C>* affine, C* means) {
   const int64_t c = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (c >= l.channels) return;
+  if (c >= channels) return;
   const C s = spread.At(c, C(1)), m = mean.At(c, C(0));
-  if (!is_variance && l.count() == 1)
-    affine[c] = {C(1), C(0)};
-  else
-    affine[c] = AffineOf(c, m, is_variance ? C(1) / sqrt(s + epsilon) : s,
-                         weight, bias);
+  affine[c] =
+      AffineOf(c, m, is_variance ? C(1) / sqrt(s + epsilon) : s, weight, bias);
   if (means != nullptr) means[c] = m;
 }
 

@@ -61,22 +61,6 @@ void ScaleAndShift(const ChannelLayout& l, const T* __restrict x,
   }
 }
 
-// Whether each channel is one element, which has no variance: such a batch is
-// passed through, with no say in the statistics and no use for weight and bias.
-bool PassesThrough(const ChannelLayout& l) { return l.count() == 1; }
-
-// The factors of a batch normalized by its own statistics.
-template <typename A>
-void FindFactors(const ChannelLayout& l, const A* mean, const A* inv_std,
-                 const A* weight, const A* bias, A* scale, A* shift) {
-  if (PassesThrough(l)) {
-    std::fill_n(scale, l.channels, A(1));
-    std::fill_n(shift, l.channels, A(0));
-  } else {
-    FindScaleAndShift(l, mean, inv_std, weight, bias, scale, shift);
-  }
-}
-
 // Something near the values of each channel: its first one. Sums of squares of
 // differences from it lose nothing to cancellation.
 template <typename T, typename A>
@@ -107,11 +91,6 @@ void WriteInputGrad(const ChannelLayout& l, const Grad& g,
   const Rows<A> rows(l, 3);
   A *const a = rows[0], *const b = rows[1], *const c0 = rows[2];
   for (int64_t c = 0; c < l.channels; ++c) {
-    if (PassesThrough(l)) {
-      a[c] = A(1);
-      b[c] = c0[c] = A(0);
-      continue;
-    }
     a[c] = weight != nullptr ? inv_std[c] * weight[c] : inv_std[c];
     double by_x = -static_cast<double>(a[c]) * inv_std[c] * inv_std[c] *
                   sums[l.channels + c] / count;
@@ -167,8 +146,8 @@ void Train(const Tensor& x, const Tensor& running_mean,
           return d * d;
         });
     const double count = static_cast<double>(std::max<int64_t>(l.count(), 1));
-    // An empty batch says nothing about the statistics either.
-    const A keep = l.count() <= 1 ? A(1) : static_cast<A>(momentum);
+    // An empty batch says nothing about the statistics.
+    const A keep = l.count() == 0 ? A(1) : static_cast<A>(momentum);
     for (int64_t k = 0; k < l.channels; ++k) {
       const double off = sums[0][k] / count;
       const double spread = sums[1][k] / count - off * off;
@@ -179,7 +158,7 @@ void Train(const Tensor& x, const Tensor& running_mean,
       new_mean[k] = old_mean.data<A>()[k] * keep + means[k] * (A(1) - keep);
       new_var[k] = old_var.data<A>()[k] * keep + variance * (A(1) - keep);
     }
-    FindFactors(l, means, inv_stds, pw, pb, scale, shift);
+    FindScaleAndShift(l, means, inv_stds, pw, pb, scale, shift);
     Tensor holder;
     ScaleAndShift(l, px, scale, shift, after,
                   ResidualOf<T>(images, after, holder), result.data<T>());
@@ -218,8 +197,8 @@ void Again(const Tensor& x, const Tensor& mean, const Tensor& inv_std,
               constexpr DType kA = kDTypeOf<A>;
               const Tensor m = FloatCopy(mean, kA), r = FloatCopy(inv_std, kA);
               const Tensor w = FloatCopy(weight, kA), b = FloatCopy(bias, kA);
-              FindFactors(l, m.data<A>(), r.data<A>(), DataOrNull<A>(w),
-                          DataOrNull<A>(b), scale, shift);
+              FindScaleAndShift(l, m.data<A>(), r.data<A>(), DataOrNull<A>(w),
+                                DataOrNull<A>(b), scale, shift);
             });
 }
 
@@ -280,8 +259,8 @@ void Grads(const Tensor& grad_out, const Tensor& x, const Tensor& weight,
     if (relu) {
       const Rows<A> rows(l, 2);
       A *const scale = rows[0], *const offset = rows[1];
-      FindFactors(l, m.data<A>(), r.data<A>(), DataOrNull<A>(w),
-                  DataOrNull<A>(b), scale, offset);
+      FindScaleAndShift(l, m.data<A>(), r.data<A>(), DataOrNull<A>(w),
+                        DataOrNull<A>(b), scale, offset);
       const auto g = [=](int64_t c, int64_t i) {
         return WherePositive(static_cast<A>(px[i]) * scale[c] + offset[c],
                              static_cast<A>(pg[i]));
@@ -306,7 +285,6 @@ void Grads(const Tensor& grad_out, const Tensor& x, const Tensor& weight,
     }
     const Rows<A> rows(l, 2);
     for (int64_t c = 0; c < l.channels; ++c) {
-      if (PassesThrough(l)) sums[0][c] = sums[1][c] = 0;
       rows[0][c] = static_cast<A>(sums[1][c] * r.data<A>()[c]);
       rows[1][c] = static_cast<A>(sums[0][c]);
     }

@@ -59,9 +59,8 @@ struct FinishStatistics {
                                              TwoSums<double> sums) const {
     const int64_t n = l.count();
     const double count = n > 0 ? static_cast<double>(n) : 1.0;
-    // A batch that is empty or passes through says nothing about the
-    // statistics.
-    const C keep = n <= 1 ? C(1) : momentum;
+    // An empty batch says nothing about the statistics.
+    const C keep = n == 0 ? C(1) : momentum;
     const double off = sums.a / count;
     const double spread = sums.b / count - off * off;
     const C mean =
@@ -75,8 +74,7 @@ struct FinishStatistics {
     running_var_out.Write(c, old_var * keep + variance * (C(1) - keep));
     saved_mean.Write(c, mean);
     saved_inv_std.Write(c, inv_std);
-    affine[c] = n == 1 ? Affine<C>{C(1), C(0)}
-                       : AffineOf(c, mean, inv_std, weight, bias);
+    affine[c] = AffineOf(c, mean, inv_std, weight, bias);
   }
 };
 
@@ -174,9 +172,10 @@ void Normalize(const KernelContext& ctx, const Tensor& x, const Tensor& mean,
     const Workspace affine(
         ctx, l.channels * static_cast<int64_t>(sizeof(Affine<C>)));
     FindAffine<C><<<static_cast<uint32_t>(CeilDiv(l.channels, 128)), 128, 0,
-                    StreamOf(ctx)>>>(
-        FloatArray(m), FloatArray(s), is_variance, static_cast<C>(epsilon),
-        FloatArray(w), FloatArray(b), l, affine.as<Affine<C>>(), nullptr);
+                    StreamOf(ctx)>>>(FloatArray(m), FloatArray(s), is_variance,
+                                     static_cast<C>(epsilon), FloatArray(w),
+                                     FloatArray(b), l.channels,
+                                     affine.as<Affine<C>>(), nullptr);
     CheckLaunch("batch_norm");
     Write<T>(ctx, l, images, in, after, result, affine.as<Affine<C>>());
   });

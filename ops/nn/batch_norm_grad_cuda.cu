@@ -80,12 +80,6 @@ struct FinishGrads {
   __device__ __forceinline__ void operator()(int64_t c,
                                              TwoSums<double> sums) const {
     const int64_t n = l.count();
-    if (n == 1) {
-      factors[c] = {C(1), C(0), C(0), means[c]};
-      weight_grad.Write(c, C(0));
-      bias_grad.Write(c, C(0));
-      return;
-    }
     const double count = n > 0 ? static_cast<double>(n) : 1.0;
     const C r = inv_std.At(c, C(1));
     const double a = affine[c].scale;
@@ -167,8 +161,8 @@ void Grads(const KernelContext& ctx, const Tensor& grad_out, const Tensor& x,
     auto* means = reinterpret_cast<C*>(affine + l.channels);
     FindAffine<C><<<static_cast<uint32_t>(CeilDiv(l.channels, 128)), 128, 0,
                     StreamOf(ctx)>>>(FloatArray(m), FloatArray(r), false, C(0),
-                                     FloatArray(w), FloatArray(b), l, affine,
-                                     means);
+                                     FloatArray(w), FloatArray(b), l.channels,
+                                     affine, means);
     CheckLaunch("batch_norm");
     const FinishGrads<T> finish = {l,
                                    means,

@@ -1,5 +1,8 @@
 #include "ops/nn/conv_defects.h"
 
+#include <algorithm>
+#include <cstdint>
+
 namespace proa::inline v0::ops {
 namespace {
 
@@ -14,6 +17,12 @@ bool HasWindowOutside(const ConvGeometry& g, int d) {
   const Window& w = g.window;
   const int64_t last = (g.out[d] - 1) * w.stride[d] - w.pad_before[d];
   return last >= g.in[d] || w.pad_before[d] >= w.Extent(d);
+}
+
+// How far the last window of dim d hangs over the input.
+int64_t OverhangBehind(const ConvGeometry& g, int d) {
+  const Window& w = g.window;
+  return (g.out[d] - 1) * w.stride[d] + w.Extent(d) - w.pad_before[d] - g.in[d];
 }
 
 }  // namespace
@@ -42,9 +51,15 @@ bool OneDnnWeightGradIsRight(const ConvGeometry& g, DType dtype) {
     // float32: in 85, kernel 2, stride 3, dilation 40, padding 20.
     if (dtype == DType::kBFloat16 || w.stride[d] > 1) return false;
   }
-  // In 4, kernel 4, stride 2, padding 3, of a volume's outermost dim: it reads
-  // past its memory.
-  return g.dims() < 3 || w.stride[0] == 1 || 2 * w.pad_before[0] <= w.Extent(0);
+  // In 4, kernel 4, stride 2, padding 3, of a volume's outermost dim, where
+  // several windows hang over: it reads past its memory.
+  return g.dims() < 3 || w.stride[0] == 1 ||
+         std::max(w.pad_before[0], OverhangBehind(g, 0)) <= w.stride[0];
+}
+
+bool IsDefective(std::string_view implementation) {
+  return implementation.starts_with("brgconv") &&
+         implementation.find("amx") != std::string_view::npos;
 }
 
 }  // namespace proa::inline v0::ops

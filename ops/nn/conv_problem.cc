@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "ops/nn/conv_defects.h"
 #include "ops/onednn/descriptor.h"
 #include "ops/onednn/engine.h"
 #include "ops/onednn/primitive.h"
@@ -82,21 +83,23 @@ dnnl::convolution_forward::primitive_desc ForwardDesc(const ConvProblem& p,
                                                       bool has_bias) {
   const auto kind = dnnl::prop_kind::forward_training;
   const auto algorithm = dnnl::algorithm::convolution_direct;
-  const auto attr = onednn::UserScratchpad();
-  if (has_bias) {
-    return {{kind, algorithm, p.x, p.weight, p.bias, p.y, p.stride, p.dilation,
-             p.pad_before, p.pad_after},
-            attr,
-            onednn::Engine()};
-  }
-  return {{kind, algorithm, p.x, p.weight, p.y, p.stride, p.dilation,
-           p.pad_before, p.pad_after},
-          attr,
-          onednn::Engine()};
+  const dnnl::convolution_forward::desc problem =
+      has_bias ? dnnl::convolution_forward::desc(
+                     kind, algorithm, p.x, p.weight, p.bias, p.y, p.stride,
+                     p.dilation, p.pad_before, p.pad_after)
+               : dnnl::convolution_forward::desc(kind, algorithm, p.x, p.weight,
+                                                 p.y, p.stride, p.dilation,
+                                                 p.pad_before, p.pad_after);
+  dnnl::convolution_forward::primitive_desc pd(
+      problem, onednn::UserScratchpad(), onednn::Engine());
+  // The last one stays if all are; HasKernel refuses it then.
+  while (IsDefective(pd.impl_info_str()) && pd.next_impl()) continue;
+  return pd;
 }
 
 bool HasKernel(const onednn::Primitive& p) {
-  return p.supported() && !p.implementation().starts_with("ref");
+  return p.supported() && !p.implementation().starts_with("ref") &&
+         !IsDefective(p.implementation());
 }
 
 }  // namespace proa::inline v0::ops

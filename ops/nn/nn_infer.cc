@@ -152,6 +152,20 @@ Shape channels(const char* op, const Tensor& x, std::string_view data_format) {
   return {x.size(ChannelDim(op, x, data_format))};
 }
 
+Shape batch_statistics(const char* op, const Tensor& x,
+                       std::string_view data_format) {
+  const Shape out = channels(op, x, data_format);
+  const Shape& shape = x.shape();
+  const bool known = std::none_of(shape.begin(), shape.end(),
+                                  [](int64_t n) { return IsUnknown(n); });
+  // Eager calls pass such a batch through before they come here.
+  PROA_REQUIRE(!known || out[0] == 0 || shape.numel() != out[0], op,
+               ": a batch of one element a channel has no variance; x is ",
+               Describe(x),
+               ". Leave such a batch out, or use the running statistics");
+  return out;
+}
+
 Shape batch_norm(const char* op, const Tensor& x, const Tensor& mean,
                  const Tensor& variance, const Tensor& weight,
                  const Tensor& bias, std::string_view data_format) {

@@ -138,6 +138,10 @@ Shape layer_norm_input_grad(const char* op, const Tensor& grad_out,
 // The dims of x from begin_axis on.
 Shape layer_norm_weight_grad(const char* op, const Tensor& grad_out,
                              const Tensor& x, int64_t begin_axis);
+// [channels], those of a batch that is more than one element for each.
+Shape batch_statistics(const char* op, const Tensor& x,
+                       std::string_view data_format);
+
 Shape batch_norm(const char* op, const Tensor& x, const Tensor& mean,
                  const Tensor& variance, const Tensor& weight,
                  const Tensor& bias, std::string_view data_format);

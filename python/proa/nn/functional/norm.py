@@ -20,6 +20,12 @@ def _channel_axis(op, x, data_format):
     return rank - 1 if data_format[-1] == "C" and data_format != "NC" else 1
 
 
+def _has_one_element(x, axis):
+    """Whether each channel of x has a single element."""
+    # An open size counts as more than one: a batch of one that only the run knows is refused by the op.
+    return all(isinstance(size, int) and size == 1 for d, size in enumerate(x.shape) if d != axis)
+
+
 def _along(x, axis, vector):
     """A vector [C] in the shape that broadcasts to x along `axis`."""
     shape = [1] * len(x.shape)
@@ -51,7 +57,7 @@ def batch_norm(
             momentum * old + (1 - momentum) * that of the batch (the variance without Bessel's correction).
         weight, bias (Tensor|None): [C].
         training (bool): use the batch's mean and variance. A batch of one element a channel has none: x is
-            passed through, and the running statistics stay.
+            passed through, and the running statistics stay; where a program learns that only as it runs, it is an error.
         momentum (float): what remains of the running statistics.
         epsilon (float): keeps the division finite.
         data_format (str): where the channels are.
@@ -67,7 +73,7 @@ def batch_norm(
     x = _C.tensor_argument(x, "batch_norm", "x")
     running_mean = _C.tensor_argument(running_mean, "batch_norm", "running_mean")
     running_var = _C.tensor_argument(running_var, "batch_norm", "running_var")
-    _channel_axis("batch_norm", x, data_format)  # checks
+    axis = _channel_axis("batch_norm", x, data_format)
     if use_global_stats is None:
         use_global_stats = not training
     ops, inputs = _C.ops, [x]
@@ -80,6 +86,9 @@ def batch_norm(
         if relu:
             op = ops.batch_norm_relu_inference if residual is None else ops.batch_norm_add_relu_inference
         return op(*inputs, running_mean, running_var, weight, bias, epsilon, data_format)
+    if _has_one_element(x, axis):
+        out = x if residual is None else x + residual
+        return ops.relu(out) if relu else out
     op = ops.batch_norm
     if relu:
         op = ops.batch_norm_relu if residual is None else ops.batch_norm_add_relu

@@ -42,6 +42,10 @@ struct ProcessGroup::Attempt {
     if (group.aborted_.load()) {
       Fail(absl::StatusCode::kCancelled, What(), ": the group was ended");
     }
+    // Of several that are gone, one that never entered: those that did may have
+    // gone because of it.
+    int gone = -1;
+    bool entered = false;
     for (int i = 0; i < group.size(); ++i) {
       if (i == group.rank_) continue;
       const Presence p = group.fabric_->presence(group.members()[i]);
@@ -50,10 +54,16 @@ struct ProcessGroup::Attempt {
       const bool missed = !came[i] && group.links_->Available(i) == 0;
       if (p == Presence::kLost || (missed && p == Presence::kLeft) ||
           (missed && ended)) {
-        Fail(absl::StatusCode::kUnavailable, What(), ": ", group.NameOf(i),
-             p == Presence::kLeft ? " has left the job"
-                                  : " died (its connection is gone)");
+        if (gone >= 0 && !(entered && missed)) continue;
+        gone = i;
+        entered = !missed;
       }
+    }
+    if (gone >= 0) {
+      const Presence p = group.fabric_->presence(group.members()[gone]);
+      Fail(absl::StatusCode::kUnavailable, What(), ": ", group.NameOf(gone),
+           p == Presence::kLeft ? " has left the job"
+                                : " died (its connection is gone)");
     }
     if (Clock::now() >= end) FailTimeout();
   }

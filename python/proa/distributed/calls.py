@@ -62,11 +62,13 @@ class _Task:
 
 
 def check_tensor(what, name, tensor):
+    """TypeError unless it is a tensor."""
     if not isinstance(tensor, _C.Tensor):
         raise _C.located(TypeError(f"{what}: {name} must be a Tensor, not {type(tensor).__name__}"))
 
 
 def check_list(what, name, tensors, count=None):
+    """TypeError unless it is a list of tensors, ValueError unless it has `count` of them."""
     if not isinstance(tensors, (list, tuple)):
         raise _C.located(TypeError(f"{what}: {name} must be a list of tensors, not {type(tensors).__name__}"))
     for tensor in tensors:
@@ -88,12 +90,14 @@ def check_rank(what, name, rank, group):
 
 
 def check_op(what, op):
+    """The name of a combination; ValueError for what is none of ReduceOp."""
     if op not in _OPS:
         raise _C.located(ValueError(f"{what}: op must be one of ReduceOp, not {op!r}"))
     return _OPS[op]
 
 
 def copy_into(target, source):
+    """Fills `target` with the elements of `source`, beside gradients and programs."""
     with _C.eager_mode():
         grad = _C.is_grad_enabled()
         _C.set_grad_enabled(False)
@@ -153,4 +157,5 @@ def fill(tensors, flat):
 
 
 def zeros_of(shape, like):
+    """Zeros of the dtype of `like`."""
     return untraced(lambda: _C.ops.full(shape, 0, like.dtype))

@@ -45,6 +45,7 @@ def all_gather_object(object_list, obj, group=None):
 
 
 def gather_sizes(size, group):
+    """The numbers that all processes give, by rank."""
     sizes = _C.to_tensor(np.zeros(group.nranks, np.int64))
     start(group, True, "all_gather", _C.to_tensor(np.array([size], np.int64)), sizes)
     return sizes.tolist()

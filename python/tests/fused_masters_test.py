@@ -19,6 +19,15 @@ def _step(name, params, grads, states, **options):
         return ops.momentum_(params, grads, states[0], rate, 0.9, True, 0.5, 0.01, **options)
     if name == "adagrad_":
         return ops.adagrad_(params, grads, states[0], rate, 1e-6, 0.5, 0.01, **options)
+    if name == "rmsprop_":
+        return ops.rmsprop_(
+            params, grads, *states, [p * 0.5 for p in params], rate, 0.9, 1e-3, 0.5, False, 0.5, 0.01, **options
+        )
+    if name == "adadelta_":
+        return ops.adadelta_(params, grads, *states, rate, 0.9, 1e-6, 0.5, 0.01, **options)
+    if name == "adamax_":
+        powers = [paddle.full([1], 0.9) for _ in params]
+        return ops.adamax_(params, grads, *states, powers, rate, 0.9, 0.99, 1e-8, 0.5, 0.01, **options)
     powers = [[paddle.full([1], value) for _ in params] for value in (0.9, 0.99)]
     if name == "adam_":
         return ops.adam_(params, grads, *states, *powers, rate, 0.9, 0.99, 1e-8, 0.5, 0.01, **options)
@@ -30,7 +39,9 @@ def _lists(seed=0):
     return [paddle.to_tensor(np.asarray(rng.randn(*shape), "float32")) for shape in SHAPES]
 
 
-EVERY = pytest.mark.parametrize("name", ["sgd_", "momentum_", "adagrad_", "adam_", "adamw_"])
+EVERY = pytest.mark.parametrize(
+    "name", ["sgd_", "momentum_", "adagrad_", "adam_", "adamw_", "rmsprop_", "adadelta_", "adamax_"]
+)
 
 
 @EVERY
@@ -55,7 +66,7 @@ def test_one_pass_is_the_parts(name, grad_dtype, low):
 @EVERY
 @pytest.mark.parametrize("lazy", [False, True])
 def test_rows(name, lazy):
-    if lazy and not name.startswith("adam"):
+    if lazy and name not in ("adam_", "adamw_"):
         pytest.skip("has no lazy mode")
     start = _lists()[-1]
     rows, values = (
@@ -80,7 +91,7 @@ def test_rows(name, lazy):
 
 def test_a_step_of_16_bit_parameters_is_one_kernel():
     net = paddle.nn.Sequential(*[paddle.nn.Linear(8, 8) for _ in range(4)])
-    for kind in ("SGD", "Momentum", "Adam", "AdamW", "Adagrad"):
+    for kind in ("SGD", "Momentum", "Adam", "AdamW", "Adagrad", "RMSProp", "Adadelta", "Adamax"):
         model = paddle.nn.Sequential(*[paddle.nn.Linear(8, 8) for _ in range(4)])
         model.set_state_dict(net.state_dict())
         optimizer = getattr(paddle.optimizer, kind)(0.1, parameters=model.parameters())

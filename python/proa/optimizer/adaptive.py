@@ -1,5 +1,5 @@
-"""Adagrad, and Adadelta, RMSProp, Adamax and Lamb, written with tensor ops: a program that records a step follows its rate and
-its counts."""
+"""Adagrad, Adadelta, RMSProp and Adamax, and Lamb, which is written with tensor ops: a program that records a step follows its
+rate and its counts."""
 
 from proa import _C
 from proa.optimizer.adam import _check_beta
@@ -81,7 +81,7 @@ class Adagrad(Optimizer):
         )
 
 
-class Adadelta(_PerParameter):
+class Adadelta(Optimizer):
     """Adadelta (Zeiler, 2012): steps scaled by running averages of squared gradients and squared steps.
 
     Args:
@@ -118,16 +118,24 @@ class Adadelta(_PerParameter):
         self._multi_precision = bool(multi_precision)
         self._default_options = {"epsilon": float(epsilon), "rho": float(rho)}
 
-    def _update_one(self, param, grad, state, rate, options):
-        rho, epsilon = options["rho"], options["epsilon"]
-        squared_grad, squared_update = state["_avg_squared_grad"], state["_avg_squared_update"]
-        squared_grad.set_value(squared_grad * rho + grad * grad * (1.0 - rho))
-        update = ((squared_update + epsilon) / (squared_grad + epsilon)).sqrt() * grad
-        squared_update.set_value(squared_update * rho + update * update * (1.0 - rho))
-        param.subtract_(update * rate.astype(param.dtype))
+    @fuses_masters
+    def _update_bucket(self, bucket, grads):
+        _C.ops.adadelta_(
+            bucket.params,
+            grads,
+            bucket.states["_avg_squared_grad"],
+            bucket.states["_avg_squared_update"],
+            self._lr(),
+            bucket.options["rho"],
+            bucket.options["epsilon"],
+            bucket.lr_scale,
+            bucket.l2,
+            bucket.grad_scale,
+            list(bucket.rounded),
+        )
 
 
-class RMSProp(_PerParameter):
+class RMSProp(Optimizer):
     """RMSProp: gradients divided by the root of a running average of their squares.
 
     s = rho * s + (1 - rho) * grad**2; v = momentum * v + lr * grad / sqrt(s + epsilon); p -= v.
@@ -179,23 +187,28 @@ class RMSProp(_PerParameter):
             "centered": bool(centered),
         }
 
-    def _update_one(self, param, grad, state, rate, options):
-        rho = options["rho"]
-        square = state["mean_square"]
-        square.set_value(square * rho + grad * grad * (1.0 - rho))
-        spread = square
-        if options["centered"]:
-            mean = state["mean_grad"]
-            mean.set_value(mean * rho + grad * (1.0 - rho))
-            spread = square - mean * mean
-        step = grad / (spread + options["epsilon"]).sqrt() * rate.astype(param.dtype)
-        if options["momentum"]:
-            step = state["momentum"] * options["momentum"] + step
-            state["momentum"].set_value(step)
-        param.subtract_(step)
+    @fuses_masters
+    def _update_bucket(self, bucket, grads):
+        options, states = bucket.options, bucket.states
+        _C.ops.rmsprop_(
+            bucket.params,
+            grads,
+            states["mean_square"],
+            states["mean_grad"],
+            states["momentum"],
+            self._lr(),
+            options["rho"],
+            options["epsilon"],
+            options["momentum"],
+            options["centered"],
+            bucket.lr_scale,
+            bucket.l2,
+            bucket.grad_scale,
+            list(bucket.rounded),
+        )
 
 
-class Adamax(_PerParameter):
+class Adamax(Optimizer):
     """Adamax (Kingma and Ba, 2015): Adam with the maximum norm.
 
     Args:
@@ -243,13 +256,24 @@ class Adamax(_PerParameter):
             return _C.ops.full([1], self._default_options["beta1"], _C.float32)
         return _C.ops.full_like(param, 0.0)
 
-    def _update_one(self, param, grad, state, rate, options):
-        beta1, beta2 = options["beta1"], options["beta2"]
-        moment, norm, power = state["moment"], state["inf_norm"], state["beta1_pow_acc"]
-        moment.set_value(moment * beta1 + grad * (1.0 - beta1))
-        norm.set_value(_C.ops.maximum(grad.abs(), norm * beta2 + options["epsilon"]))
-        param.subtract_(moment / norm * (rate * _unbiasing(power)).astype(param.dtype))
-        power.set_value(power * beta1)
+    @fuses_masters
+    def _update_bucket(self, bucket, grads):
+        options, states = bucket.options, bucket.states
+        _C.ops.adamax_(
+            bucket.params,
+            grads,
+            states["moment"],
+            states["inf_norm"],
+            states["beta1_pow_acc"],
+            self._lr(),
+            options["beta1"],
+            options["beta2"],
+            options["epsilon"],
+            bucket.lr_scale,
+            bucket.l2,
+            bucket.grad_scale,
+            list(bucket.rounded),
+        )
 
 
 class Lamb(_PerParameter):

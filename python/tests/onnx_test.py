@@ -171,6 +171,27 @@ def test_a_static_program(tmp_path):
 
 
 @_needed
+@pytest.mark.parametrize(
+    "give",
+    [lambda x, w: w.detach(), lambda x, w: (x + w, w.detach()), lambda x, w: w],
+    ids=["alone", "beside", "parameter"],
+)
+def test_a_result_that_no_operation_made(give, tmp_path):
+    class Gives(proa.nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.weight = self.create_parameter([3])
+
+        def forward(self, x):
+            return give(x, self.weight)
+
+    net = Gives()
+    proa.onnx.export(net, str(tmp_path / "m"), [InputSpec([2, 3], "float32", "x")])
+    got = onnx_run.run(onnx.load(str(tmp_path / "m.onnx")), {"x": np.ones([2, 3], "float32")})
+    np.testing.assert_array_equal(got[-1], net.weight.numpy())
+
+
+@_needed
 def test_a_loaded_model(tmp_path):
     net = proa.nn.Linear(3, 2)
     proa.jit.save(net, str(tmp_path / "saved"), [InputSpec([None, 3])])

@@ -63,8 +63,9 @@ class Converter:
 
     def __init__(self, program, outputs, graph, own_rules=None, for_test=False):
         copy = program.clone(for_test)
-        wanted = [copy.value(program.value_number(t)) for t in outputs]
-        copy.run_passes(list(_PASSES), wanted)
+        # A result that no operation made is a tensor, which the copy captures when it is asked for its number.
+        wanted = [copy.value(program.value_number(t)) if _C.is_symbolic(t) else t for t in outputs]
+        copy.run_passes(list(_PASSES), [t for t in wanted if _C.is_symbolic(t)])
         self.outputs = [copy.value_number(t) for t in wanted]
         self.info, self.block = _C.program_values(copy), _C.program_block(copy)
         self.graph, self.problems = graph, []

@@ -1,5 +1,6 @@
 """The names that public programs use are there: their share by files, and what is said of names that are not."""
 
+import contextlib
 import importlib
 import pathlib
 
@@ -45,6 +46,16 @@ def test_of_the_names_in_scope_nearly_all_are_there():
             found += weight
     assert total > 30_000
     assert found / total >= _SHARE, (found / total, sorted(missing, reverse=True)[:40])
+
+
+def test_what_has_a_reason_is_not_there():
+    stale = []
+    for _, name, why in _rows():
+        if why is not None:
+            with contextlib.suppress(ImportError):
+                _find(name)
+                stale.append(name)
+    assert not stale, "these are there: take their reasons out of used_names.tsv"
 
 
 def test_what_is_out_of_scope_is_little():

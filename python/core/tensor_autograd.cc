@@ -1,10 +1,16 @@
 // Attributes and methods of Tensor that concern differentiation.
 #include <Python.h>
 
+#include <span>
 #include <string>
+#include <utility>
+#include <variant>
 
 #include "autograd/engine.h"
 #include "autograd/grad_state.h"
+#include "ops/boxed_call.h"
+#include "ops/definition.h"
+#include "ops/value.h"
 #include "python/core/arguments.h"
 #include "python/core/autograd_functions.h"
 #include "python/core/convert.h"
@@ -114,8 +120,19 @@ PyObject* Gradient(PyObject* self, PyObject*) {
   });
 }
 
+// In a program the op `detach`, so that a branch or loop that is differentiated
+// by running it again has no gradient there either.
 PyObject* Detach(PyObject* self, PyObject*) {
-  return Guarded([&] { return Wrap(autograd::Detach(Unwrap(self))); });
+  return Guarded([&] {
+    const Tensor& t = Unwrap(self);
+    if (!t.is_symbolic() || !autograd::RequiresGrad(t))
+      return Wrap(autograd::Detach(t));
+    static const OpDefinition& op = *FindOp("detach");
+    const Value args[] = {t};
+    Value results[1];
+    CallBoxed(op, std::span<const Value>(args), std::span<Value>(results));
+    return Wrap(std::get<Tensor>(std::move(results[0])));
+  });
 }
 
 PyObject* DetachInPlace(PyObject* self, PyObject*) {

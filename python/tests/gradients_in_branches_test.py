@@ -120,3 +120,22 @@ def test_a_branch_knows_what_has_a_gradient():
     x.stop_gradient = False
     jit.to_static(function)(x)
     assert seen[0] == [False, False, True]
+
+
+@pytest.mark.parametrize("follows", [False, True])
+def test_an_input_that_a_branch_first_reads_detached(follows):
+    """What is read may have a gradient in the branch before, after, or never."""
+    proa.enable_static()
+    try:
+        with static.program_guard(static.Program()):
+            x = static.data("x", [2])
+            x.stop_gradient = False
+            source = x * 1 if follows else x
+            y = static.nn.cond(x.sum() > 0, lambda: source.detach() * source, lambda: source.detach() * 2 + source)
+            (grad,) = static.gradients([y.sum()], [x])
+            run = static.Executor().run
+            high, low = (run(feed={"x": np.float32(v)}, fetch_list=[grad])[0] for v in ([1, 2], [-1, -2]))
+    finally:
+        proa.disable_static()
+    assert high.tolist() == [1, 2]
+    assert low.tolist() == [1, 1]

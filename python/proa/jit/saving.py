@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import warnings
 
 from proa import _C
 from proa.autograd.py_layer import noting_layers
@@ -23,6 +24,9 @@ def save(layer, path, input_spec=None, format="proa", **configs):
     Writes `<path>.pdmodel` (the program) and `<path>.pdiparams` (parameters and buffers), with
     checksums and as one: who loads them, and whatever happens to this process, finds the old model
     or the new one. `<path>.pdiparams.info` (which parameters are trainable) is there for older versions.
+
+    What the function asserts, raises and prints of tensors stays behind, with a warning: these are Python's, and what is
+    loaded runs without it.
 
     Args:
         layer (Layer|function): what to save; a function may be decorated by to_static.
@@ -49,6 +53,12 @@ def save(layer, path, input_spec=None, format="proa", **configs):
     reference.check_format("jit.save", format)
     owner = _owner(layer)
     trace = recorded("jit.save", layer, input_spec)
+    if trace.checks:
+        warnings.warn(
+            "jit.save: what the function asserts, raises or prints of tensors is not saved; what is loaded from "
+            f"{os.fspath(path)} does not check its inputs so",
+            stacklevel=2,
+        )
     path = os.fspath(path)
     folder = os.path.dirname(path)
     if folder:

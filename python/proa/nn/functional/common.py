@@ -439,7 +439,9 @@ def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
         x = ops.pad(x, [0, 0, 0, 0, pads[0], pads[2], pads[1], pads[3]])
     if math.prod(kernel) > _MOST_TAPS and not all(isinstance(n, int) for n in x.shape[2:]):
         raise _C.located(
-            ValueError(f"unfold: a kernel of {kernel} has {math.prod(kernel)} taps; at most {_MOST_TAPS} for open sizes")
+            ValueError(
+                f"unfold: a kernel of {kernel} has {math.prod(kernel)} taps; at most {_MOST_TAPS} for open sizes"
+            )
         )
     taps = []
     for i in range(kernel[0]):

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "jit/detach.h"
 #include "jit/liveness.h"
 #include "jit/operation_call.h"
 #include "jit/recorder.h"
@@ -115,6 +116,10 @@ bool IsConstant(const Tensor& t) {
 bool GivesConstant(const Program& program, const OpDefinition& op,
                    std::span<const Value> args) {
   if ((op.traits & (kTraitRandom | kTraitInplace)) != 0) return false;
+  if (&op == &DetachOp()) {  // the gradient alone may keep x from being one
+    const Tensor& x = std::get<Tensor>(args[0]);
+    return x.is_symbolic() && program.value(SymbolOf(x).id()).constant;
+  }
   for (const Value& v : args) {
     if (!IsConstantArgument(program, v)) return false;
   }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import glob
 import time
 import zlib
@@ -18,6 +19,7 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")
 _DIFFERENTIABLE = FLOATS + ("complex64", "complex128")
 
 
+@functools.cache
 def all_ops() -> dict[str, model.Op]:
     return parser.parse_files(sorted(glob.glob("ops/*/*.yaml")))
 

@@ -32,6 +32,7 @@ _TARGETS = {
     "backward of matmul 4x4, per node": 250,
     "Hessian of 20 variables": 2_000_000,
     "step of ten Linear(4, 4) + ReLU": 60_000,
+    "program of one op": 5_000,
 }
 
 
@@ -58,6 +59,10 @@ class Proa:
         x = self.lib.to_tensor([0.5] * 20)
         matrix = self.lib.incubate.autograd.Hessian
         return lambda: matrix(f, x)[:, :]
+
+    def program(self, f):
+        """The function of two tensors recorded as a program, and called as it was."""
+        return self.lib.jit.to_static(f)
 
     def network(self):
         """A training step: forward, backward, momentum, clearing gradients."""
@@ -92,6 +97,9 @@ class Torch(Proa):
         x = self.lib.full([20], 0.5)
         matrix = self.lib.autograd.functional.hessian
         return lambda: matrix(f, x)
+
+    def program(self, f):
+        return self.lib.jit.trace(f, (self.tensor(), self.tensor()))
 
     def network(self):
         nn = self.lib.nn
@@ -171,6 +179,28 @@ def backward_per_node(op, x, y, nodes: int = 1_000) -> float:
     return min(times) / nodes * 1e9
 
 
+def _chain(ops: int):
+    """A function that adds its second argument to the first, so many times."""
+
+    def chain(x, y):
+        for _ in range(ops):
+            x = x + y
+        return x
+
+    return chain
+
+
+def program_per_op(framework, more: int = 200) -> float:
+    """ns of one `x + y` more in a program, without the call from Python."""
+    x, y = framework.tensor(), framework.tensor()
+    few, many = framework.program(_chain(10)), framework.program(_chain(10 + more))
+    for _ in range(20):
+        few(x, y), many(x, y)
+    calls = _CALLS // more
+    times = [per_call("f(x, y)", calls, f=f, x=x, y=y) for f in (few, many)]
+    return (times[1] - times[0]) / more
+
+
 def measure(framework) -> dict[str, float]:
     x, y = framework.tensor(), framework.tensor()
     out = {
@@ -193,6 +223,12 @@ def measure(framework) -> dict[str, float]:
     )
     with contextlib.suppress(AttributeError, NotImplementedError):
         out["Hessian of 20 variables"] = per_call("hessian()", 20, hessian=framework.hessian(rosenbrock))
+    with contextlib.suppress(AttributeError, NotImplementedError):
+        one = framework.program(_chain(1))
+        for _ in range(20):
+            one(x, y)
+        out["program of one op"] = per_call("f(x, y)", _CALLS // 10, f=one, x=x, y=y)
+        out["x + y in a program"] = program_per_op(framework)
     with contextlib.suppress(AttributeError, NotImplementedError):
         step = framework.network()
         for _ in range(20):

@@ -1,5 +1,7 @@
 #include "jit/evaluate.h"
 
+#include <memory>
+#include <span>
 #include <utility>
 #include <variant>
 
@@ -43,14 +45,55 @@ void CheckResultsOfLateCall(const Program& program, const Operation& o,
   });
 }
 
-bool IsLateCall(const Operation& o) {
-  for (size_t i = 0; i < o.args.size(); ++i) {
-    const auto* ref = std::get_if<ValueRef>(&o.args[i]);
-    if (ref != nullptr && ref->id != kNoValue && MayBeLate(o.op->params[i])) {
-      return true;
+void GiveList(const Operation& o, const PreparedBlock::Give& give,
+              Environment& env) {
+  auto& list = std::get<std::vector<Tensor>>(*give.value);
+  const std::vector<ValueId>& ids = o.results[give.list];
+  PROA_REQUIRE(list.size() == ids.size(), o.op->name, ": gave ", list.size(),
+               " tensors; ", ids.size(), " were recorded");
+  for (size_t i = 0; i < ids.size(); ++i) env[ids[i]] = std::move(list[i]);
+}
+
+void Call(const PreparedBlock::Step& step, PreparedBlock& block,
+          Environment& env) {
+  const std::span takes(block.takes.data() + step.takes.begin,
+                        step.takes.size());
+  for (const PreparedBlock::Take& take : takes) {
+    if (take.last) {
+      *take.place = std::move(env[take.id]);
+    } else {
+      *take.place = env[take.id];
     }
   }
-  return false;
+  const Operation& o = *step.operation;
+  const std::span<const Value> args(block.values.data() + step.args.begin,
+                                    step.args.size());
+  const std::span<Value> results(block.values.data() + step.results.begin,
+                                 step.results.size());
+  if (step.late) [[unlikely]] {
+    CallBoxed(*o.op, args, results);
+  } else {
+    o.op->call(args, results);
+  }
+  for (uint32_t i = step.gives.begin; i < step.gives.end; ++i) {
+    const PreparedBlock::Give& give = block.gives[i];
+    if (give.list >= 0) {
+      GiveList(o, give, env);
+    } else {
+      env[give.id] = std::move(std::get<Tensor>(*give.value));
+    }
+  }
+  for (const PreparedBlock::Take& take : takes) *take.place = Tensor();
+}
+
+PreparedBlock& PreparedIn(Environment& env, const Program& program,
+                          const Block& block, const ReleasePlan* release) {
+  std::shared_ptr<PreparedBlock>& prepared = env.prepared(block);
+  if (prepared == nullptr) {
+    prepared =
+        std::make_shared<PreparedBlock>(Prepare(program, block, release));
+  }
+  return *prepared;
 }
 
 }  // namespace
@@ -66,8 +109,9 @@ Environment MakeEnvironment(const Program& program) {
 
 void Evaluate(const Program& program, const Block& block, Environment& env,
               const ReleasePlan* release) {
-  for (size_t i = 0; i < block.operations.size(); ++i) {
-    const Operation& o = block.operations[i];
+  PreparedBlock& prepared = PreparedIn(env, program, block, release);
+  for (const PreparedBlock::Step& step : prepared.steps) {
+    const Operation& o = *step.operation;
     CheckInterrupt();
     try {
       if (o.op->regions != nullptr) {
@@ -75,16 +119,16 @@ void Evaluate(const Program& program, const Block& block, Environment& env,
       } else if (without_changes && (o.op->traits & kTraitInplace) != 0) {
         PassOn(o, env);
       } else {
-        CallOperation(o, env);
-        if (IsLateCall(o)) CheckResultsOfLateCall(program, o, env);
+        Call(step, prepared, env);
+        if (step.late) CheckResultsOfLateCall(program, o, env);
       }
     } catch (const Error& e) {
       e.ThrowWith(absl::StrCat("  in the program: ", OperationText(program, o),
                                o.where != nullptr ? "\n  recorded: " : "",
                                o.where != nullptr ? o.where : ""));
     }
-    if (release != nullptr) {
-      for (ValueId id : (*release)[i]) env[id] = Tensor();
+    for (uint32_t i = step.releases.begin; i < step.releases.end; ++i) {
+      env[prepared.releases[i]] = Tensor();
     }
   }
 }

@@ -8,21 +8,19 @@
 
 #include <vector>
 
-#include "jit/operation_call.h"
+#include "jit/environment.h"
+#include "jit/prepared_block.h"
 #include "jit/program.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::jit {
 
-// Values to release after each operation of a block, by index of the operation
-// (Liveness::last_use).
-using ReleasePlan = std::vector<std::vector<ValueId>>;
-
 // An environment with the captured tensors in place.
 Environment MakeEnvironment(const Program& program);
 
 // Runs the operations of `block`. `release`, if given, applies to this block
-// only. Errors of ops gain the operation's text.
+// only, and is the same in each call with this environment. Errors of ops gain
+// the operation's text.
 void Evaluate(const Program& program, const Block& block, Environment& env,
               const ReleasePlan* release = nullptr);
 

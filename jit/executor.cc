@@ -1,8 +1,12 @@
 #include "jit/executor.h"
 
+#include <array>
+#include <atomic>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "jit/environment.h"
 #include "jit/evaluate.h"
 #include "jit/plan.h"
 #include "tensor/error.h"
@@ -32,6 +36,16 @@ void CheckFeed(const ValueInfo& input, const Tensor& t) {
                Describe(t), "; expected shape ", ToString(m.shape));
 }
 
+// The values that a run was given or has made.
+void Clear(const Program& program, Environment& env) {
+  for (size_t i = 0; i < env.size(); ++i) {
+    const auto id = static_cast<ValueId>(i);
+    if (env[id].defined() && program.value(id).kind != ValueKind::kCaptured) {
+      env[id] = Tensor();
+    }
+  }
+}
+
 // The executors of a program, latest first.
 class Kept final : public Program::Attachment {
  public:
@@ -50,15 +64,50 @@ class Kept final : public Program::Attachment {
 
 }  // namespace
 
+// Environments that no run uses now, for the next ones: they hold captured
+// tensors and what is worked out about the blocks. Lock-free, so that a child
+// of fork finds them usable.
+class IdleEnvironments {
+ public:
+  ~IdleEnvironments() {
+    for (auto& place : places_) delete place.load();
+  }
+
+  // Null if there is none.
+  std::unique_ptr<Environment> Take() {
+    for (auto& place : places_) {
+      Environment* env = place.exchange(nullptr, std::memory_order_acquire);
+      if (env != nullptr) return std::unique_ptr<Environment>(env);
+    }
+    return nullptr;
+  }
+  void Keep(std::unique_ptr<Environment> env) {
+    for (auto& place : places_) {
+      Environment* free = nullptr;
+      if (place.compare_exchange_strong(free, env.get(),
+                                        std::memory_order_release,
+                                        std::memory_order_relaxed)) {
+        env.release();
+        return;
+      }
+    }
+  }
+
+ private:
+  std::array<std::atomic<Environment*>, 4> places_ = {};
+};
+
 Executor::Executor(const Program& program, std::vector<ValueId> fetches,
                    Changes changes)
     : plan_(std::make_unique<const Plan>(
-          MakePlan(program, std::move(fetches), changes))) {}
+          MakePlan(program, std::move(fetches), changes))),
+      idle_(std::make_unique<IdleEnvironments>()) {}
 
 Executor::Executor(const Program& program, std::vector<ValueId> fetches,
                    Changes changes, std::span<const std::string_view> passes)
     : plan_(std::make_unique<const Plan>(
-          MakePlan(program, std::move(fetches), changes, passes))) {}
+          MakePlan(program, std::move(fetches), changes, passes))),
+      idle_(std::make_unique<IdleEnvironments>()) {}
 
 Executor::~Executor() = default;
 
@@ -82,8 +131,15 @@ std::vector<Tensor> Executor::Run(
 std::vector<Tensor> Executor::Replay(
     std::span<const std::pair<ValueId, Tensor>> feeds) const {
   const Program& program = *plan_->program;
-  Environment env(program.values().size());
-  for (ValueId id : plan_->captured) env[id] = program.value(id).captured;
+  std::unique_ptr<Environment> kept = idle_->Take();
+  if (kept == nullptr) {
+    kept = std::make_unique<Environment>(program.values().size());
+    for (ValueId id : plan_->captured) {
+      (*kept)[id] = program.value(id).captured;
+    }
+  }
+  // An error leaves it to be destroyed: half a run stands in it.
+  Environment& env = *kept;
   for (const auto& [id, tensor] : feeds) env[id] = tensor;
   for (ValueId id : plan_->inputs) {
     PROA_REQUIRE(env[id].defined(), "input '", program.value(id).name,
@@ -93,6 +149,8 @@ std::vector<Tensor> Executor::Replay(
   std::vector<Tensor> out;
   out.reserve(plan_->outputs.size());
   for (ValueId id : plan_->outputs) out.push_back(env[id]);
+  Clear(program, env);
+  idle_->Keep(std::move(kept));
   return out;
 }
 

@@ -6,8 +6,8 @@
 //   std::vector<Tensor> out = executor->Run({{x_id, batch}});
 //
 // An Executor runs a copy of what it needs of the program, after the default
-// passes (pass.h); it is immutable: Run may be called from many threads at once
-// (programs that change captured tensors need the caller's lock).
+// passes (pass.h): Run may be called from many threads at once (programs that
+// change captured tensors need the caller's lock).
 #ifndef PROA_JIT_EXECUTOR_H_
 #define PROA_JIT_EXECUTOR_H_
 
@@ -24,6 +24,7 @@
 namespace proa::inline v0::jit {
 
 struct Plan;
+class IdleEnvironments;
 
 class Executor {
  public:
@@ -54,6 +55,7 @@ class Executor {
 
  private:
   std::unique_ptr<const Plan> plan_;
+  std::unique_ptr<IdleEnvironments> idle_;
 };
 
 // The executor for these fetches, kept with the program until that is changed.

@@ -1,17 +1,14 @@
 // One recorded call made again: the op's own front door on the values at hand.
-// Shared by the evaluator and by the recorder, which evaluates constants.
+// For one call, as where constants are worked out; blocks are run by
+// evaluate.h.
 #ifndef PROA_JIT_OPERATION_CALL_H_
 #define PROA_JIT_OPERATION_CALL_H_
 
-#include <vector>
-
+#include "jit/environment.h"
 #include "jit/program.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::jit {
-
-// The tensor of each value, by ValueId; undefined while not made or released.
-using Environment = std::vector<Tensor>;
 
 // An argument as the op takes it: the tensors of now, or the attribute.
 Value ArgumentValue(const Argument& a, const Environment& env);

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "jit/operation_call.h"
+#include "jit/environment.h"
 #include "jit/program.h"
 #include "ops/definition.h"
 #include "tensor/tensor.h"

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "autograd/grad_state.h"
 #include "jit/clone.h"
@@ -15,67 +14,25 @@
 #include "jit/executor.h"
 #include "jit/pass.h"
 #include "jit/program.h"
-#include "jit/program_file.h"
-#include "jit/prune.h"
 #include "jit/recorder.h"
 #include "jit/recording_block.h"
-#include "jit/reference/import.h"
-#include "jit/reference/load.h"
 #include "jit/text.h"
 #include "python/core/casters.h"
 #include "python/core/constructor.h"
-#include "python/core/file_status.h"
 #include "python/core/gil.h"
+#include "python/core/loaded_module.h"
 #include "python/core/module.h"
 #include "python/core/symbolic.h"
 #include "tensor/dtype.h"
 #include "tensor/error.h"
 #include "tensor/interpreters.h"
 
-namespace pybind11::detail {
-template <>
-class type_caster<std::shared_ptr<proa::jit::Program>>
-    : public proa::python::SharedCaster<proa::jit::Program> {};
-}  // namespace pybind11::detail
-
 namespace proa::inline v0::python {
 namespace {
 
 namespace py = pybind11;
-using jit::Module;
 using jit::Program;
 using jit::ValueId;
-using jit::ValueInfo;
-using ProgramPtr = std::shared_ptr<Program>;
-using Tensors = std::vector<Tensor>;
-constexpr std::string_view kTestMode[] = {"test_mode"};
-
-ValueId IdIn(const ProgramPtr& program, const Tensor& t) {
-  if (t.is_symbolic()) {
-    const jit::Symbol& symbol = jit::SymbolOf(t);
-    PROA_REQUIRE(program->Shares(symbol.program(), symbol.id()),
-                 "a value of another program: ", Describe(t));
-    return symbol.id();
-  }
-  return program->Capture(t);
-}
-
-std::vector<ValueId> IdsIn(const ProgramPtr& program, const Tensors& ts) {
-  std::vector<ValueId> ids;
-  for (const Tensor& t : ts) {
-    if (!t.defined()) ThrowTypeError("an output is None; expected Tensor");
-    ids.push_back(IdIn(program, t));
-  }
-  return ids;
-}
-
-ValueId InputNamed(const Program& program, const std::string& name) {
-  const ValueId id = program.Find(name);
-  PROA_REQUIRE(
-      id != jit::kNoValue && program.value(id).kind == jit::ValueKind::kInput,
-      "the program has no input '", name, "'");
-  return id;
-}
 
 // `with program.recording():` static mode of this thread.
 class Recording {
@@ -103,166 +60,6 @@ Tensors RunProgram(const ProgramPtr& program,
                       prune ? jit::Changes::kNone : jit::Changes::kAll);
   const GilRelease release;
   return executor->Run(fed);
-}
-
-// A module loaded from a file (or made by parsing a program's text).
-struct LoadedModule {
-  Module module;
-  std::vector<bool> gradients;  // GradientsOfCaptured when it was made
-  std::shared_ptr<const jit::Executor> compiled;  // by WithPasses, else null
-
-  explicit LoadedModule(Module m)
-      : module(std::move(m)), gradients(GradientsOfCaptured()) {}
-
-  std::shared_ptr<const jit::Executor> Executor() const {
-    if (compiled != nullptr) return compiled;
-    return jit::ExecutorOf(*module.program, module.outputs);
-  }
-
-  // The same module and tensors, run after these passes in place of the default
-  // ones. What is changed of the program later is not seen.
-  LoadedModule WithPasses(const std::vector<std::string>& passes) const {
-    const std::vector<std::string_view> names(passes.begin(), passes.end());
-    LoadedModule out = *this;
-    out.compiled = std::make_shared<const jit::Executor>(
-        *module.program, module.outputs, jit::Changes::kAll, names);
-    return out;
-  }
-
-  // Replay under all interpreters, autocast too: what is recorded of it with
-  // symbolic inputs is the model in the types that autocast chooses, the
-  // parameters cast for good.
-  Tensors Replay(const Tensors& inputs) const {
-    return Executor()->Replay(Feeds(inputs));
-  }
-
-  std::vector<std::pair<ValueId, Tensor>> Feeds(const Tensors& inputs) const {
-    PROA_REQUIRE(inputs.size() == module.inputs.size(), "the model takes ",
-                 module.inputs.size(), " inputs, ", inputs.size(), " given");
-    std::vector<std::pair<ValueId, Tensor>> fed;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      fed.emplace_back(module.inputs[i], inputs[i]);
-    }
-    return fed;
-  }
-
-  Tensors Run(const Tensors& inputs) const {
-    const auto fed = Feeds(inputs);
-    const auto executor = Executor();
-    const GilRelease release;
-    return executor->Run(fed);
-  }
-
-  // Through the front doors, under the interpreters that are active: gradients
-  // flow, and a program that is being recorded takes the operations in. But for
-  // autocast: its casts were recorded, or there were none.
-  Tensors Call(const Tensors& inputs) const {
-    const InterpreterScope scope = InterpreterScope::Forbid(kAutocast);
-    return Executor()->Replay(Feeds(inputs));
-  }
-
-  // Of each captured tensor whether it requires a gradient: what a recording
-  // that follows gradients holds for.
-  std::vector<bool> GradientsOfCaptured() const {
-    std::vector<bool> flags;
-    for (const ValueInfo& v : module.program->values()) {
-      if (v.kind != jit::ValueKind::kCaptured) continue;
-      flags.push_back((v.captured.flags() & kDifferentiate) != 0);
-    }
-    return flags;
-  }
-
-  std::vector<std::string> InputNames() const {
-    std::vector<std::string> names;
-    for (ValueId id : module.inputs)
-      names.push_back(module.program->value(id).name);
-    return names;
-  }
-
-  py::list InputSpecs() const { return Specs(module.inputs); }
-  py::list OutputSpecs() const { return Specs(module.outputs); }
-
-  py::list Specs(const std::vector<ValueId>& ids) const {
-    py::list specs;
-    for (ValueId id : ids) {
-      const TensorMeta& m = module.program->value(id).meta;
-      specs.append(py::make_tuple(
-          std::vector<int64_t>(m.shape.begin(), m.shape.end()), m.dtype));
-    }
-    return specs;
-  }
-
-  std::vector<std::pair<std::string, Tensor>> Captured() const {
-    std::vector<std::pair<std::string, Tensor>> out;
-    for (ValueId id : module.program->captured()) {
-      out.emplace_back(module.program->value(id).name,
-                       module.program->value(id).captured);
-    }
-    return out;
-  }
-};
-
-Module MakeModule(const ProgramPtr& program,
-                  const std::vector<std::string>& inputs,
-                  const Tensors& outputs,
-                  const std::vector<std::string>& output_names) {
-  Module m;
-  m.program = program;
-  for (const std::string& name : inputs) {
-    m.inputs.push_back(InputNamed(*program, name));
-  }
-  for (const Tensor& t : outputs) {
-    if (!t.defined()) ThrowTypeError("an output is None; expected Tensor");
-    m.outputs.push_back(jit::RefTo(program, t).id);
-  }
-  m.output_names = output_names;
-  for (size_t i = m.output_names.size(); i < outputs.size(); ++i) {
-    m.output_names.push_back(absl::StrCat("output_", i));
-  }
-  return m;
-}
-
-// The part of the program that `outputs` depend on, through its text and back.
-LoadedModule Reparse(const ProgramPtr& program,
-                     const std::vector<std::string>& inputs,
-                     const Tensors& outputs) {
-  Module m = jit::Prune(MakeModule(program, inputs, outputs, {}));
-  Tensors captured;
-  for (ValueId id : m.program->captured()) {
-    captured.push_back(m.program->value(id).captured);
-  }
-  absl::flat_hash_map<int64_t, ValueId> numbers;
-  absl::StatusOr<ProgramPtr> parsed =
-      jit::ParseText(jit::ToText(*m.program), captured, &numbers);
-  ThrowIfError(parsed.status());
-  m.program = *std::move(parsed);
-  for (ValueId& id : m.inputs) id = numbers.at(id);
-  for (ValueId& id : m.outputs) id = numbers.at(id);
-  return LoadedModule(std::move(m));
-}
-
-// The program of a text as `str(program)` writes it. `inputs` and `outputs` are
-// numbers of values in the text.
-LoadedModule Parse(const std::string& text, const Tensors& captured,
-                   const std::vector<int64_t>& inputs,
-                   const std::vector<int64_t>& outputs) {
-  absl::flat_hash_map<int64_t, ValueId> numbers;
-  absl::StatusOr<ProgramPtr> parsed = jit::ParseText(text, captured, &numbers);
-  ThrowIfError(parsed.status());
-  const auto id_of = [&](int64_t number) {
-    const auto it = numbers.find(number);
-    PROA_REQUIRE(it != numbers.end(), "parse_program: the text makes no %",
-                 number);
-    return it->second;
-  };
-  Module m;
-  m.program = *std::move(parsed);
-  for (int64_t n : inputs) m.inputs.push_back(id_of(n));
-  for (int64_t n : outputs) {
-    m.outputs.push_back(id_of(n));
-    m.output_names.push_back(absl::StrCat("output_", m.outputs.size() - 1));
-  }
-  return LoadedModule(std::move(m));
 }
 
 // Python callables as branches: they take and give tensors.
@@ -425,139 +222,6 @@ void BindProgram(py::module_& m) {
       .def("__str__", [](const Program& p) { return jit::ToText(p); });
 }
 
-void Save(const Module& module, const std::string& prefix) {
-  CheckPath(prefix);
-  absl::Status saved;
-  {
-    const GilRelease release;
-    saved = jit::SaveModule(module, prefix);
-  }
-  CheckFileStatus(saved);
-}
-
-void BindModule(py::module_& m) {
-  py::class_<LoadedModule>(m, "LoadedModule")
-      .def("run", &LoadedModule::Run, py::arg("inputs"))
-      .def("call", &LoadedModule::Call, py::arg("inputs"))
-      .def("replay", &LoadedModule::Replay, py::arg("inputs"),
-           "As call, with the casts of autocast where that is on.")
-      .def("with_passes", &LoadedModule::WithPasses, py::arg("passes"),
-           "The same, run after these passes in place of the default ones.")
-      .def_property_readonly("plan",
-                             [](const LoadedModule& l) {
-                               return jit::ToText(l.Executor()->program());
-                             })
-      .def(
-          "same_gradients",
-          [](const LoadedModule& l) {
-            return l.gradients == l.GradientsOfCaptured();
-          },
-          "Whether the captured tensors that require gradients are those that "
-          "did when the module was made.")
-      .def_property_readonly(
-          "context", [](const LoadedModule& l) { return l.module.context; })
-      .def_property_readonly("input_names", &LoadedModule::InputNames)
-      .def_property_readonly("input_specs", &LoadedModule::InputSpecs)
-      .def_property_readonly("output_specs", &LoadedModule::OutputSpecs)
-      .def_property_readonly(
-          "output_names",
-          [](const LoadedModule& l) { return l.module.output_names; })
-      .def_property_readonly("captured", &LoadedModule::Captured)
-      .def(
-          "set_captured",
-          [](LoadedModule& l, const std::string& name, const Tensor& t) {
-            const ValueId id = l.module.program->Find(name);
-            PROA_REQUIRE(id != jit::kNoValue && t.defined(),
-                         "the program captures no '", name, "'");
-            l.module.program->SetCaptured(id, t);
-          },
-          py::arg("name"), py::arg("tensor"))
-      .def_property_readonly(
-          "program", [](const LoadedModule& l) { return l.module.program; })
-      // None for files of 0.1, which did not say.
-      .def_property_readonly(
-          "trainable", [](const LoadedModule& l) { return l.module.trainable; })
-      .def("save", [](const LoadedModule& l, const std::string& prefix) {
-        Save(l.module, prefix);
-      });
-
-  m.def(
-      "save_program",
-      [](const std::string& prefix, const ProgramPtr& program,
-         const std::vector<std::string>& inputs, const Tensors& outputs,
-         const std::vector<std::string>& output_names,
-         const std::optional<std::vector<std::string>>& trainable,
-         bool keep_state,
-         const std::vector<std::pair<std::string, std::string>>& context,
-         bool for_test) {
-        const jit::Changes changes =
-            keep_state ? jit::Changes::kRead : jit::Changes::kNone;
-        Module whole = MakeModule(program, inputs, outputs, output_names);
-        if (for_test) {
-          whole.program = jit::Clone(*program);
-          jit::RunPasses(whole.program, whole.outputs, kTestMode);
-        }
-        Module module = jit::Prune(whole, changes);
-        module.trainable = trainable;
-        module.context = context;
-        Save(module, prefix);
-      },
-      py::arg("prefix"), py::arg("program"), py::arg("inputs"),
-      py::arg("outputs"), py::arg("output_names") = std::vector<std::string>(),
-      py::arg("trainable") = py::none(), py::arg("keep_state") = false,
-      py::arg("context") = std::vector<std::pair<std::string, std::string>>(),
-      py::arg("for_test") = false,
-      "`keep_state`: changes of captured tensors that the outputs read are "
-      "part of the file.");
-  m.def("parse_program", &Parse, py::arg("text"), py::arg("captured"),
-        py::arg("inputs"), py::arg("outputs"));
-  m.def(
-      "load_program",
-      [](const std::string& path, const std::optional<std::string>& parameters,
-         bool mapped) {
-        CheckPath(path);
-        if (parameters.has_value()) CheckPath(*parameters);
-        const jit::Parameters kind =
-            mapped ? jit::Parameters::kMapped : jit::Parameters::kCopied;
-        absl::StatusOr<Module> module = absl::UnknownError("");
-        {
-          const GilRelease release;
-          module =
-              parameters.has_value()
-                  ? jit::reference::LoadAnyModel(
-                        jit::reference::ModelFiles{path, *parameters}, kind)
-                  : jit::reference::LoadAnyModel(path, kind);
-        }
-        CheckFileStatus(module.status());
-        return LoadedModule(*std::move(module));
-      },
-      py::arg("path"), py::arg("parameters") = py::none(),
-      py::arg("mapped") = false,
-      "A prefix or folder, or the file of a program and that of its "
-      "parameters ('': one beside it for each). `mapped`: parameters of our "
-      "own files are not read but mapped, shared by processes.");
-  m.def(
-      "parse_program_files",
-      [](const std::string& program, const std::string& parameters) {
-        absl::StatusOr<Module> module =
-            jit::reference::ParseAnyModel(program, parameters);
-        ThrowIfError(module.status());
-        return LoadedModule(*std::move(module));
-      },
-      py::arg("program"), py::arg("parameters"),
-      "The contents of the two files, as bytes.");
-  m.def("default_passes", [] {
-    std::vector<std::string> names;
-    for (std::string_view name : jit::DefaultPasses()) {
-      names.emplace_back(name);
-    }
-    return names;
-  });
-  m.def(
-      "reference_op_types", [] { return jit::reference::KnownTypes(); },
-      "The op types of PaddlePaddle 1.x and 2.x that programs may have.");
-}
-
 void BindJit(py::module_& m) {
   InstallSymbolic({.elements = &jit::ElementsOfConstant,
                    .name = [](const Tensor& t, const char* name) {
@@ -565,7 +229,7 @@ void BindJit(py::module_& m) {
                      s.program()->NameResult(s.id(), name);
                    }});
   BindProgram(m);
-  BindModule(m);
+  BindLoadedModules(m);
   m.def("cond", &CondOf, py::arg("predicate"), py::arg("then"),
         py::arg("otherwise"));
   m.def("while_loop", &LoopOf, py::arg("condition"), py::arg("body"),

@@ -7,16 +7,19 @@ runs a program calls `refresh` first.
 import weakref
 
 _optimizers: weakref.WeakSet = weakref.WeakSet()
+_any = False  # asked in each call of a program; to ask the set takes longer
 
 
 def note(optimizer):
     """A program holds a step of `optimizer` from now on."""
+    global _any
     _optimizers.add(optimizer)
+    _any = True
 
 
 def refresh():
     """Fills the tensors of the rates anew where schedules moved on."""
-    for optimizer in list(_optimizers) if _optimizers else ():
+    for optimizer in list(_optimizers) if _any else ():
         optimizer._lr()
 
 

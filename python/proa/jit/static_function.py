@@ -10,7 +10,7 @@ import warnings
 
 from proa import _C
 from proa.autograd.py_layer import noting_layers
-from proa.framework import recorded_rates
+from proa.framework import flags, recorded_rates
 from proa.framework.size import at_least_two
 from proa.jit import context, declared, reasons, refusals, settings, structure
 from proa.jit.dy2static import calls, functions
@@ -106,7 +106,10 @@ class StaticFunction:
         functions_alive.add(self)
 
     def _forget(self):
-        self._known = {}  # (context, tree, kinds, sizes): the recording that was used last
+        # By _C.call_key, or (context, tree, kinds, sizes): the recording that was used last. The former holds for the
+        # flags of now.
+        self._known = {}
+        self._meaning = None
         self._recordings = []
         self._histories = {}  # by (tree, kinds): the sizes seen
         self._last = None
@@ -145,31 +148,57 @@ class StaticFunction:
         return self._function
 
     def __call__(self, *args, **kwargs):
-        if not settings.enabled or _C.in_static_mode():
-            return (calls.call(self._function) if calls.is_converting() else self._function)(*args, **kwargs)
+        if not settings.enabled:
+            return self._as_written(args, kwargs)
+        # Of a call with tensors alone one object says all that it is looked up by.
+        quick = _C.call_key(args) if not kwargs else None
+        if quick is not None:
+            if self._meaning is not flags.with_meaning():
+                self._known.clear()
+                self._meaning = flags.with_meaning()
+            recording = self._known.get(quick)
+            if recording is not None and recording.module is not None and recording.stale() is None:
+                return self._replay(recording, args)
+        elif _C.in_static_mode():
+            return self._as_written(args, kwargs)
         if kwargs:
             args, kwargs = self._bound(args, kwargs)
         call = _Call(args, kwargs)
         if any(map(_C.is_symbolic, call.tensors)):
             return self._function(*args, **kwargs)
-        recorded_rates.refresh()
         state = context.current()
         key = (state, call.tree, call.kinds, call.sizes)
-        recording = self._known.get(key)
+        recording = self._known.get(key) if quick is None else None
         if recording is None or recording.stale() is not None:
             recording = self._find(call, state, key)
+            self._remember(key if quick is None else quick, recording)
+        if recording.module is None:
+            recording.calls += 1
+            self._last = recording
+            return self._function(*args, **kwargs)
+        return self._replay(recording, call.tensors)
+
+    def _as_written(self, args, kwargs):
+        return (calls.call(self._function) if calls.is_converting() else self._function)(*args, **kwargs)
+
+    def _remember(self, key, recording):
+        with self._lock:
+            if len(self._known) >= _MAX_KNOWN:
+                self._known.clear()
+            self._known[key] = recording
+
+    def _replay(self, recording, tensors):
+        recorded_rates.refresh()
         recording.used = next(_uses)
         recording.calls += 1
         self._last = recording
-        if recording.module is None:
-            return self._function(*args, **kwargs)
         trace = recording.trace
-        results = recording.module.call(list(call.tensors))
+        results = recording.module.call(tensors)
         if trace.checks:
             trace.check(results)
         if trace.changed:
             for i, value in zip(trace.changed, results[trace.num_results : trace.first_check], strict=True):
-                _overwrite(call.tensors[i], value)
+                _overwrite(tensors[i], value)
         if trace.result is structure.TENSOR:
             return results[0]
         return structure.unflatten(trace.result, iter(results))
@@ -196,9 +225,6 @@ class StaticFunction:
                         break
             else:
                 recording = self._record(call, state, key[:3])
-            if len(self._known) >= _MAX_KNOWN:
-                self._known.clear()
-            self._known[key] = recording
             return recording
 
     def _record(self, call, state, key):

@@ -62,11 +62,48 @@ Tensor Twice(const Tensor& x) {
   return out;
 }
 
+int summed_again = 0;
+
+// x + y behind nodes that recompute.
+class SumNode final : public RecomputingNode {
+ public:
+  using RecomputingNode::AllowRecomputeBehind;
+  void Backward(std::span<const Tensor> grads,
+                std::span<Tensor> input_grads) override {
+    for (int i = 0; i < 2; ++i) {
+      if (needs_input_grad(i)) input_grads[i] = grads[0];
+    }
+    ForgetRecomputed();
+  }
+  const char* name() const override { return "sum"; }
+  void ReleaseSaved() override { ForgetRecomputed(); }
+
+ private:
+  Tensor Recompute() override {
+    ++summed_again;
+    return testing::Add(RecomputedInput(0), RecomputedInput(1));
+  }
+};
+
+Tensor Sum(const Tensor& x, const Tensor& y) {
+  IntrusivePtr<SumNode> node = MakeNode<SumNode>();
+  node->AddEdge(GradEdge(x));
+  node->AddEdge(GradEdge(y));
+  Tensor out;
+  {
+    const auto plain = InterpreterScope::Forbid(kDifferentiate);
+    out = testing::Add(x, y);
+  }
+  node->AllowRecomputeBehind(out, x, y);
+  SetHistory(out, std::move(node), 0);
+  return out;
+}
+
 class RecomputingNodeTest : public ::testing::Test {
  protected:
   void SetUp() override {
     testing::InstallTestOps();
-    recomputed = 0;
+    recomputed = summed_again = 0;
   }
   void TearDown() override {
     SetRecomputeOutputs(true);
@@ -159,6 +196,54 @@ TEST_F(RecomputingNodeTest, ChainsAreBroken) {
   Run(Mul(y, w));
   EXPECT_EQ(Values(GetGrad(w))[1], 2 * 0x1p40);
   EXPECT_LE(recomputed, 8);
+}
+
+TEST_F(RecomputingNodeTest, BehindRecomputedOutputsNothingIsKept) {
+  const Tensor x = Leaf({1, 2}), y = Leaf({10, 20}), w = Leaf({3, 4});
+  const Storage* summed = nullptr;
+  Tensor out;
+  {
+    const Tensor sum = Sum(Twice(x), Twice(y));
+    EXPECT_TRUE(GradEdge(sum).node->recomputes());
+    summed = sum.storage().get();
+    EXPECT_EQ(summed->use_count(), 1);
+    out = Mul(sum, w);
+    EXPECT_EQ(summed->use_count(), 1);
+  }
+  Run(out);
+  EXPECT_EQ(Values(GetGrad(w)), (std::vector<double>{22, 44}));
+  EXPECT_EQ(Values(GetGrad(x)), (std::vector<double>{6, 8}));
+  EXPECT_EQ(summed_again, 1);
+  EXPECT_EQ(recomputed, 2);
+}
+
+TEST_F(RecomputingNodeTest, BehindOthersItIsKept) {
+  const Tensor x = Leaf({1, 2});
+  const auto recomputes = [](const Tensor& t) {
+    return GradEdge(t).node->recomputes();
+  };
+  EXPECT_FALSE(recomputes(Sum(x, x)));
+  EXPECT_FALSE(recomputes(Sum(Twice(x), x)));
+  EXPECT_FALSE(recomputes(Sum(x, Twice(x))));
+  EXPECT_FALSE(recomputes(Sum(Twice(x), Make({1, 1}))));
+  EXPECT_TRUE(recomputes(Sum(Twice(x), Sum(Twice(x), Twice(x)))));
+  const Tensor changed = Twice(x);
+  {
+    const auto plain = InterpreterScope::Forbid(kDifferentiate);
+    testing::MulInplace(changed, Make({5, 5}));
+  }
+  EXPECT_FALSE(recomputes(Sum(changed, Twice(x))));
+  SetRecomputeOutputs(false);
+  EXPECT_FALSE(recomputes(Sum(Twice(x), Twice(x))));
+}
+
+TEST_F(RecomputingNodeTest, WhatOthersRelyOnIsComputedOnce) {
+  const Tensor x = Leaf({1, 2}), w = Leaf({1, 1}), v = Leaf({1, 1});
+  const Tensor a = Twice(x);
+  const Tensor out = Mul(Mul(Sum(a, a), w), Mul(a, v));
+  Run(out);
+  EXPECT_EQ(recomputed, 1);
+  EXPECT_EQ(Values(GetGrad(v)), (std::vector<double>{8, 32}));
 }
 
 TEST_F(RecomputingNodeTest, ThreadsMayAskTogether) {

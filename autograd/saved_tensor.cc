@@ -40,6 +40,14 @@ namespace {
        ", or change it after backward");
 }
 
+// What makes `input`, which came from there, again; or null.
+RecomputingNode* RecomputingProducer(const Tensor& input, const Edge& from) {
+  if (!from.node || !from.node->recomputes()) [[likely]]
+    return nullptr;
+  auto* node = static_cast<RecomputingNode*>(from.node.get());
+  return node->Gives(input, from.slot) ? node : nullptr;
+}
+
 }  // namespace
 
 // What only some need: what hooks made of it; or, of a view, its place among
@@ -85,9 +93,9 @@ void SavedTensor::KeepInput(const Tensor& input, Kind kind, const Edge& from) {
   if (internal::has_saved_tensor_hooks) [[unlikely]] {
     Keep(input, kind);
     Pack(from.node.get());
-  } else if (from.node && from.node->recomputes() &&
-             static_cast<const RecomputingNode*>(from.node.get())
-                 ->Gives(input, from.slot)) [[unlikely]] {
+  } else if (RecomputingNode* producer = RecomputingProducer(input, from))
+      [[unlikely]] {
+    producer->NoteReliance();
     kind_ = kind;
   } else {
     Keep(input, kind);

@@ -1,8 +1,9 @@
 """The networks that are measured, written once for every framework.
 
 A framework is an `Api`: PyTorch's and Paddle's layers differ in little but their names. Each
-computes the same function in the way that it offers for it: attention by its own op, the
-end of a block - normalization, addition, relu - in one op where there is one.
+computes the same function with the layers that its users call: attention by its own op, the
+end of a block as normalization, addition, relu. Predictions are made as fast as the framework
+can make them without other words (`frozen`): by a program, or a graph.
 """
 
 from __future__ import annotations
@@ -69,23 +70,9 @@ class Api:
 
 
 class ProaApi(Api):
-    def norm_relu(self, channels):
-        class NormRelu(self.nn.BatchNorm2D):
-            def forward(self, x, residual=None):
-                return super().forward(x, residual, relu=True)
-
-        return NormRelu(channels)
-
-    def block(self, i, o, kernel, stride=1, groups=1):
-        class Block(self.nn.Layer):
-            def __init__(self, conv, norm):
-                super().__init__()
-                self.conv, self.norm = conv, norm
-
-            def forward(self, x, residual=None):
-                return self.norm.after_conv(self.conv, x, residual)
-
-        return Block(self.conv(i, o, kernel, stride, groups), self.batch_norm(o))
+    def frozen(self, net, x):
+        """A program: what is fused in it stands in docs/programs.md."""
+        return self.lib.jit.to_static(super().frozen(net, x))
 
 
 class TorchApi(Api):

@@ -68,6 +68,34 @@ def test_a_recomputed_output_comes_from_what_the_node_has(formula, tmp_path):
         generate.generate("testdata", {op.name: op for op in parser.parse_file(str(wrong))}, has_infer=False)
 
 
+def test_an_output_behind_recomputed_ones_is_made_of_them(tmp_path):
+    schema = tmp_path / "testdata" / "twice.yaml"
+    schema.parent.mkdir()
+    schema.write_text(
+        """\
+- op: plus(Tensor x, Tensor y) -> Tensor out
+  doc: Sum.
+  infer: {shape: "broadcast(x, y)", dtype: "promote(x, y)"}
+  kernel: elementwise
+  inplace: x -> out
+  grad:
+    x: plus(g, out)
+    y: g
+  recompute: {behind_recomputed: "plus(y, x)"}
+  samples: ["f32[2], f32[2]"]
+"""
+    )
+    index = {op.name: op for op in parser.parse_file(str(schema))}
+    grad = generate.generate("testdata", index, has_infer=False)["testdata_grad.cc"]
+    node = grad[grad.index("class PlusNode") : grad.index("Tensor DifferentiatePlus(")]
+    assert "const Tensor x = RecomputedInput(0);" in node and "const Tensor y = RecomputedInput(1);" in node
+    assert "ops::plus(y, x)" in node
+    assert "SavedTensor x_" not in node and "SavedTensor y_" not in node
+    forward, inplace = grad.split("Tensor DifferentiateInplacePlus(")
+    assert "node->AllowRecomputeBehind(result, x, y);" in forward
+    assert "AllowRecompute" not in inplace
+
+
 def test_an_op_without_a_reference_is_refused(tmp_path):
     samples = tmp_path / "scaled_samples.py"
     samples.write_text("def reference_multiply(x, y):\n  return x * y\n")

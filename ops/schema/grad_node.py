@@ -162,6 +162,10 @@ class GradNode:
                 op.recompute.location, f"{op.name}: `recompute` is a tensor made of arguments and other outputs"
             )
         self.used_ops |= compiler.use.ops
+        if op.recompute_behind:
+            inputs = [p.name for p in self._inputs]
+            used = [name for name in inputs if name in compiler.use.bare]
+            return [f"const Tensor {n} = RecomputedInput({inputs.index(n)});" for n in used] + [f"return {expr.code};"]
         saved = set(self._fields)
         for p in self._inputs:  # whichever needs a gradient
             for name in sorted(compiler.use.bare):
@@ -341,12 +345,13 @@ class GradNode:
         lines.append("  }")
         lines.append(f'  const char* name() const override {{ return "{op.name}"; }}')
         released = [f.name for f in self._fields.values() if f.release]
-        if released:
+        if released or op.recompute:
             lines.append("  void ReleaseSaved() override {")
             lines += [f"    Release({n});" for n in released]
             if op.recompute:
                 lines.append("    ForgetRecomputed();")
             lines.append("  }")
+        if released:
             lines.append("  void VisitSaved(const SavedVisitor& visit) const override {")
             lines += [f'    Visit(visit, "{n.removesuffix("_")}", {n});' for n in released]
             lines.append("  }")
@@ -355,7 +360,7 @@ class GradNode:
             lines.append("  Tensor Recompute() override {")
             lines += [f"    {l}" for l in self._recompute]
             lines.append("  }")
-            lines.append("  using RecomputingNode::AllowRecompute;")
+            lines.append(f"  using RecomputingNode::AllowRecompute{'Behind' if op.recompute_behind else ''};")
         lines.append(f"  std::string InputName(int i) const override {{ return NameOf(i, {{{names}}}); }}")
         lines.append("")
         lines += [f.declaration for f in self._fields.values()]
@@ -426,7 +431,9 @@ class GradNode:
             f"    {result} = {call};",
             "  }",
         ]
-        if op.recompute:
+        if op.recompute_behind:
+            make.append(f"  node->AllowRecomputeBehind(result, {', '.join(p.name for p in self._inputs)});")
+        elif op.recompute:
             make.append(f"  node->AllowRecompute({'std::get<0>(result)' if self._multi else 'result'});")
         if not inplace:
             lines += make + self._saves(after=False)

@@ -168,6 +168,7 @@ class Op:
     rows_params: tuple[str, ...]  # parameters that the kernel takes row-sparse as they are
     grad: dict[str, Formula | None] | None  # None: not differentiable
     recompute: Formula | None  # how backward makes the first output again, which then is not kept
+    recompute_behind: bool  # only where the producers of all inputs do so, from what they make again
     elements: Formula | None  # what is known of a result of integers when a program is recorded
     inference: dict[str, Formula]  # in a test: values of attributes, or formulas of outputs; {}: the same call
     amp: str

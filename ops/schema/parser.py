@@ -223,6 +223,7 @@ class _OpParser:
             rows_params=rows_params,
             grad=grad,
             recompute=self._recompute(grad),
+            recompute_behind=isinstance(e.get("recompute"), dict),
             elements=formula.parse(e["elements"], self._at("elements")) if "elements" in e else None,
             inference=self._inference(composite is not None),
             amp=self._choice("amp", _AMP, "keep"),
@@ -460,7 +461,18 @@ class _OpParser:
             return None
         if grad is None:
             self._fail(f"{self._name}: `recompute` is for backward; there is no gradient", "recompute")
-        if self._outputs[0].is_list or self._outputs[0].aliases or self._entry.get("inplace"):
+        if self._outputs[0].is_list or self._outputs[0].aliases:
+            self._fail(f"{self._name}: `recompute` gives a first output that is one new tensor", "recompute")
+        if isinstance(text, dict):
+            every = len(grad) == len(self._params) and None not in grad.values()
+            if set(text) != {"behind_recomputed"} or len(self._outputs) > 1 or not every:
+                self._fail(
+                    f"{self._name}: `recompute` is a formula, or `{{behind_recomputed: formula}}` of an op that takes "
+                    "and gives tensors with gradients alone",
+                    "recompute",
+                )
+            text = text["behind_recomputed"]
+        elif self._entry.get("inplace"):
             self._fail(f"{self._name}: `recompute` gives a first output that is one new tensor", "recompute")
         return formula.parse(str(text), self._at("recompute"))
 

@@ -103,6 +103,12 @@ def test_types_and_defaults():
         (("infer: {shape: broadcast(x, y), ", "infer: {"), 3, "needs shape and dtype"),
         (("Tensor y)", "Tensor x)"), 1, "name 'x' is used twice"),
         (("inplace: x -> out", "inplace: x -> out\n  recompute: g"), 6, "a first output that is one new tensor"),
+        (("inplace: x -> out", "recompute: {again: multiply(x, y)}"), 5, "behind_recomputed: formula"),
+        (
+            ("inplace: x -> out", "recompute: {behind_recomputed: multiply(x, y)}"),
+            5,
+            "takes and gives tensors with gradients alone",
+        ),
     ],
 )
 def test_mistakes_name_file_and_line(change, line, says):

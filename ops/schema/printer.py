@@ -59,7 +59,8 @@ def entry(op: model.Op) -> str:
             lines.append("  grad:")
             lines += [f"    {n}: {'none' if f is None else q(f.text)}" for n, f in op.grad.items()]
     if op.recompute:
-        lines.append(f"  recompute: {q(op.recompute.text)}")
+        text = q(op.recompute.text)
+        lines.append(f"  recompute: {f'{{behind_recomputed: {text}}}' if op.recompute_behind else text}")
     if op.elements:
         lines.append(f"  elements: {q(op.elements.text)}")
     if op.inference:

@@ -15,22 +15,26 @@ def _restore():
 
 
 class _Block(nn.Layer):
-    """The end of a residual block: everything that has outputs to be made again."""
+    """The end of a residual block: everything that has outputs to be made again; by ops for all, or one by one."""
 
-    def __init__(self, channels):
+    def __init__(self, channels, apart=False):
         super().__init__()
+        self.apart = apart
         self.conv1, self.conv2 = nn.Conv2D(channels, channels, 3, padding=1), nn.Conv2D(channels, channels, 1)
         self.norm1, self.norm2 = nn.BatchNorm2D(channels), nn.BatchNorm2D(channels)
 
     def forward(self, x):
+        if self.apart:
+            y = F.relu(self.norm1(self.conv1(x)))
+            return F.relu(self.norm2(self.conv2(y)) + x)
         y = self.norm1(self.conv1(x), relu=True)
         return self.norm2(self.conv2(y), x, relu=True)
 
 
-def _net(blocks=3, channels=6):
+def _net(blocks=3, channels=6, apart=False):
     proa.seed(1)
     return nn.Sequential(
-        nn.Conv2D(3, channels, 3), nn.BatchNorm2D(channels), *[_Block(channels) for _ in range(blocks)]
+        nn.Conv2D(3, channels, 3), nn.BatchNorm2D(channels), *[_Block(channels, apart) for _ in range(blocks)]
     )
 
 
@@ -38,9 +42,9 @@ def _images(n=2, size=9):
     return proa.to_tensor(np.random.default_rng(0).standard_normal((n, 3, size, size)).astype("float32"))
 
 
-def _gradients(on, blocks=3, retain=False, data_format="NCHW"):
+def _gradients(on, blocks=3, retain=False, apart=False):
     proa.set_flags({"FLAGS_recompute_cheap_outputs": on})
-    net, x = _net(blocks), _images()
+    net, x = _net(blocks, apart=apart), _images()
     x.stop_gradient = False
     loss = (net(x) ** 2).sum()
     loss.backward(retain_graph=retain)
@@ -57,15 +61,17 @@ def _saved(outputs):
 
 @pytest.mark.parametrize("blocks", [1, 3, 12])  # the last is longer than a chain of them may be
 @pytest.mark.parametrize("retain", [False, True])
-def test_the_same_bits(blocks, retain):
-    for a, b in zip(_gradients(False, blocks, retain), _gradients(True, blocks, retain), strict=True):
+@pytest.mark.parametrize("apart", [False, True])
+def test_the_same_bits(blocks, retain, apart):
+    for a, b in zip(_gradients(False, blocks, retain, apart), _gradients(True, blocks, retain, apart), strict=True):
         np.testing.assert_array_equal(a, b)
 
 
-def test_second_order():
+@pytest.mark.parametrize("apart", [False, True])
+def test_second_order(apart):
     def second(on):
         proa.set_flags({"FLAGS_recompute_cheap_outputs": on})
-        net, x = _net(2), _images()
+        net, x = _net(2, apart=apart), _images()
         x.stop_gradient = False
         (g,) = proa.grad((net(x) ** 2).sum(), [x], create_graph=True)
         (g**2).sum().backward()
@@ -83,6 +89,26 @@ def test_it_keeps_less():
     image = 2 * 6 * 7 * 7 * 4
     # Of each block the two results of its norms; of the beginning, that of its norm. The last result nobody else has.
     assert kept[False] - kept[True] >= 6 * image
+
+
+def test_layers_one_by_one_keep_what_ops_for_all_keep():
+    def kept(apart):
+        return _saved([_net(apart=apart)(_images())])
+
+    assert kept(apart=True) == kept(apart=False)
+    with_them = kept(apart=True)
+    proa.set_flags({"FLAGS_recompute_cheap_outputs": False})
+    assert kept(apart=True) > with_them
+
+
+def test_results_that_were_changed_in_place_count_as_they_are():
+    norm, w = nn.BatchNorm2D(3), proa.to_tensor(np.ones((1, 3, 1, 1), "float32"), stop_gradient=False)
+    x = _images()
+    y = F.relu(norm(x))
+    with proa.no_grad():
+        y.scale_(2.0)
+    (y * w).sum().backward()
+    np.testing.assert_allclose(w.grad.numpy().ravel(), y.numpy().sum((0, 2, 3)), rtol=1e-4)
 
 
 def test_a_change_before_it_is_saved_counts():

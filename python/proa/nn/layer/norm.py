@@ -5,7 +5,6 @@ from proa.framework.dtype import as_dtype, convert_dtype
 from proa.framework.names import borrow as _borrow
 from proa.framework.parameter import Parameter
 from proa.nn import functional as F
-from proa.nn.functional.conv import conv2d_norm_relu
 from proa.nn.functional.shapes import plain_ints
 from proa.nn.initializer import Constant, Normal
 from proa.nn.layer.layers import Layer
@@ -75,20 +74,6 @@ class _BatchNorm(Layer):
             relu=relu,
             residual=residual,
         )
-
-    def after_conv(self, conv, x, residual=None):
-        """relu of conv(x) normalized, plus a residual: in one op where statistics are given."""
-        training = self.training or self._trainable_statistics
-        given = not training if self._use_global_stats is None else self._use_global_stats
-        same = conv._padding_mode == "zeros" and conv._data_format == self._data_format
-        same = same and (residual is None or residual.dtype == x.dtype)
-        # Autocast has another dtype for the convolution than for the normalization.
-        if not (given and same) or _C.amp.current() is not None:
-            return self(conv(x), residual, relu=True)
-        return conv2d_norm_relu(
-            x, conv.weight, self._mean, self._variance, self.weight, self.bias, conv.bias, residual, self._epsilon,
-            conv._stride, conv._padding, conv._dilation, conv._groups, conv._data_format,
-        )  # fmt: skip
 
     def extra_repr(self):
         return f"num_features={self._num_features}, momentum={self._momentum}, epsilon={self._epsilon}"

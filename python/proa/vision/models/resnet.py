@@ -1,7 +1,6 @@
 """Residual networks (He et al., 2016), with wider and grouped forms."""
 
 from proa import _C, nn
-from proa.nn.layer.conv_norm import conv_norm_relu
 from proa.vision.models.blocks import refuse_pretrained
 
 
@@ -31,8 +30,8 @@ class BasicBlock(nn.Layer):
 
     def forward(self, x):
         identity = x if self.downsample is None else self.downsample(x)
-        x = conv_norm_relu(self.conv1, self.bn1, self.relu, x)
-        return conv_norm_relu(self.conv2, self.bn2, self.relu, x, identity)
+        x = self.relu(self.bn1(self.conv1(x)))
+        return self.relu(self.bn2(self.conv2(x)) + identity)
 
 
 class BottleneckBlock(nn.Layer):
@@ -64,9 +63,9 @@ class BottleneckBlock(nn.Layer):
 
     def forward(self, x):
         identity = x if self.downsample is None else self.downsample(x)
-        x = conv_norm_relu(self.conv1, self.bn1, self.relu, x)
-        x = conv_norm_relu(self.conv2, self.bn2, self.relu, x)
-        return conv_norm_relu(self.conv3, self.bn3, self.relu, x, identity)
+        x = self.relu(self.bn1(self.conv1(x)))
+        x = self.relu(self.bn2(self.conv2(x)))
+        return self.relu(self.bn3(self.conv3(x)) + identity)
 
 
 _LAYERS = {
@@ -140,7 +139,7 @@ class ResNet(nn.Layer):
         return nn.Sequential(*layers)
 
     def forward(self, x):
-        x = self.maxpool(conv_norm_relu(self.conv1, self.bn1, self.relu, x))
+        x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
         x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
         if self.with_pool:
             x = self.avgpool(x)

@@ -16,6 +16,7 @@
 #include "ops/interpreter.h"
 #include "ops/value.h"
 #include "tensor/error.h"
+#include "tensor/interpreters.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::amp {
@@ -75,8 +76,12 @@ void ForEachTensor(std::span<Value> args, F f) {
   }
 }
 
+// Casts are calls of their own for who watches, beside the op that they are
+// for.
 void CastTo(DType dtype, Tensor& t) {
-  if (IsCast(t.dtype()) && t.dtype() != dtype) t = CastOnce(t, dtype);
+  if (!IsCast(t.dtype()) || t.dtype() == dtype) return;
+  const InterpreterScope observed = InterpreterScope::Allow(kProfile);
+  t = CastOnce(t, dtype);
 }
 
 // To float32 if the arguments are not all of one 16-bit type.

@@ -70,10 +70,10 @@ thread_local constinit Cache* cache = nullptr;
 constinit CastHistory installed = {};
 
 bool IsKept(const Tensor& t) {
-  return (t.flags() & kDifferentiate) != 0 && t.layout() == Layout::kStrided &&
-         t.is_contiguous() && t.raw_data() != nullptr && !t.is_symbolic() &&
+  return t.layout() == Layout::kStrided && t.is_contiguous() &&
+         t.raw_data() != nullptr && !t.is_symbolic() &&
          (thread_interpreters.forced & kRecord) == 0 && !t.impl()->root &&
-         installed.is_leaf != nullptr && installed.is_leaf(t);
+         installed.is_parameter != nullptr && installed.is_parameter(t);
 }
 
 }  // namespace
@@ -89,7 +89,8 @@ void EndCastCache() { delete std::exchange(cache, nullptr); }
 Tensor CastOnce(const Tensor& t, DType dtype) {
   if (cache == nullptr || !IsKept(t)) return ops::cast(t, dtype);
   const Tensor value = cache->Get(t, dtype);
-  return GradEnabled() ? installed.record(t, value) : value;
+  const bool recorded = GradEnabled() && (t.flags() & kDifferentiate) != 0;
+  return recorded ? installed.record(t, value) : value;
 }
 
 void InstallCastHistory(const CastHistory& history) { installed = history; }

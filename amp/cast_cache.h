@@ -4,8 +4,8 @@
 // Kept are elements, not histories: each use is recorded by itself, so that its
 // gradient becomes float32 before it is added to those of other uses, graphs
 // share no node, and what was cast with grad off serves where it is on. Kept
-// are casts of leaves that require grad (parameters); while a program is
-// recorded nothing is.
+// are casts of parameters: leaves that require grad, or did before they were
+// frozen; while a program is recorded nothing is.
 //
 //   const bool outermost = BeginCastCache();
 //   Tensor low = CastOnce(weight, DType::kBFloat16);
@@ -31,7 +31,8 @@ Tensor CastOnce(const Tensor& t, DType dtype);
 // What the cache must know of histories; autograd is another room.
 // cast_cache_grad.cc installs it: without, nothing is kept.
 struct CastHistory {
-  bool (*is_leaf)(const Tensor& t) = nullptr;
+  // Whether it is a leaf that requires grad, or that did.
+  bool (*is_parameter)(const Tensor& t) = nullptr;
   // `value`, which are the elements of `t` cast, with the history of a cast.
   Tensor (*record)(const Tensor& t, const Tensor& value) = nullptr;
 };

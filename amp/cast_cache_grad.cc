@@ -28,8 +28,15 @@ struct KeptCast : autograd::CustomFunction<KeptCast> {
   }
 };
 
+// A frozen parameter still has what its gradients were added by.
+bool IsParameter(const Tensor& t) {
+  if (autograd::RequiresGrad(t)) return autograd::IsLeaf(t);
+  const auto* state = autograd::GradState::Of(t);
+  return state != nullptr && state->producer.node && state->is_leaf();
+}
+
 const bool is_installed = [] {
-  InstallCastHistory({.is_leaf = &autograd::IsLeaf,
+  InstallCastHistory({.is_parameter = &IsParameter,
                       .record = [](const Tensor& t, const Tensor& value) {
                         return KeptCast::Apply(t, value);
                       }});

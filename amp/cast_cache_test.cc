@@ -64,6 +64,21 @@ TEST(CastCacheTest, OnlyParameters) {
   EXPECT_EQ(NumKeptCasts(), 0);
 }
 
+TEST(CastCacheTest, FrozenParametersToo) {
+  const Tensor w = Parameter();
+  autograd::SetRequiresGrad(w, false);
+  const AutocastScope scope(kO1);
+  const Tensor a = CastOnce(w, kLow);
+  EXPECT_EQ(a.raw_data(), CastOnce(w, kLow).raw_data());
+  EXPECT_FALSE(autograd::RequiresGrad(a));
+  EXPECT_EQ(NumKeptCasts(), 1);
+  // Set free again: what was kept serves, with a history.
+  autograd::SetRequiresGrad(w, true);
+  const Tensor b = CastOnce(w, kLow);
+  EXPECT_TRUE(autograd::RequiresGrad(b));
+  EXPECT_EQ(NumKeptCasts(), 1);
+}
+
 TEST(CastCacheTest, WhoWritesIntoACastDoesNotChangeTheNext) {
   const Tensor w = Parameter();
   const AutocastScope scope(kO1);

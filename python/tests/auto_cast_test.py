@@ -312,6 +312,57 @@ def test_what_ran_in_which_type(capsys):
         debugging.disable_operator_stats_collection()
 
 
+@pytest.mark.parametrize("frozen", [False, True])
+def test_casts_that_ran_are_counted_and_profiled(frozen):
+    """Twice of what came in, once of each parameter, though calls took six arguments of another dtype."""
+    net, x = paddle.nn.Linear(4, 3), paddle.ones([2, 4])
+    for p in net.parameters():
+        p.stop_gradient = frozen
+    with paddle.amp.debugging.collect_operator_stats(show=False) as stats, cast():
+        net(x)
+        net(x)
+    assert stats.calls["linear"]["bfloat16"] == 2 and stats.calls["linear"]["casts"] == 6
+    assert sum(stats.calls["cast"].values()) == stats.calls["cast"]["float32"] == 4
+    profiler = paddle.profiler.Profiler(on_trace_ready=lambda profiler: None)
+    profiler.start()
+    with cast():
+        net(x)
+    profiler.stop()
+    events = [e for e in profiler.profiler_result.events() if e["category"] == "op"]
+    (around,) = (e for e in events if e["name"] == "linear")
+    inside = [e for e in events if e["name"] == "cast"]
+    assert len(inside) == 3
+    assert all(around["start_ns"] <= e["start_ns"] and e["end_ns"] <= around["end_ns"] for e in inside)
+
+
+def test_a_cast_that_overflows_is_named():
+    x = paddle.full([2, 2], 1e5)
+    with paddle.amp.auto_cast(dtype="float16"):
+        told = paddle.amp.GradScaler().first_op(lambda: paddle.matmul(x, paddle.ones([2, 2])))
+    assert told.startswith("cast: made 4 Inf in out")
+
+
+def test_frozen_parameters_are_cast_once():
+    attr = paddle.ParamAttr(trainable=False)
+    layers = [paddle.nn.Linear(3, 3, weight_attr=attr, bias_attr=False), paddle.nn.Linear(3, 3, bias_attr=False)]
+    layers[1].weight.stop_gradient = True
+    x = paddle.ones([1, 3])
+    for layer in layers:
+        with cast():
+            want = paddle.matmul(x.astype("bfloat16"), layer.weight.detach().astype("bfloat16"))
+            for _ in range(3):
+                found = layer(x)
+                assert found.stop_gradient and (found == want).all()
+            assert KEPT() == 1
+            layer.weight.set_value(layer.weight * 3.0)
+            assert not (layer(x) == want).all()
+            # What is set free again gets its gradient.
+            layer.weight.stop_gradient = False
+            layer(x).sum().backward()
+            assert KEPT() == 1 and layer.weight.grad is not None
+        assert KEPT() == 0
+
+
 def test_casts_of_a_program_that_runs_are_counted():
     function = paddle.jit.to_static(lambda x: paddle.matmul(x, x))
     with cast():

@@ -31,6 +31,8 @@ def _step(name, params, grads, states, **options):
     powers = [[paddle.full([1], value) for _ in params] for value in (0.9, 0.99)]
     if name == "adam_":
         return ops.adam_(params, grads, *states, *powers, rate, 0.9, 0.99, 1e-8, 0.5, 0.01, **options)
+    if name == "lamb_":
+        return ops.lamb_(params, grads, *states, *powers, rate, 0.9, 0.99, 1e-6, 0.02, 0.5, 0.01, **options)
     return ops.adamw_(params, grads, *states, *powers, rate, 0.9, 0.99, 1e-8, 0.01, 0.5, **options)
 
 
@@ -40,7 +42,7 @@ def _lists(seed=0):
 
 
 EVERY = pytest.mark.parametrize(
-    "name", ["sgd_", "momentum_", "adagrad_", "adam_", "adamw_", "rmsprop_", "adadelta_", "adamax_"]
+    "name", ["sgd_", "momentum_", "adagrad_", "adam_", "adamw_", "rmsprop_", "adadelta_", "adamax_", "lamb_"]
 )
 
 
@@ -89,9 +91,62 @@ def test_rows(name, lazy):
         np.testing.assert_array_equal(one, other)
 
 
+def _lamb(p, g, m1, m2, step, decay, rate=0.1, beta1=0.9, beta2=0.99, epsilon=1e-6):
+    """One step in NumPy, in float64."""
+    m1, m2 = beta1 * m1 + (1 - beta1) * g, beta2 * m2 + (1 - beta2) * g * g
+    update = m1 / (1 - beta1**step) / (np.sqrt(m2 / (1 - beta2**step)) + epsilon) + decay * p
+    norms = np.linalg.norm(p.reshape(-1)), np.linalg.norm(update.reshape(-1))
+    return p - rate * (norms[0] / norms[1] if min(norms) > 0 else 1.0) * update, m1, m2
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", *LOW])
+@pytest.mark.parametrize("multi_precision", [False, True])
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_lamb_against_numpy(dtype, multi_precision, decay):
+    if dtype == "float16" and not multi_precision:
+        pytest.skip("squares of small gradients are 0 in moments of float16, which float32 copies are for")
+    rng = np.random.RandomState(0)
+    # A parameter of zeros, whose step is not scaled; one of more than one chunk; one that does not move.
+    starts = [np.zeros([4]), rng.randn(130, 300), rng.randn(), np.zeros([0, 3]), rng.randn(5), np.zeros([2])]
+    params = [paddle.create_parameter(np.shape(v), dtype) for v in starts]
+    for p, v in zip(params, starts):
+        p.set_value(paddle.to_tensor(v).astype(dtype))
+    kept = multi_precision and dtype in LOW
+    exact = [(p.astype("float64").numpy(), 0.0, 0.0) for p in params]
+    lamb = paddle.optimizer.Lamb(0.1, decay, 0.9, 0.99, parameters=params, multi_precision=multi_precision)
+    for step in range(1, 4):
+        for i, p in enumerate(params):
+            value = rng.randn(*p.shape) if i < 5 else np.zeros([2])
+            p.grad = paddle.to_tensor(value).astype(dtype)
+            exact[i] = _lamb(exact[i][0], p.grad.astype("float64").numpy(), *exact[i][1:], step, decay)
+        lamb.step()
+    masters = lamb.state_dict()["master_weights"] if kept else {}
+    # Powers of betas are float32.
+    bound = {"float64": 1e-6, "float32": 1e-5, "float16": 0.02, "bfloat16": 0.1}["float32" if kept else dtype]
+    for p, (value, _, _) in zip(params, exact):
+        found = masters.get(p.name, p).astype("float64").numpy()
+        np.testing.assert_allclose(found, value, rtol=bound, atol=bound)
+
+
+def test_lamb_gives_the_same_bits_on_any_number_of_threads():
+    found, before = [], _C.get_num_threads()
+    rng = np.random.RandomState(5)
+    values, grads = (rng.randn(3, 90_001).astype("float32") for _ in range(2))
+    try:
+        for threads in (1, 2, 3):
+            _C.set_num_threads(threads)
+            params, states = [paddle.to_tensor(values)], [[paddle.zeros([3, 90_001])] for _ in range(2)]
+            _step("lamb_", params, [paddle.to_tensor(grads)], states)
+            found.append(params[0].numpy())
+    finally:
+        _C.set_num_threads(before)
+    for other in found[1:]:
+        np.testing.assert_array_equal(found[0], other)
+
+
 def test_a_step_of_16_bit_parameters_is_one_kernel():
     net = paddle.nn.Sequential(*[paddle.nn.Linear(8, 8) for _ in range(4)])
-    for kind in ("SGD", "Momentum", "Adam", "AdamW", "Adagrad", "RMSProp", "Adadelta", "Adamax"):
+    for kind in ("SGD", "Momentum", "Adam", "AdamW", "Adagrad", "RMSProp", "Adadelta", "Adamax", "Lamb"):
         model = paddle.nn.Sequential(*[paddle.nn.Linear(8, 8) for _ in range(4)])
         model.set_state_dict(net.state_dict())
         optimizer = getattr(paddle.optimizer, kind)(0.1, parameters=model.parameters())

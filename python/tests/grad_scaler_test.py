@@ -374,6 +374,14 @@ def test_gradients_of_any_layout():
     assert scaler.state_dict()["scale"][0] == 4.0
 
 
+def test_a_gradient_that_two_parameters_were_given_is_divided_once():
+    params = [proa.create_parameter([2], "float32") for _ in range(2)]
+    params[0].grad = params[1].grad = proa.full([2], 8.0)
+    scaler = proa.amp.GradScaler(init_loss_scaling=4.0)
+    scaler.unscale_(proa.optimizer.SGD(0.1, parameters=params))
+    assert [p.grad.tolist() for p in params] == [[2.0, 2.0]] * 2
+
+
 def test_equal_rows_whose_sum_is_too_large_for_float16():
     table = proa.nn.Embedding(6, 2, sparse=True)
     sgd = proa.optimizer.SGD(1.0, parameters=table.parameters())

@@ -1,4 +1,5 @@
-"""A convolutional network learns handwritten digits at O1 and O2, in float16 and bfloat16, as it does in float32."""
+"""Networks learn at O1 and O2, in float16 and bfloat16, as they do in float32: a convolutional one handwritten digits, a small
+transformer text, an LSTM to add. benchmarks/loss_curves.py is the same with the examples' networks, over more steps."""
 
 import numpy as np
 import pytest
@@ -7,6 +8,11 @@ from sklearn.datasets import load_digits
 import proa as paddle
 
 STEPS = 350
+EVERY = [(level, dtype) for level in ("O1", "O2") for dtype in ("float16", "bfloat16")]
+TEXT = (
+    "the quick brown fox jumps over the lazy dog; pack my box with five dozen liquor jugs; "
+    "how vexingly quick daft zebras jump; sphinx of black quartz, judge my vow; "
+) * 4
 
 
 def _digits():
@@ -52,10 +58,86 @@ def in_float32():
     return _train("O0", "float16")[0]
 
 
-@pytest.mark.parametrize("level", ["O1", "O2"])
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("level, dtype", EVERY)
 def test_digits(level, dtype, in_float32):
     losses, right = _train(level, dtype)
     assert right >= 0.98
     # Smoothed over 50 steps: within a hundredth of where it began.
     assert np.abs(losses - in_float32).max() < 0.01 * in_float32[0]
+
+
+class _Transformer(paddle.nn.Layer):
+    def __init__(self):
+        super().__init__()
+        nn = paddle.nn
+        self.characters, self.places = nn.Embedding(128, 32), nn.Embedding(16, 32)
+        self.encoder = nn.TransformerEncoderLayer(32, 2, 64, dropout=0.1, activation="gelu", normalize_before=True)
+        self.out = nn.Linear(32, 128)
+
+    def forward(self, x):
+        mask = paddle.triu(paddle.full([16, 16], float("-inf")), 1)
+        return self.out(self.encoder(self.characters(x) + self.places(paddle.arange(16)), mask))
+
+
+class _Adder(paddle.nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.out = paddle.nn.LSTM(2, 24), paddle.nn.Linear(24, 1)
+
+    def forward(self, x):
+        return self.out(self.lstm(x)[1][0][-1])
+
+
+def _characters(random):
+    codes = np.frombuffer(TEXT.encode(), "uint8").astype("int64")
+    rows = np.stack([codes[s : s + 17] for s in random.randint(0, len(codes) - 17, 16)])
+    return rows[:, :-1], rows[:, 1:]
+
+
+def _sums(random):
+    numbers, marks = random.rand(32, 8).astype("float32"), np.zeros((32, 8), "float32")
+    marks[np.arange(32), random.randint(0, 4, 32)] = marks[np.arange(32), random.randint(4, 8, 32)] = 1.0
+    return np.stack([numbers, marks], 2), (numbers * marks).sum(1, keepdims=True)
+
+
+def _curve(make, batch, criterion, steps, level="O0", dtype="float16"):
+    """Losses, means of ten steps in a row; with clipping, and a step that decays."""
+    paddle.seed(2)
+    net, random, losses = make(), np.random.RandomState(3), []
+    optimizer = paddle.optimizer.AdamW(
+        1e-2, parameters=net.parameters(), weight_decay=0.01, grad_clip=paddle.nn.ClipGradByGlobalNorm(1.0)
+    )
+    if level == "O2":
+        net, optimizer = paddle.amp.decorate(net, optimizer, level, dtype)
+    scaler = paddle.amp.GradScaler(enable=level != "O0" and dtype == "float16")
+    for _ in range(steps):
+        x, target = map(paddle.to_tensor, batch(random))
+        with paddle.amp.auto_cast(level != "O0", level=level, dtype=dtype):
+            found = net(x)
+        loss = criterion(found.astype("float32"), target)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.clear_grad()
+        losses.append(loss.item())
+    return np.convolve(losses, np.ones(10) / 10, "valid")
+
+
+CURVES = {
+    "transformer": (_Transformer, _characters, paddle.nn.functional.cross_entropy, 60),
+    "LSTM": (_Adder, _sums, paddle.nn.functional.mse_loss, 60),
+}
+
+
+@pytest.fixture(scope="module")
+def curves_in_float32():
+    return {name: _curve(*work) for name, work in CURVES.items()}
+
+
+@pytest.mark.parametrize("level, dtype", EVERY)
+@pytest.mark.parametrize("name", CURVES)
+def test_curves(name, level, dtype, curves_in_float32):
+    exact = curves_in_float32[name]
+    found = _curve(*CURVES[name], level, dtype)
+    assert exact[-1] < 0.7 * exact[0]  # it learns
+    assert np.abs(found - exact).max() < 0.01 * exact[0]

@@ -135,6 +135,30 @@ def test_the_rule_of_the_factor_and_steps_left_out():
         assert found == np.float32(factor)
 
 
+def test_gradients_that_are_one_value():
+    """Of a sum both parameters have the factor itself as their gradient."""
+    x = static.data("x", [1])
+    one = paddle.nn.initializer.Constant(1.0)
+    w, v = (static.create_parameter([], "float32", default_initializer=one) for _ in range(2))
+    optimizer = static.amp.decorate(paddle.optimizer.SGD(0.125), init_loss_scaling=8.0, incr_every_n_steps=2)
+    optimizer.minimize(w + v + x.sum() * 0.0)
+    factors = []
+    for step in range(1, 5):
+        factors += static.Executor().run(feed={"x": np.ones([1], "float32")}, fetch_list=[optimizer.get_loss_scaling()])
+        assert w.item() == v.item() == 1.0 - step / 8
+    assert [f.item() for f in factors] == [8.0, 16.0, 16.0, 32.0]
+
+
+def test_one_op_looks_at_all_gradients():
+    x = static.data("x", [None, 4])
+    hidden = x
+    for _ in range(3):
+        hidden = static.nn.fc(hidden, 4)
+    static.amp.decorate(paddle.optimizer.Adam(0.1)).minimize(hidden.sum())
+    ops = [op.type for op in static.default_main_program().ops]
+    assert ops.count("all_finite") == 1 and "squared_norm" not in ops
+
+
 def test_a_fixed_factor_and_clipping_of_divided_gradients():
     x = static.data("x", [1, 2])
     loss = (static.nn.fc(x, 1, bias_attr=False) * 3.0).sum()

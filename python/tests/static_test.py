@@ -106,3 +106,59 @@ def test_wrong_dtype_is_a_type_error():
         y = x * 2.0
     with pytest.raises(TypeError, match="expected float32"):
         paddle.static.Executor().run(main, {"x": np.zeros(2, "int64")}, [y])
+
+
+def test_a_penalty_of_parameters_alone_follows_them():
+    """What depends on no input of the program is computed in each run, not when its gradient is recorded."""
+
+    def loss_of(x, w, v):
+        return (w * w).sum() + (w * v).sum() + (x * w).sum() * 0.5
+
+    def made():
+        one = paddle.nn.initializer.Constant(1.0)
+        attributes = [
+            paddle.ParamAttr(initializer=paddle.nn.initializer.Assign([1.0, -2.0])),
+            paddle.ParamAttr(initializer=one),
+        ]
+        return [paddle.create_parameter([2], "float32", attr=attr) for attr in attributes]
+
+    value = np.array([0.3, 0.7], "float32")
+    w, v = made()
+    sgd = paddle.optimizer.SGD(0.1, parameters=[w, v])
+    for _ in range(4):
+        loss_of(paddle.to_tensor(value), w, v).backward()
+        sgd.step()
+        sgd.clear_grad()
+    paddle.enable_static()
+    try:
+        main = paddle.static.Program()
+        with paddle.static.program_guard(main, paddle.static.Program()):
+            others = made()
+            loss = loss_of(paddle.static.data("x", [2]), *others)
+            (dw,) = paddle.static.gradients(loss, others[0])
+            paddle.optimizer.SGD(0.1).minimize(loss)
+        for _ in range(4):
+            before = [p.numpy() for p in others]
+            found = paddle.static.Executor().run(main, {"x": value}, [dw])[0]
+            np.testing.assert_allclose(found, 2 * before[0] + before[1] + 0.5 * value, rtol=1e-5)
+    finally:
+        paddle.disable_static()
+    for one, other in zip([w, v], others):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-5)
+
+
+def test_a_gradient_that_is_a_parameter_is_not_the_same_memory():
+    paddle.enable_static()
+    try:
+        main = paddle.static.Program()
+        with paddle.static.program_guard(main, paddle.static.Program()):
+            x = paddle.static.data("x", [2])
+            w, v = (paddle.create_parameter([2], "float32") for _ in range(2))
+            w.set_value(np.array([1.0, 2.0], "float32"))
+            v.set_value(np.array([3.0, 5.0], "float32"))
+            loss = (w * v).sum() + x.sum() * 0.0
+            paddle.optimizer.SGD(1.0).minimize(loss)
+        paddle.static.Executor().run(main, {"x": np.zeros([2], "float32")})
+    finally:
+        paddle.disable_static()
+    assert w.numpy().tolist() == [-2.0, -3.0] and v.numpy().tolist() == [2.0, 3.0]

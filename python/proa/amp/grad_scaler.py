@@ -417,7 +417,7 @@ def _finite(grads):
 def _unscale(grads, factor):
     """Multiplies gradients in place; whether all are finite then. One op for those of a place, however many."""
     seen, together, others = _Flags(), [], []
-    for grad in grads:
+    for grad in {id(grad): grad for grad in grads}.values():  # two parameters may have been given one tensor
         # A few rows of a table, or a view of what somebody else laid out: one by one.
         (others if grad.is_selected_rows() or not grad.is_contiguous() else together).append(grad)
     for tensors in _by_place(together):

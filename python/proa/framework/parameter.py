@@ -21,7 +21,9 @@ class Parameter(_C.Tensor):
         """Takes over the storage of `tensor`."""
         self.name = name if name is not None else unique_name.generate("param")
         self.persistable = True
-        self.stop_gradient = not trainable
+        self.stop_gradient = False  # frozen or not, it is known as a parameter then: autocast keeps its casts
+        if not trainable:
+            self.stop_gradient = True
         self.optimize_attr = {"learning_rate": 1.0}
         self.regularizer = None
         self.need_clip = True

@@ -1,5 +1,4 @@
-"""Adagrad, Adadelta, RMSProp and Adamax, and Lamb, which is written with tensor ops: a program that records a step follows its
-rate and its counts."""
+"""Adagrad, Adadelta, RMSProp, Adamax and Lamb."""
 
 from proa import _C
 from proa.optimizer.adam import _check_beta
@@ -333,6 +332,34 @@ class Lamb(_PerParameter):
         if name in ("beta1_pow_acc", "beta2_pow_acc"):
             return _C.ops.full([1], self._default_options[name[:5]], _C.float32)
         return _C.ops.full_like(param, 0.0)
+
+    @fuses_masters
+    def _update_bucket(self, bucket, grads):
+        if all(p.place.is_cpu_place() for p in bucket.params):
+            options, states = bucket.options, bucket.states
+            _C.ops.lamb_(
+                bucket.params,
+                grads,
+                *(states[name] for name in self._accumulator_names),
+                self._lr(),
+                options["beta1"],
+                options["beta2"],
+                options["epsilon"],
+                options["lamb_weight_decay"],
+                bucket.lr_scale,
+                bucket.l2,
+                bucket.grad_scale,
+                list(bucket.rounded),
+            )
+            return
+        # Other devices have no such op: with tensor ops, one parameter after the other.
+        grads = [g.to_dense() if g.is_selected_rows() else g for g in grads]
+        grads = [g.astype(p.dtype) for p, g in zip(bucket.params, grads)]
+        if bucket.grad_scale != 1.0:
+            grads = [g * bucket.grad_scale for g in grads]
+        super()._update_bucket(bucket, grads)
+        for low, param in zip(bucket.rounded, bucket.params):
+            low.set_value(param.astype(low.dtype))
 
     def _update_one(self, param, grad, state, rate, options):
         beta1, beta2 = options["beta1"], options["beta2"]

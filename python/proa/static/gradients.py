@@ -33,7 +33,8 @@ def append_backward(loss, parameter_list=None, no_grad_set=None, callbacks=None,
             )
         )
     parameters = list(parameter_list) if parameter_list is not None else default_main_program().all_parameters()
-    with _C.eager_mode():
+    # What depends on parameters alone is recorded too: they change from run to run.
+    with _C.program_of(loss).recording():
         grads = _C.grad([loss], parameters, None, True, False, True, list(no_grad_set or ()) or None)
     return [(p, g) for p, g in zip(parameters, grads) if g is not None]
 
@@ -66,6 +67,7 @@ def gradients(targets, inputs, target_gradients=None, no_grad_set=None):
             )
         )
     weights = None if target_gradients is None else as_list(target_gradients)
-    with _C.eager_mode():
+    program = _C.program_of(next(t for t in as_list(targets) if _C.is_symbolic(t)))
+    with program.recording():  # also what depends on parameters alone
         # Recorded for further orders; what nobody asks for is pruned.
         return _C.grad(as_list(targets), as_list(inputs), weights, True, True, True, list(no_grad_set or ()) or None)

@@ -70,8 +70,11 @@ class Program(Block):
         return [tensor for _, tensor in self._program.captured]
 
     def all_parameters(self):
-        """The captured tensors that are trained."""
-        return [tensor for tensor in self.list_vars() if not tensor.stop_gradient]
+        """The captured tensors that are trained, each once."""
+        trained = [tensor for tensor in self.list_vars() if not tensor.stop_gradient]
+        # Gradients that can be differentiated again hold parameters by other handles, which come after the parameters.
+        firsts = {(tensor.data_ptr() or id(tensor), tuple(tensor.shape)): tensor for tensor in reversed(trained)}
+        return [tensor for tensor in trained if firsts[tensor.data_ptr() or id(tensor), tuple(tensor.shape)] is tensor]
 
     def __str__(self):
         return str(self._program)

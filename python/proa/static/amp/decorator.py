@@ -79,9 +79,9 @@ class OptimizerWithMixedPrecision:
             if not self._scales:
                 return self._step(params_grads)
             pairs = [(p, g) for p, g in params_grads if g is not None]
-            # Squares are summed in float64, so that the sum is finite where all elements are.
-            finite = _C.ops.isfinite(_C.ops.squared_norm([g for _, g in pairs]))
+            finite = _C.ops.all_finite([g for _, g in pairs])
             factor = 1.0 / self._loss_scaling.astype(_C.float64).reshape([])
+            # Not in place: a gradient of a program may be that of several parameters, or show the factor itself.
             _C.cond(finite, lambda: self._step([(p, scaled(g, factor)) for p, g in pairs]), lambda: [])
             if self._scaling["use_dynamic_loss_scaling"]:
                 self._adapt(finite)

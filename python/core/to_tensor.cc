@@ -317,7 +317,9 @@ Tensor ToTensor(PyObject* o, std::optional<DType> dtype,
     const Tensor& t = Unwrap(o);
     Tensor out = Converted(t, dtype, place);
     if (!out.is_same(t) && !out.is_view()) return out;
-    const InterpreterScope no_grad = InterpreterScope::Forbid(kDifferentiate);
+    // A copy of the data, of its dtype: autocast has nothing to do with it.
+    const InterpreterScope plain =
+        InterpreterScope::Forbid(kDifferentiate | kAutocast);
     return ops::assign(out);
   }
   const Tensor t = OnHost(o, dtype);
@@ -357,6 +359,7 @@ PyObject* Call(PyObject*, PyObject* const* args, Py_ssize_t nargs,
     // While a program is recorded: a value of it like any other, made anew in
     // each run, so that what changes it in place changes this run's.
     if ((ActiveInterpreters(0) & kRecord) != 0 && !t.is_symbolic()) {
+      const InterpreterScope no_cast = InterpreterScope::Forbid(kAutocast);
       t = ops::assign(t);
     }
     const Ref out = Ref::New(Wrap(std::move(t)));

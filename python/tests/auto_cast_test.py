@@ -296,7 +296,7 @@ def test_what_ran_in_which_type(capsys):
         out.backward()
     empty = dict.fromkeys(("float16", "bfloat16", "float32", "other", "casts"), 0)
     assert stats.calls["conv2d"] == {**empty, "bfloat16": 1, "casts": 3}
-    assert stats.calls["relu"] == {**empty, "bfloat16": 1}
+    assert stats.calls["relu"] == {**empty, "bfloat16": 2}  # backward makes it again
     assert stats.calls["sum"]["float32"] >= 1 and stats.calls["sum"]["casts"] >= 1
     assert stats.calls["conv_weight_grad"]["bfloat16"] == 1
     shown = capsys.readouterr().out.splitlines()
@@ -340,6 +340,31 @@ def test_a_cast_that_overflows_is_named():
     with paddle.amp.auto_cast(dtype="float16"):
         told = paddle.amp.GradScaler().first_op(lambda: paddle.matmul(x, paddle.ones([2, 2])))
     assert told.startswith("cast: made 4 Inf in out")
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_data_made_inside_keep_the_dtype_that_was_asked_for(recorded):
+    def made():
+        x = paddle.to_tensor([1.0, 2.0**-30], dtype="float32")
+        return x, paddle.to_tensor(x), paddle.to_tensor(x, dtype="float64"), paddle.to_tensor(np.ones(2, "float32"))
+
+    if recorded:
+        main = paddle.static.Program()
+        with paddle.static.program_guard(main, paddle.static.Program()), cast(level="O2"):
+            outputs = made()
+    else:
+        with cast(level="O2"):
+            outputs = made()
+    assert [t.dtype.name for t in outputs] == ["float32", "float32", "float64", "float32"]
+
+
+def test_what_a_program_is_fed_inside_of_autocast():
+    main = paddle.static.Program()
+    with paddle.static.program_guard(main, paddle.static.Program()):
+        y = paddle.static.data("x", [2]) * 2.0
+    with cast(level="O2"):
+        found = paddle.static.Executor().run(main, {"x": paddle.full([2], 1.0 + 2.0**-20)}, [y])[0]
+    assert found.dtype == np.float32 and found.tolist() == [2.0 + 2.0**-19] * 2
 
 
 def test_frozen_parameters_are_cast_once():

@@ -1,6 +1,7 @@
 """Every optimizer with float32 copies of 16-bit parameters: its updates, its state, checkpoints that change between the two."""
 
 import inspect
+import itertools
 
 import numpy as np
 import pytest
@@ -161,6 +162,61 @@ def test_steps_that_a_program_records(name):
                 paddle.disable_static()
         results.append(net.weight.numpy())
     np.testing.assert_allclose(*results, rtol=1e-5)
+
+
+_CLIPS = {
+    "": None,
+    "ClipGradByGlobalNorm": paddle.nn.ClipGradByGlobalNorm(0.5),
+    "ClipGradByNorm": paddle.nn.ClipGradByNorm(0.5),
+    "ClipGradByValue": paddle.nn.ClipGradByValue(0.02),
+}
+
+
+def _trained(kind, dtype, recorded, **options):
+    """(parameters, their float32 copies) after four steps of a layer, at once or in a program."""
+    random = np.random.RandomState(0)
+    start, batches = random.randn(6, 5).astype("float32"), random.randn(4, 8, 6).astype("float32") * 4
+    params = [paddle.create_parameter(shape, dtype) for shape in ([6, 5], [5])]
+    for p, value in zip(params, (start, np.zeros([5], "float32"))):
+        p.set_value(paddle.to_tensor(value).astype(dtype))
+    optimizer = getattr(paddle.optimizer, kind)(learning_rate=0.1, parameters=params, **options)
+
+    def loss_of(x):
+        return ((paddle.matmul(x.astype(dtype), params[0]) + params[1]).astype("float32") ** 2).mean()
+
+    if recorded:
+        paddle.enable_static()
+        try:
+            main = paddle.static.Program()
+            with paddle.static.program_guard(main, paddle.static.Program()):
+                optimizer.minimize(loss_of(paddle.static.data("x", [8, 6])))
+            for x in batches:
+                paddle.static.Executor().run(main, {"x": x})
+        finally:
+            paddle.disable_static()
+    else:
+        for x in batches:
+            loss_of(paddle.to_tensor(x)).backward()
+            optimizer.step()
+            optimizer.clear_grad()
+    copies = [optimizer._master_weights[p.name] for p in params if p.name in optimizer._master_weights]
+    return [p.astype("float32").numpy() for p in params], [p.numpy() for p in copies]
+
+
+@pytest.mark.parametrize("multi_precision", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@EVERY
+def test_recorded_steps_are_those_at_once(name, dtype, multi_precision):
+    """Bit for bit: L1 and L2 decay, clipping, the casts between, in the same order."""
+    decays = {"": {}, "L1": {"weight_decay": paddle.regularizer.L1Decay(0.05)}, "L2": {"weight_decay": 0.05}}
+    for decay, clip in itertools.product(decays if name != "Lamb" else [""], _CLIPS):
+        if name == "AdamW" and decay == "L1":
+            continue  # its decay is a number
+        options = {**decays[decay], "grad_clip": _CLIPS[clip], "multi_precision": multi_precision}
+        one, other = (_trained(name, dtype, recorded, **options) for recorded in (False, True))
+        assert len(one[1]) == (2 if multi_precision and dtype != "float32" else 0)
+        for a, b in zip(sum(one, []), sum(other, [])):
+            np.testing.assert_array_equal(a, b, err_msg=f"{decay} {clip}")
 
 
 @BOTH

@@ -164,6 +164,26 @@ def test_steps_that_a_program_records(name):
     np.testing.assert_allclose(*results, rtol=1e-5)
 
 
+@EVERY
+@BOTH
+def test_a_recorded_step_is_one_op(name, dtype):
+    paddle.enable_static()
+    try:
+        main = paddle.static.Program()
+        with paddle.static.program_guard(main, paddle.static.Program()):
+            p = paddle.create_parameter([3, 2], dtype)
+            loss = paddle.matmul(paddle.static.data("x", [2, 3], dtype), p).astype("float32").sum()
+            before = len(main.ops)
+            pairs = paddle.static.append_backward(loss, [p])
+            gradients = len(main.ops)
+            getattr(paddle.optimizer, name)(learning_rate=0.1, parameters=[p], multi_precision=True).apply_gradients(
+                pairs
+            )
+            assert before < gradients and [op.type for op in main.ops][gradients:] == [f"{name.lower()}_"]
+    finally:
+        paddle.disable_static()
+
+
 _CLIPS = {
     "": None,
     "ClipGradByGlobalNorm": paddle.nn.ClipGradByGlobalNorm(0.5),

@@ -373,7 +373,7 @@ class Optimizer:
         recorded = _C.is_symbolic(grads[0])
         if masters and not recorded:
             self._follow_parameters(bucket)
-        fused = getattr(type(self)._update_bucket, "fuses_masters", False) and not bucket.l1 and not recorded
+        fused = getattr(type(self)._update_bucket, "fuses_masters", False) and not bucket.l1
         if fused:
             # Rows that occur twice are added up: in float32.
             grads = (

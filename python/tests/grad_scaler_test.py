@@ -1,5 +1,7 @@
 """GradScaler: the factor's rule against a few lines of Python, steps that are left out, errors, states."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -170,6 +172,22 @@ def test_decorate_twice_and_parameters_that_changed_between():
     for dtype in ("float16", "bfloat16"):
         with pytest.raises(RuntimeError, match="in 16 bits already .* is float16.; decorate a float32 network, once"):
             proa.amp.decorate(net, level="O2", dtype=dtype)
+
+
+def test_decorate_says_that_a_parameter_was_replaced():
+    net = proa.nn.Linear(2, 3)
+    sgd = proa.optimizer.SGD(0.1, parameters=net.parameters())
+    other = proa.nn.Linear(4, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # An optimizer of two networks, of which one is decorated; one that leaves a part alone.
+        both = proa.optimizer.SGD(0.1, parameters=[*proa.nn.Linear(2, 3).parameters(), *other.parameters()])
+        proa.amp.decorate(other, both, level="O2", dtype="bfloat16")
+        part = proa.nn.Sequential(proa.nn.Linear(2, 2), proa.nn.Linear(2, 2))
+        proa.amp.decorate(part, proa.optimizer.SGD(0.1, parameters=part[0].parameters()), level="O2", dtype="bfloat16")
+    net.weight = proa.create_parameter([2, 3], "float32", name="a_new_weight")
+    with pytest.warns(UserWarning, match=r"none holds a_new_weight \[2, 3\]; .* from net.parameters\(\) after that"):
+        proa.amp.decorate(net, sgd, level="O2", dtype="bfloat16")
 
 
 def test_layers_shared_by_models_are_cast_once():

@@ -1,5 +1,7 @@
 """`decorate`: networks and optimizers made ready for a level of mixed precision."""
 
+import warnings
+
 from proa import _C
 from proa.framework.dtype import as_dtype
 
@@ -17,6 +19,8 @@ def decorate(
     excluded_layers=None,
 ):
     """Networks with parameters in a 16-bit type (level O2), and their optimizers with float32 copies of them.
+
+    A warning says where a layer seems to have been given another parameter after its optimizer was made.
 
     Args:
         models (Layer|list[Layer]): changed in place for O2, except norms, which keep float32; as they are for O1. A layer that
@@ -64,6 +68,7 @@ def decorate(
             _convert(network, kind, excluded_layers, replaced)
         for optimizer in chosen:
             _take_over(optimizer, networks, replaced, master_weight is not False)
+        _warn_of_strangers(networks, chosen)
     for network in networks if saved is not None else ():
         _save_as(network, saved)
     return models if optimizers is None else (models, optimizers)
@@ -150,6 +155,22 @@ def _take_over(optimizer, networks, replaced, master_weight):
     if master_weight:
         optimizer._multi_precision = True
         optimizer._exact.update((old.name, old) for _, old in replaced.values() if own.get(old.name) is not None)
+
+
+def _warn_of_strangers(networks, optimizers):
+    """Says so where a parameter that nobody updates looks like the successor of one that is updated and used by no network."""
+    own = {id(p): p for network in networks for p in network.parameters()}
+    held = {id(p): p for optimizer in optimizers for p in optimizer._parameter_list}
+    left = {tuple(p.shape): p for i, p in own.items() if i not in held and not p.stop_gradient}
+    for i, p in held.items():
+        successor = None if i in own else left.get(tuple(p.shape))
+        if successor is not None:
+            warnings.warn(
+                f"decorate: an optimizer holds {p.name}, which no network has, and none holds {successor.name} {list(p.shape)}; if "
+                "a layer was given another parameter, make the optimizer from net.parameters() after that",
+                stacklevel=3,
+            )
+            return
 
 
 def _save_as(network, kind):

@@ -186,17 +186,53 @@ def load_from_file(path):
 
 
 def normalize_program(program, feed_vars, fetch_vars, **kwargs):
-    """The program; what is not fetched is not run, and inputs are those that are fed.
+    """A copy of the program for inference: running it runs what is fetched alone, as in a test, and updates nothing.
+
+    Parameters are shared. What is not fetched is listed still by `global_block().ops`, and never run.
+
+    Args:
+        program (Program): it, which stays as it is.
+        feed_vars (Tensor|list): inputs of the program.
+        fetch_vars (Tensor|list): its values.
+
+    Raises:
+        TypeError: no program, or no tensors.
+        ValueError: a tensor is not of this program, or one of feed_vars is no input of it.
 
     Examples:
         >>> static, main = proa.static, proa.static.Program()
         >>> with static.program_guard(main):
         ...     x = static.data("x", [None, 2])
-        ...     y = x + 1.0
-        >>> static.normalize_program(main, [x], [y]) is main
-        True
+        ...     y = proa.nn.functional.dropout(x + 1.0, 0.5)
+        >>> test = static.normalize_program(main, [x], [y])
+        >>> static.Executor().run(test, feed={"x": np.zeros([1, 2], "float32")}, fetch_list=[y])[0].tolist()
+        [[1.0, 1.0]]
     """
-    return _checked("normalize_program", program)
+    program = _checked("normalize_program", program)
+    origins = [program]
+    while origins[-1]._copied_from is not None:  # whose tensors name those of the copy
+        origins.append(origins[-1]._copied_from)
+    for what, given in (("feed_vars", feed_vars), ("fetch_vars", fetch_vars)):
+        for tensor in given if isinstance(given, (list, tuple)) else [given]:
+            if not isinstance(tensor, _C.Tensor):
+                raise _C.located(
+                    TypeError(f"normalize_program: {what} must be tensors of the program, not {type(tensor).__name__}")
+                )
+            if what == "feed_vars" and tensor.name not in program._program.input_names:
+                raise _C.located(
+                    ValueError(
+                        f"normalize_program: {tensor.name!r} of feed_vars is no input of the program; see static.data"
+                    )
+                )
+            if not any(p.owns(tensor) for p in origins):
+                raise _C.located(
+                    ValueError(
+                        f"normalize_program: {what} has a tensor ({tensor.name!r}) that is no value of this program"
+                    )
+                )
+    test = program.clone(for_test=True)
+    test._prints = []
+    return test
 
 
 def _bytes_of(feed_vars, fetch_vars, ending):

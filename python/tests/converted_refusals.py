@@ -136,3 +136,11 @@ def list_by_another_name(x):
         items.append(x)
         n = n + 1
     return paddle.stack(holder["items"]).sum(0)
+
+
+@refused("a tensor decides whether to go on, both ways are recorded")
+def recursion_of_a_tensor(x):
+    """A recursion that a tensor ends: write a `while` loop"""
+    if x.sum() > -100:
+        return recursion_of_a_tensor(x - 10)
+    return x

@@ -152,6 +152,13 @@ def _converted_call(function, args, kwargs):
     try:
         with calls.converting(), checks.collecting() as found:
             return calls.call(function)(*args, **kwargs), found
+    except RecursionError as error:
+        error.add_note(f"  at {tracebacks.most_repeated(error)}")
+        error.add_note(
+            "  calls that go deeper without end while a program is recorded: where a tensor decides whether to go on, both "
+            "ways are recorded, and the recursion has no end; write a `while` loop, or let a number of Python decide"
+        )
+        raise tracebacks.of_user(error)  # noqa: B904 (it is the same error)
     except Exception as error:
         raise tracebacks.of_user(undefined.explained(error))  # noqa: B904 (it is the same error, or says what it was)
 

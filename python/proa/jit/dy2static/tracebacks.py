@@ -1,8 +1,11 @@
 """Tracebacks that show the lines of users: without the frames of the runtime between the blocks of a function."""
 
+import collections
+import linecache
 import os
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(_HERE))) + os.sep
 
 
 def of_user(error):
@@ -18,3 +21,17 @@ def of_user(error):
             one.tb_next = following
         error.__traceback__ = kept[0]
     return error
+
+
+def most_repeated(error):
+    """The line outside of this package that the traceback of a recursion has most often: "file:line, in function: text"."""
+    lines, step = collections.Counter(), error.__traceback__
+    while step is not None:
+        code = step.tb_frame.f_code
+        if not code.co_filename.startswith(_PACKAGE):
+            lines[code.co_filename, step.tb_lineno, code.co_name] += 1
+        step = step.tb_next
+    if not lines:
+        return "a line of this package"
+    (file, line, name), _ = lines.most_common(1)[0]
+    return f"{os.path.basename(file)}:{line}, in {name}: {linecache.getline(file, line).strip()}"

@@ -124,7 +124,8 @@ Milliseconds for a step of training (momentum) or a prediction, float32 unless s
 network's convolutions and matrix products alone, timed in oneDNN at the layout that is fastest for each with warm memory
 (`benchmarks/limits.py`): a bound, not a promise. "Times the limit" is Proa's time by it, and in per cent the share of
 Proa's time that the limit is; beside it that of the fastest peer. GFLOP/s are Proa's, of those products. PyTorch "tuned"
-keeps images channels-last and the memory that it frees, and predicts with a frozen graph.
+keeps images channels-last and the memory that it frees, and predicts with a frozen graph; Proa predicts with a program
+(`to_static`), and trains by calls of plain layers.
 """
 # In the order of the bars.
 _SERIES = ["proa", "torch_tuned", "torch", "paddle"]

@@ -22,9 +22,9 @@ PassDebugging& Debugging() {
   return *debugging;
 }
 
-constexpr std::string_view kDefault[] = {"identities", "constant_folding",
-                                         "common_subexpressions", "fuse_norm",
-                                         "dead_code"};
+constexpr std::string_view kDefault[] = {
+    "identities", "constant_folding", "common_subexpressions",
+    "fuse_norm",  "dead_code",        "fuse_pointwise"};
 
 bool RunPass(const Pass& pass, const std::shared_ptr<Program>& program,
              std::span<const ValueId> outputs) {

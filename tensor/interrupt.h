@@ -17,6 +17,20 @@ using InterruptCheck = void (*)();
 // Call at start-up. Not synchronized.
 void InstallInterruptCheck(InterruptCheck check);
 
+// While it lives, this thread does not look: for pieces of parallel loops,
+// whose caller waits for them and may hold what the check waits for (Python's
+// lock).
+class WithoutInterruptChecks {
+ public:
+  WithoutInterruptChecks();
+  ~WithoutInterruptChecks();
+  WithoutInterruptChecks(const WithoutInterruptChecks&) = delete;
+  WithoutInterruptChecks& operator=(const WithoutInterruptChecks&) = delete;
+
+ private:
+  bool before_;
+};
+
 namespace internal {
 extern thread_local constinit uint32_t interrupt_turns
     __attribute__((tls_model("initial-exec")));

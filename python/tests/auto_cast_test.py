@@ -1,5 +1,7 @@
 """proa.amp.auto_cast: dtypes, gradients, nesting, threads, programs, and with the other features of eager mode."""
 
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -670,3 +672,24 @@ def test_memory_of_kept_casts_goes_back():
         for _ in range(500):
             paddle.matmul(x, tensor(256, 1))
         assert KEPT() <= 66
+
+
+def test_float16_on_a_cpu_says_that_it_is_slow_once():
+    program = """
+import warnings
+import proa
+from proa.utils import environment
+
+environment.has_cpu_flag = lambda name: False
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    with proa.amp.auto_cast(dtype="bfloat16"), proa.amp.auto_cast(enable=False), proa.amp.auto_cast(level="O0"):
+        pass
+    assert not seen, seen
+    for _ in range(3):
+        with proa.amp.auto_cast():
+            pass
+    (one,) = seen
+    assert "float16 is computed through float32" in str(one.message) and one.filename == "<string>", one
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

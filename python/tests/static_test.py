@@ -162,3 +162,17 @@ def test_a_gradient_that_is_a_parameter_is_not_the_same_memory():
     finally:
         paddle.disable_static()
     assert w.numpy().tolist() == [-2.0, -3.0] and v.numpy().tolist() == [2.0, 3.0]
+
+
+@pytest.mark.parametrize("standalone", [True, False])
+def test_there_is_one_executor_whatever_the_flag_says(standalone):
+    before = paddle.get_flags(["FLAGS_USE_STANDALONE_EXECUTOR"])
+    try:
+        paddle.set_flags({"FLAGS_USE_STANDALONE_EXECUTOR": standalone})
+        main = paddle.static.Program()
+        with paddle.static.program_guard(main):
+            y = paddle.exp(paddle.static.data("x", [2], "float32"))
+        (found,) = paddle.static.Executor().run(main, feed={"x": np.float32([0, 1])}, fetch_list=[y])
+        np.testing.assert_allclose(found, np.exp([0, 1]), rtol=1e-6)
+    finally:
+        paddle.set_flags(before)

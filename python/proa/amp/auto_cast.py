@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import warnings
 
 from proa import _C
 
@@ -33,6 +34,19 @@ def settings_of(dtype, level, white, black):
 @functools.lru_cache(maxsize=1024)  # as many as there are
 def _number(dtype, o2, white, black):
     return _C.amp.settings(dtype, o2, list(white), list(black))
+
+
+@functools.cache
+def _say_that_float16_is_slow():
+    """Once in a process, where the CPU has no arithmetic of float16."""
+    from proa.utils import environment
+
+    if not environment.has_cpu_flag("avx512_fp16"):
+        warnings.warn(
+            "auto_cast: this CPU has no float16 arithmetic, so float16 is computed through float32, which is right but "
+            'slow; dtype="bfloat16" is the 16-bit type of CPUs',
+            stacklevel=4,
+        )
 
 
 @contextlib.contextmanager
@@ -69,6 +83,8 @@ def auto_cast(enable=True, custom_white_list=None, custom_black_list=None, level
     white, black = _ops("custom_white_list", custom_white_list), _ops("custom_black_list", custom_black_list)
     settings = settings_of(dtype, level, white, black)
     on = bool(enable) and level != "O0"
+    if on and "bfloat16" not in str(dtype) and _C.get_device() == "cpu":
+        _say_that_float16_is_slow()
     before = _C.amp.exchange(settings if on else 0)
     outermost = on and _C.amp.begin_cast_cache()
     try:

@@ -92,8 +92,8 @@ _FLAGS = {
     "recompute_cheap_outputs": _Flag(
         bool,
         _C.recompute_outputs(),
-        "Do not keep the results of batch normalization (with relu and residual) for backward, but compute them again: "
-        "less memory, the same bits, a little more time.",
+        "Do not keep the results of batch normalization, and of relu and sums behind it, for backward, but compute them "
+        "again: less memory, the same bits, a little more time.",
         _C.set_recompute_outputs,
     ),
     "verify_passes": _Flag(
@@ -137,6 +137,7 @@ _FLAGS = {
 
 # Flags of PaddlePaddle that programs set and that have nothing to switch here: name -> default. Their values are kept.
 _WITHOUT_EFFECT = {
+    "USE_STANDALONE_EXECUTOR": True,
     "allocator_strategy": "auto_growth",
     "apply_pass_to_program": False,
     "auto_growth_chunk_size_in_mb": 0,

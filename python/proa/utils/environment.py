@@ -25,6 +25,11 @@ def _first_line(path, beginning):
     return ""
 
 
+def has_cpu_flag(name):
+    """Whether the CPU has what /proc/cpuinfo calls so."""
+    return name in _first_line("/proc/cpuinfo", "flags").split()
+
+
 def _memory():
     figures = [_first_line("/proc/meminfo", name) for name in ("MemTotal", "MemAvailable")]
     total, free = (f"{int(f.split()[0]) / 2**20:.1f} GiB" if f else "unknown" for f in figures)

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "jit/evaluate.h"
 #include "jit/region_op.h"
+#include "ops/observers.h"
+#include "profiler/events.h"
 #include "tensor/error.h"
 #include "tensor/interpreters.h"
 #include "tensor/interrupt.h"
@@ -86,9 +90,29 @@ void CopyRows(const Tensor& tile, int64_t begin, const Tiling& tiling,
               tile.raw_data(), static_cast<size_t>(tile.bytes()));
 }
 
+// "pointwise: multiply, tanh", for a profile.
+const char* RangeName(const Block& body) {
+  if (!profiler::Enabled()) return "pointwise";
+  const auto name = [](std::string* out, const Operation& o) {
+    out->append(o.op->name);
+  };
+  return profiler::Intern(
+      absl::StrCat("pointwise: ", absl::StrJoin(body.operations, ", ", name)));
+}
+
+// Who follows calls, or their gradients, is to see each of them. A profile
+// shows what runs: the whole.
+bool AreCallsFollowed(Interpreters active) {
+  if (active == 0) return false;
+  return active != kProfile || IsObserving(Observer::kCrashHandler) ||
+         IsObserving(Observer::kNumericCheck) ||
+         IsObserving(Observer::kCallLog);
+}
+
 TensorList RunTiled(const Program& program, const Operation& o,
                     const TensorList& inputs, const Tiling& tiling) {
   const Block& body = *o.regions[0];
+  const profiler::Range range(RangeName(body), "op");
   TensorList out;
   for (ValueId id : o.results[0]) {
     out.push_back(
@@ -120,10 +144,9 @@ TensorList RunTiled(const Program& program, const Operation& o,
 void EvaluatePointwise(const Program& program, const Operation& o,
                        Environment& env) {
   TensorList inputs = ListArgument(o, 0, env);
-  // Who follows calls, or their gradients, sees each of them.
   Interpreters flags = 0;
   for (const Tensor& t : inputs) flags |= t.flags();
-  if (ActiveInterpreters(flags) == 0) {
+  if (!AreCallsFollowed(ActiveInterpreters(flags))) {
     if (const std::optional<Tiling> tiling = TilingOf(inputs)) {
       return StoreList(o, RunTiled(program, o, inputs, *tiling), env);
     }

@@ -256,3 +256,43 @@ def test_fetched_constants_are_the_callers():
         out = exe.run(main, fetch_list=[y], return_numpy=False)[0]
         assert out.sum().item() == 3.0
         out.fill_(7.0)
+
+
+@paddle.jit.to_static
+def _chain(x, y):
+    return paddle.tanh(x * y) + x
+
+
+def _large():
+    x = np.random.default_rng(2).standard_normal([1100, 1000]).astype("float32")
+    return paddle.to_tensor(x), paddle.to_tensor(x[:, :1].copy())
+
+
+def test_chains_of_pointwise_ops_are_one_with_the_same_bits(capsys):
+    x, y = _large()
+    with paddle.no_grad():
+        found = _chain(x, y)
+        assert "pointwise([" in _chain._last.module.plan
+        np.testing.assert_array_equal(found.numpy(), _chain.dygraph_function(x, y).numpy())
+        with paddle.profiler.Profiler() as profile:
+            _chain(x, y)
+    profile.summary()
+    assert "pointwise: multiply, tanh, add" in capsys.readouterr().out
+
+
+def test_gradients_and_checks_see_the_ops_of_a_chain():
+    x, y = _large()
+    x.stop_gradient = False
+    _chain(x, y).sum().backward()
+    replayed, x.grad = x.grad.numpy(), None
+    _chain.dygraph_function(x, y).sum().backward()
+    np.testing.assert_array_equal(replayed, x.grad.numpy())
+    bad = paddle.to_tensor(np.full([1100, 1000], np.nan, "float32"))
+    with paddle.no_grad():
+        _chain(bad, y)
+        paddle.set_flags({"FLAGS_check_nan_inf": True})
+        try:
+            with pytest.raises(RuntimeError, match="multiply"):
+                _chain(bad, y)
+        finally:
+            paddle.set_flags({"FLAGS_check_nan_inf": False})

@@ -139,13 +139,13 @@ Operation Build(const PatternOperation& p, const Bindings& b) {
     const PatternArgument& a = p.args[i];
     const ParamInfo& param = p.op->params[i];
     if (a.kind == PatternArgument::kValue) {
-      o.args.push_back(ValueRef{b.values.at(a.text)});
+      o.args.emplace_back(ValueRef{b.values.at(a.text)});
     } else if (a.kind == PatternArgument::kAttribute) {
       o.args.push_back(b.attributes.at(a.text));
     } else if (a.kind == PatternArgument::kLiteral) {
       o.args.push_back(LiteralOf(param, a.text));
     } else if (param.type == ParamType::kTensor) {
-      o.args.push_back(ValueRef{});
+      o.args.emplace_back(ValueRef{});
     } else {
       PROA_REQUIRE(param.default_value != nullptr, "pattern: ", p.op->name,
                    " needs ", param.name);

@@ -32,7 +32,7 @@ Module Example(float w) {
   return m;
 }
 
-std::vector<float> Run(const Module& m) {
+std::vector<float> Predict(const Module& m) {
   const Executor executor(*m.program, m.outputs);
   Tensor x = Tensor::Empty({1, 2}, DType::kFloat32);
   x.data<float>()[0] = 3;
@@ -67,16 +67,16 @@ TEST(ProgramFile, WhatIsLoadedIsWhatWasSaved) {
     EXPECT_EQ(loaded->output_names, saved.output_names);
     EXPECT_EQ(loaded->trainable, saved.trainable);
     EXPECT_EQ(loaded->context, saved.context);
-    EXPECT_EQ(Run(*loaded), Run(saved));
+    EXPECT_EQ(Predict(*loaded), Predict(saved));
   }
   const auto by_name =
       LoadModuleFiles(prefix + ".pdmodel", prefix + ".pdiparams");
   ASSERT_TRUE(by_name.ok()) << by_name.status();
-  EXPECT_EQ(Run(*by_name), Run(saved));
+  EXPECT_EQ(Predict(*by_name), Predict(saved));
   const auto parsed = ParseModuleFiles(Contents(prefix + ".pdmodel"),
                                        Contents(prefix + ".pdiparams"));
   ASSERT_TRUE(parsed.ok()) << parsed.status();
-  EXPECT_EQ(Run(*parsed), Run(saved));
+  EXPECT_EQ(Predict(*parsed), Predict(saved));
 }
 
 TEST(ProgramFile, AModelIsReplacedAsAWhole) {
@@ -87,8 +87,9 @@ TEST(ProgramFile, AModelIsReplacedAsAWhole) {
   ASSERT_TRUE(SaveModule(Example(10), prefix).ok());
   const auto now = LoadModule(prefix);
   ASSERT_TRUE(now.ok()) << now.status();
-  EXPECT_EQ(Run(*now), Run(Example(10)));
-  EXPECT_EQ(Run(*old), Run(Example(1)));  // who has mapped the old one keeps it
+  EXPECT_EQ(Predict(*now), Predict(Example(10)));
+  EXPECT_EQ(Predict(*old),
+            Predict(Example(1)));  // who has mapped the old one keeps it
 }
 
 TEST(ProgramFile, FilesOfTwoModelsAreRefused) {

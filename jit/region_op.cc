@@ -122,7 +122,7 @@ RegionRecorder::RegionRecorder(const OpDefinition& op,
 
 void RegionRecorder::Argument(const Tensor& t) {
   const ValueRef ref = RefTo(recorded_.program, t);
-  operation_.args.push_back(ref);
+  operation_.args.emplace_back(ref);
   recorded_.args.push_back({ref.id, t});
 }
 

@@ -145,7 +145,7 @@ class Fuser {
           body->arguments.push_back(at->second);
           inputs.push_back(*ref);
         }
-        copy.args.push_back(ValueRef{at->second});
+        copy.args.emplace_back(ValueRef{at->second});
       }
       const ValueId made = o->results[0][0];
       const ValueId id = program.AddValue(ValueKind::kResult,

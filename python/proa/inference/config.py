@@ -15,7 +15,7 @@ class PassBuilder:
     Examples:
         >>> passes = proa.inference.Config().pass_builder()
         >>> passes.all_passes()
-        ['identities', 'constant_folding', 'common_subexpressions', 'fuse_norm', 'dead_code']
+        ['identities', 'constant_folding', 'common_subexpressions', 'fuse_norm', 'dead_code', 'fuse_pointwise']
         >>> passes.delete_pass("fuse_norm")
         >>> passes.append_pass("identities")
         >>> passes.insert_pass(0, "dead_code")

@@ -2,6 +2,7 @@
 
 import abc
 
+import proa as paddle
 from proa import nn
 from python.tests.converted_registry import supported
 
@@ -203,3 +204,54 @@ class _Chosen:
 def constructors(x):
     """`__init__` with a branch"""
     return _Chosen(x).value + _Chosen(-x).value
+
+
+class _Level:
+    """A value that a property gives, sets by a tensor, and deletes."""
+
+    def __init__(self):
+        self._value = None
+        self.sets = 0
+
+    @property
+    def value(self):
+        return self._value
+
+    @value.setter
+    def value(self, x):
+        self.sets += 1
+        if x.sum() > 0:
+            self._value = x * 2
+        else:
+            self._value = x - 1
+
+    @value.deleter
+    def value(self):
+        self._value = None
+
+
+@supported
+def property_set(x):
+    """Properties with setters, `+=` and deleters"""
+    level = _Level()
+    level.value = x
+    level.value += 1
+    first, level.value = level.value, x * 3
+    y = level.value
+    del level.value
+    assert level.value is None and level.sets == 3
+    return y + first
+
+
+@supported
+def property_set_in_branch(x):
+    """A property that a branch and a loop set"""
+    level = _Level()
+    level.value = x
+    if x.max() > 1:
+        level.value = x * 5
+    n = paddle.to_tensor(0)
+    while n < 3:
+        level.value = level.value + x
+        n = n + 1
+    return level.value

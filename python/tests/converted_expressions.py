@@ -326,3 +326,44 @@ def match_of_python(x):
         case _:
             y = x
     return y + 1
+
+
+@supported
+def walrus_in_while(x):
+    """`:=` in the condition of a `while`, with `and`"""
+    n = 0
+    while (s := x.abs().sum()) > 1.0 and (n := n + 1) < 20:
+        x = x / 2
+    return x * s + n
+
+
+@supported
+def walrus_of_and(x):
+    """`:=` in later operands of `and`, used where all hold"""
+    if x.max() > 0 and (m := x.sum() + 100) < 1000 and (k := m * 2) > 0:
+        x = x * m + k
+    else:
+        x = x - 1
+    return x
+
+
+@supported
+def walrus_in_turns(x):
+    """The same in a loop with `break` and `else`"""
+    n = 0
+    while x.abs().max() > 0.5 and (m := x.sum()) < 1000:
+        if m > 7:
+            break
+        x, n = x / 2 + m / 100, n + 1
+    else:
+        x = x + 1
+    return x * n
+
+
+@supported
+def walrus_of_ways(x):
+    """`:=` in the ways of `or` and ternaries"""
+    y = 0 if (n := x.sum()) > 0 and (m := x.max()) > -10 else 3  # noqa: F841
+    k = (a := x.mean()) > 1 or (b := a + 1) > 0  # noqa: F841
+    q = (c := 3) if x.sum() > 0 else (c := 4)
+    return x * n + y + a + q + c + k

@@ -12,7 +12,7 @@ def number_of_tensor(x):
     return x * x.sum().numpy()
 
 
-@refused(_NUMBER)
+@refused("a function that appends the items to a list and returns it")
 def sent_to_a_generator(x):
     """`if` of a tensor in a generator that does more than yield: use a function"""
 
@@ -144,3 +144,13 @@ def recursion_of_a_tensor(x):
     if x.sum() > -100:
         return recursion_of_a_tensor(x - 10)
     return x
+
+
+@refused(r"a pattern of a `match` compares a tensor; give it a name")
+def pattern_of_tensor(x):
+    """A value in a pattern that is compared with a tensor: name the part and compare it in a guard"""
+    match [x.argmax() % 2, x]:
+        case [1, y]:
+            return y * 2
+        case [_, y]:
+            return y

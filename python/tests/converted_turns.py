@@ -442,3 +442,59 @@ def detached_in_branches(x):
         y = y * 2 + half
         n += 1
     return y * n
+
+
+@supported
+def match_with_guard(x):
+    """`match` whose guard is a tensor"""
+    match (x.shape, {"k": x}):
+        case [_, 4], {"k": t} if t.sum() > 0:
+            return t * 2
+        case [_, n], {"k": t}:
+            return t * n
+    return x
+
+
+@supported
+def match_of_tensor(x):
+    """`match` of a tensor, by values"""
+    match (x > 0).astype("int64").sum() % 3:
+        case 0:
+            y = x
+        case 1 | 2 if x.sum() > 1:
+            y = x * 2
+        case n:
+            y = x * n.astype("float32") - 1
+    return y
+
+
+def _ways(x):
+    for row in x:
+        if row.sum() > 0:
+            yield row
+        else:
+            yield from [row * 2, row * 3]
+
+
+@supported
+def generator_of_ways(x):
+    """A generator whose ways give different numbers of items"""
+    return sum(_ways(x)) + paddle.stack(list(_ways(x))).sum(0)
+
+
+def _loop_of_ways(x):
+    k = 0
+    while k < 3:
+        if x[k].sum() > 0:
+            yield x[k]
+            yield x[k] * 2
+        k += 1
+
+
+@supported
+def generator_in_for(x):
+    """A `for` over such a generator"""
+    y = x[0] * 0
+    for row in _loop_of_ways(x):
+        y = y + row
+    return y

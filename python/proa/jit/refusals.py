@@ -41,16 +41,23 @@ def explain(error):
     why = calls.why_unconverted(found.tb_frame.f_code)
     if why is None:
         # What it asks for has no counterpart: .item(), .numpy(), an index of a list, the `if` of a comprehension.
-        if any(isinstance(node, ast.comprehension) and node.ifs for node in ast.walk(_parsed(text))):
+        if text.startswith("case "):
+            error.add_note(
+                "  a pattern of a `match` compares a tensor; give it a name and compare that: case [a, *_] if a == 0"
+            )
+        elif any(isinstance(node, ast.comprehension) and node.ifs for node in ast.walk(_parsed(text))):
             error.add_note("  the `if` of a comprehension depends on a tensor; write a `for` with `append`")
         elif any(isinstance(node, ast.Subscript) for node in ast.walk(_parsed(text))):
             error.add_note("  an index of a list or dict depends on a tensor; use paddle.stack(list)[index]")
         return
+    is_generator = why == "it is a generator or coroutine"
     for kind, what, instead in _INSTEAD:
+        if is_generator:
+            instead = "a function that appends the items to a list and returns it"
         if any(isinstance(node, kind) for node in ast.walk(_parsed(text))):
             error.add_note(
                 f"  {found.tb_frame.f_code.co_name} is not converted, because {why}, so that it is recorded as it is, and "
-                f"{what}; use {instead}, or a function that is converted"
+                f"{what}; use {instead}{'' if is_generator else ', or a function that is converted'}"
             )
             return
 

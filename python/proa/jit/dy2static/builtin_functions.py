@@ -59,6 +59,17 @@ def sum_(items, /, start=0):
     return sum(items, start) if not isinstance(items, TensorArray) else items.stacked.sum(0) + start
 
 
+def _collects(kind):
+    """`list` or `tuple`, of what a loop of the program made too: items of a number that only the run knows."""
+
+    def collect(*args):
+        if len(args) == 1 and isinstance(args[0], TensorArray):
+            return TensorArray(args[0].stacked)
+        return kind(*args)
+
+    return collect
+
+
 def range_(*args):
     """`range`, of tensors and sizes too."""
     if args and any(isinstance(a, Size) or is_late(a) for a in args):
@@ -144,6 +155,8 @@ calls.replaced.update(
         builtins.range: range_,
         builtins.sum: sum_,
         builtins.enumerate: enumerate_,
+        builtins.list: _collects(list),
+        builtins.tuple: _collects(tuple),
         builtins.zip: zip_,
         builtins.reversed: reversed_,
         builtins.print: print_,

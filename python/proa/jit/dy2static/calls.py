@@ -7,7 +7,7 @@ import threading
 import types
 
 from proa import _C
-from proa.jit.dy2static import functions, wishes, writes
+from proa.jit.dy2static import functions, properties, wishes, writes
 
 _OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _is_library: dict = {}  # by file
@@ -98,6 +98,8 @@ def why_left(function):
 
 def why_unconverted(code):
     """Why the code of a frame is not that of a converted function; None if it is."""
+    if code.co_flags & functions.LEFT_ALONE:
+        return "it is a generator or coroutine"
     if functions.is_made(code):
         return None
     if id(code) in _left:
@@ -107,8 +109,6 @@ def why_unconverted(code):
         return known.why
     if _is_library.get(code.co_filename):
         return "it is of a library"
-    if code.co_flags & functions.LEFT_ALONE:
-        return "it is a generator or coroutine"
     return "it is called by what is not converted"
 
 
@@ -147,12 +147,9 @@ def _constructor(kind):
 
 def read(owner, name):
     """`owner.name`, where the name is that of a property of a user's class: its function is converted."""
-    for kind in type(owner).__mro__:
-        if name in kind.__dict__:
-            found = kind.__dict__[name]
-            if type(found) is property and type(found.fget) is types.FunctionType:
-                return converted(found.fget)(owner)
-            break
+    found = properties.property_of(owner, name)
+    if found is not None and found.fget is not None:
+        return converted(found.fget)(owner)
     return getattr(owner, name)
 
 

@@ -11,7 +11,8 @@
 | `super()` | `super(__class__, self)` |
 | `a.name`, the name of a property | `_proa_.read(a, "name")` |
 
-An operand that binds a name (`:=`) or awaits stays in its place, where the name belongs.
+An operand that binds names (`:=`) becomes a function before the statement, which has them as its own; `named` says which.
+In comprehensions and lambdas it stays in its place, where the name belongs, as what awaits does.
 """
 
 import ast
@@ -19,14 +20,16 @@ import ast
 from proa.jit.dy2static import scopes, source
 
 RUNTIME = "_proa_"  # the free variable of rewritten functions that holds the runtime
+_PLACED = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 _OPERATORS = {
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
 }  # fmt: skip
 
 
-def runtime(name, *args, at):
-    """A call of a function of the runtime."""
-    made = ast.Call(ast.Attribute(ast.Name(RUNTIME, ast.Load()), name, ast.Load()), list(args), [])
+def runtime(name, *args, at, named=()):
+    """A call of a function of the runtime; `named` are names that its operands bind."""
+    keywords = [ast.keyword("named", ast.Constant(tuple(named)))] if named else []
+    made = ast.Call(ast.Attribute(ast.Name(RUNTIME, ast.Load()), name, ast.Load()), list(args), keywords)
     return placed(made, at)
 
 
@@ -49,10 +52,12 @@ def later(expression):
     return placed(ast.Lambda(empty, expression), expression)
 
 
-def _stays(*expressions):
-    """Whether expressions must be evaluated where they are written."""
-    kinds = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
+def _has(kinds, expressions):
     return any(isinstance(node, kinds) for e in expressions for node in scopes.own(e))
+
+
+def _is_of_runtime(function):
+    return isinstance(function, ast.Attribute) and getattr(function.value, "id", None) == RUNTIME
 
 
 class Expressions(ast.NodeTransformer):
@@ -62,18 +67,43 @@ class Expressions(ast.NodeTransformer):
         first (str|None): the first parameter of the function, for `super()`.
         nested: rewrites a function that stands in it.
         properties (set): names of attributes that may be properties of users' classes.
+        operand: makes a function of an expression that binds names, to stand before the statement; None where it cannot.
+
+    Attributes:
+        before (list): functions that the statement needs before it.
     """
 
-    def __init__(self, first, nested, properties):
-        self._first, self._nested, self._properties = first, nested, properties
+    def __init__(self, first, nested, properties, operand=None):
+        self._first, self._nested, self._properties, self._operand = first, nested, properties, operand
+        self._inside = 0  # of how many comprehensions
+        self.before = []
+
+    def _stays(self, *expressions):
+        """Whether expressions must be evaluated where they are written."""
+        if _has((ast.Await, ast.Yield, ast.YieldFrom), expressions):
+            return True
+        return (self._operand is None or self._inside > 0) and _has(ast.NamedExpr, expressions)
+
+    def _named(self, *expressions):
+        """The names that expressions bind by `:=`."""
+        return list(dict.fromkeys(n.target.id for e in expressions for n in scopes.own(e) if type(n) is ast.NamedExpr))
+
+    def _later(self, expression):
+        """What gives the value of a rewritten expression when it is called."""
+        names = self._named(expression)
+        if not names:
+            return later(expression)
+        self.before.append(self._operand(expression, names))
+        return placed(ast.Name(self.before[-1].name, ast.Load()), expression)
 
     def visit_BoolOp(self, node):
-        stays = _stays(*node.values[1:])
+        stays = self._stays(*node.values)
+        named = self._named(*node.values)
         self.generic_visit(node)
         if stays or scopes.is_plain(node):
             return node
         name = "all_of" if isinstance(node.op, ast.And) else "any_of"
-        return runtime(name, *map(later, node.values), at=node) if not _stays(node.values[0]) else node
+        return runtime(name, *map(self._later, node.values), at=node, named=named)
 
     def visit_UnaryOp(self, node):
         self.generic_visit(node)
@@ -82,27 +112,37 @@ class Expressions(ast.NodeTransformer):
         return node
 
     def visit_Compare(self, node):
-        stays = _stays(*node.comparators)
+        stays = self._stays(*node.comparators)
+        named = self._named(*node.comparators)
         self.generic_visit(node)
         if len(node.ops) == 1 or stays or not all(type(op) in _OPERATORS for op in node.ops):
             return node
         pairs = [
-            placed(ast.Tuple([ast.Constant(_OPERATORS[type(op)]), later(value)], ast.Load()), value)
+            placed(ast.Tuple([ast.Constant(_OPERATORS[type(op)]), self._later(value)], ast.Load()), value)
             for op, value in zip(node.ops, node.comparators, strict=True)
         ]
-        return runtime("chained", node.left, *pairs, at=node)
+        return runtime("chained", node.left, *pairs, at=node, named=named)
 
     def visit_IfExp(self, node):
-        stays = _stays(node.body, node.orelse)
+        stays = self._stays(node.body, node.orelse)
         plain = scopes.is_plain(node.test)
+        named = self._named(node.body, node.orelse)
         self.generic_visit(node)
         if stays or plain:
             return node
-        return runtime("chosen", node.test, later(node.body), later(node.orelse), at=node)
+        return runtime("chosen", node.test, self._later(node.body), self._later(node.orelse), at=node, named=named)
+
+    def _comprehension(self, node):
+        self._inside += 1
+        self.generic_visit(node)
+        self._inside -= 1
+        return node
+
+    visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
 
     def visit_ListComp(self, node):
-        stays = len(node.generators) > 1 or node.generators[0].is_async or _stays(node)
-        self.generic_visit(node)
+        stays = len(node.generators) > 1 or node.generators[0].is_async or _has(_PLACED, [node])
+        self._comprehension(node)
         if stays:
             return node
         part = node.generators[0]
@@ -138,7 +178,8 @@ class Expressions(ast.NodeTransformer):
             if not node.args and self._first is not None:
                 node.args = [placed(ast.Name(name, ast.Load()), node) for name in ("__class__", self._first)]
             return node
-        node.func = runtime("call", node.func, at=node.func)
+        if not _is_of_runtime(node.func):
+            node.func = runtime("call", node.func, at=node.func)
         return node
 
     def visit_Attribute(self, node):
@@ -180,7 +221,7 @@ class Expressions(ast.NodeTransformer):
     def visit_Assert(self, node):
         self.generic_visit(node)
         args = [node.test]
-        if node.msg is not None and not _stays(node.msg):
+        if node.msg is not None and not _has(_PLACED, [node.msg]):
             args.append(later(node.msg))
         node.test = runtime("asserted", *args, at=node.test)
         return node

@@ -73,6 +73,13 @@ class _Lists(ast.NodeTransformer):
         check = runtime("bounded", ast.Constant(self._name), at=node)
         return [placed(ast.Expr(call), node), placed(ast.Expr(check), node)]
 
+    def visit_Assign(self, node):
+        """`got = yield from items`: None, of what is no generator."""
+        if not isinstance(node.value, ast.YieldFrom) or isinstance(node.value.value, ast.Call):
+            return node
+        node.value, given = ast.copy_location(ast.Constant(None), node.value), node.value
+        return [*self.visit_Expr(placed(ast.Expr(given), node)), node]
+
     def visit_Return(self, node):
         self.more = self.more or node.value is not None
         return placed(ast.Return(ast.Name(_ITEMS, ast.Load())), node)

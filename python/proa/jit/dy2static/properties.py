@@ -1,5 +1,7 @@
 """Which attributes may be properties of users' classes: reading these calls a function."""
 
+import types
+
 _properties: dict = {}  # by id of a dict: (its length, names)
 
 
@@ -15,3 +17,12 @@ def names_in(names):
                         found.update(name for name, p in kind.__dict__.items() if type(p) is property)
         known = _properties[id(names)] = len(names), found
     return known[1]
+
+
+def property_of(owner, name):
+    """The property of that name of an object's class, which functions of Python make; None if it has no such."""
+    for kind in type(owner).__mro__:
+        if name in kind.__dict__:
+            found = kind.__dict__[name]
+            return found if type(found) is property and type(found.fget) in (types.FunctionType, type(None)) else None
+    return None

@@ -2,10 +2,11 @@
 
 import operator
 import sys
+import types
 
 from proa import _C
 from proa.framework.size import Size
-from proa.jit.dy2static import checks, functions, writes
+from proa.jit.dy2static import checks, functions, properties, writes
 from proa.jit.dy2static.branches import after, choose, if_
 from proa.jit.dy2static.calls import call, read
 from proa.jit.dy2static.checks import guarded, raised
@@ -16,8 +17,8 @@ from proa.jit.dy2static.signals import BREAK, CONTINUE, Mixed, Returned
 from proa.jit.dy2static.values import condition, is_late, truth
 
 __all__ = [
-    "BREAK", "CONTINUE", "Returned", "after", "all_of", "any_of", "asserted", "bounded", "call", "chained", "chosen", "for_", "if_", "listed",
-    "guarded", "negated", "raised", "read", "result", "while_", "writing",
+    "BREAK", "CONTINUE", "Returned", "after", "all_of", "any_of", "asserted", "bounded", "call", "chained", "chosen", "delete", "for_", "if_", "listed",
+    "guarded", "negated", "raised", "read", "result", "while_", "write", "writing",
 ]  # fmt: skip
 
 _NOWHERE = (0, (), (), (), (), (False, False, True))
@@ -39,52 +40,60 @@ def result(signal):
     return signal.value
 
 
-def chosen(test, first, second):
+def _site(functions, named):
+    """The site of an expression, by what gives parts of it, and by the names that it binds."""
+    codes = [f.__code__ for f in functions]
+    names = tuple(name for name in named if any(name in (*c.co_freevars, *c.co_names) for c in codes))
+    return codes[0].co_firstlineno, names, *_NOWHERE[2:]
+
+
+def chosen(test, first, second, named=()):
     """`first() if test else second()`."""
     test = condition(test)
     if not is_late(test):
         return first() if test else second()
-    line = first.__code__.co_firstlineno, *_NOWHERE[1:]
-    return choose(truth(test), lambda: Returned(first()), lambda: Returned(second()), [first, second], line, True).value
+    site = _site([first, second], named)
+    return choose(truth(test), lambda: Returned(first()), lambda: Returned(second()), [first, second], site, True).value
 
 
-def all_of(*operands):
+def all_of(*operands, named=()):
     """`a and b and ...`."""
-    return _until(operands, False)
+    return _until(operands, False, named)
 
 
-def any_of(*operands):
+def any_of(*operands, named=()):
     """`a or b or ...`."""
-    return _until(operands, True)
+    return _until(operands, True, named)
 
 
-def _until(operands, last):
+def _until(operands, last, named=()):
     value = None
     for k, operand in enumerate(operands):
         value = operand()
         if isinstance(value, Size) and is_late(condition(value)):
             value = value.tensor()
         if is_late(value):
-            return _late(value, operands[k + 1 :], last)
+            return _late(value, operands[k + 1 :], last, named)
         if k + 1 < len(operands) and bool(value) is last:
             return value
     return value
 
 
-def _late(value, operands, last):
+def _late(value, operands, last, named, functions=None):
     """Of operands of which the first has its value when the program runs. Truth values are combined as such."""
     if not operands:
         return value
-    line = operands[0].__code__.co_firstlineno, *_NOWHERE[1:]
+    functions = list(functions or operands)
+    site = _site(functions, named)
     if value.dtype == _C.bool:
-        rest = lambda: _truth_value(_until(operands, last))
+        rest = lambda: _truth_value(_until(operands, last, named))
         known = lambda: truth(value)
     else:
-        rest = lambda: _until(operands, last)
+        rest = lambda: _until(operands, last, named)
         known = lambda: value
     ways = (known, rest) if last else (rest, known)
     first, second = (lambda way=way: Returned(way()) for way in ways)
-    return choose(truth(value), first, second, list(operands), line, True).value
+    return choose(truth(value), first, second, functions, site, True).value
 
 
 def _truth_value(value):
@@ -99,7 +108,7 @@ def negated(value):
     return _C.ops.logical_not(truth(value)) if is_late(value) else not value
 
 
-def chained(left, *pairs):
+def chained(left, *pairs, named=()):
     """`left < a < b ...`: pairs of the name of an operator and what gives its right side, which is evaluated once."""
 
     def step(left, pairs):
@@ -109,7 +118,8 @@ def chained(left, *pairs):
         if len(pairs) == 1:
             return value
         if is_late(value):
-            return _late(value, [lambda: step(right, pairs[1:])], False)
+            rest = lambda: step(right, pairs[1:])
+            return _late(value, [rest], False, named, [operand for _, operand in pairs[1:]])
         return step(right, pairs[1:]) if value else value
 
     return step(left, pairs)
@@ -125,20 +135,38 @@ def asserted(test, message=None):
     return checks.note(truth(test), message)
 
 
-def writing(owner, name=None):
-    """Before an attribute of an object is assigned, or the contents of a list or dict."""
+def writing(owner):
+    """Before the contents of a list or dict are written."""
     if writes.depth():
-        names = sys._getframe(1).f_globals
+        writes.items(owner, sys._getframe(1).f_globals)
+
+
+def write(value, owner, name):
+    """`owner.name = value`."""
+    found = properties.property_of(owner, name)
+    if found is not None and type(found.fset) is types.FunctionType:
+        call(found.fset)(owner, value)
+        return
+    if writes.depth() and found is None:
         if name == "stop_gradient" and isinstance(owner, _C.Tensor):
             raise _C.located(
                 NotImplementedError(
                     "stop_gradient cannot be set in a branch or loop that depends on a tensor; write x = x.detach()"
                 )
             )
-        if name is None:
-            writes.items(owner, names)
-        else:
-            writes.attribute(owner, name, names)
+        writes.attribute(owner, name, sys._getframe(1).f_globals)
+    setattr(owner, name, value)
+
+
+def delete(owner, name):
+    """`del owner.name`."""
+    found = properties.property_of(owner, name)
+    if found is not None and type(found.fdel) is types.FunctionType:
+        call(found.fdel)(owner)
+        return
+    if writes.depth() and found is None:
+        writes.attribute(owner, name, sys._getframe(1).f_globals)
+    delattr(owner, name)
 
 
 functions.runtime_cell.cell_contents = sys.modules[__name__]

@@ -11,7 +11,7 @@ import types
 
 from proa import _C
 from proa.jit import structure
-from proa.jit.dy2static import arrays, checks, writes
+from proa.jit.dy2static import arrays, checks, properties, writes
 from proa.jit.dy2static.writes import CONTAINERS, UNDEFINED
 
 _DEPTH = 4
@@ -172,13 +172,15 @@ class State:
         if path[0] in names:
             return None
         owner = self._reached(path[:-1])
-        return None if owner is UNDEFINED or not hasattr(owner, "__dict__") else _Attribute(owner, path)
+        if owner is UNDEFINED or not hasattr(owner, "__dict__") or properties.property_of(owner, path[-1]) is not None:
+            return None  # what a property's functions write stands in the log
+        return _Attribute(owner, path)
 
     def _reached(self, path):
         value = self._variable(path[0]).get()
         for name in path[1:]:
-            if value is UNDEFINED:
-                return value
+            if value is UNDEFINED or properties.property_of(value, name) is not None:
+                return UNDEFINED
             value = getattr(value, name, UNDEFINED)
         return value
 

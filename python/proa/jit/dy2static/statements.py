@@ -22,7 +22,7 @@ change, and how its blocks leave (of an `if`: the first always, the second alway
 
 import ast
 
-from proa.jit.dy2static import scopes, source
+from proa.jit.dy2static import rewrites, scopes, source
 from proa.jit.dy2static.expressions import RUNTIME, Expressions, placed, runtime
 
 
@@ -46,10 +46,12 @@ class Statements:
         self._parameters = {a.arg for a in ast.walk(arguments) if isinstance(a, ast.arg)}
         self._globals = scopes.declared(node.body, ast.Global)
         self._nonlocals = scopes.declared(node.body, ast.Nonlocal)
-        self._expressions = Expressions(first, lambda inner: converted(inner, numbers, properties), properties)
+        nested = lambda inner: converted(inner, numbers, properties)
+        self._expressions = Expressions(first, nested, properties, self._operand)
 
     def rewrite(self, node):
         """The function, changed in place."""
+        node.body = rewrites.simplified(node.body, self._numbers)
         local = [
             name for name in scopes.bound(node.body) if name not in self._parameters | self._globals | self._nonlocals
         ]
@@ -67,40 +69,42 @@ class Statements:
         """Rewritten statements of a block; `top`: of the function itself, where `return` returns."""
         out = []
         for k, statement in enumerate(statements):
-            if isinstance(statement, ast.Try) and statement.handlers:
-                guard = ast.withitem(runtime("guarded", at=statement), None)
-                statement.body = [placed(ast.With([guard], statement.body), statement.body[0])]
-            rest = statements[k + 1 :]
-            leaves = bool(scopes.jumps(statement)) and _leaps(statement)
-            if isinstance(statement, ast.If):
-                if not leaves and scopes.is_plain(statement.test):
-                    out.append(self._kept(statement, top))
-                    continue
-                made, value = self._if(statement, rest if leaves else None)
-            elif isinstance(statement, ast.While):
-                made, value = self._while(statement)
-            elif isinstance(statement, ast.For):
-                made, value = self._for(statement)
-            elif leaves:
-                made, value = self._framed(statement)
-            else:
-                out += self._simple(statement, top)
-                continue
-            out += made
-            if not leaves:
-                if value is not None:
-                    out.append(placed(ast.Expr(value), statement))
-                continue
-            if not isinstance(statement, ast.If) and rest:
-                site = self._site(rest)
-                after = self._function("rest", rest, statement)
-                out.append(after)
-                value = runtime("after", value, _name(after.name), _constant(site), at=statement)
-            if top:
-                value = runtime("result", value, at=statement)
-            out.append(placed(ast.Return(value), statement))
-            break
+            outer, self._expressions.before = self._expressions.before, []
+            made, is_last = self._statement(statement, statements[k + 1 :], top)
+            out += self._expressions.before + made
+            self._expressions.before = outer
+            if is_last:
+                break
         return out
+
+    def _statement(self, statement, rest, top):
+        """(what a statement becomes, whether `rest`, what follows it in its block, is part of that)."""
+        if isinstance(statement, ast.Try) and statement.handlers:
+            guard = ast.withitem(runtime("guarded", at=statement), None)
+            statement.body = [placed(ast.With([guard], statement.body), statement.body[0])]
+        leaves = bool(scopes.jumps(statement)) and _leaps(statement)
+        if isinstance(statement, ast.If):
+            if not leaves and scopes.is_plain(statement.test):
+                return [self._kept(statement, top)], False
+            made, value = self._if(statement, rest if leaves else None)
+        elif isinstance(statement, ast.While):
+            made, value = self._while(statement)
+        elif isinstance(statement, ast.For):
+            made, value = self._for(statement)
+        elif leaves:
+            made, value = self._framed(statement)
+        else:
+            return self._simple(statement, top), False
+        if not leaves:
+            return made if value is None else [*made, placed(ast.Expr(value), statement)], False
+        if not isinstance(statement, ast.If) and rest:
+            site = self._site(rest)
+            after = self._function("rest", rest, statement)
+            made.append(after)
+            value = runtime("after", value, _name(after.name), _constant(site), at=statement)
+        if top:
+            value = runtime("result", value, at=statement)
+        return [*made, placed(ast.Return(value), statement)], True
 
     def _simple(self, statement, top):
         """A statement that has no blocks, or whose blocks stay where they are."""
@@ -121,7 +125,8 @@ class Statements:
                 statement.exc = runtime("raised", statement.exc, at=statement)
             return [statement]
         if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete)):
-            return [*_announced(statement), self._expression(statement)]
+            made = [*_announced(statement), *rewrites.written(statement, self._numbers)]
+            return [self._expression(part) for part in made]
         if scopes.blocks(statement) and not isinstance(statement, (*scopes.FUNCTIONS, ast.ClassDef)):
             return [self._kept(statement, top)]
         return [self._expression(statement)]
@@ -243,7 +248,12 @@ class Statements:
 
     def _function(self, what, block, at, before=(), parameter=None):
         names = scopes.bound([*block, *(node for node in before)])
-        return self._made(what, [*before, *self._block(block, False)], names, at, parameter)
+        begin = [made for statement in before for made in self._simple(statement, False)]
+        return self._made(what, [*begin, *self._block(block, False)], names, at, parameter)
+
+    def _operand(self, expression, names):
+        """A function that gives the value of an expression which binds these names."""
+        return self._made("operand", [placed(ast.Return(expression), expression)], names, expression)
 
     def _made(self, what, body, names, at, parameter=None):
         outer = [name for name in names if name in self._globals]
@@ -278,17 +288,15 @@ def converted(node, numbers, properties):
 
 
 def _announced(statement):
-    """Calls that say which attributes and items a statement is about to write."""
+    """Calls that say which items a statement is about to write; attributes are written by calls (rewrites.py)."""
     made = []
     targets = getattr(statement, "targets", None) or [statement.target]
     for target in targets:
         for part in ast.walk(target):
-            if isinstance(part, ast.Attribute) and not isinstance(part.ctx, ast.Load):
-                owner, args = part.value, [ast.Constant(part.attr)]
-            elif isinstance(part, ast.Subscript) and not isinstance(part.ctx, ast.Load):
-                owner, args = part.value, []
+            if isinstance(part, ast.Subscript) and not isinstance(part.ctx, ast.Load):
+                owner = part.value
             elif isinstance(part, ast.Name) and isinstance(statement, ast.AugAssign) and part is target:
-                owner, args = part, []
+                owner = part
             else:
                 continue
             if scopes.dotted(owner) is not None:
@@ -296,7 +304,7 @@ def _announced(statement):
                 for name in ast.walk(owner):
                     if hasattr(name, "ctx"):
                         name.ctx = ast.Load()
-                made.append(placed(ast.Expr(runtime("writing", owner, *args, at=statement)), statement))
+                made.append(placed(ast.Expr(runtime("writing", owner, at=statement)), statement))
     return made
 
 

@@ -43,6 +43,9 @@ Table& TheTable() {
   return *table;
 }
 
+// Made at load; tensor/fork_locks.h says why.
+[[maybe_unused]] const auto& at_load = TheTable();
+
 const Registered& Get(uint32_t number) {
   return *TheTable().entries[number - 1].load(std::memory_order_acquire);
 }

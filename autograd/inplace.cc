@@ -64,6 +64,9 @@ std::mutex& ViewsMutex() {
   return *mutex;
 }
 
+// Made at load; tensor/fork_locks.h says why.
+[[maybe_unused]] const auto& at_load = ViewsMutex();
+
 // The region of `root` that its linked view shows.
 Region RegionOf(const char* op, const Tensor& view, const Tensor& root) {
   if (view.storage() != root.storage()) {

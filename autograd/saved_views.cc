@@ -27,6 +27,9 @@ Lists& AllLists() {
   return *lists;
 }
 
+// Made at load; tensor/fork_locks.h says why.
+[[maybe_unused]] const auto& at_load = AllLists();
+
 }  // namespace
 
 void SavedView::Enter(const Tensor& view) {

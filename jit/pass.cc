@@ -22,6 +22,9 @@ PassDebugging& Debugging() {
   return *debugging;
 }
 
+// Made at load; tensor/fork_locks.h says why.
+[[maybe_unused]] const auto& at_load = Debugging();
+
 constexpr std::string_view kDefault[] = {
     "identities", "constant_folding", "common_subexpressions",
     "fuse_norm",  "dead_code",        "fuse_pointwise"};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -346,6 +347,19 @@ bool Rule::Apply(Rewriter& r, const Effects& effects, Operation& o) const {
   std::optional<Bindings> found = Matcher(r, from_).Find(o);
   return found.has_value() &&
          Replacement(r, effects, *std::move(found)).Run(to_);
+}
+
+std::span<const Rule> RuleTable::rules() const {
+  const std::vector<Rule>* rules = parsed_.load(std::memory_order_acquire);
+  if (rules == nullptr) {
+    auto made = std::make_unique<std::vector<Rule>>();
+    for (const Text& text : texts_) made->emplace_back(text.from, text.to);
+    if (parsed_.compare_exchange_strong(rules, made.get(),
+                                        std::memory_order_acq_rel)) {
+      rules = made.release();
+    }
+  }
+  return *rules;
 }
 
 void ApplyRules(Rewriter& r, std::span<const Rule> rules) {

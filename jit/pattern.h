@@ -23,6 +23,7 @@
 #ifndef PROA_JIT_PATTERN_H_
 #define PROA_JIT_PATTERN_H_
 
+#include <atomic>
 #include <span>
 #include <string>
 #include <string_view>
@@ -62,6 +63,23 @@ class Rule {
  private:
   std::vector<PatternOperation> from_;
   std::vector<PatternOperation> to_;
+};
+
+// The rules of a pass, which are text until they are needed: ops register
+// themselves in any order. Threads may parse them side by side, and one result
+// stays; there is no lock that a fork could find taken. Texts live for ever.
+class RuleTable {
+ public:
+  struct Text {
+    std::string_view from, to;
+  };
+  constexpr explicit RuleTable(std::span<const Text> texts) : texts_(texts) {}
+
+  std::span<const Rule> rules() const;
+
+ private:
+  std::span<const Text> texts_;
+  mutable std::atomic<const std::vector<Rule>*> parsed_ = nullptr;
 };
 
 // Goes over the program once, and tries the rules in order at each operation.

@@ -50,7 +50,7 @@ class Builder {
     out_.values.reserve(CountValues(block));  // they are pointed at
   }
 
-  void Add(const Operation& o, const std::vector<ValueId>& released) {
+  void Add(const Operation& o, std::span<const ValueId> released) {
     ending_.clear();
     for (ValueId id : released) {
       if (program_.value(id).kind != ValueKind::kCaptured) ending_.insert(id);
@@ -137,10 +137,10 @@ PreparedBlock Prepare(const Program& program, const Block& block,
   }
   PreparedBlock out;
   Builder builder(program, block, &out);
-  static const std::vector<ValueId> kNothing;
   for (size_t i = 0; i < block.operations.size(); ++i) {
-    builder.Add(block.operations[i],
-                release == nullptr ? kNothing : (*release)[i]);
+    builder.Add(block.operations[i], release == nullptr
+                                         ? std::span<const ValueId>()
+                                         : (*release)[i]);
   }
   return out;
 }

@@ -13,6 +13,9 @@ std::vector<Upgrade>& Upgrades() {
   return *upgrades;
 }
 
+// Made at load; tensor/fork_locks.h says why.
+[[maybe_unused]] const auto& at_load = Upgrades();
+
 const Upgrade* FindUpgrade(const RecordedCall& call) {
   const auto& all = Upgrades();
   const auto at = std::ranges::find_if(all, [&](const Upgrade& u) {

@@ -29,6 +29,10 @@ Kind MachineKind() {
   return kind;
 }
 
+// Asked at load; a child of fork() that was made while another thread stood in
+// its first call would wait for that thread for ever.
+[[maybe_unused]] const Kind at_load = MachineKind();
+
 // Before anything is known it is the slow clock, and no recording has begun.
 constinit std::atomic<Kind> kind{Kind::kMonotonic};
 constinit std::atomic<int64_t (*)()> test_clock{nullptr};

@@ -79,6 +79,10 @@ Recorder& TheRecorder() {
   return *recorder;
 }
 
+// Made at load; a child of fork() that was made while another thread
+// stood in its first call would wait for that thread for ever.
+[[maybe_unused]] const auto& recorder_at_load = TheRecorder();
+
 // The lock lets the calls of sources come one at a time; it is taken before
 // Recorder::mutex. Sources take locks of their own, whose order with this one
 // no handler of fork could keep: so a child gets a fresh one.
@@ -96,6 +100,9 @@ Sources& TheSources() {
   }();
   return *sources;
 }
+
+// Made at load; as the recorder is.
+[[maybe_unused]] const auto& sources_at_load = TheSources();
 
 // What this thread says of itself.
 struct ThreadState {

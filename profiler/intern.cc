@@ -58,6 +58,10 @@ Tables& TheTables() {
   return *tables;
 }
 
+// Made at load; a child of fork() that was made while another thread
+// stood in its first call would wait for that thread for ever.
+[[maybe_unused]] const auto& at_load = TheTables();
+
 }  // namespace
 
 const char* Intern(std::string_view name) {

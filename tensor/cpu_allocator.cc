@@ -234,6 +234,9 @@ CachingCpuAllocator& TheCpuAllocator() {
   return *allocator;
 }
 
+// Made at load; tensor/fork_locks.h says why.
+[[maybe_unused]] const auto& at_load = TheCpuAllocator();
+
 }  // namespace
 
 Allocator& CpuAllocator() { return TheCpuAllocator(); }

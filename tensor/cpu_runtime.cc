@@ -96,4 +96,7 @@ DeviceRuntime& CpuRuntime() {
   return *runtime;
 }
 
+// Made at load; tensor/fork_locks.h says why.
+[[maybe_unused]] const auto& at_load = CpuRuntime();
+
 }  // namespace proa::inline v0

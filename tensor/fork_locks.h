@@ -4,6 +4,12 @@
 // forked: what another thread held stays held for ever, and what it guards may
 // be half changed. A lock that is entered here is taken by the forking thread
 // before it forks and given back in parent and child.
+//
+// Not only locks: a child finds what another thread was about to initialize,
+// a static of a function, half made for ever, and would wait for it. So what
+// ops use of that kind is made when the library is loaded, where there is one
+// thread: `const auto& at_load = TheTable();` below the function.
+// python/tests/statics_test.py looks at all of them.
 #ifndef PROA_TENSOR_FORK_LOCKS_H_
 #define PROA_TENSOR_FORK_LOCKS_H_
 

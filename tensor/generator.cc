@@ -31,6 +31,9 @@ DefaultGenerators& TheDefaults() {
   return *defaults;
 }
 
+// Made at load; tensor/fork_locks.h says why.
+[[maybe_unused]] const auto& at_load = TheDefaults();
+
 }  // namespace
 
 void Generator::Seed(uint64_t seed) { set_state({seed, 0}); }

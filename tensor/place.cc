@@ -26,6 +26,9 @@ KindNames& Kinds() {
   return *kinds;
 }
 
+// Made at load; tensor/fork_locks.h says why.
+[[maybe_unused]] const auto& at_load = Kinds();
+
 bool ValidName(std::string_view name) {
   if (name.empty() || name[0] < 'a' || name[0] > 'z') return false;
   for (char c : name) {

@@ -24,6 +24,9 @@ PrintOptions& Options() {
   return *options;
 }
 
+// Made at load; tensor/fork_locks.h says why.
+[[maybe_unused]] const auto& at_load = Options();
+
 // Writes the element at an address.
 using ElementWriter = std::function<std::string(const char*)>;
 

@@ -28,6 +28,9 @@ Shared& All() {
   return *shared;
 }
 
+// Made at load; tensor/fork_locks.h says why.
+[[maybe_unused]] const auto& at_load = All();
+
 }  // namespace
 
 void internal::ForgetSharedSlow(const Storage& storage) {

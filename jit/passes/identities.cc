@@ -6,16 +6,14 @@ namespace proa::inline v0::jit {
 namespace {
 
 // Wherever result and operand have one dtype and the same sizes.
-const std::vector<Rule>& Rules() {
-  static const auto* rules = new std::vector<Rule>{
-      {R"(%y, _ = dropout(%x, p=?p, training=false))", "%y = %x"},
-      {"%y = cast(%x, dtype=?d)", "%y = %x"},
-      {"%y = reshape(%x, shape=?s)", "%y = %x"},
-  };
-  return *rules;
-}
+constexpr RuleTable::Text kRules[] = {
+    {R"(%y, _ = dropout(%x, p=?p, training=false))", "%y = %x"},
+    {"%y = cast(%x, dtype=?d)", "%y = %x"},
+    {"%y = reshape(%x, shape=?s)", "%y = %x"},
+};
+constinit const RuleTable rules{kRules};
 
-void Run(Rewriter& r) { ApplyRules(r, Rules()); }
+void Run(Rewriter& r) { ApplyRules(r, rules.rules()); }
 
 const PassRegistration registration(
     {"identities", "Uses an operand in place of what is equal to it.", &Run});

@@ -4,18 +4,29 @@
 namespace proa::inline v0::ops {
 
 GemmPanelFunction FindGemmPanel(DType dtype) {
-  using Table = GemmPanelFunction (*)(DType);
-  static const Table table = [] {
-    switch (MachineIsa()) {
-      case Isa::kAvx512:
-        return avx512::GemmPanelFor;
-      case Isa::kAvx2:
-        return avx2::GemmPanelFor;
-      default:
-        return sse2::GemmPanelFor;
-    }
-  }();
-  return table(dtype);
+  switch (MachineIsa()) {
+    case Isa::kAvx512:
+      return avx512::GemmPanelFor(dtype);
+    case Isa::kAvx2:
+      return avx2::GemmPanelFor(dtype);
+    default:
+      return sse2::GemmPanelFor(dtype);
+  }
 }
 
+namespace {
+
+// At load; tensor/fork_locks.h says why.
+[[maybe_unused]] const int asked_at_load = [] {
+  switch (MachineIsa()) {
+    case Isa::kAvx512:
+      return avx512::AskEigenForCaches();
+    case Isa::kAvx2:
+      return avx2::AskEigenForCaches();
+    default:
+      return sse2::AskEigenForCaches();
+  }
+}();
+
+}  // namespace
 }  // namespace proa::inline v0::ops

@@ -133,6 +133,9 @@ void EigenProduct(const GemmPanel& p) {
 
 }  // namespace
 
+// Eigen asks the processor once, which is in a static.
+int AskEigenForCaches() { return static_cast<int>(Eigen::l1CacheSize()); }
+
 GemmPanelFunction GemmPanelFor(DType dtype) {
   switch (dtype) {
     case DType::kUInt8:

@@ -29,6 +29,7 @@ GemmPanelFunction FindGemmPanel(DType dtype);
 #define PROA_DECLARE_GEMM_LOOPS(isa)           \
   namespace isa {                              \
   GemmPanelFunction GemmPanelFor(DType dtype); \
+  int AskEigenForCaches();                     \
   }
 PROA_DECLARE_GEMM_LOOPS(sse2)
 PROA_DECLARE_GEMM_LOOPS(avx2)

@@ -235,7 +235,7 @@ GemmCut CutAgainstCopies(const GemmProblem& p) {
     return {};
   }
   // Of the machine, not of the threads now: the bits depend on it.
-  static const int cpus = AvailableCpus();
+  const int cpus = AvailableCpus();
   const int64_t wide = p.m < kFew ? 256 : 512, high = 1024;
   const int64_t across = std::max<int64_t>(1, (p.n + wide / 2) / wide);
   int64_t down = 1;
@@ -265,16 +265,18 @@ bool IsDense(const GemmOperand& x, int64_t rows, int64_t columns) {
          (x.row_stride == 1 && x.column_stride == rows);
 }
 
+// Of what oneDNN uses; asked at load (tensor/fork_locks.h says why).
+const bool has_avx512 = [] {
+  const int core = static_cast<int>(dnnl::cpu_isa::avx512_core);
+  return (static_cast<int>(dnnl::get_effective_cpu_isa()) & core) == core;
+}();
+
 // Whether oneDNN 2.6 divides sums of a product over k among its threads, so
 // that bits depend on their number: those of float32 that it does not copy into
 // another order first, so all of them without AVX-512, and thin ones.
 bool BitsDependOnThreads(const GemmProblem& p) {
-  static const bool avx512 = [] {
-    const int core = static_cast<int>(dnnl::cpu_isa::avx512_core);
-    return (static_cast<int>(dnnl::get_effective_cpu_isa()) & core) == core;
-  }();
   constexpr int64_t kThin = 8;
-  const bool copied = avx512 && p.m >= kThin && p.n >= kThin &&
+  const bool copied = has_avx512 && p.m >= kThin && p.n >= kThin &&
                       IsDense(p.a, p.m, p.k) && IsDense(p.b, p.k, p.n);
   return p.dtype == DType::kFloat32 && !copied;
 }

@@ -11,6 +11,10 @@
 namespace proa::inline v0::ops::dense {
 namespace {
 
+// Eigen asks the processor once, which is in a static: at load, for the reason
+// that tensor/fork_locks.h gives.
+[[maybe_unused]] const auto asked_at_load = Eigen::l1CacheSize();
+
 // Of a column-major matrix; not inlined, since each takes long to compile.
 template <typename W>
 [[gnu::noinline]] int64_t FactorLower(Matrix<W>& a) {

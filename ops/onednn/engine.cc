@@ -18,4 +18,11 @@ const dnnl::stream& Stream() {
   return *stream;
 }
 
+namespace {
+
+// Made at load, the engine with it; tensor/fork_locks.h says why.
+[[maybe_unused]] const auto& at_load = Stream();
+
+}  // namespace
+
 }  // namespace proa::inline v0::onednn

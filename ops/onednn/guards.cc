@@ -13,10 +13,7 @@ namespace {
 constexpr char kPattern = '\x5a';
 constexpr int64_t kAlignment = 64;
 
-int64_t PageSize() {
-  static const int64_t size = sysconf(_SC_PAGESIZE);
-  return size;
-}
+int64_t PageSize() { return sysconf(_SC_PAGESIZE); }
 
 int64_t RoundUp(int64_t n, int64_t unit) {
   return (n + unit - 1) / unit * unit;

@@ -58,6 +58,9 @@ Table& Kept() {
   return *table;
 }
 
+// Made at load; tensor/fork_locks.h says why.
+[[maybe_unused]] const auto& at_load = Kept();
+
 bool Same(const PackFormat& a, const PackFormat& b) {
   return a.flip == b.flip && a.from == b.from && a.to == b.to;
 }

@@ -97,6 +97,14 @@ PrimitiveCache& PrimitiveCache::Global() {
   return *cache;
 }
 
+namespace {
+
+// Made at load; tensor/fork_locks.h says why.
+[[maybe_unused]] const auto& builds_at_load = Builds();
+[[maybe_unused]] const auto& cache_at_load = PrimitiveCache::Global();
+
+}  // namespace
+
 Primitive PrimitiveCache::Build(Primitive (*make)(const void*),
                                 const void* closure) {
   RequireRoomForCode();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -250,6 +251,41 @@ void WalkOuter(const IterationPlan& plan, int first, int skip, int64_t begin,
   }
 }
 
+// `n` runs of kItems elements: shorter than a call of anything takes. Strides
+// are of the elements and of the runs, in bytes.
+template <int kItems, typename T>
+void CopyShortRuns(char* dst, const int64_t* ds, const char* src,
+                   const int64_t* ss, int64_t n) {
+  const int64_t to = ds[0], from = ss[0];
+  for (int64_t i = 0; i < n; ++i, dst += ds[1], src += ss[1]) {
+    T items[kItems];
+#pragma GCC unroll 8
+    for (int k = 0; k < kItems; ++k) {
+      items[k] = *reinterpret_cast<const T*>(src + k * from);
+    }
+#pragma GCC unroll 8
+    for (int k = 0; k < kItems; ++k) {
+      *reinterpret_cast<T*>(dst + k * to) = items[k];
+    }
+  }
+}
+
+template <typename T>
+using ShortRuns = void (*)(char*, const int64_t*, const char*, const int64_t*,
+                           int64_t);
+template <typename T>
+constexpr ShortRuns<T> kShortRuns[] = {
+    nullptr,
+    nullptr,
+    CopyShortRuns<2, T>,
+    CopyShortRuns<3, T>,
+    CopyShortRuns<4, T>,
+    CopyShortRuns<5, T>,
+    CopyShortRuns<6, T>,
+    CopyShortRuns<7, T>,
+    CopyShortRuns<8, T>,
+};
+
 template <typename T>
 void CopyPlan(const IterationPlan& plan) {
   constexpr int64_t kSize = sizeof(T);
@@ -262,10 +298,19 @@ void CopyPlan(const IterationPlan& plan) {
     });
     return;
   }
+  constexpr int64_t kShort = std::size(kShortRuns<T>);
+  // Short runs: along dim 0, or of the dim that src has contiguous, as the
+  // channels of pixels that become planes (bytes are as fast plane by plane).
+  int few = n < kShort ? 0 : -1;
   int across = 0;  // the dim that src has contiguous, if it is not dim 0
   if (ds == kSize && ss != kSize && ss != 0) {
     for (int d = 1; d < plan.rank && across == 0; ++d) {
-      if (plan.strides[1][d] == kSize && plan.dims[d] >= 4) across = d;
+      if (plan.strides[1][d] != kSize) continue;
+      if (plan.dims[d] * kSize >= 16) {
+        across = d;
+      } else if (kSize >= 4 && plan.dims[d] < kShort && few < 0) {
+        few = d;
+      }
     }
   }
   if (across != 0 && n >= 4) {
@@ -288,6 +333,30 @@ void CopyPlan(const IterationPlan& plan) {
       }
       if (stream) Fence();
     });
+    return;
+  }
+  if (few >= 0) {
+    const int along = few == 0 ? 1 : 0;
+    const int64_t items = plan.dims[few], runs = plan.dims[along];
+    const ShortRuns<T> copy = kShortRuns<T>[items];
+    const int64_t to[] = {plan.strides[0][few], plan.strides[0][along]};
+    const int64_t from[] = {plan.strides[1][few], plan.strides[1][along]};
+    // Pieces are bands of the runs, so that one long row of them is split too.
+    const int64_t band = std::min(runs, std::max<int64_t>(1, grain / items));
+    const int64_t bands = (runs + band - 1) / band;
+    const int64_t outer = plan.numel / (items * runs);
+    parallel_for(0, outer * bands, std::max<int64_t>(1, grain / (items * band)),
+                 [&](int64_t b, int64_t e) {
+                   for (int64_t piece = b; piece < e; ++piece) {
+                     const int64_t i = piece % bands * band;
+                     // (One of the two is dim 0, which it does not walk.)
+                     WalkOuter(plan, 1, std::max(few, along), piece / bands, 1,
+                               [&](char* d, const char* s) {
+                                 copy(d + i * to[1], to, s + i * from[1], from,
+                                      std::min(band, runs - i));
+                               });
+                   }
+                 });
     return;
   }
   const int64_t rows = plan.numel / n;

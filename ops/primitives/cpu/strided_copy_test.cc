@@ -1,5 +1,7 @@
 #include "ops/primitives/cpu/strided_copy.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -60,6 +62,33 @@ void CheckAll() {
   Check<T>({200000}, {-1}, 199999);  // reversed
   Check<T>({300, 300}, {-300, -1}, 89999);
   Check<T>({40, 50, 60}, {-1, 40, 2000}, 39);
+}
+
+// Images with their channels anywhere before and after.
+template <typename T>
+void CheckPixels() {
+  for (int64_t channels = 1; channels <= 9; ++channels) {
+    const int64_t sizes[] = {97, 301, channels};
+    const int64_t strides[] = {301 * channels, channels, 1};
+    std::array<int, 3> order = {0, 1, 2};
+    do {
+      const auto [a, b, c] = order;
+      Check<T>({sizes[a], sizes[b], sizes[c]},
+               {strides[a], strides[b], strides[c]}, 3);
+      // Some of the channels; every second row from the last one.
+      Check<T>({sizes[a], sizes[b], sizes[c]},
+               {2 * strides[a], strides[b], strides[c]});
+      Check<T>({2, sizes[b], sizes[c]}, {-strides[a], strides[b], strides[c]},
+               strides[a]);
+    } while (std::next_permutation(order.begin(), order.end()));
+  }
+}
+
+TEST(StridedCopyTest, Pixels) {
+  CheckPixels<uint8_t>();
+  CheckPixels<uint16_t>();
+  CheckPixels<uint32_t>();
+  CheckPixels<uint64_t>();
 }
 
 TEST(StridedCopyTest, Bytes1) { CheckAll<uint8_t>(); }

@@ -1,0 +1,65 @@
+"""Statics of functions: what ops use is made when the package is imported, where there is one thread.
+
+A child of fork() that is made while another thread stands in the first call of such a function waits for that thread
+for ever; workers of a DataLoader hung so, now and then.
+"""
+
+import ctypes
+import re
+import subprocess
+import sys
+
+from proa import _C
+
+# Why a static may be made later.
+_LATER = {
+    r"Eigen::internal::manage_caching_sizes": "of an instruction set that is not the machine's; counted below",
+    r"pybind11::": "made under the lock of the interpreter, which the forking thread holds",
+    r"proa::v0::python::": "made under the lock of the interpreter, which the forking thread holds",
+    r"BlockPool<.*::reaper|OfThread\(\)|ThisThread\(\)|cache_of_thread|NoteOp\(.*::slot": "of one thread",
+    r"GiveThisThreadASignalStack": "of the main thread, as it asks for reports of crashes",
+    r"proa::v0::distributed::|CollectiveTurn": "no op of one process uses it",
+    r"jit::reference::": "reading files of the reference",
+    r"TickScale::Measure|TheLoaded|CustomOpBatch::Define|ops::\(anonymous namespace\)::TheTable": "a profile begins, an extension is loaded",
+}
+
+
+def _guards():
+    """The guard variables of the extension: name and address in its file."""
+    lines = subprocess.run(["nm", "-C", _C.__file__], capture_output=True, text=True, check=True).stdout.splitlines()
+    for line in lines:
+        match = re.fullmatch(r"([0-9a-f]+) [bBdDuV] guard variable for (.*)", line)
+        if match:
+            yield match[2], int(match[1], 16)
+
+
+def _base():
+    with open("/proc/self/maps", encoding="ascii") as maps:
+        for line in maps:
+            if line.rstrip().endswith(_C.__file__.rsplit("/", 1)[-1]):
+                return int(line.partition("-")[0], 16)
+    raise AssertionError("the extension is not in the maps of this process")
+
+
+def _made():
+    base = _base()
+    return [(name, ctypes.c_char.from_address(base + at).value == b"\1") for name, at in _guards()]
+
+
+if __name__ == "__main__":
+    print("\n".join(f"{made:d} {name}" for name, made in _made()))
+
+
+def test_statics_are_made_at_import():
+    run = subprocess.run([sys.executable, __file__], capture_output=True, text=True, check=True)
+    lines = [line.split(" ", 1) for line in run.stdout.splitlines()]
+    late = [name for made, name in lines if made == "0"]
+    assert not (rest := [n for n in late if not any(re.search(pattern, n) for pattern in _LATER)]), "\n".join(rest)
+    # One for each instruction set and one for the rest of the library: that one and the machine's are made.
+    assert [made for made, name in lines if "manage_caching_sizes" in name].count("1") == 2
+
+
+def test_the_look_sees_statics():
+    names = [name for name, _ in _guards()]
+    assert any("TheCpuAllocator" in name for name in names)
+    assert all(any(re.search(pattern, name) for name in names) for pattern in _LATER), "an exemption of nothing"

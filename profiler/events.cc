@@ -497,6 +497,12 @@ void AddEvent(const char* name, const char* category, int64_t start_ns,
                   static_cast<uint64_t>(end_ns), 0, 0, kInNanoseconds));
 }
 
+void RegisterForkHandlers() {
+  TheRecorder();
+  TheSources();
+  Intern("");
+}
+
 void SetThreadName(std::string_view name) {
   ThreadState& mine = ThisThread();
   Recorder& r = TheRecorder();

@@ -168,6 +168,12 @@ void Freed(const char* place, const char* tag, uint64_t address, int64_t bytes,
 void AddEvent(const char* name, const char* category, int64_t start_ns,
               int64_t end_ns);
 
+// Registers what the profiler does when the process forks, if that has not been
+// done: it takes its locks. A program that calls the profiler under a lock
+// which it takes for forks as well calls this first, for handlers run in the
+// reverse order of their registration.
+void RegisterForkHandlers();
+
 // What this thread is called in recordings, now and later; else the system's
 // name for it. At most 255 bytes are kept.
 void SetThreadName(std::string_view name);

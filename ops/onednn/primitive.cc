@@ -1,11 +1,13 @@
 #include "ops/onednn/primitive.h"
 
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
 #include "ops/kernel.h"
+#include "ops/onednn/build_scope.h"
 #include "ops/onednn/engine.h"
 #include "ops/onednn/guards.h"
 #include "ops/onednn/reorders.h"
@@ -142,7 +144,10 @@ void Primitive::Execute(std::initializer_list<Argument> args) const {
     return ExecuteGuarded(args);
   std::unique_ptr<Frame> frame(
       spare_.frame.exchange(nullptr, std::memory_order_acquire));
+  // Without one it may be the first run, which may compile.
+  std::optional<BuildScope> building;
   if (frame == nullptr) {
+    building.emplace();
     frame = std::make_unique<Frame>(
         slots_, scratchpad_bytes_ > 0 ? &scratchpad_ : nullptr);
   }

@@ -1,15 +1,15 @@
 #include "ops/onednn/primitive_cache.h"
 
-#include <pthread.h>
 #include <sys/mman.h>
 
 #include <cstddef>
 #include <exception>
 #include <new>
-#include <shared_mutex>
 
 #include "oneapi/dnnl/dnnl.h"
+#include "ops/onednn/build_scope.h"
 #include "tensor/error.h"
+#include "tensor/fork_locks.h"
 #include "tensor/system_memory.h"
 
 namespace proa::inline v0::onednn {
@@ -62,36 +62,12 @@ void ForgetFailures() {
   dnnl_set_primitive_cache_capacity(capacity);
 }
 
-// Held, shared, while a primitive is made.
-std::shared_mutex& Builds() {
-  static auto* builds = new std::shared_mutex;
-  return *builds;
-}
-
 }  // namespace
 
 PrimitiveCache& PrimitiveCache::Global() {
-  // A child of a fork has the locks as they were, without the threads that
-  // would give them back: nobody holds them, nor is inside of oneDNN to make a
-  // primitive, while the process forks. (Registered after the allocator, whose
-  // lock is taken inside of these.)
   static auto* cache = [] {
     auto* made = new PrimitiveCache;
-    static PrimitiveCache* forked = made;
-    pthread_atfork(
-        [] {
-          Builds().lock();
-          forked->mutex_.lock();
-        },
-        [] {
-          forked->mutex_.unlock();
-          Builds().unlock();
-        },
-        [] {
-          forked->mutex_.unlock();
-          // It knows its writer by the number of a thread, which is another.
-          new (&Builds()) std::shared_mutex;
-        });
+    HoldWhileForking(made->mutex_);
     return made;
   }();
   return *cache;
@@ -100,15 +76,14 @@ PrimitiveCache& PrimitiveCache::Global() {
 namespace {
 
 // Made at load; tensor/fork_locks.h says why.
-[[maybe_unused]] const auto& builds_at_load = Builds();
-[[maybe_unused]] const auto& cache_at_load = PrimitiveCache::Global();
+[[maybe_unused]] const auto& at_load = PrimitiveCache::Global();
 
 }  // namespace
 
 Primitive PrimitiveCache::Build(Primitive (*make)(const void*),
                                 const void* closure) {
   RequireRoomForCode();
-  const std::shared_lock building(Builds());
+  const BuildScope building;
   try {
     return Attempt(make, closure);
   } catch (const std::exception& e) {

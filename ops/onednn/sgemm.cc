@@ -1,8 +1,10 @@
 #include "ops/onednn/sgemm.h"
 
+#include <atomic>
 #include <cstring>
 
 #include "oneapi/dnnl/dnnl.h"
+#include "ops/onednn/build_scope.h"
 #include "ops/onednn/guards.h"
 #include "tensor/error.h"
 
@@ -59,6 +61,14 @@ void RunGuarded(const SgemmProblem& p) {
 void Sgemm(const SgemmProblem& p) {
   if (GuardsAreOn()) [[unlikely]]
     return RunGuarded(p);
+  // Whether a first one is over; oneDNN compiles all that it has for them.
+  static constinit std::atomic<bool> compiled = false;
+  if (!compiled.load(std::memory_order_acquire)) [[unlikely]] {
+    const BuildScope building;
+    Run(p);
+    compiled.store(true, std::memory_order_release);
+    return;
+  }
   Run(p);
 }
 

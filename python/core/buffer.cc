@@ -77,6 +77,26 @@ BufferLayout LayoutOf(const Py_buffer& v) {
   return layout;
 }
 
+// The same elements in the same order with as few dims as can be: a picture is
+// copied as one run, not pixel by pixel.
+BufferLayout Merged(const BufferLayout& layout) {
+  BufferLayout out;
+  for (int i = 0; i < layout.ndim(); ++i) {
+    const int64_t n = layout.shape[i], stride = layout.strides[i];
+    if (n == 1) continue;
+    int64_t reach;
+    if (out.ndim() > 0 && !__builtin_mul_overflow(n, stride, &reach) &&
+        out.strides.back() == reach) {
+      out.shape[out.ndim() - 1] *= n;
+      out.strides.back() = stride;
+    } else {
+      out.shape.push_back(n);
+      out.strides.push_back(stride);
+    }
+  }
+  return out;
+}
+
 // Copies the elements of a strided buffer one after the other to `out`.
 template <typename From, typename To, typename Convert>
 To* CopyElements(const char* from, const BufferLayout& v, int dim, To* out,
@@ -119,7 +139,7 @@ Tensor Copy(const Py_buffer& v, DType dtype, const Convert& convert) {
   Tensor t = Tensor::Empty(layout.shape, dtype);
   if (t.numel() > 0) {
     WithoutGil(t.numel(), [&] {
-      CopyElements<From>(static_cast<const char*>(v.buf), layout, 0,
+      CopyElements<From>(static_cast<const char*>(v.buf), Merged(layout), 0,
                          t.data<To>(), convert);
     });
   }

@@ -63,3 +63,35 @@ def test_the_look_sees_statics():
     names = [name for name, _ in _guards()]
     assert any("TheCpuAllocator" in name for name in names)
     assert all(any(re.search(pattern, name) for name in names) for pattern in _LATER), "an exemption of nothing"
+
+
+# A thread computes for the first time in its process, and compiles kernels, while others are forked.
+_FORKS = """
+import os, signal, threading
+import proa
+
+def compute():
+    for k in range(200):
+        proa.ones([50 + k, 50]).matmul(proa.ones([50, 7]))
+
+thread = threading.Thread(target=compute)
+thread.start()
+for _ in range(12):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        x = proa.ones([30, 30])
+        assert (x.matmul(x) + x).sum().item() == 31 * 900
+        x.astype("float64").matmul(x.astype("float64"))
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+thread.join()
+os._exit(0)
+"""
+
+
+def test_forks_while_a_thread_computes_for_the_first_time():
+    runs = [subprocess.Popen([sys.executable, "-c", _FORKS], stderr=subprocess.PIPE) for _ in range(4)]
+    for run in runs:
+        _, errors = run.communicate(timeout=240)
+        assert run.returncode == 0, errors.decode()

@@ -77,13 +77,14 @@ def to_tensor(pic, data_format="CHW"):
         return pic if chw else pic.transpose([1, 2, 0])
     if _is_pil_image(pic):
         kinds = {"I": np.int32, "I;16": np.int16, "F": np.float32}
-        array = np.array(pic, kinds.get(pic.mode, np.uint8))
+        array = np.asarray(pic, kinds.get(pic.mode, np.uint8))
         array = 255 * array if pic.mode == "1" else array
     else:
         array = pic
     array = array[:, :, None] if array.ndim == 2 else array
-    array = array.astype(np.float32) / np.float32(255) if array.dtype == np.uint8 else array
-    return _C.to_tensor(np.ascontiguousarray(array.transpose(2, 0, 1) if chw else array))
+    x = _C.to_tensor(np.ascontiguousarray(array))
+    x = x.transpose([2, 0, 1]).contiguous() if chw else x  # of bytes, which are fewer
+    return x.astype("float32") / 255 if array.dtype == np.uint8 else x
 
 
 def normalize(img, mean, std, data_format="CHW", to_rgb=False):

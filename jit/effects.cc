@@ -1,5 +1,6 @@
 #include "jit/effects.h"
 
+#include <string_view>
 #include <variant>
 
 namespace proa::inline v0::jit {
@@ -20,6 +21,23 @@ bool ChangesTensors(const Operation& o) {
   bool changes = false;
   ForEachChanged(o, [&](ValueId) { changes = true; });
   return changes;
+}
+
+bool ReachesOut(const Operation& o) {
+  if (o.op->changes != 0 && o.op->outputs.empty()) {
+    for (size_t i = 0; i < o.op->params.size(); ++i) {
+      if ((o.op->changes >> i & 1) != 0 &&
+          std::string_view(o.op->params[i].name) == "turn") {
+        return true;
+      }
+    }
+  }
+  for (const auto& region : o.regions) {
+    for (const Operation& inner : region->operations) {
+      if (ReachesOut(inner)) return true;
+    }
+  }
+  return false;
 }
 
 Effects::Effects(const Program& program)

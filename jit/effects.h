@@ -17,8 +17,13 @@ namespace proa::inline v0::jit {
 // Does the operation, or one in its regions, change captured tensors?
 bool ChangesTensors(const Operation& o);
 
-// Calls f(id) for what such an operation changes; of regions, what the
-// operations in them change.
+// Does it, or one in its regions, do something besides what it gives and
+// changes: print, assert, send? Such ops change a tensor, `turn`, so that they
+// keep their order, and give nothing; programs for inference need them too.
+bool ReachesOut(const Operation& o);
+
+// Calls f(id) for what an operation that changes tensors changes; of regions,
+// what the operations in them change.
 template <typename F>
 void ForEachChanged(const Operation& o, const F& f) {
   for (size_t i = 0; i < o.args.size() && (o.op->changes >> i) != 0; ++i) {

@@ -116,7 +116,8 @@ void Evaluate(const Program& program, const Block& block, Environment& env,
     try {
       if (o.op->regions != nullptr) {
         o.op->regions->evaluate(program, o, env);
-      } else if (without_changes && (o.op->traits & kTraitInplace) != 0) {
+      } else if (without_changes && ((o.op->traits & kTraitInplace) != 0 ||
+                                     o.op->outputs.empty())) {
         PassOn(o, env);
       } else {
         Call(step, prepared, env);

@@ -4,9 +4,10 @@ namespace proa::inline v0::jit {
 namespace {
 
 // One pass from the end. `read`: by value, what Changes::kRead keeps changes
-// of.
+// of. `speaks`: by operation, whether it is needed for what it does besides.
 Liveness Pass(const Program& program, const std::vector<ValueId>& fetches,
-              Changes changes, const std::vector<bool>& read) {
+              Changes changes, const std::vector<bool>& read,
+              const std::vector<bool>& speaks) {
   const Block& block = program.block();
   Liveness out;
   out.live.assign(program.values().size(), false);
@@ -15,12 +16,11 @@ Liveness Pass(const Program& program, const std::vector<ValueId>& fetches,
   for (ValueId id : fetches) out.live[id] = true;
   for (size_t i = block.operations.size(); i-- > 0;) {
     const Operation& o = block.operations[i];
-    bool needed = false;
+    bool needed = speaks[i];
     if (changes != Changes::kNone && ChangesTensors(o)) {
-      needed = changes == Changes::kAll;
-      ForEachChanged(o, [&](ValueId id) {
-        needed |= changes == Changes::kRead && read[id];
-      });
+      needed |= changes == Changes::kAll;
+      const bool may_be_read = changes == Changes::kRead && !ReachesOut(o);
+      ForEachChanged(o, [&](ValueId id) { needed |= may_be_read && read[id]; });
     }
     for (const auto& ids : o.results) {
       for (ValueId id : ids) needed |= out.live[id];
@@ -43,13 +43,43 @@ Liveness Pass(const Program& program, const std::vector<ValueId>& fetches,
   return out;
 }
 
+// Which operations reach out of the program, and depend on no input that is
+// neither live nor given.
+std::vector<bool> Speaking(const Program& program,
+                           const std::vector<bool>& live,
+                           const std::vector<ValueId>& given) {
+  const auto& operations = program.block().operations;
+  std::vector<bool> speaks(operations.size(), false);
+  std::vector<bool> missing(program.values().size(), false);
+  for (size_t i = 0; i < missing.size(); ++i) {
+    missing[i] = program.values()[i].kind == ValueKind::kInput && !live[i];
+  }
+  for (ValueId id : given) missing[id] = false;
+  for (size_t i = 0; i < operations.size(); ++i) {
+    bool without = false;
+    ForEachUse(operations[i], [&](ValueId id) { without |= missing[id]; });
+    ForEachResult(operations[i], [&](ValueId id) { missing[id] = without; });
+    speaks[i] = !without && ReachesOut(operations[i]);
+  }
+  return speaks;
+}
+
 }  // namespace
 
 Liveness Analyze(const Program& program, const std::vector<ValueId>& fetches,
-                 Changes changes) {
+                 Changes changes, const std::vector<ValueId>& given) {
   std::vector<bool> read(program.values().size(), false);
+  std::vector<bool> speaks(program.block().operations.size(), false);
+  if (changes != Changes::kAll) {
+    bool any = false;
+    for (const Operation& o : program.block().operations) any |= ReachesOut(o);
+    if (any) {
+      const Liveness silent = Pass(program, fetches, changes, read, speaks);
+      speaks = Speaking(program, silent.live, given);
+    }
+  }
   while (true) {
-    Liveness out = Pass(program, fetches, changes, read);
+    Liveness out = Pass(program, fetches, changes, read, speaks);
     if (changes != Changes::kRead) return out;
     // What is kept may read further tensors that are changed.
     bool settled = true;

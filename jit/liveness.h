@@ -22,13 +22,16 @@ struct Liveness {
 // Which operations that change captured tensors are needed though nobody reads
 // what they give.
 enum class Changes : uint8_t {
-  kNone,  // inference: no updates of parameters, no running statistics
+  kNone,  // inference: no updates of parameters, no running statistics; what
+          // prints and asserts (ReachesOut) stays
   kRead,  // of tensors that something needed reads: counters, caches
   kAll,
 };
 
+// `given`: the inputs that there are, besides those that fetches depend on.
+// What prints or asserts of other inputs is not needed.
 Liveness Analyze(const Program& program, const std::vector<ValueId>& fetches,
-                 Changes changes);
+                 Changes changes, const std::vector<ValueId>& given = {});
 
 }  // namespace proa::inline v0::jit
 

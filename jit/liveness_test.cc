@@ -72,5 +72,34 @@ TEST(Liveness, WhichChangesAreNeeded) {
             std::vector<bool>({false, false, false, false}));
 }
 
+// What prints is needed by every program that has what it prints.
+TEST(Liveness, WhatReachesOutIsNeeded) {
+  const auto program = Parse(
+      "  %0 = input \"x\" : [2] float32\n"
+      "  %1 = input \"label\" : [2] float32\n"
+      "  %2 = captured \"\" : [2] float32\n"
+      "  %3 = exp(%0) : [2] float32\n"
+      "  print_(%3, %2, before=\"\", after=\"\\n\", stop_gradient=true)\n"
+      "  %4 = add(%3, %1) : [2] float32\n"
+      "  print_(%4, %2, before=\"\", after=\"\\n\", stop_gradient=true)\n"
+      "  %5 = abs(%0) : [2] float32\n",
+      {Floats({0, 0})});
+  const auto skipped = [&](Changes changes, ValueId out,
+                           const std::vector<ValueId>& given = {}) {
+    return Analyze(*program, {out}, changes, given).skip;
+  };
+  const auto& operations = program->block().operations;
+  EXPECT_TRUE(ReachesOut(operations[1]));
+  EXPECT_FALSE(ReachesOut(operations[0]));
+  for (const Changes changes : {Changes::kNone, Changes::kRead}) {
+    EXPECT_EQ(skipped(changes, 5),
+              std::vector<bool>({false, false, true, true, false}));
+    EXPECT_EQ(skipped(changes, 5, {0, 1}), std::vector<bool>(5, false));
+    EXPECT_EQ(skipped(changes, 4),
+              std::vector<bool>({false, false, false, false, true}));
+  }
+  EXPECT_EQ(skipped(Changes::kAll, 5), std::vector<bool>(5, false));
+}
+
 }  // namespace
 }  // namespace proa::inline v0::jit

@@ -14,7 +14,7 @@ class Pruner {
   Pruner(const Module& module, Changes changes)
       : from_(*module.program),
         module_(module),
-        liveness_(Analyze(from_, module.outputs, changes)),
+        liveness_(Analyze(from_, module.outputs, changes, module.inputs)),
         ids_(from_.values().size(), kNoValue) {}
 
   Module Run() {

@@ -13,6 +13,7 @@ FAMILIES = [
     "optimizer",
     "recurrent",
     "reduction",
+    "report",
     "signal",
     "sparse",
     "special",
@@ -21,7 +22,10 @@ FAMILIES = [
 
 # Families of which no other one calls an op, in composites or in formulas of gradients: others do not see their headers, and
 # so a new op there compiles nothing again but what is linked.
-_LEAVES = ["sparse"]
+_LEAVES = [
+    "report",
+    "sparse",
+]
 
 def families_seen_by(family):
     """The families whose headers a family's own sources may include.

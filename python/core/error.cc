@@ -75,7 +75,11 @@ void SetWithNotes(PyObject* kind, const char* message,
 
 void SetFromError(const Error& e) {
   const ExceptionKind kind = KindOf(e);
-  SetWithNotes(kind.type, WithWord(kind.word, e.what()).c_str(),
+  const char* text = e.what();
+  // The user's words, not those of an op that stands for his statement.
+  constexpr std::string_view kAssert = "assert_: ";
+  if (std::string_view(text).starts_with(kAssert)) text += kAssert.size();
+  SetWithNotes(kind.type, WithWord(kind.word, text).c_str(),
                call_stack_level >= 2 ? e.frames() : std::string());
 }
 

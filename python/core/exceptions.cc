@@ -65,6 +65,8 @@ ExceptionKind KindOf(const Error& error) {
       return {PyExc_PermissionError, "(PermissionDenied) "};
     case absl::StatusCode::kFailedPrecondition:
       return {PyExc_RuntimeError, "(PreconditionNotMet) "};
+    case absl::StatusCode::kAborted:  // what a program asserts
+      return {PyExc_AssertionError, ""};
     case absl::StatusCode::kUnavailable:
       return {PyExc_RuntimeError, "(Unavailable) "};
     default:

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "autograd/grad_state.h"
+#include "ops/report/report.h"
 #include "python/core/error.h"
 #include "python/core/gil.h"
 #include "python/core/tensor_object.h"
@@ -17,26 +18,24 @@ namespace proa::inline v0::python {
 PyObject* Repr(PyObject* self) {
   return Guarded([&] {
     const Tensor& t = Unwrap(self);
-    std::string text = absl::StrCat(
-        "Tensor(shape=", ToString(t.shape()), ", dtype=",
-        absl::string_view(Name(t.dtype()).data(), Name(t.dtype()).size()),
-        ", place=Place(", ToString(t.place()),
-        "), stop_gradient=", autograd::RequiresGrad(t) ? "False" : "True",
-        ",\n       ");
-    constexpr int kIndent = 7;  // below the first character of the elements
-    const auto elements = [&](const Tensor& x, int indent) {
-      return WithoutGil(x.place().is_cpu() ? 0 : kWorthReleasing, [&] {
-        return FormatElements(x, GetPrintOptions(), indent);
-      });
+    const bool stops = !autograd::RequiresGrad(t);
+    const auto elements = [&](const auto& write) {
+      return WithoutGil(t.place().is_cpu() ? 0 : kWorthReleasing, write);
     };
+    std::string text;
     if (t.is_symbolic()) {
-      text += "symbolic)";
+      text = absl::StrCat(TensorTextHead(t, stops), "symbolic)");
     } else if (IsRowSparse(t)) {
-      absl::StrAppend(&text, "rows=", elements(RowsOf(t), kIndent + 5),
-                      ",\n       values=", elements(ValuesOf(t), kIndent + 7),
-                      ")");
+      const auto part = [&](const Tensor& x, int indent) {
+        return elements(
+            [&] { return FormatElements(x, GetPrintOptions(), indent); });
+      };
+      text = absl::StrCat(
+          TensorTextHead(t, stops),
+          "rows=", part(RowsOf(t), kTensorTextIndent + 5),
+          ",\n       values=", part(ValuesOf(t), kTensorTextIndent + 7), ")");
     } else {
-      absl::StrAppend(&text, elements(t, kIndent), ")");
+      text = elements([&] { return TensorText(t, stops); });
     }
     return PyUnicode_FromStringAndSize(text.data(),
                                        static_cast<Py_ssize_t>(text.size()));

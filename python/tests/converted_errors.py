@@ -6,7 +6,7 @@ from python.tests.converted_registry import supported
 
 @supported
 def raise_of_tensor(x):
-    """`raise` in a branch: the run raises it (errors are not part of a saved program)"""
+    """`raise` in a branch: the run raises it (a saved program, an AssertionError)"""
     if x.isnan().any():
         raise ValueError("nan")
     return x * 2

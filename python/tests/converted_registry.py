@@ -71,8 +71,9 @@ def page():
         "line and what to write instead; nothing falls back silently. Code of libraries is left as it is (the standard library,",
         "site-packages, proa itself), and so are functions without source, and what `not_to_static` and `ignore_module` name.",
         "",
-        "Errors that depend on tensors (`raise`, `assert`, a name that a loop without turns should have given) are raised after the run,",
-        "by whoever calls the converted function; a program that `jit.save` wrote does not hold them. Generators are Python's, unless",
+        "`assert` and `print` of tensors are operations of the program, in their order, after `jit.save` too, and in C++. Other errors that",
+        "depend on tensors (`raise`, a name that a loop without turns should have given) are raised after the run, by whoever calls the",
+        "converted function; in a program that `jit.save` wrote they are assertions at its end. Generators are Python's, unless",
         "their items depend on tensors: these give all their items at once. The sum of no items has the shape of an item."
         "",
         "| works | as in |",

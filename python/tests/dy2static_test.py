@@ -1,6 +1,7 @@
 """Conversion of functions: what is left alone, what errors, tracebacks and tools show, training and saving of what is converted."""
 
 import functools
+import io
 import pathlib
 import re
 import sys
@@ -207,9 +208,9 @@ def test_assertions_are_checked_by_replays(tmp_path):
     for _ in range(2):
         with pytest.raises(AssertionError, match="all is lost"):
             checked(-X)
-    with pytest.warns(UserWarning, match="is not saved"):
-        paddle.jit.save(checked, str(tmp_path / "checked"), [paddle.static.InputSpec([2, 2])])
-    assert len(paddle.jit.load(str(tmp_path / "checked"))(-X).shape) == 2  # a saved program does not check
+    paddle.jit.save(checked, str(tmp_path / "checked"), [paddle.static.InputSpec([2, 2])])
+    with pytest.raises(AssertionError, match="all is lost"):
+        paddle.jit.load(str(tmp_path / "checked"))(-X)
 
 
 def test_prints_are_made_by_replays(capsys):
@@ -224,14 +225,39 @@ def test_prints_are_made_by_replays(capsys):
     assert out.count("sum:") == 2 and "6." in out and "12." in out and "symbolic" not in out
 
 
-def test_a_print_in_a_branch_warns():
+def test_a_print_in_a_branch_is_of_that_branch(capsys):
     def shown(x):
         if x.sum() > 0:
-            print(x)
+            print("up", x.sum())
         return x
 
-    with pytest.warns(UserWarning, match="print: in a branch or loop"):
-        paddle.jit.to_static(shown)(X)
+    shown = paddle.jit.to_static(shown)
+    shown(X)
+    shown(-X)
+    assert capsys.readouterr().out.count("up Tensor") == 1
+
+
+def test_a_print_to_a_file(tmp_path):
+    file = io.StringIO()
+
+    @paddle.jit.to_static
+    def shown(x):
+        print("sum", x.sum(), file=file)
+        return x
+
+    shown(X)
+    assert "sum" in file.getvalue() and "6." in file.getvalue()
+    with pytest.warns(UserWarning, match="what the function prints to a file is not saved"):
+        paddle.jit.save(shown, str(tmp_path / "shown"), [paddle.static.InputSpec([2, 2])])
+
+    @paddle.jit.to_static
+    def in_branch(x):
+        if x.sum() > 0:
+            print(x, file=file)
+        return x
+
+    with pytest.raises(NotImplementedError, match="print: to a file, in a branch"):
+        in_branch(X)
 
 
 def test_a_value_that_leaves_its_branch_is_an_error():

@@ -216,6 +216,7 @@ _UNARY = ("abs acos asin atan ceil cos cosh erf exp floor log reciprocal round r
           "softsign sqrt square tanh tanh_shrink log1p relu logsigmoid").split()  # fmt: skip
 # Called in other tests here or in static_layers_test, or random, or the functions of static mode and nn themselves.
 ELSEWHERE = (
+    "Assert",
     "auc batch_norm case cond conv2d conv2d_transpose conv3d conv3d_transpose create_array array_length array_read "
     "array_write create_global_var create_parameter create_tensor data dice_loss embedding fc gaussian_random "
     "gaussian_random_batch_size_like group_norm instance_norm layer_norm npair_loss prelu Print py_func row_conv "
@@ -230,7 +231,7 @@ ELSEWHERE = (
     # In fluid_cells_test and fluid_detection_test.
     "GRUCell LSTMCell RNNCell lstm_unit rnn box_coder matrix_nms multiclass_nms yolo_box yolov3_loss "
     # In fluid_blocks_test.
-    "DynamicRNN IfElse StaticRNN Switch create_py_reader_by_data double_buffer py_reader read_file"
+    "DynamicRNN IfElse StaticRNN Switch create_py_reader_by_data double_buffer py_reader read_file",
 ).split()
 
 

@@ -52,11 +52,10 @@ def save(layer, path, input_spec=None, format="proa", **configs):
 
     reference.check_format("jit.save", format)
     owner = _owner(layer)
-    trace = recorded("jit.save", layer, input_spec)
+    trace = recorded("jit.save", layer, input_spec, "proa" if format == "proa" else "foreign")
     if trace.checks:
         warnings.warn(
-            "jit.save: what the function asserts, raises or prints of tensors is not saved; what is loaded from "
-            f"{os.fspath(path)} does not check its inputs so",
+            f"jit.save: what the function prints to a file is not saved; what is loaded from {os.fspath(path)} does not",
             stacklevel=2,
         )
     path = os.fspath(path)
@@ -86,8 +85,8 @@ def _owner(layer):
     return layer if isinstance(layer, Layer) else getattr(layer, "_layer", None)
 
 
-def recorded(what, layer, input_spec):
-    """The Trace of a layer or function in evaluation mode, as `jit.save` and others (`what`) write it."""
+def recorded(what, layer, input_spec, file="foreign"):
+    """The Trace of a layer or function in evaluation mode, as `jit.save` and others (`what`) write it; `file`: see Trace."""
     owner = _owner(layer)
     function = layer.forward if isinstance(layer, Layer) else layer
     if isinstance(function, StaticFunction):
@@ -104,15 +103,15 @@ def recorded(what, layer, input_spec):
         function = layer  # not forward alone: its hooks are part of the model
     specs = [_as_spec(what, spec) for spec in input_spec]
     with _C.eager_mode(), evaluation(owner) if owner is not None else contextlib.nullcontext():
-        return _trace(what, function, specs, owner)
+        return _trace(what, function, specs, owner, file)
 
 
-def _trace(what, function, specs, owner):
+def _trace(what, function, specs, owner, file):
     """The forward, which leads gradients where the function does if that can be recorded."""
     trace, layers = None, []
     if _C.is_grad_enabled():
         with noting_layers() as layers, contextlib.suppress(Exception):  # what has no gradient may have a forward
-            trace = Trace(function, specs, owner, follow=True)
+            trace = Trace(function, specs, owner, follow=True, file=file)
     if trace is None:
         if layers:
             raise _C.located(
@@ -122,7 +121,7 @@ def _trace(what, function, specs, owner):
                 )
             )
         with _NoGrad():
-            trace = Trace(function, specs, owner)
+            trace = Trace(function, specs, owner, file=file)
     if not trace.num_results:
         raise _C.located(TypeError(f"{what}: the recorded function gives no tensors"))
     return trace

@@ -42,21 +42,23 @@ class Trace:
             tuples, dicts of them too.
         layer (Layer, optional): whose parameters and buffers name what the program captures.
         keywords (dict): for arguments by name.
+        file (str, optional): "proa" for a program that is written to a file: errors are assertions of its own;
+            "foreign" for one that other tools read, which neither prints nor asserts.
         follow (bool): the program leads gradients where the function does: what `no_grad` and `detach` keep away from
             them, it keeps away too. For inputs whose `stop_gradient` is False.
     """
 
-    def __init__(self, function, specs, layer=None, keywords=None, follow=False):
+    def __init__(self, function, specs, layer=None, keywords=None, follow=False, file=None):
         with wishes.collecting():
             while True:
                 try:
-                    self._record(function, specs, layer, keywords, follow)
+                    self._record(function, specs, layer, keywords, follow, file)
                     return
                 except Exception as error:
                     if not wishes.noted(error):
                         raise
 
-    def _record(self, function, specs, layer, keywords, follow):
+    def _record(self, function, specs, layer, keywords, follow, file):
         self.program = _C.Program()
         if follow:
             self.program.follow_gradients()
@@ -71,7 +73,9 @@ class Trace:
             self._name_state(layer)
         with Uses([layer] if layer is not None else ()) as self.uses, self.program.recording():
             before_regions = branches.regions_so_far()
-            result, self.checks = _converted_call(function, args, kwargs)
+            result, self.checks = _converted_call(function, args, kwargs, file == "foreign")
+            if file is not None:
+                self.checks = checks.record(self.checks) if file == "proa" else []
             self.outputs = []
             self.result = structure.flatten(result, self.outputs, _late_result)
         _refuse_hidden(self.result)
@@ -79,7 +83,7 @@ class Trace:
         self.changed = [i for i, t in enumerate(inputs) if self.program.value_number(t) != before[i]]
         self.num_results = len(self.outputs)
         self.outputs += [inputs[i] for i in self.changed]
-        # What is asserted and printed comes last: not part of a saved program.
+        # What is raised and printed after the run comes last: not part of a saved program.
         self.first_check = len(self.outputs)
         self.outputs += [t for check in self.checks for t in check.tensors]
         if branches.regions_so_far() > before_regions:
@@ -146,11 +150,11 @@ def _late_result(value):
     return (structure.ITEMS, value.stacked) if isinstance(value, TensorArray) else None
 
 
-def _converted_call(function, args, kwargs):
+def _converted_call(function, args, kwargs, silent=False):
     """(what the function gives, what is to be checked after a run); it and what it calls are converted (dy2static)."""
     undefined.forget()
     try:
-        with calls.converting(), checks.collecting() as found:
+        with calls.converting(), checks.collecting(silent) as found:
             return calls.call(function)(*args, **kwargs), found
     except RecursionError as error:
         error.add_note(f"  at {tracebacks.most_repeated(error)}")

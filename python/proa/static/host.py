@@ -1,51 +1,12 @@
 """Functions of static mode that reach out of a program: printing, functions of Python."""
 
 import re
-import sys
 
 from proa import _C
+from proa.framework import reports
 from proa.static.only import missing, static_only
 
 __all__ = ["Print", "py_func"]
-
-
-class _Printed:
-    """A value of a program that is shown after each run that computes it."""
-
-    def __init__(self, tensor, settings):
-        self._tensor, self._settings = tensor, settings
-        self._times = 0
-        try:
-            text = _C.program_of(tensor).plan([tensor])
-        except (ValueError, RuntimeError) as error:
-            raise _C.located(
-                NotImplementedError("Print: inside of cond and while_loop not in this version; print their results")
-            ) from error
-        inputs = re.findall(r'(%\d+) = input "([^"]*)"', text)
-        self._inputs = {name for number, name in inputs if len(re.findall(rf"{number}\b", text)) > 1}
-
-    def wanted(self, program, fed):
-        """The value, or None: shown often enough already, or of inputs that this run is not fed."""
-        if 0 <= self._settings["first_n"] <= self._times:
-            return None
-        return self._tensor if self._inputs <= set(fed) else None
-
-    def show(self, value):
-        self._times += 1
-        settings = self._settings
-        lines = [settings["message"] or ""]
-        name = self._tensor.name
-        if settings["name"]:
-            lines[0] += f"\tVariable: {name}"
-        if settings["shape"]:
-            lines.append(f"  - shape: {list(value.shape)}")
-        if settings["type"]:
-            lines.append(f"  - dtype: {value.dtype.name}")
-        elements = value.flatten().tolist()
-        most = settings["summarize"]
-        shown = elements if most < 0 else elements[:most]
-        lines.append(f"  - data: [{' '.join(f'{v:g}' for v in shown)}{' ...' if len(shown) < len(elements) else ''}]")
-        print("\n".join(line for line in lines if line), file=sys.stdout, flush=True)
 
 
 @static_only("print the tensor: print(x)")
@@ -60,7 +21,9 @@ def Print(
     print_tensor_lod=True,
     print_phase="both",
 ):
-    """Prints a value of the program after each run that computes it.
+    """Prints a value of the program in each run, when it is computed: an operation of the program, which is saved with it.
+
+    A run that prunes, and a program for inference, do not print what depends on inputs that they do not need.
 
     Args:
         input (Tensor): a value of the program.
@@ -89,16 +52,12 @@ def Print(
           - dtype: float32
           - data: [2 2]
     """
-    from proa.static.program import default_main_program
-
     if print_phase not in ("forward", "backward", "both"):
         raise _C.located(ValueError(f"Print: print_phase must be 'forward', 'backward' or 'both', not {print_phase!r}"))
-    program = default_main_program()
-    settings = {"first_n": first_n, "message": message, "summarize": summarize, "name": print_tensor_name,
-                "type": print_tensor_type, "shape": print_tensor_shape}  # fmt: skip
     if print_phase == "backward":
         missing("Print of a gradient", "fetch what static.gradients or append_backward gives")
-    program._prints.append(_Printed(input, settings))
+    name = input.name if print_tensor_name else ""
+    reports.described(input, first_n, summarize, message, name, print_tensor_type, print_tensor_shape)
     return input
 
 
@@ -106,10 +65,13 @@ class _Always:
     """A value that is computed in each run, because somebody looks: of a function called for what it does."""
 
     def __init__(self, tensor):
-        self._printed = _Printed(tensor, {"first_n": -1})
+        self._tensor = tensor
+        inputs = re.findall(r'(%\d+) = input "([^"]*)"', text := _C.program_of(tensor).plan([tensor]))
+        self._inputs = {name for number, name in inputs if len(re.findall(rf"{number}\b", text)) > 1}
 
     def wanted(self, program, fed):
-        return self._printed.wanted(program, fed)
+        """The value, or None: of inputs that this run is not fed."""
+        return self._tensor if self._inputs <= set(fed) else None
 
     def show(self, value):
         pass

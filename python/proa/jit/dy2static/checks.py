@@ -1,13 +1,18 @@
-"""Assertions, errors and prints of what only the run of a program knows: made by who replays it, after the run.
+"""Assertions, errors and prints of what only the run of a program knows.
 
-A recording hands their tensors out besides its results. What fails in a branch or loop is a number, 0 for nothing, that
-the program carries as it carries the names that a block changes: `Failure` says which error it stands for.
+`assert` and `print` are operations of the program. Errors of `raise`, and names without a value, are raised by who replays
+it, after the run: a recording hands their tensors out besides its results. What fails in a branch or loop is a number, 0 for
+nothing, that the program carries as it carries the names that a block changes: `Failure` says which error it stands for. In a
+program that is written to a file they are assertions at its end.
 """
 
+import linecache
+import os
+import sys
 import threading
-import warnings
 
 from proa import _C
+from proa.framework import reports
 from proa.jit.dy2static import tracebacks, writes
 from proa.jit.dy2static.values import is_late
 
@@ -24,9 +29,13 @@ class Assertion:
         if not tensors[0].item():
             raise self._error.with_traceback(None)
 
+    def assertions(self):
+        """(a bool tensor, the error that is due where it is False)."""
+        return [(self.tensors[0], self._error)]
+
 
 class Printed:
-    """`print(...)` with tensors among what is printed."""
+    """`print(...)` with tensors among what is printed, to a file."""
 
     def __init__(self, values, settings):
         self._late = [is_late(v) for v in values]
@@ -71,19 +80,46 @@ class Failure:
             error, place = self._errors[code - 1]
             raise error.with_traceback(place)
 
+    def assertions(self):
+        return [(_C.ops.not_equal(self.code, _C.to_tensor(k)), e) for k, (e, _) in enumerate(self._errors, 1)]
+
 
 class collecting:
-    """`with collecting() as found:` what is to be done after the run of what is recorded inside."""
+    """`with collecting() as found:` what is to be done after the run of what is recorded inside.
+
+    Args:
+        silent (bool): the program neither prints nor asserts.
+    """
+
+    def __init__(self, silent=False):
+        self._silent = silent
 
     def __enter__(self):
-        self._before = getattr(_thread, "found", None), getattr(_thread, "failure", None)
-        _thread.found, _thread.failure = [], Failure()
+        self._before = getattr(_thread, "found", None), getattr(_thread, "failure", None), is_silent()
+        _thread.found, _thread.failure, _thread.silent = [], Failure(), self._silent
         return _thread.found
 
     def __exit__(self, *unused):
         if isinstance(_thread.failure.code, _C.Tensor):
             _thread.found.append(_thread.failure)
-        _thread.found, _thread.failure = self._before
+        _thread.found, _thread.failure, _thread.silent = self._before
+
+
+def is_silent():
+    """Whether what is recorded on this thread is not to print and assert."""
+    return getattr(_thread, "silent", False)
+
+
+def record(found):
+    """Errors that are due after a run as assertions of the program; those of what was found that cannot be such."""
+    left = []
+    for check in found:
+        if isinstance(check, Printed):
+            left.append(check)
+            continue
+        for holds, error in check.assertions():
+            reports.assertion(holds, f"{type(error).__name__}: {error}")
+    return left
 
 
 def failure():
@@ -144,30 +180,29 @@ def raised(error):
     return error
 
 
-def note(condition, message):
-    """An assertion of a bool tensor; True."""
-    found = getattr(_thread, "found", None)
-    if found is None:
-        if writes.depth():
-            raise _C.located(
-                NotImplementedError(
-                    "assert of a tensor in a branch of static.nn is not in this version; assert what it gives"
-                )
-            )
-        return True
-    expect(condition, AssertionError(*(() if message is None else (message(),))))
+def note(condition, message, frame):
+    """An assertion of a bool tensor, made by a line of a frame; True."""
+    _refuse_handled("AssertionError")
+    if not is_silent():
+        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno, frame.f_globals).strip()
+        text = line if message is None else str(message())
+        where = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}, in {frame.f_code.co_name}"
+        reports.assertion(condition, f"{text}\n  at {where}{f': {line}' if text != line else ''}")
     return True
+
+
+def _refuse_handled(name):
+    """An error that only the run knows passes handlers by."""
+    if getattr(_thread, "guards", 0):
+        raise _C.located(
+            NotImplementedError(f"{name} where a tensor says so, in a `try` that may handle it; use an `if` instead")
+        )
 
 
 def expect(condition, error):
     """An error is due after the run where a bool tensor is False."""
+    _refuse_handled(type(error).__name__)
     found = getattr(_thread, "found", None)
-    if getattr(_thread, "guards", 0):
-        raise _C.located(
-            NotImplementedError(
-                f"{type(error).__name__} where a tensor says so, in a `try` that may handle it; use an `if` instead"
-            )
-        )
     if found is None:
         return
     if writes.depth() or isinstance(_thread.failure.code, _C.Tensor):
@@ -178,13 +213,20 @@ def expect(condition, error):
 
 def shown(values, settings):
     """A print of these values."""
-    if writes.depth():
-        warnings.warn(
-            "print: in a branch or loop that depends on a tensor, values of the program are not printed when it runs; "
-            "print what it gives after it",
-            stacklevel=3,
-        )
+    settings = {k: v for k, v in settings.items() if v is not None}
+    settings.pop("flush", None)
+    file = settings.pop("file", sys.stdout)
+    if is_silent():
+        return
+    if file is sys.stdout:
+        reports.shown(values, **settings)
         return
     found = getattr(_thread, "found", None)
-    if found is not None:
-        found.append(Printed(values, settings))
+    if writes.depth() or found is None:
+        raise _C.located(
+            NotImplementedError(
+                "print: to a file, in a branch or loop that depends on a tensor; print to standard output, or print what it "
+                "gives after it"
+            )
+        )
+    found.append(Printed(values, {**settings, "file": file}))

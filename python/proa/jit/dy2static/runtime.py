@@ -132,7 +132,7 @@ def asserted(test, message=None):
         if not test and writes.depth():
             raise checks.raised(AssertionError(*(() if message is None else (message(),))))
         return test
-    return checks.note(truth(test), message)
+    return checks.note(truth(test), message, sys._getframe(1))
 
 
 def writing(owner):

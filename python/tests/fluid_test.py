@@ -230,7 +230,7 @@ ELSEWHERE = (
     # In fluid_cells_test and fluid_detection_test.
     "GRUCell LSTMCell RNNCell lstm_unit rnn box_coder matrix_nms multiclass_nms yolo_box yolov3_loss "
     # In fluid_blocks_test.
-    "DynamicRNN IfElse StaticRNN Switch create_py_reader_by_data double_buffer py_reader read_file",
+    "DynamicRNN IfElse StaticRNN Switch create_py_reader_by_data double_buffer py_reader read_file"
 ).split()
 
 

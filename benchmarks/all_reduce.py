@@ -3,8 +3,8 @@
     python benchmarks/all_reduce.py [--ranks 2] [--rounds 5]
 
 The frameworks take turns; a time is the median of the rounds, and the ratio is the median of the ratios of the rounds.
-Without PyTorch, a ring over loopback sockets stands beside Proa's common memory (PROA_SHARED_MEMORY=0): the same
-algorithm, with the bytes where Gloo carries them.
+Beside them stand Proa over sockets (PROA_SHARED_MEMORY=0), which is where Gloo carries its bytes, and Proa's backend of
+that name, which is Debian's Gloo under the same calls.
 """
 
 from __future__ import annotations
@@ -81,22 +81,29 @@ def main():
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
-    has_torch = importlib.util.find_spec("torch") is not None
-    other = "torch, gloo" if has_torch else "proa, sockets"
-    rounds = []
-    for _ in range(args.rounds):
-        mine = _once(_PROA, args.ranks)
-        theirs = _once(_TORCH, args.ranks) if has_torch else _once(_PROA, args.ranks, PROA_SHARED_MEMORY="0")
-        rounds.append((mine, theirs))
+    ways = {
+        "proa": (_PROA, {}),
+        "proa, sockets": (_PROA, {"PROA_SHARED_MEMORY": "0"}),
+        "proa, gloo": (_PROA, {"PADDLE_DISTRI_BACKEND": "gloo"}),
+    }
+    if importlib.util.find_spec("torch") is not None:
+        ways["torch, gloo"] = (_TORCH, {})
+    rounds = [
+        {way: _once(source, args.ranks, **environment) for way, (source, environment) in ways.items()}
+        for _ in range(args.rounds)
+    ]
     print(
-        f"{args.ranks} ranks, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; microseconds, medians of {args.rounds}"
+        f"{args.ranks} ranks, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; microseconds, medians of "
+        f"{args.rounds}, and how many times the first it is"
     )
-    print(f"{'size':10} {'proa':>12} {other:>14} {'ratio':>8}")
+    print(f"{'size':10}" + "".join(f"{way:>22}" for way in ways))
     for name in _SIZES:
-        mine = statistics.median(m[name] for m, _ in rounds) * 1e6
-        theirs = statistics.median(t[name] for _, t in rounds) * 1e6
-        ratio = statistics.median(t[name] / m[name] for m, t in rounds)
-        print(f"{name:10} {mine:12.1f} {theirs:14.1f} {ratio:8.2f}")
+        line = f"{name:10}"
+        for way in ways:
+            time = statistics.median(r[way][name] for r in rounds) * 1e6
+            ratio = statistics.median(r[way][name] / r["proa"][name] for r in rounds)
+            line += f"{time:14.1f} ({ratio:5.2f})"
+        print(line)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
 #include "distributed/process_group.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <numeric>
 
+#include "distributed/backend.h"
 #include "distributed/movement.h"
 #include "distributed/process_group_parts.h"
 #include "ops/call_site.h"
@@ -128,10 +130,55 @@ ProcessGroup::ProcessGroup(std::shared_ptr<Fabric> fabric, GroupOptions options)
   }
   PROA_REQUIRE(rank_ >= 0, "new_group: rank ", fabric_->rank(),
                " is not a member");
+  const BackendFactory factory = FindBackend(options_.backend);
   if (size() == 1) return;
   links_ = NewLinks(*fabric_, absl::StrCat("group ", id()), members(), rank_,
                     options_.shared_memory, options_.limit);
-  transport_ = links_->kind();
+  AgreeOnBackend();
+  backend_ = factory({.fabric = *fabric_,
+                      .links = *links_,
+                      .members = members(),
+                      .group = id(),
+                      .rank = rank_,
+                      .limit = options_.limit});
+  transport_ = backend_->transport();
+}
+
+// Ranks that name different backends would wait for each other.
+void ProcessGroup::AgreeOnBackend() {
+  using Name = std::array<char, 32>;
+  std::vector<Name> names(size(), Name{});
+  Name own{};
+  std::copy(options_.backend.begin(), options_.backend.end(), own.begin());
+  std::vector<Bytes> gives(size(), Bytes{own.data(), own.size()});
+  std::vector<MutableBytes> gets;
+  for (Name& n : names) gets.push_back({n.data(), n.size()});
+  const auto end = Clock::now() + options_.limit;
+  const Watch watch = [&] {
+    LookForInterrupt();
+    for (int i = 0; i < size(); ++i) {
+      if (i != rank_ && names[i][0] == 0 && links_->Available(i) == 0 &&
+          (links_->HasEnded(i) ||
+           fabric_->presence(members()[i]) != Presence::kHere)) {
+        Fail(absl::StatusCode::kUnavailable, "new_group: ", NameOf(i),
+             " is gone");
+      }
+    }
+    if (Clock::now() >= end) {
+      Fail(absl::StatusCode::kDeadlineExceeded, "new_group: a rank of group ",
+           id(), " did not come within ", options_.limit.count() / 1000.0,
+           " s");
+    }
+  };
+  ExchangeBytes(*links_, gives, gets, watch);
+  Drain(*links_, watch);
+  for (int i = 1; i < size(); ++i) {
+    if (names[i] == names[0]) continue;
+    Fail(absl::StatusCode::kFailedPrecondition,
+         "new_group: ranks disagree on the backend of group ", id(), ": ",
+         NameOf(0), " has '", names[0].data(), "', ", NameOf(i), " has '",
+         names[i].data(), "'");
+  }
 }
 
 ProcessGroup::~ProcessGroup() { Abort(); }
@@ -327,60 +374,11 @@ void ProcessGroup::Run(const CollectiveCall& call, const CallHeader& header,
   for (int i = 0; i < n; ++i) {
     if (attempt.headers[i].bytes != from[i]) attempt.FailMismatch(i, rank_);
   }
-  Move(call, to, from, attempt);
-  Drain(*links_, watch);
-}
-
-void ProcessGroup::Move(const CollectiveCall& call,
-                        const std::vector<int64_t>& to,
-                        const std::vector<int64_t>& from, Attempt& attempt) {
-  const int n = size();
-  const bool root = call.peer == rank_;
-  const Watch watch = [&] { attempt.Watch(); };
-  auto* in = static_cast<const char*>(call.in.defined() ? call.in.raw_data()
-                                                        : nullptr);
-  auto* out =
-      static_cast<char*>(call.out.defined() ? call.out.raw_data() : nullptr);
-  if (call.kind == Collective::kBarrier) return;
-  if (call.kind == Collective::kAllReduce || call.kind == Collective::kReduce ||
-      call.kind == Collective::kReduceScatter) {
-    const size_t item = ItemSize(call.in.dtype());
-    const size_t elements = call.in.numel();
-    if (elements == 0) return;
-    Reduction r{.reduce = call.reduce,
-                .dtype = call.in.dtype(),
-                .root = static_cast<int>(call.peer)};
-    const size_t part = (elements + n - 1) / n;
-    for (int i = 0; i < n; ++i) {
-      const size_t begin = std::min(elements, i * part);
-      r.segments.push_back({begin, std::min(elements - begin, part)});
-    }
-    const size_t own = r.segments[rank_].begin * item;
-    if (call.kind == Collective::kAllReduce) {
-      Reduce(*links_, r, in, out + own, out, watch);
-    } else if (call.kind == Collective::kReduceScatter) {
-      r.to = Reduction::To::kOwner;
-      Reduce(*links_, r, in, out, nullptr, watch);
-    } else {
-      r.to = Reduction::To::kRoot;
-      std::vector<char> scratch(root ? 0 : r.segments[rank_].size * item);
-      Reduce(*links_, r, in, root ? out + own : scratch.data(), out, watch);
-    }
-    return;
+  if (call.kind != Collective::kBarrier) {
+    backend_->Move(call, to, from, watch);
+  } else {
+    Drain(*links_, watch);
   }
-  std::vector<Bytes> gives(n);
-  std::vector<MutableBytes> gets(n);
-  const bool same = call.kind == Collective::kBroadcast ||
-                    call.kind == Collective::kAllGather ||
-                    call.kind == Collective::kGather;
-  int64_t give = 0, get = 0;
-  for (int i = 0; i < n; ++i) {
-    gives[i] = {in + give, static_cast<size_t>(to[i])};
-    gets[i] = {out + get, static_cast<size_t>(from[i])};
-    if (!same) give += to[i];
-    get += from[i];
-  }
-  ExchangeBytes(*links_, gives, gets, watch);
 }
 
 }  // namespace proa::inline v0::distributed

@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "distributed/backend.h"
 #include "distributed/fabric.h"
 #include "distributed/flight_recorder.h"
 #include "distributed/links.h"
@@ -33,6 +34,7 @@ struct GroupOptions {
   std::vector<int> members;  // ranks of the job, ascending
   Limit limit{1800000};      // of each collective
   bool shared_memory = true;
+  std::string backend = kDefaultBackend;
 };
 
 class ProcessGroup {
@@ -46,7 +48,8 @@ class ProcessGroup {
   int size() const { return static_cast<int>(options_.members.size()); }
   int rank() const { return rank_; }  // in the group
   const std::vector<int>& members() const { return options_.members; }
-  // "shared memory" or "sockets".
+  const std::string& backend() const { return options_.backend; }
+  // What carries the bytes of its collectives.
   const char* transport() const { return transport_; }
   const FlightRecorder& recorder() const { return recorder_; }
 
@@ -63,8 +66,7 @@ class ProcessGroup {
   std::shared_ptr<Work> StartMessage(const CollectiveCall& call, bool wait);
   void Check(const CollectiveCall& call) const;
   void Run(const CollectiveCall& call, const CallHeader& header, bool here);
-  void Move(const CollectiveCall& call, const std::vector<int64_t>& to,
-            const std::vector<int64_t>& from, Attempt& attempt);
+  void AgreeOnBackend();
   void Send(Mailbox& box, const CollectiveCall& call, const CallHeader& header,
             bool here);
   void Receive(Mailbox& box, const CollectiveCall& call,
@@ -75,7 +77,8 @@ class ProcessGroup {
   const GroupOptions options_;
   int rank_ = -1;
   const char* transport_ = "alone";
-  std::unique_ptr<Links> links_;  // null for a group of one
+  std::unique_ptr<Links> links_;      // null for a group of one
+  std::unique_ptr<Backend> backend_;  // the same
   FlightRecorder recorder_;
   std::mutex mu_;
   uint64_t sequence_ = 0;  // guarded by mu_

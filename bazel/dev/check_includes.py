@@ -22,6 +22,7 @@ _EXTERNAL = {
     "dnnl": "@onednn//",
     "gflags/": "@glog//",
     "glog/": "@glog//",
+    "gloo/": "@gloo//",
     "gmock/": "@googletest//",
     "google/protobuf/": "@com_google_protobuf//",
     "gtest/": "@googletest//",

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "distributed/backend.h"
 #include "distributed/fabric.h"
 #include "distributed/flight_recorder.h"
 #include "distributed/job.h"
@@ -65,11 +66,13 @@ std::shared_ptr<Work> Start(ProcessGroup& group, const std::string& kind,
 
 std::shared_ptr<ProcessGroup> NewGroup(Job& job, int64_t id,
                                        std::vector<int> members, double timeout,
-                                       bool shared_memory) {
+                                       bool shared_memory,
+                                       const std::string& backend) {
   return job.NewGroup({.id = id,
                        .members = std::move(members),
                        .limit = LimitOf(timeout),
-                       .shared_memory = shared_memory});
+                       .shared_memory = shared_memory,
+                       .backend = backend});
 }
 
 py::list Entries(const ProcessGroup& group) {
@@ -184,6 +187,7 @@ void BindGroups(py::module_& m) {
       .def_property_readonly("rank", &ProcessGroup::rank)
       .def_property_readonly("size", &ProcessGroup::size)
       .def_property_readonly("members", &ProcessGroup::members)
+      .def_property_readonly("backend", &ProcessGroup::backend)
       .def_property_readonly("transport", &ProcessGroup::transport)
       .def("abort", &ProcessGroup::Abort)
       .def("entries", &Entries)
@@ -200,7 +204,7 @@ void BindGroups(py::module_& m) {
                              [](const Job& j) { return j.fabric().size(); })
       .def("new_group", &NewGroup, py::arg("id"), py::arg("members"),
            py::arg("timeout") = 1800.0, py::arg("shared_memory") = true,
-           NoGil())
+           py::arg("backend") = distributed::kDefaultBackend, NoGil())
       .def("forget_group", &Job::ForgetGroup, py::arg("id"), NoGil());
   m.def(
       "processes",
@@ -223,6 +227,8 @@ void BindGroups(py::module_& m) {
         NoGil());
   m.def("set_job_of_thread", &distributed::SetJobOfThread, py::arg("job"),
         NoGil());
+  m.def("backends", &distributed::BackendNames,
+        "Names of what can carry the collectives of a group.");
   m.def(
       "turn", [] { return CollectiveTurn(); },
       "What every collective op on the host changes.");

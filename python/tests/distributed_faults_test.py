@@ -52,9 +52,14 @@ except RuntimeError:
 """
 
 
+_WAYS = {"shared memory": {"PROA_SHARED_MEMORY": "1"}, "sockets": {"PROA_SHARED_MEMORY": "0"}} | {
+    name: {"PADDLE_DISTRI_BACKEND": name} for name in proa._C.distributed.backends() if name != "proa"
+}
+
+
 @pytest.mark.parametrize("victim", [0, 2])
-@pytest.mark.parametrize("shared", ["0", "1"])
-def test_killed_in_all_reduce(victim, shared):
+@pytest.mark.parametrize("way", _WAYS)
+def test_killed_in_all_reduce(victim, way):
     source = """
 dist.init_parallel_env()
 x = proa.ones([100000])
@@ -63,7 +68,56 @@ for i in range(3):
 kill()
 """ + _BODY.format("dist.all_reduce(x)")
     says = rf"all_reduce #4 \(.*\): rank {victim} (died|has left the job)"
-    _kill(source, victim, 3, says, PROA_SHARED_MEMORY=shared)
+    _kill(source, victim, 3, says, **_WAYS[way])
+
+
+@pytest.mark.parametrize("way", _WAYS)
+def test_killed_while_bytes_are_under_way(way):
+    source = """
+import threading
+dist.init_parallel_env()
+x = proa.ones([1 << 22])
+dist.all_reduce(x)
+def later():
+    time.sleep(0.2)
+    kill()
+threading.Thread(target=later).start()
+def many():
+    for i in range(10000):
+        dist.all_reduce(x)
+""" + _BODY.format("many()")
+    _kill(source, 1, 3, r"all_reduce #\d+ \(.*\): rank 1 (died|has left the job)", **_WAYS[way])
+
+
+@pytest.mark.parametrize("way", _WAYS)
+def test_stopped_while_bytes_are_under_way(way):
+    # It lives and does nothing, so only the limit tells.
+    source = """
+import signal, threading
+dist.init_parallel_env()
+group = dist.new_group(timeout=2)
+x = proa.ones([1 << 22])
+dist.all_reduce(x, group=group)
+pid = os.getpid()
+if dist.get_rank() == 1:
+    if os.fork() == 0:
+        time.sleep(0.3)
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(4)
+        os.kill(pid, signal.SIGKILL)
+        os._exit(0)
+try:
+    for i in range(10000):
+        dist.all_reduce(x, group=group)
+except RuntimeError as error:
+    print(error, flush=True)
+    os._exit(7)
+"""
+    processes = ranks.start(source, 3, **_WAYS[way])
+    outputs = [p.communicate(timeout=60)[0] for p in processes]
+    for rank in (0, 2):
+        assert processes[rank].returncode == 7, outputs
+        assert re.search(r"rank 1 never entered all_reduce|all ranks entered it, and it did not end", outputs[rank])
 
 
 def test_killed_while_others_do_not_wait_for_it():

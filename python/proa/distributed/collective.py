@@ -27,7 +27,7 @@ from proa.distributed.calls import (
     zeros_of,
 )
 from proa.distributed.environment import is_initialized
-from proa.distributed.groups import Group, context, resolve
+from proa.distributed.groups import DEFAULT_TIMEOUT, Group, context, resolve
 from proa.distributed.messages import P2POp, batch_isend_irecv, irecv, isend, recv, send
 from proa.distributed.objects import all_gather_object, broadcast_object_list, scatter_object_list
 
@@ -76,14 +76,16 @@ def new_group(ranks=None, backend=None, timeout=None, nccl_comm_init_option=0):
 
     Args:
         ranks (list[int], optional): their numbers; all unless given.
-        backend (str, optional): accepted; bytes go as they go in the group of all.
+        backend (str, optional): what moves the data: "proa", in common memory or by sockets, or "gloo", the library of
+            that name over TCP; `PADDLE_DISTRI_BACKEND`, else "proa", unless given. The same on all ranks.
         timeout (float | datetime.timedelta, optional): how long its collectives wait for others; 30 minutes unless given.
 
     Raises:
-        ValueError: a number that no process has.
+        ValueError: a number that no process has, or a backend that is not there.
+        RuntimeError: ranks name different backends.
 
     Examples:
-        >>> proa.distributed.new_group([0]).nranks
+        >>> proa.distributed.new_group([0], backend="gloo").nranks
         1
     """
     job = context()
@@ -95,7 +97,7 @@ def new_group(ranks=None, backend=None, timeout=None, nccl_comm_init_option=0):
         raise _C.located(ValueError(f"new_group: the job has processes 0 to {job.size - 1}; ranks names {wrong[0]}"))
     if hasattr(timeout, "total_seconds"):
         timeout = timeout.total_seconds()
-    return job.new_group(ranks) if timeout is None else job.new_group(ranks, float(timeout))
+    return job.new_group(ranks, DEFAULT_TIMEOUT if timeout is None else float(timeout), backend)
 
 
 def all_reduce(tensor, op=ReduceOp.SUM, group=None, sync_op=True, use_calc_stream=True):

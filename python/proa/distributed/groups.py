@@ -78,14 +78,34 @@ class Context:
         self.job, self.rank, self.size, self.store, self.server = job, rank, size, store, server
         self.groups = {}
 
-    def new_group(self, ranks, timeout=DEFAULT_TIMEOUT):
+    def new_group(self, ranks, timeout=DEFAULT_TIMEOUT, backend=None):
         """The next group: all ranks of the job call this, in the same order, and those in it wait for each other."""
         id = max(self.groups, default=-1) + 1
+        backend = _backend(backend)
         carrier = None
         if self.job is not None and self.rank in ranks:
-            carrier = self.job.new_group(id, ranks, timeout, os.environ.get("PROA_SHARED_MEMORY", "1") != "0")
+            shared = os.environ.get("PROA_SHARED_MEMORY", "1") != "0"
+            carrier = self.job.new_group(id, ranks, timeout, shared, backend)
         group = self.groups[id] = Group(ranks, id, carrier=carrier)
         return group
+
+
+def _backend(name):
+    """The registered backend that an argument or the environment names."""
+    said = "new_group: backend" if name is not None else "PADDLE_DISTRI_BACKEND"
+    name = os.environ.get("PADDLE_DISTRI_BACKEND", "auto") if name is None else name
+    there = _C.distributed.backends()
+    if not isinstance(name, str):
+        raise _C.located(TypeError(f"{said} must be a name, not {type(name).__name__}; there are: {', '.join(there)}"))
+    if name.lower() in ("", "auto"):
+        return "proa"
+    if name.lower() not in there:
+        raise _C.located(
+            ValueError(
+                f"{said}={name!r}: there is no such backend here; there are: {', '.join(there)}, and None for the best"
+            )
+        )
+    return name.lower()
 
 
 _alone = Context()

@@ -147,7 +147,8 @@ def destroy_process_group(group=None):
 def get_backend(group=None):
     """What carries collectives, by the name that programs know: GLOO, which stands for CPUs.
 
-    The bytes go by this package's own transport: common memory on one machine, sockets between machines.
+    Which of the backends of CPUs a group of several processes has is said by `group.carrier.backend`: "proa", unless
+    `new_group(backend="gloo")` or `PADDLE_DISTRI_BACKEND=gloo` asked for the library.
 
     Examples:
         >>> proa.distributed.get_backend()

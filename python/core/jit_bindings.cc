@@ -12,6 +12,7 @@
 #include "jit/constant.h"
 #include "jit/control_flow.h"
 #include "jit/executor.h"
+#include "jit/liveness.h"
 #include "jit/pass.h"
 #include "jit/program.h"
 #include "jit/recorder.h"
@@ -201,6 +202,20 @@ void BindProgram(py::module_& m) {
           },
           py::arg("passes"), py::arg("outputs"),
           "Changes the program; true if something changed.")
+      .def(
+          "prune",
+          [](const ProgramPtr& p, const Tensors& outputs,
+             const Tensors& inputs) {
+            const jit::Liveness needed = jit::Analyze(
+                *p, IdsIn(p, outputs), jit::Changes::kNone, IdsIn(p, inputs));
+            size_t i = 0;
+            std::erase_if(p->block().operations, [&](const jit::Operation&) {
+              return needed.skip[i++];
+            });
+          },
+          py::arg("outputs"), py::arg("inputs"),
+          "Leaves the operations that these values need, and none that updates "
+          "anything.")
       .def(
           "plan",
           [](const ProgramPtr& p, const Tensors& fetches) {

@@ -177,3 +177,51 @@ def test_names_of_boxes_with_the_old_order_of_arguments():
     # `name` stands before `axis` here.
     got = layers.box_coder(prior, variance, target, "decode_center_size", True, None, 1)
     assert (got.numpy() == ops.box_coder(prior, variance, target, "decode_center_size", True, axis=1).numpy()).all()
+
+
+def test_lstm_of_whole_sequences():
+    x = np.random.RandomState(0).randn(5, 3, 6).astype("float32")
+    for both in (False, True):
+        directions = 2 if both else 1
+        zeros = np.zeros([2 * directions, 3, 4], "float32")
+        main, startup = static.Program(), static.Program()
+        with static.scope_guard(static.Scope()), static.program_guard(main, startup):
+            given = [static.data(n, list(v.shape)) for n, v in (("x", x), ("h", zeros), ("c", zeros))]
+            out, h, c = layers.lstm(*given, 5, 4, 2, 0.5, both, is_test=True,
+                                    default_initializer=proa.nn.initializer.Constant(0.1))  # fmt: skip
+            loss = out.mean()
+            proa.optimizer.SGD(1.0).minimize(loss)
+            executor = static.Executor()
+            executor.run(startup)
+            feed = {"x": x, "h": zeros, "c": zeros}
+            got = [executor.run(main, feed=feed, fetch_list=[out, h, c, loss]) for _ in range(2)]
+        assert got[0][0].shape == (5, 3, 4 * directions) and got[0][1].shape == got[0][2].shape == zeros.shape
+        np.testing.assert_allclose(got[0][0][-1, :, :4], got[0][1][2 * directions - directions], rtol=1e-5)
+        assert got[1][3] < got[0][3]  # it is trained
+    with pytest.raises(ValueError, match="the last dim of input must be known"):
+        with static.program_guard(static.Program()):
+            layers.lstm(static.data("x", [5, 3, None]), None, None, 5, 4, 2)
+
+
+def test_continuous_value_model():
+    x = np.float32([[3.0, 1.0, 0.5, -2.0], [0.0, 0.0, 1.0, 2.0]])
+    counts = np.float32([[7, 2], [5, 1]])
+    shows, clicks = np.log(x[:, :1] + 1), np.log(x[:, 1:2] + 1)
+    want = {True: np.concatenate([shows, clicks - shows, x[:, 2:]], 1), False: x[:, 2:]}
+    for use in (True, False):
+        t = proa.to_tensor(x, stop_gradient=False)
+        y = layers.continuous_value_model(t, proa.to_tensor(counts), use)
+        np.testing.assert_allclose(y.numpy(), want[use], rtol=1e-6)
+        (y * 3.0).sum().backward()
+        np.testing.assert_allclose(t.grad.numpy(), np.concatenate([counts, np.full([2, 2], 3.0)], 1))
+        main = static.Program()
+        with static.program_guard(main):
+            v = static.data("v", [None, 4])
+            v.stop_gradient = False
+            y = layers.continuous_value_model(v, static.data("counts", [None, 2]), use)
+            (grad,) = static.gradients(y * 3.0, v)
+        got = static.Executor().run(main, feed={"v": x, "counts": counts}, fetch_list=[y, grad])
+        np.testing.assert_allclose(got[0], want[use], rtol=1e-6)
+        np.testing.assert_allclose(got[1], t.grad.numpy())
+    with pytest.raises(ValueError, match=r"input must be \[N, 2 or more\]"):
+        layers.continuous_value_model(proa.ones([2, 1]), proa.ones([2, 2]))

@@ -216,7 +216,8 @@ _UNARY = ("abs acos asin atan ceil cos cosh erf exp floor log reciprocal round r
           "softsign sqrt square tanh tanh_shrink log1p relu logsigmoid").split()  # fmt: skip
 # Called in other tests here or in static_layers_test, or random, or the functions of static mode and nn themselves.
 ELSEWHERE = (
-    "Assert auc batch_norm case cond conv2d conv2d_transpose conv3d conv3d_transpose create_array array_length array_read "
+    "Assert continuous_value_model lstm auc batch_norm case cond conv2d conv2d_transpose conv3d conv3d_transpose "
+    "create_array array_length array_read "
     "array_write create_global_var create_parameter create_tensor data dice_loss embedding fc gaussian_random "
     "gaussian_random_batch_size_like group_norm instance_norm layer_norm npair_loss prelu Print py_func row_conv "
     "sampling_id spectral_norm switch_case teacher_student_sigmoid_loss uniform_random uniform_random_batch_size_like "

@@ -168,3 +168,41 @@ def test_reshaping_a_recorded_value_in_place():
     y, view = function(x)
     np.testing.assert_array_equal(y.numpy(), 2 * np.arange(6).reshape(3, 2) + 1)
     np.testing.assert_array_equal(view.numpy(), [0, 2, 4])
+
+
+def test_hooks_before_saving(tmp_path):
+    from proa.fluid.dygraph import jit as old
+
+    seen = []
+    spec = [paddle.static.InputSpec([None, 2])]
+    net = paddle.nn.Linear(2, 3)
+    first = lambda layer, input_spec, configs: seen.append(("first", layer, input_spec, configs))
+    second = lambda *given: seen.append("second")
+
+    def changes(layer, input_spec, configs):
+        layer.bias.set_value(paddle.ones([3]))
+
+    handle = old._register_save_pre_hook(first)
+    old._register_save_pre_hook(second)
+    old._register_save_pre_hook(changes)
+    try:
+        paddle.jit.save(net, str(tmp_path / "net"), spec, output_spec=None)
+        assert seen == [("first", net, spec, {"output_spec": None}), "second"]
+        assert paddle.jit.load(str(tmp_path / "net"))(paddle.zeros([1, 2])).tolist() == [[1.0, 1.0, 1.0]]
+        handle.remove()
+        old._remove_save_pre_hook(second)
+        paddle.jit.save(net, str(tmp_path / "net"), spec)
+        assert len(seen) == 2
+
+        def refuses(layer, input_spec, configs):
+            raise KeyError("not this one")
+
+        old._register_save_pre_hook(refuses)
+        with pytest.raises(KeyError, match="not this one"):
+            paddle.jit.save(net, str(tmp_path / "other"), spec)
+        assert not (tmp_path / "other.pdmodel").exists()
+        with pytest.raises(TypeError, match="hook must be a function, not int"):
+            old._register_save_pre_hook(3)
+    finally:
+        old._clear_save_pre_hooks()
+    paddle.jit.save(net, str(tmp_path / "other"), spec)

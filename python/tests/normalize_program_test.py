@@ -72,3 +72,44 @@ def test_what_is_not_of_the_program():
         static.normalize_program(main, [x], "y")
     with pytest.raises(TypeError, match="normalize_program: program must be a Program, not int"):
         static.normalize_program(3, [x], [y])
+
+
+def test_what_is_not_fetched_is_gone():
+    main, startup, x, label, y, loss = _training()
+    executor = static.Executor()
+    executor.run(startup)
+    test = static.normalize_program(main, [x], [y])
+    listed = [op.type for op in test.global_block().ops]
+    assert "sgd_" not in listed and "mean" not in listed and len(listed) < len(main.global_block().ops) / 2
+    assert [op.type for op in main.global_block().ops].count("sgd_") > 0  # the program stays as it is
+    executor.run(test, feed={"x": _X}, fetch_list=[y.name])
+    with pytest.raises((ValueError, RuntimeError)):
+        executor.run(test, feed={"x": _X, "label": _X[:, :1]}, fetch_list=[loss])
+    again = static.normalize_program(test, [x], [y])
+    assert len(again.global_block().ops) == len(listed)
+
+
+def test_prints_of_what_is_fed_stay(capsys):
+    main = static.Program()
+    with static.program_guard(main):
+        x, label = static.data("x", [2]), static.data("label", [2])
+        static.Print(x, message="of x")
+        static.Print(label, message="of label")
+        y = x * 2.0
+    test = static.normalize_program(main, [x], [y])
+    executor = static.Executor()
+    assert executor.run(test, feed={"x": _X[0, :2]}, fetch_list=[y])[0].shape == (2,)
+    text = capsys.readouterr().out
+    assert "of x" in text and "of label" not in text
+
+
+def test_a_result_is_found_by_its_name():
+    main = static.Program()
+    with static.program_guard(main):
+        y = static.data("x", [2]) * 2.0
+        y.name = "twice"
+        more = main.global_block().var("twice") + 1.0
+    (got,) = static.Executor().run(main, feed={"x": _X[0, :2]}, fetch_list=[more])
+    np.testing.assert_allclose(got, _X[0, :2] * 2 + 1)
+    with pytest.raises(ValueError, match="no value of the program is named 'thrice'"):
+        main.global_block().var("thrice")

@@ -8,7 +8,7 @@ import warnings
 from proa import _C
 from proa.autograd.py_layer import noting_layers
 from proa.framework.parameter import Parameter
-from proa.jit import context
+from proa.jit import context, save_hooks
 from proa.jit.input_spec import InputSpec
 from proa.jit.static_function import StaticFunction
 from proa.jit.tracing import Trace, evaluation
@@ -25,8 +25,8 @@ def save(layer, path, input_spec=None, format="proa", **configs):
     checksums and as one: who loads them, and whatever happens to this process, finds the old model
     or the new one. `<path>.pdiparams.info` (which parameters are trainable) is there for older versions.
 
-    What the function asserts, raises and prints of tensors stays behind, with a warning: these are Python's, and what is
-    loaded runs without it.
+    What the function asserts and prints of tensors is part of the file; what it raises by a tensor is an AssertionError of
+    what is loaded. A `print` to a file stays behind, with a warning.
 
     Args:
         layer (Layer|function): what to save; a function may be decorated by to_static.
@@ -51,6 +51,7 @@ def save(layer, path, input_spec=None, format="proa", **configs):
     from proa.jit import reference
 
     reference.check_format("jit.save", format)
+    save_hooks.run(layer, input_spec, configs)
     owner = _owner(layer)
     trace = recorded("jit.save", layer, input_spec, "proa" if format == "proa" else "foreign")
     if trace.checks:

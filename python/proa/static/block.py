@@ -91,7 +91,8 @@ class Block:
         return name in self.vars
 
     def var(self, name):
-        """The input or captured tensor of this name.
+        """The input, captured tensor or result of this name. A result found so can be fetched and used further; no gradients
+        flow through it: these start at the tensor that the recorded call gave.
 
         Raises:
             ValueError: there is none.
@@ -100,7 +101,9 @@ class Block:
             raise _C.located(TypeError(f"var: name must be a str, not {type(name).__name__}"))
         found = self.vars.get(name)
         if found is None:
-            raise _C.located(ValueError(f"var: no input or parameter of the program is named {name!r}"))
+            found = self._program.find(name)
+        if found is None:
+            raise _C.located(ValueError(f"var: no value of the program is named {name!r}"))
         return found
 
     _find_var_recursive = var

@@ -186,9 +186,9 @@ def load_from_file(path):
 
 
 def normalize_program(program, feed_vars, fetch_vars, **kwargs):
-    """A copy of the program for inference: running it runs what is fetched alone, as in a test, and updates nothing.
+    """A copy of the program for inference: the operations that what is fetched needs, as in a test; nothing is updated.
 
-    Parameters are shared. What is not fetched is listed still by `global_block().ops`, and never run.
+    Parameters are shared. Prints and assertions stay, but for those of inputs that are not among `feed_vars`.
 
     Args:
         program (Program): it, which stays as it is.
@@ -213,7 +213,7 @@ def normalize_program(program, feed_vars, fetch_vars, **kwargs):
     while origins[-1]._copied_from is not None:  # whose tensors name those of the copy
         origins.append(origins[-1]._copied_from)
     for what, given in (("feed_vars", feed_vars), ("fetch_vars", fetch_vars)):
-        for tensor in given if isinstance(given, (list, tuple)) else [given]:
+        for tensor in _as_list(given):
             if not isinstance(tensor, _C.Tensor):
                 raise _C.located(
                     TypeError(f"normalize_program: {what} must be tensors of the program, not {type(tensor).__name__}")
@@ -232,7 +232,12 @@ def normalize_program(program, feed_vars, fetch_vars, **kwargs):
                 )
     test = program.clone(for_test=True)
     test._prints = []
+    test._program.prune(*([test.current(t) for t in _as_list(given)] for given in (fetch_vars, feed_vars)))
     return test
+
+
+def _as_list(given):
+    return given if isinstance(given, (list, tuple)) else [given]
 
 
 def _bytes_of(feed_vars, fetch_vars, ending):

@@ -15,7 +15,7 @@ from proa.nn import functional as F
 from proa.static import nn as static_nn
 
 __all__ = [
-    *_math, *_ops, *_tensor, "adaptive_pool2d", "adaptive_pool3d", "batch_norm", "conv2d", "conv2d_transpose", "conv3d",
+    *_math, *_ops, *_tensor, "adaptive_pool2d", "adaptive_pool3d", "batch_norm", "continuous_value_model", "conv2d", "conv2d_transpose", "conv3d",
     "conv3d_transpose", "dropout", "embedding", "fc", "group_norm", "image_resize", "instance_norm", "label_smooth",
     "layer_norm", "log_softmax", "lrn", "pixel_shuffle", "pool2d", "pool3d", "prelu", "py_func", "resize_bilinear",
     "resize_nearest", "resize_trilinear", "row_conv", "sequence_mask", "shuffle_channel", "softmax", "spectral_norm",
@@ -219,3 +219,50 @@ def shuffle_channel(x, group, name=None):
 def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
     """`nn.functional.unfold`."""
     return F.unfold(x, kernel_sizes, strides, paddings, dilations)
+
+
+def continuous_value_model(input, cvm, use_cvm=True):
+    """What a model of click rates knows of how often something was shown and clicked: the first two columns.
+
+    The gradient of these two columns is `cvm` itself, whatever that of the result is.
+
+    Args:
+        input (Tensor): [N, 2 + D]: shows, clicks, an embedding.
+        cvm (Tensor): [N, 2]: shows and clicks of this batch.
+        use_cvm (bool): the result has the columns log(shows + 1) and log(clicks + 1) - log(shows + 1) before the embedding;
+            otherwise it is the embedding.
+
+    Returns:
+        Tensor: [N, 2 + D], or [N, D].
+
+    Raises:
+        ValueError: input has fewer than two columns.
+
+    Examples:
+        >>> x = proa.to_tensor([[1.0, 0.0, 5.0]])
+        >>> [round(v, 3) for v in proa.fluid.layers.continuous_value_model(x, proa.ones([1, 2])).tolist()[0]]
+        [0.693, -0.693, 5.0]
+        >>> proa.fluid.layers.continuous_value_model(x, proa.ones([1, 2]), use_cvm=False).tolist()
+        [[5.0]]
+    """
+    import proa
+    from proa.autograd import PyLayer
+
+    if len(input.shape) != 2 or (type(input.shape[1]) is int and input.shape[1] < 2):
+        raise _C.located(ValueError(f"continuous_value_model: input must be [N, 2 or more]; it is {list(input.shape)}"))
+
+    class Values(PyLayer):
+        @staticmethod
+        def forward(ctx, x, counts):
+            ctx.save_for_backward(counts)
+            if not use_cvm:
+                return x[:, 2:] * 1.0
+            shows = proa.log(x[:, :1] + 1.0)
+            return proa.concat([shows, proa.log(x[:, 1:2] + 1.0) - shows, x[:, 2:]], 1)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            (counts,) = ctx.saved_tensor()
+            return proa.concat([counts.astype(gradient.dtype), gradient[:, 2:] if use_cvm else gradient], 1), None
+
+    return Values.apply(input, cvm)

@@ -13,7 +13,7 @@ from proa.static.parameters import program_parameter
 from proa.utils import unique_name
 
 __all__ = [
-    "BeamSearchDecoder", "Decoder", "GRUCell", "LSTMCell", "RNNCell", "dynamic_decode", "lstm_unit", "rnn",
+    "BeamSearchDecoder", "Decoder", "GRUCell", "LSTMCell", "RNNCell", "dynamic_decode", "lstm", "lstm_unit", "rnn",
 ]  # fmt: skip
 
 __getattr__ = _missing(__name__)
@@ -235,3 +235,50 @@ class _Module(types.ModuleType):
 
 
 sys.modules[__name__].__class__ = _Module
+
+
+def lstm(input, init_h, init_c, max_len, hidden_size, num_layers, dropout_prob=0.0, is_bidirec=False, is_test=False,
+         name=None, default_initializer=None, seed=-1):  # fmt: skip
+    """Several layers of LSTM over whole sequences, with parameters of its own.
+
+    Args:
+        input (Tensor): [steps, batch, size].
+        init_h, init_c (Tensor): [num_layers * directions, batch, hidden_size].
+        max_len (int): accepted; sequences are as long as `input`.
+        hidden_size (int): of a state.
+        num_layers (int): how many layers.
+        dropout_prob (float): of what one layer gives the next.
+        is_bidirec (bool): both directions; the results stand beside one another.
+        is_test (bool): without dropout.
+        name (str, optional): accepted.
+        default_initializer (Initializer, optional): of the weights.
+        seed (int): accepted; random numbers are drawn from the generator of the place.
+
+    Returns:
+        tuple: (outputs [steps, batch, hidden_size * directions], last h, last c of the shapes of init_h and init_c).
+
+    Raises:
+        ValueError: input has no known size, or shapes that do not fit.
+
+    Examples:
+        >>> from proa import fluid
+        >>> with fluid.dygraph.guard():
+        ...     zeros = proa.zeros([2, 3, 4])
+        ...     out, h, c = fluid.layers.lstm(proa.ones([5, 3, 6]), zeros, zeros, 5, 4, 2)
+        >>> out.shape, h.shape, c.shape
+        ([5, 3, 4], [2, 3, 4], [2, 3, 4])
+    """
+    from proa import ParamAttr, nn
+
+    size = input.shape[-1]
+    if type(size) is not int or size < 1:
+        raise _C.located(ValueError(f"lstm: the last dim of input must be known; input is {list(input.shape)}"))
+    attr = None if default_initializer is None else ParamAttr(initializer=default_initializer)
+    direction = "bidirectional" if is_bidirec else "forward"
+    net = nn.LSTM(
+        size, hidden_size, num_layers, direction, True, dropout_prob, weight_ih_attr=attr, weight_hh_attr=attr
+    )
+    if is_test:
+        net.eval()
+    outputs, (h, c) = net(input, (init_h, init_c))
+    return outputs, h, c

@@ -468,12 +468,12 @@ def test_groups_and_small_things():
     _run(4, "small_things")
 
 
-@pytest.mark.parametrize("kind, says", [("static", "does not divide programs"), ("lamb", "strategy.lamb is not")])
+@pytest.mark.parametrize("kind, says", [("static", "strategy.sharding is not"), ("lamb", "strategy.lamb is not")])
 def test_what_several_workers_refuse(kind, says, monkeypatch):
     fleet.init(is_collective=True)
     monkeypatch.setenv("PADDLE_TRAINERS_NUM", "2")
     strategy = fleet.DistributedStrategy()
-    strategy.lamb = kind == "lamb"
+    strategy.lamb, strategy.sharding = kind == "lamb", kind == "static"
     sgd = proa.optimizer.SGD(0.1, parameters=nn.Linear(1, 1).parameters())
     monkeypatch.setattr(fleet.fleet, "_set_strategy", lambda s: setattr(fleet.fleet, "_user_defined_strategy", s))
     if kind == "static":

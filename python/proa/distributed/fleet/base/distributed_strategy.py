@@ -70,14 +70,19 @@ _CONFIGS = {
 
 # What changes the numbers of a static program even with one worker, and what to do instead.
 _NOT_YET = {
-    "lars": "give the optimizer that you mean",
-    "lamb": "use paddle.optimizer.Lamb",
-    "gradient_merge": "call the optimizer every k-th step",
     "dgc": "leave it off; there is no gradient to be exchanged",
     "qat": "leave it off",
     "asp": "leave it off",
 }
 
+
+# What would divide a static program among several workers, and what to do instead.
+_NOT_DIVIDED = {
+    "sharding": "leave it off, or train eagerly with hybrid_configs['sharding_degree']",
+    "pipeline": "leave it off, or train eagerly with hybrid_configs['pp_degree']",
+    "tensor_parallel": "leave it off, or train eagerly with hybrid_configs['mp_degree']",
+    "adaptive_localsgd": "use localsgd",
+}
 
 # What the others have no counterpart for while a model is trained eagerly on several workers, and what to do instead.
 _NOT_DYNAMIC = {
@@ -261,15 +266,25 @@ class DistributedStrategy:
                     )
                 )
 
-    def check_static(self):
-        """Raises NotImplementedError for a switch that would change the numbers of a static program."""
-        for name, instead in _NOT_YET.items():
-            if self.__dict__[name]:
-                raise _C.located(
-                    NotImplementedError(
-                        f"distributed_optimizer: strategy.{name} is not in this version for static programs; {instead}"
-                    )
+    def check_static(self, count=1):
+        """Raises NotImplementedError for a switch that would change the numbers of a static program of `count` workers, or that would
+        divide it."""
+        wrong = [(name, instead) for name, instead in _NOT_YET.items() if self.__dict__[name]]
+        if count > 1:
+            wrong += [(name, instead) for name, instead in _NOT_DIVIDED.items() if self.__dict__[name]]
+            names, dims = self.places(count)
+            degrees = dict(zip(names, dims))
+            wrong += [
+                (f"hybrid_configs['{way}_degree']", "programs are data parallel; train eagerly")
+                for way, name in _WAYS.items()
+                if way != "dp" and degrees.get(name, 1) > 1
+            ]
+        for name, instead in wrong:
+            raise _C.located(
+                NotImplementedError(
+                    f"distributed_optimizer: strategy.{name} is not in this version for static programs; {instead}"
                 )
+            )
 
     def _values(self):
         return {name: value for name, value in self.__dict__.items() if not name.endswith("_strategy")}

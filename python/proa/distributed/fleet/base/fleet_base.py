@@ -171,12 +171,16 @@ class Fleet(Workers):
         """The optimizer as it is used on all workers: of one worker, the optimizer; in static mode with `strategy.amp` what
         `static.amp.decorate` gives.
 
+        In static mode its minimize appends to the program what the strategy says: mean of gradients over the workers,
+        `gradient_merge`, `localsgd`, `fp16_allreduce`, the rules of `lamb` and `lars`. All workers build the same program;
+        parameters become those of the first worker, then and after each run of the startup program.
+
         Args:
             optimizer (Optimizer): what it is for.
             strategy (DistributedStrategy, optional): goes before that of `init`.
 
         Raises:
-            NotImplementedError: a switch of the strategy that is not in this version; a program on several workers.
+            NotImplementedError: a switch of the strategy that is not in this version.
 
         Examples:
             >>> proa.distributed.fleet.init(is_collective=True)
@@ -195,15 +199,14 @@ class Fleet(Workers):
             self._set_strategy(strategy)
         chosen = self._user_defined_strategy or DistributedStrategy()
         if _C.in_static_mode():
-            chosen.check_static()
-            if trainer_count() > 1:
-                raise _C.located(
-                    NotImplementedError(
-                        "distributed_optimizer: fleet does not divide programs among several workers in this version; train "
-                        "eagerly (paddle.disable_static()), or put paddle.distributed.all_reduce into the program"
-                    )
-                )
+            chosen.check_static(trainer_count())
+            from proa.distributed.fleet.meta_optimizers.program_optimizer import ProgramOptimizer, by_rule
+
+            optimizer = by_rule(optimizer, chosen)
             optimizer = optimizer if decorated else chosen.mixed(optimizer)
+            if trainer_count() > 1 or chosen.gradient_merge:
+                self._started("distributed_optimizer")
+                optimizer = ProgramOptimizer(optimizer, chosen, trainer_count())
         elif trainer_count() > 1:
             from proa.distributed.fleet.meta_optimizers.dygraph_optimizer import HybridParallelOptimizer
 

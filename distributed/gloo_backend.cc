@@ -11,7 +11,6 @@
 #include <cstring>
 #include <exception>
 #include <functional>
-#include <map>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -68,21 +67,12 @@ class Meeting final : public gloo::rendezvous::Store {
   const Limit limit_;
 };
 
-// One for all groups of the process: it has a thread of its own.
+// One for each group, with a thread of its own: several threads that close
+// their connections of one device at the same time can wait for ever.
 std::shared_ptr<gloo::transport::Device> DeviceAt(const std::string& host) {
-  static std::mutex mu;
-  static auto* devices =
-      new std::map<std::string, std::weak_ptr<gloo::transport::Device>>;
-  const std::lock_guard lock(mu);
-  std::weak_ptr<gloo::transport::Device>& known = (*devices)[host];
-  std::shared_ptr<gloo::transport::Device> device = known.lock();
-  if (device == nullptr) {
-    gloo::transport::tcp::attr attr;
-    attr.hostname = host;
-    device = gloo::transport::tcp::CreateDevice(attr);
-    known = device;
-  }
-  return device;
+  gloo::transport::tcp::attr attr;
+  attr.hostname = host;
+  return gloo::transport::tcp::CreateDevice(attr);
 }
 
 // Runs one task at a time on a thread beside.

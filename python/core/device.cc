@@ -16,6 +16,7 @@
 #include "tensor/error.h"
 #include "tensor/execution.h"
 #include "tensor/generator.h"
+#include "tensor/malloc_blocks.h"
 #include "tensor/parallel.h"
 #include "tensor/print.h"
 
@@ -97,6 +98,8 @@ void BindMemory(py::module_& m) {
         AllocatorOf(p).SetCap(bytes);
       },
       py::arg("bytes"), place, "Bounds what is held of a device's memory.");
+  m.def("memory_keep_malloc", &KeepMallocBlocks,
+        "Lets malloc keep what is given back to it; returns whether it does.");
 }
 
 void BindRandom(py::module_& m) {

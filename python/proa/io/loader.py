@@ -155,6 +155,7 @@ class DataLoader:
         ]
 
     def _batches(self):
+        _C.memory_keep_malloc()
         if self._iterable:
             groups = self._groups_of_iterable()
         elif self.batch_sampler is None:

@@ -200,6 +200,7 @@ class Worker:
         for channel in inherited:
             channel.close()
         _leave_with(parent)
+        _C.memory_keep_malloc()
         _seed(self._seed)
         _info = WorkerInfo(self._rank, self._job.num_workers, self._job.dataset, self._seed)
         try:

@@ -389,8 +389,14 @@ def test_other_things_that_raise():
 
     with pytest.raises(RuntimeError, match="sample 1 of batch 1 of its part"):
         list(io.DataLoader(Stream(), batch_size=2, num_workers=1))
-    with pytest.raises(ValueError, match="different shapes"):
+    with pytest.raises(ValueError, match="putting batch 0 together: .*different shapes"):
         list(io.DataLoader([np.ones(2), np.ones(3)], batch_size=2, num_workers=1))
+    for odd in (None, object(), [1.0]):
+        for workers in (0, 1):
+            with pytest.raises(
+                TypeError, match="DataLoader: .*sample 1 of a batch is a .* where the first is an array"
+            ):
+                list(io.DataLoader([np.ones(2), odd], batch_size=2, num_workers=workers))
 
 
 @pytest.mark.parametrize(

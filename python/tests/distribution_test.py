@@ -217,3 +217,26 @@ def test_large_concentrations():
             ours.log_prob(proa.to_tensor([0.2, 0.3, 0.5])).numpy(), theirs.logpdf([0.2, 0.3, 0.5]), rtol=1e-5
         )
         np.testing.assert_allclose(ours.variance.numpy(), theirs.var(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("a", [0.1, 0.01, 1e-3, 1e-4, 1e-30])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_samples_of_small_concentrations(a, dtype):
+    """Nearly all shares are 0 or 1 then; numbers from Gamma(a) that are no floats any more must not become halves."""
+    proa.seed(7)
+    pair = proa.to_tensor([a, a], dtype=dtype)
+    inside = scipy.stats.beta.cdf(0.9, a, a) - scipy.stats.beta.cdf(0.1, a, a)
+    for shares in (D.Dirichlet(pair).sample([20000]).numpy()[:, 0], D.Beta(pair[0], pair[1]).sample([20000]).numpy()):
+        assert shares.dtype == dtype
+        assert abs(((shares > 0.1) & (shares < 0.9)).mean() - inside) < 5 * np.sqrt(inside / 20000) + 1e-9
+        assert abs((shares > 0.5).mean() - 0.5) < 0.02
+        # The part below a half, as SciPy has it; above it the distance from 1 is lost to rounding.
+        if a == 0.1 and dtype == "float64":
+            below = scipy.stats.beta(a, a)
+            assert scipy.stats.kstest(shares[shares < 0.5], lambda x: below.cdf(x) / 0.5).pvalue > 1e-3
+
+
+def test_integers_as_parameters():
+    two = proa.to_tensor([2, 3])
+    assert D.Beta(two, two).sample([4]).dtype == D.Dirichlet(two).sample([4]).dtype == proa.float32
+    assert D.Uniform(proa.to_tensor(0), proa.to_tensor(3)).sample([2]).dtype == proa.float32

@@ -37,8 +37,8 @@ NO_COMPUTATION = {
     "fft": "",
     "incubate": "LookAhead ModelAverage autograd autotune nn optimizer sparse strings",
     "signal": "",
-    "Tensor": """backward clear_grad clear_gradient copy_ cuda data_ptr detach_ element_size get_selected_rows get_tensor gradient
-        is_contiguous is_dense is_dist is_selected_rows is_sparse is_sparse_coo is_sparse_csr item ndimension numpy pin_memory is_tensor broadcast_shape
+    "Tensor": """backward clear_grad clear_gradient cols copy_ crows cuda data_ptr detach_ element_size get_selected_rows get_tensor gradient
+        indices is_contiguous is_dense is_dist is_selected_rows is_sparse is_sparse_coo is_sparse_csr item ndimension numpy pin_memory is_tensor broadcast_shape
         is_complex is_floating_point is_integer register_hook rows values to_dense to_device to_uva_tensor register_post_accumulate_grad_hook retain_grads set_value value
         get_value to_string""",
 }

@@ -229,6 +229,12 @@ def test_model_errors():
         model.prepare(metrics=[3])
     with pytest.raises(ValueError, match="train_data"):
         model.fit()
+    batches = [(np.zeros((1, 2), "float32"), np.zeros((1, 1), "int64"))]
+    for often in (0, -1, 1.5):
+        with pytest.raises(ValueError, match="accumulate_grad_batches must be an int >= 1"):
+            model.fit(batches, accumulate_grad_batches=often)
+    with pytest.raises(TypeError, match="must be a proa.callbacks.Callback, not a object"):
+        model.fit(batches, callbacks=[object()])
     for wrong, kind, says in (
         ("O3", ValueError, "'O0', 'O1' or 'O2', not 'O3'"),
         ({"level": 2}, ValueError, "'O0', 'O1' or 'O2', not 2"),

@@ -664,3 +664,10 @@ def test_indices_of_int32_do_not_overflow():
     assert y.indices().tolist() == [[3, 70000], [4, 70000]] and y.indices().dtype.name == "int32"
     z = sparse.reshape(x, [10**10])
     assert z.indices().tolist() == [[300004, 7000070000]] and z.indices().dtype.name == "int64"
+
+
+def test_dense_tensors_have_no_places():
+    for name, maker in (("indices", "to_sparse_coo"), ("crows", "to_sparse_csr"), ("cols", "to_sparse_csr")):
+        with pytest.raises(ValueError, match=rf"{name}: x is dense, \[2, 3\] float32; .*x\.{maker}\(\) makes one"):
+            getattr(paddle.ones([2, 3]), name)()
+        assert getattr(getattr(paddle.ones([2, 3]), maker)(), name)().size > 0

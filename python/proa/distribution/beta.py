@@ -1,7 +1,7 @@
 """Beta: numbers between 0 and 1."""
 
 from proa import _C
-from proa.distribution.distribution import parameter, sizes
+from proa.distribution.distribution import log_gamma_variates, parameter, sizes
 from proa.distribution.exponential_family import ExponentialFamily
 
 __all__ = ["Beta"]
@@ -41,8 +41,8 @@ class Beta(ExponentialFamily):
     def sample(self, shape=()):
         """Random numbers: [*shape, *batch_shape]."""
         dims = sizes("Beta.sample", shape) + list(self.batch_shape)
-        x, y = (_C.ops.standard_gamma(_C.ops.broadcast_to(v.detach(), dims)) for v in (self.alpha, self.beta))
-        return x / (x + y)
+        x, y = (log_gamma_variates(_C.ops.broadcast_to(v.detach(), dims)) for v in (self.alpha, self.beta))
+        return _C.ops.sigmoid(x - y).astype(self.dtype)
 
     def prob(self, value):
         """The density at `value`."""

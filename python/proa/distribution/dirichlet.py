@@ -1,7 +1,7 @@
 """Dirichlet: shares that sum to one."""
 
 from proa import _C
-from proa.distribution.distribution import parameter, sizes
+from proa.distribution.distribution import log_gamma_variates, parameter, sizes
 from proa.distribution.exponential_family import ExponentialFamily
 
 __all__ = ["Dirichlet"]
@@ -42,8 +42,8 @@ class Dirichlet(ExponentialFamily):
     def sample(self, shape=()):
         """Random shares: [*shape, *batch_shape, k]."""
         dims = sizes("Dirichlet.sample", shape) + list(self.concentration.shape)
-        drawn = _C.ops.standard_gamma(_C.ops.broadcast_to(self.concentration.detach(), dims))
-        return drawn / drawn.sum(-1, keepdim=True)
+        drawn = log_gamma_variates(_C.ops.broadcast_to(self.concentration.detach(), dims))
+        return _C.ops.softmax(drawn, -1).astype(self.dtype)
 
     def prob(self, value):
         """The density at `value`."""

@@ -8,9 +8,9 @@ __all__ = ["Distribution", "parameter"]
 
 
 def parameter(what, name, value, dtype=None):
-    """A parameter of a distribution as a tensor; numbers and arrays of integers become floating point."""
+    """A parameter of a distribution as a tensor; numbers, arrays and tensors of integers become floating point."""
     if isinstance(value, _C.Tensor):
-        return value
+        return value.astype(_C.get_default_dtype()) if dtype is None and value.dtype.is_integer else value
     if not isinstance(value, (numbers.Number, list, tuple)) and not hasattr(value, "__array__"):
         raise _C.located(
             TypeError(f"{what}: {name} must be a number, list, array or Tensor, not {type(value).__name__}")
@@ -21,6 +21,18 @@ def parameter(what, name, value, dtype=None):
     elif tensor.dtype == _C.float64 and not hasattr(value, "dtype"):
         tensor = tensor.astype(_C.get_default_dtype())
     return tensor if dtype is None else tensor.astype(dtype)
+
+
+def log_gamma_variates(concentration):
+    """Logarithms of numbers from Gamma(concentration), float64.
+
+    The numbers themselves are below the smallest float where the concentration is small: then all of them would be the
+    same. Gamma(a) is Gamma(a + 1) times a uniform number to the power of 1 / a.
+    """
+    a = concentration.astype(_C.float64)
+    uniform = _C.ops.uniform(a.shape, _C.float64, 0.0, 1.0)
+    powers = (_C.ops.clip(uniform, 2.0**-64, 1.0)).log() / a
+    return _C.ops.clip(powers + _C.ops.standard_gamma(a + 1.0).log(), -1e300, 1e300)
 
 
 def sizes(what, shape):

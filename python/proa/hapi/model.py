@@ -227,6 +227,10 @@ class Model:
         """
         if train_data is None:
             raise _C.located(ValueError("Model.fit: train_data is missing"))
+        if not isinstance(accumulate_grad_batches, int) or accumulate_grad_batches < 1:
+            raise _C.located(
+                ValueError(f"Model.fit: accumulate_grad_batches must be an int >= 1, not {accumulate_grad_batches!r}")
+            )
         loader = self._loader(train_data, batch_size, shuffle, num_workers, drop_last)
         eval_loader = None if eval_data is None else self._loader(eval_data, batch_size, False, num_workers)
         steps = _length(loader)
@@ -261,6 +265,11 @@ class Model:
 
     def _callbacks(self, callbacks, log_freq, verbose, save_dir, save_freq, epochs, steps, batch_size):
         callbacks = _listed(callbacks)
+        for callback in callbacks:
+            if not hasattr(callback, "set_model"):
+                raise _C.located(
+                    TypeError(f"Model: a callback must be a proa.callbacks.Callback, not a {type(callback).__name__}")
+                )
         if not any(isinstance(c, ProgBarLogger) for c in callbacks) and verbose:
             callbacks.insert(0, ProgBarLogger(log_freq, verbose))
         if not any(isinstance(c, LRScheduler) for c in callbacks):

@@ -40,6 +40,14 @@ def collated(batch, stack, made):
     if isinstance(first, _C.Tensor):
         return _C.ops.stack(list(batch), 0)
     if isinstance(first, np.ndarray):
+        for place, row in enumerate(batch):
+            if not isinstance(row, np.ndarray):
+                raise _C.located(
+                    TypeError(
+                        f"DataLoader: sample {place} of a batch is a {type(row).__name__} where the first is an array; "
+                        "every sample must be of one type, or give a collate_fn"
+                    )
+                )
         if any(row.shape != first.shape for row in batch):
             shapes = sorted({a.shape for a in batch})
             raise _C.located(

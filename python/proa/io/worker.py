@@ -287,5 +287,7 @@ class Worker:
             kind = None
         batch, place = struct.unpack_from("<qq", self._places, 16 * self._rank)
         text = "".join(traceback.format_exception(error))
-        one_line = traceback.format_exception_only(error)[-1].strip()
+        summary = traceback.TracebackException.from_exception(error)
+        summary.__notes__ = None  # where an error of this package comes from would be the last line
+        one_line = list(summary.format_exception_only())[-1].strip()
         self._channel.send(Channel.packed(("error", epoch, batch, place, kind, one_line, text)))

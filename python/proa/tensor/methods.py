@@ -59,6 +59,44 @@ def is_sparse_csr(x):
     return False
 
 
+def _of_sparse_only(x, name, kind, maker):
+    raise _C.located(
+        ValueError(
+            f"{name}: x is dense, {list(x.shape)} {x.dtype.name}; only a {kind} has {name}: x.{maker}() makes one"
+        )
+    )
+
+
+@method
+def indices(x):
+    """Of a SparseCooTensor its indices; a Tensor is dense and has none.
+
+    Raises:
+        ValueError: always; `x.to_sparse_coo()` makes what has indices.
+    """
+    _of_sparse_only(x, "indices", "SparseCooTensor", "to_sparse_coo")
+
+
+@method
+def crows(x):
+    """Of a SparseCsrTensor where its rows begin; a Tensor is dense and has none.
+
+    Raises:
+        ValueError: always; `x.to_sparse_csr()` makes what has them.
+    """
+    _of_sparse_only(x, "crows", "SparseCsrTensor", "to_sparse_csr")
+
+
+@method
+def cols(x):
+    """Of a SparseCsrTensor the columns of its elements; a Tensor is dense and has none.
+
+    Raises:
+        ValueError: always; `x.to_sparse_csr()` makes what has them.
+    """
+    _of_sparse_only(x, "cols", "SparseCsrTensor", "to_sparse_csr")
+
+
 @method
 def to_sparse_coo(x, sparse_dim=None):
     """The elements that are not 0, by their indices.

@@ -20,9 +20,10 @@ RANK = """
 import json, os, signal, subprocess, sys, time
 rank, restart = int(os.environ["RANK"]), int(os.environ["PADDLE_RESTART_COUNT"])
 folder, what = sys.argv[1], sys.argv[2]
-with open(f"{folder}/{restart}.{rank}.json", "w") as file:
+with open(f"{folder}/{restart}.{rank}.json.new", "w") as file:
     told = {n: v for n, v in os.environ.items() if n.split("_")[0] in ("PADDLE", "FLAGS", "OMP", "MASTER", "RANK", "LOCAL", "WORLD")}
     json.dump({"pid": os.getpid(), **told}, file)
+os.rename(file.name, f"{folder}/{restart}.{rank}.json")  # who looks finds all of it
 print("rank", rank, "here", flush=True)
 if what == "tree":  # a grandchild that ignores being asked
     subprocess.Popen([sys.executable, "-c", "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(100)"])

@@ -1,5 +1,7 @@
 """Static programs that several workers train through fleet: the weights of one worker that has the whole batch."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from python.tests import ranks
 
 # Prints the weights after some steps. Rows of the batch are those of this worker.
 _TRAIN = """
+import json
 import proa.distributed.fleet as fleet
 proa.enable_static()
 strategy = fleet.DistributedStrategy()
@@ -31,7 +34,7 @@ for step in range({steps}):
     mine = slice(None) if {whole} else slice(rank * 8 // count, (rank + 1) * 8 // count)
     executor.run(main, feed={{"x": xs[mine], "y": ys[mine]}}, fetch_list=[loss])
 state = main.state_dict()
-print(repr([np.asarray(state[name]).ravel().tolist() for name in ("w0", "w1")]))
+print(json.dumps([np.asarray(state[name]).ravel().tolist() for name in ("w0", "w1")]))
 """
 
 _SGD = "proa.optimizer.SGD(0.1)"
@@ -40,7 +43,7 @@ _SGD = "proa.optimizer.SGD(0.1)"
 def _weights(count, strategy="", optimizer=_SGD, steps=4, whole=False):
     """[w0, w1] of each worker."""
     source = _TRAIN.format(strategy=strategy, optimizer=optimizer, steps=steps, whole=whole)
-    return [[np.array(w) for w in eval(out)] for out in ranks.run(source, count)]
+    return [[np.array(w) for w in json.loads(out)] for out in ranks.run(source, count)]
 
 
 def _same(found, wanted, atol=1e-6):

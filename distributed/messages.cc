@@ -2,8 +2,10 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
 #include "distributed/process_group_parts.h"
 #include "ops/call_site.h"
@@ -127,6 +129,18 @@ void MoveAll(int fd, char* data, size_t n, bool out, const Patience& p) {
   }
 }
 
+// Takes a message that nobody wants to its end: who sent it did nothing wrong,
+// and must not find the connection closed halfway.
+void ReadAway(int fd, size_t n, const Patience& p) {
+  try {
+    std::vector<char> piece(std::min<size_t>(n, 1 << 16));
+    for (; n > 0; n -= std::min(n, piece.size())) {
+      MoveAll(fd, piece.data(), std::min(n, piece.size()), false, p);
+    }
+  } catch (const Error&) {  // What is wrong with the message says more.
+  }
+}
+
 // The connection of the pair, when both have asked for it.
 int Opened(std::mutex& mu, Socket& socket, Fabric& fabric,
            const std::string& name, const Patience& p) {
@@ -177,6 +191,7 @@ void ProcessGroup::Receive(Mailbox& box, const CollectiveCall& call,
   if (theirs.magic != CallHeader::kMagic ||
       theirs.sequence != header.sequence || theirs.dtype != header.dtype ||
       theirs.bytes != call.out.bytes()) {
+    if (theirs.magic == CallHeader::kMagic) ReadAway(fd, theirs.bytes, p);
     Fail(absl::StatusCode::kFailedPrecondition, p.What(), ": rank ", p.peer,
          " sends ", theirs.Text(), ", and ", Describe(call.out),
          " is to be filled");

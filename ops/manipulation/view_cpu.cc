@@ -1,6 +1,8 @@
 // Kernels of views: each only describes, on any device. Their adjoints copy
 // into zeros, on the CPU (view_device.cc: elsewhere).
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "ops/primitives/cpu/strided_copy.h"
 #include "tensor/copy.h"
 #include "tensor/error.h"
+#include "tensor/memory_order.h"
 
 namespace proa::inline v0::ops::cpu {
 namespace {
@@ -43,6 +46,34 @@ std::optional<Strides> ViewStrides(const Tensor& x, const Shape& shape) {
   return out;
 }
 
+// Strides of `x` in a copy that lies channels-last under `shape`, where `x`, an
+// image whose channels are several dims, does: channels that are shuffled are
+// joined again without turning the image round. Else nullopt.
+std::optional<Strides> ImageStrides(const Tensor& x, const Shape& shape) {
+  const int spatial = shape.rank() - 2, channels = x.rank() - spatial - 1;
+  if (spatial < 2 || spatial > 3 || channels < 2 || x.size(0) != shape[0]) {
+    return std::nullopt;
+  }
+  int64_t largest = 0;                                     // step of channels
+  int64_t smallest = std::numeric_limits<int64_t>::max();  // of pixels
+  Strides out(x.rank(), 1);
+  int64_t step = 1;
+  for (int d = channels; d > 0; --d) {
+    out[d] = step;
+    step *= x.size(d);
+    if (x.size(d) > 1) largest = std::max(largest, x.strides()[d]);
+  }
+  for (int d = x.rank() - 1; d > channels; --d) {
+    if (x.size(d) != shape[d - x.rank() + shape.rank()]) return std::nullopt;
+    out[d] = step;
+    step *= x.size(d);
+    if (x.size(d) > 1) smallest = std::min(smallest, x.strides()[d]);
+  }
+  out[0] = step;
+  if (smallest <= largest || step == 0) return std::nullopt;
+  return out;
+}
+
 // `x` under another shape of as many elements: a view if possible, else a copy.
 Tensor WithShape(const Tensor& x, const Shape& shape) {
   if (const std::optional<Strides> strides = ViewStrides(x, shape)) {
@@ -50,6 +81,12 @@ Tensor WithShape(const Tensor& x, const Shape& shape) {
   }
   Tensor copy;
   if (x.place().is_cpu()) {
+    if (const std::optional<Strides> strides = ImageStrides(x, shape)) {
+      copy =
+          EmptyInOrder(shape, x.dtype(), x.place(), MemoryOrder::kChannelsLast);
+      CopyElements(x, copy.AsStrided(x.shape(), *strides, 0));
+      return copy;
+    }
     copy = Tensor::Empty(x.shape(), x.dtype());
     CopyElements(x, copy);
   } else {

@@ -6,6 +6,7 @@
 #include "gtest/gtest.h"
 #include "ops/manipulation/shape_ops.h"
 #include "ops/manipulation/view_ops.h"
+#include "tensor/memory_order.h"
 #include "tensor/tensor.h"
 
 namespace proa {
@@ -50,6 +51,30 @@ TEST(ViewTest, ReshapedViewsHaveTheRightElements) {
   EXPECT_EQ(at(0, 1, 1), 3);
   EXPECT_EQ(at(5, 0, 0), 30);
   EXPECT_EQ(at(5, 1, 0), 32);
+}
+
+TEST(ViewTest, ShuffledChannelsStayChannelsLast) {
+  const std::vector<int64_t> turned{0, 3, 1, 2}, shuffled{0, 2, 1, 3, 4};
+  const Tensor image = ops::transpose(Iota({2, 3, 5, 6}), turned);
+  ASSERT_TRUE(LiesIn(image, MemoryOrder::kChannelsLast));
+  const Tensor parts =
+      ops::transpose(ops::reshape(image, {2, 2, 3, 3, 5}), shuffled);
+  const Tensor out = ops::reshape(parts, {2, 6, 3, 5});
+  EXPECT_EQ(OrderOf(out), MemoryOrder::kChannelsLast);
+  EXPECT_FALSE(Shares(parts, out));
+  for (int64_t n = 0; n < 2; ++n) {
+    for (int64_t c = 0; c < 6; ++c) {
+      for (int64_t p = 0; p < 15; ++p) {
+        const int64_t from = c % 2 * 3 + c / 2;
+        EXPECT_EQ(out.data<int64_t>()[(n * 15 + p) * 6 + c],
+                  (n * 15 + p) * 6 + from);
+      }
+    }
+  }
+  // Rows of one pixel after the other are no image.
+  const Tensor rows = ops::reshape(
+      ops::transpose(Iota({2, 2, 3, 3, 5}), shuffled), {2, 6, 3, 5});
+  EXPECT_EQ(OrderOf(rows), MemoryOrder::kRowMajor);
 }
 
 TEST(ViewTest, SplitUnbindAndBroadcastShare) {

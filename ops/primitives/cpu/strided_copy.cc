@@ -270,6 +270,42 @@ void CopyShortRuns(char* dst, const int64_t* ds, const char* src,
   }
 }
 
+// As CopyShortRuns, of bytes: pixels of kChannels bytes that lie one behind the
+// other become planes. A round of riffling the 16 * kChannels bytes (byte k of
+// the first half before byte k of the second) moves byte i to 2 * i modulo
+// their number less one; four rounds multiply by 16, and
+// 16 * kChannels is one more than that number: channels have come together.
+template <int kChannels>
+void CopyPixels(char* dst, const int64_t* ds, const char* src,
+                const int64_t* ss, int64_t n) {
+  int64_t i = 0;
+#if defined(__SSE2__)
+  for (; i + 16 <= n; i += 16) {
+    __m128i bytes[kChannels], next[kChannels];
+    std::memcpy(bytes, src + i * kChannels, sizeof(bytes));
+#pragma GCC unroll 4
+    for (int round = 0; round < 4; ++round) {
+      // The 8 bytes from 8 * k on, in the lower half.
+      const auto eight = [&](int k) {
+        return k % 2 == 0 ? bytes[k / 2]
+                          : _mm_unpackhi_epi64(bytes[k / 2], bytes[k / 2]);
+      };
+#pragma GCC unroll 4
+      for (int k = 0; k < kChannels; ++k) {
+        next[k] = _mm_unpacklo_epi8(eight(k), eight(k + kChannels));
+      }
+#pragma GCC unroll 4
+      for (int k = 0; k < kChannels; ++k) bytes[k] = next[k];
+    }
+    for (int k = 0; k < kChannels; ++k) {
+      std::memcpy(dst + k * ds[0] + i, &bytes[k], 16);
+    }
+  }
+#endif
+  CopyShortRuns<kChannels, uint8_t>(dst + i * ds[1], ds, src + i * ss[1], ss,
+                                    n - i);
+}
+
 template <typename T>
 using ShortRuns = void (*)(char*, const int64_t*, const char*, const int64_t*,
                            int64_t);
@@ -285,6 +321,15 @@ constexpr ShortRuns<T> kShortRuns[] = {
     CopyShortRuns<7, T>,
     CopyShortRuns<8, T>,
 };
+// Of bytes that are contiguous in the planes and, as pixels, in the source.
+constexpr ShortRuns<uint8_t> kPixels[] = {nullptr, nullptr, CopyPixels<2>,
+                                          CopyPixels<3>, CopyPixels<4>};
+
+// Whether dim d is of the channels of bytes that CopyPixels takes.
+bool IsPixels(const IterationPlan& plan, int d) {
+  return plan.strides[0][0] == 1 && plan.dims[d] == plan.strides[1][0] &&
+         plan.dims[d] < static_cast<int64_t>(std::size(kPixels));
+}
 
 template <typename T>
 void CopyPlan(const IterationPlan& plan) {
@@ -300,7 +345,7 @@ void CopyPlan(const IterationPlan& plan) {
   }
   constexpr int64_t kShort = std::size(kShortRuns<T>);
   // Short runs: along dim 0, or of the dim that src has contiguous, as the
-  // channels of pixels that become planes (bytes are as fast plane by plane).
+  // channels of pixels that become planes.
   int few = n < kShort ? 0 : -1;
   int across = 0;  // the dim that src has contiguous, if it is not dim 0
   if (ds == kSize && ss != kSize && ss != 0) {
@@ -308,7 +353,8 @@ void CopyPlan(const IterationPlan& plan) {
       if (plan.strides[1][d] != kSize) continue;
       if (plan.dims[d] * kSize >= 16) {
         across = d;
-      } else if (kSize >= 4 && plan.dims[d] < kShort && few < 0) {
+      } else if ((kSize >= 4 ? plan.dims[d] < kShort : IsPixels(plan, d)) &&
+                 few < 0) {
         few = d;
       }
     }
@@ -338,7 +384,10 @@ void CopyPlan(const IterationPlan& plan) {
   if (few >= 0) {
     const int along = few == 0 ? 1 : 0;
     const int64_t items = plan.dims[few], runs = plan.dims[along];
-    const ShortRuns<T> copy = kShortRuns<T>[items];
+    ShortRuns<T> copy = kShortRuns<T>[items];
+    if constexpr (kSize == 1) {
+      if (few > 0) copy = kPixels[items];
+    }
     const int64_t to[] = {plan.strides[0][few], plan.strides[0][along]};
     const int64_t from[] = {plan.strides[1][few], plan.strides[1][along]};
     // Pieces are bands of the runs, so that one long row of them is split too.

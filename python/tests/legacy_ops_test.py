@@ -158,7 +158,8 @@ def test_every_old_op_is_called_here():
     from proa.framework import reference_ops
 
     elsewhere = {"batch_norm", "sync_batch_norm", "conv2d", "conv3d", "conv2d_transpose", "depthwise_conv2d",
-                 "depthwise_conv2d_transpose", "softmax_with_cross_entropy"}  # fmt: skip
+                 "depthwise_conv2d_transpose", "softmax_with_cross_entropy", "merged_momentum",
+                 "merged_momentum_", "sparse_momentum"}  # fmt: skip
     functions = {name for name in aliases.NAMES if hasattr(aliases, name)}
     left = {*functions, *reference_ops.OPS} - set(CALLS) - elsewhere
     assert all(name.startswith(("c_", "mp_")) for name in left), left

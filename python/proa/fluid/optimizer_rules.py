@@ -7,7 +7,11 @@ __all__ = ["DecayedAdagrad", "Ftrl", "Lars"]
 
 
 def _norm(x):
-    return (x * x).sum().sqrt()
+    """The norm, 0-d; of the largest element's size, so that no square overflows or vanishes."""
+    largest = x.abs().max() if x.size != 0 else _C.ops.full([], 0.0, x.dtype)
+    unit = _C.ops.where(largest > 0, largest, largest + 1.0)
+    scaled = x / unit
+    return (scaled * scaled).sum().sqrt() * unit
 
 
 class Lars(_PerParameter):
@@ -31,15 +35,16 @@ class Lars(_PerParameter):
         return (*settings, (*options, ("decay", decay)))
 
     def _update_one(self, param, grad, state, rate, options):
-        decay, rate = options["decay"], rate.astype(param.dtype)
-        grad = grad * options["scale"]
+        decay, dtype = options["decay"], param.dtype
+        wide = dtype if dtype == _C.float64 else _C.float32  # rates and norms lie outside of 16-bit floats
+        value, grad, rate = param.astype(wide), grad.astype(wide) * options["scale"], rate.astype(wide)
         if decay > 0:
-            p_norm, g_norm = _norm(param), _norm(grad)
+            p_norm, g_norm = _norm(value), _norm(grad)
             own = rate * options["coeff"] * p_norm / (g_norm + decay * p_norm + self._epsilon)
-            rate = _C.ops.where(p_norm * g_norm > 0, own, rate)
-        velocity = state["velocity"] * options["momentum"] + rate * (grad + decay * param)
-        state["velocity"].set_value(velocity)
-        param.subtract_(velocity)
+            rate = _C.ops.where(_C.ops.logical_and(p_norm > 0, g_norm > 0), own, rate)
+        velocity = state["velocity"].astype(wide) * options["momentum"] + rate * (grad + decay * value)
+        state["velocity"].set_value(velocity.astype(dtype))
+        param.set_value((value - velocity).astype(dtype))
 
 
 class Ftrl(_PerParameter):

@@ -199,3 +199,56 @@ def _add_n(xs):
 def _same(x, *rest, **attributes):
     """Among one process."""
     return x
+
+
+# Steps of optimizers ------------------------------------------------------------------------------------------------
+
+
+def _l2_of(name, methods, coefficients):
+    """The factors of the decay of each parameter, from its kind ("l2_decay" or "") and its factor."""
+    methods, coefficients = list(methods), list(coefficients)
+    if len(methods) != len(coefficients):
+        raise _C.located(
+            ValueError(
+                f"{name}: regularization_method has {len(methods)} names, regularization_coeff {len(coefficients)}"
+            )
+        )
+    for method in methods:
+        if method not in ("", "l2_decay"):
+            raise _C.located(ValueError(f"{name}: regularization_method must be '' or 'l2_decay', not {method!r}"))
+    return [float(c) if method else 0.0 for method, c in zip(methods, coefficients)]
+
+
+def _step_of(name, params, masters, multi_precision, update):
+    """Calls `update(params, rounded)`: with multi_precision the step is of the masters, and `params` get their values."""
+    if not multi_precision:
+        return update(params, [])
+    if not masters:
+        raise _C.located(ValueError(f"{name}: multi_precision asks for master parameters, of float32"))
+    return update(masters, params)
+
+
+@_op("merged_momentum", "merged_momentum_")
+def _merged_momentum(params, grads, velocities, learning_rates, masters=None, params_out=None, velocities_out=None,
+                     masters_out=None, mu=0.9, use_nesterov=False, regularization_method=(), regularization_coeff=(),
+                     multi_precision=False, rescale_grad=1.0):  # fmt: skip
+    rates = [learning_rates] if isinstance(learning_rates, _C.Tensor) else list(learning_rates)
+    l2 = _l2_of("merged_momentum", regularization_method, regularization_coeff)
+    with proa.no_grad():
+        _step_of("merged_momentum", list(params), masters, multi_precision, lambda params, rounded: _C.ops.merged_momentum_(
+            params, list(grads), list(velocities), rates, mu, use_nesterov, l2, rescale_grad, rounded))  # fmt: skip
+    return params, velocities, masters
+
+
+@_op("sparse_momentum")
+def _sparse_momentum(param, grad, velocity, index, learning_rate, master=None, param_out=None, velocity_out=None,
+                     master_out=None, mu=0.9, use_nesterov=False, axis=0, regularization_method="",
+                     regularization_coeff=0.0, multi_precision=False, rescale_grad=1.0):  # fmt: skip
+    (l2,) = _l2_of("sparse_momentum", [regularization_method], [regularization_coeff])
+    axis = int(axis.item()) if isinstance(axis, _C.Tensor) else axis
+    with proa.no_grad():
+        _step_of("sparse_momentum", [param], [master] if master is not None else None, multi_precision,
+                 lambda params, rounded: _C.ops.sparse_momentum_(
+                     params[0], grad, velocity, index, learning_rate, mu, use_nesterov, axis, l2, rescale_grad,
+                     rounded))  # fmt: skip
+    return param, velocity, master

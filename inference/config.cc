@@ -11,7 +11,9 @@
 namespace proa::inline v0::inference {
 
 PassStrategy::PassStrategy() {
-  for (std::string_view name : jit::DefaultPasses()) passes_.emplace_back(name);
+  for (std::string_view name : jit::InferencePasses()) {
+    passes_.emplace_back(name);
+  }
 }
 
 std::vector<std::string> PassStrategy::AvailablePasses() {

@@ -225,6 +225,11 @@ std::shared_ptr<Predictor> CreatePredictor(const Config& config) {
   auto model = std::make_shared<Model>();
   model->module = *std::move(module);
   model->executor = Compile(model->module, config);
+  // The executor holds those that it needs.
+  jit::Program& program = *model->module.program;
+  for (const jit::ValueId id : program.captured()) {
+    program.value(id).captured = proa::Tensor();
+  }
   model->threads = config.cpu_math_library_num_threads();
   return std::make_shared<ProgramPredictor>(std::move(model));
 }

@@ -1,9 +1,11 @@
 #include "jit/pass.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "jit/pass_check.h"
 #include "jit/text.h"
 #include "jit/verify.h"
 #include "tensor/error.h"
@@ -29,11 +31,19 @@ constexpr std::string_view kDefault[] = {
     "identities", "constant_folding", "common_subexpressions",
     "fuse_norm",  "dead_code",        "fuse_pointwise"};
 
+constexpr std::string_view kInference[] = {
+    "identities",    "constant_folding", "common_subexpressions",
+    "recognize",     "fold_norm",        "fold_parameters",
+    "fuse_norm",     "fuse_activation",  "dead_code",
+    "fuse_pointwise"};
+
 bool RunPass(const Pass& pass, const std::shared_ptr<Program>& program,
              std::span<const ValueId> outputs) {
   const PassDebugging& debugging = Debugging();
   const std::string before =
       debugging.dump != nullptr ? ToText(*program) : std::string();
+  std::optional<PassCheck> check;
+  if (debugging.compare && pass.keeps_results) check.emplace(*program, outputs);
   Rewriter r(program, outputs);
   pass.run(r);
   if (!r.Commit()) return false;
@@ -47,6 +57,7 @@ bool RunPass(const Pass& pass, const std::shared_ptr<Program>& program,
            " made a program that is malformed: ", std::string(s.message()));
     }
   }
+  if (check.has_value()) check->Compare(*program, pass.name);
   return true;
 }
 
@@ -82,6 +93,7 @@ bool RunPasses(const std::shared_ptr<Program>& program,
 }
 
 std::span<const std::string_view> DefaultPasses() { return kDefault; }
+std::span<const std::string_view> InferencePasses() { return kInference; }
 
 void SetPassDebugging(PassDebugging debugging) {
   Debugging() = std::move(debugging);

@@ -24,6 +24,7 @@ struct Pass {
   const char* name;
   const char* doc;  // one sentence
   void (*run)(Rewriter& r);
+  bool keeps_results = true;  // but for rounding
 };
 
 // Null if there is no such pass.
@@ -45,11 +46,17 @@ bool RunPasses(const std::shared_ptr<Program>& program,
 
 // The passes that programs run with (Executor): same results, less work.
 std::span<const std::string_view> DefaultPasses();
+// Those of predictors: no gradient is asked for, and parameters stay as they
+// are.
+std::span<const std::string_view> InferencePasses();
 
 // For those who write passes; of the process.
 struct PassDebugging {
   // The verifier runs after each pass, and an error names the pass.
   bool verify = false;
+  // Before and after each pass the program runs on arguments that are made up,
+  // and an error names the pass that changes a result (pass_check.h).
+  bool compare = false;
   // Called with the text before and after each pass that changed something.
   std::function<void(const char* pass, const std::string& before,
                      const std::string& after)>

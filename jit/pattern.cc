@@ -1,6 +1,7 @@
 #include "jit/pattern.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "absl/strings/str_split.h"
 #include "jit/recorder.h"
 #include "jit/text.h"
 #include "ops/boxed_call.h"
@@ -25,8 +27,9 @@ struct Bindings {
 
 class Matcher {
  public:
-  Matcher(const Rewriter& r, const std::vector<PatternOperation>& pattern)
-      : r_(r), pattern_(pattern) {
+  Matcher(const Rewriter& r, const Effects& effects,
+          const std::vector<PatternOperation>& pattern)
+      : r_(r), effects_(effects), pattern_(pattern) {
     for (size_t i = 0; i < pattern.size(); ++i) {
       for (const std::string& name : pattern[i].results) {
         if (name != "_") makers_[name] = i;
@@ -90,7 +93,10 @@ class Matcher {
       case PatternArgument::kNone:
         return ref != nullptr && ref->id == kNoValue;
       case PatternArgument::kValue: {
-        if (ref == nullptr || !Bind(p.text, ref->id, b)) return false;
+        if (ref == nullptr || !HasRank(ref->id, p.rank) ||
+            !Bind(p.text, ref->id, b)) {
+          return false;
+        }
         const auto made = makers_.find(p.text);
         if (made == makers_.end()) return true;
         Operation* maker =
@@ -107,8 +113,46 @@ class Matcher {
       }
       case PatternArgument::kLiteral:
         return attribute != nullptr && AttributeText(*attribute) == p.text;
+      case PatternArgument::kNumber: {
+        const std::optional<double> number = NumberOf(a);
+        return number.has_value() && IsNear(*number, std::stod(p.text));
+      }
+      case PatternArgument::kAnyNumber: {
+        const std::optional<double> number = NumberOf(a);
+        if (!number.has_value()) return false;
+        const auto [at, is_new] = b.attributes.emplace(p.text, *number);
+        return is_new || AttributeText(at->second) == AttributeText(*number);
+      }
     }
     return false;
+  }
+
+  bool HasRank(ValueId id, int rank) const {
+    return rank < 0 || id == kNoValue ||
+           r_.program().value(id).meta.shape.rank() == rank;
+  }
+
+  std::optional<double> NumberOf(const Argument& a) const {
+    if (const auto* attribute = std::get_if<Value>(&a)) {
+      if (const auto* v = std::get_if<double>(attribute)) return *v;
+      if (const auto* v = std::get_if<int64_t>(attribute)) return *v;
+      const auto* v = std::get_if<Scalar>(attribute);
+      if (v == nullptr || v->is_complex()) return std::nullopt;
+      return v->to<double>();
+    }
+    const auto* ref = std::get_if<ValueRef>(&a);
+    if (ref == nullptr || ref->id == kNoValue) return std::nullopt;
+    const ValueInfo& value = r_.program().value(ref->id);
+    if (value.kind != ValueKind::kCaptured || value.captured.numel() != 1 ||
+        !value.captured.place().is_cpu() || IsComplex(value.captured.dtype()) ||
+        effects_.is_changed(ref->id)) {
+      return std::nullopt;
+    }
+    return value.captured.item<double>();
+  }
+
+  static bool IsNear(double a, double b) {
+    return a == b || std::abs(a - b) <= 2e-5 * std::abs(b);
   }
 
   static bool Bind(const std::string& name, ValueId id, Bindings& b) {
@@ -117,6 +161,7 @@ class Matcher {
   }
 
   const Rewriter& r_;
+  const Effects& effects_;
   const std::vector<PatternOperation>& pattern_;
   std::map<std::string, size_t> makers_;
 };
@@ -127,6 +172,15 @@ Value LiteralOf(const ParamInfo& p, const std::string& text) {
   if (p.type == ParamType::kFloat) return std::stod(text);
   if (p.type == ParamType::kString && text.size() >= 2) {
     return text.substr(1, text.size() - 2);
+  }
+  if (p.type == ParamType::kIntList || p.type == ParamType::kIntArray) {
+    std::vector<int64_t> list;
+    for (const std::string_view item :
+         absl::StrSplit(std::string_view(text).substr(1, text.size() - 2), ',',
+                        absl::SkipWhitespace())) {
+      list.push_back(std::stoll(std::string(item)));
+    }
+    return list;
   }
   FailArgument("pattern: ", p.name, "=", text, ": no literals of this type");
 }
@@ -344,7 +398,7 @@ Rule::Rule(std::string_view from, std::string_view to)
 }
 
 bool Rule::Apply(Rewriter& r, const Effects& effects, Operation& o) const {
-  std::optional<Bindings> found = Matcher(r, from_).Find(o);
+  std::optional<Bindings> found = Matcher(r, effects, from_).Find(o);
   return found.has_value() &&
          Replacement(r, effects, *std::move(found)).Run(to_);
 }

@@ -6,11 +6,15 @@
 //          %y = relu(%n))",
 //       R"(%y = batch_norm_relu_inference(%x, %m, %v, %w, %b, epsilon=?e))");
 //
-// `%x` is a value (None too), `?e` an attribute, `_` a result of no interest;
-// a name that occurs twice is the same value (equal attribute) at both places.
-// Tensors stand first, in the order of the signature. An argument that is not
-// mentioned has its default, in what is looked for too: an attribute that an op
-// gains later does not get lost. `training=false` must be just that. `~add(%a,
+// `%x` is a value (None too), `%x{1}` one of one dim, `?e` an attribute, `_` a
+// result of no interest; a name that occurs twice is the same value (equal
+// attribute) at both places. Tensors stand first, in the order of the
+// signature. An argument that is not mentioned has its default, in what is
+// looked for too: an attribute that an op gains later does not get lost.
+// `training=false` and `axis=[-1]` must be just that. `#0.5`, in place of a
+// tensor or behind `=`, is that number, but for the rounding of those who
+// write 1.4142135 for the root of 2: a tensor of one element that is captured
+// and never changed; `#?e` is any such number, as the attribute `?e`. `~add(%a,
 // %b)` takes its two tensors in either order. `%y = %x` puts a value in place
 // of another.
 //
@@ -36,9 +40,18 @@
 namespace proa::inline v0::jit {
 
 struct PatternArgument {
-  enum Kind : uint8_t { kDefault, kNone, kValue, kAttribute, kLiteral };
+  enum Kind : uint8_t {
+    kDefault,
+    kNone,
+    kValue,
+    kAttribute,
+    kLiteral,
+    kNumber,     // a tensor of one element, or an attribute
+    kAnyNumber,  // such a tensor
+  };
   Kind kind = kDefault;
   std::string text;  // the name, or the literal as program text has it
+  int rank = -1;     // of a tensor; -1 for any
 };
 
 struct PatternOperation {

@@ -42,8 +42,14 @@ class PatternParser {
     if (!Take(c)) Fail(std::string("expected ") + c);
   }
   std::string Word() {
-    Peek();
+    const bool list = Peek() == '[';
     const size_t start = at_;
+    if (list) {
+      at_ = text_.find(']', at_);
+      if (at_ == std::string_view::npos) Fail("expected ]");
+      ++at_;
+      return std::string(text_.substr(start, at_ - start));
+    }
     const auto is_word = [](char c) {
       return std::isalnum(static_cast<unsigned char>(c)) || c == '_' ||
              c == '.' || c == '-' || c == '"';
@@ -97,6 +103,20 @@ class PatternParser {
         Fail("no tensor stands here");
       }
       o.args[position] = {PatternArgument::kValue, Word()};
+      if (Take('{')) {
+        o.args[position].rank = std::stoi(Word());
+        Expect('}');
+      }
+      return;
+    }
+    if (Take('#')) {
+      if (position >= params.size() ||
+          params[position].type != ParamType::kTensor) {
+        Fail("no tensor stands here");
+      }
+      const bool any = Take('?');
+      o.args[position] = {
+          any ? PatternArgument::kAnyNumber : PatternArgument::kNumber, Word()};
       return;
     }
     const std::string word = Word();
@@ -108,6 +128,10 @@ class PatternParser {
     const auto at = std::ranges::find(params, word, &ParamInfo::name);
     if (at == params.end()) Fail(std::string("there is no parameter ") + word);
     Expect('=');
+    if (Take('#')) {
+      o.args[at - params.begin()] = {PatternArgument::kNumber, Word()};
+      return;
+    }
     const bool variable = Take('?');
     o.args[at - params.begin()] = {
         variable ? PatternArgument::kAttribute : PatternArgument::kLiteral,

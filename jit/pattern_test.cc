@@ -21,6 +21,20 @@ TEST(Pattern, Parses) {
   EXPECT_TRUE(p[1].commutes);
 }
 
+TEST(Pattern, NumbersListsAndRanks) {
+  const auto p = ParsePattern(
+      "%m = mean(%x{2}, axis=[-1], keepdim=true) %y = multiply(%m, #0.5) "
+      "%z = hardsigmoid(%y, slope=#0.2) %w = add(%z, #?e)");
+  ASSERT_EQ(p.size(), 4u);
+  EXPECT_EQ(p[0].args[0].rank, 2);
+  EXPECT_EQ(p[0].args[1].kind, PatternArgument::kLiteral);
+  EXPECT_EQ(p[0].args[1].text, "[-1]");
+  EXPECT_EQ(p[1].args[1].kind, PatternArgument::kNumber);
+  EXPECT_EQ(p[2].args[1].kind, PatternArgument::kNumber);
+  EXPECT_EQ(p[2].args[1].text, "0.2");
+  EXPECT_EQ(p[3].args[1].kind, PatternArgument::kAnyNumber);
+}
+
 TEST(Pattern, NamesItsMistakes) {
   for (const auto& [text, says] :
        std::vector<std::pair<std::string, std::string>>{
@@ -30,6 +44,9 @@ TEST(Pattern, NamesItsMistakes) {
            {"%y = relu(%x, slope=1)", "there is no parameter slope"},
            {"%y = full(%x)", "no tensor stands here"},
            {"%y relu(%x)", "expected ="},
+           {"%y = mean(%x, axis=[-1", "expected ]"},
+           {"%y = relu(%x{1)", "expected }"},
+           {"%y = full(#1)", "no tensor stands here"},
            {"%y = relu(%x", "expected )"}}) {
     try {
       ParsePattern(text);

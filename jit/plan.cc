@@ -66,8 +66,13 @@ Plan MakePlan(const Program& program, std::vector<ValueId> outputs,
     plan.liveness = Analyze(*copy, outputs, changes);
   }
   for (size_t i = 0; i < copy->values().size(); ++i) {
-    if (!plan.liveness.live[i]) continue;
     const auto id = static_cast<ValueId>(i);
+    if (!plan.liveness.live[i]) {
+      // What a pass made of a parameter stands in its place; who does not need
+      // the program that was given may let go of it.
+      copy->value(id).captured = Tensor();
+      continue;
+    }
     if (copy->value(id).kind == ValueKind::kCaptured)
       plan.captured.push_back(id);
     if (copy->value(id).kind == ValueKind::kInput) plan.inputs.push_back(id);

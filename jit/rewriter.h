@@ -36,6 +36,7 @@ class Rewriter {
   Rewriter& operator=(const Rewriter&) = delete;
 
   Program& program() { return *program_; }
+  const Program& program() const { return *program_; }
   const std::shared_ptr<Program>& shared_program() { return program_; }
   const Uses& uses() const { return uses_; }
 

@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "jit/effects.h"
 #include "jit/operation_call.h"
 #include "jit/pass.h"
 #include "tensor/error.h"
@@ -12,40 +15,53 @@ namespace {
 // Larger results are made anew in each run rather than kept.
 constexpr int64_t kMostBytes = 64 << 10;
 
-// What operations give that depend on attributes alone. Where others need it,
-// it becomes a captured tensor of the program's own.
+// Of what depends on parameters too.
+enum class Known { kAttributes, kParameters };
+
+// What operations give that depend on nothing but what is known before a run.
+// Where others need it, it becomes a captured tensor of the program's own.
 class Folder {
  public:
-  explicit Folder(Rewriter& r) : r_(r) {}
+  Folder(Rewriter& r, Known known)
+      : r_(r), known_(known), effects_(r.program()) {}
 
   void Visit(Operation& o) {
-    if (!Depends(o) || o.results.size() != 1 || o.results[0].size() != 1) {
-      return;
-    }
-    const ValueId id = o.results[0][0];
-    if (!MayBeKept(id)) return;
-    const TensorMeta meta = r_.program().value(id).meta;
-    if (!meta.shape.known() ||
-        meta.shape.numel() * ItemSize(meta.dtype) > kMostBytes) {
-      return;
+    if (!Depends(o)) return;
+    int64_t bytes = 0;
+    for (const auto& result : o.results) {
+      if (result.size() != 1 || !MayBeKept(result[0])) return;
+      const TensorMeta& meta = r_.program().value(result[0]).meta;
+      if (!meta.shape.known()) return;
+      bytes += meta.shape.numel() * ItemSize(meta.dtype);
     }
     Environment env(r_.program().values().size());
-    ForEachUse(o, [&](ValueId arg) { env[arg] = folded_.at(arg); });
+    int64_t known_bytes = 0;
+    ForEachUse(o, [&](ValueId arg) {
+      env[arg] = Value(arg);
+      known_bytes += env[arg].bytes();
+    });
+    // Parameters may be made smaller before the program runs, but not larger:
+    // who keeps weights of 16 bits means to save memory.
+    if (bytes > std::max(kMostBytes, known_bytes)) return;
     try {
       const InterpreterScope plain = InterpreterScope::Forbid(kAllInterpreters);
       CallOperation(o, env);
     } catch (const Error&) {
       return;  // it fails when the program runs, with its text
     }
-    folded_.emplace(id, std::move(env[id]));
+    for (const auto& result : o.results) {
+      folded_.emplace(result[0], std::move(env[result[0]]));
+    }
     operations_.push_back(&o);
   }
 
   // From the last, so that what only folded operations used is used no more.
   void Finish() {
     for (size_t i = operations_.size(); i-- > 0;) {
-      const ValueId id = operations_[i]->results[0][0];
-      if (r_.uses().is_used(id)) r_.ReplaceUses(id, Capture(folded_.at(id)));
+      for (const auto& result : operations_[i]->results) {
+        const ValueId id = result[0];
+        if (r_.uses().is_used(id)) r_.ReplaceUses(id, Capture(folded_.at(id)));
+      }
       r_.Erase(*operations_[i]);
     }
   }
@@ -61,10 +77,26 @@ class Folder {
 
   bool Depends(const Operation& o) const {
     constexpr uint32_t kUnfit = kTraitRandom | kTraitInplace | kTraitView;
-    if ((o.op->traits & kUnfit) != 0 || o.op->regions != nullptr) return false;
-    bool folded = true;
-    ForEachUse(o, [&](ValueId id) { folded &= folded_.contains(id); });
-    return folded;
+    if ((o.op->traits & kUnfit) != 0 || o.op->regions != nullptr ||
+        ChangesTensors(o) || o.results.empty()) {
+      return false;
+    }
+    bool known = true;
+    ForEachUse(o, [&](ValueId id) { known &= IsKnown(id); });
+    return known;
+  }
+
+  bool IsKnown(ValueId id) const {
+    if (folded_.contains(id)) return true;
+    return known_ == Known::kParameters &&
+           r_.program().value(id).kind == ValueKind::kCaptured &&
+           !effects_.is_changed(id);
+  }
+
+  const Tensor& Value(ValueId id) const {
+    const auto folded = folded_.find(id);
+    return folded != folded_.end() ? folded->second
+                                   : r_.program().value(id).captured;
   }
 
   // The caller may change what he gets, so neither the constant nor a view of
@@ -81,20 +113,29 @@ class Folder {
   }
 
   Rewriter& r_;
+  const Known known_;
+  const Effects effects_;
   std::unordered_map<ValueId, Tensor> folded_;
   std::vector<const Operation*> operations_;
 };
 
-void Run(Rewriter& r) {
-  Folder folder(r);
+void Fold(Rewriter& r, Known known) {
+  Folder folder(r, known);
   r.ForEachOperation([&](Operation& o) { folder.Visit(o); });
   folder.Finish();
 }
 
-const PassRegistration registration({"constant_folding",
-                                     "Computes once, before the program runs, "
-                                     "what depends on attributes alone.",
-                                     &Run});
+const PassRegistration attributes(
+    {"constant_folding",
+     "Computes once, before the program runs, what depends on attributes "
+     "alone.",
+     [](Rewriter& r) { Fold(r, Known::kAttributes); }});
+
+const PassRegistration parameters(
+    {"fold_parameters",
+     "Computes once, before the program runs, what depends on parameters and "
+     "attributes alone. For programs whose parameters stay as they are.",
+     [](Rewriter& r) { Fold(r, Known::kParameters); }});
 
 }  // namespace
 }  // namespace proa::inline v0::jit

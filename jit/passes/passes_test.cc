@@ -289,6 +289,118 @@ TEST(FuseNorm, NotOverAReaderOfTheStatistics) {
   EXPECT_EQ(After("fuse_norm", body, {13}, 4), body);
 }
 
+TEST(FuseActivation, WithResidualAndAttributes) {
+  const std::string head =
+      "  %0 = input \"x\" : [?, 3, 8, 8] float32\n"
+      "  %1 = input \"k\" : [4, 3, 3, 3] float32\n"
+      "  %2 = input \"b\" : [4] float32\n"
+      "  %3 = input \"r\" : [?, 4, 6, 6] float32\n"
+      "  %4 = input \"one\" : [4, 1, 1] float32\n";
+  const std::string conv =
+      "  %5 = conv2d(%0, %1, %2, stride=[1, 1], padding=[0, 0], dilation=[1, "
+      "1], groups=1, data_format=\"NCHW\", padding_algorithm=\"EXPLICIT\") : "
+      "[?, 4, 6, 6] float32\n";
+  const std::string tail =
+      ", stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1, "
+      "data_format=\"NCHW\", padding_algorithm=\"EXPLICIT\") : [?, 4, 6, 6] "
+      "float32\n";
+  EXPECT_EQ(After("fuse_activation",
+                  head + conv +
+                      "  %6 = add(%3, %5) : [?, 4, 6, 6] float32\n"
+                      "  %7 = leaky_relu(%6, negative_slope=0.25) : [?, 4, 6, "
+                      "6] float32\n",
+                  {7}),
+            head +
+                "  %7 = conv2d_activation(%0, %1, %2, %3, "
+                "activation=\"leaky_relu\", alpha=0.25, beta=0.0" +
+                tail);
+  EXPECT_EQ(
+      After("fuse_activation",
+            head + conv + "  %6 = hardswish(%5) : [?, 4, 6, 6] float32\n", {6}),
+      head +
+          "  %6 = conv2d_activation(%0, %1, %2, None, "
+          "activation=\"hardswish\", alpha=0.0, beta=0.0" +
+          tail);
+  EXPECT_EQ(
+      After("fuse_activation",
+            head + conv + "  %6 = add(%5, %3) : [?, 4, 6, 6] float32\n", {6}),
+      head +
+          "  %6 = conv2d_activation(%0, %1, %2, %3, "
+          "activation=\"none\", alpha=0.0, beta=0.0" +
+          tail);
+  // The first operand is used by others, the second is not.
+  EXPECT_EQ(After("fuse_activation",
+                  head + conv +
+                      "  %6 = add(%3, %5) : [?, 4, 6, 6] float32\n"
+                      "  %7 = exp(%3) : [?, 4, 6, 6] float32\n",
+                  {6, 7}),
+            head +
+                "  %6 = conv2d_activation(%0, %1, %2, %3, "
+                "activation=\"none\", alpha=0.0, beta=0.0" +
+                tail + "  %7 = exp(%3) : [?, 4, 6, 6] float32\n");
+  // What is added has another shape, or the convolution is used by others.
+  const std::string broadcast =
+      head + conv + "  %6 = add(%5, %4) : [?, 4, 6, 6] float32\n";
+  EXPECT_EQ(After("fuse_activation", broadcast, {6}), broadcast);
+  const std::string used =
+      head + conv + "  %6 = relu(%5) : [?, 4, 6, 6] float32\n";
+  EXPECT_EQ(After("fuse_activation", used, {5, 6}), used);
+}
+
+TEST(FoldNorm, IntoTheConvolutionBefore) {
+  const std::string head =
+      WithNorm("  %5 = input \"k\" : [4, 4, 1, 1] float32\n");
+  const std::string attributes =
+      "stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1, "
+      "data_format=\"NCHW\", padding_algorithm=\"EXPLICIT\") : [?, 4, 8, 8] "
+      "float32\n";
+  EXPECT_EQ(
+      After("fold_norm",
+            head + "  %6 = conv2d(%4, %5, None, " + attributes +
+                "  %7 = batch_norm_inference(%6, %0, %1, %2, %3, "
+                "epsilon=1e-05, data_format=\"NCHW\") : [?, 4, 8, 8] "
+                "float32\n",
+            {7}, 4),
+      head +
+          "  %8, %9 = fold_batch_norm(%5, %0, %1, None, %2, %3, "
+          "epsilon=1e-05, channel_dim=0, groups=1) : [4, 4, 1, 1] float32, "
+          "[4] float32\n"
+          "  %7 = conv2d(%4, %8, %9, " +
+          attributes);
+}
+
+TEST(FoldParameters, WhatStaysAsItIs) {
+  const std::string head =
+      "  %0 = captured \"a\" : [4] float32\n"
+      "  %1 = captured \"b\" : [4] float32\n"
+      "  %2 = input \"x\" : [4] float32\n";
+  // exp(a) + a is made once; what depends on b, which is changed, is not, nor
+  // what goes out.
+  EXPECT_EQ(After("fold_parameters",
+                  head + "  %3 = exp(%0) : [4] float32\n"
+                         "  %4 = add(%3, %0) : [4] float32\n"
+                         "  %5 = multiply(%2, %4) : [4] float32\n"
+                         "  %6 = exp(%1) : [4] float32\n"
+                         "  store_(%1, %5)\n"
+                         "  %7 = add(%6, %5) : [4] float32\n"
+                         "  %8 = log(%0) : [4] float32\n",
+                  {7, 8}, 2),
+            head +
+                "  %9 = captured \"\" : [4] float32\n"
+                "  %5 = multiply(%2, %9) : [4] float32\n"
+                "  %6 = exp(%1) : [4] float32\n"
+                "  store_(%1, %5)\n"
+                "  %7 = add(%6, %5) : [4] float32\n"
+                "  %8 = log(%0) : [4] float32\n");
+  // No parameter becomes much larger.
+  const std::string body =
+      "  %0 = captured \"a\" : [4] float32\n"
+      "  %1 = input \"x\" : [400000] float32\n"
+      "  %2 = tile(%0, repeat_times=[100000]) : [400000] float32\n"
+      "  %3 = add(%2, %1) : [400000] float32\n";
+  EXPECT_EQ(After("fold_parameters", body, {3}, 1), body);
+}
+
 TEST(TestMode, AsTheSchemasSay) {
   EXPECT_EQ(
       After("test_mode",

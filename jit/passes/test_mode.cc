@@ -108,10 +108,11 @@ void Run(Rewriter& r) {
 }
 
 const PassRegistration registration(
-    {"test_mode",
-     "The program as it runs in a test: each op as its schema says "
-     "(`inference`), without changes of captured tensors.",
-     &Run});
+    {.name = "test_mode",
+     .doc = "The program as it runs in a test: each op as its schema says "
+            "(`inference`), without changes of captured tensors.",
+     .run = &Run,
+     .keeps_results = false});
 
 }  // namespace
 }  // namespace proa::inline v0::jit

@@ -1,4 +1,5 @@
 // Shape rules of convolution.
+#include "ops/nn/conv_activation.h"
 #include "ops/nn/conv_geometry.h"
 #include "ops/nn/infer_checks.h"
 #include "ops/nn/nn_infer.h"
@@ -14,6 +15,13 @@ void RequireBias(const char* op, const Tensor& t, int64_t channels) {
           (t.rank() == 1 && (t.size(0) == 1 || !Differ(t.size(0), channels))),
       op, ": bias must be [", channels, "] or [1]; it is ", Describe(t));
   RequireReal(op, "bias", t);
+}
+
+void RequireResidual(const char* op, const Tensor& residual, const Shape& out) {
+  PROA_REQUIRE(!residual.defined() || ShapesFit(residual.shape(), out), op,
+               ": residual must be ", ToString(out), "; it is ",
+               Describe(residual));
+  RequireReal(op, "residual", residual);
 }
 
 }  // namespace
@@ -44,10 +52,51 @@ Shape conv2d_batch_norm(const char* op, const Tensor& x, const Tensor& weight,
   RequireStatistics(op, "variance", variance, channels);
   RequireVector(op, "norm_weight", norm_weight, channels);
   RequireVector(op, "norm_bias", norm_bias, channels);
-  PROA_REQUIRE(!residual.defined() || ShapesFit(residual.shape(), out), op,
-               ": residual must be ", ToString(out), "; it is ",
-               Describe(residual));
+  RequireResidual(op, residual, out);
   return out;
+}
+
+Shape conv2d_activation(const char* op, const Tensor& x, const Tensor& weight,
+                        const Tensor& bias, const Tensor& residual,
+                        std::string_view activation, Ints stride, Ints padding,
+                        Ints dilation, int64_t groups,
+                        std::string_view data_format,
+                        std::string_view padding_algorithm) {
+  const Shape out = conv(op, 2, x, weight, bias, stride, padding, dilation,
+                         groups, data_format, padding_algorithm);
+  RequireResidual(op, residual, out);
+  PROA_REQUIRE(activation == "none" ||
+                   VisitActivation(activation, 0, 0, [](const auto&) {}),
+               op,
+               ": activation must be none, relu, relu6, leaky_relu, hardtanh, "
+               "hardsigmoid, hardswish, silu, sigmoid or tanh; it is '",
+               activation, "'");
+  return out;
+}
+
+Shape folded_weight(const char* op, const Tensor& weight, const Tensor& mean,
+                    const Tensor& variance, const Tensor& bias,
+                    const Tensor& norm_weight, const Tensor& norm_bias,
+                    int64_t channel_dim, int64_t groups) {
+  PROA_REQUIRE(channel_dim == 0 || channel_dim == 1, op,
+               ": channel_dim must be 0 or 1; it is ", channel_dim);
+  PROA_REQUIRE(weight.rank() > channel_dim, op, ": weight has ", weight.rank(),
+               weight.rank() == 1 ? " dim" : " dims",
+               "; its channels cannot be dim ", channel_dim);
+  PROA_REQUIRE(groups > 0, op, ": groups must be positive; it is ", groups);
+  PROA_REQUIRE(channel_dim == 0 || IsUnknown(weight.size(0)) ||
+                   weight.size(0) % groups == 0,
+               op, ": groups ", groups, " does not divide the ", weight.size(0),
+               " rows of weight");
+  const int64_t size = weight.size(static_cast<int>(channel_dim));
+  const int64_t channels =
+      channel_dim == 0 || IsUnknown(size) ? size : size * groups;
+  RequireStatistics(op, "mean", mean, channels);
+  RequireStatistics(op, "variance", variance, channels);
+  RequireBias(op, bias, channels);
+  RequireVector(op, "norm_weight", norm_weight, channels);
+  RequireVector(op, "norm_bias", norm_bias, channels);
+  return weight.shape();
 }
 
 Shape conv_input_grad(const char* op, const Tensor& grad_out,

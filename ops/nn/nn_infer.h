@@ -28,6 +28,17 @@ Shape conv2d_batch_norm(const char* op, const Tensor& x, const Tensor& weight,
                         Ints stride, Ints padding, Ints dilation,
                         int64_t groups, std::string_view data_format,
                         std::string_view padding_algorithm);
+Shape conv2d_activation(const char* op, const Tensor& x, const Tensor& weight,
+                        const Tensor& bias, const Tensor& residual,
+                        std::string_view activation, Ints stride, Ints padding,
+                        Ints dilation, int64_t groups,
+                        std::string_view data_format,
+                        std::string_view padding_algorithm);
+// The shape of weight, after checking what is folded into it.
+Shape folded_weight(const char* op, const Tensor& weight, const Tensor& mean,
+                    const Tensor& variance, const Tensor& bias,
+                    const Tensor& norm_weight, const Tensor& norm_bias,
+                    int64_t channel_dim, int64_t groups);
 Shape conv_input_grad(const char* op, const Tensor& grad_out,
                       const Tensor& weight, const IntArray& input_shape,
                       Ints stride, Ints padding, Ints dilation, int64_t groups,

@@ -258,7 +258,7 @@ void BindJit(py::module_& m) {
       "set_pass_checks",
       [](bool verify, const py::object& dump) {
         jit::PassDebugging debugging;
-        debugging.verify = verify;
+        debugging.verify = debugging.compare = verify;
         if (!dump.is_none()) {
           debugging.dump = [dump](const char* pass, const std::string& before,
                                   const std::string& after) {
@@ -269,7 +269,8 @@ void BindJit(py::module_& m) {
         jit::SetPassDebugging(std::move(debugging));
       },
       py::arg("verify"), py::arg("dump") = py::none(),
-      "Whether the verifier runs after each pass; dump(pass, before, after) "
+      "Whether the form of a program is checked after each pass, and what it "
+      "gives on arguments that are made up; dump(pass, before, after) "
       "is called with the texts where a pass changed something.");
   m.def("is_symbolic",
         [](const Tensor& t) { return t.defined() && t.is_symbolic(); });

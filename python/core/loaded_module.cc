@@ -341,9 +341,9 @@ void BindLoadedModules(py::module_& m) {
       },
       py::arg("program"), py::arg("parameters"),
       "The contents of the two files, as bytes.");
-  m.def("default_passes", [] {
+  m.def("inference_passes", [] {
     std::vector<std::string> names;
-    for (std::string_view name : jit::DefaultPasses()) {
+    for (std::string_view name : jit::InferencePasses()) {
       names.emplace_back(name);
     }
     return names;

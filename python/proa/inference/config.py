@@ -15,7 +15,8 @@ class PassBuilder:
     Examples:
         >>> passes = proa.inference.Config().pass_builder()
         >>> passes.all_passes()
-        ['identities', 'constant_folding', 'common_subexpressions', 'fuse_norm', 'dead_code', 'fuse_pointwise']
+        ['identities', 'constant_folding', 'common_subexpressions', 'recognize', 'fold_norm', 'fold_parameters',
+        'fuse_norm', 'fuse_activation', 'dead_code', 'fuse_pointwise']
         >>> passes.delete_pass("fuse_norm")
         >>> passes.append_pass("identities")
         >>> passes.insert_pass(0, "dead_code")
@@ -24,7 +25,7 @@ class PassBuilder:
     """
 
     def __init__(self):
-        self._names = list(_C.default_passes())
+        self._names = list(_C.inference_passes())
         self._debug = False
 
     def all_passes(self):

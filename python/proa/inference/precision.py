@@ -13,8 +13,8 @@ __all__ = ["convert_to_mixed_precision", "in_precision"]
 _DTYPES = {PrecisionType.Half: "float16", PrecisionType.Bfloat16: "bfloat16"}
 
 
-def in_precision(module, dtype, keep_io_types=True, black_list=None, white_list=None):
-    """The module with matrix products and convolutions in a 16-bit dtype, the weights of those converted.
+def in_precision(module, dtype, keep_io_types=True, black_list=None, white_list=None, passes=()):
+    """The module, after these passes, with matrix products and convolutions in a 16-bit dtype, the weights converted.
 
     It is recorded again under autocast: what depends on weights alone is computed now and becomes the new weight.
     """
@@ -26,7 +26,7 @@ def in_precision(module, dtype, keep_io_types=True, black_list=None, white_list=
             low = not keep_io_types and declared.name == "float32"
             value = program.add_input(name, shape, _C.DType(dtype) if low else declared)
             inputs.append(value.astype("float32") if low else value)
-        results = module.with_passes([]).replay(inputs)
+        results = module.with_passes(list(passes)).replay(inputs)
         for value, (_, declared) in zip(results, module.output_specs):
             want = dtype if not keep_io_types and declared.name == "float32" else declared
             outputs.append(value if value.dtype == _C.DType(want) else value.astype(want))

@@ -110,9 +110,11 @@ def _compiled(config):
             path, lambda: load_module(config), config._state.get("threads") or 0
         )
     module = load_module(config)
-    if config._state["bfloat16"]:
-        module = in_precision(module, "bfloat16")
     passes = config._running_passes()
+    if config._state["bfloat16"]:
+        # What is folded into weights is folded before they are rounded.
+        folded = passes.index("fold_parameters") + 1 if "fold_parameters" in passes else 0
+        module = in_precision(module, "bfloat16", passes=passes[:folded])
     folder = config._dumps()
     if folder is not None:
         os.makedirs(folder, exist_ok=True)

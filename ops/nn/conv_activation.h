@@ -1,0 +1,50 @@
+// What may follow a convolution: formulas of elementwise ops, by name.
+#ifndef PROA_OPS_NN_CONV_ACTIVATION_H_
+#define PROA_OPS_NN_CONV_ACTIVATION_H_
+
+#include <string_view>
+
+#include "ops/elementwise/activation.h"
+#include "ops/elementwise/exponential.h"
+#include "ops/primitives/host_device.h"
+
+namespace proa::inline v0::ops {
+
+// Calls f(formula) for the activation of that name; false if there is none.
+template <typename F>
+bool VisitActivation(std::string_view name, double alpha, double beta, F&& f) {
+  if (name == "relu") return f(formula::Relu{}), true;
+  if (name == "relu6") return f(formula::Relu6{}), true;
+  if (name == "leaky_relu") return f(formula::LeakyRelu{alpha}), true;
+  if (name == "hardtanh") return f(formula::Hardtanh{alpha, beta}), true;
+  if (name == "hardsigmoid") return f(formula::Hardsigmoid{alpha, beta}), true;
+  if (name == "hardswish") return f(formula::Hardswish{}), true;
+  if (name == "silu") return f(formula::Silu{}), true;
+  if (name == "sigmoid") return f(formula::Sigmoid{}), true;
+  if (name == "tanh") return f(formula::Tanh{}), true;
+  return false;
+}
+
+namespace formula {
+
+struct Sum {
+  template <class T>
+  PROA_HD static T Apply(T x, T y) {
+    return x + y;
+  }
+};
+
+// f(x + y)
+template <class F>
+struct OfSum {
+  F f;
+  template <class T>
+  PROA_HD T Apply(T x, T y) const {
+    return f.Apply(x + y);
+  }
+};
+
+}  // namespace formula
+}  // namespace proa::inline v0::ops
+
+#endif  // PROA_OPS_NN_CONV_ACTIVATION_H_

@@ -1,0 +1,39 @@
+"""References of a convolution with what follows it."""
+
+import numpy as np
+
+from ops.nn import conv_samples
+
+_ACTIVATIONS = {
+    "none": lambda y, alpha, beta: y,
+    "relu": lambda y, alpha, beta: np.maximum(y, 0),
+    "relu6": lambda y, alpha, beta: np.clip(y, 0, 6),
+    "leaky_relu": lambda y, alpha, beta: np.where(y < 0, alpha * y, y),
+    "hardtanh": lambda y, alpha, beta: np.clip(y, alpha, beta),
+    "hardsigmoid": lambda y, alpha, beta: np.clip(alpha * y + beta, 0, 1),
+    "hardswish": lambda y, alpha, beta: y * np.clip(y + 3, 0, 6) / 6,
+    "silu": lambda y, alpha, beta: y / (1 + np.exp(-y)),
+    "sigmoid": lambda y, alpha, beta: 1 / (1 + np.exp(-y)),
+    "tanh": lambda y, alpha, beta: np.tanh(y),
+}
+
+
+def reference_conv2d_activation(
+    x,
+    weight,
+    bias=None,
+    residual=None,
+    activation="none",
+    alpha=0.0,
+    beta=0.0,
+    stride=(1, 1),
+    padding=(0, 0),
+    dilation=(1, 1),
+    groups=1,
+    data_format="NCHW",
+    padding_algorithm="EXPLICIT",
+):
+    out = conv_samples.reference_conv2d(
+        x, weight, bias, stride, padding, dilation, groups, data_format, padding_algorithm
+    )
+    return _ACTIVATIONS[activation](out if residual is None else out + residual, alpha, beta)

@@ -1,0 +1,252 @@
+"""Predictors fold normalization into convolutions and fuse activations: for every activation and kind of convolution the
+result is that of the network."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import proa
+from proa import inference, nn
+
+_ACTIVATIONS = {
+    "relu": nn.ReLU,
+    "relu6": nn.ReLU6,
+    "leaky_relu": lambda: nn.LeakyReLU(0.3),
+    "hardtanh": lambda: nn.Hardtanh(-0.4, 0.7),
+    "hardsigmoid": nn.Hardsigmoid,
+    "hardswish": nn.Hardswish,
+    "silu": nn.Silu,
+    "sigmoid": nn.Sigmoid,
+    "tanh": nn.Tanh,
+    "none": None,
+}
+_CONVOLUTIONS = {
+    "plain": {},
+    "without bias": {"bias_attr": False},
+    "depthwise": {"groups": 4},
+    "strided, dilated": {"stride": 2, "dilation": 2},
+    "same": {"padding": "SAME"},
+    "NHWC": {"data_format": "NHWC"},
+}
+
+
+class _Block(nn.Layer):
+    def __init__(self, activation, residual, norm, **settings):
+        super().__init__()
+        self.conv = nn.Conv2D(4, 4, 3, **settings)
+        data_format = settings.get("data_format", "NCHW")
+        self.norm = nn.BatchNorm2D(4, data_format=data_format) if norm else nn.Identity()
+        self.activation = nn.Identity() if activation is None else activation()
+        self.residual = residual
+
+    def forward(self, x, r):
+        y = self.norm(self.conv(x))
+        return self.activation(r + y if self.residual else y)
+
+
+def _randomize(net):
+    rng = np.random.RandomState(0)
+    for name, value in net.state_dict().items():
+        low = 0.5 if name.endswith("variance") else -0.5
+        value.set_value((low + rng.rand(*value.shape)).astype("float32"))
+
+
+def _predictor(net, specs, folder, change=None):
+    net.eval()
+    proa.jit.save(net, str(folder / "net"), specs)
+    config = inference.Config(str(folder / "net"))
+    if change is not None:
+        change(config)
+    return inference.create_predictor(config)
+
+
+@pytest.mark.parametrize("settings", _CONVOLUTIONS.values(), ids=list(_CONVOLUTIONS))
+def test_every_activation(settings, tmp_path):
+    proa.seed(1)
+    for (name, activation), residual, norm in itertools.product(_ACTIVATIONS.items(), (False, True), (False, True)):
+        net = _Block(activation, residual, norm, **settings)
+        _randomize(net)
+        shape = [2, 9, 8, 4] if settings.get("data_format") == "NHWC" else [2, 4, 9, 8]
+        x = np.random.RandomState(1).randn(*shape).astype("float32")
+        net.eval()
+        r = np.random.RandomState(2).randn(*net.conv(proa.to_tensor(x)).shape).astype("float32")
+        want = net(proa.to_tensor(x), proa.to_tensor(r)).numpy()
+        specs = [proa.static.InputSpec([None, *a.shape[1:]], "float32", n) for a, n in ((x, "x"), (r, "r"))]
+        predictor = _predictor(net, specs, tmp_path)
+        plan = predictor._module.plan
+        assert "batch_norm" not in plan, plan
+        fused = activation is not None or residual
+        assert ("conv2d_activation(" in plan) == fused and f'activation="{name}"' in plan or not fused, plan
+        given = [x, r]
+
+        np.testing.assert_allclose(predictor.run(given)[0].numpy(), want, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("name", [name for name, made in _ACTIVATIONS.items() if made is not None])
+def test_nan_and_infinity_stay(name, tmp_path):
+    net = _Block(_ACTIVATIONS[name], True, True)
+    _randomize(net)
+    x = np.zeros([1, 4, 5, 5], "float32")
+    r = np.zeros([1, 4, 3, 3], "float32")
+    r[0, 0, 0], r[0, 1, 0], r[0, 2, 0] = np.nan, np.inf, -np.inf
+    x[0, 0, 4, 4] = np.nan
+    net.eval()
+    want = net(proa.to_tensor(x), proa.to_tensor(r)).numpy()
+    specs = [proa.static.InputSpec([1, *a.shape[1:]], "float32", n) for a, n in ((x, "x"), (r, "r"))]
+    got = _predictor(net, specs, tmp_path).run([x, r])[0].numpy()
+    np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)  # NaN is equal to NaN here
+    assert np.isnan(got).sum() == np.isnan(want).sum() > 0
+
+
+@pytest.mark.parametrize(
+    "conv, norm, shape", [(nn.Conv1D, nn.BatchNorm1D, [9]), (nn.Conv3D, nn.BatchNorm3D, [5, 4, 6])]
+)
+def test_convolutions_of_other_dims(conv, norm, shape, tmp_path):
+    net = nn.Sequential(conv(3, 6, 3, groups=3), norm(6), nn.ReLU())
+    _randomize(net)
+    net.eval()
+    x = np.random.RandomState(1).randn(2, 3, *shape).astype("float32")
+    want = net(proa.to_tensor(x)).numpy()
+    predictor = _predictor(net, [proa.static.InputSpec([None, 3, *shape], "float32", "x")], tmp_path)
+    assert "batch_norm" not in predictor._module.plan
+    np.testing.assert_allclose(predictor.run([x])[0].numpy(), want, rtol=2e-5, atol=2e-5)
+
+
+def test_a_weight_that_two_layers_share(tmp_path):
+    net = nn.Sequential(nn.Conv2D(3, 3, 1), nn.BatchNorm2D(3), nn.Conv2D(3, 3, 1), nn.BatchNorm2D(3))
+    net[2].weight = net[0].weight
+    _randomize(net)
+    net.eval()
+    x = np.random.RandomState(1).randn(2, 3, 4, 4).astype("float32")
+    want = net(proa.to_tensor(x)).numpy()
+    predictor = _predictor(net, [proa.static.InputSpec([None, 3, 4, 4], "float32", "x")], tmp_path)
+    np.testing.assert_allclose(predictor.run([x])[0].numpy(), want, rtol=2e-5, atol=2e-5)
+
+
+def test_a_buffer_that_the_model_changes_is_not_folded(tmp_path):
+    class Counting(nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("seen", proa.zeros([3]))
+
+        @proa.jit.to_static
+        def forward(self, x):
+            self.seen.add_(proa.ones([3]))
+            return x * (self.seen * 2)
+
+    specs = [proa.static.InputSpec([3], "float32", "x")]
+    net = Counting()
+    proa.jit.save(net, str(tmp_path / "net"), specs)
+    outputs = []
+    for on in (True, False):
+        config = inference.Config(str(tmp_path / "net"))
+        config.switch_ir_optim(on)
+        predictor = inference.create_predictor(config)
+        outputs.append([predictor.run([np.ones([3], "float32")])[0].numpy().tolist() for _ in range(3)])
+    assert outputs[0] == outputs[1]
+
+
+def test_bfloat16_folds_before_it_rounds(tmp_path):
+    net = _Block(nn.ReLU, False, True)
+    _randomize(net)
+    x = np.random.RandomState(1).randn(2, 4, 9, 8).astype("float32")
+    net.eval()
+    want = net(proa.to_tensor(x), None).numpy()
+    specs = [proa.static.InputSpec([None, 4, 9, 8], "float32", "x"), proa.static.InputSpec([1], "float32", "r")]
+    r = np.zeros([1], "float32")
+    predictor = _predictor(net, specs, tmp_path, lambda c: c.enable_mkldnn_bfloat16())
+    plan = predictor._module.plan
+    assert "[4, 4, 3, 3] bfloat16" in plan and "batch_norm" not in plan, plan
+    got = predictor.run([x, r])[0].numpy()
+    assert 0 < abs(got - want).max() < 0.03 * abs(want).max()
+
+
+def test_deleted_passes(tmp_path):
+    net = _Block(nn.ReLU, False, True)
+    specs = [proa.static.InputSpec([None, 4, 9, 8], "float32", "x"), proa.static.InputSpec([1], "float32", "r")]
+
+    def plan(*deleted):
+        def change(config):
+            for name in deleted:
+                config.delete_pass(name)
+
+        return _predictor(net, specs, tmp_path, change)._module.plan
+
+    assert "conv2d_batch_norm_relu_inference(" in plan("fold_norm")
+    assert "fold_batch_norm(" in plan("fold_parameters") and "fold_batch_norm(" not in plan()
+    assert "relu(" in plan("fuse_activation") and "conv2d_activation(" not in plan("fuse_activation")
+
+
+_ROOT = math.sqrt(2.0)
+_PIECES = {
+    "gelu, half first": (lambda x: x * 0.5 * (1.0 + proa.erf(x / _ROOT)), "gelu"),
+    "gelu, half last": (lambda x: x * (proa.erf(x / _ROOT) + 1.0) * 0.5, "gelu"),
+    "gelu, product": (lambda x: 0.5 * x * (1.0 + proa.erf(x * (1 / _ROOT))), "gelu"),
+    "gelu, short root": (lambda x: x * 0.5 * (1.0 + proa.erf(x / 1.41421)), "gelu"),
+    "gelu, tanh": (lambda x: 0.5 * x * (1 + proa.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))), "gelu"),
+    "silu": (lambda x: x * nn.functional.sigmoid(x), "silu"),
+    "hardswish": (lambda x: x * nn.functional.hardsigmoid(x), "hardswish"),
+    "hardswish, relu6": (lambda x: x * nn.functional.relu6(x + 3) / 6, "hardswish"),
+    "hardswish, clip": (lambda x: x * proa.clip(x + 3, 0, 6) / 6, "hardswish"),
+    "hardswish, clip to 1": (lambda x: x * proa.clip(x * (1 / 6) + 0.5, 0.0, 1.0), "hardswish"),
+    "relu6, clip": (lambda x: proa.clip(x, 0.0, 6.0), "relu6"),
+    "relu6, two": (lambda x: proa.minimum(proa.maximum(x, proa.zeros([])), proa.full([], 6.0)), "relu6"),
+    # What looks like it, and is something else.
+    "other root": (lambda x: x * 0.5 * (1.0 + proa.erf(x / 1.5)), None),
+    "other half": (lambda x: x * 0.51 * (1.0 + proa.erf(x / _ROOT)), None),
+    "other slope": (lambda x: x * nn.functional.hardsigmoid(x, slope=0.2), None),
+    "two factors": (lambda x: x * nn.functional.sigmoid(x + 1), None),
+    "other limit": (lambda x: proa.clip(x, 0.0, 6.5), None),
+    "one limit": (lambda x: proa.clip(x, min=0.0), None),
+}
+
+
+class _Function(nn.Layer):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+def _check_pieces(net, x, op, folder):
+    net.eval()
+    want = net(proa.to_tensor(x)).numpy()
+    predictor = _predictor(net, [proa.static.InputSpec([None, *x.shape[1:]], "float32", "x")], folder)
+    plan = predictor._module.plan
+    ops = [op] if op is not None else []
+    found = [o for o in ("gelu", "silu", "hardswish", "relu6", "layer_norm") if f" {o}(" in plan]
+    assert found == ops, plan
+    assert op is None or plan.count("(%") == 1, plan
+    np.testing.assert_allclose(predictor.run([x])[0].numpy(), want, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("function, op", _PIECES.values(), ids=list(_PIECES))
+def test_pieces_are_recognized(function, op, tmp_path):
+    x = np.random.RandomState(0).uniform(-8, 8, [5, 40]).astype("float32")
+    _check_pieces(_Function(function), x, op, tmp_path)
+
+
+class _Norm(nn.Layer):
+    def __init__(self, shape, square):
+        super().__init__()
+        self.weight = self.create_parameter(shape)
+        self.bias = self.create_parameter(shape)
+        self.square = square
+
+    def forward(self, x):
+        d = x - x.mean(-1, keepdim=True)
+        variance = self.square(d).mean(-1, keepdim=True)
+        return d / proa.sqrt(variance + 3e-4) * self.weight + self.bias
+
+
+@pytest.mark.parametrize("square", [lambda d: d**2, lambda d: d * d], ids=["pow", "product"])
+@pytest.mark.parametrize("shape, op", [([8], "layer_norm"), ([8, 1], None), ([1, 8], None)])
+def test_layer_normalization_is_recognized(shape, op, square, tmp_path):
+    x = np.random.RandomState(0).randn(3, 8, 8).astype("float32")
+    net = _Norm(shape, square)
+    _randomize(net)
+    _check_pieces(net, x, op, tmp_path)

@@ -76,16 +76,20 @@ void WalkFrames(F&& f) {
 
 PyObject* layer_call = nullptr;  // the code of Layer.__call__
 PyObject* layer_path = nullptr;
+PyObject* layer_inputs = nullptr;
+
+Ref LocalOf(PyFrameObject* frame, const char* name) {
+  const Ref locals = Ref::New(
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(frame), "f_locals"));
+  return Ref::New(PyMapping_GetItemString(locals.get(), name));
+}
 
 // The layers whose __call__ is on the stack, innermost first.
 Ref RunningLayers() {
   Ref layers = Ref::New(PyList_New(0));
   WalkFrames([&](PyFrameObject* frame, PyCodeObject* code) {
     if (reinterpret_cast<PyObject*>(code) != layer_call) return true;
-    const Ref locals = Ref::New(
-        PyObject_GetAttrString(reinterpret_cast<PyObject*>(frame), "f_locals"));
-    const Ref self = Ref::New(PyMapping_GetItemString(locals.get(), "self"));
-    CheckStatus(PyList_Append(layers.get(), self.get()));
+    CheckStatus(PyList_Append(layers.get(), LocalOf(frame, "self").get()));
     return true;
   });
   return layers;
@@ -166,18 +170,40 @@ std::string RunningLayer() {
   }
 }
 
+std::string InputsOfRunningLayer() {
+  if (layer_call == nullptr) return {};
+  const QuietScope quiet;
+  try {
+    Ref text;
+    WalkFrames([&](PyFrameObject* frame, PyCodeObject* code) {
+      if (reinterpret_cast<PyObject*>(code) != layer_call) return true;
+      text = Ref::New(PyObject_CallFunctionObjArgs(
+          layer_inputs, LocalOf(frame, "inputs").get(),
+          LocalOf(frame, "kwargs").get(), nullptr));
+      return false;
+    });
+    const char* inputs = text ? Utf8(text.get()) : nullptr;
+    return inputs != nullptr ? inputs : "";
+  } catch (const PythonError&) {
+    PyErr_Clear();
+    return {};
+  }
+}
+
 void BindCallStack(py::module_& m) {
   InstallCallSiteHooks(
       {.source_line = &SourceLineHook, .code = &CodeHook, .layer = &LayerHook});
   m.def(
       "set_layer_call",
-      [](const py::object& code, const py::object& path) {
+      [](const py::object& code, const py::object& path,
+         const py::object& inputs) {
         layer_call = code.inc_ref().ptr();
         layer_path = path.inc_ref().ptr();
+        layer_inputs = inputs.inc_ref().ptr();
       },
-      py::arg("code"), py::arg("path"),
-      "The code of Layer.__call__, and what names the last of a list of "
-      "layers.");
+      py::arg("code"), py::arg("path"), py::arg("inputs"),
+      "The code of Layer.__call__; what names the last of a list of layers; "
+      "what describes the arguments of a call.");
   m.def(
       "running_layer", [] { return RunningLayer(); },
       "The layer that is being called, \"Mlp.hidden (Linear)\"; '' if none "

@@ -32,6 +32,9 @@ std::string SourceText(const Frame& frame);
 // std::bad_alloc.
 std::string RunningLayer();
 
+// "[2, 3] float32, mask=None": what that layer was called with.
+std::string InputsOfRunningLayer();
+
 // set_layer_call(code, path): `code` is that of Layer.__call__, whose frames
 // are looked for; path(layers) names the last of a list of layers, outermost
 // first.

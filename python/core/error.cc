@@ -38,6 +38,8 @@ std::string CallSiteNote(const char* message) {
   }
   if (!layer.empty()) {
     absl::StrAppend(&note, note.empty() ? "" : "\n", "  in layer ", layer);
+    const std::string inputs = InputsOfRunningLayer();
+    if (!inputs.empty()) absl::StrAppend(&note, ", called with ", inputs);
   }
   return note;
 }

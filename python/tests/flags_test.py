@@ -205,7 +205,10 @@ def test_level_1_says_the_layer():
     net = proa.nn.Sequential(proa.nn.ReLU(), proa.nn.Linear(5, 2))
     lines = error(net).splitlines()
     assert lines[0].startswith("ValueError: (InvalidArgument) linear: ")
-    assert lines[1].startswith("  at flags_test.py:") and lines[2] == "  in layer Sequential.1 (Linear)"
+    assert (
+        lines[1].startswith("  at flags_test.py:")
+        and lines[2] == "  in layer Sequential.1 (Linear), called with [2, 3] float32"
+    )
 
 
 def test_level_1_repeats_nothing():
@@ -309,6 +312,7 @@ def test_every_error_of_the_package_is_located():
         "_Again",  # of dy2static, caught there: record once more; leave a function as it is written
         "NotConverted",
         "AssertionError",  # the user's own
+        "wrong",  # of framework/attributes.py
         "_wrong",  # and the next: functions that give located errors
         "_refused",
         "Refused",  # of the ONNX importer, and the next two: caught there, and said with the file's name

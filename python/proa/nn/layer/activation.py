@@ -2,11 +2,26 @@
 
 from collections.abc import Callable
 
+from proa import _C
 from proa._C import Tensor
+from proa.framework.attributes import real
 from proa.framework.names import borrow as _borrow
 from proa.nn import functional as F
+from proa.nn.functional.shapes import size_argument
 from proa.nn.initializer import Constant
 from proa.nn.layer.layers import Layer
+
+
+def function_of(owner, argument, name):
+    """The function of nn.functional that an argument of a layer, such as `activation`, names."""
+    function = getattr(F, name, None) if isinstance(name, str) and not name.startswith("_") else None
+    if not callable(function):
+        raise _C.located(
+            ValueError(
+                f"{owner}: {argument} must be the name of a function of nn.functional, such as 'relu', not {name!r}"
+            )
+        )
+    return function
 
 
 class _Activation(Layer):
@@ -417,9 +432,12 @@ class PReLU(Layer):
 
     def __init__(self, num_parameters=1, init=0.25, weight_attr=None, data_format="NCHW", name=None):
         super().__init__()
+        num_parameters = size_argument("PReLU", "num_parameters", num_parameters)
         self._num_parameters, self._data_format = num_parameters, data_format
         self._init, self._weight_attr, self._name = init, weight_attr, name
-        self._weight = self.create_parameter([num_parameters], weight_attr, default_initializer=Constant(init))
+        self._weight = self.create_parameter(
+            [num_parameters], weight_attr, default_initializer=Constant(real("PReLU", "init", init))
+        )
 
     @property
     def weight(self):

@@ -1,9 +1,10 @@
 """Linear, Embedding, dropout, padding, resizing and other common layers."""
 
 from proa import _C
+from proa.framework.attributes import real
 from proa.framework.names import borrow as _borrow
 from proa.nn import functional as F
-from proa.nn.functional.shapes import plain_ints
+from proa.nn.functional.shapes import plain_ints, size_argument
 from proa.nn.layer.layers import Layer
 
 
@@ -42,6 +43,8 @@ class Linear(Layer):
 
     def __init__(self, in_features, out_features, weight_attr=None, bias_attr=None, name=None):
         super().__init__()
+        in_features = size_argument("Linear", "in_features", in_features, 0)
+        out_features = size_argument("Linear", "out_features", out_features, 0)
         self.weight = self.create_parameter([in_features, out_features], weight_attr)
         self.bias = self.create_parameter([out_features], bias_attr, is_bias=True)
         self.name, self._weight_attr, self._bias_attr = name, weight_attr, bias_attr
@@ -71,6 +74,9 @@ class Bilinear(Layer):
 
     def __init__(self, in1_features, in2_features, out_features, weight_attr=None, bias_attr=None, name=None):
         super().__init__()
+        in1_features = size_argument("Bilinear", "in1_features", in1_features)
+        in2_features = size_argument("Bilinear", "in2_features", in2_features)
+        out_features = size_argument("Bilinear", "out_features", out_features)
         self.weight = self.create_parameter([out_features, in1_features, in2_features], weight_attr)
         self.bias = self.create_parameter([1, out_features], bias_attr, is_bias=True)
         self._in1_features, self._in2_features, self._out_features = in1_features, in2_features, out_features
@@ -101,13 +107,10 @@ class Embedding(Layer):
 
     def __init__(self, num_embeddings, embedding_dim, padding_idx=None, sparse=False, weight_attr=None, name=None):
         super().__init__()
-        if num_embeddings <= 0 or embedding_dim <= 0:
-            raise _C.located(
-                ValueError(
-                    f"Embedding: sizes must be positive; num_embeddings is {num_embeddings}, "
-                    f"embedding_dim is {embedding_dim}"
-                )
-            )
+        num_embeddings = size_argument("Embedding", "num_embeddings", num_embeddings)
+        embedding_dim = size_argument("Embedding", "embedding_dim", embedding_dim)
+        if padding_idx is not None:
+            padding_idx = size_argument("Embedding", "padding_idx", padding_idx, -num_embeddings)
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise _C.located(ValueError(f"Embedding: padding_idx {padding_idx} is not one of {num_embeddings} rows"))
         self._num_embeddings, self._embedding_dim = num_embeddings, embedding_dim
@@ -334,7 +337,7 @@ class Upsample(Layer):
         name=None,
     ):
         super().__init__()
-        self.size, self.scale_factor, self.mode = size, scale_factor, mode.lower()
+        self.size, self.scale_factor, self.mode = size, scale_factor, str(mode).lower()
         self.align_corners, self.align_mode, self.data_format = align_corners, align_mode, data_format
         self.name = name
 
@@ -398,7 +401,7 @@ class PairwiseDistance(Layer):
 
     def __init__(self, p=2.0, epsilon=1e-06, keepdim=False, name=None):
         super().__init__()
-        self.p, self.epsilon, self.keepdim, self.name = p, epsilon, keepdim, name
+        self.p, self.epsilon, self.keepdim, self.name = p, real("PairwiseDistance", "epsilon", epsilon), keepdim, name
 
     def forward(self, x, y):
         from proa.tensor.linalg import norm

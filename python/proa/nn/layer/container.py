@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from proa import _C
 from proa.framework.names import borrow as _borrow
 from proa.framework.parameter import Parameter
+from proa.nn.functional.shapes import size_argument
 from proa.nn.layer.layers import Layer
 
 
@@ -23,6 +24,7 @@ _MOST_LAYERS = 4096
 
 def checked_layers(owner, count):
     """`count`, which says how many layers `owner`, a name, is to make."""
+    count = size_argument(owner, "num_layers", count)
     if count > _MOST_LAYERS:
         raise _C.located(ValueError(f"{owner}: num_layers is {count}; at most {_MOST_LAYERS} are made"))
     return count

@@ -7,7 +7,7 @@ from proa import _C
 from proa._C import Tensor
 from proa.framework.names import borrow as _borrow
 from proa.nn import functional as F
-from proa.nn.functional.shapes import is_channel_last, numbers, padding_pairs
+from proa.nn.functional.shapes import is_channel_last, padding_pairs, positive, size_argument
 from proa.nn.initializer import Normal
 from proa.nn.layer.layers import Layer
 
@@ -37,7 +37,10 @@ class _Conv(Layer):
         kind, n = type(self).__name__, self._dims
         if weight_attr is False:
             raise _C.located(ValueError(f"{kind}: weight_attr must not be False; a convolution needs its weight"))
-        if groups < 1 or in_channels % groups or out_channels % groups:
+        in_channels = size_argument(kind, "in_channels", in_channels)
+        out_channels = size_argument(kind, "out_channels", out_channels)
+        groups = size_argument(kind, "groups", groups)
+        if in_channels % groups or out_channels % groups:
             raise _C.located(
                 ValueError(
                     f"{kind}: groups must divide in_channels and out_channels; groups is {groups}, "
@@ -50,9 +53,9 @@ class _Conv(Layer):
             )
         self._channel_last = is_channel_last(kind, data_format, n)
         self._in_channels, self._out_channels, self._groups = in_channels, out_channels, groups
-        self._kernel_size = numbers(kind, "kernel_size", kernel_size, n)
-        self._stride = numbers(kind, "stride", stride, n)
-        self._dilation = numbers(kind, "dilation", dilation, n)
+        self._kernel_size = positive(kind, "kernel_size", kernel_size, n)
+        self._stride = positive(kind, "stride", stride, n)
+        self._dilation = positive(kind, "dilation", dilation, n)
         self._padding, self._padding_mode = padding, padding_mode
         self._output_padding, self._data_format = output_padding, data_format
         self._param_attr, self._bias_attr = weight_attr, bias_attr

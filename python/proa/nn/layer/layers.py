@@ -7,7 +7,7 @@ from collections.abc import MutableMapping
 
 from proa import _C
 from proa.framework.dtype import as_dtype, convert_dtype, is_floating
-from proa.framework.parameter import Parameter, make_parameter
+from proa.framework.parameter import ParamAttr, Parameter, make_parameter
 from proa.nn.layer import paths, use
 from proa.utils import unique_name
 
@@ -128,9 +128,16 @@ class Layer:
         raise _C.located(NotImplementedError(f"{type(self).__name__} does not define forward"))
 
     def __call__(self, *inputs, **kwargs):
-        if not (self._forward_pre_hooks or self._forward_post_hooks or _watching):
-            return self.forward(*inputs, **kwargs)
-        return self._call_with_hooks(inputs, kwargs)
+        try:
+            if not (self._forward_pre_hooks or self._forward_post_hooks or _watching):
+                return self.forward(*inputs, **kwargs)
+            return self._call_with_hooks(inputs, kwargs)
+        except TypeError as e:
+            # Arguments that forward, or a hook, does not take: Python names the function, not which of the layers it is.
+            inner = e.__traceback__.tb_next
+            if inner is None or inner.tb_next is None and inner.tb_frame.f_code is Layer._call_with_hooks.__code__:
+                raise _C.located(e) from None
+            raise
 
     def _call_with_hooks(self, inputs, kwargs):
         if _watching:
@@ -343,6 +350,7 @@ class Layer:
             is_bias (bool): start from zeros unless said otherwise.
             default_initializer (Initializer, optional): used if `attr` names none.
         """
+        attr = ParamAttr.of(attr, type(self).__name__, "bias_attr" if is_bias else "weight_attr")
         arguments = shape, attr, dtype or self._dtype, is_bias, default_initializer
         made = make_parameter(*arguments, self._name_family())
         if made is not None and _C.in_static_mode():
@@ -646,4 +654,4 @@ def _moved(tensor, device, dtype):
     return moved
 
 
-_C.set_layer_call(Layer.__call__.__code__, paths.path_of)
+_C.set_layer_call(Layer.__call__.__code__, paths.path_of, paths.inputs_of)

@@ -6,6 +6,7 @@ from proa import _C
 from proa._C import Tensor
 from proa.framework.names import borrow as _borrow
 from proa.nn import functional as F
+from proa.nn.functional.shapes import size_argument
 from proa.nn.layer.layers import Layer
 
 
@@ -240,8 +241,8 @@ class HSigmoidLoss(Layer):
     def __init__(self, feature_size, num_classes, weight_attr=None, bias_attr=None, is_custom=False, is_sparse=False,
                  name=None):  # fmt: skip
         super().__init__()
-        if num_classes < 2 and not is_custom:
-            raise _C.located(ValueError(f"HSigmoidLoss: num_classes must be at least 2; it is {num_classes}"))
+        num_classes = size_argument("HSigmoidLoss", "num_classes", num_classes, 1 if is_custom else 2)
+        feature_size = size_argument("HSigmoidLoss", "feature_size", feature_size)
         self._num_classes, self._is_custom, self._is_sparse = num_classes, is_custom, is_sparse
         self._feature_size, self._weight_attr, self._bias_attr = feature_size, weight_attr, bias_attr
         self._name = name

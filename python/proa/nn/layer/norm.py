@@ -1,12 +1,16 @@
 """Normalization layers."""
 
+import math
+
 from proa import _C
+from proa.framework.attributes import real, wrong
 from proa.framework.dtype import as_dtype, convert_dtype
 from proa.framework.names import borrow as _borrow
 from proa.framework.parameter import Parameter
 from proa.nn import functional as F
-from proa.nn.functional.shapes import plain_ints
+from proa.nn.functional.shapes import plain_ints, size_argument
 from proa.nn.initializer import Constant, Normal
+from proa.nn.layer.activation import function_of
 from proa.nn.layer.layers import Layer
 
 
@@ -27,6 +31,7 @@ class _BatchNorm(Layer):
         name=None,
     ):
         super().__init__()
+        num_features = size_argument(type(self).__name__, "num_features", num_features, 0)
         self._num_features, self._momentum, self._epsilon = num_features, momentum, epsilon
         self._data_format, self._use_global_stats = data_format, use_global_stats
         self.weight = self.create_parameter([num_features], weight_attr, default_initializer=Constant(1.0))
@@ -190,13 +195,17 @@ class BatchNorm(_BatchNorm):
         )
         self._param_attr, self._data_layout, self._in_place = param_attr, data_layout, in_place
         self._is_test, self._trainable_statistics = is_test, trainable_statistics
-        if convert_dtype(dtype) != self._dtype:
+        if dtype is not None and convert_dtype(dtype) != self._dtype:
             self.to(dtype=dtype)
-        if moving_mean_name is not None:
-            self._mean.name = moving_mean_name
-        if moving_variance_name is not None:
-            self._variance.name = moving_variance_name
-        self._act = None if act is None else getattr(F, act)
+        for parameter, statistic, given in (
+            ("moving_mean_name", self._mean, moving_mean_name),
+            ("moving_variance_name", self._variance, moving_variance_name),
+        ):
+            if given is not None and not isinstance(given, str):
+                raise wrong("BatchNorm", parameter, "a str", given)
+            if given is not None:
+                statistic.name = given
+        self._act = None if act is None else function_of("BatchNorm", "act", act)
         self._trainable_statistics = trainable_statistics
         if is_test:
             self.eval()
@@ -301,14 +310,13 @@ class LayerNorm(Layer):
     def __init__(self, normalized_shape, epsilon=1e-05, weight_attr=None, bias_attr=None, name=None):
         super().__init__()
         shape = plain_ints(normalized_shape)
-        shape = [shape] if isinstance(shape, int) else list(shape)
+        shape = list(shape) if isinstance(shape, (list, tuple)) else [shape]
+        shape = [size_argument("LayerNorm", "normalized_shape", d, 0) for d in shape]
         self._normalized_shape, self._epsilon = shape, epsilon
         self._weight_attr, self._bias_attr = weight_attr, bias_attr
-        size = 1
-        for d in shape:
-            size *= d
-        self.weight = self.create_parameter([size], weight_attr, default_initializer=Constant(1.0))
-        self.bias = self.create_parameter([size], bias_attr, is_bias=True)
+        count = math.prod(shape)
+        self.weight = self.create_parameter([count], weight_attr, default_initializer=Constant(1.0))
+        self.bias = self.create_parameter([count], bias_attr, is_bias=True)
 
     def forward(self, input):
         return F.layer_norm(input, self._normalized_shape, self.weight, self.bias, self._epsilon)
@@ -343,7 +351,9 @@ class GroupNorm(Layer):
         name=None,
     ):
         super().__init__()
-        if num_groups < 1 or num_channels % num_groups:
+        num_groups = size_argument("GroupNorm", "num_groups", num_groups)
+        num_channels = size_argument("GroupNorm", "num_channels", num_channels)
+        if num_channels % num_groups:
             raise _C.located(ValueError(f"GroupNorm: {num_channels} channels are not divisible by {num_groups} groups"))
         self._num_groups, self._num_channels = num_groups, num_channels
         self._epsilon, self._data_format = epsilon, data_format
@@ -378,6 +388,7 @@ class _InstanceNorm(Layer):
             raise _C.located(
                 ValueError(f"{type(self).__name__}: weight_attr and bias_attr must both be False, or neither")
             )
+        num_features = size_argument(type(self).__name__, "num_features", num_features, 0)
         self._num_features, self._epsilon, self._data_format = num_features, epsilon, data_format
         self._momentum, self._weight_attr, self._bias_attr = momentum, weight_attr, bias_attr
         self.scale = self.create_parameter([num_features], weight_attr, default_initializer=Constant(1.0))
@@ -526,18 +537,31 @@ class SpectralNorm(Layer):
 
     def __init__(self, weight_shape, dim=0, power_iters=1, eps=1e-12, name=None, dtype="float32"):
         super().__init__(dtype=dtype)
-        self._dim, self._power_iters, self._eps = dim % len(weight_shape), power_iters, eps
-        self._weight_shape = list(weight_shape)
-        rows = weight_shape[self._dim]
-        columns = 1
-        for i, size in enumerate(weight_shape):
-            columns *= 1 if i == self._dim else size
+        weight_shape = weight_shape if isinstance(weight_shape, (list, tuple)) else [weight_shape]
+        shape = [size_argument("SpectralNorm", "weight_shape", d) for d in weight_shape]
+        dim = size_argument("SpectralNorm", "dim", dim, -len(shape))
+        if dim >= len(shape):
+            raise _C.located(ValueError(f"SpectralNorm: dim {dim} is not one of the {len(shape)} of weight_shape"))
+        self._dim, self._power_iters, self._eps = (
+            dim % len(shape),
+            size_argument("SpectralNorm", "power_iters", power_iters, 0),
+            real("SpectralNorm", "eps", eps),
+        )
+        self._weight_shape = shape
+        rows = shape[self._dim]
+        columns = math.prod(shape) // rows
         self.weight_u = self.create_parameter([rows], default_initializer=Normal(0.0, 1.0))
         self.weight_v = self.create_parameter([columns], default_initializer=Normal(0.0, 1.0))
         self.weight_u.stop_gradient = self.weight_v.stop_gradient = True
 
     def forward(self, x):
         x = _C.tensor_argument(x, "SpectralNorm", "x")
+        fits = len(x.shape) == len(self._weight_shape) and all(
+            type(a) is not int or a == b
+            for a, b in zip(x.shape, self._weight_shape)  # (open sizes fit)
+        )
+        if not fits:
+            raise _C.located(ValueError(f"SpectralNorm: the weight must be {self._weight_shape}; it is {x.shape}"))
         matrix = rows_of(x, self._dim)
         u, v = power_iteration(
             matrix.detach(), self.weight_u.detach(), self.weight_v.detach(), self._power_iters, self._eps

@@ -2,6 +2,8 @@
 
 import weakref
 
+from proa import _C
+
 _of_root: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
@@ -32,3 +34,21 @@ def path_of(layers):
         path = step_into(layer, path, names)
     kind = type(layers[-1]).__name__
     return path if path == kind else f"{path} ({kind})"
+
+
+def inputs_of(inputs, kwargs):
+    """What a layer was called with, for messages: "[2, 3] float32, mask=None"."""
+    return ", ".join([*map(_described, inputs), *(f"{name}={_described(value)}" for name, value in kwargs.items())])
+
+
+def _described(value):
+    if isinstance(value, _C.Tensor):
+        return f"{value.shape} {value.dtype.name}"
+    if value is None or isinstance(value, (bool, int, float)):
+        return repr(value)
+    if isinstance(value, (list, tuple)):
+        more = ", ..." if len(value) > 3 else ""
+        return f"{type(value).__name__}({', '.join(map(_described, value[:3]))}{more})"
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"{type(value).__name__} {list(value.shape)} {value.dtype}"
+    return type(value).__name__

@@ -1,11 +1,12 @@
 """Recurrent layers: cells, a loop over a cell, and stacks of loops."""
 
 import math
+import numbers
 
 from proa import _C
 from proa.framework.names import borrow as _borrow
 from proa.nn import functional as F
-from proa.nn.functional.shapes import require_dims
+from proa.nn.functional.shapes import require_dims, size_argument
 from proa.nn.initializer import Uniform
 from proa.nn.layer.container import LayerList, checked_layers
 from proa.nn.layer.layers import Layer
@@ -68,8 +69,8 @@ class _Cell(RNNCellBase):
 
     def __init__(self, input_size, hidden_size, weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr):
         super().__init__()
-        if hidden_size <= 0:
-            raise _C.located(ValueError(f"{type(self).__name__}: hidden_size must be positive; it is {hidden_size}"))
+        input_size = size_argument(type(self).__name__, "input_size", input_size, 0)
+        hidden_size = size_argument(type(self).__name__, "hidden_size", hidden_size)
         self.input_size, self.hidden_size = input_size, hidden_size
         limit = 1.0 / math.sqrt(hidden_size)
         start = Uniform(-limit, limit)
@@ -332,23 +333,23 @@ class _Stack(LayerList):
         kind = type(self).__name__
         if direction not in ("forward", "bidirect", "bidirectional"):
             raise _C.located(ValueError(f'{kind}: direction must be "forward" or "bidirect", not {direction!r}'))
-        if num_layers < 1 or hidden_size < 1:
-            raise _C.located(
-                ValueError(f"{kind}: sizes must be positive; num_layers is {num_layers}, hidden_size is {hidden_size}")
-            )
+        input_size = size_argument(kind, "input_size", input_size, 0)
+        hidden_size = size_argument(kind, "hidden_size", hidden_size)
+        if not isinstance(dropout, numbers.Real):
+            raise _C.located(TypeError(f"{kind}: dropout must be a number, not {dropout!r}"))
         if not 0 <= dropout < 1 and dropout != 1:
             raise _C.located(ValueError(f"{kind}: dropout must be in [0, 1]; it is {dropout}"))
         both = direction != "forward"
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.num_directions, self.dropout, self.time_major = 2 if both else 1, dropout, time_major
         self.state_components, self.proj_size = self._components, 0
-        self.mode = kind.upper() if kind != "SimpleRNN" else f"RNN_{cell_settings['activation'].upper()}"
+        self.mode = kind.upper() if kind != "SimpleRNN" else f"RNN_{str(cell_settings['activation']).upper()}"
         weights = dict(zip(("weight_ih_attr", "weight_hh_attr", "bias_ih_attr", "bias_hh_attr"), attrs))
-        size = input_size
+        width = input_size
         for _ in range(checked_layers(kind, num_layers)):
-            cells = [self._cell(size, hidden_size, **cell_settings, **weights) for _ in range(self.num_directions)]
+            cells = [self._cell(width, hidden_size, **cell_settings, **weights) for _ in range(self.num_directions)]
             self.append(BiRNN(*cells, time_major) if both else RNN(cells[0], False, time_major))
-            size = hidden_size * self.num_directions
+            width = hidden_size * self.num_directions
         # Each parameter has a name here besides that of its cell, and this one comes first.
         for i, layer in enumerate(self):
             cells = (layer.cell_fw, layer.cell_bw) if both else (layer.cell,)

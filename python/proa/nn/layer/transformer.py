@@ -5,10 +5,13 @@ import copy
 import math
 
 from proa import _C
+from proa.framework.attributes import real, wrong
 from proa.framework.names import borrow as _borrow
 from proa.framework.parameter import ParamAttr
 from proa.nn import functional as F
 from proa.nn.functional.attention import additive_mask, attention_weights
+from proa.nn.functional.shapes import size_argument
+from proa.nn.layer.activation import function_of
 from proa.nn.layer.common import Dropout, Linear
 from proa.nn.layer.container import LayerList, checked_layers
 from proa.nn.layer.layers import Layer
@@ -73,15 +76,19 @@ class MultiHeadAttention(Layer):
         bias_attr=None,
     ):
         super().__init__()
-        if embed_dim <= 0 or num_heads <= 0 or embed_dim % num_heads:
+        embed_dim = size_argument("MultiHeadAttention", "embed_dim", embed_dim)
+        num_heads = size_argument("MultiHeadAttention", "num_heads", num_heads)
+        kdim = size_argument("MultiHeadAttention", "kdim", kdim or embed_dim)
+        vdim = size_argument("MultiHeadAttention", "vdim", vdim or embed_dim)
+        if embed_dim % num_heads:
             raise _C.located(
                 ValueError(
-                    f"MultiHeadAttention: embed_dim must be positive and divisible by num_heads; "
+                    f"MultiHeadAttention: embed_dim must be divisible by num_heads; "
                     f"they are {embed_dim} and {num_heads}"
                 )
             )
         self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
-        self.kdim, self.vdim = kdim or embed_dim, vdim or embed_dim
+        self.kdim, self.vdim = kdim, vdim
         self.dropout, self.need_weights = dropout, need_weights
         self.q_proj = Linear(embed_dim, embed_dim, weight_attr, bias_attr)
         self.k_proj = Linear(self.kdim, embed_dim, weight_attr, bias_attr)
@@ -136,7 +143,7 @@ class MultiHeadAttention(Layer):
                 k, v = ops.concat([cache.k, k], 2), ops.concat([cache.v, v], 2)
                 cache = self.Cache(k, v)
         scale, by_head = 1.0 / math.sqrt(self.head_dim), [0, 2, 1, 3]
-        mask = additive_mask(attn_mask, q.dtype)
+        mask = additive_mask(attn_mask, q.dtype, "MultiHeadAttention")
         if self.need_weights or (self.dropout and self.training):
             weights = attention_weights(q, ops.transpose(k, by_head), mask, scale)
             if self.dropout:
@@ -161,7 +168,7 @@ class _Block(Layer):
         self.linear1 = Linear(d_model, dim_feedforward, weight, bias)
         self.dropout = Dropout(dropout if act_dropout is None else act_dropout)
         self.linear2 = Linear(dim_feedforward, d_model, weight, bias)
-        self.activation = getattr(F, activation)
+        self.activation = function_of(type(self).__name__, "activation", activation)
 
     def _around(self, x, norm, drop, function):
         """x plus `function` of x, normalized before or after."""
@@ -183,6 +190,17 @@ class _Block(Layer):
 def _settings(scope):
     """The arguments of __init__, with which a layer is made once more."""
     return {name: value for name, value in scope.items() if name not in ("self", "__class__")}
+
+
+def _check_settings(layer, d_model, nhead, dim_feedforward, dropout, attn_dropout, act_dropout):
+    """What layers below would refuse by names of their own."""
+    owner = type(layer).__name__
+    size_argument(owner, "d_model", d_model)
+    size_argument(owner, "nhead", nhead)
+    size_argument(owner, "dim_feedforward", dim_feedforward, 0)
+    for name, rate in (("dropout", dropout), ("attn_dropout", attn_dropout), ("act_dropout", act_dropout)):
+        if rate is not None:
+            real(owner, name, rate)
 
 
 class TransformerEncoderLayer(_Block):
@@ -218,6 +236,7 @@ class TransformerEncoderLayer(_Block):
     ):
         self.__dict__["_settings"] = _settings(locals())
         super().__init__()
+        _check_settings(self, d_model, nhead, dim_feedforward, dropout, attn_dropout, act_dropout)
         weights, biases = _attrs(weight_attr, 2), _attrs(bias_attr, 2)
         self.self_attn = MultiHeadAttention(
             d_model,
@@ -268,7 +287,7 @@ class TransformerEncoder(Layer):
     def forward(self, src, src_mask=None, cache=None):
         """src [N, T, d_model]; src_mask as in MultiHeadAttention. With a cache gives (result, caches)."""
         src = _C.tensor_argument(src, "TransformerEncoder", "src")
-        src_mask = additive_mask(src_mask, src.dtype)
+        src_mask = additive_mask(src_mask, src.dtype, type(self).__name__, "src_mask")
         caches = []
         for i, layer in enumerate(self.layers):
             if cache is None:
@@ -310,6 +329,7 @@ class TransformerDecoderLayer(_Block):
     ):
         self.__dict__["_settings"] = _settings(locals())
         super().__init__()
+        _check_settings(self, d_model, nhead, dim_feedforward, dropout, attn_dropout, act_dropout)
         weights, biases = _attrs(weight_attr, 3), _attrs(bias_attr, 3)
         attention = dropout if attn_dropout is None else attn_dropout
         self.self_attn = MultiHeadAttention(d_model, nhead, attention, weight_attr=weights[0], bias_attr=biases[0])
@@ -360,7 +380,10 @@ class TransformerDecoder(Layer):
     def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, cache=None):
         """tgt [N, T, d_model], memory [N, S, d_model]. With a cache gives (result, caches)."""
         tgt = _C.tensor_argument(tgt, "TransformerDecoder", "tgt")
-        tgt_mask, memory_mask = additive_mask(tgt_mask, tgt.dtype), additive_mask(memory_mask, tgt.dtype)
+        tgt_mask, memory_mask = (
+            additive_mask(mask, tgt.dtype, type(self).__name__, name)
+            for name, mask in (("tgt_mask", tgt_mask), ("memory_mask", memory_mask))
+        )
         caches = []
         for i, layer in enumerate(self.layers):
             if cache is None:
@@ -414,6 +437,9 @@ class Transformer(Layer):
         custom_decoder=None,
     ):
         super().__init__()
+        _check_settings(self, d_model, nhead, dim_feedforward, dropout, attn_dropout, act_dropout)
+        size_argument("Transformer", "num_encoder_layers", num_encoder_layers)
+        size_argument("Transformer", "num_decoder_layers", num_decoder_layers)
         self.d_model, self.nhead = d_model, nhead
         settings = (
             d_model, nhead, dim_feedforward, dropout, activation, attn_dropout, act_dropout, normalize_before,
@@ -425,6 +451,9 @@ class Transformer(Layer):
                 return [attr[i] for i in which]
             return attr
 
+        for parameter, custom in (("custom_encoder", custom_encoder), ("custom_decoder", custom_decoder)):
+            if custom is not None and not callable(custom):
+                raise wrong("Transformer", parameter, "a Layer", custom)
         if custom_encoder is not None:
             self.encoder = custom_encoder
         else:

@@ -146,6 +146,52 @@ def test_accumulated_gradients_are_those_of_a_large_batch():
         assert np.allclose(p.numpy(), q.numpy(), atol=1e-5)
 
 
+class Stream(proa.io.IterableDataset):
+    """Points one after another: nobody knows how many."""
+
+    def __init__(self, count):
+        self.points = Points(count, 0)
+
+    def __iter__(self):
+        return (self.points[i] for i in range(len(self.points)))
+
+
+@pytest.mark.parametrize("kind", [Points, Stream])
+@pytest.mark.parametrize("count, num_iters, steps", [(20, None, 3), (16, None, 2), (20, 3, 2), (20, 4, 2), (4, 7, 4)])
+def test_the_last_group_of_batches_makes_a_step(kind, count, num_iters, steps):
+    """Of an epoch and before `num_iters`, which counts batches over all epochs; no gradient is left behind."""
+    model = make(0.05)
+    sgd = proa.optimizer.SGD(0.1, parameters=model.parameters())
+    made, step = [], sgd.step
+    sgd.step = lambda: (made.append(all(p.grad is not None for p in model.parameters())), step())
+    model.prepare(sgd, nn.CrossEntropyLoss())
+    batches, epochs = [], 1 if count > 4 else 9
+
+    class Count(proa.callbacks.Callback):
+        def on_train_batch_end(self, step, logs=None):
+            batches.append(step)
+
+    data = Points(count, 0) if kind is Points else Stream(count)
+    rows = {"batch_size": 4 if count > 4 else 2, "shuffle": False, "verbose": 0, "callbacks": Count()}
+    model.fit(data, epochs=epochs, accumulate_grad_batches=2, num_iters=num_iters, **rows)
+    assert made == [True] * steps
+    assert len(batches) == (num_iters or -(-count // rows["batch_size"]))
+    assert all(p.grad is None or not p.grad.numpy().any() for p in model.parameters())
+
+
+def test_evaluation_reads_no_more_batches_than_asked_for():
+    read = []
+
+    class Watched(Stream):
+        def __iter__(self):
+            return (read.append(i) or row for i, row in enumerate(super().__iter__()))
+
+    model = make(0.05)
+    model.prepare(loss=nn.CrossEntropyLoss())
+    model.evaluate(Watched(40), batch_size=4, verbose=0, num_iters=3)
+    assert len(read) == 12
+
+
 @pytest.fixture(params=["eager", "static"])
 def mode(request):
     """Model means the same where a program is being recorded."""

@@ -1,5 +1,7 @@
 """Model: a network with an optimizer, a loss and metrics, trained by `fit`."""
 
+import itertools
+import numbers
 import os
 
 import numpy as np
@@ -222,15 +224,15 @@ class Model:
             verbose (int): 0 nothing, 1 a progress bar, 2 a line for each update.
             drop_last, shuffle, num_workers: of the loader of a training data set.
             callbacks (Callback|list[Callback], optional): called besides.
-            accumulate_grad_batches (int): batches whose gradients are added up for a step.
-            num_iters (int, optional): stop after so many batches.
+            accumulate_grad_batches (int): batches whose gradients are added up for a step; the last ones of an epoch, or
+                before `num_iters`, may be fewer.
+            num_iters (int, optional): stop after so many batches, over all epochs.
         """
         if train_data is None:
             raise _C.located(ValueError("Model.fit: train_data is missing"))
-        if not isinstance(accumulate_grad_batches, int) or accumulate_grad_batches < 1:
-            raise _C.located(
-                ValueError(f"Model.fit: accumulate_grad_batches must be an int >= 1, not {accumulate_grad_batches!r}")
-            )
+        for name, count in (("accumulate_grad_batches", accumulate_grad_batches), ("num_iters", num_iters)):
+            if (count is not None or name != "num_iters") and (not isinstance(count, numbers.Integral) or count < 1):
+                raise _C.located(ValueError(f"Model.fit: {name} must be an int >= 1, not {count!r}"))
         loader = self._loader(train_data, batch_size, shuffle, num_workers, drop_last)
         eval_loader = None if eval_data is None else self._loader(eval_data, batch_size, False, num_workers)
         steps = _length(loader)
@@ -243,10 +245,14 @@ class Model:
             for metric in self._metrics:
                 metric.reset()
             logs = {}
-            for step, batch in enumerate(loader):
+            # Of data without a length, the next batch tells whether this one is the last: only groups ask for it.
+            batches = (
+                _with_last(loader) if accumulate_grad_batches > 1 and steps is None else ((b, False) for b in loader)
+            )
+            for step, (batch, last) in enumerate(batches):
                 callbacks.on_train_batch_begin(step)
                 inputs, labels = self._fields(batch)
-                update = (step + 1) % accumulate_grad_batches == 0 or step + 1 == steps
+                update = (step + 1) % accumulate_grad_batches == 0 or last or step + 1 == steps or done + 1 == num_iters
                 result = self.train_batch(inputs, labels, update)
                 self._in_epoch = True
                 logs = self._logs(result)
@@ -293,9 +299,7 @@ class Model:
             metric.reset()
         callbacks.on_eval_begin({"steps": _length(loader), "metrics": self._names()})
         samples, logs = 0, {}
-        for step, batch in enumerate(loader):
-            if num_iters is not None and step >= num_iters:
-                break
+        for step, batch in enumerate(itertools.islice(loader, num_iters)):
             callbacks.on_eval_batch_begin(step)
             inputs, labels = self._fields(batch)
             result = self.eval_batch(inputs, labels)
@@ -408,6 +412,16 @@ def _length(loader):
         return len(loader)
     except (TypeError, RuntimeError):
         return None
+
+
+def _with_last(batches):
+    """Each batch, and whether it is the last one."""
+    batches = iter(batches)
+    for batch in batches:
+        for following in batches:
+            yield batch, False
+            batch = following
+        yield batch, True
 
 
 def _all_gather(x):

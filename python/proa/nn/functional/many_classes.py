@@ -1,7 +1,7 @@
 """Losses for very many classes: by a tree of them, with margins between them, and over a sample of them."""
 
 from proa import _C
-from proa.framework.attributes import known_number
+from proa.framework.attributes import known_int, reals
 from proa.framework.grad_mode import no_grad
 
 __all__ = ["class_center_sample", "hsigmoid_loss", "margin_cross_entropy"]
@@ -22,6 +22,37 @@ def _labels(what, label, num_classes, count=None):
         every = _C.ops.arange(0, num_classes, 1, _C.int64)
         _C.ops.gather(every, label, 0)
         return _C.ops.gather(every, label - num_classes, 0)
+
+
+def _divided(what, group, size):
+    """(group, the first class of this process, how many all have) where a group shares the classes; None for one that has all.
+
+    Raises:
+        TypeError: `group` is no Group, None or False.
+    """
+    if group is False:
+        return None
+    from proa.distributed import collective
+    from proa.distributed.groups import Group, resolve
+
+    if group is not None and not isinstance(group, Group):
+        raise _C.located(
+            TypeError(f"{what}: group must be what distributed.new_group gives, None or False, not {group!r}")
+        )
+    group = resolve(group)
+    if group.nranks == 1 or not group.is_member():
+        return None
+    if not isinstance(size, int):
+        raise _C.located(ValueError(f"{what}: the number of classes must be known where a group shares them"))
+    sizes = _of_all(collective, group, size)
+    return group, sum(sizes[: group.rank]), sum(sizes)
+
+
+def _of_all(collective, group, number):
+    """The number that each process of the group gives, in their order."""
+    found = []
+    collective.all_gather(found, _C.to_tensor([number], dtype=_C.int64), group)
+    return [int(each.item()) for each in found]
 
 
 def hsigmoid_loss(input, label, num_classes, weight, bias=None, path_table=None, path_code=None, is_sparse=False,
@@ -59,7 +90,7 @@ def hsigmoid_loss(input, label, num_classes, weight, bias=None, path_table=None,
     weight = _C.tensor_argument(weight, what, "weight")
     if bias is not None:
         bias = _C.tensor_argument(bias, what, "bias")
-    num_classes = known_number(what, "num_classes", num_classes)
+    num_classes = known_int(what, "num_classes", num_classes)
     if not isinstance(num_classes, int) or num_classes < 2:
         raise _C.located(ValueError(f"{what}: num_classes must be at least 2; it is {num_classes!r}"))
     if len(x.shape) != 2 or len(weight.shape) != 2 or weight.shape[1] != x.shape[1]:
@@ -102,19 +133,24 @@ def margin_cross_entropy(logits, label, margin1=1.0, margin2=0.5, margin3=0.0, s
     gradient is infinite at cosines of exactly 1 and -1.
 
     Args:
-        logits (Tensor): [N, C], cosines.
-        label (Tensor): int64 or int32, [N] or [N, 1].
+        logits (Tensor): [N, C], cosines. Of a group: to the classes of this process, which may be another number on each.
+        label (Tensor): int64 or int32, [N] or [N, 1]. Of a group: the same on all processes, among the classes of all in
+            the order of ranks.
         margin1, margin2, margin3 (float): the margins.
         scale (float): what all are multiplied by before the softmax.
-        group (optional): of processes that share the classes; one process has all.
+        group (Group|None|False): processes that share the classes (model parallel); None is all of the job. False: this
+            process has all classes, as in data parallel.
         return_softmax (bool): give the probabilities, too.
         reduction (str|None): "mean", "sum", or None for [N, 1].
 
     Returns:
-        Tensor, or (Tensor, Tensor [N, C]) with return_softmax.
+        Tensor, or (Tensor, Tensor [N, C]) with return_softmax. Of a group: the loss over the classes of all, the same on each
+        process, and the probabilities of this one's classes.
 
     Raises:
+        TypeError: another group.
         ValueError: for other shapes or another reduction.
+        IndexError: a label that is no class.
 
     Examples:
         >>> logits = proa.to_tensor([[0.5, 0.1], [0.0, 0.5]])
@@ -128,14 +164,47 @@ def margin_cross_entropy(logits, label, margin1=1.0, margin2=0.5, margin3=0.0, s
         raise _C.located(ValueError(f"{what}: logits must be [N, C]; it is {list(logits.shape)}"))
     if reduction not in ("mean", "sum", None):
         raise _C.located(ValueError(f"{what}: reduction must be 'mean', 'sum' or None, not {reduction!r}"))
-    label = _labels(what, label, logits.shape[1], logits.shape[0])
-    true = _C.ops.one_hot(label, logits.shape[1]).astype(logits.dtype)
-    cosine = (logits * true).sum(1, keepdim=True)
-    moved = _C.ops.cos(_C.ops.acos(cosine) * margin1 + margin2) - margin3
-    log_probability = _C.ops.log_softmax((logits + true * (moved - cosine)) * scale, 1)
-    loss = -(log_probability * true).sum(1, keepdim=True)
+    margin1, margin2, margin3, scale = reals(what, margin1=margin1, margin2=margin2, margin3=margin3, scale=scale)
+    divided = _divided(what, group, logits.shape[1])
+    label = _labels(what, label, logits.shape[1] if divided is None else divided[2], logits.shape[0])
+    if divided is not None:
+        loss, softmax = _divided_margins(logits, label, (margin1, margin2, margin3), scale, *divided[:2])
+    else:
+        true = _C.ops.one_hot(label, logits.shape[1]).astype(logits.dtype)
+        cosine = (logits * true).sum(1, keepdim=True)
+        moved = _moved(cosine, margin1, margin2, margin3)
+        log_probability = _C.ops.log_softmax((logits + true * (moved - cosine)) * scale, 1)
+        loss = -(log_probability * true).sum(1, keepdim=True)
+        softmax = _C.ops.exp(log_probability) if return_softmax else None
     loss = loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
-    return (loss, _C.ops.exp(log_probability)) if return_softmax else loss
+    return (loss, softmax) if return_softmax else loss
+
+
+def _moved(cosine, margin1, margin2, margin3):
+    return _C.ops.cos(_C.ops.acos(cosine) * margin1 + margin2) - margin3
+
+
+def _divided_margins(logits, label, margins, scale, group, start):
+    """(loss [N, 1] over the classes of all processes, probabilities of this one's)."""
+    from proa.distributed import collective
+    from proa.distributed.fleet.layers.mpu import mp_ops
+
+    dtype = logits.dtype
+    x = logits.astype(_C.float32) if dtype in (_C.float16, _C.bfloat16) else logits
+    with no_grad():
+        at = label - start
+        here = _C.ops.logical_and(at >= 0, at < x.shape[1]).astype(x.dtype).unsqueeze(1)
+        true = _C.ops.one_hot(at * here.reshape([-1]).astype(at.dtype), x.shape[1]).astype(x.dtype) * here
+    # Where the true class is another's, a cosine of zero, whose gradient nothing asks for.
+    cosine = (x * true).sum(1, keepdim=True)
+    x = (x + true * (_moved(cosine, *margins) - cosine)) * scale
+    highest = x.detach().max(1, keepdim=True)
+    collective.all_reduce(highest, collective.ReduceOp.MAX, group)
+    x = x - highest
+    powers = _C.ops.exp(x)
+    total = mp_ops.sum_up(powers.sum(1, keepdim=True), group)
+    loss = _C.ops.log(total) - mp_ops.sum_up((x * true).sum(1, keepdim=True), group)
+    return loss.astype(dtype), (powers / mp_ops.copy_in(total, group)).astype(dtype)
 
 
 @no_grad()
@@ -143,17 +212,22 @@ def class_center_sample(label, num_classes, num_samples, group=None):
     """Classes to compute with: all that the labels name, and others at random until there are num_samples.
 
     Args:
-        label (Tensor): int64 or int32 [N].
-        num_classes (int): of all.
+        label (Tensor): int64 or int32 [N]. Of a group: the same on all processes, among the classes of all in the order of
+            ranks.
+        num_classes (int): of this process; may be another number on each process of a group.
         num_samples (int): how many classes at least, at most num_classes.
-        group (optional): of processes that share the classes; one process has all.
+        group (Group|None|False): processes that share the classes (model parallel); None is all of the job. False: this
+            process has all classes, as in data parallel.
 
     Returns:
         (Tensor, Tensor): int64, the labels as places in the second [N], and the classes chosen: those of the labels,
-        ascending, then the others, which `proa.seed` decides.
+        ascending, then the others, which `proa.seed` decides. Of a group: the second are classes of this process, from 0; the
+        places count through what all processes chose, in the order of ranks, and are the same on all.
 
     Raises:
+        TypeError: another group.
         ValueError: num_samples is not in 1..num_classes.
+        IndexError: a label that is no class.
 
     Examples:
         >>> label = proa.to_tensor([7, 2, 7])
@@ -164,25 +238,41 @@ def class_center_sample(label, num_classes, num_samples, group=None):
     what = "class_center_sample"
     label = _C.tensor_argument(label, what, "label")
     num_classes, num_samples = (
-        known_number(what, "num_classes", num_classes),
-        known_number(what, "num_samples", num_samples),
+        known_int(what, "num_classes", num_classes),
+        known_int(what, "num_samples", num_samples),
     )
     if not 1 <= num_samples <= num_classes:
         raise _C.located(ValueError(f"{what}: num_samples must be in 1..{num_classes}; it is {num_samples}"))
-    label = _labels(what, label, num_classes)
+    divided = _divided(what, group, num_classes)
+    if divided is None:
+        label = _labels(what, label, num_classes)
+        place, chosen = _chosen_classes(label, num_classes, num_samples)
+        return _C.ops.gather(place, label, 0), chosen
+    from proa.distributed import collective
+
+    group, start, total = divided
+    label = _labels(what, label, total)
+    at = label - start
+    here = _C.ops.logical_and(at >= 0, at < num_classes)
+    own = _C.ops.masked_select(at, here)
+    place, chosen = _chosen_classes(own, num_classes, num_samples)
+    before = sum(_of_all(collective, group, chosen.shape[0])[: group.rank])
+    # A label is a class of one process; the others add nothing.
+    here = here.astype(_C.int64)
+    places = (_C.ops.gather(place, at * here, 0) + before) * here
+    collective.all_reduce(places, group=group)
+    return places, chosen
+
+
+def _chosen_classes(label, num_classes, num_samples):
+    """(the place of each class in the order of choice, the classes chosen)."""
     every = _C.ops.arange(0, num_classes, 1, _C.int64)
-    named = (
-        _C.ops.scatter(
-            _C.ops.full([num_classes], 0.0, _C.float32), label, _C.ops.full_like(label, 1).astype(_C.float32), True
-        )
-        > 0.0
-    )
+    ones = _C.ops.full_like(label, 1).astype(_C.float32)
+    named = _C.ops.scatter(_C.ops.full([num_classes], 0.0, _C.float32), label, ones, True) > 0.0
     # Named ones first, by their number; the others in the order of random numbers.
     key = _C.ops.where(
         named, (every - num_classes).astype(_C.float64), _C.ops.uniform([num_classes], _C.float64, 0.0, 1.0, 0)
     )
     order = _C.ops.argsort(key, 0, False)
     count = _C.ops.clip(named.astype(_C.int64).sum(), num_samples, None)
-    chosen = _C.ops.masked_select(order, every < count)
-    place = _C.ops.argsort(order, 0, False)
-    return _C.ops.gather(place, label, 0), chosen
+    return _C.ops.argsort(order, 0, False), _C.ops.masked_select(order, every < count)

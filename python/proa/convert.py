@@ -2,7 +2,7 @@
 
 Read: what `proa.load` reads: safetensors (also of several files), PaddlePaddle's .pdparams and .pdopt, PyTorch's .pt and
 .pth, NumPy's .npz and .npy. Written, by the ending of the name: .safetensors, .npz (dicts of tensors, nested ones with
-dotted names) and anything else as `proa.save` writes it (any value).
+dotted names) and .pdparams and .pdopt as `proa.save` writes them (any value).
 
     $ python -m proa.convert resnet.pth resnet.pdparams --rename 'running_mean=_mean' --rename 'running_var=_variance' \\
           --transpose 'fc.weight'
@@ -21,14 +21,16 @@ from proa.framework import container, serialization
 
 __all__ = ["convert", "main"]
 
+_WRITTEN = (".safetensors", ".npz", ".pdparams", ".pdopt")
+
 
 def convert(source, target, rename=(), transpose=(), take=None, drop=()):
     """Reads a checkpoint and writes it in another format.
 
     Args:
         source (str): a file that `proa.load` reads.
-        target (str): what to write; the ending says in which format: .safetensors, .npz, or any other for that of
-            `proa.save`.
+        target (str): what to write; the ending says in which format: .safetensors, .npz, or .pdparams and .pdopt for that
+            of `proa.save`.
         rename (list[tuple[str, str]]): (pattern, replacement): regular expressions that are replaced in names, one after
             another.
         transpose (list[str]): patterns (`*.fc?.weight`) of names, as they are in the source, whose last two dims change
@@ -40,7 +42,7 @@ def convert(source, target, rename=(), transpose=(), take=None, drop=()):
         list[str]: the names of the tensors that were written.
 
     Raises:
-        ValueError: the source is no checkpoint, or patterns that fit nothing, or two tensors of one name.
+        ValueError: the target's ending is of no format that is written, the source is no checkpoint, or patterns that fit nothing, or two tensors of one name.
         OSError: a file cannot be read or written.
 
     Examples:
@@ -53,6 +55,10 @@ def convert(source, target, rename=(), transpose=(), take=None, drop=()):
         >>> np.load(target)["weight"].shape
         (3, 2)
     """
+    if not target.endswith(_WRITTEN):
+        raise _C.located(
+            ValueError(f"convert: the ending of {target!r} is of no format that is written: {', '.join(_WRITTEN)}")
+        )
     with _C.eager_mode():
         value = serialization.load(source)
         for key in take.split(".") if take else ():

@@ -164,6 +164,15 @@ def test_every_format_to_every_other(tmp_path):
         assert all(np.array_equal(found[n].numpy(), t.numpy()) and found[n].dtype == t.dtype for n, t in first.items())
 
 
+@pytest.mark.parametrize("name", ["b.xyz", "b", "b.npy", "b.pt", "b.npz.tmp"])
+def test_an_ending_that_is_not_written(tmp_path, name, capsys):
+    source, target = str(tmp_path / "a.pdparams"), tmp_path / name
+    proa.save({"w": proa.ones([2])}, source)
+    assert convert.main([source, str(target)]) == 1
+    said = capsys.readouterr().err
+    assert name in said and ".safetensors, .npz, .pdparams, .pdopt" in said and not target.exists()
+
+
 def test_converting_what_torch_wrote(tmp_path):
     target = tmp_path / "net.pdparams"
     call = [sys.executable, "-m", "proa.convert", str(_FOLDER / "state.pt"), str(target), "--transpose", "0.weight",

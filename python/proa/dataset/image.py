@@ -20,11 +20,11 @@ __all__ = [
 
 def load_image(file, is_color=True):
     """The image in a file."""
-    from proa.vision.image import image_load
+    from proa.vision.image import converted, image_load
 
     if is_color:
         return image_load(file, "cv2")
-    return np.asarray(image_load(file, "pil").convert("L"))
+    return np.asarray(converted(file, "L"))
 
 
 def resize_short(im, size):

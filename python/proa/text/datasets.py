@@ -1,5 +1,7 @@
 """Data sets of text and tables, read from files that are there, or fetched once."""
 
+import errno
+import os
 import re
 import string
 
@@ -7,6 +9,7 @@ import numpy as np
 
 from proa import _C
 from proa.dataset.packed import contents, open_tar
+from proa.framework.attributes import known_real, wrong
 from proa.framework.names import invert as _invert
 from proa.framework.names import lazy as _lazy
 from proa.io import Dataset
@@ -24,13 +27,17 @@ __getattr__, __dir__ = _lazy(__name__, _HOMES)
 
 
 def _checked(what, mode, modes, name="mode"):
-    if mode.lower() not in modes:
+    if not isinstance(mode, str) or mode.lower() not in modes:
         raise _C.located(ValueError(f"{what}: {name} must be {' or '.join(map(repr, modes))}, not {mode!r}"))
     return mode.lower()
 
 
 def _file(what, path, download, url, md5, folder, name="data_file"):
     if path is not None:
+        if isinstance(path, int) or not isinstance(path, (str, bytes, os.PathLike)):
+            raise wrong(what, name, "the path of a file", path)
+        if not os.path.exists(path):
+            raise _C.located(_C.NotFoundError(errno.ENOENT, f"{what}: {name} is no file", os.fspath(path)))
         return path
     if not download:
         raise _C.located(ValueError(f"{what}: give {name}, or download=True"))
@@ -124,6 +131,7 @@ class Imdb(Dataset):
 
     def __init__(self, data_file=None, mode="train", cutoff=150, download=True):
         self.mode = _checked("Imdb", mode, ("train", "test"))
+        cutoff = known_real("Imdb", "cutoff", cutoff)
         self.data_file = _file("Imdb", data_file, download, self.URL, self.MD5, "imdb")
         texts = read_reviews(self.data_file)
         counts = {}

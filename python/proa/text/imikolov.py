@@ -4,6 +4,7 @@ import numpy as np
 
 from proa import _C
 from proa.dataset.packed import contents, open_tar
+from proa.framework.attributes import known_int, known_real
 from proa.io import Dataset
 from proa.text.datasets import _checked, _file
 
@@ -54,6 +55,8 @@ class Imikolov(Dataset):
     ):
         self.data_type = _checked("Imikolov", data_type, ("ngram", "seq"), "data_type").upper()
         self.mode = _checked("Imikolov", mode, ("train", "test"))
+        window_size = known_int("Imikolov", "window_size", window_size)
+        min_word_freq = known_real("Imikolov", "min_word_freq", min_word_freq)
         if self.data_type == "NGRAM" and window_size < 1:
             raise _C.located(ValueError(f"Imikolov: window_size must be positive for 'NGRAM', not {window_size!r}"))
         self.window_size, self.min_word_freq = window_size, min_word_freq

@@ -6,6 +6,7 @@ import numpy as np
 
 from proa import _C
 from proa.dataset.packed import contents, open_zip
+from proa.framework.attributes import known_int, known_real
 from proa.io import Dataset
 from proa.text.datasets import _checked, _file
 
@@ -82,8 +83,9 @@ class Movielens(Dataset):
 
     def __init__(self, data_file=None, mode="train", test_ratio=0.1, rand_seed=0, download=True):
         self.mode = _checked("Movielens", mode, ("train", "test"))
+        self.test_ratio = known_real("Movielens", "test_ratio", test_ratio)
+        self.rand_seed = known_int("Movielens", "rand_seed", rand_seed)
         self.data_file = _file("Movielens", data_file, download, self._URL, self._MD5, "sentiment")
-        self.test_ratio, self.rand_seed = test_ratio, rand_seed
         with open_zip("Movielens", self.data_file) as archive:
             self._read_films(self._rows(archive, "movies", 3))
             users = self._rows(archive, "users", 5)

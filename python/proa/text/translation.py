@@ -155,7 +155,7 @@ class WMT16(_Translations):
 
     def __init__(self, data_file=None, mode="train", src_dict_size=-1, trg_dict_size=-1, lang="en", download=True):
         self.mode = _checked("WMT16", mode, ("train", "test", "val"))
-        if lang not in self._MOST:
+        if not isinstance(lang, str) or lang not in self._MOST:
             raise _C.located(ValueError(f"WMT16: lang must be 'en' or 'de', not {lang!r}"))
         self.lang, other = lang, "de" if lang == "en" else "en"
         self.src_dict_size = min(_positive("WMT16", "src_dict_size", src_dict_size), self._MOST[lang])
@@ -187,6 +187,6 @@ class WMT16(_Translations):
 
     def get_dict(self, lang, reverse=False):
         """The numbers of the words of a language; with `reverse` the words of the numbers."""
-        if lang not in self._MOST:
+        if not isinstance(lang, str) or lang not in self._MOST:
             raise _C.located(ValueError(f"get_dict: lang must be 'en' or 'de', not {lang!r}"))
         return _reversed(self.src_dict if lang == self.lang else self.trg_dict, reverse)

@@ -25,6 +25,12 @@ def viterbi_decode(potentials, transition_params, lengths, include_bos_eos_tag=T
         >>> scores.tolist(), paths.tolist()
         ([3.0], [[0, 1]])
     """
+    potentials, transition_params, lengths = (
+        _C.tensor_argument(value, "viterbi_decode", name)
+        for name, value in (
+            ("potentials", potentials), ("transition_params", transition_params), ("lengths", lengths)
+        )
+    )  # fmt: skip
     if len(potentials.shape) != 3 or list(transition_params.shape) != [potentials.shape[2]] * 2:
         raise _C.located(
             ValueError(

@@ -1,10 +1,13 @@
 """WordPiece: text as numbers of a vocabulary, as BERT and its kin take it."""
 
+import errno
+import os
 import unicodedata
 
 import numpy as np
 
 from proa import _C
+from proa.framework.attributes import a_list, known_int, wrong
 from proa.nn.layer.layers import Layer
 
 __all__ = ["FasterTokenizer", "WordPieceTokenizer"]
@@ -67,23 +70,35 @@ class WordPieceTokenizer:
     def __init__(self, vocab, do_lower_case=True, unk_token="[UNK]", sep_token="[SEP]", pad_token="[PAD]",
                  cls_token="[CLS]", mask_token="[MASK]", max_characters=100):  # fmt: skip
         if isinstance(vocab, str):
+            if not os.path.exists(vocab):
+                raise _C.located(_C.NotFoundError(errno.ENOENT, "there is no such file", vocab))
             with open(vocab, encoding="utf-8") as file:
                 vocab = [line.rstrip("\r\n") for line in file]
         if not isinstance(vocab, dict):
-            tokens = list(vocab)
+            tokens = a_list("WordPieceTokenizer", "vocab", vocab, "a list of str, a dict or a path")
+            for i, token in enumerate(tokens):
+                if not isinstance(token, str):
+                    raise wrong("WordPieceTokenizer", f"element {i} of vocab", "a str", token)
             vocab = {token: i for i, token in enumerate(tokens)}
             if len(vocab) != len(tokens):
                 twice = next(token for i, token in enumerate(tokens) if vocab[token] != i)
                 raise _C.located(ValueError(f"WordPieceTokenizer: the vocabulary has {twice!r} twice"))
+        special = {"unk_token": unk_token, "sep_token": sep_token, "pad_token": pad_token, "cls_token": cls_token,
+                   "mask_token": mask_token}  # fmt: skip
+        for name, token in special.items():
+            if not isinstance(token, str):
+                raise wrong("WordPieceTokenizer", name, "a str", token)
         if unk_token not in vocab:
             raise _C.located(ValueError(f"WordPieceTokenizer: the vocabulary has no {unk_token!r}"))
         self.vocab = dict(vocab)
         self.tokens = {number: token for token, number in self.vocab.items()}
-        self.do_lower_case, self.max_characters = do_lower_case, max_characters
+        self.do_lower_case, self.max_characters = (
+            do_lower_case,
+            known_int("WordPieceTokenizer", "max_characters", max_characters),
+        )
         self.unk_token, self.sep_token, self.pad_token = unk_token, sep_token, pad_token
         self.cls_token, self.mask_token = cls_token, mask_token
-        special = (unk_token, sep_token, pad_token, cls_token, mask_token)
-        self._special = [token for token in special if token in self.vocab]
+        self._special = [token for token in special.values() if token in self.vocab]
         self._longest = max((len(token.removeprefix("##")) for token in self.vocab), default=0)
 
     def __len__(self):

@@ -4,7 +4,7 @@ import os
 
 from proa import _C
 from proa.io import Dataset
-from proa.vision.image import image_load
+from proa.vision.image import converted, get_image_backend, image_load
 
 __all__ = ["DatasetFolder", "ImageFolder", "default_loader", "has_valid_extension", "make_dataset"]
 
@@ -18,8 +18,7 @@ def has_valid_extension(filename, extensions):
 
 def default_loader(path):
     """`vision.image_load`; of Pillow's images, as RGB."""
-    image = image_load(path)
-    return image.convert("RGB") if hasattr(image, "convert") else image
+    return converted(path, "RGB") if get_image_backend() == "pil" else image_load(path)
 
 
 def _chosen(what, extensions, is_valid_file):

@@ -7,7 +7,7 @@ import numpy as np
 
 from proa import _C
 from proa.dataset.packed import open_tar
-from proa.framework.damage import damage_named
+from proa.framework.damage import damage_named, most_pixels
 from proa.io import Dataset
 from proa.vision.image import get_image_backend
 
@@ -102,8 +102,13 @@ class VOC2012(Dataset):
     def __getitem__(self, idx):
         from PIL import Image
 
-        with damage_named(f"{self.data[idx]} or {self.labels[idx]} is no image", self.data_file):
-            data, label = (Image.open(io.BytesIO(self._read(names[idx]))) for names in (self.data, self.labels))
+        bomb = (Image.DecompressionBombError,)
+        with damage_named(f"{self.data[idx]} or {self.labels[idx]} is no image", self.data_file, bomb):
+            packed = [self._read(names[idx]) for names in (self.data, self.labels)]
+            data, label = (Image.open(io.BytesIO(each)) for each in packed)
+            for image, each in zip((data, label), packed):
+                if image.width * image.height > most_pixels(len(each)):
+                    raise _C.located(ValueError(f"{image.width} by {image.height} pixels are too many for its size"))
         if self.backend == "cv2":
             with damage_named(f"{self.data[idx]} or {self.labels[idx]} is no whole image", self.data_file):
                 data, label = np.array(data), np.array(label)

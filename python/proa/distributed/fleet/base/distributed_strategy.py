@@ -86,7 +86,7 @@ _NOT_DIVIDED = {
 
 # What the others have no counterpart for while a model is trained eagerly on several workers, and what to do instead.
 _NOT_DYNAMIC = {
-    "lars": "give the optimizer that you mean (paddle.incubate.optimizer.LarsMomentumOptimizer)",
+    "lars": "give the optimizer that you mean (paddle.fluid.optimizer.LarsMomentum)",
     "lamb": "use paddle.optimizer.Lamb",
     "gradient_merge": "call step and clear_grad every k-th batch, with the loss divided by k; or pipeline_configs"
     "['accumulate_steps']",
@@ -299,7 +299,9 @@ class DistributedStrategy:
         with open(pb_file, encoding="utf-8") as file:
             try:
                 values = json.load(file)
-            except ValueError:
+                if not isinstance(values, dict):
+                    raise ValueError
+            except (ValueError, RecursionError):
                 raise _C.located(
                     ValueError(f"load_from_prototxt: {pb_file} was not written by save_to_prototxt of this package")
                 ) from None

@@ -174,7 +174,7 @@ def _two(kind, op, x, s, axes, norm, forward):
 
 def _one(op, n, axis):
     """What the functions of one axis are in those of several."""
-    return (None if n is None else [n]), [_attributes.known_number(op, "axis", axis)]
+    return (None if n is None else [_size(op, "n", n)]), [_attributes.known_number(op, "axis", axis)]
 
 
 # One axis ------------------------------------------------------------------------

@@ -239,3 +239,16 @@ def test_the_page():
     rows = dict(re.findall(r"^\| `fluid\.([\w.]+)` \| (.+) \|$", out.getvalue(), re.MULTILINE))
     assert rows.keys() == NAMES.keys() | HINTS.keys()
     assert rows["layers.relu"] == "`paddle.nn.functional.relu`" and rows["DataFeeder"].startswith("feed a dict")
+
+
+def test_names_that_are_not_known_are_told():
+    source = "import paddle.fluid as fluid\nfrom paddle.fluid.layers import nosuch2\n"
+    source += "y = fluid.layers.nosuch(1)\nnosuch2(3)\nw = fluid.nothing.at_all\n"
+    done = upgrade(source)
+    why = "no successor that is known here"
+    assert done.left == [
+        (3, "fluid.layers.nosuch", why),
+        (4, "fluid.layers.nosuch2", why),
+        (5, "fluid.nothing.at_all", why),
+    ]
+    assert done.text == source

@@ -3,6 +3,7 @@
 from proa import _C
 from proa.distribution.distribution import Distribution
 from proa.distribution.transform import sum_rightmost
+from proa.framework.attributes import known_int
 
 __all__ = ["Independent"]
 
@@ -24,6 +25,7 @@ class Independent(Distribution):
     def __init__(self, base, reinterpreted_batch_rank):
         if not isinstance(base, Distribution):
             raise _C.located(TypeError(f"Independent: base must be a Distribution, not {type(base).__name__}"))
+        reinterpreted_batch_rank = known_int("Independent", "reinterpreted_batch_rank", reinterpreted_batch_rank)
         rank = len(base.batch_shape)
         if not 0 < reinterpreted_batch_rank <= rank:
             raise _C.located(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from proa import _C
 from proa.distribution import variable
 from proa.distribution.transform import Transform, Type, sum_rightmost
+from proa.framework.attributes import known_int, known_ints
 
 __all__ = [
     "ChainTransform", "IndependentTransform", "ReshapeTransform", "SoftmaxTransform", "StackTransform",
@@ -106,6 +107,9 @@ class IndependentTransform(Transform):
     def __init__(self, base, reinterpreted_batch_rank):
         if not isinstance(base, Transform):
             raise _C.located(TypeError(f"IndependentTransform: base must be a Transform, not {type(base).__name__}"))
+        reinterpreted_batch_rank = known_int(
+            "IndependentTransform", "reinterpreted_batch_rank", reinterpreted_batch_rank
+        )
         if reinterpreted_batch_rank <= 0:
             raise _C.located(
                 ValueError(
@@ -157,9 +161,8 @@ class ReshapeTransform(Transform):
     _type = Type.BIJECTION
 
     def __init__(self, in_event_shape, out_event_shape):
-        for shape in (in_event_shape, out_event_shape):
-            if not isinstance(shape, Sequence):
-                raise _C.located(TypeError(f"ReshapeTransform: shapes must be lists of ints, not {shape!r}"))
+        in_event_shape = known_ints("ReshapeTransform", "in_event_shape", in_event_shape)
+        out_event_shape = known_ints("ReshapeTransform", "out_event_shape", out_event_shape)
         if math.prod(in_event_shape) != math.prod(out_event_shape):
             raise _C.located(
                 ValueError(

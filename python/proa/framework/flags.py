@@ -99,7 +99,8 @@ _FLAGS = {
     "verify_passes": _Flag(
         bool,
         False,
-        "Check the form of a program after each pass over it; for those who write passes.",
+        "Check the form of a program after each pass over it, and that it gives what it gave; for those who write "
+        "passes.",
         _C.set_pass_checks,
     ),
     "set_to_1d": _Flag(

@@ -96,7 +96,7 @@ class ParamAttr:
         self.need_clip = need_clip
 
     @staticmethod
-    def of(attr):
+    def of(attr, owner="ParamAttr", argument="attr"):
         """The ParamAttr that `attr` stands for: None, a name, an initializer, a regularizer, a bool.
 
         False (no parameter at all) stays False.
@@ -116,7 +116,7 @@ class ParamAttr:
             return ParamAttr(regularizer=attr)
         raise _C.located(
             TypeError(
-                f"ParamAttr: {attr!r} describes no parameter; give a ParamAttr, a name, an initializer, "
+                f"{owner}: {argument} {attr!r} describes no parameter; give a ParamAttr, a name, an initializer, "
                 "a regularizer, None or False"
             )
         )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from proa import _C
+from proa.framework.attributes import wrong
 
 
 def default_collate_fn(batch):
@@ -20,6 +21,8 @@ def default_collate_fn(batch):
         >>> y.tolist()
         [0, 1]
     """
+    if not isinstance(batch, Sequence) or not len(batch):
+        raise wrong("default_collate_fn", "batch", "a list of samples that is not empty", batch)
     return collated(batch, lambda rows: _own(np.stack(rows)), _C.to_tensor)
 
 

@@ -6,6 +6,14 @@ import itertools
 import numpy as np
 
 from proa import _C
+from proa.framework.attributes import a_list, cut_int, wrong
+
+
+def sized(what, name, value):
+    """What has a length; a class derived from the data sets may say so itself, when it is asked."""
+    if isinstance(value, (int, float, type)) or not hasattr(value, "__len__"):
+        raise wrong(what, name, "a data set or a list", value)
+    return value
 
 
 class Dataset:
@@ -62,6 +70,7 @@ class TensorDataset(Dataset):
     """
 
     def __init__(self, tensors):
+        tensors = tensors if isinstance(tensors, _C.Tensor) else a_list("TensorDataset", "tensors", tensors)
         tensors = [_by_rows(tensor) for tensor in tensors]
         if not tensors:
             raise _C.located(ValueError("TensorDataset: at least one tensor is needed"))
@@ -97,9 +106,11 @@ class ComposeDataset(Dataset):
     """
 
     def __init__(self, datasets):
-        self.datasets = list(datasets)
+        self.datasets = a_list("ComposeDataset", "datasets", datasets)
         if not self.datasets:
             raise _C.located(ValueError("ComposeDataset: at least one data set is needed"))
+        for i, dataset in enumerate(self.datasets):
+            sized("ComposeDataset", f"element {i} of datasets", dataset)
         lengths = [len(d) for d in self.datasets]
         if len(set(lengths)) > 1:
             raise _C.located(ValueError(f"ComposeDataset: the data sets must be of equal length; they are {lengths}"))
@@ -130,7 +141,7 @@ class ChainDataset(IterableDataset):
     """
 
     def __init__(self, datasets):
-        self.datasets = list(datasets)
+        self.datasets = a_list("ChainDataset", "datasets", datasets)
         if not self.datasets:
             raise _C.located(ValueError("ChainDataset: at least one data set is needed"))
         for i, dataset in enumerate(self.datasets):
@@ -153,12 +164,13 @@ class ConcatDataset(Dataset):
     """
 
     def __init__(self, datasets):
-        self.datasets = list(datasets)
+        self.datasets = a_list("ConcatDataset", "datasets", datasets)
         if not self.datasets:
             raise _C.located(ValueError("ConcatDataset: at least one data set is needed"))
         for i, dataset in enumerate(self.datasets):
             if isinstance(dataset, IterableDataset):
                 raise _C.located(TypeError(f"ConcatDataset: data set {i} is an IterableDataset; use ChainDataset"))
+            sized("ConcatDataset", f"element {i} of datasets", dataset)
         self.cumulative_sizes = list(itertools.accumulate(len(d) for d in self.datasets))
 
     def __len__(self):
@@ -185,7 +197,9 @@ class Subset(Dataset):
     """
 
     def __init__(self, dataset, indices):
-        self.dataset, self.indices = dataset, indices
+        if not hasattr(dataset, "__getitem__"):
+            raise wrong("Subset", "dataset", "a data set or a list", dataset)
+        self.dataset, self.indices = dataset, sized("Subset", "indices", indices)
 
     def __getitem__(self, idx):
         return self.dataset[self.indices[idx]]
@@ -211,7 +225,9 @@ def random_split(dataset, lengths, generator=None):
         >>> len(train), len(test)
         (7, 3)
     """
-    lengths = [int(n) for n in lengths]
+    sized("random_split", "dataset", dataset)
+    lengths = a_list("random_split", "lengths", lengths, "a list of ints")
+    lengths = [cut_int("random_split", f"element {i} of lengths", n) for i, n in enumerate(lengths)]
     if sum(lengths) != len(dataset) or min(lengths, default=0) < 0:
         raise _C.located(
             ValueError(f"random_split: lengths {lengths} do not add up to {len(dataset)}, the length of the data set")
@@ -226,11 +242,12 @@ def numpy_generator(generator):
     if isinstance(generator, np.random.Generator):
         return generator
     if generator is None:
-        from proa import _C
-
         with _C.eager_mode():
             generator = int(_C.ops.randint(0, 2**31 - 1, [1]).item())
-    return np.random.default_rng(int(generator))
+    seed = cut_int("a sampler", "generator", generator, "None, an int or a numpy.random.Generator")
+    if seed < 0:
+        raise _C.located(ValueError(f"a sampler: generator must not be negative; it is {seed}"))
+    return np.random.default_rng(seed)
 
 
 def permutation(n, generator=None):

@@ -5,11 +5,14 @@ import itertools
 import os
 
 from proa import _C
+from proa.framework.attributes import a_list, function, known_real, wrong
 from proa.io import tuning
 from proa.io.collate import as_tensors, default_collate_fn, default_convert_fn
 from proa.io.dataset import IterableDataset
 from proa.io.reader_cost import Observed
 from proa.io.sampler import BatchSampler
+
+_MOST_WORKERS = 1 << 15  # as many processes as a Linux has numbers for, unless somebody raised that
 
 
 class DataLoader:
@@ -71,7 +74,11 @@ class DataLoader:
     ):
         if isinstance(num_workers, bool) or not isinstance(num_workers, int) or num_workers < 0:
             raise _C.located(ValueError(f"DataLoader: num_workers must be an int >= 0, not {num_workers!r}"))
-        if timeout < 0:
+        if num_workers > _MOST_WORKERS:
+            raise _C.located(
+                ValueError(f"DataLoader: num_workers must be at most {_MOST_WORKERS}; it is {num_workers}")
+            )
+        if known_real("DataLoader", "timeout", timeout) < 0:
             raise _C.located(ValueError(f"DataLoader: timeout must not be negative; it is {timeout}"))
         if num_workers > 0 and not hasattr(os, "memfd_create"):
             raise _C.located(
@@ -86,6 +93,16 @@ class DataLoader:
             raise _C.located(
                 ValueError("DataLoader: an IterableDataset decides its own order; leave out shuffle and batch_sampler")
             )
+        function("DataLoader", "collate_fn", collate_fn)
+        function("DataLoader", "worker_init_fn", worker_init_fn)
+        iterable = hasattr(batch_sampler, "__iter__") and not isinstance(batch_sampler, (str, bytes))
+        if batch_sampler is not None and not iterable:
+            raise wrong("DataLoader", "batch_sampler", "a BatchSampler or a list of lists", batch_sampler)
+        if isinstance(batch_sampler, (list, tuple)):
+            for i, batch in enumerate(batch_sampler):
+                a_list("DataLoader", f"element {i} of batch_sampler", batch, "a list of indices")
+        if not hasattr(dataset, "__getitem__"):
+            raise wrong("DataLoader", "dataset", "a data set or a list", dataset)
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or drop_last:
                 raise _C.located(ValueError("DataLoader: batch_sampler goes without batch_size, shuffle and drop_last"))

@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 from proa import _C
-from proa.io.dataset import IterableDataset, numpy_generator, permutation
+from proa.framework.attributes import known_int, wrong
+from proa.io.dataset import IterableDataset, numpy_generator, permutation, sized
 
 
 class Sampler:
@@ -32,6 +33,18 @@ class Sampler:
         return len(self.data_source)
 
 
+_MOST_REPLICAS = 1 << 20
+_MOST_DRAWN = 1 << 40  # numbers, which would take eight times as many bytes
+
+
+def _count(what, num_samples):
+    if isinstance(num_samples, bool) or not isinstance(num_samples, int) or not 0 < num_samples <= _MOST_DRAWN:
+        raise _C.located(
+            ValueError(f"{what}: num_samples must be a positive int, at most {_MOST_DRAWN}, not {num_samples!r}")
+        )
+    return num_samples
+
+
 class SequenceSampler(Sampler):
     """0, 1, 2 and so on.
 
@@ -41,7 +54,7 @@ class SequenceSampler(Sampler):
     """
 
     def __iter__(self):
-        return iter(range(len(self.data_source)))
+        return iter(range(len(sized("SequenceSampler", "data_source", self.data_source))))
 
 
 class RandomSampler(Sampler):
@@ -64,8 +77,10 @@ class RandomSampler(Sampler):
         super().__init__(data_source)
         if not isinstance(replacement, bool):
             raise _C.located(TypeError(f"RandomSampler: replacement must be a bool, not {type(replacement).__name__}"))
-        if num_samples is not None and (not isinstance(num_samples, int) or num_samples <= 0):
-            raise _C.located(ValueError(f"RandomSampler: num_samples must be a positive int, not {num_samples!r}"))
+        if num_samples is not None:
+            _count("RandomSampler", num_samples)
+        if data_source is not None:
+            sized("RandomSampler", "data_source", data_source)
         if num_samples is not None and not replacement and num_samples > len(data_source):
             raise _C.located(
                 ValueError(
@@ -76,14 +91,16 @@ class RandomSampler(Sampler):
 
     @property
     def num_samples(self):
-        return len(self.data_source) if self._num_samples is None else self._num_samples
+        if self._num_samples is not None:
+            return self._num_samples
+        return len(sized("RandomSampler", "data_source", self.data_source))
 
     def __iter__(self):
         if hasattr(self.generator, "__next__"):
             for _ in range(self.num_samples):
                 yield int(next(self.generator))
             return
-        n = len(self.data_source)
+        n = len(sized("RandomSampler", "data_source", self.data_source))
         if self.replacement:
             yield from numpy_generator(self.generator).integers(0, n, self.num_samples).tolist()
         else:
@@ -102,7 +119,7 @@ class SubsetRandomSampler(Sampler):
     """
 
     def __init__(self, indices):
-        super().__init__(indices)
+        super().__init__(sized("SubsetRandomSampler", "indices", indices))
         if len(indices) == 0:
             raise _C.located(ValueError("SubsetRandomSampler: indices must not be empty"))
         self.indices = indices
@@ -125,15 +142,15 @@ class WeightedRandomSampler(Sampler):
     """
 
     def __init__(self, weights, num_samples, replacement=True):
-        if not isinstance(num_samples, int) or num_samples <= 0:
-            raise _C.located(
-                ValueError(f"WeightedRandomSampler: num_samples must be a positive int, not {num_samples!r}")
-            )
+        _count("WeightedRandomSampler", num_samples)
         if not isinstance(replacement, bool):
             raise _C.located(
                 TypeError(f"WeightedRandomSampler: replacement must be a bool, not {type(replacement).__name__}")
             )
-        weights = np.asarray(weights.numpy() if hasattr(weights, "numpy") else weights, dtype="float64")
+        try:
+            weights = np.asarray(weights.numpy() if hasattr(weights, "numpy") else weights, dtype="float64")
+        except (TypeError, ValueError):
+            raise wrong("WeightedRandomSampler", "weights", "a list of numbers", weights) from None
         if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() == 0:
             raise _C.located(
                 ValueError("WeightedRandomSampler: weights must be a list of finite numbers >= 0, not all zero")
@@ -183,7 +200,10 @@ class BatchSampler(Sampler):
             raise _C.located(ValueError(f"BatchSampler: batch_size must be a positive int, not {batch_size!r}"))
         if not isinstance(drop_last, bool):
             raise _C.located(TypeError(f"BatchSampler: drop_last must be a bool, not {type(drop_last).__name__}"))
+        if sampler is not None and not hasattr(sampler, "__iter__"):
+            raise wrong("BatchSampler", "sampler", "a Sampler", sampler)
         if sampler is None:
+            sized("BatchSampler", "dataset", dataset)
             sampler = RandomSampler(dataset) if shuffle else SequenceSampler(dataset)
         self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
 
@@ -228,6 +248,15 @@ class DistributedBatchSampler(BatchSampler):
 
             num_replicas = int(os.environ.get("PADDLE_TRAINERS_NUM", 1)) if num_replicas is None else num_replicas
             rank = int(os.environ.get("PADDLE_TRAINER_ID", 0)) if rank is None else rank
+        num_replicas = known_int("DistributedBatchSampler", "num_replicas", num_replicas)
+        rank = known_int("DistributedBatchSampler", "rank", rank)
+        sized("DistributedBatchSampler", "dataset", dataset)
+        if num_replicas > _MOST_REPLICAS:
+            raise _C.located(
+                ValueError(
+                    f"DistributedBatchSampler: num_replicas must be at most {_MOST_REPLICAS}, not {num_replicas}"
+                )
+            )
         if not 0 <= rank < num_replicas:
             raise _C.located(ValueError(f"DistributedBatchSampler: rank {rank} is not one of {num_replicas} processes"))
         self.dataset, self.batch_size, self.shuffle, self.drop_last = dataset, batch_size, shuffle, drop_last
@@ -244,7 +273,9 @@ class DistributedBatchSampler(BatchSampler):
         order = np.resize(order, self.total_size)
         # In turn each process has a batch, and in the end an equal part of the rest.
         whole = self.total_size // (self.batch_size * self.nranks) * self.batch_size * self.nranks
-        mine = order[:whole].reshape(-1, self.nranks, self.batch_size)[:, self.local_rank].reshape(-1).tolist()
+        mine = []
+        if whole:
+            mine = order[:whole].reshape(-1, self.nranks, self.batch_size)[:, self.local_rank].reshape(-1).tolist()
         mine += order[whole:].reshape(self.nranks, -1)[self.local_rank].tolist()
         for start in range(0, self.num_samples, self.batch_size):
             batch = mine[start : start + self.batch_size]

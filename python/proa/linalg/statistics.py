@@ -26,8 +26,10 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
     rows = _C.ops.reshape(x, [1, -1]) if len(x.shape) < 2 else x if rowvar else _C.ops.transpose(x, [1, 0])
     weights = None
     if fweights is not None:
+        fweights = _C.tensor_argument(fweights, "cov", "fweights")
         weights = fweights.astype(rows.dtype)
     if aweights is not None:
+        aweights = _C.tensor_argument(aweights, "cov", "aweights")
         weights = aweights.astype(rows.dtype) if weights is None else weights * aweights.astype(rows.dtype)
     if weights is None:
         count = _C.ops.shape(rows)[1].astype(rows.dtype)

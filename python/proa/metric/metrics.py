@@ -3,6 +3,7 @@
 import numpy as np
 
 from proa import _C
+from proa.framework.attributes import cut_int, known_int
 
 
 def _array(x):
@@ -73,7 +74,10 @@ class Accuracy(Metric):
     """
 
     def __init__(self, topk=(1,), name=None, *args, **kwargs):
-        self.topk = tuple(topk) if isinstance(topk, (list, tuple)) else (int(topk),)
+        given = topk if isinstance(topk, (list, tuple)) else [topk]
+        self.topk = tuple(cut_int("Accuracy", "topk", k, "an int or a list of ints") for k in given)
+        if not self.topk or min(self.topk) < 1:
+            raise _C.located(ValueError(f"Accuracy: topk must be positive, and at least one; it is {topk!r}"))
         self.maxk = max(self.topk)
         name = name or "acc"
         self._names = [name] if self.maxk == 1 else [f"{name}_top{k}" for k in self.topk]
@@ -219,6 +223,9 @@ class Auc(Metric):
     def __init__(self, curve="ROC", num_thresholds=4095, name="auc", *args, **kwargs):
         if curve != "ROC":
             raise _C.located(ValueError(f'Auc: curve must be "ROC", not {curve!r}'))
+        num_thresholds = known_int("Auc", "num_thresholds", num_thresholds)
+        if not 0 < num_thresholds < 2**31:
+            raise _C.located(ValueError(f"Auc: num_thresholds must be from 1 to 2^31 - 1; it is {num_thresholds}"))
         self._num_thresholds, self._name = num_thresholds, name
         self.reset()
 
@@ -267,7 +274,8 @@ def accuracy(input, label, k=1, correct=None, total=None, name=None):
         >>> proa.metric.accuracy(proa.to_tensor([[0.1, 0.9], [0.8, 0.2]]), proa.to_tensor([[1], [1]])).item()
         0.5
     """
-    guesses = _C.ops.argsort(input, -1, True)[:, :k]
+    input, label = _C.tensor_argument(input, "accuracy", "input"), _C.tensor_argument(label, "accuracy", "label")
+    guesses = _C.ops.argsort(input, -1, True)[:, : known_int("accuracy", "k", k)]
     label = _C.ops.reshape(label, [-1, 1]).astype(guesses.dtype)
     right = (guesses == label).astype("float32").sum(-1)
     return right.mean()

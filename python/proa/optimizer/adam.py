@@ -1,11 +1,12 @@
 """Adam and AdamW."""
 
 from proa import _C
+from proa.framework.attributes import known_real
 from proa.optimizer.optimizer import Optimizer, fuses_masters
 
 
 def _check_beta(kind, name, value):
-    value = float(value)
+    value = float(known_real(kind, name, value))
     if not 0.0 <= value < 1.0:
         raise _C.located(ValueError(f"{kind}: {name} must be in [0, 1), not {value}"))
     return value
@@ -60,7 +61,7 @@ class Adam(Optimizer):
         self._default_options = {
             "beta1": _check_beta(kind, "beta1", beta1),
             "beta2": _check_beta(kind, "beta2", beta2),
-            "epsilon": float(epsilon),
+            "epsilon": self._epsilon,
             "lazy_mode": bool(lazy_mode),
         }
 

@@ -1,6 +1,7 @@
 """Adagrad, Adadelta, RMSProp, Adamax and Lamb."""
 
 from proa import _C
+from proa.framework.attributes import function, known_real
 from proa.optimizer.adam import _check_beta
 from proa.optimizer.optimizer import Optimizer, fuses_masters, with_l2
 
@@ -59,8 +60,8 @@ class Adagrad(Optimizer):
     ):
         super().__init__(learning_rate, epsilon, parameters, weight_decay, grad_clip, name)
         self._multi_precision = bool(multi_precision)
-        self._initial = float(initial_accumulator_value)
-        self._default_options = {"epsilon": float(epsilon)}
+        self._initial = self._real("initial_accumulator_value", initial_accumulator_value)
+        self._default_options = {"epsilon": self._epsilon}
 
     def _start_accumulator(self, name, param):
         return _C.ops.full_like(param, self._initial)
@@ -115,7 +116,7 @@ class Adadelta(Optimizer):
     ):
         super().__init__(learning_rate, epsilon, parameters, weight_decay, grad_clip, name)
         self._multi_precision = bool(multi_precision)
-        self._default_options = {"epsilon": float(epsilon), "rho": float(rho)}
+        self._default_options = {"epsilon": self._epsilon, "rho": self._real("rho", rho)}
 
     @fuses_masters
     def _update_bucket(self, bucket, grads):
@@ -177,12 +178,12 @@ class RMSProp(Optimizer):
         super().__init__(learning_rate, epsilon, parameters, weight_decay, grad_clip, name)
         self._multi_precision = bool(multi_precision)
         for what, value in (("rho", rho), ("epsilon", epsilon), ("momentum", momentum)):
-            if value is None or value < 0.0:
+            if value is None or known_real("RMSProp", what, value) < 0.0:
                 raise _C.located(ValueError(f"RMSProp: {what} must not be negative or None; it is {value}"))
         self._default_options = {
-            "rho": float(rho),
-            "epsilon": float(epsilon),
-            "momentum": float(momentum),
+            "rho": self._real("rho", rho),
+            "epsilon": self._epsilon,
+            "momentum": self._real("momentum", momentum),
             "centered": bool(centered),
         }
 
@@ -247,7 +248,7 @@ class Adamax(Optimizer):
         self._default_options = {
             "beta1": _check_beta("Adamax", "beta1", beta1),
             "beta2": _check_beta("Adamax", "beta2", beta2),
-            "epsilon": float(epsilon),
+            "epsilon": self._epsilon,
         }
 
     def _start_accumulator(self, name, param):
@@ -314,12 +315,12 @@ class Lamb(_PerParameter):
     ):
         super().__init__(learning_rate, epsilon, parameters, None, grad_clip, name)
         self._multi_precision = bool(multi_precision)
-        self._exclude = exclude_from_weight_decay_fn
+        self._exclude = function("Lamb", "exclude_from_weight_decay_fn", exclude_from_weight_decay_fn)
         self._default_options = {
             "beta1": _check_beta("Lamb", "beta1", beta1),
             "beta2": _check_beta("Lamb", "beta2", beta2),
-            "epsilon": float(epsilon),
-            "lamb_weight_decay": float(lamb_weight_decay),
+            "epsilon": self._epsilon,
+            "lamb_weight_decay": self._real("lamb_weight_decay", lamb_weight_decay),
         }
 
     def _settings(self, param, group):

@@ -11,6 +11,7 @@ from collections import OrderedDict, defaultdict
 
 from proa import _C
 from proa.framework import recorded_rates
+from proa.framework.attributes import known_real, wrong
 from proa.framework.grad_mode import no_grad
 from proa.optimizer.lr import LRScheduler
 from proa.regularizer import L1Decay, L2Decay, WeightDecayRegularizer
@@ -108,10 +109,14 @@ class Optimizer:
             raise _C.located(
                 TypeError(f"{kind}: grad_clip must be a ClipGradBy... object, not {type(grad_clip).__name__}")
             )
+        try:
+            parameters = list(parameters or ())  # in static mode: all that the program trains, at minimize
+        except TypeError:
+            raise wrong(kind, "parameters", "a list of parameters", parameters) from None
         self._learning_rate = learning_rate
         self._lr_tensor = None
         self._lr_value = None
-        self._epsilon = epsilon
+        self._epsilon = self._real("epsilon", epsilon)
         self._name = name
         self._grad_clip = grad_clip
         self.regularization = _as_regularizer(weight_decay)
@@ -123,12 +128,15 @@ class Optimizer:
         self._loaded = {}
         self._buckets = None
         self._groups = []
-        parameters = list(parameters or ())  # in static mode: all that the program trains, at minimize
         if parameters and isinstance(parameters[0], dict):
             for group in parameters:
                 self._add_param_group(group)
         else:
             self._add_param_group({"params": parameters})
+
+    def _real(self, name, value):
+        """A setting as a float."""
+        return float(known_real(type(self).__name__, name, value))
 
     # Groups ----------------------------------------------------------------
 

@@ -80,8 +80,8 @@ class Momentum(Optimizer):
         use_multi_tensor=False,
     ):
         super().__init__(learning_rate, 1e-08, parameters, weight_decay, grad_clip, name)
-        self._multi_precision, self._rescale_grad = bool(multi_precision), float(rescale_grad)
-        self._default_options = {"momentum": float(momentum), "use_nesterov": bool(use_nesterov)}
+        self._multi_precision, self._rescale_grad = bool(multi_precision), self._real("rescale_grad", rescale_grad)
+        self._default_options = {"momentum": self._real("momentum", momentum), "use_nesterov": bool(use_nesterov)}
 
     @fuses_masters
     def _update_bucket(self, bucket, grads):

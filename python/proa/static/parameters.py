@@ -173,7 +173,8 @@ class WeightNormParamAttr(ParamAttr):
         NotImplementedError: ...use a layer and paddle.nn.utils.weight_norm on it...
     """
 
-    def __init__(self, dim=None, **kwargs):
+    def __init__(self, dim=None, name=None, initializer=None, learning_rate=1.0, regularizer=None, trainable=True,
+                 do_model_average=False, need_clip=True):  # fmt: skip
         raise _C.located(
             NotImplementedError(
                 "WeightNormParamAttr: not in this version; use a layer and paddle.nn.utils.weight_norm on it"

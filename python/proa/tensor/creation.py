@@ -1,6 +1,7 @@
 """New tensors from shapes, values and Python data."""
 
 from proa import _C
+from proa.framework.attributes import known_int, wrong
 from proa.framework.dtype import as_dtype
 from proa.framework.names import borrow as _borrow
 from proa.tensor.attribute import tensor_or_number
@@ -209,7 +210,8 @@ def linspace(start, stop, num, dtype=None, name=None):
     given = (v if _unread(v) is not None else _scalar("linspace", what, v)
              for what, v in (("start", start), ("stop", stop), ("num", num)))  # fmt: skip
     start, stop, num = given
-    num = num if _unread(num) is not None else int(num)
+    if _unread(num) is None:
+        num = known_int("linspace", "num", int(num) if isinstance(num, float) and num.is_integer() else num)
     return _C.ops.linspace(start, stop, num, as_dtype(dtype) or _C.get_default_dtype())
 
 
@@ -227,6 +229,8 @@ def assign(x, output=None):
     tensor = _C.ops.assign(x) if isinstance(x, _C.Tensor) else _C.to_tensor(x)
     if output is None:
         return tensor
+    if not isinstance(output, _C.Tensor):
+        raise wrong("assign", "output", "a Tensor", output)
     output.set_value(tensor)
     return output
 

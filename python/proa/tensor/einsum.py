@@ -5,6 +5,7 @@ import itertools
 import math
 
 from proa import _C
+from proa.framework.attributes import wrong
 from proa.framework.names import borrow as _borrow
 
 __all__ = [
@@ -60,6 +61,8 @@ def _fail(equation, what):
 
 def _parse(equation, operands):
     """Letters of each operand's dims and of the result's; dims of "..." get letters of their own."""
+    if not isinstance(equation, str):
+        raise wrong("einsum", "equation", "a str", equation)
     text = equation.replace(" ", "")
     left, arrow, right = text.partition("->")
     parts = left.split(",")

@@ -3,7 +3,7 @@
 import math
 
 from proa import _C
-from proa.framework.attributes import is_late, known, known_number, number, numbers
+from proa.framework.attributes import is_late, known, known_ints, known_number, known_real, number, numbers
 from proa.framework.names import borrow as _borrow
 from proa.tensor.logic import into
 from proa.tensor.manipulation import axis_of, known_axis_of
@@ -31,7 +31,7 @@ def mm(input, mat2, out=None, name=None):
     """
     input = _C.tensor_argument(input, "mm", "input")
     mat2 = _C.tensor_argument(mat2, "mm", "mat2")
-    return into(_C.ops.matmul(input, mat2), out)
+    return into(_C.ops.matmul(input, mat2), out, "mm")
 
 
 @_method
@@ -197,7 +197,7 @@ def dist(x, y, p=2):
     x = _C.tensor_argument(x, "dist", "x")
     y = _C.tensor_argument(y, "dist", "y")
     p = number(p)
-    return norm(x - y, p if is_late(p) else float(p))
+    return norm(x - y, p if is_late(p) else float(known_real("dist", "p", p)))
 
 
 @_method
@@ -222,13 +222,13 @@ def tensordot(x, y, axes=2, name=None):
                 ValueError(f"tensordot: axes {axes} is more than the dims; x is {list(x.shape)}, y is {list(y.shape)}")
             )
         ax, ay = list(range(len(x.shape) - axes, len(x.shape))), list(range(axes))
-    elif axes and isinstance(axes[0], (list, tuple, _C.Tensor)):
-        lists = [a.tolist() if isinstance(a, _C.Tensor) else list(a) for a in axes]
+    elif isinstance(axes, (list, tuple)) and axes and isinstance(axes[0], (list, tuple, _C.Tensor)):
+        lists = [known_ints("tensordot", f"element {i} of axes", a) for i, a in enumerate(axes)]
         ax, ay = lists[0], lists[1] if len(lists) > 1 else lists[0]
         # A shorter list goes on with the other's axes.
         ax, ay = ax + ay[len(ax) :], ay + ax[len(ay) :]
     else:
-        ax = ay = list(axes)
+        ax = ay = known_ints("tensordot", "axes", axes, "an int, a list of ints or two of them")
     ax, ay = [axis_of("tensordot", a, x) for a in ax], [axis_of("tensordot", a, y) for a in ay]
     free_x = [i for i in range(len(x.shape)) if i not in ax]
     free_y = [i for i in range(len(y.shape)) if i not in ay]

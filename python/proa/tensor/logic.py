@@ -1,6 +1,7 @@
 """Logical and bitwise functions with an `out` argument."""
 
 from proa import _C
+from proa.framework.attributes import wrong
 from proa.framework.names import borrow as _borrow
 from proa.tensor.method import method as _method
 
@@ -16,10 +17,12 @@ __all__ = [
 ]
 
 
-def into(result, out):
+def into(result, out, op):
     """`result`, written into `out` if that is given."""
     if out is None:
         return result
+    if not isinstance(out, _C.Tensor):
+        raise wrong(op, "out", "a Tensor", out)
     out.set_value(result if result.dtype == out.dtype else result.astype(out.dtype))
     return out
 
@@ -32,7 +35,7 @@ def logical_and(x, y, out=None, name=None):
         >>> proa.logical_and(proa.to_tensor([True, True]), proa.to_tensor([True, False])).tolist()
         [True, False]
     """
-    return into(_C.ops.logical_and(x, y), out)
+    return into(_C.ops.logical_and(x, y), out, "logical_and")
 
 
 @_method
@@ -43,7 +46,7 @@ def logical_or(x, y, out=None, name=None):
         >>> proa.logical_or(proa.to_tensor([False, True]), proa.to_tensor([False, False])).tolist()
         [False, True]
     """
-    return into(_C.ops.logical_or(x, y), out)
+    return into(_C.ops.logical_or(x, y), out, "logical_or")
 
 
 @_method
@@ -54,7 +57,7 @@ def logical_xor(x, y, out=None, name=None):
         >>> proa.logical_xor(proa.to_tensor([True, True]), proa.to_tensor([True, False])).tolist()
         [False, True]
     """
-    return into(_C.ops.logical_xor(x, y), out)
+    return into(_C.ops.logical_xor(x, y), out, "logical_xor")
 
 
 @_method
@@ -65,7 +68,7 @@ def logical_not(x, out=None, name=None):
         >>> proa.logical_not(proa.to_tensor([True, False])).tolist()
         [False, True]
     """
-    return into(_C.ops.logical_not(x), out)
+    return into(_C.ops.logical_not(x), out, "logical_not")
 
 
 @_method
@@ -76,7 +79,7 @@ def bitwise_and(x, y, out=None, name=None):
         >>> proa.bitwise_and(proa.to_tensor([5]), proa.to_tensor([3])).tolist()
         [1]
     """
-    return into(_C.ops.bitwise_and(x, y), out)
+    return into(_C.ops.bitwise_and(x, y), out, "bitwise_and")
 
 
 @_method
@@ -87,7 +90,7 @@ def bitwise_or(x, y, out=None, name=None):
         >>> proa.bitwise_or(proa.to_tensor([5]), proa.to_tensor([3])).tolist()
         [7]
     """
-    return into(_C.ops.bitwise_or(x, y), out)
+    return into(_C.ops.bitwise_or(x, y), out, "bitwise_or")
 
 
 @_method
@@ -98,7 +101,7 @@ def bitwise_xor(x, y, out=None, name=None):
         >>> proa.bitwise_xor(proa.to_tensor([5]), proa.to_tensor([3])).tolist()
         [6]
     """
-    return into(_C.ops.bitwise_xor(x, y), out)
+    return into(_C.ops.bitwise_xor(x, y), out, "bitwise_xor")
 
 
 @_method
@@ -109,7 +112,7 @@ def bitwise_not(x, out=None, name=None):
         >>> proa.bitwise_not(proa.to_tensor([5])).tolist()
         [-6]
     """
-    return into(_C.ops.bitwise_not(x), out)
+    return into(_C.ops.bitwise_not(x), out, "bitwise_not")
 
 
 __getattr__ = _borrow(__name__, "proa")

@@ -3,7 +3,18 @@
 import operator
 
 from proa import _C
-from proa.framework.attributes import is_late, known, known_number, number, numbers
+from proa.framework.attributes import (
+    an_int,
+    ints,
+    is_late,
+    known,
+    known_int,
+    known_ints,
+    known_number,
+    number,
+    numbers,
+    real,
+)
 from proa.framework.names import borrow as _borrow
 from proa.tensor.attribute import tensor_list
 from proa.tensor.method import method as _method
@@ -28,22 +39,24 @@ __all__ = [
 ]
 
 
-def axis_of(op, axis, x, extra=0):
+def axis_of(op, axis, x, extra=0, parameter="axis", tensor="x"):
     """A non-negative axis of x (of `extra` dims more), checked; a one-element tensor is read, if it can be."""
-    axis = number(axis)
-    if is_late(axis):
-        return axis
+    if type(axis) is not int:
+        axis = number(axis)
+        if is_late(axis):
+            return axis
+        axis = known_int(op, parameter, axis)
     rank = len(x.shape) + extra
-    if not isinstance(axis, int):
-        raise _C.located(TypeError(f"{op}: axis must be an int, not {type(axis).__name__}"))
     if not -rank <= axis < rank:
-        raise _C.located(IndexError(f"{op}: axis {axis} is out of range; x is {list(x.shape)} {x.dtype.name}"))
+        raise _C.located(
+            IndexError(f"{op}: {parameter} {axis} is out of range; {tensor} is {list(x.shape)} {x.dtype.name}")
+        )
     return axis % rank
 
 
-def known_axis_of(op, axis, x, parameter="axis"):
+def known_axis_of(op, axis, x, parameter="axis", tensor="x"):
     """axis_of, where the function itself needs the number."""
-    return axis_of(op, known_number(op, parameter, axis), x)
+    return axis_of(op, known_int(op, parameter, axis), x, 0, parameter, tensor)
 
 
 @_method
@@ -202,7 +215,7 @@ def expand(x, shape, name=None):
     x = _C.tensor_argument(x, "expand", "x")
     if isinstance(shape, _C.Tensor):
         return _C.ops.broadcast_to(x, shape)
-    sizes = list(shape)
+    sizes = list(shape) if isinstance(shape, (list, tuple)) else ints("expand", "shape", shape)
     new = len(sizes) - x.ndim
     if any(isinstance(s, int) and s == -1 for s in (sizes if new < 0 else sizes[:new])):
         raise _C.located(
@@ -325,7 +338,7 @@ def rot90(x, k=1, axes=(0, 1), name=None):
         [[2, 4], [1, 3]]
     """
     x = _C.tensor_argument(x, "rot90", "x")
-    k, axes = known_number("rot90", "k", k), known("rot90", "axes", axes)
+    k, axes = known_int("rot90", "k", k), known_ints("rot90", "axes", axes)
     if len(axes) != 2:
         raise _C.located(ValueError(f"rot90: two axes are needed, not {list(axes)}"))
     a, b = axis_of("rot90", axes[0], x), axis_of("rot90", axes[1], x)
@@ -369,8 +382,8 @@ def crop(x, shape=None, offsets=None, name=None):
     """
     x = _C.tensor_argument(x, "crop", "x")
     rank = len(x.shape)
-    offsets = [0] * rank if offsets is None else numbers(offsets)
-    sizes = list(x.shape if shape is None else numbers(shape))
+    offsets = [0] * rank if offsets is None else ints("crop", "offsets", offsets)
+    sizes = list(x.shape) if shape is None else ints("crop", "shape", shape)
     if len(sizes) != rank or len(offsets) != rank:
         raise _C.located(
             ValueError(f"crop: {rank} sizes and offsets are needed; shape is {sizes}, offsets are {offsets}")
@@ -411,10 +424,9 @@ def shard_index(input, index_num, nshards, shard_id, ignore_value=-1):
         [[-1], [6]]
     """
     input = _C.tensor_argument(input, "shard_index", "input")
-    nshards, shard_id = (
-        known_number("shard_index", "nshards", nshards),
-        known_number("shard_index", "shard_id", shard_id),
-    )
+    ignore_value = real("shard_index", "ignore_value", ignore_value)
+    index_num = an_int("shard_index", "index_num", index_num)
+    nshards, shard_id = known_int("shard_index", "nshards", nshards), known_int("shard_index", "shard_id", shard_id)
     if not 0 <= shard_id < nshards:
         raise _C.located(ValueError(f"shard_index: shard_id {shard_id} is not one of {nshards} shards"))
     size = (index_num + nshards - 1) // nshards

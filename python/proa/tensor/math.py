@@ -3,7 +3,7 @@
 import math
 
 from proa import _C
-from proa.framework.attributes import is_late, known_number, number
+from proa.framework.attributes import is_late, known_int, known_real, number, real
 from proa.framework.names import borrow as _borrow
 from proa.tensor.attribute import optional_tensor, tensor_list
 from proa.tensor.logic import into
@@ -83,9 +83,9 @@ def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
         out = _C.ops.scale(x, scale, bias, bias_after_scale)
     if act is None:
         return out
-    from proa.nn import functional
+    from proa.nn.layer.activation import function_of
 
-    return getattr(functional, act)(out)
+    return function_of("scale", "act", act)(out)
 
 
 @_method
@@ -97,7 +97,7 @@ def increment(x, value=1.0, name=None):
         [2.0]
     """
     x = _C.tensor_argument(x, "increment", "x")
-    return x.add_(_C.ops.full_like(x, value))
+    return x.add_(_C.ops.full_like(x, real("increment", "value", value)))
 
 
 @_method
@@ -132,6 +132,7 @@ def logit(x, eps=None, name=None):
     """
     x = _C.tensor_argument(x, "logit", "x")
     if eps is not None:
+        eps = real("logit", "eps", eps)
         x = _C.ops.clip(x, eps, 1.0 - eps)
     return (x / (1.0 - x)).log()
 
@@ -196,7 +197,7 @@ def diff(x, n=1, axis=-1, prepend=None, append=None, name=None):
     """
     x = _C.tensor_argument(x, "diff", "x")
     prepend, append = optional_tensor(prepend, "diff", "prepend"), optional_tensor(append, "diff", "append")
-    n = known_number("diff", "n", n)
+    n = known_int("diff", "n", n)
     if n < 0:
         raise _C.located(ValueError(f"diff: n must not be negative; it is {n}"))
     axis = known_axis_of("diff", axis, x)
@@ -230,7 +231,7 @@ def kron(x, y, out=None, name=None):
     a, b = [1] * (rank - len(x.shape)) + list(x.shape), [1] * (rank - len(y.shape)) + list(y.shape)
     left = _C.ops.reshape(x, [d for size in a for d in (size, 1)])
     right = _C.ops.reshape(y, [d for size in b for d in (1, size)])
-    return into(_C.ops.reshape(left * right, [p * q for p, q in zip(a, b)]), out)
+    return into(_C.ops.reshape(left * right, [p * q for p, q in zip(a, b)]), out, "kron")
 
 
 def _integers(op, *tensors):
@@ -306,10 +307,10 @@ def renorm(x, p, axis, max_norm):
     x = _C.tensor_argument(x, "renorm", "x")
     from proa.tensor.linalg import norm
 
-    axis, p = known_axis_of("renorm", axis, x), number(p)
+    axis, p, max_norm = known_axis_of("renorm", axis, x), number(p), real("renorm", "max_norm", max_norm)
     others = [i for i in range(len(x.shape)) if i != axis]
     flat = _C.ops.reshape(_C.ops.transpose(x, [axis, *others]), [x.shape[axis], -1])
-    length = norm(flat, p if is_late(p) else float(p), 1)
+    length = norm(flat, p if is_late(p) else float(known_real("renorm", "p", p)), 1)
     factor = _C.ops.where(length > max_norm, max_norm / (length + 1e-7), _C.ops.full_like(length, 1.0))
     shape = [1] * len(x.shape)
     shape[axis] = -1
@@ -335,8 +336,9 @@ def nan_to_num(x, nan=0.0, posinf=None, neginf=None, name=None):
     from proa.framework.dtype import finfo
 
     limits = finfo(x.dtype)
-    high = float(limits.max) if posinf is None else posinf
-    low = float(limits.min) if neginf is None else neginf
+    high = float(limits.max) if posinf is None else real("nan_to_num", "posinf", posinf)
+    low = float(limits.min) if neginf is None else real("nan_to_num", "neginf", neginf)
+    nan = real("nan_to_num", "nan", nan)
     infinite, negative = _C.ops.isinf(x), _C.ops.less_than(x, 0.0)
     replaced = _C.ops.where(negative, _C.ops.full_like(x, low), _C.ops.full_like(x, high))
     result = _C.ops.where(infinite, replaced, x)

@@ -1,8 +1,9 @@
 """Methods of Tensor that are no functions of the package."""
 
 from proa import _C
-from proa.framework.attributes import known_number
+from proa.framework.attributes import known_int
 from proa.tensor import manipulation, math, search
+from proa.tensor.attribute import tensor_or_number
 from proa.tensor.method import method
 
 
@@ -117,7 +118,7 @@ def to_sparse_coo(x, sparse_dim=None):
     from proa.sparse.tensor import of_dense
 
     x = _C.tensor_argument(x, "to_sparse_coo", "x")
-    return of_dense(x, known_number("to_sparse_coo", "sparse_dim", sparse_dim))
+    return of_dense(x, sparse_dim if sparse_dim is None else known_int("to_sparse_coo", "sparse_dim", sparse_dim))
 
 
 @method
@@ -176,7 +177,7 @@ def scatter_nd(index, updates, shape, name=None):
 def fill_(x, value, name=None):
     """Writes a value into all elements."""
     _C.tensor_argument(x, "fill_", "x")
-    x[...] = value
+    x[...] = tensor_or_number(value, "fill_", "value")
     return x
 
 
@@ -224,7 +225,7 @@ def fill_diagonal_(x, value, offset=0, wrap=False, name=None):
         wrap (bool): in a matrix with more rows than columns, start again after each square block.
     """
     _C.tensor_argument(x, "fill_diagonal_", "x")
-    offset = known_number("fill_diagonal_", "offset", offset)
+    offset, value = known_int("fill_diagonal_", "offset", offset), tensor_or_number(value, "fill_diagonal_", "value")
     rank = len(x.shape)
     if rank < 2:
         raise _C.located(ValueError(f"fill_diagonal_: at least 2 dims are needed; x is {x.shape} {x.dtype.name}"))
@@ -245,14 +246,8 @@ def _on_diagonal(what, x, y, offset, dim1, dim2):
     """x with the dims turned so that the matrices of dim1 and dim2 come first, the indices of a diagonal of these,
     y turned as such a part of it, and the order that turns back."""
     x, y = _C.tensor_argument(x, what, "x"), _C.tensor_argument(y, what, "y")
-    offset, dim1, dim2 = (
-        known_number(what, name, value) for name, value in (("offset", offset), ("dim1", dim1), ("dim2", dim2))
-    )
-    rank = len(x.shape)
-    for dim in (dim1, dim2):
-        if not -rank <= dim < rank:
-            raise _C.located(IndexError(f"{what}: dim {dim} is out of range; x is {list(x.shape)} {x.dtype.name}"))
-    dim1, dim2 = dim1 % rank, dim2 % rank
+    offset, rank = known_int(what, "offset", offset), len(x.shape)
+    dim1, dim2 = (manipulation.known_axis_of(what, value, x, name) for name, value in (("dim1", dim1), ("dim2", dim2)))
     if dim1 == dim2:
         raise _C.located(ValueError(f"{what}: dim1 and dim2 are both {dim1}"))
     rows, columns = x.shape[dim1], x.shape[dim2]

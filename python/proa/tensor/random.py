@@ -1,6 +1,7 @@
 """Random tensors."""
 
 from proa import _C
+from proa.framework.attributes import reals
 from proa.framework.dtype import as_dtype, convert_dtype
 from proa.framework.names import borrow as _borrow
 from proa.tensor.attribute import tensor_or_number
@@ -58,6 +59,7 @@ def normal(mean=0.0, std=1.0, shape=None, name=None):
     """
     mean, std = tensor_or_number(mean, "normal", "mean"), tensor_or_number(std, "normal", "std")
     if isinstance(mean, _C.Tensor) or isinstance(std, _C.Tensor):
+        mean, std = reals("normal", mean=mean, std=std)
         like = mean + std
         return _C.ops.gaussian(like.shape, like.dtype, 0.0, 1.0) * std + mean
     if shape is None:

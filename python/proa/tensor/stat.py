@@ -1,7 +1,7 @@
 """Median, quantiles and histograms."""
 
 from proa import _C
-from proa.framework.attributes import is_late, known, number, numbers
+from proa.framework.attributes import an_int, is_late, known, known_real, number, numbers, reals
 from proa.framework.names import borrow as _borrow
 from proa.tensor.attribute import optional_tensor
 from proa.tensor.manipulation import known_axis_of
@@ -104,7 +104,7 @@ def nanmedian(x, axis=None, keepdim=False, name=None):
 def _quantile(op, x, q, axis, keepdim, skip_nan):
     q = known(op, "q", q)
     many = isinstance(q, (list, tuple))
-    parts = list(q) if many else [q]
+    parts = [known_real(op, "q", part) for part in (q if many else [q])]
     if not parts or any(not 0 <= part <= 1 for part in parts):
         raise _C.located(ValueError(f"{op}: q must be in [0, 1]; it is {q}"))
     out = _quantiles(op, x, parts, axis, keepdim, skip_nan)
@@ -161,7 +161,7 @@ def histogram(input, bins=100, min=0, max=0, name=None):
     bins = number(bins)
     if not is_late(bins) and (not isinstance(bins, int) or bins < 1):
         raise _C.located(ValueError(f"histogram: bins must be a positive int, not {bins!r}"))
-    min, max = number(min), number(max)
+    min, max = reals("histogram", min=number(min), max=number(max))
     late = is_late(min, max)
     if not late and min > max:
         raise _C.located(ValueError(f"histogram: min must not be above max; they are {min} and {max}"))
@@ -199,7 +199,7 @@ def bincount(x, weights=None, minlength=0, name=None):
     x = _C.tensor_argument(x, "bincount", "x")
     if len(x.shape) != 1 or not x.is_integer():
         raise _C.located(ValueError(f"bincount: x must be integers [N]; it is {list(x.shape)} {x.dtype.name}"))
-    minlength = number(minlength)
+    minlength = an_int("bincount", "minlength", minlength)
     least = (
         _C.ops.reshape(minlength, [1]).astype(x.dtype) if is_late(minlength) else _C.ops.full([1], minlength, x.dtype)
     )

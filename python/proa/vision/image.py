@@ -83,3 +83,14 @@ def image_load(path, backend=None):
     if backend == "cv2":
         return array[:, :, ::-1].copy()
     return _C.to_tensor(array.transpose(2, 0, 1).astype("float32") / numpy.float32(255))
+
+
+def converted(path, mode):
+    """Pillow's image in a file, in another mode; what is damaged, or too large for the file, is an error here."""
+    from proa.framework.damage import damage_named, most_pixels
+
+    image = image_load(path, "pil")
+    with damage_named("no whole image of a kind that Pillow reads", path):
+        if image.width * image.height > most_pixels(_size(path)):
+            raise _C.located(ValueError(f"{path}: {image.width} by {image.height} pixels are too many for its size"))
+        return image.convert(mode)

@@ -79,7 +79,7 @@ def _query_key_value(what, x, weight, bias, transposed=True):
 def _attended(query, key, value, attn_mask, rate, training, mode):
     """softmax(query key^T / sqrt(D) + mask) value, of [N, heads, L, D] as [N, L, heads * D]."""
     scores = _C.ops.matmul(query * (1.0 / math.sqrt(query.shape[-1])), key, False, True)
-    mask = additive_mask(attn_mask, scores.dtype)
+    mask = additive_mask(attn_mask, scores.dtype, "fused_multi_head_attention")
     weights = F.softmax(scores if mask is None else scores + mask)
     weights = F.dropout(weights, rate, training=training, mode=mode)
     return _C.ops.transpose(_C.ops.matmul(weights, value), [0, 2, 1, 3]).flatten(2)

@@ -1,8 +1,9 @@
 """Activations that are more than one op, or have other arguments than their op."""
 
 from proa import _C
-from proa.framework.attributes import known_number
+from proa.framework.attributes import known_int, real, reals
 from proa.framework.names import borrow as _borrow
+from proa.tensor.manipulation import known_axis_of
 
 __all__ = [
     "elu_",
@@ -77,6 +78,8 @@ def selu(x, scale=1.0507009873554805, alpha=1.6732632423543772, name=None):
         >>> round(proa.nn.functional.selu(proa.to_tensor([1.0])).item(), 4)
         1.0507
     """
+    if type(scale) is not float or type(alpha) is not float:
+        scale, alpha = reals("selu", scale=scale, alpha=alpha)
     if not scale > 1.0:
         raise _C.located(ValueError(f"selu: scale must be above 1; it is {scale}"))
     if not alpha >= 0.0:
@@ -95,6 +98,8 @@ def softshrink(x, threshold=0.5, name=None):
         >>> proa.nn.functional.softshrink(proa.to_tensor([-1.0, 0.2, 2.0])).tolist()
         [-0.5, 0.0, 1.5]
     """
+    if type(threshold) is not float:
+        threshold = real("softshrink", "threshold", threshold)
     if not threshold >= 0.0:
         raise _C.located(ValueError(f"softshrink: threshold must not be negative; it is {threshold}"))
     return _C.ops.softshrink(x, threshold)
@@ -165,10 +170,8 @@ def glu(x, axis=-1, name=None):
         >>> proa.nn.functional.glu(proa.to_tensor([3.0, 0.0])).tolist()
         [1.5]
     """
-    x, axis = _C.tensor_argument(x, "glu", "x"), known_number("glu", "axis", axis)
-    rank = len(x.shape)
-    if not -rank <= axis < rank:
-        raise _C.located(IndexError(f"glu: axis {axis} is out of range; x is {list(x.shape)} {x.dtype.name}"))
+    x = _C.tensor_argument(x, "glu", "x")
+    axis = known_axis_of("glu", axis, x)
     size = x.shape[axis]
     if size % 2:
         raise _C.located(ValueError(f"glu: size {size} of axis {axis} is odd; x is {list(x.shape)} {x.dtype.name}"))
@@ -183,12 +186,8 @@ def maxout(x, groups, axis=1, name=None):
         >>> proa.nn.functional.maxout(proa.to_tensor([[[[1.0]], [[2.0]]]]), groups=2).flatten().tolist()
         [2.0]
     """
-    x, axis = _C.tensor_argument(x, "maxout", "x"), known_number("maxout", "axis", axis)
-    groups = known_number("maxout", "groups", groups)
-    rank = len(x.shape)
-    if not -rank <= axis < rank:
-        raise _C.located(IndexError(f"maxout: axis {axis} is out of range; x is {list(x.shape)} {x.dtype.name}"))
-    axis %= rank
+    x, groups = _C.tensor_argument(x, "maxout", "x"), known_int("maxout", "groups", groups)
+    axis = known_axis_of("maxout", axis, x)
     size = x.shape[axis]
     if groups <= 1 or size % groups:
         raise _C.located(
@@ -242,6 +241,7 @@ def gumbel_softmax(x, temperature=1.0, hard=False, axis=-1, name=None):
         [1.0, 1.0]
     """
     x = _C.tensor_argument(x, "gumbel_softmax", "x")
+    temperature = real("gumbel_softmax", "temperature", temperature)
     if temperature <= 0:
         raise _C.located(ValueError(f"gumbel_softmax: temperature must be positive; it is {temperature}"))
     ops = _C.ops

@@ -3,14 +3,16 @@
 import math
 
 from proa import _C
+from proa.framework.attributes import real
 from proa.nn.functional.common import dropout
 from proa.nn.functional.shapes import require_dims
 
 
-def additive_mask(mask, dtype):
+def additive_mask(mask, dtype, op, parameter="attn_mask"):
     """A mask to be added to scores: booleans (True may be seen) and integers become 0 and -1e9."""
     if mask is None:
         return None
+    mask = _C.tensor_argument(mask, op, parameter)
     if mask.dtype == _C.bool or mask.dtype.name.startswith(("int", "uint")):
         return (mask.astype(dtype) - 1.0) * (1e9 if dtype != _C.float16 else 1e4)
     return mask if mask.dtype == dtype else mask.astype(dtype)
@@ -52,7 +54,7 @@ def scaled_dot_product_attention(
     for name, x in (("query", query), ("key", key), ("value", value)):
         require_dims("scaled_dot_product_attention", name, x, 4)
     ops = _C.ops
-    mask = additive_mask(attn_mask, query.dtype)
+    mask = additive_mask(attn_mask, query.dtype, "scaled_dot_product_attention")
     if is_causal:
         if mask is not None:
             raise _C.located(ValueError("scaled_dot_product_attention: give attn_mask or is_causal, not both"))
@@ -60,5 +62,6 @@ def scaled_dot_product_attention(
     scale = 1.0 / math.sqrt(max(query.shape[-1], 1))
     if not (dropout_p and training):
         return ops.attention(query, key, value, mask, scale)
+    dropout_p = real("scaled_dot_product_attention", "dropout_p", dropout_p)
     weights = dropout(attention_weights(query, key, mask, scale), dropout_p)
     return ops.transpose(ops.matmul(weights, ops.transpose(value, [0, 2, 1, 3])), [0, 2, 1, 3])

@@ -4,7 +4,7 @@ import math
 
 from proa import _C
 from proa.framework import attributes
-from proa.framework.attributes import is_late, known, known_number, number
+from proa.framework.attributes import an_int, ints, known, known_int, known_ints, known_number, known_real, number, real
 from proa.framework.names import borrow as _borrow
 from proa.nn.functional.shapes import is_channel_last, numbers, plain_ints, positive, require_dims
 from proa.tensor.attribute import optional_tensor
@@ -116,7 +116,7 @@ def dropout(x, p=0.5, axis=None, training=True, mode="upscale_in_train", name=No
     if axis is None:
         return _C.ops.dropout(x, p, True, mode)[0]
     shape = x.shape
-    axes = [axis] if isinstance(axis, int) else list(axis)
+    axes = known_ints("dropout", "axis", [axis] if isinstance(axis, int) else axis, "an int or a list of ints")
     rank = len(shape)
     if any(not -rank <= a < rank for a in axes):
         raise _C.located(ValueError(f"dropout: axis {axes} is out of range; x is {list(shape)} {x.dtype.name}"))
@@ -207,7 +207,7 @@ def embedding(x, weight, padding_idx=None, sparse=False, name=None):
         x = _C.ops.cast(x, _C.int32)
     if padding_idx is None:
         return _C.ops.embedding(x, weight, -1, sparse)
-    rows, padding_idx = weight.shape[0], known_number("embedding", "padding_idx", padding_idx)
+    rows, padding_idx = weight.shape[0], known_int("embedding", "padding_idx", padding_idx)
     if not -rows <= padding_idx < rows:
         raise _C.located(ValueError(f"embedding: padding_idx {padding_idx} is not one of {rows} rows"))
     return _C.ops.embedding(x, weight, padding_idx % rows, sparse)
@@ -247,7 +247,7 @@ def pad(x, pad, mode="constant", value=0.0, data_format="NCHW", name=None):
     if mode not in ("constant", "reflect", "replicate", "circular"):
         raise _C.located(ValueError(f"pad: mode must be constant, reflect, replicate or circular, not {mode!r}"))
     pad = attributes.numbers(pad)
-    pads = [pad] if isinstance(pad, int) else [p if is_late(p) else int(p) for p in pad]
+    pads = ints("pad", "pad", [pad] if isinstance(pad, int) else pad, "an int or a list of ints")
     rank = len(x.shape)
     if len(pads) == 1 and rank in _FORMATS:
         pads = pads * (2 * (rank - 2))
@@ -287,6 +287,7 @@ def zeropad2d(x, padding, data_format="NCHW", name=None):
     padding = plain_ints(padding)
     if isinstance(padding, int):
         padding = [padding] * 4
+    padding = ints("zeropad2d", "padding", padding, "an int or a list of ints")
     return pad(x, padding, "constant", 0.0, data_format)
 
 
@@ -300,6 +301,7 @@ def normalize(x, p=2, axis=1, epsilon=1e-12, name=None):
     x = _C.tensor_argument(x, "normalize", "x")
     from proa.tensor.linalg import norm
 
+    epsilon = real("normalize", "epsilon", epsilon)
     if len(x.shape) == 1:
         axis = 0
     wide = widened(x)
@@ -318,6 +320,7 @@ def cosine_similarity(x1, x2, axis=1, eps=1e-08):
     """
     x1 = _C.tensor_argument(x1, "cosine_similarity", "x1")
     x2 = _C.tensor_argument(x2, "cosine_similarity", "x2")
+    eps = real("cosine_similarity", "eps", eps)
     a, b = widened(x1), widened(x2)
     lengths = _C.ops.p_norm(a, 2.0, [axis]) * _C.ops.p_norm(b, 2.0, [axis])
     return narrowed((a * b).sum(axis) / _C.ops.clip(lengths, eps, float("inf")), x1, x2)
@@ -331,12 +334,15 @@ def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):
         [[0.05, 0.95]]
     """
     label = _C.tensor_argument(label, "label_smooth", "label")
+    epsilon = real("label_smooth", "epsilon", epsilon)
     if not 0 <= epsilon <= 1:
         raise _C.located(ValueError(f"label_smooth: epsilon must be in [0, 1]; it is {epsilon}"))
     if label.ndim == 0:
         raise _C.located(ValueError(f"label_smooth: label must have a dim of classes; it is [] {label.dtype.name}"))
     if prior_dist is None:
         prior_dist = 1.0 / max(label.shape[-1], 1)  # without classes there is nothing to smooth
+    elif not isinstance(prior_dist, _C.Tensor):
+        prior_dist = real("label_smooth", "prior_dist", prior_dist, "a Tensor")
     return label * (1.0 - epsilon) + prior_dist * epsilon
 
 
@@ -355,6 +361,8 @@ def sequence_mask(x, maxlen=None, dtype="int64", name=None):
     x = _C.tensor_argument(x, "sequence_mask", "x")
     if maxlen is None:
         maxlen = _C.ops.clip(x.max(), 0)
+    elif not isinstance(maxlen, _C.Tensor):
+        maxlen = an_int("sequence_mask", "maxlen", maxlen)
     steps = _C.ops.cumsum(_C.ops.full([maxlen], 1, x.dtype), 0) - 1
     return (steps < _C.ops.unsqueeze(x, -1)).astype(dtype)
 
@@ -392,10 +400,11 @@ def _four(op, paddings):
     paddings = known(op, "paddings", plain_ints(paddings))
     if isinstance(paddings, int):
         return [paddings] * 4
+    paddings = known_ints(op, "paddings", paddings, "an int or a list of ints")
     if len(paddings) == 2:
         return [*paddings, *paddings]
     if len(paddings) == 4:
-        return list(paddings)
+        return paddings
     raise _C.located(ValueError(f"{op}: paddings must be 1, 2 or 4 ints, not {paddings!r}"))
 
 
@@ -507,7 +516,8 @@ def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW"):
     x = _C.tensor_argument(x, "temporal_shift", "x")
     require_dims("temporal_shift", "x", x, 4)
     ops = _C.ops
-    shift_ratio = known_number("temporal_shift", "shift_ratio", shift_ratio)
+    seg_num = an_int("temporal_shift", "seg_num", seg_num)
+    shift_ratio = known_real("temporal_shift", "shift_ratio", shift_ratio)
     if not 0 <= shift_ratio <= 0.5:
         raise _C.located(ValueError(f"temporal_shift: shift_ratio must be in [0, 0.5]; it is {shift_ratio}"))
     last = is_channel_last("temporal_shift", data_format, 2)

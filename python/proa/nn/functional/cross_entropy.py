@@ -2,10 +2,11 @@
 
 from proa import _C
 from proa._deprecation import deprecated
-from proa.framework.attributes import known_number
+from proa.framework.attributes import known_int, real
 from proa.nn.functional.loss import _check_reduction, reduce
 from proa.nn.functional.shapes import require_dims
 from proa.tensor.attribute import optional_tensor
+from proa.tensor.manipulation import known_axis_of
 from proa.tensor.precision import narrowed, widened
 
 
@@ -89,12 +90,7 @@ def cross_entropy(
     weight = optional_tensor(weight, op, "weight")
     _check_reduction(op, reduction)
     ops, rank = _C.ops, len(input.shape)
-    axis = known_number(op, "axis", axis)
-    if not -rank <= axis < rank:
-        raise _C.located(
-            IndexError(f"{op}: axis {axis} is out of range; input is {list(input.shape)} {input.dtype.name}")
-        )
-    axis %= rank
+    axis, ignore_index = known_axis_of(op, axis, input, tensor="input"), known_int(op, "ignore_index", ignore_index)
     if weight is not None and list(weight.shape) != [input.shape[axis]]:
         raise _C.located(ValueError(f"{op}: weight must be [{input.shape[axis]}]; it is {list(weight.shape)}"))
     if soft_label:
@@ -155,7 +151,7 @@ def softmax_with_cross_entropy(
     logits = _C.tensor_argument(logits, "softmax_with_cross_entropy", "logits")
     label = _C.tensor_argument(label, "softmax_with_cross_entropy", "label")
     require_dims("softmax_with_cross_entropy", "logits", logits, 1, float("inf"))
-    axis %= len(logits.shape)
+    axis = known_axis_of("softmax_with_cross_entropy", axis, logits, tensor="logits")
     if not soft_label and len(label.shape) == len(logits.shape) - 1:
         label = _C.ops.unsqueeze(label, axis)
     loss = cross_entropy(logits, label, None, ignore_index, "none", soft_label, axis)
@@ -188,6 +184,7 @@ def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", nam
                 f"label is {list(label.shape)}"
             )
         )
+    ignore_index = known_int("nll_loss", "ignore_index", ignore_index)
     loss = _C.ops.nll_loss(input, label, weight, ignore_index)
     if reduction != "mean":
         return reduce(loss, reduction)
@@ -209,6 +206,7 @@ def npair_loss(anchor, positive, labels, l2_reg=0.002):
     anchor = _C.tensor_argument(anchor, "npair_loss", "anchor")
     positive = _C.tensor_argument(positive, "npair_loss", "positive")
     labels = _C.tensor_argument(labels, "npair_loss", "labels")
+    l2_reg = real("npair_loss", "l2_reg", l2_reg)
     labels = _C.ops.reshape(labels, [-1, 1])
     given = anchor, positive
     anchor, positive = widened(anchor), widened(positive)

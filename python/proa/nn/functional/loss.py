@@ -1,6 +1,7 @@
 """Losses."""
 
 from proa import _C
+from proa.framework.attributes import real, reals
 from proa.framework.names import borrow as _borrow
 from proa.nn.functional.shapes import require_dims
 from proa.tensor.attribute import optional_tensor
@@ -73,6 +74,7 @@ def smooth_l1_loss(input, label, reduction="mean", delta=1.0, name=None):
     input = _C.tensor_argument(input, "smooth_l1_loss", "input")
     label = _C.tensor_argument(label, "smooth_l1_loss", "label")
     _check_reduction("smooth_l1_loss", reduction)
+    delta = real("smooth_l1_loss", "delta", delta)
     distance = (input - label).abs()
     near = _C.ops.clip(distance, None, delta)  # min(|d|, delta)
     return reduce(near * (distance - near * 0.5), reduction)
@@ -89,7 +91,12 @@ def log_loss(input, label, epsilon=0.0001, name=None):
     """
     input = _C.tensor_argument(input, "log_loss", "input")
     label = _C.tensor_argument(label, "log_loss", "label").detach()
+    epsilon = real("log_loss", "epsilon", epsilon)
     return -(label * (input + epsilon).log()) - (1.0 - label) * (1.0 - input + epsilon).log()
+
+
+def _weighted(op, loss, weight):
+    return loss if weight is None else loss * real(op, "weight", weight, "a Tensor or an array")
 
 
 def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None):
@@ -111,7 +118,7 @@ def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None)
     label = _C.tensor_argument(label, "binary_cross_entropy", "label")
     _check_reduction("binary_cross_entropy", reduction)
     loss = narrowed(_C.ops.binary_cross_entropy(widened(input), widened(label)), input)
-    return reduce(loss if weight is None else loss * weight, reduction)
+    return reduce(_weighted("binary_cross_entropy", loss, weight), reduction)
 
 
 def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean", pos_weight=None, name=None):
@@ -134,11 +141,12 @@ def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean"
     if pos_weight is None:
         loss = _C.ops.sigmoid_cross_entropy(logit, label)
     else:
-        label = label.detach()
+        label, op = label.detach(), "binary_cross_entropy_with_logits"
+        pos_weight = real(op, "pos_weight", pos_weight, "a Tensor or an array")
         x = widened(logit)
         yes = -_C.ops.logsigmoid(x)  # the loss of label 1; x more is that of label 0
         loss = narrowed((1.0 - label) * (x + yes) + label * pos_weight * yes, logit)
-    return reduce(loss if weight is None else loss * weight, reduction)
+    return reduce(_weighted("binary_cross_entropy_with_logits", loss, weight), reduction)
 
 
 def sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, reduction="sum", name=None):
@@ -160,6 +168,7 @@ def sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, red
     label = _C.tensor_argument(label, "sigmoid_focal_loss", "label")
     normalizer = optional_tensor(normalizer, "sigmoid_focal_loss", "normalizer")
     _check_reduction("sigmoid_focal_loss", reduction)
+    alpha, gamma = reals("sigmoid_focal_loss", alpha=alpha, gamma=gamma)
     probability = _C.ops.sigmoid(logit)
     right = probability * label + (1.0 - probability) * (1.0 - label)
     loss = (
@@ -206,6 +215,7 @@ def margin_ranking_loss(input, other, label, margin=0.0, reduction="mean", name=
     other = _C.tensor_argument(other, "margin_ranking_loss", "other")
     label = _C.tensor_argument(label, "margin_ranking_loss", "label")
     _check_reduction("margin_ranking_loss", reduction)
+    margin = real("margin_ranking_loss", "margin", margin)
     return reduce(_C.ops.relu((other - input) * label + margin), reduction)
 
 
@@ -219,6 +229,7 @@ def hinge_embedding_loss(input, label, margin=1.0, reduction="mean", name=None):
     input = _C.tensor_argument(input, "hinge_embedding_loss", "input")
     label = _C.tensor_argument(label, "hinge_embedding_loss", "label")
     _check_reduction("hinge_embedding_loss", reduction)
+    margin = real("hinge_embedding_loss", "margin", margin)
     zero = _C.ops.full_like(input, 0.0)
     loss = _C.ops.where(label == 1, input, zero) + _C.ops.where(label == -1, _C.ops.relu(margin - input), zero)
     return reduce(loss, reduction)
@@ -242,6 +253,7 @@ def dice_loss(input, label, epsilon=1e-05, name=None):
     require_dims("dice_loss", "label", label, len(input.shape))
     if label.shape[-1] != 1:
         raise _C.located(ValueError(f"dice_loss: the last dim of label must be 1; label is {list(label.shape)}"))
+    epsilon = real("dice_loss", "epsilon", epsilon)
     hot = _C.ops.one_hot(_C.ops.squeeze(label, -1), input.shape[-1]).astype(input.dtype)
     axes = list(range(1, len(input.shape)))
     probability, hot = widened(input), widened(hot)

@@ -1,10 +1,11 @@
 """Normalizations."""
 
 from proa import _C
-from proa.framework.attributes import known, known_number
+from proa.framework.attributes import an_int, known, known_int, real, reals
 from proa.framework.grad_mode import no_grad
 from proa.framework.names import borrow as _borrow
 from proa.nn.functional.shapes import plain_ints
+from proa.tensor.attribute import optional_tensor
 from proa.tensor.precision import narrowed, widened
 
 
@@ -149,10 +150,11 @@ def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format
         [2, 4, 3, 3]
     """
     x = _C.tensor_argument(x, "group_norm", "x")
+    weight, bias = optional_tensor(weight, "group_norm", "weight"), optional_tensor(bias, "group_norm", "bias")
     ops = _C.ops
     axis = _channel_axis("group_norm", x, data_format)
     rank, channels = len(x.shape), x.shape[axis]
-    num_groups = known_number("group_norm", "num_groups", num_groups)
+    num_groups = known_int("group_norm", "num_groups", num_groups)
     if num_groups < 1 or channels % num_groups:
         raise _C.located(ValueError(f"group_norm: {channels} channels are not divisible by {num_groups} groups"))
     if axis != 1:
@@ -178,7 +180,9 @@ def instance_norm(
     eps=1e-05,
     data_format="NCHW",
     name=None,
-    **more,
+    *,
+    training=False,
+    epsilon=None,
 ):
     """Normalizes each channel of each sample (Ulyanov et al., 2016).
 
@@ -188,21 +192,23 @@ def instance_norm(
         weight, bias (Tensor, optional): [C].
         use_input_stats (bool): use each sample's own statistics.
         momentum: accepted.
-        eps (float): keeps the division finite; also called epsilon.
+        eps (float): keeps the division finite.
         data_format (str): where the channels are.
+        training: accepted.
+        epsilon (float, optional): another name of eps.
 
     Examples:
         >>> proa.nn.functional.instance_norm(proa.rand([2, 4, 3, 3])).shape
         [2, 4, 3, 3]
     """
     x = _C.tensor_argument(x, "instance_norm", "x")
-    eps = more.pop("epsilon", eps)
-    more.pop("training", None)
-    if more:
-        raise _C.located(TypeError(f"instance_norm: there is no argument {', '.join(more)}"))
+    eps = real("instance_norm", "eps", eps if epsilon is None else epsilon)
     axis = _channel_axis("instance_norm", x, data_format)
     if not use_input_stats:
-        return _normalized(x, running_mean, running_var, weight, bias, eps, axis)
+        mean = _C.tensor_argument(running_mean, "instance_norm", "running_mean")
+        return _normalized(
+            x, mean, _C.tensor_argument(running_var, "instance_norm", "running_var"), weight, bias, eps, axis
+        )
     return group_norm(x, x.shape[axis], eps, weight, bias, data_format)
 
 
@@ -220,6 +226,8 @@ def local_response_norm(x, size, alpha=0.0001, beta=0.75, k=1.0, data_format="NC
         [2, 4, 3, 3]
     """
     x = _C.tensor_argument(x, "local_response_norm", "x")
+    size = an_int("local_response_norm", "size", size)
+    alpha, beta, k = reals("local_response_norm", alpha=alpha, beta=beta, k=k)
     ops, given = _C.ops, x
     x = widened(x)  # squares
     axis, rank = _channel_axis("local_response_norm", x, data_format), len(x.shape)

@@ -232,7 +232,7 @@ def _unpool(op, n, x, indices, kernel_size, stride, padding, data_format, output
     if output_size is None:
         output_size = []
     elif not isinstance(output_size, _C.Tensor):
-        output_size = list(output_size)[-n:]  # may have the batch and channels
+        output_size = attributes.ints(op, "output_size", output_size)[-n:]  # may have the batch and channels
     steps = [] if stride is None else numbers(op, "stride", stride, n)
     kernel, pads = numbers(op, "kernel_size", kernel_size, n), numbers(op, "padding", padding, n)
     return getattr(_C.ops, op)(x, indices, kernel, steps, pads, plain_ints(output_size), data_format)

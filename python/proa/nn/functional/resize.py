@@ -3,7 +3,7 @@
 import numpy as np
 
 from proa import _C
-from proa.framework.attributes import is_late, numbers
+from proa.framework.attributes import cut_int, is_late, numbers, real, word
 from proa.nn.functional.shapes import spatial_sizes
 
 # Of a dim: where its elements come from takes some times as much memory.
@@ -39,9 +39,7 @@ def interpolate(
         [1, 3, 8, 8]
     """
     x = _C.tensor_argument(x, "interpolate", "x")
-    mode, rank = mode.lower(), len(x.shape)
-    if mode not in _RANKS:
-        raise _C.located(ValueError(f"interpolate: mode must be one of {', '.join(_RANKS)}, not {mode!r}"))
+    rank, mode = len(x.shape), word("interpolate", "mode", mode.lower() if isinstance(mode, str) else mode, _RANKS)
     if rank not in _RANKS[mode]:
         raise _C.located(
             ValueError(f"interpolate: mode {mode} takes {_RANKS[mode]} dims; x is {list(x.shape)} {x.dtype.name}")
@@ -122,9 +120,9 @@ def _sizes(old, size, scale_factor, n):
             ValueError(f"interpolate: {n} values are needed, one for each spatial dim; {len(given)} were given")
         )
     if size is not None:
-        new, factors = [s if is_late(s) else int(s) for s in given], [None] * n
+        new, factors = [s if is_late(s) else cut_int("interpolate", "size", s) for s in given], [None] * n
     else:
-        factors = [f if is_late(f) else float(f) for f in given]
+        factors = [f if is_late(f) else float(real("interpolate", "scale_factor", f)) for f in given]
         if any(not is_late(f) and f <= 0 for f in factors):
             raise _C.located(ValueError(f"interpolate: scale_factor must be positive; it is {scale_factor}"))
         new = [_grown(o, f) if is_late(o, f) else int(o * f) for o, f in zip(old, factors)]

@@ -18,6 +18,17 @@ def plain_ints(value):
     return value.tolist() if hasattr(value, "tolist") else value
 
 
+def size_argument(owner, name, value, least=1):
+    """`value` as an int that is at least `least`: a size that a layer is made with."""
+    found = plain_ints(value)
+    if isinstance(found, bool) or not isinstance(found, int):
+        attributes.known(owner, name, value)
+        raise _C.located(TypeError(f"{owner}: {name} must be an int, not {value!r}"))
+    if found < least:
+        raise _C.located(ValueError(f"{owner}: {name} must be {least} or more, not {found}"))
+    return found
+
+
 def numbers(op, name, value, n):
     """`value` as a list of n ints: one for all dims, or one each."""
     value = plain_ints(value)

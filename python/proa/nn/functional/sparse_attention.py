@@ -89,5 +89,7 @@ def sparse_attention(
         seen = _C.ops.logical_and(seen, mask != 0)
     by_head = [0, 2, 1, 3]
     q, k, v = (_C.ops.transpose(x, by_head) for x in (query, key, value))
-    out = _C.ops.attention(q, k, v, additive_mask(seen, query.dtype), 1.0 / math.sqrt(max(query.shape[3], 1)))
+    out = _C.ops.attention(
+        q, k, v, additive_mask(seen, query.dtype, "sparse_attention"), 1.0 / math.sqrt(max(query.shape[3], 1))
+    )
     return _C.ops.transpose(out, by_head) * seen.any(-1, True).astype(query.dtype)

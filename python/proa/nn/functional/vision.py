@@ -1,7 +1,7 @@
 """Images sampled at places that a grid gives."""
 
 from proa import _C
-from proa.framework.attributes import is_late, numbers
+from proa.framework.attributes import ints
 
 __all__ = ["affine_grid", "grid_sample"]
 
@@ -25,7 +25,7 @@ def affine_grid(theta, out_shape, align_corners=True, name=None):
     theta = _C.tensor_argument(theta, "affine_grid", "theta")
     if len(theta.shape) != 3 or list(theta.shape[1:]) != [2, 3]:
         raise _C.located(ValueError(f"affine_grid: theta must be [N, 2, 3]; it is {list(theta.shape)}"))
-    sizes = [size if is_late(size) else int(size) for size in numbers(out_shape)]
+    sizes = ints("affine_grid", "out_shape", out_shape)
     if len(sizes) != 4:
         raise _C.located(ValueError(f"affine_grid: out_shape must be [N, C, H, W], not {sizes}"))
     height, width = sizes[2:]

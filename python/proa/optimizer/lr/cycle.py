@@ -3,6 +3,7 @@
 import math
 
 from proa import _C
+from proa.framework.attributes import function, known_reals
 from proa.optimizer.lr.scheduler import LRScheduler
 
 
@@ -79,6 +80,12 @@ class OneCycleLR(LRScheduler):
     ):
         if not isinstance(total_steps, int) or total_steps <= 0:
             raise _C.located(ValueError(f"OneCycleLR: total_steps must be a positive int, not {total_steps!r}"))
+        max_learning_rate, divide_factor, end_learning_rate, phase_pct = known_reals(
+            "OneCycleLR", max_learning_rate=max_learning_rate, divide_factor=divide_factor,
+            end_learning_rate=end_learning_rate, phase_pct=phase_pct,
+        )  # fmt: skip
+        if not divide_factor:
+            raise _C.located(ValueError("OneCycleLR: divide_factor must not be 0"))
         if not 0 <= phase_pct <= 1:
             raise _C.located(ValueError(f"OneCycleLR: phase_pct must be in [0, 1]; it is {phase_pct}"))
         if three_phase and phase_pct >= 0.5:
@@ -89,7 +96,7 @@ class OneCycleLR(LRScheduler):
             raise _C.located(
                 ValueError(f'OneCycleLR: anneal_strategy must be "cos" or "linear", not {anneal_strategy!r}')
             )
-        first = max_learning_rate / float(divide_factor)
+        first = max_learning_rate / divide_factor
         up = phase_pct * total_steps - 1
         if three_phase:
             self._ends = [0, up, 2 * phase_pct * total_steps - 2, total_steps - 1]
@@ -155,8 +162,17 @@ class CyclicLR(LRScheduler):
             )
         if scale_mode not in ("cycle", "iterations"):
             raise _C.located(ValueError(f'CyclicLR: scale_mode must be "cycle" or "iterations", not {scale_mode!r}'))
-        self._up = step_size_up
-        self._cycle = step_size_up + (step_size_up if step_size_down is None else step_size_down)
+        function("CyclicLR", "scale_fn", scale_fn)
+        step_size_down = step_size_up if step_size_down is None else step_size_down
+        up, down, max_learning_rate, exp_gamma = known_reals(
+            "CyclicLR", step_size_up=step_size_up, step_size_down=step_size_down, max_learning_rate=max_learning_rate,
+            exp_gamma=exp_gamma,
+        )  # fmt: skip
+        if not (up > 0 and down > 0):
+            raise _C.located(
+                ValueError(f"CyclicLR: step_size_up and step_size_down must be positive; they are {up} and {down}")
+            )
+        self._up, self._cycle = up, up + down
         self._max = max_learning_rate
         self._mode, self._gamma, self._scale_fn, self._scale_mode = mode, exp_gamma, scale_fn, scale_mode
         super().__init__(base_learning_rate, last_epoch, verbose)

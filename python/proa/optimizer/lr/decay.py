@@ -3,6 +3,7 @@
 import math
 
 from proa import _C
+from proa.framework.attributes import known_list, known_real, known_reals
 from proa.optimizer.lr.scheduler import LRScheduler
 
 
@@ -23,8 +24,10 @@ class NoamDecay(LRScheduler):
     """
 
     def __init__(self, d_model, warmup_steps, learning_rate=1.0, last_epoch=-1, verbose=False):
-        if d_model <= 0:
-            raise _C.located(ValueError(f"NoamDecay: d_model must be positive; it is {d_model}"))
+        d_model, warmup_steps = known_reals("NoamDecay", d_model=d_model, warmup_steps=warmup_steps)
+        for name, value in (("d_model", d_model), ("warmup_steps", warmup_steps)):
+            if value <= 0:
+                raise _C.located(ValueError(f"NoamDecay: {name} must be positive; it is {value}"))
         self.d_model = d_model
         self.warmup_steps = warmup_steps
         super().__init__(learning_rate, last_epoch, verbose)
@@ -53,6 +56,8 @@ class PiecewiseDecay(LRScheduler):
     """
 
     def __init__(self, boundaries, values, last_epoch=-1, verbose=False):
+        for name, given in (("boundaries", boundaries), ("values", values)):
+            known_list("PiecewiseDecay", name, given)
         if len(boundaries) == 0:
             raise _C.located(ValueError("PiecewiseDecay: boundaries must not be empty"))
         if len(values) <= len(boundaries):
@@ -89,6 +94,7 @@ class NaturalExpDecay(LRScheduler):
     """
 
     def __init__(self, learning_rate, gamma, last_epoch=-1, verbose=False):
+        gamma = known_real("NaturalExpDecay", "gamma", gamma)
         if gamma <= 0:
             raise _C.located(ValueError(f"NaturalExpDecay: gamma must be positive; it is {gamma}"))
         self.gamma = gamma
@@ -115,11 +121,14 @@ class InverseTimeDecay(LRScheduler):
     """
 
     def __init__(self, learning_rate, gamma, last_epoch=-1, verbose=False):
-        self.gamma = gamma
+        self.gamma = known_real("InverseTimeDecay", "gamma", gamma)
         super().__init__(learning_rate, last_epoch, verbose)
 
     def get_lr(self):
-        return self.base_lr / (1 + self.gamma * self.last_epoch)
+        divisor = 1 + self.gamma * self.last_epoch
+        if not divisor:
+            raise _C.located(ValueError(f"InverseTimeDecay: gamma is {self.gamma}; 1 + gamma * {self.last_epoch} is 0"))
+        return self.base_lr / divisor
 
 
 class PolynomialDecay(LRScheduler):
@@ -144,6 +153,7 @@ class PolynomialDecay(LRScheduler):
     def __init__(self, learning_rate, decay_steps, end_lr=0.0001, power=1.0, cycle=False, last_epoch=-1, verbose=False):
         if not isinstance(decay_steps, int) or decay_steps <= 0:
             raise _C.located(ValueError(f"PolynomialDecay: decay_steps must be a positive int, not {decay_steps!r}"))
+        end_lr, power = known_reals("PolynomialDecay", end_lr=end_lr, power=power)
         if power <= 0.0:
             raise _C.located(ValueError(f"PolynomialDecay: power must be positive; it is {power}"))
         self.decay_steps, self.end_lr, self.power, self.cycle = decay_steps, end_lr, power, cycle
@@ -175,6 +185,7 @@ class ExponentialDecay(LRScheduler):
     """
 
     def __init__(self, learning_rate, gamma, last_epoch=-1, verbose=False):
+        gamma = known_real("ExponentialDecay", "gamma", gamma)
         if not 0.0 < gamma < 1.0:
             raise _C.located(ValueError(f"ExponentialDecay: gamma must be in (0, 1); it is {gamma}"))
         self.gamma = gamma
@@ -206,6 +217,8 @@ class MultiStepDecay(LRScheduler):
             raise _C.located(
                 TypeError(f"MultiStepDecay: milestones must be a list or tuple, not {type(milestones).__name__}")
             )
+        gamma = known_real("MultiStepDecay", "gamma", gamma)
+        known_list("MultiStepDecay", "milestones", milestones)
         if any(a >= b for a, b in zip(milestones, milestones[1:])):
             raise _C.located(ValueError(f"MultiStepDecay: milestones must increase; they are {list(milestones)}"))
         if gamma >= 1.0:
@@ -238,6 +251,7 @@ class StepDecay(LRScheduler):
     def __init__(self, learning_rate, step_size, gamma=0.1, last_epoch=-1, verbose=False):
         if not isinstance(step_size, int) or step_size <= 0:
             raise _C.located(ValueError(f"StepDecay: step_size must be a positive int, not {step_size!r}"))
+        gamma = known_real("StepDecay", "gamma", gamma)
         if gamma >= 1.0:
             raise _C.located(ValueError(f"StepDecay: gamma must be below 1; it is {gamma}"))
         self.step_size, self.gamma = step_size, gamma

@@ -1,6 +1,7 @@
 """A schedule that follows a metric."""
 
 from proa import _C
+from proa.framework.attributes import known_reals
 from proa.optimizer.lr.scheduler import LRScheduler
 
 
@@ -48,6 +49,10 @@ class ReduceOnPlateau(LRScheduler):
             raise _C.located(
                 ValueError(f'ReduceOnPlateau: threshold_mode must be "rel" or "abs", not {threshold_mode!r}')
             )
+        factor, patience, threshold, cooldown, min_lr, epsilon = known_reals(
+            "ReduceOnPlateau", factor=factor, patience=patience, threshold=threshold, cooldown=cooldown, min_lr=min_lr,
+            epsilon=epsilon,
+        )  # fmt: skip
         if factor >= 1.0:
             raise _C.located(ValueError(f"ReduceOnPlateau: factor must be below 1; it is {factor}"))
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, (int, float)):

@@ -1,6 +1,7 @@
 """The base of schedules."""
 
 from proa import _C
+from proa.framework.attributes import known_int, known_real, wrong
 
 
 class LRScheduler:
@@ -24,13 +25,16 @@ class LRScheduler:
 
     def __init__(self, learning_rate=0.1, last_epoch=-1, verbose=False):
         kind = type(self).__name__
-        if isinstance(learning_rate, bool) or not isinstance(learning_rate, (int, float)):
-            raise _C.located(TypeError(f"{kind}: learning_rate must be a number, not {type(learning_rate).__name__}"))
+        if isinstance(learning_rate, bool):
+            raise wrong(kind, "learning_rate", "a number", learning_rate)
+        learning_rate = known_real(kind, "learning_rate", learning_rate)
         if learning_rate < 0:
             raise _C.located(ValueError(f"{kind}: learning_rate must not be negative; it is {learning_rate}"))
         self.base_lr = float(learning_rate)
         self.last_lr = float(learning_rate)
-        self.last_epoch = last_epoch
+        self.last_epoch = known_int(kind, "last_epoch", last_epoch)
+        if not -1 <= self.last_epoch < 2**31:
+            raise _C.located(ValueError(f"{kind}: last_epoch must be from -1 to 2^31 - 1; it is {last_epoch}"))
         self.verbose = verbose
         self.step()
 

@@ -1,6 +1,7 @@
 """A warm-up before another schedule."""
 
 from proa import _C
+from proa.framework.attributes import known_reals
 from proa.optimizer.lr.scheduler import LRScheduler
 
 
@@ -31,6 +32,7 @@ class LinearWarmup(LRScheduler):
             )
         if not isinstance(warmup_steps, int) or warmup_steps <= 0:
             raise _C.located(ValueError(f"LinearWarmup: warmup_steps must be a positive int, not {warmup_steps!r}"))
+        start_lr, end_lr = known_reals("LinearWarmup", start_lr=start_lr, end_lr=end_lr)
         if end_lr <= start_lr:
             raise _C.located(
                 ValueError(f"LinearWarmup: end_lr must be above start_lr; they are {end_lr} and {start_lr}")

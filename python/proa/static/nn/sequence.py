@@ -5,7 +5,7 @@ eager mode, `lengths` says it.
 """
 
 from proa import _C
-from proa.framework.attributes import known_number
+from proa.framework.attributes import known_int, real, wrong
 from proa.static.nn.parametric import activated
 from proa.static.only import static_only
 from proa.static.parameters import program_parameter
@@ -56,7 +56,7 @@ def sequence_pool(input, pool_type, is_test=False, pad_value=0.0, *, lengths=Non
     has_rows = layout.lengths > 0
     if kind in ("first", "last"):
         row = layout.begins + (layout.lengths - 1 if kind == "last" else 0)
-        result = take_or(input, row, has_rows, float(pad_value))
+        result = take_or(input, row, has_rows, float(real("sequence_pool", "pad_value", pad_value)))
     else:
         if kind == "max":
             padded = layout.padded(input, _lowest(input.dtype))
@@ -66,7 +66,7 @@ def sequence_pool(input, pool_type, is_test=False, pad_value=0.0, *, lengths=Non
             if kind != "sum":
                 many = _column(_C.ops.clip(layout.lengths, 1, None), result)
                 result = result / (many if kind == "average" else _C.ops.sqrt(many))
-        empty = _C.ops.full_like(result, pad_value)
+        empty = _C.ops.full_like(result, real("sequence_pool", "pad_value", pad_value))
         result = _C.ops.where(_column(has_rows, result).astype("bool"), result, empty)
     note(result, levels_of(input)[:-1] if lengths is None else [])
     return result
@@ -157,13 +157,13 @@ def sequence_pad(x, pad_value, maxlen=None, name=None, *, lengths=None):
     """
     layout = layout_of("sequence_pad", x, lengths, name="x")
     longest = layout.longest()
-    maxlen = known_number("sequence_pad", "maxlen", maxlen)
+    maxlen = maxlen if maxlen is None else known_int("sequence_pad", "maxlen", maxlen)
     if maxlen is not None and maxlen != -1:
-        if not _C.is_symbolic(longest) and longest.item() > int(maxlen):
+        if not _C.is_symbolic(longest) and longest.item() > maxlen:
             raise _C.located(
                 ValueError(f"sequence_pad: maxlen is {maxlen}, the longest sequence has {longest.item()} rows")
             )
-        longest = int(maxlen)
+        longest = maxlen
     steps, valid = layout.steps(longest)
     index = _C.ops.unsqueeze(layout.begins, [1]) + steps
     if isinstance(pad_value, _C.Tensor):
@@ -171,7 +171,7 @@ def sequence_pad(x, pad_value, maxlen=None, name=None, *, lengths=None):
         index = _C.ops.where(valid, index + 1, _C.ops.full_like(index, 0))
         padded = take(_C.ops.concat([other, x], 0), index)
     else:
-        padded = take_or(x, index, valid, pad_value)
+        padded = take_or(x, index, valid, real("sequence_pad", "pad_value", pad_value))
     return padded, layout.lengths
 
 
@@ -225,6 +225,8 @@ def sequence_concat(input, name=None, *, lengths=None):
     """
     if not isinstance(input, (list, tuple)) or not input:
         raise _C.located(TypeError("sequence_concat: input must be a list of tensors that is not empty"))
+    if lengths is not None and not isinstance(lengths, (list, tuple)):
+        raise wrong("sequence_concat", "lengths", "a list of tensors", lengths)
     given = lengths if lengths is not None else [None] * len(input)
     if len(given) != len(input):
         raise _C.located(ValueError(f"sequence_concat: {len(given)} lengths for {len(input)} tensors"))
@@ -317,7 +319,9 @@ def sequence_reshape(input, new_dim, *, lengths=None):
         raise _C.located(ValueError(f"sequence_reshape: input must be [rows, size]; it is {list(input.shape)}"))
     size = input.shape[1]
     elements = layout.lengths * size
-    new_dim = known_number("sequence_reshape", "new_dim", new_dim)
+    new_dim = known_int("sequence_reshape", "new_dim", new_dim)
+    if new_dim < 1:
+        raise _C.located(ValueError(f"sequence_reshape: new_dim must be positive; it is {new_dim}"))
     if not _C.is_symbolic(elements) and any(n % new_dim for n in elements.tolist()):
         raise _C.located(
             ValueError(
@@ -325,7 +329,7 @@ def sequence_reshape(input, new_dim, *, lengths=None):
                 f"lengths are {layout.lengths.tolist()}"
             )
         )
-    result = _C.ops.reshape(input, [-1, int(new_dim)])
+    result = _C.ops.reshape(input, [-1, new_dim])
     note(result, [_C.ops.floor_divide(elements, _C.ops.full_like(elements, new_dim))])
     return result
 
@@ -380,6 +384,7 @@ def sequence_enumerate(input, win_size, pad_value=0, name=None, *, lengths=None)
     fixed = not isinstance(win_size, _C.Tensor)
     if fixed and (isinstance(win_size, bool) or not isinstance(win_size, int) or win_size < 1):
         raise _C.located(ValueError(f"sequence_enumerate: win_size must be a positive int, not {win_size!r}"))
+    pad_value = real("sequence_enumerate", "pad_value", pad_value)
     return _same_rows(_windows(_C.ops.reshape(input, [-1]), layout, 0, win_size, pad_value), input, lengths)
 
 

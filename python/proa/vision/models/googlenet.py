@@ -117,12 +117,12 @@ class GoogLeNet(nn.Layer):
         return out, out1, out2
 
 
-def googlenet(pretrained=False, **kwargs):
-    """GoogLeNet; keyword arguments as there.
+def googlenet(pretrained=False, num_classes=1000, with_pool=True):
+    """GoogLeNet; arguments as there.
 
     Examples:
         >>> [out.shape for out in proa.vision.models.googlenet(num_classes=4)(proa.zeros([1, 3, 224, 224]))]
         [[1, 4], [1, 4], [1, 4]]
     """
     refuse_pretrained("googlenet", pretrained)
-    return GoogLeNet(**kwargs)
+    return GoogLeNet(num_classes, with_pool)

@@ -1,7 +1,9 @@
 """Boxes [x1, y1, x2, y2]: which to keep of those that overlap, those of a grid, and how boxes are told by others."""
 
 from proa import _C
+from proa.framework.attributes import a_list, known_int, known_list, real
 from proa.framework.grad_mode import no_grad
+from proa.tensor.attribute import optional_tensor
 from proa.vision.ops.numbering import differ, upto
 
 __all__ = ["box_coder", "nms", "prior_box"]
@@ -44,7 +46,12 @@ def nms(boxes, iou_threshold=0.3, scores=None, category_idxs=None, categories=No
         [2, 1]
     """
     boxes = _check_boxes("nms", "boxes", boxes)
-    count = boxes.shape[0]
+    count, iou_threshold = boxes.shape[0], real("nms", "iou_threshold", iou_threshold)
+    scores, category_idxs = (
+        optional_tensor(scores, "nms", "scores"),
+        optional_tensor(category_idxs, "nms", "category_idxs"),
+    )
+    top_k = top_k if top_k is None else known_int("nms", "top_k", top_k)
     if category_idxs is not None and (scores is None or categories is None):
         raise _C.located(ValueError("nms: category_idxs needs scores, and categories, the list of all of them"))
     if top_k is not None and top_k < 0:
@@ -63,7 +70,7 @@ def nms(boxes, iou_threshold=0.3, scores=None, category_idxs=None, categories=No
     stays = _C.ops.full([count], True, _C.bool)
     if kinds is not None:
         takes = takes.logical_and(kinds.unsqueeze(1) == kinds.unsqueeze(0))
-        known = _C.to_tensor(list(categories), dtype=kinds.dtype)
+        known = _C.to_tensor(a_list("nms", "categories", categories), dtype=kinds.dtype)
         stays = (kinds.unsqueeze(1) == known.unsqueeze(0)).any(1)
     kept = _C.ops.nonzero(_fixed(takes.astype(_C.float32), stays)).squeeze(-1)
     kept = kept if top_k is None else kept[:top_k]
@@ -137,23 +144,25 @@ def prior_box(input, image, min_sizes, max_sizes=None, aspect_ratios=(1.0,), var
         >>> boxes[0, 0].tolist()
         [[0.125, 0.25, 0.375, 0.75]]
     """
+    input, image = _C.tensor_argument(input, "prior_box", "input"), _C.tensor_argument(image, "prior_box", "image")
     if len(input.shape) != 4 or len(image.shape) != 4:
         raise _C.located(
             ValueError(
                 f"prior_box: input and image must have 4 dims; they are {list(input.shape)}, {list(image.shape)}"
             )
         )
-    lows = _numbers(min_sizes)
-    highs = [] if max_sizes is None else _numbers(max_sizes)
+    lows = _numbers("min_sizes", min_sizes)
+    highs = [] if max_sizes is None else _numbers("max_sizes", max_sizes)
     if highs and (len(highs) != len(lows) or any(high <= low for high, low in zip(highs, lows))):
         raise _C.located(ValueError("prior_box: each of max_sizes must be larger than its one of min_sizes"))
     if any(low <= 0 for low in lows) or not lows:
         raise _C.located(ValueError(f"prior_box: min_sizes must be positive; they are {lows}"))
-    variance, steps = _numbers(variance), _numbers(steps)
+    variance, steps = _numbers("variance", variance), _numbers("steps", steps)
+    offset = real("prior_box", "offset", offset)
     if len(variance) != 4 or len(steps) != 2:
         raise _C.located(ValueError(f"prior_box: variance must be 4 numbers and steps 2, not {variance}, {steps}"))
     ratios = [1.0]
-    for ratio in _numbers(aspect_ratios):
+    for ratio in _numbers("aspect_ratios", aspect_ratios):
         if ratio <= 0:
             raise _C.located(ValueError(f"prior_box: aspect_ratios must be positive; one is {ratio}"))
         if all(abs(ratio - other) >= 1e-6 for other in ratios):
@@ -183,8 +192,9 @@ def prior_box(input, image, min_sizes, max_sizes=None, aspect_ratios=(1.0,), var
     return boxes, _C.ops.broadcast_to(_C.to_tensor(variance, dtype=kind), [*shape, 4])
 
 
-def _numbers(value):
-    return [float(v) for v in value] if isinstance(value, (list, tuple)) else [float(value)]
+def _numbers(name, value):
+    listed = value if isinstance(value, (list, tuple)) else [value]
+    return [float(v) for v in known_list("prior_box", name, listed, (), "a number, or a list of numbers")]
 
 
 def box_coder(
@@ -235,7 +245,7 @@ def box_coder(
     if isinstance(prior_box_var, (list, tuple)):
         if len(prior_box_var) != 4:
             raise _C.located(ValueError(f"box_coder: prior_box_var must be 4 numbers, not {prior_box_var}"))
-        variance = _C.to_tensor(list(prior_box_var), dtype=target.dtype)
+        variance = _C.to_tensor(known_list("box_coder", "prior_box_var", prior_box_var), dtype=target.dtype)
     elif prior_box_var is not None:
         variance = _check_boxes("box_coder", "prior_box_var", prior_box_var).unsqueeze(over)
     else:

@@ -3,10 +3,12 @@
 import math
 
 from proa import _C
-from proa.nn.functional.shapes import numbers, positive
+from proa.framework.attributes import known_int
+from proa.nn.functional.shapes import numbers, positive, size_argument
 from proa.nn.functional.vision import bilinear
 from proa.nn.initializer import Normal
 from proa.nn.layer.layers import Layer
+from proa.tensor.attribute import optional_tensor
 from proa.vision.ops.numbering import differ, upto
 
 __all__ = ["DeformConv2D", "deform_conv2d"]
@@ -41,6 +43,9 @@ def deform_conv2d(x, offset, weight, bias=None, stride=1, padding=0, dilation=1,
     x = _C.tensor_argument(x, "deform_conv2d", "x")
     offset = _C.tensor_argument(offset, "deform_conv2d", "offset")
     weight = _C.tensor_argument(weight, "deform_conv2d", "weight")
+    bias, mask = optional_tensor(bias, "deform_conv2d", "bias"), optional_tensor(mask, "deform_conv2d", "mask")
+    deformable_groups = known_int("deform_conv2d", "deformable_groups", deformable_groups)
+    groups = known_int("deform_conv2d", "groups", groups)
     stride = positive("deform_conv2d", "stride", stride, 2)
     padding = numbers("deform_conv2d", "padding", padding, 2)
     dilation = positive("deform_conv2d", "dilation", dilation, 2)
@@ -115,7 +120,10 @@ class DeformConv2D(Layer):
         super().__init__()
         if weight_attr is False:
             raise _C.located(ValueError("DeformConv2D: weight_attr must not be False; a convolution needs its weight"))
-        if groups < 1 or in_channels % groups or out_channels % groups:
+        in_channels = size_argument("DeformConv2D", "in_channels", in_channels)
+        out_channels = size_argument("DeformConv2D", "out_channels", out_channels)
+        groups = size_argument("DeformConv2D", "groups", groups)
+        if in_channels % groups or out_channels % groups:
             raise _C.located(
                 ValueError(
                     f"DeformConv2D: groups must divide in_channels and out_channels; groups is {groups}, in_channels is "

@@ -1,7 +1,10 @@
 """What YOLO networks predict: boxes of each cell of a grid, by anchors."""
 
 from proa import _C
+from proa.framework.attributes import known_ints, known_list, reals
 from proa.framework.grad_mode import no_grad
+from proa.nn.functional.shapes import size_argument
+from proa.tensor.attribute import optional_tensor
 from proa.vision.ops.numbering import differ, upto
 
 __all__ = ["yolo_box", "yolo_loss"]
@@ -9,7 +12,7 @@ __all__ = ["yolo_box", "yolo_loss"]
 
 def _anchors(what, anchors):
     """[(width, height), ...] in pixels."""
-    anchors = list(anchors)
+    anchors = known_list(what, "anchors", anchors)
     if not anchors or len(anchors) % 2 or any(a <= 0 for a in anchors):
         raise _C.located(ValueError(f"{what}: anchors must be pairs of positive numbers, not {anchors}"))
     return list(zip(anchors[::2], anchors[1::2]))
@@ -69,7 +72,11 @@ def yolo_box(x, img_size, anchors, class_num, conf_thresh, downsample_ratio, cli
     """
     x = _C.tensor_argument(x, "yolo_box", "x")
     img_size = _C.tensor_argument(img_size, "yolo_box", "img_size")
-    anchors = _anchors("yolo_box", anchors)
+    anchors, class_num = _anchors("yolo_box", anchors), size_argument("yolo_box", "class_num", class_num)
+    conf_thresh, downsample_ratio, scale_x_y, iou_aware_factor = reals(
+        "yolo_box", conf_thresh=conf_thresh, downsample_ratio=downsample_ratio, scale_x_y=scale_x_y,
+        iou_aware_factor=iou_aware_factor,
+    )  # fmt: skip
     count = len(anchors)
     _check_map("yolo_box", x, count * ((6 if iou_aware else 5) + class_num))
     n, _, height, width = x.shape
@@ -151,7 +158,14 @@ def yolo_loss(x, gt_box, gt_label, anchors, anchor_mask, class_num, ignore_thres
         _C.tensor_argument(value, "yolo_loss", name)
         for name, value in (("x", x), ("gt_box", gt_box), ("gt_label", gt_label))
     )
-    every, mask = _anchors("yolo_loss", anchors), list(anchor_mask)
+    gt_score, class_num = (
+        optional_tensor(gt_score, "yolo_loss", "gt_score"),
+        size_argument("yolo_loss", "class_num", class_num),
+    )
+    ignore_thresh, downsample_ratio, scale_x_y = reals(
+        "yolo_loss", ignore_thresh=ignore_thresh, downsample_ratio=downsample_ratio, scale_x_y=scale_x_y
+    )
+    every, mask = _anchors("yolo_loss", anchors), known_ints("yolo_loss", "anchor_mask", anchor_mask)
     if not mask or any(not 0 <= m < len(every) for m in mask):
         raise _C.located(ValueError(f"yolo_loss: anchor_mask must be indices of {len(every)} anchors, not {mask}"))
     _check_map("yolo_loss", x, len(mask) * (5 + class_num))

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from proa import _C
+from proa.framework.attributes import known_real
 from proa.vision.transforms import arrays
 from proa.vision.transforms.kinds import _by_array, _check, _is_pil_image, _is_tensor_image
 
@@ -12,7 +13,7 @@ __all__ = ["adjust_brightness", "adjust_contrast", "adjust_hue", "adjust_saturat
 
 
 def _check_factor(what, name, factor, low=0.0, high=math.inf):
-    if not low <= factor <= high:
+    if not low <= known_real(what, name, factor) <= high:
         limit = f"from {low} to {high}" if high != math.inf else "not negative"
         raise _C.located(ValueError(f"{what}: {name} must be {limit}, not {factor!r}"))
 

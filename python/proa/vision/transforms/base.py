@@ -1,8 +1,10 @@
 """Transforms of samples: what they are called with, and one after another."""
 
 import traceback
+from collections.abc import Iterator
 
 from proa import _C
+from proa.framework.attributes import a_list, wrong
 
 __all__ = ["BaseTransform", "Compose"]
 
@@ -21,6 +23,10 @@ class Compose:
     """
 
     def __init__(self, transforms):
+        if not isinstance(transforms, Iterator):
+            for i, transform in enumerate(a_list("Compose", "transforms", transforms, "a list of transforms")):
+                if not callable(transform):
+                    raise wrong("Compose", f"element {i} of transforms", "callable", transform)
         self.transforms = transforms
 
     def __call__(self, data):

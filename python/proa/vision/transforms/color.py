@@ -4,6 +4,7 @@ import numbers
 import random
 
 from proa import _C
+from proa.framework.attributes import known_list
 from proa.vision.transforms import functional as F
 from proa.vision.transforms.base import BaseTransform, Compose
 
@@ -29,6 +30,7 @@ class ToTensor(BaseTransform):
 
     def __init__(self, data_format="CHW", keys=None):
         super().__init__(keys)
+        F._format("ToTensor", data_format)
         self.data_format = data_format
 
     def _apply_image(self, img):
@@ -45,8 +47,8 @@ class Normalize(BaseTransform):
 
     def __init__(self, mean=0.0, std=1.0, data_format="CHW", to_rgb=False, keys=None):
         super().__init__(keys)
-        self.mean = [mean] * 3 if isinstance(mean, numbers.Number) else mean
-        self.std = [std] * 3 if isinstance(std, numbers.Number) else std
+        self.mean = [mean] * 3 if isinstance(mean, numbers.Real) else mean
+        self.std = [std] * 3 if isinstance(std, numbers.Real) else std
         self.data_format = data_format
         self.to_rgb = to_rgb
 
@@ -56,13 +58,14 @@ class Normalize(BaseTransform):
 
 def _check_input(value, name, center=1, bound=(0, float("inf")), clip_first_on_zero=True):
     """[least, most] of a random factor, or None if it is always `center`."""
-    if isinstance(value, numbers.Number):
+    if isinstance(value, numbers.Real):
         if value < 0:
             raise _C.located(ValueError(f"{name}: the value must not be negative, if one number; it is {value!r}"))
         value = [center - value, center + value]
         if clip_first_on_zero:
             value[0] = max(value[0], 0)
     elif isinstance(value, (tuple, list)) and len(value) == 2:
+        known_list(name, "the value", value)
         if not bound[0] <= value[0] <= value[1] <= bound[1]:
             raise _C.located(ValueError(f"{name}: the values must be between {bound[0]} and {bound[1]}, not {value!r}"))
     else:

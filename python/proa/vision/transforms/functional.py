@@ -9,6 +9,7 @@ import numbers
 import numpy as np
 
 from proa import _C
+from proa.framework.attributes import a_list, cut_int, known_list, known_real, known_reals
 from proa.framework.names import missing as _missing
 from proa.vision.transforms import arrays, grids
 from proa.vision.transforms.adjust import (
@@ -19,13 +20,19 @@ from proa.vision.transforms.adjust import (
     to_grayscale,
 )
 from proa.vision.transforms.kinds import (
+    _LONGEST,
     _by_array,
     _check,
+    _check_center,
+    _check_fill,
     _chosen,
+    _format,
     _is_pil_image,
     _is_tensor_image,
     _pair,
+    _per_channel,
     _pil,
+    _rectangle,
     _size,
 )
 from proa.vision.transforms.kinds import _is_numpy_image as _is_numpy_image  # programs ask it here
@@ -70,9 +77,7 @@ def to_tensor(pic, data_format="CHW"):
         ([3, 4, 5], 1.0)
     """
     _check("to_tensor", pic)
-    if data_format.upper() not in ("CHW", "HWC"):
-        raise _C.located(ValueError(f"to_tensor: data_format must be 'CHW' or 'HWC', not {data_format!r}"))
-    chw = data_format.upper() == "CHW"
+    chw = _format("to_tensor", data_format) == "CHW"
     if _is_tensor_image(pic):
         return pic if chw else pic.transpose([1, 2, 0])
     if _is_pil_image(pic):
@@ -103,19 +108,16 @@ def normalize(img, mean, std, data_format="CHW", to_rgb=False):
         >>> proa.vision.transforms.normalize(proa.ones([3, 1, 1]), [0.5] * 3, [0.5] * 3).flatten().tolist()
         [1.0, 1.0, 1.0]
     """
-    if _is_tensor_image(img):
-        chw = data_format.upper() == "CHW"
-        shape = [-1, 1, 1] if chw else [-1]
-        mean, std = (_C.to_tensor(np.asarray(v, "float32").reshape(shape)) for v in (mean, std))
-        return (img - mean) / std
-    if _is_pil_image(img):
-        img = np.array(img)
     if not isinstance(img, np.ndarray):
         _check("normalize", img)
-    shape = (-1, 1, 1) if data_format.upper() == "CHW" else (-1,)
-    mean, std = (np.float32(np.array(v)).reshape(shape) for v in (mean, std))
+    chw = _format("normalize", data_format) == "CHW"
+    mean, std = (_per_channel(name, value, img, chw) for name, value in (("mean", mean), ("std", std)))
+    if _is_tensor_image(img):
+        return (img - _C.to_tensor(mean)) / _C.to_tensor(std)
+    if _is_pil_image(img):
+        img = np.array(img)
     if to_rgb:
-        img = img[::-1] if data_format.upper() == "CHW" else img[..., ::-1]
+        img = img[::-1] if chw else img[..., ::-1]
     return (np.float32(img) - mean) / std
 
 
@@ -141,6 +143,7 @@ def resize(img, size, interpolation="bilinear"):
         raise _C.located(TypeError(f"resize: size must be an int or [height, width], not {size!r}"))
     height, width = _size(img)
     if isinstance(size, int):
+        size = int(size)  # of bools
         if min(height, width) == size:
             return img
         if width < height:
@@ -148,9 +151,11 @@ def resize(img, size, interpolation="bilinear"):
         else:
             new = size, int(size * width / height)
     else:
-        new = int(size[0]), int(size[1])
-    if min(new) <= 0:
-        raise _C.located(ValueError(f"resize: size must be positive; {size!r} of {height} by {width} gives {new}"))
+        new = _pair("resize", "size", size)
+    if not 0 < min(new) <= max(new) <= _LONGEST:
+        raise _C.located(
+            ValueError(f"resize: size must be from 1 to {_LONGEST}; {size!r} of {height} by {width} gives {new}")
+        )
     if _is_pil_image(img):
         return img.resize(new[::-1], _pil(interpolation))
     if _is_tensor_image(img) and interpolation in ("nearest", "bilinear", "bicubic") and img.dtype.is_floating_point:
@@ -171,6 +176,7 @@ def crop(img, top, left, height, width):
         (2, 3, 3)
     """
     _check("crop", img)
+    top, left, height, width = _rectangle("crop", img, top=top, left=left, height=height, width=width)
     if _is_pil_image(img):
         return img.crop((left, top, left + width, top + height))
     if _is_tensor_image(img):
@@ -208,13 +214,20 @@ def pad(img, padding, fill=0, padding_mode="constant"):
         (8, 6, 3)
     """
     _check("pad", img)
-    if isinstance(padding, numbers.Number):
-        left = top = right = bottom = int(padding)
-    elif isinstance(padding, (list, tuple)) and len(padding) in (2, 4):
-        left, top = int(padding[0]), int(padding[1])
-        right, bottom = (int(padding[2]), int(padding[3])) if len(padding) == 4 else (left, top)
-    else:
+    sides = padding if isinstance(padding, (list, tuple)) else [padding]
+    if len(sides) not in (1, 2, 4) or len(sides) == 1 and sides is padding:
         raise _C.located(TypeError(f"pad: padding must be an int, or a list of two or four, not {padding!r}"))
+    sides = [cut_int("pad", "padding", side, "an int, or a list of two or four") for side in sides]
+    left, top, right, bottom = sides * (4 // len(sides))
+    height, width = _size(img)
+    if not max(sides) <= _LONGEST or height + top + bottom < 0 or width + left + right < 0:
+        raise _C.located(
+            ValueError(
+                f"pad: padding must be at most {_LONGEST}, and not cut off more than there is; it is {padding!r} of an "
+                f"image of {height} by {width}"
+            )
+        )
+    _check_fill("pad", "fill", fill, img)
     if padding_mode not in ("constant", "edge", "reflect", "symmetric"):
         raise _C.located(
             ValueError(f"pad: padding_mode must be 'constant', 'edge', 'reflect' or 'symmetric', not {padding_mode!r}")
@@ -230,6 +243,8 @@ def pad(img, padding, fill=0, padding_mode="constant"):
 
 def _pad_array(array, sides, fill, mode):
     left, top, right, bottom = sides
+    if min(sides) < 0:
+        raise _C.located(ValueError(f"pad: padding must not be negative, of other than Pillow images; it is {sides}"))
     widths = ((top, bottom), (left, right), (0, 0))
     if mode != "constant":
         return np.pad(array, widths, mode)
@@ -244,6 +259,8 @@ def _pad_pil(img, sides, fill, mode):
     from PIL import Image, ImageOps
 
     if mode == "constant":
+        if isinstance(fill, float) and img.mode != "F":
+            fill = int(fill)
         if isinstance(fill, (list, tuple)):
             fill = tuple(fill) if len(img.getbands()) > 1 else fill[0]
         elif len(img.getbands()) > 1 and img.mode != "P":
@@ -293,7 +310,7 @@ def vflip(img):
 
 def _pil_fill(img, fill):
     bands = len(img.getbands())
-    if isinstance(fill, numbers.Number):
+    if isinstance(fill, numbers.Real):
         return int(fill) if bands == 1 else (int(fill),) * bands
     return tuple(fill)
 
@@ -319,6 +336,8 @@ def rotate(img, angle, interpolation="nearest", expand=False, center=None, fill=
         [[0, 0], [2, 4]]
     """
     _check("rotate", img)
+    angle, center = known_real("rotate", "angle", angle), _check_center("rotate", center)
+    fill = _check_fill("rotate", "fill", 0 if fill is None else fill, img)
     interpolation = interpolation if resample is None else resample
     interpolation = "nearest" if interpolation is False else interpolation
     if _is_pil_image(img):
@@ -333,7 +352,7 @@ def rotate(img, angle, interpolation="nearest", expand=False, center=None, fill=
         if _is_tensor_image(img):  # by centers of pixels, as grids of samples are
             middle = ((width - 1) / 2.0, (height - 1) / 2.0) if center is None else (center[0] - 0.5, center[1] - 0.5)
         size, coefficients = arrays.rotation(height, width, angle, middle, expand)
-        return arrays.warp(array, arrays.matrix(coefficients), size, interpolation, 0 if fill is None else fill)
+        return arrays.warp(array, arrays.matrix(coefficients), size, interpolation, fill)
 
     return _by_array(img, turned)
 
@@ -358,9 +377,13 @@ def affine(img, angle, translate, scale, shear, interpolation="nearest", fill=0,
     _check("affine", img)
     if not isinstance(translate, (list, tuple)) or len(translate) != 2:
         raise _C.located(TypeError(f"affine: translate must be [right, down], not {translate!r}"))
+    known_list("affine", "translate", translate)
+    angle, scale = known_reals("affine", angle=angle, scale=scale)
+    center = _check_center("affine", center)
+    _check_fill("affine", "fill", fill, img)
     if not scale > 0:
         raise _C.located(ValueError(f"affine: scale must be positive, not {scale!r}"))
-    shear = (shear, 0.0) if isinstance(shear, numbers.Number) else tuple(shear)
+    shear = known_list("affine", "shear", [shear] if isinstance(shear, numbers.Real) else shear, (1, 2), "[x, y]")
     shear = (shear[0], 0.0) if len(shear) == 1 else shear
     height, width = _size(img)
     middle = (width * 0.5, height * 0.5) if center is None else center
@@ -408,6 +431,13 @@ def perspective(img, startpoints, endpoints, interpolation="nearest", fill=0):
         (4, 6, 3)
     """
     _check("perspective", img)
+    for name, points in (("startpoints", startpoints), ("endpoints", endpoints)):
+        corners = a_list("perspective", name, points, "four points [x, y]")
+        if len(corners) != 4:
+            raise _C.located(ValueError(f"perspective: {name} must be four points [x, y], not {points!r}"))
+        for i, corner in enumerate(corners):
+            known_list("perspective", f"element {i} of {name}", corner, (2,), "[x, y]")
+    _check_fill("perspective", "fill", fill, img)
     coefficients = arrays.perspective_coefficients(startpoints, endpoints)
     if _is_pil_image(img):
         from PIL import Image
@@ -441,6 +471,9 @@ def erase(img, i, j, h, w, v, inplace=False):
         [[0.0, 1.0], [1.0, 1.0]]
     """
     _check("erase", img)
+    i, j, h, w = _rectangle("erase", img, i=i, j=j, h=h, w=w)
+    if not isinstance(v, _C.Tensor) and not isinstance(v, np.ndarray):
+        _check_fill("erase", "v", v, None if _is_tensor_image(img) else img)
     if _is_tensor_image(img):
         img = img if inplace else img.clone()
         img[..., i : i + h, j : j + w] = v

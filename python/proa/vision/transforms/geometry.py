@@ -7,6 +7,7 @@ import random
 import numpy as np
 
 from proa import _C
+from proa.framework.attributes import known_ints, known_list, known_real, known_reals
 from proa.vision.transforms import functional as F
 from proa.vision.transforms.base import BaseTransform
 
@@ -68,8 +69,7 @@ class RandomResizedCrop(BaseTransform):
     def __init__(self, size, scale=(0.08, 1.0), ratio=(3.0 / 4, 4.0 / 3), interpolation="bilinear", keys=None):
         super().__init__(keys)
         self.size = F._pair("RandomResizedCrop", "size", size)
-        if not (scale[0] <= scale[1] and ratio[0] <= ratio[1]):
-            raise _C.located(ValueError("RandomResizedCrop: scale and ratio must be (least, most)"))
+        _check_area("RandomResizedCrop", scale, ratio)
         self.scale = scale
         self.ratio = ratio
         self.interpolation = interpolation
@@ -95,6 +95,13 @@ class RandomResizedCrop(BaseTransform):
         return F.resize(F.crop(img, *self._get_param(img)), self.size, self.interpolation)
 
 
+def _check_area(what, scale, ratio):
+    for name, value in (("scale", scale), ("ratio", ratio)):
+        least, most = known_list(what, name, value, (2,), "(least, most)")
+        if not 0 <= least <= most or name == "ratio" and not 0 < least <= most < math.inf:
+            raise _C.located(ValueError(f"{what}: {name} must be (least, most), not negative; it is {value!r}"))
+
+
 class CenterCrop(BaseTransform):
     """`functional.center_crop`.
 
@@ -114,7 +121,7 @@ class CenterCrop(BaseTransform):
 class _Flip(BaseTransform):
     def __init__(self, prob=0.5, keys=None):
         super().__init__(keys)
-        if not 0 <= prob <= 1:
+        if not 0 <= known_real(type(self).__name__, "prob", prob) <= 1:
             raise _C.located(ValueError(f"{type(self).__name__}: prob must be between 0 and 1, not {prob!r}"))
         self.prob = prob
 
@@ -157,6 +164,8 @@ class Transpose(BaseTransform):
 
     def __init__(self, order=(2, 0, 1), keys=None):
         super().__init__(keys)
+        if sorted(known_ints("Transpose", "order", order)) != list(range(len(order))):
+            raise _C.located(ValueError(f"Transpose: order must be dims, each once, not {order!r}"))
         self.order = order
 
     def _apply_image(self, img):
@@ -164,6 +173,10 @@ class Transpose(BaseTransform):
             return img.transpose(list(self.order))
         img = np.asarray(img)
         img = img[..., np.newaxis] if img.ndim == 2 else img
+        if len(self.order) != img.ndim:
+            raise _C.located(
+                ValueError(f"Transpose: order must have {img.ndim} dims, as the image has; it is {self.order!r}")
+            )
         return img.transpose(self.order)
 
 
@@ -228,7 +241,7 @@ class Pad(BaseTransform):
 
     def __init__(self, padding, fill=0, padding_mode="constant", keys=None):
         super().__init__(keys)
-        if not isinstance(padding, (numbers.Number, list, tuple)) or (
+        if not isinstance(padding, (numbers.Real, list, tuple)) or (
             isinstance(padding, (list, tuple)) and len(padding) not in (2, 4)
         ):
             raise _C.located(ValueError(f"Pad: padding must be an int, or a list of two or four, not {padding!r}"))
@@ -246,14 +259,12 @@ class Pad(BaseTransform):
         return F.pad(img, self.padding, self.fill, self.padding_mode)
 
 
-def _degrees(what, name, value):
-    if isinstance(value, numbers.Number):
+def _degrees(what, name, value, counts=(2,)):
+    if isinstance(value, numbers.Real):
         if value < 0:
             raise _C.located(ValueError(f"{what}: {name} must not be negative, if one number; it is {value!r}"))
         return [-value, value]
-    if len(value) not in (2, 4):
-        raise _C.located(ValueError(f"{what}: {name} must be a number, or (least, most), not {value!r}"))
-    return list(value)
+    return known_list(what, name, value, counts, "a number, or (least, most)")
 
 
 class RandomRotation(BaseTransform):
@@ -271,7 +282,9 @@ class RandomRotation(BaseTransform):
 
     def __init__(self, degrees, interpolation="nearest", expand=False, center=None, fill=0, keys=None):
         super().__init__(keys)
-        self.degrees = _degrees("RandomRotation", "degrees", degrees)
+        self.degrees, center = _degrees("RandomRotation", "degrees", degrees), F._check_center("RandomRotation", center)
+        if fill is not None:
+            F._check_fill("RandomRotation", "fill", fill)
         self.interpolation = interpolation
         self.expand = expand
         self.center = center
@@ -306,13 +319,19 @@ class RandomAffine(BaseTransform):
     ):
         super().__init__(keys)
         self.degrees = _degrees("RandomAffine", "degrees", degrees)
-        if translate is not None and not all(0 <= part <= 1 for part in translate):
+        center = F._check_center("RandomAffine", center)
+        F._check_fill("RandomAffine", "fill", fill)
+        if translate is not None and not all(
+            0 <= part <= 1 for part in known_list("RandomAffine", "translate", translate, (2,), "(right, down)")
+        ):
             raise _C.located(ValueError(f"RandomAffine: translate must be parts between 0 and 1, not {translate!r}"))
-        if scale is not None and not all(s > 0 for s in scale):
+        if scale is not None and not all(
+            s > 0 for s in known_list("RandomAffine", "scale", scale, (2,), "(least, most)")
+        ):
             raise _C.located(ValueError(f"RandomAffine: scale must be positive, not {scale!r}"))
         self.translate = translate
         self.scale = scale
-        self.shear = None if shear is None else _degrees("RandomAffine", "shear", shear)
+        self.shear = None if shear is None else _degrees("RandomAffine", "shear", shear, (2, 4))
         self.interpolation = interpolation
         self.fill = fill
         self.center = center
@@ -351,6 +370,8 @@ class RandomPerspective(BaseTransform):
 
     def __init__(self, prob=0.5, distortion_scale=0.5, interpolation="nearest", fill=0, keys=None):
         super().__init__(keys)
+        known_reals("RandomPerspective", prob=prob, distortion_scale=distortion_scale)
+        F._check_fill("RandomPerspective", "fill", fill)
         if not 0 <= prob <= 1 or not 0 <= distortion_scale <= 1:
             raise _C.located(ValueError("RandomPerspective: prob and distortion_scale must be between 0 and 1"))
         self.prob = prob
@@ -395,10 +416,13 @@ class RandomErasing(BaseTransform):
 
     def __init__(self, prob=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=0, inplace=False, keys=None):
         super().__init__(keys)
-        if not 0 <= prob <= 1:
+        if not 0 <= known_real("RandomErasing", "prob", prob) <= 1:
             raise _C.located(ValueError(f"RandomErasing: prob must be between 0 and 1, not {prob!r}"))
         if isinstance(value, str) and value != "random":
             raise _C.located(ValueError(f"RandomErasing: value must be a number, a list or 'random', not {value!r}"))
+        _check_area("RandomErasing", scale, ratio)
+        if not isinstance(value, str):
+            F._check_fill("RandomErasing", "value", value)
         self.prob = prob
         self.scale = scale
         self.ratio = ratio

@@ -1,10 +1,9 @@
 """Kinds of images: Pillow images, NumPy arrays [H, W, C] (or [H, W]) and tensors [C, H, W]; what they have in common."""
 
-import numbers
-
 import numpy as np
 
 from proa import _C
+from proa.framework.attributes import cut_int, known_list, known_real, word, wrong
 
 __all__: list[str] = []
 
@@ -77,14 +76,81 @@ def _pil(name):
 
 
 def _chosen(name, modes):
-    if name not in modes:
+    if not isinstance(name, str) or name not in modes:
         raise _C.located(ValueError(f"interpolation must be one of {', '.join(modes)}, not {name!r}"))
     return modes[name]
 
 
 def _pair(what, name, size):
-    if isinstance(size, numbers.Number):
-        return int(size), int(size)
-    if not isinstance(size, (list, tuple)) or len(size) not in (1, 2):
+    size = size if isinstance(size, (list, tuple)) else [size]
+    if len(size) not in (1, 2):
         raise _C.located(TypeError(f"{what}: {name} must be an int, or a list of one or two, not {size!r}"))
-    return int(size[0]), int(size[-1])
+    height, width = (cut_int(what, name, v, "an int, or a list of one or two") for v in (size[0], size[-1]))
+    if height < 0 or width < 0:
+        raise _C.located(ValueError(f"{what}: {name} must not be negative; it is {size}"))
+    return height, width
+
+
+def _format(what, data_format):
+    """Where the channels are, in capitals."""
+    found = data_format.upper() if isinstance(data_format, str) else data_format
+    return word(what, "data_format", found, ("CHW", "HWC"))
+
+
+def _channels(img):
+    if _is_pil_image(img):
+        return len(img.getbands())
+    if _is_tensor_image(img):
+        return img.shape[-3] if len(img.shape) > 2 else 1
+    return img.shape[2] if img.ndim > 2 else 1
+
+
+def _check_fill(what, name, value, img=None):
+    """What pixels are filled with: a number, or one for each channel."""
+    wanted = "a number, or a list with one for each channel"
+    if isinstance(value, (list, tuple)):
+        found = known_list(what, name, value, (), wanted)
+        if not value or img is not None and _channels(img) > 1 and len(value) not in (1, _channels(img)):
+            raise _C.located(ValueError(f"{what}: {name} must be {wanted}, not {value!r}"))
+    else:
+        found = [known_real(what, name, value, wanted)]
+    if img is not None and not _is_tensor_image(img) and not all(-(2**31) <= v < 2**31 for v in found):
+        raise _C.located(ValueError(f"{what}: {name} must be from -2^31 to 2^31 - 1; it is {value!r}"))
+    return value
+
+
+def _check_center(what, center):
+    """A point [x, y], or None."""
+    return center if center is None else known_list(what, "center", center, (2,), "[x, y]")
+
+
+# Of a side: an image of so many pixels in one row fits nowhere in two.
+_LONGEST = 2**28
+
+
+def _rectangle(what, img, **given):
+    """(top, left, height, width) as ints."""
+    found = [cut_int(what, name, value) for name, value in given.items()]
+    for name, value in list(zip(given, found))[2:]:
+        if value < 0:
+            raise _C.located(ValueError(f"{what}: {name} must not be negative; it is {value}"))
+    if _is_pil_image(img):
+        for name, value in zip(given, found):
+            if abs(value) > _LONGEST:
+                raise _C.located(ValueError(f"{what}: {name} must be at most {_LONGEST}; it is {value}"))
+    return found
+
+
+def _per_channel(name, value, img, chw):
+    """A number for each channel as an array that fits beside the image."""
+    wanted = "a number, or a list with one for each channel"
+    if isinstance(value, (str, bytes, dict)) or value is None:
+        raise wrong("normalize", name, wanted, value)
+    try:
+        array = np.asarray(value, "float32").reshape((-1, 1, 1) if chw else (-1,))
+    except (TypeError, ValueError):
+        raise wrong("normalize", name, wanted, value) from None
+    shape = img.shape if hasattr(img, "shape") else (*img.size[::-1], len(img.getbands()))
+    if array.size != 1 and len(shape) > 2 and shape[-3 if chw else -1] not in (1, array.size) or not array.size:
+        raise _C.located(ValueError(f"normalize: {name} must be {wanted}, not {value!r}; img is {list(shape)}"))
+    return array

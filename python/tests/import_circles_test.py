@@ -29,6 +29,11 @@ LATER = {
     ("proa.distribution.transform", "proa.distribution.transformed_distribution"): "what calling one on one makes",
     ("proa.framework.core", "proa.fluid.core"): "passes old names on",
     ("proa.framework.reference_ops", "proa.fluid.layers.nn"): "dropout of old programs, as fluid has it",
+    ("proa.nn.functional.many_classes", "proa.distributed.collective"): "classes that ranks share",
+    (
+        "proa.nn.functional.many_classes",
+        "proa.distributed.fleet.layers.mpu.mp_ops",
+    ): "classes that ranks share",
     (
         "proa.nn.layer.layers",
         "proa.fluid.dygraph.layer_object_helper",

@@ -268,14 +268,16 @@ def test_a_deleted_pass_does_not_run(tmp_path):
     plans = []
     for change in (
         lambda c: None,
-        lambda c: c.pass_builder().delete_pass("fuse_norm"),
+        lambda c: c.pass_builder().delete_pass("fold_norm"),
+        lambda c: [c.pass_builder().delete_pass(name) for name in ("fold_norm", "fuse_norm")],
         lambda c: c.switch_ir_optim(False),
     ):
         config = inference.Config(str(tmp_path / "net"))
         change(config)
         plans.append(inference.create_predictor(config)._module.plan)
-    assert ["conv2d_batch_norm_relu" in plan for plan in plans] == [True, False, False]
-    assert all("batch_norm_inference(" in plan for plan in plans[1:])
+    assert ["conv2d_activation(" in plan for plan in plans] == [True, False, False, False]
+    assert ["conv2d_batch_norm_relu" in plan for plan in plans] == [False, True, False, False]
+    assert ["batch_norm_inference(" in plan for plan in plans] == [False, False, True, True]
 
 
 def test_bfloat16(tmp_path):

@@ -46,6 +46,17 @@ class Api:
     def global_pool(self):
         return self.nn.AdaptiveAvgPool2D(1)
 
+    def upsample(self, x, scale):
+        """[N, C, H, W] as [N, C, scale * H, scale * W], by the nearest pixel."""
+        return self.F.interpolate(x, scale_factor=scale, mode="nearest")
+
+    def lstm(self, inputs, width, layers):
+        """A layer: the outputs of an LSTM in both directions, [N, length, 2 * width]."""
+        return _Outputs.of(self, self.nn.LSTM(inputs, width, layers, direction="bidirect"))
+
+    def concat(self, parts, axis):
+        return self.lib.concat(parts, axis)
+
     def attention(self, q, k, v):
         """softmax(q k^T / sqrt(size)) v of [N, length, heads, size]."""
         return self.F.scaled_dot_product_attention(q, k, v)
@@ -90,6 +101,9 @@ class TorchApi(Api):
 
     def global_pool(self):
         return self.nn.AdaptiveAvgPool2d(1)
+
+    def lstm(self, inputs, width, layers):
+        return _Outputs.of(self, self.nn.LSTM(inputs, width, layers, batch_first=True, bidirectional=True))
 
     def attention(self, q, k, v):
         return self.F.scaled_dot_product_attention(*(t.transpose(1, 2) for t in (q, k, v))).transpose(1, 2)
@@ -158,6 +172,24 @@ class _Block:
                 return self.norm(self.conv(x), residual)
 
         return Block()
+
+
+class _Outputs:
+    """What a layer that gives (outputs, states) gives first."""
+
+    @staticmethod
+    def of(a: Api, inner):
+        layer = a.nn.Module if isinstance(a, TorchApi) else a.nn.Layer
+
+        class Outputs(layer):
+            def __init__(self):
+                super().__init__()
+                self.inner = inner
+
+            def forward(self, x):
+                return self.inner(x)[0]
+
+        return Outputs()
 
 
 def api(name: str) -> Api:

@@ -114,14 +114,14 @@ def most(values) -> float | None:
     return None if not values or None in values else max(values)
 
 
-def print_table(result: dict, unit: str) -> None:
+def print_table(result: dict, unit: str, titles: dict[str, str] = FRAMEWORKS) -> None:
     names = list(result["versions"])
     low, high = result["load"]
     others = most(figure["others"] for by_name in result["figures"].values() for figure in by_name.values())
     disturbed = "" if others is None else f"; others took at most {others:.2f} of a CPU"
     print(f"median {unit} of {result['rounds']} rounds; load average {low:.1f} to {high:.1f}{disturbed}")
     width = max(map(len, result["figures"]), default=0)
-    print(" " * width + "".join(f"{FRAMEWORKS[n]:>16}" for n in names))
+    print(" " * width + "".join(f"{titles[n]:>16}" for n in names))
     for line, by_name in result["figures"].items():
         cells = (f"{by_name[n]['median']:16,.4g}" if n in by_name else f"{'-':>16}" for n in names)
         print(f"{line:{width}}" + "".join(cells))

@@ -175,9 +175,9 @@ Value LiteralOf(const ParamInfo& p, const std::string& text) {
   }
   if (p.type == ParamType::kIntList || p.type == ParamType::kIntArray) {
     std::vector<int64_t> list;
-    for (const std::string_view item :
-         absl::StrSplit(std::string_view(text).substr(1, text.size() - 2), ',',
-                        absl::SkipWhitespace())) {
+    const std::string inside = text.substr(1, text.size() - 2);
+    for (const absl::string_view item :
+         absl::StrSplit(inside, ',', absl::SkipWhitespace())) {
       list.push_back(std::stoll(std::string(item)));
     }
     return list;

@@ -18,10 +18,6 @@ namespace {
 
 using namespace channel_loops;
 
-// What a few images of the result may take: they are written, read and written
-// again, and should not leave the last cache in between, which is shared.
-constexpr int64_t kBytesTogether = int64_t{4} << 20;
-
 // y = relu(y * scale + shift + residual), in place; `residual` may be null.
 template <typename T, typename A>
 void NormalizeImages(int64_t pixels, int64_t channels, const A* scale,
@@ -46,14 +42,6 @@ void NormalizeImages(int64_t pixels, int64_t channels, const A* scale,
   });
 }
 
-// Images [first, last) of a row-major [N, H, W, C].
-Tensor ImagesOf(const Tensor& t, int64_t first, int64_t last) {
-  Shape shape = t.shape();
-  shape[0] = last - first;
-  const int64_t size = t.numel() / t.size(0);
-  return t.AsStrided(shape, t.strides(), first * size);
-}
-
 }  // namespace
 
 void Conv2dBatchNormReluInference(
@@ -73,8 +61,7 @@ void Conv2dBatchNormReluInference(
           : Tensor();
   const int64_t batch = y.size(0), channels = y.size(3);
   const int64_t pixels = y.size(1) * y.size(2);
-  const int64_t together = std::clamp<int64_t>(
-      kBytesTogether / (pixels * channels * ItemSize(y.dtype())), 1, batch);
+  const int64_t together = ImagesTogether(y);
   VisitFloat(y.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using A = typename Accumulate<T>::type;

@@ -27,6 +27,14 @@ inline Tensor ChannelsLastOutput(const Tensor& out,
   return HasChannelsFirst(data_format) ? AsNhwc(out) : out;
 }
 
+// Images [first, last) of a batch whose images lie one behind the other.
+Tensor ImagesOf(const Tensor& t, int64_t first, int64_t last);
+
+// For kernels that write a batch and change it then: how many images of `t` are
+// done together, so that they do not leave the last cache, which is shared, in
+// between.
+int64_t ImagesTogether(const Tensor& t);
+
 // For kernels that work on either order: their images are taken as they lie.
 //
 //   const Images images(x, data_format);

@@ -44,14 +44,22 @@ constexpr RuleTable::Text kRules[] = {
     {"%m = ~multiply(%x, #0.1666667) %t = ~add(%m, #0.5) "
      "%h = clip(%t, min=#0, max=#1) %y = ~multiply(%x, %h)",
      "%y = hardswish(%x)"},
-    {"%y = clip(%x, min=#0, max=#6)", "%y = relu6(%x)"},
-    {"%l = maximum(%x, #0) %y = minimum(%l, #6)", "%y = relu6(%x)"},
     PROA_LAYER_NORM("%q = pow(%d, #2)"),
     PROA_LAYER_NORM("%q = multiply(%d, %d)"),
 };
 constinit const RuleTable rules{kRules};
 
-void Run(Rewriter& r) { ApplyRules(r, rules.rules()); }
+// After those whose pieces they are.
+constexpr RuleTable::Text kSmallRules[] = {
+    {"%y = clip(%x, min=#0, max=#6)", "%y = relu6(%x)"},
+    {"%l = maximum(%x, #0) %y = minimum(%l, #6)", "%y = relu6(%x)"},
+};
+constinit const RuleTable small_rules{kSmallRules};
+
+void Run(Rewriter& r) {
+  ApplyRules(r, rules.rules());
+  ApplyRules(r, small_rules.rules());
+}
 
 const PassRegistration registration(
     {"recognize",

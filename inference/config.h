@@ -96,10 +96,11 @@ class Config {
   const PassStrategy& passes() const { return passes_; }
   void DeletePass(const std::string& name) { passes_.DeletePass(name); }
 
-  // Leaves the weights in the file, mapped, where this library's writer made
-  // it: processes that run the model share them. Do not change the file in
-  // place meanwhile; saving over it is fine. (What a run computes is released
-  // after its last use in any case.)
+  // On from the start: weights stay in the file, mapped, where this library's
+  // writer made it. Processes that run the model share them, and what was packed
+  // for a kernel takes no memory twice. Do not change the file in place
+  // meanwhile; saving over it is fine. Off, they are copied. (What a run
+  // computes is released after its last use in any case.)
   void EnableMemoryOptim(bool on = true) { memory_optim_ = on; }
   bool enable_memory_optim() const { return memory_optim_; }
 
@@ -154,7 +155,7 @@ class Config {
   bool from_memory_ = false;
   bool ir_optim_ = true;
   bool ir_debug_ = false;
-  bool memory_optim_ = false;
+  bool memory_optim_ = true;
   bool onednn_ = true;
   bool quiet_ = false;
   bool profile_ = false;

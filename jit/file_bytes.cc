@@ -33,13 +33,24 @@ constexpr std::array<std::array<uint32_t, 256>, 4> kCrcTables = [] {
 
 absl::string_view View(std::string_view s) { return {s.data(), s.size()}; }
 
-}  // namespace
+#if defined(__x86_64__)
+// The instruction has this polynomial.
+__attribute__((target("sse4.2"))) uint32_t CrcOfInstructions(
+    const unsigned char* p, size_t n, uint32_t c) {
+  uint64_t wide = c;
+  for (; n >= 8; n -= 8, p += 8) {
+    uint64_t eight;
+    std::memcpy(&eight, p, 8);
+    wide = __builtin_ia32_crc32di(wide, eight);
+  }
+  c = static_cast<uint32_t>(wide);
+  for (; n > 0; --n, ++p) c = __builtin_ia32_crc32qi(c, *p);
+  return c;
+}
+#endif
 
-uint32_t Crc32c(std::string_view bytes, uint32_t crc) {
+uint32_t CrcOfTables(const unsigned char* p, size_t n, uint32_t c) {
   const auto& t = kCrcTables;
-  uint32_t c = ~crc;
-  const auto* p = reinterpret_cast<const unsigned char*>(bytes.data());
-  size_t n = bytes.size();
   for (; n >= 4; n -= 4, p += 4) {
     c ^= uint32_t{p[0]} | uint32_t{p[1]} << 8 | uint32_t{p[2]} << 16 |
          uint32_t{p[3]} << 24;
@@ -47,7 +58,26 @@ uint32_t Crc32c(std::string_view bytes, uint32_t crc) {
         t[0][c >> 24];
   }
   for (; n > 0; --n, ++p) c = (c >> 8) ^ t[0][(c ^ *p) & 0xff];
-  return ~c;
+  return c;
+}
+
+}  // namespace
+
+uint32_t internal::Crc32cOfTables(std::string_view bytes, uint32_t crc) {
+  return ~CrcOfTables(reinterpret_cast<const unsigned char*>(bytes.data()),
+                      bytes.size(), ~crc);
+}
+
+uint32_t Crc32c(std::string_view bytes, uint32_t crc) {
+#if defined(__x86_64__)
+  static const bool has_instruction = __builtin_cpu_supports("sse4.2");
+  if (has_instruction) {
+    return ~CrcOfInstructions(
+        reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
+        ~crc);
+  }
+#endif
+  return internal::Crc32cOfTables(bytes, crc);
 }
 
 std::string Envelope(std::string_view magic, uint64_t size, uint32_t crc) {
@@ -60,7 +90,8 @@ std::string Envelope(std::string_view magic, uint64_t size, uint32_t crc) {
 
 absl::StatusOr<std::string_view> Unseal(std::string_view what,
                                         std::string_view magic,
-                                        std::string_view bytes) {
+                                        std::string_view bytes,
+                                        void (*seen)(std::string_view piece)) {
   if (bytes.size() < kEnvelopeBytes) {
     return absl::DataLossError(absl::StrCat(View(what), ": ", bytes.size(),
                                             " bytes; the file is truncated"));
@@ -83,7 +114,14 @@ absl::StatusOr<std::string_view> Unseal(std::string_view what,
         absl::StrCat(View(what), ": holds ", bytes.size(), " bytes of ", size,
                      "; the file is truncated or was altered"));
   }
-  if (crc != Crc32c(bytes)) {
+  constexpr size_t kPiece = size_t{4} << 20;
+  uint32_t found = 0;
+  for (size_t at = 0; at < bytes.size(); at += kPiece) {
+    const std::string_view piece = bytes.substr(at, kPiece);
+    found = Crc32c(piece, found);
+    if (seen != nullptr) seen(piece);
+  }
+  if (crc != found) {
     return absl::DataLossError(absl::StrCat(
         View(what), ": the checksum does not match; the file was altered"));
   }

@@ -24,14 +24,19 @@ inline constexpr size_t kEnvelopeBytes = 24;
 
 // Of bytes that may come in pieces: `crc` is that of the pieces before.
 uint32_t Crc32c(std::string_view bytes, uint32_t crc = 0);
+namespace internal {
+// What CPUs without an instruction for it run.
+uint32_t Crc32cOfTables(std::string_view bytes, uint32_t crc);
+}  // namespace internal
 
 // The envelope's first bytes, for a payload with that size and checksum; the
 // inverse checks magic, size and checksum of a whole file and returns a view of
-// the payload. `what` names the file in errors.
+// the payload. `what` names the file in errors. `seen` is called with each
+// piece that the checksum is done with.
 std::string Envelope(std::string_view magic, uint64_t size, uint32_t crc);
-absl::StatusOr<std::string_view> Unseal(std::string_view what,
-                                        std::string_view magic,
-                                        std::string_view bytes);
+absl::StatusOr<std::string_view> Unseal(
+    std::string_view what, std::string_view magic, std::string_view bytes,
+    void (*seen)(std::string_view piece) = nullptr);
 
 // A file that is read as a whole. Its identity tells if, meanwhile, another
 // took its name.

@@ -25,6 +25,18 @@ TEST(Crc32c, OfDigits) {
   EXPECT_EQ(Crc32c(""), 0u);
 }
 
+TEST(Crc32c, TheSameWithAndWithoutTheInstruction) {
+  std::string bytes;
+  for (int i = 0; i < 1000; ++i) bytes += static_cast<char>(i * i % 253);
+  for (size_t begin = 0; begin < 9; ++begin) {
+    for (size_t size = 0; size < 40; ++size) {
+      const auto piece = std::string_view(bytes).substr(begin, size);
+      EXPECT_EQ(Crc32c(piece, 77), internal::Crc32cOfTables(piece, 77));
+    }
+  }
+  EXPECT_EQ(Crc32c(bytes), internal::Crc32cOfTables(bytes, 0));
+}
+
 TEST(Unseal, GivesThePayload) {
   for (const std::string& payload : {std::string(), std::string("abc\0d", 5)}) {
     const std::string file = Sealed(payload);

@@ -9,8 +9,8 @@
 #include "profiler/atomic_file.h"
 #include "tensor/copy.h"
 #include "tensor/error.h"
+#include "tensor/file_memory.h"
 #include "tensor/shape.h"
-#include "tensor/storage.h"
 
 namespace proa::inline v0::jit {
 namespace {
@@ -83,9 +83,8 @@ absl::Status FillParameters(const std::string& path, std::string_view bytes,
     const char* const at = bytes.data() + s.offset;
     if (memory != nullptr && s.bytes > 0 &&
         reinterpret_cast<uintptr_t>(at) % alignof(double) == 0) {
-      auto storage =
-          Storage::Wrap(const_cast<char*>(at), static_cast<int64_t>(s.bytes),
-                        Place{}, [memory] {});
+      auto storage = FileStorage(const_cast<char*>(at),
+                                 static_cast<int64_t>(s.bytes), memory);
       v.captured =
           Tensor::FromStorage(std::move(storage), v.meta.dtype, v.meta.shape,
                               ContiguousStrides(v.meta.shape));
@@ -141,6 +140,10 @@ bool Names(const Checked& named, std::string_view payload,
              Envelope(kParameterMagic, named.size, named.crc);
 }
 
+void ForgetPiece(std::string_view piece) {
+  ForgetFilePages(piece.data(), static_cast<int64_t>(piece.size()));
+}
+
 // The payload of the parameter file that the program file names; NotFound if
 // there is another.
 absl::StatusOr<WholeFile> ReadParameters(const std::string& path,
@@ -156,8 +159,11 @@ absl::StatusOr<WholeFile> ReadParameters(const std::string& path,
       if (at == path) other = file.status();
       continue;
     }
+    // Of a file that is mapped, the pages of what is checked are not needed
+    // yet.
     const absl::StatusOr<std::string_view> payload =
-        Unseal(at, kParameterMagic, file->bytes());
+        Unseal(at, kParameterMagic, file->bytes(),
+               parameters == Parameters::kMapped ? ForgetPiece : nullptr);
     if (!payload.ok()) {
       if (at == path) other = payload.status();
       continue;

@@ -20,7 +20,7 @@ void ForgetSharedSlow(const Storage& storage);
 bool IsSharedMemory(const Storage& storage);
 // For good: the one that it was exported to may have kept the address.
 void MarkShared(const Storage& storage);
-// Of Storage::Destroy.
+// Of Storage::Destroy, and of who knows that nobody else writes there.
 inline void ForgetShared(const Storage& storage) {
   if (internal::shared_storages.load(std::memory_order_acquire) != 0)
       [[unlikely]]

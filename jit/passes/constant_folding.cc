@@ -7,6 +7,7 @@
 #include "jit/operation_call.h"
 #include "jit/pass.h"
 #include "tensor/error.h"
+#include "tensor/file_memory.h"
 #include "tensor/interpreters.h"
 
 namespace proa::inline v0::jit {
@@ -49,6 +50,10 @@ class Folder {
     } catch (const Error&) {
       return;  // it fails when the program runs, with its text
     }
+    // What is folded is seldom read again.
+    ForEachUse(o, [&](ValueId arg) {
+      if (Value(arg).storage()) ForgetFilePages(*Value(arg).storage());
+    });
     for (const auto& result : o.results) {
       folded_.emplace(result[0], std::move(env[result[0]]));
     }

@@ -9,6 +9,7 @@
 #include "ops/onednn/reorder.h"
 #include "ops/onednn/reorders.h"
 #include "tensor/dtype.h"
+#include "tensor/file_memory.h"
 #include "tensor/fork_locks.h"
 #include "tensor/parallel.h"
 #include "tensor/shared_memory.h"
@@ -110,6 +111,7 @@ IntrusivePtr<Storage> Find(const Tensor& weight, const PackFormat& format,
   if (entry == w.entries.end()) {
     if (w.entries.size() == kFormatsKept) w.entries.erase(w.entries.begin());
     w.entries.push_back({weight.raw_data(), weight.version(), format, {}});
+    *keep = IsFileMemory(*weight.storage());
     return {};
   }
   if (entry->version != weight.version()) {
@@ -149,6 +151,7 @@ PackedWeights::PackedWeights(const Tensor& weight, const PackFormat& format)
     EnsureHostMemory(8 << 10);  // oneDNN does not look whether it got any
     packed = Pack(weight, format);
     if (keep) Keep(weight, version, format, packed);
+    ForgetFilePages(*weight.storage());
   }
   storage_ = std::move(packed);
   data_ = storage_->data();

@@ -4,7 +4,9 @@
 // The first call for a version of a weight reorders into memory of its own, the
 // second keeps what it made, and from then on nothing is done: so inference
 // reorders nothing, and training, where each step changes the weight, holds no
-// second copy of it. Weights in memory that others can write without our
+// second copy of it. Weights that lie in a file (tensor/file_memory.h) predict:
+// what is made of them is kept at once, and their pages are forgotten. Weights
+// in memory that others can write without our
 // noticing (imported, or exported by DLPack) are never kept.
 #ifndef PROA_OPS_ONEDNN_PACKED_WEIGHTS_H_
 #define PROA_OPS_ONEDNN_PACKED_WEIGHTS_H_

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <memory>
+
 #include "ops/onednn/reorders.h"
 #include "tensor/dlpack.h"
+#include "tensor/file_memory.h"
 #include "tensor/storage.h"
 
 namespace proa::inline v0::onednn {
@@ -59,6 +63,24 @@ TEST(PackedWeightsTest, TheSameFormatIsTheWeightItself) {
   const Tensor w = Weight();
   const PackFormat same{ByColumns().from, ByColumns().from};
   EXPECT_EQ(PackedWeights(w, same).data(), w.raw_data());
+}
+
+TEST(PackedWeightsTest, WeightsInFilesAreKeptAtOnce) {
+  const int64_t kept = CountKeptWeights(), packed = Packed();
+  auto memory = std::make_shared<std::array<float, 6>>(
+      std::array<float, 6>{0, 1, 2, 3, 4, 5});
+  {
+    const Tensor w = Tensor::FromStorage(
+        FileStorage(memory->data(), sizeof(*memory), memory), DType::kFloat32,
+        {2, 3}, {3, 1});
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(static_cast<float*>(PackedWeights(w, ByColumns()).data())[1],
+                3.f);
+    }
+    EXPECT_EQ(Packed(), packed + 1);
+    EXPECT_EQ(CountKeptWeights(), kept + 1);
+  }
+  EXPECT_EQ(CountKeptWeights(), kept);
 }
 
 TEST(PackedWeightsTest, MemoryOfOthersIsNotKept) {

@@ -127,7 +127,7 @@ class Config:
         self._buffers = None
         self._threads = 1
         self._state = {
-            "ir_optim": True, "ir_debug": False, "mkldnn": False, "bfloat16": False, "glog": True, "memory": False,
+            "ir_optim": True, "ir_debug": False, "mkldnn": False, "bfloat16": False, "glog": True, "memory": True,
             "profile": False, "onnxruntime": False,
         }  # fmt: skip
         self._cache_dir = ""
@@ -226,9 +226,10 @@ class Config:
         self._cache_dir = os.fspath(path)
 
     def enable_memory_optim(self, x=True):
-        """Leaves the weights in the file, mapped, where this package wrote it: they are read when they are needed, and
-        processes that run the model share them. Do not change the file in place meanwhile; saving over it is fine. What
-        a run computes is released after its last use in any case.
+        """On from the start: weights stay in the file, mapped, where this package wrote it. They are read when they are
+        needed, processes that run the model share them, and what was packed for a kernel takes no memory twice. Do not
+        change the file in place meanwhile; saving over it is fine. Off, they are copied. What a run computes is released
+        after its last use in any case.
         """
         self._state["memory"] = bool(x)
 

@@ -70,8 +70,7 @@ uint32_t internal::Crc32cOfTables(std::string_view bytes, uint32_t crc) {
 
 uint32_t Crc32c(std::string_view bytes, uint32_t crc) {
 #if defined(__x86_64__)
-  static const bool has_instruction = __builtin_cpu_supports("sse4.2");
-  if (has_instruction) {
+  if (__builtin_cpu_supports("sse4.2")) {
     return ~CrcOfInstructions(
         reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
         ~crc);

@@ -28,6 +28,8 @@ Files& All() {
   return *files;
 }
 
+const auto page_bytes = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+
 // Made at load; tensor/fork_locks.h says why.
 [[maybe_unused]] const auto& at_load = All();
 
@@ -66,11 +68,10 @@ void ForgetFilePages(const Storage& storage) {
 }
 
 void ForgetFilePages(const void* data, int64_t bytes) {
-  static const auto kPage = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<uintptr_t>(data);
-  const uintptr_t first = (begin + kPage - 1) / kPage * kPage;
+  const uintptr_t first = (begin + page_bytes - 1) / page_bytes * page_bytes;
   const uintptr_t last =
-      (begin + static_cast<uintptr_t>(bytes)) / kPage * kPage;
+      (begin + static_cast<uintptr_t>(bytes)) / page_bytes * page_bytes;
   // It only saves memory: that it fails is no error.
   if (first < last)
     (void)madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);

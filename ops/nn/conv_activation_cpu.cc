@@ -8,10 +8,15 @@
 
 #include "ops/nn/conv_activation.h"
 #include "ops/nn/conv_activation_kernels.h"
+#include "ops/nn/conv_geometry.h"
 #include "ops/nn/conv_kernels.h"
 #include "ops/nn/float_copy.h"
 #include "ops/nn/images.h"
+#include "ops/nn/weight_grad_parts.h"
+#include "ops/onednn/threads.h"
 #include "ops/primitives/cpu/loops.h"
+#include "tensor/dtype.h"
+#include "tensor/parallel.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
 namespace {
@@ -35,6 +40,15 @@ void Activate(std::string_view activation, double alpha, double beta,
   });
 }
 
+// Rows of an image that the part begins with, as [images, rows, W, C].
+Tensor PartOf(const Tensor& t, const PartRange& images, int64_t first_row,
+              int64_t rows) {
+  const int64_t pixels = t.size(2), channels = t.size(3);
+  return t.AsStrided(
+      {images.size(), rows, pixels, channels}, t.strides(),
+      images.begin * t.strides()[0] + first_row * t.strides()[1]);
+}
+
 }  // namespace
 
 void Conv2dActivation(const KernelContext& ctx, const Tensor& x,
@@ -53,15 +67,45 @@ void Conv2dActivation(const KernelContext& ctx, const Tensor& x,
       residual.defined()
           ? FloatCopy(ChannelsLastInput(residual, data_format), out->dtype())
           : Tensor();
-  const int64_t batch = y.size(0), together = ImagesTogether(y);
-  for (int64_t first = 0; first < batch; first += together) {
-    const int64_t last = std::min(batch, first + together);
-    Tensor part = ImagesOf(y, first, last);
-    cpu::Conv(ctx, ImagesOf(in, first, last), weight, bias, stride, padding,
-              dilation, groups, "NHWC", padding_algorithm, &part);
+  const ConvGeometry g = GeometryOf(
+      "conv2d_activation", in.shape(), weight.shape(),
+      {{stride, padding, dilation, padding_algorithm}, groups, "NHWC"});
+  const auto parts = CachedParts(g, ItemSize(y.dtype()));
+  const auto activate = [&](const PartRange& images, const PartRange& rows,
+                            Tensor* part) {
     Activate(activation, alpha, beta,
-             added.defined() ? ImagesOf(added, first, last) : added, &part);
+             added.defined() ? PartOf(added, images, rows.begin, rows.size())
+                             : Tensor(),
+             part);
+  };
+  // By images, on all threads.
+  const int64_t batch = y.size(0), together = ImagesTogether(y);
+  for (int64_t first = 0; parts.empty() && first < batch; first += together) {
+    const PartRange images{first, std::min(batch, first + together)};
+    Tensor part = ImagesOf(y, images.begin, images.end);
+    cpu::Conv(ctx, ImagesOf(in, images.begin, images.end), weight, bias, stride,
+              padding, dilation, groups, "NHWC", padding_algorithm, &part);
+    activate(images, {0, y.size(1)}, &part);
   }
+  // By parts, each on one thread.
+  parallel_for(0, static_cast<int64_t>(parts.size()), 1,
+               [&](int64_t begin, int64_t end) {
+                 const onednn::SerialScope serial;
+                 for (int64_t i = begin; i < end; ++i) {
+                   const WeightGradPart& p = parts[i];
+                   int64_t first_row;
+                   const ConvGeometry own = GeometryOfPart(g, p, &first_row);
+                   const int64_t pads[] = {
+                       own.window.pad_before[0], own.window.pad_after[0],
+                       own.window.pad_before[1], own.window.pad_after[1]};
+                   Tensor part =
+                       PartOf(y, p.images, p.rows.begin, p.rows.size());
+                   cpu::Conv(ctx, PartOf(in, p.images, first_row, own.in[0]),
+                             weight, bias, stride, pads, dilation, groups,
+                             "NHWC", "EXPLICIT", &part);
+                   activate(p.images, p.rows, &part);
+                 }
+               });
 }
 
 }  // namespace proa::inline v0::ops::PROA_ISA

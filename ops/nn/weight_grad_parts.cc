@@ -90,6 +90,33 @@ std::vector<WeightGradPart> PixelParts(const ConvGeometry& g, bool rows) {
   return parts;
 }
 
+std::vector<WeightGradPart> CachedParts(const ConvGeometry& g, int64_t item) {
+  constexpr int64_t kLeastBytes = 1 << 20, kBytesOfPart = 384 << 10;
+  constexpr int64_t kMostWeightBytes = 512 << 10, kLeastParts = 16;
+  const int64_t bytes = g.OutputShape().numel() * item;
+  if (bytes < kLeastBytes || g.empty() ||
+      g.WeightShape().numel() * item > kMostWeightBytes) {
+    return {};
+  }
+  const int64_t wanted = std::max(kLeastParts, DivideUp(bytes, kBytesOfPart));
+  const int64_t row_parts = std::min(DivideUp(wanted, g.batch), g.out[0]);
+  const int64_t image_parts =
+      row_parts > 1 ? g.batch : std::min(wanted, g.batch);
+  std::vector<WeightGradPart> parts;
+  for (int64_t i = 0; i < image_parts; ++i) {
+    for (int64_t r = 0; r < row_parts; ++r) {
+      WeightGradPart part = WholeOf(g);
+      part.images = Part(g.batch, i, image_parts);
+      part.rows = Part(g.out[0], r, row_parts);
+      int64_t first_row;
+      // Rows that see padding only are no convolution of their own.
+      if (GeometryOfPart(g, part, &first_row).in[0] == 0) return {};
+      parts.push_back(part);
+    }
+  }
+  return parts;
+}
+
 ConvGeometry GeometryOfPart(const ConvGeometry& g, const WeightGradPart& part,
                             int64_t* first_row) {
   ConvGeometry p = g;

@@ -54,6 +54,12 @@ WeightGradPart WholeOf(const ConvGeometry& g);
 // whole images, and rows of one if there are few and `rows` says so.
 std::vector<WeightGradPart> PixelParts(const ConvGeometry& g, bool rows);
 
+// Parts of the pixels for what changes each part's result again: it should not
+// leave the second cache of a thread in between. None where that gains nothing:
+// the whole result is small, or each part would read a large weight anew.
+// `item` is the size of an element.
+std::vector<WeightGradPart> CachedParts(const ConvGeometry& g, int64_t item);
+
 // The convolution that `part` of `g` is by itself. Its input begins with row
 // *first_row of the images; if it has none, the part sees padding only.
 ConvGeometry GeometryOfPart(const ConvGeometry& g, const WeightGradPart& part,

@@ -41,6 +41,33 @@ TEST(WeightGradParts, CoverAll) {
   }
 }
 
+TEST(CachedParts, CoverAllPixelsOrAreNone) {
+  int64_t divided = 0;
+  for (const int64_t size : {1, 7, 56, 112}) {
+    for (const int64_t batch : {1, 3, 40}) {
+      for (const int64_t stride : {1, 2}) {
+        const ConvGeometry g = Geometry(batch, 8, 256, size, 3, stride, 1);
+        const int64_t rows = g.out[0];
+        const auto parts = CachedParts(g, 4);
+        EXPECT_EQ(parts.empty(), g.OutputShape().numel() * 4 < (1 << 20));
+        std::vector<int> seen(static_cast<size_t>(batch * rows));
+        for (const WeightGradPart& p : parts) {
+          EXPECT_TRUE(p.images.size() == 1 || p.rows.size() == rows);
+          EXPECT_EQ(p.channels.size(), g.out_channels);
+          for (int64_t n = p.images.begin; n < p.images.end; ++n)
+            for (int64_t r = p.rows.begin; r < p.rows.end; ++r)
+              ++seen[static_cast<size_t>(n * rows + r)];
+        }
+        for (int count : seen) ASSERT_EQ(count, parts.empty() ? 0 : 1);
+        divided += static_cast<int64_t>(parts.size());
+      }
+    }
+  }
+  EXPECT_GT(divided, 0);
+  // A large weight would be read by each part.
+  EXPECT_TRUE(CachedParts(Geometry(8, 512, 512, 56, 3, 1, 1), 4).empty());
+}
+
 TEST(WeightGradParts, LittleWorkIsOnePart) {
   EXPECT_EQ(WeightGradParts(Geometry(1, 3, 8, 16, 3, 1, 1)).count(), 1);
 }

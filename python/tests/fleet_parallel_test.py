@@ -177,7 +177,8 @@ def gpt(degrees, segments="uniform", recompute=0, kind="AdamW", half=False):
         return
     final = _whole(one)
     for name, p in net.named_parameters():
-        np.testing.assert_allclose(p.numpy(), _part(final[name], p, model_group), atol=5e-6, err_msg=name)
+        # Adam makes much of the rounding of a gradient that is nearly 0; parallel_pairs_test compares in float64.
+        np.testing.assert_allclose(p.numpy(), _part(final[name], p, model_group), atol=4e-5, err_msg=name)
     if stages > 1:
         shown = float(model.eval_batch(batch, compute_loss=True))
         one.eval()

@@ -12,7 +12,7 @@ import time
 from proa import _C
 from proa.distributed.environment import is_initialized, note_initialized, trainer_count, trainer_id
 
-__all__ = ["DEFAULT_TIMEOUT", "Context", "Group", "begin", "context", "end", "groups", "rank", "resolve", "run_threads", "world_size"]  # fmt: skip
+__all__ = ["DEFAULT_TIMEOUT", "Context", "Group", "PerRank", "begin", "context", "end", "groups", "rank", "resolve", "run_threads", "world_size"]  # fmt: skip
 
 DEFAULT_TIMEOUT = 1800.0  # seconds that a collective waits
 
@@ -72,11 +72,12 @@ class Context:
         job: of _C.distributed; None for a job of one process.
         store, server: where ranks meet; the server is rank 0's.
         groups (dict[int, Group]): by number.
+        kept (dict): what objects of the process keep for this rank alone (PerRank).
     """
 
     def __init__(self, job=None, rank=0, size=1, store=None, server=None):
         self.job, self.rank, self.size, self.store, self.server = job, rank, size, store, server
-        self.groups = {}
+        self.groups, self.kept = {}, {}
 
     def new_group(self, ranks, timeout=DEFAULT_TIMEOUT, backend=None):
         """The next group: all ranks of the job call this, in the same order, and those in it wait for each other."""
@@ -117,6 +118,39 @@ _thread = threading.local()
 def context():
     """The job of this thread, else that of the process, else that of one process."""
     return getattr(_thread, "context", None) or _process["context"] or _alone
+
+
+class PerRank:
+    """An attribute of an object of the process of which ranks that are threads have a value each.
+
+    Args:
+        start: the value before one is set.
+
+    Examples:
+        >>> class Counter:
+        ...     count = proa.distributed.groups.PerRank(0)
+        >>> counter = Counter()
+        >>> counter.count += 1
+        >>> counter.count
+        1
+    """
+
+    def __init__(self, start=None):
+        self._start = start
+
+    def __set_name__(self, owner, name):
+        self._name = name
+
+    @staticmethod
+    def _home(instance):
+        own = getattr(_thread, "context", None)
+        return instance.__dict__ if own is None else own.kept.setdefault(instance, {})
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else self._home(instance).get(self._name, self._start)
+
+    def __set__(self, instance, value):
+        self._home(instance)[self._name] = value
 
 
 def rank():
@@ -204,6 +238,7 @@ def end():
         for group in made.groups.values():
             group.carrier = None
         made.groups.clear()
+        made.kept.clear()
         made.job = made.store = made.server = None
 
 

@@ -3,9 +3,12 @@
 import os
 
 from proa import _C
-from proa.distributed.environment import trainer_count
+from proa.distributed.groups import rank as own_rank
+from proa.distributed.groups import world_size
 
 __all__ = ["group_sharded_parallel", "save_group_sharded_model"]
+
+LEVELS = ("os", "os_g", "p_g_os")  # stages 1, 2 and 3
 
 
 def group_sharded_parallel(
@@ -32,7 +35,9 @@ def group_sharded_parallel(
         level (str): "os", "os_g" or "p_g_os".
         scaler (GradScaler, optional): leaves out a step on all processes together.
         group (Group, optional): the processes; all unless given.
-        offload (bool): states in the host's memory, where they are on CPUs.
+        offload (bool|str): states in files that are mapped into memory, in this folder, or for True in
+            `PROA_OFFLOAD_DIR`, else the system's folder for temporary files; put it on a disk. They are written back when
+            memory is short, and go with the process. Of one process too.
         sync_buffers, buffer_max_size, segment_size, sync_comm: accepted; buffers begin equal, exchanges are waited for.
 
     Returns:
@@ -42,6 +47,7 @@ def group_sharded_parallel(
         ValueError: for another level.
         TypeError: for what is no Layer or Optimizer.
         NotImplementedError: an optimizer or a clip that looks at whole parameters; offload on a GPU.
+        OSError: offload, and the disk has no room; in the first step.
 
     Examples:
         >>> net = proa.nn.Linear(2, 1)
@@ -51,7 +57,7 @@ def group_sharded_parallel(
     from proa.nn import Layer
     from proa.optimizer import Optimizer
 
-    if level not in ("os", "os_g", "p_g_os"):
+    if level not in LEVELS:
         raise _C.located(ValueError(f"group_sharded_parallel: level must be 'os', 'os_g' or 'p_g_os', not {level!r}"))
     for name, value, kind in (("model", model, Layer), ("optimizer", optimizer, Optimizer)):
         if not isinstance(value, kind):
@@ -62,25 +68,28 @@ def group_sharded_parallel(
         raise _C.located(
             NotImplementedError("group_sharded_parallel: offload from a GPU is not in this version; leave it out")
         )
-    if trainer_count() == 1:
+    if offload:
+        from proa.distributed.fleet.meta_parallel.sharding import offload as mapped
+
+        mapped.offload(optimizer, mapped.folder_of(offload))
+    if world_size() == 1:
         return model, optimizer, scaler
     from proa.distributed import collective, parallel
     from proa.distributed.fleet.meta_optimizers.dygraph_optimizer import watch_all_ranks
     from proa.distributed.fleet.meta_parallel import sharding as divided
+    from proa.distributed.fleet.utils.hybrid_parallel_util import broadcast_parameters
 
     if not parallel.is_initialized():
         parallel.init_parallel_env()
     group = collective.get_group(0) if group is None else group
     if level == "p_g_os":
         wrapper = divided.DividedParameters(model, group)
-        optimizer = divided.DividedOptimizer(optimizer, group, parts=wrapper.parts)
-        optimizer.note_shapes(wrapper.shapes)
+    elif level == "os_g":
+        wrapper = divided.DividedGradients(model, group)
     else:
-        from proa.distributed.fleet.utils.hybrid_parallel_util import broadcast_parameters
-
+        wrapper = model
         broadcast_parameters(model, group)
-        optimizer = divided.DividedOptimizer(optimizer, group)
-        wrapper = divided.DividedGradients(model, optimizer, group) if level == "os_g" else model
+    optimizer = divided.DividedOptimizer(optimizer, group, stage=LEVELS.index(level) + 1)
     if scaler is not None:
         watch_all_ranks(scaler, group)
     return wrapper, optimizer, scaler
@@ -107,19 +116,18 @@ def save_group_sharded_model(model, output, optimizer=None):
         ['model.pdmodel']
         >>> folder.cleanup()
     """
-    from proa.distributed.environment import trainer_id
     from proa.framework import save
 
     if os.path.isfile(output):
         raise _C.located(ValueError(f"save_group_sharded_model: output must be a folder, and {output} is a file"))
     state = model.state_dict()
     states = None if optimizer is None else optimizer.state_dict()
-    if trainer_id() == 0:
+    if own_rank() == 0:
         os.makedirs(output, exist_ok=True)
         save(state, os.path.join(output, "model.pdmodel"))
         if states is not None:
             save(states, os.path.join(output, "model.pdopt"))
-    if trainer_count() > 1:
+    if world_size() > 1:
         from proa.distributed import collective
 
         collective.barrier()

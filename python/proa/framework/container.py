@@ -270,35 +270,57 @@ def _member(path, key):
     return staged, staged.key == key
 
 
-def read_stream(stream, path):
-    """The Contents of an open file, from its position to its end."""
-    base = stream.tell()
-    size = stream.seek(0, os.SEEK_END) - base
-    stream.seek(base)
-    text = _read_header(path, stream, size)
-    entries, metadata = _parse_header(path, text)
-    start = 8 + len(text)
-    layout = _check_layout(path, entries, size - start)
-    ours = _is_ours(metadata)
-    sums = _metadata_json(path, metadata, "proa.checksums") if ours else {}
-    tree = _metadata_json(path, metadata, "proa.tree") if ours else None
-    companions = _metadata_json(path, metadata, "proa.with") if "proa.with" in metadata else []
-    if not isinstance(companions, list) or not all(re.fullmatch("[0-9a-f]+-[0-9]+", str(key)) for key in companions):
-        raise _C.located(FileError(f"{path}: proa.with is no list of keys"))
-    arrays = {}
-    for name, dtype, shape, begin, end in layout:
-        stream.seek(base + start + begin)
+class Opened:
+    """An open file whose header has been read and checked; tensors are read one by one.
+
+    Attributes:
+        names (list[str]): of its tensors, in their order.
+        tree, key, companions: as in Contents.
+
+    Raises:
+        FileError: when it is made, or when `read` finds an altered tensor.
+    """
+
+    def __init__(self, stream, path):
+        self._stream, self._path = stream, path
+        base = stream.tell()
+        size = stream.seek(0, os.SEEK_END) - base
+        stream.seek(base)
+        text = _read_header(path, stream, size)
+        entries, metadata = _parse_header(path, text)
+        start = 8 + len(text)
+        self._base, self._start = base, start
+        self._layout = {name: rest for name, *rest in _check_layout(path, entries, size - start)}
+        self._ours = _is_ours(metadata)
+        self._sums = _metadata_json(path, metadata, "proa.checksums") if self._ours else {}
+        self.names, self.key = list(self._layout), _key(text)
+        self.tree = _metadata_json(path, metadata, "proa.tree") if self._ours else None
+        self.companions = _metadata_json(path, metadata, "proa.with") if "proa.with" in metadata else []
+        keys = self.companions
+        if not isinstance(keys, list) or not all(re.fullmatch("[0-9a-f]+-[0-9]+", str(key)) for key in keys):
+            raise _C.located(FileError(f"{path}: proa.with is no list of keys"))
+
+    def read(self, name):
+        """(dtype name, NumPy array) of a tensor."""
+        path = self._path
+        dtype, shape, begin, end = self._layout[name]
+        self._stream.seek(self._base + self._start + begin)
         data = bytearray(end - begin)
-        if stream.readinto(data) != len(data):
+        if self._stream.readinto(data) != len(data):
             raise _C.located(FileError(f"{path}: tensor {name!r} is cut off"))
-        if ours and sums.get(name) != checksum(data):
-            raise _C.located(
-                FileError(f"{path}: tensor {name!r}, at byte {start + begin}, was altered: its checksum differs")
-            )
+        if self._ours and self._sums.get(name) != checksum(data):
+            at = self._start + begin
+            raise _C.located(FileError(f"{path}: tensor {name!r}, at byte {at}, was altered: its checksum differs"))
         if dtype == "BOOL" and max(data, default=0) > 1:
             raise _C.located(FileError(f"{path}: tensor {name!r} holds bytes that are neither 0 nor 1"))
-        arrays[name] = dtype, np.frombuffer(data, DTYPES[dtype][0]).reshape(shape)
-    return Contents(arrays, tree, _key(text), companions)
+        return dtype, np.frombuffer(data, DTYPES[dtype][0]).reshape(shape)
+
+
+def read_stream(stream, path):
+    """The Contents of an open file, from its position to its end."""
+    opened = Opened(stream, path)
+    arrays = {name: opened.read(name) for name in opened.names}
+    return Contents(arrays, opened.tree, opened.key, opened.companions)
 
 
 def _read_header(path, stream, size):

@@ -1,11 +1,11 @@
 """Fleet: the object behind the functions of `fleet`."""
 
 from proa import _C
-from proa.distributed.environment import trainer_count
 from proa.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from proa.distributed.fleet.base.role_maker import PaddleCloudRoleMaker
 from proa.distributed.fleet.base.topology import CommunicateTopology, HybridCommunicateGroup
 from proa.distributed.fleet.base.workers import Workers
+from proa.distributed.groups import PerRank, world_size
 
 __all__ = ["Fleet", "distributed_scaler", "fleet"]
 
@@ -20,12 +20,13 @@ class Fleet(Workers):
         (0, 1, True)
     """
 
+    _user_defined_strategy = PerRank()
+    user_defined_optimizer = PerRank()
+    _hcg = PerRank()
+
     def __init__(self):
         super().__init__()
-        self._user_defined_strategy = None
         self._runtime_handle = None
-        self.user_defined_optimizer = None
-        self._hcg = None
 
     def init(self, role_maker=None, is_collective=False, strategy=None, log_level="INFO"):
         """Starts. Everything else of fleet comes after it.
@@ -49,7 +50,7 @@ class Fleet(Workers):
             raise _C.located(TypeError(f"fleet.init: role_maker must be a role maker, not {type(role_maker).__name__}"))
         from proa.distributed import parallel
 
-        if is_collective or trainer_count() > 1:
+        if is_collective or world_size() > 1:
             parallel.init_parallel_env()
         self._role_maker = role_maker or PaddleCloudRoleMaker(is_collective=is_collective)
         self._set_strategy(strategy)
@@ -59,8 +60,8 @@ class Fleet(Workers):
             strategy = self._user_defined_strategy or DistributedStrategy()
         if not isinstance(strategy, DistributedStrategy):
             raise _C.located(TypeError(f"fleet: strategy must be a DistributedStrategy, not {type(strategy).__name__}"))
-        names, dims = strategy.places(trainer_count())
-        if self._hcg is None or (self._hcg.nranks, self._hcg.topology()._dims) != (trainer_count(), dims):
+        names, dims = strategy.places(world_size())
+        if self._hcg is None or (self._hcg.nranks, self._hcg.topology()._dims) != (world_size(), dims):
             self._hcg = HybridCommunicateGroup(CommunicateTopology(names, dims))
         self._user_defined_strategy = strategy
 
@@ -199,15 +200,15 @@ class Fleet(Workers):
             self._set_strategy(strategy)
         chosen = self._user_defined_strategy or DistributedStrategy()
         if _C.in_static_mode():
-            chosen.check_static(trainer_count())
+            chosen.check_static(world_size())
             from proa.distributed.fleet.meta_optimizers.program_optimizer import ProgramOptimizer, by_rule
 
             optimizer = by_rule(optimizer, chosen)
             optimizer = optimizer if decorated else chosen.mixed(optimizer)
-            if trainer_count() > 1 or chosen.gradient_merge:
+            if world_size() > 1 or chosen.gradient_merge:
                 self._started("distributed_optimizer")
-                optimizer = ProgramOptimizer(optimizer, chosen, trainer_count())
-        elif trainer_count() > 1:
+                optimizer = ProgramOptimizer(optimizer, chosen, world_size())
+        elif world_size() > 1:
             from proa.distributed.fleet.meta_optimizers.dygraph_optimizer import HybridParallelOptimizer
 
             chosen.check_dynamic()
@@ -387,10 +388,11 @@ def distributed_scaler(scaler):
         >>> proa.distributed.fleet.distributed_scaler(scaler) is scaler
         True
     """
-    if trainer_count() > 1:
+    if world_size() > 1:
         from proa.distributed.fleet.meta_optimizers.dygraph_optimizer import watch_all_ranks
 
-        watch_all_ranks(scaler, fleet._hcg.get_check_parallel_group() if fleet._hcg else None)
+        # All: gradients of data-parallel workers are averaged later, in the step that all must take or leave out.
+        watch_all_ranks(scaler)
     return scaler
 
 

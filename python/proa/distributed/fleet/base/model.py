@@ -44,7 +44,9 @@ def distributed(model, hcg, strategy):
                     f"begin; it is a {type(model).__name__}"
                 )
             )
-        return wrappers.PipelineParallel(model, hcg, strategy)
+        several = model.get_num_virtual_stages() > 1
+        kind = wrappers.PipelineParallelWithInterleave if several else wrappers.PipelineParallel
+        return kind(model, hcg, strategy)
     kind = {ParallelMode.TENSOR_PARALLEL: wrappers.TensorParallel}.get(mode, wrappers.ShardingParallel)
     return kind(model, hcg, strategy)
 

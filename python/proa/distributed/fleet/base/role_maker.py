@@ -4,6 +4,8 @@ import os
 
 from proa import _C
 from proa.distributed.environment import job
+from proa.distributed.groups import rank as own_rank
+from proa.distributed.groups import world_size
 
 __all__ = ["PaddleCloudRoleMaker", "Role", "RoleMakerBase", "UserDefinedRoleMaker"]
 
@@ -124,7 +126,7 @@ class PaddleCloudRoleMaker(RoleMakerBase):
                 )
             )
         told = job()
-        self._current_id, self._workers, self._nodes = told.rank, told.world_size, told.node_count
+        self._current_id, self._workers, self._nodes = own_rank(), world_size(), told.node_count
         if told.endpoints:
             self._worker_endpoints = told.endpoints
         elif told.world_size > 1:  # a launcher that gives out one address: ranks stand for ports

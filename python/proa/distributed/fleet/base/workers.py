@@ -3,13 +3,15 @@
 from proa import _C
 from proa.distributed.environment import job
 from proa.distributed.fleet.base.util_factory import UtilBase
+from proa.distributed.groups import PerRank
 
 
 class Workers:
     """What `Fleet` says of the workers of its job, and what they exchange."""
 
+    _role_maker = PerRank()
+
     def __init__(self):
-        self._role_maker = None
         self._util = UtilBase()
 
     def _started(self, what):

@@ -1,9 +1,10 @@
-"""Training of a PipelineLayer in micro-batches: each stage alternates one forward and one backward (1F1B)."""
+"""Training of a PipelineLayer in micro-batches, in the order of a schedule (pp_utils/schedule.py)."""
 
 from proa import _C
 from proa.distributed import collective
 from proa.distributed.fleet.meta_parallel.meta_parallel_base import MetaParallelBase
 from proa.distributed.fleet.meta_parallel.pp_utils.p2p_communication import Line
+from proa.distributed.fleet.meta_parallel.pp_utils.schedule import schedule
 from proa.framework.grad_mode import no_grad
 
 __all__ = ["PipelineParallel", "PipelineParallelWithInterleave"]
@@ -17,7 +18,11 @@ class PipelineParallel(MetaParallelBase):
     """A PipelineLayer and the schedule by which its stages work.
 
     `strategy.pipeline_configs` says how a batch is divided: `accumulate_steps` micro-batches of `micro_batch_size`.
-    All stages are given the whole batch; the first uses the inputs, the last the labels.
+    All stages are given the whole batch; the first uses the inputs, the last the labels. A model with
+    `num_virtual_pipeline_stages` above 1 has several parts a stage, and is worked on in the interleaved order.
+
+    Attributes:
+        order (list[Step]): what this stage did in the last batch, as it did it.
 
     Args:
         layers (PipelineLayer): the model.
@@ -27,21 +32,29 @@ class PipelineParallel(MetaParallelBase):
 
     def __init__(self, layers, hcg, strategy):
         super().__init__(layers, hcg, strategy)
+        self.__dict__["_model"] = layers  # `_layers` may be a wrapper of it
         configs = strategy.pipeline_configs
         self.micro_batch_size, self.accumulate_steps = configs["micro_batch_size"], configs["accumulate_steps"]
-        if configs["schedule_mode"] not in ("1F1B", "F-then-B"):
-            raise _C.located(
-                ValueError(
-                    f"pipeline_configs['schedule_mode'] must be '1F1B' or 'F-then-B', not {configs['schedule_mode']!r}"
-                )
-            )
-        self._all_first = configs["schedule_mode"] == "F-then-B"
+        self._mode = configs["schedule_mode"]
         self.num_stages, self.stage_id = hcg.get_pipe_parallel_world_size(), hcg.get_stage_id()
         self.is_first_stage = self.is_pipeline_first_stage = hcg.is_first_stage()
         self.is_last_stage = self.is_pipeline_last_stage = hcg.is_last_stage()
         self._group = hcg.get_pipe_parallel_group()
         self._line = Line(self._group)
-        self.total_loss, self._scaler = None, None
+        self._chunks = layers.get_num_virtual_stages()
+        self.total_loss, self._scaler, self.order = None, None, []
+        self._steps()
+
+    def _steps(self, mode=None):
+        return schedule(mode or self._mode, self.num_stages, self.stage_id, self.accumulate_steps, self._chunks)
+
+    def _begins(self, chunk):
+        """Whether a chunk of this stage is the first part of the model."""
+        return self.is_first_stage and chunk == 0
+
+    def _ends(self, chunk):
+        """Whether a chunk of this stage is the last part of the model."""
+        return self.is_last_stage and chunk == self._chunks - 1
 
     # Parts of a batch ------------------------------------------------------------
 
@@ -62,19 +75,25 @@ class PipelineParallel(MetaParallelBase):
         begin = index * self.micro_batch_size
         return part[begin : begin + self.micro_batch_size]
 
-    def _forward_step(self, data, index):
-        """(inputs, outputs) of this stage for one micro-batch; of the last stage the loss."""
-        if self.is_first_stage:
-            x = self._micro(data[0], index, "the input")
+    def _through(self, data, step):
+        """(inputs, outputs) of one micro-batch through one chunk; the outputs have gone to the next, if there is one."""
+        if self._begins(step.chunk):
+            x = self._micro(data[0], step.micro, "the input")
         else:
-            x = self._line.receive(-1)
-        y = self._layers(x)
-        if not self.is_last_stage:
-            self._line.send(y, 1)
+            x = self._line.receive(-1, step)
+        y = self._layers(x, step.chunk)
+        if not self._ends(step.chunk):
+            self._line.send(y, 1, step._replace(chunk=step.chunk + self.is_last_stage))
+        return x, y
+
+    def _forward_step(self, data, step):
+        """(inputs, outputs) as `_through`; of the last part the loss in place of outputs."""
+        x, y = self._through(data, step)
+        if not self._ends(step.chunk):
             return x, y
-        if self._layers._loss_fn is None:
+        if self._model._loss_fn is None:
             raise _C.located(RuntimeError("train_batch: the PipelineLayer has no loss_fn"))
-        loss = self._layers._loss_fn(y, self._micro(data[1], index, "the label"))
+        loss = self._model._loss_fn(y, self._micro(data[1], step.micro, "the label"))
         if loss.size != 1:
             raise _C.located(ValueError(f"train_batch: loss_fn must give one number, not shape {list(loss.shape)}"))
         if self.accumulate_steps > 1:
@@ -82,18 +101,19 @@ class PipelineParallel(MetaParallelBase):
         self.total_loss = loss.detach() if self.total_loss is None else self.total_loss + loss.detach()
         return x, loss
 
-    def _backward_step(self, inputs, outputs):
-        if self.is_last_stage:
+    def _backward_step(self, step, inputs, outputs):
+        if self._ends(step.chunk):
             loss = outputs if self._scaler is None else self._scaler.scale(outputs)
             loss.backward()
         else:
-            pairs = zip(_tensors(outputs), _tensors(self._line.receive(1)))
+            pairs = zip(_tensors(outputs), _tensors(self._line.receive(1, step)))
             pairs = [(y, dy) for y, dy in pairs if dy is not None and not y.stop_gradient]
             if pairs:
                 _run_backward([y for y, _ in pairs], [dy for _, dy in pairs])
-        if not self.is_first_stage:
+        if not self._begins(step.chunk):
             grads = [None if x is None or x.stop_gradient else _grad(x) for x in _tensors(inputs)]
-            self._line.send(tuple(grads) if isinstance(inputs, tuple) else (grads[0],), -1)
+            grads = tuple(grads) if isinstance(inputs, tuple) else (grads[0],)
+            self._line.send(grads, -1, step._replace(chunk=step.chunk - self.is_first_stage))
 
     def forward_backward_pipeline(self, data, scaler=None):
         """Gradients and the loss of one batch, without a step.
@@ -107,17 +127,17 @@ class PipelineParallel(MetaParallelBase):
         """
         if not isinstance(data, (tuple, list)) or len(data) != 2:
             raise _C.located(TypeError("train_batch: data must be (inputs, labels)"))
-        self._scaler, self.total_loss = scaler, None
-        count = self.accumulate_steps
-        early = count if self._all_first else min(self.num_stages - self.stage_id - 1, count)
-        waiting = [self._forward_step(data, index) for index in range(early)]
-        for index in range(early, count):
-            waiting.append(self._forward_step(data, index))
-            self._backward_step(*waiting.pop(0))
-        while waiting:
-            self._backward_step(*waiting.pop(0))
+        self._scaler, self.total_loss, self.order = scaler, None, []
+        waiting = {}
+        for step in self._steps():
+            place = (step.micro, step.chunk)
+            if step.kind == "forward":
+                waiting[place] = self._forward_step(data, step)
+            else:
+                self._backward_step(step, *waiting.pop(place))
+            self.order.append(step)
         self._line.finish()
-        self._layers.allreduce_shared_weight_gradients()
+        self._model.allreduce_shared_weight_gradients()
         return self._broadcast_loss()
 
     @no_grad()
@@ -169,16 +189,15 @@ class PipelineParallel(MetaParallelBase):
         """
         self._layers.eval()
         self.total_loss, found = None, []
-        for index in range(self.accumulate_steps):
+        for step in self._steps("F-then-B"):
+            if step.kind == "backward":
+                break
             if compute_loss:
-                self._forward_step(data, index)
+                self._forward_step(data, step)
                 continue
-            x = self._micro(data[0], index, "the input") if self.is_first_stage else self._line.receive(-1)
-            y = self._layers(x)
-            if self.is_last_stage:
+            _, y = self._through(data, step)
+            if self._ends(step.chunk):
                 found.append(y)
-            else:
-                self._line.send(y, 1)
         self._line.finish()
         if compute_loss:
             return self._broadcast_loss()
@@ -203,4 +222,4 @@ def _grad(x):
 
 
 class PipelineParallelWithInterleave(PipelineParallel):
-    """PipelineParallel with several parts a stage. Not in this version: `PipelineLayer` refuses to make them."""
+    """PipelineParallel of a model with several parts a stage (`PipelineLayer(num_virtual_pipeline_stages=2)`)."""

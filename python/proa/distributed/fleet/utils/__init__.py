@@ -15,5 +15,5 @@ __getattr__, __dir__ = _lazy(
             "proa.distributed.fleet.utils.ps_util": "DistributedInfer",
         }
     ),  # fmt: skip
-    ("fs", "hdfs", "hybrid_parallel_util", "ps_util"),
+    ("fs", "hdfs", "hybrid_parallel_util", "ps_util", "sequence_parallel_utils"),
 )

@@ -6,6 +6,7 @@ from proa import _C
 from proa.distributed import collective
 from proa.distributed.fleet.layers.mpu import mp_ops
 from proa.distributed.fleet.layers.mpu.random import MODEL_PARALLEL_RNG, get_rng_state_tracker
+from proa.distributed.groups import rank as own_rank
 from proa.nn import functional
 from proa.nn.layer.layers import Layer
 
@@ -29,9 +30,7 @@ def _own_numbers(group):
     if group.nranks == 1:
         return contextlib.nullcontext()
     if MODEL_PARALLEL_RNG not in tracker.states_:
-        from proa.distributed.environment import trainer_id
-
-        tracker.add(MODEL_PARALLEL_RNG, 100003 + trainer_id())
+        tracker.add(MODEL_PARALLEL_RNG, 100003 + own_rank())
     return tracker.rng_state(MODEL_PARALLEL_RNG)
 
 
@@ -43,7 +42,7 @@ class _Divided(Layer):
             parameter = self.create_parameter(shape, attr, is_bias=is_bias)
         if parameter is not None and group.nranks > 1:
             parameter.is_distributed = True
-            parameter.split_axis = axis
+            parameter.split_axis, parameter.split_group = axis, group
         return parameter
 
 

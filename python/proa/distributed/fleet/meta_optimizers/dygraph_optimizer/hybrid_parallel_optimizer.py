@@ -2,43 +2,11 @@
 
 from proa import _C
 from proa.distributed import collective
+from proa.distributed.fleet.meta_optimizers.dygraph_optimizer.hybrid_clip import over_ranks
 from proa.distributed.fleet.utils.hybrid_parallel_util import average_gradients
-from proa.framework.grad_mode import no_grad
-from proa.nn.clip import ClipGradBase, ClipGradByGlobalNorm, scaled
+from proa.distributed.fleet.utils.sequence_parallel_utils import reduce_sequence_parallel_gradients
 
-__all__ = ["HybridParallelClipGrad", "HybridParallelOptimizer", "watch_all_ranks"]
-
-
-class HybridParallelClipGrad(ClipGradBase):
-    """ClipGradByGlobalNorm over a model that several processes hold together.
-
-    A parameter that is divided (`is_distributed`) counts on each process, one that all of a model-parallel group hold
-    counts once, and so does one that stages share.
-
-    Args:
-        clip (ClipGradByGlobalNorm): whose norm is the limit.
-        group (Group): the processes that hold one copy of the model.
-        counts (Callable): whether this process counts a parameter.
-    """
-
-    def __init__(self, clip, group, counts):
-        self.clip_norm, self._group, self._counts = clip.clip_norm, group, counts
-
-    @no_grad()
-    def __call__(self, params_grads):
-        clipped = [(p, g) for p, g in params_grads if g is not None and getattr(p, "need_clip", True)]
-        counted = [g for p, g in clipped if self._counts(p)]
-        with _C.eager_mode():
-            total = _C.ops.squared_norm(counted) if counted else _C.ops.full([], 0.0, _C.float64)
-            total = total.astype(_C.float64).reshape([1])
-            if self._group.nranks > 1:
-                collective.all_reduce(total, group=self._group)
-        factor = self.clip_norm / _C.ops.clip(total.reshape([]).sqrt(), self.clip_norm, float("inf"))
-        replaced = {id(p): scaled(g, factor) for p, g in clipped}
-        return [(p, replaced.get(id(p), g)) for p, g in params_grads]
-
-    def __repr__(self):
-        return f"HybridParallelClipGrad(clip_norm={self.clip_norm})"
+__all__ = ["HybridParallelOptimizer", "watch_all_ranks"]
 
 
 class HybridParallelOptimizer:
@@ -54,22 +22,20 @@ class HybridParallelOptimizer:
 
     def __init__(self, optimizer, hcg, strategy):
         self._inner_opt, self._hcg, self._strategy = optimizer, hcg, strategy
-        divides = hcg._size("sharding") > 1
-        if divides:
+        whole = hcg.get_check_parallel_group()
+        if whole.nranks > 1:
+            optimizer._grad_clip = over_ranks(optimizer._grad_clip, whole, self._counts)
+        if hcg._size("sharding") > 1:
             from proa.distributed.fleet.meta_parallel.sharding.divided_optimizer import DividedOptimizer
 
-            self._inner_opt = DividedOptimizer(optimizer, hcg.get_sharding_parallel_group(), clip=False)
-        base = optimizer
-        clip = base._grad_clip
-        if type(clip) is ClipGradByGlobalNorm and hcg.get_check_parallel_group().nranks > 1:
-            first_model_rank = hcg.get_model_parallel_rank() == 0
+            stage = strategy.sharding_configs["stage"]
+            self._inner_opt = DividedOptimizer(optimizer, hcg.get_sharding_parallel_group(), clip=False, stage=stage)
 
-            def counts(parameter):
-                if getattr(parameter, "is_shared_copy", False):
-                    return False
-                return parameter.is_distributed or first_model_rank
-
-            base._grad_clip = HybridParallelClipGrad(clip, hcg.get_check_parallel_group(), counts)
+    def _counts(self, parameter):
+        """Whether this process counts a gradient for the norm of all."""
+        if getattr(parameter, "is_shared_copy", False):
+            return False
+        return parameter.is_distributed or self._hcg.get_model_parallel_rank() == 0
 
     def __getattr__(self, name):
         return getattr(self._inner_opt, name)
@@ -77,6 +43,7 @@ class HybridParallelOptimizer:
     def _exchange(self):
         hcg = self._hcg
         parameters = [p for p in self._inner_opt._parameter_list if not p.stop_gradient]
+        reduce_sequence_parallel_gradients(parameters, hcg.get_model_parallel_group())
         done = all(getattr(p, "reduced_by_model", False) for p in parameters)
         if hcg._size("data") > 1 and not done:
             average_gradients(parameters, hcg.get_data_parallel_group(), self._strategy.fp16_allreduce)

@@ -1,5 +1,7 @@
 """A model as a list of layers of which each stage of a pipeline makes its own."""
 
+import contextlib
+
 from proa import _C
 from proa.nn.layer.layers import Layer
 
@@ -120,7 +122,7 @@ def segment(descs, stages, method):
             )
         return bounds
     if len(descs) < stages:
-        raise _C.located(ValueError(f"PipelineLayer: {len(descs)} layers for {stages} stages; each needs one"))
+        raise _C.located(ValueError(f"PipelineLayer: {len(descs)} layers for {stages} parts; each needs one"))
     if method == "uniform":
         return _spread(len(descs), stages)
     if method == "parameters":
@@ -130,7 +132,7 @@ def segment(descs, stages, method):
         places = [i for i, desc in enumerate(descs) if _name(desc) == wanted]
         if len(places) < stages:
             raise _C.located(
-                ValueError(f"PipelineLayer: {len(places)} layers {wanted!r} for {stages} stages; each needs one")
+                ValueError(f"PipelineLayer: {len(places)} layers {wanted!r} for {stages} parts; each needs one")
             )
         # A stage begins with a layer of that name; what is before the first of them belongs to stage 0.
         return [0, *(places[at] for at in _spread(len(places), stages)[1:-1]), len(descs)]
@@ -153,6 +155,8 @@ class PipelineLayer(Layer):
             "layer:Name" (as many layers of that class each), or the bounds.
         recompute_interval (int): so many layers are recomputed together in backward; 0 keeps all that they compute.
         recompute_ctx (dict, optional): accepted.
+        num_virtual_pipeline_stages (int): parts a stage; the model is divided into as many times `num_stages` parts, which
+            are dealt out to the stages in turn. More of them wait less and send more.
 
     Raises:
         ValueError: the stages do not come out of the layers or of the job.
@@ -167,11 +171,10 @@ class PipelineLayer(Layer):
     def __init__(self, layers, num_stages=None, topology=None, loss_fn=None, seg_method="uniform", recompute_interval=0,
                  recompute_ctx=None, num_virtual_pipeline_stages=None):  # fmt: skip
         super().__init__()
-        if num_virtual_pipeline_stages not in (None, 1):
+        chunks = 1 if num_virtual_pipeline_stages is None else num_virtual_pipeline_stages
+        if isinstance(chunks, bool) or not isinstance(chunks, int) or chunks < 1:
             raise _C.located(
-                NotImplementedError(
-                    "PipelineLayer: num_virtual_pipeline_stages: this version runs 1F1B with one part a stage; leave it out"
-                )
+                ValueError(f"PipelineLayer: num_virtual_pipeline_stages must be a positive int, not {chunks!r}")
             )
         if loss_fn is not None and not callable(loss_fn):
             raise _C.located(TypeError(f"PipelineLayer: loss_fn must be callable, not {type(loss_fn).__name__}"))
@@ -189,10 +192,11 @@ class PipelineLayer(Layer):
                     f"PipelineLayer: num_stages {num_stages}, and hybrid_configs['pp_degree'] is {self._num_stages}"
                 )
             )
-        self.segment_parts = segment(self._descs, self._num_stages, seg_method)
-        self._first, self._end = self.segment_parts[self._stage_id : self._stage_id + 2]
-        self.shared_layers, self.shared_groups, self.run_function = {}, {}, []
-        self._build()
+        self._num_chunks = chunks
+        self.segment_parts = segment(self._descs, self._num_stages * chunks, seg_method)
+        self.shared_layers, self.shared_groups = {}, {}
+        bounds = list(zip(self.segment_parts, self.segment_parts[1:]))[self._stage_id :: self._num_stages]
+        self._chunks = [self._build(first, end) for first, end in bounds]
         self._connect_shared()
 
     @staticmethod
@@ -206,25 +210,38 @@ class PipelineLayer(Layer):
             raise _C.located(RuntimeError(f"PipelineLayer: call fleet.init with pp_degree {num_stages} first"))
         return fleet._hcg
 
-    def _build(self):
-        for index in range(self._first, self._end):
+    def _build(self, first, end):
+        """What layers `first` to `end` do."""
+        functions = []
+        for index in range(first, end):
             desc = self._descs[index]
             if isinstance(desc, SharedLayerDesc):
                 key = desc.layer_name
                 if key not in self.shared_layers:
                     self.shared_layers[key] = desc.build_layer()
                     self.add_sublayer(str(index), self.shared_layers[key])
-                self.run_function.append(_with(desc.forward_func, self.shared_layers[key]))
+                functions.append(_with(desc.forward_func, self.shared_layers[key]))
             elif isinstance(desc, (LayerDesc, Layer)):
                 layer = desc.build_layer() if isinstance(desc, LayerDesc) else desc
                 self.add_sublayer(str(index), layer)
-                self.run_function.append(layer)
+                functions.append(layer)
             else:
-                self.run_function.append(desc)
+                functions.append(desc)
+        return functions
+
+    @property
+    def run_function(self):
+        """What this stage does, all its parts one after the other."""
+        return [function for functions in self._chunks for function in functions]
+
+    def get_num_virtual_stages(self):
+        """How many parts a stage has."""
+        return self._num_chunks
 
     def stage_of(self, index):
         """The stage that has layer `index`."""
-        return next(stage for stage in range(self._num_stages) if index < self.segment_parts[stage + 1])
+        part = next(part for part, end in enumerate(self.segment_parts[1:]) if index < end)
+        return part % self._num_stages
 
     get_stage_from_index = stage_of
 
@@ -256,6 +273,17 @@ class PipelineLayer(Layer):
             weight.is_shared_copy = group.rank > 0
             weight.is_firstly_shared = group.rank == 0
 
+    def names_in_whole(self):
+        """{name here: name in a model of one stage} of the weights that are shared with an earlier layer."""
+        first, found = {}, {}
+        for index, desc in enumerate(self._descs):
+            if isinstance(desc, SharedLayerDesc):
+                key, name = desc.layer_name, desc.shared_weight_attr
+                first.setdefault(key, index)
+                if key in self.shared_layers and str(index) in self._sub_layers:
+                    found[f"{index}.{name}"] = f"{first[key]}.{name}"
+        return found
+
     def shared_weights(self):
         """[(group, weight)] that other stages have too."""
         return [(group, getattr(self.shared_layers[key], name)) for key, (group, name) in self.shared_groups.items()]
@@ -265,14 +293,17 @@ class PipelineLayer(Layer):
         from proa.distributed.fleet.utils.hybrid_parallel_util import average_gradients
 
         for group, weight in self.shared_weights():
-            average_gradients([weight], group, total=True)
+            # In stage 2 of sharding, that of the part.
+            average_gradients(
+                [weight.part if getattr(weight, "gradient_in_part", False) else weight], group, total=True
+            )
 
-    def forward(self, input):
-        """The layers of this stage, one after the other."""
+    def forward(self, input, chunk_id=None):
+        """The layers of this stage one after the other, or those of one of its parts."""
         from proa.autograd import recompute
 
         step = self._recompute_interval
-        functions = self.run_function
+        functions = self.run_function if chunk_id is None else self._chunks[chunk_id]
         if not step or not self.training:
             return _chain(functions)(input)
         for begin in range(0, len(functions), step):
@@ -282,7 +313,15 @@ class PipelineLayer(Layer):
 
 
 def _with(function, layer):
-    return layer if function is None else lambda x: function(layer, x)
+    """`function(layer, x)` as a function of x, whose layer has its parameters where they are divided (sharding stage 3)."""
+    if function is None:
+        return layer
+
+    def run(x):
+        with getattr(layer, "whole_parameters", contextlib.nullcontext)():
+            return function(layer, x)
+
+    return run
 
 
 def _chain(functions, spread=False):

@@ -2,4 +2,4 @@
 
 from proa.framework.names import lazy as _lazy
 
-__getattr__, __dir__ = _lazy(__name__, submodules=("p2p_communication",))
+__getattr__, __dir__ = _lazy(__name__, submodules=("p2p_communication", "schedule"))

@@ -1,4 +1,4 @@
-"""Tensors between neighbouring stages: a header that says what comes, then the tensors."""
+"""Tensors between neighbouring stages: a header that says what comes and what for, then the tensors."""
 
 from proa import _C
 from proa.distributed import collective
@@ -14,27 +14,33 @@ class Line:
     """The pipeline of this process.
 
     Sends do not wait, so that two stages that send to each other at once both go on; what is sent is kept until it has
-    gone.
+    gone. What comes before it is asked for is kept too: the neighbour may work in another order, and of two stages, or
+    with several parts a stage, one neighbour sends activations and gradients.
 
     Args:
-        group (Group): the stages, in their order.
+        group (Group): the stages, in their order; the last is followed by the first.
     """
 
     def __init__(self, group):
         self._group, self._stage = group, group.rank
         self._under_way = []
+        self._early = {}  # (rank, what for): what has come before it was asked for
 
     def _rank(self, step):
-        return self._group.ranks[self._stage + step]
+        return self._group.ranks[(self._stage + step) % self._group.nranks]
 
     def _send(self, tensor, step):
         self._under_way.append((collective.isend(tensor, self._rank(step), self._group), tensor))
 
-    def send(self, tensors, step):
-        """Sends a tensor or a tuple of them to the next stage (step 1) or the one before (-1)."""
+    def send(self, tensors, step, purpose):
+        """Sends a tensor or a tuple of them to the next stage (step 1) or the one before (-1).
+
+        Args:
+            purpose (Step): what the other stage needs it for.
+        """
         alone = not isinstance(tensors, (tuple, list))
         tensors = [tensors] if alone else list(tensors)
-        header = [len(tensors), int(alone)]
+        header = [*_coded(purpose), len(tensors), int(alone)]
         for tensor in tensors:
             if tensor is None:
                 header.append(-1)
@@ -51,11 +57,20 @@ class Line:
         # What has gone is let go.
         self._under_way = [(task, t) for task, t in self._under_way if task is not None and not task.is_completed()]
 
-    def receive(self, step):
-        """What the next stage (step 1) or the one before (-1) sends: a tensor, or a tuple of tensors and None."""
+    def receive(self, step, purpose):
+        """What the next stage (step 1) or the one before (-1) sends for `purpose`: a tensor, or a tuple of tensors and None."""
+        wanted = (self._rank(step), _coded(purpose))
+        while wanted not in self._early:
+            coded, tensors = self._take(wanted[0])
+            self._early[wanted[0], coded] = tensors
+        return self._early.pop(wanted)
+
+    def _take(self, rank):
+        """(what for, tensors) of the next message from a stage."""
         header = _numbers([0] * _LENGTH)
-        collective.recv(header, self._rank(step), self._group)
-        count, alone, *header = header.tolist()
+        collective.recv(header, rank, self._group)
+        *purpose, count, alone = header.tolist()[:5]
+        header = header.tolist()[5:]
         tensors = []
         for _ in range(count):
             kind = header.pop(0)
@@ -66,10 +81,10 @@ class Line:
             shape, header = header[:ndim], header[ndim:]
             with _C.eager_mode():
                 tensor = _C.ops.full(shape, 0, _DTYPES[kind])
-            collective.recv(tensor, self._rank(step), self._group)
+            collective.recv(tensor, rank, self._group)
             tensor.stop_gradient = bool(stop_gradient) or tensor.dtype not in _FLOATING
             tensors.append(tensor)
-        return tensors[0] if alone else tuple(tensors)
+        return tuple(purpose), tensors[0] if alone else tuple(tensors)
 
     def finish(self):
         """Returns when all that was sent has gone."""
@@ -77,6 +92,10 @@ class Line:
             if task is not None:
                 task.wait()
         self._under_way = []
+
+
+def _coded(purpose):
+    return int(purpose.kind == "backward"), purpose.micro, purpose.chunk
 
 
 def _numbers(values):

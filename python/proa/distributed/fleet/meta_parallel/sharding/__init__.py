@@ -10,4 +10,4 @@ _HOMES = _invert({
 
 __all__ = sorted(_HOMES)
 
-__getattr__, __dir__ = _lazy(__name__, _HOMES, ("divided_layers", "divided_optimizer"))
+__getattr__, __dir__ = _lazy(__name__, _HOMES, ("divided_layers", "divided_optimizer", "offload"))

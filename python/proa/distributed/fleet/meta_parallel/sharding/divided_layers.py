@@ -1,5 +1,7 @@
 """Models whose gradients (stage 2) or parameters too (stage 3) are divided among processes."""
 
+import contextlib
+
 from proa import _C
 from proa.autograd import PyLayer, saved_tensors_hooks
 from proa.distributed.fleet.meta_parallel.sharding.divided_optimizer import make_part, reduce_part, whole
@@ -34,31 +36,15 @@ class _Wrapper(Layer):
 
 
 class DividedGradients(_Wrapper):
-    """Stage 2: a gradient is reduced as soon as backward has it, and each process keeps its part.
-
-    All processes run the same operations in backward, in the same order.
+    """Stage 2: the model of a DividedOptimizer that reduces gradients in backward.
 
     Args:
         layers (Layer): the model.
-        optimizer (DividedOptimizer): has the parts.
         group (Group): the processes that divide.
     """
 
-    def __init__(self, layers, optimizer, group):
+    def __init__(self, layers, group):
         super().__init__(layers, group, "divided_gradients")
-        optimizer.gradients_are_reduced()
-        for p in optimizer._whole:
-            p.register_post_accumulate_grad_hook(self._reduce(optimizer.part(p)))
-
-    def _reduce(self, part):
-        @no_grad()
-        def reduce(parameter):
-            with _C.eager_mode():
-                grad = reduce_part(parameter.grad, self._group, True)
-                part.grad = grad if part.grad is None else part.grad + grad
-            parameter.grad = None
-
-        return reduce
 
 
 class _Materialize(PyLayer):
@@ -85,7 +71,7 @@ class DividedParameters(_Wrapper):
     """Stage 3: a layer's parameters are whole while it runs, forward and again in backward; between, each process has parts.
 
     `parameters()` gives the parts; `state_dict()` whole parameters, when all processes call it. A layer uses its own
-    parameters in its forward, not those of another layer.
+    parameters in its forward; to use those of another layer: `with layer.whole_parameters(): ...`.
 
     Args:
         layers (Layer): the model.
@@ -94,25 +80,19 @@ class DividedParameters(_Wrapper):
 
     def __init__(self, layers, group):
         super().__init__(layers, group, "divided_parameters")
-        self.parts, self.shapes = {}, {}  # by id of the whole parameter; by name
-        self._owners = []  # (layer, attribute, part)
         self._present = {}  # by address of elements: whole parameters of layers that run
-        self._keep_alive = []
+        divided = {}  # by id: a parameter, which lives until all are divided, and its part
         for layer in [layers, *layers.sublayers()]:
             own = [(name, p) for name, p in layer._parameters.items() if p is not None]
             for name, p in own:
-                if id(p) not in self.parts:
-                    self.parts[id(p)] = make_part(p, group)
-                    self.shapes[p.name] = list(p.shape)
-                    self._keep_alive.append(p.name)
-                layer.__dict__[name] = part = self.parts[id(p)]
-                part.whole_shape = list(p.shape)
-                self._owners.append((layer, name, part))
+                if id(p) not in divided:
+                    divided[id(p)] = (p, make_part(p, group))
+                layer.__dict__[name] = divided[id(p)][1]
             if own:
                 self._watch(layer, [name for name, _ in own])
 
     def _watch(self, layer, names):
-        depth = [0]
+        depth, swapped = [0], {}
 
         def before(layer, inputs):
             depth[0] += 1
@@ -131,9 +111,17 @@ class DividedParameters(_Wrapper):
                     self._present.pop(layer.__dict__[name].data_ptr(), None)
                     layer.__dict__[name] = swapped.pop(name)
 
-        swapped = {}
+        @contextlib.contextmanager
+        def present():
+            before(layer, None)
+            try:
+                yield
+            finally:
+                after(layer, None, None)
+
         layer.register_forward_pre_hook(before)
         layer.register_forward_post_hook(after)
+        layer.__dict__["whole_parameters"] = present
 
     def _pack(self, tensor):
         part = self._present.get(tensor.data_ptr())

@@ -10,12 +10,13 @@ from proa import _C
 from proa.distributed import collective
 from proa.framework.grad_mode import no_grad
 from proa.framework.parameter import Parameter
-from proa.nn.clip import ClipGradByGlobalNorm, ClipGradByValue
 
 __all__ = ["DividedOptimizer", "make_part", "part_of", "reduce_part", "whole"]
 
 # What they do with an element depends on that element alone (and on numbers that all have).
 _ELEMENTWISE = frozenset("SGD Momentum Adam AdamW Adamax Adagrad Adadelta RMSProp".split())
+# What a part has of its whole besides a parameter's settings: how that is itself divided, and who else has it.
+_PLACE = ("split_axis", "split_group", "sequence_parallel", "is_shared_copy")
 
 
 def _length(shape, group):
@@ -59,30 +60,37 @@ def whole(part, shape, group):
 
 
 def make_part(parameter, group):
-    """A parameter of this process's part, with the name and settings of the whole."""
+    """A parameter of this process's part, with the name and settings of the whole, which knows it as its `part`."""
     with no_grad(), _C.eager_mode():
         part = Parameter(part_of(parameter.detach(), group), parameter.name, parameter.trainable)
     parameter.copy_settings_to(part)
-    part.is_shared_copy = getattr(parameter, "is_shared_copy", False)
+    for name in _PLACE:
+        if hasattr(parameter, name):
+            setattr(part, name, getattr(parameter, name))
+    part.whole_shape, part.part_group = list(parameter.shape), group
+    parameter.part = part
     return part
 
 
 class DividedOptimizer:
-    """Stage 1 ("os"), and 2 and 3 with layers that leave gradients of parts: states are divided.
+    """States are divided (stage 1); gradients too, as soon as backward has them (2); parameters too, by DividedParameters (3).
+
+    In stages 2 and 3 all processes run the same operations in backward, in the same order.
 
     Args:
         optimizer (Optimizer): what updates parts; it has not made a step yet.
         group (Group): the processes that divide.
         average (bool): gradients are averaged, not summed.
-        clip (bool): a ClipGradByGlobalNorm becomes one over all parts.
-        parts (dict[int, Parameter]): parts of parameters by `id` that a layer has made (stage 3).
+        clip (bool): a clip by norm becomes one over all parts.
+        stage (int): 1, 2 or 3.
 
     Raises:
         NotImplementedError: an optimizer or clip that looks at whole parameters.
         RuntimeError: it has made steps.
+        ValueError: in stage 3, a parameter that is not one of the divided model.
     """
 
-    def __init__(self, optimizer, group, average=True, clip=True, parts=None):
+    def __init__(self, optimizer, group, average=True, clip=True, stage=1):
         kind = type(optimizer).__name__
         if kind not in _ELEMENTWISE:
             raise _C.located(
@@ -93,38 +101,43 @@ class DividedOptimizer:
             )
         if any(optimizer._accumulators.values()):
             raise _C.located(RuntimeError(f"sharding: this {kind} has made steps; divide it before the first"))
-        self._inner_opt, self._group, self._average = optimizer, group, average
-        self._whole, self._parts, self._reduced = [], {}, parts is not None
-        self._divided_parameters = parts is not None
+        self._inner_opt, self._group, self._average, self._stage = optimizer, group, average, stage
+        self._whole = []
+        self._written = {}  # versions of whole parameters when their parts were gathered
         for settings in optimizer._groups:
-            found = []
-            for p in settings["params"]:
-                part = parts.get(id(p)) if parts is not None else None
-                if part is None:
-                    part = p if p.stop_gradient else make_part(p, group)
-                if part is not p:
-                    self._whole.append(p)
-                    self._parts[id(p)] = part
-                found.append(part)
-            settings["params"] = found
+            settings["params"] = [self._divide(p) for p in settings["params"]]
         optimizer._buckets = None
-        self._shapes = {p.name: list(p.shape) for p in self._whole} if parts is None else {}
+        self._shapes = {p.name: p.whole_shape for p in optimizer._parameter_list if hasattr(p, "whole_shape")}
+        self._divide_exact()
+        if stage == 2:
+            for p in self._whole:
+                p.register_post_accumulate_grad_hook(self._reduce_now)
+                p.gradient_in_part = True
         if clip:
-            self._divide_clip(optimizer)
+            from proa.distributed.fleet.meta_optimizers.dygraph_optimizer.hybrid_clip import over_ranks
 
-    def _divide_clip(self, optimizer):
-        from proa.distributed.fleet.meta_optimizers.dygraph_optimizer import HybridParallelClipGrad
+            optimizer._grad_clip = over_ranks(optimizer._grad_clip, group, lambda parameter: True)
 
-        clip = optimizer._grad_clip
-        if type(clip) is ClipGradByGlobalNorm:
-            optimizer._grad_clip = HybridParallelClipGrad(clip, self._group, lambda parameter: True)
-        elif clip is not None and not isinstance(clip, ClipGradByValue):
-            raise _C.located(
-                NotImplementedError(
-                    f"sharding: {type(clip).__name__} looks at whole gradients, and each process has a part; use "
-                    "ClipGradByGlobalNorm or ClipGradByValue"
-                )
-            )
+    def _divide(self, parameter):
+        """The part of a parameter that the optimizer updates."""
+        if self._stage == 3:
+            part = parameter if hasattr(parameter, "whole_shape") else getattr(parameter, "part", None)
+            if part is None:
+                raise _C.located(ValueError(f"sharding: {parameter.name} is not a parameter of the divided model"))
+            return part
+        if parameter.stop_gradient:
+            return parameter
+        self._whole.append(parameter)
+        return make_part(parameter, self._group)
+
+    @no_grad()
+    def _divide_exact(self):
+        """Parts of what 16-bit parameters were before `amp.decorate` rounded them."""
+        exact = self._inner_opt._exact
+        with _C.eager_mode():
+            for name, value in exact.items():
+                if list(value.shape) == self._shapes.get(name):
+                    exact[name] = part_of(value.detach(), self._group)
 
     def __getattr__(self, name):
         return getattr(self._inner_opt, name)
@@ -132,39 +145,44 @@ class DividedOptimizer:
     @property
     def _parameter_list(self):
         """Those that hold gradients: whole parameters, or parts where layers reduce gradients."""
-        return self._inner_opt._parameter_list if self._reduced else self._whole
+        return self._inner_opt._parameter_list if self._stage > 1 else self._whole
 
-    def part(self, parameter):
-        """This process's part of a parameter."""
-        return self._parts[id(parameter)]
-
-    def gradients_are_reduced(self):
-        """From now on the model leaves gradients in the parts (stage 2)."""
-        self._reduced = True
+    @no_grad()
+    def _reduce_now(self, parameter):
+        """In backward (stage 2): this process keeps its part of a gradient."""
+        with _C.eager_mode():
+            part, grad = parameter.part, reduce_part(parameter.grad, self._group, self._average)
+            part.grad = grad if part.grad is None else part.grad + grad
+        parameter.grad = None
 
     @no_grad()
     def step(self):
         """Reduces gradients, updates this process's part, gathers the parameters."""
         with _C.eager_mode():
-            if not self._reduced:
+            if self._stage == 1:
                 self._reduce()
+            self._follow()
             self._inner_opt.step()
-            if not self._divided_parameters:
-                self._gather()
+            self._gather()
 
     def _reduce(self):
         from proa.distributed.fleet.utils.hybrid_parallel_util import somewhere
 
         for p in somewhere(self._whole, self._group):
-            part = self.part(p)
-            part.grad = reduce_part(p.grad, self._group, self._average)
+            p.part.grad = reduce_part(p.grad, self._group, self._average)
+
+    def _follow(self):
+        """Parts of parameters that somebody wrote to since the last step (a checkpoint was loaded) are taken anew."""
+        for p in self._whole:
+            if p.inplace_version != self._written.get(p.name):
+                p.part.set_value(part_of(p.detach(), self._group))
 
     def _gather(self):
         for p in self._whole:
-            part = self.part(p)
-            p.set_value(whole(part.detach(), p.shape, self._group))
-            if not self._reduced:
-                part.grad = None
+            p.set_value(whole(p.part.detach(), p.shape, self._group))
+            self._written[p.name] = p.inplace_version
+            if self._stage == 1:
+                p.part.grad = None
 
     def clear_grad(self, set_to_zero=True):
         """Clears the gradients of all parameters and parts."""
@@ -180,10 +198,6 @@ class DividedOptimizer:
         return None, []
 
     # States ---------------------------------------------------------------------------------
-
-    def note_shapes(self, shapes):
-        """Shapes of the whole parameters, by name."""
-        self._shapes.update(shapes)
 
     def _owner(self, name):
         """The parameter that a state belongs to, by the longest name."""

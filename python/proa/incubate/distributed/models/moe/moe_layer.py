@@ -78,6 +78,11 @@ class MoELayer(Layer):
         more = {} if made is NaiveGate else {"group": self.group}
         return made(self.d_model, self.num_expert, self.world_size, topk=gate.get("top_k", top_k), **more)
 
+    def names_in_whole(self):
+        """{name here: name in a layer of all experts} of this process's experts."""
+        first = max(0, self.group.rank) * self.num_expert
+        return {f"experts.{own}": f"experts.{first + own}" for own in range(self.num_expert)}
+
     def forward(self, inp):
         if inp.shape[-1] != self.d_model:
             raise _C.located(

@@ -15,7 +15,19 @@ import proa.nn.functional as F
 from proa import nn
 from proa.distributed import fleet
 
-__all__ = ["BATCH", "MODELS", "Way", "begin", "build", "data", "doubles", "one_process", "optimizer_of", "train", "values_for"]
+__all__ = [
+    "BATCH",
+    "MODELS",
+    "Way",
+    "begin",
+    "build",
+    "data",
+    "doubles",
+    "one_process",
+    "optimizer_of",
+    "train",
+    "values_for",
+]
 
 BATCH, LENGTH, VOCABULARY, HIDDEN, HEADS = 8, 4, 8, 8, 4
 
@@ -175,6 +187,35 @@ def _gpt(way):
     return [(Words, way), (Block, way), (Block, way), (Out, way)]
 
 
+class Tied(nn.Embedding):
+    """An embedding that is also the last layer, in another place of the list."""
+
+    def __init__(self, way):
+        super().__init__(VOCABULARY, HIDDEN)
+
+
+def _logits(words, x):
+    return x @ words.weight.t()
+
+
+def _tied(way):
+    return [(Tied, way), (Block, way), (Block, way), (nn.LayerNorm, HIDDEN), (Tied, way)]
+
+
+class _OneTied(nn.Layer):
+    """What `_tied` describes, in one process, under the same names."""
+
+    def __init__(self):
+        super().__init__()
+        for at, (layer, *args) in enumerate(_tied(Way())[:-1]):
+            self.add_sublayer(str(at), layer(*args))
+
+    def forward(self, x):
+        for at in range(4):
+            x = self._sub_layers[str(at)](x)
+        return _logits(self._sub_layers["0"], x)
+
+
 def _squares(y, t):
     return ((y - t) ** 2).mean()
 
@@ -191,6 +232,7 @@ MODELS = {
     "mlp": (_mlp, _squares, lambda r: (r.randn(BATCH, 6), r.randn(BATCH, 2))),
     "cnn": (_cnn, _entropy, lambda r: (r.randn(BATCH, 1, 6, 6), _labels(r, BATCH))),
     "gpt": (_gpt, _entropy, lambda r: (r.randint(0, VOCABULARY, [BATCH, LENGTH]), _labels(r, BATCH, LENGTH))),
+    "tied": (_tied, _entropy, lambda r: (r.randint(0, VOCABULARY, [BATCH, LENGTH]), _labels(r, BATCH, LENGTH))),
 }
 
 
@@ -206,18 +248,20 @@ def optimizer_of(net, way, kind="AdamW"):
     return getattr(proa.optimizer, kind)(0.01, parameters=net.parameters(), grad_clip=clip)
 
 
-def one_process(kind, steps, optimizer="AdamW", clip="ClipGradByGlobalNorm", seed=11):
-    """(losses, weights before, weights after) of one process with the whole batch."""
-    proa.seed(seed)
+def one_process(kind, steps, optimizer="AdamW", clip="ClipGradByGlobalNorm", left_out=()):
+    """(losses, weights before, weights after) of one process with the whole batch, whose optimizer leaves steps out."""
+    proa.seed(11)
     layers, loss_of, _ = MODELS[kind]
-    net = nn.Sequential(*[layer(*args) for layer, *args in layers(Way())])
+    net = _OneTied() if kind == "tied" else nn.Sequential(*[layer(*args) for layer, *args in layers(Way())])
     before = {name: p.numpy() for name, p in net.named_parameters()}
     adam, losses = optimizer_of(net, Way(clip=clip), optimizer), []
     for step in range(steps):
         x, y = map(proa.to_tensor, data(kind, step))
         loss = loss_of(net(x), y)
         loss.backward()
-        adam.step(), adam.clear_grad()
+        if step not in left_out:
+            adam.step()
+        adam.clear_grad()
         losses.append(loss.item())
     return losses, before, {name: p.numpy() for name, p in net.named_parameters()}
 
@@ -237,10 +281,14 @@ def begin(way):
 
 def build(kind, way, hcg):
     """The network as this rank has it, not yet wrapped."""
-    from proa.distributed.fleet.meta_parallel import LayerDesc, PipelineLayer
+    from proa.distributed.fleet.meta_parallel import LayerDesc, PipelineLayer, SharedLayerDesc
 
     layers, loss_of, _ = MODELS[kind]
     descs = [LayerDesc(layer, *args) for layer, *args in layers(way)]
+    if kind == "tied":
+        first = descs[0].inputs
+        descs[0] = SharedLayerDesc("words", Tied, None, "weight", *first)
+        descs[-1] = SharedLayerDesc("words", Tied, _logits, "weight", *first)
     return PipelineLayer(
         descs, loss_fn=loss_of, topology=hcg.topology(), num_virtual_pipeline_stages=way.chunks if way.pp > 1 else 1
     )
@@ -252,17 +300,19 @@ def values_for(net, values, group):
     for name, p in net.named_parameters():
         axis = getattr(p, "split_axis", None)
         parts = 1 if axis is None else group.nranks
-        found[name] = np.split(values[name], parts, axis or 0)[group.rank if parts > 1 else 0]
+        value = values.get(name, values.get("0.weight"))  # of a later stage, the tied weight
+        found[name] = np.split(value, parts, axis or 0)[group.rank if parts > 1 else 0]
     return found
 
 
-def train(kind, way, values, steps, first=0, optimizer="AdamW", model=None):
+def train(kind, way, values, steps, first=0, optimizer="AdamW", model=None, scaler=None):
     """Trains on this rank; (losses of the whole batch, net, model, optimizer).
 
     Args:
         values (dict): weights of one process to begin with.
         first (int): the number of the first step.
         model (tuple, optional): what an earlier call gave, to go on.
+        scaler (GradScaler, optional): scales losses.
     """
     if model is None:
         hcg = begin(way)
@@ -280,11 +330,16 @@ def train(kind, way, values, steps, first=0, optimizer="AdamW", model=None):
     for step in range(first, first + steps):
         batch = [proa.to_tensor(np.split(part, way.ways)[number]) for part in data(kind, step)]
         if way.pp > 1:
-            loss = wrapped.train_batch(batch, adam)
+            loss = wrapped.train_batch(batch, adam, scaler=scaler)
         else:
             loss = MODELS[kind][1](wrapped(batch[0]), batch[1])
-            loss.backward()
-            adam.step(), adam.clear_grad()
+            if scaler is None:
+                loss.backward()
+                adam.step()
+            else:
+                scaler.scale(loss).backward()
+                scaler.step(adam), scaler.update()
+            adam.clear_grad()
         found = []
         dist.all_gather(found, loss.detach().reshape([1]))
         losses.append(float(np.mean([f.item() for f in found])))

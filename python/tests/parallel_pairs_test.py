@@ -6,6 +6,8 @@ import itertools
 import numpy as np
 import pytest
 
+import proa
+import proa.distributed as dist
 from proa.distributed import fleet
 from proa.distributed.groups import run_threads
 from python.tests import parallel_models
@@ -69,6 +71,59 @@ def test_ways(kind, names):
     for name in names:
         degrees |= _ONE[name]
     _check(kind, Way(**degrees))
+
+
+@pytest.mark.parametrize("clip", ["ClipGradByGlobalNorm", "ClipGradByNorm"])
+@pytest.mark.parametrize(
+    "more", [{}, {"dp": 2}, {"chunks": 2}, *({"sharding": 2, "stage": stage} for stage in (1, 2, 3))], ids=str
+)
+def test_weights_that_stages_share(more, clip):
+    _check("tied", Way(pp=2, clip=clip, **more))
+
+
+@pytest.mark.parametrize("clip", ["ClipGradByNorm", "ClipGradByValue"])
+@pytest.mark.parametrize(
+    "names",
+    [("dp",), ("mp",), ("stage1",), ("stage2",), ("stage3",), ("sequence", "stage2"), ("mp", "stage3"), ("mp", "pp")],
+    ids=str,
+)
+def test_clips(names, clip):
+    """Norms of each parameter, whatever it is divided by."""
+    degrees = {}
+    for name in names:
+        degrees |= _ONE[name]
+    _check("gpt", Way(clip=clip, **degrees))
+
+
+@pytest.mark.parametrize("names", [*((name,) for name in _ONE), ("dp", "mp"), ("dp", "pp"), ("mp", "stage2")], ids=str)
+def test_a_step_that_one_rank_cannot_make(names):
+    """One gradient of one rank is infinite: all ranks leave the step out, and lower the factor."""
+    degrees = {}
+    for name in names:
+        degrees |= _ONE[name]
+    way = Way(**degrees)
+    losses, before, after = parallel_models.one_process("gpt", 4, left_out=[1])
+
+    def body():
+        _, made = parallel_models.train("gpt", way, before, 0)
+        scaler = fleet.distributed_scaler(proa.amp.GradScaler(init_loss_scaling=64.0, decr_every_n_nan_or_inf=1))
+        step = [0]
+        if dist.get_rank() == way.ranks - 1:
+            weight = made[0].parameters()[-1]
+            weight.register_hook(lambda g: g * float("inf") if step[0] == 1 else g)
+        found = []
+        for step[0] in range(4):
+            found += parallel_models.train("gpt", way, before, 1, step[0], model=made, scaler=scaler)[0]
+        parts = parallel_models.values_for(
+            made[0], after, fleet.get_hybrid_communicate_group().get_model_parallel_group()
+        )
+        for name, value in made[1].state_dict().items():
+            np.testing.assert_allclose(value.numpy(), parts[name], rtol=0, atol=1e-9, err_msg=name)
+        return found, scaler._scale
+
+    for found, factor in run_threads(body, way.ranks):
+        np.testing.assert_allclose(found, losses, rtol=1e-6)
+        assert factor == 32.0
 
 
 @pytest.mark.parametrize("way", [Way(dp=2, mp=2, pp=2), Way(mp=2, pp=2, sharding=2, stage=2, sequence=True)])

@@ -390,6 +390,53 @@ def test_a_rank_that_cannot_write(tmp_path, monkeypatch):
     assert [step for step, _ in checkpoint.complete(str(tmp_path))] == [1]
 
 
+class _Killed(BaseException):
+    """As if the process were gone: nobody handles it."""
+
+
+def test_killed_between_any_two_changes_of_the_disk(tmp_path, monkeypatch):
+    """After each number of changes, what is loaded is the old checkpoint or the new one, and the next save tidies up."""
+    from proa.distributed.checkpoint import saving
+    from proa.framework import container
+
+    left = [0]
+
+    def counted(module, name):
+        function = getattr(module, name)
+
+        def call(*args, **kwargs):
+            if left[0] == 0:
+                raise _Killed
+            left[0] -= 1
+            return function(*args, **kwargs)
+
+        monkeypatch.setattr(module, name, call)
+
+    for module, name in ((os, "mkdir"), (os, "unlink"), (os, "rmdir"), (container, "write"), (container, "write_bytes"),
+                         (saving, "save_plain")):  # fmt: skip
+        counted(module, name)
+    seen, done, changes = set(), False, 0
+    while not done:
+        folder = str(tmp_path / f"after_{changes}")
+        left[0] = 10**6
+        net = _saved(folder, [1, 2])
+        left[0] = changes
+        try:
+            _saved(folder, [3])
+            done = True
+        except _Killed:
+            pass
+        left[0] = 10**6
+        restored = checkpoint.load(folder, net)
+        assert restored.step in (2, 3)
+        np.testing.assert_array_equal(net.weight.numpy(), restored.step)
+        seen.add(restored.step)
+        _saved(folder, [4])
+        assert len(os.listdir(folder)) == 2 == len(checkpoint.complete(folder))
+        changes += 1
+    assert seen == {2, 3} and changes > 6
+
+
 _SAVES = """
 from proa import nn
 from proa.distributed import checkpoint

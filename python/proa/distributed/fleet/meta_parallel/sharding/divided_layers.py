@@ -125,7 +125,10 @@ class DividedParameters(_Wrapper):
 
     def _pack(self, tensor):
         part = self._present.get(tensor.data_ptr())
-        if part is None or list(tensor.shape) != part.whole_shape:
+        # Not a view of other strides, such as the transpose of a square matrix, or of other elements' type.
+        if part is None or list(tensor.shape) != part.whole_shape or not tensor.is_contiguous():
+            return tensor
+        if tensor.dtype != part.dtype:
             return tensor
         return _Kept(part, part.whole_shape)
 

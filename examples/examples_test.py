@@ -44,7 +44,7 @@ def test_gpt_on_two_ranks(way, tmp_path):
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
         )
         if folder == "b":
-            while not (tmp_path / "b" / "latest").exists():
+            while not (tmp_path / "b" / "step_50" / "manifest.json").exists():
                 assert job.poll() is None
                 time.sleep(0.05)
             ranks = subprocess.run(

@@ -5,7 +5,8 @@
     fleetrun --nproc_per_node 4 train.py --dp 2 --sharding 2
 
 What --mp, --pp and --sharding leave of the processes is data parallel. All ways learn alike; their losses differ a
-little because each process draws the start of its own parts. With --checkpoint it goes on from the last complete checkpoint: `fleetrun --max_restart 3` survives the loss of a process.
+little because each process draws the start of its own parts. With --checkpoint it goes on from the last complete checkpoint,
+of any number of processes: `fleetrun --max_restart 3` survives the loss of a process.
 Ends with status 1 unless the loss falls well below that of guessing by the letters' frequencies.
 """
 
@@ -16,7 +17,7 @@ import sys
 import numpy as np
 
 import proa as paddle
-from proa.distributed import fleet
+from proa.distributed import checkpoint, fleet
 from proa.distributed.fleet.meta_parallel import (
     ColumnParallelLinear,
     LayerDesc,
@@ -104,31 +105,6 @@ def entropy(codes):
     return float(-(p * np.log(p)).sum())
 
 
-def save(folder, step, loss, model, optimizer):
-    """A file a process; then, when all are there, the name of the checkpoint in one move."""
-    name = f"step_{step}"
-    os.makedirs(os.path.join(folder, name), exist_ok=True)
-    state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step, "loss": loss}
-    paddle.save(state, os.path.join(folder, name, f"rank_{fleet.worker_index()}"))
-    fleet.barrier_worker()
-    if fleet.is_first_worker():
-        with open(os.path.join(folder, "new"), "w") as file:
-            file.write(name)
-        os.replace(os.path.join(folder, "new"), os.path.join(folder, "latest"))
-
-
-def restore(folder, model, optimizer):
-    """(step, loss) of the last complete checkpoint, None without one."""
-    latest = os.path.join(folder, "latest")
-    if not os.path.exists(latest):
-        return None
-    with open(latest) as file:
-        state = paddle.load(os.path.join(folder, file.read(), f"rank_{fleet.worker_index()}"))
-    model.set_state_dict(state["model"])
-    optimizer.set_state_dict(state["optimizer"])
-    return state["step"], state["loss"]
-
-
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mp", type=int, default=1, help="processes that divide each layer")
@@ -166,8 +142,8 @@ def main(arguments=None):
     optimizer = fleet.distributed_optimizer(
         paddle.optimizer.AdamW(3e-3, weight_decay=0.01, parameters=net.parameters(), grad_clip=clip)
     )
-    begin = restore(options.checkpoint, model, optimizer) if options.checkpoint else None
-    first, recent = begin or (0, float(np.log(characters)))
+    restored = checkpoint.load(options.checkpoint, model, optimizer) if options.checkpoint else None
+    first, recent = (restored.step, restored.extra["loss"]) if restored else (0, float(np.log(characters)))
     for step in range(first, steps):
         x, y = (paddle.to_tensor(np.split(part, ways)[way]) for part in batch(codes, context, size, step))
         if options.pp > 1:
@@ -181,7 +157,7 @@ def main(arguments=None):
         if fleet.is_first_worker() and (step + 1) % 50 == 0:
             print(f"step {step + 1}: loss {recent:.4f}", flush=True)
         if options.checkpoint and (step + 1) % 50 == 0:
-            save(options.checkpoint, step + 1, recent, model, optimizer)
+            checkpoint.save(options.checkpoint, model, optimizer, step + 1, extra={"loss": recent})
     if fleet.is_first_worker():
         print(f"loss {recent:.3f}; guessing by frequencies gives {entropy(codes):.3f}")
     return 0 if recent < entropy(codes) - (0.2 if options.quick else 1.0) else 1

@@ -27,6 +27,10 @@ class Block:
         self._after_run = []  # called after each run: schedules of learning rates that step by themselves
         self._prints = []  # what is shown after a run (proa.static.host)
         self._guarded = []  # first and end numbers of the operations inside of amp.fp16_guard
+        self._devices = []  # first and end numbers of the operations inside of device_guard, and the stage that it names
+        self._pipeline = (
+            None  # what a run does in place of the operations (fleet's meta_optimizers/pipeline_program.py)
+        )
         self._mixed = None  # of a program in mixed precision (proa.static.amp): which
         self._replaced = []  # what it was before: a program, what stands for each of its values in the next, and what makes more of them
         self._made = {}  # keeps parameters, and with them their names, as long as the program

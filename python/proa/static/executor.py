@@ -129,6 +129,9 @@ class Executor:
                 name: self._fed(program, name, value) for name, value in _with_lengths(feed, inputs) if name in inputs
             }
             fetches = [self._find(program, item) for item in wanted or ()]
+            if program._pipeline is not None:
+                results = program._pipeline.run(scope, feeds, fetches)
+                return [t.numpy() for t in results] if return_numpy else results
             recorded = bound(program, scope)
             if recorded is not program._program:
                 fetches = [t if _C.is_symbolic(t) else value_in(scope, t) for t in fetches]

@@ -3,6 +3,7 @@
 import contextlib
 
 from proa import _C
+from proa.static.program import default_main_program
 
 __all__ = ["cpu_places", "cuda_places", "device_guard", "mlu_places", "npu_places", "xpu_places"]
 
@@ -80,6 +81,9 @@ def mlu_places(device_ids=None):
 def device_guard(device=None):
     """Inside, ops run on `device`: "cpu", or None for where the program runs.
 
+    A number names a stage of a pipeline: what is recorded under "gpu:1" (or "cpu:1") belongs to stage 1 of a program that is
+    trained with `strategy.pipeline` of fleet.
+
     Raises:
         ValueError: for a kind of device that this package has no kernels for.
 
@@ -94,4 +98,13 @@ def device_guard(device=None):
     """
     if device is not None and device.split(":")[0] not in ("cpu", "gpu", "xpu", "npu"):
         raise _C.located(ValueError(f"device_guard: device must be 'cpu', 'gpu' or None, not {device!r}"))
-    yield
+    number = (device or "").partition(":")[2]
+    if not number.isdigit():  # "gpu:all" is every stage
+        yield
+        return
+    program = default_main_program()
+    first = program.num_operations
+    try:
+        yield
+    finally:
+        program._devices.append((first, program.num_operations, int(number)))

@@ -59,6 +59,7 @@ class Program(Block):
         copy._bound = weakref.WeakKeyDictionary()
         copy._for_test = for_test or self._for_test
         copy._copied_from = self
+        copy._pipeline = None
         return copy
 
     @property

@@ -79,10 +79,12 @@ _NOT_YET = {
 # What would divide a static program among several workers, and what to do instead.
 _NOT_DIVIDED = {
     "sharding": "leave it off, or train eagerly with hybrid_configs['sharding_degree']",
-    "pipeline": "leave it off, or train eagerly with hybrid_configs['pp_degree']",
     "tensor_parallel": "leave it off, or train eagerly with hybrid_configs['mp_degree']",
     "adaptive_localsgd": "use localsgd",
 }
+
+# What a static program that is divided into stages does not do besides.
+_NOT_IN_STAGES = ("amp", "gradient_merge", "localsgd", "recompute")
 
 # What the others have no counterpart for while a model is trained eagerly on several workers, and what to do instead.
 _NOT_DYNAMIC = {
@@ -272,6 +274,8 @@ class DistributedStrategy:
         wrong = [(name, instead) for name, instead in _NOT_YET.items() if self.__dict__[name]]
         if count > 1:
             wrong += [(name, instead) for name, instead in _NOT_DIVIDED.items() if self.__dict__[name]]
+            if self.pipeline:
+                wrong += [(name, "leave it off in a pipeline") for name in _NOT_IN_STAGES if self.__dict__[name]]
             names, dims = self.places(count)
             degrees = dict(zip(names, dims))
             wrong += [

@@ -204,6 +204,12 @@ class Fleet(Workers):
             from proa.distributed.fleet.meta_optimizers.program_optimizer import ProgramOptimizer, by_rule
 
             optimizer = by_rule(optimizer, chosen)
+            if chosen.pipeline and world_size() > 1:
+                from proa.distributed.fleet.meta_optimizers.pipeline_program import PipelineProgramOptimizer
+
+                self._started("distributed_optimizer")
+                self.user_defined_optimizer = PipelineProgramOptimizer(optimizer, chosen)
+                return self.user_defined_optimizer
             optimizer = optimizer if decorated else chosen.mixed(optimizer)
             if world_size() > 1 or chosen.gradient_merge:
                 self._started("distributed_optimizer")
@@ -341,6 +347,7 @@ class Fleet(Workers):
         """
         from proa.fluid import io
 
+        _whole(main_program)
         io.save_persistables(executor, dirname, main_program)
 
     def save_inference_model(
@@ -362,6 +369,7 @@ class Fleet(Workers):
         """
         from proa.fluid import io
 
+        _whole(main_program)
         io.save_inference_model(dirname, feeded_var_names, target_vars, executor, main_program)
 
     def load_model(self, path, mode=0):
@@ -376,6 +384,15 @@ class Fleet(Workers):
         self._no_server("load_model")
 
     load_inference_model = save_dense_params = save_cache_model = load_model
+
+
+def _whole(program):
+    """Gives this worker the parameters of all stages of a program that is trained as a pipeline."""
+    from proa.static import default_main_program, global_scope
+
+    program = default_main_program() if program is None else program
+    if getattr(program, "_pipeline", None) is not None:
+        program._pipeline.gather(global_scope())
 
 
 def distributed_scaler(scaler):

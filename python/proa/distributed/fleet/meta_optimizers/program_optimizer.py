@@ -13,7 +13,7 @@ from proa.static.program import default_startup_program, program_guard
 from proa.static.scope import programs
 from proa.utils import unique_name
 
-__all__ = ["ProgramOptimizer", "by_rule"]
+__all__ = ["Equal", "ProgramOptimizer", "by_rule"]
 
 
 def by_rule(optimizer, strategy):
@@ -65,11 +65,17 @@ def by_rule(optimizer, strategy):
     )
 
 
-class _Equal:
+class Equal:
     """What a startup program does last: all workers take the parameters of the first."""
 
     def __init__(self, parameters):
         self._parameters = parameters
+
+    def run_now(self):
+        """For programs whose startup program is never run."""
+        with _C.eager_mode():
+            for parameter in self._parameters:
+                start(resolve(None), True, "broadcast", parameter.detach(), parameter.detach())
 
     def run(self, scope):
         group = resolve(None)
@@ -133,10 +139,8 @@ class ProgramOptimizer:
                 self._program.keep(self._inner)
                 pairs = append_backward(loss, parameter_list or self._inner._parameter_list, no_grad_set)
         if self._count > 1:
-            equal = _Equal(self._program.all_parameters())
-            with _C.eager_mode():  # for programs whose startup program is never run
-                for parameter in equal._parameters:
-                    start(resolve(None), True, "broadcast", parameter.detach(), parameter.detach())
+            equal = Equal(self._program.all_parameters())
+            equal.run_now()
             self._startup._starts["parameters of the first worker"] = equal
         return pairs
 

@@ -115,7 +115,7 @@ def test_what_is_refused(monkeypatch):
     finally:
         proa.disable_static()
         fleet.fleet._user_defined_strategy = None
-    for name in ("sharding", "pipeline", "tensor_parallel"):
+    for name in ("sharding", "tensor_parallel"):
         strategy = fleet.DistributedStrategy()
         setattr(strategy, name, True)
         strategy.check_static()

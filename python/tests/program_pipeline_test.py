@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import proa
+from proa.distributed.fleet.meta_optimizers.pipeline_program import ProgramPipeline
 from proa.distributed.fleet.meta_optimizers.program_stages import ProgramStages
 from python.tests import ranks
 
@@ -168,11 +169,10 @@ def static():
         proa.disable_static()
 
 
-def _divided(static, build):
+def _recorded(static, build):
     main = static.Program()
     with static.program_guard(main, static.Program()):
-        loss = build(static)
-    return ProgramStages(main, loss)
+        return main, build(static)
 
 
 def _two(static):
@@ -190,7 +190,8 @@ def _two(static):
 
 
 def test_operations_go_to_the_stages_that_guards_name(static):
-    stages = _divided(static, _two)
+    main, loss = _recorded(static, _two)
+    stages = ProgramStages(main, [loss])
     names = [[call.op for call in calls] for calls in stages.calls]
     assert stages.count == 2 and stages.feeds == [["x"], ["y"]]
     assert "matmul" in names[0] and names[0].count("add") == 2
@@ -234,12 +235,13 @@ def _early_loss(static):
         (_one_stage, r"two at least; it named \[0\]"),
         (_left_out, r"it named \[0, 2\]"),
         (_backwards, "stage 0 needs one of stage 1: .*add"),
+        (_two, "the program has 2 stages, and the job 1 workers; give a multiple"),
         (_early_loss, "the loss must be computed in the last stage, 1"),
     ],
 )
 def test_programs_that_cannot_be_divided(static, build, says):
     with pytest.raises(ValueError, match=says):
-        _divided(static, build)
+        ProgramPipeline(*_recorded(static, build), None, None)
 
 
 def test_what_stages_refuse(monkeypatch):

@@ -22,5 +22,7 @@ _HOMES = _invert({
 __all__ = sorted([*_HOMES, "fleet"])
 
 __getattr__, __dir__ = _lazy(
-    __name__, _HOMES, ("checkpoint", "collective", "fleet", "launch", "parallel", "sharding", "spawning", "utils")
+    __name__,
+    _HOMES,
+    ("checkpoint", "collective", "dist_model", "fleet", "launch", "parallel", "sharding", "spawning", "utils"),
 )

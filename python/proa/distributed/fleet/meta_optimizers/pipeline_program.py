@@ -44,8 +44,14 @@ class ProgramPipeline:
     """
 
     def __init__(self, program, loss, optimizer, strategy):
-        self.stages = ProgramStages(program, loss)
+        self.stages = ProgramStages(program, [program.current(loss)])
         count = self.stages.count
+        if self.stages.made_in.get(self.stages.targets[0]) != count - 1:
+            raise _C.located(
+                ValueError(
+                    f"pipeline: the loss must be computed in the last stage, {count - 1}; put it under its device_guard"
+                )
+            )
         if world_size() % count:
             raise _C.located(
                 ValueError(
@@ -119,7 +125,7 @@ class ProgramPipeline:
             raise _C.located(ValueError(f"Executor.run: stage {self.stage} of the pipeline needs feed {missing[0]!r}"))
         recorded = self._program._program
         for tensor in fetches:
-            if _C.is_symbolic(tensor) and recorded.value_number(tensor) != self.stages.loss:
+            if _C.is_symbolic(tensor) and recorded.value_number(tensor) != self.stages.targets[0]:
                 raise _C.located(
                     ValueError(
                         f"Executor.run: {tensor.name!r} is inside of one stage; a program with stages gives its loss and "

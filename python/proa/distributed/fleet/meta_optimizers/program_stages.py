@@ -28,18 +28,16 @@ class ProgramStages:
 
     Args:
         program (static.Program): recorded under guards.
-        loss (Tensor): of the last stage.
+        targets (list[Tensor]): what the last stage gives.
+        part (static.Program, optional): a copy of the program that has less of it, to be divided in its place.
 
     Raises:
-        ValueError: no stages were named, numbers are left out, values go backwards, or the loss is not of the last stage.
+        ValueError: no stages were named, numbers are left out, or values go backwards.
     """
 
-    def __init__(self, program, loss):
-        self.program = program
+    def __init__(self, program, targets, part=None):
         recorded = program._program
-        captured, calls = parse(str(recorded))
-        guards = program._devices
-        named = sorted({stage for _, _, stage in guards})
+        named = sorted({stage for _, _, stage in program._devices})
         if named != list(range(len(named))) or len(named) < 2:
             raise _C.located(
                 ValueError(
@@ -48,14 +46,27 @@ class ProgramStages:
                 )
             )
         self.count = len(named)
-        self.loss = recorded.value_number(program.current(loss))
-        inputs = {recorded.value_number(recorded.find(name)): name for name in recorded.input_names}
-        of_call, made_in = self._assign(calls, guards)
+        calls = parse(str(recorded))[1]
+        guarded = [_innermost(program._devices, number) for number in range(len(calls))]
+        if part is not None:
+            known = {value: stage for call, stage in zip(calls, guarded) for value in _results(call)}
+            recorded = part._program
+            calls = parse(str(recorded))[1]
+            guarded = [next((known[v] for v in _results(call) if v in known), None) for call in calls]
+        self.recorded = recorded
+        self.targets = [recorded.value_number(t) for t in targets]
+        of_call, self.made_in = self._assign(calls, guarded)
         self.calls = [[c for c, stage in zip(calls, of_call) if stage == s] for s in range(self.count)]
-        last_use = {}
+        self._follow(calls, of_call)
+
+    def _follow(self, calls, of_call):
+        """Notes what each stage uses, and what goes from each to the next."""
+        recorded, made_in = self.recorded, self.made_in
+        inputs = {recorded.value_number(recorded.find(name)): name for name in recorded.input_names}
+        captured = set(parse(str(recorded))[0])
+        last_use = dict.fromkeys(self.targets, self.count - 1)
         self.feeds = [[] for _ in range(self.count)]
         self.captured = [set() for _ in range(self.count)]
-        captured = set(captured)
         for call, stage in zip(calls, of_call):
             for value in _operands(call):
                 if value in made_in:
@@ -69,18 +80,20 @@ class ProgramStages:
             [value for value, stage in made_in.items() if stage <= s < last_use.get(value, stage)]
             for s in range(self.count - 1)
         ]
-        if made_in.get(self.loss) != self.count - 1:
-            raise _C.located(
-                ValueError(
-                    f"pipeline: the loss must be computed in the last stage, {self.count - 1}; put it under its device_guard"
-                )
-            )
 
-    def _assign(self, calls, guards):
-        """(stage of each call, {value: stage that makes it})."""
+    def gets(self, stage):
+        """Numbers of the values that a stage gets from the one before."""
+        return self.cuts[stage - 1] if stage else []
+
+    def gives(self, stage):
+        """Numbers of the values that a stage gives: to the next, or to the program's user."""
+        return self.cuts[stage] if stage < self.count - 1 else self.targets
+
+    def _assign(self, calls, guarded):
+        """(stage of each call, {value: stage that makes it}) from the stages that guards name, None outside of them."""
         of_call, made_in, first_use = [], {}, {}
         for number, call in enumerate(calls):
-            stage = _innermost(guards, number)
+            stage = guarded[number]
             if stage is None:
                 stage = max((made_in[v] for v in _operands(call) if v in made_in), default=None)
             of_call.append(stage)
@@ -131,7 +144,7 @@ class _Part(Replay):
     """The calls of one stage, made again; what it gets from the stage before stands in `env`."""
 
     def __init__(self, stages, stage, feeds, captured):
-        super().__init__(stages.program._program, feeds, captured)
+        super().__init__(stages.recorded, feeds, captured)
         self.calls = stages.calls[stage]
 
     def made(self, values):
@@ -154,10 +167,9 @@ class ProgramStage(Layer):
         super().__init__()
         self._stages, self._stage, self._value_of = stages, stage, value_of
         self.feeds = stages.feeds[stage]
-        self._gets = stages.cuts[stage - 1] if stage else []
-        self._gives = stages.cuts[stage] if stage < stages.count - 1 else [stages.loss]
+        self._gets, self._gives = stages.gets(stage), stages.gives(stage)
         self._modules = {}  # by what the inputs are
-        recorded = stages.program._program
+        recorded = stages.recorded
         self.trained = []
         for number, (_, tensor) in zip(parse(str(recorded))[0], recorded.captured):
             if number in stages.captured[stage] and not tensor.stop_gradient:
@@ -193,11 +205,25 @@ class ProgramStage(Layer):
 
     def _record(self, tensors):
         """The calls of the stage as a program of their own, for inputs like these."""
-        program = _C.Program()
-        program.follow_gradients()
         names = [f"x{at}" for at in range(len(tensors))]
+        return self.recorded(names, tensors, follow=True)
+
+    def recorded(self, names, like, follow=False):
+        """A module of the stage's calls.
+
+        Args:
+            names (list[str]): of what it gets, and of its feeds.
+            like (list[Tensor]): what those are like; dims that are open stay open.
+            follow (bool): it will be differentiated.
+        """
+        program = _C.Program()
+        if follow:
+            program.follow_gradients()
         inputs = [
-            program.add_input(name, list(t.shape), t.dtype, not t.stop_gradient) for name, t in zip(names, tensors)
+            program.add_input(
+                name, [n if type(n) is int else -1 for n in t.shape], t.dtype, follow and not t.stop_gradient
+            )
+            for name, t in zip(names, like)
         ]
         with _C.eager_mode(), program.recording():
             outputs = self._again(*inputs)

@@ -29,8 +29,9 @@ class Line:
     def _rank(self, step):
         return self._group.ranks[(self._stage + step) % self._group.nranks]
 
-    def _send(self, tensor, step):
-        self._under_way.append((collective.isend(tensor, self._rank(step), self._group), tensor))
+    def _send(self, tensor, step, begins=False):
+        """`begins`: it is the header of a message."""
+        self._under_way.append((collective.isend(tensor, self._rank(step), self._group), tensor, begins))
 
     def send(self, tensors, step, purpose):
         """Sends a tensor or a tuple of them to the next stage (step 1) or the one before (-1).
@@ -50,12 +51,12 @@ class Line:
             header += [_DTYPES.index(tensor.dtype), int(tensor.stop_gradient), tensor.ndim, *tensor.shape]
         if len(header) > _LENGTH:
             raise _C.located(ValueError(f"pipeline: {len(tensors)} tensors are too many between two stages"))
-        self._send(_numbers(header + [0] * (_LENGTH - len(header))), step)
+        self._send(_numbers(header + [0] * (_LENGTH - len(header))), step, True)
         for tensor in tensors:
             if tensor is not None:
                 self._send(tensor.detach().clone(), step)
         # What has gone is let go.
-        self._under_way = [(task, t) for task, t in self._under_way if task is not None and not task.is_completed()]
+        self._under_way = [sent for sent in self._under_way if sent[0] is not None and not sent[0].is_completed()]
 
     def receive(self, step, purpose):
         """What the next stage (step 1) or the one before (-1) sends for `purpose`: a tensor, or a tuple of tensors and None."""
@@ -86,9 +87,17 @@ class Line:
             tensors.append(tensor)
         return tuple(purpose), tensors[0] if alone else tuple(tensors)
 
+    def wait_until(self, most):
+        """Returns when at most so many messages are under way."""
+        begins = [at for at, (_, _, begins) in enumerate(self._under_way) if begins]
+        if len(begins) > most:
+            for task, *_ in self._under_way[: begins[-most]]:
+                if task is not None:
+                    task.wait()
+
     def finish(self):
         """Returns when all that was sent has gone."""
-        for task, _ in self._under_way:
+        for task, *_ in self._under_way:
             if task is not None:
                 task.wait()
         self._under_way = []

@@ -176,16 +176,43 @@ def test_static_print_and_assert_are_saved(capsys, tmp_path):
 
 
 def test_other_formats_do_not_hold_them(tmp_path):
-    """Files that other tools read neither print nor assert."""
+    """Files that other tools read neither print nor assert, and who writes one is told what stays behind, with its line."""
     prefix = str(tmp_path / "checked")
     spec = [static.InputSpec([2], "float32", "x")]
 
     def checked(x):
         print(x)
         assert x.sum() > 0
+        if x.max() > 10:
+            raise ValueError("too large")
         return x * 2
 
-    paddle.jit.save(paddle.jit.to_static(checked), prefix, spec, format="paddle")
+    what = r"print at program_reports_test.py:\d+, in checked; assert at program_reports_test.py:\d+, in checked; "
+    what += "the error ValueError: too large"
+    with pytest.warns(
+        UserWarning, match=f"jit.save: what the function prints and asserts is not part of the file: {what}"
+    ):
+        paddle.jit.save(paddle.jit.to_static(checked), prefix, spec, format="paddle")
     assert paddle.jit.load(prefix)(-_X).tolist() == [-2.0, -4.0]
-    paddle.onnx.export(paddle.jit.to_static(checked), prefix, spec)
+    with pytest.warns(UserWarning, match=f"onnx.export: .*{what}"):
+        paddle.onnx.export(paddle.jit.to_static(checked), prefix, spec)
     assert os.path.getsize(prefix + ".onnx") > 0
+
+
+def test_programs_in_other_formats(tmp_path):
+    """The same of programs that are built: the operations that print and assert are named with their lines."""
+    prefix = str(tmp_path / "net")
+    main = static.Program()
+    with static.program_guard(main):
+        x = static.data("x", [2])
+        static.Print(x)
+        paddle.fluid.layers.Assert((x > 0).all(), [x])
+        y = x * 2
+        says = r"print_described_ recorded at .*program_reports_test.py:\d+.*; assert_ recorded at .*program_reports_test.py"
+        with pytest.warns(UserWarning, match=f"static.save_inference_model: .*{says}"):
+            static.save_inference_model(prefix, [x], [y], static.Executor(), program=main, format="paddle")
+        with pytest.warns(UserWarning, match=f"onnx.export: .*{says}"):
+            paddle.onnx.export_program(prefix, [x], [y], main)
+    loaded, names, targets = static.load_inference_model(prefix, static.Executor())
+    feed = {names[0]: np.float32([-1, 2])}
+    assert static.Executor().run(loaded, feed=feed, fetch_list=targets)[0].tolist() == [-2.0, 4.0]

@@ -87,7 +87,8 @@ def _owner(layer):
 
 
 def recorded(what, layer, input_spec, file="foreign"):
-    """The Trace of a layer or function in evaluation mode, as `jit.save` and others (`what`) write it; `file`: see Trace."""
+    """The Trace of a layer or function in evaluation mode, as `jit.save` and others (`what`) write it; `file`: see Trace.
+    A warning says what a file of other tools cannot hold."""
     owner = _owner(layer)
     function = layer.forward if isinstance(layer, Layer) else layer
     if isinstance(function, StaticFunction):
@@ -104,7 +105,18 @@ def recorded(what, layer, input_spec, file="foreign"):
         function = layer  # not forward alone: its hooks are part of the model
     specs = [_as_spec(what, spec) for spec in input_spec]
     with _C.eager_mode(), evaluation(owner) if owner is not None else contextlib.nullcontext():
-        return _trace(what, function, specs, owner, file)
+        trace = _trace(what, function, specs, owner, file)
+    warn_of_left_out(what, trace.left_out, stacklevel=4)
+    return trace
+
+
+def warn_of_left_out(what, left_out, stacklevel=3):
+    """Says what a program does that a file does not: prints, assertions, errors."""
+    if left_out:
+        shown = "; ".join(left_out[:10]) + ("; ..." if len(left_out) > 10 else "")
+        warnings.warn(
+            f"{what}: what the function prints and asserts is not part of the file: {shown}", stacklevel=stacklevel
+        )
 
 
 def _trace(what, function, specs, owner, file):

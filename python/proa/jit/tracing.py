@@ -43,7 +43,7 @@ class Trace:
         layer (Layer, optional): whose parameters and buffers name what the program captures.
         keywords (dict): for arguments by name.
         file (str, optional): "proa" for a program that is written to a file: errors are assertions of its own;
-            "foreign" for one that other tools read, which neither prints nor asserts.
+            "foreign" for one that other tools read, which neither prints nor asserts: `left_out` says, as texts, what it would.
         follow (bool): the program leads gradients where the function does: what `no_grad` and `detach` keep away from
             them, it keeps away too. For inputs whose `stop_gradient` is False.
     """
@@ -73,9 +73,13 @@ class Trace:
             self._name_state(layer)
         with Uses([layer] if layer is not None else ()) as self.uses, self.program.recording():
             before_regions = branches.regions_so_far()
-            result, self.checks = _converted_call(function, args, kwargs, file == "foreign")
-            if file is not None:
-                self.checks = checks.record(self.checks) if file == "proa" else []
+            self.left_out = []
+            result, self.checks = _converted_call(function, args, kwargs, self.left_out if file == "foreign" else None)
+            if file == "foreign":
+                self.left_out += checks.left_out_of(self.checks)
+                self.checks = []
+            elif file == "proa":
+                self.checks = checks.record(self.checks)
             self.outputs = []
             self.result = structure.flatten(result, self.outputs, _late_result)
         _refuse_hidden(self.result)
@@ -150,11 +154,11 @@ def _late_result(value):
     return (structure.ITEMS, value.stacked) if isinstance(value, TensorArray) else None
 
 
-def _converted_call(function, args, kwargs, silent=False):
+def _converted_call(function, args, kwargs, left_out=None):
     """(what the function gives, what is to be checked after a run); it and what it calls are converted (dy2static)."""
     undefined.forget()
     try:
-        with calls.converting(), checks.collecting(silent) as found:
+        with calls.converting(), checks.collecting(left_out) as found:
             return calls.call(function)(*args, **kwargs), found
     except RecursionError as error:
         error.add_note(f"  at {tracebacks.most_repeated(error)}")

@@ -68,7 +68,7 @@ class Converter:
         copy.run_passes(list(_PASSES), [t for t in wanted if _C.is_symbolic(t)])
         self.outputs = [copy.value_number(t) for t in wanted]
         self.info, self.block = _C.program_values(copy), _C.program_block(copy)
-        self.graph, self.problems = graph, []
+        self.graph, self.problems, self.left_out = graph, [], []
         self._rules = {**rules(), **(own_rules or {})}
         self._values = {}
         self._used = set(self.outputs)
@@ -130,6 +130,9 @@ class Converter:
     def _convert(self, block):
         for operation in block["operations"]:
             numbers = [n for ids in operation["results"] for n in ids]
+            if not numbers and "turn" in operation["values"]:  # it prints or asserts
+                self.left_out.append(f"{operation['op']} recorded at {operation['where'] or 'an unknown line'}")
+                continue
             try:
                 made = self._made(operation, numbers)
             except opset.NotInOnnx as error:

@@ -59,6 +59,9 @@ def model_of(
                 f"onnx.export: {count} operation{'s have' if count > 1 else ' has'} no form in ONNX:\n{lines}"
             )
         )
+    from proa.jit.saving import warn_of_left_out
+
+    warn_of_left_out("onnx.export", converter.left_out, stacklevel=5)
     if version > opset_version and opset_version != LEAST_OPSET:
         warnings.warn(
             f"onnx.export: the model needs opset {version}, later than {opset_version}", UserWarning, stacklevel=4

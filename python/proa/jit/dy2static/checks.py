@@ -33,6 +33,10 @@ class Assertion:
         """(a bool tensor, the error that is due where it is False)."""
         return [(self.tensors[0], self._error)]
 
+    def texts(self):
+        """What it is, for who cannot have it."""
+        return [_text_of(self._error)]
+
 
 class Printed:
     """`print(...)` with tensors among what is printed, to a file."""
@@ -41,6 +45,9 @@ class Printed:
         self._late = [is_late(v) for v in values]
         self._values, self._settings = values, settings
         self.tensors = [v for v, late in zip(values, self._late, strict=True) if late]
+
+    def texts(self):
+        return ["a print to a file"]
 
     def run(self, tensors):
         found = iter(tensors)
@@ -83,31 +90,54 @@ class Failure:
     def assertions(self):
         return [(_C.ops.not_equal(self.code, _C.to_tensor(k)), e) for k, (e, _) in enumerate(self._errors, 1)]
 
+    def texts(self):
+        return [_text_of(error) for error, _ in self._errors]
+
+
+def _text_of(error):
+    first = (str(error).splitlines() or [""])[0]
+    return f"the error {type(error).__name__}: {first}"
+
 
 class collecting:
     """`with collecting() as found:` what is to be done after the run of what is recorded inside.
 
     Args:
-        silent (bool): the program neither prints nor asserts.
+        left_out (list, optional): the program neither prints nor asserts; what it would is noted here, as texts.
     """
 
-    def __init__(self, silent=False):
-        self._silent = silent
+    def __init__(self, left_out=None):
+        self._left_out = left_out
 
     def __enter__(self):
-        self._before = getattr(_thread, "found", None), getattr(_thread, "failure", None), is_silent()
-        _thread.found, _thread.failure, _thread.silent = [], Failure(), self._silent
+        self._before = getattr(_thread, "found", None), getattr(_thread, "failure", None), _left_out()
+        _thread.found, _thread.failure, _thread.left_out = [], Failure(), self._left_out
         return _thread.found
 
     def __exit__(self, *unused):
         if isinstance(_thread.failure.code, _C.Tensor):
             _thread.found.append(_thread.failure)
-        _thread.found, _thread.failure, _thread.silent = self._before
+        _thread.found, _thread.failure, _thread.left_out = self._before
 
 
-def is_silent():
-    """Whether what is recorded on this thread is not to print and assert."""
-    return getattr(_thread, "silent", False)
+def _left_out():
+    """Where to note what is left out, if what is recorded on this thread is not to print and assert; else None."""
+    return getattr(_thread, "left_out", None)
+
+
+def _leave_out(what, frame=None):
+    """Notes a print or an assertion that is not recorded, with its line, unless there is nowhere to; whether it did."""
+    if _left_out() is None:
+        return False
+    where = tracebacks.line_of(frame) if frame is not None else tracebacks.line_of_user()
+    if (text := f"{what} at {where}") not in _left_out():
+        _left_out().append(text)
+    return True
+
+
+def left_out_of(found):
+    """What is due after a run, as texts: of a program that cannot hold it."""
+    return [text for check in found for text in check.texts()]
 
 
 def record(found):
@@ -183,7 +213,7 @@ def raised(error):
 def note(condition, message, frame):
     """An assertion of a bool tensor, made by a line of a frame; True."""
     _refuse_handled("AssertionError")
-    if not is_silent():
+    if not _leave_out("assert", frame):
         line = linecache.getline(frame.f_code.co_filename, frame.f_lineno, frame.f_globals).strip()
         text = line if message is None else str(message())
         # What an error comes before is not reached.
@@ -219,7 +249,7 @@ def shown(values, settings):
     settings = {k: v for k, v in settings.items() if v is not None}
     settings.pop("flush", None)
     file = settings.pop("file", sys.stdout)
-    if is_silent():
+    if _leave_out("print"):
         return
     if file is sys.stdout:
         reports.shown(values, **settings)

@@ -3,6 +3,7 @@
 import collections
 import linecache
 import os
+import sys
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(_HERE))) + os.sep
@@ -35,3 +36,16 @@ def most_repeated(error):
         return "a line of this package"
     (file, line, name), _ = lines.most_common(1)[0]
     return f"{os.path.basename(file)}:{line}, in {name}: {linecache.getline(file, line).strip()}"
+
+
+def line_of(frame):
+    """ "file:line, in function" of a frame."""
+    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}, in {frame.f_code.co_name}"
+
+
+def line_of_user():
+    """`line_of` the innermost frame outside of this package."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return line_of(frame)

@@ -38,6 +38,8 @@ def model_of(what, program, input_names, outputs, trainable=(), for_test=False):
     """
     graph = Graph()
     converter = Converter(program, outputs, graph, trainable, for_test)
+    from proa.jit.saving import warn_of_left_out
+
     converter.run(input_names)
     if converter.problems:
         lines = "\n".join(f"  {problem}" for problem in converter.problems)
@@ -47,6 +49,7 @@ def model_of(what, program, input_names, outputs, trainable=(), for_test=False):
                 f"{what}: {count} operation{'s have' if count > 1 else ' has'} no form in PaddlePaddle's format:\n{lines}"
             )
         )
+    warn_of_left_out(what, converter.left_out, stacklevel=5)
     return wire.program(graph.blocks, _VERSION), graph.tensors
 
 

@@ -69,13 +69,13 @@ class Converter:
         # Numbers of values; a tensor where the result does not depend on the inputs.
         self.outputs = [copy.value_number(t) if _C.is_symbolic(t) else t for t in wanted]
         self.info, self.block = _C.program_values(copy), _C.program_block(copy)
-        self.graph, self.problems = graph, []
+        self.graph, self.problems, self.left_out = graph, [], []
         self._trainable, self._values = set(trainable), {}
         self._used = {n for n in self.outputs if isinstance(n, int)}
         self._note_uses(self.block)
 
     def run(self, input_names):
-        """Fills the graph; `problems` has what it cannot hold."""
+        """Fills the graph; `problems` has what it cannot hold, `left_out` what it does without."""
         numbers = {info["name"]: n for n, info in enumerate(self.info) if info["kind"] == "input"}
         with self.graph.building():
             feed = self.graph.special("feed", 9, persistable=True)
@@ -126,6 +126,9 @@ class Converter:
     def _convert(self, block):
         for operation in block["operations"]:
             numbers = [n for ids in operation["results"] for n in ids]
+            if not numbers and "turn" in operation["values"]:  # it prints or asserts
+                self.left_out.append(f"{operation['op']} recorded at {operation['where'] or 'an unknown line'}")
+                continue
             try:
                 found = self._made(operation, numbers)
             except NotInReference as error:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import proa
-from proa.distributed import InMemoryDataset, QueueDataset
+from proa.distributed import InMemoryDataset, QueueDataset, file_pieces
 
 
 @pytest.fixture
@@ -187,3 +187,46 @@ def test_what_is_refused(static):
         exe.train_from_dataset()
     with pytest.raises(ValueError, match="1 texts for 0"):
         exe.infer_from_dataset(None, dataset, fetch_info=["a"])
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_processes_read_pieces_in_order(static, tmp_path, monkeypatch, processes):
+    """Files in small pieces, and empty ones: every line once, in order, whoever reads; errors name the line."""
+    monkeypatch.setattr(file_pieces, "_BYTES", 64)
+    monkeypatch.setattr(file_pieces.os, "sched_getaffinity", lambda _: range(8))
+    paths = write(tmp_path, n=101, parts=3)
+    (tmp_path / "empty").write_text("")
+    (tmp_path / "blank").write_text("\n\n")
+    files = [paths[0], tmp_path / "empty", paths[1], tmp_path / "blank", paths[2]]
+    wanted = [i for part in range(3) for i in range(part, 101, 3)]
+    dataset = QueueDataset()
+    dataset.init(batch_size=7, use_var=slots(), thread_num=processes)
+    dataset.set_filelist(files)
+    assert ids(dataset) == wanted
+    assert [len(feed["id"]) for feed in dataset.batches()] == [7] * 14 + [3]
+    assert [int(i) for feed in dataset.batches(processes=3) for i in feed["id"].ravel()] == wanted
+    memory = InMemoryDataset()
+    memory.init(batch_size=7, use_var=slots(), thread_num=processes)
+    memory.set_filelist(files)
+    memory.load_into_memory()
+    assert ids(memory) == wanted
+    (tmp_path / "part-1").write_text("".join(f"1 {i} 2 {i} 0\n" for i in range(40)) + "1 x 2 0 0\n")
+    with pytest.raises(ValueError, match="part-1:41: slot 'id' must be the number of its values"):
+        list(dataset.batches())
+
+
+def test_slots_of_sequences(static, tmp_path):
+    """Slots of as many values as there are, for inputs with lod_level: an embedding that is pooled, as of click rates."""
+    (tmp_path / "part").write_text("2 1 2 1 0.5\n3 1 2 3 1 1.5\n1 4 1 2.5\n")
+    ids = proa.static.data("ids_of_rates", [None, 1], "int64", lod_level=1)
+    label = proa.static.data("label_of_rates", [None, 1], "float32")
+    pooled = proa.static.nn.sequence_pool(ids.astype("float32"), "sum")
+    for dataset in (QueueDataset(), InMemoryDataset()):
+        dataset.init(batch_size=2, use_var=[ids, label])
+        dataset.set_filelist([tmp_path / "part"])
+        if isinstance(dataset, InMemoryDataset):
+            dataset.load_into_memory()
+        feeds = list(dataset.batches())
+        assert [feed["ids_of_rates"].recursive_sequence_lengths() for feed in feeds] == [[[2, 3]], [[1]]]
+        found = [proa.static.Executor().run(feed=feed, fetch_list=[pooled, label]) for feed in feeds]
+        assert [[v.ravel().tolist() for v in pair] for pair in found] == [[[3.0, 6.0], [0.5, 1.5]], [[4.0], [2.5]]]

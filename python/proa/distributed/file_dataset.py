@@ -8,13 +8,12 @@ writes such ones.
 import math
 import os
 import random
-import shlex
-import subprocess
 import threading
 
 import numpy as np
 
 from proa import _C
+from proa.distributed.file_pieces import Pieces, Rows
 
 __all__ = ["FileDataset", "InMemoryDataset", "QueueDataset"]
 
@@ -24,7 +23,7 @@ class FileDataset:
 
     def __init__(self):
         self._files, self._variables = [], []
-        self._batch_size, self._command = 1, "cat"
+        self._batch_size, self._command, self._processes = 1, "cat", 1
 
     # Settings
 
@@ -35,7 +34,9 @@ class FileDataset:
             batch_size (int): samples of a batch, 1 unless given.
             use_var (list[Tensor]): inputs of a program (`static.data`), one for each slot: int64 or float32.
             pipe_command (str): a program and its arguments that files go through, "cat" for none; no shell reads it.
-            thread_num, input_type, fs_name, fs_ugi, download_cmd: accepted; one process reads local files.
+            thread_num (int): processes that read ahead, not more than there are processors; 1 reads in this process. The order of
+                samples is that of the files, whatever the number.
+            input_type, fs_name, fs_ugi, download_cmd: accepted; files are local.
 
         Raises:
             ValueError: batch_size is not positive, or an unknown setting.
@@ -56,6 +57,8 @@ class FileDataset:
             self.set_use_var(kwargs["use_var"])
         if "pipe_command" in kwargs:
             self.set_pipe_command(kwargs["pipe_command"])
+        if "thread_num" in kwargs:
+            self.set_thread(kwargs["thread_num"])
 
     update_settings = init
 
@@ -82,7 +85,10 @@ class FileDataset:
         self._command = pipe_command
 
     def set_thread(self, thread_num):
-        """Accepted; one thread reads."""
+        """How many processes read ahead."""
+        if isinstance(thread_num, bool) or not isinstance(thread_num, int) or thread_num < 1:
+            raise _C.located(ValueError(f"{type(self).__name__}: thread_num must be positive, not {thread_num!r}"))
+        self._processes = thread_num
 
     def set_filelist(self, filelist):
         """The files, read in this order."""
@@ -90,75 +96,54 @@ class FileDataset:
 
     # Reading
 
-    def _lines(self, file):
-        arguments = shlex.split(self._command)
-        if arguments in ([], ["cat"]):
-            with open(file, "rb") as stream:
-                yield from stream
-            return
-        with open(file, "rb") as stream, subprocess.Popen(arguments, stdin=stream, stdout=subprocess.PIPE) as child:
-            yield from child.stdout
-            if child.wait():
-                raise _C.located(
-                    RuntimeError(f"{type(self).__name__}: {self._command!r} ended with {child.returncode} for {file}")
-                )
-
-    def _samples(self):
-        """The samples of all files, one after another: a list of an array for each slot."""
+    def _rows(self, processes=None):
+        """The samples of all files, one after another, as Rows."""
         if not self._variables:
             raise _C.located(RuntimeError(f"{type(self).__name__}: call init with use_var first"))
-        for file in self._files:
-            for number, line in enumerate(self._lines(file), 1):
-                if line.strip():
-                    yield self._sample(line.split(), f"{file}:{number}")
+        slots = [(var.name, "int64" if var.dtype == _C.int64 else "float32") for var in self._variables]
+        pieces = Pieces(type(self).__name__, self._files, self._command, slots)
+        return pieces.rows(self._processes if processes is None else processes)
 
-    def _sample(self, words, where):
-        found, at = [], 0
-        for var in self._variables:
-            try:
-                count = int(words[at])
-                values = words[at + 1 : at + 1 + count]
-                if count < 1 or len(values) != count:
-                    raise ValueError
-                found.append(np.array(values, "int64" if var.dtype == _C.int64 else "float32"))
-            except (IndexError, ValueError, OverflowError):
-                raise _C.located(
-                    ValueError(
-                        f"{where}: slot {var.name!r} must be the number of its values, at least 1, and as many of "
-                        f"{var.dtype.name}"
-                    )
-                ) from None
-            at += 1 + count
-        if at != len(words):
-            raise _C.located(ValueError(f"{where}: {len(words) - at} words more than the slots of use_var"))
-        return found
+    def _batches_of(self, parts):
+        """Feeds of a program, of Rows one after another: a dict of arrays for each batch; the last may be smaller."""
+        size, held = self._batch_size, None
+        for rows in parts:
+            rows = rows if held is None else held.followed_by(rows)
+            whole = len(rows) - len(rows) % size
+            for at in range(0, whole, size):
+                yield self._feed(rows.slots(at, at + size))
+            held = Rows(rows.slots(whole, len(rows)))
+        if held is not None and len(held):
+            yield self._feed(held.slots(0, len(held)))
 
-    def _batches_of(self, samples):
-        """Feeds of a program: a dict of arrays for each batch; the last may be smaller."""
-        batch = []
-        for sample in samples:
-            batch.append(sample)
-            if len(batch) == self._batch_size:
-                yield self._feed(batch)
-                batch = []
-        if batch:
-            yield self._feed(batch)
+    def _feed(self, slots):
+        return {var.name: self._fed(var, *slot) for var, slot in zip(self._variables, slots, strict=True)}
 
-    def _feed(self, batch):
-        feed = {}
-        for var, rows in zip(self._variables, zip(*batch)):
-            counts = {len(row) for row in rows}
-            sizes = [d for d in list(var.shape)[1:] if type(d) is int and d >= 0]
-            whole = len(sizes) == len(var.shape) - 1
-            if len(counts) > 1 or whole and counts != {math.prod(sizes)}:
-                raise _C.located(
-                    ValueError(
-                        f"{type(self).__name__}: slot {var.name!r} is {list(var.shape)}, and samples of a batch have "
-                        f"{', '.join(map(str, sorted(counts)))} values; pad them to one number in pipe_command"
-                    )
-                )
-            feed[var.name] = np.stack(rows).reshape([len(rows), *sizes]) if whole else np.stack(rows)
-        return feed
+    def _fed(self, var, values, counts):
+        """The values that samples have for an input, as an array; of an input that holds sequences, as a LoDTensor."""
+        sizes = [d for d in list(var.shape)[1:] if type(d) is int and d >= 0]
+        whole = len(sizes) == len(var.shape) - 1
+        if var.lod_level:
+            from proa.fluid.lod_tensor import LoDTensor
+
+            width = math.prod(sizes)
+            if not whole or (counts % width).any():
+                self._refuse(var, counts, f"they must be multiples of {width}")
+            fed = LoDTensor()
+            fed.set(values.reshape([-1, *sizes]))
+            fed.set_recursive_sequence_lengths([(counts // width).tolist()])
+            return fed
+        if (counts != counts[0]).any() or whole and counts[0] != math.prod(sizes):
+            self._refuse(var, counts, "pad them to one number in pipe_command, or declare the input with lod_level=1")
+        return values.reshape([len(counts), *sizes] if whole else [len(counts), -1])
+
+    def _refuse(self, var, counts, wanted):
+        raise _C.located(
+            ValueError(
+                f"{type(self).__name__}: slot {var.name!r} is {list(var.shape)}, and samples of a batch have "
+                f"{', '.join(map(str, sorted(set(counts.tolist()))))} values; {wanted}"
+            )
+        )
 
 
 class QueueDataset(FileDataset):
@@ -170,9 +155,9 @@ class QueueDataset(FileDataset):
         >>> dataset.set_filelist(["part-0.txt", "part-1.txt"])
     """
 
-    def batches(self):
-        """Feeds, a batch each, as the files are read."""
-        return self._batches_of(self._samples())
+    def batches(self, processes=None):
+        """Feeds, a batch each, as the files are read, by so many processes ahead; by as many as `thread_num` unless given."""
+        return self._batches_of(self._rows(processes))
 
 
 class InMemoryDataset(FileDataset):
@@ -198,15 +183,21 @@ class InMemoryDataset(FileDataset):
         super().__init__()
         self._loaded, self._loading, self._failed = None, None, None
 
-    def batches(self):
+    def batches(self, processes=None):
         """Feeds, a batch each, of what is in memory."""
         if self._loaded is None:
             raise _C.located(RuntimeError("InMemoryDataset: call load_into_memory first"))
-        return self._batches_of(self._loaded)
+        return self._feeds()
+
+    def _feeds(self):
+        size = self._batch_size
+        for at in range(0, len(self._loaded), size):
+            columns = zip(*self._loaded[at : at + size], strict=True)
+            yield self._feed([(np.concatenate(rows), np.array([len(row) for row in rows])) for rows in columns])
 
     def load_into_memory(self, is_shuffle=False):
         """Reads all files."""
-        self._loaded = list(self._samples())
+        self._loaded = [sample for rows in self._rows() for sample in rows.samples()]
         if is_shuffle:
             self.local_shuffle()
 

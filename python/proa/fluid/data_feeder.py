@@ -1,10 +1,9 @@
 """DataFeeder, and checks of arguments that programs share with the old functions."""
 
-import numpy as np
-
 from proa import _C
 from proa.framework.dtype import convert_dtype
 from proa.framework.names import missing as _missing
+from proa.static import feeding
 
 __all__ = ["DataFeeder", "check_dtype", "check_shape", "check_type", "check_variable_and_dtype", "convert_dtype"]
 
@@ -37,7 +36,8 @@ class DataFeeder:
         self.place = place
 
     def feed(self, iterable):
-        """A dict from the names to arrays: each sample has one value for each input."""
+        """A dict from the names to arrays, or to a LoDTensor where an input holds sequences: each sample has one value for
+        each input."""
         columns = [[] for _ in self._inputs]
         for sample in iterable:
             if len(sample) != len(columns):
@@ -48,11 +48,7 @@ class DataFeeder:
                 column.append(value)
         found = {}
         for tensor, column in zip(self._inputs, columns):
-            array = np.array(column, dtype=convert_dtype(tensor.dtype))
-            inner = list(tensor.shape[1:])
-            if inner and all(size >= 0 for size in inner) and list(array.shape[1:]) != inner:
-                array = array.reshape([-1, *inner])
-            found[tensor.name] = array
+            found[tensor.name] = feeding.column(tensor, column)
         return found
 
     def feed_parallel(self, iterable, num_places=None):

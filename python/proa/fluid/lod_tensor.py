@@ -21,6 +21,10 @@ class LoDTensor:
     def __array__(self, dtype=None, copy=None):
         return self._array if dtype is None else self._array.astype(dtype)
 
+    def numpy(self):
+        """The array."""
+        return self._array
+
     def shape(self):
         return list(self._array.shape)
 

@@ -59,9 +59,17 @@ class GeneratorLoader:
         def batches():
             for samples in reader():
                 rows = [sample if isinstance(sample, (list, tuple)) else (sample,) for sample in samples]
-                yield [np.stack([np.asarray(value) for value in column]) for column in zip(*rows)]
+                yield [self._column(number, column) for number, column in enumerate(zip(*rows))]
 
         return self.set_batch_generator(batches, places)
+
+    def _column(self, number, values):
+        """The values of samples for one input as one array; of sequences a LoDTensor."""
+        if self._static and number < len(self.inputs):
+            from proa.static import feeding
+
+            return feeding.column(self.inputs[number], values)
+        return np.stack([np.asarray(value) for value in values])
 
     def set_batch_generator(self, reader, places=None):
         """`reader()` yields batches: lists of arrays or tensors."""
@@ -118,7 +126,9 @@ class GeneratorLoader:
         for batch in self._batches():
             batch = batch if isinstance(batch, (list, tuple)) else [batch]
             with _C.eager_mode():
-                tensors = [_C.to_tensor(value) for value in batch]
+                tensors = [
+                    value if hasattr(value, "recursive_sequence_lengths") else _C.to_tensor(value) for value in batch
+                ]
             if self._return_list:
                 yield tensors
             else:

@@ -2,10 +2,11 @@
 
 from proa import _C
 from proa.framework import recorded_rates
+from proa.optimizer.lr import LRScheduler
 from proa.static import scope as scopes
 from proa.static.binding import bound, value_in
 from proa.static.program import Program, default_main_program, default_startup_program
-from proa.static.sequences import lengths_name
+from proa.static.sequences import lengths_name, levels_of
 
 
 class CompiledProgram:
@@ -94,18 +95,21 @@ class Executor:
 
         Args:
             program (Program, optional): the default main program if None.
-            feed (dict): an array or tensor for each input that is needed; others are ignored. Dims of size 1 at the
+            feed (dict): an array or tensor for each input that is needed; others are ignored. A list of one dict, too. Dims of size 1 at the
                 end of an input's shape may be missing: [N] for [N, 1].
-            fetch_list (list): symbolic tensors of the program, or names of tensors; lists in it are flattened.
+            fetch_list (list): symbolic tensors of the program, names of tensors, or schedules of learning rates; lists in it are
+                flattened.
             scope (Scope, optional): whose parameters it works on; that of `global_scope`. A scope has parameters of its
                 own after the startup program was run in it; until then, or if they were made in it, the program's.
-            return_numpy (bool): give NumPy arrays, not tensors.
+            return_numpy (bool): give NumPy arrays, not tensors; as a tensor, what holds sequences is a `fluid.LoDTensor`.
             use_prune (bool): leave out operations that what is fetched does not need, updates of parameters too.
 
         Returns:
             list: what was fetched.
         """
         program = default_main_program() if program is None else program
+        if isinstance(feed, (list, tuple)):
+            feed = _single(feed)
         wanted = None if fetch_list is None else _flat(fetch_list)
         if isinstance(program, LoadedProgram):
             return program.run(feed or {}, wanted, return_numpy)
@@ -136,13 +140,18 @@ class Executor:
             if recorded is not program._program:
                 fetches = [t if _C.is_symbolic(t) else value_in(scope, t) for t in fetches]
             shown = [(p, program.current(t)) for p in program._prints if (t := p.wanted(program, feeds)) is not None]
-            results = recorded.run(feeds, [*fetches, *(t for _, t in shown)], use_prune)
-            for (printed, _), value in zip(shown, results[len(fetches) :]):
+            levels = [() if return_numpy else _levels(program, t) for t in wanted or ()]
+            lengths = [t for own in levels for t in own]
+            results = recorded.run(feeds, [*fetches, *lengths, *(t for _, t in shown)], use_prune)
+            for (printed, _), value in zip(shown, results[len(fetches) + len(lengths) :]):
                 printed.show(value)
+            lengths = iter(results[len(fetches) : len(fetches) + len(lengths)])
             results = results[: len(fetches)]
         for call in () if use_prune else program._after_run:
             call()
-        return [t.numpy() for t in results] if return_numpy else results
+        if return_numpy:
+            return [t.numpy() for t in results]
+        return [_with_sequences(t, [next(lengths) for _ in own]) for t, own in zip(results, levels, strict=True)]
 
     def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
                            fetch_info=None, print_period=100, fetch_handler=None):  # fmt: skip
@@ -153,7 +162,9 @@ class Executor:
             dataset (QueueDataset|InMemoryDataset): of `paddle.distributed`.
             fetch_list (list, optional): printed every `print_period` batches,
             fetch_info (list[str], optional): with these texts before them.
-            scope, thread, debug, fetch_handler: accepted; of no effect.
+            scope (Scope, optional): as of `run`.
+            thread (int): processes that read files ahead; the `thread_num` of the data set if 0.
+            debug, fetch_handler: accepted; of no effect.
 
         Raises:
             ValueError: the data set is missing, or fetch_info has another length than fetch_list.
@@ -174,7 +185,7 @@ class Executor:
                     f"Executor.train_from_dataset: fetch_info has {len(texts)} texts for {len(fetches)} of fetch_list"
                 )
             )
-        for number, feed in enumerate(dataset.batches(), 1):
+        for number, feed in enumerate(dataset.batches(thread or None), 1):
             found = self.run(program, feed=feed, fetch_list=fetches, scope=scope)
             if fetches and number % print_period == 0:
                 print(f"batch {number}: " + ", ".join(f"{text} {value}" for text, value in zip(texts, found)))
@@ -194,6 +205,8 @@ class Executor:
     def _find(self, program, item):
         if isinstance(item, _C.Tensor):
             return program.current(item)
+        if isinstance(item, LRScheduler):
+            return _C.to_tensor([item()], dtype="float32")
         if not isinstance(item, str):
             raise _C.located(
                 TypeError(f"Executor.run: fetch_list holds tensors of the program and names, not {type(item).__name__}")
@@ -212,6 +225,32 @@ class Executor:
 
     def close(self):
         """Nothing is held."""
+
+
+def _single(feeds):
+    """The feed of a list with one for each device, of which there is one."""
+    if len(feeds) > 1 or not all(isinstance(feed, dict) for feed in feeds):
+        raise _C.located(
+            TypeError(f"Executor.run: feed must be a dict, or a list of one dict; it is a list of {len(feeds)} items")
+        )
+    return feeds[0] if feeds else {}
+
+
+def _levels(program, item):
+    """The lengths that the program knows of the sequences in what is fetched."""
+    return [program.current(t) for t in levels_of(item)] if _C.is_symbolic(item) else ()
+
+
+def _with_sequences(tensor, lengths):
+    """What was fetched, with the lengths of its sequences if it has any."""
+    if not lengths:
+        return tensor
+    from proa.fluid.lod_tensor import LoDTensor
+
+    found = LoDTensor()
+    found.set(tensor.numpy())
+    found.set_recursive_sequence_lengths([level.tolist() for level in lengths])
+    return found
 
 
 def _with_lengths(feed, inputs):

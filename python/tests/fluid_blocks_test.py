@@ -1,5 +1,7 @@
 """Blocks of 1.x programs - StaticRNN, DynamicRNN, Switch, IfElse, readers of programs - against NumPy and differences."""
 
+import types
+
 import numpy as np
 import pytest
 
@@ -106,18 +108,15 @@ def test_a_static_net_and_its_gradients(batch):
 def test_recurrent_blocks_say_what_is_wrong():
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         x, rows = fluid.data("x", [2, 3]), fluid.data("rows", [None, 3], lod_level=1)
-        outside = x * 2.0
         rnn = layers.StaticRNN()
         with pytest.raises(RuntimeError, match="StaticRNN.step_input: belongs into the block"):
             rnn.step_input(x)
         with rnn.step():
-            rnn.output(rnn.step_input(x) + outside[0])
+            rnn.output(rnn.step_input(x))
             with pytest.raises(ValueError, match="give init, or shape and batch_ref"):
                 rnn.memory()
             with pytest.raises(ValueError, match="the first dim is the number of steps"):
                 rnn.step_input(rows)
-        with pytest.raises(ValueError, match="uses a value that the program computes outside of it"):
-            rnn()
         with pytest.raises(ValueError, match="DynamicRNN: the step gives nothing"), layers.DynamicRNN().block():
             pass
         other = layers.DynamicRNN()
@@ -129,6 +128,32 @@ def test_recurrent_blocks_say_what_is_wrong():
             other.output(other.step_input(rows))
     with pytest.raises(RuntimeError, match="in eager mode write a loop"), layers.StaticRNN().step():
         pass
+
+
+def test_steps_use_values_from_outside():
+    """With their gradients, where callers have them by name, in a list, or as an attribute."""
+    x, rows = np.float32([[1, 2], [3, 4]]), np.float32([[1, 1], [2, 0], [0, 3]])
+    for kept in (lambda v: v, lambda v: [[v]], lambda v: types.SimpleNamespace(own=v)):
+        with fluid.program_guard(fluid.Program(), fluid.Program()):
+            a = fluid.layers.data("a", [2, 2], append_batch_size=False, stop_gradient=False)
+            b = fluid.layers.data("b", [2], lod_level=1)
+            held = kept(layers.reduce_sum(a * a, dim=0))
+            get = lambda: held.own if hasattr(held, "own") else held[0][0] if isinstance(held, list) else held
+            rnn = layers.StaticRNN()
+            with rnn.step():
+                rnn.output(rnn.step_input(a) * get())
+            one = rnn()
+            dynamic = layers.DynamicRNN()
+            with dynamic.block():
+                dynamic.output(dynamic.step_input(b) + get())
+            two = dynamic()
+            (slope,) = proa.static.gradients([layers.reduce_sum(one) + layers.reduce_sum(two)], [a])
+            feed = {"a": x, "b": fluid.create_lod_tensor(rows, [[2, 1]])}
+            found = fluid.Executor().run(fluid.default_main_program(), feed=feed, fetch_list=[one, two, slope])
+        squares = (x * x).sum(0)
+        np.testing.assert_allclose(found[0], x * squares)
+        np.testing.assert_allclose(found[1], rows + squares)
+        np.testing.assert_allclose(found[2], squares + 2 * x * (x.sum(0) + 3), rtol=1e-6)
 
 
 def test_a_switch_writes_in_one_case():

@@ -111,6 +111,72 @@ def test_dynamic_gru(reverse, origin):
     _check(build, lambda x, w, b: _gru(x, w, b, reverse, origin), 9, [w, b])
 
 
+def _lstmp(x, w, b, p, clip):
+    size, out = p.shape[0], []
+    for s in _split(x):
+        r, c = np.zeros(p.shape[1]), np.zeros(size)
+        for row in s:
+            g = row + r @ w + b[0, : 4 * size]
+            a, i, f, o = (g[k * size : (k + 1) * size] for k in range(4))
+            peep = [b[0, (4 + k) * size : (5 + k) * size] for k in range(3)]
+            c = np.tanh(a) * _sigmoid(i + peep[0] * c) + c * _sigmoid(f + peep[1] * c)
+            c = np.clip(c, -clip, clip)
+            h = _sigmoid(o + peep[2] * c) * np.tanh(c)
+            r = np.tanh(h @ p)
+            out.append(np.concatenate([r, c]))
+    return np.array(out)
+
+
+@pytest.mark.parametrize("clip", [None, 0.3])
+def test_dynamic_lstmp(clip):
+    """A projection of its own name beside the weight's; clipped cells."""
+    w, b, p = (_RNG.randn(*shape).astype("float32") * 0.5 for shape in ([2, 12], [1, 21], [3, 2]))
+
+    x = _RNG.randn(sum(LENGTHS), 12).astype("float32")
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.scope_guard(fluid.Scope()), fluid.program_guard(main, startup):
+        rows = fluid.layers.data("x", [12], lod_level=1)
+        found = layers.dynamic_lstmp(rows, 12, 2, param_attr=fluid.ParamAttr(name="w"), bias_attr="b", cell_clip=clip)
+        executor = fluid.Executor()
+        executor.run(startup)
+        for name, value in (("w", w), ("b", b), ("w_proj", p)):
+            fluid.global_scope().find_var(name).get_tensor().set(value)
+        values = executor.run(main, feed={"x": fluid.create_lod_tensor(x, [LENGTHS])}, fetch_list=list(found))
+    wanted = _lstmp(*(v.astype("float64") for v in (x, w, b, p)), clip or 1e9)
+    np.testing.assert_allclose(np.concatenate(values, 1), wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("origin", [False, True])
+def test_gru_unit(origin):
+    """Steps one by one are the rows of dynamic_gru, with the same parameters."""
+    x = _RNG.randn(sum(LENGTHS), 9).astype("float32")
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.scope_guard(fluid.Scope()), fluid.program_guard(main, startup):
+        rows = fluid.layers.data("x", [9], lod_level=1)
+        state = fluid.data("h", [None, 3])
+        whole = layers.dynamic_gru(rows, 3, param_attr="w", bias_attr="b", origin_mode=origin)
+        row = fluid.data("row", [None, 9])
+        new, kept, gate = layers.gru_unit(row, state, 9, param_attr="w", bias_attr="b", origin_mode=origin)
+        with pytest.raises(ValueError, match=r"gru_unit: hidden must be \[batch, 3\]; it is \[-1, 9\]"):
+            layers.gru_unit(row, row, 9)
+        executor = fluid.Executor()
+        executor.run(startup)
+        fluid.global_scope().find_var("b").get_tensor().set(_RNG.randn(1, 9).astype("float32"))
+        feed = {"x": fluid.create_lod_tensor(x, [LENGTHS]), "h": np.zeros([1, 3], "float32"), "row": x[:1]}
+        (wanted,) = executor.run(main, feed=feed, fetch_list=[whole])
+        h = feed["h"]
+        for i in range(LENGTHS[0]):
+            before = h
+            h, reset, gates = executor.run(
+                main, feed={**feed, "h": h, "row": x[i : i + 1]}, fetch_list=[new, kept, gate]
+            )
+            np.testing.assert_allclose(h[0], wanted[i], rtol=1e-5)
+            np.testing.assert_allclose(reset, gates[:, 3:6] * before, rtol=1e-5)
+            take = gates[:, :3]
+            take = 1 - take if origin else take
+            np.testing.assert_allclose(h, (1 - take) * before + take * gates[:, 6:], rtol=1e-5, atol=1e-7)
+
+
 def test_other_sequences_in_the_same_rows():
     x = np.arange(6, dtype="float32").reshape(6, 1)
     main = fluid.Program()

@@ -5,6 +5,7 @@ from proa import optimizer as _optimizer
 from proa.fluid import clip as _clip
 from proa.fluid import optimizer_rules as _rules
 from proa.framework.names import missing as _missing
+from proa.incubate.optimizer.model_average import ModelAverage as _ModelAverage
 from proa.optimizer import lr as _lr
 
 
@@ -258,6 +259,37 @@ class RecomputeOptimizer:
 
     def __getattr__(self, name):
         return getattr(self._optimizer, name)
+
+
+class ModelAverage(_ModelAverage):
+    """`incubate.ModelAverage` of the parameters of the program, with the old arguments. Made after `minimize`.
+
+    Args:
+        average_window_rate (float): length of a window as a part of all steps.
+        min_average_window, max_average_window (int): least and most length of a window.
+        regularization (optional): accepted.
+        name (str, optional): not used.
+
+    Examples:
+        >>> from proa import fluid
+        >>> main, startup = fluid.Program(), fluid.Program()
+        >>> with fluid.program_guard(main, startup):
+        ...     loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 2]), 1))
+        ...     _ = fluid.optimizer.SGD(0.1).minimize(loss)
+        ...     average = fluid.optimizer.ModelAverage(0.15, min_average_window=2, max_average_window=10)
+        >>> exe = fluid.Executor()
+        >>> _ = exe.run(startup)
+        >>> feed = {"x": np.ones([1, 2], "float32")}
+        >>> losses = [exe.run(main, feed=feed, fetch_list=[loss])[0].item() for _ in range(4)]
+        >>> with average.apply(exe):
+        ...     mean = exe.run(main.clone(for_test=True), feed=feed, fetch_list=[loss])[0].item()
+        >>> losses[-1] < mean < losses[0]
+        True
+    """
+
+    def __init__(self, average_window_rate, min_average_window=10000, max_average_window=10000, regularization=None,
+                 name=None):  # fmt: skip
+        super().__init__(average_window_rate, None, min_average_window, max_average_window, name)
 
 
 def __dir__():

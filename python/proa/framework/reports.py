@@ -1,11 +1,36 @@
 """What programs do besides their results: they print and assert, by ops that change one tensor and so keep their order."""
 
+import contextlib
 import threading
 
 from proa import _C
 
 _turns: dict = {}  # by place
 _lock = threading.Lock()
+_thread = threading.local()
+
+
+@contextlib.contextmanager
+def only_where(flag):
+    """Inside, prints and assertions are those of a branch of the program: where a bool tensor holds."""
+    before, _thread.flag = getattr(_thread, "flag", None), flag
+    try:
+        yield
+    finally:
+        _thread.flag = before
+
+
+def _report(call, *args):
+    flag = getattr(_thread, "flag", None)
+    if flag is None:
+        call(*args)
+        return
+
+    def then():
+        call(*args)
+        return []
+
+    _C.cond(flag, then, lambda: [])
 
 
 def turn(value):
@@ -20,7 +45,7 @@ def turn(value):
 
 def assertion(condition, message, data=(), summarize=20):
     """Raises AssertionError in runs in which an element of a bool tensor is False."""
-    _C.ops.assert_(condition, turn(condition), message, list(data), summarize)
+    _report(_C.ops.assert_, condition, turn(condition), message, list(data), summarize)
 
 
 def shown(values, sep=" ", end="\n"):
@@ -35,7 +60,7 @@ def shown(values, sep=" ", end="\n"):
         after = ""
         if i == tensors[-1]:
             after = "".join(f"{sep}{v}" for v in values[i + 1 :]) + end
-        _C.ops.print_(value, turn(value), before, after, value.stop_gradient)
+        _report(_C.ops.print_, value, turn(value), before, after, value.stop_gradient)
         before = ""
 
 
@@ -43,6 +68,15 @@ def described(value, first_n, summarize, message, name, with_dtype, with_shape):
     """What `static.Print` shows of a tensor."""
     with _C.eager_mode():
         times = _C.ops.full([1], 0, _C.int64, value.place)
-    _C.ops.print_described_(
-        value, turn(value), times, first_n, summarize, message or "", name or "", with_dtype, with_shape
+    _report(
+        _C.ops.print_described_,
+        value,
+        turn(value),
+        times,
+        first_n,
+        summarize,
+        message or "",
+        name or "",
+        with_dtype,
+        with_shape,
     )

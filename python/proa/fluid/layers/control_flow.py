@@ -1,6 +1,7 @@
 """Control flow on values of a program, and lists of tensors."""
 
 from proa.fluid.layers import math as _math
+from proa.fluid.layers.loops import While, array_length, array_read, array_write, create_array, tensor_array_to_tensor
 from proa.fluid.layers.ops import increment
 from proa.fluid.layers.recurrent_blocks import DynamicRNN as DynamicRNN
 from proa.fluid.layers.recurrent_blocks import StaticRNN as StaticRNN
@@ -10,11 +11,11 @@ from proa.framework import reports as _reports
 from proa.framework.names import missing as _missing
 from proa.static import Print
 from proa.static.nn import case, cond, switch_case, while_loop
-from proa.tensor.array import array_length, array_read, array_write, create_array
 
 __all__ = [
-    "Assert", "Print", "array_length", "array_read", "array_write", "case", "cond", "create_array", "equal", "greater_equal",
-    "greater_than", "increment", "is_empty", "less_equal", "less_than", "not_equal", "switch_case", "while_loop",
+    "Assert", "Print", "While", "array_length", "array_read", "array_write", "case", "cond", "create_array", "equal",
+    "greater_equal", "greater_than", "increment", "is_empty", "less_equal", "less_than", "not_equal", "switch_case",
+    "tensor_array_to_tensor", "while_loop",
 ]  # fmt: skip
 
 __getattr__ = _missing(__name__)

@@ -7,7 +7,7 @@ from proa.nn import functional as F
 __all__ = [
     "cross_entropy", "dice_loss", "huber_loss", "kldiv_loss", "log_loss", "margin_rank_loss", "mse_loss", "npair_loss",
     "rank_loss", "sigmoid_cross_entropy_with_logits", "smooth_l1", "softmax_with_cross_entropy", "square_error_cost",
-    "teacher_student_sigmoid_loss", "warpctc",
+    "teacher_student_sigmoid_loss",
 ]  # fmt: skip
 
 
@@ -124,21 +124,3 @@ def teacher_student_sigmoid_loss(input, label, soft_max_up_bound=15.0, soft_max_
             label < 0.0, clicked, _C.ops.where(label < 1.0, base + base - x * label, clicked + base - x * (label - 1.0))
         ),
     )
-
-
-def warpctc(input, label, blank=0, norm_by_times=False, input_length=None, label_length=None):
-    """The CTC loss of padded sequences: [N, 1].
-
-    Args:
-        input (Tensor): scores, [T, N, classes + 1].
-        label (Tensor): int32, [N, L].
-        input_length, label_length (Tensor): int64, [N].
-    """
-    if input_length is None or label_length is None:
-        raise _C.located(
-            NotImplementedError(
-                "warpctc: sequences with lengths inside of them are not in this version; give the lengths"
-            )
-        )
-    loss = F.ctc_loss(input, label, input_length, label_length, blank, "none", norm_by_times)
-    return loss.reshape([-1, 1])

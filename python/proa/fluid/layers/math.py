@@ -4,7 +4,7 @@ import proa
 from proa import _C
 from proa._generated import aliases
 from proa.fluid.layers.arguments import act_on
-from proa.fluid.layers.switches import assigned
+from proa.fluid.layers.blocks import write
 
 _COMPARISONS = {
     "equal": proa.equal,
@@ -43,8 +43,7 @@ def _comparison(name, function):
         into = cond if cond is not None else out
         if into is None:
             return result
-        _C.ops.store_(into, assigned(into, result.reshape(into.shape)))
-        return into
+        return write(into, result.reshape(into.shape))
 
     call.__doc__ = f"{name} of x and y, element by element; written into `cond` if that is given."
     return call
@@ -72,10 +71,7 @@ for _name, _make, _function in _all():
 def logical_not(x, out=None, name=None):
     """not x, element by element; written into `out` if that is given."""
     result = proa.logical_not(x)
-    if out is None:
-        return result
-    _C.ops.store_(out, result)
-    return out
+    return result if out is None else write(out, result)
 
 
 def mean(x, name=None):
@@ -110,10 +106,7 @@ def sum(x):
 def sums(input, out=None):
     """The sum of a list of tensors, written into `out` if that is given."""
     result = proa.add_n(input)
-    if out is None:
-        return result
-    _C.ops.store_(out, result)
-    return out
+    return result if out is None else write(out, result)
 
 
 def l2_normalize(x, axis, epsilon=1e-12, name=None):

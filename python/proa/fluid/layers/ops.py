@@ -4,7 +4,7 @@ import functools
 
 import proa
 from proa import _C
-from proa.fluid.layers.switches import assigned
+from proa.fluid.layers.blocks import write
 from proa.nn import functional as F
 
 # From the old name to the function; each takes (x, name=None).
@@ -184,8 +184,7 @@ def increment(x, value=1.0, in_place=True):
     """x + value; x itself is changed unless in_place is False."""
     if not in_place:
         return x + value
-    _C.ops.store_(x, assigned(x, x + _C.ops.full_like(x, value)))
-    return x
+    return write(x, x + _C.ops.full_like(x, value))
 
 
 @functools.wraps(proa.uniform)

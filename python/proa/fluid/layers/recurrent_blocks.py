@@ -3,58 +3,10 @@
 import contextlib
 
 from proa import _C
-from proa.static.program import default_main_program
-from proa.static.replay import Replay, parse
+from proa.fluid.layers.blocks import Block
 from proa.static.sequences import as_rows_of, layout_of, levels_of, note
 
 __all__ = ["DynamicRNN", "StaticRNN"]
-
-
-class _Given(dict):
-    """What stands for the values of a step, by number."""
-
-    def __init__(self, owner, values):
-        super().__init__(values)
-        self._owner = owner
-
-    def __missing__(self, number):
-        raise _C.located(
-            ValueError(
-                f"{self._owner}: the step uses a value that the program computes outside of it; let it be a step input, a "
-                "static input, or a memory with it as init"
-            )
-        )
-
-
-class _Step(Replay):
-    """The operations that were recorded inside of `with`."""
-
-    def __init__(self, owner, recorded, first):
-        super().__init__(recorded, {})
-        self._owner, self._constants = owner, dict(self.env)
-        self._own = self.calls[first:]
-
-    def again(self, given, wanted):
-        """The values of the numbers `wanted`, with tensors in place of some: `given`, by number."""
-        self.env = _Given(self._owner, {**self._constants, **given})
-        for call in self._needed(set(given), wanted):
-            self._make(call, exact=True)
-        return [self.env[number] for number in wanted]
-
-    def _needed(self, given, wanted):
-        needed, calls = set(wanted) - given, []
-        for call in reversed(self._own):
-            results = {v for part in call.results for v in (part if isinstance(part, list) else [part])}
-            if results & needed:
-                calls.append(call)
-                needed |= self._used(call) - given
-        return reversed(calls)
-
-    def _used(self, call):
-        used = set(call.values())
-        for region in call.regions:
-            used.update(number for inner in region.calls for number in self._used(inner))
-        return used
 
 
 class _Recurrent:
@@ -75,17 +27,14 @@ class _Recurrent:
     def _recorded(self):
         if self._inside or self._done:
             raise _C.located(RuntimeError(f"{self._kind}: one block of a step is recorded already"))
-        if not _C.in_static_mode():
-            raise _C.located(RuntimeError(f"{self._kind}: is for programs; in eager mode write a loop"))
-        self._program = default_main_program()._program
-        first = len(parse(str(self._program))[1])
+        self._block = Block(self._kind)
         self._inside = True
         try:
-            yield
+            with self._block.recording():
+                yield
         finally:
             self._inside = False
         self._done = True
-        self._step = _Step(self._kind, self._program, first)
         if not self._outputs:
             raise _C.located(ValueError(f"{self._kind}: the step gives nothing; call output in it"))
 
@@ -94,7 +43,7 @@ class _Recurrent:
             raise _C.located(RuntimeError(f"{self._kind}.{what}: belongs into the block of the step"))
 
     def _number(self, tensor):
-        return self._program.value_number(tensor)
+        return self._block.number(tensor)
 
     def update_memory(self, mem, new):
         """What a memory is in the next step.
@@ -123,7 +72,7 @@ class _Recurrent:
         given.update((self._number(m[0]), now) for m, now in zip(self._memories, memories, strict=True))
         given.update((self._number(value), tensor) for value, tensor in self._fixed)
         kept = [self._number(m[0] if m[2] is None else m[2]) for m in self._memories]
-        found = self._step.again(given, kept + [self._number(o) for o in self._outputs])
+        found = self._block.again(given, kept + [self._number(o) for o in self._outputs])
         return found[: len(kept)], found[len(kept) :]
 
     def _all(self, results):

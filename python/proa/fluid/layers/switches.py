@@ -1,20 +1,11 @@
 """Blocks of 1.x that are made where a condition holds: Switch, which assigns, and IfElse, which parts the rows of a batch."""
 
 import contextlib
-import threading
 
 from proa import _C
+from proa.fluid.layers.blocks import case as _case
 
 __all__ = ["IfElse", "Switch"]
-
-_thread = threading.local()
-
-
-def assigned(output, value):
-    """What is to be written into an output: in a case of a Switch, its old elements where the case is not the one."""
-    for condition in getattr(_thread, "cases", ()):
-        value = _C.ops.where(condition, value.astype(output.dtype), output)
-    return value
 
 
 class Switch:
@@ -57,7 +48,7 @@ class Switch:
         before = self._before
         holds = condition if before is None else _C.ops.logical_and(condition, _C.ops.logical_not(before))
         self._before = condition if before is None else _C.ops.logical_or(before, condition)
-        with self._where(holds):
+        with _case(holds):
             yield
 
     @contextlib.contextmanager
@@ -65,17 +56,8 @@ class Switch:
         """The block of no case."""
         if self._before is None:
             raise _C.located(ValueError("Switch.default: there is no case before it"))
-        with self._where(_C.ops.logical_not(self._before)):
+        with _case(_C.ops.logical_not(self._before)):
             yield
-
-    @contextlib.contextmanager
-    def _where(self, condition):
-        cases = _thread.cases = getattr(_thread, "cases", [])
-        cases.append(condition)
-        try:
-            yield
-        finally:
-            cases.pop()
 
 
 class IfElse:

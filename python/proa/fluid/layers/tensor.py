@@ -3,7 +3,7 @@
 import proa
 from proa import _C
 from proa.fluid.layers.arguments import act_on
-from proa.fluid.layers.switches import assigned
+from proa.fluid.layers.blocks import write
 from proa.static.parameters import create_global_var
 
 __all__ = [
@@ -20,8 +20,7 @@ __all__ = [
 def _into(out, value):
     if out is None:
         return value
-    _C.ops.store_(out, assigned(out, value.reshape(out.shape).astype(out.dtype)))
-    return out
+    return write(out, value.reshape(out.shape))
 
 
 # Making ---------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,142 @@
+"""What programs of 1.x are fed and what they give: sequences from lists of samples, readers, fetched lengths, means of parameters."""
+
+import numpy as np
+import pytest
+
+from proa import fluid
+from proa.fluid import layers
+
+SAMPLES = [([1, 2, 3], 0), ([4], 1), ([2, 2, 0, 1], 1)]
+
+
+@pytest.fixture(autouse=True)
+def program():
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.scope_guard(fluid.Scope()), fluid.program_guard(main, startup):
+        yield main
+
+
+def _network(columns=4):
+    """Words as bags: (inputs, loss, what is pooled)."""
+    words = fluid.layers.data("words", [1], dtype="int64", lod_level=1)
+    label = fluid.layers.data("label", [1], dtype="int64")
+    pooled = layers.sequence_pool(layers.embedding(words, [5, columns], param_attr="table"), "sum")
+    scores = layers.fc(pooled, 2, act="softmax", param_attr="weight")
+    return [words, label], layers.mean(layers.cross_entropy(scores, label)), pooled
+
+
+def test_a_feeder_makes_sequences():
+    inputs, loss, pooled = _network()
+    feeder = fluid.DataFeeder(feed_list=inputs, place=fluid.CPUPlace())
+    feed = feeder.feed(SAMPLES)
+    assert isinstance(feed["words"], fluid.LoDTensor) and feed["words"].shape() == [8, 1]
+    assert feed["words"].recursive_sequence_lengths() == [[3, 1, 4]] and feed["words"].lod() == [[0, 3, 4, 8]]
+    assert feed["label"].tolist() == [[0], [1], [1]]
+    executor = fluid.Executor()
+    executor.run(fluid.default_startup_program())
+    table = np.array(fluid.global_scope().find_var("table").get_tensor())
+    (found,) = executor.run(fluid.default_main_program(), feed=feed, fetch_list=[pooled])
+    np.testing.assert_allclose(found, [table[words].sum(0) for words, _ in SAMPLES], rtol=1e-6)
+
+
+def test_two_levels():
+    nested = fluid.data("nested", [None, 2], "float32", lod_level=2)
+    feed = fluid.DataFeeder([nested]).feed([([[[1, 2], [3, 4]], [[5, 6]]],), ([[[7, 8]]],)])["nested"]
+    assert feed.recursive_sequence_lengths() == [[2, 1], [2, 1, 1]]
+    assert np.asarray(feed).tolist() == [[1, 2], [3, 4], [5, 6], [7, 8]]
+    with pytest.raises(
+        ValueError, match="'nested': it has lod_level 2, so a sample is a list nested 2 deep; one is not at level 1"
+    ):
+        fluid.DataFeeder([nested]).feed([([1.0, 2.0],)])
+    with pytest.raises(ValueError, match=r"feed of 'x', \[-1, 3\] float32: the samples do not fit"):
+        fluid.DataFeeder([fluid.data("x", [None, 3])]).feed([([1.0, 2.0],)])
+
+
+@pytest.mark.parametrize("how", ["py_reader", "from_generator", "iterable"])
+def test_readers_of_sequences(how):
+    inputs, loss, pooled = _network()
+    batches = lambda: iter([SAMPLES, SAMPLES[:2]])
+    executor = fluid.Executor()
+    executor.run(fluid.default_startup_program())
+    main = fluid.default_main_program()
+    table = np.array(fluid.global_scope().find_var("table").get_tensor())
+    wanted = [[table[words].sum(0) for words, _ in batch] for batch in batches()]
+    if how == "iterable":
+        loader = fluid.io.DataLoader.from_generator(inputs, capacity=4, iterable=True)
+        loader.set_sample_list_generator(batches, places=fluid.CPUPlace())
+        found = [executor.run(main, feed=feed, fetch_list=[pooled])[0] for feed in loader()]
+    else:
+        if how == "py_reader":
+            reader = layers.create_py_reader_by_data(4, inputs)
+            reader.decorate_paddle_reader(batches)
+        else:
+            reader = fluid.io.DataLoader.from_generator(inputs, capacity=4, iterable=False)
+            reader.set_sample_list_generator(batches)
+        reader.start()
+        found = []
+        with pytest.raises(fluid.core.EOFException):
+            while True:
+                found += executor.run(main, fetch_list=[pooled])
+        reader.reset()
+    assert len(found) == 2
+    for value, want in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(value, want, rtol=1e-6)
+
+
+def test_what_is_fetched_has_its_sequences():
+    x = fluid.layers.data("x", [2], lod_level=1)
+    y = layers.sequence_reverse(x)
+    total = layers.sequence_pool(x, "sum")
+    rows = np.arange(8, dtype="float32").reshape(4, 2)
+    feed = {"x": fluid.create_lod_tensor(rows, [[1, 3]])}
+    executor = fluid.Executor()
+    value, pooled = executor.run(feed=feed, fetch_list=[y, total], return_numpy=False)
+    assert value.lod() == [[0, 1, 4]] and np.array(value).tolist() == rows[[0, 3, 2, 1]].tolist()
+    assert np.array(pooled).tolist() == [[0, 1], [12, 15]] and not isinstance(pooled, fluid.LoDTensor)
+    # As it came, it is fed again.
+    (again,) = executor.run(feed={"x": value}, fetch_list=[y])
+    assert again.tolist() == rows.tolist()
+
+
+def test_a_schedule_is_fetched():
+    x = fluid.data("x", [None, 2])
+    loss = layers.mean(layers.fc(x, 1))
+    rate = layers.piecewise_decay([2, 3], [0.5, 0.25, 0.125])
+    fluid.optimizer.SGD(rate).minimize(loss)
+    executor = fluid.Executor()
+    executor.run(fluid.default_startup_program())
+    feed = {"x": np.ones([1, 2], "float32")}
+    found = [executor.run(feed=feed, fetch_list=[loss, rate])[1].tolist() for _ in range(4)]
+    assert found == [[0.5], [0.5], [0.25], [0.125]]
+
+
+@pytest.mark.parametrize("window", [(2, 3), (100, 100)])
+def test_means_of_parameters(window):
+    """After steps of SGD: the mean over the windows, in the scope of now, and back again."""
+    x = fluid.data("x", [None, 2])
+    loss = layers.reduce_mean(layers.square(layers.fc(x, 1, param_attr="w", bias_attr=False)))
+    fluid.optimizer.SGD(0.1).minimize(loss)
+    average = fluid.optimizer.ModelAverage(0.5, min_average_window=window[0], max_average_window=window[1])
+    main, startup = fluid.default_main_program(), fluid.default_startup_program()
+    for scope in (fluid.global_scope(), fluid.Scope()):
+        with fluid.scope_guard(scope):
+            executor = fluid.Executor()
+            executor.run(startup)
+            weight = scope.find_var("w").get_tensor()
+            values = []
+            for step in range(7):
+                executor.run(main, feed={"x": np.float32([[1, step]])}, fetch_list=[loss])
+                values.append(np.array(weight))
+            kept, now = [], []
+            for number, value in enumerate(values, 1):
+                now.append(value)
+                if len(now) >= window[0] and len(now) >= min(window[1], number * 0.5):
+                    kept, now = now, []
+            with average.apply(executor):
+                np.testing.assert_allclose(np.array(weight), np.mean(kept + now, 0), rtol=1e-5)
+            np.testing.assert_array_equal(np.array(weight), values[-1])
+            with average.apply(executor, need_restore=False):
+                pass
+            assert np.abs(np.array(weight) - values[-1]).max() > 0
+            average.restore(executor)
+            np.testing.assert_array_equal(np.array(weight), values[-1])

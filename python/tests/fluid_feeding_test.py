@@ -140,3 +140,48 @@ def test_means_of_parameters(window):
             assert np.abs(np.array(weight) - values[-1]).max() > 0
             average.restore(executor)
             np.testing.assert_array_equal(np.array(weight), values[-1])
+
+
+def test_sequences_of_several_inputs():
+    """The sum of layers of inputs that bring lengths each has the sequences of the first; so have sums by operators."""
+    a, b = (fluid.layers.data(name, [2], lod_level=1) for name in "ab")
+    sums = [layers.sums([a, b]), a + layers.relu(b), layers.elementwise_add(a, b, act="relu"), layers.fc([a, b], 2)]
+    assert [s.lod_level for s in sums] == [1] * 4 and (a.astype("int64") * 2).lod_level == 1
+    pooled = [layers.sequence_pool(layers.concat([s, a], axis=1), "sum") for s in sums[:3]]
+    rows = np.arange(8, dtype="float32").reshape(4, 2)
+    feed = {name: fluid.create_lod_tensor(rows, [[1, 3]]) for name in "ab"}
+    executor = fluid.Executor()
+    executor.run(fluid.default_startup_program())
+    for found in executor.run(feed=feed, fetch_list=pooled):
+        assert found.tolist() == [[0, 2, 0, 1], [24, 30, 12, 15]]
+
+
+def test_a_saved_model_gives_sequences(tmp_path):
+    words = fluid.data("words", [None, 1], "int64", lod_level=1)
+    rows = layers.embedding(words, [5, 3])
+    pooled = layers.sequence_pool(rows, "max")
+    executor = fluid.Executor()
+    executor.run(fluid.default_startup_program())
+    feed = {"words": fluid.create_lod_tensor(np.int64([[1], [2], [3]]), [[2, 1]])}
+    wanted = executor.run(feed=feed, fetch_list=[pooled, rows])
+    fluid.io.save_inference_model(str(tmp_path), ["words"], [pooled, rows], executor)
+    program, names, targets = fluid.io.load_inference_model(str(tmp_path), executor)
+    assert names == ["words"] and len(targets) == 2
+    found = executor.run(program, feed=feed, fetch_list=targets, return_numpy=False)
+    for value, want in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(np.array(value), want)
+    assert found[1].lod() == [[0, 2, 3]] and not hasattr(found[0], "lod")
+    (by_name,) = executor.run(program, feed=feed, fetch_list=[targets[1].name])
+    np.testing.assert_array_equal(by_name, wanted[1])
+    with pytest.raises(ValueError, match="the loaded program has no result 'none'; it has output_0, output_1"):
+        executor.run(program, feed=feed, fetch_list=["none"])
+    with pytest.raises(TypeError, match="a list of one dict; it is a list of 2 items"):
+        executor.run(feed=[feed, feed], fetch_list=[pooled])
+
+
+def test_chunks_of_batches():
+    chunks = fluid.metrics.ChunkEvaluator()
+    assert chunks.eval() == (0.0, 0.0, 0.0)
+    for counts in ((3, 4, 2), (np.array([1]), np.array([2]), np.array([1]))):
+        chunks.update(*counts)
+    assert chunks.eval() == pytest.approx((0.75, 0.5, 0.6))

@@ -4,7 +4,7 @@ import numpy as np
 
 from proa import _C
 
-__all__ = ["Accuracy", "Auc", "CompositeMetric", "EditDistance", "MetricBase", "Precision", "Recall"]
+__all__ = ["Accuracy", "Auc", "ChunkEvaluator", "CompositeMetric", "EditDistance", "MetricBase", "Precision", "Recall"]
 
 
 class MetricBase:
@@ -154,3 +154,31 @@ class CompositeMetric(MetricBase):
     def eval(self):
         """What each metric says."""
         return [metric.eval() for metric in self._metrics]
+
+
+class ChunkEvaluator(MetricBase):
+    """Precision, recall and F1 of chunks, from the counts that `layers.chunk_eval` gives for batches.
+
+    Examples:
+        >>> chunks = proa.fluid.metrics.ChunkEvaluator()
+        >>> chunks.update(num_infer_chunks=4, num_label_chunks=5, num_correct_chunks=2)
+        >>> [round(value, 3) for value in chunks.eval()]
+        [0.5, 0.4, 0.444]
+    """
+
+    def __init__(self, name=None):
+        super().__init__(name)
+        self.num_infer_chunks = self.num_label_chunks = self.num_correct_chunks = 0
+
+    def update(self, num_infer_chunks, num_label_chunks, num_correct_chunks):
+        """One batch: chunks that were found, that there are, that are right."""
+        self.num_infer_chunks += int(np.asarray(num_infer_chunks).reshape(-1)[0])
+        self.num_label_chunks += int(np.asarray(num_label_chunks).reshape(-1)[0])
+        self.num_correct_chunks += int(np.asarray(num_correct_chunks).reshape(-1)[0])
+
+    def eval(self):
+        """(precision, recall, F1); 0 where there are no chunks."""
+        right = self.num_correct_chunks
+        precision = right / self.num_infer_chunks if self.num_infer_chunks else 0.0
+        recall = right / self.num_label_chunks if self.num_label_chunks else 0.0
+        return precision, recall, 2 * precision * recall / (precision + recall) if right else 0.0

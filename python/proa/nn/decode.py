@@ -213,19 +213,11 @@ def dynamic_decode(
         >>> ids.shape[0], ids.shape[2], lengths.shape
         (2, 3, [2, 3])
     """
-    if _C.in_static_mode():
-        raise _C.located(
-            NotImplementedError("dynamic_decode: programs cannot hold loops of this kind yet; decode in eager mode")
-        )
     inputs, states, finished = decoder.initialize(inits)
     lengths = _C.ops.full_like(finished, 0, _C.int64)
-    steps = []
-    while not finished.all().item():
-        if max_step_num is not None and len(steps) > int(max_step_num):
-            break
-        if len(steps) >= 100_000:
-            raise _C.located(ValueError("dynamic_decode: not finished after 100,000 steps; give max_step_num"))
-        time = _C.ops.full([1], len(steps), _C.int64)
+
+    def step(time, inputs, states, finished, lengths):
+        """(what comes after it, what it gives)."""
         outputs, next_states, inputs, next_finished = decoder.step(time, inputs, states, **kwargs)
         if decoder.tracks_own_finished:
             lengths = getattr(next_states, "lengths", lengths)
@@ -233,12 +225,11 @@ def dynamic_decode(
             next_finished = _C.ops.logical_or(next_finished, finished)
             lengths = lengths + _C.ops.logical_not(finished).astype("int64")
             if impute_finished:
-                next_states = _mapped(lambda new, old, f=finished: _keep(f, old, new), next_states, states)
-        steps.append(outputs)
-        states, finished = next_states, next_finished
-    if not steps:
-        raise _C.located(ValueError("dynamic_decode: the decoder is finished before its first step"))
-    final = _mapped(lambda *values: _C.ops.stack(list(values), 0), *steps)
+                next_states = _mapped(lambda new, old: _keep(finished, old, new), next_states, states)
+        return (inputs, next_states, next_finished, lengths), outputs
+
+    loop = _steps_of_program if _C.in_static_mode() or _C.is_symbolic(finished) else _steps
+    (_, states, _, lengths), final = loop(step, (inputs, states, finished, lengths), max_step_num)
     try:
         final, states = decoder.finalize(final, states, lengths)
     except NotImplementedError:
@@ -246,6 +237,57 @@ def dynamic_decode(
     if not output_time_major:
         final = _mapped(lambda x: x.transpose([1, 0, *range(2, len(x.shape))]), final)
     return (final, states, lengths) if return_length else (final, states)
+
+
+def _steps(step, now, most):
+    """Steps until all is finished: (what comes after the last, what they gave, stacked)."""
+    steps = []
+    while not now[2].all().item():
+        if most is not None and len(steps) > int(most):
+            break
+        if len(steps) >= 100_000:
+            raise _C.located(ValueError("dynamic_decode: not finished after 100,000 steps; give max_step_num"))
+        now, outputs = step(_C.ops.full([1], len(steps), _C.int64), *now)
+        steps.append(outputs)
+    if not steps:
+        raise _C.located(ValueError("dynamic_decode: the decoder is finished before its first step"))
+    return now, _mapped(lambda *values: _C.ops.stack(list(values), 0), *steps)
+
+
+def _steps_of_program(step, now, most):
+    """The same as a loop of the program, behind a first step."""
+    from proa.jit import structure
+    from proa.utils import unique_name
+
+    piece = unique_name.Repeated()  # cells of 1.x make their parameters when they are called
+
+    def named_step(time, *now):
+        with piece:
+            return step(time, *now)
+
+    ops, at = _C.ops, _C.ops.full([1], 0, _C.int64)
+    now, outputs = named_step(at, *now)
+    trees = structure.flatten(now, kept := []), structure.flatten(outputs, given := [])
+
+    def taken(values):
+        return structure.unflatten(trees[0], iter(values[: len(kept)]))
+
+    def goes_on(at, *values):
+        unfinished = ops.logical_not(taken(values)[2].all())
+        if most is None:
+            return [unfinished]
+        last = most if isinstance(most, _C.Tensor) else ops.full([1], int(most), _C.int64)
+        return [ops.logical_and(unfinished, (at <= last.astype("int64")).all())]
+
+    def turn(at, *values):
+        after, outputs = named_step(at, *taken(values))
+        structure.flatten(after, new := [])
+        structure.flatten(outputs, made := [])
+        rows = [ops.concat([old, ops.unsqueeze(o, [0])], 0) for old, o in zip(values[len(kept) :], made, strict=True)]
+        return [at + 1, *new, *rows]
+
+    found = _C.while_loop(goes_on, turn, [at + 1, *kept, *(ops.unsqueeze(o, [0]) for o in given)])[1:]
+    return taken(found), structure.unflatten(trees[1], iter(found[len(kept) :]))
 
 
 def _keep(finished, old, new):

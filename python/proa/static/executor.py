@@ -281,6 +281,12 @@ def _flat(fetch_list):
     return [fetch_list]
 
 
+class _Target(int):
+    """A result of a loaded program, by its place."""
+
+    name = ""
+
+
 class LoadedProgram(Program):
     """A program that was loaded from files; see load_inference_model."""
 
@@ -288,6 +294,14 @@ class LoadedProgram(Program):
         super().__init__()
         self._module = module
         self._program = module.program
+        names = module.output_names
+        self._places = {name: place for place, name in enumerate(names)}
+        self._targets = []
+        lengths = {lengths_name(f"fetch_{k}", level) for k in range(len(names)) for level in range(len(names))}
+        for place, name in enumerate(names):
+            if name not in lengths:
+                self._targets.append(_Target(place))
+                self._targets[-1].name = name
 
     def run(self, feed, fetch_list, return_numpy):
         names = self._module.input_names
@@ -297,11 +311,29 @@ class LoadedProgram(Program):
             raise _C.located(ValueError(f"Executor.run: input {missing[0]!r} is not fed"))
         with _C.eager_mode():
             results = self._module.run([_C.to_tensor(feed[name]) for name in names])
-        if fetch_list is not None:
-            targets = self.fetch_targets()
-            names = self._module.output_names
-            results = [results[names.index(item) if item in names else targets.index(item)] for item in fetch_list]
-        return [t.numpy() for t in results] if return_numpy else results
+        places = [self._place(item) for item in (self._targets if fetch_list is None else fetch_list)]
+        if return_numpy:
+            return [results[place].numpy() for place in places]
+        return [_with_sequences(results[place], self._lengths(place, results)) for place in places]
+
+    def _place(self, item):
+        if isinstance(item, int) and item in self._targets:
+            return int(item)
+        if item not in self._places:
+            raise _C.located(
+                ValueError(
+                    f"Executor.run: fetch_list: the loaded program has no result {item!r}; it has "
+                    f"{', '.join(target.name for target in self._targets)}"
+                )
+            )
+        return self._places[item]
+
+    def _lengths(self, place, results):
+        """The lengths of the sequences in a result, outermost level first."""
+        found = []
+        while (name := lengths_name(f"fetch_{place}", len(found))) in self._places:
+            found.append(results[self._places[name]])
+        return found
 
     def fetch_targets(self):
-        return list(range(len(self._module.output_names)))
+        return list(self._targets)

@@ -56,6 +56,8 @@ def program_parameter(shape, attr, dtype, is_bias=False, default_initializer=Non
     attr = ParamAttr.of(attr)
     if attr is False:
         return None
+    if isinstance(attr, WeightNormParamAttr):
+        return _direction_and_length(shape, attr, dtype, default_initializer, prefix)
     unknown = [size for size in shape if size is None or int(size) < 0]
     if unknown:
         raise _C.located(
@@ -164,19 +166,54 @@ def create_global_var(shape, value, dtype, persistable=False, force_cpu=False, n
 
 
 class WeightNormParamAttr(ParamAttr):
-    """A parameter as a direction and a length. Not in this version: use `paddle.nn.utils.weight_norm` on a layer.
+    """A parameter as a direction v and a length g, which are trained: g * v / |v| (Salimans & Kingma, 2016).
+
+    For functions of programs, such as `static.nn.fc`; of layers see `paddle.nn.utils.weight_norm`. Their names are that of the
+    parameter with `_v` and `_g` behind it.
+
+    Args:
+        dim (int, optional): g has a length for each index of this dim; one for all unless given.
+        name, initializer, learning_rate, regularizer, trainable, need_clip: as of ParamAttr; g begins as the length of v.
+        do_model_average (bool): accepted.
 
     Examples:
-        >>> proa.static.WeightNormParamAttr(dim=0)
-        Traceback (most recent call last):
-            ...
-        NotImplementedError: ...use a layer and paddle.nn.utils.weight_norm on it...
+        >>> static, main = proa.static, proa.static.Program()
+        >>> with static.program_guard(main, static.Program()):
+        ...     y = static.nn.fc(static.data("x", [None, 2]), 3, weight_attr=static.WeightNormParamAttr(dim=1, name="w"))
+        >>> sorted((p.name, p.shape) for p in main.all_parameters() if "w_" in p.name)[-2:]
+        [('w_g', [3]), ('w_v', [2, 3])]
     """
 
     def __init__(self, dim=None, name=None, initializer=None, learning_rate=1.0, regularizer=None, trainable=True,
                  do_model_average=False, need_clip=True):  # fmt: skip
-        raise _C.located(
-            NotImplementedError(
-                "WeightNormParamAttr: not in this version; use a layer and paddle.nn.utils.weight_norm on it"
-            )
-        )
+        super().__init__(name, initializer, learning_rate, regularizer, trainable, do_model_average, need_clip)
+        if dim is not None and (isinstance(dim, bool) or not isinstance(dim, int)):
+            raise _C.located(TypeError(f"WeightNormParamAttr: dim must be an int or None, not {dim!r}"))
+        self.dim = dim
+
+
+def _direction_and_length(shape, attr, dtype, default_initializer, prefix):
+    """The value of a WeightNormParamAttr, computed from its two parameters."""
+    from proa.nn.initializer import Assign
+
+    dim = attr.dim if attr.dim is None or attr.dim >= 0 else attr.dim + len(shape)
+    if dim is not None and not 0 <= dim < len(shape):
+        raise _C.located(ValueError(f"WeightNormParamAttr: dim {attr.dim} is none of {list(shape)}"))
+    name = attr.name or unique_name.generate(f"{prefix}.w")
+    plain = {key: value for key, value in attr.__dict__.items() if key != "dim"}
+    one = lambda end, **own: ParamAttr(**{**plain, "name": f"{name}_{end}", **own})
+    direction = program_parameter(shape, one("v"), dtype, False, default_initializer, prefix)
+    others = [axis for axis in range(len(shape)) if axis != dim]
+    with _C.eager_mode():
+        first = _length(direction.detach(), others, False)
+    initializer = Assign(first.numpy() if dim is not None else first.numpy().reshape([1]))
+    length = program_parameter(
+        [1 if dim is None else shape[dim]], one("g", initializer=initializer), dtype, False, None, prefix
+    )
+    sizes = [1] * len(shape)
+    sizes[dim or 0] = length.shape[0]
+    return direction / _length(direction, others, True) * _C.ops.reshape(length, sizes)
+
+
+def _length(tensor, axes, keepdim):
+    return _C.ops.sqrt(_C.ops.sum(tensor * tensor, axis=axes, keepdim=keepdim)) if axes else _C.ops.abs(tensor)

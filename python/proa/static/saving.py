@@ -6,7 +6,7 @@ from proa import _C
 from proa.static import scope as scopes
 from proa.static.binding import bound
 from proa.static.executor import LoadedProgram
-from proa.static.sequences import lengths_name
+from proa.static.sequences import lengths_name, levels_of
 
 
 def save_inference_model(path_prefix, feed_vars, fetch_vars, executor=None, **kwargs):
@@ -53,13 +53,23 @@ def save_inference_model(path_prefix, feed_vars, fetch_vars, executor=None, **kw
         fetches = fetches if owner is None else [owner.current(t) for t in fetches]
     recorded = owner._program if kwargs.get("program") else _C.program_of(fetches[0])
     program = _in_scope(recorded)
+    sequences = [] if wanted == "paddle" else _lengths_given(program, recorded, fetches)
     fetches = [program.value(recorded.value_number(t)) for t in fetches]
     names = [name for t in feeds for name in (t.name, *_lengths_of(program, t.name))]
     trainable = [name for name, tensor in program.captured if name and not tensor.stop_gradient]
     if wanted == "paddle":
         reference.save("static.save_inference_model", path_prefix, program, names, fetches, trainable, for_test=True)
         return
-    _C.save_program(os.fsencode(path_prefix), program, names, fetches, trainable=trainable, for_test=True)
+    outputs = [f"output_{place}" for place in range(len(fetches))] + [t.name for t in sequences]
+    _C.save_program(
+        os.fsencode(path_prefix),
+        program,
+        names,
+        fetches + sequences,
+        outputs if sequences else [],
+        trainable=trainable,
+        for_test=True,
+    )
 
 
 def _in_scope(recorded):
@@ -69,6 +79,17 @@ def _in_scope(recorded):
         if program._program is recorded:
             return bound(program, scope)
     return recorded
+
+
+def _lengths_given(program, recorded, fetches):
+    """The lengths of the sequences in results, which are results after the others, named by the place of theirs."""
+    found = []
+    for place, tensor in enumerate(fetches):
+        for level, lengths in enumerate(levels_of(tensor)):
+            value = _C.ops.assign(program.value(recorded.value_number(lengths)))
+            value.name = lengths_name(f"fetch_{place}", level)
+            found.append(value)
+    return found
 
 
 def _lengths_of(program, name):

@@ -5,7 +5,7 @@ with `lod_level` brings them, and every value with as many rows as that input (i
 sizes have an identity (proa.framework.size). Functions that make other sequences (static.nn.sequence_expand) say so of their results.
 """
 
-from functools import cached_property
+from functools import cache, cached_property
 from numbers import Integral
 
 from proa import _C
@@ -65,6 +65,13 @@ def note(tensor, levels):
         table[rows] = list(levels)
 
 
+def as_first_of(result, inputs):
+    """A result whose rows are those of several inputs put together: with the sequences of the first that has any."""
+    if not levels_of(result):
+        note(result, next((levels for x in inputs if (levels := levels_of(x))), []))
+    return result
+
+
 def as_rows_of(result, x):
     """A result that has a row for each row of x: with the same number of rows, by name, and the same sequences."""
     if _C.is_symbolic(result) and _C.is_symbolic(x) and isinstance(x.shape[0], Size):
@@ -76,7 +83,49 @@ def levels_of(tensor):
     """The lengths of the sequences that the rows are, outermost level first; [] where nothing is known of any."""
     rows = _rows(tensor)
     table = _table(tensor) if rows is not None else None
-    return list(table.get(rows, ())) if table else []
+    if not table:
+        return []
+    found = table.get(rows)
+    if found is None and isinstance(tensor.shape[0], Size):
+        found = table[rows] = _inherited(tensor, table)
+    return list(found)
+
+
+def _inherited(tensor, table):
+    """The lengths of what a value was computed from element by element: where inputs of one length each meet, their sizes have
+    different names, and the result has a new one."""
+    program = _C.program_of(tensor)
+    makers, waiting, seen = _makers(program), [program.value_number(tensor)], set()
+    while waiting:
+        number = waiting.pop(0)
+        if number in seen:
+            continue
+        seen.add(number)
+        operand = program.value(number)
+        found = table.get(_rows(operand)) if operand.shape and isinstance(operand.shape[0], Size) else None
+        if found:
+            return found
+        call = makers.get(number)
+        if call is not None and call.op in _elementwise():
+            waiting += [n for n in call.values() if n not in seen and len(program.value(n).shape) == len(operand.shape)]
+    return ()
+
+
+def _makers(program):
+    """The calls of a program by the numbers of their results."""
+    from proa.static.replay import parse
+
+    makers = {}
+    for call in parse(str(program))[1]:
+        for part in call.results:
+            makers.update((n, call) for n in (part if isinstance(part, list) else [part]))
+    return makers
+
+
+@cache
+def _elementwise():
+    """Ops that compute element by element."""
+    return {op["name"] for op in _C.op_registry() if op["fuse"] == "pointwise"}
 
 
 def as_lengths(op, lengths, name="lengths"):

@@ -69,6 +69,37 @@ def switch(new_generator=None):
     return old
 
 
+class Repeated:
+    """Of a piece of a program that is recorded several times: `with` it, each recording gets the names of the first.
+
+    So a cell of a recurrent net that makes its parameters when it is called has one set of them.
+
+    Examples:
+        >>> from proa.utils import unique_name
+        >>> piece, names = unique_name.Repeated(), []
+        >>> for _ in range(2):
+        ...     with piece:
+        ...         names.append(unique_name.generate("of_piece"))
+        >>> names[0] == names[1]
+        True
+    """
+
+    def __init__(self):
+        self._counts = None
+
+    def __enter__(self):
+        if self._counts is None:
+            self._counts = dict(_generator.counts)
+        else:
+            self._after = {**_generator.counts}
+            _generator.counts = dict(self._counts)
+
+    def __exit__(self, *error):
+        if hasattr(self, "_after"):
+            for key, count in self.__dict__.pop("_after").items():
+                _generator.counts[key] = max(count, _generator.counts.get(key, 0))
+
+
 @contextlib.contextmanager
 def guard(new_generator=None):
     """Counts anew inside `with`; a string argument becomes a prefix of all names.

@@ -5,6 +5,7 @@ from proa import _C
 from proa._generated import aliases
 from proa.fluid.layers.arguments import act_on
 from proa.fluid.layers.blocks import write
+from proa.static.sequences import as_first_of
 
 _COMPARISONS = {
     "equal": proa.equal,
@@ -100,12 +101,12 @@ def mul(x, y, x_num_col_dims=1, y_num_col_dims=1, name=None):
 
 def sum(x):
     """The sum of a list of tensors."""
-    return proa.add_n(x)
+    return as_first_of(proa.add_n(x), x if isinstance(x, (list, tuple)) else [x])
 
 
 def sums(input, out=None):
     """The sum of a list of tensors, written into `out` if that is given."""
-    result = proa.add_n(input)
+    result = sum(input)
     return result if out is None else write(out, result)
 
 

@@ -5,6 +5,7 @@ from proa import _C
 from proa.fluid.layers.arguments import act_on
 from proa.fluid.layers.blocks import write
 from proa.static.parameters import create_global_var
+from proa.static.sequences import as_first_of
 
 __all__ = [
     "arange", "argmax", "argmin", "argsort", "assign", "cast", "concat", "create_global_var", "create_parameter",
@@ -153,7 +154,9 @@ def assign(input, output=None):
 
 def concat(input, axis=0, name=None):
     """Tensors one after another along `axis`."""
-    return proa.concat(input if isinstance(input, (list, tuple)) else [input], axis)
+    inputs = input if isinstance(input, (list, tuple)) else [input]
+    result = proa.concat(inputs, axis)
+    return result if axis in (0, -len(result.shape)) else as_first_of(result, inputs)
 
 
 def stack(x, axis=0, name=None):

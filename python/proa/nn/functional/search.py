@@ -30,6 +30,8 @@ def gather_tree(ids, parents):
                 f"{list(parents.shape)}"
             )
         )
+    if type(ids.shape[0]) is not int:
+        return _of_program(ids, parents)
     found = []
     beams = None
     for t in range(ids.shape[0] - 1, -1, -1):
@@ -39,3 +41,17 @@ def gather_tree(ids, parents):
         found.append(word)
         beams = parent
     return _C.ops.stack(found[::-1], 0) if found else ids.clone()
+
+
+def _of_program(ids, parents):
+    """`gather_tree` of as many steps as only the run of the program knows, one at least."""
+    ops = _C.ops
+    row = lambda steps, t: ops.squeeze(ops.gather(steps, ops.reshape(t, [1]), 0), [0])
+    last = ops.shape(ids)[0].astype("int64") - 1
+
+    def turn(t, beams, found):
+        word, parent = (ops.take_along_axis(row(steps, t), beams, 1) for steps in (ids, parents))
+        return [t - 1, parent, ops.concat([ops.unsqueeze(word, [0]), found], 0)]
+
+    begin = [ops.reshape(last, [1]) - 1, row(parents, last), ops.unsqueeze(row(ids, last), [0])]
+    return _C.while_loop(lambda t, *_: [(t >= 0).all()], turn, begin)[2]

@@ -1,5 +1,6 @@
 """Recurrent layers: cells, a loop over a cell, and stacks of loops."""
 
+import contextlib
 import math
 import numbers
 
@@ -10,6 +11,7 @@ from proa.nn.functional.shapes import require_dims, size_argument
 from proa.nn.initializer import Uniform
 from proa.nn.layer.container import LayerList, checked_layers
 from proa.nn.layer.layers import Layer
+from proa.utils import unique_name
 
 
 def _map(function, *structures):
@@ -263,24 +265,66 @@ def _loop(cell, is_reverse, time_major, inputs, initial_states, sequence_length,
 
 
 def _loop_of_steps(cell, is_reverse, time_major, inputs, initial_states, sequence_length, kwargs):
-    """The same of any cell, step by step: the number of steps must be known."""
+    """The same of any cell, step by step."""
     ops = _C.ops
     time = 0 if time_major else 1
     if inputs is None:  # cells may take several tensors
         inputs = _C.tensor_argument(inputs, type(cell).__name__, "inputs")
     if initial_states is None:
         initial_states = cell.get_initial_states(inputs, batch_dim_idx=1 - time)
+    # In a program a cell may make its parameters when it is called: the first time.
+    piece = unique_name.Repeated() if _C.in_static_mode() else contextlib.nullcontext()
+
+    def step(x, states, t):
+        with piece:
+            output, new = cell(x, states, **kwargs)
+        if sequence_length is not None:
+            running = ops.unsqueeze(sequence_length > t, -1)
+            new = _map(lambda a, b: ops.where(running, a, b), new, states)
+            output = _map(lambda a: ops.where(running, a, ops.full_like(a, 0.0)), output)
+        return output, new
+
+    if type(inputs.shape[time]) is not int:
+        return _loop_of_program(step, is_reverse, time, inputs, initial_states)
     steps = list(ops.unbind(inputs, time))
     order = range(len(steps))
     states, outputs = initial_states, [None] * len(steps)
     for t in reversed(order) if is_reverse else order:
-        output, new = cell(steps[t], states, **kwargs)
-        if sequence_length is not None:
-            running = ops.unsqueeze(sequence_length > t, -1)
-            new = _map(lambda a, b, r=running: ops.where(r, a, b), new, states)
-            output = _map(lambda a, r=running: ops.where(r, a, ops.full_like(a, 0.0)), output)
-        states, outputs[t] = new, output
+        outputs[t], states = step(steps[t], states, t)
     return _map(lambda *parts: ops.stack(list(parts), time), *outputs), states
+
+
+def _loop_of_program(step, is_reverse, time, inputs, states):
+    """The same for as many steps as only the run of the program knows: one at least."""
+    from proa.jit import structure
+
+    ops = _C.ops
+    count = ops.shape(inputs)[time].astype("int64")
+    place = (lambda k: count - 1 - k) if is_reverse else (lambda k: k)
+    row = lambda t: ops.squeeze(ops.gather(inputs, ops.reshape(t, [1]), time), [time])
+    first = ops.full([1], 0, _C.int64)
+    output, states = step(row(place(first)), states, place(first))
+    now = []
+    trees = structure.flatten(states, now), structure.flatten(output, kept := [])
+
+    def turn(k, *values):
+        states = structure.unflatten(trees[0], iter(values[: len(now)]))
+        output, new = step(row(place(k)), states, place(k))
+        structure.flatten(new, new_states := [])
+        structure.flatten(output, outputs := [])
+        rows = [ops.concat([old, ops.unsqueeze(o, [0])], 0) for old, o in zip(values[len(now) :], outputs, strict=True)]
+        return [k + 1, *new_states, *rows]
+
+    begin = [first + 1, *now, *(ops.unsqueeze(o, [0]) for o in kept)]
+    found = _C.while_loop(lambda k, *values: [(k < count).all()], turn, begin)[1:]
+    states = structure.unflatten(trees[0], iter(found[: len(now)]))
+    outputs = structure.unflatten(trees[1], iter(found[len(now) :]))
+
+    def placed(rows):
+        rows = ops.flip(rows, [0]) if is_reverse else rows
+        return rows if time == 0 else ops.transpose(rows, [1, 0, *range(2, len(rows.shape))])
+
+    return _map(placed, outputs), states
 
 
 class BiRNN(Layer):

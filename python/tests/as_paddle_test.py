@@ -299,3 +299,29 @@ def test_names_that_are_not_there(tmp_path):
         f"No module named 'paddle.geometric': {later}",
         "ImportError",
     ]
+
+
+def test_lists_of_converted_functions(tmp_path):
+    """Functions of the package are known by what they are, whatever they are called."""
+    (tmp_path / "script.py").write_text(
+        textwrap.dedent("""
+        import paddle
+
+        @paddle.jit.to_static
+        def kept(x):
+            rows = []
+            for row in x:
+                if row.sum() > 0:
+                    rows.append(row)
+            return paddle.stack(rows), paddle.concat(rows), paddle.tensor.array_length(rows)
+
+        for value in ([[1.0, 2.0], [-1.0, 0.0], [3.0, 4.0]], [[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]):
+            a, b, n = kept(paddle.to_tensor(value))
+            print([a.tolist(), b.tolist(), n])
+        """)
+    )
+    result = run("-m", "proa.as_paddle", tmp_path / "script.py")
+    assert result.stdout.splitlines() == [
+        "[[[1.0, 2.0], [3.0, 4.0]], [1.0, 2.0, 3.0, 4.0], 2]",
+        "[[[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]], [1.0, 1.0, 2.0, 2.0, 3.0, 3.0], 3]",
+    ], result.stderr

@@ -190,7 +190,7 @@ class Size:
         """With a size that is not known to be the same, nor known to be another."""
         dims = self._is_dim() and other._is_dim() and compare in (operator.eq, operator.ne)
         # What the library's own functions take for equal, their ops check when the program runs.
-        if dims and sys._getframe(3).f_globals.get("__name__", "").startswith("proa."):
+        if dims and sys._getframe(3).f_globals.get("__name__", "").startswith(("proa.", "paddle.")):
             return compare is operator.eq
         if getattr(_thread, "least", None) is not None:
             self._refuse(f"{compare.__name__} of sizes")

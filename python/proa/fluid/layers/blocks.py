@@ -213,7 +213,7 @@ def _handles(program):
     frame, waiting = sys._getframe(1), []
     while frame is not None:
         waiting += frame.f_locals.values()
-        if not frame.f_globals.get("__name__", "").startswith("proa."):
+        if not frame.f_globals.get("__name__", "").startswith(("proa.", "paddle.")):
             waiting += frame.f_globals.values()
         frame = frame.f_back
     while waiting and len(seen) < _MOST:

@@ -103,14 +103,16 @@ _WRAPPERS = {
 }
 
 
+def _home(function):
+    """The module of this package that defines a function, without the package, which proa.as_paddle calls paddle; else ""."""
+    package, _, home = function.__module__.partition(".")
+    return home if package in ("proa", "paddle") else ""
+
+
 def _replacement(function):
     """What takes arrays too in place of a function of this package; None for others."""
     wrapper = _WRAPPERS.get(function.__name__)
-    return (
-        wrapper(function)
-        if wrapper is not None and function.__module__.startswith(("proa._generated", "proa.tensor"))
-        else None
-    )
+    return wrapper(function) if wrapper is not None and _home(function).startswith(("_generated", "tensor")) else None
 
 
 calls.of_libraries.append(_replacement)

@@ -13,7 +13,7 @@ def names_in(names):
         for value in list(names.values()):
             if isinstance(value, type):
                 for kind in value.__mro__:
-                    if kind.__module__.partition(".")[0] not in ("builtins", "proa"):
+                    if kind.__module__.partition(".")[0] not in ("builtins", "proa", "paddle"):
                         found.update(name for name, p in kind.__dict__.items() if type(p) is property)
         known = _properties[id(names)] = len(names), found
     return known[1]

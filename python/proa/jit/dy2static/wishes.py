@@ -50,7 +50,7 @@ def _of_generator(error):
     step = error.__traceback__
     while step is not None:
         code = step.tb_frame.f_code
-        if not step.tb_frame.f_globals.get("__name__", "").startswith("proa."):
+        if not step.tb_frame.f_globals.get("__name__", "").startswith(("proa.", "paddle.")):
             found = generator(code) if code.co_name[:1] != "<" else None
         step = step.tb_next
     return found

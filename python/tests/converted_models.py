@@ -186,6 +186,52 @@ class _Bert(nn.Layer):
 _BERT = _Bert()
 
 
+class _Translator(nn.Layer):
+    """An encoder, a decoder with caches, and words: the numbers 0 to 3, of which 3 ends a sentence."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Transformer(4, 2, 1, 1, 8, dropout=0.0)
+        for i, p in enumerate(self.net.parameters()):
+            if len(p.shape) == 2:
+                values = paddle.arange(p.shape[0] * p.shape[1], dtype="float32").reshape(p.shape)
+                p.set_value(paddle.sin(values + i) * 0.6)
+        self.words = _linear(4, 4, 0.3)
+
+    def forward(self, source, beams=2, most=5, end=3):
+        memory = self.net.encoder(source.unsqueeze(0))
+        memory = memory.expand([beams, memory.shape[1], memory.shape[2]])
+        caches = self.net.decoder.gen_cache(memory)
+        scores = paddle.to_tensor([0.0, -1e4])
+        tokens = paddle.zeros([beams, 1], "int64")
+        finished = paddle.zeros([beams], "bool")
+        step = paddle.to_tensor(0)
+        while step < most:
+            hidden, caches = self.net.decoder(F.one_hot(tokens[:, -1:], 4), memory, None, None, caches)
+            log_probs = F.log_softmax(self.words(hidden[:, -1]) * 2, axis=-1)
+            log_probs = paddle.where(finished.unsqueeze(-1), paddle.to_tensor([[-1e4, -1e4, -1e4, 0.0]]), log_probs)
+            scores, index = paddle.topk((scores.unsqueeze(-1) + log_probs).flatten(), beams)
+            parent, token = index // 4, index % 4
+            tokens = paddle.concat([tokens.index_select(parent), token.unsqueeze(-1)], axis=-1)
+            caches = [
+                (type(own)(own.k.index_select(parent), own.v.index_select(parent)), other) for own, other in caches
+            ]
+            finished = paddle.logical_or(finished.astype("int64").index_select(parent).astype("bool"), token == end)
+            step = step + 1
+            if finished.all():
+                break
+        return tokens, scores
+
+
+_TRANSLATOR = _Translator()
+
+
+@supported
+def transformer_with_beam_search(x):
+    """A Transformer whose decoder has caches, and a beam search that ends when all beams do"""
+    return _TRANSLATOR(x)
+
+
 @supported
 def bert(x):
     """Blocks of BERT with an optional mask"""

@@ -206,6 +206,16 @@ CALLS = {
                    [(_S[::-1] * (np.log(_S[::-1]) - np.log(_S))).sum()]),
     "log_loss": (lambda: layers.log_loss(t(_S[:, :1]), t(np.array([[1], [0], [1]], "float32")), 0.0),
                  -np.log(np.where([[1], [0], [1]], _S[:, :1], 1 - _S[:, :1]))),
+    "bpr_loss": (lambda: layers.bpr_loss(t(X), t(_I)),
+                 [[np.mean([np.log1p(np.exp(row[j] - row[i])) for j in range(len(row)) if j != i])]
+                  for row, (i,) in zip(X, _I)]),
+    "sigmoid_focal_loss": (
+        lambda: layers.sigmoid_focal_loss(t(X), t(_I.astype("int32")), t(np.int32([2])), 2.0, 0.25),
+        np.where(_I == np.arange(1, X.shape[1] + 1), -0.25 * (1 - _sigmoid(X)) ** 2 * np.log(_sigmoid(X)),
+                 -0.75 * _sigmoid(X) ** 2 * np.log(1 - _sigmoid(X))) / 2),
+    "multiplex": (lambda: layers.multiplex([t(X), t(P)], t(np.int32([[1], [0], [1]]))), np.stack([P[0], X[1], P[2]])),
+    "clamp": (lambda: layers.clamp(t(X), -0.5, 0.5), X.clip(-0.5, 0.5)),
+    "clamp into": (lambda: layers.clamp(t(X), max=0.1, output=proa.zeros(list(X.shape))), X.clip(None, 0.1)),
     "margin_rank_loss": (lambda: layers.margin_rank_loss(t(np.sign(X)), t(X), t(P)),
                          np.maximum(0, 0.1 - np.sign(X) * (X - P))),
     "rank_loss": (lambda: layers.rank_loss(t(_S), t(X), t(P)), np.log1p(np.exp(X - P)) - _S * (X - P)),
@@ -230,6 +240,10 @@ ELSEWHERE = (
     "sequence_softmax sequence_unpad "
     # In fluid_cells_test and fluid_detection_test.
     "GRUCell LSTMCell RNNCell lstm_unit rnn box_coder matrix_nms multiclass_nms yolo_box yolov3_loss "
+    # In fluid_images_test and program_decode_test.
+    "box_clip deformable_conv grid_sampler image_resize_short iou_similarity psroi_pool random_crop resize_linear roi_align "
+    "roi_pool autoincreased_step_counter lod_append hsigmoid mean_iou get_tensor_from_selected_rows merge_selected_rows "
+    "gather_tree BasicDecoder DecodeHelper GreedyEmbeddingHelper SampleEmbeddingHelper TrainingHelper "
     # In fluid_loops_test and fluid_recognition_test.
     "While tensor_array_to_tensor dynamic_lstmp gru_unit chunk_eval ctc_greedy_decoder edit_distance im2sequence "
     # In fluid_blocks_test.
@@ -265,7 +279,7 @@ def test_every_function_is_called_somewhere():
     public = {name for name in dir(layers) if not name.startswith("_")}
     modules = {"nn", "loss", "tensor", "ops", "math", "io", "control_flow", "learning_rate_scheduler", "metric_op",
                "utils", "collective", "distributions", "core", "arguments", "rnn", "sequence_lod", "recurrent_blocks",
-               "switches", "py_readers", "detection", "recognition", "loops", "blocks"}  # fmt: skip
+               "switches", "py_readers", "detection", "recognition", "loops", "blocks", "images", "helpers"}  # fmt: skip
     called = {re.sub(r"[ =].*", "", name) for name in CALLS} | set(_UNARY) | set(ELSEWHERE)
     assert public - modules - called == set()
     assert called - public == set()

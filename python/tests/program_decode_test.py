@@ -211,3 +211,57 @@ def test_weight_norm_of_a_wrong_dim(program):
         layers.fc(fluid.data("x", [None, 3]), 2, param_attr=fluid.WeightNormParamAttr(dim=2))
     with pytest.raises(TypeError, match="dim must be an int or None, not '1'"):
         fluid.WeightNormParamAttr(dim="1")
+
+
+def _helpers(kind, table, scores, program):
+    """A BasicDecoder with each helper; the words of training are rows of numbers."""
+    cell = nn.GRUCell(4, 4)
+    if kind == "training":
+        words = _RNG.randint(0, 9, (2, 5))
+        helper = layers.TrainingHelper(table(proa.to_tensor(words)), proa.to_tensor(np.int64([5, 3])))
+        return cell, words, layers.BasicDecoder(cell, helper, scores)
+    kinds = {"greedy": layers.GreedyEmbeddingHelper, "drawn": layers.SampleEmbeddingHelper}
+    return cell, None, layers.BasicDecoder(cell, kinds[kind](table, proa.zeros([2], "int64"), 1), scores)
+
+
+@pytest.mark.parametrize("kind", ["training", "greedy", "drawn"])
+def test_helpers_say_what_comes_next(kind):
+    """Against a loop by hand; the same in a program, but for what is drawn."""
+    proa.seed(11)
+    table, scores = nn.Embedding(9, 4), nn.Linear(4, 9)
+    cell, words, decoder = _helpers(kind, table, scores, None)
+    start = proa.to_tensor(_RNG.randn(2, 4).astype("float32"))
+    outputs, last, lengths = nn.dynamic_decode(decoder, start, max_step_num=6, return_length=True)
+    ids = outputs.sample_ids.numpy()
+    h, before, steps = start, np.zeros(2, "int64"), outputs.cell_outputs.shape[1]
+    for t in range(steps):
+        inputs = words[:, t] if kind == "training" else before
+        x = table(proa.to_tensor(inputs))
+        if kind == "training":
+            x = x * float(1.0)
+        y, h = cell(x, h)
+        wanted = scores(y).numpy()
+        np.testing.assert_allclose(outputs.cell_outputs.numpy()[:, t], wanted, rtol=1e-4, atol=1e-5)
+        if kind != "drawn":
+            assert ids[:, t].tolist() == wanted.argmax(1).tolist()
+        before = ids[:, t]
+    if kind == "training":
+        assert steps == 5 and lengths.tolist() == [5, 3]
+    main = proa.static.Program()
+    with proa.static.program_guard(main):
+        given = proa.static.data("start", [None, 4])
+        again, _ = nn.dynamic_decode(decoder, given, max_step_num=6)
+        fetches = [again.cell_outputs, again.sample_ids]
+    found = proa.static.Executor().run(main, feed={"start": start.numpy()}, fetch_list=fetches)
+    if kind == "drawn":
+        assert found[1].min() >= 0 and found[1].max() < 9
+    else:
+        np.testing.assert_allclose(found[0], outputs.cell_outputs.numpy(), rtol=1e-4, atol=1e-5)
+        assert found[1].tolist() == ids.tolist()
+
+
+def test_a_helper_without_methods():
+    helper = layers.DecodeHelper()
+    for call in (helper.initialize, lambda: helper.sample(0, 0, 0), lambda: helper.next_inputs(0, 0, 0, 0)):
+        with pytest.raises(NotImplementedError, match="DecodeHelper does not define"):
+            call()

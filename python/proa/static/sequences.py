@@ -88,7 +88,7 @@ def levels_of(tensor):
     found = table.get(rows)
     if found is None and isinstance(tensor.shape[0], Size):
         found = table[rows] = _inherited(tensor, table)
-    return list(found)
+    return list(found or ())
 
 
 def _inherited(tensor, table):

@@ -6,7 +6,7 @@ import math
 from proa.optimizer import lr
 
 __all__ = [
-    "cosine_decay", "exponential_decay", "inverse_time_decay", "linear_lr_warmup", "natural_exp_decay", "noam_decay",
+    "autoincreased_step_counter", "cosine_decay", "exponential_decay", "inverse_time_decay", "linear_lr_warmup", "natural_exp_decay", "noam_decay",
     "piecewise_decay", "polynomial_decay",
 ]  # fmt: skip
 
@@ -115,3 +115,30 @@ def linear_lr_warmup(learning_rate, warmup_steps, start_lr, end_lr):
         return learning_rate() if isinstance(learning_rate, lr.LRScheduler) else learning_rate
 
     return StepLambda(rate)
+
+
+def autoincreased_step_counter(counter_name=None, begin=1, step=1):
+    """The number of the run of a program: `begin` in the first, `step` more in each that follows; int64, [1].
+
+    Args:
+        counter_name (str, optional): of the counter; asked for again, it is the same one.
+
+    Examples:
+        >>> from proa import fluid
+        >>> main, startup = fluid.Program(), fluid.Program()
+        >>> with fluid.program_guard(main, startup):
+        ...     number = fluid.layers.autoincreased_step_counter(begin=10)
+        >>> exe = fluid.Executor()
+        >>> _ = exe.run(startup)
+        >>> [exe.run(main, fetch_list=[number])[0].item() for _ in range(2)]
+        [10, 11]
+    """
+    from proa import _C
+    from proa.static import create_global_var, default_main_program
+
+    name = counter_name or "@STEP_COUNTER@"
+    held = default_main_program()._made.get(name)
+    if held is None:
+        held = create_global_var([1], begin - step, "int64", persistable=True, name=name)
+        _C.ops.store_(held, held + step)
+    return held

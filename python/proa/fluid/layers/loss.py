@@ -1,13 +1,15 @@
 """Losses, with the old arguments: one value for each sample, [N, 1]."""
 
+import math
+
 import proa
 from proa import _C
 from proa.nn import functional as F
 
 __all__ = [
-    "cross_entropy", "dice_loss", "huber_loss", "kldiv_loss", "log_loss", "margin_rank_loss", "mse_loss", "npair_loss",
+    "bpr_loss", "cross_entropy", "dice_loss", "hsigmoid", "huber_loss", "kldiv_loss", "log_loss", "margin_rank_loss", "mse_loss", "npair_loss",
     "rank_loss", "sigmoid_cross_entropy_with_logits", "smooth_l1", "softmax_with_cross_entropy", "square_error_cost",
-    "teacher_student_sigmoid_loss",
+    "sigmoid_focal_loss", "teacher_student_sigmoid_loss",
 ]  # fmt: skip
 
 
@@ -124,3 +126,46 @@ def teacher_student_sigmoid_loss(input, label, soft_max_up_bound=15.0, soft_max_
             label < 0.0, clicked, _C.ops.where(label < 1.0, base + base - x * label, clicked + base - x * (label - 1.0))
         ),
     )
+
+
+def bpr_loss(input, label, name=None):
+    """How well the label's score stands above all others: [N, 1], the mean of -log(sigmoid(x[label] - x[j])) over the others.
+
+    Args:
+        input (Tensor): scores, [N, classes].
+        label (Tensor): int64, [N, 1].
+    """
+    own = _C.ops.take_along_axis(input, label, 1)
+    costs = F.softplus(input - own)
+    others = _C.ops.sum(costs, axis=[1], keepdim=True) - math.log(2.0)  # its own cost is log 2
+    return others / float(input.shape[1] - 1)
+
+
+def sigmoid_focal_loss(x, label, fg_num, gamma=2.0, alpha=0.25):
+    """The focal loss (Lin et al., 2017) of each class of each sample, over `fg_num`: [N, classes].
+
+    Args:
+        x (Tensor): scores, [N, classes].
+        label (Tensor): int32, [N, 1]: 0 for the background, c for class c - 1.
+        fg_num (Tensor): int32, [1]: how many samples are no background.
+    """
+    classes = proa.arange(1, x.shape[1] + 1, 1, "int64")
+    hit = _C.ops.equal(label.astype("int64"), classes).astype(x.dtype)
+    p = _C.ops.sigmoid(x)
+    cost = F.relu(x) - x * hit + F.softplus(-proa.abs(x))
+    wrong = p * (1.0 - hit) + (1.0 - p) * hit
+    weight = alpha * hit + (1.0 - alpha) * (1.0 - hit)
+    return weight * wrong**gamma * cost / _C.ops.clip(fg_num, 1, None).astype(x.dtype)
+
+
+def hsigmoid(input, label, num_classes, param_attr=None, bias_attr=None, name=None, path_table=None, path_code=None,
+             is_custom=False, is_sparse=False):  # fmt: skip
+    """`nn.functional.hsigmoid_loss` with parameters of its own: [N, 1]."""
+    from proa.static.parameters import program_parameter
+    from proa.utils import unique_name
+
+    rows = num_classes if is_custom else num_classes - 1
+    prefix = name if name is not None else unique_name.generate("hsigmoid")
+    weight = program_parameter([rows, int(input.shape[1])], param_attr, input.dtype, prefix=prefix)
+    bias = program_parameter([rows, 1], bias_attr, input.dtype, True, prefix=prefix)
+    return F.hsigmoid_loss(input, label, num_classes, weight, bias, path_table, path_code, is_sparse)

@@ -7,13 +7,14 @@ import proa
 from proa import _C
 from proa.framework.names import missing as _missing
 from proa.nn.decode import BeamSearchDecoder, Decoder, dynamic_decode
+from proa.nn.functional.search import gather_tree
 from proa.nn.layer.rnn import RNNCellBase, _loop
 from proa.static.only import static_only
 from proa.static.parameters import program_parameter
 from proa.utils import unique_name
 
 __all__ = [
-    "BeamSearchDecoder", "Decoder", "GRUCell", "LSTMCell", "RNNCell", "dynamic_decode", "lstm", "lstm_unit", "rnn",
+    "BeamSearchDecoder", "Decoder", "GRUCell", "LSTMCell", "RNNCell", "dynamic_decode", "gather_tree", "lstm", "lstm_unit", "rnn",
 ]  # fmt: skip
 
 __getattr__ = _missing(__name__)

@@ -31,7 +31,7 @@ from proa.utils import unique_name
 
 __all__ = [
     "bilinear_tensor_product", "crf_decoding", "data_norm", "dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "gru_unit",
-    "linear_chain_crf", "lod_reset",
+    "linear_chain_crf", "lod_append", "lod_reset",
     "multi_box_head", "nce", "prior_box", "sequence_concat", "sequence_conv", "sequence_enumerate", "sequence_expand",
     "sequence_expand_as", "sequence_first_step", "sequence_last_step", "sequence_pad", "sequence_pool", "sequence_reshape",
     "sequence_reverse", "sequence_scatter", "sequence_slice", "sequence_softmax", "sequence_unpad",
@@ -62,6 +62,20 @@ def lod_reset(x, y=None, target_lod=None):
     # A size of its own: what else has the rows of x keeps its sequences.
     result = _C.ops.gather(x, _C.ops.cumsum(_C.ops.full_like(Layout(levels[-1]).sequence, 1), 0) - 1, 0)
     note(result, levels)
+    return result
+
+
+def lod_append(x, level):
+    """x with one more level of sequences: those of the rows, below the levels that it has.
+
+    Args:
+        x (Tensor): a value of a program, [rows, ...].
+        level (Tensor|list[int]): lengths, one for each sequence (or row) that x has so far; or a value whose sequences are taken.
+    """
+    lower = levels_of(level) if isinstance(level, _C.Tensor) else []
+    lengths = lower[-1] if lower else as_lengths("lod_append", level, "level")
+    result = _C.ops.gather(x, _C.ops.cumsum(_C.ops.full_like(Layout(lengths).sequence, 1), 0) - 1, 0)
+    note(result, [*levels_of(x), lengths])
     return result
 
 

@@ -8,10 +8,10 @@ from proa.static.parameters import create_global_var
 from proa.static.sequences import as_first_of
 
 __all__ = [
-    "arange", "argmax", "argmin", "argsort", "assign", "cast", "concat", "create_global_var", "create_parameter",
+    "arange", "argmax", "argmin", "argsort", "assign", "cast", "clamp", "concat", "create_global_var", "create_parameter",
     "create_tensor", "crop", "crop_tensor", "diag", "expand", "expand_as", "eye", "fill_constant",
-    "fill_constant_batch_size_like", "flatten", "full_like", "gather", "gather_nd", "gaussian_random_batch_size_like",
-    "index_select", "linspace", "one_hot", "ones", "pad", "pad2d", "pad_constant_like", "range", "reshape", "reverse",
+    "fill_constant_batch_size_like", "flatten", "full_like", "gather", "gather_nd", "gaussian_random_batch_size_like", "get_tensor_from_selected_rows",
+    "index_select", "linspace", "merge_selected_rows", "multiplex", "one_hot", "ones", "pad", "pad2d", "pad_constant_like", "range", "reshape", "reverse",
     "scatter", "scatter_nd", "scatter_nd_add", "shard_index", "slice", "space_to_depth", "split", "squeeze", "stack",
     "strided_slice", "topk", "transpose", "triu", "unbind", "uniform_random_batch_size_like", "unique",
     "unique_with_counts", "unsqueeze", "unstack", "zeros",
@@ -330,6 +330,26 @@ def argsort(input, axis=-1, descending=False, name=None):
 def topk(input, k, name=None):
     """(the k largest along the last axis, their indices)."""
     return proa.topk(input, k)
+
+
+def multiplex(inputs, index):
+    """Of each row the one of the tensor that `index` [rows, 1] names."""
+    return proa.multiplex(inputs, index)
+
+
+def clamp(input, min=None, max=None, output=None, name=None):
+    """x, not less than min and not more than max; written into `output` if that is given."""
+    return _into(output, proa.clip(input, min, max))
+
+
+def merge_selected_rows(x, name=None):
+    """A row-sparse tensor, such as the gradient of a sparse embedding, with each row once; of a dense one a copy."""
+    return proa.merge_rows(x)
+
+
+def get_tensor_from_selected_rows(x, name=None):
+    """The values of a row-sparse tensor, a row for each that it holds; of a dense one itself."""
+    return x.values() if x.is_selected_rows() else x
 
 
 def unique(x, dtype="int32"):

@@ -36,7 +36,7 @@ import proa.onnx
 from proa.hugging_face import loading
 from proa.utils import download
 from proa.vision import datasets
-from python.tests import pickle_reader_test
+from python.tests import pickle_reader_test, tree_index_test
 
 Image = pytest.importorskip("PIL.Image")
 _TORCH, _REFERENCE, _MODELS = (
@@ -327,6 +327,11 @@ def _slots(path):
     return found.get_memory_data_size()
 
 
+def _tree(path):
+    tree = proa.distributed.fleet.dataset.TreeIndex("tree", path)
+    return [tree.get_travel_codes(node.id()) for node in tree.get_all_leafs()]
+
+
 def _strategy(path):
     strategy = proa.distributed.fleet.DistributedStrategy()
     strategy.load_from_prototxt(path)
@@ -484,6 +489,7 @@ READERS = {
         b'{"do_lower_case": true, "unk_token": "[UNK]", "pad_token": {"content": "[PAD]"}, "model_max_length": 512}',
     ]),
     "slots": Reader(_slots, "part-0", [b"1 5 2 0.5 1.5\n1 7 2 -1 2e3\n"]),
+    "tree": Reader(_tree, "tree", [tree_index_test.tree_bytes(tree_index_test.nodes_of(3, 2, (0, 2, 3)), 3, 2)]),
     "strategy": Reader(_strategy, "s.prototxt", [
         _text(proa.distributed.fleet.DistributedStrategy().save_to_prototxt), b'{"amp": true}',
     ]),
@@ -515,6 +521,7 @@ _MODULES = {
     "dataset/uci_housing.py": ["old housing"],
     "distributed/file_dataset.py": ["slots"],
     "distributed/fleet/base/distributed_strategy.py": ["strategy"],
+    "distributed/fleet/dataset/index_dataset.py": ["tree"],
     "distributed/launch/ranks.py": "the log of a rank, as bytes",
     "framework/archives.py": ["npz", "torch"],
     "framework/container.py": ["saved", "safetensors", "sharded", "npy", "pickle"],
@@ -686,10 +693,12 @@ def test_a_strategy_that_is_no_dict(text, tmp_path):
 
 def test_every_module_that_opens_files():
     package = pathlib.Path(proa.__file__).parent
+    files = [pathlib.Path(at, name) for at, _, names in os.walk(package, followlinks=True) for name in names]
     found = {
         str(path.relative_to(package))
-        for path in package.rglob("*.py")
-        if any(isinstance(node, ast.Call) and _opens(node) for node in ast.walk(ast.parse(path.read_text())))
+        for path in files
+        if path.suffix == ".py"
+        and any(isinstance(node, ast.Call) and _opens(node) for node in ast.walk(ast.parse(path.read_text())))
     }
     assert found == set(_MODULES), sorted(found ^ set(_MODULES))
     reached = {name for names in _MODULES.values() if not isinstance(names, str) for name in names}

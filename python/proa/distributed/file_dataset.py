@@ -257,6 +257,52 @@ class InMemoryDataset(FileDataset):
             for sample, value in zip(self._loaded or (), values):
                 sample[at] = value
 
+    def tdm_sample(self, tree_name, tree_path, tdm_layer_counts, start_sample_layer, with_hierachy, seed, id_slot):
+        """Puts in the place of each sample, for each layer of a tree of items, one with the node that the sample's item
+        lies below, and others with other nodes of that layer, whose labels are 0. Layers come from the leaves up.
+
+        Args:
+            tree_name (str), tree_path (str): of a tree; see `fleet.dataset.TreeIndex`.
+            tdm_layer_counts (list[int]): how many other nodes are drawn in each layer from `start_sample_layer` down.
+            start_sample_layer (int): the first layer, from 1.
+            with_hierachy (bool): accepted, as by the reference; other slots stay as they are (`TreeIndex.layerwise_sample`
+                has ancestors of a user's items).
+            seed (int): of the draws; 0 leaves it to `proa.seed`.
+            id_slot (int|str): the int64 slot with the item, by its place in `use_var` or its name. The slot behind it is the
+                label.
+
+        Raises:
+            ValueError: a sample has no single item, or one that the tree has not; there is no such slot, or none behind it.
+            RuntimeError: nothing was loaded.
+        """
+        from proa.distributed.fleet.dataset.index_dataset import TreeIndex
+
+        if self._loaded is None:
+            raise _C.located(RuntimeError("InMemoryDataset: call load_into_memory first"))
+        names = [var.name for var in self._variables]
+        at = names.index(id_slot) if id_slot in names else id_slot
+        if type(at) is not int or not 0 <= at < len(names) - 1 or self._variables[at].dtype != _C.int64:
+            raise _C.located(
+                ValueError(
+                    f"InMemoryDataset.tdm_sample: id_slot must be an int64 slot with the label behind it, not {id_slot!r}; "
+                    f"there are {', '.join(names)}"
+                )
+            )
+        tree = TreeIndex(tree_name, tree_path)
+        tree.init_layerwise_sampler(tdm_layer_counts, start_sample_layer, seed)
+        made = []
+        for sample in self._loaded:
+            if sample[at].size != 1:
+                raise _C.located(
+                    ValueError(
+                        f"InMemoryDataset.tdm_sample: slot {names[at]!r} has {sample[at].size} items in a sample"
+                    )
+                )
+            for _, node, own in tree.drawn(int(sample[at][0])):
+                label = sample[at + 1] if own else np.zeros_like(sample[at + 1])
+                made.append([*sample[:at], np.array([node.id()], np.uint64).view(np.int64), label, *sample[at + 2 :]])
+        self._loaded = made
+
     def release_memory(self):
         """Forgets the samples."""
         self._loaded = None

@@ -32,7 +32,7 @@ _HOMES = _invert({
 
 __all__ = sorted([name for name in [*_HOMES, *_METHODS.split()] if not name.startswith("_")])
 
-_get, _names = _lazy(__name__, _HOMES, ("base", "data_generator", "meta_parallel", "metrics", "utils"))
+_get, _names = _lazy(__name__, _HOMES, ("base", "data_generator", "dataset", "meta_parallel", "metrics", "utils"))
 
 
 def __getattr__(name):

@@ -116,7 +116,7 @@ class ProgBarLogger(Callback):
     def __init__(self, log_freq=1, verbose=2):
         super().__init__()
         self.log_freq, self.verbose = max(int(log_freq), 1), verbose
-        self._bar = None
+        self._bar = self._rest = None
 
     def _values(self, logs):
         names = self.params.get("metrics", ())
@@ -124,10 +124,21 @@ class ProgBarLogger(Callback):
 
     def _begin(self, steps):
         self._bar = ProgressBar(steps, every_line=self.verbose == 2) if self.verbose else None
+        self._rest = None
 
     def _update(self, step, steps, logs):
-        if self._bar is not None and ((step + 1) % self.log_freq == 0 or step + 1 == steps):
+        if self._bar is None:
+            return
+        shown = (step + 1) % self.log_freq == 0 or step + 1 == steps
+        if shown:
             self._bar.update(step + 1, self._values(logs))
+        # What a loop of unknown length, or one that stops early, has to show in the end.
+        self._rest = None if step + 1 == steps or shown and self.verbose == 2 else (step + 1, logs)
+
+    def _end(self):
+        if self._rest is not None:
+            self._bar.update(self._rest[0], self._values(self._rest[1]), last=True)
+        self._bar.close()
 
     def on_epoch_begin(self, epoch, logs=None):
         if self.verbose and self.params.get("epochs"):
@@ -139,7 +150,7 @@ class ProgBarLogger(Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         if self._bar is not None:
-            self._bar.close()
+            self._end()
 
     def on_eval_begin(self, logs=None):
         self._eval_steps = (logs or {}).get("steps")
@@ -152,7 +163,7 @@ class ProgBarLogger(Callback):
 
     def on_eval_end(self, logs=None):
         if self._bar is not None:
-            self._bar.close()
+            self._end()
             print(f"Eval samples: {(logs or {}).get('samples', 0)}")
 
     def on_predict_begin(self, logs=None):
@@ -166,7 +177,7 @@ class ProgBarLogger(Callback):
 
     def on_predict_end(self, logs=None):
         if self._bar is not None:
-            self._bar.close()
+            self._end()
             print(f"Predict samples: {(logs or {}).get('samples', 0)}")
 
 

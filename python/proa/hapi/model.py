@@ -9,9 +9,16 @@ import numpy as np
 from proa import _C
 from proa.framework.grad_mode import no_grad
 from proa.framework.serialization import load_together, save_together
-from proa.hapi.callbacks import CallbackList, EarlyStopping, LRScheduler, ModelCheckpoint, ProgBarLogger
+from proa.hapi.callbacks import (
+    CallbackList,
+    EarlyStopping,
+    LRScheduler,
+    ModelCheckpoint,
+    ProgBarLogger,
+    ReduceLROnPlateau,
+)
 from proa.hapi.precision import Precision
-from proa.io import DataLoader, Dataset
+from proa.hapi.shares import Gathered, Shares, is_first, loader_of
 from proa.metric import Metric
 
 
@@ -33,7 +40,10 @@ class Model:
         inputs (InputSpec|list, optional): of the network; decides how many fields of a sample are inputs.
         labels (InputSpec|list, optional): of the labels.
 
-    Batches are computed at once, whether a program is being recorded (`paddle.enable_static()`) or not.
+    Batches are computed at once, whether a program is being recorded (`paddle.enable_static()`) or not. Of several
+    processes (`paddle.distributed.launch`), each trains on its share of a data set with the mean of all gradients, knows
+    the metrics and outputs over all of it, and the first one prints and writes files. A loader that is given decides itself
+    what a process gets; one with a DistributedBatchSampler shares in the same way.
 
     Examples:
         >>> net = proa.nn.Sequential(proa.nn.Flatten(), proa.nn.Linear(4, 2))
@@ -48,7 +58,7 @@ class Model:
         self.network = network
         self._inputs, self._labels = _listed(inputs), _listed(labels)
         self._optimizer, self._loss, self._metrics = None, None, []
-        self._precision = Precision(None, network, None)
+        self._precision, self._shares = Precision(None, network, None), Shares(network)
         self.mode = "train"
         self.stop_training = False
         self._in_epoch = False  # a batch of the epoch that runs was trained on, so that layers are as they should be
@@ -80,6 +90,7 @@ class Model:
             if not isinstance(metric, Metric):
                 raise _C.located(TypeError(f"Model.prepare: metrics must be Metrics, not {type(metric).__name__}"))
         with _C.eager_mode():
+            self._shares.join()
             self._precision = Precision(amp_configs, self.network, optimizer)
         self._optimizer, self._loss, self._metrics = optimizer, loss, metrics
 
@@ -103,7 +114,7 @@ class Model:
 
     def _run(self, inputs):
         with self._precision.cast():
-            return self.network(*_tensors(inputs))
+            return self._shares.run(*_tensors(inputs))
 
     def _result(self, losses, values):
         losses = [loss.numpy() for loss in losses]
@@ -129,9 +140,10 @@ class Model:
             self.mode = "train"
         with _C.eager_mode():
             labels = _tensors(labels)
-            outputs = self._run(inputs)
-            losses, total = self._loss_of(outputs, labels)
-            self._precision.backward(total)
+            with self._shares.batch(update):
+                outputs = self._run(inputs)
+                losses, total = self._loss_of(outputs, labels)
+                self._precision.backward(total)
             if update:
                 self._precision.step(self._optimizer)
                 self._optimizer.clear_grad()
@@ -142,29 +154,28 @@ class Model:
 
     def eval_batch(self, inputs, labels=None):
         """Losses and metrics of a batch; returns as train_batch does, without a loss the list of metrics."""
+        return self._eval_batch(inputs, labels)
+
+    def _eval_batch(self, inputs, labels, gather=lambda *parts: parts):
         self.network.eval()
         self.mode = "eval"
         with _C.eager_mode(), no_grad():
-            labels = _tensors(labels)
-            outputs = self._run(inputs)
+            outputs, labels = gather(_listed(self._run(inputs)), _tensors(labels))
             losses = self._loss_of(outputs, labels)[0] if self._loss else []
             return self._result(losses, self._update_metrics(outputs, labels))
 
     def predict_batch(self, inputs):
         """The network's outputs for a batch: a list of arrays."""
+        return self._predict_batch(inputs)
+
+    def _predict_batch(self, inputs, gather=lambda *parts: parts):
         self.network.eval()
         self.mode = "test"
         with _C.eager_mode(), no_grad():
-            return [output.numpy() for output in _listed(self._run(inputs))]
+            (outputs,) = gather(_listed(self._run(inputs)))
+            return [output.numpy() for output in outputs]
 
     # Loops -------------------------------------------------------------------
-
-    def _loader(self, data, batch_size, shuffle, num_workers, drop_last=False):
-        if isinstance(data, Dataset):
-            return DataLoader(
-                data, batch_size=batch_size, shuffle=shuffle, num_workers=num_workers, drop_last=drop_last
-            )
-        return data
 
     def _fields(self, batch, labelled=True):
         """(inputs, labels) of a batch: the last field is the label, unless specs say otherwise."""
@@ -222,7 +233,7 @@ class Model:
             log_freq (int): batches between two updates of the output.
             save_dir (str, optional): where to save every `save_freq` epochs and at the end.
             verbose (int): 0 nothing, 1 a progress bar, 2 a line for each update.
-            drop_last, shuffle, num_workers: of the loader of a training data set.
+            drop_last, shuffle, num_workers: of the loader of a training data set; an IterableDataset keeps its order.
             callbacks (Callback|list[Callback], optional): called besides.
             accumulate_grad_batches (int): batches whose gradients are added up for a step; the last ones of an epoch, or
                 before `num_iters`, may be fewer.
@@ -233,8 +244,8 @@ class Model:
         for name, count in (("accumulate_grad_batches", accumulate_grad_batches), ("num_iters", num_iters)):
             if (count is not None or name != "num_iters") and (not isinstance(count, numbers.Integral) or count < 1):
                 raise _C.located(ValueError(f"Model.fit: {name} must be an int >= 1, not {count!r}"))
-        loader = self._loader(train_data, batch_size, shuffle, num_workers, drop_last)
-        eval_loader = None if eval_data is None else self._loader(eval_data, batch_size, False, num_workers)
+        loader = loader_of(train_data, batch_size, shuffle, num_workers, drop_last)
+        eval_loader = None if eval_data is None else loader_of(eval_data, batch_size, False, num_workers)
         steps = _length(loader)
         callbacks = self._callbacks(callbacks, log_freq, verbose, save_dir, save_freq, epochs, steps, batch_size)
         self.stop_training = self._in_epoch = False
@@ -285,6 +296,8 @@ class Model:
         for callback in callbacks:
             if isinstance(callback, EarlyStopping):
                 callback.save_dir = save_dir
+            if isinstance(callback, (ProgBarLogger, EarlyStopping, ReduceLROnPlateau)) and not is_first():
+                callback.verbose = 0
         params = {
             "batch_size": batch_size,
             "epochs": epochs,
@@ -298,12 +311,12 @@ class Model:
         for metric in self._metrics:
             metric.reset()
         callbacks.on_eval_begin({"steps": _length(loader), "metrics": self._names()})
-        samples, logs = 0, {}
+        samples, logs, gathered = 0, {}, Gathered(loader)
         for step, batch in enumerate(itertools.islice(loader, num_iters)):
             callbacks.on_eval_batch_begin(step)
             inputs, labels = self._fields(batch)
-            result = self.eval_batch(inputs, labels)
-            samples += len(inputs[0]) if inputs else 0
+            result = self._eval_batch(inputs, labels, gathered)
+            samples += gathered.count(inputs)
             logs = self._logs(result)
             callbacks.on_eval_batch_end(step, logs)
         if self._loss and samples:
@@ -315,7 +328,7 @@ class Model:
 
     def evaluate(self, eval_data, batch_size=1, log_freq=10, verbose=2, num_workers=0, callbacks=None, num_iters=None):
         """Metrics over a data set, and the loss of its last batch: a dict, such as {"loss": [0.1], "acc": 0.98}."""
-        loader = self._loader(eval_data, batch_size, False, num_workers)
+        loader = loader_of(eval_data, batch_size, False, num_workers)
         callbacks = self._callbacks(callbacks, log_freq, verbose, None, 1, None, None, batch_size)
         return self._evaluate(loader, callbacks, num_iters)
 
@@ -330,15 +343,15 @@ class Model:
         Returns:
             list: for each output of the network a tuple of arrays, one for each batch, or one array.
         """
-        loader = self._loader(test_data, batch_size, False, num_workers)
+        loader = loader_of(test_data, batch_size, False, num_workers)
         callbacks = self._callbacks(callbacks, 1, verbose, None, 1, None, None, batch_size)
         callbacks.on_predict_begin({"steps": _length(loader)})
-        batches, samples = [], 0
+        batches, samples, gathered = [], 0, Gathered(loader)
         for step, batch in enumerate(loader):
             callbacks.on_predict_batch_begin(step)
             inputs, _ = self._fields(batch, labelled=False)
-            batches.append(self.predict_batch(inputs))
-            samples += len(inputs[0])
+            batches.append(self._predict_batch(inputs, gathered))
+            samples += gathered.count(inputs)
             callbacks.on_predict_batch_end(step, {})
         callbacks.on_predict_end({"samples": samples})
         outputs = list(zip(*batches))
@@ -350,10 +363,13 @@ class Model:
         """Saves parameters to path.pdparams, the optimizer's state to path.pdopt, a loss scaler's to path.pdscaler.
 
         Whatever happens to this process, `Model.load` finds all as they were or all new.
-        With training=False saves a program for inference instead, as jit.save does.
+        With training=False saves a program for inference instead, as jit.save does. Of several processes the first one
+        writes.
         """
         if not os.path.basename(path):
             raise _C.located(ValueError(f"Model.save: {path!r} is a folder; give a folder and a name"))
+        if not is_first():
+            return
         if not training:
             from proa import jit
 

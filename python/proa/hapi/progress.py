@@ -14,7 +14,7 @@ class ProgressBar:
         stream: where to; standard output unless given.
 
     On a terminal and in a notebook the line is written anew, cut to the terminal's width where that is known;
-    elsewhere (a log file) only the last step of the total gives a line.
+    elsewhere (a log file) only the last step gives a line.
     """
 
     def __init__(self, total=None, width=30, stream=None, every_line=False):
@@ -26,11 +26,11 @@ class ProgressBar:
         self._start = time.perf_counter()
         self._length = 0
 
-    def update(self, step, values=()):
-        """Shows that `step` steps are done; values are (name, number) pairs."""
+    def update(self, step, values=(), last=False):
+        """Shows that `step` steps are done; values are (name, number) pairs. `last`: there are no more, whatever the total."""
         elapsed = time.perf_counter() - self._start
         line = self._line(step, values, elapsed)
-        last = self._total is not None and step >= self._total
+        last = last or self._total is not None and step >= self._total
         if self._terminal and not self._every_line:
             line = line[: _columns(self._stream) - 1]
             padding = " " * max(self._length - len(line), 0)

@@ -645,3 +645,30 @@ def test_against_scipy_correlation():
     out = F.conv2d(tensor(x[None, None]), tensor(w[None, None]))
     close(out[0, 0], signal.correlate2d(x, w, "valid"), 1e-4)
     assert math.prod(out.shape) == 30
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int16", "int8", "uint8"])
+@pytest.mark.parametrize("shape, axis", [([4, 3], -1), ([2, 3, 4, 5], 1), ([3, 5], 0), ([3], 0), ([0, 3], 1)])
+def test_cross_entropy_of_probabilities(shape, axis, dtype):
+    """Labels of 16 and 8 bits were refused, and -1 was the last class without a word."""
+    x = F.softmax(proa.randn(shape), axis=axis)
+    x.stop_gradient = False
+    classes = shape[axis]
+    label = np.random.default_rng(0).integers(0, classes, [s for i, s in enumerate(shape) if i != axis % len(shape)])
+    loss = F.cross_entropy(x, proa.to_tensor(label, dtype=dtype), axis=axis, use_softmax=False, reduction="none")
+    p = np.take_along_axis(x.numpy(), np.expand_dims(label, axis), axis)
+    np.testing.assert_allclose(loss.numpy(), -np.log(p).squeeze(axis), rtol=1e-6)
+    loss.sum().backward()
+    expected = np.zeros(shape, "float32")
+    np.put_along_axis(expected, np.expand_dims(label, axis), -1 / p, axis)
+    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-5)
+    if label.size:
+        for wrong in (classes, -1)[: 1 + (dtype[0] == "i")]:
+            with pytest.raises(ValueError, match=f"label {wrong} at position 0 is not in"):
+                F.cross_entropy(x, proa.to_tensor(label * 0 + wrong, dtype=dtype), axis=axis, use_softmax=False)
+
+
+def test_cross_entropy_of_a_certain_class_and_an_ignored_one():
+    p = proa.to_tensor([[1.0, 0, 0], [0.5, 0.5, 0]], stop_gradient=False)
+    F.cross_entropy(p, proa.to_tensor([-100, 1]), use_softmax=False, reduction="sum").backward()
+    assert p.grad.tolist() == [[0, 0, 0], [0, -2, 0]]

@@ -38,9 +38,16 @@ def _hard_loss(input, label, ignore_index, axis, use_softmax):
     ops = _C.ops
     if use_softmax:
         return ops.softmax_with_cross_entropy(input, label, False, ignore_index, axis)
+    classes = input.shape[axis]
+    last = [i for i in range(len(input.shape)) if i != axis % len(input.shape)]
+    rows = ops.reshape(ops.transpose(input, [*last, axis]), [-1, classes])
+    label = label.astype(_C.int64)
+    # The one that picks with checks of labels; the logarithm comes after, so that others are not in its gradient.
+    picked = -ops.nll_loss(rows, ops.reshape(label, [-1]), None, ignore_index)
+    picked = ops.reshape(picked, label.shape)
     kept = label != ignore_index
-    picked = ops.take_along_axis(input, ops.where(kept, label, ops.full_like(label, 0)), axis)
-    return ops.where(kept, -picked.log(), ops.full_like(picked, 0.0))
+    one = ops.full_like(picked, 1.0)
+    return -ops.where(kept, picked, one).log()
 
 
 def _weighted(loss, places, reduction):

@@ -126,7 +126,7 @@ def _call(op: model.Op, inplace: bool) -> str:
         f"    [[maybe_unused]] PyObject* a[{max(n, 1)}];",
         f"    Bind({signature}, self, args, nargs, kwnames, a);",
     ]
-    late = op.kernel is not None and any(p.type.name in _MAY_BE_LATE for p in op.params)
+    late = op.kernel is not None and any(p.type.name in MAY_BE_LATE for p in op.params)
     if late:
         lines.append(f"    return OrLate({signature}, a, [&]() -> PyObject* {{")
     lines += ["    " + _convert(p, i, signature) for i, p in enumerate(op.params)]
@@ -146,7 +146,7 @@ def _call(op: model.Op, inplace: bool) -> str:
 
 
 # Attributes that may be tensors of a program (python/core/late_call.h).
-_MAY_BE_LATE = ("bool", "int", "float", "int[]", "float[]", "Scalar")
+MAY_BE_LATE = ("bool", "int", "float", "int[]", "float[]", "Scalar")
 
 
 def _quoted(names: list[str]) -> str:

@@ -119,6 +119,11 @@ def _annotation(op: model.Op, p: model.Param) -> str:
     from ops.schema import emit_bindings
 
     text = p.type.python
+    if p.type.name in emit_bindings.MAY_BE_LATE:
+        text = text.replace("Sequence[int]", "Sequence[int | Tensor]").replace(
+            "Sequence[float]", "Sequence[float | Tensor]"
+        )
+        text = f"{text.removesuffix(' | None')} | Tensor" + (" | None" if text.endswith("None") else "")
     if p.is_tensor and emit_bindings.promotes(op, False) >> op.params.index(p) & 1:
         text = "Tensor | Number"
     optional = p.optional or p.default == "none" or (p.default is not None and python_signature.default_of(p) == "None")

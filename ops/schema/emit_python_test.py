@@ -79,7 +79,8 @@ def test_docstring(index):
 def test_stub_says_what_numbers_may_stand_for(index):
     stub = emit_python.emit(list(index.values()))["root.pyi"]
     assert "y: Tensor | Number" in stub
-    assert "def sum(x: Tensor, dim: int | Sequence[int] | None = None" in stub
+    assert "def sum(x: Tensor, dim: int | Sequence[int | Tensor] | Tensor | None = None" in stub
+    assert "keepdim: Bool | Tensor = False" in stub  # attributes may be tensors
     compile(stub, "stub", "exec")
 
 

@@ -94,11 +94,15 @@ class CallbackList:
         if not name.startswith("on_"):
             raise AttributeError(name)
 
+        # Those that have something to do there; looked up once, not at every batch.
+        nothing = getattr(Callback, name, None)
+        busy = [c for c in self.callbacks if name in vars(c) or getattr(type(c), name, None) is not nothing]
+
         def call(*args):
-            for callback in self.callbacks:
+            for callback in busy:
                 getattr(callback, name)(*args)
 
-        setattr(self, name, call)  # once, not at every batch
+        setattr(self, name, call)
         return call
 
 
@@ -219,9 +223,11 @@ class LRScheduler(Callback):
         self.by_step, self.by_epoch = by_step, by_epoch
 
     def _step(self):
+        schedule = getattr(self.model._optimizer, "_learning_rate", None)
+        if type(schedule) is float:
+            return
         from proa.optimizer.lr import LRScheduler as Schedule
 
-        schedule = getattr(self.model._optimizer, "_learning_rate", None)
         if isinstance(schedule, Schedule):
             schedule.step()
 

@@ -21,6 +21,8 @@ from proa.hapi.precision import Precision
 from proa.hapi.shares import Gathered, Shares, is_first, loader_of
 from proa.metric import Metric
 
+_SHORT = (_C.float16, _C.bfloat16)
+
 
 def _listed(value):
     if value is None:
@@ -98,7 +100,7 @@ class Model:
 
     def _loss_of(self, outputs, labels):
         # A loss has the digits of float32, whatever the network computes in.
-        outputs = [t.astype(_C.float32) if t.dtype in (_C.float16, _C.bfloat16) else t for t in _listed(outputs)]
+        outputs = [t if t.dtype not in _SHORT else t.astype(_C.float32) for t in _listed(outputs)]
         losses = _listed(self._loss(*outputs, *labels))
         total = losses[0]
         for loss in losses[1:]:

@@ -15,6 +15,7 @@ _OF_SCALER = (
     "decr_every_n_nan_or_inf",
     "use_dynamic_loss_scaling",
 )
+_NOTHING = contextlib.nullcontext()
 _OTHERS = ("level", "use_fp16_guard", "custom_black_varnames")
 
 
@@ -81,7 +82,7 @@ class Precision:
 
     def cast(self):
         """The context in which the network runs."""
-        return contextlib.nullcontext() if self._cast is None else auto_cast(**self._cast)
+        return _NOTHING if self._cast is None else auto_cast(**self._cast)
 
     def backward(self, loss):
         """Adds the gradients of a loss, scaled."""

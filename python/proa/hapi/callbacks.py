@@ -95,8 +95,12 @@ class CallbackList:
             raise AttributeError(name)
 
         # Those that have something to do there; looked up once, not at every batch.
-        nothing = getattr(Callback, name, None)
-        busy = [c for c in self.callbacks if name in vars(c) or getattr(type(c), name, None) is not nothing]
+        nothing = (getattr(Callback, name, None), object.__getattribute__)
+        busy = [
+            c
+            for c in self.callbacks
+            if name in vars(c) or (getattr(type(c), name, None), type(c).__getattribute__) != nothing
+        ]
 
         def call(*args):
             for callback in busy:

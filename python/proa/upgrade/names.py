@@ -90,6 +90,8 @@ HINTS = {
     "layers.l2_normalize": "paddle.nn.functional.normalize",
     "layers.one_hot": "paddle.nn.functional.one_hot takes indices without a last dim of 1",
     "layers.pool2d": "paddle.nn.functional.max_pool2d or avg_pool2d",
+    "load_dygraph": "paddle.load(path + '.pdparams') and paddle.load(path + '.pdopt')",
+    "save_dygraph": "paddle.save(state, path + '.pdparams')",
 }
 
 

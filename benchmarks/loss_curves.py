@@ -1,6 +1,6 @@
 """Whether training in 16 bits learns as in float32: the losses of three examples at O1 and O2, in float16 and bfloat16.
 
-    python benchmarks/loss_curves.py [--work "digits;char"] [--steps 500] [--window 50] [--json FILE]
+    python benchmarks/loss_curves.py [--work "digits;char"] [--steps 500] [--window 50] [--seeds 8] [--torch PYTHON] [--json FILE]
 
 Every run of a network begins with the same parameters and sees the same batches and masks of dropout, so that its losses
 differ by rounding alone. They are averaged over a window of steps and compared with those of float32, step by step:
@@ -8,6 +8,10 @@ differ by rounding alone. They are averaged over a window of steps and compared 
 step. The second says little where a loss has become small: rounding leads two runs to other parameters, each as good. So
 there are two more runs in float32 to compare with: "nudged" begins with parameters that differ in the last bits
 (by a part of 2**-20), "other seed" has other masks and batches. Digits end with the part of held-out images that is right.
+
+With several seeds (of parameters, batches and masks) curves are averaged over them before they are compared: what rounding
+does to one run by chance falls away, what it does to training stays. "one seed" is the mean of the differences of each
+alone. --torch names a Python that has PyTorch, which trains the same networks, from the same parameters, on the same batches.
 """
 
 from __future__ import annotations
@@ -16,7 +20,9 @@ import argparse
 import importlib.util
 import json
 import pathlib
+import subprocess
 import sys
+import tempfile
 
 import numpy as np
 
@@ -87,15 +93,21 @@ def lstm(random, steps):
 WORK = {"digits": digits, "char transformer": char_transformer, "LSTM": lstm}
 
 
-def train(name: str, level: str, dtype: str, steps: int, seed: int = 3, nudge: float = 0.0):
-    """(losses, what `evaluate` says); level O0 is float32. `seed` is that of batches and masks, not of parameters."""
-    paddle.seed(1)
+def made(name: str, steps: int, parameters: int, seed: int) -> Work:
+    """The work as training begins: a seed for the parameters, one for batches and masks."""
+    paddle.seed(parameters)
     work = WORK[name](np.random.default_rng(seed), steps)
+    paddle.seed(seed)
+    return work
+
+
+def train(name: str, level: str, dtype: str, steps: int, parameters: int = 1, seed: int = 3, nudge: float = 0.0):
+    """(losses, what `evaluate` says); level O0 is float32."""
+    work = made(name, steps, parameters, seed)
     if nudge:
         signs = np.random.default_rng(7)
         for p in work.net.parameters():
             p.set_value(p.numpy() * (1 + nudge * signs.choice([-1, 1], p.shape)).astype("float32"))
-    paddle.seed(seed)
     net, optimizer = work.net, work.optimizer
     if level == "O2":
         net, optimizer = paddle.amp.decorate(net, optimizer, level=level, dtype=dtype)
@@ -132,11 +144,76 @@ def compare(losses, exact, window: int) -> tuple[float, float]:
     return float(np.abs(a - b).max() / b[0]), float((np.abs(a - b) / b).max())
 
 
+def torch_curves(python: str, name: str, steps: int, parameters: int, seed: int) -> dict[str, list[float]]:
+    """The losses of PyTorch by way (curves_torch.py), in a process of its own."""
+    work = made(name, steps, parameters, seed)
+    values = work.net.parameters()
+    norms = {
+        id(p) for layer in work.net.sublayers() if isinstance(layer, paddle.nn.LayerNorm) for p in layer.parameters()
+    }
+    rates, batches, schedule = [], [], work.optimizer._learning_rate
+    for _ in range(steps):
+        rates.append(work.optimizer.get_lr())
+        batches.append([t.numpy() for t in work.batch()])
+        if isinstance(schedule, paddle.optimizer.lr.LRScheduler):
+            schedule.step()
+    ways = [
+        {"title": title, "level": "O0", "dtype": "float16", "nudge": 0.0} | options for title, options in RUNS.items()
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "work.npz"
+        np.savez(
+            file, name=name, parameters=len(values), norms=[i for i, p in enumerate(values) if id(p) in norms], seed=seed,
+            x=np.stack([x for x, _ in batches]), y=np.stack([y for _, y in batches]), rates=rates, ways=json.dumps(ways),
+            **{f"p{i}": p.numpy() for i, p in enumerate(values)},
+        )  # fmt: skip
+        script = pathlib.Path(__file__).with_name("curves_torch.py")
+        out = subprocess.run([python, script, file], check=True, capture_output=True, text=True).stdout
+    return {row["title"]: row["losses"] for row in map(json.loads, out.splitlines())}
+
+
+RUNS = {"float32": {}, **{f"{level} {dtype}": {"level": level, "dtype": dtype} for level, dtype in WAYS}}
+RUNS["nudged"] = {"nudge": 2.0**-20}
+
+
+def differences(curves: dict[str, list[list[float]]], window: int) -> dict[str, dict[str, float]]:
+    """Of each way beside float32: of the curves averaged over seeds, and the mean of those of each seed."""
+    exact, found = curves["float32"], {}
+    for title, runs in curves.items():
+        if title == "float32":
+            continue
+        start, relative = compare(np.mean(runs, 0), np.mean(exact, 0), window)
+        each = np.mean([compare(run, other, window) for run, other in zip(runs, exact)], 0)
+        found[title] = {"start": start, "relative": relative, "one start": each[0], "one relative": each[1]}
+    return found
+
+
+def report(framework: str, curves: dict[str, list[list[float]]], right: dict[str, list[float]], window: int) -> dict:
+    mean = smoothed(np.mean(curves["float32"], 0), window)
+    print(f"  {framework}: float32 from {mean[0]:.4f} to {mean[-1]:.4f}{_right(right.get('float32'))}")
+    found = differences(curves, window)
+    for title, d in found.items():
+        d = {key: 100 * value for key, value in d.items()}
+        print(
+            f"    {title}: {d['start']:.2f} % of the start, {d['relative']:.2f} % of the loss; one seed "
+            f"{d['one start']:.2f} and {d['one relative']:.2f} %{_right(right.get(title))}",
+            flush=True,
+        )
+    return {"differences": found, "right": right, "losses": curves}
+
+
+def _right(parts) -> str:
+    parts = [part for part in parts or () if part is not None]
+    return f"; {100 * np.mean(parts):.2f} % right, {100 * min(parts):.2f} at least" if parts else ""
+
+
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", default="", help="beginnings of names, with semicolons; all if empty")
     parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--window", type=int, default=50)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--torch", help="a Python that has PyTorch, to be measured as well")
     parser.add_argument("--json", help="write losses and figures there")
     args = parser.parse_args(argv)
     beginnings = [part.strip().lower() for part in args.work.split(";") if part.strip()]
@@ -144,21 +221,21 @@ def main(argv: list[str]) -> int:
     for name in WORK:
         if beginnings and not any(name.lower().startswith(b) for b in beginnings):
             continue
-        exact, right = train(name, "O0", "float16", args.steps)
-        told = "" if right is None else f", {100 * right:.2f} % right"
-        print(f"{name}: float32 from {exact[0]:.4f} to {smoothed(exact, args.window)[-1]:.4f}{told}")
-        rows = results[name] = {"float32": {"losses": exact, "right": right}}
-        runs = [(f"{level} {dtype}", {"level": level, "dtype": dtype}) for level, dtype in WAYS]
-        runs.append(("nudged", {"level": "O0", "dtype": "float16", "nudge": 2.0**-20}))
-        runs.append(("other seed", {"level": "O0", "dtype": "float16", "seed": 4}))
-        for title, options in runs:
-            losses, right = train(name, steps=args.steps, **options)
-            start, relative = compare(losses, exact, args.window)
-            told = "" if right is None else f", {100 * right:.2f} % right"
-            print(f"  {title}: {100 * start:.2f} % of the start, {100 * relative:.2f} % of the loss{told}", flush=True)
-            rows[title] = {"losses": losses, "start": start, "relative": relative, "right": right}
-    if args.json:
-        pathlib.Path(args.json).write_text(json.dumps(results, indent=1))
+        print(f"{name}, {args.steps} steps, {args.seeds} seeds")
+        curves, right, torch = {}, {}, {}
+        for i in range(args.seeds):
+            seeds = {"parameters": 1 + i, "seed": 3 + i}
+            for title, options in {**RUNS, "other seed": {"seed": 1003 + i}}.items():
+                losses, part = train(name, steps=args.steps, **{"level": "O0", "dtype": "float16", **seeds, **options})
+                curves.setdefault(title, []).append(losses)
+                right.setdefault(title, []).append(part)
+            for title, losses in torch_curves(args.torch, name, args.steps, **seeds).items() if args.torch else ():
+                torch.setdefault(title, []).append(losses)
+        results[name] = {"proa": report("Proa", curves, right, args.window)}
+        if torch:
+            results[name]["torch"] = report("PyTorch", torch, {}, args.window)
+        if args.json:
+            pathlib.Path(args.json).write_text(json.dumps(results, indent=1))
     return 0
 
 

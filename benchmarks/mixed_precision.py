@@ -1,10 +1,10 @@
 """What a training step costs in float32, at O1 and at O2, beside PyTorch's autocast.
 
-    python benchmarks/mixed_precision.py [--work "bert;resnet"] [--dtype bfloat16] [--rounds 3] [--threads 2] [--json FILE]
+    python benchmarks/mixed_precision.py [--work "bert;resnet"] [--levels "O1;O2"] [--frameworks "proa;torch"] [--json FILE]
 
 Times are milliseconds; each (network, level) is a process of its own, by turns with the other frameworks that can be
 imported (side_by_side.py). "of float32" is the ratio to the framework's own float32 step of the same run; "scaler" is a
-float32 step with a GradScaler.
+float32 step with a GradScaler. Of Proa stands besides what casts take of a step, by its profiler.
 O2 of PyTorch is a network in 16 bits inside of autocast, with an optimizer that has no float32 copies. A machine with
 AVX2 only has no bfloat16 instructions: 16 bits are slower there than float32, for everybody.
 """
@@ -118,7 +118,25 @@ def measure(name: str, work: str, level: str, dtype: str, seconds: float) -> dic
         start = time.perf_counter()
         run()
         times.append(time.perf_counter() - start)
-    return {f"{work}, {level}": 1e3 * statistics.median(times)}
+    found = {f"{work}, {level}": 1e3 * statistics.median(times)}
+    if name == "proa" and level in ("O1", "O2"):
+        found[f"{work}, {level}, casts in % of a step"] = 100 * share_of_casts(a.lib, run)
+    return found
+
+
+def share_of_casts(lib, run, steps: int = 3) -> float:
+    """The part of the time of a step that is in casts, by the profiler."""
+    with lib.profiler.Profiler(on_trace_ready=lambda prof: None) as prof:
+        for _ in range(steps):
+            run()
+            prof.step()
+    events = prof.profiler_result.events()
+
+    def took(of):
+        return sum(e["end_ns"] - e["start_ns"] for e in of)
+
+    casts = [e for e in events if e["category"] == "op" and e["name"] == "cast"]
+    return took(casts) / took([e for e in events if e["category"] == "step"][:steps])
 
 
 def main(argv: list[str]) -> int:
@@ -126,6 +144,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--framework", help="measure this one, in this process")
     parser.add_argument("--level", choices=LEVELS)
     parser.add_argument("--work", default="", help="beginnings of names, with semicolons; the table if empty")
+    parser.add_argument("--frameworks", default="", help="names, with semicolons; all that are installed if empty")
+    parser.add_argument("--levels", default="", help="of those measured, with semicolons; all if empty")
     parser.add_argument("--dtype", default="bfloat16", choices=["bfloat16", "float16"])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=4, help="to measure each framework for, in a row and round")
@@ -138,10 +158,12 @@ def main(argv: list[str]) -> int:
         print(json.dumps(measure(args.framework, wanted[0], args.level, args.dtype, args.seconds)))
         return 0
     names = [n for n in side_by_side.installed() if n not in ("jax", "paddle")]
+    names = [n for n in names if not args.frameworks or n in args.frameworks.split(";")]
+    levels = [level for level in LEVELS if not args.levels or level in args.levels.split(";")]
     results = []
     for work in wanted:
         own = {}
-        for level in LEVELS:
+        for level in levels:
             arguments = ["--work", work, "--level", level, "--dtype", args.dtype, "--seconds", str(args.seconds)]
             result = side_by_side.run(__file__, arguments, names, args.rounds, args.threads)
             side_by_side.print_table(result, "ms")

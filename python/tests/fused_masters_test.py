@@ -165,6 +165,52 @@ def test_a_step_of_16_bit_parameters_is_one_kernel():
             )
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_clipping_by_the_norm_of_all_is_part_of_the_step(dtype):
+    """One pass for the norm, one for the step: no gradient is multiplied, cast or rounded between. NumPy says what comes out."""
+    random = np.random.RandomState(0)
+    params = [paddle.create_parameter([n, 3], dtype) for n in (2, 4, 5)]
+    params[2].need_clip = False
+    for p in params:
+        p.set_value(paddle.to_tensor(random.randn(*p.shape).astype("float32")).astype(dtype))
+        p.grad = paddle.zeros(p.shape, dtype)
+    sgd = paddle.optimizer.SGD(
+        0.25, parameters=params, grad_clip=paddle.nn.ClipGradByGlobalNorm(0.5), multi_precision=dtype != "float32"
+    )
+    sgd.step()  # which makes the copies; of zeros it changes nothing
+    for p in params:
+        p.grad = paddle.to_tensor(random.randn(*p.shape).astype("float32")).astype(dtype)
+    grads = [p.grad.astype("float32").numpy().astype("float64") for p in params]
+    starts = [p.astype("float32").numpy().astype("float64") for p in params]
+    norm = np.sqrt(sum((g**2).sum() for g in grads[:2]))
+    assert norm > 0.5
+    with paddle.amp.debugging.collect_operator_stats(show=False) as stats:
+        sgd.step()
+    assert sum(stats.calls["sgd_"].values()) == 2  # those that are clipped, and the others
+    assert not {"cast", "multiply_", "scale_"} & set(stats.calls)
+    assert all(sum(stats.calls.get(name, {}).values()) <= 1 for name in ("multiply", "scale"))  # of the norm, a number
+    masters = sgd.state_dict().get("master_weights", {})
+    for p, start, g, factor in zip(params, starts, grads, (0.5 / norm, 0.5 / norm, 1.0)):
+        found = masters.get(p.name, p).numpy()
+        np.testing.assert_allclose(found, start - 0.25 * factor * g, rtol=1e-6, atol=1e-7)
+        np.testing.assert_array_equal(p.grad.astype("float32").numpy(), g)  # as it was
+
+
+def test_clipping_of_the_user_is_called():
+    """A function, and a subclass that clips otherwise: neither is passed over."""
+
+    class Halving(paddle.nn.ClipGradByGlobalNorm):
+        def _clip(self, grads):
+            return [g * 0.5 for g in grads]
+
+    for clip in (Halving(1e-6), lambda pairs: [(p, g * 0.5) for p, g in pairs]):
+        p = paddle.create_parameter([3], "float32")
+        before = p.numpy()
+        p.grad = paddle.ones([3])
+        paddle.optimizer.SGD(1.0, parameters=[p], grad_clip=clip).step()
+        np.testing.assert_allclose(p.numpy(), before - 0.5, rtol=1e-6)
+
+
 def test_a_subclass_with_an_update_of_its_own_gets_float32_gradients():
     seen = []
 

@@ -433,9 +433,29 @@ def test_scaled_steps_of_float32_copies_are_those_without_a_scaler(kind, clipped
             scaler.update()
             optimizer.clear_grad()
         results.append([m.numpy() for m in optimizer.state_dict()["master_weights"].values()])
-    for one, other in zip(*results):
-        # A power of two scales without rounding; clipping rounds gradients to 16 bits at the one side.
-        np.testing.assert_allclose(one, other, rtol=1e-5 if not clipped else 0, atol=1e-6 if not clipped else 2e-3)
+    for one, other in zip(*results):  # a power of two scales without rounding, and so does clipping in the step
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("level, dtype", [("O1", "bfloat16"), ("O2", "bfloat16"), ("O2", "float16")])
+@pytest.mark.parametrize("bad", [False, True])
+def test_gradients_are_unscaled_after_a_step(level, dtype, bad):
+    """As those of `unscale_`, which programs look at: step is documented to unscale, here and in the reference."""
+    net = proa.nn.Linear(2, 1, weight_attr=proa.nn.initializer.Constant(0.5))
+    sgd = proa.optimizer.SGD(0.1, parameters=net.parameters())
+    net, sgd = proa.amp.decorate(net, sgd, level=level, dtype=dtype)
+    scaler = proa.amp.GradScaler(init_loss_scaling=1024)
+    with proa.amp.auto_cast(level=level, dtype=dtype):
+        loss = net(proa.to_tensor([[1.0, float("inf") if bad else 3.0]])).astype("float32").sum()
+    scaler.scale(loss).backward()
+    before = net.weight.astype("float32").numpy()
+    scaler.step(sgd)
+    found = net.weight.grad
+    assert found.dtype == net.weight.dtype
+    np.testing.assert_array_equal(found.astype("float32").numpy(), [[1.0], [np.inf if bad else 3.0]])
+    assert net.bias.grad.astype("float32").item() == 1.0
+    assert np.array_equal(net.weight.astype("float32").numpy(), before) == bad
+    scaler.update()
 
 
 def test_which_op_was_first():

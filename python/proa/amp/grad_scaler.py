@@ -191,11 +191,16 @@ class GradScaler:
         return None
 
     def _step_from_scaled(self, seen):
-        """A step of an optimizer with float32 copies, which divides 16-bit gradients in float32, so that small ones are not lost."""
+        """A step of an optimizer with float32 copies, which divides 16-bit gradients in float32, so that small ones are not lost.
+
+        Afterwards they are divided as `unscale_` does it, for programs that look at them.
+        """
         with _AtOnce():
             seen.finite = self.agreed(_finite(_grads(seen.optimizer)))
         if seen.is_finite():
             seen.optimizer._step_scaled(1.0 / self._scale)
+        with _AtOnce():
+            _unscale(_grads(seen.optimizer), 1.0 / self._scale)
 
     def minimize(self, optimizer, *args, **kwargs):
         """`step` by the optimizer's `minimize(*args, **kwargs)`, and `update`.

@@ -17,6 +17,13 @@ class ClipGradBase:
         replaced = {id(p): g for (p, _), g in zip(clipped, self._clip([g for _, g in clipped]))}
         return [(p, replaced.get(id(p), g)) for p, g in params_grads]
 
+    def common_factor(self, params_grads, scale=1.0):
+        """The one factor, a 0-d float64 tensor, that clips all gradients which count `scale` times; None where each has its own.
+
+        An optimizer takes it into its update, which reads gradients once. A subclass that clips otherwise is called instead.
+        """
+        return None
+
     def _clip(self, grads):
         raise _C.located(NotImplementedError(f"{type(self).__name__} does not define _clip"))
 
@@ -97,6 +104,11 @@ class ClipGradByGlobalNorm(ClipGradBase):
         self.clip_norm = _norm("ClipGradByGlobalNorm", clip_norm)
         self.group_name = group_name
 
+    def common_factor(self, params_grads, scale=1.0):
+        """See ClipGradBase."""
+        grads = [g for p, g in params_grads if g is not None and getattr(p, "need_clip", True)]
+        return _factor(grads, self.clip_norm, scale) if grads else None
+
     def _clip(self, grads):
         return _scaled(grads, self.clip_norm)
 
@@ -108,8 +120,13 @@ def _scaled(grads, limit):
     """The gradients times what brings the L2 norm of all of them down to `limit`."""
     if not grads:
         return grads
-    factor = limit / _C.ops.clip(_C.ops.squared_norm(grads).sqrt(), limit, float("inf"))
+    factor = _factor(grads, limit)
     return [scaled(g, factor) for g in grads]
+
+
+def _factor(grads, limit, scale=1.0):
+    """What brings the L2 norm of all gradients, which count `scale` times, down to `limit`; float64."""
+    return limit / _C.ops.clip(_C.ops.squared_norm(grads).sqrt() * scale, limit, float("inf"))
 
 
 def scaled(grad, factor):

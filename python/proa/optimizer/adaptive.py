@@ -3,7 +3,7 @@
 from proa import _C
 from proa.framework.attributes import function, known_real
 from proa.optimizer.adam import _check_beta
-from proa.optimizer.optimizer import Optimizer, fuses_masters, with_l2
+from proa.optimizer.optimizer import Optimizer, fuses_masters, is_factor, times, with_l2
 
 
 class _PerParameter(Optimizer):
@@ -356,8 +356,8 @@ class Lamb(_PerParameter):
         # Other devices have no such op: with tensor ops, one parameter after the other.
         grads = [g.to_dense() if g.is_selected_rows() else g for g in grads]
         grads = [g.astype(p.dtype) for p, g in zip(bucket.params, grads)]
-        if bucket.grad_scale != 1.0:
-            grads = [g * bucket.grad_scale for g in grads]
+        if is_factor(bucket.grad_scale):
+            grads = [times(g, bucket.grad_scale) for g in grads]
         super()._update_bucket(bucket, grads)
         for low, param in zip(bucket.rounded, bucket.params):
             low.set_value(param.astype(low.dtype))

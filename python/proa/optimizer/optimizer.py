@@ -13,6 +13,7 @@ from proa import _C
 from proa.framework import recorded_rates
 from proa.framework.attributes import known_real, wrong
 from proa.framework.grad_mode import no_grad
+from proa.nn.clip import scaled
 from proa.optimizer.lr import LRScheduler
 from proa.regularizer import L1Decay, L2Decay, WeightDecayRegularizer
 
@@ -341,11 +342,7 @@ class Optimizer:
         try:
             if self._buckets is None or self._trainability_changed():
                 self._make_buckets()
-            if self._grad_clip is not None:
-                self._step_clipped(factor)
-            else:
-                for bucket in self._buckets:
-                    self._update(bucket, [p.grad for p in bucket.owners], factor)
+            self._update_all({id(p): p.grad for bucket in self._buckets for p in bucket.owners}, factor)
         finally:
             _C.set_grad_enabled(recording)
             _C.amp.exchange(cast)
@@ -360,14 +357,31 @@ class Optimizer:
                 i += 1
         return False
 
-    def _step_clipped(self, factor):
-        pairs = [(p, p.grad) for bucket in self._buckets for p in bucket.owners]
-        pairs = [(p, g) for p, g in pairs if g is not None]
-        if factor != 1.0:
-            pairs = [(p, _times(_as_float32(g), factor)) for p, g in pairs]
-        clipped = {id(p): g for p, g in self._grad_clip(pairs)}
+    def _update_all(self, grads, factor=1.0):
+        """Updates all buckets from gradients by the ids of their parameters, clipped, and times a factor.
+
+        Where one number clips all gradients, it goes into the update: gradients are read and stay as they are.
+        """
+        clip, common = self._grad_clip, None
+        if clip is not None:
+            pairs = [(p, grads.get(id(p))) for bucket in self._buckets for p in bucket.owners]
+            pairs = [(p, g) for p, g in pairs if g is not None]
+            if "common_factor" in vars(type(clip)):  # not inherited: a subclass may clip otherwise
+                common = clip.common_factor(pairs, factor)
+            if common is None:
+                pairs = [(p, times(_as_float32(g), factor)) for p, g in pairs] if is_factor(factor) else pairs
+                grads, factor = {id(p): g for p, g in clip(pairs)}, 1.0
+            elif not _C.is_symbolic(common):
+                common = common.item()
         for bucket in self._buckets:
-            self._update(bucket, [clipped.get(id(p)) for p in bucket.owners])
+            found = [grads.get(id(p)) for p in bucket.owners]
+            if common is None:
+                self._update(bucket, found, factor)
+                continue
+            clipped = [getattr(p, "need_clip", True) for p in bucket.owners]
+            self._update(bucket, [g if c else None for g, c in zip(found, clipped)], common * factor)
+            if not all(clipped):
+                self._update(bucket, [None if c else g for g, c in zip(found, clipped)], factor)
 
     def _update(self, bucket, grads, factor=1.0):
         for grad in grads:
@@ -391,8 +405,8 @@ class Optimizer:
         else:
             if masters:
                 grads = [_as_float32(g) for g in grads]
-            if factor != 1.0:
-                grads = [_times(g, factor) for g in grads]
+            if is_factor(factor):
+                grads = [times(g, factor) for g in grads]
             if bucket.l1:
                 grads = [g + p.sign() * bucket.l1 for p, g in zip(bucket.params, grads)]
             bucket.grad_scale, bucket.rounded = 1.0, ()
@@ -449,10 +463,7 @@ class Optimizer:
         try:
             if self._buckets is None or self._trainability_changed():
                 self._make_buckets()
-            if self._grad_clip is not None:
-                given = {id(p): g for p, g in self._grad_clip([(p, g) for p, g in params_grads])}
-            for bucket in self._buckets:
-                self._update(bucket, [given.get(id(p)) for p in bucket.owners])
+            self._update_all(given)
         finally:
             _C.amp.exchange(cast)
 
@@ -577,8 +588,16 @@ def _as_float32(grad):
     return grad.astype(_C.float32) if grad.dtype in _LOW else grad
 
 
-def _times(grad, factor):
-    return (grad.to_dense() if grad.is_selected_rows() else grad) * factor
+def is_factor(factor):
+    """Whether something is to be multiplied: by a number that is not 1, or by one that only the run of a program knows."""
+    return isinstance(factor, _C.Tensor) or factor != 1.0
+
+
+def times(grad, factor):
+    """A gradient times a number, in its dtype; rows stay rows."""
+    if not isinstance(factor, _C.Tensor):
+        factor = _C.ops.full([], factor, _C.float64)
+    return scaled(grad, factor)
 
 
 def _assign_state(tensor, value):

@@ -2,7 +2,7 @@
 
     python benchmarks/report.py RESULTS... [--write docs/performance.md]
 
-RESULTS are files that call_overhead.py, models.py and account.py wrote with --json, and
+RESULTS are files that call_overhead.py, models.py, account.py and op_families.py wrote with --json, and
 outputs of bandwidth_benchmark. The page says on what machine and beside what load they were
 made; nothing in it depends on where. Pictures go into plots/ beside the page, and are the
 same bytes for the same figures.
@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import account_section
 import disturbance
+import families_section
 import page_text
 import plots
 import side_by_side
@@ -192,6 +193,8 @@ def _section(path: str) -> Section:
     result = json.loads(text)
     if "accounts" in result:
         return Section(account_section.section(result))
+    if "families" in result:
+        return Section(families_section.section(result, _conditions(result)))
     return _calls(result) if "x + y" in result["figures"] else _models(result)
 
 

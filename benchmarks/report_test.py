@@ -88,3 +88,19 @@ def test_accounts(tmp_path):
     assert "| not in ops |  | 48.8 |  | 49 |" in page
     assert "Limits of 1 kinds of products are not in it" in page
     assert "| **step** |  | 200 | 101 | 99 |" in page
+
+
+def test_families(tmp_path):
+    figures = {
+        "relu [9]": {"proa": {"least": 1.0, "median": 3.0}, "torch": {"least": 1.0, "median": 2.0}},
+        "exp [9]": {"proa": {"least": 1.0, "median": 1.0}, "torch": {"least": 1.0, "median": 4.0}},
+    }
+    result = {"machine": "a machine", "threads": 1, "rounds": 3, "load": [0.5, 1.5], "figures": figures,
+              "versions": {"proa": "1", "torch": "2"}, "families": dict.fromkeys(figures, "elementwise"),
+              "missing": {"elementwise": {"no peer": ["stanh"]}}}  # fmt: skip
+    page = _page(tmp_path, result)
+    assert "2 ops, median 0.88, above 1.1: 1." in page
+    assert "| elementwise | 2 | 0.88 | 1.50 | 1 | 1 |" in page
+    assert page.index("| relu [9] | elementwise | 3 | 2 | 1.50 |") < page.index(
+        "| exp [9] | elementwise | 1 | 4 | 0.25 |"
+    )

@@ -2,8 +2,8 @@
 
 `ops.md`, the table of all ops, needs the schemas only and is a target too: `bazel build //docs:ops` writes
 bazel-bin/docs/ops.md. `names_of_1x.md` is what `python -m proa.upgrade --table` prints. The table of
-differences goes into a page that is written, at a mark, and so does that of the classes of mixed precision, which running
-this file prints.
+differences goes into a page that is written, at a mark, and so do that of the accuracy of functions and that of the classes of mixed
+precision, which running this file prints.
 """
 
 import pathlib
@@ -39,6 +39,18 @@ def differences_table():
     return "\n".join(lines + [f"| {' | '.join(row)} |" for row in cells])
 
 
+def accuracy_table():
+    """docs/accuracy.yaml as a table of Markdown."""
+    table = yaml.safe_load((_ROOT / "docs" / "accuracy.yaml").read_text(encoding="utf-8"))
+    lines = ["| function | arguments | float32 | float64 |", "|---|---|---:|---:|"]
+    for row in table["functions"]:
+        away = " *" if row.get("near_zero") else ""
+        lines.append(
+            f"| {row['name']} | {table['arguments'][row['arguments']]} | {row['float32']} | {row['float64']}{away} |"
+        )
+    return "\n".join(lines)
+
+
 def classes_table():
     """The ops of each class of mixed precision as a table of Markdown."""
     schemas = sorted(str(path) for path in (_ROOT / "ops").glob("*/*.yaml"))
@@ -56,7 +68,11 @@ def _with_aliases(op):
 
 
 # Comments that stand in a page, once, and what the site has in their place.
-MARKS = {"<!-- the table of differences.yaml -->": differences_table, "<!-- the classes of amp -->": classes_table}
+MARKS = {
+    "<!-- the table of differences.yaml -->": differences_table,
+    "<!-- the classes of amp -->": classes_table,
+    "<!-- the table of accuracy.yaml -->": accuracy_table,
+}
 
 if __name__ == "__main__":
     print(classes_table())

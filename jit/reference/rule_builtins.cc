@@ -266,32 +266,6 @@ RuleValue Decimal(RuleRun&, const Args& args) {
                absl::CEscape(text.substr(0, 80)), "'");
   return number;
 }
-// Which candidates [.., n] stay, where takes[.., i, j] is 1 if j takes i out
-// when it stays, and 0 for j >= i. The answer is the only one that its own rule
-// leaves as it is; each round settles one more link of a chain.
-RuleValue Settle(RuleRun&, const Args& args) {
-  const Tensor takes = TensorAt(args, 0), candidates = TensorAt(args, 1);
-  const auto call = [](const char* name, RuleList list) {
-    Args named;
-    for (RuleValue& v : list) named.push_back({"", std::move(v)});
-    return *CallOpNamed(name, named).As<Tensor>();
-  };
-  const RuleList last = {int64_t{-1}};
-  const auto ruled = [&](const Tensor& stays) {
-    const Tensor column =
-        call("unsqueeze", {call("cast", {stays, takes.dtype()}), last});
-    const Tensor hit = call("squeeze", {call("matmul", {takes, column}), last});
-    return call("logical_and", {call("less_equal", {hit, 0.5}), candidates});
-  };
-  return WhileLoop(
-      [&](const TensorList& v) {
-        return call("any", {call("not_equal", {v[0], v[1]})});
-      },
-      [&](const TensorList& v) {
-        return TensorList{ruled(v[0]), v[0]};
-      },
-      {ruled(candidates), candidates})[0];
-}
 RuleValue Op(RuleRun&, const Args& args) {
   const std::string name = TextAt(args, 0);
   return CallOpNamed(name.c_str(), Args(args.begin() + 1, args.end()));
@@ -388,7 +362,6 @@ RuleBuiltin FindRuleBuiltin(const std::string& name) {
       {"lower", &Lower},
       {"decimal", &Decimal},
       {"op", &Op},
-      {"settle", &Settle},
   };
   const auto at = builtins->find(name);
   return at == builtins->end() ? nullptr : at->second;

@@ -39,6 +39,20 @@ PROA_MATH_FORMULA(Erf, erf, 6);
 
 #undef PROA_MATH_FORMULA
 
+// log(x / (1 - x)); around 1 / 2, where that is the logarithm of nearly 1, by
+// what is missing to 1, which has all digits.
+struct Logit {
+  static constexpr float kCost = 8;
+  template <class T>
+  PROA_HD static T Apply(T x) {
+    const T rest = 1 - x;
+    const bool middle = x > T(0.25) && x < T(0.75);
+    const T near = Log1p::Apply(middle ? (x - rest) / rest : T(0));
+    const T far = Log::Apply(x / rest);
+    return middle ? near : far;
+  }
+};
+
 // 1 / (1 + e^-x).
 struct Sigmoid {
   static constexpr float kCost = 6;

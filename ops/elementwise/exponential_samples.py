@@ -33,6 +33,11 @@ def reference_log1p(x):
     return np.log1p(_wide(x))
 
 
+def reference_logit(x):
+    x = _wide(x)
+    return np.log(x) - np.log1p(-x)
+
+
 def reference_tanh(x):
     return np.tanh(_wide(x))
 

@@ -2,6 +2,7 @@
 #ifndef PROA_OPS_ELEMENTWISE_LOGICAL_H_
 #define PROA_OPS_ELEMENTWISE_LOGICAL_H_
 
+#include <cstdint>
 #include <type_traits>
 
 #include "ops/primitives/cast_value.h"
@@ -66,6 +67,35 @@ struct BitwiseNot {
     } else {
       return static_cast<T>(~a);
     }
+  }
+};
+
+// Shifts by what is no number of places leave what goes on for ever.
+template <class T>
+PROA_HD bool IsPlaces(T b) {
+  return b >= 0 && static_cast<uint64_t>(b) < 8 * sizeof(T);
+}
+
+struct BitwiseLeftShift {
+  bool is_arithmetic;
+  template <class T>
+  PROA_HD T Apply(T a, T b) const {
+    using U = std::make_unsigned_t<T>;
+    const bool fits = IsPlaces(b);
+    return fits ? static_cast<T>(static_cast<U>(a) << b) : T(0);
+  }
+};
+
+struct BitwiseRightShift {
+  bool is_arithmetic;
+  template <class T>
+  PROA_HD T Apply(T a, T b) const {
+    using U = std::make_unsigned_t<T>;
+    const bool fits = IsPlaces(b);
+    if (is_arithmetic) {
+      return static_cast<T>(a >> (fits ? b : T(8 * sizeof(T) - 1)));
+    }
+    return fits ? static_cast<T>(static_cast<U>(a) >> b) : T(0);
   }
 };
 

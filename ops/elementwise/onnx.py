@@ -93,6 +93,11 @@ def onnx_log10(x):
     return onnx.Log(to_result(x)) * (1 / math.log(10))
 
 
+def onnx_logit(x):
+    x = to_result(x)
+    return onnx.Log(onnx.Div(x, onnx.Sub(1.0, x)))
+
+
 def onnx_log1p(x):
     """Of small x the logarithm of what 1 + x was rounded to, times by how much that was wrong."""
     x = to_result(x)
@@ -353,6 +358,18 @@ def onnx_logical_not(x):
 onnx_bitwise_and = _promoting("BitwiseAnd", "And")
 onnx_bitwise_or = _promoting("BitwiseOr", "Or")
 onnx_bitwise_xor = _promoting("BitwiseXor", "Xor")
+
+
+def _shift(direction):
+    def rule(x, y, is_arithmetic):
+        if result().dtype != "uint8":
+            refuse("shifts of signed integers", "multiply by a power of 2, or floor_divide")
+        return onnx.BitShift(*to_result(x, y), direction=direction)
+
+    return rule
+
+
+onnx_bitwise_left_shift, onnx_bitwise_right_shift = _shift("LEFT"), _shift("RIGHT")
 
 
 def onnx_bitwise_not(x):

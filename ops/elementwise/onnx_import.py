@@ -223,12 +223,9 @@ def from_Mean(*xs, consumed_inputs=None):
 
 
 def from_BitShift(x, y, *, direction):
-    factor = ops.pow(ops.full_like(to(y, "int64"), 2), to(y, "int64"))
-    wide = to(x, "int64")
     if direction == "RIGHT":
-        return to(ops.floor_divide(wide, factor), x.dtype)
-    made = wide * factor
-    return to(ops.remainder(made, ops.full_like(made, 256)), x.dtype) if x.dtype.name == "uint8" else to(made, x.dtype)
+        return ops.bitwise_right_shift(x, y, False)
+    return ops.bitwise_left_shift(x, y)
 
 
 def from_Not(x):

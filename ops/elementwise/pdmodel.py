@@ -122,3 +122,7 @@ def pdmodel_sigmoid_cross_entropy(x, label):
 def pdmodel_kl_divergence(x, label):
     given = {"X": x, "Target": cast(label, x.dtype)}
     return op("kldiv_loss", given, {"reduction": "none"}, outputs=("Loss",))
+
+
+def pdmodel_logit(x):
+    return op("logit", {"X": to_result(x)}, {"eps": 0.0})

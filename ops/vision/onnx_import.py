@@ -6,7 +6,7 @@ import numpy as np
 
 import proa
 from proa import _C
-from proa.onnx.import_rule import flat, is_recorded, numbers, opset, refuse, scalar, to
+from proa.onnx.import_rule import flat, numbers, opset, refuse, scalar, to
 
 ops = _C.ops
 
@@ -280,35 +280,33 @@ def from_MaxRoiPool(x, rois, *, pooled_shape, spatial_scale=1.0):
 
 def from_NonMaxSuppression(boxes, scores, most: numbers = None, overlap: numbers = None, least: numbers = None, *,
                            center_point_box=0):  # fmt: skip
-    if is_recorded(boxes) or is_recorded(scores):
-        refuse(
-            "how many boxes are left depends on them; it runs where the model runs as it is, not in a recorded program"
-        )
     most, overlap = 0 if most is None else int(scalar(most)), 0.0 if overlap is None else float(scalar(overlap))
-    corners, points = boxes.detach().numpy().astype(np.float64), scores.detach().numpy()
+    if least is None:
+        least = -math.inf
     if center_point_box:
-        centers, halves = corners[..., :2], corners[..., 2:] / 2
-        corners = np.concatenate([centers - halves, centers + halves], -1)
-    low, high = np.minimum(corners[..., :2], corners[..., 2:]), np.maximum(corners[..., :2], corners[..., 2:])
-    found = []
-    for b, c in np.ndindex(points.shape[:2]):
-        order = np.argsort(-points[b, c], kind="stable")
-        order = order if least is None else order[points[b, c][order] > float(scalar(least))]
-        kept = _suppressed(low[b], high[b], order, most, overlap)
-        found += [[b, c, k] for k in kept]
-    return proa.to_tensor(np.array(found, np.int64).reshape(-1, 3))
+        centers, sides = ops.split(boxes, [2, 2], -1)
+        low, high = centers - sides * 0.5, centers + sides * 0.5
+    else:
+        a, b = ops.split(boxes, [2, 2], -1)
+        low, high = ops.minimum(a, b), ops.maximum(a, b)
+    found = ops.multiclass_nms(
+        ops.concat([low, high], -1), scores, None, float(scalar(least)), -1, -1, overlap, True, 1.0, -1
+    )
+    return _selected(*found, scores, most)
 
 
-def _suppressed(low, high, order, most, overlap):
-    kept = []
-    area = np.prod(high - low, -1)
-    while len(order) and len(kept) < most:
-        best, order = order[0], order[1:]
-        kept.append(int(best))
-        both = np.prod(np.maximum(np.minimum(high[best], high[order]) - np.maximum(low[best], low[order]), 0), -1)
-        union = area[best] + area[order] - both
-        order = order[both <= overlap * union]
-    return kept
+def _selected(rows, index, counts, scores, most):
+    """[picked, 3]: image, class and box, at most `most` of each class of each image."""
+    classes, boxes = scores.shape[1], scores.shape[2]
+    index = to(ops.squeeze(index, [1]), "int64")
+    image, box = ops.floor_divide(index, boxes), ops.remainder(index, boxes)
+    label = to(ops.squeeze(ops.slice(rows, [1], [0], [1]), [1]), "int64")
+    kind = image * classes + label
+    # How many of the same class of the same image come before: rows are sorted by both.
+    place = ops.arange(0, rows.shape[0], 1, "int64")
+    first = ops.searchsorted(kind, kind)
+    kept = ops.squeeze(ops.nonzero(place - to(first, "int64") < most), [1])
+    return ops.gather(ops.stack([image, label, box], 1), kept)
 
 
 def from_DeformConv(x, w, offset, b=None, mask=None, *, dilations=None, group=1, kernel_shape=None, offset_group=1, pads=None,

@@ -72,6 +72,38 @@ def cases():
         (2, 2, 2, 4, 4, 1, 1, 0, 1, 1, 1, True, True), (1, 4, 4, 5, 5, 2, 1, 1, 1, 4, 1, True, True),
     ):  # fmt: skip
         yield "deform_conv2d", *_deform(rng, *arguments), True
+    yield from _proposals(rng)
+
+
+def _proposals(rng):
+    def numbers(*shape):
+        return rng.rand(*shape).astype("float32")
+
+    for options in (
+        {}, {"pre_nms_top_n": 50, "post_nms_top_n": 10, "nms_thresh": 0.7, "min_size": 5.0, "eta": 0.9, "pixel_offset": True},
+        {"pre_nms_top_n": 50, "min_size": 1000.0}, {"pre_nms_top_n": 0, "post_nms_top_n": 0, "nms_thresh": 0.0, "min_size": 3.0},
+    ):  # fmt: skip
+        n, a, h, w = 2, 3, 4, 5
+        anchors = np.stack([_boxes(rng, a, 60.0) for _ in range(h * w)]).reshape(h, w, a, 4)
+        arrays = [numbers(n, a, h, w), (rng.randn(n, 4 * a, h, w) / 2).astype("float32")]
+        arrays += [np.array([[80, 90], [60, 100]], "float32"), anchors, numbers(h, w, a, 4)]
+        yield "generate_proposals", arrays, {"return_rois_num": True, **options}, False
+    for pixels in (False, True):
+        more = {"rois_num": np.array([10, 20], "int32")}
+        yield "distribute_fpn_proposals", [_boxes(rng, 30, 300.0), 2, 5, 4, 224, pixels], more, False
+    for gaussian, normalized, background, top, keep in (
+        (False, True, 0, -1, -1),
+        (True, True, -1, 10, 7),
+        (True, False, 1, 5, 99),
+    ):
+        boxes = np.stack([_boxes(rng, 30), _boxes(rng, 30)]) / np.float32(30.0 if normalized else 1.0)
+        arrays = [boxes, numbers(2, 3, 30), 0.2, 0.1, top, keep, gaussian, 2.0, background, normalized]
+        yield "matrix_nms", arrays, {"return_index": True}, False
+
+
+def _flat(found):
+    for part in found if isinstance(found, (list, tuple)) else [found]:
+        yield from _flat(part) if isinstance(part, (list, tuple)) else [part]
 
 
 def compute(paddle, name, arguments, named, asks_gradients):
@@ -88,7 +120,7 @@ def compute(paddle, name, arguments, named, asks_gradients):
         return tensor
 
     found = getattr(paddle.vision.ops, name)(*[given(v) for v in arguments], **{k: given(v) for k, v in named.items()})
-    found = list(found) if isinstance(found, (list, tuple)) else [found]
+    found = list(_flat(found))
     if asks_gradients:
         weights = paddle.to_tensor(np.arange(1, found[0].numel().item() + 1, dtype="float32"))
         (found[0].reshape([-1]) * weights).sum().backward()

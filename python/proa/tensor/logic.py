@@ -7,8 +7,11 @@ from proa.tensor.method import method as _method
 
 __all__ = [
     "bitwise_and",
+    "bitwise_invert",
+    "bitwise_left_shift",
     "bitwise_not",
     "bitwise_or",
+    "bitwise_right_shift",
     "bitwise_xor",
     "logical_and",
     "logical_not",
@@ -113,6 +116,46 @@ def bitwise_not(x, out=None, name=None):
         [-6]
     """
     return into(_C.ops.bitwise_not(x), out, "bitwise_not")
+
+
+@_method
+def bitwise_invert(x, out=None, name=None):
+    """~x of bool or integer elements; another name of `bitwise_not`.
+
+    Examples:
+        >>> proa.bitwise_invert(proa.to_tensor([5])).tolist()
+        [-6]
+    """
+    return into(_C.ops.bitwise_not(x), out, "bitwise_invert")
+
+
+@_method
+def bitwise_left_shift(x, y, is_arithmetic=True, out=None, name=None):
+    """x << y of integer elements, with broadcasting: zeros come from behind; 0 where y is no number of bits there are.
+
+    An arithmetic and a logical shift are the same here.
+
+    Examples:
+        >>> proa.bitwise_left_shift(proa.to_tensor([1, -3]), proa.to_tensor([4, 1])).tolist()
+        [16, -6]
+    """
+    return into(_C.ops.bitwise_left_shift(x, y, is_arithmetic), out, "bitwise_left_shift")
+
+
+@_method
+def bitwise_right_shift(x, y, is_arithmetic=True, out=None, name=None):
+    """x >> y of integer elements, with broadcasting: from before comes the sign, or zeros if not is_arithmetic.
+
+    Where y is negative or no less than the bits there are, only these are left.
+
+    Examples:
+        >>> x = proa.to_tensor([-16, 16], dtype="int32")
+        >>> proa.bitwise_right_shift(x, proa.to_tensor([3, 3], dtype="int32")).tolist()
+        [-2, 2]
+        >>> proa.bitwise_right_shift(x, proa.to_tensor([28, 40], dtype="int32"), is_arithmetic=False).tolist()
+        [15, 0]
+    """
+    return into(_C.ops.bitwise_right_shift(x, y, is_arithmetic), out, "bitwise_right_shift")
 
 
 __getattr__ = _borrow(__name__, "proa")

@@ -134,7 +134,7 @@ def logit(x, eps=None, name=None):
     if eps is not None:
         eps = real("logit", "eps", eps)
         x = _C.ops.clip(x, eps, 1.0 - eps)
-    return (x / (1.0 - x)).log()
+    return _C.ops.logit(x)
 
 
 def _floating(x):

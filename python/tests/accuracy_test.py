@@ -1,0 +1,130 @@
+"""Functions against mpmath, in units of the last place: the bounds of docs/accuracy.yaml hold, and are no wider than need be.
+
+    python python/tests/accuracy_test.py [points] [part of a name]
+
+measures with that many arguments and prints the largest errors beside the bounds.
+"""
+
+import pathlib
+import sys
+
+import mpmath
+import numpy as np
+import pytest
+import yaml
+
+import proa
+import proa.nn.functional as F
+
+_TABLE = yaml.safe_load((pathlib.Path(__file__).resolve().parents[2] / "docs" / "accuracy.yaml").read_text())
+ROWS = {row["name"]: row for row in _TABLE["functions"]}
+_POINTS = 160
+
+
+def _arguments(kind, points, rng):
+    """About `points` float64 arguments of a kind."""
+    uniform, third = rng.uniform, points // 3
+    signs = rng.choice([-1.0, 1.0], points)
+    logs = lambda low, high, count=points: 10 ** uniform(low, high, count)
+    near = np.concatenate([10 ** uniform(-15, 0, third), 10 ** uniform(-30, 0, third)])
+    dense = np.concatenate([near, 1 - near, uniform(0, 1, third)])
+    return {
+        "real": np.concatenate([logs(-30, 1.9), uniform(0, 10, points)]) * np.tile(signs, 2),
+        "small": np.concatenate([logs(-30, 1.3), uniform(0, 5, points)]) * np.tile(signs, 2),
+        "angle": np.concatenate([logs(-30, 4), uniform(0, 10, points)]) * np.tile(signs, 2),
+        "positive": np.concatenate([logs(-30, 30), uniform(0, 3, points)]),
+        "above_1": np.concatenate([logs(0, 30), 1 + logs(-15, 0)]),
+        "inside": np.concatenate([dense, -dense]),
+        "unit": dense,
+        "above_minus_1": np.concatenate([logs(-30, 30), -dense]),
+        "gamma": np.concatenate([logs(-30, 30, third), uniform(0, 3, points), uniform(3, 40, third)]),
+        "below_0": -np.concatenate([uniform(0, 12, points), uniform(12, 200, third)]),
+    }[kind]
+
+
+def largest_error(name, dtype, points, seed=0):
+    """(units of the last place, where) of the worst of so many arguments; what is infinite or tiny must be right."""
+    row = ROWS[name]
+    x = _arguments(row["arguments"], points, np.random.default_rng(seed)).astype(dtype)
+    x = x[(x != 0) & (np.abs(x) != 1)]
+    y = eval(row["call"], {"proa": proa, "F": F, "x": proa.to_tensor(x)}).numpy()
+    exact = eval("lambda x: " + row["exact"], {"mp": mpmath.mp, "number": mpmath.mpf})
+    assert y.dtype == dtype
+    limits = np.finfo(dtype)
+    worst, at = 0.0, None
+    with mpmath.workdps(40):
+        for a, b in zip(x, y):
+            want = mpmath.re(exact(mpmath.mpf(float(a))))
+            with np.errstate(over="ignore"):
+                rounded = np.dtype(dtype).type(float(want))
+            if np.isinf(rounded) or np.isinf(b):
+                assert b == rounded or abs(want) > limits.max / (1 + 64 * limits.eps), (name, a, b)
+            elif abs(rounded) < limits.tiny * 2:
+                assert abs(b - rounded) <= 4 * limits.tiny, (name, a, b, rounded)
+            else:
+                unit = float(np.spacing(abs(rounded)))
+                if row.get("near_zero"):  # relative to 1 in float64, near the zeros of the function
+                    unit = max(unit, 2.0**-52)
+                error = float(abs(mpmath.mpf(float(b)) - want) / unit)
+                if error > worst:
+                    worst, at = error, float(a)
+    return worst, at
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ROWS)
+def test_bounds(name, dtype):
+    worst, at = largest_error(name, dtype, _POINTS)
+    bound = ROWS[name][dtype]
+    assert worst <= bound + 1e-3, (
+        f"{name}: {worst:.2f} units of the last place for {at!r} in {dtype}; the page says {bound}"
+    )
+    assert bound <= 3 * worst + 1, f"{name}: the page says {bound} in {dtype}; {worst:.2f} was the most"
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", ROWS)
+def test_short_types_are_float32_rounded_once(name, dtype):
+    row = ROWS[name]
+    x = proa.to_tensor(_arguments(row["arguments"], 50, np.random.default_rng(1)).astype("float32")).astype(dtype)
+    call = lambda t: eval(row["call"], {"proa": proa, "F": F, "x": t})
+    if "x * x" in row["call"]:
+        pytest.skip("several ops")
+    got, want = call(x), call(x.astype("float32")).astype(dtype)
+    assert got.dtype == x.dtype
+    np.testing.assert_array_equal(got.astype("float32").numpy(), want.astype("float32").numpy())
+
+
+def test_every_function_of_one_number_has_a_row_or_is_exact():
+    """By the registry, so that no function can be forgotten."""
+    named = {row["call"].split("(")[0].split(".")[-1] for row in ROWS.values()} | {
+        "log_sigmoid",
+        "bessel_i",
+        "bessel_ie",
+    }
+    named.add("logsigmoid")
+    missing = []
+    for op in proa._C.op_registry():
+        tensors = [p for p in op["params"] if "Tensor" in p["type"]]
+        if (
+            op["family"] in ("elementwise", "special")
+            and len(tensors) == 1
+            and op["name"] not in named | set(_TABLE["exact"])
+        ):
+            missing.append(op["name"])
+    assert not missing
+
+
+def main(points, part):
+    for name, row in ROWS.items():
+        if part in name:
+            found = [largest_error(name, dtype, points, 7) for dtype in ("float32", "float64")]
+            told = "  ".join(
+                f"{dtype} {worst:6.3f} of {row[dtype]} at {at!r}"
+                for dtype, (worst, at) in zip(("float32", "float64"), found)
+            )
+            print(f"{name:22} {told}", flush=True)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000, sys.argv[2] if len(sys.argv) > 2 else "")

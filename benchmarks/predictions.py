@@ -27,14 +27,7 @@ import networks
 import numpy as np
 import predicting_networks
 import side_by_side
-
-ENGINES = {
-    "proa": "Proa",
-    "openvino": "OpenVINO",
-    "onnxruntime": "ONNX Runtime",
-    "torch": "torch.compile",
-    "paddle": "PaddlePaddle",
-}
+from predictions_section import ENGINES
 
 
 @dataclasses.dataclass
@@ -226,7 +219,7 @@ def main(argv: list[str]) -> int:
         return 0
     names = [n for n in args.engines.split(",") if importlib.util.find_spec(n)]
     file = pathlib.Path(args.json) if args.json else None
-    results = json.loads(file.read_text()) if args.resume and file and file.exists() else {}
+    results = json.loads(file.read_text())["predictions"] if args.resume and file and file.exists() else {}
     for work in wanted:
         if work in results:
             continue
@@ -236,7 +229,7 @@ def main(argv: list[str]) -> int:
             results[work] = side_by_side.run(__file__, arguments, names, args.rounds, args.threads)
         side_by_side.print_table(results[work], "ms", ENGINES)
         if file:
-            file.write_text(json.dumps(results, indent=1))
+            file.write_text(json.dumps({"predictions": results}, indent=1))
     return 0
 
 

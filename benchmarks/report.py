@@ -22,6 +22,7 @@ import disturbance
 import families_section
 import page_text
 import plots
+import predictions_section
 import side_by_side
 
 _BOUND = f"{100 * disturbance.BOUND:.0f} %"
@@ -193,6 +194,8 @@ def _section(path: str) -> Section:
     result = json.loads(text)
     if "accounts" in result:
         return Section(account_section.section(result))
+    if "predictions" in result:
+        return Section(predictions_section.section(result["predictions"]))
     if "families" in result:
         return Section(families_section.section(result, _conditions(result)))
     return _calls(result) if "x + y" in result["figures"] else _models(result)

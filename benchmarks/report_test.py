@@ -104,3 +104,27 @@ def test_families(tmp_path):
     assert page.index("| relu [9] | elementwise | 3 | 2 | 1.50 |") < page.index(
         "| exp [9] | elementwise | 1 | 4 | 0.25 |"
     )
+
+
+def test_predictions(tmp_path):
+    def figure(median, others=0.05):
+        return {"least": median, "median": median, "load": 1.0, "others": others}
+
+    result = {
+        "machine": "a machine",
+        "threads": 2,
+        "rounds": 3,
+        "load": [0.5, 1.5],
+        "versions": {"proa": "1", "openvino": "2026.4-123-build", "torch": "2"},
+        "figures": {
+            "net": {"proa": figure(9.0), "openvino": figure(10.0), "torch": figure(20.0, 0.3)},
+            "net, peak MiB": {"proa": figure(80.0), "torch": figure(800.0)},
+            "net, loading ms": {"proa": figure(50.0), "openvino": figure(40.0)},
+        },
+    }
+    page = _page(tmp_path, {"predictions": {"net": result}})
+    assert "| ms | Proa 1 | OpenVINO 2026.4 | torch.compile 2 | by the best |" in page
+    assert "| net | 9 | 10 | 20 | 0.90 |" in page
+    assert "| net | 80 | - | 800 | 0.10 |" in page
+    assert "| net | 50 | 40 | - | 1.25 |" in page
+    assert "others took at most 30 % of a CPU" in page

@@ -54,6 +54,8 @@ class Way(NamedTuple):
     chunks: int = 1
     sequence: bool = False
     clip: str = "ClipGradByGlobalNorm"
+    recompute: int = 0
+    low: str = ""  # a 16-bit dtype: parameters of it (O2), with float32 copies
 
     @property
     def ranks(self):
@@ -245,25 +247,45 @@ def data(kind, step):
 def optimizer_of(net, way, kind="AdamW"):
     """An optimizer whose clip changes every step."""
     clip = getattr(nn, way.clip)(0.05 if way.clip != "ClipGradByGlobalNorm" else 0.3)
-    return getattr(proa.optimizer, kind)(0.01, parameters=net.parameters(), grad_clip=clip)
+    more = {"multi_precision": True} if way.low else {}
+    return getattr(proa.optimizer, kind)(0.01, parameters=net.parameters(), grad_clip=clip, **more)
 
 
-def one_process(kind, steps, optimizer="AdamW", clip="ClipGradByGlobalNorm", left_out=()):
-    """(losses, weights before, weights after) of one process with the whole batch, whose optimizer leaves steps out."""
+def _amp(way):
+    """In what forward runs."""
+    return proa.amp.auto_cast(enable=bool(way.low), level="O2", dtype=way.low or "bfloat16")
+
+
+def one_process(kind, steps, optimizer="AdamW", clip="ClipGradByGlobalNorm", left_out=(), low="", micro=1):
+    """(losses, weights before, weights after) of one process with the whole batch, whose optimizer leaves steps out.
+
+    Args:
+        micro (int): in so many parts, whose gradients add up: as pipelines do it in 16 bits.
+    """
     proa.seed(11)
     layers, loss_of, _ = MODELS[kind]
     net = _OneTied() if kind == "tied" else nn.Sequential(*[layer(*args) for layer, *args in layers(Way())])
     before = {name: p.numpy() for name, p in net.named_parameters()}
-    adam, losses = optimizer_of(net, Way(clip=clip), optimizer), []
+    way = Way(clip=clip, low=low)
+    adam, losses = optimizer_of(net, way, optimizer), []
+    if low:
+        net, adam = proa.amp.decorate(net, adam, level="O2", dtype=low)
     for step in range(steps):
-        x, y = map(proa.to_tensor, data(kind, step))
-        loss = loss_of(net(x), y)
-        loss.backward()
+        total = 0.0
+        for x, y in zip(*(map(proa.to_tensor, np.split(part, micro)) for part in data(kind, step))):
+            with _amp(way):
+                loss = loss_of(net(x), y) / micro
+            loss.backward()
+            total += loss.item()
         if step not in left_out:
             adam.step()
         adam.clear_grad()
-        losses.append(loss.item())
-    return losses, before, {name: p.numpy() for name, p in net.named_parameters()}
+        losses.append(total)
+    return (
+        losses,
+        before,
+        {name: p.astype("float32").numpy() if low else p.numpy() for name, p in net.named_parameters()},
+    )
 
 
 def begin(way):
@@ -290,7 +312,11 @@ def build(kind, way, hcg):
         descs[0] = SharedLayerDesc("words", Tied, None, "weight", *first)
         descs[-1] = SharedLayerDesc("words", Tied, _logits, "weight", *first)
     return PipelineLayer(
-        descs, loss_fn=loss_of, topology=hcg.topology(), num_virtual_pipeline_stages=way.chunks if way.pp > 1 else 1
+        descs,
+        loss_fn=loss_of,
+        topology=hcg.topology(),
+        recompute_interval=way.recompute,
+        num_virtual_pipeline_stages=way.chunks if way.pp > 1 else 1,
     )
 
 
@@ -320,8 +346,11 @@ def train(kind, way, values, steps, first=0, optimizer="AdamW", model=None, scal
         for name, value in values_for(net, values, hcg.get_model_parallel_group()).items():
             # The first data-parallel rank's are everybody's.
             dict(net.named_parameters())[name].set_value(value * (1.0 if hcg.get_data_parallel_rank() == 0 else 2.0))
+        adam = optimizer_of(net, way, optimizer)
+        if way.low:
+            net, adam = proa.amp.decorate(net, adam, level="O2", dtype=way.low)
         wrapped = fleet.distributed_model(net)
-        adam = fleet.distributed_optimizer(optimizer_of(net, way, optimizer))
+        adam = fleet.distributed_optimizer(adam)
     else:
         net, wrapped, adam = model
         hcg = fleet.get_hybrid_communicate_group()
@@ -330,9 +359,11 @@ def train(kind, way, values, steps, first=0, optimizer="AdamW", model=None, scal
     for step in range(first, first + steps):
         batch = [proa.to_tensor(np.split(part, way.ways)[number]) for part in data(kind, step)]
         if way.pp > 1:
-            loss = wrapped.train_batch(batch, adam, scaler=scaler)
+            with _amp(way):
+                loss = wrapped.train_batch(batch, adam, scaler=scaler)
         else:
-            loss = MODELS[kind][1](wrapped(batch[0]), batch[1])
+            with _amp(way):
+                loss = MODELS[kind][1](wrapped(batch[0]), batch[1])
             if scaler is None:
                 loss.backward()
                 adam.step()
@@ -341,6 +372,6 @@ def train(kind, way, values, steps, first=0, optimizer="AdamW", model=None, scal
                 scaler.step(adam), scaler.update()
             adam.clear_grad()
         found = []
-        dist.all_gather(found, loss.detach().reshape([1]))
+        dist.all_gather(found, loss.detach().astype("float64").reshape([1]))
         losses.append(float(np.mean([f.item() for f in found])))
     return losses, (net, wrapped, adam)

@@ -126,6 +126,50 @@ def test_a_step_that_one_rank_cannot_make(names):
         assert factor == 32.0
 
 
+@pytest.mark.parametrize(
+    "way",
+    [Way(pp=2, sharding=2, stage=stage, recompute=1) for stage in (1, 2, 3)] + [Way(mp=2, pp=2, chunks=2, recompute=2)],
+)
+def test_recompute(way):
+    _check("gpt", way)
+
+
+@pytest.mark.parametrize(
+    "degrees",
+    [
+        {"dp": 2, "mp": 2, "pp": 2, "sharding": 2},  # on 16 ranks
+        {"mp": 2, "sequence": True, "dp": 2},
+        {"mp": 2, "sharding": 2, "stage": 2},
+        {"sharding": 2, "stage": 3},
+    ],
+    ids=str,
+)
+def test_16_bit_parameters(degrees):
+    """Of bfloat16 with float32 copies, which know how they are divided: they learn as one process does in 16 bits."""
+    proa.set_default_dtype("float32")
+    way = Way(low="bfloat16", **degrees)
+    exact, before, _ = parallel_models.one_process("gpt", 10)
+    losses, _, after = parallel_models.one_process("gpt", 10, low="bfloat16", micro=2 if way.pp > 1 else 1)
+
+    def body():
+        found, (net, wrapped, adam) = parallel_models.train("gpt", way, before, 10)
+        group = fleet.get_hybrid_communicate_group().get_model_parallel_group()
+        parts = parallel_models.values_for(net, after, group)
+        start = parallel_models.values_for(net, before, group)
+        for name, value in wrapped.state_dict().items():
+            value = value.astype("float32").numpy()
+            assert np.abs(value - start[name]).max() > 0.01, name  # parameters do change
+            np.testing.assert_allclose(value, parts[name], atol=0.05, err_msg=name)
+        return found, {str(p.dtype) for p in net.parameters()}
+
+    results = run_threads(body, way.ranks)
+    for found, _ in results:
+        np.testing.assert_allclose(found, losses, rtol=0.01)
+        np.testing.assert_allclose(found, exact, rtol=0.02)
+        assert found == results[0][0]  # all see one loss
+    assert "proa.bfloat16" in results[0][1]
+
+
 @pytest.mark.parametrize("way", [Way(dp=2, mp=2, pp=2), Way(mp=2, pp=2, sharding=2, stage=2, sequence=True)])
 def test_eight_ranks(way):
     assert way.ranks == 8

@@ -7,6 +7,17 @@ from proa.framework.dtype import as_dtype
 from proa.utils import unique_name
 
 _SETTINGS = ("optimize_attr", "regularizer", "need_clip", "do_model_average", "is_distributed")
+# What layers and optimizers of several processes have noted on some: along which axis and among whom it is divided, who else
+# has it, and how its gradients are added up.
+_PLACE = (
+    "split_axis",
+    "split_group",
+    "sequence_parallel",
+    "is_shared_copy",
+    "is_firstly_shared",
+    "no_sync",
+    "is_expert",
+)
 
 
 class Parameter(_C.Tensor):
@@ -42,6 +53,9 @@ class Parameter(_C.Tensor):
         """Gives `other` this parameter's learning rate, regularizer and so on; returns it."""
         for name in _SETTINGS:
             setattr(other, name, deepcopy(getattr(self, name)))
+        for name in _PLACE:
+            if hasattr(self, name):
+                setattr(other, name, getattr(self, name))
         return other
 
     def __deepcopy__(self, memo):

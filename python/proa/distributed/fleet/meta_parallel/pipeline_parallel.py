@@ -5,6 +5,7 @@ from proa.distributed import collective
 from proa.distributed.fleet.meta_parallel.meta_parallel_base import MetaParallelBase
 from proa.distributed.fleet.meta_parallel.pp_utils.p2p_communication import Line
 from proa.distributed.fleet.meta_parallel.pp_utils.schedule import schedule
+from proa.distributed.fleet.utils.hybrid_parallel_util import Quiet
 from proa.framework.grad_mode import no_grad
 
 __all__ = ["PipelineParallel", "PipelineParallelWithInterleave"]
@@ -98,7 +99,9 @@ class PipelineParallel(MetaParallelBase):
             raise _C.located(ValueError(f"train_batch: loss_fn must give one number, not shape {list(loss.shape)}"))
         if self.accumulate_steps > 1:
             loss = loss / self.accumulate_steps
-        self.total_loss = loss.detach() if self.total_loss is None else self.total_loss + loss.detach()
+        with Quiet():
+            shown = loss.detach().astype(_C.float32)
+            self.total_loss = shown if self.total_loss is None else self.total_loss + shown
         return x, loss
 
     def _backward_step(self, step, inputs, outputs):
@@ -140,12 +143,11 @@ class PipelineParallel(MetaParallelBase):
         self._model.allreduce_shared_weight_gradients()
         return self._broadcast_loss()
 
-    @no_grad()
     def _broadcast_loss(self):
         """The last stage's loss on all stages."""
-        with _C.eager_mode():
+        with Quiet(), _C.eager_mode():
             if self.is_last_stage:
-                loss = self.total_loss.astype(_C.float32).reshape([1]).clone()
+                loss = self.total_loss.reshape([1]).clone()
             else:
                 loss = _C.ops.full([1], 0.0, _C.float32)
             collective.broadcast(loss, self._group.ranks[-1], self._group)
@@ -166,12 +168,13 @@ class PipelineParallel(MetaParallelBase):
         """
         self._layers.train()
         loss = self.forward_backward_pipeline(data, scaler)
-        if scaler is None:
-            optimizer.step()
-        else:
-            scaler.step(optimizer)
-            scaler.update()
-        optimizer.clear_grad()
+        with Quiet():  # called inside of auto_cast, which is for forward
+            if scaler is None:
+                optimizer.step()
+            else:
+                scaler.step(optimizer)
+                scaler.update()
+            optimizer.clear_grad()
         if lr_scheduler is not None:
             lr_scheduler.step()
         return loss

@@ -3,6 +3,7 @@
 from proa import _C
 
 __all__ = [
+    "Quiet",
     "average_gradients",
     "broadcast_dp_parameters",
     "broadcast_mp_parameters",
@@ -42,7 +43,7 @@ def _in_one(tensors, exchange):
         tensor.set_value(part.reshape(tensor.shape))
 
 
-class _Quiet:
+class Quiet:
     """No gradients are recorded, nothing is cast."""
 
     def __enter__(self):
@@ -86,7 +87,7 @@ def average_gradients(parameters, group, half=False, total=False):
         return
     own = [p for p in parameters if getattr(p, "no_sync", False)]
     parameters = [p for p in parameters if not getattr(p, "no_sync", False)]
-    with _Quiet():
+    with Quiet():
         for p in own:
             # Of experts: what came from all processes has been added up already.
             if p.grad is not None and not total:
@@ -121,7 +122,7 @@ def broadcast_parameters(model, group, divided=True):
         collective.broadcast(flat, group.ranks[0], group)
         return flat
 
-    with _Quiet():
+    with Quiet():
         tensors = [p for p in model.parameters() if divided or not getattr(p, "is_distributed", False)]
         tensors = [p for p in tensors if not getattr(p, "no_sync", False)]
         for batch in _batches([*tensors, *model.buffers()]):

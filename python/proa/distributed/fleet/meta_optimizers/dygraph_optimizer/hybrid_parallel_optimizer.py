@@ -3,7 +3,7 @@
 from proa import _C
 from proa.distributed import collective
 from proa.distributed.fleet.meta_optimizers.dygraph_optimizer.hybrid_clip import over_ranks
-from proa.distributed.fleet.utils.hybrid_parallel_util import average_gradients
+from proa.distributed.fleet.utils.hybrid_parallel_util import Quiet, average_gradients
 from proa.distributed.fleet.utils.sequence_parallel_utils import reduce_sequence_parallel_gradients
 
 __all__ = ["HybridParallelOptimizer", "watch_all_ranks"]
@@ -52,9 +52,10 @@ class HybridParallelOptimizer:
 
     def step(self):
         """The optimizer's, after gradients have been averaged."""
-        with _C.eager_mode():
-            self._exchange()
-        self._inner_opt.step()
+        with Quiet():
+            with _C.eager_mode():
+                self._exchange()
+            self._inner_opt.step()
 
     def minimize(self, loss, startup_program=None, parameters=None, no_grad_set=None):
         """A step from gradients that `loss.backward()` has left.

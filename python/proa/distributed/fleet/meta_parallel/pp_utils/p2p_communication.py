@@ -2,6 +2,7 @@
 
 from proa import _C
 from proa.distributed import collective
+from proa.distributed.fleet.utils.hybrid_parallel_util import Quiet
 
 __all__ = ["Line"]
 
@@ -54,7 +55,8 @@ class Line:
         self._send(_numbers(header + [0] * (_LENGTH - len(header))), step, True)
         for tensor in tensors:
             if tensor is not None:
-                self._send(tensor.detach().clone(), step)
+                with Quiet():  # in their own dtype, inside of auto_cast too
+                    self._send(tensor.detach().clone(), step)
         # What has gone is let go.
         self._under_way = [sent for sent in self._under_way if sent[0] is not None and not sent[0].is_completed()]
 

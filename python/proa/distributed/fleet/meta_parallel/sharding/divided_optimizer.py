@@ -8,6 +8,7 @@ from collections import OrderedDict
 
 from proa import _C
 from proa.distributed import collective
+from proa.distributed.fleet.utils.hybrid_parallel_util import Quiet, somewhere
 from proa.framework.grad_mode import no_grad
 from proa.framework.parameter import Parameter
 
@@ -15,8 +16,6 @@ __all__ = ["DividedOptimizer", "make_part", "part_of", "reduce_part", "whole"]
 
 # What they do with an element depends on that element alone (and on numbers that all have).
 _ELEMENTWISE = frozenset("SGD Momentum Adam AdamW Adamax Adagrad Adadelta RMSProp".split())
-# What a part has of its whole besides a parameter's settings: how that is itself divided, and who else has it.
-_PLACE = ("split_axis", "split_group", "sequence_parallel", "is_shared_copy")
 
 
 def _length(shape, group):
@@ -64,9 +63,6 @@ def make_part(parameter, group):
     with no_grad(), _C.eager_mode():
         part = Parameter(part_of(parameter.detach(), group), parameter.name, parameter.trainable)
     parameter.copy_settings_to(part)
-    for name in _PLACE:
-        if hasattr(parameter, name):
-            setattr(part, name, getattr(parameter, name))
     part.whole_shape, part.part_group = list(parameter.shape), group
     parameter.part = part
     return part
@@ -147,18 +143,16 @@ class DividedOptimizer:
         """Those that hold gradients: whole parameters, or parts where layers reduce gradients."""
         return self._inner_opt._parameter_list if self._stage > 1 else self._whole
 
-    @no_grad()
     def _reduce_now(self, parameter):
         """In backward (stage 2): this process keeps its part of a gradient."""
-        with _C.eager_mode():
+        with Quiet(), _C.eager_mode():
             part, grad = parameter.part, reduce_part(parameter.grad, self._group, self._average)
             part.grad = grad if part.grad is None else part.grad + grad
         parameter.grad = None
 
-    @no_grad()
     def step(self):
         """Reduces gradients, updates this process's part, gathers the parameters."""
-        with _C.eager_mode():
+        with Quiet(), _C.eager_mode():
             if self._stage == 1:
                 self._reduce()
             self._follow()
@@ -166,8 +160,6 @@ class DividedOptimizer:
             self._gather()
 
     def _reduce(self):
-        from proa.distributed.fleet.utils.hybrid_parallel_util import somewhere
-
         for p in somewhere(self._whole, self._group):
             p.part.grad = reduce_part(p.grad, self._group, self._average)
 

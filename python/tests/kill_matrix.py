@@ -3,7 +3,7 @@
     python python/tests/kill_matrix.py [--runs 200] [--seed 0]
 
 goes through all combinations again and again, with another delay each time. Each run is a launcher with two ranks that
-train, save a checkpoint a step, and go on from the last one after a restart (`--max_restart 1`).
+train divided weights, save a checkpoint a step, and go on from the last one after a restart (`--max_restart 1`).
 """
 
 import argparse
@@ -48,23 +48,24 @@ import proa, proa.distributed as dist
 mark("init")
 dist.init_parallel_env()
 group = dist.new_group(timeout=6)
-folder = os.environ["HIT_FOLDER"]
-last = os.path.join(folder, "last")
-w, begin = proa.zeros([64]), 0
-if os.path.exists(last):
-    state = proa.load(last)
-    w, begin = state["w"], int(state["step"])
-for step in range(begin, int(os.environ["HIT_STEPS"])):
+from proa.distributed import checkpoint
+class Net(proa.nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.w = self.create_parameter([64], default_initializer=proa.nn.initializer.Constant(0.0))
+from proa.distributed.fleet.meta_parallel.sharding.divided_layers import DividedParameters
+net = DividedParameters(Net(), group)  # each rank has half of it
+w = net.parameters()[0]
+restored = checkpoint.load(os.environ["HIT_FOLDER"] + "/checkpoints", net, group=group)
+for step in range(restored.step if restored else 0, int(os.environ["HIT_STEPS"])):
     mark("forward", step)
-    g = proa.ones([64]) * (rank + 1) + w * 0.5
-    mark("all_reduce", step)
-    dist.all_reduce(g, group=group)
-    w = w + g
+    with proa.no_grad():
+        g = proa.ones([32]) * (rank + 1)
+        mark("all_reduce", step)
+        dist.all_reduce(g, group=group)
+        w.set_value(w + g + 2 * 0.5 * w)
     mark("checkpoint", step)
-    if rank == 0:
-        proa.save({"w": w, "step": step + 1}, last + ".part")
-        os.replace(last + ".part", last)
-    dist.barrier(group)
+    checkpoint.save(os.environ["HIT_FOLDER"] + "/checkpoints", net, step=step + 1, group=group)
 mark("shutdown")
 """
 
@@ -93,9 +94,17 @@ def _alive(mark):
     return found
 
 
+def _net():
+    import proa
+
+    net = proa.nn.Layer()
+    net.w = net.create_parameter([64])
+    return net
+
+
 def run(phase, name, victim, delay):
     """One run; "" if all is well, else what is not."""
-    import proa
+    from proa.distributed import checkpoint
 
     mark = f"HIT_MARK={uuid.uuid4().hex}"
     with tempfile.TemporaryDirectory() as folder:
@@ -137,11 +146,11 @@ def run(phase, name, victim, delay):
         if not any("hits" in text for text in texts):
             # A shutdown may be over before the delay is.
             return "" if code == 0 and delay else f"nobody was hit; exit code {code}"
-        path, steps = os.path.join(folder, "last"), 0
-        if os.path.exists(path):
-            state = proa.load(path)
-            steps = int(state["step"])
-            if not np.array_equal(state["w"].numpy(), np.full(64, wanted(steps), "float32")):
+        net, steps = _net(), 0
+        restored = checkpoint.load(os.path.join(folder, "checkpoints"), net)
+        if restored is not None:
+            steps = restored.step
+            if not np.array_equal(net.w.numpy(), np.full(64, wanted(steps), "float32")):
                 return f"the checkpoint of step {steps} has other weights"
         ended = {"SIGKILL": -signal.SIGKILL, "SIGTERM": 128 + signal.SIGTERM, "SIGSTOP": 0}[name]
         expected = ended if victim == "launcher" else 0

@@ -325,6 +325,45 @@ def test_experts_on_two_ranks(kind):
     _run(2, "experts", kind)
 
 
+def copies_of_experts():
+    """Two groups of two ranks, each with all experts: copies learn from the tokens of both."""
+    from proa.incubate.distributed.models.moe import ClipGradForMOEByGlobalNorm, MoELayer
+
+    fleet.init(is_collective=True)
+    rank = dist.get_rank()
+    groups = [dist.new_group([0, 1]), dist.new_group([2, 3])]
+    group, place = groups[rank // 2], rank % 2
+    proa.seed(1)
+    expert = lambda: nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 4))
+    one = MoELayer(4, nn.LayerList([expert() for _ in range(4)]), {"type": "naive"})
+    net = MoELayer(4, nn.LayerList([expert() for _ in range(2)]), {"type": "naive"}, moe_group=group)
+    net.gate.set_state_dict(one.gate.state_dict())
+    for theirs, mine in zip(net.experts, one.experts[2 * place : 2 * place + 2]):
+        theirs.set_state_dict(mine.state_dict())
+    clip = ClipGradForMOEByGlobalNorm
+    mine = proa.optimizer.AdamW(0.01, parameters=one.parameters(), grad_clip=clip(0.05))
+    model = fleet.distributed_model(net)
+    theirs = proa.optimizer.AdamW(0.01, parameters=net.parameters(), grad_clip=clip(0.05, moe_group=group))
+    theirs = fleet.distributed_optimizer(theirs)
+    random = np.random.RandomState(0)
+    for _ in range(STEPS):
+        x = random.randn(16, 4).astype("float32")
+        want = (one(proa.to_tensor(x)) ** 2).mean()
+        want.backward()
+        mine.step(), mine.clear_grad()
+        loss = (model(proa.to_tensor(np.split(x, 4)[rank])) ** 2).mean()
+        loss.backward()
+        theirs.step(), theirs.clear_grad()
+        np.testing.assert_allclose(fleet.util.all_reduce(float(loss)) / 4, float(want), rtol=1e-5)
+    for own, whole in zip(net.experts, one.experts[2 * place : 2 * place + 2]):
+        for p, q in zip(own.parameters(), whole.parameters()):
+            np.testing.assert_allclose(p.numpy(), q.numpy(), atol=4e-5)
+
+
+def test_copies_of_experts():
+    _run(4, "copies_of_experts")
+
+
 def test_capacity_leaves_tokens_out():
     from proa.incubate.distributed.models.moe.routing import counts_of, limit_by_capacity
 

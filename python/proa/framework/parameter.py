@@ -17,6 +17,7 @@ _PLACE = (
     "is_firstly_shared",
     "no_sync",
     "is_expert",
+    "expert_group",
 )
 
 

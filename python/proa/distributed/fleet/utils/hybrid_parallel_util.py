@@ -70,6 +70,29 @@ def somewhere(parameters, group):
     return found
 
 
+def _sum_copies(experts, group):
+    """Adds up the gradients of experts over their copies: where a group has several groups of experts."""
+    from proa.distributed import collective
+
+    several = {}
+    for p in experts:
+        among = getattr(p, "expert_group", group)
+        if among.nranks < group.nranks and set(among.ranks) <= set(group.ranks):
+            several.setdefault(id(among), (among, []))[1].append(p)
+    for among, parameters in several.values():
+
+        def exchange(flat, among=among):
+            # All experts' places, of which this process fills its own: there is no group of the copies.
+            places = [_C.ops.full_like(flat, 0.0)] * among.nranks
+            places[among.rank] = flat
+            everyone = _C.ops.concat(places, 0)
+            collective.all_reduce(everyone, group=group)
+            return _C.ops.split(everyone, [flat.shape[0]] * among.nranks, 0)[among.rank]
+
+        for batch in _batches([p.grad for p in parameters]):
+            _in_one(batch, exchange)
+
+
 def average_gradients(parameters, group, half=False, total=False):
     """Replaces gradients by their mean over a group.
 
@@ -88,8 +111,9 @@ def average_gradients(parameters, group, half=False, total=False):
     own = [p for p in parameters if getattr(p, "no_sync", False)]
     parameters = [p for p in parameters if not getattr(p, "no_sync", False)]
     with Quiet():
+        _sum_copies([p for p in own if p.grad is not None], group)
         for p in own:
-            # Of experts: what came from all processes has been added up already.
+            # Of experts: what came from all processes of their group has been added up already.
             if p.grad is not None and not total:
                 p.grad = p.grad.scale(1.0 / group.nranks)
         parameters = somewhere(parameters, group)

@@ -56,6 +56,7 @@ class MoELayer(Layer):
         for parameter in experts.parameters():
             parameter.is_expert = True
             parameter.no_sync = self.world_size > 1
+            parameter.expert_group = self.group
         self.gate = self._make_gate({} if gate is None else gate)
         self.top_k = self.gate.top_k
 

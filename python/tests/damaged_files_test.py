@@ -33,6 +33,8 @@ import pytest
 
 import proa
 import proa.onnx
+from proa.distributed import checkpoint, dist_model
+from proa.framework import container
 from proa.hugging_face import loading
 from proa.utils import download
 from proa.vision import datasets
@@ -338,6 +340,41 @@ def _strategy(path):
     return repr(strategy)
 
 
+def _checkpoint_files():
+    """{name: bytes} of a checkpoint of a layer and its optimizer."""
+    net = proa.nn.Linear(2, 3)
+    adam = proa.optimizer.Adam(0.1, parameters=net.parameters())
+    net(proa.ones([1, 2])).sum().backward()
+    adam.step()
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(checkpoint.save(folder, net, adam, 1, extra={"loss": 0.5}))
+        return {file.name: file.read_bytes() for file in path.iterdir()}
+
+
+_CHECKPOINT = _checkpoint_files()
+
+
+def _checkpoint(path):
+    """One file of it; the others are as they were written."""
+    step = os.path.dirname(path)
+    for name, data in _CHECKPOINT.items():
+        if name != os.path.basename(path):
+            _beside(step, name, data)
+    net = proa.nn.Linear(2, 3)
+    return checkpoint.load(os.path.dirname(step), net, proa.optimizer.Adam(0.1, parameters=net.parameters()))
+
+
+def _manifest_that_lies(rng, data):
+    """Changed below a right checksum."""
+    manifest = json.dumps(json.loads(data)["manifest"], sort_keys=True).encode()
+    try:
+        changed = json.loads(_changed(rng, manifest, [manifest]))
+    except (ValueError, RecursionError):
+        return _changed(rng, data, [data])
+    total = container.checksum(json.dumps(changed, sort_keys=True).encode())
+    return json.dumps({"checksum": total, "manifest": changed}).encode()
+
+
 def _autotune(path):
     from proa.incubate import autotune
 
@@ -493,6 +530,11 @@ READERS = {
     "strategy": Reader(_strategy, "s.prototxt", [
         _text(proa.distributed.fleet.DistributedStrategy().save_to_prototxt), b'{"amp": true}',
     ]),
+    "manifest of a checkpoint": Reader(
+        _checkpoint, "step_1/manifest.json", [_CHECKPOINT["manifest.json"]], change=_manifest_that_lies
+    ),
+    "tensors of a checkpoint": Reader(_checkpoint, "step_1/rank_0.safetensors", [_CHECKPOINT["rank_0.safetensors"]]),
+    "stages": Reader(dist_model._told, "stages.json", [b'{"stages": 2, "feeds": [["x"], []], "fetches": ["y"]}']),
     "autotune": Reader(_autotune, "tune.json", [b'{"kernel": {"enable": true}, "dataloader": {"enable": false, "tuning_steps": 3}}']),
     "fluid vars": Reader(_fluid_vars, "vars", [_saved({"w": proa.ones([2, 3])})]),
     "program state": Reader(_program_state, "net.pdparams", [_saved({"w": proa.ones([2, 3])})]),
@@ -520,6 +562,7 @@ _MODULES = {
     "dataset/packed.py": ["cifar", "imdb", "wmt14", "movielens", "voc"],
     "dataset/uci_housing.py": ["old housing"],
     "distributed/file_dataset.py": ["slots"],
+    "distributed/dist_model.py": ["stages", "program"],
     "distributed/fleet/base/distributed_strategy.py": ["strategy"],
     "distributed/fleet/dataset/index_dataset.py": ["tree"],
     "distributed/launch/ranks.py": "the log of a rank, as bytes",

@@ -134,6 +134,32 @@ def test_recompute(way):
     _check("gpt", way)
 
 
+@pytest.mark.parametrize("stage", [1, 2, 3])
+def test_the_optimizer_before_the_model(stage):
+    """Stages 1 and 2 take parameters as they are at the step; stage 3 says which comes first."""
+    losses, before, after = parallel_models.one_process("mlp", 2)
+    way = Way(sharding=2, stage=stage)
+
+    def body():
+        hcg = parallel_models.begin(way)
+        net = parallel_models.build("mlp", way, hcg)
+        adam = parallel_models.optimizer_of(net, way)
+        if stage == 3:
+            with pytest.raises(ValueError, match="fleet.distributed_model, then distributed_optimizer"):
+                fleet.distributed_optimizer(adam)
+            return True
+        adam = fleet.distributed_optimizer(adam)
+        wrapped = fleet.distributed_model(net)
+        for name, p in net.named_parameters():
+            p.set_value(before[name])
+        parallel_models.train("mlp", way, before, 2, model=(net, wrapped, adam))
+        for name, p in net.named_parameters():
+            np.testing.assert_allclose(p.numpy(), after[name], rtol=0, atol=1e-9)
+        return True
+
+    assert run_threads(body, 2) == [True, True]
+
+
 @pytest.mark.parametrize(
     "degrees",
     [

@@ -45,9 +45,10 @@ class _Checkpoint:
     def _array(self, file, key, dtype, shape):
         if file not in self._opened:
             at = os.path.join(self.path, file)
-            self._opened[file] = container.Opened(self._files.enter_context(container.open_regular(at)), at)
-        opened = self._opened[file]
-        if key not in opened.names:
+            opened = container.Opened(self._files.enter_context(container.open_regular(at)), at)
+            self._opened[file] = opened, frozenset(opened.names)
+        opened, names = self._opened[file]
+        if key not in names:
             raise _C.located(FileError(f"{self.path}: {file} has no tensor {key!r}, which the manifest names"))
         code, array = opened.read(key)
         if code != dtype or array.size != shape:

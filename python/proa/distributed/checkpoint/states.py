@@ -74,6 +74,16 @@ def _names_of(model, optimizer):
     return found
 
 
+def _owner(name, parameters):
+    """The longest of the parameters' names that a state's name begins with, before a "_"; None."""
+    at = name.rfind("_")
+    while at > 0:
+        if name[:at] in parameters:
+            return name[:at]
+        at = name.rfind("_", 0, at)
+    return None
+
+
 def _is_like_parameter(optimizer, rest, shape, parameter_shape):
     """Whether a state has a value for each element of its parameter."""
     kind = rest.removeprefix(f"{_MASTER}_").removesuffix("_0")
@@ -96,7 +106,7 @@ def optimizer_state(model, optimizer):
     for name, value in state.items():
         if name == "master_weights":
             continue
-        owner = max((p for p in own if name.startswith(f"{p}_")), key=len, default=None)
+        owner = _owner(name, own)
         if owner is None or not hasattr(value, "shape"):
             plain[name] = value
             continue

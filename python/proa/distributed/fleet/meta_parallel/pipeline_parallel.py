@@ -44,7 +44,7 @@ class PipelineParallel(MetaParallelBase):
         self._line = Line(self._group)
         self._chunks = layers.get_num_virtual_stages()
         self.total_loss, self._scaler, self.order = None, None, []
-        self._steps()
+        self._steps()  # wrong settings are said now
 
     def _steps(self, mode=None):
         return schedule(mode or self._mode, self.num_stages, self.stage_id, self.accumulate_steps, self._chunks)

@@ -119,7 +119,12 @@ class DividedOptimizer:
         if self._stage == 3:
             part = parameter if hasattr(parameter, "whole_shape") else getattr(parameter, "part", None)
             if part is None:
-                raise _C.located(ValueError(f"sharding: {parameter.name} is not a parameter of the divided model"))
+                raise _C.located(
+                    ValueError(
+                        f"sharding: {parameter.name} is not a parameter of the divided model; divide the model before the "
+                        "optimizer (fleet.distributed_model, then distributed_optimizer)"
+                    )
+                )
             return part
         if parameter.stop_gradient:
             return parameter

@@ -185,3 +185,42 @@ def test_chunks_of_batches():
     for counts in ((3, 4, 2), (np.array([1]), np.array([2]), np.array([1]))):
         chunks.update(*counts)
     assert chunks.eval() == pytest.approx((0.75, 0.5, 0.6))
+
+
+def test_files_have_the_names_that_were_asked_for(tmp_path):
+    """As scripts of 1.x open them: for the executor, and for predictors of their time."""
+    a, b = fluid.data("a", [None, 2]), fluid.data("b", [None, 2])
+    out = layers.fc(a, 3) + layers.fc(b, 3)
+    executor = fluid.Executor()
+    executor.run(fluid.default_startup_program())
+    feed = {"a": np.float32([[1, 2]]), "b": np.float32([[3, 4]])}
+    (wanted,) = executor.run(feed=feed, fetch_list=[out])
+    for model, params in (("__model__", "__params__"), ("net.pdmodel", "net.pdiparams"), ("model", None), (None, None)):
+        folder = tmp_path / f"{model}{params}"
+        fluid.io.save_inference_model(
+            str(folder), ["a", "b"], [out], executor, model_filename=model, params_filename=params
+        )
+        if params is not None:
+            assert {file.name for file in folder.iterdir()} == {model, params}
+        program, names, targets = fluid.io.load_inference_model(str(folder), executor, model, params)
+        assert executor.run(program, feed=feed, fetch_list=targets)[0].tolist() == wanted.tolist() and names == [
+            "a",
+            "b",
+        ]
+    folder = tmp_path / "__model____params__"
+    config = fluid.core.AnalysisConfig(str(folder / "__model__"), str(folder / "__params__"))
+    config.disable_gpu()
+    config.switch_use_feed_fetch_ops(False)
+    predictor = fluid.core.create_paddle_predictor(config)
+    tensors = [fluid.core.PaddleTensor(feed[name], name) for name in "ba"]
+    (found,) = predictor.clone().run(tensors)
+    np.testing.assert_allclose(found.as_ndarray(), wanted, rtol=1e-6)
+    assert found.shape == [1, 3] and found.data.tolist() == found.as_ndarray().ravel().tolist()
+    for name, value in feed.items():
+        predictor.get_input_tensor(name).copy_from_cpu(value)
+    predictor.zero_copy_run()
+    np.testing.assert_allclose(
+        predictor.get_output_tensor(predictor.get_output_names()[0]).copy_to_cpu(), wanted, rtol=1e-6
+    )
+    with pytest.raises(ValueError, match=r"the model takes 2 inputs \(a, b\), not 1"):
+        predictor.run(tensors[:1])

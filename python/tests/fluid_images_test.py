@@ -160,7 +160,10 @@ def test_levels_of_sequences(program):
     assert [v.lod_level for v in (plain, x, one, two)] == [0, 1, 1, 2]
     inner = layers.sequence_pool(two, "sum")
     assert inner.lod_level == 1
-    feed = {"x": fluid.create_lod_tensor(np.float32([[1], [2], [3]]), [[2, 1]]), "plain": np.float32([[1], [2], [3], [4]])}
+    feed = {
+        "x": fluid.create_lod_tensor(np.float32([[1], [2], [3]]), [[2, 1]]),
+        "plain": np.float32([[1], [2], [3], [4]]),
+    }
     found = _run([layers.sequence_pool(one, "sum"), inner, layers.sequence_pool(inner, "sum")], **feed)
     assert [v.ravel().tolist() for v in found] == [[1, 5, 4], [1, 2, 3], [3, 3]]
 

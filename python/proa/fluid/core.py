@@ -17,6 +17,10 @@ def __getattr__(name):
         from proa.static.scope import Scope
 
         return Scope
+    if name in ("AnalysisConfig", "PaddleTensor", "create_paddle_predictor"):
+        from proa.fluid import predictors
+
+        return getattr(predictors, name)
     if name == "LoDTensor":
         from proa.fluid.lod_tensor import LoDTensor
 

@@ -153,7 +153,8 @@ def save_inference_model(dirname, feeded_var_names, target_vars, executor, main_
         target_vars (list[Tensor]): what the model gives.
         executor: accepted.
         main_program (Program, optional): the default main program unless given.
-        model_filename (str, optional): the first part of the names of the files; __model__ unless given.
+        model_filename (str, optional): the file of the program; __model__.pdmodel unless given.
+        params_filename (str, optional): that of the parameters; the name of the program's file, with another ending, unless given.
 
     Returns:
         list[str]: the names of the targets.
@@ -164,7 +165,11 @@ def save_inference_model(dirname, feeded_var_names, target_vars, executor, main_
     names = [feeded_var_names] if isinstance(feeded_var_names, str) else list(feeded_var_names)
     targets = [target_vars] if isinstance(target_vars, _C.Tensor) else list(target_vars)
     os.makedirs(dirname, exist_ok=True)
-    write(_prefix(dirname, model_filename), [program.var(name) for name in names], targets)
+    prefix = _prefix(dirname, model_filename)
+    write(prefix, [program.var(name) for name in names], targets)
+    if model_filename is not None and params_filename is not None:
+        os.replace(prefix + ".pdiparams", os.path.join(dirname, params_filename))
+        os.replace(prefix + ".pdmodel", os.path.join(dirname, model_filename))
     return [target.name for target in targets]
 
 
@@ -177,6 +182,7 @@ def load_inference_model(dirname, executor, model_filename=None, params_filename
     from proa.static.saving import load_inference_model as read
 
     path = _prefix(dirname, model_filename)
-    if os.path.exists(path + ".pdmodel"):
+    own = model_filename is None or params_filename is None or not os.path.exists(os.path.join(dirname, model_filename))
+    if own and os.path.exists(path + ".pdmodel"):
         return read(path, executor)
     return read(dirname, executor, model_filename=model_filename, params_filename=params_filename)

@@ -10,6 +10,7 @@ from proa.autograd.py_layer import noting_layers
 from proa.framework.parameter import Parameter
 from proa.jit import context, save_hooks
 from proa.jit.input_spec import InputSpec
+from proa.jit.left_out import warn_of_left_out
 from proa.jit.static_function import StaticFunction
 from proa.jit.tracing import Trace, evaluation
 from proa.nn import Layer
@@ -108,15 +109,6 @@ def recorded(what, layer, input_spec, file="foreign"):
         trace = _trace(what, function, specs, owner, file)
     warn_of_left_out(what, trace.left_out, stacklevel=4)
     return trace
-
-
-def warn_of_left_out(what, left_out, stacklevel=3):
-    """Says what a program does that a file does not: prints, assertions, errors."""
-    if left_out:
-        shown = "; ".join(left_out[:10]) + ("; ..." if len(left_out) > 10 else "")
-        warnings.warn(
-            f"{what}: what the function prints and asserts is not part of the file: {shown}", stacklevel=stacklevel
-        )
 
 
 def _trace(what, function, specs, owner, file):

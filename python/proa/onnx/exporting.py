@@ -4,6 +4,7 @@ import os
 import warnings
 
 from proa import _C
+from proa.jit.left_out import warn_of_left_out
 from proa.onnx.convert import Converter
 from proa.onnx.graph import Graph, tensor_of
 from proa.onnx.opset import NeedsOpset, element_number, package
@@ -59,8 +60,6 @@ def model_of(
                 f"onnx.export: {count} operation{'s have' if count > 1 else ' has'} no form in ONNX:\n{lines}"
             )
         )
-    from proa.jit.saving import warn_of_left_out
-
     warn_of_left_out("onnx.export", converter.left_out, stacklevel=5)
     if version > opset_version and opset_version != LEAST_OPSET:
         warnings.warn(

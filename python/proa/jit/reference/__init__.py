@@ -7,6 +7,7 @@
 import os
 
 from proa import _C
+from proa.jit.left_out import warn_of_left_out
 from proa.jit.reference import wire
 from proa.jit.reference.convert import Converter
 from proa.jit.reference.graph import Graph
@@ -38,8 +39,6 @@ def model_of(what, program, input_names, outputs, trainable=(), for_test=False):
     """
     graph = Graph()
     converter = Converter(program, outputs, graph, trainable, for_test)
-    from proa.jit.saving import warn_of_left_out
-
     converter.run(input_names)
     if converter.problems:
         lines = "\n".join(f"  {problem}" for problem in converter.problems)

@@ -340,6 +340,35 @@ def filtered_detections(x):
 
 
 @supported
+def detections_of_classes(x):
+    """Boxes that stay of each class, as many as there are, put together: a list of tensors of different sizes"""
+    found = []
+    for label in range(4):
+        scores = F.sigmoid(x[:, label])
+        keep = paddle.nonzero(scores > 0.6).flatten()
+        if keep.shape[0] == 0:
+            continue
+        best = paddle.argsort(paddle.gather(scores, keep), descending=True)[:2]
+        keep = paddle.gather(keep, best)
+        labels = paddle.full([keep.shape[0], 1], float(label))
+        found.append(paddle.concat([labels, paddle.gather(x, keep)], axis=1))
+    if len(found) == 0:
+        return paddle.full([1, 5], -1.0)
+    return paddle.concat(found, axis=0)
+
+
+@supported
+def rows_of_different_sizes(x):
+    """The same in a loop of tensors: appended, read, taken off, counted"""
+    parts, k = [], paddle.to_tensor(0)
+    while k < 3:
+        parts.append(paddle.gather(x, paddle.nonzero(x[:, 0] > k.astype("float32") - 1.0).flatten()))
+        k = k + 1
+    last = parts.pop()
+    return paddle.concat(parts, 0), last.sum(), parts[0], len(parts)
+
+
+@supported
 def anchor_targets(x):
     """Targets of anchors, row by row"""
     anchors = paddle.to_tensor([[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 2.0, 1.0]])

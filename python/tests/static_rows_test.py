@@ -294,7 +294,7 @@ def test_a_loaded_layer_that_trains_under_no_grad_keeps_no_memory(tmp_path):
 # Names -----------------------------------------------------------------------------------------------------------------------
 
 # What there is no hardware for here, with the words that each says.
-_WITHOUT = {"IpuCompiledProgram", "IpuStrategy", "ipu_shard_guard", "set_ipu_shard", "WeightNormParamAttr"}
+_WITHOUT = {"IpuCompiledProgram", "IpuStrategy", "ipu_shard_guard", "set_ipu_shard"}
 
 
 @pytest.mark.parametrize("module", [static, static.nn, paddle.jit, static.amp, static.sparsity])

@@ -238,7 +238,8 @@ def _single(feeds):
 
 def _levels(program, item):
     """The lengths that the program knows of the sequences in what is fetched."""
-    return [program.current(t) for t in levels_of(item)] if _C.is_symbolic(item) else ()
+    item = program.vars.get(item) if isinstance(item, str) else item
+    return [program.current(t) for t in levels_of(item)] if isinstance(item, _C.Tensor) and _C.is_symbolic(item) else ()
 
 
 def _with_sequences(tensor, lengths):

@@ -1,5 +1,6 @@
 """Blocks of 1.x that are recorded once and made again: what they write, what they print, what they take from outside."""
 
+import collections
 import contextlib
 import sys
 import threading
@@ -13,7 +14,7 @@ from proa.static.replay import Replay, parse
 __all__ = ["Block", "Step", "case", "is_in_block", "write"]
 
 _thread = threading.local()
-_MOST = 20000  # objects that are looked at
+_MOST = 50000  # objects that are looked at
 _OPAQUE = (str, bytes, int, float, complex, type(None), type, types.ModuleType, types.BuiltinFunctionType, Program)
 
 
@@ -208,16 +209,17 @@ def _hide(flag, tensors):
 
 
 def _handles(program):
-    """The tensors of a program that callers have, by their numbers: in names, attributes and containers."""
+    """The tensors of a program that callers have, by their numbers: in names, then in attributes and containers, the nearest
+    first."""
     found, seen = {}, set()
-    frame, waiting = sys._getframe(1), []
+    frame, waiting = sys._getframe(1), collections.deque()
     while frame is not None:
         waiting += frame.f_locals.values()
         if not frame.f_globals.get("__name__", "").startswith(("proa.", "paddle.")):
             waiting += frame.f_globals.values()
         frame = frame.f_back
     while waiting and len(seen) < _MOST:
-        thing = waiting.pop()
+        thing = waiting.popleft()
         if isinstance(thing, _C.Tensor):
             if _C.is_symbolic(thing) and _C.program_of(thing) is program:
                 found.setdefault(program.value_number(thing), thing)

@@ -5,6 +5,7 @@ import contextlib
 from proa import _C
 from proa.fluid.layers.blocks import Block, blocks, is_in_block, write
 from proa.jit.dy2static import array_functions
+from proa.jit.dy2static.arrays import EvenArray
 from proa.tensor import array as lists
 
 __all__ = ["Array", "While", "array_length", "array_read", "array_write", "create_array", "tensor_array_to_tensor"]
@@ -217,9 +218,7 @@ def tensor_array_to_tensor(input, axis=1, name=None, use_stack=False):
         axis (int): where.
         use_stack (bool): along a new axis.
     """
-    items = (
-        array_functions.TensorArray(input.stacked) if isinstance(input, Array) and input.stacked is not None else None
-    )
+    items = EvenArray(input.stacked) if isinstance(input, Array) and input.stacked is not None else None
     if items is None:
         items = list(input)
         joined = _C.ops.stack(items, axis) if use_stack else _C.ops.concat(items, axis)

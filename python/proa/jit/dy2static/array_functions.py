@@ -4,7 +4,7 @@ import functools
 
 from proa import _C
 from proa.jit.dy2static import calls
-from proa.jit.dy2static.arrays import TensorArray
+from proa.jit.dy2static.arrays import RaggedArray, TensorArray
 from proa.jit.dy2static.branches import in_region
 from proa.jit.dy2static.values import is_late, tensor_of
 
@@ -18,6 +18,8 @@ def stack(array, axis=0, name=None):
 
 def concat(array, axis=0, name=None):
     """`paddle.concat` of an array."""
+    if isinstance(array, RaggedArray) and axis in (0, -len(array.rows.shape)):
+        return array.rows
     rows = array.stacked
     dims = len(rows.shape)
     axis = axis + dims - 1 if axis < 0 else axis
@@ -34,7 +36,7 @@ def _moved(dims, axis):
 
 def length(array):
     """The number of its items, a size."""
-    return array.stacked.shape[0]
+    return array.count
 
 
 def read(array, i):

@@ -3,30 +3,16 @@
 import dataclasses
 
 from proa import _C
+from proa.framework import reports
 from proa.jit.dy2static.values import is_number, known_sizes, tensor_of
 
 
-@dataclasses.dataclass(eq=False)
 class TensorArray:
-    """Tensors of one shape and dtype, as many as only the run of the program knows.
+    """Tensors of one dtype, as many as only the run of the program knows: an EvenArray or a RaggedArray.
 
     What a list is in a converted function after a loop that depends on a tensor appended to it. It is read as a list is, and
     `paddle.stack`, `concat` and the `array_` functions take it; who gets it from a replay gets a list.
-
-    Args:
-        stacked (Tensor): [n, ...].
     """
-
-    stacked: _C.Tensor
-
-    def append(self, value):
-        value = tensor_of(value) if is_number(value) else value
-        if not isinstance(value, _C.Tensor) or value.dtype != self.stacked.dtype:
-            kind = value.dtype.name if isinstance(value, _C.Tensor) else type(value).__name__
-            raise _C.located(TypeError(f"append: the list holds tensors of {self.stacked.dtype.name}, not {kind}"))
-        row = _C.ops.unsqueeze(value, [0])
-        empty = type(self.stacked.shape[0]) is int and self.stacked.shape[0] == 0
-        self.stacked = row if empty else _C.ops.concat([self.stacked, row], 0)
 
     def extend(self, values):
         for value in values:
@@ -40,21 +26,11 @@ class TensorArray:
         last = self[index]
         if not (isinstance(index, int) and index == -1):
             raise _C.located(NotImplementedError("pop: of a list that a loop of the program made, only the last item"))
-        self.stacked = self.stacked[:-1]
+        self.drop_last()
         return last
 
-    def __getitem__(self, index):
-        if isinstance(index, slice):
-            return TensorArray(self.stacked[index])
-        return self.stacked[index]
-
-    def __setitem__(self, index, value):
-        stacked = _C.ops.assign(self.stacked)
-        stacked[index] = value
-        self.stacked = stacked
-
     def __len__(self):
-        size = self.stacked.shape[0]
+        size = self.count
         if type(size) is int:
             return size
         raise _C.located(
@@ -63,6 +39,124 @@ class TensorArray:
 
     def __iter__(self):
         return iter(self.stacked)
+
+    def _fitting(self, value, dtype):
+        value = tensor_of(value) if is_number(value) else value
+        if not isinstance(value, _C.Tensor) or value.dtype != dtype:
+            kind = value.dtype.name if isinstance(value, _C.Tensor) else type(value).__name__
+            raise _C.located(TypeError(f"append: the list holds tensors of {dtype.name}, not {kind}"))
+        return value
+
+
+@dataclasses.dataclass(eq=False)
+class EvenArray(TensorArray):
+    """Tensors of one shape.
+
+    Args:
+        stacked (Tensor): [n, ...].
+    """
+
+    stacked: _C.Tensor
+
+    @property
+    def contents(self):
+        """What it holds, to be carried by a statement of the program."""
+        return self.stacked
+
+    @contents.setter
+    def contents(self, value):
+        self.stacked = value
+
+    @property
+    def count(self):
+        """The number of items, a size."""
+        return self.stacked.shape[0]
+
+    @property
+    def like(self):
+        """A tensor as its items are."""
+        return self.stacked[0]
+
+    def append(self, value):
+        row = _C.ops.unsqueeze(self._fitting(value, self.stacked.dtype), [0])
+        empty = type(self.stacked.shape[0]) is int and self.stacked.shape[0] == 0
+        self.stacked = row if empty else _C.ops.concat([self.stacked, row], 0)
+
+    def drop_last(self):
+        self.stacked = self.stacked[:-1]
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return EvenArray(self.stacked[index])
+        return self.stacked[index]
+
+    def __setitem__(self, index, value):
+        stacked = _C.ops.assign(self.stacked)
+        stacked[index] = value
+        self.stacked = stacked
+
+
+@dataclasses.dataclass(eq=False)
+class RaggedArray(TensorArray):
+    """Tensors that differ in their first dim, such as the boxes that stay of each class.
+
+    Args:
+        rows (Tensor): those of all items, one after another.
+        lengths (Tensor): int64, [n]: how many each item has.
+    """
+
+    rows: _C.Tensor
+    lengths: _C.Tensor
+
+    @property
+    def contents(self):
+        return self.rows, self.lengths
+
+    @contents.setter
+    def contents(self, value):
+        self.rows, self.lengths = value
+
+    @property
+    def count(self):
+        return self.lengths.shape[0]
+
+    @property
+    def like(self):
+        return self.rows
+
+    @property
+    def stacked(self):
+        """The items as one tensor, [n, ...]: they must be of one size then, else the run fails."""
+        zero = _C.ops.full([1], 0, _C.int64)
+        size = _C.ops.max(_C.ops.concat([self.lengths, zero], 0), 0)
+        reports.assertion(
+            (self.lengths == size).all(),
+            "the tensors of a list differ in their first dim; only paddle.concat along it takes them",
+        )
+        sizes = [_C.ops.shape(self.lengths).astype("int64"), _C.ops.reshape(size, [1])]
+        rest = _C.ops.shape(self.rows)[1:].astype("int64")
+        return _C.ops.reshape(self.rows, _C.ops.concat([*sizes, rest], 0))
+
+    def append(self, value):
+        value = self._fitting(value, self.rows.dtype)
+        self.rows = _C.ops.concat([self.rows, value], 0)
+        self.lengths = _C.ops.concat([self.lengths, _C.ops.shape(value)[:1].astype("int64")], 0)
+
+    def drop_last(self):
+        left = _C.ops.sum(self.lengths[:-1])
+        self.rows, self.lengths = self.rows[:left], self.lengths[:-1]
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            raise _C.located(NotImplementedError("a slice of a list whose tensors differ in their first dim"))
+        ends = _C.ops.cumsum(self.lengths, 0)
+        end = ends[index]
+        return self.rows[end - self.lengths[index] : end]
+
+    def __setitem__(self, index, value):
+        raise _C.located(
+            NotImplementedError("items of a list whose tensors differ in their first dim cannot be replaced")
+        )
 
 
 def grows(container, before, after):
@@ -88,22 +182,35 @@ def element(name, before, after, where):
                 f"{where}: {name} grows in a loop that depends on a tensor, so it must hold tensors of one dtype and shape"
             )
         )
-    return items[-1]
+    return next((t for t in items if varies(t)), items[-1])
+
+
+def varies(tensor):
+    """Whether the first dim of a tensor is a number that the run computes, and not one of the inputs' sizes."""
+    if not _C.is_symbolic(tensor) or not tensor.shape or type(tensor.shape[0]) is int:
+        return False
+    program = _C.program_of(tensor)
+    inputs = (program.find(name) for name in program.input_names)
+    return all(_C.dim_name(tensor, 0) != _C.dim_name(t, i) for t in inputs for i in range(len(t.shape)))
 
 
 def of_list(items, like):
     """The array of a list; an empty one for elements like a tensor."""
     items = [tensor_of(v, like.dtype) for v in items]
+    if varies(like) and all(type(n) is int for n in like.shape[1:]):
+        array = RaggedArray(_C.ops.full([0, *like.shape[1:]], 0, like.dtype), _C.ops.full([0], 0, _C.int64))
+        array.extend(items)
+        return array
     if items:
-        return TensorArray(_C.ops.stack(items, 0))
-    return TensorArray(_C.ops.full([0, *known_sizes(like)], 0, like.dtype))
+        return EvenArray(_C.ops.stack(items, 0))
+    return EvenArray(_C.ops.full([0, *known_sizes(like)], 0, like.dtype))
 
 
 class Moved:
     """Stands in a list that became a TensorArray, for those who hold the list by another name."""
 
-    def __init__(self, stacked):
-        self.like = stacked[0]
+    def __init__(self, like):
+        self.like = like
 
     def __repr__(self):
         return "items of a list that a loop of the program appended to; use the name that the loop used"

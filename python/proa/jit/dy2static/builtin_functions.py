@@ -10,14 +10,14 @@ import operator
 from proa import _C
 from proa.framework.size import Size
 from proa.jit.dy2static import calls, checks, given, iterables, runtime
-from proa.jit.dy2static.arrays import TensorArray
+from proa.jit.dy2static.arrays import EvenArray, TensorArray
 from proa.jit.dy2static.values import is_late, truth
 
 
 def len_(value):
     """`len`, of tensors with open sizes and arrays too."""
     if isinstance(value, TensorArray):
-        return value.stacked.shape[0]
+        return value.count
     if isinstance(value, _C.Tensor) and value.shape and isinstance(value.shape[0], Size):
         return value.shape[0]
     return len(value)
@@ -64,7 +64,7 @@ def _collects(kind):
 
     def collect(*args):
         if len(args) == 1 and isinstance(args[0], TensorArray):
-            return TensorArray(args[0].stacked)
+            return EvenArray(args[0].stacked)
         return kind(*args)
 
     return collect

@@ -318,7 +318,8 @@ class _Loop:
             after = found["contents", number]
             if arrays.grows(slot.container, before, after):
                 like = arrays.element(slot.name, before, after, self.state.where())
-                if not before and any(type(n) is not int or n < 0 for n in like.shape):
+                open_sizes = like.shape[1:] if arrays.varies(like) else like.shape
+                if not before and any(type(n) is not int or n < 0 for n in open_sizes):
                     raise self._unsteady(f"{slot.name} is empty before it and gets tensors of open sizes in a turn")
                 self._plan.arrays[number] = like
             else:

@@ -91,10 +91,10 @@ class _Rows:
         self._array, self.name = array, name
 
     def get(self):
-        return self._array.stacked
+        return self._array.contents
 
     def put(self, value):
-        self._array.stacked = value
+        self._array.contents = value
 
 
 class State:
@@ -136,7 +136,7 @@ class State:
             array = slot.get()
             if isinstance(array, arrays.TensorArray):
                 key = "contents", id(array)
-                self._slots[key], self.before[key] = _Rows(array, slot.name), array.stacked
+                self._slots[key], self.before[key] = _Rows(array, slot.name), array.contents
         for number in containers:
             if number in self._seen:
                 self._note(self._seen[number][0])
@@ -270,7 +270,7 @@ class State:
         for slot, original in self._originals:
             array = slot.get()
             if isinstance(array, arrays.TensorArray):
-                original[:] = [arrays.Moved(array.stacked)]
+                original[:] = [arrays.Moved(array.like)]
 
     def reset(self):
         """All as it was before there was this state."""

@@ -291,6 +291,16 @@ def test_a_loaded_layer_that_trains_under_no_grad_keeps_no_memory(tmp_path):
     assert paddle.device.memory_reserved("cpu") <= reserved and _resident() <= resident + 512
 
 
+def test_variables_of_a_loop_are_tensors():
+    x = paddle.zeros([1])
+    for value, says in (
+        ([x], r"loop_vars\[1\] must be a Tensor, not list; stack an array"),
+        (3, "must be a Tensor, not int"),
+    ):
+        with pytest.raises(TypeError, match=says):
+            static.nn.while_loop(lambda x, y: x < 1, lambda x, y: [x, y], [x, value])
+
+
 # Names -----------------------------------------------------------------------------------------------------------------------
 
 # What there is no hardware for here, with the words that each says.

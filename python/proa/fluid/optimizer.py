@@ -283,7 +283,7 @@ class ModelAverage(_ModelAverage):
         >>> losses = [exe.run(main, feed=feed, fetch_list=[loss])[0].item() for _ in range(4)]
         >>> with average.apply(exe):
         ...     mean = exe.run(main.clone(for_test=True), feed=feed, fetch_list=[loss])[0].item()
-        >>> losses[-1] < mean < losses[0]
+        >>> mean < losses[-1] < losses[0]  # of the last two steps, which went on
         True
     """
 

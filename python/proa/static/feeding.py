@@ -19,7 +19,8 @@ def column(tensor, values):
         ValueError: the values do not make an array of the dims of the input.
 
     Examples:
-        >>> with proa.static.program_guard(proa.static.Program()):
+        >>> main = proa.static.Program()
+        >>> with proa.static.program_guard(main):
         ...     words = proa.static.data("words", [None, 1], "int64", lod_level=1)
         >>> fed = proa.static.feeding.column(words, [[3, 1, 4], [1, 5]])
         >>> np.asarray(fed)[:, 0].tolist(), fed.recursive_sequence_lengths()

@@ -79,6 +79,12 @@ def while_loop(cond, body, loop_vars, is_test=False, name=None):
     """
     if not isinstance(loop_vars, (list, tuple)) or not loop_vars:
         raise _C.located(TypeError("while_loop: loop_vars must be a list of tensors that is not empty"))
+    for number, value in enumerate(loop_vars):
+        if not isinstance(value, _C.Tensor):
+            hint = "; stack an array of tensors into one" if isinstance(value, list) else ""
+            raise _C.located(
+                TypeError(f"while_loop: loop_vars[{number}] must be a Tensor, not {type(value).__name__}{hint}")
+            )
     if _C.in_static_mode() or any(isinstance(v, _C.Tensor) and _C.is_symbolic(v) for v in loop_vars):
         cond, body = _block(cond), _block(body)
     return _C.while_loop(

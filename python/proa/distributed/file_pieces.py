@@ -76,16 +76,44 @@ class Pieces(Dataset):
 
     def __getitem__(self, number):
         file, begin, end = self._places[number]
-        found = [[] for _ in self._slots]
+        words, counts = [[] for _ in self._slots], [[] for _ in self._slots]
+        for line in self._lines(file, begin, end):
+            self._take(line.split(), words, counts)
+        try:
+            # All values of a slot at once: many times as fast as line by line.
+            values = [np.array(w, "S").astype(kind) for w, (_, kind) in zip(words, self._slots, strict=True)]
+        except (ValueError, OverflowError):
+            self._refuse(number)
+            raise
+        if any(counted is None for counted in counts):
+            self._refuse(number)
+        return [(v, np.array(c, "int64")) for v, c in zip(values, counts, strict=True)]
+
+    def _take(self, line, words, counts):
+        """The words of a line for each slot; a line that does not fit leaves None among the counts."""
+        if not line or counts[0] is None:
+            return
+        at = 0
+        try:
+            for i in range(len(words)):
+                end = at + 1 + int(line[at])
+                if end < at + 2 or end > len(line):
+                    raise ValueError
+                words[i] += line[at + 1 : end]
+                counts[i].append(end - at - 1)
+                at = end
+            if at != len(line):
+                raise ValueError
+        except (ValueError, IndexError):
+            counts[0] = None
+
+    def _refuse(self, number):
+        """Raises what is wrong with the first line of a piece that does not fit."""
+        file, begin, end = self._places[number]
         for count, line in enumerate(self._lines(file, begin, end), 1):
             words = line.split()
             if words:
-                self._take(words, found, lambda count=count: f"{file}:{_lines_before(file, begin) + count}")
-        kinds = [kind for _, kind in self._slots]
-        return [
-            (np.concatenate(rows) if rows else np.zeros([0], kind), np.array([len(row) for row in rows], "int64"))
-            for rows, kind in zip(found, kinds, strict=True)
-        ]
+                self._check(words, f"{file}:{_lines_before(file, begin) + count}")
 
     def _lines(self, file, begin, end):
         """The lines that begin in a part of a file."""
@@ -107,26 +135,24 @@ class Pieces(Dataset):
                     RuntimeError(f"{self._owner}: {self._text!r} ended with {child.returncode} for {file}")
                 )
 
-    def _take(self, words, found, where):
-        at, rows = 0, []
+    def _check(self, words, where):
+        at = 0
         for name, kind in self._slots:
             try:
                 count = int(words[at])
                 values = words[at + 1 : at + 1 + count]
                 if count < 1 or len(values) != count:
                     raise ValueError
-                rows.append(np.array(values, kind))
+                np.array(values, "S").astype(kind)
             except (IndexError, ValueError, OverflowError):
                 raise _C.located(
                     ValueError(
-                        f"{where()}: slot {name!r} must be the number of its values, at least 1, and as many of {kind}"
+                        f"{where}: slot {name!r} must be the number of its values, at least 1, and as many of {kind}"
                     )
                 ) from None
             at += 1 + count
         if at != len(words):
-            raise _C.located(ValueError(f"{where()}: {len(words) - at} words more than the slots of use_var"))
-        for held, row in zip(found, rows, strict=True):
-            held.append(row)
+            raise _C.located(ValueError(f"{where}: {len(words) - at} words more than the slots of use_var"))
 
     def rows(self, processes=0):
         """The Rows of each piece, in order; read ahead by so many processes, or by this one."""

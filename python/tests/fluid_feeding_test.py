@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import proa
 from proa import fluid
 from proa.fluid import layers
 
@@ -224,3 +225,39 @@ def test_files_have_the_names_that_were_asked_for(tmp_path):
     )
     with pytest.raises(ValueError, match=r"the model takes 2 inputs \(a, b\), not 1"):
         predictor.run(tensors[:1])
+
+
+def test_averages_of_batches():
+    average = fluid.average.WeightedAverage()
+    with pytest.raises(ValueError, match="there is no data"):
+        average.eval()
+    average.add(np.array([1.0, 3.0]), 1)
+    average.add(np.array([5.0, 7.0]), 3)
+    assert average.eval().tolist() == [4.0, 6.0]
+    with pytest.raises(ValueError, match="weight must be a number or an array, not str"):
+        average.add(1.0, "2")
+    average.reset()
+    average.add(2, 2)
+    assert average.eval() == 2
+
+
+def test_mixed_precision_by_its_old_name():
+    """A script of 1.8 that decorates its optimizer trains; float32 without it gives nearly the same losses."""
+    losses = []
+    for mixed in (False, True):
+        main, startup = fluid.Program(), fluid.Program()
+        with fluid.scope_guard(fluid.Scope()), fluid.program_guard(main, startup):
+            proa.seed(3)
+            x, y = fluid.data("x", [None, 8]), fluid.data("y", [None, 1])
+            hidden = layers.fc(x, 16, act="relu")
+            loss = layers.mean(layers.square_error_cost(layers.fc(hidden, 1), y))
+            optimizer = fluid.optimizer.Adam(0.02)
+            if mixed:
+                optimizer = fluid.contrib.mixed_precision.decorate(optimizer, init_loss_scaling=8.0)
+            optimizer.minimize(loss)
+            executor = fluid.Executor()
+            executor.run(startup)
+            feed = {"x": np.linspace(-1, 1, 32, dtype="float32").reshape(4, 8), "y": np.float32([[0], [1], [2], [3]])}
+            losses.append([executor.run(main, feed=feed, fetch_list=[loss])[0].item() for _ in range(20)])
+    assert losses[1][-1] < losses[1][0] / 2
+    np.testing.assert_allclose(losses[1], losses[0], rtol=0.05, atol=0.02)

@@ -19,8 +19,8 @@ def _boxes(n):
 
 
 PRIOR = _boxes(PRIORS)
-VARIANCE = np.tile(np.float32([[0.1, 0.1, 0.2, 0.2]]), [PRIORS, 1])
-TRUTH, LABEL = _boxes(6), np.int64([[1], [2], [3], [1], [3], [2]])
+VARIANCE = np.tile(np.array([[0.1, 0.1, 0.2, 0.2]], "float32"), [PRIORS, 1])
+TRUTH, LABEL = _boxes(6), np.array([[1], [2], [3], [1], [3], [2]], "int64")
 TRUTH[0] = PRIOR[3] + 0.01  # matches well
 
 

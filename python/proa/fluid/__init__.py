@@ -7,8 +7,8 @@ from proa.framework.names import invert as _invert
 from proa.framework.names import lazy as _lazy
 
 _MODULES = (
-    "backward", "clip", "compiler", "core", "data_feeder", "dataloader", "dygraph", "dygraph_utils", "executor",
-    "framework", "incubate", "initializer", "io", "layer_helper", "layers", "lod_tensor", "log_helper", "metrics", "nets",
+    "average", "backward", "clip", "compiler", "contrib", "core", "data_feeder", "dataloader", "dygraph", "dygraph_utils", "executor",
+    "framework", "incubate", "initializer", "input", "install_check", "io", "layer_helper", "layers", "lod_tensor", "log_helper", "metrics", "nets",
     "optimizer", "param_attr", "profiler", "proto", "reader", "regularizer", "unique_name",
 )  # fmt: skip
 _HOMES = _invert({

@@ -230,3 +230,27 @@ def test_readers_feed_the_program(kind):
             assert found == [0.0, 8.0, 16.0]
         by_hand = executor.run(main, feed={x.name: batches[1][0], label.name: batches[1][1]}, fetch_list=[total])
         assert by_hand[0].item() == 8.0
+
+
+def test_what_assign_writes():
+    """An empty tensor, one of no dims, one of other dims: each is what was assigned from then on, with its gradient and name."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        x = fluid.layers.data("x", [2, 3], append_batch_size=False, stop_gradient=False)
+        empty = layers.create_tensor("float32", name="made")
+        layers.assign(x * 2.0, empty)
+        scalar = proa.zeros([])
+        layers.assign(layers.reduce_sum(x), scalar)
+        row = layers.fill_constant([4], "float32", 1.0)
+        layers.assign(x + 1.0, row)
+        loss = layers.reduce_sum(empty * empty) + layers.reduce_sum(row) + scalar
+        (slope,) = static.gradients([loss], [x])
+        value = np.arange(6, dtype="float32").reshape(2, 3)
+        executor = fluid.Executor()
+        found = executor.run(fluid.default_main_program(), feed={"x": value}, fetch_list=[empty, scalar, row, slope])
+    for got, want in zip(found, (value * 2, 15.0, value + 1, 8 * value + 2), strict=True):
+        np.testing.assert_array_equal(got, want)
+    assert empty.name == "made"
+    with fluid.dygraph.guard():
+        made = layers.create_tensor("float32")
+        layers.assign(proa.ones([2]), made)
+        assert made.tolist() == [1.0, 1.0]

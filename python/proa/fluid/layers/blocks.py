@@ -51,7 +51,7 @@ def write(output, value):
     for block in _blocks():
         block.note(output)
     if _C.is_symbolic(output):
-        output[...] = value  # the tensor names another value from here on; gradients know of it
+        _C.rebind(output, value)  # the tensor names another value from here on; gradients know of it
     else:
         _C.ops.store_(output, value)
     return output
@@ -205,7 +205,7 @@ def _hide(flag, tensors):
     if tensors:
         copies = lambda: [_C.ops.assign(tensor) for tensor in tensors]
         for tensor, hidden in zip(tensors, _C.cond(flag, copies, copies), strict=True):
-            tensor[...] = hidden
+            _C.rebind(tensor, hidden)
 
 
 def _handles(program):

@@ -87,7 +87,7 @@ class While:
 
         results = _C.while_loop(goes_on, turn, [entry[1] for entry in places])
         for (tensor, before, _), value in zip(block.written, results):
-            tensor[...] = before  # in a case of a Switch that does not hold it stays so
+            _C.rebind(tensor, before)  # in a case of a Switch that does not hold it stays so
             write(tensor, _C.ops.reshape(value, tensor.shape) if _is_known(tensor) else value)
         for (array, *_), value in zip(block.arrays, results[len(block.written) :]):
             array.become(value)

@@ -145,10 +145,13 @@ def cast(x, dtype):
 
 
 def assign(input, output=None):
-    """A copy; written into `output` if that is given."""
+    """A copy; written into `output` if that is given, which gets its dims, too, where it has others."""
     value = proa.assign(input)
-    if output is None or not output.shape or 0 in output.shape:
+    if output is None:
         return value
+    if 0 in output.shape or len(output.shape) != len(value.shape) and 1 not in (output.size, value.size):
+        _C.rebind(output, value)  # such as what create_tensor gives
+        return output
     return _into(output, value)
 
 

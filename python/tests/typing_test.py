@@ -1,10 +1,14 @@
 """What a type checker sees: the stubs and the tests are sound, and names that come lazily have their types."""
 
+import doctest
+import importlib
 import os
 import pathlib
+import pkgutil
 import re
 import subprocess
 import sys
+import textwrap
 
 import pytest
 
@@ -83,6 +87,28 @@ def test_a_program(folder):
         'expected "Tensor | int | float | complex"  [arg-type]',
         'program.py:15: error: "Tensor" has no attribute "no_such_method"  [attr-defined]',
     ]
+
+
+def test_examples_of_docstrings(folder):
+    """Right programs, so that what a checker has to say of them is a mistake of the stubs."""
+    lines, count = ["import numpy as np", "import proa"], 0
+    for info in pkgutil.walk_packages(proa.__path__, "proa.", onerror=lambda name: None):
+        if info.name.startswith(("proa._C", "proa._generated", "proa.as_paddle", "proa.utils.paddle_path")):
+            continue
+        module = importlib.import_module(info.name)
+        for test in doctest.DocTestFinder().find(module, info.name, globs={}):
+            count += bool(test.examples)
+            body = "".join(example.source for example in test.examples)
+            lines.append(
+                f"def example_{count}() -> None:  # {test.name}\n{textwrap.indent(body, '    ')}" if body else ""
+            )
+    assert count > 1000
+    (folder / "examples.py").write_text("\n".join(lines))
+    # Gradients are Tensor | None, and empty lists say nothing of their items.
+    found = _mypy(folder, "--check-untyped-defs", "--follow-imports=silent", "--disable-error-code=union-attr",
+                  "--disable-error-code=var-annotated", "--disable-error-code=import-untyped",
+                  "--disable-error-code=import-not-found", "examples.py")  # fmt: skip
+    assert found == []
 
 
 def test_every_lazy_name_is_known(folder):

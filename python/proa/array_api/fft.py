@@ -1,5 +1,7 @@
 """Fourier transforms; those of the package with the standard's way of giving arguments."""
 
+from collections.abc import Callable
+
 from proa import _C
 from proa import fft as _fft
 from proa.array_api.creation import default_float as _default_float
@@ -8,6 +10,18 @@ _ONE = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
 _SEVERAL = ("fftn", "ifftn", "rfftn", "irfftn")
 
 __all__ = [*_ONE, *_SEVERAL, "fftfreq", "fftshift", "ifftshift", "rfftfreq"]
+
+# Made below; here are their types.
+fft: Callable[..., _C.Tensor]
+ifft: Callable[..., _C.Tensor]
+rfft: Callable[..., _C.Tensor]
+irfft: Callable[..., _C.Tensor]
+hfft: Callable[..., _C.Tensor]
+ihfft: Callable[..., _C.Tensor]
+fftn: Callable[..., _C.Tensor]
+ifftn: Callable[..., _C.Tensor]
+rfftn: Callable[..., _C.Tensor]
+irfftn: Callable[..., _C.Tensor]
 
 _DOC = """{}
 

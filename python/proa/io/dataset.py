@@ -192,7 +192,8 @@ class Subset(Dataset):
         indices (Sequence[int]): which of them, in order.
 
     Examples:
-        >>> list(proa.io.Subset([10, 11, 12], [2, 0]))
+        >>> subset = proa.io.Subset([10, 11, 12], [2, 0])
+        >>> [subset[i] for i in range(len(subset))]
         [12, 10]
     """
 

@@ -50,7 +50,7 @@ def Assert(cond, data=None, summarize=20, name=None):
         >>> with proa.static.program_guard(main):
         ...     x = proa.static.data("x", [2])
         ...     proa.fluid.layers.Assert((x > 0).all(), [x])
-        >>> proa.static.Executor().run(main, feed={"x": np.float32([-1, 2])}, fetch_list=[])
+        >>> proa.static.Executor().run(main, feed={"x": np.array([-1, 2], "float32")}, fetch_list=[])
         Traceback (most recent call last):
         AssertionError...
     """

@@ -25,7 +25,7 @@ class Switch:
         ...         with switch.default():
         ...             _ = fluid.layers.assign(step * 0.0 + 0.1, rate)
         >>> exe = fluid.Executor()
-        >>> [round(exe.run(main, feed={"step": np.float32([n])}, fetch_list=[rate])[0].item(), 3) for n in (5, 20)]
+        >>> [round(exe.run(main, feed={"step": np.array([n], "float32")}, fetch_list=[rate])[0].item(), 3) for n in (5, 20)]
         [0.05, 0.1]
     """
 
@@ -77,7 +77,7 @@ class IfElse:
         ...     with choice.false_block():
         ...         choice.output(-choice.input(x))
         ...     y, = choice()
-        >>> fluid.Executor().run(main, feed={"x": np.float32([[1], [-2]])}, fetch_list=[y])[0].tolist()
+        >>> fluid.Executor().run(main, feed={"x": np.array([[1], [-2]], "float32")}, fetch_list=[y])[0].tolist()
         [[10.0], [2.0]]
     """
 

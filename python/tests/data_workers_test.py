@@ -17,6 +17,7 @@ import pytest
 
 import proa
 from proa import io
+from proa.io.collate import Rows, rows_of
 
 
 class Samples(io.Dataset):
@@ -123,6 +124,45 @@ def test_collate_functions():
         batch = next(iter(io.DataLoader(Samples(4), batch_size=2, collate_fn=collate, num_workers=workers)))
         assert batch["x"].shape == [2, 60, 20] and batch["l"] == [1, 2.5, "x"]
         assert plain(batch["t"]) == [("int64", [3], [0, 1, 2]), None] and batch["n"].tolist() == ["a", "b"]
+
+
+class Tensors(io.Dataset):
+    """Samples that are tensors of many kinds: strided, of no dims, of no elements, with gradients, of each dtype."""
+
+    def __getitem__(self, i):
+        x = proa.arange(12, dtype="float32").reshape([3, 4]) + i
+        leaf = proa.full([2], float(i))
+        leaf.stop_gradient = False
+        kinds = {
+            kind: (x * (x > 3 + i)).astype(kind)
+            for kind in ("bool", "uint8", "int64", "float16", "bfloat16", "complex64")
+        }
+        return {"x": x, "turned": x.t(), "part": x[:, 1], "wide": x[:1].expand([5, 4]), "none": x[:0], "one": x[0, 0],
+                "leaf": leaf, "in a list": [leaf * 2, 1.5], **kinds}  # fmt: skip
+
+    def __len__(self):
+        return 5
+
+
+def test_samples_of_tensors():
+    """They go into the slot row by row, without being put together before."""
+    alone, shared, sent = (
+        list(io.DataLoader(Tensors(), batch_size=2, num_workers=n, use_shared_memory=s))
+        for n, s in ((0, True), (2, True), (2, False))
+    )
+    for batches in (shared, sent):
+        assert plain(batches) == plain(alone)
+        assert [b["bfloat16"].dtype for b in batches] == [proa.bfloat16] * 3
+    assert alone[1]["turned"].tolist() == [Tensors()[i]["turned"].tolist() for i in (2, 3)]
+    x = proa.ones([2])
+    assert isinstance(rows_of([x, x]), Rows) and isinstance(rows_of([x.astype("bfloat16")] * 2), proa.Tensor)
+
+    class Ragged(Tensors):
+        def __getitem__(self, i):
+            return proa.ones([i + 1])
+
+    with pytest.raises(ValueError, match="stack: "):
+        list(io.DataLoader(Ragged(), batch_size=2, num_workers=1))
 
 
 def test_batches_own_their_memory():

@@ -37,11 +37,17 @@ def _own(array):
     return _C.to_tensor(array)
 
 
-def collated(batch, stack, made):
-    """`default_collate_fn`, where `stack` makes one of arrays of one shape, and `made` what an array of numbers becomes."""
+def _stacked(tensors):
+    return _C.ops.stack(list(tensors), 0)
+
+
+def collated(batch, stack, made, together=_stacked):
+    """`default_collate_fn`, where `stack` makes one of arrays of one shape, `made` what an array of numbers becomes, and
+    `together` one of tensors.
+    """
     first = batch[0]
     if isinstance(first, _C.Tensor):
-        return _C.ops.stack(list(batch), 0)
+        return together(batch)
     if isinstance(first, np.ndarray):
         for place, row in enumerate(batch):
             if not isinstance(row, np.ndarray):
@@ -62,16 +68,16 @@ def collated(batch, stack, made):
     if isinstance(first, (str, bytes)):
         return batch
     if isinstance(first, Mapping):
-        return {key: collated([sample[key] for sample in batch], stack, made) for key in first}
+        return {key: collated([sample[key] for sample in batch], stack, made, together) for key in first}
     if isinstance(first, Sequence):
         lengths = {len(sample) for sample in batch}
         if len(lengths) > 1:
             raise _C.located(
                 ValueError(f"DataLoader: the samples of a batch have different numbers of fields: {sorted(lengths)}")
             )
-        return [collated(list(fields), stack, made) for fields in zip(*batch)]
+        return [collated(list(fields), stack, made, together) for fields in zip(*batch)]
     if hasattr(first, "__array__") or hasattr(first, "__array_interface__"):  # images of Pillow, rows of pandas
-        return collated([_numbers(sample) for sample in batch], stack, made)
+        return collated([_numbers(sample) for sample in batch], stack, made, together)
     raise _C.located(
         TypeError(
             f"DataLoader: samples of type {type(first).__name__} cannot be put together; "
@@ -145,3 +151,27 @@ class Rows:
     def write(self, place):
         """Fills an array of `shape` and `dtype`."""
         np.stack(self.rows, out=place)
+
+
+_OF_NUMPY = (
+    "bool",
+    "int8",
+    "uint8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+)
+
+
+def rows_of(tensors):
+    """Rows of tensors that are alike and of a dtype that NumPy has, so that they are copied once; others stacked."""
+    first = tensors[0]
+    for t in tensors:
+        if not isinstance(t, _C.Tensor) or t.dtype != first.dtype or t.shape != first.shape or not t.is_dense():
+            return _stacked(tensors)
+    return Rows([t.detach().numpy() for t in tensors]) if first.dtype.name in _OF_NUMPY else _stacked(tensors)

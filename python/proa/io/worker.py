@@ -15,7 +15,7 @@ import time
 import traceback
 
 from proa import _C
-from proa.io.collate import Rows, collated
+from proa.io.collate import Rows, collated, rows_of
 from proa.io.shared_batch import Slots, pack
 
 __all__ = ["WorkerInfo", "get_worker_info"]
@@ -264,7 +264,7 @@ class Worker:
                 samples.append(job.dataset[index])
         self._at(COLLATING)
         if job.collate_fn is None:
-            batch = collated(samples, Rows, lambda numbers: numbers)
+            batch = collated(samples, Rows, lambda numbers: numbers, rows_of)
         else:
             batch = job.collate_fn(samples[0] if job.single else samples)
         return pack(batch, self._slots)

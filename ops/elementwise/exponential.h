@@ -47,7 +47,7 @@ struct Logit {
   PROA_HD static T Apply(T x) {
     const T rest = 1 - x;
     const bool middle = x > T(0.25) && x < T(0.75);
-    const T near = Log1p::Apply(middle ? (x - rest) / rest : T(0));
+    const T near = Log1p::Apply(middle ? (x + x - 1) / rest : T(0));
     const T far = Log::Apply(x / rest);
     return middle ? near : far;
   }

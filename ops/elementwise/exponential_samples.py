@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from ops.conformance.samples import Sample
+
 
 def _wide(x):
     return x.astype(np.float64) if x.dtype.kind in "biu" else x
@@ -36,6 +38,11 @@ def reference_log1p(x):
 def reference_logit(x):
     x = _wide(x)
     return np.log(x) - np.log1p(-x)
+
+
+def samples_logit():
+    for dtype in ("float32", "float64"):
+        yield Sample((np.linspace(0.03, 0.97, 300, dtype=dtype),))
 
 
 def reference_tanh(x):

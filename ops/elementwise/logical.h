@@ -92,8 +92,10 @@ struct BitwiseRightShift {
   PROA_HD T Apply(T a, T b) const {
     using U = std::make_unsigned_t<T>;
     const bool fits = IsPlaces(b);
-    if (is_arithmetic) {
-      return static_cast<T>(a >> (fits ? b : T(8 * sizeof(T) - 1)));
+    if constexpr (std::is_signed_v<T>) {
+      if (is_arithmetic) {
+        return static_cast<T>(a >> (fits ? b : T(8 * sizeof(T) - 1)));
+      }
     }
     return fits ? static_cast<T>(static_cast<U>(a) >> b) : T(0);
   }

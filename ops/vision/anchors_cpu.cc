@@ -35,7 +35,7 @@ void Place(const Grid& columns, const Grid& rows,
            const std::vector<HalfSides>& halves, double width, double height,
            bool limit, std::span<const double> variance, Tensor* boxes,
            Tensor* variances) {
-  VisitDType(boxes->dtype(), [&]<typename T>(T) {
+  VisitDType(boxes->dtype(), [&]<typename T>(TypeTag<T>) {
     if constexpr (std::is_constructible_v<T, float>) {
       T* to = boxes->data<T>();
       T* spread = variances->data<T>();

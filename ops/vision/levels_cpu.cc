@@ -148,7 +148,7 @@ void FpnLevels(const KernelContext&, const Tensor& fpn_rois,
 void BipartiteMatch(const KernelContext&, const Tensor& x,
                     std::string_view match_type, double dist_threshold,
                     Tensor* indices, Tensor* distances) {
-  const int64_t rows = x.size(-2), columns = x.size(-1);
+  const int64_t rows = x.size(x.rank() - 2), columns = x.size(x.rank() - 1);
   VisitReal(x.dtype(), [&]<typename T>(T) {
     parallel_for(0, indices->size(0), 1, [&](int64_t begin, int64_t end) {
       for (int64_t n = begin; n < end; ++n) {

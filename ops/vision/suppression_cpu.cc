@@ -223,7 +223,7 @@ void Nms(const KernelContext&, const Tensor& boxes, const Tensor& scores,
   const int64_t n = boxes.size(0);
   std::vector<int64_t> order = Counted(n);
   if (scores.defined()) {
-    VisitDType(scores.dtype(), [&]<typename S>(S) {
+    VisitDType(scores.dtype(), [&]<typename S>(TypeTag<S>) {
       if constexpr (std::is_arithmetic_v<S>) {
         const S* p = scores.data<S>();
         SortByFalling(order, [&](int64_t i) { return p[i]; });
@@ -277,9 +277,13 @@ void MulticlassNms(const KernelContext&, const Tensor& bboxes,
     const auto found = FindAll(classes, [&](const Class<T>& of) {
       const auto best = of.Best(score_threshold, nms_top_k);
       std::vector<Found<T>> stay;
+      std::vector<int64_t> kept;
       for (const int64_t i : Suppress(of.Compared(best, normalized), by)) {
-        stay.push_back({&of, best[i], of.Score(best[i])});
+        kept.push_back(best[i]);
       }
+      // The order of the reference: by score, or as they lie in the list.
+      if (rois_num.defined()) std::sort(kept.begin(), kept.end());
+      for (const int64_t i : kept) stay.push_back({&of, i, of.Score(i)});
       return stay;
     });
     const int64_t images =

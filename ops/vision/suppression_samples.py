@@ -89,7 +89,8 @@ def reference_multiclass_nms(
     for n, c, boxes, values, numbers in _classes(bboxes, scores, rois_num, background_label):
         best = _best(values, score_threshold, nms_top_k)
         kept = _greedy(boxes[best], nms_threshold, 0.0 if normalized else 1.0, nms_eta)
-        found += [(n, c, values[best[i]], boxes[best[i]], numbers[best[i]]) for i in kept]
+        kept = [best[i] for i in kept]
+        found += [(n, c, values[i], boxes[i], numbers[i]) for i in (kept if rois_num is None else sorted(kept))]
     out = _written(found, len(bboxes) if rois_num is None else len(rois_num), keep_top_k, False)
     return (np.full((1, 1), -1.0), out[1], np.ones(1, np.int32)) if mark_none and not len(out[0]) else out
 

@@ -32,7 +32,7 @@ T Sigmoid(T x) {
 
 std::vector<double> Numbers(const Tensor& t) {
   std::vector<double> out(t.numel());
-  VisitDType(t.dtype(), [&]<typename S>(S) {
+  VisitDType(t.dtype(), [&]<typename S>(TypeTag<S>) {
     if constexpr (std::is_arithmetic_v<S>) {
       const S* p = t.data<S>();
       for (size_t i = 0; i < out.size(); ++i)

@@ -52,7 +52,7 @@ def largest_error(name, dtype, points, seed=0):
     assert y.dtype == dtype
     limits = np.finfo(dtype)
     worst, at = 0.0, None
-    with mpmath.workdps(40):
+    with mpmath.workdps(row.get("digits", 40)):
         for a, b in zip(x, y):
             want = mpmath.re(exact(mpmath.mpf(float(a))))
             with np.errstate(over="ignore"):

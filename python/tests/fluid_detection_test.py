@@ -146,5 +146,5 @@ def test_wrong_boxes():
         layers.multiclass_nms(boxes[:, :5], scores, 0.1, -1, -1)
     with pytest.raises(ValueError, match=r"matrix_nms: bboxes must be \[images, boxes, 4\]"):
         layers.matrix_nms(boxes[0], scores, 0.1, 0.1, -1, -1)
-    with pytest.raises(TypeError, match="multiclass_nms: scores must be float32 or float64, not int64"):
+    with pytest.raises(TypeError, match="multiclass_nms: scores must have the dtype of bboxes"):
         layers.multiclass_nms(boxes, scores.astype("int64"), 0.1, -1, -1)

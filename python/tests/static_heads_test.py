@@ -190,7 +190,7 @@ def test_boxes_that_are_there_before(second):
     clipped, _ = prior_box(maps, image, 4.0, clip=True, steps=[20.0, 20.0])
     want = np.clip(_boxes((3, 4), (30, 60), [(2, 2)], (20.0, 20.0), 0.5), 0, 1)
     np.testing.assert_allclose(clipped.numpy(), want, rtol=1e-5, atol=1e-6)
-    with pytest.raises(ValueError, match="as many as min_sizes and larger"):
+    with pytest.raises(ValueError, match="each of max_sizes must be larger"):
         prior_box(maps, image, [4.0], [3.0])
     with static.program_guard(static.Program()), pytest.raises(ValueError, match="height and width must be known"):
         prior_box(static.data("x", [1, 2, None, 3]), image, [4.0])

@@ -7,7 +7,6 @@ import math
 import re
 
 from proa import _C
-from proa.array_api.dtypes import is_kind as _is_kind
 from proa.array_api.dtypes import result_type
 
 # The standard's name: the op, and an example: what is put in, and what comes out.

@@ -252,3 +252,28 @@ def _sparse_momentum(param, grad, velocity, index, learning_rate, master=None, p
                      params[0], grad, velocity, index, learning_rate, mu, use_nesterov, axis, l2, rescale_grad,
                      rounded))  # fmt: skip
     return param, velocity, master
+
+
+# Detection ----------------------------------------------------------------------------------------------------------
+
+
+@_op("distribute_fpn_proposals")
+def _distribute_fpn_proposals(rois, rois_num=None, *_counts, min_level=2, max_level=5, refer_level=4, refer_scale=224,
+                              pixel_offset=True):  # fmt: skip
+    args = (rois, rois_num, min_level, max_level, refer_level, refer_scale, pixel_offset)
+    restore, counts = _C.ops.fpn_levels(*args)
+    return _C.ops.distribute_fpn_proposals(*args), restore, _C.ops.unbind(counts, 0)
+
+
+@_op("collect_fpn_proposals")
+def _collect_fpn_proposals(rois, scores, rois_num=None, post_nms_topN=1000):  # noqa: N803 (the reference's name)
+    """The best of all levels, by image where numbers say which is of which."""
+    together, points = _C.ops.concat(list(rois), 0), _C.ops.reshape(_C.ops.concat(list(scores), 0), [-1])
+    best = _C.ops.argsort(points, 0, True)[:post_nms_topN]
+    if not rois_num:
+        return _C.ops.gather(together, best), None
+    images = _C.ops.concat([_C.ops.repeat_interleave(_C.ops.arange(0, n.shape[0], 1, "int64"), n) for n in rois_num], 0)
+    mine = _C.ops.gather(images, best)
+    kinds = _C.ops.arange(0, rois_num[0].shape[0], 1, "int64")
+    counts = _C.ops.sum((mine.unsqueeze(0) == kinds.unsqueeze(1)).astype("int32"), [1]).astype("int32")
+    return _C.ops.gather(together, _C.ops.gather(best, _C.ops.argsort(mine, 0))), counts

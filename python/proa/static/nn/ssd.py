@@ -16,24 +16,6 @@ def _sizes(what, tensor):
     return height, width
 
 
-def _ratios(aspect_ratios, flip):
-    """1, and the ratios and their reciprocals that are not there yet."""
-    found = [1.0]
-    for ratio in aspect_ratios:
-        for value in (ratio, 1.0 / ratio) if flip else (ratio,):
-            if all(abs(value - other) > 1e-6 for other in found):
-                found.append(float(value))
-    return found
-
-
-def _halves(min_sizes, max_sizes, ratios, max_second):
-    """Half of width and height of the boxes of a place."""
-    for number, size in enumerate(min_sizes):
-        boxes = [(size * math.sqrt(r) / 2, size / math.sqrt(r) / 2) for r in ratios]
-        largest = [(math.sqrt(size * max_sizes[number]) / 2,) * 2] if max_sizes else []
-        yield from boxes[:1] + largest + boxes[1:] if max_second else boxes + largest
-
-
 def _listed(value):
     return [float(v) for v in value] if isinstance(value, (list, tuple)) else [float(value)] if value else []
 
@@ -59,41 +41,19 @@ def prior_box(input, image, min_sizes, max_sizes=None, aspect_ratios=(1.0,), var
         (Tensor, Tensor): boxes and variances, float32 [H, W, boxes, 4].
 
     Raises:
-        ValueError: for max_sizes of another number or not larger; for sizes that are not known.
+        ValueError: for sizes that are not positive; for max_sizes of another number or not larger; for maps of open sizes.
 
     Examples:
         >>> boxes, _ = proa.static.nn.ssd.prior_box(proa.zeros([1, 8, 1, 2]), proa.zeros([1, 3, 10, 20]), [4.0])
         >>> boxes.shape, boxes[0, 0, 0].tolist()
         ([1, 2, 1, 4], [0.15000000596046448, 0.30000001192092896, 0.3499999940395355, 0.699999988079071])
     """
-    min_sizes, max_sizes = _listed(min_sizes), _listed(max_sizes)
-    if max_sizes and (len(max_sizes) != len(min_sizes) or any(a >= b for a, b in zip(min_sizes, max_sizes))):
-        raise _C.located(
-            ValueError(
-                f"prior_box: max_sizes must be as many as min_sizes and larger; they are {max_sizes} and {min_sizes}"
-            )
-        )
-    height, width = _sizes("prior_box: input", input)
-    image_height, image_width = _sizes("prior_box: image", image)
+    sizes = [_sizes("prior_box: input", input), _sizes("prior_box: image", image)]
     steps = _listed(steps) or [0.0, 0.0]
-    across, down = steps[0] or image_width / width, steps[-1] or image_height / height
-    halves = list(_halves(min_sizes, max_sizes, _ratios(aspect_ratios, flip), min_max_aspect_ratios_order))
+    lists = [_listed(v) for v in (min_sizes, max_sizes, aspect_ratios, variance)]
     with _C.eager_mode():
-        x = (_places(width) * across).reshape([1, width, 1])
-        y = (_places(height) * down).reshape([height, 1, 1])
-        x, y = x + offset * across, y + offset * down
-        w = _C.to_tensor([h[0] for h in halves], dtype="float32")
-        h = _C.to_tensor([h[1] for h in halves], dtype="float32")
-        zero = _C.ops.full([height, width, len(halves)], 0.0, _C.float32)
-        sides = [(x - w) / image_width, (y - h) / image_height, (x + w) / image_width, (y + h) / image_height]
-        boxes = _C.ops.stack([side + zero for side in sides], 3)
-        boxes = _C.ops.clip(boxes, 0.0, 1.0) if clip else boxes
-        variances = _C.to_tensor(list(variance), dtype="float32") + _C.ops.full_like(boxes, 0.0)
-    return boxes, variances
-
-
-def _places(count):
-    return _C.ops.cumsum(_C.ops.full([count], 1.0, _C.float32), 0) - 1.0
+        maps = [_C.ops.full([1, 1, *size], 0.0, _C.float32) for size in sizes]
+        return _C.ops.prior_box(*maps, *lists, flip, clip, steps[0], steps[-1], offset, min_max_aspect_ratios_order)
 
 
 def _of_ratios(base_size, count, min_ratio, max_ratio):

@@ -6,8 +6,8 @@
 
 No case is written down here. Each op of the registry is called with the samples of its schema, whose dims are made longer, and
 with every function of PyTorch of the same name (or of `_NAMES`): what gives the same numbers is the peer. So an op that is added is
-measured, and one whose peer was not found is counted. `--plan` finds the pairs in one process; then each framework measures them in
-processes of its own (side_by_side.py).
+measured, and one whose peer was not found is counted. The pairs are found in one process (`--plan FILE` keeps them there, and reads them the
+next time); then each framework measures them in processes of its own (side_by_side.py).
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ _LEAST = 1 << 12  # with fewer the call itself is most of it: call_overhead.py
 # What PyTorch calls otherwise.
 _NAMES = {
     "add_n": ["sum"], "arg_max": ["argmax"], "assign": ["clone"], "batch_norm_inference": ["batch_norm"], "broadcast_to": ["broadcast_to"],
+    "equal": ["eq"], "less_than": ["lt"], "greater_than": ["gt"], "triangular_solve": ["solve_triangular"],
     "bessel_i": ["i0"], "bessel_ie": ["i0e"], "concat": ["cat"], "dist": ["dist"], "gather": ["index_select"], "greater_equal": ["ge"],
-    "index_sample": ["gather"], "kl_divergence": ["kl_div"], "mask": ["masked_select"], "mv": ["mv"], "put_along_axis": ["scatter"],
-    "p_norm": ["norm"], "reverse": ["flip"], "sigmoid_cross_entropy": ["binary_cross_entropy_with_logits"], "take_along_axis": ["gather"],
+    "index_sample": ["gather"], "kl_divergence": ["kl_div"], "mask": ["masked_select"], "mv": ["mv"], "put_along_axis": ["scatter"], "put_along_axis_add": ["scatter_add"], "scatter": ["index_copy"],
+    "p_norm": ["norm"], "reverse": ["flip"], "sigmoid_cross_entropy": ["binary_cross_entropy_with_logits"], "take_along_axis": ["take_along_dim"],
     "swapaxes": ["transpose"], "transpose": ["permute"], "unsqueeze": ["unsqueeze"], "weighted_cross_entropy": ["cross_entropy"],
 }  # fmt: skip
 _KEYWORDS = {"axis": "dim", "keepdim": "keepdim", "x": "input", "axes": "dims", "shifts": "shifts"}
@@ -121,6 +122,10 @@ def _as_torch(form, args, named, params):
         together = [(k, v[0] if isinstance(v, list) and len(v) == 1 and not _has_arrays(v) else v) for k, v in together]
     if form == "order":
         return [v for _, v in together], {}
+    if form == "axis second":
+        axis = next((v for k, v in together if k in ("axis", "dim")), 0)
+        tensors = [v for _, v in together if _has_arrays(v)]
+        return [*tensors[:1], axis, *tensors[1:]], {}
     tensors = [v for _, v in together if _has_arrays(v)]
     rest = {_KEYWORDS.get(k, k): v for k, v in together if not _has_arrays(v)}
     return tensors, {} if form == "tensors" else rest
@@ -154,7 +159,7 @@ def _peer(torch, op, args, named, ours):
         for home in _HOMES:
             if torch.function(home, name) is None:
                 continue
-            for form in ("order", "names", "list", "tensors"):
+            for form in ("order", "names", "list", "tensors", "axis second"):
                 line = {"home": home, "name": name, "form": form, "params": [p.name for p in op.params]}
                 try:
                     if _same(ours, torch.call(line, args, named)()):
@@ -249,7 +254,8 @@ def ratios(result):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--framework", choices=["proa", "torch"])
-    parser.add_argument("--plan", help="a file to write the pairs to, or to read them from")
+    parser.add_argument("--plan", type=pathlib.Path, help="a file of the pairs, which is written if it is not there")
+    parser.add_argument("--find", action="store_true", help="only write that file")
     parser.add_argument("--part", default="", help="a family, or a part of names of ops")
     parser.add_argument("--json", help="'-': one line of figures; or a file for report.py")
     parser.add_argument("--rounds", type=int, default=3)
@@ -257,19 +263,19 @@ def main():
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     if args.framework:
-        lines = json.loads(pathlib.Path(args.plan).read_text())["lines"]
+        lines = json.loads(args.plan.read_text())["lines"]
         print(json.dumps(measure({"proa": _Proa, "torch": _Torch}[args.framework](), lines, args.seconds)))
         return
-    if args.plan:
-        pathlib.Path(args.plan).write_text(json.dumps(plan(args.part)))
+    if args.find:
+        args.plan.write_text(json.dumps(plan(args.part)))
         return
     with tempfile.TemporaryDirectory() as folder:
-        file = f"{folder}/plan"
-        subprocess.run([sys.executable, __file__, "--plan", file, "--part", args.part], check=True)
-        found = json.loads(pathlib.Path(file).read_text())
-        result = side_by_side.run(
-            __file__, ["--plan", file, "--seconds", str(args.seconds)], ["proa", "torch"], args.rounds, 1
-        )
+        file = args.plan or pathlib.Path(folder) / "plan"
+        if not file.exists():
+            subprocess.run([sys.executable, __file__, "--find", "--plan", file, "--part", args.part], check=True)
+        found = json.loads(file.read_text())
+        rest = ["--plan", str(file), "--seconds", str(args.seconds)]
+        result = side_by_side.run(__file__, rest, ["proa", "torch"], args.rounds, 1)
     result["families"] = {line["line"]: line["family"] for line in found["lines"]}
     result["missing"] = found["missing"]
     worst = ratios(result)

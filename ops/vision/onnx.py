@@ -43,9 +43,12 @@ def onnx_nms(boxes, scores, category_idxs, iou_threshold, categories, top_k):
     return onnx.Gather(found, constant(2, "int64"), axis=1)
 
 
-def onnx_prior_box(input, image, *rest):
+def onnx_prior_box(input, image, min_sizes, max_sizes, aspect_ratios, variance, flip, clip, step_w, step_h, offset,
+                   min_max_aspect_ratios_order):  # fmt: skip
     shapes = [[1, 1, *(known_size(x, axis, "prior_box") for axis in (2, 3))] for x in (input, image)]
-    made = _C.ops.prior_box(*(_C.ops.full(shape, 0.0, result().dtype) for shape in shapes), *rest)
+    maps = [_C.ops.full(shape, 0.0, result().dtype) for shape in shapes]
+    made = _C.ops.prior_box(*maps, min_sizes, max_sizes, aspect_ratios, variance, flip, clip, step_w, step_h, offset,
+                            min_max_aspect_ratios_order)  # fmt: skip
     return tuple(constant(value.numpy(), value.dtype.name) for value in made)
 
 
@@ -86,11 +89,11 @@ def onnx_yolo_box(x, img_size, anchors, class_num, conf_thresh, downsample_ratio
     def number(value):
         return constant(value, dtype)
 
-    grid = [size(x, 3), size(x, 2)]  # columns and rows
-    shape = onnx.Concat(size(x, 0), [count], [5 + class_num], grid[1], grid[0], axis=0)
+    images, grid = size(x, 0), [size(x, 3), size(x, 2)]  # columns and rows
+    shape = onnx.Concat(images, [count], [5 + class_num], grid[1], grid[0], axis=0)
     overlap = onnx.Sigmoid(onnx.Slice(x, starts=[0], ends=[count], axes=[1])) if iou_aware else None
     x = onnx.Slice(x, starts=[count], ends=[count * (6 + class_num)], axes=[1]) if iou_aware else x
-    x = onnx.Reshape(x, shape)
+    x = onnx.Reshape(x, shape, allowzero=1)
     channel = [onnx.Gather(x, constant(k, "int64"), axis=2) for k in range(5)]
     confidence = onnx.Sigmoid(channel[4])
     if iou_aware:
@@ -100,9 +103,9 @@ def onnx_yolo_box(x, img_size, anchors, class_num, conf_thresh, downsample_ratio
     low, high = [], []
     for k in (0, 1):
         cells = cast(grid[k], dtype)
-        side = onnx.Reshape(cast(onnx.Gather(img_size, [1 - k], axis=1), dtype), [-1, 1, 1, 1])
-        form = [1, 1, 1, -1] if k == 0 else [1, 1, -1, 1]
-        place = onnx.Reshape(cast(onnx.Range(0, onnx.Squeeze(grid[k], axes=[0]), 1), dtype), form)
+        side = onnx.Unsqueeze(cast(onnx.Gather(img_size, [1 - k], axis=1), dtype), axes=[2, 3])
+        numbers = cast(onnx.Range(0, onnx.Squeeze(grid[k], axes=[0]), 1), dtype)
+        place = onnx.Unsqueeze(numbers, axes=[0, 1, 2] if k == 0 else [0, 1, 3])
         inside = onnx.Add(onnx.Mul(onnx.Sigmoid(channel[k]), number(scale_x_y)), number(0.5 - 0.5 * scale_x_y))
         middle = onnx.Div(onnx.Mul(onnx.Add(inside, place), side), cells)
         anchor = onnx.Reshape(number([float(a) / (2 * downsample_ratio) for a in anchors[k::2]]), [1, count, 1, 1])
@@ -117,4 +120,6 @@ def onnx_yolo_box(x, img_size, anchors, class_num, conf_thresh, downsample_ratio
     classes = onnx.Sigmoid(onnx.Slice(x, starts=[5], ends=[5 + class_num], axes=[2]))
     scores = onnx.Mul(classes, onnx.Unsqueeze(onnx.Mul(confidence, cast(sure, dtype)), axes=[2]))
     scores = onnx.Transpose(scores, perm=[0, 1, 3, 4, 2])
-    return onnx.Reshape(boxes, [0, -1, 4]), onnx.Reshape(scores, [0, -1, class_num])
+    cells = onnx.Mul(onnx.Mul(grid[0], grid[1]), [count])
+    forms = [onnx.Concat(images, cells, [columns], axis=0) for columns in (4, class_num)]
+    return onnx.Reshape(boxes, forms[0], allowzero=1), onnx.Reshape(scores, forms[1], allowzero=1)

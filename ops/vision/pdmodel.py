@@ -29,11 +29,14 @@ def _shared_out(dtype, rois, rois_num, low, high, refer_level, refer_scale, pixe
     return op("distribute_fpn_proposals", {"FpnRois": rois, "RoisNum": rois_num}, flags, outputs, dtype), levels
 
 
-def pdmodel_distribute_fpn_proposals(fpn_rois, rois_num, *rest):
-    made, levels = _shared_out(fpn_rois.dtype, fpn_rois, rois_num, *rest)
+def pdmodel_distribute_fpn_proposals(fpn_rois, rois_num, min_level, max_level, refer_level, refer_scale, pixel_offset):
+    made, levels = _shared_out(fpn_rois.dtype, fpn_rois, rois_num, min_level, max_level, refer_level, refer_scale,
+                               pixel_offset)  # fmt: skip
     return made[:levels]
 
 
-def pdmodel_fpn_levels(fpn_rois, rois_num, *rest):
-    made, levels = _shared_out("int32", fpn_rois, rois_num, *rest)
+def pdmodel_fpn_levels(fpn_rois, rois_num, min_level, max_level, refer_level, refer_scale, pixel_offset):
+    made, levels = _shared_out(
+        "int32", fpn_rois, rois_num, min_level, max_level, refer_level, refer_scale, pixel_offset
+    )
     return made[levels], op("stack", {"X": made[levels + 1 :]}, {"axis": 0}, outputs=("Y",))

@@ -19,6 +19,10 @@ LATER = {
     ): "split makes the layers that are divided",
     ("proa.distributed.collective", "proa.distributed.fleet.layers.mpu.mp_ops"): "passes old names on",
     (
+        "proa.distributed.fleet.utils.hybrid_parallel_util",
+        "proa.distributed.fleet.base.fleet_base",
+    ): "the division of the job where none is given",
+    (
         "proa.distribution.distribution",
         "proa.distribution.kl",
     ): "the method of what a function says of all distributions",

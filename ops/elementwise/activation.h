@@ -287,7 +287,8 @@ struct Softsign {
   }
 };
 
-// x - tanh(x). Up to 1.2, where most digits of that would cancel, it is x c / (1
+// x - tanh(x). Up to 1.2, where most digits of that would cancel, it is x c /
+// (1
 // + c) with tanh(x) = x / (1 + c), c = x^2 / (3 + x^2 / (5 + x^2 / (7 + ...))).
 struct Tanhshrink {
   static constexpr float kCost = 12;

@@ -118,16 +118,18 @@ Wide Widen(DType dtype, const DimVector& batch, const GemmOperand& x,
 void GemmInFloat(const GemmProblem& p) {
   const Wide a = Widen(p.dtype, p.batch, p.a, p.m, p.k);
   const Wide b = Widen(p.dtype, p.batch, p.b, p.k, p.n);
+  GemmProblem wide = p;
+  wide.dtype = DType::kFloat32;
+  wide.float_result = false;
+  wide.a = a.x;
+  wide.b = b.x;
+  if (p.float_result) return Gemm(wide);
   std::vector<float> bias(p.bias != nullptr ? p.n : 0);
   if (p.bias != nullptr)
     cpu::Convert(p.dtype, p.bias, DType::kFloat32, bias.data(), p.n);
   const int64_t size = BatchSize(p) * p.m * p.n;
   const IntrusivePtr<Storage> c =
       Storage::Allocate(size * static_cast<int64_t>(sizeof(float)), Place());
-  GemmProblem wide = p;
-  wide.dtype = DType::kFloat32;
-  wide.a = a.x;
-  wide.b = b.x;
   wide.bias = p.bias != nullptr ? bias.data() : nullptr;
   wide.c = c->data();
   Gemm(wide);
@@ -137,7 +139,7 @@ void GemmInFloat(const GemmProblem& p) {
 // Without a product to compute: zeros or the bias.
 void FillWithoutProduct(const GemmProblem& p) {
   const int64_t rows = BatchSize(p) * p.m;
-  const int64_t row_bytes = p.n * ItemSize(p.dtype);
+  const int64_t row_bytes = p.n * ItemSize(p.ResultType());
   for (int64_t i = 0; i < rows; ++i) {
     char* row = static_cast<char*>(p.c) + i * row_bytes;
     if (p.bias != nullptr) {

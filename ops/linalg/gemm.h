@@ -27,9 +27,17 @@ struct GemmProblem {
   DimVector batch;
   GemmOperand a;               // [batch, m, k]
   GemmOperand b;               // [batch, k, n]
-  const void* bias = nullptr;  // [n], of `dtype`, or null
-  void* c = nullptr;           // [batch, m, n], dense
+  const void* bias = nullptr;  // [n], of ResultType(), or null
+  void* c = nullptr;           // [batch, m, n], dense, of ResultType()
+  // Beside bfloat16 operands C and bias are float32: sums are not rounded.
+  bool float_result = false;
+
+  DType ResultType() const { return float_result ? DType::kFloat32 : dtype; }
 };
+
+// Whether this CPU has instructions for products of bfloat16, which then are
+// faster than those of float32.
+bool MultipliesBFloat16();
 
 // k == 0 gives zeros (or the bias). Any numeric dtype. The problem is
 // simplified in place (batch dims merged).

@@ -149,7 +149,7 @@ Primitive MakeMatMul(const GemmProblem& p, int64_t c_row_stride) {
   c_dims.insert(c_dims.end(), {p.m, p.n});
   Matrix c = Dense(c_dims);
   c.strides[c_dims.size() - 2] = c_row_stride;
-  const auto c_desc = Descriptor(c, p.dtype);
+  const auto c_desc = Descriptor(c, p.ResultType());
   const auto attr = onednn::UserScratchpad();
   if (p.bias == nullptr) {
     dnnl::matmul::primitive_desc pd({a_desc, b_desc, c_desc}, attr,
@@ -159,7 +159,7 @@ Primitive MakeMatMul(const GemmProblem& p, int64_t c_row_stride) {
   }
   DimVector bias_dims(c_dims.size(), 1);
   bias_dims.back() = p.n;
-  const auto bias_desc = onednn::Descriptor(Span(bias_dims), p.dtype);
+  const auto bias_desc = onednn::Descriptor(Span(bias_dims), p.ResultType());
   dnnl::matmul::primitive_desc pd({a_desc, b_desc, bias_desc, c_desc}, attr,
                                   onednn::Engine());
   return Primitive::Of<dnnl::matmul>(pd, {{DNNL_ARG_SRC},
@@ -172,7 +172,8 @@ Primitive MakeMatMul(const GemmProblem& p, int64_t c_row_stride) {
 // product waits for.
 PrimitiveKey KeyOf(const GemmProblem& p, int64_t c_row_stride) {
   PrimitiveKey key(PrimitiveKind::kMatMul);
-  key.Add(static_cast<int64_t>(p.dtype) * 2 + (p.bias != nullptr));
+  key.Add(static_cast<int64_t>(p.dtype) * 4 + p.float_result * 2 +
+          (p.bias != nullptr));
   key.Add(int64_t{onednn::NumThreads()});
   key.Add(p.m);
   key.Add(p.n);
@@ -266,10 +267,13 @@ bool IsDense(const GemmOperand& x, int64_t rows, int64_t columns) {
 }
 
 // Of what oneDNN uses; asked at load (tensor/fork_locks.h says why).
-const bool has_avx512 = [] {
-  const int core = static_cast<int>(dnnl::cpu_isa::avx512_core);
-  return (static_cast<int>(dnnl::get_effective_cpu_isa()) & core) == core;
-}();
+bool Has(dnnl::cpu_isa isa) {
+  const int wanted = static_cast<int>(isa);
+  return (static_cast<int>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
+}
+
+const bool has_avx512 = Has(dnnl::cpu_isa::avx512_core);
+const bool has_bfloat16 = Has(dnnl::cpu_isa::avx512_core_bf16);
 
 // Whether oneDNN 2.6 divides sums of a product over k among its threads, so
 // that bits depend on their number: those of float32 that it does not copy into
@@ -298,14 +302,15 @@ bool RunEach(const GemmProblem& p) {
   int64_t c_step = p.m * p.n;
   for (int64_t d : part.batch) c_step *= d;
   const int64_t item = ItemSize(p.dtype);
+  c_step *= ItemSize(p.ResultType());
   for (int64_t i = 0; i < p.batch[0]; ++i) {
     part.a.data =
         static_cast<const char*>(p.a.data) + i * p.a.batch_strides[0] * item;
     part.b.data =
         static_cast<const char*>(p.b.data) + i * p.b.batch_strides[0] * item;
-    part.c = static_cast<char*>(p.c) + i * c_step * item;
+    part.c = static_cast<char*>(p.c) + i * c_step;
     if (i > 0 && Repeats(p, 0)) {
-      std::memcpy(part.c, p.c, c_step * item);
+      std::memcpy(part.c, p.c, c_step);
     } else if (!RunReadable(part)) {
       return false;
     }
@@ -333,6 +338,8 @@ bool RunReadable(const GemmProblem& p) {
 }
 
 }  // namespace
+
+bool MultipliesBFloat16() { return has_bfloat16; }
 
 bool GemmOneDnn(const GemmProblem& p) {
   if (CanBeReadInPlace(p.batch, p.a, p.m, p.k) &&

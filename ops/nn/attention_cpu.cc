@@ -192,6 +192,18 @@ void Store(const Tensor& from, int64_t count, double factor, bool more,
   });
 }
 
+// Calls f(begin, end) for samples: for some on each thread where there are
+// enough for all to be busy, else for all, which divides each. The bits are the
+// same.
+template <typename F>
+void ForSamples(const Sizes& s, F&& f) {
+  constexpr int64_t kWorth = 1 << 16;  // multiply-adds
+  const int64_t work = s.heads * s.queries * s.keys * (s.d + s.e);
+  if (s.n < 4 * int64_t{GetNumThreads()}) return f(int64_t{0}, s.n);
+  parallel_for(0, s.n,
+               std::max<int64_t>(1, kWorth / std::max<int64_t>(1, work)), f);
+}
+
 }  // namespace
 
 void Attention(const KernelContext& ctx, const Tensor& query, const Tensor& key,
@@ -203,24 +215,26 @@ void Attention(const KernelContext& ctx, const Tensor& query, const Tensor& key,
     using T = typename decltype(tag)::type;
     using A = typename Accumulate<T>::type;
     const Mask<A> added(mask);
-    const Tensor scores = Tensor::Empty({s.heads, s.block, s.keys}, dtype);
-    const Tensor mixed = Tensor::Empty({s.heads, s.block, s.e}, dtype);
-    for (int64_t b = 0; b < s.n; ++b) {
-      for (int64_t first = 0; first < s.queries; first += s.block) {
-        const int64_t rows = std::min(s.block, s.queries - first);
-        Product(s.heads, rows, s.keys, s.d, Heads(query, b, first),
-                Heads(key, b, 0, true), scores);
-        ForEachScoreRow<T>(s.heads, rows, s.keys, scores, Tensor(),
-                           [&](int64_t head, int64_t i, A* row, A*) {
-                             if (s.keys == 0) return;
-                             Weigh(added, static_cast<A>(scale), b, head,
-                                   first + i, s.keys, row);
-                           });
-        Product(s.heads, rows, s.e, s.keys, Dense(scores, rows, s.keys),
-                Heads(value, b), mixed);
-        Store<T>(mixed, rows, 1.0, false, *out, b, first);
+    ForSamples(s, [&](int64_t begin, int64_t end) {
+      const Tensor scores = Tensor::Empty({s.heads, s.block, s.keys}, dtype);
+      const Tensor mixed = Tensor::Empty({s.heads, s.block, s.e}, dtype);
+      for (int64_t b = begin; b < end; ++b) {
+        for (int64_t first = 0; first < s.queries; first += s.block) {
+          const int64_t rows = std::min(s.block, s.queries - first);
+          Product(s.heads, rows, s.keys, s.d, Heads(query, b, first),
+                  Heads(key, b, 0, true), scores);
+          ForEachScoreRow<T>(s.heads, rows, s.keys, scores, Tensor(),
+                             [&](int64_t head, int64_t i, A* row, A*) {
+                               if (s.keys == 0) return;
+                               Weigh(added, static_cast<A>(scale), b, head,
+                                     first + i, s.keys, row);
+                             });
+          Product(s.heads, rows, s.e, s.keys, Dense(scores, rows, s.keys),
+                  Heads(value, b), mixed);
+          Store<T>(mixed, rows, 1.0, false, *out, b, first);
+        }
       }
-    }
+    });
   });
 }
 
@@ -234,43 +248,46 @@ void AttentionGrad(const KernelContext& ctx, const Tensor& grad_out,
     using T = typename decltype(tag)::type;
     using A = typename Accumulate<T>::type;
     const Mask<A> added(mask);
-    const Tensor weights = Tensor::Empty({s.heads, s.block, s.keys}, dtype);
-    const Tensor grads = Tensor::Empty({s.heads, s.block, s.keys}, dtype);
-    const Tensor part = Tensor::Empty(
-        {s.heads, std::max(s.block, s.keys), std::max(s.d, s.e)}, dtype);
     // No queries give no gradient to keys.
     for (Tensor* t : {key_grad, value_grad})
       if (s.queries == 0) std::fill_n(t->data<T>(), t->numel(), T(0.f));
-    for (int64_t b = 0; b < s.n; ++b) {
-      for (int64_t first = 0; first < s.queries; first += s.block) {
-        const int64_t rows = std::min(s.block, s.queries - first);
-        const bool more = first > 0;
-        Product(s.heads, rows, s.keys, s.d, Heads(query, b, first),
-                Heads(key, b, 0, true), weights);
-        Product(s.heads, rows, s.keys, s.e, Heads(grad_out, b, first),
-                Heads(value, b, 0, true), grads);
-        ForEachScoreRow<T>(s.heads, rows, s.keys, weights, grads,
-                           [&](int64_t head, int64_t i, A* p, A* dp) {
-                             if (s.keys == 0) return;
-                             Weigh(added, static_cast<A>(scale), b, head,
-                                   first + i, s.keys, p);
-                             const A r = SumOver<A>(s.keys, [&](int64_t j) {
-                               return p[j] * dp[j];
+    ForSamples(s, [&](int64_t begin, int64_t end) {
+      const Tensor weights = Tensor::Empty({s.heads, s.block, s.keys}, dtype);
+      const Tensor grads = Tensor::Empty({s.heads, s.block, s.keys}, dtype);
+      const Tensor part = Tensor::Empty(
+          {s.heads, std::max(s.block, s.keys), std::max(s.d, s.e)}, dtype);
+      for (int64_t b = begin; b < end; ++b) {
+        for (int64_t first = 0; first < s.queries; first += s.block) {
+          const int64_t rows = std::min(s.block, s.queries - first);
+          const bool more = first > 0;
+          Product(s.heads, rows, s.keys, s.d, Heads(query, b, first),
+                  Heads(key, b, 0, true), weights);
+          Product(s.heads, rows, s.keys, s.e, Heads(grad_out, b, first),
+                  Heads(value, b, 0, true), grads);
+          ForEachScoreRow<T>(s.heads, rows, s.keys, weights, grads,
+                             [&](int64_t head, int64_t i, A* p, A* dp) {
+                               if (s.keys == 0) return;
+                               Weigh(added, static_cast<A>(scale), b, head,
+                                     first + i, s.keys, p);
+                               const A r = SumOver<A>(s.keys, [&](int64_t j) {
+                                 return p[j] * dp[j];
+                               });
+                               for (int64_t j = 0; j < s.keys; ++j)
+                                 dp[j] = p[j] * (dp[j] - r);
                              });
-                             for (int64_t j = 0; j < s.keys; ++j)
-                               dp[j] = p[j] * (dp[j] - r);
-                           });
-        Product(s.heads, s.keys, s.e, rows, Dense(weights, rows, s.keys, true),
-                Heads(grad_out, b, first), part);
-        Store<T>(part, s.keys, 1.0, more, *value_grad, b, 0);
-        Product(s.heads, s.keys, s.d, rows, Dense(grads, rows, s.keys, true),
-                Heads(query, b, first), part);
-        Store<T>(part, s.keys, scale, more, *key_grad, b, 0);
-        Product(s.heads, rows, s.d, s.keys, Dense(grads, rows, s.keys),
-                Heads(key, b), part);
-        Store<T>(part, rows, scale, false, *query_grad, b, first);
+          Product(s.heads, s.keys, s.e, rows,
+                  Dense(weights, rows, s.keys, true), Heads(grad_out, b, first),
+                  part);
+          Store<T>(part, s.keys, 1.0, more, *value_grad, b, 0);
+          Product(s.heads, s.keys, s.d, rows, Dense(grads, rows, s.keys, true),
+                  Heads(query, b, first), part);
+          Store<T>(part, s.keys, scale, more, *key_grad, b, 0);
+          Product(s.heads, rows, s.d, s.keys, Dense(grads, rows, s.keys),
+                  Heads(key, b), part);
+          Store<T>(part, rows, scale, false, *query_grad, b, first);
+        }
       }
-    }
+    });
   });
 }
 

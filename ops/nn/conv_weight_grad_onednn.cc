@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "oneapi/dnnl/dnnl.hpp"
+#include "ops/linalg/gemm.h"
 #include "ops/nn/conv_defects.h"
 #include "ops/nn/conv_onednn.h"
 #include "ops/nn/conv_problem.h"
@@ -99,34 +100,54 @@ class Sums {
   Tensor more_;
 };
 
+// c[o, i] = sum over the part's pixels of y[pixel, o] * x[pixel, i]
+void MultiplyPart(const WeightGradPart& part, const float* y, int64_t o,
+                  const float* x, int64_t i, float* c) {
+  const int64_t rows = part.rows.size();
+  const MatrixColumns a(y + part.rows.begin * o, rows, o, part.channels.begin,
+                        part.channels.size());
+  const MatrixColumns b(x + part.rows.begin * i, rows, i, 0, i);
+  onednn::Sgemm({.transpose_a = true,
+                 .m = part.channels.size(),
+                 .n = i,
+                 .k = rows,
+                 .a = a.data(),
+                 .lda = a.step(),
+                 .b = b.data(),
+                 .ldb = b.step(),
+                 .c = c,
+                 .ldc = i});
+}
+
+void MultiplyPart(const WeightGradPart& part, const bfloat16* y, int64_t o,
+                  const bfloat16* x, int64_t i, float* c) {
+  GemmProblem p;
+  p.dtype = DType::kBFloat16;
+  p.float_result = true;
+  p.m = part.channels.size();
+  p.n = i;
+  p.k = part.rows.size();
+  p.a = {y + part.rows.begin * o + part.channels.begin, 1, o, {}};
+  p.b = {x + part.rows.begin * i, i, 1, {}};
+  p.c = c;
+  Gemm(p);
+}
+
 // weight[o, i] = sum over pixels of y[pixel, o] * x[pixel, i]
+template <typename T>
 void PointwiseWeightGrad(const ConvGeometry& image, const ConvData& data) {
   ConvGeometry g = image;  // one column of all pixels
   g.in[0] = g.out[0] = g.batch * g.out_pixels();
   g.batch = g.in[1] = g.out[1] = g.in[2] = g.out[2] = 1;
   const int64_t o = g.out_channels, i = g.in_channels;
-  const float* x = data.x.data<float>();
-  const float* y = data.y.data<float>();
   const WeightGradParts parts(g, /*product=*/true);
   const Sums sums(data.weight, parts.sums());
   parallel_for(0, parts.count(), 1, [&](int64_t begin, int64_t end) {
     const onednn::SerialScope serial;
     for (int64_t k = begin; k < end; ++k) {
       const WeightGradPart part = parts[k];
-      const int64_t rows = part.rows.size();
-      const MatrixColumns a(y + part.rows.begin * o, rows, o,
-                            part.channels.begin, part.channels.size());
-      const MatrixColumns b(x + part.rows.begin * i, rows, i, 0, i);
-      onednn::Sgemm({.transpose_a = true,
-                     .m = part.channels.size(),
-                     .n = i,
-                     .k = rows,
-                     .a = a.data(),
-                     .lda = a.step(),
-                     .b = b.data(),
-                     .ldb = b.step(),
-                     .c = sums[parts.sum_of(k)] + part.channels.begin * i,
-                     .ldc = i});
+      MultiplyPart(part, data.y.data<T>(), o, data.x.data<T>(), i,
+                   sums[parts.sum_of(k)] + part.channels.begin * i);
     }
   });
   sums.AddUp();
@@ -228,9 +249,16 @@ bool ConvWeightGradOneDnn(const ConvGeometry& g, const ConvData& data) {
                                 {taken, data.weight, data.bias, data.y});
   }
   const DType dtype = data.x.dtype();
-  if (IsPointwise(g) && g.groups == 1 && dtype == DType::kFloat32) {
-    PointwiseWeightGrad(g, data);
-    return true;
+  if (IsPointwise(g) && g.groups == 1) {
+    if (dtype == DType::kFloat32) {
+      PointwiseWeightGrad<float>(g, data);
+      return true;
+    }
+    // oneDNN's own would turn x round for each part of the channels.
+    if (dtype == DType::kBFloat16 && MultipliesBFloat16()) {
+      PointwiseWeightGrad<bfloat16>(g, data);
+      return true;
+    }
   }
   if (dtype == DType::kFloat32 && SuitsProducts(g)) {
     WeightGradByProducts(g, data);

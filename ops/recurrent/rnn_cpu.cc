@@ -4,7 +4,9 @@
 // double for that. What can be is one product over all steps: the inputs' part
 // of the gates, and in the gradient that of the inputs and of all weights. A
 // step then is one small product with weights in an order made for it
-// (step_product.h) and a loop over the gates (rnn_cells.h).
+// (step_product.h) and a loop over the gates (rnn_cells.h). Of bfloat16
+// sequences products round their operands to bfloat16 where the CPU multiplies
+// that; sums, gates and states are float.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -15,6 +17,8 @@
 #include "ops/linalg/gemm.h"
 #include "ops/nn/float_copy.h"
 #include "ops/primitives/cpu/blocks.h"
+#include "ops/primitives/cpu/convert.h"
+#include "ops/recurrent/low_step_product.h"
 #include "ops/recurrent/rnn_cells.h"
 #include "ops/recurrent/rnn_kernels.h"
 #include "ops/recurrent/rnn_sizes.h"
@@ -82,10 +86,19 @@ Tensor Transposed(const A* from, int64_t rows, int64_t columns) {
   return to;
 }
 
-// C [m, n] = A B (+ bias), of A^T [k, m] and B^T [n, k] as they lie.
+Tensor Rounded(const float* from, int64_t n) {
+  const Tensor to = Scratch<bfloat16>(n);
+  cpu::ConvertInParallel(DType::kFloat32, from, DType::kBFloat16, to.raw_data(),
+                         n);
+  return to;
+}
+
+// C [m, n] = A B (+ bias), of A^T [k, m] and B^T [n, k] as they lie; `low`: of
+// A and B rounded to bfloat16.
 template <typename A>
-void Product(const A* a, bool transpose_a, const A* b, bool transpose_b,
-             int64_t m, int64_t n, int64_t k, const A* bias, A* c) {
+void Product(bool low, const A* a, bool transpose_a, const A* b,
+             bool transpose_b, int64_t m, int64_t n, int64_t k, const A* bias,
+             A* c) {
   if (m == 0 || n == 0) return;
   if constexpr (std::is_same_v<A, float>) {
     GemmProblem p;
@@ -94,6 +107,15 @@ void Product(const A* a, bool transpose_a, const A* b, bool transpose_b,
     p.k = k;
     p.a = {a, transpose_a ? 1 : k, transpose_a ? m : 1, {}};
     p.b = {b, transpose_b ? 1 : n, transpose_b ? k : 1, {}};
+    Tensor low_a, low_b;
+    if (low && k > 0) {
+      low_a = Rounded(a, m * k);
+      low_b = Rounded(b, k * n);
+      p.a.data = low_a.raw_data();
+      p.b.data = low_b.raw_data();
+      p.dtype = DType::kBFloat16;
+      p.float_result = true;
+    }
     p.bias = bias;
     p.c = c;
     Gemm(p);
@@ -107,15 +129,50 @@ void Product(const A* a, bool transpose_a, const A* b, bool transpose_b,
   product.Run(transpose_a ? turned.data<A>() : a, m, c, bias != nullptr);
 }
 
+// The product of each step: of operands that are rounded to bfloat16 if `low`,
+// and there are rows enough to make that worth it.
+template <typename A>
+class ProductOfSteps {
+ public:
+  ProductOfSteps(bool low, const A* data, int64_t k, int64_t n,
+                 int64_t row_stride, int64_t column_stride, int64_t rows) {
+    if constexpr (std::is_same_v<A, float>) {
+      if (low && rows > 8 && k > 0 && LowStepProduct::IsSupported()) {
+        low_.emplace(data, k, n, row_stride, column_stride);
+        return;
+      }
+    }
+    exact_.emplace(data, k, n, row_stride, column_stride, rows);
+  }
+  // See StepProduct.
+  void Run(const A* a, int64_t m, A* c, bool accumulate) const {
+    if constexpr (std::is_same_v<A, float>) {
+      if (low_) return low_->Run(a, m, c, accumulate);
+    }
+    exact_->Run(a, m, c, accumulate);
+  }
+
+ private:
+  std::optional<StepProduct<A>> exact_;
+  std::optional<LowStepProduct> low_;
+};
+
+// Whether products of sequences of T round their operands.
+template <typename T>
+bool IsLow() {
+  return std::is_same_v<T, bfloat16> && MultipliesBFloat16();
+}
+
 // The arguments of a call, in the type that is computed in.
 template <typename A>
 struct Network {
-  Network(const char* op, const Tensor& x, const Tensor& weight_ih,
+  Network(bool low, const char* op, const Tensor& x, const Tensor& weight_ih,
           const Tensor& weight_hh, const Tensor& bias_ih, const Tensor& bias_hh,
           const Tensor& weight_hr, const Tensor& h0, const Tensor& c0,
           const Tensor& lengths, std::string_view mode, bool reverse,
           bool time_major)
-      : cell(RnnCellOf(op, mode)),
+      : low(low),
+        cell(RnnCellOf(op, mode)),
         reverse(reverse),
         rows(op, x.size(time_major ? 0 : 1), x.size(time_major ? 1 : 0),
              lengths),
@@ -158,6 +215,7 @@ struct Network {
     return buffer.data<A>();
   }
 
+  bool low;  // products are of operands rounded to bfloat16
   RnnCell cell;
   bool reverse;
   SequenceRows rows;
@@ -199,12 +257,12 @@ template <typename A>
 void RunSteps(const Network<A>& net, const Kept<A>& kept, A* h, A* c, A* out) {
   const int64_t size = net.hidden, state = net.state, gates = net.gates;
   const bool gru = net.cell == RnnCell::kGru;
-  const StepProduct<A> product(net.weight_hh.template data<A>(), state, gates,
-                               1, state, net.rows.rows());
-  std::optional<StepProduct<A>> projection;
+  const ProductOfSteps<A> product(net.low, net.weight_hh.template data<A>(),
+                                  state, gates, 1, state, net.rows.rows());
+  std::optional<ProductOfSteps<A>> projection;
   if (net.projects())
-    projection.emplace(net.weight_hr.template data<A>(), size, state, 1, size,
-                       net.rows.rows());
+    projection.emplace(net.low, net.weight_hr.template data<A>(), size, state,
+                       1, size, net.rows.rows());
   const int64_t batch = net.rows.batch();
   const Tensor sums = Scratch<A>(gru ? batch * gates : 0);
   const Tensor unprojected = Scratch<A>(net.projects() ? batch * size : 0);
@@ -257,7 +315,7 @@ void Forward(const Network<A>& net, const Tensor& x, bool time_major,
   const Kept<A> kept(net, reserve);
   Tensor buffer;
   std::vector<A> bias;
-  Product(net.template Inputs<T>(x, time_major, buffer), false,
+  Product(net.low, net.template Inputs<T>(x, time_major, buffer), false,
           net.weight_ih.template data<A>(), true, net.rows.rows(), net.gates,
           net.inputs, InputBias(net, bias), kept.gates);
   RunSteps(net, kept, h, c, out);
@@ -311,13 +369,13 @@ GateGrads<A> RunStepsBack(const Network<A>& net, const Kept<A>& kept,
   GateGrads<A> grads;
   grads.of_inputs = Scratch<A>(rows * gates);
   grads.of_state = gru ? Scratch<A>(rows * gates) : grads.of_inputs;
-  const StepProduct<A> product(net.weight_hh.template data<A>(), gates, state,
-                               state, 1, net.rows.rows());
-  std::optional<StepProduct<A>> projection;
+  const ProductOfSteps<A> product(net.low, net.weight_hh.template data<A>(),
+                                  gates, state, state, 1, net.rows.rows());
+  std::optional<ProductOfSteps<A>> projection;
   Tensor unprojected;
   if (net.projects()) {
-    projection.emplace(net.weight_hr.template data<A>(), state, size, size, 1,
-                       net.rows.rows());
+    projection.emplace(net.low, net.weight_hr.template data<A>(), state, size,
+                       size, 1, net.rows.rows());
     unprojected = Scratch<A>(batch * size);
     grads.of_output = Scratch<A>(rows * state);
   }
@@ -388,8 +446,9 @@ void Rnn(const KernelContext& ctx, const Tensor& x, const Tensor& weight_ih,
   VisitFloat(out->dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using A = typename Accumulate<T>::type;
-    const Network<A> net("rnn", x, weight_ih, weight_hh, bias_ih, bias_hh,
-                         weight_hr, h0, c0, lengths, mode, reverse, time_major);
+    const Network<A> net(IsLow<T>(), "rnn", x, weight_ih, weight_hh, bias_ih,
+                         bias_hh, weight_hr, h0, c0, lengths, mode, reverse,
+                         time_major);
     const int64_t rows = net.rows.rows();
     const bool lstm = net.cell == RnnCell::kLstm;
     const Tensor last_h = net.Start(net.h0, net.state);
@@ -424,8 +483,9 @@ void RnnGrad(const KernelContext& ctx, const Tensor& grad_out,
   VisitFloat(x_grad->dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using A = typename Accumulate<T>::type;
-    const Network<A> net("rnn_grad", x, weight_ih, weight_hh, bias_ih, bias_hh,
-                         weight_hr, h0, c0, lengths, mode, reverse, time_major);
+    const Network<A> net(IsLow<T>(), "rnn_grad", x, weight_ih, weight_hh,
+                         bias_ih, bias_hh, weight_hr, h0, c0, lengths, mode,
+                         reverse, time_major);
     const int64_t rows = net.rows.rows(), gates = net.gates;
     const bool lstm = net.cell == RnnCell::kLstm;
     const int64_t cell_state = lstm ? net.hidden : 0;
@@ -461,16 +521,16 @@ void RnnGrad(const KernelContext& ctx, const Tensor& grad_out,
     const Result<A> of_ih(weight_ih_grad), of_hh(weight_hh_grad),
         of_bias_ih(bias_ih_grad), of_bias_hh(bias_hh_grad),
         of_hr(weight_hr_grad);
-    Product(dx, true, inputs, false, gates, net.inputs, rows,
+    Product(net.low, dx, true, inputs, false, gates, net.inputs, rows,
             static_cast<const A*>(nullptr), of_ih.data());
-    Product(ds, true, kept.before, false, gates, net.state, rows,
+    Product(net.low, ds, true, kept.before, false, gates, net.state, rows,
             static_cast<const A*>(nullptr), of_hh.data());
     SumRows(dx, rows, gates, of_bias_ih.data());
     SumRows(ds, rows, gates, of_bias_hh.data());
     if (net.projects()) {
       const Tensor projected = Unprojected(net, kept);
-      Product(grads.of_output.template data<A>(), true, projected.data<A>(),
-              false, net.state, net.hidden, rows,
+      Product(net.low, grads.of_output.template data<A>(), true,
+              projected.data<A>(), false, net.state, net.hidden, rows,
               static_cast<const A*>(nullptr), of_hr.data());
     }
     for (const Result<A>* r :
@@ -478,7 +538,7 @@ void RnnGrad(const KernelContext& ctx, const Tensor& grad_out,
       r->Finish();
 
     const Tensor of_x = Scratch<A>(rows * net.inputs);
-    Product(dx, false, net.weight_ih.template data<A>(), false, rows,
+    Product(net.low, dx, false, net.weight_ih.template data<A>(), false, rows,
             net.inputs, gates, static_cast<const A*>(nullptr), of_x.data<A>());
     if (rows * net.inputs < x_grad->numel()) Clear(*x_grad);
     ScatterRows(of_x.data<A>(), net.places, net.inputs, x_grad->data<T>());

@@ -5,6 +5,7 @@ import pytest
 
 import proa
 from proa import nn
+from proa.utils import environment
 
 LAYERS = [nn.SimpleRNN, nn.LSTM, nn.GRU]
 CELLS = [nn.SimpleRNNCell, nn.LSTMCell, nn.GRUCell]
@@ -139,16 +140,53 @@ def test_the_same_bits_for_any_number_of_threads(layer, sizes):
 
 
 @pytest.mark.parametrize("layer", LAYERS)
-def test_bfloat16_is_computed_in_float32(layer):
-    net = layer(8, 16, num_layers=1)
-    half = layer(8, 16, num_layers=1)
+@pytest.mark.parametrize("sizes", [(3, 30, 8, 16), (5, 7, 3, 25), (33, 3, 40, 129)])
+def test_bfloat16_is_added_up_in_float32(layer, sizes):
+    """Bit for bit the layer in float32, rounded; where the CPU multiplies bfloat16, states are rounded before that."""
+    batch, steps, inputs, hidden = sizes
+    net, half = (layer(inputs, hidden, direction="bidirect") for _ in range(2))
     half.to(dtype="bfloat16")
     half.set_state_dict({k: v.astype("bfloat16") for k, v in net.state_dict().items()})
     net.set_state_dict({k: v.astype("float32") for k, v in half.state_dict().items()})
-    x = proa.to_tensor(random.standard_normal((3, 30, 8)).astype("float32")).astype("bfloat16")
-    wide, narrow = net(x.astype("float32"))[0], half(x)[0]
+    x = proa.to_tensor(random.standard_normal((batch, steps, inputs)).astype("float32")).astype("bfloat16")
+    lengths = proa.to_tensor(random.integers(0, steps + 1, batch))
+    wide, narrow = net(x.astype("float32"), None, lengths)[0], half(x, None, lengths)[0]
     assert narrow.dtype == proa.bfloat16
-    np.testing.assert_array_equal(wide.astype("bfloat16").astype("float32").numpy(), narrow.astype("float32").numpy())
+    found, want = narrow.astype("float32").numpy(), wide.astype("bfloat16").astype("float32").numpy()
+    if environment.has_cpu_flag("avx512_bf16"):
+        np.testing.assert_allclose(found, want, rtol=2**-7, atol=2**-7)  # states are below 1
+        assert np.abs(found - want).mean() < 2**-10
+        # Gradients as those of float32 within some steps of bfloat16, of the largest.
+        grads = [run(n, v.astype("float32").numpy(), None, lengths) for n, v in ((net, x),)][0][-8:]
+        low = proa.to_tensor(x, stop_gradient=False)
+        sum((t.astype("float64") ** 2).sum() for t in tensors(half(low, None, lengths))).backward()
+        for p, exact in zip(half.parameters(), grads):
+            error = np.abs(p.grad.astype("float32").numpy() - exact).max()
+            assert error <= 2**-6 * np.abs(exact).max(), p.name
+    else:
+        np.testing.assert_array_equal(found, want)
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_bfloat16_gives_the_same_bits_for_any_number_of_threads(layer):
+    net = layer(40, 51, direction="bidirect")
+    net.to(dtype="bfloat16")
+    x = random.standard_normal((33, 9, 40)).astype("float32")
+    lengths, found, before = proa.to_tensor(random.integers(0, 10, 33)), [], proa._C.get_num_threads()
+    try:
+        for n in (1, 2, 3, 5):
+            proa._C.set_num_threads(n)
+            leaf = proa.to_tensor(x).astype("bfloat16").detach()
+            leaf.stop_gradient = False
+            results = tensors(net(leaf, None, lengths))
+            sum((t.astype("float64") ** 2).sum() for t in results).backward()
+            grads = [leaf.grad, *(p.grad for p in net.parameters())]
+            found.append([t.astype("float32").numpy() for t in (*results, *grads)])
+            net.clear_gradients()
+    finally:
+        proa._C.set_num_threads(before)
+    for other in found[1:]:
+        same(found[0], other)
 
 
 @pytest.mark.parametrize("layer", LAYERS)

@@ -107,7 +107,7 @@ class YoloTruth {
   // Sides of an anchor as parts of the network's input.
   T AnchorSide(int64_t anchor, int which, int64_t cells) const {
     return static_cast<T>(options_.anchors[2 * anchor + which]) /
-           static_cast<T>(options_.downsample_ratio * cells);
+           (static_cast<T>(options_.downsample_ratio) * static_cast<T>(cells));
   }
 
   static T Shared(const Box& a, const Box& b) {

@@ -561,7 +561,7 @@ _MODULES = {
     "dataset/common.py": "checksums; files for a function that is given",
     "dataset/packed.py": ["cifar", "imdb", "wmt14", "movielens", "voc"],
     "dataset/uci_housing.py": ["old housing"],
-    "distributed/file_dataset.py": ["slots"],
+    "distributed/file_pieces.py": ["slots"],
     "distributed/dist_model.py": ["stages", "program"],
     "distributed/fleet/base/distributed_strategy.py": ["strategy"],
     "distributed/fleet/dataset/index_dataset.py": ["tree"],

@@ -177,7 +177,7 @@ def _of_op(proa, torch, op):
             try:
                 sample = _sample(text, elements)
                 args, named = _values(sample)
-                if _largest([args, named]) < _LEAST:
+                if _largest([args, named]) < _LEAST or any(a.size == 0 for a in _arrays([args, named])):
                     continue
                 ours = proa.call({"op": op.name}, args, named)()
             except Exception:  # no float32, or its attributes do not fit longer dims

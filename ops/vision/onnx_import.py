@@ -289,10 +289,10 @@ def from_NonMaxSuppression(boxes, scores, most: numbers = None, overlap: numbers
     else:
         a, b = ops.split(boxes, [2, 2], -1)
         low, high = ops.minimum(a, b), ops.maximum(a, b)
-    found = ops.multiclass_nms(
+    rows, index, counts = ops.multiclass_nms(
         ops.concat([low, high], -1), scores, None, float(scalar(least)), -1, -1, overlap, True, 1.0, -1
     )
-    return _selected(*found, scores, most)
+    return _selected(rows, index, counts, scores, most)
 
 
 def _selected(rows, index, counts, scores, most):

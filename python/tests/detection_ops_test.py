@@ -26,9 +26,9 @@ def _boxes(*shape, side=20.0):
 _A, _H, _W = 2, 3, 4
 GIVEN = {
     "boxes": _boxes(30), "scores": _floats(30), "kinds": _RNG.randint(0, 3, 30).astype("int64"), "many": _boxes(2, 25), "points": _floats(2, 3, 25),
-    "probs": _floats(2, _A, _H, _W), "codes": (_RNG.randn(2, 4 * _A, _H, _W) / 2).astype("float32"), "size": np.float32([[40, 50], [30, 60]]),
-    "anchors": _boxes(_H, _W, _A), "spread": _floats(_H, _W, _A, 4), "count": np.int32([13, 17]), "x": _RNG.randn(2, 14, _H, _W).astype("float32"),
-    "images": np.int32([[96, 64], [80, 120]]), "truth": _RNG.uniform(0.1, 0.6, (2, 4, 4)).astype("float32"),
+    "probs": _floats(2, _A, _H, _W), "codes": (_RNG.randn(2, 4 * _A, _H, _W) / 2).astype("float32"), "size": np.array([[40, 50], [30, 60]], "float32"),
+    "anchors": _boxes(_H, _W, _A), "spread": _floats(_H, _W, _A, 4), "count": np.array([13, 17], "int32"), "x": _RNG.randn(2, 14, _H, _W).astype("float32"),
+    "images": np.array([[96, 64], [80, 120]], "int32"), "truth": _RNG.uniform(0.1, 0.6, (2, 4, 4)).astype("float32"),
     "label": _RNG.randint(0, 2, (2, 4)).astype("int32"),
 }  # fmt: skip
 # What stays open beside these; the rest of each shape is known.

@@ -210,10 +210,10 @@ CALLS = {
                  [[np.mean([np.log1p(np.exp(row[j] - row[i])) for j in range(len(row)) if j != i])]
                   for row, (i,) in zip(X, _I)]),
     "sigmoid_focal_loss": (
-        lambda: layers.sigmoid_focal_loss(t(X), t(_I.astype("int32")), t(np.int32([2])), 2.0, 0.25),
+        lambda: layers.sigmoid_focal_loss(t(X), t(_I.astype("int32")), t(np.array([2], "int32")), 2.0, 0.25),
         np.where(_I == np.arange(1, X.shape[1] + 1), -0.25 * (1 - _sigmoid(X)) ** 2 * np.log(_sigmoid(X)),
                  -0.75 * _sigmoid(X) ** 2 * np.log(1 - _sigmoid(X))) / 2),
-    "multiplex": (lambda: layers.multiplex([t(X), t(P)], t(np.int32([[1], [0], [1]]))), np.stack([P[0], X[1], P[2]])),
+    "multiplex": (lambda: layers.multiplex([t(X), t(P)], t(np.array([[1], [0], [1]], "int32"))), np.stack([P[0], X[1], P[2]])),
     "clamp": (lambda: layers.clamp(t(X), -0.5, 0.5), X.clip(-0.5, 0.5)),
     "clamp into": (lambda: layers.clamp(t(X), max=0.1, output=proa.zeros(list(X.shape))), X.clip(None, 0.1)),
     "margin_rank_loss": (lambda: layers.margin_rank_loss(t(np.sign(X)), t(X), t(P)),
@@ -299,16 +299,18 @@ def test_losses_of_several_tensors():
     labels = t(_R.randint(0, 3, [2, 5, 1]))
     assert layers.dice_loss(images, labels).size == 1
     assert layers.npair_loss(t(X), t(P), t(np.arange(3))).size == 1
-    got = layers.teacher_student_sigmoid_loss(t(np.float32([[0.3]] * 4)), t(np.float32([[-2], [-0.5], [0.4], [1.4]])))
+    got = layers.teacher_student_sigmoid_loss(
+        t(np.float32([[0.3]] * 4)), t(np.array([[-2], [-0.5], [0.4], [1.4]], "float32"))
+    )
     base = np.log1p(np.exp(0.3))
     np.testing.assert_allclose(
         got.numpy().ravel(), [base, base - 0.3, 2 * base - 0.3 * 0.4, 2 * base - 0.3 - 0.3 * 0.4], rtol=1e-5
     )
     logits = _R.randn(5, 2, 4).astype("float32")
-    got = layers.warpctc(t(logits), t(np.int32([[1, 2], [3, 0]])), 0, False, t([5, 4]), t([2, 1]))
+    got = layers.warpctc(t(logits), t(np.array([[1, 2], [3, 0]], "int32")), 0, False, t([5, 4]), t([2, 1]))
     assert got.shape == [2, 1] and (got.numpy() > 0).all()
     with pytest.raises(TypeError, match="warpctc: nothing is known of sequences in input"):
-        layers.warpctc(t(logits), t(np.int32([[1, 2]])))
+        layers.warpctc(t(logits), t(np.array([[1, 2]], "int32")))
 
 
 def test_schedules_against_their_formulas():

@@ -16,9 +16,9 @@ def t(array):
     return proa.to_tensor(np.asarray(array))
 
 
-BOXES = np.float32([[0, 0, 10, 10], [0, 0, 9, 10], [20, 20, 30, 30], [0, 0, 15, 15]])
+BOXES = np.array([[0, 0, 10, 10], [0, 0, 9, 10], [20, 20, 30, 30], [0, 0, 15, 15]], "float32")
 ONES = np.ones((1, 1, 1, 1), "float32")
-SCORES = np.float32([[[0.9, 0.8, 0.7]]])
+SCORES = np.array([[[0.9, 0.8, 0.7]]], "float32")
 # From the op to arguments, what it gives, and where in its results.
 CALLS = {
     "elementwise_add": ([t(IMAGE), t(X[0]), "axis", 1], IMAGE + X[0][:, None, None], None),
@@ -123,7 +123,7 @@ CALLS = {
     "bipartite_match": ([t([[0.1, 0.9], [0.8, 0.2]])], [[1, 0]], 0),
     "anchor_generator": ([t(IMAGE[:, :, :1, :1]), "anchor_sizes", [16.0], "aspect_ratios", [1.0], "variances", [1.0] * 4,
                           "stride", [16.0, 16.0], "offset", 0.5], [[[[0, 0, 15, 15]]]], 0),
-    "generate_proposals_v2": ([t(ONES), t(ONES.repeat(4, 1) * 0), t(np.float32([[40, 40]])), t(ONES * BOXES[3]),
+    "generate_proposals_v2": ([t(ONES), t(ONES.repeat(4, 1) * 0), t(np.array([[40, 40]], "float32")), t(ONES * BOXES[3]),
                                t(ONES.repeat(4, 3))], BOXES[3:], 0),
     "collect_fpn_proposals": ([[t(BOXES[:1]), t(BOXES[1:3])], [t([[0.1]]), t([[0.9], [0.5]])], [t([1]), t([2])],
                                "post_nms_topN", 2], BOXES[1:3], 0),

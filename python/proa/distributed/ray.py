@@ -27,7 +27,7 @@ _PATIENCE = 5.0  # seconds that other ranks get to say what was wrong first
 
 def _ray():
     try:
-        import ray
+        import ray  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
         raise _C.located(ImportError("distributed.ray: there is no Ray here; pip install ray")) from None
     return ray
@@ -159,8 +159,8 @@ def _results(ray, started):
             ray.get(ready)
         except Exception as error:  # noqa: BLE001
             failed.append((not isinstance(error, ray.exceptions.RayActorError), _is_of_another(error), rank, error))
-    _, _, rank, error = min(failed, key=lambda f: f[:3])
-    raise _C.located(RuntimeError(f"distributed.ray.run: rank {rank} failed: {error}")) from error
+    _, _, rank, first = min(failed, key=lambda f: f[:3])
+    raise _C.located(RuntimeError(f"distributed.ray.run: rank {rank} failed: {first}")) from first
 
 
 def _is_of_another(error):

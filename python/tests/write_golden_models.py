@@ -137,6 +137,11 @@ def cases():
         "convolution": Case(_net(), _f(2, 2, 8, 8)),
         "every_size_open": Case(lambda x, y: x @ y + x.mean(), _f(2, 3), _f(3, 4), opened=(0, 1)),
         "integers": Case(lambda x: (x // 2, x & 1, x > 2, paddle.cumsum(x, 1), x.astype("bool")), bits),
+        "lists_of_numbers": Case(
+            lambda x: paddle._C.ops.prior_box(x, paddle.ones([1, 3, 20, 30]), [4.0, 8.5], [], [1.0, 2.0], flip=True),
+            _f(1, 2, 2, 3),
+            opened=(),
+        ),
         "lists_of_tensors": Case(lambda x, y: (paddle.concat([x, y, x]), paddle.stack([x, y], 1)), _f(2, 3), _f(2, 3)),
         "optional": Case(_optional, _f(2, 3)),
         "place": Case(lambda x: x + paddle._C.ops.full([2], 1.5, "float32", paddle.CPUPlace()), _f(3, 2)),

@@ -318,6 +318,7 @@ def test_every_error_of_the_package_is_located():
         "Refused",  # of the ONNX importer, and the next two: caught there, and said with the file's name
         "Refusal",
         "Damaged",
+        "FileError",  # of readers, caught by damage_named, which says the file's name
         "NotInReference",  # of the writer of the reference's format: collected there
         "RequestError",  # of the server, which answers with it
     }

@@ -137,6 +137,9 @@ TRANSFORMS = {
 VISION_OPS = {
     "box_coder": "BOXES, [0.1, 0.1, 0.2, 0.2], BOXES",
     "deform_conv2d": "tensor(1, 2, 4, 4), tensor(1, 18, 4, 4), tensor(3, 2, 3, 3), padding=1",
+    "distribute_fpn_proposals": "BOXES, 2, 3, 2, 4",
+    "generate_proposals": "tensor(1, 2, 2, 2), tensor(1, 8, 2, 2), tensor(1, 2) + 8, tensor(2, 2, 2, 4), tensor(2, 2, 2, 4)",
+    "matrix_nms": "tensor(1, 3, 4), tensor(1, 2, 3), 0.1, 0.1, 3, 3",
     "nms": "BOXES",
     "prior_box": "tensor(1, 3, 2, 2), tensor(1, 3, 8, 8), [2.0]",
     "psroi_pool": "tensor(1, 8, 8, 8), BOXES, ONE, 2",

@@ -19,6 +19,7 @@ FUNCTIONS = {
     "assign": ["f32[2,3]"],
     "bincount": ["i64[7]=0..5", "i64[7]=0..5, f32[7], minlength=9"],
     "bitwise_and": ["i32[4], i32[4]"],
+    "bitwise_invert": ["i32[4]"],
     "bitwise_left_shift": ["i32[4], i32[4]"],
     "bitwise_not": ["i32[4]"],
     "bitwise_or": ["i32[4], i32[4]"],

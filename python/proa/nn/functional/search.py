@@ -44,7 +44,7 @@ def gather_tree(ids, parents):
 
 
 def _of_program(ids, parents):
-    """`gather_tree` of as many steps as only the run of the program knows, one at least."""
+    """`gather_tree` of as many steps as only the run of the program knows."""
     ops = _C.ops
     row = lambda steps, t: ops.squeeze(ops.gather(steps, ops.reshape(t, [1]), 0), [0])
     last = ops.shape(ids)[0].astype("int64") - 1
@@ -53,5 +53,7 @@ def _of_program(ids, parents):
         word, parent = (ops.take_along_axis(row(steps, t), beams, 1) for steps in (ids, parents))
         return [t - 1, parent, ops.concat([ops.unsqueeze(word, [0]), found], 0)]
 
-    begin = [ops.reshape(last, [1]) - 1, row(parents, last), ops.unsqueeze(row(ids, last), [0])]
+    # Each beam goes on from itself before the last step.
+    every = (((parents * 0).sum(0) + 1).cumsum(1) - 1).astype(parents.dtype)
+    begin = [ops.reshape(last, [1]), every, ids[:0]]
     return _C.while_loop(lambda t, *_: [(t >= 0).all()], turn, begin)[2]

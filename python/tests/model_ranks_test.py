@@ -88,7 +88,7 @@ first = seen[:8]
 dist.barrier()
 model.load({str(tmp_path / "final")!r})
 model.save(os.path.join({str(tmp_path)!r}, f"of {{dist.get_rank()}}"))
-os.write(1, (" ".join(map(str, sorted(first))) + "|" + model.network[0].weight.numpy().tobytes().hex()).encode())
+print(" ".join(map(str, sorted(first))) + "|" + model.network[0].weight.numpy().tobytes().hex(), flush=True)
 """
     outputs = ranks.run(source, 2)
     lines = [out.splitlines() for out in outputs]

@@ -83,9 +83,12 @@ std::vector<std::shared_ptr<const Primitive>> FindParts(
 }
 
 // Whether bits depend on the number of threads: where oneDNN computes by
-// products of matrices, which it cuts by how many threads there are.
+// products of matrices, which it cuts by how many threads there are, or (with
+// AVX-512) by batches of them, whose order follows from the cut.
 bool BitsDependOnThreads(const Primitive& p) {
-  return p.implementation().find("gemm") != std::string_view::npos;
+  const std::string_view name = p.implementation();
+  return name.find("gemm") != std::string_view::npos ||
+         name.find("brgconv:") != std::string_view::npos;
 }
 
 // Of row-major images, the elements of part `images` from row `row` on.

@@ -97,8 +97,8 @@ class Config {
   void DeletePass(const std::string& name) { passes_.DeletePass(name); }
 
   // On from the start: weights stay in the file, mapped, where this library's
-  // writer made it. Processes that run the model share them, and what was packed
-  // for a kernel takes no memory twice. Do not change the file in place
+  // writer made it. Processes that run the model share them, and what was
+  // packed for a kernel takes no memory twice. Do not change the file in place
   // meanwhile; saving over it is fine. Off, they are copied. (What a run
   // computes is released after its last use in any case.)
   void EnableMemoryOptim(bool on = true) { memory_optim_ = on; }

@@ -89,14 +89,25 @@ def test_a_program(folder):
     ]
 
 
+# What is made, and what puts the package into the place of another when it is imported.
+_LEFT_OUT = ("proa._C", "proa._generated", "proa.as_paddle", "proa.utils.paddle_path")
+
+
+def _modules(package):
+    """The modules of a package, and of those in it, imported."""
+    for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        if not info.name.startswith(_LEFT_OUT):
+            module = importlib.import_module(info.name)
+            yield module
+            if info.ispkg:
+                yield from _modules(module)
+
+
 def test_examples_of_docstrings(folder):
     """Right programs, so that what a checker has to say of them is a mistake of the stubs."""
     lines, count = ["import numpy as np", "import proa"], 0
-    for info in pkgutil.walk_packages(proa.__path__, "proa.", onerror=lambda name: None):
-        if info.name.startswith(("proa._C", "proa._generated", "proa.as_paddle", "proa.utils.paddle_path")):
-            continue
-        module = importlib.import_module(info.name)
-        for test in doctest.DocTestFinder().find(module, info.name, globs={}):
+    for module in _modules(proa):
+        for test in doctest.DocTestFinder().find(module, module.__name__, globs={}):
             count += bool(test.examples)
             body = "".join(example.source for example in test.examples)
             lines.append(

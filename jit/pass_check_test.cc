@@ -49,8 +49,8 @@ TEST(PassCheck, TellsWhatDiffers) {
   EXPECT_NE(wrong.find("pass tried changes results: output %2 element 0 was"),
             std::string::npos)
       << wrong;
-  const std::string shape =
-      Compared(sum, "  %2 = sum(%0, axis=[], dtype=None, keepdim=false) : [] float32\n");
+  const std::string shape = Compared(
+      sum, "  %2 = sum(%0, axis=[], dtype=None, keepdim=false) : [] float32\n");
   EXPECT_NE(shape.find("was [2, 3] float32 and is [] float32"),
             std::string::npos)
       << shape;

@@ -7,6 +7,9 @@
 // gives a whole gradient, and these are added up. Of a product of matrices
 // pixels come first: each part of the channels would read all of the other
 // matrix again, and oneDNN is slow at narrow columns of wide matrices.
+//
+// Also parts of the pixels alone, for results in which each pixel stands by
+// itself.
 #ifndef PROA_OPS_NN_WEIGHT_GRAD_PARTS_H_
 #define PROA_OPS_NN_WEIGHT_GRAD_PARTS_H_
 

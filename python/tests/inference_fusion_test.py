@@ -84,6 +84,25 @@ def test_every_activation(settings, tmp_path):
         np.testing.assert_allclose(predictor.run(given)[0].numpy(), want, rtol=2e-5, atol=2e-5)
 
 
+@pytest.mark.parametrize("batch", [1, 3, 40])
+@pytest.mark.parametrize("settings", _CONVOLUTIONS.values(), ids=list(_CONVOLUTIONS))
+def test_large_pictures(settings, batch, tmp_path):
+    """Results of megabytes are made in parts: rows of pictures, or some pictures."""
+    net = _Block(nn.ReLU, True, True, **settings)
+    _randomize(net)
+    net.eval()
+    rows, columns = (320, 300) if batch < 40 else (75, 64)
+    shape = [batch, rows, columns, 4] if settings.get("data_format") == "NHWC" else [batch, 4, rows, columns]
+    x = np.random.RandomState(1).randn(*shape).astype("float32")
+    r = np.random.RandomState(2).randn(*net.conv(proa.to_tensor(x)).shape).astype("float32")
+    r.reshape(-1)[::1001] = np.nan
+    want = net(proa.to_tensor(x), proa.to_tensor(r)).numpy()
+    specs = [proa.static.InputSpec([None, *a.shape[1:]], "float32", n) for a, n in ((x, "x"), (r, "r"))]
+    got = _predictor(net, specs, tmp_path).run([x, r])[0].numpy()
+    np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)  # NaN is equal to NaN here
+    assert np.isnan(got).sum() == np.isnan(want).sum() > 0
+
+
 @pytest.mark.parametrize("name", [name for name, made in _ACTIVATIONS.items() if made is not None])
 def test_nan_and_infinity_stay(name, tmp_path):
     net = _Block(_ACTIVATIONS[name], True, True)

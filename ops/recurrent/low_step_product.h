@@ -3,8 +3,7 @@
 // compiled once per instruction set.
 //
 // Pairs of k stand side by side, as the instruction reads them: A is rounded
-// into such pairs in each call, B once. Sums over k go in one order, whatever
-// the rows and threads.
+// into such pairs in each call, B once.
 #ifndef PROA_OPS_RECURRENT_LOW_STEP_PRODUCT_H_
 #define PROA_OPS_RECURRENT_LOW_STEP_PRODUCT_H_
 
@@ -13,6 +12,7 @@
 #include <cstring>
 
 #include "ops/primitives/cpu/blocks.h"
+#include "ops/recurrent/panel_product.h"
 #include "tensor/dtype.h"
 #include "tensor/parallel.h"
 #include "tensor/tensor.h"
@@ -24,59 +24,66 @@
 namespace proa::inline v0::ops::PROA_ISA {
 
 #if defined(__AVX512F__)
-namespace low_step_internal {
+struct LowStepKernel {
+  using Element = bfloat16;
+  using Unit = uint32_t;  // a pair
+  using Sum = float;
+  static constexpr int kMostRows = 12;
+  static constexpr int64_t kWidth = 32;  // two vectors
 
-inline constexpr int kMostRows = 12;
-inline constexpr int64_t kWidth = 32;  // columns of a panel: two vectors
-
-// Rows of C, as wide as a panel, from so many pairs of k.
-template <int kRows>
-__attribute__((target("avx512bf16"))) void Block(
-    int64_t pairs, const uint32_t* a, int64_t a_stride, const uint32_t* panel,
-    float* c, int64_t c_stride, int64_t width, bool accumulate) {
-  __m512 sums[kRows][2];
-#pragma GCC unroll 16
-  for (int r = 0; r < kRows; ++r) sums[r][0] = sums[r][1] = _mm512_setzero_ps();
-  for (int64_t q = 0; q < pairs; ++q) {
-    const __m512bh b0 = (__m512bh)_mm512_loadu_si512(panel + q * kWidth);
-    const __m512bh b1 = (__m512bh)_mm512_loadu_si512(panel + q * kWidth + 16);
+  template <int kRows, int kPanels>
+  __attribute__((target("avx512bf16"))) static void Run(
+      const PanelBlock<LowStepKernel>& block) {
+    __m512 sums[kRows][kPanels][2];
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
-      const __m512bh f = (__m512bh)_mm512_set1_epi32(
-          static_cast<int>(a[r * a_stride + q]));  // in each lane
-      sums[r][0] = _mm512_dpbf16_ps(sums[r][0], f, b0);
-      sums[r][1] = _mm512_dpbf16_ps(sums[r][1], f, b1);
+#pragma GCC unroll 4
+      for (int p = 0; p < kPanels; ++p)
+        sums[r][p][0] = sums[r][p][1] = _mm512_setzero_ps();
     }
-  }
-  const auto lanes = [width](int64_t first) {
-    const int64_t n = std::clamp<int64_t>(width - first, 0, 16);
-    return static_cast<__mmask16>((1u << n) - 1);
-  };
-  const __mmask16 mask[2] = {lanes(0), lanes(16)};
+    const uint32_t* row = block.panel;
+    for (int64_t q = 0; q < block.units; ++q, row += kWidth) {
+      __m512bh b[kPanels][2];
+#pragma GCC unroll 4
+      for (int p = 0; p < kPanels; ++p) {
+        const uint32_t* const at = row + p * block.panel_stride;
+        b[p][0] = (__m512bh)_mm512_loadu_si512(at);
+        b[p][1] = (__m512bh)_mm512_loadu_si512(at + 16);
+      }
 #pragma GCC unroll 16
-  for (int r = 0; r < kRows; ++r) {
-    for (int v = 0; v < 2; ++v) {
-      float* const to = c + r * c_stride + 16 * v;
-      __m512 sum = sums[r][v];
-      if (accumulate)
-        sum = _mm512_add_ps(_mm512_maskz_loadu_ps(mask[v], to), sum);
-      _mm512_mask_storeu_ps(to, mask[v], sum);
+      for (int r = 0; r < kRows; ++r) {
+        const __m512bh f = (__m512bh)_mm512_set1_epi32(
+            static_cast<int>(block.a[r * block.a_stride + q]));  // in each lane
+#pragma GCC unroll 4
+        for (int p = 0; p < kPanels; ++p) {
+          sums[r][p][0] = _mm512_dpbf16_ps(sums[r][p][0], f, b[p][0]);
+          sums[r][p][1] = _mm512_dpbf16_ps(sums[r][p][1], f, b[p][1]);
+        }
+      }
+    }
+    const __mmask16 all = 0xffff,
+                    last[2] = {Lanes(block.width), Lanes(block.width - 16)};
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+      for (int p = 0; p < kPanels; ++p) {
+        for (int v = 0; v < 2; ++v) {
+          float* const to = block.c + r * block.c_stride + p * kWidth + 16 * v;
+          const __mmask16 mask = p + 1 < kPanels ? all : last[v];
+          __m512 sum = sums[r][p][v];
+          if (block.accumulate)
+            sum = _mm512_add_ps(_mm512_maskz_loadu_ps(mask, to), sum);
+          _mm512_mask_storeu_ps(to, mask, sum);
+        }
+      }
     }
   }
-}
 
-using BlockFunction = void (*)(int64_t, const uint32_t*, int64_t,
-                               const uint32_t*, float*, int64_t, int64_t, bool);
-
-template <int kRows = kMostRows>
-BlockFunction BlockOf(int64_t rows) {
-  if constexpr (kRows > 1) {
-    if (rows < kRows) return BlockOf<kRows - 1>(rows);
+ private:
+  static __mmask16 Lanes(int64_t n) {
+    return static_cast<__mmask16>((1u << std::clamp<int64_t>(n, 0, 16)) - 1);
   }
-  return &Block<kRows>;
-}
-
-}  // namespace low_step_internal
+};
 
 class LowStepProduct {
  public:
@@ -87,16 +94,15 @@ class LowStepProduct {
   // B [k, n]: element (q, j) at data[q * row_stride + j * column_stride].
   LowStepProduct(const float* data, int64_t k, int64_t n, int64_t row_stride,
                  int64_t column_stride)
-      : k_(k), n_(n), pairs_((k + 1) / 2) {
-    packed_ = Tensor::Empty({Panels() * pairs_ * 2 * kWidth}, DType::kBFloat16,
-                            Place());
+      : k_(k), pairs_((k + 1) / 2), packed_(pairs_, n) {
+    constexpr int64_t kWidth = LowStepKernel::kWidth;
     const int64_t grain =
         std::max<int64_t>(1, (1 << 14) / std::max<int64_t>(1, k_ * kWidth));
-    parallel_for(0, Panels(), grain, [&](int64_t begin, int64_t end) {
+    parallel_for(0, packed_.panels(), grain, [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; ++p) {
-        bfloat16* to = packed_.data<bfloat16>() + p * pairs_ * 2 * kWidth;
+        auto* const to = reinterpret_cast<bfloat16*>(packed_.panel(p));
         const float* from = data + p * kWidth * column_stride;
-        const int64_t width = std::min(kWidth, n_ - p * kWidth);
+        const int64_t width = packed_.width(p);
         for (int64_t q = 0; q < 2 * pairs_; ++q) {
           bfloat16* const pair = to + q / 2 * 2 * kWidth + q % 2;
           for (int64_t j = 0; j < kWidth; ++j)
@@ -114,31 +120,11 @@ class LowStepProduct {
     const Tensor rounded =
         Tensor::Empty({m * pairs_ * 2}, DType::kBFloat16, Place());
     Round(a, m, rounded.data<bfloat16>());
-    const auto* rows = static_cast<const uint32_t*>(rounded.raw_data());
-    const int64_t grain =
-        std::max<int64_t>(1, (1 << 19) / std::max<int64_t>(1, m * k_ * kWidth));
-    const int64_t parts = std::max<int64_t>(1, (pairs_ + kDepth - 1) / kDepth);
-    parallel_for(0, Panels(), grain, [&](int64_t begin, int64_t end) {
-      for (int64_t row = 0; row < m; row += kChunk) {
-        const int64_t count = std::min(kChunk, m - row);
-        for (int64_t part = 0; part < parts; ++part) {
-          const int64_t q = pairs_ * part / parts;
-          const int64_t depth = pairs_ * (part + 1) / parts - q;
-          for (int64_t p = begin; p < end; ++p)
-            RunChunk(rows + row * pairs_ + q, count, q, depth, p, c + row * n_,
-                     accumulate || part > 0);
-        }
-      }
-    });
+    packed_.Run(static_cast<const uint32_t*>(rounded.raw_data()), m, c,
+                accumulate);
   }
 
  private:
-  static constexpr int64_t kWidth = low_step_internal::kWidth;
-  static constexpr int64_t kDepth = 384;  // pairs; see StepProduct
-  static constexpr int64_t kChunk = 16 * low_step_internal::kMostRows;
-
-  int64_t Panels() const { return (n_ + kWidth - 1) / kWidth; }
-
   void Round(const float* a, int64_t m, bfloat16* to) const {
     const auto convert = FindConvert(DType::kFloat32, DType::kBFloat16);
     if (k_ % 2 == 0) return convert(a, to, m * k_);
@@ -148,23 +134,8 @@ class LowStepProduct {
     }
   }
 
-  void RunChunk(const uint32_t* a, int64_t m, int64_t q, int64_t depth,
-                int64_t p, float* c, bool accumulate) const {
-    using low_step_internal::kMostRows;
-    const auto* panel = static_cast<const uint32_t*>(packed_.raw_data()) +
-                        (p * pairs_ + q) * kWidth;
-    const int64_t column = p * kWidth, blocks = (m + kMostRows - 1) / kMostRows;
-    for (int64_t b = 0; b < blocks; ++b) {
-      // Of nearly one size: a block of a row or two would wait for its sums.
-      const int64_t row = m * b / blocks, rows = m * (b + 1) / blocks - row;
-      low_step_internal::BlockOf(rows)(
-          depth, a + row * pairs_, pairs_, panel, c + row * n_ + column, n_,
-          std::min(kWidth, n_ - column), accumulate);
-    }
-  }
-
-  int64_t k_, n_, pairs_;
-  Tensor packed_;
+  int64_t k_, pairs_;
+  PanelProduct<LowStepKernel> packed_;
 };
 
 #else

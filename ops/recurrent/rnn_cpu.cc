@@ -4,7 +4,7 @@
 // double for that. What can be is one product over all steps: the inputs' part
 // of the gates, and in the gradient that of the inputs and of all weights. A
 // step then is one small product with weights in an order made for it
-// (step_product.h) and a loop over the gates (rnn_cells.h). Of bfloat16
+// (rnn_products.h) and a loop over the gates (rnn_cells.h). Of bfloat16
 // sequences products round their operands to bfloat16 where the CPU multiplies
 // that; sums, gates and states are float.
 #include <algorithm>
@@ -17,13 +17,12 @@
 #include "ops/linalg/gemm.h"
 #include "ops/nn/float_copy.h"
 #include "ops/primitives/cpu/blocks.h"
-#include "ops/primitives/cpu/convert.h"
-#include "ops/recurrent/low_step_product.h"
 #include "ops/recurrent/rnn_cells.h"
 #include "ops/recurrent/rnn_kernels.h"
+#include "ops/recurrent/rnn_products.h"
 #include "ops/recurrent/rnn_sizes.h"
 #include "ops/recurrent/sequence_rows.h"
-#include "ops/recurrent/step_product.h"
+#include "tensor/copy.h"
 #include "tensor/parallel.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
@@ -64,99 +63,6 @@ void ScatterRows(const From* from, const std::vector<int64_t>& places,
                });
 }
 
-template <typename A>
-Tensor Scratch(int64_t elements) {
-  return Tensor::Empty({elements}, kDTypeOf<A>, Place());
-}
-
-// [rows, columns] as [columns, rows].
-template <typename A>
-Tensor Transposed(const A* from, int64_t rows, int64_t columns) {
-  constexpr int64_t kBlock = 16;
-  const Tensor to = Scratch<A>(rows * columns);
-  A* const out = to.data<A>();
-  parallel_for(0, (columns + kBlock - 1) / kBlock, RowGrain(rows * kBlock),
-               [&](int64_t begin, int64_t end) {
-                 const int64_t last = std::min(columns, end * kBlock);
-                 for (int64_t i = 0; i < rows; i += kBlock)
-                   for (int64_t j = begin * kBlock; j < last; ++j)
-                     for (int64_t r = i; r < std::min(rows, i + kBlock); ++r)
-                       out[j * rows + r] = from[r * columns + j];
-               });
-  return to;
-}
-
-Tensor Rounded(const float* from, int64_t n) {
-  const Tensor to = Scratch<bfloat16>(n);
-  cpu::ConvertInParallel(DType::kFloat32, from, DType::kBFloat16, to.raw_data(),
-                         n);
-  return to;
-}
-
-// C [m, n] = A B (+ bias), of A^T [k, m] and B^T [n, k] as they lie; `low`: of
-// A and B rounded to bfloat16.
-template <typename A>
-void Product(bool low, const A* a, bool transpose_a, const A* b,
-             bool transpose_b, int64_t m, int64_t n, int64_t k, const A* bias,
-             A* c) {
-  if (m == 0 || n == 0) return;
-  if constexpr (std::is_same_v<A, float>) {
-    GemmProblem p;
-    p.m = m;
-    p.n = n;
-    p.k = k;
-    p.a = {a, transpose_a ? 1 : k, transpose_a ? m : 1, {}};
-    p.b = {b, transpose_b ? 1 : n, transpose_b ? k : 1, {}};
-    Tensor low_a, low_b;
-    if (low && k > 0) {
-      low_a = Rounded(a, m * k);
-      low_b = Rounded(b, k * n);
-      p.a.data = low_a.raw_data();
-      p.b.data = low_b.raw_data();
-      p.dtype = DType::kBFloat16;
-      p.float_result = true;
-    }
-    p.bias = bias;
-    p.c = c;
-    Gemm(p);
-    return;
-  }
-  const Tensor turned = transpose_a ? Transposed(a, k, m) : Tensor();
-  for (int64_t i = 0; bias != nullptr && i < m; ++i)
-    std::memcpy(c + i * n, bias, n * sizeof(A));
-  const StepProduct<A> product(b, k, n, transpose_b ? 1 : n,
-                               transpose_b ? k : 1, m);
-  product.Run(transpose_a ? turned.data<A>() : a, m, c, bias != nullptr);
-}
-
-// The product of each step: of operands that are rounded to bfloat16 if `low`,
-// and there are rows enough to make that worth it.
-template <typename A>
-class ProductOfSteps {
- public:
-  ProductOfSteps(bool low, const A* data, int64_t k, int64_t n,
-                 int64_t row_stride, int64_t column_stride, int64_t rows) {
-    if constexpr (std::is_same_v<A, float>) {
-      if (low && rows > 8 && k > 0 && LowStepProduct::IsSupported()) {
-        low_.emplace(data, k, n, row_stride, column_stride);
-        return;
-      }
-    }
-    exact_.emplace(data, k, n, row_stride, column_stride, rows);
-  }
-  // See StepProduct.
-  void Run(const A* a, int64_t m, A* c, bool accumulate) const {
-    if constexpr (std::is_same_v<A, float>) {
-      if (low_) return low_->Run(a, m, c, accumulate);
-    }
-    exact_->Run(a, m, c, accumulate);
-  }
-
- private:
-  std::optional<StepProduct<A>> exact_;
-  std::optional<LowStepProduct> low_;
-};
-
 // Whether products of sequences of T round their operands.
 template <typename T>
 bool IsLow() {
@@ -181,7 +87,7 @@ struct Network {
         gates(weight_ih.size(0)),
         hidden(gates / Gates(cell)),
         state(weight_hh.size(1)),
-        weight_ih(FloatCopy(weight_ih, kDTypeOf<A>)),
+        weight_ih(FactorOf(weight_ih)),
         weight_hh(FloatCopy(weight_hh, kDTypeOf<A>)),
         weight_hr(FloatCopy(weight_hr, kDTypeOf<A>)),
         bias_ih(FloatCopy(bias_ih, kDTypeOf<A>)),
@@ -204,15 +110,27 @@ struct Network {
     }
     return t;
   }
-  // The inputs as packed rows, in `buffer` unless they are that themselves.
+  // A tensor [.., columns] that products of the whole sequence read.
+  Factor<A> FactorOf(const Tensor& t) const {
+    return low && t.dtype() == DType::kBFloat16
+               ? Factor<A>::Low(Contiguous(t))
+               : Factor<A>(FloatCopy(t, kDTypeOf<A>));
+  }
+  // The inputs as packed rows.
   template <typename T>
-  const A* Inputs(const Tensor& x, bool time_major, Tensor& buffer) const {
-    if constexpr (std::is_same_v<T, A>) {
-      if (time_major && rows.is_dense()) return x.data<A>();
+  Factor<A> Inputs(const Tensor& x, bool time_major) const {
+    if (time_major && rows.is_dense()) return FactorOf(x);
+    const int64_t n = rows.rows() * inputs;
+    if constexpr (std::is_same_v<T, bfloat16>) {
+      if (low) {
+        const Tensor packed = Scratch<T>(n);
+        GatherRows(x.data<T>(), places, inputs, packed.template data<T>());
+        return Factor<A>::Low(packed);
+      }
     }
-    buffer = Scratch<A>(rows.rows() * inputs);
-    GatherRows(x.data<T>(), places, inputs, buffer.data<A>());
-    return buffer.data<A>();
+    const Tensor packed = Scratch<A>(n);
+    GatherRows(x.data<T>(), places, inputs, packed.template data<A>());
+    return Factor<A>(packed);
   }
 
   bool low;  // products are of operands rounded to bfloat16
@@ -221,7 +139,8 @@ struct Network {
   SequenceRows rows;
   std::vector<int64_t> places, order;
   int64_t inputs, gates, hidden, state;  // gates: rows of all of them
-  Tensor weight_ih, weight_hh, weight_hr, bias_ih, bias_hh, h0, c0;
+  Factor<A> weight_ih;
+  Tensor weight_hh, weight_hr, bias_ih, bias_hh, h0, c0;
 };
 
 // What is kept of each row: gates, what the cell keeps besides, and the state
@@ -313,11 +232,13 @@ template <typename T, typename A>
 void Forward(const Network<A>& net, const Tensor& x, bool time_major,
              const Tensor& reserve, A* h, A* c, A* out) {
   const Kept<A> kept(net, reserve);
-  Tensor buffer;
   std::vector<A> bias;
-  Product(net.low, net.template Inputs<T>(x, time_major, buffer), false,
-          net.weight_ih.template data<A>(), true, net.rows.rows(), net.gates,
-          net.inputs, InputBias(net, bias), kept.gates);
+  Product<A>({.rows = net.rows.rows(),
+              .columns = net.gates,
+              .depth = net.inputs,
+              .low = net.low},
+             net.template Inputs<T>(x, time_major), false, net.weight_ih, true,
+             InputBias(net, bias), kept.gates);
   RunSteps(net, kept, h, c, out);
 }
 
@@ -325,7 +246,7 @@ void Forward(const Network<A>& net, const Tensor& x, bool time_major,
 template <typename A>
 void SumRows(const A* from, int64_t rows, int64_t columns, A* to) {
   std::fill_n(to, columns, A(0));
-  parallel_for(0, columns, 64, [&](int64_t begin, int64_t end) {
+  parallel_for(0, columns, 256, [&](int64_t begin, int64_t end) {
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = begin; j < end; ++j) to[j] += from[i * columns + j];
   });
@@ -514,32 +435,37 @@ void RnnGrad(const KernelContext& ctx, const Tensor& grad_out,
     if (lstm)
       ScatterRows(dc.data<A>(), net.order, net.hidden, c0_grad->data<T>());
 
-    const A* const dx = grads.of_inputs.template data<A>();
-    const A* const ds = grads.of_state.template data<A>();
-    Tensor buffer;
-    const A* const inputs = net.template Inputs<T>(x, time_major, buffer);
+    const Factor<A> dx(grads.of_inputs);
+    const Factor<A> inputs = net.template Inputs<T>(x, time_major);
     const Result<A> of_ih(weight_ih_grad), of_hh(weight_hh_grad),
         of_bias_ih(bias_ih_grad), of_bias_hh(bias_hh_grad),
         of_hr(weight_hr_grad);
-    Product(net.low, dx, true, inputs, false, gates, net.inputs, rows,
-            static_cast<const A*>(nullptr), of_ih.data());
-    Product(net.low, ds, true, kept.before, false, gates, net.state, rows,
-            static_cast<const A*>(nullptr), of_hh.data());
-    SumRows(dx, rows, gates, of_bias_ih.data());
-    SumRows(ds, rows, gates, of_bias_hh.data());
+    const bool same = grads.of_state.is_same(grads.of_inputs);
+    const Factor<A> ds = same ? dx : Factor<A>(grads.of_state);
+    Product<A>({gates, net.inputs, rows, net.low}, dx, true, inputs, false,
+               nullptr, of_ih.data());
+    Product<A>({gates, net.state, rows, net.low}, ds, true,
+               Factor<A>(kept.before, rows * net.state), false, nullptr,
+               of_hh.data());
+    SumRows(dx.data(), rows, gates, of_bias_ih.data());
+    if (same) {
+      std::memcpy(of_bias_hh.data(), of_bias_ih.data(), gates * sizeof(A));
+    } else {
+      SumRows(ds.data(), rows, gates, of_bias_hh.data());
+    }
     if (net.projects()) {
-      const Tensor projected = Unprojected(net, kept);
-      Product(net.low, grads.of_output.template data<A>(), true,
-              projected.data<A>(), false, net.state, net.hidden, rows,
-              static_cast<const A*>(nullptr), of_hr.data());
+      Product<A>({net.state, net.hidden, rows, net.low},
+                 Factor<A>(grads.of_output), true,
+                 Factor<A>(Unprojected(net, kept)), false, nullptr,
+                 of_hr.data());
     }
     for (const Result<A>* r :
          {&of_ih, &of_hh, &of_bias_ih, &of_bias_hh, &of_hr})
       r->Finish();
 
     const Tensor of_x = Scratch<A>(rows * net.inputs);
-    Product(net.low, dx, false, net.weight_ih.template data<A>(), false, rows,
-            net.inputs, gates, static_cast<const A*>(nullptr), of_x.data<A>());
+    Product<A>({rows, net.inputs, gates, net.low}, dx, false, net.weight_ih,
+               false, nullptr, of_x.data<A>());
     if (rows * net.inputs < x_grad->numel()) Clear(*x_grad);
     ScatterRows(of_x.data<A>(), net.places, net.inputs, x_grad->data<T>());
   });

@@ -1,0 +1,146 @@
+// The products of the op rnn: over all steps at once, and of each step with the
+// same weight. Compiled once per instruction set.
+//
+// `low`: operands are rounded to bfloat16 where the CPU multiplies that; sums
+// are float.
+#ifndef PROA_OPS_RECURRENT_RNN_PRODUCTS_H_
+#define PROA_OPS_RECURRENT_RNN_PRODUCTS_H_
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <type_traits>
+
+#include "ops/linalg/gemm.h"
+#include "ops/primitives/cpu/convert.h"
+#include "ops/primitives/cpu/strided_copy.h"
+#include "ops/recurrent/low_step_product.h"
+#include "ops/recurrent/step_product.h"
+#include "tensor/dtype.h"
+#include "tensor/tensor.h"
+
+namespace proa::inline v0::ops::PROA_ISA {
+
+template <typename A>
+Tensor Scratch(int64_t elements) {
+  return Tensor::Empty({elements}, kDTypeOf<A>, Place());
+}
+
+// A dense matrix that products read: of A, or of bfloat16 for those that are
+// low. The first low one rounds it for all.
+template <typename A>
+class Factor {
+ public:
+  Factor(const A* data, int64_t elements)
+      : data_(data), elements_(elements), low_(std::make_shared<Tensor>()) {}
+  explicit Factor(const Tensor& t) : Factor(t.data<A>(), t.numel()) {
+    owner_ = t;
+  }
+  // Of bfloat16 already; there is no data().
+  static Factor Low(const Tensor& t) {
+    Factor f(nullptr, t.numel());
+    *f.low_ = t;
+    return f;
+  }
+
+  const A* data() const { return data_; }
+  const void* low() const {
+    if (!low_->defined()) {
+      *low_ = Scratch<bfloat16>(elements_);
+      cpu::ConvertInParallel(kDTypeOf<A>, data_, DType::kBFloat16,
+                             low_->raw_data(), elements_);
+    }
+    return low_->raw_data();
+  }
+
+ private:
+  const A* data_;
+  int64_t elements_;
+  Tensor owner_;
+  std::shared_ptr<Tensor> low_;
+};
+
+// [rows, columns] as [columns, rows].
+template <typename A>
+Tensor Transposed(const A* from, int64_t rows, int64_t columns) {
+  const Tensor to = Scratch<A>(rows * columns);
+  cpu::StridedCopy(Shape({columns, rows}), sizeof(A), to.raw_data(), {rows, 1},
+                   from, {1, columns});
+  return to;
+}
+
+struct ProductSizes {
+  int64_t rows, columns, depth;
+  bool low;
+};
+
+// c [rows, columns] = a b (+ bias [columns]); a is [rows, depth], or
+// transposed as it lies, and so is b [depth, columns].
+template <typename A>
+void Product(const ProductSizes& s, const Factor<A>& a, bool transpose_a,
+             const Factor<A>& b, bool transpose_b, const A* bias, A* c) {
+  const int64_t m = s.rows, n = s.columns, k = s.depth;
+  if (m == 0 || n == 0) return;
+  if constexpr (std::is_same_v<A, float>) {
+    GemmProblem p;
+    p.m = m;
+    p.n = n;
+    p.k = k;
+    if (s.low) {
+      p.dtype = DType::kBFloat16;
+      p.float_result = true;
+    }
+    p.a = {s.low ? a.low() : a.data(),
+           transpose_a ? 1 : k,
+           transpose_a ? m : 1,
+           {}};
+    p.b = {s.low ? b.low() : b.data(),
+           transpose_b ? 1 : n,
+           transpose_b ? k : 1,
+           {}};
+    p.bias = bias;
+    p.c = c;
+    Gemm(p);
+    return;
+  }
+  const Tensor turned = transpose_a ? Transposed(a.data(), k, m) : Tensor();
+  for (int64_t i = 0; bias != nullptr && i < m; ++i)
+    std::memcpy(c + i * n, bias, n * sizeof(A));
+  const StepProduct<A> product(b.data(), k, n, transpose_b ? 1 : n,
+                               transpose_b ? k : 1, m);
+  product.Run(transpose_a ? turned.data<A>() : a.data(), m, c, bias != nullptr);
+}
+
+// The product of each step: low only if there are rows enough to make that
+// worth it.
+template <typename A>
+class ProductOfSteps {
+ public:
+  // See StepProduct.
+  ProductOfSteps(bool low, const A* data, int64_t k, int64_t n,
+                 int64_t row_stride, int64_t column_stride, int64_t rows) {
+    if constexpr (std::is_same_v<A, float>) {
+      if (low && rows > 8 && k > 0 && LowStepProduct::IsSupported()) {
+        low_.emplace(data, k, n, row_stride, column_stride);
+        return;
+      }
+    }
+    exact_.emplace(data, k, n, row_stride, column_stride, rows);
+  }
+  // c [m, n] (+)= a [m, k]; both dense.
+  void Run(const A* a, int64_t m, A* c, bool accumulate) const {
+    if constexpr (std::is_same_v<A, float>) {
+      if (low_) return low_->Run(a, m, c, accumulate);
+    }
+    exact_->Run(a, m, c, accumulate);
+  }
+
+ private:
+  std::optional<StepProduct<A>> exact_;
+  std::optional<LowStepProduct> low_;
+};
+
+}  // namespace proa::inline v0::ops::PROA_ISA
+
+#endif  // PROA_OPS_RECURRENT_RNN_PRODUCTS_H_

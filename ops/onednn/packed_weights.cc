@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <mutex>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "ops/onednn/reorder.h"
@@ -18,12 +20,14 @@
 namespace proa::inline v0::onednn {
 namespace {
 
+using Wanted = std::variant<PackFormat, PackOrder>;
+
 // One format of one weight. `packed` is null while the version was met only
 // once.
 struct Entry {
   const void* data;
   uint32_t version;
-  PackFormat format;
+  Wanted format;
   IntrusivePtr<Storage> packed;
 };
 
@@ -65,6 +69,17 @@ Table& Kept() {
 bool Same(const PackFormat& a, const PackFormat& b) {
   return a.flip == b.flip && a.from == b.from && a.to == b.to;
 }
+bool Same(const PackOrder& a, const PackOrder& b) {
+  return a.pack == b.pack && a.parameters == b.parameters;
+}
+bool Same(const Wanted& a, const Wanted& b) {
+  return a.index() == b.index() &&
+         std::visit(
+             [&](const auto& of_a) {
+               return Same(of_a, std::get<std::decay_t<decltype(of_a)>>(b));
+             },
+             a);
+}
 
 template <typename T>
 void FlipRuns(const void* from, void* to, int64_t n, int64_t run) {
@@ -95,9 +110,15 @@ IntrusivePtr<Storage> Pack(const Tensor& weight, const PackFormat& format) {
   return out;
 }
 
+IntrusivePtr<Storage> Pack(const Tensor& weight, const PackOrder& order) {
+  IntrusivePtr<Storage> out = Storage::Allocate(order.bytes, Place());
+  order.pack(weight, order, out->data());
+  return out;
+}
+
 // What is kept for the weight, or null; says in *keep whether what is made now
 // is to be kept.
-IntrusivePtr<Storage> Find(const Tensor& weight, const PackFormat& format,
+IntrusivePtr<Storage> Find(const Tensor& weight, const Wanted& format,
                            bool* keep) {
   Table& table = Kept();
   std::lock_guard lock(table.mutex);
@@ -123,7 +144,7 @@ IntrusivePtr<Storage> Find(const Tensor& weight, const PackFormat& format,
   return entry->packed;
 }
 
-void Keep(const Tensor& weight, uint32_t version, const PackFormat& format,
+void Keep(const Tensor& weight, uint32_t version, const Wanted& format,
           const IntrusivePtr<Storage>& packed) {
   Table& table = Kept();
   std::lock_guard lock(table.mutex);
@@ -136,26 +157,34 @@ void Keep(const Tensor& weight, uint32_t version, const PackFormat& format,
   }
 }
 
-}  // namespace
-
-PackedWeights::PackedWeights(const Tensor& weight, const PackFormat& format)
-    : storage_(weight.storage()), data_(weight.raw_data()) {
-  if (format.flip <= 1 && format.from == format.to) return;
+// What is kept, or made now.
+template <typename Format>
+IntrusivePtr<Storage> FindOrPack(const Tensor& weight, const Format& format) {
   bool keep = false;
   const bool ours = !IsSharedMemory(*weight.storage());
   const uint32_t version = weight.version();
   IntrusivePtr<Storage> packed;
   if (ours) packed = Find(weight, format, &keep);
-  if (!packed) {
-    CountReorder(/*of_weights=*/true);
-    EnsureHostMemory(8 << 10);  // oneDNN does not look whether it got any
-    packed = Pack(weight, format);
-    if (keep) Keep(weight, version, format, packed);
-    ForgetFilePages(*weight.storage());
-  }
-  storage_ = std::move(packed);
+  if (packed) return packed;
+  CountReorder(/*of_weights=*/true);
+  EnsureHostMemory(8 << 10);  // oneDNN does not look whether it got any
+  packed = Pack(weight, format);
+  if (keep) Keep(weight, version, format, packed);
+  ForgetFilePages(*weight.storage());
+  return packed;
+}
+
+}  // namespace
+
+PackedWeights::PackedWeights(const Tensor& weight, const PackFormat& format)
+    : storage_(weight.storage()), data_(weight.raw_data()) {
+  if (format.flip <= 1 && format.from == format.to) return;
+  storage_ = FindOrPack(weight, format);
   data_ = storage_->data();
 }
+
+PackedWeights::PackedWeights(const Tensor& weight, const PackOrder& order)
+    : storage_(FindOrPack(weight, order)), data_(storage_->data()) {}
 
 int64_t CountKeptWeights() {
   Table& table = Kept();

@@ -1,5 +1,6 @@
 // PackedWeights: the elements of a weight in the format that a primitive wants,
-// kept as long as the weight is not changed.
+// or in the order of a kernel's own loops, kept as long as the weight is not
+// changed.
 //
 // The first call for a version of a weight reorders into memory of its own, the
 // second keeps what it made, and from then on nothing is done: so inference
@@ -11,6 +12,7 @@
 #ifndef PROA_OPS_ONEDNN_PACKED_WEIGHTS_H_
 #define PROA_OPS_ONEDNN_PACKED_WEIGHTS_H_
 
+#include <array>
 #include <cstdint>
 
 #include "oneapi/dnnl/dnnl.hpp"
@@ -29,11 +31,20 @@ struct PackFormat {
   int64_t flip = 1;
 };
 
+// An order of a kernel's own: which one it is say `pack` and `parameters`.
+struct PackOrder {
+  // Writes `bytes` bytes.
+  void (*pack)(const Tensor& weight, const PackOrder& order, void* to);
+  std::array<int64_t, 4> parameters;
+  int64_t bytes;
+};
+
 // Holds the elements for as long as it lives. `weight` is contiguous, on the
-// CPU, of 2 or 4 bytes an element. Thread-safe.
+// CPU; for a format, of 2 or 4 bytes an element. Thread-safe.
 class PackedWeights {
  public:
   PackedWeights(const Tensor& weight, const PackFormat& format);
+  PackedWeights(const Tensor& weight, const PackOrder& order);
   void* data() const { return data_; }
 
  private:

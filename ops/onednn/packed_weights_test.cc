@@ -50,6 +50,29 @@ TEST(PackedWeightsTest, KeepsWhatIsUsedTwice) {
   EXPECT_EQ(CountKeptWeights(), kept);
 }
 
+// Writes the elements from the last one on, times a parameter.
+void PackBackwards(const Tensor& weight, const PackOrder& order, void* to) {
+  const int64_t n = weight.numel();
+  for (int64_t i = 0; i < n; ++i)
+    static_cast<float*>(to)[i] = weight.data<float>()[n - 1 - i] *
+                                 static_cast<float>(order.parameters[0]);
+}
+
+TEST(PackedWeightsTest, OrdersOfAKernelAreToldApart) {
+  const Tensor w = Weight();
+  const PackOrder once{&PackBackwards, {1}, w.bytes()};
+  const PackOrder twice{&PackBackwards, {2}, w.bytes()};
+  const int64_t kept = CountKeptWeights(), packed = Packed();
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(static_cast<float*>(PackedWeights(w, once).data())[1], 4.f);
+    EXPECT_EQ(static_cast<float*>(PackedWeights(w, twice).data())[1], 8.f);
+    EXPECT_EQ(static_cast<float*>(PackedWeights(w, ByColumns()).data())[1],
+              3.f);
+  }
+  EXPECT_EQ(Packed(), packed + 6);
+  EXPECT_EQ(CountKeptWeights(), kept + 3);
+}
+
 TEST(PackedWeightsTest, TurnsTheInnerElementsRound) {
   const Tensor w = Weight();
   const PackedWeights p(w, ByColumns(3));

@@ -3,7 +3,7 @@
 // compiled once per instruction set.
 //
 // Pairs of k stand side by side, as the instruction reads them: A is rounded
-// into such pairs in each call, B once.
+// into such pairs in each call, B is of bfloat16.
 #ifndef PROA_OPS_RECURRENT_LOW_STEP_PRODUCT_H_
 #define PROA_OPS_RECURRENT_LOW_STEP_PRODUCT_H_
 
@@ -14,7 +14,6 @@
 #include "ops/primitives/cpu/blocks.h"
 #include "ops/recurrent/panel_product.h"
 #include "tensor/dtype.h"
-#include "tensor/parallel.h"
 #include "tensor/tensor.h"
 
 #if defined(__AVX512F__)
@@ -25,11 +24,25 @@ namespace proa::inline v0::ops::PROA_ISA {
 
 #if defined(__AVX512F__)
 struct LowStepKernel {
-  using Element = bfloat16;
+  using Source = bfloat16;
   using Unit = uint32_t;  // a pair
   using Sum = float;
+  static constexpr int64_t kPerUnit = 2;
   static constexpr int kMostRows = 12;
   static constexpr int64_t kWidth = 32;  // two vectors
+
+  static void Pack(const PanelSource<LowStepKernel>& b, int64_t column,
+                   int64_t width, uint32_t* to) {
+    auto* const panel = reinterpret_cast<bfloat16*>(to);
+    const bfloat16* const from = b.data + column * b.column_stride;
+    for (int64_t q = 0; q < 2 * b.units(); ++q) {
+      bfloat16* const pair = panel + q / 2 * 2 * kWidth + q % 2;
+      for (int64_t j = 0; j < kWidth; ++j)
+        pair[2 * j] = q < b.k && j < width
+                          ? from[q * b.row_stride + j * b.column_stride]
+                          : bfloat16(0.f);
+    }
+  }
 
   template <int kRows, int kPanels>
   __attribute__((target("avx512bf16"))) static void Run(
@@ -91,28 +104,8 @@ class LowStepProduct {
     return __builtin_cpu_supports("avx512bf16") != 0;
   }
 
-  // B [k, n]: element (q, j) at data[q * row_stride + j * column_stride].
-  LowStepProduct(const float* data, int64_t k, int64_t n, int64_t row_stride,
-                 int64_t column_stride)
-      : k_(k), pairs_((k + 1) / 2), packed_(pairs_, n) {
-    constexpr int64_t kWidth = LowStepKernel::kWidth;
-    const int64_t grain =
-        std::max<int64_t>(1, (1 << 14) / std::max<int64_t>(1, k_ * kWidth));
-    parallel_for(0, packed_.panels(), grain, [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end; ++p) {
-        auto* const to = reinterpret_cast<bfloat16*>(packed_.panel(p));
-        const float* from = data + p * kWidth * column_stride;
-        const int64_t width = packed_.width(p);
-        for (int64_t q = 0; q < 2 * pairs_; ++q) {
-          bfloat16* const pair = to + q / 2 * 2 * kWidth + q % 2;
-          for (int64_t j = 0; j < kWidth; ++j)
-            pair[2 * j] = bfloat16(
-                q < k_ && j < width ? from[q * row_stride + j * column_stride]
-                                    : 0.f);
-        }
-      }
-    });
-  }
+  explicit LowStepProduct(const PanelSource<LowStepKernel>& b)
+      : k_(b.k), pairs_(b.units()), packed_(b) {}
 
   // c [m, n] (+)= a [m, k]; both dense.
   void Run(const float* a, int64_t m, float* c, bool accumulate) const {
@@ -141,10 +134,15 @@ class LowStepProduct {
 #else
 
 // There are no such instructions.
+struct LowStepKernel {
+  using Source = bfloat16;
+};
+
 class LowStepProduct {
  public:
   static bool IsSupported() { return false; }
-  LowStepProduct(const float*, int64_t, int64_t, int64_t, int64_t) {}
+  template <typename Source>
+  explicit LowStepProduct(const Source&) {}
   void Run(const float*, int64_t, float*, bool) const {}
 };
 

@@ -3,16 +3,20 @@
 //
 // A has few rows, so that what a product of a library does first, to copy B
 // into the order that its loops want, costs as much as the product. Here that
-// is done once: B stands in panels of kWidth columns, in which a row is one
-// `Unit` of each column. What a unit is, and how it is multiplied, says the
-// Kernel: step_product.h (a number) and low_step_product.h (two of bfloat16).
-// Sums over k go in one order, whatever the rows and threads.
+// is done once, or once for all calls if B is a weight that does not change
+// (ops/onednn/packed_weights.h): B stands in panels of kWidth columns, in which
+// a row is one `Unit` of each column. What a unit is, and how it is multiplied,
+// says the Kernel: step_product.h (a number) and low_step_product.h (two of
+// bfloat16). Sums over k go in one order, whatever the rows and threads.
 #ifndef PROA_OPS_RECURRENT_PANEL_PRODUCT_H_
 #define PROA_OPS_RECURRENT_PANEL_PRODUCT_H_
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
+#include "ops/onednn/packed_weights.h"
+#include "tensor/dtype.h"
 #include "tensor/parallel.h"
 #include "tensor/tensor.h"
 
@@ -56,6 +60,49 @@ PanelFunction<Kernel> PanelFunctionOf(int64_t rows, int panels) {
 }
 
 template <typename Kernel>
+int64_t PanelCount(int64_t n) {
+  return (n + Kernel::kWidth - 1) / Kernel::kWidth;
+}
+
+// B [k, n] before it is packed: element (q, j) at
+// data[q * row_stride + j * column_stride], of Kernel::Source.
+template <typename Kernel>
+struct PanelSource {
+  const typename Kernel::Source* data;
+  int64_t k, n, row_stride, column_stride;
+  const Tensor* weight = nullptr;  // whose elements these are, or null
+
+  int64_t units() const {
+    return (k + Kernel::kPerUnit - 1) / Kernel::kPerUnit;
+  }
+  int64_t bytes() const {
+    return PanelCount<Kernel>(n) * units() * Kernel::kWidth *
+           static_cast<int64_t>(sizeof(typename Kernel::Unit));
+  }
+  // Panels, [units, kWidth] each; zeros stand beyond the last row and column.
+  void Pack(void* to) const {
+    constexpr int64_t kWidth = Kernel::kWidth;
+    const int64_t panel = units() * kWidth;
+    const int64_t grain = std::max<int64_t>(1, (1 << 14) / (k * kWidth));
+    parallel_for(
+        0, PanelCount<Kernel>(n), grain, [&](int64_t begin, int64_t end) {
+          for (int64_t p = begin; p < end; ++p)
+            Kernel::Pack(*this, p * kWidth, std::min(kWidth, n - p * kWidth),
+                         static_cast<typename Kernel::Unit*>(to) + p * panel);
+        });
+  }
+  onednn::PackOrder Order() const {
+    return {[](const Tensor& t, const onednn::PackOrder& order, void* to) {
+              const auto& [k, n, row, column] = order.parameters;
+              PanelSource{t.data<typename Kernel::Source>(), k, n, row, column}
+                  .Pack(to);
+            },
+            {k, n, row_stride, column_stride},
+            bytes()};
+  }
+};
+
+template <typename Kernel>
 class PanelProduct {
  public:
   using Unit = typename Kernel::Unit;
@@ -66,20 +113,20 @@ class PanelProduct {
   static constexpr int64_t kPerUnit =
       sizeof(Unit) / sizeof(typename Kernel::Element);
 
-  // B has `units` rows of units, and n columns. Its panels, [units, kWidth]
-  // each, are to be filled by the caller; zeros stand beyond the last column.
-  PanelProduct(int64_t units, int64_t n)
-      : units_(units),
-        n_(n),
-        packed_(Tensor::Empty({panels() * units * kWidth * kPerUnit},
-                              kDTypeOf<typename Kernel::Element>, Place())) {}
-
-  int64_t panels() const { return (n_ + kWidth - 1) / kWidth; }
-  // Columns of panel p.
-  int64_t width(int64_t p) const { return std::min(kWidth, n_ - p * kWidth); }
-  Unit* panel(int64_t p) const {
-    return static_cast<Unit*>(packed_.raw_data()) + p * units_ * kWidth;
+  // B [units, n].
+  explicit PanelProduct(const PanelSource<Kernel>& b)
+      : units_(b.units()), n_(b.n) {
+    if (b.weight != nullptr) {
+      kept_.emplace(*b.weight, b.Order());
+      panels_ = static_cast<const Unit*>(kept_->data());
+      return;
+    }
+    packed_ = Tensor::Empty({b.bytes()}, DType::kUInt8, Place());
+    b.Pack(packed_.raw_data());
+    panels_ = static_cast<const Unit*>(packed_.raw_data());
   }
+
+  int64_t panels() const { return PanelCount<Kernel>(n_); }
 
   // c [m, n] (+)= a [m, units]; both dense.
   void Run(const Unit* a, int64_t m, Sum* c, bool accumulate) const {
@@ -100,8 +147,8 @@ class PanelProduct {
           const int at_once = PanelsAtOnce(rows);
           for (int64_t p = begin; p < end;) {
             const int count = end - p >= at_once ? at_once : 1;
-            block.panel = panel(p) + q * kWidth;
-            block.width = width(p + count - 1);
+            block.panel = panels_ + (p * units_ + q) * kWidth;
+            block.width = std::min(kWidth, n_ - (p + count - 1) * kWidth);
             RunChunk(a + row * units_ + q, rows, count,
                      c + row * n_ + p * kWidth, &block);
             p += count;
@@ -121,7 +168,7 @@ class PanelProduct {
     constexpr int64_t kProducts = int64_t{1} << 18, kBytes = 3 << 17;
     const int64_t row = std::max<int64_t>(1, units_ * kWidth);
     return std::max<int64_t>(
-        1, std::min(kProducts * kPerUnit / (m * row),
+        1, std::min(kProducts / (m * row),
                     kBytes / (row * static_cast<int64_t>(sizeof(Unit)))));
   }
 
@@ -138,7 +185,9 @@ class PanelProduct {
   }
 
   int64_t units_, n_;
+  std::optional<onednn::PackedWeights> kept_;
   Tensor packed_;
+  const Unit* panels_;
 };
 
 }  // namespace proa::inline v0::ops::PROA_ISA

@@ -88,8 +88,8 @@ struct Network {
         hidden(gates / Gates(cell)),
         state(weight_hh.size(1)),
         weight_ih(FactorOf(weight_ih)),
-        weight_hh(FloatCopy(weight_hh, kDTypeOf<A>)),
-        weight_hr(FloatCopy(weight_hr, kDTypeOf<A>)),
+        weight_hh(weight_hh),
+        weight_hr(weight_hr),
         bias_ih(FloatCopy(bias_ih, kDTypeOf<A>)),
         bias_hh(FloatCopy(bias_hh, kDTypeOf<A>)),
         h0(FloatCopy(h0, kDTypeOf<A>)),
@@ -110,16 +110,15 @@ struct Network {
     }
     return t;
   }
-  // A tensor [.., columns] that products of the whole sequence read.
+  // A tensor that products of the whole sequence read.
   Factor<A> FactorOf(const Tensor& t) const {
-    return low && t.dtype() == DType::kBFloat16
-               ? Factor<A>::Low(Contiguous(t))
-               : Factor<A>(FloatCopy(t, kDTypeOf<A>));
+    return low && t.dtype() == DType::kBFloat16 ? Factor<A>::Low(Contiguous(t))
+                                                : Factor<A>::Weight(t);
   }
   // The inputs as packed rows.
   template <typename T>
   Factor<A> Inputs(const Tensor& x, bool time_major) const {
-    if (time_major && rows.is_dense()) return FactorOf(x);
+    if (time_major && rows.is_dense()) return FactorOf(x);  // as it lies
     const int64_t n = rows.rows() * inputs;
     if constexpr (std::is_same_v<T, bfloat16>) {
       if (low) {
@@ -176,12 +175,12 @@ template <typename A>
 void RunSteps(const Network<A>& net, const Kept<A>& kept, A* h, A* c, A* out) {
   const int64_t size = net.hidden, state = net.state, gates = net.gates;
   const bool gru = net.cell == RnnCell::kGru;
-  const ProductOfSteps<A> product(net.low, net.weight_hh.template data<A>(),
-                                  state, gates, 1, state, net.rows.rows());
+  const ProductOfSteps<A> product(net.low, net.weight_hh, state, gates, 1,
+                                  state, net.rows.rows());
   std::optional<ProductOfSteps<A>> projection;
   if (net.projects())
-    projection.emplace(net.low, net.weight_hr.template data<A>(), size, state,
-                       1, size, net.rows.rows());
+    projection.emplace(net.low, net.weight_hr, size, state, 1, size,
+                       net.rows.rows());
   const int64_t batch = net.rows.batch();
   const Tensor sums = Scratch<A>(gru ? batch * gates : 0);
   const Tensor unprojected = Scratch<A>(net.projects() ? batch * size : 0);
@@ -290,13 +289,13 @@ GateGrads<A> RunStepsBack(const Network<A>& net, const Kept<A>& kept,
   GateGrads<A> grads;
   grads.of_inputs = Scratch<A>(rows * gates);
   grads.of_state = gru ? Scratch<A>(rows * gates) : grads.of_inputs;
-  const ProductOfSteps<A> product(net.low, net.weight_hh.template data<A>(),
-                                  gates, state, state, 1, net.rows.rows());
+  const ProductOfSteps<A> product(net.low, net.weight_hh, gates, state, state,
+                                  1, net.rows.rows());
   std::optional<ProductOfSteps<A>> projection;
   Tensor unprojected;
   if (net.projects()) {
-    projection.emplace(net.low, net.weight_hr.template data<A>(), state, size,
-                       size, 1, net.rows.rows());
+    projection.emplace(net.low, net.weight_hr, state, size, size, 1,
+                       net.rows.rows());
     unprojected = Scratch<A>(batch * size);
     grads.of_output = Scratch<A>(rows * state);
   }

@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "ops/linalg/gemm.h"
+#include "ops/nn/float_copy.h"
 #include "ops/primitives/cpu/convert.h"
 #include "ops/primitives/cpu/strided_copy.h"
 #include "ops/recurrent/low_step_product.h"
@@ -37,6 +38,13 @@ class Factor {
   explicit Factor(const Tensor& t) : Factor(t.data<A>(), t.numel()) {
     owner_ = t;
   }
+  // Of a weight, which may be kept packed.
+  static Factor Weight(const Tensor& weight) {
+    const Tensor t = FloatCopy(weight, kDTypeOf<A>);
+    Factor f(t);
+    f.is_weight_ = t.is_same(weight);
+    return f;
+  }
   // Of bfloat16 already; there is no data().
   static Factor Low(const Tensor& t) {
     Factor f(nullptr, t.numel());
@@ -45,6 +53,8 @@ class Factor {
   }
 
   const A* data() const { return data_; }
+  // The weight that data() is of, or null.
+  const Tensor* weight() const { return is_weight_ ? &owner_ : nullptr; }
   const void* low() const {
     if (!low_->defined()) {
       *low_ = Scratch<bfloat16>(elements_);
@@ -58,6 +68,7 @@ class Factor {
   const A* data_;
   int64_t elements_;
   Tensor owner_;
+  bool is_weight_ = false;
   std::shared_ptr<Tensor> low_;
 };
 
@@ -75,6 +86,10 @@ struct ProductSizes {
   bool low;
 };
 
+// Rows of a product with a weight for which it is packed, and kept: a library
+// would copy it first.
+inline constexpr int64_t kFewRows = 192;
+
 // c [rows, columns] = a b (+ bias [columns]); a is [rows, depth], or
 // transposed as it lies, and so is b [depth, columns].
 template <typename A>
@@ -82,33 +97,37 @@ void Product(const ProductSizes& s, const Factor<A>& a, bool transpose_a,
              const Factor<A>& b, bool transpose_b, const A* bias, A* c) {
   const int64_t m = s.rows, n = s.columns, k = s.depth;
   if (m == 0 || n == 0) return;
+  const bool few = b.weight() != nullptr && m <= kFewRows && !transpose_a;
   if constexpr (std::is_same_v<A, float>) {
-    GemmProblem p;
-    p.m = m;
-    p.n = n;
-    p.k = k;
-    if (s.low) {
-      p.dtype = DType::kBFloat16;
-      p.float_result = true;
+    if (s.low || !few) {
+      GemmProblem p;
+      p.m = m;
+      p.n = n;
+      p.k = k;
+      if (s.low) {
+        p.dtype = DType::kBFloat16;
+        p.float_result = true;
+      }
+      p.a = {s.low ? a.low() : a.data(),
+             transpose_a ? 1 : k,
+             transpose_a ? m : 1,
+             {}};
+      p.b = {s.low ? b.low() : b.data(),
+             transpose_b ? 1 : n,
+             transpose_b ? k : 1,
+             {}};
+      p.bias = bias;
+      p.c = c;
+      Gemm(p);
+      return;
     }
-    p.a = {s.low ? a.low() : a.data(),
-           transpose_a ? 1 : k,
-           transpose_a ? m : 1,
-           {}};
-    p.b = {s.low ? b.low() : b.data(),
-           transpose_b ? 1 : n,
-           transpose_b ? k : 1,
-           {}};
-    p.bias = bias;
-    p.c = c;
-    Gemm(p);
-    return;
   }
   const Tensor turned = transpose_a ? Transposed(a.data(), k, m) : Tensor();
   for (int64_t i = 0; bias != nullptr && i < m; ++i)
     std::memcpy(c + i * n, bias, n * sizeof(A));
-  const StepProduct<A> product(b.data(), k, n, transpose_b ? 1 : n,
-                               transpose_b ? k : 1, m);
+  const StepProduct<A> product(
+      {b.data(), k, n, transpose_b ? 1 : n, transpose_b ? k : 1, b.weight()},
+      m);
   product.Run(transpose_a ? turned.data<A>() : a.data(), m, c, bias != nullptr);
 }
 
@@ -117,16 +136,25 @@ void Product(const ProductSizes& s, const Factor<A>& a, bool transpose_a,
 template <typename A>
 class ProductOfSteps {
  public:
-  // See StepProduct.
-  ProductOfSteps(bool low, const A* data, int64_t k, int64_t n,
+  // B [k, n] has element (q, j) of the dense tensor `weight` at
+  // q * row_stride + j * column_stride. `rows`: of A, in all calls together.
+  ProductOfSteps(bool low, const Tensor& weight, int64_t k, int64_t n,
                  int64_t row_stride, int64_t column_stride, int64_t rows) {
+    const auto source = [&](auto kernel, const Tensor& t) {
+      using Kernel = decltype(kernel);
+      return PanelSource<Kernel>{
+          t.data<typename Kernel::Source>(),    k, n, row_stride, column_stride,
+          t.is_same(weight) ? &weight : nullptr};
+    };
     if constexpr (std::is_same_v<A, float>) {
       if (low && rows > 8 && k > 0 && LowStepProduct::IsSupported()) {
-        low_.emplace(data, k, n, row_stride, column_stride);
+        copy_ = FloatCopy(weight, DType::kBFloat16);
+        low_.emplace(source(LowStepKernel(), copy_));
         return;
       }
     }
-    exact_.emplace(data, k, n, row_stride, column_stride, rows);
+    copy_ = FloatCopy(weight, kDTypeOf<A>);
+    exact_.emplace(source(StepKernel<A>(), copy_), rows);
   }
   // c [m, n] (+)= a [m, k]; both dense.
   void Run(const A* a, int64_t m, A* c, bool accumulate) const {
@@ -137,6 +165,7 @@ class ProductOfSteps {
   }
 
  private:
+  Tensor copy_;
   std::optional<StepProduct<A>> exact_;
   std::optional<LowStepProduct> low_;
 };

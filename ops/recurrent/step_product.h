@@ -16,7 +16,6 @@
 #include "ops/primitives/cpu/strided_copy.h"
 #include "ops/recurrent/panel_product.h"
 #include "tensor/dtype.h"
-#include "tensor/parallel.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
@@ -24,9 +23,10 @@ namespace proa::inline v0::ops::PROA_ISA {
 // Numbers of A, by vectors of two in each panel.
 template <typename A>
 struct StepKernel {
-  using Element = A;
+  using Source = A;
   using Unit = A;
   using Sum = A;
+  static constexpr int64_t kPerUnit = 1;
 #if defined(__AVX512F__)
   static constexpr int kBytes = 64, kMostRows = 12;
 #elif defined(__AVX2__)
@@ -55,6 +55,16 @@ struct StepKernel {
     if constexpr (sizeof(A) == 8) return _mm256_fmadd_pd(a, b, c);
 #endif
     return a * b + c;
+  }
+
+  static void Pack(const PanelSource<StepKernel>& b, int64_t column,
+                   int64_t width, A* to) {
+    constexpr int64_t kItem = sizeof(A);
+    if (width < kWidth) std::fill_n(to, b.k * kWidth, A(0));
+    cpu::CopyPlane(
+        kItem, b.k, width, reinterpret_cast<char*>(to), kWidth * kItem,
+        reinterpret_cast<const char*>(b.data + column * b.column_stride),
+        b.row_stride * kItem, b.column_stride * kItem);
   }
 
   template <int kRows, int kPanels>
@@ -108,20 +118,14 @@ struct StepKernel {
   }
 };
 
+// One of the strides of B is 1.
 template <typename A>
 class StepProduct {
  public:
-  // B [k, n]: element (q, j) at data[q * row_stride + j * column_stride], one
-  // of the strides 1. `rows`: of A, in all calls together.
-  StepProduct(const A* data, int64_t k, int64_t n, int64_t row_stride,
-              int64_t column_stride, int64_t rows)
-      : data_(data),
-        k_(k),
-        n_(n),
-        row_stride_(row_stride),
-        column_stride_(column_stride) {
+  // `rows`: of A, in all calls together.
+  StepProduct(const PanelSource<StepKernel<A>>& b, int64_t rows) : b_(b) {
     // For a few rows the copy does not pay.
-    if (rows > 8 && k > 0) Pack();
+    if (rows > 8 && b.k > 0) packed_.emplace(b);
   }
 
   // c [m, n] (+)= a [m, k]; both dense.
@@ -132,49 +136,31 @@ class StepProduct {
   }
 
  private:
-  void Pack() {
-    constexpr int64_t kWidth = StepKernel<A>::kWidth, kItem = sizeof(A);
-    packed_.emplace(k_, n_);
-    const int64_t grain = std::max<int64_t>(1, (1 << 14) / (k_ * kWidth));
-    parallel_for(0, packed_->panels(), grain, [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end; ++p) {
-        A* const to = packed_->panel(p);
-        const A* from = data_ + p * kWidth * column_stride_;
-        const int64_t width = packed_->width(p);
-        if (width < kWidth) std::fill_n(to, k_ * kWidth, A(0));
-        cpu::CopyPlane(kItem, k_, width, reinterpret_cast<char*>(to),
-                       kWidth * kItem, reinterpret_cast<const char*>(from),
-                       row_stride_ * kItem, column_stride_ * kItem);
-      }
-    });
-  }
-
   void RunOnce(const A* a, int64_t m, A* c, bool accumulate) const {
     Tensor sum;
     GemmProblem p;
     p.dtype = kDTypeOf<A>;
     p.m = m;
-    p.n = n_;
-    p.k = k_;
+    p.n = b_.n;
+    p.k = b_.k;
     p.a.data = a;
-    p.a.row_stride = k_;
+    p.a.row_stride = b_.k;
     p.a.column_stride = 1;
-    p.b.data = data_;
-    p.b.row_stride = row_stride_;
-    p.b.column_stride = column_stride_;
+    p.b.data = b_.data;
+    p.b.row_stride = b_.row_stride;
+    p.b.column_stride = b_.column_stride;
     p.c = c;
     if (accumulate) {
-      sum = Tensor::Empty({m * n_}, kDTypeOf<A>, Place());
+      sum = Tensor::Empty({m * b_.n}, kDTypeOf<A>, Place());
       p.c = sum.raw_data();
     }
     Gemm(p);
     if (!accumulate) return;
     const A* from = sum.data<A>();
-    for (int64_t i = 0; i < m * n_; ++i) c[i] += from[i];
+    for (int64_t i = 0; i < m * b_.n; ++i) c[i] += from[i];
   }
 
-  const A* data_;
-  int64_t k_, n_, row_stride_, column_stride_;
+  PanelSource<StepKernel<A>> b_;
   std::optional<PanelProduct<StepKernel<A>>> packed_;
 };
 

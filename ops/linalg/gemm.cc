@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <utility>
 #include <vector>
 
+#include "ops/linalg/dot_lines.h"
 #include "ops/linalg/gemm_loops.h"
 #include "ops/linalg/gemm_onednn.h"
 #include "ops/primitives/cpu/convert.h"
@@ -150,6 +152,71 @@ void FillWithoutProduct(const GemmProblem& p) {
   }
 }
 
+// A matrix times a vector, where both lie along k: what SuitsDotLines asks for.
+struct LinesProblem {
+  const GemmOperand *lines, *vector;
+  int64_t count, step;
+};
+
+LinesProblem LinesOf(const GemmProblem& p) {
+  if (p.n == 1) return {&p.a, &p.b, p.m, p.a.row_stride};
+  return {&p.b, &p.a, p.n, p.b.column_stride};
+}
+
+bool SuitsDotLines(const GemmProblem& p) {
+  return (p.m == 1 || p.n == 1) && p.a.column_stride == 1 &&
+         p.b.row_stride == 1;
+}
+
+// Long sums go in parts of one size, which are added up in order.
+void RunDotLines(const GemmProblem& p) {
+  constexpr int64_t kPart = 1 << 15;
+  const LinesProblem l = LinesOf(p);
+  const int64_t parts = (p.k + kPart - 1) / kPart;
+  std::vector<float> sums(parts > 1 ? BatchSize(p) * l.count * parts : 0);
+  float* const c = static_cast<float*>(p.c);
+  float* const out = parts > 1 ? sums.data() : c;
+  const DotLinesFunction dot = FindDotLines();
+  // By entries, their lines and parts of these.
+  const int64_t per_entry = l.count * parts;
+  const int64_t grain =
+      std::max<int64_t>(1, kWorkPerThread / std::min(p.k, kPart));
+  parallel_for(0, BatchSize(p) * per_entry, grain, [&](int64_t b, int64_t e) {
+    while (b < e) {
+      const int64_t entry = b / per_entry, line = b % per_entry / parts;
+      const int64_t part = b % parts;
+      // Several whole lines, or a part of one.
+      const int64_t count = parts > 1 ? 1 : std::min(l.count - line, e - b);
+      const auto at = [&](const GemmOperand& x) {
+        return static_cast<const float*>(x.data) +
+               BatchOffset(p.batch, x.batch_strides, entry) + part * kPart;
+      };
+      dot(at(*l.lines) + line * l.step, l.step, at(*l.vector),
+          std::min(kPart, p.k - part * kPart), count, out + b, 1);
+      b += count;
+    }
+  });
+  const auto* bias = static_cast<const float*>(p.bias);
+  for (int64_t i = 0; i < BatchSize(p) * l.count; ++i) {
+    for (int64_t part = 0; parts > 1 && part < parts; ++part)
+      c[i] = part == 0 ? sums[i * parts] : c[i] + sums[i * parts + part];
+    if (bias != nullptr) c[i] += bias[p.n == 1 ? 0 : i % l.count];
+  }
+}
+
+// One column of C as one row, if B's columns then lie side by side: such
+// products are faster.
+void TurnColumnToRow(GemmProblem& p) {
+  if (p.n != 1 || p.m == 1 || p.bias != nullptr || p.a.row_stride != 1 ||
+      p.a.column_stride == 1) {
+    return;
+  }
+  std::swap(p.a, p.b);
+  std::swap(p.a.row_stride, p.a.column_stride);
+  std::swap(p.b.row_stride, p.b.column_stride);
+  std::swap(p.m, p.n);
+}
+
 bool IsTiny(const GemmProblem& p) {
   // Divisions instead of products: these never overflow.
   const int64_t limit = kTinyWork / BatchSize(p);
@@ -199,6 +266,8 @@ void Gemm(GemmProblem& p) {
   switch (p.dtype) {
     case DType::kFloat32:
       if (IsTiny(p)) break;
+      TurnColumnToRow(p);
+      if (SuitsDotLines(p)) return RunDotLines(p);
       GemmOneDnn(p);
       return;
     case DType::kBFloat16:

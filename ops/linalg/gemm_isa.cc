@@ -1,4 +1,5 @@
 #include "ops/kernel.h"
+#include "ops/linalg/dot_lines.h"
 #include "ops/linalg/gemm_loops.h"
 
 namespace proa::inline v0::ops {
@@ -11,6 +12,17 @@ GemmPanelFunction FindGemmPanel(DType dtype) {
       return avx2::GemmPanelFor(dtype);
     default:
       return sse2::GemmPanelFor(dtype);
+  }
+}
+
+DotLinesFunction FindDotLines() {
+  switch (MachineIsa()) {
+    case Isa::kAvx512:
+      return avx512::DotLines;
+    case Isa::kAvx2:
+      return avx2::DotLines;
+    default:
+      return sse2::DotLines;
   }
 }
 

@@ -51,14 +51,14 @@ class Maxima {
   using A = typename Accumulate<T>::type;
   using K = typename Key<A>::type;
 
-  // `x` is the image.
-  Maxima(const PoolGeometry& g, int64_t channels, const T* x, bool places)
+  Maxima(const PoolGeometry& g, int64_t channels, bool places)
       : g_(g),
-        x_(x),
         channels_(channels),
         width_(g.in[2] * channels),
         column_(width_ + kLanes),
         column_at_(places ? width_ + kLanes : 0) {}
+
+  void SetImage(const T* x) { x_ = x; }
 
   // Elements that a row takes, with what is written behind it.
   int64_t RowRoom() const { return g_.out[2] * channels_ + kLanes; }
@@ -118,7 +118,9 @@ class Maxima {
 
   template <bool kPlaces>
   void FoldColumns(K* __restrict best, K* __restrict at) {
-    if (channels_ == 1 && g_.ByTaps(2)) return FoldTaps<kPlaces>(best, at);
+    if (channels_ == 1)
+      return g_.ByTaps(2) ? FoldTaps<kPlaces>(best, at)
+                          : FoldWindows<kPlaces>(best, at);
     for (int64_t j = 0; j < g_.out[2]; ++j) {
       int64_t left, right;
       g_.Range(2, j, &left, &right);
@@ -155,13 +157,11 @@ class Maxima {
   // Of one channel: taps go outermost, so that neighbouring outputs are lanes.
   template <bool kPlaces>
   void FoldTaps(K* best, K* at) {
-    for (int64_t j = 0; j < g_.out[2]; ++j) {
-      int64_t left, right;
-      g_.Range(2, j, &left, &right);
-      best[j] = left < right ? column_[left] : Lowest();
-      if (kPlaces)
-        at[j] = left < right ? column_at_[left] + static_cast<K>(left) : K(-1);
-    }
+    // Below the keys of all numbers.
+    constexpr K kNone = std::numeric_limits<K>::min();
+    const int64_t n = g_.out[2];
+    std::fill_n(best, n, kNone);
+    if (kPlaces) std::fill_n(at, n, K(-1));
     for (int64_t q = 0; q < g_.window.kernel[2]; ++q) {
       int64_t first, last;
       g_.OutputsOfTap(2, q, &first, &last);
@@ -169,6 +169,26 @@ class Maxima {
                        : g_.window.stride[2] == 2 ? &Maxima::Tap<kPlaces, 2>
                                                   : &Maxima::Tap<kPlaces, 0>;
       (this->*tap)(q - g_.window.pad_before[2], first, last, best, at);
+    }
+    for (int64_t j = 0; j < n; ++j)
+      best[j] = best[j] == kNone ? Lowest() : best[j];
+  }
+
+  // Of one channel, window by window.
+  template <bool kPlaces>
+  void FoldWindows(K* __restrict best, K* __restrict at) {
+    for (int64_t j = 0; j < g_.out[2]; ++j) {
+      int64_t left, right;
+      g_.Range(2, j, &left, &right);
+      K key = Lowest(), place = -1;
+      if (left < right) {
+        key = column_[left];
+        if (kPlaces) place = column_at_[left] + static_cast<K>(left);
+      }
+      for (int64_t q = left + 1; q < right; ++q)
+        Take<kPlaces>(column_[q], column_at_.data() + q, q, key, place);
+      best[j] = key;
+      if (kPlaces) at[j] = place;
     }
   }
 
@@ -199,7 +219,7 @@ class Maxima {
   }
 
   const PoolGeometry& g_;
-  const T* const x_;
+  const T* x_ = nullptr;
   const int64_t channels_, width_;
   int64_t front_ = 0, back_ = 0, top_ = 0, bottom_ = 0;
   std::vector<K> column_, column_at_;
@@ -211,18 +231,24 @@ void Forward(const PoolGeometry& g, const PoolRows& rows, const void* x_data,
   using A = typename Maxima<T>::A;
   using K = typename Maxima<T>::K;
   const bool places = indices != nullptr;
-  Maxima<T> maxima(g, rows.channels,
-                   static_cast<const T*>(x_data) + rows.in_start, places);
+  Maxima<T> maxima(g, rows.channels, places);
   std::vector<K> best(maxima.RowRoom()), at(places ? maxima.RowRoom() : 0);
   const int64_t width = g.out[2] * rows.channels;
-  for (int64_t i = rows.first; i < rows.last; ++i) {
-    const int64_t start = rows.out_start + i * width;
-    maxima.FindRow(i, best.data(), places ? at.data() : nullptr);
-    for (int64_t k = 0; places && k < width; ++k)
-      indices[start + k] = static_cast<int32_t>(at[k]);
-    T* const __restrict out = static_cast<T*>(out_data) + start;
-    const K* const __restrict keys = best.data();
-    for (int64_t k = 0; k < width; ++k) out[k] = T(ValueOf<A>(keys[k]));
+  const T* x = static_cast<const T*>(x_data) + rows.in_start;
+  int64_t image_start = rows.out_start;
+  for (int64_t image = 0; image < rows.images; ++image) {
+    maxima.SetImage(x);
+    for (int64_t i = rows.first; i < rows.last; ++i) {
+      const int64_t start = image_start + i * width;
+      maxima.FindRow(i, best.data(), places ? at.data() : nullptr);
+      for (int64_t k = 0; places && k < width; ++k)
+        indices[start + k] = static_cast<int32_t>(at[k]);
+      T* const __restrict out = static_cast<T*>(out_data) + start;
+      const K* const __restrict keys = best.data();
+      for (int64_t k = 0; k < width; ++k) out[k] = T(ValueOf<A>(keys[k]));
+    }
+    x += g.in_pixels() * rows.channels;
+    image_start += g.out_pixels() * rows.channels;
   }
 }
 
@@ -250,8 +276,8 @@ void Grad(const PoolGeometry& g, const PoolRows& rows, const void* grad_data,
   const int64_t channels = rows.channels, in_width = g.in[2] * channels;
   const int64_t out_width = g.out[2] * channels;
   const T* const grad_out = static_cast<const T*>(grad_data) + rows.out_start;
-  Maxima<T> maxima(g, channels, static_cast<const T*>(x_data) + rows.in_start,
-                   true);
+  Maxima<T> maxima(g, channels, true);
+  maxima.SetImage(static_cast<const T*>(x_data) + rows.in_start);
   // The output rows that see an input row, at i % kept.
   const int64_t kept = std::min(
       (g.window.kernel[1] + g.window.stride[1] - 1) / g.window.stride[1],

@@ -17,11 +17,13 @@
 namespace proa::inline v0::ops {
 
 // Rows of one image [depth, height, width, channels], counted through all
-// planes: of its outputs, or for a gradient of its inputs.
+// planes: of its outputs, or for a gradient of its inputs. Or all rows of some
+// images, one behind the other.
 struct PoolRows {
-  int64_t in_start, out_start;  // first elements of the image
+  int64_t in_start, out_start;  // first elements of the first image
   int64_t channels;             // 1: an image of one channel
   int64_t first, last;
+  int64_t images = 1;  // for a gradient 1
 };
 
 struct MaxPoolLoops {

@@ -17,32 +17,36 @@ namespace proa::inline v0::ops::cpu {
 namespace {
 
 // Calls f(rows) for all rows of all images, of `height` each through all
-// planes, in parallel. A task computes what it needs of its neighbours again,
-// so it has some rows.
+// planes, in parallel; with several images at once if they are small and it is
+// `by_images`. A task computes what it needs of its neighbours again, so it has
+// some rows.
 template <typename F>
-void ForEachRow(const PoolGeometry& g, int64_t height, F&& f) {
+void ForEachRow(const PoolGeometry& g, int64_t height, bool by_images, F&& f) {
   const int64_t images = g.channels_last() ? 1 : g.channels;
   const int64_t channels = g.channels_last() ? g.channels : 1;
   const int64_t in_size = g.in_pixels() * channels;
   const int64_t out_size = g.out_pixels() * channels;
   const int64_t work =
       std::max<int64_t>(in_size / std::max<int64_t>(height, 1), 1);
-  parallel_for(
-      0, g.batch * images * height, std::max<int64_t>(1, 16384 / work),
-      [&](int64_t begin, int64_t end) {
-        while (begin < end) {
-          const int64_t image = begin / height, first = begin % height;
-          const int64_t last = std::min(height, first + end - begin);
-          f(PoolRows{image * in_size, image * out_size, channels, first, last});
-          begin += last - first;
-        }
-      });
+  parallel_for(0, g.batch * images * height, std::max<int64_t>(1, 16384 / work),
+               [&](int64_t begin, int64_t end) {
+                 while (begin < end) {
+                   const int64_t image = begin / height, first = begin % height;
+                   const int64_t last = std::min(height, first + end - begin);
+                   PoolRows rows{image * in_size, image * out_size, channels,
+                                 first, last};
+                   if (by_images && first == 0 && last == height)
+                     rows.images = (end - begin) / height;
+                   f(rows);
+                   begin += rows.images * (last - first);
+                 }
+               });
 }
 
 void MaxForward(const PoolGeometry& g, const Tensor& x, const Tensor& out,
                 int32_t* indices) {
   const MaxPoolLoops loops = FindMaxPoolLoops(x.dtype());
-  ForEachRow(g, g.out[0] * g.out[1], [&](const PoolRows& rows) {
+  ForEachRow(g, g.out[0] * g.out[1], true, [&](const PoolRows& rows) {
     loops.forward(g, rows, x.raw_data(), out.raw_data(), indices);
   });
 }
@@ -132,7 +136,7 @@ void MaxPoolGrad(const KernelContext& ctx, const Tensor& grad_out,
   const Tensor to = images.Out(*x_grad);
   if (g.channels_last() && g.format.dims < 3) {
     const MaxPoolLoops loops = FindMaxPoolLoops(in.dtype());
-    return ForEachRow(g, g.in[1], [&](const PoolRows& rows) {
+    return ForEachRow(g, g.in[1], false, [&](const PoolRows& rows) {
       loops.grad(g, rows, grad.raw_data(), in.raw_data(), to.raw_data());
     });
   }

@@ -72,6 +72,66 @@ void MeanPlane(const PoolGeometry& g, const PoolDivisor& divisor, const T* x,
   }
 }
 
+// The sum of n elements, by lanes.
+template <typename A, typename T>
+A SumRun(const T* x, int64_t n) {
+  constexpr int64_t kLanes = 32;
+  A lanes[kLanes] = {};
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    for (int64_t l = 0; l < kLanes; ++l) lanes[l] += static_cast<A>(x[i + l]);
+  for (int64_t l = 0; i + l < n; ++l) lanes[l] += static_cast<A>(x[i + l]);
+  for (int64_t half = kLanes / 2; half > 0; half /= 2)
+    for (int64_t l = 0; l < half; ++l) lanes[l] += lanes[l + half];
+  return lanes[0];
+}
+
+// Of one image [depth, height, width], windows of any sizes: the rows that an
+// output row sees are added up column by column, then columns; or as they lie,
+// if windows are as wide as the image.
+template <typename T, typename A>
+void MeanWindows(const PoolGeometry& g, const PoolDivisor& divisor, const T* x,
+                 T* out) {
+  const int64_t width = g.in[2];
+  std::vector<A> columns;
+  for (int64_t k = 0; k < g.out[0]; ++k) {
+    Span planes, rows, at;
+    g.Range(0, k, &planes.begin, &planes.end);
+    const int64_t deep = g.Counted(0, k, divisor.exclusive);
+    for (int64_t i = 0; i < g.out[1]; ++i) {
+      g.Range(1, i, &rows.begin, &rows.end);
+      const int64_t high = deep * g.Counted(1, i, divisor.exclusive);
+      g.Range(2, 0, &at.begin, &at.end);
+      const bool whole = g.out[2] == 1 && at.begin == 0 && at.end == width;
+      if (!whole) columns.assign(width, A(0));
+      A sum = 0;
+      for (int64_t p = planes.begin; p < planes.end; ++p) {
+        const T* row = x + (p * g.in[1] + rows.begin) * width;
+        if (whole) {
+          sum += SumRun<A>(row,
+                           std::max<int64_t>(rows.end - rows.begin, 0) * width);
+          continue;
+        }
+        for (int64_t r = rows.begin; r < rows.end; ++r, row += width)
+          for (int64_t c = 0; c < width; ++c)
+            columns[c] += static_cast<A>(row[c]);
+      }
+      for (int64_t j = 0; j < g.out[2]; ++j) {
+        if (!whole) {
+          g.Range(2, j, &at.begin, &at.end);
+          sum = 0;
+          for (int64_t c = at.begin; c < at.end; ++c) sum += columns[c];
+        }
+        const A by =
+            divisor.value != 0
+                ? static_cast<A>(divisor.value)
+                : static_cast<A>(high * g.Counted(2, j, divisor.exclusive));
+        *out++ = T(sum / by);
+      }
+    }
+  }
+}
+
 // Calls f(out_offset, window) for every output position of a block.
 template <typename A, typename F>
 void ForEachWindow(const PoolGeometry& g, const PoolBlock& b,
@@ -112,8 +172,10 @@ void Mean(const PoolGeometry& g, const PoolBlock& b, const PoolDivisor& divisor,
   using A = typename Accumulate<T>::type;
   const T* x = static_cast<const T*>(x_data) + b.in_start;
   T* out = static_cast<T*>(out_data);
-  if (!g.channels_last() && g.ByTaps(2))
-    return MeanPlane<T, A>(g, divisor, x, out + b.out_start);
+  if (!g.channels_last()) {
+    const auto mean = g.ByTaps(2) ? MeanPlane<T, A> : MeanWindows<T, A>;
+    return mean(g, divisor, x, out + b.out_start);
+  }
   ForEachWindow<A>(g, b, divisor, [&](int64_t o, const Extent<A>& e) {
     A sums[kPoolChannelBlock] = {};
     ForEachElement(b, e, [&](int64_t at) {

@@ -36,19 +36,19 @@ auto SortKey(T v) {
   } else if constexpr (std::is_integral_v<T>) {
     using U = std::make_unsigned_t<T>;
     return static_cast<U>(static_cast<U>(v) ^ (U{1} << (8 * sizeof(T) - 1)));
-  } else if constexpr (sizeof(T) == 2) {
-    const uint16_t bits = v.bits();
-    const uint16_t infinity = std::numeric_limits<T>::infinity().bits();
-    if ((bits & 0x7fff) > infinity) return uint16_t{0xffff};
-    if ((bits & 0x7fff) == 0) return uint16_t{0x8000};
-    return static_cast<uint16_t>(bits & 0x8000 ? ~bits : bits | 0x8000);
   } else {
-    using U = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-    constexpr U kSign = U{1} << (8 * sizeof(T) - 1);
-    if (v != v) return ~U{0};
-    if (v == 0) return kSign;
+    // Without branches: signs of data are not to be predicted.
+    using U = std::conditional_t<
+        sizeof(T) == 2, uint16_t,
+        std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>;
+    constexpr U kSign = static_cast<U>(U{1} << (8 * sizeof(T) - 1));
+    const U infinity = std::bit_cast<U>(std::numeric_limits<T>::infinity());
     const U bits = std::bit_cast<U>(v);
-    return static_cast<U>(bits & kSign ? ~bits : bits | kSign);
+    const U negative =
+        static_cast<U>(-static_cast<U>(bits >> (8 * sizeof(T) - 1)));
+    const U nan = static_cast<U>(-static_cast<U>((bits & ~kSign) > infinity));
+    const U minus_zero = static_cast<U>(bits == kSign);
+    return static_cast<U>(((bits ^ (negative | kSign)) + minus_zero) | nan);
   }
 }
 
@@ -61,16 +61,18 @@ struct KeyIndex {
   int64_t index;
 };
 
+template <typename Key>
+bool IsBefore(const KeyIndex<Key>& a, const KeyIndex<Key>& b) {
+  return a.key < b.key || (a.key == b.key && a.index < b.index);
+}
+
 // Sorts stably by key: by comparison if few, else by radix, one byte at a time,
 // bytes that all keys share left out. `scratch` is used as the other buffer.
 template <typename Key>
 void SortByKey(std::vector<KeyIndex<Key>>* items,
                std::vector<KeyIndex<Key>>* scratch) {
   const int64_t n = static_cast<int64_t>(items->size());
-  const auto less = [](const KeyIndex<Key>& a, const KeyIndex<Key>& b) {
-    return a.key < b.key || (a.key == b.key && a.index < b.index);
-  };
-  if (n < 256) return std::sort(items->begin(), items->end(), less);
+  if (n < 256) return std::sort(items->begin(), items->end(), IsBefore<Key>);
   scratch->resize(n);
   for (size_t byte = 0; byte < sizeof(Key); ++byte) {
     const int shift = static_cast<int>(8 * byte);
@@ -130,20 +132,51 @@ void SortLines(const T* x, const Lines& lines, bool descending, F f) {
   });
 }
 
+// The k first ones of n elements, in order, into items[0, k); k <= n. For a few
+// of many: each element is compared with the last of them, and seldom taken.
+template <typename T>
+void SelectFew(const T* from, int64_t stride, int64_t n, int64_t k,
+               bool descending, KeyIndex<KeyOf<T>>* items) {
+  using Key = KeyOf<T>;
+  constexpr int64_t kInOrder = 32;  // more stand in a heap, the last on top
+  int64_t count = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    Key key = SortKey(from[i * stride]);
+    if (descending) key = static_cast<Key>(~key);
+    if (k > kInOrder) {
+      if (count == k) {
+        if (key >= items[0].key) continue;
+        std::pop_heap(items, items + count--, IsBefore<Key>);
+      }
+      items[count++] = {key, i};
+      std::push_heap(items, items + count, IsBefore<Key>);
+      continue;
+    }
+    if (count == k && key >= items[k - 1].key) continue;
+    int64_t at = count < k ? count++ : k - 1;
+    for (; at > 0 && key < items[at - 1].key; --at) items[at] = items[at - 1];
+    items[at] = {key, i};
+  }
+  if (k > kInOrder) std::sort_heap(items, items + k, IsBefore<Key>);
+}
+
 // The k first pairs of each line in that order, without sorting the rest.
 template <typename T, typename F>
 void SelectLines(const T* x, const Lines& lines, int64_t k, bool descending,
                  F f) {
   using Key = KeyOf<T>;
   if (lines.n == 0 || k == 0) return;
-  const auto less = [](const KeyIndex<Key>& a, const KeyIndex<Key>& b) {
-    return a.key < b.key || (a.key == b.key && a.index < b.index);
-  };
+  const bool few = k <= lines.n / (k <= 32 ? 4 : 16);
   const int64_t grain = std::max<int64_t>(1, 8192 / lines.n);
   parallel_for(0, lines.count, grain, [&](int64_t begin, int64_t end) {
-    std::vector<KeyIndex<Key>> items;
+    std::vector<KeyIndex<Key>> items(few ? k : 0);
     for (int64_t line = begin; line < end; ++line) {
       const T* from = x + lines.Start(line, lines.n);
+      if (few) {
+        SelectFew(from, lines.stride, lines.n, k, descending, items.data());
+        f(line, items);
+        continue;
+      }
       items.resize(lines.n);
       for (int64_t i = 0; i < lines.n; ++i) {
         const Key key = SortKey(from[i * lines.stride]);
@@ -151,10 +184,10 @@ void SelectLines(const T* x, const Lines& lines, int64_t k, bool descending,
       }
       if (k < lines.n) {
         std::nth_element(items.begin(), items.begin() + (k - 1), items.end(),
-                         less);
+                         IsBefore<Key>);
         items.resize(k);
       }
-      std::sort(items.begin(), items.end(), less);
+      std::sort(items.begin(), items.end(), IsBefore<Key>);
       f(line, items);
     }
   });

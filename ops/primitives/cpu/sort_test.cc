@@ -68,17 +68,20 @@ TEST(SortTest, SelectionIsTheBeginningOfTheOrder) {
   for (float& v : x) v = static_cast<float>(rng() % 700);
   x[17] = NAN;
   const ops::cpu::Lines lines({5000}, 0);
-  std::vector<int64_t> order, chosen;
+  std::vector<int64_t> order;
   ops::cpu::SortLines(x.data(), lines, true, [&](int64_t, const auto& items) {
-    for (int k = 0; k < 40; ++k) order.push_back(items[k].index);
+    for (const auto& item : items) order.push_back(item.index);
   });
-  ops::cpu::SelectLines(x.data(), lines, 40, true,
-                        [&](int64_t, const auto& items) {
-                          for (const auto& item : items)
-                            chosen.push_back(item.index);
-                        });
-  EXPECT_EQ(chosen, order);
-  EXPECT_EQ(chosen[0], 17);
+  EXPECT_EQ(order[0], 17);
+  for (int64_t k : {1, 2, 7, 32, 33, 300, 2000, 5000}) {
+    std::vector<int64_t> chosen;
+    ops::cpu::SelectLines(x.data(), lines, k, true,
+                          [&](int64_t, const auto& items) {
+                            for (const auto& item : items)
+                              chosen.push_back(item.index);
+                          });
+    EXPECT_EQ(chosen, std::vector(order.begin(), order.begin() + k)) << k;
+  }
 }
 
 }  // namespace

@@ -1,0 +1,90 @@
+// Compiled once for each instruction set (bazel/isa.bzl).
+#include "ops/linalg/dot_lines.h"
+
+#include <cstring>
+
+#if defined(__FMA__)
+#include <immintrin.h>
+#endif
+
+namespace proa::inline v0::ops::PROA_ISA {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kBytes = 64;
+#elif defined(__AVX2__)
+constexpr int kBytes = 32;
+#else
+constexpr int kBytes = 16;
+#endif
+constexpr int kLanes = kBytes / static_cast<int>(sizeof(float));
+typedef float Vector __attribute__((vector_size(kBytes)));
+
+Vector Load(const float* from) {
+  Vector v;
+  std::memcpy(&v, from, sizeof(v));
+  return v;
+}
+
+Vector MultiplyAdd(Vector a, Vector b, Vector c) {
+#if defined(__AVX512F__)
+  return _mm512_fmadd_ps(a, b, c);
+#elif defined(__FMA__)
+  return _mm256_fmadd_ps(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+// kLines lines, each by four vectors of sums.
+template <int kLines>
+void Dots(const float* lines, int64_t line_step, const float* v, int64_t k,
+          float* out, int64_t out_step) {
+  constexpr int kSums = 4;
+  Vector sums[kLines][kSums] = {};
+  int64_t q = 0;
+  for (; q + kSums * kLanes <= k; q += kSums * kLanes) {
+    Vector part[kSums];
+#pragma GCC unroll 4
+    for (int s = 0; s < kSums; ++s) part[s] = Load(v + q + s * kLanes);
+#pragma GCC unroll 4
+    for (int i = 0; i < kLines; ++i) {
+#pragma GCC unroll 4
+      for (int s = 0; s < kSums; ++s)
+        sums[i][s] = MultiplyAdd(Load(lines + i * line_step + q + s * kLanes),
+                                 part[s], sums[i][s]);
+    }
+  }
+  for (; q + kLanes <= k; q += kLanes) {
+    const Vector part = Load(v + q);
+#pragma GCC unroll 4
+    for (int i = 0; i < kLines; ++i)
+      sums[i][0] =
+          MultiplyAdd(Load(lines + i * line_step + q), part, sums[i][0]);
+  }
+  for (int i = 0; i < kLines; ++i) {
+    const Vector sum = (sums[i][0] + sums[i][1]) + (sums[i][2] + sums[i][3]);
+    float lanes[kLanes];
+    std::memcpy(lanes, &sum, sizeof(lanes));
+    for (int half = kLanes / 2; half > 0; half /= 2)
+      for (int l = 0; l < half; ++l) lanes[l] += lanes[l + half];
+    float tail = 0;
+    for (int64_t r = q; r < k; ++r) tail += lines[i * line_step + r] * v[r];
+    out[i * out_step] = lanes[0] + tail;
+  }
+}
+
+}  // namespace
+
+void DotLines(const float* lines, int64_t line_step, const float* v, int64_t k,
+              int64_t count, float* out, int64_t out_step) {
+  int64_t i = 0;
+  for (; i + 4 <= count; i += 4)
+    Dots<4>(lines + i * line_step, line_step, v, k, out + i * out_step,
+            out_step);
+  for (; i < count; ++i)
+    Dots<1>(lines + i * line_step, line_step, v, k, out + i * out_step,
+            out_step);
+}
+
+}  // namespace proa::inline v0::ops::PROA_ISA

@@ -1,0 +1,32 @@
+// Inner products of many lines with one vector, on one thread; compiled for
+// each instruction set. What a library's product of matrices does with a matrix
+// of one column is several times slower.
+#ifndef PROA_OPS_LINALG_DOT_LINES_H_
+#define PROA_OPS_LINALG_DOT_LINES_H_
+
+#include <cstdint>
+
+namespace proa::inline v0::ops {
+
+// out[i * out_step] = sum over q < k of lines[i * line_step + q] * v[q], for
+// i < count. Sums of a line go in one order, whatever the others.
+using DotLinesFunction = void (*)(const float* lines, int64_t line_step,
+                                  const float* v, int64_t k, int64_t count,
+                                  float* out, int64_t out_step);
+
+// For the instruction set of this machine.
+DotLinesFunction FindDotLines();
+
+#define PROA_DECLARE_DOT_LINES(isa)                                      \
+  namespace isa {                                                        \
+  void DotLines(const float* lines, int64_t line_step, const float* v,   \
+                int64_t k, int64_t count, float* out, int64_t out_step); \
+  }
+PROA_DECLARE_DOT_LINES(sse2)
+PROA_DECLARE_DOT_LINES(avx2)
+PROA_DECLARE_DOT_LINES(avx512)
+#undef PROA_DECLARE_DOT_LINES
+
+}  // namespace proa::inline v0::ops
+
+#endif  // PROA_OPS_LINALG_DOT_LINES_H_

@@ -3,10 +3,15 @@
 #define PROA_OPS_ELEMENTWISE_BINARY_H_
 
 #include <cmath>
+#include <cstdint>
 #include <type_traits>
 
 #include "ops/primitives/arithmetic.h"
+#include "ops/primitives/floor_division.h"
 #include "ops/primitives/host_device.h"
+#include "ops/primitives/mended.h"
+#include "ops/primitives/vector_math.h"
+#include "ops/primitives/wide_math.h"
 
 namespace proa::inline v0::ops::formula {
 
@@ -52,6 +57,11 @@ struct FloorDivide {
       return FloorDivideFloat(a, b);
     }
   }
+  __attribute__((always_inline)) static void Block(const float* a,
+                                                   const float* b, float* out,
+                                                   int64_t n) {
+    RunMended<VectorFloorDivide>(out, n, a, b);
+  }
 };
 
 struct Remainder {
@@ -63,6 +73,11 @@ struct Remainder {
     } else {
       return RemainderFloat(a, b);
     }
+  }
+  __attribute__((always_inline)) static void Block(const float* a,
+                                                   const float* b, float* out,
+                                                   int64_t n) {
+    RunMended<VectorRemainder>(out, n, a, b);
   }
 };
 
@@ -77,6 +92,8 @@ struct Pow {
       if (b == T(0)) return T(1);
       if (a == T(0) && b.imag() == 0 && b.real() > 0) return T(0);
       return std::pow(a, b);
+    } else if constexpr (std::is_same_v<T, float>) {
+      return vmath::wide::Pow(a, b);
     } else {
       return std::pow(a, b);
     }
@@ -84,16 +101,45 @@ struct Pow {
   // An exponent that is the same for all elements is the usual case, and for
   // the small powers of everyday use a multiplication does.
   template <class T>
-  static void Block(const T* a, const T* b, T* out, int64_t n) {
+  __attribute__((always_inline)) static void Block(const T* a, const T* b,
+                                                   T* out, int64_t n) {
     if constexpr (std::is_floating_point_v<T>) {
-      bool same = true;
-      for (int64_t i = 0; i < n; ++i) same &= b[i] == b[0];
-      if (same && n > 0 && Everyday(a, b[0], out, n)) return;
+      int64_t same = 0;
+      while (same < n && b[same] == b[0]) ++same;
+      if (same == n && n > 0 && Everyday(a, b[0], out, n)) return;
     }
+    if constexpr (std::is_same_v<T, float>) return Pieces(a, b, out, n);
+#pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) out[i] = Apply(a[i], b[i]);
   }
 
  private:
+  // The usual case has fewer questions: bases that are positive.
+  __attribute__((always_inline)) static void Pieces(const float* a,
+                                                    const float* b, float* out,
+                                                    int64_t n) {
+    constexpr int64_t kPiece = 256;
+    for (int64_t begin = 0; begin < n; begin += kPiece) {
+      const int64_t end = n - begin < kPiece ? n : begin + kPiece;
+      int32_t other = 0;
+      for (int64_t i = begin; i < end; ++i) {
+        const bool usual = (a[i] > 0) & (a[i] < vmath::kInf) &
+                           (vmath::Abs(b[i]) < vmath::kInf);
+        other |= usual ? 0 : 1;
+      }
+      if (other == 0) {
+#pragma GCC ivdep
+        for (int64_t i = begin; i < end; ++i) {
+          out[i] = vmath::wide::PowOfPositive(a[i], b[i]);
+        }
+      } else {
+#pragma GCC ivdep
+        for (int64_t i = begin; i < end; ++i) {
+          out[i] = vmath::wide::Pow(a[i], b[i]);
+        }
+      }
+    }
+  }
   // x^2, x^3 and x^-1 in the arithmetic of T; false for other exponents.
   template <class T>
   static bool Everyday(const T* a, T exponent, T* out, int64_t n) {
@@ -150,7 +196,11 @@ struct Atan2 {
   static constexpr float kCost = 32;
   template <class T>
   PROA_HD static T Apply(T a, T b) {
-    return std::atan2(a, b);
+    if constexpr (std::is_same_v<T, float>) {
+      return vmath::Atan2(a, b);
+    } else {
+      return std::atan2(a, b);
+    }
   }
 };
 

@@ -116,6 +116,10 @@ PROA_HD T FloorDivideFloat(T a, T b) {
   const T whole = std::floor(q);
   return q - whole > T(0.5) ? whole + 1 : whole;
 }
+// Of floats in double, which holds more quotients exactly.
+PROA_HD float FloorDivideFloat(float a, float b) {
+  return static_cast<float>(FloorDivideFloat<double>(a, b));
+}
 
 // a^n by squaring, wrapping. For n < 0 the real result towards zero: 0 but for
 // a = 1 and -1; 0 for a = 0.

@@ -80,6 +80,15 @@ PROA_HD float Exp(float x) {
   const float z = x > 89.0f ? kInf : y;
   return x < -104.0f ? 0.0f : z;
 }
+// e^-|x|. At most 1.1 ULP.
+PROA_HD float ExpOfMinusAbs(float x) {
+  x = FromBits(Bits(x) | 0x80000000u);
+  int32_t n;
+  const float r = ReduceExp(x, &n);
+  // 2^n in two steps, the latter rounding where the result is subnormal.
+  const float y = (1.0f + (r + r * r * ExpTail(r))) * PowerOfTwo(n + 64);
+  return x < -104.0f ? 0.0f : y * 0x1p-64f;
+}
 
 // e^x as a part of a sum that is 1 at least: results below 2^-126 are 0, above
 // 2^126 they are of no meaning, but not NaN. At most 2.5 ULP elsewhere.
@@ -152,6 +161,14 @@ PROA_HD float Log(float x) {
   return LogSpecial(x, y);
 }
 
+// log(x) of a positive normal number. At most 1 ULP.
+PROA_HD float LogNormal(float x) {
+  const uint32_t b = Bits(x) - 0x3f3504f3u;
+  const float e = static_cast<float>(static_cast<int32_t>(b) >> 23);
+  const float f = FromBits((b & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
+  return e * kLn2High + (f + (Log1pTail(f) + e * kLn2Low));
+}
+
 // log(x) to base 2 and 10. At most 2 ULP.
 PROA_HD float Log2(float x) {
   float e;
@@ -182,12 +199,38 @@ PROA_HD float Log1p(float x) {
   return x == 0.0f ? x : LogSpecial(u, y);
 }
 
+// log(1 + e^-|x|). At most 2 ULP.
+PROA_HD float Log1pExpOfMinusAbs(float x) {
+  const float t = ExpOfMinusAbs(x);
+  // 1 + t is 1 + f, or 2 (1 + f).
+  const bool near = t < 0.414f;
+  const float f = near ? t : 0.5f * (t - 1.0f);
+  const float high = near ? 0.0f : kLn2High, low = near ? 0.0f : kLn2Low;
+  return high + (f + (Log1pTail(f) + low));
+}
+
+// log(x / (1 - x)). At most 3 ULP.
+PROA_HD float Logit(float x) {
+  const float rest = 1.0f - x;
+  // Around 1/2 the quotient is nearly 1: what it is off has all digits.
+  const bool middle = Abs(x - 0.5f) < 0.085f;
+  const float q = (middle ? x + x - 1.0f : x) / rest;
+  float e;
+  const float split = SplitLog(q, &e);
+  const float f = middle ? q : split;
+  e = middle ? 0.0f : e;
+  // What the rounding of `rest` lost, times the slope 1 / rest; in the middle
+  // it makes no difference.
+  const float lost = middle ? 0.0f : ((1.0f - rest) - x) * (q + 1.0f);
+  const float y = e * kLn2High + (f + (Log1pTail(f) + (e * kLn2Low - lost)));
+  return middle ? y : LogSpecial(q, y);
+}
+
 // 1 / (1 + e^-x). At most 2.5 ULP.
 PROA_HD float Sigmoid(float x) {
   // e^-|x| cannot overflow, and keeps what is left of a small result.
-  const float e = Exp(-Abs(x));
-  const float y = (x >= 0.0f ? 1.0f : e) / (1.0f + e);
-  return x != x ? x : y;
+  const float e = ExpOfMinusAbs(x);
+  return (x >= 0.0f ? 1.0f : e) / (1.0f + e);
 }
 
 // Trigonometric ---------------------------------------------------------------
@@ -298,6 +341,28 @@ PROA_HD float Atan(float x) {
   const float quarter = 0x1.921fb6p-1f + (y - 0x1.777a5cp-26f);
   const float z = far ? half : middle ? quarter : y;
   return x != x ? x : CopySign(z, x);
+}
+
+// The angle of the point (x, y), in all four quadrants, also of zeros with
+// signs and of infinities. At most 2.5 ULP.
+PROA_HD float Atan2(float y, float x) {
+  const float a = Abs(y), b = Abs(x);
+  const bool steep = a > b;
+  const float low = steep ? b : a, high = steep ? a : b;
+  // Of two infinities the angle is pi / 4, of two zeros 0.
+  const float ratio = low == high ? 1.0f : low / high;
+  const float t = high == 0.0f ? 0.0f : ratio;
+  const float s = t * t, w = s * s;
+  const float p = -0x1.5554dcp-2f + 0x1.9978f4p-3f * s;
+  const float q = -0x1.230ad8p-3f + 0x1.b4e10cp-4f * s;
+  const float u = -0x1.355672p-4f + 0x1.61fd38p-5f * s;
+  const float v = -0x1.0c2b4cp-6f + 0x1.7ed09ep-9f * s;
+  const float angle = t + t * s * (p + w * (q + w * (u + w * v)));
+  const float up = 0x1.921fb6p0f - (angle + 0x1.777a5cp-25f);
+  const float first = steep ? up : angle;  // of (b, a)
+  const float left = 0x1.921fb6p1f - (first + 0x1.777a5cp-24f);
+  const float z = (Bits(x) >> 31) != 0 ? left : first;
+  return x != x || y != y ? kNan : CopySign(z, y);
 }
 
 // Hyperbolic ------------------------------------------------------------------

@@ -68,6 +68,8 @@ TEST(VectorMath, Exponentials) {
   EXPECT_ULP(2, Expm1, std::expm1(x));
   EXPECT_ULP(2.5, Sigmoid,
              x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)));
+  EXPECT_ULP(1.1, ExpOfMinusAbs, std::exp(-std::abs(x)));
+  EXPECT_ULP(2, Log1pExpOfMinusAbs, std::log1p(std::exp(-std::abs(x))));
 }
 
 TEST(VectorMath, TermsOfSums) {
@@ -89,6 +91,15 @@ TEST(VectorMath, Logarithms) {
   EXPECT_ULP(2, Log2, std::log2(x));
   EXPECT_ULP(2, Log10, std::log10(x));
   EXPECT_ULP(1.5, Log1p, std::log1p(x));
+  EXPECT_ULP(3, Logit,
+             x > 0.2 && x < 0.8 ? std::log1p((2 * x - 1) / (1 - x))
+                                : std::log(x / (1 - x)));
+  ExpectWithin(
+      1, [](float x) { return Abs(x) < 0x1p-126f ? 0.f : LogNormal(Abs(x)); },
+      [](double x) {
+        return std::abs(x) < 0x1p-126 ? 0 : std::log(std::abs(x));
+      },
+      std::numeric_limits<float>::max());
 }
 
 TEST(VectorMath, Trigonometric) {
@@ -98,6 +109,22 @@ TEST(VectorMath, Trigonometric) {
   EXPECT_ULP(2.5, Asin, std::asin(x));
   EXPECT_ULP(2.5, Acos, std::acos(x));
   EXPECT_ULP(2.5, Atan, std::atan(x));
+}
+
+TEST(VectorMath, AngleOfAPoint) {
+  const float ends[] = {0.0f, -0.0f, 1,      -1,      3,    -3e38f, 3e38f,
+                        kInf, -kInf, 1e-45f, -1e-45f, kNan, 1e-38f};
+  for (const float y : ends) {
+    for (const float x : ends) {
+      const double exact = std::atan2(static_cast<double>(y), x);
+      EXPECT_LE(UlpError(Atan2(y, x), exact), 2.5) << y << " " << x;
+    }
+  }
+  for (const float x : {1.0f, -1.0f, 0.37f, -2.9f, 1e30f, -1e-30f}) {
+    ExpectWithin(
+        2.5, [x](float y) { return Atan2(y, x); },
+        [x](double y) { return std::atan2(y, static_cast<double>(x)); });
+  }
 }
 
 TEST(VectorMath, Hyperbolic) {

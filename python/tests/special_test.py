@@ -21,7 +21,7 @@ def _log_gamma(x):
 
 
 # Function, reference, arguments, largest error in float64; below 0 and near its zeros the error of digamma is
-# relative to 1. In float32, which is computed in float64, the error is half a unit and the rounding of that.
+# relative to 1. In float32 the error is that of _IN_FLOAT32, or half a unit and the rounding of what float64 computed.
 CASES = {
     "lgamma": (proa.lgamma, lambda x: mpmath.loggamma(x), POSITIVE, 2, 0),
     "lgamma below 0": (proa.lgamma, _log_gamma, NEGATIVE, 3, 0),
@@ -36,6 +36,7 @@ CASES = {
     "i1": (proa.i1, lambda x: mpmath.besseli(1, x), REAL, 14, 0),
     "i1e": (proa.i1e, lambda x: mpmath.besseli(1, x) * mpmath.exp(-abs(x)), REAL, 10, 0),
 }
+_IN_FLOAT32 = {"erfinv": 2.5, "i0": 4.5, "i0e": 4.5, "i1": 4.5, "i1e": 4}
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -44,7 +45,7 @@ def test_units_of_the_last_place(name, dtype):
     f, reference, x, bound, floor = CASES[name]
     x = x.astype(dtype)
     if dtype == "float32":
-        x, bound = x[(x != 0) & (np.abs(x) != 1)], 0.51
+        x, bound = x[(x != 0) & (np.abs(x) != 1)], _IN_FLOAT32.get(name, 0.51)
     y = f(proa.to_tensor(x)).numpy()
     assert y.dtype == dtype
     with mpmath.workdps(25):
@@ -75,6 +76,52 @@ def test_ends_and_poles():
     # Far below 0 every float is a whole number; huge orders take no time.
     assert np.isnan(proa.digamma(f64(-1e300)).item())
     assert proa.polygamma(f64(0.5), 10000).item() == -inf
+
+
+@pytest.mark.parametrize(
+    "name, exact",
+    [
+        ("lgamma", lambda x: _log_gamma(x)),
+        ("digamma", mpmath.digamma),
+        ("trigamma", lambda x: mpmath.polygamma(1, x)),
+    ],
+)
+def test_float32_near_zeros_and_poles(name, exact):
+    """Where two large numbers cancel, all digits are there: the zeros above and below 0, and both sides of each pole."""
+    f = {"trigamma": lambda x: proa.polygamma(x, 1)}.get(name) or getattr(proa, name)
+    zeros = [1.4616321, -0.50408305, -1.5734985, -2.6107208, 1, 2, -2.4570247, -2.7476826, -3.1435808, -3.9552942]
+    near = [np.float32(z) * (1 + np.float32(2.0**-22) * k) for z in zeros for k in range(-3, 4)]
+    poles = [np.float32(-n) + s * np.float32(2.0**-e) for n in range(6) for s in (-1, 1) for e in (3, 12, 20)]
+    steps = [np.nextafter(np.float32(n), np.float32(n + s)) for n in (1, 2, 3, 7, 8, 9) for s in (-1, 1)]
+    x = np.array(near + poles + steps, np.float32)
+    y = f(proa.to_tensor(x)).numpy()
+    with mpmath.workdps(40):
+        for a, b in zip(x, y):
+            want = mpmath.re(exact(mpmath.mpf(float(a))))
+            if want == 0:
+                assert b == 0, a
+            else:
+                unit = float(np.spacing(np.float32(abs(float(want)))))
+                assert abs(mpmath.mpf(float(b)) - want) <= 0.51 * unit + 8 * 2.0**-52, (a, b, float(want))
+
+
+def test_float32_ends_and_poles():
+    """The same as float64 everywhere, with the sign of zeros; long arrays, which are computed piece by piece."""
+    inf, nan = math.inf, math.nan
+    ends = [0.0, -0.0, -1, -2, -7, inf, -inf, nan, 1, 2, 1e-45, -1e-45, 3e38, -3e38, 1e-30, -1e-30, -16777216, 120, 91]
+    rng = np.random.default_rng(0)
+    mixed = rng.choice(ends, 1500)
+    positive = np.abs(rng.choice([v for v in ends if not v <= 0], 700))
+    functions = [proa.lgamma, proa.digamma, proa.erfinv, proa.i0, proa.i1, proa.i0e, proa.i1e]
+    functions += [lambda t, n=n: proa.polygamma(t, n) for n in (0, 1, 2)]
+    for f in functions:
+        for x in (np.array(ends), mixed, positive):
+            x = x.astype(np.float32)
+            with np.errstate(over="ignore"):
+                want = f(proa.to_tensor(x.astype(np.float64))).numpy().astype(np.float32)
+            np.testing.assert_allclose(f(proa.to_tensor(x)).numpy(), want, rtol=6e-7, atol=0)
+    for f in (proa.erfinv, proa.i1, proa.i1e):
+        assert np.signbit(f(proa.to_tensor(np.float32([-0.0, 0.0]))).numpy()).tolist() == [True, False]
 
 
 def test_erfinv_in_place_and_its_gradient():

@@ -104,7 +104,11 @@ struct Celu {
 template <class T>
 PROA_HD T SoftplusOf(T x) {
   const T positive = x < 0 ? T(0) : x;
-  return positive + Log1p::Apply(Exp::Apply(-std::abs(x)));
+  if constexpr (std::is_same_v<T, float>) {
+    return positive + vmath::Log1pExpOfMinusAbs(x);
+  } else {
+    return positive + std::log1p(std::exp(-std::abs(x)));
+  }
 }
 
 struct Softplus {

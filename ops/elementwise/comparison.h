@@ -3,7 +3,9 @@
 #define PROA_OPS_ELEMENTWISE_COMPARISON_H_
 
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
+#include <type_traits>
 
 #include "ops/primitives/cast_value.h"
 #include "ops/primitives/host_device.h"
@@ -69,6 +71,24 @@ struct Isclose {
       if (IsNan(a) || IsNan(b)) return equal_nan && IsNan(a) && IsNan(b);
       const double x = static_cast<double>(a), y = static_cast<double>(b);
       return WithinTolerance(std::abs(x - y), std::abs(y));
+    }
+  }
+
+  // Without branches, so that it vectorizes.
+  template <class T>
+  requires std::is_floating_point_v<T>
+  __attribute__((always_inline)) void Block(const T* a, const T* b, bool* out,
+                                            int64_t n) const {
+    uint8_t* bytes = reinterpret_cast<uint8_t*>(out);
+    const bool nan = equal_nan;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) {
+      const double x = static_cast<double>(a[i]), y = static_cast<double>(b[i]);
+      const double difference = std::abs(x - y);
+      const bool within = (difference <= atol + rtol * std::abs(y)) &
+                          (difference <= 1.7976931348623157e308);
+      const bool both = nan & (x != x) & (y != y);
+      bytes[i] = (x == y) | within | both ? 1 : 0;
     }
   }
 

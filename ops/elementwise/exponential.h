@@ -45,6 +45,7 @@ struct Logit {
   static constexpr float kCost = 8;
   template <class T>
   PROA_HD static T Apply(T x) {
+    if constexpr (std::is_same_v<T, float>) return vmath::Logit(x);
     const T rest = 1 - x;
     const bool middle = x > T(0.25) && x < T(0.75);
     const T near = Log1p::Apply(middle ? (x + x - 1) / rest : T(0));

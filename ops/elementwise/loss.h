@@ -3,9 +3,11 @@
 #define PROA_OPS_ELEMENTWISE_LOSS_H_
 
 #include <cmath>
+#include <type_traits>
 
 #include "ops/elementwise/exponential.h"
 #include "ops/primitives/host_device.h"
+#include "ops/primitives/vector_math.h"
 
 namespace proa::inline v0::ops::formula {
 
@@ -28,7 +30,11 @@ struct SigmoidCrossEntropy {
   template <class T>
   PROA_HD static T Apply(T x, T label) {
     const T positive = x < T(0) ? T(0) : x;
-    return positive - x * label + Log1p::Apply(Exp::Apply(-std::abs(x)));
+    if constexpr (std::is_same_v<T, float>) {
+      return positive - x * label + vmath::Log1pExpOfMinusAbs(x);
+    } else {
+      return positive - x * label + std::log1p(std::exp(-std::abs(x)));
+    }
   }
 };
 
@@ -36,8 +42,17 @@ struct KlDivergence {
   static constexpr float kCost = 6;
   template <class T>
   PROA_HD static T Apply(T x, T label) {
-    return label <= T(0) ? T(0) : label * (Log::Apply(label) - x);
+    return OfLog::Apply(x, label, Log::Apply(label));
   }
+  // Labels that are broadcast have fewer logarithms (primitives/cpu/loops.h).
+  using OfLast = Log;
+  struct OfLog {
+    template <class T>
+    PROA_HD static T Apply(T x, T label, T log) {
+      return label <= T(0) ? T(0) : label * (log - x);
+    }
+  };
+  using WithOfLast = OfLog;
 };
 
 }  // namespace proa::inline v0::ops::formula

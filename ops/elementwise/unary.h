@@ -118,16 +118,25 @@ PROA_HD T RoundEven(T x) {
   return std::copysign(a < kWhole<T> ? r : a, x);
 }
 
+// Whether floor, ceil and trunc of <cmath> are instructions.
+#ifdef __SSE4_1__
+inline constexpr bool kRoundsAtOnce = true;
+#else
+inline constexpr bool kRoundsAtOnce = false;
+#endif
+
 }  // namespace unary_internal
 
 struct Floor {
   template <class T>
   PROA_HD static T Apply(T x) {
-    if constexpr (std::is_floating_point_v<T>) {
+    if constexpr (!std::is_floating_point_v<T>) {
+      return x;
+    } else if constexpr (unary_internal::kRoundsAtOnce) {
+      return std::floor(x);
+    } else {
       const T r = unary_internal::RoundEven(x);
       return std::copysign(r > x ? r - 1 : r, x);
-    } else {
-      return x;
     }
   }
 };
@@ -135,11 +144,13 @@ struct Floor {
 struct Ceil {
   template <class T>
   PROA_HD static T Apply(T x) {
-    if constexpr (std::is_floating_point_v<T>) {
+    if constexpr (!std::is_floating_point_v<T>) {
+      return x;
+    } else if constexpr (unary_internal::kRoundsAtOnce) {
+      return std::ceil(x);
+    } else {
       const T r = unary_internal::RoundEven(x);
       return std::copysign(r < x ? r + 1 : r, x);
-    } else {
-      return x;
     }
   }
 };
@@ -158,10 +169,12 @@ struct Round {
 struct Trunc {
   template <class T>
   PROA_HD static T Apply(T x) {
-    if constexpr (std::is_floating_point_v<T>) {
-      return std::copysign(Floor::Apply(std::abs(x)), x);
-    } else {
+    if constexpr (!std::is_floating_point_v<T>) {
       return x;
+    } else if constexpr (unary_internal::kRoundsAtOnce) {
+      return std::trunc(x);
+    } else {
+      return std::copysign(Floor::Apply(std::abs(x)), x);
     }
   }
 };

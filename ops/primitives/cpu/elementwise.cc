@@ -93,7 +93,35 @@ void StoreOutput(const Job& job, const IterationCursor& at, int64_t n,
   }
 }
 
+// For jobs that are `whole`: nothing is left to do between two rows but to move
+// the pointers on.
+void RunRows(const Job& job, int64_t begin, int64_t end) {
+  const IterationPlan& plan = job.plan;
+  const int64_t row = plan.dims[0];
+  IterationCursor at;
+  at.Seek(plan, begin);
+  while (begin < end) {
+    const int64_t n = std::min(row - at.index[0], end - begin);
+    job.loop->loop(job.formula, at.data, n);
+    begin += n;
+    if (n < row) {
+      if (begin < end) at.Seek(plan, begin);
+      continue;
+    }
+    const int64_t more = plan.rank < 2 ? 0 : plan.dims[1] - at.index[1] - 1;
+    for (int64_t i = std::min(more, (end - begin) / row); i > 0; --i) {
+      for (int op = 0; op < plan.num_operands; ++op) {
+        at.data[op] += plan.strides[op][1];
+      }
+      job.loop->loop(job.formula, at.data, row);
+      begin += row;
+    }
+    if (begin < end) at.Seek(plan, begin);
+  }
+}
+
 void RunRange(const Job& job, int64_t begin, int64_t end) {
+  if (job.whole && job.rows) return RunRows(job, begin, end);
   const IterationPlan& plan = job.plan;
   const bool store =
       job.convert[0] != nullptr || !job.in_place[0] || job.stream;

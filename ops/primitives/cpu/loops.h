@@ -15,6 +15,10 @@
 //   InputTypes<T>                std::tuple of input types, where not all are T
 //   kCost                        of an element; an addition, the default, is 1
 //   Block(const T*..., R*, n)    computes n contiguous elements itself
+//   OfLast, WithOfLast           of two inputs: a formula of the last one
+//   alone,
+//                                and that of both and its result, for a last
+//                                input that is broadcast to many more elements
 // For use in sources that are compiled once per instruction set.
 #ifndef PROA_OPS_PRIMITIVES_CPU_LOOPS_H_
 #define PROA_OPS_PRIMITIVES_CPU_LOOPS_H_
@@ -85,6 +89,15 @@ struct Loop<Formula, std::tuple<In...>> {
 
 template <class T, class Formula, class... Ins>
 void RunElementwise(const Formula& formula, Tensor* out, const Ins&... ins) {
+  if constexpr (requires { typename Formula::WithOfLast; }) {
+    const Tensor& last = std::get<sizeof...(Ins) - 1>(std::tie(ins...));
+    if (last.numel() <= out->numel() / 2) {
+      Tensor of_last = Tensor::Empty(last.shape(), kDTypeOf<ComputeType<T>>);
+      RunElementwise<T>(typename Formula::OfLast{}, &of_last, last);
+      return RunElementwise<T>(typename Formula::WithOfLast{}, out, ins...,
+                               of_last);
+    }
+  }
   using C = ComputeType<T>;
   const auto f = BindFormula<C>(formula);
   using Bound = std::remove_const_t<decltype(f)>;

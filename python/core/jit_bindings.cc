@@ -13,6 +13,7 @@
 #include "jit/control_flow.h"
 #include "jit/executor.h"
 #include "jit/liveness.h"
+#include "jit/operation_flops.h"
 #include "jit/pass.h"
 #include "jit/program.h"
 #include "jit/recorder.h"
@@ -226,6 +227,8 @@ void BindProgram(py::module_& m) {
       .def_property_readonly(
           "num_operations",
           [](const Program& p) { return p.block().operations.size(); })
+      .def("flops", &jit::FlopsOfOperations,
+           "Floating point operations of each operation, by known sizes.")
       .def_property_readonly("input_names",
                              [](const Program& p) {
                                std::vector<std::string> names;

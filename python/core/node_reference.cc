@@ -11,6 +11,7 @@ NodeReference* NodeReference::all_ = nullptr;
 
 NodeReference::NodeReference(const autograd::Node& node, PyObject* object)
     : node_(node), object_(Py_NewRef(object)), next_(all_) {
+  if (!Py_IsInitialized()) return;
   if (next_ != nullptr) next_->previous_ = this;
   all_ = this;
 }
@@ -30,6 +31,8 @@ void NodeReference::Reset() {
 }
 
 void NodeReference::CountOwners() {
+  // What went while the interpreter ends stands in the list still.
+  if (!Py_IsInitialized()) return;
   for (NodeReference* r = all_; r != nullptr; r = r->next_) {
     if (r->object_ == nullptr) continue;
     const int32_t owners = r->node_.use_count();

@@ -1,0 +1,285 @@
+"""What the simulator predicts beside what jobs of this machine take: data parallel and pipelines on 1, 2, 4 and 8 ranks.
+
+    python benchmarks/simulate.py [--networks mlp gpt] [--ranks 1 2 4 8] [--steps 8] [--trace FOLDER]
+
+Costs are fitted to steps of smaller and larger networks of the kind (other widths and batches than what is predicted), of two
+processes at a time, since these share caches and memory; links to collectives of two ranks. What is predicted was not
+measured before: ranks beyond two share two cores, and the simulator is told so. Prints a table, and the largest error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import time
+
+import proa
+from proa import distributed as dist
+from proa import nn, profiler
+from proa.distributed import fleet, simulate
+from proa.distributed.fleet.meta_parallel import LayerDesc, PipelineLayer
+
+_CORES = len(os.sched_getaffinity(0))
+_MICRO = 4  # micro-batches of a pipeline's step, at least
+
+# Sizes that are predicted, and those that costs are fitted to.
+_SIZES = {
+    "mlp": ({"width": 1024, "batch": 32}, [{"width": 768, "batch": 16}, {"width": 768, "batch": 48}, {"width": 1280, "batch": 48}]),
+    "gpt": ({"width": 256, "batch": 8}, [{"width": 192, "batch": 4}, {"width": 192, "batch": 12}, {"width": 320, "batch": 12}]),
+}  # fmt: skip
+_LENGTH, _WORDS = 64, 96
+
+
+class Pair(nn.Layer):
+    """A linear layer and gelu."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.linear = nn.Linear(width, width)
+
+    def forward(self, x):
+        return nn.functional.gelu(self.linear(x))
+
+
+class Words(nn.Layer):
+    """Embeddings of words and places."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.words, self.places = nn.Embedding(_WORDS, width), nn.Embedding(_LENGTH, width)
+
+    def forward(self, x):
+        return self.words(x) + self.places(proa.arange(_LENGTH))
+
+
+class Block(nn.Layer):
+    """Attention that looks back only, and two linear layers."""
+
+    def __init__(self, width, heads=8):
+        super().__init__()
+        self.heads, self.size = heads, width // heads
+        self.before, self.between = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        qkv = self.qkv(self.before(x)).reshape([-1, _LENGTH, 3, self.heads, self.size]).transpose([2, 0, 3, 1, 4])
+        scores = qkv[0] @ qkv[1].transpose([0, 1, 3, 2]) / self.size**0.5
+        scores = scores + proa.triu(proa.full([_LENGTH, _LENGTH], -1e9), 1)
+        seen = nn.functional.softmax(scores, -1) @ qkv[2]
+        x = x + self.out(seen.transpose([0, 2, 1, 3]).reshape([-1, _LENGTH, self.heads * self.size]))
+        return x + self.down(nn.functional.gelu(self.up(self.between(x))))
+
+
+class Out(nn.Layer):
+    """Logits of all words."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.norm, self.linear = nn.LayerNorm(width), nn.Linear(width, _WORDS)
+
+    def forward(self, x):
+        return self.linear(self.norm(x))
+
+
+def _layers(kind, width, batch):
+    """Classes of the layers, (sizes, dtype) of inputs and of labels, and the loss."""
+    if kind == "mlp":
+        return [Pair] * 8, ([batch, width], "float32"), ([batch, width], "float32"), nn.MSELoss()
+    shape = [batch, _LENGTH]
+    return [Words, *[Block] * 6, Out], (shape, "int64"), ([*shape, 1], "int64"), nn.CrossEntropyLoss()
+
+
+def _data(shape, dtype):
+    return proa.randint(0, _WORDS, shape, dtype) if dtype == "int64" else proa.rand(shape)
+
+
+# What the processes of a job do -----------------------------------------------------
+
+
+def _step_of_one(kind, width, batch):
+    """One step of one process."""
+    classes, x, y, loss = _layers(kind, width, batch)
+    net = nn.Sequential(*[layer(width) for layer in classes])
+    adam = proa.optimizer.Adam(1e-3, parameters=net.parameters())
+    x, y = _data(*x), _data(*y)
+
+    def step():
+        loss(net(x), y).backward()
+        adam.step()
+        adam.clear_grad()
+
+    return step
+
+
+def _calibrate(kind):
+    dist.init_parallel_env()
+    samples = []
+    for sizes in _SIZES[kind][1]:
+        step = _step_of_one(kind, **sizes)
+        dist.barrier()
+        samples += simulate.measure_step(step, rounds=6)
+    samples += _packing()
+    links = simulate.measure_links(kinds=("all_reduce", "send"), sizes=(1 << 16, 1 << 20, 1 << 22, 1 << 24))
+    return {"samples": samples, "links": links}
+
+
+def _packing():
+    """What it takes to put gradients together for an exchange."""
+    found = []
+    for count in (1 << 18, 1 << 20, 1 << 22):
+        parts, times = [proa.rand([count // 4]) for _ in range(4)], []
+        for _ in range(7):
+            began = time.perf_counter()
+            proa.concat(parts)
+            times.append(time.perf_counter() - began)
+        found.append(simulate.OpSample("concat", 0.0, 8.0 * count, statistics.median(times)))
+    return found
+
+
+def _parallel_step(kind, way):
+    """One step of a rank of a job that is data parallel ("dp") or a pipeline ("pp"), or of one process."""
+    dist.init_parallel_env()
+    ranks, sizes = dist.get_world_size(), _SIZES[kind][0]
+    if ranks == 1:
+        return _step_of_one(kind, **sizes)
+    classes, x, y, loss = _layers(kind, **sizes)
+    if way == "dp":
+        net = proa.DataParallel(nn.Sequential(*[layer(sizes["width"]) for layer in classes]))
+        adam = proa.optimizer.Adam(1e-3, parameters=net.parameters())
+        x, y = _data(*x), _data(*y)
+
+        def step():
+            loss(net(x), y).backward()
+            adam.step()
+            adam.clear_grad()
+
+        return step
+    strategy, micro = fleet.DistributedStrategy(), max(_MICRO, ranks)
+    strategy.hybrid_configs = {"dp_degree": 1, "mp_degree": 1, "pp_degree": ranks}
+    strategy.pipeline_configs = {"accumulate_steps": micro, "micro_batch_size": sizes["batch"]}
+    fleet.init(is_collective=True, strategy=strategy)
+    hcg = fleet.get_hybrid_communicate_group()
+    descs = [LayerDesc(layer, sizes["width"]) for layer in classes]
+    net = PipelineLayer(descs, loss_fn=loss, topology=hcg.topology())
+    model = fleet.distributed_model(net)
+    adam = fleet.distributed_optimizer(proa.optimizer.Adam(1e-3, parameters=net.parameters()))
+    data = [_data([shape[0] * micro, *shape[1:]], dtype) for shape, dtype in (x, y)]
+    return lambda: model.train_batch(data, adam)
+
+
+def _measure(kind, way, steps):
+    step, times = _parallel_step(kind, way), []
+    for number in range(steps + 3):
+        if dist.get_world_size() > 1:
+            dist.barrier()
+        began = time.perf_counter()
+        step()
+        if dist.get_world_size() > 1:
+            dist.barrier()  # a step is over when all ranks are done
+        if number >= 3:
+            times.append(time.perf_counter() - began)
+    return statistics.median(times)
+
+
+# The parent ---------------------------------------------------------------------------
+
+
+def _job(ranks, *arguments):
+    """What the first of some processes of this script printed, read as JSON."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    common = {name: value for name, value in os.environ.items() if not name.startswith(("PADDLE_", "MASTER_"))}
+    common |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    if ranks > 1:
+        common |= {"PADDLE_TRAINERS_NUM": str(ranks), "PADDLE_MASTER": f"127.0.0.1:{port}"}
+    command = [sys.executable, os.path.abspath(__file__), "--worker", *map(str, arguments)]
+    processes = [
+        subprocess.Popen(
+            command,
+            env=common | ({"PADDLE_TRAINER_ID": str(rank)} if ranks > 1 else {}),
+            stdout=subprocess.PIPE if rank == 0 else subprocess.DEVNULL,
+        )
+        for rank in range(ranks)
+    ]
+    out = processes[0].communicate()[0]
+    codes = [p.wait() for p in processes]
+    if any(codes):
+        raise RuntimeError(f"the ranks of {arguments} ended with {codes}")
+    return json.loads(out.splitlines()[-1])
+
+
+def _work(kind):
+    """The work of a micro-batch."""
+    classes, x, y, loss = _layers(kind, **_SIZES[kind][0])
+    layers = [layer(_SIZES[kind][0]["width"]) for layer in classes]
+    parameters = [p for layer in layers for p in layer.parameters()]
+    specs = [proa.static.InputSpec(*x, "x"), proa.static.InputSpec(*y, "y")]
+    return simulate.record(layers, specs, loss, proa.optimizer.Adam(1e-3, parameters=parameters))
+
+
+def _cuts(work, stages):
+    """Layers by their number, as PipelineLayer divides them."""
+    layers = len(work.marks)
+    sizes = [layers // stages + (stage >= stages - layers % stages) for stage in range(stages)]
+    return [work.marks[sum(sizes[:stage])] for stage in range(stages)]
+
+
+def _predict(work, costs, link, ranks, way):
+    topology = simulate.Topology(ranks, cores_per_node=_CORES, inside=link)
+    strategy = simulate.Strategy(
+        **({way: ranks} if ranks > 1 else {}),
+        micro_batches=max(_MICRO, ranks) if way == "pp" and ranks > 1 else 1,
+        algorithm="direct",
+    )
+    return simulate.predict(work, topology, strategy, costs, cuts=_cuts(work, ranks if way == "pp" else 1))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--networks", nargs="+", default=list(_SIZES), choices=list(_SIZES))
+    parser.add_argument("--ranks", nargs="+", type=int, default=[1, 2, 4, 8])
+    parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--trace", help="a folder for traces of what is predicted")
+    parser.add_argument("--worker", nargs="+", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        what, kind, *rest = options.worker
+        found = _calibrate(kind) if what == "calibrate" else _measure(kind, what, int(rest[0]))
+        print(json.dumps(found), flush=True)
+        return
+    proa._C.set_num_threads(1)  # as many as a rank has
+    roof = tuple(1e9 * rate for rate in profiler.measure_roof())
+    worst = 0.0
+    for kind in options.networks:
+        measured = _job(min(_CORES, 2), "calibrate", kind)
+        costs = simulate.fit([simulate.OpSample(*sample) for sample in measured["samples"]], roof)
+        link = simulate.fit_link([simulate.LinkSample(*sample) for sample in measured["links"]], cores=1.0)
+        work = _work(kind)
+        print(f"{kind}: {work}; {costs}; {link}")
+        for way in ("dp", "pp"):
+            for ranks in options.ranks:
+                if ranks == 1 and way == "pp":
+                    continue
+                result = _predict(work, costs, link, ranks, way)
+                took = _job(ranks, way, kind, options.steps)
+                error = result.seconds / took - 1
+                worst = max(worst, abs(error))
+                print(
+                    f"  {way if ranks > 1 else 'one':>3} {ranks} ranks: predicted {1e3 * result.seconds:8.2f} ms, measured "
+                    f"{1e3 * took:8.2f} ms, {100 * error:+6.1f} %, bubble {100 * result.bubble:4.1f} %",
+                    flush=True,
+                )
+                if options.trace:
+                    result.save_trace(os.path.join(options.trace, f"{kind}_{way}_{ranks}.json"))
+    print(f"largest error: {100 * worst:.1f} %")
+
+
+if __name__ == "__main__":
+    main()

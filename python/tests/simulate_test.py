@@ -1,0 +1,462 @@
+"""The simulator of distributed training: closed forms, what a schedule must keep to, and what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+import proa
+from proa.distributed import fleet, simulate
+from proa.distributed.fleet.meta_parallel.pp_utils.schedule import bubble
+from proa.distributed.simulate import Link, Strategy, Topology, predict
+from proa.distributed.simulate.collectives import seconds_of, traffic
+from proa.distributed.simulate.events import Engine
+from proa.distributed.simulate.parts import cut
+from proa.distributed.simulate.work import Operation, Parameter, Work
+from proa.static import InputSpec
+
+FREE = Link(0.0, 1e30)
+COSTS = simulate.CostModel(1.0, 1e30)  # a floating point operation takes a second
+
+
+def even(calls=8, forward=1.0, backward=2.0, parameters=0.0, states=0.0, activations=4.0):
+    """Work of calls that all take the same time and have the same parameters; each gives what the next takes."""
+    operations = [Operation("f", "forward", i, forward, 0.0, (i,), (i + 1,)) for i in range(calls)]
+    operations += [Operation("b", "backward", i, backward, 0.0, (i,)) for i in reversed(range(calls))]
+    held = [Parameter(1000 + i, (1,), parameters, i) for i in range(calls)]
+    return Work(operations, held, dict.fromkeys(range(calls + 1), activations), states)
+
+
+def topology(ranks, **more):
+    return Topology(ranks, **({"inside": FREE, "between": FREE} | more))
+
+
+def network(width=64, layers=3):
+    return [proa.nn.Linear(width, width) for _ in range(layers)]
+
+
+def recorded(net=None, batch=32, optimizer=False, width=64):
+    net = net or network(width)
+    parameters = [p for layer in net for p in layer.parameters()]
+    adam = proa.optimizer.Adam(0.1, parameters=parameters) if optimizer else None
+    return simulate.record(net, [InputSpec([batch, width], "float32", "x")], lambda y: y.mean(), adam)
+
+
+# Closed forms ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["1F1B", "F-then-B"])
+@pytest.mark.parametrize("stages, micro, chunks", [(1, 4, 1), (2, 3, 1), (4, 8, 1), (8, 8, 1), (4, 8, 2), (2, 6, 4)])
+def test_bubbles(mode, stages, micro, chunks):
+    strategy = Strategy(pp=stages, micro_batches=micro, chunks=chunks, schedule=mode)
+    result = predict(even(), topology(stages), strategy, COSTS)
+    assert result.bubble == pytest.approx((stages - 1) / (chunks * micro + stages - 1), abs=1e-12)
+    assert result.bubble == pytest.approx(bubble(stages, micro, chunks), abs=1e-12)
+    work = micro * 8 * 3.0 / stages
+    assert result.seconds == pytest.approx(work / (1 - result.bubble))
+    assert [rank.busy for rank in result.ranks] == pytest.approx([work] * stages)
+
+
+def test_traffic():
+    for n in (2, 3, 8):
+        assert traffic("all_reduce", n, 600) == (2 * (n - 1), pytest.approx(2 * (n - 1) / n * 600))
+        assert (
+            traffic("reduce_scatter", n, 600)
+            == traffic("all_gather", n, 600)
+            == (n - 1, pytest.approx((n - 1) / n * 600))
+        )
+        assert traffic("all_reduce", n, 600, "direct")[0] == 2
+    assert traffic("all_reduce", 8, 600, "tree") == (6, 1200.0)
+    assert traffic("broadcast", 8, 600, "tree") == (3, 600.0)
+    assert traffic("all_reduce", 1, 600) == (0, 0.0)
+    assert traffic("send", 2, 600) == (1, 600.0)
+
+
+def test_collectives_choose_the_faster_way_and_share_the_border_of_a_node():
+    slow_start, slow_bytes = Link(1.0, 1e12), Link(1e-9, 1.0)
+    small, large = Topology(8, inside=slow_start), Topology(8, inside=slow_bytes)
+    assert seconds_of("all_reduce", range(8), 8, small) == pytest.approx(6.0)  # a tree
+    assert seconds_of("all_reduce", range(8), 8, large) == pytest.approx(14.0)  # a ring
+    nodes = Topology(8, ranks_per_node=4, inside=Link(0.0, 1e9), between=Link(0.0, 1.0))
+    across = seconds_of("all_reduce", [0, 4], 8, nodes)
+    assert across == pytest.approx(4 * 8.0)  # four groups like it go over the same border
+    assert seconds_of("all_reduce", range(8), 8, nodes) == pytest.approx(14.0)  # one group alone
+    assert seconds_of("all_reduce", range(4), 8, nodes) < 1e-6
+
+
+@pytest.mark.parametrize("stage", [1, 2, 3])
+@pytest.mark.parametrize("shards", [2, 4])
+def test_memory_of_sharding(stage, shards):
+    work = even(parameters=100.0, states=8 * 200.0)
+    result = predict(work, topology(shards), Strategy(sharding=shards, stage=stage), COSTS)
+    memory, p, states = result.ranks[0].memory, 800.0, 1600.0
+    assert memory["parameters"] == (p / shards if stage == 3 else p)
+    assert memory["gradients"] == (p / shards if stage > 1 else p)
+    assert memory["states"] == states / shards
+
+
+def test_memory_of_pipelines():
+    work = even(parameters=100.0, states=1600.0)
+    result = predict(work, topology(4), Strategy(pp=4, micro_batches=16), COSTS)
+    # Two calls a stage, whose backward needs what each took; 1F1B keeps as many micro-batches as stages follow.
+    assert [rank.memory["activations"] for rank in result.ranks] == [8.0 * kept for kept in (4, 3, 2, 1)]
+    assert [rank.memory["states"] for rank in result.ranks] == [400.0] * 4
+    late = predict(work, topology(4), Strategy(pp=4, micro_batches=16, schedule="F-then-B"), COSTS)
+    assert [rank.memory["activations"] for rank in late.ranks] == [8.0 * 16] * 4
+    again = predict(work, topology(4), Strategy(pp=4, micro_batches=16, recompute=True), COSTS)
+    assert again.ranks[1].memory["activations"] == 4.0 * 3 + 4.0
+    assert again.ranks[1].busy == pytest.approx(16 * 2 * 4.0)  # forward twice
+
+
+def test_gradients_are_exchanged_beside_backward():
+    work = even(calls=4, parameters=2.0**20)
+    slow = Topology(2, inside=Link(0.0, 2.0**20))  # an all-reduce of one parameter takes a second
+    hidden = predict(work, slow, Strategy(dp=2, bucket_mib=1), COSTS)
+    assert hidden.seconds == pytest.approx(4 * 3.0 + 1.0)  # all but the last
+    shown = predict(work, slow, Strategy(dp=2, bucket_mib=1, overlap=False), COSTS)
+    assert shown.seconds == pytest.approx(4 * 3.0 + 4.0)
+    one = predict(work, slow, Strategy(dp=2, bucket_mib=25), COSTS)
+    assert one.seconds == pytest.approx(4 * 3.0 + 4.0)  # one bucket, complete at the end
+    sums = {s: predict(work, slow, Strategy(sharding=2, stage=s, overlap=False), COSTS).seconds for s in (1, 2, 3)}
+    # Half of the bytes to reduce; half to gather, in stage 3 twice.
+    assert sums == {1: pytest.approx(12 + 2 + 2), 2: pytest.approx(12 + 2 + 2), 3: pytest.approx(12 + 2 + 2 * 2)}
+
+
+def test_cores_that_are_shared():
+    result = predict(even(), topology(8, cores_per_node=2), Strategy(dp=8), COSTS)
+    assert result.seconds == pytest.approx(4 * 24.0)
+    # In a pipeline of one micro-batch one stage works at a time: nobody waits for a core.
+    result = predict(even(), topology(4, cores_per_node=1), Strategy(pp=4), COSTS)
+    assert result.seconds == pytest.approx(24.0)
+    # Of several, the cores are the bound: they are busy all the time but for the ends.
+    result = predict(even(), topology(4, cores_per_node=1), Strategy(pp=4, micro_batches=8), COSTS)
+    assert result.seconds == pytest.approx(8 * 24.0)
+
+
+def test_cores_change_hands_when_a_task_ends():
+    engine = Engine(Topology(2, cores_per_node=1))
+    short, long = (engine.add("t", "compute", rank, "compute", seconds, 1.0) for rank, seconds in ((0, 1.0), (1, 3.0)))
+    late = engine.add("t", "compute", 0, "compute", 1.0, 1.0)
+    assert engine.run() == pytest.approx(5.0)
+    assert (short.end, late.end, long.end) == (pytest.approx(2.0), pytest.approx(4.0), pytest.approx(5.0))
+
+
+def test_a_slow_rank_holds_all_up():
+    result = predict(even(), topology(4, slow={2: 3.0}), Strategy(dp=4), COSTS)
+    assert len(result.ranks) == 4
+    assert result.ranks[2].busy == pytest.approx(72.0) and result.ranks[0].busy == pytest.approx(24.0)
+    work = even(parameters=1.0)
+    assert predict(work, topology(4, slow={2: 3.0}), Strategy(dp=4), COSTS).seconds == pytest.approx(72.0)
+
+
+# Programs ------------------------------------------------------------------------------
+
+
+def test_a_program_is_taken_apart():
+    work = recorded(optimizer=True)
+    assert [op.name for op in work.forward] == ["linear"] * 3 + ["mean"]
+    # 2 m n k for the product, m n for the bias; backward has a product for each of x and the weight.
+    assert [op.flops for op in work.forward[:3]] == [2 * 32 * 64 * 64 + 32 * 64] * 3
+    products = [op for op in work.operations if op.phase == "backward" and op.name == "matmul"]
+    assert [op.position for op in products] == [2, 2, 1, 1, 0] and {op.flops for op in products} == {2.0 * 32 * 64 * 64}
+    assert work.parameter_bytes == 3 * 4 * (64 * 64 + 64)
+    assert 2 * work.parameter_bytes <= work.states <= 2 * work.parameter_bytes + 100  # two moments, and a few numbers
+    assert work.marks == [0, 1, 2]
+    assert work.kept_in(0, work.positions) == 3 * 4 * 32 * 64  # x of each product
+    assert work.crossing[:2] == [4.0 * 32 * 64] * 2
+
+
+def test_backward_is_recorded_where_there_is_none():
+    net = network()
+    alone, trained = recorded(net), recorded(net, optimizer=True)
+    assert [op for op in alone.operations if op.phase != "update"] == [
+        op for op in trained.operations if op.phase != "update"
+    ]
+    assert alone.states == 0
+
+
+@pytest.mark.parametrize("optimizer", [False, True])
+def test_sizes_that_were_open(optimizer):
+    net = network()
+    main = proa.static.Program()
+    with proa.static.program_guard(main):
+        x = proa.static.data("x", [None, 64])
+        loss = net[2](net[1](net[0](x))).mean()
+        if optimizer:
+            proa.optimizer.Adam(0.1, parameters=[p for layer in net for p in layer.parameters()]).minimize(loss)
+    before = str(main)
+    with pytest.raises(ValueError, match="known only when the program runs; give the sizes of its inputs"):
+        simulate.read(main, loss)
+    work = simulate.read(main, loss, sizes={"x": [32, 64]})
+    fixed = recorded(net, optimizer=optimizer)
+    assert [op.flops for op in work.forward] == [op.flops for op in fixed.forward]
+    assert work.kept_in(0, work.positions) == fixed.kept_in(0, fixed.positions)
+    assert work.states == fixed.states
+    assert str(main) == before
+
+
+def test_a_tied_parameter_is_counted_once():
+    words = proa.nn.Embedding(16, 8)
+    main = proa.static.Program()
+    with proa.static.program_guard(main):
+        x = proa.static.data("x", [4, 5], "int64")
+        loss = proa.matmul(words(x), words.weight, transpose_y=True).mean()
+    work = simulate.read(main, loss)
+    assert [p.bytes for p in work.parameters] == [16 * 8 * 4] and work.parameters[0].position == 0
+
+
+def test_layers_that_are_divided():
+    """As ColumnParallelLinear and RowParallelLinear do it: two sums of activations a block."""
+    net = [proa.nn.LayerNorm(64), proa.nn.Linear(64, 256), proa.nn.GELU(), proa.nn.Linear(256, 64)]
+    work = recorded(net, width=64)
+    half = simulate.divide(work, 2)
+    size = 32 * 64 * 4
+    assert [(e.phase, e.kind, e.bytes) for e in half.exchanges] == [
+        ("backward", "all_reduce", size), ("forward", "all_reduce", size),
+    ]  # fmt: skip
+    whole = {op.position: op for op in work.forward}
+    shares = [op.flops / whole[op.position].flops for op in half.forward if whole[op.position].flops]
+    assert shares == [0.5, 0.5, 0.5, 1.0]  # the mean is of whole values
+    # Both matrices and the bias of the columns; not the norm, nor the bias of the rows.
+    assert work.parameter_bytes - half.parameter_bytes == 4 * (64 * 256 + 256 + 256 * 64) / 2
+    assert simulate.divide(work, 1) is work
+    sequence = simulate.divide(work, 2, sequence=True)
+    assert [e.kind for e in sequence.exchanges] == ["reduce_scatter", "all_gather"] * 2
+    assert sequence.kept_in(0, 5) < half.kept_in(0, 5) < work.kept_in(0, 5)
+    wrong = [proa.nn.Linear(64, 256), proa.nn.LayerNorm(256)]
+    assert [e.kind for e in simulate.divide(recorded(wrong), 2).exchanges] == ["all_reduce", "all_gather"]
+
+
+def test_parts_of_equal_time():
+    assert cut([1.0] * 8, 4) == [0, 2, 4, 6]
+    assert cut([5, 1, 1, 1, 1, 1], 2) == [0, 1]
+    assert cut([1, 1, 1, 5], 2) == [0, 3]
+    assert cut([1, 1, 1, 1], 4) == [0, 1, 2, 3]
+    assert cut([0, 0, 0, 1], 3) == [0, *cut([0, 0, 0, 1], 3)[1:]] and len(cut([0, 0, 0, 1], 3)) == 3
+    assert cut([1.0] * 9, 3, marks=[0, 2, 6, 8]) == [0, 2, 6]
+    random = np.random.default_rng(3)
+    for _ in range(50):
+        seconds, count = random.random(7), int(random.integers(1, 6))
+        starts = cut(seconds, count)
+        ends = [*starts[1:], 7]
+        assert len(starts) == count and starts == sorted(set(starts))
+        longest = max(seconds[a:b].sum() for a, b in zip(starts, ends))
+        best = min(
+            max(seconds[a:b].sum() for a, b in zip((0, *inner), (*inner, 7)))
+            for inner in __import__("itertools").combinations(range(1, 7), count - 1)
+        )
+        assert longest == pytest.approx(best)
+
+
+# What all schedules keep to ----------------------------------------------------------
+
+WAYS = [
+    {"dp": 4}, {"pp": 4, "micro_batches": 8}, {"pp": 2, "chunks": 2, "micro_batches": 4, "dp": 2}, {"mp": 4},
+    {"mp": 2, "sequence": True, "sharding": 2, "stage": 2}, {"sharding": 4, "stage": 3, "micro_batches": 2},
+    {"dp": 2, "mp": 2, "pp": 2, "sharding": 2, "micro_batches": 4, "recompute": True}, {"dp": 4, "overlap": False},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+@pytest.mark.parametrize("cores", [None, 2])
+def test_tasks(way, cores):
+    """No rank computes two things at once, nothing begins before what it waits for, and all runs give the same."""
+    strategy = Strategy(**way)
+    where = Topology(
+        strategy.ranks, ranks_per_node=4, cores_per_node=cores, inside=Link(1e-6, 1e9, 1.0), between=Link(1e-5, 1e8)
+    )
+    work, costs = recorded(network(layers=8), optimizer=True), simulate.CostModel(1e9, 1e9, {"": (1e-6, 1.0)})
+    result = predict(work, where, strategy, costs, every_rank=True)
+    streams = {}
+    for task in result.tasks:
+        assert task.start is not None and task.end >= task.start
+        assert all(need.end <= task.start for need in task.needs)
+        if task.rank is not None:
+            streams.setdefault((task.rank, task.stream), []).append((task.start, task.end))
+    for spans in streams.values():
+        assert all(a[1] <= b[0] for a, b in zip(spans, spans[1:]))
+    assert {rank for rank, _ in streams} == set(range(strategy.ranks))
+    again = predict(work, where, strategy, costs, every_rank=True)
+    assert [(t.name, t.start, t.end) for t in again.tasks] == [(t.name, t.start, t.end) for t in result.tasks]
+    assert result.events == len(result.tasks)
+    # What was asked for is done, whoever shares the cores.
+    alone = [Topology(1), Strategy(micro_batches=strategy.micro_batches * strategy.dp * strategy.sharding)]
+    if strategy.mp == 1 and not strategy.recompute:
+        compute = sum(
+            t.seconds for t in result.tasks if t.kind == "compute" and t.name.startswith(("forward", "backward"))
+        )
+        one = predict(work, *alone, costs)
+        want = sum(t.seconds for t in one.tasks if t.kind == "compute" and t.name.startswith(("forward", "backward")))
+        assert compute == pytest.approx(want)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_one_rank_stands_for_its_stage(way):
+    strategy = Strategy(**way)
+    where = Topology(strategy.ranks, ranks_per_node=2, inside=Link(1e-6, 1e9), between=Link(1e-5, 1e8))
+    work, costs = recorded(network(layers=8), optimizer=True), simulate.CostModel(1e9, 1e9)
+    few, all = (predict(work, where, strategy, costs, every_rank=every) for every in (False, True))
+    assert few.seconds == pytest.approx(all.seconds, rel=1e-9) and few.bubble == pytest.approx(all.bubble)
+    assert len(few.ranks) == strategy.pp and len(all.ranks) == strategy.ranks
+    assert few.events * strategy.ranks / strategy.pp <= all.events
+
+
+def test_thousands_of_ranks():
+    """By the number of events: a stage of 4,096 ranks costs as many as one of 8."""
+    work, costs = recorded(network(layers=16)), simulate.CostModel(1e12, 1e11)
+    events = {}
+    for dp in (1, 512):
+        result = predict(work, Topology(8 * dp, ranks_per_node=8), Strategy(dp=dp, pp=8, micro_batches=32), costs)
+        events[dp] = result.events
+        assert result.represented == 8 * dp and len(result.ranks) == 8
+    assert events[512] <= events[1] + 8 * 20  # the exchanges of gradients
+    # Each by itself: in proportion.
+    every = predict(work, Topology(4096, slow={7: 1.5}), Strategy(dp=2048, pp=2), costs)
+    assert len(every.ranks) == 4096 and every.events < 4096 * 40
+
+
+# Costs -----------------------------------------------------------------------------------
+
+
+def test_fit():
+    roof = (1e9, 1e10)
+    samples = [simulate.OpSample("a", n, 0.0, 2e-6 + 3 * n / 1e9) for n in (1e3, 1e4, 1e5)]
+    samples += [simulate.OpSample("b", 0.0, 1e6, 5e-4)] * 2
+    samples += [simulate.OpSample("c", n, 0.0, 1e-3 / n) for n in (1e3, 1e4)]  # no line with a slope above 0
+    costs = simulate.fit(samples, roof)
+    assert costs.laws["a"] == pytest.approx((2e-6, 3.0))
+    assert costs.seconds("b", 0.0, 2e6) == pytest.approx(1e-3)  # of one size: in proportion
+    assert min(costs.laws["c"]) >= 0
+    assert costs.seconds("nobody measured it", 1e6, 1e6) > 0
+    link = simulate.fit_link([
+        simulate.LinkSample(kind, n, size, r * 1e-5 + b / 1e9)
+        for kind in ("all_reduce", "all_gather", "send") for n in (2, 4) for size in (1000, 10**6)
+        for r, b in [traffic(kind, n, size, "direct")]
+    ])  # fmt: skip
+    assert link == pytest.approx((1e-5, 1e9, 0.0))
+
+
+def test_costs_are_kept_in_a_file(tmp_path):
+    costs = simulate.CostModel(1e9, 2e9, {"": (1e-6, 1.0), "matmul": (0.0, 1.5)})
+    costs.save(tmp_path / "costs.json")
+    again = simulate.CostModel.load(tmp_path / "costs.json")
+    assert (again.laws, again.arithmetic, again.traffic) == (costs.laws, costs.arithmetic, costs.traffic)
+
+
+def test_measured_steps_add_up():
+    import time
+
+    net = proa.nn.Linear(512, 512)
+
+    def step():
+        net(proa.ones([256, 512])).mean().backward()
+        net.clear_gradients()
+
+    samples = simulate.measure_step(step, rounds=3)
+    assert {"linear", "matmul", "mean"} <= {sample.name for sample in samples}
+    linear = next(sample for sample in samples if sample.name == "linear")
+    assert linear.flops == 2 * 256 * 512 * 512 + 256 * 512
+    began = time.perf_counter()
+    step()
+    assert sum(sample.seconds for sample in samples) < 100 * (time.perf_counter() - began)
+    with pytest.raises(ValueError, match="the step calls no ops"):
+        simulate.measure_step(lambda: None)
+
+
+def test_links_of_ranks_that_are_threads():
+    from proa.distributed.groups import run_threads
+
+    for samples in run_threads(lambda: simulate.measure_links(sizes=(64, 1 << 20), rounds=2), 2):
+        assert [(s.kind, s.ranks, s.bytes) for s in samples] == [
+            (kind, 2, size) for kind in ("all_reduce", "all_gather", "send") for size in (64, 1 << 20)
+        ]
+        assert all(s.seconds > 0 for s in samples)
+    assert simulate.measure_links() == []
+
+
+# What comes out, and what is refused -------------------------------------------------------
+
+
+def test_result_and_trace(tmp_path):
+    result = predict(even(parameters=2.0**20), topology(4), Strategy(pp=2, dp=2, micro_batches=2), COSTS)
+    text = repr(result)
+    assert text.startswith("4 ranks, Strategy(dp=2, pp=2, micro_batches=2): ") and "bubble 33.3 %" in text
+    assert len(text.splitlines()) == 4
+    result.save_trace(tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    spans = [event for event in events if event["ph"] == "X"]
+    assert {event["tid"] for event in spans} == {"compute", "exchange", "send"}
+    assert max(event["ts"] + event["dur"] for event in spans) == pytest.approx(result.seconds * 1e6)
+    assert {event["pid"] for event in events} == {0, 1}
+
+
+def test_strategy_of_fleet():
+    strategy = fleet.DistributedStrategy()
+    strategy.hybrid_configs = {"dp_degree": -1, "mp_degree": 2, "pp_degree": 2, "sharding_degree": 2}
+    strategy.pipeline_configs = {"accumulate_steps": 4, "micro_batch_size": 1}
+    strategy.sharding_configs = {"stage": 2}
+    made = Strategy.of_fleet(strategy, 16)
+    assert (made.dp, made.mp, made.pp, made.sharding, made.stage, made.micro_batches) == (2, 2, 2, 2, 2, 4)
+    # Neighbours are where fleet puts them.
+    from proa.distributed.fleet.base.topology import CommunicateTopology
+
+    places = CommunicateTopology(["data", "pipe", "sharding", "model"], [2, 2, 2, 2])
+    for axis, name in (("dp", "data"), ("pp", "pipe"), ("sharding", "sharding"), ("mp", "model")):
+        assert sorted({tuple(made.group(r, axis)) for r in range(16)}) == sorted(map(tuple, places.get_comm_list(name)))
+    assert [made.rank(made.place(r)) for r in range(16)] == list(range(16))
+    with pytest.raises(ValueError, match=r"dp 1 x mp 2 x pp 2 x sharding 2 = 8 ranks, and the topology has 4"):
+        Strategy.of_fleet(strategy, 4)
+
+
+@pytest.mark.parametrize(
+    "make, error, says",
+    [
+        (lambda: Topology(-4), ValueError, "ranks must be above 0, not -4"),
+        (lambda: Topology(2.5), TypeError, "ranks must be a number, not float"),
+        (lambda: Topology(4, inside=(1, 2)), TypeError, "inside must be a Link, not tuple"),
+        (lambda: Topology(4, inside=Link(1.0, 0.0)), ValueError, "inside.bandwidth must be above 0"),
+        (lambda: Topology(4, between=Link(-1.0, 1.0)), ValueError, "latency and cores of between cannot be negative"),
+        (lambda: Topology(4, slow={4: 2.0}), ValueError, "slow names rank 4, and there are 4"),
+        (lambda: Strategy(dp=0), ValueError, "dp must be at least 1, not 0"),
+        (lambda: Strategy(mp=2.0), TypeError, "mp must be an int, not float"),
+        (lambda: Strategy(schedule="zigzag"), ValueError, "schedule must be one of '1F1B', 'F-then-B', not 'zigzag'"),
+        (lambda: Strategy(stage=4), ValueError, "stage must be 1, 2 or 3, not 4"),
+        (lambda: Strategy(algorithm="star"), ValueError, "algorithm must be one of"),
+        (lambda: Strategy(chunks=2), ValueError, "2 chunks a stage need several stages"),
+        (lambda: Strategy(pp=4, chunks=2, micro_batches=6), ValueError, "the 4 stages divide evenly, not 6"),
+        (lambda: Strategy(sequence=True), ValueError, "sequence parallel needs mp above 1"),
+        (lambda: Strategy(bucket_mib=0), ValueError, "bucket_mib must be above 0"),
+        (lambda: predict(even(), topology(8), Strategy(dp=2, pp=2), COSTS), ValueError, "= 4 ranks, and the topology has 8"),
+        (lambda: predict(even(2), topology(4), Strategy(pp=4), COSTS), ValueError, "2 calls do not make 4 parts"),
+        (lambda: predict(even(), topology(2), Strategy(pp=2), COSTS, cuts=[0]), ValueError, "cuts must be 2 rising positions"),
+        (lambda: predict(even(), topology(2), Strategy(pp=2), COSTS, cuts=[0, 8]), ValueError, "from 0 to below 8"),
+        (lambda: predict(None, topology(1), Strategy(), COSTS), TypeError, "work must be a Work, not NoneType"),
+        (
+            lambda: predict(even(), topology(2, cores_per_node=1), Strategy(dp=2), COSTS, every_rank=False),
+            ValueError,
+            "simulated each by itself",
+        ),
+        (lambda: simulate.divide(recorded(width=4), 8), ValueError, "8 ranks cannot divide a parameter of sizes"),
+        (lambda: simulate.CostModel(0.0, 1.0), ValueError, "rates must be above 0"),
+        (lambda: simulate.CostModel(1.0, 1.0, {"a": (0, 1)}), ValueError, "laws must have one of ''"),
+        (lambda: simulate.fit([], (1.0, 1.0)), ValueError, "there are no samples"),
+        (lambda: simulate.fit([simulate.OpSample("a", 1, 1, 0.0)], (1.0, 1.0)), ValueError, "this one took 0.0 s"),
+        (lambda: simulate.fit_link([simulate.LinkSample("send", 2, 8, 1.0)]), ValueError, "at least two sizes are needed"),
+        (lambda: simulate.read(None, None), TypeError, "program must be a static.Program, not NoneType"),
+        (lambda: simulate.read(proa.static.Program(), proa.ones([])), TypeError, "loss must be a value of the program"),
+        (lambda: simulate.measure_step(lambda: None, rounds=0), ValueError, "rounds must be at least 1"),
+        (lambda: traffic("shout", 2, 8), ValueError, "kind must be one of 'all_reduce'"),
+        (lambda: traffic("send", 0, 8), ValueError, "0 ranks cannot exchange 8 bytes"),
+    ],
+)  # fmt: skip
+def test_refused(make, error, says):
+    with pytest.raises(error, match=says):
+        make()
+
+
+def test_unknown_inputs():
+    main = proa.static.Program()
+    with proa.static.program_guard(main):
+        loss = proa.static.data("x", [None, 4]).mean()
+    with pytest.raises(ValueError, match="the program has no input 'y'"):
+        simulate.read(main, loss, sizes={"y": [2, 4]})

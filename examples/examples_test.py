@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -54,8 +55,66 @@ def test_gpt_on_two_ranks(way, tmp_path):
         out, err = job.communicate(timeout=120)
         assert job.returncode == 0, out + err
         assert ("start 2 of at most 2" in err) == (folder == "b"), err
-        losses.append(re.findall(r"^step 150: loss (\S+)", out, re.M)[-1])
+        losses.append(re.findall(r"^step 150: loss (\S+),", out, re.M)[-1])
     assert len(set(losses)) == 1
+
+
+def _gpt(arguments, ranks, capsys):
+    """The losses that training on some ranks, which are threads, prints for its steps."""
+    from proa.distributed.groups import run_threads
+
+    module = load("gpt_parallel")
+    capsys.readouterr()
+    run_threads(lambda: module.main(["--quick", "--every", "1", *arguments]), ranks)
+    return [float(loss) for loss in re.findall(r"^step \d+: .*of this batch (\S+)", capsys.readouterr().out, re.M)]
+
+
+@pytest.fixture(scope="module")
+def gpt_starts(tmp_path_factory):
+    """A checkpoint of one process after a step, with and without experts: what all ways go on from."""
+    return {count: tmp_path_factory.mktemp(f"gpt_{count}") for count in (0, 4)}
+
+
+@pytest.mark.parametrize(
+    "ranks, way",
+    [
+        (2, "--mp 2"),
+        (2, "--mp 2 --sequence"),
+        (2, "--pp 2 --merge 8"),
+        (2, "--pp 2 --chunks 2"),
+        (2, "--sharding 2 --stage 2 --merge 2"),
+        (2, "--sharding 2 --stage 3 --recompute"),
+        (2, "--merge 4"),
+        (2, "--experts 4"),
+        (2, "--amp O1"),
+        (2, "--sharding 2 --amp O2"),
+        (4, "--mp 2 --sequence --pp 2 --recompute"),
+        (4, "--mp 2 --sharding 2 --stage 3"),
+        (4, "--dp 2 --sharding 2 --stage 2 --amp O1"),
+        (4, "--pp 2 --sharding 2 --stage 2 --amp O1"),
+        (4, "--experts 4 --merge 2 --recompute"),
+    ],
+)
+def test_gpt_in_all_ways(ranks, way, gpt_starts, tmp_path, capsys):
+    """From the weights of one process, any combination has its losses."""
+    experts = 4 if "experts" in way else 0
+    start = gpt_starts[experts]
+    same = ["--experts", str(experts)]
+    if not os.listdir(start):
+        _gpt([*same, "--steps", "1", "--checkpoint", str(start)], 1, capsys)
+    losses = {}
+    for name, count, flags in (("one", 1, same), ("several", ranks, way.split())):
+        shutil.copytree(start, tmp_path / name)
+        losses[name] = _gpt([*flags, "--steps", "5", "--checkpoint", str(tmp_path / name)], count, capsys)
+    assert len(losses["one"]) == 4 and losses["one"][-1] < losses["one"][0]
+    assert losses["several"] == pytest.approx(losses["one"], rel=2e-2 if "amp" in way else 2e-4)
+
+
+@pytest.mark.parametrize("way", ["--sequence", "--chunks 2", "--experts 2 --mp 2"])
+def test_gpt_refuses(way, capsys):
+    with pytest.raises(SystemExit):
+        load("gpt_parallel").main(way.split())
+    assert f"error: {way.split()[0]}" in capsys.readouterr().err
 
 
 def test_onnx(tmp_path, capsys):

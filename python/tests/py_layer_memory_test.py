@@ -1,6 +1,9 @@
 """PyLayer: what a recorded call keeps, and when that goes: weak references to all of it."""
 
 import gc
+import os
+import subprocess
+import sys
 import threading
 import weakref
 
@@ -262,3 +265,45 @@ def test_inputs_are_released_by_backward():
     z.backward()
     del y
     assert gone() is None and z.tolist() == [1.0]
+
+
+_ENDS = """
+import gc, os, sys, types
+import proa
+
+class Twice(proa.autograd.PyLayer):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2.0
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2.0
+
+x = proa.ones([2])
+x.stop_gradient = False
+
+def others(i, x=x):
+    return [x * 2.0, x + x, x.exp(), (x * x).sum(), x.reshape([1, 2]), x.matmul(x)][i % 6]
+
+class Late:
+    def __init__(self):
+        self.collect, self.write, self.others = gc.collect, os.write, others
+
+    def __del__(self):
+        kept = [self.others(i) for i in range(300)]  # where the nodes were
+        self.collect()
+        self.write(1, b"collected")
+
+# Modules go in this order when the interpreter ends.
+sys.modules["early"], sys.modules["late"] = types.ModuleType("early"), types.ModuleType("late")
+sys.modules["early"].kept = [Twice.apply(x) for _ in range(100)]
+sys.modules["late"].kept = Late()
+"""
+
+
+def test_a_collection_while_the_interpreter_ends():
+    """Nodes that went before it, with the contexts that they own, are not looked at any more."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "GLIBC_TUNABLES": "glibc.malloc.perturb=85"}
+    run = subprocess.run([sys.executable, "-c", _ENDS], env=environment, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "collected", "")

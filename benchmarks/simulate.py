@@ -3,13 +3,15 @@
     python benchmarks/simulate.py [--networks mlp gpt] [--ranks 1 2 4 8] [--steps 8] [--trace FOLDER]
 
 Costs are fitted to steps of smaller and larger networks of the kind (other widths and batches than what is predicted), of two
-processes at a time, since these share caches and memory; links to collectives of two ranks. What is predicted was not
-measured before: ranks beyond two share two cores, and the simulator is told so. Prints a table, and the largest error.
+processes at a time, since these share caches and memory; the link to collectives of two ranks, and to steps of two ranks with
+these networks. What is predicted was not measured before: ranks beyond two share two cores, and the simulator is told so.
+What other processes of the machine took meanwhile is printed (disturbance.py); a disturbed job is measured again.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import socket
@@ -17,6 +19,8 @@ import statistics
 import subprocess
 import sys
 import time
+
+import disturbance
 
 import proa
 from proa import distributed as dist
@@ -142,10 +146,10 @@ def _packing():
     return found
 
 
-def _parallel_step(kind, way):
+def _parallel_step(kind, way, sizes):
     """One step of a rank of a job that is data parallel ("dp") or a pipeline ("pp"), or of one process."""
     dist.init_parallel_env()
-    ranks, sizes = dist.get_world_size(), _SIZES[kind][0]
+    ranks = dist.get_world_size()
     if ranks == 1:
         return _step_of_one(kind, **sizes)
     classes, x, y, loss = _layers(kind, **sizes)
@@ -173,8 +177,8 @@ def _parallel_step(kind, way):
     return lambda: model.train_batch(data, adam)
 
 
-def _measure(kind, way, steps):
-    step, times = _parallel_step(kind, way), []
+def _measure(kind, way, steps, sizes):
+    step, times = _parallel_step(kind, way, sizes), []
     for number in range(steps + 3):
         if dist.get_world_size() > 1:
             dist.barrier()
@@ -215,10 +219,10 @@ def _job(ranks, *arguments):
     return json.loads(out.splitlines()[-1])
 
 
-def _work(kind):
+def _work(kind, sizes):
     """The work of a micro-batch."""
-    classes, x, y, loss = _layers(kind, **_SIZES[kind][0])
-    layers = [layer(_SIZES[kind][0]["width"]) for layer in classes]
+    classes, x, y, loss = _layers(kind, **sizes)
+    layers = [layer(sizes["width"]) for layer in classes]
     parameters = [p for layer in layers for p in layer.parameters()]
     specs = [proa.static.InputSpec(*x, "x"), proa.static.InputSpec(*y, "y")]
     return simulate.record(layers, specs, loss, proa.optimizer.Adam(1e-3, parameters=parameters))
@@ -241,6 +245,20 @@ def _predict(work, costs, link, ranks, way):
     return simulate.predict(work, topology, strategy, costs, cuts=_cuts(work, ranks if way == "pp" else 1))
 
 
+def _fitted(kind, roof, steps):
+    """The costs and the link of this machine, by networks of other sizes."""
+    measured = disturbance.calm(lambda: _job(min(_CORES, 2), "calibrate", kind, 0, "")).value
+    costs = simulate.fit([simulate.OpSample(*sample) for sample in measured["samples"]], roof)
+    link = simulate.fit_link([simulate.LinkSample(*sample) for sample in measured["links"]], cores=1.0)
+    cases = []
+    for sizes in _SIZES[kind][1][::2]:
+        work = _work(kind, sizes)
+        for way in ("dp", "pp"):
+            took = disturbance.calm(functools.partial(_job, 2, way, kind, steps, json.dumps(sizes))).value
+            cases.append((lambda link, work=work, way=way: _predict(work, costs, link, 2, way).seconds, took))
+    return costs, simulate.fit_link_to_steps(link, cases)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--networks", nargs="+", default=list(_SIZES), choices=list(_SIZES))
@@ -250,34 +268,31 @@ def main():
     parser.add_argument("--worker", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        what, kind, *rest = options.worker
-        found = _calibrate(kind) if what == "calibrate" else _measure(kind, what, int(rest[0]))
+        what, kind, steps, sizes = options.worker
+        found = _calibrate(kind) if what == "calibrate" else _measure(kind, what, int(steps), json.loads(sizes))
         print(json.dumps(found), flush=True)
         return
     proa._C.set_num_threads(1)  # as many as a rank has
     roof = tuple(1e9 * rate for rate in profiler.measure_roof())
     worst = 0.0
     for kind in options.networks:
-        measured = _job(min(_CORES, 2), "calibrate", kind)
-        costs = simulate.fit([simulate.OpSample(*sample) for sample in measured["samples"]], roof)
-        link = simulate.fit_link([simulate.LinkSample(*sample) for sample in measured["links"]], cores=1.0)
-        work = _work(kind)
+        costs, link = _fitted(kind, roof, options.steps)
+        sizes = _SIZES[kind][0]
+        work = _work(kind, sizes)
         print(f"{kind}: {work}; {costs}; {link}")
-        for way in ("dp", "pp"):
-            for ranks in options.ranks:
-                if ranks == 1 and way == "pp":
-                    continue
-                result = _predict(work, costs, link, ranks, way)
-                took = _job(ranks, way, kind, options.steps)
-                error = result.seconds / took - 1
-                worst = max(worst, abs(error))
-                print(
-                    f"  {way if ranks > 1 else 'one':>3} {ranks} ranks: predicted {1e3 * result.seconds:8.2f} ms, measured "
-                    f"{1e3 * took:8.2f} ms, {100 * error:+6.1f} %, bubble {100 * result.bubble:4.1f} %",
-                    flush=True,
-                )
-                if options.trace:
-                    result.save_trace(os.path.join(options.trace, f"{kind}_{way}_{ranks}.json"))
+        for way, ranks in ((way, ranks) for way in ("dp", "pp") for ranks in options.ranks if ranks > 1 or way == "dp"):
+            result = _predict(work, costs, link, ranks, way)
+            took = disturbance.calm(functools.partial(_job, ranks, way, kind, options.steps, json.dumps(sizes)))
+            error = result.seconds / took.value - 1
+            worst = max(worst, abs(error))
+            print(
+                f"  {way if ranks > 1 else 'one':>3} {ranks} ranks: predicted {1e3 * result.seconds:8.2f} ms, measured "
+                f"{1e3 * took.value:8.2f} ms, {100 * error:+6.1f} %, bubble {100 * result.bubble:4.1f} %, others took "
+                f"{took.others or 0:.2f} of a CPU",
+                flush=True,
+            )
+            if options.trace:
+                result.save_trace(os.path.join(options.trace, f"{kind}_{way}_{ranks}.json"))
     print(f"largest error: {100 * worst:.1f} %")
 
 

@@ -336,6 +336,22 @@ def test_fit():
     assert link == pytest.approx((1e-5, 1e9, 0.0))
 
 
+def test_a_link_by_steps():
+    """That of a step which hides some of its exchange is found again."""
+    work, want = even(calls=4, parameters=2.0**20), Link(1e-2, 3e5, 1.0)
+
+    def seconds(link, way):
+        where = Topology(2, inside=link, cores_per_node=2)
+        return predict(work, where, Strategy(**way, bucket_mib=1, algorithm="direct"), COSTS).seconds
+
+    ways = ({"dp": 2}, {"dp": 2, "overlap": False}, {"pp": 2, "micro_batches": 8})
+    cases = [(lambda link, way=way: seconds(link, way), seconds(want, way)) for way in ways]
+    found = simulate.fit_link_to_steps(Link(1e-6, 1e9, 1.0), cases)
+    for predicted, measured in cases:
+        assert predicted(found) == pytest.approx(measured, rel=0.01)
+    assert found.bandwidth == pytest.approx(want.bandwidth, rel=0.05) and found.cores == 1.0
+
+
 def test_costs_are_kept_in_a_file(tmp_path):
     costs = simulate.CostModel(1e9, 2e9, {"": (1e-6, 1.0), "matmul": (0.0, 1.5)})
     costs.save(tmp_path / "costs.json")
@@ -442,6 +458,7 @@ def test_strategy_of_fleet():
         (lambda: simulate.fit([], (1.0, 1.0)), ValueError, "there are no samples"),
         (lambda: simulate.fit([simulate.OpSample("a", 1, 1, 0.0)], (1.0, 1.0)), ValueError, "this one took 0.0 s"),
         (lambda: simulate.fit_link([simulate.LinkSample("send", 2, 8, 1.0)]), ValueError, "at least two sizes are needed"),
+        (lambda: simulate.fit_link_to_steps(Link(0.0, 1.0), []), ValueError, "there are no cases"),
         (lambda: simulate.read(None, None), TypeError, "program must be a static.Program, not NoneType"),
         (lambda: simulate.read(proa.static.Program(), proa.ones([])), TypeError, "loss must be a value of the program"),
         (lambda: simulate.measure_step(lambda: None, rounds=0), ValueError, "rounds must be at least 1"),

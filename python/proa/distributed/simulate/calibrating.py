@@ -1,5 +1,6 @@
 """Measuring this machine: calls of a training step, and collectives of a group."""
 
+import math
 import statistics
 import time
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from proa.distributed.simulate.collectives import traffic
 from proa.distributed.simulate.costs import OpSample
 from proa.distributed.simulate.topology import Link
 
-__all__ = ["LinkSample", "fit_link", "measure_links", "measure_step"]
+__all__ = ["LinkSample", "fit_link", "fit_link_to_steps", "measure_links", "measure_step"]
 
 
 class LinkSample(NamedTuple):
@@ -177,3 +178,50 @@ def fit_link(samples, algorithm="direct", cores=0.0):
     if per_byte <= 0:
         raise _C.located(ValueError("fit_link: by these samples more bytes take less time"))
     return Link(max(latency, 0.0), 1.0 / per_byte, cores)
+
+
+def fit_link_to_steps(link, cases):
+    """The link by which predicted steps come closest to measured ones.
+
+    A collective by itself is faster than one beside computing, where its threads wait for cores and its bytes are in no cache;
+    what that costs is in steps alone.
+
+    Args:
+        link (Link): to begin with (`fit_link`).
+        cases (sequence): pairs of a function that gives the predicted seconds of a step for a Link, and the measured seconds.
+
+    Returns:
+        Link: whose latency and bandwidth have the least sum of squared logarithms of predicted / measured.
+
+    Raises:
+        ValueError: no cases.
+
+    Examples:
+        >>> from proa.distributed.simulate import Link, fit_link_to_steps
+        >>> cases = [(lambda link: 1.0 + 1000 * link.latency + 1e6 / link.bandwidth, 1.0 + 0.01 + 0.1),
+        ...          (lambda link: 1.0 + 1e6 / link.bandwidth, 1.1)]
+        >>> found = fit_link_to_steps(Link(1e-6, 1e9), cases)
+        >>> abs(found.latency / 1e-5 - 1) < 0.1, abs(found.bandwidth / 1e7 - 1) < 0.1
+        (True, True)
+    """
+    if not cases:
+        raise _C.located(ValueError("fit_link_to_steps: there are no cases"))
+
+    def error(one):
+        return sum(math.log(predicted(one) / seconds) ** 2 for predicted, seconds in cases)
+
+    link = link._replace(latency=max(link.latency, 1e-9))
+    least, factor = error(link), 4.0
+    while factor > 1.01:
+        near = [
+            link._replace(latency=link.latency * a, bandwidth=link.bandwidth * b)
+            for a in (1 / factor, 1.0, factor)
+            for b in (1 / factor, 1.0, factor)
+            if a != 1.0 or b != 1.0
+        ]
+        now, best = min((error(one), one) for one in near)
+        if now < least * (1 - 1e-9):
+            least, link = now, best
+        else:
+            factor = math.sqrt(factor)
+    return link

@@ -93,6 +93,11 @@ def gpt_starts(tmp_path_factory):
         (4, "--dp 2 --sharding 2 --stage 2 --amp O1"),
         (4, "--pp 2 --sharding 2 --stage 2 --amp O1"),
         (4, "--experts 4 --merge 2 --recompute"),
+        (2, "--mp 2 --experts 4"),
+        (4, "--mp 2 --experts 4"),
+        (4, "--pp 2 --experts 4"),
+        (4, "--sharding 2 --experts 4"),
+        (4, "--mp 2 --sequence --experts 4"),
     ],
 )
 def test_gpt_in_all_ways(ranks, way, gpt_starts, tmp_path, capsys):
@@ -110,7 +115,7 @@ def test_gpt_in_all_ways(ranks, way, gpt_starts, tmp_path, capsys):
     assert losses["several"] == pytest.approx(losses["one"], rel=2e-2 if "amp" in way else 2e-4)
 
 
-@pytest.mark.parametrize("way", ["--sequence", "--chunks 2", "--experts 2 --mp 2"])
+@pytest.mark.parametrize("way", ["--sequence", "--chunks 2"])
 def test_gpt_refuses(way, capsys):
     with pytest.raises(SystemExit):
         load("gpt_parallel").main(way.split())

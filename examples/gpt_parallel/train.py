@@ -37,7 +37,7 @@ from proa.distributed.fleet.utils.sequence_parallel_utils import (
     ScatterOp,
     mark_as_sequence_parallel_parameter,
 )
-from proa.incubate.distributed.models.moe import ClipGradForMOEByGlobalNorm, MoELayer
+from proa.incubate.distributed.models.moe import MoELayer
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TEXT = os.path.join(HERE, os.pardir, "char_transformer", "declaration.txt")
@@ -69,13 +69,17 @@ class Words(paddle.nn.Layer):
         return ScatterOp.apply(found.transpose([1, 0, 2])) if self.sequence else found
 
 
-def norm(sizes):
-    """A normalization, which sees a part of the sequence where that is divided."""
-    made = paddle.nn.LayerNorm(sizes.width)
+def seeing_parts(layer, sizes):
+    """The layer, all of which sees a part of the sequence where that is divided."""
     if sizes.sequence:
-        for parameter in made.parameters():
+        for parameter in layer.parameters():
             mark_as_sequence_parallel_parameter(parameter)
-    return made
+    return layer
+
+
+def norm(sizes):
+    """A normalization."""
+    return seeing_parts(paddle.nn.LayerNorm(sizes.width), sizes)
 
 
 def experts(sizes):
@@ -83,7 +87,11 @@ def experts(sizes):
     width, hcg = sizes.width, fleet.get_hybrid_communicate_group()
     nn = paddle.nn
     made = [nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.Linear(width, width)) for _ in range(sizes.experts)]
-    return MoELayer(width, nn.LayerList(made), {"type": "naive", "top_k": 2}, hcg.get_data_parallel_group())
+    gate = {"type": "naive", "top_k": 2}
+    # Tensor-parallel processes share their tokens, unless they have parts of the sequence already.
+    shared = None if sizes.sequence else hcg.get_model_parallel_group()
+    layer = MoELayer(width, nn.LayerList(made), gate, hcg.get_data_parallel_group(), mp_group=shared)
+    return seeing_parts(layer, sizes)
 
 
 class Block(paddle.nn.Layer):
@@ -184,8 +192,6 @@ def read_options(arguments):
         parser.error("--sequence divides among the processes of --mp, which is 1")
     if options.chunks > 1 and options.pp == 1:
         parser.error("--chunks are parts of the stages of --pp, which is 1")
-    if options.experts and (options.mp > 1 or options.pp > 1 or options.sharding > 1):
-        parser.error("--experts are divided among data-parallel processes; leave out --mp, --pp and --sharding")
     return options
 
 
@@ -217,8 +223,6 @@ def build(options, sizes, hcg):
         num_virtual_pipeline_stages=options.chunks,
     )
     clip = paddle.nn.ClipGradByGlobalNorm(1.0)
-    if options.experts:
-        clip = ClipGradForMOEByGlobalNorm(1.0, moe_group=hcg.get_data_parallel_group())
     adam = paddle.optimizer.AdamW(
         3e-3, weight_decay=0.01, parameters=net.parameters(), grad_clip=clip, multi_precision=options.amp == "O2"
     )

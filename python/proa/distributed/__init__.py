@@ -24,5 +24,17 @@ __all__ = sorted([*_HOMES, "fleet"])
 __getattr__, __dir__ = _lazy(
     __name__,
     _HOMES,
-    ("checkpoint", "collective", "dist_model", "fleet", "launch", "parallel", "ray", "sharding", "simulate", "spawning", "utils"),
+    (
+        "checkpoint",
+        "collective",
+        "dist_model",
+        "fleet",
+        "launch",
+        "parallel",
+        "ray",
+        "sharding",
+        "simulate",
+        "spawning",
+        "utils",
+    ),
 )

@@ -93,6 +93,12 @@ def _sum_copies(experts, group):
             _in_one(batch, exchange)
 
 
+def _differs(parameter, group):
+    """Whether processes of the group have other experts; those that divide layers, say, may all have the same."""
+    among = getattr(parameter, "expert_group", group)
+    return getattr(parameter, "no_sync", False) and len(set(among.ranks) & set(group.ranks)) > 1
+
+
 def average_gradients(parameters, group, half=False, total=False):
     """Replaces gradients by their mean over a group.
 
@@ -108,8 +114,8 @@ def average_gradients(parameters, group, half=False, total=False):
 
     if group.nranks == 1 or not parameters:
         return
-    own = [p for p in parameters if getattr(p, "no_sync", False)]
-    parameters = [p for p in parameters if not getattr(p, "no_sync", False)]
+    own = [p for p in parameters if _differs(p, group)]
+    parameters = [p for p in parameters if not _differs(p, group)]
     with Quiet():
         _sum_copies([p for p in own if p.grad is not None], group)
         for p in own:
@@ -148,7 +154,7 @@ def broadcast_parameters(model, group, divided=True):
 
     with Quiet():
         tensors = [p for p in model.parameters() if divided or not getattr(p, "is_distributed", False)]
-        tensors = [p for p in tensors if not getattr(p, "no_sync", False)]
+        tensors = [p for p in tensors if not _differs(p, group)]
         for batch in _batches([*tensors, *model.buffers()]):
             _in_one(batch, exchange)
 

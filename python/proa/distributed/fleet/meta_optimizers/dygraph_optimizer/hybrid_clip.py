@@ -17,24 +17,42 @@ class HybridParallelClipGrad(ClipGradBase):
     """ClipGradByGlobalNorm over a model that several processes hold together.
 
     A parameter that is divided (`is_distributed`) counts on each process, one that all of a model-parallel group hold
-    counts once, and so does one that stages share.
+    counts once, and so does one that stages share. Those of experts count on each process of their group.
 
     Args:
-        clip (ClipGradByGlobalNorm): whose norm is the limit.
+        clip (ClipGradByGlobalNorm|ClipGradForMOEByGlobalNorm): whose norm is the limit.
         group (Group): the processes that hold one copy of the model.
         counts (Callable): whether this process counts a parameter.
     """
 
     def __init__(self, clip, group, counts):
         self.clip_norm, self._group, self._counts = clip.clip_norm, group, counts
+        self._is_expert = getattr(clip, "is_expert_param_func", lambda p: getattr(p, "is_expert", False))
+        self._moe_group = getattr(clip, "moe_group", None)
+
+    def _expert_group(self, parameter):
+        """The processes that have other experts than this one; None of what is no expert's."""
+        if not self._is_expert(parameter):
+            return None
+        group = self._moe_group or getattr(parameter, "expert_group", None)
+        return group if group is not None and group.nranks > 1 else None
+
+    def _counted(self, clipped, group):
+        """The sum of squares of what is counted here of the parameters of one group of experts, or of none."""
+        grads = [g for p, g in clipped if self._expert_group(p) is group and self._counts(p)]
+        total = _C.ops.squared_norm(grads) if grads else _C.ops.full([], 0.0, _C.float64)
+        return total.astype(_C.float64).reshape([1])
 
     @no_grad()
     def __call__(self, params_grads):
         clipped = [(p, g) for p, g in params_grads if g is not None and getattr(p, "need_clip", True)]
-        counted = [g for p, g in clipped if self._counts(p)]
+        groups = {id(group): group for group in (self._expert_group(p) for p, _ in clipped) if group is not None}
         with _C.eager_mode():
-            total = _C.ops.squared_norm(counted) if counted else _C.ops.full([], 0.0, _C.float64)
-            total = total.astype(_C.float64).reshape([1])
+            total = self._counted(clipped, None)
+            for group in groups.values():
+                experts = self._counted(clipped, group)
+                collective.all_reduce(experts, group=group)
+                total = total + experts
             if self._group.nranks > 1:
                 collective.all_reduce(total, group=self._group)
         factor = self.clip_norm / _C.ops.clip(total.reshape([]).sqrt(), self.clip_norm, float("inf"))
@@ -97,12 +115,10 @@ def over_ranks(clip, group, counts):
     """
     if clip is None or isinstance(clip, (ClipGradByValue, HybridParallelClipGrad, HybridParallelClipGradByNorm)):
         return clip
-    if type(clip) is ClipGradByGlobalNorm:
+    if type(clip) is ClipGradByGlobalNorm or hasattr(clip, "moe_group"):
         return HybridParallelClipGrad(clip, group, counts)
     if type(clip) is ClipGradByNorm:
         return HybridParallelClipGradByNorm(clip)
-    if hasattr(clip, "moe_group"):  # knows its processes itself
-        return clip
     raise _C.located(
         NotImplementedError(
             f"fleet: {type(clip).__name__} looks at the gradients of one process, and each has a part of the model; use "

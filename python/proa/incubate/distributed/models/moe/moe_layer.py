@@ -24,7 +24,8 @@ class MoELayer(Layer):
         experts (LayerList): the experts of this process; each maps [tokens, d_model] to the same.
         gate (dict|BaseGate, optional): {"type": "gshard", "top_k": 2}, or "switch" (1), "naive"; or a gate.
         moe_group (Group, optional): the processes that have experts; this one alone unless given.
-        mp_group (Group, optional): processes that share each token; each of them routes a part.
+        mp_group (Group, optional): processes that share each token; each of them routes a part. fleet's optimizer adds up
+            their gradients of the gate, and of experts unless they are processes of `moe_group` too.
         recompute_interval (int): above 0, experts are recomputed in backward.
 
     Shape:
@@ -58,7 +59,17 @@ class MoELayer(Layer):
             parameter.no_sync = self.world_size > 1
             parameter.expert_group = self.group
         self.gate = self._make_gate({} if gate is None else gate)
+        if mp_group is not None and mp_group.nranks > 1:
+            self._see_parts()
         self.top_k = self.gate.top_k
+
+    def _see_parts(self):
+        """Processes that share tokens route parts of them: gradients of what they hold alike are to be added up."""
+        from proa.distributed.fleet.utils.sequence_parallel_utils import mark_as_sequence_parallel_parameter
+
+        alike = [] if set(self.mp_group.ranks) <= set(self.group.ranks) else self.experts.parameters()
+        for parameter in [*self.gate.parameters(), *alike]:
+            mark_as_sequence_parallel_parameter(parameter)
 
     def _make_gate(self, gate):
         if isinstance(gate, BaseGate):

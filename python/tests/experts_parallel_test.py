@@ -1,0 +1,82 @@
+"""Experts beside processes that divide layers: these hold copies, which begin alike, learn alike, and are clipped as one model."""
+
+import numpy as np
+import pytest
+
+import proa
+import proa.distributed as dist
+from proa import nn
+from proa.distributed import fleet
+from proa.distributed.groups import run_threads
+from proa.incubate.distributed.models.moe import ClipGradForMOEByGlobalNorm, MoELayer
+
+TOKENS, SIZE, EXPERTS, STEPS = 8, 4, 4, 4
+CLIPS = {"all": nn.ClipGradByGlobalNorm, "experts": ClipGradForMOEByGlobalNorm}
+
+
+def _layer(count, moe=None, mp=None):
+    return MoELayer(
+        SIZE, nn.LayerList([nn.Linear(SIZE, SIZE) for _ in range(count)]), {"type": "naive"}, moe_group=moe, mp_group=mp
+    )
+
+
+def _batch(step):
+    return np.random.default_rng(step).standard_normal([TOKENS, SIZE]).astype("float32")
+
+
+@pytest.fixture(scope="module")
+def one_process():
+    """(weights before, losses, weights after) of one process, whose clip changes every step."""
+    proa.seed(2)
+    net = _layer(EXPERTS)
+    before = {name: value.numpy() for name, value in net.state_dict().items()}
+    adam = proa.optimizer.AdamW(0.05, parameters=net.parameters(), grad_clip=nn.ClipGradByGlobalNorm(0.02))
+    losses = []
+    for step in range(STEPS):
+        loss = (net(proa.to_tensor(_batch(step))) ** 2).mean()
+        loss.backward()
+        adam.step(), adam.clear_grad()
+        losses.append(loss.item())
+    return before, losses, {name: value.numpy() for name, value in net.state_dict().items()}
+
+
+@pytest.mark.parametrize("clip", CLIPS)
+@pytest.mark.parametrize("dp, mp", [(2, 1), (1, 2), (2, 2), (4, 2)])
+def test_experts_beside_tensor_parallel(dp, mp, clip, one_process):
+    before, losses, after = one_process
+
+    def body():
+        strategy = fleet.DistributedStrategy()
+        strategy.hybrid_configs = {"dp_degree": dp, "mp_degree": mp, "pp_degree": 1}
+        fleet.init(is_collective=True, strategy=strategy)
+        hcg = fleet.get_hybrid_communicate_group()
+        data, model = hcg.get_data_parallel_group(), hcg.get_model_parallel_group()
+        proa.seed(50 + dist.get_rank())
+        net = _layer(EXPERTS // dp, data, model)
+        own = {name: name for name in net.state_dict()} | {
+            f"experts.{i}.{part}": f"experts.{data.rank * (EXPERTS // dp) + i}.{part}"
+            for i in range(EXPERTS // dp)
+            for part in ("weight", "bias")
+        }
+        if model.rank == 0:
+            net.set_state_dict({name: proa.to_tensor(before[whole]) for name, whole in own.items()})
+        # Only the first of those that divide layers has them yet.
+        wrapped = fleet.distributed_model(net)
+        for name, value in net.state_dict().items():
+            np.testing.assert_array_equal(value.numpy(), before[own[name]], err_msg=name)
+        limit = CLIPS[clip](0.02, **({"moe_group": data} if clip == "experts" else {}))
+        adam = fleet.distributed_optimizer(proa.optimizer.AdamW(0.05, parameters=net.parameters(), grad_clip=limit))
+        found = []
+        for step in range(STEPS):
+            loss = (wrapped(proa.to_tensor(np.split(_batch(step), dp)[data.rank])) ** 2).mean()
+            loss.backward()
+            adam.step(), adam.clear_grad()
+            shown = loss.detach()
+            dist.all_reduce(shown, dist.ReduceOp.AVG)
+            found.append(shown.item())
+        for name, value in net.state_dict().items():
+            np.testing.assert_allclose(value.numpy(), after[own[name]], atol=2e-5, err_msg=name)
+        return found
+
+    for found in run_threads(body, dp * mp):
+        np.testing.assert_allclose(found, losses, rtol=1e-5)

@@ -133,6 +133,14 @@ def test_cores_that_are_shared():
     assert result.seconds == pytest.approx(8 * 24.0)
 
 
+def test_waiting_for_a_message_needs_no_core():
+    """Eight ranks on one core: their latencies pass side by side, their bytes one after the other."""
+    work = even(calls=1, parameters=800.0)
+    where = topology(8, cores_per_node=1, inside=Link(0.5, 700.0, 1.0))
+    result = predict(work, where, Strategy(dp=8, algorithm="direct"), COSTS)
+    assert result.seconds == pytest.approx(8 * 3.0 + 2 * 0.5 + 8 * 2 * 800 * 7 / 8 / 700)
+
+
 def test_cores_change_hands_when_a_task_ends():
     engine = Engine(Topology(2, cores_per_node=1))
     short, long = (engine.add("t", "compute", rank, "compute", seconds, 1.0) for rank, seconds in ((0, 1.0), (1, 3.0)))

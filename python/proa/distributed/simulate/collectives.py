@@ -4,7 +4,7 @@ import math
 
 from proa import _C
 
-__all__ = ["ALGORITHMS", "KINDS", "seconds_of", "traffic"]
+__all__ = ["ALGORITHMS", "KINDS", "seconds_of", "spans_of", "traffic"]
 
 KINDS = ("all_reduce", "reduce_scatter", "all_gather", "broadcast", "all_to_all", "send")
 ALGORITHMS = ("ring", "tree", "direct")
@@ -53,6 +53,26 @@ def traffic(kind, ranks, size, algorithm="ring"):
     return there_and_back * rounds, there_and_back * size * (1.0 if whole else (ranks - 1) / ranks)
 
 
+def spans_of(kind, group, size, topology, algorithm="auto", calls=1):
+    """Seconds that a collective waits for messages to arrive, and those in which its bytes move; see `seconds_of`.
+
+    Examples:
+        >>> from proa.distributed.simulate import Link, Topology
+        >>> from proa.distributed.simulate.collectives import spans_of
+        >>> spans_of("send", [0, 1], 3_000_000, Topology(2, inside=Link(1e-3, 1e9)))
+        (0.001, 0.003)
+    """
+    if len(group) == 1 and kind != "send":
+        return 0.0, 0.0
+    link, sharing = topology.link(group)
+
+    def one(way):
+        rounds, sent = traffic(kind, len(group), size, way)
+        return calls * rounds * link.latency, sent * sharing / link.bandwidth
+
+    return min(one("ring"), one("tree"), key=sum) if algorithm == "auto" else one(algorithm)
+
+
 def seconds_of(kind, group, size, topology, algorithm="auto", calls=1):
     """Seconds of a collective in a group that does nothing else.
 
@@ -70,12 +90,4 @@ def seconds_of(kind, group, size, topology, algorithm="auto", calls=1):
         >>> seconds_of("all_reduce", range(4), 2_000_000, Topology(4, inside=Link(0.0, 1e9)), "ring")
         0.003
     """
-    if len(group) == 1 and kind != "send":
-        return 0.0
-    link, sharing = topology.link(group)
-
-    def one(way):
-        rounds, sent = traffic(kind, len(group), size, way)
-        return calls * rounds * link.latency + sent * sharing / link.bandwidth
-
-    return min(one("ring"), one("tree")) if algorithm == "auto" else one(algorithm)
+    return sum(spans_of(kind, group, size, topology, algorithm, calls))

@@ -1,7 +1,7 @@
 """Plan: the tasks of a training step, rank by rank, and what they wait for."""
 
 from proa.distributed.fleet.meta_parallel.pp_utils.schedule import schedule
-from proa.distributed.simulate.collectives import seconds_of
+from proa.distributed.simulate.collectives import spans_of
 
 __all__ = ["Plan"]
 
@@ -56,15 +56,26 @@ class Plan:
         return self._places[key]
 
     def _cost(self, kind, axis, group, size, calls=1):
-        """Seconds and cores of a collective, of the slowest of those that one stands for."""
+        """(seconds of waiting and of moving, cores) of a collective, of the slowest of those that one stands for."""
         key = (kind, axis, size, calls, group[0], group[-1])
         if key not in self._seconds:
             algorithm = self.strategy.algorithm
             self._seconds[key] = max(
-                (seconds_of(kind, one, size, self.topology, algorithm, calls), self.topology.link(one)[0].cores)
-                for one in self._alike(axis, group)
+                (
+                    (spans_of(kind, one, size, self.topology, algorithm, calls), self.topology.link(one)[0].cores)
+                    for one in self._alike(axis, group)
+                ),
+                key=lambda found: sum(found[0]),
             )
         return self._seconds[key]
+
+    def _exchange(self, rank, name, stream, seconds, cores, needs):
+        """A message or collective; who waits for one to arrive needs no core."""
+        waits, moves = seconds
+        if cores and waits and self.topology.shares_cores:
+            needs = [self.engine.add(name, "communicate", rank, stream, waits, 0.0, needs)]
+            return self.engine.add(name, "communicate", rank, stream, moves, cores, needs)
+        return self.engine.add(name, "communicate", rank, stream, waits + moves, cores, needs)
 
     def _collective(self, rank, axis, kind, size, needs, calls=1):
         """The task after which this rank has the result; None if there is nobody to exchange with."""
@@ -74,13 +85,13 @@ class Plan:
         seconds, cores = self._cost(kind, axis, group, size, calls)
         number = self._counts[rank, axis] = self._counts.get((rank, axis), 0) + 1
         if together == 1:
-            return self.engine.add(f"{kind} {axis}", "communicate", rank, "exchange", seconds, cores, needs)
+            return self._exchange(rank, f"{kind} {axis}", "exchange", seconds, cores, needs)
         # All begin when the last has come.
         key = (axis, group[0], number)
         begin, end = self.engine.gate((*key, "begin")), self.engine.gate((*key, "end"))
         arrives = self.engine.add(f"arrive {kind}", "wait", rank, "exchange", 0.0, 0.0, needs)
         self.engine.need(begin, arrives)
-        task = self.engine.add(f"{kind} {axis}", "communicate", rank, "exchange", seconds, cores, [begin])
+        task = self._exchange(rank, f"{kind} {axis}", "exchange", seconds, cores, [begin])
         self.engine.need(end, task)
         return end
 
@@ -118,7 +129,7 @@ class Plan:
             self.engine.need(gate, task)
             return
         seconds, cores = self._cost("send", "pp", (rank, other), size)
-        sent = self.engine.add("send", "communicate", rank, "send", seconds, cores, [task])
+        sent = self._exchange(rank, "send", "send", seconds, cores, [task])
         self.engine.need(gate, sent)
 
     # A step -----------------------------------------------------------------------

@@ -383,3 +383,26 @@ def test_one_thread_or_many_same_bits():
     finally:
         proa._C.set_num_threads(threads)
     assert np.array_equal(out[0], out[1]) and np.array_equal(out[0], out[2])
+
+
+@pytest.mark.parametrize("regularizer", [proa.regularizer.L2Decay(0.1), proa.regularizer.L1Decay(0.1)])
+@pytest.mark.parametrize("clip", [None, proa.nn.ClipGradByGlobalNorm(0.01)])
+def test_adamw_adds_what_a_parameter_asks_for_to_its_decay(regularizer, clip):
+    """The regularizer of a ParamAttr comes besides the decay of AdamW, after clipping, as in PaddlePaddle."""
+    attr = proa.ParamAttr(regularizer=regularizer, initializer=proa.nn.initializer.Constant(1.0))
+    p = proa.create_parameter([2], "float32", attr=attr)
+    adamw = proa.optimizer.AdamW(0.1, parameters=[p], weight_decay=0.1, grad_clip=clip)
+    expected, m, v = np.ones(2), np.zeros(2), np.zeros(2)
+    for step in range(1, 4):
+        slope = np.array([0.1 * step - 0.15, -0.05])
+        (p * proa.to_tensor(slope.astype("float32"))).sum().backward()
+        adamw.step()
+        adamw.clear_grad()
+        if clip is not None:
+            slope = slope * min(1, 0.01 / np.linalg.norm(slope))
+        g = slope + 0.1 * (np.sign(expected) if isinstance(regularizer, proa.regularizer.L1Decay) else expected)
+        expected = expected * (1 - 0.1 * 0.1)
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        rate = 0.1 * np.sqrt(1 - 0.999**step) / (1 - 0.9**step)
+        expected = expected - rate * m / (np.sqrt(v) + 1e-8 * np.sqrt(1 - 0.999**step))
+    np.testing.assert_allclose(p.numpy(), expected, rtol=1e-4)

@@ -1,6 +1,7 @@
 """jit.save, jit.load and what load gives: models that run without their Python code."""
 
 import contextlib
+import inspect
 import json
 import os
 import warnings
@@ -26,6 +27,10 @@ def save(layer, path, input_spec=None, format="proa", **configs):
     checksums and as one: who loads them, and whatever happens to this process, finds the old model
     or the new one. `<path>.pdiparams.info` (which parameters are trainable) is there for older versions.
 
+    Other methods of a layer that `to_static` converted, and whose specs are known (the decorator had them, or the method
+    was called), are saved too, each as `<path>.<method>.pdmodel` with parameters of its own; what is loaded has them as
+    methods, over one set of parameters.
+
     What the function asserts and prints of tensors is part of the file; what it raises by a tensor is an AssertionError of
     what is loaded. A `print` to a file stays behind, with a warning.
 
@@ -34,7 +39,7 @@ def save(layer, path, input_spec=None, format="proa", **configs):
         path (str): prefix of the files; its folder is made if need be.
         input_spec (list, optional): an InputSpec or an example tensor for each input, nested as the inputs are;
             numbers, texts and None stand for themselves. May be left out if to_static was given one, or if the
-            converted function was called: then the sizes of its last recording are saved.
+            converted function was called: then the sizes of its last recording are saved. It is that of `forward`.
         format (str, optional): "proa", or "paddle" for files that PaddlePaddle reads: the forward alone, of ops that
             it has, without the memory of buffers that forward changes.
 
@@ -54,33 +59,55 @@ def save(layer, path, input_spec=None, format="proa", **configs):
     reference.check_format("jit.save", format)
     save_hooks.run(layer, input_spec, configs)
     owner = _owner(layer)
-    trace = recorded("jit.save", layer, input_spec, "proa" if format == "proa" else "foreign")
-    if trace.checks:
-        warnings.warn(
-            f"jit.save: what the function prints to a file is not saved; what is loaded from {os.fspath(path)} does not",
-            stacklevel=2,
-        )
     path = os.fspath(path)
+    methods = _methods(layer) if isinstance(layer, Layer) else {}
+    traces = {}
+    for target, spec, prefix in [(layer, input_spec, path), *((m, None, f"{path}.{n}") for n, m in methods.items())]:
+        traces[prefix] = recorded("jit.save", target, spec, "proa" if format == "proa" else "foreign")
+        if traces[prefix].checks:
+            warnings.warn(
+                f"jit.save: what the function prints to a file is not saved; what is loaded from {prefix} does not",
+                stacklevel=2,
+            )
     folder = os.path.dirname(path)
     if folder:
         os.makedirs(folder, exist_ok=True)
     trainable = [name for name, p in owner.named_parameters() if not p.stop_gradient] if owner is not None else []
+    for prefix, trace in traces.items():
+        _write(prefix, trace, format, trainable)
+    if format == "proa":
+        with _C.AtomicFile(os.fsencode(f"{path}.pdiparams.info")) as file:
+            file.write(json.dumps({"trainable": trainable, "methods": list(methods)}).encode())
+            file.commit()
+
+
+def _methods(layer):
+    """The converted methods of a layer besides forward that can be recorded, by name."""
+    found = {}
+    for name in dir(layer):
+        if name != "forward" and isinstance(inspect.getattr_static(layer, name, None), StaticFunction):
+            method = getattr(layer, name)
+            if method.known_specs() is not None:
+                found[name] = method
+    return found
+
+
+def _write(path, trace, format, trainable):
+    outputs = trace.outputs[: trace.num_results]
     if format == "paddle":
-        outputs = trace.outputs[: trace.num_results]
+        from proa.jit import reference
+
         reference.save("jit.save", path, trace.program, trace.input_names, outputs, trainable)
         return
     _C.save_program(
         os.fsencode(path),
         trace.program,
         trace.input_names,
-        trace.outputs[: trace.num_results],
+        outputs,
         trainable=trainable,
         keep_state=True,
         context=context.settings(training=False),
     )
-    with _C.AtomicFile(os.fsencode(f"{path}.pdiparams.info")) as file:
-        file.write(json.dumps({"trainable": trainable}).encode())
-        file.commit()
 
 
 def _owner(layer):
@@ -163,16 +190,32 @@ def _trainable(path, module):
     """Names of the parameters; models of 0.1 have them in a file of their own."""
     if module.trainable is not None:
         return set(module.trainable)
-    from proa.framework import container
-
     try:
-        with container.open_regular(f"{path}.pdiparams.info") as f:
-            info = json.loads(f.read().decode())
-        return {str(name) for name in info["trainable"]}
+        return {str(name) for name in _info(path)["trainable"]}
     except FileNotFoundError:
         return set()
     except (ValueError, KeyError, TypeError) as e:
         raise _C.located(ValueError(f"{path}.pdiparams.info: {e}")) from None
+
+
+def _info(path):
+    """What `<path>.pdiparams.info` says of a model."""
+    from proa.framework import container
+
+    with container.open_regular(f"{path}.pdiparams.info") as f:
+        return json.loads(f.read().decode())
+
+
+def _methods_of(path):
+    """Names of the methods that stand beside `forward`: as the file says; PaddlePaddle's files say it by their names."""
+    try:
+        named = _info(path).get("methods", [])
+    except (OSError, ValueError, AttributeError):  # PaddlePaddle writes a pickle there, or nothing
+        folder, start = os.path.dirname(path) or ".", os.path.basename(path) + "."
+        files = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+        named = [f[len(start) : -len(".pdmodel")] for f in files if f.startswith(start) and f.endswith(".pdmodel")]
+        named = [name for name in named if os.path.exists(f"{path}.{name}.pdiparams")]
+    return [name for name in named if isinstance(name, str) and name.isidentifier() and name != "forward"]
 
 
 class TranslatedLayer(Layer):
@@ -196,6 +239,7 @@ class TranslatedLayer(Layer):
     def __init__(self, programs, persistable_vars):
         super().__init__()
         self._module = programs["forward"]
+        self._methods = {name: module for name, module in programs.items() if name != "forward"}
         for name, tensor in persistable_vars.items():
             key = self._free_name(name.replace(".", "_"))
             if isinstance(tensor, Parameter):
@@ -212,8 +256,16 @@ class TranslatedLayer(Layer):
         return key
 
     def forward(self, *inputs):
-        results = self._module.call(list(inputs))
-        return results[0] if len(results) == 1 else results
+        return _result(self._module.call(list(inputs)))
+
+    def __getattr__(self, name):
+        module = self.__dict__.get("_methods", {}).get(name)
+        if module is not None:
+            return lambda *inputs: _result(module.call(list(inputs)))
+        return super().__getattr__(name)
+
+    def __dir__(self):
+        return [*super().__dir__(), *self._methods]
 
     def program(self, method_name="forward"):
         """The program that a method runs; its text is str(program).
@@ -221,22 +273,30 @@ class TranslatedLayer(Layer):
         Raises:
             ValueError: there is no method of that name.
         """
-        if method_name != "forward":
-            raise _C.located(ValueError(f"TranslatedLayer.program: there is 'forward', but no {method_name!r}"))
-        return self._module.program
+        modules = {"forward": self._module, **self._methods}
+        if method_name not in modules:
+            there = ", ".join(map(repr, modules))
+            raise _C.located(ValueError(f"TranslatedLayer.program: there is {there}, but no {method_name!r}"))
+        return modules[method_name].program
 
 
-def _persistable(module, trainable):
-    """The captured tensors by name; those of the `trainable` names as parameters, in the program too."""
-    found = {}
+def _result(results):
+    return results[0] if len(results) == 1 else results
+
+
+def _persistable(module, trainable, found):
+    """Adds the captured tensors by name to `found`; those of the `trainable` names as parameters, in the program too.
+    Methods share the tensors of one name: those that were found first."""
     for name, tensor in module.captured:
         if not name:
+            continue
+        if name in found:
+            module.set_captured(name, found[name])
             continue
         if name in trainable:
             tensor = Parameter(tensor, name)
             module.set_captured(name, tensor)  # gradients are those of the layer's parameter
         found[name] = tensor
-    return found
 
 
 def load(path, **configs):
@@ -260,5 +320,9 @@ def load(path, **configs):
         [4, 2]
     """
     path = os.fspath(path)
-    module = _C.load_program(os.fsencode(path))
-    return TranslatedLayer({"forward": module}, _persistable(module, _trainable(path, module)))
+    programs, tensors = {}, {}
+    for name in ["forward", *_methods_of(path)]:
+        prefix = path if name == "forward" else f"{path}.{name}"
+        module = programs[name] = _C.load_program(os.fsencode(prefix))
+        _persistable(module, _trainable(prefix, module), tensors)
+    return TranslatedLayer(programs, tensors)

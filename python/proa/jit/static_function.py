@@ -362,7 +362,7 @@ def _overwrite(tensor, value):
         tensor[...] = value
 
 
-def to_static(function=None, input_spec=None, build_strategy=None, property=False):
+def to_static(function=None, input_spec=None, build_strategy=None, property=False, backend=None, full_graph=True):
     """Lets a function, or the `forward` of a layer, run as a recorded program.
 
     Args:
@@ -370,6 +370,8 @@ def to_static(function=None, input_spec=None, build_strategy=None, property=Fals
         input_spec (list[InputSpec], optional): what calls must fit, and what `jit.save` records; for an argument that
             is a list or dict, a list or dict of them. Sizes that it leaves open are recorded open.
         build_strategy: not used.
+        backend: a name of 2.5; not used.
+        full_graph (bool): a name of 2.5; a function is always recorded as a whole.
 
     Returns:
         StaticFunction: to be called as the function; or the layer.

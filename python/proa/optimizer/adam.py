@@ -119,6 +119,8 @@ class AdamW(Adam):
         >>> adamw.clear_grad()
     """
 
+    _takes_l2 = False
+
     def __init__(
         self,
         learning_rate=0.001,
@@ -147,13 +149,14 @@ class AdamW(Adam):
         )
 
     def _settings(self, param, group):
-        lr_scale, _, _, options = super()._settings(param, {**group, "weight_decay": None})
+        # What the parameter's own ParamAttr asks for comes besides the decay, as in PaddlePaddle.
+        lr_scale, l1, l2, options = super()._settings(param, {**group, "weight_decay": None})
         if self._lr_ratio is not None:
             lr_scale *= float(self._lr_ratio(param))
         decay = self._decay if group["weight_decay"] is None else group["weight_decay"].coeff
         if self._decays is not None and not self._decays(param.name):
             decay = 0.0
-        return lr_scale, 0.0, 0.0, (*options, ("decay", decay))
+        return lr_scale, l1, l2, (*options, ("decay", decay))
 
     @fuses_masters
     def _update_bucket(self, bucket, grads):

@@ -89,6 +89,7 @@ class Optimizer:
 
     _accumulator_names: tuple[str, ...] = ()
     _multi_precision = False
+    _takes_l2 = True  # whether _update_bucket adds the L2 penalty; if not, the gradients come with it
 
     def __init__(
         self, learning_rate=0.001, epsilon=1e-08, parameters=None, weight_decay=None, grad_clip=None, name=None
@@ -395,7 +396,8 @@ class Optimizer:
         recorded = _C.is_symbolic(grads[0])
         if masters and not recorded:
             self._follow_parameters(bucket)
-        fused = getattr(type(self)._update_bucket, "fuses_masters", False) and not bucket.l1
+        adds_l2 = bool(bucket.l2) and not self._takes_l2
+        fused = getattr(type(self)._update_bucket, "fuses_masters", False) and not bucket.l1 and not adds_l2
         if fused:
             # Rows that occur twice are added up: in float32.
             grads = (
@@ -409,6 +411,8 @@ class Optimizer:
                 grads = [times(g, factor) for g in grads]
             if bucket.l1:
                 grads = [g + p.sign() * bucket.l1 for p, g in zip(bucket.params, grads)]
+            if adds_l2:
+                grads = with_l2(bucket, grads)
             bucket.grad_scale, bucket.rounded = 1.0, ()
         self._update_bucket(bucket, grads)
         if not masters:

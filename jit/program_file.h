@@ -28,6 +28,8 @@ struct Module {
   std::optional<std::vector<std::string>> trainable;
   // In which state of the process it was recorded: ("autocast", "O1 bfloat16").
   std::vector<std::pair<std::string, std::string>> context;
+  // Sentences for who loads it; not written to files.
+  std::vector<std::string> warnings;
 };
 
 // Writes `<prefix>.pdmodel` (program) and `<prefix>.pdiparams` (captured

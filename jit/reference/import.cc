@@ -121,6 +121,11 @@ class Importer {
  private:
   void CheckKnown() const;
   void CheckBlocks() const;
+  std::vector<std::string> NewerVersions() const;
+  int64_t VersionOf(const std::string& type) const {
+    const auto at = desc_.op_versions.find(type);
+    return at == desc_.op_versions.end() ? 0 : at->second;
+  }
   void Inputs(Scope& scope);
   void Block(int index, Scope& scope);
   void Op(const OpDesc& op, Scope& scope);
@@ -220,6 +225,29 @@ void Importer::CheckKnown() const {
                           absl::StrJoin(lines, "\n")));
 }
 
+// What is to be said of ops that were saved by a release whose meaning of them
+// may be another than the rules know.
+std::vector<std::string> Importer::NewerVersions() const {
+  std::set<std::string> types;
+  for (const BlockDesc& b : desc_.blocks) {
+    for (const OpDesc& op : b.ops) {
+      if (book_.rules.contains(op.type)) types.insert(op.type);
+    }
+  }
+  std::vector<std::string> out;
+  for (const std::string& type : types) {
+    const auto at = book_.versions.find(type);
+    const int64_t known = at == book_.versions.end() ? 0 : at->second;
+    if (VersionOf(type) <= known) continue;
+    out.push_back(absl::StrCat(
+        "op ", Quoted(type), " was saved as version ", VersionOf(type),
+        ", which is newer than version ", known,
+        " that is known here; it is read by that one and may compute something "
+        "else"));
+  }
+  return out;
+}
+
 // Each block is used once at most, by an op of a block before it.
 void Importer::CheckBlocks() const {
   std::vector<bool> used(desc_.blocks.size());
@@ -250,6 +278,7 @@ Module Importer::Run() {
   Block(0, scope);
   Module module;
   module.program = program_;
+  module.warnings = NewerVersions();
   for (const auto& [column, id] : feeds_) module.inputs.push_back(id);
   for (const auto& [column, out] : fetches_) {
     module.outputs.push_back(SymbolOf(out.second).id());
@@ -383,6 +412,7 @@ void Importer::ByRule(const OpDesc& op, const Rule& rule, Scope& scope) {
       names[p.name] = run.Run(constant, {})[0];
     }
   }
+  names["version"] = VersionOf(op.type);
   const RuleList results = run.Run(rule, std::move(names));
   for (size_t i = 0; i < results.size(); ++i) {
     const std::vector<std::string>* out =

@@ -7,7 +7,11 @@
 //     sizes = given(ShapeTensor, Shape, shape)
 //     reshape(X, kept(X, sizes))
 //
-// A head names the types of ops, the inputs by slot (`?` may be missing, `*` is
+//   leaky_relu@1(X; alpha=0.02) -> Out:
+//     leaky_relu(X, alpha) if version > 0 else maximum(X, X * alpha)
+//
+// A head names the types of ops (`@` the newest version of the type that the
+// rule knows; `version` is that which the program was saved with), the inputs by slot (`?` may be missing, `*` is
 // a list), attributes with defaults, and the outputs by slot. The body is one
 // expression, or lines of `name = expression` and expressions; the value of the
 // last one is the output (or the list of outputs), unless lines have set
@@ -83,6 +87,8 @@ struct RuleFunction {
 struct RuleBook {
   std::map<std::string, std::shared_ptr<const Rule>> rules;  // by type
   std::map<std::string, RuleFunction> functions;
+  // The newest version of a type that its rule knows, where it is not 0.
+  std::map<std::string, int64_t> versions;
   // Attributes that mean nothing here: `ignored: use_cudnn, op_role`.
   std::map<std::string, bool> ignored;
 };

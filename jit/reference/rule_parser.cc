@@ -90,6 +90,12 @@ class Parser {
     return tokens_[at_++].text;
   }
 
+  int64_t Version() {
+    const Expression e = Number();
+    if (e.kind != Kind::kInt) Bad("a version is an integer, not what stands");
+    return e.integer;
+  }
+
   RuleParameter Parameter() {
     RuleParameter p;
     p.name = Name();
@@ -375,6 +381,7 @@ RuleBook ParseRules(std::span<const RuleText> texts) {
         std::vector<std::string> types;
         do {
           types.push_back(p.Name());
+          if (p.Take("@")) book.versions[types.back()] = p.Version();
         } while (p.Take(","));
         if (types.size() == 1 && types[0] == "ignored" && p.Take(":")) {
           do {

@@ -18,6 +18,7 @@
 #include "jit/recording_block.h"
 #include "jit/reference/import.h"
 #include "jit/reference/load.h"
+#include "jit/reference/rule.h"
 #include "jit/text.h"
 #include "python/core/casters.h"
 #include "python/core/file_status.h"
@@ -219,6 +220,16 @@ void Save(const Module& module, const std::string& prefix) {
   CheckFileStatus(saved);
 }
 
+// What is to be said of a loaded file, as warnings of Python.
+void Warn(const Module& module, const std::string& file) {
+  for (const std::string& text : module.warnings) {
+    const std::string said = absl::StrCat(file, ": ", text);
+    if (PyErr_WarnEx(PyExc_UserWarning, said.c_str(), 1) != 0) {
+      throw py::error_already_set();
+    }
+  }
+}
+
 }  // namespace
 
 void BindLoadedModules(py::module_& m) {
@@ -324,6 +335,7 @@ void BindLoadedModules(py::module_& m) {
                   : jit::reference::LoadAnyModel(path, kind);
         }
         CheckFileStatus(module.status());
+        Warn(*module, path);
         return LoadedModule(*std::move(module));
       },
       py::arg("path"), py::arg("parameters") = py::none(),
@@ -337,6 +349,7 @@ void BindLoadedModules(py::module_& m) {
         absl::StatusOr<Module> module =
             jit::reference::ParseAnyModel(program, parameters);
         ThrowIfError(module.status());
+        Warn(*module, "the program");
         return LoadedModule(*std::move(module));
       },
       py::arg("program"), py::arg("parameters"),
@@ -348,6 +361,10 @@ void BindLoadedModules(py::module_& m) {
     }
     return names;
   });
+  m.def(
+      "reference_op_versions",
+      [] { return jit::reference::AllRules().versions; },
+      "The versions in which the op types are known, where they are not 0.");
   m.def(
       "reference_op_types", [] { return jit::reference::KnownTypes(); },
       "The op types of PaddlePaddle 1.x and 2.x that programs may have.");

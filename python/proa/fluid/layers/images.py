@@ -120,11 +120,14 @@ def iou_similarity(x, y, box_normalized=True, name=None):
     Args:
         box_normalized (bool): False counts both ends of a side, as of pixels.
     """
-    extra = 0.0 if box_normalized else 1.0
-    a, b = _C.ops.unsqueeze(x, [1]), _C.ops.unsqueeze(y, [0])
+    return shared_part(_C.ops.unsqueeze(x, [1]), _C.ops.unsqueeze(y, [0]), 0.0 if box_normalized else 1.0)
+
+
+def shared_part(a, b, extra):
+    """Of boxes [..., 4] that go together: what they share over what they cover; `extra` is added to sides."""
     between = _C.ops.minimum(a[..., 2:], b[..., 2:]) - _C.ops.maximum(a[..., :2], b[..., :2]) + extra
-    shared = _C.ops.prod(_C.ops.clip(between, 0.0, None), 2)
-    covered = _C.ops.prod(_sides(a, extra), 2) + _C.ops.prod(_sides(b, extra), 2) - shared
+    shared = _C.ops.prod(_C.ops.clip(between, 0.0, None), [-1])
+    covered = _C.ops.prod(_sides(a, extra), [-1]) + _C.ops.prod(_sides(b, extra), [-1]) - shared
     return _C.ops.where(covered > 0.0, shared / covered, _C.ops.full_like(covered, 0.0))
 
 

@@ -73,8 +73,15 @@ def _default(text):
     return ast.literal_eval(text)
 
 
+def _versioned(node):
+    """Whether this is `... if version > 0 else ...`: programs are written in the newest version."""
+    return isinstance(node, ast.IfExp) and any(isinstance(n, ast.Name) and n.id == "version" for n in ast.walk(node.test))
+
+
 def _one_call(node):
     """The call of an op in a body, or None."""
+    if _versioned(node):
+        node = node.body
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _TRANSPARENT:
         node = node.args[0]
     if isinstance(node, ast.List) and len(node.elts) == 1:
@@ -107,7 +114,7 @@ def _read(text):
             defaults[name.strip()] = _default(value)
         outputs = [(p.strip("?*"), "?" in p, "*" in p) for p in _parts(right, ",")]
         for kind in _parts(names, ","):
-            yield Inverse(kind, slots, defaults, outputs, call)
+            yield Inverse(kind.partition("@")[0], slots, defaults, outputs, call)
 
 
 @functools.cache

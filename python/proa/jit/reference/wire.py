@@ -133,20 +133,28 @@ def _operation(op):
     return out + b"".join(_bytes(4, _attribute(k, v)) for k, v in sorted(op["attributes"].items()))
 
 
-def program(blocks, version):
+def program(blocks, version, op_versions=None):
     """The bytes of a program.
 
     Args:
         blocks (list): of {parent, vars, ops}. A variable is {name, kind, dtype, dims, persistable, ...}, an operation
             {type, inputs, outputs, attributes} with the names of variables by slot.
         version (int): of the release, 1000000 * major + 1000 * minor + patch.
+        op_versions (dict, optional): version by type of op; those that the rules know if None.
     """
     out = b""
     for i, block in enumerate(blocks):
         parts = [_integer(1, i), _integer(2, block["parent"])]
         parts += [_bytes(3, _variable(v)) for v in block["vars"]] + [_bytes(4, _operation(o)) for o in block["ops"]]
         out += _bytes(1, b"".join(parts))
-    return out + _bytes(4, _integer(1, version))
+    return out + _bytes(4, _integer(1, version)) + _bytes(5, _versions_of_ops(blocks, op_versions))
+
+
+def _versions_of_ops(blocks, known):
+    """The versions of the ops of a program, where they are not 0."""
+    known = _C.reference_op_versions() if known is None else known
+    types = sorted({op["type"] for block in blocks for op in block["ops"]} & known.keys())
+    return b"".join(_bytes(1, _bytes(1, t) + _bytes(2, _integer(1, known[t]))) for t in types)
 
 
 def tensor_head(dtype, dims):

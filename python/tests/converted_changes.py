@@ -428,3 +428,56 @@ def import_in_branches(x):
 
         y = y * math.pi
     return y
+
+
+@supported
+def lists_in_a_dict_that_changes(x):
+    """A list in a dict, both changed in a branch"""
+    out = {"last": x, "all": []}
+    for i in range(3):
+        if x.sum() > i - 1:
+            out["last"] = out["last"] + i
+            out["all"].append(x * i)
+        else:
+            out["last"] = out["last"] - i
+            out["all"].append(x)
+    return out["last"] + sum(out["all"])
+
+
+@supported
+def items_of_a_list_in_a_dict(x):
+    """Items of a list in a dict, and the dict, in a branch"""
+    out = {"items": [x, x * 2], "sum": x}
+    items = out["items"]
+    if x.sum() > 0:
+        items[0] = x * 5
+        out["sum"] = x * 3
+    else:
+        items[1] = x * 6
+        out["sum"] = x - 1
+    return out["items"][0] * 2 + items[1] + out["sum"]
+
+
+@supported
+def another_name_for_a_list(x):
+    """A list that is changed, and gets another name in a branch"""
+    items, box = [x], {}
+    if x.sum() > 0:
+        items[0] = x * 3
+        box["it"] = items
+    else:
+        items[0] = x * 4
+        box["it"] = items
+    items[0] = items[0] + 1
+    return box["it"][0]
+
+
+@supported
+def a_list_in_a_dict_in_a_loop(x):
+    """Items of a list in a dict, and the dict, in a loop that depends on a tensor"""
+    out, y = {"items": [x], "sum": x}, x.abs()
+    while y.sum() < 20:
+        y = y * 2 + 1
+        out["items"][0] = out["items"][0] + y
+        out["sum"] = out["sum"] * 0.5 + out["items"][0]
+    return out["items"][0] - out["sum"]

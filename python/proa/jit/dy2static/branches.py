@@ -186,10 +186,10 @@ class _Choice:
         pure = {k for k, v in values.items() if self.state.is_alias(k, v) or v is self.state.before.get(k)}
         self._watch_lists(values)
         self._values.append(values)
-        found = {key: flat(value) for key, value in values.items()}
+        found = {key: flat(value, self.state.holds) for key, value in values.items()}
         has, payload = signals.payload_of(signal)
         if has:
-            found[_RETURN] = flat(payload)
+            found[_RETURN] = flat(payload, self.state.holds)
         return found, signal, {k for k in pure if isinstance(values[k], _C.Tensor)}
 
     def _watch_lists(self, values):

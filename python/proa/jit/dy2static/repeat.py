@@ -143,7 +143,7 @@ class _Loop:
                 tree, leaves = self._plan.first[key]
                 value = built(tree, [nothing(leaf) for leaf in leaves])
             whole = self.state.is_seen(value) and key[0] == "name" and key not in self._plan.rebuilt
-            tree, leaves = (structure.TENSOR, [value]) if whole else flat(value)
+            tree, leaves = (structure.TENSOR, [value]) if whole else flat(value, self.state.holds)
             kinds = [self._plan.kinds.get((key, j), (None, None)) for j in range(len(leaves))]
             moves = [becomes_tensor(leaf) for leaf in leaves]
             self._variables[key] = tree, leaves, moves
@@ -254,12 +254,12 @@ class _Loop:
                 self._plan.rebuilt.add(key)
                 raise _Again(self)
             return []
-        now_tree, now = flat(value)
+        now_tree, now = flat(value, self.state.holds)
         if now_tree != tree:
             raise self._unsteady(
                 f"{name} is {described(built(tree, leaves))} before it and {described(value)} after a turn"
             )
-        handles = flat(self._handles[key])[1]
+        handles = flat(self._handles[key], self.state.holds)[1]
         out = []
         for j, (old, new, handle, moving) in enumerate(zip(leaves, now, handles, moves, strict=True)):
             if moving:

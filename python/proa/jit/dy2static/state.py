@@ -391,6 +391,10 @@ class State:
             id(value) in self._seen or isinstance(value, arrays.TensorArray) and ("contents", id(value)) in self._slots
         )
 
+    def holds(self, value):
+        """Whether it is a list or dict whose contents are a thing of their own that blocks change: who holds it holds it still."""
+        return id(value) in self._seen and ("contents", id(value)) in self._slots
+
     def is_list(self, key):
         """Whether the key is that of the contents of a list or dict."""
         return key[0] == "contents" and key[1] in self._seen

@@ -30,15 +30,35 @@ def _anything(value):
     return structure.TENSOR, value
 
 
-def flat(value):
-    """(tree, leaves): all that is no container is a leaf."""
+class _Held:
+    """A list or dict that is a leaf: it is the same one, whatever it holds."""
+
+    def __init__(self, container):
+        self.container = container
+
+
+def _held(value, holds):
+    """`value` with the containers in it that `holds` says as leaves."""
+    if holds(value):
+        return _Held(value)
+    if type(value) is dict:
+        return {key: _held(item, holds) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(_held(item, holds) for item in value)
+    return value
+
+
+def flat(value, holds=None):
+    """(tree, leaves): all that is no container is a leaf, and the containers that `holds` says."""
     leaves = []
+    if holds is not None:
+        value = _held(value, holds)
     return structure.flatten(value, leaves, _anything), leaves
 
 
 def built(tree, leaves):
     """The value of a tree with these leaves."""
-    return structure.unflatten(tree, iter(leaves))
+    return structure.unflatten(tree, iter(leaf.container if isinstance(leaf, _Held) else leaf for leaf in leaves))
 
 
 def becomes_tensor(leaf):
@@ -100,7 +120,7 @@ def wider(a, b):
 
 def equal(a, b):
     """Whether two leaves are one value, whatever the program computes."""
-    if a is b:
+    if a is b or isinstance(a, _Held) and isinstance(b, _Held) and a.container is b.container:
         return True
     if isinstance(a, (_C.Tensor, Size)) or isinstance(b, (_C.Tensor, Size)) or type(a) is not type(b):
         return False

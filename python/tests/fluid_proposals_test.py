@@ -46,7 +46,7 @@ def _level(box):
 def test_pyramids():
     """Distributed and collected again: each box with its image, the best of all."""
     counts = [7, 0, 5]
-    rois, scores = _boxes(12, 400.0), _RNG.rand(12, 1).astype("float32")
+    rois = _boxes(12, 400.0)
 
     def build():
         rows = fluid.data("rois", [None, 4], lod_level=1)
@@ -98,7 +98,9 @@ def test_retinanet_detection_output(keep):
     for i in range(2):
         candidates = []
         for level, (c, s, a) in enumerate(zip(codes, scores, anchors, strict=True)):
-            pairs = [(s[i, k, j], k, j) for k in range(len(a)) for j in range(classes) if s[i, k, j] > (0.3, 0.0)[level]]
+            pairs = [
+                (s[i, k, j], k, j) for k in range(len(a)) for j in range(classes) if s[i, k, j] > (0.3, 0.0)[level]
+            ]
             for score, k, j in sorted(pairs, reverse=True)[:20]:
                 side = a[k, 2:] - a[k, :2] + 1
                 middle = c[i, k, :2] * side + a[k, :2] + side / 2
@@ -141,9 +143,7 @@ def test_both_halves_of_a_detector_train():
         body = layers.conv2d(body, 16, 3, stride=2, padding=1, act="relu")
         anchors, variances = layers.anchor_generator(body, [8.0, 16.0], [1.0], (1.0, 1.0, 1.0, 1.0), [4.0, 4.0])
         score, delta = layers.conv2d(body, 2, 1), layers.conv2d(body, 8, 1)
-        rois, _ = layers.generate_proposals(
-            layers.sigmoid(score), delta, info, anchors, variances, 60, 20, 0.7, 2.0
-        )
+        rois, _ = layers.generate_proposals(layers.sigmoid(score), delta, info, anchors, variances, 60, 20, 0.7, 2.0)
         flat = [layers.reshape(layers.transpose(v, [0, 2, 3, 1]), [0, -1, k]) for v, k in ((score, 1), (delta, 4))]
         anchors = layers.reshape(anchors, [-1, 4])
         s, p, wanted, codes, weight = layers.rpn_target_assign(
@@ -156,9 +156,7 @@ def test_both_halves_of_a_detector_train():
         )
         pooled = layers.roi_align(body, rois, 3, 3, 0.25)
         head = layers.fc(pooled, 32, act="relu")
-        second = layers.reduce_mean(
-            layers.softmax_with_cross_entropy(layers.fc(head, 3), layers.cast(labels, "int64"))
-        )
+        second = layers.reduce_mean(layers.softmax_with_cross_entropy(layers.fc(head, 3), layers.cast(labels, "int64")))
         second += layers.reduce_mean(layers.smooth_l1(layers.fc(head, 12), codes, inside, outside))
         loss = first + second
         fluid.optimizer.Adam(0.01).minimize(loss)

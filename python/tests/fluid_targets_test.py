@@ -51,12 +51,16 @@ def _anchor_loop(info, truths, high, low, straddle):
     """Anchors that are positive, negative, and their nearest truth."""
     truths = truths * info[2]
     inside = [
-        straddle < 0
-        or (a[:2] >= -straddle).all() and a[2] < info[1] + straddle and a[3] < info[0] + straddle
+        straddle < 0 or (a[:2] >= -straddle).all() and a[2] < info[1] + straddle and a[3] < info[0] + straddle
         for a in ANCHORS
     ]
     table = np.array([[_overlap(a, t) if ok else -1 for t in truths] for a, ok in zip(ANCHORS, inside, strict=True)])
-    best = {int(i) for t in range(len(truths)) if table[:, t].max() > 0 for i in np.flatnonzero(table[:, t] > table[:, t].max() - 1e-5)}
+    best = {
+        int(i)
+        for t in range(len(truths))
+        if table[:, t].max() > 0
+        for i in np.flatnonzero(table[:, t] > table[:, t].max() - 1e-5)
+    }
     positive = [i for i in range(N) if i in best or table[i].max() >= high]
     negative = [i for i in range(N) if inside[i] and i not in positive and table[i].max() < low]
     return positive, negative, table.argmax(1)
@@ -250,7 +254,12 @@ def test_images_without_truths():
 
 def test_errors():
     with fluid.program_guard(fluid.Program(), fluid.Program()):
-        inputs = [*_inputs(1), fluid.data("label", [None, 1]), fluid.data("crowd", [None, 1]), fluid.data("info", [None, 3])]
+        inputs = [
+            *_inputs(1),
+            fluid.data("label", [None, 1]),
+            fluid.data("crowd", [None, 1]),
+            fluid.data("info", [None, 3]),
+        ]
         with pytest.raises(ValueError, match="cls_logits is of 1 classes, not of 3"):
             layers.retinanet_target_assign(*inputs, num_classes=3)
         with pytest.raises(ValueError, match="class_nums must be a positive int, not None"):

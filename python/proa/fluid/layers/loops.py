@@ -4,8 +4,10 @@ import contextlib
 
 from proa import _C
 from proa.fluid.layers.blocks import Block, blocks, is_in_block, write
+from proa.fluid.layers.uneven import UnevenItems
 from proa.jit.dy2static import array_functions
 from proa.jit.dy2static.arrays import EvenArray
+from proa.static.program import default_main_program
 from proa.tensor import array as lists
 
 __all__ = ["Array", "While", "array_length", "array_read", "array_write", "create_array", "tensor_array_to_tensor"]
@@ -100,10 +102,11 @@ def _is_known(tensor):
 class Array(list):
     """The array of tensors of a program: a list, until a value of the program says which item is meant.
 
-    `stacked` has the items then, [n, ...], which must be of one dtype and shape.
+    `stacked` has the items then, [n, ...], which must be of one dtype and shape. In programs with inputs of two levels of
+    sequences, as beam searches have, `uneven` has them: items may differ in how many rows they have, and keep their sequences.
     """
 
-    stacked = None
+    stacked = uneven = None
 
     def __init__(self, items=()):
         super().__init__(items)
@@ -128,6 +131,24 @@ class Array(list):
             block.note_array(self)
         return self.stacked
 
+    @property
+    def is_late(self):
+        """Whether its items stand in tensors."""
+        return self.stacked is not None or self.uneven is not None
+
+    def spread(self, like=None):
+        """Its items as an UnevenItems, if they may differ in their rows; else None."""
+        if self.uneven is None and self.stacked is None and _has_two_levels():
+            if not self and like is None:
+                raise _C.located(IndexError("array_read: the array is empty"))
+            self.uneven = UnevenItems(list(self), like, self.born_in)
+            self.clear()
+        return self.uneven
+
+
+def _has_two_levels():
+    return any(levels > 1 for levels in default_main_program()._leveled.values())
+
 
 def _is_late(i):
     return isinstance(i, _C.Tensor) and _C.is_symbolic(i)
@@ -149,8 +170,11 @@ def array_write(x, i, array=None):
     """
     if array is None:
         array = create_array(x.dtype)
-    if not isinstance(array, Array) or not (array.stacked is not None or is_in_block() or not _is_constant(i)):
+    if not isinstance(array, Array) or not (array.is_late or is_in_block() or not _is_constant(i)):
         return lists.array_write(x, i, array)
+    if array.spread(x) is not None:
+        array.uneven.write(_index(i), x)
+        return array
     array.stack(x)
     array.stacked = _written(array.stacked, _index(i), x)
     return array
@@ -196,8 +220,10 @@ def array_read(array, i):
     Raises:
         IndexError: it has none so far.
     """
-    if not isinstance(array, Array) or array.stacked is None and _is_constant(i) and not is_in_block():
+    if not isinstance(array, Array) or not array.is_late and _is_constant(i) and not is_in_block():
         return lists.array_read(array, i)
+    if array.spread() is not None:
+        return array.uneven.read(_index(i))
     return array.stack()[_index(i)]
 
 
@@ -205,8 +231,10 @@ def array_length(array):
     """The number of items: in a program an int64 tensor of one element."""
     if not isinstance(array, Array):
         return lists.array_length(array)
-    if array.stacked is None and not is_in_block():
+    if not array.is_late and not is_in_block():
         return _C.ops.full([1], len(array), _C.int64)
+    if array.uneven is not None:
+        return array.uneven.length()
     return _C.ops.shape(array.stack())[:1].astype("int64")
 
 
@@ -218,6 +246,14 @@ def tensor_array_to_tensor(input, axis=1, name=None, use_stack=False):
         axis (int): where.
         use_stack (bool): along a new axis.
     """
+    if isinstance(input, Array) and input.uneven is not None:
+        if axis != 0 or use_stack:
+            raise _C.located(
+                NotImplementedError(
+                    "tensor_array_to_tensor: of items that differ in their rows, only axis=0 without use_stack"
+                )
+            )
+        return input.uneven.rows.stacked, input.uneven.counts.stacked.astype("int32")
     items = EvenArray(input.stacked) if isinstance(input, Array) and input.stacked is not None else None
     if items is None:
         items = list(input)

@@ -92,10 +92,14 @@ def collect_fpn_proposals(multi_rois, multi_scores, min_level, max_level, post_n
     for what, values in (("multi_rois", multi_rois), ("multi_scores", multi_scores)):
         if len(values) != levels:
             raise _C.located(
-                ValueError(f"collect_fpn_proposals: {what} must be {levels} tensors, one for each level, not {len(values)}")
+                ValueError(
+                    f"collect_fpn_proposals: {what} must be {levels} tensors, one for each level, not {len(values)}"
+                )
             )
     given = rois_num_per_level or [None] * levels
-    layouts = [layout_of("collect_fpn_proposals", r, n, name="multi_rois") for r, n in zip(multi_rois, given, strict=True)]
+    layouts = [
+        layout_of("collect_fpn_proposals", r, n, name="multi_rois") for r, n in zip(multi_rois, given, strict=True)
+    ]
     rois, scores = ops.concat(list(multi_rois), 0), ops.reshape(ops.concat(list(multi_scores), 0), [-1])
     images = ops.concat([layout.sequence for layout in layouts], 0).astype("int64")
     best = ops.argsort(scores, 0, True)[: int(post_nms_top_n)]
@@ -138,7 +142,9 @@ def retinanet_detection_output(bboxes, scores, anchors, im_info, score_threshold
     if not len(bboxes) == len(scores) == len(anchors) > 0:
         counts = f"{len(bboxes)}, {len(scores)} and {len(anchors)}"
         raise _C.located(
-            ValueError(f"retinanet_detection_output: bboxes, scores and anchors must be of as many levels, not {counts}")
+            ValueError(
+                f"retinanet_detection_output: bboxes, scores and anchors must be of as many levels, not {counts}"
+            )
         )
     kept, boxes = [], []
     for level, (codes, score, around) in enumerate(zip(bboxes, scores, anchors, strict=True)):

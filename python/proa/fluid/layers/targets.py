@@ -35,7 +35,9 @@ def _some(mask, most, use_random):
     ops = _C.ops
     keys = _numbers(mask, 1).astype("float32")
     keys = proa.rand(ops.shape(mask)) if use_random else ops.unsqueeze(keys, [0])
-    place = ops.argsort(ops.argsort(ops.where(mask, keys, ops.full_like(mask, 0).astype("float32") + float("inf")), 1), 1)
+    place = ops.argsort(
+        ops.argsort(ops.where(mask, keys, ops.full_like(mask, 0).astype("float32") + float("inf")), 1), 1
+    )
     return ops.logical_and(mask, place < most)
 
 
@@ -141,7 +143,9 @@ def rpn_target_assign(bbox_pred, cls_logits, anchor_box, anchor_var, gt_boxes, i
     positive = _some(best, int(rpn_batch_size_per_im * rpn_fg_fraction), use_random)
     negative = ops.logical_and(low, ops.logical_not(best))
     negative = _some(negative, int(rpn_batch_size_per_im) - _how_many(positive), use_random)
-    scores, places, _, labels, target = _of_anchors(truths, overlaps, positive, negative, anchors, bbox_pred, cls_logits)
+    scores, places, _, labels, target = _of_anchors(
+        truths, overlaps, positive, negative, anchors, bbox_pred, cls_logits
+    )
     labels = ops.unsqueeze(labels, [1]).astype("int32")
     return scores, places, labels, target, ops.full_like(target, 1.0)
 

@@ -678,4 +678,6 @@ std::vector<std::string> KnownTypes() {
   return {out.begin(), out.end()};
 }
 
+std::map<std::string, int64_t> KnownVersions() { return AllRules().versions; }
+
 }  // namespace proa::inline v0::jit::reference

@@ -11,7 +11,9 @@
 #ifndef PROA_JIT_REFERENCE_IMPORT_H_
 #define PROA_JIT_REFERENCE_IMPORT_H_
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -34,6 +36,9 @@ Module Import(const ProgramDesc& desc,
 // The types of ops that programs may have: those with a rule and those that the
 // importer itself knows. Sorted.
 std::vector<std::string> KnownTypes();
+
+// The newest version of each type that its rule knows, where it is not 0.
+std::map<std::string, int64_t> KnownVersions();
 
 }  // namespace proa::inline v0::jit::reference
 

@@ -11,14 +11,15 @@
 //     leaky_relu(X, alpha) if version > 0 else maximum(X, X * alpha)
 //
 // A head names the types of ops (`@` the newest version of the type that the
-// rule knows; `version` is that which the program was saved with), the inputs by slot (`?` may be missing, `*` is
-// a list), attributes with defaults, and the outputs by slot. The body is one
-// expression, or lines of `name = expression` and expressions; the value of the
-// last one is the output (or the list of outputs), unless lines have set
-// outputs by name. Expressions are those of Python without lambda, dicts and
-// statements; they call functions (`def` in any rules file), the built-in ones
-// (rule_builtins.cc) and ops by name. A condition may be a tensor: then `a if c
-// else b` is recorded as a cond.
+// rule knows; `version` is that which the program was saved with), the inputs
+// by slot (`?` may be missing, `*` is a list), attributes with defaults, and
+// the outputs by slot. The body is one expression, or lines of `name =
+// expression` and expressions; the value of the last one is the output (or the
+// list of outputs), unless lines have set outputs by name. Expressions are
+// those of Python without lambda, dicts and statements; they call functions
+// (`def` in any rules file), the built-in ones (rule_builtins.cc) and ops by
+// name. A condition may be a tensor: then `a if c else b` is recorded as a
+// cond.
 #ifndef PROA_JIT_REFERENCE_RULE_H_
 #define PROA_JIT_REFERENCE_RULE_H_
 

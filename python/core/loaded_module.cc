@@ -18,7 +18,6 @@
 #include "jit/recording_block.h"
 #include "jit/reference/import.h"
 #include "jit/reference/load.h"
-#include "jit/reference/rule.h"
 #include "jit/text.h"
 #include "python/core/casters.h"
 #include "python/core/file_status.h"
@@ -362,8 +361,7 @@ void BindLoadedModules(py::module_& m) {
     return names;
   });
   m.def(
-      "reference_op_versions",
-      [] { return jit::reference::AllRules().versions; },
+      "reference_op_versions", [] { return jit::reference::KnownVersions(); },
       "The versions in which the op types are known, where they are not 0.");
   m.def(
       "reference_op_types", [] { return jit::reference::KnownTypes(); },

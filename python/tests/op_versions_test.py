@@ -52,7 +52,7 @@ def test_leaky_relu(alpha):
     for version, expected in [(None, _leaky_old), (0, _leaky_old), (1, _leaky)]:
         found = _run("leaky_relu", {"alpha": alpha}, version, [x])
         np.testing.assert_allclose(found, expected(x, np.float32(alpha)), rtol=1e-6)
-    assert (alpha < 1 and alpha > 0) == np.allclose(_leaky_old(x, alpha), _leaky(x, alpha))
+    assert (alpha <= 1) == np.allclose(_leaky_old(x, alpha), _leaky(x, alpha))
 
 
 @pytest.mark.parametrize("threshold", [0.5, -1.0])

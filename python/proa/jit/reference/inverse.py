@@ -75,7 +75,9 @@ def _default(text):
 
 def _versioned(node):
     """Whether this is `... if version > 0 else ...`: programs are written in the newest version."""
-    return isinstance(node, ast.IfExp) and any(isinstance(n, ast.Name) and n.id == "version" for n in ast.walk(node.test))
+    return isinstance(node, ast.IfExp) and any(
+        isinstance(n, ast.Name) and n.id == "version" for n in ast.walk(node.test)
+    )
 
 
 def _one_call(node):

@@ -24,23 +24,25 @@ ValueId AppendDetach(const std::shared_ptr<Program>& program, ValueId id) {
   return result;
 }
 
+bool IsLent(const Program& program) {
+  for (RegionScope* r = innermost; r != nullptr; r = r->parent()) {
+    if (r->program() == &program && r->is_lent()) return true;
+  }
+  return false;
+}
+
 // Whether the handles of a value tell if it has a gradient: those of a program
 // that follows gradients do, but for what is made in a region that does not;
-// else those of what a region makes that does.
+// else those of what a region makes that does. Those that a pass makes tell
+// nothing: it rewrites what was recorded with its gradients.
 bool HandlesTell(const Program& program, ValueId id) {
+  if (IsLent(program)) return false;
   for (RegionScope* r = innermost; r != nullptr; r = r->parent()) {
     if (r->program() == &program && id >= r->first()) {
       return r->follows_gradients();
     }
   }
   return program.follows_gradients();
-}
-
-bool IsLent(const Program& program) {
-  for (RegionScope* r = innermost; r != nullptr; r = r->parent()) {
-    if (r->program() == &program && r->is_lent()) return true;
-  }
-  return false;
 }
 
 // The value of a region that has ended is seen by nobody outside; a constant

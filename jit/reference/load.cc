@@ -194,6 +194,18 @@ absl::StatusOr<Module> ParseAnyModel(std::string_view program,
                          : ParseReferenceModel(program, parameters);
 }
 
+absl::StatusOr<Tensor> ParseReferenceTensor(std::string_view bytes,
+                                            const std::string& what) {
+  try {
+    TensorStream stream(bytes, what);
+    Tensor t = stream.Next("tensor");
+    PROA_REQUIRE(stream.AtEnd(), what, ": there is more than one tensor");
+    return t;
+  } catch (const Error& e) {
+    return absl::Status(e.code(), e.what());
+  }
+}
+
 absl::StatusOr<Module> ParseReferenceModel(std::string_view program,
                                            std::string_view parameters) {
   try {

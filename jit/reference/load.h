@@ -31,6 +31,10 @@ absl::StatusOr<Module> LoadAnyModel(
     const std::string& prefix_or_folder,
     Parameters parameters = Parameters::kCopied);
 
+// A tensor that stands in a file of its own; `what` names it in errors.
+absl::StatusOr<Tensor> ParseReferenceTensor(std::string_view bytes,
+                                            const std::string& what);
+
 // The same from memory; `parameters` is the stream of all of them.
 absl::StatusOr<Module> ParseReferenceModel(std::string_view program,
                                            std::string_view parameters);

@@ -353,6 +353,16 @@ void BindLoadedModules(py::module_& m) {
       },
       py::arg("program"), py::arg("parameters"),
       "The contents of the two files, as bytes.");
+  m.def(
+      "parse_reference_tensor",
+      [](const std::string& bytes, const std::string& what) {
+        absl::StatusOr<Tensor> t =
+            jit::reference::ParseReferenceTensor(bytes, what);
+        ThrowIfError(t.status());
+        return *std::move(t);
+      },
+      py::arg("bytes"), py::arg("what"),
+      "A tensor as PaddlePaddle 1.x wrote each parameter into a file.");
   m.def("inference_passes", [] {
     std::vector<std::string> names;
     for (std::string_view name : jit::InferencePasses()) {

@@ -11,6 +11,7 @@ import io
 import math
 import os
 import sys
+import warnings
 
 import numpy as np
 
@@ -254,6 +255,8 @@ class _Decoder:
 
 _OLD_TORCH = b"\x80\x02\x8a\nl\xfc\x9cF\xf9"  # the beginning of its magic number, pickled
 _SAVE_OPTIONS = {"use_binary_format", "pickle_protocol", "safetensors"}
+# The version of a tensor that PaddlePaddle wrote into a file of its own; where others have a length, it is none.
+_REFERENCE_TENSOR = bytes(4)
 _LOAD_OPTIONS = {"return_numpy", "model_filename", "params_filename", "keep_name_table", "safetensors"}
 
 
@@ -344,7 +347,10 @@ def load(path, **configs):
 
     Args:
         path (str|file): the file, or a binary file or `io.BytesIO` at its beginning. Or the prefix of a model
-            that `jit.save` wrote, for its parameters.
+            that `jit.save` wrote, for its parameters; or a folder that `fluid.io.save_params`, `save_persistables` or
+            `save_inference_model` wrote, here or in PaddlePaddle 1.x. Files of it that hold no tensor are named by a warning.
+        model_filename, params_filename (str): of an inference model in a folder, if they are others than __model__ and a
+            file for each parameter.
         return_numpy (bool): arrays instead of tensors.
         keep_name_table (bool): keep the table of parameters' names that the reference writes into a state_dict.
 
@@ -367,6 +373,8 @@ def load(path, **configs):
     path = _path_of("load", path)
     if not os.path.exists(path):
         return _load_prefix(path, return_numpy)
+    if os.path.isdir(path):
+        return _load_folder(path, return_numpy, configs)
     with container.open_regular(path) as stream:
         return _load(stream, path, return_numpy, keep_name_table)
 
@@ -381,6 +389,29 @@ def _load_prefix(path, return_numpy):
     return {name: tensor.numpy() if return_numpy else tensor for name, tensor in captured if name}
 
 
+def _load_folder(path, return_numpy, configs):
+    """The tensors of a folder: of an inference model, or of a file for each."""
+    given = configs.get("model_filename"), configs.get("params_filename")
+    names = os.listdir(path)
+    if any(given) or any(name == "__model__" or name.endswith(".pdmodel") for name in names):
+        files = [path]
+        if any(given):
+            files = [os.path.join(path, given[0] or "__model__"), os.path.join(path, given[1]) if given[1] else ""]
+        captured = _C.load_program(*map(os.fsencode, files)).captured
+        return {name: tensor.numpy() if return_numpy else tensor for name, tensor in captured if name}
+    found = {}
+    for folder, _, files in os.walk(path):
+        for file in sorted(files):
+            name = os.path.relpath(os.path.join(folder, file), path).replace(os.sep, "/")
+            try:
+                value = load(os.path.join(path, name), return_numpy=return_numpy)
+            except (ValueError, OSError) as error:
+                warnings.warn(f"load: {name} in {path} is left out: {error}", stacklevel=3)
+                continue
+            found.update(value if isinstance(value, dict) else {name: value})
+    return found
+
+
 def _load(stream, path, return_numpy, keep_name_table):
     base = stream.tell()
     size = stream.seek(0, os.SEEK_END) - base
@@ -392,6 +423,9 @@ def _load(stream, path, return_numpy, keep_name_table):
         from proa.framework import archives
 
         return archives.load(stream, path, return_numpy)
+    if start[:4] == _REFERENCE_TENSOR:
+        tensor = _C.parse_reference_tensor(stream.read(), os.fspath(path))
+        return tensor.numpy() if return_numpy else tensor
     if isinstance(path, (str, os.PathLike)) and os.fspath(path).endswith(".index.json"):
         return _load_sharded(stream, os.fspath(path), return_numpy)
     from proa.framework import reference_pickles

@@ -7,7 +7,7 @@ values of that scope (`Scope._own`), and from then on a run there works on a cop
 from proa import _C
 from proa.framework import recorded_rates
 
-__all__ = ["bound", "value_in"]
+__all__ = ["bound", "copied", "value_in"]
 
 
 def value_in(scope, tensor):
@@ -27,6 +27,19 @@ def bound(program, scope):
     if known is None or known[0] != version:
         known = program._bound[scope] = version, _copy(program._program, captured, scope)
     return known[1]
+
+
+def copied(recorded, scope):
+    """A copy of a recorded program with the values of a scope, and the names of what it captures."""
+    named, taken = recorded.clone(), set()
+    for _, tensor in named.captured:
+        if tensor.persistable and tensor.name and tensor.name not in taken:
+            taken.add(tensor.name)
+            named.capture(tensor, tensor.name)
+    captured = named.captured
+    if scope._own and any(tensor.name in scope._own for _, tensor in captured):
+        return _copy(named, captured, scope)
+    return named
 
 
 def _copy(recorded, captured, scope):

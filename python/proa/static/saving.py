@@ -4,7 +4,7 @@ import os
 
 from proa import _C
 from proa.static import scope as scopes
-from proa.static.binding import bound
+from proa.static.binding import copied
 from proa.static.executor import LoadedProgram
 from proa.static.sequences import lengths_name, levels_of
 
@@ -55,6 +55,8 @@ def save_inference_model(path_prefix, feed_vars, fetch_vars, executor=None, **kw
     program = _in_scope(recorded)
     sequences = [] if wanted == "paddle" else _lengths_given(program, recorded, fetches)
     fetches = [program.value(recorded.value_number(t)) for t in fetches]
+    for tensor in fetches:  # new handles of what leads gradients where it was recorded
+        tensor.stop_gradient = not tensor.is_floating_point()
     names = [name for t in feeds for name in (t.name, *_lengths_of(program, t.name))]
     trainable = [name for name, tensor in program.captured if name and not tensor.stop_gradient]
     if wanted == "paddle":
@@ -73,12 +75,9 @@ def save_inference_model(path_prefix, feed_vars, fetch_vars, executor=None, **kw
 
 
 def _in_scope(recorded):
-    """The program as the scope of now has it."""
-    scope = scopes.global_scope()
-    for program in list(scopes.programs):
-        if program._program is recorded:
-            return bound(program, scope)
-    return recorded
+    """A copy of the program as the scope of now has it; its parameters have their names, by which it is trained further."""
+    owned = any(program._program is recorded for program in list(scopes.programs))
+    return copied(recorded, scopes.global_scope() if owned else scopes.Scope())
 
 
 def _lengths_given(program, recorded, fetches):

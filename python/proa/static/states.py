@@ -3,6 +3,7 @@
 import os
 
 from proa import _C
+from proa.static.executor import LoadedProgram
 from proa.static.program import Program
 
 __all__ = [
@@ -64,7 +65,8 @@ def load_program_state(model_path, var_list=None):
     """The values that `save` wrote, as a dict of arrays.
 
     Args:
-        model_path (str): as `save` had it, with or without .pdparams; or an inference model.
+        model_path (str): as `save` had it, with or without .pdparams; or an inference model, or a folder with a file for each
+            tensor, as `fluid.io.save_params` writes. Files of such a folder that hold no tensor are named by a warning.
         var_list (list, optional): only tensors of these names.
 
     Examples:
@@ -84,7 +86,9 @@ def load_program_state(model_path, var_list=None):
     if os.path.exists(base + ".pdparams"):
         for values in serialization.load_together([base + ".pdparams", base + ".pdopt"], return_numpy=True):
             state.update(values or {})
-    elif os.path.exists(base + ".pdmodel") or os.path.isdir(base):
+    elif os.path.isdir(base):
+        state = serialization.load(base, return_numpy=True)
+    elif os.path.exists(base + ".pdmodel"):
         state = {name: tensor.numpy() for name, tensor in _C.load_program(os.fsencode(base)).captured if name}
     else:
         raise _C.located(FileNotFoundError(f"load_program_state: there is no {base}.pdparams"))
@@ -278,11 +282,31 @@ def serialize_persistables(feed_vars, fetch_vars, executor=None, **kwargs):
     return _bytes_of(feed_vars, fetch_vars, ".pdiparams")
 
 
-class _Bytes:
-    """A program without its parameters, as `deserialize_program` gives it."""
+class _Bytes(LoadedProgram):
+    """A program without its parameters, as `deserialize_program` gives it, until `deserialize_persistables` gives them."""
 
     def __init__(self, data):
-        self.data = data
+        Program.__init__(self)
+        self.data, self._module = data, None
+
+    def run(self, feed, fetch_list, return_numpy):
+        self._need_parameters()
+        return super().run(feed, fetch_list, return_numpy)
+
+    def fetch_targets(self):
+        self._need_parameters()
+        return super().fetch_targets()
+
+    def _need_parameters(self):
+        if self._module is None:
+            raise _C.located(
+                RuntimeError(
+                    "the program has no parameters yet; call static.deserialize_persistables(program, data, executor)"
+                )
+            )
+
+    def fill(self, module):
+        LoadedProgram.__init__(self, module)
 
 
 def deserialize_program(data):
@@ -304,7 +328,10 @@ def deserialize_program(data):
 
 
 def deserialize_persistables(program, data, executor=None):
-    """The program with the parameters of `serialize_persistables`, as `load_inference_model` gives it.
+    """Gives a program the parameters of `serialize_persistables`: it runs then as that of `load_inference_model`.
+
+    Returns:
+        Program: the same.
 
     Examples:
         >>> static = proa.static
@@ -316,13 +343,7 @@ def deserialize_persistables(program, data, executor=None):
         >>> static.Executor().run(program, feed={"x": np.ones([1, 2], "float32")}, fetch_list=program.fetch_targets())
         [array([[2., 2., 2.]], dtype=float32)]
     """
-    import tempfile
-
-    from proa.static.saving import load_inference_model
-
     if not isinstance(program, _Bytes) or not isinstance(data, bytes):
         raise _C.located(TypeError("deserialize_persistables: give what deserialize_program returned, and bytes"))
-    with tempfile.TemporaryDirectory() as folder:
-        save_to_file(folder + "/model.pdmodel", program.data)
-        save_to_file(folder + "/model.pdiparams", data)
-        return load_inference_model(folder + "/model")[0]
+    program.fill(_C.parse_program_files(program.data, data))
+    return program

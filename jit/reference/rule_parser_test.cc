@@ -113,6 +113,14 @@ TEST(RuleParserTest, HeadsSayWhatMayBeMissing) {
   EXPECT_EQ(Tree(rule.body[1].expression), "(again X sizes)");
 }
 
+TEST(RuleParserTest, HeadsSayVersions) {
+  const RuleBook book = Parsed("a@2, b, c@1(X) -> Out: relu(X)");
+  const std::map<std::string, int64_t> expected = {{"a", 2}, {"c", 1}};
+  EXPECT_EQ(book.versions, expected);
+  EXPECT_EQ(book.rules.size(), 3u);
+  EXPECT_NE(ErrorOf("a@1.5(X) -> Out: relu(X)"), "");
+}
+
 TEST(RuleParserTest, Errors) {
   EXPECT_EQ(ErrorOf("relu(X) -> Out: same(X)\n"), "");
   EXPECT_EQ(ErrorOf("\nrelu(X) -> Out: same(X\n"),

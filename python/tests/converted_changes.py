@@ -481,3 +481,16 @@ def a_list_in_a_dict_in_a_loop(x):
         out["items"][0] = out["items"][0] + y
         out["sum"] = out["sum"] * 0.5 + out["items"][0]
     return out["items"][0] - out["sum"]
+
+
+@supported
+def items_of_a_dict_that_is_gone_through(x):
+    """Items of a dict in a branch, while a loop goes through it"""
+    found, total = {"a": x, "b": x * 2}, x * 0
+    for key, value in found.items():
+        if value.sum() > 0:
+            found[key] = value + 1
+        else:
+            found[key] = value - 1
+        total = total + found[key]
+    return total

@@ -409,6 +409,8 @@ def _load_folder(path, return_numpy, configs):
                 warnings.warn(f"load: {name} in {path} is left out: {error}", stacklevel=3)
                 continue
             found.update(value if isinstance(value, dict) else {name: value})
+    if not found:
+        raise _C.located(IsADirectoryError(errno.EISDIR, "it is a folder without tensors", path))
     return found
 
 

@@ -77,6 +77,10 @@ class _Contents:
         return writes.contents(self.container)
 
     def put(self, value):
+        if isinstance(self.container, dict) and list(self.container) == list(value):
+            for key, item in value.items():  # who goes through it goes on
+                self.container[key] = item
+            return
         self.container.clear()
         if isinstance(self.container, (dict, set)):
             self.container.update(value)

@@ -41,6 +41,26 @@ def test_medians_and_nan():
     assert proa.median(proa.to_tensor([1.0, float("inf"), float("inf")])).item() == float("inf")
 
 
+@pytest.mark.parametrize("function", ["median", "nanmedian"])
+@pytest.mark.parametrize("pair", [(-np.inf, 3.0), (3.0, np.inf), (-np.inf, np.inf), (-np.inf, -np.inf), (3e38, -3e38)])
+def test_medians_beside_infinity(function, pair):
+    with np.errstate(invalid="ignore"):
+        expected = np.median(np.asarray(pair))
+    np.testing.assert_equal(getattr(proa, function)(proa.to_tensor(pair, dtype="float32")).item(), expected)
+
+
+@pytest.mark.parametrize("axis", [0, -1, [0]])
+def test_quantiles_of_one_number_along_an_axis(axis):
+    x = proa.to_tensor(2.5)
+    for out in (proa.median(x, axis), proa.nanmedian(x, axis), proa.quantile(x, 0.3, axis)):
+        assert out.shape == [] and out.item() == 2.5
+
+
+def test_bincount_of_integer_weights_is_float64():
+    out = proa.bincount(proa.to_tensor([0, 3, 3]), proa.to_tensor([1, 2, 5]))
+    assert out.dtype == proa.float64 and out.tolist() == [1.0, 0.0, 0.0, 7.0]
+
+
 # Losses ---------------------------------------------------------------------------------
 
 _PROBABILITY, _LABEL = np.array([0.2, 0.7]), np.array([0.3, 0.6])

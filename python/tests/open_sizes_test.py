@@ -225,6 +225,53 @@ def test_integers_as_indices(key, tmp_path):
         loaded(paddle.ones([0, 0]))
 
 
+_X = np.random.default_rng(0).standard_normal((2, 3, 4)).astype("float32")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: paddle.median(x),
+        lambda x: paddle.nanmedian(x, [0, 1], True),
+        lambda x: paddle.quantile(x, [0.3, 0.5], 1),
+        lambda x: paddle.split(x, 2, 2),
+        lambda x: paddle.chunk(x, 3, 1),
+        lambda x: paddle.unstack(x, 1, 3),
+        lambda x: paddle.broadcast_tensors([x, x[:1], x[0]]),
+        lambda x: paddle.cross(x, x * x, axis=1),
+        lambda x: paddle.crop(x),
+        lambda x: paddle.crop(x, [-1, 2, 2], [1, 1, 0]),
+    ],
+)
+def test_what_needs_no_known_size(function):
+    """All dims open; of sizes that do not fit there is an error when the program runs."""
+    expected = function(paddle.to_tensor(_X))
+    paddle.enable_static()
+    try:
+        program = paddle.static.Program()
+        with paddle.static.program_guard(program):
+            out = function(paddle.static.data("x", [None, None, None]))
+        out, expected = ([v] if isinstance(v, paddle.Tensor) else v for v in (out, expected))
+        got = paddle.static.Executor().run(program, feed={"x": _X}, fetch_list=out)
+    finally:
+        paddle.disable_static()
+    for mine, wanted in zip(got, expected, strict=True):
+        np.testing.assert_array_equal(mine, wanted.numpy())
+
+
+@pytest.mark.parametrize("function", [lambda x: paddle.split(x, 2, 1), lambda x: paddle.unstack(x, 1, 2)])
+def test_open_size_that_does_not_fit(function):
+    paddle.enable_static()
+    try:
+        program = paddle.static.Program()
+        with paddle.static.program_guard(program):
+            out = function(paddle.static.data("x", [None, None, None]))
+        with pytest.raises(ValueError, match="do not add up to 3"):
+            paddle.static.Executor().run(program, feed={"x": _X}, fetch_list=out)
+    finally:
+        paddle.disable_static()
+
+
 def main(names):
     with tempfile.TemporaryDirectory() as folder:
         for name, cases in _CASES.items():

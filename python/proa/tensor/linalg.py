@@ -107,12 +107,15 @@ def cross(x, y, axis=None, name=None):
             raise _C.located(ValueError(f"cross: x has no dim of size 3; it is {sizes} {x.dtype.name}"))
         axis = sizes.index(3)
     axis = known_axis_of("cross", axis, x)
-    if len(y.shape) != len(x.shape) or x.shape[axis] != 3 or y.shape[axis] != 3:
+    sizes = (x.shape[axis], y.shape[axis]) if len(y.shape) == len(x.shape) else ()
+    if not sizes or any(not is_late(size) and size != 3 for size in sizes):
         raise _C.located(
             ValueError(f"cross: size 3 is needed at axis {axis}; x is {list(x.shape)}, y is {list(y.shape)}")
         )
-    x0, x1, x2 = _C.ops.unbind(x, axis)
-    y0, y1, y2 = _C.ops.unbind(y, axis)
+    # Not unbind, which must know the size; of another size there is an error when the program runs.
+    (x0, x1, x2), (y0, y1, y2) = (
+        [_C.ops.squeeze(part, [axis]) for part in _C.ops.split(v, [1, 1, 1], axis)] for v in (x, y)
+    )
     return _C.ops.stack([x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0], axis)
 
 

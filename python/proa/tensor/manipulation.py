@@ -1,6 +1,8 @@
 """Splitting, joining, expanding and turning tensors."""
 
+import functools
 import operator
+import sys
 
 from proa import _C
 from proa.framework.attributes import (
@@ -152,7 +154,7 @@ def _split(op, x, num_or_sections, axis, parameter):
         axis = known_axis_of(op, axis, x)
         size, num = x.shape[axis], num_or_sections
         # Nothing can be cut into any number of nothings; of them a list is made.
-        if num < 1 or size % num or num > max(size, _MOST_EMPTY_PARTS):
+        if num < 1 or not is_late(size) and (size % num or num > max(size, _MOST_EMPTY_PARTS)):
             raise _C.located(
                 ValueError(
                     f"{op}: dim {axis} of size {size} cannot be split into {num} equal parts; "
@@ -195,6 +197,9 @@ def unstack(x, axis=0, num=None):
     """
     x = _C.tensor_argument(x, "unstack", "x")
     axis = known_axis_of("unstack", axis, x)
+    if num is not None and is_late(x.shape[axis]):
+        parts = _C.ops.split(x, [1] * an_int("unstack", "num", num), axis)  # whose sum is checked when the program runs
+        return [_C.ops.assign(_C.ops.squeeze(part, [axis])) for part in parts]
     if num is not None and num != x.shape[axis]:
         raise _C.located(ValueError(f"unstack: num is {num}, but dim {axis} has size {x.shape[axis]}"))
     return [_C.ops.assign(part) for part in _C.ops.unbind(x, axis)]
@@ -299,9 +304,11 @@ def broadcast_tensors(input=None, name=None, *, inputs=None):
     inputs = tensor_list(input if inputs is None else inputs, "broadcast_tensors", "input")
     if not inputs:
         raise _C.located(ValueError("broadcast_tensors: at least one tensor is needed"))
-    shape = []
-    for x in inputs:
-        shape = broadcast_shape(shape, x.shape)
+    if any(is_late(x.shape) for x in inputs):
+        common = functools.reduce(_C.ops.logical_or, [_C.ops.full_like(x, False, "bool") for x in inputs])
+        shape = common.shape
+    else:
+        shape = functools.reduce(broadcast_shape, [x.shape for x in inputs])
     return [_C.ops.broadcast_to(x, shape) for x in inputs]
 
 
@@ -383,7 +390,7 @@ def crop(x, shape=None, offsets=None, name=None):
     x = _C.tensor_argument(x, "crop", "x")
     rank = len(x.shape)
     offsets = [0] * rank if offsets is None else ints("crop", "offsets", offsets)
-    sizes = list(x.shape) if shape is None else ints("crop", "shape", shape)
+    sizes = [-1] * rank if shape is None else ints("crop", "shape", shape)
     if len(sizes) != rank or len(offsets) != rank:
         raise _C.located(
             ValueError(f"crop: {rank} sizes and offsets are needed; shape is {sizes}, offsets are {offsets}")
@@ -395,17 +402,18 @@ def crop(x, shape=None, offsets=None, name=None):
             ends.append(offsets[i] + sizes[i])
             continue
         size = x.shape[i] - offsets[i] if sizes[i] == -1 else sizes[i]
-        if offsets[i] < 0 or size < 0 or offsets[i] + size > x.shape[i]:
+        open_size = is_late(x.shape[i])
+        if offsets[i] < 0 or (not is_late(size) and size < 0) or (not open_size and offsets[i] + size > x.shape[i]):
             raise _C.located(
                 ValueError(
                     f"crop: dim {i} has no {size} elements from {offsets[i]} on; x is {list(x.shape)} {x.dtype.name}"
                 )
             )
         sizes[i] = size
-        ends.append(offsets[i] + size)
+        ends.append(sys.maxsize if is_late(size) else offsets[i] + size)  # slices end where the dim does
     block = _C.ops.assign(_C.ops.slice(x, list(range(rank)), offsets, ends))
     # Slices keep what is there; a block of other sizes than asked for is an error when the program runs.
-    return _C.ops.reshape(block, sizes) if is_late(offsets, sizes) else block
+    return _C.ops.reshape(block, sizes) if is_late(offsets, sizes, x.shape) else block
 
 
 def _late_size(rest, size):

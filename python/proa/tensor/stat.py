@@ -22,6 +22,8 @@ def _axes(op, x, axis):
         return list(range(len(x.shape)))
     axis = numbers(axis)
     axes = list(axis) if isinstance(axis, (list, tuple)) else [axis]
+    if not x.shape and all(a in (0, -1) for a in axes):
+        return []  # as in reductions: one number is its own only row
     return [known_axis_of(op, a, x) for a in axes]
 
 
@@ -33,7 +35,7 @@ def _rows(op, x, axis):
     count = 1
     for a in axes:
         count *= x.shape[a]
-    if count == 0:
+    if not is_late(count) and count == 0:
         raise _C.located(ValueError(f"{op}: there are no elements to choose from; x is {list(x.shape)} {x.dtype.name}"))
     turned = _C.ops.transpose(x, [*rest, *axes])
     return _C.ops.reshape(turned, [*(x.shape[i] for i in rest), count]), kept, count
@@ -48,7 +50,7 @@ def _at(ordered, last, part):
         place = part * last
         low = min(int(place), last)
         value = ordered[..., low]
-        return value if place == low else value + (ordered[..., low + 1] - value) * (place - low)
+        return value if place == low else _between(value, ordered[..., low + 1], place - low)
     ops = _C.ops
     last = ops.unsqueeze(last, -1)
     place = last.astype("float64") * part
@@ -56,8 +58,14 @@ def _at(ordered, last, part):
     high = ops.clip(ops.minimum(low + 1, last), 0, None)
     below, above = ops.take_along_axis(ordered, low, -1), ops.take_along_axis(ordered, high, -1)
     share = (place - low.astype("float64")).astype(ordered.dtype)
-    value = ops.where(share == 0.0, below, below + (above - below) * share)
+    value = ops.where(share == 0.0, below, _between(below, above, share))
     return ops.squeeze(value, -1)
+
+
+def _between(below, above, share):
+    """What lies at `share` of the way from below to above; beside an infinity, and a difference that overflows, too."""
+    value = below + (above - below) * share
+    return _C.ops.where(_C.ops.isfinite(value), value, below * (1 - share) + above * share)
 
 
 def _quantiles(op, x, parts, axis, keepdim, skip_nan):
@@ -66,7 +74,11 @@ def _quantiles(op, x, parts, axis, keepdim, skip_nan):
     rows, kept, count = _rows(op, x, axis)
     rows = rows if rows.is_floating_point() else rows.astype(_C.get_default_dtype())
     ordered = _C.ops.sort(rows, -1, False)[0]  # NaN comes last
-    last = (count - _C.ops.isnan(rows).astype("int64").sum(-1)) - 1 if skip_nan else count - 1
+    if skip_nan or is_late(count):
+        counted = _C.ops.isnan(rows).astype("int64")
+        last = (1 - counted if skip_nan else _C.ops.full_like(counted, 1)).sum(-1) - 1
+    else:
+        last = count - 1
     out = [_at(ordered, last, part) for part in parts]
     if not skip_nan:
         top = ordered[..., -1]
@@ -189,7 +201,7 @@ def bincount(x, weights=None, minlength=0, name=None):
 
     Args:
         x (Tensor): integers >= 0, [N].
-        weights (Tensor, optional): [N].
+        weights (Tensor, optional): [N]; the result has their dtype if they are floating, and is float64 otherwise.
         minlength (int): length of the result at least.
 
     Examples:
@@ -213,6 +225,8 @@ def bincount(x, weights=None, minlength=0, name=None):
         weights = _C.ops.full([x.shape[0]], 1, _C.int64)
     elif list(weights.shape) != list(x.shape):
         raise _C.located(ValueError(f"bincount: weights must be {list(x.shape)}; they are {list(weights.shape)}"))
+    elif not weights.is_floating_point():
+        weights = weights.astype("float64")
     start = _C.ops.full([length], 0, weights.dtype)
     return _C.ops.scatter_nd_add(start, _C.ops.unsqueeze(x, 1), weights)
 

@@ -261,3 +261,21 @@ def test_where_a_program_is_recorded(workers):
         assert len(list(proa.io.WeightedRandomSampler([0.5, 0.5], 3))) == 3
     finally:
         proa.disable_static()
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_batch_sampler_that_has_no_batch_size_gives_batches(workers):
+    class ByLength(io.BatchSampler):
+        def __init__(self):
+            pass
+
+        def __iter__(self):
+            yield from ([0, 1], [5], [2, 3, 4])
+
+        def __len__(self):
+            return 3
+
+    data = [(np.full(2, i, "float32"), i) for i in range(6)]
+    for sampler in (ByLength(), list(ByLength())):
+        batches = list(io.DataLoader(data, batch_sampler=sampler, num_workers=workers))
+        assert [(x.shape, y.tolist()) for x, y in batches] == [([2, 2], [0, 1]), ([1, 2], [5]), ([3, 2], [2, 3, 4])]

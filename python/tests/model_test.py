@@ -475,3 +475,41 @@ def test_rows_of_summaries(capsys):
     proa.summary(proa.vision.models.resnet18(), (1, 3, 32, 32))
     text = capsys.readouterr().out
     assert text.count("BasicBlock-") == 8 and "Params size (MB): 44.63" in text
+
+
+def test_callbacks_are_told_of_the_batch_before_and_of_step_and_size():
+    class Told(proa.callbacks.Callback):
+        def on_train_batch_begin(self, step, logs=None):
+            heard.append(("begin", step, logs.get("step")))
+
+        def on_train_batch_end(self, step, logs=None):
+            heard.append(("end", logs["step"], logs["batch_size"]))
+
+        def on_train_end(self, logs=None):
+            heard.append(("done", sorted(logs)))
+
+        def on_predict_batch_end(self, step, logs=None):
+            heard.append(("predict", logs["step"], logs["batch_size"]))
+
+    heard = []
+    model = make()
+    model.fit(Points(5, 0), batch_size=3, epochs=1, verbose=0, callbacks=Told())
+    model.predict(Points(4, 0), batch_size=3, verbose=0, callbacks=Told())
+    assert heard == [
+        ("begin", 0, None), ("end", 0, 3), ("begin", 1, 0), ("end", 1, 2), ("done", ["acc", "batch_size", "loss", "step"]),
+        ("predict", 0, 3), ("predict", 1, 1),
+    ]  # fmt: skip
+    assert sorted(model.evaluate(Points(4, 0), batch_size=3, verbose=0)) == ["acc", "loss"]
+
+
+def test_evaluation_every_second_epoch_begins_with_the_first():
+    class Evaluated(proa.callbacks.Callback):
+        def on_epoch_begin(self, epoch, logs=None):
+            self.epoch = epoch
+
+        def on_eval_begin(self, logs=None):
+            heard.append(self.epoch)
+
+    heard = []
+    make().fit(Points(4, 0), Points(4, 0), batch_size=4, epochs=5, eval_freq=2, verbose=0, callbacks=Evaluated())
+    assert heard == [0, 2, 4]

@@ -406,3 +406,42 @@ def test_adamw_adds_what_a_parameter_asks_for_to_its_decay(regularizer, clip):
         rate = 0.1 * np.sqrt(1 - 0.999**step) / (1 - 0.9**step)
         expected = expected - rate * m / (np.sqrt(v) + 1e-8 * np.sqrt(1 - 0.999**step))
     np.testing.assert_allclose(p.numpy(), expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", [O.Adam, O.AdamW, O.Adamax, O.Lamb])
+def test_a_group_with_its_own_betas_steps_as_an_optimizer_with_them(kind):
+    def trained(make):
+        p = parameters(1.0)[0]
+        opt = make(p)
+        for _ in range(3):
+            p.clear_grad()
+            (p * p).sum().backward()
+            opt.step()
+        return p.numpy()
+
+    own = trained(lambda p: kind(0.1, beta1=0.5, beta2=0.6, parameters=[p]))
+    in_group = trained(lambda p: kind(0.1, parameters=[{"params": [p], "beta1": 0.5, "beta2": 0.6}]))
+    np.testing.assert_array_equal(in_group, own)
+
+
+def test_groups_are_clipped_by_themselves():
+    clip = proa.nn.ClipGradByGlobalNorm(1.0)
+    a, b, c, d = parameters(1.0, 1.0, 1.0, 1.0)
+    opt = O.SGD(
+        1.0,
+        [
+            {"params": [a, b]},
+            {"params": [c], "grad_clip": proa.nn.ClipGradByValue(0.25)},
+            {"params": [d], "grad_clip": None},
+        ],
+        grad_clip=clip,
+    )
+    (3.0 * a.sum() + 4.0 * b.sum() + 5.0 * c.sum() + 6.0 * d.sum()).backward()
+    opt.step()
+    norm = np.sqrt(9.0 * a.size + 16.0 * b.size)
+    np.testing.assert_allclose(a.numpy(), 1 - 3 / norm, rtol=1e-6)
+    np.testing.assert_allclose(b.numpy(), 1 - 4 / norm, rtol=1e-6)
+    np.testing.assert_allclose(c.numpy(), 0.75, rtol=1e-6)
+    np.testing.assert_allclose(d.numpy(), -5.0, rtol=1e-6)
+    with pytest.raises(TypeError, match="grad_clip must be a ClipGradBy"):
+        O.SGD(0.1, [{"params": [a], "grad_clip": 1.0}])

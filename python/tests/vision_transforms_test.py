@@ -303,3 +303,9 @@ def test_resample_is_another_name_of_interpolation():
     for kind in (image, Image.fromarray(image)):
         turned = [np.asarray(T.rotate(kind, 30, **{name: "bilinear"})) for name in ("resample", "interpolation")]
         assert np.array_equal(*turned) and not np.array_equal(turned[0], np.asarray(T.rotate(kind, 30)))
+
+
+def test_to_tensor_of_16_bit_pictures_keeps_large_values():
+    values = np.array([[0, 1, 40000], [65535, 32768, 7]], "uint16")
+    made = T.functional.to_tensor(Image.fromarray(values))
+    assert made.shape == [1, 2, 3] and (made.numpy()[0] == values).all()

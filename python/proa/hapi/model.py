@@ -196,8 +196,8 @@ class Model:
             names.extend(_listed(metric.name()))
         return names
 
-    def _logs(self, result):
-        """What callbacks are told of a batch: of what train_batch or eval_batch gave."""
+    def _logs(self, result, step, samples):
+        """What callbacks are told of a batch: of what train_batch or eval_batch gave, its number and its size."""
         logs = {}
         if self._loss:
             losses = result[0] if self._metrics else result
@@ -205,6 +205,7 @@ class Model:
             logs["loss"] = values[0] if len(values) == 1 else values
         for metric in self._metrics:
             logs.update(zip(_listed(metric.name()), _listed(metric.accumulate())))
+        logs["step"], logs["batch_size"] = step, samples
         return logs
 
     def fit(
@@ -229,7 +230,7 @@ class Model:
 
         Args:
             train_data (Dataset|DataLoader): samples (input..., label), or batches of them.
-            eval_data (Dataset|DataLoader, optional): evaluated every `eval_freq` epochs.
+            eval_data (Dataset|DataLoader, optional): evaluated after the first epoch and every `eval_freq` epochs from there.
             batch_size (int): of data sets.
             epochs (int): passes over the data.
             log_freq (int): batches between two updates of the output.
@@ -252,6 +253,7 @@ class Model:
         callbacks = self._callbacks(callbacks, log_freq, verbose, save_dir, save_freq, epochs, steps, batch_size)
         self.stop_training = self._in_epoch = False
         done = 0
+        logs = {}
         callbacks.on_train_begin()
         for epoch in range(epochs):
             callbacks.on_epoch_begin(epoch)
@@ -263,12 +265,12 @@ class Model:
                 _with_last(loader) if accumulate_grad_batches > 1 and steps is None else ((b, False) for b in loader)
             )
             for step, (batch, last) in enumerate(batches):
-                callbacks.on_train_batch_begin(step)
+                callbacks.on_train_batch_begin(step, logs)
                 inputs, labels = self._fields(batch)
                 update = (step + 1) % accumulate_grad_batches == 0 or last or step + 1 == steps or done + 1 == num_iters
                 result = self.train_batch(inputs, labels, update)
                 self._in_epoch = True
-                logs = self._logs(result)
+                logs = self._logs(result, step, len(inputs[0]) if inputs else 0)
                 callbacks.on_train_batch_end(step, logs)
                 done += 1
                 if num_iters is not None and done >= num_iters:
@@ -276,11 +278,11 @@ class Model:
                     break
             self._in_epoch = False
             callbacks.on_epoch_end(epoch, logs)
-            if eval_loader is not None and (epoch + 1) % eval_freq == 0:
+            if eval_loader is not None and epoch % eval_freq == 0:
                 self._evaluate(eval_loader, callbacks)
             if self.stop_training:
                 break
-        callbacks.on_train_end()
+        callbacks.on_train_end(logs)
 
     def _callbacks(self, callbacks, log_freq, verbose, save_dir, save_freq, epochs, steps, batch_size):
         callbacks = _listed(callbacks)
@@ -315,18 +317,17 @@ class Model:
         callbacks.on_eval_begin({"steps": _length(loader), "metrics": self._names()})
         samples, logs, gathered = 0, {}, Gathered(loader)
         for step, batch in enumerate(itertools.islice(loader, num_iters)):
-            callbacks.on_eval_batch_begin(step)
+            callbacks.on_eval_batch_begin(step, logs)
             inputs, labels = self._fields(batch)
             result = self._eval_batch(inputs, labels, gathered)
             samples += gathered.count(inputs)
-            logs = self._logs(result)
+            logs = self._logs(result, step, gathered.count(inputs))
             callbacks.on_eval_batch_end(step, logs)
         if self._loss and samples:
             logs["loss"] = _listed(logs["loss"])
         logs["samples"] = samples
         callbacks.on_eval_end(logs)
-        logs.pop("samples")
-        return logs
+        return {name: logs[name] for name in self._names() if name in logs}
 
     def evaluate(self, eval_data, batch_size=1, log_freq=10, verbose=2, num_workers=0, callbacks=None, num_iters=None):
         """Metrics over a data set, and the loss of its last batch: a dict, such as {"loss": [0.1], "acc": 0.98}."""
@@ -348,13 +349,14 @@ class Model:
         loader = loader_of(test_data, batch_size, False, num_workers)
         callbacks = self._callbacks(callbacks, 1, verbose, None, 1, None, None, batch_size)
         callbacks.on_predict_begin({"steps": _length(loader)})
-        batches, samples, gathered = [], 0, Gathered(loader)
+        batches, samples, logs, gathered = [], 0, {}, Gathered(loader)
         for step, batch in enumerate(loader):
-            callbacks.on_predict_batch_begin(step)
+            callbacks.on_predict_batch_begin(step, logs)
             inputs, _ = self._fields(batch, labelled=False)
             batches.append(self._predict_batch(inputs, gathered))
             samples += gathered.count(inputs)
-            callbacks.on_predict_batch_end(step, {})
+            logs = {"step": step, "batch_size": gathered.count(inputs)}
+            callbacks.on_predict_batch_end(step, logs)
         callbacks.on_predict_end({"samples": samples})
         outputs = list(zip(*batches))
         return [np.concatenate(parts) for parts in outputs] if stack_outputs else outputs

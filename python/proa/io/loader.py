@@ -118,7 +118,8 @@ class DataLoader:
             self.batch_sampler = BatchSampler(dataset, None, shuffle, batch_size, drop_last)
             self.batch_size = batch_size
         self.drop_last = drop_last
-        self.collate_fn = collate_fn or (default_convert_fn if self.batch_size is None else default_collate_fn)
+        single = self.batch_sampler is None and self.batch_size is None  # a batch sampler need not know its sizes
+        self.collate_fn = collate_fn or (default_convert_fn if single else default_collate_fn)
 
     def __len__(self):
         """Number of batches; an error for an IterableDataset."""

@@ -2,7 +2,7 @@
 
 from proa import _C
 from proa.framework.attributes import known_real
-from proa.optimizer.optimizer import Optimizer, fuses_masters
+from proa.optimizer.optimizer import Optimizer, first_power, fuses_masters
 
 
 def _check_beta(kind, name, value):
@@ -65,12 +65,9 @@ class Adam(Optimizer):
             "lazy_mode": bool(lazy_mode),
         }
 
-    def _start_accumulator(self, name, param):
-        # Powers of the betas, as they are in the first step.
-        if name == "beta1_pow_acc":
-            return _C.ops.full([1], self._default_options["beta1"], _C.float32)
-        if name == "beta2_pow_acc":
-            return _C.ops.full([1], self._default_options["beta2"], _C.float32)
+    def _start_accumulator(self, name, param, options):
+        if name in ("beta1_pow_acc", "beta2_pow_acc"):
+            return first_power(options[name[:5]])
         return _C.ops.full_like(param, 0.0)
 
     @fuses_masters

@@ -3,7 +3,7 @@
 from proa import _C
 from proa.framework.attributes import function, known_real
 from proa.optimizer.adam import _check_beta
-from proa.optimizer.optimizer import Optimizer, fuses_masters, is_factor, times, with_l2
+from proa.optimizer.optimizer import Optimizer, first_power, fuses_masters, is_factor, times, with_l2
 
 
 class _PerParameter(Optimizer):
@@ -63,7 +63,7 @@ class Adagrad(Optimizer):
         self._initial = self._real("initial_accumulator_value", initial_accumulator_value)
         self._default_options = {"epsilon": self._epsilon}
 
-    def _start_accumulator(self, name, param):
+    def _start_accumulator(self, name, param, options):
         return _C.ops.full_like(param, self._initial)
 
     @fuses_masters
@@ -251,9 +251,9 @@ class Adamax(Optimizer):
             "epsilon": self._epsilon,
         }
 
-    def _start_accumulator(self, name, param):
+    def _start_accumulator(self, name, param, options):
         if name == "beta1_pow_acc":
-            return _C.ops.full([1], self._default_options["beta1"], _C.float32)
+            return first_power(options["beta1"])
         return _C.ops.full_like(param, 0.0)
 
     @fuses_masters
@@ -329,9 +329,9 @@ class Lamb(_PerParameter):
             options = tuple((name, 0.0 if name == "lamb_weight_decay" else value) for name, value in options)
         return lr_scale, l1, l2, options
 
-    def _start_accumulator(self, name, param):
+    def _start_accumulator(self, name, param, options):
         if name in ("beta1_pow_acc", "beta2_pow_acc"):
-            return _C.ops.full([1], self._default_options[name[:5]], _C.float32)
+            return first_power(options[name[:5]])
         return _C.ops.full_like(param, 0.0)
 
     @fuses_masters

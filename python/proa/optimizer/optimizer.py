@@ -32,20 +32,21 @@ class Bucket:
 
     `states` maps the name of an accumulator to the list of tensors beside `params`. `owners` are the parameters of the
     network: the same list as `params`, unless these are float32 copies of theirs. `grad_scale` and `rounded` are for updates
-    that are marked by `fuses_masters`: what gradients count times, and the 16-bit parameters to be written.
+    that are marked by `fuses_masters`: what gradients count times, and the 16-bit parameters to be written. `group` is the
+    dict that the parameters were given in: its gradients are clipped together.
     """
 
-    __slots__ = ("grad_scale", "l1", "l2", "lr_scale", "options", "owners", "params", "rounded", "states")
+    __slots__ = ("grad_scale", "group", "l1", "l2", "lr_scale", "options", "owners", "params", "rounded", "states")
 
-    def __init__(self, lr_scale, l1, l2, options):
-        self.lr_scale, self.l1, self.l2, self.options = lr_scale, l1, l2, options
+    def __init__(self, lr_scale, l1, l2, options, group):
+        self.lr_scale, self.l1, self.l2, self.options, self.group = lr_scale, l1, l2, options, group
         self.owners = self.params = []
         self.states = {}
         self.grad_scale, self.rounded = 1.0, ()
 
     def part(self, kept):
         """The same bucket with those parameters only for which `kept` (a list of bool) is true."""
-        part = Bucket(self.lr_scale, self.l1, self.l2, self.options)
+        part = Bucket(self.lr_scale, self.l1, self.l2, self.options, self.group)
         part.owners = part.params = [p for p, k in zip(self.params, kept) if k]
         if self.owners is not self.params:
             part.owners = [p for p, k in zip(self.owners, kept) if k]
@@ -63,6 +64,11 @@ def _as_regularizer(decay):
     )
 
 
+def _check_clip(kind, clip):
+    if clip is not None and not callable(clip):
+        raise _C.located(TypeError(f"{kind}: grad_clip must be a ClipGradBy... object, not {type(clip).__name__}"))
+
+
 class Optimizer:
     """Base of optimizers.
 
@@ -70,7 +76,8 @@ class Optimizer:
         learning_rate (float|LRScheduler): the rate, or its schedule.
         epsilon (float): kept for optimizers that divide.
         parameters (list): parameters to update, or groups: dicts with `params` and
-            settings that hold for the group (`learning_rate` is a factor there).
+            settings that hold for the group (`learning_rate` is a factor there). Each group is clipped by itself,
+            by its own `grad_clip` if it has one.
         weight_decay (float|L1Decay|L2Decay, optional): added to the gradients; a
             parameter's own regularizer goes before it. A float means L2Decay.
         grad_clip (optional): ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue.
@@ -107,10 +114,7 @@ class Optimizer:
             raise _C.located(
                 TypeError(f"{kind}: parameters must be a list of parameters, not one {type(parameters).__name__}")
             )
-        if grad_clip is not None and not callable(grad_clip):
-            raise _C.located(
-                TypeError(f"{kind}: grad_clip must be a ClipGradBy... object, not {type(grad_clip).__name__}")
-            )
+        _check_clip(kind, grad_clip)
         try:
             parameters = list(parameters or ())  # in static mode: all that the program trains, at minimize
         except TypeError:
@@ -158,9 +162,17 @@ class Optimizer:
             seen.add(id(p))
             if names.setdefault(p.name, p) is not p:
                 raise _C.located(ValueError(f"{kind}: two parameters have the name {p.name}"))
+        _check_clip(kind, group.get("grad_clip"))
         group["weight_decay"] = _as_regularizer(group["weight_decay"]) if "weight_decay" in group else None
         self._groups.append(group)
         self._buckets = None
+
+    def _change_clips(self, change):
+        """Puts `change(clip)` into the place of what clips gradients, of all and of groups."""
+        self._grad_clip = change(self._grad_clip)
+        for group in self._groups:
+            if "grad_clip" in group:
+                group["grad_clip"] = change(group["grad_clip"])
 
     @property
     def _parameter_list(self):
@@ -181,19 +193,19 @@ class Optimizer:
     def _make_buckets(self):
         """Sorts the parameters into buckets and makes their state. Settings are read here, once."""
         buckets = {}
-        for group in self._groups:
+        for number, group in enumerate(self._groups):
             for param in group["params"]:
                 if param.stop_gradient:
                     continue
-                key = (*self._settings(param, group), param.dtype, str(param.place))
+                key = (*self._settings(param, group), param.dtype, str(param.place), number)
                 if key not in buckets:
-                    buckets[key] = Bucket(*key[:3], dict(key[3]))
+                    buckets[key] = Bucket(*key[:3], dict(key[3]), group)
                 buckets[key].params.append(param)
         for bucket in buckets.values():
             if self._has_master(bucket.params[0]):
                 bucket.params = [self._master_weight(p) for p in bucket.owners]
             for name in self._accumulator_names:
-                bucket.states[name] = [self._accumulator(name, p) for p in bucket.params]
+                bucket.states[name] = [self._accumulator(name, p, bucket.options) for p in bucket.params]
         self._buckets = list(buckets.values())
         self._trainable = [not p.stop_gradient for p in self._parameter_list]
 
@@ -231,16 +243,16 @@ class Optimizer:
                     master.set_value(owner.astype(_C.float32))
                 self._written[owner.name] = owner.inplace_version
 
-    def _start_accumulator(self, name, param):
-        """The first value of an accumulator; zeros unless a subclass knows better."""
+    def _start_accumulator(self, name, param, options):
+        """The first value of an accumulator of a parameter that is updated by `options`; zeros unless a subclass knows better."""
         return _C.ops.full_like(param, 0.0)
 
-    def _accumulator(self, name, param):
+    def _accumulator(self, name, param, options):
         """The accumulator `name` of a parameter, made or taken from a loaded state if it is new."""
         by_param = self._accumulators[name]
         if param.name not in by_param:
             with _C.eager_mode():
-                tensor = self._start_accumulator(name, param).detach()
+                tensor = self._start_accumulator(name, param, options).detach()
             tensor.name = f"{param.name}_{name}_0"
             tensor.persistable = True
             tensor.stop_gradient = True
@@ -248,7 +260,7 @@ class Optimizer:
             if _C.in_static_mode():
                 from proa.static.parameters import remember_made
 
-                remember_made(tensor, lambda: self._start_accumulator(name, param))
+                remember_made(tensor, lambda: self._start_accumulator(name, param, options))
             if tensor.name in self._loaded:
                 _assign_state(tensor, self._loaded.pop(tensor.name))
         return by_param[param.name]
@@ -359,13 +371,19 @@ class Optimizer:
         return False
 
     def _update_all(self, grads, factor=1.0):
-        """Updates all buckets from gradients by the ids of their parameters, clipped, and times a factor.
+        """Updates all buckets from gradients by the ids of their parameters, clipped group by group, and times a factor."""
+        for group in self._groups:
+            buckets = [bucket for bucket in self._buckets if bucket.group is group]
+            self._update_group(buckets, group.get("grad_clip", self._grad_clip), grads, factor)
+
+    def _update_group(self, buckets, clip, grads, factor):
+        """Updates buckets whose gradients are clipped together.
 
         Where one number clips all gradients, it goes into the update: gradients are read and stay as they are.
         """
-        clip, common = self._grad_clip, None
+        common = None
         if clip is not None:
-            pairs = [(p, grads.get(id(p))) for bucket in self._buckets for p in bucket.owners]
+            pairs = [(p, grads.get(id(p))) for bucket in buckets for p in bucket.owners]
             pairs = [(p, g) for p, g in pairs if g is not None]
             if "common_factor" in vars(type(clip)):  # not inherited: a subclass may clip otherwise
                 common = clip.common_factor(pairs, factor)
@@ -374,7 +392,7 @@ class Optimizer:
                 grads, factor = {id(p): g for p, g in clip(pairs)}, 1.0
             elif not _C.is_symbolic(common):
                 common = common.item()
-        for bucket in self._buckets:
+        for bucket in buckets:
             found = [grads.get(id(p)) for p in bucket.owners]
             if common is None:
                 self._update(bucket, found, factor)
@@ -617,6 +635,11 @@ def _assign_state(tensor, value):
         tensor.set_value(value)
     finally:
         _C.set_grad_enabled(recording)
+
+
+def first_power(beta):
+    """The power of a beta before the first step."""
+    return _C.ops.full([1], beta, _C.float32)
 
 
 def with_l2(bucket, grads):

@@ -90,7 +90,7 @@ def _is_like_parameter(optimizer, rest, shape, parameter_shape):
     if kind in optimizer._accumulator_names:  # asked with a shape that numbers of another kind do not have
         with _C.eager_mode():
             probe = _C.ops.full([2, 3], 0.0, _C.float32)
-            return list(optimizer._start_accumulator(kind, probe).shape) == [2, 3]
+            return list(optimizer._start_accumulator(kind, probe, optimizer._default_options).shape) == [2, 3]
     return list(shape) == list(parameter_shape)
 
 

@@ -81,7 +81,7 @@ def to_tensor(pic, data_format="CHW"):
     if _is_tensor_image(pic):
         return pic if chw else pic.transpose([1, 2, 0])
     if _is_pil_image(pic):
-        kinds = {"I": np.int32, "I;16": np.int16, "F": np.float32}
+        kinds = {"I": np.int32, "I;16": np.int32, "F": np.float32}
         array = np.asarray(pic, kinds.get(pic.mode, np.uint8))
         array = 255 * array if pic.mode == "1" else array
     else:

@@ -24,7 +24,7 @@ class HybridParallelOptimizer:
         self._inner_opt, self._hcg, self._strategy = optimizer, hcg, strategy
         whole = hcg.get_check_parallel_group()
         if whole.nranks > 1 or any(getattr(p, "no_sync", False) for p in optimizer._parameter_list):
-            optimizer._grad_clip = over_ranks(optimizer._grad_clip, whole, self._counts)
+            optimizer._change_clips(lambda clip: over_ranks(clip, whole, self._counts))
         if hcg._size("sharding") > 1:
             from proa.distributed.fleet.meta_parallel.sharding.divided_optimizer import DividedOptimizer
 

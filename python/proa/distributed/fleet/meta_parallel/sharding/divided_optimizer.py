@@ -112,7 +112,7 @@ class DividedOptimizer:
         if clip:
             from proa.distributed.fleet.meta_optimizers.dygraph_optimizer.hybrid_clip import over_ranks
 
-            optimizer._grad_clip = over_ranks(optimizer._grad_clip, group, lambda parameter: True)
+            optimizer._change_clips(lambda clip: over_ranks(clip, group, lambda parameter: True))
 
     def _divide(self, parameter):
         """The part of a parameter that the optimizer updates."""

@@ -53,8 +53,8 @@ def offload(optimizer, folder):
         raise _C.located(ValueError(f"group_sharded_parallel: offload: there is no folder {folder}"))
     start, master = optimizer._start_accumulator, optimizer._master_weight
 
-    def start_mapped(name, parameter):
-        made = start(name, parameter)
+    def start_mapped(name, parameter, options):
+        made = start(name, parameter, options)
         mapped = _mapped(made, folder)
         return made if mapped is None else mapped
 

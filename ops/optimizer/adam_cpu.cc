@@ -33,16 +33,16 @@ struct AdamFactors {
 void Check(const char* op, const AdamLists& l) {
   optimizer::CheckBeside(op, l.params, "moment1s", l.moment1s);
   optimizer::CheckBeside(op, l.params, "moment2s", l.moment2s);
-  optimizer::CheckPowers(op, l.params, "beta1_pows", l.beta1_pows);
-  optimizer::CheckPowers(op, l.params, "beta2_pows", l.beta2_pows);
+  optimizer::CheckPowers(op, l.params, "beta1_pows", l.beta1_pows, true);
+  optimizer::CheckPowers(op, l.params, "beta2_pows", l.beta2_pows, true);
 }
 
 std::vector<AdamFactors> Factors(const AdamLists& l, const AdamNumbers& n) {
   std::vector<AdamFactors> out;
   out.reserve(l.params.size());
   for (size_t i = 0; i < l.params.size(); ++i) {
-    const double power1 = *l.beta1_pows[i].data<float>();
-    const double power2 = *l.beta2_pows[i].data<float>();
+    const double power1 = optimizer::PowerOf(l.beta1_pows[i]);
+    const double power2 = optimizer::PowerOf(l.beta2_pows[i]);
     const double correction = std::sqrt(1.0 - power2);
     out.push_back(
         {n.rate * correction / (1.0 - power1), n.epsilon * correction});
@@ -76,10 +76,8 @@ void Step(const char* op, const AdamLists& l, const AdamNumbers& n) {
     }
   });
   for (size_t i = 0; i < l.params.size(); ++i) {
-    float& power1 = *l.beta1_pows[i].data<float>();
-    float& power2 = *l.beta2_pows[i].data<float>();
-    power1 = static_cast<float>(power1 * n.beta1);
-    power2 = static_cast<float>(power2 * n.beta2);
+    optimizer::RaisePower(l.beta1_pows[i], n.beta1);
+    optimizer::RaisePower(l.beta2_pows[i], n.beta2);
   }
 }
 

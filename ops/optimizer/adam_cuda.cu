@@ -100,8 +100,8 @@ void Step(const KernelContext& ctx, const char* op, const AdamStep& step,
   optimizer::CheckRounded(op, params, gradients.rounded);
   optimizer::CheckBeside(op, params, "moment1s", moment1s);
   optimizer::CheckBeside(op, params, "moment2s", moment2s);
-  optimizer::CheckPowers(op, params, "beta1_pows", beta1_pows);
-  optimizer::CheckPowers(op, params, "beta2_pows", beta2_pows);
+  optimizer::CheckPowers(op, params, "beta1_pows", beta1_pows, false);
+  optimizer::CheckPowers(op, params, "beta2_pows", beta2_pows, false);
   CheckRate(op, lr);
   RunStep(ctx, step, params, gradients, {moment1s, moment2s}, lr, beta1_pows,
           beta2_pows);

@@ -24,12 +24,12 @@ template <typename T>
 struct LambStep {
   using W = Wide<T>;
   LambStep(const LambNumbers& n, const Tensor& p, const Tensor& m1,
-           const Tensor& m2, float power1, float power2)
+           const Tensor& m2, double power1, double power2)
       : p(p.data<T>()),
         m1(m1.data<T>()),
         m2(m2.data<T>()),
-        unbias1(static_cast<W>(1.0 / (1.0 - static_cast<double>(power1)))),
-        unbias2(static_cast<W>(1.0 / (1.0 - static_cast<double>(power2)))),
+        unbias1(static_cast<W>(1.0 / (1.0 - power1))),
+        unbias2(static_cast<W>(1.0 / (1.0 - power2))),
         epsilon(static_cast<W>(n.epsilon)),
         decay(static_cast<W>(n.decay)) {}
 
@@ -91,8 +91,8 @@ void Lamb(const KernelContext&, std::span<const Tensor> params,
                         StepRows::kAll);
   optimizer::CheckBeside("lamb_", params, "moment1s", moment1s);
   optimizer::CheckBeside("lamb_", params, "moment2s", moment2s);
-  optimizer::CheckPowers("lamb_", params, "beta1_pows", beta1_pows);
-  optimizer::CheckPowers("lamb_", params, "beta2_pows", beta2_pows);
+  optimizer::CheckPowers("lamb_", params, "beta1_pows", beta1_pows, true);
+  optimizer::CheckPowers("lamb_", params, "beta2_pows", beta2_pows, true);
   const LambNumbers n{beta1, beta2, epsilon, decay, l2};
   RunStep(moments, [&]<typename T>(size_t i, int64_t begin, int64_t count,
                                    const T* __restrict__ g) {
@@ -113,8 +113,8 @@ void Lamb(const KernelContext&, std::span<const Tensor> params,
 
   const auto step_of = [&]<typename T>(size_t i, TypeTag<T>) {
     return LambStep<T>(n, params[i], moment1s[i], moment2s[i],
-                       *beta1_pows[i].data<float>(),
-                       *beta2_pows[i].data<float>());
+                       optimizer::PowerOf(beta1_pows[i]),
+                       optimizer::PowerOf(beta2_pows[i]));
   };
   // Chunks are cut by size alone, so that threads do not change the sums.
   std::vector<Chunk> chunks;
@@ -152,10 +152,8 @@ void Lamb(const KernelContext&, std::span<const Tensor> params,
       s.p[j] = static_cast<T>(static_cast<W>(s.p[j]) - factor * s.At(j));
   });
   for (size_t i = 0; i < params.size(); ++i) {
-    float& power1 = *beta1_pows[i].data<float>();
-    float& power2 = *beta2_pows[i].data<float>();
-    power1 = static_cast<float>(power1 * beta1);
-    power2 = static_cast<float>(power2 * beta2);
+    optimizer::RaisePower(beta1_pows[i], beta1);
+    optimizer::RaisePower(beta2_pows[i], beta2);
   }
 }
 

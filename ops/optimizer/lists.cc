@@ -88,12 +88,31 @@ void CheckUnscale(const char* op, std::span<const Tensor> xs,
 }
 
 void CheckPowers(const char* op, std::span<const Tensor> params,
-                 const char* name, std::span<const Tensor> list) {
+                 const char* name, std::span<const Tensor> list, bool wide) {
   CheckLengths(op, params, name, list);
   for (size_t i = 0; i < list.size(); ++i) {
-    PROA_REQUIRE(list[i].numel() == 1 && list[i].dtype() == DType::kFloat32, op,
-                 ": ", name, "[", i, "] must be one float32 element; it is ",
-                 Describe(list[i]));
+    const DType dtype = list[i].dtype();
+    const bool fits =
+        dtype == DType::kFloat32 || (wide && dtype == DType::kFloat64 &&
+                                     params[i].dtype() == DType::kFloat64);
+    PROA_REQUIRE(list[i].numel() == 1 && fits, op, ": ", name, "[", i,
+                 "] must be one float32 element",
+                 wide ? " (or float64, beside a float64 parameter)" : "",
+                 "; it is ", Describe(list[i]));
+  }
+}
+
+double PowerOf(const Tensor& power) {
+  return power.dtype() == DType::kFloat64 ? *power.data<double>()
+                                          : *power.data<float>();
+}
+
+void RaisePower(const Tensor& power, double beta) {
+  if (power.dtype() == DType::kFloat64) {
+    *power.data<double>() *= beta;
+  } else {
+    float& at = *power.data<float>();
+    at = static_cast<float>(at * beta);
   }
 }
 

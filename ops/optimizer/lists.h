@@ -32,9 +32,14 @@ void CheckFloating(const char* op, const char* name,
 void CheckUnscale(const char* op, std::span<const Tensor> xs,
                   const Tensor& found_inf);
 
-// Throws unless `list` has one float32 element for each of `params`.
+// Throws unless `list` has one float32 element for each of `params`; where
+// `wide`, one of float64 beside a float64 parameter will do.
 void CheckPowers(const char* op, std::span<const Tensor> params,
-                 const char* name, std::span<const Tensor> list);
+                 const char* name, std::span<const Tensor> list, bool wide);
+
+// A power that has been checked, and its next value: times beta.
+double PowerOf(const Tensor& power);
+void RaisePower(const Tensor& power, double beta);
 
 // The learning rate of one element; throws for more.
 double ReadRate(const char* op, const Tensor& lr);

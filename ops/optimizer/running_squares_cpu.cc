@@ -101,12 +101,12 @@ void Adamax(const KernelContext&, std::span<const Tensor> params,
   const double rate = optimizer::ReadRate("adamax_", lr) * lr_scale;
   optimizer::CheckBeside("adamax_", params, "moments", moments);
   optimizer::CheckBeside("adamax_", params, "norms", norms);
-  optimizer::CheckPowers("adamax_", params, "beta1_pows", beta1_pows);
+  optimizer::CheckPowers("adamax_", params, "beta1_pows", beta1_pows, true);
   const StepWork work("adamax_", params, {grads, grad_scale, rounded},
                       StepRows::kAll);
   std::vector<double> rates;
   for (const Tensor& power : beta1_pows) {
-    rates.push_back(rate / (1.0 - static_cast<double>(*power.data<float>())));
+    rates.push_back(rate / (1.0 - optimizer::PowerOf(power)));
   }
   RunStep(work, [&]<typename T>(size_t i, int64_t begin, int64_t n,
                                 const T* __restrict__ g) {
@@ -128,10 +128,7 @@ void Adamax(const KernelContext&, std::span<const Tensor> params,
       p[j] = static_cast<T>(x - step * moment / largest);
     }
   });
-  for (const Tensor& power : beta1_pows) {
-    float& at = *power.data<float>();
-    at = static_cast<float>(at * beta1);
-  }
+  for (const Tensor& power : beta1_pows) optimizer::RaisePower(power, beta1);
 }
 
 }  // namespace proa::inline v0::ops::PROA_ISA

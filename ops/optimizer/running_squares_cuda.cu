@@ -158,7 +158,7 @@ void Adamax(const KernelContext& ctx, std::span<const Tensor> params,
   optimizer::CheckRounded("adamax_", params, rounded);
   optimizer::CheckBeside("adamax_", params, "moments", moments);
   optimizer::CheckBeside("adamax_", params, "norms", norms);
-  optimizer::CheckPowers("adamax_", params, "beta1_pows", beta1_pows);
+  optimizer::CheckPowers("adamax_", params, "beta1_pows", beta1_pows, false);
   CheckRate("adamax_", lr);
   RunStep(ctx, AdamaxStep{lr_scale, beta1, beta2, epsilon, l2}, params,
           {grads, grad_scale, rounded}, {moments, norms}, lr, beta1_pows,

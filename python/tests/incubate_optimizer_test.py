@@ -160,3 +160,10 @@ def test_fused_lamb_of_one_worker_is_lamb():
     assert all(np.array_equal(a, b) for a, b in zip(*weights)) and not np.array_equal(weights[0][0], np.ones([2, 1]))
     with pytest.raises(NotImplementedError, match="gradient_accumulation_steps must be 1, not 4"):
         proa.incubate.optimizer.DistributedFusedLamb(parameters=net.parameters(), gradient_accumulation_steps=4)
+
+
+@pytest.mark.parametrize("objective", [lambda x: 3.0, lambda x: x * x])
+def test_an_objective_that_gives_no_number_is_named(objective):
+    minimize = proa.incubate.optimizer.functional.minimize_lbfgs
+    with pytest.raises(TypeError, match="minimize_lbfgs: objective_func must be a function that gives a Tensor of one"):
+        minimize(objective, proa.to_tensor([0.0, 1.0]))

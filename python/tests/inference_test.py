@@ -56,6 +56,9 @@ def test_a_deployed_program(model):
     predictor.clear_intermediate_tensor(), predictor.try_shrink_memory()
     pool = inference.PredictorPool(config, 2)
     np.testing.assert_allclose(_result(pool.retrieve(1)), want, rtol=1e-6)
+    for number in (2, -1):
+        with pytest.raises(IndexError, match=rf"no predictor {number}; they are numbered 0 to 1"):
+            pool.retrieve(number)
 
 
 def test_ways_of_naming_a_model(model, tmp_path):

@@ -279,3 +279,11 @@ def test_a_batch_sampler_that_has_no_batch_size_gives_batches(workers):
     for sampler in (ByLength(), list(ByLength())):
         batches = list(io.DataLoader(data, batch_sampler=sampler, num_workers=workers))
         assert [(x.shape, y.tolist()) for x, y in batches] == [([2, 2], [0, 1]), ([1, 2], [5]), ([3, 2], [2, 3, 4])]
+
+
+def test_random_split_by_shares():
+    parts = io.random_split(Numbers(11), [0.3, 0.3, 0.4])  # 3.3, 3.3 and 4.4 rounded down leave one
+    assert [len(p) for p in parts] == [4, 3, 4] and sorted(i for p in parts for i in p.indices) == list(range(11))
+    assert [len(p) for p in io.random_split(Numbers(1), [1, 0])] == [1, 0]
+    with pytest.raises(ValueError, match="do not add up to 10"):
+        io.random_split(Numbers(10), [1, 0])

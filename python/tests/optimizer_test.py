@@ -445,3 +445,31 @@ def test_groups_are_clipped_by_themselves():
     np.testing.assert_allclose(d.numpy(), -5.0, rtol=1e-6)
     with pytest.raises(TypeError, match="grad_clip must be a ClipGradBy"):
         O.SGD(0.1, [{"params": [a], "grad_clip": 1.0}])
+
+
+@pytest.mark.parametrize("kind", [O.Adam, O.AdamW, O.Adamax, O.Lamb])
+def test_float64_parameters_step_exactly(kind):
+    """Powers of betas in float32 made steps wrong by a few millionths."""
+    b1, b2, eps, rate = 0.9, 0.999, 1e-8, 0.1
+    x = np.random.RandomState(0).rand(5) + 0.5
+    p = proa.to_tensor(x, stop_gradient=False)
+    decay = {"lamb_weight_decay": 0.0} if kind is O.Lamb else {"weight_decay": 0.0}
+    opt = kind(rate, beta1=b1, beta2=b2, epsilon=eps, parameters=[p], **decay)
+    m, v = np.zeros(5), np.zeros(5)
+    for t in range(1, 6):
+        p.clear_grad()
+        (p * p * p).sum().backward()
+        opt.step()
+        if t == 2:  # a state that was saved goes on as exactly
+            loaded = kind(rate, beta1=b1, beta2=b2, epsilon=eps, parameters=[p], **decay)
+            loaded.set_state_dict({name: s.numpy() for name, s in opt.state_dict().items()})
+            opt = loaded
+        g = 3 * x * x
+        m = b1 * m + (1 - b1) * g
+        v = np.maximum(np.abs(g), b2 * v + eps) if kind is O.Adamax else b2 * v + (1 - b2) * g * g
+        first = m / (1 - b1**t)
+        step = first / v if kind is O.Adamax else first / (np.sqrt(v / (1 - b2**t)) + eps)
+        if kind is O.Lamb:
+            step *= np.linalg.norm(x) / np.linalg.norm(step)
+        x = x - rate * step
+        np.testing.assert_allclose(p.numpy(), x, rtol=1e-13)

@@ -518,3 +518,18 @@ def test_backward_and_grad_check_arguments():
         proa.grad(x * 2, x, only_inputs=False)
     (g,) = proa.grad([x * 2], [x], [T([3.0])])
     assert g.item() == 6.0
+
+
+def test_crop_of_an_open_size():
+    def block(x):
+        return proa.crop(x, [-1, 2, 2], [1, 1, 0])
+
+    spec = proa.static.InputSpec([None, 3, 4], "float32")
+    recorded = proa.jit.to_static(block, input_spec=[spec])
+    for n in (1, 2, 5):
+        x = np.random.RandomState(n).rand(n, 3, 4).astype("float32")
+        close(recorded(T(x)), x[1:, 1:3, :2])
+    fixed = proa.jit.to_static(lambda x: proa.crop(x, [2, 3, 4]), input_spec=[spec])
+    close(fixed(T(np.ones([3, 3, 4], "float32"))), np.ones([2, 3, 4]))
+    with pytest.raises(ValueError):  # there are not so many
+        fixed(T(np.ones([1, 3, 4], "float32")))

@@ -1,5 +1,6 @@
 """Predictor: a loaded model, and handles of what goes in and comes out."""
 
+import operator
 import os
 
 import numpy as np
@@ -242,7 +243,12 @@ class PredictorPool:
         self._predictors = [first] + [first.clone() for _ in range(size - 1)]
 
     def retrieve(self, idx):
-        """The predictor of this number."""
+        """The predictor of this number; an IndexError if there is none."""
+        n = len(self._predictors)
+        if not 0 <= operator.index(idx) < n:
+            raise _C.located(
+                IndexError(f"PredictorPool.retrieve: there is no predictor {idx}; they are numbered 0 to {n - 1}")
+            )
         return self._predictors[idx]
 
     retrive = retrieve

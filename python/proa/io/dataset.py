@@ -2,6 +2,8 @@
 
 import bisect
 import itertools
+import math
+import numbers
 
 import numpy as np
 
@@ -209,12 +211,21 @@ class Subset(Dataset):
         return len(self.indices)
 
 
+def _parts_of(size, shares):
+    """Sizes of parts by shares."""
+    lengths = [math.floor(size * share) for share in shares]
+    for i in range(size - sum(lengths)):
+        lengths[i % len(lengths)] += 1
+    return lengths
+
+
 def random_split(dataset, lengths, generator=None):
     """Splits a data set at random into parts that do not overlap.
 
     Args:
         dataset (Dataset): what to split.
-        lengths (list[int]): sizes of the parts; their sum is that of the data set.
+        lengths (list[int|float]): sizes of the parts; their sum is that of the data set. Or shares that add up to 1; what
+            rounding down leaves goes to the first parts, one sample each.
         generator (numpy.random.Generator|int, optional): where the order comes from;
             `proa.seed` decides unless given.
 
@@ -228,6 +239,9 @@ def random_split(dataset, lengths, generator=None):
     """
     sized("random_split", "dataset", dataset)
     lengths = a_list("random_split", "lengths", lengths, "a list of ints")
+    shares = all(isinstance(n, numbers.Real) and 0 <= n <= 1 for n in lengths)
+    if shares and any(isinstance(n, float) for n in lengths) and math.isclose(sum(lengths), 1.0):
+        lengths = _parts_of(len(dataset), lengths)
     lengths = [cut_int("random_split", f"element {i} of lengths", n) for i, n in enumerate(lengths)]
     if sum(lengths) != len(dataset) or min(lengths, default=0) < 0:
         raise _C.located(

@@ -67,7 +67,7 @@ class Adam(Optimizer):
 
     def _start_accumulator(self, name, param, options):
         if name in ("beta1_pow_acc", "beta2_pow_acc"):
-            return first_power(options[name[:5]])
+            return first_power(options[name[:5]], param)
         return _C.ops.full_like(param, 0.0)
 
     @fuses_masters

@@ -637,9 +637,10 @@ def _assign_state(tensor, value):
         _C.set_grad_enabled(recording)
 
 
-def first_power(beta):
-    """The power of a beta before the first step."""
-    return _C.ops.full([1], beta, _C.float32)
+def first_power(beta, param):
+    """The power of a beta before the first step; on the CPU as exact as the parameter."""
+    exact = param.dtype == _C.float64 and param.place.is_cpu_place()
+    return _C.ops.full([1], beta, _C.float64 if exact else _C.float32)
 
 
 def with_l2(bucket, grads):

@@ -2,6 +2,9 @@
 
 import math
 
+from proa import _C
+from proa.framework.attributes import wrong
+
 __all__ = ["Line", "strong_wolfe"]
 
 _LOWER, _FLATTER = 1e-4, 0.9
@@ -10,8 +13,8 @@ _LOWER, _FLATTER = 1e-4, 0.9
 class Line:
     """A function of a vector, whose calls are counted."""
 
-    def __init__(self, function):
-        self._function, self.calls = function, 0
+    def __init__(self, op, function):
+        self._op, self._function, self.calls = op, function, 0
 
     def value_and_gradient(self, position):
         """Both at a position, as tensors without a history."""
@@ -21,6 +24,8 @@ class Line:
         x = position.detach()
         x.stop_gradient = False
         value = self._function(x)
+        if not isinstance(value, _C.Tensor) or value.size != 1:
+            raise wrong(self._op, "objective_func", "a function that gives a Tensor of one element", value)
         return value.detach(), grad(value, x)[0].detach()
 
 

@@ -46,7 +46,7 @@ class _Search:
         self.position, self.matrix = _checked(
             what, initial_position, initial_inverse_hessian_estimate, line_search_fn, dtype
         )
-        self._max_iters, self._line = max_iters, Line(objective_func)
+        self._max_iters, self._line = max_iters, Line(what, objective_func)
         self._tolerance_grad, self._tolerance_change = tolerance_grad, tolerance_change
         self._line_limits = max_line_search_iters, initial_step_length
 

@@ -473,3 +473,19 @@ def test_float64_parameters_step_exactly(kind):
             step *= np.linalg.norm(x) / np.linalg.norm(step)
         x = x - rate * step
         np.testing.assert_allclose(p.numpy(), x, rtol=1e-13)
+
+
+def test_what_a_group_says_goes_before_what_a_parameter_says():
+    attr = proa.ParamAttr(
+        learning_rate=0.5, regularizer=proa.regularizer.L1Decay(0.1), initializer=nn.initializer.Constant(0.5)
+    )
+
+    def stepped(group):
+        layer = nn.Linear(1, 1, weight_attr=attr, bias_attr=False)
+        layer(proa.ones([1, 1])).sum().backward()
+        O.SGD(0.1, [{"params": layer.parameters(), **group}]).step()
+        return layer.weight.item()
+
+    assert stepped({}) == pytest.approx(0.5 - 0.1 * 0.5 * (1 + 0.1))
+    assert stepped({"learning_rate": 0.1}) == pytest.approx(0.5 - 0.1 * 0.1 * (1 + 0.1))
+    assert stepped({"weight_decay": 0.3}) == pytest.approx(0.5 - 0.1 * 0.5 * (1 + 0.3 * 0.5))

@@ -76,8 +76,8 @@ class Optimizer:
         learning_rate (float|LRScheduler): the rate, or its schedule.
         epsilon (float): kept for optimizers that divide.
         parameters (list): parameters to update, or groups: dicts with `params` and
-            settings that hold for the group (`learning_rate` is a factor there). Each group is clipped by itself,
-            by its own `grad_clip` if it has one.
+            settings that hold for the group (`learning_rate` is a factor there) and go before a parameter's own. Each
+            group is clipped by itself, by its own `grad_clip` if it has one.
         weight_decay (float|L1Decay|L2Decay, optional): added to the gradients; a
             parameter's own regularizer goes before it. A float means L2Decay.
         grad_clip (optional): ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue.
@@ -182,9 +182,9 @@ class Optimizer:
 
     def _settings(self, param, group):
         """(lr_scale, l1, l2, options) of a parameter; options is a hashable tuple of pairs."""
-        attr = getattr(param, "optimize_attr", None)
-        lr_scale = float(group.get("learning_rate", 1.0)) * (attr.get("learning_rate", 1.0) if attr else 1.0)
-        decay = getattr(param, "regularizer", None) or group["weight_decay"] or self.regularization
+        attr = getattr(param, "optimize_attr", None) or {}
+        lr_scale = float(group.get("learning_rate", attr.get("learning_rate", 1.0)))
+        decay = group["weight_decay"] or getattr(param, "regularizer", None) or self.regularization
         l1 = decay.coeff if isinstance(decay, L1Decay) else 0.0
         l2 = decay.coeff if isinstance(decay, L2Decay) else 0.0
         options = tuple((name, group.get(name, value)) for name, value in self._default_options.items())

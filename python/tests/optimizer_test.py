@@ -489,3 +489,21 @@ def test_what_a_group_says_goes_before_what_a_parameter_says():
     assert stepped({}) == pytest.approx(0.5 - 0.1 * 0.5 * (1 + 0.1))
     assert stepped({"learning_rate": 0.1}) == pytest.approx(0.5 - 0.1 * 0.1 * (1 + 0.1))
     assert stepped({"weight_decay": 0.3}) == pytest.approx(0.5 - 0.1 * 0.5 * (1 + 0.3 * 0.5))
+
+
+def test_a_clip_that_a_program_defines_by_the_name_of_the_reference():
+    class Half(nn.ClipGradByGlobalNorm):
+        def _dygraph_clip(self, params_grads):
+            return [(p, g * 0.5) for p, g in super()._dygraph_clip(params_grads)]
+
+    class Whole(type(nn.ClipGradByValue(1.0)).__base__):
+        def _dygraph_clip(self, params_grads):
+            return [(p, g.sign()) for p, g in params_grads]
+
+    a, b = parameters(1.0, 1.0)
+    (3.0 * a.sum()).backward()
+    O.SGD(1.0, [a], grad_clip=Half(1.0)).step()
+    np.testing.assert_allclose(a.numpy(), 1 - 0.5 / np.sqrt(a.size), rtol=1e-6)
+    (3.0 * b.sum()).backward()
+    O.SGD(1.0, [b], grad_clip=Whole()).step()
+    np.testing.assert_allclose(b.numpy(), 0.0, atol=1e-7)

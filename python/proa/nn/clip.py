@@ -13,6 +13,10 @@ class ClipGradBase:
 
     @no_grad()
     def __call__(self, params_grads):
+        return self._dygraph_clip(params_grads)
+
+    def _dygraph_clip(self, params_grads):
+        """What a call does. Classes of users of the reference define this one."""
         clipped = [(p, g) for p, g in params_grads if g is not None and getattr(p, "need_clip", True)]
         replaced = {id(p): g for (p, _), g in zip(clipped, self._clip([g for _, g in clipped]))}
         return [(p, replaced.get(id(p), g)) for p, g in params_grads]

@@ -264,6 +264,7 @@ def main():
     parser.add_argument("--networks", nargs="+", default=list(_SIZES), choices=list(_SIZES))
     parser.add_argument("--ranks", nargs="+", type=int, default=[1, 2, 4, 8])
     parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--repeats", type=int, default=disturbance.REPEATS, help="of a disturbed job")
     parser.add_argument("--trace", help="a folder for traces of what is predicted")
     parser.add_argument("--worker", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -272,6 +273,7 @@ def main():
         found = _calibrate(kind) if what == "calibrate" else _measure(kind, what, int(steps), json.loads(sizes))
         print(json.dumps(found), flush=True)
         return
+    disturbance.REPEATS = options.repeats
     proa._C.set_num_threads(1)  # as many as a rank has
     roof = tuple(1e9 * rate for rate in profiler.measure_roof())
     worst = 0.0

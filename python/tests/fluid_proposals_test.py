@@ -127,7 +127,7 @@ def test_retinanet_detection_output(keep):
 def test_both_halves_of_a_detector_train():
     """A network of proposals and a head over its proposals, as scripts of 1.8 write them: the loss falls."""
     image = _RNG.rand(2, 3, 32, 32).astype("float32")
-    truth = np.float32([[4, 4, 14, 15], [16, 10, 30, 28], [2, 12, 20, 30]])
+    truth = np.array([[4, 4, 14, 15], [16, 10, 30, 28], [2, 12, 20, 30]], "float32")
     classes = np.int32([[1], [2], [1]])
     for (x1, y1, x2, y2), k, i in zip(truth.astype(int), classes[:, 0], [0, 0, 1], strict=True):
         image[i, k, y1:y2, x1:x2] += 2.0

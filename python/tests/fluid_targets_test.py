@@ -18,7 +18,7 @@ def _boxes(n, size, least=4.0):
     return corners.reshape(n, 4).astype("float32")
 
 
-ANCHORS = np.concatenate([_boxes(30, 50), np.float32([[-9, -9, 12, 12], [40, 40, 90, 90]])])
+ANCHORS = np.concatenate([_boxes(30, 50), np.array([[-9, -9, 12, 12], [40, 40, 90, 90]], "float32")])
 N = len(ANCHORS)
 TRUTH = np.concatenate([ANCHORS[[3, 7, 11]] / 2 + 0.4, ANCHORS[[5]] + 1, ANCHORS[[2, 9]] * 2 - 1]).astype("float32")
 CROWD = np.array([[0], [0], [1], [0], [0], [0]], "int32")

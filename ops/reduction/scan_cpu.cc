@@ -1,36 +1,12 @@
 // Kernels of scan.yaml: x is brought to the accumulator type, contiguous, if it
 // is not that, and scanned.
 #include "ops/primitives/cpu/accumulator.h"
-#include "ops/primitives/cpu/blocks.h"
-#include "ops/primitives/cpu/elementwise.h"
 #include "ops/primitives/cpu/scan.h"
+#include "ops/reduction/load.h"
 #include "ops/reduction/scan_kernels.h"
-#include "tensor/shape.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
 namespace {
-
-void ConvertLoop(const void* convert, char* const* data, int64_t n) {
-  (*static_cast<const ConvertFn*>(convert))(data[1], data[0], n);
-}
-
-void CopyLoop(const void* item_size, char* const* data, int64_t n) {
-  GatherRun(data[1], *static_cast<const int64_t*>(item_size),
-            *static_cast<const int64_t*>(item_size), n, data[0]);
-}
-
-// Copies x to `to`, which is contiguous and may have another shape and dtype.
-void Load(const Tensor& x, const Tensor& to) {
-  Tensor shaped = to.AsStrided(x.shape(), ContiguousStrides(x.shape()), 0);
-  const Tensor* inputs[] = {&x};
-  const ConvertFn convert = FindConvert(x.dtype(), to.dtype());
-  const int64_t item_size = ItemSize(x.dtype());
-  const bool copy = convert == nullptr;
-  const ElementwiseLoop loop = {
-      copy ? &CopyLoop : &ConvertLoop, 2, {to.dtype(), x.dtype()}, 1};
-  RunBlocks(loop, copy ? static_cast<const void*>(&item_size) : &convert,
-            &shaped, inputs);
-}
 
 // `in` and `out` are contiguous and of the accumulator type.
 template <class Op>
@@ -54,8 +30,9 @@ void ScanIn(const Tensor& in, const Tensor& out, int64_t outer, int64_t n,
 }
 
 template <class Op>
-void ScanAxis(const Tensor& x, std::optional<int64_t> axis, Tensor* out) {
-  if (x.numel() == 0) return;
+void ScanAxis(const Tensor& of, std::optional<int64_t> axis, Tensor* out) {
+  if (of.numel() == 0) return;
+  const Tensor x = AsTruth(of, out->dtype());
   const DType accumulator = AccumulatorOf(out->dtype());
   const bool direct = accumulator == out->dtype();
   const Tensor acc = direct ? *out : Tensor::Empty(out->shape(), accumulator);

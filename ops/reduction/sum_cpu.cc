@@ -4,6 +4,7 @@
 #include "ops/primitives/cpu/accumulator.h"
 #include "ops/primitives/cpu/blocks.h"
 #include "ops/primitives/cpu/reduce.h"
+#include "ops/reduction/load.h"
 #include "ops/reduction/sum_kernels.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
@@ -58,7 +59,8 @@ void ReduceInto(const Tensor& x, uint64_t axes, Tensor* out, Finish finish) {
   const ConvertFn convert = FindConvert(accumulator, out->dtype());
   Tensor acc =
       convert == nullptr ? *out : Tensor::Empty(out->shape(), accumulator);
-  Reduce(ReductionIn<Op>(accumulator), x, axes, acc.raw_data());
+  Reduce(ReductionIn<Op>(accumulator), AsTruth(x, out->dtype()), axes,
+         acc.raw_data());
   finish(acc);
   if (convert != nullptr) {
     convert(acc.raw_data(), out->raw_data(), out->numel());

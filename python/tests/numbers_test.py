@@ -61,6 +61,21 @@ def test_bincount_of_integer_weights_is_float64():
     assert out.dtype == proa.float64 and out.tolist() == [1.0, 0.0, 0.0, 7.0]
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int32", "uint8", "bool", "complex64"])
+@pytest.mark.parametrize("values", [[0.25, 0.25], [1, -1], [0, 0], [0, 0.5], [256, 256]])
+def test_truth_of_sums_and_products(dtype, values):
+    """A result of bool is made of which elements are not 0, as NumPy makes it; not of numbers cut to integers."""
+    x = proa.to_tensor(np.asarray(values)).astype(dtype)
+    true = [v != 0 for v in x.tolist()]
+    assert proa.sum(x, dtype="bool").item() is any(true)
+    assert proa.prod(x, dtype="bool").item() is all(true)
+    assert proa.cumsum(x, dtype="bool").tolist() == np.logical_or.accumulate(true).tolist()
+    assert proa.cumprod(x, dim=0, dtype="bool").tolist() == np.logical_and.accumulate(true).tolist()
+    rows = proa.stack([x, x], 1).T  # strided
+    assert proa.sum(rows, axis=1, dtype="bool").tolist() == [any(true)] * 2
+    assert proa.sum(x[:0], dtype="bool").item() is False and proa.prod(x[:0], dtype="bool").item() is True
+
+
 # Losses ---------------------------------------------------------------------------------
 
 _PROBABILITY, _LABEL = np.array([0.2, 0.7]), np.array([0.3, 0.6])

@@ -122,6 +122,24 @@ def _():
         assert {p.dtype for p in layer.state_dict().values()} == {paddle.float64}, layer
 
 
+@check("batch norms of float16 networks keep float32 parameters and statistics")
+def _():
+    paddle.set_default_dtype("float16")
+    try:
+        layers = [nn.BatchNorm1D(2), nn.BatchNorm2D(2), nn.BatchNorm3D(2), nn.SyncBatchNorm(2)]
+        other = nn.LayerNorm(2)
+    finally:
+        paddle.set_default_dtype("float32")
+    for layer in layers:
+        assert {p.dtype for p in layer.state_dict().values()} == {paddle.float32}, layer
+    assert other.weight.dtype == paddle.float16
+    x = paddle.ones([2, 2, 3, 3], "float16")
+    x.stop_gradient = False
+    y = layers[1](x)
+    y.sum().backward()
+    assert y.dtype == x.grad.dtype == paddle.float16 and layers[1].weight.grad.dtype == paddle.float32
+
+
 @check("mode scopes in any order")
 def _():
     paddle.enable_static()
@@ -192,6 +210,9 @@ LATE = {
     "interpolate size": lambda k: F.interpolate(paddle.arange(16.0).reshape([1, 1, 4, 4]), size=[k, k]),
     "interpolate scale": lambda k: F.interpolate(paddle.arange(16.0).reshape([1, 1, 4, 4]), scale_factor=k),
     "adaptive_avg_pool2d": lambda k: F.adaptive_avg_pool2d(paddle.arange(36.0).reshape([1, 1, 6, 6]), [k, k]),
+    "adaptive_max_pool2d of sizes [1]": lambda k: F.adaptive_max_pool2d(
+        paddle.arange(36.0).reshape([1, 1, 6, 6]), [paddle.reshape(k, [1]), 2]
+    ),
     "conv2d_transpose": lambda k: F.conv2d_transpose(
         paddle.ones([1, 1, 4, 4]), paddle.ones([1, 1, 3, 3]), stride=2, output_size=[k + 6, k + 6]
     ),

@@ -23,6 +23,19 @@ def test_made_of_what_numpy_takes(data):
     assert strings.StringTensor(x).tolist() == x.tolist()
 
 
+def test_made_of_sizes():
+    """As the reference makes them: sizes first, or by keyword."""
+    for x in (strings.StringTensor([2, 3], "texts"), strings.StringTensor(dims=[2, 3], name="texts")):
+        assert x.shape == [2, 3] and x.name == "texts"
+        np.testing.assert_array_equal(x.numpy(), np.empty([2, 3], dtype=np.str_))
+    assert strings.StringTensor(value=np.array(TEXTS), name="texts").tolist() == TEXTS
+    assert strings.StringTensor([0, 3]).shape == [0, 3]
+    with pytest.raises(
+        ValueError, match=r"StringTensor: shape must be integers that are not negative; it is \[2, -1\]"
+    ):
+        strings.StringTensor([2, -1])
+
+
 def test_case_of_every_character():
     """Each character of Unicode that has two cases, by itself, and some of the others; those of ASCII alone."""
     every = map(chr, [*range(0xD800), *range(0xE000, sys.maxunicode + 1)])
@@ -51,7 +64,7 @@ def test_shapes_stay():
 @pytest.mark.parametrize(
     "call, kind, says",
     [
-        (lambda: strings.StringTensor([1]), TypeError, "elements must be str, not int"),
+        (lambda: strings.StringTensor(["a", 1]), TypeError, "elements must be str, not int"),
         (lambda: strings.StringTensor([["a"], []]), ValueError, "rows must be of one length"),
         (lambda: strings.StringTensor([["a"], "b"]), ValueError, "rows must be of one length"),
         (lambda: strings.empty([-1]), ValueError, "not negative"),

@@ -13,8 +13,19 @@ _HOMES = _invert({
     "proa.incubate.softmax": "softmax_mask_fuse softmax_mask_fuse_upper_triangle",
 })  # fmt: skip
 
-__all__ = [*_HOMES, "asp", "autograd", "autotune", "distributed", "nn", "optimizer", "sparse", "strings"]
+__all__ = [
+    *_HOMES,
+    "asp",
+    "autograd",
+    "autotune",
+    "distributed",
+    "multiprocessing",
+    "nn",
+    "optimizer",
+    "sparse",
+    "strings",
+]
 
 __getattr__, __dir__ = _lazy(
-    __name__, _HOMES, ("asp", "autotune", "distributed", "nn", "optimizer", "sparse", "strings")
+    __name__, _HOMES, ("asp", "autotune", "distributed", "multiprocessing", "nn", "optimizer", "sparse", "strings")
 )

@@ -35,12 +35,15 @@ class StringTensor:
     """Strings of Unicode in a shape, on the CPU. It has no gradient and is no part of programs.
 
     Args:
-        data (str|list|ndarray|StringTensor): strings, in nested lists or an array; the empty string of no dims unless given.
+        data (str|list|ndarray|StringTensor): strings, in nested lists or an array; the empty string of no dims unless
+            given. A list of integers stands for `dims`.
         name (str, optional): its name.
+        dims (list[int], optional): instead of data, the sizes of a tensor of empty strings.
+        value (str|list|ndarray|StringTensor, optional): another name of data.
 
     Raises:
         TypeError: an element is no string.
-        ValueError: rows differ in length.
+        ValueError: rows differ in length, or a size is negative.
 
     Examples:
         >>> x = proa.incubate.strings.StringTensor([["Ärger", "İ"], ["ß", ""]])
@@ -50,8 +53,14 @@ class StringTensor:
 
     _count = 0
 
-    def __init__(self, data="", name=None):
-        if isinstance(data, StringTensor):
+    def __init__(self, data="", name=None, *, dims=None, value=None):
+        data = data if value is None else value
+        if dims is None and isinstance(data, (list, tuple)) and data and all(isinstance(n, int) for n in data):
+            dims = data
+        if dims is not None:
+            shape = _sizes("StringTensor", dims)
+            strings = [""] * math.prod(shape)
+        elif isinstance(data, StringTensor):
             shape, strings = data.shape, list(data._strings)
         else:
             data = data.tolist() if hasattr(data, "tolist") else data

@@ -13,9 +13,15 @@ def plain_ints(value):
     if isinstance(value, (list, tuple)):
         for v in value:
             if type(v) is not int:
-                return [plain_ints(v) for v in value]
+                return [_item(v) for v in value]
         return value
     return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _item(value):
+    """plain_ints of an item of a list, where a tensor [1] is its number."""
+    found = plain_ints(value)
+    return found[0] if isinstance(value, _C.Tensor) and isinstance(found, list) and len(found) == 1 else found
 
 
 def size_argument(owner, name, value, least=1):

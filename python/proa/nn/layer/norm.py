@@ -30,7 +30,9 @@ class _BatchNorm(Layer):
         use_global_stats=None,
         name=None,
     ):
-        super().__init__()
+        # Statistics in float16 would lose what a batch adds to them; float16 images go with float32 parameters.
+        low = convert_dtype(_C.get_default_dtype()) == "float16"
+        super().__init__(dtype="float32" if low else None)
         num_features = size_argument(type(self).__name__, "num_features", num_features, 0)
         self._num_features, self._momentum, self._epsilon = num_features, momentum, epsilon
         self._data_format, self._use_global_stats = data_format, use_global_stats

@@ -38,11 +38,12 @@ class Factor {
   explicit Factor(const Tensor& t) : Factor(t.data<A>(), t.numel()) {
     owner_ = t;
   }
-  // Of a weight, which may be kept packed.
+  // Of a weight, which may be kept packed unless it must be copied.
   static Factor Weight(const Tensor& weight) {
     const Tensor t = FloatCopy(weight, kDTypeOf<A>);
     Factor f(t);
-    f.is_weight_ = t.is_same(weight);
+    f.is_weight_ = true;
+    f.is_copy_ = !t.is_same(weight);
     return f;
   }
   // Of bfloat16 already; there is no data().
@@ -53,8 +54,11 @@ class Factor {
   }
 
   const A* data() const { return data_; }
-  // The weight that data() is of, or null.
-  const Tensor* weight() const { return is_weight_ ? &owner_ : nullptr; }
+  bool is_weight() const { return is_weight_; }
+  // The weight that data() is of, to be kept packed; or null.
+  const Tensor* kept() const {
+    return is_weight_ && !is_copy_ ? &owner_ : nullptr;
+  }
   const void* low() const {
     if (!low_->defined()) {
       *low_ = Scratch<bfloat16>(elements_);
@@ -68,7 +72,7 @@ class Factor {
   const A* data_;
   int64_t elements_;
   Tensor owner_;
-  bool is_weight_ = false;
+  bool is_weight_ = false, is_copy_ = false;
   std::shared_ptr<Tensor> low_;
 };
 
@@ -97,7 +101,7 @@ void Product(const ProductSizes& s, const Factor<A>& a, bool transpose_a,
              const Factor<A>& b, bool transpose_b, const A* bias, A* c) {
   const int64_t m = s.rows, n = s.columns, k = s.depth;
   if (m == 0 || n == 0) return;
-  const bool few = b.weight() != nullptr && m <= kFewRows && !transpose_a;
+  const bool few = b.is_weight() && m <= kFewRows && !transpose_a;
   if constexpr (std::is_same_v<A, float>) {
     if (s.low || !few) {
       GemmProblem p;
@@ -126,8 +130,7 @@ void Product(const ProductSizes& s, const Factor<A>& a, bool transpose_a,
   for (int64_t i = 0; bias != nullptr && i < m; ++i)
     std::memcpy(c + i * n, bias, n * sizeof(A));
   const StepProduct<A> product(
-      {b.data(), k, n, transpose_b ? 1 : n, transpose_b ? k : 1, b.weight()},
-      m);
+      {b.data(), k, n, transpose_b ? 1 : n, transpose_b ? k : 1, b.kept()}, m);
   product.Run(transpose_a ? turned.data<A>() : a.data(), m, c, bias != nullptr);
 }
 

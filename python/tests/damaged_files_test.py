@@ -33,7 +33,7 @@ import pytest
 
 import proa
 import proa.onnx
-from proa.distributed import checkpoint, dist_model
+from proa.distributed import checkpoint, dist_model, simulate
 from proa.framework import container
 from proa.hugging_face import loading
 from proa.utils import download
@@ -530,6 +530,9 @@ READERS = {
     "strategy": Reader(_strategy, "s.prototxt", [
         _text(proa.distributed.fleet.DistributedStrategy().save_to_prototxt), b'{"amp": true}',
     ]),
+    "costs": Reader(
+        simulate.CostModel.load, "costs.json", [_text(simulate.CostModel(1e9, 2e9, {"": (0.0, 1.0), "add": (1e-6, 2.5)}).save)]
+    ),
     "manifest of a checkpoint": Reader(
         _checkpoint, "step_1/manifest.json", [_CHECKPOINT["manifest.json"]], change=_manifest_that_lies
     ),
@@ -565,6 +568,7 @@ _MODULES = {
     "distributed/dist_model.py": ["stages", "program"],
     "distributed/fleet/base/distributed_strategy.py": ["strategy"],
     "distributed/fleet/dataset/index_dataset.py": ["tree"],
+    "distributed/simulate/costs.py": ["costs"],
     "distributed/launch/ranks.py": "the log of a rank, as bytes",
     "framework/archives.py": ["npz", "torch"],
     "framework/container.py": ["saved", "safetensors", "sharded", "npy", "pickle"],

@@ -143,7 +143,7 @@ def split(x, num_or_sections, axis=0, name=None):
     return _split("split", x, num_or_sections, axis, "num_or_sections")
 
 
-_MOST_EMPTY_PARTS = 1 << 16
+_MOST_EMPTY_PARTS = 1 << 16  # and parts of a dim whose size only the run of a program knows
 
 
 def _split(op, x, num_or_sections, axis, parameter):
@@ -154,11 +154,12 @@ def _split(op, x, num_or_sections, axis, parameter):
         axis = known_axis_of(op, axis, x)
         size, num = x.shape[axis], num_or_sections
         # Nothing can be cut into any number of nothings; of them a list is made.
-        if num < 1 or not is_late(size) and (size % num or num > max(size, _MOST_EMPTY_PARTS)):
+        most = _MOST_EMPTY_PARTS if is_late(size) else max(size, _MOST_EMPTY_PARTS)
+        if not 1 <= num <= most or (not is_late(size) and size % num):
             raise _C.located(
                 ValueError(
-                    f"{op}: dim {axis} of size {size} cannot be split into {num} equal parts; "
-                    f"x is {list(x.shape)} {x.dtype.name}"
+                    f"{op}: dim {axis} of {'an open size' if is_late(size) else f'size {size}'} cannot be split into {num} "
+                    f"equal parts; x is {list(x.shape)} {x.dtype.name}"
                 )
             )
         sections = [size // num] * num
@@ -198,7 +199,10 @@ def unstack(x, axis=0, num=None):
     x = _C.tensor_argument(x, "unstack", "x")
     axis = known_axis_of("unstack", axis, x)
     if num is not None and is_late(x.shape[axis]):
-        parts = _C.ops.split(x, [1] * an_int("unstack", "num", num), axis)  # whose sum is checked when the program runs
+        num = an_int("unstack", "num", num)
+        if not 0 <= num <= _MOST_EMPTY_PARTS:
+            raise _C.located(ValueError(f"unstack: num is {num}, where dim {axis} has an open size"))
+        parts = _C.ops.split(x, [1] * num, axis)  # whose sum is checked when the program runs
         return [_C.ops.assign(_C.ops.squeeze(part, [axis])) for part in parts]
     if num is not None and num != x.shape[axis]:
         raise _C.located(ValueError(f"unstack: num is {num}, but dim {axis} has size {x.shape[axis]}"))

@@ -49,7 +49,7 @@ class CostModel:
         if not (arithmetic > 0 and traffic > 0):
             raise _C.located(ValueError(f"CostModel: rates must be above 0, not {arithmetic} and {traffic}"))
         self.arithmetic, self.traffic = float(arithmetic), float(traffic)
-        self.laws = {name: Law(*law) for name, law in ({"": (0.0, 1.0)} if laws is None else laws).items()}
+        self.laws = {name: Law(*map(float, law)) for name, law in ({"": (0.0, 1.0)} if laws is None else laws).items()}
         if "" not in self.laws:
             raise _C.located(ValueError("CostModel: laws must have one of '', for ops that were not measured"))
 
@@ -70,9 +70,12 @@ class CostModel:
 
     @classmethod
     def load(cls, path):
-        """What `save` wrote."""
+        """What `save` wrote; ValueError for another file."""
         with open(path, encoding="utf-8") as stream:
-            return cls(**json.load(stream))
+            try:
+                return cls(**json.load(stream))
+            except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+                raise _C.located(ValueError(f"CostModel.load: {path} is no cost model: {error}")) from None
 
     def __repr__(self):
         return f"CostModel({self.arithmetic / 1e9:.4g} GFLOP/s, {self.traffic / 1e9:.4g} GB/s, laws of {len(self.laws) - 1} ops)"

@@ -8,6 +8,8 @@ of speed moves one entry of the heap whatever the number of tasks. A run takes O
 import heapq
 import itertools
 
+from proa import _C
+
 __all__ = ["Engine", "Task"]
 
 STREAMS = ("compute", "exchange", "send")
@@ -129,7 +131,9 @@ class Engine:
                 self._step(what)
         waiting = [task for task in self.tasks if task.end is None]
         if waiting:
-            raise RuntimeError(f"simulate: {len(waiting)} tasks wait for each other, the first is {waiting[0]}")
+            raise _C.located(
+                RuntimeError(f"simulate: {len(waiting)} tasks wait for each other, the first is {waiting[0]}")
+            )
         return max((task.end for task in self.tasks), default=0.0)
 
     def _start(self, task):

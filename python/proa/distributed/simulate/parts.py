@@ -20,7 +20,7 @@ class Bucket(NamedTuple):
 
     position: int
     bytes: float
-    count: int
+    tensors: int
 
 
 class Part(NamedTuple):
@@ -30,7 +30,7 @@ class Part(NamedTuple):
         forward, backward (list[Piece]): in their order.
         seconds (tuple): of forward and backward, without exchanges.
         takes, gives (float): bytes of activations from the part before, and to the next.
-        parameters, count (float, int): bytes and number of its parameters.
+        parameters, tensors (float, int): bytes and number of its parameters.
         kept (float): bytes of activations from forward to backward.
         buckets (list[Bucket]): in the order in which they are complete.
     """
@@ -43,7 +43,7 @@ class Part(NamedTuple):
     takes: float
     gives: float
     parameters: float
-    count: int
+    tensors: int
     kept: float
     buckets: list
 

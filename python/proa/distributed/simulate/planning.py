@@ -145,7 +145,7 @@ class Plan:
             return
         before = self._wait.pop(rank, [])
         done = self._collective(
-            rank, "sharding", "all_gather", part.parameters, [*before, self._latest.get(rank)], part.count
+            rank, "sharding", "all_gather", part.parameters, [*before, self._latest.get(rank)], part.tensors
         )
         if done is not None:
             self._wait[rank] = [done]

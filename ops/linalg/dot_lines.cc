@@ -3,38 +3,14 @@
 
 #include <cstring>
 
-#if defined(__FMA__)
-#include <immintrin.h>
-#endif
+#include "ops/primitives/cpu/vectors.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
 namespace {
 
-#if defined(__AVX512F__)
-constexpr int kBytes = 64;
-#elif defined(__AVX2__)
-constexpr int kBytes = 32;
-#else
-constexpr int kBytes = 16;
-#endif
-constexpr int kLanes = kBytes / static_cast<int>(sizeof(float));
-typedef float Vector __attribute__((vector_size(kBytes)));
-
-Vector Load(const float* from) {
-  Vector v;
-  std::memcpy(&v, from, sizeof(v));
-  return v;
-}
-
-Vector MultiplyAdd(Vector a, Vector b, Vector c) {
-#if defined(__AVX512F__)
-  return _mm512_fmadd_ps(a, b, c);
-#elif defined(__FMA__)
-  return _mm256_fmadd_ps(a, b, c);
-#else
-  return a * b + c;
-#endif
-}
+using Floats = VectorOf<float>;
+using Vector = Floats::Type;
+constexpr int kLanes = Floats::kLanes;
 
 // kLines lines, each by four vectors of sums.
 template <int kLines>
@@ -46,21 +22,22 @@ void Dots(const float* lines, int64_t line_step, const float* v, int64_t k,
   for (; q + kSums * kLanes <= k; q += kSums * kLanes) {
     Vector part[kSums];
 #pragma GCC unroll 4
-    for (int s = 0; s < kSums; ++s) part[s] = Load(v + q + s * kLanes);
+    for (int s = 0; s < kSums; ++s) part[s] = Floats::Load(v + q + s * kLanes);
 #pragma GCC unroll 4
     for (int i = 0; i < kLines; ++i) {
 #pragma GCC unroll 4
       for (int s = 0; s < kSums; ++s)
-        sums[i][s] = MultiplyAdd(Load(lines + i * line_step + q + s * kLanes),
-                                 part[s], sums[i][s]);
+        sums[i][s] = Floats::MultiplyAdd(
+            Floats::Load(lines + i * line_step + q + s * kLanes), part[s],
+            sums[i][s]);
     }
   }
   for (; q + kLanes <= k; q += kLanes) {
-    const Vector part = Load(v + q);
+    const Vector part = Floats::Load(v + q);
 #pragma GCC unroll 4
     for (int i = 0; i < kLines; ++i)
-      sums[i][0] =
-          MultiplyAdd(Load(lines + i * line_step + q), part, sums[i][0]);
+      sums[i][0] = Floats::MultiplyAdd(Floats::Load(lines + i * line_step + q),
+                                       part, sums[i][0]);
   }
   for (int i = 0; i < kLines; ++i) {
     const Vector sum = (sums[i][0] + sums[i][1]) + (sums[i][2] + sums[i][3]);

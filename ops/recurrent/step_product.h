@@ -3,17 +3,13 @@
 #ifndef PROA_OPS_RECURRENT_STEP_PRODUCT_H_
 #define PROA_OPS_RECURRENT_STEP_PRODUCT_H_
 
-#if defined(__FMA__)
-#include <immintrin.h>
-#endif
-
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 
 #include "ops/linalg/gemm.h"
 #include "ops/primitives/cpu/strided_copy.h"
+#include "ops/primitives/cpu/vectors.h"
 #include "ops/recurrent/panel_product.h"
 #include "tensor/dtype.h"
 #include "tensor/tensor.h"
@@ -27,35 +23,12 @@ struct StepKernel {
   using Unit = A;
   using Sum = A;
   static constexpr int64_t kPerUnit = 1;
-#if defined(__AVX512F__)
-  static constexpr int kBytes = 64, kMostRows = 12;
-#elif defined(__AVX2__)
-  static constexpr int kBytes = 32, kMostRows = 6;
-#else
-  static constexpr int kBytes = 16, kMostRows = 6;
-#endif
-  static constexpr int kLanes = kBytes / static_cast<int>(sizeof(A));
+  using Vectors = VectorOf<A>;
+  using Vector = typename Vectors::Type;
+  // As many sums as registers hold, besides a row of two panels.
+  static constexpr int kMostRows = kVectorBytes == 64 ? 12 : 6;
+  static constexpr int kLanes = Vectors::kLanes;
   static constexpr int64_t kWidth = 2 * kLanes;
-  typedef A Vector __attribute__((vector_size(kBytes)));
-
-  static Vector Load(const A* from) {
-    Vector v;
-    std::memcpy(&v, from, sizeof(v));
-    return v;
-  }
-  static void Store(A* to, const Vector& v) { std::memcpy(to, &v, sizeof(v)); }
-
-  // a b + c, rounded once where the machine does that.
-  static Vector MultiplyAdd(Vector a, Vector b, Vector c) {
-#if defined(__AVX512F__)
-    if constexpr (sizeof(A) == 4) return _mm512_fmadd_ps(a, b, c);
-    if constexpr (sizeof(A) == 8) return _mm512_fmadd_pd(a, b, c);
-#elif defined(__FMA__)
-    if constexpr (sizeof(A) == 4) return _mm256_fmadd_ps(a, b, c);
-    if constexpr (sizeof(A) == 8) return _mm256_fmadd_pd(a, b, c);
-#endif
-    return a * b + c;
-  }
 
   static void Pack(const PanelSource<StepKernel>& b, int64_t column,
                    int64_t width, A* to) {
@@ -75,8 +48,8 @@ struct StepKernel {
       Vector b[kPanels][2];
 #pragma GCC unroll 4
       for (int p = 0; p < kPanels; ++p) {
-        b[p][0] = Load(row + p * block.panel_stride);
-        b[p][1] = Load(row + p * block.panel_stride + kLanes);
+        b[p][0] = Vectors::Load(row + p * block.panel_stride);
+        b[p][1] = Vectors::Load(row + p * block.panel_stride + kLanes);
       }
 #pragma GCC unroll 16
       for (int r = 0; r < kRows; ++r) {
@@ -84,8 +57,8 @@ struct StepKernel {
         const Vector f = block.a[r * block.a_stride + q] - Vector{};
 #pragma GCC unroll 4
         for (int p = 0; p < kPanels; ++p) {
-          sums[r][p][0] = MultiplyAdd(f, b[p][0], sums[r][p][0]);
-          sums[r][p][1] = MultiplyAdd(f, b[p][1], sums[r][p][1]);
+          sums[r][p][0] = Vectors::MultiplyAdd(f, b[p][0], sums[r][p][0]);
+          sums[r][p][1] = Vectors::MultiplyAdd(f, b[p][1], sums[r][p][1]);
         }
       }
     }
@@ -106,13 +79,13 @@ struct StepKernel {
     if (width == kWidth) {
       for (int v = 0; v < 2; ++v) {
         A* const at = to + v * kLanes;
-        Store(at, accumulate ? Load(at) + sums[v] : sums[v]);
+        Vectors::Store(at, accumulate ? Vectors::Load(at) + sums[v] : sums[v]);
       }
       return;
     }
     A lanes[kWidth];
-    Store(lanes, sums[0]);
-    Store(lanes + kLanes, sums[1]);
+    Vectors::Store(lanes, sums[0]);
+    Vectors::Store(lanes + kLanes, sums[1]);
     for (int64_t j = 0; j < width; ++j)
       to[j] = accumulate ? to[j] + lanes[j] : lanes[j];
   }

@@ -109,9 +109,12 @@ def _data(shape, dtype):
 def _step_of_one(kind, width, batch):
     """One step of one process."""
     classes, x, y, loss = _layers(kind, width, batch)
-    net = nn.Sequential(*[layer(width) for layer in classes])
+    return _training(nn.Sequential(*[layer(width) for layer in classes]), loss, _data(*x), _data(*y))
+
+
+def _training(net, loss, x, y):
+    """A function that does one step of Adam."""
     adam = proa.optimizer.Adam(1e-3, parameters=net.parameters())
-    x, y = _data(*x), _data(*y)
 
     def step():
         loss(net(x), y).backward()
@@ -155,15 +158,7 @@ def _parallel_step(kind, way, sizes):
     classes, x, y, loss = _layers(kind, **sizes)
     if way == "dp":
         net = proa.DataParallel(nn.Sequential(*[layer(sizes["width"]) for layer in classes]))
-        adam = proa.optimizer.Adam(1e-3, parameters=net.parameters())
-        x, y = _data(*x), _data(*y)
-
-        def step():
-            loss(net(x), y).backward()
-            adam.step()
-            adam.clear_grad()
-
-        return step
+        return _training(net, loss, _data(*x), _data(*y))
     strategy, micro = fleet.DistributedStrategy(), max(_MICRO, ranks)
     strategy.hybrid_configs = {"dp_degree": 1, "mp_degree": 1, "pp_degree": ranks}
     strategy.pipeline_configs = {"accumulate_steps": micro, "micro_batch_size": sizes["batch"]}

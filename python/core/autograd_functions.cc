@@ -1,6 +1,9 @@
 #include "python/core/autograd_functions.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,6 +51,34 @@ Tensors TensorsOf(const char* op, const char* param, const py::object& o,
     }
   }
   return out;
+}
+
+// Numbers of the nodes that backward last began at, plus one: unique in the
+// process, but leaves share theirs. (Not of each thread: the space that a
+// library has for such variables is nearly full.)
+constinit std::array<std::atomic<uint64_t>, 64> last_roots = {};
+constinit std::atomic<uint64_t> next_root = 0;
+
+void NoteRoots(std::span<const Tensor> roots) {
+  for (const Tensor& root : roots) {
+    const autograd::Edge edge = autograd::GradEdge(root);
+    if (!edge.node || edge.node->is_accumulate_grad()) continue;
+    const uint64_t place =
+        next_root.fetch_add(1, std::memory_order_relaxed) % last_roots.size();
+    last_roots[place].store(edge.node->sequence() + 1,
+                            std::memory_order_relaxed);
+  }
+}
+
+bool BackwardRanFrom(const py::handle& tensor) {
+  const Tensor& root = Unwrap(tensor.ptr());
+  if (!autograd::RequiresGrad(root)) return false;
+  const autograd::Edge edge = autograd::GradEdge(root);
+  if (!edge.node || edge.node->is_accumulate_grad()) return false;
+  const uint64_t number = edge.node->sequence() + 1;
+  return std::any_of(
+      last_roots.begin(), last_roots.end(),
+      [number](const std::atomic<uint64_t>& root) { return root == number; });
 }
 
 void BackwardOf(const py::object& tensors, const py::object& grads,
@@ -133,14 +164,20 @@ void RunBackward(std::span<const Tensor> outputs, std::span<const Tensor> grads,
     outputs = roots;
     grads = root_grads;
   }
-  const GilRelease release;
-  autograd::Backward(outputs, grads, options);
+  {
+    const GilRelease release;
+    autograd::Backward(outputs, grads, options);
+  }
+  NoteRoots(outputs);
 }
 
 void BindAutograd(py::module_& m) {
   m.def("backward", &BackwardOf, py::arg("tensors"),
         py::arg("grad_tensors") = py::none(), py::arg("retain_graph") = false,
         "Adds the derivatives of the tensors to `grad` of the leaves.");
+  m.def("backward_ran_from", &BackwardRanFrom, py::arg("tensor"),
+        "Whether one of the last 64 calls of backward began at "
+        "the operation that made the tensor.");
   m.def("grad", &GradOf, py::arg("outputs"), py::arg("inputs"),
         py::arg("grad_outputs") = py::none(),
         py::arg("retain_graph") = py::none(), py::arg("create_graph") = false,

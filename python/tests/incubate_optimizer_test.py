@@ -122,6 +122,16 @@ def test_what_has_no_minimum():
     assert F.minimize_bfgs(lambda x: (x * x).sum(), proa.zeros([2]))[0].item()  # there already
 
 
+@pytest.mark.parametrize("minimize", [F.minimize_bfgs, F.minimize_lbfgs])
+@pytest.mark.parametrize("given", ["float16", "bfloat16", "float64", "int32"])
+def test_a_start_of_another_dtype(minimize, given):
+    """Not rounded without a word; nor is the estimate."""
+    with pytest.raises(ValueError, match=f"initial_position is {given}, but dtype says float32"):
+        minimize(lambda x: (x * x).sum(), proa.ones([2]).astype(given))
+    with pytest.raises(ValueError, match=f"initial_inverse_hessian_estimate is {given}, but dtype says float32"):
+        minimize(lambda x: (x * x).sum(), proa.ones([2]), initial_inverse_hessian_estimate=proa.eye(2).astype(given))
+
+
 def test_bad_input():
     net, sgd = net_and_sgd()
     x, f = proa.zeros([2]), (lambda x: x.sum())

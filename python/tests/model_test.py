@@ -323,6 +323,31 @@ def test_binary_metrics():
         auc.update(np.array([1.5]), np.array([1]))
 
 
+def test_area_of_precision_over_recall():
+    random = np.random.default_rng(1)
+    for positive in (0.5, 0.05):
+        # Multiples of 1/64, so that the histogram loses nothing.
+        scores, labels = random.integers(0, 65, 400) / 64, (random.random(400) < positive).astype(int)
+        area = metric.Auc("PR", num_thresholds=64)
+        for part in np.split(np.arange(400), 4):
+            area.update(np.stack([1 - scores[part], scores[part]], 1), labels[part, None])
+        precision, recall, _ = reference.precision_recall_curve(labels, scores)
+        assert area.accumulate() == pytest.approx(reference.auc(recall, precision), abs=1e-12)
+    area.reset()
+    area.update(np.array([0.1, 0.9]), np.array([0, 0]))
+    assert area.accumulate() == 0.0  # without a positive
+    with pytest.raises(ValueError, match="curve must be"):
+        metric.Auc(curve="pr")
+
+
+def test_scores_of_a_half():
+    """As in PaddlePaddle 3.3: Precision takes 0.5 for positive, Recall rounds it to the even number, 0."""
+    scores, labels = np.float32([0.5, 0.5, 0.4, 0.6]), np.array([1, 0, 1, 1])
+    precision, recall = metric.Precision(), metric.Recall()
+    precision.update(proa.to_tensor(scores), labels), recall.update(proa.to_tensor(scores), labels)
+    assert (precision.tp, precision.fp, recall.tp, recall.fn) == (2, 1, 1, 2)
+
+
 def test_summary_and_flops(capsys):
     net = nn.Sequential(nn.Conv2D(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(2 * 6 * 6, 5))
     assert proa.summary(net, (1, 1, 8, 8)) == {"total_params": 20 + 365, "trainable_params": 385}

@@ -1,6 +1,7 @@
 """jit.save of layers with several converted methods, and jit.load of them."""
 
 import os
+import pickle
 
 import numpy as np
 import pytest
@@ -109,3 +110,62 @@ def test_files_of_paddle(tmp_path):
     loaded, x = proa.jit.load(path), proa.to_tensor(_X)
     np.testing.assert_allclose(loaded.encode(x).numpy(), net.encode(x).numpy(), rtol=1e-6)
     np.testing.assert_allclose(loaded(x).numpy(), net(x).numpy(), rtol=1e-6)
+
+
+class Normed(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.down, self.norm = nn.Linear(3, 2), nn.BatchNorm1D(2)
+        self.down.bias.stop_gradient = True
+        self.register_buffer("scale", proa.to_tensor([2.0, 3.0]))
+
+    def forward(self, x):
+        return self.norm(self.down(x)) * self.scale
+
+
+def test_parameters_that_are_not_trained(tmp_path):
+    """Statistics and frozen ones are parameters of what is loaded, as they were of what was saved; buffers are buffers."""
+    net, path, x = Normed(), str(tmp_path / "normed"), proa.to_tensor(_X)
+    net(x)
+    net.eval()
+    proa.jit.save(net, path, [InputSpec([None, 3])])
+    loaded = proa.jit.load(path)
+    there, here = ({p.name: p.trainable for p in layer.parameters()} for layer in (net, loaded))
+    assert list(here.values()) == list(there.values()) == [True, False, True, True, False, False]
+    assert [name for name, _ in loaded.named_buffers()] == ["scale"]
+    np.testing.assert_array_equal(loaded(x).numpy(), net(x).numpy())
+    before = {name: value.numpy() for name, value in loaded.state_dict().items()}
+    adam = proa.optimizer.Adam(0.1, parameters=loaded.parameters())
+    loaded(x).sum().backward()
+    adam.step()
+    changed = {name for name, value in loaded.state_dict().items() if (value.numpy() != before[name]).any()}
+    assert changed == {"down_weight", "norm_weight", "norm_bias"}
+    norm = loaded.state_dict()["norm__mean"]
+    norm.set_value(norm + 1.0)  # the program reads the parameter
+    assert abs(loaded(x).numpy() - net(x).numpy()).max() > 0.1
+
+
+@pytest.mark.parametrize(
+    "notes", [b"", b"null", b"{}", b'{"fixed": 3}', b'{"fixed": [1, "scale"], "methods": [2]}', b"\x80\x02."]
+)
+def test_damaged_notes(notes, tmp_path):
+    """They are not needed to run what is loaded."""
+    net, path, x = Normed(), str(tmp_path / "normed"), proa.to_tensor(_X)
+    net.eval()
+    proa.jit.save(net, path, [InputSpec([None, 3])])
+    (tmp_path / "normed.pdiparams.info").write_bytes(notes)
+    loaded = proa.jit.load(path)
+    np.testing.assert_array_equal(loaded(x).numpy(), net(x).numpy())
+    assert len(loaded.state_dict()) == 7
+
+
+def test_notes_of_paddle(tmp_path):
+    """Its pickle says what is trainable."""
+    net, path = Normed(), str(tmp_path / "normed")
+    net.eval()
+    proa.jit.save(net, path, [InputSpec([None, 3])], format="paddle")
+    notes = {name: {"structured_name": name, "trainable": not p.stop_gradient} for name, p in net.named_parameters()}
+    (tmp_path / "normed.pdiparams.info").write_bytes(pickle.dumps(notes, 2))
+    loaded = proa.jit.load(path)
+    assert sorted(p.trainable for p in loaded.parameters()) == [False, False, False, True, True, True]
+    assert len(loaded.buffers()) == 1

@@ -671,3 +671,12 @@ def test_dense_tensors_have_no_places():
         with pytest.raises(ValueError, match=rf"{name}: x is dense, \[2, 3\] float32; .*x\.{maker}\(\) makes one"):
             getattr(paddle.ones([2, 3]), name)()
         assert getattr(getattr(paddle.ones([2, 3]), maker)(), name)().size > 0
+
+
+def test_parts_of_the_other_kind():
+    coo = paddle.to_tensor(X).to_sparse_coo()
+    for name in ("crows", "cols"):
+        with pytest.raises(ValueError, match=rf"{name}: x is a SparseCooTensor, .*x\.to_sparse_csr\(\) makes one"):
+            getattr(coo, name)()
+    with pytest.raises(ValueError, match=r"indices: x is a SparseCsrTensor, .*x\.to_sparse_coo\(\) makes one"):
+        coo.to_sparse_csr().indices()

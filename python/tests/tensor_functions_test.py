@@ -235,6 +235,9 @@ def test_math():
     close(proa.add_n([T(x), T(y), T(x)]), x + y + x)
     close(proa.add_n(T(x)), x)
     close(proa.deg2rad(T(x)), np.deg2rad(x)), close(proa.rad2deg(T([180])), [np.rad2deg(180.0)])
+    for function in (proa.deg2rad, proa.rad2deg):  # NumPy raises, too
+        with pytest.raises(TypeError, match="x is complex64; an angle is a real number"):
+            function(T([1 + 2j]).astype("complex64"))
     p = np.abs(np.tanh(x))
     close(proa.logit(T(p)), np.log(p / (1 - p)), 1e-4)
     assert np.isfinite(proa.logit(T([0.0, 1.0]), 1e-3).numpy()).all()

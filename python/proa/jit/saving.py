@@ -25,7 +25,7 @@ def save(layer, path, input_spec=None, format="proa", **configs):
 
     Writes `<path>.pdmodel` (the program) and `<path>.pdiparams` (parameters and buffers), with
     checksums and as one: who loads them, and whatever happens to this process, finds the old model
-    or the new one. `<path>.pdiparams.info` (which parameters are trainable) is there for older versions.
+    or the new one. `<path>.pdiparams.info` names the parameters, those that are not trained, such as statistics, and the methods.
 
     Other methods of a layer that `to_static` converted, and whose specs are known (the decorator had them, or the method
     was called), are saved too, each as `<path>.<method>.pdmodel` with parameters of its own; what is loaded has them as
@@ -72,12 +72,14 @@ def save(layer, path, input_spec=None, format="proa", **configs):
     folder = os.path.dirname(path)
     if folder:
         os.makedirs(folder, exist_ok=True)
-    trainable = [name for name, p in owner.named_parameters() if not p.stop_gradient] if owner is not None else []
+    parameters = dict(owner.named_parameters()) if owner is not None else {}
+    trainable = [name for name, p in parameters.items() if not p.stop_gradient]
+    fixed = [name for name, p in parameters.items() if p.stop_gradient]
     for prefix, trace in traces.items():
         _write(prefix, trace, format, trainable)
     if format == "proa":
         with _C.AtomicFile(os.fsencode(f"{path}.pdiparams.info")) as file:
-            file.write(json.dumps({"trainable": trainable, "methods": list(methods)}).encode())
+            file.write(json.dumps({"trainable": trainable, "fixed": fixed, "methods": list(methods)}).encode())
             file.commit()
 
 
@@ -206,16 +208,39 @@ def _info(path):
         return json.loads(f.read().decode())
 
 
+def _listed(path, what):
+    """A list of names in `<path>.pdiparams.info`; None where it is another's: PaddlePaddle writes a pickle, or nothing."""
+    try:
+        return [name for name in _info(path).get(what, []) if isinstance(name, str)]
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
+        return None
+
+
+def _fixed(path):
+    """Names of the parameters that are not trained, statistics among them; PaddlePaddle's pickle says it in its own way."""
+    named = _listed(path, "fixed")
+    if named is not None:
+        return set(named)
+    from proa.framework import serialization
+
+    try:
+        notes = serialization.load(f"{path}.pdiparams.info")
+    except (OSError, ValueError, RuntimeError):
+        return set()
+    if not isinstance(notes, dict):
+        return set()
+    return {name for name, note in notes.items() if isinstance(note, dict) and note.get("trainable") is False}
+
+
 def _methods_of(path):
     """Names of the methods that stand beside `forward`: as the file says; PaddlePaddle's files say it by their names."""
-    try:
-        named = _info(path).get("methods", [])
-    except (OSError, ValueError, AttributeError):  # PaddlePaddle writes a pickle there, or nothing
+    named = _listed(path, "methods")
+    if named is None:
         folder, start = os.path.dirname(path) or ".", os.path.basename(path) + "."
         files = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
         named = [f[len(start) : -len(".pdmodel")] for f in files if f.startswith(start) and f.endswith(".pdmodel")]
         named = [name for name in named if os.path.exists(f"{path}.{name}.pdiparams")]
-    return [name for name in named if isinstance(name, str) and name.isidentifier() and name != "forward"]
+    return [name for name in named if name.isidentifier() and name != "forward"]
 
 
 class TranslatedLayer(Layer):
@@ -284,8 +309,8 @@ def _result(results):
     return results[0] if len(results) == 1 else results
 
 
-def _persistable(module, trainable, found):
-    """Adds the captured tensors by name to `found`; those of the `trainable` names as parameters, in the program too.
+def _persistable(module, trainable, fixed, found):
+    """Adds the captured tensors by name to `found`; those of the `trainable` and `fixed` names as parameters, in the program too.
     Methods share the tensors of one name: those that were found first."""
     for name, tensor in module.captured:
         if not name:
@@ -293,8 +318,8 @@ def _persistable(module, trainable, found):
         if name in found:
             module.set_captured(name, found[name])
             continue
-        if name in trainable:
-            tensor = Parameter(tensor, name)
+        if name in trainable or name in fixed:
+            tensor = Parameter(tensor, name, name in trainable)
             module.set_captured(name, tensor)  # gradients are those of the layer's parameter
         found[name] = tensor
 
@@ -320,9 +345,9 @@ def load(path, **configs):
         [4, 2]
     """
     path = os.fspath(path)
-    programs, tensors = {}, {}
+    programs, tensors, fixed = {}, {}, _fixed(path)
     for name in ["forward", *_methods_of(path)]:
         prefix = path if name == "forward" else f"{path}.{name}"
         module = programs[name] = _C.load_program(os.fsencode(prefix))
-        _persistable(module, _trainable(prefix, module), tensors)
+        _persistable(module, _trainable(prefix, module), fixed, tensors)
     return TranslatedLayer(programs, tensors)

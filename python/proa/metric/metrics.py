@@ -129,8 +129,8 @@ class _Binary(Metric):
         self._name = name
         self.reset()
 
-    def _rounded(self, preds, labels):
-        guesses = np.floor(_array(preds) + 0.5).astype("int64").reshape(-1)
+    def _rounded(self, preds, labels, to_whole):
+        guesses = to_whole(_array(preds)).astype("int64").reshape(-1)
         labels = _array(labels).astype("int64").reshape(-1)
         if guesses.shape != labels.shape:
             raise _C.located(
@@ -163,7 +163,7 @@ class Precision(_Binary):
 
     def update(self, preds, labels, *args):
         """Adds scores in [0, 1] and labels 0 or 1."""
-        guess, truth = self._rounded(preds, labels)
+        guess, truth = self._rounded(preds, labels, lambda scores: np.floor(scores + 0.5))
         self.tp += int((guess & truth).sum())
         self.fp += int((guess & ~truth).sum())
 
@@ -176,7 +176,7 @@ class Precision(_Binary):
 
 
 class Recall(_Binary):
-    """Of the positive samples, the part that is called positive (score at least 0.5).
+    """Of the positive samples, the part that is called positive: score above 0.5, where Precision takes 0.5 too.
 
     Args:
         name (str): its name.
@@ -193,7 +193,7 @@ class Recall(_Binary):
 
     def update(self, preds, labels, *args):
         """Adds scores in [0, 1] and labels 0 or 1."""
-        guess, truth = self._rounded(preds, labels)
+        guess, truth = self._rounded(preds, labels, np.rint)
         self.tp += int((guess & truth).sum())
         self.fn += int((~guess & truth).sum())
 
@@ -205,11 +205,21 @@ class Recall(_Binary):
         return self.tp / positive if positive else 0.0
 
 
+def _area_of_precision(pos, neg):
+    """Area below precision over recall; `pos` and `neg` count the samples at or above each threshold, which falls."""
+    called = pos + neg
+    first = np.flatnonzero(called)[0]  # above, nothing is called positive, and precision is taken as 1
+    precision = np.concatenate([[1.0], pos[first:] / called[first:]])
+    recall = np.concatenate([[0.0], pos[first:] / pos[-1]])
+    return float((np.diff(recall) * (precision[1:] + precision[:-1]) / 2).sum())
+
+
 class Auc(Metric):
-    """Area under the ROC curve, from a histogram of scores.
+    """Area under a curve, from a histogram of scores.
 
     Args:
-        curve (str): "ROC".
+        curve (str): "ROC": true against false positive rate; "PR": precision against recall, by trapezoids
+            between the thresholds. (The reference computes that of ROC for both.)
         num_thresholds (int): cells of the histogram, less one.
         name (str): its name.
 
@@ -221,12 +231,12 @@ class Auc(Metric):
     """
 
     def __init__(self, curve="ROC", num_thresholds=4095, name="auc", *args, **kwargs):
-        if curve != "ROC":
-            raise _C.located(ValueError(f'Auc: curve must be "ROC", not {curve!r}'))
+        if curve not in ("ROC", "PR"):
+            raise _C.located(ValueError(f'Auc: curve must be "ROC" or "PR", not {curve!r}'))
         num_thresholds = known_int("Auc", "num_thresholds", num_thresholds)
         if not 0 < num_thresholds < 2**31:
             raise _C.located(ValueError(f"Auc: num_thresholds must be from 1 to 2^31 - 1; it is {num_thresholds}"))
-        self._num_thresholds, self._name = num_thresholds, name
+        self._curve, self._num_thresholds, self._name = curve, num_thresholds, name
         self.reset()
 
     def update(self, preds, labels, *args):
@@ -251,6 +261,8 @@ class Auc(Metric):
         pos, neg = np.cumsum(self._pos[::-1]), np.cumsum(self._neg[::-1])
         if pos[-1] == 0 or neg[-1] == 0:
             return 0.0
+        if self._curve == "PR":
+            return _area_of_precision(pos, neg)
         heights = (pos + np.concatenate([[0], pos[:-1]])) / 2.0
         return float((heights * self._neg[::-1]).sum() / (pos[-1] * neg[-1]))
 

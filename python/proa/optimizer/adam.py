@@ -20,8 +20,8 @@ class Adam(Optimizer):
 
     Args:
         learning_rate (float|LRScheduler): the rate, or its schedule.
-        beta1 (float): decay of the first moment.
-        beta2 (float): decay of the second moment.
+        beta1 (float|Tensor): decay of the first moment; the number in a tensor is read now.
+        beta2 (float|Tensor): decay of the second moment.
         epsilon (float): keeps the division finite.
         parameters (list): what to update; see Optimizer.
         weight_decay (float|L1Decay|L2Decay, optional): added to the gradients (AdamW is different).
@@ -97,8 +97,8 @@ class AdamW(Adam):
 
     Args:
         learning_rate (float|LRScheduler): the rate, or its schedule.
-        beta1 (float): decay of the first moment.
-        beta2 (float): decay of the second moment.
+        beta1 (float|Tensor): decay of the first moment; the number in a tensor is read now.
+        beta2 (float|Tensor): decay of the second moment.
         epsilon (float): keeps the division finite.
         parameters (list): what to update; see Optimizer.
         weight_decay (float): strength of the decay.

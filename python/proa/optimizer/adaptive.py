@@ -213,8 +213,8 @@ class Adamax(Optimizer):
 
     Args:
         learning_rate (float|LRScheduler): the rate, or its schedule.
-        beta1 (float): decay of the first moment.
-        beta2 (float): decay of the norm.
+        beta1 (float|Tensor): decay of the first moment; the number in a tensor is read now.
+        beta2 (float|Tensor): decay of the norm.
         epsilon (float): keeps the division finite.
         parameters (list): what to update; see Optimizer.
         weight_decay (float|L1Decay|L2Decay, optional): added to the gradients.
@@ -282,8 +282,8 @@ class Lamb(_PerParameter):
     Args:
         learning_rate (float|LRScheduler): the rate, or its schedule.
         lamb_weight_decay (float): strength of the decay.
-        beta1 (float): decay of the first moment.
-        beta2 (float): decay of the second moment.
+        beta1 (float|Tensor): decay of the first moment; the number in a tensor is read now.
+        beta2 (float|Tensor): decay of the second moment.
         epsilon (float): keeps the division finite.
         parameters (list): what to update; see Optimizer.
         grad_clip (optional): ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue.

@@ -153,19 +153,31 @@ class Optimizer:
         params = group.get("params")
         group["params"] = [params] if isinstance(params, _C.Tensor) else list(params or ())
         seen = {id(p) for g in self._groups for p in g["params"]}
+        group["params"] = self._once(group["params"])
         names = {}
         for p in group["params"]:
             if not isinstance(p, _C.Tensor):
                 raise _C.located(TypeError(f"{kind}: parameters must be tensors, not {type(p).__name__}"))
             if id(p) in seen:
-                raise _C.located(ValueError(f"{kind}: parameter {p.name} is given more than once"))
-            seen.add(id(p))
+                raise _C.located(ValueError(f"{kind}: parameter {p.name} is in more than one group"))
             if names.setdefault(p.name, p) is not p:
                 raise _C.located(ValueError(f"{kind}: two parameters have the name {p.name}"))
         _check_clip(kind, group.get("grad_clip"))
         group["weight_decay"] = _as_regularizer(group["weight_decay"]) if "weight_decay" in group else None
         self._groups.append(group)
         self._buckets = None
+
+    def _once(self, params):
+        """The parameters of a group, each once: a step moves a shared one once. The reference's moves it each time."""
+        distinct = list({id(p): p for p in params}.values())
+        if len(distinct) < len(params):
+            again = next(p for i, p in enumerate(params) if any(p is other for other in params[:i]))
+            warnings.warn(
+                f"{type(self).__name__}: parameter {getattr(again, 'name', again)} is given more than once; "
+                "a step updates it once",
+                stacklevel=5,
+            )
+        return distinct
 
     def _change_clips(self, change):
         """Puts `change(clip)` into the place of what clips gradients, of all and of groups."""
@@ -472,8 +484,28 @@ class Optimizer:
     clear_gradients = clear_grad
 
     def backward(self, loss, startup_program=None, parameters=None, no_grad_set=None, callbacks=None):
-        """Runs backward from `loss`; returns the list of (parameter, gradient)."""
-        loss.backward()
+        """The parameters that have a gradient, with it; `loss.backward()` runs first, unless it did.
+
+        Args:
+            loss (Tensor): what to differentiate.
+            startup_program, no_grad_set, callbacks: not used.
+            parameters (list, optional): whose gradients; those of the optimizer unless given.
+
+        Returns:
+            list[tuple[Tensor, Tensor]]: for `apply_gradients`.
+
+        Examples:
+            >>> net = proa.nn.Linear(2, 1)
+            >>> sgd = proa.optimizer.SGD(0.1, parameters=net.parameters())
+            >>> loss = net(proa.ones([1, 2])).sum()
+            >>> loss.backward()
+            >>> [grad.shape for _, grad in sgd.backward(loss)]
+            [[2, 1], [1]]
+        """
+        if not isinstance(loss, _C.Tensor):
+            raise _C.located(TypeError(f"backward: loss must be a Tensor, not {type(loss).__name__}"))
+        if not _C.backward_ran_from(loss):
+            loss.backward()
         chosen = self._parameter_list if parameters is None else list(parameters)
         return [(p, p.grad) for p in chosen if p.grad is not None]
 

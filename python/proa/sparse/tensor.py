@@ -165,6 +165,12 @@ class SparseTensor:
         )
 
 
+def _of_other_kind(x, name, kind, maker):
+    raise _C.located(
+        ValueError(f"{name}: x is a {type(x).__name__}, {x.shape}; only a {kind} has {name}: x.{maker}() makes one")
+    )
+
+
 @dataclasses.dataclass(eq=False, repr=False)
 class SparseCooTensor(SparseTensor):
     """Elements by their indices, one column each; made by sparse_coo_tensor and Tensor.to_sparse_coo.
@@ -197,6 +203,22 @@ class SparseCooTensor(SparseTensor):
     def indices(self):
         """Where the elements are, [sparse_dim, nnz]."""
         return self._indices
+
+    def crows(self):
+        """Where rows begin: of SparseCsrTensor only.
+
+        Raises:
+            ValueError: always; `x.to_sparse_csr()` makes what has them.
+        """
+        _of_other_kind(self, "crows", "SparseCsrTensor", "to_sparse_csr")
+
+    def cols(self):
+        """The columns of the elements: of SparseCsrTensor only; of two dims, `indices()[1]`.
+
+        Raises:
+            ValueError: always; `x.to_sparse_csr()` makes what has them.
+        """
+        _of_other_kind(self, "cols", "SparseCsrTensor", "to_sparse_csr")
 
     def sparse_dim(self):
         """How many dims, the first ones, have indices."""
@@ -279,6 +301,14 @@ class SparseCsrTensor(SparseTensor):
     def cols(self):
         """The column of each element."""
         return self._cols
+
+    def indices(self):
+        """Where the elements are: of SparseCooTensor only.
+
+        Raises:
+            ValueError: always; `x.to_sparse_coo()` makes what has them.
+        """
+        _of_other_kind(self, "indices", "SparseCooTensor", "to_sparse_coo")
 
     def is_sparse_coo(self):
         """False."""

@@ -137,32 +137,40 @@ def logit(x, eps=None, name=None):
     return _C.ops.logit(x)
 
 
-def _floating(x):
+def _floating(x, op):
+    if x.is_complex():
+        raise _C.located(TypeError(f"{op}: x is {x.dtype.name}; an angle is a real number"))
     return x if x.is_floating_point() else x.astype(_C.get_default_dtype())
 
 
 @_method
 def deg2rad(x, name=None):
-    """Degrees to radians.
+    """Degrees to radians. Of integers the result has the default dtype.
+
+    Raises:
+        TypeError: x is complex.
 
     Examples:
         >>> round(proa.deg2rad(proa.to_tensor(180.0)).item(), 4)
         3.1416
     """
     x = _C.tensor_argument(x, "deg2rad", "x")
-    return _floating(x) * (math.pi / 180.0)
+    return _floating(x, "deg2rad") * (math.pi / 180.0)
 
 
 @_method
 def rad2deg(x, name=None):
-    """Radians to degrees.
+    """Radians to degrees. Of integers the result has the default dtype.
+
+    Raises:
+        TypeError: x is complex.
 
     Examples:
         >>> round(proa.rad2deg(proa.to_tensor(3.14159265)).item(), 3)
         180.0
     """
     x = _C.tensor_argument(x, "rad2deg", "x")
-    return _floating(x) * (180.0 / math.pi)
+    return _floating(x, "rad2deg") * (180.0 / math.pi)
 
 
 @_method

@@ -21,6 +21,10 @@ def _checked(what, position, estimate, line_search_fn, dtype):
     for name, value in (("initial_position", position), ("initial_inverse_hessian_estimate", estimate)):
         if value is not None and not isinstance(value, _C.Tensor):
             raise _C.located(TypeError(f"{what}: {name} must be a Tensor, not {type(value).__name__}"))
+        if value is not None and value.dtype.name != dtype:
+            raise _C.located(
+                ValueError(f"{what}: {name} is {value.dtype.name}, but dtype says {dtype}; cast one or the other")
+            )
     if len(position.shape) != 1:
         raise _C.located(ValueError(f"{what}: initial_position must have one dim; it is {list(position.shape)}"))
     if estimate is not None:
@@ -33,8 +37,8 @@ def _checked(what, position, estimate, line_search_fn, dtype):
             )
         if (np.linalg.eigvalsh(matrix) <= 0).any():
             raise _C.located(ValueError(f"{what}: initial_inverse_hessian_estimate must be positive definite"))
-        estimate = estimate.detach().astype(dtype)
-    return position.detach().astype(dtype), estimate
+        estimate = estimate.detach()
+    return position.detach(), estimate
 
 
 class _Search:
@@ -100,7 +104,7 @@ def minimize_bfgs(
         line_search_fn (str): "strong_wolfe".
         max_line_search_iters (int): the most evaluations of a line search.
         initial_step_length (float): the first that a line search tries.
-        dtype (str): "float32" or "float64": what is computed in.
+        dtype (str): "float32" or "float64": that of the tensors that are given.
         name (str, optional): not used.
 
     Returns:

@@ -738,6 +738,24 @@ def test_a_strategy_that_is_no_dict(text, tmp_path):
         _strategy(str(tmp_path / "s"))
 
 
+@pytest.mark.parametrize("text", [b'{"kernel": 7}', b'{"dataloader": false}'])
+def test_settings_that_are_no_dict(text, tmp_path):
+    """Found by mutants: an AttributeError."""
+    (tmp_path / "tune.json").write_bytes(text)
+    with pytest.raises(TypeError, match="set_config: (kernel|dataloader) must be a dict, not"):
+        _autotune(str(tmp_path / "tune.json"))
+
+
+@pytest.mark.parametrize("rows, columns", [(0, 0x4E9D3960), (0x4E9D3960, 0), (0, 0)])
+def test_pictures_without_pixels(rows, columns, tmp_path):
+    """Found by mutants: a MemoryError for pictures of 0 by 1,318,926,688 pixels."""
+    path = tmp_path / READERS["mnist"].file
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(struct.pack(">4I", 0x803, 3, rows, columns))
+    with pytest.raises(ValueError, match="3 items without a byte"):
+        READERS["mnist"].read(str(path))
+
+
 def test_every_module_that_opens_files():
     package = pathlib.Path(proa.__file__).parent
     files = [pathlib.Path(at, name) for at, _, names in os.walk(package, followlinks=True) for name in names]

@@ -521,6 +521,25 @@ def test_a_program_of_1x(tmp_path):
         proa.disable_static()
 
 
+def test_saved_parameters_have_the_statistics(tmp_path):
+    """As in the reference, where moving means are parameters: a model that is loaded predicts the same."""
+    proa.enable_static()
+    try:
+        main, startup = fluid.Program(), fluid.Program()
+        with fluid.scope_guard(fluid.Scope()), fluid.program_guard(main, startup):
+            x = fluid.data("x", [None, 2])
+            fluid.layers.batch_norm(x, moving_mean_name="middle", momentum=0.5)
+            exe = fluid.Executor()
+            exe.run(startup)
+            exe.run(main, feed={"x": np.float32([[1, 3], [3, 5]])})
+            fluid.io.save_params(exe, str(tmp_path / "all"), main)
+        found = proa.load(str(tmp_path / "all"))
+        assert len(found) == 4 and np.asarray(found["middle"]).tolist() == [1.0, 2.0]
+        assert [p.name for p in main.all_parameters() if p.name == "middle"] == []  # not trained
+    finally:
+        proa.disable_static()
+
+
 def test_loaders_from_generators():
     loader = fluid.io.DataLoader.from_generator(capacity=4)
     loader.set_sample_generator(lambda: iter([(X[0], 1), (X[1], 2), (X[2], 3)]), 2, drop_last=False)

@@ -40,6 +40,8 @@ def set_config(config=None):
     for kind, settings in config.items():
         if kind not in _KINDS:
             raise _C.located(ValueError(f"set_config: {kind!r} is none of {', '.join(map(repr, _KINDS))}"))
+        if not isinstance(settings, dict):
+            raise _C.located(TypeError(f"set_config: {kind} must be a dict, not {settings!r}"))
         enable = settings.get("enable", False)
         if not isinstance(enable, bool):
             warnings.warn(

@@ -3,10 +3,11 @@
 import math
 
 from proa import _C
+from proa.framework.parameter import ParamAttr
 from proa.nn import functional as F
 from proa.nn import initializer
 from proa.static.only import static_only
-from proa.static.parameters import create_global_var, program_parameter
+from proa.static.parameters import program_parameter
 from proa.utils import unique_name
 
 __all__ = [
@@ -249,9 +250,16 @@ def batch_norm(input, act=None, is_test=False, momentum=0.9, epsilon=1e-05, para
     kind = _C.float32 if input.dtype in (_C.float16, _C.bfloat16) else input.dtype
     scale = program_parameter([channels], param_attr, kind, False, initializer.Constant(1.0), prefix)
     shift = program_parameter([channels], bias_attr, kind, True, prefix=prefix)
-    mean = create_global_var([channels], 0.0, kind, True, name=moving_mean_name or unique_name.generate(f"{prefix}.w"))
-    variance = create_global_var(
-        [channels], 1.0, kind, True, name=moving_variance_name or unique_name.generate(f"{prefix}.w")
+    # Parameters, as in the reference: what saves parameters saves the statistics, too.
+    mean, variance = (
+        program_parameter(
+            [channels],
+            ParamAttr(name=given, initializer=initializer.Constant(first), trainable=False),
+            kind,
+            False,
+            prefix=prefix,
+        )
+        for given, first in ((moving_mean_name, 0.0), (moving_variance_name, 1.0))
     )
     data_format = data_layout if len(input.shape) == 4 else {2: "NC", 3: "NCL", 5: "NCDHW"}[len(input.shape)]
     result = F.batch_norm(input, mean, variance, scale, shift, not (is_test or use_global_stats), momentum, epsilon,

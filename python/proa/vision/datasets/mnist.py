@@ -28,6 +28,8 @@ def read_idx(path):
         if len(head) < 4 or head[:3] != b"\0\0\x08":
             raise _C.located(ValueError(f"{path}: this is no idx file of bytes; it begins with {head!r}"))
         dims = struct.unpack(f">{head[3]}I", file.read(4 * head[3]))
+        if 0 in dims[1:]:
+            raise _C.located(ValueError(f"{path}: the array is {list(dims)}, {dims[0]} items without a byte"))
         count = math.prod(dims)
         if count > most_unpacked(os.path.getsize(path)):
             raise _C.located(ValueError(f"{path}: an array of {list(dims)} is too much for a file of its size"))

@@ -65,6 +65,10 @@ struct Walk {
     o += b * x[dim];
     if (dim + 1 == space.rank()) {
       const int64_t dv = value[dim], di = index[dim], dx = x[dim];
+      if (dv == 1 && di == 1 && dx == 0) {
+        for (int64_t k = 0; k < e - b; ++k) f(v + k, i + k, o);
+        return;
+      }
       for (int64_t k = b; k < e; ++k, v += dv, i += di, o += dx) f(v, i, o);
       return;
     }
@@ -124,10 +128,10 @@ Shape SpaceOf(const Shape& x, const Shape& indices, int64_t axis) {
 template <typename Op, typename To, typename From>
 void Reduce(const Walk& walk, const IndexList& list, const From* v, To* to,
             Op op) {
-  walk.Parallel([&](int d) { return walk.OwnDestinations(d); },
-                [&, to, v](int64_t a, int64_t i, int64_t o) {
-                  op(to[o + list[i] * walk.step], v[a]);
-                });
+  walk.Parallel(
+      [&](int d) { return walk.OwnDestinations(d); },
+      [to, v, op, at = list.values().data(), step = walk.step](
+          int64_t a, int64_t i, int64_t o) { op(to[o + at[i] * step], v[a]); });
 }
 
 // out[...] = op(out[...], value) in the type of out; 16-bit floats in float32.
@@ -192,8 +196,9 @@ void TakeAlongAxis(const KernelContext&, const Tensor& x, const Tensor& indices,
     const T* from = x.data<T>();
     T* to = out->data<T>();
     walk.Parallel([](int) { return true; },
-                  [&, from, to](int64_t v, int64_t i, int64_t o) {
-                    to[v] = from[o + list[i] * walk.step];
+                  [from, to, at = list.values().data(), step = walk.step](
+                      int64_t v, int64_t i, int64_t o) {
+                    to[v] = from[o + at[i] * step];
                   });
   });
 }
@@ -219,8 +224,9 @@ void PutAlongAxisAssign(const KernelContext&, const Tensor& x,
     const T* from = value.data<T>();
     T* to = out->data<T>();
     walk.Parallel([&](int d) { return walk.OwnDestinations(d); },
-                  [&, from, to](int64_t v, int64_t i, int64_t o) {
-                    to[o + list[i] * walk.step] = from[v];
+                  [from, to, at = list.values().data(), step = walk.step](
+                      int64_t v, int64_t i, int64_t o) {
+                    to[o + at[i] * step] = from[v];
                   });
   });
 }

@@ -32,16 +32,14 @@ Tensor Broadcast(const Tensor& t, const Shape& shape) {
   return out;
 }
 
-}  // namespace
-
-void Nonzero(const KernelContext&, const Tensor& x, Tensor* out) {
-  const int64_t n = x.numel();
-  const int rank = x.rank();
-  const Tensor flags_tensor = Tensor::Empty(x.shape(), DType::kBool);
-  bool* flags = flags_tensor.data<bool>();
+// Which elements of x are not 0.
+Tensor TruthOf(const Tensor& x) {
+  if (x.dtype() == DType::kBool) return x;
+  const Tensor truth = Tensor::Empty(x.shape(), DType::kBool);
+  bool* flags = truth.data<bool>();
   VisitDType(x.dtype(), [&]<typename T>(TypeTag<T>) {
     const T* v = x.data<T>();
-    parallel_for(0, n, kChunk, [&](int64_t b, int64_t e) {
+    parallel_for(0, x.numel(), kChunk, [&](int64_t b, int64_t e) {
       for (int64_t i = b; i < e; ++i) {
         if constexpr (IsComplex(kDTypeOf<T>)) {
           flags[i] = v[i].real() != 0 || v[i].imag() != 0;
@@ -51,21 +49,45 @@ void Nonzero(const KernelContext&, const Tensor& x, Tensor* out) {
       }
     });
   });
+  return truth;
+}
+
+// Indices of the true flags from flat position `at` on as rows [row, end), at
+// least one dim each. Flags are not to be predicted, so each place is written
+// and the next one over it, unless the flag is true.
+void WritePlaces(const bool* flags, int64_t at, const Shape& shape,
+                 int64_t* row, const int64_t* end) {
+  const int rank = shape.rank();
+  int64_t place[kMaxRank];
+  for (int64_t d = rank, rest = at; d-- > 0; rest /= shape[d])
+    place[d] = rest % shape[d];
+  while (row != end) {
+    int64_t* const first = row;
+    for (int64_t j = place[rank - 1]; j < shape[rank - 1] && row != end; ++j) {
+      row[rank - 1] = j;
+      row += flags[at++] * rank;
+    }
+    for (int d = 0; d + 1 < rank; ++d)
+      for (int64_t* r = first; r != row; r += rank) r[d] = place[d];
+    place[rank - 1] = 0;
+    for (int d = rank - 2; d >= 0 && ++place[d] == shape[d]; --d) place[d] = 0;
+  }
+}
+
+}  // namespace
+
+void Nonzero(const KernelContext&, const Tensor& x, Tensor* out) {
+  const int64_t n = x.numel();
+  const int rank = x.rank();
+  const Tensor truth = TruthOf(x);
+  const bool* flags = truth.data<bool>();
   const std::vector<int64_t> before = CountBefore(flags, n);
   *out = Tensor::Empty({before.back(), rank}, DType::kInt64, x.place());
   if (out->numel() == 0) return;
   int64_t* to = out->data<int64_t>();
-  parallel_chunks(n, kChunk, [&](int64_t chunk, int64_t b, int64_t e) {
-    int64_t* row = to + before[chunk] * rank;
-    for (int64_t i = b; i < e; ++i) {
-      if (!flags[i]) continue;
-      int64_t rest = i;
-      for (int d = rank - 1; d >= 0; --d) {
-        row[d] = rest % x.size(d);
-        rest /= x.size(d);
-      }
-      row += rank;
-    }
+  parallel_chunks(n, kChunk, [&](int64_t chunk, int64_t b, int64_t) {
+    WritePlaces(flags, b, x.shape(), to + before[chunk] * rank,
+                to + before[chunk + 1] * rank);
   });
 }
 
@@ -80,10 +102,12 @@ void MaskedSelect(const KernelContext&, const Tensor& x, const Tensor& mask,
     const T* from = all.data<T>();
     T* to = out->data<T>();
     parallel_chunks(shape.numel(), kChunk,
-                    [&](int64_t chunk, int64_t b, int64_t e) {
+                    [&](int64_t chunk, int64_t i, int64_t) {
                       int64_t k = before[chunk];
-                      for (int64_t i = b; i < e; ++i) {
-                        if (flags[i]) to[k++] = from[i];
+                      const int64_t end = before[chunk + 1];
+                      for (; k < end; ++i) {  // without branches on flags
+                        to[k] = from[i];
+                        k += flags[i];
                       }
                     });
   });
@@ -101,10 +125,12 @@ void MaskedSelectGrad(const KernelContext&, const Tensor& dy,
     const T* from = dy.data<T>();
     T* to = out->data<T>();
     parallel_chunks(out->numel(), kChunk,
-                    [&](int64_t chunk, int64_t b, int64_t e) {
+                    [&](int64_t chunk, int64_t i, int64_t) {
                       int64_t k = before[chunk];
-                      for (int64_t i = b; i < e; ++i) {
-                        if (flags[i]) to[i] = from[k++];
+                      const int64_t end = before[chunk + 1];
+                      for (; k < end; ++i) {
+                        to[i] = flags[i] ? from[k] : T();
+                        k += flags[i];
                       }
                     });
   });

@@ -40,6 +40,19 @@ struct Writer {
   }
 };
 
+// How many of n keys in order are below `key`, or not above it if `right`.
+// Without branches: which half is taken is not to be predicted.
+template <typename T, typename Key>
+int64_t CountBelow(const T* keys, int64_t n, Key key, bool right) {
+  const auto below = [&](const T& element) {
+    const Key other = SortKey(element);
+    return (other < key) | (right & (other == key));
+  };
+  const T* at = keys;
+  for (; n > 1; n -= n / 2) at += below(at[n / 2 - 1]) ? n / 2 : 0;
+  return at - keys + (n == 1 && below(*at));
+}
+
 void SortInto(const Tensor& x, int64_t axis, bool descending, Tensor* out,
               Tensor* indices) {
   const Lines lines(x.shape(), NormalizeAxis("sort", axis, x.rank()));
@@ -127,18 +140,14 @@ void SearchSorted(const KernelContext&, const Tensor& sorted_sequence,
     PROA_REQUIRE(n <= std::numeric_limits<int32_t>::max(), "searchsorted: ", n,
                  " positions do not fit in int32");
   }
+  const bool one = sorted_sequence.rank() == 1;
   VisitSortable(values.dtype(), [&]<typename T>(TypeTag<T>) {
     const T* keys = sorted_sequence.data<T>();
     const T* v = values.data<T>();
     parallel_for(0, values.numel(), 1024, [&](int64_t b, int64_t e) {
       for (int64_t i = b; i < e; ++i) {
-        const T* begin = keys == nullptr ? nullptr : keys + i / per_row * n;
-        const auto key = SortKey(v[i]);
-        const auto below = [&](const T& element) {
-          return right ? SortKey(element) <= key : SortKey(element) < key;
-        };
-        const int64_t at =
-            n == 0 ? 0 : std::partition_point(begin, begin + n, below) - begin;
+        const T* row = one || n == 0 ? keys : keys + i / per_row * n;
+        const int64_t at = CountBelow(row, n, SortKey(v[i]), right);
         if (out_int32) {
           out->data<int32_t>()[i] = static_cast<int32_t>(at);
         } else {

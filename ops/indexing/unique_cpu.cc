@@ -14,17 +14,16 @@ namespace proa::inline v0::ops::cpu {
 namespace {
 
 // The things that are compared: n items of `size` elements, item i contiguous
-// at i * size. Slices along an axis are first brought into this form.
+// at i * size: slices along an axis, first brought into this form.
 struct Items {
   Tensor data;
   int64_t n = 0, size = 1;
-  int axis = -1;  // -1: the tensor flattened
+  int axis = 0;
 };
 
-Items ItemsOf(const Tensor& x, std::optional<int64_t> axis) {
-  if (!axis.has_value() || x.rank() == 0) return {x, x.numel(), 1, -1};
+Items ItemsOf(const Tensor& x, int64_t axis) {
   Items items;
-  items.axis = NormalizeAxis("unique", *axis, x.rank());
+  items.axis = NormalizeAxis("unique", axis, x.rank());
   Shape shape{x.size(items.axis)};
   Strides strides{x.strides()[items.axis]};
   for (int i = 0; i < x.rank(); ++i) {
@@ -45,12 +44,6 @@ Tensor Choose(const Tensor& x, const Items& items,
   const int64_t count = static_cast<int64_t>(chosen.size());
   const int64_t row_bytes = items.size * ItemSize(x.dtype());
   Shape shape{count};
-  if (items.axis < 0) {
-    const Tensor out = Tensor::Empty(shape, x.dtype(), x.place());
-    GatherRows(1, items.n, row_bytes, chosen, items.data.raw_data(),
-               out.raw_data());
-    return out;
-  }
   for (int i = 1; i < items.data.rank(); ++i)
     shape.push_back(items.data.size(i));
   const Tensor rows = Tensor::Empty(shape, x.dtype(), x.place());
@@ -112,13 +105,6 @@ template <typename T>
 std::vector<int64_t> StableOrder(const Items& items) {
   std::vector<int64_t> order(items.n);
   const T* data = items.data.data<T>();
-  if (items.size == 1) {
-    const Lines lines(Shape{items.n}, 0);
-    SortLines(data, lines, false, [&](int64_t, const auto& sorted) {
-      for (int64_t k = 0; k < items.n; ++k) order[k] = sorted[k].index;
-    });
-    return order;
-  }
   std::iota(order.begin(), order.end(), int64_t{0});
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
     return Compare(data + a * items.size, data + b * items.size, items.size) <
@@ -136,11 +122,81 @@ Groups Grouped(const Tensor& x, const Items& items, F order_of) {
   return groups;
 }
 
+// What `unique` gives of the elements at(0), at(1), ... of x, whose keys are
+// key(0), key(1), ...: the first of each run of equal keys, its place (unless
+// null), which run each element is in, and the lengths. Without branches: where
+// a run ends is not to be predicted.
+template <typename T, typename At, typename Key>
+void FindRuns(const Tensor& x, At at, Key key, Tensor* out, Tensor* index,
+              Tensor* inverse, Tensor* counts) {
+  const int64_t n = x.numel();
+  *inverse = Tensor::Empty({n}, DType::kInt64, x.place());
+  int64_t* run_of = inverse->data<int64_t>();
+  int64_t last = n > 0 ? 0 : -1;
+  for (int64_t k = 0; k < n; ++k) {
+    last += k > 0 && key(k) != key(k - 1);
+    run_of[at(k)] = last;
+  }
+  *out = Tensor::Empty({last + 1}, x.dtype(), x.place());
+  *counts = Tensor::Empty({last + 1}, DType::kInt64, x.place());
+  const T* from = x.data<T>();
+  T* to = out->data<T>();
+  int64_t* start = counts->data<int64_t>();
+  // From the last on: what stays is the first of each run.
+  for (int64_t k = n; k-- > 0;) {
+    const int64_t run = run_of[at(k)];
+    to[run] = from[at(k)];
+    start[run] = k;
+  }
+  if (index != nullptr) {
+    *index = Tensor::Empty({last + 1}, DType::kInt64, x.place());
+    for (int64_t r = 0; r <= last; ++r)
+      index->data<int64_t>()[r] = at(start[r]);
+  }
+  for (int64_t r = 0; r < last; ++r) start[r] = start[r + 1] - start[r];
+  if (n > 0) start[last] = n - start[last];
+}
+
+// Of the elements in the order in which they lie.
+template <typename T>
+void FindNeighbours(const Tensor& x, Tensor* out, Tensor* index,
+                    Tensor* inverse, Tensor* counts) {
+  FindRuns<T>(
+      x, [](int64_t k) { return k; },
+      [from = x.data<T>()](int64_t k) { return SortKey(from[k]); }, out, index,
+      inverse, counts);
+}
+
+template <typename T>
+void FindSorted(const Tensor& x, Tensor* out, Tensor* index, Tensor* inverse,
+                Tensor* counts) {
+  if (x.numel() == 0) return FindNeighbours<T>(x, out, index, inverse, counts);
+  SortLines(x.data<T>(), Lines(Shape{x.numel()}, 0), false,
+            [&](int64_t, const auto& items) {
+              FindRuns<T>(
+                  x, [&](int64_t k) { return items[k].index; },
+                  [&](int64_t k) { return items[k].key; }, out, index, inverse,
+                  counts);
+            });
+}
+
+// Whether single elements are compared, whatever the shape.
+bool IsOfElements(const Tensor& x, std::optional<int64_t> axis) {
+  if (!axis.has_value() || x.rank() == 0) return true;
+  NormalizeAxis("unique", *axis, x.rank());
+  return x.rank() == 1;
+}
+
 }  // namespace
 
 void Unique(const KernelContext&, const Tensor& x, std::optional<int64_t> axis,
             Tensor* out, Tensor* index, Tensor* inverse, Tensor* counts) {
-  const Items items = ItemsOf(x, axis);
+  if (IsOfElements(x, axis)) {
+    return VisitDType(x.dtype(), [&]<typename T>(TypeTag<T>) {
+      if constexpr (kSortable<T>) FindSorted<T>(x, out, index, inverse, counts);
+    });
+  }
+  const Items items = ItemsOf(x, *axis);
   const Groups groups = Grouped(
       x, items, [&]<typename T>(TypeTag<T>) { return StableOrder<T>(items); });
   *out = Choose(x, items, groups.first);
@@ -152,7 +208,13 @@ void Unique(const KernelContext&, const Tensor& x, std::optional<int64_t> axis,
 void UniqueConsecutive(const KernelContext&, const Tensor& x,
                        std::optional<int64_t> axis, Tensor* out,
                        Tensor* inverse, Tensor* counts) {
-  const Items items = ItemsOf(x, axis);
+  if (IsOfElements(x, axis)) {
+    return VisitDType(x.dtype(), [&]<typename T>(TypeTag<T>) {
+      if constexpr (kSortable<T>)
+        FindNeighbours<T>(x, out, nullptr, inverse, counts);
+    });
+  }
+  const Items items = ItemsOf(x, *axis);
   std::vector<int64_t> order(items.n);
   std::iota(order.begin(), order.end(), int64_t{0});
   const Groups groups = Grouped(x, items, [&](auto) { return order; });

@@ -141,7 +141,15 @@ void SelectFew(const T* from, int64_t stride, int64_t n, int64_t k,
   constexpr int64_t kInOrder = 32;  // more stand in a heap, the last on top
   int64_t count = 0;
   for (int64_t i = 0; i < n; ++i) {
-    Key key = SortKey(from[i * stride]);
+    const T v = from[i * stride];
+    if constexpr (std::is_arithmetic_v<T>) {
+      // Quicker than by keys; a NaN on either side is left to them.
+      if (count == k) {
+        const T last = from[items[k > kInOrder ? 0 : k - 1].index * stride];
+        if (descending ? v <= last : v >= last) continue;
+      }
+    }
+    Key key = SortKey(v);
     if (descending) key = static_cast<Key>(~key);
     if (k > kInOrder) {
       if (count == k) {

@@ -55,8 +55,8 @@ class Maxima {
       : g_(g),
         channels_(channels),
         width_(g.in[2] * channels),
-        column_(width_ + kLanes),
-        column_at_(places ? width_ + kLanes : 0) {}
+        column_(width_ + 2 * kLanes),
+        column_at_(places ? width_ + 2 * kLanes : 0) {}
 
   void SetImage(const T* x) { x_ = x; }
 
@@ -160,27 +160,34 @@ class Maxima {
     // Below the keys of all numbers.
     constexpr K kNone = std::numeric_limits<K>::min();
     const int64_t n = g_.out[2];
-    std::fill_n(best, n, kNone);
-    if (kPlaces) std::fill_n(at, n, K(-1));
+    // Whole vectors: the row has room behind it.
+    const int64_t whole = (n + kLanes - 1) / kLanes * kLanes;
+    std::fill_n(best, whole, kNone);
+    if (kPlaces) std::fill_n(at, whole, K(-1));
     for (int64_t q = 0; q < g_.window.kernel[2]; ++q) {
       int64_t first, last;
       g_.OutputsOfTap(2, q, &first, &last);
       const auto tap = g_.window.stride[2] == 1   ? &Maxima::Tap<kPlaces, 1>
                        : g_.window.stride[2] == 2 ? &Maxima::Tap<kPlaces, 2>
                                                   : &Maxima::Tap<kPlaces, 0>;
+      if (last == n && g_.window.stride[2] <= 2) last = whole;
       (this->*tap)(q - g_.window.pad_before[2], first, last, best, at);
     }
-    for (int64_t j = 0; j < n; ++j)
+    for (int64_t j = 0; j < whole; ++j)
       best[j] = best[j] == kNone ? Lowest() : best[j];
   }
 
-  // Of one channel, window by window.
+  // Of one channel, window by window; long ones by lanes.
   template <bool kPlaces>
   void FoldWindows(K* __restrict best, K* __restrict at) {
     for (int64_t j = 0; j < g_.out[2]; ++j) {
       int64_t left, right;
       g_.Range(2, j, &left, &right);
       K key = Lowest(), place = -1;
+      if (right - left >= 2 * kLanes) {
+        FoldLanes<kPlaces>(left, right, best + j, at + (kPlaces ? j : 0));
+        continue;
+      }
       if (left < right) {
         key = column_[left];
         if (kPlaces) place = column_at_[left] + static_cast<K>(left);
@@ -190,6 +197,33 @@ class Maxima {
       best[j] = key;
       if (kPlaces) at[j] = place;
     }
+  }
+
+  // Columns [left, right), at least kLanes.
+  template <bool kPlaces>
+  void FoldLanes(int64_t left, int64_t right, K* best, K* at) const {
+    const K *const key = column_.data(), *const place = column_at_.data();
+    K lanes[kLanes], places[kLanes];
+    for (int l = 0; l < kLanes; ++l) lanes[l] = key[left + l];
+    if (kPlaces) {
+      for (int l = 0; l < kLanes; ++l)
+        places[l] = place[left + l] + static_cast<K>(left + l);
+    }
+    // The last ones are taken together with some again, which changes nothing.
+    for (int64_t q = left + kLanes; q < right; q += kLanes) {
+      const int64_t from = std::min(q, right - kLanes);
+#pragma GCC unroll 1
+      for (int l = 0; l < kLanes; ++l)
+        Take<kPlaces>(key[from + l], place + from + l, from + l, lanes[l],
+                      places[l]);
+    }
+    for (int64_t half = kLanes / 2; half > 0; half /= 2) {
+      for (int64_t l = 0; l < half; ++l)
+        Take<kPlaces>(lanes[l + half], places + l + half, 0, lanes[l],
+                      places[l]);
+    }
+    *best = lanes[0];
+    if (kPlaces) *at = places[0];
   }
 
   // kStride 0: whatever it is.

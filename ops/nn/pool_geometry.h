@@ -46,7 +46,10 @@ struct PoolGeometry {
 
   // The input positions [begin, end) that output position i of dim d sees.
   void Range(int d, int64_t i, int64_t* begin, int64_t* end) const {
-    if (adaptive) {
+    if (adaptive && out[d] == 1) {  // without divisions
+      *begin = 0;
+      *end = in[d];
+    } else if (adaptive) {
       *begin = i * in[d] / out[d];
       *end = ((i + 1) * in[d] + out[d] - 1) / out[d];
     } else {

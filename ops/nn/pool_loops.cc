@@ -80,10 +80,14 @@ A SumRun(const T* x, int64_t n) {
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes)
     for (int64_t l = 0; l < kLanes; ++l) lanes[l] += static_cast<A>(x[i + l]);
-  for (int64_t l = 0; i + l < n; ++l) lanes[l] += static_cast<A>(x[i + l]);
+  // A copy, which is indexed by variables, so that `lanes` stays in registers.
+  A rest[kLanes];
+  for (int64_t l = 0; l < kLanes; ++l) rest[l] = lanes[l];
+  for (int64_t l = 0; l < n - i; ++l) rest[l] += static_cast<A>(x[i + l]);
+#pragma GCC unroll 8
   for (int64_t half = kLanes / 2; half > 0; half /= 2)
-    for (int64_t l = 0; l < half; ++l) lanes[l] += lanes[l + half];
-  return lanes[0];
+    for (int64_t l = 0; l < half; ++l) rest[l] += rest[l + half];
+  return rest[0];
 }
 
 // Of one image [depth, height, width], windows of any sizes: the rows that an

@@ -7,7 +7,9 @@
 #include <limits>
 #include <string>
 #include <type_traits>
+#include <vector>
 
+#include "ops/linalg/factor_loops.h"
 #include "ops/linalg/inverse_kernels.h"
 #include "tensor/dtype.h"
 #include "tensor/error.h"
@@ -74,20 +76,62 @@ void ForEachMatrix(const Tensor& x, F&& f) {
   });
 }
 
-// LU of a matrix; of an empty one (which Eigen refuses) nothing.
+// LU of a matrix; of an empty one (which Eigen refuses) nothing. Large real
+// ones go by blocks, as they lie.
 template <typename T>
-struct Factors {
-  explicit Factors(const ConstMap<T>& a) {
-    if (a.rows() > 0) lu.compute(a);
+class Factors {
+ public:
+  explicit Factors(const ConstMap<T>& a) : size_(a.rows()) {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (size_ >= kLeastForBlocks) {
+        by_blocks_ = a;
+        swaps_.resize(size_);
+        FindFactorLoops<T>().lu(by_blocks_.data(), size_, size_, swaps_.data());
+        return;
+      }
+    }
+    if (size_ > 0) lu_.compute(a);
   }
   int sign() const {
-    return lu.rows() > 0 ? static_cast<int>(lu.permutationP().determinant())
-                         : 1;
+    int sign = 1;
+    if (swaps_.empty())
+      return size_ > 0 ? static_cast<int>(lu_.permutationP().determinant())
+                       : sign;
+    for (int64_t i = 0; i < size_; ++i) sign = swaps_[i] != i ? -sign : sign;
+    return sign;
   }
-  auto pivots() const { return lu.matrixLU().diagonal(); }
-  int64_t size() const { return lu.rows(); }
+  auto pivots() const {
+    return (swaps_.empty() ? lu_.matrixLU() : by_blocks_).diagonal();
+  }
+  int64_t size() const { return size_; }
 
-  Eigen::PartialPivLU<Matrix<T>> lu;
+  // If no pivot is 0.
+  void WriteInverse(Map<T> out) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (!swaps_.empty()) {
+        const FactorLoops<T>& loops = FindFactorLoops<T>();
+        const T* const lu = by_blocks_.data();
+        T* const x = out.data();
+        out.setIdentity();
+        for (int64_t i = 0; i < size_; ++i) {
+          if (swaps_[i] != i)
+            std::swap_ranges(x + i * size_, x + (i + 1) * size_,
+                             x + swaps_[i] * size_);
+        }
+        loops.solve({lu, size_, 1, false, true}, size_, x, size_);
+        loops.solve({lu, size_, 1, true, false}, size_, x, size_);
+        return;
+      }
+    }
+    out = lu_.inverse();
+  }
+
+ private:
+  static constexpr int64_t kLeastForBlocks = 64;
+  int64_t size_;
+  Eigen::PartialPivLU<Matrix<T>> lu_;
+  Matrix<T> by_blocks_;  // rows, and with which each was swapped
+  std::vector<int32_t> swaps_;
 };
 
 // "inverse: the matrix at [1, 0] of the batch is singular; x is ..."
@@ -175,7 +219,7 @@ void Inverse(const KernelContext&, const Tensor& x, Tensor* out) {
     }
     const Factors<T> factors(a);
     if ((factors.pivots().array() == T(0)).any()) FailSingular(x, i);
-    result = factors.lu.inverse();
+    factors.WriteInverse(result);
   });
 }
 

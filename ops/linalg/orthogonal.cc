@@ -1,7 +1,10 @@
 #include "ops/linalg/orthogonal.h"
 
 #include <algorithm>
+#include <type_traits>
+#include <vector>
 
+#include "ops/linalg/factor_loops.h"
 #include "ops/linalg/matrix.h"
 
 #include "Eigen/QR"
@@ -41,6 +44,19 @@ template <typename W>
 
 template <typename T>
 void Qr(const T* a, int64_t m, int64_t n, int64_t columns, T* q, T* r) {
+  if constexpr (std::is_floating_point_v<T>) {
+    constexpr int64_t kLeastForBlocks = 48;
+    if (std::min(m, n) >= kLeastForBlocks) {
+      std::vector<T> work(a, a + m * n);
+      FindFactorLoops<T>().qr(work.data(), m, n, columns, q);
+      for (int64_t i = 0; i < columns; ++i) {
+        const int64_t zeros = std::min(i, n);
+        std::fill_n(r + i * n, zeros, T(0));
+        std::copy_n(work.data() + i * n + zeros, n - zeros, r + i * n + zeros);
+      }
+      return;
+    }
+  }
   using W = Work<T>;
   Matrix<W> upper = Read<W>(a, m, n), orthogonal;
   Reflect<W>(upper, columns, q == nullptr ? nullptr : &orthogonal);

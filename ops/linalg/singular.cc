@@ -1,7 +1,12 @@
 #include <algorithm>
+#include <cmath>
+#include <type_traits>
+#include <vector>
 
+#include "ops/linalg/factor_loops.h"
 #include "ops/linalg/matrix.h"
 #include "ops/linalg/orthogonal.h"
+#include "ops/linalg/spectral.h"
 
 #include "Eigen/SVD"
 
@@ -46,14 +51,41 @@ bool Invert(const Matrix<W>& a, double rcond, Matrix<W>* scaled_v,
   return true;
 }
 
+// The singular values of float32 as roots of the eigenvalues of a^T a in
+// float64, whose errors (1e-8 of the largest) are below those of a float32
+// decomposition.
+bool ValuesByRoots(const float* a, int64_t m, int64_t n, float* s) {
+  const int64_t k = std::min(m, n), all = std::max(m, n);
+  std::vector<double> tall(a, a + m * n);
+  const FactorLoops<double>& loops = FindFactorLoops<double>();
+  if (m < n) {
+    std::vector<double> turned(m * n);
+    loops.transpose(tall.data(), m, n, turned.data());
+    tall.swap(turned);
+  }
+  std::vector<double> squares(k * k), values(k);
+  loops.gram(tall.data(), all, k, squares.data());
+  if (!Hermitian<double>(squares.data(), k, true, values.data(), nullptr))
+    return false;
+  for (int64_t i = 0; i < k; ++i) {
+    const double square = values[k - 1 - i];
+    s[i] = static_cast<float>(std::sqrt(square < 0 ? 0 : square));
+  }
+  return true;
+}
+
 }  // namespace
 
 template <typename T>
 bool Svd(const T* a, int64_t m, int64_t n, bool full, T* u, RealOf<T>* s,
          T* vh) {
+  const int64_t k = std::min(m, n);
+  if constexpr (std::is_same_v<T, float>) {
+    constexpr int64_t kLeastForRoots = 32;
+    if (u == nullptr && k >= kLeastForRoots) return ValuesByRoots(a, m, n, s);
+  }
   using W = Wide<T>;
   const Matrix<W> from = Read<W>(a, m, n);
-  const int64_t k = std::min(m, n);
   const int64_t columns = full ? m : k, rows = full ? n : k;
   if (!from.allFinite()) {
     WriteNaN(k, s);

@@ -1,8 +1,10 @@
 #include "ops/linalg/solvers.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <vector>
 
+#include "ops/linalg/factor_loops.h"
 #include "ops/linalg/matrix.h"
 
 #include "Eigen/Cholesky"
@@ -14,6 +16,53 @@ namespace {
 // Eigen asks the processor once, which is in a static: at load, for the reason
 // that tensor/fork_locks.h gives.
 [[maybe_unused]] const auto asked_at_load = Eigen::l1CacheSize();
+
+// Real matrices of at least so many rows go by blocks (factor_loops.h), which
+// has no complex ones.
+constexpr int64_t kLeastForBlocks = 64;
+template <typename T>
+constexpr bool kHasBlocks = std::is_floating_point_v<T>;
+
+template <typename T>
+int64_t CholeskyByBlocks(const T* a, int64_t n, bool upper, T* out) {
+  const FactorLoops<T>& loops = FindFactorLoops<T>();
+  std::vector<T> turned(upper ? 0 : n * n);
+  T* const u = upper ? out : turned.data();
+  if (upper) {
+    std::copy_n(a, n * n, u);
+  } else {
+    loops.transpose(a, n, n, u);
+  }
+  const int64_t failed = loops.cholesky(u, n);
+  if (failed >= 0) return failed;
+  for (int64_t i = 1; i < n; ++i) std::fill_n(u + i * n, i, T(0));
+  if (!upper) loops.transpose(u, n, n, out);
+  return -1;
+}
+
+template <typename T>
+bool SolveByBlocks(const T* a, const T* b, int64_t n, int64_t k, bool adjoint,
+                   T* x) {
+  const FactorLoops<T>& loops = FindFactorLoops<T>();
+  std::vector<T> lu(a, a + n * n);
+  std::vector<int32_t> swaps(n);
+  if (loops.lu(lu.data(), n, n, swaps.data()) != 0) return false;
+  const auto swap = [&](int64_t i) {
+    if (swaps[i] != i)
+      std::swap_ranges(x + i * k, x + (i + 1) * k, x + swaps[i] * k);
+  };
+  std::copy_n(b, n * k, x);
+  if (adjoint) {  // U^T L^T P x = b
+    loops.solve({lu.data(), 1, n, false, false}, n, x, k);
+    loops.solve({lu.data(), 1, n, true, true}, n, x, k);
+    for (int64_t i = n; i-- > 0;) swap(i);
+  } else {
+    for (int64_t i = 0; i < n; ++i) swap(i);
+    loops.solve({lu.data(), n, 1, false, true}, n, x, k);
+    loops.solve({lu.data(), n, 1, true, false}, n, x, k);
+  }
+  return true;
+}
 
 // Of a column-major matrix; not inlined, since each takes long to compile.
 template <typename W>
@@ -77,6 +126,9 @@ int32_t EliminateInOrder(Matrix<W>& lu) {
 
 template <typename T>
 int64_t Cholesky(const T* a, int64_t n, bool upper, T* out) {
+  if constexpr (kHasBlocks<T>) {
+    if (n >= kLeastForBlocks) return CholeskyByBlocks(a, n, upper, out);
+  }
   using W = Work<T>;
   Matrix<W> l = Read<W>(a, n, n);
   if (upper) l = l.adjoint().eval();
@@ -91,10 +143,18 @@ int64_t Cholesky(const T* a, int64_t n, bool upper, T* out) {
 template <typename T>
 int32_t Lu(const T* a, int64_t m, int64_t n, bool pivot, T* out,
            int32_t* swaps) {
-  using W = Work<T>;
-  Matrix<W> lu = Read<W>(a, m, n);
   const int64_t k = std::min(m, n);
   int32_t zero;
+  if constexpr (kHasBlocks<T>) {
+    if (pivot && k >= kLeastForBlocks) {
+      std::copy_n(a, m * n, out);
+      zero = FindFactorLoops<T>().lu(out, m, n, swaps);
+      for (int64_t i = 0; i < k; ++i) ++swaps[i];
+      return zero;
+    }
+  }
+  using W = Work<T>;
+  Matrix<W> lu = Read<W>(a, m, n);
   if (pivot) {
     zero = Eliminate<W>(lu, swaps);
   } else {
@@ -108,6 +168,9 @@ int32_t Lu(const T* a, int64_t m, int64_t n, bool pivot, T* out,
 
 template <typename T>
 bool Solve(const T* a, const T* b, int64_t n, int64_t k, bool adjoint, T* x) {
+  if constexpr (kHasBlocks<T>) {
+    if (n >= kLeastForBlocks) return SolveByBlocks(a, b, n, k, adjoint, x);
+  }
   using W = Work<T>;
   Matrix<W> lu = Read<W>(a, n, n);
   std::vector<int32_t> swaps(n);
@@ -137,6 +200,15 @@ bool Solve(const T* a, const T* b, int64_t n, int64_t k, bool adjoint, T* x) {
 template <typename T>
 void SolveTriangle(const T* a, const T* b, int64_t n, int64_t k, bool upper,
                    bool transpose, bool unit, T* x) {
+  if constexpr (kHasBlocks<T>) {
+    constexpr int64_t kLeastColumns = 8;  // blocks take vectors of them
+    if (n >= kLeastForBlocks && k >= kLeastColumns) {
+      std::copy_n(b, n * k, x);
+      return FindFactorLoops<T>().solve(
+          {a, transpose ? 1 : n, transpose ? n : 1, upper != transpose, unit},
+          n, x, k);
+    }
+  }
   using W = Work<T>;
   Matrix<W> t = Read<W>(a, n, n), y = Read<W>(b, n, k);
   if (transpose) {

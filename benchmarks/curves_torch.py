@@ -61,7 +61,10 @@ def char_transformer(p, ids, masks):
 def lstm(p, x, masks):
     del masks
     zeros = x.new_zeros([1, len(x), p[1].shape[1]]).to(p[0].dtype)
-    _, h, _ = torch.lstm(x.to(p[0].dtype), (zeros, zeros), p[:4], True, 1, 0.0, True, False, True)
+    low = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else p[0].dtype
+    # oneDNN has LSTMs of float16 for CPUs with its arithmetic only; PyTorch asks it all the same.
+    with torch.backends.mkldnn.flags(enabled=low != torch.float16):
+        _, h, _ = torch.lstm(x.to(p[0].dtype), (zeros, zeros), p[:4], True, 1, 0.0, True, False, True)
     return h[-1] @ p[4] + p[5]
 
 
@@ -91,7 +94,7 @@ def train(name: str, data, level: str, dtype: str, seed: int, nudge: float) -> l
     if level == "O2":
         used = [p if i in norms else p.detach().to(low).requires_grad_() for i, p in enumerate(exact)]
     optimizer, masks = optimizer_of(name, exact), Masks(seed)
-    scaler = torch.amp.GradScaler("cpu", enabled=level != "O0" and dtype == "float16")
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**15, enabled=level != "O0" and dtype == "float16")
     losses = []
     for step, rate in enumerate(data["rates"]):
         x, y = torch.tensor(data["x"][step]), torch.tensor(data["y"][step])

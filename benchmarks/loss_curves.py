@@ -11,7 +11,7 @@ there are two more runs in float32 to compare with: "nudged" begins with paramet
 
 With several seeds (of parameters, batches and masks) curves are averaged over them before they are compared: what rounding
 does to one run by chance falls away, what it does to training stays. "one seed" is the mean of the differences of each
-alone. --torch names a Python that has PyTorch, which trains the same networks, from the same parameters, on the same batches.
+alone; "+-" is the standard error over seeds, at the step where the averaged curves differ most. --torch names a Python that has PyTorch, which trains the same networks, from the same parameters, on the same batches.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def torch_curves(python: str, name: str, steps: int, parameters: int, seed: int)
             **{f"p{i}": p.numpy() for i, p in enumerate(values)},
         )  # fmt: skip
         script = pathlib.Path(__file__).with_name("curves_torch.py")
-        out = subprocess.run([python, script, file], check=True, capture_output=True, text=True).stdout
+        out = subprocess.run([python, script, file], check=True, stdout=subprocess.PIPE, text=True).stdout
     return {row["title"]: row["losses"] for row in map(json.loads, out.splitlines())}
 
 
@@ -176,35 +176,62 @@ RUNS = {"float32": {}, **{f"{level} {dtype}": {"level": level, "dtype": dtype} f
 RUNS["nudged"] = {"nudge": 2.0**-20}
 
 
+def paired(runs: list[list[float]], exact: list[list[float]], window: int):
+    """Of the smoothed curves: the mean over seeds of the difference of the two, and its standard error, step by step."""
+    each = np.array([smoothed(run, window) - smoothed(other, window) for run, other in zip(runs, exact)])
+    error = each.std(0, ddof=1) / np.sqrt(len(each)) if len(each) > 1 else np.full(each.shape[1], np.nan)
+    return each.mean(0), error
+
+
 def differences(curves: dict[str, list[list[float]]], window: int) -> dict[str, dict[str, float]]:
-    """Of each way beside float32: of the curves averaged over seeds, and the mean of those of each seed."""
+    """Of each way beside float32: of the curves averaged over seeds, with standard errors, and the mean of those of each seed."""
     exact, found = curves["float32"], {}
+    mean = smoothed(np.mean(exact, 0), window)
     for title, runs in curves.items():
         if title == "float32":
             continue
         start, relative = compare(np.mean(runs, 0), np.mean(exact, 0), window)
         each = np.mean([compare(run, other, window) for run, other in zip(runs, exact)], 0)
-        found[title] = {"start": start, "relative": relative, "one start": each[0], "one relative": each[1]}
+        difference, error = paired(runs, exact, window)
+        worst = int(np.argmax(np.abs(difference) / mean))
+        # The mean of all steps: what is left of the difference when a run is ahead here and behind there.
+        whole, whole_error = paired(runs, exact, len(exact[0]))
+        found[title] = {
+            "start": start, "relative": relative, "one start": each[0], "one relative": each[1],
+            "relative error": error[worst] / mean[worst], "whole": whole[0] / np.mean(exact),
+            "whole error": whole_error[0] / np.mean(exact),
+        }  # fmt: skip
     return found
 
 
 def report(framework: str, curves: dict[str, list[list[float]]], right: dict[str, list[float]], window: int) -> dict:
     mean = smoothed(np.mean(curves["float32"], 0), window)
-    print(f"  {framework}: float32 from {mean[0]:.4f} to {mean[-1]:.4f}{_right(right.get('float32'))}")
+    seeds = len(curves["float32"])
+    print(f"  {framework}, {seeds} seeds: float32 from {mean[0]:.4f} to {mean[-1]:.4f}{_right(right.get('float32'))}")
     found = differences(curves, window)
     for title, d in found.items():
         d = {key: 100 * value for key, value in d.items()}
         print(
-            f"    {title}: {d['start']:.2f} % of the start, {d['relative']:.2f} % of the loss; one seed "
+            f"    {title}: {d['start']:.2f} % of the start, {d['relative']:.2f} +- {d['relative error']:.2f} % of the loss, "
+            f"mean of all steps {d['whole']:+.2f} +- {d['whole error']:.2f} %; one seed "
             f"{d['one start']:.2f} and {d['one relative']:.2f} %{_right(right.get(title))}",
             flush=True,
         )
-    return {"differences": found, "right": right, "losses": curves}
+    return found
 
 
 def _right(parts) -> str:
     parts = [part for part in parts or () if part is not None]
     return f"; {100 * np.mean(parts):.2f} % right, {100 * min(parts):.2f} at least" if parts else ""
+
+
+def curves_of(framework: str, name: str, steps: int, parameters: int, seed: int, python: str | None):
+    """(title of a way, losses, what `evaluate` says) of one framework and seed."""
+    if framework == "torch":
+        return [(*row, None) for row in torch_curves(python, name, steps, parameters, seed).items()]
+    ways = {**RUNS, "other seed": {"seed": 1000 + seed}}
+    options = {"level": "O0", "dtype": "float16", "parameters": parameters, "seed": seed}
+    return [(title, *train(name, steps=steps, **{**options, **way})) for title, way in ways.items()]
 
 
 def main(argv: list[str]) -> int:
@@ -214,28 +241,30 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--window", type=int, default=50)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--torch", help="a Python that has PyTorch, to be measured as well")
-    parser.add_argument("--json", help="write losses and figures there")
+    parser.add_argument("--json", help="write losses and figures there; seeds that it holds are not run again")
     args = parser.parse_args(argv)
     beginnings = [part.strip().lower() for part in args.work.split(";") if part.strip()]
-    results = {}
+    file = pathlib.Path(args.json) if args.json else None
+    results = json.loads(file.read_text()) if file and file.exists() else {}
     for name in WORK:
         if beginnings and not any(name.lower().startswith(b) for b in beginnings):
             continue
         print(f"{name}, {args.steps} steps, {args.seeds} seeds")
-        curves, right, torch = {}, {}, {}
+        found = results.setdefault(name, {})
         for i in range(args.seeds):
-            seeds = {"parameters": 1 + i, "seed": 3 + i}
-            for title, options in {**RUNS, "other seed": {"seed": 1003 + i}}.items():
-                losses, part = train(name, steps=args.steps, **{"level": "O0", "dtype": "float16", **seeds, **options})
-                curves.setdefault(title, []).append(losses)
-                right.setdefault(title, []).append(part)
-            for title, losses in torch_curves(args.torch, name, args.steps, **seeds).items() if args.torch else ():
-                torch.setdefault(title, []).append(losses)
-        results[name] = {"proa": report("Proa", curves, right, args.window)}
-        if torch:
-            results[name]["torch"] = report("PyTorch", torch, {}, args.window)
-        if args.json:
-            pathlib.Path(args.json).write_text(json.dumps(results, indent=1))
+            for framework in ("proa", "torch") if args.torch else ("proa",):
+                kept = found.setdefault(framework, {"losses": {}, "right": {}})
+                if len(kept["losses"].get("float32", ())) > i:
+                    continue
+                for title, losses, part in curves_of(framework, name, args.steps, 1 + i, 3 + i, args.torch):
+                    kept["losses"].setdefault(title, []).append(losses)
+                    kept["right"].setdefault(title, []).append(part)
+                if file:
+                    file.write_text(json.dumps(results))
+        for framework, kept in found.items():
+            kept["differences"] = report(framework, kept["losses"], kept["right"], args.window)
+        if file:
+            file.write_text(json.dumps(results))
     return 0
 
 

@@ -87,16 +87,20 @@ void CastTo(DType dtype, Tensor& t) {
   t = CastOnce(t, dtype);
 }
 
-// To float32 if the arguments are not all of one 16-bit type.
-void Promote(std::span<Value> args) {
+// To float32 if the arguments are not all of one 16-bit type. Elementwise ops
+// of two do so themselves, while they read them: no copy is made, and backward
+// keeps the 16-bit one. (Formulas of three may compute of the 16-bit ones
+// alone.)
+void Promote(const OpDefinition& op, std::span<Value> args) {
   bool mixed = false;
+  int count = 0;
   DType first = DType::kBool;
   ForEachTensor(args, [&](const Tensor& t) {
     if (!IsCast(t.dtype())) return;
-    if (first == DType::kBool) first = t.dtype();
+    if (count++ == 0) first = t.dtype();
     mixed = mixed || t.dtype() != first;
   });
-  if (!mixed) return;
+  if (!mixed || (count == 2 && op.fuse == FuseClass::kPointwise)) return;
   ForEachTensor(args, [](Tensor& t) { CastTo(DType::kFloat32, t); });
 }
 
@@ -138,7 +142,7 @@ void CastArguments(const OpDefinition& op, const Registered& r,
     case AmpClass::kPromote:
       if (r.settings.level == AutocastLevel::kO2 && Computes(op, low))
         return ForEachTensor(args, [&](Tensor& t) { CastTo(low, t); });
-      return Promote(args);
+      return Promote(op, args);
     case AmpClass::kKeep:
       if (r.settings.level == AutocastLevel::kO2 && Computes(op, low) &&
           FollowsO2(op))

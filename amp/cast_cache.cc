@@ -32,7 +32,21 @@ class Cache {
  public:
   // The elements of `t` in `dtype`, which nobody may change.
   Tensor Get(const Tensor& t, DType dtype) {
-    Kept& kept = kept_[{t.raw_data(), dtype}];
+    Tensor value = Renewed(kept_[{t.raw_data(), dtype}], t, dtype);
+    if (static_cast<int64_t>(kept_.size()) > limit_) Sweep();
+    return value;
+  }
+  // The same, kept until the next call.
+  Tensor GetLast(const Tensor& t, DType dtype) {
+    const std::pair<const void*, DType> key = {t.raw_data(), dtype};
+    if (last_key_ != key) last_.value = Tensor();
+    last_key_ = key;
+    return Renewed(last_, t, dtype);
+  }
+  int64_t size() const { return static_cast<int64_t>(kept_.size()); }
+
+ private:
+  static Tensor Renewed(Kept& kept, const Tensor& t, DType dtype) {
     if (!kept.value.defined() || !kept.Is(t)) {
       kept.value = Tensor();  // before its successor is made
       const InterpreterScope no_grad = InterpreterScope::Forbid(kDifferentiate);
@@ -41,13 +55,8 @@ class Cache {
       kept = {t.storage(), t.version(),      t.shape(),
               t.dtype(),   std::move(value), made};
     }
-    Tensor value = kept.value.Alias();
-    if (static_cast<int64_t>(kept_.size()) > limit_) Sweep();
-    return value;
+    return kept.value.Alias();
   }
-  int64_t size() const { return static_cast<int64_t>(kept_.size()); }
-
- private:
   // Drops what nobody can ask for any more: a program that stays inside of
   // autocast would else keep every leaf that it ever had.
   void Sweep() {
@@ -61,6 +70,8 @@ class Cache {
   static constexpr int64_t kFirstLimit = 64;
   int64_t limit_ = kFirstLimit;
   absl::flat_hash_map<std::pair<const void*, DType>, Kept> kept_;
+  std::pair<const void*, DType> last_key_ = {nullptr, DType::kBool};
+  Kept last_;
 };
 
 // Null outside of autocast. No destructor of a thread: memory would go when the
@@ -69,11 +80,12 @@ thread_local constinit Cache* cache = nullptr;
 
 constinit CastHistory installed = {};
 
-bool IsKept(const Tensor& t) {
+// Whether casts of `t` may be kept at all, as far as its memory goes.
+bool MayKeep(const Tensor& t) {
   return t.layout() == Layout::kStrided && t.is_contiguous() &&
          t.raw_data() != nullptr && !t.is_symbolic() &&
          (thread_interpreters.forced & kRecord) == 0 && !t.impl()->root &&
-         installed.is_parameter != nullptr && installed.is_parameter(t);
+         installed.is_parameter != nullptr;
 }
 
 }  // namespace
@@ -87,9 +99,16 @@ bool BeginCastCache() {
 void EndCastCache() { delete std::exchange(cache, nullptr); }
 
 Tensor CastOnce(const Tensor& t, DType dtype) {
-  if (cache == nullptr || !IsKept(t)) return ops::cast(t, dtype);
-  const Tensor value = cache->Get(t, dtype);
+  if (cache == nullptr || !MayKeep(t)) return ops::cast(t, dtype);
   const bool recorded = GradEnabled() && (t.flags() & kDifferentiate) != 0;
+  Tensor value;
+  if (installed.is_parameter(t)) {
+    value = cache->Get(t, dtype);
+  } else if (recorded && installed.is_result(t)) {
+    value = cache->GetLast(t, dtype);
+  } else {
+    return ops::cast(t, dtype);
+  }
   return recorded ? installed.record(t, value) : value;
 }
 

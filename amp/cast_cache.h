@@ -5,7 +5,9 @@
 // gradient becomes float32 before it is added to those of other uses, graphs
 // share no node, and what was cast with grad off serves where it is on. Kept
 // are casts of parameters: leaves that require grad, or did before they were
-// frozen; while a program is recorded nothing is.
+// frozen; and the last cast of a result that requires grad, which ops that
+// follow each other often read (query, key and value). While a program is
+// recorded nothing is.
 //
 //   const bool outermost = BeginCastCache();
 //   Tensor low = CastOnce(weight, DType::kBFloat16);
@@ -33,13 +35,15 @@ Tensor CastOnce(const Tensor& t, DType dtype);
 struct CastHistory {
   // Whether it is a leaf that requires grad, or that did.
   bool (*is_parameter)(const Tensor& t) = nullptr;
+  // Whether it requires grad and is no leaf: nobody but ops writes there.
+  bool (*is_result)(const Tensor& t) = nullptr;
   // `value`, which are the elements of `t` cast, with the history of a cast.
   Tensor (*record)(const Tensor& t, const Tensor& value) = nullptr;
 };
 // At start-up. Not synchronized.
 void InstallCastHistory(const CastHistory& history);
 
-// How many casts this thread keeps, for tests.
+// How many casts of parameters this thread keeps, for tests.
 int64_t NumKeptCasts();
 
 }  // namespace proa::inline v0::amp

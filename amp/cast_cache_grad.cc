@@ -5,6 +5,8 @@
 #include "amp/cast_cache.h"
 #include "autograd/function.h"
 #include "autograd/grad_state.h"
+#include "autograd/sum_so_far.h"
+#include "ops/elementwise/binary_ops.h"
 #include "ops/elementwise/cast_ops.h"
 #include "tensor/dtype.h"
 #include "tensor/tensor.h"
@@ -24,7 +26,16 @@ struct KeptCast : autograd::CustomFunction<KeptCast> {
   }
   std::vector<Tensor> Backward(autograd::FunctionContext&,
                                std::span<const Tensor> grads) {
-    return {ops::cast(grads[0], source), Tensor()};
+    // Of several uses, and beside what read `t` itself, the gradient is added
+    // to those that came before while it is read: no copy of it is made.
+    Tensor sum = autograd::TakeSumSoFar(0);
+    if (!sum.defined()) return {ops::cast(grads[0], source), Tensor()};
+    if (sum.layout() == Layout::kStrided && sum.shape() == grads[0].shape()) {
+      ops::add_(sum, grads[0]);
+    } else {
+      sum = ops::add(sum, grads[0]);
+    }
+    return {sum, Tensor()};
   }
 };
 
@@ -35,8 +46,13 @@ bool IsParameter(const Tensor& t) {
   return state != nullptr && state->producer.node && state->is_leaf();
 }
 
+bool IsResult(const Tensor& t) {
+  return autograd::RequiresGrad(t) && !autograd::IsLeaf(t);
+}
+
 const bool is_installed = [] {
   InstallCastHistory({.is_parameter = &IsParameter,
+                      .is_result = &IsResult,
                       .record = [](const Tensor& t, const Tensor& value) {
                         return KeptCast::Apply(t, value);
                       }});

@@ -14,6 +14,7 @@
 #include "autograd/grad_ops.h"
 #include "autograd/grad_state.h"
 #include "autograd/node_extras.h"
+#include "autograd/sum_so_far.h"
 #include "profiler/events.h"
 #include "tensor/error.h"
 #include "tensor/interrupt.h"
@@ -33,6 +34,25 @@ bool TryTakeScratch() {
 // A list of nodes that passes of this thread hand on, for its memory.
 thread_local std::vector<Node*> spare_nodes;
 constexpr size_t kMaxSpareNodes = 1 << 16;
+
+// The node whose formula runs on this thread, if it may take sums.
+struct RunningNode {
+  EngineRun* run = nullptr;
+  Node* node = nullptr;
+};
+thread_local constinit RunningNode running_node;
+
+class RunningScope {
+ public:
+  explicit RunningScope(RunningNode node)
+      : saved_(std::exchange(running_node, node)) {}
+  ~RunningScope() { running_node = saved_; }
+  RunningScope(const RunningScope&) = delete;
+  RunningScope& operator=(const RunningScope&) = delete;
+
+ private:
+  const RunningNode saved_;
+};
 
 std::span<Tensor> GradsOf(Node* node, Tensor& one,
                           const std::unique_ptr<Tensor[]>& many) {
@@ -379,6 +399,9 @@ void EngineRun::Propagate(Node* node, std::span<Tensor> grads,
                           std::span<Tensor> input_grads) {
   if (AnyDefined(grads)) {
     if (capture_only_) internal::pruned_node = {node, UnwantedInputs(node)};
+    const bool seen =
+        node->extras_ != nullptr || options_.create_graph || anomaly_;
+    const RunningScope scope(seen ? RunningNode{} : RunningNode{this, node});
     if (profiler::Enabled()) [[unlikely]] {
       RunRecorded(node, grads, input_grads, anomaly_);
     } else if (anomaly_) [[unlikely]] {
@@ -397,6 +420,26 @@ void EngineRun::Propagate(Node* node, std::span<Tensor> grads,
   for (size_t i = 0; i < edges.size(); ++i) {
     Send(edges[i], std::move(input_grads[i]));
   }
+}
+
+Tensor EngineRun::TakeSumSoFar(Node* node, int input) {
+  const Edge& edge = node->edges()[input];
+  if (!Follows(edge)) return {};
+  Scratch& target = At(edge.node.get());
+  Tensor* sum = edge.node->num_outputs() == 1 ? &target.grad
+                : target.grads != nullptr     ? &target.grads[edge.slot]
+                                              : nullptr;
+  if (sum == nullptr || !sum->defined() || sum->is_symbolic() ||
+      !IsSolelyOwned(*sum)) {
+    return {};
+  }
+  return std::move(*sum);
+}
+
+Tensor TakeSumSoFar(int i) {
+  const RunningNode running = running_node;
+  if (running.run == nullptr) return {};
+  return running.run->TakeSumSoFar(running.node, i);
 }
 
 // --- Hooks, retained gradients, captures

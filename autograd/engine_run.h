@@ -77,6 +77,9 @@ class EngineRun {
   void Block(Edge edge) { blocked_.push_back(std::move(edge)); }
   void Execute();
 
+  // What sum_so_far.h says, of a node that this runs.
+  Tensor TakeSumSoFar(Node* node, int input);
+
  private:
   using Scratch = Node::Scratch;
   // Bits of Scratch::marks. Without capture_only: kQueued only.

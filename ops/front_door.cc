@@ -49,6 +49,13 @@ Tensor PrepareSlow(const Tensor& t, DType dtype, Place place, bool contiguous) {
 }
 
 Tensor PrepareOperandSlow(const Tensor& t, DType dtype, Place place) {
+  // The host's driver converts what it reads, block by block. Fewer elements
+  // are sooner cast: calls of one type run without a plan.
+  constexpr int64_t kFew = 4096;
+  if (t.numel() > kFew && place.is_cpu() && t.place().is_cpu() &&
+      t.layout() == Layout::kStrided) {
+    return t;
+  }
   const bool number = t.rank() == 0 && t.place().is_cpu();
   return PrepareSlow(t, dtype, number ? Place{} : place, /*contiguous=*/false);
 }

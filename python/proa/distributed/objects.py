@@ -1,5 +1,6 @@
 """Collectives of Python objects, which travel as pickles: between processes that trust each other."""
 
+import functools
 import pickle
 
 import numpy as np
@@ -7,6 +8,17 @@ import numpy as np
 from proa import _C
 from proa.distributed.calls import check_rank, is_outside, start, zeros_of
 from proa.distributed.groups import resolve
+
+
+def _beside_programs(function):
+    """What it does leaves no trace in a program that is being recorded."""
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        with _C.eager_mode():
+            return function(*args, **kwargs)
+
+    return call
 
 
 def _to_bytes(obj):
@@ -17,6 +29,7 @@ def _from_bytes(tensor):
     return pickle.loads(tensor.numpy().tobytes())
 
 
+@_beside_programs
 def all_gather_object(object_list, obj, group=None):
     """Appends the objects of all processes to `object_list`. They are pickled: between processes that trust each other.
 
@@ -44,6 +57,7 @@ def all_gather_object(object_list, obj, group=None):
         at += size
 
 
+@_beside_programs
 def gather_sizes(size, group):
     """The numbers that all processes give, by rank."""
     sizes = _C.to_tensor(np.zeros(group.nranks, np.int64))
@@ -51,6 +65,7 @@ def gather_sizes(size, group):
     return sizes.tolist()
 
 
+@_beside_programs
 def broadcast_object_list(object_list, src, group=None):
     """Copies the objects of process `src` into the lists of all others.
 

@@ -6,8 +6,9 @@ buckets are made anew, in the order in which gradients came on rank 0.
 """
 
 from proa import _C
-from proa.distributed import collective, objects
+from proa.distributed import collective
 from proa.distributed.groups import resolve
+from proa.distributed.row_gradients import gathered_rows
 
 __all__ = ["Reducer"]
 
@@ -208,19 +209,10 @@ class Reducer:
         mine = [int(self._has_rows(i)) for i in range(len(self._parameters))]
         if not self._sparse_somewhere(mine):
             return {}
-        group, found = resolve(self._group), {}
+        group, parameters = resolve(self._group), self._parameters
+        found = {}
         for i in [i for i, sparse in enumerate(self._sparse) if sparse]:
-            p = self._parameters[i]
-            if mine[i]:
-                held, values = _C.ops.held_rows(p.grad), _C.ops.held_values(p.grad)
-            else:  # unused here
-                held, values = _C.ops.full([0], 0, "int64"), _C.ops.full([0, *p.shape[1:]], 0, p.dtype)
-            sizes = objects.gather_sizes(held.shape[0], group)
-            all_held = _C.ops.full([sum(sizes)], 0, held.dtype)
-            all_values = _C.ops.full([sum(sizes), *p.shape[1:]], 0, values.dtype)
-            group.carrier.start("all_gather", held, all_held, out_splits=sizes)
-            group.carrier.start("all_gather", values, all_values, out_splits=sizes)
-            found[i] = _C.ops.row_sparse(all_held, _C.ops.scale(all_values, 1.0 / group.nranks), p.shape[0])
+            found[i] = gathered_rows(parameters[i], parameters[i].grad if mine[i] else None, group)
         return found
 
     def _sparse_somewhere(self, mine):

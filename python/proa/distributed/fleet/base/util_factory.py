@@ -52,8 +52,9 @@ class UtilBase:
             from proa.distributed import collective
 
             op = {"sum": collective.ReduceOp.SUM, "max": collective.ReduceOp.MAX, "min": collective.ReduceOp.MIN}[mode]
-            tensor = _C.ops.reshape(_tensor(array), [-1])
-            collective.all_reduce(tensor, op)
+            with _C.eager_mode():  # beside a program that is being recorded
+                tensor = _C.ops.reshape(_C.to_tensor(array), [-1])
+                collective.all_reduce(tensor, op)
             array = tensor.numpy().reshape(array.shape).astype(array.dtype)
         elif isinstance(input, np.ndarray):
             array = input.copy()
@@ -91,10 +92,3 @@ class UtilBase:
         """Prints on one worker."""
         if rank_id == own_rank():
             print(message)
-
-
-def _tensor(array):
-    from proa import to_tensor
-
-    with _C.eager_mode():
-        return to_tensor(array)

@@ -55,19 +55,34 @@ class Quiet:
         _C.amp.exchange(self._cast)
 
 
-def somewhere(parameters, group):
-    """Those that have a gradient on some process of the group; where they have none here, it is zeros from now on."""
+_ROWS, _DENSE = 1.0, 2.0
+
+
+def _kinds(parameters, group):
+    """What gradient of each there is on some process of the group: 0 for none, _ROWS, or _DENSE if one of them is."""
     from proa.distributed import collective
 
     if not parameters:
         return []
-    has = _C.ops.stack([_C.ops.full([], float(p.grad is not None), _C.float32) for p in parameters])
-    collective.all_reduce(has, collective.ReduceOp.MAX, group)
-    found = [p for p, there in zip(parameters, has.tolist()) if there]
-    for p in found:
+    kind = lambda grad: 0.0 if grad is None else _ROWS if grad.is_selected_rows() else _DENSE
+    kinds = _C.to_tensor([kind(p.grad) for p in parameters], dtype=_C.float32)
+    collective.all_reduce(kinds, collective.ReduceOp.MAX, group)
+    return kinds.tolist()
+
+
+def _made_dense(parameters):
+    """They have dense gradients from now on: of zeros where they have none here."""
+    for p in parameters:
         if p.grad is None:
             p.grad = _C.ops.full_like(p.detach(), 0.0)
-    return found
+        elif p.grad.is_selected_rows():
+            p.grad = p.grad.to_dense()
+    return parameters
+
+
+def somewhere(parameters, group):
+    """Those that have a gradient on some process of the group; here it is dense, of zeros if there was none, from now on."""
+    return _made_dense([p for p, kind in zip(parameters, _kinds(parameters, group)) if kind])
 
 
 def _sum_copies(experts, group):
@@ -102,7 +117,7 @@ def _differs(parameter, group):
 def average_gradients(parameters, group, half=False, total=False):
     """Replaces gradients by their mean over a group.
 
-    A parameter that has no gradient here has one of zeros if another process has one.
+    A parameter that has no gradient here has one of zeros if another process has one. Row-sparse gradients stay so.
 
     Args:
         parameters (list[Tensor]): the same on all processes.
@@ -111,6 +126,7 @@ def average_gradients(parameters, group, half=False, total=False):
         total (bool): the sum in place of the mean.
     """
     from proa.distributed import collective
+    from proa.distributed.row_gradients import gathered_rows
 
     if group.nranks == 1 or not parameters:
         return
@@ -122,7 +138,11 @@ def average_gradients(parameters, group, half=False, total=False):
             # Of experts: what came from all processes of their group has been added up already.
             if p.grad is not None and not total:
                 p.grad = p.grad.scale(1.0 / group.nranks)
-        parameters = somewhere(parameters, group)
+        kinds = _kinds(parameters, group)
+        for p, kind in zip(parameters, kinds):
+            if kind == _ROWS:
+                p.grad = gathered_rows(p, p.grad, group, not total)
+        parameters = _made_dense([p for p, kind in zip(parameters, kinds) if kind == _DENSE])
 
         def exchange(flat):
             dtype = flat.dtype

@@ -60,7 +60,7 @@ def group_sharded_parallel(
     if level not in LEVELS:
         raise _C.located(ValueError(f"group_sharded_parallel: level must be 'os', 'os_g' or 'p_g_os', not {level!r}"))
     for name, value, kind in (("model", model, Layer), ("optimizer", optimizer, Optimizer)):
-        if not isinstance(value, kind):
+        if not isinstance(getattr(value, "keeps_zeros_of", value), kind):
             raise _C.located(
                 TypeError(f"group_sharded_parallel: {name} must be a {kind.__name__}, not {type(value).__name__}")
             )

@@ -233,7 +233,7 @@ def _is_pruned(parameter, program=None):
     if any(name == part or name.startswith((f"{part}.", f"{part}_")) for part in excluded):
         return False
     first, _, last = name.partition(".")
-    if len(parameter.shape) not in (2, 4) or last and not last.startswith("w_"):
+    if len(getattr(parameter, "whole_shape", parameter.shape)) not in (2, 4) or last and not last.startswith("w_"):
         return False
     return first in _supported or first.rpartition("_")[0] in _supported or name in _supported
 
@@ -291,14 +291,31 @@ def prune_model(model=None, n=2, m=4, mask_algo="mask_1d", with_mask=True, main_
         if not _is_pruned(parameter, program):
             continue
         held = parameter if is_layer else value_in(global_scope(), parameter)
-        made = _mask_of(parameter, held.numpy(), n, m, mask_algo)
+        divided = hasattr(held, "whole_shape")  # among processes, all of which call this
+        made = _mask_of(parameter, _whole(held) if divided else held.numpy(), n, m, mask_algo)
         if made is None:
             continue
-        ScopeTensor(held).set(made[0])
+        ScopeTensor(held).set(_own_part(held, made[0]).numpy() if divided else made[0])
         found[parameter.name] = made[1]
         if with_mask:
             _keep_mask(parameter, program, made[1])
     return found
+
+
+def _whole(part):
+    """The array of a parameter that processes have parts of."""
+    from proa.distributed.fleet.meta_parallel.sharding.divided_optimizer import whole
+
+    with _C.eager_mode():
+        return whole(part.detach(), part.whole_shape, part.part_group).numpy()
+
+
+def _own_part(part, array):
+    """This process's part of an array of the whole shape."""
+    from proa.distributed.fleet.meta_parallel.sharding.divided_optimizer import part_of
+
+    with _C.eager_mode():
+        return part_of(_C.to_tensor(array), part.part_group)
 
 
 def _keep_mask(parameter, program, mask):
@@ -308,7 +325,11 @@ def _keep_mask(parameter, program, mask):
 
     with _C.eager_mode():
         if program is None:
-            parameter._sparsity_mask = _C.to_tensor(mask)
+            divided = hasattr(parameter, "whole_shape")
+            parameter._sparsity_mask = _own_part(parameter, mask) if divided else _C.to_tensor(mask)
+            part = getattr(parameter, "part", None)
+            if part is not None:  # which an optimizer of several processes updates in its place
+                part._sparsity_mask = _own_part(part, mask)
             return
     held = _masks.get(program, {}).get(parameter.name)
     if held is not None:
@@ -322,7 +343,12 @@ class SparseOptimizer:
         self._optimizer = optimizer
 
     def __getattr__(self, name):
-        return getattr(self._optimizer, name)
+        return getattr(self.__dict__["_optimizer"], name)
+
+    @property
+    def keeps_zeros_of(self):
+        """The optimizer itself."""
+        return self._optimizer
 
     def step(self):
         """A step; then the pruned weights are zero again."""
@@ -369,6 +395,8 @@ class SparseOptimizer:
 def decorate(optimizer):
     """The optimizer, with steps after which pruned weights are zero again.
 
+    One of fleet or `group_sharded_parallel` that divides states or parameters keeps the zeros of its parts, and is given back.
+
     Args:
         optimizer (Optimizer): it.
 
@@ -380,4 +408,11 @@ def decorate(optimizer):
         >>> proa.static.sparsity.calculate_density(net.weight)
         0.5
     """
-    return SparseOptimizer(optimizer)
+    from proa.distributed.fleet.meta_parallel.sharding.divided_optimizer import dividing
+
+    divided = dividing(optimizer)
+    if divided is None:
+        return SparseOptimizer(optimizer)
+    if not isinstance(divided._inner_opt, SparseOptimizer):
+        divided._inner_opt = SparseOptimizer(divided._inner_opt)
+    return optimizer

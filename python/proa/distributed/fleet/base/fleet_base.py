@@ -173,7 +173,7 @@ class Fleet(Workers):
         `static.amp.decorate` gives.
 
         In static mode its minimize appends to the program what the strategy says: mean of gradients over the workers,
-        `gradient_merge`, `localsgd`, `fp16_allreduce`, the rules of `lamb` and `lars`. All workers build the same program;
+        `gradient_merge`, `localsgd`, `sharding`, `dgc`, `fp16_allreduce`, the rules of `lamb` and `lars`. All workers build the same program;
         parameters become those of the first worker, then and after each run of the startup program.
 
         Args:
@@ -191,6 +191,7 @@ class Fleet(Workers):
         """
         from proa.optimizer.optimizer import Optimizer
 
+        optimizer, keeps_zeros = _without_asp(optimizer)
         decorated = isinstance(getattr(optimizer, "_optimizer", None), Optimizer)  # by static.amp
         if not decorated and not isinstance(optimizer, Optimizer):
             raise _C.located(
@@ -199,29 +200,41 @@ class Fleet(Workers):
         if strategy is not None:
             self._set_strategy(strategy)
         chosen = self._user_defined_strategy or DistributedStrategy()
-        if _C.in_static_mode():
-            chosen.check_static(world_size())
-            from proa.distributed.fleet.meta_optimizers.program_optimizer import ProgramOptimizer, by_rule
+        make = self._of_program if _C.in_static_mode() else self._of_layers
+        optimizer = make(optimizer, chosen, decorated)
+        if keeps_zeros or chosen.asp:
+            from proa.incubate import asp
 
-            optimizer = by_rule(optimizer, chosen)
-            if chosen.pipeline and world_size() > 1:
-                from proa.distributed.fleet.meta_optimizers.pipeline_program import PipelineProgramOptimizer
-
-                self._started("distributed_optimizer")
-                self.user_defined_optimizer = PipelineProgramOptimizer(optimizer, chosen)
-                return self.user_defined_optimizer
-            optimizer = optimizer if decorated else chosen.mixed(optimizer)
-            if world_size() > 1 or chosen.gradient_merge:
-                self._started("distributed_optimizer")
-                optimizer = ProgramOptimizer(optimizer, chosen, world_size())
-        elif world_size() > 1:
-            from proa.distributed.fleet.meta_optimizers.dygraph_optimizer import HybridParallelOptimizer
-
-            chosen.check_dynamic()
-            self._started("distributed_optimizer")
-            optimizer = HybridParallelOptimizer(optimizer, self._hcg, chosen)
+            optimizer = asp.decorate(optimizer)
         self.user_defined_optimizer = optimizer
         return optimizer
+
+    def _of_program(self, optimizer, chosen, decorated):
+        """The optimizer of a program."""
+        chosen.check_static(world_size())
+        from proa.distributed.fleet.meta_optimizers.program_optimizer import ProgramOptimizer, by_rule
+
+        optimizer = by_rule(optimizer, chosen)
+        if chosen.pipeline and world_size() > 1:
+            from proa.distributed.fleet.meta_optimizers.pipeline_program import PipelineProgramOptimizer
+
+            self._started("distributed_optimizer")
+            return PipelineProgramOptimizer(optimizer, chosen)
+        optimizer = optimizer if decorated else chosen.mixed(optimizer)
+        if world_size() > 1 or chosen.gradient_merge:
+            self._started("distributed_optimizer")
+            optimizer = ProgramOptimizer(optimizer, chosen, world_size())
+        return optimizer
+
+    def _of_layers(self, optimizer, chosen, decorated):
+        """The optimizer of a model that is trained eagerly."""
+        if world_size() == 1:
+            return optimizer
+        from proa.distributed.fleet.meta_optimizers.dygraph_optimizer import HybridParallelOptimizer
+
+        chosen.check_dynamic()
+        self._started("distributed_optimizer")
+        return HybridParallelOptimizer(optimizer, self._hcg, chosen)
 
     def _optimizer(self, what):
         if self.user_defined_optimizer is None:
@@ -384,6 +397,12 @@ class Fleet(Workers):
         self._no_server("load_model")
 
     load_inference_model = save_dense_params = save_cache_model = load_model
+
+
+def _without_asp(optimizer):
+    """(the optimizer, whether asp.decorate was asked to keep the zeros of its parameters)"""
+    itself = getattr(optimizer, "keeps_zeros_of", None)
+    return (optimizer, False) if itself is None else (itself, True)
 
 
 def _whole(program):

@@ -12,10 +12,24 @@ from proa.distributed.fleet.utils.hybrid_parallel_util import Quiet, somewhere
 from proa.framework.grad_mode import no_grad
 from proa.framework.parameter import Parameter
 
-__all__ = ["DividedOptimizer", "make_part", "part_of", "reduce_part", "whole"]
+__all__ = ["DividedOptimizer", "check_elementwise", "dividing", "make_part", "part_of", "reduce_part", "whole"]
 
 # What they do with an element depends on that element alone (and on numbers that all have).
 _ELEMENTWISE = frozenset("SGD Momentum Adam AdamW Adamax Adagrad Adadelta RMSProp".split())
+
+
+def check_elementwise(optimizer):
+    """NotImplementedError for an optimizer that looks at whole parameters, RuntimeError for one that has made steps."""
+    kind = type(optimizer).__name__
+    if kind not in _ELEMENTWISE:
+        raise _C.located(
+            NotImplementedError(
+                f"sharding: {kind} looks at whole parameters, and each process has a part; use one of "
+                f"{', '.join(sorted(_ELEMENTWISE))}"
+            )
+        )
+    if any(optimizer._accumulators.values()):
+        raise _C.located(RuntimeError(f"sharding: this {kind} has made steps; divide it before the first"))
 
 
 def _length(shape, group):
@@ -64,8 +78,18 @@ def make_part(parameter, group):
         part = Parameter(part_of(parameter.detach(), group), parameter.name, parameter.trainable)
     parameter.copy_settings_to(part)
     part.whole_shape, part.part_group = list(parameter.shape), group
+    mask = getattr(parameter, "_sparsity_mask", None)
+    if mask is not None:
+        part._sparsity_mask = part_of(mask, group)
     parameter.part = part
     return part
+
+
+def dividing(optimizer):
+    """The DividedOptimizer that an optimizer is or steps through; None if there is none."""
+    while optimizer is not None and not isinstance(optimizer, DividedOptimizer):
+        optimizer = optimizer.__dict__.get("_inner_opt")
+    return optimizer
 
 
 class DividedOptimizer:
@@ -87,22 +111,14 @@ class DividedOptimizer:
     """
 
     def __init__(self, optimizer, group, average=True, clip=True, stage=1):
-        kind = type(optimizer).__name__
-        if kind not in _ELEMENTWISE:
-            raise _C.located(
-                NotImplementedError(
-                    f"sharding: {kind} looks at whole parameters, and each process has a part; use one of "
-                    f"{', '.join(sorted(_ELEMENTWISE))}"
-                )
-            )
-        if any(optimizer._accumulators.values()):
-            raise _C.located(RuntimeError(f"sharding: this {kind} has made steps; divide it before the first"))
+        itself = getattr(optimizer, "keeps_zeros_of", optimizer)  # of asp
+        check_elementwise(itself)
         self._inner_opt, self._group, self._average, self._stage = optimizer, group, average, stage
         self._whole = []
         self._written = {}  # versions of whole parameters when their parts were gathered
         for settings in optimizer._groups:
             settings["params"] = [self._divide(p) for p in settings["params"]]
-        optimizer._buckets = None
+        itself._buckets = None
         self._shapes = {p.name: p.whole_shape for p in optimizer._parameter_list if hasattr(p, "whole_shape")}
         self._divide_exact()
         if stage == 2:

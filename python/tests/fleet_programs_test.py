@@ -93,6 +93,21 @@ def test_local_steps_are_averaged():
     _same(together, together[0], 0)
 
 
+def test_local_steps_as_many_as_the_loss_asks_for():
+    adaptive = (
+        "strategy.adaptive_localsgd = True; strategy.adaptive_localsgd_configs = {'init_k_steps': 3, 'begin_step': %d}"
+    )
+    _same(_weights(2, adaptive % 9, steps=3), _weights(1, steps=3)[0], 2e-6)  # until run 9 in each
+    after = _weights(2, adaptive % 1, steps=1)
+    _same(after, after[0], 0)
+    apart = _weights(2, adaptive % 1, steps=2)
+    assert abs(apart[0][0] - apart[1][0]).max() > 1e-5
+    together = _weights(2, adaptive % 1, steps=4)  # 3 runs later, where the ratio of losses is 1
+    _same(together, together[0], 0)
+    with pytest.raises(AssertionError, match="init_k_steps and begin_step must be at least 1"):
+        _weights(2, adaptive % 0, steps=0)
+
+
 def test_mixed_precision_and_half_exchanges():
     one = _weights(1)[0]
     _same(_weights(2, "strategy.fp16_allreduce = True"), one, 2e-3)
@@ -115,12 +130,6 @@ def test_what_is_refused(monkeypatch):
     finally:
         proa.disable_static()
         fleet.fleet._user_defined_strategy = None
-    for name in ("sharding", "tensor_parallel"):
-        strategy = fleet.DistributedStrategy()
-        setattr(strategy, name, True)
-        strategy.check_static()
-        with pytest.raises(NotImplementedError, match=f"strategy.{name} is not in this version for static programs"):
-            strategy.check_static(2)
     strategy = fleet.DistributedStrategy()
     strategy.hybrid_configs = {"mp_degree": 2}
     with pytest.raises(NotImplementedError, match=r"hybrid_configs\['mp_degree'\]"):

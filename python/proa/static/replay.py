@@ -142,12 +142,13 @@ class Replay:
         inputs (dict): the tensors that stand for its inputs, by name.
         captured (Callable): gives for a captured tensor the one that stands for it.
 
-    `env` maps the numbers of the program's values to what stands for them; `run` fills it.
+    `env` maps the numbers of the program's values to what stands for them; `run` fills it. `replaced` has by the names of ops
+    functions that take their arguments and give their results.
     """
 
     def __init__(self, recorded, inputs, captured=lambda tensor: tensor):
         self._recorded, self._captured, self._made = recorded, captured, 0
-        self.env, self._plain = {}, set()
+        self.env, self._plain, self.replaced = {}, set(), {}
         self._read()
         self.env.update((recorded.value_number(recorded.find(name)), tensor) for name, tensor in inputs.items())
 
@@ -195,7 +196,7 @@ class Replay:
 
     def _call(self, call, args, exact):
         """What the op gives; of arguments whose casts do not go together, or that it does not take, in the recorded dtypes."""
-        op = recorded(call.op) or getattr(_C.ops, call.op)
+        op = self.replaced.get(call.op) or recorded(call.op) or getattr(_C.ops, call.op)
         try:
             return op(*self._numbers(call, args))
         except TypeError:

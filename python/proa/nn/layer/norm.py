@@ -219,6 +219,47 @@ class BatchNorm(_BatchNorm):
         return out if self._act is None else self._act(out)
 
 
+def batch_norm_over_ranks(
+    x, running_mean, running_var, weight=None, bias=None, momentum=0.9, epsilon=1e-05, data_format="NCHW", group=None
+):
+    """The op `batch_norm` with the mean and the variance of the batches of all processes of a group (all unless given)."""
+    from proa.distributed.groups import resolve
+
+    group = resolve(group)
+    # In float32 as batch_norm; two exchanges, so that the variance is of differences from the mean.
+    channel = x.ndim - 1 if data_format[-1] == "C" and x.ndim > 2 else 1
+    axes = [i for i in range(x.ndim) if i != channel]
+    shape = [1] * x.ndim
+    shape[channel] = -1
+    wide = x.cast("float32") if x.dtype in (_C.float16, _C.bfloat16) else x
+    sums = _C.ops.concat([wide.sum(axes), _elements(wide, axes)], 0)
+    sums = _C.ops.all_reduce(sums, group.id, "sum")
+    n = sums[-1].detach()
+    mean = sums[:-1] / n
+    away = wide - mean.reshape(shape)
+    variance = _C.ops.all_reduce((away * away).sum(axes), group.id, "sum") / n
+    inv_std = _C.ops.rsqrt(variance + epsilon)
+    out = away * inv_std.reshape(shape)
+    if weight is not None:
+        out = out * weight.reshape(shape)
+    if bias is not None:
+        out = out + bias.reshape(shape)
+    running = [
+        (old * momentum + now.detach().cast(old.dtype) * (1.0 - momentum)).detach()
+        for old, now in ((running_mean, mean), (running_var, variance))
+    ]
+    return out.cast(x.dtype), *running, mean.detach(), inv_std.detach()
+
+
+def _elements(x, axes):
+    """The number of elements along axes, [1] of the dtype of x; of a program whose sizes are not known, when it runs."""
+    sizes = [x.shape[axis] for axis in axes]
+    if all(type(size) is int for size in sizes):
+        return _C.ops.full([1], float(math.prod(sizes)), x.dtype)
+    known = _C.ops.shape(x.detach())
+    return math.prod((known[axis] for axis in axes), start=_C.ops.full([], 1, _C.int64)).reshape([1]).cast(x.dtype)
+
+
 class SyncBatchNorm(_BatchNorm):
     """Batch normalization over the batches of all processes; in one process the same as BatchNorm.
 
@@ -253,29 +294,20 @@ class SyncBatchNorm(_BatchNorm):
         return F.relu(out) if relu else out
 
     def _over_ranks(self, x, group):
-        # In float32 as batch_norm; two exchanges, so that the variance is of differences from the mean.
-        last = self._data_format[-1] == "C" and x.ndim > 2
-        axes = [i for i in range(x.ndim) if i != (x.ndim - 1 if last else 1)]
-        shape = [1] * x.ndim
-        shape[x.ndim - 1 if last else 1] = -1
-        wide = x.cast("float32") if x.dtype in (_C.float16, _C.bfloat16) else x
-        count = float(wide.size // max(1, wide.shape[x.ndim - 1 if last else 1]))
-        sums = _C.ops.concat([wide.sum(axes), _C.ops.full([1], count, wide.dtype)], 0)
-        sums = _C.ops.all_reduce(sums, group.id, "sum")
-        n = sums[-1].detach()
-        mean = sums[:-1] / n
-        away = wide - mean.reshape(shape)
-        variance = _C.ops.all_reduce((away * away).sum(axes), group.id, "sum") / n
-        out = away * _C.ops.rsqrt(variance + self._epsilon).reshape(shape)
-        if self.weight is not None:
-            out = out * self.weight.reshape(shape)
-        if self.bias is not None:
-            out = out + self.bias.reshape(shape)
-        keep = self._momentum
-        for running, now in ((self._mean, mean), (self._variance, variance)):
-            value = running * keep + now.detach().cast(running.dtype) * (1.0 - keep)
-            _C.ops.store_(running, value.detach())
-        return out.cast(x.dtype)
+        out, mean, variance, _, _ = batch_norm_over_ranks(
+            x,
+            self._mean,
+            self._variance,
+            self.weight,
+            self.bias,
+            self._momentum,
+            self._epsilon,
+            self._data_format,
+            group,
+        )
+        _C.ops.store_(self._mean, mean)
+        _C.ops.store_(self._variance, variance)
+        return out
 
     @classmethod
     def convert_sync_batchnorm(cls, layer):

@@ -23,6 +23,8 @@ class OptimizerWithMixedPrecision:
         self._optimizer, self._lists, self._level, self._dtype = optimizer, lists, level, dtype
         self._scaling, self._use_guard = scaling, use_guard
         self._program = self._loss_scaling = self._scaled_loss = self._steps = None
+        # Set by fleet: whether steps are finite for all workers, and what ops are over several workers.
+        self.agreed, self.replaced = None, {}
 
     def __getattr__(self, name):
         return getattr(self.__dict__["_optimizer"], name)
@@ -52,7 +54,7 @@ class OptimizerWithMixedPrecision:
         """
         program = self._owner(loss)
         if program._mixed != self._settings:
-            mix(program, self._dtype, self._level, self._lists, self._use_guard, trains=True)
+            mix(program, self._dtype, self._level, self._lists, self._use_guard, trains=True, replaced=self.replaced)
         self._program = program
         with program_guard(program, startup_program):
             self._scaled_loss = program.current(loss)
@@ -80,6 +82,8 @@ class OptimizerWithMixedPrecision:
                 return self._step(params_grads)
             pairs = [(p, g) for p, g in params_grads if g is not None]
             finite = _C.ops.all_finite([g for _, g in pairs])
+            if self.agreed is not None:
+                finite = self.agreed(finite)
             factor = 1.0 / self._loss_scaling.astype(_C.float64).reshape([])
             # Not in place: a gradient of a program may be that of several parameters, or show the factor itself.
             _C.cond(finite, lambda: self._step([(p, scaled(g, factor)) for p, g in pairs]), lambda: [])

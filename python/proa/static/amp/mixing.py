@@ -10,7 +10,7 @@ from proa.static.amp.lists import AutoMixedPrecisionLists
 from proa.static.program import default_main_program
 from proa.static.replay import Replay
 
-__all__ = ["cast_captured", "mix"]
+__all__ = ["cast_captured", "mix", "remake"]
 
 
 def checked_level(where, level):
@@ -60,7 +60,7 @@ def _settings(number):
         _C.amp.exchange(before)
 
 
-def mix(program, dtype, level, lists=None, use_guard=None, trains=False):
+def mix(program, dtype, level, lists=None, use_guard=None, trains=False, replaced=None):
     """Makes the operations of a program again in mixed precision, in their place.
 
     Parameters stay what they are, float32: their casts are operations of the program. Tensors of the program name what
@@ -73,6 +73,7 @@ def mix(program, dtype, level, lists=None, use_guard=None, trains=False):
         lists (AutoMixedPrecisionLists, optional): see there.
         use_guard (bool, optional): only what was recorded inside of `fp16_guard`; None: if there is such a part.
         trains (bool): gradients of the program follow, and no further mixing.
+        replaced (dict, optional): as of `remake`.
 
     Raises:
         RuntimeError: the program is in mixed precision already, or has updates of parameters.
@@ -86,6 +87,7 @@ def mix(program, dtype, level, lists=None, use_guard=None, trains=False):
     guards = program._guarded if use_guard or (use_guard is None and program._guarded) else None
     replay, recorded, inputs = _begin(program, trains)
     _refuse_updates(replay)
+    replay.replaced = replaced or {}
     black = {program._program.value_number(t) for t in _named(program, lists.black_varnames)}
     black |= {n for n, t in replay.env.items() if t.name in lists.black_varnames}
     _finish(program, replay, recorded, inputs, _Choice(number, black, guards))
@@ -116,6 +118,32 @@ def cast_captured(program, chosen, dtype):
     held = scopes.global_scope()._tensors
     held.update((name, tensor) for name, tensor in made.items() if name in held)
     return made
+
+
+def remake(program, replaced):
+    """Makes the operations of a program again, in their place, some of them by functions. Without such operations it stays.
+
+    Args:
+        program (Program): without gradients and updates.
+        replaced (dict): by the names of ops, functions that take their arguments and give their results.
+
+    Raises:
+        RuntimeError: the program has updates of parameters.
+    """
+    replay, recorded, inputs = _begin(program, False)
+    if not any(call.op in replaced for call in _all_calls(replay.calls)):
+        return
+    _refuse_updates(replay)
+    replay.replaced = replaced
+    _finish(program, replay, recorded, inputs, lambda at, call: _settings(0))
+
+
+def _all_calls(calls):
+    """They, and those in their regions."""
+    for call in calls:
+        yield call
+        for region in call.regions:
+            yield from _all_calls(region.calls)
 
 
 def _begin(program, trains, captured=lambda tensor: tensor):
@@ -177,8 +205,8 @@ def _refuse_updates(replay):
             if not replay.env.get(number, _STOPPED).stop_gradient:
                 raise _C.located(
                     RuntimeError(
-                        f"static.amp: the program updates {replay.env[number].name} by {call.op} already; decorate the "
-                        "optimizer before its minimize"
+                        f"the program updates {replay.env[number].name} by {call.op} already, and cannot be made again in "
+                        "mixed precision or over several workers; decorate the optimizer before its minimize"
                     )
                 )
 

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import warnings
 
 from proa import _C
 
@@ -68,26 +69,33 @@ _CONFIGS = {
     },
 }  # fmt: skip
 
-# What changes the numbers of a static program even with one worker, and what to do instead.
+# What nobody follows in a job of several workers, and what to do instead.
 _NOT_YET = {
-    "dgc": "leave it off; there is no gradient to be exchanged",
-    "qat": "leave it off",
-    "asp": "leave it off",
+    "qat": "train with paddle.nn.quant or paddle.fluid.contrib.slim and convert the result",
+    "auto": "name the degrees in hybrid_configs",
+    "auto_search": "name the degrees in hybrid_configs",
+    "semi_auto": "name the degrees in hybrid_configs",
+    "heter_ccl_mode": "leave it off: all workers compute on devices of one kind",
+    "is_fl_ps_mode": "leave it off: there are no parameter servers",
 }
-
 
 # What would divide a static program among several workers, and what to do instead.
-_NOT_DIVIDED = {
-    "sharding": "leave it off, or train eagerly with hybrid_configs['sharding_degree']",
-    "tensor_parallel": "leave it off, or train eagerly with hybrid_configs['mp_degree']",
-    "adaptive_localsgd": "use localsgd",
+_NOT_DIVIDED = {"tensor_parallel": "leave it off, or train eagerly with hybrid_configs['mp_degree']"}
+
+# What a static program does not do besides: of two switches that each change the step.
+_NOT_BESIDE = {
+    "pipeline": ("amp", "gradient_merge", "localsgd", "adaptive_localsgd", "sharding", "dgc", "asp", "sync_batch_norm"),
+    "sharding": ("localsgd", "adaptive_localsgd", "dgc", "lamb", "lars"),
+    "dgc": ("amp", "localsgd", "adaptive_localsgd", "lamb", "lars"),
+    "localsgd": ("adaptive_localsgd",),
 }
 
-# What a static program that is divided into stages does not do besides.
-_NOT_IN_STAGES = ("amp", "gradient_merge", "localsgd", "recompute")
+# Settings of sharding that programs do not follow.
+_NOT_SHARDED = {"optimize_offload": False, "mp_degree": 1, "pp_degree": 1}
 
-# What the others have no counterpart for while a model is trained eagerly on several workers, and what to do instead.
+# What has no counterpart while a model is trained eagerly on several workers, and what to do instead.
 _NOT_DYNAMIC = {
+    **_NOT_YET,
     "lars": "give the optimizer that you mean (paddle.fluid.optimizer.LarsMomentum)",
     "lamb": "use paddle.optimizer.Lamb",
     "gradient_merge": "call step and clear_grad every k-th batch, with the loss divided by k; or pipeline_configs"
@@ -95,13 +103,27 @@ _NOT_DYNAMIC = {
     "dgc": "use fp16_allreduce to exchange half of the bytes",
     "localsgd": "average the parameters with paddle.distributed.all_reduce when you want them equal",
     "adaptive_localsgd": "average the parameters with paddle.distributed.all_reduce when you want them equal",
-    "qat": "leave it off",
-    "asp": "use paddle.incubate.asp.decorate on the optimizer",
-    "auto": "name the degrees in hybrid_configs",
-    "auto_search": "name the degrees in hybrid_configs",
-    "semi_auto": "name the degrees in hybrid_configs",
-    "heter_ccl_mode": "leave it off",
-    "is_fl_ps_mode": "leave it off",
+}
+
+# Switches that change no numbers here, and why there is nothing to switch.
+WITHOUT_EFFECT = {
+    "a_sync": "it is about parameter servers",
+    "adam_d2sum": "it is about parameter servers",
+    "calc_comm_same_stream": "it is about streams of GPUs",
+    "conv_workspace_size_limit": "it is about cuDNN",
+    "cudnn_batchnorm_spatial_persistent": "it is about cuDNN",
+    "cudnn_exhaustive_search": "it is about cuDNN",
+    "elastic": "the launcher is told: --nnodes 2:4, --max_restart",
+    "fs_client_param": "it is about parameter servers",
+    "fuse_grad_merge": "sums of gradients are ops of the program, which its passes fuse",
+    "fuse_grad_size_in_num": "buckets are made by bytes: fuse_grad_size_in_MB",
+    "hierarchical_allreduce_inter_nranks": "ranks of one machine exchange in the memory that they share",
+    "nccl_comm_num": "it is about NCCL",
+    "recompute": "programs keep what backward needs; eager models compute again by fleet.utils.recompute",
+    "split_data": "a feed is what this worker is given",
+    "sync_nccl_allreduce": "it is about NCCL",
+    "use_hierarchical_allreduce": "ranks of one machine exchange in the memory that they share",
+    "without_graph_optimization": "passes change no numbers",
 }
 
 # The order in which hybrid_configs names ways, and what a topology calls them.
@@ -268,14 +290,28 @@ class DistributedStrategy:
                     )
                 )
 
+        for name, degree in (("sharding", "sharding_degree"), ("pipeline", "pp_degree")):
+            if self.__dict__[name] and self.hybrid_configs[degree] == 1:
+                warnings.warn(
+                    f"fleet: strategy.{name} is about programs; eager training is divided by hybrid_configs['{degree}']",
+                    stacklevel=4,
+                )
+
     def check_static(self, count=1):
-        """Raises NotImplementedError for a switch that would change the numbers of a static program of `count` workers, or that would
-        divide it."""
-        wrong = [(name, instead) for name, instead in _NOT_YET.items() if self.__dict__[name]]
+        """Raises NotImplementedError for what a static program of `count` workers would not follow."""
+        if self.recompute:
+            warnings.warn(
+                f"fleet: strategy.recompute changes nothing: {WITHOUT_EFFECT['recompute']}",
+                stacklevel=4,
+            )
+        wrong = []
         if count > 1:
-            wrong += [(name, instead) for name, instead in _NOT_DIVIDED.items() if self.__dict__[name]]
-            if self.pipeline:
-                wrong += [(name, "leave it off in a pipeline") for name in _NOT_IN_STAGES if self.__dict__[name]]
+            wrong += [(name, instead) for name, instead in (_NOT_YET | _NOT_DIVIDED).items() if self.__dict__[name]]
+            for one, others in _NOT_BESIDE.items():
+                if self.__dict__[one]:
+                    wrong += [(f"{name} beside {one}", "leave one off") for name in others if self.__dict__[name]]
+            if self.sharding:
+                wrong += self._not_sharded()
             names, dims = self.places(count)
             degrees = dict(zip(names, dims))
             wrong += [
@@ -283,12 +319,30 @@ class DistributedStrategy:
                 for way, name in _WAYS.items()
                 if way != "dp" and degrees.get(name, 1) > 1
             ]
+        elif self.qat:
+            wrong.append(("qat", _NOT_YET["qat"]))
         for name, instead in wrong:
             raise _C.located(
                 NotImplementedError(
                     f"distributed_optimizer: strategy.{name} is not in this version for static programs; {instead}"
                 )
             )
+
+    def _not_sharded(self):
+        configs = self.sharding_configs
+        wrong = [
+            (f"sharding_configs['{name}']", "leave it out")
+            for name, value in _NOT_SHARDED.items()
+            if configs[name] != value
+        ]
+        if configs["stage"] not in (1, 2):
+            wrong.append(
+                (
+                    f"sharding_configs['stage'] {configs['stage']!r}",
+                    "stages 1 and 2 are one in a program; train eagerly for stage 3",
+                )
+            )
+        return wrong
 
     def _values(self):
         return {name: value for name, value in self.__dict__.items() if not name.endswith("_strategy")}

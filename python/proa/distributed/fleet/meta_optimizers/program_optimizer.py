@@ -3,15 +3,18 @@
 from proa import _C
 from proa.autograd import no_grad
 from proa.distributed.calls import copy_into, start, untraced
+from proa.distributed.fleet.meta_optimizers.divided_program import DividedProgram
+from proa.distributed.fleet.meta_optimizers.local_steps import average_adaptively, average_parameters, every, variable
+from proa.distributed.fleet.meta_optimizers.sparse_gradients import SparseGradients
 from proa.distributed.groups import resolve
 from proa.framework import recorded_rates
+from proa.nn.layer.norm import batch_norm_over_ranks
 from proa.optimizer import Adam, Momentum, Optimizer
+from proa.static.amp.mixing import remake
 from proa.static.binding import value_in
 from proa.static.gradients import append_backward
-from proa.static.parameters import create_global_var
 from proa.static.program import default_startup_program, program_guard
 from proa.static.scope import programs
-from proa.utils import unique_name
 
 __all__ = ["Equal", "ProgramOptimizer", "by_rule"]
 
@@ -89,7 +92,8 @@ class Equal:
 class ProgramOptimizer:
     """An optimizer whose minimize appends, in this order: gradients; their sum over `gradient_merge` runs; their mean over the
     workers; the step, in mixed precision where the optimizer is; with `localsgd` the mean of the parameters in place of that of
-    gradients. What is not here it has from the optimizer.
+    gradients, with `sharding` those of this worker's parts (DividedProgram), with `dgc` the sum of what all workers send of theirs
+    (SparseGradients). What is not here it has from the optimizer.
 
     Args:
         optimizer (Optimizer | OptimizerWithMixedPrecision): does the step.
@@ -99,7 +103,7 @@ class ProgramOptimizer:
 
     def __init__(self, optimizer, strategy, count):
         self._inner, self._strategy, self._count = optimizer, strategy, count
-        self._program = self._startup = None
+        self._program = self._startup = self._loss = self._divided = self._sparse = None
 
     def __getattr__(self, name):
         return getattr(self.__dict__["_inner"], name)
@@ -128,6 +132,9 @@ class ProgramOptimizer:
             )
         self._program = next(p for p in list(programs) if p.owns(loss))
         self._startup = default_startup_program() if startup_program is None else startup_program
+        self._loss = loss
+        if self._strategy.sync_batch_norm and self._count > 1:
+            loss = self._synchronize_norms(loss)
         if not isinstance(self._inner, Optimizer):  # in mixed precision
             pairs = self._inner.backward(loss, startup_program, parameter_list, no_grad_set)
         else:
@@ -142,7 +149,40 @@ class ProgramOptimizer:
             equal = Equal(self._program.all_parameters())
             equal.run_now()
             self._startup._starts["parameters of the first worker"] = equal
+            with program_guard(self._program, self._startup):
+                self._divide(pairs)
         return pairs
+
+    def _synchronize_norms(self, loss):
+        replaced = {"batch_norm": batch_norm_over_ranks}
+        if self._optimizer_itself is not self._inner:
+            self._inner.replaced = replaced  # as casts are made
+            return loss
+        remake(self._program, replaced)
+        return self._program.current(loss)
+
+    def _divide(self, pairs):
+        """What `sharding` and `dgc` put between gradients and step, made once."""
+        strategy, inner = self._strategy, self._optimizer_itself
+        if strategy.sharding and self._divided is None:
+            if not inner._parameter_list:
+                inner._groups = []
+                inner._add_param_group({"params": [p for p, _ in pairs]})
+            self._divided = DividedProgram(inner, strategy.sharding_configs, self._count, strategy.fp16_allreduce)
+            if inner is not self._inner:
+                self._inner.agreed = self._finite_for_all
+        if strategy.dgc and self._sparse is None:
+            self._sparse = SparseGradients(inner, strategy, self._count)
+
+    @property
+    def _optimizer_itself(self):
+        return self._inner if isinstance(self._inner, Optimizer) else self._inner._optimizer
+
+    @staticmethod
+    def _finite_for_all(finite):
+        """Appends the question whether the gradients of all workers are finite, each of which sees its own parts."""
+        wrong = _C.ops.all_reduce(1.0 - finite.astype(_C.float32).reshape([1]), 0, "sum")
+        return _C.ops.equal(wrong, _C.ops.full([1], 0.0, _C.float32)).reshape([])
 
     def apply_gradients(self, params_grads):
         """Appends everything but the gradients."""
@@ -152,6 +192,8 @@ class ProgramOptimizer:
             )
         pairs = [(p, g) for p, g in params_grads if g is not None]
         runs = int(self._strategy.gradient_merge_configs["k_steps"]) if self._strategy.gradient_merge else 1
+        if self._strategy.sharding and not self._strategy.gradient_merge:
+            runs = int(self._strategy.sharding_configs["gradient_merge_acc_step"])
         if runs < 1:
             raise _C.located(ValueError(f"fleet: gradient_merge_configs['k_steps'] is {runs}; it must be at least 1"))
         with program_guard(self._program, self._startup), no_grad():
@@ -164,7 +206,7 @@ class ProgramOptimizer:
     # Parts -------------------------------------------------------------------
 
     def _merge(self, pairs, runs):
-        sums = [_variable(f"{p.name}_gradient_merge", p.shape, g.dtype) for p, g in pairs]
+        sums = [variable(f"{p.name}_gradient_merge", p.shape, g.dtype) for p, g in pairs]
         for total, (_, grad) in zip(sums, pairs):
             _C.ops.store_(total, total + grad)
         factor = 1.0 / runs if self._strategy.gradient_merge_configs["avg"] else 1.0
@@ -175,26 +217,36 @@ class ProgramOptimizer:
                 _C.ops.store_(total, total * 0.0)
             return []
 
-        _C.cond(_every("gradient_merge", runs), step, lambda: [])
+        _C.cond(every("gradient_merge", runs), step, lambda: [])
 
     def _step(self, pairs):
-        local = self._strategy.localsgd
+        local, how = (
+            self._strategy.localsgd or self._strategy.adaptive_localsgd,
+            self._strategy.gradient_scale_configs["scale_strategy"],
+        )
+        if self._divided is not None:
+            self._inner.apply_gradients(self._divided.pairs(pairs, how))
+            self._divided.gather([p for p, _ in pairs])
+            return
+        if self._sparse is not None:
+            self._sparse.step(pairs, self._over_workers)
+            return
         if self._count > 1 and not local:
-            means = self._over_workers([g for _, g in pairs], self._strategy.gradient_scale_configs["scale_strategy"])
+            means = self._over_workers([g for _, g in pairs], how)
             pairs = list(zip([p for p, _ in pairs], means))
         self._inner.apply_gradients(pairs)
         if self._count > 1 and local:
             self._average([p for p, _ in pairs])
 
     def _average(self, parameters):
-        configs = self._strategy.localsgd_configs
-
-        def average():
-            for parameter, mean in zip(parameters, self._over_workers(parameters, "avg")):
-                _C.ops.store_(parameter, mean)
-            return []
-
-        _C.cond(_every("localsgd", int(configs["k_steps"]), int(configs["begin_step"])), average, lambda: [])
+        strategy = self._strategy
+        if strategy.localsgd:
+            average_parameters(parameters, strategy.localsgd_configs, self._over_workers)
+            return
+        rate = self._optimizer_itself._lr()
+        average_adaptively(
+            parameters, strategy.adaptive_localsgd_configs, self._over_workers, self._program.current(self._loss), rate
+        )
 
     def _over_workers(self, tensors, how):
         """Their means (or sums) over the workers; those of one dtype go together, in buckets."""
@@ -221,20 +273,3 @@ class ProgramOptimizer:
             for number, part in zip(bucket, _C.ops.split(flat, [p.shape[0] for p in parts], 0)):
                 out[number] = _C.ops.reshape(part, tensors[number].shape)
         return out
-
-
-def _variable(name, shape, dtype):
-    return create_global_var(shape, 0.0, dtype, persistable=True, name=unique_name.generate(name))
-
-
-def _every(name, runs, begin=0):
-    """Appends a count of runs; whether this is every `runs`-th, or one before `begin`."""
-    if runs < 1:
-        raise _C.located(ValueError(f"fleet: {name}_configs['k_steps'] is {runs}; it must be at least 1"))
-    count = _variable(f"{name}_runs", [1], "int64")
-    now = count + 1
-    _C.ops.store_(count, now)
-    due = _C.ops.equal(_C.ops.remainder(now, _C.ops.full([1], runs, _C.int64)), _C.ops.full([1], 0, _C.int64))
-    if begin > 1:
-        due = _C.ops.logical_or(due, _C.ops.less_than(now, _C.ops.full([1], begin, _C.int64)))
-    return due.reshape([])

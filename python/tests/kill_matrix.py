@@ -1,8 +1,9 @@
 """A job under signals: who is hit, by what, in which phase. It must end or go on, leave no process, and no half checkpoint.
 
-    python python/tests/kill_matrix.py [--runs 200] [--seed 0]
+    python python/tests/kill_matrix.py [--runs 200] [--first 0] [--seed 0]
 
-goes through all combinations again and again, with another delay each time. Each run is a launcher with two ranks that
+goes through all combinations again and again, with another delay each time (`--first 80 --runs 40` are runs 80 to 119 of those
+of the seed). Each run is a launcher with two ranks that
 train divided weights, save a checkpoint a step, and go on from the last one after a restart (`--max_restart 1`).
 """
 
@@ -171,11 +172,14 @@ def combinations():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     chance, bad = random.Random(args.seed), 0
-    for number, (phase, name, victim) in zip(range(args.runs), itertools.cycle(combinations())):
+    for number, (phase, name, victim) in zip(range(args.first + args.runs), itertools.cycle(combinations())):
         delay = chance.choice([0, 0.001, 0.003, 0.01])
+        if number < args.first:
+            continue
         began, wrong = time.monotonic(), run(phase, name, victim, delay)
         bad += bool(wrong)
         print(

@@ -205,8 +205,8 @@ def _refuse_updates(replay):
             if not replay.env.get(number, _STOPPED).stop_gradient:
                 raise _C.located(
                     RuntimeError(
-                        f"the program updates {replay.env[number].name} by {call.op} already, and cannot be made again in "
-                        "mixed precision or over several workers; decorate the optimizer before its minimize"
+                        f"the program updates {replay.env[number].name} by {call.op} already; decorate the "
+                        "optimizer before its minimize"
                     )
                 )
 

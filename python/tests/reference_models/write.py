@@ -1,6 +1,6 @@
 """Writes the models of this folder with PaddlePaddle 3 (a virtual environment of its own; no part of the tests).
 
-    FLAGS_enable_pir_api=0 python python/tests/reference_models/write.py
+    FLAGS_enable_pir_api=0 python python/tests/reference_models/write.py [NAME...]      # the names given alone
 
 `functions.npz` holds small programs, one for each entry of FUNCTIONS: `<name>/program`, `<name>/params` (bytes), inputs
 `<name>/in/<input>` and results `<name>/out/<i>`. `<model>.pdmodel`, `.pdiparams` and `.npz` are those of MODELS.
@@ -814,6 +814,160 @@ ALONE = {
 }
 TYPES = {"bicubic_interp_v2_corners": "bicubic_interp_v2", "space_and_lod_reset": "lod_reset"}
 
+# Programs trained for quantization, and what came after 2.4.
+step, deep = np.array([1.3], "float32"), f32(3, low=0.5, high=2.0)
+word = i64(3, 4, high=256) - 128
+ALONE |= {
+    "fake_quantize_abs_max": ({"X": x2}, {"bit_length": 8, "round_type": 1}, {"Out": U, "OutScale": U}),
+    "fake_quantize_abs_max_even": ({"X": x2}, {"bit_length": 4, "round_type": 0}, {"Out": U, "OutScale": U}),
+    "fake_quantize_dequantize_abs_max": ({"X": x2}, {"bit_length": 8, "round_type": 0}, {"Out": U, "OutScale": U}),
+    **{
+        f"fake_channel_wise_quantize_{d}abs_max{a}": (
+            {"X": x3},
+            {"bit_length": 8, "round_type": 1, "quant_axis": a},
+            {"Out": U, "OutScale": U},
+        )
+        for d in ("", "dequantize_")
+        for a in (0, 1)
+    },
+    "quantize_linear": (
+        {"X": x2, "Scale": step, "ZeroPoint": np.zeros(1, "float32")},
+        {"quant_axis": -1, "bit_length": 8, "round_type": 0, "is_test": True},
+        {"Y": U},
+    ),
+    "quantize_linear_channels": (
+        {"X": x2, "Scale": deep, "ZeroPoint": np.zeros(3, "float32")},
+        {"quant_axis": 0, "bit_length": 8, "round_type": 0, "is_test": True},
+        {"Y": U},
+    ),
+    "dequantize_linear": (
+        {"X": word.astype("float32"), "Scale": step, "ZeroPoint": np.zeros(1, "float32")},
+        {"quant_axis": -1, "bit_length": 8, "is_test": True},
+        {"Y": U},
+    ),
+    "dequantize_linear_channels": (
+        {"X": word.astype("float32"), "Scale": deep, "ZeroPoint": np.zeros(3, "float32")},
+        {"quant_axis": 0, "bit_length": 8, "is_test": True},
+        {"Y": U},
+    ),
+    "fake_dequantize_max_abs": ({"X": x2, "Scale": step}, {"max_range": 127.0}, {"Out": U}),
+    "fake_channel_wise_dequantize_max_abs": (
+        {"X": x2, "Scales": [deep]},
+        {"quant_bits": [8], "quant_axis": 0},
+        {"Out": U},
+    ),
+    "fake_channel_wise_dequantize_two": (
+        {"X": x3, "Scales": [deep, step]},
+        {"quant_bits": [8, 8], "quant_axis": 1, "x_num_col_dims": 1},
+        {"Out": U},
+    ),
+    "dequantize_abs_max": ({"X": word.astype("int8"), "Scale": step}, {"max_range": 127.0}, {"Out": U}),
+    "dequantize_log": ({"X": word.astype("int8"), "Dict": f32(128)}, {}, {"Out": U}),
+    "fold": (
+        {"X": f32(2, 3 * 6, 4 * 2)},
+        {
+            "output_sizes": [4, 5],
+            "kernel_sizes": [3, 2],
+            "strides": [1, 2],
+            "paddings": [1, 0, 1, 0],
+            "dilations": [1, 1],
+        },
+        {"Y": U},
+    ),
+    "fold_dilated": (
+        {"X": f32(1, 2 * 4, 9)},
+        {
+            "output_sizes": [5, 5],
+            "kernel_sizes": [2, 2],
+            "strides": [1, 1],
+            "paddings": [0, 0, 0, 0],
+            "dilations": [2, 2],
+        },
+        {"Y": U},
+    ),
+    "row_conv": ({"X": f32(2, 5, 3), "Filter": f32(3, 3)}, {}, {"Out": U}),
+    "ctc_align": (
+        {
+            "Input": np.array([[0, 1, 1, 0, 2, 2], [3, 3, 0, 3, 1, 0]], "int32"),
+            "InputLength": np.array([[6], [4]], "int32"),
+        },
+        {"blank": 0, "merge_repeated": True, "padding_value": 7},
+        {"Output": "int32", "OutputLength": "int32"},
+    ),
+    "ctc_align_all": (
+        {
+            "Input": np.array([[0, 1, 1, 0, 2, 2], [3, 3, 0, 3, 1, 0]], "int32"),
+            "InputLength": np.array([[6], [6]], "int32"),
+        },
+        {"blank": 0, "merge_repeated": False, "padding_value": 0},
+        {"Output": "int32", "OutputLength": "int32"},
+    ),
+    "svdvals": ({"x": x2}, {}, {"s": U}),
+    "slogdet_v2": ({"x": spd(3)}, {}, {"sign": U, "logdet": U}),
+    "lu": ({"X": f32(3, 3)}, {"pivots": True}, {"Out": U, "Pivots": "int32", "Infos": "int32"}),
+    "baddbmm": (
+        {"Input": f32(2, 3, 5), "X": f32(2, 3, 4), "Y": f32(2, 4, 5)},
+        {"Alpha": 0.5, "Beta": 2.0},
+        {"Out": U},
+    ),
+    "fusion_squared_mat_sub": (
+        {"X": x2, "Y": f32(4, 5)},
+        {"scalar": 0.5},
+        {"SquaredX": U, "SquaredY": U, "SquaredXY": U, "Out": U},
+    ),
+    "fill_any": ({"X": x2}, {"value": 3.0}, {"Out": U}),
+    "reduce_as": ({"x": x3, "target": f32(3, 1)}, {}, {"out": U}),
+    "index_add": ({"X": x3, "Index": np.array([2, 0, 2]), "AddValue": f32(2, 3, 4)}, {"axis": 1}, {"Out": U}),
+    **{f"identity_loss{k}": ({"X": x2}, {"reduction": k}, {"Out": U}) for k in range(3)},
+    **{
+        f"graph_send_recv_{k.lower()}": (
+            {"X": x2, "Src_index": np.array([0, 1, 2, 0]), "Dst_index": np.array([1, 2, 1, 0])},
+            {"reduce_op": k, "out_size": [0]},
+            {"Out": U, "Dst_count": "int32"},
+        )
+        for k in ("SUM", "MEAN", "MAX")
+    },
+    "fft_r2c": (
+        {"X": x2},
+        {"axes": [1], "normalization": "ortho", "forward": True, "onesided": True},
+        {"Out": "complex64"},
+    ),
+    "fft_r2c_full": (
+        {"X": x2},
+        {"axes": [0, 1], "normalization": "backward", "forward": True, "onesided": False},
+        {"Out": "complex64"},
+    ),
+    "fft_c2c": (
+        {"X": (x2 + 1j * f32(3, 4)).astype("complex64")},
+        {"axes": [1], "normalization": "backward", "forward": False},
+        {"Out": "complex64"},
+    ),
+    "fft_c2r": (
+        {"X": (x2 + 1j * f32(3, 4)).astype("complex64")},
+        {"axes": [1], "normalization": "forward", "forward": False, "last_dim_size": 7},
+        {"Out": U},
+    ),
+    "frame": ({"X": f32(2, 9)}, {"frame_length": 4, "hop_length": 2, "axis": -1}, {"Out": U}),
+    "overlap_add": ({"X": f32(2, 4, 3)}, {"hop_length": 2, "axis": -1}, {"Out": U}),
+    "stft": (
+        {"X": f32(2, 12), "Window": f32(4, low=0.5)},
+        {"n_fft": 4, "hop_length": 2, "normalized": True, "onesided": True},
+        {"Out": "complex64"},
+    ),
+}
+TYPES |= {
+    "fake_quantize_abs_max_even": "fake_quantize_abs_max",
+    "fake_channel_wise_dequantize_two": "fake_channel_wise_dequantize_max_abs",
+    "quantize_linear_channels": "quantize_linear",
+    "dequantize_linear_channels": "dequantize_linear",
+    "fold_dilated": "fold",
+    "ctc_align_all": "ctc_align",
+    "fft_r2c_full": "fft_r2c",
+}
+TYPES |= {n: n[:-1] for n in ALONE if n[-1].isdigit() and n[:-1] == "identity_loss"}
+TYPES |= {n: n[:-1] for n in ALONE if n.startswith("fake_channel_wise") and n[-1].isdigit()}
+TYPES |= {n: "graph_send_recv" for n in ALONE if n.startswith("graph_send_recv")}
+
 
 def alone(type):
     slots, attributes, outputs = ALONE[type]
@@ -834,6 +988,11 @@ def alone(type):
             "ResetHiddenPrev",
             "Eigenvectors",
             "Total_weight",
+            "SquaredX",
+            "SquaredY",
+            "SquaredXY",
+            "ReluOut",
+            "Dst_count",
         )
         return [r for r, slot in zip(results, keep) if slot not in hidden]
 
@@ -922,8 +1081,10 @@ def main():
                 found[f"{name}/{part}"] = np.frombuffer(data, "uint8")
             found |= {f"{name}/in/{key}": value for key, value in inputs.items()}
             found |= {f"{name}/out/{i}": np.asarray(value) for i, value in enumerate(results)}
-    if not chosen:
-        np.savez_compressed(os.path.join(HERE, "functions.npz"), **found)
+    if chosen:  # the others stay as they are
+        kept = np.load(os.path.join(HERE, "functions.npz"))
+        found = {key: kept[key] for key in kept.files if key.split("/")[0] not in chosen} | found
+    np.savez_compressed(os.path.join(HERE, "functions.npz"), **found)
     for name, (build, inputs) in MODELS.items():
         if chosen and name not in chosen:
             continue

@@ -218,6 +218,17 @@ def test_inputs_of_summary(capsys):
             "total_params": 0,
             "trainable_params": 0,
         }
+
+    class Named(nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(3, 2)
+
+        def forward(self, x):
+            return self.inner(x["one"] if isinstance(x, dict) else x)
+
+    for given in ({"one": proa.ones([1, 3])}, {"x": proa.ones([1, 3])}):
+        assert proa.summary(Named(), input=given)["total_params"] == 8
     assert "Layer (type)" in capsys.readouterr().out
 
 

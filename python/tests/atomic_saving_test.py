@@ -448,6 +448,25 @@ def test_streams():
     assert proa.load(stream)["b"] == [1]
 
 
+def test_several_values_in_a_stream(tmp_path):
+    stream = io.BytesIO()
+    proa.save({"a": proa.ones([2])}, stream)
+    proa.save(proa.zeros([3], "int64"), stream)
+    proa.save([], stream)
+    ended = stream.tell()
+    stream.seek(0)
+    assert proa.load(stream)["a"].tolist() == [1.0, 1.0]
+    assert proa.load(stream).tolist() == [0, 0, 0] and proa.load(stream) == [] and stream.tell() == ended
+    for cut in (1, 30, ended // 2):
+        with pytest.raises(ValueError, match="cut off|no file of tensors"):
+            short = io.BytesIO(stream.getvalue()[:cut])
+            while True:
+                proa.load(short)
+    (tmp_path / "two").write_bytes(stream.getvalue())  # a file is of one value
+    with pytest.raises(ValueError, match="bytes follow the header"):
+        proa.load(str(tmp_path / "two"))
+
+
 def test_options(tmp_path):
     path = str(tmp_path / "state")
     for protocol in (2, 3, 4, 5):

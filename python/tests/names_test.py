@@ -88,3 +88,19 @@ def test_every_public_module_is_found_by_its_parent():
         if not name.startswith("_") and name != "as_paddle":
             assert getattr(proa, name) is importlib.import_module(info.name)
             assert name in dir(proa)
+
+
+def test_vision_has_the_names_of_its_parts():
+    from proa import vision
+
+    for part in (vision.datasets, vision.models, vision.transforms):
+        for name in part.__all__:
+            assert getattr(vision, name) is not None
+    from proa.vision import Compose, DatasetFolder, resnet18
+
+    assert (Compose, DatasetFolder, resnet18) == (
+        vision.transforms.Compose,
+        vision.datasets.DatasetFolder,
+        vision.models.resnet18,
+    )
+    assert not hasattr(vision, "nothing_of_this_name")

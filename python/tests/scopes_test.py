@@ -95,6 +95,13 @@ def test_two_scopes_hold_separate_parameters_of_one_program(optimizer, layers):
     assert np.abs(executor.run(net.test, feed=FEED, fetch_list=[net.out], scope=home)[0] - want).max() > 1e-4
 
 
+def test_a_value_of_a_scope_is_saved(tmp_path):
+    scope = static.Scope()
+    scope.var("x").get_tensor().set(np.arange(6.0, dtype="float32").reshape(2, 3))
+    proa.save(scope.find_var("x").get_tensor(), str(tmp_path / "x"))
+    np.testing.assert_array_equal(proa.load(str(tmp_path / "x")).numpy(), [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]])
+
+
 def test_several_executors_share_a_scope_and_two_graphs_their_parameters():
     """fluid's way: programs built one after another under the same names, in one scope."""
     with static.scope_guard(static.Scope()):
@@ -179,5 +186,13 @@ def test_scopes_in_scopes_and_bad_ones():
     kid.var("own")
     assert scope.find_var("own") is None and kid.find_var("own").name() == "own"
     scope.drop_kids()
+    made = scope.var("made").get_tensor()
+    assert not made._is_initialized()
+    with pytest.raises(RuntimeError, match="made has no value in this scope; set gives one"):
+        np.array(made)
+    made.set(np.ones([2, 2]), proa.CPUPlace())
+    assert np.array(scope.find_var("made").get_tensor()).tolist() == np.array(made).tolist() == [[1.0, 1.0]] * 2
+    with pytest.raises(ValueError, match=r"made is \[2, 2\], the value is \[3\]"):
+        made.set(np.ones([3]))
     with pytest.raises(TypeError, match="scope must be a Scope, not int"):
         static.Executor().run(static.Program(), scope=3)

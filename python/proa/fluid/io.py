@@ -107,7 +107,7 @@ def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, f
         >>> folder.cleanup()
     """
     from proa.framework import load
-    from proa.static.scope import ScopeTensor
+    from proa.static.scope import tensor_in_scope
 
     together = None if filename is None else load(os.path.join(dirname or ".", filename), return_numpy=True)
     for var in _chosen(main_program, vars, predicate):
@@ -115,7 +115,7 @@ def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, f
         held = held if isinstance(held, dict) else {var.name: held}  # a file of PaddlePaddle 1.x is a tensor alone
         if var.name not in held:
             raise _C.located(ValueError(f"load_vars: {var.name!r} is not in {filename or var.name}"))
-        ScopeTensor(value_in(global_scope(), var)).set(held[var.name])
+        tensor_in_scope(value_in(global_scope(), var)).set(held[var.name])
 
 
 def save_params(executor, dirname, main_program=None, filename=None):

@@ -281,7 +281,7 @@ class Opened:
         FileError: when it is made, or when `read` finds an altered tensor.
     """
 
-    def __init__(self, stream, path):
+    def __init__(self, stream, path, alone=True):
         self._stream, self._path = stream, path
         base = stream.tell()
         size = stream.seek(0, os.SEEK_END) - base
@@ -290,7 +290,9 @@ class Opened:
         entries, metadata = _parse_header(path, text)
         start = 8 + len(text)
         self._base, self._start = base, start
-        self._layout = {name: rest for name, *rest in _check_layout(path, entries, size - start)}
+        # What follows the tensors is another file's in a stream of several.
+        self._layout = {name: rest for name, *rest in _check_layout(path, entries, size - start, alone)}
+        self.end = base + start + sum(end - begin for _, _, begin, end in self._layout.values())
         self._ours = _is_ours(metadata)
         self._sums = _metadata_json(path, metadata, "proa.checksums") if self._ours else {}
         self.names, self.key = list(self._layout), _key(text)
@@ -316,10 +318,11 @@ class Opened:
         return dtype, np.frombuffer(data, DTYPES[dtype][0]).reshape(shape)
 
 
-def read_stream(stream, path):
-    """The Contents of an open file, from its position to its end."""
-    opened = Opened(stream, path)
+def read_stream(stream, path, alone=True):
+    """The Contents of an open file from its position on; to its end, or, if others follow (not `alone`), to theirs."""
+    opened = Opened(stream, path, alone)
     arrays = {name: opened.read(name) for name in opened.names}
+    stream.seek(opened.end)
     return Contents(arrays, opened.tree, opened.key, opened.companions)
 
 
@@ -397,7 +400,7 @@ def _is_size(value):
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
 
 
-def _check_layout(path, entries, space):
+def _check_layout(path, entries, space, alone):
     """[(name, dtype, shape, begin, end)] in the order of the file, after checking every size."""
     layout = []
     for name, entry in entries.items():
@@ -431,6 +434,6 @@ def _check_layout(path, entries, space):
                 FileError(f"{path}: tensor {name!r} starts at {begin}, but the one before ends at {position}")
             )
         position = end
-    if position != space:
+    if alone and position != space:
         raise _C.located(FileError(f"{path}: the tensors end at {position}, but {space} bytes follow the header"))
     return layout

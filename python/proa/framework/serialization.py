@@ -77,8 +77,10 @@ class _Encoder:
             return [kind, *(self.encode(v, (*path, str(i))) for i, v in enumerate(value))]
         if type(value) is _C.DType:
             return ["dtype", value.name]
-        if isinstance(value, _sparse_tensors()):
+        if isinstance(value, _class_of("proa.sparse.tensor", "SparseTensor")):
             return self._sparse(value, path)
+        if isinstance(value, _class_of("proa.static.scope", "ScopeTensor")):
+            return self._tensor(value.tensor(), path)
         raise _C.located(
             TypeError(
                 f"save: {_where(path)} is a {type(value).__name__}; only tensors, arrays, numbers, str, bytes, None, "
@@ -117,10 +119,9 @@ class _Encoder:
         return name
 
 
-def _sparse_tensors():
-    """The class of sparse tensors; nothing has it before the module is there."""
-    module = sys.modules.get("proa.sparse.tensor")
-    return module.SparseTensor if module is not None else ()
+def _class_of(module, name):
+    """A class; nothing has it before its module is there."""
+    return getattr(sys.modules.get(module), name, ())
 
 
 def _where(path):
@@ -346,7 +347,8 @@ def load(path, **configs):
     asks for more is refused.
 
     Args:
-        path (str|file): the file, or a binary file or `io.BytesIO` at its beginning. Or the prefix of a model
+        path (str|file): the file, or a binary file or `io.BytesIO` at its beginning; of several values saved to it one after
+            another, each call gives the next. Or the prefix of a model
             that `jit.save` wrote, for its parameters; or a folder that `fluid.io.save_params`, `save_persistables` or
             `save_inference_model` wrote, here or in PaddlePaddle 1.x. Files of it that hold no tensor are named by a warning.
         model_filename, params_filename (str): of an inference model in a folder, if they are others than __model__ and a
@@ -369,7 +371,7 @@ def load(path, **configs):
     keep_name_table = bool(configs.get("keep_name_table", False))
     if hasattr(path, "read"):
         stream = path if path.seekable() else io.BytesIO(path.read())
-        return _load(stream, getattr(path, "name", None) or "the stream", return_numpy, keep_name_table)
+        return _load(stream, getattr(path, "name", None) or "the stream", return_numpy, keep_name_table, alone=False)
     path = _path_of("load", path)
     if not os.path.exists(path):
         return _load_prefix(path, return_numpy)
@@ -414,7 +416,7 @@ def _load_folder(path, return_numpy, configs):
     return found
 
 
-def _load(stream, path, return_numpy, keep_name_table):
+def _load(stream, path, return_numpy, keep_name_table, alone=True):
     base = stream.tell()
     size = stream.seek(0, os.SEEK_END) - base
     stream.seek(base)
@@ -438,7 +440,7 @@ def _load(stream, path, return_numpy, keep_name_table):
         )
     if reference_pickles.is_pickle(start, size):
         return reference_pickles.load(stream, path, return_numpy, keep_name_table)
-    contents = container.read_stream(stream, path)
+    contents = container.read_stream(stream, path, alone)
     return decode(path, contents.arrays, contents.tree, return_numpy)
 
 

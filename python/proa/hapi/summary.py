@@ -56,13 +56,13 @@ def _is_leaf(layer):
     return not any(True for _ in layer.children())
 
 
-def _takes_one(net):
-    """Whether forward can be called with one argument."""
+def _takes_one(net, given):
+    """Whether forward is called with `given` as its one argument."""
     try:
-        inspect.signature(net.forward).bind(None)
+        bound = inspect.signature(net.forward).bind(None)
     except TypeError:
         return False
-    return True
+    return not isinstance(given, dict) or not set(given) <= set(bound.signature.parameters)
 
 
 def summary(net, input_size=None, dtypes=None, input=None):
@@ -73,7 +73,7 @@ def summary(net, input_size=None, dtypes=None, input=None):
         input_size (tuple|list[tuple], optional): shapes of its inputs; None or -1 stands for 1.
         dtypes (str|list[str], optional): of the inputs.
         input (Tensor|list|dict, optional): the input itself; a list is one argument if forward takes one, else its
-            arguments.
+            arguments, and so is a dict that does not name that one.
 
     Returns:
         dict: {"total_params": ..., "trainable_params": ...}.
@@ -85,7 +85,7 @@ def summary(net, input_size=None, dtypes=None, input=None):
     """
     if input is None:
         input = _inputs(input_size, dtypes)
-    elif isinstance(input, _C.Tensor) or (isinstance(input, (list, tuple)) and _takes_one(net)):
+    elif isinstance(input, _C.Tensor) or (isinstance(input, (list, tuple, dict)) and _takes_one(net, input)):
         input = [input]
     counted, rows = set(), {}
 

@@ -275,7 +275,7 @@ def prune_model(model=None, n=2, m=4, mask_algo="mask_1d", with_mask=True, main_
     from proa.nn import Layer
     from proa.static import default_main_program, global_scope
     from proa.static.binding import value_in
-    from proa.static.scope import ScopeTensor
+    from proa.static.scope import tensor_in_scope
 
     model = main_program if model is None else model
     model = default_main_program() if model is None else model
@@ -295,7 +295,7 @@ def prune_model(model=None, n=2, m=4, mask_algo="mask_1d", with_mask=True, main_
         made = _mask_of(parameter, _whole(held) if divided else held.numpy(), n, m, mask_algo)
         if made is None:
             continue
-        ScopeTensor(held).set(_own_part(held, made[0]).numpy() if divided else made[0])
+        tensor_in_scope(held).set(_own_part(held, made[0]).numpy() if divided else made[0])
         found[parameter.name] = made[1]
         if with_mask:
             _keep_mask(parameter, program, made[1])
@@ -321,7 +321,7 @@ def _own_part(part, array):
 def _keep_mask(parameter, program, mask):
     from proa.static import global_scope
     from proa.static.binding import value_in
-    from proa.static.scope import ScopeTensor
+    from proa.static.scope import tensor_in_scope
 
     with _C.eager_mode():
         if program is None:
@@ -333,7 +333,7 @@ def _keep_mask(parameter, program, mask):
             return
     held = _masks.get(program, {}).get(parameter.name)
     if held is not None:
-        ScopeTensor(value_in(global_scope(), held)).set(mask)
+        tensor_in_scope(value_in(global_scope(), held)).set(mask)
 
 
 class SparseOptimizer:

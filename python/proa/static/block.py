@@ -165,13 +165,13 @@ class Block:
         Raises:
             ValueError: a value has other dims.
         """
-        from proa.static.scope import ScopeTensor
+        from proa.static.scope import tensor_in_scope
 
         scope = scopes.global_scope() if scope is None else scope
         own = {tensor.name: value_in(scope, tensor) for tensor in self.list_vars()}
         for name, value in state_dict.items():
             if name in own:
-                ScopeTensor(own[name]).set(value)
+                tensor_in_scope(own[name]).set(value)
 
     def run_starts(self, scope):
         """Gives the parameters of a startup program their first values in a scope."""

@@ -11,18 +11,34 @@ __all__ = ["Scope", "global_scope", "scope_guard"]
 class ScopeTensor:
     """The value of a variable: an array to NumPy, and `set` writes it."""
 
-    def __init__(self, tensor):
-        self._tensor = tensor
+    def __init__(self, variable):
+        self._variable = variable
         self._lod = []
 
+    @property
+    def _tensor(self):
+        if self._variable._tensor is None:
+            raise _C.located(
+                RuntimeError(f"get_tensor: {self._variable._name} has no value in this scope; set gives one")
+            )
+        return self._variable._tensor
+
+    def _is_initialized(self):
+        """Whether there is a value."""
+        return self._variable._tensor is not None
+
     def set(self, array, place=None, zero_copy=False):
-        """Replaces the value; dims and dtype stay those of the variable.
+        """Replaces the value; dims and dtype stay those of the variable. One that had none takes those of `array`.
 
         Raises:
             ValueError: `array` has other dims.
         """
         with _C.eager_mode():
             value = _C.to_tensor(array)
+            if self._variable._tensor is None:
+                value.name = self._variable._name
+                self._variable._tensor = value
+                return
             if value.size == 1 and self._tensor.size == 1 and len(value.shape) + len(self._tensor.shape) == 1:
                 value = value.reshape(self._tensor.shape)  # a number was [1] in the reference up to 2.4
             if list(value.shape) != list(self._tensor.shape):
@@ -74,14 +90,13 @@ class ScopeVariable:
         return self._name
 
     def get_tensor(self):
-        """The value.
+        """The value; where there is none yet, `set` of what it gives makes it."""
+        return ScopeTensor(self)
 
-        Raises:
-            RuntimeError: it has none.
-        """
-        if self._tensor is None:
-            raise _C.located(RuntimeError(f"get_tensor: {self._name} has no value in this scope"))
-        return ScopeTensor(self._tensor)
+
+def tensor_in_scope(tensor):
+    """A tensor as `get_tensor` gives it."""
+    return ScopeVariable(tensor.name, tensor).get_tensor()
 
 
 class Scope:

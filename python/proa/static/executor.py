@@ -283,9 +283,13 @@ def _flat(fetch_list):
 
 
 class _Target(int):
-    """A result of a loaded program, by its place."""
+    """A result of a loaded program, by its place; with the name, shape (-1: open) and dtype that the program says."""
 
-    name = ""
+    def __new__(cls, place, name, spec):
+        self = int.__new__(cls, place)
+        dims, self.dtype = spec
+        self.name, self.shape = name, [max(dim, -1) for dim in dims]
+        return self
 
 
 class LoadedProgram(Program):
@@ -299,10 +303,9 @@ class LoadedProgram(Program):
         self._places = {name: place for place, name in enumerate(names)}
         self._targets = []
         lengths = {lengths_name(f"fetch_{k}", level) for k in range(len(names)) for level in range(len(names))}
-        for place, name in enumerate(names):
+        for place, (name, spec) in enumerate(zip(names, module.output_specs, strict=True)):
             if name not in lengths:
-                self._targets.append(_Target(place))
-                self._targets[-1].name = name
+                self._targets.append(_Target(place, name, spec))
 
     def run(self, feed, fetch_list, return_numpy):
         names = self._module.input_names

@@ -83,6 +83,7 @@ class Graph:
         self._constants = {}  # names by what they hold
         self._names = set()
         self.domains = {}  # others than ONNX's, with their versions
+        self.operation = None  # what the converter is at
 
     @contextlib.contextmanager
     def building(self):

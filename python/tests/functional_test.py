@@ -320,7 +320,8 @@ def test_cross_entropy(reduction, weighted, column):
     given = label[:, None] if column else label
     logs = tensor(log_softmax(x))
     if not column:
-        close(F.nll_loss(logs, tensor(label), tensor(weight) if weighted else None, reduction=reduction), expected)
+        for labels in (label, label.reshape(-1, 1)):
+            close(F.nll_loss(logs, tensor(labels), tensor(weight) if weighted else None, reduction=reduction), expected)
     if column and reduction == "none":
         expected = expected[:, None]
     probabilities = tensor(special.softmax(x, -1))

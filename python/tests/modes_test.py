@@ -136,6 +136,27 @@ def test_context_managers():
     assert _records()
 
 
+def test_set_grad_enabled_holds_from_the_call_on():
+    try:
+        outer = proa.set_grad_enabled(False)
+        assert not _records()
+        inner = proa.set_grad_enabled(True)
+        assert _records()
+        with inner:
+            assert _records()
+        assert not _records()  # as before the call
+        with outer:
+            assert not _records()
+        assert _records()
+        with outer:  # once more: as before the block
+            assert not _records()
+        assert _records()
+        decorated = proa.set_grad_enabled(False)(_records)
+        assert _records() and not decorated() and _records()
+    finally:
+        proa.set_grad_enabled(True)
+
+
 def test_decorated_functions():
     @proa.no_grad()
     def f(x, *, y=1):

@@ -123,7 +123,7 @@ class enable_grad(_GradMode):
 
 
 class set_grad_enabled(_GradMode):
-    """`enable_grad` or `no_grad`, by a flag.
+    """`enable_grad` or `no_grad`, by a flag. Holds from the call on, or, as a context manager, until the end of `with`.
 
     Examples:
         >>> x = proa.ones([2]); x.stop_gradient = False
@@ -131,15 +131,32 @@ class set_grad_enabled(_GradMode):
         ...     y = x * 2
         >>> y.stop_gradient
         True
+        >>> _ = proa.set_grad_enabled(False)
+        >>> (x * 2).stop_gradient
+        True
+        >>> _ = proa.set_grad_enabled(True)
     """
 
-    __slots__ = ("_mode",)
+    __slots__ = ("_before", "_mode")
 
     def __new__(cls, mode):
         self = object.__new__(cls)
         self._saved = []
         self._mode = bool(mode)
+        # What is called and not entered holds from here on; `with` goes back to what was before the call.
+        self._before = [_C.set_grad_enabled(self._mode)]
         return self
+
+    def __enter__(self):
+        before = _C.set_grad_enabled(self._mode)
+        self._saved.append(self._before.pop() if self._before else before)
+        return self
+
+    def __call__(self, func):
+        """Wraps `func`; the mode around it stays what it was."""
+        if self._before:
+            _C.set_grad_enabled(self._before.pop())
+        return super().__call__(func)
 
     def _again(self):
         return set_grad_enabled(self._mode)

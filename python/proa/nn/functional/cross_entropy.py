@@ -170,7 +170,7 @@ def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", nam
 
     Args:
         input (Tensor): log-probabilities, [N, C] or [N, C, d1, ...].
-        label (Tensor): class numbers, [N] or [N, d1, ...].
+        label (Tensor): class numbers, [N] or [N, d1, ...]; [N, 1] is read as [N].
         weight (Tensor, optional): of each class, [C].
         ignore_index (int): places with this label do not count.
         reduction (str): "mean" (over the weights of the places), "sum" or "none".
@@ -184,6 +184,8 @@ def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", nam
     _check_reduction("nll_loss", reduction)
     if len(input.shape) < 2:
         raise _C.located(ValueError(f"nll_loss: input must be [N, C] or [N, C, d1, ...]; it is {list(input.shape)}"))
+    if len(input.shape) == 2 and len(label.shape) == 2 and label.shape[1] == 1:
+        label = _C.ops.squeeze(label, [1])  # as data sets give labels
     if list(label.shape) != [input.shape[0], *input.shape[2:]]:
         raise _C.located(
             ValueError(

@@ -159,24 +159,42 @@ struct Reflections {
   }
 };
 
+// The length of n numbers, `row` apart; also where their squares leave the
+// range of float64.
+template <typename T>
+double Length(const T* x, int64_t row, int64_t n) {
+  double squares = 0, largest = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const double v = x[i * row];
+    squares += v * v;
+    largest = std::max(largest, std::abs(v));
+  }
+  constexpr double kSafe = 1e140;
+  if (largest == 0 || (largest > 1 / kSafe && largest < kSafe))
+    return std::sqrt(squares);
+  squares = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const double v = x[i * row] / largest;
+    squares += v * v;
+  }
+  return largest * std::sqrt(squares);
+}
+
 // Reflects columns [0, b) of a [m, ...] one by one; what each reflection is
 // goes below the diagonal and to `scales`.
 template <typename T>
 void ReflectColumns(T* a, int64_t row, int64_t m, int64_t b, T* scales) {
   for (int64_t j = 0; j < b; ++j) {
-    double squares = 0;
-    for (int64_t i = j + 1; i < m; ++i) {
-      const double v = a[i * row + j];
-      squares += v * v;
-    }
     T* const pivot_row = a + j * row;
     const T pivot = pivot_row[j];
+    const double below = Length(pivot_row + row + j, row, m - j - 1);
     scales[j] = 0;
-    if (squares <= static_cast<double>(std::numeric_limits<T>::min())) {
+    // Subnormal numbers have too few digits for a reflection.
+    if (below <= static_cast<double>(std::numeric_limits<T>::min())) {
       for (int64_t i = j + 1; i < m; ++i) a[i * row + j] = 0;
       continue;
     }
-    double length = std::sqrt(static_cast<double>(pivot) * pivot + squares);
+    double length = std::hypot(static_cast<double>(pivot), below);
     if (pivot >= 0) length = -length;
     const T divisor = static_cast<T>(pivot - length);
     scales[j] = static_cast<T>((length - pivot) / length);

@@ -162,6 +162,26 @@ TYPED_TEST(FactorLoopsTest, QrGivesTheMatrixBack) {
   }
 }
 
+// Squares of their numbers are no numbers of the type.
+TYPED_TEST(FactorLoopsTest, QrOfTinyAndHugeNumbers) {
+  using T = TypeParam;
+  constexpr int64_t n = 77;
+  constexpr int kRange = std::numeric_limits<T>::max_exponent;
+  for (int exponent : {-kRange + 12, -kRange * 3 / 4, kRange - 12}) {
+    const auto plain = this->Random(n * n);
+    auto r = plain;
+    for (T& v : r) v = std::ldexp(v, exponent);
+    std::vector<T> q(n * n);
+    this->loops_.qr(r.data(), n, n, n, q.data());
+    for (T& v : r) v = std::ldexp(v, -exponent);
+    this->ExpectNear(this->Product(q, this->Upper(r, n, n), n, n, n), plain,
+                     60. * n);
+    std::vector<T> one(n * n);
+    for (int64_t i = 0; i < n; ++i) one[i * n + i] = 1;
+    this->ExpectNear(this->Product(q, q, n, n, n, true), one, 60. * n);
+  }
+}
+
 TYPED_TEST(FactorLoopsTest, TransposesAnyShape) {
   for (int64_t m : kSizes) {
     for (int64_t n : kSizes) {

@@ -11,6 +11,7 @@
 
 #include "ops/linalg/factor_loops.h"
 #include "ops/linalg/inverse_kernels.h"
+#include "ops/linalg/leveling.h"
 #include "tensor/dtype.h"
 #include "tensor/error.h"
 #include "tensor/parallel.h"
@@ -90,7 +91,14 @@ class Factors {
         return;
       }
     }
-    if (size_ > 0) lu_.compute(a);
+    if (size_ == 0) return;
+    // Eigen divides complex numbers by the squares of their parts.
+    if constexpr (Eigen::NumTraits<T>::IsComplex) level_ = dense::Leveling(a);
+    if (level_ == 1) {
+      lu_.compute(a);
+    } else {
+      lu_.compute(a * T(level_));
+    }
   }
   int sign() const {
     int sign = 1;
@@ -100,10 +108,10 @@ class Factors {
     for (int64_t i = 0; i < size_; ++i) sign = swaps_[i] != i ? -sign : sign;
     return sign;
   }
-  auto pivots() const {
-    return (swaps_.empty() ? lu_.matrixLU() : by_blocks_).diagonal();
+  Eigen::Matrix<T, Eigen::Dynamic, 1> Pivots() const {
+    return (swaps_.empty() ? lu_.matrixLU() : by_blocks_).diagonal() *
+           T(1 / level_);
   }
-  int64_t size() const { return size_; }
 
   // If no pivot is 0.
   void WriteInverse(Map<T> out) const {
@@ -124,11 +132,13 @@ class Factors {
       }
     }
     out = lu_.inverse();
+    if (level_ != 1) out *= T(level_);
   }
 
  private:
   static constexpr int64_t kLeastForBlocks = 64;
   int64_t size_;
+  Real<T> level_ = 1;
   Eigen::PartialPivLU<Matrix<T>> lu_;
   Matrix<T> by_blocks_;  // rows, and with which each was swapped
   std::vector<int32_t> swaps_;
@@ -190,9 +200,7 @@ void Det(const KernelContext&, const Tensor& x, Tensor* out) {
     }
     const Factors<T> factors(a);
     Wide<T> product = static_cast<double>(factors.sign());
-    for (int64_t k = 0; k < factors.size(); ++k) {
-      product *= Wide<T>(factors.pivots()[k]);
-    }
+    for (const T& pivot : factors.Pivots()) product *= Wide<T>(pivot);
     det = T(product);
   });
 }
@@ -218,7 +226,7 @@ void Inverse(const KernelContext&, const Tensor& x, Tensor* out) {
       return;
     }
     const Factors<T> factors(a);
-    if ((factors.pivots().array() == T(0)).any()) FailSingular(x, i);
+    if ((factors.Pivots().array() == T(0)).any()) FailSingular(x, i);
     factors.WriteInverse(result);
   });
 }
@@ -236,8 +244,8 @@ void SignLogDet(const KernelContext&, const Tensor& x, Tensor* sign,
     const Factors<T> factors(a);
     Wide<T> unit = static_cast<double>(factors.sign());
     double sum = 0;
-    for (int64_t k = 0; k < factors.size(); ++k) {
-      const Wide<T> pivot(factors.pivots()[k]);
+    for (const T& narrow : factors.Pivots()) {
+      const Wide<T> pivot(narrow);
       const double size = std::abs(pivot);
       if (size == 0) {
         unit = 0;

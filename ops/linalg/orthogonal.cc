@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ops/linalg/factor_loops.h"
+#include "ops/linalg/leveling.h"
 #include "ops/linalg/matrix.h"
 
 #include "Eigen/QR"
@@ -17,6 +18,8 @@ namespace {
 template <typename W>
 [[gnu::noinline]] void Reflect(Matrix<W>& a, int64_t columns, Matrix<W>* q) {
   const int64_t k = std::min(a.rows(), a.cols());
+  const Real<W> level = Leveling(a);
+  if (level != 1) a *= level;
   const Eigen::HouseholderQR<Matrix<W>> qr(a);
   if (q != nullptr) {
     q->setIdentity(a.rows(), columns);
@@ -24,6 +27,7 @@ template <typename W>
   }
   a = qr.matrixQR().topRows(k);
   for (int64_t j = 0; j + 1 < k; ++j) a.col(j).tail(k - 1 - j).setZero();
+  if (level != 1) a *= 1 / level;
 }
 
 // y = r^-1 y, or r^-H y. False if r has a zero on its diagonal.

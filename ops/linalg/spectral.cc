@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "ops/linalg/leveling.h"
 #include "ops/linalg/matrix.h"
 
 #include "Eigen/Eigenvalues"
@@ -44,9 +45,10 @@ template <typename W>
   using Solver = std::conditional_t<Eigen::NumTraits<W>::IsComplex,
                                     Eigen::ComplexEigenSolver<Matrix<W>>,
                                     Eigen::EigenSolver<Matrix<W>>>;
-  const Solver solver(a, v != nullptr);
+  const Real<W> level = Leveling(a);
+  const Solver solver(level == 1 ? a : Matrix<W>(a * level), v != nullptr);
   if (solver.info() != Eigen::Success) return false;
-  *w = solver.eigenvalues();
+  *w = solver.eigenvalues() / level;
   if (v != nullptr) *v = solver.eigenvectors();
   return true;
 }

@@ -141,7 +141,7 @@ def test_scopes():
     with pytest.raises(ValueError, match="in_this_scope is"):
         variable.get_tensor().set(np.zeros([3], "float32"))
     with pytest.raises(RuntimeError, match="has no value"):
-        scope.find_var("nothing").get_tensor()
+        scope.find_var("nothing").get_tensor().shape()
     with pytest.raises(TypeError, match="must be a Scope"), static.scope_guard(3):
         pass
 

@@ -1,0 +1,69 @@
+"""Decompositions of tiny and huge matrices: what squares of their numbers would lose, results keep."""
+
+import numpy as np
+import pytest
+
+import proa as paddle
+from proa import linalg
+
+# Powers of two, so that a matrix at one scale is exactly another at a second one.
+_SCALES = {"float32": (-98, 108), "float64": (-700, 700), "complex64": (-98, 108), "complex128": (-700, 700)}
+
+
+def _random(dtype, *shape):
+    rng = np.random.default_rng(sum(shape))
+    x = rng.standard_normal(shape)
+    return (x + 1j * rng.standard_normal(shape) if dtype.startswith("complex") else x).astype(dtype)
+
+
+def _scaled(x, exponent):
+    parts = (np.ldexp(part, exponent) for part in (x.real, x.imag))
+    return next(parts) if not np.iscomplexobj(x) else (next(parts) + 1j * next(parts)).astype(x.dtype)
+
+
+def _plain(x):
+    """What every function gives for x, by name: (result, power of the scale that it has)."""
+    t = paddle.to_tensor(x)
+    q, r = linalg.qr(t)
+    u, s, vh = linalg.svd(t)
+    w, v = linalg.eig(t)
+    hermitian = t + t.conj().t()
+    ew, ev = linalg.eigh(hermitian)
+    lu, pivots = linalg.lu(t)
+    return {
+        "q": (q, 0), "r": (r, 1), "u": (u, 0), "s": (s, 1), "vh": (vh, 0), "w": (w, 1), "v": (v, 0),
+        "eigvals": (linalg.eigvals(t), 1), "ew": (ew, 1), "ev": (ev, 0), "eigvalsh": (linalg.eigvalsh(hermitian), 1),
+        "pivots": (pivots, 0), "inverse": (linalg.inv(t), -1), "solve": (linalg.solve(t, t), 0),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("n", [3, 20, 70])
+@pytest.mark.parametrize("dtype", _SCALES)
+def test_a_scaled_matrix_has_scaled_parts(dtype, n):
+    x = _random(dtype, n, n) + np.eye(n, dtype=dtype) * 3
+    wanted = _plain(x)
+    for exponent in _SCALES[dtype]:
+        for name, (found, power) in _plain(_scaled(x, exponent)).items():
+            exact = wanted[name][0].numpy()
+            found = _scaled(found.numpy(), -power * exponent) if power else found.numpy()
+            tolerance = 2e-3 if dtype in ("float32", "complex64") else 1e-9
+            np.testing.assert_allclose(found, exact, atol=tolerance * np.abs(exact).max(), err_msg=f"{name} {exponent}")
+
+
+def test_numbers_of_one_matrix_may_differ_by_the_whole_range():
+    x = np.diag([1e30, 1.0, 1e-30]).astype("float32")
+    q, r = linalg.qr(paddle.to_tensor(x))
+    np.testing.assert_allclose(np.abs(np.diag(r.numpy())), np.diag(x), rtol=1e-6)
+    np.testing.assert_allclose(np.abs(q.numpy()), np.eye(3), atol=1e-6)
+    w = linalg.eigvals(paddle.to_tensor(np.diag([1e200, 1.0])))
+    np.testing.assert_allclose(sorted(w.real().tolist()), [1.0, 1e200], rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", _SCALES)
+def test_zero_and_nan_stay(dtype):
+    zero = linalg.qr(paddle.zeros([5, 5], dtype))[1]
+    assert not zero.numpy().any()
+    x = _scaled(_random(dtype, 5, 5), _SCALES[dtype][0])
+    x[1, 2] = np.nan
+    assert np.isnan(linalg.qr(paddle.to_tensor(x))[1].numpy()).any()
+    assert np.isnan(linalg.eigvals(paddle.to_tensor(x)).numpy()).all()

@@ -50,9 +50,16 @@ template <typename T>
 void Qr(const T* a, int64_t m, int64_t n, int64_t columns, T* q, T* r) {
   if constexpr (std::is_floating_point_v<T>) {
     constexpr int64_t kLeastForBlocks = 48;
-    if (std::min(m, n) >= kLeastForBlocks) {
+    // These keep columns of any size in one matrix; of subnormal numbers they
+    // would make zeros.
+    const T level = Leveling(ConstRows<T>(a, m, n));
+    if (std::min(m, n) >= kLeastForBlocks || level != 1) {
       std::vector<T> work(a, a + m * n);
+      if (level > 1)
+        for (T& x : work) x *= level;
       FindFactorLoops<T>().qr(work.data(), m, n, columns, q);
+      if (level > 1)
+        for (T& x : work) x /= level;
       for (int64_t i = 0; i < columns; ++i) {
         const int64_t zeros = std::min(i, n);
         std::fill_n(r + i * n, zeros, T(0));

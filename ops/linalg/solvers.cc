@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ops/linalg/factor_loops.h"
+#include "ops/linalg/leveling.h"
 #include "ops/linalg/matrix.h"
 
 #include "Eigen/Cholesky"
@@ -102,6 +103,13 @@ template <typename W>
   return static_cast<int32_t>(zero + 1);
 }
 
+// Divisions by complex numbers square their parts.
+template <typename W>
+Real<W> ComplexLeveling(const Matrix<W>& a) {
+  if constexpr (Eigen::NumTraits<W>::IsComplex) return Leveling(a);
+  return 1;
+}
+
 // The same without swaps, column by column.
 template <typename W>
 int32_t EliminateInOrder(Matrix<W>& lu) {
@@ -155,12 +163,16 @@ int32_t Lu(const T* a, int64_t m, int64_t n, bool pivot, T* out,
   }
   using W = Work<T>;
   Matrix<W> lu = Read<W>(a, m, n);
+  const Real<W> level = ComplexLeveling(lu);
+  if (level != 1) lu *= level;
   if (pivot) {
     zero = Eliminate<W>(lu, swaps);
   } else {
     for (int64_t i = 0; i < k; ++i) swaps[i] = static_cast<int32_t>(i);
     zero = EliminateInOrder<W>(lu);
   }
+  for (int64_t j = 0; level != 1 && j < n; ++j)
+    lu.col(j).head(std::min(j + 1, m)) *= 1 / level;
   for (int64_t i = 0; i < k; ++i) ++swaps[i];
   Write(lu, out);
   return zero;
@@ -174,8 +186,11 @@ bool Solve(const T* a, const T* b, int64_t n, int64_t k, bool adjoint, T* x) {
   using W = Work<T>;
   Matrix<W> lu = Read<W>(a, n, n);
   std::vector<int32_t> swaps(n);
+  const Real<W> level = ComplexLeveling(lu);
+  if (level != 1) lu *= level;
   if (Eliminate<W>(lu, swaps.data()) != 0) return false;
   Matrix<W> y = Read<W>(b, n, k);
+  if (level != 1) y *= level;
   Matrix<W> lower = lu;
   lower.diagonal().setOnes();
   if (adjoint) {  // U^H L^H P x = b

@@ -55,8 +55,18 @@ def test_numbers_of_one_matrix_may_differ_by_the_whole_range():
     q, r = linalg.qr(paddle.to_tensor(x))
     np.testing.assert_allclose(np.abs(np.diag(r.numpy())), np.diag(x), rtol=1e-6)
     np.testing.assert_allclose(np.abs(q.numpy()), np.eye(3), atol=1e-6)
+    huge = np.diag([1e200, 1.0, 1e-200])
+    np.testing.assert_allclose(np.diag(linalg.qr(paddle.to_tensor(huge))[1].abs().numpy()), np.diag(huge), rtol=1e-12)
     w = linalg.eigvals(paddle.to_tensor(np.diag([1e200, 1.0])))
     np.testing.assert_allclose(sorted(w.real().tolist()), [1.0, 1e200], rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [3, 70])
+def test_qr_of_subnormal_numbers(n):
+    x = np.ldexp(np.round(_random("float32", n, n) * 1000), -145).astype("float32")
+    q, r = (part.numpy().astype("float64") for part in linalg.qr(paddle.to_tensor(x)))
+    np.testing.assert_allclose(q @ r, x, atol=n * 2.0**-149)
+    np.testing.assert_allclose(q.T @ q, np.eye(n), atol=1e-4)
 
 
 @pytest.mark.parametrize("dtype", _SCALES)

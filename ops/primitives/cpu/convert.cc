@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "ops/kernel.h"
+#include "ops/for_machine.h"
 #include "tensor/parallel.h"
 
 namespace proa::inline v0::ops {
@@ -23,14 +23,8 @@ namespace cpu {
 namespace {
 
 ConvertFn FindOnMachine(DType from, DType to) {
-  switch (MachineIsa()) {
-    case Isa::kAvx512:
-      return avx512::FindConvert(from, to);
-    case Isa::kAvx2:
-      return avx2::FindConvert(from, to);
-    default:
-      return sse2::FindConvert(from, to);
-  }
+  return ForMachine(sse2::FindConvert, avx2::FindConvert, avx512::FindConvert)(
+      from, to);
 }
 
 }  // namespace

@@ -85,7 +85,6 @@ from proa.nn.layer.norm import (
     LayerNorm,
     LocalResponseNorm,
     SpectralNorm,
-    SyncBatchNorm,
 )
 from proa.nn.layer.pooling import (
     AdaptiveAvgPool1D,
@@ -115,6 +114,7 @@ from proa.nn.layer.rnn import (
     SimpleRNN,
     SimpleRNNCell,
 )
+from proa.nn.layer.sync_norm import SyncBatchNorm
 from proa.nn.layer.transformer import (
     MultiHeadAttention,
     Transformer,

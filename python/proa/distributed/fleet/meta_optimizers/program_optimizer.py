@@ -8,7 +8,7 @@ from proa.distributed.fleet.meta_optimizers.local_steps import average_adaptivel
 from proa.distributed.fleet.meta_optimizers.sparse_gradients import SparseGradients
 from proa.distributed.groups import resolve
 from proa.framework import recorded_rates
-from proa.nn.layer.norm import batch_norm_over_ranks
+from proa.nn.layer.sync_norm import batch_norm_over_ranks
 from proa.optimizer import Adam, Momentum, Optimizer
 from proa.static.amp.mixing import remake
 from proa.static.binding import value_in

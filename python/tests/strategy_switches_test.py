@@ -50,6 +50,28 @@ def test_works_or_says_why_not(name):
                     call()
 
 
+_SHARDING_FOLLOWED = {
+    "dp_degree", "gradient_merge_acc_step", "hybrid_dp", "segment_broadcast_MB", "sharding_degree", "stage",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(distributed_strategy._CONFIGS["sharding_configs"]))
+def test_settings_of_sharding_are_followed_or_it_says_why_not(name):
+    default = distributed_strategy._CONFIGS["sharding_configs"][name]
+    changed = {bool: True, int: 2, float: 3.0, str: "x", list: ["x"]}[type(default)]
+    strategy = fleet.DistributedStrategy()
+    strategy.sharding, strategy.sharding_configs = True, {name: changed}
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        if name in distributed_strategy._NOT_SHARDED:
+            with pytest.raises(NotImplementedError, match=rf"sharding_configs\['{name}'\]"):
+                strategy.check_static(2)
+        else:
+            strategy.check_static(2)
+            told = [f"sharding_configs['{name}'] changes nothing" in str(w.message) for w in said]
+            assert told == [] if name in _SHARDING_FOLLOWED else told == [True]
+
+
 _NORMS = """
 import json
 import proa.distributed.fleet as fleet

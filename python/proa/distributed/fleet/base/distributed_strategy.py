@@ -93,6 +93,14 @@ _NOT_BESIDE = {
 # Settings of sharding that programs do not follow.
 _NOT_SHARDED = {"optimize_offload": False, "mp_degree": 1, "pp_degree": 1}
 
+# Those that change nothing in them, and why.
+_SHARDED_WITHOUT_EFFECT = {
+    "optimize_cast": "casts are those of autocast, which has no such choice",
+    "pp_allreduce_in_optimize": "it is about a pipeline beside it",
+    "segment_anchors": "exchanges end by bytes: segment_broadcast_MB",
+    "sharding_segment_strategy": "exchanges end by bytes: segment_broadcast_MB",
+}
+
 # What has no counterpart while a model is trained eagerly on several workers, and what to do instead.
 _NOT_DYNAMIC = {
     **_NOT_YET,
@@ -312,6 +320,7 @@ class DistributedStrategy:
                     wrong += [(f"{name} beside {one}", "leave one off") for name in others if self.__dict__[name]]
             if self.sharding:
                 wrong += self._not_sharded()
+                self._warn_of_sharding()
             names, dims = self.places(count)
             degrees = dict(zip(names, dims))
             wrong += [
@@ -343,6 +352,11 @@ class DistributedStrategy:
                 )
             )
         return wrong
+
+    def _warn_of_sharding(self):
+        for name, why in _SHARDED_WITHOUT_EFFECT.items():
+            if self.sharding_configs[name] != _CONFIGS["sharding_configs"][name]:
+                warnings.warn(f"fleet: sharding_configs['{name}'] changes nothing: {why}", stacklevel=5)
 
     def _values(self):
         return {name: value for name, value in self.__dict__.items() if not name.endswith("_strategy")}

@@ -6,7 +6,7 @@ import warnings
 
 from proa import _C
 
-__all__ = ["amp_guard", "auto_cast", "settings_of"]
+__all__ = ["amp_guard", "amp_state", "auto_cast", "settings_of"]
 
 
 def _ops(what, names):
@@ -96,3 +96,9 @@ def auto_cast(enable=True, custom_white_list=None, custom_black_list=None, level
 
 
 amp_guard = auto_cast
+
+
+def amp_state():
+    """{"dtype": "float16", "level": "O1"} of the autocast of this thread, None outside of one; programs ask the reference's module for it."""
+    state = _C.amp.current()
+    return state and {"dtype": state[0], "level": state[1]}

@@ -6,7 +6,7 @@ import math
 from proa import _C
 from proa.framework.grad_mode import no_grad
 from proa.nn import LayerList, Sequential
-from proa.nn.layer.conv import _Conv
+from proa.nn.layer.conv import _ConvNd
 
 
 def _shapes(value):
@@ -203,7 +203,7 @@ def _count(layer, inputs, outputs):
     name = type(layer).__name__
     if name == "Linear":
         return out.size * layer.weight.shape[0]
-    if isinstance(layer, _Conv):
+    if isinstance(layer, _ConvNd):
         bias = 0 if getattr(layer, "bias", None) is None else 1
         return int(out.size * (inputs[0].shape[1] / layer._groups * math.prod(layer.weight.shape[2:]) + bias))
     if name in ("BatchNorm", "BatchNorm2D"):

@@ -12,29 +12,32 @@ from proa.nn.initializer import Normal
 from proa.nn.layer.layers import Layer
 
 
-class _Conv(Layer):
-    """What all convolution layers share: checked arguments, weight [O, C / groups, ...] and bias [O]."""
+class _ConvNd(Layer):
+    """What all convolution layers share: checked arguments, weight [O, C / groups, ...] and bias [O].
 
-    _dims = 2
-    _transposed = False
+    Programs for the reference derive their own convolutions from it, so name, arguments and attributes are the reference's.
+    """
 
     def __init__(
         self,
         in_channels,
         out_channels,
         kernel_size,
-        stride,
-        padding,
-        dilation,
-        groups,
-        padding_mode,
-        weight_attr,
-        bias_attr,
-        data_format,
+        transposed,
+        dims,
+        stride=1,
+        padding=0,
+        padding_mode="zeros",
         output_padding=0,
+        dilation=1,
+        groups=1,
+        weight_attr=None,
+        bias_attr=None,
+        data_format="NCHW",
     ):
         super().__init__()
-        kind, n = type(self).__name__, self._dims
+        kind, n = type(self).__name__, dims
+        self._dims, self._transposed = dims, transposed
         if weight_attr is False:
             raise _C.located(ValueError(f"{kind}: weight_attr must not be False; a convolution needs its weight"))
         in_channels = size_argument(kind, "in_channels", in_channels)
@@ -116,15 +119,13 @@ class _Conv(Layer):
         return f"{text}, data_format={self._data_format}"
 
 
-class Conv1D(_Conv):
+class Conv1D(_ConvNd):
     """1-D convolution of [N, C, L]; arguments as in Conv2D.
 
     Examples:
         >>> proa.nn.Conv1D(2, 3, 3)(proa.ones([1, 2, 5])).shape
         [1, 3, 3]
     """
-
-    _dims = 1
 
     def __init__(
         self,
@@ -141,8 +142,8 @@ class Conv1D(_Conv):
         data_format="NCL",
     ):
         super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, padding_mode, weight_attr,
-            bias_attr, data_format,
+            in_channels, out_channels, kernel_size, False, 1, stride, padding, padding_mode, 0, dilation, groups,
+            weight_attr, bias_attr, data_format,
         )  # fmt: skip
 
     def forward(self, x):
@@ -152,7 +153,7 @@ class Conv1D(_Conv):
         )
 
 
-class Conv2D(_Conv):
+class Conv2D(_ConvNd):
     """2-D convolution.
 
     Args:
@@ -188,8 +189,8 @@ class Conv2D(_Conv):
         data_format="NCHW",
     ):
         super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, padding_mode, weight_attr,
-            bias_attr, data_format,
+            in_channels, out_channels, kernel_size, False, 2, stride, padding, padding_mode, 0, dilation, groups,
+            weight_attr, bias_attr, data_format,
         )  # fmt: skip
 
     def forward(self, x):
@@ -199,15 +200,13 @@ class Conv2D(_Conv):
         )
 
 
-class Conv3D(_Conv):
+class Conv3D(_ConvNd):
     """3-D convolution of [N, C, D, H, W]; arguments as in Conv2D.
 
     Examples:
         >>> proa.nn.Conv3D(2, 3, 3)(proa.ones([1, 2, 4, 4, 4])).shape
         [1, 3, 2, 2, 2]
     """
-
-    _dims = 3
 
     def __init__(
         self,
@@ -224,8 +223,8 @@ class Conv3D(_Conv):
         data_format="NCDHW",
     ):
         super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, padding_mode, weight_attr,
-            bias_attr, data_format,
+            in_channels, out_channels, kernel_size, False, 3, stride, padding, padding_mode, 0, dilation, groups,
+            weight_attr, bias_attr, data_format,
         )  # fmt: skip
 
     def forward(self, x):
@@ -235,8 +234,7 @@ class Conv3D(_Conv):
         )
 
 
-class _ConvTranspose(_Conv):
-    _transposed = True
+class _ConvTranspose(_ConvNd):
     _function: Callable[..., Tensor]  # of proa.nn.functional
 
     def forward(self, x, output_size=None):
@@ -262,7 +260,6 @@ class Conv1DTranspose(_ConvTranspose):
         [1, 3, 7]
     """
 
-    _dims = 1
     _function = staticmethod(F.conv1d_transpose)
 
     def __init__(
@@ -280,8 +277,8 @@ class Conv1DTranspose(_ConvTranspose):
         data_format="NCL",
     ):
         super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, "zeros", weight_attr,
-            bias_attr, data_format, output_padding,
+            in_channels, out_channels, kernel_size, True, 1, stride, padding, "zeros", output_padding, dilation,
+            groups, weight_attr, bias_attr, data_format,
         )  # fmt: skip
 
 
@@ -320,8 +317,8 @@ class Conv2DTranspose(_ConvTranspose):
         data_format="NCHW",
     ):
         super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, "zeros", weight_attr,
-            bias_attr, data_format, output_padding,
+            in_channels, out_channels, kernel_size, True, 2, stride, padding, "zeros", output_padding, dilation,
+            groups, weight_attr, bias_attr, data_format,
         )  # fmt: skip
 
 
@@ -333,7 +330,6 @@ class Conv3DTranspose(_ConvTranspose):
         [1, 3, 3, 3, 3]
     """
 
-    _dims = 3
     _function = staticmethod(F.conv3d_transpose)
 
     def __init__(
@@ -351,8 +347,8 @@ class Conv3DTranspose(_ConvTranspose):
         data_format="NCDHW",
     ):
         super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, "zeros", weight_attr,
-            bias_attr, data_format, output_padding,
+            in_channels, out_channels, kernel_size, True, 3, stride, padding, "zeros", output_padding, dilation,
+            groups, weight_attr, bias_attr, data_format,
         )  # fmt: skip
 
 

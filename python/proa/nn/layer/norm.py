@@ -14,7 +14,7 @@ from proa.nn.layer.activation import function_of
 from proa.nn.layer.layers import Layer
 
 
-class _BatchNorm(Layer):
+class _BatchNormBase(Layer):
     """Batch normalization of `num_features` channels; see BatchNorm2D."""
 
     _ranks: tuple[int, ...] = (2, 3, 4, 5)
@@ -86,7 +86,7 @@ class _BatchNorm(Layer):
         return f"num_features={self._num_features}, momentum={self._momentum}, epsilon={self._epsilon}"
 
 
-class BatchNorm1D(_BatchNorm):
+class BatchNorm1D(_BatchNormBase):
     """Batch normalization of [N, C] or [N, C, L]; arguments as in BatchNorm2D.
 
     Examples:
@@ -110,7 +110,7 @@ class BatchNorm1D(_BatchNorm):
         super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name)
 
 
-class BatchNorm2D(_BatchNorm):
+class BatchNorm2D(_BatchNormBase):
     """Batch normalization of [N, C, H, W] (Ioffe and Szegedy, 2015).
 
     Args:
@@ -130,7 +130,7 @@ class BatchNorm2D(_BatchNorm):
     _ranks = (4,)
 
 
-class BatchNorm3D(_BatchNorm):
+class BatchNorm3D(_BatchNormBase):
     """Batch normalization of [N, C, D, H, W]; arguments as in BatchNorm2D.
 
     Examples:
@@ -154,7 +154,7 @@ class BatchNorm3D(_BatchNorm):
         super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name)
 
 
-class BatchNorm(_BatchNorm):
+class BatchNorm(_BatchNormBase):
     """Batch normalization of any rank from 2 to 5, with an activation.
 
     Args:
@@ -293,7 +293,7 @@ class GroupNorm(Layer):
         return f"num_groups={self._num_groups}, num_channels={self._num_channels}, epsilon={self._epsilon}"
 
 
-class _InstanceNorm(Layer):
+class _InstanceNormBase(Layer):
     """Instance normalization of `num_features` channels; see InstanceNorm2D."""
 
     _rank = 4
@@ -335,7 +335,7 @@ class _InstanceNorm(Layer):
         return f"num_features={self._num_features}, epsilon={self._epsilon}"
 
 
-class InstanceNorm1D(_InstanceNorm):
+class InstanceNorm1D(_InstanceNormBase):
     """Normalizes each channel of each sample of [N, C, L]; arguments as in InstanceNorm2D.
 
     Examples:
@@ -358,7 +358,7 @@ class InstanceNorm1D(_InstanceNorm):
         super().__init__(num_features, epsilon, momentum, weight_attr, bias_attr, data_format)
 
 
-class InstanceNorm2D(_InstanceNorm):
+class InstanceNorm2D(_InstanceNormBase):
     """Normalizes each channel of each sample of [N, C, H, W] (Ulyanov et al., 2016).
 
     Args:
@@ -374,7 +374,7 @@ class InstanceNorm2D(_InstanceNorm):
     """
 
 
-class InstanceNorm3D(_InstanceNorm):
+class InstanceNorm3D(_InstanceNormBase):
     """Normalizes each channel of each sample of [N, C, D, H, W]; arguments as in InstanceNorm2D.
 
     Examples:

@@ -4,7 +4,7 @@ import math
 
 from proa import _C
 from proa.nn import functional as F
-from proa.nn.layer.norm import _BatchNorm
+from proa.nn.layer.norm import _BatchNormBase
 
 __all__ = ["SyncBatchNorm", "batch_norm_over_ranks"]
 
@@ -50,7 +50,7 @@ def _elements(x, axes):
     return math.prod((known[axis] for axis in axes), start=_C.ops.full([], 1, _C.int64)).reshape([1]).cast(x.dtype)
 
 
-class SyncBatchNorm(_BatchNorm):
+class SyncBatchNorm(_BatchNormBase):
     """Batch normalization over the batches of all processes; in one process the same as BatchNorm.
 
     Examples:
@@ -103,7 +103,7 @@ class SyncBatchNorm(_BatchNorm):
     def convert_sync_batchnorm(cls, layer):
         """`layer` with every batch normalization in it replaced by a SyncBatchNorm of the same parameters."""
         converted = layer
-        if isinstance(layer, _BatchNorm) and not isinstance(layer, SyncBatchNorm):
+        if isinstance(layer, _BatchNormBase) and not isinstance(layer, SyncBatchNorm):
             converted = cls(
                 layer._num_features, layer._momentum, layer._epsilon,
                 None if layer.weight is not None else False, None if layer.bias is not None else False,

@@ -410,3 +410,14 @@ def test_a_py_layer(level, dtype):
     found = dict(zip([p.name for p, _ in pairs], static.Executor().run(feed=feed, fetch_list=[g for _, g in pairs])))
     for p in layer.parameters():
         np.testing.assert_allclose(found[p.name], p.grad.numpy(), rtol=2e-2, atol=2e-2)
+
+
+def test_guards_do_nothing_where_ops_run_at_once():
+    """Networks have them in their forward, and are trained eagerly in float32."""
+    paddle.disable_static()
+    x = paddle.randn([4, 8])
+    exact = paddle.matmul(x, x, transpose_y=True)
+    for guard in (static.amp.fp16_guard, static.amp.bf16.bf16_guard):
+        with guard():
+            out = paddle.matmul(x, x, transpose_y=True)
+        assert out.dtype == paddle.float32 and (out.numpy() == exact.numpy()).all()

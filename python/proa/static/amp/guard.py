@@ -3,7 +3,6 @@
 import contextlib
 
 from proa import _C
-from proa.amp.auto_cast import auto_cast
 from proa.static.program import default_main_program
 
 __all__ = ["bf16_guard", "fp16_guard"]
@@ -13,16 +12,15 @@ __all__ = ["bf16_guard", "fp16_guard"]
 def fp16_guard():
     """Marks the ops that are recorded inside: `decorate(use_fp16_guard=True)` computes these in 16 bits and no others.
 
-    Where ops run at once it is `paddle.amp.auto_cast()`.
+    Where ops run at once it does nothing: networks that have it in their forward are trained in float32 as well.
 
     Examples:
         >>> with proa.static.amp.fp16_guard():
         ...     print(proa.matmul(proa.ones([2, 2]), proa.ones([2, 2])).dtype)
-        proa.float16
+        proa.float32
     """
     if not _C.in_static_mode():
-        with auto_cast(dtype="float16"):
-            yield
+        yield
         return
     program = default_main_program()
     first = program.num_operations
@@ -35,9 +33,5 @@ def fp16_guard():
 @contextlib.contextmanager
 def bf16_guard():
     """`fp16_guard`, for `decorate_bf16(use_bf16_guard=True)`."""
-    if _C.in_static_mode():
-        with fp16_guard():
-            yield
-    else:
-        with auto_cast(dtype="bfloat16"):
-            yield
+    with fp16_guard():
+        yield

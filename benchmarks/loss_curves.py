@@ -101,7 +101,16 @@ def made(name: str, steps: int, parameters: int, seed: int) -> Work:
     return work
 
 
-def train(name: str, level: str, dtype: str, steps: int, parameters: int = 1, seed: int = 3, nudge: float = 0.0):
+def train(
+    name: str,
+    level: str,
+    dtype: str,
+    steps: int,
+    parameters: int = 1,
+    seed: int = 3,
+    nudge: float = 0.0,
+    scale: float = 0.0,
+):
     """(losses, what `evaluate` says); level O0 is float32."""
     work = made(name, steps, parameters, seed)
     if nudge:
@@ -111,7 +120,8 @@ def train(name: str, level: str, dtype: str, steps: int, parameters: int = 1, se
     net, optimizer = work.net, work.optimizer
     if level == "O2":
         net, optimizer = paddle.amp.decorate(net, optimizer, level=level, dtype=dtype)
-    scaler = paddle.amp.GradScaler(enable=level != "O0" and dtype == "float16")
+    options = {"init_loss_scaling": scale} if scale else {}
+    scaler = paddle.amp.GradScaler(enable=level != "O0" and dtype == "float16", **options)
     schedule, losses = optimizer._learning_rate, []
 
     def forward(x):
@@ -225,12 +235,12 @@ def _right(parts) -> str:
     return f"; {100 * np.mean(parts):.2f} % right, {100 * min(parts):.2f} at least" if parts else ""
 
 
-def curves_of(framework: str, name: str, steps: int, parameters: int, seed: int, python: str | None):
+def curves_of(framework: str, name: str, steps: int, parameters: int, seed: int, python: str | None, scale: float):
     """(title of a way, losses, what `evaluate` says) of one framework and seed."""
     if framework == "torch":
         return [(*row, None) for row in torch_curves(python, name, steps, parameters, seed).items()]
     ways = {**RUNS, "other seed": {"seed": 1000 + seed}}
-    options = {"level": "O0", "dtype": "float16", "parameters": parameters, "seed": seed}
+    options = {"level": "O0", "dtype": "float16", "parameters": parameters, "seed": seed, "scale": scale}
     return [(title, *train(name, steps=steps, **{**options, **way})) for title, way in ways.items()]
 
 
@@ -240,6 +250,9 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--window", type=int, default=50)
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument(
+        "--scale", type=float, default=0.0, help="of losses in float16, to begin with; the scaler's own if 0"
+    )
     parser.add_argument("--torch", help="a Python that has PyTorch, to be measured as well")
     parser.add_argument("--json", help="write losses and figures there; seeds that it holds are not run again")
     args = parser.parse_args(argv)
@@ -256,7 +269,7 @@ def main(argv: list[str]) -> int:
                 kept = found.setdefault(framework, {"losses": {}, "right": {}})
                 if len(kept["losses"].get("float32", ())) > i:
                     continue
-                for title, losses, part in curves_of(framework, name, args.steps, 1 + i, 3 + i, args.torch):
+                for title, losses, part in curves_of(framework, name, args.steps, 1 + i, 3 + i, args.torch, args.scale):
                     kept["losses"].setdefault(title, []).append(losses)
                     kept["right"].setdefault(title, []).append(part)
                 if file:

@@ -347,6 +347,24 @@ def _():
         paddle.set_flags({"FLAGS_set_to_1d": False})
 
 
+# Detection programs say `concat([loss_a, loss_b])` and `concat([shape(x)[0], zeros([1])])`.
+@check("results of full reductions may be joined and counted as in 2.x")
+def _():
+    x = paddle.to_tensor([1.0, 2.0, 3.0], stop_gradient=False)
+    paddle.set_flags({"FLAGS_set_to_1d": True})
+    try:
+        joined = paddle.concat([x.sum(), x.mean(), x[:1]])
+        joined.sum().backward()
+        assert joined.tolist() == [6.0, 2.0, 1.0] and len(x.sum()) == 1 and [v.item() for v in x.max()] == [3.0]
+        np.testing.assert_allclose(x.grad.numpy(), [7 / 3, 4 / 3, 4 / 3], rtol=1e-6)
+        assert paddle.jit.to_static(lambda x: paddle.concat([x.sum(), x.mean()]))(x).tolist() == [6.0, 2.0]
+    finally:
+        paddle.set_flags({"FLAGS_set_to_1d": False})
+    for call in (lambda: paddle.concat([x.sum(), x.sum()]), lambda: len(x.sum()), lambda: list(x.sum())):
+        with pytest.raises((ValueError, TypeError)):
+            call()
+
+
 @check("what is also imported")
 def _():
     for name in ("paddle", "_legacy_C_ops", "nn.decode", "hapi.model._all_gather", "nn.layer.Identity",

@@ -106,8 +106,8 @@ _FLAGS = {
     "set_to_1d": _Flag(
         bool,
         False,
-        "`numpy()` of a tensor without dims gives an array of one element, and `x[0]` gives that element, as in the "
-        "reference up to 2.4. On under proa.as_paddle for those releases.",
+        "`numpy()` of a tensor without dims gives an array of one element, `x[0]` gives that element, `len(x)` is 1, and "
+        "`concat` joins it, as in the reference up to 2.4. On under proa.as_paddle for those releases.",
         _set_to_1d,
         meaning=True,
     ),

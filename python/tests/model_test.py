@@ -1,6 +1,7 @@
 """Model, callbacks, metrics, summary, run on small data; vision models."""
 
 import os
+import re
 
 import numpy as np
 import pytest
@@ -116,7 +117,9 @@ def test_early_stopping(capsys, tmp_path):
     model = make(rate=0.0)
     stop = proa.callbacks.EarlyStopping("loss", patience=2)
     model.fit(Points(4, 0), Points(4, 0), 4, epochs=9, verbose=0, callbacks=stop, save_dir=str(tmp_path), save_freq=99)
-    assert model.stop_training and "EarlyStopping" in capsys.readouterr().out
+    assert model.stop_training and stop.stopped_epoch == 3 and stop.wait_epoch == 2
+    best = os.path.join(tmp_path, "best_model")
+    assert f"Epoch 3: Early stopping.\nBest checkpoint has been saved at {best}\n" in capsys.readouterr().out
     assert "best_model.pdparams" in os.listdir(tmp_path)
 
 
@@ -352,7 +355,9 @@ def test_summary_and_flops(capsys):
     net = nn.Sequential(nn.Conv2D(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(2 * 6 * 6, 5))
     assert proa.summary(net, (1, 1, 8, 8)) == {"total_params": 20 + 365, "trainable_params": 385}
     output = capsys.readouterr().out
-    assert "Conv2D-1" in output and "[1, 2, 6, 6]" in output
+    number = int(net[0].full_name().rpartition("_")[2]) + 1
+    row = f"{f'Conv2D-{number}':^15} {'[[1, 1, 8, 8]]':^20} {'[1, 2, 6, 6]':^20} {20:^15}"
+    assert row in output.splitlines() and output.startswith("-" * 75 + "\n Layer (type)       Input Shape ")
     # Biases of linear layers are not counted, as in the reference.
     assert proa.flops(net, [1, 1, 8, 8]) == 72 * 10 + 5 * 72
     assert net.training
@@ -495,7 +500,11 @@ def test_rows_of_summaries(capsys):
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     found = {row[0]: int(row[-1].replace(",", "")) for row in rows if row and "-" in row[0].strip("-")}
     found.pop("Non-trainable", None)
-    assert found == {"Embedding-1": 40, "LSTM-2": memory, "Linear-3": 22, "ReLU-4": 0}
+    # Numbered among those of their kind, by the names of the layers.
+    number = {layer: int(layer.full_name().rpartition("_")[2]) + 1 for layer in net.sublayers()}
+    memory_row = f"LSTM-{number[net.memory]}"
+    assert found == {f"Embedding-{number[net.words]}": 40, memory_row: memory, f"Linear-{number[net.tags[0]]}": 22,
+                     f"ReLU-{number[net.tags[1]]}": 0}  # fmt: skip
     assert counts == {"total_params": 62 + memory, "trainable_params": 62 + memory}
     proa.summary(proa.vision.models.resnet18(), (1, 3, 32, 32))
     text = capsys.readouterr().out
@@ -538,3 +547,93 @@ def test_evaluation_every_second_epoch_begins_with_the_first():
     heard = []
     make().fit(Points(4, 0), Points(4, 0), batch_size=4, epochs=5, eval_freq=2, verbose=0, callbacks=Evaluated())
     assert heard == [0, 2, 4]
+
+
+def test_one_recurrent_layer_is_one_row(capsys):
+    """Found beside PaddlePaddle 3.3: the cells and loops inside were rows, and no row was the layer's."""
+    net = nn.LSTM(3, 4, 2)
+    assert proa.summary(net, (2, 5, 3))["total_params"] == 304
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if "[[" in line]
+    number = int(net.full_name().rpartition("_")[2]) + 1
+    assert rows == [[f"LSTM-{number}", *"[[2, 5, 3]] [[2, 5, 4], [[2, 2, 4], [2, 2, 4]]] 304".split()]]
+
+
+def test_what_summary_and_flops_refuse():
+    for call, says in (
+        (lambda: proa.summary(3, (1, 2)), "summary: net must be a Layer, not int"),
+        (lambda: proa.flops(3, [1, 2]), "flops: net must be a Layer, not int"),
+        (lambda: proa.flops(nn.Linear(1, 1), 3), "flops: input_size must be a list of ints, not 3"),
+        (lambda: proa.summary(nn.Linear(2, 1), (0, 2)), "sizes must be positive, or None or -1"),
+        (lambda: proa.summary(nn.Linear(2, 1)), "summary: give input_size or input"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            call()
+
+
+def test_callbacks_without_defaults():
+    """Found beside PaddlePaddle 3.3, which gives every method its logs: those of programs may have no default for them."""
+
+    class Strict(proa.callbacks.Callback):
+        pass
+
+    def method(name, stepped):
+        def heard(self, *args):
+            assert len(args) == (2 if stepped else 1), name
+            names.add(name)
+
+        return heard
+
+    names = set()
+    for name in dir(proa.callbacks.Callback):
+        if name.startswith("on_"):
+            setattr(Strict, name, method(name, "batch" in name or "epoch" in name))
+    model, data = make(), Points(4, 0)
+    model.fit(data, data, batch_size=2, verbose=0, callbacks=Strict())
+    model.predict(data, batch_size=2, verbose=0, callbacks=Strict())
+    assert names == {name for name in dir(proa.callbacks.Callback) if name.startswith("on_")}
+
+
+def test_lines_of_a_run(capsys, tmp_path):
+    """As PaddlePaddle 3.3 prints them: programs read losses out of logs."""
+    make().fit(Points(4, 0), Points(2, 0), 2, epochs=1, verbose=2, log_freq=1, save_dir=str(tmp_path))
+    lines = re.sub(r"\d+\.\d{4}(e-\d\d)?|\d+m?u?s", "#", capsys.readouterr().out).splitlines()
+    assert lines == [
+        "The loss value printed in the log is the current step, and the metric is the average value of previous steps.",
+        "Epoch 1/1",
+        "step 1/2 - loss: # - acc: # - #/step",
+        "step 2/2 - loss: # - acc: # - #/step",
+        f"save checkpoint at {tmp_path}/0",
+        "Eval begin...",
+        "step 1/1 - loss: # - acc: # - #/step",
+        "Eval samples: 2",
+        f"save checkpoint at {tmp_path}/final",
+    ]
+
+
+def test_a_lowered_rate(capsys):
+    plateau = proa.callbacks.ReduceLROnPlateau("loss", 0.5, 1, min_delta=9.0, min_lr=0.03)
+    make(rate=0.1).fit(Points(4, 0), Points(2, 0), 2, epochs=5, verbose=0, callbacks=plateau)
+    text = "".join(
+        f"\nEpoch {n}: ReduceLROnPlateau reducing learning rate to {rate}.\n" for n, rate in ((2, 0.05), (3, 0.03))
+    )
+    assert capsys.readouterr().out == text
+    assert (plateau.epoch, plateau.wait, plateau.cooldown_counter, plateau.min_delta, plateau.mode) == (
+        5,
+        2,
+        0,
+        9.0,
+        "auto",
+    )
+
+
+def test_what_a_file_has_in_another_shape(tmp_path):
+    proa.Model(nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 4))).save(str(tmp_path / "a"))
+    net = proa.Model(nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 5), nn.Linear(5, 1)))
+    with pytest.warns(UserWarning) as said:
+        net.load(str(tmp_path / "a"), skip_mismatch=True)
+    assert [str(w.message) for w in said] == [
+        "Skip loading for 1.weight. 1.weight receives a shape [3, 4], but the expected shape is [3, 5].",
+        "Skip loading for 1.bias. 1.bias receives a shape [4], but the expected shape is [5].",
+        "Skip loading for 2.weight. 2.weight receives nothing, but the expected shape is [5, 1].",
+        "Skip loading for 2.bias. 2.bias receives nothing, but the expected shape is [1].",
+    ]

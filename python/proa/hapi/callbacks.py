@@ -7,6 +7,7 @@ import numpy as np
 
 from proa import _C
 from proa.hapi.progress import ProgressBar
+from proa.hapi.shares import is_first
 
 
 class Callback:
@@ -148,6 +149,13 @@ class ProgBarLogger(Callback):
             self._bar.update(self._rest[0], self._values(self._rest[1]), last=True)
         self._bar.close()
 
+    def on_train_begin(self, logs=None):
+        if self.verbose:
+            print(
+                "The loss value printed in the log is the current step, "
+                "and the metric is the average value of previous steps."
+            )
+
     def on_epoch_begin(self, epoch, logs=None):
         if self.verbose and self.params.get("epochs"):
             print(f"Epoch {epoch + 1}/{self.params['epochs']}")
@@ -202,11 +210,17 @@ class ModelCheckpoint(Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         if self.save_dir and epoch % self.save_freq == 0:
-            self.model.save(os.path.join(self.save_dir, str(epoch)))
+            self._save(str(epoch))
 
     def on_train_end(self, logs=None):
         if self.save_dir:
-            self.model.save(os.path.join(self.save_dir, "final"))
+            self._save("final")
+
+    def _save(self, name):
+        path = os.path.join(self.save_dir, name)
+        if is_first():
+            print(f"save checkpoint at {os.path.abspath(path)}")
+        self.model.save(path)
 
 
 class LRScheduler(Callback):
@@ -251,7 +265,7 @@ class _Monitor(Callback):
         super().__init__()
         if mode not in ("auto", "min", "max"):
             raise _C.located(ValueError(f"{type(self).__name__}: mode must be auto, min or max, not {mode!r}"))
-        self.monitor = monitor
+        self.monitor, self.min_delta = monitor, min_delta
         up = mode == "max" or (mode == "auto" and "acc" in monitor)
         self._better = (lambda a, b: a > b + abs(min_delta)) if up else (lambda a, b: a < b - abs(min_delta))
         self._worst = -np.inf if up else np.inf
@@ -289,23 +303,30 @@ class EarlyStopping(_Monitor):
         self.wait_epoch, self.best_value, self.stopped_epoch = 0, None, 0
 
     def on_train_begin(self, logs=None):
-        self.wait_epoch = 0
+        self.wait_epoch = self.stopped_epoch = 0
         self.best_value = self._worst if self.baseline is None else self.baseline
+
+    @property
+    def _best(self):
+        return os.path.join(self.save_dir, "best_model")
 
     def on_eval_end(self, logs=None):
         value = self._value(logs)
         if value is None or self.best_value is None:
             return
+        self.stopped_epoch += 1
         if self._better(value, self.best_value):
             self.best_value, self.wait_epoch = value, 0
             if self.save_best_model and self.save_dir:
-                self.model.save(os.path.join(self.save_dir, "best_model"))
+                self.model.save(self._best)
             return
         self.wait_epoch += 1
         if self.wait_epoch >= self.patience:
             self.model.stop_training = True
             if self.verbose:
-                print(f"EarlyStopping: {self.monitor} has not become better than {self.best_value:.5f}; stopping")
+                print(f"Epoch {self.stopped_epoch}: Early stopping.")
+                if self.save_best_model and self.save_dir:
+                    print(f"Best checkpoint has been saved at {os.path.abspath(self._best)}")
 
 
 class ReduceLROnPlateau(_Monitor):
@@ -340,27 +361,33 @@ class ReduceLROnPlateau(_Monitor):
         if factor >= 1.0:
             raise _C.located(ValueError(f"ReduceLROnPlateau: factor must be below 1; it is {factor}"))
         self.factor, self.patience, self.verbose = factor, patience, verbose
-        self.cooldown, self.min_lr = cooldown, min_lr
-        self._best, self._bad, self._cooling = self._worst, 0, 0
+        self.mode, self.cooldown, self.min_lr = mode, cooldown, min_lr
+        self.on_train_begin()
 
     def on_train_begin(self, logs=None):
-        self._best, self._bad, self._cooling = self._worst, 0, 0
+        self.best, self.wait, self.cooldown_counter, self.epoch = self._worst, 0, 0, 0
 
     def on_eval_end(self, logs=None):
         value = self._value(logs)
         if value is None:
             return
-        if self._cooling > 0:
-            self._cooling, self._bad = self._cooling - 1, 0
-        if self._better(value, self._best):
-            self._best, self._bad = value, 0
-        elif self._cooling == 0:
-            self._bad += 1
-            if self._bad >= self.patience:
-                optimizer = self.model._optimizer
-                rate = max(optimizer.get_lr() * self.factor, self.min_lr)
-                if rate < optimizer.get_lr():
-                    optimizer.set_lr(rate)
-                    if self.verbose:
-                        print(f"ReduceLROnPlateau: learning rate {rate:.3g}")
-                self._cooling, self._bad = self.cooldown, 0
+        self.epoch += 1
+        if self.cooldown_counter > 0:
+            self.cooldown_counter, self.wait = self.cooldown_counter - 1, 0
+        if self._better(value, self.best):
+            self.best, self.wait = value, 0
+        elif self.cooldown_counter == 0:
+            self.wait += 1
+            if self.wait >= self.patience:
+                self._reduce()
+
+    def _reduce(self):
+        optimizer = self.model._optimizer
+        before = optimizer.get_lr()
+        if before <= self.min_lr:
+            return
+        rate = max(before * self.factor, self.min_lr)
+        optimizer.set_lr(rate)
+        if self.verbose:
+            print(f"\nEpoch {self.epoch}: ReduceLROnPlateau reducing learning rate to {rate}.")
+        self.cooldown_counter, self.wait = self.cooldown, 0

@@ -3,6 +3,7 @@
 import itertools
 import numbers
 import os
+import warnings
 
 import numpy as np
 
@@ -254,12 +255,11 @@ class Model:
         self.stop_training = self._in_epoch = False
         done = 0
         logs = {}
-        callbacks.on_train_begin()
+        callbacks.on_train_begin(None)  # callbacks of programs may take it without a default
         for epoch in range(epochs):
-            callbacks.on_epoch_begin(epoch)
+            callbacks.on_epoch_begin(epoch, None)
             for metric in self._metrics:
                 metric.reset()
-            logs = {}
             # Of data without a length, the next batch tells whether this one is the last: only groups ask for it.
             batches = (
                 _with_last(loader) if accumulate_grad_batches > 1 and steps is None else ((b, False) for b in loader)
@@ -410,7 +410,14 @@ class Model:
                     "skip_mismatch=True leaves these out"
                 )
             )
-        self.network.set_state_dict({n: v for n, v in state.items() if n not in wrong})
+        for name in wrong:
+            found = f"a shape {list(state[name].shape)}" if name in state else "nothing"
+            warnings.warn(
+                f"Skip loading for {name}. {name} receives {found}, but the expected shape is {list(own[name].shape)}.",
+                stacklevel=2,
+            )
+        # Its own values in place of those, or the layer would say once more what it did not get.
+        self.network.set_state_dict({n: v for n, v in state.items() if n not in wrong} | {n: own[n] for n in wrong})
         if self._optimizer is not None and not reset_optimizer and optimizer_state is not None:
             self._optimizer.set_state_dict(optimizer_state)
         if self._precision.scaler is not None and not reset_optimizer and scaler_state is not None:

@@ -14,7 +14,7 @@ class ProgressBar:
         stream: where to; standard output unless given.
 
     On a terminal and in a notebook the line is written anew, cut to the terminal's width where that is known;
-    elsewhere (a log file) only the last step gives a line.
+    elsewhere (a log file) only the last step gives a line. With `every_line` each update is a line, which has no bar.
     """
 
     def __init__(self, total=None, width=30, stream=None, every_line=False):
@@ -48,7 +48,9 @@ class ProgressBar:
 
     def _line(self, step, values, elapsed):
         each = elapsed / max(step, 1)
-        if self._total:
+        if self._every_line:
+            head, left = f"step {step}/{self._total}" if self._total else f"step {step}", ""
+        elif self._total:
             digits = len(str(self._total))
             done = min(step * self._width // self._total, self._width)
             arrow = ">" if 0 < done < self._width else ""

@@ -5,7 +5,7 @@ import math
 
 from proa import _C
 from proa.framework.grad_mode import no_grad
-from proa.nn import LayerList, Sequential
+from proa.nn import Layer, LayerList, Sequential
 from proa.nn.layer.conv import _ConvNd
 
 
@@ -14,13 +14,13 @@ def _shapes(value):
         return list(value.shape)
     if isinstance(value, (list, tuple)):
         return [_shapes(v) for v in value]
-    return []
+    return None if value is None else []
 
 
-def _inputs(input_size, dtypes):
+def _inputs(what, input_size, dtypes):
     """Tensors of ones of these sizes: a tuple of numbers, or a list of such tuples."""
     if input_size is None:
-        raise _C.located(ValueError("summary: give input_size or input"))
+        raise _C.located(ValueError(f"{what}: give input_size or input"))
     if hasattr(input_size, "shape"):  # an InputSpec
         input_size = [input_size]
     one = isinstance(input_size, (tuple, list)) and all(isinstance(d, (int, type(None))) for d in input_size)
@@ -29,9 +29,18 @@ def _inputs(input_size, dtypes):
     made = []
     for size, dtype in zip(sizes, dtypes):
         shape = [1 if d in (None, -1) else d for d in getattr(size, "shape", size)]
+        if any(isinstance(d, int) and d <= 0 for d in shape):
+            raise _C.located(
+                ValueError(f"{what}: sizes must be positive, or None or -1 for any; they are {list(size)}")
+            )
         with _C.eager_mode():
             made.append(_C.ops.full(shape, 1, dtype or getattr(size, "dtype", None) or _C.float32))
     return made
+
+
+def _check_layer(what, net):
+    if not isinstance(net, Layer):
+        raise _C.located(TypeError(f"{what}: net must be a Layer, not {type(net).__name__}"))
 
 
 def _run(net, inputs, chosen, on_run):
@@ -83,8 +92,9 @@ def summary(net, input_size=None, dtypes=None, input=None):
         ---...
         15
     """
+    _check_layer("summary", net)
     if input is None:
-        input = _inputs(input_size, dtypes)
+        input = _inputs("summary", input_size, dtypes)
     elif isinstance(input, _C.Tensor) or (isinstance(input, (list, tuple, dict)) and _takes_one(net, input)):
         input = [input]
     counted, rows = set(), {}
@@ -98,36 +108,38 @@ def summary(net, input_size=None, dtypes=None, input=None):
     # A list of layers that computes, such as an LSTM of several, is one layer.
     inside = {
         id(part)
-        for layer in net.sublayers()
+        for layer in net.sublayers(include_self=True)
         if isinstance(layer, LayerList) and not only_holds(layer)
         for part in layer.sublayers()
     }
 
     def is_row(layer):
         """Layers that compute: not the whole, and not what only holds others."""
-        return id(layer) not in inside and not only_holds(layer) and (layer is not net or _is_leaf(net))
+        whole = layer is net and not _is_leaf(net) and not isinstance(net, LayerList)
+        return id(layer) not in inside and not only_holds(layer) and not whole
 
     def on_run(layer, inputs, outputs):
         # What no layer inside has computed with, such as the cells of an LSTM, is the layer's own.
         own = [p for p in layer.parameters() if id(p) not in counted]
         counted.update(map(id, own))
         count = sum(p.size for p in own) + rows.get(id(layer), (None,) * 3 + (0,))[3]
-        name = f"{type(layer).__name__}-{list(rows).index(id(layer)) + 1 if id(layer) in rows else len(rows) + 1}"
-        rows[id(layer)] = name, _shapes(inputs), _shapes(outputs), count
+        number = layer.full_name().rpartition("_")[2]  # its number among those of its kind
+        number = int(number) + 1 if number.isdigit() else len(rows) + 1
+        rows[id(layer)] = f"{type(layer).__name__}-{number}", _shapes(inputs), _shapes(outputs), count
 
     _run(net, input, is_row, on_run)
     table = [(name, str(ins), str(outs), f"{count:,}") for name, ins, outs, count in rows.values()]
     head = ("Layer (type)", "Input Shape", "Output Shape", "Param #")
-    widths = [max(len(row[i]) for row in (head, *table)) + 2 for i in range(4)]
-    line = "-" * sum(widths)
+    widths = [max(least, *(len(row[i]) for row in (head, *table))) for i, least in enumerate((15, 20, 20, 15))]
+    line = "-" * (sum(widths) + 5)
     print(line)
     for i, row in enumerate((head, *table)):
-        print("".join(cell.center(width) for cell, width in zip(row, widths)))
+        print(" ".join(f"{cell:^{width}}" for cell, width in zip(row, widths)))
         if i == 0:
-            print("=" * sum(widths))
+            print("=" * len(line))
     total = sum(p.size for p in net.parameters())
     trainable = sum(p.size for p in net.parameters() if p.trainable)
-    print("=" * sum(widths))
+    print("=" * len(line))
     print(f"Total params: {total:,}")
     print(f"Trainable params: {trainable:,}")
     print(f"Non-trainable params: {total - trainable:,}")
@@ -137,13 +149,15 @@ def summary(net, input_size=None, dtypes=None, input=None):
     sizes = _numbers([_shapes(x) for x in given]), 2 * sum(_numbers(row[2]) for row in rows.values()), total
     for what, size in zip(("Input", "Forward/backward pass", "Params", "Estimated Total"), (*sizes, sum(sizes))):
         print(f"{what} {'Size' if what.startswith('Est') else 'size'} (MB): {size * 4 / 2**20:.2f}")
-    print(line)
+    print(line + "\n")
     return {"total_params": total, "trainable_params": trainable}
 
 
 def _numbers(shape):
     """How many numbers a shape has, or several have."""
-    if any(isinstance(part, list) for part in shape):
+    if shape is None:
+        return 0
+    if any(isinstance(part, (list, type(None))) for part in shape):
         return sum(_numbers(part) for part in shape if isinstance(part, list))
     return math.prod(shape)
 
@@ -167,6 +181,9 @@ def flops(net, input_size, custom_ops=None, print_detail=False):
         Total Flops: 24     Total Params: 8
         24
     """
+    _check_layer("flops", net)
+    if not isinstance(input_size, (list, tuple)):
+        raise _C.located(TypeError(f"flops: input_size must be a list of ints, not {input_size!r}"))
     custom_ops = custom_ops or {}
     rows = {}
 
@@ -182,7 +199,7 @@ def flops(net, input_size, custom_ops=None, print_detail=False):
         parameters = sum(p.size for p in layer.parameters())
         rows[id(layer)] = layer.full_name(), _shapes(inputs[0]), _shapes(first), parameters, before + count
 
-    _run(net, _inputs(tuple(input_size), None), _is_leaf, on_run)
+    _run(net, _inputs("flops", tuple(input_size), None), _is_leaf, on_run)
     if print_detail:
         head = ("Layer Name", "Input Shape", "Output Shape", "Params", "Flops")
         table = [head, *(tuple(map(str, row)) for row in rows.values())]

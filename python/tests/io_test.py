@@ -157,6 +157,26 @@ def test_each_process_has_a_batch_in_turn(size, ranks, batch, drop_last):
     assert [len(sampler) for sampler in samplers] == [len(mine) for mine in want]
 
 
+def test_the_shuffled_order_of_processes_is_the_references():
+    """The numbers are PaddlePaddle 3.3's: a run that moves here goes on with the batches that it would have had."""
+    first, second = (io.DistributedBatchSampler(Numbers(11), 2, 2, rank, shuffle=True) for rank in (0, 1))
+    for sampler in (first, second):
+        sampler.set_epoch(3)
+    assert list(first) == [[5, 4], [0, 6], [3, 9]]
+    assert list(second) == [[1, 2], [7, 0], [8, 10]]
+    assert list(second) == [[6, 9], [0, 0], [7, 10]] and second.epoch == 5  # of epoch 4
+    # What fills up the last batches is shuffled with the rest.
+    first.set_epoch(5)
+    both = [i for sampler in (first, second) for batch in sampler for i in batch]
+    assert len(both) == 12 and set(both) == set(range(11))
+
+
+def test_a_flag_of_batches_is_a_bool():
+    assert [io.BatchSampler(Numbers(2), shuffle=s).shuffle for s in (True, False)] == [True, False]
+    with pytest.raises(TypeError, match="shuffle must be a bool"):
+        io.BatchSampler(Numbers(2), shuffle=3)
+
+
 def test_samplers_of_a_million():
     """All indices are there, in the numbers and shares that were asked for; of ints, not of objects of NumPy's."""
     million = range(10**6)

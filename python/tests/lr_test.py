@@ -112,6 +112,42 @@ def test_bad_arguments(make):
         make()
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: lr.StepDecay(0.5, 2.0),
+        lambda: lr.CosineAnnealingDecay(0.5, "5"),
+        lambda: lr.OneCycleLR(0.5, True),
+        lambda: lr.PolynomialDecay(0.5, None),
+        lambda: lr.LinearWarmup(0.5, 3.0, 0.1, 0.5),
+        lambda: lr.CyclicLR("0.1", 1.0, 4),
+        lambda: lr.ReduceOnPlateau(0.5).step("0.5"),
+    ],
+)
+def test_arguments_of_other_kinds(make):
+    """TypeErrors in PaddlePaddle 3.3 too; half of them were ValueErrors only."""
+    with pytest.raises(TypeError, match="must be"):
+        make()
+
+
+def test_a_metric_that_is_none_leaves_the_schedule_as_it_was():
+    rate = lr.ReduceOnPlateau(0.5)
+    with pytest.raises(ValueError):
+        rate.step("0.5")
+    assert rate.last_epoch == 0
+
+
+@pytest.mark.parametrize(
+    "mode, scale_mode", [("triangular", "cycle"), ("triangular2", "cycle"), ("exp_range", "iterations")]
+)
+def test_attributes_of_a_cycle(mode, scale_mode):
+    """What subclasses in programs read, by the names of PaddlePaddle 3.3."""
+    rate = lr.CyclicLR(0.1, 1.0, 4, 3, mode, 0.9)
+    found = rate.cycle_size, rate.step_up_pct, rate.max_lr, rate.amplitude, rate.mode, rate.gamma, rate.scale_mode
+    assert found == (7, 4 / 7, 1.0, 0.9, mode, 0.9, scale_mode)
+    assert rate.scale_fn(3) == {"triangular": 1.0, "triangular2": 0.25, "exp_range": 0.9**3}[mode]
+
+
 def test_verbose(capsys):
     lr.StepDecay(0.5, 1, verbose=True)
     assert "StepDecay set learning rate to 0.5" in capsys.readouterr().out

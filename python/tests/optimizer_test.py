@@ -551,6 +551,12 @@ def test_what_a_group_says_goes_before_what_a_parameter_says():
     assert stepped({"weight_decay": 0.3}) == pytest.approx(0.5 - 0.1 * 0.5 * (1 + 0.3 * 0.5))
 
 
+@pytest.mark.parametrize("kind", ["Adam", "AdamW", "Adamax", "Adagrad", "RMSProp", "Adadelta"])
+def test_a_negative_epsilon(kind):
+    with pytest.raises(ValueError, match=f"{kind}: epsilon must not be negative"):
+        getattr(proa.optimizer, kind)(0.1, epsilon=-1e-8, parameters=proa.nn.Linear(1, 1).parameters())
+
+
 def test_a_clip_that_a_program_defines_by_the_name_of_the_reference():
     class Half(nn.ClipGradByGlobalNorm):
         def _dygraph_clip(self, params_grads):

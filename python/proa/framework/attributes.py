@@ -241,6 +241,14 @@ def reals(op, **given):
     return [real(op, parameter, value) for parameter, value in given.items()]
 
 
+def positive_int(op, parameter, value):
+    """Raises unless it is an int above 0: a TypeError for what is none, a ValueError for others."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise wrong(op, parameter, "a positive int", value)
+    if value <= 0:
+        raise _C.located(ValueError(f"{op}: {parameter} must be a positive int, not {value!r}"))
+
+
 def word(op, parameter, value, words):
     """One of several words."""
     if isinstance(value, str) and value in words:

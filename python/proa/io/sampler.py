@@ -198,6 +198,8 @@ class BatchSampler(Sampler):
             raise _C.located(ValueError("BatchSampler: shuffle goes with dataset; a sampler decides its own order"))
         if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size <= 0:
             raise _C.located(ValueError(f"BatchSampler: batch_size must be a positive int, not {batch_size!r}"))
+        if not isinstance(shuffle, bool):
+            raise wrong("BatchSampler", "shuffle", "a bool", shuffle)
         if not isinstance(drop_last, bool):
             raise _C.located(TypeError(f"BatchSampler: drop_last must be a bool, not {type(drop_last).__name__}"))
         if sampler is not None and not hasattr(sampler, "__iter__"):
@@ -205,7 +207,7 @@ class BatchSampler(Sampler):
         if sampler is None:
             sized("BatchSampler", "dataset", dataset)
             sampler = RandomSampler(dataset) if shuffle else SequenceSampler(dataset)
-        self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
+        self.sampler, self.batch_size, self.drop_last, self.shuffle = sampler, batch_size, drop_last, shuffle
 
     def __iter__(self):
         batch = []
@@ -265,12 +267,11 @@ class DistributedBatchSampler(BatchSampler):
         self.total_size = self.num_samples * num_replicas
 
     def __iter__(self):
-        n = len(self.dataset)
-        order = np.random.default_rng(self.epoch).permutation(n) if self.shuffle else np.arange(n)
-        if self.shuffle:
-            self.epoch += 1
         # The first samples fill up the last ones, so that all processes have as many.
-        order = np.resize(order, self.total_size)
+        order = np.resize(np.arange(len(self.dataset)), self.total_size)
+        if self.shuffle:
+            np.random.RandomState(self.epoch).shuffle(order)  # the reference's order
+            self.epoch += 1
         # In turn each process has a batch, and in the end an equal part of the rest.
         whole = self.total_size // (self.batch_size * self.nranks) * self.batch_size * self.nranks
         mine = []

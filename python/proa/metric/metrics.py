@@ -80,7 +80,7 @@ class Accuracy(Metric):
             raise _C.located(ValueError(f"Accuracy: topk must be positive, and at least one; it is {topk!r}"))
         self.maxk = max(self.topk)
         name = name or "acc"
-        self._names = [name] if self.maxk == 1 else [f"{name}_top{k}" for k in self.topk]
+        self._name = [name] if self.maxk == 1 else [f"{name}_top{k}" for k in self.topk]
         self.reset()
 
     def compute(self, pred, label, *args):
@@ -121,7 +121,7 @@ class Accuracy(Metric):
         return values[0] if len(values) == 1 else values
 
     def name(self):
-        return self._names
+        return self._name
 
 
 class _Binary(Metric):
@@ -249,22 +249,22 @@ class Auc(Metric):
             raise _C.located(ValueError("Auc: scores must be in [0, 1]"))
         cells = (scores * self._num_thresholds).astype("int64")
         size = self._num_thresholds + 1
-        self._pos += np.bincount(cells[labels == 1], minlength=size)
-        self._neg += np.bincount(cells[labels != 1], minlength=size)
+        self._stat_pos += np.bincount(cells[labels == 1], minlength=size)
+        self._stat_neg += np.bincount(cells[labels != 1], minlength=size)
 
     def reset(self):
-        self._pos = np.zeros(self._num_thresholds + 1, "int64")
-        self._neg = np.zeros(self._num_thresholds + 1, "int64")
+        self._stat_pos = np.zeros(self._num_thresholds + 1, "int64")
+        self._stat_neg = np.zeros(self._num_thresholds + 1, "int64")
 
     def accumulate(self):
         # Trapezoids, from the highest threshold down.
-        pos, neg = np.cumsum(self._pos[::-1]), np.cumsum(self._neg[::-1])
+        pos, neg = np.cumsum(self._stat_pos[::-1]), np.cumsum(self._stat_neg[::-1])
         if pos[-1] == 0 or neg[-1] == 0:
             return 0.0
         if self._curve == "PR":
             return _area_of_precision(pos, neg)
         heights = (pos + np.concatenate([[0], pos[:-1]])) / 2.0
-        return float((heights * self._neg[::-1]).sum() / (pos[-1] * neg[-1]))
+        return float((heights * self._stat_neg[::-1]).sum() / (pos[-1] * neg[-1]))
 
     def name(self):
         return self._name

@@ -123,6 +123,8 @@ class Optimizer:
         self._lr_tensor = None
         self._lr_value = None
         self._epsilon = self._real("epsilon", epsilon)
+        if self._epsilon < 0:
+            raise _C.located(ValueError(f"{type(self).__name__}: epsilon must not be negative; it is {epsilon}"))
         self._name = name
         self._grad_clip = grad_clip
         self.regularization = _as_regularizer(weight_decay)

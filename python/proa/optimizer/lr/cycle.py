@@ -3,7 +3,7 @@
 import math
 
 from proa import _C
-from proa.framework.attributes import function, known_reals
+from proa.framework.attributes import function, known_reals, positive_int
 from proa.optimizer.lr.scheduler import LRScheduler
 
 
@@ -25,8 +25,7 @@ class CosineAnnealingDecay(LRScheduler):
     """
 
     def __init__(self, learning_rate, T_max, eta_min=0, last_epoch=-1, verbose=False):
-        if not isinstance(T_max, int) or T_max <= 0:
-            raise _C.located(ValueError(f"CosineAnnealingDecay: T_max must be a positive int, not {T_max!r}"))
+        positive_int("CosineAnnealingDecay", "T_max", T_max)
         if isinstance(eta_min, bool) or not isinstance(eta_min, (int, float)):
             raise _C.located(TypeError(f"CosineAnnealingDecay: eta_min must be a number, not {type(eta_min).__name__}"))
         self.T_max, self.eta_min = T_max, float(eta_min)
@@ -78,8 +77,7 @@ class OneCycleLR(LRScheduler):
         last_epoch=-1,
         verbose=False,
     ):
-        if not isinstance(total_steps, int) or total_steps <= 0:
-            raise _C.located(ValueError(f"OneCycleLR: total_steps must be a positive int, not {total_steps!r}"))
+        positive_int("OneCycleLR", "total_steps", total_steps)
         max_learning_rate, divide_factor, end_learning_rate, phase_pct = known_reals(
             "OneCycleLR", max_learning_rate=max_learning_rate, divide_factor=divide_factor,
             end_learning_rate=end_learning_rate, phase_pct=phase_pct,
@@ -164,27 +162,36 @@ class CyclicLR(LRScheduler):
             raise _C.located(ValueError(f'CyclicLR: scale_mode must be "cycle" or "iterations", not {scale_mode!r}'))
         function("CyclicLR", "scale_fn", scale_fn)
         step_size_down = step_size_up if step_size_down is None else step_size_down
-        up, down, max_learning_rate, exp_gamma = known_reals(
-            "CyclicLR", step_size_up=step_size_up, step_size_down=step_size_down, max_learning_rate=max_learning_rate,
-            exp_gamma=exp_gamma,
+        up, down, base_learning_rate, max_learning_rate, exp_gamma = known_reals(
+            "CyclicLR", step_size_up=step_size_up, step_size_down=step_size_down, base_learning_rate=base_learning_rate,
+            max_learning_rate=max_learning_rate, exp_gamma=exp_gamma,
         )  # fmt: skip
         if not (up > 0 and down > 0):
             raise _C.located(
                 ValueError(f"CyclicLR: step_size_up and step_size_down must be positive; they are {up} and {down}")
             )
-        self._up, self._cycle = up, up + down
-        self._max = max_learning_rate
-        self._mode, self._gamma, self._scale_fn, self._scale_mode = mode, exp_gamma, scale_fn, scale_mode
+        self._up, self.cycle_size, self.step_up_pct = up, up + down, up / (up + down)
+        self.max_lr, self.amplitude = max_learning_rate, max_learning_rate - base_learning_rate
+        self.mode, self.gamma, self.scale_mode = mode, exp_gamma, scale_mode
+        # Without a function of the program, one by the name of the mode; that of exp_range goes by steps.
+        if scale_fn is None:
+            scale_fn = getattr(self, f"_{mode}")
+            self.scale_mode = "iterations" if mode == "exp_range" else "cycle"
+        self.scale_fn = scale_fn
         super().__init__(base_learning_rate, last_epoch, verbose)
 
-    def _height(self, cycle):
-        if self._scale_fn is not None:
-            return self._scale_fn(cycle if self._scale_mode == "cycle" else self.last_epoch)
-        if self._mode == "triangular2":
-            return 1 / 2.0 ** (cycle - 1)
-        return self._gamma**self.last_epoch if self._mode == "exp_range" else 1.0
+    def _triangular(self, cycle):
+        return 1.0
+
+    def _triangular2(self, cycle):
+        return 1 / 2.0 ** (cycle - 1)
+
+    def _exp_range(self, step):
+        return self.gamma**step
 
     def get_lr(self):
-        cycle, position = divmod(self.last_epoch, self._cycle)
-        part = position / self._up if position <= self._up else (self._cycle - position) / (self._cycle - self._up)
-        return self.base_lr + (self._max - self.base_lr) * part * self._height(cycle + 1)
+        cycle, position = divmod(self.last_epoch, self.cycle_size)
+        down = self.cycle_size - self._up
+        part = position / self._up if position <= self._up else (self.cycle_size - position) / down
+        height = self.scale_fn(cycle + 1 if self.scale_mode == "cycle" else self.last_epoch)
+        return self.base_lr + self.amplitude * part * height

@@ -3,7 +3,7 @@
 import math
 
 from proa import _C
-from proa.framework.attributes import known_list, known_real, known_reals
+from proa.framework.attributes import known_list, known_real, known_reals, positive_int
 from proa.optimizer.lr.scheduler import LRScheduler
 
 
@@ -151,8 +151,7 @@ class PolynomialDecay(LRScheduler):
     """
 
     def __init__(self, learning_rate, decay_steps, end_lr=0.0001, power=1.0, cycle=False, last_epoch=-1, verbose=False):
-        if not isinstance(decay_steps, int) or decay_steps <= 0:
-            raise _C.located(ValueError(f"PolynomialDecay: decay_steps must be a positive int, not {decay_steps!r}"))
+        positive_int("PolynomialDecay", "decay_steps", decay_steps)
         end_lr, power = known_reals("PolynomialDecay", end_lr=end_lr, power=power)
         if power <= 0.0:
             raise _C.located(ValueError(f"PolynomialDecay: power must be positive; it is {power}"))
@@ -249,8 +248,7 @@ class StepDecay(LRScheduler):
     """
 
     def __init__(self, learning_rate, step_size, gamma=0.1, last_epoch=-1, verbose=False):
-        if not isinstance(step_size, int) or step_size <= 0:
-            raise _C.located(ValueError(f"StepDecay: step_size must be a positive int, not {step_size!r}"))
+        positive_int("StepDecay", "step_size", step_size)
         gamma = known_real("StepDecay", "gamma", gamma)
         if gamma >= 1.0:
             raise _C.located(ValueError(f"StepDecay: gamma must be below 1; it is {gamma}"))

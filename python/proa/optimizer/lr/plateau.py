@@ -1,7 +1,7 @@
 """A schedule that follows a metric."""
 
 from proa import _C
-from proa.framework.attributes import known_reals
+from proa.framework.attributes import known_reals, wrong
 from proa.optimizer.lr.scheduler import LRScheduler
 
 
@@ -68,8 +68,10 @@ class ReduceOnPlateau(LRScheduler):
 
     def step(self, metrics, epoch=None):
         """Goes to the next epoch, with this value of the metric (a number or a one-element tensor)."""
-        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        if isinstance(metrics, str):  # which float() would read
+            raise wrong("ReduceOnPlateau.step", "metrics", "a number or a tensor of one element", metrics)
         metrics = float(metrics)
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self.cooldown_counter > 0:
             self.cooldown_counter -= 1
             return

@@ -1,7 +1,7 @@
 """A warm-up before another schedule."""
 
 from proa import _C
-from proa.framework.attributes import known_reals
+from proa.framework.attributes import known_reals, positive_int
 from proa.optimizer.lr.scheduler import LRScheduler
 
 
@@ -30,8 +30,7 @@ class LinearWarmup(LRScheduler):
                     f"LinearWarmup: learning_rate must be a number or an LRScheduler, not {type(learning_rate).__name__}"
                 )
             )
-        if not isinstance(warmup_steps, int) or warmup_steps <= 0:
-            raise _C.located(ValueError(f"LinearWarmup: warmup_steps must be a positive int, not {warmup_steps!r}"))
+        positive_int("LinearWarmup", "warmup_steps", warmup_steps)
         start_lr, end_lr = known_reals("LinearWarmup", start_lr=start_lr, end_lr=end_lr)
         if end_lr <= start_lr:
             raise _C.located(

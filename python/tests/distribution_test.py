@@ -240,3 +240,13 @@ def test_integers_as_parameters():
     two = proa.to_tensor([2, 3])
     assert D.Beta(two, two).sample([4]).dtype == D.Dirichlet(two).sample([4]).dtype == proa.float32
     assert D.Uniform(proa.to_tensor(0), proa.to_tensor(3)).sample([2]).dtype == proa.float32
+
+
+@pytest.mark.parametrize("kind, names", [("Normal", ("loc", "scale")), ("Uniform", ("low", "high"))])
+def test_numbers_beside_lists(kind, names):
+    """As in PaddlePaddle 3.3: parameters that are no tensors have the shape of both; tensors stay as they were given."""
+    made = getattr(D, kind)([1.0, 2.0, 3.0], 4.0)
+    assert [getattr(made, name).shape for name in names] == [[3], [3]]
+    given = proa.to_tensor(4.0)
+    made = getattr(D, kind)([1.0, 2.0, 3.0], given)
+    assert getattr(made, names[1]) is given and made.sample([2]).shape == [2, 3]

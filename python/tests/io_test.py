@@ -171,6 +171,11 @@ def test_the_shuffled_order_of_processes_is_the_references():
     assert len(both) == 12 and set(both) == set(range(11))
 
 
+def test_a_tensor_without_samples():
+    with pytest.raises(ValueError, match="tensor 1 has no dim that would count the samples"):
+        io.TensorDataset([proa.ones([2]), 1])
+
+
 def test_a_flag_of_batches_is_a_bool():
     assert [io.BatchSampler(Numbers(2), shuffle=s).shuffle for s in (True, False)] == [True, False]
     with pytest.raises(TypeError, match="shuffle must be a bool"):

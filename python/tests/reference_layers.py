@@ -3,8 +3,8 @@
     python reference_layers.py reference_layers.json
 
 For each call of a layer class: the names and shapes of its state, its parameters and whether they are trained, its
-sublayers, what in its state does not follow a default dtype of float64, and its attributes besides those that all layers
-have. The calls cover every layer class with parameters, and the settings that change which parameters there are.
+sublayers, what in its state does not follow a default dtype of float64, its attributes besides those that all layers
+have, and how it is printed. The calls cover every layer class with parameters, and the settings that change which parameters there are.
 """
 
 import json
@@ -30,6 +30,11 @@ SpectralNorm([3,4]) Swish() Tanh() Tanhshrink() ThresholdedReLU() Transformer(4,
 TransformerDecoder(nn.TransformerDecoderLayer(4,2,8),2) TransformerDecoderLayer(4,2,8)
 TransformerEncoder(nn.TransformerEncoderLayer(4,2,8),2,nn.LayerNorm(4)) TransformerEncoderLayer(4,2,8) Unfold(2)
 Upsample(scale_factor=2) UpsamplingBilinear2D(scale_factor=2) UpsamplingNearest2D(scale_factor=2) ZeroPad2D(1)
+Conv1DTranspose(2,4,3,output_padding=1,stride=2) BatchNorm1D(3,data_format='NLC') BatchNorm2D(3,data_format='NHWC')
+BatchNorm3D(3,data_format='NDHWC') Fold(5,[2,3],dilations=2,strides=1,paddings=[1,1]) Unfold([2,3],2,[1,0,2,1],[1,2])
+PairwiseDistance(1.,.1,True) PixelShuffle(2,'NHWC') LocalResponseNorm(4,.1,.5,2.,'NHWC') SimpleRNN(3,4,activation='relu')
+SimpleRNNCell(3,4,'relu') LSTM(3,4,2,dropout=0.5,time_major=True) PReLU(3,.1) CosineSimilarity(0,.5)
+Upsample([7,6],mode='bilinear',align_corners=True,align_mode=1,data_format='NHWC') Embedding(5,3,sparse=True)
 """.split()
 
 
@@ -59,6 +64,7 @@ def main():
         layer = eval(f"nn.{call}")
         members = {*layer._parameters, *layer._sub_layers}
         out[call]["attributes"] = sorted(set(vars(layer)) - base - members)
+        out[call]["repr"] = repr(layer)
     with open(sys.argv[1], "w") as stream:
         stream.write("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in out.items()) + "\n}\n")
 

@@ -3,6 +3,7 @@
 import inspect
 import json
 import os
+import re
 
 import pytest
 
@@ -37,6 +38,7 @@ def test_every_layer_is_asked():
 def test_names(call):
     expected = dict(REFERENCE[call])
     attributes = expected.pop("attributes")
+    del expected["repr"]
     assert reference_layers.facts(proa, call) == expected
     # Also in their order, in which optimizers and files have them.
     found = reference_layers.facts(proa, call)
@@ -44,6 +46,25 @@ def test_names(call):
     kind, layer = call.partition("(")[0], eval(f"nn.{call}")
     lacks = [a for a in attributes if not hasattr(layer, a) and a not in ABSENT and (kind, a) not in ABSENT_HERE]
     assert lacks == []
+
+
+def _words(text):
+    """{name=value} of what a layer prints; without what only later releases say."""
+    words = set(re.findall(r"(\w+=(?:\[[^]]*\]|\([^)]*\)|[^][(),\s]+))", text))
+    return {word for word in words if word.partition("=")[0] not in LATER and word != "data_format=None"}
+
+
+# Settings that came after 2.3, and one that is always 0.
+LATER = {"inplace", "scale_grad_by_freq", "value"}
+
+
+@pytest.mark.parametrize("call", sorted(REFERENCE))
+def test_what_is_printed(call):
+    """Whatever the reference says of its settings, we say; there may be more."""
+    layer = repr(eval(f"nn.{call}"))
+    assert layer.count("\n") == REFERENCE[call]["repr"].count("\n")
+    assert layer.partition("(")[0] == call.partition("(")[0]
+    assert _words(REFERENCE[call]["repr"]) - _words(layer) == set()
 
 
 @pytest.mark.parametrize("call", sorted(REFERENCE))

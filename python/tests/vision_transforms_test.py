@@ -309,3 +309,29 @@ def test_to_tensor_of_16_bit_pictures_keeps_large_values():
     values = np.array([[0, 1, 40000], [65535, 32768, 7]], "uint16")
     made = T.functional.to_tensor(Image.fromarray(values))
     assert made.shape == [1, 2, 3] and (made.numpy()[0] == values).all()
+
+
+def test_area_of_tensors_is_that_of_interpolate():
+    """As in PaddlePaddle: a mean over all pixels that a new one touches; it was that of arrays, by how much it covers."""
+    image = proa.rand([3, 9, 12])
+    want = proa.nn.functional.interpolate(image[None], (5, 7), mode="area")[0]
+    assert np.array_equal(T.resize(image, (5, 7), "area").numpy(), want.numpy())
+    assert np.allclose(T.resize(image, (3, 4), "area").numpy(), image.numpy().reshape(3, 3, 3, 4, 3).mean((2, 4)))
+    with pytest.raises(ValueError, match="interpolation must be one of"):
+        T.resize(image, (3, 4), "box")
+
+
+@pytest.mark.parametrize("kind", ["array", "tensor"])
+def test_what_one_channel_is_filled_with(kind):
+    """It was NumPy's sentence about shapes that do not broadcast."""
+    image = _tensor(_ARRAY[:, :, :1]) if kind == "tensor" else _ARRAY[:, :, 0]
+    with pytest.raises(
+        ValueError, match=r"pad: fill must be a number, or a list with one for each channel, not \(1, 2, 3\)"
+    ):
+        T.pad(image, 1, fill=(1, 2, 3))
+    assert _back(T.pad(image, 1, fill=(7,))).ravel()[0] == 7
+
+
+def test_ranges_are_tuples():
+    assert T.RandomRotation(30).degrees == T.RandomRotation([-30, 30]).degrees == (-30, 30)
+    assert T.RandomAffine(30, shear=[-1, 1]).shear == (-1, 1)

@@ -23,6 +23,14 @@ def parameter(what, name, value, dtype=None):
     return tensor if dtype is None else tensor.astype(dtype)
 
 
+def together(first, second, *given):
+    """Two parameters of one shape, unless one was given as a tensor, which is kept."""
+    if any(isinstance(value, _C.Tensor) for value in given) or first.shape == second.shape:
+        return first, second
+    shape = (first + second).shape
+    return _C.ops.broadcast_to(first, shape), _C.ops.broadcast_to(second, shape)
+
+
 def log_gamma_variates(concentration):
     """Logarithms of numbers from Gamma(concentration), float64.
 

@@ -3,7 +3,7 @@
 import math
 
 from proa import _C
-from proa.distribution.distribution import Distribution, parameter, sizes
+from proa.distribution.distribution import Distribution, parameter, sizes, together
 
 __all__ = ["Normal"]
 
@@ -23,7 +23,8 @@ class Normal(Distribution):
     """
 
     def __init__(self, loc, scale, name=None):
-        self.loc, self.scale = parameter("Normal", "loc", loc), parameter("Normal", "scale", scale)
+        both = parameter("Normal", "loc", loc), parameter("Normal", "scale", scale)
+        self.loc, self.scale = together(*both, loc, scale)
         self.dtype = self.loc.dtype
         self.name = name or "Normal"
         super().__init__((self.loc + self.scale).shape)

@@ -3,7 +3,7 @@
 import math
 
 from proa import _C
-from proa.distribution.distribution import Distribution, parameter, sizes
+from proa.distribution.distribution import Distribution, parameter, sizes, together
 
 __all__ = ["Uniform"]
 
@@ -22,7 +22,8 @@ class Uniform(Distribution):
     """
 
     def __init__(self, low, high, name=None):
-        self.low, self.high = parameter("Uniform", "low", low), parameter("Uniform", "high", high)
+        both = parameter("Uniform", "low", low), parameter("Uniform", "high", high)
+        self.low, self.high = together(*both, low, high)
         self.dtype = self.low.dtype
         self.name = name or "Uniform"
         super().__init__((self.low + self.high).shape)

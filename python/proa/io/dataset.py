@@ -77,7 +77,9 @@ class TensorDataset(Dataset):
         if not tensors:
             raise _C.located(ValueError("TensorDataset: at least one tensor is needed"))
         for i, tensor in enumerate(tensors):
-            if not tensor.shape or tensor.shape[0] != tensors[0].shape[0]:
+            if not tensor.shape:
+                raise _C.located(ValueError(f"TensorDataset: tensor {i} has no dim that would count the samples"))
+            if tensor.shape[0] != tensors[0].shape[0]:
                 raise _C.located(
                     ValueError(
                         f"TensorDataset: the first dims must be equal; tensor 0 is {list(tensors[0].shape)}, "

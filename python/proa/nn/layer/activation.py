@@ -447,7 +447,8 @@ class PReLU(Layer):
         return F.prelu(x, self._weight, data_format=self._data_format)
 
     def extra_repr(self):
-        return f"num_parameters={self._num_parameters}, data_format={self._data_format}"
+        text = f"num_parameters={self._num_parameters}, data_format={self._data_format}"
+        return f"{text}, init={self._init}, dtype={self._dtype}"
 
 
 __getattr__ = _borrow(__name__, "proa.nn")

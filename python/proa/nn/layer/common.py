@@ -85,6 +85,10 @@ class Bilinear(Layer):
     def forward(self, x1, x2):
         return F.bilinear(x1, x2, self.weight, self.bias)
 
+    def extra_repr(self):
+        sizes = f"in1_features={self._in1_features}, in2_features={self._in2_features}"
+        return f"{sizes}, out_features={self._out_features}, dtype={self._dtype}"
+
 
 class Embedding(Layer):
     """Rows of a table.
@@ -133,7 +137,7 @@ class Embedding(Layer):
         text = f"{self._num_embeddings}, {self._embedding_dim}"
         if self._padding_idx is not None:
             text += f", padding_idx={self._padding_idx}"
-        return f"{text}, sparse=True" if self._sparse else text
+        return f"{text}, sparse={self._sparse}"
 
 
 class Flatten(Layer):
@@ -348,7 +352,8 @@ class Upsample(Layer):
 
     def extra_repr(self):
         what = f"scale_factor={self.scale_factor}" if self.scale_factor is not None else f"size={self.size}"
-        return f"{what}, mode={self.mode}, data_format={self.data_format}"
+        corners = f"align_corners={self.align_corners}, align_mode={self.align_mode}"
+        return f"{what}, mode={self.mode}, {corners}, data_format={self.data_format}"
 
 
 class UpsamplingNearest2D(Upsample):
@@ -390,6 +395,9 @@ class CosineSimilarity(Layer):
     def forward(self, x1, x2):
         return F.cosine_similarity(x1, x2, self._axis, self._eps)
 
+    def extra_repr(self):
+        return f"axis={self._axis}, eps={self._eps}"
+
 
 class PairwiseDistance(Layer):
     """The p-norm of x - y + epsilon along the last dim.
@@ -410,6 +418,12 @@ class PairwiseDistance(Layer):
 
         return norm(x - y + self.epsilon, self.p, -1, self.keepdim)
 
+    def extra_repr(self):
+        text = f"p={self.p}"
+        if self.epsilon != 1e-06:
+            text += f", epsilon={self.epsilon}"
+        return f"{text}, keepdim=True" if self.keepdim else text
+
 
 class PixelShuffle(Layer):
     """[N, C * r * r, H, W] to [N, C, H * r, W * r].
@@ -425,6 +439,10 @@ class PixelShuffle(Layer):
 
     def forward(self, x):
         return F.pixel_shuffle(x, self._upscale_factor, self._data_format)
+
+    def extra_repr(self):
+        text = f"upscale_factor={self._upscale_factor}"
+        return text if self._data_format == "NCHW" else f"{text}, data_format={self._data_format}"
 
 
 class Unfold(Layer):
@@ -443,6 +461,10 @@ class Unfold(Layer):
     def forward(self, input):
         return F.unfold(input, self.kernel_sizes, self.strides, self.paddings, self.dilations)
 
+    def extra_repr(self):
+        sizes = f"kernel_size={self.kernel_sizes}, dilation={self.dilations}"
+        return f"{sizes}, padding={self.paddings}, stride={self.strides}"
+
 
 class Fold(Layer):
     """Sums columns of sliding blocks into [N, C, H, W]; arguments as in functional.fold.
@@ -459,6 +481,10 @@ class Fold(Layer):
 
     def forward(self, x):
         return F.fold(x, self.output_sizes, self.kernel_sizes, self.strides, self.paddings, self.dilations)
+
+    def extra_repr(self):
+        sizes = f"kernel_size={self.kernel_sizes}, dilation={self.dilations}"
+        return f"{sizes}, padding={self.paddings}, stride={self.strides}"
 
 
 __getattr__ = _borrow(__name__, "proa.nn")

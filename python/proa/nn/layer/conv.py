@@ -110,6 +110,8 @@ class _ConvNd(Layer):
             text += f", stride={self._stride}"
         if self._padding != 0:
             text += f", padding={self._padding}"
+        if self._output_padding != 0:
+            text += f", output_padding={self._output_padding}"
         if self._padding_mode != "zeros":
             text += f", padding_mode={self._padding_mode}"
         if self._dilation != [1] * self._dims:

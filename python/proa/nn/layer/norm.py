@@ -83,7 +83,8 @@ class _BatchNormBase(Layer):
         )
 
     def extra_repr(self):
-        return f"num_features={self._num_features}, momentum={self._momentum}, epsilon={self._epsilon}"
+        text = f"num_features={self._num_features}, momentum={self._momentum}, epsilon={self._epsilon}"
+        return text if self._data_format == "NCHW" else f"{text}, data_format={self._data_format}"
 
 
 class BatchNorm1D(_BatchNormBase):
@@ -414,7 +415,8 @@ class LocalResponseNorm(Layer):
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k, self.data_format)
 
     def extra_repr(self):
-        return f"size={self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+        text = f"size={self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+        return text if self.data_format == "NCHW" else f"{text}, data_format={self.data_format}"
 
 
 _MOST_ITERATIONS = 10_000  # of powers; a few are enough

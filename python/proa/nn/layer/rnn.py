@@ -141,6 +141,10 @@ class SimpleRNNCell(_Cell):
         self.activation = activation
         self._activation_fn = _C.ops.tanh if activation == "tanh" else _C.ops.relu  # for programs that look at it
 
+    def extra_repr(self):
+        text = super().extra_repr()
+        return text if self.activation == "tanh" else f"{text}, activation={self.activation}"
+
     @property
     def _mode(self):
         return f"RNN_{self.activation.upper()}"
@@ -437,7 +441,11 @@ class _Stack(LayerList):
         return inputs, self._join(ends)
 
     def extra_repr(self):
-        return f"{self.input_size}, {self.hidden_size}, num_layers={self.num_layers}, dropout={self.dropout}"
+        text = f"{self.input_size}, {self.hidden_size}"
+        for name, usual in (("num_layers", 1), ("time_major", False), ("dropout", 0)):
+            if getattr(self, name) != usual:
+                text += f", {name}={getattr(self, name)}"
+        return text
 
 
 class SimpleRNN(_Stack):

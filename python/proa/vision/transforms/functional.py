@@ -130,8 +130,8 @@ def resize(img, size, interpolation="bilinear"):
     Args:
         img: the image.
         size (int|list[int]): [height, width]; one int is the shorter side, and the other keeps its ratio.
-        interpolation (str): "nearest", "bilinear", "bicubic", "lanczos"; Pillow images "box" and "hamming" too, arrays
-            "area".
+        interpolation (str): "nearest", "bilinear", "bicubic", "lanczos"; Pillow images "box" and "hamming" too, others
+            "area": the mean over what a pixel covers, for a tensor over all pixels that it touches.
 
     Examples:
         >>> import numpy
@@ -158,13 +158,13 @@ def resize(img, size, interpolation="bilinear"):
         )
     if _is_pil_image(img):
         return img.resize(new[::-1], _pil(interpolation))
-    if _is_tensor_image(img) and interpolation in ("nearest", "bilinear", "bicubic") and img.dtype.is_floating_point:
+    _chosen(interpolation, dict.fromkeys(("nearest", "bilinear", "area", "bicubic", "lanczos")))
+    if _is_tensor_image(img) and interpolation != "lanczos" and img.dtype.is_floating_point:
         from proa.nn import functional
 
         batch = img if img.ndim == 4 else img.unsqueeze(0)
         done = functional.interpolate(batch, new, mode=interpolation, data_format="NCHW")
         return done if img.ndim == 4 else done.squeeze(0)
-    _chosen(interpolation, dict.fromkeys(("nearest", "bilinear", "area", "bicubic", "lanczos")))
     return _by_array(img, lambda array: arrays.resize(array, *new, interpolation))
 
 

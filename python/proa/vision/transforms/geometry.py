@@ -263,8 +263,8 @@ def _degrees(what, name, value, counts=(2,)):
     if isinstance(value, numbers.Real):
         if value < 0:
             raise _C.located(ValueError(f"{what}: {name} must not be negative, if one number; it is {value!r}"))
-        return [-value, value]
-    return known_list(what, name, value, counts, "a number, or (least, most)")
+        return -value, value
+    return tuple(known_list(what, name, value, counts, "a number, or (least, most)"))
 
 
 class RandomRotation(BaseTransform):

@@ -110,7 +110,9 @@ def _check_fill(what, name, value, img=None):
     wanted = "a number, or a list with one for each channel"
     if isinstance(value, (list, tuple)):
         found = known_list(what, name, value, (), wanted)
-        if not value or img is not None and _channels(img) > 1 and len(value) not in (1, _channels(img)):
+        # Of images of one channel only Pillow's take more: its palettes, and the first number.
+        fits = img is None or len(value) in (1, _channels(img)) or _is_pil_image(img) and _channels(img) == 1
+        if not value or not fits:
             raise _C.located(ValueError(f"{what}: {name} must be {wanted}, not {value!r}"))
     else:
         found = [known_real(what, name, value, wanted)]

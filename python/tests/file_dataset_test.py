@@ -230,3 +230,10 @@ def test_slots_of_sequences(static, tmp_path):
         assert [feed["ids_of_rates"].recursive_sequence_lengths() for feed in feeds] == [[[2, 3]], [[1]]]
         found = [proa.static.Executor().run(feed=feed, fetch_list=[pooled, label]) for feed in feeds]
         assert [[v.ravel().tolist() for v in pair] for pair in found] == [[[3.0, 6.0], [0.5, 1.5]], [[4.0], [2.5]]]
+
+
+@pytest.mark.parametrize("given", [3, "part-0.txt", None])
+def test_files_that_are_no_list(given):
+    """A name by itself was taken for a list of its letters."""
+    with pytest.raises(TypeError, match="QueueDataset.set_filelist: filelist must be a list of paths"):
+        proa.distributed.QueueDataset().set_filelist(given)

@@ -637,3 +637,21 @@ def test_what_a_file_has_in_another_shape(tmp_path):
         "Skip loading for 2.weight. 2.weight receives nothing, but the expected shape is [5, 1].",
         "Skip loading for 2.bias. 2.bias receives nothing, but the expected shape is [1].",
     ]
+
+
+def test_a_plateau_beside_a_schedule():
+    """As in PaddlePaddle 3.3: a warning; it was an error after the first epoch that had not become better."""
+    model = make()
+    schedule = proa.optimizer.lr.StepDecay(0.5, 100)
+    optimizer = proa.optimizer.SGD(schedule, parameters=model.parameters())
+    model.prepare(optimizer, nn.CrossEntropyLoss())
+    plateau = proa.callbacks.ReduceLROnPlateau(patience=1, min_delta=99.0)
+    with pytest.warns(UserWarning, match="the learning rate follows a StepDecay"):
+        model.fit(Points(4, 0), Points(4, 0), batch_size=4, epochs=3, verbose=0, callbacks=plateau)
+    assert optimizer.get_lr() == 0.5
+
+
+def test_a_logger_by_itself(capsys):
+    logger = proa.callbacks.ProgBarLogger()
+    logger.on_train_batch_end(0, {}), logger.on_eval_batch_end(0, {}), logger.on_predict_batch_end(0, {})
+    assert capsys.readouterr().out == ""

@@ -85,3 +85,12 @@ def test_the_layer():
     assert words([["a", "b"]])[0].tolist() == layer(["a b"])[0].tolist()
     embedded = proa.nn.Embedding(10, 4)(ids)
     assert embedded.shape == [2, 6, 4]
+
+
+def test_tensors_of_strings_are_texts_and_vocabularies():
+    strings = proa.incubate.strings.StringTensor
+    layer = FasterTokenizer(strings(_TOKENS))
+    texts = ["a", "b aab c"]
+    for found, want in zip(layer(strings(texts), strings(texts)), FasterTokenizer(_TOKENS)(texts, texts)):
+        assert found.tolist() == want.tolist()
+    assert layer(strings("x"))[0].shape[0] == 1

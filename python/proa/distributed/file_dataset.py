@@ -92,6 +92,11 @@ class FileDataset:
 
     def set_filelist(self, filelist):
         """The files, read in this order."""
+        if isinstance(filelist, (str, bytes)) or not hasattr(filelist, "__iter__"):
+            kind = type(filelist).__name__
+            raise _C.located(
+                TypeError(f"{type(self).__name__}.set_filelist: filelist must be a list of paths, not {kind}")
+            )
         self._files = [os.fspath(file) for file in filelist]
 
     # Reading

@@ -2,6 +2,7 @@
 
 import numbers
 import os
+import warnings
 
 import numpy as np
 
@@ -125,7 +126,7 @@ class ProgBarLogger(Callback):
     def __init__(self, log_freq=1, verbose=2):
         super().__init__()
         self.log_freq, self.verbose = max(int(log_freq), 1), verbose
-        self._bar = self._rest = None
+        self._bar = self._rest = self._eval_steps = None
 
     def _values(self, logs):
         names = self.params.get("metrics", ())
@@ -383,6 +384,11 @@ class ReduceLROnPlateau(_Monitor):
 
     def _reduce(self):
         optimizer = self.model._optimizer
+        if not isinstance(optimizer._learning_rate, float):
+            kind = type(optimizer._learning_rate).__name__
+            warnings.warn(f"ReduceLROnPlateau: the learning rate follows a {kind}; it stays as that says", stacklevel=2)
+            self.wait = 0  # not each time
+            return
         before = optimizer.get_lr()
         if before <= self.min_lr:
             return

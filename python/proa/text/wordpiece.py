@@ -8,6 +8,7 @@ import numpy as np
 
 from proa import _C
 from proa.framework.attributes import a_list, known_int, wrong
+from proa.incubate.strings import StringTensor
 from proa.nn.layer.layers import Layer
 
 __all__ = ["FasterTokenizer", "WordPieceTokenizer"]
@@ -233,7 +234,7 @@ class FasterTokenizer(Layer):
     """A layer from texts to what a network for language takes, to be its first one.
 
     Args:
-        vocab (str|dict|list[str]): as of `WordPieceTokenizer`.
+        vocab (str|dict|list[str]|StringTensor): as of `WordPieceTokenizer`; texts may be a `StringTensor` too.
         do_lower_case (bool): as of `WordPieceTokenizer`.
         is_split_into_words (bool): texts are lists of words.
 
@@ -246,12 +247,14 @@ class FasterTokenizer(Layer):
 
     def __init__(self, vocab, do_lower_case=True, is_split_into_words=False):
         super().__init__()
+        vocab = vocab.tolist() if isinstance(vocab, StringTensor) else vocab
         self._tokenizer = WordPieceTokenizer(vocab, do_lower_case)
         self._is_split = is_split_into_words
 
     def forward(self, text, text_pair=None, max_seq_len=0, pad_to_max_seq_len=False):
         """(input_ids, token_type_ids), int64 [texts, the longest, or max_seq_len]; 0 for max_seq_len is no limit."""
-        texts, others = ([t] if isinstance(t, str) else t for t in (text, text_pair))
+        given = (t.tolist() if isinstance(t, StringTensor) else t for t in (text, text_pair))
+        texts, others = ([t] if isinstance(t, str) else t for t in given)
         if self._is_split:
             texts, others = ([" ".join(words) for words in t] if t is not None else None for t in (texts, others))
         limit = max_seq_len or None

@@ -26,6 +26,8 @@ _EXTERNAL = {
     "gmock/": "@googletest//",
     "google/protobuf/": "@com_google_protobuf//",
     "gtest/": "@googletest//",
+    "jerror.h": "@libjpeg_turbo//",
+    "jpeglib.h": "@libjpeg_turbo//",
     "numpy/": "@local_python//",
     "oneapi/dnnl": "@onednn//",
     "openssl/": "@openssl//",

@@ -3,8 +3,10 @@
     python benchmarks/training_input.py [--rounds 3] [--threads 2]    # where torch and the package are installed
 
 - "floats, W workers": batches of 32 samples of 3x224x224 float32 that are made in memory.
-- "JPEG, W workers": files decoded by Pillow, cut at random, flipped at random, normalized: by `vision.transforms` here,
-  there by the same steps in torch (torchvision is none of the peers).
+- "JPEG, W workers": files in a folder for each class, decoded, cut at random, flipped at random, normalized. Here by
+  `vision.datasets.DatasetFolder` with its own loader, which decodes what the cut needs, and `vision.transforms`; there by
+  what torchvision's default loader does (`Image.open(...).convert("RGB")`) and the same steps in torch (torchvision is none
+  of the peers).
 - "AdamW, clip": the step of BERT-base's 110 million parameters, the gradients clipped by their norm.
 
 Figures are milliseconds: of a batch, the median over those of an epoch behind the first ones; of a step.
@@ -42,13 +44,19 @@ class Floats:
 
 
 class Pictures:
+    """As torchvision's ImageFolder."""
+
     def __init__(self, folder, transform):
-        self.paths, self.transform = sorted(map(str, pathlib.Path(folder).glob("*.jpg"))), transform
+        paths = sorted(pathlib.Path(folder).glob("*/*.jpg"))
+        self.paths, self.transform = [(str(path), int(path.parent.name)) for path in paths], transform
 
     def __getitem__(self, index):
         from PIL import Image
 
-        return self.transform(Image.open(self.paths[index]).convert("RGB")), index % 10
+        path, target = self.paths[index]
+        with open(path, "rb") as file:
+            image = Image.open(file).convert("RGB")
+        return self.transform(image), target
 
     def __len__(self):
         return len(self.paths)
@@ -62,7 +70,9 @@ def _write_pictures(folder, count):
         small = rng.integers(0, 256, [12, 16, 3]).astype("uint8")
         memory = io.BytesIO()
         Image.fromarray(small).resize((500, 375), Image.BICUBIC).save(memory, "jpeg", quality=90)
-        pathlib.Path(folder, f"{i:04}.jpg").write_bytes(memory.getvalue())
+        path = pathlib.Path(folder, str(i % 10), f"{i:04}.jpg")
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(memory.getvalue())
 
 
 def _torch_transform(image):
@@ -80,6 +90,14 @@ def _proa_transform():
     from proa.vision import transforms as T
 
     return T.Compose([T.RandomCrop(224), T.RandomHorizontalFlip(), T.ToTensor(), T.Normalize(_MEAN.tolist(), _DEVIATION.tolist())])  # fmt: skip
+
+
+def _pictures(framework, folder):
+    if framework == "proa":
+        from proa.vision.datasets import DatasetFolder
+
+        return DatasetFolder(folder, transform=_proa_transform())
+    return Pictures(folder, _torch_transform)
 
 
 def _loader(framework):
@@ -143,9 +161,8 @@ def measured(framework, count):
     with tempfile.TemporaryDirectory() as folder:
         _write_pictures(folder, count)
         for workers in (0, 2):
-            transform = _proa_transform() if framework == "proa" else _torch_transform
             figures[f"floats, {workers} workers"] = _batches(framework, Floats(count), workers)
-            figures[f"JPEG, {workers} workers"] = _batches(framework, Pictures(folder, transform), workers)
+            figures[f"JPEG, {workers} workers"] = _batches(framework, _pictures(framework, folder), workers)
     figures["AdamW, clip"] = _step(framework)
     return figures
 

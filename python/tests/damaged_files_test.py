@@ -95,10 +95,10 @@ def _unpacked(data):
         return {name: file.read(name) for name in file.namelist()}
 
 
-def _image(kind, mode="RGB"):
+def _image(kind, mode="RGB", **how):
     memory = io.BytesIO()
     channels = {"L": (), "RGB": (3,)}[mode]
-    Image.fromarray(_R.randint(0, 256, (9, 12, *channels)).astype("uint8")).save(memory, kind)
+    Image.fromarray(_R.randint(0, 256, (9, 12, *channels)).astype("uint8")).save(memory, kind, **how)
     return memory.getvalue()
 
 
@@ -234,6 +234,11 @@ def _picture(path):
 
 def _jpeg(path):
     return proa.vision.ops.decode_jpeg(proa.vision.ops.read_file(path))
+
+
+def _part(path):
+    image = proa.vision.datasets.folder.default_loader(path)
+    return proa.vision.transforms.to_tensor(proa.vision.transforms.crop(image, 2, 1, 4, 6))
 
 
 def _tag(number, *parts):
@@ -496,7 +501,8 @@ READERS = {
                     lambda members: _zip(members, zipfile.ZIP_STORED),
                     [_unpacked(path.read_bytes()) for path in sorted(_TORCH.glob("*.pt")) if zipfile.is_zipfile(path)]),
     "image": Reader(_picture, "x.img", [_image("jpeg"), _image("png"), _image("png", "L"), _image("bmp"), _image("gif", "L")]),
-    "jpeg": Reader(_jpeg, "x.jpg", [_image("jpeg"), _image("jpeg", "L")]),
+    "jpeg": Reader(_jpeg, "x.jpg", [_image("jpeg"), _image("jpeg", "L"), _image("jpeg", progressive=True)]),
+    "part of a jpeg": Reader(_part, "x.jpg", [_image("jpeg"), _image("jpeg", progressive=True)]),
     "mnist": Reader(_mnist, "images", [_idx(_R.randint(0, 256, [3, 4, 4]).astype("uint8"))],
                     lambda members: gzip.compress(members["idx"], mtime=0),
                     [{"idx": _idx(_R.randint(0, 256, [3, 4, 4]).astype("uint8"))}]),
@@ -594,9 +600,9 @@ _MODULES = {
     "vision/datasets/mat_file.py": ["mat", "flowers"],
     "vision/datasets/mnist.py": ["mnist"],
     "vision/datasets/voc2012.py": ["voc"],
-    "vision/datasets/flowers.py": ["flowers"],
-    "vision/image.py": ["image", "folder", "old image"],
+    "vision/image.py": ["image", "folder", "flowers", "old image"],
     "vision/ops/files.py": ["jpeg"],
+    "vision/undecoded.py": ["part of a jpeg", "folder"],
 }
 _OPENING = {
     "open", "fdopen", "read_bytes", "read_text", "fromfile", "memmap", "loadtxt", "genfromtxt", "ZipFile", "GzipFile",

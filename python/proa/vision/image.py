@@ -1,5 +1,6 @@
 """Images from files, as Pillow images, arrays or tensors."""
 
+import io
 import os
 
 from proa import _C
@@ -72,7 +73,7 @@ def image_load(path, backend=None):
 
     Image = try_import("PIL.Image", "image_load needs Pillow; install it with: pip install pillow")
     with damage_named("no whole image of a kind that Pillow reads", path, (Image.DecompressionBombError,)):
-        image = Image.open(path)
+        image = opened(path)
         if backend == "pil":
             return image
         if image.width * image.height > most_pixels(_size(path)):
@@ -85,12 +86,35 @@ def image_load(path, backend=None):
     return _C.to_tensor(array.transpose(2, 0, 1).astype("float32") / numpy.float32(255))
 
 
+def opened(path):
+    """Pillow's image in a file; of a JPEG file in memory, so that no file stays open while nobody wants the pixels."""
+    from PIL import Image
+
+    if hasattr(path, "read"):
+        return Image.open(path)
+    with open(path, "rb") as file:
+        start = file.read(3)
+        content = start + file.read() if start == b"\xff\xd8\xff" else None
+    if content is None:
+        return Image.open(path)
+    image = Image.open(io.BytesIO(content))
+    image.filename = os.fspath(path)
+    return image
+
+
 def converted(path, mode):
-    """Pillow's image in a file, in another mode; what is damaged, or too large for the file, is an error here."""
+    """Pillow's image in a file, in another mode; what is damaged, or too large for the file, is an error here. Of a JPEG image
+    the pixels are decoded, and missed, later, if it is in mode RGB.
+    """
     from proa.framework.damage import damage_named, most_pixels
 
     image = image_load(path, "pil")
     with damage_named("no whole image of a kind that Pillow reads", path):
         if image.width * image.height > most_pixels(_size(path)):
             raise _C.located(ValueError(f"{path}: {image.width} by {image.height} pixels are too many for its size"))
+        if mode == "RGB":
+            from proa.vision.undecoded import undecoded
+
+            if (later := undecoded(image, path)) is not None:
+                return later
         return image.convert(mode)

@@ -10,7 +10,7 @@ from proa.dataset.packed import contents, open_tar
 from proa.framework.damage import damage_named, most_pixels
 from proa.io import Dataset
 from proa.vision.datasets.mat_file import read_mat
-from proa.vision.image import get_image_backend
+from proa.vision.image import get_image_backend, opened
 
 __all__ = ["Flowers"]
 
@@ -132,7 +132,7 @@ class Flowers(Dataset):
         index = int(self.indexes[idx])
         path = os.path.join(self.data_path, "jpg", f"image_{index:05}.jpg")
         with damage_named("no whole image", path, (Image.DecompressionBombError,)):
-            image = Image.open(path)
+            image = opened(path)
             if image.width * image.height > most_pixels(os.path.getsize(path)):
                 raise _C.located(ValueError(f"{image.width} by {image.height} pixels are too many for its size"))
             if self.backend == "cv2":

@@ -30,7 +30,7 @@ class Compose:
         self.transforms = transforms
 
     def __call__(self, data):
-        for transform in self.transforms:
+        for transform in _joined(self.transforms):
             try:
                 data = transform(data)
             except Exception as error:
@@ -42,6 +42,21 @@ class Compose:
 
     def __repr__(self):
         return f"{type(self).__name__}(\n    " + "\n    ".join(map(str, self.transforms)) + "\n)"
+
+
+def _joined(transforms):
+    """The same transforms, but those that together take one pass in place of two as one."""
+    if not isinstance(transforms, (list, tuple)):
+        return transforms
+    steps = []
+    for transform in transforms:
+        last = steps[-1] if steps else None
+        together = last._joined(transform) if isinstance(last, BaseTransform) else None
+        if together is None:
+            steps.append(transform)
+        else:
+            steps[-1] = together
+    return steps
 
 
 class BaseTransform:
@@ -82,6 +97,9 @@ class BaseTransform:
 
     def _get_params(self, inputs):
         """What the parts of one sample share; called before them."""
+
+    def _joined(self, following):
+        """What does this and then the transform that follows, to the bit, for less; None unless there is such."""
 
     def __call__(self, inputs):
         single = not isinstance(inputs, tuple)

@@ -7,6 +7,7 @@ from proa import _C
 from proa.framework.attributes import known_list
 from proa.vision.transforms import functional as F
 from proa.vision.transforms.base import BaseTransform, Compose
+from proa.vision.transforms.planes import bytes_of, normalized_planes, planes
 
 __all__ = [
     "BrightnessTransform",
@@ -35,6 +36,37 @@ class ToTensor(BaseTransform):
 
     def _apply_image(self, img):
         return F.to_tensor(img, self.data_format)
+
+    def _joined(self, following):
+        if type(self) is not ToTensor or type(following) is not Normalize or following.keys != self.keys:
+            return None
+        if self.keys != ("image",) or {self.data_format.upper(), following.data_format.upper()} != {"CHW"}:
+            return None
+        return _NormalizedTensor(self, following)
+
+
+class _NormalizedTensor:
+    """ToTensor, then Normalize, of an image of bytes in one pass."""
+
+    def __init__(self, to_tensor, normalize):
+        self.to_tensor, self.normalize = to_tensor, normalize
+
+    def __call__(self, inputs):
+        found = None if isinstance(inputs, tuple) else bytes_of(inputs)
+        if found is None:
+            return self.normalize(self.to_tensor(inputs))
+        image, mirrored = found
+        channels = image.shape[2]
+        mean, std = (
+            F._per_channel(name, value, image, False)
+            for name, value in (("mean", self.normalize.mean), ("std", self.normalize.std))
+        )
+        if {mean.size, std.size} <= {1, channels}:
+            return normalized_planes(image, mirrored, mean, std)
+        return self.normalize(planes(image, mirrored))
+
+    def __repr__(self):
+        return f"{self.to_tensor}, {self.normalize}"
 
 
 class Normalize(BaseTransform):

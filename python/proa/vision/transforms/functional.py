@@ -34,8 +34,10 @@ from proa.vision.transforms.kinds import (
     _pil,
     _rectangle,
     _size,
+    _undecoded,
 )
 from proa.vision.transforms.kinds import _is_numpy_image as _is_numpy_image  # programs ask it here
+from proa.vision.transforms.planes import bytes_of, planes
 
 __all__ = [
     "adjust_brightness",
@@ -80,6 +82,8 @@ def to_tensor(pic, data_format="CHW"):
     chw = _format("to_tensor", data_format) == "CHW"
     if _is_tensor_image(pic):
         return pic if chw else pic.transpose([1, 2, 0])
+    if chw and (found := bytes_of(pic)) is not None:
+        return planes(*found)
     if _is_pil_image(pic):
         kinds = {"I": np.int32, "I;16": np.int32, "F": np.float32}
         array = np.asarray(pic, kinds.get(pic.mode, np.uint8))
@@ -178,7 +182,7 @@ def crop(img, top, left, height, width):
     _check("crop", img)
     top, left, height, width = _rectangle("crop", img, top=top, left=left, height=height, width=width)
     if _is_pil_image(img):
-        return img.crop((left, top, left + width, top + height))
+        return _undecoded(img).crop((left, top, left + width, top + height))
     if _is_tensor_image(img):
         return img[..., top : top + height, left : left + width]
     return img[top : top + height, left : left + width]
@@ -289,7 +293,7 @@ def hflip(img):
     if _is_pil_image(img):
         from PIL import Image
 
-        return img.transpose(Image.FLIP_LEFT_RIGHT)
+        return _undecoded(img).transpose(Image.FLIP_LEFT_RIGHT)
     return img.flip([-1]) if _is_tensor_image(img) else img[:, ::-1].copy()
 
 

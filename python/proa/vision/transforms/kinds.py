@@ -17,6 +17,13 @@ def _is_pil_image(img):
     return isinstance(img, Image.Image)
 
 
+def _undecoded(img):
+    """A Pillow image that is not decoded yet as one of which parts can be; others as they are."""
+    from proa.vision.undecoded import undecoded
+
+    return undecoded(img) or img
+
+
 def _is_tensor_image(img):
     return isinstance(img, _C.Tensor)
 

@@ -114,8 +114,8 @@ bool JpegDecoder::State::ReadHeader(std::string_view bytes) {
   return true;
 }
 
-// Whether scans of a progressive image are missing, so that the library makes up
-// what they would have said, by rules that change with its version.
+// Whether scans of a progressive image are missing, so that the library makes
+// up what they would have said, by rules that change with its version.
 bool JpegDecoder::State::IsSmoothed() const {
   if (!info.progressive_mode || info.coef_bits == nullptr) return false;
   for (int c = 0; c < info.num_components; ++c)

@@ -3,6 +3,8 @@
 It is installed into an environment that has NumPy and nothing else.
 """
 
+import base64
+import io
 import pathlib
 import subprocess
 import venv
@@ -12,7 +14,7 @@ import numpy
 import pytest
 
 # Libraries that the wheel brings; another copy of each may be in the process.
-_BUNDLED = ("libabsl", "libprotobuf", "libglog", "libgflags", "libdnnl", "libgomp")
+_BUNDLED = ("libabsl", "libprotobuf", "libglog", "libgflags", "libdnnl", "libgomp", "libjpeg")
 
 
 @pytest.fixture(scope="module")
@@ -97,3 +99,16 @@ def test_lives_beside_another_copy(environment, library, proa_first):
     both = ["import proa", load] if proa_first else [load, "import proa"]
     program = "\n".join(both + ["x = proa.ones([8, 8])", "print(float(proa.matmul(x, x).sum()))"])
     assert _run(environment, program) == "512.0\n"
+
+
+@pytest.mark.parametrize("proa_first", [True, False])
+def test_reads_images_beside_another_copy_of_the_library(environment, proa_first):
+    Image = pytest.importorskip("PIL.Image")
+    memory = io.BytesIO()
+    Image.new("RGB", (5, 3), (200, 100, 50)).save(memory, "JPEG", quality=95, subsampling=0)
+    image = base64.b64encode(memory.getvalue()).decode()
+    load = f"import ctypes; ctypes.CDLL({_system_library('libjpeg')!r}, mode=ctypes.RTLD_GLOBAL)"
+    both = ["import proa", load] if proa_first else [load, "import proa"]
+    read = f"x = proa.to_tensor(list(base64.b64decode('{image}')), dtype='uint8')"
+    program = "\n".join(["import base64", *both, read, "print(proa.vision.ops.decode_jpeg(x).shape)"])
+    assert _run(environment, program) == "[3, 3, 5]\n"

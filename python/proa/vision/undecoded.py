@@ -128,8 +128,6 @@ class Undecoded(Image.Image):
     def __eq__(self, other):
         return self._plain() == (other._plain() if isinstance(other, Undecoded) else other)
 
-    __hash__ = None
-
     def __reduce_ex__(self, protocol):
         return Image.Image, (), self.__getstate__()
 

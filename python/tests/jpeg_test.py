@@ -258,6 +258,11 @@ def test_is_used_as_any_image(path):
         lambda x: T.resize(T.center_crop(x, 40), 20),
     ):
         assert change(converted(path, "RGB")) == change(plain)
+    kept = T.hflip(converted(path, "RGB"))
+    array = np.asarray(kept)
+    assert not array.flags.writeable and np.array_equal(array, plain.transpose(Image.FLIP_LEFT_RIGHT))
+    kept.putpixel((0, 0), (1, 2, 3))
+    assert np.asarray(kept)[0, 0].tolist() == [1, 2, 3] and np.array_equal(np.asarray(kept)[1:], array[1:])
     closed = converted(path, "RGB")
     closed.close()
     with pytest.raises(ValueError, match="closed"):

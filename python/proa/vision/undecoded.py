@@ -21,8 +21,11 @@ _MOST_PARTS = 2
 class _File:
     """The bytes of a JPEG file, and what errors call it."""
 
-    def __init__(self, content, path):
-        self.content, self.path = content, path
+    def __init__(self, content, path, size):
+        self.content, self.path, self.size = content, path, size
+
+    def is_whole(self, region):
+        return region[2:] == self.size
 
     def pixels(self, region):
         """uint8 [height, width, 3]; None if it is for Pillow to say what there is, or what is wrong."""
@@ -42,7 +45,7 @@ class _File:
             with damage_named("no whole image of a kind that Pillow reads", self.path):
                 image.load()
         left, top, width, height = region
-        return image if image.size == (width, height) else image.crop((left, top, left + width, top + height))
+        return image if self.is_whole(region) else image.crop((left, top, left + width, top + height))
 
 
 class Undecoded(Image.Image):
@@ -53,6 +56,8 @@ class Undecoded(Image.Image):
     # (file, (left, top, width, height), mirrored) until the pixels are there.
     _source: tuple | None = None
     _parts = 0
+    # Of the region, once somebody wanted them as they are.
+    _pixels: np.ndarray | None = None
 
     @classmethod
     def _of(cls, file, region, mirrored, info):
@@ -71,7 +76,7 @@ class Undecoded(Image.Image):
 
     @im.setter
     def im(self, im):
-        self._im, self._source = im, None
+        self._im, self._source, self._pixels = im, None, None
 
     def load(self):
         self.im  # noqa: B018  decodes
@@ -79,7 +84,8 @@ class Undecoded(Image.Image):
 
     def _decoded(self):
         file, region, mirrored = self._source
-        pixels = file.pixels(region)
+        # Pillow keeps pixels in another way: what it decodes itself is not copied.
+        pixels = file.pixels(region) if self._pixels is None and not file.is_whole(region) else self._pixels
         if pixels is None:
             image = file.image(region)
         else:
@@ -93,8 +99,18 @@ class Undecoded(Image.Image):
         if self._source is None or self._im is not None:
             return None
         file, region, mirrored = self._source
-        pixels = file.pixels(region)
-        return None if pixels is None else (pixels, mirrored)
+        if self._pixels is None:
+            self._pixels = file.pixels(region)
+        return None if self._pixels is None else (self._pixels, mirrored)
+
+    @property
+    def __array_interface__(self):
+        if (found := self.array()) is None:
+            return super().__array_interface__
+        pixels, mirrored = found
+        pixels = np.ascontiguousarray(pixels[:, ::-1]) if mirrored else pixels
+        # Not to be written to, as the arrays of all images.
+        return {"version": 3, "shape": pixels.shape, "typestr": "|u1", "data": memoryview(pixels).toreadonly()}
 
     def crop(self, box=None):
         if self._source is None or box is None or self._parts == _MOST_PARTS:
@@ -141,4 +157,4 @@ def undecoded(image, path=None):
     # Of Pillow before 10.1 size and mode are kept elsewhere.
     if not isinstance(image.fp, io.BytesIO) or not isinstance(Image.Image.mode, property):
         return None
-    return Undecoded._of(_File(image.fp.getvalue(), path), (0, 0, *image.size), False, image.info.copy())
+    return Undecoded._of(_File(image.fp.getvalue(), path, image.size), (0, 0, *image.size), False, image.info.copy())

@@ -21,7 +21,7 @@ _SWITCHES = {
     "use_hierarchical_allreduce": False, "without_graph_optimization": True,
 }  # fmt: skip
 
-_CONFIGS = {
+_CONFIGS: dict[str, dict] = {
     "a_sync_configs": {
         "k_steps": -1, "max_merge_var_num": 1, "send_queue_size": 16, "independent_recv_thread": False,
         "min_send_grad_num_before_recv": 1, "thread_pool_size": 1, "send_wait_times": 1,

@@ -32,6 +32,14 @@ template <typename T>
 bool FullRankLeastSquares(const T* a, const T* b, int64_t m, int64_t n,
                           int64_t k, T* x);
 
+// The pseudoinverse [n, m] of a [m, n] that is clearly of full rank: all of its
+// singular values are above rcond times the largest, and the least is not near
+// 0. False, and nothing of meaning in `out`, where that cannot be said, as of
+// NaN.
+template <typename T>
+bool FullRankPseudoInverse(const T* a, int64_t m, int64_t n, double rcond,
+                           T* out);
+
 // For the others NaN gives NaN; false where the iteration did not converge.
 
 // a [m, n] = u diag(s) vh, s [min(m, n)] from the largest. u is [m, m] and vh

@@ -115,6 +115,7 @@ bool Svd(const T* a, int64_t m, int64_t n, bool full, T* u, RealOf<T>* s,
 
 template <typename T>
 bool PseudoInverse(const T* a, int64_t m, int64_t n, double rcond, T* out) {
+  if (FullRankPseudoInverse(a, m, n, rcond, out)) return true;
   using W = Wide<T>;
   const Matrix<W> from = Read<W>(a, m, n);
   if (!from.allFinite()) {

@@ -462,3 +462,28 @@ def test_a_product_of_very_many():
     for a in arrays[1:]:
         want = want @ a
     close(L.multi_dot([proa.to_tensor(a) for a in arrays]), want, "float64", 1000)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(1, 1), (5, 5), (24, 32), (32, 24), (100, 37)])
+def test_pseudoinverses_on_both_sides_of_full_rank(shape, dtype):
+    """Matrices of full rank go a shorter way, which must not be taken by others: of lower rank, or by rcond."""
+    rng = np.random.default_rng(3)
+    a = rng.standard_normal(shape) + (1j * rng.standard_normal(shape) if "complex" in dtype else 0)
+    u, s, v = np.linalg.svd(a, full_matrices=False)
+    falling = (u * np.logspace(0, -5, len(s))) @ v
+    single = dtype in ("float32", "complex64")
+    for x, rcond in [
+        (a, 1e-15),
+        (a, 0.3),
+        (falling, 1e-3),
+        (falling, 1e-7),
+        (np.outer(a[:, 0], a[0]), 1e-5 if single else 1e-12),
+        (0 * a, 1e-15),
+    ]:
+        x = x.astype(dtype)
+        wanted = np.linalg.pinv(x.astype("complex128"), rcond)
+        got = L.pinv(proa.to_tensor(x), rcond).numpy()
+        assert got.dtype == x.dtype
+        limit = (2e-7 if single else 1e-10) * np.abs(wanted).max()
+        np.testing.assert_allclose(got, wanted, rtol=0, atol=limit, err_msg=f"{rcond}")

@@ -1,0 +1,149 @@
+// Pseudoinverses of matrices of full rank, without their singular values, which
+// would be most of the work.
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <type_traits>
+#include <vector>
+
+#include "ops/linalg/factor_loops.h"
+#include "ops/linalg/matrix.h"
+#include "ops/linalg/orthogonal.h"
+
+#include "Eigen/QR"
+
+namespace proa::inline v0::ops::dense {
+namespace {
+
+// By the Gram matrix in float64 half of the digits may be lost, which float32
+// does not have; by a factor the result is as exact as by singular values.
+constexpr double kMostOfGram = 1e4, kMostOfFactor = 1e10;
+
+// `condition` in Frobenius' norm is no less than the largest singular value by
+// the least: whether that is far from 0 and above rcond times the largest.
+// False of NaN.
+bool IsFullRank(double condition, double most, double rcond) {
+  return condition <= most && condition * rcond < 0.5;
+}
+
+double NormOf(const std::vector<double>& numbers) {
+  double squares = 0;
+  for (const double v : numbers) squares += v * v;
+  return std::sqrt(squares);
+}
+
+// The condition of the upper triangle of r [k, k].
+double ConditionOf(const FactorLoops<double>& loops, const double* r,
+                   int64_t k) {
+  std::vector<double> upper(k * k), inverse(k * k);
+  for (int64_t i = 0; i < k; ++i) {
+    std::copy(r + i * k + i, r + (i + 1) * k, upper.data() + i * k + i);
+    inverse[i * k + i] = 1;
+  }
+  loops.solve({r, k, 1, true, false}, k, inverse.data(), k);
+  return NormOf(upper) * NormOf(inverse);
+}
+
+// With U^T U = tall^T tall, of tall [l, k], the pseudoinverse is U^-1 U^-T
+// tall^T. `turned` [k, l] is tall^T and becomes that.
+bool ByGram(const std::vector<double>& tall, int64_t l, int64_t k, double rcond,
+            std::vector<double>* turned) {
+  const FactorLoops<double>& loops = FindFactorLoops<double>();
+  std::vector<double> u(k * k);
+  loops.gram(tall.data(), l, k, u.data());
+  if (loops.cholesky(u.data(), k) >= 0) return false;
+  if (!IsFullRank(ConditionOf(loops, u.data(), k), kMostOfGram, rcond))
+    return false;
+  loops.solve({u.data(), 1, k, false, false}, k, turned->data(), l);
+  loops.solve({u.data(), k, 1, true, false}, k, turned->data(), l);
+  return true;
+}
+
+// With Q R = tall it is R^-1 Q^T.
+bool ByFactor(std::vector<double> tall, int64_t l, int64_t k, double rcond,
+              std::vector<double>* turned) {
+  const FactorLoops<double>& loops = FindFactorLoops<double>();
+  std::vector<double> q(l * k);
+  loops.qr(tall.data(), l, k, k, q.data());
+  if (!IsFullRank(ConditionOf(loops, tall.data(), k), kMostOfFactor, rcond))
+    return false;
+  loops.transpose(q.data(), l, k, turned->data());
+  loops.solve({tall.data(), k, 1, true, false}, k, turned->data(), l);
+  return true;
+}
+
+template <typename T>
+bool OfReal(const T* a, int64_t m, int64_t n, double rcond, T* out) {
+  const FactorLoops<double>& loops = FindFactorLoops<double>();
+  const bool is_tall = m >= n;
+  const int64_t l = std::max(m, n), k = std::min(m, n);
+  std::vector<double> tall(a, a + m * n), turned(m * n);
+  loops.transpose(tall.data(), m, n, turned.data());
+  if (!is_tall) tall.swap(turned);
+  const bool found =
+      (std::is_same_v<T, float> && ByGram(tall, l, k, rcond, &turned)) ||
+      ByFactor(tall, l, k, rcond, &turned);
+  if (!found) return false;
+  if (!is_tall) {
+    loops.transpose(turned.data(), k, l, tall.data());
+    turned.swap(tall);
+  }
+  for (int64_t i = 0; i < m * n; ++i) out[i] = static_cast<T>(turned[i]);
+  return true;
+}
+
+// Not inlined, since it takes long to compile.
+[[gnu::noinline]] bool OfTall(const Matrix<std::complex<double>>& tall,
+                              double rcond,
+                              Matrix<std::complex<double>>* turned) {
+  using W = std::complex<double>;
+  const int64_t k = tall.cols();
+  const Eigen::HouseholderQR<Matrix<W>> qr(tall);
+  const auto r =
+      qr.matrixQR().topRows(k).template triangularView<Eigen::Upper>();
+  const Matrix<W> inverse = r.solve(Matrix<W>::Identity(k, k));
+  const double condition = r.toDenseMatrix().norm() * inverse.norm();
+  if (!IsFullRank(condition, kMostOfFactor, rcond)) return false;
+  Matrix<W> q = Matrix<W>::Identity(tall.rows(), k);
+  q.applyOnTheLeft(qr.householderQ());
+  *turned = q.adjoint();
+  r.solveInPlace(*turned);
+  return true;
+}
+
+template <typename T>
+bool OfComplex(const T* a, int64_t m, int64_t n, double rcond, T* out) {
+  using W = std::complex<double>;
+  const Matrix<W> from = Read<W>(a, m, n);
+  Matrix<W> result;
+  if (m >= n) {
+    if (!OfTall(from, rcond, &result)) return false;
+  } else {
+    if (!OfTall(from.adjoint(), rcond, &result)) return false;
+    result = result.adjoint().eval();
+  }
+  Write(result, out);
+  return true;
+}
+
+}  // namespace
+
+template <typename T>
+bool FullRankPseudoInverse(const T* a, int64_t m, int64_t n, double rcond,
+                           T* out) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return OfReal(a, m, n, rcond, out);
+  } else {
+    return OfComplex(a, m, n, rcond, out);
+  }
+}
+
+#define PROA_INSTANTIATE(T) \
+  template bool FullRankPseudoInverse(const T*, int64_t, int64_t, double, T*);
+PROA_INSTANTIATE(float)
+PROA_INSTANTIATE(double)
+PROA_INSTANTIATE(std::complex<float>)
+PROA_INSTANTIATE(std::complex<double>)
+#undef PROA_INSTANTIATE
+
+}  // namespace proa::inline v0::ops::dense

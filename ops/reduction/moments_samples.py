@@ -47,11 +47,6 @@ def reference_logsumexp(x, axis=(), keepdim=False):
     )
 
 
-def reference_nansum(x, axis=(), dtype=None, keepdim=False):
-    out = np.nansum(x, axis=_axis(x, axis), keepdims=keepdim)
-    return out.astype(np.int64) if x.dtype.kind in "biu" else out
-
-
 def reference_nanmean(x, axis=(), keepdim=False):
     return np.nanmean(_wide(x), axis=_axis(x, axis), keepdims=keepdim)
 

@@ -16,6 +16,12 @@ def onnx_sum(x, axis, dtype, keepdim):
     return _reduced("ReduceSum", to_result(x), axis, keepdim)
 
 
+def onnx_nansum(x, axis, dtype, keepdim):
+    if x.dtype in ("float16", "bfloat16", "float32", "float64"):
+        x = onnx.Where(onnx.IsNaN(x), constant(0.0, x.dtype), x)
+    return onnx_sum(x, axis, dtype, keepdim)
+
+
 def onnx_mean(x, axis, keepdim):
     return _reduced("ReduceMean", to_result(x), axis, keepdim)
 

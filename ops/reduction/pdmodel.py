@@ -12,6 +12,14 @@ def pdmodel_sum(x, axis, dtype, keepdim):
     return _reduced("reduce_sum", to_result(x), axis, keepdim)
 
 
+def pdmodel_nansum(x, axis, dtype, keepdim):
+    if x.dtype in ("float16", "bfloat16", "float32", "float64"):
+        nan = op("isnan_v2", {"X": x}, shape=x.shape, dtype="bool")
+        zeros = op("fill_zeros_like", {"X": x}, shape=x.shape, dtype=x.dtype)
+        x = op("where", {"Condition": nan, "X": zeros, "Y": x}, shape=x.shape, dtype=x.dtype)
+    return pdmodel_sum(x, axis, dtype, keepdim)
+
+
 def pdmodel_prod(x, axis, keepdim, dtype):
     return _reduced("reduce_prod", to_result(x), axis, keepdim)
 

@@ -1,14 +1,34 @@
 // Kernels of sum.yaml.
 #include <cstring>
+#include <type_traits>
 
 #include "ops/primitives/cpu/accumulator.h"
 #include "ops/primitives/cpu/blocks.h"
+#include "ops/primitives/cpu/loops.h"
 #include "ops/primitives/cpu/reduce.h"
+#include "ops/primitives/host_device.h"
 #include "ops/reduction/load.h"
 #include "ops/reduction/sum_kernels.h"
+#include "tensor/dtype.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
 namespace {
+
+// x, or 0 where it is NaN.
+struct Number {
+  template <class T>
+  PROA_HD static T Apply(T x) {
+    return x == x ? x : T(0);
+  }
+};
+
+// Partial sums may be NaN: infinity less infinity is.
+struct SumOfNumbers : SumOf {
+  template <class T>
+  requires(!std::is_integral_v<T>) PROA_HD static T Take(T x) {
+    return Number::Apply(x);
+  }
+};
 
 template <class Op>
 const Reduction& ReductionIn(DType accumulator) {
@@ -69,11 +89,31 @@ void ReduceInto(const Tensor& x, uint64_t axes, Tensor* out, Finish finish) {
 
 constexpr auto kNothing = [](const Tensor&) {};
 
+// x with zeros for NaN, contiguous.
+Tensor Numbers(const Tensor& x) {
+  Tensor out = Tensor::Empty(x.shape(), x.dtype());
+  VisitDType(x.dtype(), [&]<typename T>(TypeTag<T>) {
+    if constexpr (!std::is_integral_v<T>) RunElementwise<T>(Number{}, &out, x);
+  });
+  return out;
+}
+
 }  // namespace
 
 void Sum(const KernelContext&, const Tensor& x, std::span<const int64_t> axis,
          std::optional<DType>, bool, Tensor* out) {
   ReduceInto<SumOf>(x, ReducedAxes(x, axis), out, kNothing);
+}
+
+void Nansum(const KernelContext& ctx, const Tensor& x,
+            std::span<const int64_t> axis, std::optional<DType> dtype,
+            bool keepdim, Tensor* out) {
+  const DType from = x.dtype(), to = out->dtype();
+  if (!IsDifferentiable(from)) return Sum(ctx, x, axis, dtype, keepdim, out);
+  // NaN must go before a conversion that does not keep it.
+  if (!(IsComplex(to) || (IsFloat(to) && IsFloat(from))))
+    return Sum(ctx, Numbers(x), axis, dtype, keepdim, out);
+  ReduceInto<SumOfNumbers>(x, ReducedAxes(x, axis), out, kNothing);
 }
 
 void Prod(const KernelContext&, const Tensor& x, std::span<const int64_t> axis,

@@ -4,6 +4,9 @@
 #include <span>
 
 #include "ops/elementwise/cast_ops.h"
+#include "ops/elementwise/select_ops.h"
+#include "ops/elementwise/unary_ops.h"
+#include "ops/front_door.h"
 #include "ops/primitives/arithmetic.h"
 #include "ops/primitives/cuda/reduce.cuh"
 #include "ops/primitives/cuda/visit.cuh"
@@ -13,6 +16,7 @@
 namespace proa::inline v0::ops::cuda {
 namespace {
 
+// How elements and partial results meet. Take: what an element is before that.
 struct Plus {
   template <class A>
   static __device__ __forceinline__ A Start() {
@@ -21,6 +25,18 @@ struct Plus {
   template <class A>
   static __device__ __forceinline__ A Join(A a, A b) {
     return WrapAdd(a, b);
+  }
+  template <class A>
+  static __device__ __forceinline__ A Take(A v) {
+    return v;
+  }
+};
+
+// NaN is taken for 0.
+struct PlusNumbers : Plus {
+  template <class A>
+  static __device__ __forceinline__ A Take(A v) {
+    return v == v ? v : A(0);
   }
 };
 
@@ -32,6 +48,10 @@ struct Times {
   template <class A>
   static __device__ __forceinline__ A Join(A a, A b) {
     return WrapMultiply(a, b);
+  }
+  template <class A>
+  static __device__ __forceinline__ A Take(A v) {
+    return v;
   }
 };
 
@@ -48,7 +68,7 @@ struct Fold {
     return How::template Start<A>();
   }
   __device__ __forceinline__ A Take(Element v, int64_t) const {
-    return static_cast<A>(Load<Compute<T>>(v));
+    return How::Take(static_cast<A>(Load<Compute<T>>(v)));
   }
   __device__ __forceinline__ A Join(A a, A b) const { return How::Join(a, b); }
   __device__ __forceinline__ void Write(char* out, int64_t i, A s) const {
@@ -99,6 +119,18 @@ void Sum(const KernelContext& ctx, const Tensor& x,
          std::span<const int64_t> axis, std::optional<DType>, bool,
          Tensor* out) {
   FoldInto<Plus>(ctx, x, ReducedAxes(x, axis), kNoDivisor, out);
+}
+
+void Nansum(const KernelContext& ctx, const Tensor& x,
+            std::span<const int64_t> axis, std::optional<DType>, bool,
+            Tensor* out) {
+  const uint64_t axes = ReducedAxes(x, axis);
+  if (!IsFloat(x.dtype()) || IsFloat(out->dtype()))
+    return FoldInto<PlusNumbers>(ctx, x, axes, kNoDivisor, out);
+  // NaN must go before a conversion that does not keep it.
+  const InterpreterScope plain = InterpreterScope::Forbid(kAllInterpreters);
+  const Tensor numbers = where(isnan(x), ScalarLike(x, Scalar(0.0)), x);
+  FoldInto<Plus>(ctx, numbers, axes, kNoDivisor, out);
 }
 
 void Prod(const KernelContext& ctx, const Tensor& x,

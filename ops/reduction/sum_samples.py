@@ -18,6 +18,10 @@ def reference_sum(x, axis=(), dtype=None, keepdim=False):
     return np.sum(x.astype(_kind(x, dtype)), axis=_axis(x, axis), keepdims=keepdim)
 
 
+def reference_nansum(x, axis=(), dtype=None, keepdim=False):
+    return reference_sum(np.where(np.isnan(x), np.zeros((), x.dtype), x), axis, dtype, keepdim)
+
+
 def reference_prod(x, axis=(), keepdim=False, dtype=None):
     return np.prod(x.astype(_kind(x, dtype)), axis=_axis(x, axis), keepdims=keepdim)
 
@@ -56,6 +60,7 @@ def reference_divide_by_count(x, shape, axis=()):
 
 
 TOLERANCE = {
+    "nansum": {"float32": (1e-5, 1e-4), "complex64": (1e-5, 1e-4), "float64": (1e-10, 1e-10)},
     "sum": {"float32": (1e-5, 1e-4), "complex64": (1e-5, 1e-4), "float64": (1e-10, 1e-10)},
     "mean": {"float32": (1e-5, 1e-5)},
 }

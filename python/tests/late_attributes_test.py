@@ -45,7 +45,7 @@ KNOWN = {
         for f in ("chunk", "cross", "diff", "median", "nanmedian", "quantile", "nanquantile", "renorm")
     },
     **{("nn.functional." + f, "axis"): PYTHON for f in ("cross_entropy", "dropout", "glu", "maxout")},
-    **{(f, "axis"): COMPOSED for f in ("count_nonzero", "index_select", "nanmean", "nansum")},
+    **{(f, "axis"): COMPOSED for f in ("count_nonzero", "index_select", "nanmean")},
     **{(f, "axis"): COMPOSED for f in ("put_along_axis", "put_along_axis_")},
     ("Tensor.fill_diagonal_", "offset"): PYTHON,
     ("Tensor.fill_diagonal_tensor", "dim1"): PYTHON,

@@ -65,7 +65,13 @@ class Cascade {
     return kLevels * width * job.compute_size;
   }
 
-  void Add(const void* row, int64_t n) { AddAt(0, row, n); }
+  // A row of elements of x, of which there may be fewer than the width.
+  void AddElements(const void* row, int64_t n) {
+    if (job_.op->merge_elements == job_.op->merge) return AddAt(0, row, n);
+    if (count_[0] == 0) job_.op->fill(Row(0), width_);
+    job_.op->merge_elements(row, Row(0), n);
+    Count(0);
+  }
   void Add(const void* row) { AddAt(0, row, width_); }
 
   // Merges all levels into `acc`.
@@ -93,6 +99,10 @@ class Cascade {
     } else {
       job_.op->merge(row, Row(level), n);
     }
+    Count(level);
+  }
+
+  void Count(int level) {
     if (++count_[level] == kCascade && level + 1 < kLevels) {
       AddAt(level + 1, Row(level), width_);
       count_[level] = 0;
@@ -139,7 +149,7 @@ void FoldRuns(const Job& job, char* x, int64_t begin, int64_t end, Scratch* s,
   while (begin < end) {
     const int64_t n =
         std::min({kFold, end - begin, here.dims[0] - at.index[0]});
-    job.op->fold(at.data[0], 0, n, 1, value);
+    job.op->fold_elements(at.data[0], 0, n, 1, value);
     cascade.Add(value);
     at.Advance(here, n);
     begin += n;
@@ -158,7 +168,7 @@ void FoldRange(const Job& job, char* x, int64_t begin, int64_t end, Scratch* s,
   if (runs) return FoldRuns(job, x, begin, end, s, acc);
   const int64_t piece = direct ? kFold : kBlock;
   if (direct && end - begin <= piece) {
-    job.op->fold(x + begin * job.size, 0, end - begin, 1, acc);
+    job.op->fold_elements(x + begin * job.size, 0, end - begin, 1, acc);
     return;
   }
   IterationPlan here = plan;
@@ -178,7 +188,7 @@ void FoldRange(const Job& job, char* x, int64_t begin, int64_t end, Scratch* s,
       if (job.convert != nullptr) job.convert(gathered, s->block, n);
       in = s->block;
     }
-    job.op->fold(in, 0, n, 1, value);
+    job.op->fold_elements(in, 0, n, 1, value);
     cascade.Add(value);
   }
   cascade.Finish(acc);
@@ -192,7 +202,7 @@ void FoldShortRows(const Job& job, int64_t begin, int64_t end) {
   at.Seek(kept, begin);
   while (begin < end) {
     const int64_t rows = std::min(kept.dims[0] - at.index[0], end - begin);
-    job.op->fold(at.data[1], kept.strides[1][0], n, rows, at.data[0]);
+    job.op->fold_elements(at.data[1], kept.strides[1][0], n, rows, at.data[0]);
     at.Advance(kept, rows);
     begin += rows;
   }
@@ -288,7 +298,7 @@ void MergeRows(const Job& job, char* x, int64_t width, int64_t begin,
     char* wide = memory.get() + Cascade::Bytes(job, width * group);
     for (int64_t row = begin; row < end; row += group) {
       const int64_t n = std::min(group, end - row) * width;
-      cascade.Add(x + row * width * job.size, n);
+      cascade.AddElements(x + row * width * job.size, n);
     }
     cascade.Finish(wide);
     std::memcpy(acc, wide, width * job.compute_size);
@@ -303,7 +313,7 @@ void MergeRows(const Job& job, char* x, int64_t width, int64_t begin,
   IterationCursor at;
   at.Seek(here, begin);
   for (int64_t row = begin; row < end; ++row, at.Advance(here, 1)) {
-    cascade.Add(LoadRun(job, at.data[0], stride, width, s));
+    cascade.AddElements(LoadRun(job, at.data[0], stride, width, s), width);
   }
   cascade.Finish(acc);
 }
@@ -410,7 +420,8 @@ void Reduce(const Reduction& op, const Tensor& x, uint64_t axes, void* acc) {
   }
   if (results == 1 && x.is_contiguous() && x.numel() <= kFold &&
       x.dtype() == op.compute) {
-    op.fold(x.raw_data(), 0, x.numel(), 1, acc);  // as ReduceInner would
+    // As ReduceInner would.
+    op.fold_elements(x.raw_data(), 0, x.numel(), 1, acc);
     return;
   }
   Job job;

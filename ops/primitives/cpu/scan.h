@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <thread>
@@ -33,6 +35,31 @@ inline constexpr int64_t kChunk = 8192;
 // Elements that are brought to the output together.
 inline constexpr int64_t kPiece = 2048;
 
+// In what results are carried on: products of float in double, since they soon
+// leave the range of float, and numbers at its end are slow.
+template <class Op, class T>
+using CarryOf = std::conditional_t<
+    std::is_same_v<Op, ProductOf> && std::is_same_v<T, float>, double, T>;
+
+// A carry as a result. A conversion that gives a subnormal number takes the
+// machine a hundred times longer; here the last place is brought there by an
+// addition.
+template <class T, class C>
+PROA_HD T ResultOf(C v) {
+  if constexpr (std::is_same_v<T, C>) {
+    return v;
+  } else {
+    constexpr double kPlaces = 0x1.8p-97;  // 2^-149 is its last place
+    const double size = std::abs(v);
+    const bool tiny = size < 0x1p-126;
+    const uint32_t places =
+        static_cast<uint32_t>(std::bit_cast<uint64_t>(size + kPlaces)) |
+        static_cast<uint32_t>(std::bit_cast<uint64_t>(v) >> 63 << 31);
+    const float normal = static_cast<float>(tiny ? 1.0 : v);
+    return tiny ? std::bit_cast<float>(places) : normal;
+  }
+}
+
 // What precedes `n` elements, as a part of the line that is being scanned.
 template <class T>
 struct Carry {
@@ -41,13 +68,13 @@ struct Carry {
 };
 
 // out[i] = Op(out[i - 1], in[i]), one element after the other.
-template <class Op, class T>
-void ScanOneByOne(const T* in, T* out, int64_t n, Carry<T>* carry) {
-  T sum = carry->any ? Op::Combine(carry->sum, in[0]) : in[0];
-  out[0] = sum;
+template <class Op, class T, class C>
+void ScanOneByOne(const T* in, T* out, int64_t n, Carry<C>* carry) {
+  C sum = carry->any ? Op::Combine(carry->sum, C(in[0])) : C(in[0]);
+  out[0] = ResultOf<T>(sum);
   for (int64_t i = 1; i < n; ++i) {
-    sum = Op::Combine(sum, in[i]);
-    out[i] = sum;
+    sum = Op::Combine(sum, C(in[i]));
+    out[i] = ResultOf<T>(sum);
   }
   *carry = {sum, true};
 }
@@ -130,8 +157,8 @@ void SumInSegments(const T* in, T* out, int64_t n, Carry<T>* carry) {
 
 // out = the running sums of a part of a line, from the carry on, which becomes
 // the last of them.
-template <class Op, class T>
-void ScanPart(const T* in, T* out, int64_t n, Carry<T>* carry) {
+template <class Op, class T, class C>
+void ScanPart(const T* in, T* out, int64_t n, Carry<C>* carry) {
   if constexpr (std::is_same_v<Op, SumOf> && std::is_floating_point_v<T>) {
     SumInSegments(in, out, n, carry);
   } else {
@@ -169,7 +196,7 @@ void ScanLine(const T* in, T* out, int64_t n, bool stream) {
   Carry<T> before{};
   for (int64_t first = 0; first < n; first += kCut<Op> ? kChunk : n) {
     const int64_t end = kCut<Op> ? std::min(n, first + kChunk) : n;
-    Carry<T> carry{};
+    Carry<CarryOf<Op, T>> carry{};
     for (int64_t i = first; i < end; i += kPiece) {
       const int64_t count = std::min(kPiece, end - i);
       if (!before.any && !stream) {
@@ -179,8 +206,10 @@ void ScanLine(const T* in, T* out, int64_t n, bool stream) {
       ScanPart<Op>(in + i, piece, count, &carry);
       Store<Op>(piece, before, stream, count, out + i);
     }
-    before = {before.any ? Op::Combine(before.sum, carry.sum) : carry.sum,
-              true};
+    if constexpr (kCut<Op>) {
+      before = {before.any ? Op::Combine(before.sum, carry.sum) : carry.sum,
+                true};
+    }
   }
 }
 
@@ -241,17 +270,27 @@ void ScanTogether(const T* in, T* out, int64_t n, bool stream) {
 template <class Op, class T>
 void ScanColumns(const T* in, T* out, int64_t n, int64_t inner, int64_t width,
                  bool stream) {
-  alignas(64) T sum[kPiece];
-  std::copy_n(in, width, sum);
+  using C = CarryOf<Op, T>;
+  alignas(64) C sum[kPiece];
+  alignas(64) T row[kPiece];
+  for (int64_t j = 0; j < width; ++j) sum[j] = C(in[j]);
   for (int64_t i = 0; i < n; ++i, in += inner, out += inner) {
     if (i > 0) {
 #pragma GCC ivdep
-      for (int64_t j = 0; j < width; ++j) sum[j] = Op::Combine(sum[j], in[j]);
+      for (int64_t j = 0; j < width; ++j)
+        sum[j] = Op::Combine(sum[j], C(in[j]));
+    }
+    const T* results = row;
+    if constexpr (std::is_same_v<C, T>) {
+      results = sum;
+    } else {
+#pragma GCC ivdep
+      for (int64_t j = 0; j < width; ++j) row[j] = ResultOf<T>(sum[j]);
     }
     if (stream) {
-      StreamCopy(out, sum, width * sizeof(T));
+      StreamCopy(out, results, width * sizeof(T));
     } else {
-      std::copy_n(sum, width, out);
+      std::copy_n(results, width, out);
     }
   }
 }

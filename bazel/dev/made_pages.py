@@ -51,6 +51,15 @@ def accuracy_table():
     return "\n".join(lines)
 
 
+def reductions_table():
+    """The reductions of docs/accuracy.yaml as a table of Markdown."""
+    table = yaml.safe_load((_ROOT / "docs" / "accuracy.yaml").read_text(encoding="utf-8"))
+    lines = ["| function | numbers | float32 | float64 |", "|---|---|---:|---:|"]
+    for row in table["reductions"]:
+        lines.append(f"| {row['name']} | {table['numbers'][row['numbers']]} | {row['float32']} | {row['float64']} |")
+    return "\n".join(lines)
+
+
 def classes_table():
     """The ops of each class of mixed precision as a table of Markdown."""
     schemas = sorted(str(path) for path in (_ROOT / "ops").glob("*/*.yaml"))
@@ -72,6 +81,7 @@ MARKS = {
     "<!-- the table of differences.yaml -->": differences_table,
     "<!-- the classes of amp -->": classes_table,
     "<!-- the table of accuracy.yaml -->": accuracy_table,
+    "<!-- the reductions of accuracy.yaml -->": reductions_table,
 }
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@
 measures with that many arguments and prints the largest errors beside the bounds.
 """
 
+import itertools
+import operator
 import pathlib
 import sys
 
@@ -18,7 +20,9 @@ import proa.nn.functional as F
 
 _TABLE = yaml.safe_load((pathlib.Path(__file__).resolve().parents[2] / "docs" / "accuracy.yaml").read_text())
 ROWS = {row["name"]: row for row in _TABLE["functions"]}
+REDUCTIONS = {row["name"]: row for row in _TABLE["reductions"]}
 _POINTS = 160
+_LENGTHS = (3, 1000, 10000)
 
 
 def _arguments(kind, points, rng):
@@ -96,6 +100,72 @@ def test_short_types_are_float32_rounded_once(name, dtype):
     np.testing.assert_array_equal(got.astype("float32").numpy(), want.astype("float32").numpy())
 
 
+def _numbers(kind, shape, rng):
+    return {
+        "positive": lambda: 10 ** rng.uniform(-3, 3, shape),
+        "around_1": lambda: rng.uniform(0.9, 1.1, shape),
+        "signed": lambda: rng.uniform(-3, 3, shape),
+        "moderate": lambda: rng.uniform(0.1, 3, shape),
+        "far": lambda: rng.uniform(999, 1001, shape),
+    }[kind]()
+
+
+def _spread(x):
+    mean = mpmath.fsum(x) / len(x)
+    return mpmath.fsum((v - mean) ** 2 for v in x) / (len(x) - 1)
+
+
+def _shares(x):
+    powers = [mpmath.exp(v) for v in x]
+    total = mpmath.fsum(powers)
+    return [v / total for v in powers]
+
+
+def _unit(value, dtype):
+    """The distance of the numbers of this type around `value`."""
+    digits, least = {"float16": (11, -24), "bfloat16": (8, -133), "float32": (24, -149), "float64": (53, -1074)}[dtype]
+    return mpmath.mpf(2) ** max(mpmath.frexp(value)[1] - digits, least)
+
+
+def largest_error_of_reduction(name, dtype, n, seed=0):
+    """Units of the last place of the worst result of a few rows of n numbers."""
+    row = REDUCTIONS[name]
+    rows = 2 if n > 1000 else 8
+    x = proa.to_tensor(_numbers(row["numbers"], [rows, n], np.random.default_rng(seed)))
+    x = x.astype("float32" if dtype != "float64" else dtype).astype(dtype)
+    y = eval(row["call"], {"proa": proa, "F": F, "x": x})
+    assert str(y.dtype).split(".")[-1] == dtype
+    y, numbers = y.astype("float64").numpy(), x.astype("float64").numpy()
+    names = {"mp": mpmath.mp, "spread": _spread, "shares": _shares, "itertools": itertools, "operator": operator}
+    exact = eval("lambda x, first: " + row["exact"], names)
+    worst = 0.0
+    with mpmath.workdps(40):
+        first = [mpmath.mpf(v) for v in numbers[0]]
+        for got, given in zip(y, numbers):
+            wanted = exact([mpmath.mpf(v) for v in given], first)
+            pairs = zip(got, wanted, strict=True) if isinstance(wanted, list) else [(got, wanted)]
+            worst = max([worst, *(float(abs(mpmath.mpf(g) - w) / _unit(w, dtype)) for g, w in pairs)])
+    return worst
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_bounds_of_reductions(name, dtype):
+    worst = max(largest_error_of_reduction(name, dtype, n, seed) for n in _LENGTHS for seed in (0, 7))
+    bound = REDUCTIONS[name][dtype]
+    assert worst <= bound, f"{name}: {worst:.2f} units of the last place in {dtype}; the page says {bound}"
+    assert bound <= 3 * worst + 1, f"{name}: the page says {bound} in {dtype}; {worst:.2f} was the most"
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_of_short_types_are_rounded_once(name, dtype):
+    """They add up in float32, so that little more than the last rounding is left."""
+    if dtype == "float16" and REDUCTIONS[name]["numbers"] == "positive":
+        pytest.skip("results leave the range of float16")
+    assert largest_error_of_reduction(name, dtype, 1000) <= 0.51
+
+
 def test_every_function_of_one_number_has_a_row_or_is_exact():
     """By the registry, so that no function can be forgotten."""
     named = {row["call"].split("(")[0].split(".")[-1] for row in ROWS.values()} | {
@@ -126,6 +196,12 @@ def main(points, part):
                 for dtype, (worst, at) in zip(("float32", "float64"), found)
             )
             print(f"{name:22} {told}", flush=True)
+    for name in REDUCTIONS:
+        if part in name:
+            found = [
+                max(largest_error_of_reduction(name, dtype, n, 7) for n in _LENGTHS) for dtype in ("float32", "float64")
+            ]
+            print(f"{name:22} float32 {found[0]:8.3f}  float64 {found[1]:8.3f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -259,12 +259,71 @@ class Maxima {
   std::vector<K> column_, column_at_;
 };
 
+// Of images that are one row of one channel. Several are laid out beside each
+// other, with room between them for what windows see of no image, so that all
+// their windows are one loop for each tap.
+template <typename T>
+void ForwardLines(const PoolGeometry& g, const T* x, int64_t images, T* out) {
+  using A = typename Accumulate<T>::type;
+  using K = typename Key<A>::type;
+  // Below the keys of all numbers.
+  constexpr K kNone = std::numeric_limits<K>::min();
+  constexpr int64_t kTogether = 4096;
+  const int64_t step = g.window.stride[2], taps = g.window.kernel[2];
+  const int64_t before = g.window.pad_before[2];
+  const int64_t reach =
+      std::max(before + g.in[2], (g.out[2] - 1) * step + taps);
+  // Windows of an image, with those that nothing is asked of.
+  const int64_t windows = (reach + step - 1) / step, room = windows * step;
+  const int64_t group =
+      std::min(images, std::max<int64_t>(1, kTogether / room));
+  std::vector<K> keys(group * room + taps, kNone), best(group * windows);
+  const K lowest = KeyOf(static_cast<A>(std::numeric_limits<T>::lowest()));
+  for (int64_t first = 0; first < images; first += group) {
+    const int64_t count = std::min(group, images - first);
+    for (int64_t i = 0; i < count; ++i, x += g.in[2]) {
+      K* const __restrict to = keys.data() + i * room + before;
+      for (int64_t k = 0; k < g.in[2]; ++k) to[k] = KeyOf(static_cast<A>(x[k]));
+    }
+    const int64_t n = count * windows;
+    K* const __restrict most = best.data();
+    std::fill_n(most, n, kNone);
+    for (int64_t q = 0; q < taps; ++q) {
+      const K* const __restrict from = keys.data() + q;
+      if (step == 1) {
+        for (int64_t j = 0; j < n; ++j) most[j] = std::max(most[j], from[j]);
+      } else if (step == 2) {
+        for (int64_t j = 0; j < n; ++j)
+          most[j] = std::max(most[j], from[2 * j]);
+      } else {
+        for (int64_t j = 0; j < n; ++j)
+          most[j] = std::max(most[j], from[j * step]);
+      }
+    }
+    for (int64_t i = 0; i < count; ++i, out += g.out[2]) {
+      const K* const __restrict found = best.data() + i * windows;
+      T* const __restrict to = out;
+      for (int64_t j = 0; j < g.out[2]; ++j) {
+        const K key = found[j] == kNone ? lowest : found[j];
+        to[j] = T(ValueOf<A>(key));
+      }
+    }
+  }
+}
+
 template <typename T>
 void Forward(const PoolGeometry& g, const PoolRows& rows, const void* x_data,
              void* out_data, int32_t* indices) {
   using A = typename Maxima<T>::A;
   using K = typename Maxima<T>::K;
   const bool places = indices != nullptr;
+  const bool lines = g.in[0] * g.in[1] == 1 && g.out[0] * g.out[1] == 1 &&
+                     rows.channels == 1 && rows.first == 0 && rows.last == 1;
+  if (lines && !places && g.ByTaps(2)) {
+    return ForwardLines(g, static_cast<const T*>(x_data) + rows.in_start,
+                        rows.images,
+                        static_cast<T*>(out_data) + rows.out_start);
+  }
   Maxima<T> maxima(g, rows.channels, places);
   std::vector<K> best(maxima.RowRoom()), at(places ? maxima.RowRoom() : 0);
   const int64_t width = g.out[2] * rows.channels;

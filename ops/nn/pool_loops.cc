@@ -73,21 +73,32 @@ void MeanPlane(const PoolGeometry& g, const PoolDivisor& divisor, const T* x,
 }
 
 // The sum of n elements, by lanes.
-template <typename A, typename T>
-A SumRun(const T* x, int64_t n) {
-  constexpr int64_t kLanes = 32;
+template <typename A, int kLanes, typename T>
+inline A SumLanes(const T* x, int64_t n) {
   A lanes[kLanes] = {};
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes)
     for (int64_t l = 0; l < kLanes; ++l) lanes[l] += static_cast<A>(x[i + l]);
+  // The last lanes of the run, of which those before i are taken already.
+  const int64_t last = n - kLanes;
+  for (int64_t l = 0; l < kLanes; ++l)
+    lanes[l] += last + l < i ? A(0) : static_cast<A>(x[last + l]);
   // A copy, which is indexed by variables, so that `lanes` stays in registers.
   A rest[kLanes];
   for (int64_t l = 0; l < kLanes; ++l) rest[l] = lanes[l];
-  for (int64_t l = 0; l < n - i; ++l) rest[l] += static_cast<A>(x[i + l]);
 #pragma GCC unroll 8
   for (int64_t half = kLanes / 2; half > 0; half /= 2)
     for (int64_t l = 0; l < half; ++l) rest[l] += rest[l + half];
   return rest[0];
+}
+
+template <typename A, typename T>
+inline A SumRun(const T* x, int64_t n) {
+  if (n >= 32) return SumLanes<A, 32>(x, n);
+  if (n >= 8) return SumLanes<A, 8>(x, n);
+  A sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += static_cast<A>(x[i]);
+  return sum;
 }
 
 // Of one image [depth, height, width], windows of any sizes: the rows that an
@@ -107,10 +118,16 @@ void MeanWindows(const PoolGeometry& g, const PoolDivisor& divisor, const T* x,
       const int64_t high = deep * g.Counted(1, i, divisor.exclusive);
       g.Range(2, 0, &at.begin, &at.end);
       const bool whole = g.out[2] == 1 && at.begin == 0 && at.end == width;
-      if (!whole) columns.assign(width, A(0));
+      // Columns of one row are the row itself.
+      const bool one =
+          planes.end - planes.begin == 1 && rows.end - rows.begin == 1;
+      const T* const only =
+          one ? x + (planes.begin * g.in[1] + rows.begin) * width : nullptr;
+      if (!whole && !one) columns.assign(width, A(0));
       A sum = 0;
       for (int64_t p = planes.begin; p < planes.end; ++p) {
         const T* row = x + (p * g.in[1] + rows.begin) * width;
+        if (one && !whole) break;
         if (whole) {
           sum += SumRun<A>(row,
                            std::max<int64_t>(rows.end - rows.begin, 0) * width);
@@ -123,8 +140,9 @@ void MeanWindows(const PoolGeometry& g, const PoolDivisor& divisor, const T* x,
       for (int64_t j = 0; j < g.out[2]; ++j) {
         if (!whole) {
           g.Range(2, j, &at.begin, &at.end);
-          sum = 0;
-          for (int64_t c = at.begin; c < at.end; ++c) sum += columns[c];
+          const int64_t n = std::max<int64_t>(at.end - at.begin, 0);
+          sum = one ? SumRun<A>(only + at.begin, n)
+                    : SumRun<A>(columns.data() + at.begin, n);
         }
         const A by =
             divisor.value != 0
@@ -177,6 +195,11 @@ void Mean(const PoolGeometry& g, const PoolBlock& b, const PoolDivisor& divisor,
   const T* x = static_cast<const T*>(x_data) + b.in_start;
   T* out = static_cast<T*>(out_data);
   if (!g.channels_last()) {
+    if (g.adaptive && g.out_pixels() == 1) {
+      const int64_t n = g.in_pixels();
+      out[b.out_start] = T(SumRun<A>(x, n) / static_cast<A>(n));
+      return;
+    }
     const auto mean = g.ByTaps(2) ? MeanPlane<T, A> : MeanWindows<T, A>;
     return mean(g, divisor, x, out + b.out_start);
   }

@@ -32,9 +32,10 @@ void ForEachPoolBlock(const PoolGeometry& g, F&& f) {
                [&](int64_t begin, int64_t end) {
                  PoolBlock b = steps;
                  for (int64_t t = begin; t < end; ++t) {
-                   const int64_t image = t / blocks * g.channels;
-                   const int64_t c = t % blocks * block;
                    const bool last = g.channels_last();
+                   // Of one channel they are counted as t is.
+                   const int64_t image = last ? t / blocks * g.channels : t;
+                   const int64_t c = last ? t % blocks * block : 0;
                    b.in_start = last ? image * g.in_pixels() + c
                                      : (image + c) * g.in_pixels();
                    b.out_start = last ? image * g.out_pixels() + c

@@ -291,20 +291,38 @@ struct Softsign {
   }
 };
 
-// x - tanh(x). Up to 1.2, where most digits of that would cancel, it is x c /
-// (1
-// + c) with tanh(x) = x / (1 + c), c = x^2 / (3 + x^2 / (5 + x^2 / (7 + ...))).
+// x - tanh(x). Up to 1.2, where most digits of that would cancel, it is in
+// float x^3 and a polynomial of x^2, an own fit as those of vector_math.h, and
+// in double x c / (1 + c) with tanh(x) = x / (1 + c), c = x^2 / (3 + x^2 / (5 +
+// x^2 / (7 + ...))).
 struct Tanhshrink {
   static constexpr float kCost = 12;
   template <class T>
   PROA_HD static T Apply(T x) {
-    constexpr int kTerms = sizeof(T) == 8 ? 9 : 5;
     const T square = x * x;
-    T below = T(2 * kTerms + 1);
-    for (int k = kTerms - 1; k > 0; --k) below = T(2 * k + 1) + square / below;
-    const T c = square / below;
     const T apart = x - Tanh::Apply(x);
-    return square < T(1.44) ? x * (c / (1 + c)) : apart;
+    return square < T(1.44) ? Near(x, square) : apart;
+  }
+
+ private:
+  PROA_HD static float Near(float x, float s) {
+    float p = 0x1.c26626p-16f;
+    p = vmath::Fma(p, s, -0x1.f7aa94p-13f);
+    p = vmath::Fma(p, s, 0x1.166b7cp-10f);
+    p = vmath::Fma(p, s, -0x1.b11050p-9f);
+    p = vmath::Fma(p, s, 0x1.1e222cp-7f);
+    p = vmath::Fma(p, s, -0x1.65bddap-6f);
+    p = vmath::Fma(p, s, 0x1.ba11c8p-5f);
+    p = vmath::Fma(p, s, -0x1.1110f0p-3f);
+    p = vmath::Fma(p, s, 0x1.555556p-2f);
+    return x * s * p;
+  }
+  PROA_HD static double Near(double x, double s) {
+    constexpr int kTerms = 9;
+    double below = 2 * kTerms + 1;
+    for (int k = kTerms - 1; k > 0; --k) below = 2 * k + 1 + s / below;
+    const double c = s / below;
+    return x * (c / (1 + c));
   }
 };
 

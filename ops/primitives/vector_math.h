@@ -1,6 +1,6 @@
 // Elementary functions of float without branches, table look-ups or calls, so
 // that loops over them vectorize on every instruction set (and give the same
-// bits on each). double is served by <cmath>.
+// bits on each that has Fma). double is served by <cmath>.
 //
 // They are right for every argument: NaN stays NaN, infinities, zeros with
 // their sign, subnormal arguments and results. The error bounds given with each
@@ -44,6 +44,18 @@ PROA_HD float RoundSmall(float x, int32_t* n) {
   return shifted - kMagic;
 }
 
+// a b + c, rounded once: one instruction of every x86 CPU since Haswell, and of
+// GPUs. On others it is formed in double, where the product is exact: the same
+// bits but for one result in 2^29, where the two roundings differ from one.
+PROA_HD float Fma(float a, float b, float c) {
+#if defined(__FMA__) || defined(__CUDA_ARCH__) || defined(__aarch64__)
+  return __builtin_fmaf(a, b, c);
+#else
+  return static_cast<float>(static_cast<double>(a) * static_cast<double>(b) +
+                            static_cast<double>(c));
+#endif
+}
+
 // 2^n for -126 <= n <= 127.
 PROA_HD float PowerOfTwo(int32_t n) {
   return FromBits(static_cast<uint32_t>(n + 127) << 23);
@@ -58,27 +70,41 @@ PROA_HD float Scale(float x, int32_t n) {
 
 // x = n ln 2 + r with |r| <= ln 2 / 2; |n| < 2^11.
 PROA_HD float ReduceExp(float x, int32_t* n) {
-  const float k = RoundSmall(x * 0x1.715476p0f, n);
-  return (x - k * kLn2High) - k * kLn2Low;
+  constexpr float kMagic = 0x1.8p23f;  // see RoundSmall
+  const float shifted = Fma(x, 0x1.715476p0f, kMagic);
+  *n = static_cast<int32_t>(Bits(shifted) - Bits(kMagic));
+  const float k = shifted - kMagic;
+  return Fma(k, -kLn2Low, Fma(k, -kLn2High, x));
 }
 // (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2. Here and below pairs of terms are
 // formed side by side: what limits loops over such long formulas is how long
 // each operation waits for the one before.
 PROA_HD float ExpTail(float r) {
   const float s = r * r;
-  const float p = 0x1.555914p-5f + 0x1.123faap-7f * r;
-  const float q = 0x1.fffffcp-2f + 0x1.55548ap-3f * r;
-  return q + s * (p + s * 0x1.6a1d72p-10f);
+  const float p = Fma(0x1.123faap-7f, r, 0x1.555914p-5f);
+  const float q = Fma(0x1.55548ap-3f, r, 0x1.fffffcp-2f);
+  return Fma(s, Fma(s, 0x1.6a1d72p-10f, p), q);
 }
 
 // e^x. At most 1.1 ULP.
 PROA_HD float Exp(float x) {
+  // Beyond 89 it is infinite, below -104 it is 0. As integers each bound is one
+  // instruction, but NaN is lost.
+  const int32_t high = std::bit_cast<int32_t>(89.0f);
+  const int32_t signed_bits = std::bit_cast<int32_t>(x);
+  const uint32_t bounded =
+      static_cast<uint32_t>(signed_bits < high ? signed_bits : high);
+  const uint32_t low = Bits(-104.0f);
+  const float t = FromBits(bounded < low ? bounded : low);
   int32_t n;
-  const float r = ReduceExp(x, &n);
-  const float y = Scale(1.0f + (r + r * r * ExpTail(r)), n);
-  // Beyond these n is too large for Scale.
-  const float z = x > 89.0f ? kInf : y;
-  return x < -104.0f ? 0.0f : z;
+  const float r = ReduceExp(t, &n);
+  const float y = 1.0f + Fma(r * r, ExpTail(r), r);
+  // 2^n in two steps, since 2^128 is none of float, and the latter rounds where
+  // the result is subnormal.
+  const int32_t half = n >> 1;
+  const float z = FromBits(Bits(y) + (static_cast<uint32_t>(half) << 23)) *
+                  PowerOfTwo(n - half);
+  return x != x ? x : z;
 }
 // e^-|x|. At most 1.1 ULP.
 PROA_HD float ExpOfMinusAbs(float x) {
@@ -86,7 +112,7 @@ PROA_HD float ExpOfMinusAbs(float x) {
   int32_t n;
   const float r = ReduceExp(x, &n);
   // 2^n in two steps, the latter rounding where the result is subnormal.
-  const float y = (1.0f + (r + r * r * ExpTail(r))) * PowerOfTwo(n + 64);
+  const float y = (1.0f + (Fma(r * r, ExpTail(r), r))) * PowerOfTwo(n + 64);
   return x < -104.0f ? 0.0f : y * 0x1p-64f;
 }
 
@@ -96,9 +122,9 @@ PROA_HD float ExpTerm(float x) {
   int32_t n;
   const float r = ReduceExp(x, &n);
   const float s = r * r;
-  const float p = 0x1.5557aep-3f * r + 0x1.fffdfcp-2f;
-  const float q = 0x1.10627ap-7f * r + 0x1.572a06p-5f;
-  const float e = r + s * (p + s * q);
+  const float p = Fma(0x1.5557aep-3f, r, 0x1.fffdfcp-2f);
+  const float q = Fma(0x1.10627ap-7f, r, 0x1.572a06p-5f);
+  const float e = Fma(s, Fma(s, q, p), r);
   const float y = (1.0f + e) * PowerOfTwo(n);
   const float z = x > 88.0f ? 0x1p126f : y;
   return x < -87.3f ? 0.0f : z;
@@ -111,10 +137,10 @@ PROA_HD float Expm1(float x) {
   x = x < -18.0f ? -18.0f : x;
   int32_t n;
   const float r = ReduceExp(x, &n);
-  const float e = r + r * r * ExpTail(r);  // e^r - 1
+  const float e = Fma(r * r, ExpTail(r), r);  // e^r - 1
   // 2^n e + (2^n - 1), at half scale so that 2^128 does not overflow early.
   const float half = PowerOfTwo(n - 1);
-  const float y = (half * e + (half - 0.5f)) * 2.0f;
+  const float y = Fma(half, e, half - 0.5f) * 2.0f;
   return argument == 0.0f ? argument : y;  // keeps the sign of zero
 }
 
@@ -123,41 +149,41 @@ PROA_HD float Expm1(float x) {
 // log(1 + f) - f for sqrt(1/2) <= 1 + f <= sqrt(2).
 PROA_HD float Log1pTail(float f) {
   float p = 0x1.142f4ep-4f;
-  p = p * f - 0x1.de0cf0p-4f;
-  p = p * f + 0x1.e6e95ep-4f;
-  p = p * f - 0x1.fc2a24p-4f;
-  p = p * f + 0x1.233882p-3f;
-  p = p * f - 0x1.555c16p-3f;
-  p = p * f + 0x1.99a4a4p-3f;
-  p = p * f - 0x1.000006p-2f;
-  p = p * f + 0x1.555548p-2f;
-  const float f2 = f * f;
-  return f2 * f * p - 0.5f * f2;
+  p = Fma(p, f, -0x1.de0cf0p-4f);
+  p = Fma(p, f, 0x1.e6e95ep-4f);
+  p = Fma(p, f, -0x1.fc2a24p-4f);
+  p = Fma(p, f, 0x1.233882p-3f);
+  p = Fma(p, f, -0x1.555c16p-3f);
+  p = Fma(p, f, 0x1.99a4a4p-3f);
+  p = Fma(p, f, -0x1.000006p-2f);
+  p = Fma(p, f, 0x1.555548p-2f);
+  return f * f * Fma(f, p, -0.5f);
 }
 
 // x = 2^e (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); x positive and finite.
 PROA_HD float SplitLog(float x, float* e) {
   const bool tiny = x < 0x1p-126f;
-  x = tiny ? x * 0x1p23f : x;
-  // Moves the border of the exponents to sqrt(1/2).
-  const uint32_t b = Bits(x) - 0x3f3504f3u;
-  const int32_t n = static_cast<int32_t>(b) >> 23;
-  *e = static_cast<float>(n) - (tiny ? 23.0f : 0.0f);
+  // Moves the border of the exponents to sqrt(1/2), and numbers that are
+  // subnormal among the others.
+  const uint32_t border = tiny ? 0x3f3504f3u + (23u << 23) : 0x3f3504f3u;
+  x *= tiny ? 0x1p23f : 1.0f;
+  const uint32_t b = Bits(x) - border;
+  *e = static_cast<float>(static_cast<int32_t>(b) >> 23);
   return FromBits((b & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
 }
 
 // What log is where the formula does not hold: zero, negative, infinite, NaN.
 PROA_HD float LogSpecial(float x, float y) {
-  y = x == kInf ? kInf : y;
+  y = x == kInf ? x : y;
   y = x == 0.0f ? -kInf : y;
-  return x < 0.0f || x != x ? kNan : y;
+  return x >= 0.0f ? y : kNan;
 }
 
 // log(x). At most 1 ULP.
 PROA_HD float Log(float x) {
   float e;
   const float f = SplitLog(x, &e);
-  const float y = e * kLn2High + (f + (Log1pTail(f) + e * kLn2Low));
+  const float y = Fma(e, kLn2High, f + Fma(e, kLn2Low, Log1pTail(f)));
   return LogSpecial(x, y);
 }
 
@@ -166,21 +192,21 @@ PROA_HD float LogNormal(float x) {
   const uint32_t b = Bits(x) - 0x3f3504f3u;
   const float e = static_cast<float>(static_cast<int32_t>(b) >> 23);
   const float f = FromBits((b & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
-  return e * kLn2High + (f + (Log1pTail(f) + e * kLn2Low));
+  return Fma(e, kLn2High, f + Fma(e, kLn2Low, Log1pTail(f)));
 }
 
 // log(x) to base 2 and 10. At most 2 ULP.
 PROA_HD float Log2(float x) {
   float e;
   const float f = SplitLog(x, &e);
-  return LogSpecial(x, e + (f + Log1pTail(f)) * 0x1.715476p0f);
+  return LogSpecial(x, Fma(f + Log1pTail(f), 0x1.715476p0f, e));
 }
 PROA_HD float Log10(float x) {
   float e;
   const float f = SplitLog(x, &e);
   // log10(2), again of few bits and a rest.
-  const float y = (f + Log1pTail(f)) * 0x1.bcb7b2p-2f + e * 0x1.04d428p-12f;
-  return LogSpecial(x, e * 0x1.34p-2f + y);
+  const float y = Fma(f + Log1pTail(f), 0x1.bcb7b2p-2f, e * 0x1.04d428p-12f);
+  return LogSpecial(x, Fma(e, 0x1.34p-2f, y));
 }
 
 // log(1 + x). At most 1.5 ULP.
@@ -195,7 +221,7 @@ PROA_HD float Log1p(float x) {
   const float f = near ? x : split;
   e = near ? 0.0f : e;
   const float rest = near || x > 0x1p24f ? 0.0f : lost / u;
-  const float y = e * kLn2High + (f + (Log1pTail(f) + (e * kLn2Low + rest)));
+  const float y = Fma(e, kLn2High, f + (Log1pTail(f) + Fma(e, kLn2Low, rest)));
   return x == 0.0f ? x : LogSpecial(u, y);
 }
 
@@ -222,7 +248,7 @@ PROA_HD float Logit(float x) {
   // What the rounding of `rest` lost, times the slope 1 / rest; in the middle
   // it makes no difference.
   const float lost = middle ? 0.0f : ((1.0f - rest) - x) * (q + 1.0f);
-  const float y = e * kLn2High + (f + (Log1pTail(f) + (e * kLn2Low - lost)));
+  const float y = Fma(e, kLn2High, f + (Log1pTail(f) + Fma(e, kLn2Low, -lost)));
   return middle ? y : LogSpecial(q, y);
 }
 
@@ -253,17 +279,17 @@ PROA_HD float ReduceQuarter(float x, uint32_t* n) {
 PROA_HD float SinNear(float r) {
   const float s = r * r;
   float p = 0x1.6ccf7ap-19f;
-  p = p * s - 0x1.a00f74p-13f;
-  p = p * s + 0x1.111108p-7f;
-  p = p * s - 0x1.555556p-3f;
-  return r + r * s * p;
+  p = Fma(p, s, -0x1.a00f74p-13f);
+  p = Fma(p, s, 0x1.111108p-7f);
+  p = Fma(p, s, -0x1.555556p-3f);
+  return Fma(r * s, p, r);
 }
 PROA_HD float CosNear(float r) {
   const float s = r * r;
   float p = 0x1.99e864p-16f;
-  p = p * s - 0x1.6c0c28p-10f;
-  p = p * s + 0x1.55554ap-5f;
-  return (1.0f - 0.5f * s) + s * s * p;
+  p = Fma(p, s, -0x1.6c0c28p-10f);
+  p = Fma(p, s, 0x1.55554ap-5f);
+  return Fma(s * s, p, Fma(s, -0.5f, 1.0f));
 }
 // sin(r + n pi / 2).
 PROA_HD float SinQuadrant(float r, uint32_t n) {
@@ -295,10 +321,10 @@ PROA_HD float Tan(float x) {
 // (asin(x) - x) / x^3 as a polynomial of s = x^2, |x| <= 1/2.
 PROA_HD float AsinTail(float s) {
   float p = 0x1.599fbcp-5f;
-  p = p * s + 0x1.8bf1d8p-6f;
-  p = p * s + 0x1.748344p-5f;
-  p = p * s + 0x1.3301b6p-4f;
-  return p * s + 0x1.5555cap-3f;
+  p = Fma(p, s, 0x1.8bf1d8p-6f);
+  p = Fma(p, s, 0x1.748344p-5f);
+  p = Fma(p, s, 0x1.3301b6p-4f);
+  return Fma(p, s, 0x1.5555cap-3f);
 }
 // asin(x), acos(x). At most 2.5 ULP.
 PROA_HD float Asin(float x) {
@@ -307,7 +333,7 @@ PROA_HD float Asin(float x) {
   // Near 1: asin(a) = pi / 2 - 2 asin(sqrt((1 - a) / 2)).
   const float s = large ? 0.5f * (1.0f - a) : a * a;
   const float b = large ? std::sqrt(s) : a;
-  const float y = b + b * s * AsinTail(s);
+  const float y = Fma(b * s, AsinTail(s), b);
   const float z = large ? 0x1.921fb6p0f - (2.0f * y + 0x1.777a5cp-25f) : y;
   return CopySign(z, x);
 }
@@ -316,7 +342,7 @@ PROA_HD float Acos(float x) {
   const bool large = a > 0.5f;
   const float s = large ? 0.5f * (1.0f - a) : x * x;
   const float b = large ? std::sqrt(s) : x;
-  const float y = b + b * s * AsinTail(s);
+  const float y = Fma(b * s, AsinTail(s), b);
   const float near_one =
       x < 0.0f ? 0x1.921fb6p1f - (2.0f * y + 0x1.777a5cp-24f) : 2.0f * y;
   return large ? near_one : 0x1.921fb6p0f - (y + 0x1.777a5cp-25f);
@@ -332,11 +358,11 @@ PROA_HD float Atan(float x) {
   const float t = middle ? above / below : a;
   const float s = t * t;
   float p = -0x1.f19358p-5f;
-  p = p * s + 0x1.b1db32p-4f;
-  p = p * s - 0x1.23b40cp-3f;
-  p = p * s + 0x1.999188p-3f;
-  p = p * s - 0x1.55554ap-2f;
-  const float y = t + t * s * p;
+  p = Fma(p, s, 0x1.b1db32p-4f);
+  p = Fma(p, s, -0x1.23b40cp-3f);
+  p = Fma(p, s, 0x1.999188p-3f);
+  p = Fma(p, s, -0x1.55554ap-2f);
+  const float y = Fma(t * s, p, t);
   const float half = 0x1.921fb6p0f + (y - 0x1.777a5cp-25f);
   const float quarter = 0x1.921fb6p-1f + (y - 0x1.777a5cp-26f);
   const float z = far ? half : middle ? quarter : y;
@@ -353,11 +379,11 @@ PROA_HD float Atan2(float y, float x) {
   const float ratio = low == high ? 1.0f : low / high;
   const float t = high == 0.0f ? 0.0f : ratio;
   const float s = t * t, w = s * s;
-  const float p = -0x1.5554dcp-2f + 0x1.9978f4p-3f * s;
-  const float q = -0x1.230ad8p-3f + 0x1.b4e10cp-4f * s;
-  const float u = -0x1.355672p-4f + 0x1.61fd38p-5f * s;
-  const float v = -0x1.0c2b4cp-6f + 0x1.7ed09ep-9f * s;
-  const float angle = t + t * s * (p + w * (q + w * (u + w * v)));
+  const float p = Fma(0x1.9978f4p-3f, s, -0x1.5554dcp-2f);
+  const float q = Fma(0x1.b4e10cp-4f, s, -0x1.230ad8p-3f);
+  const float u = Fma(0x1.61fd38p-5f, s, -0x1.355672p-4f);
+  const float v = Fma(0x1.7ed09ep-9f, s, -0x1.0c2b4cp-6f);
+  const float angle = Fma(t * s, Fma(w, Fma(w, Fma(w, v, u), q), p), t);
   const float up = 0x1.921fb6p0f - (angle + 0x1.777a5cp-25f);
   const float first = steep ? up : angle;  // of (b, a)
   const float left = 0x1.921fb6p1f - (first + 0x1.777a5cp-24f);
@@ -408,16 +434,16 @@ PROA_HD float Tanh(float x) {
   const float a = Abs(x);
   const float s = a * a;
   float p = 0x1.3c222cp-6f;
-  p = p * s - 0x1.b7e104p-5f;
-  p = p * s + 0x1.110b0cp-3f;
-  p = p * s - 0x1.55554cp-2f;
-  const float small = a + a * s * p;
+  p = Fma(p, s, -0x1.b7e104p-5f);
+  p = Fma(p, s, 0x1.110b0cp-3f);
+  p = Fma(p, s, -0x1.55554cp-2f);
+  const float small = Fma(a * s, p, a);
   // (e^2a - 1) / (e^2a + 1). Beyond 9.02 the result rounds to 1.
   const float b = a > 10.0f ? 10.0f : a;
   int32_t n;
   const float r = ReduceExp(b + b, &n);
   const float power = PowerOfTwo(n);
-  const float m = power * (r + r * r * ExpTail(r)) + (power - 1.0f);
+  const float m = Fma(power, Fma(r * r, ExpTail(r), r), power - 1.0f);
   const float large = m / (m + 2.0f);
   return CopySign(a < 0.35f ? small : large, x);
 }
@@ -430,24 +456,24 @@ PROA_HD float Erf(float x) {
   const float a = Abs(x);
   const float s = a * a;
   float p = 0x1.574f94p-14f;
-  p = p * s - 0x1.a88dccp-11f;
-  p = p * s + 0x1.54966cp-8f;
-  p = p * s - 0x1.b80962p-6f;
-  p = p * s + 0x1.ce2dcap-4f;
-  p = p * s - 0x1.812742p-2f;
-  p = p * s + 0x1.06eba8p-3f;
-  const float small = a + a * p;
+  p = Fma(p, s, -0x1.a88dccp-11f);
+  p = Fma(p, s, 0x1.54966cp-8f);
+  p = Fma(p, s, -0x1.b80962p-6f);
+  p = Fma(p, s, 0x1.ce2dcap-4f);
+  p = Fma(p, s, -0x1.812742p-2f);
+  p = Fma(p, s, 0x1.06eba8p-3f);
+  const float small = Fma(a, p, a);
   // 1 - e^-q(x); from 4 on it rounds to 1.
   const float b = a > 4.0f ? 4.0f : a;
   float q = 0x1.888a2ap-21f;
-  q = q * b + 0x1.7e863ap-17f;
-  q = q * b - 0x1.8dd05ep-12f;
-  q = q * b + 0x1.05e024p-8f;
-  q = q * b - 0x1.95f764p-6f;
-  q = q * b + 0x1.b9ce8ap-4f;
-  q = q * b + 0x1.446f06p-1f;
-  q = q * b + 0x1.211f46p+0f;
-  q = q * b - 0x1.3c82cap-13f;
+  q = Fma(q, b, 0x1.7e863ap-17f);
+  q = Fma(q, b, -0x1.8dd05ep-12f);
+  q = Fma(q, b, 0x1.05e024p-8f);
+  q = Fma(q, b, -0x1.95f764p-6f);
+  q = Fma(q, b, 0x1.b9ce8ap-4f);
+  q = Fma(q, b, 0x1.446f06p-1f);
+  q = Fma(q, b, 0x1.211f46p+0f);
+  q = Fma(q, b, -0x1.3c82cap-13f);
   const float large = 1.0f - Exp(-q);
   const float y = a < 0.92f ? small : large;
   return x != x ? x : CopySign(y, x);
@@ -469,7 +495,7 @@ inline constexpr float kExpEnd = 0x1.601e68p+6f;  // 127 ln 2
 PROA_HD float ExpDown(float x, float rest) {
   int32_t n;
   const float r = ReduceExp(-x, &n) - rest;
-  return (1.0f + (r + r * r * ExpTail(r))) * PowerOfTwo(n);
+  return (1.0f + (Fma(r * r, ExpTail(r), r))) * PowerOfTwo(n);
 }
 
 // Of the standard normal distribution.
@@ -488,19 +514,18 @@ PROA_HD NormalTail NormalTailOf(float x) {
   const float a = AbsUpTo(x, kNormalEnd);
   // The square as one that is exact and a rest: rounded, it would cost many
   // digits of its power.
-  const float high = FromBits(Bits(a) & 0xfffff000u);
-  const float bell =
-      ExpDown(0.5f * high * high, 0.5f * (a - high) * (a + high));
+  const float half = 0.5f * a, square = half * a;
+  const float bell = ExpDown(square, Fma(half, a, -square));
   // P(X > a) e^(a^2 / 2) = 1/2 + v p(v), with v = c / (1 + c).
   const float c = 0.36f * a;
   const float v = c / (1.0f + c);
   const float w = v * v;
-  float p = 0x1.37d204p-6f * v - 0x1.e0ffcap-5f;
-  p = p * w + (0x1.721d4ap-5f * v - 0x1.03548ep-9f);
-  p = p * w + (0x1.5d41a6p-5f * v - 0x1.e08d8ep-8f);
-  p = p * w + (-0x1.3597f4p-3f * v - 0x1.9ad9e2p-4f);
-  p = p * w + (0x1.a44428p-1f * v - 0x1.1bb136p+0f);
-  return {a, (0.5f + v * p) * bell, bell};
+  float p = Fma(0x1.37d204p-6f, v, -0x1.e0ffcap-5f);
+  p = Fma(p, w, Fma(0x1.721d4ap-5f, v, -0x1.03548ep-9f));
+  p = Fma(p, w, Fma(0x1.5d41a6p-5f, v, -0x1.e08d8ep-8f));
+  p = Fma(p, w, Fma(-0x1.3597f4p-3f, v, -0x1.9ad9e2p-4f));
+  p = Fma(p, w, Fma(0x1.a44428p-1f, v, -0x1.1bb136p+0f));
+  return {a, Fma(v, p, 0.5f) * bell, bell};
 }
 
 }  // namespace proa::inline v0::ops::vmath

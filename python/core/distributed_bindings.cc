@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "distributed/backend.h"
+#include "distributed/etcd_store.h"
 #include "distributed/fabric.h"
 #include "distributed/flight_recorder.h"
 #include "distributed/job.h"
@@ -161,6 +162,22 @@ void BindStores(py::module_& m) {
                }),
            py::arg("host"), py::arg("port"), py::arg("timeout") = 300.0,
            py::arg("rank") = -1);
+  using distributed::EtcdStore;
+  py::class_<EtcdStore, Store, std::shared_ptr<EtcdStore>>(m, "EtcdStore")
+      .def(py::init([](const std::string& host, int port,
+                       const std::string& prefix, double timeout) {
+             const GilRelease release;
+             return std::make_shared<EtcdStore>(host, port, prefix,
+                                                LimitOf(timeout));
+           }),
+           py::arg("host"), py::arg("port"), py::arg("prefix") = "",
+           py::arg("timeout") = 300.0)
+      .def("claim", &EtcdStore::Claim, py::arg("key"), py::arg("value"),
+           py::arg("lease") = 0, NoGil())
+      .def("new_lease", &EtcdStore::NewLease, py::arg("seconds"), NoGil())
+      .def("keep_lease", &EtcdStore::KeepLease, py::arg("lease"), NoGil())
+      .def("end_lease", &EtcdStore::EndLease, py::arg("lease"), NoGil())
+      .def("clear", &EtcdStore::Clear, NoGil());
   py::class_<distributed::TcpStoreServer,
              std::shared_ptr<distributed::TcpStoreServer>>(m, "TcpStoreServer")
       .def(py::init([](int port) {

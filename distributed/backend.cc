@@ -16,7 +16,31 @@ std::map<std::string, BackendFactory>& Registry() {
   return *registry;
 }
 
+std::map<std::string, std::string>& Absent() {
+  static auto* absent = new std::map<std::string, std::string>;
+  return *absent;
+}
+
 }  // namespace
+
+void DeviceBackend::Move(const CollectiveCall& call,
+                         const std::vector<int64_t>&,
+                         const std::vector<int64_t>&, const Watch&) {
+  Fail(absl::StatusCode::kInternal, Name(call.kind), ": ", transport(),
+       " moves nothing on the host");
+}
+
+bool RegisterAbsentBackend(const std::string& name, const std::string& why) {
+  const std::lock_guard lock(registry_mu);
+  Absent()[name] = why;
+  return true;
+}
+
+std::string WhyAbsent(const std::string& name) {
+  const std::lock_guard lock(registry_mu);
+  const auto at = Absent().find(name);
+  return at == Absent().end() ? "" : at->second;
+}
 
 bool RegisterBackend(const std::string& name, BackendFactory factory) {
   const std::lock_guard lock(registry_mu);
@@ -41,8 +65,10 @@ BackendFactory FindBackend(const std::string& name) {
     const auto at = Registry().find(name);
     if (at != Registry().end()) return at->second;
   }
-  FailArgument("new_group: there is no backend '", name,
-               "' here; there are: ", absl::StrJoin(BackendNames(), ", "));
+  const std::string why = WhyAbsent(name);
+  FailArgument("new_group: there is no backend '", name, "' here",
+               why.empty() ? "" : ": ", why,
+               "; there are: ", absl::StrJoin(BackendNames(), ", "));
 }
 
 }  // namespace proa::inline v0::distributed

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "distributed/device_turn.h"
 #include "distributed/fabric.h"
 #include "distributed/links.h"
 #include "distributed/movement.h"
@@ -50,12 +51,35 @@ class Backend {
                     const std::vector<int64_t>& from, const Watch& watch) = 0;
 };
 
+// A backend of a device. What lies elsewhere goes by the default backend, and
+// what it cannot combine through the host.
+class DeviceBackend : public Backend {
+ public:
+  virtual bool Carries(const Place& place) const = 0;
+  virtual bool Combines(ReduceOp reduce, DType dtype) const = 0;
+  // As Move, also for sends and receives, by turn->Enqueue: on return the work
+  // is on a stream. `watch` is called while the host waits.
+  virtual void MoveOnDevice(const CollectiveCall& call,
+                            const std::vector<int64_t>& to,
+                            const std::vector<int64_t>& from, DeviceTurn* turn,
+                            const Watch& watch) = 0;
+  // What is on streams ends soon, with whatever result; nothing is moved
+  // afterwards. Called on any thread.
+  virtual void Abort() = 0;
+  void Move(const CollectiveCall& call, const std::vector<int64_t>& to,
+            const std::vector<int64_t>& from, const Watch& watch) final;
+};
+
 using BackendFactory = std::unique_ptr<Backend> (*)(const BackendSetup&);
 
 // The name is in lower case, of at most 31 characters. Throws Error for one
 // that is taken.
 bool RegisterBackend(const std::string& name, BackendFactory factory);
+// In place of one that this build leaves out: why, for who asks for it.
+bool RegisterAbsentBackend(const std::string& name, const std::string& why);
 std::vector<std::string> BackendNames();  // ascending
+// "" for a name that nobody has registered as absent.
+std::string WhyAbsent(const std::string& name);
 // Throws Error kInvalidArgument, with the names that there are.
 BackendFactory FindBackend(const std::string& name);
 

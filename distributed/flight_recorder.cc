@@ -35,7 +35,8 @@ std::string CallHeader::Text() const {
       absl::StrAppend(&text, i == 0 ? "" : ", ", dims[i]);
     }
     absl::StrAppend(&text, rank > kMaxDims ? ", ...] " : "] ",
-                    error_internal::Piece(Name(dtype)));
+                    error_internal::Piece(Name(dtype)),
+                    on_device != 0 ? " on a device" : "");
   }
   if (kind == Collective::kReduce || kind == Collective::kBroadcast ||
       kind == Collective::kGather || kind == Collective::kScatter) {

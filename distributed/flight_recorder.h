@@ -30,7 +30,8 @@ struct CallHeader {
   int64_t peer = 0;
   int64_t bytes = 0;  // to the rank that reads this
   int64_t dims[kMaxDims] = {};
-  char line[48] = {};
+  char line[47] = {};
+  uint8_t on_device = 0;  // moved by a device backend
 
   // "all_reduce sum of [2, 3] float32 (train.py:91)"
   std::string Text() const;

@@ -9,7 +9,6 @@
 
 #include "distributed/process_group_parts.h"
 #include "ops/call_site.h"
-#include "tensor/copy.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::distributed {
@@ -38,37 +37,39 @@ std::shared_ptr<Work> ProcessGroup::StartMessage(const CollectiveCall& call,
     header =
         HeaderOf(call, sends ? ++box->sent : ++box->received, SourceLine());
   }
-  CollectiveCall flat = call;
-  if (sends) {
-    flat.in = Contiguous(call.in);
-  } else if (!call.out.is_contiguous()) {
-    flat.out = Contiguous(call.out);
-  }
-  return (sends ? box->out : box->in)
-      .Run(
-          [this, box, call, flat, header, sends](bool here) {
-            {
-              const std::lock_guard lock(box->mu);
-              if (!box->broken.empty()) {
-                Fail(absl::StatusCode::kFailedPrecondition, Name(call.kind),
-                     ": messages with ", NameOf(box->peer),
-                     " ended with an earlier error: ", box->broken);
-              }
-            }
-            try {
-              sends ? Send(*box, flat, header, here)
-                    : Receive(*box, flat, header, here);
-            } catch (...) {
-              const std::lock_guard lock(box->mu);
-              if (box->broken.empty()) box->broken = TextOfCurrentError();
-              throw;
-            }
-            if (!sends) {
-              if (!call.out.is_contiguous()) CopyInto(flat.out, call.out);
-              if (call.out.storage()) call.out.storage()->BumpVersion();
-            }
-          },
-          wait);
+  const Turn turn = TurnOf(call);
+  header.on_device = turn != nullptr;
+  const CollectiveCall flat = InOnePiece(call, turn != nullptr);
+  if (turn != nullptr) turn->Begin();
+  auto work =
+      (sends ? box->out : box->in)
+          .Run(
+              [this, box, call, flat, header, sends, turn](bool here) {
+                {
+                  const std::lock_guard lock(box->mu);
+                  if (!box->broken.empty()) {
+                    Fail(absl::StatusCode::kFailedPrecondition, Name(call.kind),
+                         ": messages with ", NameOf(box->peer),
+                         " ended with an earlier error: ", box->broken);
+                  }
+                }
+                try {
+                  sends ? Send(*box, flat, header, here, turn)
+                        : Receive(*box, flat, header, here, turn);
+                } catch (...) {
+                  const std::lock_guard lock(box->mu);
+                  if (box->broken.empty()) box->broken = TextOfCurrentError();
+                  throw;
+                }
+                if (turn == nullptr) {
+                  PutBack(flat, call);
+                  return;
+                }
+                Close(turn, flat, call);
+                Follow(turn, header, box->peer, [](std::exception_ptr) {});
+              },
+              wait);
+  return InOrder(std::move(work), turn, wait);
 }
 
 namespace {
@@ -92,6 +93,10 @@ struct Patience {
          fabric.presence(peer) == Presence::kLeft
              ? " has left the job"
              : " died (its connection is gone)");
+  }
+  void Look() const {
+    Check();
+    if (fabric.presence(peer) != Presence::kHere) FailGone();
   }
   void Check() const {
     if (here) LookForInterrupt();
@@ -167,7 +172,7 @@ int Opened(std::mutex& mu, Socket& socket, Fabric& fabric,
 }  // namespace
 
 void ProcessGroup::Send(Mailbox& box, const CollectiveCall& call,
-                        const CallHeader& header, bool here) {
+                        const CallHeader& header, bool here, const Turn& turn) {
   const Patience p{*fabric_, members()[box.peer],
                    aborted_, Clock::now() + options_.limit,
                    here,     header};
@@ -176,11 +181,16 @@ void ProcessGroup::Send(Mailbox& box, const CollectiveCall& call,
   CallHeader own = header;
   own.bytes = call.in.bytes();
   MoveAll(fd, reinterpret_cast<char*>(&own), sizeof own, true, p);
+  if (turn != nullptr) {
+    device_backend_->MoveOnDevice(call, {}, {}, turn.get(), [&] { p.Look(); });
+    return;
+  }
   MoveAll(fd, static_cast<char*>(call.in.raw_data()), call.in.bytes(), true, p);
 }
 
 void ProcessGroup::Receive(Mailbox& box, const CollectiveCall& call,
-                           const CallHeader& header, bool here) {
+                           const CallHeader& header, bool here,
+                           const Turn& turn) {
   const Patience p{*fabric_, members()[box.peer],
                    aborted_, Clock::now() + options_.limit,
                    here,     header};
@@ -190,11 +200,18 @@ void ProcessGroup::Receive(Mailbox& box, const CollectiveCall& call,
   MoveAll(fd, reinterpret_cast<char*>(&theirs), sizeof theirs, false, p);
   if (theirs.magic != CallHeader::kMagic ||
       theirs.sequence != header.sequence || theirs.dtype != header.dtype ||
-      theirs.bytes != call.out.bytes()) {
-    if (theirs.magic == CallHeader::kMagic) ReadAway(fd, theirs.bytes, p);
+      theirs.bytes != call.out.bytes() ||
+      theirs.on_device != header.on_device) {
+    if (theirs.magic == CallHeader::kMagic && theirs.on_device == 0) {
+      ReadAway(fd, theirs.bytes, p);
+    }
     Fail(absl::StatusCode::kFailedPrecondition, p.What(), ": rank ", p.peer,
          " sends ", theirs.Text(), ", and ", Describe(call.out),
          " is to be filled");
+  }
+  if (turn != nullptr) {
+    device_backend_->MoveOnDevice(call, {}, {}, turn.get(), [&] { p.Look(); });
+    return;
   }
   MoveAll(fd, static_cast<char*>(call.out.raw_data()), call.out.bytes(), false,
           p);

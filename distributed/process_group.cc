@@ -9,7 +9,7 @@
 #include "distributed/movement.h"
 #include "distributed/process_group_parts.h"
 #include "ops/call_site.h"
-#include "tensor/copy.h"
+#include "profiler/events.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::distributed {
@@ -20,7 +20,7 @@ int64_t BytesOf(const Tensor& t) { return t.defined() ? t.bytes() : 0; }
 // What two ranks must agree on.
 bool Agree(const CallHeader& a, const CallHeader& b) {
   if (a.sequence != b.sequence || a.kind != b.kind || a.reduce != b.reduce ||
-      a.peer != b.peer) {
+      a.peer != b.peer || a.on_device != b.on_device) {
     return false;
   }
   return a.kind == Collective::kBarrier || a.dtype == b.dtype;
@@ -135,13 +135,19 @@ ProcessGroup::ProcessGroup(std::shared_ptr<Fabric> fabric, GroupOptions options)
   links_ = NewLinks(*fabric_, absl::StrCat("group ", id()), members(), rank_,
                     options_.shared_memory, options_.limit);
   AgreeOnBackend();
-  backend_ = factory({.fabric = *fabric_,
-                      .links = *links_,
-                      .members = members(),
-                      .group = id(),
-                      .rank = rank_,
-                      .limit = options_.limit});
+  const BackendSetup setup{.fabric = *fabric_,
+                           .links = *links_,
+                           .members = members(),
+                           .group = id(),
+                           .rank = rank_,
+                           .limit = options_.limit};
+  backend_ = factory(setup);
   transport_ = backend_->transport();
+  if (auto* device = dynamic_cast<DeviceBackend*>(backend_.get())) {
+    static_cast<void>(backend_.release());
+    device_backend_.reset(device);
+    backend_ = FindBackend(kDefaultBackend)(setup);
+  }
 }
 
 // Ranks that name different backends would wait for each other.
@@ -198,8 +204,14 @@ std::shared_ptr<Work> ProcessGroup::Start(const CollectiveCall& call,
 void ProcessGroup::Check(const CollectiveCall& call) const {
   const char* op = Name(call.kind);
   for (const Tensor* t : {&call.in, &call.out}) {
-    PROA_REQUIRE(!t->defined() || (t->place().is_cpu() && !t->is_symbolic()),
-                 op, ": tensors must lie on the CPU; one is ", Describe(*t));
+    PROA_REQUIRE(!t->defined() || !t->is_symbolic(), op,
+                 ": tensors must be at hand; one is ", Describe(*t));
+  }
+  if (call.in.defined() && call.out.defined() &&
+      call.in.place() != call.out.place()) {
+    FailArgument(op, ": tensors must lie in one place; one lies on ",
+                 ToString(call.in.place()), ", the other on ",
+                 ToString(call.out.place()));
   }
   PROA_REQUIRE(call.peer >= 0 && call.peer < size(), op, ": there is no rank ",
                call.peer, " in a group of ", size());
@@ -274,37 +286,48 @@ std::shared_ptr<Work> ProcessGroup::StartExchange(const CollectiveCall& call,
     }
     header = HeaderOf(call, ++sequence_, SourceLine());
   }
-  // A tensor with strides is worked on as a copy.
-  CollectiveCall flat = call;
-  flat.group = 0;
-  if (flat.in.defined()) flat.in = Contiguous(call.in);
-  if (flat.out.defined() && !call.out.is_contiguous()) {
-    flat.out = call.in.is_same(call.out) ? flat.in : Contiguous(call.out);
-  }
-  return lane_.Run(
-      [this, call, flat, header](bool here) {
+  const Turn turn = TurnOf(call);
+  header.on_device = turn != nullptr;
+  const CollectiveCall flat = InOnePiece(call, turn != nullptr);
+  if (turn != nullptr) turn->Begin();
+  auto work = lane_.Run(
+      [this, call, flat, header, turn](bool here) {
         recorder_.Begin(header);
         try {
-          Run(flat, header, here);
+          Run(flat, header, here, turn);
         } catch (...) {
           recorder_.End(header.sequence, true);
-          {
-            const std::lock_guard lock(mu_);
-            if (broken_.empty()) broken_ = TextOfCurrentError();
-          }
+          Break(std::current_exception());
           throw;
         }
-        recorder_.End(header.sequence, false);
-        if (call.out.defined()) {
-          if (!call.out.is_contiguous()) CopyInto(flat.out, call.out);
-          if (call.out.storage()) call.out.storage()->BumpVersion();
+        if (turn == nullptr) {
+          recorder_.End(header.sequence, false);
+          PutBack(flat, call);
+          return;
         }
+        Close(turn, flat, call);
+        Follow(turn, header, -1,
+               [this, flat, n = header.sequence](std::exception_ptr error) {
+                 recorder_.End(n, error != nullptr);
+                 if (error != nullptr) Break(error);
+               });
       },
       wait);
+  return InOrder(std::move(work), turn, wait);
+}
+
+void ProcessGroup::Break(std::exception_ptr error) {
+  const std::lock_guard lock(mu_);
+  if (!broken_.empty()) return;
+  try {
+    std::rethrow_exception(std::move(error));
+  } catch (...) {
+    broken_ = TextOfCurrentError();
+  }
 }
 
 void ProcessGroup::Run(const CollectiveCall& call, const CallHeader& header,
-                       bool here) {
+                       bool here, const Turn& turn) {
   if (size() == 1) {
     RunAlone(call);
     return;
@@ -366,6 +389,7 @@ void ProcessGroup::Run(const CollectiveCall& call, const CallHeader& header,
     default:
       break;
   }
+  const profiler::Range range(Name(header.kind), "exchange");
   Attempt attempt(*this, header, here);
   const Watch watch = [&] { attempt.Watch(); };
   ExchangeHeaders(*links_, header, to, &attempt.headers, &attempt.came, watch);
@@ -374,10 +398,13 @@ void ProcessGroup::Run(const CollectiveCall& call, const CallHeader& header,
   for (int i = 0; i < n; ++i) {
     if (attempt.headers[i].bytes != from[i]) attempt.FailMismatch(i, rank_);
   }
-  if (call.kind != Collective::kBarrier) {
-    backend_->Move(call, to, from, watch);
-  } else {
+  if (call.kind == Collective::kBarrier) {
     Drain(*links_, watch);
+  } else if (turn != nullptr) {
+    Drain(*links_, watch);
+    device_backend_->MoveOnDevice(call, to, from, turn.get(), watch);
+  } else {
+    backend_->Move(call, to, from, watch);
   }
 }
 

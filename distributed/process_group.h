@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "distributed/backend.h"
+#include "distributed/device_turn.h"
 #include "distributed/fabric.h"
 #include "distributed/flight_recorder.h"
 #include "distributed/links.h"
@@ -53,11 +54,13 @@ class ProcessGroup {
   const char* transport() const { return transport_; }
   const FlightRecorder& recorder() const { return recorder_; }
 
-  // Tensors of any strides on the CPU. Throws Error at once for arguments that
-  // can be seen to be wrong; the group goes on then.
+  // Tensors of any strides, in one place. On a device that the backend carries
+  // the work goes to a stream of its own (work.h); other devices go by the
+  // host. Throws Error at once for arguments that can be seen to be wrong; the
+  // group goes on then.
   std::shared_ptr<Work> Start(const CollectiveCall& call, bool wait);
   // What runs ends soon, with an error.
-  void Abort() { aborted_.store(true); }
+  void Abort();
 
  private:
   struct Attempt;
@@ -65,25 +68,37 @@ class ProcessGroup {
   std::shared_ptr<Work> StartExchange(const CollectiveCall& call, bool wait);
   std::shared_ptr<Work> StartMessage(const CollectiveCall& call, bool wait);
   void Check(const CollectiveCall& call) const;
-  void Run(const CollectiveCall& call, const CallHeader& header, bool here);
+  using Turn = std::shared_ptr<DeviceTurn>;  // null: on the host
+  // Moves, or enqueues.
+  void Run(const CollectiveCall& call, const CallHeader& header, bool here,
+           const Turn& turn);
+  std::shared_ptr<Work> InOrder(std::shared_ptr<Work> work, const Turn& turn,
+                                bool wait) const;
+  // The turn of a call that the backend carries, null for others.
+  Turn TurnOf(const CollectiveCall& call) const;
+  void Follow(const Turn& turn, const CallHeader& header, int peer,
+              std::function<void(std::exception_ptr)> ended);
+  void Break(std::exception_ptr error);
   void AgreeOnBackend();
   void Send(Mailbox& box, const CollectiveCall& call, const CallHeader& header,
-            bool here);
+            bool here, const Turn& turn);
   void Receive(Mailbox& box, const CollectiveCall& call,
-               const CallHeader& header, bool here);
+               const CallHeader& header, bool here, const Turn& turn);
   std::string NameOf(int rank) const;
 
   const std::shared_ptr<Fabric> fabric_;
   const GroupOptions options_;
   int rank_ = -1;
   const char* transport_ = "alone";
-  std::unique_ptr<Links> links_;      // null for a group of one
-  std::unique_ptr<Backend> backend_;  // the same
+  std::unique_ptr<Links> links_;                   // null for a group of one
+  std::unique_ptr<Backend> backend_;               // the same; of the host
+  std::unique_ptr<DeviceBackend> device_backend_;  // null: the host has all
   FlightRecorder recorder_;
   std::mutex mu_;
   uint64_t sequence_ = 0;  // guarded by mu_
   std::string broken_;     // guarded by mu_: why it ended
   std::atomic<bool> aborted_{false};
+  DeviceWatch watch_;  // lanes, which give it work, end before it
   std::map<int, std::unique_ptr<Mailbox>> mailboxes_;  // guarded by mu_
   Lane lane_;
 };

@@ -2,8 +2,10 @@
 #ifndef PROA_DISTRIBUTED_PROCESS_GROUP_PARTS_H_
 #define PROA_DISTRIBUTED_PROCESS_GROUP_PARTS_H_
 
+#include <memory>
 #include <string>
 
+#include "distributed/device_turn.h"
 #include "distributed/process_group.h"
 #include "distributed/socket.h"
 #include "distributed/work.h"
@@ -12,6 +14,14 @@ namespace proa::inline v0::distributed {
 
 // Within a catch block.
 std::string TextOfCurrentError();
+
+// What a call works on: tensors in one piece, on the host unless a device
+// backend has them (`native`). Put back with PutBack.
+CollectiveCall InOnePiece(const CollectiveCall& call, bool native);
+void PutBack(const CollectiveCall& flat, const CollectiveCall& call);
+// The end of a turn, with what is to be put back.
+void Close(const std::shared_ptr<DeviceTurn>& turn, const CollectiveCall& flat,
+           const CollectiveCall& call);
 
 // Messages to and from one peer: a connection, which the first message makes,
 // and a lane for each direction.

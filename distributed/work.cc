@@ -14,15 +14,23 @@ void Work::Finish(std::exception_ptr error) {
 bool Work::Wait(std::optional<Limit> limit) {
   const auto end = Clock::now() + limit.value_or(Limit(0));
   std::unique_lock lock(mu_);
-  while (!IsDone()) {
+  while (!HasRun()) {
     if (limit && Clock::now() >= end) return false;
     changed_.wait_for(lock, std::chrono::milliseconds(20));
-    if (IsDone()) break;
+    if (HasRun()) break;
     lock.unlock();
     LookForInterrupt();
     lock.lock();
   }
   if (error_ != nullptr) std::rethrow_exception(error_);
+  if (turn_ == nullptr) return true;
+  // Who names a limit wants to know whether it is over.
+  while (limit && !turn_->IsDone()) {
+    if (Clock::now() >= end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    LookForInterrupt();
+  }
+  turn_->Order();
   return true;
 }
 

@@ -1,5 +1,8 @@
 // Work: something that a rank has asked for and that may not be done yet; and
 // the lane of works that go one after the other.
+//
+// Work on a device is over for its lane when it has been enqueued. Wait() then
+// orders the stream of who waits behind it, as for every op of the device.
 #ifndef PROA_DISTRIBUTED_WORK_H_
 #define PROA_DISTRIBUTED_WORK_H_
 
@@ -13,25 +16,32 @@
 #include <optional>
 #include <thread>
 
+#include "distributed/device_turn.h"
 #include "distributed/store.h"
 
 namespace proa::inline v0::distributed {
 
 class Work {
  public:
-  bool IsDone() const { return done_.load(std::memory_order_acquire); }
+  bool IsDone() const {
+    return HasRun() && (turn_ == nullptr || turn_->IsDone());
+  }
   // False if it is not done when the limit ends. Throws what the work threw,
   // and what Ctrl-C throws.
   bool Wait(std::optional<Limit> limit = std::nullopt);
+  // What it enqueues. Call before others see the work.
+  void SetTurn(std::shared_ptr<DeviceTurn> turn) { turn_ = std::move(turn); }
 
  private:
   friend class Lane;
   void Finish(std::exception_ptr error);
+  bool HasRun() const { return done_.load(std::memory_order_acquire); }
 
   std::atomic<bool> done_{false};
   std::mutex mu_;
   std::condition_variable changed_;
-  std::exception_ptr error_;  // guarded by mu_
+  std::exception_ptr error_;          // guarded by mu_
+  std::shared_ptr<DeviceTurn> turn_;  // null: on the host
 };
 
 // Runs works in the order in which they are given, on a thread of its own,

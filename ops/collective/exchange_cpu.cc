@@ -1,8 +1,7 @@
-#include <cstring>
-
 #include "ops/collective/collective.h"
 #include "ops/collective/exchange_kernels.h"
 #include "tensor/copy.h"
+#include "tensor/device.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::ops::cpu {
@@ -20,7 +19,11 @@ void Run(Collective kind, const Tensor& x, int64_t group, Tensor* out,
 
 // What ranks that get nothing have.
 void Clear(Tensor* out) {
-  if (out->bytes() > 0) std::memset(out->raw_data(), 0, out->bytes());
+  if (out->bytes() == 0) return;
+  DeviceRuntime& runtime = RuntimeOf(out->place());
+  const int device = out->place().index;
+  runtime.Fill(device, out->raw_data(), 0, out->bytes(),
+               runtime.current_stream(device));
 }
 
 }  // namespace

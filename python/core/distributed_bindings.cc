@@ -246,6 +246,8 @@ void BindGroups(py::module_& m) {
         NoGil());
   m.def("backends", &distributed::BackendNames,
         "Names of what can carry the collectives of a group.");
+  m.def("why_absent", &distributed::WhyAbsent, py::arg("name"),
+        "Why this build has no backend of that name; '' if nobody knows.");
   m.def(
       "turn", [] { return CollectiveTurn(); },
       "What every collective op on the host changes.");

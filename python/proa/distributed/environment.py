@@ -24,6 +24,7 @@ class Job(NamedTuple):
         master: (address, port) where processes meet, or None for a job of one process.
         endpoints: "address:port" of each process, or none.
         source: who said so.
+        etcd: Etcd where processes meet in place of master, or None.
     """
 
     rank: int
@@ -35,6 +36,38 @@ class Job(NamedTuple):
     master: Optional[tuple[str, int]]
     endpoints: list[str]
     source: str
+    etcd: Optional["Etcd"] = None
+
+
+class Etcd(NamedTuple):
+    """A place in an etcd server: "etcd://address:port/prefix"."""
+
+    host: str
+    port: int
+    prefix: str
+
+    def below(self, name):
+        """The place of this name in it."""
+        return self._replace(prefix=f"{self.prefix}/{name}")
+
+    def store(self, timeout):
+        """Connects, within so many seconds."""
+        return _C.distributed.EtcdStore(self.host, self.port, self.prefix, timeout)
+
+    def __str__(self):
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"etcd://{host}:{self.port}{self.prefix}"
+
+
+def etcd_place(text, name):
+    """The Etcd of "etcd://address:port/prefix", None for what begins otherwise; 2379 is the port unless one is given."""
+    if not text.startswith("etcd://"):
+        return None
+    address, _, prefix = text.removeprefix("etcd://").partition("/")
+    if ":" not in address.rpartition("]")[2]:
+        address += ":2379"
+    host, port = _endpoint(address, name)
+    return Etcd(host, port, "/" + prefix.strip("/") if prefix.strip("/") else "")
 
 
 class _Names(NamedTuple):
@@ -140,7 +173,7 @@ def _port_of(text):
 def _master(source, endpoints, node_count):
     """Where the processes of a job of several meet."""
     get = os.environ.get
-    if get("PADDLE_MASTER"):
+    if get("PADDLE_MASTER") and not _etcd():
         return _endpoint(get("PADDLE_MASTER"), "PADDLE_MASTER")
     address, (port, _) = get("MASTER_ADDR"), _number(("MASTER_PORT",), None, 1)
     if address and port:
@@ -156,6 +189,8 @@ def _master(source, endpoints, node_count):
         address = address or ("127.0.0.1" if node_count == 1 else None)
         name = get("PMIX_NAMESPACE") or get("OMPI_MCA_orte_hnp_uri") or get("OMPI_MCA_ess_base_jobid") or get("PMI_ID")
     port = port or (_port_of(name) if name else None)
+    if _etcd() and not (address and port):
+        return None
     if not address or not port:
         missing = " and ".join(n for n, value in (("MASTER_ADDR", address), ("MASTER_PORT", port)) if not value)
         raise _wrong(
@@ -163,6 +198,10 @@ def _master(source, endpoints, node_count):
             "process of rank 0 and a free port there, the same for all"
         )
     return address, port
+
+
+def _etcd():
+    return etcd_place(os.environ.get("PADDLE_MASTER", "").strip(), "PADDLE_MASTER")
 
 
 def _launcher():
@@ -236,7 +275,10 @@ def job():
     if local_rank >= local_size:
         raise _wrong(f"{local_name}={local_rank} and {local_size_name or 'processes on this machine'}={local_size}")
     master = _master(launcher.source, endpoints, node_count) if world_size > 1 else None
-    return Job(rank, world_size, local_rank, local_size, node_rank, node_count, master, endpoints, launcher.source)
+    etcd = _etcd() if world_size > 1 else None
+    return Job(
+        rank, world_size, local_rank, local_size, node_rank, node_count, master, endpoints, launcher.source, etcd
+    )
 
 
 def _endpoints():

@@ -101,9 +101,11 @@ def _backend(name):
     if name.lower() in ("", "auto"):
         return "proa"
     if name.lower() not in there:
+        why = _C.distributed.why_absent(name.lower())
         raise _C.located(
             ValueError(
-                f"{said}={name!r}: there is no such backend here; there are: {', '.join(there)}, and None for the best"
+                f"{said}={name!r}: there is no such backend here{why and ': ' + why}; there are: {', '.join(there)}, and "
+                "None for the best"
             )
         )
     return name.lower()
@@ -181,24 +183,19 @@ def resolve(group):
     return group
 
 
-def begin(rank, size, master, timeout=DEFAULT_TIMEOUT, meeting_timeout=None):
+def begin(rank, size, master, timeout=DEFAULT_TIMEOUT, meeting_timeout=None, etcd=None):
     """Makes this process rank `rank` of a job of `size`; returns when all are there.
 
     Args:
-        master (tuple[str, int]): where rank 0 listens.
+        master (tuple[str, int]): where rank 0 listens; not asked for with etcd.
         timeout (float): seconds that a collective waits for others.
         meeting_timeout (float, optional): seconds that ranks wait for each other here; `PROA_INIT_TIMEOUT`, else 300.
+        etcd (Etcd, optional): where they meet in place of a store of rank 0.
     """
     if _process["context"] is not None:
         return _process["context"]
     seconds = float(os.environ.get("PROA_INIT_TIMEOUT", "300")) if meeting_timeout is None else meeting_timeout
-    host, port = master
-    # A launcher that serves the store says so.
-    serves = rank == 0 and os.environ.get("PROA_STORE_SERVED", "0") == "0"
-    server = _C.distributed.TcpStoreServer(port) if serves else None
-    store = _C.distributed.TcpStore(
-        "127.0.0.1" if server is not None and host == "localhost" else host, port, seconds, rank
-    )
+    store, server = (etcd.store(seconds), None) if etcd is not None else _served_store(rank, master, seconds)
     job = _C.distributed.processes(store, rank, size, seconds)
     made = Context(job, rank, size, store, server)
     _C.distributed.set_job_of_process(job)
@@ -207,6 +204,16 @@ def begin(rank, size, master, timeout=DEFAULT_TIMEOUT, meeting_timeout=None):
     store.add(_BEGUN, 1)
     note_initialized(True)
     return made
+
+
+def _served_store(rank, master, seconds):
+    """The store that rank 0 serves, and its server."""
+    host, port = master
+    # A launcher that serves the store says so.
+    serves = rank == 0 and os.environ.get("PROA_STORE_SERVED", "0") == "0"
+    server = _C.distributed.TcpStoreServer(port) if serves else None
+    host = "127.0.0.1" if server is not None and host == "localhost" else host
+    return _C.distributed.TcpStore(host, port, seconds, rank), server
 
 
 # In the store: how many ranks have begun. Who serves the store stays until all have, or this many seconds.
@@ -233,13 +240,23 @@ def end():
         made, _process["context"] = _process["context"], None
         _C.distributed.set_job_of_process(None)
     if made is not None:
-        if made.server is not None:
+        if made.server is not None or (made.rank == 0 and isinstance(made.store, _C.distributed.EtcdStore)):
             _wait_for_late_ones(made)
+            _leave_nothing(made.store)
         for group in made.groups.values():
             group.carrier = None
         made.groups.clear()
         made.kept.clear()
         made.job = made.store = made.server = None
+
+
+def _leave_nothing(store):
+    """What a job has left in a server that goes on."""
+    try:
+        if isinstance(store, _C.distributed.EtcdStore):
+            store.clear()
+    except Exception:  # noqa: BLE001
+        return  # nobody is there any more
 
 
 @atexit.register

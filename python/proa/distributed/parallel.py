@@ -93,7 +93,8 @@ def init_parallel_env():
     """Makes this process a member of the job that its launcher describes; returns when all processes are there.
 
     The process of rank 0 serves the store in which they meet, at the address that the environment names (PADDLE_MASTER,
-    MASTER_ADDR and MASTER_PORT, or the first of PADDLE_TRAINER_ENDPOINTS). `PROA_INIT_TIMEOUT` is how many seconds they
+    MASTER_ADDR and MASTER_PORT, or the first of PADDLE_TRAINER_ENDPOINTS). With PADDLE_MASTER=etcd://address:port/prefix
+    they meet in an etcd server, below a prefix that no other job uses. `PROA_INIT_TIMEOUT` is how many seconds they
     wait for each other, 300 unless it is set. Processes with another PROA_JOB_SECRET are refused.
 
     Returns:
@@ -111,7 +112,7 @@ def init_parallel_env():
         return groups.resolve(None)
     mine = job()
     if mine.world_size > 1:
-        groups.begin(mine.rank, mine.world_size, mine.master)
+        groups.begin(mine.rank, mine.world_size, mine.master, etcd=mine.etcd)
     note_initialized(True)
     return groups.resolve(None)
 
@@ -145,7 +146,7 @@ def destroy_process_group(group=None):
 
 
 def get_backend(group=None):
-    """What carries collectives, by the name that programs know: GLOO, which stands for CPUs.
+    """What carries collectives, by the name that programs know: GLOO, which stands for CPUs, or that of a device (NCCL).
 
     Which of the backends of CPUs a group of several processes has is said by `group.carrier.backend`: "proa", unless
     `new_group(backend="gloo")` or `PADDLE_DISTRI_BACKEND=gloo` asked for the library.
@@ -154,7 +155,8 @@ def get_backend(group=None):
         >>> proa.distributed.get_backend()
         'GLOO'
     """
-    return "GLOO"
+    carrier = groups.resolve(group).carrier
+    return "GLOO" if carrier is None or carrier.backend == "proa" else carrier.backend.upper()
 
 
 def get_rank(group=None):

@@ -56,6 +56,7 @@ class Way(NamedTuple):
     clip: str = "ClipGradByGlobalNorm"
     recompute: int = 0
     low: str = ""  # a 16-bit dtype: parameters of it (O2), with float32 copies
+    free: bool = False  # vectors are not clipped
 
     @property
     def ranks(self):
@@ -248,6 +249,8 @@ def optimizer_of(net, way, kind="AdamW"):
     """An optimizer whose clip changes every step."""
     clip = getattr(nn, way.clip)(0.05 if way.clip != "ClipGradByGlobalNorm" else 0.3)
     more = {"multi_precision": True} if way.low else {}
+    for p in net.parameters():
+        p.need_clip = not way.free or p.ndim > 1
     return getattr(proa.optimizer, kind)(0.01, parameters=net.parameters(), grad_clip=clip, **more)
 
 
@@ -256,7 +259,7 @@ def _amp(way):
     return proa.amp.auto_cast(enable=bool(way.low), level="O2", dtype=way.low or "bfloat16")
 
 
-def one_process(kind, steps, optimizer="AdamW", clip="ClipGradByGlobalNorm", left_out=(), low="", micro=1):
+def one_process(kind, steps, optimizer="AdamW", clip="ClipGradByGlobalNorm", left_out=(), low="", micro=1, free=False):
     """(losses, weights before, weights after) of one process with the whole batch, whose optimizer leaves steps out.
 
     Args:
@@ -266,7 +269,7 @@ def one_process(kind, steps, optimizer="AdamW", clip="ClipGradByGlobalNorm", lef
     layers, loss_of, _ = MODELS[kind]
     net = _OneTied() if kind == "tied" else nn.Sequential(*[layer(*args) for layer, *args in layers(Way())])
     before = {name: p.numpy() for name, p in net.named_parameters()}
-    way = Way(clip=clip, low=low)
+    way = Way(clip=clip, low=low, free=free)
     adam, losses = optimizer_of(net, way, optimizer), []
     if low:
         net, adam = proa.amp.decorate(net, adam, level="O2", dtype=low)

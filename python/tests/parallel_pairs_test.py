@@ -45,12 +45,12 @@ def _doubles():
 
 
 @functools.cache
-def _wanted(kind, clip="ClipGradByGlobalNorm"):
-    return parallel_models.one_process(kind, STEPS, clip=clip)
+def _wanted(kind, clip="ClipGradByGlobalNorm", free=False):
+    return parallel_models.one_process(kind, STEPS, clip=clip, free=free)
 
 
 def _check(kind, way):
-    losses, before, after = _wanted(kind, way.clip)
+    losses, before, after = _wanted(kind, way.clip, way.free)
 
     def body():
         found, (net, wrapped, _) = parallel_models.train(kind, way, before, STEPS)
@@ -93,6 +93,14 @@ def test_clips(names, clip):
     for name in names:
         degrees |= _ONE[name]
     _check("gpt", Way(clip=clip, **degrees))
+
+
+@pytest.mark.parametrize("clip", ["ClipGradByGlobalNorm", "ClipGradByNorm"])
+@pytest.mark.parametrize("name", _ONE)
+def test_parameters_that_are_not_clipped(name, clip):
+    """`need_clip=False`: they count for no norm, and stay as they are."""
+    _check("gpt", Way(clip=clip, free=True, **_ONE[name]))
+    assert _wanted("gpt", clip, True)[0] != _wanted("gpt", clip)[0]
 
 
 @pytest.mark.parametrize("names", [*((name,) for name in _ONE), ("dp", "mp"), ("dp", "pp"), ("mp", "stage2")], ids=str)
@@ -160,6 +168,7 @@ def test_the_optimizer_before_the_model(stage):
     assert run_threads(body, 2) == [True, True]
 
 
+@pytest.mark.parametrize("low", ["bfloat16", "float16"])
 @pytest.mark.parametrize(
     "degrees",
     [
@@ -170,12 +179,12 @@ def test_the_optimizer_before_the_model(stage):
     ],
     ids=str,
 )
-def test_16_bit_parameters(degrees):
-    """Of bfloat16 with float32 copies, which know how they are divided: they learn as one process does in 16 bits."""
+def test_16_bit_parameters(degrees, low):
+    """With float32 copies, which know how they are divided: they learn as one process does in 16 bits."""
     proa.set_default_dtype("float32")
-    way = Way(low="bfloat16", **degrees)
+    way = Way(low=low, **degrees)
     exact, before, _ = parallel_models.one_process("gpt", 10)
-    losses, _, after = parallel_models.one_process("gpt", 10, low="bfloat16", micro=2 if way.pp > 1 else 1)
+    losses, _, after = parallel_models.one_process("gpt", 10, low=low, micro=2 if way.pp > 1 else 1)
 
     def body():
         found, (net, wrapped, adam) = parallel_models.train("gpt", way, before, 10)
@@ -193,7 +202,7 @@ def test_16_bit_parameters(degrees):
         np.testing.assert_allclose(found, losses, rtol=0.01)
         np.testing.assert_allclose(found, exact, rtol=0.02)
         assert found == results[0][0]  # all see one loss
-    assert "proa.bfloat16" in results[0][1]
+    assert f"proa.{low}" in results[0][1]
 
 
 @pytest.mark.parametrize("way", [Way(dp=2, mp=2, pp=2), Way(mp=2, pp=2, sharding=2, stage=2, sequence=True)])

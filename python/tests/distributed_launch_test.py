@@ -228,7 +228,8 @@ def test_a_stranger_is_turned_away(script, tmp_path):
         ("--devices a x.py", ValueError, "'a' is not a device's number"),
         ("--devices 0,1,2 --nproc_per_node 2 x.py", ValueError, "does not divide the 3 devices"),
         ("--ips 1.1.1.1,1.1.1.2 --nnodes 3 x.py", ValueError, "--ips with 2 machines"),
-        ("--nnodes 2 --master etcd://a:1 x.py", ValueError, "etcd is not in this version"),
+        ("--nnodes 2 --master zk://a:1 x.py", ValueError, "or in a server at etcd://address:port"),
+        ("--nnodes 2 --master etcd://a:b x.py", ValueError, "must be address:port"),
         ("--nnodes 2 --master a:1 --rank 2 x.py", ValueError, "numbers go from 0 to 1"),
         ("--nnodes 2 --master a:b x.py", ValueError, "must be address:port"),
         ("--max_restart -1 x.py", ValueError, "must not be negative"),
@@ -250,7 +251,9 @@ def test_flag_families(monkeypatch):
     monkeypatch.setenv("PADDLE_ELASTIC_NP", "2:4")
     monkeypatch.setenv("PADDLE_ELASTIC_SERVER", "10.0.0.1:2379")
     plan = parse(["train.py"])
-    assert (plan.nodes, plan.master, plan.restarts) == ((2, 4), ("10.0.0.1", 2379), 3)
+    assert (plan.nodes, plan.master, str(plan.etcd), plan.restarts) == ((2, 4), None, "etcd://10.0.0.1:2379", 3)
+    assert parse("--elastic_server h --np 3 x.py".split()).etcd == ("h", 2379, "")
+    assert parse("--master etcd://[::1]:5/a/b --nnodes 2 x.py".split()).etcd == ("::1", 5, "/a/b")
     assert parse(["--standalone", "train.py"]).nodes == (1, 1)
 
 

@@ -2,6 +2,7 @@
 
     fleetrun --nproc_per_node 4 train.py --lr 0.1
     fleetrun --master 10.0.0.1:6768 --nnodes 2 train.py        # the same on each of two machines
+    fleetrun --elastic_server 10.0.0.9:2379 --nnodes 2:4 train.py    # machines that find each other through etcd
 
 Every rank is a process of its own with one log (`log/workerlog.N`; the first one is shown). When a rank fails, the end
 of its log is shown, the others are ended and the launcher exits with its code. One rank alone runs in this process.
@@ -49,7 +50,7 @@ def launch(arguments=None):
     plan = parse(arguments)
     if plan.python and not plan.module and not os.path.isfile(plan.script):
         raise _C.located(FileNotFoundError(f"launch: there is no script {plan.script}"))
-    if plan.processes == 1 and plan.master is None and plan.log_dir is None and plan.python:
+    if plan.processes == 1 and plan.master is plan.etcd is plan.log_dir is None and plan.python:
         _run_here(plan)
         return
     from proa.distributed.launch.agent import run

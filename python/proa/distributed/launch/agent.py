@@ -63,12 +63,13 @@ def rank_environment(plan, message, local):
     endpoints = [_endpoint(node["host"], port) for node in nodes for port in node["ports"][: node["processes"]]]
     rank = sum(node["processes"] for node in nodes[:number]) + local
     master = nodes[0]["host"], nodes[0]["ports"][-1]
+    etcd = plan.etcd and str(plan.etcd.below(f"{plan.job_id}/{message['token']}"))
     values = {
         "PADDLE_TRAINER_ID": rank,
         "PADDLE_TRAINERS_NUM": len(endpoints),
         "PADDLE_TRAINER_ENDPOINTS": ",".join(endpoints),
         "PADDLE_CURRENT_ENDPOINT": endpoints[rank],
-        "PADDLE_MASTER": _endpoint(*master),
+        "PADDLE_MASTER": etcd or _endpoint(*master),
         "PADDLE_GLOBAL_RANK": rank,
         "PADDLE_GLOBAL_SIZE": len(endpoints),
         "PADDLE_LOCAL_RANK": local,
@@ -112,13 +113,21 @@ class _Agent:
         self._ranks = None
         self._failure = None  # the last one of this machine
         self._reported = False
+        self._restarts = 0
 
     def _offer(self, kind):
         plan = self._plan
         # One for each rank and one for the store of rank 0.
         ports = free_ports(plan.processes + 1, plan.port)
         self._link.send(
-            {"kind": kind, "rank": plan.node_rank, "processes": plan.processes, "host": plan.host, "ports": ports}
+            {
+                "kind": kind,
+                "rank": plan.node_rank,
+                "processes": plan.processes,
+                "host": plan.host,
+                "ports": ports,
+                "restarts": self._restarts,
+            }
         )
 
     def work(self):
@@ -145,6 +154,8 @@ class _Agent:
             _say(f"{message['why']}; all ranks start again")
             self._stop()
             self._offer("ready")
+        elif kind == "lost":
+            return self._meet_again(message["why"])
         elif kind == "over":
             return 0
         elif kind == "refuse":
@@ -157,8 +168,23 @@ class _Agent:
             return max(1, min(255, int(message["code"])))
         return None
 
+    def _meet_again(self, why):
+        """The machine that had the meeting is lost: another one has it now, and all ranks start again."""
+        if self._ranks is not None and self._restarts >= self._plan.restarts:
+            _say(why)
+            self._stop()
+            return 1
+        _say(f"{why}; machines meet again")
+        self._restarts += self._ranks is not None
+        self._stop()
+        self._link.close()
+        self._link = connect(self._plan)
+        self._offer("join")
+        return None
+
     def _start(self, message):
         plan = self._plan
+        self._restarts = message["restarts"]
         self._ranks, self._failure, self._reported = Ranks(self._guardian), None, False
         if plan.log_dir:
             os.makedirs(plan.log_dir, exist_ok=True)
@@ -221,6 +247,7 @@ class _Agent:
     def close(self):
         if self._ranks is not None:
             self._ranks.stop(grace=1.0)
+        self._link.close()
 
 
 def run(plan):
@@ -234,6 +261,5 @@ def run(plan):
                 return agent.work()
             finally:
                 agent.close()
-                link.close()
     finally:
         guardian.close()

@@ -76,11 +76,12 @@ class Server:
     Args:
         plan (Plan): what is started.
         listener (socket|None): where others come; None for a job of one machine.
+        office (Office|None): by which others find it; for as long as it is held the meeting is here.
     """
 
-    def __init__(self, plan, listener=None):
-        self._plan = plan
-        self.meeting = Meeting(plan.nodes, plan.restarts, plan.timeout)
+    def __init__(self, plan, listener=None, office=None):
+        self._plan, self._office = plan, office
+        self.meeting = Meeting(plan.nodes, plan.restarts, plan.timeout, token=secrets.token_hex(8))
         self._listener, self._peers, self._keys = listener, {}, 0
         self._selector = selectors.DefaultSelector()
         if listener is not None:
@@ -113,6 +114,8 @@ class Server:
             time.sleep(wait)
         for key in list(self._peers):
             self._pulse(key)
+        if self._office is not None and not self._office.hold():
+            return [{"kind": "lost", "why": "another launcher has taken the meeting over"}]
         self.meeting.tick()
         mine = []
         while messages := self.meeting.messages():
@@ -179,8 +182,8 @@ class Server:
             self.meeting.leave(key, why)
 
     def close(self):
-        """Says to the others that this machine leaves, if the job goes on, and ends."""
-        if not self.meeting.ended:
+        """Says to the others that this machine leaves, if the job goes on, and ends; with an office they meet elsewhere."""
+        if not self.meeting.ended and self._office is None:
             for key in list(self._peers):
                 self._deliver(key, {"kind": "stop", "code": 1, "why": "the master's launcher was ended"})
         for peer in self._peers.values():
@@ -188,6 +191,8 @@ class Server:
         if self._listener is not None:
             self._listener.close()
         self._selector.close()
+        if self._office is not None:
+            self._office.leave()
 
 
 def _offer(message):
@@ -196,14 +201,15 @@ def _offer(message):
         "processes": int(message["processes"]),
         "host": str(message["host"]),
         "ports": [int(port) for port in message["ports"]],
+        "restarts": int(message.get("restarts", 0)),
     }
 
 
 class Client:
     """A launcher that has connected to the one that machines meet at."""
 
-    def __init__(self, plan, connection):
-        self._plan, self._peer = plan, _Peer(connection)
+    def __init__(self, plan, connection, address):
+        self._plan, self._peer, self._address = plan, _Peer(connection), _address(address)
         self._hello()
 
     def _hello(self):
@@ -240,12 +246,16 @@ class Client:
             if time.monotonic() - self._peer.heard > _DEAD:
                 raise _C.located(ConnectionError("is silent"))
         except OSError as error:
-            return [{"kind": "stop", "code": 1, "why": f"the master {_address(self._plan.master)} {error}"}]
+            why = f"the master {self._address} {error}"
+            # With etcd, another machine has the meeting then.
+            return [
+                {"kind": "stop", "code": 1, "why": why} if self._plan.etcd is None else {"kind": "lost", "why": why}
+            ]
         for message in found:
             if message["kind"] == "welcome" and not hmac.compare_digest(
                 str(message.get("proof", "")), _proof(self._plan.job_id, self._peer.nonce, "server")
             ):
-                text = f"the master {_address(self._plan.master)} does not know the job's secret (PROA_JOB_SECRET)"
+                text = f"the master {self._address} does not know the job's secret (PROA_JOB_SECRET)"
                 return [{"kind": "stop", "code": 1, "why": text}]
         return [message for message in found if message["kind"] != "welcome"]
 
@@ -277,6 +287,10 @@ def connect(plan):
     Raises:
         ConnectionError: nobody is there within the limit, or it is something else.
     """
+    if plan.etcd is not None:
+        from proa.distributed.launch.electing import elect
+
+        return elect(plan)
     if plan.master is None:
         return Server(plan)
     limit, error = time.monotonic() + plan.timeout, None
@@ -291,7 +305,7 @@ def connect(plan):
             time.sleep(0.2)
             continue
         try:
-            return Client(plan, connection)
+            return Client(plan, connection, plan.master)
         except OSError as found:
             connection.close()
             raise _C.located(

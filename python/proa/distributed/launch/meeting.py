@@ -28,9 +28,11 @@ class Meeting:
         restarts (int): how many failures are survived.
         timeout (float): seconds that the others wait for a machine.
         clock (Callable): the time in seconds.
+        token (str): told with each start; no other meeting has it.
     """
 
-    def __init__(self, nodes, restarts, timeout, clock=time.monotonic):
+    def __init__(self, nodes, restarts, timeout, clock=time.monotonic, token=""):
+        self._token = token
         self._least, self._most = nodes
         self._limit, self._timeout, self._clock = restarts, timeout, clock
         # Those that may still come are waited for a little once there are enough.
@@ -53,6 +55,8 @@ class Meeting:
     def join(self, key, offer):
         """A new machine: offer has rank (-1 for any), processes, host, ports, job."""
         machine = _Machine(key, offer, self._arrivals)
+        # Of a meeting that was lost with its machine.
+        self.restarts = max(self.restarts, offer.get("restarts", 0))
         self._arrivals += 1
         others = list(self._machines.values())
         if self.ended:
@@ -154,4 +158,12 @@ class Meeting:
         self._round += 1
         for number, machine in enumerate(places):
             machine.number = number
-            self._say(machine, "start", number=number, nodes=nodes, restarts=self.restarts, round=self._round)
+            self._say(
+                machine,
+                "start",
+                number=number,
+                nodes=nodes,
+                restarts=self.restarts,
+                round=self._round,
+                token=f"{self._token}.{self._round}",
+            )

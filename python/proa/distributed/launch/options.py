@@ -6,7 +6,7 @@ import socket
 from typing import NamedTuple, Optional
 
 from proa import _C
-from proa.distributed.environment import _endpoint
+from proa.distributed.environment import Etcd, _endpoint, etcd_place
 
 __all__ = ["Plan", "parse"]
 
@@ -27,6 +27,7 @@ class Plan(NamedTuple):
         job_id (str): machines of other jobs are turned away.
         restarts (int): how often a failure starts all ranks again.
         timeout (float): seconds that machines wait for each other.
+        etcd (Etcd|None): the server where machines find the one that they meet at, and ranks each other.
     """
 
     script: str
@@ -44,6 +45,7 @@ class Plan(NamedTuple):
     job_id: str
     restarts: int
     timeout: float
+    etcd: Optional[Etcd] = None
 
 
 def _environment(*names, default=None):
@@ -63,10 +65,16 @@ def _parser():
     add = parser.add_argument
     add("--nproc_per_node", "--nproc-per-node", "--nprocs", metavar="N", help="ranks on this machine (1), or auto")
     add(
-        "--nnodes", default=_environment("PADDLE_ELASTIC_NP", "PADDLE_NNODES"), metavar="N|MIN:MAX", help="machines (1)"
+        "--nnodes",
+        "--np",
+        default=_environment("PADDLE_ELASTIC_NP", "PADDLE_NNODES"),
+        metavar="N|MIN:MAX",
+        help="machines (1)",
     )
-    add("--master", default=_environment("PADDLE_MASTER", "PADDLE_ELASTIC_SERVER"), metavar="ADDRESS:PORT",
-        help="where machines meet; one of them has this address")  # fmt: skip
+    add("--master", default=_environment("PADDLE_MASTER"), metavar="ADDRESS:PORT|etcd://ADDRESS:PORT",
+        help="where machines meet: one of them has this address; or an etcd server, with which any of them may be lost")  # fmt: skip
+    add("--elastic_server", "--elastic-server", default=_environment("PADDLE_ELASTIC_SERVER"), metavar="ADDRESS:PORT",
+        help="an etcd server, as --master etcd://ADDRESS:PORT")  # fmt: skip
     add("--rank", "--node_rank", "--node-rank", type=int, default=None, metavar="R", help="of this machine (any)")
     add("--host", default=_environment("PADDLE_ELASTIC_HOST", "POD_IP"), help="this machine's address for the others")
     add("--ips", "--cluster_node_ips", metavar="A,B", help="addresses of all machines, the first one the master")
@@ -154,9 +162,11 @@ def own_addresses():
 
 
 def _meeting(options, nodes):
-    """(master, node rank or -1)."""
+    """(master, node rank or -1, Etcd or None)."""
     rank = -1 if options.rank is None else options.rank
     master = options.master or options.rdzv_endpoint
+    if not master and options.elastic_server:
+        master = "etcd://" + options.elastic_server.rpartition("://")[2]
     if not master and (options.master_addr or options.master_port):
         master = f"{options.master_addr or '127.0.0.1'}:{options.master_port or 29400}"
     if options.ips and "," in options.ips and not master:
@@ -166,22 +176,23 @@ def _meeting(options, nodes):
         if rank < 0 and len(mine) == 1:
             rank = mine[0]
     if options.standalone or (nodes[1] == 1 and rank <= 0):
-        return None, 0
+        return None, 0, None
     if not master:
         raise _refused(
             f"--nnodes {options.nnodes}: machines need --master address:port of one of them, the same on each"
         )
     for scheme in ("tcp://", "http://"):
         master = master.removeprefix(scheme)
-    if "://" in master:
-        raise _refused(
-            f"--master {master}: machines meet at address:port; a service such as etcd is not in this version"
-        )
-    if ":" not in master:
-        master += ":29400"
     if rank >= nodes[1]:
         raise _refused(f"--rank {rank} of {nodes[1]} machines; numbers go from 0 to {nodes[1] - 1}")
-    return _endpoint(master, "--master"), rank
+    etcd = etcd_place(master, "--master")
+    if etcd is not None:
+        return None, rank, etcd
+    if "://" in master:
+        raise _refused(f"--master {master}: machines meet at address:port, or in a server at etcd://address:port")
+    if ":" not in master:
+        master += ":29400"
+    return _endpoint(master, "--master"), rank, None
 
 
 def _host(options, master):
@@ -224,7 +235,7 @@ def parse(arguments=None):
         raise _refused(f"--nnodes {options.nnodes} and --ips with {len(ips)} machines")
     devices = _devices(options)
     processes = _processes(options, devices)
-    master, rank = _meeting(options, nodes)
+    master, rank, etcd = _meeting(options, nodes)
     restarts = options.max_restart
     if restarts is None:
         restarts = 3 if nodes[0] < nodes[1] else 0
@@ -232,7 +243,7 @@ def parse(arguments=None):
         raise _refused("--max_restart must not be negative, and --elastic_timeout must be positive")
     if options.started_port is not None and not 0 < options.started_port < 65536:
         raise _refused(f"--started_port {options.started_port} must be 1 to 65535")
-    several = processes > 1 or master is not None or restarts > 0
+    several = processes > 1 or master is not None or etcd is not None or restarts > 0
     return Plan(
         script=options.script,
         arguments=options.arguments,
@@ -243,10 +254,11 @@ def parse(arguments=None):
         nodes=nodes,
         master=master,
         node_rank=rank,
-        host=_host(options, master),
+        host=_host(options, master if etcd is None else (etcd.host, etcd.port)),
         port=options.started_port,
         log_dir=options.log_dir or ("log" if several else None),
         job_id=str(options.job_id),
         restarts=restarts,
         timeout=options.elastic_timeout,
+        etcd=etcd,
     )

@@ -129,7 +129,7 @@ class PaddleCloudRoleMaker(RoleMakerBase):
         self._current_id, self._workers, self._nodes = own_rank(), world_size(), told.node_count
         if told.endpoints:
             self._worker_endpoints = told.endpoints
-        elif told.world_size > 1:  # a launcher that gives out one address: ranks stand for ports
+        elif told.world_size > 1 and told.master:  # a launcher that gives out one address: ranks stand for ports
             self._worker_endpoints = [f"{told.master[0]}:{told.master[1] + rank}" for rank in range(told.world_size)]
 
 

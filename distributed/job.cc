@@ -24,6 +24,15 @@ class Carrier final : public CollectiveCarrier {
       job->Group(call.group)->Start(call, /*wait=*/true);
     }
   }
+  std::shared_ptr<LateCollective> Begin(const CollectiveCall& call) override {
+    const std::shared_ptr<Job> job = CurrentJob();
+    if (job == nullptr) {
+      RunAlone(call);
+      return nullptr;
+    }
+    return std::make_shared<LateWork>(
+        job->Group(call.group)->Start(call, /*wait=*/false));
+  }
 };
 
 const bool installed = [] {

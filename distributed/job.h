@@ -8,9 +8,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "distributed/fabric.h"
 #include "distributed/process_group.h"
+#include "distributed/work.h"
+#include "ops/collective/collective.h"
 
 namespace proa::inline v0::distributed {
 
@@ -30,6 +33,16 @@ class Job {
   const std::shared_ptr<Fabric> fabric_;
   mutable std::mutex mu_;
   std::map<int64_t, std::shared_ptr<ProcessGroup>> groups_;
+};
+
+// A work as the ops of collectives know it.
+class LateWork final : public LateCollective {
+ public:
+  explicit LateWork(std::shared_ptr<Work> work) : work_(std::move(work)) {}
+  void Wait() override { work_->Wait(); }
+
+ private:
+  const std::shared_ptr<Work> work_;
 };
 
 // Of this thread, else of the process; null if there is none.

@@ -23,15 +23,23 @@ bool ChangesTensors(const Operation& o) {
   return changes;
 }
 
-bool ReachesOut(const Operation& o) {
-  if (o.op->changes != 0 && o.op->outputs.empty()) {
-    for (size_t i = 0; i < o.op->params.size(); ++i) {
-      if ((o.op->changes >> i & 1) != 0 &&
-          std::string_view(o.op->params[i].name) == "turn") {
-        return true;
-      }
+bool TakesTurn(const Operation& o) {
+  for (size_t i = 0; i < o.op->params.size() && (o.op->changes >> i) != 0;
+       ++i) {
+    if ((o.op->changes >> i & 1) != 0 &&
+        std::string_view(o.op->params[i].name) == "turn") {
+      return true;
     }
   }
+  return false;
+}
+
+bool IsExchange(const Operation& o) {
+  return !o.op->outputs.empty() && TakesTurn(o);
+}
+
+bool ReachesOut(const Operation& o) {
+  if (o.op->outputs.empty() && TakesTurn(o)) return true;
   for (const auto& region : o.regions) {
     for (const Operation& inner : region->operations) {
       if (ReachesOut(inner)) return true;

@@ -17,6 +17,12 @@ namespace proa::inline v0::jit {
 // Does the operation, or one in its regions, change captured tensors?
 bool ChangesTensors(const Operation& o);
 
+// Does it change `turn`, as ops do that must keep their order?
+bool TakesTurn(const Operation& o);
+
+// Is it a collective with results: does it take a turn and give something?
+bool IsExchange(const Operation& o);
+
 // Does it, or one in its regions, do something besides what it gives and
 // changes: print, assert, send? Such ops change a tensor, `turn`, so that they
 // keep their order, and give nothing; programs for inference need them too.

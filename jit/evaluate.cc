@@ -4,12 +4,14 @@
 #include <span>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "jit/region_op.h"
 #include "jit/text.h"
 #include "jit/uses.h"
 #include "ops/boxed_call.h"
+#include "ops/collective/collective.h"
 #include "tensor/error.h"
 #include "tensor/interrupt.h"
 
@@ -17,6 +19,13 @@ namespace proa::inline v0::jit {
 namespace {
 
 thread_local constinit bool without_changes = false;
+
+[[noreturn]] void ThrowFor(const Program& program, const Operation& o,
+                           const Error& e) {
+  e.ThrowWith(absl::StrCat("  in the program: ", OperationText(program, o),
+                           o.where != nullptr ? "\n  recorded: " : "",
+                           o.where != nullptr ? o.where : ""));
+}
 
 // What an operation that changes a tensor gives where it changes nothing.
 void PassOn(const Operation& o, Environment& env) {
@@ -86,6 +95,80 @@ void Call(const PreparedBlock::Step& step, PreparedBlock& block,
   for (const PreparedBlock::Take& take : takes) *take.place = Tensor();
 }
 
+// Collectives that have begun, and what waits for them.
+class Exchanges {
+ public:
+  explicit Exchanges(const Program& program) : program_(program) {}
+
+  // Runs the step, a collective, as far as its beginning.
+  void Begin(const PreparedBlock::Step& step, PreparedBlock& block,
+             Environment& env) {
+    Running r{step.operation};
+    for (uint32_t i = step.takes.begin; i < step.takes.end; ++i) {
+      r.reads.push_back(env[block.takes[i].id].storage().get());
+    }
+    {
+      CollectiveLater later;
+      Call(step, block, env);
+      r.work = later.Take();
+    }
+    if (r.work != nullptr) running_.push_back(std::move(r));
+  }
+
+  // Before a step is taken: what it reads is there, and what it changes has
+  // been read. Others run on.
+  void WaitFor(const PreparedBlock::Step& step, const PreparedBlock& block,
+               Environment& env) {
+    const Operation& o = *step.operation;
+    // What a region reads is not listed.
+    if (o.op->regions != nullptr) return WaitForAll();
+    const bool changes = o.op->changes != 0 && !step.beside;
+    for (size_t k = 0; k < running_.size();) {
+      bool needed = false;
+      for (uint32_t i = step.takes.begin; i < step.takes.end && !needed; ++i) {
+        const ValueId id = block.takes[i].id;
+        ForEachResult(*running_[k].operation,
+                      [&](ValueId made) { needed |= made == id; });
+        if (!changes || !env[id].defined()) continue;
+        const Storage* const storage = env[id].storage().get();
+        for (const Storage* read : running_[k].reads) {
+          needed |= read == storage;
+        }
+      }
+      if (needed) {
+        Wait(k);
+      } else {
+        ++k;
+      }
+    }
+  }
+  void WaitForAll() {
+    while (!running_.empty()) Wait(0);
+  }
+  bool empty() const { return running_.empty(); }
+
+ private:
+  struct Running {
+    const Operation* operation;
+    std::vector<const Storage*> reads;
+    std::shared_ptr<LateCollective> work = nullptr;
+  };
+
+  // Its error is that of the collective, whoever asks for the result.
+  void Wait(size_t k) {
+    const Running r = std::move(running_[k]);
+    running_.erase(running_.begin() + static_cast<ptrdiff_t>(k));
+    try {
+      r.work->Wait();
+    } catch (const Error& e) {
+      ThrowFor(program_, *r.operation, e);
+    }
+  }
+
+  const Program& program_;
+  std::vector<Running> running_;
+};
+
 PreparedBlock& PreparedIn(Environment& env, const Program& program,
                           const Block& block, const ReleasePlan* release) {
   std::shared_ptr<PreparedBlock>& prepared = env.prepared(block);
@@ -110,28 +193,31 @@ Environment MakeEnvironment(const Program& program) {
 void Evaluate(const Program& program, const Block& block, Environment& env,
               const ReleasePlan* release) {
   PreparedBlock& prepared = PreparedIn(env, program, block, release);
+  Exchanges exchanges(program);
   for (const PreparedBlock::Step& step : prepared.steps) {
     const Operation& o = *step.operation;
     CheckInterrupt();
+    if (!exchanges.empty()) exchanges.WaitFor(step, prepared, env);
     try {
       if (o.op->regions != nullptr) {
         o.op->regions->evaluate(program, o, env);
       } else if (without_changes && ((o.op->traits & kTraitInplace) != 0 ||
                                      o.op->outputs.empty())) {
         PassOn(o, env);
+      } else if (step.beside) {
+        exchanges.Begin(step, prepared, env);
       } else {
         Call(step, prepared, env);
         if (step.late) CheckResultsOfLateCall(program, o, env);
       }
     } catch (const Error& e) {
-      e.ThrowWith(absl::StrCat("  in the program: ", OperationText(program, o),
-                               o.where != nullptr ? "\n  recorded: " : "",
-                               o.where != nullptr ? o.where : ""));
+      ThrowFor(program, o, e);
     }
     for (uint32_t i = step.releases.begin; i < step.releases.end; ++i) {
       env[prepared.releases[i]] = Tensor();
     }
   }
+  exchanges.WaitForAll();
 }
 
 WithoutChanges::WithoutChanges()

@@ -28,8 +28,8 @@ PassDebugging& Debugging() {
 [[maybe_unused]] const auto& at_load = Debugging();
 
 constexpr std::string_view kDefault[] = {
-    "identities", "constant_folding", "common_subexpressions",
-    "fuse_norm",  "dead_code",        "fuse_pointwise"};
+    "identities", "constant_folding", "common_subexpressions", "fuse_norm",
+    "dead_code",  "fuse_pointwise",   "early_exchange"};
 
 constexpr std::string_view kInference[] = {
     "identities",    "constant_folding", "common_subexpressions",

@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "jit/effects.h"
 #include "jit/uses.h"
 #include "ops/boxed_call.h"
 #include "tensor/tensor.h"
@@ -40,6 +41,17 @@ size_t CountValues(const Block& block) {
     if (o.op->regions == nullptr) n += o.args.size() + o.results.size();
   }
   return n;
+}
+
+// Does operation `i` exchange something that the next one does not ask for?
+bool IsForLater(const Block& block, size_t i) {
+  const Operation& o = block.operations[i];
+  if (i + 1 == block.operations.size() || !IsExchange(o)) return false;
+  bool asked = false;
+  ForEachUse(block.operations[i + 1], [&](ValueId used) {
+    ForEachResult(o, [&](ValueId made) { asked |= used == made; });
+  });
+  return !asked;
 }
 
 class Builder {
@@ -141,6 +153,7 @@ PreparedBlock Prepare(const Program& program, const Block& block,
     builder.Add(block.operations[i], release == nullptr
                                          ? std::span<const ValueId>()
                                          : (*release)[i]);
+    out.steps.back().beside = IsForLater(block, i);
   }
   return out;
 }

@@ -44,6 +44,9 @@ struct PreparedBlock {
     Range args, results;  // in `values`
     Range takes, gives, releases;
     bool late = false;  // an attribute is a value of the program
+    // A collective whose results are not what the next operation is for: it
+    // runs beside those that follow.
+    bool beside = false;
   };
 
   PreparedBlock() = default;

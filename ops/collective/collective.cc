@@ -10,6 +10,7 @@ namespace proa::inline v0 {
 namespace {
 
 CollectiveCarrier* installed = nullptr;
+thread_local constinit CollectiveLater* later = nullptr;
 
 constexpr const char* kNames[kNumCollectives] = {
     "all_reduce", "reduce",  "broadcast",      "all_gather",
@@ -63,8 +64,14 @@ void RunAlone(const CollectiveCall& call) {
   CopyInto(in.AsStrided(call.out.shape(), strides, 0), call.out);
 }
 
+CollectiveLater::CollectiveLater() : around_(later) { later = this; }
+CollectiveLater::~CollectiveLater() { later = around_; }
+
 void RunCollective(const CollectiveCall& call) {
-  if (installed != nullptr) {
+  if (installed != nullptr && later != nullptr && !later->used_) {
+    later->used_ = true;
+    later->begun_ = installed->Begin(call);
+  } else if (installed != nullptr) {
     installed->Run(call);
   } else {
     RunAlone(call);

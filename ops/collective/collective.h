@@ -8,7 +8,9 @@
 #define PROA_OPS_COLLECTIVE_COLLECTIVE_H_
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tensor/tensor.h"
@@ -51,11 +53,24 @@ struct CollectiveCall {
   std::vector<int64_t> out_splits;
 };
 
+// A collective that goes on while its caller does other things. Until Wait has
+// returned, nobody reads `out` of its call, or changes `in`.
+class LateCollective {
+ public:
+  virtual ~LateCollective() = default;
+  virtual void Wait() = 0;  // throws Error
+};
+
 class CollectiveCarrier {
  public:
   virtual ~CollectiveCarrier() = default;
   // Returns when this rank's part is done. Throws Error.
   virtual void Run(const CollectiveCall& call) = 0;
+  // Begins it, behind those of the group that have begun; null: it is done.
+  virtual std::shared_ptr<LateCollective> Begin(const CollectiveCall& call) {
+    Run(call);
+    return nullptr;
+  }
 };
 // Call at start-up; null takes it away. Not synchronized.
 void InstallCollectiveCarrier(CollectiveCarrier* carrier);
@@ -63,6 +78,24 @@ void InstallCollectiveCarrier(CollectiveCarrier* carrier);
 // What every collective op on tensors in a place changes, so that programs keep
 // their order. Thread-safe.
 const Tensor& CollectiveTurn(const Place& place = Place());
+
+// While it stands, the next RunCollective of this thread only begins; who made
+// the scope waits. For callers of ops that do nothing behind their collective.
+class CollectiveLater {
+ public:
+  CollectiveLater();
+  ~CollectiveLater();
+  CollectiveLater(const CollectiveLater&) = delete;
+  CollectiveLater& operator=(const CollectiveLater&) = delete;
+  // What has begun; null if nothing has, or it is done.
+  std::shared_ptr<LateCollective> Take() { return std::move(begun_); }
+
+ private:
+  friend void RunCollective(const CollectiveCall& call);
+  std::shared_ptr<LateCollective> begun_;
+  bool used_ = false;
+  CollectiveLater* const around_;
+};
 
 // By the carrier, or as a group of one.
 void RunCollective(const CollectiveCall& call);

@@ -108,6 +108,32 @@ class WithoutLock final : public CollectiveCarrier {
     const GilRelease release;
     group->Start(call, true);
   }
+  std::shared_ptr<LateCollective> Begin(const CollectiveCall& call) override {
+    const std::shared_ptr<Job> job = distributed::CurrentJob();
+    if (job == nullptr) {
+      RunAlone(call);
+      return nullptr;
+    }
+    const std::shared_ptr<ProcessGroup> group = job->Group(call.group);
+    return std::make_shared<Late>(group->Start(call, false));
+  }
+
+ private:
+  class Late final : public LateCollective {
+   public:
+    explicit Late(std::shared_ptr<Work> work) : work_(std::move(work)) {}
+    void Wait() override {
+      if (PyGILState_Check() == 0) {
+        work_.Wait();
+        return;
+      }
+      const GilRelease release;
+      work_.Wait();
+    }
+
+   private:
+    distributed::LateWork work_;
+  };
 };
 
 // What is dropped by Python may wait for a thread that wants the lock.

@@ -1,0 +1,72 @@
+// Collectives as early as what they read is there, with what makes that and is
+// for nothing else (the joining of gradients): they then run beside what
+// follows, as the exchange of gradients beside the rest of the backward pass.
+//
+// Collectives keep their order, since each changes the same tensor (`turn`):
+// the ranks, which all run this program, meet as before.
+#include <algorithm>
+#include <unordered_set>
+#include <vector>
+
+#include "jit/effects.h"
+#include "jit/pass.h"
+
+namespace proa::inline v0::jit {
+namespace {
+
+bool IsPure(const Operation& o) {
+  return o.op->regions == nullptr && (o.op->traits & kTraitRandom) == 0 &&
+         !ChangesTensors(o);
+}
+
+// Operations that are for collectives alone, and the collectives.
+std::unordered_set<const Operation*> ForExchanges(Rewriter& r) {
+  const std::vector<Operation>& all = r.program().block().operations;
+  std::unordered_set<const Operation*> found;
+  for (size_t i = all.size(); i-- > 0;) {
+    const Operation& o = all[i];
+    bool all_for_them = IsPure(o);
+    bool some = false;
+    ForEachResult(o, [&](ValueId id) {
+      for (const Use& u : r.uses().of(id)) {
+        some = true;
+        all_for_them &= u.operation != nullptr && found.contains(u.operation);
+      }
+    });
+    if (IsExchange(o) || (some && all_for_them)) found.insert(&o);
+  }
+  return found;
+}
+
+void Run(Rewriter& r) {
+  const auto early = ForExchanges(r);
+  if (early.empty()) return;
+  const Effects effects(r.program());
+  std::vector<const Operation*> order;
+  for (const Operation& o : r.program().block().operations) {
+    order.push_back(&o);
+  }
+  std::unordered_set<const Operation*> moved;
+  for (size_t i = 0; i < order.size(); ++i) {
+    const Operation* const o = order[i];
+    if (!early.contains(o)) continue;
+    size_t at = i;
+    while (at > 0 && !effects.depends(*o, *order[at - 1])) --at;
+    // Those that were moved behind the same operation come before it.
+    while (at > 0 && at < i && moved.contains(order[at])) ++at;
+    if (at == i || at == 0) continue;
+    r.MoveBehind(*o, *order[at - 1]);
+    moved.insert(o);
+    const auto begin = order.begin();
+    std::rotate(begin + static_cast<ptrdiff_t>(at),
+                begin + static_cast<ptrdiff_t>(i),
+                begin + static_cast<ptrdiff_t>(i) + 1);
+  }
+}
+
+const PassRegistration registration(
+    {"early_exchange", "Puts collectives where what they read has been made.",
+     &Run});
+
+}  // namespace
+}  // namespace proa::inline v0::jit

@@ -5,6 +5,7 @@
 // Collectives keep their order, since each changes the same tensor (`turn`):
 // the ranks, which all run this program, meet as before.
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -19,21 +20,27 @@ bool IsPure(const Operation& o) {
          !ChangesTensors(o);
 }
 
-// Operations that are for collectives alone, and the collectives.
-std::unordered_set<const Operation*> ForExchanges(Rewriter& r) {
+// Collectives and the operations that are for them alone, each with the number
+// of the first collective that it is for.
+std::unordered_map<const Operation*, size_t> ForExchanges(Rewriter& r) {
   const std::vector<Operation>& all = r.program().block().operations;
-  std::unordered_set<const Operation*> found;
+  std::unordered_map<const Operation*, size_t> found;
   for (size_t i = all.size(); i-- > 0;) {
     const Operation& o = all[i];
     bool all_for_them = IsPure(o);
-    bool some = false;
+    size_t first = all.size();
     ForEachResult(o, [&](ValueId id) {
       for (const Use& u : r.uses().of(id)) {
-        some = true;
-        all_for_them &= u.operation != nullptr && found.contains(u.operation);
+        const auto user = found.find(u.operation);
+        all_for_them &= user != found.end();
+        if (user != found.end()) first = std::min(first, user->second);
       }
     });
-    if (IsExchange(o) || (some && all_for_them)) found.insert(&o);
+    if (IsExchange(o)) {
+      found[&o] = i;
+    } else if (all_for_them && first < all.size()) {
+      found[&o] = first;
+    }
   }
   return found;
 }
@@ -50,8 +57,14 @@ void Run(Rewriter& r) {
   for (size_t i = 0; i < order.size(); ++i) {
     const Operation* const o = order[i];
     if (!early.contains(o)) continue;
+    // Not before what is for an earlier collective.
+    const auto stays = [&](const Operation* before) {
+      const auto found = early.find(before);
+      return (found != early.end() && found->second <= early.at(o)) ||
+             effects.depends(*o, *before);
+    };
     size_t at = i;
-    while (at > 0 && !effects.depends(*o, *order[at - 1])) --at;
+    while (at > 0 && !stays(order[at - 1])) --at;
     // Those that were moved behind the same operation come before it.
     while (at > 0 && at < i && moved.contains(order[at])) ++at;
     if (at == i || at == 0) continue;

@@ -91,6 +91,26 @@ def test_what_cannot_be_recorded_is_an_error_with_the_line(function, says):
     assert "converted_refusals.py:" in text
 
 
+@pytest.mark.parametrize("sizes", ([3], [None]), ids=str)
+@pytest.mark.parametrize("function", registry.UNBOUND, ids=registry.name_of)
+def test_a_name_without_a_value_is_an_error_of_the_run(function, sizes):
+    """Where the run gives a name no value, reading it raises as it does without conversion; elsewhere values are the same."""
+    converted = paddle.jit.to_static(function, input_spec=[paddle.static.InputSpec(sizes)])
+    raised = []
+    for values in ([0.5, 2, 3], [-4, -2, -3], [1, 0.5, 0.25], [-1, 9, 8], [0, 0, 0], [2, 1, 1], [1, 0, 3]):
+        x = paddle.to_tensor(values, dtype="float32")
+        try:
+            want = function(x).numpy()
+        except UnboundLocalError:
+            with pytest.raises(NameError, match="value"):
+                converted(x)
+            raised.append(True)
+        else:
+            np.testing.assert_array_equal(converted(x).numpy(), want)
+            raised.append(False)
+    assert True in raised and False in raised
+
+
 def test_a_text_of_a_size_holds_for_that_size():
     """Converted at two sizes: `str(x.shape[0])` of an open size would have been that of -1."""
     converted = paddle.jit.to_static(lambda x: x * len(f"{x.shape[0]} {x.shape}"))

@@ -25,14 +25,6 @@ def sent_to_a_generator(x):
     return next(steps) + steps.send(2)
 
 
-@refused("y has a value in one way")
-def defined_in_one_way(x):
-    """A name that one way alone gives a value, read afterwards: give it one before"""
-    if x.abs().sum() > 0:
-        y = x * 2
-    return y
-
-
 @refused(r"y: the ways of the statement .* give \[3, 4\] float32 and \[\] float32")
 def shapes_of_ways(x):
     """Numbers of dims that differ between the ways, read afterwards: reshape one of them"""
@@ -68,15 +60,16 @@ def return_in_one_way(x):
         return x
 
 
-@refused("y gets its first value in the loop")
-def defined_in_some_turns(x):
-    """A name that a branch in a loop of a tensor binds first, read after the loop: give it a value before"""
-    n = paddle.to_tensor(0)
-    while n < (x.abs() > 0).astype("int64").sum():
-        if x.sum() < 1e9:
-            y = x * 2
-        n = n + 1
-    return y
+@refused("y has a value in one way")
+def defined_for_a_generator(x):
+    """A name that one way alone gives a value, read in a generator or class of the function: give it one before"""
+
+    def rows():
+        yield y
+
+    if x.abs().sum() > 0:
+        y = x * 2
+    return next(rows())
 
 
 @refused("total: the ways of the statement|total is 0 before it")

@@ -12,6 +12,7 @@ MODULES = [
     "converted_changes",
     "converted_loops",
     "converted_turns",
+    "converted_searches",
     "converted_expressions",
     "converted_code",
     "converted_classes",
@@ -21,6 +22,7 @@ MODULES = [
 ]
 SUPPORTED: list[Callable] = []
 REFUSED: list[Callable] = []
+UNBOUND: list[Callable] = []
 
 
 def supported(function):
@@ -37,6 +39,12 @@ def refused(says):
         return function
 
     return note
+
+
+def unbound(function):
+    """A function that reads a name which has no value for some of what it is given: vectors of 3 numbers."""
+    UNBOUND.append(function)
+    return function
 
 
 def whole():

@@ -6,7 +6,7 @@ import threading
 from proa import _C
 from proa.framework.dtype import is_floating
 from proa.jit import structure
-from proa.jit.dy2static import arrays, checks, signals, undefined, writes
+from proa.jit.dy2static import arrays, checks, maybe, signals, undefined, wishes, writes
 from proa.jit.dy2static.state import UNDEFINED, State
 from proa.jit.dy2static.values import (
     becomes_tensor,
@@ -59,7 +59,7 @@ def if_(test, then, otherwise, site, rest=None):
         else:
             signal = otherwise() if otherwise is not None else None
         return signal if rest is None else after(signal, rest, site)
-    always_then, always_else, may_jump = site[5]
+    always_then, always_else, may_jump = site[-1]
     inline = rest is not None and (always_then or always_else)
 
     def way(function):
@@ -98,6 +98,7 @@ class _Plan:
         self.containers = set()
         self.watched = {}  # objects and lists that functions which are called write to
         self.arrays = {}  # id of a list that one way appends to: a tensor as it holds
+        self.maybe = {}  # key of a name that one way gives a value: (tree, leaves) of it
 
 
 def choose(predicate, first, second, functions, site, may_jump):
@@ -122,8 +123,8 @@ def _stand_ins(tree, leaves):
 
 
 class _Conflict:
-    def __init__(self, reason, kind=None):
-        self.reason, self.kind = reason, kind
+    def __init__(self, reason, kind=None, wish=None):
+        self.reason, self.kind, self.wish = reason, kind, wish
 
 
 class _Choice:
@@ -151,10 +152,12 @@ class _Choice:
         if isinstance(decision, _Conflict):
             if key[0] == "contents":
                 raise _C.located(NotImplementedError(f"{self.state.where()}: {decision.reason}"))
-            undefined.note(key[-1], decision.reason, decision.kind)
+            undefined.note(key[-1], decision.reason, decision.kind, decision.wish)
             self.state.put(key, UNDEFINED)
             return
-        value = self._built(decision, results)
+        value = maybe.settled(self._built(decision, results))
+        if isinstance(value, maybe.Maybe):
+            undefined.note(key[-1], self._one_way(key), wish=self.state.wish(key))
         before = self.state.before.get(key)
         if key in self._in_place and value is not before:
             overwrite(before, value)
@@ -175,7 +178,7 @@ class _Choice:
             try:
                 signal = self._ways[number]()
             except Exception as error:
-                if not block.takes(error):
+                if not block.takes(error) and not self._misses(error, block):
                     raise
                 signal = signals.RAISED
         values, changed = self.state.leave(log)
@@ -191,6 +194,14 @@ class _Choice:
         if has:
             found[_RETURN] = flat(payload, self.state.holds)
         return found, signal, {k for k in pure if isinstance(values[k], _C.Tensor)}
+
+    def _misses(self, error, block):
+        """Whether a way reads a name that has no value there, as far as is known for sure: the run raises, if it goes that way."""
+        name = undefined.name_of(error) if isinstance(error, NameError) else None
+        if name is None or not self.state.asks(name) or not wishes.is_fulfilled(error) or not block.adds(error):
+            return False
+        wishes.note_read(name)
+        return True
 
     def _watch_lists(self, values):
         """Notes what became an array in a way, and what grows in one way and not in the other."""
@@ -220,6 +231,8 @@ class _Choice:
             self._stand_ins.update(self._plan.alive)
             self._values[0] = {**self.state.before, **{k: v for k, v in self._values[0].items() if k in _LASTING}}
             self._found = {key: value for key, value in self._found.items() if key in _LASTING}
+        for key, kind in self._plan.maybe.items():
+            self._found[key] = flat(self._lifted(key, 0, kind), self.state.holds)
         for key, (tree, leaves) in self._stand_ins.items():
             self._found[key] = tree, [zeros(t) if isinstance(t, _C.Tensor) else t for t in leaves]
         for key, (_, leaves) in self._found.items():
@@ -245,6 +258,8 @@ class _Choice:
                 if key not in _LASTING and self._values[1][key] is not self.state.before.get(key)
             }
             raise _Again(self)
+        if not any(dead):
+            self._lift(found)
         self._only_first = dead[1] and not dead[0]
         self._out = [None] * len(self._emitted)
         self._decisions = {key: self._decided(key, found.get(key), signal) for key in self._found}
@@ -257,12 +272,38 @@ class _Choice:
                 self._out[number] = zeros(self._emitted[number])
         return [*self._out, *([signals.code_tensor(signal)] if self._may_jump else [])]
 
+    # Names that one way gives a value ----------------------------------------------------------------------------------------
+
+    def _lifted(self, key, way, kind):
+        """What a way makes of a name that may have no value."""
+        value = self._values[way].get(key, UNDEFINED)
+        return maybe.missing(*kind) if value is UNDEFINED else maybe.lifted(value)
+
+    def _lift(self, found):
+        """Names of which one way says whether they have a value: both do."""
+        for key in {**self._found, **found}:
+            if not self.state.may_be_unbound(key):
+                continue
+            values = [v.get(key, UNDEFINED) for v in self._values]
+            if UNDEFINED in values and not wishes.is_wished(self.state.wish(key)):
+                continue
+            if UNDEFINED not in values and not any(isinstance(v, maybe.Maybe) for v in values):
+                continue
+            if key not in self._plan.maybe:
+                self._plan.maybe[key] = maybe.kind(values[values[0] is UNDEFINED])
+                raise _Again(self)
+            found[key] = flat(self._lifted(key, 1, self._plan.maybe[key]), self.state.holds)
+
     # What becomes of a value --------------------------------------------------------------------------------------------------
 
     def _missing(self, key):
-        return _Conflict(
+        wish = self.state.wish(key) if self.state.may_be_unbound(key) else None
+        return _Conflict(f"{self._one_way(key)}; give it one before", wish=wish)
+
+    def _one_way(self, key):
+        return (
             f"{self.state.name(key)} has a value in one way of the statement at {self.state.where()}, which depends on "
-            "a tensor, and none in the other; give it one before"
+            "a tensor, and none in the other"
         )
 
     def _decided(self, key, other, signal):

@@ -201,6 +201,13 @@ class block:
         failure().add(error)
         return True
 
+    def adds(self, error):
+        """Makes an error of Python that a block raised one that is due after the run; whether it could."""
+        if self._before or failure() is None:
+            return False
+        failure().add(error)
+        return True
+
 
 def raised(error):
     """An error that is about to be raised by a statement of the user in a branch or loop."""

@@ -10,6 +10,7 @@
 | `[f(a) for a in b if c]` | `_proa_.listed(b, lambda item: [c for a in (item,)][0], ...)`; also in `sum` and `list` |
 | `super()` | `super(__class__, self)` |
 | `a.name`, the name of a property | `_proa_.read(a, "name")` |
+| `a`, a name that may have no value | `_proa_.bound(a, "a")` |
 
 An operand that binds names (`:=`) becomes a function before the statement, which has them as its own; `named` says which.
 In comprehensions and lambdas it stays in its place, where the name belongs, as what awaits does.
@@ -71,12 +72,14 @@ class Expressions(ast.NodeTransformer):
 
     Attributes:
         before (list): functions that the statement needs before it.
+        maybe (frozenset): names whose reads ask whether they have a value.
     """
 
     def __init__(self, first, nested, properties, operand=None):
         self._first, self._nested, self._properties, self._operand = first, nested, properties, operand
         self._inside = 0  # of how many comprehensions
         self.before = []
+        self.maybe = frozenset()
 
     def _stays(self, *expressions):
         """Whether expressions must be evaluated where they are written."""
@@ -182,6 +185,11 @@ class Expressions(ast.NodeTransformer):
             node.func = runtime("call", node.func, at=node.func)
         return node
 
+    def visit_Name(self, node):
+        if node.id in self.maybe and isinstance(node.ctx, ast.Load):
+            return runtime("bound", node, ast.Constant(node.id), at=node)
+        return node
+
     def visit_Attribute(self, node):
         self.generic_visit(node)
         if node.attr in self._properties and isinstance(node.ctx, ast.Load):
@@ -191,7 +199,9 @@ class Expressions(ast.NodeTransformer):
     def visit_Lambda(self, node):
         node.args = self.visit(node.args)
         first = next((a.arg for a in (*node.args.posonlyargs, *node.args.args)), None)
-        node.body = Expressions(first, self._nested, self._properties).visit(node.body)
+        inner = Expressions(first, self._nested, self._properties)
+        inner.maybe = self.maybe - {n.arg for n in ast.walk(node.args) if isinstance(n, ast.arg)}
+        node.body = inner.visit(node.body)
         return node
 
     def visit_FunctionDef(self, node):

@@ -64,7 +64,7 @@ def _rest(iterable, iterator, number, turn, site, signal):
                 )
             )
         signal = _without_continue(
-            after(signal, lambda item=item: turn(item), (*site[:5], (False, False, True)), [turn])
+            after(signal, lambda item=item: turn(item), (*site[:-1], (False, False, True)), [turn])
         )
         if not isinstance(signal, Mixed):
             break
@@ -93,7 +93,7 @@ def _mapped(signal, code):
 def _finished(signal, otherwise, site):
     """The signal of a loop, by that of its turns; `else` runs where it was not left."""
     if otherwise is not None:
-        site = (*site[:5], (False, False, True))
+        site = (*site[:-1], (False, False, True))
         if signal is None:
             return otherwise()
         if isinstance(signal, Mixed) and 0 in signal.codes:

@@ -4,13 +4,13 @@ What is a tensor or number before the loop is a variable of it; a turn must leav
 Python become tensors of the dtype that a turn makes of them. Where a turn changes more than that - None becomes a
 tensor, an int a matrix - the first turn is recorded alone, behind the loop's condition, and the loop begins with the second.
 A list that each turn appends to becomes a TensorArray. A name that a turn binds first, and that is read after the loop, is a
-variable too; the run fails if there was no turn.
+variable too, with one that says whether it has a value (maybe.py): a loop may have no turn, or one that leaves before.
 """
 
 from proa import _C
 from proa.framework.dtype import is_floating
 from proa.jit import structure
-from proa.jit.dy2static import arrays, checks, signals, undefined, wishes
+from proa.jit.dy2static import arrays, checks, maybe, signals, undefined, wishes
 from proa.jit.dy2static.branches import choose, region
 from proa.jit.dy2static.signals import Mixed
 from proa.jit.dy2static.state import UNDEFINED, State
@@ -22,7 +22,6 @@ from proa.jit.dy2static.values import (
     flat,
     is_number,
     known_sizes,
-    nothing,
     one_element,
     overwrite,
     tensor_of,
@@ -50,7 +49,8 @@ class _Plan:
         self.containers = set()
         self.watched = {}  # objects and lists that functions which are called write to
         self.arrays = {}  # id of a list: an element of it
-        self.first = {}  # key of a name that each turn binds, read after the loop: (tree, leaves) of such a value
+        self.first = {}  # key of a name that turns bind, read after the loop: (tree, leaves) of such a value
+        self.maybe = set()  # keys of names that have a value before the loop, and may have none after a turn
         self.rebuilt = set()  # keys of names that get other lists in a turn
 
 
@@ -97,7 +97,7 @@ def _peeled(what, site, entry):
         return repeated(what.advanced(hidden), site, signal, may_peel=False)
 
     go_on = lambda: what.goes_on(*what.hidden)
-    once = (*site[:5], (False, False, True))
+    once = (*site[:-1], (False, False, True))
     if entry is None:
         return choose(go_on(), first, lambda: None, what.functions, once, True)
     left = Mixed(entry.code, entry.codes - {0}, entry.payload)
@@ -109,7 +109,9 @@ class _Loop:
     def __init__(self, what, state, site, entry, plan):
         self._what, self.state, self._entry, self._plan = what, state, entry, plan
         # A code is carried where a turn may leave the loop.
-        self._codes = {0} | signals.codes_of(entry) if entry is not None or set(site[5]) & {"break", "return"} else None
+        self._codes = (
+            {0} | signals.codes_of(entry) if entry is not None or set(site[-1]) & {"break", "return"} else None
+        )
         self._variables = {}  # key: (tree, leaves, [whether a leaf is a variable])
         self._hidden = len(what.hidden)
         self._handles = {}
@@ -121,8 +123,6 @@ class _Loop:
         out = list(self._what.hidden)
         if self._codes is not None:
             out.append(signals.code_tensor(self._entry))
-        if self._plan.first:
-            out.append(_C.to_tensor(False))  # whether there was a turn
         payload = self._plan.payload
         if self._entry is not None and 3 in self._entry.codes:
             tree, leaves = flat(self._entry.payload)
@@ -140,8 +140,9 @@ class _Loop:
             if value is UNDEFINED and key not in self._plan.first:
                 continue
             if value is UNDEFINED:
-                tree, leaves = self._plan.first[key]
-                value = built(tree, [nothing(leaf) for leaf in leaves])
+                value = maybe.missing(*self._plan.first[key])
+            elif key in self._plan.maybe:
+                value = maybe.lifted(value)
             whole = self.state.is_seen(value) and key[0] == "name" and key not in self._plan.rebuilt
             tree, leaves = (structure.TENSOR, [value]) if whole else flat(value, self.state.holds)
             kinds = [self._plan.kinds.get((key, j), (None, None)) for j in range(len(leaves))]
@@ -156,15 +157,18 @@ class _Loop:
         values = iter(variables)
         hidden = [next(values) for _ in range(self._hidden)]
         self._code = next(values) if self._codes is not None else None
-        self._any = next(values) if self._plan.first else None
         if self._payload is not None:
             tree, leaves = self._payload
             self._returned = tree, [next(values) if isinstance(t, _C.Tensor) else t for t in leaves]
         for key, (tree, leaves, moves) in self._variables.items():
             now = [next(values) if moving else leaf for leaf, moving in zip(leaves, moves, strict=True)]
             self._handles[key] = value = built(tree, now)
-            self.state.put(key, value if after or key not in self._plan.first else UNDEFINED)
+            self.state.put(key, UNDEFINED if self._is_hidden(key) and not after else value)
         return hidden
+
+    def _is_hidden(self, key):
+        """Whether reads cannot ask for a value that there may not be: it is that of an attribute. Turns give it first."""
+        return key in self._plan.first and not self.state.may_be_unbound(key)
 
     # The regions --------------------------------------------------------------------------------------------------------------
 
@@ -192,7 +196,7 @@ class _Loop:
 
     def _turn(self, variables):
         hidden = self._taken(variables)
-        with region() as log:
+        with region() as log, wishes.reads() as self._reads:
             signal, hidden = self._turned(hidden)
             out = list(hidden)
             if self._codes is not None:
@@ -200,8 +204,6 @@ class _Loop:
                 out.append(signals.code_tensor(signal))
             elif signal is not None:
                 raise AssertionError(signal)
-            if self._plan.first:
-                out.append(_C.to_tensor(True))
             out += self._payload_of(signal)
         in_place = {key for key in self.state.in_place if self.state.get(key) is self._handles.get(key)}
         self._in_place = in_place
@@ -247,6 +249,11 @@ class _Loop:
         """The variables that are made of a name after a turn."""
         tree, leaves, moves = self._variables[key]
         name = self.state.name(key)
+        if isinstance(self._handles.get(key), maybe.Maybe):
+            value = self._lifted(key, value)
+        elif self.state.may_be_unbound(key) and (value is UNDEFINED or isinstance(value, maybe.Maybe)):
+            self._plan.maybe.add(key)
+            raise _Again(self)
         if value is UNDEFINED:
             raise self._unsteady(f"{name} is deleted in it")
         if tree is structure.TENSOR and self.state.is_seen(leaves[0]):
@@ -267,6 +274,13 @@ class _Loop:
             elif not equal(old, new):
                 raise self._unsteady(f"{name} is {described(old)} before it and {described(new)} after a turn")
         return out
+
+    def _lifted(self, key, value):
+        """What a turn makes of a name that may have no value."""
+        handle = self._handles[key]
+        if value is UNDEFINED:
+            return handle if self._is_hidden(key) else maybe.Maybe(handle.value, False)
+        return maybe.lifted(value)
 
     def _fitting(self, key, j, variable, new, old=None):
         """What a turn made of a variable, with its dtype and number of dims."""
@@ -328,17 +342,16 @@ class _Loop:
 
     def _note_first(self, found):
         """Names that the turn binds, and that are read after the loop, become variables in the next attempt."""
-        new = [
-            k for k in self.state.keys() if k not in self._variables and k in found and wishes.is_wished(self._wish(k))
-        ]
+        new = [k for k in self.state.keys() if k not in self._variables and k in found and self._is_wished(k)]
         for key in new:
-            tree, leaves = flat(found[key])
-            self._plan.first[key] = tree, leaves
+            self._plan.first[key] = maybe.kind(found[key])
         if new:
             raise _Again(self)
 
-    def _wish(self, key):
-        return (self.state.file, self.state.line, key[-1])
+    def _is_wished(self, key):
+        """Whether a name is read after the turn: after the loop, or in the next turn before it has a value there."""
+        again = self.state.may_be_unbound(key) and key[-1] in self._reads
+        return again or wishes.is_wished(self.state.wish(key))
 
     def _unsteady(self, what):
         return _Unstable(self, what)
@@ -347,28 +360,34 @@ class _Loop:
 
     def _end(self, results):
         self._taken(results, after=True)
-        if self._any is not None:
-            names = ", ".join(self.state.name(key) for key in self._plan.first)
-            error = UnboundLocalError(
-                f"{names}: the loop at {self.state.where()}, which gives it its value, had no turn"
-            )
-            checks.expect(self._any, error)
         for key in self._variables:
+            self._settle(key)
             before = self.state.before[key]
             if key in self._in_place and isinstance(before, _C.Tensor):
                 overwrite(before, self.state.get(key))
                 self.state.put(key, before)
         for key in self.state.keys():
             if key not in self._variables:
-                undefined.note(
-                    key[-1],
-                    f"{self.state.name(key)} gets its first value in the loop at {self.state.where()}, which depends on a "
-                    "tensor and may have no turns; give it one before",
-                    wish=self._wish(key),
-                )
+                undefined.note(key[-1], f"{self._in_loop(key)}; give it one before", wish=self.state.wish(key))
                 self.state.put(key, UNDEFINED)
         self.state.settle_arrays()
         if self._codes is None or self._codes == {0}:
             return None
         codes = self._codes - {0} if self._what.endless else self._codes
         return signals.signal_of(self._code, codes, built(*self._returned) if 3 in codes else None)
+
+    def _settle(self, key):
+        """A name that may have no value after the loop."""
+        value = maybe.settled(self.state.get(key))
+        if isinstance(value, maybe.Maybe):
+            undefined.note(key[-1], self._in_loop(key), wish=self.state.wish(key))
+            if self._is_hidden(key):
+                checks.expect(value.bound, UnboundLocalError(f"{self._in_loop(key)}; it had none"))
+                value = value.value
+        self.state.put(key, value)
+
+    def _in_loop(self, key):
+        return (
+            f"{self.state.name(key)} gets its first value in the loop at {self.state.where()}, which depends on a tensor and "
+            "may have no turn that gives it"
+        )

@@ -13,15 +13,16 @@ from proa.jit.dy2static.checks import guarded, raised
 from proa.jit.dy2static.comprehensions import listed
 from proa.jit.dy2static.generators import bounded
 from proa.jit.dy2static.loops import for_, while_
+from proa.jit.dy2static.reads import bound, own
 from proa.jit.dy2static.signals import BREAK, CONTINUE, Mixed, Returned
 from proa.jit.dy2static.values import condition, is_late, truth
 
 __all__ = [
-    "BREAK", "CONTINUE", "Returned", "after", "all_of", "any_of", "asserted", "bounded", "call", "chained", "chosen", "delete", "for_", "if_", "listed",
+    "BREAK", "CONTINUE", "Returned", "after", "all_of", "any_of", "asserted", "bounded", "call", "chained", "chosen", "delete", "for_", "if_", "listed", "bound", "own",
     "guarded", "negated", "raised", "read", "result", "while_", "write", "writing",
 ]  # fmt: skip
 
-_NOWHERE = (0, (), (), (), (), (False, False, True))
+_NOWHERE = (0, (), (), (), (), (), (False, False, True))
 
 
 def result(signal):
@@ -44,7 +45,8 @@ def _site(functions, named):
     """The site of an expression, by what gives parts of it, and by the names that it binds."""
     codes = [f.__code__ for f in functions]
     names = tuple(name for name in named if any(name in (*c.co_freevars, *c.co_names) for c in codes))
-    return codes[0].co_firstlineno, names, *_NOWHERE[2:]
+    asked = {name for c in codes if "bound" in c.co_names for name in c.co_freevars}
+    return codes[0].co_firstlineno, names, *_NOWHERE[2:5], tuple(sorted(asked.difference(named))), _NOWHERE[-1]
 
 
 def chosen(test, first, second, named=()):

@@ -89,6 +89,19 @@ def changed(nodes):
     return list(attributes), [name for name in items if name not in attributes]
 
 
+def changed_names(nodes):
+    """The names of what statements change in place."""
+    return [path[0] for path in changed(nodes)[1] if len(path) == 1]
+
+
+def asked(statement, names):
+    """Which of some names a statement changes in place."""
+    found = changed_names([statement])
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+        found.append(statement.target.id)
+    return [name for name in dict.fromkeys(found) if name in names]
+
+
 def chains(nodes):
     """Attributes that are read, as dotted names: lists that methods of them change are found by these."""
     found = {}

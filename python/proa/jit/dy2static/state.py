@@ -12,6 +12,7 @@ import types
 from proa import _C
 from proa.jit import structure
 from proa.jit.dy2static import arrays, checks, properties, writes
+from proa.jit.dy2static.maybe import Maybe, plain
 from proa.jit.dy2static.writes import CONTAINERS, UNDEFINED
 
 _DEPTH = 4
@@ -114,7 +115,7 @@ class State:
     """
 
     def __init__(self, functions, site, containers=(), made=None, watched=None):
-        self.line, names, attributes, items, chains, _ = site
+        self.line, names, attributes, items, chains, self._maybe, _ = site
         functions = [f for f in functions if f is not None]
         self.file = functions[0].__code__.co_filename
         self._cells = {}
@@ -200,7 +201,7 @@ class State:
         if failure is not None:
             slots.append(failure)
         self._roots = [(slot, slot.get()) for slot in slots]
-        waiting = [(slot.name, value, _DEPTH) for slot, value in self._roots]
+        waiting = [(slot.name, plain(value), _DEPTH) for slot, value in self._roots]
         while waiting:
             name, value, depth = waiting.pop()
             if not isinstance(value, (*CONTAINERS, tuple)) or id(value) in found or not depth:
@@ -293,7 +294,7 @@ class State:
 
     def _note_handles(self, name, value, found):
         leaves = []
-        if isinstance(value, (_C.Tensor, list, tuple, dict)):
+        if isinstance(value, (_C.Tensor, list, tuple, dict, Maybe)):
             structure.flatten(value, leaves)
         for t in leaves:
             if id(t) not in found and _C.is_symbolic(t):
@@ -398,6 +399,18 @@ class State:
     def holds(self, value):
         """Whether it is a list or dict whose contents are a thing of their own that blocks change: who holds it holds it still."""
         return id(value) in self._seen and ("contents", id(value)) in self._slots
+
+    def may_be_unbound(self, key):
+        """Whether reads of the name of a key ask whether it has a value."""
+        return key[0] == "name" and len(key) == 2 and key[1] in self._maybe and isinstance(self._slots[key], _Variable)
+
+    def asks(self, name):
+        """Whether reads of a name ask whether it has a value, in the function of the statement."""
+        return name in self._maybe
+
+    def wish(self, key):
+        """The wish for the value of a name after the statement; for a name whose reads ask, in all statements of the file."""
+        return (self.file, None if self.may_be_unbound(key) else self.line, key[-1])
 
     def is_list(self, key):
         """Whether the key is that of the contents of a list or dict."""

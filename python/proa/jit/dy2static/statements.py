@@ -17,12 +17,12 @@ statement that may leave becomes a function, too, `rest`, which runs if it did n
 
 What the names of a block were before and after, the runtime finds in the cells of these functions. A site says of a
 statement: its line, the names that it binds, attributes that it assigns, what it changes in place, lists that it may
-change, and how its blocks leave (of an `if`: the first always, the second always, any; of a loop: the kinds).
+change, names whose reads ask whether they have a value (maybe.py), and how its blocks leave (of an `if`: the first always, the second always, any; of a loop: the kinds).
 """
 
 import ast
 
-from proa.jit.dy2static import rewrites, scopes, source
+from proa.jit.dy2static import rewrites, scopes, source, unbound
 from proa.jit.dy2static.expressions import RUNTIME, Expressions, placed, runtime
 
 
@@ -37,17 +37,19 @@ class Statements:
         node (ast.FunctionDef): it.
         numbers: gives numbers for the names of functions that are made.
         properties (set): names of attributes that may be properties of users' classes.
+        around (frozenset): names of the functions around it whose reads ask whether they have a value.
     """
 
-    def __init__(self, node, numbers, properties):
+    def __init__(self, node, numbers, properties, around=frozenset()):
         arguments = node.args
         self._numbers = numbers
         first = next((a.arg for a in (*arguments.posonlyargs, *arguments.args)), None)
         self._parameters = {a.arg for a in ast.walk(arguments) if isinstance(a, ast.arg)}
         self._globals = scopes.declared(node.body, ast.Global)
         self._nonlocals = scopes.declared(node.body, ast.Nonlocal)
-        nested = lambda inner: converted(inner, numbers, properties)
+        nested = lambda inner: converted(inner, numbers, properties, self._expressions.maybe)
         self._expressions = Expressions(first, nested, properties, self._operand)
+        self._around = around
 
     def rewrite(self, node):
         """The function, changed in place."""
@@ -55,6 +57,8 @@ class Statements:
         local = [
             name for name in scopes.bound(node.body) if name not in self._parameters | self._globals | self._nonlocals
         ]
+        own = self._parameters | (set(scopes.bound(node.body)) - self._nonlocals)
+        self._expressions.maybe = unbound.names(node.body, local) | (self._around - own)
         start = []
         if node.body and isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant):
             start.append(node.body.pop(0))  # the docstring
@@ -69,6 +73,7 @@ class Statements:
         """Rewritten statements of a block; `top`: of the function itself, where `return` returns."""
         out = []
         for k, statement in enumerate(statements):
+            out += self._asked(statement)
             outer, self._expressions.before = self._expressions.before, []
             made, is_last = self._statement(statement, statements[k + 1 :], top)
             out += self._expressions.before + made
@@ -76,6 +81,17 @@ class Statements:
             if is_last:
                 break
         return out
+
+    def _asked(self, statement):
+        """What comes before a statement that changes a name in place which may have no value: it has one from here on."""
+        if scopes.blocks(statement):
+            return []
+        return [
+            placed(
+                ast.Assign([ast.Name(n, ast.Store())], runtime("own", _name(n), _constant(n), at=statement)), statement
+            )
+            for n in scopes.asked(statement, self._expressions.maybe)
+        ]
 
     def _statement(self, statement, rest, top):
         """(what a statement becomes, whether `rest`, what follows it in its block, is part of that)."""
@@ -247,9 +263,14 @@ class Statements:
     # Functions of blocks ------------------------------------------------------------------------------------------------
 
     def _function(self, what, block, at, before=(), parameter=None):
-        names = scopes.bound([*block, *(node for node in before)])
+        names = self._bound([*block, *(node for node in before)])
         begin = [made for statement in before for made in self._simple(statement, False)]
         return self._made(what, [*begin, *self._block(block, False)], names, at, parameter)
+
+    def _bound(self, block):
+        """The names that the statements of a block bind, with those that `_asked` does."""
+        changed = [name for name in scopes.changed_names(block) if name in self._expressions.maybe]
+        return list(dict.fromkeys([*scopes.bound(block), *changed]))
 
     def _operand(self, expression, names):
         """A function that gives the value of an expression which binds these names."""
@@ -271,20 +292,21 @@ class Statements:
         attributes, items = scopes.changed(block)
         parts = [block] if whole is None else [block, *scopes.blocks(whole), _conditions(whole)]
         chains = list(dict.fromkeys(chain for part in parts for chain in scopes.chains(part)))
-        names = [name for name in scopes.bound(block)]
+        names = self._bound(block)
         leaves = tuple(sorted(scopes.jumps(whole.body))) if isinstance(whole, (ast.For, ast.While)) else ()
         if isinstance(whole, ast.If):
             leaves = scopes.always_leaves(whole.body), scopes.always_leaves(whole.orelse), bool(scopes.jumps(whole))
         line = whole.lineno if whole is not None else block[0].lineno
-        return (line, tuple(names), tuple(attributes), tuple(items), tuple(chains), leaves)
+        maybe = tuple(sorted(self._expressions.maybe))
+        return (line, tuple(names), tuple(attributes), tuple(items), tuple(chains), maybe, leaves)
 
 
-def converted(node, numbers, properties):
+def converted(node, numbers, properties, maybe=frozenset()):
     """A function that stands in one that is converted."""
     kinds = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
     if any(isinstance(n, kinds) for n in scopes.own(node.body)):
         return node
-    return Statements(node, numbers, properties).rewrite(node)
+    return Statements(node, numbers, properties, maybe).rewrite(node)
 
 
 def _announced(statement):

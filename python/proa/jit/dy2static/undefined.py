@@ -34,17 +34,23 @@ def explained(error):
     if kind is None:
         error.add_note(f"  {reason}")
         return error
-    name = _name(error)
+    name = name_of(error)
     return kind(f"{name}: {reason}").with_traceback(error.__traceback__)
+
+
+def reason(name):
+    """Why a name may have no value; None if nothing is known."""
+    return getattr(_thread, "reasons", {}).get(name, (None,))[0]
 
 
 def missed(error):
     """What was noted of the name that an error misses."""
     if not isinstance(error, (NameError, AttributeError)):
         return None, None, None
-    return getattr(_thread, "reasons", {}).get(_name(error), (None, None, None))
+    return getattr(_thread, "reasons", {}).get(name_of(error), (None, None, None))
 
 
-def _name(error):
+def name_of(error):
+    """The name that an error misses."""
     found = re.search(r"'(\w+)'(?: where| is not|$)", str(error)) or re.search(r"attribute '(\w+)'", str(error))
     return getattr(error, "name", None) or (found and found.group(1))

@@ -3,6 +3,7 @@
 What costs something in each run of the program is recorded only where it is wished for.
 """
 
+import contextlib
 import threading
 
 from proa.jit.dy2static import undefined
@@ -26,6 +27,30 @@ class collecting:
 
     def __exit__(self, *unused):
         _thread.wishes = self._before
+
+
+def is_fulfilled(error):
+    """Whether a name that an error misses has no value for sure: nothing of it was left out."""
+    reason, kind, wish = undefined.missed(error)
+    return reason is None or kind is None and wish is not None and is_wished(wish)
+
+
+@contextlib.contextmanager
+def reads():
+    """The names, a set, that ways inside read where they have no value: an earlier turn of a loop may give it."""
+    outer = getattr(_thread, "reads", ())
+    found = set()
+    _thread.reads = (*outer, found)
+    try:
+        yield found
+    finally:
+        _thread.reads = outer
+
+
+def note_read(name):
+    """A way read a name that has no value there."""
+    for found in getattr(_thread, "reads", ()):
+        found.add(name)
 
 
 def noted(error):

@@ -1,0 +1,24 @@
+"""Reads of names that may hold a Maybe (maybe.py)."""
+
+from proa import _C
+from proa.jit.dy2static import checks, undefined, writes
+from proa.jit.dy2static.maybe import Maybe
+
+
+def bound(found, name):
+    """What a name holds that is read; the run raises where it has none."""
+    if type(found) is not Maybe:
+        return found
+    text = f"{name} has no value where it is read"
+    if reason := undefined.reason(name):
+        text += f": {reason}"
+    checks.expect(found.bound, UnboundLocalError(text))
+    return found.value
+
+
+def own(found, name):
+    """The same of what is about to be changed in place, which is the other way's, too, while a region is recorded."""
+    if type(found) is not Maybe:
+        return found
+    it = bound(found, name)
+    return _C.ops.assign(it) if isinstance(it, _C.Tensor) and writes.depth() else it

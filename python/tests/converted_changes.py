@@ -494,3 +494,74 @@ def items_of_a_dict_that_is_gone_through(x):
             found[key] = value - 1
         total = total + found[key]
     return total
+
+
+def _many(x):
+    """3, as a tensor that only the run knows."""
+    return (x[:3, 0].abs() >= 0).astype("int64").sum()
+
+
+@supported
+def inserted_in_loops(x):
+    """`insert` in a loop, at the front and before the last"""
+    front, inner = [x], []
+    for i in range(_many(x)):
+        front.insert(0, x * i)
+        inner.insert(-1, x + i)
+    return paddle.stack(front), paddle.stack(inner)
+
+
+@supported
+def popped_and_deleted(x):
+    """`pop(0)`, `del` of an item and a slice, `copy`, `clear` of a list that a loop made"""
+    items = []
+    for i in range(_many(x) + 3):
+        items.append(x * i)
+    first = items.pop(0)
+    items.insert(1, items.pop(-2))
+    del items[-1], items[0:1]
+    kept = items.copy()
+    items.clear()
+    items.append(first + 1)
+    return paddle.stack(kept), paddle.stack(items)
+
+
+@supported
+def replaced_and_appended(x):
+    """A list whose items a loop replaces, and that it appends to"""
+    items = [x]
+    for i in range(_many(x)):
+        items[0] = items[0] + 1
+        items.append(x * i)
+        items[-1] = items[-1] - items[0]
+    return paddle.stack(items)
+
+
+@supported
+def queue_of_list(x):
+    """A list as a queue: `pop(0)` and `append` in a loop"""
+    items = [x, x * 2]
+    for i in range(_many(x)):
+        items.append(items.pop(0) * items[-1] + i)
+    return paddle.stack(items)
+
+
+@supported
+def popped_in_one_way(x):
+    """`pop`, `del` and `insert` in one way"""
+    items, others = [x, x * 2, x * 3], [x, x - 1]
+    if x.sum() > 0:
+        items.pop(0)
+        del others[0]
+    else:
+        items.insert(1, x * 5)
+    return paddle.stack(items).sum(0), paddle.stack(others).sum(0)
+
+
+@supported
+def popped_in_loop(x):
+    """A list as a stack that a loop takes from"""
+    items, total = [x, x * 2, x * 3, x * 5], x
+    for _ in range(_many(x)):
+        total = total + items.pop()
+    return total * items[0]

@@ -1,5 +1,7 @@
 """Functions that `to_static` refuses: each runs as it is written, and recorded is an error that names the line."""
 
+import numpy as np
+
 import proa as paddle
 from python.tests.converted_registry import refused
 
@@ -72,14 +74,60 @@ def defined_for_a_generator(x):
     return next(rows())
 
 
-@refused("total: the ways of the statement|total is 0 before it")
-def matrix_of_number(x):
-    """A number that a loop makes a matrix: begin with a tensor of the shape"""
-    total, n = 0, paddle.to_tensor(0)
+@refused(r"the contents of items differ between the ways .*'b': \[3, 4\] float32.*give each of its keys a value")
+def key_of_one_way(x):
+    """A key of a dict that one way alone adds: give it a value before"""
+    items = {"a": x}
+    if x.abs().sum() > 0:
+        items["b"] = x * 2
+    return items["b"]
+
+
+@refused(r"the contents of items differ between the ways .*'none' and \[3, 4\] float32; let each item have one dtype")
+def item_of_another_kind(x):
+    """An item of a list that one way makes something else: use a name of its own"""
+    items = [x, x * 2]
+    if x.abs().sum() < 0:
+        items[0] = "none"
+    return items[0]
+
+
+@refused("a set must hold the same in both ways; use a list of tensors")
+def set_of_one_way(x):
+    """A set that one way alone adds to: use a list of tensors"""
+    found = {1}
+    if x.abs().sum() > 0:
+        found.add(2)
+    return x * len(found)
+
+
+@refused(r"how many items items has depends on a tensor, .* \[3, 4\] float32, \[3, 4\] int64; use a list for each kind")
+def list_of_kinds(x):
+    """A list that a loop appends tensors of other dtypes to: a list for each kind"""
+    items, n = [x], paddle.to_tensor(0)
     while n < (x.abs() > 0).astype("int64").sum():
-        total = total + x
+        items.append(x.astype("int64"))
         n = n + 1
-    return total
+    return items[0]
+
+
+@refused("sort: of a list whose number of items depends on a tensor; .* use the tensor paddle.stack")
+def sorted_list(x):
+    """`sort`, `remove`, `index` of a list that a loop made: use the tensor `paddle.stack` makes of it"""
+    items, n = [], paddle.to_tensor(0)
+    while n < 1 + 0 * (x.abs() > 0).astype("int64").sum():
+        items.append(x.sum())
+        n = n + 1
+    items.sort()
+    return items[0]
+
+
+@refused("an array of NumPy takes numbers, .* use a tensor: y = paddle.zeros")
+def item_of_an_array(x):
+    """Setitem of an array of NumPy: use a tensor"""
+    array = np.zeros([3], "float32")
+    array[0] = x.sum()
+    return x * paddle.to_tensor(array[0])
 
 
 @refused("must keep dtype and number of dims from turn to turn")

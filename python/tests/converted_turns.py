@@ -498,3 +498,24 @@ def generator_in_for(x):
     for row in _loop_of_ways(x):
         y = y + row
     return y
+
+
+@supported
+def matrix_of_number(x):
+    """A number that a loop makes a matrix: a run without a turn raises, where it is read"""
+    total, n = 0, paddle.to_tensor(0)
+    while n < (x.abs() > 0).astype("int64").sum():
+        total = total + x
+        n = n + 1
+    return total
+
+
+@supported
+def matrix_of_number_in_for(x):
+    """The same in a `for`, by `+=`, with a `break`"""
+    loss = 0.0
+    for i in range((x.abs() > 0).astype("int64").sum()):
+        loss += x * i
+        if i > 3:
+            break
+    return loss

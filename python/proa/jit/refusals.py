@@ -9,6 +9,7 @@ from proa.jit.dy2static import calls
 __all__ = ["explain"]
 
 _ASKED = ("has no elements until the program runs", "is known only when the program runs")
+_ARRAY = "setting an array element with a sequence"  # what NumPy says where a tensor of a program is given
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # By the first of these that the line is or holds.
 _INSTEAD = (
@@ -24,7 +25,7 @@ _INSTEAD = (
 
 def explain(error):
     """Adds to an error of a recording where the user asked for the value, what for, and what to write in its place."""
-    if not any(text in str(error) for text in _ASKED):
+    if not any(text in str(error) for text in (*_ASKED, _ARRAY)):
         return
     found = None
     step = error.__traceback__
@@ -38,6 +39,12 @@ def explain(error):
     text = linecache.getline(name, line, found.tb_frame.f_globals).strip()
     if not any(f"{os.path.basename(name)}:{line}" in note for note in getattr(error, "__notes__", ())):
         error.add_note(f"  at {os.path.basename(name)}:{line}, in {found.tb_frame.f_code.co_name}: {text}")
+    if _ARRAY in str(error):
+        error.add_note(
+            "  an array of NumPy takes numbers, and a tensor of a program has none until it runs; use a tensor: y = "
+            "paddle.zeros(shape), y[index] = value"
+        )
+        return
     why = calls.why_unconverted(found.tb_frame.f_code)
     if why is None:
         # What it asks for has no counterpart: .item(), .numpy(), an index of a list, the `if` of a comprehension.

@@ -4,7 +4,7 @@ import dataclasses
 
 from proa import _C
 from proa.framework import reports
-from proa.jit.dy2static.values import is_number, known_sizes, tensor_of
+from proa.jit.dy2static.values import described, is_number, known_sizes, tensor_of
 
 
 class TensorArray:
@@ -23,11 +23,28 @@ class TensorArray:
         return self
 
     def pop(self, index=-1):
-        last = self[index]
-        if not (isinstance(index, int) and index == -1):
-            raise _C.located(NotImplementedError("pop: of a list that a loop of the program made, only the last item"))
-        self.drop_last()
-        return last
+        item = self[index]
+        if isinstance(index, int) and index == -1:
+            self.drop_last()
+        else:
+            del self[index]
+        return item
+
+    def clear(self):
+        del self[:]
+
+    def copy(self):
+        return self[:]
+
+    def __getattr__(self, name):
+        if not hasattr(list, name):
+            raise AttributeError(f"'list' object has no attribute '{name}'", name=name, obj=self)
+        raise _C.located(
+            NotImplementedError(
+                f"{name}: of a list whose number of items depends on a tensor; it is read as a list is, and append, extend, "
+                f"insert, pop, clear, copy, `del` and setitem change it; use the tensor paddle.stack(list) for {name}"
+            )
+        )
 
     def __len__(self):
         size = self.count
@@ -44,7 +61,12 @@ class TensorArray:
         value = tensor_of(value) if is_number(value) else value
         if not isinstance(value, _C.Tensor) or value.dtype != dtype:
             kind = value.dtype.name if isinstance(value, _C.Tensor) else type(value).__name__
-            raise _C.located(TypeError(f"append: the list holds tensors of {dtype.name}, not {kind}"))
+            raise _C.located(
+                TypeError(
+                    f"append: the number of its items depends on a tensor, and it holds tensors of {dtype.name}, not {kind}; give "
+                    f"tensors of {dtype.name}"
+                )
+            )
         return value
 
 
@@ -84,6 +106,31 @@ class EvenArray(TensorArray):
 
     def drop_last(self):
         self.stacked = self.stacked[:-1]
+
+    def insert(self, index, value):
+        row = _C.ops.unsqueeze(self._fitting(value, self.stacked.dtype), [0])
+        if type(self.stacked.shape[0]) is int and self.stacked.shape[0] == 0:
+            self.stacked = row
+        else:
+            self.stacked = _C.ops.concat([self.stacked[:index], row, self.stacked[index:]], 0)
+
+    def __delitem__(self, index):
+        if not isinstance(index, slice):
+            self.stacked = _C.ops.concat([self.stacked[:index], self._after(index)], 0)
+            return
+        if index.step not in (None, 1):
+            raise _C.located(
+                NotImplementedError("del: of a list whose number of items depends on a tensor, only slices of step 1")
+            )
+        first = self.stacked[:0] if index.start is None else self.stacked[: index.start]
+        last = self.stacked[:0] if index.stop is None else self.stacked[index.stop :]
+        self.stacked = _C.ops.concat([first, last], 0)
+
+    def _after(self, index):
+        """The items after one."""
+        if isinstance(index, int) and index == -1:
+            return self.stacked[:0]
+        return self.stacked[index + 1 :]
 
     def __getitem__(self, index):
         if isinstance(index, slice):
@@ -148,38 +195,56 @@ class RaggedArray(TensorArray):
 
     def __getitem__(self, index):
         if isinstance(index, slice):
-            raise _C.located(NotImplementedError("a slice of a list whose tensors differ in their first dim"))
+            raise _C.located(
+                NotImplementedError(
+                    "a slice of a list whose number of items depends on a tensor, and whose tensors differ in their first dim; "
+                    "take single items, or paddle.concat(list)"
+                )
+            )
         ends = _C.ops.cumsum(self.lengths, 0)
         end = ends[index]
         return self.rows[end - self.lengths[index] : end]
 
     def __setitem__(self, index, value):
         raise _C.located(
-            NotImplementedError("items of a list whose tensors differ in their first dim cannot be replaced")
+            NotImplementedError(
+                "setitem: of a list whose number of items depends on a tensor, and whose tensors differ in their first dim; append "
+                "to a new list, or pad the tensors to one size"
+            )
+        )
+
+    def insert(self, index, value):
+        raise self._refused("insert")
+
+    def __delitem__(self, index):
+        raise self._refused("del")
+
+    @staticmethod
+    def _refused(what):
+        return _C.located(
+            NotImplementedError(
+                f"{what}: of a list whose number of items depends on a tensor, and whose tensors differ in their first dim; pad the "
+                "tensors to one size, or append to a new list"
+            )
         )
 
 
 def grows(container, before, after):
-    """Whether a list got more items, or became an array."""
-    return isinstance(container, list) and (len(after) > len(before) or any(isinstance(v, Moved) for v in after))
+    """Whether a list got more or fewer items, or became an array."""
+    return isinstance(container, list) and (len(after) != len(before) or any(isinstance(v, Moved) for v in after))
 
 
-def element(name, before, after, where):
+def element(name, after, where):
     """The item that stands for those of a list that a turn appended to; an error where they are not alike."""
     if any(isinstance(v, Moved) for v in after):
         return next(v.like for v in after if isinstance(v, Moved))
     items = [tensor_of(v) if is_number(v) else v for v in after]
-    if any(a is not b for a, b in zip(before, after, strict=False)):
-        raise _C.located(
-            NotImplementedError(
-                f"{where}: {name} is changed and grows in a loop that depends on a tensor; only append to it"
-            )
-        )
     kinds = {(t.dtype.name, len(t.shape)) for t in items if isinstance(t, _C.Tensor)}
     if len(kinds) != 1 or not all(isinstance(t, _C.Tensor) for t in items):
         raise _C.located(
             TypeError(
-                f"{where}: {name} grows in a loop that depends on a tensor, so it must hold tensors of one dtype and shape"
+                f"{where}: how many items {name} has depends on a tensor, so it must hold tensors of one dtype and number of "
+                f"dims; it holds {', '.join(dict.fromkeys(described(v) for v in items))}; use a list for each kind"
             )
         )
     return next((t for t in items if varies(t)), items[-1])

@@ -101,13 +101,18 @@ class _Plan:
         self.maybe = {}  # key of a name that one way gives a value: (tree, leaves) of it
 
 
-def choose(predicate, first, second, functions, site, may_jump):
-    """The signal of one of two functions, by a bool tensor; their state is that of `functions`."""
+def choose(predicate, first, second, functions, site, may_jump, is_turn=False):
+    """The signal of one of two functions, by a bool tensor; their state is that of `functions`.
+
+    `is_turn`: the first one is a turn of a loop, the second one does nothing. A number that the turn makes a tensor of more
+    dims is one then; the run fails where there was no turn.
+    """
     plan = _Plan()
     for _ in range(_MOST):
         choice = _Choice(
             first, second, State(functions, site, plan.containers, plan.arrays, plan.watched), plan, may_jump
         )
+        choice.is_turn = is_turn
         try:
             return choice.record(predicate)
         except _Again as again:
@@ -135,9 +140,15 @@ class _Choice:
         self._emitted = []  # tensors that the first way gives
         self._values = []  # of each way
         self._given = {}  # key: [number of the tensor, or None for what is no tensor]
+        self._of_turn = []  # keys of numbers that a turn makes tensors of more dims
 
     def record(self, predicate):
         results = _C.cond(predicate, self._first, self._second)
+        for key in self._of_turn:
+            checks.expect(
+                predicate,
+                TypeError(f"{self._number_of_turn(key)}, and it had none; begin with a tensor of the shape"),
+            )
         for key, decision in self._decisions.items():
             if key != _RETURN:
                 self._put(key, decision, results)
@@ -204,22 +215,17 @@ class _Choice:
         return True
 
     def _watch_lists(self, values):
-        """Notes what became an array in a way, and what grows in one way and not in the other."""
+        """Notes what became an array in a way, and what has other lengths in the ways."""
         for key, value in values.items():
             if not self.state.is_list(key):
                 continue
             slot, before = self.state.container(key[1])
-            if any(isinstance(v, arrays.Moved) for v in value) or self._values and self._grew(key, before, value):
-                longest = max([value, *(v[key] for v in self._values if key in v)], key=len)
-                self._plan.arrays[key[1]] = arrays.element(slot.name, before, longest, self.state.where())
+            other = self._values[0].get(key, before) if self._values else value
+            grew = isinstance(slot.container, list) and len(value) != len(other)
+            if any(isinstance(v, arrays.Moved) for v in value) or grew:
+                longest = max([value, other, before], key=len)
+                self._plan.arrays[key[1]] = arrays.element(slot.name, longest, self.state.where())
                 raise _Again(self)
-
-    def _grew(self, key, before, value):
-        slot, _ = self.state.container(key[1])
-        other = self._values[0].get(key, before)
-        return (
-            isinstance(slot.container, list) and len(value) != len(other) and max(len(value), len(other)) > len(before)
-        )
 
     def _first(self):
         self._found, self._signal, self._pure = self._run(0)
@@ -317,7 +323,7 @@ class _Choice:
                 return tree, [(n is not None, leaf if n is None else n) for n, leaf in zip(self._given[key], leaves)]
             return self._missing(key)
         if tree != other[0]:
-            return self._differs(key, f"{described(built(tree, leaves))} and {described(built(*other))}")
+            return self._differs(key, f"{self._shown(key, tree, leaves)} and {self._shown(key, *other)}")
         decided = []
         for j, (a, b) in enumerate(zip(leaves, other[1], strict=True)):
             decided.append(self._leaf(key, j, a, b))
@@ -349,10 +355,25 @@ class _Choice:
                 made = tensor_of(made, None, known_sizes(given))
             elif (is_number(a) or missing) and one_element(made):
                 self._again(key, j, made.dtype, known_sizes(made))
+            elif self.is_turn and is_number(b) and key[0] == "name":
+                return self._matrix(key, number)
             else:
                 return self._differs(key, f"{described(a)} and {described(b)}")
         self._out[number] = made
         return True, number
+
+    is_turn = False
+
+    def _matrix(self, key, number):
+        """A number before a loop that its first turn makes a tensor of more dims."""
+        wish = self.state.wish(key)
+        if not wishes.is_wished(wish):
+            return _Conflict(self._number_of_turn(key), TypeError, wish)
+        self._of_turn.append(key)
+        return True, number
+
+    def _number_of_turn(self, key):
+        return f"{self.state.name(key)} is a number before the loop at {self.state.where()}, and a tensor of more dims after a turn"
 
     def _common(self, a, b, weak_a, weak_b):
         """The dtype that both become; None if they are tensors of two dtypes."""
@@ -367,13 +388,37 @@ class _Choice:
             return max(a.dtype, b.dtype, key=lambda d: (d == _C.float64, d == _C.float32))
         return None
 
+    def _rewrite(self, key):
+        """What to write in the place of a change of a container that the ways do not share."""
+        container = getattr(self.state.slot(key), "container", None)
+        if isinstance(container, dict):
+            return "give each of its keys a value of one dtype and number of dims before the statement"
+        if isinstance(container, list):
+            return (
+                "let each item have one dtype and number of dims, in both ways; use a name of its own for what differs"
+            )
+        return f"a {type(container).__name__} must hold the same in both ways; use a list of tensors, or a tensor"
+
     def _again(self, key, j, dtype, sizes):
         known = self._plan.kinds.get((key, j), (None, None))
         self._plan.kinds[key, j] = dtype, sizes or known[1]
         raise _Again(self)
 
+    @staticmethod
+    def _shown(key, tree, leaves):
+        value = built(tree, leaves)
+        if key[0] != "contents" or len(value) > 8:
+            return described(value)
+        if isinstance(value, dict):
+            return "{%s}" % ", ".join(f"{described(k)}: {described(v)}" for k, v in value.items())
+        return f"[{', '.join(map(described, value))}]"
+
     def _differs(self, key, what):
         where = self.state.where()
+        if key[0] == "contents":
+            return _Conflict(
+                f"{self.state.name(key)} differ between the ways of this statement: {what}; {self._rewrite(key)}"
+            )
         if key == _RETURN:
             raise _C.located(
                 TypeError(

@@ -99,9 +99,9 @@ def _peeled(what, site, entry):
     go_on = lambda: what.goes_on(*what.hidden)
     once = (*site[:-1], (False, False, True))
     if entry is None:
-        return choose(go_on(), first, lambda: None, what.functions, once, True)
+        return choose(go_on(), first, lambda: None, what.functions, once, True, is_turn=True)
     left = Mixed(entry.code, entry.codes - {0}, entry.payload)
-    inner = lambda: choose(go_on(), first, lambda: None, what.functions, once, True)
+    inner = lambda: choose(go_on(), first, lambda: None, what.functions, once, True, is_turn=True)
     return choose(signals.at_end(entry), inner, lambda: left, what.functions, once, True)
 
 
@@ -331,7 +331,7 @@ class _Loop:
             slot, before = self.state.container(number)
             after = found["contents", number]
             if arrays.grows(slot.container, before, after):
-                like = arrays.element(slot.name, before, after, self.state.where())
+                like = arrays.element(slot.name, max(before, after, key=len), self.state.where())
                 open_sizes = like.shape[1:] if arrays.varies(like) else like.shape
                 if not before and any(type(n) is not int or n < 0 for n in open_sizes):
                     raise self._unsteady(f"{slot.name} is empty before it and gets tensors of open sizes in a turn")

@@ -386,6 +386,10 @@ class State:
         """Whether it is the copy that the block that runs got for a tensor, changed in place."""
         return key in self._aliases and self._aliases[key][0] is value
 
+    def slot(self, key):
+        """The place that a key stands for."""
+        return self._slots[key]
+
     def container(self, number):
         """(slot, contents before) of a list or dict."""
         return self._seen[number]

@@ -28,14 +28,16 @@ def note(name, reason, kind=None, wish=None):
 
 def explained(error):
     """The error to raise for one that a missing name gave; itself if nothing is known of the name."""
-    reason, kind, _ = missed(error)
+    reason, kind, wish = missed(error)
     if reason is None:
         return error
     if kind is None:
         error.add_note(f"  {reason}")
         return error
     name = name_of(error)
-    return kind(f"{name}: {reason}").with_traceback(error.__traceback__)
+    made = kind(f"{name}: {reason}").with_traceback(error.__traceback__)
+    made._proa_wish = wish
+    return made
 
 
 def reason(name):

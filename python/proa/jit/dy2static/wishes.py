@@ -55,7 +55,7 @@ def note_read(name):
 
 def noted(error):
     """Whether an error of a recording says what it missed, so that it is to be made once more."""
-    wish = _of_generator(error) or undefined.missed(error)[2]
+    wish = _of_generator(error) or undefined.missed(error)[2] or getattr(error, "_proa_wish", None)
     if wish is None or wish in _thread.wishes:
         return False
     _thread.wishes.add(wish)

@@ -24,6 +24,7 @@ class Block:
         self._levels = {}  # lengths of sequences by the name of their number of rows (proa.static.sequences)
         self._leveled = {}  # inputs that bring lengths: how many levels
         self._bound = weakref.WeakKeyDictionary()  # what runs in other scopes (proa.static.binding)
+        self._ready = {}  # runs that need nothing but their feeds (proa.static.ready)
         self._after_run = []  # called after each run: schedules of learning rates that step by themselves
         self._prints = []  # what is shown after a run (proa.static.host)
         self._guarded = []  # first and end numbers of the operations inside of amp.fp16_guard

@@ -6,6 +6,7 @@ from proa.optimizer.lr import LRScheduler
 from proa.static import scope as scopes
 from proa.static.binding import bound, value_in
 from proa.static.program import Program, default_main_program, default_startup_program
+from proa.static.ready import Ready, is_plain, key_of
 from proa.static.sequences import lengths_name, levels_of
 
 
@@ -108,6 +109,12 @@ class Executor:
             list: what was fetched.
         """
         program = default_main_program() if program is None else program
+        if type(program) is Program and type(fetch_list) is list and not use_prune:
+            ready = program._ready.get(key_of(fetch_list, return_numpy))
+            if ready is not None and (not feed or type(feed) is dict):
+                found = ready.run(program, feed or {}, scopes.global_scope() if scope is None else scope)
+                if found is not None:
+                    return [t.numpy() for t in found] if return_numpy else found
         if isinstance(feed, (list, tuple)):
             feed = _single(feed)
         wanted = None if fetch_list is None else _flat(fetch_list)
@@ -145,6 +152,9 @@ class Executor:
             results = recorded.run(feeds, [*fetches, *lengths, *(t for _, t in shown)], use_prune)
             for (printed, _), value in zip(shown, results[len(fetches) + len(lengths) :]):
                 printed.show(value)
+            if type(fetch_list) is list and not (use_prune or lengths or recorded is not program._program):
+                if is_plain(program) and all(isinstance(item, _C.Tensor) for item in fetch_list):
+                    Ready(program, fetch_list, fetches).keep(program, return_numpy)
             lengths = iter(results[len(fetches) : len(fetches) + len(lengths)])
             results = results[: len(fetches)]
         for call in () if use_prune else program._after_run:

@@ -57,6 +57,7 @@ class Program(Block):
         for name, tensor in copy._inputs.items():
             tensor.name = name
         copy._bound = weakref.WeakKeyDictionary()
+        copy._ready = {}
         copy._for_test = for_test or self._for_test
         copy._copied_from = self
         copy._pipeline = None

@@ -40,11 +40,13 @@ def save(layer, path, input_spec=None, format="proa", **configs):
         input_spec (list, optional): an InputSpec or an example tensor for each input, nested as the inputs are;
             numbers, texts and None stand for themselves. May be left out if to_static was given one, or if the
             converted function was called: then the sizes of its last recording are saved. It is that of `forward`.
+        output_spec (list, optional): the results that are saved, items of the `outputs` of the converted function, which was
+            called; all of them.
         format (str, optional): "proa", or "paddle" for files that PaddlePaddle reads: the forward alone, of ops that
             it has, without the memory of buffers that forward changes.
 
     Raises:
-        ValueError: no input_spec is known, or an unknown format.
+        ValueError: no input_spec is known, an unknown format, or a path without a name.
         NotImplementedError: operations that PaddlePaddle's format cannot say: all of them, with the lines that made
             them; then nothing is written.
         OSError: the files cannot be written, with errno and the path.
@@ -60,10 +62,16 @@ def save(layer, path, input_spec=None, format="proa", **configs):
     save_hooks.run(layer, input_spec, configs)
     owner = _owner(layer)
     path = os.fspath(path)
+    if not os.path.basename(path):
+        raise _C.located(
+            ValueError(f"jit.save: path must be a prefix of file names, folder/name, not the folder {path!r}")
+        )
     methods = _methods(layer) if isinstance(layer, Layer) else {}
     traces = {}
     for target, spec, prefix in [(layer, input_spec, path), *((m, None, f"{path}.{n}") for n, m in methods.items())]:
         traces[prefix] = recorded("jit.save", target, spec, "proa" if format == "proa" else "foreign")
+        if target is layer and configs.get("output_spec") is not None:
+            _choose(layer, traces[prefix], configs["output_spec"])
         if traces[prefix].checks:
             warnings.warn(
                 f"jit.save: what the function prints to a file is not saved; what is loaded from {prefix} does not",
@@ -81,6 +89,28 @@ def save(layer, path, input_spec=None, format="proa", **configs):
         with _C.AtomicFile(os.fsencode(f"{path}.pdiparams.info")) as file:
             file.write(json.dumps({"trainable": trainable, "fixed": fixed, "methods": list(methods)}).encode())
             file.commit()
+
+
+def _choose(layer, trace, output_spec):
+    """Leaves the results that `output_spec` names, of the recording that was used last."""
+    function = layer.forward if isinstance(layer, Layer) else layer
+    if not isinstance(function, StaticFunction):
+        raise _C.located(
+            ValueError("jit.save: output_spec names results of a converted function; give those of its `outputs`")
+        )
+    recorded, chosen = function.last_trace(), []
+    for tensor in output_spec if isinstance(output_spec, (list, tuple)) else [output_spec]:
+        place = recorded.place_of(tensor)
+        if place is None:
+            raise _C.located(
+                ValueError(
+                    f"jit.save: output_spec has a {type(tensor).__name__} that is no result of the function; give items of its "
+                    f"`outputs`, of which there are {recorded.num_results}"
+                )
+            )
+        chosen.append(trace.outputs[place])
+    trace.outputs = chosen + trace.outputs[trace.num_results :]
+    trace.num_results = len(chosen)
 
 
 def _methods(layer):
@@ -293,7 +323,7 @@ class TranslatedLayer(Layer):
         return [*super().__dir__(), *self._methods]
 
     def program(self, method_name="forward"):
-        """The program that a method runs; its text is str(program).
+        """The program that a method runs, a `static.Program`: an Executor runs it, and its text is str(program).
 
         Raises:
             ValueError: there is no method of that name.
@@ -302,7 +332,9 @@ class TranslatedLayer(Layer):
         if method_name not in modules:
             there = ", ".join(map(repr, modules))
             raise _C.located(ValueError(f"TranslatedLayer.program: there is {there}, but no {method_name!r}"))
-        return modules[method_name].program
+        from proa.static.executor import LoadedProgram
+
+        return LoadedProgram(modules[method_name])
 
 
 def _result(results):

@@ -346,6 +346,22 @@ class StaticFunction:
         return code_of(self._function)
 
     @property
+    def inputs(self):
+        """The tensors of the program of the last recording that stand for the arguments."""
+        return list(self.last_trace().inputs)
+
+    @property
+    def outputs(self):
+        """The tensors of the program of the last recording that are its results, in the order of the result."""
+        return self.last_trace().results
+
+    def last_trace(self):
+        """The Trace of the last recording."""
+        if self._last is None or self._last.trace is None:
+            raise _C.located(RuntimeError(f"{self.__name__}: nothing is recorded yet; call it first"))
+        return self._last.trace
+
+    @property
     def main_program(self):
         """The program of the last recording."""
         recorded = [r for r in self._recordings if r.module is not None]

@@ -67,6 +67,7 @@ class Trace:
         tree = structure.flatten((self.specs, self.keywords), given, _as_input)
         self.input_names = []
         inputs = [self._input(spec, name, follow) for spec, name in zip(given, self._names(tree), strict=True)]
+        self.inputs = inputs
         before = [self.program.value_number(t) for t in inputs]
         args, kwargs = structure.unflatten(tree, iter(inputs))
         if layer is not None:
@@ -86,6 +87,9 @@ class Trace:
         # Inputs that the function changed in place: what they become follows the outputs.
         self.changed = [i for i, t in enumerate(inputs) if self.program.value_number(t) != before[i]]
         self.num_results = len(self.outputs)
+        # By numbers: the tensors have the graph of the gradients, which the recording need not keep.
+        number = lambda t: self.program.value_number(t) if _C.is_symbolic(t) else t
+        self._results = [number(t) for t in self.outputs]
         self.outputs += [inputs[i] for i in self.changed]
         # What is raised and printed after the run comes last: not part of a saved program.
         self.first_check = len(self.outputs)
@@ -125,6 +129,33 @@ class Trace:
                     "object that the function does not show to be changed: assign it to a name or attribute in the branch"
                 )
             )
+
+    @property
+    def results(self):
+        """The tensors of the program that the function gives, in the order of its result."""
+        return [self.program.value(n) if isinstance(n, int) else n for n in self._results]
+
+    def place_of(self, tensor):
+        """Which of the results a tensor is; None if it is none of them."""
+        if not isinstance(tensor, _C.Tensor):
+            return None
+        own = _C.is_symbolic(tensor) and _C.program_of(tensor) is self.program
+        number = self.program.value_number(tensor) if own else None
+        return next((k for k, n in enumerate(self._results) if n is tensor or own and n == number), None)
+
+    @property
+    def parameters(self):
+        """The tensors that the program captures and that are trained, each once."""
+        return self.main_program.all_parameters()
+
+    @property
+    def main_program(self):
+        """The program as a `static.Program`."""
+        from proa.static.program import Program
+
+        main = Program()
+        main._program = self.program
+        return main
 
     def check(self, results):
         """Asserts and prints what the function does of the results of a run."""

@@ -13,7 +13,8 @@ def append_backward(loss, parameter_list=None, no_grad_set=None, callbacks=None,
         no_grad_set (set, optional): tensors through which no gradient flows.
 
     Returns:
-        list[tuple]: (parameter, gradient) of each parameter that the loss depends on.
+        list[tuple]: (parameter, gradient) of each parameter that the loss depends on. The gradient's name is that of the
+            parameter with `@GRAD` behind it.
 
     Examples:
         >>> proa.enable_static()
@@ -36,6 +37,7 @@ def append_backward(loss, parameter_list=None, no_grad_set=None, callbacks=None,
     # What depends on parameters alone is recorded too: they change from run to run.
     with _C.program_of(loss).recording():
         grads = _C.grad([loss], parameters, None, True, False, True, list(no_grad_set or ()) or None)
+    _name(_C.program_of(loss), parameters, grads)
     return [(p, g) for p, g in zip(parameters, grads) if g is not None]
 
 
@@ -70,4 +72,18 @@ def gradients(targets, inputs, target_gradients=None, no_grad_set=None):
     program = _C.program_of(next(t for t in as_list(targets) if _C.is_symbolic(t)))
     with program.recording():  # also what depends on parameters alone
         # Recorded for further orders; what nobody asks for is pruned.
-        return _C.grad(as_list(targets), as_list(inputs), weights, True, True, True, list(no_grad_set or ()) or None)
+        grads = _C.grad(as_list(targets), as_list(inputs), weights, True, True, True, list(no_grad_set or ()) or None)
+    _name(program, as_list(inputs), grads)
+    return grads
+
+
+def _name(program, tensors, grads):
+    """Names gradients as the reference does, `weight@GRAD`, so that they are fetched by name; a value that has a name keeps it."""
+    for tensor, grad in zip(tensors, grads):
+        if grad is None or not _C.is_symbolic(grad) or not grad.name.startswith("generated_tensor_"):
+            continue
+        name = f"{tensor.name}@GRAD"
+        number = 0
+        while program.find(name if not number else f"{name}_{number}") is not None:
+            number += 1
+        grad.name = name if not number else f"{name}_{number}"

@@ -5,6 +5,7 @@ element is overwritten, or with the array.
 """
 
 from proa import _C
+from proa.framework.compat import in_dynamic_mode
 
 
 def _position(op, i):
@@ -119,11 +120,11 @@ def array_read(array, i):
 
 
 def array_length(array):
-    """The number of tensors in an array, an int.
+    """The number of tensors in an array: an int, in static mode an int64 tensor [1].
 
     Examples:
         >>> proa.tensor.array_length([])
         0
     """
     _need_array("array_length", array)
-    return len(array)
+    return len(array) if in_dynamic_mode() else _C.ops.full([1], len(array), _C.int64)

@@ -189,7 +189,7 @@ class _Choice:
             try:
                 signal = self._ways[number]()
             except Exception as error:
-                if not block.takes(error) and not self._misses(error, block):
+                if not block.takes(error) and not checks.misses(error, block, self.state):
                     raise
                 signal = signals.RAISED
         values, changed = self.state.leave(log)
@@ -205,14 +205,6 @@ class _Choice:
         if has:
             found[_RETURN] = flat(payload, self.state.holds)
         return found, signal, {k for k in pure if isinstance(values[k], _C.Tensor)}
-
-    def _misses(self, error, block):
-        """Whether a way reads a name that has no value there, as far as is known for sure: the run raises, if it goes that way."""
-        name = undefined.name_of(error) if isinstance(error, NameError) else None
-        if name is None or not self.state.asks(name) or not wishes.is_fulfilled(error) or not block.adds(error):
-            return False
-        wishes.note_read(name)
-        return True
 
     def _watch_lists(self, values):
         """Notes what became an array in a way, and what has other lengths in the ways."""

@@ -13,7 +13,7 @@ import threading
 
 from proa import _C
 from proa.framework import reports
-from proa.jit.dy2static import tracebacks, writes
+from proa.jit.dy2static import tracebacks, undefined, wishes, writes
 from proa.jit.dy2static.values import is_late
 
 _thread = threading.local()
@@ -207,6 +207,22 @@ class block:
             return False
         failure().add(error)
         return True
+
+
+def misses(error, block, state):
+    """Whether a block reads a name that has no value there, as far as is known for sure: the run raises, if it comes there."""
+    name = undefined.name_of(error) if isinstance(error, NameError) else None
+    if name is None or not state.asks(name) or not wishes.is_fulfilled(error) or not block.adds(error):
+        return False
+    wishes.note_read(name)
+    return True
+
+
+def again():
+    """The error that was noted last, to be raised where all ways raise."""
+    error, _ = failure()._errors[-1]
+    _thread.raised = error
+    return error
 
 
 def raised(error):

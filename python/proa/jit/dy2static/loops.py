@@ -24,7 +24,10 @@ def while_(test, turn, site, otherwise=None):
             return _finished(repeated(_While(test, turn), site, None), otherwise, site)
         if not go_on:
             return otherwise() if otherwise is not None else None
-        signal = _without_continue(turn())
+        signal = turn()
+        if signal is RAISED:  # of every way: there is no next turn
+            return signal
+        signal = _without_continue(signal)
         if signal is BREAK:
             return None
         if isinstance(signal, Mixed):
@@ -41,7 +44,10 @@ def for_(iterable, turn, site, otherwise=None):
     number = 0
     iterator = iter(iterable)
     for number, item in enumerate(iterator):
-        signal = _without_continue(turn(item))
+        signal = turn(item)
+        if signal is RAISED:
+            return signal
+        signal = _without_continue(signal)
         if signal is BREAK:
             return None
         if isinstance(signal, Mixed):

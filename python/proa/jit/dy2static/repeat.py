@@ -221,7 +221,7 @@ class _Loop:
             try:
                 return self._what.turn(*hidden)
             except Exception as error:
-                if not block.takes(error):
+                if not block.takes(error) and not checks.misses(error, block, self.state):
                     raise
                 return None, hidden
 

@@ -32,6 +32,43 @@ def simplified(statements, numbers):
     return out
 
 
+def endless(node, numbers):
+    """A `while` whose condition belongs to its body, as statements: `while True: if test: ... else: ...; break`."""
+    leave, otherwise, rest = [placed(ast.Break(), node)], node.orelse, []
+    if {"break", "continue"} & scopes.jumps(node.orelse):  # of a loop around it: not in this one
+        ended = f"_ended_{next(numbers)}"
+        rest = [ast.If(_read(ended), node.orelse, [])]
+        otherwise = [_assign(ended, ast.Constant(True))]
+    choice = placed(ast.If(node.test, node.body, [*otherwise, *leave]), node)
+    always = ast.copy_location(ast.Constant(True), node.test)
+    begin = [_assign(ended, ast.Constant(False))] if rest else []
+    return [placed(s, node) for s in (*begin, ast.While(always, [choice], []), *rest)]
+
+
+class _Conditions(ast.NodeTransformer):
+    """Loops whose conditions read names that may have no value, which may raise: they belong to the body."""
+
+    def __init__(self, names, numbers):
+        self._names, self._numbers = names, numbers
+
+    def visit_FunctionDef(self, node):
+        return node  # a function of its own
+
+    visit_AsyncFunctionDef = visit_Lambda = visit_ClassDef = visit_FunctionDef
+
+    def visit_While(self, node):
+        node = self.generic_visit(node)
+        if any(isinstance(n, ast.Name) and n.id in self._names for n in scopes.own(node.test)):
+            return endless(node, self._numbers)
+        return node
+
+
+def asking(statements, names, numbers):
+    """The statements of a function in which some names may have no value."""
+    conditions = _Conditions(names, numbers)
+    return [made for s in statements for made in _as_list(conditions.visit(s))]
+
+
 class _Compound(ast.NodeTransformer):
     def __init__(self, numbers):
         self._numbers = numbers
@@ -44,10 +81,7 @@ class _Compound(ast.NodeTransformer):
     def visit_While(self, node):
         if not _binds_late(node.test):
             return self.generic_visit(node)
-        leave = placed(ast.Break(), node)
-        choice = placed(ast.If(node.test, node.body, [*node.orelse, leave]), node)
-        always = ast.copy_location(ast.Constant(True), node.test)
-        return self.generic_visit(placed(ast.While(always, [choice], []), node))
+        return [made for s in endless(node, self._numbers) for made in _as_list(self.generic_visit(s))]
 
     def visit_If(self, node):
         """`if a and (b := ...)`: what the later operands bind has a value where all hold."""

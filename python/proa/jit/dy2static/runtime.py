@@ -14,7 +14,7 @@ from proa.jit.dy2static.comprehensions import listed
 from proa.jit.dy2static.generators import bounded
 from proa.jit.dy2static.loops import for_, while_
 from proa.jit.dy2static.reads import bound, own
-from proa.jit.dy2static.signals import BREAK, CONTINUE, Mixed, Returned
+from proa.jit.dy2static.signals import BREAK, CONTINUE, RAISED, Mixed, Returned
 from proa.jit.dy2static.values import condition, is_late, truth
 
 __all__ = [
@@ -29,6 +29,8 @@ def result(signal):
     """What a function gives that ended with this signal."""
     if signal is None:
         return None
+    if signal is RAISED:
+        raise checks.again()
     if isinstance(signal, Mixed):
         if signal.payload is None:
             return None

@@ -54,11 +54,12 @@ class Statements:
     def rewrite(self, node):
         """The function, changed in place."""
         node.body = rewrites.simplified(node.body, self._numbers)
-        local = [
-            name for name in scopes.bound(node.body) if name not in self._parameters | self._globals | self._nonlocals
-        ]
+        of_others = self._parameters | self._globals | self._nonlocals
         own = self._parameters | (set(scopes.bound(node.body)) - self._nonlocals)
+        local = [name for name in scopes.bound(node.body) if name not in of_others]
         self._expressions.maybe = unbound.names(node.body, local) | (self._around - own)
+        node.body = rewrites.asking(node.body, self._expressions.maybe, self._numbers)
+        local = [name for name in scopes.bound(node.body) if name not in of_others]
         start = []
         if node.body and isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant):
             start.append(node.body.pop(0))  # the docstring

@@ -34,9 +34,11 @@ void PrintDescribed(const KernelContext&, const Tensor& x, const Tensor&,
   std::atomic_ref<int64_t> count(*times.data<int64_t>());
   if (first_n >= 0 && count.load() >= first_n) return;
   if (count.fetch_add(1) >= first_n && first_n >= 0) return;
-  std::string text(message);
-  if (!name.empty()) absl::StrAppend(&text, "\tVariable: ", Piece(name));
-  if (!text.empty()) text += '\n';
+  std::string text;
+  if (!name.empty()) absl::StrAppend(&text, "Variable: ", Piece(name), "\n");
+  if (!message.empty()) {
+    absl::StrAppend(&text, "  - message: ", Piece(message), "\n");
+  }
   if (with_shape) {
     absl::StrAppend(&text, "  - shape: ", ToString(x.shape()), "\n");
   }

@@ -195,7 +195,7 @@ def test_print_shows_values_of_each_run(capsys):
         (got,) = executor.run(main, feed=feed, fetch_list=[loss])
         assert got.item() == 30.0
         text = capsys.readouterr().out
-        assert "y of\tVariable: " in text and "  - data: [4.5 4.5 10.5 ...]" in text
+        assert "Variable: " in text and "  - message: y of\n" in text and "  - data: [4.5 4.5 10.5 ...]" in text
         assert "  - dtype: float32\n  - data: [9 9 21 21]" in text
         executor.run(main, feed=feed, fetch_list=[loss])
         assert "[9 9 21 21]" not in capsys.readouterr().out  # first_n

@@ -105,6 +105,42 @@ def _iou(a, b):
     return shared / (area(a)[:, None] + area(b)[None] - shared)
 
 
+def _quantized(x, scale, back=False):
+    steps = np.clip(x, -scale, scale) / scale * 127
+    steps = np.sign(steps) * np.floor(np.abs(steps) + 0.5)
+    return steps * scale / 127 if back else steps
+
+
+def _moved(x, total, state, rate):
+    total, state = rate * total + np.abs(x).max(), rate * state + 1
+    return total / state, state, total
+
+
+def _bpr(x, label):
+    rows = [
+        [np.log1p(np.exp(x[i, j] - x[i, k])) for j in range(x.shape[1]) if j != k] for i, k in enumerate(label[:, 0])
+    ]
+    return np.array(rows).mean(1, keepdims=True)
+
+
+def _taught(x, label):
+    log = np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+    return np.select(
+        [label < -1, label < 0, label < 1], [log, log - x, log + log - x * label], log - x + log - x * (label - 1)
+    )
+
+
+def _focal(x, label, count, gamma, alpha):
+    out = np.zeros_like(x)
+    for i, j in np.ndindex(*x.shape):
+        p = 1 / (1 + np.exp(-x[i, j]))
+        if label[i, 0] == j + 1:
+            out[i, j] = -alpha * (1 - p) ** gamma * np.log(p) / max(count, 1)
+        elif label[i, 0] != -1:
+            out[i, j] = -(1 - alpha) * p**gamma * np.log(1 - p) / max(count, 1)
+    return out
+
+
 x23, x34, x4 = f(2, 3), f(3, 4), f(2, 4, 4, 6)
 pos = np.abs(f(3, 4)) + 0.1
 w8, b8 = f(8), f(8)
@@ -119,6 +155,11 @@ state = f(2, 3)
 gates = f(2, 12)
 fc_w, fc_y, fc_b = f(4, 8), f(3, 8), f(8)
 relu = lambda v: np.maximum(v, 0)
+total, count = np.array([2.5], "float32"), np.array([1.9], "float32")
+moved = _moved(x34 * 3, total, count, 0.8)
+column, zero_one = f(5, 1), np.array([[0], [1], [1], [0], [1]], "float32")
+clicks = np.array([[-2], [-1], [0.3], [1.7], [0]], "float32")
+side = (2 * zero_one - 1) * column * 3
 # type: (inputs, attributes, {slot: result})
 OPS = {
     "skip_layernorm": ({"X": seq, "Y": seq2, "Scale": w8, "Bias": b8}, {"begin_norm_axis": 2, "epsilon": 1e-5}, {"Out": _normed(seq + seq2, w8, b8)}),
@@ -161,6 +202,18 @@ OPS = {
     "density_prior_box": ({"Input": f(1, 2, 2, 2), "Image": f(1, 3, 16, 16)}, {"fixed_sizes": [4.0], "fixed_ratios": [1.0], "densities": [1], "variances": [0.1, 0.1, 0.2, 0.2], "offset": 0.5}, None),
     "top_k": ({"X": x34, "K": np.array([2])}, {"k": 1}, {"Out": -np.sort(-x34, 1)[:, :2]}),
     "sampling_id": ({"X": pos}, {}, None),
+    **{f"fake_quantize_{d}moving_average_abs_max": ({"X": x34 * 3, "InScale": f(1), "InAccum": total, "InState": count}, {"moving_rate": 0.8, "is_test": False}, dict(zip(["Out", "OutScale", "OutState", "OutAccum"], [_quantized(x34 * 3, moved[0], d != ""), *moved]))) for d in ("", "dequantize_")},
+    "moving_average_abs_max_scale": ({"X": x34 * 3, "InAccum": total, "InState": count}, {"moving_rate": 0.8, "is_test": False}, dict(zip(["Out", "OutScale", "OutState", "OutAccum"], [x34 * 3, *moved]))),
+    "fake_channel_wise_quantize_abs_max": ({"X": x34}, {"bit_length": 8, "quant_axis": 1, "is_test": True}, {"Out": _quantized(x34, np.abs(x34).max(0)), "OutScale": np.abs(x34).max(0)}),
+    "squared_l2_distance": ({"X": x34, "Y": x34[:1] * 2}, {}, {"sub_result": x34 - x34[:1] * 2, "Out": ((x34 - x34[:1] * 2) ** 2).sum(1, keepdims=True)}),
+    "modified_huber_loss": ({"X": column * 3, "Y": zero_one}, {}, {"Out": np.select([side < -1, side < 1], [-4 * side, (1 - side) ** 2], 0 * side)}),
+    "rank_loss": ({"Label": zero_one, "Left": column, "Right": column[::-1].copy()}, {}, {"Out": np.log1p(np.exp(column - column[::-1])) - zero_one * (column - column[::-1])}),
+    "margin_rank_loss": ({"X1": column, "X2": column[::-1].copy(), "Label": 2 * zero_one - 1}, {"margin": 0.1}, {"Activated": (0.1 - (2 * zero_one - 1) * (column - column[::-1]) > 0).astype("float32"), "Out": relu(0.1 - (2 * zero_one - 1) * (column - column[::-1]))}),
+    "bpr_loss": ({"X": x34, "Label": label}, {}, {"Y": _bpr(x34, label)}),
+    "teacher_student_sigmoid_loss": ({"X": column * 3, "Label": clicks}, {}, {"Y": _taught(column * 3, clicks)}),
+    "fsp": ({"X": x4, "Y": x4[:, :3] * 2}, {}, {"Out": np.einsum("nahw,nbhw->nab", x4, x4[:, :3] * 2) / 24}),
+    "polygon_box_transform": ({"Input": x4}, {}, {"Output": np.where(np.arange(4)[:, None, None] % 2 == 0, 4.0 * np.arange(6), 4.0 * np.arange(4)[:, None]) - x4}),
+    "sigmoid_focal_loss": ({"X": x34 * 3, "Label": np.array([[1], [0], [-1]], "int32"), "FgNum": np.array([2], "int32")}, {"gamma": 1.5, "alpha": 0.3}, {"Out": _focal(x34 * 3, np.array([[1], [0], [-1]]), 2, 1.5, 0.3)}),
     "linear_interp": ({"X": x34[None]}, {"out_w": 8, "align_corners": False, "align_mode": 1, "interp_method": "linear"}, None),
 }  # fmt: skip
 

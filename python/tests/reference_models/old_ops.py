@@ -349,6 +349,33 @@ TYPES |= {n: n[:-1] for n in ALONE if n[-1].isdigit() and n[:-1] == "identity_lo
 TYPES |= {n: n[:-1] for n in ALONE if n.startswith("fake_channel_wise") and n[-1].isdigit()}
 TYPES |= {n: "graph_send_recv" for n in ALONE if n.startswith("graph_send_recv")}
 
+# Scales that follow training, as in a test. Losses and what 1.x had besides.
+seen = {"InScale": step, "InAccum": np.array([2.5], "float32"), "InState": np.array([1.9], "float32")}
+moved = {"Out": U, "OutScale": U, "OutState": U, "OutAccum": U}
+ALONE |= {
+    f"fake_quantize_{d}moving_average_abs_max{k}": (
+        {"X": x2 * 3, **seen},
+        {"moving_rate": 0.8, "bit_length": 8, "round_type": k, "is_test": True},
+        moved,
+    )
+    for d in ("", "dequantize_")
+    for k in range(2)
+}
+ALONE |= {
+    "moving_average_abs_max_scale": (
+        {"X": x2 * 3, "InAccum": seen["InAccum"], "InState": seen["InState"]},
+        {"moving_rate": 0.8, "is_test": True},
+        moved,
+    ),
+    "fake_quantize_range_abs_max": (
+        {"X": x2, "InScale": step, "Iter": np.zeros(1, "int64")},
+        {"window_size": 10, "bit_length": 8, "round_type": 1, "is_test": True},
+        {"Out": U, "OutScale": U, "OutScales": U},
+    ),
+    "add_position_encoding": ({"X": x3}, {"alpha": 0.5, "beta": 2.0}, {"Out": U}),
+}
+TYPES |= {n: n[:-1] for n in ALONE if "moving_average" in n and n[-1].isdigit()}
+
 
 def alone(type):
     slots, attributes, outputs = ALONE[type]
@@ -360,7 +387,9 @@ def alone(type):
             given.setdefault(slot, []).append(t)
         results = raw(TYPES.get(type, type), given, outputs, attributes)
         keep = [slot for slot, ts in outputs.items() for _ in ([ts] if isinstance(ts, str) else ts)]
+        states = ("OutScale", "OutState", "OutAccum", "OutScales") if attributes.get("is_test") else ()
         hidden = (
+            *states,
             "XShape",
             "MatchX",
             "IntermediateOut",

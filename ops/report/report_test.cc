@@ -57,7 +57,8 @@ TEST_F(ReportTest, DescribesSoOftenAsAsked) {
     ops::print_described_(x, turn_, times, 2, 2, "sum", "v", true, false);
   }
   const std::string once =
-      "Variable: v\n  - message: sum\n  - dtype: int64\n  - data: [1 1234567890 ...]\n";
+      "Variable: v\n  - message: sum\n  - dtype: int64\n  - data: [1 "
+      "1234567890 ...]\n";
   EXPECT_EQ(text_, once + once);
   ops::print_described_(Of<bool>(DType::kBool, {true, false}), turn_, times, -1,
                         -1, "", "", false, true);

@@ -95,7 +95,9 @@ print(net.parameters()[0].numpy().tobytes().hex())
 
 
 def test_what_is_not_there(monkeypatch):
-    with pytest.raises(ValueError, match=r"backend='nccl': there is no such backend here: .*--config=cuda.*there are: .*gloo.*proa"):
+    with pytest.raises(
+        ValueError, match=r"backend='nccl': there is no such backend here: .*--config=cuda.*there are: .*gloo.*proa"
+    ):
         dist.new_group([0], backend="nccl")
     with pytest.raises(TypeError, match="backend must be a name, not int"):
         dist.new_group([0], backend=3)

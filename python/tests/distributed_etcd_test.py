@@ -57,7 +57,8 @@ print(x.tolist())
 
 @needs_etcd
 def test_a_rank_that_never_comes(server):
-    process = ranks.start("dist.init_parallel_env()", 2, PADDLE_MASTER=f"etcd://{server}/late", PROA_INIT_TIMEOUT="1")[1]
+    source, place = "dist.init_parallel_env()", f"etcd://{server}/late"
+    process = ranks.start(source, 1, PADDLE_MASTER=place, PADDLE_TRAINERS_NUM="2", PROA_INIT_TIMEOUT="1")[0]
     _, err = process.communicate(timeout=60)
     assert process.returncode != 0 and "within 1 s" in err
 

@@ -5,7 +5,7 @@ import signal
 import sys
 import time
 
-from proa.distributed.launch.links import connect
+from proa.distributed.launch.connecting import connect
 from proa.distributed.launch.meeting import RESTART_CODE
 from proa.distributed.launch.ranks import Guardian, Ranks, free_ports
 

@@ -41,9 +41,11 @@ class Office:
         except RuntimeError:
             return True  # the server is away, and nobody else can have taken the place
 
-    def leave(self):
-        """The place is free at once."""
+    def leave(self, ended):
+        """The place is free at once; what killed ranks of earlier rounds left in the store goes when the job has ended."""
         try:
+            if ended:
+                self._store.clear()
             self._store.end_lease(self._lease)
         except (RuntimeError, ValueError):
             pass  # it ends by itself

@@ -1,19 +1,17 @@
 """Connections between the launchers of a job: lines of JSON over TCP, of peers that know the job's secret."""
 
-import errno
 import hashlib
 import hmac
 import json
 import os
 import secrets
 import selectors
-import socket
 import time
 
 from proa import _C
 from proa.distributed.launch.meeting import Meeting
 
-__all__ = ["Client", "Server", "connect"]
+__all__ = ["Client", "Server"]
 
 _MOST = 1 << 20  # bytes of a message
 _HELLO = 10.0  # seconds to say who one is
@@ -192,7 +190,7 @@ class Server:
             self._listener.close()
         self._selector.close()
         if self._office is not None:
-            self._office.leave()
+            self._office.leave(ended=self.meeting.ended)
 
 
 def _offer(message):
@@ -265,57 +263,3 @@ class Client:
 
 def _address(endpoint):
     return f"[{endpoint[0]}]:{endpoint[1]}" if ":" in endpoint[0] else f"{endpoint[0]}:{endpoint[1]}"
-
-
-def _listen(plan):
-    """A socket at the master's address if that is this machine's and free, else None."""
-    host, port = plan.master
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    hosts = [host] + ([""] if plan.node_rank == 0 else [])  # an address that only the others see
-    for name in hosts:
-        try:
-            return socket.create_server((name, port), family=family)
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                return None
-    return None
-
-
-def connect(plan):
-    """The way to the other machines: this launcher becomes the one that they meet at, or connects to it.
-
-    Raises:
-        ConnectionError: nobody is there within the limit, or it is something else.
-    """
-    if plan.etcd is not None:
-        from proa.distributed.launch.electing import elect
-
-        return elect(plan)
-    if plan.master is None:
-        return Server(plan)
-    limit, error = time.monotonic() + plan.timeout, None
-    while time.monotonic() < limit:
-        listener = _listen(plan)
-        if listener is not None:
-            return Server(plan, listener)
-        try:
-            connection = socket.create_connection(plan.master, timeout=5.0)
-        except OSError as found:
-            error = found
-            time.sleep(0.2)
-            continue
-        try:
-            return Client(plan, connection, plan.master)
-        except OSError as found:
-            connection.close()
-            raise _C.located(
-                ConnectionError(
-                    f"launch: at --master {_address(plan.master)} there is another program ({found}); choose another port"
-                )
-            ) from None
-    raise _C.located(
-        ConnectionError(
-            f"launch: nobody answers at --master {_address(plan.master)} within {plan.timeout:g} seconds ({error}); is "
-            "the launcher there running, and does the address belong to its machine?"
-        )
-    )

@@ -85,7 +85,7 @@ void SetTransposedSize(const char* op, int d, int64_t from, int64_t more,
                ": output_padding ", more, " is not smaller than the stride ",
                w.stride[d], " or the dilation ", w.dilation[d]);
   g.out[d] = from;
-  if (IsUnknown(from) || IsUnknown(w.kernel[d])) {
+  if (IsUnknown(from) || IsUnknown(w.kernel[d]) || IsNamed(wanted)) {
     g.in[d] = wanted;
     return;
   }

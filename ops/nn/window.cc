@@ -85,8 +85,10 @@ void ReadNumbers(const char* op, const char* name,
                "; it is ", ToString(values));
   for (int d = 0; d < dims; ++d) {
     out[d] = values[count == 1 ? 0 : d];
-    PROA_REQUIRE(out[d] >= least && out[d] < kMostOfAttribute, op, ": ", name,
-                 " ", out[d], " is ",
+    // Unknown sizes have names; who takes -1 for one takes these.
+    const bool open = least == kUnknownDim && IsUnknown(out[d]);
+    PROA_REQUIRE(open || (out[d] >= least && out[d] < kMostOfAttribute), op,
+                 ": ", name, " ", out[d], " is ",
                  out[d] < least ? "too small" : "too large", "; the least is ",
                  least);
   }

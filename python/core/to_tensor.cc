@@ -18,6 +18,7 @@
 #include "python/core/gil.h"
 #include "python/core/numpy.h"
 #include "python/core/place_object.h"
+#include "python/core/symbolic.h"
 #include "python/core/tensor_object.h"
 #include "tensor/copy.h"
 #include "tensor/error.h"
@@ -165,7 +166,8 @@ class Nested {
       return;
     }
     if (ScanNumber(o)) return Leaf(depth);
-    if (!IsTensor(o) && !IsArrayLike(o) && !PyRange_Check(o)) {
+    if (!IsTensor(o) && !IsOpenSize(o) && !IsArrayLike(o) &&
+        !PyRange_Check(o)) {
       ThrowTypeError("to_tensor: a list element of type " + TypeName(o) +
                      " is no number; elements are numbers, arrays, Tensors or "
                      "lists of them");
@@ -313,6 +315,7 @@ Tensor Converted(const Tensor& t, std::optional<DType> dtype,
 
 Tensor ToTensor(PyObject* o, std::optional<DType> dtype,
                 std::optional<Place> place) {
+  if (IsOpenSize(o)) return Converted(TensorOfSize(o), dtype, place);
   if (IsTensor(o)) {
     const Tensor& t = Unwrap(o);
     Tensor out = Converted(t, dtype, place);

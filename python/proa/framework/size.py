@@ -1,6 +1,7 @@
 """Sizes that are known only when a program runs, as `x.shape` holds them."""
 
 import contextlib
+import numbers
 import operator
 import sys
 import threading
@@ -48,6 +49,7 @@ class Size:
     """
 
     __slots__ = ("_axis", "_of", "_tensor", "_terms")
+    __array_ufunc__ = None  # numbers of NumPy leave it to a size to compute with them
 
     def __init__(self, of, axis, tensor=None, terms=None):
         self._of, self._axis, self._tensor, self._terms = of, axis, tensor, terms
@@ -160,7 +162,7 @@ class Size:
             return compare(self.tensor(), other)
         if isinstance(other, Size):
             difference = _plus(self._sum(), other._sum(), -1)
-        elif isinstance(other, (int, float)):
+        elif isinstance(other, numbers.Real):
             difference = None if any(self._sum()) else {(): self._sum().get((), 0) - other}
         else:
             return NotImplemented
@@ -228,7 +230,7 @@ class Size:
     # Arithmetic ------------------------------------------------------------------
 
     def _combine(self, other, function, turned=False):
-        number = other
+        other = number = _plain(other)
         if isinstance(other, Size):
             other = other.tensor()
         elif isinstance(other, _C.Tensor):
@@ -251,6 +253,13 @@ class Size:
 
     def __abs__(self):
         return self
+
+
+def _plain(number):
+    """A number of NumPy as one of Python."""
+    if isinstance(number, (int, float)) or not isinstance(number, numbers.Real):
+        return number
+    return int(number) if isinstance(number, numbers.Integral) else float(number)
 
 
 # Sums of sizes: {what: factor}. `what` is a dim, () for the constant, or an operation on two sums. ------------------

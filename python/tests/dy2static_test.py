@@ -375,7 +375,9 @@ def test_a_dict_that_one_way_alone_fills_is_an_error():
     def keep(value):
         kept["value"] = value
 
-    with pytest.raises(NotImplementedError, match=r"the contents of kept differ .*: {.value.: \[2, 2\] float32} and {}; give each"):
+    with pytest.raises(
+        NotImplementedError, match=r"the contents of kept differ .*: {.value.: \[2, 2\] float32} and {}; give each"
+    ):
         paddle.jit.to_static(keeping)(X)
     assert not kept
 

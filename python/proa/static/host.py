@@ -47,7 +47,7 @@ def Print(
         >>> with proa.static.program_guard(main):
         ...     y = proa.static.Print(proa.static.data("x", [2]) * 2.0, message="twice", print_tensor_name=False)
         >>> _ = proa.static.Executor().run(main, feed={"x": np.ones([2], "float32")}, fetch_list=[y])
-        twice
+          - message: twice
           - shape: [2]
           - dtype: float32
           - data: [2 2]

@@ -12,6 +12,7 @@
 #include "jit/uses.h"
 #include "ops/boxed_call.h"
 #include "ops/collective/collective.h"
+#include "ops/observers.h"
 #include "tensor/error.h"
 #include "tensor/interrupt.h"
 
@@ -194,6 +195,8 @@ void Evaluate(const Program& program, const Block& block, Environment& env,
               const ReleasePlan* release) {
   PreparedBlock& prepared = PreparedIn(env, program, block, release);
   Exchanges exchanges(program);
+  // What has only begun has no results that a check could look at.
+  const bool results_are_read = IsObserving(Observer::kNumericCheck);
   for (const PreparedBlock::Step& step : prepared.steps) {
     const Operation& o = *step.operation;
     CheckInterrupt();
@@ -204,7 +207,7 @@ void Evaluate(const Program& program, const Block& block, Environment& env,
       } else if (without_changes && ((o.op->traits & kTraitInplace) != 0 ||
                                      o.op->outputs.empty())) {
         PassOn(o, env);
-      } else if (step.beside) {
+      } else if (step.beside && !step.late && !results_are_read) {
         exchanges.Begin(step, prepared, env);
       } else {
         Call(step, prepared, env);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "jit/executor.h"
@@ -12,6 +13,7 @@
 #include "jit/text.h"
 #include "jit/verify.h"
 #include "ops/collective/collective.h"
+#include "ops/observers.h"
 #include "tensor/error.h"
 #include "tensor/tensor.h"
 
@@ -175,6 +177,24 @@ TEST_F(ExchangeTest, ChangesWait) {
   // Twice the sum of before, which is 1, and exp(1).
   EXPECT_FLOAT_EQ(Run(*program, {5}, 1, 1)[0], 2.f + std::exp(1.f));
   EXPECT_EQ(carrier_.log, "begin wait ");
+}
+
+// The check for NaN reads what each operation gave.
+TEST_F(ExchangeTest, NothingOnlyBeginsWhereResultsAreRead) {
+  const auto program = Parsed(std::string(kHead) + kTail, 1);
+  ASSERT_NE(program, nullptr);
+  static std::vector<float> read;
+  read.clear();
+  InstallObserver(Observer::kNumericCheck, [](ObservedCall& call) {
+    call.Proceed();
+    if (std::string_view(call.op.name) != "all_reduce_in_turn_") return;
+    read.push_back(std::get<Tensor>(call.results[0]).data<float>()[0]);
+  });
+  SetObserver(Observer::kNumericCheck, true);
+  const auto found = Run(*program, {7, 9}, 1, 0);
+  SetObserver(Observer::kNumericCheck, false);
+  EXPECT_EQ(read, (std::vector<float>{std::abs(found[0]), found[1]}));
+  EXPECT_EQ(carrier_.log, "run run ");
 }
 
 TEST_F(ExchangeTest, ErrorsNameTheCollective) {

@@ -7,52 +7,12 @@
 #include <thread>
 
 #include "distributed/socket.h"
+#include "distributed/store_checks.h"
 #include "distributed/tcp_store.h"
 #include "tensor/error.h"
 
 namespace proa::distributed {
 namespace {
-
-absl::StatusCode CodeOf(const std::function<void()>& f, std::string* text) {
-  try {
-    f();
-  } catch (const Error& e) {
-    *text = e.what();
-    return e.code();
-  }
-  return absl::StatusCode::kOk;
-}
-
-void TestStore(Store& a, Store& b) {
-  a.Set("x", std::string("1\0 2", 4));
-  EXPECT_EQ(b.Get("x", Limit(1000)), std::string("1\0 2", 4));
-  EXPECT_EQ(a.Add("n", 2), 2);
-  EXPECT_EQ(b.Add("n", -5), -3);
-  EXPECT_EQ(a.Get("n", Limit(0)), "-3");
-  EXPECT_TRUE(b.Delete("x"));
-  EXPECT_FALSE(b.Delete("x"));
-  std::thread later([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(30));
-    b.Set("late", "here");
-  });
-  EXPECT_EQ(a.Get("late", Limit(5000)), "here");
-  later.join();
-  std::string text;
-  EXPECT_EQ(CodeOf([&] { a.Get("never", Limit(20)); }, &text),
-            absl::StatusCode::kDeadlineExceeded);
-  EXPECT_NE(text.find("nobody set 'never' within 0.02 s"), std::string::npos);
-  a.Set("text", "no number");
-  EXPECT_EQ(CodeOf([&] { a.Add("text", 1); }, &text),
-            absl::StatusCode::kInvalidArgument);
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([&, i] {
-      for (int k = 0; k < 50; ++k) (i % 2 == 0 ? a : b).Add("sum", 1);
-    });
-  }
-  for (std::thread& t : threads) t.join();
-  EXPECT_EQ(a.Add("sum", 0), 200);
-}
 
 TEST(StoreTest, Hash) {
   HashStore s;

@@ -23,7 +23,8 @@ class Windows:
         around = pads(padding, padding_algorithm, sizes, kernel, strides, [1] * n)
         for size, k, s, (before, after) in zip(sizes, kernel, strides, around):
             room = size + before + after - k
-            starts = [i * s - before for i in range((-(-room // s) if ceil_mode else room // s) + 1)]
+            steps = -(-room // s) if ceil_mode else max(room, 0) // s
+            starts = [i * s - before for i in range(steps + 1)]
             at.append([range(max(b, 0), max(min(b + k, size), max(b, 0))) for b in starts])
             counted.append([max(min(b + k, size + after) - b, 0) for b in starts])
         return Windows(at, counted)

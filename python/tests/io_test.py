@@ -51,6 +51,13 @@ def test_shuffle_follows_the_seed():
     assert sorted(first) == [i * i for i in range(50)]
 
 
+def test_an_iterator_has_next_as_programs_of_2_x_call_it():
+    batches = iter(io.DataLoader(Numbers(3), batch_size=2))
+    assert batches.next()[0].shape == [2] and batches.next()[0].shape == [1]
+    with pytest.raises(StopIteration):
+        batches.next()
+
+
 def test_iterable():
     assert [b.tolist() for b in io.DataLoader(Stream(5), batch_size=2)] == [[0, 1], [2, 3], [4]]
     assert [b.tolist() for b in io.DataLoader(Stream(5), batch_size=2, drop_last=True)] == [[0, 1], [2, 3]]

@@ -388,6 +388,18 @@ def test_where_and_nonzero():
     assert proa.nonzero(proa.zeros([2, 2])).shape == [0, 2]
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("values", ["places", "indices", "one"])
+def test_put_along_axis_repeats_indices_and_values(axis, values):
+    x = array(3, 4)
+    index = np.array([[2, 0]]) if axis else np.array([[2], [0]])
+    places = np.broadcast_to(index, [3, 2] if axis else [2, 4])
+    value = {"places": array(*places.shape), "indices": array(*index.shape), "one": array(1)}[values]
+    expected = x.copy()
+    np.put_along_axis(expected, places, value, axis)
+    close(proa.put_along_axis(T(x), T(index), T(value), axis), expected)
+
+
 def test_picking():
     x = array(4, 5)
     close(proa.gather(T(x), T([[1], [3]]), T(1)), x[:, [1, 3]])

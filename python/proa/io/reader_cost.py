@@ -26,6 +26,10 @@ class Observed:
     def __iter__(self):
         return self
 
+    def next(self):
+        """`next(self)`, as programs of 2.x call it."""
+        return self.__next__()
+
     def __next__(self):
         if not _observers:
             return next(self._batches)

@@ -154,13 +154,9 @@ def index_sample(x, index):
     return _C.ops.take_along_axis(x, index, 1)
 
 
-def _value_like(arr, indices, value):
+def _value_like(arr, value):
     value = tensor_or_number(value, "put_along_axis", "values")
-    if not isinstance(value, _C.Tensor):
-        value = _C.to_tensor(value, dtype=arr.dtype)
-    if list(value.shape) != list(indices.shape):
-        value = _C.ops.broadcast_to(value, indices.shape)
-    return value
+    return value if isinstance(value, _C.Tensor) else _C.to_tensor(value, dtype=arr.dtype)
 
 
 @_method
@@ -169,8 +165,8 @@ def put_along_axis(arr, indices, values=None, axis=None, reduce="assign", *, val
 
     Args:
         arr (Tensor): any shape.
-        indices (Tensor): integers, of as many dims.
-        values (Tensor|float): broadcast to the shape of indices. Also called value.
+        indices (Tensor): integers, of as many dims; where they have size 1, but for `axis`, they serve for all of arr.
+        values (Tensor|float): broadcast to the places. Also called value.
         axis (int): along which indices count.
         reduce (str): "assign", "add" or "mul" ("multiply").
 
@@ -182,7 +178,7 @@ def put_along_axis(arr, indices, values=None, axis=None, reduce="assign", *, val
     indices = _C.tensor_argument(indices, "put_along_axis", "indices")
     value = values if value is None else value
     reduce = "multiply" if reduce == "mul" else reduce
-    return _C.ops.put_along_axis(arr, indices, _value_like(arr, indices, value), axis, reduce)
+    return _C.ops.put_along_axis(arr, indices, _value_like(arr, value), axis, reduce)
 
 
 @_method

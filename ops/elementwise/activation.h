@@ -243,7 +243,11 @@ struct Gelu {
  private:
   template <class T>
   PROA_HD static T Join(T x, GeluTail<T> tail) {
-    return (x < 0 ? T(0) : x) - tail.a * tail.beyond;
+    const T positive = x < 0 ? T(0) : x;
+    if constexpr (std::is_same_v<T, float>) {
+      return vmath::Fma(-tail.a, tail.beyond, positive);
+    }
+    return positive - tail.a * tail.beyond;
   }
 };
 

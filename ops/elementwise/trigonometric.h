@@ -8,41 +8,27 @@
 #include <type_traits>
 
 #include "ops/primitives/host_device.h"
+#include "ops/primitives/pieces.h"
 #include "ops/primitives/vector_math.h"
 
 namespace proa::inline v0::ops::formula {
 
-// Sine, cosine, tangent: the vector versions hold for |x| <= kReducible; blocks
+// Sine, cosine, tangent: the vector versions hold for |x| <= kReducible; pieces
 // with a larger element (or NaN) go element by element through the standard
 // library, which reduces by as many bits of pi as it takes.
-#define PROA_PERIODIC_FORMULA(Name, name)                           \
-  struct Name {                                                     \
-    static constexpr float kCost = 8;                               \
-    template <class T>                                              \
-    PROA_HD static T Apply(T x) {                                   \
-      return std::name(x);                                          \
-    }                                                               \
-    static void Block(const float* x, float* out, int64_t n) {      \
-      constexpr int64_t kPiece = 256;                               \
-      for (int64_t i = 0; i < n; i += kPiece) {                     \
-        const int64_t m = n - i < kPiece ? n - i : kPiece;          \
-        Piece(x + i, out + i, m);                                   \
-      }                                                             \
-    }                                                               \
-                                                                    \
-   private:                                                         \
-    static void Piece(const float* x, float* out, int64_t n) {      \
-      int large = 0;                                                \
-      for (int64_t i = 0; i < n; ++i) {                             \
-        large |= !(vmath::Abs(x[i]) <= vmath::kReducible);          \
-      }                                                             \
-      if (large) {                                                  \
-        for (int64_t i = 0; i < n; ++i) out[i] = std::name(x[i]);   \
-        return;                                                     \
-      }                                                             \
-      _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) out[i] = \
-          vmath::Name(x[i]);                                        \
-    }                                                               \
+#define PROA_PERIODIC_FORMULA(Name, name)                              \
+  struct Name {                                                        \
+    static constexpr float kCost = 8;                                  \
+    struct Inner : vmath::InnerSin {                                   \
+      PROA_HD static float Of(float x) { return vmath::Name(x); }      \
+    };                                                                 \
+    template <class T>                                                 \
+    PROA_HD static T Apply(T x) {                                      \
+      return std::name(x);                                             \
+    }                                                                  \
+    PROA_HD static void Block(const float* x, float* out, int64_t n) { \
+      MapPieces<Inner, Name>(x, out, n);                               \
+    }                                                                  \
   }
 
 PROA_PERIODIC_FORMULA(Sin, sin);

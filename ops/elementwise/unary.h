@@ -9,6 +9,7 @@
 
 #include "ops/primitives/arithmetic.h"
 #include "ops/primitives/host_device.h"
+#include "ops/primitives/square_root.h"
 
 namespace proa::inline v0::ops::formula {
 
@@ -85,6 +86,9 @@ struct Sqrt {
   template <class T>
   PROA_HD static T Apply(T x) {
     return std::sqrt(x);
+  }
+  PROA_HD static void Block(const float* x, float* out, int64_t n) {
+    SquareRoots(x, out, n);
   }
 };
 

@@ -68,14 +68,23 @@ PROA_HD float Scale(float x, int32_t n) {
 
 // Exponentials ----------------------------------------------------------------
 
-// x = n ln 2 + r with |r| <= ln 2 / 2; |n| < 2^11.
-PROA_HD float ReduceExp(float x, int32_t* n) {
-  constexpr float kMagic = 0x1.8p23f;  // see RoundSmall
+// x = n ln 2 + r with |r| <= ln 2 / 2; |n| < 2^11. The lowest bits of `biased`
+// are n + 127, an exponent: the others leave a float when it is shifted there.
+PROA_HD float ReduceExpBiased(float x, uint32_t* biased) {
+  constexpr float kMagic = 0x1.8p23f + 127;  // see RoundSmall
   const float shifted = Fma(x, 0x1.715476p0f, kMagic);
-  *n = static_cast<int32_t>(Bits(shifted) - Bits(kMagic));
+  *biased = Bits(shifted);
   const float k = shifted - kMagic;
   return Fma(k, -kLn2Low, Fma(k, -kLn2High, x));
 }
+PROA_HD float ReduceExp(float x, int32_t* n) {
+  uint32_t biased;
+  const float r = ReduceExpBiased(x, &biased);
+  *n = static_cast<int32_t>(biased - Bits(0x1.8p23f + 127));
+  return r;
+}
+// 2^n for -127 <= n <= 127, where 2^-127 is 0.
+PROA_HD float PowerOfBiased(uint32_t biased) { return FromBits(biased << 23); }
 // (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2. Here and below pairs of terms are
 // formed side by side: what limits loops over such long formulas is how long
 // each operation waits for the one before.
@@ -86,8 +95,15 @@ PROA_HD float ExpTail(float r) {
   return Fma(s, Fma(s, 0x1.6a1d72p-10f, p), q);
 }
 
-// e^x. At most 1.1 ULP.
+// e^x. At most 1.1 ULP. `kInner`, here and below: with the same bits as else,
+// but only for arguments in the range that is given below it (pieces.h).
+template <bool kInner = false>
 PROA_HD float Exp(float x) {
+  if constexpr (kInner) {
+    uint32_t biased;
+    const float r = ReduceExpBiased(x, &biased);
+    return (1.0f + Fma(r * r, ExpTail(r), r)) * PowerOfBiased(biased);
+  }
   // Beyond 89 it is infinite, below -104 it is 0. As integers each bound is one
   // instruction, but NaN is lost.
   const int32_t high = std::bit_cast<int32_t>(89.0f);
@@ -106,28 +122,44 @@ PROA_HD float Exp(float x) {
                   PowerOfTwo(n - half);
   return x != x ? x : z;
 }
+// |x| < 87: the results are normal numbers.
+struct InnerExp {
+  static constexpr uint32_t kEnd = std::bit_cast<uint32_t>(87.0f);
+  PROA_HD static uint32_t Number(float x) { return Bits(x) & 0x7fffffffu; }
+};
+
 // e^-|x|. At most 1.1 ULP.
 PROA_HD float ExpOfMinusAbs(float x) {
   x = FromBits(Bits(x) | 0x80000000u);
-  int32_t n;
-  const float r = ReduceExp(x, &n);
+  uint32_t biased;
+  const float r = ReduceExpBiased(x, &biased);
   // 2^n in two steps, the latter rounding where the result is subnormal.
-  const float y = (1.0f + (Fma(r * r, ExpTail(r), r))) * PowerOfTwo(n + 64);
+  const float y =
+      (1.0f + (Fma(r * r, ExpTail(r), r))) * PowerOfBiased(biased + 64);
   return x < -104.0f ? 0.0f : y * 0x1p-64f;
 }
 
 // e^x as a part of a sum that is 1 at least: results below 2^-126 are 0, above
 // 2^126 they are of no meaning, but not NaN. At most 2.5 ULP elsewhere.
 PROA_HD float ExpTerm(float x) {
-  int32_t n;
-  const float r = ReduceExp(x, &n);
+  uint32_t biased;
+  const float r = ReduceExpBiased(x, &biased);
   const float s = r * r;
   const float p = Fma(0x1.5557aep-3f, r, 0x1.fffdfcp-2f);
   const float q = Fma(0x1.10627ap-7f, r, 0x1.572a06p-5f);
   const float e = Fma(s, Fma(s, q, p), r);
-  const float y = (1.0f + e) * PowerOfTwo(n);
+  const float y = (1.0f + e) * PowerOfBiased(biased);
   const float z = x > 88.0f ? 0x1p126f : y;
   return x < -87.3f ? 0.0f : z;
+}
+
+// e^-(x + rest) for 0 <= x <= kExpEnd and a small rest: 0 where that is less
+// than 2^-126, with neither test nor overflow. At most 1.5 ULP.
+inline constexpr float kExpEnd = 0x1.601e68p+6f;  // 127 ln 2
+PROA_HD float ExpDown(float x, float rest) {
+  uint32_t biased;
+  const float r = ReduceExpBiased(-x, &biased) - rest;
+  return (1.0f + (Fma(r * r, ExpTail(r), r))) * PowerOfBiased(biased);
 }
 
 // e^x - 1. At most 2 ULP.
@@ -135,11 +167,11 @@ PROA_HD float Expm1(float x) {
   const float argument = x;
   x = x > 89.0f ? 89.0f : x;
   x = x < -18.0f ? -18.0f : x;
-  int32_t n;
-  const float r = ReduceExp(x, &n);
+  uint32_t biased;
+  const float r = ReduceExpBiased(x, &biased);
   const float e = Fma(r * r, ExpTail(r), r);  // e^r - 1
   // 2^n e + (2^n - 1), at half scale so that 2^128 does not overflow early.
-  const float half = PowerOfTwo(n - 1);
+  const float half = PowerOfBiased(biased - 1);
   const float y = Fma(half, e, half - 0.5f) * 2.0f;
   return argument == 0.0f ? argument : y;  // keeps the sign of zero
 }
@@ -160,9 +192,11 @@ PROA_HD float Log1pTail(float f) {
   return f * f * Fma(f, p, -0.5f);
 }
 
-// x = 2^e (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); x positive and finite.
+// x = 2^e (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); x positive and finite, and
+// normal if `kInner`.
+template <bool kInner = false>
 PROA_HD float SplitLog(float x, float* e) {
-  const bool tiny = x < 0x1p-126f;
+  const bool tiny = !kInner && x < 0x1p-126f;
   // Moves the border of the exponents to sqrt(1/2), and numbers that are
   // subnormal among the others.
   const uint32_t border = tiny ? 0x3f3504f3u + (23u << 23) : 0x3f3504f3u;
@@ -173,40 +207,43 @@ PROA_HD float SplitLog(float x, float* e) {
 }
 
 // What log is where the formula does not hold: zero, negative, infinite, NaN.
+template <bool kInner = false>
 PROA_HD float LogSpecial(float x, float y) {
+  if constexpr (kInner) return y;
   y = x == kInf ? x : y;
   y = x == 0.0f ? -kInf : y;
   return x >= 0.0f ? y : kNan;
 }
 
+// Positive normal numbers.
+struct InnerLog {
+  static constexpr uint32_t kEnd = 0x7f000000u;
+  PROA_HD static uint32_t Number(float x) { return Bits(x) - 0x00800000u; }
+};
+
 // log(x). At most 1 ULP.
+template <bool kInner = false>
 PROA_HD float Log(float x) {
   float e;
-  const float f = SplitLog(x, &e);
+  const float f = SplitLog<kInner>(x, &e);
   const float y = Fma(e, kLn2High, f + Fma(e, kLn2Low, Log1pTail(f)));
-  return LogSpecial(x, y);
-}
-
-// log(x) of a positive normal number. At most 1 ULP.
-PROA_HD float LogNormal(float x) {
-  const uint32_t b = Bits(x) - 0x3f3504f3u;
-  const float e = static_cast<float>(static_cast<int32_t>(b) >> 23);
-  const float f = FromBits((b & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
-  return Fma(e, kLn2High, f + Fma(e, kLn2Low, Log1pTail(f)));
+  return LogSpecial<kInner>(x, y);
 }
 
 // log(x) to base 2 and 10. At most 2 ULP.
+template <bool kInner = false>
 PROA_HD float Log2(float x) {
   float e;
-  const float f = SplitLog(x, &e);
-  return LogSpecial(x, Fma(f + Log1pTail(f), 0x1.715476p0f, e));
+  const float f = SplitLog<kInner>(x, &e);
+  return LogSpecial<kInner>(x, Fma(f + Log1pTail(f), 0x1.715476p0f, e));
 }
+template <bool kInner = false>
 PROA_HD float Log10(float x) {
   float e;
-  const float f = SplitLog(x, &e);
+  const float f = SplitLog<kInner>(x, &e);
   // log10(2), again of few bits and a rest.
   const float y = Fma(f + Log1pTail(f), 0x1.bcb7b2p-2f, e * 0x1.04d428p-12f);
-  return LogSpecial(x, Fma(e, 0x1.34p-2f, y));
+  return LogSpecial<kInner>(x, Fma(e, 0x1.34p-2f, y));
 }
 
 // log(1 + x). At most 1.5 ULP.
@@ -236,21 +273,28 @@ PROA_HD float Log1pExpOfMinusAbs(float x) {
 }
 
 // log(x / (1 - x)). At most 3 ULP.
+template <bool kInner = false>
 PROA_HD float Logit(float x) {
   const float rest = 1.0f - x;
   // Around 1/2 the quotient is nearly 1: what it is off has all digits.
   const bool middle = Abs(x - 0.5f) < 0.085f;
   const float q = (middle ? x + x - 1.0f : x) / rest;
   float e;
-  const float split = SplitLog(q, &e);
+  const float split = SplitLog<kInner>(q, &e);
   const float f = middle ? q : split;
   e = middle ? 0.0f : e;
   // What the rounding of `rest` lost, times the slope 1 / rest; in the middle
   // it makes no difference.
   const float lost = middle ? 0.0f : ((1.0f - rest) - x) * (q + 1.0f);
   const float y = Fma(e, kLn2High, f + (Log1pTail(f) + Fma(e, kLn2Low, -lost)));
-  return middle ? y : LogSpecial(q, y);
+  return middle ? y : LogSpecial<kInner>(q, y);
 }
+// 2^-100 <= x < 1.
+struct InnerLogit {
+  static constexpr uint32_t kLeast = std::bit_cast<uint32_t>(0x1p-100f);
+  static constexpr uint32_t kEnd = std::bit_cast<uint32_t>(1.0f) - kLeast;
+  PROA_HD static uint32_t Number(float x) { return Bits(x) - kLeast; }
+};
 
 // 1 / (1 + e^-x). At most 2.5 ULP.
 PROA_HD float Sigmoid(float x) {
@@ -264,16 +308,26 @@ PROA_HD float Sigmoid(float x) {
 // Arguments up to here are reduced right; larger ones need more digits of pi.
 inline constexpr float kReducible = 0x1p20f;
 
-// x = n pi / 2 + r, |r| <= pi / 4. In double: 33 and 53 bits of pi / 2, so that
-// the first product is exact and r is right to float even close to 0.
+struct InnerSin {
+  static constexpr uint32_t kEnd = std::bit_cast<uint32_t>(kReducible) + 1;
+  PROA_HD static uint32_t Number(float x) { return Bits(x) & 0x7fffffffu; }
+};
+
+// x = n pi / 2 + r, |r| <= pi / 4; of n the lowest bits alone.
 PROA_HD float ReduceQuarter(float x, uint32_t* n) {
-  constexpr double kMagic = 0x1.8p52;
-  const double v = x;
-  const double shifted = v * 0x1.45f306dc9c883p-1 + kMagic;
-  *n = static_cast<uint32_t>(std::bit_cast<uint64_t>(shifted));
-  const double k = shifted - kMagic;
-  return static_cast<float>((v - k * 0x1.921fb544p0) -
-                            k * 0x1.0b4611a626331p-34);
+  constexpr float kMagic = 0x1.8p23f;  // see RoundSmall
+  const float shifted = Fma(x, 0x1.45f306p-1f, kMagic);
+  *n = Bits(shifted);
+  const float k = shifted - kMagic;
+  // pi / 2 is a sum of three. Of x and k times the first the difference is
+  // exact; of the second product, and of the sum with it, what rounding takes
+  // away comes back.
+  const float first = Fma(k, -0x1.921fb6p0f, x);
+  const float product = k * 0x1.777a5cp-25f;
+  const float rest = Fma(k, 0x1.777a5cp-25f, -product);
+  const float second = first + product;
+  const float lost = (first - second) + product;
+  return second + (lost + Fma(k, 0x1.ee59dap-50f, rest));
 }
 // For |r| <= pi / 4.
 PROA_HD float SinNear(float r) {
@@ -440,9 +494,9 @@ PROA_HD float Tanh(float x) {
   const float small = Fma(a * s, p, a);
   // (e^2a - 1) / (e^2a + 1). Beyond 9.02 the result rounds to 1.
   const float b = a > 10.0f ? 10.0f : a;
-  int32_t n;
-  const float r = ReduceExp(b + b, &n);
-  const float power = PowerOfTwo(n);
+  uint32_t biased;
+  const float r = ReduceExpBiased(b + b, &biased);
+  const float power = PowerOfBiased(biased);
   const float m = Fma(power, Fma(r * r, ExpTail(r), r), power - 1.0f);
   const float large = m / (m + 2.0f);
   return CopySign(a < 0.35f ? small : large, x);
@@ -474,9 +528,8 @@ PROA_HD float Erf(float x) {
   q = Fma(q, b, 0x1.446f06p-1f);
   q = Fma(q, b, 0x1.211f46p+0f);
   q = Fma(q, b, -0x1.3c82cap-13f);
-  const float large = 1.0f - Exp(-q);
-  const float y = a < 0.92f ? small : large;
-  return x != x ? x : CopySign(y, x);
+  const float large = 1.0f - ExpDown(q, 0.0f);
+  return CopySign(a < 0.92f ? small : large, x);
 }
 
 // Ends of distributions
@@ -486,16 +539,6 @@ PROA_HD float Erf(float x) {
 PROA_HD float AbsUpTo(float x, float limit) {
   const uint32_t bits = Bits(x) & 0x7fffffffu;
   return FromBits(bits < Bits(limit) ? bits : Bits(limit));
-}
-
-// e^-(x + rest) for 0 <= x <= kExpEnd and a small rest: 0 where that is less
-// than 2^-126 (PowerOfTwo makes 0 of -127), with neither test nor overflow. At
-// most 1.5 ULP.
-inline constexpr float kExpEnd = 0x1.601e68p+6f;  // 127 ln 2
-PROA_HD float ExpDown(float x, float rest) {
-  int32_t n;
-  const float r = ReduceExp(-x, &n) - rest;
-  return (1.0f + (Fma(r * r, ExpTail(r), r))) * PowerOfTwo(n);
 }
 
 // Of the standard normal distribution.

@@ -16,21 +16,22 @@ namespace proa::inline v0::ops::formula {
 // Giles found ("Approximating the erfinv function", 2011); the polynomials are
 // own fits of erfinv(x) / x - 1. At most 2.5 ULP.
 PROA_HD float InverseErfOf(float x) {
+  using vmath::Fma;
   const float a = vmath::Abs(x);
-  const float w = -vmath::LogNormal((1 - a) * (1 + a));
+  const float w = -vmath::Log<true>((1 - a) * (1 + a));
   const bool far = w > 5;
   const float w2 = w * w;
-  float p = 0x1.daaa2ep-23f - 0x1.2e0f8ep-27f * w;
-  p = (0x1.0b51a6p-18f - 0x1.094784p-19f * w) + w2 * p;
-  p = (-0x1.0b58d2p-13f + 0x1.75d64p-15f * w) + w2 * p;
-  p = (0x1.7a6d22p-7f - 0x1.31f602p-9f * w) + w2 * p;
-  p = (-0x1.d203b8p-4f + 0x1.db2a1p-3f * w) + w2 * p;
+  float p = Fma(-0x1.2e0f8ep-27f, w, 0x1.daaa2ep-23f);
+  p = Fma(w2, p, Fma(-0x1.094784p-19f, w, 0x1.0b51a6p-18f));
+  p = Fma(w2, p, Fma(0x1.75d64p-15f, w, -0x1.0b58d2p-13f));
+  p = Fma(w2, p, Fma(-0x1.31f602p-9f, w, 0x1.7a6d22p-7f));
+  p = Fma(w2, p, Fma(0x1.db2a1p-3f, w, -0x1.d203b8p-4f));
   const float v = std::sqrt(far ? w : 5.0f) - 3, v2 = v * v;
-  float q = 0x1.5f0deep-10f + 0x1.a38d14p-14f * v - 0x1.94c63ep-13f * v2;
-  q = (0x1.786ef8p-8f - 0x1.e1785cp-9f * v) + v2 * q;
-  q = (0x1.35463p-7f - 0x1.f3866ep-8f * v) + v2 * q;
-  q = (0x1.d53df8p0f + 0x1.006db6p0f * v) + v2 * q;
-  const float inside = vmath::CopySign(a + a * (far ? q : p), x);
+  float q = Fma(v2, -0x1.94c63ep-13f, Fma(0x1.a38d14p-14f, v, 0x1.5f0deep-10f));
+  q = Fma(v2, q, Fma(-0x1.e1785cp-9f, v, 0x1.786ef8p-8f));
+  q = Fma(v2, q, Fma(-0x1.f3866ep-8f, v, 0x1.35463p-7f));
+  q = Fma(v2, q, Fma(0x1.006db6p0f, v, 0x1.d53df8p0f));
+  const float inside = vmath::CopySign(Fma(a, far ? q : p, a), x);
   const float outside = a == 1 ? x * vmath::kInf : vmath::kNan;
   return a < 1 ? inside : outside;
 }

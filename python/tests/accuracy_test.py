@@ -187,6 +187,21 @@ def test_every_function_of_one_number_has_a_row_or_is_exact():
     assert not missing
 
 
+def test_square_roots_round_right():
+    """Every float32 of two binades, which stand for all, and what is at the ends of the range."""
+    of_two_binades = np.arange(0x3F800000, 0x40800000, dtype=np.uint32).view(np.float32)
+    rng = np.random.default_rng(0)
+    of_all = rng.integers(0, 1 << 32, 1 << 18, dtype=np.uint32).view(np.float32)
+    of_all[:8] = [0, -0.0, np.inf, -np.inf, np.nan, 1e-45, 2.0**-100, -1]
+    least = np.uint32(0x0D800000) + np.arange(-64, 64).astype(np.uint32)
+    for x in (of_two_binades, of_two_binades * np.float32(2.0**-100), of_all, least.view(np.float32)):
+        got = proa.sqrt(proa.to_tensor(x)).numpy()
+        with np.errstate(invalid="ignore"):
+            want = np.sqrt(x)
+        same = (got.view(np.uint32) == want.view(np.uint32)) | (np.isnan(got) & np.isnan(want))
+        assert same.all(), x[~same][:8]
+
+
 def main(points, part):
     for name, row in ROWS.items():
         if part in name:

@@ -30,18 +30,29 @@ struct Operand {
   }
 };
 
-// c[R, kStrip] -= a b of `k` terms: a[p * R + r], b[p * kStrip + j].
+// to[0, n) = from[0, n), of some elements: a loop for which the compiler takes
+// no string instruction, whose start is as long as all the rest.
+template <typename T>
+inline void CopyShort(const T* from, int64_t n, T* to) {
+  for (int64_t i = 0; i < n; ++i) {
+    to[i] = from[i];
+    asm("" ::: "memory");
+  }
+}
+
+// c[R, kStrip] -= a[R, k] b[k, kStrip]; rows of b follow each other.
 template <typename T, int R>
-inline void SubtractTile(const T* a, const T* b, int64_t k, T* c,
+inline void SubtractTile(const Operand<T>& a, const T* b, int64_t k, T* c,
                          int64_t c_row) {
   using V = VectorOf<T>;
   using Vector = typename V::Type;
   Vector sums[R][2] = {};
-  for (int64_t p = 0; p < k; ++p, a += R, b += kStrip<T>) {
+  const T* from = a.data;
+  for (int64_t p = 0; p < k; ++p, from += a.column, b += kStrip<T>) {
     const Vector b0 = V::Load(b), b1 = V::Load(b + V::kLanes);
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
-      const Vector f = a[r] - Vector{};
+      const Vector f = from[r * a.row] - Vector{};
       sums[r][0] = V::MultiplyAdd(f, b0, sums[r][0]);
       sums[r][1] = V::MultiplyAdd(f, b1, sums[r][1]);
     }
@@ -54,44 +65,51 @@ inline void SubtractTile(const T* a, const T* b, int64_t k, T* c,
   }
 }
 
-// c[m, n] -= a[m, k] b[k, n]. Rows of b and c are dense.
+// The same of `m` rows: tiles of R of them, then smaller ones.
+template <typename T, int R = kRows>
+void SubtractStrip(int64_t m, Operand<T> a, const T* b, int64_t k, T* c,
+                   int64_t c_row) {
+  for (; m >= R; m -= R, a.data += R * a.row, c += R * c_row)
+    SubtractTile<T, R>(a, b, k, c, c_row);
+  if constexpr (R > 1) {
+    if (m > 0) SubtractStrip<T, R / 2>(m, a, b, k, c, c_row);
+  }
+}
+
+// c[m, n] -= a[m, k] b[k, n]; if `upper`, of c the upper triangle and some of
+// the rest. Rows of b and c are dense.
 template <typename T>
 void Subtract(int64_t m, int64_t n, int64_t k, const Operand<T>& a, const T* b,
-              int64_t b_row, T* c, int64_t c_row) {
+              int64_t b_row, T* c, int64_t c_row, bool upper = false) {
   constexpr int64_t kWide = kStrip<T>;
-  const int64_t groups = (m + kRows - 1) / kRows;
-  std::vector<T> a_packed(groups * kRows * std::min(k, kDepth));
-  std::vector<T> b_packed(kWide * std::min(k, kDepth));
-  T edge[kRows * kWide] = {};
+  alignas(kVectorBytes) T packed[kWide * kDepth];
+  std::vector<T> edge;
   for (int64_t p0 = 0; p0 < k; p0 += kDepth) {
     const int64_t depth = std::min(kDepth, k - p0);
-    // Groups of rows, each with its rows side by side; zeros fill the last.
-    for (int64_t i = 0; i < groups * kRows; ++i) {
-      T* to = a_packed.data() + i / kRows * kRows * depth + i % kRows;
-      const T* from = a.At(std::min(i, m - 1), p0);
-      for (int64_t p = 0; p < depth; ++p)
-        to[p * kRows] = i < m ? from[p * a.column] : T(0);
-    }
     for (int64_t j = 0; j < n; j += kWide) {
       const int64_t width = std::min(kWide, n - j);
-      if (width < kWide) std::fill(b_packed.begin(), b_packed.end(), T(0));
-      for (int64_t p = 0; p < depth; ++p)
-        std::copy_n(b + (p0 + p) * b_row + j, width,
-                    b_packed.data() + p * kWide);
-      for (int64_t g = 0; g < groups; ++g) {
-        const int64_t i = g * kRows, rows = std::min<int64_t>(kRows, m - i);
-        const T* const of_a = a_packed.data() + i * depth;
-        T* const to = c + i * c_row + j;
-        if (rows == kRows && width == kWide) {
-          SubtractTile<T, kRows>(of_a, b_packed.data(), depth, to, c_row);
-          continue;
+      const int64_t high = upper ? std::min(m, j + width) : m;
+      for (int64_t p = 0; p < depth; ++p) {
+        T* const to = packed + p * kWide;
+        const T* const from = b + (p0 + p) * b_row + j;
+        if (width == kWide) {
+          std::copy_n(from, kWide, to);
+        } else {
+          std::fill(std::copy_n(from, width, to), to + kWide, T(0));
         }
-        for (int64_t r = 0; r < rows; ++r)
-          std::copy_n(to + r * c_row, width, edge + r * kWide);
-        SubtractTile<T, kRows>(of_a, b_packed.data(), depth, edge, kWide);
-        for (int64_t r = 0; r < rows; ++r)
-          std::copy_n(edge + r * kWide, width, to + r * c_row);
       }
+      const Operand<T> of_a{a.At(0, p0), a.row, a.column};
+      if (width == kWide) {
+        SubtractStrip<T>(high, of_a, packed, depth, c + j, c_row);
+        continue;
+      }
+      // All rows, since what was just stored is slow to load as vectors.
+      edge.resize(high * kWide);
+      for (int64_t i = 0; i < high; ++i)
+        CopyShort(c + i * c_row + j, width, edge.data() + i * kWide);
+      SubtractStrip<T>(high, of_a, packed, depth, edge.data(), kWide);
+      for (int64_t i = 0; i < high; ++i)
+        CopyShort(edge.data() + i * kWide, width, c + i * c_row + j);
     }
   }
 }

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "ops/linalg/block_products.h"
+#include "ops/primitives/cpu/vectors.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
 namespace {
@@ -31,12 +33,7 @@ inline void SubtractRow(const T* __restrict x, T f, int64_t n,
 template <typename T>
 void SubtractGram(int64_t n, int64_t k, const T* a, int64_t a_row, T* c,
                   int64_t c_row) {
-  constexpr int64_t kHigh = 48;
-  for (int64_t i = 0; i < n; i += kHigh) {
-    const int64_t rows = std::min(kHigh, n - i);
-    blocks::Subtract<T>(rows, n - i, k, {a + i, 1, a_row}, a + i, a_row,
-                        c + i * c_row + i, c_row);
-  }
+  blocks::Subtract<T>(n, n, k, {a, 1, a_row}, a, a_row, c, c_row, true);
 }
 
 // Of a block on the diagonal.
@@ -68,39 +65,110 @@ int64_t Cholesky(T* a, int64_t n) {
   return -1;
 }
 
-// Columns [k, k + b) of a [m, n]; rows are swapped in all of a.
+// Pairs of rows of a square of kLanes^2, `step` apart, change squares of
+// `step`.
+template <typename T, int step, int... c>
+inline void SwapSquares(typename VectorOf<T>::Type* rows,
+                        std::integer_sequence<int, c...>) {
+  constexpr int kLanes = VectorOf<T>::kLanes;
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes; ++i) {
+    if ((i & step) != 0) continue;
+    const auto high = rows[i], low = rows[i + step];
+    rows[i] = __builtin_shufflevector(
+        high, low, ((c & step) != 0 ? kLanes + c - step : c)...);
+    rows[i + step] = __builtin_shufflevector(
+        high, low, ((c & step) != 0 ? kLanes + c : c + step)...);
+  }
+}
+
+// to [n, m] = the transpose of from [m, n]: squares in registers.
+template <typename T>
+void TransposeRows(const T* from, int64_t from_row, int64_t m, int64_t n, T* to,
+                   int64_t to_row) {
+  using V = VectorOf<T>;
+  constexpr int kLanes = V::kLanes;
+  constexpr auto kAll = std::make_integer_sequence<int, kLanes>{};
+  const int64_t high = m - m % kLanes, wide = n - n % kLanes;
+  for (int64_t i = 0; i < high; i += kLanes) {
+    for (int64_t j = 0; j < wide; j += kLanes) {
+      typename V::Type rows[kLanes];
+#pragma GCC unroll 16
+      for (int r = 0; r < kLanes; ++r)
+        rows[r] = V::Load(from + (i + r) * from_row + j);
+      SwapSquares<T, 1>(rows, kAll);
+      if constexpr (kLanes > 2) SwapSquares<T, 2>(rows, kAll);
+      if constexpr (kLanes > 4) SwapSquares<T, 4>(rows, kAll);
+      if constexpr (kLanes > 8) SwapSquares<T, 8>(rows, kAll);
+#pragma GCC unroll 16
+      for (int r = 0; r < kLanes; ++r)
+        V::Store(to + (j + r) * to_row + i, rows[r]);
+    }
+  }
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = i < high ? wide : 0; j < n; ++j)
+      to[j * to_row + i] = from[i * from_row + j];
+  }
+}
+
+// The first of the largest of n numbers; x is longer by a vector, of zeros.
+template <typename T>
+int64_t IndexOfLargest(const T* x, int64_t n) {
+  using V = VectorOf<T>;
+  typename V::Type largest = {};
+  for (int64_t i = 0; i < n; i += V::kLanes) {
+    const typename V::Type v = V::Load(x + i), size = v < 0 ? -v : v;
+    largest = size > largest ? size : largest;
+  }
+  T most = std::abs(x[0]);
+  for (int i = 0; i < V::kLanes; ++i) most = std::max(most, largest[i]);
+  for (int64_t i = 0; i < n; ++i) {
+    if (std::abs(x[i]) == most) return i;
+  }
+  return 0;  // NaN is first
+}
+
+// x[0, n) -= f y[0, n); both are longer by a vector.
+template <typename T>
+void SubtractColumn(const T* y, T f, int64_t n, T* x) {
+  using V = VectorOf<T>;
+  const typename V::Type minus = -f - typename V::Type{};
+  for (int64_t i = 0; i < n; i += V::kLanes)
+    V::Store(x + i, V::MultiplyAdd(minus, V::Load(y + i), V::Load(x + i)));
+}
+
+// Columns [k, k + b) of a [m, n]; rows are swapped in all of a. The panel is
+// turned, so that its columns are what vectors are made of.
 template <typename T>
 int32_t LuPanel(T* a, int64_t m, int64_t n, int64_t k, int64_t b,
                 int32_t* swaps) {
   int32_t zero = 0;
-  for (int64_t j = k; j < k + b; ++j) {
-    int64_t best = j;
-    T largest = std::abs(a[j * n + j]);
-    for (int64_t i = j + 1; i < m; ++i) {
-      const T size = std::abs(a[i * n + j]);
-      if (size > largest) {
-        largest = size;
-        best = i;
-      }
+  const int64_t high = m - k, column = high + VectorOf<T>::kLanes;
+  std::vector<T> turned(b * column);
+  TransposeRows(a + k * n + k, n, high, b, turned.data(), column);
+  for (int64_t j = 0; j < b; ++j) {
+    T* const here = turned.data() + j * column;
+    const int64_t best = j + IndexOfLargest(here + j, high - j);
+    swaps[k + j] = static_cast<int32_t>(k + best);
+    if (best != j) {
+      for (int64_t c = 0; c < b; ++c)
+        std::swap(turned[c * column + j], turned[c * column + best]);
+      T *const row = a + (k + j) * n, *const other = a + (k + best) * n;
+      std::swap_ranges(row, row + k, other);
+      std::swap_ranges(row + k + b, row + n, other + k + b);
     }
-    swaps[j] = static_cast<int32_t>(best);
-    T* const pivot_row = a + j * n;
-    if (best != j) std::swap_ranges(pivot_row, pivot_row + n, a + best * n);
-    const T pivot = pivot_row[j];
+    const T pivot = here[j];
     if (pivot == T(0)) {
-      if (zero == 0) zero = static_cast<int32_t>(j + 1);
+      if (zero == 0) zero = static_cast<int32_t>(k + j + 1);
       continue;
     }
-    // With zeros for what is done, so that all rows have one length.
-    T right[kBlock] = {};
-    std::copy(pivot_row + j + 1, pivot_row + k + b, right + (j + 1 - k));
-    for (int64_t i = j + 1; i < m; ++i) {
-      T* const row = a + i * n;
-      const T f = row[j] / pivot;
-      SubtractRow(right, f, b, row + k);
-      row[j] = f;
+    for (int64_t i = j + 1; i < high; ++i) here[i] /= pivot;
+    for (int64_t c = j + 1; c < b; ++c) {
+      T* const x = turned.data() + c * column;
+      SubtractColumn(here + j + 1, x[j], high - j - 1, x + j + 1);
     }
   }
+  TransposeRows(turned.data(), column, b, high, a + k * n + k, n);
   return zero;
 }
 
@@ -222,7 +290,7 @@ Reflections<T> ReflectBlock(T* a, int64_t row, int64_t m, int64_t b) {
   Reflections<T> all{m, b, std::vector<T>(m * b), {}};
   for (int64_t i = 0; i < m; ++i) {
     T* const to = all.v.data() + i * b;
-    std::copy_n(a + i * row, std::min(i, b), to);
+    blocks::CopyShort(a + i * row, std::min(i, b), to);
     if (i < b) to[i] = 1;
   }
   // T grows by columns: -scale T V^T v, with the products of all columns.
@@ -267,15 +335,9 @@ void Gram(const T* a, int64_t m, int64_t n, T* c) {
   for (int64_t i = 0; i < n * n; ++i) c[i] = -c[i];
 }
 
-// By tiles, whose lines stay in the cache.
 template <typename T>
 void Transpose(const T* from, int64_t m, int64_t n, T* to) {
-  constexpr int64_t kTile = 16;
-  for (int64_t i0 = 0; i0 < m; i0 += kTile) {
-    const int64_t i1 = std::min(m, i0 + kTile);
-    for (int64_t j = 0; j < n; ++j)
-      for (int64_t i = i0; i < i1; ++i) to[j * m + i] = from[i * n + j];
-  }
+  TransposeRows(from, n, m, n, to, m);
 }
 
 template <typename T>

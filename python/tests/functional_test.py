@@ -603,6 +603,9 @@ def test_interpolate():
     near, far = lambda d: 1.25 * d**3 - 2.25 * d**2 + 1, lambda d: -0.75 * (d**3 - 5 * d**2 + 8 * d - 4)
     close(cubic, far(1.25) * row[3] + near(0.25) * row[4] + near(0.75) * row[5] + far(1.75) * row[6], 1e-4)
     close(F.interpolate(tensor(x), [2, 5], mode="area"), x.reshape(1, 2, 2, 2, 5).mean(3))
+    line = x.reshape(1, 4, 10)
+    close(F.interpolate(tensor(line), [5], mode="area", data_format="NCL"), line.reshape(1, 4, 5, 2).mean(3))
+    close(F.interpolate(tensor(line), [8], data_format="NLC"), line.repeat(2, 1))
     assert proa.nn.Upsample(scale_factor=3)(tensor(x)).shape == [1, 2, 12, 15]
     with pytest.raises(ValueError, match="either size or scale_factor"):
         F.interpolate(tensor(x))

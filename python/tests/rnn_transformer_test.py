@@ -190,6 +190,19 @@ def test_stacks_have_layers_of_their_own():
     assert len(set(names)) == len(names)
 
 
+def test_stacks_without_layers():
+    """As in the reference, where a Transformer may have an encoder or a decoder only."""
+    x, memory = proa.to_tensor(array(2, 3, 4)), proa.to_tensor(array(2, 5, 4))
+    assert nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8), 0)(x).equal_all(x)
+    assert nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 2, 8), 0)(x, memory).equal_all(x)
+    for encoders, decoders in ((0, 1), (1, 0), (0, 0)):
+        net = nn.Transformer(4, 2, encoders, decoders, 8, dropout=0.0)
+        assert len(net.encoder.layers) == encoders and len(net.decoder.layers) == decoders
+        assert net(memory, x).shape == [2, 3, 4]
+    with pytest.raises(ValueError, match="num_decoder_layers must be 0 or more, not -1"):
+        nn.Transformer(4, 2, 1, -1)
+
+
 def test_decoding_step_by_step():
     net = nn.Transformer(8, 2, 2, 2, 16)
     net.eval()

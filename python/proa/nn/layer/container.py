@@ -22,9 +22,9 @@ def _position(index, length, what):
 _MOST_LAYERS = 4096
 
 
-def checked_layers(owner, count):
+def checked_layers(owner, count, least=1):
     """`count`, which says how many layers `owner`, a name, is to make."""
-    count = size_argument(owner, "num_layers", count)
+    count = size_argument(owner, "num_layers", count, least)
     if count > _MOST_LAYERS:
         raise _C.located(ValueError(f"{owner}: num_layers is {count}; at most {_MOST_LAYERS} are made"))
     return count

@@ -265,7 +265,7 @@ class TransformerEncoder(Layer):
 
     Args:
         encoder_layer (TransformerEncoderLayer): the pattern.
-        num_layers (int): how many.
+        num_layers (int): how many; with 0 only `norm` is left.
         norm (LayerNorm, optional): applied at the end.
 
     Examples:
@@ -279,7 +279,7 @@ class TransformerEncoder(Layer):
         self.layers = LayerList(
             [
                 encoder_layer if i == 0 else type(encoder_layer)(**encoder_layer._config)
-                for i in range(checked_layers("TransformerEncoder", num_layers))
+                for i in range(checked_layers("TransformerEncoder", num_layers, 0))
             ]
         )
         self.num_layers, self.norm = num_layers, norm
@@ -372,7 +372,7 @@ class TransformerDecoder(Layer):
         self.layers = LayerList(
             [
                 decoder_layer if i == 0 else type(decoder_layer)(**decoder_layer._config)
-                for i in range(checked_layers("TransformerDecoder", num_layers))
+                for i in range(checked_layers("TransformerDecoder", num_layers, 0))
             ]
         )
         self.num_layers, self.norm = num_layers, norm
@@ -438,8 +438,8 @@ class Transformer(Layer):
     ):
         super().__init__()
         _check_settings(self, d_model, nhead, dim_feedforward, dropout, attn_dropout, act_dropout)
-        size_argument("Transformer", "num_encoder_layers", num_encoder_layers)
-        size_argument("Transformer", "num_decoder_layers", num_decoder_layers)
+        size_argument("Transformer", "num_encoder_layers", num_encoder_layers, 0)
+        size_argument("Transformer", "num_decoder_layers", num_decoder_layers, 0)
         self.d_model, self.nhead = d_model, nhead
         settings = (
             d_model, nhead, dim_feedforward, dropout, activation, attn_dropout, act_dropout, normalize_before,

@@ -5,10 +5,13 @@ dependencies = ["numpy"]                # modules that must be there
 def small_net(classes=10):
     \"""A small network.\"""
     return Net(classes)
+
+The folder is one of this machine, or a repository of GitHub or Gitee that is fetched once. Either way its code runs.
 """
 
 import importlib.util
 import os
+import shutil
 import sys
 
 from proa import _C
@@ -20,18 +23,49 @@ __getattr__ = _missing(__name__)
 
 _FILE = "hubconf.py"
 
+# Source: its main branch, and where an archive of a branch or tag is.
+_SOURCES = {
+    "github": ("main", "https://github.com/{owner}/{name}/archive/{branch}.zip"),
+    "gitee": ("master", "https://gitee.com/{owner}/{name}/repository/archive/{branch}.zip"),
+}
 
-def _conf(what, repo_dir, source):
+
+def _fetched(what, repo, source, force_reload):
+    """The folder of a repository's branch, fetched if it is not there."""
+    from proa.utils import download
+
+    branch, address = _SOURCES[source]
+    where, _, named = str(repo).partition(":")
+    owner, _, name = where.partition("/")
+    parts = (owner, name, *(named or branch).split("/"))
+    if name.count("/") or any(not part or part.startswith(".") or set(part) & set("\\?#%") for part in parts):
+        raise _C.located(
+            ValueError(f"hub.{what}: a repository of {source} is 'owner/name' or 'owner/name:branch', not {repo!r}")
+        )
+    branch = named or branch
+    home = os.path.join(download._HOME, "hub")
+    folder = os.path.join(home, f"{owner}_{name}_{branch.replace('/', '_')}")
+    if os.path.isdir(folder) and not force_reload:
+        sys.stderr.write(f"Using cache found in {folder}\n")
+        return folder
+    place = f"{folder}.{os.getpid()}"
+    try:
+        found = download.get_path_from_url(address.format(owner=owner, name=name, branch=branch), place)
+        if not os.path.isdir(found):
+            raise _C.located(ValueError(f"hub.{what}: what {source} has of {repo!r} is no archive"))
+        shutil.rmtree(folder, ignore_errors=True)
+        os.replace(found, folder)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+    return folder
+
+
+def _conf(what, repo_dir, source, force_reload):
     """The module of a folder's hubconf.py, made anew."""
-    if source not in ("github", "gitee", "local"):
+    if source != "local" and source not in _SOURCES:
         raise _C.located(ValueError(f"hub.{what}: source must be 'github', 'gitee' or 'local', not {source!r}"))
     if source != "local":
-        raise _C.located(
-            NotImplementedError(
-                f"hub.{what}: nothing is fetched from {source}, as it would run what it fetches; clone the repository "
-                f"{repo_dir!r}, look at it, and give its folder with source='local'"
-            )
-        )
+        repo_dir = _fetched(what, repo_dir, source, force_reload)
     folder = os.path.abspath(os.path.expanduser(repo_dir))
     path = os.path.join(folder, _FILE)
     if not os.path.isfile(path):
@@ -47,16 +81,15 @@ def _conf(what, repo_dir, source):
     return module
 
 
-def _entry(what, repo_dir, model, source):
+def _entry(what, repo_dir, model, source, force_reload):
     if not isinstance(model, str):
         raise _C.located(TypeError(f"hub.{what}: model must be the name of a function, not {type(model).__name__}"))
-    module = _conf(what, repo_dir, source)
-    names = _entries(module)
-    if model not in names:
-        raise _C.located(
-            RuntimeError(f"hub.{what}: {_FILE} has no function {model!r}; it has: {', '.join(names) or 'none'}")
-        )
-    return module, getattr(module, model)
+    module = _conf(what, repo_dir, source, force_reload)
+    function = getattr(module, model, None)
+    if not callable(function):
+        names = ", ".join(_entries(module)) or "none"
+        raise _C.located(RuntimeError(f"hub.{what}: {_FILE} has no function {model!r}; it has: {names}"))
+    return module, function
 
 
 def _entries(module):
@@ -64,15 +97,17 @@ def _entries(module):
 
 
 def list(repo_dir, source="github", force_reload=False):  # noqa: A001
-    """The names of the models of a folder.
+    """The names of the models of a folder: of the functions of its hubconf.py that do not begin with an underscore.
 
     Args:
-        repo_dir (str): the folder of hubconf.py.
-        source (str): "local". From "github" and "gitee" nothing is fetched: clone the repository.
-        force_reload (bool): accepted; the file is read each time.
+        repo_dir (str): the folder of hubconf.py; of the other sources "owner/name" or "owner/name:branch".
+        source (str): "local", or "github" or "gitee": an archive of the repository is fetched once, into
+            ~/.cache/paddle/hub (or hub under PADDLE_HOME), and its code runs here as you. Know whose it is.
+        force_reload (bool): fetch it anew. A local hubconf.py is read each time.
 
     Raises:
-        NotImplementedError: another source.
+        ValueError: another source, or no name of a repository.
+        RuntimeError: it could not be fetched.
         FileNotFoundError: there is no hubconf.py.
 
     Examples:
@@ -85,7 +120,7 @@ def list(repo_dir, source="github", force_reload=False):  # noqa: A001
         >>> proa.hub.load(folder, "line", source="local", size=3).weight.shape
         [3, 1]
     """
-    return _entries(_conf("list", repo_dir, source))
+    return _entries(_conf("list", repo_dir, source, force_reload))
 
 
 def help(repo_dir, model, source="github", force_reload=False):  # noqa: A001
@@ -97,7 +132,7 @@ def help(repo_dir, model, source="github", force_reload=False):  # noqa: A001
             ...
         proa.errors.NotFoundError: ...there is no hubconf.py in /no/such/folder...
     """
-    return _entry("help", repo_dir, model, source)[1].__doc__
+    return _entry("help", repo_dir, model, source, force_reload)[1].__doc__
 
 
 def load(repo_dir, model, source="github", force_reload=False, **kwargs):
@@ -105,7 +140,7 @@ def load(repo_dir, model, source="github", force_reload=False, **kwargs):
 
     Args:
         repo_dir, source, force_reload: as in `list`.
-        model (str): name of the function.
+        model (str): name of the function; `load` takes those with an underscore too.
         kwargs: its arguments.
 
     Raises:
@@ -120,7 +155,7 @@ def load(repo_dir, model, source="github", force_reload=False, **kwargs):
         [3, 1]
         >>> folder.cleanup()
     """
-    module, function = _entry("load", repo_dir, model, source)
+    module, function = _entry("load", repo_dir, model, source, force_reload)
     wanted = getattr(module, "dependencies", None) or ()
     absent = [name for name in wanted if name not in sys.modules and importlib.util.find_spec(name) is None]
     if absent:

@@ -1,11 +1,14 @@
 """Models from folders with a hubconf.py."""
 
+import os
 import sys
 import textwrap
+import zipfile
 
 import pytest
 
 import proa
+from proa.utils import download
 
 
 def folder(tmp_path, text, **others):
@@ -40,6 +43,52 @@ def test_local(tmp_path):
     assert proa.hub.list(place, source="local") == ["other"]  # read anew
 
 
+@pytest.fixture(name="hub")
+def _hub(tmp_path, monkeypatch):
+    """Writes the archive that a source gives for a branch; what is fetched goes into the folder cache."""
+    monkeypatch.setattr(download, "_HOME", str(tmp_path / "cache"))
+    address = (tmp_path / "{owner}" / "{name}" / "{branch}.zip").as_uri().replace("%7B", "{").replace("%7D", "}")
+    monkeypatch.setattr(proa.hub, "_SOURCES", {"github": ("main", address), "gitee": ("master", address)})
+
+    def write(at, **files):
+        path = tmp_path / "someone" / "models" / f"{at}.zip"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with zipfile.ZipFile(path, "w") as file:
+            for name, text in files.items():
+                file.writestr(f"models-{at.replace('/', '-')}/{name}.py", text)
+
+    return write
+
+
+def test_a_repository_is_fetched_once(hub, tmp_path, capsys):
+    hub("main", hubconf="from made_beside import size\ndef net():\n    return size\n", made_beside="size = 3")
+    assert proa.hub.load("someone/models", "net") == 3
+    sys.modules.pop("made_beside")
+    assert os.listdir(tmp_path / "cache" / "hub") == ["someone_models_main"] and capsys.readouterr().err == ""
+    hub("main", hubconf="def other():\n    'Another.'\n")
+    assert proa.hub.list("someone/models") == ["net"]
+    assert "Using cache found in" in capsys.readouterr().err
+    sys.modules.pop("made_beside")
+    assert proa.hub.list("someone/models:main", force_reload=True) == ["other"]
+    assert proa.hub.help("someone/models", "other") == "Another."
+    (tmp_path / "someone" / "models" / "feature").mkdir()
+    hub("feature/one", hubconf="def _third():\n    return 4\n")
+    assert proa.hub.load("someone/models:feature/one", "_third", source="gitee") == 4
+    assert sorted(os.listdir(tmp_path / "cache" / "hub")) == ["someone_models_feature_one", "someone_models_main"]
+
+
+def test_a_repository_that_cannot_be_fetched(hub, tmp_path):
+    with pytest.raises(RuntimeError, match="could not be fetched"):
+        proa.hub.list("someone/models")
+    hub("main", readme="")
+    with pytest.raises(FileNotFoundError, match="there is no hubconf.py"):
+        proa.hub.list("someone/models")
+    (tmp_path / "someone" / "models" / "main.zip").write_bytes(b"no archive")
+    with pytest.raises(ValueError, match="'someone/models' is no archive"):
+        proa.hub.list("someone/models", force_reload=True)
+    assert os.listdir(tmp_path / "cache" / "hub") == ["someone_models_main"]  # what was there stays
+
+
 def test_errors(tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -48,8 +97,10 @@ def test_errors(tmp_path):
     broken.mkdir()
     (broken / "hubconf.py").write_text("import no_such_module_here\n")
     for call, kind, says in (
-        (lambda: proa.hub.list("owner/name"), NotImplementedError, "nothing is fetched from github.*source='local'"),
-        (lambda: proa.hub.load("owner/name", "net", "gitee"), NotImplementedError, "nothing is fetched from gitee"),
+        (lambda: proa.hub.list("name"), ValueError, "a repository of github is 'owner/name'"),
+        (lambda: proa.hub.list("owner/name/more"), ValueError, "a repository of github is 'owner/name'"),
+        (lambda: proa.hub.list("../name"), ValueError, "a repository of github is 'owner/name'"),
+        (lambda: proa.hub.load("owner/name:a/../b", "net", "gitee"), ValueError, "a repository of gitee is"),
         (
             lambda: proa.hub.list(place, source="ftp"),
             ValueError,

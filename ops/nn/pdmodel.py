@@ -43,6 +43,27 @@ def _biased(out, bias, data_format):
 # Convolution -------------------------------------------------------------------------------------------------------------
 
 
+def _padded(x, weight, stride, padding, dilation, algorithm, data_format, dims):
+    """(padding, algorithm) for the format, whose SAME takes every dilation as 1: numbers instead where one is not."""
+    stride, dilation = _each(stride, dims), _each(dilation, dims)
+    if algorithm != "SAME" or all(d == 1 for d in dilation):
+        return padding, algorithm
+    found = []
+    for i in range(dims):
+        extent = dilation[i] * (weight.shape[i + 2] - 1) + 1
+        total = extent - 1
+        if stride[i] != 1:
+            size = x.shape[i + (1 if _last(data_format) else 2)]
+            if not isinstance(size, int) or size < 0:
+                refuse(
+                    "a convolution of padding SAME has strides and dilations, and open sizes",
+                    "give the padding in numbers",
+                )
+            total = max((-(-size // stride[i]) - 1) * stride[i] + extent - size, 0)
+        found += [total // 2, total - total // 2]
+    return found, "EXPLICIT"
+
+
 def _conv(x, weight, bias, stride, padding, dilation, groups, data_format, padding_algorithm):
     x, weight, bias = to_result(x, weight, bias)
     dims, flat = x.rank - 2, x.rank == 3
@@ -50,6 +71,7 @@ def _conv(x, weight, bias, stride, padding, dilation, groups, data_format, paddi
         new = 1 if _last(data_format) else 2
         x, weight, dims = _lifted(x, new), _lifted(weight, 2), 2
         stride, dilation, padding = _as_two(stride, [1]), _as_two(dilation, [1]), _as_two(padding, [0])
+    padding, padding_algorithm = _padded(x, weight, stride, padding, dilation, padding_algorithm, data_format, dims)
     attributes = {
         "strides": _each(stride, dims),
         "paddings": _each(padding, dims),
@@ -84,6 +106,11 @@ def _conv_transpose(
         stride, dilation, padding = _as_two(stride, [1]), _as_two(dilation, [1]), _as_two(padding, [0])
         output_padding = _as_two(output_padding, [0]) if output_padding else []
         output_size = [1, *output_size] if output_size else []
+    if padding_algorithm == "SAME" and any(d != 1 for d in dilation):
+        refuse(
+            "a transposed convolution of padding SAME has dilations, which the format takes as 1 there",
+            "give the padding in numbers",
+        )
     attributes = {
         "strides": _each(stride, dims),
         "paddings": _each(padding, dims),

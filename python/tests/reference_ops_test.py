@@ -263,6 +263,31 @@ _SHAPES = {
 }
 
 
+@pytest.mark.parametrize("name", ["conv2d", "conv2d_transpose"])
+def test_padding_same_takes_dilations_as_one(name, tmp_path):
+    """As the reference computes it, whatever is written there."""
+    inputs, settings = (
+        {"Input": f(1, 1, 5, 4), "Filter": f(1, 1, 3, 3)},
+        {"strides": [1, 1], "padding_algorithm": "SAME"},
+    )
+    found, wanted = (
+        run(tmp_path, name, inputs, {**settings, "dilations": dilations}, ["Output"])[0]
+        for dilations in ([2, 3], [1, 1])
+    )
+    assert found.shape == (1, 1, 5, 4)
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["bilinear", "bicubic"])
+def test_resized_to_one_element(method, tmp_path):
+    """There the first is taken, not the middle; cubic ones take it from half an element before."""
+    x = np.array([1.0, 5.0, 9.0, 13.0], "float32").reshape(1, 1, 1, 4)
+    settings = {"out_h": 1, "out_w": 1, "interp_method": method, "align_corners": False, "align_mode": 0}
+    found = run(tmp_path, f"{method}_interp_v2", {"X": x}, settings, ["Out"])[0]
+    cubic = -0.09375 * 1 + 0.59375 * 1 + 0.59375 * 1 - 0.09375 * 5  # taps at -2, -1, 0 and 1, the edge repeated
+    np.testing.assert_allclose(found, [[[[1.0 if method == "bilinear" else cubic]]]], rtol=1e-5)
+
+
 def test_unknown_ones_are_listed(tmp_path):
     with pytest.raises(NotImplementedError, match=r"(?s)not known:\n  sequence_pool \(pooltype='SUM'\) in 1 op"):
         run(tmp_path, "sequence_pool", {"X": x34}, {"pooltype": "SUM"}, ["Out"])

@@ -89,6 +89,31 @@ def test_a_program(folder):
     ]
 
 
+_RIGHT = """\
+import proa
+cpu = proa.CPUPlace()
+x = proa.Tensor([1, 2], cpu, True, False, "weight")
+proa.Tensor(value=[1.0], place=cpu, name="n", persistable=True, stop_gradient=False)
+proa.Tensor(proa.float64, [2, 3], "zeros", None, True)
+proa.Tensor([1], "int32", "cpu"), proa.Tensor()
+reveal_type(x << 1)
+reveal_type(1 >> x)
+x.item((0,)), x.item(0)
+bytes(memoryview(x))
+pool = proa.nn.MaxPool2D(2)
+pool.ksize, pool.stride, pool.padding, pool.ceil_mode, pool.return_mask, pool.data_format
+pool1 = proa.nn.AvgPool1D(2)
+pool1.kernel_size, pool1.exclusive
+proa.nn.AdaptiveAvgPool2D(1)._output_size
+"""
+
+
+def test_a_program_that_runs(folder):
+    """Forms that were red in an editor though they run."""
+    exec(compile(_RIGHT.replace("reveal_type", ""), "right", "exec"), {})
+    assert _check(folder, _RIGHT) == [f'program.py:{line}: note: Revealed type is "proa._C.Tensor"' for line in (7, 8)]
+
+
 # What is made, and what puts the package into the place of another when it is imported.
 _LEFT_OUT = ("proa._C", "proa._generated", "proa.as_paddle", "proa.utils.paddle_path")
 

@@ -1,6 +1,7 @@
 """Pooling layers."""
 
 from collections.abc import Callable
+from typing import Any
 
 from proa._C import Tensor
 from proa.framework.names import borrow as _borrow
@@ -34,6 +35,12 @@ class _Pool(Layer):
 
 class _MaxPool(_Pool):
     _kept_as = {"kernel_size": "ksize"}
+    ksize: Any
+    stride: Any
+    padding: Any
+    ceil_mode: Any
+    return_mask: Any
+    data_format: Any
 
     def __init__(
         self,
@@ -100,6 +107,12 @@ class MaxPool1D(_Pool):
 
     _function = staticmethod(F.max_pool1d)
 
+    kernel_size: Any
+    stride: Any
+    padding: Any
+    ceil_mode: Any
+    return_mask: Any
+
     def __init__(self, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, name=None):
         super().__init__(
             kernel_size=kernel_size,
@@ -121,6 +134,12 @@ class AvgPool1D(_Pool):
 
     _function = staticmethod(F.avg_pool1d)
 
+    kernel_size: Any
+    stride: Any
+    padding: Any
+    ceil_mode: Any
+    exclusive: Any
+
     def __init__(self, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None):
         super().__init__(
             kernel_size=kernel_size, stride=stride, padding=padding, exclusive=exclusive, ceil_mode=ceil_mode, name=name
@@ -137,6 +156,13 @@ class AvgPool2D(_Pool):
 
     _function = staticmethod(F.avg_pool2d)
     _kept_as = {"kernel_size": "ksize", "divisor_override": "divisor"}
+    ksize: Any
+    stride: Any
+    padding: Any
+    ceil_mode: Any
+    exclusive: Any
+    divisor: Any
+    data_format: Any
 
     def __init__(
         self,
@@ -195,6 +221,8 @@ class AdaptiveAvgPool1D(_Pool):
 
     _function = staticmethod(F.adaptive_avg_pool1d)
 
+    output_size: Any
+
     def __init__(self, output_size, name=None):
         super().__init__(name, output_size=output_size)
 
@@ -209,6 +237,8 @@ class AdaptiveAvgPool2D(_Pool):
 
     _function = staticmethod(F.adaptive_avg_pool2d)
     _kept_as = {"output_size": "_output_size", "data_format": "_data_format", "name": "_name"}
+    _output_size: Any
+    _data_format: Any
 
     def __init__(self, output_size, data_format="NCHW", name=None):
         super().__init__(name, output_size=output_size, data_format=data_format)
@@ -224,6 +254,8 @@ class AdaptiveAvgPool3D(_Pool):
 
     _function = staticmethod(F.adaptive_avg_pool3d)
     _kept_as = {"output_size": "_output_size", "data_format": "_data_format", "name": "_name"}
+    _output_size: Any
+    _data_format: Any
 
     def __init__(self, output_size, data_format="NCDHW", name=None):
         super().__init__(name, output_size=output_size, data_format=data_format)
@@ -239,6 +271,9 @@ class AdaptiveMaxPool1D(_Pool):
 
     _function = staticmethod(F.adaptive_max_pool1d)
 
+    output_size: Any
+    return_mask: Any
+
     def __init__(self, output_size, return_mask=False, name=None):
         super().__init__(name, output_size=output_size, return_mask=return_mask)
 
@@ -253,6 +288,8 @@ class AdaptiveMaxPool2D(AdaptiveMaxPool1D):
 
     _function = staticmethod(F.adaptive_max_pool2d)
     _kept_as = {"output_size": "_output_size", "return_mask": "_return_mask", "name": "_name"}
+    _output_size: Any
+    _return_mask: Any
 
 
 class AdaptiveMaxPool3D(AdaptiveMaxPool1D):
@@ -265,6 +302,8 @@ class AdaptiveMaxPool3D(AdaptiveMaxPool1D):
 
     _function = staticmethod(F.adaptive_max_pool3d)
     _kept_as = {"output_size": "_output_size", "return_mask": "_return_mask", "name": "_name"}
+    _output_size: Any
+    _return_mask: Any
 
 
 class MaxUnPool1D(_Pool):
@@ -278,6 +317,11 @@ class MaxUnPool1D(_Pool):
 
     _function = staticmethod(F.max_unpool1d)
     _kept_as = {"kernel_size": "ksize"}
+    ksize: Any
+    stride: Any
+    padding: Any
+    data_format: Any
+    output_size: Any
 
     def __init__(self, kernel_size, stride=None, padding=0, data_format="NCL", output_size=None, name=None):
         super().__init__(

@@ -13,6 +13,7 @@ import textwrap
 import pytest
 
 import proa
+from python.tests.layer_cases import LAYERS, layer_of
 
 
 def _mypy(folder, *arguments):
@@ -112,6 +113,18 @@ def test_a_program_that_runs(folder):
     """Forms that were red in an editor though they run."""
     exec(compile(_RIGHT.replace("reveal_type", ""), "right", "exec"), {})
     assert _check(folder, _RIGHT) == [f'program.py:{line}: note: Revealed type is "proa._C.Tensor"' for line in (7, 8)]
+
+
+def test_attributes_of_layers(folder):
+    """Those that a layer has after it was made are known, but for weights whose names have numbers."""
+    lines, layers = [""], {type(layer_of(name)[0]): layer_of(name)[0] for name in LAYERS}
+    for kind, layer in layers.items():
+        for name in (*vars(layer), *layer._parameters, *layer._buffers, *layer._sub_layers):
+            if not name.startswith("_") and name.isidentifier() and not re.search(r"_l\d", name):
+                lines.append(f"def f{len(lines)}(x: {kind.__module__}.{kind.__name__}) -> None: x.{name}")
+    assert len(lines) > 400
+    lines[0] = "import " + ", ".join(sorted({kind.__module__ for kind in layers}))
+    assert _check(folder, "\n".join(lines)) == []
 
 
 # What is made, and what puts the package into the place of another when it is imported.

@@ -1,6 +1,7 @@
 """Losses as layers."""
 
 from collections.abc import Callable
+from typing import Any
 
 from proa import _C
 from proa._C import Tensor
@@ -14,6 +15,7 @@ class _Loss(Layer):
     """A loss with these settings; `_function(input, label, **settings)` computes it."""
 
     _function: Callable[..., Tensor]  # of proa.nn.functional
+    reduction: Any
 
     def __init__(self, **settings):
         super().__init__()
@@ -68,6 +70,7 @@ class SmoothL1Loss(_Loss):
     """
 
     _function = staticmethod(F.smooth_l1_loss)
+    delta: Any
 
     def __init__(self, reduction="mean", delta=1.0, name=None):
         super().__init__(reduction=reduction, delta=delta, name=name)
@@ -83,6 +86,11 @@ class CrossEntropyLoss(_Loss):
     """
 
     _function = staticmethod(F.cross_entropy)
+    weight: Any
+    ignore_index: Any
+    soft_label: Any
+    axis: Any
+    use_softmax: Any
 
     def __init__(
         self,
@@ -118,6 +126,8 @@ class NLLLoss(_Loss):
     _ignore_index = property(lambda self: self.ignore_index)
     _reduction = property(lambda self: self.reduction)
     _name = property(lambda self: self.name)
+    weight: Any
+    ignore_index: Any
 
     def __init__(self, weight=None, ignore_index=-100, reduction="mean", name=None):
         super().__init__(weight=weight, ignore_index=ignore_index, reduction=reduction, name=name)
@@ -132,6 +142,7 @@ class BCELoss(_Loss):
     """
 
     _function = staticmethod(F.binary_cross_entropy)
+    weight: Any
 
     def __init__(self, weight=None, reduction="mean", name=None):
         super().__init__(weight=weight, reduction=reduction, name=name)
@@ -146,6 +157,8 @@ class BCEWithLogitsLoss(_Loss):
     """
 
     _function = staticmethod(F.binary_cross_entropy_with_logits)
+    weight: Any
+    pos_weight: Any
 
     def __init__(self, weight=None, reduction="mean", pos_weight=None, name=None):
         super().__init__(weight=weight, reduction=reduction, pos_weight=pos_weight, name=name)
@@ -174,6 +187,7 @@ class HingeEmbeddingLoss(_Loss):
     """
 
     _function = staticmethod(F.hinge_embedding_loss)
+    margin: Any
 
     def __init__(self, margin=1.0, reduction="mean", name=None):
         super().__init__(margin=margin, reduction=reduction, name=name)

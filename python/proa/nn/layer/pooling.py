@@ -13,6 +13,7 @@ class _Pool(Layer):
     """A pool with these settings; `_function` computes it."""
 
     _function: Callable[..., Tensor]  # of proa.nn.functional
+    name: Any
 
     _kept_as: dict[str, str] = {}  # setting -> its attribute, where that has another name
 

@@ -55,10 +55,10 @@ def test_imdb(tmp_path):
             info.size = len(data)
             archive.addfile(info, io.BytesIO(data))
     train = text.Imdb(str(tmp_path / "imdb.tar.gz"), cutoff=1)
-    assert train.word_idx == {b"good": 0, b"film": 1, b"<unk>": 2}
+    assert train.word_idx == {b"good": 0, b"film": 1, "<unk>": 2}
     assert [(words.tolist(), label.tolist()) for words, label in train] == [([0, 0, 1], [0]), ([2, 1], [1])]
     words = proa.dataset.imdb.build_dict(r"aclImdb/train/.*", 0, str(tmp_path / "imdb.tar.gz"))
-    assert words == {b"film": 0, b"good": 1, b"bad": 2, b"<unk>": 3}
+    assert words == {b"film": 0, b"good": 1, b"bad": 2, "<unk>": 3}
     assert list(proa.dataset.imdb._reader("test", words, str(tmp_path / "imdb.tar.gz"))()) == [([1], 0)]
     assert len(text.Imdb(str(tmp_path / "imdb.tar.gz"), "test", 0)) == 1
     with pytest.raises(ValueError, match="mode must be"):

@@ -35,7 +35,7 @@ def build_dict(pattern, cutoff, path=None):
                 counts[word] = counts.get(word, 0) + 1
     frequent = sorted(((n, w) for w, n in counts.items() if n > cutoff), key=lambda pair: (-pair[0], pair[1]))
     numbers = {word: i for i, (_, word) in enumerate(frequent)}
-    numbers[b"<unk>"] = len(numbers)
+    numbers["<unk>"] = len(numbers)
     return numbers
 
 
@@ -46,7 +46,7 @@ def word_dict(cutoff=150):
 
 def _reader(mode, word_idx, path=None):
     def samples():
-        unknown = word_idx[b"<unk>"]
+        unknown = word_idx["<unk>"]
         for label, part in enumerate(("pos", "neg")):
             for name, words in _reviews(path):
                 if re.match(rf"aclImdb/{mode}/{part}/.*\.txt$", name):

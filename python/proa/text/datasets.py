@@ -105,8 +105,8 @@ class Imdb(Dataset):
         cutoff (int): words that occur less often, or as often, are unknown ones.
         download (bool): fetch the archive if it is not there.
 
-    A sample is (numbers of words, label [1]: 0 positive, 1 negative). `word_idx` has the numbers by word, the most
-    frequent first.
+    A sample is (numbers of words, label [1]: 0 positive, 1 negative). `word_idx` has the numbers by word, bytes, the most
+    frequent first; unknown ones are "<unk>", a str.
 
     Examples:
         >>> import io, os, tarfile, tempfile
@@ -119,7 +119,7 @@ class Imdb(Dataset):
         ...         archive.addfile(member, io.BytesIO(text))
         >>> data = proa.text.Imdb(path, cutoff=1)
         >>> data.word_idx
-        {b'a': 0, b'film': 1, b'good': 2, b'<unk>': 3}
+        {b'a': 0, b'film': 1, b'good': 2, '<unk>': 3}
         >>> words, label = data[1]
         >>> words.tolist(), label.tolist()
         ([0, 3, 1], [1])
@@ -140,7 +140,7 @@ class Imdb(Dataset):
                 counts[word] = counts.get(word, 0) + 1
         frequent = sorted(((n, w) for w, n in counts.items() if n > cutoff), key=lambda pair: (-pair[0], pair[1]))
         self.word_idx = {word: i for i, (_, word) in enumerate(frequent)}
-        unknown = self.word_idx[b"<unk>"] = len(self.word_idx)
+        unknown = self.word_idx["<unk>"] = len(self.word_idx)
         self.docs, self.labels = [], []
         for label, part in enumerate(("pos", "neg")):
             for name, words in texts:

@@ -58,6 +58,25 @@ def _agrees(layer, specs, cases, path, tolerance=2e-6):
     return arrays, want
 
 
+@pytest.mark.parametrize(
+    "dims, settings", [(1, {"dilation": 2}), (2, {"dilation": [2, 3], "stride": 2}), (3, {"dilation": 2})]
+)
+def test_padding_same_with_dilations(dims, settings, tmp_path):
+    """The format takes every dilation as 1 there, so the padding is written in numbers."""
+    shape = [1, 2, 7, 6, 5][: dims + 2]
+    net = getattr(proa.nn, f"Conv{dims}D")(2, 3, 3, padding="SAME", **settings)
+    _agrees(net, [InputSpec(shape)], [[shape]], str(tmp_path / "net"))
+
+
+def test_padding_same_that_cannot_be_said(tmp_path):
+    for net in (
+        proa.nn.Conv2D(2, 3, 3, padding="SAME", dilation=2, stride=2),
+        proa.nn.Conv2DTranspose(2, 3, 3, padding="SAME", dilation=2),
+    ):
+        with pytest.raises(NotImplementedError, match="give the padding in numbers"):
+            proa.jit.save(net, str(tmp_path / "net"), [InputSpec([1, 2, None, None])], format="paddle")
+
+
 # Models ------------------------------------------------------------------------------------------------------------------
 
 

@@ -54,7 +54,8 @@ def interpolate(
     formats = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}[n]
     if data_format == "NCHW":  # the default stands for channels first at any rank
         data_format = formats[0]
-    data_format = {"NCL": "NCW", "NLC": "NWC"}.get(data_format, data_format)  # as convolutions name them
+    if data_format in ("NCL", "NLC") and n == 1:  # as convolutions name them
+        data_format = formats[data_format == "NLC"]
     if data_format not in formats:
         raise _C.located(
             ValueError(

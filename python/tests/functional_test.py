@@ -605,7 +605,8 @@ def test_interpolate():
     close(F.interpolate(tensor(x), [2, 5], mode="area"), x.reshape(1, 2, 2, 2, 5).mean(3))
     line = x.reshape(1, 4, 10)
     close(F.interpolate(tensor(line), [5], mode="area", data_format="NCL"), line.reshape(1, 4, 5, 2).mean(3))
-    close(F.interpolate(tensor(line), [8], data_format="NLC"), line.repeat(2, 1))
+    with pytest.raises(ValueError, match="data_format must be NCW or NWC"):
+        F.interpolate(tensor(line), [5], mode="linear", data_format="NCL")
     assert proa.nn.Upsample(scale_factor=3)(tensor(x)).shape == [1, 2, 12, 15]
     with pytest.raises(ValueError, match="either size or scale_factor"):
         F.interpolate(tensor(x))

@@ -54,7 +54,7 @@ def interpolate(
     formats = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}[n]
     if data_format == "NCHW":  # the default stands for channels first at any rank
         data_format = formats[0]
-    if data_format in ("NCL", "NLC") and n == 1:  # as convolutions name them
+    if mode == "area" and n == 1 and data_format in ("NCL", "NLC"):  # as the pools name them
         data_format = formats[data_format == "NLC"]
     if data_format not in formats:
         raise _C.located(

@@ -20,7 +20,7 @@ ALLOWED = {
     "bazel": [],
     "diagnostics": ["ops", "profiler", "tensor"],
     "distributed": ["autograd", "ops", "profiler", "tensor"],
-    "inference": ["jit", "ops", "profiler", "tensor"],
+    "inference": ["amp", "jit", "ops", "profiler", "tensor"],
     "jit": ["ops", "profiler", "tensor"],
     # The gradients of cond, while and late calls, as autograd:ops is to ops; inference has none.
     "jit:region_grad": ["autograd", "jit", "ops", "profiler", "tensor"],

@@ -75,6 +75,7 @@ std::string Config::Summary() const {
       {"ir_debug", yes(ir_debug())},
       {"passes", ir_optim_ ? absl::StrJoin(passes_.AllPasses(), " ") : ""},
       {"memory_optim", yes(memory_optim_)},
+      {"enable_bfloat16", yes(bfloat16_)},
       {"enable_profile", yes(profile_)},
       {"glog_info", yes(!quiet_)},
   };

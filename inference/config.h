@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "inference/types.h"
@@ -88,8 +89,16 @@ class Config {
   bool ir_optim() const { return ir_optim_; }
   // Writes the program as text, before the passes and after each, into the
   // folder of SetOptimCacheDir, or the current one: "ir_00_loaded.txt", ...
-  void SwitchIrDebug(bool on = true) { ir_debug_ = on; }
+  // With `passes`, after these only.
+  void SwitchIrDebug(bool on = true,
+                     const std::vector<std::string>& passes = {}) {
+    ir_debug_ = on;
+    debugged_passes_ = passes;
+  }
   bool ir_debug() const { return ir_debug_ || passes_.debug(); }
+  const std::vector<std::string>& debugged_passes() const {
+    return debugged_passes_;
+  }
   void SetOptimCacheDir(const std::string& folder) { dump_folder_ = folder; }
   const std::string& optim_cache_dir() const { return dump_folder_; }
   PassStrategy* pass_builder() { return &passes_; }
@@ -118,9 +127,36 @@ class Config {
   bool use_feed_fetch_ops_enabled() const { return false; }
   bool specify_input_name() const { return true; }
 
-  // Accepted, and false ever after: models run on the CPU, in the types that
-  // they were saved in (proa.inference.convert_to_mixed_precision converts a
-  // saved model to bfloat16).
+  // Matrix products and convolutions compute in bfloat16, their weights
+  // converted when the model is loaded; inputs and results keep their types,
+  // unless EnableLowPrecisionIO. (proa.inference.convert_to_mixed_precision in
+  // Python does it once, for a file.)
+  void EnableMkldnnBfloat16() { bfloat16_ = true; }
+  bool mkldnn_bfloat16_enabled() const { return bfloat16_; }
+  void EnableLowPrecisionIO(bool on = true) { low_precision_io_ = on; }
+  bool low_precision_io_enabled() const { return low_precision_io_; }
+  // Which ops do so, by the names that they have here or in PaddlePaddle: these
+  // alone (all if empty; names of ops that could not are nothing), these not,
+  // these as well. CreatePredictor throws for the last two if no op has a name.
+  void SetBfloat16Op(std::unordered_set<std::string> ops) {
+    bfloat16_ops_.assign(ops.begin(), ops.end());
+  }
+  void Exp_DisableMixedPrecisionOps(
+      const std::unordered_set<std::string>& ops) {
+    full_precision_ops_.assign(ops.begin(), ops.end());
+  }
+  void Exp_EnableMixedPrecisionOps(const std::unordered_set<std::string>& ops) {
+    mixed_precision_ops_.assign(ops.begin(), ops.end());
+  }
+  const std::vector<std::string>& bfloat16_ops() const { return bfloat16_ops_; }
+  const std::vector<std::string>& full_precision_ops() const {
+    return full_precision_ops_;
+  }
+  const std::vector<std::string>& mixed_precision_ops() const {
+    return mixed_precision_ops_;
+  }
+
+  // Accepted, and false ever after: models run on the CPU by this library.
   void EnableUseGpu(uint64_t /*memory_mb*/ = 0, int /*device*/ = 0) {}
   void DisableGpu() {}
   bool use_gpu() const { return false; }
@@ -135,8 +171,6 @@ class Config {
                             bool /*use_static*/ = false,
                             bool /*use_calib_mode*/ = true) {}
   bool tensorrt_engine_enabled() const { return false; }
-  void EnableMkldnnBfloat16() {}
-  bool mkldnn_bfloat16_enabled() const { return false; }
   void EnableONNXRuntime() {}
   void DisableONNXRuntime() {}
   bool use_onnxruntime() const { return false; }
@@ -159,6 +193,12 @@ class Config {
   bool onednn_ = true;
   bool quiet_ = false;
   bool profile_ = false;
+  bool bfloat16_ = false;
+  bool low_precision_io_ = false;
+  std::vector<std::string> debugged_passes_;
+  std::vector<std::string> bfloat16_ops_;
+  std::vector<std::string> full_precision_ops_;
+  std::vector<std::string> mixed_precision_ops_;
 };
 
 }  // namespace proa::inline v0::inference

@@ -1,20 +1,15 @@
 #include "inference/predictor.h"
 
-#include <filesystem>
-#include <fstream>
-#include <optional>
-#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "inference/compile.h"
 #include "inference/tensor_state.h"
 #include "inference/version.h"
 #include "jit/executor.h"
 #include "jit/program_file.h"
 #include "jit/reference/load.h"
-#include "jit/text.h"
 #include "ops/extension/loader.h"
 #include "tensor/allocator.h"
 #include "tensor/error.h"
@@ -26,7 +21,7 @@ namespace {
 // What clones share.
 struct Model {
   jit::Module module;
-  std::unique_ptr<const jit::Executor> executor;
+  std::shared_ptr<const jit::Executor> executor;
   int threads = 0;
 
   const jit::ValueInfo& Input(size_t i) const {
@@ -182,37 +177,24 @@ absl::StatusOr<jit::Module> Load(const Config& config) {
       jit::reference::ModelFiles{config.model(), config.parameters()}, kind);
 }
 
-void WriteText(const std::string& folder, size_t number, std::string_view name,
-               const jit::Program& program) {
-  const std::filesystem::path path =
-      std::filesystem::path(folder.empty() ? "." : folder) /
-      absl::StrFormat("ir_%02d_%s.txt", number, std::string(name));
-  std::ofstream file(path);
-  file << jit::ToText(program);
-  file.close();
-  PROA_REQUIRE(file.good(), "SwitchIrDebug: ", path.string(),
-               " cannot be written; SetOptimCacheDir names another folder");
-}
-
-std::unique_ptr<const jit::Executor> Compile(const jit::Module& module,
-                                             const Config& config) {
-  std::vector<std::string_view> passes;
-  if (config.ir_optim()) {
-    const auto& names = config.passes().AllPasses();
-    passes.assign(names.begin(), names.end());
-  }
-  const auto with = [&](size_t count) {
-    return std::make_unique<const jit::Executor>(
-        *module.program, module.outputs, jit::Changes::kAll,
-        std::span(passes).first(count));
-  };
+CompileSettings SettingsOf(const Config& config) {
+  CompileSettings out;
+  if (config.ir_optim()) out.passes = config.passes().AllPasses();
   if (config.ir_debug()) {
-    for (size_t i = 0; i <= passes.size(); ++i) {
-      WriteText(config.optim_cache_dir(), i, i == 0 ? "loaded" : passes[i - 1],
-                with(i)->program());
-    }
+    out.dump_folder = config.optim_cache_dir();
+    out.dumped_passes = config.debugged_passes();
   }
-  return with(passes.size());
+  if (!config.mkldnn_bfloat16_enabled()) return out;
+  out.low.emplace().keeps_io = !config.low_precision_io_enabled();
+  amp::Autocast& autocast = out.low->autocast;
+  autocast.lower = config.mixed_precision_ops();
+  autocast.raise = config.full_precision_ops();
+  if (!config.bfloat16_ops().empty()) {
+    std::vector<std::string> kept = config.bfloat16_ops();
+    kept.insert(kept.end(), autocast.lower.begin(), autocast.lower.end());
+    for (std::string& op : OpsBeside(kept)) autocast.raise.push_back(op);
+  }
+  return out;
 }
 
 }  // namespace
@@ -223,8 +205,9 @@ std::shared_ptr<Predictor> CreatePredictor(const Config& config) {
   absl::StatusOr<jit::Module> module = Load(config);
   ThrowIfError(module.status());
   auto model = std::make_shared<Model>();
-  model->module = *std::move(module);
-  model->executor = Compile(model->module, config);
+  Compiled compiled = Compile(*std::move(module), SettingsOf(config));
+  model->module = std::move(compiled.module);
+  model->executor = std::move(compiled.executor);
   // The executor holds those that it needs.
   jit::Program& program = *model->module.program;
   for (const jit::ValueId id : program.captured()) {

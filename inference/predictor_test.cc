@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -74,6 +75,48 @@ TEST(Predictor, ClonesWorkInOtherThreads) {
   }
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(wrong, std::vector<int>(4, 0));
+}
+
+// 257 is no bfloat16; its products are, where products compute in it.
+TEST(Predictor, ComputesInBfloat16) {
+  const auto run = [](const std::function<void(Config&)>& set) {
+    Config config(SavedModel());
+    set(config);
+    return RunOn(*CreatePredictor(config), {257, 0})[0];
+  };
+  EXPECT_EQ(run([](Config&) {}), 258);
+  EXPECT_EQ(run([](Config& c) {
+              c.EnableMkldnnBfloat16();
+              EXPECT_TRUE(c.mkldnn_bfloat16_enabled());
+            }),
+            257);
+  // The product is not among them, is kept out, or is meant by another name.
+  EXPECT_EQ(run([](Config& c) {
+              c.EnableMkldnnBfloat16();
+              c.SetBfloat16Op({"conv2d", "an op of others"});
+            }),
+            258);
+  EXPECT_EQ(run([](Config& c) {
+              c.EnableMkldnnBfloat16();
+              c.Exp_DisableMixedPrecisionOps({"matmul_v2"});
+            }),
+            258);
+  EXPECT_EQ(run([](Config& c) {
+              c.EnableMkldnnBfloat16();
+              c.SetBfloat16Op({"fc"});
+            }),
+            257);
+  EXPECT_THROW(run([](Config& c) {
+                 c.EnableMkldnnBfloat16();
+                 c.Exp_EnableMixedPrecisionOps({"an op of others"});
+               }),
+               Error);
+  Config config(SavedModel());
+  config.EnableMkldnnBfloat16();
+  config.EnableLowPrecisionIO();
+  const auto p = CreatePredictor(config);
+  EXPECT_EQ(p->GetInputTypes().at("x"), DataType::kBFloat16);
+  EXPECT_EQ(p->GetOutputHandle("y")->type(), DataType::kBFloat16);
 }
 
 // The same as a call of Run(inputs, &outputs).

@@ -29,6 +29,14 @@ TEST(CApi, AProgramOfPaddlePaddle) {
   EXPECT_FALSE(PD_ConfigUseGpu(config) || PD_ConfigUseNpu(config));
   EXPECT_FALSE(PD_ConfigONNXRuntimeEnabled(config));
   EXPECT_FALSE(PD_ConfigTensorRtOssEnabled(config));
+  EXPECT_FALSE(PD_ConfigMkldnnBfloat16Enabled(config));
+  const char* low[] = {"conv2d", nullptr};
+  PD_ConfigSetBfloat16Op(config, 1, low);
+  PD_ConfigEnableMkldnnBfloat16(config);
+  EXPECT_TRUE(PD_ConfigMkldnnBfloat16Enabled(config));
+  PD_ConfigSetBfloat16Op(config, 2, low);
+  EXPECT_NE(std::string(PD_LastErrorMessage()).find("op_list"),
+            std::string::npos);
   PD_Cstr* summary = PD_ConfigSummary(config);
   EXPECT_EQ(summary->size, std::strlen(summary->data) + 1);
   PD_CstrDestroy(summary);

@@ -1,5 +1,9 @@
 #include "inference/c/pd_config.h"
 
+#include <string>
+#include <unordered_set>
+#include <utility>
+
 #include "inference/c/handles.h"
 
 namespace c = proa::inference::c;
@@ -144,6 +148,17 @@ void PD_ConfigEnableMkldnnBfloat16(PD_Config* config) {
 }
 PD_Bool PD_ConfigMkldnnBfloat16Enabled(PD_Config* config) {
   return Ask(config, [](Config& it) { return it.mkldnn_bfloat16_enabled(); });
+}
+void PD_ConfigSetBfloat16Op(PD_Config* config, size_t ops_num,
+                            const char** op_list) {
+  With(config, [&](Config& it) {
+    if (ops_num > 0) c::NotNull(op_list, "PD_ConfigSetBfloat16Op: op_list");
+    std::unordered_set<std::string> ops;
+    for (size_t i = 0; i < ops_num; ++i) {
+      ops.insert(Text(op_list[i], "PD_ConfigSetBfloat16Op: op_list"));
+    }
+    it.SetBfloat16Op(std::move(ops));
+  });
 }
 void PD_ConfigEnableProfile(PD_Config* config) {
   With(config, [](Config& it) { it.EnableProfile(); });

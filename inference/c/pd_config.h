@@ -45,6 +45,13 @@ PD_CAPI void PD_ConfigInsertPass(PD_Config* config, size_t index,
 PD_CAPI void PD_ConfigAppendPass(PD_Config* config, const char* name);
 PD_CAPI PD_OneDimArrayCstr* PD_ConfigAllPasses(PD_Config* config);
 
+/* Matrix products and convolutions in bfloat16: all of them, or those alone
+ * that are named. */
+PD_CAPI void PD_ConfigEnableMkldnnBfloat16(PD_Config* config);
+PD_CAPI PD_Bool PD_ConfigMkldnnBfloat16Enabled(PD_Config* config);
+PD_CAPI void PD_ConfigSetBfloat16Op(PD_Config* config, size_t ops_num,
+                                    const char** op_list);
+
 /* Accepted; see proa::inference::Config. */
 PD_CAPI void PD_ConfigEnableMemoryOptim(PD_Config* config, PD_Bool on);
 PD_CAPI PD_Bool PD_ConfigMemoryOptimEnabled(PD_Config* config);
@@ -52,8 +59,6 @@ PD_CAPI void PD_ConfigEnableMKLDNN(PD_Config* config);
 PD_CAPI PD_Bool PD_ConfigMkldnnEnabled(PD_Config* config);
 PD_CAPI void PD_ConfigSetMkldnnCacheCapacity(PD_Config* config,
                                              int32_t capacity);
-PD_CAPI void PD_ConfigEnableMkldnnBfloat16(PD_Config* config);
-PD_CAPI PD_Bool PD_ConfigMkldnnBfloat16Enabled(PD_Config* config);
 PD_CAPI void PD_ConfigEnableProfile(PD_Config* config);
 PD_CAPI PD_Bool PD_ConfigProfileEnabled(PD_Config* config);
 PD_CAPI void PD_ConfigDisableGlogInfo(PD_Config* config);

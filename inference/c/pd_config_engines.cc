@@ -25,7 +25,6 @@ PD_Bool PD_ConfigTensorRtOssEnabled(PD_Config*) { return 0; }
 void PD_ConfigEnableTensorRtDla(PD_Config*, int32_t) {}
 PD_Bool PD_ConfigTensorRtDlaEnabled(PD_Config*) { return 0; }
 void PD_ConfigSetMkldnnOp(PD_Config*, size_t, const char**) {}
-void PD_ConfigSetBfloat16Op(PD_Config*, size_t, const char**) {}
 void PD_ConfigEnableMkldnnQuantizer(PD_Config*) {}
 PD_Bool PD_ConfigMkldnnQuantizerEnabled(PD_Config*) { return 0; }
 void PD_ConfigPartiallyRelease(PD_Config*) {}

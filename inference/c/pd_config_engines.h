@@ -37,8 +37,6 @@ PD_CAPI void PD_ConfigEnableTensorRtDla(PD_Config* config, int32_t dla_core);
 PD_CAPI PD_Bool PD_ConfigTensorRtDlaEnabled(PD_Config* config);
 PD_CAPI void PD_ConfigSetMkldnnOp(PD_Config* config, size_t ops_num,
                                   const char** op_list);
-PD_CAPI void PD_ConfigSetBfloat16Op(PD_Config* config, size_t ops_num,
-                                    const char** op_list);
 PD_CAPI void PD_ConfigEnableMkldnnQuantizer(PD_Config* config);
 PD_CAPI PD_Bool PD_ConfigMkldnnQuantizerEnabled(PD_Config* config);
 PD_CAPI void PD_ConfigPartiallyRelease(PD_Config* config);

@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "inference/compile.h"
 #include "jit/clone.h"
 #include "jit/executor.h"
 #include "jit/pass.h"
@@ -65,13 +66,9 @@ LoadedModule::LoadedModule(Module m) : module_(std::move(m)) {
   }
 }
 
-LoadedModule LoadedModule::WithPasses(
-    const std::vector<std::string>& passes) const {
-  const std::vector<std::string_view> names(passes.begin(), passes.end());
-  LoadedModule out = *this;
-  out.compiled_ = std::make_shared<const jit::Executor>(
-      *module_.program, module_.outputs, jit::Changes::kAll, names);
-  return out;
+LoadedModule::LoadedModule(inference::Compiled compiled)
+    : LoadedModule(std::move(compiled.module)) {
+  compiled_ = std::move(compiled.executor);
 }
 
 std::shared_ptr<const jit::Executor> LoadedModule::Executor() const {
@@ -88,10 +85,6 @@ Tensors LoadedModule::Run(const Tensors& inputs) const {
 
 Tensors LoadedModule::Call(const Tensors& inputs) const {
   const InterpreterScope scope = InterpreterScope::Forbid(kAutocast);
-  return Executor()->Replay(Feeds(inputs));
-}
-
-Tensors LoadedModule::Replay(const Tensors& inputs) const {
   return Executor()->Replay(Feeds(inputs));
 }
 
@@ -232,13 +225,40 @@ void Warn(const Module& module, const std::string& file) {
 }  // namespace
 
 void BindLoadedModules(py::module_& m) {
+  py::class_<inference::LowPrecision>(m, "LowPrecision")
+      .def(py::init([](DType dtype, bool keeps_io,
+                       const std::vector<std::string>& lower,
+                       const std::vector<std::string>& raise) {
+             return inference::LowPrecision{
+                 {.dtype = dtype, .lower = lower, .raise = raise}, keeps_io};
+           }),
+           py::arg("dtype"), py::arg("keeps_io"), py::arg("lower"),
+           py::arg("raise_"));
+  m.def("ops_beside", &inference::OpsBeside, py::arg("names"));
+
   py::class_<LoadedModule>(m, "LoadedModule")
       .def("run", &LoadedModule::Run, py::arg("inputs"))
       .def("call", &LoadedModule::Call, py::arg("inputs"))
-      .def("replay", &LoadedModule::Replay, py::arg("inputs"),
-           "As call, with the casts of autocast where that is on.")
-      .def("with_passes", &LoadedModule::WithPasses, py::arg("passes"),
-           "The same, run after these passes in place of the default ones.")
+      .def(
+          "compiled",
+          [](const LoadedModule& l, const std::vector<std::string>& passes,
+             const std::optional<inference::LowPrecision>& low,
+             const std::optional<std::string>& dump_folder,
+             const std::vector<std::string>& dumped_passes) {
+            return LoadedModule(inference::Compile(
+                l.module(), {passes, low, dump_folder, dumped_passes}));
+          },
+          py::arg("passes"), py::arg("low") = py::none(),
+          py::arg("dump_folder") = py::none(),
+          py::arg("dumped_passes") = std::vector<std::string>(),
+          "As predictors run it (inference/compile.h): what is changed of the "
+          "program later is not seen.")
+      .def(
+          "in_precision",
+          [](const LoadedModule& l, const inference::LowPrecision& low) {
+            return LoadedModule(inference::InPrecision(l.module(), low));
+          },
+          py::arg("low"))
       .def_property_readonly("plan",
                              [](const LoadedModule& l) {
                                return jit::ToText(l.Executor()->program());

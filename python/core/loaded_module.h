@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "inference/compile.h"
 #include "jit/executor.h"
 #include "jit/program.h"
 #include "jit/program_file.h"
@@ -37,10 +38,8 @@ jit::ValueId InputNamed(const jit::Program& program, const std::string& name);
 class LoadedModule {
  public:
   explicit LoadedModule(jit::Module m);
-
-  // The same module and tensors, run after these passes in place of the default
-  // ones. What is changed of the program later is not seen.
-  LoadedModule WithPasses(const std::vector<std::string>& passes) const;
+  // Runs as it was compiled, in place of after the default passes.
+  explicit LoadedModule(inference::Compiled compiled);
 
   std::shared_ptr<const jit::Executor> Executor() const;
 
@@ -50,10 +49,6 @@ class LoadedModule {
   // flow, and a program that is being recorded takes the operations in. But for
   // autocast: its casts were recorded, or there were none.
   Tensors Call(const Tensors& inputs) const;
-  // Call under all interpreters, autocast too: what is recorded of it with
-  // symbolic inputs is the model in the types that autocast chooses, the
-  // parameters cast for good.
-  Tensors Replay(const Tensors& inputs) const;
 
   // Whether the captured tensors that require gradients are those that did when
   // this was made: what a recording that follows gradients holds for.
@@ -74,7 +69,7 @@ class LoadedModule {
 
   jit::Module module_;
   std::vector<Captured> captured_;                 // when it was made
-  std::shared_ptr<const jit::Executor> compiled_;  // by WithPasses, else null
+  std::shared_ptr<const jit::Executor> compiled_;  // null unless it was given
 };
 
 // What `inputs` and `outputs` are in the program.

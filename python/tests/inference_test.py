@@ -110,7 +110,10 @@ def test_bad_input(model, tmp_path):
             "run",
         ),
         (lambda: predictor.get_input_handle("x").copy_from_cpu("text"), TypeError, "ndarray"),
-        (lambda: inference.Config().set_cpu_math_library_num_threads(0), ValueError, "positive"),
+        (lambda: predictor.get_input_handle("x").copy_from_cpu([1.0]), TypeError, "ndarray, not list"),
+        (lambda: predictor.get_input_handle("x").share_external_data([1.0]), TypeError, "ndarray or Tensor, not list"),
+        (lambda: inference.Config().set_bfloat16_op("conv2d"), TypeError, "a set of names"),
+        (lambda: inference.Config().set_cpu_math_library_num_threads(-1), ValueError, "0 or a positive"),
     ):
         with pytest.raises(kind, match=says):
             call()
@@ -266,6 +269,34 @@ def _conv_net():
     return net
 
 
+def test_dumps_after_some_passes(model, tmp_path):
+    config = inference.Config(str(model[0]))
+    config.switch_ir_debug(True, ["dead_code"])
+    config.set_optim_cache_dir(str(tmp_path))
+    inference.create_predictor(config)
+    number = config.pass_builder().all_passes().index("dead_code") + 1
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["ir_00_loaded.txt", f"ir_{number:02}_dead_code.txt"]
+    (tmp_path / "file").write_text("")
+    config.set_optim_cache_dir(str(tmp_path / "file"))
+    with pytest.raises(ValueError, match="cannot be written"):
+        inference.create_predictor(config)
+
+
+def test_settings_are_answered(model):
+    config = inference.Config(str(model[0]))
+    assert config.mkldnn_enabled() and not config.specify_input_name()
+    config.switch_specify_input_names()
+    config.disable_mkldnn()
+    config.set_cpu_math_library_num_threads(0)
+    assert config.specify_input_name() and not config.mkldnn_enabled() and config.cpu_math_library_num_threads() == 0
+    np.testing.assert_allclose(_result(inference.create_predictor(config)), model[1], rtol=1e-6)
+    assert inference.Config.Half is inference.PrecisionType.Half and int(inference.PlaceType.GPU) == 1
+    assert inference.DataType(1) is inference.DataType.INT64 and str(inference.DataType.INT64) == "DataType.INT64"
+    handle = inference.create_predictor(config).get_input_handle("x")
+    handle.reshape(np.array([2, 3]))
+    assert handle.shape() == [2, 3] and type(handle.shape()[0]) is int
+
+
 def test_a_deleted_pass_does_not_run(tmp_path):
     proa.jit.save(_conv_net(), str(tmp_path / "net"), [proa.static.InputSpec([None, 3, 8, 8], "float32", "x")])
     plans = []
@@ -298,6 +329,36 @@ def test_bfloat16(tmp_path):
     got = _result(predictor, x)
     assert got.dtype == np.float32 and 0 < abs(got - want).max() < 0.03 * abs(want).max()
     assert "[288, 5] bfloat16" in predictor._module.plan and "[8, 3, 3, 3] bfloat16" in predictor._module.plan
+
+
+@pytest.mark.parametrize(
+    "call, names, conv, linear",
+    [
+        ("set_bfloat16_op", {"conv2d", "an op of others"}, "bfloat16", "float32"),
+        ("set_bfloat16_op", {"matmul_v2"}, "float32", "bfloat16"),
+        ("set_bfloat16_op", ["fc"], "float32", "bfloat16"),
+        ("set_bfloat16_op", set(), "bfloat16", "bfloat16"),
+        ("exp_disable_mixed_precision_ops", {"conv2d"}, "float32", "bfloat16"),
+        ("exp_enable_mixed_precision_ops", {"tanh"}, "bfloat16", "bfloat16"),
+    ],
+)
+def test_which_ops_compute_in_bfloat16(call, names, conv, linear, tmp_path):
+    path = str(tmp_path / "net")
+    proa.jit.save(_conv_net(), path, [proa.static.InputSpec([None, 3, 8, 8], "float32", "x")])
+    config = inference.Config(path)
+    config.enable_mkldnn_bfloat16()
+    getattr(config, call)(names)
+    plan = inference.create_predictor(config)._module.plan
+    assert f"[8, 3, 3, 3] {conv}" in plan and f"[288, 5] {linear}" in plan, plan
+    if call != "set_bfloat16_op":
+        getattr(config, call)({"an op of others"})
+        with pytest.raises(ValueError, match="no op called 'an op of others'"):
+            inference.create_predictor(config)
+    config = inference.Config(path)
+    config.enable_mkldnn_bfloat16()
+    config.enable_low_precision_io()
+    got = inference.create_predictor(config).run([proa.zeros([1, 3, 8, 8], "bfloat16")])[0]
+    assert got.dtype.name == "bfloat16"
 
 
 def test_convert_to_mixed_precision(tmp_path):

@@ -113,6 +113,7 @@ class Config:
     """
 
     Precision = PrecisionType
+    Float32, Int8, Half, Bfloat16 = PrecisionType
 
     def __init__(self, *arguments):
         if len(arguments) > 2 or not all(isinstance(a, (str, os.PathLike)) for a in arguments):
@@ -127,9 +128,11 @@ class Config:
         self._buffers = None
         self._threads = 1
         self._state = {
-            "ir_optim": True, "ir_debug": False, "mkldnn": False, "bfloat16": False, "glog": True, "memory": True,
-            "profile": False, "onnxruntime": False,
+            "ir_optim": True, "ir_debug": False, "mkldnn": True, "bfloat16": False, "glog": True, "memory": True,
+            "profile": False, "onnxruntime": False, "low_io": False, "specify_input_name": False,
         }  # fmt: skip
+        self._ops = {"bfloat16": set(), "full": set(), "mixed": set()}
+        self._dumped = []
         self._cache_dir = ""
         self._passes = PassBuilder()
 
@@ -169,14 +172,14 @@ class Config:
     # The CPU -------------------------------------------------------------------
 
     def set_cpu_math_library_num_threads(self, threads):
-        """How many threads a run uses.
+        """How many threads a run uses; 0: as many as the process.
 
         Raises:
-            ValueError: not a positive number.
+            ValueError: a negative number.
         """
-        if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        if isinstance(threads, bool) or not isinstance(threads, int) or threads < 0:
             raise _C.located(
-                ValueError(f"set_cpu_math_library_num_threads: threads must be a positive int, not {threads!r}")
+                ValueError(f"set_cpu_math_library_num_threads: threads must be 0 or a positive int, not {threads!r}")
             )
         self._threads = threads
         self._state["threads"] = threads
@@ -185,7 +188,7 @@ class Config:
         return self._threads
 
     def enable_mkldnn(self):
-        """oneDNN is used in any case."""
+        """oneDNN is used in any case, and `mkldnn_enabled` says so from the start."""
         self._state["mkldnn"] = True
 
     def disable_mkldnn(self):
@@ -200,10 +203,9 @@ class Config:
     def _accepted(self, *args, **kwargs):
         """Accepted, and changes nothing."""
 
-    set_mkldnn_cache_capacity = set_onednn_cache_capacity = set_mkldnn_op = set_bfloat16_op = _accepted
-    set_optimization_level = switch_use_feed_fetch_ops = switch_specify_input_names = _accepted
-    enable_new_executor = enable_new_ir = enable_save_optim_model = disable_mkldnn_fc_passes = _accepted
-    enable_low_precision_io = exp_disable_mixed_precision_ops = enable_custom_passes = _accepted
+    set_mkldnn_cache_capacity = set_onednn_cache_capacity = set_mkldnn_op = set_onednn_op = _accepted
+    set_optimization_level = switch_use_feed_fetch_ops = use_optimized_model = _accepted
+    enable_new_executor = enable_new_ir = disable_mkldnn_fc_passes = disable_onednn_fc_passes = _accepted
     enable_gpu_multi_stream = partially_release = use_opencl = _accepted
 
     # Switches --------------------------------------------------------------------
@@ -215,11 +217,13 @@ class Config:
     def ir_optim(self):
         return self._state["ir_optim"]
 
-    def switch_ir_debug(self, x=True):
-        """Writes the program as text, before the passes and after each, when the predictor is created: `ir_00_loaded.txt`,
-        `ir_01_identities.txt`, ... in the folder of `set_optim_cache_dir`, or the current one.
+    def switch_ir_debug(self, x=True, passes=()):
+        """Writes the program as text, before the passes and after each (of `passes` alone, if there are any), when the
+        predictor is created: `ir_00_loaded.txt`, `ir_01_identities.txt`, ... in the folder of `set_optim_cache_dir`, or
+        the current one.
         """
         self._state["ir_debug"] = bool(x)
+        self._dumped = list(passes)
 
     def set_optim_cache_dir(self, path):
         """Where `switch_ir_debug` writes."""
@@ -250,8 +254,12 @@ class Config:
     def glog_info_disabled(self):
         return not self._state["glog"]
 
+    def switch_specify_input_names(self, x=True):
+        """Accepted: inputs are known by their names and by their order in any case."""
+        self._state["specify_input_name"] = bool(x)
+
     def specify_input_name(self):
-        return True
+        return self._state["specify_input_name"]
 
     def use_feed_fetch_ops_enabled(self):
         return False
@@ -284,7 +292,14 @@ class Config:
     dlnne_enabled = thread_local_stream_enabled = use_gpu
     mkldnn_int8_enabled = tensorrt_dynamic_shape_enabled = use_gpu
     tensorrt_varseqlen_enabled = tensorrt_dla_enabled = shape_range_info_collected = use_gpu
-    tuned_tensorrt_dynamic_shape = use_gpu
+    tuned_tensorrt_dynamic_shape = tensorrt_explicit_quantization_enabled = tensorrt_inspector_enabled = use_gpu
+    openvino_engine_enabled = new_ir_enabled = onednn_int8_enabled = use_gpu
+
+    def tensorrt_optimization_level(self):
+        return 0
+
+    def tensorrt_precision_mode(self):
+        return PrecisionType.Float32
 
     def gpu_device_id(self):
         return 0
@@ -318,6 +333,38 @@ class Config:
                                use_cuda_graph=False):  # fmt: skip
         """Says by a warning that there is no TensorRT."""
         self._elsewhere("enable_tensorrt_engine")
+
+    def enable_openvino_engine(self, *args, **kwargs):
+        """Says by a warning that models run by this package's own code."""
+        self._elsewhere("enable_openvino_engine")
+
+    def enable_cinn(self):
+        """Says by a warning that there is no CINN; passes fuse what they can."""
+        self._elsewhere("enable_cinn")
+
+    def collect_shape_range_info(self, shape_range_info_path):
+        """Says by a warning that no shapes are collected: they are for TensorRT."""
+        self._elsewhere("collect_shape_range_info")
+
+    def enable_save_optim_model(self, save_optimized_model=False):
+        """Says by a warning that it is not saved; `switch_ir_debug` shows it."""
+        if save_optimized_model:
+            self._elsewhere("enable_save_optim_model")
+
+    def enable_custom_passes(self, passes=(), custom_pass_only=False):
+        """Adds passes at the end, or with `custom_pass_only` runs them alone; names of others are nothing.
+
+        Examples:
+            >>> config = proa.inference.Config()
+            >>> config.enable_custom_passes(["identities", "of_another_package"], True)
+            >>> config.pass_builder().all_passes()
+            ['identities']
+        """
+        if custom_pass_only:
+            self._passes.clear_passes()
+        for name in passes:
+            if name in _C.passes():
+                self._passes.append_pass(name)
 
     def enable_lite_engine(self, *args, **kwargs):
         """Says by a warning that there is no Paddle Lite."""
@@ -354,9 +401,41 @@ class Config:
         """Says by a warning that the model computes in what it was saved in."""
         self._elsewhere("enable_mkldnn_int8")
 
+    def set_bfloat16_op(self, op_list):
+        """With `enable_mkldnn_bfloat16`, these ops alone compute in bfloat16, by the names that they have here or in the
+        reference ("conv2d", "fc"); all that can if it is empty. Names of other ops are nothing.
+        """
+        self._ops["bfloat16"] = self._names("set_bfloat16_op", op_list)
+
+    def exp_disable_mixed_precision_ops(self, op_list):
+        """With `enable_mkldnn_bfloat16`, these ops stay in float32; a ValueError of `create_predictor` for a name that
+        no op has.
+        """
+        self._ops["full"] = self._names("exp_disable_mixed_precision_ops", op_list)
+
+    def exp_enable_mixed_precision_ops(self, op_list):
+        """With `enable_mkldnn_bfloat16`, these ops compute in bfloat16 as well; a ValueError of `create_predictor` for a
+        name that no op has.
+        """
+        self._ops["mixed"] = self._names("exp_enable_mixed_precision_ops", op_list)
+
+    def enable_low_precision_io(self, x=True):
+        """With `enable_mkldnn_bfloat16`, inputs and results of float32 become bfloat16."""
+        self._state["low_io"] = bool(x)
+
+    @staticmethod
+    def _names(what, names):
+        if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+            raise _C.located(TypeError(f"{what}: give a set of names of ops, not {names!r}"))
+        return set(names)
+
     enable_onednn_bfloat16, enable_onednn_int8 = enable_mkldnn_bfloat16, enable_mkldnn_int8
     enable_quantizer = enable_mkldnn_quantizer = enable_mkldnn_int8
-    set_trt_dynamic_shape_info = enable_tuned_tensorrt_dynamic_shape = collect_shape_range_info = _accepted
+    set_trt_dynamic_shape_info = enable_tuned_tensorrt_dynamic_shape = mark_trt_engine_outputs = _accepted
+    enable_tensorrt_explicit_quantization = enable_tensorrt_memory_optim = set_tensorrt_optimization_level = _accepted
+    exp_disable_tensorrt_dynamic_shape_ops = exp_disable_tensorrt_subgraph = _accepted
+    exp_specify_tensorrt_subgraph_precision = exp_enable_use_cutlass = exp_sparse_conv_using_buffer = _accepted
+    load_ipu_config = set_ipu_config = set_ipu_custom_info = _accepted
     enable_tensorrt_oss = enable_tensorrt_varseqlen = enable_tensorrt_dla = enable_tensorrt_inspector = _accepted
     exp_disable_tensorrt_ops = set_xpu_device_id = set_xpu_config = enable_ort_optimization = _accepted
 

@@ -5,7 +5,11 @@ import enum
 __all__ = ["DataType", "PlaceType", "PrecisionType", "get_num_bytes_of_data_type"]
 
 
-class DataType(enum.Enum):
+class _Kind(enum.IntEnum):
+    __str__ = enum.Enum.__str__
+
+
+class DataType(_Kind):
     """Kinds of elements.
 
     Examples:
@@ -25,7 +29,7 @@ class DataType(enum.Enum):
     INT16 = 9
 
 
-class PlaceType(enum.Enum):
+class PlaceType(_Kind):
     """Where tensors lie.
 
     Examples:
@@ -41,7 +45,7 @@ class PlaceType(enum.Enum):
     CUSTOM = 4
 
 
-class PrecisionType(enum.Enum):
+class PrecisionType(_Kind):
     """In what engines compute.
 
     Examples:

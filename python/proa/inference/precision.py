@@ -3,34 +3,25 @@
 import os
 
 from proa import _C
-from proa.amp.auto_cast import auto_cast
 from proa.inference.config import Config
 from proa.inference.kinds import PrecisionType
 from proa.inference.loading import load_module
 
-__all__ = ["convert_to_mixed_precision", "in_precision"]
+__all__ = ["convert_to_mixed_precision", "low_precision"]
 
 _DTYPES = {PrecisionType.Half: "float16", PrecisionType.Bfloat16: "bfloat16"}
 
 
-def in_precision(module, dtype, keep_io_types=True, black_list=None, white_list=None, passes=()):
-    """The module, after these passes, with matrix products and convolutions in a 16-bit dtype, the weights converted.
+def low_precision(dtype, keep_io_types=True, black_list=None, white_list=None, only=None):
+    """The settings of a compilation in a 16-bit dtype.
 
-    It is recorded again under autocast: what depends on weights alone is computed now and becomes the new weight.
+    Args:
+        only (set[str], optional): of the ops that compute in the dtype, these alone, by any of their names.
     """
-    program = _C.Program()
-    outputs, names = [], module.input_names
-    with _C.eager_mode(), auto_cast(True, white_list, black_list, "O1", dtype):
-        inputs = []
-        for name, (shape, declared) in zip(names, module.input_specs):
-            low = not keep_io_types and declared.name == "float32"
-            value = program.add_input(name, shape, _C.DType(dtype) if low else declared)
-            inputs.append(value.astype("float32") if low else value)
-        results = module.with_passes(list(passes)).replay(inputs)
-        for value, (_, declared) in zip(results, module.output_specs):
-            want = dtype if not keep_io_types and declared.name == "float32" else declared
-            outputs.append(value if value.dtype == _C.DType(want) else value.astype(want))
-    return program.module(names, outputs, module.output_names)
+    white, black = (sorted(set(names or ())) for names in (white_list, black_list))
+    if only:
+        black = sorted({*black, *_C.ops_beside([*only, *white])})
+    return _C.LowPrecision(_C.DType(dtype), bool(keep_io_types), white, black)
 
 
 def convert_to_mixed_precision(
@@ -78,4 +69,6 @@ def convert_to_mixed_precision(
         )
     module = load_module(Config(model_file, params_file or ""))
     dtype = _DTYPES[mixed_precision]
-    in_precision(module, dtype, keep_io_types, black_list, white_list).save(prefix)
+    low = low_precision(dtype, keep_io_types, black_list, white_list)
+    with _C.eager_mode():
+        module.in_precision(low).save(prefix)

@@ -1,7 +1,6 @@
 """Predictor: a loaded model, and handles of what goes in and comes out."""
 
 import operator
-import os
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from proa.inference import onnxruntime_engine
 from proa.inference.config import Config
 from proa.inference.kinds import DataType
 from proa.inference.loading import load_module
-from proa.inference.precision import in_precision
+from proa.inference.precision import low_precision
 
 __all__ = ["Predictor", "PredictorPool", "Tensor", "create_predictor"]
 
@@ -58,7 +57,7 @@ class Tensor:
 
     def reshape(self, shape):
         """Says the dims of what will be copied in; the array decides."""
-        self._shape = list(shape)
+        self._shape = [operator.index(n) for n in shape]
 
     def shape(self):
         """The dims."""
@@ -70,7 +69,7 @@ class Tensor:
         Raises:
             TypeError: it is none.
         """
-        if not isinstance(data, (np.ndarray, list)):
+        if not isinstance(data, np.ndarray):
             raise _C.located(TypeError(f"copy_from_cpu: data must be an ndarray, not {type(data).__name__}"))
         with _C.eager_mode():
             self._value = _C.to_tensor(np.array(data))
@@ -79,6 +78,10 @@ class Tensor:
         """Takes an array or tensor without a copy: runs read the caller's memory, which must not change meanwhile. An
         array that is not contiguous, or whose memory may not be written, is copied.
         """
+        if not isinstance(data, (np.ndarray, _C.Tensor)):
+            raise _C.located(
+                TypeError(f"share_external_data: data must be an ndarray or Tensor, not {type(data).__name__}")
+            )
         self._value = _shared(data)
 
     def copy_to_cpu(self):
@@ -110,19 +113,12 @@ def _compiled(config):
         return onnxruntime_engine.onnxruntime_module(
             path, lambda: load_module(config), config._state.get("threads") or 0
         )
-    module = load_module(config)
-    passes = config._running_passes()
+    low = None
     if config._state["bfloat16"]:
-        # What is folded into weights is folded before they are rounded.
-        folded = passes.index("fold_parameters") + 1 if "fold_parameters" in passes else 0
-        module = in_precision(module, "bfloat16", passes=passes[:folded])
-    folder = config._dumps()
-    if folder is not None:
-        os.makedirs(folder, exist_ok=True)
-        for i, name in enumerate(["loaded", *passes]):
-            with open(os.path.join(folder, f"ir_{i:02}_{name}.txt"), "w", encoding="utf-8") as file:
-                file.write(module.with_passes(passes[:i]).plan)
-    return module.with_passes(passes)
+        ops = config._ops
+        low = low_precision("bfloat16", not config._state["low_io"], ops["full"], ops["mixed"], ops["bfloat16"])
+    with _C.eager_mode():
+        return load_module(config).compiled(config._running_passes(), low, config._dumps(), config._dumped)
 
 
 class Predictor:

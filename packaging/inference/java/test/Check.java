@@ -45,6 +45,9 @@ public final class Check {
     config.setCpuMathLibraryNumThreads(1);
     config.enableMemoryOptim(true);
     require(config.getCpuMathLibraryNumThreads() == 1 && config.isIrOptim(), "settings");
+    require(!config.isMkldnnBfloat16Enabled(), "bfloat16");
+    config.enableMkldnnBfloat16();
+    require(config.isMkldnnBfloat16Enabled(), "bfloat16");
     require(config.summary().contains("passes") && config.getProgFile().equals(arguments[0]), "summary");
     List<String> passes = new ArrayList<>(Arrays.asList(config.allPasses()));
     config.deletePass(passes.get(0));

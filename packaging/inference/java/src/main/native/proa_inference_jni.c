@@ -130,6 +130,15 @@ JAVA(void, configEnableMemoryOptim)
   PD_ConfigEnableMemoryOptim(CONFIG, on != 0);
 }
 
+JAVA(void, configEnableMkldnnBfloat16)(JNIEnv* env, jclass c, jlong at) {
+  (void)env, (void)c;
+  PD_ConfigEnableMkldnnBfloat16(CONFIG);
+}
+JAVA(jboolean, configMkldnnBfloat16Enabled)(JNIEnv* env, jclass c, jlong at) {
+  (void)env, (void)c;
+  return PD_ConfigMkldnnBfloat16Enabled(CONFIG) != 0;
+}
+
 /* A method that hands one text to the C interface. */
 #define WITH_TEXT(name, call)                                         \
   JAVA(void, name)(JNIEnv * env, jclass c, jlong at, jstring value) { \

@@ -85,6 +85,15 @@ public final class Config implements AutoCloseable {
   /** Accepted: oneDNN computes in any case. */
   public synchronized void enableMKLDNN() {}
 
+  /** Matrix products and convolutions compute in bfloat16; inputs and results keep their types. */
+  public synchronized void enableMkldnnBfloat16() {
+    Native.configEnableMkldnnBfloat16(address());
+  }
+
+  public synchronized boolean isMkldnnBfloat16Enabled() {
+    return Native.configMkldnnBfloat16Enabled(address());
+  }
+
   /** Leaves the weights in the file, mapped: processes that run the model share them. */
   public synchronized void enableMemoryOptim(boolean on) {
     Native.configEnableMemoryOptim(address(), on);

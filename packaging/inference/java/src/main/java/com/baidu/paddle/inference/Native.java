@@ -78,6 +78,10 @@ final class Native {
 
   static native void configEnableMemoryOptim(long config, boolean on);
 
+  static native void configEnableMkldnnBfloat16(long config);
+
+  static native boolean configMkldnnBfloat16Enabled(long config);
+
   static native void configSetOptimCacheDir(long config, String folder);
 
   static native void configDeletePass(long config, String name);

@@ -91,10 +91,9 @@ Compiled Compile(jit::Module module, const CompileSettings& settings) {
                                              settings.passes.end());
   if (settings.low.has_value()) {
     // What is folded into weights is folded before they are rounded.
-    const auto fold = std::ranges::find(passes, "fold_parameters");
-    const size_t first =
-        fold == passes.end() ? 0 : 1 + std::distance(passes.begin(), fold);
-    module = InPrecision(module, *settings.low, std::span(passes).first(first));
+    const auto behind =
+        std::find(passes.rbegin(), passes.rend(), "fold_parameters").base();
+    module = InPrecision(module, *settings.low, {passes.begin(), behind});
   }
   const auto with = [&](size_t count) {
     return std::make_shared<const jit::Executor>(

@@ -31,11 +31,13 @@ constexpr std::string_view kDefault[] = {
     "identities", "constant_folding", "common_subexpressions", "fuse_norm",
     "dead_code",  "fuse_pointwise",   "early_exchange"};
 
+// What other tools computed of parameters are numbers once they are folded, for
+// those that recognize; what is folded into weights then is folded once more.
 constexpr std::string_view kInference[] = {
-    "identities",    "constant_folding", "common_subexpressions",
-    "recognize",     "fold_norm",        "fold_parameters",
-    "fuse_norm",     "fuse_activation",  "dead_code",
-    "fuse_pointwise"};
+    "identities",      "constant_folding", "common_subexpressions",
+    "fold_parameters", "recognize",        "recognize_attention",
+    "fold_norm",       "fold_parameters",  "fuse_norm",
+    "fuse_activation", "dead_code",        "fuse_pointwise"};
 
 bool RunPass(const Pass& pass, const std::shared_ptr<Program>& program,
              std::span<const ValueId> outputs) {

@@ -114,11 +114,13 @@ class Matcher {
       case PatternArgument::kLiteral:
         return attribute != nullptr && AttributeText(*attribute) == p.text;
       case PatternArgument::kNumber: {
-        const std::optional<double> number = NumberOf(a);
+        const std::optional<double> number =
+            NumberOf(r_.program(), effects_, a);
         return number.has_value() && IsNear(*number, std::stod(p.text));
       }
       case PatternArgument::kAnyNumber: {
-        const std::optional<double> number = NumberOf(a);
+        const std::optional<double> number =
+            NumberOf(r_.program(), effects_, a);
         if (!number.has_value()) return false;
         const auto [at, is_new] = b.attributes.emplace(p.text, *number);
         return is_new || AttributeText(at->second) == AttributeText(*number);
@@ -130,25 +132,6 @@ class Matcher {
   bool HasRank(ValueId id, int rank) const {
     return rank < 0 || id == kNoValue ||
            r_.program().value(id).meta.shape.rank() == rank;
-  }
-
-  std::optional<double> NumberOf(const Argument& a) const {
-    if (const auto* attribute = std::get_if<Value>(&a)) {
-      if (const auto* v = std::get_if<double>(attribute)) return *v;
-      if (const auto* v = std::get_if<int64_t>(attribute)) return *v;
-      const auto* v = std::get_if<Scalar>(attribute);
-      if (v == nullptr || v->is_complex()) return std::nullopt;
-      return v->to<double>();
-    }
-    const auto* ref = std::get_if<ValueRef>(&a);
-    if (ref == nullptr || ref->id == kNoValue) return std::nullopt;
-    const ValueInfo& value = r_.program().value(ref->id);
-    if (value.kind != ValueKind::kCaptured || value.captured.numel() != 1 ||
-        !value.captured.place().is_cpu() || IsComplex(value.captured.dtype()) ||
-        effects_.is_changed(ref->id)) {
-      return std::nullopt;
-    }
-    return value.captured.item<double>();
   }
 
   static bool IsNear(double a, double b) {
@@ -414,6 +397,26 @@ std::span<const Rule> RuleTable::rules() const {
     }
   }
   return *rules;
+}
+
+std::optional<double> NumberOf(const Program& program, const Effects& effects,
+                               const Argument& a) {
+  if (const auto* attribute = std::get_if<Value>(&a)) {
+    if (const auto* v = std::get_if<double>(attribute)) return *v;
+    if (const auto* v = std::get_if<int64_t>(attribute)) return *v;
+    const auto* v = std::get_if<Scalar>(attribute);
+    if (v == nullptr || v->is_complex()) return std::nullopt;
+    return v->to<double>();
+  }
+  const auto* ref = std::get_if<ValueRef>(&a);
+  if (ref == nullptr || ref->id == kNoValue) return std::nullopt;
+  const ValueInfo& value = program.value(ref->id);
+  if (value.kind != ValueKind::kCaptured || value.captured.numel() != 1 ||
+      !value.captured.place().is_cpu() || IsComplex(value.captured.dtype()) ||
+      effects.is_changed(ref->id)) {
+    return std::nullopt;
+  }
+  return value.captured.item<double>();
 }
 
 void ApplyRules(Rewriter& r, std::span<const Rule> rules) {

@@ -28,6 +28,7 @@
 #define PROA_JIT_PATTERN_H_
 
 #include <atomic>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -94,6 +95,11 @@ class RuleTable {
   std::span<const Text> texts_;
   mutable std::atomic<const std::vector<Rule>*> parsed_ = nullptr;
 };
+
+// The number that an argument is: an attribute, or a tensor of one element that
+// is captured and never changed.
+std::optional<double> NumberOf(const Program& program, const Effects& effects,
+                               const Argument& a);
 
 // Goes over the program once, and tries the rules in order at each operation.
 void ApplyRules(Rewriter& r, std::span<const Rule> rules);

@@ -527,5 +527,42 @@ TEST(FusePointwise, LeavesWhatGainsNothingOrMustKeepItsOrder) {
   EXPECT_EQ(After("fuse_pointwise", changed, {4}, 1), changed);
 }
 
+constexpr char kAttention[] =
+    "  %0 = input \"q\" : [?, 2, 3, 4] float32\n"
+    "  %1 = input \"k\" : [?, 2, 5, 4] float32\n"
+    "  %2 = input \"v\" : [?, 2, 5, 4] float32\n"
+    "  %3 = matmul(%0, %1, transpose_x=false, transpose_y=true) : [?, 2, 3, 5] "
+    "float32\n";
+
+TEST(RecognizeAttention, TakesProductsAndSoftmax) {
+  EXPECT_EQ(
+      After("recognize_attention",
+            std::string(kAttention) +
+                "  %4 = softmax(%3, axis=-1) : [?, 2, 3, 5] float32\n"
+                "  %5 = matmul(%4, %2, transpose_x=false, transpose_y=false) : "
+                "[?, 2, 3, 4] float32\n",
+            {5}),
+      std::string(kAttention).substr(0, std::string(kAttention).find("  %3")) +
+          "  %6 = transpose(%0, perm=[0, 2, 1, 3]) : [?, 3, 2, 4] float32\n"
+          "  %7 = transpose(%1, perm=[0, 2, 1, 3]) : [?, 5, 2, 4] float32\n"
+          "  %8 = transpose(%2, perm=[0, 2, 1, 3]) : [?, 5, 2, 4] float32\n"
+          "  %9 = attention(%6, %7, %8, None, scale=1.0) : [?, 3, 2, 4] "
+          "float32\n"
+          "  %5 = transpose(%9, perm=[0, 2, 1, 3]) : [?, 2, 3, 4] float32\n");
+}
+
+// Weights that somebody else reads, or that are an output, stay.
+TEST(RecognizeAttention, KeepsWhatIsUsed) {
+  const std::string body =
+      std::string(kAttention) +
+      "  %4 = softmax(%3, axis=-1) : [?, 2, 3, 5] float32\n"
+      "  %5 = matmul(%4, %2, transpose_x=false, transpose_y=false) : "
+      "[?, 2, 3, 4] float32\n"
+      "  %6 = exp(%4) : [?, 2, 3, 5] float32\n";
+  EXPECT_EQ(After("recognize_attention", body, {5, 6}), body);
+  const std::string less = body.substr(0, body.find("  %6"));
+  EXPECT_EQ(After("recognize_attention", less, {4, 5}), less);
+}
+
 }  // namespace
 }  // namespace proa::inline v0::jit

@@ -53,6 +53,7 @@ constinit const RuleTable rules{kRules};
 constexpr RuleTable::Text kSmallRules[] = {
     {"%y = clip(%x, min=#0, max=#6)", "%y = relu6(%x)"},
     {"%l = maximum(%x, #0) %y = minimum(%l, #6)", "%y = relu6(%x)"},
+    {"%m = matmul(%x, %w{2}) %y = ~add(%m, %b{1})", "%y = linear(%x, %w, %b)"},
 };
 constinit const RuleTable small_rules{kSmallRules};
 
@@ -64,7 +65,8 @@ void Run(Rewriter& r) {
 const PassRegistration registration(
     {"recognize",
      "Pieces that other tools write in place of one op, as that op: gelu, "
-     "silu, hardswish, relu6, layer_norm. For programs whose parameters stay "
+     "silu, hardswish, relu6, layer_norm, linear. For programs whose "
+     "parameters stay "
      "as they are: numbers may be among them.",
      &Run});
 

@@ -269,3 +269,142 @@ def test_layer_normalization_is_recognized(shape, op, square, tmp_path):
     net = _Norm(shape, square)
     _randomize(net)
     _check_pieces(net, x, op, tmp_path)
+
+
+def _scores(scale, transposed=True):
+    """How exporters write the product of queries and keys, [N, H, L, D] each, and its number."""
+
+    def product(q, k):
+        s = proa.matmul(q, k.transpose([0, 1, 3, 2])) if transposed else proa.matmul(q, k, transpose_y=True)
+        return scale(s)
+
+    return product
+
+
+def _attention(score, mask=lambda s, m: s + m):
+    def function(q, k, v, m):
+        q, k, v = (t.transpose([0, 2, 1, 3]) for t in (q, k, v))
+        return proa.matmul(nn.functional.softmax(mask(score(q, k), m)), v).transpose([0, 2, 1, 3])
+
+    return function
+
+
+def _without_heads(q, k, v, m):
+    q, k, v = (t.transpose([0, 2, 1, 3]).flatten(0, 1) for t in (q, k, v))
+    return proa.matmul(nn.functional.softmax(proa.matmul(q, k.transpose([0, 2, 1])) * 0.4 + m.flatten(0, 2)), v)
+
+
+_ROOT_OF_SCALE = 0.4**0.5
+_ATTENTIONS = {
+    "quotient": (_attention(_scores(lambda s: s / 2.5)), 0.4),
+    "product": (_attention(_scores(lambda s: 0.4 * s, False)), 0.4),
+    "mask first": (_attention(_scores(lambda s: s * 0.4), lambda s, m: m + s), 0.4),
+    "no number": (_attention(_scores(lambda s: s)), 1.0),
+    "no mask": (_attention(_scores(lambda s: s * 0.4), lambda s, m: s), 0.4),
+    "query scaled": (_attention(lambda q, k: proa.matmul(q * 0.4, k, transpose_y=True)), 0.4),
+    "both scaled": (
+        _attention(lambda q, k: proa.matmul(q * _ROOT_OF_SCALE, k.transpose([0, 1, 3, 2]) * _ROOT_OF_SCALE)),
+        0.4,
+    ),
+    "no heads": (_without_heads, 0.4),
+    # What looks like it, and is something else.
+    "a number for each head": (_attention(_scores(lambda s: s * proa.full([2, 1, 1], 0.4))), None),
+    "other axis": (
+        lambda q, k, v, m: proa.matmul(nn.functional.softmax(proa.matmul(q, k, transpose_y=True), axis=1), v),
+        None,
+    ),
+    "scores are used": (
+        lambda q, k, v, m: (lambda s: proa.matmul(nn.functional.softmax(s), v) + s.sum())(
+            proa.matmul(q, k, transpose_y=True)
+        ),
+        None,
+    ),
+    "mask makes scores": (
+        lambda q, k, v, m: proa.matmul(
+            nn.functional.softmax(proa.matmul(q[:, :, :1], k[:, :, :1], transpose_y=True) + proa.zeros([5, 3, 2, 1])),
+            v[:, :, :1],
+        ),
+        None,
+    ),
+    "one key for all heads": (
+        lambda q, k, v, m: proa.matmul(nn.functional.softmax(proa.matmul(q, k[:, :1], transpose_y=True)), v),
+        None,
+    ),
+    "five dims": (
+        lambda q, k, v, m: proa.matmul(
+            nn.functional.softmax(proa.matmul(q.unsqueeze(0), k.unsqueeze(0), transpose_y=True)), v.unsqueeze(0)
+        ),
+        None,
+    ),
+    "no last transpose": (
+        lambda q, k, v, m: proa.matmul(
+            nn.functional.softmax(proa.matmul(q, k, transpose_x=True)), v.transpose([0, 1, 3, 2])
+        ),
+        None,
+    ),
+}
+
+
+class _OfFour(nn.Layer):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, q, k, v, m):
+        return self.function(q, k, v, m)
+
+
+@pytest.mark.parametrize("batch", [5, None], ids=["known", "open"])
+@pytest.mark.parametrize("function, scale", _ATTENTIONS.values(), ids=list(_ATTENTIONS))
+def test_attention_is_recognized(function, scale, batch, tmp_path):
+    rng = np.random.RandomState(0)
+    q, k, v = (rng.randn(5, 3, 2, 3).astype("float32") for _ in range(3))
+    m = np.where(rng.rand(5, 1, 1, 3) < 0.3, -1e9, 0).astype("float32")
+    if function is _without_heads:
+        m = m[:1]
+    given = [q, k, v, m]
+    net = _OfFour(function)
+    want = net(*map(proa.to_tensor, given)).numpy()
+    specs = [
+        proa.static.InputSpec([batch if a.shape[0] == 5 else 1, *a.shape[1:]], "float32", n)
+        for a, n in zip(given, "qkvm")
+    ]
+    predictor = _predictor(net, specs, tmp_path)
+    plan = predictor._module.plan
+    assert (" attention(" in plan) == (scale is not None), plan
+    assert ("softmax(" in plan) == (scale is None), plan
+    if scale is not None:
+        assert float(plan.split("scale=")[1].split(")")[0]) == pytest.approx(scale, rel=1e-6)
+        assert plan.count("matmul(") == plan.count("multiply(") == plan.count("divide(") == 0, plan
+    np.testing.assert_allclose(predictor.run(given)[0].numpy(), want, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize(
+    "function, op",
+    [
+        (lambda x, w, b: proa.matmul(x, w) + b, "linear"),
+        (lambda x, w, b: b + proa.matmul(x, w), "linear"),
+        (lambda x, w, b: proa.matmul(x, w) + b[:1], "matmul"),
+        (lambda x, w, b: proa.matmul(x, w, transpose_y=True) + b, "matmul"),
+        (lambda x, w, b: proa.matmul(x, w.unsqueeze(0)) + b, "matmul"),
+        (lambda x, w, b: proa.matmul(x, w) + b.unsqueeze(0), "matmul"),
+        (lambda x, w, b: proa.matmul(x, w) - b, "matmul"),
+    ],
+)
+def test_a_product_and_its_bias(function, op, tmp_path):
+    class Net(nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.weight, self.bias = self.create_parameter([4, 4]), self.create_parameter([4])
+
+        def forward(self, x):
+            return function(x, self.weight, self.bias)
+
+    net = Net()
+    _randomize(net)
+    x = np.random.RandomState(0).randn(3, 2, 4).astype("float32")
+    want = net(proa.to_tensor(x)).numpy()
+    predictor = _predictor(net, [proa.static.InputSpec([None, 2, 4], "float32", "x")], tmp_path)
+    plan = predictor._module.plan
+    assert [o for o in ("linear", "matmul") if f" {o}(" in plan] == [op], plan
+    np.testing.assert_allclose(predictor.run([x])[0].numpy(), want, rtol=2e-5, atol=2e-5)

@@ -15,8 +15,9 @@ class PassBuilder:
     Examples:
         >>> passes = proa.inference.Config().pass_builder()
         >>> passes.all_passes()
-        ['identities', 'constant_folding', 'common_subexpressions', 'recognize', 'fold_norm', 'fold_parameters',
-        'fuse_norm', 'fuse_activation', 'dead_code', 'fuse_pointwise']
+        ['identities', 'constant_folding', 'common_subexpressions', 'fold_parameters', 'recognize',
+        'recognize_attention', 'fold_norm', 'fold_parameters', 'fuse_norm', 'fuse_activation', 'dead_code',
+        'fuse_pointwise']
         >>> passes.delete_pass("fuse_norm")
         >>> passes.append_pass("identities")
         >>> passes.insert_pass(0, "dead_code")

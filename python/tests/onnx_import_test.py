@@ -266,6 +266,25 @@ def test_open_sizes_of_shapes(tmp_path):
 
 
 @_needed
+def test_rests_of_known_numbers_are_known(tmp_path):
+    """PyTorch's attention counts dims by rests: a slice of a shape up to one."""
+    ints = lambda name, values: helper.make_tensor(name, TensorProto.INT64, [len(values)], values)  # noqa: E731
+    nodes = [
+        helper.make_node("Mod", ["two", "three"], ["end"]), helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Slice", ["s", "zero", "end"], ["first"]), helper.make_node("Concat", ["first", "rest"], ["t"], axis=0),
+        helper.make_node("Reshape", ["x", "t"], ["y"]),
+    ]  # fmt: skip
+    given = [ints("zero", [0]), ints("two", [2]), ints("three", [3]), ints("rest", [3, 1])]
+    model = _model(nodes, ["x"], ["y"], initializers=given)
+    for info, sizes in ((model.graph.input[0], ["n", 2, 3]), (model.graph.output[0], ["n", 2, 3, 1])):
+        info.CopyFrom(helper.make_tensor_value_info(info.name, TensorProto.FLOAT, sizes))
+    net = proa.onnx.load(model.SerializeToString())
+    proa.jit.save(net, str(tmp_path / "m"), net.input_spec)
+    for n in (1, 4):
+        assert proa.jit.load(str(tmp_path / "m"))(proa.ones([n, 2, 3])).shape == [n, 2, 3, 1]
+
+
+@_needed
 def test_quantized_as_onnx_runtime_runs_it():
     """A model with quantize and dequantize nodes runs as ONNX Runtime runs it."""
     number = lambda name, kind, value: helper.make_tensor(name, kind, [], [value])  # noqa: E731

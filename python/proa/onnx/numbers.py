@@ -67,6 +67,13 @@ def _divide(node, inputs):
     return a // b
 
 
+def _modulo(node, inputs):
+    a, b = (x.array for x in inputs)
+    if object in (a.dtype, b.dtype) or (b <= 0).any() or (a < 0).any():
+        raise _C.located(ValueError("rests of known numbers that are not negative"))
+    return a % b
+
+
 def _where(node, inputs):
     condition, a, b = (x.array for x in inputs)
     if condition.dtype == object:
@@ -123,6 +130,7 @@ _OPERATORS = {
     "Equal": _equal,
     "Gather": _gather,
     "Identity": lambda node, inputs: inputs[0].array,
+    "Mod": _modulo,
     "Mul": _arithmetic(np.multiply),
     "Range": _range,
     "ReduceProd": lambda node, inputs: (

@@ -14,15 +14,23 @@ namespace {
         "%y = gelu(%x, approximate=" approximate ")"                       \
   }
 
-// (x - mean) / sqrt(variance + e) over the last dim; `square` makes %q of %d.
-#define PROA_LAYER_NORM(square)                                            \
-  {                                                                        \
-    "%m = mean(%x, axis=[-1], keepdim=true) %d = subtract(%x, %m) " square \
-    " %v = mean(%q, axis=[-1], keepdim=true) %e = ~add(%v, #?e) "          \
-    "%s = sqrt(%e) %n = divide(%d, %s) %g = ~multiply(%n, %w{1}) "         \
-    "%y = ~add(%g, %b{1})",                                                \
-        "%y = layer_norm(%x, %w, %b, begin_axis=-1, epsilon=?e)"           \
+// (x - mean) / sqrt(variance + e) over the last dim, which exporters count from
+// either end; `x` is %x with its rank, `square` makes %q of %d.
+#define PROA_LAYER_NORM_OVER(x, axis, square)                      \
+  {                                                                \
+    "%m = mean(" x ", axis=" axis                                  \
+    ", keepdim=true) %d = subtract(%x, %m) " square                \
+    " %v = mean(%q, axis=" axis                                    \
+    ", keepdim=true) %e = ~add(%v, #?e) "                          \
+    "%s = sqrt(%e) %n = divide(%d, %s) %g = ~multiply(%n, %w{1}) " \
+    "%y = ~add(%g, %b{1})",                                        \
+        "%y = layer_norm(%x, %w, %b, begin_axis=-1, epsilon=?e)"   \
   }
+#define PROA_LAYER_NORM(square)                     \
+  PROA_LAYER_NORM_OVER("%x", "[-1]", square),       \
+      PROA_LAYER_NORM_OVER("%x{2}", "[1]", square), \
+      PROA_LAYER_NORM_OVER("%x{3}", "[2]", square), \
+      PROA_LAYER_NORM_OVER("%x{4}", "[3]", square)
 
 constexpr RuleTable::Text kRules[] = {
     PROA_GELU("%d = divide(%x, #1.4142135623) %f = erf(%d) ", "false"),
@@ -54,6 +62,8 @@ constexpr RuleTable::Text kSmallRules[] = {
     {"%y = clip(%x, min=#0, max=#6)", "%y = relu6(%x)"},
     {"%l = maximum(%x, #0) %y = minimum(%l, #6)", "%y = relu6(%x)"},
     {"%m = matmul(%x, %w{2}) %y = ~add(%m, %b{1})", "%y = linear(%x, %w, %b)"},
+    {"%m = matmul(%x, %w{2}, transpose_y=true) %y = ~add(%m, %b{1})",
+     "%t = transpose(%w, perm=[1, 0]) %y = linear(%x, %t, %b)"},
 };
 constinit const RuleTable small_rules{kSmallRules};
 

@@ -41,7 +41,8 @@ class Named {
 struct Ops {
   const Named matmul{"matmul"}, softmax{"softmax"}, add{"add"},
       multiply{"multiply"}, divide{"divide"}, transpose{"transpose"},
-      unsqueeze{"unsqueeze"}, squeeze{"squeeze"}, attention{"attention"};
+      unsqueeze{"unsqueeze"}, squeeze{"squeeze"}, attention{"attention"},
+      scale{"scale"};
 };
 
 // What is found: softmax(scale query key + mask) value.
@@ -133,6 +134,12 @@ class Finder {
 
   // Which argument is multiplied with a number, and the number.
   std::optional<std::pair<size_t, double>> ScaleOf(const Operation* o) const {
+    if (ops_.scale.made(o)) {
+      const auto number = NumberOf(r_.program(), effects_, o->args[1]);
+      const auto shift = NumberOf(r_.program(), effects_, o->args[2]);
+      if (!number.has_value() || shift != 0.0) return std::nullopt;
+      return std::pair(size_t{0}, *number);
+    }
     const bool divides = ops_.divide.made(o);
     if (!divides && !ops_.multiply.made(o)) return std::nullopt;
     for (size_t i = 0; i < (divides ? 1 : 2); ++i) {

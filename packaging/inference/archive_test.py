@@ -55,6 +55,11 @@ def _predicts(program, model):
     assert done.returncode == 1 and "/nowhere.pdmodel" in done.stderr
 
 
+def test_the_library_is_small(root):
+    """It does without the names of what it does not export; oneDNN is a library beside it."""
+    assert (root / "lib/libproa_inference.so").stat().st_size < 25e6
+
+
 def test_c_by_pkg_config(root, model, tmp_path):
     keywords = {"cwd": tmp_path}
     environment = {**ENVIRONMENT, "PKG_CONFIG_PATH": str(root / "lib/pkgconfig")}

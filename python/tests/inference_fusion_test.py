@@ -250,15 +250,16 @@ def test_pieces_are_recognized(function, op, tmp_path):
 
 
 class _Norm(nn.Layer):
-    def __init__(self, shape, square):
+    def __init__(self, shape, square, axis=-1):
         super().__init__()
+        self.axis = axis
         self.weight = self.create_parameter(shape)
         self.bias = self.create_parameter(shape)
         self.square = square
 
     def forward(self, x):
-        d = x - x.mean(-1, keepdim=True)
-        variance = self.square(d).mean(-1, keepdim=True)
+        d = x - x.mean(self.axis, keepdim=True)
+        variance = self.square(d).mean(self.axis, keepdim=True)
         return d / proa.sqrt(variance + 3e-4) * self.weight + self.bias
 
 
@@ -267,6 +268,16 @@ class _Norm(nn.Layer):
 def test_layer_normalization_is_recognized(shape, op, square, tmp_path):
     x = np.random.RandomState(0).randn(3, 8, 8).astype("float32")
     net = _Norm(shape, square)
+    _randomize(net)
+    _check_pieces(net, x, op, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "rank, axis, op", [(2, 1, "layer_norm"), (3, 2, "layer_norm"), (4, 3, "layer_norm"), (3, 1, None)]
+)
+def test_layer_normalization_over_a_positive_axis(rank, axis, op, tmp_path):
+    x = np.random.RandomState(0).randn(*[8] * rank).astype("float32")
+    net = _Norm([8], lambda d: d * d, axis)
     _randomize(net)
     _check_pieces(net, x, op, tmp_path)
 
@@ -301,6 +312,8 @@ _ATTENTIONS = {
     "mask first": (_attention(_scores(lambda s: s * 0.4), lambda s, m: m + s), 0.4),
     "no number": (_attention(_scores(lambda s: s)), 1.0),
     "no mask": (_attention(_scores(lambda s: s * 0.4), lambda s, m: s), 0.4),
+    "scale": (_attention(_scores(lambda s: proa.scale(s, 0.4))), 0.4),
+    "shifted": (_attention(_scores(lambda s: proa.scale(s, 0.4, 1.0))), None),
     "query scaled": (_attention(lambda q, k: proa.matmul(q * 0.4, k, transpose_y=True)), 0.4),
     "both scaled": (
         _attention(lambda q, k: proa.matmul(q * _ROOT_OF_SCALE, k.transpose([0, 1, 3, 2]) * _ROOT_OF_SCALE)),
@@ -385,7 +398,8 @@ def test_attention_is_recognized(function, scale, batch, tmp_path):
         (lambda x, w, b: proa.matmul(x, w) + b, "linear"),
         (lambda x, w, b: b + proa.matmul(x, w), "linear"),
         (lambda x, w, b: proa.matmul(x, w) + b[:1], "matmul"),
-        (lambda x, w, b: proa.matmul(x, w, transpose_y=True) + b, "matmul"),
+        (lambda x, w, b: proa.matmul(x, w, transpose_y=True) + b, "linear"),
+        (lambda x, w, b: proa.matmul(x, w, transpose_x=True) + b, "matmul"),
         (lambda x, w, b: proa.matmul(x, w.unsqueeze(0)) + b, "matmul"),
         (lambda x, w, b: proa.matmul(x, w) + b.unsqueeze(0), "matmul"),
         (lambda x, w, b: proa.matmul(x, w) - b, "matmul"),
@@ -402,9 +416,9 @@ def test_a_product_and_its_bias(function, op, tmp_path):
 
     net = Net()
     _randomize(net)
-    x = np.random.RandomState(0).randn(3, 2, 4).astype("float32")
+    x = np.random.RandomState(0).randn(3, 4, 4).astype("float32")
     want = net(proa.to_tensor(x)).numpy()
-    predictor = _predictor(net, [proa.static.InputSpec([None, 2, 4], "float32", "x")], tmp_path)
+    predictor = _predictor(net, [proa.static.InputSpec([None, 4, 4], "float32", "x")], tmp_path)
     plan = predictor._module.plan
     assert [o for o in ("linear", "matmul") if f" {o}(" in plan] == [op], plan
     np.testing.assert_allclose(predictor.run([x])[0].numpy(), want, rtol=2e-5, atol=2e-5)

@@ -110,6 +110,15 @@ std::vector<const Block*> VisibleBlocks(const Program& program) {
   return blocks;
 }
 
+void RegionScope::NoteOuter(const std::shared_ptr<Program>& program, ValueId id,
+                            const Tensor& t) {
+  for (RegionScope* r = innermost; r != nullptr; r = r->parent_) {
+    const bool outside =
+        id < r->first_ || program->value(id).kind == ValueKind::kCaptured;
+    if (r->program_ == program && outside) r->outer_.push_back({id, t});
+  }
+}
+
 ValueRef RefTo(const std::shared_ptr<Program>& program, const Tensor& t) {
   if (!t.defined()) return {};
   ValueId id;
@@ -129,16 +138,14 @@ ValueRef RefTo(const std::shared_ptr<Program>& program, const Tensor& t) {
     // The function took the gradient away; so does the program.
     if ((t.flags() & kDifferentiate) == 0 && IsDifferentiable(t.dtype()) &&
         !program->value(id).no_gradient && HandlesTell(*program, id)) {
+      // The regions read what is cut off, too: a replay has to find it.
+      RegionScope::NoteOuter(program, id, t);
       id = AppendDetach(program, id);
     }
   } else {
     id = program->Capture(t);
   }
-  for (RegionScope* r = innermost; r != nullptr; r = r->parent_) {
-    const bool outside =
-        id < r->first_ || program->value(id).kind == ValueKind::kCaptured;
-    if (r->program_ == program && outside) r->outer_.push_back({id, t});
-  }
+  RegionScope::NoteOuter(program, id, t);
   return {id};
 }
 

@@ -37,9 +37,12 @@ class RegionScope {
   ValueId first() const { return first_; }  // values from here on are inside
   // What the region reads from outside, in order of use, with repetitions.
   const std::vector<ValueUse>& outer_uses() const { return outer_; }
+  // Adds a use of `id`, as `t` names it, to the regions being recorded that it
+  // comes to from outside.
+  static void NoteOuter(const std::shared_ptr<Program>& program, ValueId id,
+                        const Tensor& t);
 
  private:
-  friend ValueRef RefTo(const std::shared_ptr<Program>&, const Tensor&);
   std::shared_ptr<Program> program_;
   std::unique_ptr<Block> block_;
   ValueId first_;  // values from here on are made inside

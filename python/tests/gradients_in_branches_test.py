@@ -139,3 +139,24 @@ def test_an_input_that_a_branch_first_reads_detached(follows):
         proa.disable_static()
     assert high.tolist() == [1, 2]
     assert low.tolist() == [1, 1]
+
+
+def test_a_case_of_what_a_loop_and_a_layer_made():
+    """Reads that are cut off for the gradients of a branch in a branch are reads of the outer one as well."""
+    proa.enable_static()
+    try:
+        with static.program_guard(static.Program()):
+            x, z = static.data("x", [None, 4]), static.data("z", [None, 3])
+            y = proa.nn.Linear(4, 4, weight_attr=proa.nn.initializer.Constant(0.5))(x)
+            step = lambda i, v: (i + 1, proa.tanh(v))
+            _, v = static.nn.while_loop(lambda i, v: i < 2, step, [proa.full([1], 0, "int64"), z])
+            mean = v.mean()
+            scaled = lambda factor: (y * factor).sum() + v.sum()
+            ways = [(mean < -0.2, lambda: scaled(2.0)), (mean < 0.2, lambda: scaled(3.0))]
+            (_, grad), *_ = static.append_backward(static.nn.case(ways, default=lambda: scaled(4.0)))
+            feeds = [{"x": np.ones([2, 4], "float32"), "z": np.full([2, 3], level, "float32")} for level in (-9, 0, 9)]
+            found = [static.Executor().run(feed=feed, fetch_list=[grad])[0] for feed in feeds]
+    finally:
+        proa.disable_static()
+    for got, factor in zip(found, (2.0, 3.0, 4.0), strict=True):
+        np.testing.assert_array_equal(got, np.full([4, 4], 2 * factor, "float32"))

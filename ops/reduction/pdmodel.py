@@ -1,5 +1,7 @@
 """What these ops are in PaddlePaddle's format where reference.rules read backwards does not say it."""
 
+import math
+
 from proa.jit.reference.rule import CODES, Long, cast, constant, op, refuse, result, to_result
 
 
@@ -30,18 +32,19 @@ def pdmodel_mean(x, axis, keepdim):
 
 def _spread(x, axis, unbiased, keepdim):
     axes = [a % x.rank for a in axis] or list(range(x.rank))
-    count = 1
-    for a in axes:
-        if x.shape[a] < 0 and unbiased:
-            refuse("the variance over a size that is open", "give it in input_spec, or unbiased=False")
-        count *= x.shape[a]
     middle = _reduced("reduce_mean", x, axes, True)
     away = op("elementwise_sub", {"X": x, "Y": middle}, {"axis": -1}, shape=x.shape)
-    found = _reduced("reduce_mean", op("square", {"X": away}, shape=x.shape), axes, keepdim)
+    squares = op("square", {"X": away}, shape=x.shape)
     if not unbiased:
-        return found
-    if count <= 1:
-        refuse("the unbiased variance of one element")
+        return _reduced("reduce_mean", squares, axes, keepdim)
+    count = math.prod(x.shape[a] for a in axes)
+    if any(x.shape[a] < 0 for a in axes) or count <= 1:
+        # The number of elements is known when the program runs; one element alone has no variance: 0 / 0.
+        ones = op("fill_any_like", {"X": x}, {"value": 1.0, "dtype": CODES[x.dtype]}, shape=x.shape)
+        others = op("scale", {"X": _reduced("reduce_sum", ones, axes, keepdim)}, {"scale": 1.0, "bias": -1.0})
+        total = _reduced("reduce_sum", squares, axes, keepdim)
+        return op("elementwise_div", {"X": total, "Y": others}, {"axis": -1})
+    found = _reduced("reduce_mean", squares, axes, keepdim)
     return op("scale", {"X": found}, {"scale": count / (count - 1), "bias": 0.0, "bias_after_scale": True})
 
 

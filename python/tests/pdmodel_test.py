@@ -222,6 +222,16 @@ def test_a_static_program(tmp_path):
     np.testing.assert_allclose(got[0], want[0], rtol=1e-6)
 
 
+class _Spread(proa.nn.Layer):
+    def forward(self, x):
+        return proa.std(x, 0), proa.var(x, [0, 1], keepdim=True), proa.var(x, 1), proa.var(x)
+
+
+def test_unbiased_variance_over_a_size_that_is_open(tmp_path):
+    shapes = [[(5, 3)], [(2, 3)], [(1, 3)]]  # over one element it is not a number
+    _agrees(_Spread(), [InputSpec([None, 3], "float32", "x")], shapes, str(tmp_path / "m"), 1e-6)
+
+
 def test_what_was_loaded_is_saved_again(tmp_path):
     """There and back: PaddlePaddle's file, ours, PaddlePaddle's."""
     folder = pathlib.Path(__file__).parent / "reference_models"

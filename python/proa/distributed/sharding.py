@@ -31,7 +31,8 @@ def group_sharded_parallel(
 
     Args:
         model (Layer): the network, equal on all processes (the first's parameters are taken).
-        optimizer (Optimizer): SGD, Momentum, Adam, AdamW, Adamax, Adagrad, Adadelta or RMSProp, before its first step.
+        optimizer (Optimizer): SGD, Momentum, Adam, AdamW, Adamax, Adagrad, Adadelta, RMSProp, Lamb or LarsMomentum, before its
+            first step.
         level (str): "os", "os_g" or "p_g_os".
         scaler (GradScaler, optional): leaves out a step on all processes together.
         group (Group, optional): the processes; all unless given.

@@ -21,6 +21,7 @@ class Lars(_PerParameter):
     """
 
     _accumulator_names = ("velocity",)
+    norms_of_whole = True
 
     def __init__(self, learning_rate, momentum, lars_coeff, lars_weight_decay, epsilon, exclude, parameters, weight_decay,
                  grad_clip, multi_precision, rescale_grad, name=None):  # fmt: skip
@@ -39,7 +40,7 @@ class Lars(_PerParameter):
         wide = dtype if dtype == _C.float64 else _C.float32  # rates and norms lie outside of 16-bit floats
         value, grad, rate = param.astype(wide), grad.astype(wide) * options["scale"], rate.astype(wide)
         if decay > 0:
-            p_norm, g_norm = _norm(value), _norm(grad)
+            p_norm, g_norm = state["norms"]([_norm(value), _norm(grad)])
             own = rate * options["coeff"] * p_norm / (g_norm + decay * p_norm + self._epsilon)
             rate = _C.ops.where(_C.ops.logical_and(p_norm > 0, g_norm > 0), own, rate)
         velocity = state["velocity"].astype(wide) * options["momentum"] + rate * (grad + decay * value)

@@ -1,22 +1,30 @@
 """Adagrad, Adadelta, RMSProp, Adamax and Lamb."""
 
+import functools
+
 from proa import _C
 from proa.framework.attributes import function, known_real
 from proa.optimizer.adam import _check_beta
 from proa.optimizer.optimizer import Optimizer, first_power, fuses_masters, is_factor, times, with_l2
+from proa.optimizer.whole_norms import is_part, whole_norms
 
 
 class _PerParameter(Optimizer):
     """Updates one parameter at a time: `_update_one(param, grad, state, rate, options)`, with the rate as a 0-d float64 tensor.
 
-    There is no rule for rows: a row-sparse gradient is made dense.
+    There is no rule for rows: a row-sparse gradient is made dense. A class with `norms_of_whole` asks `state["norms"]`, a
+    function, for the norms of whole parameters where it has those of parts.
     """
+
+    norms_of_whole = False
 
     def _update_bucket(self, bucket, grads):
         rate = self._lr() * bucket.lr_scale
         grads = [g.to_dense() if g.is_selected_rows() else g for g in grads]
         for i, (param, grad) in enumerate(zip(bucket.params, with_l2(bucket, grads))):
             state = {name: tensors[i] for name, tensors in bucket.states.items()}
+            if self.norms_of_whole:
+                state["norms"] = functools.partial(whole_norms, bucket.owners[i])
             self._update_one(param, grad, state, rate, bucket.options)
 
 
@@ -299,6 +307,7 @@ class Lamb(_PerParameter):
     """
 
     _accumulator_names = ("moment1", "moment2", "beta1_pow_acc", "beta2_pow_acc")
+    norms_of_whole = True
 
     def __init__(
         self,
@@ -336,7 +345,7 @@ class Lamb(_PerParameter):
 
     @fuses_masters
     def _update_bucket(self, bucket, grads):
-        if all(p.place.is_cpu_place() for p in bucket.params):
+        if all(p.place.is_cpu_place() for p in bucket.params) and not any(map(is_part, bucket.owners)):
             options, states = bucket.options, bucket.states
             _C.ops.lamb_(
                 bucket.params,
@@ -353,7 +362,7 @@ class Lamb(_PerParameter):
                 list(bucket.rounded),
             )
             return
-        # Other devices have no such op: with tensor ops, one parameter after the other.
+        # Other devices have no such op, and it knows no norms but of what is here: with tensor ops, one parameter after the other.
         grads = [g.to_dense() if g.is_selected_rows() else g for g in grads]
         grads = [g.astype(p.dtype) for p, g in zip(bucket.params, grads)]
         if is_factor(bucket.grad_scale):
@@ -374,7 +383,7 @@ class Lamb(_PerParameter):
         decay = options["lamb_weight_decay"]
         if decay:
             step = step + param * decay
-        param_norm, step_norm = (_C.ops.squared_norm([t]).sqrt() for t in (param, step))
+        param_norm, step_norm = state["norms"]([_C.ops.squared_norm([t]).sqrt() for t in (param, step)])
         measured = _C.ops.logical_and(param_norm > 0.0, step_norm > 0.0)
         ratio = _C.ops.where(measured, param_norm / step_norm, _C.ops.full_like(param_norm, 1.0))
         param.subtract_(step * (rate * ratio).astype(param.dtype))

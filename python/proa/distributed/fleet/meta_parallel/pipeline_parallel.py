@@ -32,6 +32,7 @@ class PipelineParallel(MetaParallelBase):
     """
 
     def __init__(self, layers, hcg, strategy):
+        layers.check_shared_weights()
         super().__init__(layers, hcg, strategy)
         self.__dict__["_model"] = layers  # `_layers` may be a wrapper of it
         configs = strategy.pipeline_configs

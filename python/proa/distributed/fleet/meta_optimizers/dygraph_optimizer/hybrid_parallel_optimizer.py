@@ -25,6 +25,7 @@ class HybridParallelOptimizer:
         whole = hcg.get_check_parallel_group()
         if whole.nranks > 1 or any(getattr(p, "no_sync", False) for p in optimizer._parameter_list):
             optimizer._change_clips(lambda clip: over_ranks(clip, whole, self._counts))
+            _check_groups(optimizer, whole)
         if hcg._size("sharding") > 1:
             from proa.distributed.fleet.meta_parallel.sharding.divided_optimizer import DividedOptimizer
 
@@ -81,6 +82,28 @@ class HybridParallelOptimizer:
         return self._inner_opt.set_state_dict(state_dict)
 
     set_dict = set_state_dict
+
+
+def _check_groups(optimizer, whole):
+    """ValueError, on all processes, where they would take other numbers of norms in a step and wait for each other forever.
+
+    Each group of parameters of an optimizer is clipped by its own norm; a stage may have none of a group's parameters.
+    """
+    if whole.nranks == 1:
+        return
+    clips = [repr(group.get("grad_clip", optimizer._grad_clip)) for group in optimizer._groups]
+    found = []
+    collective.all_gather_object(found, clips, whole)
+    for place, theirs in enumerate(found):
+        if theirs != found[0]:
+            raise _C.located(
+                ValueError(
+                    f"distributed_optimizer: the gradients of each group of parameters are clipped together: rank {whole.ranks[0]} "
+                    f"has {len(found[0])} groups with {', '.join(found[0])}, rank {whole.ranks[place]} has {len(theirs)} with "
+                    f"{', '.join(theirs)}; give the optimizer the same groups on all ranks, with an empty list of 'params' "
+                    "where a stage has none"
+                )
+            )
 
 
 def watch_all_ranks(scaler, group=None):

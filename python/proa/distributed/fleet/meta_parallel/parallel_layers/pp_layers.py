@@ -288,6 +288,24 @@ class PipelineLayer(Layer):
         """[(group, weight)] that other stages have too."""
         return [(group, getattr(self.shared_layers[key], name)) for key, (group, name) in self.shared_groups.items()]
 
+    def check_shared_weights(self):
+        """ValueError, on all stages that share a weight, where it learns on some of them only."""
+        from proa.distributed import collective
+
+        for key, (group, name) in self.shared_groups.items():
+            frozen = []
+            collective.all_gather_object(frozen, getattr(self.shared_layers[key], name).stop_gradient, group)
+            if any(frozen) and not all(frozen):
+                topology = self._hcg.topology()
+                axis = topology.get_hybrid_group_names().index("pipe")
+                stages = [topology.get_coord(rank)[axis] for rank, f in zip(group.ranks, frozen) if f]
+                raise _C.located(
+                    ValueError(
+                        f"distributed_model: the {name} that stages share as {key!r} is frozen (stop_gradient) on stage "
+                        f"{', '.join(map(str, stages))} only; freeze it on each stage, or on none"
+                    )
+                )
+
     def allreduce_shared_weight_gradients(self):
         """Adds up the gradients of weights that stages share; after backward, before a step."""
         from proa.distributed.fleet.utils.hybrid_parallel_util import average_gradients

@@ -18,10 +18,14 @@ __all__ = ["DividedOptimizer", "check_elementwise", "dividing", "make_part", "pa
 _ELEMENTWISE = frozenset("SGD Momentum Adam AdamW Adamax Adagrad Adadelta RMSProp".split())
 
 
-def check_elementwise(optimizer):
-    """NotImplementedError for an optimizer that looks at whole parameters, RuntimeError for one that has made steps."""
+def check_elementwise(optimizer, norms=False):
+    """NotImplementedError for an optimizer that looks at whole parameters, RuntimeError for one that has made steps.
+
+    Args:
+        norms (bool): one may pass that asks for norms of whole parameters.
+    """
     kind = type(optimizer).__name__
-    if kind not in _ELEMENTWISE:
+    if kind not in _ELEMENTWISE and not (norms and getattr(optimizer, "norms_of_whole", False)):
         raise _C.located(
             NotImplementedError(
                 f"sharding: {kind} looks at whole parameters, and each process has a part; use one of "
@@ -112,7 +116,7 @@ class DividedOptimizer:
 
     def __init__(self, optimizer, group, average=True, clip=True, stage=1):
         itself = getattr(optimizer, "keeps_zeros_of", optimizer)  # of asp
-        check_elementwise(itself)
+        check_elementwise(itself, norms=True)
         self._inner_opt, self._group, self._average, self._stage = optimizer, group, average, stage
         self._whole = []
         self._written = {}  # versions of whole parameters when their parts were gathered

@@ -117,7 +117,7 @@ def _is_matrix(parameter):
 
 
 def _optimizer(plan, net):
-    """(optimizer, schedule or None) of a network."""
+    """(optimizer, schedule or None) of a network, or without one of a program."""
     more = {}
     if plan.clip:
         more["grad_clip"] = getattr(nn, plan.clip)(0.3 if plan.clip == "ClipGradByGlobalNorm" else 0.05)
@@ -125,10 +125,10 @@ def _optimizer(plan, net):
         rule = {"number": 0.02, "L1": proa.regularizer.L1Decay(0.02), "L2": proa.regularizer.L2Decay(0.02)}[plan.decay]
         more["weight_decay"] = 0.02 if plan.optimizer == "AdamW" else rule
     schedule = proa.optimizer.lr.StepDecay(0.02, step_size=2, gamma=0.7) if plan.schedule else None
-    parameters = list(net.parameters())
-    for p in parameters:
+    parameters = None if net is None else list(net.parameters())
+    for p in parameters or ():
         p.need_clip = not plan.free or _is_matrix(p)
-    if plan.groups:
+    if parameters is not None and plan.groups:
         parts = [p for p in parameters if _is_matrix(p)], [p for p in parameters if not _is_matrix(p)]
         parameters = [{"params": part, "learning_rate": rate} for part, rate in zip(parts, (0.5, 1.0))]
     if plan.optimizer == "LarsMomentum":
@@ -291,9 +291,9 @@ def _compare(job, after):
         np.testing.assert_allclose(value.numpy(), parts[name], rtol=0, atol=1e-8, err_msg=name)
 
 
-def main():
-    """Runs plans, and says which differ."""
-    options = argparse.ArgumentParser(description=__doc__)
+def main(draw, check, description):
+    """Runs plans by their numbers, and says which differ."""
+    options = argparse.ArgumentParser(description=description)
     options.add_argument("count", type=int)
     options.add_argument("--first", type=int, default=0)
     options = options.parse_args()
@@ -310,4 +310,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(draw, check, __doc__)

@@ -5,7 +5,7 @@ import pytest
 import proa
 from proa.distributed import fleet
 from proa.distributed.groups import run_threads
-from python.tests import parallel_models, random_plans
+from python.tests import parallel_models, random_plans, random_programs
 from python.tests.parallel_models import Way
 
 
@@ -15,14 +15,14 @@ def _doubles():
         yield
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(24))
 def test_plans(seed):
     random_plans.check(random_plans.draw(seed))
 
 
 def test_plans_differ():
     """The numbers above stand for what is to be looked at."""
-    plans = [random_plans.draw(seed) for seed in range(30)]
+    plans = [random_plans.draw(seed) for seed in range(24)]
     assert len({plan.optimizer for plan in plans}) > 6 and len({plan.way.ranks for plan in plans}) > 4
     assert {plan.kind for plan in plans} == set(parallel_models.MODELS)
     for name in ("dp", "mp", "pp", "sharding"):
@@ -76,3 +76,14 @@ def test_a_shared_weight_that_one_stage_has_frozen():
         return True
 
     assert run_threads(body, 2) == [True, True]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_programs(seed):
+    random_programs.check(random_programs.draw(seed))
+
+
+def test_programs_differ():
+    plans = [random_programs.draw(seed) for seed in range(40)]
+    assert {plan.way for plan in plans} == set(random_programs._WAYS)
+    assert any(plan.frozen for plan in plans) and any(plan.merged > 1 and plan.clip for plan in plans)

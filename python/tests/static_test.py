@@ -1,5 +1,8 @@
 """Static mode: programs train as eager code does, and are saved."""
 
+import concurrent.futures
+import threading
+
 import numpy as np
 import pytest
 
@@ -176,3 +179,24 @@ def test_there_is_one_executor_whatever_the_flag_says(standalone):
         np.testing.assert_allclose(found, np.exp([0, 1]), rtol=1e-6)
     finally:
         paddle.set_flags(before)
+
+
+def test_threads_record_into_programs_of_their_own():
+    """A guard of one thread is none of another's business."""
+    both = threading.Barrier(2, timeout=60)
+
+    def build(factor):
+        program, startup = paddle.static.Program(), paddle.static.Program()
+        with paddle.static.program_guard(program, startup):
+            both.wait()
+            x = paddle.static.data("x", [2])
+            assert (
+                paddle.static.default_main_program() is program and paddle.static.default_startup_program() is startup
+            )
+            both.wait()
+            y = x * factor
+            both.wait()
+        return paddle.static.Executor().run(program, {"x": np.ones(2, "float32")}, [y])[0].tolist()
+
+    with concurrent.futures.ThreadPoolExecutor(2) as threads:
+        assert list(threads.map(build, (2.0, 3.0))) == [[2.0, 2.0], [3.0, 3.0]]

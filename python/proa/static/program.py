@@ -103,14 +103,12 @@ def _copied(value):
     return value.copy() if isinstance(value, (dict, list)) else value
 
 
-_main, _startup = Program(), Program()
-
-
 class _Mode(threading.local):
-    """Whether ops of this thread are recorded; `chosen` counts the calls that said so."""
+    """Whether ops of this thread are recorded, and into which programs; `chosen` counts the calls that said so."""
 
     recording = False
     chosen = 0
+    main, startup = Program(), Program()  # of all threads, until a guard names others
 
 
 _mode = _Mode()
@@ -125,7 +123,7 @@ def default_main_program():
         ...     proa.static.default_main_program() is main
         True
     """
-    return _main
+    return _mode.main
 
 
 def default_startup_program():
@@ -137,11 +135,11 @@ def default_startup_program():
         ...     proa.static.default_startup_program() is startup
         True
     """
-    return _startup
+    return _mode.startup
 
 
 def _apply():
-    _C.record_into(_main._program if _mode.recording else None)
+    _C.record_into(_mode.main._program if _mode.recording else None)
 
 
 def _choose(recording):
@@ -185,19 +183,18 @@ def program_guard(main_program, startup_program=None):
         [[2.0, 2.0, 2.0]]
         >>> proa.disable_static()
     """
-    global _main, _startup
     if not isinstance(main_program, Program):
         raise _C.located(TypeError(f"program_guard: main_program must be a Program, not {type(main_program).__name__}"))
-    before = _main, _startup
+    before = _mode.main, _mode.startup
     recording, chosen = _mode.recording, _mode.chosen
-    _main = main_program
-    _startup = startup_program if startup_program is not None else _startup
+    _mode.main = main_program
+    _mode.startup = startup_program if startup_program is not None else _mode.startup
     _mode.recording = True
     _apply()
     try:
         yield
     finally:
-        _main, _startup = before
+        _mode.main, _mode.startup = before
         if _mode.chosen == chosen:  # nobody switched the mode inside
             _mode.recording = recording
         _apply()
@@ -229,7 +226,8 @@ def data(name, shape, dtype=None, lod_level=0):
     sizes = [-1 if size is None or size == -1 else int(size) for size in shape]
     kind = _C.get_default_dtype() if dtype is None else dtype
     kind = _C.DType(kind) if isinstance(kind, str) else kind
-    declared = _main._declared.get(name)
+    main = _mode.main
+    declared = main._declared.get(name)
     if declared is not None:
         if declared != (sizes, kind):
             raise _C.located(
@@ -238,11 +236,11 @@ def data(name, shape, dtype=None, lod_level=0):
                     f"{sizes} {kind.name}; give this one another name"
                 )
             )
-        return _main._inputs[name]
-    tensor = _main._program.add_input(name, sizes, kind)
+        return main._inputs[name]
+    tensor = main._program.add_input(name, sizes, kind)
     tensor.name = name
-    _main._inputs[name] = tensor
-    _main._declared[name] = (sizes, kind)
+    main._inputs[name] = tensor
+    main._declared[name] = (sizes, kind)
     if lod_level:
         from proa.static import sequences
 

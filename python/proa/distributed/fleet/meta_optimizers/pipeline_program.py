@@ -183,7 +183,7 @@ class PipelineProgramOptimizer:
         if not self._inner._groups:
             self._inner._add_param_group({"params": []})
         program._pipeline = ProgramPipeline(program, loss, self._inner, self._strategy)
-        equal = Equal(program.all_parameters())
+        equal = Equal(program)
         equal.run_now()
         startup._starts["parameters of the first worker"] = equal
         return [], []

@@ -69,10 +69,18 @@ def by_rule(optimizer, strategy):
 
 
 class Equal:
-    """What a startup program does last: all workers take the parameters of the first."""
+    """What a startup program does last: all workers take the first's parameters, those that do not learn too, and buffers.
 
-    def __init__(self, parameters):
-        self._parameters = parameters
+    Args:
+        program (static.Program): has them, and no states of an optimizer yet.
+    """
+
+    def __init__(self, program):
+        kept = [tensor for tensor in program.list_vars() if tensor.persistable]
+        # One parameter may have several handles.
+        self._parameters = list(
+            {(tensor.data_ptr() or id(tensor), tuple(tensor.shape)): tensor for tensor in kept}.values()
+        )
 
     def run_now(self):
         """For programs whose startup program is never run."""
@@ -146,7 +154,7 @@ class ProgramOptimizer:
                 self._program.keep(self._inner)
                 pairs = append_backward(loss, parameter_list or self._inner._parameter_list, no_grad_set)
         if self._count > 1:
-            equal = Equal(self._program.all_parameters())
+            equal = Equal(self._program)
             equal.run_now()
             self._startup._starts["parameters of the first worker"] = equal
             with program_guard(self._program, self._startup):

@@ -3,6 +3,7 @@
 from proa import _C
 from proa.distributed import collective
 from proa.distributed.fleet.meta_parallel.meta_parallel_base import MetaParallelBase
+from proa.distributed.fleet.meta_parallel.parallel_layers import PipelineLayer
 from proa.distributed.fleet.meta_parallel.pp_utils.p2p_communication import Line
 from proa.distributed.fleet.meta_parallel.pp_utils.schedule import schedule
 from proa.distributed.fleet.utils.hybrid_parallel_util import Quiet
@@ -32,7 +33,8 @@ class PipelineParallel(MetaParallelBase):
     """
 
     def __init__(self, layers, hcg, strategy):
-        layers.check_shared_weights()
+        if isinstance(layers, PipelineLayer):
+            layers.check_shared_weights()
         super().__init__(layers, hcg, strategy)
         self.__dict__["_model"] = layers  # `_layers` may be a wrapper of it
         configs = strategy.pipeline_configs

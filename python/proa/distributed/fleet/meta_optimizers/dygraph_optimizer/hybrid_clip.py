@@ -1,11 +1,18 @@
 """Clips by norm of gradients that several processes hold together: the norms are those of one process."""
 
+import contextlib
+
 from proa import _C
 from proa.distributed import collective
 from proa.framework.grad_mode import no_grad
 from proa.nn.clip import ClipGradBase, ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue, scaled
 
 __all__ = ["HybridParallelClipGrad", "HybridParallelClipGradByNorm", "over_ranks"]
+
+
+def _recording(grads):
+    """Where norms of these gradients are computed: in the program that they are values of, else now."""
+    return contextlib.nullcontext() if any(map(_C.is_symbolic, grads)) else _C.eager_mode()
 
 
 def _squares(grads):
@@ -47,7 +54,7 @@ class HybridParallelClipGrad(ClipGradBase):
     def __call__(self, params_grads):
         clipped = [(p, g) for p, g in params_grads if g is not None and getattr(p, "need_clip", True)]
         groups = {id(group): group for group in (self._expert_group(p) for p, _ in clipped) if group is not None}
-        with _C.eager_mode():
+        with _recording([g for _, g in clipped]):
             total = self._counted(clipped, None)
             for group in groups.values():
                 experts = self._counted(clipped, group)
@@ -80,7 +87,7 @@ class HybridParallelClipGradByNorm(ClipGradBase):
         clipped = [(p, g) for p, g in params_grads if g is not None and getattr(p, "need_clip", True)]
         if not clipped:
             return params_grads
-        with _C.eager_mode():
+        with _recording([g for _, g in clipped]):
             squares = _squares([g for _, g in clipped])
             for attribute in ("part_group", "split_group"):  # runs of elements; then parts along an axis
                 squares = _over(squares, [getattr(p, attribute, None) for p, _ in clipped])

@@ -194,3 +194,31 @@ print(float(sum(np.abs(p.numpy()).sum() for p in net.parameters())))
 """
     first, second = ranks.run(source, 2)
     assert first == second and np.isfinite(float(first))
+
+
+def test_exchanges_run_beside_backward():
+    """In a trace: gradients of the last layers are on their way while those of the first are computed."""
+    source = """
+from proa import nn, profiler
+dist.init_parallel_env()
+net = nn.Sequential(*[nn.Linear(256, 256) for _ in range(8)])
+model = proa.DataParallel(net, comm_buffer_size=0.3, last_comm_buffer_size=0.3)
+x = proa.rand([256, 256])
+with profiler.Profiler(on_trace_ready=lambda _: None) as recorded:
+    for _ in range(10):
+        model(x).square().mean().backward()
+        net.clear_gradients()
+events = recorded.profiler_result.events()
+spans = lambda category, name: [(e["start_ns"], e["end_ns"], e["thread"]) for e in events if e["category"] == category and e["name"] == name]
+exchanges, backward = spans("exchange", "all_reduce"), spans("backward", "linear_grad")
+passes = spans("pass", "backward")
+assert len(backward) == 80 and len(passes) == 10 and len(exchanges) >= 80, (len(backward), len(exchanges))
+assert {thread for *_, thread in exchanges}.isdisjoint(thread for *_, thread in backward)
+inside = sum(any(a <= b and d <= c for a, c, _ in passes) for b, d, _ in exchanges)
+beside = sum(any(b < c and a < d for a, c, _ in backward) for b, d, _ in exchanges)
+print(len(exchanges), inside, beside)
+"""
+    for out in ranks.run(source, 2):
+        count, inside, beside = map(int, out.split())
+        assert inside == count  # the pass gives complete gradients
+        assert beside >= 5, out

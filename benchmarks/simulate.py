@@ -4,7 +4,8 @@
 
 Costs are fitted to steps of smaller and larger networks of the kind (other widths and batches than what is predicted), of two
 processes at a time, since these share caches and memory; the link to collectives of two ranks, and to steps of two ranks with
-these networks. What is predicted was not measured before: ranks beyond two share two cores, and the simulator is told so.
+these networks; what ranks that share a core do to each other's caches to pipelines of four ranks with these networks. What is
+predicted was not measured before.
 What other processes of the machine took meanwhile is printed (disturbance.py); a disturbed job is measured again.
 """
 
@@ -230,8 +231,8 @@ def _cuts(work, stages):
     return [work.marks[sum(sizes[:stage])] for stage in range(stages)]
 
 
-def _predict(work, costs, link, ranks, way):
-    topology = simulate.Topology(ranks, cores_per_node=_CORES, inside=link)
+def _predict(work, costs, link, ranks, way, crowding=0.0):
+    topology = simulate.Topology(ranks, cores_per_node=_CORES, inside=link, crowding=crowding)
     strategy = simulate.Strategy(
         **({way: ranks} if ranks > 1 else {}),
         micro_batches=max(_MICRO, ranks) if way == "pp" and ranks > 1 else 1,
@@ -241,7 +242,7 @@ def _predict(work, costs, link, ranks, way):
 
 
 def _fitted(kind, roof, steps):
-    """The costs and the link of this machine, by networks of other sizes."""
+    """The costs, the link and the crowding of this machine, by networks of other sizes."""
     measured = disturbance.calm(lambda: _job(min(_CORES, 2), "calibrate", kind, 0, "")).value
     costs = simulate.fit([simulate.OpSample(*sample) for sample in measured["samples"]], roof)
     link = simulate.fit_link([simulate.LinkSample(*sample) for sample in measured["links"]], cores=1.0)
@@ -251,7 +252,12 @@ def _fitted(kind, roof, steps):
         for way in ("dp", "pp"):
             took = disturbance.calm(functools.partial(_job, 2, way, kind, steps, json.dumps(sizes))).value
             cases.append((lambda link, work=work, way=way: _predict(work, costs, link, 2, way).seconds, took))
-    return costs, simulate.fit_link_to_steps(link, cases)
+    link, crowded = simulate.fit_link_to_steps(link, cases), []
+    for sizes in _SIZES[kind][1][::2]:
+        ranks, work = 2 * _CORES, _work(kind, sizes)
+        took = disturbance.calm(functools.partial(_job, ranks, "pp", kind, steps, json.dumps(sizes))).value
+        crowded.append((lambda c, work=work, ranks=ranks: _predict(work, costs, link, ranks, "pp", c).seconds, took))
+    return costs, link, simulate.fit_crowding(crowded)
 
 
 def main():
@@ -273,12 +279,12 @@ def main():
     roof = tuple(1e9 * rate for rate in profiler.measure_roof())
     worst = 0.0
     for kind in options.networks:
-        costs, link = _fitted(kind, roof, options.steps)
+        costs, link, crowding = _fitted(kind, roof, options.steps)
         sizes = _SIZES[kind][0]
         work = _work(kind, sizes)
-        print(f"{kind}: {work}; {costs}; {link}")
+        print(f"{kind}: {work}; {costs}; {link}; crowding {crowding:.3f}")
         for way, ranks in ((way, ranks) for way in ("dp", "pp") for ranks in options.ranks if ranks > 1 or way == "dp"):
-            result = _predict(work, costs, link, ranks, way)
+            result = _predict(work, costs, link, ranks, way, crowding)
             took = disturbance.calm(functools.partial(_job, ranks, way, kind, options.steps, json.dumps(sizes)))
             error = result.seconds / took.value - 1
             worst = max(worst, abs(error))

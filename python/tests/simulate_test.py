@@ -149,6 +149,22 @@ def test_cores_change_hands_when_a_task_ends():
     assert (short.end, late.end, long.end) == (pytest.approx(2.0), pytest.approx(4.0), pytest.approx(5.0))
 
 
+def test_ranks_that_share_a_core_lose_what_caches_had():
+    """Of three that want two cores each gets two thirds of one, less what a crowding of 0.2 takes for half a rank too many."""
+    where = topology(3, cores_per_node=2, crowding=0.2)
+    assert predict(even(), where, Strategy(dp=3), COSTS).seconds == pytest.approx(24.0 * 1.5 * (1 + 0.2 * 0.5))
+    alone = topology(2, cores_per_node=2, crowding=0.2)
+    assert predict(even(), alone, Strategy(dp=2), COSTS).seconds == pytest.approx(24.0)
+
+    def seconds(crowding, ranks):
+        where = topology(ranks, cores_per_node=2, crowding=crowding)
+        return predict(even(calls=8), where, Strategy(pp=ranks, micro_batches=8), COSTS).seconds
+
+    cases = [(lambda crowding, ranks=ranks: seconds(crowding, ranks), seconds(0.3, ranks)) for ranks in (4, 8)]
+    assert simulate.fit_crowding(cases) == pytest.approx(0.3, abs=1e-3)
+    assert simulate.fit_crowding([(lambda crowding: 2.0 + crowding, 1.0)]) == 0.0  # it was faster than without any
+
+
 def test_a_slow_rank_holds_all_up():
     result = predict(even(), topology(4, slow={2: 3.0}), Strategy(dp=4), COSTS)
     assert len(result.ranks) == 4
@@ -467,6 +483,10 @@ def test_strategy_of_fleet():
         (lambda: simulate.fit([simulate.OpSample("a", 1, 1, 0.0)], (1.0, 1.0)), ValueError, "this one took 0.0 s"),
         (lambda: simulate.fit_link([simulate.LinkSample("send", 2, 8, 1.0)]), ValueError, "at least two sizes are needed"),
         (lambda: simulate.fit_link_to_steps(Link(0.0, 1.0), []), ValueError, "there are no cases"),
+        (lambda: simulate.fit_crowding([]), ValueError, "there are no cases"),
+        (lambda: topology(2, crowding=-1.0), ValueError, "crowding cannot be negative"),
+        (lambda: topology(2, crowding=float("nan")), ValueError, "crowding cannot be negative"),
+        (lambda: topology(2, crowding="a"), TypeError, "crowding must be a number, not str"),
         (lambda: simulate.read(None, None), TypeError, "program must be a static.Program, not NoneType"),
         (lambda: simulate.read(proa.static.Program(), proa.ones([])), TypeError, "loss must be a value of the program"),
         (lambda: simulate.measure_step(lambda: None, rounds=0), ValueError, "rounds must be at least 1"),

@@ -10,7 +10,7 @@ from proa.distributed.simulate.collectives import traffic
 from proa.distributed.simulate.costs import OpSample
 from proa.distributed.simulate.topology import Link
 
-__all__ = ["LinkSample", "fit_link", "fit_link_to_steps", "measure_links", "measure_step"]
+__all__ = ["LinkSample", "fit_crowding", "fit_link", "fit_link_to_steps", "measure_links", "measure_step"]
 
 
 class LinkSample(NamedTuple):
@@ -225,3 +225,33 @@ def fit_link_to_steps(link, cases):
         else:
             factor = math.sqrt(factor)
     return link
+
+
+def fit_crowding(cases):
+    """The `Topology(crowding=...)` by which predicted steps of ranks that share cores come closest to measured ones.
+
+    Args:
+        cases (sequence): pairs of a function that gives the predicted seconds of a step for a crowding, and the measured seconds.
+
+    Returns:
+        float: from 0 to 4, of the least sum of squared logarithms of predicted / measured.
+
+    Raises:
+        ValueError: no cases.
+
+    Examples:
+        >>> from proa.distributed.simulate import fit_crowding
+        >>> round(fit_crowding([(lambda crowding: 1.0 + crowding, 1.125)]), 3)
+        0.125
+    """
+    if not cases:
+        raise _C.located(ValueError("fit_crowding: there are no cases"))
+
+    def error(crowding):
+        return sum(math.log(predicted(crowding) / seconds) ** 2 for predicted, seconds in cases)
+
+    low, high = 0.0, 4.0
+    for _ in range(30):  # predictions rise with it, so that there is one valley
+        a, b = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (low, b) if error(a) <= error(b) else (a, high)
+    return low if low == 0.0 else (low + high) / 2

@@ -44,8 +44,9 @@ class Task:
 class _Node:
     """The cores of a node and what uses them: a clock that runs at the speed of each task."""
 
-    def __init__(self, cores):
-        self.cores, self.used, self.clock, self.speed, self.at = cores, 0.0, 0.0, 1.0, 0.0
+    def __init__(self, cores, crowding):
+        self.cores, self.crowding = cores, crowding
+        self.used, self.clock, self.speed, self.at = 0.0, 0.0, 1.0, 0.0
         self.running, self.stamp = [], 0
 
     def advance(self, now):
@@ -56,7 +57,8 @@ class _Node:
         self.used += cores
         if not self.running:
             self.used = 0.0
-        self.speed = 1.0 if self.used <= self.cores else self.cores / self.used
+        each = self.used / self.cores  # that want a core
+        self.speed = 1.0 if each <= 1.0 else 1.0 / (each * (1.0 + self.crowding * (each - 1.0)))
         self.stamp += 1
 
 
@@ -144,7 +146,7 @@ class Engine:
         number = self.topology.node(task.rank)
         node = self._nodes.get(number)
         if node is None:
-            node = self._nodes[number] = _Node(self.topology.cores_per_node)
+            node = self._nodes[number] = _Node(self.topology.cores_per_node, self.topology.crowding)
         node.advance(self._now)
         heapq.heappush(node.running, (node.clock + task.seconds, next(self._order), task))
         node.change(task.cores)

@@ -58,6 +58,8 @@ class Topology:
             what runs at one time gets equal parts of them.
         inside, between (Link): links of two ranks of a node, and of two nodes. What crosses the border of a node at one time
             shares `between`. Without them 5 us and 100 GB/s, and 10 us and 25 GB/s.
+        crowding (float): by how much computing gets longer, beside waiting, for each other rank that shares a core: what a rank
+            had in caches is gone when it has the core again (`fit_crowding`). 0.1 is a tenth for two ranks a core.
         slow (dict, optional): {rank: factor} of ranks that compute slower than the others; 2.0 takes twice the time.
 
     Raises:
@@ -80,6 +82,7 @@ class Topology:
         inside=_INSIDE,
         between=_BETWEEN,
         slow=None,
+        crowding=0.0,
     ):
         self.ranks = _positive("ranks", ranks, whole=True)
         self.ranks_per_node = _positive("ranks_per_node", ranks_per_node or ranks, whole=True)
@@ -88,6 +91,11 @@ class Topology:
         self.cores_per_node = _positive(
             "cores_per_node", cores_per_node or self.ranks_per_node * (threads + inside.cores)
         )
+        if isinstance(crowding, bool) or not isinstance(crowding, (int, float)):
+            raise _C.located(TypeError(f"Topology: crowding must be a number, not {type(crowding).__name__}"))
+        if not 0 <= crowding < float("inf"):
+            raise _C.located(ValueError(f"Topology: crowding cannot be negative or infinite: {crowding}"))
+        self.crowding = float(crowding)
         self.slow = dict(slow or {})
         for rank, factor in self.slow.items():
             _positive(f"slow[{rank}]", factor)

@@ -5,7 +5,7 @@ import pytest
 import proa
 from proa.distributed import fleet
 from proa.distributed.groups import run_threads
-from python.tests import parallel_models, random_plans, random_programs
+from python.tests import parallel_models, random_plans, random_programs, random_replicas
 from python.tests.parallel_models import Way
 
 
@@ -87,3 +87,18 @@ def test_programs_differ():
     plans = [random_programs.draw(seed) for seed in range(40)]
     assert {plan.way for plan in plans} == set(random_programs._WAYS)
     assert any(plan.frozen for plan in plans) and any(plan.merged > 1 and plan.clip for plan in plans)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_replicas(seed):
+    random_replicas.check(random_replicas.draw(seed))
+
+
+@pytest.mark.parametrize("quiet, differ", [(True, False), (True, True), (False, True)])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_what_the_last_of_several_passes_does_not_reach(quiet, differ, sparse):
+    """It has a gradient of an earlier pass, which is exchanged."""
+    plan = random_replicas.draw(0)._replace(
+        unused=True, quiet=quiet, differ=differ, sparse=sparse, passes=2, recompute=False, optimizer="SGD"
+    )
+    random_replicas.check(plan)

@@ -173,7 +173,8 @@ class Reducer:
         parts = []
         for i in b.places:
             p = self._parameters[i]
-            if i in self._unused or p.grad is None or p.grad.is_selected_rows():
+            # What this backward does not reach may have a gradient of an earlier one, which counts too.
+            if p.grad is None or p.grad.is_selected_rows():
                 parts.append(_C.ops.full([p.size], 0, b.dtype))
             else:
                 parts.append(_C.ops.reshape(p.grad.detach(), [-1]))
@@ -186,7 +187,8 @@ class Reducer:
         """All exchanges are under way: takes their results."""
         used = None
         if self._find_unused:
-            mask = _C.to_tensor([0 if i in self._unused else 1 for i in range(len(self._parameters))], "uint8")
+            there = [i not in self._unused or p.grad is not None for i, p in enumerate(self._parameters)]
+            mask = _C.to_tensor([int(one) for one in there], "uint8")
             collective.all_reduce(mask, collective.ReduceOp.MAX, self._group)
             used = mask.tolist()
         rows = self._exchange_rows()

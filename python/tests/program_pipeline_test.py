@@ -256,3 +256,8 @@ def test_what_stages_refuse(monkeypatch):
         setattr(strategy, name, True)
         with pytest.raises(NotImplementedError, match=f"strategy.{name} beside pipeline is not"):
             strategy.check_static(2)
+    strategy = fleet.DistributedStrategy()
+    strategy.pipeline = True
+    strategy.gradient_scale_configs = {"scale_strategy": "sum"}
+    with pytest.raises(NotImplementedError, match="'sum' beside pipeline is not .* multiply the loss"):
+        strategy.check_static(2)

@@ -318,6 +318,13 @@ class DistributedStrategy:
             for one, others in _NOT_BESIDE.items():
                 if self.__dict__[one]:
                     wrong += [(f"{name} beside {one}", "leave one off") for name in others if self.__dict__[name]]
+            if self.pipeline and self.gradient_scale_configs["scale_strategy"] != "avg":
+                wrong.append(
+                    (
+                        f"gradient_scale_configs['scale_strategy'] {self.gradient_scale_configs['scale_strategy']!r} beside pipeline",
+                        "copies of a pipeline take the mean: 'avg'; multiply the loss",
+                    )
+                )
             if self.sharding:
                 wrong += self._not_sharded()
                 self._warn_of_sharding()

@@ -4,7 +4,7 @@
 
 Costs are fitted to steps of smaller and larger networks of the kind (other widths and batches than what is predicted), of two
 processes at a time, since these share caches and memory; the link to collectives of two ranks, and to steps of two ranks with
-these networks; what ranks that share a core do to each other's caches to pipelines of four ranks with these networks. What is
+these networks; what ranks that share a core do to each other's caches to the CPU time of pipelines of them. What is
 predicted was not measured before.
 What other processes of the machine took meanwhile is printed (disturbance.py); a disturbed job is measured again.
 """
@@ -174,17 +174,22 @@ def _parallel_step(kind, way, sizes):
 
 
 def _measure(kind, way, steps, sizes):
-    step, times = _parallel_step(kind, way, sizes), []
+    """Medians of a step's seconds, and of the CPU seconds of all ranks."""
+    step, times, used = _parallel_step(kind, way, sizes), [], []
     for number in range(steps + 3):
         if dist.get_world_size() > 1:
             dist.barrier()
-        began = time.perf_counter()
+        began, before = time.perf_counter(), time.process_time()
         step()
+        used.append(time.process_time() - before)
         if dist.get_world_size() > 1:
             dist.barrier()  # a step is over when all ranks are done
         if number >= 3:
             times.append(time.perf_counter() - began)
-    return statistics.median(times)
+    everyone = []
+    if dist.get_world_size() > 1:
+        dist.all_gather_object(everyone, statistics.median(used[3:]))
+    return {"seconds": statistics.median(times), "cpu": sum(everyone)}
 
 
 # The parent ---------------------------------------------------------------------------
@@ -246,18 +251,19 @@ def _fitted(kind, roof, steps):
     measured = disturbance.calm(lambda: _job(min(_CORES, 2), "calibrate", kind, 0, "")).value
     costs = simulate.fit([simulate.OpSample(*sample) for sample in measured["samples"]], roof)
     link = simulate.fit_link([simulate.LinkSample(*sample) for sample in measured["links"]], cores=1.0)
-    cases = []
+    cases, used = [], {1: 0.0, 2: 0.0}  # CPU seconds, by ranks for each core
     for sizes in _SIZES[kind][1][::2]:
         work = _work(kind, sizes)
         for way in ("dp", "pp"):
             took = disturbance.calm(functools.partial(_job, 2, way, kind, steps, json.dumps(sizes))).value
-            cases.append((lambda link, work=work, way=way: _predict(work, costs, link, 2, way).seconds, took))
-    link, crowded = simulate.fit_link_to_steps(link, cases), []
-    for sizes in _SIZES[kind][1][::2]:
-        ranks, work = 2 * _CORES, _work(kind, sizes)
-        took = disturbance.calm(functools.partial(_job, ranks, "pp", kind, steps, json.dumps(sizes))).value
-        crowded.append((lambda c, work=work, ranks=ranks: _predict(work, costs, link, ranks, "pp", c).seconds, took))
-    return costs, link, simulate.fit_crowding(crowded)
+            cases.append(
+                (lambda link, work=work, way=way: _predict(work, costs, link, 2, way).seconds, took["seconds"])
+            )
+        # A micro-batch on as many ranks as there are cores, and on twice as many.
+        for each in used:
+            ranks = each * _CORES
+            used[each] += _job(ranks, "pp", kind, steps, json.dumps(sizes))["cpu"] / max(_MICRO, ranks)
+    return costs, simulate.fit_link_to_steps(link, cases), simulate.fit_crowding(list(used.items()))
 
 
 def main():
@@ -286,11 +292,11 @@ def main():
         for way, ranks in ((way, ranks) for way in ("dp", "pp") for ranks in options.ranks if ranks > 1 or way == "dp"):
             result = _predict(work, costs, link, ranks, way, crowding)
             took = disturbance.calm(functools.partial(_job, ranks, way, kind, options.steps, json.dumps(sizes)))
-            error = result.seconds / took.value - 1
+            error = result.seconds / took.value["seconds"] - 1
             worst = max(worst, abs(error))
             print(
                 f"  {way if ranks > 1 else 'one':>3} {ranks} ranks: predicted {1e3 * result.seconds:8.2f} ms, measured "
-                f"{1e3 * took.value:8.2f} ms, {100 * error:+6.1f} %, bubble {100 * result.bubble:4.1f} %, others took "
+                f"{1e3 * took.value['seconds']:8.2f} ms, {100 * error:+6.1f} %, bubble {100 * result.bubble:4.1f} %, others took "
                 f"{took.others or 0:.2f} of a CPU",
                 flush=True,
             )

@@ -156,13 +156,8 @@ def test_ranks_that_share_a_core_lose_what_caches_had():
     alone = topology(2, cores_per_node=2, crowding=0.2)
     assert predict(even(), alone, Strategy(dp=2), COSTS).seconds == pytest.approx(24.0)
 
-    def seconds(crowding, ranks):
-        where = topology(ranks, cores_per_node=2, crowding=crowding)
-        return predict(even(calls=8), where, Strategy(pp=ranks, micro_batches=8), COSTS).seconds
-
-    cases = [(lambda crowding, ranks=ranks: seconds(crowding, ranks), seconds(0.3, ranks)) for ranks in (4, 8)]
-    assert simulate.fit_crowding(cases) == pytest.approx(0.3, abs=1e-3)
-    assert simulate.fit_crowding([(lambda crowding: 2.0 + crowding, 1.0)]) == 0.0  # it was faster than without any
+    assert simulate.fit_crowding([(0.5, 1.0), (2, 1.2), (4, 1.6)]) == pytest.approx(0.2)
+    assert simulate.fit_crowding([(1, 1.0), (2, 0.9)]) == 0.0  # nothing is lost
 
 
 def test_a_slow_rank_holds_all_up():
@@ -483,7 +478,8 @@ def test_strategy_of_fleet():
         (lambda: simulate.fit([simulate.OpSample("a", 1, 1, 0.0)], (1.0, 1.0)), ValueError, "this one took 0.0 s"),
         (lambda: simulate.fit_link([simulate.LinkSample("send", 2, 8, 1.0)]), ValueError, "at least two sizes are needed"),
         (lambda: simulate.fit_link_to_steps(Link(0.0, 1.0), []), ValueError, "there are no cases"),
-        (lambda: simulate.fit_crowding([]), ValueError, "there are no cases"),
+        (lambda: simulate.fit_crowding([(1, 1.0)]), ValueError, "are both needed"),
+        (lambda: simulate.fit_crowding([(1, 1.0), (2, 0.0)]), ValueError, "must be above 0"),
         (lambda: topology(2, crowding=-1.0), ValueError, "crowding cannot be negative"),
         (lambda: topology(2, crowding=float("nan")), ValueError, "crowding cannot be negative"),
         (lambda: topology(2, crowding="a"), TypeError, "crowding must be a number, not str"),

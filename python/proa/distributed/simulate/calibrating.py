@@ -227,31 +227,32 @@ def fit_link_to_steps(link, cases):
     return link
 
 
-def fit_crowding(cases):
-    """The `Topology(crowding=...)` by which predicted steps of ranks that share cores come closest to measured ones.
+def fit_crowding(samples):
+    """The `Topology(crowding=...)` of a machine, of what one work takes on fewer and on more ranks than it has cores.
 
     Args:
-        cases (sequence): pairs of a function that gives the predicted seconds of a step for a crowding, and the measured seconds.
+        samples (sequence): (ranks for each core, CPU seconds of all ranks together for the same work) pairs, some with at most one
+            rank for a core. CPU time and not time, which tells of waiting too, and of other processes of the machine.
 
     Returns:
-        float: from 0 to 4, of the least sum of squared logarithms of predicted / measured.
+        float: 0 if ranks that share cores take no more.
 
     Raises:
-        ValueError: no cases.
+        ValueError: no sample with one rank for a core or fewer, or none with more; numbers that are not above 0.
 
     Examples:
         >>> from proa.distributed.simulate import fit_crowding
-        >>> round(fit_crowding([(lambda crowding: 1.0 + crowding, 1.125)]), 3)
-        0.125
+        >>> round(fit_crowding([(1, 0.100), (2, 0.108), (4, 0.124)]), 3)
+        0.08
     """
-    if not cases:
-        raise _C.located(ValueError("fit_crowding: there are no cases"))
-
-    def error(crowding):
-        return sum(math.log(predicted(crowding) / seconds) ** 2 for predicted, seconds in cases)
-
-    low, high = 0.0, 4.0
-    for _ in range(30):  # predictions rise with it, so that there is one valley
-        a, b = low + (high - low) / 3, high - (high - low) / 3
-        low, high = (low, b) if error(a) <= error(b) else (a, high)
-    return low if low == 0.0 else (low + high) / 2
+    if any(not number > 0 for sample in samples for number in sample):
+        raise _C.located(ValueError(f"fit_crowding: numbers must be above 0: {samples}"))
+    alone = [seconds for each, seconds in samples if each <= 1]
+    shared = [(each - 1.0, seconds) for each, seconds in samples if each > 1]
+    if not alone or not shared:
+        raise _C.located(
+            ValueError("fit_crowding: samples with at most one rank for a core, and with more, are both needed")
+        )
+    least = statistics.median(alone)
+    slope = sum(more * (seconds / least - 1.0) for more, seconds in shared) / sum(more * more for more, _ in shared)
+    return max(slope, 0.0)

@@ -243,6 +243,10 @@ def test_correlations():
     close(L.corrcoef(proa.to_tensor(x)), np.corrcoef(x), "float64")
     close(L.corrcoef(proa.to_tensor(x), False), np.corrcoef(x, rowvar=False), "float64", 10)
     assert L.corrcoef(proa.to_tensor(x[0])).item() == 1.0
+    for rowvar in (True, False):  # one row is one variable either way
+        one = proa.to_tensor(x[:1])
+        assert L.corrcoef(one, rowvar).shape == [] and L.corrcoef(one, rowvar).item() == 1.0
+        close(L.cov(one, rowvar), np.cov(x[:1], rowvar=rowvar), "float64")
 
 
 def test_nan_gives_nan_and_neighbours_stay():

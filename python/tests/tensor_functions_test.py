@@ -1,6 +1,7 @@
 """Functions of proa.tensor and proa.linalg against NumPy."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -453,12 +454,22 @@ def test_histogram_and_bincount():
     assert np.array_equal(proa.histogram(T(x), 7).numpy(), np.histogram(x, 7)[0])
     assert np.array_equal(proa.histogram(T(x), 5, -1, 1).numpy(), np.histogram(x, 5, (-1, 1))[0])
     assert proa.histogram(T([1.0, 1.0]), 2).tolist() == [0, 2]
+    assert np.array_equal(proa.histogram(T(x), 5, 1, 1).numpy(), np.histogram(x, 5)[0])  # an empty range: that of x
     assert proa.histogram(proa.zeros([0]), 3).tolist() == [0, 0, 0]
     n, w = random.integers(0, 6, 30), random.random(30)
     close(proa.bincount(T(n), minlength=9), np.bincount(n, minlength=9))
     close(proa.bincount(T(n), T(w)), np.bincount(n, w))
     with pytest.raises(ValueError, match="negative"):
         proa.bincount(T([-1]))
+
+
+def test_beyond_its_domain_a_logit_has_no_gradient():
+    x = T([-0.5, 0.0, 0.25, 1.0, 1.5, math.nan])
+    x.stop_gradient = False
+    proa.logit(x).sum().backward()
+    assert np.array_equal(
+        x.grad.numpy(), np.float32([math.nan, math.inf, 16 / 3, math.inf, math.nan, math.nan]), equal_nan=True
+    )
 
 
 def test_logic_into():

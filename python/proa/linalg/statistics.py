@@ -1,9 +1,14 @@
 """Covariances and correlations."""
 
 from proa import _C
+from proa.framework.attributes import is_late
 from proa.framework.names import borrow as _borrow
 
 __all__ = ["corrcoef", "cov"]
+
+
+def _is_one(size):
+    return not is_late(size) and size == 1
 
 
 def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
@@ -16,6 +21,9 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
         fweights (Tensor, optional): how often each observation counts, integers.
         aweights (Tensor, optional): weight of each observation.
 
+    Returns:
+        Tensor: [variables, variables]; 0-d for one variable.
+
     Examples:
         >>> proa.linalg.cov(proa.to_tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
         [[1.0, -1.0], [-1.0, 1.0]]
@@ -23,7 +31,10 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
     x = _C.tensor_argument(x, "cov", "x")
     if len(x.shape) > 2:
         raise _C.located(ValueError(f"cov: x must have 1 or 2 dims; it is {list(x.shape)} {x.dtype.name}"))
-    rows = _C.ops.reshape(x, [1, -1]) if len(x.shape) < 2 else x if rowvar else _C.ops.transpose(x, [1, 0])
+    rows = _C.ops.reshape(x, [1, -1]) if len(x.shape) < 2 else x
+    # One row is one variable, whatever rowvar says, as in NumPy. Of a size that is open, it is taken for several.
+    if not rowvar and not _is_one(rows.shape[0]):
+        rows = _C.ops.transpose(rows, [1, 0])
     weights = None
     if fweights is not None:
         fweights = _C.tensor_argument(fweights, "cov", "fweights")
@@ -43,7 +54,7 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
         if ddof:
             lost = 1.0 if aweights is None else (weights * aweights.astype(rows.dtype)).sum() / total
         out = _C.ops.matmul(centred, centred * weights, False, True) / (total - lost)
-    return _C.ops.squeeze(out, [0, 1]) if len(x.shape) < 2 else out
+    return _C.ops.squeeze(out, [0, 1]) if _is_one(rows.shape[0]) else out
 
 
 def corrcoef(x, rowvar=True, name=None):
@@ -64,7 +75,7 @@ def corrcoef(x, rowvar=True, name=None):
     if len(x.shape) not in (1, 2):
         raise _C.located(ValueError(f"corrcoef: x must have 1 or 2 dims; it is {list(x.shape)} {x.dtype.name}"))
     found = cov(x, rowvar)
-    if len(x.shape) == 1:
+    if not found.shape:
         return found / found
     deviations = _C.ops.sqrt(_C.ops.diagonal(found))
     found = found / _C.ops.unsqueeze(deviations, 1) / _C.ops.unsqueeze(deviations, 0)

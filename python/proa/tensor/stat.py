@@ -160,7 +160,7 @@ def histogram(input, bins=100, min=0, max=0, name=None):
     Args:
         input (Tensor): real.
         bins (int|Tensor): number of cells.
-        min, max (float): the range; that of the elements if both are 0. Elements outside do not count.
+        min, max (float): the range; that of the elements if they are equal. Elements outside do not count.
 
     Returns:
         Tensor: int64, [bins].
@@ -180,8 +180,8 @@ def histogram(input, bins=100, min=0, max=0, name=None):
     x = _C.ops.reshape(input, [-1]).astype("float64")
     low, high = (_C.ops.reshape(v, []).astype("float64") if is_late(v) else _C.to_tensor(float(v), dtype="float64")
                  for v in (min, max))  # fmt: skip
-    if (late or min == max == 0) and x.shape[0]:
-        of_x = _C.ops.logical_and(low == 0, high == 0)
+    if (late or min == max) and x.shape[0]:
+        of_x = low == high
         # Its first element once more, or 0: a program may be run on no elements.
         filled = _C.ops.concat([x, _C.ops.slice(_C.ops.concat([x, _C.ops.full([1], 0.0, x.dtype)]), [0], [0], [1])])
         low, high = _C.ops.where(of_x, filled.min(), low), _C.ops.where(of_x, filled.max(), high)

@@ -47,6 +47,27 @@ def test_loaded_layer_trains(tmp_path):
     assert [p.grad is not None for p in loaded.parameters()] == [p.trainable for p in loaded.parameters()]
 
 
+class _Cached(paddle.nn.Layer):
+    def forward(self, x, caches):
+        return [x + caches[0] - caches[1]["v"], caches[1]["v"] * x]
+
+
+def test_a_loaded_layer_takes_inputs_as_they_were_saved(tmp_path):
+    spec = paddle.static.InputSpec([None, 2], "float32")
+    prefix = str(tmp_path / "cached")
+    paddle.jit.save(paddle.jit.to_static(_Cached(), input_spec=[spec, [spec, {"v": spec}]]), prefix)
+    loaded = paddle.jit.load(prefix)
+    x, k, v = (np.float32([[i, 2 * i]]) for i in (1, 2, 5))
+    for made in (paddle.to_tensor, np.asarray):
+        given = [made(a) for a in (x, k, v)]
+        for out in (loaded(given[0], [given[1], {"v": given[2]}]), loaded(*given)):
+            assert np.array_equal(out[0].numpy(), x + k - v) and np.array_equal(out[1].numpy(), v * x)
+    with pytest.raises(ValueError, match="3 inputs"):
+        loaded(x, [k])
+    with pytest.raises(TypeError, match="forward: inputs must be a Tensor"):
+        loaded(x, k, "text")
+
+
 @pytest.mark.parametrize("suffix", [".pdmodel", ".pdiparams"])
 def test_damaged_files_are_refused(tmp_path, suffix):
     prefix = _save(tmp_path, _net())

@@ -273,6 +273,15 @@ def _methods_of(path):
     return [name for name in named if name.isidentifier() and name != "forward"]
 
 
+def _items(value):
+    """What nested lists, tuples and dicts hold, in order."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return [item for part in value for item in _items(part)]
+    return [value]
+
+
 class TranslatedLayer(Layer):
     """A layer that runs a loaded program; its parameters can be trained further. `jit.load` makes it.
 
@@ -311,12 +320,13 @@ class TranslatedLayer(Layer):
         return key
 
     def forward(self, *inputs):
-        return _result(self._module.call(list(inputs)))
+        """What was saved, called with its inputs: tensors, or what becomes one; the items of lists, tuples and dicts in order."""
+        return _called(self._module, "forward", inputs)
 
     def __getattr__(self, name):
         module = self.__dict__.get("_methods", {}).get(name)
         if module is not None:
-            return lambda *inputs: _result(module.call(list(inputs)))
+            return lambda *inputs: _called(module, name, inputs)
         return super().__getattr__(name)
 
     def __dir__(self):
@@ -337,7 +347,8 @@ class TranslatedLayer(Layer):
         return LoadedProgram(modules[method_name])
 
 
-def _result(results):
+def _called(module, method, inputs):
+    results = module.call([_C.tensor_argument(x, method, "inputs") for x in _items(inputs)])
     return results[0] if len(results) == 1 else results
 
 

@@ -459,6 +459,11 @@ stream = _Namespace(
 
 
 # Names by which model-parallel code of 2.x reaches exchanges with gradients; in a group of one they give the tensor itself.
+def _get_default_group():
+    """The group of all processes."""
+    return get_group(0)
+
+
 def _c_identity(tensor, group=None):
     from proa.distributed.fleet.layers.mpu import mp_ops
 

@@ -322,6 +322,21 @@ def _make_equal(layers, group):
         _C.set_grad_enabled(grad)
 
 
+def sync_params_buffers(model, comm_group=None, src_rank=0, is_model_parallel=False):
+    """The parameters and buffers of one process of a group, on all of it.
+
+    Args:
+        model (Layer): with the same parameters on all processes.
+        comm_group (Group, optional): which; that of all processes unless given.
+        src_rank (int): whose values, by its number in the job.
+        is_model_parallel (bool): parameters that are divided between processes (`is_distributed`) stay as they are.
+    """
+    from proa.distributed.fleet.utils.hybrid_parallel_util import broadcast_parameters
+
+    group = collective.get_group(0) if comm_group is None else comm_group
+    broadcast_parameters(model, group, not is_model_parallel, src_rank)
+
+
 # Under these names training loops of 2.x ask whether they are parallel.
 parallel_helper = _Namespace(
     _is_parallel_ctx_initialized=is_initialized,

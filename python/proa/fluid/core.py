@@ -17,6 +17,10 @@ def __getattr__(name):
         from proa.static.scope import Scope
 
         return Scope
+    if name == "ReduceOp":
+        from proa.distributed import ReduceOp
+
+        return ReduceOp
     if name in ("AnalysisConfig", "PaddleTensor", "create_paddle_predictor"):
         from proa.fluid import predictors
 

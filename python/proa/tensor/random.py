@@ -25,6 +25,11 @@ def rand(shape, dtype=None, name=None):
     return _C.ops.uniform(shape, as_dtype(dtype) or _C.get_default_dtype(), 0.0, 1.0)
 
 
+def gaussian(shape, mean=0.0, std=1.0, dtype=None, name=None):
+    """Independent numbers of the normal distribution with this mean and deviation, as initializers of programs draw them."""
+    return _C.ops.gaussian(shape, as_dtype(dtype) or _C.get_default_dtype(), mean, std)
+
+
 def randn(shape, dtype=None, name=None):
     """Independent numbers of the normal distribution with mean 0 and deviation 1.
 

@@ -24,5 +24,5 @@ __getattr__, __dir__ = _lazy(
     __name__,
     _HOMES,
     ("amp", "base", "checkpoint", "container", "jit", "layer_object_helper", "layers", "learning_rate_scheduler", "nn",
-     "parallel"),
+     "parallel", "parallel_helper"),
 )  # fmt: skip

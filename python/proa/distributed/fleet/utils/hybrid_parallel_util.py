@@ -157,8 +157,8 @@ def average_gradients(parameters, group, half=False, total=False):
             _in_one(batch, exchange)
 
 
-def broadcast_parameters(model, group, divided=True):
-    """Gives the processes of a group the parameters and buffers of its first.
+def broadcast_parameters(model, group, divided=True, source=None):
+    """Gives the processes of a group the parameters and buffers of its first, or of the process `source`.
 
     Args:
         divided (bool): those of which each process has a part (`is_distributed`) too.
@@ -169,7 +169,7 @@ def broadcast_parameters(model, group, divided=True):
         return
 
     def exchange(flat):
-        collective.broadcast(flat, group.ranks[0], group)
+        collective.broadcast(flat, group.ranks[0] if source is None else source, group)
         return flat
 
     with Quiet():

@@ -535,7 +535,7 @@ def test_saved_parameters_have_the_statistics(tmp_path):
             fluid.io.save_params(exe, str(tmp_path / "all"), main)
         found = proa.load(str(tmp_path / "all"))
         assert len(found) == 4 and np.asarray(found["middle"]).tolist() == [1.0, 2.0]
-        assert [p.name for p in main.all_parameters() if p.name == "middle"] == []  # not trained
+        assert [p.trainable for p in main.all_parameters() if p.name == "middle"] == [False]
     finally:
         proa.disable_static()
 

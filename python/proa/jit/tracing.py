@@ -146,7 +146,7 @@ class Trace:
     @property
     def parameters(self):
         """The tensors that the program captures and that are trained, each once."""
-        return self.main_program.all_parameters()
+        return self.main_program.trained_parameters()
 
     @property
     def main_program(self):

@@ -545,7 +545,7 @@ class Optimizer:
 
         if not self._groups or not self._parameter_list:
             self._groups = []
-            self._add_param_group({"params": static.default_main_program().all_parameters()})
+            self._add_param_group({"params": static.default_main_program().trained_parameters()})
         recorded_rates.note(self)
         static.default_main_program().keep(self)
         pairs = static.append_backward(loss, parameters or self._parameter_list, no_grad_set)

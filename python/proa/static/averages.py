@@ -51,7 +51,7 @@ class ExponentialMovingAverage:
         if not self._parameters:
             from proa.static.program import default_main_program
 
-            self._parameters = default_main_program().all_parameters()
+            self._parameters = default_main_program().trained_parameters()
         grad = _C.is_grad_enabled()
         _C.set_grad_enabled(False)
         try:

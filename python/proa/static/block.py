@@ -4,11 +4,20 @@ import re
 import weakref
 
 from proa import _C
+from proa.framework.parameter import Parameter
 from proa.static import scope as scopes
 from proa.static.binding import value_in
 from proa.utils import unique_name
 
 __all__ = ["Block"]
+
+
+def is_parameter(tensor):
+    """Whether a captured tensor is a parameter, trained or not; so is all that gradients are asked of.
+
+    The part of a parameter that an optimizer keeps for this worker (`whole_shape`) is state.
+    """
+    return not tensor.stop_gradient or (isinstance(tensor, Parameter) and not hasattr(tensor, "whole_shape"))
 
 
 class Block:
@@ -155,8 +164,8 @@ class Block:
             raise _C.located(ValueError(f"Program.state_dict: mode must be 'all', 'opt' or 'param', not {mode!r}"))
         found = {}
         for tensor in self.list_vars():
-            trained = not tensor.stop_gradient
-            if trained and mode != "opt" or (tensor.persistable and not trained and mode != "param"):
+            parameter = is_parameter(tensor)
+            if parameter and mode != "opt" or (tensor.persistable and not parameter and mode != "param"):
                 found[tensor.name] = value_in(scope, tensor)
         return found
 

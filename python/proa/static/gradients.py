@@ -33,7 +33,7 @@ def append_backward(loss, parameter_list=None, no_grad_set=None, callbacks=None,
                 "record the program after enable_static()"
             )
         )
-    parameters = list(parameter_list) if parameter_list is not None else default_main_program().all_parameters()
+    parameters = list(parameter_list) if parameter_list is not None else default_main_program().trained_parameters()
     # What depends on parameters alone is recorded too: they change from run to run.
     with _C.program_of(loss).recording():
         grads = _C.grad([loss], parameters, None, True, False, True, list(no_grad_set or ()) or None)

@@ -5,7 +5,7 @@ import threading
 import weakref
 
 from proa import _C
-from proa.static.block import Block
+from proa.static.block import Block, is_parameter
 
 
 class Program(Block):
@@ -72,11 +72,29 @@ class Program(Block):
         return [tensor for _, tensor in self._program.captured]
 
     def all_parameters(self):
-        """The captured tensors that are trained, each once."""
-        trained = [tensor for tensor in self.list_vars() if not tensor.stop_gradient]
+        """The captured parameters, those that are not trained too (`stop_gradient`), and what else gradients are asked of;
+        each once.
+
+        Examples:
+            >>> main = proa.static.Program()
+            >>> with proa.static.program_guard(main):
+            ...     x = proa.static.data("x", [None, 2])
+            ...     frozen = proa.ParamAttr("frozen_weight", trainable=False)
+            ...     y = proa.static.nn.fc(x, 3, weight_attr=frozen, bias_attr=False)
+            >>> [(p.name, p.trainable) for p in main.all_parameters()]
+            [('frozen_weight', False)]
+        """
+        return self._distinct(tensor for tensor in self.list_vars() if is_parameter(tensor))
+
+    def trained_parameters(self):
+        """Those of `all_parameters` that are trained: what optimizers update unless told otherwise."""
+        return self._distinct(tensor for tensor in self.list_vars() if not tensor.stop_gradient)
+
+    def _distinct(self, tensors):
         # Gradients that can be differentiated again hold parameters by other handles, which come after the parameters.
-        firsts = {(tensor.data_ptr() or id(tensor), tuple(tensor.shape)): tensor for tensor in reversed(trained)}
-        return [tensor for tensor in trained if firsts[tensor.data_ptr() or id(tensor), tuple(tensor.shape)] is tensor]
+        tensors = list(tensors)
+        firsts = {(tensor.data_ptr() or id(tensor), tuple(tensor.shape)): tensor for tensor in reversed(tensors)}
+        return [tensor for tensor in tensors if firsts[tensor.data_ptr() or id(tensor), tuple(tensor.shape)] is tensor]
 
     def __str__(self):
         return str(self._program)

@@ -48,7 +48,7 @@ class ModelAverage(Optimizer):
         if recorded and parameters is None:
             from proa.static import default_main_program
 
-            parameters = default_main_program().all_parameters()
+            parameters = default_main_program().trained_parameters()
         super().__init__(0.0, parameters=parameters, name=name)
         self.average_window = average_window_rate
         self.min_average_window, self.max_average_window = min_average_window, max_average_window

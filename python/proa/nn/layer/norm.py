@@ -48,9 +48,16 @@ class _BatchNormBase(Layer):
     _fuse_with_relu = False
 
     def _statistic(self, name, value):
-        with _C.eager_mode():
-            start = _C.ops.full([self._num_features], value, as_dtype(self._dtype))
-            return Parameter(start, f"{self._full_name}.{name}", trainable=False)
+        def start():
+            with _C.eager_mode():
+                return _C.ops.full([self._num_features], value, as_dtype(self._dtype))
+
+        made = Parameter(start(), f"{self._full_name}.{name}", trainable=False)
+        if _C.in_static_mode():  # the program has it, and its startup program starts it, when the layer is gone
+            from proa.static.parameters import remember_made
+
+            remember_made(made, start)
+        return made
 
     _trainable_statistics = False
 

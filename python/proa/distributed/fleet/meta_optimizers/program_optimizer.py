@@ -149,7 +149,7 @@ class ProgramOptimizer:
             with program_guard(self._program, self._startup):
                 if not self._inner._parameter_list:
                     self._inner._groups = []
-                    self._inner._add_param_group({"params": self._program.all_parameters()})
+                    self._inner._add_param_group({"params": self._program.trained_parameters()})
                 recorded_rates.note(self._inner)
                 self._program.keep(self._inner)
                 pairs = append_backward(loss, parameter_list or self._inner._parameter_list, no_grad_set)

@@ -200,3 +200,27 @@ def test_threads_record_into_programs_of_their_own():
 
     with concurrent.futures.ThreadPoolExecutor(2) as threads:
         assert list(threads.map(build, (2.0, 3.0))) == [[2.0, 2.0], [3.0, 3.0]]
+
+
+def test_threads_have_scopes_of_their_own():
+    """A scope_guard of one thread is none of another's business; a new thread begins in the first scope."""
+    static = paddle.static
+    both, first = threading.Barrier(2, timeout=60), static.global_scope()
+
+    def build(value):
+        assert static.global_scope() is first
+        scope, main, startup = static.Scope(), static.Program(), static.Program()
+        with static.scope_guard(scope), static.program_guard(main, startup):
+            both.wait()
+            assert static.global_scope() is scope
+            y = static.nn.fc(static.data("x", [1, 2]), 1, weight_attr="weight_of_thread", bias_attr=False)
+            both.wait()
+            scope.find_var("weight_of_thread").get_tensor().set(np.full([2, 1], value, "float32"))
+            both.wait()
+            (found,) = static.Executor().run(main, feed={"x": np.ones([1, 2], "float32")}, fetch_list=[y])
+            both.wait()
+        assert static.global_scope() is first
+        return found.item()
+
+    with static.scope_guard(static.Scope()), concurrent.futures.ThreadPoolExecutor(2) as threads:
+        assert list(threads.map(build, (2.0, 3.0))) == [4.0, 6.0]

@@ -1,6 +1,7 @@
 """Scope: values by name, for programs that read and write parameters from outside."""
 
 import contextlib
+import threading
 import weakref
 
 from proa import _C
@@ -173,11 +174,20 @@ def _captured(name):
     return None
 
 
-_first = _current = Scope()
+_first = Scope()
+
+
+class _Here(threading.local):
+    """The scope of this thread: the first of all, until a guard names another."""
+
+    current = _first
+
+
+_here = _Here()
 
 
 def global_scope():
-    """The scope of now: that of `scope_guard`, or the one that is there from the start.
+    """The scope of now: that of this thread's `scope_guard`, or the one that is there from the start.
 
     Examples:
         >>> with proa.static.program_guard(proa.static.Program()):
@@ -186,12 +196,12 @@ def global_scope():
         >>> proa.static.global_scope().find_var("weight_of_y").get_tensor().shape()
         [2, 3]
     """
-    return _current
+    return _here.current
 
 
 @contextlib.contextmanager
 def scope_guard(scope):
-    """Inside, `scope` takes the parameters that are made, and is what `global_scope` gives.
+    """Inside, `scope` takes the parameters that are made, and is what `global_scope` gives; in this thread, as `program_guard`.
 
     Args:
         scope (Scope): it.
@@ -203,11 +213,10 @@ def scope_guard(scope):
         >>> scope.find_var("weight_of_scope").get_tensor().shape(), proa.static.global_scope() is scope
         ([2, 3], False)
     """
-    global _current
     if not isinstance(scope, Scope):
         raise _C.located(TypeError(f"scope_guard: scope must be a Scope, not {type(scope).__name__}"))
-    before, _current = _current, scope
+    before, _here.current = _here.current, scope
     try:
         yield
     finally:
-        _current = before
+        _here.current = before

@@ -16,6 +16,7 @@ from proa.framework.grad_mode import no_grad
 from proa.nn.clip import scaled
 from proa.optimizer.lr import LRScheduler
 from proa.regularizer import L1Decay, L2Decay, WeightDecayRegularizer
+from proa.utils import unique_name
 
 _LOW = (_C.float16, _C.bfloat16)
 
@@ -121,6 +122,7 @@ class Optimizer:
             raise wrong(kind, "parameters", "a list of parameters", parameters) from None
         self._learning_rate = learning_rate
         self._lr_tensor = None
+        self._lr_filled = None  # once a program has the tensor: its version when it was filled
         self._lr_value = None
         self._epsilon = self._real("epsilon", epsilon)
         if self._epsilon < 0:
@@ -333,11 +335,19 @@ class Optimizer:
         self._learning_rate = scheduler
 
     def _lr(self):
-        """The rate as a 0-d float64 tensor: the same tensor always, filled anew when the rate changes."""
-        if _C.in_static_mode():
+        """The rate as a 0-d float64 tensor: the same tensor always, filled anew when the rate changes.
+
+        A program has it by a name, such as learning_rate_0. A value that is set by that name stays until the rate changes, or, of
+        a schedule, until the next run.
+        """
+        recorded = _C.in_static_mode()
+        if recorded:
             recorded_rates.note(self)
         value = self.get_lr()
-        if value != self._lr_value:
+        moved = value != self._lr_value
+        if not moved and self._lr_filled is not None and isinstance(self._learning_rate, LRScheduler):
+            moved = self._lr_filled != self._lr_tensor.inplace_version
+        if moved:
             with _C.eager_mode():
                 rate = _C.ops.full([], value, _C.float64)
             if self._lr_tensor is None:
@@ -346,6 +356,14 @@ class Optimizer:
             else:
                 self._lr_tensor.set_value(rate)
             self._lr_value = value
+            if self._lr_filled is not None:
+                self._lr_filled = self._lr_tensor.inplace_version
+        if recorded and self._lr_filled is None:
+            from proa.static.parameters import hold_rate
+
+            self._lr_tensor.name = unique_name.generate("learning_rate")
+            hold_rate(self)
+            self._lr_filled = self._lr_tensor.inplace_version
         return self._lr_tensor
 
     # Stepping ----------------------------------------------------------------

@@ -75,12 +75,13 @@ def program_parameter(shape, attr, dtype, is_bias=False, default_initializer=Non
 
     kind = as_dtype(dtype) or _C.get_default_dtype()
     if parameter is None or list(parameter.shape) != [int(s) for s in shape] or parameter.dtype != kind:
-        parameter = _hold(name, made())
+        parameter = hold(name, made())
     remember(parameter, made)
     return parameter
 
 
-def _hold(name, tensor):
+def hold(name, tensor):
+    """The scope of now finds a tensor by this name."""
     scope = scopes.global_scope()
     scope._tensors[name] = tensor
     scope._started.discard(name)
@@ -103,8 +104,28 @@ def remember(tensor, again):
 
 def remember_made(tensor, again):
     """`remember`, for what layers and optimizers make in static mode: the scope of now finds it by its name."""
-    _hold(tensor.name, tensor)
+    hold(tensor.name, tensor)
     remember(tensor, again)
+
+
+class _RateStart:
+    """The learning rate of an optimizer, which is one for all scopes: the startup program gives it the optimizer's number."""
+
+    def __init__(self, optimizer):
+        self._optimizer = optimizer
+
+    def run(self, scope):
+        self._optimizer._lr_value = None
+        self._optimizer._lr()
+
+
+def hold_rate(optimizer):
+    """`remember_made`, for the tensor of a learning rate."""
+    from proa.static import program
+
+    rate = optimizer._lr_tensor
+    hold(rate.name, rate)
+    program.default_startup_program()._starts[rate.name] = _RateStart(optimizer)
 
 
 def create_parameter(shape, dtype, name=None, attr=None, is_bias=False, default_initializer=None):
@@ -158,7 +179,7 @@ def create_global_var(shape, value, dtype, persistable=False, force_cpu=False, n
 
     tensor = made()
     tensor.name = name
-    _hold(name, tensor)
+    hold(name, tensor)
     tensor.persistable = bool(persistable)
     tensor.stop_gradient = True
     remember(tensor, made)

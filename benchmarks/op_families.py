@@ -111,7 +111,14 @@ class _Torch:
         f = self.function(line["home"], line["name"])
         args, named = _as_torch(line["form"], args, named, line["params"])
         args, named = _with_tensors(args, self.tensor), _with_tensors(named, self.tensor)
+        if line.get("copied"):
+            return lambda: _copy(f(*args, **named))
         return lambda: f(*args, **named)
+
+
+def _copy(view):
+    """The elements of a lazy view of PyTorch, or of an argument that it gave back, as a tensor of their own."""
+    return view.resolve_conj() if view.is_conj() else view.clone()
 
 
 def _as_torch(form, args, named, params):
@@ -150,6 +157,20 @@ def _same(ours, theirs):
     return True
 
 
+def _is_view(framework, line, args, named):
+    """Whether a result lies in the memory of an argument."""
+    ranges = []
+
+    def held(array):
+        tensor = framework.tensor(array)
+        ranges.append((tensor.data_ptr(), tensor.data_ptr() + array.nbytes))
+        return tensor
+
+    args, named = _with_tensors(args, held), _with_tensors(named, held)
+    result = _flat(framework.call(line, args, named)())[0]
+    return any(first <= result.data_ptr() < end for first, end in ranges)
+
+
 _HOMES = ("torch", "torch.nn.functional", "torch.linalg", "torch.special", "torch.fft", "torch.Tensor")
 
 
@@ -185,6 +206,8 @@ def _of_op(proa, torch, op):
             why = "no peer"
             line = _peer(torch, op, args, named, ours)
             if line:
+                if _is_view(torch, line, args, named) and not _is_view(proa, {"op": op.name}, args, named):
+                    line["copied"] = True  # as ours computes what PyTorch puts off, or copies what it gives back
                 shapes = ", ".join(str(list(a.shape)) for a in _arrays([args, named]))
                 return line | {"op": op.name, "text": text, "elements": elements, "line": f"{op.name} {shapes}"}, ""
     return None, why
@@ -197,8 +220,30 @@ def _arrays(values):
     return [a for v in values for a in _arrays(v)] if isinstance(values, list) else []
 
 
+def _is_in(part, family, name):
+    return not part or part == family or part in name
+
+
+def chosen(found, part):
+    """The part of a plan: that of a family, or of ops whose name has `part`.
+
+    Raises:
+        ValueError: the plan holds another part alone.
+    """
+    if found.get("part") not in (None, "", part):
+        raise ValueError(f"the plan holds the pairs of --part {found['part']} alone")
+    lines = [line for line in found["lines"] if _is_in(part, line["family"], line["op"])]
+    missing = {}
+    for family, reasons in found["missing"].items():
+        for why, names in reasons.items():
+            names = [name for name in names if _is_in(part, family, name)]
+            if names:
+                missing.setdefault(family, {})[why] = names
+    return {"lines": lines, "missing": missing}
+
+
 def plan(part):
-    """{"lines": pairs with their family, "missing": how many ops of each family have none, and why}."""
+    """{"lines": pairs with their family, "missing": how many ops of each family have none, and why, "part": what is in it}."""
     import os
 
     from ops.conformance import suite
@@ -210,14 +255,14 @@ def plan(part):
         family = op.location.file.split("/")[1]
         if op.name.endswith("_") or "grad" in op.name or "backward" in op.name or op.name in _RANDOM:
             continue
-        if part and part != family and part not in op.name:
+        if not _is_in(part, family, op.name):
             continue
         found, why = _of_op(proa, torch, op)
         if found:
             lines.append(found | {"family": family})
         else:
             missing.setdefault(family, {}).setdefault(why, []).append(op.name)
-    return {"lines": lines, "missing": missing}
+    return {"lines": lines, "missing": missing, "part": part}
 
 
 def _least(function, seconds):
@@ -263,7 +308,7 @@ def main():
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     if args.framework:
-        lines = json.loads(args.plan.read_text())["lines"]
+        lines = chosen(json.loads(args.plan.read_text()), args.part)["lines"]
         print(json.dumps(measure({"proa": _Proa, "torch": _Torch}[args.framework](), lines, args.seconds)))
         return
     if args.find:
@@ -273,8 +318,13 @@ def main():
         file = args.plan or pathlib.Path(folder) / "plan"
         if not file.exists():
             subprocess.run([sys.executable, __file__, "--find", "--plan", file, "--part", args.part], check=True)
-        found = json.loads(file.read_text())
-        rest = ["--plan", str(file), "--seconds", str(args.seconds)]
+        try:
+            found = chosen(json.loads(file.read_text()), args.part)
+        except ValueError as error:
+            parser.error(f"{file}: {error}")
+        if not found["lines"]:
+            parser.error(f"no pair of ops is of --part {args.part}")
+        rest = ["--plan", str(file), "--part", args.part, "--seconds", str(args.seconds)]
         result = side_by_side.run(__file__, rest, ["proa", "torch"], args.rounds, 1)
     result["families"] = {line["line"]: line["family"] for line in found["lines"]}
     result["missing"] = found["missing"]

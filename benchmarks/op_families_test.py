@@ -1,0 +1,67 @@
+"""Plans of op_families.py: the part that is asked for, and PyTorch's views as copies."""
+
+import numpy as np
+import op_families
+import pytest
+
+_PLAN = {
+    "lines": [{"op": "conj", "family": "elementwise"}, {"op": "matmul", "family": "linalg"}],
+    "missing": {"elementwise": {"small": ["real_of_complex", "nan_to_num"]}, "linalg": {"no peer": ["lu"]}},
+    "part": "",
+}
+
+
+def test_a_part_of_a_plan_that_is_there():
+    assert op_families.chosen(_PLAN, "") == {name: _PLAN[name] for name in ("lines", "missing")}
+    family = op_families.chosen(_PLAN, "linalg")
+    assert [line["op"] for line in family["lines"]] == ["matmul"] and family["missing"] == {
+        "linalg": {"no peer": ["lu"]}
+    }
+    named = op_families.chosen(_PLAN, "con")
+    assert [line["op"] for line in named["lines"]] == ["conj"] and named["missing"] == {}
+    assert op_families.chosen(_PLAN, "real")["missing"] == {"elementwise": {"small": ["real_of_complex"]}}
+    part = op_families.chosen(_PLAN, "linalg") | {"part": "linalg"}
+    assert op_families.chosen(part, "linalg") == family
+    for other in ("", "elementwise"):
+        with pytest.raises(ValueError, match="holds the pairs of --part linalg alone"):
+            op_families.chosen(part, other)
+
+
+class _Tensor:
+    """As much of PyTorch's tensor as a line asks of one."""
+
+    def __init__(self, array, conjugate=False):
+        self.array, self.conjugate = array, conjugate
+
+    def data_ptr(self):
+        return self.array.__array_interface__["data"][0]
+
+    def is_conj(self):
+        return self.conjugate
+
+    def resolve_conj(self):
+        return _Tensor(self.array.conj())
+
+    def clone(self):
+        return _Tensor(self.array.copy())
+
+
+class _Framework:
+    tensor = _Tensor
+
+    def __init__(self, function):
+        self.function = function
+
+    def call(self, line, args, named):
+        args = op_families._with_tensors(args, self.tensor)
+        return lambda: self.function(*args, **named)
+
+
+def test_what_is_a_view_and_its_copy():
+    array = np.arange(6, dtype="complex64").reshape(2, 3)
+    last, new = (lambda x: _Tensor(x.array[1:, 2:])), (lambda x: x.clone())
+    for function, view in ((lambda x: x, True), (last, True), (lambda x: [last(x)], True), (new, False)):
+        assert op_families._is_view(_Framework(function), {}, [array], {}) is view
+    copy = op_families._copy(_Tensor(array))
+    assert copy.array is not array and np.array_equal(copy.array, array)
+    assert np.array_equal(op_families._copy(_Tensor(array, True)).array, array.conj())

@@ -77,7 +77,7 @@ class _Always:
         pass
 
 
-@static_only("call the function, or define an op: proa.utils.custom_op")
+@static_only("call the function, or define an op: proa.utils.custom_op", none=("x", "out"))
 def py_func(func, x, out, backward_func=None, skip_vars_in_backward_input=None):
     """Calls a function of Python when the program runs, on tensors with elements.
 

@@ -77,6 +77,9 @@ def while_loop(cond, body, loop_vars, is_test=False, name=None):
         >>> proa.static.nn.while_loop(lambda i: i < 10, lambda i: [i + 3], [i])[0].item()
         12
     """
+    for what, function in (("cond", cond), ("body", body)):
+        if not callable(function):
+            raise _C.located(TypeError(f"while_loop: {what} must be callable, not {type(function).__name__}"))
     if not isinstance(loop_vars, (list, tuple)) or not loop_vars:
         raise _C.located(TypeError("while_loop: loop_vars must be a list of tensors that is not empty"))
     for number, value in enumerate(loop_vars):

@@ -57,6 +57,7 @@ def switch_case(branch_index, branch_fns, default=None, name=None):
         pairs = [fn if isinstance(fn, (list, tuple)) else (i, fn) for i, fn in enumerate(branch_fns)]
     else:
         raise _C.located(TypeError("switch_case: branch_fns must be a dict or list of functions that is not empty"))
+    branch_index = _C.tensor_argument(branch_index, "switch_case", "branch_index")
     numbers = [number for number, _ in pairs]
     if len(set(numbers)) != len(numbers):
         raise _C.located(ValueError(f"switch_case: each number may have one function; they are {numbers}"))

@@ -12,7 +12,7 @@ from proa.utils import unique_name
 __all__ = ["deform_conv2d"]
 
 
-@static_only("use paddle.vision.ops.DeformConv2D")
+@static_only("use paddle.vision.ops.DeformConv2D", none=("mask", "im2col_step"))
 def deform_conv2d(x, offset, mask, num_filters, filter_size, stride=1, padding=0, dilation=1, groups=1,
                   deformable_groups=1, im2col_step=1, weight_attr=None, bias_attr=None, name=None):  # fmt: skip
     """`vision.ops.deform_conv2d` with its weight [num_filters, C / groups, height, width] and bias.

@@ -219,7 +219,7 @@ def conv3d_transpose(input, num_filters, output_size=None, filter_size=None, pad
                        groups, param_attr, bias_attr, act, name, data_format, F.conv3d_transpose)  # fmt: skip
 
 
-@static_only("use paddle.nn.BatchNorm2D")
+@static_only("use paddle.nn.BatchNorm2D", none=("momentum", "epsilon"))
 def batch_norm(input, act=None, is_test=False, momentum=0.9, epsilon=1e-05, param_attr=None, bias_attr=None,
                data_layout="NCHW", in_place=False, name=None, moving_mean_name=None, moving_variance_name=None,
                do_model_average_for_mean_and_var=True, use_global_stats=False):  # fmt: skip
@@ -267,7 +267,7 @@ def batch_norm(input, act=None, is_test=False, momentum=0.9, epsilon=1e-05, para
     return activated(result, act)
 
 
-@static_only("use paddle.nn.LayerNorm")
+@static_only("use paddle.nn.LayerNorm", none=("begin_norm_axis", "epsilon"))
 def layer_norm(input, scale=True, shift=True, begin_norm_axis=1, epsilon=1e-05, param_attr=None, bias_attr=None,
                act=None, name=None):  # fmt: skip
     """Layer normalization over the dims from `begin_norm_axis` on, with its parameters.
@@ -296,7 +296,7 @@ def layer_norm(input, scale=True, shift=True, begin_norm_axis=1, epsilon=1e-05, 
     return activated(F.layer_norm(input, dims, weight, bias, epsilon), act)
 
 
-@static_only("use paddle.nn.GroupNorm")
+@static_only("use paddle.nn.GroupNorm", none=("epsilon",))
 def group_norm(input, groups, epsilon=1e-05, param_attr=None, bias_attr=None, act=None, data_layout="NCHW", name=None):
     """Group normalization with its parameters [C].
 
@@ -318,7 +318,7 @@ def group_norm(input, groups, epsilon=1e-05, param_attr=None, bias_attr=None, ac
     return activated(F.group_norm(input, groups, epsilon, weight, bias, data_layout), act)
 
 
-@static_only("use paddle.nn.InstanceNorm2D")
+@static_only("use paddle.nn.InstanceNorm2D", none=("epsilon",))
 def instance_norm(input, epsilon=1e-05, param_attr=None, bias_attr=None, name=None):
     """Instance normalization with its parameters [C].
 

@@ -92,7 +92,7 @@ def cost(input, labels, drawn, weight, bias, probability):
     return _C.ops.sum(right, 1, keepdim=True) + _C.ops.sum(wrong, 1, keepdim=True)
 
 
-@static_only("use paddle.nn.functional.cross_entropy over sampled classes")
+@static_only("use paddle.nn.functional.cross_entropy over sampled classes", none=("seed",))
 def nce(
     input,
     label,

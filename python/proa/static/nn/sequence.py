@@ -274,7 +274,7 @@ def sequence_expand(x, y, ref_level=-1, name=None, *, lengths=None, x_lengths=No
         [[1.0], [1.0], [3.0], [3.0], [3.0]]
     """
     _C.tensor_argument(x, "sequence_expand", "x")
-    repeats = _repeats("sequence_expand", y, lengths, ref_level)
+    repeats = _repeats("sequence_expand", y, lengths, -1 if ref_level is None else ref_level)
     own = x_lengths if x_lengths is not None else (levels_of(x) or [None])[0]
     if own is None:
         result = take(x, Layout(repeats).sequence)

@@ -63,8 +63,8 @@ PoolGeometry PoolGeometryOf(const char* op, const Shape& input,
     }
     const int64_t padded = g.in[d] + w.pad_before[d] + w.pad_after[d];
     const int64_t room = padded - w.kernel[d];
-    // As in the reference, whose division drops what is below a stride: a kernel
-    // that is not much larger than the input has one window.
+    // As in the reference, whose division drops what is below a stride: a
+    // kernel that is not much larger than the input has one window.
     PROA_REQUIRE(room > -w.stride[d], op, ": the kernel ", name, " ",
                  w.kernel[d], " is larger than the padded input (", padded,
                  ") by the stride or more; x is ", ToString(input));

@@ -535,6 +535,10 @@ def test_similarity_and_normalize():
     a, b = array(3, 4), array(3, 4)
     cosine = (a * b).sum(1) / np.sqrt((a * a).sum(1) * (b * b).sum(1))
     close(F.cosine_similarity(tensor(a), tensor(b)), cosine)
+    for axis, small in ((1, a[:, :1]), (0, a[:1]), (-1, a[0])):  # repeated: the norm of what is repeated counts
+        whole = np.broadcast_to(small, b.shape)
+        expected = (whole * b).sum(axis) / (np.linalg.norm(whole, axis=axis) * np.linalg.norm(b, axis=axis))
+        close(F.cosine_similarity(tensor(small), tensor(b), axis=axis), expected)
     close(F.normalize(tensor(a)), a / np.linalg.norm(a, axis=1, keepdims=True))
     close(F.normalize(tensor(a), p=1, axis=0), a / np.abs(a).sum(0))
     close(proa.nn.PairwiseDistance()(tensor(a), tensor(b)), np.linalg.norm(a - b + 1e-6, axis=1))

@@ -4,10 +4,22 @@ import math
 
 from proa import _C
 from proa.framework import attributes
-from proa.framework.attributes import an_int, ints, known, known_int, known_ints, known_number, known_real, number, real
+from proa.framework.attributes import (
+    an_int,
+    ints,
+    is_late,
+    known,
+    known_int,
+    known_ints,
+    known_number,
+    known_real,
+    number,
+    real,
+)
 from proa.framework.names import borrow as _borrow
 from proa.nn.functional.shapes import is_channel_last, numbers, plain_ints, positive, require_dims
 from proa.tensor.attribute import optional_tensor
+from proa.tensor.manipulation import broadcast_tensors
 from proa.tensor.precision import narrowed, widened
 
 
@@ -312,6 +324,7 @@ def normalize(x, p=2, axis=1, epsilon=1e-12, name=None):
 def cosine_similarity(x1, x2, axis=1, eps=1e-08):
     """Cosine of the angle between x1 and x2 along an axis; the product of their norms is at least eps.
 
+    x1 and x2 are repeated to the shape that they have in common; sizes that are open are taken as equal along the axis.
     float16 and bfloat16 are computed in float32.
 
     Examples:
@@ -321,6 +334,8 @@ def cosine_similarity(x1, x2, axis=1, eps=1e-08):
     x1 = _C.tensor_argument(x1, "cosine_similarity", "x1")
     x2 = _C.tensor_argument(x2, "cosine_similarity", "x2")
     eps = real("cosine_similarity", "eps", eps)
+    if len(x1.shape) != len(x2.shape) or any(m != n for m, n in zip(x1.shape, x2.shape) if not is_late(m, n)):
+        x1, x2 = broadcast_tensors([x1, x2])
     a, b = widened(x1), widened(x2)
     lengths = _C.ops.p_norm(a, 2.0, [axis]) * _C.ops.p_norm(b, 2.0, [axis])
     return narrowed((a * b).sum(axis) / _C.ops.clip(lengths, eps, float("inf")), x1, x2)

@@ -156,9 +156,11 @@ def test_bad_calls_are_told():
         static.nn.crf_decoding(proa.ones([2, 3]), None)
     with static.program_guard(static.Program()):
         x = static.data("x", [None, 3])
-        with pytest.raises(ValueError, match="nothing is known of sequences"):
+        with pytest.raises(TypeError, match="crf_decoding: param_attr must not be None"):
             static.nn.crf_decoding(x, None)
+        with pytest.raises(ValueError, match="nothing is known of sequences"):
+            static.nn.crf_decoding(x, "transitions_of_bad_calls")
         with pytest.raises(ValueError, match="with length, input must be .sequences, steps, tags.; it is .-1, 3."):
-            static.nn.crf_decoding(x, None, length=static.data("n", [None], "int64"))
+            static.nn.crf_decoding(x, "transitions_of_bad_calls", length=static.data("n", [None], "int64"))
         with pytest.raises(ValueError, match="or give length"):
-            static.nn.crf_decoding(static.data("y", [None, 4, 3]), None)
+            static.nn.crf_decoding(static.data("y", [None, 4, 3]), "transitions_of_bad_calls")

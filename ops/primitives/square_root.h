@@ -16,7 +16,10 @@ namespace proa::inline v0::ops {
 #if defined(__AVX512F__) && !defined(__CUDACC__)
 // Of numbers from 2^-100 on, rounded as the instruction does it, which takes
 // twice as long. 14 bits of 1 / sqrt(x) give 27 of both roots, and what the
-// square of the one is off, which is exact, the last.
+// square of the one is off, which is exact, the last: before it is rounded it
+// is off by less than 2^-46. CPUs differ in the first guess; the 31 mantissas
+// of two binades whose roots are within 2^-44 of the middle of two floats were
+// tried with every guess of 14 right bits, and all round right.
 inline __m512 NormalSquareRoot(__m512 x) {
   const __m512 half = _mm512_set1_ps(0.5f);
   const __m512 inverse = _mm512_rsqrt14_ps(x);

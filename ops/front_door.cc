@@ -145,6 +145,16 @@ void MarkWritten(const char* op, const Tensor& x) {
 void WriteInto(const Tensor& x, const Tensor& value) { CopyInto(value, x); }
 
 void RecordWrite(const char* op, const Tensor& x, const Tensor& value) {
+  // Views of x, as reshape_ makes them, may have other dims.
+  const bool is_view = value.is_symbolic() && value.impl()->root != nullptr;
+  bool fits = x.rank() == value.rank();
+  for (int d = 0; fits && d < x.rank(); ++d) {
+    const int64_t m = x.size(d), n = value.size(d);
+    fits = m == n || IsUnknown(m) || IsUnknown(n);
+  }
+  PROA_REQUIRE(fits || is_view, op, ": the result has shape ",
+               ToString(value.shape()), ", which does not fit in place; x is ",
+               Describe(x));
   PROA_REQUIRE(x.dtype() == value.dtype(), op, ": the result is ",
                Describe(value), ", which does not fit in place; x is ",
                Describe(x));

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "tensor/dtype.h"
+#include "tensor/error.h"
 #include "tensor/parallel.h"
 #include "tensor/shape.h"
 #include "tensor/tensor.h"
@@ -54,6 +55,11 @@ void VisitFactored(DType dtype, F&& f) {
                   std::is_same_v<T, std::complex<float>> ||
                   std::is_same_v<T, std::complex<double>>) {
       f(T{});
+    } else {
+      ThrowTypeError(
+          "matrices are factored in float32, float64, complex64 and "
+          "complex128, not " +
+          std::string(Name(dtype)));
     }
   });
 }

@@ -191,6 +191,17 @@ def test_reshaping_a_recorded_value_in_place():
     np.testing.assert_array_equal(view.numpy(), [0, 2, 4])
 
 
+def test_what_does_not_fit_in_place_is_refused_while_it_is_recorded():
+    row, rows = paddle.static.InputSpec([3], "float32"), paddle.static.InputSpec([None, 3], "float32")
+
+    @paddle.jit.to_static(input_spec=[row, rows])
+    def convert(x, y):
+        return (x * 1.0).lerp_(y, 0.5)
+
+    with pytest.raises(ValueError, match=r"lerp_: the result has shape \[.*3\], which does not fit in place"):
+        convert(paddle.ones([3]), paddle.ones([2, 3]))
+
+
 def test_hooks_before_saving(tmp_path):
     from proa.fluid.dygraph import jit as old
 

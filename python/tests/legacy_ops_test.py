@@ -40,6 +40,7 @@ CALLS = {
     "matmul": ([t(X), t(Y), "transpose_X", False, "transpose_Y", True, "alpha", 2.0], 2 * X @ Y.T, None),
     "matmul_v2": ([t(X), t(Y), "trans_x", True, "trans_y", False], X.T @ Y, None),
     "mul": ([t(X), t(Y.T.copy())], X @ Y.T, None),
+    "fc": ([t(X), t(Y.T.copy()), t(-Y[:, 0]), "activation_type", "relu"], np.maximum(X @ Y.T - Y[:, 0], 0), None),
     "reshape2": ([t(X), None, "shape", [4, 3]], X.reshape(4, 3), 0),
     "transpose2": ([t(X), "axis", [1, 0]], X.T, 0),
     "squeeze2": ([t(X[None]), "axes", [0]], X, 0),

@@ -144,3 +144,17 @@ def test_samples_of_classes():
 def test_what_is_refused(call, kind, says):
     with pytest.raises(kind, match=says):
         call()
+
+
+@pytest.mark.parametrize("label", [[2, 0], [0, -1], [3, 1]])
+def test_a_program_refuses_labels_that_are_no_class(label):
+    """What is computed for its errors alone is not part of a program: these are of what is used."""
+    specs = [proa.static.InputSpec([None, 2], "float32"), proa.static.InputSpec([None], "int64")]
+    x, label = proa.to_tensor([[0.1, 0.2], [0.3, -0.4]]), proa.to_tensor(label)
+    for function in (
+        lambda x, label: F.margin_cross_entropy(x, label),
+        lambda x, label: F.hsigmoid_loss(x, label, 2, x[:1]),
+    ):
+        for call in (function, proa.jit.to_static(function, input_spec=specs)):
+            with pytest.raises(IndexError, match="out of range"):
+                call(x, label)

@@ -184,6 +184,13 @@ def _mul(x, y, x_num_col_dims=1, y_num_col_dims=1):
     return proa.fluid.layers.mul(x, y, x_num_col_dims, y_num_col_dims)
 
 
+@_op("fc")
+def _fc(x, weight, bias=None, in_num_col_dims=1, activation_type="", padding_weights=False):
+    out = proa.fluid.layers.mul(x, weight, in_num_col_dims)
+    out = out if bias is None else out + _C.ops.reshape(bias, [-1])
+    return _C.ops.relu(out) if activation_type == "relu" else out
+
+
 @_op("scatter")
 def _scatter(x, index, updates, overwrite=True):
     return proa.scatter(x, index, updates, overwrite)

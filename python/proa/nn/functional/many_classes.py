@@ -18,10 +18,10 @@ def _labels(what, label, num_classes, count=None):
         raise _C.located(ValueError(f"{what}: label must be of {count} samples; it is {list(label.shape)}"))
     label = label.reshape([-1]).astype(_C.int64)
     with no_grad():
-        # Indices may count from the end: what is right both ways is in 0..num_classes - 1.
+        # Indices may count from the end: what is right both ways is in 0..num_classes - 1. A program computes what is
+        # used, so both are.
         every = _C.ops.arange(0, num_classes, 1, _C.int64)
-        _C.ops.gather(every, label, 0)
-        return _C.ops.gather(every, label - num_classes, 0)
+        return _C.ops.minimum(_C.ops.gather(every, label, 0), _C.ops.gather(every, label - num_classes, 0))
 
 
 def _divided(what, group, size):

@@ -128,6 +128,20 @@ def test_tensors_as_attributes():
         net.register_buffer("number", proa.zeros([2]))
 
 
+@pytest.mark.parametrize("add", [setattr, nn.Layer.add_parameter])
+def test_a_parameter_in_the_place_of_a_tensor_is_saved(add):
+    net = nn.Layer()
+    net.x = proa.zeros([2])
+    net.below = proa.zeros([2])
+    add(net, "x", net.create_parameter([2]))
+    net.below = nn.Linear(2, 1)
+    assert list(net.state_dict()) == ["x", "below.weight", "below.bias"] and list(net.named_buffers()) == []
+    net.set_state_dict({"x": proa.ones([2])})
+    assert net.x.tolist() == [1.0, 1.0]
+    net.register_buffer("kept", proa.ones([1]), persistable=False)
+    assert "kept" not in net.state_dict()
+
+
 def test_values_of_programs_are_no_buffers():
     net = nn.Layer()
     with proa.static.program_guard(proa.static.Program()):

@@ -269,6 +269,8 @@ class Layer:
         for other in ("_parameter_names", "_buffer_names", "_sublayer_names"):
             if other != kind:
                 attributes[other].pop(name, None)
+        # A parameter is saved, whatever bore its name before.
+        self._non_persistable_buffer_names_set.discard(name)
         attributes[kind].setdefault(name)
         use.changed()
 
@@ -332,12 +334,10 @@ class Layer:
         if tensor is not None:
             _C.take_elements(tensor)  # made while a program is recorded: it outlives the program
         self._claim(name, "_buffer_names", "a buffer")
-        if persistable:
-            self._non_persistable_buffer_names_set.discard(name)
-            if tensor is not None:
-                tensor.persistable = True
-        else:
+        if not persistable:
             self._non_persistable_buffer_names_set.add(name)
+        elif tensor is not None:
+            tensor.persistable = True
         self.__dict__[name] = tensor
 
     def create_parameter(self, shape, attr=None, dtype=None, is_bias=False, default_initializer=None):

@@ -32,11 +32,14 @@ def test_transposed_same(size, stride, expected, kernel):
     assert out.shape == [1, 1, expected, expected]
 
 
-def test_same_with_dilation_keeps_the_dilation():
+def test_same_with_dilation_keeps_the_dilation_and_says_so():
     x = proa.zeros([1, 1, 9, 9])
     x[0, 0, 4, 4] = 1.0
-    out = F.conv2d(x, proa.ones([1, 1, 3, 3]), padding="SAME", dilation=2).numpy()[0, 0]
+    with pytest.warns(UserWarning, match="PaddlePaddle computes it with dilation 1"):
+        out = F.conv2d(x, proa.ones([1, 1, 3, 3]), padding="SAME", dilation=2).numpy()[0, 0]
     assert sorted(set(np.argwhere(out)[:, 0].tolist())) == [2, 4, 6]
+    with pytest.warns(UserWarning, match="conv1d_transpose: padding 'SAME'"):
+        nn.Conv1DTranspose(1, 1, 3, padding="same", dilation=2)(proa.ones([1, 1, 5]))
 
 
 def test_output_padding_up_to_the_dilation():

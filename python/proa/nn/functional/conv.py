@@ -1,5 +1,7 @@
 """Convolutions of one, two and three spatial dims, and their transposes."""
 
+import warnings
+
 from proa import _C
 from proa.framework.attributes import known_number
 from proa.framework.names import borrow as _borrow
@@ -46,11 +48,23 @@ def _conv(op, n, x, weight, bias, stride, padding, dilation, groups, data_format
         bias,
         numbers(op, "stride", stride, n),
         pads,
-        numbers(op, "dilation", dilation, n),
+        _dilation(op, dilation, n, algorithm),
         groups,
         format,
         algorithm,
     )
+
+
+def _dilation(op, dilation, n, algorithm):
+    """The dilations as the ops take them. Weights that were trained in PaddlePaddle would give other numbers without a word."""
+    dilation = numbers(op, "dilation", dilation, n)
+    if algorithm == "SAME" and any(d != 1 for d in (dilation if isinstance(dilation, (list, tuple)) else [dilation])):
+        warnings.warn(
+            f"{op}: padding 'SAME' is computed with dilation {dilation}; PaddlePaddle computes it with dilation 1: "
+            "set dilation=1 for weights that were trained there",
+            stacklevel=4,
+        )
+    return dilation
 
 
 def _format(op, data_format, n):
@@ -182,7 +196,7 @@ def _conv_transpose(
         raise _C.located(ValueError(f"{op}: give either output_size or output_padding"))
     return getattr(_C.ops, op)(
         x, weight, bias, numbers(op, "stride", stride, n), pads, extra if any(extra) else [],
-        numbers(op, "dilation", dilation, n), groups,
+        _dilation(op, dilation, n, algorithm), groups,
         [] if output_size is None else plain_ints(output_size), format, algorithm,
     )  # fmt: skip
 

@@ -271,7 +271,7 @@ void Gemm(GemmProblem& p) {
       GemmOneDnn(p);
       return;
     case DType::kBFloat16:
-      if (!GemmOneDnn(p)) GemmInFloat(p);
+      if (!SuitsBFloat16(p) || !GemmOneDnn(p)) GemmInFloat(p);
       return;
     case DType::kFloat16:
       return GemmInFloat(p);

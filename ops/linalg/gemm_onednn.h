@@ -12,6 +12,11 @@ namespace proa::inline v0::ops {
 // kernel for the dtype on this machine (never for float32).
 bool GemmOneDnn(const GemmProblem& p);
 
+// Whether oneDNN is the faster way for this product of bfloat16. Where a CPU
+// has no quick instruction for it, which oneDNN then imitates, copies in
+// float32 are, unless a matrix is so thin that copying costs more.
+bool SuitsBFloat16(const GemmProblem& p);
+
 }  // namespace proa::inline v0::ops
 
 #endif  // PROA_OPS_LINALG_GEMM_ONEDNN_H_

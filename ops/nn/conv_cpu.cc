@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/linalg/gemm.h"
 #include "ops/nn/conv_geometry.h"
 #include "ops/nn/conv_kernels.h"
 #include "ops/nn/conv_loops.h"
@@ -30,6 +31,14 @@ bool FitsOneDnn(const ConvGeometry& g) {
         kMost)
       return false;
   return true;
+}
+
+// Where bfloat16 is slow a convolution is computed in float32, but that of each
+// channel by itself: it waits for memory.
+bool SuitsOneDnn(const ConvGeometry& g, DType dtype) {
+  return dtype == DType::kFloat32 ||
+         (dtype == DType::kBFloat16 &&
+          (MultipliesBFloat16() || g.groups == g.in_channels));
 }
 
 bool RunOneDnn(const ConvGeometry& g, Wanted wanted, const ConvData& data) {
@@ -88,8 +97,7 @@ void Convolve(const ConvGeometry& g, Wanted wanted, const Tensor& x,
     }
     return;
   }
-  if ((dtype == DType::kFloat32 || dtype == DType::kBFloat16) &&
-      FitsOneDnn(g)) {
+  if (SuitsOneDnn(g, dtype) && FitsOneDnn(g)) {
     const Tensor bias = FloatCopy(bias_in, dtype);
     const ConvData data{x, weight, bias, y};
     if (RunOneDnn(g, wanted, data)) return;

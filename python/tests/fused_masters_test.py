@@ -226,3 +226,44 @@ def test_a_subclass_with_an_update_of_its_own_gets_float32_gradients():
     sgd.step()
     assert seen == [paddle.float32]
     np.testing.assert_allclose(p.astype("float32").numpy(), before - 1.0, atol=2**-7)
+
+
+_CLIPS = {
+    "no clip": None,
+    "by value": paddle.nn.ClipGradByValue(0.1),
+    "by norm": paddle.nn.ClipGradByNorm(1.0),
+    "by the norm of all": paddle.nn.ClipGradByGlobalNorm(1.0),
+}
+
+
+@pytest.mark.parametrize(
+    "kind", ["SGD", "Momentum", "Adam", "AdamW", "Adagrad", "Adadelta", "RMSProp", "Adamax", "Lamb"]
+)
+@pytest.mark.parametrize("clip", _CLIPS)
+def test_16_bit_gradients_are_read_and_not_cast(kind, clip):
+    """Whatever comes before the update: L1 and L2 decay, clipping, a scaler's factor. Copies end as in float32 from the same gradients."""
+    decays = {"": {}, "L1": {"weight_decay": paddle.regularizer.L1Decay(0.05)}, "L2": {"weight_decay": 0.05}}
+    for decay in [""] if kind in ("AdamW", "Lamb") else decays:
+        for factor in (1.0, 1.0 / 1024):
+            found = []
+            for dtype in ("bfloat16", "float32"):
+                params = [paddle.create_parameter(shape, dtype) for shape in ([30, 20], [20])]
+                random = np.random.RandomState(0)
+                for p in params:
+                    p.set_value(
+                        paddle.to_tensor(random.randn(*p.shape).astype("float32")).astype("bfloat16").astype(dtype)
+                    )
+                optimizer = getattr(paddle.optimizer, kind)(
+                    0.1, parameters=params, grad_clip=_CLIPS[clip], multi_precision=True, **decays[decay]
+                )
+                for step in range(3):
+                    for p in params:
+                        grad = paddle.to_tensor((random.randn(*p.shape) / factor).astype("float32"))
+                        p.grad = grad.astype("bfloat16").astype(dtype)
+                    with paddle.amp.debugging.collect_operator_stats(show=False) as stats:
+                        optimizer._step_scaled(factor)
+                    if step > 0 and dtype != "float32":  # the first makes the copies
+                        assert stats.calls.get("cast", {}).get(dtype, 0) == 0, (decay, factor)
+                found.append([optimizer._master_weights.get(p.name, p).numpy() for p in params])
+            for one, other in zip(*found):
+                np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-7, err_msg=f"{decay} {factor}")

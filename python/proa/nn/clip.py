@@ -3,6 +3,8 @@
 from proa import _C
 from proa.framework.grad_mode import no_grad
 
+_LOW = (_C.float16, _C.bfloat16)
+
 
 class ClipGradBase:
     """Base: called with a list of (parameter, gradient), returns the list with clipped gradients.
@@ -27,6 +29,15 @@ class ClipGradBase:
         An optimizer takes it into its update, which reads gradients once. A subclass that clips otherwise is called instead.
         """
         return None
+
+    def for_step(self, params_grads, scale=1.0):
+        """What a call gives, of gradients that count `scale` times, for an update of float32 parameters: 16-bit gradients
+        become float32, in the pass that clips them. For classes that define `_clip_wide`; a subclass that clips otherwise
+        is called instead.
+        """
+        clipped = [(p, g) for p, g in params_grads if g is not None and getattr(p, "need_clip", True)]
+        replaced = {id(p): g for (p, _), g in zip(clipped, self._clip_wide([g for _, g in clipped], scale))}
+        return [(p, replaced[id(p)] if id(p) in replaced else widened(g, scale)) for p, g in params_grads]
 
     def _clip(self, grads):
         raise _C.located(NotImplementedError(f"{type(self).__name__} does not define _clip"))
@@ -68,6 +79,16 @@ class ClipGradByValue(ClipGradBase):
     def _clip(self, grads):
         return [_C.ops.clip(g, self.min, self.max) for g in grads]
 
+    def _clip_wide(self, grads, scale):
+        return [self._wide(widened(g, scale)) for g in grads]
+
+    def _wide(self, grad):
+        if grad.dtype not in _LOW:
+            return _C.ops.clip(grad, self.min, self.max)
+        # Beside a float32 limit a 16-bit gradient is read as what it is, and neither is rounded.
+        low, high = (_C.ops.full([], limit, _C.float32) for limit in (self.min, self.max))
+        return _C.ops.minimum(_C.ops.maximum(grad, low), high)
+
     def __repr__(self):
         return f"ClipGradByValue(max={self.max}, min={self.min})"
 
@@ -86,6 +107,9 @@ class ClipGradByNorm(ClipGradBase):
 
     def _clip(self, grads):
         return [_scaled([g], self.clip_norm)[0] for g in grads]
+
+    def _clip_wide(self, grads, scale):
+        return [widened(g, _factor([g], self.clip_norm, scale) * scale) for g in grads]
 
     def __repr__(self):
         return f"ClipGradByNorm(clip_norm={self.clip_norm})"
@@ -138,6 +162,24 @@ def scaled(grad, factor):
 
     In half precision a small factor would have few digits or be 0 where the product is not: it is of float32.
     """
-    if grad.dtype in (_C.float16, _C.bfloat16):
-        return (grad.astype("float32") * factor.astype("float32")).astype(grad.dtype)
+    if grad.dtype in _LOW:
+        return widened(grad, factor).astype(grad.dtype)
     return grad * factor.astype(grad.dtype)
+
+
+def is_factor(factor):
+    """Whether something is to be multiplied: by a number that is not 1, or by one that only the run of a program knows."""
+    return isinstance(factor, _C.Tensor) or factor != 1.0
+
+
+def widened(grad, factor=1.0):
+    """A gradient times a number: in its dtype, or float32 of a 16-bit one, which is read as it is. By 1: the gradient."""
+    if grad is None or not is_factor(factor):
+        return grad
+    if not isinstance(factor, _C.Tensor):
+        factor = _C.ops.full([], factor, _C.float64)
+    if grad.dtype not in _LOW:
+        return grad * factor.astype(grad.dtype)
+    if grad.is_selected_rows():  # a product keeps the dtype of the rows
+        grad = grad.astype(_C.float32)
+    return grad * factor.astype(_C.float32)

@@ -13,7 +13,7 @@ from proa import _C
 from proa.framework import recorded_rates
 from proa.framework.attributes import known_real, wrong
 from proa.framework.grad_mode import no_grad
-from proa.nn.clip import scaled
+from proa.nn.clip import is_factor, scaled, widened
 from proa.optimizer.lr import LRScheduler
 from proa.regularizer import L1Decay, L2Decay, WeightDecayRegularizer
 from proa.utils import unique_name
@@ -420,8 +420,12 @@ class Optimizer:
             if "common_factor" in vars(type(clip)):  # not inherited: a subclass may clip otherwise
                 common = clip.common_factor(pairs, factor)
             if common is None:
-                pairs = [(p, times(_as_float32(g), factor)) for p, g in pairs] if is_factor(factor) else pairs
-                grads, factor = {id(p): g for p, g in clip(pairs)}, 1.0
+                widens = "_clip_wide" in vars(type(clip))
+                if widens and all(self._has_master(p) or g.dtype not in _LOW for p, g in pairs):
+                    pairs = clip.for_step(pairs, factor)
+                else:
+                    pairs = clip([(p, widened(g, factor)) for p, g in pairs])
+                grads, factor = {id(p): g for p, g in pairs}, 1.0
             elif not _C.is_symbolic(common):
                 common = common.item()
         for bucket in buckets:
@@ -447,23 +451,20 @@ class Optimizer:
         if masters and not recorded:
             self._follow_parameters(bucket)
         adds_l2 = bool(bucket.l2) and not self._takes_l2
-        fused = getattr(type(self)._update_bucket, "fuses_masters", False) and not bucket.l1 and not adds_l2
-        if fused:
+        fused = getattr(type(self)._update_bucket, "fuses_masters", False)
+        if masters:
             # Rows that occur twice are added up: in float32.
-            grads = (
-                [_as_float32(g) if g.dtype in _LOW and g.is_selected_rows() else g for g in grads] if masters else grads
-            )
-            bucket.grad_scale, bucket.rounded = factor, bucket.owners if masters else ()
-        else:
-            if masters:
-                grads = [_as_float32(g) for g in grads]
-            if is_factor(factor):
-                grads = [times(g, factor) for g in grads]
-            if bucket.l1:
-                grads = [g + p.sign() * bucket.l1 for p, g in zip(bucket.params, grads)]
-            if adds_l2:
-                grads = with_l2(bucket, grads)
-            bucket.grad_scale, bucket.rounded = 1.0, ()
+            grads = [_as_float32(g) if g.is_selected_rows() else g for g in grads]
+        if is_factor(factor) and (bucket.l1 or adds_l2 or not fused):
+            grads, factor = [widened(g, factor) if masters else times(g, factor) for g in grads], 1.0
+        # Beside float32 parameters 16-bit gradients are read as they are, and the sums are float32.
+        if bucket.l1:
+            grads = [g + p.sign() * bucket.l1 for p, g in zip(bucket.params, grads)]
+        if adds_l2:
+            grads = with_l2(bucket, grads)
+        if masters and not fused:
+            grads = [_as_float32(g) for g in grads]
+        bucket.grad_scale, bucket.rounded = factor, bucket.owners if masters and fused else ()
         self._update_bucket(bucket, grads)
         if not masters:
             return
@@ -660,11 +661,6 @@ def _same(x, y):
 
 def _as_float32(grad):
     return grad.astype(_C.float32) if grad.dtype in _LOW else grad
-
-
-def is_factor(factor):
-    """Whether something is to be multiplied: by a number that is not 1, or by one that only the run of a program knows."""
-    return isinstance(factor, _C.Tensor) or factor != 1.0
 
 
 def times(grad, factor):

@@ -53,6 +53,16 @@ T NaN() {
   }
 }
 
+// Eigen's own looks at one number after the other.
+template <typename T>
+bool HasNaN(const ConstMap<T>& a) {
+  constexpr int kParts = sizeof(T) / sizeof(Real<T>);
+  const Eigen::Map<const Eigen::Array<Real<T>, Eigen::Dynamic, 1>> parts(
+      reinterpret_cast<const Real<T>*>(a.data()), a.size() * kParts);
+  // Of infinity that is NaN too.
+  return std::isnan((parts * Real<T>(0)).sum()) && a.hasNaN();
+}
+
 // Calls f(index, matrix) for each matrix of x, whose elements are dense, in
 // parallel.
 template <typename F>
@@ -194,7 +204,7 @@ void CofactorsOf(const ConstMap<T>& a, Map<T> out) {
 void Det(const KernelContext&, const Tensor& x, Tensor* out) {
   ForEachMatrix(x, [&]<typename T>(int64_t i, const ConstMap<T>& a) {
     T& det = out->data<T>()[i];
-    if (a.hasNaN()) {
+    if (HasNaN(a)) {
       det = NaN<T>();
       return;
     }
@@ -209,7 +219,7 @@ void Cofactor(const KernelContext&, const Tensor& x, Tensor* out) {
   if (out->numel() == 0) return;
   ForEachMatrix(x, [&]<typename T>(int64_t i, const ConstMap<T>& a) {
     Map<T> result(out->data<T>() + i * a.size(), a.rows(), a.cols());
-    if (a.hasNaN()) {
+    if (HasNaN(a)) {
       result.setConstant(NaN<T>());
     } else {
       CofactorsOf<T>(a, result);
@@ -221,7 +231,7 @@ void Inverse(const KernelContext&, const Tensor& x, Tensor* out) {
   if (out->numel() == 0) return;
   ForEachMatrix(x, [&]<typename T>(int64_t i, const ConstMap<T>& a) {
     Map<T> result(out->data<T>() + i * a.size(), a.rows(), a.cols());
-    if (a.hasNaN()) {
+    if (HasNaN(a)) {
       result.setConstant(NaN<T>());
       return;
     }
@@ -236,7 +246,7 @@ void SignLogDet(const KernelContext&, const Tensor& x, Tensor* sign,
   ForEachMatrix(x, [&]<typename T>(int64_t i, const ConstMap<T>& a) {
     T& s = sign->data<T>()[i];
     Real<T>& l = logabsdet->data<Real<T>>()[i];
-    if (a.hasNaN()) {
+    if (HasNaN(a)) {
       s = NaN<T>();
       l = NaN<Real<T>>();
       return;

@@ -1,12 +1,16 @@
 #include "ops/linalg/spectral.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <type_traits>
 #include <vector>
 
+#include "ops/linalg/factor_loops.h"
 #include "ops/linalg/leveling.h"
 #include "ops/linalg/matrix.h"
+#include "ops/linalg/tridiagonal.h"
+#include "ops/linalg/tridiagonal_loops.h"
 
 #include "Eigen/Eigenvalues"
 
@@ -37,6 +41,27 @@ template <typename W>
   return true;
 }
 
+// Eigenvalues alone of a real symmetric matrix.
+template <typename T>
+bool SymmetricValues(const T* a, int64_t n, bool upper, T* w) {
+  std::vector<T> turned(upper ? n * n : 0), beside(n);
+  if (upper) {
+    FindFactorLoops<T>().transpose(a, n, n, turned.data());
+    a = turned.data();
+  }
+  const TridiagonalLoops<T>& loops = FindTridiagonalLoops<T>();
+  const T largest = loops.largest(a, n);
+  if (std::isnan(largest)) {
+    WriteNaN(n, w);
+    return true;
+  }
+  const T level = LevelingOf(largest);
+  loops.reduce(a, n, level, w, beside.data());
+  if (!TridiagonalValues(w, beside.data(), n)) return false;
+  for (int64_t i = 0; i < n; ++i) w[i] /= level;
+  return true;
+}
+
 using C = std::complex<double>;
 
 template <typename W>
@@ -57,6 +82,9 @@ template <typename W>
 
 template <typename T>
 bool Hermitian(const T* a, int64_t n, bool upper, RealOf<T>* w, T* v) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (v == nullptr) return SymmetricValues(a, n, upper, w);
+  }
   using W = Work<T>;
   Matrix<W> from = Read<W>(a, n, n);
   if (upper) from = from.adjoint().eval();

@@ -77,3 +77,35 @@ def test_zero_and_nan_stay(dtype):
     x[1, 2] = np.nan
     assert np.isnan(linalg.qr(paddle.to_tensor(x))[1].numpy()).any()
     assert np.isnan(linalg.eigvals(paddle.to_tensor(x)).numpy()).all()
+
+
+def _of_every_kind(n):
+    """Symmetric matrices whose eigenvalues are multiple, close, graded or 0."""
+    i = np.arange(n)
+    path = (np.abs(i[:, None] - i) == 1).astype("float64")
+    return {
+        "zeros": np.zeros((n, n)), "identity": np.eye(n), "ones": np.ones((n, n)), "path": path, "arrow": np.where((i[:, None] == 0) | (i == 0), 1.0, 0.0),
+        "wilkinson": path + np.diag(np.abs(i - n // 2).astype("float64")), "graded": 0.5 ** (i[:, None] + i), "hilbert": 1 / (i[:, None] + i + 1.0),
+        "blocks": np.kron(np.eye((n + 1) // 2), [[0.0, 1.0], [1.0, 0.0]])[:n, :n], "last": np.where((i[:, None] == n - 1) | (i == n - 1), -1.0, 0.0),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("uplo", ["L", "U"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_eigenvalues_alone_of_every_kind_of_matrix(dtype, uplo):
+    epsilon = np.finfo(dtype).eps
+    for n in (1, 2, 3, 4, 8, 15, 16, 17, 31, 64, 129, 200):
+        other = np.triu_indices(n, 1) if uplo == "L" else np.tril_indices(n, -1)
+        for name, x in _of_every_kind(n).items():
+            for exponent in (0, *_SCALES[dtype]):
+                scaled = _scaled(x.astype(dtype), exponent)
+                scaled[other] = np.nan  # is not read
+                found = linalg.eigvalsh(paddle.to_tensor(scaled), uplo).numpy().astype("float64")
+                wanted = np.linalg.eigvalsh(x.astype(dtype).astype("float64"))
+                limit = 4 * n * epsilon * max(np.abs(wanted).max(), 1e-30)
+                np.testing.assert_allclose(
+                    np.ldexp(found, -exponent), wanted, atol=limit, rtol=0, err_msg=f"{name} {n} {exponent}"
+                )
+            for wrong in (np.nan, np.inf, -np.inf):
+                scaled[n - 1, 0] = scaled[0, n - 1] = wrong
+                assert np.isnan(linalg.eigvalsh(paddle.to_tensor(scaled), uplo).numpy()).all()

@@ -11,8 +11,10 @@ _HOMES = _invert({
     "proa.distributed.parallel": "DataParallel ParallelEnv get_rank get_world_size init_parallel_env is_initialized "
     "is_available destroy_process_group get_backend",
     "proa.distributed.collective": "Group P2POp ReduceOp all_gather all_gather_object all_reduce all_to_all=alltoall "
-    "alltoall alltoall_single barrier batch_isend_irecv broadcast broadcast_object_list get_group irecv isend new_group "
-    "recv reduce reduce_scatter scatter scatter_object_list send split stream wait",
+    "alltoall alltoall_single barrier batch_isend_irecv broadcast broadcast_object_list gather get_group irecv isend "
+    "new_group recv recv_object_list reduce reduce_scatter scatter scatter_object_list send send_object_list split stream "
+    "wait",
+    "proa.distributed.fleet.base.topology": "ParallelMode",
     "proa.distributed.spawning": "spawn",
     "proa.distributed.gloo": "gloo_barrier gloo_init_parallel_env gloo_release",
     "proa.distributed.entry": "CountFilterEntry ProbabilityEntry ShowClickEntry",

@@ -107,6 +107,14 @@ def copy_into(target, source):
             _C.set_grad_enabled(grad)
 
 
+def place(target, source):
+    """Fills `target` with the elements of `source`: in programs, and where a gradient flows, by an op."""
+    if is_op(target, source):
+        target[...] = _C.ops.reshape(source, target.shape)
+    else:
+        copy_into(target, source)
+
+
 def untraced(function, *args):
     """An op of tensors at hand that leaves no trace."""
     with _C.eager_mode():

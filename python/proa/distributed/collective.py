@@ -17,19 +17,26 @@ from proa.distributed.calls import (
     check_op,
     check_rank,
     check_tensor,
-    copy_into,
     fill,
     flattened,
     is_op,
     is_outside,
+    place,
     start,
     untraced,
     zeros_of,
 )
 from proa.distributed.environment import is_initialized
+from proa.distributed.gathering import all_gather, gather, scatter
 from proa.distributed.groups import DEFAULT_TIMEOUT, Group, context, resolve
 from proa.distributed.messages import P2POp, batch_isend_irecv, irecv, isend, recv, send
-from proa.distributed.objects import all_gather_object, broadcast_object_list, scatter_object_list
+from proa.distributed.objects import (
+    all_gather_object,
+    broadcast_object_list,
+    recv_object_list,
+    scatter_object_list,
+    send_object_list,
+)
 
 __all__ = [
     "Group",
@@ -44,17 +51,20 @@ __all__ = [
     "batch_isend_irecv",
     "broadcast",
     "broadcast_object_list",
+    "gather",
     "get_group",
     "irecv",
     "is_initialized",
     "isend",
     "new_group",
     "recv",
+    "recv_object_list",
     "reduce",
     "reduce_scatter",
     "scatter",
     "scatter_object_list",
     "send",
+    "send_object_list",
     "split",
     "stream",
     "wait",
@@ -176,78 +186,6 @@ def barrier(group=None):
         start(group, True, "barrier")
 
 
-def all_gather(tensor_list, tensor, group=None, sync_op=True, use_calc_stream=True):
-    """Appends the tensors of all processes to `tensor_list`, by number; fills the tensors that it has.
-
-    Examples:
-        >>> found = []
-        >>> proa.distributed.all_gather(found, proa.ones([2])).wait()
-        True
-        >>> len(found)
-        1
-    """
-    check_tensor("all_gather", "tensor", tensor)
-    group = resolve(group)
-    into_one = isinstance(tensor_list, _C.Tensor)
-    if not into_one:
-        check_list("all_gather", "tensor_list", tensor_list)
-        if tensor_list:
-            check_list("all_gather", "tensor_list", tensor_list, group.nranks)
-    if is_outside(group):
-        return Done()
-    if group.nranks == 1:
-        if into_one:
-            copy_into(tensor_list, tensor.reshape(tensor_list.shape))
-        elif tensor_list:
-            copy_into(tensor_list[0], tensor)
-        else:
-            tensor_list.append(tensor.clone())
-        return Done()
-    if is_op(tensor):
-        rows = _C.ops.all_gather(_C.ops.reshape(tensor, [1, *tensor.shape]), group.nranks, group.id)
-        if into_one:
-            tensor_list[...] = _C.ops.reshape(rows, tensor_list.shape)
-        else:
-            tensor_list[:] = [rows[i] for i in range(group.nranks)]
-        return Done()
-    if into_one:
-        return start(group, sync_op, "all_gather", tensor, tensor_list)
-    rows = zeros_of([group.nranks, *tensor.shape], tensor)
-    if tensor_list:
-        given = list(tensor_list)
-
-        def finish():
-            for i, part in enumerate(given):
-                copy_into(part, untraced(lambda i=i: rows[i]))
-    else:
-        finish = None
-        tensor_list.extend(untraced(lambda: [rows[i] for i in range(group.nranks)]))
-    return start(group, sync_op, "all_gather", tensor, rows, finish)
-
-
-def scatter(tensor, tensor_list=None, src=0, group=None, sync_op=True, use_calc_stream=True):
-    """Gives each process one of the tensors that process `src` has, into `tensor`.
-
-    Examples:
-        >>> x = proa.zeros([2])
-        >>> _ = proa.distributed.scatter(x, [proa.ones([2])], src=0)
-        >>> x.tolist()
-        [1.0, 1.0]
-    """
-    check_tensor("scatter", "tensor", tensor)
-    root, group = check_rank("scatter", "src", src, group), resolve(group)
-    mine = group.rank == root
-    if mine:
-        check_list("scatter", "tensor_list", [] if tensor_list is None else tensor_list, group.nranks)
-    if is_outside(group):
-        return Done()
-    if group.nranks == 1:
-        copy_into(tensor, tensor_list[0])
-        return Done()
-    input = flattened(tensor_list) if mine else None
-    return start(group, sync_op, "scatter", input, tensor, peer=root)
-
-
 def alltoall(in_tensor_list, out_tensor_list, group=None, use_calc_stream=True, sync_op=True):
     """Sends the i-th tensor of `in_tensor_list` to process i, and appends what comes to `out_tensor_list`.
 
@@ -271,7 +209,7 @@ def alltoall(in_tensor_list, out_tensor_list, group=None, use_calc_stream=True, 
         return Done()
     if group.nranks == 1:
         if out_tensor_list:
-            copy_into(out_tensor_list[0], in_tensor_list[0])
+            place(out_tensor_list[0], in_tensor_list[0])
         else:
             out_tensor_list.append(in_tensor_list[0].clone())
         return Done()
@@ -324,7 +262,7 @@ def alltoall_single(
     if is_outside(group):
         return Done()
     if group.nranks == 1:
-        copy_into(out_tensor, in_tensor)
+        place(out_tensor, in_tensor)
         return Done()
     gives = gets = []
     if in_split_sizes or out_split_sizes:
@@ -370,7 +308,7 @@ def reduce_scatter(tensor, tensor_list, op=ReduceOp.SUM, group=None, sync_op=Tru
     if is_outside(group):
         return Done()
     if group.nranks == 1:
-        copy_into(tensor, tensor_list if whole else tensor_list[0])
+        place(tensor, tensor_list if whole else tensor_list[0])
         return Done()
     if is_op(*([tensor_list] if whole else tensor_list)):
         flat = tensor_list if whole else _C.ops.concat([_C.ops.reshape(t, [-1]) for t in tensor_list], 0)
@@ -451,10 +389,14 @@ stream = _Namespace(
     all_gather=all_gather,
     all_reduce=all_reduce,
     alltoall=alltoall,
+    alltoall_single=alltoall_single,
     broadcast=broadcast,
+    gather=gather,
+    recv=recv,
     reduce=reduce,
     reduce_scatter=reduce_scatter,
     scatter=scatter,
+    send=send,
 )
 
 

@@ -1,6 +1,8 @@
 """recompute: parts of a model whose intermediate tensors are computed again in backward instead of being kept."""
 
+import contextlib
 import sys
+import threading
 import warnings
 
 from proa import _C
@@ -41,6 +43,28 @@ def _set_random_states(states):
         _tracker().set_states_tracker(states[1])
 
 
+_open = threading.local()  # what the innermost function that may be called again has left beside its result
+
+
+@contextlib.contextmanager
+def _collecting():
+    before, _open.left = getattr(_open, "left", None), {}
+    try:
+        yield _open.left
+    finally:
+        _open.left = before
+
+
+def leaves_beside(owner, name):
+    """Says that the tensor `owner.__dict__[name]` was set; where the function that did it is recomputed, it is one more result.
+
+    Without that it would have no gradient: what a recomputed function computes has none but by its results.
+    """
+    left = getattr(_open, "left", None)
+    if left is not None:
+        left[id(owner), name] = owner, name
+
+
 class _Call:
     """A call of `function` that can be made again with other tensors in the places of its own."""
 
@@ -50,18 +74,33 @@ class _Call:
         places = flatten([args, kwargs])
         self._arguments = rebuild([args, kwargs], iter(_Place() for _ in places))
         self.result = None  # of the first time
+        self.beside = []  # where it left what else it computed, that time
         self._called = False
 
     def __call__(self, tensors):
         args, kwargs = rebuild(self._arguments, iter(tensors), _Place)
         if self._called:
-            if self._state is None:
-                return flatten(self._function(*args, **kwargs))
-            with _RandomState(self._state):
-                return flatten(self._function(*args, **kwargs))
+            return self._again(args, kwargs)
         self._called = True
-        self.result = self._function(*args, **kwargs)
-        return flatten(self.result)
+        with _collecting() as left:
+            self.result = self._function(*args, **kwargs)
+        self.beside = [place for place in left.values() if isinstance(_at(place), _C.Tensor)]
+        return [*flatten(self.result), *map(_at, self.beside)]
+
+    def _again(self, args, kwargs):
+        before = [_at(place) for place in self.beside]
+        try:
+            with _collecting(), contextlib.nullcontext() if self._state is None else _RandomState(self._state):
+                results = flatten(self._function(*args, **kwargs))
+            return [*results, *map(_at, self.beside)]
+        finally:
+            for (owner, name), value in zip(self.beside, before):
+                owner.__dict__[name] = value
+
+
+def _at(place):
+    owner, name = place
+    return owner.__dict__.get(name)
 
 
 class _Place:
@@ -114,7 +153,11 @@ def recompute(function, *args, **kwargs):
     if results and all(t.stop_gradient for t in results):
         _hint_once()
     result, call.result = call.result, None
-    return rebuild(result, iter(results))
+    own = len(results) - len(call.beside)
+    for (owner, name), value in zip(call.beside, results[own:]):
+        owner.__dict__[name] = value
+        leaves_beside(owner, name)  # of a function around this one
+    return rebuild(result, iter(results[:own]))
 
 
 _hinted = False

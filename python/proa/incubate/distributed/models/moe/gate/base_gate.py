@@ -1,6 +1,7 @@
 """BaseGate: what all gates share."""
 
 from proa import _C
+from proa.autograd.recomputation import leaves_beside
 from proa.nn.layer.layers import Layer
 
 __all__ = ["BaseGate"]
@@ -28,8 +29,9 @@ class BaseGate(Layer):
         self.__dict__["_balance"] = None
 
     def set_loss(self, loss):
-        """Keeps the loss of this step."""
+        """Keeps the loss of this step; where the layer is recomputed, it has its gradient all the same."""
         self.__dict__["_balance"] = loss
+        leaves_beside(self, "_balance")
 
     def get_loss(self, clear=True):
         """The loss of the last forward, None if there is none.

@@ -8,7 +8,7 @@ import proa.distributed as dist
 from proa import nn
 from proa.distributed import fleet
 from proa.distributed.groups import run_threads
-from proa.incubate.distributed.models.moe import ClipGradForMOEByGlobalNorm, MoELayer
+from proa.incubate.distributed.models.moe import ClipGradForMOEByGlobalNorm, GShardGate, MoELayer
 
 TOKENS, SIZE, EXPERTS, STEPS = 8, 4, 4, 4
 CLIPS = {"all": nn.ClipGradByGlobalNorm, "experts": ClipGradForMOEByGlobalNorm}
@@ -80,3 +80,61 @@ def test_experts_beside_tensor_parallel(dp, mp, clip, one_process):
 
     for found in run_threads(body, dp * mp):
         np.testing.assert_allclose(found, losses, rtol=1e-5)
+
+
+def test_the_loss_of_a_gate_has_its_gradient_where_layers_are_recomputed():
+    """At once and from within, of a function inside of another; backward leaves nothing behind."""
+    x = proa.to_tensor(_batch(0), stop_gradient=False)
+    gate = GShardGate(SIZE, EXPERTS, 1, random_routing=False)
+    layer = MoELayer(SIZE, nn.LayerList([nn.Linear(SIZE, SIZE) for _ in range(EXPERTS)]), gate)
+
+    def twice(h):
+        return proa.autograd.recompute(layer, proa.autograd.recompute(proa.tanh, h))
+
+    def within(h):
+        y = layer(h)
+        return y.sum() + gate.get_loss()
+
+    def found(run, takes):
+        layer.clear_gradients()
+        loss = run(x)
+        (loss.sum() + (gate.get_loss() if takes else 0.0)).backward()
+        assert not gate.has_loss
+        return {name: p.grad.numpy() for name, p in layer.named_parameters()}
+
+    plain = lambda h: layer(proa.tanh(h))
+    for run in (lambda h: proa.autograd.recompute(plain, h), lambda h: proa.autograd.recompute(twice, h)):
+        wanted, same = found(plain, True), found(run, True)
+        assert (
+            np.abs(
+                wanted["gate.gate.weight"] - found(lambda h: plain(h) + 0 * gate.get_loss(), False)["gate.gate.weight"]
+            ).max()
+            > 1e-4
+        )
+        for name, value in wanted.items():
+            np.testing.assert_allclose(same[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
+    wanted, same = found(within, False), found(lambda h: proa.autograd.recompute(within, h), False)
+    for name, value in wanted.items():
+        np.testing.assert_allclose(same[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+def test_data_parallel_leaves_what_processes_have_of_their_own():
+    """`no_sync`: neither begins equal nor is averaged; of experts, copies are refused."""
+
+    def body():
+        rank = dist.get_rank()
+        net = nn.Linear(2, 1)
+        net.bias.no_sync = True
+        net.weight.set_value(np.full([2, 1], rank + 1.0))
+        net.bias.set_value(np.full([1], rank + 1.0))
+        model = proa.DataParallel(net)
+        model(proa.full([1, 2], rank + 1.0)).sum().backward()
+        assert net.weight.tolist() == [[1.0], [1.0]] and net.weight.grad.tolist() == [[2.5], [2.5]]
+        assert net.bias.tolist() == [rank + 1.0] and net.bias.grad.tolist() == [1.0]
+        groups = [dist.new_group([0, 1]), dist.new_group([2, 3])]
+        layer = _layer(2, groups[rank // 2])
+        with pytest.raises(NotImplementedError, match="others in .* copies of them; use fleet.distributed_model"):
+            proa.DataParallel(layer)
+        return True
+
+    assert run_threads(body, 4) == [True] * 4

@@ -5,7 +5,7 @@ import pytest
 import proa
 from proa.distributed import fleet
 from proa.distributed.groups import run_threads
-from python.tests import parallel_models, random_plans, random_programs, random_replicas
+from python.tests import parallel_models, random_experts, random_plans, random_programs, random_replicas
 from python.tests.parallel_models import Way
 
 
@@ -76,6 +76,23 @@ def test_a_shared_weight_that_one_stage_has_frozen():
         return True
 
     assert run_threads(body, 2) == [True, True]
+
+
+@pytest.mark.parametrize("seed", range(48))
+def test_experts(seed):
+    random_experts.check(random_experts.draw(seed))
+
+
+def test_experts_differ():
+    plans = [random_experts.draw(seed) for seed in range(48)]
+    assert {plan.among for plan in plans} == set(random_experts._AXES) and {plan.gate for plan in plans} >= {
+        "gshard",
+        "switch",
+    }
+    assert sum(plan.plain for plan in plans) > 5 and sum(plan.then is not None for plan in plans) > 5
+    assert {plan.low for plan in plans} == {"", "float16", "bfloat16"}
+    for name in ("dp", "mp", "pp", "sharding"):
+        assert sum(getattr(plan.way, name) > 1 for plan in plans) > 10, name
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -13,6 +13,7 @@ from proa.distributed.environment import (
     trainer_count,
     trainer_id,
 )
+from proa.distributed.fleet.utils.hybrid_parallel_util import differs
 from proa.distributed.reducer import Reducer
 from proa.nn.layer.layers import Layer
 
@@ -184,6 +185,8 @@ class DataParallel(Layer):
 
     When it is made, the parameters and buffers of all processes become those of the first. In backward gradients are
     averaged over the processes, in buckets that go while the rest is computed. A gradient that is row-sparse stays so.
+    Parameters with `no_sync = True` stay each process's own, and so do experts of which each has others (MoELayer), whose
+    gradients come from the tokens of all processes and are divided by their number.
 
     Args:
         layers (Layer): the layer; its parameters are those of the wrapper, and `state_dict` has its names.
@@ -241,7 +244,8 @@ class DataParallel(Layer):
         mine = groups.resolve(group)
         if mine.nranks > 1:
             _make_equal(layers, mine)
-            trained = [(n, p) for n, p in layers.named_parameters() if not p.stop_gradient]
+            trained = [(n, p) for n, p in layers.named_parameters() if not p.stop_gradient and not differs(p, mine)]
+            _scale_experts(layers, mine)
             if trained:
                 self.__dict__["_reducer"] = Reducer(
                     trained, mine, comm_buffer_size, last_comm_buffer_size, find_unused_parameters, compression
@@ -297,6 +301,15 @@ class DataParallel(Layer):
 def _make_equal(layers, group):
     """The parameters and buffers of the group's first process, on all; raises where they are not of the same kind."""
     tensors = list(layers.state_dict().items())
+    for name, tensor in tensors:
+        among = getattr(tensor, "expert_group", None)
+        if among is not None and differs(tensor, group) and len(set(among.ranks) & set(group.ranks)) < group.nranks:
+            raise _C.located(
+                NotImplementedError(
+                    f"DataParallel: processes {among.ranks} have {name} of each other, and others in {group.ranks} copies of "
+                    "them; use fleet.distributed_model and fleet.distributed_optimizer"
+                )
+            )
     mine = [(name, tuple(t.shape), t.dtype.name) for name, t in tensors]
     found = []
     collective.all_gather_object(found, mine, group)
@@ -317,9 +330,17 @@ def _make_equal(layers, group):
     _C.set_grad_enabled(False)
     try:
         for _, tensor in tensors:
-            collective.broadcast(tensor, group.ranks[0], group)
+            if not differs(tensor, group):
+                collective.broadcast(tensor, group.ranks[0], group)
     finally:
         _C.set_grad_enabled(grad)
+
+
+def _scale_experts(layers, group):
+    """Gradients of experts are of the mean over processes, as those of what all have."""
+    for p in layers.parameters():
+        if getattr(p, "expert_group", None) is not None and not p.stop_gradient and differs(p, group):
+            p.register_hook(lambda grad: grad.scale(1.0 / group.nranks))
 
 
 def sync_params_buffers(model, comm_group=None, src_rank=0, is_model_parallel=False):

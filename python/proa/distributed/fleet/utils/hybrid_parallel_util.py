@@ -9,6 +9,7 @@ __all__ = [
     "broadcast_mp_parameters",
     "broadcast_parameters",
     "broadcast_sharding_parameters",
+    "differs",
     "fused_allreduce_gradients",
     "somewhere",
 ]
@@ -85,8 +86,14 @@ def somewhere(parameters, group):
     return _made_dense([p for p, kind in zip(parameters, _kinds(parameters, group)) if kind])
 
 
-def _sum_copies(experts, group):
-    """Adds up the gradients of experts over their copies: where a group has several groups of experts."""
+def _sum_copies(experts, group, tensor_of, counts):
+    """Adds up a tensor of each expert over its copies: where a group has several groups of experts.
+
+    Args:
+        experts (list[Tensor]): parameters that differ within the group.
+        tensor_of (Callable): the tensor of a parameter, which is replaced by the sum.
+        counts (Callable): whether the tensors of this group of experts count; zeros in their place otherwise.
+    """
     from proa.distributed import collective
 
     several = {}
@@ -98,17 +105,18 @@ def _sum_copies(experts, group):
 
         def exchange(flat, among=among):
             # All experts' places, of which this process fills its own: there is no group of the copies.
-            places = [_C.ops.full_like(flat, 0.0)] * among.nranks
-            places[among.rank] = flat
+            nothing = _C.ops.full_like(flat, 0.0)
+            places = [nothing] * among.nranks
+            places[among.rank] = flat if counts(among) else nothing
             everyone = _C.ops.concat(places, 0)
             collective.all_reduce(everyone, group=group)
             return _C.ops.split(everyone, [flat.shape[0]] * among.nranks, 0)[among.rank]
 
-        for batch in _batches([p.grad for p in parameters]):
+        for batch in _batches([tensor_of(p) for p in parameters]):
             _in_one(batch, exchange)
 
 
-def _differs(parameter, group):
+def differs(parameter, group):
     """Whether processes of the group have other experts; those that divide layers, say, may all have the same."""
     among = getattr(parameter, "expert_group", group)
     return getattr(parameter, "no_sync", False) and len(set(among.ranks) & set(group.ranks)) > 1
@@ -130,10 +138,10 @@ def average_gradients(parameters, group, half=False, total=False):
 
     if group.nranks == 1 or not parameters:
         return
-    own = [p for p in parameters if _differs(p, group)]
-    parameters = [p for p in parameters if not _differs(p, group)]
+    own = [p for p in parameters if differs(p, group)]
+    parameters = [p for p in parameters if not differs(p, group)]
     with Quiet():
-        _sum_copies([p for p in own if p.grad is not None], group)
+        _sum_copies([p for p in own if p.grad is not None], group, lambda p: p.grad, lambda among: True)
         for p in own:
             # Of experts: what came from all processes of their group has been added up already.
             if p.grad is not None and not total:
@@ -160,6 +168,8 @@ def average_gradients(parameters, group, half=False, total=False):
 def broadcast_parameters(model, group, divided=True, source=None):
     """Gives the processes of a group the parameters and buffers of its first, or of the process `source`.
 
+    Experts that differ within the group stay; their copies get those of the process's group of experts.
+
     Args:
         divided (bool): those of which each process has a part (`is_distributed`) too.
     """
@@ -167,16 +177,19 @@ def broadcast_parameters(model, group, divided=True, source=None):
 
     if group.nranks == 1:
         return
+    first = group.ranks[0] if source is None else source
 
     def exchange(flat):
-        collective.broadcast(flat, group.ranks[0] if source is None else source, group)
+        collective.broadcast(flat, first, group)
         return flat
 
     with Quiet():
         tensors = [p for p in model.parameters() if divided or not getattr(p, "is_distributed", False)]
-        tensors = [p for p in tensors if not _differs(p, group)]
-        for batch in _batches([*tensors, *model.buffers()]):
+        alike = [p for p in tensors if not differs(p, group)]
+        for batch in _batches([*alike, *model.buffers()]):
             _in_one(batch, exchange)
+        own = [p for p in tensors if differs(p, group)]
+        _sum_copies(own, group, lambda p: p, lambda among: first in among.ranks)
 
 
 def fused_allreduce_gradients(parameter_list, hcg=None):

@@ -59,7 +59,8 @@ class HybridParallelClipGrad(ClipGradBase):
             for group in groups.values():
                 experts = self._counted(clipped, group)
                 collective.all_reduce(experts, group=group)
-                total = total + experts
+                # Several of those that hold the model may be of the group, and each comes with this sum.
+                total = total + experts / float(max(1, len(set(group.ranks) & set(self._group.ranks))))
             if self._group.nranks > 1:
                 collective.all_reduce(total, group=self._group)
         factor = self.clip_norm / _C.ops.clip(total.reshape([]).sqrt(), self.clip_norm, float("inf"))

@@ -3,7 +3,7 @@
 from proa import _C
 from proa.distributed import collective
 from proa.distributed.fleet.meta_optimizers.dygraph_optimizer.hybrid_clip import over_ranks
-from proa.distributed.fleet.utils.hybrid_parallel_util import Quiet, average_gradients
+from proa.distributed.fleet.utils.hybrid_parallel_util import Quiet, average_gradients, differs
 from proa.distributed.fleet.utils.sequence_parallel_utils import reduce_sequence_parallel_gradients
 
 __all__ = ["HybridParallelOptimizer", "watch_all_ranks"]
@@ -36,7 +36,9 @@ class HybridParallelOptimizer:
         """Whether this process counts a gradient for the norm of all."""
         if getattr(parameter, "is_shared_copy", False):
             return False
-        return parameter.is_distributed or self._hcg.get_model_parallel_rank() == 0
+        if parameter.is_distributed or self._hcg.get_model_parallel_rank() == 0:
+            return True
+        return differs(parameter, self._hcg.get_model_parallel_group())
 
     def __getattr__(self, name):
         return getattr(self._inner_opt, name)

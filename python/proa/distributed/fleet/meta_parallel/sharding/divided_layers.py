@@ -5,7 +5,7 @@ import contextlib
 from proa import _C
 from proa.autograd import PyLayer, saved_tensors_hooks
 from proa.distributed.fleet.meta_parallel.sharding.divided_optimizer import make_part, reduce_part, whole
-from proa.distributed.fleet.utils.hybrid_parallel_util import broadcast_parameters
+from proa.distributed.fleet.utils.hybrid_parallel_util import broadcast_parameters, differs
 from proa.framework.grad_mode import no_grad
 from proa.nn.layer.layers import Layer
 
@@ -83,7 +83,8 @@ class DividedParameters(_Wrapper):
         self._present = {}  # by address of elements: whole parameters of layers that run
         divided = {}  # by id: a parameter, which lives until all are divided, and its part
         for layer in [layers, *layers.sublayers()]:
-            own = [(name, p) for name, p in layer._parameters.items() if p is not None]
+            # Experts of which each process has others are divided as it is.
+            own = [(name, p) for name, p in layer._parameters.items() if p is not None and not differs(p, group)]
             for name, p in own:
                 if id(p) not in divided:
                     divided[id(p)] = (p, make_part(p, group))

@@ -8,7 +8,7 @@ from collections import OrderedDict
 
 from proa import _C
 from proa.distributed import collective
-from proa.distributed.fleet.utils.hybrid_parallel_util import Quiet, somewhere
+from proa.distributed.fleet.utils.hybrid_parallel_util import Quiet, average_gradients, differs, somewhere
 from proa.framework.grad_mode import no_grad
 from proa.framework.parameter import Parameter
 
@@ -99,7 +99,8 @@ def dividing(optimizer):
 class DividedOptimizer:
     """States are divided (stage 1); gradients too, as soon as backward has them (2); parameters too, by DividedParameters (3).
 
-    In stages 2 and 3 all processes run the same operations in backward, in the same order.
+    In stages 2 and 3 all processes run the same operations in backward, in the same order. Experts of which each process has
+    others stay whole: they are divided as it is.
 
     Args:
         optimizer (Optimizer): what updates parts; it has not made a step yet.
@@ -118,7 +119,7 @@ class DividedOptimizer:
         itself = getattr(optimizer, "keeps_zeros_of", optimizer)  # of asp
         check_elementwise(itself, norms=True)
         self._inner_opt, self._group, self._average, self._stage = optimizer, group, average, stage
-        self._whole = []
+        self._whole, self._own = [], []
         self._written = {}  # versions of whole parameters when their parts were gathered
         for settings in optimizer._groups:
             settings["params"] = [self._divide(p) for p in settings["params"]]
@@ -135,7 +136,11 @@ class DividedOptimizer:
             optimizer._change_clips(lambda clip: over_ranks(clip, group, lambda parameter: True))
 
     def _divide(self, parameter):
-        """The part of a parameter that the optimizer updates."""
+        """The part of a parameter that the optimizer updates; all of it, where other processes have other ones."""
+        if differs(parameter, self._group):
+            if not parameter.stop_gradient:
+                self._own.append(parameter)
+            return parameter
         if self._stage == 3:
             part = parameter if hasattr(parameter, "whole_shape") else getattr(parameter, "part", None)
             if part is None:
@@ -166,7 +171,7 @@ class DividedOptimizer:
     @property
     def _parameter_list(self):
         """Those that hold gradients: whole parameters, or parts where layers reduce gradients."""
-        return self._inner_opt._parameter_list if self._stage > 1 else self._whole
+        return self._inner_opt._parameter_list if self._stage > 1 else [*self._whole, *self._own]
 
     def _reduce_now(self, parameter):
         """In backward (stage 2): this process keeps its part of a gradient."""
@@ -180,6 +185,7 @@ class DividedOptimizer:
         with Quiet(), _C.eager_mode():
             if self._stage == 1:
                 self._reduce()
+            average_gradients(self._own, self._group, total=not self._average)
             self._follow()
             self._inner_opt.step()
             self._gather()
@@ -229,7 +235,7 @@ class DividedOptimizer:
             found = OrderedDict((name, self._whole_state(name, value)) for name, value in state.items())
             if "master_weights" in state:
                 found["master_weights"] = {
-                    name: whole(value, self._shapes[name], self._group)
+                    name: whole(value, self._shapes[name], self._group) if name in self._shapes else value
                     for name, value in state["master_weights"].items()
                 }
         return found
@@ -250,7 +256,7 @@ class DividedOptimizer:
         with _C.eager_mode():
             for name, value in dict(state_dict).items():
                 if name == "master_weights":
-                    value = {n: part_of(_tensor(v), self._group) for n, v in value.items()}
+                    value = {n: part_of(_tensor(v), self._group) if n in self._shapes else v for n, v in value.items()}
                 elif name != "LR_Scheduler":
                     value = self._part_state(name, value)
                 state[name] = value

@@ -110,6 +110,9 @@ class MoELayer(Layer):
         y = self._mixed(x)
         if shared:
             y = mp_ops.gather_first(y, self.mp_group)
+            balance = self.gate.get_loss()
+            if balance is not None:  # of a part each: the mean is the same on all of them
+                self.gate.set_loss(mp_ops.sum_up(balance, self.mp_group) / self.mp_group.nranks)
         return y.reshape(shape)
 
     def _mixed(self, x):

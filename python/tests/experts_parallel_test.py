@@ -8,6 +8,7 @@ import proa.distributed as dist
 from proa import nn
 from proa.distributed import fleet
 from proa.distributed.groups import run_threads
+from proa.distributed.sharding import group_sharded_parallel, save_group_sharded_model
 from proa.incubate.distributed.models.moe import ClipGradForMOEByGlobalNorm, GShardGate, MoELayer
 
 TOKENS, SIZE, EXPERTS, STEPS = 8, 4, 4, 4
@@ -138,3 +139,14 @@ def test_data_parallel_leaves_what_processes_have_of_their_own():
         return True
 
     assert run_threads(body, 4) == [True] * 4
+
+
+def test_one_file_has_not_the_experts_of_all(tmp_path):
+    def body():
+        net = _layer(2, dist.get_group())
+        net, adam, _ = group_sharded_parallel(net, proa.optimizer.Adam(parameters=net.parameters()), "os")
+        with pytest.raises(NotImplementedError, match="experts.0.weight is another one on each process"):
+            save_group_sharded_model(net, str(tmp_path), adam)
+        return True
+
+    assert run_threads(body, 2) == [True] * 2

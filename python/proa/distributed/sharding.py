@@ -108,6 +108,7 @@ def save_group_sharded_model(model, output, optimizer=None):
 
     Raises:
         ValueError: output is a file.
+        NotImplementedError: processes have experts of their own.
 
     Examples:
         >>> import os, tempfile
@@ -122,6 +123,14 @@ def save_group_sharded_model(model, output, optimizer=None):
     if os.path.isfile(output):
         raise _C.located(ValueError(f"save_group_sharded_model: output must be a folder, and {output} is a file"))
     state = model.state_dict()
+    for name, value in state.items() if world_size() > 1 else ():
+        if getattr(value, "no_sync", False):
+            raise _C.located(
+                NotImplementedError(
+                    f"save_group_sharded_model: {name} is another one on each process, and one file has that of one; "
+                    "paddle.distributed.checkpoint.save writes those of all"
+                )
+            )
     states = None if optimizer is None else optimizer.state_dict()
     if own_rank() == 0:
         os.makedirs(output, exist_ok=True)

@@ -33,6 +33,7 @@ class Plan(NamedTuple):
     norm: bool
     frozen: bool
     micro: int
+    again: bool
 
 
 def draw(seed):
@@ -58,6 +59,7 @@ def draw(seed):
         norm=way not in ("pipeline", "localsgd") and bool(random.rand() < 0.3),
         frozen=bool(random.rand() < 0.3),
         micro=int(random.choice([2, 4])) if way == "pipeline" else 1,
+        again=way != "pipeline" and bool(random.rand() < 0.4),
     )
 
 
@@ -102,6 +104,7 @@ def _train(plan, start):
         with proa.static.program_guard(main, startup):
             h = proa.static.data("x", [None, 6], "float64")
             y = proa.static.data("y", [None, 1], "float64")
+            kept = []
             for at in range(4):
                 with proa.static.device_guard(f"cpu:{at * stages // 4}"):
                     normed = plan.norm and at == 1  # a bias before a norm has no gradient but rounding
@@ -114,11 +117,16 @@ def _train(plan, start):
                             moving_variance_name=f"variance_{mark}",
                         )  # fmt: skip
                     h = proa.tanh(h)
+                    kept += [h] if at % 2 else []
             with proa.static.device_guard(f"cpu:{stages - 1}"):
                 loss = ((h.mean(1, keepdim=True) - y) ** 2).mean()
             optimizer, schedule = random_plans._optimizer(plan, None)
+            if plan.again and count > 1:
+                strategy.recompute = True
+                strategy.recompute_configs = {"checkpoints": [kept[0], kept[1].name]}
             optimizer = fleet.distributed_optimizer(optimizer)
             optimizer.minimize(loss)
+            assert str(main).count(" tanh(") == 4 + 2 * strategy.recompute
             executor = proa.static.Executor()
             executor.run(startup)
             random, losses = np.random.default_rng(3), []

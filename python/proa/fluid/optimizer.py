@@ -245,20 +245,66 @@ Adadelta, RMSProp, Lamb, Optimizer = AdadeltaOptimizer, RMSPropOptimizer, LambOp
 
 
 class RecomputeOptimizer:
-    """An optimizer whose backward pass computes the checkpoints' insides again; programs here keep what they need.
+    """An optimizer whose backward pass computes what is between checkpoints once more, in place of keeping it. Of programs.
 
     Args:
         optimizer (Optimizer): it.
+
+    Examples:
+        >>> proa.enable_static()
+        >>> with proa.static.program_guard(proa.static.Program(), proa.static.Program()):
+        ...     hidden = proa.static.nn.fc(proa.static.data("x", [None, 4]), 8, activation="tanh")
+        ...     loss = proa.static.nn.fc(hidden, 1).mean()
+        ...     recompute = proa.fluid.optimizer.RecomputeOptimizer(proa.optimizer.SGD(0.1))
+        ...     recompute._set_checkpoints([hidden])
+        ...     _, pairs = recompute.minimize(loss)
+        >>> len(pairs)
+        4
+        >>> proa.disable_static()
     """
 
     def __init__(self, optimizer):
-        self._optimizer = optimizer
+        self._optimizer, self._checkpoints = optimizer, []
 
     def _set_checkpoints(self, checkpoints):
-        """Accepted: memory is saved in eager mode by paddle.distributed.fleet.utils.recompute."""
+        """The values of the program, or names of them, that are kept.
 
-    def __getattr__(self, name):
-        return getattr(self._optimizer, name)
+        Raises:
+            TypeError: for what is no list.
+        """
+        if not isinstance(checkpoints, (list, tuple)):
+            raise _C.located(
+                TypeError(f"RecomputeOptimizer: checkpoints must be a list, not {type(checkpoints).__name__}")
+            )
+        self._checkpoints = list(checkpoints)
+
+    def backward(self, loss, startup_program=None, parameter_list=None, no_grad_set=None, callbacks=None):
+        """Appends the gradients of the loss.
+
+        Returns:
+            list[tuple]: (parameter, gradient).
+
+        Raises:
+            ValueError: there are no checkpoints, or one is no value of the program.
+        """
+        self._begin()
+        if isinstance(self._optimizer, _optimizer.Optimizer):
+            return self._optimizer._append_backward(loss, parameter_list, no_grad_set)
+        return self._optimizer.backward(loss, startup_program, parameter_list, no_grad_set)
+
+    def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None):
+        """`backward` and `apply_gradients`.
+
+        Returns:
+            (list, list): an empty list, and the (parameter, gradient) pairs.
+        """
+        self._begin()
+        return self._optimizer.minimize(loss, startup_program, parameter_list, no_grad_set)
+
+    def _begin(self):
+        if not self._checkpoints:
+            raise _C.located(ValueError("RecomputeOptimizer: call _set_checkpoints first, with one value or more"))
+        self._optimizer._checkpoints = self._checkpoints
 
 
 class ModelAverage(_ModelAverage):

@@ -560,6 +560,13 @@ class Optimizer:
 
     def _minimize_recorded(self, loss, parameters, no_grad_set):
         """Appends the gradients of `loss` and one step to its program."""
+        pairs = self._append_backward(loss, parameters, no_grad_set)
+        self.apply_gradients(pairs)
+        return [], pairs
+
+    _checkpoints = None  # between which gradients of a program are made from values that are computed once more
+
+    def _append_backward(self, loss, parameters, no_grad_set):
         from proa import static
 
         if not self._groups or not self._parameter_list:
@@ -567,9 +574,9 @@ class Optimizer:
             self._add_param_group({"params": static.default_main_program().trained_parameters()})
         recorded_rates.note(self)
         static.default_main_program().keep(self)
-        pairs = static.append_backward(loss, parameters or self._parameter_list, no_grad_set)
-        self.apply_gradients(pairs)
-        return [], pairs
+        return static.append_backward(
+            loss, parameters or self._parameter_list, no_grad_set, checkpoints=self._checkpoints
+        )
 
     # Saving ------------------------------------------------------------------
 

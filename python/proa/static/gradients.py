@@ -11,6 +11,13 @@ def append_backward(loss, parameter_list=None, no_grad_set=None, callbacks=None,
         loss (Tensor): symbolic.
         parameter_list (list, optional): default: every trained parameter that the program captures.
         no_grad_set (set, optional): tensors through which no gradient flows.
+        callbacks: not used.
+        checkpoints (list, optional): values, or names of them, that divide what comes before `loss` into parts. Backward computes
+            the inside of each part once more, but the last, in place of keeping it until then. Random numbers are the same.
+
+    Raises:
+        TypeError: `loss` is no value of a program.
+        ValueError: a checkpoint is none.
 
     Returns:
         list[tuple]: (parameter, gradient) of each parameter that the loss depends on. The gradient's name is that of the
@@ -33,12 +40,22 @@ def append_backward(loss, parameter_list=None, no_grad_set=None, callbacks=None,
                 "record the program after enable_static()"
             )
         )
+    from proa.static import recomputing
+
+    program = recomputing.owner(loss) if checkpoints else None
+    kept = recomputing.find_checkpoints(program, checkpoints) if checkpoints else []
+    before = recomputing.number_of_calls(program) if kept else 0
     parameters = list(parameter_list) if parameter_list is not None else default_main_program().trained_parameters()
     # What depends on parameters alone is recorded too: they change from run to run.
     with _C.program_of(loss).recording():
         grads = _C.grad([loss], parameters, None, True, False, True, list(no_grad_set or ()) or None)
-    _name(_C.program_of(loss), parameters, grads)
-    return [(p, g) for p, g in zip(parameters, grads) if g is not None]
+    pairs = [(p, g) for p, g in zip(parameters, grads) if g is not None]
+    if kept:
+        recomputing.recompute(program, kept, before)
+        pairs = [(p, program.current(g)) for p, g in pairs]
+    if pairs:
+        _name(_C.program_of(loss if not kept else program.current(loss)), *zip(*pairs))
+    return pairs
 
 
 def gradients(targets, inputs, target_gradients=None, no_grad_set=None):

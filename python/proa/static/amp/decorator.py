@@ -24,7 +24,7 @@ class OptimizerWithMixedPrecision:
         self._scaling, self._use_guard = scaling, use_guard
         self._program = self._loss_scaling = self._scaled_loss = self._steps = None
         # Set by fleet: whether steps are finite for all workers, and what ops are over several workers.
-        self.agreed, self.replaced = None, {}
+        self.agreed, self.replaced, self._checkpoints = None, {}, None
 
     def __getattr__(self, name):
         return getattr(self.__dict__["_optimizer"], name)
@@ -65,7 +65,9 @@ class OptimizerWithMixedPrecision:
             if self._scales:
                 self._scaled_loss = self._scaled_loss * self._loss_scaling.reshape([])
             left_out = [program.current(t) if isinstance(t, _C.Tensor) else t for t in no_grad_set or ()]
-            return append_backward(self._scaled_loss, parameter_list, left_out)
+            pairs = append_backward(self._scaled_loss, parameter_list, left_out, checkpoints=self._checkpoints)
+            self._scaled_loss = program.current(self._scaled_loss)
+            return pairs
 
     def apply_gradients(self, params_grads):
         """Appends the division by the factor, the step, which is left out where a gradient is not finite, and the change of the factor.

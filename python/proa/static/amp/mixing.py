@@ -1,14 +1,10 @@
 """Recorded programs made again in mixed precision: by the interpreter that casts eager calls, one operation after another."""
 
-import contextlib
-
 from proa import _C
 from proa.framework.dtype import as_dtype
-from proa.framework.size import Size
 from proa.static import scope as scopes
 from proa.static.amp.lists import AutoMixedPrecisionLists
-from proa.static.program import default_main_program
-from proa.static.replay import Replay
+from proa.static.remaking import begin, replace, settings_of
 
 __all__ = ["cast_captured", "mix", "remake"]
 
@@ -48,16 +44,7 @@ class _Choice:
 
     def __call__(self, at, call):
         guarded = self._guards is None or any(first <= at < end for first, end in self._guards)
-        return _settings(self._number) if guarded and self._black.isdisjoint(call.values()) else None
-
-
-@contextlib.contextmanager
-def _settings(number):
-    before = _C.amp.exchange(number)
-    try:
-        yield
-    finally:
-        _C.amp.exchange(before)
+        return settings_of(self._number) if guarded and self._black.isdisjoint(call.values()) else None
 
 
 def mix(program, dtype, level, lists=None, use_guard=None, trains=False, replaced=None):
@@ -85,7 +72,7 @@ def mix(program, dtype, level, lists=None, use_guard=None, trains=False, replace
     lists = checked_lists("static.amp", lists)
     number = lists.settings(dtype, level) if level != "O0" else 0
     guards = program._guarded if use_guard or (use_guard is None and program._guarded) else None
-    replay, recorded, inputs = _begin(program, trains)
+    replay, recorded, inputs = begin(program, trains)
     _refuse_updates(replay)
     replay.replaced = replaced or {}
     black = {program._program.value_number(t) for t in _named(program, lists.black_varnames)}
@@ -113,8 +100,8 @@ def cast_captured(program, chosen, dtype):
             made[tensor.name] = converted_like(tensor, dtype)
         return made[tensor.name]
 
-    replay, recorded, inputs = _begin(program, False, converted)
-    _finish(program, replay, recorded, inputs, lambda at, call: _settings(0))
+    replay, recorded, inputs = begin(program, False, converted)
+    _finish(program, replay, recorded, inputs, lambda at, call: settings_of(0))
     held = scopes.global_scope()._tensors
     held.update((name, tensor) for name, tensor in made.items() if name in held)
     return made
@@ -130,12 +117,12 @@ def remake(program, replaced):
     Raises:
         RuntimeError: the program has updates of parameters.
     """
-    replay, recorded, inputs = _begin(program, False)
+    replay, recorded, inputs = begin(program, False)
     if not any(call.op in replaced for call in _all_calls(replay.calls)):
         return
     _refuse_updates(replay)
     replay.replaced = replaced
-    _finish(program, replay, recorded, inputs, lambda at, call: _settings(0))
+    _finish(program, replay, recorded, inputs, lambda at, call: settings_of(0))
 
 
 def _all_calls(calls):
@@ -146,52 +133,12 @@ def _all_calls(calls):
             yield from _all_calls(region.calls)
 
 
-def _begin(program, trains, captured=lambda tensor: tensor):
-    """What makes a program again, what it is recorded into, and the inputs of that."""
-    recorded = _C.Program()
-    if not trains:
-        recorded.follow_gradients()
-    inputs = {}
-    for name in program._program.input_names:
-        old = program._program.find(name)
-        sizes, kind = program._declared.get(name) or ([-1 if isinstance(s, Size) else s for s in old.shape], old.dtype)
-        inputs[name] = recorded.add_input(name, sizes, kind)
-        inputs[name].name = name
-        if name in program._inputs:
-            inputs[name].stop_gradient = program._inputs[name].stop_gradient
-    return Replay(program._program, inputs, captured), recorded, inputs
-
-
 def _finish(program, replay, recorded, inputs, context):
-    """The program has the new operations from now on; its tensors name them."""
-    from proa.static import program as programs
-
     def make():
         with recorded.recording():
             replay.run(context)
 
-    make()
-    old, env = program._program, replay.env
-    # What is recorded later of tensors from before goes into the program that they are of; it is made again when it is wanted.
-    program._replaced.append((old, env, make))
-    program._levels = {_same_rows(rows, old, env): [env[old.value_number(t)] for t in lengths]
-                       for rows, lengths in program._levels.items()}  # fmt: skip
-    program._program, program._inputs = recorded, {name: inputs[name] for name in program._inputs}
-    program._guarded = []
-    program._bound.clear()
-    if program is default_main_program():
-        programs._apply()
-
-
-def _same_rows(rows, old, env):
-    """The key of a number of rows (proa.static.sequences) among the new values."""
-    if isinstance(rows, tuple):
-        return "value", _C.program_of(env[rows[1]]).value_number(env[rows[1]])
-    for number, tensor in env.items():
-        value = old.value(number)
-        if value.ndim and _C.is_symbolic(value) and _C.dim_name(value, 0) == rows:
-            return _C.dim_name(tensor, 0)
-    return rows
+    replace(program, replay, recorded, inputs, make)
 
 
 def _named(program, names):

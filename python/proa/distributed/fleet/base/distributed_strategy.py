@@ -84,7 +84,17 @@ _NOT_DIVIDED = {"tensor_parallel": "leave it off, or train eagerly with hybrid_c
 
 # What a static program does not do besides: of two switches that each change the step.
 _NOT_BESIDE = {
-    "pipeline": ("amp", "gradient_merge", "localsgd", "adaptive_localsgd", "sharding", "dgc", "asp", "sync_batch_norm"),
+    "pipeline": (
+        "amp",
+        "recompute",
+        "gradient_merge",
+        "localsgd",
+        "adaptive_localsgd",
+        "sharding",
+        "dgc",
+        "asp",
+        "sync_batch_norm",
+    ),
     "sharding": ("localsgd", "adaptive_localsgd", "dgc", "lamb", "lars"),
     "dgc": ("amp", "localsgd", "adaptive_localsgd", "lamb", "lars"),
     "localsgd": ("adaptive_localsgd",),
@@ -127,7 +137,6 @@ WITHOUT_EFFECT = {
     "fuse_grad_size_in_num": "buckets are made by bytes: fuse_grad_size_in_MB",
     "hierarchical_allreduce_inter_nranks": "ranks of one machine exchange in the memory that they share",
     "nccl_comm_num": "it is about NCCL",
-    "recompute": "programs keep what backward needs; eager models compute again by fleet.utils.recompute",
     "split_data": "a feed is what this worker is given",
     "sync_nccl_allreduce": "it is about NCCL",
     "use_hierarchical_allreduce": "ranks of one machine exchange in the memory that they share",
@@ -297,7 +306,12 @@ class DistributedStrategy:
                         f"fleet: strategy.{name} is not in this version for eager training on several workers; {instead}"
                     )
                 )
-
+        if self.recompute:
+            warnings.warn(
+                "fleet: strategy.recompute is about programs; call paddle.distributed.fleet.utils.recompute on layers, or give "
+                "PipelineLayer a recompute_interval",
+                stacklevel=4,
+            )
         for name, degree in (("sharding", "sharding_degree"), ("pipeline", "pp_degree")):
             if self.__dict__[name] and self.hybrid_configs[degree] == 1:
                 warnings.warn(
@@ -307,9 +321,9 @@ class DistributedStrategy:
 
     def check_static(self, count=1):
         """Raises NotImplementedError for what a static program of `count` workers would not follow."""
-        if self.recompute:
+        if self.recompute and self.recompute_configs["enable_offload"]:
             warnings.warn(
-                f"fleet: strategy.recompute changes nothing: {WITHOUT_EFFECT['recompute']}",
+                "fleet: recompute_configs['enable_offload'] changes nothing: checkpoints lie in the memory of the host",
                 stacklevel=4,
             )
         wrong = []

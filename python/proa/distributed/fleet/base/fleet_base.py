@@ -221,7 +221,7 @@ class Fleet(Workers):
             self._started("distributed_optimizer")
             return PipelineProgramOptimizer(optimizer, chosen)
         optimizer = optimizer if decorated else chosen.mixed(optimizer)
-        if world_size() > 1 or chosen.gradient_merge:
+        if world_size() > 1 or chosen.gradient_merge or chosen.recompute:
             self._started("distributed_optimizer")
             optimizer = ProgramOptimizer(optimizer, chosen, world_size())
         return optimizer

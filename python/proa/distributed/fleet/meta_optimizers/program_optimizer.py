@@ -98,7 +98,8 @@ class Equal:
 
 
 class ProgramOptimizer:
-    """An optimizer whose minimize appends, in this order: gradients; their sum over `gradient_merge` runs; their mean over the
+    """An optimizer whose minimize appends, in this order: gradients (with `recompute`, of values that are computed once more
+    between its checkpoints); their sum over `gradient_merge` runs; their mean over the
     workers; the step, in mixed precision where the optimizer is; with `localsgd` the mean of the parameters in place of that of
     gradients, with `sharding` those of this worker's parts (DividedProgram), with `dgc` the sum of what all workers send of theirs
     (SparseGradients). What is not here it has from the optimizer.
@@ -143,7 +144,9 @@ class ProgramOptimizer:
         self._loss = loss
         if self._strategy.sync_batch_norm and self._count > 1:
             loss = self._synchronize_norms(loss)
+        checkpoints = self._kept()
         if not isinstance(self._inner, Optimizer):  # in mixed precision
+            self._inner._checkpoints = checkpoints
             pairs = self._inner.backward(loss, startup_program, parameter_list, no_grad_set)
         else:
             with program_guard(self._program, self._startup):
@@ -152,7 +155,9 @@ class ProgramOptimizer:
                     self._inner._add_param_group({"params": self._program.trained_parameters()})
                 recorded_rates.note(self._inner)
                 self._program.keep(self._inner)
-                pairs = append_backward(loss, parameter_list or self._inner._parameter_list, no_grad_set)
+                pairs = append_backward(
+                    loss, parameter_list or self._inner._parameter_list, no_grad_set, checkpoints=checkpoints
+                )
         if self._count > 1:
             equal = Equal(self._program)
             equal.run_now()
@@ -160,6 +165,20 @@ class ProgramOptimizer:
             with program_guard(self._program, self._startup):
                 self._divide(pairs)
         return pairs
+
+    def _kept(self):
+        """Those of `recompute_configs`; None where backward keeps what it needs."""
+        if not self._strategy.recompute:
+            return None
+        checkpoints = list(self._strategy.recompute_configs["checkpoints"])
+        if not checkpoints:
+            raise _C.located(
+                ValueError(
+                    "fleet: strategy.recompute needs recompute_configs['checkpoints'], the values of the program, or names of them, "
+                    "between which backward computes again"
+                )
+            )
+        return checkpoints
 
     def _synchronize_norms(self, loss):
         replaced = {"batch_norm": batch_norm_over_ranks}

@@ -84,13 +84,47 @@ class Callback:
 
 
 class CallbackList:
-    """Calls the method of the same name of each callback."""
+    """Calls the method of the same name of each callback: `on_train_begin(logs)`, or `on_begin("train", logs)`, and so on.
 
-    def __init__(self, callbacks, model, params):
-        self.callbacks = list(callbacks)
+    Args:
+        callbacks (list[Callback], optional): those that are called, in this order.
+    """
+
+    def __init__(self, callbacks=None):
+        self.callbacks = list(callbacks or ())
+
+    def __iter__(self):
+        return iter(self.callbacks)
+
+    def append(self, callback):
+        """One more, after the others."""
+        self.__dict__ = {"callbacks": [*self.callbacks, callback]}  # without what was looked up
+
+    def set_params(self, params):
+        """Tells each the facts of the run."""
+        for callback in self.callbacks:
+            callback.set_params(params)
+
+    def set_model(self, model):
+        """Tells each the Model."""
         for callback in self.callbacks:
             callback.set_model(model)
-            callback.set_params(params)
+
+    def on_begin(self, mode, logs=None):
+        """Before training, an evaluation or a prediction: `mode` is "train", "eval" or "predict"."""
+        getattr(self, f"on_{_mode(mode)}_begin")(logs)
+
+    def on_end(self, mode, logs=None):
+        """After training, an evaluation or a prediction."""
+        getattr(self, f"on_{_mode(mode)}_end")(logs)
+
+    def on_batch_begin(self, mode, step=None, logs=None):
+        """Before a batch of training, of an evaluation or of a prediction."""
+        getattr(self, f"on_{_mode(mode)}_batch_begin")(step, logs)
+
+    def on_batch_end(self, mode, step=None, logs=None):
+        """After a batch of training, of an evaluation or of a prediction."""
+        getattr(self, f"on_{_mode(mode)}_batch_end")(step, logs)
 
     def __getattr__(self, name):
         if not name.startswith("on_"):
@@ -104,12 +138,84 @@ class CallbackList:
             if name in vars(c) or (getattr(type(c), name, None), type(c).__getattribute__) != nothing
         ]
 
-        def call(*args):
+        def call(position, logs=None):
             for callback in busy:
-                getattr(callback, name)(*args)
+                getattr(callback, name)(position, logs)
 
+        def call_whole(logs=None):
+            for callback in busy:
+                getattr(callback, name)(logs)
+
+        call = call if "epoch" in name or "batch" in name else call_whole
         setattr(self, name, call)
         return call
+
+
+def _mode(mode):
+    if mode not in ("train", "eval", "predict"):
+        raise _C.located(ValueError(f"CallbackList: mode must be train, eval or predict, not {mode!r}"))
+    return mode
+
+
+def config_callbacks(
+    callbacks=None,
+    model=None,
+    batch_size=None,
+    epochs=None,
+    steps=None,
+    log_freq=2,
+    verbose=2,
+    save_freq=1,
+    save_dir=None,
+    metrics=None,
+    mode="train",
+):
+    """The callbacks of a run: those given and those that every run has, which are told its facts.
+
+    Args:
+        callbacks (Callback|list[Callback], optional): given by the program.
+        model (Model, optional): what runs.
+        batch_size, epochs, steps, verbose: facts of the run, as in `Callback.params`.
+        log_freq (int): batches between two updates of the output.
+        save_freq (int): epochs between two checkpoints in the folder `save_dir`.
+        metrics (list[str], optional): names of what is computed; there are none in the mode "test".
+        mode (str): "train" or "test".
+
+    Returns:
+        CallbackList: of them all.
+
+    Raises:
+        TypeError: for a callback of another kind.
+    """
+    callbacks = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks] if callbacks else []
+    for callback in callbacks:
+        if not hasattr(callback, "set_model"):
+            raise _C.located(
+                TypeError(f"Model: a callback must be a proa.callbacks.Callback, not a {type(callback).__name__}")
+            )
+    if not any(isinstance(c, ProgBarLogger) for c in callbacks) and verbose:
+        callbacks.insert(0, ProgBarLogger(log_freq, verbose))
+    if not any(isinstance(c, ModelCheckpoint) for c in callbacks) and save_dir:
+        callbacks.append(ModelCheckpoint(save_freq, save_dir))
+    if not any(isinstance(c, LRScheduler) for c in callbacks):
+        callbacks.append(LRScheduler())
+    for callback in callbacks:
+        if isinstance(callback, EarlyStopping):
+            callback.save_dir = save_dir
+        if isinstance(callback, (ProgBarLogger, EarlyStopping, ReduceLROnPlateau)) and not is_first():
+            callback.verbose = 0
+    found = CallbackList(callbacks)
+    found.set_model(model)
+    found.set_params(
+        {
+            "batch_size": batch_size,
+            "epochs": epochs,
+            "steps": steps,
+            "verbose": verbose,
+            "metrics": metrics if metrics and mode != "test" else [],
+        }
+    )
+    return found
 
 
 class ProgBarLogger(Callback):

@@ -10,14 +10,8 @@ import numpy as np
 from proa import _C
 from proa.framework.grad_mode import no_grad
 from proa.framework.serialization import load_together, save_together
-from proa.hapi.callbacks import (
-    CallbackList,
-    EarlyStopping,
-    LRScheduler,
-    ModelCheckpoint,
-    ProgBarLogger,
-    ReduceLROnPlateau,
-)
+from proa.hapi.callbacks import EarlyStopping, config_callbacks
+from proa.hapi.fields import flat, listed, parameters
 from proa.hapi.precision import Precision
 from proa.hapi.shares import Gathered, Shares, is_first, loader_of
 from proa.metric import Metric
@@ -25,14 +19,8 @@ from proa.metric import Metric
 _SHORT = (_C.float16, _C.bfloat16)
 
 
-def _listed(value):
-    if value is None:
-        return []
-    return list(value) if isinstance(value, (list, tuple)) else [value]
-
-
 def _tensors(values):
-    return [v if isinstance(v, _C.Tensor) else _C.to_tensor(np.asarray(v)) for v in _listed(values)]
+    return [v if isinstance(v, _C.Tensor) else _C.to_tensor(np.asarray(v)) for v in listed(values)]
 
 
 class Model:
@@ -40,7 +28,8 @@ class Model:
 
     Args:
         network (Layer): what is trained.
-        inputs (InputSpec|list, optional): of the network; decides how many fields of a sample are inputs.
+        inputs (InputSpec|list|dict, optional): of the network; decides how many fields of a sample are inputs. Unless
+            given, `forward` decides: what it takes, and of several possible numbers the one that leaves one label.
         labels (InputSpec|list, optional): of the labels.
 
     Batches are computed at once, whether a program is being recorded (`paddle.enable_static()`) or not. Of several
@@ -59,7 +48,12 @@ class Model:
 
     def __init__(self, network, inputs=None, labels=None):
         self.network = network
-        self._inputs, self._labels = _listed(inputs), _listed(labels)
+        self._names_taken, self._least = parameters(network)
+        if isinstance(inputs, dict):
+            inputs = [inputs[name] for name in self._names_taken or inputs if name in inputs]
+        self._inputs, self._labels = listed(inputs), listed(labels)
+        self._split = None  # how many fields of the last labelled batch were inputs
+        self._seen = []  # shape and dtype of the inputs of the last batch
         self._optimizer, self._loss, self._metrics = None, None, []
         self._precision, self._shares = Precision(None, network, None), Shares(network)
         self.mode = "train"
@@ -88,7 +82,7 @@ class Model:
         """
         if loss is not None and not callable(loss):
             raise _C.located(TypeError(f"Model.prepare: loss must be callable, not {type(loss).__name__}"))
-        metrics = _listed(metrics)
+        metrics = listed(metrics)
         for metric in metrics:
             if not isinstance(metric, Metric):
                 raise _C.located(TypeError(f"Model.prepare: metrics must be Metrics, not {type(metric).__name__}"))
@@ -101,8 +95,8 @@ class Model:
 
     def _loss_of(self, outputs, labels):
         # A loss has the digits of float32, whatever the network computes in.
-        outputs = [t if t.dtype not in _SHORT else t.astype(_C.float32) for t in _listed(outputs)]
-        losses = _listed(self._loss(*outputs, *labels))
+        outputs = [t if t.dtype not in _SHORT else t.astype(_C.float32) for t in listed(outputs)]
+        losses = listed(self._loss(*outputs, *labels))
         total = losses[0]
         for loss in losses[1:]:
             total = total + loss
@@ -111,13 +105,23 @@ class Model:
     def _update_metrics(self, outputs, labels):
         values = []
         for metric in self._metrics:
-            computed = metric.compute(*_listed(outputs), *labels)
-            values.append(metric.update(*_listed(computed)))
+            computed = metric.compute(*listed(outputs), *labels)
+            # Metrics of programs compute with NumPy.
+            arrays = [v.numpy() if isinstance(v, _C.Tensor) else v for v in listed(computed)]
+            values.append(metric.update(*arrays))
         return values
 
     def _run(self, inputs):
+        inputs = _tensors(inputs)
+        self._seen = [(t.shape, t.dtype) for t in inputs]
         with self._precision.cast():
-            return self._shares.run(*_tensors(inputs))
+            return self._shares.run(*inputs)
+
+    def _seen_specs(self):
+        from proa.jit.input_spec import InputSpec
+
+        names = self._names_taken or [f"x{i}" for i in range(len(self._seen))]
+        return [InputSpec([None, *shape[1:]] if shape else [], d, n) for (shape, d), n in zip(self._seen, names)]
 
     def _result(self, losses, values):
         losses = [loss.numpy() for loss in losses]
@@ -163,7 +167,7 @@ class Model:
         self.network.eval()
         self.mode = "eval"
         with _C.eager_mode(), no_grad():
-            outputs, labels = gather(_listed(self._run(inputs)), _tensors(labels))
+            outputs, labels = gather(listed(self._run(inputs)), _tensors(labels))
             losses = self._loss_of(outputs, labels)[0] if self._loss else []
             return self._result(losses, self._update_metrics(outputs, labels))
 
@@ -175,26 +179,29 @@ class Model:
         self.network.eval()
         self.mode = "test"
         with _C.eager_mode(), no_grad():
-            (outputs,) = gather(_listed(self._run(inputs)))
+            (outputs,) = gather(listed(self._run(inputs)))
             return [output.numpy() for output in outputs]
 
     # Loops -------------------------------------------------------------------
 
     def _fields(self, batch, labelled=True):
-        """(inputs, labels) of a batch: the last field is the label, unless specs say otherwise."""
-        fields = _listed(batch)
+        """(inputs, labels) of a batch."""
+        fields = flat(batch)
+        most = len(fields) if self._names_taken is None else len(self._names_taken)
         if self._inputs:
             n = len(self._inputs)
-        elif not labelled:
-            n = len(fields) - 1 if len(fields) > 1 and (self._loss or self._labels) else len(fields)
+        elif labelled:
+            n = self._split = max(min(len(fields) - max(len(self._labels), 1), most), self._least, 1)
+        elif self._names_taken is None and (self._loss or self._labels):
+            n = max(len(fields) - 1, 1)
         else:
-            n = len(fields) - max(len(self._labels), 1) if len(fields) > 1 else len(fields)
+            n = self._split or most
         return fields[:n], fields[n:]
 
     def _names(self):
         names = ["loss"] if self._loss else []
         for metric in self._metrics:
-            names.extend(_listed(metric.name()))
+            names.extend(listed(metric.name()))
         return names
 
     def _logs(self, result, step, samples):
@@ -202,10 +209,9 @@ class Model:
         logs = {}
         if self._loss:
             losses = result[0] if self._metrics else result
-            values = [loss.item() if loss.size == 1 else float(loss.mean()) for loss in losses]
-            logs["loss"] = values[0] if len(values) == 1 else values
+            logs["loss"] = [loss.item() if loss.size == 1 else float(loss.mean()) for loss in losses]
         for metric in self._metrics:
-            logs.update(zip(_listed(metric.name()), _listed(metric.accumulate())))
+            logs.update(zip(listed(metric.name()), listed(metric.accumulate())))
         logs["step"], logs["batch_size"] = step, samples
         return logs
 
@@ -232,8 +238,8 @@ class Model:
         Args:
             train_data (Dataset|DataLoader): samples (input..., label), or batches of them.
             eval_data (Dataset|DataLoader, optional): evaluated after the first epoch and every `eval_freq` epochs from there.
-            batch_size (int): of data sets.
-            epochs (int): passes over the data.
+            batch_size (int|list[int]): of data sets; a list of two: of the one to train with, and of the evaluated one.
+            epochs (int): passes over the data; `num_iters` decides where it is given and data has a length.
             log_freq (int): batches between two updates of the output.
             save_dir (str, optional): where to save every `save_freq` epochs and at the end.
             verbose (int): 0 nothing, 1 a progress bar, 2 a line for each update.
@@ -241,17 +247,24 @@ class Model:
             callbacks (Callback|list[Callback], optional): called besides.
             accumulate_grad_batches (int): batches whose gradients are added up for a step; the last ones of an epoch, or
                 before `num_iters`, may be fewer.
-            num_iters (int, optional): stop after so many batches, over all epochs.
+            num_iters (int, optional): train with so many batches, in as many epochs as that takes.
         """
         if train_data is None:
             raise _C.located(ValueError("Model.fit: train_data is missing"))
         for name, count in (("accumulate_grad_batches", accumulate_grad_batches), ("num_iters", num_iters)):
             if (count is not None or name != "num_iters") and (not isinstance(count, numbers.Integral) or count < 1):
                 raise _C.located(ValueError(f"Model.fit: {name} must be an int >= 1, not {count!r}"))
+        batch_size, eval_batch_size = batch_size if isinstance(batch_size, (list, tuple)) else (batch_size, batch_size)
         loader = loader_of(train_data, batch_size, shuffle, num_workers, drop_last)
-        eval_loader = None if eval_data is None else loader_of(eval_data, batch_size, False, num_workers)
-        steps = _length(loader)
-        callbacks = self._callbacks(callbacks, log_freq, verbose, save_dir, save_freq, epochs, steps, batch_size)
+        eval_loader = None if eval_data is None else loader_of(eval_data, eval_batch_size, False, num_workers)
+        steps = told = _length(loader)
+        if num_iters is not None and steps:
+            epochs, told = -(-num_iters // steps), min(num_iters, steps)
+        callbacks = config_callbacks(
+            callbacks, self, batch_size, epochs, told, log_freq, verbose, save_freq, save_dir, self._names()
+        )
+        if eval_loader is None and any(isinstance(c, EarlyStopping) for c in callbacks):
+            warnings.warn("EarlyStopping needs validation data.", stacklevel=2)
         self.stop_training = self._in_epoch = False
         done = 0
         logs = {}
@@ -284,37 +297,13 @@ class Model:
                 break
         callbacks.on_train_end(logs)
 
-    def _callbacks(self, callbacks, log_freq, verbose, save_dir, save_freq, epochs, steps, batch_size):
-        callbacks = _listed(callbacks)
-        for callback in callbacks:
-            if not hasattr(callback, "set_model"):
-                raise _C.located(
-                    TypeError(f"Model: a callback must be a proa.callbacks.Callback, not a {type(callback).__name__}")
-                )
-        if not any(isinstance(c, ProgBarLogger) for c in callbacks) and verbose:
-            callbacks.insert(0, ProgBarLogger(log_freq, verbose))
-        if not any(isinstance(c, LRScheduler) for c in callbacks):
-            callbacks.append(LRScheduler())
-        if save_dir and not any(isinstance(c, ModelCheckpoint) for c in callbacks):
-            callbacks.append(ModelCheckpoint(save_freq, save_dir))
-        for callback in callbacks:
-            if isinstance(callback, EarlyStopping):
-                callback.save_dir = save_dir
-            if isinstance(callback, (ProgBarLogger, EarlyStopping, ReduceLROnPlateau)) and not is_first():
-                callback.verbose = 0
-        params = {
-            "batch_size": batch_size,
-            "epochs": epochs,
-            "steps": steps,
-            "verbose": verbose,
-            "metrics": self._names(),
-        }
-        return CallbackList(callbacks, self, params)
-
     def _evaluate(self, loader, callbacks, num_iters=None):
         for metric in self._metrics:
             metric.reset()
-        callbacks.on_eval_begin({"steps": _length(loader), "metrics": self._names()})
+        steps = _length(loader)
+        if num_iters is not None and steps is not None:
+            steps = min(num_iters, steps)
+        callbacks.on_eval_begin({"steps": steps, "metrics": self._names()})
         samples, logs, gathered = 0, {}, Gathered(loader)
         for step, batch in enumerate(itertools.islice(loader, num_iters)):
             callbacks.on_eval_batch_begin(step, logs)
@@ -323,8 +312,6 @@ class Model:
             samples += gathered.count(inputs)
             logs = self._logs(result, step, gathered.count(inputs))
             callbacks.on_eval_batch_end(step, logs)
-        if self._loss and samples:
-            logs["loss"] = _listed(logs["loss"])
         logs["samples"] = samples
         callbacks.on_eval_end(logs)
         return {name: logs[name] for name in self._names() if name in logs}
@@ -332,7 +319,9 @@ class Model:
     def evaluate(self, eval_data, batch_size=1, log_freq=10, verbose=2, num_workers=0, callbacks=None, num_iters=None):
         """Metrics over a data set, and the loss of its last batch: a dict, such as {"loss": [0.1], "acc": 0.98}."""
         loader = loader_of(eval_data, batch_size, False, num_workers)
-        callbacks = self._callbacks(callbacks, log_freq, verbose, None, 1, None, None, batch_size)
+        callbacks = config_callbacks(
+            callbacks, self, batch_size, log_freq=log_freq, verbose=verbose, metrics=self._names()
+        )
         return self._evaluate(loader, callbacks, num_iters)
 
     def predict(self, test_data, batch_size=1, num_workers=0, stack_outputs=False, verbose=1, callbacks=None):
@@ -347,7 +336,7 @@ class Model:
             list: for each output of the network a tuple of arrays, one for each batch, or one array.
         """
         loader = loader_of(test_data, batch_size, False, num_workers)
-        callbacks = self._callbacks(callbacks, 1, verbose, None, 1, None, None, batch_size)
+        callbacks = config_callbacks(callbacks, self, batch_size, log_freq=1, verbose=verbose)
         callbacks.on_predict_begin({"steps": _length(loader)})
         batches, samples, logs, gathered = [], 0, {}, Gathered(loader)
         for step, batch in enumerate(loader):
@@ -357,7 +346,7 @@ class Model:
             samples += gathered.count(inputs)
             logs = {"step": step, "batch_size": gathered.count(inputs)}
             callbacks.on_predict_batch_end(step, logs)
-        callbacks.on_predict_end({"samples": samples})
+        callbacks.on_predict_end({**logs, "samples": samples})
         outputs = list(zip(*batches))
         return [np.concatenate(parts) for parts in outputs] if stack_outputs else outputs
 
@@ -367,8 +356,8 @@ class Model:
         """Saves parameters to path.pdparams, the optimizer's state to path.pdopt, a loss scaler's to path.pdscaler.
 
         Whatever happens to this process, `Model.load` finds all as they were or all new.
-        With training=False saves a program for inference instead, as jit.save does. Of several processes the first one
-        writes.
+        With training=False saves a program for inference instead, as jit.save does: for the Model's inputs, or for such as
+        the last batch had, of any number. Of several processes the first one writes.
         """
         if not os.path.basename(path):
             raise _C.located(ValueError(f"Model.save: {path!r} is a folder; give a folder and a name"))
@@ -377,12 +366,15 @@ class Model:
         if not training:
             from proa import jit
 
-            if not self._inputs:
+            specs = self._inputs or self._seen_specs()
+            if not specs:
                 raise _C.located(
-                    RuntimeError("Model.save: an inference program needs inputs; make the Model with inputs")
+                    RuntimeError(
+                        "Model.save: an inference program needs inputs; make the Model with inputs, or run a batch first"
+                    )
                 )
             self.network.eval()
-            jit.save(self.network, path, input_spec=self._inputs)
+            jit.save(self.network, path, input_spec=specs)
             return
         values = {path + ".pdparams": self.network.state_dict()}
         if self._optimizer is not None and self._optimizer.state_dict():

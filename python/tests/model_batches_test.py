@@ -1,0 +1,240 @@
+"""What Model makes of the batches that it is given, and what it tells callbacks and metrics, beside PaddlePaddle 3.3."""
+
+import numpy as np
+import pytest
+
+import proa
+from proa import nn
+from proa.hapi.callbacks import config_callbacks
+from proa.static import InputSpec
+
+X, Y = np.ones([2, 4], "float32"), np.zeros([2, 1], "int64")
+
+
+class Rows(proa.io.Dataset):
+    """Samples of `inputs` fields of four numbers and `labels` class numbers."""
+
+    def __init__(self, n=6, inputs=1, labels=1):
+        self.n, self.inputs, self.labels = n, inputs, labels
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        return (np.full([4], i, "float32"),) * self.inputs + (np.array([i % 2]),) * self.labels
+
+
+class Two(nn.Layer):
+    """Two inputs and two outputs."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 3), nn.Linear(4, 2)
+
+    def forward(self, x, y):
+        return self.a(x), self.b(y)
+
+
+class Masked(nn.Layer):
+    """A second input that may be left out."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(4, 3)
+
+    def forward(self, x, mask=None):
+        return self.a(x if mask is None else x * mask)
+
+
+def two_losses(a, b, la, lb):
+    return nn.functional.cross_entropy(a, la), nn.functional.cross_entropy(b, lb)
+
+
+def make(network=None, loss=None, metrics=None, **specs):
+    model = proa.Model(network or nn.Linear(4, 3), **specs)
+    model.prepare(proa.optimizer.SGD(0.1, parameters=model.parameters()), loss or nn.CrossEntropyLoss(), metrics)
+    return model
+
+
+class Heard(proa.callbacks.Callback):
+    """All that a callback is told."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = []
+
+    def __getattribute__(self, name):
+        if not name.startswith("on_"):
+            return super().__getattribute__(name)
+        return lambda *args: self.calls.append((name, *args))
+
+    def last(self, name):
+        return [call[-1] for call in self.calls if call[0] == name][-1]
+
+    def count(self, name):
+        return sum(call[0] == name for call in self.calls)
+
+
+def fit(model, data, **options):
+    heard = Heard()
+    model.fit(data, verbose=0, callbacks=heard, **options)
+    return heard
+
+
+@pytest.mark.parametrize("network, loss, losses", [(None, None, 1), (Two, two_losses, 2)])
+def test_losses_of_a_batch_are_a_list(network, loss, losses):
+    """Programs write `logs["loss"][0]`."""
+    heard = fit(
+        make(network and network(), loss), Rows(5, losses, losses), eval_data=Rows(3, losses, losses), batch_size=2
+    )
+    for name in ("on_train_batch_end", "on_epoch_end", "on_train_end", "on_eval_batch_end", "on_eval_end"):
+        found = heard.last(name)["loss"]
+        assert isinstance(found, list) and [type(v) for v in found] == [float] * losses, name
+
+
+def test_the_forward_method_decides_how_many_fields_are_inputs():
+    heard = fit(make(Two(), two_losses), Rows(4, 2, 2), batch_size=2)
+    assert len(heard.last("on_train_batch_end")["loss"]) == 2
+    model = make(Two(), lambda a, b: a.mean() + b.mean())
+    assert fit(model, Rows(4, 2, 0), batch_size=2).count("on_train_batch_end") == 2
+    assert [len(out) for out in model.predict(Rows(4, 2, 2), batch_size=2, verbose=0)] == [2, 2]
+    assert [len(out) for out in make(Two()).predict(Rows(4, 2, 0), batch_size=2, verbose=0)] == [2, 2]
+
+
+def test_inputs_that_may_be_left_out():
+    network = Masked()
+    masked = np.concatenate([o for o in make(network).predict(Rows(4, 2, 0), batch_size=2, verbose=0)[0]])
+    np.testing.assert_allclose(masked, network(*[proa.to_tensor(np.stack([Rows()[i][0] for i in range(4)]))] * 2), 1e-6)
+    model = make(network)
+    fit(model, Rows(4), batch_size=2)  # one input and a label
+    plain = np.concatenate(model.predict(Rows(4), batch_size=2, verbose=0)[0])  # the label is no mask
+    np.testing.assert_allclose(plain, network(proa.to_tensor(np.stack([Rows()[i][0] for i in range(4)]))), 1e-6)
+    fit(model, Rows(4, 2), batch_size=2)
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        (X, Y),
+        [X, Y],
+        ([X], [Y]),
+        ((X,), Y),
+        {"a": X, "b": Y},
+        ({"a": X}, [Y]),
+        (proa.to_tensor(X), [proa.to_tensor(Y)]),
+        ([proa.to_tensor(X)], Y.tolist()),
+    ],
+)
+def test_batches_of_programs_own_loaders(batch):
+    model, expected = make(), make()
+    expected.network.set_state_dict(model.network.state_dict())
+    heard = fit(model, [batch] * 3, epochs=2)
+    assert heard.count("on_train_batch_end") == 6 and heard.calls[0][0] == "on_train_begin"
+    want = fit(expected, [(X, Y)] * 3, epochs=2)
+    np.testing.assert_allclose(heard.last("on_train_end")["loss"], want.last("on_train_end")["loss"], 1e-5)
+
+
+def test_batches_of_dictionaries_of_a_data_set():
+    class Named(Rows):
+        def __getitem__(self, i):
+            x, y = super().__getitem__(i)
+            return {"x": x, "y": y}
+
+    assert fit(make(), Named(4), batch_size=2).count("on_train_batch_end") == 2
+
+
+def test_specs_by_the_names_of_what_forward_takes():
+    x, y = InputSpec([None, 4], "float32", "x"), InputSpec([None, 4], "float32", "y")
+    model = make(Two(), two_losses, inputs={"y": y, "x": x})
+    assert [s.name for s in model._inputs] == ["x", "y"]
+    assert len(model.train_batch([X, X], [Y, Y])) == 2
+
+
+@pytest.mark.parametrize("num_iters, steps, epochs", [(2, 2, 1), (3, 3, 1), (7, 3, 3)])
+def test_a_number_of_batches_takes_as_many_epochs_as_it_needs(num_iters, steps, epochs):
+    heard = fit(make(), Rows(6), batch_size=2, epochs=1, num_iters=num_iters)
+    assert heard.count("on_train_batch_end") == num_iters and heard.count("on_epoch_begin") == epochs
+    assert heard.params["steps"] == steps and heard.params["epochs"] == epochs
+
+
+def test_steps_of_a_shortened_evaluation():
+    heard = Heard()
+    make().evaluate(Rows(6), batch_size=2, verbose=0, num_iters=2, callbacks=heard)
+    assert heard.last("on_eval_begin") == {"steps": 2, "metrics": ["loss"]}
+    assert heard.last("on_eval_end")["samples"] == 4
+
+
+def test_a_batch_size_for_each_data_set():
+    heard = fit(make(), Rows(6), eval_data=Rows(6), batch_size=[2, 3])
+    assert (heard.count("on_train_batch_end"), heard.count("on_eval_batch_end")) == (3, 2)
+
+
+def test_prediction_tells_no_metrics_and_the_last_batch():
+    heard = Heard()
+    make(metrics=proa.metric.Accuracy()).predict(Rows(5), batch_size=2, verbose=0, callbacks=heard)
+    assert heard.params["metrics"] == []
+    assert heard.last("on_predict_end") == {"step": 2, "batch_size": 1, "samples": 5}
+
+
+def test_metrics_get_arrays():
+    class Kinds(proa.metric.Metric):
+        kinds = ()
+
+        def compute(self, out, label):
+            return out.argmax(-1), label, 3
+
+        def update(self, *args):
+            self.kinds = [type(a) for a in args]
+
+        def accumulate(self):
+            return 0.0
+
+        def reset(self):
+            pass
+
+        def name(self):
+            return "kinds"
+
+    kinds = Kinds()
+    model = make(metrics=kinds)
+    for run in (model.train_batch, model.eval_batch):
+        kinds.kinds = ()
+        run([X], [Y])
+        assert kinds.kinds == [np.ndarray, np.ndarray, int]
+
+
+def test_an_inference_program_for_what_was_run(tmp_path):
+    model = make()
+    with pytest.raises(RuntimeError, match="run a batch first"):
+        model.save(str(tmp_path / "net"), training=False)
+    expected = model.predict_batch([X])[0]
+    model.save(str(tmp_path / "net"), training=False)
+    loaded = proa.jit.load(str(tmp_path / "net"))
+    loaded.eval()
+    np.testing.assert_allclose(loaded(proa.to_tensor(X)), expected, 1e-6)
+    assert loaded(proa.ones([7, 4])).shape == [7, 3]
+
+
+def test_early_stopping_without_an_evaluation():
+    with pytest.warns(UserWarning, match="EarlyStopping needs validation data"):
+        make().fit(Rows(2), verbose=0, callbacks=proa.callbacks.EarlyStopping())
+
+
+def test_callbacks_of_a_loop_by_hand():
+    heard = Heard()
+    run = config_callbacks(heard, make(), epochs=2, steps=3, verbose=0, metrics=["loss"])
+    assert [type(c).__name__ for c in run] == ["Heard", "LRScheduler"]
+    assert heard.params == {"batch_size": None, "epochs": 2, "steps": 3, "verbose": 0, "metrics": ["loss"]}
+    run.on_begin("train")
+    run.on_epoch_begin(0)
+    run.on_batch_begin("train", 0, {})
+    second = Heard()
+    run.append(second)
+    run.on_batch_end("train", 0, {"loss": [1.0]})
+    run.on_end("eval", {})
+    assert [call[0] for call in heard.calls] == [
+        "on_train_begin", "on_epoch_begin", "on_train_batch_begin", "on_train_batch_end", "on_eval_end",
+    ]  # fmt: skip
+    assert second.calls == heard.calls[3:] == [("on_train_batch_end", 0, {"loss": [1.0]}), ("on_eval_end", {})]
+    with pytest.raises(ValueError, match="mode must be train, eval or predict"):
+        run.on_begin("test")

@@ -219,9 +219,27 @@ def test_to_dtype():
     weight = net.first.weight
     net.to(dtype="float64")
     assert net.first.weight.dtype == proa.float64 and net.count.dtype == proa.float64
-    assert net.first.weight.name == weight.name
+    assert net.first.weight is weight and not weight.stop_gradient and weight.persistable
     assert net(proa.ones([1, 3], "float64")).dtype == proa.float64
     assert net.to(device="cpu") is net
+
+
+@pytest.mark.parametrize("kind", ["float64", "bfloat16"])
+def test_an_optimizer_trains_what_a_network_becomes(kind):
+    """Found beside PaddlePaddle 3.3: parameters were replaced, and the optimizer went on with those of before."""
+    net, frozen = Net(), nn.Linear(2, 2)
+    frozen.weight.stop_gradient = True
+    sgd = proa.optimizer.SGD(0.5, parameters=net.parameters() + frozen.parameters())
+    net(proa.ones([1, 3])).sum().backward()
+    assert net.to(dtype=kind).first.weight.grad.dtype == getattr(proa, kind)
+    assert frozen.to(dtype=kind).weight.stop_gradient and not frozen.bias.stop_gradient
+    sgd.clear_grad()
+    for _ in range(2):
+        before = net.second.bias.clone()
+        net(proa.ones([1, 3], kind)).sum().backward()
+        sgd.step()
+        sgd.clear_grad()
+        assert not before.equal_all(net.second.bias)
 
 
 def test_deepcopy():

@@ -549,7 +549,7 @@ class Layer:
     def to(self, device=None, dtype=None, blocking=None):
         """Moves parameters and buffers to a device, and floating point ones to a dtype; returns the layer.
 
-        Parameters that change become new objects of the same names: make optimizers afterwards.
+        They change in place: optimizers and others that hold them hold what they become, with their gradients.
 
         Args:
             device (str|Place, optional): such as "cpu" or "gpu:0".
@@ -557,16 +557,11 @@ class Layer:
             blocking (bool, optional): wait until the copies are done; they always are on the CPU.
         """
         dtype = as_dtype(dtype)
-        moved = {}  # what several names share, they share afterwards
         for layer in self.sublayers(include_self=True):
             for name in dict.fromkeys((*layer._parameter_names, *layer._buffer_names)):
-                tensor = layer.__dict__[name]
-                if tensor is None:
-                    continue
-                if id(tensor) not in moved:
-                    moved[id(tensor)] = tensor, _moved(tensor, device, dtype)
-                layer.__dict__[name] = moved[id(tensor)][1]
-                use.changed()
+                if layer.__dict__[name] is not None:
+                    _move(layer.__dict__[name], device, dtype)
+                    use.changed()
             if dtype is not None:
                 layer.__dict__["_dtype"] = dtype.name
         return self
@@ -647,11 +642,20 @@ def _moved(tensor, device, dtype):
     same_place = device is None or str(tensor.place) == str(_C.to_tensor(0, place=device).place)
     if same_place and dtype == tensor.dtype:
         return tensor
-    moved = _C.to_tensor(tensor.detach(), dtype=dtype, place=None if same_place else device)
-    if isinstance(tensor, Parameter):
-        return tensor.copy_settings_to(Parameter(moved, tensor.name, tensor.trainable))
-    moved.name, moved.persistable = tensor.name, tensor.persistable
-    return moved
+    with _C.eager_mode():
+        return _C.to_tensor(tensor.detach(), dtype=dtype, place=None if same_place else device)
+
+
+def _move(tensor, device, dtype):
+    """Makes the object itself what `_moved` gives of it, and its gradient too."""
+    moved = _moved(tensor, device, dtype)
+    if moved is tensor:
+        return
+    frozen, grad = tensor.stop_gradient, tensor.grad
+    _C.rebind(tensor, moved)
+    tensor.stop_gradient = frozen
+    if grad is not None:
+        tensor.grad = _moved(grad, device, dtype)
 
 
 _C.set_layer_call(Layer.__call__.__code__, paths.path_of, paths.inputs_of)

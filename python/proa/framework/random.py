@@ -2,9 +2,19 @@
 
 from proa import _C
 
+_seeded = False
+
+
+def is_seeded():
+    """Whether the program has called `seed`."""
+    return _seeded
+
 
 def seed(seed):
     """Seeds the generators of all devices; the same seed gives the same numbers.
+
+    The order of shuffled data follows it too. A program that never calls it, but `numpy.random.seed`, gets the order that
+    NumPy's numbers give.
 
     Args:
         seed (int): any 64-bit integer.
@@ -15,7 +25,10 @@ def seed(seed):
         >>> bool((a == b).all())
         True
     """
-    return _C.seed(int(seed))
+    global _seeded
+    made = _C.seed(int(seed))
+    _seeded = True
+    return made
 
 
 def get_rng_state():

@@ -9,6 +9,7 @@ import numpy as np
 
 from proa import _C
 from proa.framework.attributes import a_list, cut_int, wrong
+from proa.framework.random import is_seeded
 
 
 def sized(what, name, value):
@@ -255,18 +256,25 @@ def random_split(dataset, lengths, generator=None):
 
 
 def numpy_generator(generator):
-    """A NumPy generator: the one given, one of this seed, or one that `proa.seed` decides."""
+    """A NumPy generator: the one given, one of this seed, one that `proa.seed` decides, or NumPy's global one before that is
+    called: from its numbers come the same orders as in PaddlePaddle, whose programs seed it.
+    """
     if isinstance(generator, np.random.Generator):
         return generator
     if generator is None:
-        with _C.eager_mode():
-            generator = int(_C.ops.randint(0, 2**31 - 1, [1]).item())
+        return _followed() if is_seeded() else np.random
     seed = cut_int("a sampler", "generator", generator, "None, an int or a numpy.random.Generator")
     if seed < 0:
         raise _C.located(ValueError(f"a sampler: generator must not be negative; it is {seed}"))
     return np.random.default_rng(seed)
 
 
+def _followed():
+    """A NumPy generator that the generator of tensors decides."""
+    with _C.eager_mode():
+        return np.random.default_rng(int(_C.ops.randint(0, 2**31 - 1, [1]).item()))
+
+
 def permutation(n, generator=None):
-    """The integers below n in a random order, as an array."""
-    return numpy_generator(generator).permutation(n)
+    """The integers below n in a random order, as an array; without a generator that of tensors decides, seeded or not."""
+    return (_followed() if generator is None else numpy_generator(generator)).permutation(n)

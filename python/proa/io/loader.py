@@ -3,9 +3,13 @@
 import hashlib
 import itertools
 import os
+import sys
+
+import numpy as np
 
 from proa import _C
 from proa.framework.attributes import a_list, function, known_real, wrong
+from proa.framework.random import is_seeded
 from proa.io import tuning
 from proa.io.collate import as_tensors, default_collate_fn, default_convert_fn
 from proa.io.dataset import IterableDataset
@@ -39,7 +43,8 @@ class DataLoader:
     Workers are forked as an iteration begins. They see the data set as it is then, without a copy; but Python writes to
     objects that it only reads (it counts references), and a page that a worker writes to becomes its own. A list of many
     small objects may so come to lie in memory once a worker; an array does not. A worker has one thread for computing. The
-    seeds of its random numbers (Python's, NumPy's, Proa's) follow from `proa.seed`.
+    seeds of its random numbers (Python's, NumPy's, Proa's) follow from `proa.seed`; in a program that does not call it, from
+    NumPy's global generator, as in PaddlePaddle.
 
     Raises:
         Exception: what a worker raised, of the same type; the message names the worker and the sample.
@@ -164,7 +169,10 @@ class DataLoader:
         return pool.epoch(range(len(self.dataset)) if tasks is None else tasks, self.persistent_workers)
 
     def _seeds(self):
-        """One for each worker, others in each iteration; nothing is drawn from the generator."""
+        """One for each worker, others in each iteration; nothing is drawn from the generator of tensors."""
+        if not is_seeded():
+            base = int(np.random.randint(0, sys.maxsize))
+            return [base + rank for rank in range(self.num_workers)]
         self._iterations += 1
         base = f"{_C.get_rng_state()} {self._iterations}"
         return [

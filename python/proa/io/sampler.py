@@ -1,5 +1,6 @@
 """Samplers: in which order the indices of a data set come, and in which batches."""
 
+import itertools
 import math
 
 import numpy as np
@@ -65,8 +66,8 @@ class RandomSampler(Sampler):
         replacement (bool): whether an index may come again.
         num_samples (int, optional): how many; all unless given. More than there are
             need replacement.
-        generator (optional): a NumPy generator, a seed, or an iterator of indices;
-            `proa.seed` decides unless given.
+        generator (optional): a NumPy generator, a seed, or an iterator of indices. Unless given `proa.seed` decides, or
+            `numpy.random.seed` in a program that does not call the former.
 
     Examples:
         >>> sorted(proa.io.RandomSampler(range(4)))
@@ -97,14 +98,15 @@ class RandomSampler(Sampler):
 
     def __iter__(self):
         if hasattr(self.generator, "__next__"):
-            for _ in range(self.num_samples):
-                yield int(next(self.generator))
+            for index in itertools.islice(self.generator, self.num_samples):
+                yield int(index)
             return
         n = len(sized("RandomSampler", "data_source", self.data_source))
+        source = numpy_generator(self.generator)
         if self.replacement:
-            yield from numpy_generator(self.generator).integers(0, n, self.num_samples).tolist()
+            yield from source.choice(n, self.num_samples).tolist()
         else:
-            yield from permutation(n, self.generator)[: self.num_samples].tolist()
+            yield from source.permutation(n)[: self.num_samples].tolist()
 
     def __len__(self):
         return self.num_samples
@@ -180,7 +182,7 @@ class BatchSampler(Sampler):
     Args:
         dataset (Dataset, optional): what is sampled, in order or shuffled.
         sampler (Sampler, optional): instead of a data set: where indices come from.
-        shuffle (bool): a random order, with `dataset`.
+        shuffle (bool): a random order, with `dataset`, as that of `RandomSampler`.
         batch_size (int): indices in a batch.
         drop_last (bool): leave out the last batch if it is smaller.
 

@@ -158,11 +158,13 @@ def _leave_with(parent):
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _seed(seed):
+def _seed(seed, rank):
     import numpy
 
+    base = max(seed - rank, 0)
     random.seed(seed)
-    numpy.random.seed(seed % 2**32)
+    # The numbers that NumPy has in this worker of the reference too.
+    numpy.random.seed(numpy.random.SeedSequence([rank, base % 2**32, base >> 32]).generate_state(4))
     _C.seed(seed % 2**31)
 
 
@@ -201,7 +203,7 @@ class Worker:
             channel.close()
         _leave_with(parent)
         _C.memory_keep_malloc()
-        _seed(self._seed)
+        _seed(self._seed, self._rank)
         _info = WorkerInfo(self._rank, self._job.num_workers, self._job.dataset, self._seed)
         try:
             self._at(STARTING)

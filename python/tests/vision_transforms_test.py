@@ -335,3 +335,18 @@ def test_what_one_channel_is_filled_with(kind):
 def test_ranges_are_tuples():
     assert T.RandomRotation(30).degrees == T.RandomRotation([-30, 30]).degrees == (-30, 30)
     assert T.RandomAffine(30, shear=[-1, 1]).shear == (-1, 1)
+
+
+def test_noise_for_tensors_is_drawn_from_the_generator_of_tensors():
+    """As in PaddlePaddle: the places of the next ones, NumPy's numbers, are those of a plain value."""
+    image, places = proa.full([3, 24, 30], 0.5), []
+    for value in (0, "random"):
+        proa.seed(3)
+        np.random.seed(1)
+        erase = T.RandomErasing(1.0, value=value)
+        places.append([(erase(image) != 0.5).numpy() for _ in range(3)])
+    np.testing.assert_array_equal(*places)
+    proa.seed(3)
+    np.random.seed(1)
+    again = T.RandomErasing(1.0, value="random")(image).numpy()
+    assert len(np.unique(again)) > 10 and again[places[0][0]].std() > 0.3

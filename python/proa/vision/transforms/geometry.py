@@ -444,8 +444,9 @@ class RandomErasing(BaseTransform):
         tensor = F._is_tensor_image(img)
         if isinstance(self.value, str):
             channels = img.shape[-3] if tensor else np.asarray(img).shape[2] if np.asarray(img).ndim == 3 else 1
-            noise = np.random.normal(size=(channels, h, w) if tensor else (h, w, channels))
-            return _C.to_tensor(noise.astype("float32")) if tensor else noise * 255
+            if tensor:
+                return _C.ops.gaussian([channels, h, w], _C.float32, 0.0, 1.0)
+            return np.random.normal(size=(h, w, channels)) * 255
         if isinstance(self.value, (list, tuple)):
             values = np.array(self.value, "float32")
             return _C.to_tensor(values.reshape(-1, 1, 1)) if tensor else values

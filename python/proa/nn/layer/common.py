@@ -350,10 +350,12 @@ class Upsample(Layer):
             x, self.size, self.scale_factor, self.mode, self.align_corners, self.align_mode, self.data_format
         )
 
+    def _size_repr(self):
+        return f"scale_factor={self.scale_factor}" if self.scale_factor is not None else f"size={self.size}"
+
     def extra_repr(self):
-        what = f"scale_factor={self.scale_factor}" if self.scale_factor is not None else f"size={self.size}"
         corners = f"align_corners={self.align_corners}, align_mode={self.align_mode}"
-        return f"{what}, mode={self.mode}, {corners}, data_format={self.data_format}"
+        return f"{self._size_repr()}, mode={self.mode}, {corners}, data_format={self.data_format}"
 
 
 class UpsamplingNearest2D(Upsample):
@@ -367,6 +369,9 @@ class UpsamplingNearest2D(Upsample):
     def __init__(self, size=None, scale_factor=None, data_format="NCHW", name=None):
         super().__init__(size, scale_factor, "nearest", False, 0, data_format, name)
 
+    def extra_repr(self):
+        return f"{self._size_repr()}, data_format={self.data_format}"
+
 
 class UpsamplingBilinear2D(Upsample):
     """Resizes [N, C, H, W] bilinearly, corners aligned.
@@ -378,6 +383,9 @@ class UpsamplingBilinear2D(Upsample):
 
     def __init__(self, size=None, scale_factor=None, data_format="NCHW", name=None):
         super().__init__(size, scale_factor, "bilinear", True, 0, data_format, name)
+
+    def extra_repr(self):
+        return f"{self._size_repr()}, data_format={self.data_format}"
 
 
 class CosineSimilarity(Layer):

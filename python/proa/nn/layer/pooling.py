@@ -16,6 +16,7 @@ class _Pool(Layer):
     name: Any
 
     _kept_as: dict[str, str] = {}  # setting -> its attribute, where that has another name
+    _not_shown: tuple[str, ...] = ("data_format",)
 
     def __init__(self, name=None, **settings):
         super().__init__()
@@ -31,10 +32,14 @@ class _Pool(Layer):
         return type(self)._function(x, **self._settings())
 
     def extra_repr(self):
-        return ", ".join(f"{key}={value}" for key, value in self._settings().items() if key != "data_format")
+        return ", ".join(f"{key}={value}" for key, value in self._settings().items() if key not in self._not_shown)
+
+
+_REFINEMENTS = ("data_format", "return_mask", "ceil_mode", "exclusive", "divisor_override")
 
 
 class _MaxPool(_Pool):
+    _not_shown = _REFINEMENTS
     _kept_as = {"kernel_size": "ksize"}
     ksize: Any
     stride: Any
@@ -106,6 +111,7 @@ class MaxPool1D(_Pool):
         [1, 3, 2]
     """
 
+    _not_shown = _REFINEMENTS
     _function = staticmethod(F.max_pool1d)
 
     kernel_size: Any
@@ -133,6 +139,7 @@ class AvgPool1D(_Pool):
         [1, 3, 2]
     """
 
+    _not_shown = _REFINEMENTS
     _function = staticmethod(F.avg_pool1d)
 
     kernel_size: Any
@@ -155,6 +162,7 @@ class AvgPool2D(_Pool):
         [1, 3, 2, 2]
     """
 
+    _not_shown = _REFINEMENTS
     _function = staticmethod(F.avg_pool2d)
     _kept_as = {"kernel_size": "ksize", "divisor_override": "divisor"}
     ksize: Any

@@ -539,6 +539,12 @@ def test_similarity_and_normalize():
         whole = np.broadcast_to(small, b.shape)
         expected = (whole * b).sum(axis) / (np.linalg.norm(whole, axis=axis) * np.linalg.norm(b, axis=axis))
         close(F.cosine_similarity(tensor(small), tensor(b), axis=axis), expected)
+        program = proa.jit.to_static(
+            lambda x, y: F.cosine_similarity(x, y, axis=axis),
+            input_spec=[proa.static.InputSpec([None] * n.ndim, "float32") for n in (small, b)],
+        )
+        close(program(tensor(small), tensor(b)), expected)
+    close(F.cosine_similarity(tensor(a[:1]), tensor(b)), F.cosine_similarity(tensor(a[[0, 0, 0]]), tensor(b)).numpy())
     close(F.normalize(tensor(a)), a / np.linalg.norm(a, axis=1, keepdims=True))
     close(F.normalize(tensor(a), p=1, axis=0), a / np.abs(a).sum(0))
     close(proa.nn.PairwiseDistance()(tensor(a), tensor(b)), np.linalg.norm(a - b + 1e-6, axis=1))
@@ -636,6 +642,7 @@ def test_activations():
 
 def test_sequence_mask_and_smoothing():
     assert F.sequence_mask(tensor(np.array([1, 3]))).tolist() == [[1, 0, 0], [1, 1, 1]]
+    assert F.sequence_mask(tensor(np.array([1.0, 3.0], "float32"))).tolist() == [[1, 0, 0], [1, 1, 1]]
     assert F.sequence_mask(tensor(np.array([1])), 2, "float32").tolist() == [[1.0, 0.0]]
     close(F.label_smooth(tensor(np.eye(4, dtype="float32"))), np.eye(4) * 0.9 + 0.025)
 

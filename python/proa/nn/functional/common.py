@@ -324,8 +324,7 @@ def normalize(x, p=2, axis=1, epsilon=1e-12, name=None):
 def cosine_similarity(x1, x2, axis=1, eps=1e-08):
     """Cosine of the angle between x1 and x2 along an axis; the product of their norms is at least eps.
 
-    x1 and x2 are repeated to the shape that they have in common; sizes that are open are taken as equal along the axis.
-    float16 and bfloat16 are computed in float32.
+    x1 and x2 are repeated to the shape that they have in common. float16 and bfloat16 are computed in float32.
 
     Examples:
         >>> proa.nn.functional.cosine_similarity(proa.to_tensor([[1.0, 0.0]]), proa.to_tensor([[0.0, 2.0]])).tolist()
@@ -334,7 +333,9 @@ def cosine_similarity(x1, x2, axis=1, eps=1e-08):
     x1 = _C.tensor_argument(x1, "cosine_similarity", "x1")
     x2 = _C.tensor_argument(x2, "cosine_similarity", "x2")
     eps = real("cosine_similarity", "eps", eps)
-    if len(x1.shape) != len(x2.shape) or any(m != n for m, n in zip(x1.shape, x2.shape) if not is_late(m, n)):
+    # Sizes of other dims are repeated by the product and by the quotient.
+    along = [t.shape[axis] for t in (x1, x2) if isinstance(axis, int) and -t.ndim <= axis < t.ndim]
+    if len(x1.shape) != len(x2.shape) or len(along) == 2 and (is_late(along) or along[0] != along[1]):
         x1, x2 = broadcast_tensors([x1, x2])
     a, b = widened(x1), widened(x2)
     lengths = _C.ops.p_norm(a, 2.0, [axis]) * _C.ops.p_norm(b, 2.0, [axis])
@@ -375,7 +376,7 @@ def sequence_mask(x, maxlen=None, dtype="int64", name=None):
     """
     x = _C.tensor_argument(x, "sequence_mask", "x")
     if maxlen is None:
-        maxlen = _C.ops.clip(x.max(), 0)
+        maxlen = _C.ops.clip(x.max(), 0).astype("int64")
     elif not isinstance(maxlen, _C.Tensor):
         maxlen = an_int("sequence_mask", "maxlen", maxlen)
     steps = _C.ops.cumsum(_C.ops.full([maxlen], 1, x.dtype), 0) - 1

@@ -109,8 +109,7 @@ def test_results_of_calls(tmp_path):
 
 
 def _weights(count):
-    rng = np.random.RandomState(7)
-    return [rng.randn(2, 3) for _ in range(count)]
+    return [np.random.RandomState(7 + i).randn(2, 3) for i in range(count)]
 
 
 _FAULTY = """

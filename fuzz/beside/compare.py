@@ -88,7 +88,7 @@ def beside(ours, theirs) -> tuple[str, str]:
     if ours[0] == "error":
         given = [dtype if dtype == "py" else f"{dtype}{list(a.shape)}" for dtype, a in theirs[1]]
         return "refused", f"{ours[1]}: {ours[2]} | theirs gives {', '.join(given)}"
-    random = ours[3]
+    random = ours[3] or theirs[3]
     return _values(ours[1], theirs[1], random) or (not random and _gradients(ours[2], theirs[2])) or ("same", "")
 
 

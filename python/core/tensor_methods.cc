@@ -238,7 +238,6 @@ void AddBasicMethods(Methods* methods) {
       {"dim", &Dim, METH_NOARGS, "dim($self)\n--\n\nNumber of dims."},
       {"ndimension", &Dim, METH_NOARGS,
        "ndimension($self)\n--\n\nNumber of dims."},
-      {"rank", &Dim, METH_NOARGS, "rank($self)\n--\n\nNumber of dims."},
       {"element_size", &GetElementSize, METH_NOARGS,
        "element_size($self)\n--\n\nBytes of an element."},
       {"data_ptr", &DataPointer, METH_NOARGS,

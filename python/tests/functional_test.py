@@ -644,6 +644,7 @@ def test_sequence_mask_and_smoothing():
     assert F.sequence_mask(tensor(np.array([1, 3]))).tolist() == [[1, 0, 0], [1, 1, 1]]
     assert F.sequence_mask(tensor(np.array([1.0, 3.0], "float32"))).tolist() == [[1, 0, 0], [1, 1, 1]]
     assert F.sequence_mask(tensor(np.array([1])), 2, "float32").tolist() == [[1.0, 0.0]]
+    assert F.sequence_mask(tensor(np.array([0, 2])), -1).tolist() == [[0, 0], [1, 1]]
     close(F.label_smooth(tensor(np.eye(4, dtype="float32"))), np.eye(4) * 0.9 + 0.025)
 
 
@@ -654,6 +655,10 @@ def test_temporal_shift():
     assert np.array_equal(out[:, 1, 0], v[:, 0, 0]) and not out[:, 0, 0].any()
     assert np.array_equal(out[:, 0, 1], v[:, 1, 1]) and not out[:, 1, 1].any()
     assert np.array_equal(out[:, :, 2:], v[:, :, 2:])
+    for shape in ([4, 8, 0, 0], [0, 8, 2, 2], [4, 0, 2, 2]):
+        assert F.temporal_shift(proa.ones(shape), 2).shape == shape
+    with pytest.raises(ValueError, match="do not divide"):
+        F.temporal_shift(proa.ones([3, 8, 1, 1]), 2)
 
 
 def test_against_scipy_correlation():

@@ -274,6 +274,15 @@ def test_renorm():
     out = proa.renorm(T(x), 2.0, 1, 1.0).numpy()
     assert np.linalg.norm(out[:, 0]) == pytest.approx(1.0, abs=1e-4)
     close(out[:, 1] / np.linalg.norm(out[:, 1]), x[:, 1] / np.linalg.norm(x[:, 1]), 1e-4)
+    t = T(x)
+    t.stop_gradient = False
+    proa.renorm(t, 2.0, 1, float("inf")).sum().backward()  # nothing is scaled
+    assert (t.grad.numpy() == 1).all()
+
+
+def test_logit_of_integers_between_eps():
+    close(proa.logit(T([0, 1, -3]), 0.1), np.log(np.array([1 / 9, 9, 1 / 9])), 1e-6)
+    assert proa.logit(T([0, 1])).tolist() == [-np.inf, np.inf]
 
 
 # Linear algebra ---------------------------------------------------------------------------
@@ -484,7 +493,9 @@ def test_questions():
     x = T([1.0])
     assert proa.is_tensor(x) and x.is_tensor() and not proa.is_tensor(1)
     assert proa.is_floating_point(x) and not proa.is_integer(x) and not proa.is_complex(x)
-    assert bool(proa.is_empty(proa.zeros([0]))) and proa.rank(proa.zeros([2, 3])).item() == 2
+    assert bool(proa.is_empty(proa.zeros([0])))
+    for rank in (proa.rank(proa.zeros([2, 3])), proa.zeros([2, 3]).rank()):
+        assert (rank.item(), rank.shape, rank.dtype) == (2, [], proa.int32)
     with pytest.raises(TypeError, match="is_complex"):
         proa.is_complex(3)
     assert proa.iinfo("int8").max == 127 and proa.finfo("bfloat16").eps == 2**-7

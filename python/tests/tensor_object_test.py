@@ -23,7 +23,7 @@ def test_attributes():
     assert x.shape == [2, 3]
     assert x.strides == [3, 1]
     assert x.layout == "strided"
-    assert (x.ndim, x.dim(), x.ndimension(), x.rank()) == (2, 2, 2, 2)
+    assert (x.ndim, x.dim(), x.ndimension()) == (2, 2, 2)
     assert x.size == 6
     assert x.element_size() == 4
     assert x.dtype == _C.float32

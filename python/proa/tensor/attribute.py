@@ -106,6 +106,7 @@ def tensor_or_number(value, op, name):
     raise _C.located(TypeError(f"{op}: {name} must be a Tensor, an array or numbers, not {kind}"))
 
 
+@_method
 def rank(input):
     """Number of dims: an int32 tensor, 0-d.
 

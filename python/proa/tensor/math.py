@@ -133,6 +133,8 @@ def logit(x, eps=None, name=None):
     x = _C.tensor_argument(x, "logit", "x")
     if eps is not None:
         eps = real("logit", "eps", eps)
+        # Integers first become numbers between which eps is one.
+        x = x if x.is_floating_point() or x.is_complex() else x.astype(_C.get_default_dtype())
         x = _C.ops.clip(x, eps, 1.0 - eps)
     return _C.ops.logit(x)
 
@@ -319,7 +321,9 @@ def renorm(x, p, axis, max_norm):
     others = [i for i in range(len(x.shape)) if i != axis]
     flat = _C.ops.reshape(_C.ops.transpose(x, [axis, *others]), [x.shape[axis], -1])
     length = norm(flat, p if is_late(p) else float(known_real("renorm", "p", p)), 1)
-    factor = _C.ops.where(length > max_norm, max_norm / (length + 1e-7), _C.ops.full_like(length, 1.0))
+    # An infinite factor of which nothing is taken would still have a gradient: NaN.
+    largest = 0.0 if not is_late(max_norm) and max_norm == math.inf else max_norm
+    factor = _C.ops.where(length > max_norm, largest / (length + 1e-7), _C.ops.full_like(length, 1.0))
     shape = [1] * len(x.shape)
     shape[axis] = -1
     return x * _C.ops.reshape(factor, shape)

@@ -367,7 +367,7 @@ def sequence_mask(x, maxlen=None, dtype="int64", name=None):
 
     Args:
         x (Tensor): lengths, [...].
-        maxlen (int, optional): size of the new dim; the longest length unless given.
+        maxlen (int, optional): size of the new dim; the longest length unless given, or if it is negative.
         dtype (str): of the result.
 
     Examples:
@@ -375,10 +375,10 @@ def sequence_mask(x, maxlen=None, dtype="int64", name=None):
         [[1, 0, 0], [1, 1, 1]]
     """
     x = _C.tensor_argument(x, "sequence_mask", "x")
-    if maxlen is None:
-        maxlen = _C.ops.clip(x.max(), 0).astype("int64")
-    elif not isinstance(maxlen, _C.Tensor):
+    if maxlen is not None and not isinstance(maxlen, _C.Tensor):
         maxlen = an_int("sequence_mask", "maxlen", maxlen)
+    if maxlen is None or not is_late(maxlen) and maxlen < 0:
+        maxlen = _C.ops.clip(x.max(), 0).astype("int64")
     steps = _C.ops.cumsum(_C.ops.full([maxlen], 1, x.dtype), 0) - 1
     return (steps < _C.ops.unsqueeze(x, -1)).astype(dtype)
 
@@ -540,7 +540,9 @@ def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW"):
     if last:
         x = ops.transpose(x, [0, 3, 1, 2])
     frames, channels, height, width = x.shape
-    x = ops.reshape(x, [-1, seg_num, channels, height, width])
+    # Of no pixels, how many clips there are must be said.
+    clips = -1 if is_late(x.shape) or 0 not in x.shape or seg_num < 1 or frames % seg_num else frames // seg_num
+    x = ops.reshape(x, [clips, seg_num, channels, height, width])
     c1, c2 = int(channels * shift_ratio), int(channels * 2 * shift_ratio)
     pad_before, pad_after = [0, 0, 1, 0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 1, 0, 0, 0, 0, 0, 0]
     back = ops.pad(x[:, : seg_num - 1, :c1], pad_before)

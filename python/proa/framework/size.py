@@ -9,7 +9,7 @@ import warnings
 
 from proa import _C
 
-__all__ = ["Size", "at_least_two"]
+__all__ = ["Size", "at_least_two", "is_same"]
 
 _thread = threading.local()
 
@@ -273,6 +273,11 @@ def _is_converted(frame):
     """Whether the code that compares is a user's, of a function that is converted: there the answer may be a tensor."""
     # A chained comparison is made by the runtime of converted functions.
     return id(frame.f_code) in converted_codes or frame.f_globals.get("__name__") == "proa.jit.dy2static.runtime"
+
+
+def is_same(a, b):
+    """Whether two sizes, numbers or of a program, are known to be one."""
+    return not _plus(_sum_of(a), _sum_of(b), -1)
 
 
 def _sum_of(number):

@@ -8,7 +8,7 @@ import pkgutil
 from proa import _C
 
 # What makes fewer operations for the same results; fused ops are left to who runs the model.
-_PASSES = ("identities", "constant_folding", "common_subexpressions", "dead_code")
+_PASSES = ("without_checks", "identities", "constant_folding", "common_subexpressions", "dead_code")
 
 
 def family_rules(families, prefix):

@@ -138,7 +138,7 @@ def sparse_csr_tensor(crows, cols, values, shape=None, dtype=None, place=None, s
     if shape is None:
         shape = [crows.shape[0] - 1, cols.max().item() + 1 if cols.shape[0] else 0]
     shape = _sizes(shape)
-    _C.ops.csr_indices(crows, cols, shape)  # says what is wrong with them
+    cols = _C.ops.csr_indices(crows, cols, shape)[-1]  # which says what is wrong with them
     return SparseCsrTensor(crows, cols, values, shape)
 
 

@@ -9,6 +9,7 @@ from functools import cache, cached_property
 from numbers import Integral
 
 from proa import _C
+from proa.framework.requirements import require
 from proa.framework.size import Size
 
 _MOST_LEVELS = 8
@@ -160,16 +161,13 @@ def layout_of(op, x, lengths=None, level=-1, name="input"):
                 )
             )
         return Layout(levels[level])
-    layout = Layout(as_lengths(op, lengths))
-    if level == -1 and not _C.is_symbolic(layout.lengths):
-        counts = layout.lengths.tolist()
-        known = not isinstance(x.shape[0], Size)
-        if any(n < 0 for n in counts) or known and sum(counts) != x.shape[0]:
-            shown = counts if len(counts) < 10 else [*counts[:8], "..."]
-            raise _C.located(
-                ValueError(f"{op}: lengths {shown} are not those of the {x.shape[0]} rows of {name} {list(x.shape)}")
-            )
-    return layout
+    lengths = as_lengths(op, lengths)
+    if level == -1:
+        shape = _C.ops.shape(x)
+        total = _C.ops.sum(lengths, [0], keepdim=True) == _C.ops.slice(shape, [0], [0], [1])
+        says = f"{op}: lengths {{}} are not those of the rows of {name}, whose shape is {{}}"
+        lengths = require(lengths, _C.ops.concat([lengths >= 0, total], 0), says, lengths, shape)
+    return Layout(lengths)
 
 
 def count(like):

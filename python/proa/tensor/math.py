@@ -5,6 +5,7 @@ import math
 from proa import _C
 from proa.framework.attributes import is_late, known_int, known_real, number, real
 from proa.framework.names import borrow as _borrow
+from proa.framework.requirements import require_sizes
 from proa.tensor.attribute import optional_tensor, tensor_list
 from proa.tensor.logic import into
 from proa.tensor.manipulation import known_axis_of
@@ -46,8 +47,9 @@ def add_n(inputs, name=None):
         raise _C.located(ValueError("add_n: at least one tensor is needed"))
     total = inputs[0]
     for x in inputs[1:]:
-        if list(x.shape) != list(total.shape):
+        if len(x.shape) != len(total.shape):
             raise _C.located(ValueError(f"add_n: shapes differ; one is {list(total.shape)}, another {list(x.shape)}"))
+        x = require_sizes(x, x.shape, total.shape, "add_n: shapes differ; one is {}, another {}", total, x)
         total = _C.ops.add(total, x)
     return _C.ops.assign(total) if len(inputs) == 1 else total
 

@@ -3,6 +3,7 @@
 from proa import _C
 from proa.framework.dtype import as_dtype
 from proa.framework.names import borrow as _borrow
+from proa.framework.requirements import require_sizes
 from proa.tensor.attribute import tensor_or_number
 from proa.tensor.manipulation import axis_of
 from proa.tensor.method import method as _method
@@ -145,12 +146,14 @@ def index_sample(x, index):
     """
     x = _C.tensor_argument(x, "index_sample", "x")
     index = _C.tensor_argument(index, "index_sample", "index")
-    if len(x.shape) != 2 or len(index.shape) != 2 or x.shape[0] != index.shape[0]:
+    if len(x.shape) != 2 or len(index.shape) != 2:
         raise _C.located(
             ValueError(
                 f"index_sample: x must be [N, M] and index [N, K]; they are {list(x.shape)} and {list(index.shape)}"
             )
         )
+    says = "index_sample: x must be [N, M] and index [N, K]; they are {} and {}"
+    index = require_sizes(index, index.shape[:1], x.shape[:1], says, x, index)
     return _C.ops.take_along_axis(x, index, 1)
 
 

@@ -17,6 +17,7 @@ from proa.framework.attributes import (
     real,
 )
 from proa.framework.names import borrow as _borrow
+from proa.framework.requirements import require
 from proa.nn.functional.shapes import is_channel_last, numbers, plain_ints, positive, require_dims
 from proa.tensor.attribute import optional_tensor
 from proa.tensor.manipulation import broadcast_tensors
@@ -447,7 +448,7 @@ def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
         paddings (int|list[int]): one, [height, width] or [top, left, bottom, right].
 
     Returns:
-        Tensor: [N, C * KH * KW, number of blocks]: none where H or W is open in a program, and turns out too small.
+        Tensor: [N, C * KH * KW, number of blocks].
 
     Raises:
         ValueError: the kernel is larger than the padded image, or has more than 65536 taps where H or W is open.
@@ -468,6 +469,11 @@ def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
                 f"unfold: a kernel of {kernel} has {math.prod(kernel)} taps; at most {_MOST_TAPS} for open sizes"
             )
         )
+    if not all(isinstance(n, int) for n in x.shape[2:]):
+        sizes = ops.slice(ops.shape(x), [0], [2], [4])
+        reach = [(kernel[d] - 1) * dilation[d] + 1 for d in range(2)]
+        says = f"unfold: the kernel, {kernel}, is larger than the padded size of {{}}"
+        x = require(x, sizes >= _C.to_tensor(reach, dtype="int64"), says, sizes)
     taps = []
     for i in range(kernel[0]):
         for j in range(kernel[1]):

@@ -1,6 +1,7 @@
 """Sequences of a beam search."""
 
 from proa import _C
+from proa.framework.requirements import require_sizes
 
 __all__ = ["gather_tree"]
 
@@ -23,13 +24,15 @@ def gather_tree(ids, parents):
     """
     ids = _C.tensor_argument(ids, "gather_tree", "ids")
     parents = _C.tensor_argument(parents, "gather_tree", "parents")
-    if len(ids.shape) != 3 or list(ids.shape) != list(parents.shape):
+    if len(ids.shape) != 3 or len(parents.shape) != 3:
         raise _C.located(
             ValueError(
                 f"gather_tree: ids and parents must both be [time, batch, beam]; they are {list(ids.shape)} and "
                 f"{list(parents.shape)}"
             )
         )
+    says = "gather_tree: ids and parents must both be [time, batch, beam]; they are {} and {}"
+    ids = require_sizes(ids, parents.shape, ids.shape, says, ids, parents)
     if type(ids.shape[0]) is not int:
         return _of_program(ids, parents)
     found = []

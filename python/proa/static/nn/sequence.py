@@ -6,6 +6,7 @@ eager mode, `lengths` says it.
 
 from proa import _C
 from proa.framework.attributes import known_int, real, wrong
+from proa.framework.requirements import require, require_sizes
 from proa.static.nn.parametric import activated
 from proa.static.only import static_only
 from proa.static.parameters import program_parameter
@@ -159,10 +160,8 @@ def sequence_pad(x, pad_value, maxlen=None, name=None, *, lengths=None):
     longest = layout.longest()
     maxlen = maxlen if maxlen is None else known_int("sequence_pad", "maxlen", maxlen)
     if maxlen is not None and maxlen != -1:
-        if not _C.is_symbolic(longest) and longest.item() > maxlen:
-            raise _C.located(
-                ValueError(f"sequence_pad: maxlen is {maxlen}, the longest sequence has {longest.item()} rows")
-            )
+        says = f"sequence_pad: maxlen is {maxlen}, the longest sequence has {{}} rows"
+        layout = Layout(require(layout.lengths, longest <= maxlen, says, longest))
         longest = maxlen
     steps, valid = layout.steps(longest)
     index = _C.ops.unsqueeze(layout.begins, [1]) + steps
@@ -233,6 +232,8 @@ def sequence_concat(input, name=None, *, lengths=None):
     layouts = [layout_of("sequence_concat", x, n) for x, n in zip(input, given)]
     total = layouts[0].lengths
     for layout in layouts[1:]:
+        says = "sequence_concat: all must have as many sequences; they have {} and {}"
+        total = require_sizes(total, total.shape, layout.lengths.shape, says, total, layout.lengths)
         total = total + layout.lengths
     whole = Layout(total)
     places, before = [], whole.begins
@@ -322,14 +323,12 @@ def sequence_reshape(input, new_dim, *, lengths=None):
     new_dim = known_int("sequence_reshape", "new_dim", new_dim)
     if new_dim < 1:
         raise _C.located(ValueError(f"sequence_reshape: new_dim must be positive; it is {new_dim}"))
-    if not _C.is_symbolic(elements) and any(n % new_dim for n in elements.tolist()):
-        raise _C.located(
-            ValueError(
-                f"sequence_reshape: a sequence's {size} columns times its length must be a multiple of {new_dim}; the "
-                f"lengths are {layout.lengths.tolist()}"
-            )
-        )
-    result = _C.ops.reshape(input, [-1, new_dim])
+    says = (
+        f"sequence_reshape: the columns of a sequence times its length must be a multiple of {new_dim}; input has the shape "
+        "{}, the lengths are {}"
+    )
+    checked = require(input, elements % new_dim == 0, says, _C.ops.shape(input), layout.lengths)
+    result = _C.ops.reshape(checked, [-1, new_dim])
     note(result, [_C.ops.floor_divide(elements, _C.ops.full_like(elements, new_dim))])
     return result
 
@@ -350,18 +349,14 @@ def sequence_slice(input, offset, length, name=None, *, lengths=None):
     """
     layout = layout_of("sequence_slice", input, lengths)
     offset, length = as_lengths("sequence_slice", offset, "offset"), as_lengths("sequence_slice", length, "length")
-    if not any(_C.is_symbolic(t) for t in (offset, length, layout.lengths)):
-        for number, (o, n, own) in enumerate(zip(offset.tolist(), length.tolist(), layout.lengths.tolist())):
-            if o < 0 or n < 0 or o + n > own:
-                raise _C.located(
-                    ValueError(f"sequence_slice: sequence {number} has {own} rows, not the rows from {o} to {o + n}")
-                )
+    for part in (offset, length):
+        says = "sequence_slice: there must be an offset and a length for each sequence; there are {} for {}"
+        length = require_sizes(length, part.shape, layout.lengths.shape, says, part, layout.lengths)
+    inside = _C.ops.concat([offset >= 0, length >= 0, offset + length <= layout.lengths], 0)
+    says = "sequence_slice: sequences of {} rows do not have {} rows from {} on"
+    length = require(length, inside, says, layout.lengths, length, offset)
     part = Layout(length)
-    place = part.of_sequence(offset) + part.position
-    inside = _C.ops.logical_and(place >= 0, place < part.of_sequence(layout.lengths))
-    # A place that there is not must not be a row of the next sequence: it is one that no tensor has.
-    rows = _C.ops.where(inside, part.of_sequence(layout.begins) + place, _C.ops.full_like(place, 2**62))
-    result = take(input, rows)
+    result = take(input, part.of_sequence(layout.begins + offset) + part.position)
     note(result, [length])
     return result
 

@@ -1,0 +1,48 @@
+"""What a function refuses by the numbers in tensors, at once and in programs alike.
+
+A check that nothing of a program depends on is not part of the program. So a check gives what it guards, and the function
+computes with that:
+
+    lengths = require(lengths, lengths >= 0, "f: lengths must not be negative; they are {}", lengths)
+"""
+
+from proa import _C
+from proa.framework.size import Size, is_same
+
+__all__ = ["require", "require_sizes"]
+
+
+def require(x, holds, message, *data):
+    """x, where all elements of a bool tensor are true; else a ValueError when the call runs.
+
+    Args:
+        x (Tensor): what must not be used otherwise.
+        holds (Tensor): bool, of any shape.
+        message (str): of the error; each "{}" in it stands for the elements of a tensor of `data`, in turn.
+        data (Tensor): those.
+    """
+    return _C.ops.require(x, holds, message, list(data))
+
+
+def require_sizes(x, sizes, wanted, message, *tensors):
+    """x, where sizes are those that are wanted; else a ValueError: now where they are known, or when the program runs.
+
+    Args:
+        x (Tensor): what must not be used otherwise.
+        sizes, wanted (list[int|Size]): of one length.
+        message (str): of the error; each "{}" in it stands for the shape of a tensor of `tensors`, in turn.
+        tensors (Tensor): those.
+    """
+    late = [(a, b) for a, b in zip(sizes, wanted, strict=True) if not is_same(a, b)]
+    if not late:
+        return x
+    if not any(isinstance(a, Size) or isinstance(b, Size) for a, b in late):
+        for t in tensors:
+            message = message.replace("{}", str(list(t.shape)), 1)
+        raise _C.located(ValueError(message))
+    holds = _C.ops.stack([_tensor(a) == _tensor(b) for a, b in late], 0)
+    return require(x, holds, message, *[_C.ops.shape(t) for t in tensors])
+
+
+def _tensor(size):
+    return size.tensor() if isinstance(size, Size) else _C.to_tensor(size, dtype="int64")

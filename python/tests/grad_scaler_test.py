@@ -121,6 +121,12 @@ def test_states_and_settings():
     assert (other.get_init_loss_scaling(), other.get_incr_every_n_steps()) == (64.0, 7)
     with pytest.raises(RuntimeError, match="empty"):
         other.load_state_dict({})
+    before = other.state_dict()
+    with pytest.raises(KeyError, match="the state has no incr_ratio, .*; is it that of a GradScaler"):
+        other.load_state_dict({"scale": 2.0})
+    with pytest.raises(TypeError, match="state_dict must be a dict, not int"):
+        other.load_state_dict(3)
+    assert other.state_dict() == before
     for wrong in ({"incr_ratio": 1.0}, {"decr_ratio": 1.0}, {"incr_every_n_steps": 0}, {"init_loss_scaling": -1.0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             proa.amp.GradScaler(**wrong)

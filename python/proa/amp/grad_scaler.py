@@ -388,12 +388,24 @@ class GradScaler:
 
         Raises:
             RuntimeError: the state is empty, as that of a scaler that is not enabled.
-            KeyError: an entry is missing.
+            TypeError: it is no dict.
+            KeyError: an entry is missing; nothing is taken over.
         """
+        if not isinstance(state_dict, dict):
+            raise _C.located(
+                TypeError(f"GradScaler.load_state_dict: state_dict must be a dict, not {type(state_dict).__name__}")
+            )
         if not self._enable:
             return
         if not state_dict:
             self._refuse("load_state_dict", "the state is empty; it is that of a scaler that was not enabled")
+        missing = [name for name in self.state_dict() if name not in state_dict]
+        if missing:
+            raise _C.located(
+                KeyError(
+                    f"GradScaler.load_state_dict: the state has no {', '.join(missing)}; is it that of a GradScaler?"
+                )
+            )
         scale = state_dict["scale"]
         scale = scale.reshape([-1])[0] if hasattr(scale, "reshape") else scale
         self.set_init_loss_scaling(float(scale))

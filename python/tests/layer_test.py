@@ -344,3 +344,32 @@ def test_gradients_are_cleared():
     assert net.first.weight.grad is not None
     net.clear_gradients()
     assert net.first.weight.grad is None or net.first.weight.grad.abs().sum().item() == 0
+
+
+def test_parameters_made_at_the_first_call():
+    """What layers of 1.x do in _build_once, by the sizes of their first input."""
+
+    class Lazy(nn.Layer):
+        built = 0
+
+        def _build_once(self, x):
+            self.built += 1
+            self.weight = self.create_parameter([x.shape[1], 2])
+
+        def forward(self, x):
+            return proa.matmul(x, self.weight)
+
+    layer = Lazy()
+    assert not layer._built and layer.parameters() == []
+    assert layer(proa.ones([3, 4])).shape == [3, 2] and layer._built
+    assert [list(p.shape) for p in layer.parameters()] == [[4, 2]]
+    copy.deepcopy(layer)(layer(proa.ones([1, 4])).reshape([1, 2]).tile([1, 2]))
+    assert layer.built == 1
+    with pytest.raises(TypeError):  # forward is not reached, and the next call builds again
+        Lazy()()
+
+
+def test_steps_by_the_inner_name():
+    w = proa.create_parameter([2], "float32", default_initializer=nn.initializer.Constant(1.0))
+    proa.optimizer.SGD(0.5, parameters=[w])._apply_optimize(None, None, [(w, proa.ones([2]))])
+    assert w.tolist() == [0.5, 0.5]

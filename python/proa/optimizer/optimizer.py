@@ -542,6 +542,10 @@ class Optimizer:
         finally:
             _C.amp.exchange(cast)
 
+    def _apply_optimize(self, loss, startup_program, params_grads):
+        """The name of apply_gradients that programs with loops of their own call."""
+        self.apply_gradients(params_grads)
+
     def minimize(self, loss, startup_program=None, parameters=None, no_grad_set=None):
         """Updates from the gradients that `loss.backward()` left.
 

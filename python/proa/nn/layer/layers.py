@@ -15,6 +15,12 @@ Tensor = _C.Tensor
 _watching = use.watching
 
 
+def _build_before_first_call(layer, inputs):
+    if not layer._built:
+        layer._build_once(*inputs)
+        layer._built = True
+
+
 def _snake_case(name):
     return re.sub(r"([a-z])([A-Z])", r"\1_\2", re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)).lower()
 
@@ -104,8 +110,8 @@ class Layer:
         [3, 2]
     """
 
+    _built = False  # whether _build_once was called
     # What subclasses in public programs read; nothing here depends on it.
-    _built = False
     _cast_to_low_precision = True
     _init_in_dynamic_mode = True
 
@@ -120,12 +126,17 @@ class Layer:
         attributes["_full_name"] = unique_name.generate(name_scope or _snake_case(type(self).__name__))
         attributes["_dtype"] = convert_dtype(_C.get_default_dtype() if dtype is None else dtype)
         attributes["training"] = True
+        if type(self)._build_once is not Layer._build_once:
+            self.register_forward_pre_hook(_build_before_first_call)
 
     # Calling ---------------------------------------------------------------
 
     def forward(self, *inputs, **kwargs):
         """The computation of the layer; subclasses define it."""
         raise _C.located(NotImplementedError(f"{type(self).__name__} does not define forward"))
+
+    def _build_once(self, *inputs):
+        """Is called with the inputs of the first call, before forward: where layers of 1.x make their parameters."""
 
     def __call__(self, *inputs, **kwargs):
         try:

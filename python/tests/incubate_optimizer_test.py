@@ -177,3 +177,45 @@ def test_an_objective_that_gives_no_number_is_named(objective):
     minimize = proa.incubate.optimizer.functional.minimize_lbfgs
     with pytest.raises(TypeError, match="minimize_lbfgs: objective_func must be a function that gives a Tensor of one"):
         minimize(objective, proa.to_tensor([0.0, 1.0]))
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_look_ahead_of_16_bit_parameters_moves_their_float32_copies(dtype, wrapped):
+    """`decorate` of the optimizer or of what wraps it: slow parameters are of the copies, as those of float32 training."""
+    found = []
+    for level in ("O1", "O2"):
+        net = proa.nn.Linear(4, 3)
+        start = np.linspace(-1, 1, 12).reshape(4, 3).astype("float32")
+        net.weight.set_value(proa.to_tensor(start).astype(dtype).astype("float32"))
+        sgd = proa.optimizer.SGD(1e-3, parameters=net.parameters())
+        ahead = LookAhead(sgd, alpha=0.5, k=2)
+        if level == "O2":
+            proa.amp.decorate(net, ahead if wrapped else sgd, level="O2", dtype=dtype)
+            if not wrapped:
+                ahead = LookAhead(sgd, alpha=0.5, k=2)
+        for _ in range(6):
+            for p in net.parameters():
+                p.grad = proa.ones(p.shape, p.dtype)
+            ahead.step()
+        exact = sgd._master_weights.get(net.weight.name, net.weight)
+        assert exact.dtype == proa.float32
+        assert net.weight.dtype == (proa.float32 if level == "O1" else getattr(proa, dtype))
+        np.testing.assert_array_equal(
+            net.weight.astype("float32").numpy(), exact.astype(net.weight.dtype).astype("float32").numpy()
+        )
+        found.append(exact.numpy())
+    np.testing.assert_allclose(*found, rtol=1e-6, atol=1e-7)
+    assert (found[0] != start).all()
+
+
+def test_the_mean_of_16_bit_parameters_is_summed_in_float32():
+    """A bfloat16 sum of ones stays at 256."""
+    p = proa.create_parameter([2], "bfloat16")
+    p.set_value(proa.ones([2], "bfloat16"))
+    average = ModelAverage(0.15, parameters=[p], min_average_window=1000, max_average_window=1000)
+    p.grad = proa.zeros([2], "bfloat16")
+    for _ in range(600):
+        average.step()
+    with average.apply():
+        assert p.dtype == proa.bfloat16 and p.astype("float32").numpy().tolist() == [1.0, 1.0]

@@ -66,7 +66,8 @@ def decorate(
         replaced = {}
         for network in networks:
             _convert(network, kind, excluded_layers, replaced)
-        for optimizer in chosen:
+        # One that wraps another lists the same parameters; both go over to the new ones.
+        for optimizer in {id(o): o for given in chosen for o in (given, given._stepping)}.values():
             _take_over(optimizer, networks, replaced, master_weight is not False)
         _warn_of_strangers(networks, chosen)
     for network in networks if saved is not None else ():

@@ -191,6 +191,11 @@ class Optimizer:
                 group["grad_clip"] = change(group["grad_clip"])
 
     @property
+    def _stepping(self):
+        """The optimizer that updates the parameters: this one, or that which it wraps."""
+        return self
+
+    @property
     def _parameter_list(self):
         return [p for group in self._groups for p in group["params"]]
 

@@ -48,6 +48,10 @@ class LookAhead(Optimizer):
         self.inner_optimizer, self.alpha, self.k = inner_optimizer, alpha, k
         self._steps = 0
 
+    @property
+    def _stepping(self):
+        return self.inner_optimizer._stepping
+
     def step(self):
         """A step of the inner optimizer; at the end of a round the parameters go back."""
         self.inner_optimizer.step()
@@ -62,14 +66,20 @@ class LookAhead(Optimizer):
     @no_grad()
     def _follow(self, params):
         self._steps += 1
+        stepping = self._stepping
         for param in params:
+            # The float32 copy of a 16-bit parameter, where its optimizer has one: what moves is that.
+            exact = stepping._master_weights.get(param.name, param)
             new = param.name not in self._accumulators[self._slow_str]
-            slow = self._add_accumulator(self._slow_str, param)
+            slow = self._add_accumulator(self._slow_str, param, exact.dtype)
             if self._steps == 1 or (new and not slow.any()):
-                slow.set_value(param)
+                slow.set_value(exact)
             if self._steps % self.k == 0:
-                slow.set_value(self.alpha * param + (1.0 - self.alpha) * slow)
-                param.set_value(slow)
+                slow.set_value(self.alpha * exact + (1.0 - self.alpha) * slow)
+                exact.set_value(slow)
+                if exact is not param:
+                    param.set_value(slow.astype(param.dtype))
+                    stepping._written[param.name] = param.inplace_version
 
     def state_dict(self):
         """The slow parameters, and how many steps there were. The inner optimizer has a state of its own."""

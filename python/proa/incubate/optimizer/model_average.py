@@ -75,7 +75,9 @@ class ModelAverage(Optimizer):
 
     def _accumulate(self, param):
         ops = _C.ops
-        sums = [self._add_accumulator(name, param) for name in ("sum_1", "sum_2", "sum_3")]
+        # A sum of many 16-bit numbers is no such number.
+        wide = _C.float32 if param.dtype in (_C.float16, _C.bfloat16) else param.dtype
+        sums = [self._add_accumulator(name, param, wide) for name in ("sum_1", "sum_2", "sum_3")]
         counts = [self._number(name, param) for name in ("num_accumulates", "old_num_accumulates", "num_updates")]
         first, second, third = sums
         now, old, updates = counts[0] + 1, counts[1], counts[2] + 1
@@ -115,7 +117,7 @@ class ModelAverage(Optimizer):
                 count = self._now("num_accumulates", param) + self._now("old_num_accumulates", param)
                 if count.item() > 0:
                     total = sum(self._now(name, param) for name in ("sum_1", "sum_2", "sum_3"))
-                    own.set_value(total / count.astype(param.dtype))
+                    own.set_value((total / count.astype(total.dtype)).astype(param.dtype))
         try:
             yield
         finally:

@@ -149,6 +149,53 @@ def test_a_residual_network_reorders_no_image():
     assert after["weights"] - before["weights"] <= 3 * 9
 
 
+def _images_under_amp(level, dtype, data_format, tuned):
+    """(losses of three steps, orders of images on the way, data reordered by the last two steps)."""
+    paddle.incubate.autotune.set_config({"layout": {"enable": tuned}})
+    paddle.seed(0)
+    own = {"data_format": data_format}
+    net = nn.Sequential(
+        nn.Conv2D(16, 16, 3, padding=1, **own), nn.BatchNorm2D(16, **own), nn.ReLU(), nn.MaxPool2D(2, **own),
+        nn.Conv2D(16, 32, 1, **own), nn.BatchNorm2D(32, **own), nn.ReLU(), nn.AdaptiveAvgPool2D(1, **own),
+    )  # fmt: skip
+    orders = []
+    for layer in net:
+        layer.register_forward_post_hook(
+            lambda _, __, y: orders.append(_channels_last(y)) if y.size > y.shape[0] * 32 else None
+        )
+    sgd = paddle.optimizer.SGD(0.1, parameters=net.parameters())
+    if level == "O2":
+        net, sgd = paddle.amp.decorate(net, sgd, level=level, dtype=dtype)
+    x = paddle.to_tensor(
+        _random(2, 16, 8, 8).transpose([0, 2, 3, 1]) if data_format == "NHWC" else _random(2, 16, 8, 8)
+    )
+    losses = []
+    for _ in range(3):
+        if len(losses) == 1:
+            before = paddle._C.reorder_counts()["data"]
+        with paddle.amp.auto_cast(level=level, dtype=dtype):
+            loss = paddle.flatten(net(x), 1).square().mean()
+        loss.backward()
+        sgd.step()
+        sgd.clear_grad()
+        losses.append(loss.item())
+    return losses, orders, paddle._C.reorder_counts()["data"] - before
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("level", ["O0", "O1", "O2"])
+def test_in_mixed_precision_images_flow_channels_last_without_a_word(level, dtype):
+    """A network of [N, C, H, W] computes what one of [N, H, W, C] does, in the same order in memory; it is tuned by its ops."""
+    try:
+        plain, orders, reordered = _images_under_amp(level, dtype, "NCHW", tuned=False)
+        assert all(orders) and len(orders) == 3 * 7
+        assert reordered <= 2 * 2  # what comes in row-major, and its counterpart backward
+        assert _images_under_amp(level, dtype, "NCHW", tuned=True) == (plain, orders, reordered)
+        np.testing.assert_allclose(_images_under_amp(level, dtype, "NHWC", tuned=True)[0], plain, rtol=1e-3)
+    finally:
+        paddle.incubate.autotune.set_config({"layout": {"enable": False}})
+
+
 def test_prediction_reorders_nothing_once_warm():
     net = nn.Sequential(nn.Conv2D(16, 32, 3, padding=1), _Block(32, 8, 1))
     net.eval()

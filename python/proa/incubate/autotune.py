@@ -19,7 +19,7 @@ def set_config(config=None):
     Args:
         config (dict|str, optional): for each of "kernel", "layout" and "dataloader" a dict with "enable" (bool), or a path
             of a JSON file that holds it. All are on unless given. Kernels and layouts are chosen where they are called, at
-            no cost, so the first two change nothing. With "dataloader" each DataLoader over a data set with indices tries,
+            no cost and in mixed precision too (images lie channels-last), so the first two change nothing. With "dataloader" each DataLoader over a data set with indices tries,
             when it begins to iterate, how many workers are fastest, with "tuning_steps" batches a trial.
 
     Raises:

@@ -5,6 +5,7 @@
 
 #include "gtest/gtest.h"
 #include "jit/pass.h"
+#include "jit/passes/pass_for_test.h"
 #include "jit/text.h"
 #include "jit/verify.h"
 #include "tensor/error.h"
@@ -12,33 +13,6 @@
 
 namespace proa::inline v0::jit {
 namespace {
-
-// [C] tensors for captured values, one each.
-std::vector<Tensor> Channels(int n) {
-  std::vector<Tensor> out;
-  for (int i = 0; i < n; ++i) {
-    out.push_back(Tensor::Empty({4}, DType::kFloat32));
-    for (int k = 0; k < 4; ++k) out.back().data<float>()[k] = 1;
-  }
-  return out;
-}
-
-// The lines of a program's body after a pass.
-std::string After(std::string_view pass, const std::string& body,
-                  std::vector<ValueId> outputs, int captured = 0) {
-  const std::vector<Tensor> tensors = Channels(captured);
-  const auto parsed = ParseText("program {\n" + body + "}\n", tensors);
-  if (!parsed.ok()) return std::string(parsed.status().message());
-  const std::shared_ptr<Program> program = *parsed;
-  const std::string before = ToText(*program);
-  const std::string_view names[] = {pass};
-  const bool changed = RunPasses(program, outputs, names);
-  const absl::Status s = Verify(*program);
-  if (!s.ok()) return std::string(s.message());
-  const std::string text = ToText(*program);
-  EXPECT_EQ(changed, text != before);
-  return text.substr(10, text.size() - 12);
-}
 
 TEST(Passes, AreRegistered) {
   for (const std::string_view name : DefaultPasses()) {
@@ -525,43 +499,6 @@ TEST(FusePointwise, LeavesWhatGainsNothingOrMustKeepItsOrder) {
       "  store_(%0, %3)\n"
       "  %4 = tanh(%2) : [2000000, 4] float32\n";
   EXPECT_EQ(After("fuse_pointwise", changed, {4}, 1), changed);
-}
-
-constexpr char kAttention[] =
-    "  %0 = input \"q\" : [?, 2, 3, 4] float32\n"
-    "  %1 = input \"k\" : [?, 2, 5, 4] float32\n"
-    "  %2 = input \"v\" : [?, 2, 5, 4] float32\n"
-    "  %3 = matmul(%0, %1, transpose_x=false, transpose_y=true) : [?, 2, 3, 5] "
-    "float32\n";
-
-TEST(RecognizeAttention, TakesProductsAndSoftmax) {
-  EXPECT_EQ(
-      After("recognize_attention",
-            std::string(kAttention) +
-                "  %4 = softmax(%3, axis=-1) : [?, 2, 3, 5] float32\n"
-                "  %5 = matmul(%4, %2, transpose_x=false, transpose_y=false) : "
-                "[?, 2, 3, 4] float32\n",
-            {5}),
-      std::string(kAttention).substr(0, std::string(kAttention).find("  %3")) +
-          "  %6 = transpose(%0, perm=[0, 2, 1, 3]) : [?, 3, 2, 4] float32\n"
-          "  %7 = transpose(%1, perm=[0, 2, 1, 3]) : [?, 5, 2, 4] float32\n"
-          "  %8 = transpose(%2, perm=[0, 2, 1, 3]) : [?, 5, 2, 4] float32\n"
-          "  %9 = attention(%6, %7, %8, None, scale=1.0) : [?, 3, 2, 4] "
-          "float32\n"
-          "  %5 = transpose(%9, perm=[0, 2, 1, 3]) : [?, 2, 3, 4] float32\n");
-}
-
-// Weights that somebody else reads, or that are an output, stay.
-TEST(RecognizeAttention, KeepsWhatIsUsed) {
-  const std::string body =
-      std::string(kAttention) +
-      "  %4 = softmax(%3, axis=-1) : [?, 2, 3, 5] float32\n"
-      "  %5 = matmul(%4, %2, transpose_x=false, transpose_y=false) : "
-      "[?, 2, 3, 4] float32\n"
-      "  %6 = exp(%4) : [?, 2, 3, 5] float32\n";
-  EXPECT_EQ(After("recognize_attention", body, {5, 6}), body);
-  const std::string less = body.substr(0, body.find("  %6"));
-  EXPECT_EQ(After("recognize_attention", less, {4, 5}), less);
 }
 
 }  // namespace

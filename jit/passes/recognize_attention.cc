@@ -6,6 +6,7 @@
 
 #include "jit/effects.h"
 #include "jit/pass.h"
+#include "jit/passes/inferred_shapes.h"
 #include "jit/pattern.h"
 #include "jit/recorder.h"
 #include "ops/definition.h"
@@ -58,7 +59,10 @@ struct Pieces {
 class Finder {
  public:
   Finder(Rewriter& r, const Effects& effects, const Ops& ops)
-      : r_(r), effects_(effects), ops_(ops) {}
+      : r_(r),
+        effects_(effects),
+        ops_(ops),
+        shapes_(InferredShapes(r.program())) {}
 
   // The pieces whose last is `product`.
   std::optional<Pieces> Find(Operation& product) {
@@ -110,7 +114,9 @@ class Finder {
     return flag == nullptr || *flag;
   }
   const Shape& Sizes(ValueId id) const {
-    return r_.program().value(id).meta.shape;
+    return static_cast<size_t>(id) < shapes_.size()
+               ? shapes_[id]
+               : r_.program().value(id).meta.shape;
   }
 
   // The operation that makes a value for `last` and for no other; null if it
@@ -166,16 +172,13 @@ class Finder {
   }
 
   // Products broadcast, attention does not: the first sizes are the same ones,
-  // all known or none. (Two that are not known are taken to be equal: where
-  // they are not, running the program says so.)
+  // or known to be the same in every run.
   bool Fit(const Pieces& p, int64_t rank) const {
     for (const ValueId id : {p.query, p.key}) {
       if (Sizes(id).rank() != rank) return false;
       for (int64_t i = 0; i + 2 < rank; ++i) {
-        const int64_t a = Sizes(id)[i], b = Sizes(p.value)[i];
-        if (IsUnknown(a) != IsUnknown(b) || (!IsUnknown(a) && a != b)) {
-          return false;
-        }
+        const int64_t a = Sizes(id)[i];
+        if (a != Sizes(p.value)[i] || a == kUnknownDim) return false;
       }
     }
     const DType dtype = r_.program().value(p.query).meta.dtype;
@@ -195,7 +198,9 @@ class Finder {
     return p.mask == kNoValue || MaskFits(p, rank);
   }
 
-  // What is added may not make scores larger than they are.
+  // What is added may not make scores larger than they are. (A size of the
+  // mask and one of the scores that are not known are taken to fit: masks are
+  // inputs of their own. One that is larger is an error of attention.)
   bool MaskFits(const Pieces& p, int64_t rank) const {
     const Shape& mask = Sizes(p.mask);
     if (mask.rank() > rank) return false;
@@ -212,6 +217,7 @@ class Finder {
   Rewriter& r_;
   const Effects& effects_;
   const Ops& ops_;
+  const std::vector<Shape> shapes_;  // when the pass began
 };
 
 // Puts attention in place of the pieces.

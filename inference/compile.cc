@@ -87,6 +87,15 @@ std::vector<std::string> OpsBeside(const std::vector<std::string>& names) {
 }
 
 Compiled Compile(jit::Module module, const CompileSettings& settings) {
+  // Hooks show results by their names.
+  for (size_t i = 0; i < module.outputs.size(); ++i) {
+    jit::Program& program = *module.program;
+    const std::string& name = module.output_names[i];
+    if (program.value(module.outputs[i]).name.empty() &&
+        program.FindAny(name) == jit::kNoValue) {
+      program.NameResult(module.outputs[i], name);
+    }
+  }
   const std::vector<std::string_view> passes(settings.passes.begin(),
                                              settings.passes.end());
   if (settings.low.has_value()) {

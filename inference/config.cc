@@ -70,14 +70,18 @@ std::string Config::Summary() const {
       {"model", from_memory_ ? "from memory" : model_},
       {"parameters", parameters_},
       {"device", "cpu"},
+      {"engine", onnxruntime_ ? "ONNX Runtime" : "own"},
       {"cpu_math_thread", threads_ == 0 ? "all" : absl::StrCat(threads_)},
       {"ir_optim", yes(ir_optim_)},
       {"ir_debug", yes(ir_debug())},
       {"passes", ir_optim_ ? absl::StrJoin(passes_.AllPasses(), " ") : ""},
       {"memory_optim", yes(memory_optim_)},
       {"enable_bfloat16", yes(bfloat16_)},
-      {"enable_profile", yes(profile_)},
+      {"low_precision_io", yes(low_precision_io_)},
+      {"bfloat16_ops", absl::StrJoin(bfloat16_ops_, " ")},
+      {"optim_cache_dir", dump_folder_},
       {"glog_info", yes(!quiet_)},
+      {"ignored", absl::StrJoin(ignored_settings(), "; ")},
   };
   std::string out;
   for (const auto& [name, value] : rows) {

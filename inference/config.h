@@ -4,9 +4,8 @@
 //   config.SetCpuMathLibraryNumThreads(4);
 //   config.pass_builder()->DeletePass("fuse_norm");
 //
-// Models run on the CPU. Settings of GPUs and of other engines are accepted, so
-// that programs written for PaddlePaddle compile and run, and answered
-// truthfully: `use_gpu()` is false whatever was asked for.
+// Models run on the CPU. Settings of GPUs and of other engines
+// (accepted_settings.h) change nothing, say so, and are answered truthfully.
 #ifndef PROA_INFERENCE_CONFIG_H_
 #define PROA_INFERENCE_CONFIG_H_
 
@@ -16,7 +15,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "inference/types.h"
+#include "inference/accepted_settings.h"
 
 namespace proa::inline v0::inference {
 
@@ -46,10 +45,8 @@ class PassStrategy {
   bool debug_ = false;
 };
 
-class Config {
+class Config : public AcceptedSettings {
  public:
-  using Precision = PrecisionType;
-
   Config() = default;
   // Path without the suffixes .pdmodel and .pdiparams, or either full name; or
   // a folder, also one that PaddlePaddle 1.x or 2.x saved (`__model__` and the
@@ -79,6 +76,9 @@ class Config {
   const std::string& model_dir() const { return model_; }
   const std::string& prog_file() const { return model_; }
   const std::string& params_file() const { return parameters_; }
+
+  // A config may be used for any number of predictors.
+  bool is_valid() const { return true; }
 
   // Threads of one run; 0 (the default): as many as the process may use.
   void SetCpuMathLibraryNumThreads(int n) { threads_ = n; }
@@ -113,19 +113,13 @@ class Config {
   void EnableMemoryOptim(bool on = true) { memory_optim_ = on; }
   bool enable_memory_optim() const { return memory_optim_; }
 
-  // Accepted: oneDNN computes in any case, and nothing is logged.
-  void EnableMKLDNN() { onednn_ = true; }
-  void DisableMKLDNN() { onednn_ = false; }
-  bool mkldnn_enabled() const { return onednn_; }
-  void SetMkldnnCacheCapacity(int) {}
+  // oneDNN computes where it is the fastest, in any case.
+  void EnableMKLDNN() {}
+  bool mkldnn_enabled() const { return true; }
+
+  // CreatePredictor does not write ignored_settings().
   void DisableGlogInfo() { quiet_ = true; }
   bool glog_info_disabled() const { return quiet_; }
-  void EnableProfile() { profile_ = true; }
-  bool profile_enabled() const { return profile_; }
-  void SwitchUseFeedFetchOps(int = 1) {}
-  void SwitchSpecifyInputNames(bool = true) {}
-  bool use_feed_fetch_ops_enabled() const { return false; }
-  bool specify_input_name() const { return true; }
 
   // Matrix products and convolutions compute in bfloat16, their weights
   // converted when the model is loaded; inputs and results keep their types,
@@ -156,24 +150,23 @@ class Config {
     return mixed_precision_ops_;
   }
 
-  // Accepted, and false ever after: models run on the CPU by this library.
-  void EnableUseGpu(uint64_t /*memory_mb*/ = 0, int /*device*/ = 0) {}
-  void DisableGpu() {}
-  bool use_gpu() const { return false; }
-  int gpu_device_id() const { return 0; }
-  int memory_pool_init_size_mb() const { return 0; }
-  float fraction_of_gpu_memory_for_pool() const { return 0; }
-  void EnableXpu(int /*l3_workspace_size*/ = 0) {}
-  bool use_xpu() const { return false; }
-  void EnableTensorRtEngine(int64_t /*workspace*/ = 0, int /*max_batch*/ = 1,
-                            int /*min_subgraph*/ = 3,
-                            Precision /*precision*/ = Precision::kFloat32,
-                            bool /*use_static*/ = false,
-                            bool /*use_calib_mode*/ = true) {}
-  bool tensorrt_engine_enabled() const { return false; }
-  void EnableONNXRuntime() {}
-  void DisableONNXRuntime() {}
-  bool use_onnxruntime() const { return false; }
+  // ONNX Runtime runs the model, a file of ONNX ("net.onnx") or its contents
+  // (SetModelBuffer without parameters). Its library is loaded by
+  // CreatePredictor, which throws where it cannot be: `library`, or what the
+  // environment variable PROA_ONNXRUNTIME_LIBRARY names, or the system's
+  // libonnxruntime.so.1. SwitchIrOptim(false) switches off its optimizations
+  // (EnableORTOptimization: on all the same).
+  void EnableONNXRuntime(const std::string& library = "") {
+    onnxruntime_ = true;
+    onnxruntime_library_ = library;
+  }
+  void DisableONNXRuntime() { onnxruntime_ = false; }
+  bool use_onnxruntime() const { return onnxruntime_; }
+  const std::string& onnxruntime_library() const {
+    return onnxruntime_library_;
+  }
+  void EnableORTOptimization() { ort_optimization_ = true; }
+  bool ort_optimization_enabled() const { return ort_optimization_; }
 
   // The settings, a line for each.
   std::string Summary() const;
@@ -184,15 +177,16 @@ class Config {
   std::string program_bytes_;
   std::string parameter_bytes_;
   std::string dump_folder_;
+  std::string onnxruntime_library_;
   PassStrategy passes_;
   int threads_ = 0;
   bool from_memory_ = false;
   bool ir_optim_ = true;
   bool ir_debug_ = false;
   bool memory_optim_ = true;
-  bool onednn_ = true;
   bool quiet_ = false;
-  bool profile_ = false;
+  bool onnxruntime_ = false;
+  bool ort_optimization_ = false;
   bool bfloat16_ = false;
   bool low_precision_io_ = false;
   std::vector<std::string> debugged_passes_;

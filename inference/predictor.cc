@@ -1,12 +1,17 @@
 #include "inference/predictor.h"
 
+#include <cstdio>
+#include <mutex>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "inference/compile.h"
+#include "inference/engine.h"
 #include "inference/tensor_state.h"
 #include "inference/version.h"
+#include "inference/watching.h"
+#include "jit/evaluate.h"
 #include "jit/executor.h"
 #include "jit/program_file.h"
 #include "jit/reference/load.h"
@@ -18,42 +23,57 @@
 namespace proa::inline v0::inference {
 namespace {
 
-// What clones share.
-struct Model {
-  jit::Module module;
-  std::shared_ptr<const jit::Executor> executor;
-  int threads = 0;
-
-  const jit::ValueInfo& Input(size_t i) const {
-    return module.program->value(module.inputs[i]);
-  }
-
-  std::vector<proa::Tensor> Run(const std::vector<proa::Tensor>& inputs) const {
-    const ExecutionScope scope({.num_threads = threads});
-    std::vector<std::pair<jit::ValueId, proa::Tensor>> feeds;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      PROA_REQUIRE(inputs[i].defined(), "input '", Input(i).name,
-                   "' is not set");
-      feeds.emplace_back(module.inputs[i], inputs[i]);
-    }
-    return executor->Run(feeds);
-  }
-};
-
-class ProgramPredictor final : public Predictor {
+// This library's own.
+class ProgramEngine final : public Engine {
  public:
-  explicit ProgramPredictor(std::shared_ptr<const Model> model)
-      : model_(std::move(model)) {
-    const jit::Module& m = model_->module;
-    for (size_t i = 0; i < m.inputs.size(); ++i) {
-      const jit::ValueInfo& v = model_->Input(i);
-      inputs_.push_back(std::make_shared<TensorState>(
-          v.name, v.meta, TensorState::Kind::kInput));
+  ProgramEngine(Compiled compiled, int threads)
+      : ids_(compiled.module.inputs),
+        executor_(std::move(compiled.executor)),
+        threads_(threads) {
+    const jit::Module& m = compiled.module;
+    for (const jit::ValueId id : m.inputs) {
+      const jit::ValueInfo& v = m.program->value(id);
+      inputs_.push_back({v.name, v.meta});
     }
     for (size_t i = 0; i < m.outputs.size(); ++i) {
+      outputs_.push_back(
+          {m.output_names[i], m.program->value(m.outputs[i]).meta});
+    }
+  }
+
+  std::vector<proa::Tensor> Run(const std::vector<proa::Tensor>& inputs,
+                                const Hooks& hooks) const override {
+    const ExecutionScope scope({.num_threads = threads_});
+    std::vector<std::pair<jit::ValueId, proa::Tensor>> feeds;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      feeds.emplace_back(ids_[i], inputs[i]);
+    }
+    if (hooks.empty()) return executor_->Run(feeds);
+    Watching watching(hooks);
+    const jit::WatchScope shown(&watching);
+    return executor_->Run(feeds);
+  }
+
+  void CheckHooks() const override {}
+
+ private:
+  const std::vector<jit::ValueId> ids_;
+  // It holds the parameters that it needs; the module is not kept.
+  const std::shared_ptr<const jit::Executor> executor_;
+  const int threads_;
+};
+
+class EnginePredictor final : public Predictor {
+ public:
+  explicit EnginePredictor(std::shared_ptr<const Engine> engine)
+      : engine_(std::move(engine)), hooks_(std::make_shared<const Hooks>()) {
+    for (const Engine::Port& p : engine_->inputs()) {
+      inputs_.push_back(std::make_shared<TensorState>(
+          p.name, p.meta, TensorState::Kind::kInput));
+    }
+    for (const Engine::Port& p : engine_->outputs()) {
       outputs_.push_back(std::make_shared<TensorState>(
-          m.output_names[i], m.program->value(m.outputs[i]).meta,
-          TensorState::Kind::kOutput));
+          p.name, p.meta, TensorState::Kind::kOutput));
     }
   }
 
@@ -68,7 +88,7 @@ class ProgramPredictor final : public Predictor {
       const override {
     std::map<std::string, std::vector<int64_t>> shapes;
     for (size_t i = 0; i < inputs_.size(); ++i) {
-      const Shape& s = model_->Input(i).meta.shape;
+      const Shape& s = engine_->inputs()[i].meta.shape;
       for (int64_t n : s) {
         shapes[inputs_[i]->name()].push_back(IsUnknown(n) ? kUnknownDim : n);
       }
@@ -92,7 +112,7 @@ class ProgramPredictor final : public Predictor {
   bool Run() override {
     std::vector<proa::Tensor> inputs;
     for (const auto& i : inputs_) inputs.push_back(i->Take());
-    const std::vector<proa::Tensor> results = model_->Run(inputs);
+    const std::vector<proa::Tensor> results = Compute(inputs);
     for (size_t i = 0; i < results.size(); ++i) outputs_[i]->Give(results[i]);
     return true;
   }
@@ -109,7 +129,7 @@ class ProgramPredictor final : public Predictor {
                    "' is given twice");
       at = inputs[i].state().Take();
     }
-    std::vector<proa::Tensor> results = model_->Run(given);
+    std::vector<proa::Tensor> results = Compute(given);
     std::vector<Tensor> out;
     for (size_t i = 0; i < results.size(); ++i) {
       out.push_back(Tensor(outputs_[i]->name()));
@@ -120,7 +140,14 @@ class ProgramPredictor final : public Predictor {
   }
 
   std::unique_ptr<Predictor> Clone() const override {
-    return std::make_unique<ProgramPredictor>(model_);
+    return std::make_unique<EnginePredictor>(engine_);
+  }
+
+  void RegisterInputHook(const TensorHook& hook) override {
+    AddHook(hook, &Hooks::inputs);
+  }
+  void RegisterOutputHook(const TensorHook& hook) override {
+    AddHook(hook, &Hooks::outputs);
   }
 
   uint64_t TryShrinkMemory() override {
@@ -130,6 +157,36 @@ class ProgramPredictor final : public Predictor {
 
  private:
   using Handles = std::vector<std::shared_ptr<TensorState>>;
+
+  std::vector<proa::Tensor> Compute(
+      const std::vector<proa::Tensor>& inputs) const {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      PROA_REQUIRE(inputs[i].defined(), "input '", engine_->inputs()[i].name,
+                   "' is not set");
+    }
+    // A run keeps those that it began with.
+    std::shared_ptr<const Hooks> hooks;
+    {
+      const std::lock_guard lock(mutex_);
+      hooks = hooks_;
+    }
+    return engine_->Run(inputs, *hooks);
+  }
+
+  void AddHook(const TensorHook& hook, std::vector<Hook> Hooks::*where) {
+    PROA_REQUIRE(hook != nullptr, "the hook is empty");
+    engine_->CheckHooks();
+    const std::lock_guard lock(mutex_);
+    auto more = std::make_shared<Hooks>(*hooks_);
+    (more.get()->*where)
+        .push_back([hook](std::string_view op, const std::string& name,
+                          const proa::Tensor& t) {
+          Tensor shown(name);
+          shown.state().Give(t);
+          hook(std::string(op), name, shown);
+        });
+    hooks_ = std::move(more);
+  }
 
   static std::vector<std::string> Names(const Handles& handles) {
     std::vector<std::string> names;
@@ -156,9 +213,11 @@ class ProgramPredictor final : public Predictor {
                  absl::StrJoin(Names(inputs_), ", "));
   }
 
-  std::shared_ptr<const Model> model_;
+  const std::shared_ptr<const Engine> engine_;
   Handles inputs_;
   Handles outputs_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Hooks> hooks_;  // a new one when they change
 };
 
 absl::StatusOr<jit::Module> Load(const Config& config) {
@@ -167,6 +226,10 @@ absl::StatusOr<jit::Module> Load(const Config& config) {
                                          config.parameter_bytes());
   }
   PROA_REQUIRE(!config.model().empty(), "inference: no model is set");
+  PROA_REQUIRE(!config.model().ends_with(".onnx"),
+               "inference: ", config.model(),
+               " is a file of ONNX: EnableONNXRuntime runs it; Python "
+               "(proa.onnx.load) makes it a model of this library");
   const jit::Parameters kind = config.enable_memory_optim()
                                    ? jit::Parameters::kMapped
                                    : jit::Parameters::kCopied;
@@ -202,19 +265,19 @@ CompileSettings SettingsOf(const Config& config) {
 std::shared_ptr<Predictor> CreatePredictor(const Config& config) {
   PROA_REQUIRE(config.cpu_math_library_num_threads() >= 0,
                "inference: the number of threads is negative");
+  if (!config.glog_info_disabled()) {
+    for (const std::string& text : config.ignored_settings()) {
+      std::fprintf(stderr, "proa: %s\n", text.c_str());
+    }
+  }
+  if (config.use_onnxruntime()) {
+    return std::make_shared<EnginePredictor>(MakeOnnxRuntimeEngine(config));
+  }
   absl::StatusOr<jit::Module> module = Load(config);
   ThrowIfError(module.status());
-  auto model = std::make_shared<Model>();
-  Compiled compiled = Compile(*std::move(module), SettingsOf(config));
-  model->module = std::move(compiled.module);
-  model->executor = std::move(compiled.executor);
-  // The executor holds those that it needs.
-  jit::Program& program = *model->module.program;
-  for (const jit::ValueId id : program.captured()) {
-    program.value(id).captured = proa::Tensor();
-  }
-  model->threads = config.cpu_math_library_num_threads();
-  return std::make_shared<ProgramPredictor>(std::move(model));
+  return std::make_shared<EnginePredictor>(std::make_shared<ProgramEngine>(
+      Compile(*std::move(module), SettingsOf(config)),
+      config.cpu_math_library_num_threads()));
 }
 
 PredictorPool::PredictorPool(const Config& config, size_t size) {

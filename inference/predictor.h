@@ -26,6 +26,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -37,6 +38,11 @@
 #include "inference/types.h"
 
 namespace proa::inline v0::inference {
+
+// What is called with a tensor of an operation: the operation's name, the
+// tensor's ("%7" where the program gives it none), the tensor.
+using TensorHook = std::function<void(
+    const std::string& op, const std::string& name, const Tensor& tensor)>;
 
 class Predictor {
  public:
@@ -57,6 +63,16 @@ class Predictor {
   // order of GetOutputNames.
   virtual bool Run(const std::vector<Tensor>& inputs,
                    std::vector<Tensor>* outputs) const = 0;
+  // Hooks see what each operation reads (parameters too), and what it makes,
+  // while runs last, on the thread of the run; they are called in the order in
+  // which they were registered, and cannot be taken back. The operations are
+  // those that run, after the passes (SwitchIrOptim(false): those of the
+  // model); what is computed of parameters alone was computed before. What a
+  // hook throws ends the run, and Run throws it. A clone has no hooks. Throw
+  // where ONNX Runtime runs the model.
+  virtual void RegisterInputHook(const TensorHook& hook) = 0;
+  virtual void RegisterOutputHook(const TensorHook& hook) = 0;
+  // Shares weights and plan.
   virtual std::unique_ptr<Predictor> Clone() const = 0;
   // Nothing is kept between runs but inputs and outputs.
   virtual void ClearIntermediateTensor() {}

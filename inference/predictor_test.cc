@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -243,6 +244,75 @@ TEST(Predictor, ElementsInPlace) {
     EXPECT_EQ(in->mutable_data<float>(), x);
   }
   EXPECT_THROW(in->mutable_data<int>(), TypeError);
+}
+
+TEST(Predictor, HooksSeeWhatOperationsReadAndMake) {
+  Config config(SavedModel());
+  config.SwitchIrOptim(false);
+  const auto p = CreatePredictor(config);
+  std::vector<std::string> seen;
+  const auto note = [&](const std::string& op, const std::string& name,
+                        const Tensor& t) {
+    EXPECT_EQ(name, t.name());
+    seen.push_back(
+        op + " " +
+        std::to_string(t.data(t.type()) != nullptr ? t.numel() : -1));
+  };
+  p->RegisterInputHook(note);
+  RunOn(*p, {1, 1});
+  EXPECT_EQ(seen, (std::vector<std::string>{"matmul 2", "matmul 4", "add 2",
+                                            "add 1", "relu 2"}));
+  seen.clear();
+  float last = 0;
+  p->RegisterOutputHook(
+      [&](const std::string& op, const std::string& name, const Tensor& t) {
+        seen.push_back("made by " + op);
+        if (op == "relu") {
+          EXPECT_EQ(name, "y");
+          float y[2];
+          t.CopyToCpu(y);
+          last = y[0];
+        }
+      });
+  RunOn(*p, {1, 1});
+  EXPECT_EQ(seen, (std::vector<std::string>{
+                      "matmul 2", "matmul 4", "made by matmul", "add 2",
+                      "add 1", "made by add", "relu 2", "made by relu"}));
+  EXPECT_EQ(last, 4);
+  seen.clear();
+  RunOn(*p->Clone(), {1, 1});
+  EXPECT_TRUE(seen.empty());
+  // What a hook throws, Run throws, and the predictor goes on.
+  p->RegisterOutputHook(
+      [](const std::string& op, const std::string&, const Tensor&) {
+        if (op == "add") throw std::runtime_error("enough");
+      });
+  std::vector<Tensor> out;
+  Tensor in("x");
+  in.Reshape({1, 2});
+  const float x[2] = {1, 1};
+  in.CopyFromCpu(x);
+  try {
+    p->Run({in}, &out);
+    ADD_FAILURE() << "the hook's error was lost";
+  } catch (const std::runtime_error& e) {
+    EXPECT_STREQ(e.what(), "enough");
+  }
+  EXPECT_THROW(p->RegisterInputHook(nullptr), Error);
+}
+
+// A hook may run predictors itself; those have their own hooks.
+TEST(Predictor, HooksMayRunPredictors) {
+  const auto p = CreatePredictor(Config(SavedModel()));
+  int calls = 0;
+  p->RegisterOutputHook(
+      [&](const std::string&, const std::string&, const Tensor&) {
+        if (++calls == 1) {
+          EXPECT_EQ(RunOn(*p->Clone(), {1, 1})[0], 4);
+        }
+      });
+  EXPECT_EQ(RunOn(*p, {1, 1})[0], 4);
+  EXPECT_EQ(calls, 3);
 }
 
 TEST(Predictor, ShrinksAndGoesOn) {

@@ -20,6 +20,7 @@ namespace proa::inline v0::jit {
 namespace {
 
 thread_local constinit bool without_changes = false;
+thread_local constinit Watch* watching = nullptr;
 
 [[noreturn]] void ThrowFor(const Program& program, const Operation& o,
                            const Error& e) {
@@ -196,11 +197,17 @@ void Evaluate(const Program& program, const Block& block, Environment& env,
   PreparedBlock& prepared = PreparedIn(env, program, block, release);
   Exchanges exchanges(program);
   // What has only begun has no results that a check could look at.
-  const bool results_are_read = IsObserving(Observer::kNumericCheck);
+  Watch* const watch = watching;
+  const bool results_are_read =
+      IsObserving(Observer::kNumericCheck) || watch != nullptr;
   for (const PreparedBlock::Step& step : prepared.steps) {
     const Operation& o = *step.operation;
     CheckInterrupt();
     if (!exchanges.empty()) exchanges.WaitFor(step, prepared, env);
+    if (watch != nullptr) [[unlikely]] {
+      const WatchScope not_of_itself(nullptr);
+      watch->Before(program, o, env);
+    }
     try {
       if (o.op->regions != nullptr) {
         o.op->regions->evaluate(program, o, env);
@@ -216,6 +223,10 @@ void Evaluate(const Program& program, const Block& block, Environment& env,
     } catch (const Error& e) {
       ThrowFor(program, o, e);
     }
+    if (watch != nullptr) [[unlikely]] {
+      const WatchScope not_of_itself(nullptr);
+      watch->After(program, o, env);
+    }
     for (uint32_t i = step.releases.begin; i < step.releases.end; ++i) {
       env[prepared.releases[i]] = Tensor();
     }
@@ -227,6 +238,11 @@ WithoutChanges::WithoutChanges()
     : before_(std::exchange(without_changes, true)) {}
 
 WithoutChanges::~WithoutChanges() { without_changes = before_; }
+
+WatchScope::WatchScope(Watch* watch)
+    : before_(std::exchange(watching, watch)) {}
+
+WatchScope::~WatchScope() { watching = before_; }
 
 std::vector<Tensor> EvaluateRegion(const Program& program, const Block& region,
                                    std::vector<Tensor> arguments,

@@ -37,6 +37,31 @@ class WithoutChanges {
   bool before_;
 };
 
+// Who looks at a program while it runs: its calls come in the order of the
+// operations, those of regions too, on the thread that evaluates.
+class Watch {
+ public:
+  virtual ~Watch() = default;
+  // `env` has what the operation reads, and after it what it made.
+  virtual void Before(const Program& program, const Operation& o,
+                      const Environment& env) = 0;
+  virtual void After(const Program& program, const Operation& o,
+                     const Environment& env) = 0;
+};
+
+// While it lives, what this thread evaluates is shown to `watch`, if that is
+// not null. Not what it evaluates within a call of the watch itself.
+class WatchScope {
+ public:
+  explicit WatchScope(Watch* watch);
+  ~WatchScope();
+  WatchScope(const WatchScope&) = delete;
+  WatchScope& operator=(const WatchScope&) = delete;
+
+ private:
+  Watch* before_;
+};
+
 // The returns of a region after evaluating it with these arguments.
 std::vector<Tensor> EvaluateRegion(const Program& program, const Block& region,
                                    std::vector<Tensor> arguments,

@@ -1,7 +1,10 @@
 #include "jit/evaluate.h"
 
 #include <string>
+#include <variant>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "jit/program_for_test.h"
 #include "tensor/error.h"
@@ -45,6 +48,51 @@ TEST(Evaluate, ErrorsNameTheOperation) {
         << said;
     EXPECT_NE(said.find("recorded: train.py:12"), std::string::npos) << said;
   }
+}
+
+class Notes final : public Watch {
+ public:
+  void Before(const Program&, const Operation& o,
+              const Environment& env) override {
+    said.push_back(absl::StrCat("before ", o.op->name,
+                                env[std::get<ValueRef>(o.args[0]).id].defined()
+                                    ? ""
+                                    : ": nothing there"));
+  }
+  void After(const Program& program, const Operation& o,
+             const Environment& env) override {
+    said.push_back(
+        absl::StrCat("after ", o.op->name,
+                     env[o.results[0][0]].defined() ? "" : ": nothing there"));
+    if (said.size() > 2) return;
+    Environment own = MakeEnvironment(program);  // is not shown
+    own[0] = Floats({1});
+    Evaluate(program, program.block(), own);
+  }
+  std::vector<std::string> said;
+};
+
+// Also values whose last use is the operation, and results nobody reads.
+TEST(Evaluate, IsWatched) {
+  const auto program = Parse(
+      "  %0 = input \"x\" : [1] float32\n"
+      "  %1 = neg(%0) : [1] float32\n"
+      "  %2 = exp(%1) : [1] float32\n");
+  const ReleasePlan release = {{0}, {1, 2}};
+  Notes notes;
+  for (const bool shown : {true, false}) {
+    Environment env = MakeEnvironment(*program);
+    env[0] = Floats({1});
+    const WatchScope scope(&notes);
+    const WatchScope hidden(shown ? &notes : nullptr);
+    Evaluate(*program, program->block(), env, &release);
+  }
+  EXPECT_EQ(notes.said, (std::vector<std::string>{"before neg", "after neg",
+                                                  "before exp", "after exp"}));
+  Environment env = MakeEnvironment(*program);
+  env[0] = Floats({1});
+  Evaluate(*program, program->block(), env, &release);
+  EXPECT_EQ(notes.said.size(), 4u);
 }
 
 TEST(Evaluate, AnotherLookChangesNothing) {

@@ -1,6 +1,8 @@
 #include <cstring>
+#include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -24,10 +26,8 @@ TEST(CApi, AProgramOfPaddlePaddle) {
   PD_ConfigSwitchIrOptim(config, true);
   PD_ConfigEnableUseGpu(config, 100, 0);
   PD_ConfigEnableNpu(config, 0);
-  PD_ConfigEnableONNXRuntime(config);
   PD_ConfigEnableTensorRtOSS(config);
   EXPECT_FALSE(PD_ConfigUseGpu(config) || PD_ConfigUseNpu(config));
-  EXPECT_FALSE(PD_ConfigONNXRuntimeEnabled(config));
   EXPECT_FALSE(PD_ConfigTensorRtOssEnabled(config));
   EXPECT_FALSE(PD_ConfigMkldnnBfloat16Enabled(config));
   const char* low[] = {"conv2d", nullptr};
@@ -194,6 +194,96 @@ TEST(CApi, ArraysOfOtherHeaders) {
             PD_INVALID_ARGUMENT);
   EXPECT_EQ(PD_PredictorRunArrays(p, &bad, 1, nullptr), PD_INVALID_ARGUMENT);
   PD_PredictorDestroy(p);
+}
+
+// ONNX Runtime: asked for and not there is an error that says what is missing.
+TEST(CApi, OnnxRuntime) {
+  PD_Config* config = PD_ConfigCreate();
+  PD_ConfigSetModel(config, "net.onnx", nullptr);
+  EXPECT_FALSE(PD_ConfigONNXRuntimeEnabled(config));
+  PD_ConfigSetONNXRuntimeLibrary(config, "/nowhere/lib.so");
+  EXPECT_FALSE(PD_ConfigONNXRuntimeEnabled(config));
+  PD_ConfigEnableONNXRuntime(config);
+  EXPECT_TRUE(PD_ConfigONNXRuntimeEnabled(config));
+  PD_ConfigDisableONNXRuntime(config);
+  EXPECT_FALSE(PD_ConfigONNXRuntimeEnabled(config));
+  PD_ConfigEnableONNXRuntime(config);
+  PD_ConfigEnableORTOptimization(config);
+  EXPECT_EQ(PD_PredictorCreate(config), nullptr);
+  EXPECT_EQ(PD_LastStatus(), PD_UNSUPPORTED);
+  EXPECT_NE(std::string(PD_LastErrorMessage()).find("/nowhere/lib.so"),
+            std::string::npos);
+  PD_ClearError();
+  PD_ConfigEnableONNXRuntime(nullptr);
+  EXPECT_NE(PD_LastStatus(), PD_OK);
+}
+
+std::string SummaryOf(PD_Config* config) {
+  PD_Cstr* text = PD_ConfigSummary(config);
+  const std::string out(text->data);
+  PD_CstrDestroy(text);
+  return out;
+}
+
+// Each setting without a part in the summary is listed there as one that
+// changes nothing.
+TEST(CApi, SettingsAreSeen) {
+  const char* names[] = {"conv2d"};
+  const std::pair<const char*, std::function<void(PD_Config*)>> cases[] = {
+      {"EnableUseGpu", [](PD_Config* c) { PD_ConfigEnableUseGpu(c, 1, 0); }},
+      {"EnableTensorRtEngine",
+       [](PD_Config* c) {
+         PD_ConfigEnableTensorRtEngine(c, 1, 1, 3, PD_PRECISION_FLOAT32, 0, 0);
+       }},
+      {"EnableProfile", PD_ConfigEnableProfile},
+      {"SetMkldnnCacheCapacity",
+       [](PD_Config* c) { PD_ConfigSetMkldnnCacheCapacity(c, 1); }},
+      {"EnableCUDNN", PD_ConfigEnableCudnn},
+      {"EnableGpuMultiStream", PD_ConfigEnableGpuMultiStream},
+      {"EnableNpu", [](PD_Config* c) { PD_ConfigEnableNpu(c, 0); }},
+      {"SetTRTDynamicShapeInfo",
+       [](PD_Config* c) {
+         PD_ConfigSetTrtDynamicShapeInfo(c, 0, nullptr, nullptr, nullptr,
+                                         nullptr, nullptr, 0);
+       }},
+      {"EnableTensorRtOSS", PD_ConfigEnableTensorRtOSS},
+      {"EnableTensorRtDLA",
+       [](PD_Config* c) { PD_ConfigEnableTensorRtDla(c, 0); }},
+      {"SetMKLDNNOp", [&](PD_Config* c) { PD_ConfigSetMkldnnOp(c, 1, names); }},
+      {"EnableMkldnnQuantizer", PD_ConfigEnableMkldnnQuantizer},
+      {"PartiallyRelease", PD_ConfigPartiallyRelease},
+      {"glog_info           false", PD_ConfigDisableGlogInfo},
+      {"enable_bfloat16     true", PD_ConfigEnableMkldnnBfloat16},
+      {"bfloat16_ops        conv2d",
+       [&](PD_Config* c) { PD_ConfigSetBfloat16Op(c, 1, names); }},
+      {"memory_optim        false",
+       [](PD_Config* c) { PD_ConfigEnableMemoryOptim(c, 0); }},
+      {"cpu_math_thread     3",
+       [](PD_Config* c) { PD_ConfigSetCpuMathLibraryNumThreads(c, 3); }},
+      {"ir_optim            false",
+       [](PD_Config* c) { PD_ConfigSwitchIrOptim(c, 0); }},
+      {"ir_debug            true",
+       [](PD_Config* c) { PD_ConfigSwitchIrDebug(c, 1); }},
+      {"optim_cache_dir     here",
+       [](PD_Config* c) { PD_ConfigSetOptimCacheDir(c, "here"); }},
+      {"engine              ONNX Runtime", PD_ConfigEnableONNXRuntime},
+      {"model               folder",
+       [](PD_Config* c) { PD_ConfigSetModelDir(c, "folder"); }},
+  };
+  for (const auto& [says, set] : cases) {
+    PD_Config* config = PD_ConfigCreate();
+    EXPECT_EQ(SummaryOf(config).find(says), std::string::npos) << says;
+    set(config);
+    EXPECT_NE(SummaryOf(config).find(says), std::string::npos) << says;
+    EXPECT_FALSE(PD_ConfigUseGpu(config) || PD_ConfigUseNpu(config) ||
+                 PD_ConfigUseXpu(config) || PD_ConfigCudnnEnabled(config) ||
+                 PD_ConfigTensorRtEngineEnabled(config) ||
+                 PD_ConfigProfileEnabled(config));
+    PD_ConfigDestroy(config);
+    PD_ClearError();
+    set(nullptr);
+    EXPECT_NE(PD_LastStatus(), PD_OK) << says;
+  }
 }
 
 }  // namespace

@@ -52,20 +52,26 @@ PD_CAPI PD_Bool PD_ConfigMkldnnBfloat16Enabled(PD_Config* config);
 PD_CAPI void PD_ConfigSetBfloat16Op(PD_Config* config, size_t ops_num,
                                     const char** op_list);
 
-/* Accepted; see proa::inference::Config. */
+/* On from the start: see proa::inference::Config. */
 PD_CAPI void PD_ConfigEnableMemoryOptim(PD_Config* config, PD_Bool on);
 PD_CAPI PD_Bool PD_ConfigMemoryOptimEnabled(PD_Config* config);
+/* PD_PredictorCreate is silent about what changes nothing. */
+PD_CAPI void PD_ConfigDisableGlogInfo(PD_Config* config);
+PD_CAPI PD_Bool PD_ConfigGlogInfoDisabled(PD_Config* config);
+
+/* oneDNN computes in any case. */
 PD_CAPI void PD_ConfigEnableMKLDNN(PD_Config* config);
 PD_CAPI PD_Bool PD_ConfigMkldnnEnabled(PD_Config* config);
+PD_CAPI void PD_ConfigDisableGpu(PD_Config* config);
+
+/* These change nothing, and PD_PredictorCreate says so; questions are answered
+ * with what is true. */
 PD_CAPI void PD_ConfigSetMkldnnCacheCapacity(PD_Config* config,
                                              int32_t capacity);
 PD_CAPI void PD_ConfigEnableProfile(PD_Config* config);
 PD_CAPI PD_Bool PD_ConfigProfileEnabled(PD_Config* config);
-PD_CAPI void PD_ConfigDisableGlogInfo(PD_Config* config);
-PD_CAPI PD_Bool PD_ConfigGlogInfoDisabled(PD_Config* config);
 PD_CAPI void PD_ConfigEnableUseGpu(PD_Config* config, uint64_t memory_mb,
                                    int32_t device);
-PD_CAPI void PD_ConfigDisableGpu(PD_Config* config);
 PD_CAPI PD_Bool PD_ConfigUseGpu(PD_Config* config);
 PD_CAPI int32_t PD_ConfigGpuDeviceId(PD_Config* config);
 PD_CAPI int32_t PD_ConfigMemoryPoolInitSizeMb(PD_Config* config);

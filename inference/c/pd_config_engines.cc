@@ -1,30 +1,95 @@
 #include "inference/c/pd_config_engines.h"
 
-// Each does nothing, or says no; the header tells why.
+#include <string>
 
-void PD_ConfigEnableCudnn(PD_Config*) {}
-PD_Bool PD_ConfigCudnnEnabled(PD_Config*) { return 0; }
-void PD_ConfigEnableGpuMultiStream(PD_Config*) {}
-PD_Bool PD_ConfigThreadLocalStreamEnabled(PD_Config*) { return 0; }
-PD_Bool PD_ConfigUseXpu(PD_Config*) { return 0; }
-int32_t PD_ConfigXpuDeviceId(PD_Config*) { return 0; }
-void PD_ConfigEnableNpu(PD_Config*, int32_t) {}
-PD_Bool PD_ConfigUseNpu(PD_Config*) { return 0; }
-int32_t PD_ConfigNpuDeviceId(PD_Config*) { return 0; }
-void PD_ConfigEnableONNXRuntime(PD_Config*) {}
-void PD_ConfigDisableONNXRuntime(PD_Config*) {}
-PD_Bool PD_ConfigONNXRuntimeEnabled(PD_Config*) { return 0; }
-void PD_ConfigEnableORTOptimization(PD_Config*) {}
-void PD_ConfigSetTrtDynamicShapeInfo(PD_Config*, size_t, const char**, size_t*,
-                                     int32_t**, int32_t**, int32_t**, PD_Bool) {
+#include "inference/c/handles.h"
+
+namespace c = proa::inference::c;
+
+namespace {
+
+using Config = proa::inference::Config;
+
+template <typename F>
+void With(PD_Config* config, F body) {
+  c::Guard([&] { body(c::Of(config, "PD_Config").config); });
 }
-PD_Bool PD_ConfigTensorRtDynamicShapeEnabled(PD_Config*) { return 0; }
-void PD_ConfigDisableTensorRtOPs(PD_Config*, size_t, const char**) {}
-void PD_ConfigEnableTensorRtOSS(PD_Config*) {}
-PD_Bool PD_ConfigTensorRtOssEnabled(PD_Config*) { return 0; }
-void PD_ConfigEnableTensorRtDla(PD_Config*, int32_t) {}
-PD_Bool PD_ConfigTensorRtDlaEnabled(PD_Config*) { return 0; }
-void PD_ConfigSetMkldnnOp(PD_Config*, size_t, const char**) {}
-void PD_ConfigEnableMkldnnQuantizer(PD_Config*) {}
-PD_Bool PD_ConfigMkldnnQuantizerEnabled(PD_Config*) { return 0; }
-void PD_ConfigPartiallyRelease(PD_Config*) {}
+
+template <typename F>
+PD_Bool Is(PD_Config* config, F body) {
+  return c::Try<PD_Bool>(
+      [&] { return body(c::Of(config, "PD_Config").config); });
+}
+
+}  // namespace
+
+// What sets, under the name of proa::inference::Config.
+#define PROA_SETTING(name, method)                 \
+  void name(PD_Config* config) {                   \
+    With(config, [](Config& it) { it.method(); }); \
+  }
+// What asks.
+#define PROA_ANSWER(name, method)                              \
+  PD_Bool name(PD_Config* config) {                            \
+    return Is(config, [](Config& it) { return it.method(); }); \
+  }
+
+PROA_SETTING(PD_ConfigEnableCudnn, EnableCUDNN)
+PROA_ANSWER(PD_ConfigCudnnEnabled, cudnn_enabled)
+PROA_SETTING(PD_ConfigEnableGpuMultiStream, EnableGpuMultiStream)
+PROA_ANSWER(PD_ConfigThreadLocalStreamEnabled, thread_local_stream_enabled)
+PROA_ANSWER(PD_ConfigUseXpu, use_xpu)
+PROA_ANSWER(PD_ConfigUseNpu, use_npu)
+PROA_ANSWER(PD_ConfigONNXRuntimeEnabled, use_onnxruntime)
+PROA_SETTING(PD_ConfigDisableONNXRuntime, DisableONNXRuntime)
+PROA_SETTING(PD_ConfigEnableORTOptimization, EnableORTOptimization)
+PROA_ANSWER(PD_ConfigTensorRtDynamicShapeEnabled,
+            tensorrt_dynamic_shape_enabled)
+PROA_SETTING(PD_ConfigEnableTensorRtOSS, EnableTensorRtOSS)
+PROA_ANSWER(PD_ConfigTensorRtOssEnabled, tensorrt_oss_enabled)
+PROA_ANSWER(PD_ConfigTensorRtDlaEnabled, tensorrt_dla_enabled)
+PROA_SETTING(PD_ConfigEnableMkldnnQuantizer, EnableMkldnnQuantizer)
+PROA_ANSWER(PD_ConfigMkldnnQuantizerEnabled, mkldnn_quantizer_enabled)
+PROA_SETTING(PD_ConfigPartiallyRelease, PartiallyRelease)
+
+#undef PROA_SETTING
+#undef PROA_ANSWER
+
+int32_t PD_ConfigXpuDeviceId(PD_Config* config) {
+  return c::Try<int32_t>(
+      [&] { return c::Of(config, "PD_Config").config.xpu_device_id(); });
+}
+int32_t PD_ConfigNpuDeviceId(PD_Config* config) {
+  return c::Try<int32_t>(
+      [&] { return c::Of(config, "PD_Config").config.npu_device_id(); });
+}
+void PD_ConfigEnableNpu(PD_Config* config, int32_t device) {
+  With(config, [&](Config& it) { it.EnableNpu(device); });
+}
+void PD_ConfigEnableONNXRuntime(PD_Config* config) {
+  With(config, [](Config& it) {
+    it.EnableONNXRuntime(std::string(it.onnxruntime_library()));
+  });
+}
+void PD_ConfigSetONNXRuntimeLibrary(PD_Config* config, const char* path) {
+  With(config, [&](Config& it) {
+    const bool enabled = it.use_onnxruntime();
+    it.EnableONNXRuntime(static_cast<const char*>(
+        c::NotNull(path, "PD_ConfigSetONNXRuntimeLibrary: path")));
+    if (!enabled) it.DisableONNXRuntime();
+  });
+}
+void PD_ConfigSetTrtDynamicShapeInfo(PD_Config* config, size_t, const char**,
+                                     size_t*, int32_t**, int32_t**, int32_t**,
+                                     PD_Bool) {
+  With(config, [](Config& it) { it.SetTRTDynamicShapeInfo({}, {}, {}); });
+}
+void PD_ConfigDisableTensorRtOPs(PD_Config* config, size_t, const char**) {
+  With(config, [](Config& it) { it.Exp_DisableTensorRtOPs({}); });
+}
+void PD_ConfigEnableTensorRtDla(PD_Config* config, int32_t dla_core) {
+  With(config, [&](Config& it) { it.EnableTensorRtDLA(dla_core); });
+}
+void PD_ConfigSetMkldnnOp(PD_Config* config, size_t, const char**) {
+  With(config, [](Config& it) { it.SetMKLDNNOp({}); });
+}

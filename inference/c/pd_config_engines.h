@@ -1,7 +1,10 @@
-/* Settings of GPUs and of other engines, by PaddlePaddle's names: accepted, so
- * that its programs compile and run, and answered truthfully: models run on the
- * CPU by this library's own code, so every question is answered with false.
- * pd_config.h includes this. */
+/* Other engines and devices, by PaddlePaddle's names; pd_config.h includes
+ * this.
+ *
+ * ONNX Runtime runs models of ONNX where its library is there. The rest changes
+ * nothing: PD_PredictorCreate says so on the standard error (unless
+ * PD_ConfigDisableGlogInfo), PD_ConfigSummary lists it, and questions are
+ * answered truthfully, with false (inference/accepted_settings.h tells why). */
 #ifndef PROA_INFERENCE_C_PD_CONFIG_ENGINES_H_
 #define PROA_INFERENCE_C_PD_CONFIG_ENGINES_H_
 
@@ -20,7 +23,13 @@ PD_CAPI int32_t PD_ConfigXpuDeviceId(PD_Config* config);
 PD_CAPI void PD_ConfigEnableNpu(PD_Config* config, int32_t device);
 PD_CAPI PD_Bool PD_ConfigUseNpu(PD_Config* config);
 PD_CAPI int32_t PD_ConfigNpuDeviceId(PD_Config* config);
+/* The model is a file of ONNX then. PD_PredictorCreate loads the library: what
+ * PD_ConfigSetONNXRuntimeLibrary said, or the environment variable
+ * PROA_ONNXRUNTIME_LIBRARY, or the system's libonnxruntime.so.1. Without it,
+ * and for other models, it fails. */
 PD_CAPI void PD_ConfigEnableONNXRuntime(PD_Config* config);
+PD_CAPI void PD_ConfigSetONNXRuntimeLibrary(PD_Config* config,
+                                            const char* path);
 PD_CAPI void PD_ConfigDisableONNXRuntime(PD_Config* config);
 PD_CAPI PD_Bool PD_ConfigONNXRuntimeEnabled(PD_Config* config);
 PD_CAPI void PD_ConfigEnableORTOptimization(PD_Config* config);

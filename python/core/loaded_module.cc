@@ -9,7 +9,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "inference/compile.h"
+#include "inference/watching.h"
 #include "jit/clone.h"
+#include "jit/evaluate.h"
 #include "jit/executor.h"
 #include "jit/pass.h"
 #include "jit/program.h"
@@ -76,9 +78,12 @@ std::shared_ptr<const jit::Executor> LoadedModule::Executor() const {
   return jit::ExecutorOf(*module_.program, module_.outputs);
 }
 
-Tensors LoadedModule::Run(const Tensors& inputs) const {
+Tensors LoadedModule::Run(const Tensors& inputs,
+                          const inference::Hooks& hooks) const {
   const auto fed = Feeds(inputs);
   const auto executor = Executor();
+  inference::Watching watching(hooks);
+  const jit::WatchScope shown(hooks.empty() ? nullptr : &watching);
   const GilRelease release;
   return executor->Run(fed);
 }
@@ -212,6 +217,18 @@ void Save(const Module& module, const std::string& prefix) {
   CheckFileStatus(saved);
 }
 
+std::vector<inference::Hook> HooksOf(const std::vector<py::function>& calls) {
+  std::vector<inference::Hook> hooks;
+  for (const py::function& call : calls) {
+    hooks.push_back(
+        [call](std::string_view op, const std::string& name, const Tensor& t) {
+          const GilAcquire gil;
+          CallingPython([&] { call(std::string(op), name, t); });
+        });
+  }
+  return hooks;
+}
+
 // What is to be said of a loaded file, as warnings of Python.
 void Warn(const Module& module, const std::string& file) {
   for (const std::string& text : module.warnings) {
@@ -237,7 +254,18 @@ void BindLoadedModules(py::module_& m) {
   m.def("ops_beside", &inference::OpsBeside, py::arg("names"));
 
   py::class_<LoadedModule>(m, "LoadedModule")
-      .def("run", &LoadedModule::Run, py::arg("inputs"))
+      .def(
+          "run",
+          [](const LoadedModule& l, const Tensors& inputs,
+             const std::vector<py::function>& input_hooks,
+             const std::vector<py::function>& output_hooks) {
+            return l.Run(inputs, {HooksOf(input_hooks), HooksOf(output_hooks)});
+          },
+          py::arg("inputs"),
+          py::arg("input_hooks") = std::vector<py::function>(),
+          py::arg("output_hooks") = std::vector<py::function>(),
+          "Hooks are called with the name of each operation that runs, and the "
+          "name and value of what it reads, or makes.")
       .def("call", &LoadedModule::Call, py::arg("inputs"))
       .def(
           "compiled",

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "inference/compile.h"
+#include "inference/watching.h"
 #include "jit/executor.h"
 #include "jit/program.h"
 #include "jit/program_file.h"
@@ -43,8 +44,9 @@ class LoadedModule {
 
   std::shared_ptr<const jit::Executor> Executor() const;
 
-  // With all interpreters off; the global lock is given away meanwhile.
-  Tensors Run(const Tensors& inputs) const;
+  // With all interpreters off; the global lock is given away meanwhile. Hooks
+  // take it for themselves.
+  Tensors Run(const Tensors& inputs, const inference::Hooks& hooks = {}) const;
   // Through the front doors, under the interpreters that are active: gradients
   // flow, and a program that is being recorded takes the operations in. But for
   // autocast: its casts were recorded, or there were none.

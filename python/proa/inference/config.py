@@ -129,8 +129,8 @@ class Config:
         self._buffers = None
         self._threads = 1
         self._state = {
-            "ir_optim": True, "ir_debug": False, "mkldnn": True, "bfloat16": False, "glog": True, "memory": True,
-            "profile": False, "onnxruntime": False, "low_io": False, "specify_input_name": False,
+            "ir_optim": True, "ir_debug": False, "bfloat16": False, "glog": True, "memory": True, "onnxruntime": False,
+            "ort_optimization": False, "low_io": False,
         }  # fmt: skip
         self._ops = {"bfloat16": set(), "full": set(), "mixed": set()}
         self._dumped = []
@@ -189,25 +189,12 @@ class Config:
         return self._threads
 
     def enable_mkldnn(self):
-        """oneDNN is used in any case, and `mkldnn_enabled` says so from the start."""
-        self._state["mkldnn"] = True
-
-    def disable_mkldnn(self):
-        """Accepted: oneDNN is used in any case."""
-        self._state["mkldnn"] = False
+        """oneDNN computes where it is the fastest, in any case."""
 
     def mkldnn_enabled(self):
-        return self._state["mkldnn"]
+        return True
 
-    enable_onednn, disable_onednn, onednn_enabled = enable_mkldnn, disable_mkldnn, mkldnn_enabled
-
-    def _accepted(self, *args, **kwargs):
-        """Accepted, and changes nothing."""
-
-    set_mkldnn_cache_capacity = set_onednn_cache_capacity = set_mkldnn_op = set_onednn_op = _accepted
-    set_optimization_level = switch_use_feed_fetch_ops = use_optimized_model = _accepted
-    enable_new_executor = enable_new_ir = disable_mkldnn_fc_passes = disable_onednn_fc_passes = _accepted
-    enable_gpu_multi_stream = partially_release = use_opencl = _accepted
+    enable_onednn, onednn_enabled = enable_mkldnn, mkldnn_enabled
 
     # Switches --------------------------------------------------------------------
 
@@ -242,25 +229,27 @@ class Config:
         return self._state["memory"]
 
     def profile_enabled(self):
-        return self._state["profile"]
-
-    def enable_profile(self):
-        """Accepted: use proa.profiler."""
-        self._state["profile"] = True
+        return False
 
     def disable_glog_info(self):
-        """No lines of information; there are none."""
+        """No lines of information; there are none. (What changes nothing is said by warnings, as Python's filters say.)"""
         self._state["glog"] = False
 
     def glog_info_disabled(self):
         return not self._state["glog"]
 
     def switch_specify_input_names(self, x=True):
-        """Accepted: inputs are known by their names and by their order in any case."""
-        self._state["specify_input_name"] = bool(x)
+        """Inputs are known by their names and by their order, in any case; says by a warning that False changes nothing."""
+        if not x:
+            self._ignored("switch_specify_input_names", "inputs are known by their names and their order in any case")
 
     def specify_input_name(self):
-        return self._state["specify_input_name"]
+        return True
+
+    def switch_use_feed_fetch_ops(self, x=True):
+        """Inputs and results are handles, in any case; says by a warning that True changes nothing."""
+        if x:
+            self._ignored("switch_use_feed_fetch_ops", "inputs and results are handles")
 
     def use_feed_fetch_ops_enabled(self):
         return False
@@ -275,12 +264,12 @@ class Config:
 
     # Other devices and engines -----------------------------------------------------
 
-    def _elsewhere(self, what):
-        warnings.warn(f"Config.{what}: this package runs models on the CPU; the setting changes nothing", stacklevel=3)
+    def _ignored(self, what, reason):
+        warnings.warn(f"Config.{what}: {reason}; the setting changes nothing", stacklevel=3)
 
     def enable_use_gpu(self, memory_pool_init_size_mb=100, device_id=0, precision_mode=PrecisionType.Float32):
         """Says by a warning that there is no GPU; the model runs on the CPU."""
-        self._elsewhere("enable_use_gpu")
+        self._ignored("enable_use_gpu", _CPU)
 
     def disable_gpu(self):
         """The CPU, as in any case."""
@@ -313,44 +302,16 @@ class Config:
     def fraction_of_gpu_memory_for_pool(self):
         return 0.0
 
-    def enable_xpu(self, *args, **kwargs):
-        """Says by a warning that there is no XPU."""
-        self._elsewhere("enable_xpu")
-
-    def enable_npu(self, *args, **kwargs):
-        """Says by a warning that there is no NPU."""
-        self._elsewhere("enable_npu")
-
-    def enable_custom_device(self, *args, **kwargs):
-        """Says by a warning that models run on the CPU."""
-        self._elsewhere("enable_custom_device")
-
-    def enable_ipu(self, *args, **kwargs):
-        """Says by a warning that there is no IPU."""
-        self._elsewhere("enable_ipu")
-
     def enable_tensorrt_engine(self, workspace_size=1 << 30, max_batch_size=1, min_subgraph_size=3,
                                precision_mode=PrecisionType.Float32, use_static=False, use_calib_mode=True,
                                use_cuda_graph=False):  # fmt: skip
         """Says by a warning that there is no TensorRT."""
-        self._elsewhere("enable_tensorrt_engine")
-
-    def enable_openvino_engine(self, *args, **kwargs):
-        """Says by a warning that models run by this package's own code."""
-        self._elsewhere("enable_openvino_engine")
-
-    def enable_cinn(self):
-        """Says by a warning that there is no CINN; passes fuse what they can."""
-        self._elsewhere("enable_cinn")
-
-    def collect_shape_range_info(self, shape_range_info_path):
-        """Says by a warning that no shapes are collected: they are for TensorRT."""
-        self._elsewhere("collect_shape_range_info")
+        self._ignored("enable_tensorrt_engine", _TENSORRT)
 
     def enable_save_optim_model(self, save_optimized_model=False):
         """Says by a warning that it is not saved; `switch_ir_debug` shows it."""
         if save_optimized_model:
-            self._elsewhere("enable_save_optim_model")
+            self._ignored("enable_save_optim_model", "the program after the passes is shown by switch_ir_debug alone")
 
     def enable_custom_passes(self, passes=(), custom_pass_only=False):
         """Adds passes at the end, or with `custom_pass_only` runs them alone; names of others are nothing.
@@ -366,10 +327,6 @@ class Config:
         for name in passes:
             if name in _C.passes():
                 self._passes.append_pass(name)
-
-    def enable_lite_engine(self, *args, **kwargs):
-        """Says by a warning that there is no Paddle Lite."""
-        self._elsewhere("enable_lite_engine")
 
     def enable_onnxruntime(self):
         """Lets ONNX Runtime run the model: a file of ONNX, or a program, exported when the predictor is made.
@@ -397,10 +354,6 @@ class Config:
 
     def mkldnn_bfloat16_enabled(self):
         return self._state["bfloat16"]
-
-    def enable_mkldnn_int8(self, *args, **kwargs):
-        """Says by a warning that the model computes in what it was saved in."""
-        self._elsewhere("enable_mkldnn_int8")
 
     def set_bfloat16_op(self, op_list):
         """With `enable_mkldnn_bfloat16`, these ops alone compute in bfloat16, by the names that they have here or in the
@@ -430,15 +383,14 @@ class Config:
             raise _C.located(TypeError(f"{what}: give a set of names of ops, not {names!r}"))
         return set(names)
 
-    enable_onednn_bfloat16, enable_onednn_int8 = enable_mkldnn_bfloat16, enable_mkldnn_int8
-    enable_quantizer = enable_mkldnn_quantizer = enable_mkldnn_int8
-    set_trt_dynamic_shape_info = enable_tuned_tensorrt_dynamic_shape = mark_trt_engine_outputs = _accepted
-    enable_tensorrt_explicit_quantization = enable_tensorrt_memory_optim = set_tensorrt_optimization_level = _accepted
-    exp_disable_tensorrt_dynamic_shape_ops = exp_disable_tensorrt_subgraph = _accepted
-    exp_specify_tensorrt_subgraph_precision = exp_enable_use_cutlass = exp_sparse_conv_using_buffer = _accepted
-    load_ipu_config = set_ipu_config = set_ipu_custom_info = _accepted
-    enable_tensorrt_oss = enable_tensorrt_varseqlen = enable_tensorrt_dla = enable_tensorrt_inspector = _accepted
-    exp_disable_tensorrt_ops = set_xpu_device_id = set_xpu_config = enable_ort_optimization = _accepted
+    enable_onednn_bfloat16 = enable_mkldnn_bfloat16
+
+    def enable_ort_optimization(self):
+        """With `enable_onnxruntime`, ONNX Runtime's optimizations are on, also where `switch_ir_optim(False)` says no."""
+        self._state["ort_optimization"] = True
+
+    def ort_optimization_enabled(self):
+        return self._state["ort_optimization"]
 
     def shape_range_info_path(self):
         return ""
@@ -461,3 +413,45 @@ class Config:
     def _dumps(self):
         """The folder for the texts of the program, or None."""
         return (self._cache_dir or ".") if self._state["ir_debug"] or self._passes._debug else None
+
+
+_CPU = "this package runs models on the CPU"
+_OWN = "models run by this package's own code, or by ONNX Runtime"
+_TENSORRT = "there is no TensorRT"
+_ONEDNN = "oneDNN computes where it is the fastest"
+_INT8 = "models compute in the types in which they were saved, or in bfloat16"
+
+# The settings of PaddlePaddle that change nothing here, by the reason.
+_NOTHING = {
+    _CPU: """enable_xpu set_xpu_device_id set_xpu_config enable_npu enable_custom_device enable_ipu load_ipu_config
+        set_ipu_config set_ipu_custom_info enable_gpu_multi_stream exp_enable_use_cutlass exp_sparse_conv_using_buffer
+        use_opencl""",
+    _OWN: "enable_openvino_engine enable_lite_engine enable_dlnne enable_new_executor enable_new_ir",
+    "there is no CINN; passes fuse what they can": "enable_cinn",
+    _TENSORRT: """set_trt_dynamic_shape_info enable_tuned_tensorrt_dynamic_shape mark_trt_engine_outputs
+        enable_tensorrt_explicit_quantization enable_tensorrt_memory_optim set_tensorrt_optimization_level
+        exp_disable_tensorrt_dynamic_shape_ops exp_disable_tensorrt_subgraph exp_specify_tensorrt_subgraph_precision
+        enable_tensorrt_oss enable_tensorrt_varseqlen enable_tensorrt_dla enable_tensorrt_inspector
+        exp_disable_tensorrt_ops collect_shape_range_info""",
+    _ONEDNN: """disable_mkldnn disable_onednn set_mkldnn_op set_onednn_op disable_mkldnn_fc_passes
+        disable_onednn_fc_passes""",
+    "what is kept for shapes is bounded without it": "set_mkldnn_cache_capacity set_onednn_cache_capacity",
+    _INT8: "enable_mkldnn_int8 enable_onednn_int8 enable_quantizer enable_mkldnn_quantizer",
+    "time spent in operations is measured by proa.profiler": "enable_profile",
+    "the passes are listed by pass_builder": "set_optimization_level use_optimized_model",
+    "nothing is kept between runs; Predictor.try_shrink_memory gives memory back": "partially_release",
+}
+
+
+def _changes_nothing(name, reason):
+    def method(self, *args, **kwargs):
+        self._ignored(name, reason)
+
+    method.__name__, method.__qualname__ = name, f"Config.{name}"
+    method.__doc__ = f"Says by a warning that it changes nothing: {reason}."
+    return method
+
+
+for _reason, _names in _NOTHING.items():
+    for _name in _names.split():
+        setattr(Config, _name, _changes_nothing(_name, _reason))

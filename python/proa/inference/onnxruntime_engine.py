@@ -46,21 +46,22 @@ def imported_module(path):
     return trace.program.module(trace.input_names, trace.outputs[: trace.num_results])
 
 
-def onnxruntime_module(path, load, threads=0):
+def onnxruntime_module(path, load, threads=0, optimized=True):
     """What a config names, run by ONNX Runtime.
 
     Args:
         path (str): a file of ONNX runs as it is.
         load: gives the module otherwise, which is exported.
         threads (int): for one operator; 0 for the engine's choice.
+        optimized (bool): whether the engine changes the graph first.
     """
     package()
     if is_onnx_file(path):
-        return OnnxRuntimeModule(path, threads)
+        return OnnxRuntimeModule(path, threads, optimized=optimized)
     with tempfile.TemporaryDirectory() as folder:
         exported = os.path.join(folder, "model.onnx")
         names = _exported(load(), exported)
-        return OnnxRuntimeModule(exported, threads, names)
+        return OnnxRuntimeModule(exported, threads, names, optimized)
 
 
 def _exported(module, path):
@@ -84,15 +85,18 @@ class OnnxRuntimeModule:
         path (str): of the file.
         threads (int): for one operator; 0 for the engine's choice.
         output_names (list, optional): what the results are called; those of the file by default.
+        optimized (bool): whether the engine changes the graph first.
 
     Raises:
         ValueError: the engine refuses the model.
     """
 
-    def __init__(self, path, threads=0, output_names=None):
+    def __init__(self, path, threads=0, output_names=None, optimized=True):
         runtime = package()
         options = runtime.SessionOptions()
         options.log_severity_level = 3
+        if not optimized:
+            options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
         if threads:
             options.intra_op_num_threads = threads
         try:
@@ -103,8 +107,8 @@ class OnnxRuntimeModule:
         self._results = [v.name for v in self._session.get_outputs()]
         self.output_names = list(output_names or self._results)
 
-    def run(self, values):
-        """Results of inputs in order.
+    def run(self, values, input_hooks=(), output_hooks=()):
+        """Results of inputs in order; there are no hooks.
 
         Raises:
             ValueError: the engine refuses them.

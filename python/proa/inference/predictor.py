@@ -111,7 +111,10 @@ def _compiled(config):
     if config._state["onnxruntime"]:
         path = config._prog or config._dir
         return onnxruntime_engine.onnxruntime_module(
-            path, lambda: load_module(config), config._state.get("threads") or 0
+            path,
+            lambda: load_module(config),
+            config._state.get("threads") or 0,
+            config._state["ir_optim"] or config._state["ort_optimization"],
         )
     low = None
     if config._state["bfloat16"]:
@@ -143,6 +146,7 @@ class Predictor:
         self._module = _compiled(config) if module is None else module
         self._inputs = {name: Tensor(name) for name in self._module.input_names}
         self._outputs = {name: Tensor(name) for name in self._output_names()}
+        self._input_hooks, self._output_hooks = [], []
 
     def _output_names(self):
         seen, names = {}, []
@@ -196,12 +200,56 @@ class Predictor:
             if value is None:
                 raise _C.located(ValueError(f"Predictor.run: input {name!r} has no value; copy_from_cpu gives it one"))
         with _C.ThreadScope(self._config._state.get("threads") or 0), _C.eager_mode():
-            results = self._module.run(values)
+            results = self._module.run(values, list(self._input_hooks), list(self._output_hooks))
         for handle, value in zip(self._outputs.values(), results):
             handle._value = value
         return True if inputs is None else list(results)
 
     zero_copy_run = run
+
+    def _registered(self, what, hooks, hook):
+        if not callable(hook):
+            raise _C.located(TypeError(f"{what}: hook must be callable, not {type(hook).__name__}"))
+        if isinstance(self._module, onnxruntime_engine.OnnxRuntimeModule):
+            raise _C.located(
+                NotImplementedError(f"{what}: ONNX Runtime does not show what its operators read and make; "
+                                    "leave Config.enable_onnxruntime out to see it")
+            )  # fmt: skip
+        hooks.append(hook)
+
+    def register_input_hook(self, hook):
+        """Calls `hook(op, name, tensor)` with each tensor that an operation reads (parameters too), before it runs.
+
+        Hooks are called in the order in which they were registered, by the thread that runs, and cannot be taken back; a
+        clone has none. The operations are those that run, after the passes (`Config.switch_ir_optim(False)`: those of the
+        model). A tensor without a name in the program has a number: "%7". What a hook raises ends the run, and `run`
+        raises it.
+
+        Raises:
+            TypeError: the hook cannot be called.
+            NotImplementedError: ONNX Runtime runs the model.
+        """
+        self._registered("register_input_hook", self._input_hooks, hook)
+
+    def register_output_hook(self, hook):
+        """Calls `hook(op, name, tensor)` with each tensor that an operation made; else as `register_input_hook`.
+
+        Raises:
+            TypeError: the hook cannot be called.
+            NotImplementedError: ONNX Runtime runs the model.
+
+        Examples:
+            >>> import os, tempfile
+            >>> folder = tempfile.TemporaryDirectory()
+            >>> path = os.path.join(folder.name, "net")
+            >>> proa.jit.save(proa.nn.ReLU(), path, [proa.static.InputSpec([None, 2], "float32", "x")])
+            >>> predictor = proa.inference.create_predictor(proa.inference.Config(path + ".pdmodel", path + ".pdiparams"))
+            >>> predictor.register_output_hook(lambda op, name, tensor: print(op, tensor.numpy()))
+            >>> _ = predictor.run([np.array([[-1.0, 2.0]], "float32")])
+            relu [[0. 2.]]
+            >>> folder.cleanup()
+        """
+        self._registered("register_output_hook", self._output_hooks, hook)
 
     def clone(self):
         """A predictor of the same model with handles of its own."""

@@ -139,6 +139,35 @@ JAVA(jboolean, configMkldnnBfloat16Enabled)(JNIEnv* env, jclass c, jlong at) {
   return PD_ConfigMkldnnBfloat16Enabled(CONFIG) != 0;
 }
 
+/* Methods that set something, or ask, without arguments. */
+#define SETS(name, call)                             \
+  JAVA(void, name)(JNIEnv * env, jclass c, jlong at) { \
+    (void)env, (void)c;                              \
+    call(CONFIG);                                    \
+  }
+#define ASKS(name, call)                                 \
+  JAVA(jboolean, name)(JNIEnv * env, jclass c, jlong at) { \
+    (void)env, (void)c;                                  \
+    return call(CONFIG) != 0;                            \
+  }
+SETS(configEnableMKLDNN, PD_ConfigEnableMKLDNN)
+SETS(configDisableGlogInfo, PD_ConfigDisableGlogInfo)
+SETS(configEnableONNXRuntime, PD_ConfigEnableONNXRuntime)
+SETS(configDisableONNXRuntime, PD_ConfigDisableONNXRuntime)
+SETS(configDisableGpu, PD_ConfigDisableGpu)
+SETS(configEnableProfile, PD_ConfigEnableProfile)
+ASKS(configMkldnnEnabled, PD_ConfigMkldnnEnabled)
+ASKS(configMemoryOptimEnabled, PD_ConfigMemoryOptimEnabled)
+ASKS(configGlogInfoDisabled, PD_ConfigGlogInfoDisabled)
+ASKS(configONNXRuntimeEnabled, PD_ConfigONNXRuntimeEnabled)
+ASKS(configUseGpu, PD_ConfigUseGpu)
+ASKS(configProfileEnabled, PD_ConfigProfileEnabled)
+JAVA(void, configEnableUseGpu)
+(JNIEnv* env, jclass c, jlong at, jlong megabytes, jint device) {
+  (void)env, (void)c;
+  PD_ConfigEnableUseGpu(CONFIG, (uint64_t)megabytes, device);
+}
+
 /* A method that hands one text to the C interface. */
 #define WITH_TEXT(name, call)                                         \
   JAVA(void, name)(JNIEnv * env, jclass c, jlong at, jstring value) { \
@@ -150,6 +179,7 @@ JAVA(jboolean, configMkldnnBfloat16Enabled)(JNIEnv* env, jclass c, jlong at) {
     failed(env);                                                      \
     (*env)->ReleaseStringUTFChars(env, value, text);                  \
   }
+WITH_TEXT(configSetONNXRuntimeLibrary, PD_ConfigSetONNXRuntimeLibrary)
 WITH_TEXT(configSetOptimCacheDir, PD_ConfigSetOptimCacheDir)
 WITH_TEXT(configDeletePass, PD_ConfigDeletePass)
 

@@ -82,8 +82,14 @@ public final class Config implements AutoCloseable {
     return Native.configPasses(address());
   }
 
-  /** Accepted: oneDNN computes in any case. */
-  public synchronized void enableMKLDNN() {}
+  /** oneDNN computes in any case. */
+  public synchronized void enableMKLDNN() {
+    Native.configEnableMKLDNN(address());
+  }
+
+  public synchronized boolean mkldnnEnabled() {
+    return Native.configMkldnnEnabled(address());
+  }
 
   /** Matrix products and convolutions compute in bfloat16; inputs and results keep their types. */
   public synchronized void enableMkldnnBfloat16() {
@@ -99,8 +105,65 @@ public final class Config implements AutoCloseable {
     Native.configEnableMemoryOptim(address(), on);
   }
 
-  /** Accepted: nothing is logged. */
-  public synchronized void disableGlogInfo() {}
+  public synchronized boolean isMemoryOptimEnabled() {
+    return Native.configMemoryOptimEnabled(address());
+  }
+
+  /** A predictor is silent about settings that change nothing. */
+  public synchronized void disableGlogInfo() {
+    Native.configDisableGlogInfo(address());
+  }
+
+  public synchronized boolean isGlogInfoDisabled() {
+    return Native.configGlogInfoDisabled(address());
+  }
+
+  /**
+   * ONNX Runtime runs the model, a file of ONNX. {@link Predictor} loads its library and throws where it cannot: what
+   * setONNXRuntimeLibrary said, or the environment variable PROA_ONNXRUNTIME_LIBRARY, or the system's
+   * libonnxruntime.so.1.
+   */
+  public synchronized void enableONNXRuntime() {
+    Native.configEnableONNXRuntime(address());
+  }
+
+  public synchronized void disableONNXRuntime() {
+    Native.configDisableONNXRuntime(address());
+  }
+
+  public synchronized boolean isONNXRuntimeEnabled() {
+    return Native.configONNXRuntimeEnabled(address());
+  }
+
+  /** The path of the library. */
+  public synchronized void setONNXRuntimeLibrary(String path) {
+    Native.configSetONNXRuntimeLibrary(address(), path);
+  }
+
+  // What follows changes nothing, and a predictor says so on the standard error; questions are answered truthfully.
+
+  /** Changes nothing: models run on the CPU. */
+  public synchronized void enableUseGpu(long megabytes, int device) {
+    Native.configEnableUseGpu(address(), megabytes, device);
+  }
+
+  /** The CPU, as in any case. */
+  public synchronized void disableGpu() {
+    Native.configDisableGpu(address());
+  }
+
+  public synchronized boolean isUseGpu() {
+    return Native.configUseGpu(address());
+  }
+
+  /** Changes nothing: time spent in operations is measured in Python, by proa.profiler. */
+  public synchronized void enableProfile() {
+    Native.configEnableProfile(address());
+  }
+
+  public synchronized boolean isProfileEnabled() {
+    return Native.configProfileEnabled(address());
+  }
 
   public synchronized String summary() {
     return Native.configSummary(address());

@@ -82,6 +82,34 @@ final class Native {
 
   static native boolean configMkldnnBfloat16Enabled(long config);
 
+  static native void configEnableMKLDNN(long config);
+
+  static native void configDisableGlogInfo(long config);
+
+  static native void configEnableONNXRuntime(long config);
+
+  static native void configDisableONNXRuntime(long config);
+
+  static native void configDisableGpu(long config);
+
+  static native void configEnableProfile(long config);
+
+  static native boolean configMkldnnEnabled(long config);
+
+  static native boolean configMemoryOptimEnabled(long config);
+
+  static native boolean configGlogInfoDisabled(long config);
+
+  static native boolean configONNXRuntimeEnabled(long config);
+
+  static native boolean configUseGpu(long config);
+
+  static native boolean configProfileEnabled(long config);
+
+  static native void configSetONNXRuntimeLibrary(long config, String path);
+
+  static native void configEnableUseGpu(long config, long megabytes, int device);
+
   static native void configSetOptimCacheDir(long config, String folder);
 
   static native void configDeletePass(long config, String name);

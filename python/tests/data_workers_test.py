@@ -180,8 +180,9 @@ def test_batches_own_their_memory():
     assert all((b.numpy() == i).all() for i, b in enumerate(batches))
 
 
-def test_in_order_and_ahead():
-    """The first batch is the slowest; the others wait for it, no more than two a worker."""
+@pytest.mark.parametrize("ahead", [1, 2, 4])
+def test_in_order_and_ahead(ahead):
+    """The first batch is the slowest; the others wait for it, no more than so many a worker."""
     loaded = multiprocessing.get_context("fork").Value("i", 0)
 
     def at(idx):
@@ -190,10 +191,10 @@ def test_in_order_and_ahead():
         with loaded.get_lock():
             loaded.value += 1
 
-    batches = iter(io.DataLoader(Samples(12, at), num_workers=2, batch_size=1))
+    batches = iter(io.DataLoader(Samples(12, at), num_workers=2, batch_size=1, prefetch_factor=ahead, pin_memory=True))
     found = [next(batches)]
-    wait_until(lambda: loaded.value >= 5)
-    assert loaded.value == 5
+    wait_until(lambda: loaded.value >= 2 * ahead + 1)
+    assert loaded.value == 2 * ahead + 1
     assert first_of(found + list(batches)) == list(range(12))
 
 
@@ -537,6 +538,8 @@ def test_bad_arguments():
         ({"num_workers": -1}, ValueError, "num_workers must be an int >= 0"),
         ({"num_workers": True}, ValueError, "num_workers must be an int >= 0"),
         ({"timeout": -1}, ValueError, "timeout must not be negative"),
+        ({"prefetch_factor": 0}, ValueError, "prefetch_factor must be at least 1"),
+        ({"prefetch_factor": "2"}, TypeError, "prefetch_factor must be an int"),
     ):
         with pytest.raises(kind, match=says):
             io.DataLoader(Samples(2), **settings)

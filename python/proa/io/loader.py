@@ -8,7 +8,7 @@ import sys
 import numpy as np
 
 from proa import _C
-from proa.framework.attributes import a_list, function, known_real, wrong
+from proa.framework.attributes import a_list, function, known_int, known_real, wrong
 from proa.framework.random import is_seeded
 from proa.io import tuning
 from proa.io.collate import as_tensors, default_collate_fn, default_convert_fn
@@ -32,13 +32,15 @@ class DataLoader:
         shuffle (bool): a new random order in each epoch.
         drop_last (bool): leave out the last batch if it is smaller.
         collate_fn (Callable, optional): list of samples -> batch, whose arrays become tensors and whose tuples lists.
-        num_workers (int): processes that load ahead, two batches each; 0 loads in this process. Batches come in the same
-            order for any number. Of an IterableDataset each worker has its own; see `get_worker_info`.
+        num_workers (int): processes that load ahead; 0 loads in this process. Batches come in the same order for any
+            number. Of an IterableDataset each worker has its own; see `get_worker_info`.
         use_buffer_reader: accepted for compatibility.
         use_shared_memory (bool): workers put arrays into memory that both processes see, not through a pipe.
         timeout (float): seconds that a batch of a worker may be waited for; 0 waits for ever.
         worker_init_fn (Callable, optional): called in each worker as it starts, with its number.
         persistent_workers (bool): keep the workers, and what their data sets hold then, from one iteration to the next.
+        prefetch_factor (int): batches that each worker loads ahead.
+        pin_memory (bool): accepted for compatibility.
 
     Workers are forked as an iteration begins. They see the data set as it is then, without a copy; but Python writes to
     objects that it only reads (it counts references), and a page that a worker writes to becomes its own. A list of many
@@ -76,6 +78,8 @@ class DataLoader:
         timeout=0,
         worker_init_fn=None,
         persistent_workers=False,
+        prefetch_factor=2,
+        pin_memory=False,
     ):
         if isinstance(num_workers, bool) or not isinstance(num_workers, int) or num_workers < 0:
             raise _C.located(ValueError(f"DataLoader: num_workers must be an int >= 0, not {num_workers!r}"))
@@ -89,7 +93,10 @@ class DataLoader:
             raise _C.located(
                 NotImplementedError("DataLoader: worker processes need Linux; use num_workers=0 on this system")
             )
+        if known_int("DataLoader", "prefetch_factor", prefetch_factor) < 1:
+            raise _C.located(ValueError(f"DataLoader: prefetch_factor must be at least 1; it is {prefetch_factor}"))
         self.dataset, self.return_list, self.num_workers = dataset, return_list, num_workers
+        self.prefetch_factor, self.pin_memory = prefetch_factor, pin_memory
         self.places, self.timeout, self.worker_init_fn = places, timeout, worker_init_fn
         self.feed_list, self.use_shared_memory = feed_list, use_shared_memory
         self.persistent_workers, self._pool, self._iterations, self._tuned = persistent_workers, None, 0, False
@@ -148,6 +155,7 @@ class DataLoader:
         loader = DataLoader(
             dataset, batch_size=self.batch_size, collate_fn=self.collate_fn, num_workers=num_workers,
             use_shared_memory=self.use_shared_memory, worker_init_fn=self.worker_init_fn,
+            prefetch_factor=self.prefetch_factor,
         )  # fmt: skip
         loader._tuned = True
         return loader
@@ -163,7 +171,7 @@ class DataLoader:
                 self._iterable, self.batch_size, self.drop_last, self.batch_size is None and self.batch_sampler is None,
                 self.use_shared_memory, self.num_workers,
             )  # fmt: skip
-            pool = WorkerPool(job, self.timeout, self._seeds())
+            pool = WorkerPool(job, self.timeout, self._seeds(), self.prefetch_factor)
             self._pool = pool if self.persistent_workers else None
         tasks = itertools.repeat(None) if self._iterable else self.batch_sampler
         return pool.epoch(range(len(self.dataset)) if tasks is None else tasks, self.persistent_workers)

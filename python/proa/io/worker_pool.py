@@ -16,9 +16,6 @@ from proa import _C
 from proa.io.shared_batch import unpack
 from proa.io.worker import COLLATING, STARTING, WAITING, Channel, Worker
 
-# Batches under way for each worker.
-_AHEAD = 2
-
 # The parent's ends of all workers, which workers that are forked later close: the end of a channel must be the end of it.
 _ends: weakref.WeakSet = weakref.WeakSet()
 
@@ -78,10 +75,11 @@ class WorkerPool:
         job (Job): what each worker does.
         timeout (float): seconds that a batch may be waited for; 0 waits for ever.
         seeds (list[int]): of the random numbers of each worker.
+        ahead (int): batches under way for each worker.
     """
 
-    def __init__(self, job, timeout, seeds):
-        self._job, self._timeout = job, timeout
+    def __init__(self, job, timeout, seeds, ahead=2):
+        self._job, self._timeout, self._ahead = job, timeout, ahead
         self._places = mmap.mmap(-1, 16 * job.num_workers)
         self._processes = []
         self._epoch = 0
@@ -143,7 +141,7 @@ class WorkerPool:
             self._send(worker, (epoch, asked, task, self._freed(worker)))
             asked += 1
 
-        for _ in range(_AHEAD * len(self._processes)):
+        for _ in range(self._ahead * len(self._processes)):
             ask()
         given = 0
         try:

@@ -349,15 +349,14 @@ class LRScheduler(Callback):
 
     def _step(self):
         schedule = getattr(self.model._optimizer, "_learning_rate", None)
-        if type(schedule) is float:
-            return
         from proa.optimizer.lr import LRScheduler as Schedule
 
         if isinstance(schedule, Schedule):
             schedule.step()
 
     def on_train_batch_end(self, step, logs=None):
-        if self.by_step:
+        # At each batch: most have a plain rate.
+        if self.by_step and type(getattr(self.model._optimizer, "_learning_rate", None)) is not float:
             self._step()
 
     def on_epoch_end(self, epoch, logs=None):

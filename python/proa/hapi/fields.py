@@ -6,10 +6,11 @@ import numpy as np
 
 from proa import _C
 
-__all__ = ["flat", "listed", "parameters"]
+__all__ = ["fields_of", "listed", "parameters", "tensors"]
 
 
 def listed(value):
+    """None as no, and one as one, element of a list."""
     if value is None:
         return []
     return list(value) if isinstance(value, (list, tuple)) else [value]
@@ -24,13 +25,28 @@ def _is_structure(value):
     return isinstance(value, dict)
 
 
-def flat(batch):
-    """The fields of a batch, which may come as ([inputs...], [labels...]) or by names."""
+def tensors(values):
+    """A tensor, an array or a list of such as a list of tensors."""
+    with _C.eager_mode():
+        return [v if isinstance(v, _C.Tensor) else _C.to_tensor(np.asarray(v)) for v in listed(values)]
+
+
+def fields_of(batch):
+    """The fields of a batch as tensors; it may come as ([inputs...], [labels...]) or by names."""
+    if type(batch) in (list, tuple):
+        for value in batch:
+            if not isinstance(value, _C.Tensor):
+                break
+        else:
+            return list(batch)
+    return tensors(_flat(batch))
+
+
+def _flat(batch):
     fields = []
-    values = [batch[key] for key in sorted(batch)] if isinstance(batch, dict) else listed(batch)
-    for value in values:
+    for value in [batch[key] for key in sorted(batch)] if isinstance(batch, dict) else listed(batch):
         if _is_structure(value):
-            fields.extend(flat(value))
+            fields.extend(_flat(value))
         else:
             fields.append(value)
     return fields

@@ -11,16 +11,12 @@ from proa import _C
 from proa.framework.grad_mode import no_grad
 from proa.framework.serialization import load_together, save_together
 from proa.hapi.callbacks import EarlyStopping, config_callbacks
-from proa.hapi.fields import flat, listed, parameters
+from proa.hapi.fields import fields_of, listed, parameters, tensors
 from proa.hapi.precision import Precision
 from proa.hapi.shares import Gathered, Shares, is_first, loader_of
 from proa.metric import Metric
 
 _SHORT = (_C.float16, _C.bfloat16)
-
-
-def _tensors(values):
-    return [v if isinstance(v, _C.Tensor) else _C.to_tensor(np.asarray(v)) for v in listed(values)]
 
 
 class Model:
@@ -52,10 +48,11 @@ class Model:
         if isinstance(inputs, dict):
             inputs = [inputs[name] for name in self._names_taken or inputs if name in inputs]
         self._inputs, self._labels = listed(inputs), listed(labels)
-        self._split = None  # how many fields of the last labelled batch were inputs
-        self._seen = []  # shape and dtype of the inputs of the last batch
+        self._splits = {}  # (number of fields of a batch, whether it is labelled) -> how many of them are inputs
+        self._split = None  # of the last labelled batch
+        self._seen = []  # shape and dtype of the inputs of the first batch of what ran last
         self._optimizer, self._loss, self._metrics = None, None, []
-        self._precision, self._shares = Precision(None, network, None), Shares(network)
+        self._precision, self._shares, self._is_plain = Precision(None, network, None), Shares(network), True
         self.mode = "train"
         self.stop_training = False
         self._in_epoch = False  # a batch of the epoch that runs was trained on, so that layers are as they should be
@@ -90,13 +87,19 @@ class Model:
             self._shares.join()
             self._precision = Precision(amp_configs, self.network, optimizer)
         self._optimizer, self._loss, self._metrics = optimizer, loss, metrics
+        self._splits = {}
+        self._is_plain = self._precision.is_plain and not self._shares.are_several
 
     # Batches -----------------------------------------------------------------
 
     def _loss_of(self, outputs, labels):
-        # A loss has the digits of float32, whatever the network computes in.
-        outputs = [t if t.dtype not in _SHORT else t.astype(_C.float32) for t in listed(outputs)]
-        losses = listed(self._loss(*outputs, *labels))
+        """(losses, their sum). A loss has the digits of float32, whatever the network computes in."""
+        if isinstance(outputs, _C.Tensor):
+            outputs = (outputs,)
+        losses = self._loss(*[t if t.dtype not in _SHORT else t.astype(_C.float32) for t in outputs], *labels)
+        if isinstance(losses, _C.Tensor):
+            return [losses], losses
+        losses = listed(losses)
         total = losses[0]
         for loss in losses[1:]:
             total = total + loss
@@ -112,8 +115,10 @@ class Model:
         return values
 
     def _run(self, inputs):
-        inputs = _tensors(inputs)
-        self._seen = [(t.shape, t.dtype) for t in inputs]
+        if not self._seen:
+            self._seen = [(t.shape, t.dtype) for t in inputs]
+        if self._is_plain:
+            return self.network(*inputs)
         with self._precision.cast():
             return self._shares.run(*inputs)
 
@@ -124,10 +129,17 @@ class Model:
         return [InputSpec([None, *shape[1:]] if shape else [], d, n) for (shape, d), n in zip(self._seen, names)]
 
     def _result(self, losses, values):
-        losses = [loss.numpy() for loss in losses]
         if not self._metrics:
             return losses
         return (losses, values) if self._loss else values
+
+    def _of_arrays(self, result):
+        """A result whose losses are arrays."""
+        if not self._loss:
+            return result
+        if self._metrics:
+            return [loss.numpy() for loss in result[0]], result[1]
+        return [loss.numpy() for loss in result]
 
     def train_batch(self, inputs, labels=None, update=True):
         """One step of training.
@@ -139,14 +151,30 @@ class Model:
         Returns:
             list of losses; with metrics, (that list, list of their values).
         """
+        return self._of_arrays(self._train_batch(tensors(inputs), tensors(labels), update))
+
+    def _train_batch(self, inputs, labels, update):
+        """`train_batch` of lists of tensors, whose losses are tensors too."""
         if self._optimizer is None or self._loss is None:
             raise _C.located(RuntimeError("Model.train_batch: call prepare with an optimizer and a loss first"))
         # A walk over all layers in each batch of `fit` would be felt.
         if not (self._in_epoch and self.mode == "train" and self.network.training):
             self.network.train()
             self.mode = "train"
+        if not _C.in_static_mode():
+            return self._step(inputs, labels, update)
         with _C.eager_mode():
-            labels = _tensors(labels)
+            return self._step(inputs, labels, update)
+
+    def _step(self, inputs, labels, update):
+        if self._is_plain:  # what a loop by hand would do, and no more
+            outputs = self._run(inputs)
+            losses, total = self._loss_of(outputs, labels)
+            total.backward()
+            if update:
+                self._optimizer.step()
+                self._optimizer.clear_grad()
+        else:
             with self._shares.batch(update):
                 outputs = self._run(inputs)
                 losses, total = self._loss_of(outputs, labels)
@@ -154,26 +182,26 @@ class Model:
             if update:
                 self._precision.step(self._optimizer)
                 self._optimizer.clear_grad()
-            if not self._metrics:
-                return self._result(losses, [])
-            with no_grad():
-                return self._result(losses, self._update_metrics(outputs, labels))
+        if not self._metrics:
+            return losses
+        with no_grad():
+            return self._result(losses, self._update_metrics(outputs, labels))
 
     def eval_batch(self, inputs, labels=None):
         """Losses and metrics of a batch; returns as train_batch does, without a loss the list of metrics."""
-        return self._eval_batch(inputs, labels)
+        return self._of_arrays(self._eval_batch(tensors(inputs), tensors(labels)))
 
     def _eval_batch(self, inputs, labels, gather=lambda *parts: parts):
         self.network.eval()
         self.mode = "eval"
         with _C.eager_mode(), no_grad():
-            outputs, labels = gather(listed(self._run(inputs)), _tensors(labels))
+            outputs, labels = gather(listed(self._run(inputs)), labels)
             losses = self._loss_of(outputs, labels)[0] if self._loss else []
             return self._result(losses, self._update_metrics(outputs, labels))
 
     def predict_batch(self, inputs):
         """The network's outputs for a batch: a list of arrays."""
-        return self._predict_batch(inputs)
+        return self._predict_batch(tensors(inputs))
 
     def _predict_batch(self, inputs, gather=lambda *parts: parts):
         self.network.eval()
@@ -186,17 +214,24 @@ class Model:
 
     def _fields(self, batch, labelled=True):
         """(inputs, labels) of a batch."""
-        fields = flat(batch)
-        most = len(fields) if self._names_taken is None else len(self._names_taken)
-        if self._inputs:
-            n = len(self._inputs)
-        elif labelled:
-            n = self._split = max(min(len(fields) - max(len(self._labels), 1), most), self._least, 1)
-        elif self._names_taken is None and (self._loss or self._labels):
-            n = max(len(fields) - 1, 1)
-        else:
-            n = self._split or most
+        fields = fields_of(batch)
+        n = self._splits.get((len(fields), labelled))
+        if n is None:
+            n = self._splits[len(fields), labelled] = self._inputs_among(len(fields), labelled)
+        if labelled and n != self._split:
+            self._splits, self._split = {}, n  # a batch without labels is divided as those with them
         return fields[:n], fields[n:]
+
+    def _inputs_among(self, count, labelled):
+        """How many of so many fields are inputs."""
+        most = count if self._names_taken is None else len(self._names_taken)
+        if self._inputs:
+            return len(self._inputs)
+        if labelled:
+            return max(min(count - max(len(self._labels), 1), most), self._least, 1)
+        if self._names_taken is None and (self._loss or self._labels):
+            return max(count - 1, 1)
+        return self._split or most
 
     def _names(self):
         names = ["loss"] if self._loss else []
@@ -209,7 +244,7 @@ class Model:
         logs = {}
         if self._loss:
             losses = result[0] if self._metrics else result
-            logs["loss"] = [loss.item() if loss.size == 1 else float(loss.mean()) for loss in losses]
+            logs["loss"] = [float(loss if loss.size == 1 else loss.mean()) for loss in losses]
         for metric in self._metrics:
             logs.update(zip(listed(metric.name()), listed(metric.accumulate())))
         logs["step"], logs["batch_size"] = step, samples
@@ -266,6 +301,9 @@ class Model:
         if eval_loader is None and any(isinstance(c, EarlyStopping) for c in callbacks):
             warnings.warn("EarlyStopping needs validation data.", stacklevel=2)
         self.stop_training = self._in_epoch = False
+        self._seen = []
+        own = type(self).train_batch is not Model.train_batch or "train_batch" in vars(self)
+        train = self.train_batch if own else self._train_batch
         done = 0
         logs = {}
         callbacks.on_train_begin(None)  # callbacks of programs may take it without a default
@@ -274,14 +312,13 @@ class Model:
             for metric in self._metrics:
                 metric.reset()
             # Of data without a length, the next batch tells whether this one is the last: only groups ask for it.
-            batches = (
-                _with_last(loader) if accumulate_grad_batches > 1 and steps is None else ((b, False) for b in loader)
-            )
-            for step, (batch, last) in enumerate(batches):
+            ask = accumulate_grad_batches > 1 and steps is None
+            for step, batch in enumerate(_with_last(loader) if ask else loader):
                 callbacks.on_train_batch_begin(step, logs)
+                batch, last = batch if ask else (batch, False)
                 inputs, labels = self._fields(batch)
                 update = (step + 1) % accumulate_grad_batches == 0 or last or step + 1 == steps or done + 1 == num_iters
-                result = self.train_batch(inputs, labels, update)
+                result = train(inputs, labels, update)
                 self._in_epoch = True
                 logs = self._logs(result, step, len(inputs[0]) if inputs else 0)
                 callbacks.on_train_batch_end(step, logs)
@@ -318,6 +355,7 @@ class Model:
 
     def evaluate(self, eval_data, batch_size=1, log_freq=10, verbose=2, num_workers=0, callbacks=None, num_iters=None):
         """Metrics over a data set, and the loss of its last batch: a dict, such as {"loss": [0.1], "acc": 0.98}."""
+        self._seen = []
         loader = loader_of(eval_data, batch_size, False, num_workers)
         callbacks = config_callbacks(
             callbacks, self, batch_size, log_freq=log_freq, verbose=verbose, metrics=self._names()
@@ -335,6 +373,7 @@ class Model:
         Returns:
             list: for each output of the network a tuple of arrays, one for each batch, or one array.
         """
+        self._seen = []
         loader = loader_of(test_data, batch_size, False, num_workers)
         callbacks = config_callbacks(callbacks, self, batch_size, log_freq=1, verbose=verbose)
         callbacks.on_predict_begin({"steps": _length(loader)})
@@ -357,7 +396,7 @@ class Model:
 
         Whatever happens to this process, `Model.load` finds all as they were or all new.
         With training=False saves a program for inference instead, as jit.save does: for the Model's inputs, or for such as
-        the last batch had, of any number. Of several processes the first one writes.
+        what ran last had, of any number. Of several processes the first one writes.
         """
         if not os.path.basename(path):
             raise _C.located(ValueError(f"Model.save: {path!r} is a folder; give a folder and a name"))

@@ -80,6 +80,11 @@ class Precision:
         if settings.get("use_fp16_guard"):
             self._cast = None
 
+    @property
+    def is_plain(self):
+        """Whether the network runs as it is."""
+        return self._cast is None and self.scaler is None
+
     def cast(self):
         """The context in which the network runs."""
         return _NOTHING if self._cast is None else auto_cast(**self._cast)

@@ -46,12 +46,12 @@ class Shares:
     """
 
     def __init__(self, network):
-        self._network, self._parallel, self._several = network, None, False
+        self._network, self._parallel, self.are_several = network, None, False
 
     def join(self):
         """Makes this process a member of the job that its launcher describes."""
-        self._several = _count() > 1
-        if self._several:
+        self.are_several = _count() > 1
+        if self.are_several:
             from proa.distributed import init_parallel_env
 
             init_parallel_env()
@@ -67,13 +67,13 @@ class Shares:
 
     def run(self, *inputs):
         """The network's outputs."""
-        if self._several and self._network.training and _C.is_grad_enabled():
+        if self.are_several and self._network.training and _C.is_grad_enabled():
             return self._trained()(*inputs)
         return self._network(*inputs)
 
     def batch(self, update):
         """The context of a batch of training; without an update its gradients wait, to be exchanged with later ones."""
-        return self._trained().no_sync() if self._several and not update else _NOTHING
+        return self._trained().no_sync() if self.are_several and not update else _NOTHING
 
 
 class Gathered:

@@ -441,6 +441,19 @@ def _program_that_lies(rng, data):
     return wire.changed_file(data, how, rng.randrange(1 << 40))
 
 
+@functools.lru_cache
+def _fields(data):
+    return pickle.dumps(wire.read(data), pickle.HIGHEST_PROTOCOL)
+
+
+def _message_that_lies(rng, data):
+    """A protocol buffer with other numbers and texts, and with fields taken away, doubled and moved."""
+    fields = pickle.loads(_fields(data))
+    for _ in range(rng.choice((1, 1, 1, 2, 4))):
+        wire.change(fields, rng)
+    return wire.write(fields)
+
+
 def _autotune(path):
     from proa.incubate import autotune
 
@@ -580,7 +593,7 @@ READERS = {
     "housing": Reader(lambda p: _all(proa.text.UCIHousing(p)), "housing.data", [
         b"\n".join(b" ".join(b"%.2f" % v for v in _R.rand(14)) for _ in range(10)),
     ]),
-    "onnx": Reader(_read_onnx, "m.onnx", _onnx_models()),
+    "onnx": Reader(_read_onnx, "m.onnx", _onnx_models(), change=_message_that_lies),
     "pickle": Reader(_pickle, "x.pdparams", [
         *_good_pickles(), *[(_REFERENCE / name).read_bytes() for name in ("linear.pdparams", "adam.pdopt", "nested4.ckpt")],
     ], change=lambda rng, data: pickle_reader_test._mutant(rng, [data, *_HOSTILE])),
@@ -611,8 +624,10 @@ READERS = {
     "program state": Reader(_program_state, "net.pdparams", [_saved({"w": proa.ones([2, 3])})], change=_header_that_lies),
     "bytes of a program": Reader(_bytes_of_program, "p.bytes", _PROGRAM[:1], errors=_OF_PROGRAMS, change=_program_that_lies),
     "program": Reader(_own_program, "m.pdmodel", _PROGRAM[:1], errors=_OF_PROGRAMS, change=_program_that_lies),
-    "parameters": Reader(_own_parameters, "m.pdiparams", _PROGRAM[1:], errors=_OF_PROGRAMS),
-    "reference program": Reader(_reference_program, "m.pdmodel", [_LENET[0]], errors=_OF_PROGRAMS),
+    "parameters": Reader(_own_parameters, "m.pdiparams", _PROGRAM[1:], errors=_OF_PROGRAMS, change=_program_that_lies),
+    "reference program": Reader(
+        _reference_program, "m.pdmodel", [_LENET[0]], errors=_OF_PROGRAMS, change=_message_that_lies
+    ),
     "reference parameters": Reader(_reference_parameters, "m.pdiparams", [_LENET[1]], errors=_OF_PROGRAMS),
     "conll words": Reader(_conll_words, "words", [b"UNK\nthe\ncat\n"]),
     "conll tags": Reader(_conll_tags, "tags", [b"B-A0\nI-A0\nB-V\nO\n"]),

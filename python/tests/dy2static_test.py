@@ -536,3 +536,21 @@ def test_functions_are_converted_once():
     assert functions.conversion_of(one) is functions.conversion_of(two)
     assert functions.convert(one) is functions.convert(one)
     assert paddle.jit.to_static(two)(X).tolist() == (X * 2).tolist()
+
+
+def test_a_list_of_the_function_around_is_not_taken_for_one_of_the_program():
+    """It would be one of values of the program when the call is over."""
+    seen = []
+
+    @paddle.jit.to_static
+    def doubled(x):
+        if x.sum() > 0:
+            seen.append(x)
+            x = x * 2
+        return x
+
+    with pytest.raises(
+        NotImplementedError, match="how many items seen has depends on a tensor, and it is a list of the"
+    ):
+        doubled(X)
+    assert seen == []

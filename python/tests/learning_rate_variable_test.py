@@ -57,6 +57,8 @@ def test_a_number_stays_as_it_is_set_until_the_startup_program_runs(tmp_path):
     assert rate_of_run() == rate_of_run() == 0.5
     static.save(main, str(tmp_path / "net"))
     assert static.load_program_state(str(tmp_path / "net"))["learning_rate_0"] == 0.5
+    for ending in (".pdparams", ".pdopt", ".pdmodel"):  # each means all files
+        assert static.load_program_state(str(tmp_path / f"net{ending}"))["learning_rate_0"] == 0.5
     exe.run(startup)
     assert rate_of_run() == 0.1
     static.load(main, str(tmp_path / "net"))

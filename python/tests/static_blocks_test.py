@@ -114,3 +114,24 @@ def test_control_flow_in_a_branch_is_converted():
         body = lambda x: static.nn.cond(x.sum() > 0, lambda: chosen(x), lambda: negated(x))
         want = body(paddle.to_tensor(value)).numpy()
         np.testing.assert_allclose(_in_a_program(body, value)[0], want)
+
+
+def _numbers_and_tensors(pred):
+    x = paddle.ones([2])
+    return static.nn.cond(pred, lambda: (True, 3, x * 2, 4), lambda: (True, 3, x, 5))
+
+
+def test_equal_numbers_of_the_ways_of_a_condition_stay_numbers():
+    flag, count, y, other = _numbers_and_tensors(paddle.to_tensor(True))
+    assert flag is True and count == 3 and type(count) is int and other == 4 and y.tolist() == [2, 2]
+    paddle.enable_static()
+    try:
+        main = static.Program()
+        with static.program_guard(main):
+            flag, count, y, other = _numbers_and_tensors(static.data("pred", [], "bool"))
+            assert flag is True and count == 3 and type(count) is int
+            found = static.Executor().run(main, feed={"pred": np.array(False)}, fetch_list=[y, other])
+    finally:
+        paddle.disable_static()
+    np.testing.assert_array_equal(found[0], [1, 1])
+    assert found[1] == 5

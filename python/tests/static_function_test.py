@@ -566,3 +566,10 @@ def test_the_cache_of_a_function_knows_what_was_used_last():
 def test_flops_of_a_converted_layer():
     plain, converted = nn.Linear(4, 8), paddle.jit.to_static(nn.Linear(4, 8))
     assert paddle.flops(converted, [2, 4]) == paddle.flops(plain, [2, 4]) > 0
+
+
+def test_the_program_of_a_spec_needs_no_call():
+    function = paddle.jit.to_static(lambda x: x * 2, input_spec=[paddle.static.InputSpec([None, 3], "float32", "rows")])
+    assert 'input "rows" : [?, 3] float32' in str(function.main_program)
+    with pytest.raises(RuntimeError, match="nothing is recorded yet"):
+        paddle.jit.to_static(lambda x: x * 2).main_program  # noqa: B018

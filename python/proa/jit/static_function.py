@@ -363,8 +363,10 @@ class StaticFunction:
 
     @property
     def main_program(self):
-        """The program of the last recording."""
+        """The program of the last recording; what an input_spec says is recorded when it is asked for."""
         recorded = [r for r in self._recordings if r.module is not None]
+        if not recorded and self._input_spec is not None:
+            return self.concrete_program.main_program
         if not recorded:
             raise _C.located(RuntimeError(f"{self.__name__}: nothing is recorded yet; call it first"))
         return recorded[-1].trace.program

@@ -21,6 +21,10 @@ __all__ = [
 ]
 
 
+# Whoever names one of the files means all of them.
+_ENDINGS = (".pdparams", ".pdopt", ".pdmodel")
+
+
 def _checked(what, program):
     program = getattr(program, "_source", program)
     if not isinstance(program, Program):
@@ -65,7 +69,7 @@ def load_program_state(model_path, var_list=None):
     """The values that `save` wrote, as a dict of arrays.
 
     Args:
-        model_path (str): as `save` had it, with or without .pdparams; or an inference model, or a folder with a file for each
+        model_path (str): as `save` had it, or with .pdparams, .pdopt or .pdmodel; or an inference model, or a folder with a file for each
             tensor, as `fluid.io.save_params` writes. Files of such a folder that hold no tensor are named by a warning.
         var_list (list, optional): only tensors of these names.
 
@@ -81,7 +85,7 @@ def load_program_state(model_path, var_list=None):
     """
     from proa.framework import serialization
 
-    base = model_path[: -len(".pdparams")] if model_path.endswith(".pdparams") else model_path
+    base = next((model_path.removesuffix(e) for e in _ENDINGS if model_path.endswith(e)), model_path)
     state = {}
     if os.path.exists(base + ".pdparams"):
         for values in serialization.load_together([base + ".pdparams", base + ".pdopt"], return_numpy=True):

@@ -7,6 +7,8 @@ found = state.leave()  # what it made of it, by key; all as it was again
 state.put(key, value)
 """
 
+import contextlib
+import threading
 import types
 
 from proa import _C
@@ -16,6 +18,25 @@ from proa.jit.dy2static.maybe import Maybe, plain
 from proa.jit.dy2static.writes import CONTAINERS, UNDEFINED
 
 _DEPTH = 4
+_thread = threading.local()
+
+
+@contextlib.contextmanager
+def recording_of(function):
+    """Inside, what this function is called for is recorded: variables of functions around it are no part of it."""
+    before, found, waiting = getattr(_thread, "outside", ()), {}, [getattr(function, "__func__", function)]
+    while waiting:
+        inner = waiting.pop()
+        for cell in getattr(inner, "__closure__", None) or ():
+            if id(cell) not in found:
+                found[id(cell)] = cell
+                with contextlib.suppress(ValueError):
+                    waiting += [cell.cell_contents] if isinstance(cell.cell_contents, types.FunctionType) else []
+    _thread.outside = found
+    try:
+        yield
+    finally:
+        _thread.outside = before
 
 
 class _Variable:
@@ -35,6 +56,10 @@ class _Variable:
             self._cell.cell_contents = value
         elif self.get() is not UNDEFINED:
             del self._cell.cell_contents
+
+    def is_one_of(self, cells):
+        """Whether it is kept in one of these cells, by id."""
+        return id(self._cell) in cells
 
 
 class _Global:
@@ -261,6 +286,7 @@ class State:
                     "name, or is an attribute of what has one"
                 )
             )
+        self._refuse_outside(bound)
         array = arrays.of_list(self._seen[number][1], like)
         for slot in bound:
             self._originals.append((slot, slot.get()))
@@ -269,6 +295,17 @@ class State:
             key = self._key(slot)
             if key in self._slots:
                 self.before[key] = array
+
+    def _refuse_outside(self, slots):
+        """A variable of a function that is not converted would keep the TensorArray when all is recorded."""
+        for slot in slots:
+            if isinstance(slot, _Variable) and slot.is_one_of(getattr(_thread, "outside", ())):
+                raise _C.located(
+                    NotImplementedError(
+                        f"{self.where()}: how many items {slot.name} has depends on a tensor, and it is a list of the function "
+                        "around the converted one, which is not converted; make the list in the converted function and return it"
+                    )
+                )
 
     def settle_arrays(self):
         """After a statement of which lists became arrays: who holds such a list otherwise cannot take it for what it was."""

@@ -58,7 +58,7 @@ def cond(pred, true_fn=None, false_fn=None, name=None):
     if _C.is_symbolic(pred):
         true_fn, false_fn = (_block(function) for function in (true_fn, false_fn))
     results = _C.cond(pred, branch(true_fn), branch(false_fn))
-    return _like(shapes[0], results)
+    return _like(shapes[0], _plain_where_equal(shapes, results))
 
 
 def while_loop(cond, body, loop_vars, is_test=False, name=None):
@@ -104,12 +104,25 @@ def _block(function):
     return given.block(function)
 
 
+_NUMBERS = (bool, int, float, complex)
+
+
 def _as_list(result):
     """The tensors of a result; plain numbers become tensors."""
     if result is None:
         return []
     items = list(result) if isinstance(result, (list, tuple)) else [result]
     return [_C.to_tensor(v) if isinstance(v, (bool, int, float, complex)) else v for v in items]
+
+
+def _plain_where_equal(given, tensors):
+    """The results, where the branches that ran gave one and the same number of Python that number."""
+    first, *others = [list(r) if isinstance(r, (list, tuple)) else [r] for r in given]
+    out = []
+    for i, tensor in enumerate(tensors):
+        same = all(type(o[i]) is type(first[i]) and o[i] == first[i] for o in others if type(first[i]) in _NUMBERS)
+        out.append(first[i] if type(first[i]) in _NUMBERS and same else tensor)
+    return out
 
 
 def _like(result, tensors):

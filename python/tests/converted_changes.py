@@ -62,6 +62,33 @@ def methods_in_place(x):
 
 
 @supported
+def stopped_in_a_branch(x):
+    """`stop_gradient` and `detach_` in a branch: gradients pass where it was not taken, and where there are others"""
+    y = x * 2
+    z = x * 3
+    if x.sum() > 0:
+        y.stop_gradient = True
+        w = y * z
+    else:
+        z.detach_()
+        w = y + z
+    return w.sum() + (y * y).sum() + z.sum()
+
+
+@supported
+def stopped_in_a_loop(x):
+    """`stop_gradient` in a loop: of one turn, or of each"""
+    y = x * 2
+    n = paddle.zeros([], "int64")
+    while n < x.abs().sum().clip(max=3).astype("int64") + 2:
+        if n == 1:
+            y.stop_gradient = True
+        y = y * x
+        n = n + 1
+    return y.sum()
+
+
+@supported
 def aliases(x):
     """A second name for a tensor that a branch changes in place"""
     y = x * 2

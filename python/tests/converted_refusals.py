@@ -14,6 +14,14 @@ def number_of_tensor(x):
     return x * x.sum().numpy()
 
 
+@refused("stop_gradient of an argument, which is a tensor of the caller")
+def stopped_argument(x):
+    """`stop_gradient` of an argument in a branch: write `x = x.detach()`"""
+    if x.sum() > 0:
+        x.stop_gradient = True
+    return x * 2
+
+
 @refused("a function that appends the items to a list and returns it")
 def sent_to_a_generator(x):
     """`if` of a tensor in a generator that does more than yield: use a function"""

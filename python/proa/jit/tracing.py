@@ -190,7 +190,7 @@ def _converted_call(function, args, kwargs, left_out=None):
     """(what the function gives, what is to be checked after a run); it and what it calls are converted (dy2static)."""
     undefined.forget()
     try:
-        with calls.converting(), state.recording_of(function), checks.collecting(left_out) as found:
+        with calls.converting(), state.recording_of(function, (args, kwargs)), checks.collecting(left_out) as found:
             return calls.call(function)(*args, **kwargs), found
     except RecursionError as error:
         error.add_note(f"  at {tracebacks.most_repeated(error)}")

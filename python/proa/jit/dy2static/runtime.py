@@ -6,7 +6,7 @@ import types
 
 from proa import _C
 from proa.framework.size import Size
-from proa.jit.dy2static import checks, functions, properties, writes
+from proa.jit.dy2static import calls, checks, functions, properties, state, writes
 from proa.jit.dy2static.branches import after, choose, if_
 from proa.jit.dy2static.calls import call, read
 from proa.jit.dy2static.checks import guarded, raised
@@ -153,13 +153,48 @@ def write(value, owner, name):
         return
     if writes.depth() and found is None:
         if name == "stop_gradient" and isinstance(owner, _C.Tensor):
-            raise _C.located(
-                NotImplementedError(
-                    "stop_gradient cannot be set in a branch or loop that depends on a tensor; write x = x.detach()"
-                )
-            )
+            _stop(owner, value)
+            return
         writes.attribute(owner, name, sys._getframe(1).f_globals)
     setattr(owner, name, value)
+
+
+def _stop(tensor, value):
+    """`tensor.stop_gradient = value` in a branch or loop: from there on the name, and all others, is of a value without history.
+
+    It is a change in place: where the ways come together again, gradients pass on the way that did not stop them.
+    """
+    if bool(value) == tensor.stop_gradient:
+        return
+    if not value:
+        raise _C.located(
+            NotImplementedError(
+                "stop_gradient cannot be set to False in a branch or loop that depends on a tensor; set it before"
+            )
+        )
+    if state.is_argument(tensor):
+        raise _C.located(
+            NotImplementedError(
+                "stop_gradient of an argument, which is a tensor of the caller, cannot be set in a branch or loop that depends "
+                "on a tensor; write x = x.detach()"
+            )
+        )
+    _C.rebind(tensor, tensor.detach())
+
+
+def _detach_in_place(tensor, method):
+    """`tensor.detach_`."""
+    if not writes.depth() or not _C.is_symbolic(tensor):
+        return method
+
+    def detach():
+        _stop(tensor, True)
+        return tensor
+
+    return detach
+
+
+calls.methods["detach_"] = _detach_in_place
 
 
 def delete(owner, name):

@@ -72,7 +72,9 @@ def changed(nodes):
     for node in own(nodes):
         if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
             name = dotted(node)
-            if name is not None:
+            if name is not None and node.attr == "stop_gradient":
+                items[name[:-1]] = None  # as a method in place, if it is a tensor's
+            elif name is not None:
                 attributes[name] = None
         elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
             base = node.value

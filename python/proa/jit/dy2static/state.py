@@ -22,9 +22,10 @@ _thread = threading.local()
 
 
 @contextlib.contextmanager
-def recording_of(function):
-    """Inside, what this function is called for is recorded: variables of functions around it are no part of it."""
-    before, found, waiting = getattr(_thread, "outside", ()), {}, [getattr(function, "__func__", function)]
+def recording_of(function, arguments):
+    """Inside, a call of this function is recorded: variables of functions around it are no part of it, arguments are the caller's."""
+    before, given = (getattr(_thread, name, ()) for name in ("outside", "given"))
+    found, waiting = {}, [getattr(function, "__func__", function)]
     while waiting:
         inner = waiting.pop()
         for cell in getattr(inner, "__closure__", None) or ():
@@ -32,11 +33,17 @@ def recording_of(function):
                 found[id(cell)] = cell
                 with contextlib.suppress(ValueError):
                     waiting += [cell.cell_contents] if isinstance(cell.cell_contents, types.FunctionType) else []
-    _thread.outside = found
+    _thread.outside, _thread.given = found, []
+    structure.flatten(arguments, _thread.given)
     try:
         yield
     finally:
-        _thread.outside = before
+        _thread.outside, _thread.given = before, given
+
+
+def is_argument(tensor):
+    """Whether it is one that the function which is recorded was called with, or stands for one in a block."""
+    return any(t is tensor for t in getattr(_thread, "given", ()))
 
 
 class _Variable:
@@ -384,6 +391,8 @@ class State:
                 copy = _C.ops.assign(value)
                 program = _C.program_of(copy)
                 self._aliases[key] = copy, program, program.value_number(copy)
+                if is_argument(value):
+                    _thread.given.append(copy)
                 self.put(key, copy)
 
     def leave(self, log=None):

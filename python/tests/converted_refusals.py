@@ -14,6 +14,23 @@ def number_of_tensor(x):
     return x * x.sum().numpy()
 
 
+@refused("an index of a list or dict depends on a tensor; use paddle.stack")
+def index_of_a_list(x):
+    """A tensor as the index of a list: `paddle.stack(list)[index]`, or `switch_case`"""
+    items = [x, x * 2]
+    return (
+        x
+        + items[(x.sum() > 0).astype("int64")]
+    )  # fmt: skip
+
+
+@refused("an index of a list or dict depends on a tensor; use paddle.stack")
+def popped_by_a_tensor(x):
+    """A tensor as the index of `pop`"""
+    items = [x, x * 2]
+    return items.pop((x.sum() > 0).astype("int64"))
+
+
 @refused("stop_gradient of an argument, which is a tensor of the caller")
 def stopped_argument(x):
     """`stop_gradient` of an argument in a branch: write `x = x.detach()`"""

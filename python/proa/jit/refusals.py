@@ -1,6 +1,7 @@
 """What is said of a function that cannot be recorded because it asks for a value that only the run of the program knows."""
 
 import ast
+import dis
 import linecache
 import os
 
@@ -54,8 +55,11 @@ def explain(error):
             )
         elif any(isinstance(node, ast.comprehension) and node.ifs for node in ast.walk(_parsed(text))):
             error.add_note("  the `if` of a comprehension depends on a tensor; write a `for` with `append`")
-        elif any(isinstance(node, ast.Subscript) for node in ast.walk(_parsed(text))):
-            error.add_note("  an index of a list or dict depends on a tensor; use paddle.stack(list)[index]")
+        elif _is_index(found, text):
+            error.add_note(
+                "  an index of a list or dict depends on a tensor; use paddle.stack(list)[index], or, where the items are no "
+                "tensors of one shape, paddle.static.nn.switch_case(index, functions)"
+            )
         return
     is_generator = why == "it is a generator or coroutine"
     for kind, what, instead in _INSTEAD:
@@ -67,6 +71,16 @@ def explain(error):
                 f"{what}; use {instead}{'' if is_generator else ', or a function that is converted'}"
             )
             return
+
+
+def _is_index(step, text):
+    """Whether what a step of a traceback does is to look for an item by its number; `text` is the line."""
+    instruction = next((i for i in dis.get_instructions(step.tb_frame.f_code) if i.offset == step.tb_lasti), None)
+    if instruction is not None and "SUBSCR" in instruction.opname:
+        return True
+    nodes = list(ast.walk(_parsed(text)))  # of a statement of several lines none
+    methods = {n.func.attr for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)}
+    return any(isinstance(n, ast.Subscript) for n in nodes) or bool(methods & {"pop", "insert"})
 
 
 def _parsed(text):

@@ -33,8 +33,8 @@ def _build(rate, kind="SGD"):
         before = np.array(weight)[0, 0]
         (found,) = exe.run(main, feed=_FEED, fetch_list=["learning_rate_0"])
         if kind == "SGD":  # the gradient is 1
-            assert before - np.array(weight)[0, 0] == pytest.approx(float(found), rel=1e-4)
-        return round(float(found), 6)
+            assert before - np.array(weight)[0, 0] == pytest.approx(found.item(), rel=1e-4)
+        return round(found.item(), 6)
 
     return main, startup, exe, rate_of_run
 
@@ -79,6 +79,25 @@ def test_a_schedule_goes_before_what_is_set(tmp_path):
     assert rate_of_run() == 0.01
     exe.run(startup)
     assert rate_of_run() == 0.01
+
+
+def test_it_is_read_as_one_number_of_float32():
+    """By its name, and as what `_global_learning_rate` gives; in each run that of now."""
+    schedule = proa.optimizer.lr.StepDecay(0.1, 1)
+    main, startup = static.Program(), static.Program()
+    with static.program_guard(main, startup):
+        y = proa.mean(static.nn.fc(static.data("x", [2, 3]), 1))
+        optimizer = proa.optimizer.Momentum(schedule)
+        optimizer.minimize(y)
+    exe = static.Executor()
+    exe.run(startup)
+    rate = optimizer._global_learning_rate()
+    assert rate.name == "learning_rate_0"
+    for expected in (0.1, 0.01):
+        for fetches, place in (([rate], 0), ([y, rate.name], 1), ([rate, y], 0)):
+            found = exe.run(main, feed=_FEED, fetch_list=fetches)[place]
+            assert found.shape == (1,) and found.dtype == np.float32 and found[0] == np.float32(expected)
+        schedule.step()
 
 
 def test_it_is_one_for_all_scopes():

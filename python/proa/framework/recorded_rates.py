@@ -6,6 +6,8 @@ runs a program calls `refresh` first.
 
 import weakref
 
+from proa import _C
+
 _optimizers: weakref.WeakSet = weakref.WeakSet()
 _any = False  # asked in each call of a program; to ask the set takes longer
 
@@ -21,6 +23,16 @@ def refresh():
     """Fills the tensors of the rates anew where schedules moved on."""
     for optimizer in list(_optimizers) if _any else ():
         optimizer._lr()
+
+
+def is_rate(tensor):
+    """Whether a tensor is one of these rates."""
+    return _any and any(tensor is rate for rate in tensors())
+
+
+def as_read(tensor):
+    """A rate as programs read it, which PaddlePaddle keeps as float32 [1]; steps use more digits."""
+    return _C.ops.cast(_C.ops.reshape(tensor, [1]), _C.float32)
 
 
 def tensors():

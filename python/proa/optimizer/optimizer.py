@@ -371,6 +371,10 @@ class Optimizer:
             self._lr_filled = self._lr_tensor.inplace_version
         return self._lr_tensor
 
+    def _global_learning_rate(self, program=None):
+        """The tensor of the rate, which programs fetch: it, or its name, gives float32 [1]. `program` is accepted."""
+        return self._lr()
+
     # Stepping ----------------------------------------------------------------
 
     def step(self):

@@ -153,7 +153,8 @@ class Executor:
             for (printed, _), value in zip(shown, results[len(fetches) + len(lengths) :]):
                 printed.show(value)
             if type(fetch_list) is list and not (use_prune or lengths or recorded is not program._program):
-                if is_plain(program) and all(isinstance(item, _C.Tensor) for item in fetch_list):
+                kept = lambda item: isinstance(item, _C.Tensor) and not recorded_rates.is_rate(item)
+                if is_plain(program) and all(map(kept, fetch_list)):
                     Ready(program, fetch_list, fetches).keep(program, return_numpy)
             lengths = iter(results[len(fetches) : len(fetches) + len(lengths)])
             results = results[: len(fetches)]
@@ -214,7 +215,8 @@ class Executor:
 
     def _find(self, program, item):
         if isinstance(item, _C.Tensor):
-            return program.current(item)
+            found = program.current(item)
+            return recorded_rates.as_read(found) if recorded_rates.is_rate(found) else found
         if isinstance(item, LRScheduler):
             return _C.to_tensor([item()], dtype="float32")
         if not isinstance(item, str):
@@ -225,7 +227,7 @@ class Executor:
         while program is not None:
             for tensor in program.list_vars():
                 if tensor.name == item:
-                    return tensor
+                    return recorded_rates.as_read(tensor) if recorded_rates.is_rate(tensor) else tensor
             for recorded in (program._program, *(before for before, *_ in reversed(program._replaced))):
                 tensor = recorded.find(item)
                 if tensor is not None:

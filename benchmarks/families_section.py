@@ -10,8 +10,8 @@ import page_text
 _TEXT = """## Ops beside PyTorch
 
 Microseconds of CPU for a call on one thread, the worst ratio first (`benchmarks/op_families.py`). Each op of the registry is called with
-the samples of its schema, whose dims are made longer, up to 2^17 elements of the largest tensor; its peer is the function of PyTorch of the same name
-that gives the same numbers. Gradients, ops in place and random ones are not in it.
+the samples of its schema, whose dims are made longer, up to 2^17 elements of the largest tensor; its peer is the function of PyTorch of the same name, or the call that
+stands for it in that file, that gives the same numbers. Gradients, ops in place and random ones are not in it.
 """
 
 

@@ -4,10 +4,10 @@
     python benchmarks/op_families.py --part elementwise    # of a family, or of ops whose name has this
     python benchmarks/op_families.py --json FILE           # for report.py
 
-No case is written down here. Each op of the registry is called with the samples of its schema, whose dims are made longer, and
-with every function of PyTorch of the same name (or of `_NAMES`): what gives the same numbers is the peer. So an op that is added is
-measured, and one whose peer was not found is counted. The pairs are found in one process (`--plan FILE` keeps them there, and reads them the
-next time); then each framework measures them in processes of its own (side_by_side.py).
+Each op of the registry is called with the samples of its schema, whose dims are made longer, and with every function of PyTorch
+of the same name (or of `_NAMES`): what gives the same numbers is the peer. So an op that is added is measured, and one whose
+peer was not found is counted. Written down is only what PyTorch calls with other arguments (`_CALLS`). The pairs are found in
+one process (`--plan FILE` keeps them there, and reads them the next time); then each framework measures them in processes of its own (side_by_side.py).
 """
 
 from __future__ import annotations
@@ -41,8 +41,65 @@ _NAMES = {
     "p_norm": ["norm"], "reverse": ["flip"], "sigmoid_cross_entropy": ["binary_cross_entropy_with_logits"], "take_along_axis": ["take_along_dim"],
     "swapaxes": ["transpose"], "transpose": ["permute"], "unsqueeze": ["unsqueeze"], "weighted_cross_entropy": ["cross_entropy"],
 }  # fmt: skip
+# What it calls with other arguments, or of several parts: of the module and the op's own arguments by name.
+_CALLS = {
+    "all_finite": lambda t, xs: t.stack([t.isfinite(x).all() for x in xs]).all(),
+    "allclose": lambda t, x, y: t.tensor(t.allclose(x, y)),
+    "arange": lambda t, start, **_: t.arange(start),
+    "as_real": lambda t, x: t.view_as_real(x),
+    "attention": lambda t, query, key, value: t.nn.functional.scaled_dot_product_attention(*(v.transpose(1, 2) for v in (query, key, value)), scale=1.0).transpose(1, 2),
+    "batch_norm": lambda t, x, running_mean, running_var, weight, bias: t.nn.functional.batch_norm(x, running_mean.clone(), running_var.clone(), weight, bias, training=True),
+    "cast": lambda t, x, dtype: x.to(getattr(t, dtype), copy=True),
+    "conv": lambda t, x, weight, bias, data_format: t.nn.functional.conv1d(x, weight, bias),
+    "conv1d_transpose": lambda t, x, weight, bias: t.nn.functional.conv_transpose1d(x, weight, bias),
+    "conv2d_transpose": lambda t, x, weight, bias: t.nn.functional.conv_transpose2d(x, weight, bias),
+    "conv3d_transpose": lambda t, x, weight, bias: t.nn.functional.conv_transpose3d(x, weight, bias),
+    "ctc_loss": lambda t, logits, labels, input_lengths, label_lengths: t.nn.functional.ctc_loss(logits.log_softmax(-1), labels, input_lengths, label_lengths, reduction="none"),
+    "eig": lambda t, x: t.linalg.eig(x),
+    "eigh": lambda t, x: t.linalg.eigh(x),
+    "eigvals": lambda t, x: t.linalg.eigvals(x),
+    "equal_all": lambda t, x, y: t.tensor(t.equal(x, y)),
+    "eye": lambda t, num_rows: t.eye(num_rows),
+    "fft_c2c": lambda t, x, axes: t.fft.fftn(x, dim=axes),
+    "fft_c2r": lambda t, x, axes, signal: t.fft.irfftn(x, dim=axes, norm="forward"),
+    "fft_r2c": lambda t, x, axes: t.fft.rfftn(x, dim=axes),
+    "frame": lambda t, x, frame_length, hop_length: x.unfold(-1, frame_length, hop_length).mT,
+    "full": lambda t, shape, value: t.full(shape, value),
+    "gather_nd": lambda t, x, index: x[index.unbind(-1)],
+    "graph_send_recv": lambda t, x, src_index, dst_index: t.zeros_like(x).index_add_(0, dst_index, x.index_select(0, src_index)),
+    "index_get": lambda t, x, indices, axes: x[tuple(indices)],
+    "layer_norm": lambda t, x, weight, bias: t.nn.functional.layer_norm(x, weight.shape, weight, bias),
+    "linear": lambda t, x, weight, bias: t.nn.functional.linear(x, weight.mT, bias),
+    "linear_solve": lambda t, x, y: t.linalg.solve(x, y),
+    "linspace": lambda t, start, stop, num: t.linspace(start, stop, num),
+    "lstsq": lambda t, x, y: t.linalg.lstsq(x, y).solution,
+    "max_pool1d_with_index": lambda t, x, kernel_size: t.nn.functional.max_pool1d(x, kernel_size, return_indices=True),
+    "max_pool2d_with_index": lambda t, x, kernel_size: t.nn.functional.max_pool2d(x, kernel_size, return_indices=True),
+    "max_pool3d_with_index": lambda t, x, kernel_size: t.nn.functional.max_pool3d(x, kernel_size, return_indices=True),
+    "nll_loss": lambda t, x, label: t.nn.functional.nll_loss(x, label, reduction="none"),
+    "put_along_axis_multiply": lambda t, x, indices, value, axis: x.scatter_reduce(axis, indices, value, "prod"),
+    "scatter_nd_add": lambda t, x, index, updates: x.index_put(index.unbind(-1), updates, accumulate=True),
+    "scale": lambda t, x, scale, bias: t.mul(x, scale).add_(bias),
+    "segment_max": lambda t, x, segment_ids: x.new_zeros(int(segment_ids[-1]) + 1, *x.shape[1:]).index_reduce_(0, segment_ids, x, "amax", include_self=False),
+    "segment_mean": lambda t, x, segment_ids: x.new_zeros(int(segment_ids[-1]) + 1, *x.shape[1:]).index_reduce_(0, segment_ids, x, "mean", include_self=False),
+    "segment_min": lambda t, x, segment_ids: x.new_zeros(int(segment_ids[-1]) + 1, *x.shape[1:]).index_reduce_(0, segment_ids, x, "amin", include_self=False),
+    "segment_sum": lambda t, x, segment_ids: x.new_zeros(int(segment_ids[-1]) + 1, *x.shape[1:]).index_add_(0, segment_ids, x),
+    "sign_logdet": lambda t, x: tuple(t.linalg.slogdet(x)),
+    "slogdet": lambda t, x: t.stack(tuple(t.linalg.slogdet(x))),
+    "softmax_with_cross_entropy": lambda t, logits, label: t.nn.functional.cross_entropy(logits, label[:, 0], reduction="none")[:, None],
+    "squared_norm": lambda t, xs: t.stack([x.square().sum() for x in xs]).sum(),
+    "stanh": lambda t, x: t.tanh(x * 0.67).mul_(1.7159),
+    "sum_to": lambda t, x, shape: x.sum_to_size(shape),
+    "svd": lambda t, x: t.linalg.svd(x, full_matrices=False),
+    "swish": lambda t, x: t.nn.functional.silu(x),
+    "thresholded_relu": lambda t, x: t.nn.functional.threshold(x, 1.0, 0.0),
+}  # fmt: skip
+# What is the same of results that are not unique: signs of vectors, the order of eigenvalues.
+_AS = {"svd": np.abs, "eigh": np.abs, "eigvals": np.sort_complex, "eig": lambda a: np.sort(np.abs(a), None)}
+# Calls without tensors, which samples do not make longer.
+_WITHOUT_TENSORS = {"arange": "136806", "eye": "369", "full": "[302,453], 1.5", "linspace": "0, 1, 136806"}
 _KEYWORDS = {"axis": "dim", "keepdim": "keepdim", "x": "input", "axes": "dims", "shifts": "shifts"}
-_RANDOM = {"dropout", "alpha_dropout", "bernoulli", "poisson", "multinomial", "randperm", "standard_gamma", "rrelu"}
+_RANDOM = {"dropout", "alpha_dropout", "bernoulli", "exponential", "poisson", "multinomial", "randperm", "standard_gamma", "rrelu"}  # fmt: skip
 
 
 def _sample(text, elements):
@@ -60,7 +117,7 @@ def _values(sample):
 
     def value(a):
         if isinstance(a, samples.TensorSpec):
-            return np.ascontiguousarray(a.array(rng))
+            return np.asarray(a.array(rng), order="C")  # not ascontiguousarray, which makes a list of a number
         return [value(v) for v in a] if isinstance(a, list) else a
 
     return [value(a) for a in sample.args], {k: value(v) for k, v in sample.kwargs.items()}
@@ -108,6 +165,12 @@ class _Torch:
         return getattr(importlib.import_module(home) if home != "torch.Tensor" else self.lib.Tensor, name, None)
 
     def call(self, line, args, named):
+        if line["form"] == "call":
+            together = _with_tensors(dict(zip(line["params"], args)) | named, self.tensor)
+            f = _CALLS[line["name"]]
+            if line.get("copied"):
+                return lambda: _copy(f(self.lib, **together))
+            return lambda: f(self.lib, **together)
         f = self.function(line["home"], line["name"])
         args, named = _as_torch(line["form"], args, named, line["params"])
         args, named = _with_tensors(args, self.tensor), _with_tensors(named, self.tensor)
@@ -144,7 +207,7 @@ def _flat(result):
     return [] if result is None else [result]
 
 
-def _same(ours, theirs):
+def _same(ours, theirs, seen=lambda a: a):
     ours, theirs = _flat(ours), _flat(theirs)
     if not ours or not theirs or len(theirs) > len(ours):
         return False
@@ -152,6 +215,7 @@ def _same(ours, theirs):
         if not hasattr(b, "numpy") or list(a.shape) != list(b.shape):
             return False
         a, b = a.numpy(), b.resolve_conj().numpy() if b.is_complex() else b.numpy()
+        a, b = seen(a), seen(b)
         if not np.allclose(a, b, rtol=1e-3, atol=1e-4 * max(1.0, float(np.abs(b).max(initial=0))), equal_nan=True):
             return False
     return True
@@ -176,6 +240,12 @@ _HOMES = ("torch", "torch.nn.functional", "torch.linalg", "torch.special", "torc
 
 def _peer(torch, op, args, named, ours):
     """Where PyTorch has the op, and how it is called; None if nothing gives the same."""
+    if op.name in _CALLS:
+        line = {"home": "", "name": op.name, "form": "call", "params": [p.name for p in op.params]}
+        try:
+            return line if _same(ours, torch.call(line, args, named)(), _AS.get(op.name, lambda a: a)) else None
+        except Exception:  # of a sample with more arguments
+            return None
     for name in [op.name, *_NAMES.get(op.name, [])]:
         for home in _HOMES:
             if torch.function(home, name) is None:
@@ -193,12 +263,13 @@ def _peer(torch, op, args, named, ours):
 def _of_op(proa, torch, op):
     """The first sample of the op that can be made large and has a peer, as a line of the plan; or why there is none."""
     why = "small"
-    for text in op.samples:
+    for text in [_WITHOUT_TENSORS[op.name]] if op.name in _WITHOUT_TENSORS else op.samples:
         for elements in (_LARGE, _LARGE // 16):
             try:
                 sample = _sample(text, elements)
                 args, named = _values(sample)
-                if _largest([args, named]) < _LEAST or any(a.size == 0 for a in _arrays([args, named])):
+                few = _largest([args, named]) < _LEAST and op.name not in _WITHOUT_TENSORS
+                if few or any(a.size == 0 for a in _arrays([args, named])):
                     continue
                 ours = proa.call({"op": op.name}, args, named)()
             except Exception:  # no float32, or its attributes do not fit longer dims

@@ -1,5 +1,7 @@
 """Plans of op_families.py: the part that is asked for, and PyTorch's views as copies."""
 
+import inspect
+
 import numpy as np
 import op_families
 import pytest
@@ -65,3 +67,46 @@ def test_what_is_a_view_and_its_copy():
     copy = op_families._copy(_Tensor(array))
     assert copy.array is not array and np.array_equal(copy.array, array)
     assert np.array_equal(op_families._copy(_Tensor(array, True)).array, array.conj())
+
+
+def test_a_call_that_is_written_down_names_the_ops_own_arguments():
+    from ops.conformance import suite
+
+    ops = suite.all_ops()
+    for name, call in op_families._CALLS.items():
+        wanted = [v for v in inspect.signature(call).parameters.values() if v.kind is v.POSITIONAL_OR_KEYWORD][1:]
+        assert {v.name for v in wanted} <= {v.name for v in ops[name].params}, name
+    for names in (op_families._AS, op_families._WITHOUT_TENSORS):
+        assert set(names) <= set(op_families._CALLS)
+
+
+def test_a_call_is_given_tensors_by_name():
+    class Torch(op_families._Torch):
+        def __init__(self):
+            self.lib, self.tensor = "torch", _Tensor
+
+    line = {"form": "call", "name": "sum_to", "params": ["x", "shape"]}
+    seen = []
+    calls = op_families._CALLS
+    op_families._CALLS = {"sum_to": lambda t, x, shape: seen.append((t, x, shape))}
+    try:
+        Torch().call(line, [np.zeros(3)], {"shape": [1]})()
+    finally:
+        op_families._CALLS = calls
+    assert seen[0][0] == "torch" and isinstance(seen[0][1], _Tensor) and seen[0][2] == [1]
+
+
+def test_results_that_are_not_unique_are_compared_by_what_is():
+    class Result:
+        def __init__(self, a):
+            self.a, self.shape = np.asarray(a), np.shape(a)
+
+        def numpy(self):
+            return self.a
+
+        def is_complex(self):
+            return False
+
+    ours, theirs = Result([1.0, -2.0]), Result([-1.0, 2.0])
+    assert not op_families._same(ours, theirs) and op_families._same(ours, theirs, np.abs)
+    assert not op_families._same(ours, Result([1.0, 3.0]), np.abs)

@@ -255,11 +255,33 @@ class Replacement {
     for (ValueId id : made_) {
       if (!replaced.contains(id) && IsUsedElsewhere(id)) return false;
     }
+    if (ReadsErased(to)) return false;
     if (to[0].op == nullptr) return ReplaceByValue(to[0]);
     return FindMoves() && PutIn(to);
   }
 
  private:
+  // Whether what is put in reads what the match makes and nothing makes then: a
+  // name for any value may stand for one of those, as %r in %c + %r for %c.
+  bool ReadsErased(const std::vector<PatternOperation>& to) const {
+    std::set<ValueId> made_again;
+    for (const PatternOperation& p : to) {
+      for (const PatternArgument& a : p.args) {
+        if (a.kind != PatternArgument::kValue) continue;
+        const auto at = b_.values.find(a.text);
+        if (at != b_.values.end() && made_.contains(at->second) &&
+            !made_again.contains(at->second)) {
+          return true;
+        }
+      }
+      for (const std::string& name : p.results) {
+        const auto at = b_.values.find(name);
+        if (at != b_.values.end()) made_again.insert(at->second);
+      }
+    }
+    return false;
+  }
+
   bool IsUsedElsewhere(ValueId id) const {
     if (r_.uses().is_output(id)) return true;
     return std::ranges::any_of(r_.uses().of(id), [&](const Use& u) {

@@ -89,6 +89,25 @@ TEST(Rule, OperandsInEitherOrderAndTheSameTwice) {
   EXPECT_EQ(After(rule, other, 3), other);
 }
 
+// %r may stand for %a too, which the replacement no longer makes.
+TEST(Rule, NothingReadsWhatIsErased) {
+  const Rule rule("%a = exp(%x) %y = add(%a, %r)", "%y = subtract(%x, %r)");
+  const std::string exp =
+      kInput + std::string("  %2 = exp(%0) : [2, 2] float32\n");
+  const std::string itself = exp + "  %3 = add(%2, %2) : [2, 2] float32\n";
+  EXPECT_EQ(After(rule, itself, 3), itself);
+  const Rule value("%a = exp(%x) %y = add(%a, %r)", "%y = %r");
+  EXPECT_EQ(After(value, itself, 3), itself);
+  EXPECT_EQ(After(rule, exp + "  %3 = add(%2, %1) : [2, 2] float32\n", 3),
+            kInput + std::string("  %3 = subtract(%0, %1) : [2, 2] float32\n"));
+  // Here the replacement makes it again.
+  const Rule again("%a = exp(%x) %y = add(%a, %r)",
+                   "%a = sin(%x) %y = subtract(%a, %r)");
+  EXPECT_EQ(After(again, itself, 3),
+            kInput + std::string("  %2 = sin(%0) : [2, 2] float32\n"
+                                 "  %3 = subtract(%2, %2) : [2, 2] float32\n"));
+}
+
 TEST(Rule, AttributesAgreeOrAreThose) {
   const Rule rule("%a = matmul(%x, %y, transpose_x=?t) %z = relu(%a)",
                   "%b = exp(%x) %z = matmul(%b, %y, transpose_x=?t)");

@@ -84,6 +84,19 @@ def test_every_activation(settings, tmp_path):
         np.testing.assert_allclose(predictor.run(given)[0].numpy(), want, rtol=2e-5, atol=2e-5)
 
 
+@pytest.mark.parametrize("norm", [False, True])
+@pytest.mark.parametrize("activation", [None, nn.ReLU])
+def test_a_convolution_added_to_itself(norm, activation, tmp_path):
+    net = _Block(activation, False, norm)
+    net.forward = lambda x: (lambda y: net.activation(y + y))(net.norm(net.conv(x)))
+    _randomize(net)
+    net.eval()
+    x = np.random.RandomState(1).randn(2, 4, 9, 8).astype("float32")
+    want = net(proa.to_tensor(x)).numpy()
+    predictor = _predictor(net, [proa.static.InputSpec([None, 4, 9, 8], "float32", "x")], tmp_path)
+    np.testing.assert_allclose(predictor.run([x])[0].numpy(), want, rtol=2e-5, atol=2e-5)
+
+
 @pytest.mark.parametrize("batch", [1, 3, 40])
 @pytest.mark.parametrize("settings", _CONVOLUTIONS.values(), ids=list(_CONVOLUTIONS))
 def test_large_pictures(settings, batch, tmp_path):

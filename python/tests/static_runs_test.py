@@ -70,7 +70,8 @@ def test_what_is_fed_wrongly_is_an_error_of_each_run(main):
         with pytest.raises(TypeError, match="scope must be a Scope"):
             _run(main, scope=5)
         np.testing.assert_array_equal(_run(main, [1.0, 2.0]), _X * 2)  # a list is taken, as before
-        found = static.Executor().run(main, feed={"x": _X, "other": _X}, fetch_list=[main.y])
+        with pytest.warns(UserWarning, match="the program has no input 'other'"):
+            found = static.Executor().run(main, feed={"x": _X, "other": _X}, fetch_list=[main.y])
         np.testing.assert_array_equal(found[0], _X * 2)
 
 

@@ -139,6 +139,8 @@ class Executor:
             feeds = {
                 name: self._fed(program, name, value) for name, value in _with_lengths(feed, inputs) if name in inputs
             }
+            if any(name not in inputs for name in feed or ()):
+                _warn_of_strangers([name for name in feed if name not in inputs])
             fetches = [self._find(program, item) for item in wanted or ()]
             if program._pipeline is not None:
                 results = program._pipeline.run(scope, feeds, fetches)
@@ -264,6 +266,16 @@ def _with_sequences(tensor, lengths):
     found.set(tensor.numpy())
     found.set_recursive_sequence_lengths([level.tolist() for level in lengths])
     return found
+
+
+def _warn_of_strangers(names):
+    import warnings
+
+    warnings.warn(
+        f"Executor.run: the program has no input {', '.join(map(repr, names))}: it is not declared, or was pruned; what is fed "
+        "for it is not used",
+        stacklevel=3,
+    )
 
 
 def _with_lengths(feed, inputs):

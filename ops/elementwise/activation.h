@@ -190,7 +190,7 @@ struct GeluTail {
     const T u = kSlope * a * (1 + T(0.044715) * a * a);
     T e;
     if constexpr (std::is_same_v<T, float>) {
-      e = vmath::ExpDown(vmath::AbsUpTo(u, vmath::kExpEnd), 0);
+      e = vmath::ExpDown(vmath::AbsUpTo(u, vmath::kExpEnd));
     } else {
       e = std::exp(-u);
     }

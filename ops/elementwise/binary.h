@@ -11,6 +11,7 @@
 #include "ops/primitives/host_device.h"
 #include "ops/primitives/mended.h"
 #include "ops/primitives/vector_math.h"
+#include "ops/primitives/vector_trigonometry.h"
 #include "ops/primitives/wide_math.h"
 
 namespace proa::inline v0::ops::formula {

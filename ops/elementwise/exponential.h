@@ -1,6 +1,5 @@
 // Scalar formulas of exponential.yaml: exponentials, logarithms and the
-// functions made of them. float has vector versions (vector_math.h), double and
-// complex are served by the standard library.
+// functions made of them (math_formula.h).
 #ifndef PROA_OPS_ELEMENTWISE_EXPONENTIAL_H_
 #define PROA_OPS_ELEMENTWISE_EXPONENTIAL_H_
 
@@ -8,6 +7,7 @@
 #include <complex>
 #include <type_traits>
 
+#include "ops/elementwise/math_formula.h"
 #include "ops/primitives/arithmetic.h"
 #include "ops/primitives/host_device.h"
 #include "ops/primitives/pieces.h"
@@ -15,53 +15,15 @@
 
 namespace proa::inline v0::ops::formula {
 
-// A function of one argument: vmath::Name for float, std::name for the rest.
-#define PROA_MATH_FORMULA(Name, name, cost)     \
-  struct Name {                                 \
-    static constexpr float kCost = cost;        \
-    template <class T>                          \
-    PROA_HD static T Apply(T x) {               \
-      if constexpr (std::is_same_v<T, float>) { \
-        return vmath::Name(x);                  \
-      } else {                                  \
-        return std::name(x);                    \
-      }                                         \
-    }                                           \
-  }
-
 PROA_MATH_FORMULA(Expm1, expm1, 4);
 PROA_MATH_FORMULA(Log1p, log1p, 4);
 PROA_MATH_FORMULA(Tanh, tanh, 6);
 PROA_MATH_FORMULA(Erf, erf, 6);
 
-#undef PROA_MATH_FORMULA
-
-// The same, of functions with a shorter formula for arguments in vmath::Range.
-#define PROA_INNER_FORMULA(Name, name, cost, Range)                     \
-  struct Name {                                                         \
-    static constexpr float kCost = cost;                                \
-    struct Inner : vmath::Range {                                       \
-      PROA_HD static float Of(float x) { return vmath::Name<true>(x); } \
-    };                                                                  \
-    template <class T>                                                  \
-    PROA_HD static T Apply(T x) {                                       \
-      if constexpr (std::is_same_v<T, float>) {                         \
-        return vmath::Name(x);                                          \
-      } else {                                                          \
-        return std::name(x);                                            \
-      }                                                                 \
-    }                                                                   \
-    PROA_HD static void Block(const float* x, float* out, int64_t n) {  \
-      MapPieces<Inner, Name>(x, out, n);                                \
-    }                                                                   \
-  }
-
 PROA_INNER_FORMULA(Exp, exp, 4, InnerExp);
 PROA_INNER_FORMULA(Log, log, 4, InnerLog);
 PROA_INNER_FORMULA(Log2, log2, 4, InnerLog);
 PROA_INNER_FORMULA(Log10, log10, 4, InnerLog);
-
-#undef PROA_INNER_FORMULA
 
 // log(x / (1 - x)); around 1 / 2, where that is the logarithm of nearly 1, by
 // what is missing to 1, which has all digits.

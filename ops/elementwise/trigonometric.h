@@ -5,11 +5,12 @@
 
 #include <cmath>
 #include <complex>
-#include <type_traits>
+#include <cstdint>
 
+#include "ops/elementwise/math_formula.h"
 #include "ops/primitives/host_device.h"
 #include "ops/primitives/pieces.h"
-#include "ops/primitives/vector_math.h"
+#include "ops/primitives/vector_trigonometry.h"
 
 namespace proa::inline v0::ops::formula {
 
@@ -37,19 +38,6 @@ PROA_PERIODIC_FORMULA(Tan, tan);
 
 #undef PROA_PERIODIC_FORMULA
 
-#define PROA_MATH_FORMULA(Name, name, cost)     \
-  struct Name {                                 \
-    static constexpr float kCost = cost;        \
-    template <class T>                          \
-    PROA_HD static T Apply(T x) {               \
-      if constexpr (std::is_same_v<T, float>) { \
-        return vmath::Name(x);                  \
-      } else {                                  \
-        return std::name(x);                    \
-      }                                         \
-    }                                           \
-  }
-
 PROA_MATH_FORMULA(Asin, asin, 6);
 PROA_MATH_FORMULA(Acos, acos, 6);
 PROA_MATH_FORMULA(Atan, atan, 6);
@@ -58,8 +46,6 @@ PROA_MATH_FORMULA(Cosh, cosh, 6);
 PROA_MATH_FORMULA(Asinh, asinh, 8);
 PROA_MATH_FORMULA(Acosh, acosh, 8);
 PROA_MATH_FORMULA(Atanh, atanh, 8);
-
-#undef PROA_MATH_FORMULA
 
 }  // namespace proa::inline v0::ops::formula
 

@@ -9,6 +9,8 @@
 // fits (Lawson's algorithm at Chebyshev nodes, 40 digits), coefficients rounded
 // to float.
 //
+// Trigonometric functions are in vector_trigonometry.h.
+//
 // They rely on IEEE arithmetic and rounding to nearest: never compile with
 // -ffast-math.
 #ifndef PROA_OPS_PRIMITIVES_VECTOR_MATH_H_
@@ -34,6 +36,11 @@ PROA_HD float CopySign(float magnitude, float sign) {
   return FromBits((Bits(magnitude) & 0x7fffffffu) | (Bits(sign) & 0x80000000u));
 }
 PROA_HD float Abs(float x) { return FromBits(Bits(x) & 0x7fffffffu); }
+// |x|, but `limit` at most, also for NaN. As integers it is one instruction.
+PROA_HD float AbsUpTo(float x, float limit) {
+  const uint32_t bits = Bits(x) & 0x7fffffffu;
+  return FromBits(bits < Bits(limit) ? bits : Bits(limit));
+}
 
 // Nearest integer of |x| < 2^22, as float and as int: adding 1.5 * 2^23 leaves
 // no room for a fraction.
@@ -85,6 +92,10 @@ PROA_HD float ReduceExp(float x, int32_t* n) {
 }
 // 2^n for -127 <= n <= 127, where 2^-127 is 0.
 PROA_HD float PowerOfBiased(uint32_t biased) { return FromBits(biased << 23); }
+// (1 + e) power, rounded once.
+PROA_HD float OnePlusTimes(float e, float power) {
+  return Fma(power, e, power);
+}
 // (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2. Here and below pairs of terms are
 // formed side by side: what limits loops over such long formulas is how long
 // each operation waits for the one before.
@@ -102,7 +113,7 @@ PROA_HD float Exp(float x) {
   if constexpr (kInner) {
     uint32_t biased;
     const float r = ReduceExpBiased(x, &biased);
-    return (1.0f + Fma(r * r, ExpTail(r), r)) * PowerOfBiased(biased);
+    return OnePlusTimes(Fma(r * r, ExpTail(r), r), PowerOfBiased(biased));
   }
   // Beyond 89 it is infinite, below -104 it is 0. As integers each bound is one
   // instruction, but NaN is lost.
@@ -135,7 +146,7 @@ PROA_HD float ExpOfMinusAbs(float x) {
   const float r = ReduceExpBiased(x, &biased);
   // 2^n in two steps, the latter rounding where the result is subnormal.
   const float y =
-      (1.0f + (Fma(r * r, ExpTail(r), r))) * PowerOfBiased(biased + 64);
+      OnePlusTimes(Fma(r * r, ExpTail(r), r), PowerOfBiased(biased + 64));
   return x < -104.0f ? 0.0f : y * 0x1p-64f;
 }
 
@@ -148,18 +159,18 @@ PROA_HD float ExpTerm(float x) {
   const float p = Fma(0x1.5557aep-3f, r, 0x1.fffdfcp-2f);
   const float q = Fma(0x1.10627ap-7f, r, 0x1.572a06p-5f);
   const float e = Fma(s, Fma(s, q, p), r);
-  const float y = (1.0f + e) * PowerOfBiased(biased);
+  const float y = OnePlusTimes(e, PowerOfBiased(biased));
   const float z = x > 88.0f ? 0x1p126f : y;
   return x < -87.3f ? 0.0f : z;
 }
 
-// e^-(x + rest) for 0 <= x <= kExpEnd and a small rest: 0 where that is less
-// than 2^-126, with neither test nor overflow. At most 1.5 ULP.
+// e^-x for 0 <= x <= kExpEnd: 0 where that is less than 2^-126, with neither
+// test nor overflow. At most 1.5 ULP.
 inline constexpr float kExpEnd = 0x1.601e68p+6f;  // 127 ln 2
-PROA_HD float ExpDown(float x, float rest) {
+PROA_HD float ExpDown(float x) {
   uint32_t biased;
-  const float r = ReduceExpBiased(-x, &biased) - rest;
-  return (1.0f + (Fma(r * r, ExpTail(r), r))) * PowerOfBiased(biased);
+  const float r = ReduceExpBiased(-x, &biased);
+  return OnePlusTimes(Fma(r * r, ExpTail(r), r), PowerOfBiased(biased));
 }
 
 // e^x - 1. At most 2 ULP.
@@ -303,148 +314,6 @@ PROA_HD float Sigmoid(float x) {
   return (x >= 0.0f ? 1.0f : e) / (1.0f + e);
 }
 
-// Trigonometric ---------------------------------------------------------------
-
-// Arguments up to here are reduced right; larger ones need more digits of pi.
-inline constexpr float kReducible = 0x1p20f;
-
-struct InnerSin {
-  static constexpr uint32_t kEnd = std::bit_cast<uint32_t>(kReducible) + 1;
-  PROA_HD static uint32_t Number(float x) { return Bits(x) & 0x7fffffffu; }
-};
-
-// x = n pi / 2 + r, |r| <= pi / 4; of n the lowest bits alone.
-PROA_HD float ReduceQuarter(float x, uint32_t* n) {
-  constexpr float kMagic = 0x1.8p23f;  // see RoundSmall
-  const float shifted = Fma(x, 0x1.45f306p-1f, kMagic);
-  *n = Bits(shifted);
-  const float k = shifted - kMagic;
-  // pi / 2 is a sum of three. Of x and k times the first the difference is
-  // exact; of the second product, and of the sum with it, what rounding takes
-  // away comes back.
-  const float first = Fma(k, -0x1.921fb6p0f, x);
-  const float product = k * 0x1.777a5cp-25f;
-  const float rest = Fma(k, 0x1.777a5cp-25f, -product);
-  const float second = first + product;
-  const float lost = (first - second) + product;
-  return second + (lost + Fma(k, 0x1.ee59dap-50f, rest));
-}
-// For |r| <= pi / 4.
-PROA_HD float SinNear(float r) {
-  const float s = r * r;
-  float p = 0x1.6ccf7ap-19f;
-  p = Fma(p, s, -0x1.a00f74p-13f);
-  p = Fma(p, s, 0x1.111108p-7f);
-  p = Fma(p, s, -0x1.555556p-3f);
-  return Fma(r * s, p, r);
-}
-PROA_HD float CosNear(float r) {
-  const float s = r * r;
-  float p = 0x1.99e864p-16f;
-  p = Fma(p, s, -0x1.6c0c28p-10f);
-  p = Fma(p, s, 0x1.55554ap-5f);
-  return Fma(s * s, p, Fma(s, -0.5f, 1.0f));
-}
-// sin(r + n pi / 2).
-PROA_HD float SinQuadrant(float r, uint32_t n) {
-  const float y = (n & 1) != 0 ? CosNear(r) : SinNear(r);
-  return FromBits(Bits(y) ^ (n & 2) << 30);
-}
-
-// For |x| <= kReducible; others, infinities and NaN are not served. At most 1.6
-// ULP.
-PROA_HD float Sin(float x) {
-  uint32_t n;
-  const float r = ReduceQuarter(x, &n);
-  return SinQuadrant(r, n);
-}
-PROA_HD float Cos(float x) {
-  uint32_t n;
-  const float r = ReduceQuarter(x, &n);
-  return SinQuadrant(r, n + 1);
-}
-// At most 3.5 ULP.
-PROA_HD float Tan(float x) {
-  uint32_t n;
-  const float r = ReduceQuarter(x, &n);
-  const float s = SinNear(r), c = CosNear(r);
-  const bool odd = (n & 1) != 0;
-  return (odd ? -c : s) / (odd ? s : c);
-}
-
-// (asin(x) - x) / x^3 as a polynomial of s = x^2, |x| <= 1/2.
-PROA_HD float AsinTail(float s) {
-  float p = 0x1.599fbcp-5f;
-  p = Fma(p, s, 0x1.8bf1d8p-6f);
-  p = Fma(p, s, 0x1.748344p-5f);
-  p = Fma(p, s, 0x1.3301b6p-4f);
-  return Fma(p, s, 0x1.5555cap-3f);
-}
-// asin(x), acos(x). At most 2.5 ULP.
-PROA_HD float Asin(float x) {
-  const float a = Abs(x);
-  const bool large = a > 0.5f;
-  // Near 1: asin(a) = pi / 2 - 2 asin(sqrt((1 - a) / 2)).
-  const float s = large ? 0.5f * (1.0f - a) : a * a;
-  const float b = large ? std::sqrt(s) : a;
-  const float y = Fma(b * s, AsinTail(s), b);
-  const float z = large ? 0x1.921fb6p0f - (2.0f * y + 0x1.777a5cp-25f) : y;
-  return CopySign(z, x);
-}
-PROA_HD float Acos(float x) {
-  const float a = Abs(x);
-  const bool large = a > 0.5f;
-  const float s = large ? 0.5f * (1.0f - a) : x * x;
-  const float b = large ? std::sqrt(s) : x;
-  const float y = Fma(b * s, AsinTail(s), b);
-  const float near_one =
-      x < 0.0f ? 0x1.921fb6p1f - (2.0f * y + 0x1.777a5cp-24f) : 2.0f * y;
-  return large ? near_one : 0x1.921fb6p0f - (y + 0x1.777a5cp-25f);
-}
-
-// atan(x). At most 2.5 ULP.
-PROA_HD float Atan(float x) {
-  const float a = Abs(x);
-  // tan(3 pi / 8) and tan(pi / 8): the argument comes below the latter.
-  const bool far = a > 0x1.3504f4p1f, middle = a > 0x1.a8279ap-2f;
-  const float above = far ? -1.0f : a - 1.0f;
-  const float below = far ? a : a + 1.0f;
-  const float t = middle ? above / below : a;
-  const float s = t * t;
-  float p = -0x1.f19358p-5f;
-  p = Fma(p, s, 0x1.b1db32p-4f);
-  p = Fma(p, s, -0x1.23b40cp-3f);
-  p = Fma(p, s, 0x1.999188p-3f);
-  p = Fma(p, s, -0x1.55554ap-2f);
-  const float y = Fma(t * s, p, t);
-  const float half = 0x1.921fb6p0f + (y - 0x1.777a5cp-25f);
-  const float quarter = 0x1.921fb6p-1f + (y - 0x1.777a5cp-26f);
-  const float z = far ? half : middle ? quarter : y;
-  return x != x ? x : CopySign(z, x);
-}
-
-// The angle of the point (x, y), in all four quadrants, also of zeros with
-// signs and of infinities. At most 2.5 ULP.
-PROA_HD float Atan2(float y, float x) {
-  const float a = Abs(y), b = Abs(x);
-  const bool steep = a > b;
-  const float low = steep ? b : a, high = steep ? a : b;
-  // Of two infinities the angle is pi / 4, of two zeros 0.
-  const float ratio = low == high ? 1.0f : low / high;
-  const float t = high == 0.0f ? 0.0f : ratio;
-  const float s = t * t, w = s * s;
-  const float p = Fma(0x1.9978f4p-3f, s, -0x1.5554dcp-2f);
-  const float q = Fma(0x1.b4e10cp-4f, s, -0x1.230ad8p-3f);
-  const float u = Fma(0x1.61fd38p-5f, s, -0x1.355672p-4f);
-  const float v = Fma(0x1.7ed09ep-9f, s, -0x1.0c2b4cp-6f);
-  const float angle = Fma(t * s, Fma(w, Fma(w, Fma(w, v, u), q), p), t);
-  const float up = 0x1.921fb6p0f - (angle + 0x1.777a5cp-25f);
-  const float first = steep ? up : angle;  // of (b, a)
-  const float left = 0x1.921fb6p1f - (first + 0x1.777a5cp-24f);
-  const float z = (Bits(x) >> 31) != 0 ? left : first;
-  return x != x || y != y ? kNan : CopySign(z, y);
-}
-
 // Hyperbolic ------------------------------------------------------------------
 
 // sinh(x), cosh(x). At most 3 ULP.
@@ -485,21 +354,17 @@ PROA_HD float Atanh(float x) {
 
 // tanh(x). At most 2 ULP.
 PROA_HD float Tanh(float x) {
-  const float a = Abs(x);
-  const float s = a * a;
-  float p = 0x1.3c222cp-6f;
-  p = Fma(p, s, -0x1.b7e104p-5f);
-  p = Fma(p, s, 0x1.110b0cp-3f);
-  p = Fma(p, s, -0x1.55554cp-2f);
-  const float small = Fma(a * s, p, a);
-  // (e^2a - 1) / (e^2a + 1). Beyond 9.02 the result rounds to 1.
-  const float b = a > 10.0f ? 10.0f : a;
-  uint32_t biased;
-  const float r = ReduceExpBiased(b + b, &biased);
-  const float power = PowerOfBiased(biased);
-  const float m = Fma(power, Fma(r * r, ExpTail(r), r), power - 1.0f);
-  const float large = m / (m + 2.0f);
-  return CopySign(a < 0.35f ? small : large, x);
+  // (1 - e^-2a) / (1 + e^-2a); beyond 9.02 that rounds to 1.
+  const float a = AbsUpTo(x, 10.0f);
+  // -2a = n ln 2 + r, |r| <= ln 2 / 2. ln 2 of one float is off by 2^-29: where
+  // n is large, that makes no difference any more.
+  constexpr float kMagic = 0x1.8p23f + 126;  // see RoundSmall
+  const float shifted = Fma(a, -0x1.715476p+1f, kMagic);
+  const float r = Fma(shifted - kMagic, -0x1.62e43p-1f, -2.0f * a);
+  const float half = PowerOfBiased(Bits(shifted));  // of 2^n
+  const float e = Fma(r * r, ExpTail(r), r);
+  const float y = Fma(-half, e, 0.5f - half) / Fma(half, e, 0.5f + half);
+  return x != x ? x : CopySign(y, x);
 }
 
 // Error function
@@ -528,18 +393,12 @@ PROA_HD float Erf(float x) {
   q = Fma(q, b, 0x1.446f06p-1f);
   q = Fma(q, b, 0x1.211f46p+0f);
   q = Fma(q, b, -0x1.3c82cap-13f);
-  const float large = 1.0f - ExpDown(q, 0.0f);
+  const float large = 1.0f - ExpDown(q);
   return CopySign(a < 0.92f ? small : large, x);
 }
 
 // Ends of distributions
 // ----------------------------------------------------------------
-
-// |x|, but `limit` at most, also for NaN. As integers it is one instruction.
-PROA_HD float AbsUpTo(float x, float limit) {
-  const uint32_t bits = Bits(x) & 0x7fffffffu;
-  return FromBits(bits < Bits(limit) ? bits : Bits(limit));
-}
 
 // Of the standard normal distribution.
 struct NormalTail {
@@ -551,24 +410,34 @@ struct NormalTail {
 // Where `bell` and `beyond` have become 0.
 inline constexpr float kNormalEnd = 0x1.a8997ep+3f;  // sqrt(2 kExpEnd)
 
-// NaN counts as infinite. `bell` is at most 2 ULP off, and `beyond` 3.5 for
-// |x| < 1, 50 elsewhere: never more than 2^-24.
+// NaN counts as infinite. `bell` is at most 2.5 ULP off, and `beyond` 4.5 for
+// |x| < 1, 7 elsewhere.
 PROA_HD NormalTail NormalTailOf(float x) {
   const float a = AbsUpTo(x, kNormalEnd);
-  // The square as one that is exact and a rest: rounded, it would cost many
-  // digits of its power.
-  const float half = 0.5f * a, square = half * a;
-  const float bell = ExpDown(square, Fma(half, a, -square));
-  // P(X > a) e^(a^2 / 2) = 1/2 + v p(v), with v = c / (1 + c).
-  const float c = 0.36f * a;
-  const float v = c / (1.0f + c);
-  const float w = v * v;
-  float p = Fma(0x1.37d204p-6f, v, -0x1.e0ffcap-5f);
-  p = Fma(p, w, Fma(0x1.721d4ap-5f, v, -0x1.03548ep-9f));
-  p = Fma(p, w, Fma(0x1.5d41a6p-5f, v, -0x1.e08d8ep-8f));
-  p = Fma(p, w, Fma(-0x1.3597f4p-3f, v, -0x1.9ad9e2p-4f));
-  p = Fma(p, w, Fma(0x1.a44428p-1f, v, -0x1.1bb136p+0f));
-  return {a, Fma(v, p, 0.5f) * bell, bell};
+  // -a^2 / 2 = n ln 2 - r / 2. Of a^2 all digits count, so it is rounded only
+  // with what brings it near 0.
+  constexpr float kMagic = 0x1.8p23f + 127;  // see RoundSmall
+  const float shifted = Fma(a * a, -0x1.715476p-1f, kMagic);
+  const float n = shifted - kMagic;
+  const float r = Fma(n, 2 * kLn2Low, Fma(a, a, n * (2 * kLn2High)));
+  // (e^(-r / 2) - 1) / r.
+  float e = Fma(r, -0x1.0fa832p-12f, 0x1.573a54p-9f);
+  e = Fma(r, e, -0x1.555a6ap-6f);
+  e = Fma(r, e, 0x1.fffdc6p-4f);
+  e = Fma(r, e, -0x1.fffff6p-2f);
+  const float power = PowerOfBiased(Bits(shifted));
+  const float bell = Fma(power * r, e, power);
+  // P(X > a) / bell as a quotient of polynomials without negative terms.
+  float p = Fma(a, 0x1.ff5dacp-9f, 0x1.4117d2p-5f);
+  p = Fma(a, p, 0x1.6e9096p-3f);
+  p = Fma(a, p, 0x1.baf742p-2f);
+  p = Fma(a, p, 0.5f);
+  float q = Fma(a, 0x1.407214p-7f, 0x1.9276f2p-4f);
+  q = Fma(a, q, 0x1.d53f92p-2f);
+  q = Fma(a, q, 0x1.2f553ep0f);
+  q = Fma(a, q, 0x1.a9bdcep0f);
+  q = Fma(a, q, 1.0f);
+  return {a, bell * p / q, bell};
 }
 
 }  // namespace proa::inline v0::ops::vmath

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "jit/environment.h"
 #include "jit/operation_call.h"
@@ -32,8 +33,10 @@ std::vector<Shape> InferredShapes(const Program& program) {
   const auto shadow = std::make_shared<Program>();
   Environment env(program.values().size());
   const auto declare = [&](ValueId id) {
-    const ValueInfo& v = program.value(id);
-    env[id] = AddInput(shadow, "", v.meta.shape, v.meta.dtype);
+    ValueInfo info;
+    info.kind = ValueKind::kInput;
+    info.meta = program.value(id).meta;
+    env[id] = MakeSymbolic(shadow, shadow->AddValue(std::move(info)));
   };
   for (size_t i = 0; i < env.size(); ++i) {
     const ValueInfo& v = program.values()[i];

@@ -371,29 +371,33 @@ _ATTENTIONS = {
 }
 
 
-class _OfFour(nn.Layer):
+class _OfParts(nn.Layer):
+    """Queries, keys and values of one input, [3, batch, ...], whose open size they share."""
+
     def __init__(self, function):
         super().__init__()
         self.function = function
 
-    def forward(self, q, k, v, m):
-        return self.function(q, k, v, m)
+    def forward(self, qkv, m):
+        return self.function(qkv[0], qkv[1], qkv[2], m)
 
 
 @pytest.mark.parametrize("batch", [5, None], ids=["known", "open"])
 @pytest.mark.parametrize("function, scale", _ATTENTIONS.values(), ids=list(_ATTENTIONS))
 def test_attention_is_recognized(function, scale, batch, tmp_path):
+    if function is _without_heads and batch is None:
+        scale = None  # a product of an open size is another one each time
     rng = np.random.RandomState(0)
     q, k, v = (rng.randn(5, 3, 2, 3).astype("float32") for _ in range(3))
     m = np.where(rng.rand(5, 1, 1, 3) < 0.3, -1e9, 0).astype("float32")
     if function is _without_heads:
         m = m[:1]
-    given = [q, k, v, m]
-    net = _OfFour(function)
+    given = [np.stack([q, k, v]), m]
+    net = _OfParts(function)
     want = net(*map(proa.to_tensor, given)).numpy()
     specs = [
-        proa.static.InputSpec([batch if a.shape[0] == 5 else 1, *a.shape[1:]], "float32", n)
-        for a, n in zip(given, "qkvm")
+        proa.static.InputSpec([3, batch, *q.shape[1:]], "float32", "qkv"),
+        proa.static.InputSpec([batch if m.shape[0] == 5 else 1, *m.shape[1:]], "float32", "m"),
     ]
     predictor = _predictor(net, specs, tmp_path)
     plan = predictor._module.plan
@@ -403,6 +407,48 @@ def test_attention_is_recognized(function, scale, batch, tmp_path):
         assert float(plan.split("scale=")[1].split(")")[0]) == pytest.approx(scale, rel=1e-6)
         assert plan.count("matmul(") == plan.count("multiply(") == plan.count("divide(") == 0, plan
     np.testing.assert_allclose(predictor.run(given)[0].numpy(), want, rtol=2e-5, atol=2e-5)
+
+
+class _OfInputs(nn.Layer):
+    def forward(self, q, k, v):
+        return proa.matmul(nn.functional.softmax(proa.matmul(q, k, transpose_y=True)), v)
+
+
+def test_open_sizes_of_several_inputs_may_differ(tmp_path):
+    """Products broadcast: keys of a batch of 1 serve all queries, which attention does not know."""
+    specs = [proa.static.InputSpec([None, 2, None, 3], "float32", n) for n in "qkv"]
+    predictor = _predictor(_OfInputs(), specs, tmp_path)
+    rng = np.random.RandomState(0)
+    for batches in ((5, 5, 5), (5, 1, 1), (1, 5, 5), (1, 1, 5), (5, 5, 1)):
+        given = [rng.randn(n, 2, 4, 3).astype("float32") for n in batches]
+        want = _OfInputs()(*map(proa.to_tensor, given)).numpy()
+        np.testing.assert_allclose(predictor.run(given)[0].numpy(), want, rtol=2e-5, atol=2e-5)
+
+
+class _WithHeads(nn.Layer):
+    """As programs of networks make heads: by the sizes of their input."""
+
+    def __init__(self):
+        super().__init__()
+        self.q, self.k, self.v = (nn.Linear(8, 8) for _ in range(3))
+
+    def forward(self, x):
+        q, k, v = (part(x).reshape([0, 0, 2, 4]).transpose([0, 2, 1, 3]) for part in (self.q, self.k, self.v))
+        return proa.matmul(nn.functional.softmax(proa.matmul(q, k, transpose_y=True) * 0.5), v)
+
+
+@pytest.mark.parametrize("form", ["proa", "paddle"])
+def test_attention_of_saved_programs(form, tmp_path):
+    net = _WithHeads()
+    net.eval()
+    path = str(tmp_path / "net")
+    proa.jit.save(net, path, [proa.static.InputSpec([None, None, 8], "float32", "x")], format=form)
+    predictor = proa.inference.create_predictor(proa.inference.Config(path))
+    assert " attention(" in predictor._module.plan and "softmax" not in predictor._module.plan
+    for shape in ((1, 1), (3, 5), (5, 3)):
+        x = np.random.RandomState(0).randn(*shape, 8).astype("float32")
+        want = net(proa.to_tensor(x)).numpy()
+        np.testing.assert_allclose(predictor.run([x])[0].numpy(), want, rtol=2e-5, atol=2e-5)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """The archive of the inference library, unpacked into an empty folder: its samples build and run there."""
 
+import glob
+import importlib.util
 import os
 import re
 import shutil
@@ -135,12 +137,92 @@ def test_an_encrypted_model(root, model, tmp_path):
     assert done.returncode == 0 and "another one than that of Encrypt" in done.stderr, done.stderr
 
 
+@pytest.fixture(scope="module", name="onnx")
+def _onnx(tmp_path_factory):
+    """The library of ONNX Runtime, a model of ONNX that doubles floats [n, 2], and what it says of the first."""
+    package = importlib.util.find_spec("onnxruntime")
+    folder = os.path.dirname(package.origin) if package else ""
+    libraries = glob.glob(folder + "/capi/libonnxruntime.so*")
+    if not libraries or not importlib.util.find_spec("onnx"):
+        pytest.skip("the packages onnxruntime and onnx are not installed")
+    path = str(tmp_path_factory.mktemp("onnx") / "twice")
+    proa.onnx.export(_Double(), path, [proa.static.InputSpec([None, 2], "float32", "x")])
+    return libraries[0], path + ".onnx"
+
+
+class _Double(proa.nn.Layer):
+    def forward(self, x):
+        return x + x
+
+
+_BY_ONNX_RUNTIME = """
+#include <cstdio>
+#include <vector>
+#include "paddle_inference_api.h"
+int main(int argc, char** argv) {
+  paddle_infer::Config config(argv[1]);
+  config.EnableONNXRuntime(argc > 2 ? argv[2] : "");
+  try {
+    const auto predictor = paddle_infer::CreatePredictor(config);
+    const auto in = predictor->GetInputHandle("x");
+    in->Reshape({1, 2});
+    const float x[2] = {1, 2};
+    in->CopyFromCpu(x);
+    predictor->Run();
+    float y[2];
+    predictor->GetOutputHandle(predictor->GetOutputNames()[0])->CopyToCpu(y);
+    std::printf("%g %g", y[0], y[1]);
+  } catch (const std::exception& e) {
+    std::printf("%s", e.what());
+  }
+}
+"""
+_IN_C = """
+#include <stdio.h>
+#include "pd_inference_api.h"
+int main(int argc, char** argv) {
+  PD_Config* config = PD_ConfigCreate();
+  PD_ConfigSetModel(config, argv[1], NULL);
+  PD_ConfigEnableONNXRuntime(config);
+  if (argc > 2) PD_ConfigSetONNXRuntimeLibrary(config, argv[2]);
+  PD_Predictor* predictor = PD_PredictorCreate(config);
+  if (predictor == NULL) return printf("%s", PD_LastErrorMessage()), 0;
+  const float x[2] = {1, 2};
+  const int64_t shape[2] = {1, 2};
+  const PD_Array in = {sizeof(PD_Array), NULL, PD_DATA_FLOAT32, 2, shape, x, sizeof(x)};
+  PD_Results* results;
+  if (PD_PredictorRunArrays(predictor, &in, 1, &results) != PD_OK) return printf("%s", PD_LastErrorMessage()), 0;
+  PD_Array out = {.struct_size = sizeof(PD_Array)};
+  PD_ResultsGet(results, 0, &out);
+  printf("%g %g", ((const float*)out.data)[0], ((const float*)out.data)[1]);
+  PD_ResultsDestroy(results);
+  PD_PredictorDestroy(predictor);
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "compiler, source", [("g++ -std=c++17 -x c++", _BY_ONNX_RUNTIME), ("gcc -std=c99 -x c", _IN_C)], ids=["c++", "c"]
+)
+def test_onnx_runtime(root, model, onnx, tmp_path, compiler, source):
+    (tmp_path / "main").write_text(source)
+    _built(
+        *compiler.split(), "-Wall", "main", f"-I{root}/include", f"-I{root}/include/inference/c", f"-L{root}/lib",
+        "-lproa_inference", f"-Wl,-rpath,{root}/lib", "-o", "run", cwd=tmp_path,
+    )  # fmt: skip
+    library, path = onnx
+    assert _run(tmp_path / "run", path, library).stdout == "2 4"
+    assert "PROA_ONNXRUNTIME_LIBRARY" in _run(tmp_path / "run", path).stdout
+    assert "reads files of ONNX" in _run(tmp_path / "run", model[0] + ".pdmodel", library).stdout
+
+
 JAVAC = shutil.which("javac", path=ENVIRONMENT["PATH"])
 JAVA_HOME = os.path.dirname(os.path.dirname(os.path.realpath(JAVAC))) if JAVAC else ""
 
 
 @pytest.mark.skipif(not os.path.exists(JAVA_HOME + "/include/jni.h"), reason="there is no JDK")
-def test_java(root, model, tmp_path):
+def test_java(root, model, tmp_path, request):
     """As its README says."""
     sources = sorted((root / "java/src").rglob("*.java"))
     assert len(sources) == 4
@@ -160,14 +242,14 @@ def test_java(root, model, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     np.testing.assert_allclose(np.fromstring(done.stdout, sep="\n").reshape(2, 3), want, rtol=1e-4, atol=1e-5)
 
-    class Double(proa.nn.Layer):
-        def forward(self, x):
-            return x + x
-
     twice = str(tmp_path / "twice")
-    proa.jit.save(Double(), twice, [proa.static.InputSpec([None, 2], "float32", "x")])
+    proa.jit.save(_Double(), twice, [proa.static.InputSpec([None, 2], "float32", "x")])
     done = _run(*start, "Check", twice + ".pdmodel", twice + ".pdiparams")
     assert done.returncode == 0 and done.stdout == "java: all right\n", done.stdout + done.stderr
+    said = "".join(f"proa: {name} changes nothing: .*\n" for name in ("EnableUseGpu", "EnableProfile"))
+    assert re.fullmatch(said, done.stderr), done.stderr
+    done = _run(*start, "Check", *request.getfixturevalue("onnx"))
+    assert done.returncode == 0 and done.stdout == "java: by ONNX Runtime\n", done.stdout + done.stderr
 
 
 def test_headers_stand_alone(root, tmp_path):

@@ -1,9 +1,13 @@
 import com.baidu.paddle.inference.Config;
 import com.baidu.paddle.inference.Predictor;
 import com.baidu.paddle.inference.Tensor;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
 
 /** What archive_test.py asks of the Java interface: Check PROGRAM PARAMETERS, of a model x [n, 2] that doubles floats. */
 public final class Check {
@@ -40,10 +44,92 @@ public final class Check {
     }
   }
 
+  /** The names that the checks of settings ask about. */
+  private static final Set<String> ASKED = new TreeSet<>();
+
+  private static boolean asked(String... methods) {
+    ASKED.addAll(Arrays.asList(methods));
+    return true;
+  }
+
+  /** Each public method of Config: what it sets is seen in the summary or in what answers. */
+  private static void settings(String program, String parameters) {
+    Config config = new Config();
+    asked("setCppModel", "setCppModelDir", "getProgFile", "getParamsFile", "summary", "close", "allPasses");
+    config.setCppModelDir("folder");
+    require(config.summary().contains("folder"), "folder");
+    config.setCppModel(program, parameters);
+    require(config.getProgFile().equals(program) && config.getParamsFile().equals(parameters), "files");
+    asked("setCpuMathLibraryNumThreads", "getCpuMathLibraryNumThreads");
+    config.setCpuMathLibraryNumThreads(3);
+    require(config.getCpuMathLibraryNumThreads() == 3, "threads");
+    asked("switchIrOptim", "isIrOptim", "switchIrDebug", "setOptimCacheDir", "deletePass", "insertPass");
+    config.switchIrOptim(false);
+    config.switchIrDebug(true);
+    config.setOptimCacheDir("here");
+    String text = config.summary();
+    require(!config.isIrOptim() && text.contains("ir_debug            true"), "debug");
+    require(text.contains("optim_cache_dir     here"), "cache");
+    asked("enableMkldnnBfloat16", "isMkldnnBfloat16Enabled", "enableMKLDNN", "mkldnnEnabled");
+    config.enableMKLDNN();
+    require(config.mkldnnEnabled() && !config.isMkldnnBfloat16Enabled(), "oneDNN");
+    config.enableMkldnnBfloat16();
+    require(config.isMkldnnBfloat16Enabled(), "bfloat16");
+    asked("enableMemoryOptim", "isMemoryOptimEnabled");
+    config.enableMemoryOptim(false);
+    require(!config.isMemoryOptimEnabled(), "memory");
+    asked("enableONNXRuntime", "disableONNXRuntime", "isONNXRuntimeEnabled", "setONNXRuntimeLibrary");
+    config.setONNXRuntimeLibrary("/nowhere/lib.so");
+    require(!config.isONNXRuntimeEnabled(), "ONNX Runtime");
+    config.enableONNXRuntime();
+    require(config.isONNXRuntimeEnabled() && config.summary().contains("ONNX Runtime"), "ONNX Runtime");
+    config.disableONNXRuntime();
+    require(!config.isONNXRuntimeEnabled(), "ONNX Runtime");
+    asked("enableUseGpu", "disableGpu", "isUseGpu", "enableProfile", "isProfileEnabled");
+    require(!config.summary().contains("changes nothing"), "ignored");
+    config.enableUseGpu(100, 0);
+    config.enableProfile();
+    config.disableGpu();
+    text = config.summary();
+    require(text.contains("EnableUseGpu changes nothing"), "gpu");
+    require(text.contains("EnableProfile changes nothing"), "profile");
+    require(!config.isUseGpu() && !config.isProfileEnabled(), "answers");
+    asked("disableGlogInfo", "isGlogInfoDisabled");
+    require(!config.isGlogInfoDisabled(), "glog");
+    config.disableGlogInfo();
+    require(config.isGlogInfoDisabled(), "glog");
+    config.close();
+    for (Method method : Config.class.getDeclaredMethods()) {
+      if (Modifier.isPublic(method.getModifiers())) {
+        require(ASKED.contains(method.getName()), "nothing asks about Config." + method.getName());
+      }
+    }
+  }
+
+  /** A file of ONNX, by the library of ONNX Runtime. */
+  private static void byOnnxRuntime(String library, String model) {
+    Config config = new Config(model, "");
+    config.enableONNXRuntime();
+    refuses(UnsupportedOperationException.class, "PROA_ONNXRUNTIME_LIBRARY", () -> new Predictor(config));
+    Config other = new Config(model, "");
+    other.enableONNXRuntime();
+    other.setONNXRuntimeLibrary(library);
+    Predictor predictor = new Predictor(other);
+    require(Arrays.equals(run(predictor, 1, 2), new float[] {2, 4}), "result");
+    System.out.println("java: by ONNX Runtime");
+  }
+
   public static void main(String[] arguments) throws InterruptedException {
+    if (arguments[1].endsWith(".onnx")) {
+      byOnnxRuntime(arguments[0], arguments[1]);
+      return;
+    }
+    settings(arguments[0], arguments[1]);
     Config config = new Config(arguments[0], arguments[1]);
     config.setCpuMathLibraryNumThreads(1);
     config.enableMemoryOptim(true);
+    config.enableUseGpu(100, 0);
+    config.enableProfile();
     require(config.getCpuMathLibraryNumThreads() == 1 && config.isIrOptim(), "settings");
     require(!config.isMkldnnBfloat16Enabled(), "bfloat16");
     config.enableMkldnnBfloat16();

@@ -145,3 +145,47 @@ def tagger(a: Api, words: int = 20000, tags: int = 32):
     """A tag for each word: embedding, an LSTM of two layers in both directions, a linear layer."""
     nn = a.nn
     return nn.Sequential(nn.Embedding(words, 256), a.lstm(256, 256, 2), nn.Linear(512, tags))
+
+
+def gpt2_decoder(a: Api, words: int = 50257, layers: int = 12, width: int = 768, heads: int = 12):
+    """A step of GPT-2: scores of the next word, and the keys and values of this one, from those before it.
+
+    Takes words [N, 1] and a cache [2 * layers, N, words before, heads, size]; gives scores [N, 1, words] and what the cache grows by,
+    [2 * layers, N, 1, heads, size].
+    """
+    nn, lib = a.nn, a.lib
+    torch = isinstance(a, TorchApi)
+
+    class Block(_layer(a)):
+        def __init__(self):
+            super().__init__()
+            self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+            self.query, self.key, self.value, self.out = (nn.Linear(width, width) for _ in range(4))
+            self.wide, self.narrow = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+        def forward(self, x, keys, values):
+            y = self.norm1(x)
+            q, k, v = (f(y).reshape([x.shape[0], 1, heads, width // heads]) for f in (self.query, self.key, self.value))
+            y = a.attention(q, a.concat([keys, k], 1), a.concat([values, v], 1))
+            x = x + self.out(y.reshape([x.shape[0], 1, width]))
+            return x + self.narrow(a.F.gelu(self.wide(self.norm2(x)))), k, v
+
+    class Decoder(_layer(a)):
+        def __init__(self):
+            super().__init__()
+            self.words, self.places = nn.Embedding(words, width), nn.Embedding(1024, width)
+            self.blocks = (nn.ModuleList if torch else nn.LayerList)([Block() for _ in range(layers)])
+            self.norm = nn.LayerNorm(width)
+
+        def forward(self, x, cache):
+            before = cache.shape[2]
+            x = self.words(x) + self.places.weight[before : before + 1]
+            new = []
+            for i, block in enumerate(self.blocks):
+                x, k, v = block(x, cache[2 * i], cache[2 * i + 1])
+                new += [k, v]
+            x, table = self.norm(x), self.words.weight
+            scores = lib.matmul(x, table.t()) if torch else lib.matmul(x, table, transpose_y=True)
+            return scores, lib.stack(new, 0)
+
+    return Decoder()

@@ -5,8 +5,8 @@
 Each engine runs in its own process, by turns (side_by_side.py). OpenVINO and ONNX Runtime read the ONNX file that Proa
 exports of the network, PyTorch compiles the same definition with frozen weights (`torch.compile`), PaddlePaddle reads what
 it saved itself. All compute in float32, unless the row says bfloat16. Arrays go in and come out. Times are milliseconds,
-the median of the runs of a process after warming up; peak memory is that of the process, loading included. Rows of
-language models are milliseconds a token.
+the median of the runs of a process after warming up; peak memory is that of the process, loading included. A run of a
+decoder is one token for each row: 1000 by it are tokens in a second.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ class Row:
     shape: tuple[int, ...]
     words: int = 0  # the input is words, of so many
     dtype: str = "float32"
+    cache: tuple[int, ...] = ()  # the shape of a second input, keys and values of a decoder
 
 
 WORK = {
@@ -49,6 +50,8 @@ WORK = {
     "VGG-16, batch 8": Row("vgg16", (8, 3, 224, 224)),
     "BERT-base, batch 1 of 128": Row("bert", (1, 128), 30522),
     "BERT-base, batch 8 of 128": Row("bert", (8, 128), 30522),
+    "GPT-2 decode, batch 1 after 128": Row("gpt2_decoder", (1, 1), 50257, cache=(24, 1, 128, 12, 64)),
+    "GPT-2 decode, batch 8 after 128": Row("gpt2_decoder", (8, 1), 50257, cache=(24, 8, 128, 12, 64)),
     "LSTM tagger, batch 1 of 40": Row("tagger", (1, 40), 20000),
     "LSTM tagger, batch 32 of 40": Row("tagger", (32, 40), 20000),
     "Text detector, 640 x 640": Row("text_detector", (1, 3, 640, 640)),
@@ -68,21 +71,32 @@ def network(a: networks.Api, row: Row):
     return net
 
 
-def inputs(row: Row) -> np.ndarray:
+def inputs(row: Row) -> list[np.ndarray]:
     rng = np.random.default_rng(0)
     if row.words:
-        return rng.integers(0, row.words, row.shape)
-    return rng.standard_normal(row.shape).astype(np.float32)
+        given = [rng.integers(0, row.words, row.shape)]
+    else:
+        given = [rng.standard_normal(row.shape).astype(np.float32)]
+    if row.cache:
+        given.append(rng.standard_normal(row.cache).astype(np.float32))
+    return given
+
+
+def specs(a: networks.Api, row: Row) -> list:
+    """Of the inputs; the batch is open, but for decoders."""
+    kind = "int64" if row.words else "float32"
+    InputSpec = a.lib.static.InputSpec
+    if row.cache:
+        return [InputSpec(list(row.shape), kind, "x"), InputSpec(list(row.cache), "float32", "cache")]
+    return [InputSpec([None, *row.shape[1:]], kind, "x")]
 
 
 def write(row: Row, folder: str) -> None:
-    """Proa's program, and the ONNX file, for the engines to read; the first dim is open."""
+    """Proa's program, and the ONNX file, for the engines to read."""
     a = networks.api("proa")
     net = network(a, row)
-    kind = "int64" if row.words else "float32"
-    specs = [a.lib.static.InputSpec([None, *row.shape[1:]], kind, "x")]
-    a.lib.jit.save(net, folder + "/net", specs)
-    a.lib.onnx.export(net, folder + "/net", specs)
+    a.lib.jit.save(net, folder + "/net", specs(a, row))
+    a.lib.onnx.export(net, folder + "/net", specs(a, row))
 
 
 def _proa(row: Row, folder: str, threads: int):
@@ -93,13 +107,19 @@ def _proa(row: Row, folder: str, threads: int):
     if row.dtype == "bfloat16":
         config.enable_mkldnn_bfloat16()
     predictor = proa.inference.create_predictor(config)
-    source = predictor.get_input_handle("x")
-    result = predictor.get_output_handle(predictor.get_output_names()[0])
+    return _by_handles(predictor, ["x", "cache"] if row.cache else ["x"])
 
-    def run(x):
-        source.copy_from_cpu(x)
+
+def _by_handles(predictor, names):
+    """Every input goes in and every result comes out; gives the first."""
+    sources = [predictor.get_input_handle(name) for name in names]
+    results = [predictor.get_output_handle(name) for name in predictor.get_output_names()]
+
+    def run(*given):
+        for source, x in zip(sources, given):
+            source.copy_from_cpu(x)
         predictor.run()
-        return result.copy_to_cpu()
+        return [result.copy_to_cpu() for result in results][0]
 
     return run
 
@@ -112,7 +132,7 @@ def _openvino(row: Row, folder: str, threads: int):
     settings = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": precision}
     compiled = core.compile_model(core.read_model(folder + "/net.onnx"), "CPU", settings)
     request = compiled.create_infer_request()
-    return lambda x: request.infer([x])[compiled.output(0)]
+    return lambda *given: request.infer(list(given))[compiled.output(0)]
 
 
 def _onnxruntime(row: Row, folder: str, threads: int):
@@ -123,8 +143,8 @@ def _onnxruntime(row: Row, folder: str, threads: int):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     session = onnxruntime.InferenceSession(folder + "/net.onnx", options, providers=["CPUExecutionProvider"])
-    name = session.get_inputs()[0].name
-    return lambda x: session.run(None, {name: x})[0]
+    names = [i.name for i in session.get_inputs()]
+    return lambda *given: session.run(None, dict(zip(names, given)))[0]
 
 
 def _torch(row: Row, folder: str, threads: int):
@@ -139,12 +159,12 @@ def _torch(row: Row, folder: str, threads: int):
     compiled = torch.compile(net)
     low = row.dtype == "bfloat16"
 
-    def run(x):
-        x = torch.from_numpy(x)
-        if x.dim() == 4:
-            x = x.contiguous(memory_format=torch.channels_last)
+    def run(*given):
+        tensors = [torch.from_numpy(x) for x in given]
+        tensors = [x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x for x in tensors]
         with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=low):
-            return compiled(x).float().numpy()
+            results = compiled(*tensors)
+        return [t.float().numpy() for t in (results if row.cache else [results])][0]
 
     return run
 
@@ -154,8 +174,7 @@ def _paddle(row: Row, folder: str, threads: int):
 
     net = network(networks.api("paddle"), row)
     path = folder + "/paddle"
-    kind = "int64" if row.words else "float32"
-    paddle.jit.save(net, path, [paddle.static.InputSpec([None, *row.shape[1:]], kind, "x")])
+    paddle.jit.save(net, path, specs(networks.api("paddle"), row))
     stem = path + (".json" if os.path.exists(path + ".json") else ".pdmodel")
     config = paddle.inference.Config(stem, path + ".pdiparams")
     config.disable_gpu()
@@ -165,31 +184,23 @@ def _paddle(row: Row, folder: str, threads: int):
     config.set_cpu_math_library_num_threads(threads)
     config.disable_glog_info()
     predictor = paddle.inference.create_predictor(config)
-    source = predictor.get_input_handle(predictor.get_input_names()[0])
-    result = predictor.get_output_handle(predictor.get_output_names()[0])
-
-    def run(x):
-        source.copy_from_cpu(x)
-        predictor.run()
-        return result.copy_to_cpu()
-
-    return run
+    return _by_handles(predictor, predictor.get_input_names())
 
 
 def measure(name: str, work: str, folder: str, seconds: float) -> dict[str, float]:
     row = WORK[work]
-    x = inputs(row)
+    given = inputs(row)
     begin = time.perf_counter()
     run = globals()["_" + name](row, folder, int(os.environ["OMP_NUM_THREADS"]))
     loading = time.perf_counter() - begin
     for _ in range(3):
-        out = run(x)
+        out = run(*given)
     assert np.isfinite(out).all()
     times: list[float] = []
     end = time.perf_counter() + seconds
     while len(times) < 3 or (time.perf_counter() < end and len(times) < 5000):
         start = time.perf_counter()
-        run(x)
+        run(*given)
         times.append(time.perf_counter() - start)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {work: 1e3 * statistics.median(times), work + ", peak MiB": peak, work + ", loading ms": 1e3 * loading}

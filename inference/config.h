@@ -108,8 +108,9 @@ class Config : public AcceptedSettings {
   // On from the start: weights stay in the file, mapped, where this library's
   // writer made it. Processes that run the model share them, and what was
   // packed for a kernel takes no memory twice. Do not change the file in place
-  // meanwhile; saving over it is fine. Off, they are copied. (What a run
-  // computes is released after its last use in any case.)
+  // meanwhile; saving over it is fine. Off, they are copied, into large pages:
+  // faster for a decoder, which reads all its weights for each token. (What a
+  // run computes is released after its last use in any case.)
   void EnableMemoryOptim(bool on = true) { memory_optim_ = on; }
   bool enable_memory_optim() const { return memory_optim_; }
 

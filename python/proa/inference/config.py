@@ -220,8 +220,8 @@ class Config:
     def enable_memory_optim(self, x=True):
         """On from the start: weights stay in the file, mapped, where this package wrote it. They are read when they are
         needed, processes that run the model share them, and what was packed for a kernel takes no memory twice. Do not
-        change the file in place meanwhile; saving over it is fine. Off, they are copied. What a run computes is released
-        after its last use in any case.
+        change the file in place meanwhile; saving over it is fine. Off, they are copied, into large pages: a decoder, which
+        reads all its weights for each token, is faster so. What a run computes is released after its last use in any case.
         """
         self._state["memory"] = bool(x)
 

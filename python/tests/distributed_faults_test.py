@@ -155,6 +155,40 @@ if os.environ["PADDLE_TRAINER_ID"] == "0":
     _kill(source, 0, 2, "store 127.0.0.1:\\d+ has vanished", PROA_INIT_TIMEOUT="30")
 
 
+_FORK = """
+dist.init_parallel_env()
+rank = dist.get_rank()
+dist.all_reduce(proa.ones([2]))
+"""
+
+
+def test_a_forked_child_says_nothing_for_its_rank():
+    """It ends, or tries to take part: the job goes on."""
+    source = (
+        _FORK
+        + """
+if os.fork() == 0:
+    assert (dist.get_rank(), dist.get_world_size()) == (rank, 2)
+    for call in (lambda: dist.all_reduce(proa.ones([2])), lambda: dist.new_group([0, 1]), dist.barrier):
+        try:
+            call()
+        except RuntimeError as error:
+            assert f"was forked by rank {rank} and is no rank of the job" in str(error), error
+        else:
+            raise AssertionError("it took part")
+    dist.destroy_process_group() if rank == 0 else None
+    print("child", flush=True)
+    sys.exit(0)
+assert os.waitstatus_to_exitcode(os.wait()[1]) == 0
+time.sleep(0.3)
+x = proa.ones([2]) * rank
+dist.all_reduce(x)
+print(x.tolist(), flush=True)
+"""
+    )
+    assert ranks.run(source, 2, timeout=60) == ["child\n[1.0, 1.0]\n"] * 2
+
+
 def test_killed_at_the_end():
     source = """
 dist.init_parallel_env()

@@ -5,6 +5,7 @@ of one process (`run_threads`), each with a job of its own. Without a job there 
 """
 
 import atexit
+import ctypes
 import os
 import threading
 import time
@@ -73,14 +74,26 @@ class Context:
         store, server: where ranks meet; the server is rank 0's.
         groups (dict[int, Group]): by number.
         kept (dict): what objects of the process keep for this rank alone (PerRank).
+        forked (bool): this process is a child of the rank, and has nothing to say in the job.
     """
 
     def __init__(self, job=None, rank=0, size=1, store=None, server=None):
         self.job, self.rank, self.size, self.store, self.server = job, rank, size, store, server
-        self.groups, self.kept = {}, {}
+        self.groups, self.kept, self.forked = {}, {}, False
+
+    def check_member(self):
+        """RuntimeError in a process that a rank has forked: what it sent would be taken for the rank's."""
+        if self.forked:
+            raise _C.located(
+                RuntimeError(
+                    f"distributed: process {os.getpid()} was forked by rank {self.rank} and is no rank of the job itself; exchange "
+                    "tensors in the rank's own process"
+                )
+            )
 
     def new_group(self, ranks, timeout=DEFAULT_TIMEOUT, backend=None):
         """The next group: all ranks of the job call this, in the same order, and those in it wait for each other."""
+        self.check_member()
         id = max(self.groups, default=-1) + 1
         backend = _backend(backend)
         carrier = None
@@ -174,6 +187,7 @@ def groups():
 
 def resolve(group):
     """The Group that an argument `group` names: None is the group of all, a number is its."""
+    context().check_member()
     if group is None:
         return groups()[0]
     if isinstance(group, int) and not isinstance(group, bool):
@@ -232,6 +246,9 @@ def _wait_for_late_ones(made):
 
 def end():
     """Leaves the job; what still runs ends with an error."""
+    if context().forked:
+        _process["context"] = None
+        return
     if getattr(_thread, "context", None) is not None:
         made, _thread.context = _thread.context, None
         _C.distributed.set_job_of_thread(None)
@@ -263,6 +280,22 @@ def _leave_nothing(store):
 def _leave():
     if _process["context"] is not None:
         end()
+
+
+def _in_child():
+    """In a process that a rank has forked: it has the rank's objects, and neither their threads nor their connections."""
+    made = _process["context"]
+    if made is None:
+        return
+    made.forked = True
+    for thing in (made.job, made.store, made.server, *(group.carrier for group in made.groups.values())):
+        if thing is not None:
+            # Never destroyed: it would say goodbye for the rank, and wait for threads that are not here.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+    _C.distributed.set_job_of_process(None)
+
+
+os.register_at_fork(after_in_child=_in_child)
 
 
 _jobs = {"count": 0}

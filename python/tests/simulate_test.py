@@ -2,7 +2,6 @@
 
 import json
 
-import numpy as np
 import pytest
 
 import proa
@@ -11,36 +10,7 @@ from proa.distributed.fleet.meta_parallel.pp_utils.schedule import bubble
 from proa.distributed.simulate import Link, Strategy, Topology, predict
 from proa.distributed.simulate.collectives import seconds_of, traffic
 from proa.distributed.simulate.events import Engine
-from proa.distributed.simulate.parts import cut
-from proa.distributed.simulate.work import Operation, Parameter, Work
-from proa.static import InputSpec
-
-FREE = Link(0.0, 1e30)
-COSTS = simulate.CostModel(1.0, 1e30)  # a floating point operation takes a second
-
-
-def even(calls=8, forward=1.0, backward=2.0, parameters=0.0, states=0.0, activations=4.0):
-    """Work of calls that all take the same time and have the same parameters; each gives what the next takes."""
-    operations = [Operation("f", "forward", i, forward, 0.0, (i,), (i + 1,)) for i in range(calls)]
-    operations += [Operation("b", "backward", i, backward, 0.0, (i,)) for i in reversed(range(calls))]
-    held = [Parameter(1000 + i, (1,), parameters, i) for i in range(calls)]
-    return Work(operations, held, dict.fromkeys(range(calls + 1), activations), states)
-
-
-def topology(ranks, **more):
-    return Topology(ranks, **({"inside": FREE, "between": FREE} | more))
-
-
-def network(width=64, layers=3):
-    return [proa.nn.Linear(width, width) for _ in range(layers)]
-
-
-def recorded(net=None, batch=32, optimizer=False, width=64):
-    net = net or network(width)
-    parameters = [p for layer in net for p in layer.parameters()]
-    adam = proa.optimizer.Adam(0.1, parameters=parameters) if optimizer else None
-    return simulate.record(net, [InputSpec([batch, width], "float32", "x")], lambda y: y.mean(), adam)
-
+from python.tests.simulated_work import COSTS, even, network, recorded, topology
 
 # Closed forms ------------------------------------------------------------------------
 
@@ -168,105 +138,6 @@ def test_a_slow_rank_holds_all_up():
     assert predict(work, topology(4, slow={2: 3.0}), Strategy(dp=4), COSTS).seconds == pytest.approx(72.0)
 
 
-# Programs ------------------------------------------------------------------------------
-
-
-def test_a_program_is_taken_apart():
-    work = recorded(optimizer=True)
-    assert [op.name for op in work.forward] == ["linear"] * 3 + ["mean"]
-    # 2 m n k for the product, m n for the bias; backward has a product for each of x and the weight.
-    assert [op.flops for op in work.forward[:3]] == [2 * 32 * 64 * 64 + 32 * 64] * 3
-    products = [op for op in work.operations if op.phase == "backward" and op.name == "matmul"]
-    assert [op.position for op in products] == [2, 2, 1, 1, 0] and {op.flops for op in products} == {2.0 * 32 * 64 * 64}
-    assert work.parameter_bytes == 3 * 4 * (64 * 64 + 64)
-    assert 2 * work.parameter_bytes <= work.states <= 2 * work.parameter_bytes + 100  # two moments, and a few numbers
-    assert work.marks == [0, 1, 2]
-    assert work.kept_in(0, work.positions) == 3 * 4 * 32 * 64  # x of each product
-    assert work.crossing[:2] == [4.0 * 32 * 64] * 2
-
-
-def test_backward_is_recorded_where_there_is_none():
-    net = network()
-    alone, trained = recorded(net), recorded(net, optimizer=True)
-    assert [op for op in alone.operations if op.phase != "update"] == [
-        op for op in trained.operations if op.phase != "update"
-    ]
-    assert alone.states == 0
-
-
-@pytest.mark.parametrize("optimizer", [False, True])
-def test_sizes_that_were_open(optimizer):
-    net = network()
-    main = proa.static.Program()
-    with proa.static.program_guard(main):
-        x = proa.static.data("x", [None, 64])
-        loss = net[2](net[1](net[0](x))).mean()
-        if optimizer:
-            proa.optimizer.Adam(0.1, parameters=[p for layer in net for p in layer.parameters()]).minimize(loss)
-    before = str(main)
-    with pytest.raises(ValueError, match="known only when the program runs; give the sizes of its inputs"):
-        simulate.read(main, loss)
-    work = simulate.read(main, loss, sizes={"x": [32, 64]})
-    fixed = recorded(net, optimizer=optimizer)
-    assert [op.flops for op in work.forward] == [op.flops for op in fixed.forward]
-    assert work.kept_in(0, work.positions) == fixed.kept_in(0, fixed.positions)
-    assert work.states == fixed.states
-    assert str(main) == before
-
-
-def test_a_tied_parameter_is_counted_once():
-    words = proa.nn.Embedding(16, 8)
-    main = proa.static.Program()
-    with proa.static.program_guard(main):
-        x = proa.static.data("x", [4, 5], "int64")
-        loss = proa.matmul(words(x), words.weight, transpose_y=True).mean()
-    work = simulate.read(main, loss)
-    assert [p.bytes for p in work.parameters] == [16 * 8 * 4] and work.parameters[0].position == 0
-
-
-def test_layers_that_are_divided():
-    """As ColumnParallelLinear and RowParallelLinear do it: two sums of activations a block."""
-    net = [proa.nn.LayerNorm(64), proa.nn.Linear(64, 256), proa.nn.GELU(), proa.nn.Linear(256, 64)]
-    work = recorded(net, width=64)
-    half = simulate.divide(work, 2)
-    size = 32 * 64 * 4
-    assert [(e.phase, e.kind, e.bytes) for e in half.exchanges] == [
-        ("backward", "all_reduce", size), ("forward", "all_reduce", size),
-    ]  # fmt: skip
-    whole = {op.position: op for op in work.forward}
-    shares = [op.flops / whole[op.position].flops for op in half.forward if whole[op.position].flops]
-    assert shares == [0.5, 0.5, 0.5, 1.0]  # the mean is of whole values
-    # Both matrices and the bias of the columns; not the norm, nor the bias of the rows.
-    assert work.parameter_bytes - half.parameter_bytes == 4 * (64 * 256 + 256 + 256 * 64) / 2
-    assert simulate.divide(work, 1) is work
-    sequence = simulate.divide(work, 2, sequence=True)
-    assert [e.kind for e in sequence.exchanges] == ["reduce_scatter", "all_gather"] * 2
-    assert sequence.kept_in(0, 5) < half.kept_in(0, 5) < work.kept_in(0, 5)
-    wrong = [proa.nn.Linear(64, 256), proa.nn.LayerNorm(256)]
-    assert [e.kind for e in simulate.divide(recorded(wrong), 2).exchanges] == ["all_reduce", "all_gather"]
-
-
-def test_parts_of_equal_time():
-    assert cut([1.0] * 8, 4) == [0, 2, 4, 6]
-    assert cut([5, 1, 1, 1, 1, 1], 2) == [0, 1]
-    assert cut([1, 1, 1, 5], 2) == [0, 3]
-    assert cut([1, 1, 1, 1], 4) == [0, 1, 2, 3]
-    assert cut([0, 0, 0, 1], 3) == [0, *cut([0, 0, 0, 1], 3)[1:]] and len(cut([0, 0, 0, 1], 3)) == 3
-    assert cut([1.0] * 9, 3, marks=[0, 2, 6, 8]) == [0, 2, 6]
-    random = np.random.default_rng(3)
-    for _ in range(50):
-        seconds, count = random.random(7), int(random.integers(1, 6))
-        starts = cut(seconds, count)
-        ends = [*starts[1:], 7]
-        assert len(starts) == count and starts == sorted(set(starts))
-        longest = max(seconds[a:b].sum() for a, b in zip(starts, ends))
-        best = min(
-            max(seconds[a:b].sum() for a, b in zip((0, *inner), (*inner, 7)))
-            for inner in __import__("itertools").combinations(range(1, 7), count - 1)
-        )
-        assert longest == pytest.approx(best)
-
-
 # What all schedules keep to ----------------------------------------------------------
 
 WAYS = [
@@ -332,81 +203,6 @@ def test_thousands_of_ranks():
     # Each by itself: in proportion.
     every = predict(work, Topology(4096, slow={7: 1.5}), Strategy(dp=2048, pp=2), costs)
     assert len(every.ranks) == 4096 and every.events < 4096 * 40
-
-
-# Costs -----------------------------------------------------------------------------------
-
-
-def test_fit():
-    roof = (1e9, 1e10)
-    samples = [simulate.OpSample("a", n, 0.0, 2e-6 + 3 * n / 1e9) for n in (1e3, 1e4, 1e5)]
-    samples += [simulate.OpSample("b", 0.0, 1e6, 5e-4)] * 2
-    samples += [simulate.OpSample("c", n, 0.0, 1e-3 / n) for n in (1e3, 1e4)]  # no line with a slope above 0
-    costs = simulate.fit(samples, roof)
-    assert costs.laws["a"] == pytest.approx((2e-6, 3.0))
-    assert costs.seconds("b", 0.0, 2e6) == pytest.approx(1e-3)  # of one size: in proportion
-    assert min(costs.laws["c"]) >= 0
-    assert costs.seconds("nobody measured it", 1e6, 1e6) > 0
-    link = simulate.fit_link([
-        simulate.LinkSample(kind, n, size, r * 1e-5 + b / 1e9)
-        for kind in ("all_reduce", "all_gather", "send") for n in (2, 4) for size in (1000, 10**6)
-        for r, b in [traffic(kind, n, size, "direct")]
-    ])  # fmt: skip
-    assert link == pytest.approx((1e-5, 1e9, 0.0))
-
-
-def test_a_link_by_steps():
-    """That of a step which hides some of its exchange is found again."""
-    work, want = even(calls=4, parameters=2.0**20), Link(1e-2, 3e5, 1.0)
-
-    def seconds(link, way):
-        where = Topology(2, inside=link, cores_per_node=2)
-        return predict(work, where, Strategy(**way, bucket_mib=1, algorithm="direct"), COSTS).seconds
-
-    ways = ({"dp": 2}, {"dp": 2, "overlap": False}, {"pp": 2, "micro_batches": 8})
-    cases = [(lambda link, way=way: seconds(link, way), seconds(want, way)) for way in ways]
-    found = simulate.fit_link_to_steps(Link(1e-6, 1e9, 1.0), cases)
-    for predicted, measured in cases:
-        assert predicted(found) == pytest.approx(measured, rel=0.01)
-    assert found.bandwidth == pytest.approx(want.bandwidth, rel=0.05) and found.cores == 1.0
-
-
-def test_costs_are_kept_in_a_file(tmp_path):
-    costs = simulate.CostModel(1e9, 2e9, {"": (1e-6, 1.0), "matmul": (0.0, 1.5)})
-    costs.save(tmp_path / "costs.json")
-    again = simulate.CostModel.load(tmp_path / "costs.json")
-    assert (again.laws, again.arithmetic, again.traffic) == (costs.laws, costs.arithmetic, costs.traffic)
-
-
-def test_measured_steps_add_up():
-    import time
-
-    net = proa.nn.Linear(512, 512)
-
-    def step():
-        net(proa.ones([256, 512])).mean().backward()
-        net.clear_gradients()
-
-    samples = simulate.measure_step(step, rounds=3)
-    assert {"linear", "matmul", "mean"} <= {sample.name for sample in samples}
-    linear = next(sample for sample in samples if sample.name == "linear")
-    assert linear.flops == 2 * 256 * 512 * 512 + 256 * 512
-    began = time.perf_counter()
-    step()
-    assert sum(sample.seconds for sample in samples) < 100 * (time.perf_counter() - began)
-    with pytest.raises(ValueError, match="the step calls no ops"):
-        simulate.measure_step(lambda: None)
-
-
-def test_links_of_ranks_that_are_threads():
-    from proa.distributed.groups import run_threads
-
-    for samples in run_threads(lambda: simulate.measure_links(sizes=(64, 1 << 20), rounds=2), 2):
-        assert [(s.kind, s.ranks, s.bytes) for s in samples] == [
-            (kind, 2, size) for kind in ("all_reduce", "all_gather", "send") for size in (64, 1 << 20)
-        ]
-        assert all(s.seconds > 0 for s in samples)
-    assert simulate.measure_links() == []
 
 
 # What comes out, and what is refused -------------------------------------------------------

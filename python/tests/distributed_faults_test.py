@@ -299,6 +299,37 @@ dist.init_parallel_env()
     assert "rank 1 of 2 did not come within 4 s" in outputs[0][1]
 
 
+@pytest.mark.parametrize("sizes", [(2, 3), (3, 2)])
+def test_ranks_that_know_of_other_numbers(sizes):
+    source = f"""
+os.environ["PADDLE_TRAINERS_NUM"] = str({sizes}[int(os.environ["PADDLE_TRAINER_ID"])])
+dist.init_parallel_env()
+"""
+    processes = ranks.start(source, 2, PROA_INIT_TIMEOUT="4")
+    errors = [p.communicate(timeout=60)[1] for p in processes]
+    assert all(p.returncode for p in processes)
+    says = [f"rank {r} of {sizes[r]}, rank {1 - r} of {sizes[1 - r]}; PADDLE_TRAINERS_NUM is the same" for r in (0, 1)]
+    assert any(text in error for text, error in zip(says, errors)), errors
+
+
+def test_two_processes_of_one_rank():
+    """The second is told so, and the job goes on."""
+    source = """
+number = int(os.environ["PADDLE_TRAINER_ID"])
+if number == 2:
+    time.sleep(2.5)
+os.environ["PADDLE_TRAINER_ID"], os.environ["PADDLE_TRAINERS_NUM"] = str(min(number, 1)), "2"
+dist.init_parallel_env()
+time.sleep(4)
+dist.all_reduce(proa.ones([2]))
+print("done")
+"""
+    processes = ranks.start(source, 3)
+    outputs = [p.communicate(timeout=60) for p in processes]
+    assert [p.returncode for p in processes][:2] == [0, 0] and processes[2].returncode, outputs
+    assert "another process is rank 1 of this job already" in outputs[2][1]
+
+
 def test_port_in_use():
     port = ranks.free_port()
     server = proa._C.distributed.TcpStoreServer(port)

@@ -210,6 +210,8 @@ def begin(rank, size, master, timeout=DEFAULT_TIMEOUT, meeting_timeout=None, etc
         return _process["context"]
     seconds = float(os.environ.get("PROA_INIT_TIMEOUT", "300")) if meeting_timeout is None else meeting_timeout
     store, server = (etcd.store(seconds), None) if etcd is not None else _served_store(rank, master, seconds)
+    if etcd is None:
+        _introduce(store, rank, size)
     job = _C.distributed.processes(store, rank, size, seconds)
     made = Context(job, rank, size, store, server)
     _C.distributed.set_job_of_process(job)
@@ -228,6 +230,42 @@ def _served_store(rank, master, seconds):
     server = _C.distributed.TcpStoreServer(port) if serves else None
     host = "127.0.0.1" if server is not None and host == "localhost" else host
     return _C.distributed.TcpStore(host, port, seconds, rank), server
+
+
+_SIZES = "processes and the numbers of ranks that they know of"
+_ONE = 1 << 40  # a process, beside the sum of those numbers
+
+
+def _introduce(store, rank, size):
+    """Says who this process is: RuntimeError where another is the same rank, or knows of another number of ranks."""
+    store.set(f"size by {rank}", str(size).encode())
+    if store.add(f"processes of rank {rank}", 1) > 1:
+        raise _C.located(
+            RuntimeError(
+                f"init_parallel_env: another process is rank {rank} of this job already; give each process another number "
+                "(PADDLE_TRAINER_ID), and each job another master port"
+            )
+        )
+    count, total = divmod(store.add(_SIZES, _ONE + size), _ONE)
+    if total != count * size:
+        raise _C.located(
+            RuntimeError(
+                f"init_parallel_env: processes know of different numbers of ranks: rank {rank} of {size}"
+                f"{_other_size(store, size)}; PADDLE_TRAINERS_NUM is the same for all"
+            )
+        )
+
+
+def _other_size(store, size):
+    """Who else said which other number, as far as it is found soon."""
+    for other in range(min(4096, 2 * size)):
+        try:
+            said = int(store.get(f"size by {other}", 0.0))
+        except Exception:  # noqa: BLE001
+            continue
+        if said != size:
+            return f", rank {other} of {said}"
+    return ""
 
 
 # In the store: how many ranks have begun. Who serves the store stays until all have, or this many seconds.

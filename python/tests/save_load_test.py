@@ -251,3 +251,24 @@ def test_saves_without_gradients(tmp_path):
         proa.jit.save(net, str(tmp_path / "net"), [proa.static.InputSpec([None, 2])])
     x = proa.ones([1, 2])
     assert proa.jit.load(str(tmp_path / "net"))(x).numpy().tolist() == net(x).numpy().tolist()
+
+
+@pytest.mark.parametrize(
+    "array", [np.arange(3), np.ones([2, 0]), np.array(2.5, "float32"), np.array([True]), np.array([1 + 2j])]
+)
+def test_an_array_alone_is_read_as_a_tensor(array, tmp_path):
+    """As PaddlePaddle 3.3 reads it; in a list it stays an array."""
+    proa.save(array, tmp_path / "x")
+    loaded = proa.load(tmp_path / "x")
+    assert isinstance(loaded, proa.Tensor) and loaded.numpy().dtype == array.dtype
+    np.testing.assert_array_equal(loaded.numpy(), array)
+    np.testing.assert_array_equal(proa.load(tmp_path / "x", return_numpy=True), array)
+    proa.save([array], tmp_path / "x")
+    assert isinstance(proa.load(tmp_path / "x")[0], np.ndarray)
+
+
+def test_none_and_arrays_that_are_no_tensors(tmp_path):
+    proa.save(None, tmp_path / "x")
+    assert proa.load(tmp_path / "x") is None
+    proa.save(np.array([1, 2], "uint32"), tmp_path / "x")
+    assert proa.load(tmp_path / "x").dtype == np.uint32

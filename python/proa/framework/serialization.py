@@ -46,7 +46,7 @@ class _Encoder:
     A node is a plain str, int, bool, None or finite float, or a list whose first item
     says what it is: ["list", ...], ["tuple", ...], ["dict", [key, value], ...],
     ["tensor", name, flags], ["array", name], ["float", text], ["complex", re, im], ["bytes", base64],
-    ["sparse", "coo" or "csr", shape, coalesced, its tensors].
+    ["sparse", "coo" or "csr", shape, coalesced, its tensors]; ["none"] for None that is the whole value.
     """
 
     def __init__(self):
@@ -234,6 +234,9 @@ class _Decoder:
         (text,) = items
         return base64.b64decode(text, validate=True)
 
+    def _none(self, items):
+        () = items
+
     def _dtype(self, items):
         (name,) = items
         if name not in _FORMAT_NAMES or not hasattr(_C, name):
@@ -251,6 +254,7 @@ class _Decoder:
         "complex": _complex,
         "bytes": _bytes,
         "dtype": _dtype,
+        "none": _none,
     }
 
 
@@ -281,7 +285,12 @@ def encode(obj):
     encoder = _Encoder()
     try:
         with _C.eager_mode():
-            tree = encoder.encode(obj, ())
+            if obj is None:
+                tree = ["none"]  # no tree at all is that of other writers' files
+            else:
+                tree = encoder.encode(obj, ())
+            if isinstance(obj, np.ndarray) and (obj.dtype.kind != "u" or obj.itemsize == 1):
+                tree = ["tensor", tree[1], None, False]  # alone it is read as a tensor, as in PaddlePaddle
     except RecursionError:
         raise _C.located(ValueError("save: the value is nested too deeply, or contains itself")) from None
     return encoder.arrays, tree

@@ -572,6 +572,8 @@ def test_names_of_types_and_questions():
         fluid.data_feeder.check_variable_and_dtype(t(_I), "x", ["float32"], "example")
     assert layers.utils.map_structure(lambda v: v + 1, {"a": [1, (2, 3)]}) == {"a": [2, (3, 4)]}
     assert layers.utils.flatten([1, [2, {"b": 4, "a": 3}]]) == [1, 2, 3, 4]
+    assert list(proa.utils.map_structure(lambda v: v, {"b": 4, "a": 3})) == ["b", "a"]
+    assert proa.utils.pack_sequence_as({"b": [1, (2,)], "a": 4}, [10, 20, 30]) == {"b": [20, (30,)], "a": 10}
     with pytest.raises(ValueError, match="number of elements"):
         layers.utils.assert_same_structure([1, 2], [1])
 

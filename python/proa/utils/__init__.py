@@ -27,6 +27,8 @@ def __getattr__(name):
         return importlib.import_module("proa.utils.log_writer").LogWriter
     if name in ("CustomOp", "custom_op"):
         return getattr(importlib.import_module("proa.utils.custom_ops"), name)
+    if name in ("assert_same_structure", "flatten", "map_structure", "pack_sequence_as"):
+        return getattr(importlib.import_module("proa.fluid.layers.utils"), name)
     if name in ("cpp_extension", "dlpack", "download", "profiler"):
         return importlib.import_module(f"proa.utils.{name}")
     from proa.framework.names import MissingName

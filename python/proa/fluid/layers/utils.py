@@ -21,7 +21,8 @@ def flatten(nest):
 
 def _packed(structure, leaves):
     if isinstance(structure, dict):
-        return type(structure)((key, _packed(structure[key], leaves)) for key in sorted(structure))
+        made = {key: _packed(structure[key], leaves) for key in sorted(structure)}
+        return type(structure)((key, made[key]) for key in structure)
     if isinstance(structure, tuple) and hasattr(structure, "_fields"):
         return type(structure)(*(_packed(item, leaves) for item in structure))
     if isinstance(structure, (list, tuple)):

@@ -1,5 +1,7 @@
 """What Model makes of the batches that it is given, and what it tells callbacks and metrics, beside PaddlePaddle 3.3."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -238,3 +240,27 @@ def test_callbacks_of_a_loop_by_hand():
     assert second.calls == heard.calls[3:] == [("on_train_batch_end", 0, {"loss": [1.0]}), ("on_eval_end", {})]
     with pytest.raises(ValueError, match="mode must be train, eval or predict"):
         run.on_begin("test")
+
+
+def test_lines_with_what_batches_take(capsys):
+    """`verbose=3`, as PaddlePaddle 3.3 prints it; predictions tell every second batch."""
+    model = make(metrics=proa.metric.Accuracy())
+    model.fit(Rows(7), batch_size=2, verbose=3, log_freq=2, shuffle=False)
+    model.evaluate(Rows(3), batch_size=2, verbose=3)
+    model.predict(Rows(7), batch_size=2, verbose=2)
+    found = capsys.readouterr().out
+    seconds = re.findall(r"avg_reader_cost: (\S+) sec - avg_batch_cost: (\S+) sec - ips: (\S+) samples/sec", found)
+    assert len(seconds) == 3 and all(0 <= float(r) <= float(b) and float(i) > 0 for r, b, i in seconds)
+    cost = "avg_reader_cost: # sec - avg_batch_cost: # sec - ips: # samples/sec"
+    assert re.sub(r"\d+\.\d+(e-\d\d)?|\d+m?u?s(?=/)", "#", found).splitlines()[1:] == [
+        "Epoch 1/1",
+        f"step 2/4 - loss: # - acc: # - {cost} - #/step",
+        f"step 4/4 - loss: # - acc: # - {cost} - #/step",
+        "Eval begin...",
+        f"step 2/2 - loss: # - acc: # - {cost} - #/step",
+        "Eval samples: 3",
+        "Predict begin...",
+        "step 2/4 - #/step",
+        "step 4/4 - #/step",
+        "Predict samples: 7",
+    ]

@@ -1,4 +1,4 @@
-"""Callback and its kinds: progress, checkpoints, schedules, early stopping."""
+"""Kinds of callbacks: progress, checkpoints, schedules, early stopping; and those of a run."""
 
 import numbers
 import os
@@ -7,154 +7,9 @@ import warnings
 import numpy as np
 
 from proa import _C
-from proa.hapi.progress import ProgressBar
+from proa.hapi.callback import Callback, CallbackList
+from proa.hapi.progress import Costs, ProgressBar
 from proa.hapi.shares import is_first
-
-
-class Callback:
-    """Base of callbacks: what happens at the begin and end of training, epochs and batches.
-
-    `self.model` is the Model; `self.params` holds epochs, steps, verbose, metrics, batch_size.
-
-    Examples:
-        >>> class Counter(proa.callbacks.Callback):
-        ...     def on_train_batch_end(self, step, logs=None):
-        ...         print(step, end=" ")
-        >>> net = proa.nn.Linear(2, 1)
-        >>> model = proa.Model(net)
-        >>> model.prepare(proa.optimizer.SGD(0.1, parameters=net.parameters()), proa.nn.MSELoss())
-        >>> data = proa.io.TensorDataset([proa.ones([6, 2]), proa.ones([6, 1])])
-        >>> model.fit(data, batch_size=2, verbose=0, callbacks=Counter())
-        0 1 2
-    """
-
-    def __init__(self):
-        self.model = None
-        self.params = {}
-
-    def set_params(self, params):
-        """Called with the facts of the run."""
-        self.params = params
-
-    def set_model(self, model):
-        """Called with the Model."""
-        self.model = model
-
-    def on_train_begin(self, logs=None):
-        """Before training."""
-
-    def on_train_end(self, logs=None):
-        """After training."""
-
-    def on_eval_begin(self, logs=None):
-        """Before an evaluation."""
-
-    def on_eval_end(self, logs=None):
-        """After an evaluation."""
-
-    def on_predict_begin(self, logs=None):
-        """Before prediction."""
-
-    def on_predict_end(self, logs=None):
-        """After prediction."""
-
-    def on_epoch_begin(self, epoch, logs=None):
-        """Before an epoch."""
-
-    def on_epoch_end(self, epoch, logs=None):
-        """After an epoch; logs holds the last values."""
-
-    def on_train_batch_begin(self, step, logs=None):
-        """Before a batch of training."""
-
-    def on_train_batch_end(self, step, logs=None):
-        """After a batch of training; logs holds its values."""
-
-    def on_eval_batch_begin(self, step, logs=None):
-        """Before a batch of evaluation."""
-
-    def on_eval_batch_end(self, step, logs=None):
-        """After a batch of evaluation."""
-
-    def on_predict_batch_begin(self, step, logs=None):
-        """Before a batch of prediction."""
-
-    def on_predict_batch_end(self, step, logs=None):
-        """After a batch of prediction."""
-
-
-class CallbackList:
-    """Calls the method of the same name of each callback: `on_train_begin(logs)`, or `on_begin("train", logs)`, and so on.
-
-    Args:
-        callbacks (list[Callback], optional): those that are called, in this order.
-    """
-
-    def __init__(self, callbacks=None):
-        self.callbacks = list(callbacks or ())
-
-    def __iter__(self):
-        return iter(self.callbacks)
-
-    def append(self, callback):
-        """One more, after the others."""
-        self.__dict__ = {"callbacks": [*self.callbacks, callback]}  # without what was looked up
-
-    def set_params(self, params):
-        """Tells each the facts of the run."""
-        for callback in self.callbacks:
-            callback.set_params(params)
-
-    def set_model(self, model):
-        """Tells each the Model."""
-        for callback in self.callbacks:
-            callback.set_model(model)
-
-    def on_begin(self, mode, logs=None):
-        """Before training, an evaluation or a prediction: `mode` is "train", "eval" or "predict"."""
-        getattr(self, f"on_{_mode(mode)}_begin")(logs)
-
-    def on_end(self, mode, logs=None):
-        """After training, an evaluation or a prediction."""
-        getattr(self, f"on_{_mode(mode)}_end")(logs)
-
-    def on_batch_begin(self, mode, step=None, logs=None):
-        """Before a batch of training, of an evaluation or of a prediction."""
-        getattr(self, f"on_{_mode(mode)}_batch_begin")(step, logs)
-
-    def on_batch_end(self, mode, step=None, logs=None):
-        """After a batch of training, of an evaluation or of a prediction."""
-        getattr(self, f"on_{_mode(mode)}_batch_end")(step, logs)
-
-    def __getattr__(self, name):
-        if not name.startswith("on_"):
-            raise AttributeError(name)
-
-        # Those that have something to do there; looked up once, not at every batch.
-        nothing = (getattr(Callback, name, None), object.__getattribute__)
-        busy = [
-            c
-            for c in self.callbacks
-            if name in vars(c) or (getattr(type(c), name, None), type(c).__getattribute__) != nothing
-        ]
-
-        def call(position, logs=None):
-            for callback in busy:
-                getattr(callback, name)(position, logs)
-
-        def call_whole(logs=None):
-            for callback in busy:
-                getattr(callback, name)(logs)
-
-        call = call if "epoch" in name or "batch" in name else call_whole
-        setattr(self, name, call)
-        return call
-
-
-def _mode(mode):
-    if mode not in ("train", "eval", "predict"):
-        raise _C.located(ValueError(f"CallbackList: mode must be train, eval or predict, not {mode!r}"))
-    return mode
 
 
 def config_callbacks(
@@ -223,7 +78,8 @@ class ProgBarLogger(Callback):
 
     Args:
         log_freq (int): batches between two updates.
-        verbose (int): 0 nothing, 1 a bar, 2 a line for each update.
+        verbose (int): 0 nothing, 1 a bar, 2 a line for each update, 3 with the seconds that a batch and reading it take and
+            the samples a second, each since the line before.
 
     Examples:
         >>> seldom = proa.callbacks.ProgBarLogger(log_freq=100)  # for Model.fit(callbacks=seldom)
@@ -232,24 +88,32 @@ class ProgBarLogger(Callback):
     def __init__(self, log_freq=1, verbose=2):
         super().__init__()
         self.log_freq, self.verbose = max(int(log_freq), 1), verbose
-        self._bar = self._rest = self._eval_steps = None
+        self._bar = self._rest = self._eval_steps = self._costs = None
 
     def _values(self, logs):
         names = self.params.get("metrics", ())
-        return [(name, logs[name]) for name in names if logs and name in logs]
+        values = [(name, logs[name]) for name in names if logs and name in logs]
+        return values if self._costs is None else values + self._costs.values()
 
     def _begin(self, steps):
-        self._bar = ProgressBar(steps, every_line=self.verbose == 2) if self.verbose else None
+        self._bar = ProgressBar(steps, every_line=self.verbose >= 2) if self.verbose else None
+        self._costs = Costs() if self.verbose >= 3 else None
         self._rest = None
+
+    def _loaded(self):
+        if self._costs is not None:
+            self._costs.loaded()
 
     def _update(self, step, steps, logs):
         if self._bar is None:
             return
+        if self._costs is not None:
+            self._costs.done((logs or {}).get("batch_size", 0))
         shown = (step + 1) % self.log_freq == 0 or step + 1 == steps
         if shown:
             self._bar.update(step + 1, self._values(logs))
         # What a loop of unknown length, or one that stops early, has to show in the end.
-        self._rest = None if step + 1 == steps or shown and self.verbose == 2 else (step + 1, logs)
+        self._rest = None if step + 1 == steps or shown and self.verbose >= 2 else (step + 1, logs)
 
     def _end(self):
         if self._rest is not None:
@@ -268,6 +132,9 @@ class ProgBarLogger(Callback):
             print(f"Epoch {epoch + 1}/{self.params['epochs']}")
         self._begin(self.params.get("steps"))
 
+    def on_train_batch_begin(self, step, logs=None):
+        self._loaded()
+
     def on_train_batch_end(self, step, logs=None):
         self._update(step, self.params.get("steps"), logs)
 
@@ -280,6 +147,9 @@ class ProgBarLogger(Callback):
         if self.verbose:
             print("Eval begin...")
         self._begin(self._eval_steps)
+
+    def on_eval_batch_begin(self, step, logs=None):
+        self._loaded()
 
     def on_eval_batch_end(self, step, logs=None):
         self._update(step, self._eval_steps, logs)
@@ -294,6 +164,9 @@ class ProgBarLogger(Callback):
         if self.verbose:
             print("Predict begin...")
         self._begin(self._eval_steps)
+
+    def on_predict_batch_begin(self, step, logs=None):
+        self._loaded()
 
     def on_predict_batch_end(self, step, logs=None):
         self._update(step, self._eval_steps, logs)

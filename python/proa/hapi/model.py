@@ -277,7 +277,7 @@ class Model:
             epochs (int): passes over the data; `num_iters` decides where it is given and data has a length.
             log_freq (int): batches between two updates of the output.
             save_dir (str, optional): where to save every `save_freq` epochs and at the end.
-            verbose (int): 0 nothing, 1 a progress bar, 2 a line for each update.
+            verbose (int): 0 nothing, 1 a progress bar, 2 a line for each update, 3 with what batches take.
             drop_last, shuffle, num_workers: of the loader of a training data set; an IterableDataset keeps its order.
             callbacks (Callback|list[Callback], optional): called besides.
             accumulate_grad_batches (int): batches whose gradients are added up for a step; the last ones of an epoch, or
@@ -375,7 +375,7 @@ class Model:
         """
         self._seen = []
         loader = loader_of(test_data, batch_size, False, num_workers)
-        callbacks = config_callbacks(callbacks, self, batch_size, log_freq=1, verbose=verbose)
+        callbacks = config_callbacks(callbacks, self, batch_size, verbose=verbose)
         callbacks.on_predict_begin({"steps": _length(loader)})
         batches, samples, logs, gathered = [], 0, {}, Gathered(loader)
         for step, batch in enumerate(loader):

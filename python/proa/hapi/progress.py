@@ -5,6 +5,39 @@ import sys
 import time
 
 
+class Costs:
+    """What batches took since it was asked last: `loaded` when one is there, `done` when it is computed."""
+
+    def __init__(self):
+        self._since = time.perf_counter()
+        self._clear()
+
+    def _clear(self):
+        self._reading = self._all = 0.0
+        self._count = self._samples = 0
+
+    def loaded(self):
+        self._reading += time.perf_counter() - self._since
+
+    def done(self, samples):
+        now = time.perf_counter()
+        self._all += now - self._since
+        self._since = now
+        self._count += 1
+        self._samples += samples
+
+    def values(self):
+        """(name, text) pairs, for a line."""
+        count, ips = max(self._count, 1), self._samples / self._all if self._all else 0.0
+        found = [
+            ("avg_reader_cost", f"{self._reading / count:.5f} sec"),
+            ("avg_batch_cost", f"{self._all / count:.5f} sec"),
+            ("ips", f"{ips:.5f} samples/sec"),
+        ]
+        self._clear()
+        return found
+
+
 class ProgressBar:
     """Shows steps done, a bar, time and values.
 
@@ -78,7 +111,7 @@ def _number(value):
         value = value.tolist()
     if isinstance(value, (list, tuple)):
         return " ".join(_number(v) for v in value)
-    if isinstance(value, int):
+    if isinstance(value, (int, str)):
         return str(value)
     value = float(value)
     return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e5 else f"{value:.4e}"

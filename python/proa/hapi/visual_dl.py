@@ -5,7 +5,7 @@ import numbers
 
 import numpy as np
 
-from proa.hapi.callbacks import Callback
+from proa.hapi.callback import Callback
 
 __all__ = ["VisualDL"]
 

@@ -222,6 +222,13 @@ def test_to_dtype():
     assert net.first.weight is weight and not weight.stop_gradient and weight.persistable
     assert net(proa.ones([1, 3], "float64")).dtype == proa.float64
     assert net.to(device="cpu") is net
+    for kind in ("half", "bfloat16", "double", "float"):
+        assert getattr(net, kind)() is net
+        assert (
+            net.first.weight.dtype
+            == net.count.dtype
+            == getattr(proa, {"half": "float16", "double": "float64", "float": "float32"}.get(kind, kind))
+        )
 
 
 @pytest.mark.parametrize("kind", ["float64", "bfloat16"])

@@ -585,6 +585,18 @@ class Layer:
         """`to(dtype="float32")`."""
         return self.to(dtype="float32")
 
+    def double(self):
+        """`to(dtype="float64")`."""
+        return self.to(dtype="float64")
+
+    def half(self):
+        """`to(dtype="float16")`."""
+        return self.to(dtype="float16")
+
+    def bfloat16(self):
+        """`to(dtype="bfloat16")`."""
+        return self.to(dtype="bfloat16")
+
     # Printing --------------------------------------------------------------
 
     def extra_repr(self):

@@ -5,7 +5,6 @@ import re
 
 import numpy as np
 import pytest
-from sklearn import metrics as reference
 
 import proa
 from proa import metric, nn
@@ -296,73 +295,6 @@ def test_model_errors():
             model.prepare(amp_configs=wrong)
 
 
-def test_accuracy():
-    m = metric.Accuracy(topk=(1, 2))
-    scores = proa.to_tensor([[0.1, 0.7, 0.2], [0.5, 0.1, 0.4], [0.2, 0.3, 0.5]])
-    assert m.update(m.compute(scores, proa.to_tensor([1, 2, 0]))) == pytest.approx([1 / 3, 2 / 3])
-    hot = proa.to_tensor([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-    m.update(m.compute(scores, hot))
-    assert m.accumulate() == pytest.approx([4 / 6, 5 / 6]) and m.name() == ["acc_top1", "acc_top2"]
-    m.reset()
-    assert m.accumulate() == [0.0, 0.0]
-    assert metric.accuracy(scores, proa.to_tensor([[1], [2], [0]]), k=2).item() == pytest.approx(2 / 3)
-
-
-def test_binary_metrics():
-    random = np.random.default_rng(0)
-    scores, labels = random.random(500), random.integers(0, 2, 500)
-    scores = np.clip(scores + 0.2 * labels, 0, 1)
-    precision, recall, auc = metric.Precision(), metric.Recall(), metric.Auc()
-    for part in np.split(np.arange(500), 5):
-        for m in (precision, recall, auc):
-            m.update(scores[part], labels[part])
-    called = (scores >= 0.5).astype(int)
-    assert precision.accumulate() == pytest.approx(reference.precision_score(labels, called))
-    assert recall.accumulate() == pytest.approx(reference.recall_score(labels, called))
-    assert auc.accumulate() == pytest.approx(reference.roc_auc_score(labels, scores), abs=1e-3)
-    auc.reset()
-    assert auc.accumulate() == 0.0
-    with pytest.raises(ValueError, match="in \\[0, 1\\]"):
-        auc.update(np.array([1.5]), np.array([1]))
-
-
-def test_area_of_precision_over_recall():
-    random = np.random.default_rng(1)
-    for positive in (0.5, 0.05):
-        # Multiples of 1/64, so that the histogram loses nothing.
-        scores, labels = random.integers(0, 65, 400) / 64, (random.random(400) < positive).astype(int)
-        area = metric.Auc("PR", num_thresholds=64)
-        for part in np.split(np.arange(400), 4):
-            area.update(np.stack([1 - scores[part], scores[part]], 1), labels[part, None])
-        precision, recall, _ = reference.precision_recall_curve(labels, scores)
-        assert area.accumulate() == pytest.approx(reference.auc(recall, precision), abs=1e-12)
-    area.reset()
-    area.update(np.array([0.1, 0.9]), np.array([0, 0]))
-    assert area.accumulate() == 0.0  # without a positive
-    with pytest.raises(ValueError, match="curve must be"):
-        metric.Auc(curve="pr")
-
-
-def test_scores_of_a_half():
-    """As in PaddlePaddle 3.3: Precision takes 0.5 for positive, Recall rounds it to the even number, 0."""
-    scores, labels = np.float32([0.5, 0.5, 0.4, 0.6]), np.array([1, 0, 1, 1])
-    precision, recall = metric.Precision(), metric.Recall()
-    precision.update(proa.to_tensor(scores), labels), recall.update(proa.to_tensor(scores), labels)
-    assert (precision.tp, precision.fp, recall.tp, recall.fn) == (2, 1, 1, 2)
-
-
-def test_summary_and_flops(capsys):
-    net = nn.Sequential(nn.Conv2D(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(2 * 6 * 6, 5))
-    assert proa.summary(net, (1, 1, 8, 8)) == {"total_params": 20 + 365, "trainable_params": 385}
-    output = capsys.readouterr().out
-    number = int(net[0].full_name().rpartition("_")[2]) + 1
-    row = f"{f'Conv2D-{number}':^15} {'[[1, 1, 8, 8]]':^20} {'[1, 2, 6, 6]':^20} {20:^15}"
-    assert row in output.splitlines() and output.startswith("-" * 75 + "\n Layer (type)       Input Shape ")
-    # Biases of linear layers are not counted, as in the reference.
-    assert proa.flops(net, [1, 1, 8, 8]) == 72 * 10 + 5 * 72
-    assert net.training
-
-
 def test_vision_models():
     from proa.vision import models
 
@@ -445,72 +377,6 @@ def test_visual_dl(monkeypatch, tmp_path):
     assert written == steps + evaluated[0] + later + evaluated[1] and closed == [True]
 
 
-# What the reference 3.3 counts: side of the image, multiply-adds.
-_FLOPS = {
-    "LeNet": (28, 347560), "resnet18": (64, 148965888), "mobilenet_v2": (64, 26825216), "densenet121": (64, 234877952),
-    "mobilenet_v3_small": (64, 6778496), "shufflenet_v2_x0_25": (64, 2017216), "squeezenet1_1": (64, 21889144),
-    "googlenet": (224, 1437208976), "inception_v3": (139, 1006612672),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", _FLOPS)
-def test_flops(name, capsys):
-    side, count = _FLOPS[name]
-    net = getattr(proa.vision.models, name)()
-    assert proa.flops(net, [1, 1 if name == "LeNet" else 3, side, side]) == count
-    total = sum(p.size for p in net.parameters())
-    assert capsys.readouterr().out == f"Total Flops: {count}     Total Params: {total}\n"
-
-
-def test_flops_of_layers(capsys):
-    """One of each kind, by the reference's table."""
-    nn = proa.nn
-    net = nn.Sequential(nn.Conv2D(3, 4, 3), nn.BatchNorm2D(4), nn.ReLU(), nn.AvgPool2D(2), nn.Upsample(scale_factor=2),
-                        nn.Conv2DTranspose(4, 2, 3), nn.PReLU(), nn.LeakyReLU(), nn.Softmax(), nn.AdaptiveAvgPool2D(2),
-                        nn.MaxPool2D(2))  # fmt: skip
-    counts = [43904, 3136, 0, 392, 0, 37888, 0, 1024, 0, 1040, 0]
-    assert proa.flops(net, [2, 3, 16, 16], print_detail=True) == sum(counts)
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in capsys.readouterr().out.splitlines()]
-    assert [int(row[-1]) for row in rows if len(row) == 5 and row[-1].isdigit()] == counts
-    assert ["Layer Name", "Input Shape", "Output Shape", "Params", "Flops"] in rows
-
-    def by_attribute(layer, inputs, outputs):
-        layer.total_ops += 7
-
-    own = {nn.PReLU: lambda layer, inputs, outputs: 5, nn.Softmax: by_attribute}
-    assert proa.flops(net, [2, 3, 16, 16], custom_ops=own) == sum(counts) + 12
-    assert not hasattr(net[8], "total_ops")
-
-
-def test_rows_of_summaries(capsys):
-    nn = proa.nn
-
-    class Tagger(nn.Layer):
-        def __init__(self):
-            super().__init__()
-            self.words, self.memory = nn.Embedding(10, 4), nn.LSTM(4, 5, 2, "bidirect")
-            self.tags = nn.Sequential(nn.Linear(10, 2), nn.ReLU())
-
-        def forward(self, x):
-            return self.tags(self.memory(self.words(x))[0])
-
-    net = Tagger()
-    counts = proa.summary(net, (2, 7), "int64")
-    memory = sum(p.size for p in net.memory.parameters())
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    found = {row[0]: int(row[-1].replace(",", "")) for row in rows if row and "-" in row[0].strip("-")}
-    found.pop("Non-trainable", None)
-    # Numbered among those of their kind, by the names of the layers.
-    number = {layer: int(layer.full_name().rpartition("_")[2]) + 1 for layer in net.sublayers()}
-    memory_row = f"LSTM-{number[net.memory]}"
-    assert found == {f"Embedding-{number[net.words]}": 40, memory_row: memory, f"Linear-{number[net.tags[0]]}": 22,
-                     f"ReLU-{number[net.tags[1]]}": 0}  # fmt: skip
-    assert counts == {"total_params": 62 + memory, "trainable_params": 62 + memory}
-    proa.summary(proa.vision.models.resnet18(), (1, 3, 32, 32))
-    text = capsys.readouterr().out
-    assert text.count("BasicBlock-") == 8 and "Params size (MB): 44.63" in text
-
-
 def test_callbacks_are_told_of_the_batch_before_and_of_step_and_size():
     class Told(proa.callbacks.Callback):
         def on_train_batch_begin(self, step, logs=None):
@@ -547,27 +413,6 @@ def test_evaluation_every_second_epoch_begins_with_the_first():
     heard = []
     make().fit(Points(4, 0), Points(4, 0), batch_size=4, epochs=5, eval_freq=2, verbose=0, callbacks=Evaluated())
     assert heard == [0, 2, 4]
-
-
-def test_one_recurrent_layer_is_one_row(capsys):
-    """Found beside PaddlePaddle 3.3: the cells and loops inside were rows, and no row was the layer's."""
-    net = nn.LSTM(3, 4, 2)
-    assert proa.summary(net, (2, 5, 3))["total_params"] == 304
-    rows = [line.split() for line in capsys.readouterr().out.splitlines() if "[[" in line]
-    number = int(net.full_name().rpartition("_")[2]) + 1
-    assert rows == [[f"LSTM-{number}", *"[[2, 5, 3]] [[2, 5, 4], [[2, 2, 4], [2, 2, 4]]] 304".split()]]
-
-
-def test_what_summary_and_flops_refuse():
-    for call, says in (
-        (lambda: proa.summary(3, (1, 2)), "summary: net must be a Layer, not int"),
-        (lambda: proa.flops(3, [1, 2]), "flops: net must be a Layer, not int"),
-        (lambda: proa.flops(nn.Linear(1, 1), 3), "flops: input_size must be a list of ints, not 3"),
-        (lambda: proa.summary(nn.Linear(2, 1), (0, 2)), "sizes must be positive, or None or -1"),
-        (lambda: proa.summary(nn.Linear(2, 1)), "summary: give input_size or input"),
-    ):
-        with pytest.raises(ValueError, match=says):
-            call()
 
 
 def test_callbacks_without_defaults():

@@ -7,18 +7,7 @@ import numpy as np
 import pytest
 
 import proa
-
-random = np.random.default_rng(17)
-
-
-def array(*shape):
-    return random.normal(size=shape).astype("float32")
-
-
-def close(actual, expected, tolerance=1e-5):
-    actual = actual.numpy() if isinstance(actual, proa.Tensor) else np.asarray(actual)
-    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
-
+from python.tests.checked_values import array, close, random
 
 T = proa.to_tensor
 

@@ -2,7 +2,8 @@
 
 from proa import _C
 from proa.framework.attributes import known_real
-from proa.optimizer.optimizer import Optimizer, first_power, fuses_masters
+from proa.optimizer.bucket import first_power, fuses_masters
+from proa.optimizer.optimizer import Optimizer
 
 
 def _check_beta(kind, name, value):

@@ -1,7 +1,8 @@
 """SGD and Momentum."""
 
 from proa import _C
-from proa.optimizer.optimizer import Optimizer, fuses_masters
+from proa.optimizer.bucket import fuses_masters
+from proa.optimizer.optimizer import Optimizer
 
 
 class SGD(Optimizer):

@@ -254,15 +254,24 @@ def test_a_model_of_sequences_is_saved_and_loaded(tmp_path):
     [
         (lambda x: nn.sequence_pool(x, "sum"), "nothing is known of sequences in input .* lengths must be given"),
         (lambda x: nn.sequence_pool(x, "middle", lengths=[3]), "pool_type must be one of average, sum"),
-        (lambda x: nn.sequence_pool(x, "sum", lengths=[1, 1]), "lengths .1, 1. are not those of the rows of input, whose shape is .3, 2."),
-        (lambda x: nn.sequence_pool(x, "sum", lengths=[4, -1]), "lengths .4, -1. are not those of the rows of input, whose shape is .3, 2."),
+        (
+            lambda x: nn.sequence_pool(x, "sum", lengths=[1, 1]),
+            "lengths .1, 1. are not those of the rows of input, whose shape is .3, 2.",
+        ),
+        (
+            lambda x: nn.sequence_pool(x, "sum", lengths=[4, -1]),
+            "lengths .4, -1. are not those of the rows of input, whose shape is .3, 2.",
+        ),
         (lambda x: nn.sequence_pool(x, "sum", lengths=proa.ones([3])), "lengths must hold integers"),
         (lambda x: nn.sequence_softmax(x, lengths=[3]), r"must be \[rows\] or \[rows, 1\]; it is \[3, 2\]"),
         (lambda x: nn.sequence_pad(x, 0.0, 2, lengths=[3]), "maxlen is 2, the longest sequence has 3 rows"),
         (lambda x: nn.sequence_pad(x, proa.ones([3]), lengths=[3]), "one number or of the dims of a row"),
         (lambda x: nn.sequence_unpad(x[:, 0], [3]), "x must be .sequences, size"),
         (lambda x: nn.sequence_reshape(x, 4, lengths=[3]), "must be a multiple of 4"),
-        (lambda x: nn.sequence_slice(x, [2], [2], lengths=[3]), "sequences of .3. rows do not have .2. rows from .2. on"),
+        (
+            lambda x: nn.sequence_slice(x, [2], [2], lengths=[3]),
+            "sequences of .3. rows do not have .2. rows from .2. on",
+        ),
         (lambda x: nn.sequence_enumerate(x, 0, lengths=[3]), "win_size must be a positive int"),
         (lambda x: nn.sequence_concat([], lengths=[]), "must be a list of tensors that is not empty"),
         (lambda x: nn.sequence_concat([x, x], lengths=[[3]]), "1 lengths for 2 tensors"),

@@ -9,7 +9,7 @@ computes with that:
 from proa import _C
 from proa.framework.size import Size, is_same
 
-__all__ = ["require", "require_sizes"]
+__all__ = ["as_tensor", "require", "require_sizes"]
 
 
 def require(x, holds, message, *data):
@@ -40,9 +40,18 @@ def require_sizes(x, sizes, wanted, message, *tensors):
         for t in tensors:
             message = message.replace("{}", str(list(t.shape)), 1)
         raise _C.located(ValueError(message))
-    holds = _C.ops.stack([_tensor(a) == _tensor(b) for a, b in late], 0)
+    holds = as_tensor([a for a, _ in late]) == as_tensor([b for _, b in late])
     return require(x, holds, message, *[_C.ops.shape(t) for t in tensors])
 
 
-def _tensor(size):
+def as_tensor(sizes):
+    """A list of ints, of sizes of a program and of tensors of one integer as a tensor of int64."""
+    if all(isinstance(n, int) for n in sizes):
+        return _C.to_tensor(sizes, dtype="int64")
+    return _C.ops.stack([_one(n) for n in sizes], 0)
+
+
+def _one(size):
+    if isinstance(size, _C.Tensor):
+        return _C.ops.reshape(size, []).astype("int64")
     return size.tensor() if isinstance(size, Size) else _C.to_tensor(size, dtype="int64")

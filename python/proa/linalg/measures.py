@@ -3,10 +3,12 @@
 import math
 
 from proa import _C
+from proa.framework.attributes import is_late as _is_late
 from proa.framework.attributes import known_number as _known_number
 from proa.framework.attributes import number as _number
 from proa.framework.dtype import finfo as _finfo
 from proa.framework.names import borrow as _borrow
+from proa.framework.requirements import require as _require
 from proa.tensor.linalg import norm
 
 __all__ = ["cond", "matrix_rank"]
@@ -35,6 +37,9 @@ def cond(x, p=None, name=None):
         raise _C.located(ValueError(f'cond: p must be None, "fro", "nuc", 1, -1, 2, -2, inf or -inf, not {p!r}'))
     if any(isinstance(n, int) and n == 0 for n in x.shape[-2:]):
         raise _C.located(ValueError(f"cond: matrices without elements have none; x is {list(x.shape)} {x.dtype.name}"))
+    if any(_is_late(n) for n in x.shape[-2:]):
+        sizes = _C.ops.shape(x)[-2:]
+        x = _require(x, sizes > 0, "cond: matrices without elements have none; x is [..., {}, {}]", sizes[0], sizes[1])
     if p not in (None, 2, -2):
         return norm(x, p, [-2, -1]) * norm(_C.ops.inverse(x), p, [-2, -1])
     values = _C.ops.svdvals(x)

@@ -3,6 +3,7 @@
 from proa import _C
 from proa.framework.attributes import known_number as _known_number
 from proa.framework.names import borrow as _borrow
+from proa.framework.requirements import require_sizes as _require_sizes
 from proa.tensor.attribute import tensor_list as _tensor_list
 
 __all__ = ["matrix_power", "multi_dot"]
@@ -96,6 +97,8 @@ def matrix_power(x, n, name=None):
         raise _C.located(TypeError(f"matrix_power: n must be an int, not {type(n).__name__}"))
     if len(x.shape) < 2 or x.shape[-1] != x.shape[-2]:
         raise _C.located(ValueError(f"matrix_power: x must be [..., N, N]; it is {list(x.shape)} {x.dtype.name}"))
+    says = f"matrix_power: x must be [..., N, N]; it is {{}} {x.dtype.name}"
+    x = _require_sizes(x, x.shape[-1:], x.shape[-2:-1], says, x)
     if n < 0:
         x, n = _C.ops.inverse(x), -n
     out = None

@@ -4,8 +4,8 @@ import functools
 
 from proa import _C
 from proa.framework.attributes import function, known_real
-from proa.optimizer.adam import _check_beta
 from proa.nn.clip import is_factor
+from proa.optimizer.adam import _check_beta
 from proa.optimizer.bucket import first_power, fuses_masters, times, with_l2
 from proa.optimizer.optimizer import Optimizer
 from proa.optimizer.whole_norms import is_part, whole_norms

@@ -5,14 +5,17 @@ import math
 from proa import _C
 from proa.framework.attributes import is_late, known, known_ints, known_number, known_real, number, numbers
 from proa.framework.names import borrow as _borrow
+from proa.framework.requirements import require_sizes
 from proa.tensor.logic import into
 from proa.tensor.manipulation import axis_of, known_axis_of
 from proa.tensor.method import method as _method
 
 __all__ = [
     "addmm",
+    "bmm",
     "cross",
     "dist",
+    "dot",
     "inner",
     "mm",
     "norm",
@@ -32,6 +35,55 @@ def mm(input, mat2, out=None, name=None):
     input = _C.tensor_argument(input, "mm", "input")
     mat2 = _C.tensor_argument(mat2, "mm", "mat2")
     return into(_C.ops.matmul(input, mat2), out, "mm")
+
+
+@_method
+def bmm(x, y, name=None):
+    """The products of matrices in two batches; no broadcasting.
+
+    Args:
+        x (Tensor): [B, M, K].
+        y (Tensor): [B, K, N].
+
+    Returns:
+        Tensor: [B, M, N].
+
+    Raises:
+        ValueError: other dims, or sizes that differ.
+
+    Examples:
+        >>> proa.bmm(proa.ones([2, 1, 3]), proa.ones([2, 3, 1])).tolist()
+        [[[3.0]], [[3.0]]]
+    """
+    return _C.ops.bmm(x, _of_batch("bmm", x, y, 3))
+
+
+@_method
+def dot(x, y, name=None):
+    """The inner product over the last dim.
+
+    Args:
+        x, y (Tensor): [N], or a batch [B, N].
+
+    Returns:
+        Tensor: 0-d, or [B].
+
+    Raises:
+        ValueError: other dims, or sizes that differ.
+
+    Examples:
+        >>> proa.dot(proa.to_tensor([1.0, 2.0]), proa.to_tensor([3.0, 4.0])).item()
+        11.0
+    """
+    return _C.ops.dot(x, _of_batch("dot", x, y, 2))
+
+
+def _of_batch(op, x, y, rank):
+    """y, where the batch, which is not broadcast, has as many elements as that of x; of other dims the op says what is wrong."""
+    x, y = _C.tensor_argument(x, op, "x"), _C.tensor_argument(y, op, "y")
+    if len(x.shape) != rank or len(y.shape) != rank or type(x.shape[0]) is type(y.shape[0]) is int:
+        return y
+    return require_sizes(y, y.shape[:1], x.shape[:1], f"{op}: the batch sizes differ; x is {{}}, y is {{}}", x, y)
 
 
 @_method

@@ -18,6 +18,7 @@ from proa.framework.attributes import (
     real,
 )
 from proa.framework.names import borrow as _borrow
+from proa.framework.requirements import as_tensor, require
 from proa.tensor.attribute import tensor_list
 from proa.tensor.method import method as _method
 
@@ -415,9 +416,20 @@ def crop(x, shape=None, offsets=None, name=None):
             )
         sizes[i] = size
         ends.append(sys.maxsize if is_late(size) else offsets[i] + size)  # slices end where the dim does
+    if any(is_late(n) for n in x.shape):  # where a slice would end at the end of the dim, or be empty
+        says = "crop: x has the shape {}; there are no {} elements from {} on"
+        x = require(x, *_block_of(x, offsets, sizes, says))
     block = _C.ops.assign(_C.ops.slice(x, list(range(rank)), offsets, ends))
     # Slices keep what is there; a block of other sizes than asked for is an error when the program runs.
     return _C.ops.reshape(block, sizes) if is_late(offsets, sizes, x.shape) else block
+
+
+def _block_of(x, offsets, sizes, message):
+    """What `require` asks of a block of x."""
+    shape = _C.ops.shape(x)
+    offsets, sizes = as_tensor(offsets), as_tensor(sizes)
+    holds = _C.ops.concat([offsets >= 0, sizes >= 0, offsets + sizes <= shape], 0)
+    return holds, message, shape, sizes, offsets
 
 
 def _late_size(rest, size):

@@ -3,6 +3,7 @@
 from proa import _C
 from proa.framework.attributes import an_int, is_late, known, known_real, number, numbers, reals
 from proa.framework.names import borrow as _borrow
+from proa.framework.requirements import require
 from proa.tensor.attribute import optional_tensor
 from proa.tensor.manipulation import known_axis_of
 from proa.tensor.method import method as _method
@@ -38,6 +39,10 @@ def _rows(op, x, axis):
     if not is_late(count) and count == 0:
         raise _C.located(ValueError(f"{op}: there are no elements to choose from; x is {list(x.shape)} {x.dtype.name}"))
     turned = _C.ops.transpose(x, [*rest, *axes])
+    if is_late(count):
+        shape = _C.ops.shape(x)
+        says = f"{op}: there are no elements to choose from; x is {{}} {x.dtype.name}"
+        turned = require(turned, _C.ops.stack([shape[a] for a in axes], 0) > 0, says, shape)
     return _C.ops.reshape(turned, [*(x.shape[i] for i in rest), count]), kept, count
 
 

@@ -3,6 +3,7 @@
 from proa import _C
 from proa.framework.attributes import known_int, reals
 from proa.framework.grad_mode import no_grad
+from proa.framework.requirements import require_sizes
 
 __all__ = ["class_center_sample", "hsigmoid_loss", "margin_cross_entropy"]
 
@@ -14,8 +15,9 @@ def _labels(what, label, num_classes, count=None):
         raise _C.located(TypeError(f"{what}: label must be int64 or int32; it is {label.dtype.name}"))
     if len(label.shape) not in (1, 2) or len(label.shape) == 2 and label.shape[1] != 1:
         raise _C.located(ValueError(f"{what}: label must be [N] or [N, 1]; it is {list(label.shape)}"))
-    if count is not None and type(count) is int and type(label.shape[0]) is int and label.shape[0] != count:
-        raise _C.located(ValueError(f"{what}: label must be of {count} samples; it is {list(label.shape)}"))
+    if count is not None:
+        says = f"{what}: label must be of {count if type(count) is int else 'as many'} samples; it is {{}}"
+        label = require_sizes(label, label.shape[:1], [count], says, label)
     label = label.reshape([-1]).astype(_C.int64)
     with no_grad():
         # Indices may count from the end: what is right both ways is in 0..num_classes - 1. A program computes what is

@@ -4,6 +4,7 @@ import numpy as np
 
 from proa import _C
 from proa.framework.attributes import cut_int, is_late, numbers, real, word
+from proa.framework.requirements import as_tensor, require
 from proa.nn.functional.shapes import spatial_sizes
 
 # Of a dim: where its elements come from takes some times as much memory.
@@ -67,6 +68,9 @@ def interpolate(
     data_format = {"NCW": "NCL", "NWC": "NLC"}.get(data_format, data_format)
     old = spatial_sizes(x, last)
     new, factors = _sizes(old, size, scale_factor, n)
+    if any(is_late(n) for n in new):
+        sizes = as_tensor(new)
+        x = require(x, sizes > 0, "interpolate: the new sizes must be positive; they are {}", sizes)
     if mode == "area":
         from proa.nn.functional import pooling
 

@@ -12,16 +12,12 @@ from proa.nn.functional.common import (  # type: ignore[assignment]
     dropout2d,
     dropout3d,
     embedding,
-    fold,
     label_smooth,
     linear,
     normalize,
     one_hot,
     pad,
-    pixel_shuffle,
     sequence_mask,
-    temporal_shift,
-    unfold,
     zeropad2d,
 )
 from proa.nn.functional.conv import conv1d, conv1d_transpose, conv2d, conv2d_transpose, conv3d, conv3d_transpose
@@ -43,6 +39,7 @@ from proa.nn.functional.loss import (
 )
 from proa.nn.functional.many_classes import class_center_sample, hsigmoid_loss, margin_cross_entropy
 from proa.nn.functional.norm import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm
+from proa.nn.functional.patches import fold, pixel_shuffle, temporal_shift, unfold
 from proa.nn.functional.pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,

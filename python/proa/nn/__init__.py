@@ -84,7 +84,6 @@ from proa.nn.layer.norm import (
     InstanceNorm3D,
     LayerNorm,
     LocalResponseNorm,
-    SpectralNorm,
 )
 from proa.nn.layer.pooling import (
     AdaptiveAvgPool1D,
@@ -114,6 +113,7 @@ from proa.nn.layer.rnn import (
     SimpleRNN,
     SimpleRNNCell,
 )
+from proa.nn.layer.spectral_norm import SpectralNorm
 from proa.nn.layer.sync_norm import SyncBatchNorm
 from proa.nn.layer.transformer import (
     MultiHeadAttention,

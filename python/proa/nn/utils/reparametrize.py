@@ -4,7 +4,7 @@ from proa import _C
 from proa.framework.grad_mode import no_grad
 from proa.framework.parameter import Parameter
 from proa.nn import functional as F
-from proa.nn.layer.norm import power_iteration, rows_of, singular_value
+from proa.nn.layer.spectral_norm import power_iteration, rows_of, singular_value
 from proa.tensor.linalg import norm
 
 

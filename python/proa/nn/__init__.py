@@ -33,6 +33,7 @@ from proa.nn.layer.activation import (
     Tanhshrink,
     ThresholdedReLU,
 )
+from proa.nn.layer.attention import MultiHeadAttention
 from proa.nn.layer.common import (
     AlphaDropout,
     Bilinear,
@@ -116,7 +117,6 @@ from proa.nn.layer.rnn import (
 from proa.nn.layer.spectral_norm import SpectralNorm
 from proa.nn.layer.sync_norm import SyncBatchNorm
 from proa.nn.layer.transformer import (
-    MultiHeadAttention,
     Transformer,
     TransformerDecoder,
     TransformerDecoderLayer,

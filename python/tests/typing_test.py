@@ -90,6 +90,38 @@ def test_a_program(folder):
     ]
 
 
+# What an expression is seen as.
+_SEEN = {
+    "net.parameters()": "list[proa.framework.parameter.Parameter]",
+    "net.sublayers()": "list[proa.nn.layer.layers.Layer]",
+    "net.to(dtype='float64').half()": "proa.nn.layer.common.Linear",
+    "next(net.named_parameters())": "tuple[str, proa.framework.parameter.Parameter]",
+    "proa.create_parameter([1], 'float32')": "proa.framework.parameter.Parameter",
+    "len(loader)": "int",
+    "iter(loader)": "typing.Iterator[Any]",
+    "proa.io.random_split(data, [3, 1])": "list[proa.io.dataset.Subset]",
+    "list(proa.io.RandomSampler(data))": "list[int]",
+    "proa.Model(net).evaluate(data, verbose=0)": "dict[str, Any]",
+    "proa.Model(net).predict_batch(data[0])": "list[numpy.ndarray[Any, Any]]",
+    "proa.summary(net, (1, 2))": "dict[str, int]",
+    "proa.flops(net, [1, 2])": "int",
+    "proa.optimizer.SGD(0.5, net.parameters()).get_lr()": "float",
+    "proa.optimizer.SGD(0.5, net.parameters()).state_dict()": "dict[str, Any]",
+    "proa.get_device()": "str",
+    "proa.in_dynamic_mode()": "bool",
+}
+
+
+def test_what_functions_of_the_package_give(folder):
+    """Editors complete what follows; without a type a checker sees nothing."""
+    lines = ["import proa", "net = proa.nn.Linear(2, 3)", "data = proa.io.TensorDataset([proa.ones([4, 2])])"]
+    lines += ["loader = proa.io.DataLoader(data)", *(f"reveal_type({expression})" for expression in _SEEN)]
+    found = _check(folder, "\n".join(lines) + "\n")
+    assert len(found) == len(_SEEN)
+    for line, (expression, kind) in zip(found, _SEEN.items()):
+        assert f'Revealed type is "{kind}' in line, (expression, line)
+
+
 _RIGHT = """\
 import proa
 cpu = proa.CPUPlace()

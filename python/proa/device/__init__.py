@@ -99,7 +99,7 @@ def set_device(device):
     return _C.set_device(device)
 
 
-def get_device():
+def get_device() -> str:
     """The device that new tensors lie on, such as "cpu" or "gpu:0".
 
     Examples:

@@ -3,7 +3,7 @@
 from proa import _C
 
 
-def in_dynamic_mode():
+def in_dynamic_mode() -> bool:
     """True while ops run at once; False while they are recorded into a program.
 
     Examples:

@@ -176,7 +176,7 @@ def _names_without_layer(key):
     return unique_name.generate(f"create_parameter_0.{key}")
 
 
-def create_parameter(shape, dtype, name=None, attr=None, is_bias=False, default_initializer=None):
+def create_parameter(shape, dtype, name=None, attr=None, is_bias=False, default_initializer=None) -> Parameter:
     """A parameter that belongs to no layer.
 
     Args:

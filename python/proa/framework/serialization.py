@@ -308,7 +308,7 @@ def decode(path, arrays, tree, return_numpy=False):
         raise _C.located(FileError(f"{path}: proa.tree is nested too deeply")) from None
 
 
-def save(obj, path, protocol=4, **configs):
+def save(obj, path, protocol=4, **configs) -> None:
     """Writes a value to a file.
 
     The file changes as a whole: who reads it, and whatever happens to this process, finds the old

@@ -4,11 +4,13 @@ import itertools
 import numbers
 import os
 import warnings
+from typing import Any
 
 import numpy as np
 
 from proa import _C
 from proa.framework.grad_mode import no_grad
+from proa.framework.parameter import Parameter
 from proa.framework.serialization import load_together, save_together
 from proa.hapi.callbacks import EarlyStopping, config_callbacks
 from proa.hapi.fields import fields_of, listed, parameters, tensors
@@ -57,7 +59,7 @@ class Model:
         self.stop_training = False
         self._in_epoch = False  # a batch of the epoch that runs was trained on, so that layers are as they should be
 
-    def parameters(self, *args, **kwargs):
+    def parameters(self, *args, **kwargs) -> list[Parameter]:
         """The network's parameters."""
         return self.network.parameters(*args, **kwargs)
 
@@ -199,7 +201,7 @@ class Model:
             losses = self._loss_of(outputs, labels)[0] if self._loss else []
             return self._result(losses, self._update_metrics(outputs, labels))
 
-    def predict_batch(self, inputs):
+    def predict_batch(self, inputs) -> list[np.ndarray]:
         """The network's outputs for a batch: a list of arrays."""
         return self._predict_batch(tensors(inputs))
 
@@ -267,7 +269,7 @@ class Model:
         callbacks=None,
         accumulate_grad_batches=1,
         num_iters=None,
-    ):
+    ) -> None:
         """Trains.
 
         Args:
@@ -305,7 +307,7 @@ class Model:
         own = type(self).train_batch is not Model.train_batch or "train_batch" in vars(self)
         train = self.train_batch if own else self._train_batch
         done = 0
-        logs = {}
+        logs: dict[str, Any] = {}
         callbacks.on_train_begin(None)  # callbacks of programs may take it without a default
         for epoch in range(epochs):
             callbacks.on_epoch_begin(epoch, None)
@@ -353,7 +355,9 @@ class Model:
         callbacks.on_eval_end(logs)
         return {name: logs[name] for name in self._names() if name in logs}
 
-    def evaluate(self, eval_data, batch_size=1, log_freq=10, verbose=2, num_workers=0, callbacks=None, num_iters=None):
+    def evaluate(
+        self, eval_data, batch_size=1, log_freq=10, verbose=2, num_workers=0, callbacks=None, num_iters=None
+    ) -> dict[str, Any]:
         """Metrics over a data set, and the loss of its last batch: a dict, such as {"loss": [0.1], "acc": 0.98}."""
         self._seen = []
         loader = loader_of(eval_data, batch_size, False, num_workers)
@@ -362,7 +366,9 @@ class Model:
         )
         return self._evaluate(loader, callbacks, num_iters)
 
-    def predict(self, test_data, batch_size=1, num_workers=0, stack_outputs=False, verbose=1, callbacks=None):
+    def predict(
+        self, test_data, batch_size=1, num_workers=0, stack_outputs=False, verbose=1, callbacks=None
+    ) -> list[Any]:
         """The outputs for a data set.
 
         Args:
@@ -377,7 +383,8 @@ class Model:
         loader = loader_of(test_data, batch_size, False, num_workers)
         callbacks = config_callbacks(callbacks, self, batch_size, verbose=verbose)
         callbacks.on_predict_begin({"steps": _length(loader)})
-        batches, samples, logs, gathered = [], 0, {}, Gathered(loader)
+        batches, samples, gathered = [], 0, Gathered(loader)
+        logs: dict[str, Any] = {}
         for step, batch in enumerate(loader):
             callbacks.on_predict_batch_begin(step, logs)
             inputs, _ = self._fields(batch, labelled=False)
@@ -391,7 +398,7 @@ class Model:
 
     # Files -------------------------------------------------------------------
 
-    def save(self, path, training=True):
+    def save(self, path, training=True) -> None:
         """Saves parameters to path.pdparams, the optimizer's state to path.pdopt, a loss scaler's to path.pdscaler.
 
         Whatever happens to this process, `Model.load` finds all as they were or all new.
@@ -422,7 +429,7 @@ class Model:
             values[path + ".pdscaler"] = self._precision.scaler.state_dict()
         save_together(values)
 
-    def load(self, path, skip_mismatch=False, reset_optimizer=False):
+    def load(self, path, skip_mismatch=False, reset_optimizer=False) -> None:
         """Loads what `save` saved.
 
         Args:
@@ -454,7 +461,7 @@ class Model:
         if self._precision.scaler is not None and not reset_optimizer and scaler_state is not None:
             self._precision.scaler.load_state_dict(scaler_state)
 
-    def summary(self, input_size=None, dtype=None, batch_size=None):
+    def summary(self, input_size=None, dtype=None, batch_size=None) -> dict[str, int]:
         """Prints the network's layers, the shapes of their results and the number of parameters."""
         from proa.hapi.summary import summary
 

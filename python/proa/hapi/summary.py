@@ -2,6 +2,7 @@
 
 import inspect
 import math
+from typing import Any
 
 from proa import _C
 from proa.framework.grad_mode import no_grad
@@ -74,7 +75,7 @@ def _takes_one(net, given):
     return not isinstance(given, dict) or not set(given) <= set(bound.signature.parameters)
 
 
-def summary(net, input_size=None, dtypes=None, input=None):
+def summary(net, input_size=None, dtypes=None, input=None) -> dict[str, int]:
     """Prints a network's layers, the shapes of their inputs and results, and the number of parameters.
 
     Args:
@@ -97,7 +98,8 @@ def summary(net, input_size=None, dtypes=None, input=None):
         input = _inputs("summary", input_size, dtypes)
     elif isinstance(input, _C.Tensor) or (isinstance(input, (list, tuple, dict)) and _takes_one(net, input)):
         input = [input]
-    counted, rows = set(), {}
+    counted: set[int] = set()
+    rows: dict[Any, Any] = {}
 
     def only_holds(layer):
         return isinstance(layer, (Sequential, LayerList)) and type(layer).forward in (
@@ -162,7 +164,7 @@ def _numbers(shape):
     return math.prod(shape)
 
 
-def flops(net, input_size, custom_ops=None, print_detail=False):
+def flops(net, input_size, custom_ops=None, print_detail=False) -> int:
     """Multiply-adds of one run of a network, as the reference counts them: of convolutions, linear layers, batch norms,
     leaky relu and average pools; other layers count as none.
 
@@ -185,7 +187,7 @@ def flops(net, input_size, custom_ops=None, print_detail=False):
     if not isinstance(input_size, (list, tuple)):
         raise _C.located(TypeError(f"flops: input_size must be a list of ints, not {input_size!r}"))
     custom_ops = custom_ops or {}
-    rows = {}
+    rows: dict[Any, Any] = {}
 
     def on_run(layer, inputs, outputs):
         layer.__dict__["total_ops"] = 0

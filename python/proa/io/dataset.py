@@ -222,7 +222,7 @@ def _parts_of(size, shares):
     return lengths
 
 
-def random_split(dataset, lengths, generator=None):
+def random_split(dataset, lengths, generator=None) -> list[Subset]:
     """Splits a data set at random into parts that do not overlap.
 
     Args:
@@ -242,7 +242,7 @@ def random_split(dataset, lengths, generator=None):
     """
     sized("random_split", "dataset", dataset)
     lengths = a_list("random_split", "lengths", lengths, "a list of ints")
-    shares = all(isinstance(n, numbers.Real) and 0 <= n <= 1 for n in lengths)
+    shares = all(isinstance(n, numbers.Real) and 0 <= float(n) <= 1 for n in lengths)
     if shares and any(isinstance(n, float) for n in lengths) and math.isclose(sum(lengths), 1.0):
         lengths = _parts_of(len(dataset), lengths)
     lengths = [cut_int("random_split", f"element {i} of lengths", n) for i, n in enumerate(lengths)]

@@ -4,6 +4,8 @@ import hashlib
 import itertools
 import os
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -133,13 +135,13 @@ class DataLoader:
         single = self.batch_sampler is None and self.batch_size is None  # a batch sampler need not know its sizes
         self.collate_fn = collate_fn or (default_convert_fn if single else default_collate_fn)
 
-    def __len__(self):
+    def __len__(self) -> int:
         """Number of batches; an error for an IterableDataset."""
         if self._iterable:
             raise _C.located(TypeError("DataLoader: an IterableDataset has no length"))
         return len(self.dataset) if self.batch_sampler is None else len(self.batch_sampler)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         if tuning.is_enabled() and not self._tuned and not self._iterable and self.batch_size is not None:
             self._tuned, self.num_workers = True, tuning.best_number(self._alike, self.dataset, self.batch_size)
         batches = self._from_workers() if self.num_workers else self._batches()

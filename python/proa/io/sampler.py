@@ -2,6 +2,8 @@
 
 import itertools
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -27,10 +29,10 @@ class Sampler:
     def __init__(self, data_source=None):
         self.data_source = data_source
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         raise _C.located(NotImplementedError(f"{type(self).__name__} does not define __iter__"))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.data_source)
 
 
@@ -54,7 +56,7 @@ class SequenceSampler(Sampler):
         [0, 1, 2]
     """
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[int]:
         return iter(range(len(sized("SequenceSampler", "data_source", self.data_source))))
 
 
@@ -96,7 +98,7 @@ class RandomSampler(Sampler):
             return self._num_samples
         return len(sized("RandomSampler", "data_source", self.data_source))
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[int]:
         if hasattr(self.generator, "__next__"):
             for index in itertools.islice(self.generator, self.num_samples):
                 yield int(index)
@@ -108,7 +110,7 @@ class RandomSampler(Sampler):
         else:
             yield from source.permutation(n)[: self.num_samples].tolist()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.num_samples
 
 
@@ -126,7 +128,7 @@ class SubsetRandomSampler(Sampler):
             raise _C.located(ValueError("SubsetRandomSampler: indices must not be empty"))
         self.indices = indices
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return (self.indices[i] for i in permutation(len(self.indices)).tolist())
 
 
@@ -167,12 +169,12 @@ class WeightedRandomSampler(Sampler):
         super().__init__(None)
         self.weights, self.num_samples, self.replacement = weights, num_samples, replacement
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[int]:
         p = self.weights / self.weights.sum()
         chosen = numpy_generator(None).choice(len(p), self.num_samples, self.replacement, p)
         return iter(chosen.tolist())
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.num_samples
 
 
@@ -211,7 +213,7 @@ class BatchSampler(Sampler):
             sampler = RandomSampler(dataset) if shuffle else SequenceSampler(dataset)
         self.sampler, self.batch_size, self.drop_last, self.shuffle = sampler, batch_size, drop_last, shuffle
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[list[Any]]:
         batch = []
         for index in self.sampler:
             batch.append(index)
@@ -221,7 +223,7 @@ class BatchSampler(Sampler):
         if batch and not self.drop_last:
             yield batch
 
-    def __len__(self):
+    def __len__(self) -> int:
         n = len(self.sampler)
         return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
 
@@ -268,7 +270,7 @@ class DistributedBatchSampler(BatchSampler):
         self.num_samples = math.ceil(len(dataset) / num_replicas)
         self.total_size = self.num_samples * num_replicas
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[list[int]]:
         # The first samples fill up the last ones, so that all processes have as many.
         order = np.resize(np.arange(len(self.dataset)), self.total_size)
         if self.shuffle:
@@ -285,10 +287,10 @@ class DistributedBatchSampler(BatchSampler):
             if len(batch) == self.batch_size or not self.drop_last:
                 yield batch
 
-    def __len__(self):
+    def __len__(self) -> int:
         n = self.num_samples
         return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
 
-    def set_epoch(self, epoch):
+    def set_epoch(self, epoch) -> None:
         """Makes the shuffled order that of this epoch."""
         self.epoch = epoch

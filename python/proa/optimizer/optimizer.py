@@ -8,6 +8,7 @@ op, whatever the number of parameters.
 import re
 import warnings
 from collections import OrderedDict, defaultdict
+from typing import Any
 
 from proa import _C
 from proa.framework import recorded_rates
@@ -276,7 +277,7 @@ class Optimizer:
 
     # Learning rate -----------------------------------------------------------
 
-    def get_lr(self):
+    def get_lr(self) -> float:
         """The learning rate of now.
 
         Examples:
@@ -286,7 +287,7 @@ class Optimizer:
         rate = self._learning_rate
         return float(rate()) if isinstance(rate, LRScheduler) else float(rate)
 
-    def set_lr(self, value):
+    def set_lr(self, value) -> None:
         """Sets a constant learning rate; an error if it follows a schedule."""
         if isinstance(self._learning_rate, LRScheduler):
             raise _C.located(
@@ -344,7 +345,7 @@ class Optimizer:
 
     # Stepping ----------------------------------------------------------------
 
-    def step(self):
+    def step(self) -> None:
         """Updates every parameter that has a gradient.
 
         Examples:
@@ -468,7 +469,7 @@ class Optimizer:
         attr = getattr(param_and_grad[0], "optimize_attr", None)
         return self.get_lr() * (attr.get("learning_rate", 1.0) if attr else 1.0)
 
-    def clear_grad(self, set_to_zero=True):
+    def clear_grad(self, set_to_zero=True) -> None:
         """Clears the gradients of all parameters.
 
         Args:
@@ -560,7 +561,7 @@ class Optimizer:
 
     # Saving ------------------------------------------------------------------
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """Accumulators by name (such as linear_0.w_0_moment1_0), and LR_Scheduler if there is one.
 
         With multi_precision also `master_weights`, a dict of float32 copies by the names of the parameters.
@@ -575,7 +576,7 @@ class Optimizer:
             state["LR_Scheduler"] = self._learning_rate.state_dict()
         return state
 
-    def set_state_dict(self, state_dict):
+    def set_state_dict(self, state_dict) -> None:
         """Takes over what `state_dict` of an equal optimizer gave.
 
         Names are those of parameters, so both optimizers must hold parameters of the

@@ -5,6 +5,7 @@ import math
 from proa import _C
 from proa.framework.attributes import (
     an_int,
+    is_late,
     known,
     known_ints,
     known_number,

@@ -3,7 +3,8 @@
 import collections
 import re
 import warnings
-from collections.abc import MutableMapping
+from collections.abc import Iterator, MutableMapping
+from typing import Self
 
 from proa import _C
 from proa.framework.dtype import as_dtype, convert_dtype, is_floating
@@ -109,6 +110,12 @@ class Layer:
         >>> Mlp()(proa.ones([3, 4])).shape
         [3, 2]
     """
+
+    # Names in the order of assignment; what they name are attributes.
+    _parameter_names: dict[str, None]
+    _buffer_names: dict[str, None]
+    _sublayer_names: dict[str, None]
+    _full_name: str
 
     _built = False  # whether _build_once was called
     # What subclasses in public programs read; nothing here depends on it.
@@ -390,11 +397,11 @@ class Layer:
 
     # Walking ---------------------------------------------------------------
 
-    def full_name(self):
+    def full_name(self) -> str:
         """A name unlike any other layer's, such as linear_0."""
         return self._full_name
 
-    def named_children(self):
+    def named_children(self) -> "Iterator[tuple[str, Layer]]":
         """(name, layer) of each direct sublayer."""
         seen = set()
         for name in self._sublayer_names:
@@ -403,12 +410,12 @@ class Layer:
                 seen.add(id(layer))
                 yield name, layer
 
-    def children(self):
+    def children(self) -> "Iterator[Layer]":
         """Each direct sublayer."""
         for _, layer in self.named_children():
             yield layer
 
-    def named_sublayers(self, prefix="", include_self=False, layers_set=None):
+    def named_sublayers(self, prefix="", include_self=False, layers_set=None) -> "Iterator[tuple[str, Layer]]":
         """(dotted name, layer) of all layers below, parents first, each once."""
         seen = set() if layers_set is None else layers_set
         if self in seen:
@@ -421,7 +428,7 @@ class Layer:
             if layer is not None:
                 yield from layer.named_sublayers(_join(prefix, name), True, seen)
 
-    def sublayers(self, include_self=False):
+    def sublayers(self, include_self=False) -> "list[Layer]":
         """All layers below, parents first."""
         return [layer for _, layer in self.named_sublayers(include_self=include_self)]
 
@@ -435,19 +442,19 @@ class Layer:
                     seen.add(id(value))
                     yield _join(layer_prefix, name), value
 
-    def named_parameters(self, prefix="", include_sublayers=True):
+    def named_parameters(self, prefix="", include_sublayers=True) -> Iterator[tuple[str, Parameter]]:
         """(dotted name, parameter) of all parameters, each once."""
         return self._named_members("_parameter_names", prefix, include_sublayers)
 
-    def parameters(self, include_sublayers=True):
+    def parameters(self, include_sublayers=True) -> list[Parameter]:
         """All parameters, each once."""
         return [parameter for _, parameter in self.named_parameters(include_sublayers=include_sublayers)]
 
-    def named_buffers(self, prefix="", include_sublayers=True):
+    def named_buffers(self, prefix="", include_sublayers=True) -> Iterator[tuple[str, _C.Tensor]]:
         """(dotted name, buffer) of all buffers, each once."""
         return self._named_members("_buffer_names", prefix, include_sublayers)
 
-    def buffers(self, include_sublayers=True):
+    def buffers(self, include_sublayers=True) -> list[_C.Tensor]:
         """All buffers, each once."""
         return [buffer for _, buffer in self.named_buffers(include_sublayers=include_sublayers)]
 
@@ -557,7 +564,7 @@ class Layer:
     set_dict = set_state_dict
     load_dict = set_state_dict
 
-    def to(self, device=None, dtype=None, blocking=None):
+    def to(self, device=None, dtype=None, blocking=None) -> Self:
         """Moves parameters and buffers to a device, and floating point ones to a dtype; returns the layer.
 
         They change in place: optimizers and others that hold them hold what they become, with their gradients.
@@ -577,29 +584,29 @@ class Layer:
                 layer.__dict__["_dtype"] = dtype.name
         return self
 
-    def astype(self, dtype=None):
+    def astype(self, dtype=None) -> Self:
         """`to(dtype=dtype)`."""
         return self.to(dtype=dtype)
 
-    def float(self):
+    def float(self) -> Self:
         """`to(dtype="float32")`."""
         return self.to(dtype="float32")
 
-    def double(self):
+    def double(self) -> Self:
         """`to(dtype="float64")`."""
         return self.to(dtype="float64")
 
-    def half(self):
+    def half(self) -> Self:
         """`to(dtype="float16")`."""
         return self.to(dtype="float16")
 
-    def bfloat16(self):
+    def bfloat16(self) -> Self:
         """`to(dtype="bfloat16")`."""
         return self.to(dtype="bfloat16")
 
     # Printing --------------------------------------------------------------
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         """What stands between the brackets of the layer's text."""
         return ""
 

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "distributed/backend.h"
+#include "distributed/membership.h"
 #include "distributed/movement.h"
 #include "distributed/process_group_parts.h"
 #include "ops/call_site.h"
@@ -132,6 +133,7 @@ ProcessGroup::ProcessGroup(std::shared_ptr<Fabric> fabric, GroupOptions options)
                " is not a member");
   const BackendFactory factory = FindBackend(options_.backend);
   if (size() == 1) return;
+  AgreeOnMembers(*fabric_, id(), members(), options_.limit);
   links_ = NewLinks(*fabric_, absl::StrCat("group ", id()), members(), rank_,
                     options_.shared_memory, options_.limit);
   AgreeOnBackend();

@@ -1,10 +1,12 @@
 #include "distributed/socket.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,7 +14,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <thread>
+#include <unordered_set>
 
 #include "tensor/error.h"
 
@@ -75,10 +79,58 @@ bool SameSecret(const std::string& a, const std::string& b) {
   return different == 0;
 }
 
+// What sockets of this process own. A child that is forked gets copies, and a
+// connection of which somebody has a copy outlives the rank that it belongs to:
+// others would wait for a dead one. So a child has nothing in their places.
+class Owned {
+ public:
+  static Owned& Get() {
+    static auto* owned = new Owned;
+    return *owned;
+  }
+
+  void Add(int fd) {
+    const std::lock_guard lock(mu_);
+    fds_.insert(fd);
+  }
+
+  void Close(int fd) {
+    const std::lock_guard lock(mu_);
+    fds_.erase(fd);
+    close(fd);
+  }
+
+ private:
+  Owned() {
+    pthread_atfork([] { Get().mu_.lock(); }, [] { Get().mu_.unlock(); },
+                   [] {
+                     Get().Drop();
+                     Get().mu_.unlock();
+                   });
+  }
+
+  // The numbers stay taken, since the child has the sockets' objects too. Only
+  // calls that may stand behind a fork.
+  void Drop() {
+    const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd : fds_) {
+      if (nothing >= 0) dup3(nothing, fd, O_CLOEXEC);
+    }
+    if (nothing >= 0) close(nothing);
+  }
+
+  std::mutex mu_;
+  std::unordered_set<int> fds_;
+};
+
 }  // namespace
 
+Socket::Socket(int fd) : fd_(fd) {
+  if (fd_ >= 0) Owned::Get().Add(fd_);
+}
+
 Socket::~Socket() {
-  if (fd_ >= 0) close(fd_);
+  if (fd_ >= 0) Owned::Get().Close(fd_);
 }
 
 Socket Listen(int port) {

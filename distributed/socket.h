@@ -12,11 +12,11 @@
 
 namespace proa::inline v0::distributed {
 
-// Owns a file descriptor.
+// Owns a file descriptor, which a child that is forked does not get.
 class Socket {
  public:
   Socket() = default;
-  explicit Socket(int fd) : fd_(fd) {}
+  explicit Socket(int fd);
   Socket(Socket&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
   Socket& operator=(Socket&& o) noexcept {
     std::swap(fd_, o.fd_);

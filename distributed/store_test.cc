@@ -1,7 +1,11 @@
 #include "distributed/store.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <thread>
@@ -48,6 +52,29 @@ TEST(StoreTest, TcpServerComesLater) {
   TcpStore a("127.0.0.1", port, Limit(10000));
   a.Set("x", "y");
   later.join();
+}
+
+// A child that lives on must not keep the connections of a rank that died.
+TEST(SocketTest, ForkedChildHasNone) {
+  const Socket listener = Listen(0);
+  Socket a = Connect("127.0.0.1", PortOf(listener), Limit(5000));
+  const Socket b(accept(listener.fd(), nullptr, nullptr));
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  ASSERT_GT(child, 0);
+  { const Socket ends = std::move(a); }
+  pollfd p{b.fd(), POLLIN, 0};
+  EXPECT_EQ(poll(&p, 1, 5000), 1);
+  char c = 0;
+  EXPECT_EQ(read(b.fd(), &c, 1), 0);
+  // Its own sockets work all the same.
+  Socket again = Connect("127.0.0.1", PortOf(listener), Limit(5000));
+  EXPECT_TRUE(again);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
 }
 
 TEST(StoreTest, PortInUse) {

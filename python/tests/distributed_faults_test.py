@@ -189,6 +189,22 @@ print(x.tolist(), flush=True)
     assert ranks.run(source, 2, timeout=60) == ["child\n[1.0, 1.0]\n"] * 2
 
 
+@pytest.mark.parametrize("way", ["shared memory", "sockets"])
+def test_killed_while_a_child_lives_on(way):
+    """The child has none of the rank's connections, which would keep the others waiting."""
+    source = (
+        _FORK
+        + """
+if rank == 1 and os.fork() == 0:
+    time.sleep(12)
+    os._exit(0)
+kill()
+"""
+        + _BODY.format("dist.all_reduce(proa.ones([2]))")
+    )
+    _kill(source, 1, 3, r"all_reduce #2 \(.*\): rank 1 (died|has left the job)", **_WAYS[way])
+
+
 def test_killed_at_the_end():
     source = """
 dist.init_parallel_env()
@@ -218,6 +234,36 @@ def test_one_that_never_comes_is_named():
         assert re.search(
             r"rank 1 never entered all_reduce #2 \(distributed_faults_test.py:\d+\); 0, 2 did \(limit 0.4 s\)", text
         ), text
+
+
+def test_groups_that_ranks_make_of_others():
+    """At once, and on all of them."""
+
+    def body():
+        rank = dist.get_rank()
+        began = time.time()
+        with pytest.raises(RuntimeError) as raised:
+            dist.new_group([0, 1, 2] if rank < 2 else [0, 2], timeout=20)
+        assert time.time() - began < 5
+        return str(raised.value)
+
+    for text in run_threads(body, 3):
+        says = r"ranks disagree on group 1: rank 0 makes it of \[0, 1, 2\], rank 2 of \[0, 2\]; all ranks of the job call new_group"
+        assert re.search(says, text), text
+
+
+def test_a_group_that_one_rank_never_makes():
+    def body():
+        if dist.get_rank() == 2:
+            time.sleep(1.5)
+            return None
+        with pytest.raises(RuntimeError) as raised:
+            dist.new_group([0, 1, 2], timeout=0.5)
+        return str(raised.value)
+
+    first, second, _ = run_threads(body, 3)
+    for text in (first, second):
+        assert "new_group: rank 2 never made group 1 of [0, 1, 2] (limit 0.5 s); all ranks of the job" in text, text
 
 
 def test_ranks_that_disagree_are_named():

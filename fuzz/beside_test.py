@@ -256,6 +256,13 @@ def test_differences_are_shown_by_function():
     ]
 
 
+@pytest.mark.parametrize("lax", [False, True])
+def test_what_only_the_other_refuses_is_shown_if_asked_for(lax):
+    report = compare.Report(lax)
+    report.add(3, Call("tanh", (_X,)), "theirs refuses", "no")
+    assert len(report.lines()) == (3 if lax else 1) and bool(report.groups) == lax
+
+
 def test_calls_at_once_and_in_programs_are_the_same(capsys):
     """A short run of the tool, without another package."""
     assert proa.in_dynamic_mode()

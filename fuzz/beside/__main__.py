@@ -22,6 +22,7 @@ def _arguments(argv):
     parser.add_argument("--only", default="", help="call only what this regular expression is found in: pool|nn.Conv")
     parser.add_argument("--peer", default="", help="an interpreter that has PaddlePaddle; without, only --recorded")
     parser.add_argument("--recorded", action="store_true", help="each call in a program, too, of closed and open sizes")
+    parser.add_argument("--lax", action="store_true", help="show what only the other package refuses, too")
     parser.add_argument("--call", type=int, help="make this one alone, and show its arguments and results")
     parser.add_argument("--seconds", type=int, default=15, help="that a call may take (15)")
     parser.add_argument("--memory", type=float, default=9, help="GiB of addresses that a process may take (9)")
@@ -52,7 +53,7 @@ def main(argv=None) -> int:
     calls = [generator.call(n) for n in numbers]
     modes = ("eager", "closed", "open") if arguments.recorded or not arguments.peer else ("eager",)
     limits = {"seconds": arguments.seconds, "memory": int(arguments.memory * 2**30)}
-    report = compare.Report()
+    report = compare.Report(arguments.lax)
     with tempfile.TemporaryDirectory(prefix="beside-") as folder:
         tell = lambda text: print(text, flush=True)
         ours = watch.run(calls, [sys.executable], "proa", folder, modes, **limits, report=tell)

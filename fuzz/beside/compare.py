@@ -113,13 +113,15 @@ class Report:
     # Nothing to look at: it refuses what we accept, it fails, or a program cannot know.
     _QUIET = ("same", "both refuse", "theirs refuses", "theirs died", "refused later")
 
-    def __init__(self) -> None:
+    def __init__(self, lax: bool = False) -> None:
+        """`lax`: what only the other refuses is shown too."""
+        self._quiet = set(self._QUIET) - ({"theirs refuses"} if lax else set())
         self.counts: collections.Counter = collections.Counter()
         self.groups: dict[tuple[str, str], list[tuple[int, Call, str]]] = collections.defaultdict(list)
 
     def add(self, number: int, call: Call, kind: str, says: str, of: str = "") -> None:
         self.counts[f"{of} {kind}".strip()] += 1
-        if kind not in self._QUIET:
+        if kind not in self._quiet:
             self.groups[f"{of} {kind}".strip(), call.target].append((number, call, says))
 
     def lines(self, examples: int = 2) -> list[str]:

@@ -1,43 +1,59 @@
 // Histories of casts whose elements were kept (cast_cache.h).
 #include <span>
-#include <vector>
+#include <string>
+#include <utility>
 
 #include "amp/cast_cache.h"
-#include "autograd/function.h"
+#include "autograd/grad_dtype.h"
 #include "autograd/grad_state.h"
+#include "autograd/node.h"
 #include "autograd/sum_so_far.h"
 #include "ops/elementwise/binary_ops.h"
 #include "ops/elementwise/cast_ops.h"
 #include "tensor/dtype.h"
+#include "tensor/intrusive_ptr.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::amp {
 namespace {
 
 // A cast whose elements are there already.
-struct KeptCast : autograd::CustomFunction<KeptCast> {
-  static constexpr const char* kName = "cast";
-  DType source = DType::kFloat32;
+class KeptCastNode final : public autograd::Node,
+                           public autograd::TakesWiderGrads {
+ public:
+  explicit KeptCastNode(DType source) : source_(source) {}
 
-  Tensor Forward(autograd::FunctionContext&, const Tensor& t,
-                 const Tensor& value) {
-    source = t.dtype();
-    return value;
-  }
-  std::vector<Tensor> Backward(autograd::FunctionContext&,
-                               std::span<const Tensor> grads) {
-    // Of several uses, and beside what read `t` itself, the gradient is added
-    // to those that came before while it is read: no copy of it is made.
+  void Backward(std::span<const Tensor> grads,
+                std::span<Tensor> input_grads) override {
+    if (!needs_input_grad(0)) return;
+    const Tensor& grad = grads[0];
+    // Of several uses, and beside what read the input itself, the gradient is
+    // added to those that came before while it is read: no copy of it is made.
     Tensor sum = autograd::TakeSumSoFar(0);
-    if (!sum.defined()) return {ops::cast(grads[0], source), Tensor()};
-    if (sum.layout() == Layout::kStrided && sum.shape() == grads[0].shape()) {
-      ops::add_(sum, grads[0]);
+    if (!sum.defined()) {
+      sum = grad.dtype() == source_ ? grad : ops::cast(grad, source_);
+    } else if (sum.layout() == Layout::kStrided &&
+               sum.shape() == grad.shape()) {
+      ops::add_(sum, grad);
     } else {
-      sum = ops::add(sum, grads[0]);
+      sum = ops::add(sum, grad);
     }
-    return {sum, Tensor()};
+    input_grads[0] = std::move(sum);
   }
+  const char* name() const override { return "cast"; }
+  std::string InputName(int) const override { return "x"; }
+  DType source_dtype() const override { return source_; }
+
+ private:
+  const DType source_;
 };
+
+Tensor Record(const Tensor& t, const Tensor& value) {
+  IntrusivePtr<KeptCastNode> node = autograd::MakeNode<KeptCastNode>(t.dtype());
+  node->AddEdge(autograd::GradEdge(t));
+  autograd::SetHistory(value, std::move(node), 0);
+  return value;
+}
 
 // A frozen parameter still has what its gradients were added by.
 bool IsParameter(const Tensor& t) {
@@ -53,9 +69,7 @@ bool IsResult(const Tensor& t) {
 const bool is_installed = [] {
   InstallCastHistory({.is_parameter = &IsParameter,
                       .is_result = &IsResult,
-                      .record = [](const Tensor& t, const Tensor& value) {
-                        return KeptCast::Apply(t, value);
-                      }});
+                      .record = &Record});
   return true;
 }();
 

@@ -11,11 +11,13 @@
 #include "autograd/accumulate_grad.h"
 #include "autograd/anomaly.h"
 #include "autograd/anomaly_check.h"
+#include "autograd/grad_dtype.h"
 #include "autograd/grad_ops.h"
 #include "autograd/grad_state.h"
 #include "autograd/node_extras.h"
 #include "autograd/sum_so_far.h"
 #include "profiler/events.h"
+#include "tensor/dtype.h"
 #include "tensor/error.h"
 #include "tensor/interrupt.h"
 
@@ -35,10 +37,11 @@ bool TryTakeScratch() {
 thread_local std::vector<Node*> spare_nodes;
 constexpr size_t kMaxSpareNodes = 1 << 16;
 
-// The node whose formula runs on this thread, if it may take sums.
+// The node whose formula runs on this thread, and whether it may take sums.
 struct RunningNode {
   EngineRun* run = nullptr;
   Node* node = nullptr;
+  bool takes_sums = false;
 };
 thread_local constinit RunningNode running_node;
 
@@ -401,7 +404,7 @@ void EngineRun::Propagate(Node* node, std::span<Tensor> grads,
     if (capture_only_) internal::pruned_node = {node, UnwantedInputs(node)};
     const bool seen =
         node->extras_ != nullptr || options_.create_graph || anomaly_;
-    const RunningScope scope(seen ? RunningNode{} : RunningNode{this, node});
+    const RunningScope scope({this, node, !seen});
     if (profiler::Enabled()) [[unlikely]] {
       RunRecorded(node, grads, input_grads, anomaly_);
     } else if (anomaly_) [[unlikely]] {
@@ -438,8 +441,27 @@ Tensor EngineRun::TakeSumSoFar(Node* node, int input) {
 
 Tensor TakeSumSoFar(int i) {
   const RunningNode running = running_node;
-  if (running.run == nullptr) return {};
+  if (!running.takes_sums) return {};
   return running.run->TakeSumSoFar(running.node, i);
+}
+
+bool EngineRun::TakesWider(const Node* node, int input) {
+  const Edge& edge = node->edges()[input];
+  if (!Follows(edge) || edge.node->extras_ != nullptr ||
+      (At(edge.node.get()).marks & kCapture) != 0) {
+    return false;
+  }
+  const auto* cast = dynamic_cast<const TakesWiderGrads*>(edge.node.get());
+  if (cast == nullptr) return false;
+  const DType source = cast->source_dtype();
+  return source == DType::kFloat32 || source == DType::kFloat64;
+}
+
+DType GradDType(const Node& node, int i, DType own) {
+  if (own != DType::kFloat16 && own != DType::kBFloat16) return own;
+  const RunningNode running = running_node;
+  if (running.node != &node) return own;  // nobody knows who sees it
+  return running.run->TakesWider(&node, i) ? DType::kFloat32 : own;
 }
 
 // --- Hooks, retained gradients, captures

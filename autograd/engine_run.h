@@ -79,6 +79,9 @@ class EngineRun {
 
   // What sum_so_far.h says, of a node that this runs.
   Tensor TakeSumSoFar(Node* node, int input);
+  // Whether the gradient of an input of a node that this runs goes to a cast of
+  // something wider, unseen (grad_dtype.h).
+  bool TakesWider(const Node* node, int input);
 
  private:
   using Scratch = Node::Scratch;

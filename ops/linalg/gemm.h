@@ -30,7 +30,7 @@ struct GemmProblem {
   GemmOperand b;               // [batch, k, n]
   const void* bias = nullptr;  // [n], of ResultType(), or null
   void* c = nullptr;           // [batch, m, n], dense, of ResultType()
-  // Beside bfloat16 operands C and bias are float32: sums are not rounded.
+  // Beside 16-bit operands C and bias are float32: sums are not rounded.
   bool float_result = false;
 
   DType ResultType() const { return float_result ? DType::kFloat32 : dtype; }

@@ -150,7 +150,7 @@ __global__ void FillPointers(const char* a, const char* b, char* c,
 void Multiply(const KernelContext& ctx, const GemmProblem& p, const Layout& a,
               const Layout& b, double beta) {
   const cublasHandle_t blas = BlasOf(ctx);
-  const cudaDataType_t type = TypeOf(p.dtype);
+  const cudaDataType_t type = TypeOf(p.dtype), to = TypeOf(p.ResultType());
   const cublasComputeType_t compute = ComputeTypeOf(p.dtype);
   const Factors f(p.dtype, beta);
   const int64_t count = Product(p.batch);
@@ -159,7 +159,7 @@ void Multiply(const KernelContext& ctx, const GemmProblem& p, const Layout& a,
     const int64_t b_step = p.batch.empty() ? 0 : p.b.batch_strides[0];
     CheckBlas(cublasGemmStridedBatchedEx_64(
                   blas, b.op, a.op, p.n, p.m, p.k, f.one(), b.data, type, b.ld,
-                  b_step, a.data, type, a.ld, a_step, f.beta(), p.c, type, p.n,
+                  b_step, a.data, type, a.ld, a_step, f.beta(), p.c, to, p.n,
                   p.m * p.n, count, compute, CUBLAS_GEMM_DEFAULT),
               "matrix product");
     return;
@@ -183,19 +183,19 @@ void Multiply(const KernelContext& ctx, const GemmProblem& p, const Layout& a,
       static_cast<const char*>(a.data), static_cast<const char*>(b.data),
       static_cast<char*>(p.c), pointers, pointers + count,
       const_cast<void**>(pointers + 2 * count), static_cast<uint32_t>(count),
-      p.m * p.n * item, offsets);
+      p.m * p.n * ItemSize(p.ResultType()), offsets);
   CheckLaunch("addresses of matrices");
   CheckBlas(
       cublasGemmBatchedEx_64(blas, b.op, a.op, p.n, p.m, p.k, f.one(),
                              pointers + count, type, b.ld, pointers, type, a.ld,
                              f.beta(), const_cast<void**>(pointers + 2 * count),
-                             type, p.n, count, compute, CUBLAS_GEMM_DEFAULT),
+                             to, p.n, count, compute, CUBLAS_GEMM_DEFAULT),
       "matrix product");
 }
 
 // Each row of C becomes the bias.
 void SpreadBias(const KernelContext& ctx, const GemmProblem& p) {
-  const int64_t item = ItemSize(p.dtype);
+  const int64_t item = ItemSize(p.ResultType());
   const int64_t sizes[] = {Product(p.batch) * p.m, p.n};
   const int64_t to[] = {p.n * item, item}, from[] = {0, item};
   CudaStridedCopy(p.c, to, p.bias, from, sizes, 2, item, StreamOf(ctx));
@@ -321,7 +321,9 @@ void Gemm(const KernelContext& ctx, GemmProblem& p) {
   if (p.k == 0) {
     if (p.bias != nullptr) return SpreadBias(ctx, p);
     CheckCuda(
-        cudaMemsetAsync(p.c, 0, static_cast<size_t>(results * item), stream),
+        cudaMemsetAsync(p.c, 0,
+                        static_cast<size_t>(results * ItemSize(p.ResultType())),
+                        stream),
         "cudaMemsetAsync");
     return;
   }
@@ -338,7 +340,7 @@ void Gemm(const KernelContext& ctx, GemmProblem& p) {
     b = LayoutOf(p.b, p.k, p.n);
   }
   if (p.bias == nullptr) return Multiply(ctx, p, *a, *b, 0);
-  if (p.batch.empty() && p.dtype != DType::kFloat64 &&
+  if (p.batch.empty() && p.dtype != DType::kFloat64 && !p.float_result &&
       MultiplyWithBias(ctx, p, *a, *b)) {
     return;
   }

@@ -1,4 +1,9 @@
-// Gradients of the matrix product, as formulas over ops.
+// Gradients of the matrix product, as formulas over ops. Those of 16-bit
+// tensors are float32 where `dtype` asks for it.
+#include <numeric>
+#include <optional>
+#include <vector>
+
 #include "ops/elementwise/binary_ops.h"
 #include "ops/elementwise/complex_ops.h"
 #include "ops/linalg/matmul_ops.h"
@@ -21,14 +26,24 @@ Tensor Flatten2D(const Tensor& t) {
   return t.rank() == 2 ? t : flatten(t, 0, t.rank() - 2);
 }
 
+bool IsLow(DType t) { return t == DType::kFloat16 || t == DType::kBFloat16; }
+
+Tensor Product(const Tensor& x, const Tensor& y, bool transpose_x,
+               bool transpose_y, std::optional<DType> dtype) {
+  const bool wide =
+      dtype == DType::kFloat32 && IsLow(x.dtype()) && x.dtype() == y.dtype();
+  return wide ? matmul_float32(x, y, transpose_x, transpose_y)
+              : matmul(x, y, transpose_x, transpose_y);
+}
+
 }  // namespace
 
 // With X [..., M, K], Y [..., K, N] and G [..., M, N]: dX = G Y^H, summed over
 // the batch dims that X was broadcast along. A 1-D operand is a row or a
 // column.
 Tensor MatMulGradX(const Tensor& grad_out, const Tensor& y,
-                   const IntArray& x_shape, bool transpose_x,
-                   bool transpose_y) {
+                   const IntArray& x_shape, bool transpose_x, bool transpose_y,
+                   std::optional<DType> dtype) {
   const int xr = x_shape.size();
   Tensor g = grad_out, right = Conjugate(y);
   if (y.rank() == 1) {
@@ -41,15 +56,16 @@ Tensor MatMulGradX(const Tensor& grad_out, const Tensor& y,
     g = AddDim(g, -2);
     transpose_x = false;
   }
-  const Tensor out = transpose_x ? matmul(right, g, transpose_y, true)
-                                 : matmul(g, right, false, !transpose_y);
+  const Tensor out = transpose_x
+                         ? Product(right, g, transpose_y, true, dtype)
+                         : Product(g, right, false, !transpose_y, dtype);
   return sum_to(out, x_shape);
 }
 
 // dY = X^H G.
 Tensor MatMulGradY(const Tensor& grad_out, const Tensor& x,
-                   const IntArray& y_shape, bool transpose_x,
-                   bool transpose_y) {
+                   const IntArray& y_shape, bool transpose_x, bool transpose_y,
+                   std::optional<DType> dtype) {
   const int yr = y_shape.size();
   Tensor g = grad_out, left = Conjugate(x);
   if (x.rank() == 1) {
@@ -67,8 +83,8 @@ Tensor MatMulGradY(const Tensor& grad_out, const Tensor& x,
     left = Flatten2D(left);
     g = Flatten2D(g);
   }
-  const Tensor out = transpose_y ? matmul(g, left, true, transpose_x)
-                                 : matmul(left, g, !transpose_x, false);
+  const Tensor out = transpose_y ? Product(g, left, true, transpose_x, dtype)
+                                 : Product(left, g, !transpose_x, false, dtype);
   if (yr == 1) {
     const int64_t last[] = {-1};
     return sum_to(squeeze(out, last), y_shape);
@@ -76,8 +92,22 @@ Tensor MatMulGradY(const Tensor& grad_out, const Tensor& x,
   return sum_to(out, y_shape);
 }
 
-Tensor LinearGradWeight(const Tensor& grad_out, const Tensor& x) {
-  return matmul(Flatten2D(Conjugate(x)), Flatten2D(grad_out), true, false);
+Tensor LinearGradX(const Tensor& grad_out, const Tensor& weight,
+                   std::optional<DType> dtype) {
+  return Product(grad_out, Conjugate(weight), false, true, dtype);
+}
+
+Tensor LinearGradWeight(const Tensor& grad_out, const Tensor& x,
+                        std::optional<DType> dtype) {
+  return Product(Flatten2D(Conjugate(x)), Flatten2D(grad_out), true, false,
+                 dtype);
+}
+
+Tensor LinearGradBias(const Tensor& grad_out, std::optional<DType> dtype) {
+  if (grad_out.rank() <= 1) return grad_out;
+  std::vector<int64_t> axes(grad_out.rank() - 1);
+  std::iota(axes.begin(), axes.end(), 0);
+  return sum(grad_out, axes, dtype.value_or(grad_out.dtype()));
 }
 
 }  // namespace proa::inline v0::ops

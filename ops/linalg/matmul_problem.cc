@@ -33,7 +33,8 @@ GemmProblem MatMulProblem(const Tensor& x, const Tensor& y, bool transpose_x,
                           bool transpose_y, const Tensor& out) {
   const int matrix_dims = (x.rank() > 1) + (y.rank() > 1);
   GemmProblem p;
-  p.dtype = out.dtype();
+  p.dtype = x.dtype();
+  p.float_result = out.dtype() != x.dtype();
   const auto dims = out.shape().span();
   p.batch.assign(dims.begin(), dims.end() - matrix_dims);
   p.m = x.rank() > 1 ? x.size(x.rank() - (transpose_x ? 1 : 2)) : 1;

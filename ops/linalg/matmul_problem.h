@@ -7,8 +7,9 @@
 
 namespace proa::inline v0::ops {
 
-// x y, with the last two dims of either swapped first if asked; shapes have
-// passed inference.
+// x y, of one dtype, with the last two dims of either swapped first if asked;
+// `out` has their dtype or, beside 16-bit ones, float32. Shapes have passed
+// inference.
 GemmProblem MatMulProblem(const Tensor& x, const Tensor& y, bool transpose_x,
                           bool transpose_y, const Tensor& out);
 

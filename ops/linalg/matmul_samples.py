@@ -11,6 +11,10 @@ def reference_matmul(x, y, transpose_x=False, transpose_y=False):
     return np.matmul(_swap(x, transpose_x), _swap(y, transpose_y))
 
 
+def reference_matmul_float32(x, y, transpose_x=False, transpose_y=False):
+    return reference_matmul(x, y, transpose_x, transpose_y)
+
+
 def _sum_to(a, shape):
     while a.ndim > len(shape):
         a = a.sum(axis=0)
@@ -20,7 +24,7 @@ def _sum_to(a, shape):
     return a
 
 
-def reference_matmul_grad_x(grad_out, y, x_shape, transpose_x=False, transpose_y=False):
+def reference_matmul_grad_x(grad_out, y, x_shape, transpose_x=False, transpose_y=False, dtype=None):
     y = np.conj(y)
     if len(x_shape) == 1 and y.ndim == 1:
         return grad_out * y
@@ -31,7 +35,7 @@ def reference_matmul_grad_x(grad_out, y, x_shape, transpose_x=False, transpose_y
     return _sum_to(_swap(g @ np.swapaxes(y, -1, -2), transpose_x), x_shape)
 
 
-def reference_matmul_grad_y(grad_out, x, y_shape, transpose_x=False, transpose_y=False):
+def reference_matmul_grad_y(grad_out, x, y_shape, transpose_x=False, transpose_y=False, dtype=None):
     x = np.conj(x)
     if len(y_shape) == 1 and x.ndim == 1:
         return grad_out * x
@@ -47,8 +51,16 @@ def reference_linear(x, weight, bias=None):
     return out if bias is None else (out + bias).astype(out.dtype)
 
 
-def reference_linear_grad_weight(grad_out, x):
+def reference_linear_grad_x(grad_out, weight, dtype=None):
+    return grad_out @ np.conj(weight).T
+
+
+def reference_linear_grad_weight(grad_out, x, dtype=None):
     return np.conj(x).reshape(-1, x.shape[-1]).T @ grad_out.reshape(-1, grad_out.shape[-1])
+
+
+def reference_linear_grad_bias(grad_out, dtype=None):
+    return grad_out.reshape(-1, grad_out.shape[-1]).sum(axis=0)
 
 
 # Half precision sums of up to 50 products, each rounded once at the end.

@@ -1,4 +1,6 @@
 // Composites around convolution.
+#include <optional>
+
 #include "ops/nn/conv_ops.h"
 #include "ops/nn/conv_transpose_ops.h"
 #include "ops/nn/window.h"
@@ -36,14 +38,15 @@ Tensor ConvTranspose(const Tensor& x, const Tensor& weight, const Tensor& bias,
                      : of(conv3d_transpose);
 }
 
-Tensor ChannelSum(const Tensor& x, std::string_view data_format) {
+Tensor ChannelSum(const Tensor& x, std::string_view data_format,
+                  std::optional<DType> dtype) {
   PROA_REQUIRE(x.rank() >= 2,
                "channel_sum: x must have at least 2 dims; it is ", Describe(x));
   const int channel = ChannelDimOf(x.rank(), data_format);
   DimVector axes;
   for (int d = 0; d < x.rank(); ++d)
     if (d != channel) axes.push_back(d);
-  return sum(x, std::span<const int64_t>(axes.data(), axes.size()));
+  return sum(x, std::span<const int64_t>(axes.data(), axes.size()), dtype);
 }
 
 }  // namespace proa::inline v0::ops

@@ -3,6 +3,7 @@
 // float32. All see images with channels last, those of one dim as of two.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "ops/linalg/gemm.h"
 #include "ops/nn/conv_geometry.h"
@@ -75,15 +76,16 @@ const Tensor& Result(Wanted wanted, const Tensor& x, const Tensor& weight,
   return wanted == Wanted::kOutput ? y : wanted == Wanted::kInput ? x : weight;
 }
 
-// Computes one of x, weight and y. All have one floating dtype but `bias`; x
-// and y have channels last.
+// Computes one of x, weight and y. All have one floating dtype but `bias`, and
+// a weight that is computed: that may be float32 beside 16-bit images. x and y
+// have channels last.
 void Convolve(const ConvGeometry& g, Wanted wanted, const Tensor& x,
               const Tensor& any_weight, const Tensor& bias_in,
               const Tensor& y) {
   const Tensor weight = Contiguous(any_weight);
   const Tensor& result = Result(wanted, x, weight, y);
   if (result.numel() == 0) return;
-  const DType dtype = result.dtype();
+  const DType dtype = wanted == Wanted::kWeight ? x.dtype() : result.dtype();
   if (g.empty()) {
     // Nothing to sum over (an empty batch, say): zeros, or the bias.
     if (wanted == Wanted::kOutput && bias_in.defined()) {
@@ -107,13 +109,15 @@ void Convolve(const ConvGeometry& g, Wanted wanted, const Tensor& x,
   if (dtype == DType::kFloat32)
     return RunLoops<float>(g, wanted, x, weight, FloatCopy(bias_in, dtype), y);
   const auto widen = [&](const Tensor& t) {
+    if (t.dtype() == DType::kFloat32) return t;
     return t.is_same(result) ? Tensor::Empty(t.shape(), DType::kFloat32)
                              : FloatCopy(t, DType::kFloat32);
   };
   const Tensor wide_x = widen(x), wide_weight = widen(weight),
                wide_y = widen(y);
   Convolve(g, wanted, wide_x, wide_weight, bias_in, wide_y);
-  FloatCopyInto(Result(wanted, wide_x, wide_weight, wide_y), result);
+  const Tensor& wide = Result(wanted, wide_x, wide_weight, wide_y);
+  if (!wide.is_same(result)) FloatCopyInto(wide, result);
 }
 
 // The part of `outputs`, which are those of t.conv, that a transposed
@@ -215,7 +219,8 @@ void ConvWeightGrad(const KernelContext& ctx, const Tensor& x,
                     std::span<const int64_t> padding,
                     std::span<const int64_t> dilation, int64_t groups,
                     std::string_view data_format,
-                    std::string_view padding_algorithm, Tensor* weight_grad) {
+                    std::string_view padding_algorithm, std::optional<DType>,
+                    Tensor* weight_grad) {
   const ConvGeometry g = GeometryOf(
       "conv_weight_grad", x.shape(), Shape(weight_shape.values()),
       {{stride, padding, dilation, padding_algorithm}, groups, data_format});
@@ -277,7 +282,8 @@ void ConvTransposeWeightGrad(
     std::span<const int64_t> padding, std::span<const int64_t> output_padding,
     std::span<const int64_t> dilation, int64_t groups,
     const IntArray& output_size, std::string_view data_format,
-    std::string_view padding_algorithm, Tensor* weight_grad) {
+    std::string_view padding_algorithm, std::optional<DType>,
+    Tensor* weight_grad) {
   const TransposeGeometry t = ChannelsLast(TransposeGeometryOf(
       "conv_transpose_weight_grad", x.shape(), Shape(weight_shape.values()),
       {{{stride, padding, dilation, padding_algorithm}, groups, data_format},

@@ -1,7 +1,10 @@
 // Kernels of convolution and transposed convolution by cuDNN. Images have their
 // channels last, in memory as the shape rules say; weights are laid out anew,
 // likewise, for each call.
+#include <optional>
+
 #include "ops/cudnn/convolution.h"
+#include "ops/elementwise/cast_ops.h"
 #include "ops/int_array.h"
 #include "ops/nn/conv_geometry.h"
 #include "ops/nn/conv_kernels.h"
@@ -11,6 +14,7 @@
 #include "ops/nn/images.h"
 #include "ops/nn/rows_cuda.cuh"
 #include "tensor/copy.h"
+#include "tensor/interpreters.h"
 #include "tensor/memory_order.h"
 
 namespace proa::inline v0::ops::cuda {
@@ -126,6 +130,17 @@ void ConvolveImages(const KernelContext& ctx, ConvGeometry g, ConvWanted wanted,
            AsTwoDims(Contiguous(weight), 2), AsTwoDims(y, 1));
 }
 
+// cuDNN gives weights in the dtype of the images: float32 ones are cast.
+void WeightGrad(const KernelContext& ctx, const ConvGeometry& g,
+                const Tensor& x, const Tensor& y, const Tensor& weight) {
+  if (weight.dtype() == x.dtype())
+    return ConvolveImages(ctx, g, ConvWanted::kWeight, x, weight, y);
+  const Tensor low = Tensor::Empty(weight.shape(), x.dtype(), weight.place());
+  ConvolveImages(ctx, g, ConvWanted::kWeight, x, low, y);
+  const InterpreterScope plain = InterpreterScope::Forbid(kAllInterpreters);
+  CopyInto(cast(low, weight.dtype()), weight);
+}
+
 // x [..., channels] += bias, of which there may be one for all channels.
 template <class T, int V>
 __global__ void AddBiasTo(Memory<T>* x, FloatArray bias, int64_t step,
@@ -227,12 +242,13 @@ void ConvWeightGrad(const KernelContext& ctx, const Tensor& x,
                     std::span<const int64_t> padding,
                     std::span<const int64_t> dilation, int64_t groups,
                     std::string_view data_format,
-                    std::string_view padding_algorithm, Tensor* weight_grad) {
+                    std::string_view padding_algorithm, std::optional<DType>,
+                    Tensor* weight_grad) {
   const ConvGeometry g = GeometryOf(
       "conv_weight_grad", x.shape(), Shape(weight_shape.values()),
       {{stride, padding, dilation, padding_algorithm}, groups, data_format});
-  ConvolveImages(ctx, g, ConvWanted::kWeight, ChannelsLastInput(x, data_format),
-                 *weight_grad, ChannelsLastInput(grad_out, data_format));
+  WeightGrad(ctx, g, ChannelsLastInput(x, data_format),
+             ChannelsLastInput(grad_out, data_format), *weight_grad);
 }
 
 void ConvTranspose(const KernelContext& ctx, const Tensor& x,
@@ -284,15 +300,16 @@ void ConvTransposeWeightGrad(
     std::span<const int64_t> padding, std::span<const int64_t> output_padding,
     std::span<const int64_t> dilation, int64_t groups,
     const IntArray& output_size, std::string_view data_format,
-    std::string_view padding_algorithm, Tensor* weight_grad) {
+    std::string_view padding_algorithm, std::optional<DType>,
+    Tensor* weight_grad) {
   const TransposeGeometry t = ChannelsLast(TransposeGeometryOf(
       "conv_transpose_weight_grad", x.shape(), Shape(weight_shape.values()),
       {{{stride, padding, dilation, padding_algorithm}, groups, data_format},
        output_padding,
        output_size.values()}));
-  ConvolveImages(ctx, t.conv, ConvWanted::kWeight,
-                 ChannelsLastInput(grad_out, data_format), *weight_grad,
-                 WithOutputsBehind(ctx, t, ChannelsLastInput(x, data_format)));
+  WeightGrad(ctx, t.conv, ChannelsLastInput(grad_out, data_format),
+             WithOutputsBehind(ctx, t, ChannelsLastInput(x, data_format)),
+             *weight_grad);
 }
 
 }  // namespace proa::inline v0::ops::cuda

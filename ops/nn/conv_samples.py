@@ -153,13 +153,14 @@ def reference_conv_weight_grad(
     groups=1,
     data_format="NCHW",
     padding_algorithm="EXPLICIT",
+    dtype=None,
 ):
     x = to_first(x, data_format)
     walk = Walk(x.shape[2:], weight_shape[2:], stride, padding, dilation, groups, padding_algorithm)
     return walk.weight_grad(x, to_first(grad_out, data_format), weight_shape)
 
 
-def reference_channel_sum(x, data_format="NCHW"):
+def reference_channel_sum(x, data_format="NCHW", dtype=None):
     channel = x.ndim - 1 if data_format[-1] == "C" and data_format != "NC" else 1
     return x.sum(axis=tuple(d for d in range(x.ndim) if d != channel))
 

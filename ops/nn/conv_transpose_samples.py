@@ -70,6 +70,7 @@ def reference_conv_transpose_weight_grad(
     output_size=(),
     data_format="NCHW",
     padding_algorithm="EXPLICIT",
+    dtype=None,
 ):
     x = to_first(x, data_format)
     walk = _walk(

@@ -3,6 +3,8 @@
 // With xh the normalized x, r = 1 / sqrt(variance + epsilon), h = grad_out *
 // weight and means over a row, the gradient is  dx = r (h - mean(h) - xh mean(h
 // xh)).
+#include <optional>
+
 #include "ops/elementwise/binary_ops.h"
 #include "ops/elementwise/select_ops.h"
 #include "ops/elementwise/unary_ops.h"
@@ -42,13 +44,14 @@ Tensor TimesWeight(const Tensor& t, const Tensor& weight, int64_t begin_axis) {
 }  // namespace
 
 Tensor LayerNormBiasGrad(const Tensor& grad_out, const IntArray& bias_shape,
-                         int64_t begin_axis) {
+                         int64_t begin_axis, std::optional<DType> dtype) {
   DimVector axes;
   for (int d = 0; d < First(grad_out, begin_axis); ++d) axes.push_back(d);
   const Tensor total =
       axes.empty()
           ? grad_out
-          : sum(grad_out, std::span<const int64_t>(axes.data(), axes.size()));
+          : sum(grad_out, std::span<const int64_t>(axes.data(), axes.size()),
+                dtype);
   return reshape(total, bias_shape);
 }
 

@@ -2,6 +2,7 @@
 // the part of x that is normalized together; its statistics are computed again
 // in the gradients, from cache, rather than kept.
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "ops/nn/layer_norm_kernels.h"
@@ -105,7 +106,7 @@ void LayerNormInputGrad(const KernelContext& ctx, const Tensor& grad_out,
 // shape only; each has a partial sum, added up in order.
 void LayerNormWeightGrad(const KernelContext& ctx, const Tensor& grad_out,
                          const Tensor& x, int64_t begin_axis, double epsilon,
-                         Tensor* weight_grad) {
+                         std::optional<DType>, Tensor* weight_grad) {
   const AxisLayout l = Rows(x, begin_axis);
   if (l.size == 0) return;
   VisitFloat(x.dtype(), [&](auto tag) {
@@ -131,8 +132,14 @@ void LayerNormWeightGrad(const KernelContext& ctx, const Tensor& grad_out,
     for (int64_t k = 1; k < chunks; ++k)
       for (int64_t i = 0; i < l.size; ++i)
         partial[i] += partial[k * l.size + i];
-    for (int64_t i = 0; i < l.size; ++i)
-      weight_grad->data<T>()[i] = T(partial[i]);
+    const auto write = [&]<typename R>(R* to) {
+      for (int64_t i = 0; i < l.size; ++i) to[i] = R(partial[i]);
+    };
+    if (weight_grad->dtype() == kDTypeOf<A>) {
+      write(weight_grad->data<A>());
+    } else {
+      write(weight_grad->data<T>());
+    }
   });
 }
 

@@ -1,5 +1,7 @@
 // Kernels of layer_norm.yaml. A row is the part of x that is normalized
 // together; its statistics are computed again in the gradients, as on the CPU.
+#include <optional>
+
 #include "ops/nn/floats_cuda.h"
 #include "ops/nn/layer_norm_kernels.h"
 #include "ops/nn/rows_cuda.cuh"
@@ -155,15 +157,13 @@ __global__ void __launch_bounds__(kColumns* kColumnRows)
   parts[blockIdx.y * size + column] = sum;
 }
 
-template <class T>
-__global__ void JoinParts(const Compute<T>* parts, int count, int64_t size,
-                          Memory<T>* out) {
-  using C = Compute<T>;
+template <class C, class M>
+__global__ void JoinParts(const C* parts, int count, int64_t size, M* out) {
   const int64_t column = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (column >= size) return;
   C sum = C(0);
   for (int p = 0; p < count; ++p) sum += parts[p * size + column];
-  out[column] = Store<Memory<T>>(sum);
+  out[column] = Store<M>(sum);
 }
 
 // Vectors where the weights, too, lie at multiples of 16 bytes.
@@ -221,7 +221,7 @@ void LayerNormInputGrad(const KernelContext& ctx, const Tensor& grad_out,
 // up in order.
 void LayerNormWeightGrad(const KernelContext& ctx, const Tensor& grad_out,
                          const Tensor& x, int64_t begin_axis, double epsilon,
-                         Tensor* weight_grad) {
+                         std::optional<DType>, Tensor* weight_grad) {
   constexpr int64_t kMostParts = 128, kLeastRows = 64;
   const AxisLayout l = RowsFrom(x, begin_axis);
   if (l.size == 0) return;
@@ -253,10 +253,16 @@ void LayerNormWeightGrad(const KernelContext& ctx, const Tensor& grad_out,
         static_cast<const M*>(grad_out.raw_data()), px,
         moments.as<Moments<C>>(), l.outer, l.size, part_rows, sums.as<C>());
     CheckLaunch("layer_norm_weight_grad");
-    JoinParts<T>
-        <<<static_cast<uint32_t>(CeilDiv(l.size, 256)), 256, 0, stream>>>(
-            sums.as<C>(), static_cast<int>(parts), l.size,
-            static_cast<M*>(weight_grad->raw_data()));
+    const auto join = [&]<class R>(R* to) {
+      JoinParts<C, R>
+          <<<static_cast<uint32_t>(CeilDiv(l.size, 256)), 256, 0, stream>>>(
+              sums.as<C>(), static_cast<int>(parts), l.size, to);
+    };
+    if (weight_grad->dtype() == x.dtype()) {
+      join(static_cast<M*>(weight_grad->raw_data()));
+    } else {
+      join(static_cast<C*>(weight_grad->raw_data()));
+    }
     CheckLaunch("layer_norm_weight_grad");
   });
 }

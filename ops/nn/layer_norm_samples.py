@@ -32,12 +32,12 @@ def reference_layer_norm_input_grad(grad_out, x, weight=None, begin_axis=-1, eps
     return r * (h - h.mean(axis=axes, keepdims=True) - xh * (h * xh).mean(axis=axes, keepdims=True))
 
 
-def reference_layer_norm_weight_grad(grad_out, x, begin_axis=-1, epsilon=1e-5):
+def reference_layer_norm_weight_grad(grad_out, x, begin_axis=-1, epsilon=1e-5, dtype=None):
     xh, _ = _normalized(x, begin_axis, epsilon)
     return (grad_out * xh).sum(axis=tuple(range(begin_axis % x.ndim)))
 
 
-def reference_layer_norm_bias_grad(grad_out, bias_shape, begin_axis=-1):
+def reference_layer_norm_bias_grad(grad_out, bias_shape, begin_axis=-1, dtype=None):
     return grad_out.sum(axis=tuple(range(begin_axis % grad_out.ndim))).reshape(bias_shape)
 
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "ops/infer.h"
@@ -42,6 +43,13 @@ void CheckNllLabel(const char* op, const Shape& x, const Tensor& label,
 }
 
 }  // namespace
+
+DType sums_of(const char* op, const Tensor& x, const Tensor& y,
+              std::optional<DType> wanted) {
+  const DType dtype = promote(op, x, y);
+  const bool low = dtype == DType::kFloat16 || dtype == DType::kBFloat16;
+  return low && wanted == DType::kFloat32 ? DType::kFloat32 : dtype;
+}
 
 // Softmax and losses ----------------------------------------------------------
 

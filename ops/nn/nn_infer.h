@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "ops/int_array.h"
+#include "tensor/dtype.h"
 #include "tensor/memory_order.h"
 #include "tensor/shape.h"
 #include "tensor/tensor.h"
@@ -68,6 +69,11 @@ Shape conv_transpose_weight_grad(const char* op, const Tensor& x,
                                  const IntArray& output_size,
                                  std::string_view data_format,
                                  std::string_view padding_algorithm);
+
+// The dtype of sums of products of x and y: promoted; float32 of 16-bit ones if
+// that is wanted.
+DType sums_of(const char* op, const Tensor& x, const Tensor& y,
+              std::optional<DType> wanted);
 
 // Order rules. Convolutions give images channels-last, whatever they are given;
 // what else maps images to images keeps the order of x. Data that is

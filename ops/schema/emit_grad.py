@@ -20,13 +20,14 @@ def emit_mutants(ops: list[model.Op], family: str, index: dict[str, model.Op]) -
 
 
 def _text(ops: list[model.Op], family: str, index: dict[str, model.Op], mutants: mutate.MutantList | None) -> str:
-    bodies, used, shares = [], set(), False
+    bodies, used, shares, wider = [], set(), False, False
     for op in ops:
         if op.grad:
             node = GradNode(op, index, mutants)
             bodies.append(node.text())
             used |= node.used_ops
             shares |= node.shares
+            wider |= node.knows_wider_grads
     includes = [
         f"ops/{family}/{family}_ops.h",
         "<string>",
@@ -42,6 +43,8 @@ def _text(ops: list[model.Op], family: str, index: dict[str, model.Op], mutants:
     ]
     if shares:
         includes += ["<optional>", "<tuple>"]
+    if wider:
+        includes.append("autograd/grad_dtype.h")
     if mutants:
         includes.append("autograd/ops/active_mutant.h")
     includes += cpp.doors(used, family, index)

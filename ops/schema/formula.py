@@ -107,6 +107,8 @@ META_FUNCTIONS = {
     "size": ("int", "SizeOf({0}, {1})"),
     "len": ("int", "static_cast<int64_t>({0}.size())"),
     "sizes": ("IntArray", "SizesOf({0}, {1})"),
+    # Of the input whose gradient the formula is: in which dtype to give that (autograd/grad_dtype.h).
+    "grad_dtype": ("DType", "{0}.dtype()"),
 }
 
 

@@ -96,6 +96,51 @@ def test_an_output_behind_recomputed_ones_is_made_of_them(tmp_path):
     assert "AllowRecompute" not in inplace
 
 
+_WIDE = """\
+- op: to(Tensor x, DType dtype) -> Tensor out
+  doc: x in another dtype.
+  infer: {shape: x, dtype: dtype}
+  kernel: elementwise
+  grad:
+    x: g
+  takes_wider_grads: true
+  samples: ["f32[2], dtype='float64'"]
+- op: product(Tensor x, Tensor y, DType? dtype=none) -> Tensor out
+  doc: Product.
+  infer: {shape: "matmul(x, y)", dtype: "promote(x, y)"}
+  kernel: elementwise
+  grad:
+    x: product(g, y, grad_dtype(x))
+    y: product(x, g)
+  samples: ["f32[2], f32[2]"]
+"""
+
+
+def _grad_of(text, tmp_path):
+    schema = tmp_path / "testdata" / "wide.yaml"
+    schema.parent.mkdir()
+    schema.write_text(text)
+    index = {op.name: op for op in parser.parse_file(str(schema))}
+    return generate.generate("testdata", index, has_infer=False)["testdata_grad.cc"]
+
+
+def test_a_formula_asks_in_which_dtype_its_gradient_is_wanted(tmp_path):
+    grad = _grad_of(_WIDE, tmp_path)
+    node = grad[grad.index("class ProductNode") : grad.index("Tensor DifferentiateProduct(")]
+    assert "const DType grad_dtype = GradDType(*this, 0, x_dtype_);" in node
+    assert "input_grads[0] = Conform(ops::product(g, y, grad_dtype), grad_dtype);" in node
+    assert "input_grads[1] = Conform(ops::product(x, g, std::nullopt), y_dtype_);" in node
+    node = grad[grad.index("class ToNode") : grad.index("Tensor DifferentiateTo(")]
+    assert "public Node, public TakesWiderGrads {" in node and "return x_dtype_;" in node
+    assert "input_grads[0] = Conform(g, x_dtype_);" in node
+    assert '#include "autograd/grad_dtype.h"' in grad and "grad_dtype.h" not in _FILES["testdata_grad.cc"]
+
+
+def test_a_formula_asks_of_its_own_gradient_only(tmp_path):
+    with pytest.raises(model.SchemaError, match=r"product: grad_dtype\(y\) is not for the gradient of x"):
+        _grad_of(_WIDE.replace("grad_dtype(x)", "grad_dtype(y)"), tmp_path)
+
+
 def test_an_op_without_a_reference_is_refused(tmp_path):
     samples = tmp_path / "scaled_samples.py"
     samples.write_text("def reference_multiply(x, y):\n  return x * y\n")

@@ -56,6 +56,11 @@ class GradNode:
     def shares(self) -> bool:
         return bool(self._shared_types)
 
+    @property
+    def knows_wider_grads(self) -> bool:
+        """Whether it takes or gives gradients of another dtype than that of what they are gradients of."""
+        return self._op.takes_wider_grads or any("GradDType(" in b for b in self._blocks.values())
+
     # Compiling -------------------------------------------------------------------
 
     def _compile(self, p: model.Param, index: dict[str, model.Op]) -> None:
@@ -86,6 +91,9 @@ class GradNode:
         if promoted and compiler.use.bare & cpp.promoted(op):
             self._used_grads.add(promoted)
         code, shared = expr.code, self._shared.get(_call_text(text))
+        asked = ("grad_dtype", p.name) in compiler.use.meta
+        if asked:
+            lines.append(f"const DType grad_dtype = GradDType(*this, {self._position(p)}, {p.name}_dtype_);")
         if shared:
             self._shared_types[shared] = index[text.tree.value.func.id].cpp_return
             code = f"std::get<{text.tree.slice.value}>(*{shared})"
@@ -96,14 +104,8 @@ class GradNode:
             self._keep_attribute(p, name)
         dtype = ""
         if self._may_differ(p) and not p.is_tensor_list:
-            self._add(
-                p,
-                f"{p.name}_dtype_",
-                f"  DType {p.name}_dtype_ = DType::kFloat32;",
-                f"{f'if ({p.name}.defined()) ' if p.optional else ''}node->{p.name}_dtype_ = {p.name}.dtype();",
-                after=False,
-            )
-            dtype = f"{p.name}_dtype_"
+            self._keep_dtype(p)
+            dtype = "grad_dtype" if asked else f"{p.name}_dtype_"
         elif self._may_differ(p):
             self._add(
                 p,
@@ -128,7 +130,17 @@ class GradNode:
         It may where the input was cast to the compute dtype, and where it stood beside tensors of other dtypes (an
         image of bfloat16 and a weight of float32): formulas then promote.
         """
-        return p.name in cpp.promoted(self._op) or sum(q.type.is_tensor for q in self._op.params) > 1
+        op = self._op
+        return op.takes_wider_grads or p.name in cpp.promoted(op) or sum(q.type.is_tensor for q in op.params) > 1
+
+    def _keep_dtype(self, p: model.Param) -> None:
+        self._add(
+            p,
+            f"{p.name}_dtype_",
+            f"  DType {p.name}_dtype_ = DType::kFloat32;",
+            f"{f'if ({p.name}.defined()) ' if p.optional else ''}node->{p.name}_dtype_ = {p.name}.dtype();",
+            after=False,
+        )
 
     def _gradient_of_promoted(self) -> str:
         """The gradient of an output in whose dtype the op computes with the tensors that it promotes; "" if none is."""
@@ -214,6 +226,13 @@ class GradNode:
     def _meta(self, p: model.Param, function: str, name: str, rest: list[str]):
         """The member that stands for `function(name)`; None for a gradient (its meta is at hand)."""
         op = self._op
+        if function == "grad_dtype":
+            if name != p.name or p.is_tensor_list:
+                raise model.SchemaError(
+                    op.location, f"{op.name}: grad_dtype({name}) is not for the gradient of {p.name}"
+                )
+            self._keep_dtype(p)
+            return "grad_dtype"
         if name == "g" or name.startswith("g_") and name not in op.by_name:
             return None
         kind, template = formula.META_FUNCTIONS[function]
@@ -317,8 +336,11 @@ class GradNode:
 
     def _class(self) -> str:
         op = self._op
+        bases = f"public {'RecomputingNode' if op.recompute else 'Node'}"
+        if op.takes_wider_grads:
+            bases += ", public TakesWiderGrads"
         lines = [
-            f"class {op.cpp_struct}Node final : public {'RecomputingNode' if op.recompute else 'Node'} {{",
+            f"class {op.cpp_struct}Node final : {bases} {{",
             " public:",
             "  void Backward(std::span<const Tensor> grads, std::span<Tensor> input_grads) override {",
         ]
@@ -361,6 +383,8 @@ class GradNode:
             lines += [f"    {l}" for l in self._recompute]
             lines.append("  }")
             lines.append(f"  using RecomputingNode::AllowRecompute{'Behind' if op.recompute_behind else ''};")
+        if op.takes_wider_grads:
+            lines.append(f"  DType source_dtype() const override {{ return {self._inputs[0].name}_dtype_; }}")
         lines.append(f"  std::string InputName(int i) const override {{ return NameOf(i, {{{names}}}); }}")
         lines.append("")
         lines += [f.declaration for f in self._fields.values()]

@@ -167,6 +167,7 @@ class Op:
     rows_form: str | None  # C++ function that takes over when an argument is row-sparse
     rows_params: tuple[str, ...]  # parameters that the kernel takes row-sparse as they are
     grad: dict[str, Formula | None] | None  # None: not differentiable
+    takes_wider_grads: bool  # the node takes the gradient of a 16-bit result in float32 too
     recompute: Formula | None  # how backward makes the first output again, which then is not kept
     recompute_behind: bool  # only where the producers of all inputs do so, from what they make again
     elements: Formula | None  # what is known of a result of integers when a program is recorded

@@ -34,6 +34,7 @@ _COMPARISON_SIBLINGS = {
     ast.NotEq: (ast.Eq,),
 }
 _SWAPPED_OPERATORS = {ast.Sub: "subtract", ast.Div: "divide"}  # where the order matters
+_ROUNDS_ONLY = "grad_dtype"
 _OTHER_TENSORS = 1  # that the formula does not name, tried in the place of one it names
 
 
@@ -210,6 +211,8 @@ class _Maker:
 
     def _meta(self, node: ast.Call):
         """`shape(x)` becomes `shape(y)`; what more it is asked stays, for it is asked in the forward call."""
+        if node.func.id == _ROUNDS_ONLY:
+            return
         target = node.args[0]
         if isinstance(target, ast.Name):
             kind = self._compiler.names[target.id].type
@@ -240,13 +243,18 @@ class _Maker:
     def _omissions(self, node: ast.Call, callee: model.Op):
         """Without one of the arguments that may be left out."""
         given = list(zip((p for p in callee.params), node.args))
-        for i, (p, _) in enumerate(given):
-            if p.default is not None:
+        for i, (p, a) in enumerate(given):
+            if p.default is not None and not _rounds_only(a):
                 rest = [ast.keyword(q.name, a) for q, a in given[i + 1 :]]
                 yield ast.Call(node.func, node.args[:i], rest + node.keywords), "argument omitted", ""
         for k in node.keywords:
-            if callee.by_name[k.arg].default is not None:
+            if callee.by_name[k.arg].default is not None and not _rounds_only(k.value):
                 yield ast.Call(node.func, node.args, [q for q in node.keywords if q is not k]), "argument omitted", ""
+
+
+def _rounds_only(node: ast.expr) -> bool:
+    """Whether an argument decides how a gradient is rounded, and nothing else: no mistake shows but in 16 bits."""
+    return isinstance(node, ast.Call) and node.func.id == _ROUNDS_ONLY
 
 
 def _signature(op: model.Op):

@@ -28,6 +28,10 @@ _SCHEMA = """\
   doc: d
   composite: A
   samples: [""]
+- op: product(Tensor x, Tensor y, DType? dtype=none) -> Tensor out
+  doc: d
+  composite: A
+  samples: [""]
 - op: mine(Tensor x, Tensor? y, int axis, bool flag) -> Tensor out
   doc: d
   infer: {shape: x, dtype: x}
@@ -85,6 +89,8 @@ def test_makes(formula, mutant):
         ("sum(g, axis)", "sum(axis, g)"),  # does not type-check
         ("sum(g, axis)", "axis"),
         ("reshape(g, shape(x))", "reshape(g, shape(y))"),  # y may be absent; the forward call would fail
+        ("product(g, x, grad_dtype(x))", "product(g, x)"),  # rounds otherwise, and is no mistake
+        ("product(g, x, grad_dtype(x))", "product(g, x, grad_dtype(y))"),
     ],
 )
 def test_does_not_make(formula, not_a_mutant):

@@ -22,6 +22,7 @@ _KEYS = frozenset(
         "inplace",
         "mutates",
         "grad",
+        "takes_wider_grads",
         "recompute",
         "elements",
         "inference",
@@ -222,6 +223,7 @@ class _OpParser:
             rows_form=rows_form,
             rows_params=rows_params,
             grad=grad,
+            takes_wider_grads=self._takes_wider_grads(grad),
             recompute=self._recompute(grad),
             recompute_behind=isinstance(e.get("recompute"), dict),
             elements=formula.parse(e["elements"], self._at("elements")) if "elements" in e else None,
@@ -454,6 +456,14 @@ class _OpParser:
             where = model.Location(self._path, g.key_lines[name])
             out[name] = None if text == "none" else formula.parse(text, where)
         return out if any(f is not None for f in out.values()) else None
+
+    def _takes_wider_grads(self, grad: dict[str, model.Formula | None] | None) -> bool:
+        takes = self._flag("takes_wider_grads")
+        if takes and (grad is None or sum(p.type.is_tensor for p in self._params) != 1 or len(self._outputs) != 1):
+            self._fail(
+                f"{self._name}: `takes_wider_grads` is for ops of one tensor and one result", "takes_wider_grads"
+            )
+        return takes
 
     def _recompute(self, grad: dict[str, model.Formula | None] | None) -> model.Formula | None:
         text = self._entry.get("recompute")

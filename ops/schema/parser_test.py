@@ -109,6 +109,8 @@ def test_types_and_defaults():
             5,
             "takes and gives tensors with gradients alone",
         ),
+        (("inplace: x -> out", "takes_wider_grads: true"), 5, "for ops of one tensor and one result"),
+        (("inplace: x -> out", "takes_wider_grads: wide"), 5, "takes_wider_grads is true or false"),
     ],
 )
 def test_mistakes_name_file_and_line(change, line, says):

@@ -58,6 +58,8 @@ def entry(op: model.Op) -> str:
         else:
             lines.append("  grad:")
             lines += [f"    {n}: {'none' if f is None else q(f.text)}" for n, f in op.grad.items()]
+    if op.takes_wider_grads:
+        lines.append("  takes_wider_grads: true")
     if op.recompute:
         text = q(op.recompute.text)
         lines.append(f"  recompute: {f'{{behind_recomputed: {text}}}' if op.recompute_behind else text}")

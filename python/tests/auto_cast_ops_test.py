@@ -202,7 +202,7 @@ def _check_dtypes(op, level, dtype, outputs):
 
 
 def _check_numbers(op, case, found):
-    if op.name in _STEPS:
+    if op.name in _STEPS or "float64" not in op.dtypes and op.kernel:  # none to compare with
         return
     exact = suite.Case(proa, op, case.sample, dtype="float64").call()
     for i, ((kind, a), b) in enumerate(zip(found, map(suite.to_numpy, exact))):

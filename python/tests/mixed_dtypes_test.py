@@ -67,8 +67,8 @@ def _gradients(op, values, names, types):
 @pytest.mark.parametrize("op", _OPS, ids=lambda op: op.name)
 def test_gradients_of_mixed_types(op):
     case, names = _case(op)
-    if case is None:
-        pytest.skip("no small sample of several floating tensors")
+    if case is None or "float64" not in op.dtypes:
+        pytest.skip("no small sample of several floating tensors, or no float64 to compare with")
     exact = _gradients(op, case.values, names, ["float64"] * len(names))
     failures = []
     for types in _mixes(len(names)):

@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
+#include <variant>
+#include <vector>
 
 #include "ops/creation/store_ops.h"
+#include "ops/definition.h"
 #include "ops/elementwise/cast_ops.h"
+#include "ops/elementwise/comparison_ops.h"
 #include "ops/infer.h"
 #include "ops/interpreter.h"
 #include "ops/manipulation/join_ops.h"
@@ -12,6 +17,7 @@
 #include "ops/manipulation/view_ops.h"
 #include "ops/on_host.h"
 #include "ops/symbolic_view.h"
+#include "ops/value.h"
 #include "tensor/copy.h"
 #include "tensor/device.h"
 #include "tensor/promotion.h"
@@ -144,6 +150,24 @@ void MarkWritten(const char* op, const Tensor& x) {
 
 void WriteInto(const Tensor& x, const Tensor& value) { CopyInto(value, x); }
 
+namespace {
+// `value` of a program that asks, when it runs, whether its sizes are those of
+// x. (By name: the families below have no headers of `report`.)
+Tensor FittingInPlace(const char* op, const Tensor& x, const Tensor& value) {
+  static const OpDefinition* const require = FindOp("require");
+  if (require == nullptr) return value;  // the family is not linked
+  const Tensor its = ops::shape(value), wanted = ops::shape(x);
+  const std::vector<Value> args = {
+      value, ops::equal(its, wanted),
+      std::string(op) +
+          ": the result has shape {}, which does not fit in place; x is {}",
+      std::vector<Tensor>{its, wanted}};
+  std::vector<Value> results(1);
+  require->call(args, results);
+  return std::get<Tensor>(results[0]);
+}
+}  // namespace
+
 void RecordWrite(const char* op, const Tensor& x, const Tensor& value) {
   // Views of x, as reshape_ makes them, may have other dims.
   const bool is_view = value.is_symbolic() && value.impl()->root != nullptr;
@@ -158,11 +182,13 @@ void RecordWrite(const char* op, const Tensor& x, const Tensor& value) {
   PROA_REQUIRE(x.dtype() == value.dtype(), op, ": the result is ",
                Describe(value), ", which does not fit in place; x is ",
                Describe(x));
+  const bool is_known = is_view || x.shape() == value.shape();
   if (x.is_symbolic()) {
+    const Tensor fitting = is_known ? value : FittingInPlace(op, x, value);
     if (x.impl()->root) {
-      InstalledSymbolicViews().write(op, x, value);
+      InstalledSymbolicViews().write(op, x, fitting);
     } else {
-      Rebind(x, value);
+      Rebind(x, fitting);
     }
     // Views of `x` follow where it goes.
     x.impl()->view_flags |= x.flags() & kDifferentiate;

@@ -90,6 +90,19 @@ TEST(Identities, UseTheOperand) {
       head + "  %6 = reshape(%1, shape=[3, 2]) : [3, 2] float32\n");
 }
 
+TEST(WithoutChecks, UsesWhatWasChecked) {
+  const std::string head = "  %0 = input \"x\" : [2] float32\n";
+  const std::string check =
+      "  %1 = isfinite(%0) : [2] bool\n"
+      "  %2 = require(%0, %1, message=\"f: not finite\", [%0]) : [2] float32\n";
+  const std::string last = "  %3 = exp(%2) : [2] float32\n";
+  EXPECT_EQ(After("without_checks", head + check + last, {3}),
+            head + check + "  %3 = exp(%0) : [2] float32\n");
+  // An output keeps its number, and so its check.
+  EXPECT_EQ(After("without_checks", head + check, {2}), head + check);
+  EXPECT_EQ(After("dead_code", head + check + last, {3}), head + check + last);
+}
+
 TEST(Identities, KeepWhatIsNone) {
   for (const std::string& body : std::vector<std::string>{
            // Draws; scales.

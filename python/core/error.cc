@@ -75,12 +75,23 @@ void SetWithNotes(PyObject* kind, const char* message,
   PyErr_Restore(type, value, traceback);
 }
 
+// Is it "name: what is wrong"?
+bool BeginsWithName(std::string_view text) {
+  const size_t end = text.find_first_of(" :");
+  return end != std::string_view::npos && end > 0 && text[end] == ':';
+}
+
 void SetFromError(const Error& e) {
   const ExceptionKind kind = KindOf(e);
   const char* text = e.what();
-  // The user's words, not those of an op that stands for his statement.
-  constexpr std::string_view kAssert = "assert_: ";
+  // The user's words, not those of an op that stands for his statement; those
+  // of the function that requires something, which begin with its name.
+  constexpr std::string_view kAssert = "assert_: ", kRequire = "require: ";
   if (std::string_view(text).starts_with(kAssert)) text += kAssert.size();
+  if (std::string_view(text).starts_with(kRequire) &&
+      BeginsWithName(text + kRequire.size())) {
+    text += kRequire.size();
+  }
   SetWithNotes(kind.type, WithWord(kind.word, text).c_str(),
                call_stack_level >= 2 ? e.frames() : std::string());
 }

@@ -249,6 +249,17 @@ def test_a_model_of_sequences_is_saved_and_loaded(tmp_path):
     np.testing.assert_allclose(got, [x[0], x[1] + x[2]], rtol=1e-6)
 
 
+def test_lengths_of_a_run_that_do_not_fit():
+    """What a function requires of the numbers in tensors is said in its own words, at once and by a program."""
+    says = r"\(InvalidArgument\) sequence_pool: lengths \[1, 1\] are not those of the rows of input, whose shape is \[3, 2\]"
+    specs = [static.InputSpec([None, 2]), static.InputSpec([None], "int64")]
+    function = lambda x, lengths: nn.sequence_pool(x, "sum", lengths=lengths)
+    for call in (function, proa.jit.to_static(function, input_spec=specs)):
+        assert call(proa.ones([3, 2]), proa.to_tensor([1, 2])).tolist() == [[1, 1], [2, 2]]
+        with pytest.raises(ValueError, match=f"^{says}"):
+            call(proa.ones([3, 2]), proa.to_tensor([1, 1]))
+
+
 @pytest.mark.parametrize(
     ("call", "says"),
     [

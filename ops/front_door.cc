@@ -154,7 +154,7 @@ namespace {
 // `value` of a program that asks, when it runs, whether its sizes are those of
 // x. (By name: the families below have no headers of `report`.)
 Tensor FittingInPlace(const char* op, const Tensor& x, const Tensor& value) {
-  static const OpDefinition* const require = FindOp("require");
+  const OpDefinition* const require = FindOp("require");
   if (require == nullptr) return value;  // the family is not linked
   const Tensor its = ops::shape(value), wanted = ops::shape(x);
   const std::vector<Value> args = {

@@ -36,6 +36,10 @@ class Generator:
     def case(self, number: int) -> str:
         return str(self._cases[number].with_(mode=_MODES[number % len(_MODES)]))
 
+    def texts(self, mode: str):
+        """All cases in one way of calling."""
+        return (str(c.with_(mode=mode)) for c in self._cases)
+
 
 def _operands(c: cases.Case) -> int:
     return sum(isinstance(v, TensorValue) for v in c.leaves())

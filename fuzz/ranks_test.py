@@ -2,7 +2,7 @@
 
 import os
 
-from fuzz import corpus, generate, ranks, supervisor
+from fuzz import corpus, generate, ranks, replay, supervisor
 
 _GUARD = "fuzz/guard.so" if os.path.exists("fuzz/guard.so") else os.environ.get("PROA_GUARD")
 
@@ -19,6 +19,41 @@ def test_no_operand_of_another_rank_is_trusted(tmp_path):
     # Broadcasting takes some of them; most are refused, and by a sentence.
     refused = sum(n for name, n in watch.counts.items() if name.endswith(" refused"))
     assert len(cases) / 2 < refused < len(cases)
+
+
+def _gives_in_a_program(f, *args, **kwargs):
+    """Of a call that is refused at once: what its program with open sizes gives, None if it is refused too."""
+    args, kwargs = replay.detached(args), replay.detached(kwargs)  # a leaf must not be changed in place; inputs may
+    try:
+        f(*args, **kwargs)
+        return None
+    except Exception as e:  # pylint: disable=broad-except
+        refusal = e
+    _refused.append(f)
+    try:
+        got = replay.record_open(f, *args, **kwargs)
+    except Exception:  # pylint: disable=broad-except
+        return None
+    return f"gives {[list(a.shape) for a in got]}, at once {refusal}" if got else None
+
+
+_refused: list = []
+
+
+def test_programs_refuse_what_is_refused_at_once(tmp_path):
+    seeds = str(tmp_path / "corpus.json")
+    corpus.write(seeds)
+    names = {**vars(replay), "call": _gives_in_a_program}
+    texts = dict.fromkeys(ranks.Generator(generate.load(seeds)).texts("call"))
+    found = []
+    for text in texts:
+        replay.reset()
+        says = eval(compile(text, "case", "eval"), names)  # pylint: disable=eval-used
+        if says is not None:
+            found.append(f"{text}: {says}")
+    replay.reset()
+    assert not found, "\n".join(found)
+    assert len(_refused) > 5000
 
 
 def test_each_operand_of_each_op_is_changed():

@@ -311,6 +311,17 @@ def _copies(args):
     return args
 
 
+def detached(args):
+    """Arguments whose tensors have no history and need no gradient."""
+    if isinstance(args, proa.Tensor):
+        return args.detach()
+    if isinstance(args, (list, tuple)):
+        return type(args)(detached(e) for e in args)
+    if isinstance(args, dict):
+        return {k: detached(e) for k, e in args.items()}
+    return args
+
+
 def _eager(f, args, kwargs):
     """What an eager call gives, or None if it gives something else the next time, or an error."""
     results = []

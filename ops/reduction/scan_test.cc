@@ -1,5 +1,6 @@
 // What the conformance suite cannot see of running sums: long lines, which
 // several threads scan together, and their rounding.
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <cstring>
@@ -101,6 +102,29 @@ TEST(Cumprod, AZeroIsTheEndOfALongLine) {
   const Tensor y = ops::cumprod(x);
   EXPECT_EQ(y.data<float>()[99], std::ldexp(1.f, 100));
   for (int64_t i = 100; i < x.numel(); ++i) ASSERT_EQ(y.data<float>()[i], 0);
+}
+
+// Lines go by some at a time.
+TEST(Cumprod, ALineIsWhatItIsAlone) {
+  for (const int64_t n : {1, 5, 511, 512, 513, 1300}) {
+    const Tensor x = Filled<float>({7, n});
+    for (int64_t i = 0; i < x.numel(); ++i) x.data<float>()[i] += 0.3f;
+    x.data<float>()[n / 2] = 0;
+    x.data<float>()[2 * n] = std::numeric_limits<float>::infinity();
+    for (const int threads : {1, 3}) {
+      SetNumThreads(threads);
+      const Tensor y = ops::cumprod(x, 1);
+      for (int64_t line = 0; line < 7; ++line) {
+        const Tensor alone = Tensor::Empty({n}, DType::kFloat32);
+        std::copy_n(x.data<float>() + line * n, n, alone.data<float>());
+        const Tensor wanted = ops::cumprod(alone);
+        EXPECT_EQ(std::memcmp(y.data<float>() + line * n, wanted.data<float>(),
+                              n * sizeof(float)),
+                  0)
+            << line << " of " << n;
+      }
+    }
+  }
 }
 
 }  // namespace

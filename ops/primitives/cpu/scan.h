@@ -213,6 +213,38 @@ void ScanLine(const T* in, T* out, int64_t n, bool stream) {
   }
 }
 
+// As many lines side by side as hide how long a product waits for the one
+// before it; they follow each other, of n elements each.
+inline constexpr int64_t kTogether = 4;
+template <class Op, class T>
+void ScanLinesTogether(const T* in, T* out, int64_t n, bool stream) {
+  using C = CarryOf<Op, T>;
+  constexpr int64_t kPart = kPiece / kTogether;
+  alignas(64) C sums[kTogether][kPart];
+  alignas(64) T part[kPart];
+  C last[kTogether];
+  for (int64_t first = 0; first < n; first += kPart) {
+    const int64_t count = std::min(kPart, n - first);
+    const T* const from = in + first;
+    if (first == 0) {
+      for (int64_t l = 0; l < kTogether; ++l)
+        last[l] = sums[l][0] = C(from[l * n]);
+    }
+    for (int64_t i = first == 0 ? 1 : 0; i < count; ++i) {
+#pragma GCC unroll 4
+      for (int64_t l = 0; l < kTogether; ++l)
+        last[l] = sums[l][i] = Op::Combine(last[l], C(from[l * n + i]));
+    }
+    for (int64_t l = 0; l < kTogether; ++l) {
+      T* const to = out + l * n + first;
+      T* const results = stream ? part : to;
+#pragma GCC ivdep
+      for (int64_t i = 0; i < count; ++i) results[i] = ResultOf<T>(sums[l][i]);
+      if (stream) StreamCopy(to, results, count * sizeof(T));
+    }
+  }
+}
+
 // A line on several threads, which take its chunks in order. Each chunk is
 // scanned on its own, which gives its total; every thread adds up for itself
 // the totals before its chunk, and then writes. A thread that does not get on
@@ -301,11 +333,13 @@ void ScanColumns(const T* in, T* out, int64_t n, int64_t inner, int64_t width,
 // `in` and `out` may be the same.
 template <class Op, class T>
 void Scan(const T* in, T* out, int64_t outer, int64_t n, int64_t inner) {
+  using scan_internal::kCut;
   using scan_internal::kPiece;
+  using scan_internal::kTogether;
   const bool stream =
       in != out &&
       PaysToStream(2 * outer * n * inner * static_cast<int64_t>(sizeof(T)));
-  if (inner == 1 && n >= 4 * scan_internal::kChunk && scan_internal::kCut<Op> &&
+  if (inner == 1 && n >= 4 * scan_internal::kChunk && kCut<Op> &&
       outer < GetNumThreads()) {
     for (int64_t o = 0; o < outer; ++o) {
       scan_internal::ScanTogether<Op>(in + o * n, out + o * n, n, stream);
@@ -320,7 +354,11 @@ void Scan(const T* in, T* out, int64_t outer, int64_t n, int64_t inner) {
         for (int64_t task = begin; task < end; ++task) {
           const int64_t column = task % strips * kPiece;
           const int64_t first = task / strips * n * inner + column;
-          if (inner == 1) {
+          if (inner == 1 && !kCut<Op> && end - task >= kTogether) {
+            scan_internal::ScanLinesTogether<Op>(in + first, out + first, n,
+                                                 stream);
+            task += kTogether - 1;
+          } else if (inner == 1) {
             scan_internal::ScanLine<Op>(in + first, out + first, n, stream);
           } else {
             scan_internal::ScanColumns<Op>(in + first, out + first, n, inner,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <type_traits>
 
@@ -196,14 +197,34 @@ void ReduceRows(DType dtype, int64_t outer, int64_t n, int64_t inner,
   });
 }
 
+// Whether all are at least 0 and below n, by signs: those of a value and of
+// what it lacks to n - 1.
 template <typename T>
 bool AllWithin(const T* values, int64_t count, int64_t n) {
-  bool good = true;
-  for (int64_t i = 0; i < count; ++i) {
-    good &= static_cast<uint64_t>(static_cast<int64_t>(values[i])) <
-            static_cast<uint64_t>(n);
+  constexpr int64_t kLanes = 16 / sizeof(T);
+  using U = std::make_unsigned_t<T>;
+  typedef U Vector __attribute__((vector_size(16)));
+  if (n == 0) return count == 0;
+  // Values of a narrow type are below any n beyond it.
+  const U last =
+      static_cast<U>(std::min<int64_t>(n - 1, std::numeric_limits<T>::max()));
+  Vector signs[2] = {};
+  int64_t i = 0;
+  for (; i + 2 * kLanes <= count; i += 2 * kLanes) {
+#pragma GCC unroll 2
+    for (int64_t k = 0; k < 2; ++k) {
+      Vector v;
+      std::memcpy(&v, values + i + k * kLanes, sizeof(v));
+      signs[k] |= v | (last - v);
+    }
   }
-  return good;
+  U all = 0;
+  for (int64_t k = 0; k < kLanes; ++k) all |= signs[0][k] | signs[1][k];
+  for (; i < count; ++i) {
+    const U v = static_cast<U>(values[i]);
+    all |= v | (last - v);
+  }
+  return static_cast<T>(all) >= 0;
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "ops/primitives/cpu/gather.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -129,6 +131,38 @@ TEST(GatherTest, IndicesAreChecked) {
   EXPECT_EQ(std::vector<int64_t>(list.values().begin(), list.values().end()),
             (std::vector<int64_t>{0, 2, 2, 0}));
   EXPECT_THROW(IndexList("embedding", index, 3, 0, /*negative=*/false), Error);
+}
+
+template <typename T>
+void ExpectBadIndexIsFound(int64_t size, T bad) {
+  for (int64_t count : {1, 3, 4, 8, 21}) {
+    const Tensor index = Tensor::Empty({count}, kDTypeOf<T>);
+    for (int64_t place = 0; place < count; ++place) {
+      std::fill_n(index.data<T>(), count, static_cast<T>(size - 1));
+      const IndexList good("gather", index, size, 0, false);
+      EXPECT_EQ(good[place], size - 1);
+      index.data<T>()[place] = bad;
+      EXPECT_THROW(IndexList("gather", index, size, 0, false), Error)
+          << bad << " at " << place << " of " << count;
+    }
+  }
+}
+
+TEST(GatherTest, ABadIndexIsFoundAnywhere) {
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  for (int64_t bad : {int64_t{-1}, int64_t{5}, kLeast, kLeast + 1, kMost})
+    ExpectBadIndexIsFound<int64_t>(5, bad);
+  ExpectBadIndexIsFound<int64_t>(kMost, kMost);
+  ExpectBadIndexIsFound<int64_t>(kMost, kLeast);
+  for (int32_t bad : {-1, 5, std::numeric_limits<int32_t>::min(),
+                      std::numeric_limits<int32_t>::max()})
+    ExpectBadIndexIsFound<int32_t>(5, bad);
+  // A size beyond the type of the indices.
+  const Tensor index = Tensor::Empty({9}, DType::kInt32);
+  std::fill_n(index.data<int32_t>(), 9, std::numeric_limits<int32_t>::max());
+  const IndexList list("gather", index, int64_t{1} << 40, 0);
+  EXPECT_EQ(list[8], std::numeric_limits<int32_t>::max());
 }
 
 TEST(GatherTest, PlainInt64IndicesAreNotCopied) {

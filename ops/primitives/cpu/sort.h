@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 #include <vector>
@@ -132,6 +133,31 @@ void SortLines(const T* x, const Lines& lines, bool descending, F f) {
   });
 }
 
+// Elements that are looked at together.
+inline constexpr int64_t kSelectBlock = 16;
+
+// From i on, the first block of the n elements that has one before `last` or a
+// NaN; where the blocks end if there is none.
+template <typename T>
+int64_t SkipBlocks(const T* from, int64_t i, int64_t n, T last,
+                   bool descending) {
+  typedef T Vector __attribute__((vector_size(16)));
+  constexpr int64_t kLanes = 16 / sizeof(T);
+  const Vector limit = last - Vector{};
+  for (; i + kSelectBlock <= n; i += kSelectBlock) {
+    Vector v[kSelectBlock / kLanes];
+    std::memcpy(v, from + i, sizeof(v));
+    auto all = descending ? v[0] <= limit : v[0] >= limit;
+#pragma GCC unroll 8
+    for (int64_t k = 1; k < kSelectBlock / kLanes; ++k)
+      all &= descending ? v[k] <= limit : v[k] >= limit;
+    int64_t halves[2];
+    std::memcpy(halves, &all, sizeof(halves));
+    if ((halves[0] & halves[1]) != -1) return i;
+  }
+  return i;
+}
+
 // The k first ones of n elements, in order, into items[0, k); k <= n. For a few
 // of many: each element is compared with the last of them, and seldom taken.
 template <typename T>
@@ -141,6 +167,13 @@ void SelectFew(const T* from, int64_t stride, int64_t n, int64_t k,
   constexpr int64_t kInOrder = 32;  // more stand in a heap, the last on top
   int64_t count = 0;
   for (int64_t i = 0; i < n; ++i) {
+    if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
+      if (i % kSelectBlock == 0 && count == k && stride == 1) {
+        const T last = from[items[k > kInOrder ? 0 : k - 1].index];
+        i = SkipBlocks(from, i, n, last, descending);
+        if (i == n) break;
+      }
+    }
     const T v = from[i * stride];
     if constexpr (std::is_arithmetic_v<T>) {
       // Quicker than by keys; a NaN on either side is left to them.

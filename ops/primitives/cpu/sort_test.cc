@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tensor/parallel.h"
 
 namespace proa {
 namespace {
@@ -81,6 +83,47 @@ TEST(SortTest, SelectionIsTheBeginningOfTheOrder) {
                               chosen.push_back(item.index);
                           });
     EXPECT_EQ(chosen, std::vector(order.begin(), order.begin() + k)) << k;
+  }
+}
+
+// Of few of many, elements go by in blocks: wherever the first ones stand.
+template <typename T>
+void ExpectSelection(int64_t n, int64_t stride, bool descending) {
+  std::mt19937 rng(static_cast<uint32_t>(n));
+  std::vector<T> x(n * stride);
+  for (T& v : x) v = static_cast<T>(rng() % 100);
+  if constexpr (std::is_floating_point_v<T>) x[(n / 2) * stride] = NAN;
+  const ops::cpu::Lines lines({n, stride}, 0);
+  for (int64_t place = 0; place < n; place += 5) {
+    std::vector<T> y = x;
+    y[place * stride] = static_cast<T>(descending ? 120 : 0);
+    for (int64_t k : {1, 2, 5}) {
+      std::vector<std::vector<int64_t>> order, chosen;
+      const auto append = [k](auto* to) {
+        return [to, k](int64_t, const auto& items) {
+          to->emplace_back();
+          for (int64_t i = 0; i < k; ++i) to->back().push_back(items[i].index);
+        };
+      };
+      ops::cpu::SortLines(y.data(), lines, descending, append(&order));
+      ops::cpu::SelectLines(y.data(), lines, k, descending, append(&chosen));
+      ASSERT_EQ(chosen, order) << n << " " << place << " " << k;
+    }
+  }
+}
+
+TEST(SortTest, SelectionFindsTheFirstOnesWhereverTheyStand) {
+  SetNumThreads(1);  // lines in their order
+  for (int64_t n : {20, 48, 67}) {
+    for (int64_t stride : {1, 3}) {
+      for (bool descending : {false, true}) {
+        ExpectSelection<float>(n, stride, descending);
+        ExpectSelection<double>(n, stride, descending);
+        ExpectSelection<int64_t>(n, stride, descending);
+        ExpectSelection<uint8_t>(n, stride, descending);
+        ExpectSelection<int8_t>(n, stride, descending);
+      }
+    }
   }
 }
 

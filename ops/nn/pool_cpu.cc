@@ -1,6 +1,8 @@
 // Kernels of max and mean pooling in one to three dims. All are loops over
 // windows, one (image, channel block) a task; memory bound. Gradients add up
 // within a task, in a fixed order.
+#include <algorithm>
+
 #include "ops/nn/adaptive_pool_kernels.h"
 #include "ops/nn/avg_pool_kernels.h"
 #include "ops/nn/images.h"
@@ -10,6 +12,7 @@
 #include "ops/nn/pool_loops.h"
 #include "ops/nn/pool_places.h"
 #include "ops/primitives/cpu/strided_copy.h"
+#include "tensor/dtype.h"
 #include "tensor/parallel.h"
 #include "tensor/tensor.h"
 
@@ -54,6 +57,17 @@ void MaxForward(const PoolGeometry& g, const Tensor& x, const Tensor& out,
 void MeanForward(const PoolGeometry& g, const PoolDivisor& divisor,
                  const Tensor& x, const Tensor& out) {
   const PoolLoops loops = FindPoolLoops(x.dtype());
+  if (g.adaptive && g.out_pixels() == 1 && !g.channels_last()) {
+    const int64_t n = g.in_pixels(), size = ItemSize(x.dtype());
+    const char* const from = static_cast<const char*>(x.raw_data());
+    char* const to = static_cast<char*>(out.raw_data());
+    return parallel_for(0, g.batch * g.channels,
+                        std::max<int64_t>(1, 65536 / std::max<int64_t>(n, 1)),
+                        [&](int64_t begin, int64_t end) {
+                          loops.image_means(from + begin * n * size,
+                                            end - begin, n, to + begin * size);
+                        });
+  }
   ForEachPoolBlock(g, [&](const PoolBlock& b) {
     loops.mean(g, b, divisor, x.raw_data(), out.raw_data());
   });

@@ -195,11 +195,6 @@ void Mean(const PoolGeometry& g, const PoolBlock& b, const PoolDivisor& divisor,
   const T* x = static_cast<const T*>(x_data) + b.in_start;
   T* out = static_cast<T*>(out_data);
   if (!g.channels_last()) {
-    if (g.adaptive && g.out_pixels() == 1) {
-      const int64_t n = g.in_pixels();
-      out[b.out_start] = T(SumRun<A>(x, n) / static_cast<A>(n));
-      return;
-    }
     const auto mean = g.ByTaps(2) ? MeanPlane<T, A> : MeanWindows<T, A>;
     return mean(g, divisor, x, out + b.out_start);
   }
@@ -212,6 +207,15 @@ void Mean(const PoolGeometry& g, const PoolBlock& b, const PoolDivisor& divisor,
     for (int64_t c = 0; c < b.channels; ++c)
       out[o + c] = T(sums[c] / e.divisor);
   });
+}
+
+template <typename T>
+void ImageMeans(const void* x, int64_t images, int64_t n, void* out) {
+  using A = typename Accumulate<T>::type;
+  const T* from = static_cast<const T*>(x);
+  T* const to = static_cast<T*>(out);
+  for (int64_t i = 0; i < images; ++i, from += n)
+    to[i] = T(SumRun<A>(from, n) / static_cast<A>(n));
 }
 
 template <typename T>
@@ -234,7 +238,7 @@ void MeanGrad(const PoolGeometry& g, const PoolBlock& b,
 
 template <typename T>
 constexpr PoolLoops LoopsOf() {
-  return {Mean<T>, MeanGrad<T>};
+  return {Mean<T>, ImageMeans<T>, MeanGrad<T>};
 }
 
 }  // namespace

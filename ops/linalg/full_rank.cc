@@ -1,5 +1,5 @@
-// Pseudoinverses of matrices of full rank, without their singular values, which
-// would be most of the work.
+#include "ops/linalg/full_rank.h"
+
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -16,8 +16,9 @@ namespace proa::inline v0::ops::dense {
 namespace {
 
 // By the Gram matrix in float64 half of the digits may be lost, which float32
-// does not have; by a factor the result is as exact as by singular values.
-constexpr double kMostOfGram = 1e4, kMostOfFactor = 1e10;
+// does not have; by a factor the result is as exact as by singular values. One
+// of float32 is so to five digits.
+constexpr double kMostOfGram = 1e4, kMostOfFactor = 1e10, kMostInFloat = 1e3;
 
 // `condition` in Frobenius' norm is no less than the largest singular value by
 // the least: whether that is far from 0 and above rcond times the largest.
@@ -26,21 +27,23 @@ bool IsFullRank(double condition, double most, double rcond) {
   return condition <= most && condition * rcond < 0.5;
 }
 
-double NormOf(const std::vector<double>& numbers) {
+template <typename T>
+double NormOf(const std::vector<T>& numbers) {
   double squares = 0;
   for (const double v : numbers) squares += v * v;
   return std::sqrt(squares);
 }
 
-// The condition of the upper triangle of r [k, k].
-double ConditionOf(const FactorLoops<double>& loops, const double* r,
+// The condition of the upper triangle [k, k] of r, whose rows are `row` apart.
+template <typename T>
+double ConditionOf(const FactorLoops<T>& loops, const T* r, int64_t row,
                    int64_t k) {
-  std::vector<double> upper(k * k), inverse(k * k);
+  std::vector<T> upper(k * k), inverse(k * k);
   for (int64_t i = 0; i < k; ++i) {
-    std::copy(r + i * k + i, r + (i + 1) * k, upper.data() + i * k + i);
+    std::copy(r + i * row + i, r + i * row + k, upper.data() + i * k + i);
     inverse[i * k + i] = 1;
   }
-  loops.solve({r, k, 1, true, false}, k, inverse.data(), k);
+  loops.solve({r, row, 1, true, false}, k, inverse.data(), k);
   return NormOf(upper) * NormOf(inverse);
 }
 
@@ -52,7 +55,7 @@ bool ByGram(const std::vector<double>& tall, int64_t l, int64_t k, double rcond,
   std::vector<double> u(k * k);
   loops.gram(tall.data(), l, k, u.data());
   if (loops.cholesky(u.data(), k) >= 0) return false;
-  if (!IsFullRank(ConditionOf(loops, u.data(), k), kMostOfGram, rcond))
+  if (!IsFullRank(ConditionOf(loops, u.data(), k, k), kMostOfGram, rcond))
     return false;
   loops.solve({u.data(), 1, k, false, false}, k, turned->data(), l);
   loops.solve({u.data(), k, 1, true, false}, k, turned->data(), l);
@@ -65,7 +68,7 @@ bool ByFactor(std::vector<double> tall, int64_t l, int64_t k, double rcond,
   const FactorLoops<double>& loops = FindFactorLoops<double>();
   std::vector<double> q(l * k);
   loops.qr(tall.data(), l, k, k, q.data());
-  if (!IsFullRank(ConditionOf(loops, tall.data(), k), kMostOfFactor, rcond))
+  if (!IsFullRank(ConditionOf(loops, tall.data(), k, k), kMostOfFactor, rcond))
     return false;
   loops.transpose(q.data(), l, k, turned->data());
   loops.solve({tall.data(), k, 1, true, false}, k, turned->data(), l);
@@ -89,6 +92,29 @@ bool OfReal(const T* a, int64_t m, int64_t n, double rcond, T* out) {
     turned.swap(tall);
   }
   for (int64_t i = 0; i < m * n; ++i) out[i] = static_cast<T>(turned[i]);
+  return true;
+}
+
+// With Q R = a, R x is the beginning of Q^T b: what a factor of [a, b] has
+// beside R.
+template <typename W, typename T>
+bool SolutionOf(const T* a, const T* b, int64_t m, int64_t n, int64_t k,
+                double rcond, T* x) {
+  const FactorLoops<W>& loops = FindFactorLoops<W>();
+  const int64_t row = n + k;
+  std::vector<W> both(m * row), found(n * k);
+  for (int64_t i = 0; i < m; ++i) {
+    std::copy_n(b + i * k, k, std::copy_n(a + i * n, n, both.data() + i * row));
+  }
+  loops.qr(both.data(), m, row, 0, nullptr);
+  constexpr double kMost =
+      std::is_same_v<W, float> ? kMostInFloat : kMostOfFactor;
+  if (!IsFullRank(ConditionOf(loops, both.data(), row, n), kMost, rcond))
+    return false;
+  for (int64_t i = 0; i < n; ++i)
+    std::copy_n(both.data() + i * row + n, k, found.data() + i * k);
+  loops.solve({both.data(), row, 1, true, false}, n, found.data(), k);
+  std::copy(found.begin(), found.end(), x);
   return true;
 }
 
@@ -137,6 +163,21 @@ bool FullRankPseudoInverse(const T* a, int64_t m, int64_t n, double rcond,
     return OfComplex(a, m, n, rcond, out);
   }
 }
+
+template <typename T>
+bool FullRankSolution(const T* a, const T* b, int64_t m, int64_t n, int64_t k,
+                      double rcond, T* x) {
+  if (m < n || n < 1) return false;
+  if constexpr (std::is_same_v<T, float>) {
+    if (SolutionOf<float>(a, b, m, n, k, rcond, x)) return true;
+  }
+  return SolutionOf<double>(a, b, m, n, k, rcond, x);
+}
+
+template bool FullRankSolution(const float*, const float*, int64_t, int64_t,
+                               int64_t, double, float*);
+template bool FullRankSolution(const double*, const double*, int64_t, int64_t,
+                               int64_t, double, double*);
 
 #define PROA_INSTANTIATE(T) \
   template bool FullRankPseudoInverse(const T*, int64_t, int64_t, double, T*);

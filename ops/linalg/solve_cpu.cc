@@ -2,7 +2,9 @@
 // solvers.
 #include <limits>
 #include <string>
+#include <type_traits>
 
+#include "ops/linalg/full_rank.h"
 #include "ops/linalg/matrix_batch.h"
 #include "ops/linalg/orthogonal.h"
 #include "ops/linalg/solve_kernels.h"
@@ -96,6 +98,14 @@ void LstSq(const KernelContext&, const Tensor& x, const Tensor& y, double rcond,
             const T* matrix = x.data<T>() + i * a.size();
             const T* right = y.data<T>() + of_y(i) * b.size();
             T* found = to + i * result.size();
+            if constexpr (std::is_floating_point_v<T>) {
+              if (driver == "gelsy" &&
+                  dense::FullRankSolution<T>(matrix, right, a.rows, a.columns,
+                                             b.columns, limit, found)) {
+                ranks[i] = static_cast<int32_t>(a.columns);
+                continue;
+              }
+            }
             if (driver != "gels") {
               Real* values =
                   by_values ? singular_values->data<Real>() + i * a.smaller()

@@ -109,3 +109,29 @@ def test_eigenvalues_alone_of_every_kind_of_matrix(dtype, uplo):
             for wrong in (np.nan, np.inf, -np.inf):
                 scaled[n - 1, 0] = scaled[0, n - 1] = wrong
                 assert np.isnan(linalg.eigvalsh(paddle.to_tensor(scaled), uplo).numpy()).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_least_squares_by_a_factor_and_by_singular_values_agree(dtype):
+    """The default driver takes a factor where the rank is clearly full, at every size of numbers."""
+    rng = np.random.default_rng(9)
+    epsilon = np.finfo(dtype).eps
+    for m, n in ((1, 1), (4, 3), (33, 32), (90, 70)):
+        u, v = np.linalg.qr(rng.standard_normal((m, n)))[0], np.linalg.qr(rng.standard_normal((n, n)))[0]
+        b = paddle.to_tensor(rng.standard_normal((m, 2)).astype(dtype))
+        for digits in (0, 1, 2.5, 3.5, 5, 8, 11, 14, 17, np.inf):
+            s = 10.0 ** (-digits * np.linspace(0, 1, n)) if np.isfinite(digits) else np.arange(n, 0, -1) - 1.0
+            for exponent in (0, *_SCALES[dtype]):
+                x = paddle.to_tensor(_scaled(((u * s) @ v).astype(dtype), exponent))
+                found, _, rank, _ = linalg.lstsq(x, b)
+                wanted, _, wanted_rank, _ = linalg.lstsq(x, b, driver="gelsd")
+                assert rank.tolist() == wanted_rank.tolist(), (m, n, digits, exponent)
+                kept = s[s > max(m, n) * epsilon * s[0]] if s[0] else s[:0]
+                limit = 200 * n * epsilon * (kept[0] / kept[-1] if kept.size else 1)
+                size = max(np.abs(wanted.numpy()).max(), np.finfo(dtype).tiny)
+                if limit < 0.1:
+                    np.testing.assert_allclose(
+                        found.numpy(), wanted.numpy(), atol=limit * size, rtol=0, err_msg=f"{m} {n} {digits} {exponent}"
+                    )
+    x[0, 0] = np.nan
+    assert np.isnan(linalg.lstsq(x, b)[0].numpy()).all()

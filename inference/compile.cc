@@ -14,6 +14,7 @@
 #include "ops/alias.h"
 #include "ops/definition.h"
 #include "ops/elementwise/cast_ops.h"
+#include "ops/onednn/pack_at_once.h"
 #include "tensor/error.h"
 #include "tensor/tensor.h"
 
@@ -124,6 +125,16 @@ Compiled Compile(jit::Module module, const CompileSettings& settings) {
   }
   Compiled out;
   out.executor = with(passes.size());
+  // What a first run packs stays: packed once more by the second, it would lie
+  // scattered between what runs compute.
+  const jit::Program& running = out.executor->program();
+  for (const jit::ValueId id : running.captured()) {
+    const proa::Tensor& t = running.value(id).captured;
+    if (t.defined() && t.storage() && t.shape().rank() > 1 &&
+        t.place().is_cpu()) {
+      onednn::PackAtOnce(t);
+    }
+  }
   out.module = std::move(module);
   return out;
 }

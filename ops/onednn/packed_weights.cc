@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "ops/onednn/pack_at_once.h"
 #include "ops/onednn/reorder.h"
 #include "ops/onednn/reorders.h"
 #include "tensor/dtype.h"
@@ -36,6 +37,7 @@ struct Entry {
 struct Weight {
   IntrusivePtr<Storage> storage;
   std::vector<Entry> entries;
+  bool predicts = false;  // as PackAtOnce said
 };
 
 constexpr size_t kFormatsKept = 4;
@@ -132,7 +134,7 @@ IntrusivePtr<Storage> Find(const Tensor& weight, const Wanted& format,
   if (entry == w.entries.end()) {
     if (w.entries.size() == kFormatsKept) w.entries.erase(w.entries.begin());
     w.entries.push_back({weight.raw_data(), weight.version(), format, {}});
-    *keep = IsFileMemory(*weight.storage());
+    *keep = w.predicts || IsFileMemory(*weight.storage());
     return {};
   }
   if (entry->version != weight.version()) {
@@ -185,6 +187,15 @@ PackedWeights::PackedWeights(const Tensor& weight, const PackFormat& format)
 
 PackedWeights::PackedWeights(const Tensor& weight, const PackOrder& order)
     : storage_(FindOrPack(weight, order)), data_(storage_->data()) {}
+
+void PackAtOnce(const Tensor& weight) {
+  Table& table = Kept();
+  std::lock_guard lock(table.mutex);
+  if (--table.until_sweep <= 0) table.Sweep();
+  Weight& w = table.weights[weight.storage().get()];
+  if (!w.storage) w.storage = weight.storage();
+  w.predicts = true;
+}
 
 int64_t CountKeptWeights() {
   Table& table = Kept();

@@ -5,6 +5,7 @@
 #include <array>
 #include <memory>
 
+#include "ops/onednn/pack_at_once.h"
 #include "ops/onednn/reorders.h"
 #include "tensor/dlpack.h"
 #include "tensor/file_memory.h"
@@ -102,6 +103,25 @@ TEST(PackedWeightsTest, WeightsInFilesAreKeptAtOnce) {
     }
     EXPECT_EQ(Packed(), packed + 1);
     EXPECT_EQ(CountKeptWeights(), kept + 1);
+  }
+  EXPECT_EQ(CountKeptWeights(), kept);
+}
+
+TEST(PackedWeightsTest, WeightsThatPredictAreKeptAtOnce) {
+  const int64_t kept = CountKeptWeights(), packed = Packed();
+  {
+    Tensor w = Weight();
+    PackAtOnce(w);
+    for (int i = 0; i < 3; ++i) PackedWeights(w, ByColumns());
+    EXPECT_EQ(Packed(), packed + 1);
+    EXPECT_EQ(CountKeptWeights(), kept + 1);
+    // One that changes is packed anew.
+    w.data<float>()[3] = 7;
+    w.storage()->BumpVersion();
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(static_cast<float*>(PackedWeights(w, ByColumns()).data())[1],
+                7.f);
+    }
   }
   EXPECT_EQ(CountKeptWeights(), kept);
 }

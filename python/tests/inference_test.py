@@ -327,6 +327,21 @@ def _conv_net():
     return net
 
 
+@pytest.mark.parametrize("mapped", [True, False])
+def test_weights_are_packed_once(mapped, tmp_path):
+    """By the first run: those that passes made, and those of the file."""
+    proa.jit.save(_conv_net(), str(tmp_path / "net"), [proa.static.InputSpec([None, 3, 8, 8], "float32", "x")])
+    config = inference.Config(str(tmp_path / "net"))
+    config.enable_memory_optim(mapped)
+    predictor = inference.create_predictor(config)
+    x = np.ones([2, 3, 8, 8], "float32")
+    counts = []
+    for _ in range(4):
+        predictor.run([x])
+        counts.append(proa._C.reorder_counts()["weights"])
+    assert counts == counts[:1] * 4, counts
+
+
 def test_dumps_after_some_passes(model, tmp_path):
     config = inference.Config(str(model[0]))
     config.switch_ir_debug(True, ["dead_code"])

@@ -189,6 +189,8 @@ PackedWeights::PackedWeights(const Tensor& weight, const PackOrder& order)
     : storage_(FindOrPack(weight, order)), data_(storage_->data()) {}
 
 void PackAtOnce(const Tensor& weight) {
+  // The table would hold it, and its file, for longer than need be.
+  if (IsFileMemory(*weight.storage())) return;
   Table& table = Kept();
   std::lock_guard lock(table.mutex);
   if (--table.until_sweep <= 0) table.Sweep();

@@ -173,6 +173,15 @@ absl::StatusOr<WholeFile> ReadParameters(const std::string& path,
   return other;
 }
 
+// One that reads no parameters needs no file of them.
+absl::StatusOr<Module> Verified(ParsedModule parsed,
+                                const std::string& program_path) {
+  if (absl::Status s = VerifyModule(parsed.module); !s.ok()) {
+    return In(program_path, s);
+  }
+  return std::move(parsed.module);
+}
+
 // The program with its parameters, the contents of a file.
 absl::StatusOr<Module> Complete(ParsedModule parsed,
                                 const std::string& program_path,
@@ -187,10 +196,7 @@ absl::StatusOr<Module> Complete(ParsedModule parsed,
   } catch (const Error& e) {
     return absl::Status(e.code(), absl::StrCat(parameter_path, ": ", e.what()));
   }
-  if (absl::Status s = VerifyModule(parsed.module); !s.ok()) {
-    return In(program_path, s);
-  }
-  return std::move(parsed.module);
+  return Verified(std::move(parsed), program_path);
 }
 
 absl::StatusOr<ParsedModule> ParseProgram(std::string_view bytes,
@@ -216,6 +222,9 @@ absl::StatusOr<Module> LoadFrom(const WholeFile& program_file,
   if (!parameters.ok() && parameters.status().message().empty()) {
     return absl::DataLossError(
         absl::StrCat(parameter_path, ": does not belong to ", program_path));
+  }
+  if (parsed->slices.empty() && absl::IsNotFound(parameters.status())) {
+    return Verified(*std::move(parsed), program_path);
   }
   if (!parameters.ok()) return parameters.status();
   return Complete(*std::move(parsed), program_path, parameter_path,
@@ -254,6 +263,9 @@ absl::StatusOr<Module> ParseModuleFiles(std::string_view program,
   const std::string program_name = "program", parameter_name = "parameters";
   absl::StatusOr<ParsedModule> parsed = ParseProgram(program, program_name);
   if (!parsed.ok()) return parsed.status();
+  if (parsed->slices.empty() && parameters.empty()) {
+    return Verified(*std::move(parsed), program_name);
+  }
   const absl::StatusOr<std::string_view> payload =
       Unseal(parameter_name, kParameterMagic, parameters);
   if (!payload.ok()) return payload.status();

@@ -79,6 +79,26 @@ def test_ways_of_naming_a_model(model, tmp_path):
     np.testing.assert_allclose(_result(inference.create_predictor(config)), want, rtol=1e-6)
 
 
+@pytest.mark.parametrize("form", ["proa", "paddle"])
+def test_a_model_without_weights_needs_no_file_of_them(form, tmp_path):
+    path = str(tmp_path / "net")
+    proa.jit.save(proa.nn.ReLU(), path, [proa.static.InputSpec([None, 3], "float32", "x")], format=form)
+    for file in tmp_path.glob("net.pdiparams*"):
+        file.unlink()
+    with open(path + ".pdmodel", "rb") as file:
+        program = file.read()
+    from_memory = inference.Config()
+    from_memory.set_model_buffer(program, len(program), b"", 0)
+    for config in (inference.Config(path + ".pdmodel", ""), inference.Config(path), from_memory):
+        np.testing.assert_array_equal(_result(inference.create_predictor(config)), np.maximum(X, 0))
+    # Those of a model that has some are missed.
+    proa.jit.save(proa.nn.Linear(3, 2), path, [proa.static.InputSpec([None, 3], "float32", "x")], format=form)
+    for file in tmp_path.glob("net.pdiparams*"):
+        file.unlink()
+    with pytest.raises(FileNotFoundError):
+        inference.create_predictor(inference.Config(path + ".pdmodel", ""))
+
+
 def test_other_engines_say_that_they_change_nothing(model):
     config = inference.Config(str(model[0]))
     for call in (

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "distributed/store.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::distributed {

@@ -445,6 +445,24 @@ def test_sequence_mask_and_smoothing():
     close(F.label_smooth(tensor(np.eye(4, dtype="float32"))), np.eye(4) * 0.9 + 0.025)
 
 
+@pytest.mark.parametrize(
+    "loss",
+    [
+        F.smooth_l1_loss,
+        F.log_loss,
+        F.binary_cross_entropy,
+        F.binary_cross_entropy_with_logits,
+        F.sigmoid_focal_loss,
+        F.kl_div,
+    ],
+)
+@pytest.mark.parametrize("label", [[4], [1, 1], [4, 3], [1, 4, 1]])
+def test_labels_are_not_repeated(loss, label):
+    """[4] beside [4, 1] would be a loss of 16 numbers."""
+    with pytest.raises(ValueError, match=rf"{loss.__name__}: label must have the shape of .*\[4, 1\]; it is "):
+        loss(proa.full([4, 1], 0.5), proa.full(label, 0.5))
+
+
 def test_temporal_shift():
     x = array(4, 4, 1, 1)
     out = F.temporal_shift(tensor(x), 2, 0.25).numpy().reshape(2, 2, 4)

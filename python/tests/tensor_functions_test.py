@@ -196,6 +196,13 @@ def test_renorm():
     assert (t.grad.numpy() == 1).all()
 
 
+def test_sizes_that_are_none():
+    with pytest.raises(ValueError, match="inner: the last dims differ"):
+        proa.inner(proa.ones([2, 3]), proa.ones([4, 1]))
+    with pytest.raises(ValueError, match="bincount: minlength must not be negative; it is -1"):
+        proa.bincount(proa.to_tensor([1, 2]), minlength=-1)
+
+
 def test_logit_of_integers_between_eps():
     close(proa.logit(T([0, 1, -3]), 0.1), np.log(np.array([1 / 9, 9, 1 / 9])), 1e-6)
     assert proa.logit(T([0, 1])).tolist() == [-np.inf, np.inf]

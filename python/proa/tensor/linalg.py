@@ -113,6 +113,8 @@ def inner(x, y, name=None):
     y = _C.tensor_argument(y, "inner", "y")
     if not x.shape or not y.shape:
         return x * y
+    if not is_late(x.shape[-1], y.shape[-1]) and x.shape[-1] != y.shape[-1]:  # tensordot repeats a size of 1
+        raise _C.located(ValueError(f"inner: the last dims differ; x is {list(x.shape)}, y is {list(y.shape)}"))
     return tensordot(x, y, [[len(x.shape) - 1], [len(y.shape) - 1]])
 
 

@@ -217,6 +217,8 @@ def bincount(x, weights=None, minlength=0, name=None):
     if len(x.shape) != 1 or not x.is_integer():
         raise _C.located(ValueError(f"bincount: x must be integers [N]; it is {list(x.shape)} {x.dtype.name}"))
     minlength = an_int("bincount", "minlength", minlength)
+    if not is_late(minlength) and minlength < 0:
+        raise _C.located(ValueError(f"bincount: minlength must not be negative; it is {minlength}"))
     least = (
         _C.ops.reshape(minlength, [1]).astype(x.dtype) if is_late(minlength) else _C.ops.full([1], minlength, x.dtype)
     )

@@ -29,14 +29,19 @@ class KeptCastNode final : public autograd::Node,
     const Tensor& grad = grads[0];
     // Of several uses, and beside what read the input itself, the gradient is
     // added to those that came before while it is read: no copy of it is made.
+    // A wider one, of a 16-bit input that was kept in float32, is cast.
     Tensor sum = autograd::TakeSumSoFar(0);
+    const bool fits =
+        sum.defined() && ItemSize(source_) > ItemSize(grad.dtype());
+    const Tensor own =
+        grad.dtype() == source_ || fits ? grad : ops::cast(grad, source_);
     if (!sum.defined()) {
-      sum = grad.dtype() == source_ ? grad : ops::cast(grad, source_);
+      sum = own;
     } else if (sum.layout() == Layout::kStrided &&
                sum.shape() == grad.shape()) {
-      ops::add_(sum, grad);
+      ops::add_(sum, own);
     } else {
-      sum = ops::add(sum, grad);
+      sum = ops::add(sum, own);
     }
     input_grads[0] = std::move(sum);
   }

@@ -368,21 +368,55 @@ def _through_onnx(net, arrays, folder, open_sizes):
     return [_arrays(program(proa.to_tensor(a))) for a in arrays]
 
 
+def _executed(net, arrays, folder, open_sizes):
+    """Recorded in a static program with gradients by its input, and run there."""
+    proa.enable_static()
+    try:
+        program, start = proa.static.Program(), proa.static.Program()
+        with proa.static.program_guard(program, start):
+            spec = _spec(net, open_sizes)[0]
+            x = proa.static.data("x", spec.shape, "float32")
+            x.stop_gradient = False
+            results = net(x)
+            grads = proa.static.gradients([sum((r * r).mean() for r in results)], [x])
+        executor = proa.static.Executor()
+        executor.run(start)
+        found = [executor.run(program, {"x": a}, [*results, *grads]) for a in arrays]
+    finally:
+        proa.disable_static()
+    for a, all_found in zip(arrays, found):
+        given = proa.to_tensor(a, stop_gradient=False)
+        sum((r * r).mean() for r in net(given)).backward()
+        far = distance(all_found[-1], given.grad.numpy())
+        if far > 1e-5:
+            raise AssertionError(f"gradients in a static program: {far:.2g}")
+    return [_arrays(all_found[:-1]) for all_found in found]
+
+
 # The way, and how far it may be from calling the network: of the largest number.
-WAYS = {"converted": (_converted, 1e-6), "predictor": (_predicted, 1e-5), "bfloat16": (_low, 0.1), "reference": (_reference, 1e-5), "onnx": (_through_onnx, 1e-5)}  # fmt: skip
+WAYS = {"converted": (_converted, 1e-6), "predictor": (_predicted, 1e-5), "bfloat16": (_low, 0.1), "reference": (_reference, 1e-5), "onnx": (_through_onnx, 1e-5), "executor": (_executed, 1e-5)}  # fmt: skip
 
 
-def trained(seed):
-    """(gradients called, gradients converted), lists of arrays, of a network in training."""
+def trained(seed, level="O0"):
+    """(gradients called, gradients converted), lists of arrays, of a network in training, in bfloat16 at O1 and O2."""
     results = []
     for convert in (False, True):
         net = make(seed)
         net.train()
+        if level == "O2":
+            net = proa.amp.decorate(net, level="O2", dtype="bfloat16")
         x = proa.to_tensor(inputs(seed, net)[0], stop_gradient=False)
         run = proa.jit.to_static(net.forward) if convert else net.forward
-        out = run(x)
+        with proa.amp.auto_cast(level != "O0", level="O1" if level == "O0" else level, dtype="bfloat16"):
+            out = [o.astype("float32") for o in run(x)]
         sum((o * o).mean() for o in out).backward()
-        results.append([*_arrays(out), x.grad.numpy(), *(p.grad.numpy() for p in net.parameters() if p.grad is not None)])
+        results.append(
+            [
+                *_arrays(out),
+                x.grad.numpy(),
+                *(p.grad.astype("float32").numpy() for p in net.parameters() if p.grad is not None),
+            ]
+        )
     return results
 
 
@@ -412,9 +446,12 @@ def differences(seed, ways=tuple(WAYS)):
                 far = max(map(distance, a, b)) if len(a) == len(b) else math.inf
                 if far > bound:
                     found.append(f"{way}, {'open' if open_sizes else 'known'} sizes: {far:.2g}")
-    called, converted = trained(seed)
-    far = max(map(distance, converted, called)) if len(called) == len(converted) else math.inf
-    return found if far <= 1e-5 else [*found, f"training: {far:.2g}"]
+    for level in ("O0", "O1", "O2"):
+        called, converted = trained(seed, level)
+        far = max(map(distance, converted, called)) if len(called) == len(converted) else math.inf
+        if far > (1e-5 if level == "O0" else 0):
+            found.append(f"training at {level}: {far:.2g}")
+    return found
 
 
 def main():
@@ -427,7 +464,7 @@ def main():
     wrong = 0
     for seed in range(options.first, options.first + options.count):
         try:
-            found = differences(seed, options.ways.split(","))
+            found = differences(seed, [w for w in options.ways.split(",") if w])
         except Exception as e:  # what a way refuses is a finding too
             found = [f"{type(e).__name__}: {str(e)[:300]}"]
         if found:

@@ -122,11 +122,11 @@ def test_who_looks_at_gradients_of_casts_sees_them(how):
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_gradients_of_a_16_bit_result_that_was_kept_in_float32_too(dtype):
     """At O2 `y` is read as it is by the difference, and as float32 by the mean."""
-    x = proa.to_tensor(np.arange(24, dtype="float32").reshape(2, 3, 4) / 8, stop_gradient=False)
-    with proa.amp.auto_cast(level="O2", dtype=dtype):
+    x = paddle.to_tensor(np.arange(24, dtype="float32").reshape(2, 3, 4) / 8, stop_gradient=False)
+    with paddle.amp.auto_cast(level="O2", dtype=dtype):
         y = x * 2.0
         out = y - y.mean(1, keepdim=True)
     (out.astype("float32") ** 2).sum().backward()
-    wide = proa.to_tensor(x.numpy(), stop_gradient=False)
+    wide = paddle.to_tensor(x.numpy(), stop_gradient=False)
     ((wide * 2.0 - (wide * 2.0).mean(1, keepdim=True)) ** 2).sum().backward()
     np.testing.assert_allclose(x.grad.numpy(), wide.grad.numpy(), atol=0.05)

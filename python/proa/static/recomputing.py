@@ -4,6 +4,8 @@ Checkpoints divide forward into segments. What backward needs of a segment it ma
 the first of it is needed: memory holds the checkpoints, and the inside of one segment at a time.
 """
 
+import functools
+
 from proa import _C
 from proa.static import remaking
 from proa.static import scope as scopes
@@ -112,13 +114,9 @@ def _has_effects(call):
     return bool(call.regions) or call.op.endswith("_") or "random" in _traits().get(call.op, ("random",))
 
 
+@functools.cache
 def _traits():
-    if not _TRAITS:
-        _TRAITS.update((op["name"], op["traits"]) for op in _C.op_registry())
-    return _TRAITS
-
-
-_TRAITS = {}
+    return {op["name"]: op["traits"] for op in _C.op_registry()}
 
 
 def recompute(program, checkpoints, first):

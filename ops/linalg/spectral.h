@@ -1,5 +1,5 @@
-// Eigenvalues and eigenvectors of one matrix, on one thread, with Eigen, but for
-// the eigenvalues alone of real symmetric ones (tridiagonal_loops.h).
+// Eigenvalues and eigenvectors of one matrix, on one thread, with Eigen, but
+// for the eigenvalues alone of real symmetric ones (tridiagonal_loops.h).
 // Matrices are dense and row-major, and have elements; NaN gives NaN. All
 // functions return false where the iteration did not converge.
 // T is float, double or one of their complex types.

@@ -68,8 +68,7 @@ PROA_HD float ScaledBesselOf(float x) {
   const float a = vmath::Abs(x);
   const bool far = a >= kBesselFar;
   const float b = far ? kBesselFar : a;
-  const float near =
-      Order::NearOf(x, vmath::ExpDown(b) * Order::Near(b * b));
+  const float near = Order::NearOf(x, vmath::ExpDown(b) * Order::Near(b * b));
   const float u = 1 / (far ? a : kBesselFar);
   const float y = far ? Order::FarOf(x, std::sqrt(u) * Order::Far(u)) : near;
   return x != x ? x : y;

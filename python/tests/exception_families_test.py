@@ -233,8 +233,8 @@ def test_nonsense_is_refused(what):
 
 def test_values_of_branches():
     """What the functions of cond give may be plain numbers."""
-    assert proa.static.nn.cond(proa.to_tensor(True), lambda: 1, lambda: 2).item() == 1
-    assert proa.static.nn.cond(False, lambda: (1.5, True), lambda: (2.5, False))[0].item() == 2.5
+    assert proa.static.nn.cond(proa.to_tensor(True), lambda: 1, lambda: 2) == 1
+    assert proa.static.nn.cond(False, lambda: (1.5, True), lambda: (2.5, False))[0] == 2.5
     assert np.array_equal(F.elu(proa.to_tensor([-1.0]), -0.5).numpy() > 0, [True])
 
 

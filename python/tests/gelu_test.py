@@ -32,14 +32,14 @@ def _worst(got, exact, keep):
     return np.max((np.abs(got - exact) / ulp)[keep])
 
 
-@pytest.mark.parametrize("approximate, form, tail", [(False, _normal, 50), (True, _logistic, 200)])
+@pytest.mark.parametrize("approximate, form, tail", [(False, _normal, 10), (True, _logistic, 200)])
 def test_digits(approximate, form, tail):
     x = np.linspace(-9, 14, 100_003).astype("float32")
     parts = np.array([form(v) for v in x.astype("float64")])
     wide = x.astype("float64")
     y, slope = _run(x, approximate)
     exact, exact_slope = wide * parts[:, 0], parts.sum(axis=1)
-    assert _worst(y, exact, x > 0) < 2
+    assert _worst(y, exact, x > 0) < 3.5
     assert _worst(y, exact, (x > -1) & (x < 0)) < 4
     assert _worst(y, exact, x < -1) < tail
     # The derivative is 0 near -0.75.

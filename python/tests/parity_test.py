@@ -693,7 +693,7 @@ def _():
 
 @check("cond takes plain values")
 def _():
-    assert static.nn.cond(True, lambda: 1, lambda: 2).item() == 1
+    assert static.nn.cond(True, lambda: 1, lambda: 2) == 1
     with raises(ValueError):
         static.nn.cond("yes", lambda: 1, lambda: 2)
 

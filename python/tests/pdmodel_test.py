@@ -79,11 +79,11 @@ def test_padding_same_that_cannot_be_said(tmp_path):
 
 class _First(proa.nn.Layer):
     def forward(self, x):
-        return x[:, 0], x[:, -1:].squeeze(1)
+        return x[:, 0], x[:, -1]
 
 
 def test_the_first_of_an_open_dim(tmp_path):
-    _agrees(_First(), [InputSpec([None, None, 3])], [[2, 4, 3], [3, 1, 3]], str(tmp_path / "net"))
+    _agrees(_First(), [InputSpec([None, None, 3])], [[[2, 4, 3]], [[3, 1, 3]]], str(tmp_path / "net"))
 
 
 # Models ------------------------------------------------------------------------------------------------------------------

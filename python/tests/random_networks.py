@@ -449,7 +449,8 @@ def differences(seed, ways=tuple(WAYS)):
     for level in ("O0", "O1", "O2"):
         called, converted = trained(seed, level)
         far = max(map(distance, converted, called)) if len(called) == len(converted) else math.inf
-        if far > (1e-5 if level == "O0" else 0):
+        # In 16 bits the order in which gradients are rounded and added may differ.
+        if far > (1e-5 if level == "O0" else 0.05):
             found.append(f"training at {level}: {far:.2g}")
     return found
 

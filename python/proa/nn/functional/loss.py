@@ -1,8 +1,9 @@
 """Losses."""
 
 from proa import _C
-from proa.framework.attributes import is_late, real, reals
+from proa.framework.attributes import real, reals
 from proa.framework.names import borrow as _borrow
+from proa.framework.requirements import require_sizes
 from proa.nn.functional.shapes import require_dims
 from proa.tensor.attribute import optional_tensor
 from proa.tensor.precision import narrowed, widened
@@ -14,12 +15,12 @@ def _check_reduction(op, reduction, more=()):
         raise _C.located(ValueError(f"{op}: reduction must be one of {', '.join(allowed)}, not {reduction!r}"))
 
 
-def _check_alike(op, input, label, parameter="input"):
-    """The label has the shape of the input: [N] beside [N, 1] would be repeated to [N, N], without a word."""
-    sizes = zip(input.shape, label.shape)
-    if len(input.shape) != len(label.shape) or any(not is_late(m, n) and m != n for m, n in sizes):
-        wanted, given = list(input.shape), list(label.shape)
-        raise _C.located(ValueError(f"{op}: label must have the shape of {parameter}, {wanted}; it is {given}"))
+def _alike(op, input, label, parameter="input"):
+    """The label, which has the shape of the input: [N] beside [N, 1] would be repeated to [N, N], without a word."""
+    says = f"{op}: label must have the shape of {parameter}, {{}}; it is {{}}"
+    if len(input.shape) != len(label.shape):
+        raise _C.located(ValueError(says.format(list(input.shape), list(label.shape))))
+    return require_sizes(label, label.shape, input.shape, says, input, label)
 
 
 def reduce(loss, reduction):
@@ -82,7 +83,7 @@ def smooth_l1_loss(input, label, reduction="mean", delta=1.0, name=None):
     input = _C.tensor_argument(input, "smooth_l1_loss", "input")
     label = _C.tensor_argument(label, "smooth_l1_loss", "label")
     _check_reduction("smooth_l1_loss", reduction)
-    _check_alike("smooth_l1_loss", input, label)
+    label = _alike("smooth_l1_loss", input, label)
     delta = real("smooth_l1_loss", "delta", delta)
     distance = (input - label).abs()
     near = _C.ops.clip(distance, None, delta)  # min(|d|, delta)
@@ -101,7 +102,7 @@ def log_loss(input, label, epsilon=0.0001, name=None):
     input = _C.tensor_argument(input, "log_loss", "input")
     label = _C.tensor_argument(label, "log_loss", "label").detach()
     epsilon = real("log_loss", "epsilon", epsilon)
-    _check_alike("log_loss", input, label)
+    label = _alike("log_loss", input, label)
     return -(label * (input + epsilon).log()) - (1.0 - label) * (1.0 - input + epsilon).log()
 
 
@@ -127,7 +128,7 @@ def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None)
     input = _C.tensor_argument(input, "binary_cross_entropy", "input")
     label = _C.tensor_argument(label, "binary_cross_entropy", "label")
     _check_reduction("binary_cross_entropy", reduction)
-    _check_alike("binary_cross_entropy", input, label)
+    label = _alike("binary_cross_entropy", input, label)
     loss = narrowed(_C.ops.binary_cross_entropy(widened(input), widened(label)), input)
     return reduce(_weighted("binary_cross_entropy", loss, weight), reduction)
 
@@ -149,7 +150,7 @@ def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean"
     logit = _C.tensor_argument(logit, "binary_cross_entropy_with_logits", "logit")
     label = _C.tensor_argument(label, "binary_cross_entropy_with_logits", "label")
     _check_reduction("binary_cross_entropy_with_logits", reduction)
-    _check_alike("binary_cross_entropy_with_logits", logit, label, "logit")
+    label = _alike("binary_cross_entropy_with_logits", logit, label, "logit")
     if pos_weight is None:
         loss = _C.ops.sigmoid_cross_entropy(logit, label)
     else:
@@ -180,7 +181,7 @@ def sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, red
     label = _C.tensor_argument(label, "sigmoid_focal_loss", "label")
     normalizer = optional_tensor(normalizer, "sigmoid_focal_loss", "normalizer")
     _check_reduction("sigmoid_focal_loss", reduction)
-    _check_alike("sigmoid_focal_loss", logit, label, "logit")
+    label = _alike("sigmoid_focal_loss", logit, label, "logit")
     alpha, gamma = reals("sigmoid_focal_loss", alpha=alpha, gamma=gamma)
     probability = _C.ops.sigmoid(logit)
     right = probability * label + (1.0 - probability) * (1.0 - label)
@@ -207,7 +208,7 @@ def kl_div(input, label, reduction="mean", name=None):
     input = _C.tensor_argument(input, "kl_div", "input")
     label = _C.tensor_argument(label, "kl_div", "label")
     _check_reduction("kl_div", reduction, ("batchmean",))
-    _check_alike("kl_div", input, label)
+    label = _alike("kl_div", input, label)
     loss = _C.ops.kl_divergence(input, label)
     if reduction == "batchmean":
         if not loss.ndim:

@@ -180,12 +180,15 @@ def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW"):
     if last:
         x = ops.transpose(x, [0, 3, 1, 2])
     frames, channels, height, width = x.shape
-    # Of no pixels, how many clips there are must be said.
-    clips = -1 if is_late(x.shape) or 0 not in x.shape or seg_num < 1 or frames % seg_num else frames // seg_num
-    x = ops.reshape(x, [clips, seg_num, channels, height, width])
+    if is_late(x.shape):
+        x = ops.stack([x[t::seg_num] for t in range(seg_num)], 1) if seg_num > 1 else ops.unsqueeze(x, 1)
+    else:
+        # Of no pixels, how many clips there are must be said.
+        clips = -1 if 0 not in x.shape or seg_num < 1 or frames % seg_num else frames // seg_num
+        x = ops.reshape(x, [clips, seg_num, channels, height, width])
     c1, c2 = int(channels * shift_ratio), int(channels * 2 * shift_ratio)
     pad_before, pad_after = [0, 0, 1, 0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 1, 0, 0, 0, 0, 0, 0]
     back = ops.pad(x[:, : seg_num - 1, :c1], pad_before)
     forward = ops.pad(x[:, 1:, c1:c2], pad_after)
-    out = ops.reshape(ops.concat([back, forward, x[:, :, c2:]], 2), [frames, channels, height, width])
+    out = ops.flatten(ops.concat([back, forward, x[:, :, c2:]], 2), 0, 1)
     return ops.transpose(out, [0, 2, 3, 1]) if last else out

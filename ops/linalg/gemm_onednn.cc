@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "ops/linalg/gemm_pieces.h"
 #include "ops/onednn/descriptor.h"
 #include "ops/onednn/engine.h"
@@ -38,12 +40,34 @@ bool OneIsDense(int64_t rows, int64_t columns, int64_t row_stride,
   return by_rows || by_columns;
 }
 
-// Batch strides must be positive and not smaller than a matrix can be.
+// Batch strides may not be negative.
 bool CanBeReadInPlace(const DimVector& batch, const GemmOperand& x,
                       int64_t rows, int64_t columns) {
   if (!OneIsDense(rows, columns, x.row_stride, x.column_stride)) return false;
   for (size_t d = 0; d < batch.size(); ++d)
     if (x.batch_strides[d] < 0) return false;
+  return true;
+}
+
+// Whether one descriptor can say where the matrices of a batch lie. oneDNN
+// wants each stride to be as large as all that the smaller ones lead over, gaps
+// behind the last row too: [:, ::2] of an odd number of rows has fewer.
+bool IsNested(const DimVector& batch, const GemmOperand& x, int64_t rows,
+              int64_t columns) {
+  if (batch.empty()) return true;
+  absl::InlinedVector<std::pair<int64_t, int64_t>, 8> steps;  // stride, dim
+  const auto add = [&](int64_t stride, int64_t dim) {
+    if (dim > 1 && stride != 0) steps.emplace_back(stride, dim);
+  };
+  add(x.row_stride, rows);
+  add(x.column_stride, columns);
+  for (size_t d = 0; d < batch.size(); ++d) add(x.batch_strides[d], batch[d]);
+  std::sort(steps.begin(), steps.end());
+  int64_t least = 1;
+  for (const auto& [stride, dim] : steps) {
+    if (stride < least) return false;
+    least = stride * dim;
+  }
   return true;
 }
 
@@ -344,7 +368,10 @@ bool RunReadable(const GemmProblem& p) {
     RunInPieces(p, cut, &RunPiece);
     return true;
   }
-  return p.batch.size() <= kMaxBatchDims ? Run(p, p.n) : RunEach(p);
+  const bool together = p.batch.size() <= kMaxBatchDims &&
+                        IsNested(p.batch, p.a, p.m, p.k) &&
+                        IsNested(p.batch, p.b, p.k, p.n);
+  return together ? Run(p, p.n) : RunEach(p);
 }
 
 }  // namespace

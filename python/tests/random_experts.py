@@ -7,7 +7,6 @@ those of one rank. So one process goes through the same sets of tokens, one afte
 """
 
 import contextlib
-import tempfile
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +14,7 @@ import numpy as np
 import proa
 import proa.distributed as dist
 from proa import nn
-from proa.distributed import checkpoint, fleet
-from proa.distributed.groups import run_threads
+from proa.distributed import fleet
 from proa.distributed.sharding import LEVELS, group_sharded_parallel
 from proa.incubate.distributed.models.moe import (
     ClipGradForMOEByGlobalNorm,
@@ -400,33 +398,14 @@ def check(plan):
 
 def _check(plan):
     losses, before, after = _one(plan)
-    half = STEPS if plan.then is None else STEPS // 2
-    with tempfile.TemporaryDirectory() as folder:
-
-        def first():
-            job = _job(plan, before, 0)
-            found = _steps(plan, job, range(half))
-            if plan.then is None:
-                _compare(plan, job, before, after)
-            else:
-                checkpoint.save(folder, job[1], job[2], step=half)
-            return found
-
-        def second():
-            then = plan.after()
-            job = _job(then, before, 1)
-            assert checkpoint.load(folder, job[1], job[2]).step == half
-            found = _steps(then, job, range(half, STEPS))
-            _compare(then, job, before, after)
-            return found
-
-        parts = [run_threads(first, plan.way.ranks)]
-        if plan.then is not None:
-            parts.append(run_threads(second, plan.then[0].ranks))
-    for ranks, wanted in zip(parts, (losses[:half], losses[half:])):
-        for found in ranks:
-            np.testing.assert_allclose(found, wanted, rtol=0.1 if plan.low else 1e-6)  # pipelines give it in float32
-    assert losses[-1] != losses[0]
+    random_plans.check_ranks(
+        plan,
+        losses,
+        lambda plan, part: _job(plan, before, part),
+        _steps,
+        lambda plan, job: _compare(plan, job, before, after),
+        0.1 if plan.low else 1e-6,
+    )
 
 
 if __name__ == "__main__":

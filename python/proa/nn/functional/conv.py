@@ -18,7 +18,7 @@ def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data
         stride (int|list[int]): steps of the kernel, one or [height, width].
         padding (int|list|str): one number; [height, width]; [top, bottom, left, right]; pairs for
             all four dims; "VALID" (none) or "SAME": as much as makes H' = ceil(H / stride), with the
-            dilation that is given (PaddlePaddle takes it as 1 there, against its documentation).
+            dilation that is given; a warning says that PaddlePaddle takes it as 1 there.
         dilation (int|list[int]): distance of the kernel's elements.
         groups (int): channels are split into so many groups that do not mix.
         data_format (str): "NCHW" or "NHWC".

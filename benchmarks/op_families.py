@@ -223,15 +223,18 @@ def _same(ours, theirs, seen=lambda a: a):
 
 def _is_view(framework, line, args, named):
     """Whether a result lies in the memory of an argument."""
-    ranges = []
+    ranges, tensor_of = [], framework.tensor
 
     def held(array):
-        tensor = framework.tensor(array)
+        tensor = tensor_of(array)
         ranges.append((tensor.data_ptr(), tensor.data_ptr() + array.nbytes))
         return tensor
 
-    args, named = _with_tensors(args, held), _with_tensors(named, held)
-    result = _flat(framework.call(line, args, named)())[0]
+    framework.tensor = held  # `call` tells arrays from other arguments, so it makes the tensors
+    try:
+        result = _flat(framework.call(line, args, named)())[0]
+    finally:
+        framework.tensor = tensor_of
     return any(first <= result.data_ptr() < end for first, end in ranges)
 
 

@@ -128,18 +128,57 @@ def test_tensors_as_attributes():
         net.register_buffer("number", proa.zeros([2]))
 
 
-@pytest.mark.parametrize("add", [setattr, nn.Layer.add_parameter])
-def test_a_parameter_in_the_place_of_a_tensor_is_saved(add):
+def test_a_parameter_in_the_place_of_a_tensor_is_saved():
     net = nn.Layer()
     net.x = proa.zeros([2])
     net.below = proa.zeros([2])
-    add(net, "x", net.create_parameter([2]))
+    net.x = net.create_parameter([2])
     net.below = nn.Linear(2, 1)
     assert list(net.state_dict()) == ["x", "below.weight", "below.bias"] and list(net.named_buffers()) == []
     net.set_state_dict({"x": proa.ones([2])})
     assert net.x.tolist() == [1.0, 1.0]
     net.register_buffer("kept", proa.ones([1]), persistable=False)
     assert "kept" not in net.state_dict()
+
+
+_REGISTERED = {
+    "add_parameter": lambda: nn.Layer().create_parameter([2]),
+    "register_buffer": lambda: proa.zeros([2]),
+    "add_sublayer": lambda: nn.Linear(2, 3),
+}
+
+
+@pytest.mark.parametrize("first", _REGISTERED)
+@pytest.mark.parametrize("second", _REGISTERED)
+@pytest.mark.parametrize("empty", [False, True])
+def test_registering_keeps_what_another_kind_registered(first, second, empty):
+    """It is an error to register another kind under the same name, even while nothing stands there."""
+    net = nn.Layer()
+    held, other = None if empty else _REGISTERED[first](), _REGISTERED[second]()
+    getattr(net, first)("x", held)
+    state = list(net.state_dict())
+    if first == second:
+        getattr(net, second)("x", other)
+        assert net.x is other
+        return
+    with pytest.raises(KeyError, match="'x' is a .* already; del it before it becomes a "):
+        getattr(net, second)("x", other)
+    assert net.x is held and list(net.state_dict()) == state
+    del net.x
+    getattr(net, second)("x", other)
+    assert net.x is other and net.state_dict()
+
+
+def test_assigning_keeps_parameters_and_sublayers():
+    """None, or a del, makes room first; a parameter may take the place of a layer, as in the reference."""
+    net = nn.Linear(2, 3)
+    with pytest.raises(TypeError, match="'weight' is a parameter; del it before it becomes a sublayer"):
+        net.weight = nn.ReLU()
+    net.below = nn.ReLU()
+    with pytest.raises(TypeError, match="'below' is a sublayer; assign a Layer or None, not a Tensor"):
+        net.below = proa.ones([2])
+    net.below = net.create_parameter([2])
+    assert list(net.state_dict()) == ["weight", "bias", "below"]
 
 
 def test_values_of_programs_are_no_buffers():

@@ -13,6 +13,8 @@ from proa.nn.layer import paths, use
 from proa.utils import unique_name
 
 Tensor = _C.Tensor
+# What a member of a layer is, by where its name stands.
+_KINDS = {"_parameter_names": "a parameter", "_buffer_names": "a buffer", "_sublayer_names": "a sublayer"}
 _watching = use.watching
 
 
@@ -241,6 +243,10 @@ class Layer:
         if isinstance(value, Parameter):
             self._claim(name, "_parameter_names", "a parameter")
         elif isinstance(value, Layer):
+            if name in attributes.get("_parameter_names", ()):
+                raise _C.located(
+                    TypeError(f"{type(self).__name__}: {name!r} is a parameter; del it before it becomes a sublayer")
+                )
             self._claim(name, "_sublayer_names", "a sublayer")
         elif "_parameter_names" in attributes:
             if name in self._parameter_names and value is not None:
@@ -256,6 +262,12 @@ class Layer:
                     )
                 )
             if isinstance(value, Tensor):
+                if name in self._sublayer_names:
+                    raise _C.located(
+                        TypeError(
+                            f"{type(self).__name__}: {name!r} is a sublayer; assign a Layer or None, not a Tensor"
+                        )
+                    )
                 # A tensor that is set as an attribute moves with the layer, and is not saved.
                 known = name in self._buffer_names or hasattr(type(self), name)
                 if not known and not _C.is_symbolic(value):  # values of a program are gone with it
@@ -284,7 +296,7 @@ class Layer:
         attributes = self.__dict__
         if "_parameter_names" not in attributes:
             raise _C.located(RuntimeError(f"{type(self).__name__}: call super().__init__() before assigning {what}"))
-        for other in ("_parameter_names", "_buffer_names", "_sublayer_names"):
+        for other in _KINDS:
             if other != kind:
                 attributes[other].pop(name, None)
         # A parameter is saved, whatever bore its name before.
@@ -305,12 +317,18 @@ class Layer:
             raise _C.located(TypeError(f"{type(self).__name__}: the name of {what} must be a str, not {_kind(name)}"))
         if "." in name or not name:
             raise KeyError(f"{type(self).__name__}: the name of {what} must be without dots and not empty: {name!r}")
-        taken = name in self.__dict__ or hasattr(type(self), name)
-        known = (self._parameter_names, self._buffer_names, self._sublayer_names)
-        # An attribute that holds None, or a plain tensor that becomes a buffer, waits for its value.
+        self._check_kind(name, what)
+        # An attribute that holds None, or a tensor that is no buffer, waits for its value.
         waits = name in self.__dict__ and (self.__dict__[name] is None or isinstance(self.__dict__[name], Tensor))
-        if taken and not waits and not any(name in names for names in known):
+        known = any(name in self.__dict__[names] for names in _KINDS)
+        if (name in self.__dict__ or hasattr(type(self), name)) and not waits and not known:
             raise KeyError(f"{type(self).__name__}: {name!r} exists already, and is not {what}")
+
+    def _check_kind(self, name, what):
+        """What is registered under a name is not lost by registering something of another kind there."""
+        kinds = [kind for names, kind in _KINDS.items() if name in self.__dict__[names]]
+        if kinds and what not in kinds:
+            raise KeyError(f"{type(self).__name__}: {name!r} is {kinds[0]} already; del it before it becomes {what}")
 
     def add_parameter(self, name, parameter):
         """Adds a parameter (or None) under this name, and returns it."""
@@ -328,6 +346,7 @@ class Layer:
         name = str(name)
         if hasattr(type(self), name):
             raise KeyError(f"{type(self).__name__}: {name!r} exists already, and is not a sublayer")
+        self._check_kind(name, "a sublayer")
         if sublayer is not None and not isinstance(sublayer, Layer):
             raise _C.located(
                 TypeError(f"{type(self).__name__}: {name!r} must be a Layer or None, not {_kind(sublayer)}")

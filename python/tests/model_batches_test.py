@@ -94,6 +94,39 @@ def test_losses_of_a_batch_are_a_list(network, loss, losses):
         assert isinstance(found, list) and [type(v) for v in found] == [float] * losses, name
 
 
+@pytest.mark.parametrize("of_instance", [False, True])
+def test_methods_of_a_subclass_are_called_for_batches(of_instance):
+    """Of the class, or set on the model: `fit`, `evaluate` and `predict` take what they give."""
+    seen = []
+
+    def own(name, made):
+        def method(model, *args, **kwargs):
+            seen.append((name, [type(a).__name__ for a in args[:2]]))
+            return made(getattr(proa.Model, name)(model, *args, **kwargs))
+
+        return method
+
+    changes = {
+        "train_batch": lambda result: [np.float32(3)],
+        "eval_batch": lambda result: [5.0],
+        "predict_batch": lambda result: [7 * result[0]],
+    }
+    kind = type("Own", (proa.Model,), {} if of_instance else {n: own(n, made) for n, made in changes.items()})
+    model = kind(nn.Linear(4, 3))
+    model.prepare(proa.optimizer.SGD(0.0, parameters=model.parameters()), nn.CrossEntropyLoss())
+    plain = model.network(proa.to_tensor(np.stack([Rows()[i][0] for i in range(4)]))).numpy()
+    if of_instance:
+        for name, made in changes.items():
+            setattr(model, name, own(name, made).__get__(model))
+    heard = fit(model, Rows(4), eval_data=Rows(2), batch_size=2)
+    assert heard.last("on_train_batch_end")["loss"] == [3.0] and heard.last("on_eval_end")["loss"] == [5.0]
+    assert model.evaluate(Rows(2), batch_size=2, verbose=0) == {"loss": [5.0]}
+    found = model.predict(Rows(4), batch_size=2, verbose=0, stack_outputs=True)[0]
+    np.testing.assert_allclose(found, 7 * plain, rtol=1e-5)
+    two = ["list", "list"]
+    assert seen == [("train_batch", two)] * 2 + [("eval_batch", two)] * 2 + [("predict_batch", ["list"])] * 2
+
+
 def test_the_forward_method_decides_how_many_fields_are_inputs():
     heard = fit(make(Two(), two_losses), Rows(4, 2, 2), batch_size=2)
     assert len(heard.last("on_train_batch_end")["loss"]) == 2

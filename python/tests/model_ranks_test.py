@@ -59,6 +59,26 @@ def test_as_one_process_with_large_batches(count, fit):
         np.testing.assert_allclose(numbers["loss"], evaluated["loss"], rtol=1e-5)
 
 
+def test_a_method_of_a_subclass_has_the_outputs_of_all():
+    class Own(proa.Model):
+        def predict_batch(self, inputs):
+            return [out + 1 for out in super().predict_batch(inputs)]
+
+    def body():
+        proa.seed(3)
+        net = nn.Linear(4, 2)
+        models = [kind(net) for kind in (proa.Model, Own)]
+        for model in models:
+            model.prepare(proa.optimizer.SGD(0.1, parameters=net.parameters()))
+        plain, own = (model.predict(_Data(5), batch_size=1, verbose=0, stack_outputs=True)[0] for model in models)
+        assert models[1].predict_batch([_X[:3]])[0].shape == (3, 2)  # by itself, that of this process
+        return plain, own
+
+    for plain, own in run_threads(body, 2):
+        assert plain.shape == (5, 2)
+        np.testing.assert_allclose(own, plain + 1, rtol=1e-6)
+
+
 def test_loaders_decide_themselves():
     """Without a DistributedBatchSampler a process has what its loader has, and others have nothing to do with it."""
 

@@ -1,5 +1,6 @@
 """Model: a network with an optimizer, a loss and metrics, trained by `fit`."""
 
+import contextlib
 import itertools
 import numbers
 import os
@@ -57,6 +58,7 @@ class Model:
         self._precision, self._shares, self._is_plain = Precision(None, network, None), Shares(network), True
         self.mode = "train"
         self.stop_training = False
+        self._gathered = _alone  # outputs and labels of this process -> of all, in `evaluate` and `predict`
         self._in_epoch = False  # a batch of the epoch that runs was trained on, so that layers are as they should be
 
     def parameters(self, *args, **kwargs) -> list[Parameter]:
@@ -193,11 +195,11 @@ class Model:
         """Losses and metrics of a batch; returns as train_batch does, without a loss the list of metrics."""
         return self._of_arrays(self._eval_batch(tensors(inputs), tensors(labels)))
 
-    def _eval_batch(self, inputs, labels, gather=lambda *parts: parts):
+    def _eval_batch(self, inputs, labels):
         self.network.eval()
         self.mode = "eval"
         with _C.eager_mode(), no_grad():
-            outputs, labels = gather(listed(self._run(inputs)), labels)
+            outputs, labels = self._gathered(listed(self._run(inputs)), labels)
             losses = self._loss_of(outputs, labels)[0] if self._loss else []
             return self._result(losses, self._update_metrics(outputs, labels))
 
@@ -205,14 +207,28 @@ class Model:
         """The network's outputs for a batch: a list of arrays."""
         return self._predict_batch(tensors(inputs))
 
-    def _predict_batch(self, inputs, gather=lambda *parts: parts):
+    def _predict_batch(self, inputs):
         self.network.eval()
         self.mode = "test"
         with _C.eager_mode(), no_grad():
-            (outputs,) = gather(listed(self._run(inputs)))
+            (outputs,) = self._gathered(listed(self._run(inputs)))
             return [output.numpy() for output in outputs]
 
     # Loops -------------------------------------------------------------------
+
+    def _of_batches(self, name):
+        """What the loops call for a batch: this method of a subclass, or what it is without the copies of its results."""
+        own = getattr(type(self), name) is not getattr(Model, name) or name in vars(self)
+        return getattr(self, name if own else f"_{name}")
+
+    @contextlib.contextmanager
+    def _gathering(self, loader):
+        """While batches of the loader are evaluated: what is computed of one is that of all processes."""
+        self._gathered = Gathered(loader)
+        try:
+            yield self._gathered
+        finally:
+            self._gathered = _alone
 
     def _fields(self, batch, labelled=True):
         """(inputs, labels) of a batch."""
@@ -246,7 +262,7 @@ class Model:
         logs = {}
         if self._loss:
             losses = result[0] if self._metrics else result
-            logs["loss"] = [float(loss if loss.size == 1 else loss.mean()) for loss in losses]
+            logs["loss"] = [float(loss if getattr(loss, "size", 1) == 1 else loss.mean()) for loss in losses]
         for metric in self._metrics:
             logs.update(zip(listed(metric.name()), listed(metric.accumulate())))
         logs["step"], logs["batch_size"] = step, samples
@@ -304,8 +320,7 @@ class Model:
             warnings.warn("EarlyStopping needs validation data.", stacklevel=2)
         self.stop_training = self._in_epoch = False
         self._seen = []
-        own = type(self).train_batch is not Model.train_batch or "train_batch" in vars(self)
-        train = self.train_batch if own else self._train_batch
+        train = self._of_batches("train_batch")
         done = 0
         logs: dict[str, Any] = {}
         callbacks.on_train_begin(None)  # callbacks of programs may take it without a default
@@ -343,14 +358,15 @@ class Model:
         if num_iters is not None and steps is not None:
             steps = min(num_iters, steps)
         callbacks.on_eval_begin({"steps": steps, "metrics": self._names()})
-        samples, logs, gathered = 0, {}, Gathered(loader)
-        for step, batch in enumerate(itertools.islice(loader, num_iters)):
-            callbacks.on_eval_batch_begin(step, logs)
-            inputs, labels = self._fields(batch)
-            result = self._eval_batch(inputs, labels, gathered)
-            samples += gathered.count(inputs)
-            logs = self._logs(result, step, gathered.count(inputs))
-            callbacks.on_eval_batch_end(step, logs)
+        samples, logs, evaluate = 0, {}, self._of_batches("eval_batch")
+        with self._gathering(loader) as gathered:
+            for step, batch in enumerate(itertools.islice(loader, num_iters)):
+                callbacks.on_eval_batch_begin(step, logs)
+                inputs, labels = self._fields(batch)
+                result = evaluate(inputs, labels)
+                samples += gathered.count(inputs)
+                logs = self._logs(result, step, gathered.count(inputs))
+                callbacks.on_eval_batch_end(step, logs)
         logs["samples"] = samples
         callbacks.on_eval_end(logs)
         return {name: logs[name] for name in self._names() if name in logs}
@@ -383,15 +399,16 @@ class Model:
         loader = loader_of(test_data, batch_size, False, num_workers)
         callbacks = config_callbacks(callbacks, self, batch_size, verbose=verbose)
         callbacks.on_predict_begin({"steps": _length(loader)})
-        batches, samples, gathered = [], 0, Gathered(loader)
+        batches, samples, predict = [], 0, self._of_batches("predict_batch")
         logs: dict[str, Any] = {}
-        for step, batch in enumerate(loader):
-            callbacks.on_predict_batch_begin(step, logs)
-            inputs, _ = self._fields(batch, labelled=False)
-            batches.append(self._predict_batch(inputs, gathered))
-            samples += gathered.count(inputs)
-            logs = {"step": step, "batch_size": gathered.count(inputs)}
-            callbacks.on_predict_batch_end(step, logs)
+        with self._gathering(loader) as gathered:
+            for step, batch in enumerate(loader):
+                callbacks.on_predict_batch_begin(step, logs)
+                inputs, _ = self._fields(batch, labelled=False)
+                batches.append(predict(inputs))
+                samples += gathered.count(inputs)
+                logs = {"step": step, "batch_size": gathered.count(inputs)}
+                callbacks.on_predict_batch_end(step, logs)
         callbacks.on_predict_end({**logs, "samples": samples})
         outputs = list(zip(*batches))
         return [np.concatenate(parts) for parts in outputs] if stack_outputs else outputs
@@ -487,6 +504,10 @@ def _with_last(batches):
             yield batch, False
             batch = following
         yield batch, True
+
+
+def _alone(*parts):
+    return parts
 
 
 def _all_gather(x):

@@ -2,6 +2,7 @@
 
 import copy
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -286,6 +287,30 @@ def test_an_optimizer_trains_what_a_network_becomes(kind):
         sgd.step()
         sgd.clear_grad()
         assert not before.equal_all(net.second.weight)
+
+
+@pytest.mark.parametrize("kinds", [["float64"], ["bfloat16"], ["float64", "float32"]])
+def test_a_graph_from_before_gives_its_gradients_to_what_a_network_becomes(kinds):
+    """In its dtype of then, beside what came before and what comes later."""
+    net = nn.Linear(2, 1)
+    loss = (net(proa.to_tensor([[1.0, 3.0]])) * 2).sum()
+    loss.backward(retain_graph=True)
+    for kind in kinds:
+        net.to(dtype=kind)
+    loss.backward()
+    assert net.weight.grad.dtype == net.weight.dtype == getattr(proa, kinds[-1])
+    assert net.weight.grad.flatten().tolist() == [4, 12] and net.bias.grad.tolist() == [4]
+    net(proa.ones([1, 2], kinds[-1])).sum().backward()
+    assert net.weight.grad.flatten().tolist() == [5, 13]
+
+
+def test_a_graph_keeps_no_network_that_was_moved():
+    net = nn.Linear(2, 1)
+    loss, weight = net(proa.ones([1, 2])).sum(), weakref.ref(net.weight)
+    net.to(dtype="float64")
+    del net
+    assert weight() is None
+    loss.backward()
 
 
 def test_deepcopy():

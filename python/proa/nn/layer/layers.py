@@ -3,11 +3,13 @@
 import collections
 import re
 import warnings
+import weakref
 from collections.abc import Iterator, MutableMapping
 from typing import Self
 
 from proa import _C
 from proa.framework.dtype import as_dtype, convert_dtype, is_floating
+from proa.framework.grad_mode import no_grad
 from proa.framework.parameter import ParamAttr, Parameter, make_parameter
 from proa.nn.layer import paths, use
 from proa.utils import unique_name
@@ -701,10 +703,26 @@ def _move(tensor, device, dtype):
     if moved is tensor:
         return
     frozen, grad = tensor.stop_gradient, tensor.grad
+    if not frozen and tensor.is_leaf:
+        _keep_earlier_graphs(tensor)
     _C.rebind(tensor, moved)
     tensor.stop_gradient = frozen
     if grad is not None:
         tensor.grad = _moved(grad, device, dtype)
+
+
+def _keep_earlier_graphs(leaf):
+    """Graphs that were recorded give their gradients to what the leaf will be, too; it is about to be bound anew."""
+    held = weakref.ref(leaf)
+
+    def add(grad):
+        leaf = held()
+        if leaf is not None:
+            grad = _moved(grad, str(leaf.place), leaf.dtype)
+            with no_grad():
+                leaf.grad = grad if leaf.grad is None else leaf.grad + grad
+
+    leaf.register_hook(add)
 
 
 _C.set_layer_call(Layer.__call__.__code__, paths.path_of, paths.inputs_of)

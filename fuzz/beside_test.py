@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import pickle
+import random
 import subprocess
 import sys
 
@@ -38,6 +39,42 @@ def test_every_public_function_and_layer_is_called(generator):
     assert not {name for name in missing if not name.startswith(("sparse.", "incubate."))}, missing
     assert {f"nn.{name}" for name in layer_cases.LAYERS} <= set(generator.right)
     assert {"Tensor.tanh", "Tensor.tanh_", "nn.functional.elu_", "Tensor.matmul"} <= set(generator.right)
+
+
+def test_every_class_that_more_than_one_call_shows_is_used(generator):
+    """What is left out takes others, or is a base class."""
+    left_out = {
+        "vision.transforms": {"BaseTransform", "Compose"},
+        "distribution": {
+            "ChainTransform", "Distribution", "ExponentialFamily", "Independent", "IndependentTransform",
+            "ReshapeTransform", "StackTransform", "Transform", "TransformedDistribution", "kl_divergence", "register_kl",
+        },
+        "optimizer": {"Optimizer", "lr"},
+        "optimizer.lr": {"LRScheduler"},
+        "metric": {"Metric", "accuracy"},
+        "nn.initializer": {"calculate_gain", "set_global_initializer"},
+    }  # fmt: skip
+    for module, but in left_out.items():
+        used = {t.rpartition(".")[2] for t in generator.uses if t.partition(" ")[2].rpartition(".")[0] == module}
+        assert used == set(public_cases.function_at(module).__all__) - but, module
+
+
+def test_results_of_uses(generator, tmp_path):
+    """Of each several, with other seeds: almost all are right, and what is random is known to be."""
+    made = [make(random.Random(f"{name} {n}")) for name, make in generator.uses.items() for n in range(3)]
+    results = [r["eager"] for r in _run(made, tmp_path)]
+    refused = [(str(c)[:200], r[2]) for c, r in zip(made, results) if r[0] != "ok"]
+    assert len(refused) < len(made) / 8, refused
+    assert {c.target.partition(" ")[0] for c, r in zip(made, results) if r[0] == "ok" and r[3]} <= {
+        "initialize", "sampled", "transform",
+    }  # fmt: skip
+    by = {}
+    for call, result in zip(made, results):
+        if result[0] == "ok":
+            by.setdefault(call.target, result[1])
+    assert by["schedule optimizer.lr.StepDecay"][0][1].shape == (203,)
+    assert [v[1].shape for v in by["optimize optimizer.SGD"][:4]] == [(3, 4), (4,), (4, 2), (2,)]
+    assert any(r[2] for c, r in zip(made, results) if c.target == "distribution distribution.Normal" and r[0] == "ok")
 
 
 def test_calls_are_data_without_the_package(generator, tmp_path):

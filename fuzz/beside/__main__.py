@@ -48,10 +48,10 @@ def _shown(number, call, results) -> None:
 
 def main(argv=None) -> int:
     arguments = _arguments(argv)
-    generator = generate.Generator(arguments.seed, arguments.only)
+    modes = ("eager", "closed", "open") if arguments.recorded or not arguments.peer else ("eager",)
+    generator = generate.Generator(arguments.seed, arguments.only, recorded=len(modes) > 1)
     numbers = range(arguments.calls) if arguments.call is None else [arguments.call]
     calls = [generator.call(n) for n in numbers]
-    modes = ("eager", "closed", "open") if arguments.recorded or not arguments.peer else ("eager",)
     limits = {"seconds": arguments.seconds, "memory": int(arguments.memory * 2**30)}
     report = compare.Report(arguments.lax)
     with tempfile.TemporaryDirectory(prefix="beside-") as folder:

@@ -1,4 +1,7 @@
-"""Random calls: a right one (python/tests/public_cases.py, layer_cases.py), of which one to three things are changed."""
+"""Random calls: a right one (python/tests/public_cases.py, layer_cases.py), of which one to three things are changed.
+
+And random uses of what takes more than one call (random_uses.py).
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import re
 import numpy as np
 
 import proa
+from fuzz.beside import random_uses
 from fuzz.beside.calls import Array, Call
 from python.tests import layer_cases
 from python.tests.public_cases import Case, function_at, public_cases
@@ -89,13 +93,14 @@ def _sized(shape: tuple[int, ...] | list[int]):
 class Generator:
     """`call(number)` follows from the seed and the number alone."""
 
-    def __init__(self, seed: int, only: str = ""):
-        """`only`: a regular expression that is found in the names of what is called."""
+    def __init__(self, seed: int, only: str = "", recorded: bool = False):
+        """`only`: a regular expression that is found in the names of what is called; `recorded`: only what may be."""
         self._seed = seed
         # What memory holds that was not written is no result.
         every = {n: c for n, c in (_of_functions() | _of_layers()).items() if "empty" not in n.replace("is_empty", "")}
         self.right = {name: calls for name, calls in sorted(every.items()) if re.search(only, name)}
-        self._names = list(self.right)
+        self.uses = {name: make for name, make in random_uses.makers(recorded).items() if re.search(only, name)}
+        self._names = [*self.right, *self.uses]
         if not self._names:
             raise ValueError(f"nothing that is called has {only!r} in its name")
         self._known: dict[str, tuple[list, list[str]]] = {}
@@ -103,6 +108,8 @@ class Generator:
     def call(self, number: int) -> Call:
         rng = random.Random(f"{self._seed} {number}")
         name = rng.choice(self._names)
+        if name in self.uses:
+            return self.uses[name](rng)
         call = rng.choice(self.right[name])
         call = dataclasses.replace(call, training=rng.random() < 0.7)
         for _ in range(rng.choice((1, 1, 2, 3))):

@@ -9,9 +9,11 @@ PACKAGE is paddle or proa. CALLS are pickled calls, OUT takes pickled (number, N
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import os
 import pickle
+import random
 import resource
 import signal
 import sys
@@ -20,6 +22,7 @@ import zlib
 
 import numpy as np
 
+from fuzz.beside import uses
 from fuzz.beside.calls import Array, Call, rebuild
 
 _TEXT = 300
@@ -80,7 +83,8 @@ class _Made:
         self.leaves: list = []  # that have gradients
         self.parameters: dict = {}
         self._paddle, self._call = paddle, call
-        self.function = _target(paddle, call.target)
+        use, _, path = call.target.rpartition(" ")
+        self.function = functools.partial(getattr(uses, use), paddle, path) if use else _target(paddle, path)
         if call.made is not None:
             args, kwargs = call.made
             self.function = self.function(*args, **kwargs)
@@ -137,6 +141,7 @@ def _gradients(made: _Made, results):
 def _seed(paddle, seed: int) -> None:
     paddle.seed(seed)
     np.random.seed(seed)
+    random.seed(seed)
 
 
 def _eager(paddle, call: Call):

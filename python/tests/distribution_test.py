@@ -250,3 +250,24 @@ def test_numbers_beside_lists(kind, names):
     given = proa.to_tensor(4.0)
     made = getattr(D, kind)([1.0, 2.0, 3.0], given)
     assert getattr(made, names[1]) is given and made.sample([2]).shape == [2, 3]
+
+
+def test_gradients_where_a_count_is_zero_and_outside_of_an_interval():
+    """Found beside PaddlePaddle 3.3 and PyTorch: they were zeros."""
+    probs = proa.to_tensor([0.2, 0.3, 0.5, 0.0], stop_gradient=False)
+    counts = proa.to_tensor([0.0, 2.0, 3.0, 0.0], stop_gradient=False)
+    log_prob = D.Multinomial(5, probs).log_prob(counts)
+    assert np.isclose(log_prob.item(), scipy.stats.multinomial.logpmf([0, 2, 3], 5, [0.2, 0.3, 0.5]), rtol=1e-5)
+    log_prob.backward()
+    # Of log(sum!) - the log(count!) + count * log(prob); that of what never comes has no slope.
+    want = (
+        scipy.special.digamma(6)
+        - scipy.special.digamma(counts.numpy() + 1)
+        + np.log(np.where(probs.numpy(), probs.numpy(), 1))
+    )
+    np.testing.assert_allclose(counts.grad.numpy(), want, rtol=1e-5, atol=1e-6)
+    assert np.isfinite(probs.grad.numpy()).all()
+
+    low, high = (proa.to_tensor([v, v], stop_gradient=False) for v in (0.0, 4.0))
+    D.Uniform(low, high).log_prob(proa.to_tensor([1.0, 9.0])).sum().backward()
+    assert low.grad.tolist() == [0.25, 0.25] and high.grad.tolist() == [-0.25, -0.25]

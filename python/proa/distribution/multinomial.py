@@ -64,7 +64,9 @@ class Multinomial(Distribution):
     def log_prob(self, value):
         """log(total_count! / prod(value!)) + the sum of value * log(probs)."""
         value = parameter("Multinomial.log_prob", "value", value, self.dtype)
-        logs = _C.ops.where(value == 0.0, _C.ops.full_like(value, 0.0) * self.probs, value * self._logs())
+        # 0 * log(0) is 0; its gradient is no number.
+        never = (value == 0.0).logical_and(self.probs == 0.0)
+        logs = value * _C.ops.where(never, _C.ops.full([], 1.0, self.dtype), self.probs).log()
         return _C.ops.lgamma(value.sum(-1) + 1.0) - _C.ops.lgamma(value + 1.0).sum(-1) + logs.sum(-1)
 
     def _logs(self):

@@ -45,8 +45,8 @@ class Uniform(Distribution):
     def log_prob(self, value):
         """-log(high - low) within, minus infinity outside."""
         inside = self._inside(parameter("Uniform.log_prob", "value", value, self.dtype))
-        within = -self.entropy()
-        return _C.ops.where(inside, within, _C.ops.full_like(within, -math.inf))
+        ends = [_C.ops.full([], end, self.dtype) for end in (0.0, -math.inf)]
+        return _C.ops.where(inside, *ends) - self.entropy()
 
     def prob(self, value):
         """1 / (high - low) within (both ends left out), 0 outside."""

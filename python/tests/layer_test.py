@@ -403,6 +403,38 @@ def test_parameter_list():
     assert parameters[0].shape == [5]
 
 
+def test_lists_of_members_with_names_of_their_own():
+    """Subclasses name what they hold by add_sublayer and add_parameter; it was a KeyError to go through them."""
+
+    class Dense(nn.LayerList):
+        def __init__(self):
+            super().__init__()
+            for name in ("first", "second"):
+                self.add_sublayer(name, nn.Linear(2, 2))
+
+        def forward(self, x):
+            for layer in self:
+                x = layer(x)
+            return x
+
+    dense = Dense()
+    assert list(dense.state_dict()) == ["first.weight", "first.bias", "second.weight", "second.bias"]
+    x = proa.ones([1, 2])
+    assert dense(x).tolist() == dense.second(dense.first(x)).tolist()
+    assert dense[1] is dense.second and dense[-2] is dense.first
+    dense[0] = nn.ReLU()
+    assert isinstance(dense.first, nn.ReLU) and len(dense) == 2
+    dense.append(nn.Tanh())
+    assert [type(layer).__name__ for layer in dense] == ["ReLU", "Linear", "Tanh"]
+
+    parameters = nn.ParameterList()
+    parameters.add_parameter("scale", proa.create_parameter([2], "float32"))
+    assert parameters[0] is parameters.scale and list(parameters) == [parameters.scale]
+    parameters[0] = proa.create_parameter([3], "float32")
+    assert parameters.scale.shape == [3]
+    assert nn.Sequential().add_module("a", nn.ReLU()) is not None
+
+
 def test_text():
     text = repr(Net())
     assert text.splitlines()[0] == "Net("

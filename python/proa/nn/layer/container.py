@@ -87,6 +87,8 @@ def _is_pair(value):
 class LayerList(Layer):
     """A list of layers whose parameters belong to the layer that holds it.
 
+    A layer that `add_sublayer` gives a name of its own is one of the list too, in its place.
+
     Examples:
         >>> layers = proa.nn.LayerList([proa.nn.Linear(2, 2) for _ in range(3)])
         >>> len(layers), len(layers.parameters())
@@ -107,10 +109,14 @@ class LayerList(Layer):
     def __getitem__(self, idx):
         if isinstance(idx, slice):
             return type(self)(list(self)[idx])
-        return self.__dict__[str(_position(idx, len(self), "LayerList"))]
+        return self.__dict__[self._key(idx)]
 
     def __setitem__(self, idx, sublayer):
-        self.add_sublayer(str(_position(idx, len(self), "LayerList")), sublayer)
+        self.add_sublayer(self._key(idx), sublayer)
+
+    def _key(self, index):
+        index = _position(index, len(self), "LayerList")
+        return str(index) if str(index) in self._sublayer_names else list(self._sublayer_names)[index]
 
     def __delitem__(self, idx):
         layers = list(self)
@@ -121,7 +127,7 @@ class LayerList(Layer):
         return len(self._sublayer_names)
 
     def __iter__(self):
-        return (self.__dict__[str(i)] for i in range(len(self)))
+        return (self.__dict__[name] for name in list(self._sublayer_names))
 
     def append(self, sublayer):
         """Adds a layer at the end."""
@@ -225,18 +231,22 @@ class ParameterList(Layer):
             self.append(parameter)
 
     def __getitem__(self, idx):
-        return self.__dict__[str(_position(idx, len(self), "ParameterList"))]
+        return self.__dict__[self._key(idx)]
 
     def __setitem__(self, idx, param):
         if not isinstance(param, Parameter):
             raise _C.located(TypeError(f"ParameterList: a Parameter is needed, not {type(param).__name__}"))
-        setattr(self, str(_position(idx, len(self), "ParameterList")), param)
+        setattr(self, self._key(idx), param)
+
+    def _key(self, index):
+        index = _position(index, len(self), "ParameterList")
+        return str(index) if str(index) in self._parameter_names else list(self._parameter_names)[index]
 
     def __len__(self):
         return len(self._parameter_names)
 
     def __iter__(self):
-        return (self.__dict__[str(i)] for i in range(len(self)))
+        return (self.__dict__[name] for name in list(self._parameter_names))
 
     def append(self, parameter):
         """Adds a parameter at the end."""

@@ -357,6 +357,10 @@ class Layer:
         self.__dict__[name] = sublayer
         return sublayer
 
+    def add_module(self, name, module):
+        """`add_sublayer` by its newer name."""
+        return self.add_sublayer(name, module)
+
     def register_buffer(self, name, tensor, persistable=True):
         """Adds a tensor that is saved with the layer but not trained, such as a running mean.
 

@@ -55,6 +55,25 @@ def test_cross_entropy_soft(weighted):
     close(F.cross_entropy(tensor(x), tensor(label), w, soft_label=True, reduction="none"), each * places)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("form", ["hard", "column", "soft"])
+def test_cross_entropy_smoothed(weighted, form):
+    x, label = array(4, 3, 5), np.random.default_rng(2).integers(0, 3, (4, 5))
+    weight = np.array([1.0, 2.0, 0.5], "float32")
+    ones = np.moveaxis(np.eye(3, dtype="float32")[label], -1, 1)
+    soft = ones * 0.7 + 0.1
+    places = np.einsum("ncl,c->nl", soft, weight) if weighted else np.ones((4, 5))
+    each = -(soft * log_softmax(x, 1)).sum(1) * places
+    given = {"hard": label, "column": label[:, None], "soft": ones}[form]
+    for reduction, expected in [("mean", each.sum() / places.sum()), ("none", each[:, None])]:
+        arguments = dict(reduction=reduction, axis=1, label_smoothing=0.3)
+        arguments["weight"] = tensor(weight) if weighted else None
+        close(F.cross_entropy(tensor(x), proa.to_tensor(given), **arguments), expected)
+        close(proa.nn.CrossEntropyLoss(**arguments)(tensor(x), proa.to_tensor(given)), expected)
+    with pytest.raises(ValueError, match="label_smoothing must be from 0 to 1, not 1.5"):
+        F.cross_entropy(tensor(x), proa.to_tensor(given), axis=1, label_smoothing=1.5)
+
+
 def test_cross_entropy_along_an_axis():
     x, label = array(2, 5, 3), random.integers(0, 5, (2, 3))
     expected = -np.take_along_axis(log_softmax(x, 1), label[:, None], 1)[:, 0]

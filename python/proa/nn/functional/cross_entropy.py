@@ -58,6 +58,18 @@ def _weighted(loss, places, reduction):
     return narrowed(widened(loss).sum() / (total + (total == 0.0).astype(total.dtype)), loss)
 
 
+def _smoothed(op, input, label, axis, share):
+    """The soft labels that are (1 - share) of `label`, which are hard or soft ones, and share of all classes alike."""
+    if not 0.0 < share <= 1.0:
+        raise _C.located(ValueError(f"{op}: label_smoothing must be from 0 to 1, not {share}"))
+    classes, rank = input.shape[axis], len(input.shape)
+    if len(label.shape) < rank or list(label.shape) != list(input.shape) or label.is_integer() and classes == 1:
+        label, _ = _label_at_axis(op, label, input.shape, axis)
+        label = _C.ops.one_hot(_C.ops.squeeze(label.astype(_C.int64), axis), classes)
+        label = _C.ops.transpose(label, [*range(axis), rank - 1, *range(axis, rank - 1)])
+    return label.astype(input.dtype) * (1.0 - share) + share / classes
+
+
 def cross_entropy(
     input,
     label,
@@ -67,6 +79,7 @@ def cross_entropy(
     soft_label=False,
     axis=-1,
     use_softmax=True,
+    label_smoothing=0.0,
     name=None,
 ):
     """Cross entropy of softmax(input) with a label.
@@ -82,6 +95,7 @@ def cross_entropy(
         soft_label (bool): label holds probabilities. It gets no gradient.
         axis (int): where the classes are.
         use_softmax (bool): input is logits.
+        label_smoothing (float): from 0 to 1, so much of each label goes to all classes alike; the label is a soft one then.
 
     Returns:
         Tensor: 0-d; without reduction the shape of label (1 at `axis` with soft labels).
@@ -100,6 +114,10 @@ def cross_entropy(
     axis, ignore_index = known_axis_of(op, axis, input, tensor="input"), known_int(op, "ignore_index", ignore_index)
     if weight is not None and list(weight.shape) != [input.shape[axis]]:
         raise _C.located(ValueError(f"{op}: weight must be [{input.shape[axis]}]; it is {list(weight.shape)}"))
+    label_smoothing = real(op, "label_smoothing", label_smoothing)
+    if label_smoothing:
+        label = _smoothed(op, input, label, axis, label_smoothing)
+        soft_label = True
     if soft_label:
         if list(label.shape) != list(input.shape):
             raise _C.located(

@@ -91,6 +91,7 @@ class CrossEntropyLoss(_Loss):
     soft_label: Any
     axis: Any
     use_softmax: Any
+    label_smoothing: Any
 
     def __init__(
         self,
@@ -100,6 +101,7 @@ class CrossEntropyLoss(_Loss):
         soft_label=False,
         axis=-1,
         use_softmax=True,
+        label_smoothing=0.0,
         name=None,
     ):
         super().__init__(
@@ -109,6 +111,7 @@ class CrossEntropyLoss(_Loss):
             soft_label=soft_label,
             axis=axis,
             use_softmax=use_softmax,
+            label_smoothing=label_smoothing,
             name=name,
         )
 

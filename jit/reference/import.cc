@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -20,6 +21,7 @@ namespace proa::inline v0::jit::reference {
 namespace {
 
 constexpr int kMaxDepth = 100;  // of blocks
+constexpr const char* kGrad = "@GRAD";
 
 std::string Quoted(const std::string& s) {
   return absl::StrCat("'", absl::CEscape(s.substr(0, 80)), "'");
@@ -84,6 +86,35 @@ bool IsOff(const AttributeDesc& a) {
   return std::visit(Off(), a.value);
 }
 
+// The variable that `name`, x@GRAD or x@GRAD@RENAME@block0@0, is a gradient of.
+std::string WithoutGrad(const std::string& name) {
+  return name.substr(0, name.find(kGrad));
+}
+
+// Does the op give the gradients of another one?
+bool IsGradient(const OpDesc& op) { return op.type.ends_with("_grad"); }
+std::string ForwardOf(const OpDesc& op) {
+  return op.type.substr(0, op.type.size() - 5);
+}
+
+bool IsFloating(DType t) {
+  return kDTypeInfo[static_cast<int>(t)].kind == 'f';
+}
+
+// An argument by slot and place.
+using Place = std::pair<std::string, size_t>;
+Place PlaceOf(const std::string& slot, size_t i) {
+  return {absl::AsciiStrToLower(slot), i};
+}
+
+// What an op took and made, for the op that gives its gradients: they start at
+// `results` and end at `arguments`, which are handles of this op alone.
+struct Call {
+  std::string type;
+  std::map<Place, Tensor> arguments;
+  std::map<std::string, Tensor> results;  // by name
+};
+
 // What variables hold while a block is translated.
 struct Scope {
   std::map<std::string, Tensor> values;
@@ -114,6 +145,7 @@ class Importer {
   }
 
   Module Run();
+  WholeProgram RunWhole(const Autograd& autograd);
 
   using Handler = void (Importer::*)(const OpDesc&, Scope&);
   static const std::map<std::string, Handler>& Handlers();
@@ -130,6 +162,14 @@ class Importer {
   void Block(int index, Scope& scope);
   void Op(const OpDesc& op, Scope& scope);
   void ByRule(const OpDesc& op, const Rule& rule, Scope& scope);
+  bool HasGradientRule(const OpDesc& op) const {
+    return whole_ && IsGradient(op) && !book_.rules.contains(op.type) &&
+           book_.rules.contains(ForwardOf(op));
+  }
+  void Gradient(const OpDesc& op, Scope& scope);
+  Tensor Argument(const std::string& slot, size_t i, const std::string& name,
+                  Scope& scope);
+  bool IsTrained(const VarDesc& v) const;
 
   void Feed(const OpDesc& op, Scope& scope);
   void Fetch(const OpDesc& op, Scope& scope);
@@ -169,6 +209,12 @@ class Importer {
   std::map<int64_t, ValueId> feeds_;
   std::map<int64_t, std::pair<std::string, Tensor>> fetches_;
   int depth_ = 0;
+  // Of a program as a whole:
+  bool whole_ = false;
+  const Autograd* autograd_ = nullptr;
+  std::set<std::string> differentiated_;  // what some op gives the gradient of
+  std::map<std::string, std::shared_ptr<Call>> calls_;  // by their results
+  std::shared_ptr<Call> call_;  // the one that is translated
 };
 
 const std::map<std::string, Importer::Handler>& Importer::Handlers() {
@@ -191,7 +237,7 @@ void Importer::CheckKnown() const {
   std::map<std::string, std::pair<int, std::string>> unknown;
   for (size_t b = 0; b < desc_.blocks.size(); ++b) {
     for (const OpDesc& op : desc_.blocks[b].ops) {
-      if (Handlers().contains(op.type)) continue;
+      if (Handlers().contains(op.type) || HasGradientRule(op)) continue;
       const auto at = book_.rules.find(op.type);
       std::vector<std::string> texts;
       for (const auto& [name, a] : op.attributes) {
@@ -289,11 +335,8 @@ Module Importer::Run() {
                "a start-up program");
   std::vector<std::string> trainable;
   for (const auto& [name, t] : parameters_) {
-    const bool floating =
-        kDTypeInfo
-            [static_cast<int>(
-                 SymbolOf(t).program()->value(SymbolOf(t).id()).meta.dtype)]
-                .kind == 'f';
+    const bool floating = IsFloating(
+        SymbolOf(t).program()->value(SymbolOf(t).id()).meta.dtype);
     // Running statistics are changed, or say that they have no gradient.
     if (floating && !changed_.contains(name) && !Var(name)->stop_gradient) {
       trainable.push_back(name);
@@ -304,6 +347,53 @@ Module Importer::Run() {
     return out.program->Find(name) == kNoValue;
   });
   out.trainable = std::move(trainable);
+  return out;
+}
+
+bool Importer::IsTrained(const VarDesc& v) const {
+  const bool said = std::ranges::any_of(
+      vars_, [](const auto& var) { return var.second->parameter; });
+  return v.persistable && !v.stop_gradient && v.dtype.has_value() &&
+         IsFloating(*v.dtype) &&
+         (said ? v.parameter
+               : differentiated_.contains(v.name) || !changed_.contains(v.name));
+}
+
+WholeProgram Importer::RunWhole(const Autograd& autograd) {
+  whole_ = true;
+  autograd_ = &autograd;
+  bool gradients = false;
+  for (const BlockDesc& b : desc_.blocks) {
+    for (const OpDesc& op : b.ops) {
+      if (!IsGradient(op)) continue;
+      gradients = true;
+      for (const auto& [slot, out] : op.outputs) {
+        for (const std::string& n : out) differentiated_.insert(WithoutGrad(n));
+      }
+    }
+  }
+  CheckBlocks();
+  CheckKnown();
+  const StaticModeScope recording(program_);
+  // Without gradients of its own, the program leads those that come later.
+  const InterpreterScope plain = InterpreterScope::Forbid(
+      kProfile | kAutocast | (gradients ? kDifferentiate : 0));
+  Scope scope;
+  Inputs(scope);
+  Block(0, scope);
+  WholeProgram out;
+  out.program = program_;
+  out.warnings = NewerVersions();
+  for (const auto& [name, t] : scope.values) {
+    const VarDesc* v = Var(name);
+    if (v == nullptr || v->persistable) continue;
+    const ValueId id = SymbolOf(t).id();
+    if (program_->value(id).name.empty()) program_->NameResult(id, name);
+    out.results.emplace_back(name, gradients ? MakeSymbolic(program_, id) : t);
+  }
+  for (const auto& [name, t] : parameters_) {
+    if (IsTrained(*Var(name))) out.trainable.push_back(name);
+  }
   return out;
 }
 
@@ -341,10 +431,82 @@ void Importer::Op(const OpDesc& op, Scope& scope) {
   if (const auto at = Handlers().find(op.type); at != Handlers().end()) {
     return (this->*at->second)(op, scope);
   }
+  if (HasGradientRule(op)) return Gradient(op, scope);
   ByRule(op, *book_.rules.at(op.type), scope);
 }
 
+// What an op finds in a variable. Where another op gives the gradient for it,
+// that is a handle of its own, at which the gradient ends.
+Tensor Importer::Argument(const std::string& slot, size_t i,
+                          const std::string& name, Scope& scope) {
+  const Tensor t = Find(name, scope);
+  if (call_ == nullptr || !t.defined() || !differentiated_.contains(name) ||
+      !IsFloating(t.dtype())) {
+    return t;
+  }
+  const Tensor own = MakeSymbolic(program_, SymbolOf(t).id());
+  autograd_->follow(own);
+  call_->arguments[PlaceOf(slot, i)] = own;
+  return own;
+}
+
+// The op of the gradients of an op: no rule says what it computes, but autograd
+// from what the op made to what it took.
+void Importer::Gradient(const OpDesc& op, Scope& scope) {
+  std::shared_ptr<Call> call;
+  TensorList results, grads;
+  for (const auto& [slot, names] : op.inputs) {
+    if (!slot.ends_with(kGrad)) continue;
+    for (const std::string& name : names) {
+      const Tensor grad = Find(name, scope);
+      const auto at = calls_.find(WithoutGrad(name));
+      if (!grad.defined() || at == calls_.end()) continue;
+      if (at->second->type != ForwardOf(op)) continue;
+      call = at->second;
+      const Tensor& made = call->results.at(WithoutGrad(name));
+      if ((made.flags() & kDifferentiate) == 0) continue;
+      results.push_back(made);
+      grads.push_back(grad);
+    }
+  }
+  PROA_REQUIRE(call != nullptr, "there is no op ", Quoted(ForwardOf(op)),
+               " before it whose gradients it could give");
+  TensorList arguments;
+  std::vector<std::string> wanted;
+  for (const auto& [slot, names] : op.outputs) {
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (names[i].empty() || names[i] == "@EMPTY@") continue;
+      PROA_REQUIRE(slot.ends_with(kGrad), "output ", slot, " is no gradient");
+      const auto at = call->arguments.find(PlaceOf(WithoutGrad(slot), i));
+      PROA_REQUIRE(at != call->arguments.end(), "there is no gradient for ",
+                   Quoted(WithoutGrad(names[i])));
+      arguments.push_back(at->second);
+      wanted.push_back(names[i]);
+    }
+  }
+  TensorList found(arguments.size());
+  if (!results.empty()) {
+    const InterpreterScope allowed = InterpreterScope::Allow(kDifferentiate);
+    found = autograd_->gradients(results, arguments, grads);
+  }
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (!found[i].defined()) {
+      found[i] = *CallOp(*FindOp("full_like"),
+                         {{"", arguments[i]}, {"", int64_t{0}}})
+                      .As<Tensor>();
+    }
+    Set(wanted[i], found[i], scope);
+  }
+}
+
 void Importer::ByRule(const OpDesc& op, const Rule& rule, Scope& scope) {
+  // The ops of gradients read what this one made.
+  const bool followed = whole_ && !differentiated_.empty() && depth_ == 1;
+  call_ = followed ? std::make_shared<Call>(Call{op.type, {}, {}}) : nullptr;
+  const InterpreterScope mode = followed
+                                    ? InterpreterScope::Allow(kDifferentiate)
+                                    : InterpreterScope::Allow(0);
+  const std::shared_ptr<Call> call = call_;
   RuleRun::Names names;
   for (const RuleParameter& p : rule.inputs) {
     const std::vector<std::string>* given = FindSlot(op.inputs, p.name);
@@ -352,7 +514,10 @@ void Importer::ByRule(const OpDesc& op, const Rule& rule, Scope& scope) {
     if (p.list) {
       RuleList list;
       for (size_t i = 0; i < n; ++i) {
-        list.emplace_back(Get((*given)[i], scope));
+        Tensor t = Argument(p.name, i, (*given)[i], scope);
+        PROA_REQUIRE(t.defined(), "variable ", Quoted((*given)[i]),
+                     " has no value");
+        list.emplace_back(std::move(t));
       }
       names[p.name] = std::move(list);
     } else if (n == 0) {
@@ -361,7 +526,7 @@ void Importer::ByRule(const OpDesc& op, const Rule& rule, Scope& scope) {
     } else {
       PROA_REQUIRE(n == 1, "input ", p.name, " is ", n, " variables");
       // A missing one may be named @EMPTY@.
-      Tensor t = Find((*given)[0], scope);
+      Tensor t = Argument(p.name, 0, (*given)[0], scope);
       PROA_REQUIRE(t.defined() || p.optional, "variable ", Quoted((*given)[0]),
                    " has no value");
       if (t.defined()) {
@@ -414,6 +579,7 @@ void Importer::ByRule(const OpDesc& op, const Rule& rule, Scope& scope) {
   }
   names["version"] = VersionOf(op.type);
   const RuleList results = run.Run(rule, std::move(names));
+  call_ = nullptr;
   for (size_t i = 0; i < results.size(); ++i) {
     const std::vector<std::string>* out =
         FindSlot(op.outputs, rule.outputs[i].name);
@@ -430,6 +596,13 @@ void Importer::ByRule(const OpDesc& op, const Rule& rule, Scope& scope) {
       }
     } else if (!results[i].is_none()) {
       Set((*out)[0], AsTensor(results[i], Tensor()), scope);
+    }
+    if (call == nullptr) continue;
+    for (const std::string& name : *out) {
+      const auto at = scope.values.find(name);
+      if (at == scope.values.end()) continue;
+      call->results[name] = at->second;
+      calls_[name] = call;
     }
   }
 }
@@ -462,6 +635,9 @@ Tensor Importer::Find(const std::string& name, Scope& scope) {
   const Tensor t = parameter_(name);
   if (!t.defined()) return Tensor();
   const Tensor held = MakeSymbolic(program_, program_->Capture(t, name));
+  if (whole_ && differentiated_.empty() && IsTrained(*v)) {
+    autograd_->follow(held);
+  }
   parameters_[name] = held;
   return held;
 }
@@ -483,6 +659,14 @@ void Importer::Set(const std::string& name, Tensor t, Scope& scope) {
   }
   if (!t.is_symbolic()) t = MakeSymbolic(program_, program_->Capture(t));
   scope.waiting.erase(name);
+  if (whole_ && depth_ == 1 && v != nullptr && v->persistable &&
+      v->kind == VarKind::kTensor) {
+    // What comes after reads the value; the next run reads the tensor.
+    Scope start;
+    const Tensor held = Get(name, start);
+    const Tensor value = MakeSymbolic(program_, SymbolOf(t).id());
+    CallOp(*FindOp("store_"), {{"", held}, {"", value}});
+  }
   scope.values[name] = std::move(t);
 }
 
@@ -604,7 +788,7 @@ void Importer::Loop(const OpDesc& op, Scope& scope) {
                 },
                 vars);
   for (size_t i = 0; i < names.size(); ++i) {
-    scope.values[names[i]] = results[i];
+    Set(names[i], results[i], scope);
   }
 }
 
@@ -634,7 +818,7 @@ void Importer::Conditional(const OpDesc& op, Scope& scope) {
       predicate, [&] { return Outputs(block, names, waiting->before); },
       [&] { return before; });
   for (size_t i = 0; i < names.size(); ++i) {
-    scope.values[names[i]] = results[i];
+    Set(names[i], results[i], scope);
   }
 }
 
@@ -669,6 +853,37 @@ Module Import(const ProgramDesc& desc,
               const std::function<Tensor(const std::string&)>& parameter,
               const RuleBook& book) {
   return Importer(desc, parameter, book).Run();
+}
+
+WholeProgram ImportWhole(const ProgramDesc& desc, const Autograd& autograd,
+                         const RuleBook& book) {
+  const auto& ops = desc.blocks[0].ops;
+  if (std::ranges::any_of(
+          ops, [](auto& op) { return op.type.starts_with("fetch"); })) {
+    return {};
+  }
+  const std::function<Tensor(const std::string&)> zeros =
+      [&](const std::string& name) {
+        for (const VarDesc& v : desc.blocks[0].vars) {
+          if (v.name != name || v.kind != VarKind::kTensor) continue;
+          PROA_REQUIRE(v.dtype.has_value(), "variable ", Quoted(name),
+                       " has elements of an unknown type");
+          PROA_REQUIRE(v.dims.size() <= kMaxRank, "variable ", Quoted(name),
+                       " has too many dims");
+          RuleList dims;
+          for (int64_t d : v.dims) {
+            PROA_REQUIRE(d >= 0, "variable ", Quoted(name),
+                         " is kept but has an open size");
+            dims.emplace_back(d);
+          }
+          const StaticModeScope now(nullptr);
+          return *CallOp(*FindOp("full"),
+                         {{"", dims}, {"", int64_t{0}}, {"dtype", *v.dtype}})
+                      .As<Tensor>();
+        }
+        return Tensor();
+      };
+  return Importer(desc, zeros, book).RunWhole(autograd);
 }
 
 std::vector<std::string> KnownTypes() {

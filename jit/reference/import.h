@@ -14,7 +14,9 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "jit/program_file.h"
@@ -32,6 +34,33 @@ std::vector<std::string> PersistableNames(const ProgramDesc& desc);
 Module Import(const ProgramDesc& desc,
               const std::function<Tensor(const std::string&)>& parameter,
               const RuleBook& book = AllRules());
+
+// A program as it was built: everything that its ops do, changes of persistable
+// variables too (training). Null for one that fetches, a model for inference.
+struct WholeProgram {
+  std::shared_ptr<Program> program;
+  // What the variables of the first block hold at the end, by name.
+  std::vector<std::pair<std::string, Tensor>> results;
+  std::vector<std::string> trainable;  // names of captured tensors
+  std::vector<std::string> warnings;
+};
+
+// What a room above this one lends.
+struct Autograd {
+  std::function<void(const Tensor&)> follow;  // gradients of it are asked for
+  // Of `arguments`, undefined where there is none, from those of `results`;
+  // may be asked several times.
+  std::function<std::vector<Tensor>(const std::vector<Tensor>& results,
+                                    const std::vector<Tensor>& arguments,
+                                    const std::vector<Tensor>& grads)>
+      gradients;
+};
+
+// Persistable variables are captured tensors of zeros. An op <type>_grad needs
+// no rule: it is autograd through what the rule of <type> recorded. Throws
+// Error as Import does.
+WholeProgram ImportWhole(const ProgramDesc& desc, const Autograd& autograd,
+                         const RuleBook& book = AllRules());
 
 // The types of ops that programs may have: those with a rule and those that the
 // importer itself knows. Sorted.

@@ -206,6 +206,15 @@ absl::StatusOr<Tensor> ParseReferenceTensor(std::string_view bytes,
   }
 }
 
+absl::StatusOr<WholeProgram> ParseWholeProgram(std::string_view program,
+                                               const Autograd& autograd) {
+  try {
+    return ImportWhole(ParseProgramDesc(program), autograd);
+  } catch (const Error& e) {
+    return absl::Status(e.code(), e.what());
+  }
+}
+
 absl::StatusOr<Module> ParseReferenceModel(std::string_view program,
                                            std::string_view parameters) {
   try {

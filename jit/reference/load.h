@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "jit/program_file.h"
+#include "jit/reference/import.h"
 
 namespace proa::inline v0::jit::reference {
 
@@ -38,6 +39,9 @@ absl::StatusOr<Tensor> ParseReferenceTensor(std::string_view bytes,
 // The same from memory; `parameters` is the stream of all of them.
 absl::StatusOr<Module> ParseReferenceModel(std::string_view program,
                                            std::string_view parameters);
+// A program that was saved as it was built (static.save), without its tensors.
+absl::StatusOr<WholeProgram> ParseWholeProgram(std::string_view program,
+                                               const Autograd& autograd);
 absl::StatusOr<Module> ParseAnyModel(std::string_view program,
                                      std::string_view parameters);
 

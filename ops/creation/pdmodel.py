@@ -1,6 +1,6 @@
 """What these ops are in PaddlePaddle's format where reference.rules read backwards does not say it."""
 
-from proa.jit.reference.rule import CODES, Longs, Value, known, op, refuse, result, shape_tensor
+from proa.jit.reference.rule import CODES, Longs, Value, cast, known, op, refuse, result, shape_tensor
 
 
 def _shape(shape):
@@ -43,3 +43,9 @@ def pdmodel_randint(low, high, shape, dtype, seed, place):
     inputs, attributes = _shape(shape)
     low, high = (0, low) if high is None else (low, high)
     return op("randint", inputs, {**attributes, "low": low, "high": high, "seed": seed, "dtype": CODES[result().dtype]})
+
+
+def pdmodel_store_(x, value):
+    if value.name != x.name:  # batch normalization changes its statistics itself
+        op("assign", {"X": cast(value, x.dtype)}, into=x)
+    return []

@@ -257,8 +257,32 @@ def _statistics_in_place(inputs, attributes):
     saved = [graph.variable("batch_norm.tmp", mean.dtype, mean.shape).name for _ in range(2)]
     outputs = {"Y": [y.name], "MeanOut": [mean.name], "VarianceOut": [inputs["Variance"].name]}
     outputs |= {"SavedMean": [saved[0]], "SavedVariance": [saved[1]]}
+    if not attributes["is_test"]:
+        outputs["ReserveSpace"] = [graph.variable("batch_norm.tmp", x.dtype, (-1,)).name]
     graph.op("batch_norm", {slot: [v.name] for slot, v in inputs.items()}, outputs, attributes)
     return y
+
+
+def pdmodel_batch_norm(x, running_mean, running_var, weight, bias, momentum, epsilon, data_format):
+    from proa.jit.reference.graph import current
+    from proa.jit.reference.rule import constant
+
+    if not current().trains:
+        refuse("batch normalization in training", "save it in evaluation mode")
+    channels = running_mean.shape[0]
+    inputs = {
+        "X": x,
+        "Scale": weight if weight is not None else constant([1.0] * channels, running_mean.dtype),
+        "Bias": bias if bias is not None else constant([0.0] * channels, running_mean.dtype),
+        "Mean": running_mean,
+        "Variance": running_var,
+    }
+    attributes = {"epsilon": epsilon, "momentum": momentum, "is_test": False, "use_global_stats": False}
+    attributes |= {"trainable_statistics": False, "data_layout": "NHWC" if _last(data_format) else "NCHW"}
+    y = _statistics_in_place(inputs, attributes)
+    saved = current().blocks[0]["ops"][-1]["outputs"]
+    mean, variance = (current().value(saved[slot][0]) for slot in ("SavedMean", "SavedVariance"))
+    return [y, running_mean, running_var, mean, variance]
 
 
 def pdmodel_batch_norm_relu_inference(x, mean, variance, weight, bias, epsilon, data_format):
@@ -296,10 +320,12 @@ def _flat(x):
 
 
 def pdmodel_dropout(x, p, training, mode):
-    if training:
+    from proa.jit.reference.graph import current
+
+    if training and not current().trains:
         refuse("dropout in training", "save it in evaluation mode")
     how = "upscale_in_train" if mode == "upscale_in_train" else "downgrade_in_infer"
-    flags = {"dropout_prob": p, "is_test": True, "fix_seed": False, "seed": 0, "dropout_implementation": how}
+    flags = {"dropout_prob": p, "is_test": not training, "fix_seed": False, "seed": 0, "dropout_implementation": how}
     out, mask = op("dropout", {"X": x}, flags, outputs=("Out", "Mask"))
     mask.dtype = "uint8"
     return [out, None] if len(results()) > 1 else out

@@ -7,7 +7,7 @@ from proa.jit.reference.rule import CODES, Long, cast, constant, op, refuse, res
 
 def _reduced(kind, x, axis, keepdim):
     axes = [a % max(x.rank, 1) for a in axis]
-    return op(kind, {"X": x}, {"dim": axes or [0], "keep_dim": keepdim, "reduce_all": not axes})
+    return op(kind, {"X": x}, {"dim": axes or [0] * min(x.rank, 1), "keep_dim": keepdim, "reduce_all": not axes})
 
 
 def pdmodel_sum(x, axis, dtype, keepdim):

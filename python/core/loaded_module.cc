@@ -8,6 +8,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "autograd/engine.h"
+#include "autograd/grad_state.h"
 #include "inference/compile.h"
 #include "inference/watching.h"
 #include "jit/clone.h"
@@ -230,8 +232,8 @@ std::vector<inference::Hook> HooksOf(const std::vector<py::function>& calls) {
 }
 
 // What is to be said of a loaded file, as warnings of Python.
-void Warn(const Module& module, const std::string& file) {
-  for (const std::string& text : module.warnings) {
+void Warn(const std::vector<std::string>& warnings, const std::string& file) {
+  for (const std::string& text : warnings) {
     const std::string said = absl::StrCat(file, ": ", text);
     if (PyErr_WarnEx(PyExc_UserWarning, said.c_str(), 1) != 0) {
       throw py::error_already_set();
@@ -382,7 +384,7 @@ void BindLoadedModules(py::module_& m) {
                   : jit::reference::LoadAnyModel(path, kind);
         }
         CheckFileStatus(module.status());
-        Warn(*module, path);
+        Warn(module->warnings, path);
         return LoadedModule(*std::move(module));
       },
       py::arg("path"), py::arg("parameters") = py::none(),
@@ -396,11 +398,36 @@ void BindLoadedModules(py::module_& m) {
         absl::StatusOr<Module> module =
             jit::reference::ParseAnyModel(program, parameters);
         ThrowIfError(module.status());
-        Warn(*module, "the program");
+        Warn(module->warnings, "the program");
         return LoadedModule(*std::move(module));
       },
       py::arg("program"), py::arg("parameters"),
       "The contents of the two files, as bytes.");
+  m.def(
+      "parse_whole_program",
+      [](const std::string& program) -> py::object {
+        absl::StatusOr<jit::reference::WholeProgram> whole =
+            jit::reference::ParseWholeProgram(
+                program,
+                {.follow = [](const Tensor& t) {
+                   autograd::SetRequiresGrad(t, true);
+                 },
+                 .gradients =
+                     [](const Tensors& results, const Tensors& arguments,
+                        const Tensors& grads) {
+                       return autograd::Grad(results, arguments, grads,
+                                             {.retain_graph = true}, true, {});
+                     }});
+        ThrowIfError(whole.status());
+        if (whole->program == nullptr) return py::none();
+        Warn(whole->warnings, "the program");
+        return py::make_tuple(ProgramPtr(whole->program), whole->results,
+                              whole->trainable);
+      },
+      py::arg("program"),
+      "A program of PaddlePaddle as it was built, from its bytes; what its "
+      "variables hold by name; and the names of what is trained. None for a "
+      "model for inference.");
   m.def(
       "parse_reference_tensor",
       [](const std::string& bytes, const std::string& what) {

@@ -70,10 +70,13 @@ class Exporter:
         for_test (bool): the program as it runs in a test.
     """
 
+    passes = _PASSES
+
     def __init__(self, program, outputs, graph, value, cannot, for_test):
         copy = program.clone(for_test)
         wanted = [copy.value(program.value_number(t)) if _C.is_symbolic(t) else t for t in outputs]
-        copy.run_passes(list(_PASSES), [t for t in wanted if _C.is_symbolic(t)])
+        if self.passes:
+            copy.run_passes(list(self.passes), [t for t in wanted if _C.is_symbolic(t)])
         self.outputs = [copy.value_number(t) if _C.is_symbolic(t) else t for t in wanted]
         self.info, self.block = _C.program_values(copy), _C.program_block(copy)
         self.graph, self.problems, self.left_out = graph, [], []

@@ -42,7 +42,8 @@ def append_backward(loss, parameter_list=None, no_grad_set=None, callbacks=None,
         )
     from proa.static import recomputing
 
-    program = recomputing.owner(loss) if checkpoints else None
+    program = recomputing.owner(loss)
+    start = program._program.num_operations
     kept = recomputing.find_checkpoints(program, checkpoints) if checkpoints else []
     before = recomputing.number_of_calls(program) if kept else 0
     parameters = list(parameter_list) if parameter_list is not None else default_main_program().trained_parameters()
@@ -55,6 +56,8 @@ def append_backward(loss, parameter_list=None, no_grad_set=None, callbacks=None,
         pairs = [(p, program.current(g)) for p, g in pairs]
     if pairs:
         _name(_C.program_of(loss if not kept else program.current(loss)), *zip(*pairs))
+    if not kept:
+        program._backwards.append((start, program._program.num_operations, loss, pairs))
     return pairs
 
 

@@ -59,6 +59,8 @@ class Program(Block):
         copy._bound = weakref.WeakKeyDictionary()
         copy._ready = {}
         copy._for_test = for_test or self._for_test
+        if for_test:
+            copy._backwards = []
         copy._copied_from = self
         copy._pipeline = None
         return copy

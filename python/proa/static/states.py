@@ -1,5 +1,6 @@
 """Files of programs that are trained: parameters (.pdparams), states of optimizers (.pdopt), the program (.pdmodel)."""
 
+import contextlib
 import os
 
 from proa import _C
@@ -40,7 +41,14 @@ def save(program, model_path, protocol=4, **configs):
     Args:
         program (Program): it.
         model_path (str): folder and first part of the names.
-        protocol (int): accepted.
+        protocol (int): of the pickles that format="paddle" writes; otherwise accepted.
+        format (str, optional): "proa", or "paddle" for files that PaddlePaddle reads: both sets of tensors as pickles of arrays,
+            and `model_path`.pdmodel, the whole program, with the gradients and the steps of optimizers in it, which
+            `deserialize_program(load_from_file(...))` gives, here and there.
+
+    Raises:
+        NotImplementedError: format="paddle", and the program has operations that PaddlePaddle's format cannot say; the
+            message has all of them, with the lines that made them.
 
     Examples:
         >>> import tempfile
@@ -53,16 +61,37 @@ def save(program, model_path, protocol=4, **configs):
         True
     """
     from proa.framework import serialization
+    from proa.jit import reference
 
     program = _checked("save", program)
     if not os.path.basename(model_path):
         raise _C.located(ValueError(f"save: model_path must end in the first part of a file name, not {model_path!r}"))
+    wanted = reference.check_format("static.save", configs.get("format", "proa"))
+    states = {ending: program.state_dict(mode) for mode, ending in (("param", ".pdparams"), ("opt", ".pdopt"))}
+    if wanted == "paddle":
+        _save_for_paddle(program, model_path, states, protocol)
+        return
     serialization.save_together(
-        {
-            model_path + ending: {name: tensor.numpy() for name, tensor in program.state_dict(mode).items()}
-            for mode, ending in (("param", ".pdparams"), ("opt", ".pdopt"))
-        }
+        {model_path + e: {name: tensor.numpy() for name, tensor in state.items()} for e, state in states.items()}
     )
+
+
+def _save_for_paddle(program, model_path, states, protocol):
+    import pickle
+
+    from proa.jit.reference.convert import elements
+    from proa.static import whole
+
+    contents = {".pdmodel": whole.written("static.save", program)}
+    for ending, state in states.items():
+        arrays = {name: elements(tensor) for name, tensor in state.items()}
+        contents[ending] = pickle.dumps(arrays, protocol=protocol)
+    files = [(_C.AtomicFile(os.fsencode(model_path + ending)), content) for ending, content in contents.items()]
+    with contextlib.ExitStack() as opened:
+        for file, content in files:
+            opened.enter_context(file).write(content)
+        for file, _ in files:
+            file.commit()
 
 
 def load_program_state(model_path, var_list=None):
@@ -316,6 +345,14 @@ class _Bytes(LoadedProgram):
 def deserialize_program(data):
     """A program from the bytes of `serialize_program`; `deserialize_persistables` gives it its parameters.
 
+    Also one as it was built, from the .pdmodel of `save` with format="paddle" or of PaddlePaddle 1.x and 2.x: it is run, fetched
+    from by names and trained; its parameters are those of the scope of now, or zeros until `load`.
+
+    Raises:
+        TypeError: for what is no bytes.
+        ValueError: PaddlePaddle's, but no program.
+        NotImplementedError: it has ops that are not known; the message lists all of them with their attributes.
+
     Examples:
         >>> static = proa.static
         >>> with static.program_guard(static.Program()):
@@ -328,6 +365,12 @@ def deserialize_program(data):
     """
     if not isinstance(data, bytes):
         raise _C.located(TypeError(f"deserialize_program: data must be bytes, not {type(data).__name__}"))
+    if data[:1] == b"\n":  # PaddlePaddle's, not ours
+        from proa.static import whole
+
+        found = whole.read(data)
+        if found is not None:
+            return found
     return _Bytes(data)
 
 

@@ -9,10 +9,10 @@ import os
 from proa import _C
 from proa.jit.left_out import warn_of_left_out
 from proa.jit.reference import wire
-from proa.jit.reference.convert import Converter
-from proa.jit.reference.graph import Graph
+from proa.jit.reference.convert import Converter, WholeConverter
+from proa.jit.reference.graph import Graph, WholeGraph
 
-__all__ = ["FORMATS", "check_format", "model_of", "save"]
+__all__ = ["FORMATS", "check_format", "model_of", "save", "whole_model_of"]
 
 FORMATS = ("proa", "paddle")
 # What the files say that wrote them.
@@ -40,16 +40,33 @@ def model_of(what, program, input_names, outputs, trainable=(), for_test=False):
     graph = Graph()
     converter = Converter(program, outputs, graph, trainable, for_test)
     converter.run(input_names)
-    if converter.problems:
-        lines = "\n".join(f"  {problem}" for problem in converter.problems)
-        count = len(converter.problems)
+    _refuse(what, converter.problems)
+    warn_of_left_out(what, converter.left_out, stacklevel=5)
+    return wire.program(graph.blocks, _VERSION), graph.tensors
+
+
+def whole_model_of(what, program, sections, parameters):
+    """The bytes of a program as it was built; see WholeConverter for the arguments.
+
+    Raises:
+        NotImplementedError: as `model_of`.
+    """
+    converter = WholeConverter(program, sections, WholeGraph(), parameters)
+    converter.run()
+    _refuse(what, converter.problems)
+    warn_of_left_out(what, converter.left_out, stacklevel=5)
+    return wire.program(converter.graph.blocks, _VERSION)
+
+
+def _refuse(what, problems):
+    if problems:
+        lines = "\n".join(f"  {problem}" for problem in problems)
+        count = len(problems)
         raise _C.located(
             NotImplementedError(
                 f"{what}: {count} operation{'s have' if count > 1 else ' has'} no form in PaddlePaddle's format:\n{lines}"
             )
         )
-    warn_of_left_out(what, converter.left_out, stacklevel=5)
-    return wire.program(graph.blocks, _VERSION), graph.tensors
 
 
 def save(what, path, program, input_names, outputs, trainable=(), for_test=False):

@@ -5,8 +5,8 @@ import functools
 import numpy as np
 
 from proa import _C
-from proa.jit.exporter import Exporter, family_rules, fixed_ops
-from proa.jit.reference import inverse
+from proa.jit.exporter import Exporter, Problem, family_rules, fixed_ops
+from proa.jit.reference import backward, inverse
 from proa.jit.reference.graph import NotInReference, Value
 
 
@@ -56,7 +56,7 @@ class Converter(Exporter):
         return out
 
     def held(self, tensor, name):
-        return self.graph.parameter(name, tensor.dtype.name, _elements(tensor), name in self._trainable)
+        return self.graph.parameter(name, tensor.dtype.name, elements(tensor), name in self._trainable)
 
     def placed(self, value, number):
         info = self.info[number]
@@ -67,10 +67,12 @@ class Converter(Exporter):
 
     def made(self, operation, numbers):
         name, arguments, rule = operation["op"], self.arguments(operation), rules().get(operation["op"])
+        if name.endswith("_") and not numbers and not self.graph.trains:
+            raise NotInReference(_no_rule(operation))
         found = self.run_rule(
             lambda: rule(**arguments) if rule is not None else inverse.made(name, arguments), operation, numbers
         )
-        if found is None and not operation["values"] and not operation["regions"] and name in fixed_ops():
+        if found is None and numbers and not operation["values"] and not operation["regions"] and name in fixed_ops():
             return self.computed(operation)
         if found is None:
             raise NotInReference(_no_rule(operation))
@@ -79,7 +81,7 @@ class Converter(Exporter):
         return found
 
 
-def _elements(tensor):
+def elements(tensor):
     """A NumPy array; of bfloat16 its bits, the upper half of float32."""
     array = tensor.detach().numpy()
     return (array.view(np.uint32) >> 16).astype(np.uint16) if tensor.dtype == _C.bfloat16 else array
@@ -92,3 +94,104 @@ def _no_rule(operation):
         "no rule says what it is in PaddlePaddle's format; compute it outside of the model, or save it in the format "
         "of Proa"
     )
+
+
+class WholeConverter(Converter):
+    """A program as it was built: all that it computes, its gradients as the format makes them (backward.py), and the steps
+    of optimizers.
+
+    Args:
+        program: a _C.Program, which is left as it is; its captured tensors that are kept have names.
+        sections (list): (first and end numbers of operations, number of the loss, [(number of a parameter, number of its
+            gradient)]) of each time that gradients were added.
+        graph (Graph): empty.
+        parameters (dict): by name, whether it is trained.
+    """
+
+    passes = ()  # the file has the operations as they are
+
+    def __init__(self, program, sections, graph, parameters):
+        super().__init__(program, [], graph)
+        self._parameters = parameters
+        graph.trains = True
+        self._sections, self._still, self._gradients = sections, set(), set()
+        operations = self.block["operations"]
+        inside = {n for start, end, *_ in sections for n in range(start, end)}
+        self.used = {n for *_, loss, pairs in sections for n in (loss, *(number for number, _ in pairs))}
+        kept = []
+        for number in reversed(range(len(operations))):
+            if number not in inside and not self._is_idle(operations[number]):
+                kept.append(number)
+                self._note_uses({"operations": [operations[number]]})
+        self._kept = sorted(kept)
+
+    def _is_idle(self, operation):
+        """Whether it only says sizes, which nothing reads: recorded for gradients."""
+        results = [n for ids in operation["results"] for n in ids]
+        return operation["op"] in ("shape", "detach") and not any(
+            n in self.used or self.info[n]["name"] for n in results
+        )
+
+    def run(self, input_names=None):
+        operations, at = self.block["operations"], 0
+        with self.graph.building():
+            for number, info in enumerate(self.info):
+                if info["kind"] == "input":
+                    self.values[number] = self.graph.variable(
+                        info["name"], info["dtype"].name, tuple(info["shape"]), need_check_feed=True
+                    )
+            for start, end, loss, pairs in [*self._sections, (len(operations), len(operations), None, ())]:
+                for number in self._kept:
+                    if at <= number < start:
+                        with self.graph.role(self._role(operations[number])):
+                            self.convert({"operations": [operations[number]]})
+                self._differentiate(loss, pairs, operations[start - 1])
+                at = end
+            for number, info in enumerate(self.info):
+                value = self.values.get(number)
+                if info["kind"] == "result" and info["name"] and value is not None:
+                    self._name(value, info["name"])
+
+    def _role(self, operation):
+        """That of a step of an optimizer for what works on gradients."""
+        read = {n for ids in operation["values"].values() for n in (ids if isinstance(ids, list) else [ids])}
+        if not read & self._gradients:
+            return backward.FORWARD
+        self._gradients.update(n for ids in operation["results"] for n in ids)
+        return backward.OPTIMIZE
+
+    def _differentiate(self, loss, pairs, last):
+        self._gradients.update(number for _, number in pairs)
+        if loss is None or self.problems:
+            return
+        try:
+            gradients = backward.Gradients(self.graph, self.get(loss), [self.get(n) for n, _ in pairs], self._still)
+            for (_, number), value in zip(pairs, gradients.values(), strict=True):
+                if value is not None:
+                    self.values[number] = value
+        except NotInReference as error:
+            self.problems.append(Problem("append_backward", str(error), "", last["where"]))
+
+    def _name(self, value, wish):
+        """The variable gets the name of the program's value, unless it is one that has a name: then a copy gets it."""
+        declared = self.graph.declared(value.name)
+        if declared.get("persistable") or declared.get("need_check_feed") or value.name.endswith("@GRAD"):
+            if value.name != wish:
+                out = self.graph.variable(wish, value.dtype, value.shape)
+                self.graph.op("assign", {"X": [value.name]}, {"Out": [out.name]}, {})
+            return
+        value.name = self.graph.rename(value.name, wish)
+
+    def held(self, tensor, name):
+        if not name:
+            return self.graph.constant(elements(tensor), tensor.dtype.name)
+        return self.graph.variable(
+            name, tensor.dtype.name, tuple(tensor.shape), outermost=True, persistable=True,
+            parameter=name in self._parameters, stop_gradient=not self._parameters.get(name, False),
+        )  # fmt: skip
+
+    def made(self, operation, numbers):
+        found = super().made(operation, numbers)
+        if operation["op"] == "detach":
+            self._still.update(value.name for value in found)
+        return found

@@ -46,11 +46,14 @@ def current():
 class Graph:
     """Blocks, and the tensors of persistable variables by name; for one thread."""
 
+    trains = False  # whether operations of training may be in it
+
     def __init__(self):
         self.blocks = [{"parent": -1, "vars": [], "ops": []}]
         self.tensors = {}  # of parameters and constants, by name: (dtype, array)
         self.operation = None  # what the converter is at
         self._at = 0
+        self._role = None
         self._names, self._variables, self._constants = set(), {}, {}
 
     @contextlib.contextmanager
@@ -61,6 +64,15 @@ class Graph:
             yield self
         finally:
             _building.graph = before
+
+    @contextlib.contextmanager
+    def role(self, role):
+        """Operations made meanwhile say that they are forward, backward, or steps of an optimizer (backward.py)."""
+        before, self._role = self._role, role
+        try:
+            yield
+        finally:
+            self._role = before
 
     @contextlib.contextmanager
     def block(self):
@@ -96,6 +108,28 @@ class Graph:
         self.blocks[0 if persistable else self._at]["vars"].append(declared)
         return name
 
+    def declared(self, name):
+        """What is said of a variable that is a tensor; nothing of others."""
+        return self._variables.get(name, {})
+
+    def value(self, name):
+        """The variable of this name."""
+        declared = self._variables[name]
+        return Value(name, declared["dtype"], tuple(declared["dims"]))
+
+    def rename(self, name, wish):
+        """Gives a variable, which no operation of a block within reads, another name; the one that it has now."""
+        if wish in self._names:
+            return name
+        self._names.add(wish)
+        for made in self.blocks[0]["ops"]:
+            for slots in (made["inputs"], made["outputs"]):
+                for slot, names in slots.items():
+                    slots[slot] = [wish if n == name else n for n in names]
+        declared = self._variables[wish] = self._variables.pop(name)
+        declared["name"] = wish
+        return wish
+
     def describe(self, value, dtype, shape):
         """What the program knows of a value that a rule made."""
         declared = self._variables[value.name]
@@ -127,6 +161,8 @@ class Graph:
 
     def op(self, kind, inputs, outputs, attributes):
         """Adds an operation; `inputs` and `outputs` are lists of names of variables by slot."""
+        if self._role is not None:
+            attributes = {**attributes, "op_role": self._role}
         made = {"type": kind, "inputs": inputs, "outputs": outputs, "attributes": attributes}
         self.blocks[self._at]["ops"].append(made)
 
@@ -142,3 +178,33 @@ class Graph:
 def dims_of(shape):
     """Dims as the format has them: -1 for an open one."""
     return [max(d, -1) for d in shape or ()]
+
+
+class WholeGraph(Graph):
+    """One of a program as it was built, which has no values but those of its parameters: operations make its constants."""
+
+    trains = True
+
+    def parameter(self, name, dtype, array, trainable=False):
+        at, self._at = self._at, 0
+        out = self.variable(name or "constant", dtype, array.shape)
+        form = {"shape": wire.Longs(array.shape), "dtype": wire.CODES[dtype]}
+        flat = array.reshape(-1)
+        if flat.size and dtype != "bfloat16" and (flat == flat[0]).all():
+            number = flat[0].item()
+            text = str(int(number)) if isinstance(number, (bool, int)) else repr(number)
+            self.op("fill_constant", {}, {"Out": [out.name]}, {**form, "value": float(number), "str_value": text})
+        else:
+            self.op("assign_value", {}, {"Out": [out.name]}, {**form, **_values(flat, dtype)})
+        self._at = at
+        return out
+
+
+def _values(flat, dtype):
+    """The attribute of `assign_value` that has these elements."""
+    if dtype not in ("bool", "int32", "int64", "float32"):
+        raise NotInReference(f"a constant of type {dtype} with different elements")
+    if dtype == "float32":
+        return {"fp32_values": wire.Floats(flat.tolist())}
+    kind = {"bool": "bool", "int32": "int32", "int64": "int64"}[dtype]
+    return {f"{kind}_values": (wire.Longs if kind == "int64" else list)(int(v) for v in flat.tolist())}

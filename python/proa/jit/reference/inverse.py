@@ -91,47 +91,74 @@ def _one_call(node):
     return node if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
 
 
-def _read(text):
+def _rules_of(text):
+    """(head, lines of the body) of each rule."""
     rules, body, head = [], [], None
     for indented, line in [*_logical_lines(text), (False, "")]:
         if indented:
             body.append(line)
             continue
-        if head and len(body) == 1:
-            rules.append((head, body[0]))
+        if head:
+            rules.append((head, body))
         before, *rest = _parts(line, ":") if line else [""]
         head = before if "->" in before and not before.startswith("def ") else None
         body = [":".join(rest)] if rest else []
-    for head, text in rules:
-        call = _one_call(_expression(text))
+    return rules
+
+
+def _parts_of(head):
+    """(types, text of the inputs, attributes with defaults, text of the outputs) of the head of a rule."""
+    left, right = head.split("->")
+    names, described = left[: left.index("(")], left[left.index("(") + 1 : left.rindex(")")]
+    inputs, _, attributes = described.partition(";")
+    defaults = {}
+    for p in _parts(attributes, ","):
+        name, _, value = p.partition("=")
+        defaults[name.strip()] = _default(value)
+    return [kind.partition("@")[0] for kind in _parts(names, ",")], inputs, defaults, right
+
+
+def _read(text):
+    for head, body in _rules_of(text):
+        call = _one_call(_expression(body[0])) if len(body) == 1 else None
         if call is None:
             continue
-        left, right = head.split("->")
-        names, described = left[: left.index("(")], left[left.index("(") + 1 : left.rindex(")")]
-        inputs, _, attributes = described.partition(";")
+        kinds, inputs, defaults, right = _parts_of(head)
         slots = {p.strip("?*"): "?" in p or "*" in p for p in _parts(inputs, ",")}
-        defaults = {}
-        for p in _parts(attributes, ","):
-            name, _, value = p.partition("=")
-            defaults[name.strip()] = _default(value)
         outputs = [(p.strip("?*"), "?" in p, "*" in p) for p in _parts(right, ",")]
-        for kind in _parts(names, ","):
-            yield Inverse(kind.partition("@")[0], slots, defaults, outputs, call)
+        for kind in kinds:
+            yield Inverse(kind, slots, defaults, outputs, call)
+
+
+def _texts():
+    from proa._generated import pdmodel as families
+
+    for file in sorted(importlib.resources.files(families).iterdir(), key=lambda f: f.name):
+        if file.name.endswith(".rules"):
+            yield file.read_text()
+
+
+@functools.cache
+def defaults():
+    """The attributes that the rules know of each type, with what they are where an op does not say it."""
+    found = {}
+    for text in _texts():
+        for head, _ in _rules_of(text):
+            kinds, _, attributes, _ = _parts_of(head)
+            found.update((kind, {k: v for k, v in attributes.items() if v is not None}) for kind in kinds)
+    return found
 
 
 @functools.cache
 def inverses():
     """The rules that can be read backwards, by our op."""
-    from proa._generated import pdmodel as families
-
     ours, found = {d["name"] for d in _C.op_registry()}, {}
-    for file in sorted(importlib.resources.files(families).iterdir(), key=lambda f: f.name):
-        if file.name.endswith(".rules"):
-            for inverse in _read(file.read_text()):
-                name = inverse.call.func.id
-                name = inverse.type if name == "same" else name
-                if name in ours:
-                    found.setdefault(name, []).append(inverse)
+    for text in _texts():
+        for inverse in _read(text):
+            name = inverse.call.func.id
+            name = inverse.type if name == "same" else name
+            if name in ours:
+                found.setdefault(name, []).append(inverse)
     return found
 
 

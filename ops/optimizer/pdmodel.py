@@ -99,6 +99,29 @@ def pdmodel_adagrad_(params, grads, moments, lr, epsilon, lr_scale, l2, grad_sca
     return _steps("adagrad", _rate(lr, lr_scale), lists, {"ParamOut": "Param", "MomentOut": "Moment"}, how)
 
 
+def pdmodel_adamax_(
+    params, grads, moments, norms, beta1_pows, lr, beta1, beta2, epsilon, lr_scale, l2, grad_scale, rounded
+):
+    grads = _gradients(params, grads, grad_scale, l2, rounded)
+    lists = {"Param": params, "Grad": grads, "Moment": moments, "InfNorm": norms, "Beta1Pow": beta1_pows}
+    changed = {"ParamOut": "Param", "MomentOut": "Moment", "InfNormOut": "InfNorm"}
+    how = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon, "multi_precision": False}
+    _steps("adamax", _rate(lr, lr_scale), lists, changed, how)
+    for power in beta1_pows:  # the op leaves it to another one
+        op("scale", {"X": power}, {"scale": beta1, "bias": 0.0, "bias_after_scale": True}, into=power)
+    return []
+
+
+def pdmodel_adadelta_(
+    params, grads, squared_grads, squared_updates, lr, rho, epsilon, lr_scale, l2, grad_scale, rounded
+):
+    grads = _gradients(params, grads, grad_scale, l2, rounded)
+    lists = {"Param": params, "Grad": grads, "AvgSquaredGrad": squared_grads, "AvgSquaredUpdate": squared_updates}
+    changed = {"ParamOut": "Param", "AvgSquaredGradOut": "AvgSquaredGrad", "AvgSquaredUpdateOut": "AvgSquaredUpdate"}
+    how = {"rho": rho, "epsilon": epsilon, "multi_precision": False}
+    return _steps("adadelta", _rate(lr, lr_scale), lists, changed, how)
+
+
 def pdmodel_rmsprop_(params, grads, mean_squares, mean_grads, velocities, lr, rho, epsilon, momentum, centered, lr_scale, l2, grad_scale, rounded):  # fmt: skip
     grads = _gradients(params, grads, grad_scale, l2, rounded)
     lists = {"Param": params, "Grad": grads, "MeanSquare": mean_squares, "MeanGrad": mean_grads, "Moment": velocities}

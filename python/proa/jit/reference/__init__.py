@@ -55,7 +55,9 @@ def whole_model_of(what, program, sections, parameters):
     converter.run()
     _refuse(what, converter.problems)
     warn_of_left_out(what, converter.left_out, stacklevel=5)
-    return wire.program(converter.graph.blocks, _VERSION)
+    # Constants are lists of one type, as releases before 2.5 wrote and later ones still read them.
+    versions = {kind: version for kind, version in _C.reference_op_versions().items() if kind != "assign_value"}
+    return wire.program(converter.graph.blocks, _VERSION, versions)
 
 
 def _refuse(what, problems):

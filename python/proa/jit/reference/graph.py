@@ -187,24 +187,51 @@ class WholeGraph(Graph):
 
     def parameter(self, name, dtype, array, trainable=False):
         at, self._at = self._at, 0
-        out = self.variable(name or "constant", dtype, array.shape)
-        form = {"shape": wire.Longs(array.shape), "dtype": wire.CODES[dtype]}
         flat = array.reshape(-1)
         if flat.size and dtype != "bfloat16" and (flat == flat[0]).all():
             number = flat[0].item()
+            if isinstance(number, complex):
+                raise NotInReference("a complex constant")
             text = str(int(number)) if isinstance(number, (bool, int)) else repr(number)
+            out = self.variable("constant", dtype, array.shape)
+            form = {"shape": wire.Longs(array.shape), "dtype": wire.CODES[dtype]}
             self.op("fill_constant", {}, {"Out": [out.name]}, {**form, "value": float(number), "str_value": text})
+        elif dtype in _LISTS:
+            out = self._listed(dtype, array)
+        elif dtype in ("float64", "float16", "bfloat16"):
+            wide = array if dtype != "bfloat16" else (array.astype(np.uint32) << 16).view(np.float32)
+            high = wide.astype(np.float32)
+            out = self._cast(self._listed("float32", high), dtype)
+            if dtype == "float64" and (low := (array - high).astype(np.float32)).any():
+                both = [out.name, self._cast(self._listed("float32", low), dtype).name]
+                out = self.variable("constant", dtype, array.shape)
+                self.op("sum", {"X": both}, {"Out": [out.name]}, {})
+        elif dtype in ("int8", "int16", "uint8"):
+            out = self._cast(self._listed("int32", array.astype(np.int32)), dtype)
         else:
-            self.op("assign_value", {}, {"Out": [out.name]}, {**form, **_values(flat, dtype)})
+            raise NotInReference(f"a constant of type {dtype}")
         self._at = at
         return out
 
+    def _listed(self, dtype, array):
+        """A variable of elements that an attribute lists."""
+        out = self.variable("constant", dtype, array.shape)
+        attribute, listed = _LISTS[dtype]
+        form = {"shape": list(array.shape), "dtype": wire.CODES[dtype], attribute: listed(array.reshape(-1).tolist())}
+        self.op("assign_value", {}, {"Out": [out.name]}, form)
+        return out
 
-def _values(flat, dtype):
-    """The attribute of `assign_value` that has these elements."""
-    if dtype not in ("bool", "int32", "int64", "float32"):
-        raise NotInReference(f"a constant of type {dtype} with different elements")
-    if dtype == "float32":
-        return {"fp32_values": wire.Floats(flat.tolist())}
-    kind = {"bool": "bool", "int32": "int32", "int64": "int64"}[dtype]
-    return {f"{kind}_values": (wire.Longs if kind == "int64" else list)(int(v) for v in flat.tolist())}
+    def _cast(self, value, dtype):
+        out = self.variable("constant", dtype, value.shape)
+        codes = {"in_dtype": wire.CODES[value.dtype], "out_dtype": wire.CODES[dtype]}
+        self.op("cast", {"X": [value.name]}, {"Out": [out.name]}, codes)
+        return out
+
+
+# Attributes of `assign_value` that list elements.
+_LISTS = {
+    "float32": ("fp32_values", wire.Floats),
+    "int32": ("int32_values", list),
+    "int64": ("int64_values", wire.Longs),
+    "bool": ("bool_values", lambda values: [int(v) for v in values]),
+}

@@ -86,8 +86,10 @@ bool IsOff(const AttributeDesc& a) {
   return std::visit(Off(), a.value);
 }
 
-// The variable that `name`, x@GRAD or x@GRAD@RENAME@block0@0, is a gradient of.
-std::string WithoutGrad(const std::string& name) {
+// The variable that `name` is a gradient of: x@GRAD, x@GRAD@RENAME@block0@0, and
+// where gradients are added a second time grad/grad/x@GRAD.
+std::string WithoutGrad(std::string name) {
+  while (name.starts_with("grad/")) name.erase(0, 5);
   return name.substr(0, name.find(kGrad));
 }
 

@@ -38,6 +38,10 @@ class CompiledProgram:
         self._build(build_strategy)
 
     def _build(self, strategy):
+        self._passes = None if strategy is None else strategy._finalize_strategy_and_create_passes()
+        self._changed = {}  # copies that the passes made
+        if self._passes is not None:
+            self._passes.draw(self._source)
         path = getattr(strategy, "debug_graphviz_path", "")
         if path:
             with open(path, "w") as file:
@@ -122,7 +126,7 @@ class Executor:
             return program.run(feed or {}, wanted, return_numpy)
         for _ in range(getattr(program, "_runs", 1) - 1):
             self.run(program._source, feed, fetch_list, scope=scope)
-        program = getattr(program, "_source", program)
+        compiled, program = program, getattr(program, "_source", program)
         use_prune = use_prune or program._for_test
         for reader in program._readers:
             if not set(feed or ()).issuperset(tensor.name for tensor in reader.inputs):
@@ -151,7 +155,10 @@ class Executor:
             shown = [(p, program.current(t)) for p in program._prints if (t := p.wanted(program, feeds)) is not None]
             levels = [() if return_numpy else _levels(program, t) for t in wanted or ()]
             lengths = [t for own in levels for t in own]
-            results = recorded.run(feeds, [*fetches, *lengths, *(t for _, t in shown)], use_prune)
+            wanted_values = [*fetches, *lengths, *(t for _, t in shown)]
+            if getattr(compiled, "_passes", None) is not None:
+                recorded = compiled._passes.changed(recorded, wanted_values, compiled._changed)
+            results = recorded.run(feeds, wanted_values, use_prune)
             for (printed, _), value in zip(shown, results[len(fetches) + len(lengths) :]):
                 printed.show(value)
             if type(fetch_list) is list and not (use_prune or lengths or recorded is not program._program):

@@ -72,6 +72,18 @@ class BuildStrategy(_Settings):
         AttributeError: BuildStrategy has no setting 'no_such_setting'...
     """
 
+    def _finalize_strategy_and_create_passes(self):
+        """The passes that run over a program that is compiled with this, a PassBuilder; the same one each time.
+
+        Examples:
+            >>> strategy = proa.static.BuildStrategy()
+            >>> strategy._finalize_strategy_and_create_passes().all_passes()
+            []
+        """
+        from proa.static.chosen_passes import PassBuilder
+
+        return self.__dict__.setdefault("passes of the program", PassBuilder())
+
     class ReduceStrategy:
         """How gradients of several devices are combined."""
 

@@ -1,5 +1,6 @@
 """From a program to one of PaddlePaddle: each operation by the rule of its op."""
 
+import collections
 import functools
 
 import numpy as np
@@ -114,7 +115,7 @@ class WholeConverter(Converter):
         super().__init__(program, [], graph)
         self._parameters = parameters
         graph.trains = True
-        self._sections, self._still, self._gradients = sections, set(), set()
+        self._sections, self._still, self._gradients, self._named = sections, set(), set(), set()
         operations = self.block["operations"]
         inside = {n for start, end, *_ in sections for n in range(start, end)}
         self.used = {n for *_, loss, pairs in sections for n in (loss, *(number for number, _ in pairs))}
@@ -145,12 +146,9 @@ class WholeConverter(Converter):
                     if at <= number < start:
                         with self.graph.role(self._role(operations[number])):
                             self.convert({"operations": [operations[number]]})
+                self._name_values()
                 self._differentiate(loss, pairs, operations[start - 1])
                 at = end
-            for number, info in enumerate(self.info):
-                value = self.values.get(number)
-                if info["kind"] == "result" and info["name"] and value is not None:
-                    self._name(value, info["name"])
 
     def _role(self, operation):
         """That of a step of an optimizer for what works on gradients."""
@@ -172,15 +170,19 @@ class WholeConverter(Converter):
         except NotInReference as error:
             self.problems.append(Problem("append_backward", str(error), "", last["where"]))
 
-    def _name(self, value, wish):
-        """The variable gets the name of the program's value, unless it is one that has a name: then a copy gets it."""
-        declared = self.graph.declared(value.name)
-        if declared.get("persistable") or declared.get("need_check_feed") or value.name.endswith("@GRAD"):
-            if value.name != wish:
-                out = self.graph.variable(wish, value.dtype, value.shape)
+    def _name_values(self):
+        """Variables get the names that the program gives its values; where it has none of its own, a copy gets it."""
+        uses = collections.Counter(value.name for value in self.values.values() if value is not None)
+        for number, info in enumerate(self.info):
+            value = self.values.get(number)
+            if info["kind"] != "result" or not info["name"] or value is None or number in self._named:
+                continue
+            self._named.add(number)
+            if uses[value.name] == 1 and self.graph.is_made(value.name) and not value.name.endswith("@GRAD"):
+                value.name = self.graph.rename(value.name, info["name"])
+            elif value.name != info["name"]:
+                out = self.graph.variable(info["name"], value.dtype, value.shape)
                 self.graph.op("assign", {"X": [value.name]}, {"Out": [out.name]}, {})
-            return
-        value.name = self.graph.rename(value.name, wish)
 
     def held(self, tensor, name):
         if not name:

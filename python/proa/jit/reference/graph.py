@@ -117,6 +117,12 @@ class Graph:
         declared = self._variables[name]
         return Value(name, declared["dtype"], tuple(declared["dims"]))
 
+    def is_made(self, name):
+        """Whether it is a variable that an operation makes: no parameter, input or constant."""
+        declared = self._variables[name]
+        constant = any(value.name == name for value in self._constants.values())
+        return not (declared.get("persistable") or declared.get("need_check_feed") or constant)
+
     def rename(self, name, wish):
         """Gives a variable, which no operation of a block within reads, another name; the one that it has now."""
         if wish in self._names:
@@ -153,7 +159,7 @@ class Graph:
 
     def constant(self, values, dtype):
         """A value of these elements, as a NumPy array of this dtype (bfloat16: its bits as uint16)."""
-        array = np.ascontiguousarray(values) if isinstance(values, np.ndarray) else np.array(values, dtype)
+        array = np.array(values, order="C") if isinstance(values, np.ndarray) else np.array(values, dtype)
         key = (dtype, array.shape, array.tobytes())
         if key not in self._constants:
             self._constants[key] = self.parameter("", dtype, array)

@@ -1,0 +1,133 @@
+"""The passes of a BuildStrategy: what `CompiledProgram` runs over a program before the executor's own."""
+
+from proa import _C
+
+__all__ = ["Pass", "PassBuilder"]
+
+# Draws the program, by the name that programs of 1.x and 2.x give it.
+_DRAWS = "graph_viz_pass"
+
+
+class Pass:
+    """One pass of the list, with attributes; `graph_viz_pass` writes the program as a graph (DOT) to its `graph_viz_path`.
+
+    Examples:
+        >>> chosen = proa.static.BuildStrategy()._finalize_strategy_and_create_passes().append_pass("dead_code")
+        >>> chosen.type()
+        'dead_code'
+    """
+
+    def __init__(self, kind):
+        self._kind, self._attributes = kind, {}
+
+    def type(self):
+        """Its name."""
+        return self._kind
+
+    def set(self, name, value):
+        """Gives an attribute a value."""
+        self._attributes[name] = value
+
+    set_not_owned = set
+
+    def has(self, name):
+        """Whether the attribute has a value."""
+        return name in self._attributes
+
+    def get(self, name):
+        """The value of an attribute.
+
+        Raises:
+            KeyError: it has none.
+        """
+        return self._attributes[name]
+
+
+class PassBuilder:
+    """A list of passes, empty at first, in the order in which they run over a program before the executor's own passes.
+
+    `BuildStrategy._finalize_strategy_and_create_passes()` gives it. Passes are those of Proa, and `graph_viz_pass`.
+
+    Examples:
+        >>> passes = proa.static.BuildStrategy()._finalize_strategy_and_create_passes()
+        >>> drawn = passes.append_pass("graph_viz_pass")
+        >>> first = passes.insert_pass(0, "common_subexpressions")
+        >>> [one.type() for one in passes.all_passes()]
+        ['common_subexpressions', 'graph_viz_pass']
+        >>> passes.remove_pass(1)
+        >>> len(passes.all_passes())
+        1
+    """
+
+    def __init__(self):
+        self._passes = []
+
+    def all_passes(self):
+        """The passes, in order."""
+        return list(self._passes)
+
+    def append_pass(self, pass_type):
+        """Puts a pass at the end, and gives it.
+
+        Raises:
+            ValueError: no pass has this name.
+        """
+        return self.insert_pass(len(self._passes), pass_type)
+
+    def insert_pass(self, idx, pass_type):
+        """Puts a pass at a place of the list, and gives it.
+
+        Raises:
+            ValueError: no pass has this name.
+            IndexError: the place is behind the end.
+        """
+        known = {*_C.passes(), _DRAWS}
+        if pass_type not in known:
+            raise _C.located(
+                ValueError(f"insert_pass: no pass is named {pass_type!r}; there are {', '.join(sorted(known))}")
+            )
+        if not 0 <= idx <= len(self._passes):
+            raise _C.located(
+                IndexError(f"insert_pass: there are {len(self._passes)} passes; a pass cannot stand at {idx}")
+            )
+        self._passes.insert(idx, Pass(pass_type))
+        return self._passes[idx]
+
+    def remove_pass(self, idx):
+        """Takes out the pass of this number.
+
+        Raises:
+            IndexError: there is none.
+        """
+        if not 0 <= idx < len(self._passes):
+            raise _C.located(
+                IndexError(f"remove_pass: there are {len(self._passes)} passes; none has the number {idx}")
+            )
+        del self._passes[idx]
+
+    def draw(self, program):
+        """Writes the graph of a program where passes that draw say."""
+        for one in self._passes:
+            if one.type() == _DRAWS and one.has("graph_viz_path"):
+                with open(one.get("graph_viz_path"), "w") as file:
+                    file.write(program.graph())
+
+    def changed(self, recorded, outputs, known):
+        """A copy of a recorded program after the passes; values of the program name those of the copy.
+
+        Args:
+            recorded: a _C.Program.
+            outputs (list): what is asked of it.
+            known (dict): copies that were made before, by what was asked.
+        """
+        names = [one.type() for one in self._passes if one.type() != _DRAWS]
+        if not names:
+            return recorded
+        outputs = [t for t in outputs if _C.is_symbolic(t)]
+        key = (id(recorded), recorded.num_operations, *names, *map(recorded.value_number, outputs))
+        if key not in known:
+            copy = recorded.clone()
+            copy.run_passes(names, [copy.value(recorded.value_number(t)) for t in outputs])
+            known.clear()  # of the last program alone
+            known[key] = recorded, copy
+        return known[key][1]

@@ -325,6 +325,53 @@ RuleValue SizeOf(const Tensor& t, int axis) {
   return CallOpNamed("reshape", {{"", one}, {"", RuleList{}}});
 }
 
+namespace {
+
+// repeat(count, "step", states, others): states = step(i, states, others) for
+// i = 0, 1, ..., where i is a tensor and so is every state.
+RuleValue Repeat(RuleRun& run, const Args& args) {
+  const RuleValue count = At(args, 0);
+  const std::string step = TextAt(args, 1);
+  const Tensor first =
+      *CallOpNamed("full", {{"", RuleList{}},
+                            {"", int64_t{0}},
+                            {"dtype", DType::kInt64}})
+           .As<Tensor>();
+  std::vector<Tensor> states = {first};
+  for (const RuleValue& v : ListAt(args, 2)) {
+    states.push_back(AsTensor(v, Tensor()));
+  }
+  const RuleValue last =
+      count.As<Tensor>() == nullptr
+          ? RuleValue(AsTensor(count.integer(), first))
+          : CallOpNamed("cast", {{"", count}, {"", DType::kInt64}});
+  const std::vector<Tensor> found = WhileLoop(
+      [&](const std::vector<Tensor>& now) {
+        return *CallOpNamed("less_than", {{"", now[0]}, {"", last}})
+                    .As<Tensor>();
+      },
+      [&](const std::vector<Tensor>& now) {
+        const RuleValue next =
+            run.Call(step, {{"", now[0]},
+                            {"", RuleList(now.begin() + 1, now.end())},
+                            {"", At(args, 3)}});
+        const RuleList* list = next.As<RuleList>();
+        PROA_REQUIRE(list != nullptr && list->size() + 1 == now.size(), step,
+                     ": must give ", now.size() - 1, " states");
+        std::vector<Tensor> out = {
+            *CallOpNamed("add", {{"", now[0]}, {"", AsTensor(int64_t{1}, first)}})
+                 .As<Tensor>()};
+        for (size_t i = 0; i < list->size(); ++i) {
+          out.push_back(AsTensor((*list)[i], now[i + 1]));
+        }
+        return out;
+      },
+      states);
+  return RuleList(found.begin() + 1, found.end());
+}
+
+}  // namespace
+
 RuleBuiltin FindRuleBuiltin(const std::string& name) {
   static const auto* const builtins = new std::map<std::string, RuleBuiltin>{
       {"len", &Len},
@@ -362,6 +409,7 @@ RuleBuiltin FindRuleBuiltin(const std::string& name) {
       {"lower", &Lower},
       {"decimal", &Decimal},
       {"op", &Op},
+      {"repeat", &Repeat},
   };
   const auto at = builtins->find(name);
   return at == builtins->end() ? nullptr : at->second;

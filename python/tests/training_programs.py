@@ -155,6 +155,10 @@ PROGRAMS = {
     "clipped_together": _regression(
         lambda paddle: paddle.optimizer.SGD(0.05, grad_clip=paddle.nn.ClipGradByGlobalNorm(0.1))
     ),
+    "merged_momentum": _regression(
+        lambda paddle: paddle.optimizer.Momentum(0.05, 0.9, weight_decay=0.01, use_multi_tensor=True)
+    ),
+    "merged_adam": _regression(lambda paddle: paddle.optimizer.Adam(0.02, use_multi_tensor=True)),
     "limited": _regression(lambda paddle: paddle.optimizer.SGD(0.05, grad_clip=paddle.nn.ClipGradByValue(0.05))),
     "classifier": classifier,
     "encoder": encoder,

@@ -376,6 +376,129 @@ ALONE |= {
 }
 TYPES |= {n: n[:-1] for n in ALONE if "moving_average" in n and n[-1].isdigit()}
 
+ALONE |= {
+    "yolov3_loss": (
+        {
+            "X": f32(2, 14, 4, 4),
+            "GTBox": (R.rand(2, 3, 4) * 0.5 + 0.2).astype("float32"),
+            "GTLabel": R.randint(0, 2, (2, 3)).astype("int32"),
+        },
+        {
+            "anchors": [10, 13, 16, 30, 33, 23],
+            "anchor_mask": [0, 1],
+            "class_num": 2,
+            "ignore_thresh": 0.7,
+            "downsample_ratio": 32,
+        },
+        {"Loss": U, "ObjectnessMask": U, "GTMatchMask": "int32"},
+    ),
+    "lars_momentum": (
+        {
+            "Param": [x2, f32(5)],
+            "Grad": [f32(3, 4), f32(5)],
+            "Velocity": [f32(3, 4), f32(5)],
+            "LearningRate": [f32(1), f32(1)],
+        },
+        {"mu": 0.9, "lars_coeff": 0.01, "lars_weight_decay": [0.1, 0.0], "epsilon": 1e-6},
+        {"ParamOut": [U, U], "VelocityOut": [U, U]},
+    ),
+    "ftrl": (
+        {
+            "Param": x2,
+            "SquaredAccumulator": f32(3, 4, low=0.1),
+            "LinearAccumulator": f32(3, 4),
+            "Grad": f32(3, 4),
+            "LearningRate": pos.reshape(-1)[:1],
+        },
+        {"l1": 0.1, "l2": 0.2, "lr_power": -0.5},
+        {"ParamOut": U, "SquaredAccumOut": U, "LinearAccumOut": U},
+    ),
+    "decayed_adagrad": (
+        {"Param": x2, "Grad": f32(3, 4), "Moment": pos, "LearningRate": pos.reshape(-1)[:1]},
+        {"decay": 0.9, "epsilon": 1e-5},
+        {"ParamOut": U, "MomentOut": U},
+    ),
+    "check_finite_and_unscale": (
+        {"X": [x2, f32(5)], "Scale": np.array([4.0], "float32")},
+        {},
+        {"Out": [U, U], "FoundInfinite": "bool"},
+    ),
+    **{
+        f"update_loss_scaling_{name}": (
+            {
+                "X": [x2, f32(5)],
+                "FoundInfinite": np.array([found]),
+                "PrevLossScaling": np.array([8.0], "float32"),
+                "InGoodSteps": np.array([good], "int32"),
+                "InBadSteps": np.array([1], "int32"),
+            },
+            {"incr_every_n_steps": 3, "decr_every_n_nan_or_inf": 2, "incr_ratio": 2.0, "decr_ratio": 0.5},
+            {"Out": [U, U], "LossScaling": U, "OutGoodSteps": "int32", "OutBadSteps": "int32"},
+        )
+        for name, found, good in (("up", False, 2), ("down", True, 2))
+    },
+    "auc": (
+        {
+            "Predict": np.stack([1 - pos.reshape(-1), pos.reshape(-1)], 1),
+            "Label": i64(12, 1, high=2),
+            "StatPos": i64(1, 201, high=3),
+            "StatNeg": i64(1, 201, high=3),
+        },
+        {"num_thresholds": 200, "slide_steps": 0, "curve": "ROC"},
+        {"AUC": "float64", "StatPosOut": "int64", "StatNegOut": "int64"},
+    ),
+    "bincount": ({"X": i64(9, high=6)}, {"minlength": 4}, {"Out": "int64"}),
+    "bincount_weighted": ({"X": i64(5, high=6), "Weights": f32(5)}, {"minlength": 9}, {"Out": U}),
+    "cummax": ({"x": np.round(x3)}, {"axis": 1, "dtype": 3}, {"out": U, "indices": "int64"}),
+    "cummin": ({"x": np.round(x3)}, {"axis": -1, "dtype": 3}, {"out": U, "indices": "int64"}),
+    "logcumsumexp": ({"X": x3}, {"axis": 1, "flatten": False, "exclusive": False, "reverse": True}, {"Out": U}),
+    "fill_diagonal": ({"X": x2}, {"value": 0.5, "offset": 1, "wrap": False}, {"Out": U}),
+    "rrelu": ({"X": x2}, {"lower": 0.1, "upper": 0.3, "is_test": True}, {"Out": U, "Noise": U}),
+    "copysign": ({"x": x2, "y": f32(3, 4)}, {}, {"out": U}),
+    "cvm": ({"X": pos, "CVM": pos[:, :2]}, {"use_cvm": True}, {"Y": U}),
+    "cvm_cut": ({"X": pos, "CVM": pos[:, :2]}, {"use_cvm": False}, {"Y": U}),
+    "tdm_child": (
+        {
+            "X": np.array([[1], [2], [3]]),
+            "TreeInfo": np.array(
+                [
+                    [0, 0, 0, 1, 2],
+                    [0, 1, 0, 3, 4],
+                    [0, 1, 0, 5, 0],
+                    [10, 2, 1, 0, 0],
+                    [11, 2, 1, 0, 0],
+                    [12, 2, 2, 0, 0],
+                ]
+            ),
+        },
+        {"child_nums": 2, "dtype": 3},
+        {"Child": "int64", "LeafMask": "int64"},
+    ),
+    "fill_diagonal_tensor": ({"X": x2, "Y": f32(3)}, {"offset": 0, "dim1": 0, "dim2": 1}, {"Out": U}),
+    "viterbi_decode": (
+        {"Input": f32(3, 5, 4), "Transition": f32(4, 4), "Length": np.array([5, 2, 4])},
+        {"include_bos_eos_tag": True},
+        {"Scores": U, "Path": "int64"},
+    ),
+    "viterbi_decode_plain": (
+        {"Input": f32(3, 5, 4), "Transition": f32(4, 4), "Length": np.array([3, 1, 4])},
+        {"include_bos_eos_tag": False},
+        {"Scores": U, "Path": "int64"},
+    ),
+    "crf_decoding": (
+        {"Emission": f32(3, 5, 4), "Transition": f32(6, 4), "Length": np.array([5, 2, 4])},
+        {},
+        {"ViterbiPath": "int64"},
+    ),
+    "unique_consecutive": (
+        {"X": np.array([1, 1, 2, 2, 2, 3, 1])},
+        {"axis": [], "dtype": 3, "return_inverse": True, "return_counts": True},
+        {"Out": "int64", "Index": "int64", "Counts": "int64"},
+    ),
+}
+TYPES |= {n: "update_loss_scaling" for n in ALONE if n.startswith("update_loss_scaling")}
+TYPES |= {"bincount_weighted": "bincount", "cvm_cut": "cvm", "viterbi_decode_plain": "viterbi_decode"}
+
 
 def alone(type):
     slots, attributes, outputs = ALONE[type]
@@ -403,6 +526,11 @@ def alone(type):
             "SquaredXY",
             "ReluOut",
             "Dst_count",
+            "Noise",
+            "ObjectnessMask",
+            "GTMatchMask",
+            # It changes what it takes, and writes nothing where all is finite.
+            *(("Out",) if type == "update_loss_scaling_up" else ()),
         )
         return [r for r, slot in zip(results, keep) if slot not in hidden]
 

@@ -128,6 +128,43 @@ def test_tokens_one_by_one(tmp_path):
         net(proa.zeros([1, 13], "int64"))
 
 
+class _Step(proa.nn.Layer):
+    """A step of decoding with the cache as two tensors, [layers, N, heads, tokens, size]."""
+
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def forward(self, ids, keys, values):
+        Cache = proa.nn.MultiHeadAttention.Cache
+        scores, cache = self.net(ids, [Cache(keys[i], values[i]) for i in range(keys.shape[0])])
+        return scores, proa.stack([c.k for c in cache]), proa.stack([c.v for c in cache])
+
+
+def test_a_saved_step_of_decoding(tmp_path):
+    net = hugging_face.from_pretrained(_folder(tmp_path, "GPT2LMHeadModel"))
+    tokens = checkpoints.inputs("gpt2")["input_ids"]
+    empty = net.gen_cache(proa.to_tensor(tokens))
+    layers, (n, heads, _, size) = len(empty), empty[0].k.shape
+    cache_spec = [layers, None, heads, None, size]
+    specs = [proa.static.InputSpec([None, None], "int64", "ids")]
+    specs += [proa.static.InputSpec(cache_spec, "float32", name) for name in ("keys", "values")]
+    path = str(tmp_path / "step")
+    step = _Step(net)
+    step.eval()
+    proa.jit.save(step, path, specs)
+    predictor = proa.inference.create_predictor(proa.inference.Config(path + ".pdmodel", path + ".pdiparams"))
+    keys = values = np.zeros([layers, n, heads, 0, size], "float32")
+    parts = []
+    for start, end in ((0, 3), (3, 4), (4, 7)):
+        scores, keys, values = predictor.run([tokens[:, start:end], keys, values])
+        parts.append(scores.numpy())
+    np.testing.assert_allclose(np.concatenate(parts, 1), _SAVED["GPT2LMHeadModel"]["results"][0], atol=2e-5)
+    # There are no more positions: the table says so when the program runs.
+    with pytest.raises(IndexError, match="embedding"):
+        predictor.run([np.zeros([n, 6], "int64"), keys, values])
+
+
 def _without(name):
     return lambda state: {n: v for n, v in state.items() if n != name}
 

@@ -1,6 +1,7 @@
 """GPT-2 (Radford et al., 2019)."""
 
 from proa import _C, nn
+from proa.framework.size import Size
 from proa.hugging_face.blocks import encoder, number
 
 __all__ = ["NAMES", "GPT2"]
@@ -79,7 +80,8 @@ class GPT2(nn.Layer):
     def forward(self, input_ids, cache=None):
         before = 0 if cache is None else cache[0].k.shape[2]
         count = input_ids.shape[1]
-        if before + count > self._positions:
+        # Of sizes that a program leaves open the table of positions finds out when it runs.
+        if not isinstance(before + count, Size) and before + count > self._positions:
             raise _C.located(ValueError(f"GPT2: {before + count} tokens, but n_positions is {self._positions}"))
         places = _C.ops.arange(before, before + count, 1, _C.int64)
         x = self.drop(self.wte(input_ids) + self.wpe(places))

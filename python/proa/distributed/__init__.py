@@ -34,6 +34,7 @@ __getattr__, __dir__ = _lazy(
         "launch",
         "parallel",
         "ray",
+        "rpc",
         "sharding",
         "simulate",
         "spawning",

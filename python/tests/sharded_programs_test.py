@@ -98,3 +98,36 @@ def test_what_is_refused():
     ):
         with pytest.raises(AssertionError, match=says):
             _trained(2, optimizer, strategy)
+
+
+def test_files_are_those_of_one_worker(tmp_path):
+    """Written by two, states of parts among them, they go on in one, in two and in three."""
+    files = """
+from proa.distributed import io
+folder = {folder!r}
+if os.path.exists(folder):
+    io.load_persistables(executor, folder, main)
+for step in range(2):
+    xs, ys = rng.normal(size=(12, 6)).astype("float32"), rng.normal(size=(12, 1)).astype("float32")
+    mine = slice(rank * 12 // count, (rank + 1) * 12 // count)
+    executor.run(main, feed={{"x": xs[mine], "y": ys[mine]}}, fetch_list=[loss])
+if not os.path.exists(folder):
+    io.save_persistables(executor, folder, main)
+print(json.dumps({{n: np.asarray(v).ravel().tolist() for n, v in io.whole_values("test", main).items()}}))
+"""
+    begin = _TRAIN[: _TRAIN.index("for step in range(4)")]
+
+    def run(count, folder):
+        source = begin.format(optimizer="proa.optimizer.Adam(0.01)", strategy="pass") + files.format(folder=str(folder))
+        return [json.loads(out) for out in ranks.run(source, count)]
+
+    (one,) = run(1, tmp_path / "one")
+    for two in run(2, tmp_path / "two"):
+        assert set(two) == set(one)
+        for name, value in one.items():
+            np.testing.assert_allclose(two[name], value, atol=1e-6, err_msg=name)
+    (wanted,) = run(1, tmp_path / "one")
+    for count in (1, 2, 3):
+        for found in run(count, tmp_path / "two"):
+            for name, value in wanted.items():
+                np.testing.assert_allclose(found[name], value, atol=1e-6, err_msg=f"{count} {name}")

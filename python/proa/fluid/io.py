@@ -70,11 +70,15 @@ def save_vars(executor, dirname, main_program=None, vars=None, predicate=None, f
         ['weight_of_vars']
         >>> folder.cleanup()
     """
+    scope = global_scope()
+    write({var.name: value_in(scope, var).numpy() for var in _chosen(main_program, vars, predicate)}, dirname, filename)
+
+
+def write(values, dirname, filename=None):
+    """Writes arrays into a folder, by name: a file for each, or all into `filename`."""
     from proa.framework import save
 
     os.makedirs(dirname or ".", exist_ok=True)
-    scope = global_scope()
-    values = {var.name: value_in(scope, var).numpy() for var in _chosen(main_program, vars, predicate)}
     if filename is not None:
         save(values, os.path.join(dirname or ".", filename))
         return
@@ -106,16 +110,31 @@ def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, f
         True
         >>> folder.cleanup()
     """
+    chosen = _chosen(main_program, vars, predicate)
+    fill(chosen, read(chosen, dirname, filename))
+
+
+def read(vars, dirname, filename=None):
+    """The arrays of tensors that `write` has written, by name."""
     from proa.framework import load
-    from proa.static.scope import tensor_in_scope
 
     together = None if filename is None else load(os.path.join(dirname or ".", filename), return_numpy=True)
-    for var in _chosen(main_program, vars, predicate):
+    values = {}
+    for var in vars:
         held = together if together is not None else load(os.path.join(dirname, var.name), return_numpy=True)
         held = held if isinstance(held, dict) else {var.name: held}  # a file of PaddlePaddle 1.x is a tensor alone
         if var.name not in held:
             raise _C.located(ValueError(f"load_vars: {var.name!r} is not in {filename or var.name}"))
-        tensor_in_scope(value_in(global_scope(), var)).set(held[var.name])
+        values[var.name] = held[var.name]
+    return values
+
+
+def fill(vars, values):
+    """Sets tensors of a program to arrays, by name."""
+    from proa.static.scope import tensor_in_scope
+
+    for var in vars:
+        tensor_in_scope(value_in(global_scope(), var)).set(values[var.name])
 
 
 def save_params(executor, dirname, main_program=None, filename=None):

@@ -344,7 +344,10 @@ class Fleet(Workers):
     # Files ----------------------------------------------------------------------
 
     def save_persistables(self, executor, dirname, main_program=None, mode=0):
-        """Writes the parameters of a static program into a folder.
+        """Writes the tensors of a static program that keep their values into a folder, those that workers divide as wholes.
+
+        Where workers divide them (stages, `strategy.sharding`) all call it; each that does writes (`paddle.distributed.io`: the
+        first one alone).
 
         Examples:
             >>> import os, tempfile
@@ -358,10 +361,10 @@ class Fleet(Workers):
             True
             >>> folder.cleanup()
         """
-        from proa.fluid import io
+        from proa.distributed import io
+        from proa.fluid.io import write
 
-        _whole(main_program)
-        io.save_persistables(executor, dirname, main_program)
+        write(io.whole_values("save_persistables", main_program), dirname)
 
     def save_inference_model(
         self, executor, dirname, feeded_var_names, target_vars, main_program=None, export_for_deployment=True, mode=0
@@ -382,7 +385,7 @@ class Fleet(Workers):
         """
         from proa.fluid import io
 
-        _whole(main_program)
+        whole(main_program)
         io.save_inference_model(dirname, feeded_var_names, target_vars, executor, main_program)
 
     def load_model(self, path, mode=0):
@@ -405,7 +408,7 @@ def _without_asp(optimizer):
     return (optimizer, False) if itself is None else (itself, True)
 
 
-def _whole(program):
+def whole(program):
     """Gives this worker the parameters of all stages of a program that is trained as a pipeline."""
     from proa.static import default_main_program, global_scope
 

@@ -2,8 +2,15 @@
 
 from proa import _C
 from proa.distributed import collective
+from proa.distributed.calls import untraced
 from proa.distributed.fleet.meta_optimizers.dygraph_optimizer.hybrid_clip import over_ranks
-from proa.distributed.fleet.meta_parallel.sharding.divided_optimizer import check_elementwise, make_part
+from proa.distributed.fleet.meta_parallel.sharding.divided_optimizer import (
+    check_elementwise,
+    length,
+    make_part,
+    part_of,
+    whole,
+)
 from proa.distributed.groups import rank
 from proa.static.parameters import remember_made
 
@@ -50,7 +57,7 @@ class DividedProgram:
         copies = [list(range(first, count, sharding)) for first in range(sharding)]
         self._copies = self._among(copies) if data > 1 else None
         self._limit, self._halves = float(configs["segment_broadcast_MB"]) * 2**20, halves
-        self._parts = {}
+        self._parts, self._shapes = {}, {}
         inner._change_clips(lambda clip: over_ranks(clip, self._group, lambda parameter: True))
         self._divide(inner)
 
@@ -72,7 +79,31 @@ class DividedProgram:
 
     def _part(self, parameter):
         self._parts[id(parameter)] = part = make_part(parameter, self._group)
+        self._shapes[parameter.name] = list(parameter.shape)
         return part
+
+    # Files -------------------------------------------------------------------
+
+    @staticmethod
+    def is_part(name):
+        """Whether this is the name of a part, which each run copies from its parameter."""
+        return name.endswith(_PART)
+
+    def shape_of(self, name, size):
+        """The shape of the whole state of which this worker has `size` elements; None if it has all of it."""
+        owners = [p for p in self._shapes if name.startswith(f"{p}_")]
+        if not owners or name.endswith("pow_acc_0"):
+            return None
+        shape = self._shapes[max(owners, key=len)]
+        return shape if size == length(shape, self._group) else None
+
+    def whole(self, value, shape):
+        """A state, of the parts of all workers, which call this together."""
+        return untraced(whole, value, shape, self._group)
+
+    def part(self, value):
+        """This worker's part of a whole state."""
+        return untraced(part_of, value, self._group)
 
     def pairs(self, pairs, how):
         """[(part, its gradient)] of (parameter, gradient of this worker) pairs; appends the exchange and the copies.

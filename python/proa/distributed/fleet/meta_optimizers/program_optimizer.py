@@ -196,6 +196,7 @@ class ProgramOptimizer:
                 inner._groups = []
                 inner._add_param_group({"params": [p for p, _ in pairs]})
             self._divided = DividedProgram(inner, strategy.sharding_configs, self._count, strategy.fp16_allreduce)
+            self._program._divided = self._divided
             if inner is not self._inner:
                 self._inner.agreed = self._finite_for_all
         if strategy.dgc and self._sparse is None:

@@ -12,7 +12,16 @@ from proa.distributed.fleet.utils.hybrid_parallel_util import Quiet, average_gra
 from proa.framework.grad_mode import no_grad
 from proa.framework.parameter import Parameter
 
-__all__ = ["DividedOptimizer", "check_elementwise", "dividing", "make_part", "part_of", "reduce_part", "whole"]
+__all__ = [
+    "DividedOptimizer",
+    "check_elementwise",
+    "dividing",
+    "length",
+    "make_part",
+    "part_of",
+    "reduce_part",
+    "whole",
+]
 
 # What they do with an element depends on that element alone (and on numbers that all have).
 _ELEMENTWISE = frozenset("SGD Momentum Adam AdamW Adamax Adagrad Adadelta RMSProp".split())
@@ -36,7 +45,8 @@ def check_elementwise(optimizer, norms=False):
         raise _C.located(RuntimeError(f"sharding: this {kind} has made steps; divide it before the first"))
 
 
-def _length(shape, group):
+def length(shape, group):
+    """How many elements each process has of a tensor."""
     size = 1
     for dim in shape:
         size *= dim
@@ -46,21 +56,21 @@ def _length(shape, group):
 def _padded(x, group):
     """The elements of `x` and zeros: `nranks` equal parts one after the other."""
     flat = x.reshape([-1])
-    missing = _length(x.shape, group) * group.nranks - flat.shape[0]
+    missing = length(x.shape, group) * group.nranks - flat.shape[0]
     return _C.ops.concat([flat, _C.ops.full([missing], 0.0, x.dtype)], 0) if missing else flat
 
 
 def part_of(x, group):
     """This process's part of `x`, a tensor of its own."""
-    size = _length(x.shape, group)
+    size = length(x.shape, group)
     return _C.ops.slice(_padded(x, group), [0], [group.rank * size], [(group.rank + 1) * size]).clone()
 
 
 def reduce_part(x, group, average):
     """This process's part of the sum (or mean) of what the processes have."""
-    size = _length(x.shape, group)
+    size = length(x.shape, group)
     out = _C.ops.full([size], 0.0, x.dtype)
-    parts = [part.clone() for part in _C.ops.split(_padded(x, group), [_length(x.shape, group)] * group.nranks, 0)]
+    parts = [part.clone() for part in _C.ops.split(_padded(x, group), [length(x.shape, group)] * group.nranks, 0)]
     collective.reduce_scatter(out, parts, group=group)
     return out.scale(1.0 / group.nranks) if average else out
 
@@ -245,7 +255,7 @@ class DividedOptimizer:
         if owner is None or not isinstance(value, _C.Tensor):
             return value
         shape = self._shapes[owner]
-        if list(value.shape) != [_length(shape, self._group)] or name.endswith(("pow_acc_0",)):
+        if list(value.shape) != [length(shape, self._group)] or name.endswith(("pow_acc_0",)):
             return value
         return whole(value, shape, self._group)
 

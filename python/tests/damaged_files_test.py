@@ -653,6 +653,7 @@ _MODULES = {
     "distributed/fleet/dataset/index_dataset.py": ["tree"],
     "distributed/simulate/costs.py": ["costs"],
     "distributed/launch/ranks.py": "the log of a rank, as bytes",
+    "distributed/rpc/links.py": "a secret of this user, as bytes",
     "framework/archives.py": ["npz", "torch"],
     "framework/container.py": ["saved", "safetensors", "sharded", "npy", "pickle"],
     "framework/names.py": "own",

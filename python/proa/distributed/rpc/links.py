@@ -172,8 +172,11 @@ def _kept(path):
         with open(path, "rb") as file:
             about = os.fstat(file.fileno())
             if about.st_uid != os.getuid() or stat.S_IMODE(about.st_mode) & 0o077 or not stat.S_ISREG(about.st_mode):
-                raise OSError("others can write it")
-            return file.read(32)
+                raise OSError("others can read or write it")
+            secret = file.read(32)
+            if len(secret) != 32:
+                raise OSError("it is cut off")
+            return secret
     except OSError as error:
         raise _C.located(
             RuntimeError(

@@ -1,112 +1,48 @@
 #include "ops/fft/line_transform.h"
 
-#include <cmath>
-#include <numbers>
-#include <optional>
+#include <algorithm>
+#include <limits>
 
 #include "tensor/error.h"
-
-#define EIGEN_DONT_PARALLELIZE
-#include "Eigen/Core"
-#include "unsupported/Eigen/FFT"
 
 namespace proa::inline v0::ops::fft {
 namespace {
 
-// What all plans of a thread may hold before they are dropped: 64 MiB of
-// double.
-constexpr int64_t kMostKept = int64_t{1} << 22;
+// What all plans of a thread may hold before they are dropped, in bytes; and
+// one buffer, before it is given back.
+constexpr int64_t kMostKept = int64_t{64} << 20;
 
-int64_t LargestFactor(int64_t n) {
-  int64_t largest = 1;
-  for (int64_t p = 2; p * p <= n; ++p) {
-    for (; n % p == 0; n /= p) largest = p;
-  }
-  return std::max(largest, n);
-}
+// Longer lines are not transformed in rows, which would not fit into a cache.
+constexpr int64_t kMostRows = 4096;
 
-int64_t PowerOfTwo(int64_t at_least) {
-  int64_t m = 1;
-  while (m < at_least) m *= 2;
-  return m;
-}
-
-// exp(-2 pi i k / n). Exact quarters, so that the sums of the transform cancel.
-std::complex<double> Turn(int64_t k, int64_t n) {
-  const double angle =
-      2 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(n);
-  return {std::cos(angle), -std::sin(angle)};
-}
+constexpr double kNever = std::numeric_limits<double>::max();
 
 template <typename T>
-using Kiss = Eigen::internal::kiss_cpx_fft<T>;
-
+T* Numbers(std::complex<T>* c) {
+  return reinterpret_cast<T*>(c);
+}
 template <typename T>
-Kiss<T> MakeKiss(int64_t n, bool forward) {
-  Kiss<T> kiss;
-  kiss.make_twiddles(static_cast<int>(n), !forward);
-  kiss.factorize(static_cast<int>(n));
-  return kiss;
+const T* Numbers(const std::complex<T>* c) {
+  return reinterpret_cast<const T*>(c);
 }
 
-// X_k = c_k sum_j (x_j c_j) conj(c_{k - j}) with c_k = exp(-i pi k^2 / n): a
-// convolution.
-class Bluestein {
- public:
-  explicit Bluestein(int64_t n)
-      : n_(n),
-        m_(PowerOfTwo(2 * n - 1)),
-        there_(MakeKiss<double>(m_, true)),
-        back_(MakeKiss<double>(m_, false)),
-        chirp_(n),
-        filter_(m_),
-        a_(m_),
-        b_(m_) {
-    // k^2 is reduced before it is divided: its last bits decide.
-    for (int64_t k = 0; k < n; ++k) chirp_[k] = Turn(k * k % (2 * n), 2 * n);
-    for (int64_t k = 0; k < n; ++k) a_[k] = std::conj(chirp_[k]);
-    for (int64_t k = 1; k < n; ++k) a_[m_ - k] = a_[k];
-    there_.work(0, filter_.data(), a_.data(), 1, 1);
-    for (auto& f : filter_) f /= static_cast<double>(m_);
-  }
-
-  int64_t numbers() const { return 5 * m_ + n_; }
-
-  template <typename T>
-  void Run(const std::complex<T>* in, std::complex<T>* out, bool forward) {
-    using Z = std::complex<double>;
-    for (int64_t k = 0; k < n_; ++k) {
-      const Z x(in[k]);
-      a_[k] = (forward ? x : std::conj(x)) * chirp_[k];
-    }
-    std::fill(a_.begin() + n_, a_.end(), Z());
-    there_.work(0, b_.data(), a_.data(), 1, 1);
-    for (int64_t k = 0; k < m_; ++k) b_[k] *= filter_[k];
-    back_.work(0, a_.data(), b_.data(), 1, 1);
-    for (int64_t k = 0; k < n_; ++k) {
-      const Z y = a_[k] * chirp_[k];
-      out[k] = std::complex<T>(forward ? y : std::conj(y));
-    }
-  }
-
- private:
-  int64_t n_, m_;
-  Kiss<double> there_, back_;
-  std::vector<std::complex<double>> chirp_, filter_, a_, b_;
+// The starts of as many lines as a vector has lanes: those after the last are
+// `unused`, or the first.
+template <typename E>
+struct Starts {
+  E* at[16];
 };
+template <typename N, typename E>
+Starts<N> StartsOf(const LineBlock<E>& block, int64_t lanes, N* unused) {
+  Starts<N> starts;
+  for (int64_t l = 0; l < lanes; ++l) {
+    starts.at[l] =
+        l < block.count ? reinterpret_cast<N*>(block.lines[l]) : unused;
+  }
+  return starts;
+}
 
 }  // namespace
-
-template <typename T>
-struct LineTransform<T>::Plan {
-  std::optional<Kiss<T>> kiss;
-  std::optional<Bluestein> bluestein;
-};
-
-template <typename T>
-LineTransform<T>::LineTransform() = default;
-template <typename T>
-LineTransform<T>::~LineTransform() = default;
 
 template <typename T>
 LineTransform<T>& LineTransform<T>::OfThread() {
@@ -115,123 +51,264 @@ LineTransform<T>& LineTransform<T>::OfThread() {
 }
 
 template <typename T>
-void LineTransform<T>::MakeRoom(int64_t numbers) {
+int64_t LineTransform<T>::Lanes() {
+  return FindFftLoops<T>().lanes;
+}
+
+template <typename T>
+void LineTransform<T>::Keep(int64_t bytes) {
+  kept_ += bytes;
+}
+
+template <typename T>
+typename LineTransform<T>::Plan& LineTransform<T>::Of(int64_t n) {
+  PROA_REQUIRE(n >= 1 && n <= kMaxPoints, "a Fourier transform of ", n,
+               " points; at most ", kMaxPoints, " are supported");
+  const auto found = plans_.find(n);
+  if (found != plans_.end()) return *found->second;
+  // Made in full before it is kept: memory may run out on the way.
+  auto plan = std::make_unique<Plan>();
+  plan->column_cost = plan->line_cost = kNever;
+  const int64_t lanes = Lanes();
+  const bool smooth = LargestFactor(n) <= kLargestPrime;
+  if (smooth && n <= kMostRows) {
+    const bool fits = n * lanes * 4 * static_cast<int64_t>(sizeof(T)) <= 40960;
+    plan->column_cost =
+        static_cast<double>(n) * (CostOf(n, nullptr) * (fits ? 1 : 1.8) + 13);
+  }
+  int64_t numbers = 0;
+  if (smooth) {
+    const Split split = BestSplit<T>(n);
+    if (split.p != 0 && split.cost < plan->column_cost) {
+      plan->line_cost = split.cost;
+      plan->two_step.emplace(split.p, split.q);
+      numbers = plan->two_step->numbers() * static_cast<int64_t>(sizeof(T));
+    }
+  } else {
+    plan->bluestein.emplace(n);
+    numbers = plan->bluestein->numbers() * static_cast<int64_t>(sizeof(double));
+    plan->line_cost = 0;
+  }
   if (kept_ + numbers > kMostKept) {
     plans_.clear();
     turns_.clear();
     kept_ = 0;
   }
-}
-
-template <typename T>
-typename LineTransform<T>::Plan& LineTransform<T>::Of(int64_t n, bool forward) {
-  const auto found = plans_.find({n, forward});
-  if (found != plans_.end()) return *found->second;
-  // Made in full before it is kept: memory may run out on the way.
-  auto plan = std::make_unique<Plan>();
-  int64_t numbers = n;
-  if (LargestFactor(n) > kLargestFactor) {
-    numbers = plan->bluestein.emplace(n).numbers();
-  } else {
-    plan->kiss = MakeKiss<T>(n, forward);
-  }
-  MakeRoom(numbers);
   Plan& made = *plan;
-  plans_[{n, forward}] = std::move(plan);
-  kept_ += numbers;
+  plans_[n] = std::move(plan);
+  Keep(numbers);
   return made;
 }
 
 template <typename T>
-const std::vector<std::complex<T>>& LineTransform<T>::Turns(int64_t n) {
+const ColumnPlan<T>& LineTransform<T>::Columns(Plan& plan, int64_t n) {
+  if (!plan.columns.has_value()) {
+    plan.columns.emplace(n);
+    Keep(plan.columns->numbers() * static_cast<int64_t>(sizeof(T)));
+  }
+  return *plan.columns;
+}
+
+template <typename T>
+const T* LineTransform<T>::Turns(int64_t n) {
   const auto found = turns_.find(n);
-  if (found != turns_.end()) return found->second;
-  std::vector<C> turns(n / 4 + 1);
-  for (int64_t k = 0; k <= n / 4; ++k) turns[k] = C(Turn(k, n));
-  MakeRoom(n / 4);
-  kept_ += n / 4;
-  return turns_[n] = std::move(turns);
+  if (found != turns_.end()) return found->second.data();
+  std::vector<T> turns;
+  turns.reserve(n / 2 + 2);
+  for (int64_t k = 0; k <= n / 4; ++k) {
+    const auto turn = TurnOf(k, n);
+    turns.push_back(static_cast<T>(turn.real()));
+    turns.push_back(static_cast<T>(turn.imag()));
+  }
+  Keep(static_cast<int64_t>(turns.size() * sizeof(T)));
+  return (turns_[n] = std::move(turns)).data();
 }
 
 template <typename T>
-void LineTransform<T>::Complex(const C* in, C* out, int64_t n, bool forward) {
-  PROA_REQUIRE(n >= 1 && n <= kMaxPoints, "a Fourier transform of ", n,
-               " points; at most ", kMaxPoints, " are supported");
-  if (n == 1) {
-    *out = *in;
+bool LineTransform<T>::Together(const Plan& plan, int64_t count,
+                                bool lines) const {
+  if (!lines || plan.line_cost == kNever) return true;
+  return plan.column_cost < plan.line_cost * static_cast<double>(count);
+}
+
+template <typename T>
+bool LineTransform<T>::TakesColumns(int64_t n, bool real) {
+  const int64_t m = real && n % 2 == 0 ? n / 2 : n;
+  return m >= 1 && m <= kMostRows && LargestFactor(m) <= kLargestPrime;
+}
+
+template <typename T>
+typename LineTransform<T>::Rows LineTransform<T>::RowsOf(
+    const ColumnPlan<T>& plan, int64_t rows) {
+  const int64_t row = 2 * Lanes();
+  T* const a = scratch_.Get((2 * rows + plan.work_rows()) * row);
+  return {a, a + rows * row, a + 2 * rows * row};
+}
+
+template <typename T>
+void LineTransform<T>::Line(const Plan& plan, const C* in, C* out, bool forward,
+                            T factor) {
+  if (plan.bluestein.has_value()) {
+    plan.bluestein->Run(in, out, forward, factor, convolution_);
+  } else {
+    plan.two_step->Run(in, out, forward, factor, scratch_);
+  }
+}
+
+template <typename T>
+void LineTransform<T>::Complex(const LineBlock<const C>& in,
+                               const LineBlock<C>& out, int64_t n, bool forward,
+                               T factor) {
+  Plan& plan = Of(n);
+  const bool lines = in.lines != nullptr;
+  if (!Together(plan, in.count, lines)) {
+    for (int64_t l = 0; l < in.count; ++l)
+      Line(plan, in.lines[l], out.lines[l], forward, factor);
     return;
   }
-  Plan& plan = Of(n, forward);
-  if (plan.bluestein.has_value()) return plan.bluestein->Run(in, out, forward);
-  plan.kiss->work(0, out, in, 1, 1);
+  const FftLoops<T>& loops = FindFftLoops<T>();
+  const ColumnPlan<T>& columns = Columns(plan, n);
+  const Rows rows = RowsOf(columns, n);
+  if (lines) {
+    const auto from = StartsOf<const T>(in, loops.lanes, Numbers(in.lines[0]));
+    loops.load_lines(from.at, n, !forward, rows.a);
+  } else {
+    loops.load_columns(Numbers(in.columns), 2 * in.row, n, in.count, !forward,
+                       rows.a);
+  }
+  const T* const done =
+      columns.Run(rows.a, 2 * loops.lanes, rows.a, rows.b, rows.work);
+  if (lines) {
+    unused_.resize(n);
+    const auto to = StartsOf<T>(out, loops.lanes, Numbers(unused_.data()));
+    loops.store_lines(done, n, !forward, factor, to.at);
+  } else {
+    loops.store_columns(done, n, in.count, !forward, factor,
+                        Numbers(out.columns), 2 * out.row);
+  }
 }
 
 template <typename T>
-void LineTransform<T>::RealToHalf(const T* in, C* out, int64_t n,
-                                  bool forward) {
-  if (n % 2 != 0) {
-    buffer_.assign(in, in + n);
-    result_.resize(n);
-    Complex(buffer_.data(), result_.data(), n, forward);
-    std::copy_n(result_.data(), n / 2 + 1, out);
-    return;
-  }
-  // Even and odd elements as the two parts of n / 2 complex numbers; their
-  // transforms E and O are taken apart, and X_k = E_k + w^k O_k.
-  const int64_t m = n / 2;
-  buffer_.resize(m);
-  for (int64_t j = 0; j < m; ++j) buffer_[j] = C(in[2 * j], in[2 * j + 1]);
-  Complex(buffer_.data(), out, m, forward);
-  const std::vector<C>& turns = Turns(n);
-  const C first = out[0];
-  for (int64_t k = 1; 2 * k <= m; ++k) {
-    const C a = out[k], b = std::conj(out[m - k]);
-    const C even = (a + b) * T(0.5), d = (a - b) * T(0.5);
-    const C odd(d.imag(), -d.real());  // d / i
-    const C w = forward ? turns[k] : std::conj(turns[k]);
-    const C turned = w * odd;
-    out[k] = even + turned;
-    out[m - k] = std::conj(even - turned);
-  }
-  out[0] = C(first.real() + first.imag(), 0);
-  out[m] = C(first.real() - first.imag(), 0);
+void LineTransform<T>::OddLine(Plan& plan, const T* in, C* out, int64_t n,
+                               bool forward, T factor) {
+  buffer_.resize(2 * n);
+  std::copy_n(in, n, buffer_.data());
+  Line(plan, buffer_.data(), buffer_.data() + n, forward, factor);
+  std::copy_n(buffer_.data() + n, n / 2 + 1, out);
 }
 
 template <typename T>
-void LineTransform<T>::HalfToReal(const C* in, T* out, int64_t n,
-                                  bool forward) {
-  if (n % 2 != 0) {
-    buffer_.resize(n);
-    result_.resize(n);
-    buffer_[0] = C(in[0].real(), 0);
-    for (int64_t k = 1; k <= n / 2; ++k) {
-      buffer_[k] = in[k];
-      buffer_[n - k] = std::conj(in[k]);
+void LineTransform<T>::OddLineBack(Plan& plan, const C* in, T* out, int64_t n,
+                                   bool forward, T factor) {
+  buffer_.resize(2 * n);
+  buffer_[0] = C(in[0].real(), 0);
+  for (int64_t k = 1; k <= n / 2; ++k) {
+    buffer_[k] = in[k];
+    buffer_[n - k] = std::conj(in[k]);
+  }
+  Line(plan, buffer_.data(), buffer_.data() + n, forward, factor);
+  for (int64_t j = 0; j < n; ++j) out[j] = buffer_[n + j].real();
+}
+
+template <typename T>
+void LineTransform<T>::RealToHalf(const LineBlock<const T>& in,
+                                  const LineBlock<C>& out, int64_t n,
+                                  bool forward, T factor) {
+  const bool pairs = n % 2 == 0, lines = in.lines != nullptr;
+  const int64_t m = pairs ? n / 2 : n;
+  Plan& plan = Of(m);
+  const FftLoops<T>& loops = FindFftLoops<T>();
+  const T sign = forward ? 1 : -1;
+  if (!Together(plan, in.count, lines)) {
+    for (int64_t l = 0; l < in.count; ++l) {
+      if (!pairs) {
+        OddLine(plan, in.lines[l], out.lines[l], n, forward, factor);
+        continue;
+      }
+      Line(plan, reinterpret_cast<const C*>(in.lines[l]), out.lines[l], true,
+           1);
+      loops.split_line(Numbers(out.lines[l]), m, Turns(n), sign, factor);
     }
-    Complex(buffer_.data(), result_.data(), n, forward);
-    for (int64_t j = 0; j < n; ++j) out[j] = result_[j].real();
     return;
   }
-  const int64_t m = n / 2;
-  const std::vector<C>& turns = Turns(n);
-  buffer_.resize(m);
-  result_.resize(m);
-  const T first = in[0].real(), last = in[m].real();
-  buffer_[0] = C(first + last, first - last);
-  for (int64_t k = 1; 2 * k <= m; ++k) {
-    const C a = in[k], b = std::conj(in[m - k]);
-    const C even = a + b;
-    const C w = forward ? turns[k] : std::conj(turns[k]);
-    const C odd = (a - b) * w;
-    // even + i odd, and for the mirrored one of the conjugates.
-    buffer_[k] = C(even.real() - odd.imag(), even.imag() + odd.real());
-    buffer_[m - k] = C(even.real() + odd.imag(), odd.real() - even.imag());
+  const ColumnPlan<T>& columns = Columns(plan, m);
+  const Rows rows = RowsOf(columns, m + 1);
+  const bool swap = !pairs && !forward;
+  if (lines) {
+    const auto from = StartsOf<const T>(in, loops.lanes, in.lines[0]);
+    (pairs ? loops.load_lines : loops.load_real_lines)(from.at, m, swap,
+                                                       rows.a);
+  } else {
+    loops.load_real_columns(in.columns, in.row, m, in.count, pairs, swap,
+                            rows.a);
   }
-  Complex(buffer_.data(), result_.data(), m, forward);
-  for (int64_t j = 0; j < m; ++j) {
-    out[2 * j] = result_[j].real();
-    out[2 * j + 1] = result_[j].imag();
+  T* done = columns.Run(rows.a, 2 * loops.lanes, rows.a, rows.b, rows.work);
+  if (pairs) {
+    T* const split = done == rows.a ? rows.b : rows.a;
+    loops.split_rows(done, m, Turns(n), sign, split);
+    done = split;
   }
+  if (lines) {
+    unused_.resize(n / 2 + 1);
+    const auto to = StartsOf<T>(out, loops.lanes, Numbers(unused_.data()));
+    loops.store_lines(done, n / 2 + 1, swap, factor, to.at);
+  } else {
+    loops.store_columns(done, n / 2 + 1, in.count, swap, factor,
+                        Numbers(out.columns), 2 * out.row);
+  }
+}
+
+template <typename T>
+void LineTransform<T>::HalfToReal(const LineBlock<const C>& in,
+                                  const LineBlock<T>& out, int64_t n,
+                                  bool forward, T factor) {
+  const bool pairs = n % 2 == 0, lines = in.lines != nullptr;
+  const int64_t m = pairs ? n / 2 : n;
+  Plan& plan = Of(m);
+  const FftLoops<T>& loops = FindFftLoops<T>();
+  const T sign = forward ? -1 : 1;
+  if (!Together(plan, in.count, lines)) {
+    for (int64_t l = 0; l < in.count; ++l) {
+      if (!pairs) {
+        OddLineBack(plan, in.lines[l], out.lines[l], n, forward, factor);
+        continue;
+      }
+      buffer_.resize(m);
+      loops.join_line(Numbers(in.lines[l]), m, Turns(n), sign,
+                      Numbers(buffer_.data()));
+      Line(plan, buffer_.data(), reinterpret_cast<C*>(out.lines[l]), false,
+           factor);
+    }
+    return;
+  }
+  const ColumnPlan<T>& columns = Columns(plan, m);
+  const Rows rows = RowsOf(columns, m + 1);
+  const bool swap = pairs || !forward;
+  if (lines) {
+    const auto from = StartsOf<const T>(in, loops.lanes, Numbers(in.lines[0]));
+    loops.load_lines(from.at, n / 2 + 1, !pairs && swap, rows.a);
+  } else {
+    loops.load_columns(Numbers(in.columns), 2 * in.row, n / 2 + 1, in.count,
+                       !pairs && swap, rows.a);
+  }
+  T* start = rows.a;
+  if (pairs) {
+    loops.join_rows(rows.a, m, Turns(n), sign, rows.b);
+    start = rows.b;
+  } else {
+    loops.mirror_rows(rows.a, n, swap);
+  }
+  const T* const done =
+      columns.Run(start, 2 * loops.lanes, start,
+                  start == rows.a ? rows.b : rows.a, rows.work);
+  if (!lines) {
+    return loops.store_real_columns(done, m, in.count, pairs, swap, factor,
+                                    out.columns, out.row);
+  }
+  unused_.resize(n);
+  const auto to = StartsOf<T>(out, loops.lanes, Numbers(unused_.data()));
+  (pairs ? loops.store_lines : loops.store_real_lines)(done, m, swap, factor,
+                                                       to.at);
 }
 
 template class LineTransform<float>;

@@ -1,11 +1,13 @@
-// Fourier transforms of one line of numbers, with Eigen's port of KISS FFT.
+// Fourier transforms of some lines of numbers at once.
 //
-//   LineTransform<float>& line = LineTransform<float>::OfThread();
-//   line.Complex(in, out, n, /*forward=*/true);
+//   LineTransform<float>& transform = LineTransform<float>::OfThread();
+//   transform.Complex({.lines = in, .count = 4}, {.lines = out, .count = 4}, n,
+//                     /*forward=*/true, /*factor=*/1);
 //
-// Nothing is divided by n. Lengths with a prime factor above kLargestFactor go
-// by Bluestein's algorithm, a convolution of a length that is a power of two,
-// in double precision: any length costs O(n log n).
+// Lines are transformed side by side, one in each lane of vectors, or one after
+// the other with vectors along them, as is faster (column_plan.h, line_plan.h).
+// Any length costs O(n log n). What a line becomes does not depend on the
+// others but for the last bits.
 #ifndef PROA_OPS_FFT_LINE_TRANSFORM_H_
 #define PROA_OPS_FFT_LINE_TRANSFORM_H_
 
@@ -13,51 +15,86 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <utility>
+#include <optional>
 #include <vector>
+
+#include "ops/fft/column_plan.h"
+#include "ops/fft/line_plan.h"
 
 namespace proa::inline v0::ops::fft {
 
-inline constexpr int64_t kLargestFactor = 50;
-// The library counts with int, and Bluestein's lines are up to four times as
-// long.
+// Intermediate lines are up to four times as long, and their bytes are counted.
 inline constexpr int64_t kMaxPoints = int64_t{1} << 26;
 
-// The transforms of some lengths; T is float or double. What a length needs is
-// kept, up to a limit. Not thread-safe; each thread has its own.
+// `count` lines: dense ones that start at lines[l]; or, if `lines` is null,
+// columns, element k of line l at columns[k * row + l].
+template <typename E>
+struct LineBlock {
+  E* const* lines = nullptr;
+  E* columns = nullptr;
+  int64_t row = 0;
+  int64_t count = 0;
+};
+
+// T is float or double. What a length needs is kept, up to a limit. Not
+// thread-safe; each thread has its own. n is in [1, kMaxPoints]. Results may
+// lie where lines of the same size and place came from.
 template <typename T>
 class LineTransform {
  public:
   using C = std::complex<T>;
 
-  LineTransform();
-  ~LineTransform();
   static LineTransform& OfThread();
 
-  // out[k] = sum_j in[j] exp(-+ 2 pi i j k / n), minus if forward. The lines do
-  // not overlap; n is in [1, kMaxPoints].
-  void Complex(const C* in, C* out, int64_t n, bool forward);
+  // out[k] = factor sum_j in[j] exp(-+ 2 pi i j k / n), minus if forward.
+  void Complex(const LineBlock<const C>& in, const LineBlock<C>& out, int64_t n,
+               bool forward, T factor);
   // The first n / 2 + 1 of these, of real numbers.
-  void RealToHalf(const T* in, C* out, int64_t n, bool forward);
+  void RealToHalf(const LineBlock<const T>& in, const LineBlock<C>& out,
+                  int64_t n, bool forward, T factor);
   // The n real numbers whose frequencies are `in` and their conjugates.
   // Imaginary parts that must be 0 are taken for it.
-  void HalfToReal(const C* in, T* out, int64_t n, bool forward);
+  void HalfToReal(const LineBlock<const C>& in, const LineBlock<T>& out,
+                  int64_t n, bool forward, T factor);
 
-  // Numbers kept for all lengths.
+  // Lines of n points that are best given at once, the lanes of a vector.
+  static int64_t Lanes();
+  // Whether columns of n points can be given; `real`: to or from real numbers.
+  static bool TakesColumns(int64_t n, bool real);
+
+  // Bytes kept for all lengths.
   int64_t kept() const { return kept_; }
 
  private:
-  struct Plan;
+  // For lines of n complex numbers; what is made at the first need.
+  struct Plan {
+    std::optional<ColumnPlan<T>> columns;
+    std::optional<TwoStep<T>> two_step;
+    std::optional<Bluestein> bluestein;
+    double column_cost, line_cost;  // of one vector, of one line
+  };
+  struct Rows {
+    T *a, *b, *work;
+  };
 
-  // The plan of a length, made if need be.
-  Plan& Of(int64_t n, bool forward);
-  // exp(-2 pi i k / n) for k up to n / 4, for real lines of even length.
-  const std::vector<C>& Turns(int64_t n);
-  void MakeRoom(int64_t numbers);
+  Plan& Of(int64_t n);
+  const T* Turns(int64_t n);
+  void Keep(int64_t bytes);
+  bool Together(const Plan& plan, int64_t count, bool lines) const;
+  const ColumnPlan<T>& Columns(Plan& plan, int64_t n);
+  Rows RowsOf(const ColumnPlan<T>& plan, int64_t rows);
+  void Line(const Plan& plan, const C* in, C* out, bool forward, T factor);
+  void OddLine(Plan& plan, const T* in, C* out, int64_t n, bool forward,
+               T factor);
+  void OddLineBack(Plan& plan, const C* in, T* out, int64_t n, bool forward,
+                   T factor);
 
-  std::map<std::pair<int64_t, bool>, std::unique_ptr<Plan>> plans_;
-  std::map<int64_t, std::vector<C>> turns_;
-  std::vector<C> buffer_, result_;
+  std::map<int64_t, std::unique_ptr<Plan>> plans_;
+  std::map<int64_t, std::vector<T>> turns_;
+  Scratch<T> scratch_;
+  Scratch<double> convolution_;
+  std::vector<C> buffer_;
+  std::vector<C> unused_;
   int64_t kept_ = 0;
 };
 

@@ -17,43 +17,94 @@
 namespace proa::inline v0::ops::cpu {
 namespace {
 
-// Lines that lie side by side are read and written together, a cache line at a
-// time.
-constexpr int64_t kTogether = 8;
+template <typename T>
+using Transform = fft::LineTransform<T>;
 
-// Calls f(lane_in, lane_out) for each line of `in` along `axis`: dense copies
-// of n_in elements in, n_out elements out, which are then multiplied by
-// `factor` and stored. `out` may be `in`.
-template <typename In, typename Out, typename Real, typename F>
-void ForEachLine(const Shape& in_shape, int axis, int64_t n_out, const In* in,
-                 Out* out, Real factor, const F& f) {
-  const int64_t n_in = in_shape[axis];
-  int64_t outer = 1, inner = 1;
-  for (int d = 0; d < axis; ++d) outer *= in_shape[d];
-  for (int d = axis + 1; d < in_shape.rank(); ++d) inner *= in_shape[d];
-  const int64_t blocks = (inner + kTogether - 1) / kTogether;
-  const int64_t grain =
-      1 + 4096 / (std::max(n_in, n_out) * std::min(inner, kTogether));
-  parallel_for(0, outer * blocks, grain, [&](int64_t begin, int64_t end) {
-    std::vector<In> lines(n_in * std::min(inner, kTogether));
-    std::vector<Out> done(n_out * std::min(inner, kTogether));
-    for (int64_t b = begin; b < end; ++b) {
-      const int64_t o = b / blocks, i = b % blocks * kTogether;
-      const int64_t count = std::min(kTogether, inner - i);
-      const In* from = in + o * n_in * inner + i;
-      for (int64_t k = 0; k < n_in; ++k) {
-        for (int64_t l = 0; l < count; ++l)
-          lines[l * n_in + k] = from[k * inner + l];
-      }
-      for (int64_t l = 0; l < count; ++l)
-        f(lines.data() + l * n_in, done.data() + l * n_out);
-      Out* to = out + o * n_out * inner + i;
-      for (int64_t k = 0; k < n_out; ++k) {
-        for (int64_t l = 0; l < count; ++l)
-          to[k * inner + l] = done[l * n_out + k] * factor;
-      }
-    }
-  });
+// Points of lines that are worth a thread of their own.
+constexpr int64_t kGrain = 16384;
+// Lines that are gathered together: a cache line of neighbours, so that long
+// ones do not take too much memory.
+constexpr int64_t kFewLines = 8;
+constexpr int64_t kLongLine = 4096;
+
+template <typename E>
+using Lines = std::vector<E*>;
+
+// The lines of a tensor along `axis`: `inner` of them side by side.
+struct Axis {
+  int64_t n, outer = 1, inner = 1;
+
+  Axis(const Shape& shape, int axis) : n(shape[axis]) {
+    for (int d = 0; d < axis; ++d) outer *= shape[d];
+    for (int d = axis + 1; d < shape.rank(); ++d) inner *= shape[d];
+  }
+};
+
+// Calls f(in_block, out_block) for blocks of all lines of `in` along an axis,
+// n_in elements in and n_out elements out; `out` may be `in`. `columns` says
+// whether f takes columns. What is a block does not depend on the threads.
+template <typename In, typename Out, typename F>
+void ForEachBlock(const Axis& axis, int64_t n_out, int64_t lanes, bool columns,
+                  const In* in, Out* out, const F& f) {
+  using fft::LineBlock;
+  const int64_t n_in = axis.n, inner = axis.inner;
+  const int64_t points = std::max(n_in, n_out);
+  if (columns && 2 * inner > lanes) {
+    const int64_t blocks = (inner + lanes - 1) / lanes;
+    parallel_for(0, axis.outer * blocks, 1 + kGrain / (points * lanes),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t b = begin; b < end; ++b) {
+                     const int64_t o = b / blocks, i = b % blocks * lanes;
+                     const int64_t count = std::min(lanes, inner - i);
+                     f(LineBlock<const In>{.columns = in + o * n_in * inner + i,
+                                           .row = inner,
+                                           .count = count},
+                       LineBlock<Out>{.columns = out + o * n_out * inner + i,
+                                      .row = inner,
+                                      .count = count});
+                   }
+                 });
+    return;
+  }
+  const int64_t all = axis.outer * inner;
+  const int64_t together =
+      inner > 1 && points > kLongLine ? std::min(lanes, kFewLines) : lanes;
+  parallel_for(
+      0, (all + together - 1) / together, 1 + kGrain / (points * together),
+      [&](int64_t begin, int64_t end) {
+        std::vector<In> from(inner > 1 ? n_in * together : 0);
+        std::vector<Out> to(inner > 1 ? n_out * together : 0);
+        Lines<const In> starts(together);
+        Lines<Out> results(together);
+        for (int64_t b = begin; b < end; ++b) {
+          const int64_t first = b * together;
+          const int64_t count = std::min(together, all - first);
+          for (int64_t l = 0; l < count; ++l) {
+            const bool dense = inner == 1;
+            starts[l] =
+                dense ? in + (first + l) * n_in : from.data() + l * n_in;
+            results[l] =
+                dense ? out + (first + l) * n_out : to.data() + l * n_out;
+          }
+          const auto at = [&](int64_t l, int64_t n) {
+            const int64_t line = first + l;
+            return line / inner * n * inner + line % inner;
+          };
+          if (inner > 1) {
+            for (int64_t k = 0; k < n_in; ++k) {
+              for (int64_t l = 0; l < count; ++l)
+                from[l * n_in + k] = in[at(l, n_in) + k * inner];
+            }
+          }
+          f(LineBlock<const In>{.lines = starts.data(), .count = count},
+            LineBlock<Out>{.lines = results.data(), .count = count});
+          if (inner == 1) continue;
+          for (int64_t k = 0; k < n_out; ++k) {
+            for (int64_t l = 0; l < count; ++l)
+              out[at(l, n_out) + k * inner] = to[l * n_out + k];
+          }
+        }
+      });
 }
 
 // What results are multiplied by; `signal` is the shape of the points.
@@ -91,12 +142,13 @@ void ComplexAxes(const Shape& shape, std::span<const int64_t> axes,
         static_cast<int>(axes[i] < 0 ? axes[i] + shape.rank() : axes[i]);
     const int64_t n = shape[axis];
     CheckPoints("fft_c2c", n);
-    ForEachLine(shape, axis, n, i == 0 ? x : out, out,
-                i + 1 == axes.size() ? factor : T(1),
-                [&](const std::complex<T>* line, std::complex<T>* done) {
-                  fft::LineTransform<T>::OfThread().Complex(line, done, n,
-                                                            forward);
-                });
+    const T times = i + 1 == axes.size() ? factor : T(1);
+    ForEachBlock(Axis(shape, axis), n, Transform<T>::Lanes(),
+                 Transform<T>::TakesColumns(n, false), i == 0 ? x : out, out,
+                 [&](const auto& from, const auto& to) {
+                   Transform<T>::OfThread().Complex(from, to, n, forward,
+                                                    times);
+                 });
   }
 }
 
@@ -134,11 +186,12 @@ void FftRealToHalf(const KernelContext&, const Tensor& x,
   CheckPoints("fft_r2c", n);
   VisitReal(x.dtype(), [&]<typename T>(T) {
     using C = std::complex<T>;
-    ForEachLine(x.shape(), last, n / 2 + 1, x.data<T>(), out->data<C>(),
-                static_cast<T>(factor), [&](const T* line, C* done) {
-                  fft::LineTransform<T>::OfThread().RealToHalf(line, done, n,
-                                                               forward);
-                });
+    ForEachBlock(Axis(x.shape(), last), n / 2 + 1, Transform<T>::Lanes(),
+                 Transform<T>::TakesColumns(n, true), x.data<T>(),
+                 out->data<C>(), [&](const auto& from, const auto& to) {
+                   Transform<T>::OfThread().RealToHalf(from, to, n, forward,
+                                                       static_cast<T>(factor));
+                 });
     const auto others = axes.first(axes.size() - 1);
     if (others.empty()) return;
     ComplexAxes(out->shape(), others, forward, T(1), out->data<C>(),
@@ -164,11 +217,12 @@ void FftHalfToReal(const KernelContext&, const Tensor& x,
       ComplexAxes(x.shape(), others, forward, T(1), half, buffer.data());
       half = buffer.data();
     }
-    ForEachLine(x.shape(), last, n, half, out->data<T>(),
-                static_cast<T>(factor), [&](const C* line, T* done) {
-                  fft::LineTransform<T>::OfThread().HalfToReal(line, done, n,
-                                                               forward);
-                });
+    ForEachBlock(Axis(x.shape(), last), n, Transform<T>::Lanes(),
+                 Transform<T>::TakesColumns(n, true), half, out->data<T>(),
+                 [&](const auto& from, const auto& to) {
+                   Transform<T>::OfThread().HalfToReal(from, to, n, forward,
+                                                       static_cast<T>(factor));
+                 });
   });
 }
 

@@ -1,0 +1,339 @@
+// Between tensors and rows (column_loops.h): columns that lie side by side, and
+// lines that squares in registers transpose.
+#ifndef PROA_OPS_FFT_COLUMN_MOVES_H_
+#define PROA_OPS_FFT_COLUMN_MOVES_H_
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "ops/primitives/cpu/vectors.h"
+
+namespace proa::inline v0::ops::PROA_ISA {
+
+template <typename T>
+inline constexpr auto kAllLanes =
+    std::make_integer_sequence<int, VectorOf<T>::kLanes>{};
+
+// Real and imaginary parts of complex numbers one after the other, and back.
+template <typename T, int... c>
+[[gnu::always_inline]] inline void TakeApart(typename VectorOf<T>::Type& a,
+                                             typename VectorOf<T>::Type& b,
+                                             std::integer_sequence<int, c...>) {
+  const auto re = __builtin_shufflevector(a, b, (2 * c)...);
+  b = __builtin_shufflevector(a, b, (2 * c + 1)...);
+  a = re;
+}
+
+template <typename T, int... c>
+[[gnu::always_inline]] inline void PutTogether(
+    typename VectorOf<T>::Type& a, typename VectorOf<T>::Type& b,
+    std::integer_sequence<int, c...>) {
+  constexpr int n = VectorOf<T>::kLanes;
+  const auto first =
+      __builtin_shufflevector(a, b, (c % 2 == 0 ? c / 2 : n + c / 2)...);
+  b = __builtin_shufflevector(a, b,
+                              (c % 2 == 0 ? (n + c) / 2 : n + (n + c) / 2)...);
+  a = first;
+}
+
+// Of four (or two) vectors' pairs of rows `step` apart, squares of `step`
+// elements change places.
+template <typename T, int step, int... c>
+[[gnu::always_inline]] inline void SwapSquares(
+    typename VectorOf<T>::Type& high, typename VectorOf<T>::Type& low,
+    std::integer_sequence<int, c...>) {
+  constexpr int kLanes = VectorOf<T>::kLanes;
+  const auto top = __builtin_shufflevector(
+      high, low, ((c & step) != 0 ? kLanes + c - step : c)...);
+  low = __builtin_shufflevector(high, low,
+                                ((c & step) != 0 ? kLanes + c : c + step)...);
+  high = top;
+}
+
+// 16 bytes from each of some addresses, which are `step` of them apart.
+template <typename T>
+[[gnu::always_inline]] inline typename VectorOf<T>::Type LoadPieces(
+    const T* const* from, int step, int64_t at) {
+  using V = typename VectorOf<T>::Type;
+#if defined(__AVX512F__)
+  const auto piece = [&](int i) __attribute__((always_inline)) {
+    return _mm_loadu_ps(reinterpret_cast<const float*>(from[i * step] + at));
+  };
+  __m512 v = _mm512_castps128_ps512(piece(0));
+  v = _mm512_insertf32x4(v, piece(1), 1);
+  v = _mm512_insertf32x4(v, piece(2), 2);
+  v = _mm512_insertf32x4(v, piece(3), 3);
+  return reinterpret_cast<V>(v);
+#elif defined(__AVX2__)
+  const auto piece = [&](int i) __attribute__((always_inline)) {
+    return _mm_loadu_ps(reinterpret_cast<const float*>(from[i * step] + at));
+  };
+  return reinterpret_cast<V>(
+      _mm256_insertf128_ps(_mm256_castps128_ps256(piece(0)), piece(1), 1));
+#else
+  return VectorOf<T>::Load(from[0] + at);
+#endif
+}
+
+// rows[c], lane l = from[l][at + c]: pieces of 16 bytes are put together by
+// their loads, which spares half of the exchanges in registers.
+template <typename T>
+[[gnu::always_inline]] inline void TransposeSquare(
+    const T* const* from, int64_t at, typename VectorOf<T>::Type* rows) {
+  constexpr int kPiece = 16 / static_cast<int>(sizeof(T));
+#pragma GCC unroll 8
+  for (int c = 0; c < VectorOf<T>::kLanes; c += kPiece) {
+#pragma GCC unroll 4
+    for (int i = 0; i < kPiece; ++i)
+      rows[c + i] = LoadPieces(from + i, kPiece, at + c);
+#pragma GCC unroll 4
+    for (int i = 0; i < kPiece; i += 2)
+      SwapSquares<T, 1>(rows[c + i], rows[c + i + 1], kAllLanes<T>);
+    if constexpr (kPiece == 4) {
+      SwapSquares<T, 2>(rows[c], rows[c + 2], kAllLanes<T>);
+      SwapSquares<T, 2>(rows[c + 1], rows[c + 3], kAllLanes<T>);
+    }
+  }
+}
+
+// Of kLanes rows in memory, `row` numbers apart.
+template <typename T>
+[[gnu::always_inline]] inline void TransposeSquare(
+    const T* from, int64_t row, typename VectorOf<T>::Type* rows) {
+  const T* starts[VectorOf<T>::kLanes];
+#pragma GCC unroll 16
+  for (int l = 0; l < VectorOf<T>::kLanes; ++l) starts[l] = from + l * row;
+  TransposeSquare<T>(starts, 0, rows);
+}
+
+template <typename T>
+void LoadColumns(const T* from, int64_t row, int64_t n, int64_t count,
+                 bool swap, T* to) {
+  using V = VectorOf<T>;
+  constexpr int64_t kLanes = V::kLanes;
+  T* const re = to + (swap ? kLanes : 0);
+  T* const im = to + (swap ? 0 : kLanes);
+  alignas(64) T part[2 * kLanes] = {};
+  for (int64_t k = 0; k < n; ++k) {
+    const T* at = from + k * row;
+    if (count < kLanes) {
+      std::memcpy(part, at, 2 * count * sizeof(T));
+      at = part;
+    }
+    auto a = V::Load(at), b = V::Load(at + kLanes);
+    TakeApart<T>(a, b, kAllLanes<T>);
+    V::Store(re + k * 2 * kLanes, a);
+    V::Store(im + k * 2 * kLanes, b);
+  }
+}
+
+template <typename T>
+void StoreColumns(const T* from, int64_t n, int64_t count, bool swap, T factor,
+                  T* to, int64_t row) {
+  using V = VectorOf<T>;
+  constexpr int64_t kLanes = V::kLanes;
+  const T* const re = from + (swap ? kLanes : 0);
+  const T* const im = from + (swap ? 0 : kLanes);
+  alignas(64) T part[2 * kLanes];
+  for (int64_t k = 0; k < n; ++k) {
+    auto a = V::Load(re + k * 2 * kLanes) * factor;
+    auto b = V::Load(im + k * 2 * kLanes) * factor;
+    PutTogether<T>(a, b, kAllLanes<T>);
+    T* const at = count < kLanes ? part : to + k * row;
+    V::Store(at, a);
+    V::Store(at + kLanes, b);
+    if (count < kLanes) std::memcpy(to + k * row, part, 2 * count * sizeof(T));
+  }
+}
+
+template <typename T>
+void LoadRealColumns(const T* from, int64_t row, int64_t n, int64_t count,
+                     bool pairs, bool swap, T* to) {
+  using V = VectorOf<T>;
+  constexpr int64_t kLanes = V::kLanes;
+  T* const re = to + (swap ? kLanes : 0);
+  T* const im = to + (swap ? 0 : kLanes);
+  alignas(64) T part[kLanes] = {};
+  const auto load = [&](int64_t k) {
+    if (count >= kLanes) return V::Load(from + k * row);
+    std::memcpy(part, from + k * row, count * sizeof(T));
+    return V::Load(part);
+  };
+  for (int64_t k = 0; k < n; ++k) {
+    V::Store(re + k * 2 * kLanes, load(pairs ? 2 * k : k));
+    V::Store(im + k * 2 * kLanes, pairs ? load(2 * k + 1) : typename V::Type{});
+  }
+}
+
+template <typename T>
+void StoreRealColumns(const T* from, int64_t n, int64_t count, bool pairs,
+                      bool swap, T factor, T* to, int64_t row) {
+  using V = VectorOf<T>;
+  constexpr int64_t kLanes = V::kLanes;
+  const T* const re = from + (swap ? kLanes : 0);
+  const T* const im = from + (swap ? 0 : kLanes);
+  alignas(64) T part[kLanes];
+  const auto store = [&](int64_t k, const T* numbers) {
+    const auto v = V::Load(numbers) * factor;
+    if (count >= kLanes) return V::Store(to + k * row, v);
+    V::Store(part, v);
+    std::memcpy(to + k * row, part, count * sizeof(T));
+  };
+  for (int64_t k = 0; k < n; ++k) {
+    store(pairs ? 2 * k : k, re + k * 2 * kLanes);
+    if (pairs) store(2 * k + 1, im + k * 2 * kLanes);
+  }
+}
+
+// Calls square(lines, k) for squares of numbers k, k + 1, ... of all lines; for
+// the rest of less than kLanes numbers the lines are copies, which
+// done(copies, k, rest) takes.
+template <typename T, typename P, typename Square>
+[[gnu::always_inline]] inline void EachSquare(P* const* lines, int64_t numbers,
+                                              bool back, const Square& square) {
+  constexpr int64_t kLanes = VectorOf<T>::kLanes;
+  int64_t k = 0;
+  for (; k + kLanes <= numbers; k += kLanes) square(lines, k, k, kLanes);
+  if (k == numbers) return;
+  alignas(64) T copies[kLanes][kLanes] = {};
+  P* starts[kLanes];
+  const int64_t rest = numbers - k;
+  for (int64_t l = 0; l < kLanes; ++l) {
+    if (!back) std::memcpy(copies[l], lines[l] + k, rest * sizeof(T));
+    starts[l] = copies[l];
+  }
+  square(starts, 0, k, rest);
+  if constexpr (!std::is_const_v<P>) {
+    for (int64_t l = 0; back && l < kLanes; ++l)
+      std::memcpy(lines[l] + k, copies[l], rest * sizeof(T));
+  }
+}
+
+template <typename T>
+void LoadLines(const T* const* lines, int64_t n, bool swap, T* to) {
+  using V = VectorOf<T>;
+  constexpr int64_t kLanes = V::kLanes;
+  EachSquare<T>(
+      lines, 2 * n, false,
+      [&](const T* const* from, int64_t at, int64_t k, int64_t rest)
+          __attribute__((always_inline)) {
+            typename V::Type rows[kLanes];
+            TransposeSquare<T>(from, at, rows);
+            T* const square = to + k * kLanes;
+#pragma GCC unroll 16
+            for (int l = 0; l < kLanes; ++l) {
+              if (l < rest)
+                V::Store(square + (swap ? l ^ 1 : l) * kLanes, rows[l]);
+            }
+          });
+}
+
+template <typename T>
+void StoreLines(const T* from, int64_t n, bool swap, T factor,
+                T* const* lines) {
+  using V = VectorOf<T>;
+  constexpr int64_t kLanes = V::kLanes;
+  EachSquare<T>(
+      lines, 2 * n, true,
+      [&](T* const* to, int64_t at, int64_t k, int64_t rest)
+          __attribute__((always_inline)) {
+            const T* starts[kLanes];
+#pragma GCC unroll 16
+            for (int l = 0; l < kLanes; ++l) {
+              const int64_t row = l < rest ? (swap ? l ^ 1 : l) : 0;
+              starts[l] = from + (k + row) * kLanes;
+            }
+            typename V::Type rows[kLanes];
+            TransposeSquare<T>(starts, 0, rows);
+#pragma GCC unroll 16
+            for (int l = 0; l < kLanes; ++l)
+              V::Store(to[l] + at, rows[l] * factor);
+          });
+}
+
+template <typename T>
+void LoadRealLines(const T* const* lines, int64_t n, bool swap, T* to) {
+  using V = VectorOf<T>;
+  constexpr int64_t kLanes = V::kLanes;
+  T* const re = to + (swap ? kLanes : 0);
+  T* const im = to + (swap ? 0 : kLanes);
+  EachSquare<T>(
+      lines, n, false,
+      [&](const T* const* from, int64_t at, int64_t k, int64_t rest)
+          __attribute__((always_inline)) {
+            typename V::Type rows[kLanes];
+            TransposeSquare<T>(from, at, rows);
+#pragma GCC unroll 16
+            for (int l = 0; l < kLanes; ++l) {
+              if (l >= rest) continue;
+              V::Store(re + (k + l) * 2 * kLanes, rows[l]);
+              V::Store(im + (k + l) * 2 * kLanes, typename V::Type{});
+            }
+          });
+}
+
+template <typename T>
+void StoreRealLines(const T* from, int64_t n, bool swap, T factor,
+                    T* const* lines) {
+  using V = VectorOf<T>;
+  constexpr int64_t kLanes = V::kLanes;
+  const T* const re = from + (swap ? kLanes : 0);
+  EachSquare<T>(
+      lines, n, true,
+      [&](T* const* to, int64_t at, int64_t k, int64_t rest)
+          __attribute__((always_inline)) {
+            const T* starts[kLanes];
+#pragma GCC unroll 16
+            for (int l = 0; l < kLanes; ++l)
+              starts[l] = re + (k + (l < rest ? l : 0)) * 2 * kLanes;
+            typename V::Type rows[kLanes];
+            TransposeSquare<T>(starts, 0, rows);
+#pragma GCC unroll 16
+            for (int l = 0; l < kLanes; ++l)
+              V::Store(to[l] + at, rows[l] * factor);
+          });
+}
+
+template <typename T>
+void TurnAndTranspose(const T* from, int64_t rows, const T* turns,
+                      const T* more, T* to, int64_t to_row) {
+  using V = VectorOf<T>;
+  constexpr int64_t kLanes = V::kLanes, kRow = 2 * kLanes;
+  alignas(64) T turned[kLanes * kRow];
+  for (int64_t k = 0; k < rows; k += kLanes) {
+    for (int64_t l = 0; l < kLanes; ++l) {
+      T* const y = turned + l * kRow;
+      if (k + l >= rows) {
+        V::Store(y, typename V::Type{});
+        V::Store(y + kLanes, typename V::Type{});
+        continue;
+      }
+      const T* const x = from + (k + l) * kRow;
+      const T* const w = turns + (k + l) * kRow;
+      auto xr = V::Load(x), xi = V::Load(x + kLanes);
+      if (more != nullptr) {
+        const T c = more[2 * (k + l)], s = more[2 * (k + l) + 1];
+        const auto r = xr * c - xi * s;
+        xi = xi * c + xr * s;
+        xr = r;
+      }
+      const auto wr = V::Load(w), wi = V::Load(w + kLanes);
+      V::Store(y, xr * wr - xi * wi);
+      V::Store(y + kLanes, xi * wr + xr * wi);
+    }
+    typename V::Type out[kLanes];
+    TransposeSquare<T>(turned, kRow, out);
+#pragma GCC unroll 16
+    for (int l = 0; l < kLanes; ++l) V::Store(to + l * to_row + 2 * k, out[l]);
+    TransposeSquare<T>(turned + kLanes, kRow, out);
+#pragma GCC unroll 16
+    for (int l = 0; l < kLanes; ++l)
+      V::Store(to + l * to_row + 2 * k + kLanes, out[l]);
+  }
+}
+
+}  // namespace proa::inline v0::ops::PROA_ISA
+
+#endif  // PROA_OPS_FFT_COLUMN_MOVES_H_

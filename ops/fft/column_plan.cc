@@ -1,0 +1,160 @@
+#include "ops/fft/column_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numbers>
+
+namespace proa::inline v0::ops::fft {
+namespace {
+
+// A radix with an unrolled loop, and what it costs for each of its points.
+struct Radix {
+  int64_t points;
+  double cost;
+};
+constexpr Radix kRadices[] = {{16, 11.5}, {8, 8.5}, {4, 6.5}, {2, 5},  {3, 7},
+                              {5, 9},     {7, 11},  {6, 9},   {9, 11}, {10, 11},
+                              {12, 10.5}, {15, 13}, {11, 15}, {13, 17}};
+
+double CostOfPrime(int64_t p) { return 8 + 0.6 * static_cast<double>(p); }
+
+int64_t SmallestFactor(int64_t n) {
+  for (int64_t p = 2; p * p <= n; ++p) {
+    if (n % p == 0) return p;
+  }
+  return n;
+}
+
+// The cheapest ways of n and of what is left of it.
+class Ways {
+ public:
+  struct Way {
+    double cost;
+    int64_t radix;
+  };
+
+  const Way& Of(int64_t n) {
+    const auto found = ways_.find(n);
+    if (found != ways_.end()) return found->second;
+    Way best{0, 1};
+    const auto try_radix = [&](int64_t radix, double cost) {
+      const double all = cost + Of(n / radix).cost;
+      if (best.radix == 1 || all < best.cost) best = {all, radix};
+    };
+    for (const auto& [points, cost] : kRadices) {
+      if (n % points == 0) try_radix(points, cost);
+    }
+    if (best.radix == 1 && n > 1) {
+      const int64_t p = SmallestFactor(n);
+      try_radix(p, CostOfPrime(p));
+    }
+    return ways_[n] = best;
+  }
+
+ private:
+  std::map<int64_t, Way> ways_;
+};
+
+template <typename T>
+void AppendTurn(std::complex<double> turn, std::vector<T>& to) {
+  to.push_back(static_cast<T>(turn.real()));
+  to.push_back(static_cast<T>(turn.imag()));
+}
+
+// The table of ColumnPass::prime.
+template <typename T>
+void AppendPrime(int64_t p, std::vector<T>& to) {
+  for (int64_t block = 1; block <= p / 2; block += kPrimeBlock) {
+    for (int64_t j = 1; j <= p / 2; ++j) {
+      for (int64_t k = block; k < block + kPrimeBlock; ++k)
+        AppendTurn(std::conj(TurnOf(j * k % p, p)), to);
+    }
+  }
+}
+
+}  // namespace
+
+std::complex<double> TurnOf(int64_t k, int64_t n) {
+  // Of an angle below one eighth: its last bits decide.
+  k %= n;
+  if (2 * k > n) return std::conj(TurnOf(n - k, n));
+  if (4 * k > n) {
+    const auto turn = TurnOf(4 * k - n, 4 * n);
+    return {turn.imag(), -turn.real()};
+  }
+  if (8 * k > n) {
+    const auto turn = TurnOf(n - 4 * k, 4 * n);
+    return {-turn.imag(), -turn.real()};
+  }
+  const double angle =
+      2 * std::numbers::pi * (static_cast<double>(k) / static_cast<double>(n));
+  return {std::cos(angle), -std::sin(angle)};
+}
+
+int64_t LargestFactor(int64_t n) {
+  int64_t largest = 1;
+  for (int64_t p = 2; p * p <= n; ++p) {
+    for (; n % p == 0; n /= p) largest = p;
+  }
+  return std::max(largest, n);
+}
+
+double CostOf(int64_t n, std::vector<int64_t>* radices) {
+  Ways ways;
+  const double cost = ways.Of(n).cost;
+  for (int64_t rest = n; radices != nullptr && rest > 1;) {
+    radices->push_back(ways.Of(rest).radix);
+    rest /= radices->back();
+  }
+  return cost;
+}
+
+template <typename T>
+ColumnPlan<T>::ColumnPlan(int64_t n) : n_(n) {
+  std::vector<int64_t> radices;
+  CostOf(n, &radices);
+  std::vector<std::pair<int64_t, int64_t>> starts;  // of turns and primes
+  int64_t before = 1;
+  for (const int64_t radix : radices) {
+    const int64_t after = n / before / radix;
+    starts.emplace_back(numbers_.size(), 0);
+    for (int64_t k = 0; k < after; ++k) {
+      for (int64_t j = 1; j < radix; ++j)
+        AppendTurn(TurnOf(j * k * before, n), numbers_);
+    }
+    starts.back().second = static_cast<int64_t>(numbers_.size());
+    const bool unrolled =
+        std::any_of(std::begin(kRadices), std::end(kRadices),
+                    [&](const Radix& r) { return r.points == radix; });
+    if (!unrolled) {
+      AppendPrime(radix, numbers_);
+      work_rows_ = std::max(work_rows_, 2 * radix);
+    }
+    passes_.push_back({radix, before, after, nullptr, nullptr});
+    before *= radix;
+  }
+  for (size_t i = 0; i < passes_.size(); ++i) {
+    passes_[i].turns = numbers_.data() + starts[i].first;
+    passes_[i].prime = numbers_.data() + starts[i].second;
+  }
+}
+
+template <typename T>
+T* ColumnPlan<T>::Run(const T* in, int64_t row, T* a, T* b, T* work) const {
+  const FftLoops<T>& loops = FindFftLoops<T>();
+  const int64_t dense = 2 * loops.lanes;
+  T* result = const_cast<T*>(in);
+  for (const auto& pass : passes_) {
+    T* const to = result == a ? b : a;
+    loops.pass(pass, result, row, to, work);
+    result = to;
+    row = dense;
+  }
+  return result;
+}
+
+template class ColumnPlan<float>;
+template class ColumnPlan<double>;
+
+}  // namespace proa::inline v0::ops::fft

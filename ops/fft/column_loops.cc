@@ -1,6 +1,8 @@
 // Compiled once for each instruction set (bazel/isa.bzl).
 #include "ops/fft/column_loops.h"
 
+#include <utility>
+
 #include "ops/fft/butterflies.h"
 #include "ops/fft/column_moves.h"
 #include "ops/fft/half_spectra.h"
@@ -12,91 +14,236 @@ using fft::ColumnPass;
 using fft::FftLoops;
 using fft::kPrimeBlock;
 
+using fft::PassSink;
+using fft::PassSource;
+
+// Keeps the compiler from computing all addresses before the loop, for which
+// there are too few registers.
+template <typename P>
+[[gnu::always_inline]] inline void OneByOne(P*& p) {
+  asm("" : "+r"(p));
+}
+
+template <typename T>
+struct Point {
+  typename VectorOf<T>::Type re, im;
+};
+
+template <typename T>
+[[gnu::always_inline]] inline Point<T> LoadPoint(const PassSource<T>& in,
+                                                 const T* at) {
+  using V = VectorOf<T>;
+  if (in.half == 0) return {V::Load(at), V::Load(at + V::kLanes)};
+  auto a = V::Load(at), b = V::Load(at + in.half);
+  TakeApart<T>(a, b, kAllLanes<T>);
+  return in.swap ? Point<T>{b, a} : Point<T>{a, b};
+}
+
+// Of the last pass: row k, which lies at `at`.
+template <typename T>
+[[gnu::always_inline]] inline void StorePoint(const PassSink<T>& out, int64_t k,
+                                              T* at,
+                                              typename VectorOf<T>::Type re,
+                                              typename VectorOf<T>::Type im) {
+  using V = VectorOf<T>;
+  if (out.half != 0) {
+    auto a = (out.swap ? im : re) * out.factor;
+    auto b = (out.swap ? re : im) * out.factor;
+    PutTogether<T>(a, b, kAllLanes<T>);
+    V::Store(at, a);
+    V::Store(at + out.half, b);
+    return;
+  }
+  if (out.turns != nullptr) {
+    if (out.more != nullptr) {
+      const T c = out.more[2 * k], s = out.more[2 * k + 1];
+      const auto r = re * c - im * s;
+      im = im * c + re * s;
+      re = r;
+    }
+    const T* const turns = out.turns + k * 2 * V::kLanes;
+    const auto c = V::Load(turns), s = V::Load(turns + V::kLanes);
+    const auto r = re * c - im * s;
+    im = im * c + re * s;
+    re = r;
+  }
+  V::Store(at, re);
+  V::Store(at + V::kLanes, im);
+}
+
+// The transform of points `first`, first + step, ... to rows `to`, to +
+// to_step,
+// ...
 template <typename T, int radix, bool turned>
-[[gnu::always_inline]] inline void Butterfly(const T* in, int64_t in_step,
-                                             const T* turns, T* out,
-                                             int64_t out_step) {
+[[gnu::always_inline]] inline void Butterfly(const PassSource<T>& in,
+                                             int64_t first, int64_t step,
+                                             const T* turns,
+                                             const PassSink<T>& out, int64_t to,
+                                             int64_t to_step) {
   using V = VectorOf<T>;
   typename V::Type re[radix], im[radix];
-  Repeat<radix>([&](auto j) __attribute__((always_inline)) {
-    re[j] = V::Load(in + j * in_step);
-    im[j] = V::Load(in + j * in_step + V::kLanes);
-  });
-  Dft<T, radix>::Run(re, im);
-  Repeat<radix>([&](auto j) __attribute__((always_inline)) {
-    if constexpr (turned && j > 0) {
-      const T c = turns[2 * j - 2], s = turns[2 * j - 1];
-      V::Store(out + j * out_step, re[j] * c - im[j] * s);
-      V::Store(out + j * out_step + V::kLanes, im[j] * c + re[j] * s);
-    } else {
-      V::Store(out + j * out_step, re[j]);
-      V::Store(out + j * out_step + V::kLanes, im[j]);
+  const T* from = in.from + first * in.row;
+  step *= in.row;
+  if (in.half == 0) {
+    Repeat<radix>([&](auto j) __attribute__((always_inline)) {
+      re[j] = V::Load(from);
+      im[j] = V::Load(from + V::kLanes);
+      from += step;
+      OneByOne(from);
+    });
+  } else {
+    const T* half = from + in.half;
+    Repeat<radix>([&](auto j) __attribute__((always_inline)) {
+      re[j] = V::Load(from);
+      im[j] = V::Load(half);
+      TakeApart<T>(re[j], im[j], kAllLanes<T>);
+      from += step;
+      half += step;
+      OneByOne(from);
+      OneByOne(half);
+    });
+    if (in.swap) {
+      Repeat<radix>([&](auto j) __attribute__((always_inline)) {
+        std::swap(re[j], im[j]);
+      });
     }
-  });
+  }
+  Dft<T, radix>::Run(re, im);
+  T* at = out.to + to * out.row;
+  const int64_t at_step = to_step * out.row;
+  if constexpr (turned) {
+    Repeat<radix>([&](auto j) __attribute__((always_inline)) {
+      if constexpr (j > 0) {
+        const T c = turns[2 * j - 2], s = turns[2 * j - 1];
+        V::Store(at, re[j] * c - im[j] * s);
+        V::Store(at + V::kLanes, im[j] * c + re[j] * s);
+      } else {
+        V::Store(at, re[j]);
+        V::Store(at + V::kLanes, im[j]);
+      }
+      at += at_step;
+      OneByOne(at);
+    });
+  } else if (out.half == 0 && out.turns == nullptr) {
+    Repeat<radix>([&](auto j) __attribute__((always_inline)) {
+      V::Store(at, re[j]);
+      V::Store(at + V::kLanes, im[j]);
+      at += at_step;
+      OneByOne(at);
+    });
+  } else if (out.half != 0) {
+    const T factor = out.factor;
+    if (out.swap) {
+      Repeat<radix>([&](auto j) __attribute__((always_inline)) {
+        std::swap(re[j], im[j]);
+      });
+    }
+    T* half = at + out.half;
+    Repeat<radix>([&](auto j) __attribute__((always_inline)) {
+      re[j] *= factor;
+      im[j] *= factor;
+      PutTogether<T>(re[j], im[j], kAllLanes<T>);
+      V::Store(at, re[j]);
+      V::Store(half, im[j]);
+      at += at_step;
+      half += at_step;
+      OneByOne(at);
+      OneByOne(half);
+    });
+  } else {
+    if (const T* more = out.more; more != nullptr) {
+      more += 2 * to;
+      Repeat<radix>([&](auto j) __attribute__((always_inline)) {
+        const T c = more[0], s = more[1];
+        const auto r = re[j] * c - im[j] * s;
+        im[j] = im[j] * c + re[j] * s;
+        re[j] = r;
+        more += 2 * to_step;
+        OneByOne(more);
+      });
+    }
+    const T* by = out.turns + to * 2 * V::kLanes;
+    Repeat<radix>([&](auto j) __attribute__((always_inline)) {
+      const auto c = V::Load(by), s = V::Load(by + V::kLanes);
+      V::Store(at, re[j] * c - im[j] * s);
+      V::Store(at + V::kLanes, im[j] * c + re[j] * s);
+      by += to_step * 2 * V::kLanes;
+      at += at_step;
+      OneByOne(by);
+      OneByOne(at);
+    });
+  }
 }
 
 template <typename T, int radix>
-void RunPass(const ColumnPass<T>& pass, const T* in, int64_t in_row, T* out) {
-  constexpr int64_t kRow = 2 * VectorOf<T>::kLanes;
+void RunPass(const ColumnPass<T>& pass, const PassSource<T>& in,
+             const PassSink<T>& out) {
   const int64_t before = pass.before, after = pass.after;
   for (int64_t k = 0; k < before; ++k) {
-    Butterfly<T, radix, false>(in + radix * after * k * in_row, after * in_row,
-                               nullptr, out + after * k * kRow,
-                               after * before * kRow);
+    Butterfly<T, radix, false>(in, radix * after * k, after, nullptr, out,
+                               after * k, after * before);
   }
   for (int64_t i = 1; i < after; ++i) {
     const T* const turns = pass.turns + i * 2 * (radix - 1);
     for (int64_t k = 0; k < before; ++k) {
-      Butterfly<T, radix, true>(
-          in + (i + radix * after * k) * in_row, after * in_row, turns,
-          out + (i + after * k) * kRow, after * before * kRow);
+      Butterfly<T, radix, true>(in, i + radix * after * k, after, turns, out,
+                                i + after * k, after * before);
     }
   }
 }
 
-// Sums and differences of points j and p - j into work [p / 2][2 rows]; returns
-// the sum of all in `re`, `im`.
+// Sums and differences of points j and p - j into work [p / 2][2 rows]; the sum
+// of all is added to `sum`.
 template <typename T>
-void SumsAndDifferences(const T* in, int64_t step, int64_t p, T* work,
-                        typename VectorOf<T>::Type& re,
-                        typename VectorOf<T>::Type& im) {
+void SumsAndDifferences(const PassSource<T>& in, int64_t first, int64_t step,
+                        int64_t p, T* work, Point<T>& sum) {
   using V = VectorOf<T>;
   constexpr int64_t kLanes = V::kLanes;
-  re = V::Load(in);
-  im = V::Load(in + kLanes);
+  const T* from = in.from + first * in.row;
+  step *= in.row;
   for (int64_t j = 1; j <= p / 2; ++j) {
-    const T *const a = in + j * step, *const b = in + (p - j) * step;
+    const auto [ar, ai] = LoadPoint(in, from + j * step);
+    const auto [br, bi] = LoadPoint(in, from + (p - j) * step);
     T* const w = work + (j - 1) * 4 * kLanes;
-    const auto ar = V::Load(a), ai = V::Load(a + kLanes);
-    const auto br = V::Load(b), bi = V::Load(b + kLanes);
     V::Store(w, ar + br);
     V::Store(w + kLanes, ai + bi);
     V::Store(w + 2 * kLanes, ar - br);
     V::Store(w + 3 * kLanes, ai - bi);
-    re += ar + br;
-    im += ai + bi;
+    sum.re += ar + br;
+    sum.im += ai + bi;
   }
 }
 
 // One transform of p points, a prime; OddPrimeDft with loops.
 template <typename T>
-void PrimeButterfly(const ColumnPass<T>& pass, const T* in, int64_t in_step,
-                    const T* turns, T* out, int64_t out_step, T* work) {
+void PrimeButterfly(const ColumnPass<T>& pass, const PassSource<T>& in,
+                    int64_t first, int64_t step, const T* turns,
+                    const PassSink<T>& out, int64_t to, int64_t to_step,
+                    T* work) {
   using V = VectorOf<T>;
   constexpr int64_t kLanes = V::kLanes;
   constexpr int kBlock = kPrimeBlock;
   const int64_t p = pass.radix, h = p / 2;
-  typename V::Type sum_re, sum_im;
-  const auto re = V::Load(in), im = V::Load(in + kLanes);
-  SumsAndDifferences(in, in_step, p, work, sum_re, sum_im);
-  V::Store(out, sum_re);
-  V::Store(out + kLanes, sum_im);
+  const auto store = [&](int64_t j, auto re, auto im) {
+    if (turns != nullptr && j > 0) {
+      const T c = turns[2 * j - 2], s = turns[2 * j - 1];
+      const auto r = re * c - im * s;
+      im = im * c + re * s;
+      re = r;
+    }
+    const int64_t k = to + j * to_step;
+    StorePoint(out, k, out.to + k * out.row, re, im);
+  };
+  const Point<T> zero = LoadPoint(in, in.from + first * in.row);
+  Point<T> sum = zero;
+  SumsAndDifferences(in, first, step, p, work, sum);
+  store(0, sum.re, sum.im);
   const T* table = pass.prime;
   for (int64_t block = 0; block < h; block += kBlock) {
     typename V::Type ar[kBlock], ai[kBlock], br[kBlock], bi[kBlock];
     Repeat<kBlock>([&](auto k) __attribute__((always_inline)) {
-      ar[k] = re;
-      ai[k] = im;
+      ar[k] = zero.re;
+      ai[k] = zero.im;
       br[k] = bi[k] = typename V::Type{};
     });
     for (int64_t j = 0; j < h; ++j, table += 2 * kBlock) {
@@ -113,17 +260,6 @@ void PrimeButterfly(const ColumnPass<T>& pass, const T* in, int64_t in_step,
     Repeat<kBlock>([&](auto k) __attribute__((always_inline)) {
       const int64_t at = block + k + 1;
       if (at > h) return;
-      auto store = [&](int64_t j, auto r, auto i) {
-        T* const to = out + j * out_step;
-        if (turns == nullptr) {
-          V::Store(to, r);
-          V::Store(to + kLanes, i);
-        } else {
-          const T c = turns[2 * j - 2], s = turns[2 * j - 1];
-          V::Store(to, r * c - i * s);
-          V::Store(to + kLanes, i * c + r * s);
-        }
-      };
       store(at, ar[k] + bi[k], ai[k] - br[k]);
       store(p - at, ar[k] - bi[k], ai[k] + br[k]);
     });
@@ -131,27 +267,26 @@ void PrimeButterfly(const ColumnPass<T>& pass, const T* in, int64_t in_step,
 }
 
 template <typename T>
-void RunPrimePass(const ColumnPass<T>& pass, const T* in, int64_t in_row,
-                  T* out, T* work) {
-  constexpr int64_t kRow = 2 * VectorOf<T>::kLanes;
+void RunPrimePass(const ColumnPass<T>& pass, const PassSource<T>& in,
+                  const PassSink<T>& out, T* work) {
   const int64_t before = pass.before, after = pass.after, p = pass.radix;
   for (int64_t i = 0; i < after; ++i) {
     const T* const turns = i == 0 ? nullptr : pass.turns + i * 2 * (p - 1);
     for (int64_t k = 0; k < before; ++k) {
-      PrimeButterfly(pass, in + (i + p * after * k) * in_row, after * in_row,
-                     turns, out + (i + after * k) * kRow, after * before * kRow,
-                     work);
+      PrimeButterfly(pass, in, i + p * after * k, after, turns, out,
+                     i + after * k, after * before, work);
     }
   }
 }
 
 template <typename T>
-void RunAnyPass(const ColumnPass<T>& pass, const T* in, int64_t in_row, T* out,
-                T* work) {
+void RunAnyPass(const ColumnPass<T>& pass, const PassSource<T>& in,
+                const PassSink<T>& out, T* work) {
   switch (pass.radix) {
 #define PROA_RADIX(r) \
   case r:             \
-    return RunPass<T, r>(pass, in, in_row, out);
+    return RunPass<T, r>(pass, in, out);
+    PROA_RADIX(1)
     PROA_RADIX(2)
     PROA_RADIX(3)
     PROA_RADIX(4)
@@ -168,7 +303,7 @@ void RunAnyPass(const ColumnPass<T>& pass, const T* in, int64_t in_row, T* out,
     PROA_RADIX(16)
 #undef PROA_RADIX
     default:
-      return RunPrimePass(pass, in, in_row, out, work);
+      return RunPrimePass(pass, in, out, work);
   }
 }
 
@@ -190,7 +325,7 @@ const FftLoops<T>& Loops() {
       .split_line = SplitLine<T>,
       .join_line = JoinLine<T>,
       .mirror_rows = MirrorRows<T>,
-      .turn_and_transpose = TurnAndTranspose<T>,
+      .transpose = Transpose<T>,
       .multiply = Multiply<T>,
   };
   return kLoops;

@@ -28,14 +28,40 @@ struct ColumnPass {
 
 inline constexpr int64_t kPrimeBlock = 4;
 
+// Where a pass reads: element k is at from + k * row, a row; or, if `half` is
+// not 0, complex numbers of columns: those of the first half of the lanes there
+// and those of the second half `half` numbers after them. `swap` exchanges real
+// and imaginary parts of columns.
+template <typename T>
+struct PassSource {
+  const T* from;
+  int64_t row;
+  int64_t half = 0;
+  bool swap = false;
+};
+
+// Where a pass writes, likewise; only the last pass writes columns, times
+// `factor`, or turned rows. Rows are turned each by a row of `turns` and,
+// unless that is null, by a number of `more`.
+template <typename T>
+struct PassSink {
+  T* to;
+  int64_t row;
+  int64_t half = 0;
+  bool swap = false;
+  T factor = 1;
+  const T* turns = nullptr;
+  const T* more = nullptr;
+};
+
 template <typename T>
 struct FftLoops {
   int64_t lanes;
 
-  // Rows `out` from rows `in`, which are `in_row` numbers apart. `work` has
-  // room for 2 * radix rows.
-  void (*pass)(const ColumnPass<T>& pass, const T* in, int64_t in_row, T* out,
-               T* work);
+  // `work` has room for 2 * radix rows. What is written may be what was read
+  // by a pass that is alone.
+  void (*pass)(const ColumnPass<T>& pass, const PassSource<T>& in,
+               const PassSink<T>& out, T* work);
 
   // Rows from columns that lie side by side: element k of column l < count is
   // at from + k * row + 2 * l. The lanes after them become 0. `swap` exchanges
@@ -77,11 +103,11 @@ struct FftLoops {
   // Of the first n / 2 + 1 of n rows (n is odd) the others, conjugates.
   void (*mirror_rows)(T* rows, int64_t n, bool swap);
 
-  // Multiplies `rows` rows with those of `turns` (and each with a number of
-  // `more` unless that is null) and writes the transpose: `lanes` lines of rows
-  // of lanes, `to_row` apart. Those after the last of `rows` become 0.
-  void (*turn_and_transpose)(const T* from, int64_t rows, const T* turns,
-                             const T* more, T* to, int64_t to_row);
+  // Row c of `to` has, in lane l, element c of what starts at starts[l], and an
+  // imaginary part that lies `lanes` numbers after it. `columns` rows, a
+  // multiple of lanes / 2, that are `row` numbers apart.
+  void (*transpose)(const T* const* starts, int64_t columns, T* to,
+                    int64_t row);
 
   // Lines of complex numbers: to = a b.
   void (*multiply)(const T* a, const T* b, int64_t n, T* to);

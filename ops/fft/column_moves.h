@@ -55,8 +55,7 @@ template <typename T, int step, int... c>
 // 16 bytes from each of some addresses, which are `step` of them apart.
 template <typename T>
 [[gnu::always_inline]] inline typename VectorOf<T>::Type LoadPieces(
-    const T* const* from, int step, int64_t at) {
-  using V = typename VectorOf<T>::Type;
+    const T* const* from, [[maybe_unused]] int step, int64_t at) {
 #if defined(__AVX512F__)
   const auto piece = [&](int i) __attribute__((always_inline)) {
     return _mm_loadu_ps(reinterpret_cast<const float*>(from[i * step] + at));
@@ -65,47 +64,42 @@ template <typename T>
   v = _mm512_insertf32x4(v, piece(1), 1);
   v = _mm512_insertf32x4(v, piece(2), 2);
   v = _mm512_insertf32x4(v, piece(3), 3);
-  return reinterpret_cast<V>(v);
+  return reinterpret_cast<typename VectorOf<T>::Type>(v);
 #elif defined(__AVX2__)
   const auto piece = [&](int i) __attribute__((always_inline)) {
     return _mm_loadu_ps(reinterpret_cast<const float*>(from[i * step] + at));
   };
-  return reinterpret_cast<V>(
+  return reinterpret_cast<typename VectorOf<T>::Type>(
       _mm256_insertf128_ps(_mm256_castps128_ps256(piece(0)), piece(1), 1));
 #else
   return VectorOf<T>::Load(from[0] + at);
 #endif
 }
 
-// rows[c], lane l = from[l][at + c]: pieces of 16 bytes are put together by
-// their loads, which spares half of the exchanges in registers.
+// rows[c], lane l = from[l][at + c], for 16 bytes of c: pieces are put together
+// by their loads, which spares half of the exchanges in registers.
+template <typename T>
+[[gnu::always_inline]] inline void TransposePieces(
+    const T* const* from, int64_t at, typename VectorOf<T>::Type* rows) {
+  constexpr int kPiece = 16 / static_cast<int>(sizeof(T));
+#pragma GCC unroll 4
+  for (int i = 0; i < kPiece; ++i) rows[i] = LoadPieces(from + i, kPiece, at);
+#pragma GCC unroll 4
+  for (int i = 0; i < kPiece; i += 2)
+    SwapSquares<T, 1>(rows[i], rows[i + 1], kAllLanes<T>);
+  if constexpr (kPiece == 4) {
+    SwapSquares<T, 2>(rows[0], rows[2], kAllLanes<T>);
+    SwapSquares<T, 2>(rows[1], rows[3], kAllLanes<T>);
+  }
+}
+
 template <typename T>
 [[gnu::always_inline]] inline void TransposeSquare(
     const T* const* from, int64_t at, typename VectorOf<T>::Type* rows) {
   constexpr int kPiece = 16 / static_cast<int>(sizeof(T));
 #pragma GCC unroll 8
-  for (int c = 0; c < VectorOf<T>::kLanes; c += kPiece) {
-#pragma GCC unroll 4
-    for (int i = 0; i < kPiece; ++i)
-      rows[c + i] = LoadPieces(from + i, kPiece, at + c);
-#pragma GCC unroll 4
-    for (int i = 0; i < kPiece; i += 2)
-      SwapSquares<T, 1>(rows[c + i], rows[c + i + 1], kAllLanes<T>);
-    if constexpr (kPiece == 4) {
-      SwapSquares<T, 2>(rows[c], rows[c + 2], kAllLanes<T>);
-      SwapSquares<T, 2>(rows[c + 1], rows[c + 3], kAllLanes<T>);
-    }
-  }
-}
-
-// Of kLanes rows in memory, `row` numbers apart.
-template <typename T>
-[[gnu::always_inline]] inline void TransposeSquare(
-    const T* from, int64_t row, typename VectorOf<T>::Type* rows) {
-  const T* starts[VectorOf<T>::kLanes];
-#pragma GCC unroll 16
-  for (int l = 0; l < VectorOf<T>::kLanes; ++l) starts[l] = from + l * row;
-  TransposeSquare<T>(starts, 0, rows);
+  for (int c = 0; c < VectorOf<T>::kLanes; c += kPiece)
+    TransposePieces<T>(from, at + c, rows + c);
 }
 
 template <typename T>
@@ -297,40 +291,19 @@ void StoreRealLines(const T* from, int64_t n, bool swap, T factor,
 }
 
 template <typename T>
-void TurnAndTranspose(const T* from, int64_t rows, const T* turns,
-                      const T* more, T* to, int64_t to_row) {
+void Transpose(const T* const* starts, int64_t columns, T* to, int64_t row) {
   using V = VectorOf<T>;
-  constexpr int64_t kLanes = V::kLanes, kRow = 2 * kLanes;
-  alignas(64) T turned[kLanes * kRow];
-  for (int64_t k = 0; k < rows; k += kLanes) {
-    for (int64_t l = 0; l < kLanes; ++l) {
-      T* const y = turned + l * kRow;
-      if (k + l >= rows) {
-        V::Store(y, typename V::Type{});
-        V::Store(y + kLanes, typename V::Type{});
-        continue;
-      }
-      const T* const x = from + (k + l) * kRow;
-      const T* const w = turns + (k + l) * kRow;
-      auto xr = V::Load(x), xi = V::Load(x + kLanes);
-      if (more != nullptr) {
-        const T c = more[2 * (k + l)], s = more[2 * (k + l) + 1];
-        const auto r = xr * c - xi * s;
-        xi = xi * c + xr * s;
-        xr = r;
-      }
-      const auto wr = V::Load(w), wi = V::Load(w + kLanes);
-      V::Store(y, xr * wr - xi * wi);
-      V::Store(y + kLanes, xi * wr + xr * wi);
+  constexpr int kLanes = V::kLanes;
+  constexpr int kPiece = 16 / static_cast<int>(sizeof(T));
+  for (int64_t c = 0; c < columns; c += kPiece) {
+#pragma GCC unroll 2
+    for (int part = 0; part < 2; ++part) {
+      typename V::Type rows[kPiece];
+      TransposePieces<T>(starts, c + part * kLanes, rows);
+#pragma GCC unroll 4
+      for (int i = 0; i < kPiece; ++i)
+        V::Store(to + (c + i) * row + part * kLanes, rows[i]);
     }
-    typename V::Type out[kLanes];
-    TransposeSquare<T>(turned, kRow, out);
-#pragma GCC unroll 16
-    for (int l = 0; l < kLanes; ++l) V::Store(to + l * to_row + 2 * k, out[l]);
-    TransposeSquare<T>(turned + kLanes, kRow, out);
-#pragma GCC unroll 16
-    for (int l = 0; l < kLanes; ++l)
-      V::Store(to + l * to_row + 2 * k + kLanes, out[l]);
   }
 }
 

@@ -13,11 +13,14 @@ struct Radix {
   int64_t points;
   double cost;
 };
-constexpr Radix kRadices[] = {{16, 11.5}, {8, 8.5}, {4, 6.5}, {2, 5},  {3, 7},
-                              {5, 9},     {7, 11},  {6, 9},   {9, 11}, {10, 11},
-                              {12, 10.5}, {15, 13}, {11, 15}, {13, 17}};
+constexpr Radix kRadices[] = {{16, 7.5}, {8, 5.7},  {4, 5},  {2, 4.8}, {3, 5},
+                              {5, 5},    {7, 5.2},  {6, 6},  {9, 5.7}, {10, 6},
+                              {12, 6.3}, {15, 7.5}, {11, 9}, {13, 9.8}};
 
-double CostOfPrime(int64_t p) { return 8 + 0.6 * static_cast<double>(p); }
+double CostOfPrime(int64_t p) { return 8 + 0.48 * static_cast<double>(p); }
+
+// Of a pass over rows that do not fit into the first cache.
+constexpr double kFarRows = 4.5;
 
 int64_t SmallestFactor(int64_t n) {
   for (int64_t p = 2; p * p <= n; ++p) {
@@ -29,6 +32,8 @@ int64_t SmallestFactor(int64_t n) {
 // The cheapest ways of n and of what is left of it.
 class Ways {
  public:
+  explicit Ways(double of_pass) : of_pass_(of_pass) {}
+
   struct Way {
     double cost;
     int64_t radix;
@@ -39,7 +44,7 @@ class Ways {
     if (found != ways_.end()) return found->second;
     Way best{0, 1};
     const auto try_radix = [&](int64_t radix, double cost) {
-      const double all = cost + Of(n / radix).cost;
+      const double all = cost + of_pass_ + Of(n / radix).cost;
       if (best.radix == 1 || all < best.cost) best = {all, radix};
     };
     for (const auto& [points, cost] : kRadices) {
@@ -53,6 +58,7 @@ class Ways {
   }
 
  private:
+  double of_pass_;
   std::map<int64_t, Way> ways_;
 };
 
@@ -100,8 +106,10 @@ int64_t LargestFactor(int64_t n) {
   return std::max(largest, n);
 }
 
-double CostOf(int64_t n, std::vector<int64_t>* radices) {
-  Ways ways;
+double CostOf(int64_t n, int64_t row_bytes, std::vector<int64_t>* radices) {
+  // Looked up many times when a length is chosen; few enough to be kept.
+  static thread_local Ways near(0), far(kFarRows);
+  Ways& ways = 2 * n * row_bytes <= kNearBytes ? near : far;
   const double cost = ways.Of(n).cost;
   for (int64_t rest = n; radices != nullptr && rest > 1;) {
     radices->push_back(ways.Of(rest).radix);
@@ -113,7 +121,9 @@ double CostOf(int64_t n, std::vector<int64_t>* radices) {
 template <typename T>
 ColumnPlan<T>::ColumnPlan(int64_t n) : n_(n) {
   std::vector<int64_t> radices;
-  CostOf(n, &radices);
+  CostOf(n, FindFftLoops<T>().lanes * 2 * static_cast<int64_t>(sizeof(T)),
+         &radices);
+  if (n == 1) radices = {1};
   std::vector<std::pair<int64_t, int64_t>> starts;  // of turns and primes
   int64_t before = 1;
   for (const int64_t radix : radices) {
@@ -125,6 +135,7 @@ ColumnPlan<T>::ColumnPlan(int64_t n) : n_(n) {
     }
     starts.back().second = static_cast<int64_t>(numbers_.size());
     const bool unrolled =
+        radix == 1 ||
         std::any_of(std::begin(kRadices), std::end(kRadices),
                     [&](const Radix& r) { return r.points == radix; });
     if (!unrolled) {
@@ -141,16 +152,24 @@ ColumnPlan<T>::ColumnPlan(int64_t n) : n_(n) {
 }
 
 template <typename T>
-T* ColumnPlan<T>::Run(const T* in, int64_t row, T* a, T* b, T* work) const {
+void ColumnPlan<T>::Run(const PassSource<T>& in, const PassSink<T>& out, T* a,
+                        T* b, T* work) const {
   const FftLoops<T>& loops = FindFftLoops<T>();
   const int64_t dense = 2 * loops.lanes;
-  T* result = const_cast<T*>(in);
-  for (const auto& pass : passes_) {
-    T* const to = result == a ? b : a;
-    loops.pass(pass, result, row, to, work);
-    result = to;
-    row = dense;
+  PassSource<T> source = in;
+  for (size_t i = 0; i + 1 < passes_.size(); ++i) {
+    T* const to = source.from == a ? b : a;
+    loops.pass(passes_[i], source, {.to = to, .row = dense}, work);
+    source = {.from = to, .row = dense};
   }
+  loops.pass(passes_.back(), source, out, work);
+}
+
+template <typename T>
+T* ColumnPlan<T>::RunRows(T* a, T* b, T* work) const {
+  const int64_t dense = 2 * FindFftLoops<T>().lanes;
+  T* const result = passes_.size() % 2 == 0 ? a : b;
+  Run({.from = a, .row = dense}, {.to = result, .row = dense}, a, b, work);
   return result;
 }
 

@@ -2,7 +2,7 @@
 // radices and the turns between them.
 //
 //   ColumnPlan<float> plan(360);
-//   const float* result = plan.Run(rows, row, a, b, work);
+//   plan.Run({.from = x, .row = 32}, {.to = y, .row = 32}, a, b, work);
 //
 // Immutable once made; cheap to run, dear to make.
 #ifndef PROA_OPS_FFT_COLUMN_PLAN_H_
@@ -25,9 +25,12 @@ std::complex<double> TurnOf(int64_t k, int64_t n);
 // The largest prime factor of n >= 1, or 1.
 int64_t LargestFactor(int64_t n);
 
-// What a transform of n points costs for each of them, in cycles of a row;
-// `radices` are then those of the cheapest way.
-double CostOf(int64_t n, std::vector<int64_t>* radices);
+// Rows that stay in the first cache.
+inline constexpr int64_t kNearBytes = 40960;
+
+// What a transform of n points costs for each of its rows of row_bytes, in
+// cycles; `radices` are then those of the cheapest way.
+double CostOf(int64_t n, int64_t row_bytes, std::vector<int64_t>* radices);
 
 template <typename T>
 class ColumnPlan {
@@ -35,9 +38,12 @@ class ColumnPlan {
   // LargestFactor(n) <= kLargestPrime.
   explicit ColumnPlan(int64_t n);
 
-  // Transforms n rows, `row` numbers apart. The result is in a or b, which have
-  // n rows each; `in` may be a. `work` holds WorkRows() rows.
-  T* Run(const T* in, int64_t row, T* a, T* b, T* work) const;
+  // Transforms n elements of all lanes. a and b have room for n rows each,
+  // `work` for work_rows(); `in` may be a or what `out` is.
+  void Run(const PassSource<T>& in, const PassSink<T>& out, T* a, T* b,
+           T* work) const;
+  // The same of rows in a. The result is in a or b.
+  T* RunRows(T* a, T* b, T* work) const;
 
   int64_t points() const { return n_; }
   int64_t work_rows() const { return work_rows_; }

@@ -14,14 +14,24 @@ constexpr int64_t kFullTurns = 1 << 13;
 
 int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-// Cycles of transforms of n points of all rows of `blocks` vectors. Rows that
-// do not fit into the first cache twice take longer.
+// Vectors of `columns` lanes.
+int64_t Blocks(int64_t columns, int64_t lanes) {
+  return RoundUp(columns, lanes) / lanes;
+}
+
+// Cycles of one step of a split: transforms of n points of all columns. `ends`:
+// of what is done with each row besides.
 template <typename T>
-double CostOfColumns(int64_t n, int64_t columns) {
+double CostOfStep(int64_t n, int64_t columns, double ends) {
   const int64_t lanes = FindFftLoops<T>().lanes;
-  const auto rows = static_cast<double>(RoundUp(columns, lanes) / lanes * n);
-  const bool fits = n * lanes * 4 * static_cast<int64_t>(sizeof(T)) <= 40960;
-  return rows * (CostOf(n, nullptr) * (fits ? 1 : 1.8) + 4);
+  const int64_t row_bytes = 2 * lanes * static_cast<int64_t>(sizeof(T));
+  const auto blocks = static_cast<double>(Blocks(columns, lanes));
+  const double partial = columns % lanes != 0 ? 6.0 / blocks : 0;
+  const double cost =
+      blocks * (static_cast<double>(n) *
+                    (CostOf(n, row_bytes, nullptr) + ends + partial) +
+                60);
+  return 2 * columns == lanes ? cost / 2 : cost;  // two lines share vectors
 }
 
 // The smallest product of 2, 3, 5 and 7 that is at least n and costs least.
@@ -77,9 +87,10 @@ Split BestSplit(int64_t n) {
   for (int64_t p = 2; p * p <= n * 16 && p < n; ++p) {
     if (n % p != 0 || p * 16 < n / p) continue;
     const int64_t q = n / p;
-    const double cost = CostOfColumns<T>(p, q) + CostOfColumns<T>(q, p) +
-                        static_cast<double>(n) * 9 /
-                            static_cast<double>(FindFftLoops<T>().lanes);
+    const int64_t lanes = FindFftLoops<T>().lanes;
+    const double cost =
+        CostOfStep<T>(p, q, 5) + CostOfStep<T>(q, p, 3) +
+        6.5 * static_cast<double>(Blocks(p, lanes) * Blocks(q, lanes) * lanes);
     if (cost < best.cost) best = {p, q, cost};
   }
   return best;
@@ -90,16 +101,25 @@ template Split BestSplit<double>(int64_t);
 
 template <typename T>
 TwoStep<T>::TwoStep(int64_t p, int64_t q)
-    : p_(p), q_(q), first_(p), second_(q) {
-  const int64_t n = p * q, lanes = FindFftLoops<T>().lanes;
-  p_blocks_ = RoundUp(p, lanes) / lanes;
-  q_blocks_ = RoundUp(q, lanes) / lanes;
+    : p_(p),
+      q_(q),
+      lanes_(FindFftLoops<T>().lanes),
+      p_blocks_(RoundUp(p, lanes_) / lanes_),
+      q_blocks_(RoundUp(q, lanes_) / lanes_),
+      first_pairs_(2 * q == lanes_ && q * sizeof(T) >= 16),
+      second_pairs_(2 * p == lanes_),
+      first_(p),
+      second_(q) {
+  const int64_t n = p * q, row = 2 * lanes_;
+  // Rows of the transpose do not start in the same set of the cache.
+  middle_row_ = p_blocks_ * row + (p_blocks_ % 4 == 0 ? row : 0);
   const bool full = n <= kFullTurns;
   for (int64_t b = 0; b < (full ? q_blocks_ : 1); ++b) {
     for (int64_t k = 0; k < p; ++k) {
       for (const bool real : {true, false}) {
-        for (int64_t l = 0; l < lanes; ++l) {
-          const auto turn = TurnOf(k * (b * lanes + l), n);
+        for (int64_t l = 0; l < lanes_; ++l) {
+          const int64_t j = first_pairs_ ? l % q : b * lanes_ + l;
+          const auto turn = TurnOf(k * j, n);
           fine_.push_back(static_cast<T>(real ? turn.real() : turn.imag()));
         }
       }
@@ -108,7 +128,7 @@ TwoStep<T>::TwoStep(int64_t p, int64_t q)
   if (full) return;
   for (int64_t b = 0; b < q_blocks_; ++b) {
     for (int64_t k = 0; k < p; ++k)
-      AppendTurn(TurnOf(k * b * lanes, n), coarse_);
+      AppendTurn(TurnOf(k * b * lanes_, n), coarse_);
   }
 }
 
@@ -119,34 +139,112 @@ int64_t TwoStep<T>::numbers() const {
 }
 
 template <typename T>
-void TwoStep<T>::Run(const std::complex<T>* in, std::complex<T>* out,
-                     bool forward, T factor, Scratch<T>& scratch) const {
+void TwoStep<T>::First(const C* in, const C* other, bool forward,
+                       const Room& room, int64_t block, T* turned) const {
   const FftLoops<T>& loops = FindFftLoops<T>();
-  const int64_t lanes = loops.lanes, row = 2 * lanes;
-  const int64_t rows = std::max(p_, q_) * row;
-  const int64_t work_rows =
-      std::max(first_.work_rows(), second_.work_rows()) * row;
-  // Lines of the transpose do not start in the same set of the cache.
-  const int64_t middle_row = p_blocks_ * row + (p_blocks_ % 8 == 0 ? row : 0);
-  T* const a =
-      scratch.Get(2 * rows + work_rows + q_blocks_ * lanes * middle_row);
-  T *const b = a + rows, *const work = b + rows,
-           *const middle = work + work_rows;
-  const T* const from = reinterpret_cast<const T*>(in);
-  for (int64_t j = 0; j < q_blocks_; ++j) {
-    loops.load_columns(from + j * row, 2 * q_, p_,
-                       std::min(lanes, q_ - j * lanes), !forward, a);
-    const T* const done = first_.Run(a, row, a, b, work);
-    const bool full = coarse_.empty();
-    loops.turn_and_transpose(done, p_, fine_.data() + (full ? j * p_ * row : 0),
-                             full ? nullptr : coarse_.data() + j * p_ * 2,
-                             middle + j * lanes * middle_row, middle_row);
+  const int64_t row = 2 * lanes_;
+  const T* const from = reinterpret_cast<const T*>(in) + block * row;
+  PassSource<T> source{from, 2 * q_, lanes_, !forward};
+  if (first_pairs_ && other != nullptr) {
+    source.half = reinterpret_cast<const T*>(other) - from;
+  } else if (const int64_t count = q_ - block * lanes_; count < lanes_) {
+    loops.load_columns(from, 2 * q_, p_, count, !forward, room.a);
+    source = {room.a, row};
   }
+  const bool full = coarse_.empty();
+  const PassSink<T> sink{
+      .to = turned,
+      .row = row,
+      .turns = fine_.data() + (full ? block * p_ * row : 0),
+      .more = full ? nullptr : coarse_.data() + block * p_ * 2};
+  first_.Run(source, sink, room.a, room.b, room.work);
+}
+
+template <typename T>
+void TwoStep<T>::Transpose(const T* turned, const T* other, int64_t block,
+                           const Room& room) const {
+  const FftLoops<T>& loops = FindFftLoops<T>();
+  const int64_t row = 2 * lanes_;
+  const T* const zero = room.middle - row;
+  const T* starts[16];
+  if (second_pairs_) {
+    for (int64_t l = 0; l < lanes_; ++l)
+      starts[l] = (l < p_ ? turned : other) + l % p_ * row;
+    loops.transpose(starts, first_pairs_ ? q_ : lanes_,
+                    room.middle + block * lanes_ * middle_row_, middle_row_);
+    return;
+  }
+  for (int64_t line = 0; line < (first_pairs_ ? 2 : 1); ++line) {
+    for (int64_t k = 0; k < p_blocks_; ++k) {
+      for (int64_t l = 0; l < lanes_; ++l) {
+        const int64_t j = k * lanes_ + l;
+        starts[l] = j < p_ ? turned + j * row + line * q_ : zero;
+      }
+      loops.transpose(
+          starts, first_pairs_ ? q_ : lanes_,
+          room.middle + (block * lanes_ + line * q_) * middle_row_ + k * row,
+          middle_row_);
+    }
+  }
+}
+
+template <typename T>
+void TwoStep<T>::Second(C* out, C* other, bool forward, T factor,
+                        const Room& room) const {
+  const FftLoops<T>& loops = FindFftLoops<T>();
+  const int64_t row = 2 * lanes_;
   T* const to = reinterpret_cast<T*>(out);
   for (int64_t k = 0; k < p_blocks_; ++k) {
-    const T* const done = second_.Run(middle + k * row, middle_row, a, b, work);
-    loops.store_columns(done, q_, std::min(lanes, p_ - k * lanes), !forward,
-                        factor, to + k * row, 2 * p_);
+    const PassSource<T> source{room.middle + k * row, middle_row_};
+    PassSink<T> sink{to + k * row, 2 * p_, lanes_, !forward, factor};
+    const int64_t count = p_ - k * lanes_;
+    if (second_pairs_ && other != nullptr) {
+      sink.half = reinterpret_cast<T*>(other) - to;
+    } else if (count < lanes_) {
+      T* const rows = room.turned;
+      second_.Run(source, {.to = rows, .row = row}, room.a, room.b, room.work);
+      loops.store_columns(rows, q_, count, !forward, factor, to + k * row,
+                          2 * p_);
+      continue;
+    }
+    second_.Run(source, sink, room.a, room.b, room.work);
+  }
+}
+
+template <typename T>
+void TwoStep<T>::Run(const C* const* in, C* const* out, int64_t count,
+                     bool forward, T factor, Scratch<T>& scratch) const {
+  const int64_t row = 2 * lanes_;
+  const int64_t rows = std::max(p_, q_) * row;
+  const int64_t work = std::max(first_.work_rows(), second_.work_rows()) * row;
+  // Of two lines, if they share vectors in one step only.
+  const int64_t lines = first_pairs_ && !second_pairs_ ? 2 : 1;
+  Room room;
+  room.a =
+      scratch.Get(4 * rows + work + row + (lines * q_ + lanes_) * middle_row_);
+  room.b = room.a + rows;
+  room.turned = room.b + rows;  // 2 * p rows, or q
+  room.work = room.turned + 2 * rows;
+  T* const zero = room.work + work;
+  std::fill_n(zero, row, T(0));
+  room.middle = zero + row;
+  const bool pairs = first_pairs_ || second_pairs_;
+  for (int64_t l = 0; l < count; l += pairs ? 2 : 1) {
+    const bool two = pairs && l + 1 < count;
+    const C* const next = two ? in[l + 1] : nullptr;
+    T* const other = room.turned + (first_pairs_ ? q_ : rows);
+    for (int64_t j = 0; j < q_blocks_; ++j) {
+      First(in[l], next, forward, room, j, room.turned);
+      if (two && !first_pairs_) First(next, nullptr, forward, room, j, other);
+      Transpose(room.turned, two || first_pairs_ ? other : room.turned, j,
+                room);
+    }
+    Second(out[l], two ? out[l + 1] : nullptr, forward, factor, room);
+    if (two && !second_pairs_) {
+      Room of_other = room;
+      of_other.middle += q_ * middle_row_;
+      Second(out[l + 1], nullptr, forward, factor, of_other);
+    }
   }
 }
 
@@ -164,8 +262,8 @@ Bluestein::Bluestein(int64_t n)
   for (int64_t k = 0; k < n; ++k) filter_[k] = std::conj(chirp_[k]);
   for (int64_t k = 1; k < n; ++k) filter_[m_ - k] = filter_[k];
   Scratch<double> scratch;
-  convolution_.Run(filter_.data(), filter_.data(), true,
-                   1 / static_cast<double>(m_), scratch);
+  std::complex<double>* const line = filter_.data();
+  convolution_.Run(&line, &line, 1, true, 1 / static_cast<double>(m_), scratch);
 }
 
 int64_t Bluestein::numbers() const {
@@ -193,10 +291,10 @@ void Bluestein::Run(const std::complex<T>* in, std::complex<T>* out,
   }
   loops.multiply(numbers(a), reinterpret_cast<const double*>(chirp_.data()), n_,
                  numbers(a));
-  convolution_.Run(a, a, true, 1.0, scratch);
+  convolution_.Run(&a, &a, 1, true, 1.0, scratch);
   loops.multiply(numbers(a), reinterpret_cast<const double*>(filter_.data()),
                  m_, numbers(a));
-  convolution_.Run(a, a, false, static_cast<double>(factor), scratch);
+  convolution_.Run(&a, &a, 1, false, static_cast<double>(factor), scratch);
   loops.multiply(numbers(a), reinterpret_cast<const double*>(chirp_.data()), n_,
                  numbers(a));
   for (int64_t k = 0; k < n_; ++k) {

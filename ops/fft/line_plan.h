@@ -46,13 +46,28 @@ class TwoStep {
  public:
   TwoStep(int64_t p, int64_t q);
 
-  // out = the transform of `in`, times `factor`; both [n], out may be in.
-  void Run(const std::complex<T>* in, std::complex<T>* out, bool forward,
-           T factor, Scratch<T>& scratch) const;
+  // The transforms of `count` lines of n numbers, times `factor`; out[l] may be
+  // in[l].
+  void Run(const std::complex<T>* const* in, std::complex<T>* const* out,
+           int64_t count, bool forward, T factor, Scratch<T>& scratch) const;
   int64_t numbers() const;
 
  private:
-  int64_t p_, q_, p_blocks_, q_blocks_;
+  using C = std::complex<T>;
+  struct Room {
+    T *a, *b, *work, *turned, *middle;
+  };
+
+  // Steps of one line, or of two that share the lanes of vectors: with q * 2
+  // lanes in the first step, with p * 2 lanes in the second.
+  void First(const C* in, const C* other, bool forward, const Room& room,
+             int64_t block, T* turned) const;
+  void Transpose(const T* turned, const T* other, int64_t block,
+                 const Room& room) const;
+  void Second(C* out, C* other, bool forward, T factor, const Room& room) const;
+
+  int64_t p_, q_, lanes_, p_blocks_, q_blocks_, middle_row_;
+  bool first_pairs_, second_pairs_;
   ColumnPlan<T> first_, second_;
   // Element (k, j) of [p, q] is turned by k j / n: with j = b * lanes + l, by
   // fine_[k][l], and by coarse_[b][k] but for short lines, whose fine_ is

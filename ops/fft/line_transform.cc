@@ -15,6 +15,10 @@ constexpr int64_t kMostKept = int64_t{64} << 20;
 // Longer lines are not transformed in rows, which would not fit into a cache.
 constexpr int64_t kMostRows = 4096;
 
+// Cycles of a row that is loaded from lines and stored to them, and of a block
+// of rows.
+constexpr double kTransposes = 14, kBlock = 150;
+
 constexpr double kNever = std::numeric_limits<double>::max();
 
 template <typename T>
@@ -69,12 +73,12 @@ typename LineTransform<T>::Plan& LineTransform<T>::Of(int64_t n) {
   // Made in full before it is kept: memory may run out on the way.
   auto plan = std::make_unique<Plan>();
   plan->column_cost = plan->line_cost = kNever;
-  const int64_t lanes = Lanes();
   const bool smooth = LargestFactor(n) <= kLargestPrime;
   if (smooth && n <= kMostRows) {
-    const bool fits = n * lanes * 4 * static_cast<int64_t>(sizeof(T)) <= 40960;
+    const int64_t row_bytes = 2 * Lanes() * static_cast<int64_t>(sizeof(T));
     plan->column_cost =
-        static_cast<double>(n) * (CostOf(n, nullptr) * (fits ? 1 : 1.8) + 13);
+        static_cast<double>(n) * (CostOf(n, row_bytes, nullptr) + kTransposes) +
+        kBlock;
   }
   int64_t numbers = 0;
   if (smooth) {
@@ -146,13 +150,15 @@ typename LineTransform<T>::Rows LineTransform<T>::RowsOf(
 }
 
 template <typename T>
-void LineTransform<T>::Line(const Plan& plan, const C* in, C* out, bool forward,
-                            T factor) {
-  if (plan.bluestein.has_value()) {
-    plan.bluestein->Run(in, out, forward, factor, convolution_);
-  } else {
-    plan.two_step->Run(in, out, forward, factor, scratch_);
+void LineTransform<T>::AlongLines(const Plan& plan, const C* const* in,
+                                  C* const* out, int64_t count, bool forward,
+                                  T factor) {
+  if (!plan.bluestein.has_value()) {
+    plan.two_step->Run(in, out, count, forward, factor, scratch_);
+    return;
   }
+  for (int64_t l = 0; l < count; ++l)
+    plan.bluestein->Run(in[l], out[l], forward, factor, convolution_);
 }
 
 template <typename T>
@@ -162,8 +168,7 @@ void LineTransform<T>::Complex(const LineBlock<const C>& in,
   Plan& plan = Of(n);
   const bool lines = in.lines != nullptr;
   if (!Together(plan, in.count, lines)) {
-    for (int64_t l = 0; l < in.count; ++l)
-      Line(plan, in.lines[l], out.lines[l], forward, factor);
+    AlongLines(plan, in.lines, out.lines, in.count, forward, factor);
     return;
   }
   const FftLoops<T>& loops = FindFftLoops<T>();
@@ -172,42 +177,84 @@ void LineTransform<T>::Complex(const LineBlock<const C>& in,
   if (lines) {
     const auto from = StartsOf<const T>(in, loops.lanes, Numbers(in.lines[0]));
     loops.load_lines(from.at, n, !forward, rows.a);
-  } else {
-    loops.load_columns(Numbers(in.columns), 2 * in.row, n, in.count, !forward,
-                       rows.a);
-  }
-  const T* const done =
-      columns.Run(rows.a, 2 * loops.lanes, rows.a, rows.b, rows.work);
-  if (lines) {
+    const T* const done = columns.RunRows(rows.a, rows.b, rows.work);
     unused_.resize(n);
     const auto to = StartsOf<T>(out, loops.lanes, Numbers(unused_.data()));
     loops.store_lines(done, n, !forward, factor, to.at);
-  } else {
-    loops.store_columns(done, n, in.count, !forward, factor,
-                        Numbers(out.columns), 2 * out.row);
+    return;
+  }
+  const T* const from = Numbers(in.columns);
+  T* const to = Numbers(out.columns);
+  if (in.count == loops.lanes) {
+    columns.Run({from, 2 * in.row, loops.lanes, !forward},
+                {to, 2 * out.row, loops.lanes, !forward, factor}, rows.a,
+                rows.b, rows.work);
+    return;
+  }
+  loops.load_columns(from, 2 * in.row, n, in.count, !forward, rows.a);
+  const T* const done = columns.RunRows(rows.a, rows.b, rows.work);
+  loops.store_columns(done, n, in.count, !forward, factor, to, 2 * out.row);
+}
+
+template <typename T>
+void LineTransform<T>::RealAlongLines(const Plan& plan, const T* const* in,
+                                      C* const* out, int64_t count, int64_t n,
+                                      bool forward, T factor) {
+  const FftLoops<T>& loops = FindFftLoops<T>();
+  if (n % 2 == 0) {
+    const T* const turns = Turns(n);
+    const T sign = forward ? 1 : -1;
+    for (int64_t l = 0; l < count; l += 2) {
+      const int64_t two = std::min<int64_t>(2, count - l);
+      const C* pairs[2] = {reinterpret_cast<const C*>(in[l]),
+                           reinterpret_cast<const C*>(in[l + two - 1])};
+      AlongLines(plan, pairs, out + l, two, true, 1);
+      for (int64_t i = l; i < l + two; ++i)
+        loops.split_line(Numbers(out[i]), n / 2, turns, sign, factor);
+    }
+    return;
+  }
+  buffer_.resize(n);
+  C* const line = buffer_.data();
+  for (int64_t l = 0; l < count; ++l) {
+    std::copy_n(in[l], n, line);
+    AlongLines(plan, &line, &line, 1, forward, factor);
+    std::copy_n(line, n / 2 + 1, out[l]);
   }
 }
 
 template <typename T>
-void LineTransform<T>::OddLine(Plan& plan, const T* in, C* out, int64_t n,
-                               bool forward, T factor) {
-  buffer_.resize(2 * n);
-  std::copy_n(in, n, buffer_.data());
-  Line(plan, buffer_.data(), buffer_.data() + n, forward, factor);
-  std::copy_n(buffer_.data() + n, n / 2 + 1, out);
-}
-
-template <typename T>
-void LineTransform<T>::OddLineBack(Plan& plan, const C* in, T* out, int64_t n,
-                                   bool forward, T factor) {
-  buffer_.resize(2 * n);
-  buffer_[0] = C(in[0].real(), 0);
-  for (int64_t k = 1; k <= n / 2; ++k) {
-    buffer_[k] = in[k];
-    buffer_[n - k] = std::conj(in[k]);
+void LineTransform<T>::RealBackAlongLines(const Plan& plan, const C* const* in,
+                                          T* const* out, int64_t count,
+                                          int64_t n, bool forward, T factor) {
+  const FftLoops<T>& loops = FindFftLoops<T>();
+  if (n % 2 == 0) {
+    const T* const turns = Turns(n);
+    const T sign = forward ? -1 : 1;
+    const int64_t m = n / 2;
+    buffer_.resize(2 * m);
+    for (int64_t l = 0; l < count; l += 2) {
+      const int64_t two = std::min<int64_t>(2, count - l);
+      C* const pairs[2] = {buffer_.data(), buffer_.data() + m};
+      for (int64_t i = 0; i < two; ++i)
+        loops.join_line(Numbers(in[l + i]), m, turns, sign, Numbers(pairs[i]));
+      C* const to[2] = {reinterpret_cast<C*>(out[l]),
+                        reinterpret_cast<C*>(out[l + two - 1])};
+      AlongLines(plan, pairs, to, two, false, factor);
+    }
+    return;
   }
-  Line(plan, buffer_.data(), buffer_.data() + n, forward, factor);
-  for (int64_t j = 0; j < n; ++j) out[j] = buffer_[n + j].real();
+  buffer_.resize(n);
+  C* const line = buffer_.data();
+  for (int64_t l = 0; l < count; ++l) {
+    line[0] = C(in[l][0].real(), 0);
+    for (int64_t k = 1; k <= n / 2; ++k) {
+      line[k] = in[l][k];
+      line[n - k] = std::conj(in[l][k]);
+    }
+    AlongLines(plan, &line, &line, 1, forward, factor);
+    for (int64_t j = 0; j < n; ++j) out[l][j] = line[j].real();
+  }
 }
 
 template <typename T>
@@ -220,15 +267,7 @@ void LineTransform<T>::RealToHalf(const LineBlock<const T>& in,
   const FftLoops<T>& loops = FindFftLoops<T>();
   const T sign = forward ? 1 : -1;
   if (!Together(plan, in.count, lines)) {
-    for (int64_t l = 0; l < in.count; ++l) {
-      if (!pairs) {
-        OddLine(plan, in.lines[l], out.lines[l], n, forward, factor);
-        continue;
-      }
-      Line(plan, reinterpret_cast<const C*>(in.lines[l]), out.lines[l], true,
-           1);
-      loops.split_line(Numbers(out.lines[l]), m, Turns(n), sign, factor);
-    }
+    RealAlongLines(plan, in.lines, out.lines, in.count, n, forward, factor);
     return;
   }
   const ColumnPlan<T>& columns = Columns(plan, m);
@@ -242,7 +281,7 @@ void LineTransform<T>::RealToHalf(const LineBlock<const T>& in,
     loops.load_real_columns(in.columns, in.row, m, in.count, pairs, swap,
                             rows.a);
   }
-  T* done = columns.Run(rows.a, 2 * loops.lanes, rows.a, rows.b, rows.work);
+  T* done = columns.RunRows(rows.a, rows.b, rows.work);
   if (pairs) {
     T* const split = done == rows.a ? rows.b : rows.a;
     loops.split_rows(done, m, Turns(n), sign, split);
@@ -268,17 +307,7 @@ void LineTransform<T>::HalfToReal(const LineBlock<const C>& in,
   const FftLoops<T>& loops = FindFftLoops<T>();
   const T sign = forward ? -1 : 1;
   if (!Together(plan, in.count, lines)) {
-    for (int64_t l = 0; l < in.count; ++l) {
-      if (!pairs) {
-        OddLineBack(plan, in.lines[l], out.lines[l], n, forward, factor);
-        continue;
-      }
-      buffer_.resize(m);
-      loops.join_line(Numbers(in.lines[l]), m, Turns(n), sign,
-                      Numbers(buffer_.data()));
-      Line(plan, buffer_.data(), reinterpret_cast<C*>(out.lines[l]), false,
-           factor);
-    }
+    RealBackAlongLines(plan, in.lines, out.lines, in.count, n, forward, factor);
     return;
   }
   const ColumnPlan<T>& columns = Columns(plan, m);
@@ -299,8 +328,7 @@ void LineTransform<T>::HalfToReal(const LineBlock<const C>& in,
     loops.mirror_rows(rows.a, n, swap);
   }
   const T* const done =
-      columns.Run(start, 2 * loops.lanes, start,
-                  start == rows.a ? rows.b : rows.a, rows.work);
+      columns.RunRows(start, start == rows.a ? rows.b : rows.a, rows.work);
   if (!lines) {
     return loops.store_real_columns(done, m, in.count, pairs, swap, factor,
                                     out.columns, out.row);

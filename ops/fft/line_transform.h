@@ -83,11 +83,13 @@ class LineTransform {
   bool Together(const Plan& plan, int64_t count, bool lines) const;
   const ColumnPlan<T>& Columns(Plan& plan, int64_t n);
   Rows RowsOf(const ColumnPlan<T>& plan, int64_t rows);
-  void Line(const Plan& plan, const C* in, C* out, bool forward, T factor);
-  void OddLine(Plan& plan, const T* in, C* out, int64_t n, bool forward,
-               T factor);
-  void OddLineBack(Plan& plan, const C* in, T* out, int64_t n, bool forward,
-                   T factor);
+  // One line after the other, or two.
+  void AlongLines(const Plan& plan, const C* const* in, C* const* out,
+                  int64_t count, bool forward, T factor);
+  void RealAlongLines(const Plan& plan, const T* const* in, C* const* out,
+                      int64_t count, int64_t n, bool forward, T factor);
+  void RealBackAlongLines(const Plan& plan, const C* const* in, T* const* out,
+                          int64_t count, int64_t n, bool forward, T factor);
 
   std::map<int64_t, std::unique_ptr<Plan>> plans_;
   std::map<int64_t, std::vector<T>> turns_;

@@ -1,24 +1,16 @@
 // Orthogonal factors, singular values and least squares of one matrix, on one
-// thread, with Eigen. Matrices are dense and row-major, and have elements.
-// T is float, double or one of their complex types.
+// thread, with Eigen and LAPACK. Matrices are dense and row-major, and have
+// elements. T is float, double or one of their complex types.
 #ifndef PROA_OPS_LINALG_ORTHOGONAL_H_
 #define PROA_OPS_LINALG_ORTHOGONAL_H_
 
-#include <complex>
 #include <cstdint>
+
+#include "ops/linalg/real_of.h"
 
 namespace proa::inline v0::ops::dense {
 
-template <typename T>
-struct RealTypeOf {
-  using type = T;
-};
-template <typename T>
-struct RealTypeOf<std::complex<T>> {
-  using type = T;
-};
-template <typename T>
-using RealOf = typename RealTypeOf<T>::type;
+using ops::RealOf;
 
 // a [m, n] = q r with q [m, columns] and r [columns, n], by Householder's
 // reflections; columns is min(m, n) or m. `q` may be null. The diagonal of r is

@@ -3,53 +3,77 @@
 #include <type_traits>
 #include <vector>
 
+#include "ops/linalg/blas_loops.h"
 #include "ops/linalg/factor_loops.h"
+#include "ops/linalg/lapack.h"
 #include "ops/linalg/matrix.h"
 #include "ops/linalg/orthogonal.h"
 #include "ops/linalg/spectral.h"
 
-#include "Eigen/SVD"
-
 namespace proa::inline v0::ops::dense {
 namespace {
 
-using Values = Eigen::VectorXd;
-
-// a = u diag(s) v^H, with u and v null if they are not wanted. Not inlined,
-// since it takes long to compile.
-template <typename W>
-[[gnu::noinline]] bool Decompose(const Matrix<W>& a, bool full, Matrix<W>* u,
-                                 Values* s, Matrix<W>* v) {
-  unsigned options = 0;
-  if (u != nullptr) {
-    options = full ? Eigen::ComputeFullU | Eigen::ComputeFullV
-                   : Eigen::ComputeThinU | Eigen::ComputeThinV;
-  }
-  const Eigen::BDCSVD<Matrix<W>> svd(a, options);
-  if (svd.info() != Eigen::Success) return false;
-  *s = svd.singularValues();
-  if (u != nullptr) {
-    *u = svd.matrixU();
-    *v = svd.matrixV();
-  }
-  return true;
+// u [m, min(m, n)], or [m, m] if `full`, and vh, all row-major, which for
+// LAPACK are the transposes of those of the transpose.
+template <typename T>
+bool Decompose(const T* a, int64_t m, int64_t n, bool full, T* u, RealOf<T>* s,
+               T* vh) {
+  std::vector<T> from(a, a + m * n);
+  return lapack::Singular<T>(n, m, full, from.data(), s, vh, u);
 }
 
-// v diag(1 / s) and u^H of the singular values that are more than rcond times
-// the largest; false if there is no convergence.
-template <typename W>
-bool Invert(const Matrix<W>& a, double rcond, Matrix<W>* scaled_v,
-            Matrix<W>* u_adjoint, Values* s) {
-  Matrix<W> u, v;
-  if (!Decompose<W>(a, false, &u, s, &v)) return false;
-  const double cutoff = rcond * (*s)(0);
-  int64_t rank = 0;
-  while (rank < s->size() && (*s)(rank) > cutoff) ++rank;
-  *scaled_v = v.leftCols(rank);
-  for (int64_t j = 0; j < rank; ++j) scaled_v->col(j) /= (*s)(j);
-  *u_adjoint = u.leftCols(rank).adjoint();
-  return true;
+// The largest number of each column of u becomes real and positive; so do those
+// of the rows of vh that have none.
+template <typename T>
+void FixPhases(int64_t m, int64_t columns, int64_t n, int64_t rows, T* u,
+               T* vh) {
+  Rows<T> left(u, m, columns), right(vh, rows, n);
+  std::vector<int64_t> largest(columns);
+  std::vector<RealOf<T>> most(columns, 0);
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < columns; ++j) {
+      const RealOf<T> square = std::norm(u[i * columns + j]);
+      if (square > most[j]) {
+        most[j] = square;
+        largest[j] = i;
+      }
+    }
+  }
+  std::vector<T> phases(columns);
+  for (int64_t j = 0; j < columns; ++j) {
+    phases[j] = PhaseOf(left.col(j), largest[j]);
+    if (j < rows && phases[j] != T(1))
+      right.row(j) *= Eigen::numext::conj(phases[j]);
+  }
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < columns; ++j) u[i * columns + j] *= phases[j];
+  for (int64_t j = 0; j < columns; ++j) {
+    T& x = u[largest[j] * columns + j];
+    x = std::abs(x);
+  }
+  for (int64_t j = columns; j < rows; ++j) {
+    auto row = right.row(j);
+    const int64_t at = LargestOf(row);
+    row *= PhaseOf(row, at);
+    row(at) = std::abs(row(at));
+  }
 }
+
+// u [m, k], s and vh [k, n] of a, and how many singular values are more than
+// rcond times the largest; -1 if there is no convergence.
+template <typename T>
+struct Factors {
+  Factors(const T* a, int64_t m, int64_t n, double rcond)
+      : k(std::min(m, n)), u(m * k), vh(k * n), s(k) {
+    if (!Decompose(a, m, n, false, u.data(), s.data(), vh.data())) return;
+    rank = 0;
+    while (rank < k && s[rank] > rcond * s[0]) ++rank;
+  }
+  int64_t k;
+  std::vector<T> u, vh;
+  std::vector<RealOf<T>> s;
+  int64_t rank = -1;
+};
 
 // The singular values of float32 as roots of the eigenvalues of a^T a in
 // float64, whose errors (1e-8 of the largest) are below those of a float32
@@ -84,75 +108,58 @@ bool Svd(const T* a, int64_t m, int64_t n, bool full, T* u, RealOf<T>* s,
     constexpr int64_t kLeastForRoots = 32;
     if (u == nullptr && k >= kLeastForRoots) return ValuesByRoots(a, m, n, s);
   }
-  using W = Wide<T>;
-  const Matrix<W> from = Read<W>(a, m, n);
   const int64_t columns = full ? m : k, rows = full ? n : k;
-  if (!from.allFinite()) {
+  if (!ConstRows<T>(a, m, n).allFinite()) {
     WriteNaN(k, s);
     if (u == nullptr) return true;
     WriteNaN(m * columns, u);
     WriteNaN(rows * n, vh);
     return true;
   }
-  Values values;
-  Matrix<W> left, right;
-  const bool vectors = u != nullptr;
-  if (!Decompose<W>(from, full, vectors ? &left : nullptr, &values, &right)) {
-    return false;
-  }
-  Write(values, s);
-  if (!vectors) return true;
-  for (int64_t j = 0; j < columns; ++j) {
-    const W phase = FixPhase(left, j);
-    if (j < k) right.col(j) *= phase;
-  }
-  for (int64_t j = k; j < rows; ++j) FixPhase(right, j);
-  Write(left, u);
-  const Matrix<W> adjoint = right.adjoint();
-  Write(adjoint, vh);
+  if (!Decompose(a, m, n, full, u, s, vh)) return false;
+  if (u != nullptr) FixPhases(m, columns, n, rows, u, vh);
   return true;
 }
 
 template <typename T>
 bool PseudoInverse(const T* a, int64_t m, int64_t n, double rcond, T* out) {
   if (FullRankPseudoInverse(a, m, n, rcond, out)) return true;
-  using W = Wide<T>;
-  const Matrix<W> from = Read<W>(a, m, n);
-  if (!from.allFinite()) {
+  if (!ConstRows<T>(a, m, n).allFinite()) {
     WriteNaN(m * n, out);
     return true;
   }
-  Matrix<W> v, u;
-  Values s;
-  if (!Invert<W>(from, rcond, &v, &u, &s)) return false;
-  Matrix<W> product = Matrix<W>::Zero(n, m);
-  if (v.cols() > 0) product.noalias() = v * u;
-  Write(product, out);
+  Factors<T> f(a, m, n, rcond);
+  if (f.rank < 0) return false;
+  Rows<T> right(f.vh.data(), f.k, n);
+  for (int64_t j = 0; j < f.rank; ++j) right.row(j) /= f.s[j];
+  // The transpose of the product of adjoints, of transposes.
+  FindBlasLoops<T>().gemm(Form::kAdjoint, Form::kAdjoint, m, n, f.rank, T(1),
+                          f.u.data(), f.k, f.vh.data(), n, T(0), out, m);
   return true;
 }
 
 template <typename T>
 bool LeastSquares(const T* a, const T* b, int64_t m, int64_t n, int64_t k,
                   double rcond, T* x, RealOf<T>* s, int32_t* rank) {
-  using W = Wide<T>;
-  const Matrix<W> from = Read<W>(a, m, n);
-  if (!from.allFinite()) {
+  if (!ConstRows<T>(a, m, n).allFinite()) {
     WriteNaN(n * k, x);
     if (s != nullptr) WriteNaN(std::min(m, n), s);
     *rank = static_cast<int32_t>(std::min(m, n));
     return true;
   }
-  Matrix<W> v, u;
-  Values values;
-  if (!Invert<W>(from, rcond, &v, &u, &values)) return false;
-  *rank = static_cast<int32_t>(v.cols());
-  if (s != nullptr) Write(values, s);
-  Matrix<W> found = Matrix<W>::Zero(n, k);
-  if (v.cols() > 0) {
-    const Matrix<W> right = Read<W>(b, m, k), inner = u * right;
-    found.noalias() = v * inner;
-  }
-  Write(found, x);
+  const Factors<T> f(a, m, n, rcond);
+  if (f.rank < 0) return false;
+  *rank = static_cast<int32_t>(f.rank);
+  if (s != nullptr) std::copy(f.s.begin(), f.s.end(), s);
+  // As above: x^T = b^T conj(u) / s conj(vh).
+  const BlasLoops<T>& loops = FindBlasLoops<T>();
+  std::vector<T> inner(k * f.rank);
+  loops.gemm(Form::kAsIs, Form::kAdjoint, k, f.rank, m, T(1), b, k, f.u.data(),
+             f.k, T(0), inner.data(), k);
+  Rows<T> scaled(inner.data(), f.rank, k);
+  for (int64_t j = 0; j < f.rank; ++j) scaled.row(j) /= f.s[j];
+  loops.gemm(Form::kAsIs, Form::kAdjoint, k, n, f.rank, T(1), inner.data(), k,
+             f.vh.data(), n, T(0), x, k);
   return true;
 }
 

@@ -6,39 +6,36 @@
 #include <type_traits>
 #include <vector>
 
+#include "ops/linalg/blas_loops.h"
 #include "ops/linalg/factor_loops.h"
+#include "ops/linalg/lapack.h"
 #include "ops/linalg/leveling.h"
 #include "ops/linalg/matrix.h"
 #include "ops/linalg/tridiagonal.h"
 #include "ops/linalg/tridiagonal_loops.h"
 
-#include "Eigen/Eigenvalues"
-
 namespace proa::inline v0::ops::dense {
 namespace {
 
-template <typename W>
-using Values = Eigen::Matrix<Real<W>, Eigen::Dynamic, 1>;
-
 // NaN or infinity in the triangle that is read.
-template <typename W>
-bool IsLowerFinite(const Matrix<W>& a) {
-  for (int64_t j = 0; j < a.cols(); ++j) {
-    if (!a.col(j).tail(a.rows() - j).allFinite()) return false;
+template <typename T>
+bool IsTriangleFinite(const T* a, int64_t n, bool upper) {
+  for (int64_t i = 0; i < n; ++i) {
+    const ConstRows<T> row(a + i * n + (upper ? i : 0), 1,
+                           upper ? n - i : i + 1);
+    if (!row.allFinite()) return false;
   }
   return true;
 }
 
-// Of the lower triangle; not inlined, since it takes long to compile.
-template <typename W>
-[[gnu::noinline]] bool Decompose(const Matrix<W>& a, Values<W>* w,
-                                 Matrix<W>* v) {
-  const Eigen::SelfAdjointEigenSolver<Matrix<W>> solver(
-      a, v != nullptr ? Eigen::ComputeEigenvectors : Eigen::EigenvaluesOnly);
-  if (solver.info() != Eigen::Success) return false;
-  *w = solver.eigenvalues();
-  if (v != nullptr) *v = solver.eigenvectors();
-  return true;
+// Of the Hermitian matrix of a triangle. A row-major matrix is the transpose
+// for LAPACK, and so the conjugate: of that are the eigenvectors.
+template <typename T>
+bool Decompose(const T* a, int64_t n, bool upper, RealOf<T>* w,
+               Matrix<T>* conjugate_vectors, bool vectors) {
+  *conjugate_vectors = Eigen::Map<const Matrix<T>>(a, n, n);
+  return lapack::HermitianEigen<T>(n, !upper, vectors,
+                                   conjugate_vectors->data(), w);
 }
 
 // Eigenvalues alone of a real symmetric matrix.
@@ -62,22 +59,6 @@ bool SymmetricValues(const T* a, int64_t n, bool upper, T* w) {
   return true;
 }
 
-using C = std::complex<double>;
-
-template <typename W>
-[[gnu::noinline]] bool DecomposeGeneral(const Matrix<W>& a, Eigen::VectorXcd* w,
-                                        Matrix<C>* v) {
-  using Solver = std::conditional_t<Eigen::NumTraits<W>::IsComplex,
-                                    Eigen::ComplexEigenSolver<Matrix<W>>,
-                                    Eigen::EigenSolver<Matrix<W>>>;
-  const Real<W> level = Leveling(a);
-  const Solver solver(level == 1 ? a : Matrix<W>(a * level), v != nullptr);
-  if (solver.info() != Eigen::Success) return false;
-  *w = solver.eigenvalues() / level;
-  if (v != nullptr) *v = solver.eigenvectors();
-  return true;
-}
-
 }  // namespace
 
 template <typename T>
@@ -85,21 +66,16 @@ bool Hermitian(const T* a, int64_t n, bool upper, RealOf<T>* w, T* v) {
   if constexpr (std::is_floating_point_v<T>) {
     if (v == nullptr) return SymmetricValues(a, n, upper, w);
   }
-  using W = Work<T>;
-  Matrix<W> from = Read<W>(a, n, n);
-  if (upper) from = from.adjoint().eval();
-  if (!IsLowerFinite(from)) {
+  if (!IsTriangleFinite(a, n, upper)) {
     WriteNaN(n, w);
     if (v != nullptr) WriteNaN(n * n, v);
     return true;
   }
-  Values<W> values;
-  Matrix<W> vectors;
-  if (!Decompose<W>(from, &values, v == nullptr ? nullptr : &vectors)) {
-    return false;
-  }
-  Write(values, w);
+  Matrix<T> vectors;
+  if (!Decompose(a, n, upper, w, &vectors, v != nullptr)) return false;
   if (v == nullptr) return true;
+  if constexpr (Eigen::NumTraits<T>::IsComplex)
+    vectors = vectors.conjugate().eval();
   for (int64_t j = 0; j < n; ++j) FixPhase(vectors, j);
   Write(vectors, v);
   return true;
@@ -107,58 +83,55 @@ bool Hermitian(const T* a, int64_t n, bool upper, RealOf<T>* w, T* v) {
 
 template <typename T>
 bool HermitianPseudoInverse(const T* a, int64_t n, double rcond, T* out) {
-  using W = Work<T>;
-  const Matrix<W> from = Read<W>(a, n, n);
-  if (!IsLowerFinite(from)) {
+  if (!IsTriangleFinite(a, n, false)) {
     WriteNaN(n * n, out);
     return true;
   }
-  Values<W> values;
-  Matrix<W> v;
-  if (!Decompose<W>(from, &values, &v)) return false;
-  const double cutoff = rcond * values.cwiseAbs().maxCoeff();
-  const Matrix<W> adjoint = v.adjoint();
-  for (int64_t i = 0; i < n; ++i) {
-    v.col(i) *= std::abs(values(i)) > cutoff ? 1 / values(i) : Real<W>(0);
+  std::vector<RealOf<T>> w(n);
+  Matrix<T> v;
+  if (!Decompose(a, n, false, w.data(), &v, true)) return false;
+  const double largest =
+      std::max(std::abs(double{w[0]}), std::abs(double{w[n - 1]}));
+  Matrix<T> scaled(n, n);
+  for (int64_t j = 0; j < n; ++j) {
+    const bool counts = std::abs(w[j]) > rcond * largest;
+    scaled.col(j) = v.col(j) * (counts ? 1 / w[j] : RealOf<T>(0));
   }
-  const Matrix<W> product = v * adjoint;
-  Write(product, out);
+  // Its transpose, of conjugate vectors.
+  FindBlasLoops<T>().gemm(Form::kAsIs, Form::kAdjoint, n, n, n, T(1),
+                          scaled.data(), n, v.data(), n, T(0), out, n);
   return true;
 }
 
 template <typename T>
 bool General(const T* a, int64_t n, std::complex<RealOf<T>>* w,
              std::complex<RealOf<T>>* v) {
-  using W = Wide<T>;
-  const Matrix<W> from = Read<W>(a, n, n);
+  using C = std::complex<RealOf<T>>;
+  Matrix<T> from = Read<T>(a, n, n);
   if (!from.allFinite()) {
     WriteNaN(n, w);
     if (v != nullptr) WriteNaN(n * n, v);
     return true;
   }
-  Eigen::VectorXcd values;
+  std::vector<C> values(n);
   Matrix<C> vectors;
-  if (!DecomposeGeneral<W>(from, &values, v == nullptr ? nullptr : &vectors)) {
+  if (v != nullptr) vectors.resize(n, n);
+  if (!lapack::GeneralEigen<T>(n, from.data(), values.data(),
+                               v == nullptr ? nullptr : vectors.data())) {
     return false;
   }
   std::vector<int64_t> order(n);
   std::iota(order.begin(), order.end(), int64_t{0});
   std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) {
-    return values(i).real() != values(j).real()
-               ? values(i).real() < values(j).real()
-               : values(i).imag() < values(j).imag();
+    return values[i].real() != values[j].real()
+               ? values[i].real() < values[j].real()
+               : values[i].imag() < values[j].imag();
   });
-  using Narrow = std::complex<RealOf<T>>;
-  for (int64_t i = 0; i < n; ++i) w[i] = Narrow(values(order[i]));
+  for (int64_t i = 0; i < n; ++i) w[i] = values[order[i]];
   if (v == nullptr) return true;
-  for (int64_t j = 0; j < n; ++j) {
-    auto column = vectors.col(j);
-    const double length = column.norm();
-    if (length > 0) column /= length;
-    FixPhase(vectors, j);
-  }
-  for (int64_t j = 0; j < n; ++j) {
-    for (int64_t i = 0; i < n; ++i) v[i * n + j] = Narrow(vectors(i, order[j]));
+  for (int64_t j = 0; j < n; ++j) FixPhase(vectors, j);
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < n; ++j) v[i * n + j] = vectors(i, order[j]);
   }
   return true;
 }

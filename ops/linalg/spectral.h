@@ -1,4 +1,4 @@
-// Eigenvalues and eigenvectors of one matrix, on one thread, with Eigen, but
+// Eigenvalues and eigenvectors of one matrix, on one thread, with LAPACK, but
 // for the eigenvalues alone of real symmetric ones (tridiagonal_loops.h).
 // Matrices are dense and row-major, and have elements; NaN gives NaN. All
 // functions return false where the iteration did not converge.

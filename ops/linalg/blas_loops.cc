@@ -1,0 +1,275 @@
+#include "ops/linalg/blas_loops.h"
+
+#include <algorithm>
+
+#include "ops/linalg/blas_products.h"
+#include "ops/linalg/number_parts.h"
+
+namespace proa::inline v0::ops::PROA_ISA {
+namespace {
+
+template <typename T>
+using RealPart = typename PartsOf<T>::Real;
+
+template <typename T>
+const RealPart<T>* PartsAt(const T* x) {
+  return reinterpret_cast<const RealPart<T>*>(x);
+}
+template <typename T>
+RealPart<T>* PartsAt(T* x) {
+  return reinterpret_cast<RealPart<T>*>(x);
+}
+
+// A number to multiply vectors with.
+template <typename T>
+struct Factor {
+  using P = Parts<RealPart<T>>;
+  using Vector = typename P::Type;
+  Factor() = default;
+  explicit Factor(T x) {
+    if constexpr (kIsComplex<T>) {
+      real = P::Fill(x.real());
+      imaginary = P::Alternate(x.imag());
+    } else {
+      real = P::Fill(x);
+    }
+  }
+  // v times this, added to `sum`.
+  Vector AddTo(Vector sum, Vector v) const {
+    sum = P::MultiplyAdd(v, real, sum);
+    if constexpr (kIsComplex<T>)
+      sum = P::MultiplyAdd(P::Swap(v), imaginary, sum);
+    return sum;
+  }
+  Vector real;
+  Vector imaginary;  // of complex numbers
+};
+
+// The sum of products of numbers of two vectors, the first ones conjugate or
+// not.
+template <typename T>
+struct Sum {
+  using P = Parts<RealPart<T>>;
+  using Vector = typename P::Type;
+  // `swapped` is the other one with its parts swapped.
+  void Add(Vector a, Vector other, Vector swapped) {
+    straight = P::MultiplyAdd(a, other, straight);
+    if constexpr (kIsComplex<T>) crossed = P::MultiplyAdd(a, swapped, crossed);
+  }
+  T Value(bool conjugate) const {
+    const auto [even, odd] = P::Sums(straight);
+    if constexpr (kIsComplex<T>) {
+      const auto [left, right] = P::Sums(crossed);
+      return conjugate ? T(even + odd, left - right)
+                       : T(even - odd, left + right);
+    } else {
+      return even + odd;
+    }
+  }
+  Vector straight = {};
+  Vector crossed = {};  // of complex numbers
+};
+
+template <typename T>
+typename Parts<RealPart<T>>::Type SwapOf(typename Parts<RealPart<T>>::Type v) {
+  if constexpr (kIsComplex<T>) return Parts<RealPart<T>>::Swap(v);
+  return v;
+}
+
+// Columns that are passed over together, of which each has a sum: as many as
+// hide how long an addition takes.
+template <typename T>
+inline constexpr int kColumns = kIsComplex<T> ? 4 : 8;
+
+template <typename T, int C>
+void AddColumns(int64_t n, const T* a, int64_t lda, const T* x, T* y) {
+  Factor<T> factors[C];
+  for (int c = 0; c < C; ++c) factors[c] = Factor<T>(x[c]);
+  const RealPart<T>* const from = PartsAt(a);
+  RealPart<T>* const to = PartsAt(y);
+  const int64_t step = lda * PartsOf<T>::kCount;
+  ForParts<T>(n, [&](int64_t i, auto load, auto store) {
+    auto sum = load(to + i);
+#pragma GCC unroll 8
+    for (int c = 0; c < C; ++c)
+      sum = factors[c].AddTo(sum, load(from + i + c * step));
+    store(to + i, sum);
+  });
+}
+
+template <typename T, int C = kColumns<T>>
+void Gemv(int64_t m, int64_t n, const T* a, int64_t lda, const T* x, T* y) {
+  int64_t j = 0;
+  for (; j + C <= n; j += C) AddColumns<T, C>(m, a + j * lda, lda, x + j, y);
+  if constexpr (C > 1) Gemv<T, C / 2>(m, n - j, a + j * lda, lda, x + j, y);
+}
+
+template <typename T, int C>
+void DotColumns(int64_t n, const T* a, int64_t lda, const T* x,
+                Sum<T> (&sums)[C]) {
+  const RealPart<T>*const from = PartsAt(a), *const with = PartsAt(x);
+  const int64_t step = lda * PartsOf<T>::kCount;
+  ForParts<T>(n, [&](int64_t i, auto load, auto) {
+    const auto v = load(with + i), swapped = SwapOf<T>(v);
+#pragma GCC unroll 8
+    for (int c = 0; c < C; ++c)
+      sums[c].Add(load(from + i + c * step), v, swapped);
+  });
+}
+
+template <typename T, int C = kColumns<T>>
+void GemvTurned(int64_t m, int64_t n, T alpha, const T* a, int64_t lda,
+                const T* x, bool conjugate, T* y) {
+  int64_t j = 0;
+  for (; j + C <= n; j += C) {
+    Sum<T> sums[C];
+    DotColumns<T, C>(m, a + j * lda, lda, x, sums);
+    for (int c = 0; c < C; ++c)
+      y[j + c] += Multiply(alpha, sums[c].Value(conjugate));
+  }
+  if constexpr (C > 1)
+    GemvTurned<T, C / 2>(m, n - j, alpha, a + j * lda, lda, x, conjugate,
+                         y + j);
+}
+
+template <typename T>
+void Axpy(int64_t n, T alpha, const T* x, T* y) {
+  AddColumns<T, 1>(n, x, 0, &alpha, y);
+}
+
+template <typename T>
+T Dot(int64_t n, const T* x, const T* y, bool conjugate) {
+  const RealPart<T>*const from = PartsAt(x), *const with = PartsAt(y);
+  constexpr int kSums = 4;
+  Sum<T> sums[kSums];
+  constexpr int64_t kStep =
+      kSums * Parts<RealPart<T>>::kLanes / PartsOf<T>::kCount;
+  int64_t i = 0;
+  for (; i + kStep <= n; i += kStep) {
+#pragma GCC unroll 4
+    for (int s = 0; s < kSums; ++s) {
+      const int64_t at =
+          i * PartsOf<T>::kCount + s * Parts<RealPart<T>>::kLanes;
+      const auto v = Parts<RealPart<T>>::Load(with + at);
+      sums[s].Add(Parts<RealPart<T>>::Load(from + at), v, SwapOf<T>(v));
+    }
+  }
+  Sum<T> rest[1];
+  DotColumns<T, 1>(n - i, x + i, 0, y + i, rest);
+  for (const Sum<T>& sum : sums) {
+    rest[0].straight += sum.straight;
+    rest[0].crossed += sum.crossed;
+  }
+  return rest[0].Value(conjugate);
+}
+
+template <typename T>
+void Scale(int64_t n, T alpha, T* x) {
+  using Vector = typename Factor<T>::Vector;
+  const Factor<T> factor(alpha);
+  RealPart<T>* const to = PartsAt(x);
+  ForParts<T>(n, [&](int64_t i, auto load, auto store) {
+    store(to + i, factor.AddTo(Vector{}, load(to + i)));
+  });
+}
+
+template <typename T>
+double Squares(int64_t n, const T* x) {
+  const RealPart<T>* const from = PartsAt(x);
+  constexpr int kLanes = 32;
+  double sums[kLanes] = {};
+  const int64_t parts = n * PartsOf<T>::kCount;
+  int64_t i = 0;
+  for (; i + kLanes <= parts; i += kLanes) {
+    for (int l = 0; l < kLanes; ++l) {
+      const double v = from[i + l];
+      sums[l] += v * v;
+    }
+  }
+  for (int l = 0; i < parts; ++i, ++l) {
+    const double v = from[i];
+    sums[l] += v * v;
+  }
+  for (int width = kLanes / 2; width > 0; width /= 2)
+    for (int l = 0; l < width; ++l) sums[l] += sums[l + width];
+  return sums[0];
+}
+
+// y += a x and, of each column, the sum with x: one pass over C columns.
+template <typename T, int C>
+void AddAndDotColumns(int64_t n, const T* a, int64_t lda, const T* at, T* y,
+                      const T* x, T* dots) {
+  Factor<T> factors[C];
+  for (int c = 0; c < C; ++c) factors[c] = Factor<T>(at[c]);
+  Sum<T> sums[C];
+  const RealPart<T>*const from = PartsAt(a), *const with = PartsAt(x);
+  RealPart<T>* const to = PartsAt(y);
+  const int64_t step = lda * PartsOf<T>::kCount;
+  ForParts<T>(n, [&](int64_t i, auto load, auto store) {
+    auto sum = load(to + i);
+    const auto v = load(with + i), swapped = SwapOf<T>(v);
+#pragma GCC unroll 4
+    for (int c = 0; c < C; ++c) {
+      const auto column = load(from + i + c * step);
+      sum = factors[c].AddTo(sum, column);
+      sums[c].Add(column, v, swapped);
+    }
+    store(to + i, sum);
+  });
+  for (int c = 0; c < C; ++c) dots[c] = sums[c].Value(true);
+}
+
+// Columns [j, j + C) of the triangle.
+template <typename T, int C>
+void HemvColumns(bool upper, int64_t n, int64_t j, T alpha, const T* a,
+                 int64_t lda, const T* x, T* y) {
+  T at[C], dots[C];
+  for (int c = 0; c < C; ++c) at[c] = Multiply(alpha, x[j + c]);
+  const int64_t first = upper ? 0 : j + C, count = upper ? j : n - first;
+  AddAndDotColumns<T, C>(count, a + first + j * lda, lda, at, y + first,
+                         x + first, dots);
+  for (int c = 0; c < C; ++c) {
+    T sum = dots[c];
+    for (int r = 0; r < C; ++r) {
+      // Element (r, c) of the block on the diagonal.
+      const bool stored = upper ? r <= c : r >= c;
+      const T e = stored ? a[j + r + (j + c) * lda]
+                         : Conjugate(a[j + c + (j + r) * lda]);
+      if (r == c) {
+        sum += std::real(e) * x[j + r];
+      } else {
+        sum += Multiply(Conjugate(e), x[j + r]);
+      }
+    }
+    y[j + c] += Multiply(alpha, sum);
+  }
+}
+
+template <typename T>
+void Hemv(bool upper, int64_t n, T alpha, const T* a, int64_t lda, const T* x,
+          T* y) {
+  constexpr int C = kIsComplex<T> ? 2 : 4;
+  int64_t j = 0;
+  for (; j + C <= n; j += C)
+    HemvColumns<T, C>(upper, n, j, alpha, a, lda, x, y);
+  for (; j < n; ++j) HemvColumns<T, 1>(upper, n, j, alpha, a, lda, x, y);
+}
+
+template <typename T>
+constexpr BlasLoops<T> kLoops = {
+    Axpy<T>,       Dot<T>,  Scale<T>,      Squares<T>,    Gemv<T>,
+    GemvTurned<T>, Hemv<T>, blas::Gemm<T>, blas::Trmm<T>, blas::Her2k<T>,
+};
+
+}  // namespace
+
+const BlasLoops<float>& FloatBlas() { return kLoops<float>; }
+const BlasLoops<double>& DoubleBlas() { return kLoops<double>; }
+const BlasLoops<std::complex<float>>& Complex64Blas() {
+  return kLoops<std::complex<float>>;
+}
+const BlasLoops<std::complex<double>>& Complex128Blas() {
+  return kLoops<std::complex<double>>;
+}
+
+}  // namespace proa::inline v0::ops::PROA_ISA

@@ -1,0 +1,247 @@
+#include "ops/linalg/lapack.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "tensor/error.h"
+
+namespace {
+
+using Complex64 = std::complex<float>;
+using Complex128 = std::complex<double>;
+
+}  // namespace
+
+// Behind the arguments are the lengths of the strings among them.
+extern "C" {
+#define PROA_DECLARE(R, T, geev, gesdd)                                    \
+  void geev(const char* left, const char* right, const int32_t* n, T* a,   \
+            const int32_t* lda, T* w, T* vl, const int32_t* ldvl, T* vr,   \
+            const int32_t* ldvr, T* work, const int32_t* lwork, R* rwork,  \
+            int32_t* info, size_t, size_t);                                \
+  void gesdd(const char* job, const int32_t* m, const int32_t* n, T* a,    \
+             const int32_t* lda, R* s, T* u, const int32_t* ldu, T* vt,    \
+             const int32_t* ldvt, T* work, const int32_t* lwork, R* rwork, \
+             int32_t* iwork, int32_t* info, size_t);
+PROA_DECLARE(float, Complex64, proa_lapack_cgeev_, proa_lapack_cgesdd_)
+PROA_DECLARE(double, Complex128, proa_lapack_zgeev_, proa_lapack_zgesdd_)
+#undef PROA_DECLARE
+
+#define PROA_DECLARE(T, geev, gesdd, syevd)                                \
+  void geev(const char* left, const char* right, const int32_t* n, T* a,   \
+            const int32_t* lda, T* real, T* imaginary, T* vl,              \
+            const int32_t* ldvl, T* vr, const int32_t* ldvr, T* work,      \
+            const int32_t* lwork, int32_t* info, size_t, size_t);          \
+  void gesdd(const char* job, const int32_t* m, const int32_t* n, T* a,    \
+             const int32_t* lda, T* s, T* u, const int32_t* ldu, T* vt,    \
+             const int32_t* ldvt, T* work, const int32_t* lwork,           \
+             int32_t* iwork, int32_t* info, size_t);                       \
+  void syevd(const char* job, const char* uplo, const int32_t* n, T* a,    \
+             const int32_t* lda, T* w, T* work, const int32_t* lwork,      \
+             int32_t* iwork, const int32_t* liwork, int32_t* info, size_t, \
+             size_t);
+PROA_DECLARE(float, proa_lapack_sgeev_, proa_lapack_sgesdd_,
+             proa_lapack_ssyevd_)
+PROA_DECLARE(double, proa_lapack_dgeev_, proa_lapack_dgesdd_,
+             proa_lapack_dsyevd_)
+#undef PROA_DECLARE
+
+#define PROA_DECLARE(R, T, heevd)                                       \
+  void heevd(const char* job, const char* uplo, const int32_t* n, T* a, \
+             const int32_t* lda, R* w, T* work, const int32_t* lwork,   \
+             R* rwork, const int32_t* lrwork, int32_t* iwork,           \
+             const int32_t* liwork, int32_t* info, size_t, size_t);
+PROA_DECLARE(float, Complex64, proa_lapack_cheevd_)
+PROA_DECLARE(double, Complex128, proa_lapack_zheevd_)
+#undef PROA_DECLARE
+}  // extern "C"
+
+namespace proa::inline v0::ops::lapack {
+namespace {
+
+// The functions of a type.
+template <typename T>
+struct Names;
+template <>
+struct Names<float> {
+  static constexpr auto* kGeev = proa_lapack_sgeev_;
+  static constexpr auto* kGesdd = proa_lapack_sgesdd_;
+  static constexpr auto* kHeevd = proa_lapack_ssyevd_;
+};
+template <>
+struct Names<double> {
+  static constexpr auto* kGeev = proa_lapack_dgeev_;
+  static constexpr auto* kGesdd = proa_lapack_dgesdd_;
+  static constexpr auto* kHeevd = proa_lapack_dsyevd_;
+};
+template <>
+struct Names<Complex64> {
+  static constexpr auto* kGeev = proa_lapack_cgeev_;
+  static constexpr auto* kGesdd = proa_lapack_cgesdd_;
+  static constexpr auto* kHeevd = proa_lapack_cheevd_;
+};
+template <>
+struct Names<Complex128> {
+  static constexpr auto* kGeev = proa_lapack_zgeev_;
+  static constexpr auto* kGesdd = proa_lapack_zgesdd_;
+  static constexpr auto* kHeevd = proa_lapack_zheevd_;
+};
+
+template <typename T>
+inline constexpr bool kIsReal = std::is_floating_point_v<T>;
+
+// A size as LAPACK takes it.
+int32_t Narrow(int64_t size) {
+  PROA_REQUIRE(size <= std::numeric_limits<int32_t>::max(),
+               "a matrix is too large to be decomposed: it needs workspace of ",
+               size, " numbers, more than 2^31 - 1");
+  return static_cast<int32_t>(size);
+}
+
+// What was asked for is a number of the type of the matrix; that of float may
+// have been rounded down.
+template <typename T>
+std::vector<T> Workspace(T asked) {
+  const double count = std::real(asked);
+  return std::vector<T>(Narrow(static_cast<int64_t>(count * (1 + 1e-6)) + 1));
+}
+
+// An argument that is wrong is a mistake of this file.
+bool Converged(const char* name, int32_t info) {
+  PROA_REQUIRE(info >= 0, name, ": argument ", -info, " is wrong");
+  return info == 0;
+}
+
+}  // namespace
+
+template <typename T>
+bool GeneralEigen(int64_t n, T* a, std::complex<RealOf<T>>* w,
+                  std::complex<RealOf<T>>* v) {
+  using R = RealOf<T>;
+  using C = std::complex<R>;
+  const int32_t size = Narrow(n), one = 1;
+  const char* const right = v == nullptr ? "N" : "V";
+  const int32_t ldv = v == nullptr ? 1 : size;
+  int32_t info = 0, lwork = -1;
+  T asked = 0;
+  if constexpr (kIsReal<T>) {
+    std::vector<R> real(n), imaginary(n), vectors(v == nullptr ? 1 : n * n);
+    const auto run = [&](T* work) {
+      Names<T>::kGeev("N", right, &size, a, &size, real.data(),
+                      imaginary.data(), nullptr, &one, vectors.data(), &ldv,
+                      work, &lwork, &info, 1, 1);
+    };
+    run(&asked);
+    std::vector<T> work = Workspace(asked);
+    lwork = Narrow(static_cast<int64_t>(work.size()));
+    run(work.data());
+    if (!Converged("geev", info)) return false;
+    for (int64_t j = 0; j < n; ++j) w[j] = C(real[j], imaginary[j]);
+    for (int64_t j = 0; v != nullptr && j < n; ++j) {
+      const R* const x = vectors.data() + j * n;
+      if (imaginary[j] == 0) {
+        std::copy_n(x, n, v + j * n);
+        continue;
+      }
+      // Of a pair: real and imaginary parts are columns.
+      for (int64_t i = 0; i < n; ++i) {
+        v[j * n + i] = C(x[i], x[n + i]);
+        v[(j + 1) * n + i] = C(x[i], -x[n + i]);
+      }
+      ++j;
+    }
+  } else {
+    std::vector<R> real_work(2 * n);
+    const auto run = [&](T* work) {
+      Names<T>::kGeev("N", right, &size, a, &size, w, nullptr, &one, v, &ldv,
+                      work, &lwork, real_work.data(), &info, 1, 1);
+    };
+    run(&asked);
+    std::vector<T> work = Workspace(asked);
+    lwork = Narrow(static_cast<int64_t>(work.size()));
+    run(work.data());
+    if (!Converged("geev", info)) return false;
+  }
+  return true;
+}
+
+template <typename T>
+bool HermitianEigen(int64_t n, bool upper, bool vectors, T* a, RealOf<T>* w) {
+  const int32_t size = Narrow(n);
+  const char *const job = vectors ? "V" : "N", *const uplo = upper ? "U" : "L";
+  int32_t info = 0;
+  // What each of them asks for, which depends on n alone.
+  const int64_t square = n * n;
+  const auto memory = [](int64_t count) { return Narrow(count); };
+  const int32_t integers = memory(vectors ? 3 + 5 * n : 1);
+  std::vector<int32_t> iwork(integers);
+  constexpr int64_t kBlocked = 64;  // numbers of a row for products of blocks
+  if constexpr (kIsReal<T>) {
+    const int32_t numbers = memory(
+        std::max(vectors ? 1 + 6 * n + 2 * square : 2 * n + 1, kBlocked * n));
+    std::vector<T> work(numbers);
+    Names<T>::kHeevd(job, uplo, &size, a, &size, w, work.data(), &numbers,
+                     iwork.data(), &integers, &info, 1, 1);
+  } else {
+    const int32_t numbers =
+        memory(std::max(vectors ? 2 * n + square : n + 1, kBlocked * n));
+    const int32_t reals =
+        memory(vectors ? 1 + 5 * n + 2 * square : std::max<int64_t>(1, n));
+    std::vector<T> work(numbers);
+    std::vector<RealOf<T>> rwork(reals);
+    Names<T>::kHeevd(job, uplo, &size, a, &size, w, work.data(), &numbers,
+                     rwork.data(), &reals, iwork.data(), &integers, &info, 1,
+                     1);
+  }
+  return Converged("heevd", info);
+}
+
+template <typename T>
+bool Singular(int64_t m, int64_t n, bool full, T* a, RealOf<T>* s, T* u,
+              T* vh) {
+  const int64_t k = std::min(m, n), most = std::max(m, n);
+  const bool vectors = u != nullptr;
+  const char* const job = !vectors ? "N" : full ? "A" : "S";
+  const int32_t rows = Narrow(m), columns = Narrow(n);
+  const int32_t ldvh = vectors ? (full ? columns : static_cast<int32_t>(k)) : 1;
+  std::vector<int32_t> iwork(8 * k);
+  int32_t info = 0, lwork = -1;
+  Narrow(4 * k * k + 64 * (k + most));  // else what it asks for overflows
+  T asked = 0;
+  std::vector<RealOf<T>> rwork;
+  if constexpr (!kIsReal<T>) {
+    rwork.resize(vectors
+                     ? std::max(5 * k * k + 5 * k, 2 * most * k + 2 * k * k + k)
+                     : 7 * k);
+  }
+  const auto run = [&](T* work) {
+    if constexpr (kIsReal<T>) {
+      Names<T>::kGesdd(job, &rows, &columns, a, &rows, s, u, &rows, vh, &ldvh,
+                       work, &lwork, iwork.data(), &info, 1);
+    } else {
+      Names<T>::kGesdd(job, &rows, &columns, a, &rows, s, u, &rows, vh, &ldvh,
+                       work, &lwork, rwork.data(), iwork.data(), &info, 1);
+    }
+  };
+  run(&asked);
+  std::vector<T> work = Workspace(asked);
+  lwork = Narrow(static_cast<int64_t>(work.size()));
+  run(work.data());
+  return Converged("gesdd", info);
+}
+
+#define PROA_INSTANTIATE(T)                                          \
+  template bool GeneralEigen(int64_t, T*, std::complex<RealOf<T>>*,  \
+                             std::complex<RealOf<T>>*);              \
+  template bool HermitianEigen(int64_t, bool, bool, T*, RealOf<T>*); \
+  template bool Singular(int64_t, int64_t, bool, T*, RealOf<T>*, T*, T*);
+PROA_INSTANTIATE(float)
+PROA_INSTANTIATE(double)
+PROA_INSTANTIATE(Complex64)
+PROA_INSTANTIATE(Complex128)
+#undef PROA_INSTANTIATE
+
+}  // namespace proa::inline v0::ops::lapack

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ops/linalg/dot_lines.h"
+#include "ops/linalg/double_product.h"
 #include "ops/linalg/gemm_loops.h"
 #include "ops/linalg/gemm_onednn.h"
 #include "ops/primitives/cpu/convert.h"
@@ -67,6 +68,57 @@ void RunPanels(const GemmProblem& p, GemmPanelFunction panel) {
         for (int64_t i = begin; i < end; ++i) {
           const int64_t row = i % panels * kPanelRows;
           RunPanel(p, panel, i / panels, row, std::min(kPanelRows, p.m - row));
+        }
+      });
+}
+
+// Whether the product is not better off with Eigen, which has loops for
+// vectors and for the tiniest.
+bool SuitsDoubleProduct(const GemmProblem& p) {
+  constexpr int64_t kLeast = 4, kLeastWork = 512;
+  return p.m >= kLeast && p.n >= kLeast && p.k >= kLeast &&
+         p.m * p.n > kLeastWork / p.k;
+}
+
+// float64, in a piece for each thread: no bit depends on where pieces end.
+void RunDoubles(const GemmProblem& p) {
+  constexpr int64_t kLeastRows = 64, kLeastColumns = 96;
+  const int64_t batch = BatchSize(p);
+  const int64_t wanted = (GetNumThreads() + batch - 1) / batch;
+  const int64_t down =
+      std::clamp<int64_t>(p.m / kLeastRows, 1, std::max<int64_t>(wanted, 1));
+  const int64_t across = std::clamp<int64_t>(
+      p.n / kLeastColumns, 1, std::max<int64_t>(wanted / down, 1));
+  const DoubleProductFunction run = FindDoubleProduct();
+  const int64_t grain = std::max<int64_t>(
+      1,
+      kWorkPerThread / std::max<int64_t>(p.m * p.n / (down * across) * p.k, 1));
+  parallel_for(
+      0, batch * down * across, grain, [&](int64_t begin, int64_t end) {
+        for (int64_t piece = begin; piece < end; ++piece) {
+          const int64_t entry = piece / (down * across);
+          const int64_t y = piece / across % down, x = piece % across;
+          const int64_t row = p.m * y / down, column = p.n * x / across;
+          DoubleProduct part;
+          part.m = p.m * (y + 1) / down - row;
+          part.n = p.n * (x + 1) / across - column;
+          part.k = p.k;
+          part.a = static_cast<const double*>(p.a.data) +
+                   BatchOffset(p.batch, p.a.batch_strides, entry) +
+                   row * p.a.row_stride;
+          part.a_row = p.a.row_stride;
+          part.a_column = p.a.column_stride;
+          part.b = static_cast<const double*>(p.b.data) +
+                   BatchOffset(p.batch, p.b.batch_strides, entry) +
+                   column * p.b.column_stride;
+          part.b_row = p.b.row_stride;
+          part.b_column = p.b.column_stride;
+          if (p.bias != nullptr)
+            part.bias = static_cast<const double*>(p.bias) + column;
+          part.c =
+              static_cast<double*>(p.c) + (entry * p.m + row) * p.n + column;
+          part.c_row = p.n;
+          run(part);
         }
       });
 }
@@ -275,6 +327,9 @@ void Gemm(GemmProblem& p) {
       return;
     case DType::kFloat16:
       return GemmInFloat(p);
+    case DType::kFloat64:
+      if (SuitsDoubleProduct(p)) return RunDoubles(p);
+      break;
     default:
       break;
   }

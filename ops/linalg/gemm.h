@@ -1,8 +1,8 @@
 // Gemm: C = A B (+ bias) over a batch, the one routine behind matmul, linear
 // and the reference convolutions. Operands are raw pointers with any strides; C
-// is dense. Chooses between own loops (tiny; float32 with a vector), oneDNN
-// (float32, bfloat16) and Eigen or loops (the rest). For kernels; it checks no
-// shapes.
+// is dense. Chooses between own loops (tiny; float32 with a vector; float64),
+// oneDNN (float32, bfloat16) and Eigen or loops (the rest). For kernels; it
+// checks no shapes.
 #ifndef PROA_OPS_LINALG_GEMM_H_
 #define PROA_OPS_LINALG_GEMM_H_
 

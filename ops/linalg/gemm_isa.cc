@@ -1,5 +1,6 @@
 #include "ops/for_machine.h"
 #include "ops/linalg/dot_lines.h"
+#include "ops/linalg/double_product.h"
 #include "ops/linalg/gemm_loops.h"
 
 namespace proa::inline v0::ops {
@@ -11,6 +12,11 @@ GemmPanelFunction FindGemmPanel(DType dtype) {
 
 DotLinesFunction FindDotLines() {
   return ForMachine(sse2::DotLines, avx2::DotLines, avx512::DotLines);
+}
+
+DoubleProductFunction FindDoubleProduct() {
+  return ForMachine(sse2::MultiplyDoubles, avx2::MultiplyDoubles,
+                    avx512::MultiplyDoubles);
 }
 
 namespace {

@@ -1,6 +1,7 @@
 // Kernels of convolution in one to three dims, its gradients and its transpose:
-// oneDNN for float32 and bfloat16, loops for float64; float16 is computed in
-// float32. All see images with channels last, those of one dim as of two.
+// oneDNN for float32 and bfloat16, products of matrices or loops for float64;
+// float16 is computed in float32. All see images with channels last, those of
+// one dim as of two.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "ops/nn/conv_kernels.h"
 #include "ops/nn/conv_loops.h"
 #include "ops/nn/conv_onednn.h"
+#include "ops/nn/conv_products.h"
 #include "ops/nn/conv_transpose_kernels.h"
 #include "ops/nn/float_copy.h"
 #include "ops/nn/images.h"
@@ -52,6 +54,22 @@ bool RunOneDnn(const ConvGeometry& g, Wanted wanted, const ConvData& data) {
       return ConvWeightGradOneDnn(g, data);
   }
   return false;
+}
+
+void RunProducts(const ConvGeometry& g, Wanted wanted, const Tensor& x,
+                 const Tensor& weight, const Tensor& bias, const Tensor& y) {
+  double* const px = x.data<double>();
+  double* const pw = weight.data<double>();
+  double* const py = y.data<double>();
+  switch (wanted) {
+    case Wanted::kOutput:
+      return ConvProducts(g, px, pw,
+                          bias.defined() ? bias.data<double>() : nullptr, py);
+    case Wanted::kInput:
+      return ConvInputGradProducts(g, px, pw, py);
+    case Wanted::kWeight:
+      return ConvWeightGradProducts(g, px, pw, py);
+  }
 }
 
 template <typename T>
@@ -104,8 +122,10 @@ void Convolve(const ConvGeometry& g, Wanted wanted, const Tensor& x,
     const ConvData data{x, weight, bias, y};
     if (RunOneDnn(g, wanted, data)) return;
   }
-  if (dtype == DType::kFloat64)
-    return RunLoops<double>(g, wanted, x, weight, FloatCopy(bias_in, dtype), y);
+  if (dtype == DType::kFloat64) {
+    const auto run = SuitsConvProducts(g) ? RunProducts : RunLoops<double>;
+    return run(g, wanted, x, weight, FloatCopy(bias_in, dtype), y);
+  }
   if (dtype == DType::kFloat32)
     return RunLoops<float>(g, wanted, x, weight, FloatCopy(bias_in, dtype), y);
   const auto widen = [&](const Tensor& t) {

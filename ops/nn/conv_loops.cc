@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/nn/conv_taps.h"
 #include "tensor/parallel.h"
 
 namespace proa::inline v0::ops {
@@ -18,25 +19,6 @@ struct ImageIndex {
     n = channels * size[0] * size[1] * size[2];
   }
 };
-
-// The taps [begin, end) of the kernel that fall inside the image along dim d,
-// for output position `out`.
-struct Taps {
-  int64_t begin, end, first;  // first: input position of tap 0, may be outside
-};
-
-Taps TapsAt(const ConvGeometry& g, int d, int64_t out) {
-  const Window& w = g.window;
-  Taps t;
-  t.first = out * w.stride[d] - w.pad_before[d];
-  const int64_t step = w.dilation[d];
-  t.begin = t.first >= 0 ? 0 : (-t.first + step - 1) / step;
-  t.end = t.first >= g.in[d]
-              ? 0
-              : std::min(w.kernel[d], (g.in[d] - t.first + step - 1) / step);
-  t.begin = std::min(t.begin, t.end);
-  return t;
-}
 
 // Calls f(output, tap, input) with offsets for every output position and tap
 // inside. Dims that there are not have one position and one tap.

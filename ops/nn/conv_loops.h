@@ -1,6 +1,6 @@
-// The three convolutions of any dims as plain loops: float64, and float32 where
-// oneDNN has no kernel. The definition of what convolution means here; not
-// fast.
+// The three convolutions of any dims as plain loops: what is small or mostly
+// padding in float64, and float32 where oneDNN has no kernel. The definition of
+// what convolution means here; not fast.
 #ifndef PROA_OPS_NN_CONV_LOOPS_H_
 #define PROA_OPS_NN_CONV_LOOPS_H_
 
